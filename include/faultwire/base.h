@@ -1,0 +1,83 @@
+/*
+ * base.h - what every public header needs: linkage, attributes, the source
+ * location that an error remembers, and the allocator.
+ *
+ * The one rule to remember: install an allocator, if you want one, before the
+ * first other call into the library.
+ */
+#ifndef FAULTWIRE_BASE_H
+#define FAULTWIRE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define FW_EXTERN_C_BEGIN extern "C" {
+#define FW_EXTERN_C_END }
+#else
+#define FW_EXTERN_C_BEGIN
+#define FW_EXTERN_C_END
+#endif
+
+#if defined(__GNUC__)
+#define FW_API __attribute__((visibility("default")))
+#define FW_NODISCARD __attribute__((warn_unused_result))
+#define FW_PRINTF(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
+#else
+#define FW_API
+#define FW_NODISCARD
+#define FW_PRINTF(format_at, first_at)
+#endif
+
+FW_EXTERN_C_BEGIN
+
+/** The library's version, for example "0.1.0". Static; never NULL. */
+FW_API const char *fw_version(void);
+
+/**
+ * Where in the source something happened. The strings are borrowed and must
+ * be static, as those of FW_HERE are.
+ */
+typedef struct fw_src {
+	const char *file;
+	const char *function;
+	int line;
+} fw_src;
+
+static inline fw_src fw_src_at(const char *file, const char *function, int line)
+{
+	fw_src at;
+
+	at.file = file;
+	at.function = function;
+	at.line = line;
+	return at;
+}
+
+/** This place, for whatever takes an fw_src. */
+#define FW_HERE fw_src_at(__FILE__, __func__, __LINE__)
+
+/**
+ * Where the library takes its memory from. `reallocate` gets the old pointer
+ * or NULL; `release` gets NULL too. All three may be called from any thread.
+ */
+typedef struct fw_allocator {
+	void *(*allocate)(void *ctx, size_t size);
+	void *(*reallocate)(void *ctx, void *ptr, size_t size);
+	void (*release)(void *ctx, void *ptr);
+	void *ctx;
+} fw_allocator;
+
+/**
+ * Use `allocator` (copied) from now on; NULL goes back to libc's.
+ * Not thread-safe, and no memory of the library may be live: call it first.
+ */
+FW_API void fw_allocator_set(const fw_allocator *allocator);
+
+/** Release memory that a library call handed to you. NULL is a no-op. */
+FW_API void fw_free(void *ptr);
+
+FW_EXTERN_C_END
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * faultwire.h - all of the library in one include.
+ */
+#ifndef FAULTWIRE_FAULTWIRE_H
+#define FAULTWIRE_FAULTWIRE_H
+
+#include <faultwire/base.h>
+#include <faultwire/codes.h>
+#include <faultwire/contract.h>
+#include <faultwire/error.h>
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+#include <faultwire/registry.h>
+
+#endif

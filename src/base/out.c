@@ -1,0 +1,262 @@
+/*
+ * out.c - see out.h.
+ *
+ * Escaping is where an encoder spends its time, and nearly every byte needs
+ * none: so sixteen bytes at a time are copied first and looked at second, and
+ * the copy is cut short where the look finds something.
+ */
+#include "base/out.h"
+
+#include <math.h>
+#include <yyjson.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+char fw_out_nowhere[1];
+
+size_t fw_out_finish(struct fw_out *out, size_t cap)
+{
+	if (cap)
+		*out->at = '\0';
+	return (size_t)(out->at - out->start) + out->cut;
+}
+
+void fw_out_put_cut(struct fw_out *out, const char *text, size_t len)
+{
+	size_t room = (size_t)(out->end - out->at);
+
+	if (room) {
+		memcpy(out->at, text, room);
+		out->at += room;
+	}
+	out->cut += len - room;
+	out->end = out->at;
+}
+
+/* 0: as it is; 'u': \u00xx; 1: only Go escapes it; else the letter after \. */
+static const char escape_of[256] = {
+	['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
+	['\t'] = 't', [0x00] = 'u',  [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',
+	[0x05] = 'u', [0x06] = 'u',  [0x07] = 'u', [0x0b] = 'u', [0x0e] = 'u', [0x0f] = 'u',
+	[0x10] = 'u', [0x11] = 'u',  [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',
+	[0x16] = 'u', [0x17] = 'u',  [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u',
+	[0x1c] = 'u', [0x1d] = 'u',  [0x1e] = 'u', [0x1f] = 'u', ['<'] = 1,    ['>'] = 1,
+	['&'] = 1,    [0xe2] = 1,
+};
+
+static void put_unicode(struct fw_out *out, unsigned code)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[6] = { '\\',
+			 'u',
+			 hex[code >> 12 & 15],
+			 hex[code >> 8 & 15],
+			 hex[code >> 4 & 15],
+			 hex[code & 15] };
+
+	fw_out_put(out, text, sizeof(text));
+}
+
+/* Writes the one character at `text`, escaped; returns how many bytes it was. */
+static size_t put_escaped(struct fw_out *out, const char *text, size_t len)
+{
+	unsigned char byte = (unsigned char)*text;
+	char pair[2] = { '\\', escape_of[byte] };
+
+	if (pair[1] == 'u') {
+		put_unicode(out, byte);
+		return 1;
+	}
+	if (pair[1] == 1) {
+		if (byte != 0xe2) {
+			put_unicode(out, byte);
+			return 1;
+		}
+		if (len >= 3 && (unsigned char)text[1] == 0x80 &&
+		    ((unsigned char)text[2] & 0xfe) == 0xa8) {
+			put_unicode(out, 0x2028u + ((unsigned char)text[2] & 1));
+			return 3;
+		}
+		fw_out_put(out, text, 1);
+		return 1;
+	}
+	fw_out_put(out, pair, sizeof(pair));
+	return 1;
+}
+
+static inline bool is_plain(const struct fw_out *out, unsigned char byte)
+{
+	char escape = escape_of[byte];
+
+	return escape == 0 || (escape == 1 && !out->go_escape);
+}
+
+/* How many bytes from `text` on need no escape, looked at one by one. */
+static size_t plain_run(const struct fw_out *out, const char *text, size_t len)
+{
+	size_t run = 0;
+
+	while (run < len && is_plain(out, (unsigned char)text[run]))
+		run++;
+	return run;
+}
+
+#ifdef __SSE2__
+/* Bit i is set where byte i of `chunk` must be escaped in plain JSON. */
+static inline unsigned escape_mask(__m128i chunk)
+{
+	const __m128i control = _mm_set1_epi8(0x1f);
+	__m128i found = _mm_cmpeq_epi8(_mm_min_epu8(chunk, control), chunk);
+
+	found = _mm_or_si128(found, _mm_cmpeq_epi8(chunk, _mm_set1_epi8('"')));
+	found = _mm_or_si128(found, _mm_cmpeq_epi8(chunk, _mm_set1_epi8('\\')));
+	return (unsigned)_mm_movemask_epi8(found);
+}
+
+/*
+ * Copies `text` if it is plain altogether, or as far as it is. The ends of a
+ * text that is no multiple of sixteen are read and written twice, overlapping,
+ * rather than byte by byte: most texts in an error are that short.
+ */
+static inline size_t copy_plain(char *to, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	if (len >= 16) {
+		for (; len - done >= 16; done += 16) {
+			__m128i chunk =
+				_mm_loadu_si128((const __m128i *)(const void *)(text + done));
+			unsigned mask = escape_mask(chunk);
+
+			_mm_storeu_si128((__m128i *)(void *)(to + done), chunk);
+			if (mask)
+				return done + (unsigned)__builtin_ctz(mask);
+		}
+		if (done < len) {
+			size_t back = len - 16;
+			__m128i chunk =
+				_mm_loadu_si128((const __m128i *)(const void *)(text + back));
+			unsigned mask = escape_mask(chunk);
+
+			_mm_storeu_si128((__m128i *)(void *)(to + back), chunk);
+			if (mask)
+				return back + (unsigned)__builtin_ctz(mask);
+		}
+		return len;
+	}
+	if (len >= 8) {
+		__m128i low = _mm_loadl_epi64((const __m128i *)(const void *)text);
+		__m128i high = _mm_loadl_epi64((const __m128i *)(const void *)(text + len - 8));
+		unsigned mask = escape_mask(_mm_unpacklo_epi64(low, high));
+
+		_mm_storel_epi64((__m128i *)(void *)to, low);
+		_mm_storel_epi64((__m128i *)(void *)(to + len - 8), high);
+		if (!mask)
+			return len;
+		if (mask & 0xff)
+			return (unsigned)__builtin_ctz(mask);
+		return len - 8 + (unsigned)__builtin_ctz(mask >> 8);
+	}
+	for (; done < len; done++) {
+		if (escape_of[(unsigned char)text[done]] > 1)
+			break;
+		to[done] = text[done];
+	}
+	return done;
+}
+#else
+static inline size_t copy_plain(char *to, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	for (; done < len; done++) {
+		char escape = escape_of[(unsigned char)text[done]];
+
+		if (escape && escape != 1)
+			break;
+		to[done] = text[done];
+	}
+	return done;
+}
+#endif
+
+void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t run;
+
+		if (!out->go_escape && len - done <= (size_t)(out->end - out->at)) {
+			run = copy_plain(out->at, text + done, len - done);
+			out->at += run;
+		} else {
+			run = plain_run(out, text + done, len - done);
+			fw_out_put(out, text + done, run);
+		}
+		done += run;
+		if (done < len)
+			done += put_escaped(out, text + done, len - done);
+	}
+}
+
+void fw_out_json(struct fw_out *out, const char *text, size_t len)
+{
+	FW_OUT(out, "\"");
+	fw_out_json_body(out, text, len);
+	FW_OUT(out, "\"");
+}
+
+void fw_out_u64(struct fw_out *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	fw_out_put(out, digits + at, sizeof(digits) - at);
+}
+
+void fw_out_i64(struct fw_out *out, int64_t value)
+{
+	uint64_t magnitude = (uint64_t)value;
+
+	if (value < 0) {
+		FW_OUT(out, "-");
+		magnitude = 0 - magnitude;
+	}
+	fw_out_u64(out, magnitude);
+}
+
+void fw_out_f64(struct fw_out *out, double value)
+{
+	char room[512];
+	yyjson_alc pool;
+	yyjson_mut_val number;
+	const char *text;
+	size_t len;
+
+	if (!isfinite(value)) {
+		FW_OUT(out, "null");
+		return;
+	}
+	/* A whole number is written as one: 30, not 30.0. */
+	if (value == floor(value) && fabs(value) < 9007199254740992.0 &&
+	    !(value == 0 && signbit(value))) {
+		fw_out_i64(out, (int64_t)value);
+		return;
+	}
+	/* yyjson's shortest form: printf's depends on the locale. */
+	memset(&number, 0, sizeof(number));
+	unsafe_yyjson_set_real(&number, value);
+	yyjson_alc_pool_init(&pool, room, sizeof(room));
+	text = yyjson_mut_val_write_opts(&number, YYJSON_WRITE_NOFLAG, &pool, &len, NULL);
+	if (text)
+		fw_out_put(out, text, len);
+	else
+		FW_OUT(out, "null");
+}

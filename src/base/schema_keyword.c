@@ -1,0 +1,101 @@
+/*
+ * schema_keyword.c - the keywords, sorted by name so that they can be found by
+ * bisection, with the vocabulary each belongs to and the drafts that know it.
+ *
+ * Keywords of a later draft mean nothing in a schema that declares an earlier
+ * one, and the reverse, with two leniencies: `definitions` and `dependencies`
+ * live on in 2020-12 (its own metaschema keeps them), and `additionalItems`
+ * is honoured beside an array-valued `items` in any draft, because tools
+ * without `$schema` still send that.
+ */
+#include <string.h>
+
+#include "schema_impl.h"
+
+#define CORE VOCAB_CORE
+#define APPL VOCAB_APPLICATOR
+#define VALI VOCAB_VALIDATION
+#define ANY_DRAFT DIALECT_4, DIALECT_2020
+#define FROM(d) DIALECT_##d, DIALECT_2020
+
+const struct fw_schema__keyword fw_schema__keywords[KW_NONE + 1] = {
+	[KW_ANCHOR] = { "$anchor", CORE, FROM(2019) },
+	[KW_DEFS] = { "$defs", CORE, ANY_DRAFT },
+	[KW_DYNAMIC_ANCHOR] = { "$dynamicAnchor", CORE, FROM(2020) },
+	[KW_DYNAMIC_REF] = { "$dynamicRef", CORE, FROM(2020) },
+	[KW_ID] = { "$id", CORE, ANY_DRAFT },
+	[KW_RECURSIVE_REF] = { "$recursiveRef", CORE, DIALECT_2019, DIALECT_2019 },
+	[KW_REF] = { "$ref", CORE, ANY_DRAFT },
+	[KW_SCHEMA] = { "$schema", CORE, ANY_DRAFT },
+	[KW_ADDITIONAL_ITEMS] = { "additionalItems", APPL, ANY_DRAFT },
+	[KW_ADDITIONAL_PROPERTIES] = { "additionalProperties", APPL, ANY_DRAFT },
+	[KW_ALL_OF] = { "allOf", APPL, ANY_DRAFT },
+	[KW_ANY_OF] = { "anyOf", APPL, ANY_DRAFT },
+	[KW_CONST] = { "const", VALI, FROM(7) },
+	[KW_CONTAINS] = { "contains", APPL, FROM(7) },
+	[KW_CONTENT_SCHEMA] = { "contentSchema", VOCAB_CONTENT, FROM(2019) },
+	[KW_DEFINITIONS] = { "definitions", CORE, ANY_DRAFT },
+	[KW_DEPENDENCIES] = { "dependencies", APPL, ANY_DRAFT },
+	[KW_DEPENDENT_REQUIRED] = { "dependentRequired", VALI, FROM(2019) },
+	[KW_DEPENDENT_SCHEMAS] = { "dependentSchemas", APPL, FROM(2019) },
+	[KW_ELSE] = { "else", APPL, FROM(7) },
+	[KW_ENUM] = { "enum", VALI, ANY_DRAFT },
+	[KW_EXCLUSIVE_MAXIMUM] = { "exclusiveMaximum", VALI, ANY_DRAFT },
+	[KW_EXCLUSIVE_MINIMUM] = { "exclusiveMinimum", VALI, ANY_DRAFT },
+	[KW_FORMAT] = { "format", VOCAB_FORMAT | VOCAB_FORMAT_ASSERT, ANY_DRAFT },
+	[KW_IF] = { "if", APPL, FROM(7) },
+	[KW_ITEMS] = { "items", APPL, ANY_DRAFT },
+	[KW_MAX_CONTAINS] = { "maxContains", VALI, FROM(2019) },
+	[KW_MAX_ITEMS] = { "maxItems", VALI, ANY_DRAFT },
+	[KW_MAX_LENGTH] = { "maxLength", VALI, ANY_DRAFT },
+	[KW_MAX_PROPERTIES] = { "maxProperties", VALI, ANY_DRAFT },
+	[KW_MAXIMUM] = { "maximum", VALI, ANY_DRAFT },
+	[KW_MIN_CONTAINS] = { "minContains", VALI, FROM(2019) },
+	[KW_MIN_ITEMS] = { "minItems", VALI, ANY_DRAFT },
+	[KW_MIN_LENGTH] = { "minLength", VALI, ANY_DRAFT },
+	[KW_MIN_PROPERTIES] = { "minProperties", VALI, ANY_DRAFT },
+	[KW_MINIMUM] = { "minimum", VALI, ANY_DRAFT },
+	[KW_MULTIPLE_OF] = { "multipleOf", VALI, ANY_DRAFT },
+	[KW_NOT] = { "not", APPL, ANY_DRAFT },
+	[KW_ONE_OF] = { "oneOf", APPL, ANY_DRAFT },
+	[KW_PATTERN] = { "pattern", VALI, ANY_DRAFT },
+	[KW_PATTERN_PROPERTIES] = { "patternProperties", APPL, ANY_DRAFT },
+	[KW_PREFIX_ITEMS] = { "prefixItems", APPL, FROM(2020) },
+	[KW_PROPERTIES] = { "properties", APPL, ANY_DRAFT },
+	[KW_PROPERTY_NAMES] = { "propertyNames", APPL, FROM(7) },
+	[KW_REQUIRED] = { "required", VALI, ANY_DRAFT },
+	[KW_THEN] = { "then", APPL, FROM(7) },
+	[KW_TYPE] = { "type", VALI, ANY_DRAFT },
+	[KW_UNEVALUATED_ITEMS] = { "unevaluatedItems", VOCAB_UNEVALUATED, FROM(2019) },
+	[KW_UNEVALUATED_PROPERTIES] = { "unevaluatedProperties", VOCAB_UNEVALUATED,
+					FROM(2019) },
+	[KW_UNIQUE_ITEMS] = { "uniqueItems", VALI, ANY_DRAFT },
+	[KW_LIMIT] = { "limit", 0, ANY_DRAFT },
+	[KW_FALSE] = { "false", 0, ANY_DRAFT },
+	[KW_POINTER] = { "", 0, ANY_DRAFT },
+	[KW_NONE] = { "", 0, ANY_DRAFT },
+};
+
+unsigned fw_schema__keyword_find(const char *name, size_t len)
+{
+	unsigned lo = 0, hi = KW_COUNT;
+
+	if (len == 0 || len > 24) /* none is longer */
+		return KW_COUNT;
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+		const char *is = fw_schema__keywords[mid].name;
+		size_t is_len = strlen(is);
+		int d = memcmp(name, is, len < is_len ? len : is_len);
+
+		if (d == 0)
+			d = len < is_len ? -1 : len > is_len;
+		if (d == 0)
+			return mid;
+		if (d < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return KW_COUNT;
+}

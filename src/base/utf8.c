@@ -1,0 +1,105 @@
+/*
+ * utf8.c - see utf8.h.
+ *
+ * Messages are nearly always ASCII, so that is tested a word at a time; the
+ * rest goes by the table of well-formed sequences in the Unicode standard.
+ */
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The length of the well-formed character at `s`, or 0. */
+static size_t character(const unsigned char *s, size_t len)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t need;
+
+	if (s[0] < 0x80)
+		return s[0] ? 1 : 0;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		need = 2;
+	else if (s[0] >= 0xe0 && s[0] <= 0xef)
+		need = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		need = 4;
+	else
+		return 0;
+	if (len < need)
+		return 0;
+	if (s[0] == 0xe0)
+		low = 0xa0; /* overlong */
+	else if (s[0] == 0xed)
+		high = 0x9f; /* surrogates */
+	else if (s[0] == 0xf0)
+		low = 0x90; /* overlong */
+	else if (s[0] == 0xf4)
+		high = 0x8f; /* beyond U+10FFFF */
+	if (s[1] < low || s[1] > high)
+		return 0;
+	for (size_t i = 2; i < need; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return need;
+}
+
+size_t fw_utf8_valid(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t at = 0;
+
+	while (at < len) {
+		uint64_t word;
+		size_t step;
+
+		while (len - at >= sizeof(word)) {
+			memcpy(&word, s + at, sizeof(word));
+			/* a byte beyond ASCII, or a NUL */
+			if ((word | (word - UINT64_C(0x0101010101010101))) &
+			    UINT64_C(0x8080808080808080))
+				break;
+			at += sizeof(word);
+		}
+		if (at == len)
+			break;
+		step = character(s + at, len - at);
+		if (!step)
+			break;
+		at += step;
+	}
+	return at;
+}
+
+size_t fw_utf8_repair(char *dst, size_t cap, const char *src, size_t len)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	size_t at = 0, total = 0;
+
+	while (at < len) {
+		size_t run = fw_utf8_valid(src + at, len - at);
+		size_t fits = total < cap ? fw_utf8_cut(src + at, run, cap - total) : 0;
+
+		if (fits)
+			memcpy(dst + total, src + at, fits);
+		total += run;
+		at += run;
+		if (at == len)
+			break;
+		if (total + 3 <= cap)
+			memcpy(dst + total, replacement, 3);
+		total += 3;
+		at++;
+	}
+	return total;
+}
+
+size_t fw_utf8_cut(const char *text, size_t len, size_t max)
+{
+	size_t cut = max;
+
+	if (len <= max)
+		return len;
+	while (cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80)
+		cut--;
+	return cut;
+}

@@ -1,0 +1,61 @@
+/*
+ * cli.h - what the commands of the program share: their description, which
+ * --help, the completions and the man pages are all made of, and the exit
+ * statuses.
+ *
+ * The one rule to remember: a command says what went wrong itself, through
+ * report.h, and returns an exit status.
+ */
+#ifndef FW_CLI_CLI_H
+#define FW_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "options.h"
+
+enum {
+	CLI_DONE = 0,
+	CLI_FAILED = 1, /* the work was understood, but failed */
+	CLI_MISUSED = 2 /* the command line was not understood */
+};
+
+/* A command that works when pasted into a shell, and what it is good for. */
+typedef struct cli_example {
+	const char *what;
+	const char *command;
+} cli_example;
+
+typedef struct cli_command {
+	const char *name;
+	const char *summary;       /* in lists: no capital, no period */
+	const char *synopsis;      /* what follows the name in "Usage:" */
+	const char *description;   /* sentences; an empty line parts paragraphs */
+	const cli_option *options; /* its own; the common ones come on top */
+	size_t option_count;
+	cli_values operands;              /* what its operands are, for completion */
+	const cli_example *examples;      /* ends with a NULL command */
+	int (*run)(const cli_args *args); /* NULL: not built yet */
+} cli_command;
+
+/** What stands before the name of a command: `faultwire --contract C ...`. */
+extern const cli_command cli_program;
+
+/** All commands, built or not, in the order of the help; NULL past the end. */
+const cli_command *cli_command_at(size_t index);
+
+/** NULL where there is none of that name. */
+const cli_command *cli_command_find(const char *name);
+
+/** The help of `command`, or of the program, on standard output. */
+void cli_help(const cli_command *command);
+
+extern const cli_command cmd_convert;
+extern const cli_command cmd_validate;
+extern const cli_command cmd_explain;
+extern const cli_command cmd_registry;
+extern const cli_command cmd_completion;
+extern const cli_command cmd_man;
+extern const cli_command cmd_help;
+
+#endif

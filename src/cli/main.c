@@ -1,0 +1,161 @@
+/*
+ * main.c - finds the command, runs it, and makes sure that what it printed has
+ * arrived.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/faultwire.h>
+
+#include "output.h"
+#include "report.h"
+#include "suggest.h"
+
+enum { VERSION };
+
+static const cli_option options[] = {
+	[VERSION] = { "version", NULL, 'V', CLI_NOTHING, "Show the version and exit." },
+};
+
+static const cli_example examples[] = {
+	{ "An error of any contract, in another:",
+	  "echo '{\"error\":{\"code\":\"cache_missing\",\"message\":\"Cache does not "
+	  "exist\"}}' | faultwire convert --to kaiza" },
+	{ "What does this code mean?", "faultwire explain FILE_NOT_FOUND" },
+	{ NULL, NULL },
+};
+
+const cli_command cli_program = {
+	.name = "faultwire",
+	.summary = "the error layer for MCP",
+	.synopsis = "[--contract CONTRACT] COMMAND [ARGUMENT]...",
+	.description =
+		"The error layer for MCP: reads, writes, checks and explains errors of tools "
+		"in five public contracts and in one of its own that holds what all of them "
+		"say.",
+	.options = options,
+	.option_count = sizeof options / sizeof *options,
+	.operands = CLI_COMMAND_NAME,
+	.examples = examples,
+};
+
+#define NOT_BUILT(its_name, its_summary)                                                   \
+	{                                                                                  \
+		.name = (its_name), .summary = (its_summary), .synopsis = "[ARGUMENT]...", \
+		.description = "This command is not built yet.", .operands = CLI_NOTHING   \
+	}
+
+static const cli_command not_built[] = {
+	NOT_BUILT("serve", "run the toolsets as an MCP server"),
+	NOT_BUILT("gate", "the same front, before any other MCP server"),
+	NOT_BUILT("call", "call a tool, following the retry rules"),
+	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
+	NOT_BUILT("audit", "verify, follow and search an audit log"),
+	NOT_BUILT("incident", "list incidents, or show one"),
+	NOT_BUILT("alerts", "what is firing"),
+	NOT_BUILT("plan", "write, check, approve and list plans"),
+	NOT_BUILT("context", "build, resolve, inspect and verify context caches"),
+	NOT_BUILT("index", "the semantic index of a repository"),
+};
+
+static const cli_command *const built[] = {
+	&cmd_convert,    &cmd_validate, &cmd_explain, &cmd_registry,
+	&cmd_completion, &cmd_man,      &cmd_help,
+};
+
+const cli_command *cli_command_at(size_t index)
+{
+	if (index < sizeof built / sizeof *built)
+		return built[index];
+	index -= sizeof built / sizeof *built;
+	return index < sizeof not_built / sizeof *not_built ? &not_built[index] : NULL;
+}
+
+const cli_command *cli_command_find(const char *name)
+{
+	const cli_command *command;
+
+	for (size_t i = 0; (command = cli_command_at(i)); i++)
+		if (strcmp(command->name, name) == 0)
+			return command;
+	return NULL;
+}
+
+static fw_error *no_such_command(const char *name)
+{
+	fw_error *err = cli_usage("there is no command %s", name);
+	cli_suggestions close = { .wanted = name, .wanted_len = strlen(name) };
+	const cli_command *command;
+
+	fw_error_set_hint(err, "Run faultwire --help for the list of commands.");
+	for (size_t i = 0; (command = cli_command_at(i)); i++)
+		cli_suggest(&close, command->name);
+	cli_suggestions_hint(&close, err);
+	return err;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+	cli_args args;
+	char name[64];
+	fw_error *err = NULL;
+
+	(void)snprintf(name, sizeof name, "faultwire %s", command->name);
+	if (!command->run) {
+		/* Its options are not known, so only two words are looked for. */
+		for (int i = 0; i < argc; i++) {
+			if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+				cli_help(command);
+				return CLI_DONE;
+			}
+		}
+		return cli_fail(cli_not_built(name));
+	}
+	err = cli_args_read(command, argc, argv, false, &args);
+	if (err)
+		return cli_fail(err);
+	if (!args.help)
+		return command->run(&args);
+	cli_help(command);
+	return CLI_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	const cli_command *command;
+	cli_args args;
+	fw_error *err = cli_args_read(&cli_program, argc, argv, true, &args);
+
+	if (err)
+		return cli_fail(err);
+	if (args.help) {
+		cli_help(&cli_program);
+		return CLI_DONE;
+	}
+	if (cli_given(&args, VERSION)) {
+		cli_printf("faultwire %s\n", fw_version());
+		return CLI_DONE;
+	}
+	if (args.operand_count == 0) {
+		err = cli_usage("no command is given");
+		fw_error_set_hint(err, "Run faultwire --help for the list of commands.");
+		return cli_fail(err);
+	}
+	command = cli_command_find(args.operands[0]);
+	if (!command)
+		return cli_fail(no_such_command(args.operands[0]));
+	return run_command(command, (int)args.operand_count - 1, args.operands + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc > 0 ? argc - 1 : 0, argv + 1);
+	bool gone = false;
+	fw_error *err = cli_output_end(&gone);
+
+	if (err)
+		return cli_fail(err);
+	return gone ? CLI_FAILED : status;
+}

@@ -1,0 +1,33 @@
+/*
+ * stamp.h - what a boundary adds to every error that lacks it: the time, and
+ * an incident id to look it up by.
+ */
+#ifndef FW_CLI_STAMP_H
+#define FW_CLI_STAMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/faultwire.h>
+
+typedef struct cli_stamp {
+	bool fixed; /* always `unix_ms`, not the clock */
+	int64_t unix_ms;
+	const char *incident_id; /* NULL: a new one for every error */
+} cli_stamp;
+
+#define CLI_STAMP_NOW ((cli_stamp){ .fixed = false })
+
+/** Set the time and the incident id where `err` has none. */
+void cli_stamp_fill(const cli_stamp *stamp, fw_error *err);
+
+/** Read RFC 3339, "2026-01-15T12:00:00.250Z" or with an offset; false if it is not. */
+bool cli_time_read(const char *text, int64_t *ret_unix_ms);
+
+enum { CLI_INCIDENT_ID_SIZE = sizeof "inc_20260115_" + 26 };
+
+/** inc_YYYYMMDD_ and 128 random bits in lower-case base32. */
+void cli_incident_id(int64_t unix_ms, char ret_id[CLI_INCIDENT_ID_SIZE]);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * canonical.c - faultwire's own object, which holds all that an error knows
+ * but the operator's detail: what travels in _meta["dev.faultwire/error"].
+ */
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+
+/* The texts that are there or not, in the order in which they are written. */
+static const struct {
+	const char *key; /* with all its punctuation */
+	enum fw_slot slot;
+} slots[] = {
+	{ ",\"tool\":", FW_SLOT_TOOL },
+	{ ",\"operation\":", FW_SLOT_OPERATION },
+	{ ",\"role\":", FW_SLOT_ROLE },
+	{ ",\"session_id\":", FW_SLOT_SESSION_ID },
+	{ ",\"workspace_root\":", FW_SLOT_WORKSPACE_ROOT },
+	{ ",\"phase_id\":", FW_SLOT_PHASE_ID },
+	{ ",\"plan_hash\":", FW_SLOT_PLAN_HASH },
+	{ ",\"invariant_id\":", FW_SLOT_INVARIANT_ID },
+	{ ",\"client\":", FW_SLOT_CLIENT },
+	{ ",\"trace_id\":", FW_SLOT_TRACE_ID },
+	{ ",\"incident_id\":", FW_SLOT_INCIDENT_ID },
+	{ ",\"timestamp\":", FW_SLOT_TIMESTAMP },
+};
+
+enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
+
+static void write_cause(struct fw_out *out, const struct fw_link *cause)
+{
+	if (cause->kind == FW_CAUSE_JSON) {
+		fw_out_put(out, cause->message.p, cause->message.n);
+		return;
+	}
+	if (cause->kind == FW_CAUSE_TEXT && !cause->next) {
+		fw_write_text_or_null(out, cause->message);
+		return;
+	}
+	FW_OUT(out, "{\"message\":");
+	fw_write_text_or_null(out, cause->message);
+	if (cause->code.p) {
+		FW_OUT(out, ",\"code\":");
+		fw_write_text(out, cause->code);
+	}
+	if (cause->name.p) {
+		FW_OUT(out, ",\"name\":");
+		fw_write_text(out, cause->name);
+	}
+	if (cause->next) {
+		FW_OUT(out, ",\"cause\":");
+		write_cause(out, cause->next); /* at most FW_LIMIT_CAUSES deep */
+	}
+	FW_OUT(out, "}");
+}
+
+/* One string per line of the trail. */
+static void write_trail(struct fw_out *out, const fw_error *err)
+{
+	char text[4096];
+	const char *line = err->slots[FW_SLOT_STACK].p;
+	bool first = true;
+
+	if (!line) {
+		(void)fw_error_trail(err, text, sizeof(text));
+		line = text;
+	}
+	FW_OUT(out, ",\"trail\":[");
+	while (*line) {
+		const char *end = strchrnul(line, '\n');
+
+		if (!first)
+			FW_OUT(out, ",");
+		first = false;
+		fw_out_json(out, line, (size_t)(end - line));
+		line = *end ? end + 1 : end;
+	}
+	FW_OUT(out, "]");
+}
+
+static void write_original(struct fw_out *out, const fw_error *err)
+{
+	if (!err->slots[FW_SLOT_ORIGINAL_CODE].p || err->original_contract == FW_CANONICAL)
+		return;
+	FW_OUT(out, ",\"original\":{\"contract\":\"");
+	fw_out_str(out, fw_contract_name((fw_contract)err->original_contract));
+	FW_OUT(out, "\",\"code\":");
+	fw_write_text(out, err->slots[FW_SLOT_ORIGINAL_CODE]);
+	FW_OUT(out, "}");
+}
+
+static void write_class(struct fw_out *out, const fw_error *err)
+{
+	const fw_row *row = fw_error_row(err);
+	struct fw_text title = err->slots[FW_SLOT_TITLE];
+
+	if (!title.p)
+		title = (struct fw_text){ row->title, strlen(row->title) };
+	FW_OUT(out, "{\"code\":\"");
+	fw_out_str(out, fw_write_code(err, FW_CANONICAL));
+	FW_OUT(out, "\",\"category\":\"");
+	fw_out_str(out, fw_category_name(row->category));
+	FW_OUT(out, "\",\"type\":\"");
+	fw_out_str(out, fw_type_name(row->type));
+	FW_OUT(out, "\",\"retry\":\"");
+	fw_out_str(out, fw_retry_name((fw_retry)err->retry));
+	FW_OUT(out, "\",\"recoverable\":");
+	fw_out_bool(out, err->recoverable);
+	if (err->retry_after >= 0) {
+		FW_OUT(out, ",\"retry_after\":");
+		fw_out_f64(out, err->retry_after);
+	}
+	FW_OUT(out, ",\"status\":");
+	fw_out_i64(out, fw_write_status(err));
+	FW_OUT(out, ",\"severity\":\"");
+	fw_out_str(out, fw_severity_name(row->severity));
+	FW_OUT(out, "\",\"title\":");
+	fw_write_text(out, title);
+}
+
+void fw_canonical_encode(struct fw_out *out, const fw_error *err,
+			 const fw_encode_options *options)
+{
+	const char *hint = fw_error_hint(err);
+
+	write_class(out, err);
+	FW_OUT(out, ",\"message\":");
+	fw_write_text(out, err->message);
+	FW_OUT(out, ",\"hint\":");
+	fw_out_json(out, hint, strlen(hint));
+	fw_write_context(out, ",\"context\":{", err, -1);
+	if (err->causes) {
+		FW_OUT(out, ",\"cause\":");
+		write_cause(out, err->causes);
+	}
+	FW_OUT(out, ",\"origin\":\"");
+	fw_out_str(out, fw_origin_name((fw_origin)err->origin));
+	FW_OUT(out, "\"");
+	if (err->delivery != FW_DELIVERY_NONE) {
+		FW_OUT(out, ",\"delivery\":\"");
+		fw_out_str(out, fw_delivery_name((fw_delivery)err->delivery));
+		FW_OUT(out, "\"");
+	}
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (!err->slots[slots[i].slot].p ||
+		    (slots[i].slot == FW_SLOT_INCIDENT_ID && !err->slots[slots[i].slot].n))
+			continue;
+		fw_out_str(out, slots[i].key);
+		fw_write_text(out, err->slots[slots[i].slot]);
+	}
+	write_original(out, err);
+	if (err->slots[FW_SLOT_EMPTY_RESULT].p) {
+		FW_OUT(out, ",\"empty_result\":");
+		fw_out_put(out, err->slots[FW_SLOT_EMPTY_RESULT].p,
+			   err->slots[FW_SLOT_EMPTY_RESULT].n);
+	}
+	if (options->stack)
+		write_trail(out, err);
+	FW_OUT(out, "}");
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+enum {
+	CODE,
+	CATEGORY,
+	RETRY,
+	RECOVERABLE,
+	RETRY_AFTER,
+	STATUS,
+	TITLE,
+	MESSAGE,
+	HINT,
+	CONTEXT,
+	CAUSE,
+	ORIGIN,
+	DELIVERY,
+	TOOL, /* from here the slots above, in their order */
+	TIMESTAMP = TOOL + SLOTS - 1,
+	ORIGINAL,
+	EMPTY_RESULT,
+	TRAIL,
+	MEMBERS
+};
+
+static const struct fw_member members[MEMBERS] = {
+	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
+	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),
+	[RETRY] = FW_MEMBER("retry", FW_KIND_STRING, false),
+	[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
+	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER, false),
+	[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
+	[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
+	[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
+	[HINT] = FW_MEMBER("hint", FW_KIND_STRING, false),
+	[CONTEXT] = FW_MEMBER("context", FW_KIND_OBJECT, false),
+	[CAUSE] = FW_MEMBER("cause", FW_KIND_ANY, false),
+	[ORIGIN] = FW_MEMBER("origin", FW_KIND_STRING, false),
+	[DELIVERY] = FW_MEMBER("delivery", FW_KIND_STRING, false),
+	[TOOL] = FW_MEMBER("tool", FW_KIND_STRING, false),
+	[TOOL + 1] = FW_MEMBER("operation", FW_KIND_STRING, false),
+	[TOOL + 2] = FW_MEMBER("role", FW_KIND_STRING, false),
+	[TOOL + 3] = FW_MEMBER("session_id", FW_KIND_STRING, false),
+	[TOOL + 4] = FW_MEMBER("workspace_root", FW_KIND_STRING, false),
+	[TOOL + 5] = FW_MEMBER("phase_id", FW_KIND_STRING, false),
+	[TOOL + 6] = FW_MEMBER("plan_hash", FW_KIND_STRING, false),
+	[TOOL + 7] = FW_MEMBER("invariant_id", FW_KIND_STRING, false),
+	[TOOL + 8] = FW_MEMBER("client", FW_KIND_STRING, false),
+	[TOOL + 9] = FW_MEMBER("trace_id", FW_KIND_STRING, false),
+	[TOOL + 10] = FW_MEMBER("incident_id", FW_KIND_STRING, false),
+	[TIMESTAMP] = FW_MEMBER("timestamp", FW_KIND_STRING, false),
+	[ORIGINAL] = FW_MEMBER("original", FW_KIND_OBJECT, false),
+	[EMPTY_RESULT] = FW_MEMBER("empty_result", FW_KIND_OBJECT, false),
+	[TRAIL] = FW_MEMBER("trail", FW_KIND_ANY, false),
+};
+
+/* The position of `value` among the names that `name_of` gives, or -1. */
+static int read_name(yyjson_val *value, const char *(*name_of)(int), int count)
+{
+	for (int i = 0; value && i < count; i++) {
+		const char *name = name_of(i);
+
+		if (name && yyjson_equals_str(value, name))
+			return i;
+	}
+	return -1;
+}
+
+static const char *retry_name(int i)
+{
+	return fw_retry_name((fw_retry)i);
+}
+
+static const char *origin_name(int i)
+{
+	return fw_origin_name((fw_origin)i);
+}
+
+static const char *delivery_name(int i)
+{
+	return fw_delivery_name((fw_delivery)i);
+}
+
+static const char *contract_name(int i)
+{
+	return fw_contract_name((fw_contract)i);
+}
+
+static fw_error *read_class(const struct fw_reading *reading, fw_error *err,
+			    yyjson_val **values)
+{
+	int retry = read_name(values[RETRY], retry_name, FW_RETRY_COUNT);
+	int origin = read_name(values[ORIGIN], origin_name, FW_ORIGIN_COUNT);
+	int delivery = read_name(values[DELIVERY], delivery_name, FW_DELIVERY_COUNT);
+
+	if (values[RETRY] && retry < 0)
+		return fw_read_malformed(reading, "", "retry",
+					 "must be never, after_fix or backoff");
+	if (values[ORIGIN] && origin < 0)
+		return fw_read_malformed(reading, "", "origin",
+					 "must be client, policy, tool, server, gateway, "
+					 "transport or upstream");
+	if (values[DELIVERY] && delivery < 0)
+		return fw_read_malformed(reading, "", "delivery",
+					 "must be not_sent, sent or replied");
+	if (retry >= 0)
+		err->retry = (uint8_t)retry;
+	if (origin >= 0)
+		err->origin = (uint8_t)origin;
+	if (delivery >= 0)
+		err->delivery = (uint8_t)delivery;
+	if (values[RECOVERABLE])
+		err->recoverable = yyjson_get_bool(values[RECOVERABLE]);
+	fw_read_retry_after(err, values[RETRY_AFTER]);
+	fw_read_status(err, values[STATUS]);
+	if (values[TITLE] && !yyjson_equals_str(values[TITLE], fw_error_row(err)->title))
+		fw_read_slot(err, FW_SLOT_TITLE, values[TITLE]);
+	if (values[HINT] && !yyjson_equals_str(values[HINT], fw_error_row(err)->hint))
+		fw_read_slot(err, FW_SLOT_HINT, values[HINT]);
+	return NULL;
+}
+
+static fw_error *read_original(const struct fw_reading *reading, fw_error *err,
+			       yyjson_val *object)
+{
+	static const struct fw_member inner[] = {
+		FW_MEMBER("contract", FW_KIND_STRING, true),
+		FW_MEMBER("code", FW_KIND_STRING, true),
+	};
+	yyjson_val *values[2];
+	int contract;
+
+	if (!object)
+		return NULL;
+	FW_TRY(fw_read_members(reading, "/original", object, inner, 2, values));
+	contract = read_name(values[0], contract_name, FW_CONTRACT_COUNT);
+	if (contract < 0)
+		return fw_read_malformed(reading, "/original", "contract",
+					 "must be the name of a contract");
+	fw_read_slot(err, FW_SLOT_ORIGINAL_CODE, values[1]);
+	err->original_contract = (uint8_t)contract;
+	return NULL;
+}
+
+/* The lines of a trail are kept as one text; the writer cuts it up again. */
+static fw_error *read_trail(const struct fw_reading *reading, fw_error *err, yyjson_val *trail)
+{
+	size_t index, max, need = 0, at = 0;
+	yyjson_val *line;
+	char *text;
+
+	if (!trail)
+		return NULL;
+	yyjson_arr_foreach(trail, index, max, line)
+	{
+		if (!yyjson_is_str(line) ||
+		    memchr(yyjson_get_str(line), '\0', yyjson_get_len(line)))
+			return fw_read_malformed(reading, "", "trail",
+						 "must be an array of lines");
+		need += yyjson_get_len(line) + 1;
+	}
+	if (!yyjson_is_arr(trail))
+		return fw_read_malformed(reading, "", "trail", "must be an array of lines");
+	text = fw__error_take(err, need + 1);
+	if (!text)
+		return fw_raise_internal_out_of_memory();
+	yyjson_arr_foreach(trail, index, max, line)
+	{
+		if (index)
+			text[at++] = '\n';
+		memcpy(text + at, yyjson_get_str(line), yyjson_get_len(line));
+		at += yyjson_get_len(line);
+	}
+	text[at] = '\0';
+	err->slots[FW_SLOT_STACK] = (struct fw_text){ text, at };
+	return NULL;
+}
+
+fw_error *fw_canonical_decode(const struct fw_reading *reading, yyjson_val *root)
+{
+	yyjson_val *values[MEMBERS];
+	const fw_row *row;
+	fw_error *err;
+	bool known;
+
+	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
+	if (!fw_read_is_code(yyjson_get_str(values[CODE])))
+		return fw_read_malformed(reading, "", "code",
+					 "must be domain.reason in lower case");
+	row = fw_read_open_row(reading, yyjson_get_str(values[CODE]),
+			       yyjson_get_str(values[CATEGORY]), &known);
+	err = fw_read_start(reading, row, values[MESSAGE]);
+	if (!known)
+		fw_read_original(reading, err, values[CODE]);
+	for (size_t i = 0; i < SLOTS; i++)
+		fw_read_slot(err, slots[i].slot, values[TOOL + i]);
+	FW_TRY(fw_read_check_time(reading, values[TIMESTAMP]));
+	FW_TRY(read_class(reading, err, values));
+	FW_TRY(read_original(reading, err, values[ORIGINAL]));
+	FW_TRY(read_trail(reading, err, values[TRAIL]));
+	FW_TRY(fw_read_context(reading, "/context", err, values[CONTEXT], false));
+	FW_TRY(fw_read_empty_result(reading, "/empty_result", err, values[EMPTY_RESULT]));
+	return fw_read_cause(reading, "/cause", err, values[CAUSE]);
+}

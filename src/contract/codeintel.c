@@ -1,0 +1,235 @@
+/*
+ * codeintel.c - the tool's empty result, `error`, and an RFC 9457 `problem`.
+ *
+ * The empty result is what makes the envelope lawful under the tool's own
+ * outputSchema. It comes from the error, if the boundary set it there, else
+ * from the table below by the operation.
+ */
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+
+#define TYPE_BASE "https://kgfoundry.dev/problems/"
+#define INSTANCE_BASE "urn:codeintel:"
+
+static const struct {
+	const char *tool;
+	const char *operation;
+	const char *empty_result;
+} tools[] = {
+	{ "open_file", "files:open_file",
+	  "{\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0}" },
+	{ "list_paths", "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}" },
+	{ "search_text", "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}" },
+	{ "semantic_search", "semantic:search",
+	  "{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}" },
+	{ "blame_range", "git:blame_range", "{\"blame\":[]}" },
+	{ "file_history", "git:file_history", "{\"commits\":[]}" },
+};
+
+enum { TOOLS = sizeof(tools) / sizeof(tools[0]) };
+
+int fw_codeintel_status(const char *code)
+{
+	/* registry/contracts.txt has them too, and the generator holds every
+	 * row to it; this is for rows that are not ours. */
+	static const struct {
+		const char *code;
+		int status;
+	} fixed[] = {
+		{ "file-not-found", 404 },      { "unsupported-encoding", 415 },
+		{ "invalid-parameter", 400 },   { "forbidden", 403 },
+		{ "git-operation-error", 500 }, { "vector-search-error", 503 },
+		{ "embedding-error", 503 },     { "internal-error", 500 },
+	};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (strcmp(fixed[i].code, code) == 0)
+			return fixed[i].status;
+	return 0;
+}
+
+static const char *empty_result_of(const char *operation)
+{
+	for (size_t i = 0; i < TOOLS; i++)
+		if (strcmp(tools[i].operation, operation) == 0)
+			return tools[i].empty_result;
+	return NULL;
+}
+
+static const char *operation_of(const fw_error *err)
+{
+	const char *tool = err->slots[FW_SLOT_TOOL].p;
+
+	if (err->slots[FW_SLOT_OPERATION].n)
+		return err->slots[FW_SLOT_OPERATION].p;
+	for (size_t i = 0; tool && i < TOOLS; i++)
+		if (strcmp(tools[i].tool, tool) == 0)
+			return tools[i].operation;
+	return NULL;
+}
+
+static void write_empty_result(struct fw_out *out, const fw_error *err, const char *operation)
+{
+	struct fw_text own = err->slots[FW_SLOT_EMPTY_RESULT];
+
+	if (!own.p && operation) {
+		own.p = empty_result_of(operation);
+		own.n = own.p ? strlen(own.p) : 0;
+	}
+	if (!own.p || own.n <= 2) /* none, or {} */
+		return;
+	fw_out_put(out, own.p + 1, own.n - 2);
+	FW_OUT(out, ",");
+}
+
+/* category:operation, neither of them empty */
+static bool is_operation(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon && colon != text && colon[1];
+}
+
+static void write_instance(struct fw_out *out, const fw_error *err, const char *operation)
+{
+	if (!operation)
+		operation = err->slots[FW_SLOT_TOOL].n ? err->slots[FW_SLOT_TOOL].p : "unknown";
+	FW_OUT(out, "\"" INSTANCE_BASE);
+	if (!is_operation(operation))
+		FW_OUT(out, "tools:");
+	fw_out_json_body(out, operation, strlen(operation));
+	FW_OUT(out, "\"");
+}
+
+/* The row that a reader will see in `code`; the error's own for a foreign one. */
+static const fw_row *row_read(const fw_error *err, const char *code)
+{
+	const fw_row *row = fw_error_row(err), *reader = NULL;
+
+	if (!(row->reads & 1u << FW_CODEINTEL) || code != row->codeintel)
+		reader = fw_registry_read(NULL, FW_CODEINTEL, code);
+	return reader ? reader : row;
+}
+
+/* RFC 9457: one title per type, whichever of our codes it stands for. */
+static struct fw_text title_of(const fw_error *err, const fw_row *row)
+{
+	if (err->slots[FW_SLOT_TITLE].p)
+		return err->slots[FW_SLOT_TITLE];
+	return (struct fw_text){ row->title, strlen(row->title) };
+}
+
+void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
+			 const fw_encode_options *options)
+{
+	const char *code = fw_write_code(err, FW_CODEINTEL);
+	const char *operation = operation_of(err);
+	const fw_row *row = row_read(err, code);
+	int status = fw_codeintel_status(code);
+
+	(void)options;
+	FW_OUT(out, "{");
+	write_empty_result(out, err, operation);
+	FW_OUT(out, "\"error\":");
+	fw_write_text(out, err->message);
+	FW_OUT(out, ",\"problem\":{\"type\":\"" TYPE_BASE);
+	fw_out_str(out, code);
+	FW_OUT(out, "\",\"title\":");
+	fw_write_text(out, title_of(err, row));
+	FW_OUT(out, ",\"status\":");
+	fw_out_i64(out, status ? status : fw_write_status(err));
+	FW_OUT(out, ",\"detail\":");
+	fw_write_text(out, err->message);
+	FW_OUT(out, ",\"instance\":");
+	write_instance(out, err, operation);
+	FW_OUT(out, ",\"code\":\"");
+	fw_out_str(out, code);
+	FW_OUT(out, "\"");
+	fw_write_context(out, ",\"extensions\":{", err,
+			 fw_write_delay(err, row->retry == FW_RETRY_BACKOFF));
+	FW_OUT(out, "}}");
+}
+
+/* Only what our own encoder may put between quotes unescaped. */
+static bool is_kebab(const char *code)
+{
+	for (; *code; code++)
+		if (!((*code >= 'a' && *code <= 'z') || (*code >= '0' && *code <= '9') ||
+		      *code == '-'))
+			return false;
+	return true;
+}
+
+/* An unregistered code is known by its status, as any HTTP answer is. */
+static const char *category_of(yyjson_val *status)
+{
+	double number = 0;
+
+	if (status)
+		(void)fw_value_number(status, &number);
+	if (number == 401 || number == 403)
+		return "auth";
+	if (number == 429 || number >= 502)
+		return "dependency";
+	return number >= 400 && number < 500 ? "validation" : "internal";
+}
+
+static void read_operation(fw_error *err, yyjson_val *instance)
+{
+	const char *text = yyjson_get_str(instance);
+	size_t base = strlen(INSTANCE_BASE);
+
+	/* Only what would be written so again. */
+	if (text && strncmp(text, INSTANCE_BASE, base) == 0 && is_operation(text + base) &&
+	    strcmp(text + base, "tools:unknown") != 0)
+		err->slots[FW_SLOT_OPERATION] =
+			fw__error_copy(err, text + base, yyjson_get_len(instance) - base);
+}
+
+static void read_title(fw_error *err, const char *code, yyjson_val *title)
+{
+	struct fw_text usual = title_of(err, row_read(err, code));
+
+	if (title && !yyjson_equals_strn(title, usual.p, usual.n))
+		fw_read_slot(err, FW_SLOT_TITLE, title);
+}
+
+fw_error *fw_codeintel_decode(const struct fw_reading *reading, yyjson_val *root)
+{
+	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, EXTENSIONS, MEMBERS };
+	static const struct fw_member outer[] = {
+		FW_MEMBER("error", FW_KIND_STRING, true),
+		FW_MEMBER("problem", FW_KIND_OBJECT, true),
+	};
+	static const struct fw_member inner[MEMBERS] = {
+		[TYPE] = FW_MEMBER("type", FW_KIND_STRING, false),
+		[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
+		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
+		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING, false),
+		[INSTANCE] = FW_MEMBER("instance", FW_KIND_STRING, false),
+		[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
+		[EXTENSIONS] = FW_MEMBER("extensions", FW_KIND_OBJECT | FW_KIND_NULL, false),
+	};
+	yyjson_val *envelope[2], *problem[MEMBERS];
+	const char *code;
+	const fw_row *row;
+	fw_error *err;
+	bool known;
+
+	FW_TRY(fw_read_members(reading, "", root, outer, 2, envelope));
+	FW_TRY(fw_read_members(reading, "/problem", envelope[1], inner, MEMBERS, problem));
+	code = yyjson_get_str(problem[CODE]);
+	if (!*code || !is_kebab(code))
+		return fw_read_malformed(reading, "/problem", "code", "must be kebab-case");
+	row = fw_read_open_row(reading, code, category_of(problem[STATUS]), &known);
+	err = fw_read_start(reading, row, envelope[0]);
+	if (!known)
+		fw_read_original(reading, err, problem[CODE]);
+	fw_read_status(err, problem[STATUS]);
+	read_title(err, code, problem[TITLE]);
+	read_operation(err, problem[INSTANCE]);
+	FW_TRY(fw_read_empty_result(reading, "", err, root));
+	return fw_read_context(reading, "/problem/extensions", err, problem[EXTENSIONS],
+			       err->retry == FW_RETRY_BACKOFF);
+}

@@ -1,0 +1,156 @@
+/*
+ * owlclaw.c - one error, two surfaces: in MCP under `error`, over HTTP as
+ * RFC 9457 problem+json. Code, category and retryable are the same on both,
+ * because the same few lines write and read them.
+ */
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+
+#define TYPE_BASE "https://owlclaw.dev/problems/"
+
+/* The code is ours or was checked by fw_read_is_code(): it needs no escaping. */
+static void write_shared(struct fw_out *out, const fw_error *err)
+{
+	FW_OUT(out, ",\"category\":\"");
+	fw_out_str(out, fw_category_name(fw_error_row(err)->category));
+	FW_OUT(out, "\",\"retryable\":");
+	fw_out_bool(out, err->retry == FW_RETRY_BACKOFF);
+	FW_OUT(out, ",\"incident_id\":");
+	fw_write_text(out, fw_write_incident(err));
+	fw_write_context(out, ",\"details\":{", err, -1);
+	if (err->retry_after >= 0) {
+		FW_OUT(out, ",\"retry_after\":");
+		fw_out_f64(out, err->retry_after);
+	}
+}
+
+void fw_owlclaw_encode(struct fw_out *out, const fw_error *err,
+		       const fw_encode_options *options)
+{
+	(void)options;
+	FW_OUT(out, "{\"error\":{\"code\":\"");
+	fw_out_str(out, fw_write_code(err, FW_OWLCLAW));
+	FW_OUT(out, "\",\"message\":");
+	fw_write_text(out, err->message);
+	write_shared(out, err);
+	FW_OUT(out, "}}");
+}
+
+static void write_slug(struct fw_out *out, const char *code)
+{
+	char slug[128];
+	size_t len = 0;
+
+	/* The contract's own example calls this one otherwise than the rule would. */
+	if (strcmp(code, "protocol.unsupported_version") == 0)
+		code = "protocol.version";
+	for (; *code && len < sizeof(slug); code++)
+		slug[len++] = *code == '.' || *code == '_' ? '-' : *code;
+	fw_out_put(out, slug, len);
+}
+
+static struct fw_text title_of(const fw_error *err)
+{
+	const char *title = fw_error_row(err)->title;
+
+	if (err->slots[FW_SLOT_TITLE].p)
+		return err->slots[FW_SLOT_TITLE];
+	return (struct fw_text){ title, strlen(title) };
+}
+
+void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
+			   const fw_encode_options *options)
+{
+	const char *code = fw_write_code(err, FW_OWLCLAW);
+	struct fw_text incident = fw_write_incident(err);
+	const char *base = options->problem_base ? options->problem_base : TYPE_BASE;
+
+	FW_OUT(out, "{\"type\":\"");
+	fw_out_json_body(out, base, strlen(base));
+	write_slug(out, code);
+	FW_OUT(out, "\",\"title\":");
+	fw_write_text(out, title_of(err));
+	FW_OUT(out, ",\"status\":");
+	fw_out_i64(out, fw_write_status(err));
+	FW_OUT(out, ",\"detail\":");
+	fw_write_text(out, err->message);
+	FW_OUT(out, ",\"instance\":\"urn:owlclaw:incident:");
+	fw_out_json_body(out, incident.p, incident.n);
+	FW_OUT(out, "\",\"code\":\"");
+	fw_out_str(out, code);
+	FW_OUT(out, "\"");
+	write_shared(out, err);
+	FW_OUT(out, "}");
+}
+
+enum { CODE, CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
+
+#define SHARED_MEMBERS                                                          \
+	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),                       \
+	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),              \
+	[RETRYABLE] = FW_MEMBER("retryable", FW_KIND_BOOL, false),              \
+	[INCIDENT_ID] = FW_MEMBER("incident_id", FW_KIND_STRING, false),        \
+	[DETAILS] = FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
+	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
+
+/* Both forms know one set of codes: the MCP form's. */
+static fw_error *read_shared(const struct fw_reading *reading, const char *pointer,
+			     yyjson_val **values, yyjson_val *message)
+{
+	struct fw_reading as_mcp = *reading;
+	const char *code = yyjson_get_str(values[CODE]);
+	const fw_row *row;
+	fw_error *err;
+	bool known;
+
+	if (!fw_read_is_code(code))
+		return fw_read_malformed(reading, pointer, "code",
+					 "must be domain.reason in lower case");
+	as_mcp.contract = FW_OWLCLAW;
+	row = fw_read_open_row(&as_mcp, code, yyjson_get_str(values[CATEGORY]), &known);
+	err = fw_read_start(reading, row, message);
+	if (!known)
+		fw_read_original(&as_mcp, err, values[CODE]);
+	fw_read_retryable(err, values[RETRYABLE]);
+	fw_read_retry_after(err, values[RETRY_AFTER]);
+	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, values[INCIDENT_ID], fw_write_no_incident);
+	return fw_read_context(reading, *pointer ? "/error/details" : "/details", err,
+			       values[DETAILS], false);
+}
+
+fw_error *fw_owlclaw_decode(const struct fw_reading *reading, yyjson_val *root)
+{
+	enum { MESSAGE = SHARED, MEMBERS };
+	static const struct fw_member outer[] = { FW_MEMBER("error", FW_KIND_OBJECT, true) };
+	static const struct fw_member members[MEMBERS] = {
+		SHARED_MEMBERS,
+		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, false),
+	};
+	yyjson_val *object, *values[MEMBERS];
+
+	FW_TRY(fw_read_members(reading, "", root, outer, 1, &object));
+	FW_TRY(fw_read_members(reading, "/error", object, members, MEMBERS, values));
+	return read_shared(reading, "/error", values, values[MESSAGE]);
+}
+
+fw_error *fw_owlclaw_api_decode(const struct fw_reading *reading, yyjson_val *root)
+{
+	enum { TITLE = SHARED, STATUS, DETAIL, MEMBERS };
+	static const struct fw_member members[MEMBERS] = {
+		SHARED_MEMBERS,
+		[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
+		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
+		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING, false),
+	};
+	yyjson_val *values[MEMBERS], *message;
+
+	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
+	message = values[DETAIL] ? values[DETAIL] : values[TITLE];
+	FW_TRY(read_shared(reading, "", values, message));
+	fw_read_status(reading->target, values[STATUS]);
+	if (values[TITLE] &&
+	    !yyjson_equals_str(values[TITLE], fw_error_row(reading->target)->title))
+		fw_read_slot(reading->target, FW_SLOT_TITLE, values[TITLE]);
+	return NULL;
+}

@@ -1,0 +1,185 @@
+/*
+ * toolerror.c - {"type","message","recoverable","data"}: six types that an
+ * agent branches on.
+ *
+ * Two serialisations: plain, and as Go's encoding/json writes it (the public
+ * package is Go's), with the keys of `data` sorted and HTML escaped. The
+ * second has to look into nested values, so it parses them again.
+ */
+#include "base/mem.h"
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+#include <stdlib.h>
+
+static void write_go_value(struct fw_out *out, const struct fw_item *item)
+{
+	static const struct fw_value_options sorted = { .sort_keys = true };
+	yyjson_doc *doc;
+
+	if (item->type != FW_FIELD_JSON) {
+		fw_write_item(out, item);
+		return;
+	}
+	doc = fw_value_parse(item->as.text.p, item->as.text.n);
+	if (!doc) { /* no memory: unsorted is better than unsaid */
+		fw_write_item(out, item);
+		return;
+	}
+	fw_write_text(out, item->key);
+	FW_OUT(out, ":");
+	(void)fw_value_write(out, yyjson_doc_get_root(doc), &sorted, NULL);
+	yyjson_doc_free(doc);
+}
+
+static int compare_keys(struct fw_text a, struct fw_text b)
+{
+	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+	if (order)
+		return order;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+/* The next key in order after `last` (NULL: the first): a selection sort that
+ * needs no memory; contexts are small. */
+static const struct fw_item *next_item(const struct fw_item *items, size_t count,
+				       const struct fw_item *last)
+{
+	const struct fw_item *best = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (last && compare_keys(items[i].key, last->key) <= 0)
+			continue;
+		if (!best || compare_keys(items[i].key, best->key) < 0)
+			best = &items[i];
+	}
+	return best;
+}
+
+static void write_go_data(struct fw_out *out, const fw_error *err)
+{
+	const struct fw_item delay = { .key = { "retry_after", 11 },
+				       .type = FW_FIELD_F64,
+				       .as.f64 = fw_write_delay(err, err->recoverable) };
+	const struct fw_item *item = NULL;
+	bool delay_due = delay.as.f64 >= 0, first = true;
+
+	for (;;) {
+		const struct fw_item *show;
+
+		item = next_item(err->items, err->item_count, item);
+		while (item && !fw_write_shows(item, delay.as.f64))
+			item = next_item(err->items, err->item_count, item);
+		if (delay_due && (!item || compare_keys(delay.key, item->key) < 0)) {
+			if (first)
+				FW_OUT(out, ",\"data\":{");
+			else
+				FW_OUT(out, ",");
+			first = false;
+			delay_due = false;
+			fw_write_item(out, &delay);
+		}
+		show = item;
+		if (!show)
+			break;
+		if (first)
+			FW_OUT(out, ",\"data\":{");
+		else
+			FW_OUT(out, ",");
+		first = false;
+		write_go_value(out, show);
+	}
+	if (!first)
+		FW_OUT(out, "}");
+}
+
+void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
+			 const fw_encode_options *options)
+{
+	out->go_escape = options->go_escape;
+	FW_OUT(out, "{\"type\":\"");
+	fw_out_str(out, fw_type_name(fw_error_row(err)->type));
+	FW_OUT(out, "\",\"message\":");
+	fw_write_text(out, err->message);
+	FW_OUT(out, ",\"recoverable\":");
+	fw_out_bool(out, err->recoverable);
+	if (options->go_escape)
+		write_go_data(out, err);
+	else
+		fw_write_context(out, ",\"data\":{", err,
+				 fw_write_delay(err, err->recoverable));
+	FW_OUT(out, "}");
+}
+
+static fw_error *start(const struct fw_reading *reading, const char *type, yyjson_val *message)
+{
+	const fw_row *row = fw_registry_read(reading->registry, FW_TOOLERROR, type);
+
+	if (!row)
+		return fw_read_malformed(reading, "", "type",
+					 "must be NOT_FOUND, CONFLICT, VALIDATION, PERMISSION, "
+					 "TRANSIENT or INTERNAL");
+	(void)fw_read_start(reading, row, message);
+	return NULL;
+}
+
+fw_error *fw_toolerror_decode(const struct fw_reading *reading, yyjson_val *root)
+{
+	enum { TYPE, MESSAGE, RECOVERABLE, DATA, MEMBERS };
+	static const struct fw_member members[MEMBERS] = {
+		[TYPE] = FW_MEMBER("type", FW_KIND_STRING, true),
+		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
+		[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
+		[DATA] = FW_MEMBER("data", FW_KIND_OBJECT | FW_KIND_NULL, false),
+	};
+	yyjson_val *values[MEMBERS];
+	fw_error *err = reading->target;
+
+	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
+	FW_TRY(start(reading, yyjson_get_str(values[TYPE]), values[MESSAGE]));
+	if (values[RECOVERABLE])
+		err->recoverable = yyjson_get_bool(values[RECOVERABLE]);
+	/* What cannot recover is not to be tried again either. */
+	if (!err->recoverable && err->retry == FW_RETRY_BACKOFF)
+		fw_error_set_retry(err, FW_RETRY_NEVER);
+	return fw_read_context(reading, "/data", err, values[DATA], err->recoverable);
+}
+
+/* ---- [TYPE] message ------------------------------------------------------ */
+
+/* The length of "[TYPE] ", or 0; `ret_type` is which. */
+static size_t string_form(const char *text, size_t len, fw_type *ret_type)
+{
+	for (int type = 0; type < FW_TYPE_COUNT; type++) {
+		const char *name = fw_type_name((fw_type)type);
+		size_t n = strlen(name);
+
+		if (len >= n + 3 && text[0] == '[' && memcmp(text + 1, name, n) == 0 &&
+		    text[n + 1] == ']' && text[n + 2] == ' ') {
+			*ret_type = (fw_type)type;
+			return n + 3;
+		}
+	}
+	return 0;
+}
+
+bool fw_toolerror_is_string_form(const char *text, size_t len)
+{
+	fw_type type;
+
+	return string_form(text, len, &type) > 0;
+}
+
+fw_error *fw_toolerror_decode_string(const struct fw_reading *reading, const char *text,
+				     size_t len)
+{
+	fw_type type = FW_TYPE_INTERNAL;
+	size_t skip = string_form(text, len, &type);
+
+	while (len > skip && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
+	FW_TRY(start(reading, fw_type_name(type), NULL));
+	fw__error_set_message(reading->target, text + skip, len - skip);
+	return NULL;
+}

@@ -1,0 +1,157 @@
+/*
+ * write.c - the front of all encoders, and the pieces that they share.
+ *
+ * An encoder is straight-line code into an fw_out: it neither allocates nor
+ * fails, because it is what runs when everything else already has.
+ */
+#include "base/mem.h"
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+#include <math.h>
+
+static fw_encode_fn *const encoders[FW_CONTRACT_COUNT] = {
+	[FW_CANONICAL] = fw_canonical_encode,     [FW_KAIZA] = fw_kaiza_encode,
+	[FW_CONTEXT_V0] = fw_context_v0_encode,   [FW_CODEINTEL] = fw_codeintel_encode,
+	[FW_TOOLERROR] = fw_toolerror_encode,     [FW_OWLCLAW] = fw_owlclaw_encode,
+	[FW_OWLCLAW_API] = fw_owlclaw_api_encode,
+};
+
+size_t fw_error_encode(const fw_error *err, fw_contract contract,
+		       const fw_encode_options *options, char *buf, size_t cap)
+{
+	static const fw_encode_options defaults;
+	struct fw_out out;
+	size_t len;
+
+	if ((unsigned)contract >= FW_CONTRACT_COUNT)
+		contract = FW_CANONICAL;
+	if (!err) {
+		fw_error *missing = fw_raise_internal_unexpected(NULL);
+
+		len = fw_error_encode(missing, contract, options, buf, cap);
+		fw_error_free(missing);
+		return len;
+	}
+	fw_out_init(&out, buf, cap);
+	encoders[contract](&out, err, options ? options : &defaults);
+	return fw_out_finish(&out, cap);
+}
+
+fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,
+			   const fw_encode_options *options, char **ret_text, size_t *ret_len)
+{
+	char small[4096];
+	size_t len = fw_error_encode(err, contract, options, small, sizeof(small));
+	char *text = fw__allocate(len + 1);
+
+	if (!text)
+		return fw_raise_internal_out_of_memory();
+	if (len < sizeof(small))
+		memcpy(text, small, len + 1);
+	else
+		(void)fw_error_encode(err, contract, options, text, len + 1);
+	*ret_text = text;
+	if (ret_len)
+		*ret_len = len;
+	return NULL;
+}
+
+void fw_write_item(struct fw_out *out, const struct fw_item *item)
+{
+	fw_write_text(out, item->key);
+	FW_OUT(out, ":");
+	switch (item->type) {
+	case FW_FIELD_STRING: fw_write_text(out, item->as.text); break;
+	case FW_FIELD_JSON: fw_out_put(out, item->as.text.p, item->as.text.n); break;
+	case FW_FIELD_I64: fw_out_i64(out, item->as.i64); break;
+	case FW_FIELD_U64: fw_out_u64(out, item->as.u64); break;
+	case FW_FIELD_F64: fw_out_f64(out, item->as.f64); break;
+	case FW_FIELD_BOOL: fw_out_bool(out, item->as.boolean); break;
+	}
+}
+
+static bool is_delay(const struct fw_item *item)
+{
+	return fw__text_is(item->key, "retry_after", 11);
+}
+
+double fw_write_delay(const fw_error *err, bool taken)
+{
+	if (err->retry_after >= 0 || !taken)
+		return err->retry_after;
+	for (size_t i = 0; i < err->item_count; i++) {
+		const struct fw_item *item = &err->items[i];
+		double delay = -1;
+
+		if (!is_delay(item))
+			continue;
+		if (item->type == FW_FIELD_I64)
+			delay = (double)item->as.i64;
+		else if (item->type == FW_FIELD_U64)
+			delay = (double)item->as.u64;
+		else if (item->type == FW_FIELD_F64)
+			delay = item->as.f64;
+		else if (item->type == FW_FIELD_JSON)
+			delay = fw_value_text_number(item->as.text.p, item->as.text.n);
+		if (delay == 0)
+			return 0; /* not -0 */
+		return isfinite(delay) && delay > 0 ? delay : -1;
+	}
+	return -1;
+}
+
+bool fw_write_shows(const struct fw_item *item, double delay)
+{
+	return !(delay >= 0 && is_delay(item));
+}
+
+void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, double delay)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < err->item_count; i++) {
+		if (!fw_write_shows(&err->items[i], delay))
+			continue;
+		if (first)
+			fw_out_str(out, key);
+		else
+			FW_OUT(out, ",");
+		first = false;
+		fw_write_item(out, &err->items[i]);
+	}
+	if (delay >= 0) {
+		if (first)
+			fw_out_str(out, key);
+		else
+			FW_OUT(out, ",");
+		first = false;
+		FW_OUT(out, "\"retry_after\":");
+		fw_out_f64(out, delay);
+	}
+	if (!first)
+		FW_OUT(out, "}");
+}
+
+int fw_write_status(const fw_error *err)
+{
+	return err->status >= 400 ? err->status : fw_error_row(err)->status;
+}
+
+const char *fw_write_code(const fw_error *err, fw_contract contract)
+{
+	const char *original = err->slots[FW_SLOT_ORIGINAL_CODE].p;
+
+	if (original && err->original_contract == contract)
+		return original;
+	return fw_row_code_in(fw_error_row(err), contract);
+}
+
+const struct fw_text fw_write_no_incident = { "inc_00000000_unassigned", 23 };
+
+struct fw_text fw_write_incident(const fw_error *err)
+{
+	struct fw_text incident = err->slots[FW_SLOT_INCIDENT_ID];
+
+	return incident.n ? incident : fw_write_no_incident;
+}

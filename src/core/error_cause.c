@@ -1,0 +1,161 @@
+/*
+ * error_cause.c - why an error happened, and what was being tried.
+ *
+ * Causes are links in the error's own memory, outermost first. A wrap turns
+ * the message into the first of them; a cause of another error is copied over,
+ * and that error freed. So a chain is freed with its error, and a deep one
+ * costs no recursion.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "core/error_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fw_link *fw__error_add_link(fw_error *err)
+{
+	struct fw_link *link;
+
+	if (!fw__error_is_mine(err) || err->cause_count >= FW_LIMIT_CAUSES ||
+	    (err->last_cause && err->last_cause->kind == FW_CAUSE_JSON))
+		return NULL;
+	link = fw__error_take(err, sizeof(*link));
+	if (!link)
+		return NULL;
+	memset(link, 0, sizeof(*link));
+	if (err->last_cause)
+		err->last_cause->next = link;
+	else
+		err->causes = link;
+	err->last_cause = link;
+	err->cause_count++;
+	return link;
+}
+
+static const struct fw_text our_name = { "fw_error", 8 };
+
+static struct fw_text code_of(const fw_error *err)
+{
+	const char *code = fw_error_name(err);
+
+	return (struct fw_text){ code, strlen(code) };
+}
+
+fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
+{
+	char text[1024];
+	struct fw_link *link = NULL;
+	struct fw_text words;
+	va_list args;
+	size_t len;
+	int printed;
+
+	if (!fw__error_is_mine(err))
+		return err;
+	va_start(args, fmt);
+	printed = vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (printed < 0)
+		return err;
+	len = fw_utf8_cut(text, (size_t)printed, sizeof(text) - 1);
+	if (err->cause_count < FW_LIMIT_CAUSES)
+		link = fw__error_take(err, sizeof(*link));
+	if (link) {
+		*link = (struct fw_link){ err->causes,  FW_CAUSE_NAMED, err->message,
+					  code_of(err), our_name,       err->at };
+		if (!err->causes)
+			err->last_cause = link;
+		err->causes = link;
+		err->cause_count++;
+		err->at = at;
+	}
+	words = fw__error_copy_any(err, text, len);
+	if (words.p)
+		err->message = fw__error_join(err, words, err->message);
+	return err;
+}
+
+fw_error *fw_error_caused_by(fw_error *err, fw_error *cause)
+{
+	struct fw_link *link;
+
+	if (!err || !cause || err == cause)
+		return err ? err : cause;
+	link = fw__error_add_link(err);
+	if (link) {
+		*link = (struct fw_link){
+			NULL,
+			FW_CAUSE_NAMED,
+			fw__error_copy(err, cause->message.p, cause->message.n),
+			code_of(cause),
+			our_name,
+			cause->at
+		};
+	}
+	for (const struct fw_link *from = cause->causes; from; from = from->next) {
+		link = fw__error_add_link(err);
+		if (!link)
+			break;
+		*link = *from;
+		link->next = NULL;
+		link->message = fw__error_copy(err, from->message.p, from->message.n);
+		if (from->code.p)
+			link->code = fw__error_copy(err, from->code.p, from->code.n);
+		if (from->name.p)
+			link->name = fw__error_copy(err, from->name.p, from->name.n);
+	}
+	fw_error_free(cause);
+	return err;
+}
+
+void fw_error_add_cause(fw_error *err, const char *message, const char *code, const char *name)
+{
+	struct fw_link *link;
+
+	if (!message)
+		return;
+	link = fw__error_add_link(err);
+	if (!link)
+		return;
+	link->kind = code || name ? FW_CAUSE_NAMED : FW_CAUSE_TEXT;
+	link->message = fw__error_copy_any(err, message, strlen(message));
+	if (code)
+		link->code = fw__error_copy_any(err, code, strlen(code));
+	if (name)
+		link->name = fw__error_copy_any(err, name, strlen(name));
+}
+
+enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
+					      struct fw_value_where *ret_where)
+{
+	enum fw_value_fault fault = FW_VALUE_OK;
+	struct fw_link *link;
+	struct fw_text text;
+
+	if (!fw__error_is_mine(err) || !value || yyjson_is_null(value))
+		return FW_VALUE_OK;
+	if (yyjson_is_str(value))
+		text = fw__error_copy_safe(err, yyjson_get_str(value), yyjson_get_len(value));
+	else
+		text = fw__error_copy_value(err, value, &fault, ret_where);
+	link = text.p ? fw__error_add_link(err) : NULL;
+	if (link) {
+		link->kind = yyjson_is_obj(value) ? FW_CAUSE_JSON : FW_CAUSE_TEXT;
+		link->message = text;
+	}
+	return fault;
+}
+
+void fw_error_set_cause_json(fw_error *err, const char *json, size_t len)
+{
+	yyjson_doc *doc;
+
+	if (!fw__error_is_mine(err) || !json || len > FW_LIMIT_ENVELOPE_BYTES)
+		return;
+	doc = fw_value_parse(json, len);
+	(void)fw__error_set_cause_value(err, yyjson_doc_get_root(doc), NULL);
+	yyjson_doc_free(doc);
+}

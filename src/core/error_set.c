@@ -1,0 +1,326 @@
+/*
+ * error_set.c - what can be said of an error after it was raised: its context,
+ * and whatever the raiser or the boundary knows better than the registry.
+ *
+ * The static out-of-memory error takes none of it, silently.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "core/error_impl.h"
+#include "core/redact.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- context ----------------------------------------------------------- */
+
+struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key)
+{
+	struct fw_item *item;
+
+	if (err->item_count == err->item_room) {
+		size_t room = err->item_room ? 2 * err->item_room : 4;
+		struct fw_item *items = fw__error_take(err, room * sizeof(*items));
+
+		if (!items)
+			return NULL;
+		if (err->item_count)
+			memcpy(items, err->items, err->item_count * sizeof(*items));
+		err->items = items;
+		err->item_room = room;
+	}
+	item = &err->items[err->item_count++];
+	*item = (struct fw_item){ .key = key };
+	return item;
+}
+
+struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len)
+{
+	struct fw_text name;
+
+	if (!fw__error_is_mine(err) || fw_utf8_valid(key, len) != len)
+		return NULL;
+	for (size_t i = 0; i < err->item_count; i++)
+		if (fw__text_is(err->items[i].key, key, len))
+			return &err->items[i];
+	if (err->item_count >= FW_LIMIT_FIELDS)
+		return NULL;
+	name = fw__error_copy(err, key, len);
+	return name.p ? fw__error_append_item(err, name) : NULL;
+}
+
+/* JSON text from a C caller, checked and compact; p NULL where it is not JSON. */
+static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
+{
+	struct fw_text text = { NULL, 0 };
+	enum fw_value_fault fault;
+	yyjson_doc *doc;
+
+	if (!json || len > FW_LIMIT_ENVELOPE_BYTES)
+		return text;
+	doc = fw_value_parse(json, len);
+	if (doc)
+		text = fw__error_copy_value(err, yyjson_doc_get_root(doc), &fault, NULL);
+	yyjson_doc_free(doc);
+	return text;
+}
+
+static const struct fw_text redacted = { "[redacted]", 10 };
+
+/* A field to fill in; NULL where that is not to be, or the key says all. */
+static struct fw_item *add_open_item(fw_error *err, const char *key)
+{
+	size_t len = key ? strlen(key) : 0;
+	struct fw_item *item = key ? fw__error_add_item(err, key, len) : NULL;
+
+	if (!item || !fw_redact_key_is_secret(key, len))
+		return item;
+	item->type = FW_FIELD_STRING;
+	item->as.text = redacted;
+	return NULL;
+}
+
+void fw__error_add_field(fw_error *err, const fw_field *field)
+{
+	struct fw_item *item;
+
+	if (field->type == FW_FIELD_JSON) {
+		fw_error_add_json(err, field->key, field->string, field->string_len);
+		return;
+	}
+	item = add_open_item(err, field->key);
+	if (!item)
+		return;
+	item->type = field->type;
+	switch (field->type) {
+	case FW_FIELD_STRING:
+	case FW_FIELD_JSON:
+		item->as.text = fw__error_copy_any(err, field->string, field->string_len);
+		if (!item->as.text.p)
+			item->as.text = (struct fw_text){ "", 0 };
+		break;
+	case FW_FIELD_I64: item->as.i64 = field->i64; break;
+	case FW_FIELD_U64: item->as.u64 = field->u64; break;
+	case FW_FIELD_F64: item->as.f64 = field->f64; break;
+	case FW_FIELD_BOOL: item->as.boolean = field->boolean; break;
+	}
+}
+
+void fw_error_add_string(fw_error *err, const char *key, const char *value)
+{
+	if (fw__error_is_mine(err) && key && value)
+		fw__error_add_field(err, &(fw_field){ .key = key,
+						      .key_len = strlen(key),
+						      .type = FW_FIELD_STRING,
+						      .string = value,
+						      .string_len = strlen(value) });
+}
+
+/* The other kinds differ in one member only. */
+#define DEFINE_ADD(suffix, ctype, TYPE, member)                                 \
+	void fw_error_add_##suffix(fw_error *err, const char *key, ctype value) \
+	{                                                                       \
+		struct fw_item *item;                                           \
+                                                                                \
+		item = add_open_item(err, key);                                 \
+		if (!item)                                                      \
+			return;                                                 \
+		item->type = TYPE;                                              \
+		item->as.member = value;                                        \
+	}
+
+DEFINE_ADD(i64, int64_t, FW_FIELD_I64, i64)
+DEFINE_ADD(u64, uint64_t, FW_FIELD_U64, u64)
+DEFINE_ADD(f64, double, FW_FIELD_F64, f64)
+DEFINE_ADD(bool, bool, FW_FIELD_BOOL, boolean)
+
+void fw_error_add_json(fw_error *err, const char *key, const char *json, size_t len)
+{
+	struct fw_text text;
+	struct fw_item *item;
+
+	if (!fw__error_is_mine(err))
+		return;
+	text = copy_json(err, json, len);
+	item = text.p ? add_open_item(err, key) : NULL;
+	if (!item)
+		return;
+	item->type = FW_FIELD_JSON;
+	item->as.text = text;
+}
+
+/* ---- everything else that can be said of an error ---------------------- */
+
+void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len)
+{
+	if (!fw__error_is_mine(err))
+		return;
+	err->slots[slot] =
+		text ? fw__error_copy_any(err, text, len) : (struct fw_text){ NULL, 0 };
+}
+
+static void set_slot(fw_error *err, enum fw_slot slot, const char *text)
+{
+	fw__error_set_slot(err, slot, text, text ? strlen(text) : 0);
+}
+
+void fw_error_set_origin(fw_error *err, fw_origin origin)
+{
+	if (fw__error_is_mine(err) && (unsigned)origin < FW_ORIGIN_COUNT)
+		err->origin = (uint8_t)origin;
+}
+
+void fw_error_set_delivery(fw_error *err, fw_delivery delivery)
+{
+	if (fw__error_is_mine(err) && (unsigned)delivery < FW_DELIVERY_COUNT)
+		err->delivery = (uint8_t)delivery;
+}
+
+void fw_error_set_retry(fw_error *err, fw_retry retry)
+{
+	if (!fw__error_is_mine(err) || (unsigned)retry >= FW_RETRY_COUNT)
+		return;
+	err->retry = (uint8_t)retry;
+	if (retry != FW_RETRY_BACKOFF)
+		err->retry_after = -1;
+}
+
+void fw_error_set_recoverable(fw_error *err, bool recoverable)
+{
+	if (fw__error_is_mine(err))
+		err->recoverable = recoverable;
+}
+
+void fw_error_set_retry_after(fw_error *err, double seconds)
+{
+	if (!fw__error_is_mine(err) || !isfinite(seconds) || seconds < 0)
+		return;
+	err->retry = FW_RETRY_BACKOFF;
+	err->retry_after = seconds == 0 ? 0 : seconds; /* no -0 */
+}
+
+void fw_error_set_status(fw_error *err, int http_status)
+{
+	if (fw__error_is_mine(err) && http_status >= 100 && http_status <= 599)
+		err->status = http_status;
+}
+
+void fw_error_set_hint(fw_error *err, const char *hint)
+{
+	set_slot(err, FW_SLOT_HINT, hint);
+}
+
+void fw_error_set_detail(fw_error *err, const char *detail)
+{
+	set_slot(err, FW_SLOT_DETAIL, detail);
+}
+
+void fw_error_set_incident_id(fw_error *err, const char *incident_id)
+{
+	if (incident_id && *incident_id)
+		set_slot(err, FW_SLOT_INCIDENT_ID, incident_id);
+}
+
+void fw_error_set_time(fw_error *err, int64_t unix_ms)
+{
+	int64_t seconds = unix_ms / 1000, ms = unix_ms % 1000;
+	time_t when;
+	struct tm tm;
+	char text[64];
+	int len;
+
+	if (ms < 0) {
+		ms += 1000;
+		seconds--;
+	}
+	when = (time_t)seconds;
+	/* RFC 3339 has four digits for the year. */
+	if (!gmtime_r(&when, &tm) || tm.tm_year < -1900 || tm.tm_year > 8099)
+		return;
+	len = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+		       tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+		       tm.tm_sec, (int)ms);
+	if (len > 0)
+		fw__error_set_slot(err, FW_SLOT_TIMESTAMP, text, (size_t)len);
+}
+
+void fw_error_fill_scope(fw_error *err, const fw_scope *scope)
+{
+	const char *texts[] = { scope->tool,       scope->operation,      scope->role,
+				scope->session_id, scope->workspace_root, scope->phase_id,
+				scope->plan_hash,  scope->invariant_id,   scope->client,
+				scope->trace_id };
+
+	if (!fw__error_is_mine(err))
+		return;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i] && !err->slots[FW_SLOT_TOOL + i].p)
+			set_slot(err, (enum fw_slot)(FW_SLOT_TOOL + i), texts[i]);
+}
+
+/* All members but those that stand beside it in the envelope. */
+static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *object,
+					      const struct fw_value_options *options,
+					      struct fw_value_where *where)
+{
+	size_t index, max;
+	yyjson_val *key, *value;
+	bool first = true;
+
+	FW_OUT(out, "{");
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		enum fw_value_fault fault;
+
+		if (yyjson_equals_str(key, "error") || yyjson_equals_str(key, "problem"))
+			continue;
+		if (!first)
+			FW_OUT(out, ",");
+		first = false;
+		fw_out_json(out, yyjson_get_str(key), yyjson_get_len(key));
+		FW_OUT(out, ":");
+		fault = fw_value_write(out, value, options, where);
+		if (fault)
+			return fault;
+	}
+	FW_OUT(out, "}");
+	return FW_VALUE_OK;
+}
+
+enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
+					      struct fw_value_where *ret_where)
+{
+	const struct fw_value_options options = { .redact = !err->keep_secrets };
+	enum fw_value_fault fault = fw_value_check_keys(object, ret_where);
+	size_t room, need;
+	struct fw_out out;
+
+	/* As fw__error_copy_value(): the first try tells what it takes. */
+	for (need = 0; fault == FW_VALUE_OK;) {
+		if (!fw__error_room(err, need + 1, &room))
+			return FW_VALUE_NO_MEMORY;
+		fw_out_init(&out, err->room, room);
+		fault = write_empty_result(&out, object, &options, ret_where);
+		need = fw_out_finish(&out, room);
+		if (fault == FW_VALUE_OK && need < room) {
+			err->slots[FW_SLOT_EMPTY_RESULT] = fw__error_keep(err, need);
+			break;
+		}
+	}
+	return fault;
+}
+
+void fw_error_set_empty_result(fw_error *err, const char *json, size_t len)
+{
+	yyjson_doc *doc;
+
+	if (!fw__error_is_mine(err) || !json || len > FW_LIMIT_ENVELOPE_BYTES)
+		return;
+	doc = fw_value_parse(json, len);
+	if (yyjson_is_obj(yyjson_doc_get_root(doc)))
+		(void)fw__error_set_empty_value(err, yyjson_doc_get_root(doc), NULL);
+	yyjson_doc_free(doc);
+}

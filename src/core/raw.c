@@ -1,0 +1,107 @@
+/*
+ * raw.c - errors made of a string or a JSON value, and the constructor that
+ * the tables of raw_errno.c, raw_http.c, raw_signal.c and raw_curl.c share.
+ *
+ * The tables name codes by number instead of calling one constructor each:
+ * three hundred foreign errors fall into some twenty codes, and what differs
+ * is only which words fill the message.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "core/error_impl.h"
+#include "core/raw_impl.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+#include <string.h>
+
+enum { PARAMS_MAX = 4 };
+
+#define UNEXPECTED "An unexpected error occurred"
+
+fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reason)
+{
+	const fw_row *row = fw_registry_number(NULL, code);
+	fw_field fields[PARAMS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; row && i < row->param_count && count < PARAMS_MAX; i++) {
+		const fw_param *param = &row->params[i];
+		const char *text = strcmp(param->name, "reason") == 0 ? reason : what;
+
+		if (!text && param->optional)
+			continue;
+		if (!text)
+			text = row->origin == FW_ORIGIN_TRANSPORT ? "peer" : "(unnamed)";
+		fields[count++] = (fw_field){
+			.key = param->name,
+			.key_len = strlen(param->name),
+			.type = FW_FIELD_STRING,
+			.string = text,
+			.string_len = strlen(text),
+		};
+	}
+	return fw_raise_row(at, row, fields, count);
+}
+
+/*
+ * A bare text is message and cause alike. Contracts that show a cause (kaiza)
+ * tell by that what it was, and all others show what was said.
+ */
+static void set_text(fw_error *err, const char *text, size_t len)
+{
+	struct fw_link *link;
+
+	if (!fw__error_is_mine(err) || len == 0)
+		return;
+	fw__error_set_message(err, text, len);
+	link = fw__error_add_link(err);
+	if (link) {
+		link->kind = FW_CAUSE_TEXT;
+		link->message = err->message;
+	}
+}
+
+fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
+{
+	fw_error *err = fw_raise_tool_failed_at(at, UNEXPECTED);
+
+	set_text(err, text ? text : "", text ? len : 0);
+	return err;
+}
+
+/* An object speaks for itself where it has words to say. */
+static void set_object(fw_error *err, yyjson_val *object, const char *json, size_t len)
+{
+	yyjson_val *message = yyjson_obj_get(object, "message");
+
+	if (yyjson_is_str(message) && yyjson_get_len(message) > 0)
+		fw__error_set_message(err, yyjson_get_str(message), yyjson_get_len(message));
+	/* What cannot be kept as a value is kept as words. */
+	if (fw__error_set_cause_value(err, object, NULL) != FW_VALUE_OK)
+		set_text(err, json, len);
+}
+
+fw_error *fw_error_from_json(fw_src at, const char *json, size_t len)
+{
+	yyjson_doc *doc = NULL;
+	yyjson_val *value;
+	fw_error *err;
+
+	if (json && len <= FW_LIMIT_ENVELOPE_BYTES)
+		doc = fw_value_parse(json, len);
+	if (!doc)
+		return fw_error_from_text(at, json, len);
+	value = yyjson_doc_get_root(doc);
+	err = fw_raise_tool_failed_at(at, UNEXPECTED);
+	if (!fw__error_is_mine(err))
+		;
+	else if (yyjson_is_obj(value))
+		set_object(err, value, json, len);
+	else if (yyjson_is_str(value))
+		set_text(err, yyjson_get_str(value), yyjson_get_len(value));
+	else if (!yyjson_is_null(value))
+		set_text(err, json, len);
+	yyjson_doc_free(doc);
+	return err;
+}

@@ -1,0 +1,323 @@
+/*
+ * redact.c - finding secrets in text, and copying it without them.
+ *
+ * Nearly every text is clean, and every message of every error comes through
+ * here. So the text is not parsed. Sixty-four bytes at a time are turned into
+ * two sets of bits: what tokens are made of, and what marks a secret (the sign
+ * between key and value, the dash of an option, the B of "Bearer"). Shifts and
+ * ands leave of those the few places where a secret could be, and only they
+ * are looked at closely, forwards and backwards: see redact_token.c and
+ * redact_pair.c.
+ *
+ * A secret ends where its kind of text ends, so that what is left over cannot
+ * look like another; "[redacted]" itself looks like none. That makes it
+ * idempotent, which redact_test.c tries to disprove.
+ */
+#include "core/redact.h"
+#include "core/redact_impl.h"
+#include "base/utf8.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum {
+	BLOCK = 64,
+	RUN_LEAST = 16, /* no token is shorter; the shifts below know it too */
+};
+
+#define TOP_THREE ((uint64_t)7 << (BLOCK - 3))
+
+/* A bit for each byte of a block, the first byte lowest. */
+struct sets {
+	uint64_t token; /* letters, digits, '-' and '_' */
+	uint64_t mark;  /* ':', '=', '-', 'b' and 'B' */
+};
+
+#ifdef __SSE2__
+enum { LANE = 16 };
+
+/* `at` is where the lane is in its block, `done` how many of its bytes were. */
+static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsigned done)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i lower = _mm_or_si128(x, _mm_set1_epi8(0x20));
+	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
+	__m128i pair = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(':')),
+				    _mm_cmpeq_epi8(x, _mm_set1_epi8('=')));
+	__m128i b = _mm_cmpeq_epi8(lower, _mm_set1_epi8('b'));
+	/* Moved to the bottom of the signed range, a range is one comparison. */
+	__m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(-128 - 'a'))),
+					_mm_set1_epi8(-128 + 26));
+	__m128i digit = _mm_cmplt_epi8(_mm_add_epi8(x, _mm_set1_epi8((char)(-128 - '0'))),
+				       _mm_set1_epi8(-128 + 10));
+	__m128i line = _mm_cmpeq_epi8(x, _mm_set1_epi8('_'));
+	__m128i token = _mm_or_si128(_mm_or_si128(letter, digit), _mm_or_si128(dash, line));
+	__m128i mark = _mm_or_si128(pair, _mm_or_si128(dash, b));
+
+	sets->token |= (uint64_t)((unsigned)_mm_movemask_epi8(token) >> done) << at;
+	sets->mark |= (uint64_t)((unsigned)_mm_movemask_epi8(mark) >> done) << at;
+}
+
+/* `len` bytes, at most a block, that have `before` readable bytes before them. */
+static inline struct sets classify(const char *p, size_t len, size_t before)
+{
+	struct sets sets = { 0, 0 };
+	size_t at = 0;
+	unsigned rest;
+
+	if (len == BLOCK) {
+		add_lane(&sets, p, 0, 0);
+		add_lane(&sets, p + 16, 16, 0);
+		add_lane(&sets, p + 32, 32, 0);
+		add_lane(&sets, p + 48, 48, 0);
+		return sets;
+	}
+	for (; len - at >= LANE; at += LANE)
+		add_lane(&sets, p + at, (unsigned)at, 0);
+	rest = (unsigned)(len - at);
+	if (rest && before + len >= LANE) {
+		add_lane(&sets, p + len - LANE, (unsigned)at, LANE - rest);
+	} else if (rest) {
+		char small[LANE] = { 0 };
+
+		memcpy(small, p, rest);
+		add_lane(&sets, small, 0, 0);
+	}
+	return sets;
+}
+#else
+static inline struct sets classify(const char *p, size_t len, size_t before)
+{
+	struct sets sets = { 0, 0 };
+
+	(void)before;
+	for (size_t i = 0; i < len; i++) {
+		uint64_t bit = (uint64_t)1 << i;
+
+		if (fw_redact_in_token(p[i]))
+			sets.token |= bit;
+		if (p[i] == ':' || p[i] == '=' || p[i] == '-' || (p[i] | 0x20) == 'b')
+			sets.mark |= bit;
+	}
+	return sets;
+}
+#endif
+
+/* Where runs of RUN_LEAST bits or more start. */
+static inline uint64_t long_runs(uint64_t bits)
+{
+	uint64_t runs = bits;
+
+	runs &= runs >> 1;
+	runs &= runs >> 2;
+	runs &= runs >> 4;
+	runs &= runs >> 8;
+	return runs & ~(runs << 1);
+}
+
+/* Letters by their place in the alphabet, and what else can end a key. */
+enum { DIGIT = 27, LINE, CLOSER };
+
+static const uint8_t sorts[256] = {
+	['a'] = 1,      ['b'] = 2,       ['c'] = 3,      ['d'] = 4,      ['e'] = 5,
+	['f'] = 6,      ['g'] = 7,       ['h'] = 8,      ['i'] = 9,      ['j'] = 10,
+	['k'] = 11,     ['l'] = 12,      ['m'] = 13,     ['n'] = 14,     ['o'] = 15,
+	['p'] = 16,     ['q'] = 17,      ['r'] = 18,     ['s'] = 19,     ['t'] = 20,
+	['u'] = 21,     ['v'] = 22,      ['w'] = 23,     ['x'] = 24,     ['y'] = 25,
+	['z'] = 26,     ['A'] = 1,       ['B'] = 2,      ['C'] = 3,      ['D'] = 4,
+	['E'] = 5,      ['F'] = 6,       ['G'] = 7,      ['H'] = 8,      ['I'] = 9,
+	['J'] = 10,     ['K'] = 11,      ['L'] = 12,     ['M'] = 13,     ['N'] = 14,
+	['O'] = 15,     ['P'] = 16,      ['Q'] = 17,     ['R'] = 18,     ['S'] = 19,
+	['T'] = 20,     ['U'] = 21,      ['V'] = 22,     ['W'] = 23,     ['X'] = 24,
+	['Y'] = 25,     ['Z'] = 26,      ['0'] = DIGIT,  ['1'] = DIGIT,  ['2'] = DIGIT,
+	['3'] = DIGIT,  ['4'] = DIGIT,   ['5'] = DIGIT,  ['6'] = DIGIT,  ['7'] = DIGIT,
+	['8'] = DIGIT,  ['9'] = DIGIT,   ['_'] = LINE,   ['"'] = CLOSER, ['\''] = CLOSER,
+	['`'] = CLOSER, ['\\'] = CLOSER, [']'] = CLOSER, [' '] = CLOSER, ['\t'] = CLOSER,
+};
+
+#define L(letter) ((uint32_t)1 << ((letter)&31))
+#define LETTERS 0x07fffffeu
+
+/*
+ * For each last character of the keys in redact_key.c (those that occur in
+ * text) the ones before it, and the ones before that.
+ */
+static const struct {
+	uint32_t second, third;
+} endings[32] = {
+	/* password passwd pwd sid jsessionid old prod */
+	['d' & 31] = { L('r') | L('w') | L('i') | L('l') | L('o'),
+		       L('o') | L('s') | L('p') | L('n') | L('r') },
+	/* cookie passcode passphrase base value signature */
+	['e' & 31] = { L('i') | L('d') | L('s') | L('u') | L('r'),
+		       L('k') | L('o') | L('a') | L('l') | L('u') },
+	['g' & 31] = { L('i'), L('s') }, /* sig= of a signed URL */
+	['h' & 31] = { L('s'), L('a') },
+	['l' & 31] = { L('a'), L('i') },
+	['n' & 31] = { L('e') | L('o'), L('k') | L('i') }, /* token authorization */
+	/* keys creds passwords secrets pass cookies credentials */
+	['s' & 31] = { L('y') | L('d') | L('t') | L('s') | L('e') | L('l'),
+		       L('e') | L('r') | L('a') | L('i') },
+	['t' & 31] = { L('e') | L('w') | L('r'), L('r') | L('j') | L('o') }, /* secret jwt */
+	['v' & 31] = { L('e'), L('d') },
+	['w' & 31] = { L('e') | L('a'), L('n') | L('r') },
+	['y' & 31] = { L('e'), L('k') },
+	[DIGIT] = { LETTERS | L(LINE), ~(uint32_t)0 },
+	[LINE] = { LETTERS, ~(uint32_t)0 },
+	[CLOSER] = { LETTERS | L(DIGIT) | L(CLOSER), ~(uint32_t)0 },
+};
+
+/*
+ * Of the marks those that are worth a look: a pair sign behind letters that a
+ * secret's key may end in, two dashes, "bea" and "bas". Without branches,
+ * which would be guessed wrong as often as the words of a message differ.
+ * The bytes from four before to two behind each mark must be readable.
+ */
+static inline uint64_t likely(const char *block, uint64_t marks)
+{
+	uint64_t places = 0;
+
+	for (; marks; marks &= marks - 1) {
+		unsigned bit = (unsigned)__builtin_ctzll(marks);
+		const unsigned char *p = (const unsigned char *)block + bit;
+		const unsigned char *end = p - (p[-1] == '"');
+		unsigned last = sorts[end[-1]];
+		uint32_t key = (endings[last].second >> sorts[end[-2]]) &
+			       (endings[last].third >> sorts[end[-3]]) & 1;
+		uint32_t url = p[1] == '/';
+		uint32_t dashes = p[1] == '-';
+		uint32_t scheme = (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
+		uint32_t sign = p[0] == ':' || p[0] == '=';
+		uint32_t dash = p[0] == '-';
+		uint32_t yes =
+			(sign & (key | url)) | (dash & dashes) | (~sign & ~dash & scheme);
+
+		places |= (uint64_t)(yes & 1) << bit;
+	}
+	return places;
+}
+
+static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	switch (v->t[at]) {
+	case ':':
+		if (FW_REDACT_STARTS(v, at, "://"))
+			return fw_redact__match_url(v, at, m);
+		return fw_redact__match_pair(v, at, m);
+	case '=': return fw_redact__match_pair(v, at, m);
+	case '-':
+		if (fw_redact_at(v, at + 1) != '-')
+			return false;
+		return fw_redact__match_pem(v, at, m) || fw_redact__match_option(v, at, m);
+	case 'b':
+	case 'B': return fw_redact__match_scheme(v, at, m);
+	default: return fw_redact__match_token(v, at, m);
+	}
+}
+
+/*
+ * What has been redacted stays as it is, and so does a value around it: it was
+ * there before, and was not hidden. Compared without the bracket, which a value
+ * may end at. A private key is hidden whatever is in it.
+ */
+static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	if (!look_at(v, at, m))
+		return false;
+	return m->start == at || !memmem(v->t + m->start, m->end - m->start, FW_REDACTED,
+					 sizeof(FW_REDACTED) - 2);
+}
+
+static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m)
+{
+	size_t run = 0; /* how long the run is that the last block ended in */
+
+	for (size_t i = v->from; i < v->len; i += BLOCK) {
+		size_t len = v->len - i < BLOCK ? v->len - i : BLOCK;
+		struct sets sets = classify(v->t + i, len, i - v->from);
+		uint64_t starts = sets.token & ~(sets.token << 1 | (run > 0));
+		size_t first = ~sets.token ? (size_t)__builtin_ctzll(~sets.token) : BLOCK;
+		uint64_t marks, edge, places;
+		size_t rest;
+
+		/* A run that came in from the last block is judged at its start. */
+		if (run > 0 && run < RUN_LEAST && run + first >= RUN_LEAST &&
+		    match_at(v, i - run, m))
+			return true;
+		/* A pair sign, or a dash or B that starts a word of four; what is
+		 * beyond the block is length. Marks near the ends are not likely(),
+		 * they are: it would look beyond. */
+		marks = sets.mark & (~sets.token | (starts & (sets.token >> 3 | TOP_THREE)));
+		edge = i == v->from ? 15 : 0;
+		rest = v->len - i;
+		if (rest < BLOCK + 2)
+			edge |= ~(uint64_t)0 << (rest > 2 ? rest - 2 : 0);
+		places = (marks & edge) | likely(v->t + i, marks & ~edge);
+		places |= long_runs(sets.token) & starts;
+		for (; places; places &= places - 1)
+			if (match_at(v, i + (size_t)__builtin_ctzll(places), m))
+				return true;
+		if (first == BLOCK)
+			run += BLOCK;
+		else
+			run = (size_t)__builtin_clzll(~sets.token);
+	}
+	return false;
+}
+
+size_t fw_redact_find(const char *text, size_t len)
+{
+	size_t last_body = FW_REDACT_NOT_LOOKED;
+	const struct fw_redact_view view = { text, len, 0, &last_body };
+	struct fw_redact_match match;
+
+	return find_match(&view, &match) ? match.start : len;
+}
+
+/* ---- the copy ----------------------------------------------------------- */
+
+struct sink {
+	char *dst;
+	size_t cap, len;
+	bool cut;
+};
+
+/* Counts all, keeps what fits, and after the first cut nothing more. */
+static void put(struct sink *sink, const char *text, size_t len)
+{
+	size_t room = sink->len < sink->cap ? sink->cap - sink->len : 0;
+	size_t kept = len;
+
+	if (!sink->cut) {
+		if (kept > room) {
+			kept = fw_utf8_cut(text, len, room);
+			sink->cut = true;
+		}
+		if (kept)
+			memcpy(sink->dst + sink->len, text, kept);
+		if (sink->cut)
+			sink->cap = sink->len + kept;
+	}
+	sink->len += len;
+}
+
+size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len)
+{
+	struct sink sink = { dst, cap ? cap - 1 : 0, 0, false };
+	size_t last_body = FW_REDACT_NOT_LOOKED;
+	struct fw_redact_view view = { src, len, 0, &last_body };
+	struct fw_redact_match match;
+
+	while (find_match(&view, &match)) {
+		put(&sink, src + view.from, match.start - view.from);
+		put(&sink, match.quote, match.quote_len);
+		put(&sink, FW_REDACTED, sizeof(FW_REDACTED) - 1);
+		put(&sink, match.quote, match.quote_len);
+		view.from = match.end;
+	}
+	put(&sink, src + view.from, len - view.from);
+	if (cap)
+		dst[sink.cut ? sink.cap : sink.len] = '\0';
+	return sink.len;
+}

@@ -1,0 +1,39 @@
+/*
+ * redact.h - secrets are not part of an error.
+ *
+ * Messages, causes and context come from tools, peers and system calls, and
+ * such text now and then holds a password, a token or a key. What looks like
+ * one is replaced before it is kept, because whatever is kept is sent, logged
+ * and shown. Pure functions on (pointer, length); nothing allocates.
+ *
+ * The rule of judgement: structure first. Where the text itself says "this is
+ * a secret" (a header, a PEM block, a token's prefix, "password=") the value
+ * goes. Where it might be prose ("token: expected string") the value goes only
+ * if it does not read like a word: see redact_value.c.
+ */
+#ifndef FW_CORE_REDACT_H
+#define FW_CORE_REDACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FW_REDACTED "[redacted]"
+
+/*
+ * Whether whatever is stored under that key is a secret: "password",
+ * "refreshToken", "X-API-Key". Judged by words, so "tokenizer", "max_tokens"
+ * and "primary_key" are not.
+ */
+bool fw_redact_key_is_secret(const char *key, size_t len);
+
+/* Where the first secret of the text starts; `len` where there is none. */
+size_t fw_redact_find(const char *text, size_t len);
+
+/*
+ * Copy with each secret as "[redacted]". Writes at most `cap` bytes including
+ * a final NUL and never part of a character; returns the length of the whole
+ * without the NUL, as snprintf does. Doing it again changes nothing.
+ */
+size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len);
+
+#endif

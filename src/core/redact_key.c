@@ -1,0 +1,234 @@
+/*
+ * redact_key.c - does a key name a secret?
+ *
+ * Judged by its words, because parts of words mislead: "monkey" ends in "key",
+ * "tokenizer" starts with "token". Keys are read from the end, since in
+ * English the last noun says what a thing is: an "access_token" is a token, a
+ * "token_count" is a count. The word before it can turn the meaning ("private
+ * key", "primary key"; "progress token").
+ *
+ * The finder asks this for every "word:" and "word=" of every message, so the
+ * last word is looked up by its length first: most words end there.
+ */
+#include "core/redact.h"
+#include "core/redact_impl.h"
+
+enum { WORD_MAX = 14, SUFFIXES_MAX = 2 };
+
+/* What a last word means. */
+enum meaning {
+	NOTHING,
+	SUFFIX, /* says nothing: the word before it counts */
+	TOKEN,  /* of many kinds, some harmless */
+	SECRET, /* always opaque */
+	KEY,    /* secret only as a private, api, ... key */
+	PASSWORD,
+	PASS, /* a password only as db pass, user pass, ... */
+	AUTHORIZATION,
+	COOKIE,
+	SIGNATURE, /* of a signed URL: amz signature */
+	SESSION,   /* connect sid */
+};
+
+struct word {
+	const char *text;
+	enum meaning meaning;
+};
+
+/* By length, so that by_length can point into it. */
+static const struct word words[] = {
+	{ "v", SUFFIX },
+	{ "b", SUFFIX },
+	{ "key", KEY },
+	{ "pwd", PASSWORD },
+	{ "jwt", SECRET },
+	{ "sid", SESSION },
+	{ "new", SUFFIX },
+	{ "old", SUFFIX },
+	{ "raw", SUFFIX },
+	{ "dev", SUFFIX },
+	{ "keys", KEY },
+	{ "pass", PASS },
+	{ "hash", SUFFIX },
+	{ "base", SUFFIX },
+	{ "prod", SUFFIX },
+	{ "token", TOKEN },
+	{ "creds", SECRET },
+	{ "value", SUFFIX },
+	{ "plain", SUFFIX },
+	{ "passwd", PASSWORD },
+	{ "secret", SECRET },
+	{ "cookie", COOKIE },
+	{ "apikey", SECRET },
+	{ "cookies", COOKIE },
+	{ "secrets", SECRET },
+	{ "apikeys", SECRET },
+	{ "current", SUFFIX },
+	{ "encoded", SUFFIX },
+	{ "confirm", SUFFIX },
+	{ "password", PASSWORD },
+	{ "passcode", PASSWORD },
+	{ "passwort", PASSWORD },
+	{ "apitoken", SECRET },
+	{ "passwords", PASSWORD },
+	{ "authtoken", SECRET },
+	{ "accesskey", SECRET },
+	{ "secretkey", SECRET },
+	{ "apisecret", SECRET },
+	{ "signature", SIGNATURE },
+	{ "plaintext", SUFFIX },
+	{ "encrypted", SUFFIX },
+	{ "phpsessid", SECRET },
+	{ "passphrase", PASSWORD },
+	{ "credential", SECRET },
+	{ "privatekey", SECRET },
+	{ "jsessionid", SECRET },
+	{ "credentials", SECRET },
+	{ "accesstoken", SECRET },
+	{ "bearertoken", SECRET },
+	{ "clientsecret", SECRET },
+	{ "refreshtoken", SECRET },
+	{ "sessiontoken", SECRET },
+	{ "confirmation", SUFFIX },
+	{ "authorization", AUTHORIZATION },
+	{ "authorisation", AUTHORIZATION },
+};
+
+/* The first word of each length; what one is not, the next begins with. */
+static const uint8_t by_length[WORD_MAX + 1] = {
+	[1] = 0,  [2] = 2,  [3] = 2,   [4] = 10,  [5] = 15,  [6] = 19,  [7] = 23,
+	[8] = 29, [9] = 33, [10] = 42, [11] = 46, [12] = 49, [13] = 53, [14] = 55,
+};
+
+/* Keys that are secret. */
+static const char *const secret_keys[] = {
+	"api",        "private", "secret",  "access",     "signing",      "encryption",
+	"decryption", "master",  "auth",    "ssh",        "shared",       "hmac",
+	"session",    "deploy",  "account", "credential", "subscription", NULL,
+};
+
+/* Passes that are passwords. */
+static const char *const password_passes[] = {
+	"db",    "database", "user",     "smtp",  "mysql", "ftp",   "mail",
+	"email", "redis",    "postgres", "admin", "root",  "login", "keystore",
+	"proxy", "auth",     "pg",       "http",  "imap",  "mongo", NULL,
+};
+
+/* Tokens that are no secrets: of a language, of a model, of a protocol. */
+static const char *const harmless_tokens[] = {
+	"progress", "page",   "next",  "previous", "continuation", "cancel",  "cancellation",
+	"max",      "min",    "total", "per",      "unexpected",   "stop",    "start",
+	"end",      "eos",    "bos",   "pad",      "mask",         "special", "input",
+	"output",   "prompt", "first", "last",     "completion",   "sync",    NULL,
+};
+
+/* Questions about a secret, not the secret. Only as part of one key. */
+static const char *const questions[] = {
+	"is",   "has",   "have",   "need", "needs", "require", "requires", "required", "use",
+	"uses", "allow", "allows", "show", "no",    "without", "missing",  NULL,
+};
+
+static bool is_separator(char c)
+{
+	return c == '_' || c == '-' || c == '.' || c == ' ' || fw_is_digit(c);
+}
+
+/* The start of the word that ends at `end`: one hump of camelCase, or capitals. */
+static size_t word_start(const char *text, size_t end)
+{
+	size_t i = end;
+
+	if (i > 0 && fw_is_upper(text[i - 1])) {
+		while (i > 0 && fw_is_upper(text[i - 1]))
+			i--;
+		return i;
+	}
+	while (i > 0 && fw_is_lower(text[i - 1]))
+		i--;
+	if (i > 0 && i < end && fw_is_upper(text[i - 1]))
+		i--;
+	return i;
+}
+
+static enum meaning meaning_of(const char *word, size_t len)
+{
+	if (len == 0 || len >= WORD_MAX)
+		return NOTHING;
+	for (size_t i = by_length[len]; i < by_length[len + 1]; i++)
+		if ((word[0] | 0x20) == words[i].text[0] &&
+		    fw_equals_lower(word, words[i].text, len))
+			return words[i].meaning;
+	return NOTHING;
+}
+
+/* The word before the one at `start`; `*ret_apart` if a space is between. */
+static size_t word_before(const char *text, size_t start, size_t *ret_end, bool *ret_apart)
+{
+	size_t end = start;
+
+	*ret_apart = false;
+	while (end > 0 && is_separator(text[end - 1])) {
+		if (text[end - 1] == ' ') {
+			if (*ret_apart)
+				break; /* two spaces part two things */
+			*ret_apart = true;
+		}
+		end--;
+	}
+	*ret_end = end;
+	return word_start(text, end);
+}
+
+enum fw_redact_kind fw_redact__key_kind(const char *text, size_t len)
+{
+	enum meaning meaning = NOTHING;
+	size_t start, end = len, before, before_end;
+	const char *word;
+	bool apart;
+
+	while (end > 0 && (fw_is_digit(text[end - 1]) || text[end - 1] == '_'))
+		end--;
+	start = word_start(text, end);
+	meaning = meaning_of(text + start, end - start);
+	for (int i = 0; meaning == SUFFIX && i < SUFFIXES_MAX; i++) {
+		start = word_before(text, start, &end, &apart);
+		meaning = apart ? NOTHING : meaning_of(text + start, end - start);
+	}
+	if (meaning == NOTHING || meaning == SUFFIX)
+		return FW_REDACT_NONE;
+
+	before = word_before(text, start, &before_end, &apart);
+	word = text + before;
+	len = before_end - before;
+	if (len > 0 && !apart && fw_is_one_of(word, len, questions))
+		return FW_REDACT_NONE;
+
+	switch (meaning) {
+	case NOTHING:
+	case SUFFIX: break;
+	case TOKEN:
+		return fw_is_one_of(word, len, harmless_tokens) ? FW_REDACT_NONE
+								: FW_REDACT_TOKEN;
+	case SECRET: return FW_REDACT_TOKEN;
+	case KEY:
+		return fw_is_one_of(word, len, secret_keys) ? FW_REDACT_TOKEN : FW_REDACT_NONE;
+	case PASSWORD: return FW_REDACT_PASSWORD;
+	case PASS:
+		return fw_is_one_of(word, len, password_passes) ? FW_REDACT_PASSWORD
+								: FW_REDACT_NONE;
+	case AUTHORIZATION: return FW_REDACT_AUTHORIZATION;
+	case COOKIE: return FW_REDACT_COOKIE;
+	case SIGNATURE:
+		return len == 3 && fw_equals_lower(word, "amz", 3) ? FW_REDACT_TOKEN
+								   : FW_REDACT_NONE;
+	case SESSION:
+		return len == 7 && fw_equals_lower(word, "connect", 7) ? FW_REDACT_TOKEN
+								       : FW_REDACT_NONE;
+	}
+	return FW_REDACT_NONE;
+}
+
+bool fw_redact_key_is_secret(const char *key, size_t len)
+{
+	return fw_redact__key_kind(key, len) != FW_REDACT_NONE;
+}

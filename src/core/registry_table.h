@@ -1,0 +1,29 @@
+/*
+ * registry_table.h - what tools/fwgen makes of registry/, as the library sees
+ * it. The definitions are written into the build directory.
+ */
+#ifndef FW_CORE_REGISTRY_TABLE_H
+#define FW_CORE_REGISTRY_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/registry.h>
+
+#include "core/row_index.h"
+
+/* The built-in rows, ordered by number. */
+extern const fw_row fw__rows[];
+extern const size_t fw__row_count;
+
+/* See row_index.h; a slot holds a position in fw__rows + 1. */
+extern const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS];
+
+/* The JSON Schema of each contract. */
+extern const char *const fw__schemas[FW_CONTRACT_COUNT];
+
+/* docs/registry.json and docs/codes.md, NUL-terminated. */
+extern const char fw__registry_json[];
+extern const char fw__codes_markdown[];
+
+#endif

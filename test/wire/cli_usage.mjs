@@ -1,0 +1,217 @@
+// The command line itself: help, exit statuses, streams, how errors are told.
+
+import { check, contracts, file, finish, lines, match, run, same, shell, start, test } from './lib/cli.mjs';
+
+const built = ['convert', 'validate', 'explain', 'registry', 'completion', 'man', 'help'];
+const notBuilt = ['serve', 'gate', 'call', 'classify', 'audit', 'incident', 'alerts', 'plan', 'context', 'index'];
+
+test('--version names the program and its version on one line', () => {
+	const { status, out, err } = run(['--version']);
+	same(status, 0);
+	match(out, /^faultwire \d+\.\d+\.\d+\n$/);
+	same(err, '');
+	same(run(['-V']).out, out);
+});
+
+test('--help lists every command, and which are not built yet', () => {
+	const { status, out, err } = run(['--help']);
+	same([status, err], [0, '']);
+	match(out, /^Usage: faultwire /);
+	const [there, later] = out.split('Not built yet:');
+	for (const name of built) match(there, new RegExp(`^  ${name} `, 'm'));
+	for (const name of notBuilt) match(later, new RegExp(`^  ${name} `, 'm'));
+	match(out, /^Exit status:$/m);
+	same(run(['help']).out, out);
+	same(run(['-h']).out, out);
+});
+
+for (const name of built) {
+	test(`${name} --help has a usage line, options, exit statuses, and no line too long`, () => {
+		const { status, out, err } = run([name, '--help']);
+		same([status, err], [0, '']);
+		match(out, new RegExp(`^Usage: faultwire ${name}`));
+		match(out, /^Options:$/m);
+		match(out, /^Examples:$/m);
+		match(out, /^Exit status:\n  0 .*\n  1 .*\n  2 /m);
+		const [, above] = /^Usage:.*\n([^]*?)\nExamples:/.exec(out);
+		for (const line of lines(`${above}\n`)) check(line.length <= 78, `too long: ${line}`);
+		same(run(['help', name]).out, out);
+		same(run([name, '-h', '--bogus']).out, out, 'help wins over a mistake');
+	});
+
+	test(`the examples of ${name} run as they stand`, () => {
+		const { out } = run([name, '--help']);
+		const [, block] = /^Examples:\n([^]*?)\n\n/m.exec(out);
+		let count = 0;
+		for (const line of block.split('\n')) {
+			if (line.startsWith('  #')) continue;
+			if (/\bman -l\b/.test(line) && shell('command -v man').status !== 0) continue;
+			const script = line.replace('~', '"$HOME"');
+			const result = shell(`set -o pipefail; ${script} | cat`, { env: { HOME: file('x', '').slice(0, -2) } });
+			same([result.status, result.err], [0, ''], line);
+			check(/completion/.test(line) || result.out.length > 0, `no output: ${line}`);
+			count++;
+		}
+		check(count > 0, 'there is an example');
+	});
+}
+
+for (const name of notBuilt) {
+	test(`${name} says that it is not built yet`, () => {
+		const { status, out, err } = run([name, '--some', 'argument']);
+		same([status, out], [1, '']);
+		match(err, /^faultwire: .*not built yet/);
+		match(err, new RegExp(`faultwire ${name}`));
+		const help = run([name, '--help']);
+		same(help.status, 0);
+		match(help.out, new RegExp(`^Usage: faultwire ${name}[^]*not built yet`));
+	});
+}
+
+test('usage errors exit with 2, say what is wrong, and print nothing on stdout', () => {
+	const cases = [
+		[[], /no command is given/],
+		[['frobnicate'], /there is no command frobnicate/],
+		[['convret'], /Did you mean convert\?/],
+		[['--bogus'], /there is no option --bogus/],
+		[['convert'], /--to is missing/],
+		[['convert', '--to'], /option --to needs CONTRACT/],
+		[['convert', '--to', 'kaizza'], /--to must be one of canonical, kaiza, .*found "kaizza"[^]*Did you mean kaiza\?/],
+		[['convert', '--to='], /--to must be one of/],
+		[['convert', '--form', 'kaiza'], /there is no option --form[^]*Did you mean --from\?/],
+		[['convert', '-z'], /there is no option -z/],
+		[['convert', '--lines=yes', '--to', 'kaiza'], /--lines takes no value/],
+		[['convert', '--to', 'auto'], /--to must be one of/],
+		[['convert', '--to', 'kaiza', '--now', 'yesterday'], /--now must be a time/],
+		[['convert', '--to', 'kaiza', '--now', '2026-02-30T00:00:00Z'], /--now must be a time/],
+		[['convert', '--to', 'kaiza', '--now', '2026-02-03T00:00:00'], /--now must be a time/],
+		[['convert', '--to', 'kaiza', '--operation', 'files'], /--operation must be CATEGORY:OPERATION/],
+		[['convert', '--to', 'kaiza', '--incident-id', ''], /--incident-id must not be empty/],
+		[['validate'], /--contract is missing/],
+		[['validate', '--contract', 'text'], /--contract must be one of/],
+		[['explain'], /no code is given/],
+		[['registry', '--json', '--markdown'], /only one of/],
+		[['registry', 'extra'], /takes no operand/],
+		[['registry', '--schema', 'auto'], /--schema must be one of/],
+		[['completion'], /bash or zsh/],
+		[['completion', 'fish'], /bash or zsh/],
+		[['man', 'nothing'], /there is no command nothing/],
+		[['help', 'nothing'], /there is no command nothing/],
+		[['--contract', 'nothing', 'registry'], /--contract must be one of/],
+	];
+	for (const [args, pattern] of cases) {
+		const { status, out, err } = run(args);
+		same([status, out], [2, ''], `faultwire ${args.join(' ')}`);
+		match(err, pattern, `faultwire ${args.join(' ')}`);
+		match(err, /^faultwire: /);
+	}
+});
+
+test('options may stand anywhere, be joined, and end with --', () => {
+	const text = '{"type":"NOT_FOUND","message":"m","recoverable":false}';
+	const path = file('-t', text);
+	check(path.endsWith('/-t'));
+	const expected = `${text}\n`;
+	for (const args of [
+		['--to', 'toolerror', path],
+		[path, '--to=toolerror'],
+		[path, '-ttoolerror'],
+		['-f', 'toolerror', path, '-t', 'toolerror'],
+		['-lttoolerror', path],
+		['--to', 'toolerror', '--', '-t'],
+		['--to', 'kaiza', '--to', 'toolerror', path],
+	])
+		same(run(['convert', ...args]).out, expected, args.join(' '));
+	same(run(['convert', '--to', 'toolerror', '-'], { input: text }).out, expected, 'a dash is standard input');
+});
+
+for (const contract of contracts) {
+	test(`--contract ${contract} tells errors in that contract, one line on stderr`, () => {
+		for (const [args, status] of [
+			[['--contract', contract, 'frobnicate'], 2],
+			[['--contract', contract, 'explain', 'NO_SUCH_CODE_AT_ALL'], 1],
+			[['convert', '--bogus', '--contract', contract], 2],
+			[['convert', '/no/such/file', '--to', 'kaiza', '--contract', contract], 1],
+			[['--contract', contract, 'serve'], 1],
+		]) {
+			const result = run(args);
+			same([result.status, result.out], [status, ''], args.join(' '));
+			same(lines(result.err).length, 1, result.err);
+			JSON.parse(result.err);
+			const verdict = run(['validate', '--contract', contract], { input: result.err });
+			same(verdict.status, 0, `${result.err}\n${verdict.out}${verdict.err}`);
+		}
+	});
+}
+
+test('a report shows no control bytes of whoever wrote the text', () => {
+	const { err } = run(['explain', 'EVIL\u001b[2J\u0007\u009b31m\u202ecode\nfaultwire: forged']);
+	check(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(err), JSON.stringify(err));
+	same(err.split('\n').filter((line) => line.startsWith('faultwire:')).length, 1, err);
+});
+
+test('a file that is not there is an error with its name, exit 1', () => {
+	const { status, out, err } = run(['convert', '--to', 'kaiza', '/no/such/file']);
+	same([status, out], [1, '']);
+	match(err, /^faultwire: .*\/no\/such\/file/);
+	match(err, /ENOENT|No such file/);
+});
+
+test('a directory is an error, not an endless read', () => {
+	const { status, out, err } = run(['convert', '--to', 'kaiza', '/']);
+	same([status, out], [1, '']);
+	match(err, /^faultwire: /);
+});
+
+test('output that cannot be written is an error, exit 1', () => {
+	for (const args of ['registry', '--help', 'explain FILE_NOT_FOUND', 'man', 'completion bash']) {
+		const { status, err } = shell(`faultwire ${args} > /dev/full`);
+		same(status, 1, args);
+		match(err, /^faultwire: could not write to standard output/);
+		match(err, /[Nn]o space|ENOSPC/);
+	}
+	const closed = shell('faultwire registry >&-');
+	same(closed.status, 1);
+	match(closed.err, /^faultwire: could not write/);
+});
+
+test('a million lines to a full disk stop at once', () => {
+	const { status, err } = shell(
+		`yes '{"type":"NOT_FOUND","message":"m","recoverable":false}' | faultwire convert --lines --to kaiza > /dev/full`,
+	);
+	same(status, 1);
+	match(err, /could not write to standard output/);
+});
+
+test('a reader that goes away is no news', async () => {
+	for (const script of [
+		'faultwire registry --json | head -c 10 >/dev/null',
+		`yes '{"type":"NOT_FOUND","message":"m","recoverable":false}' | faultwire convert --lines --to kaiza | head -1 >/dev/null`,
+	]) {
+		const { err } = shell(script);
+		same(err, '', script);
+		const ignoring = shell(`trap '' PIPE; ${script.replace(/yes '([^']*)'/, "for i in {1..20000}; do echo '$1'; done 2>/dev/null")}`);
+		same(ignoring.err.replace(/^.*Broken pipe\n?$/gm, ''), '', `with SIGPIPE ignored: ${script}`);
+	}
+	const child = start(['registry', '--json']);
+	child.stdout.destroy();
+	let err = '';
+	child.stderr.on('data', (data) => (err += data));
+	await new Promise((done) => child.on('close', done));
+	same(err, '');
+});
+
+test('reports are words with causes and a hint, or nothing but JSON', () => {
+	const { err } = run(['explain', 'FILE_NOT_FUOND']);
+	match(err, /^faultwire: code is not registered: FILE_NOT_FUOND\n  hint: Did you mean FILE_NOT_FOUND/);
+	check(!err.includes('\u001b'), 'no colours off a terminal');
+});
+
+test('DEBUG_STACK=true shows where an error was raised', () => {
+	const plain = run(['explain', 'NOTHING_LIKE_IT']).err;
+	const traced = run(['explain', 'NOTHING_LIKE_IT'], { env: { DEBUG_STACK: 'true' } }).err;
+	check(!/\.c:\d+/.test(plain), plain);
+	match(traced, /lookup\.c:\d+/);
+});
+
+await finish();
