@@ -7,6 +7,7 @@
 
 #include "base/out.h"
 #include "core/error_impl.h"
+#include "core/registry.h"
 
 #include <faultwire/contract.h>
 #include <yyjson.h>
@@ -22,6 +23,12 @@ fw_encode_fn fw_canonical_encode, fw_kaiza_encode, fw_context_v0_encode, fw_code
 static inline void fw_write_text(struct fw_out *out, struct fw_text text)
 {
 	fw_out_json(out, text.p, text.n);
+}
+
+/* A text of ours, which needs no escaping. */
+static inline void fw_write_plain(struct fw_out *out, struct fw_text text)
+{
+	fw_out_put(out, text.p, text.n);
 }
 
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)
@@ -40,10 +47,13 @@ static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text
 double fw_write_delay(const fw_error *err, bool taken);
 
 /*
- * ,"key":{context} unless there is none; `key` is text to put as it is. A delay
- * >= 0 stands at the end, in the place of any field of that name.
+ * ,"key":{context} unless there is none; `opening` is put as it is. A delay >= 0
+ * stands at the end, in the place of any field of that name.
  */
-void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, double delay);
+void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
+		      double delay);
+#define FW_WRITE_CONTEXT(out, opening, err, delay) \
+	fw_write_context(out, (struct fw_text){ "" opening, sizeof(opening) - 1 }, err, delay)
 void fw_write_item(struct fw_out *out, const struct fw_item *item);
 bool fw_write_shows(const struct fw_item *item, double delay);
 
@@ -51,7 +61,7 @@ bool fw_write_shows(const struct fw_item *item, double delay);
 int fw_write_status(const fw_error *err);
 
 /* The error's own code in `contract`: what it came with, else the row's. */
-const char *fw_write_code(const fw_error *err, fw_contract contract);
+struct fw_text fw_write_code(const fw_error *err, fw_contract contract);
 
 /* The incident, or the text that says that none was assigned. */
 struct fw_text fw_write_incident(const fw_error *err);

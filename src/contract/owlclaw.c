@@ -13,12 +13,12 @@
 static void write_shared(struct fw_out *out, const fw_error *err)
 {
 	FW_OUT(out, ",\"category\":\"");
-	fw_out_str(out, fw_category_name(fw_error_row(err)->category));
+	fw_write_plain(out, fw__category_names[fw_error_row(err)->category]);
 	FW_OUT(out, "\",\"retryable\":");
 	fw_out_bool(out, err->retry == FW_RETRY_BACKOFF);
 	FW_OUT(out, ",\"incident_id\":");
 	fw_write_text(out, fw_write_incident(err));
-	fw_write_context(out, ",\"details\":{", err, -1);
+	FW_WRITE_CONTEXT(out, ",\"details\":{", err, -1);
 	if (err->retry_after >= 0) {
 		FW_OUT(out, ",\"retry_after\":");
 		fw_out_f64(out, err->retry_after);
@@ -30,7 +30,7 @@ void fw_owlclaw_encode(struct fw_out *out, const fw_error *err,
 {
 	(void)options;
 	FW_OUT(out, "{\"error\":{\"code\":\"");
-	fw_out_str(out, fw_write_code(err, FW_OWLCLAW));
+	fw_write_plain(out, fw_write_code(err, FW_OWLCLAW));
 	FW_OUT(out, "\",\"message\":");
 	fw_write_text(out, err->message);
 	write_shared(out, err);
@@ -52,23 +52,23 @@ static void write_slug(struct fw_out *out, const char *code)
 
 static struct fw_text title_of(const fw_error *err)
 {
-	const char *title = fw_error_row(err)->title;
+	const fw_row *row = fw_error_row(err);
 
 	if (err->slots[FW_SLOT_TITLE].p)
 		return err->slots[FW_SLOT_TITLE];
-	return (struct fw_text){ title, strlen(title) };
+	return (struct fw_text){ row->title, row->title_len };
 }
 
 void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 			   const fw_encode_options *options)
 {
-	const char *code = fw_write_code(err, FW_OWLCLAW);
+	struct fw_text code = fw_write_code(err, FW_OWLCLAW);
 	struct fw_text incident = fw_write_incident(err);
 	const char *base = options->problem_base ? options->problem_base : TYPE_BASE;
 
 	FW_OUT(out, "{\"type\":\"");
 	fw_out_json_body(out, base, strlen(base));
-	write_slug(out, code);
+	write_slug(out, code.p);
 	FW_OUT(out, "\",\"title\":");
 	fw_write_text(out, title_of(err));
 	FW_OUT(out, ",\"status\":");
@@ -78,7 +78,7 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, ",\"instance\":\"urn:owlclaw:incident:");
 	fw_out_json_body(out, incident.p, incident.n);
 	FW_OUT(out, "\",\"code\":\"");
-	fw_out_str(out, code);
+	fw_write_plain(out, code);
 	FW_OUT(out, "\"");
 	write_shared(out, err);
 	FW_OUT(out, "}");
