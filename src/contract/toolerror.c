@@ -151,6 +151,8 @@ fw_error *fw_toolerror_decode(const struct fw_reading *reading, yyjson_val *root
 /* The length of "[TYPE] ", or 0; `ret_type` is which. */
 static size_t string_form(const char *text, size_t len, fw_type *ret_type)
 {
+	if (len == 0 || text[0] != '[')
+		return 0;
 	for (int type = 0; type < FW_TYPE_COUNT; type++) {
 		const char *name = fw_type_name((fw_type)type);
 		size_t n = strlen(name);
