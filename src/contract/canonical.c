@@ -172,10 +172,12 @@ void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 enum {
 	CODE,
 	CATEGORY,
+	TYPE, /* follows from the code, as SEVERITY does */
 	RETRY,
 	RECOVERABLE,
 	RETRY_AFTER,
 	STATUS,
+	SEVERITY,
 	TITLE,
 	MESSAGE,
 	HINT,
@@ -194,10 +196,12 @@ enum {
 static const struct fw_member members[MEMBERS] = {
 	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
 	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),
+	[TYPE] = FW_MEMBER("type", FW_KIND_ANY, false),
 	[RETRY] = FW_MEMBER("retry", FW_KIND_STRING, false),
 	[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
 	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER, false),
 	[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
+	[SEVERITY] = FW_MEMBER("severity", FW_KIND_ANY, false),
 	[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
 	[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
 	[HINT] = FW_MEMBER("hint", FW_KIND_STRING, false),
@@ -352,11 +356,11 @@ fw_error *fw_canonical_decode(const struct fw_reading *reading, yyjson_val *root
 	bool known;
 
 	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
-	if (!fw_read_is_code(yyjson_get_str(values[CODE])))
-		return fw_read_malformed(reading, "", "code",
-					 "must be domain.reason in lower case");
 	row = fw_read_open_row(reading, yyjson_get_str(values[CODE]),
 			       yyjson_get_str(values[CATEGORY]), &known);
+	if (!known && !fw_read_is_code(yyjson_get_str(values[CODE])))
+		return fw_read_malformed(reading, "", "code",
+					 "must be domain.reason in lower case");
 	err = fw_read_start(reading, row, values[MESSAGE]);
 	if (!known)
 		fw_read_original(reading, err, values[CODE]);

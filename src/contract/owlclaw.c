@@ -84,73 +84,78 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "}");
 }
 
-enum { CODE, CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
+/* Members as they are written: each form's own first, then what they share. */
+enum { CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
 
-#define SHARED_MEMBERS                                                          \
-	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),                       \
-	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),              \
-	[RETRYABLE] = FW_MEMBER("retryable", FW_KIND_BOOL, false),              \
-	[INCIDENT_ID] = FW_MEMBER("incident_id", FW_KIND_STRING, false),        \
-	[DETAILS] = FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
-	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
+#define SHARED_MEMBERS                                                      \
+	FW_MEMBER("category", FW_KIND_STRING, false),                       \
+		FW_MEMBER("retryable", FW_KIND_BOOL, false),                \
+		FW_MEMBER("incident_id", FW_KIND_STRING, false),            \
+		FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
+		FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
 
 /* Both forms know one set of codes: the MCP form's. */
 static fw_error *read_shared(const struct fw_reading *reading, const char *pointer,
-			     yyjson_val **values, yyjson_val *message)
+			     yyjson_val *code, yyjson_val *message, yyjson_val **shared)
 {
 	struct fw_reading as_mcp = *reading;
-	const char *code = yyjson_get_str(values[CODE]);
 	const fw_row *row;
 	fw_error *err;
 	bool known;
 
-	if (!fw_read_is_code(code))
+	as_mcp.contract = FW_OWLCLAW;
+	row = fw_read_open_row(&as_mcp, yyjson_get_str(code), yyjson_get_str(shared[CATEGORY]),
+			       &known);
+	if (!known && !fw_read_is_code(yyjson_get_str(code)))
 		return fw_read_malformed(reading, pointer, "code",
 					 "must be domain.reason in lower case");
-	as_mcp.contract = FW_OWLCLAW;
-	row = fw_read_open_row(&as_mcp, code, yyjson_get_str(values[CATEGORY]), &known);
 	err = fw_read_start(reading, row, message);
 	if (!known)
-		fw_read_original(&as_mcp, err, values[CODE]);
-	fw_read_retryable(err, values[RETRYABLE]);
-	fw_read_retry_after(err, values[RETRY_AFTER]);
-	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, values[INCIDENT_ID], fw_write_no_incident);
+		fw_read_original(&as_mcp, err, code);
+	fw_read_retryable(err, shared[RETRYABLE]);
+	fw_read_retry_after(err, shared[RETRY_AFTER]);
+	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, shared[INCIDENT_ID], fw_write_no_incident);
 	return fw_read_context(reading, *pointer ? "/error/details" : "/details", err,
-			       values[DETAILS], false);
+			       shared[DETAILS], false);
 }
 
 fw_error *fw_owlclaw_decode(const struct fw_reading *reading, yyjson_val *root)
 {
-	enum { MESSAGE = SHARED, MEMBERS };
+	enum { CODE, MESSAGE, OWN, MEMBERS = OWN + SHARED };
 	static const struct fw_member outer[] = { FW_MEMBER("error", FW_KIND_OBJECT, true) };
 	static const struct fw_member members[MEMBERS] = {
+		FW_MEMBER("code", FW_KIND_STRING, true),
+		FW_MEMBER("message", FW_KIND_STRING, false),
 		SHARED_MEMBERS,
-		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, false),
 	};
 	yyjson_val *object, *values[MEMBERS];
 
 	FW_TRY(fw_read_members(reading, "", root, outer, 1, &object));
 	FW_TRY(fw_read_members(reading, "/error", object, members, MEMBERS, values));
-	return read_shared(reading, "/error", values, values[MESSAGE]);
+	return read_shared(reading, "/error", values[CODE], values[MESSAGE], values + OWN);
 }
 
 fw_error *fw_owlclaw_api_decode(const struct fw_reading *reading, yyjson_val *root)
 {
-	enum { TITLE = SHARED, STATUS, DETAIL, MEMBERS };
+	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, OWN, MEMBERS = OWN + SHARED };
 	static const struct fw_member members[MEMBERS] = {
+		FW_MEMBER("type", FW_KIND_ANY, false), /* follows from the code */
+		FW_MEMBER("title", FW_KIND_STRING, false),
+		FW_MEMBER("status", FW_KIND_NUMBER, false),
+		FW_MEMBER("detail", FW_KIND_STRING, false),
+		FW_MEMBER("instance", FW_KIND_ANY, false), /* follows from the incident */
+		FW_MEMBER("code", FW_KIND_STRING, true),
 		SHARED_MEMBERS,
-		[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
-		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
-		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING, false),
 	};
 	yyjson_val *values[MEMBERS], *message;
+	fw_error *err = reading->target;
 
 	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
 	message = values[DETAIL] ? values[DETAIL] : values[TITLE];
-	FW_TRY(read_shared(reading, "", values, message));
-	fw_read_status(reading->target, values[STATUS]);
-	if (values[TITLE] &&
-	    !yyjson_equals_str(values[TITLE], fw_error_row(reading->target)->title))
-		fw_read_slot(reading->target, FW_SLOT_TITLE, values[TITLE]);
+	FW_TRY(read_shared(reading, "", values[CODE], message, values + OWN));
+	fw_read_status(err, values[STATUS]);
+	if (values[TITLE] && !yyjson_equals_strn(values[TITLE], fw_error_row(err)->title,
+						 fw_error_row(err)->title_len))
+		fw_read_slot(err, FW_SLOT_TITLE, values[TITLE]);
 	return NULL;
 }

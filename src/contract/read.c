@@ -37,17 +37,19 @@ fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointe
 					   reason);
 }
 
-static unsigned kind_of(yyjson_val *value)
+static inline unsigned kind_of(yyjson_val *value)
 {
-	switch (yyjson_get_type(value)) {
-	case YYJSON_TYPE_STR: return FW_KIND_STRING;
-	case YYJSON_TYPE_NULL: return FW_KIND_NULL;
-	case YYJSON_TYPE_OBJ: return FW_KIND_OBJECT;
-	case YYJSON_TYPE_BOOL: return FW_KIND_BOOL;
-	case YYJSON_TYPE_RAW:
-	case YYJSON_TYPE_NUM: return FW_KIND_NUMBER;
-	default: return 0;
-	}
+	static const uint8_t kinds[] = {
+		[YYJSON_TYPE_STR] = FW_KIND_STRING,
+		[YYJSON_TYPE_NULL] = FW_KIND_NULL,
+		[YYJSON_TYPE_OBJ] = FW_KIND_OBJECT,
+		[YYJSON_TYPE_BOOL] = FW_KIND_BOOL,
+		[YYJSON_TYPE_RAW] = FW_KIND_NUMBER,
+		[YYJSON_TYPE_NUM] = FW_KIND_NUMBER,
+		[YYJSON_TYPE_ARR] = 0, /* no contract has one */
+	};
+
+	return kinds[unsafe_yyjson_get_type(value)];
 }
 
 static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointer,
