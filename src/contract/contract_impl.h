@@ -73,6 +73,7 @@ struct fw_reading {
 	fw_contract contract;
 	const fw_registry *registry;
 	bool keep_secrets;
+	bool opened; /* it came out of a carrier, and is not looked into again */
 	/* What is being read; the text was parsed in its memory, so that all its
 	 * strings are already where they have to be. */
 	fw_error *target;
@@ -123,6 +124,11 @@ struct fw_member {
 FW_NODISCARD fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 				       yyjson_val *object, const struct fw_member *members,
 				       size_t count, yyjson_val **ret_values);
+
+/* The error of a fault in a kept value, which stands at `pointer` (+ "/" + `key`). */
+FW_NODISCARD fw_error *fw_read_fault(const struct fw_reading *reading,
+				     enum fw_value_fault fault, const char *pointer,
+				     const char *key, const struct fw_value_where *where);
 
 /* A fault at `pointer` + "/" + `name` (NULL: at `pointer`). */
 FW_NODISCARD fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointer,
@@ -178,6 +184,13 @@ void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_va
 
 /* domain.reason in lower case, which may be written back without escaping. */
 bool fw_read_is_code(const char *code);
+
+/*
+ * The error inside an MCP message (carrier.c): a JSON-RPC response, or the result
+ * of a tool. An object, or a string with text of any kind; NULL where `root` is
+ * no such message.
+ */
+yyjson_val *fw_carrier_open(yyjson_val *root);
 
 /* The parsed value's contract (sniff.c). */
 fw_contract fw_sniff_value(yyjson_val *root);
