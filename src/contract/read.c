@@ -70,6 +70,28 @@ static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointe
 	return fw_read_malformed(reading, pointer, member->name, reason);
 }
 
+/* Member names are 4 to 16 bytes as a rule: two overlapping words. */
+static inline bool is_same(const char *a, const char *b, size_t len)
+{
+	uint64_t a8[2], b8[2];
+	uint32_t a4[2], b4[2];
+
+	if (len < 4 || len > 16)
+		return memcmp(a, b, len) == 0;
+	if (len >= 8) {
+		memcpy(&a8[0], a, 8);
+		memcpy(&a8[1], a + len - 8, 8);
+		memcpy(&b8[0], b, 8);
+		memcpy(&b8[1], b + len - 8, 8);
+		return ((a8[0] ^ b8[0]) | (a8[1] ^ b8[1])) == 0;
+	}
+	memcpy(&a4[0], a, 4);
+	memcpy(&a4[1], a + len - 4, 4);
+	memcpy(&b4[0], b, 4);
+	memcpy(&b4[1], b + len - 4, 4);
+	return ((a4[0] ^ b4[0]) | (a4[1] ^ b4[1])) == 0;
+}
+
 fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 			  yyjson_val *object, const struct fw_member *members, size_t count,
 			  yyjson_val **ret_values)
@@ -87,7 +109,7 @@ fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 
 		/* First where it should be, then anywhere. */
 		for (size_t tried = 0; tried < count; tried++) {
-			if (members[i].len == len && memcmp(members[i].name, name, len) == 0)
+			if (members[i].len == len && is_same(members[i].name, name, len))
 				goto found;
 			i = i + 1 < count ? i + 1 : 0;
 		}
