@@ -6,6 +6,7 @@
  */
 #include "base/utf8.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,25 +44,29 @@ static size_t character(const unsigned char *s, size_t len)
 	return need;
 }
 
+/* Whether eight bytes are ASCII without a NUL. */
+static inline bool is_plain(const unsigned char *s)
+{
+	uint64_t word;
+
+	memcpy(&word, s, sizeof(word));
+	return ((word | (word - UINT64_C(0x0101010101010101))) &
+		UINT64_C(0x8080808080808080)) == 0;
+}
+
 size_t fw_utf8_valid(const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t at = 0;
 
 	while (at < len) {
-		uint64_t word;
 		size_t step;
 
-		while (len - at >= sizeof(word)) {
-			memcpy(&word, s + at, sizeof(word));
-			/* a byte beyond ASCII, or a NUL */
-			if ((word | (word - UINT64_C(0x0101010101010101))) &
-			    UINT64_C(0x8080808080808080))
-				break;
-			at += sizeof(word);
-		}
-		if (at == len)
-			break;
+		while (len - at >= 8 && is_plain(s + at))
+			at += 8;
+		/* The last few bytes once more with those before them. */
+		if (at == len || (len >= 8 && len - at < 8 && is_plain(s + len - 8)))
+			return len;
 		step = character(s + at, len - at);
 		if (!step)
 			break;

@@ -140,6 +140,9 @@ void fw__error_set_message(fw_error *err, const char *text, size_t len);
 /* As fw_error_from_json(), of a value that is already parsed. */
 FW_NODISCARD fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool keep_secrets);
 
+/* A slot from text that we made ourselves: UTF-8, and no secret. */
+void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
+
 /* Replaces a slot's text; NULL clears it. */
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 

@@ -160,6 +160,12 @@ void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size
 		text ? fw__error_copy_any(err, text, len) : (struct fw_text){ NULL, 0 };
 }
 
+void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
+{
+	if (fw__error_is_mine(err))
+		err->slots[slot] = fw__error_copy(err, text, len);
+}
+
 static void set_slot(fw_error *err, enum fw_slot slot, const char *text)
 {
 	fw__error_set_slot(err, slot, text, text ? strlen(text) : 0);
@@ -265,7 +271,7 @@ void fw_error_set_time(fw_error *err, int64_t unix_ms)
 	put_digits(text + 14, 2, ms / 60000 % 60);
 	put_digits(text + 17, 2, ms / 1000 % 60);
 	put_digits(text + 20, 3, ms % 1000);
-	fw__error_set_slot(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
+	fw__error_set_own(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
 }
 
 void fw_error_fill_scope(fw_error *err, const fw_scope *scope)
