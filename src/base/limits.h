@@ -53,6 +53,21 @@ enum {
 	/* Open HTTP connections, and unsent bytes of one stream. */
 	FW_LIMIT_HTTP_CONNECTIONS = 512,
 	FW_LIMIT_HTTP_QUEUE_BYTES = 16 * 1024 * 1024,
+	/* What a connection may hold of a request before its body: the first line
+	 * and the headers, and how many of them. */
+	FW_LIMIT_HTTP_HEAD_BYTES = 64 * 1024,
+	FW_LIMIT_HTTP_FIELDS = 128,
+	/* A refused body is read to its end up to here, so that the client sees
+	 * the refusal and not a reset; and buffers that outlive a request. */
+	FW_LIMIT_HTTP_DRAIN_BYTES = 8 * 1024 * 1024,
+	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* How long between requests, for the headers, and for the body of one. */
+	FW_LIMIT_HTTP_IDLE_MS = 60 * 1000,
+	FW_LIMIT_HTTP_HEAD_MS = 10 * 1000,
+	FW_LIMIT_HTTP_BODY_MS = 30 * 1000,
+	/* After so long an answer becomes a stream, and a stream says something. */
+	FW_LIMIT_HTTP_PATIENCE_MS = 5 * 1000,
+	FW_LIMIT_HTTP_SILENCE_MS = 15 * 1000,
 	/* How long a stop waits for output to be taken. */
 	FW_LIMIT_FLUSH_MS = 1000,
 	/* Violations listed in one error. */
