@@ -49,8 +49,8 @@ typedef struct fw_server_options {
 	bool keep_signals;
 } fw_server_options;
 
-#define FW_SERVER_OPTIONS_INIT                                                             \
-	{                                                                                  \
+#define FW_SERVER_OPTIONS_INIT                                                               \
+	{                                                                                    \
 		NULL, NULL, NULL, NULL, FW_AUTO, NULL, NULL, 0, 0, 0, 0, false, false, false \
 	}
 
@@ -85,9 +85,9 @@ typedef struct fw_http_options {
 	const char *resource_metadata_url;
 } fw_http_options;
 
-#define FW_HTTP_OPTIONS_INIT                                         \
-	{                                                            \
-		NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL    \
+#define FW_HTTP_OPTIONS_INIT                                      \
+	{                                                         \
+		NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
 	}
 
 /** Bind now; requests are served while the server runs. Raises io.failed,
@@ -174,10 +174,10 @@ typedef struct fw_tool {
 	fw_contract contract; /**< FW_AUTO: the server's */
 } fw_tool;
 
-#define FW_TOOL_INIT                                                                       \
-	{                                                                                  \
-		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, \
-			0, FW_AUTO                                                         \
+#define FW_TOOL_INIT                                                                          \
+	{                                                                                     \
+		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
+			FW_AUTO                                                               \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile...),
@@ -339,7 +339,8 @@ FW_API void fw_call_finish(fw_call *call, fw_error *err);
 
 /** Call `resume` on the server's thread after `delay_ms`. For FW_RUN_ASYNC. */
 typedef void fw_call_timer_fn(fw_call *call, void *ctx);
-FW_API void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, void *ctx);
+FW_API void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume,
+			  void *ctx);
 
 FW_EXTERN_C_END
 

@@ -54,8 +54,9 @@ enum {
 	FW_LIMIT_HTTP_CONNECTIONS = 512,
 	FW_LIMIT_HTTP_QUEUE_BYTES = 16 * 1024 * 1024,
 	/* What a connection may hold of a request before its body: the first line
-	 * and the headers, and how many of them. */
-	FW_LIMIT_HTTP_HEAD_BYTES = 64 * 1024,
+	 * and the headers, and how many of them. (The library wipes as much after
+	 * each request, so it is not more than Node takes, and a little.) */
+	FW_LIMIT_HTTP_HEAD_BYTES = 20 * 1024,
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* A refused body is read to its end up to here, so that the client sees
 	 * the refusal and not a reset; and buffers that outlive a request. */

@@ -116,7 +116,7 @@ struct fw_stream {
 	struct fw_stream *next;
 	struct fw_session *session;
 	uint64_t number;
-	uint64_t last; /* the newest event's number */
+	uint64_t last;                /* the newest event's number */
 	struct fw_exchange *exchange; /* whom it reaches now; NULL: nobody */
 	struct fw_stored *first;
 	struct fw_stored *newest;
@@ -183,7 +183,7 @@ struct fw_question {
 	char key[64];
 	char *method; /* NULL: not asked in this run */
 	char *params;
-	char *answer;      /* JSON text; NULL: not known */
+	char *answer; /* JSON text; NULL: not known */
 	yyjson_doc *parsed;
 	bool is_sent; /* legacy: on its way */
 };
@@ -194,6 +194,9 @@ struct fw_batch {
 	bool is_open; /* its members are still being read */
 	struct fw_buf out;
 };
+
+/* All of its calls are answered: send what they said. */
+void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
 
@@ -213,7 +216,7 @@ struct fw_call {
 	bool is_running;  /* its handler is, or finishes later */
 	bool is_listener;
 	bool has_id;
-	bool is_silent; /* cancelled: no reply leaves */
+	bool is_silent;  /* cancelled: no reply leaves */
 	bool is_stopped; /* its connection is not to hear of it, being an error of ours */
 	enum fw_version version;
 	enum fw_stage stage;
@@ -303,6 +306,8 @@ fw_error *fw_ask_send(fw_call *call);
 void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message);
 void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
+/* An answer of an earlier round. */
+void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
 
 /* ---- the boundary (boundary.c) --------------------------------------------------------- */
 
@@ -366,12 +371,7 @@ fw_error *fw_era_check_params_headers(fw_call *call);
 int fw_log_level_find(const char *name, size_t len);
 
 /* Listeners (listen.c). */
-enum fw_change {
-	FW_CHANGE_TOOLS,
-	FW_CHANGE_PROMPTS,
-	FW_CHANGE_RESOURCES,
-	FW_CHANGE_RESOURCE
-};
+enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
 void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri);
 void fw_listen_end(fw_call *call);
 
@@ -394,8 +394,8 @@ struct fw_post {
 struct fw_server {
 	uv_loop_t loop;
 	uv_async_t wakeup;
-	uv_timer_t timer;   /* the next deadline */
-	uv_timer_t expiry;  /* of sessions */
+	uv_timer_t timer;  /* the next deadline */
+	uv_timer_t expiry; /* of sessions */
 	uv_signal_t terms[2];
 	uv_thread_t thread;
 	enum fw_server_state state;
@@ -430,6 +430,8 @@ struct fw_server {
 };
 
 fw_error *fw_server__post(fw_server *server, struct fw_post *post);
+void fw_server__take_posts(fw_server *server);
+void fw_server__drop_post(struct fw_post *post);
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
 /* A call is over: a stop may go on. */
 void fw_server__settle(fw_server *server);

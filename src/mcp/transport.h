@@ -32,8 +32,8 @@ struct fw_event {
 };
 
 struct fw_reply {
-	int status;             /* HTTP */
-	const char *json;       /* the body; NULL: none (202, 200 of DELETE) */
+	int status;       /* HTTP */
+	const char *json; /* the body; NULL: none (202, 200 of DELETE) */
 	size_t len;
 	const char *event_id;   /* SSE event id, where the exchange became a stream */
 	const char *session_id; /* Mcp-Session-Id of the response; NULL: none */
