@@ -1,0 +1,111 @@
+/*
+ * The official clients, v1 and v2, over stdio and HTTP: what their users see of
+ * our successes, and above all of our errors.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const everything = join(process.env.FW_BUILD ?? join(here, '../../build'), 'examples/everything');
+const identity = { name: 'judge', version: '1' };
+let server, url;
+
+before(async () => {
+	server = spawn(everything, ['--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+	url = await new Promise((resolve) => {
+		let said = '';
+		server.stderr.on('data', (bytes) => {
+			said += bytes;
+			const found = said.match(/http:\/\/\S+/);
+			if (found) resolve(new URL(found[0]));
+		});
+	});
+});
+after(() => server.kill());
+
+const v2 = (mode) => (capabilities) => new Client2(identity, { capabilities, versionNegotiation: { mode } });
+const pinned = { pin: '2026-07-28' };
+const stdio = { command: everything, args: ['--stdio'], stderr: 'ignore' };
+const ways = [
+	['v1, stdio', (capabilities) => new Client1(identity, { capabilities }), () => new Stdio1(stdio)],
+	['v1, http', (capabilities) => new Client1(identity, { capabilities }), () => new Http1(url)],
+	['v2 legacy, stdio', v2('legacy'), () => new Stdio2(stdio)],
+	['v2 legacy, http', v2('legacy'), () => new Http2(url)],
+	['v2 modern, stdio', v2(pinned), () => new Stdio2(stdio)],
+	['v2 modern, http', v2(pinned), () => new Http2(url)],
+	['v2 auto, stdio', v2('auto'), () => new Stdio2(stdio)],
+	['v2 auto, http', v2('auto'), () => new Http2(url)],
+];
+
+for (const [name, make, transport] of ways)
+	describe(name, () => {
+		let client;
+		before(async () => {
+			client = make({});
+			await client.connect(transport());
+		});
+		after(() => client.close());
+
+		test(`${name}: lists and calls`, async () => {
+			const { tools } = await client.listTools();
+			assert.ok(tools.some((tool) => tool.name === 'echo'));
+			const result = await client.callTool({ name: 'echo', arguments: { text: 'hello \u2028 "there"' } });
+			assert.equal(result.content[0].text, 'hello \u2028 "there"');
+			assert.ok(!result.isError);
+		});
+
+		test(`${name}: a failing tool shows its envelope, whole`, async () => {
+			const result = await client.callTool({ name: 'fail', arguments: { text: 'x' } });
+			assert.equal(result.isError, true);
+			const envelope = JSON.parse(result.content[0].text);
+			assert.deepEqual(Object.keys(envelope).slice(0, 3), ['type', 'message', 'recoverable']);
+			const canonical = result._meta['dev.faultwire/error'];
+			assert.equal(canonical.type, envelope.type);
+			assert.equal(canonical.tool, 'fail');
+			assert.match(canonical.incident_id, /^inc_\d{8}_[a-z2-7]+$/);
+			assert.match(canonical.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+		});
+
+		test(`${name}: arguments that break the schema are an error of the tool`, async () => {
+			const result = await client.callTool({ name: 'echo', arguments: { text: 5 } });
+			assert.equal(result.isError, true);
+			const canonical = result._meta['dev.faultwire/error'];
+			assert.equal(canonical.code, 'input.invalid_type');
+			assert.equal(canonical.origin, 'client');
+		});
+
+		for (const contract of ['kaiza', 'context-v0', 'codeintel', 'toolerror', 'owlclaw'])
+			test(`${name}: the request chooses ${contract}`, async () => {
+				const result = await client.callTool({
+					name: 'fail', arguments: { text: 'x' }, _meta: { 'dev.faultwire/contract': contract },
+				});
+				const envelope = JSON.parse(result.content[0].text);
+				const sign = { kaiza: 'error_code', 'context-v0': 'error', codeintel: 'problem', toolerror: 'recoverable', owlclaw: 'error' };
+				assert.ok(sign[contract] in envelope);
+			});
+
+		test(`${name}: progress arrives`, async () => {
+			const seen = [];
+			const result = await client.callTool({ name: 'test_tool_with_progress', arguments: {} },
+				...(client instanceof Client1 ? [undefined] : []), { onprogress: (p) => seen.push(p.progress) });
+			assert.ok(!result.isError);
+			/* the v2 client drops one that comes in the same chunk as the result */
+			assert.ok(seen.length >= 1, `saw ${seen}`);
+		});
+
+		test(`${name}: an unknown tool is an error of the protocol`, async () => {
+			await assert.rejects(client.callTool({ name: 'no_such_tool', arguments: {} }), (err) => {
+				assert.equal(err.code, -32602);
+				assert.equal(err.data?.['dev.faultwire/error']?.code, 'protocol.unknown_tool');
+				return true;
+			});
+		});
+	});
