@@ -571,15 +571,27 @@ static void run_to_text(int contract)
 	fw_free(text);
 }
 
-static void run_decode(int contract)
+static void decode(int contract, bool keep_secrets)
 {
+	const fw_decode_options options = { .keep_secrets = keep_secrets };
 	fw_error *read;
 
-	if (fw_error_decode(texts[contract], lens[contract], (fw_contract)contract, NULL,
+	if (fw_error_decode(texts[contract], lens[contract], (fw_contract)contract, &options,
 			    &read))
 		stop("not read", contract);
 	BARRIER(read);
 	fw_error_free(read);
+}
+
+static void run_decode(int contract)
+{
+	decode(contract, false);
+}
+
+/* Like with like: a bare parse looks for no secrets either. */
+static void run_decode_kept(int contract)
+{
+	decode(contract, true);
 }
 
 /* As yyjson_read() does it: allocator, copy of the text, parse, free. */
@@ -666,6 +678,7 @@ static const struct kind kinds[] = {
 	{ "encode-floor", run_encode_floor, -1 },
 	{ "to-text", run_to_text, -1 },
 	{ "decode", run_decode, -1 },
+	{ "decode-kept", run_decode_kept, -1 },
 	{ "parse", run_parse, -1 },
 	{ "parse-pool", run_parse_pool, -1 },
 	{ "sniff", run_sniff, -1 },

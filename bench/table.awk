@@ -38,13 +38,15 @@ END {
 	print ""
 	print "## Decode: text to error and free, beside a bare yyjson parse of the same bytes and free"
 	print ""
-	print "| contract | bytes | ns | yyjson ns | ratio | goal <= 1.5 | yyjson in a pool ns | ratio | instructions | yyjson | ratio | allocations | bytes allocated | yyjson's | Node parse ns |"
-	print "|---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+	print "The goal is for reading alone (`keep_secrets`); what the search for secrets costs on top, which is on by default, stands beside it."
+	print ""
+	print "| contract | bytes | ns | yyjson ns | ratio | goal <= 1.5 | with redaction ns | ratio | instructions | with redaction | yyjson | ratio | allocations | bytes allocated | yyjson's | Node parse ns |"
+	print "|---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 	for (i = 1; i <= contracts; i++) {
-		c = order[i]; d = "decode/" c; p = "parse/" c; q = "parse-pool/" c
-		printf "| %s | %d | %.0f | %.0f | %s | %s | %.0f | %s | %s | %s | %s | %d | %d | %d / %d | %s |\n", c, bytes[c],
-			ns[d], ns[p], ratio(ns[d], ns[p]), mark(ns[d] <= 1.5 * ns[p]),
-			ns[q], ratio(ns[d], ns[q]), instr_text(d), instr_text(p), ratio(instr(d), instr(p)),
+		c = order[i]; k = "decode-kept/" c; d = "decode/" c; p = "parse/" c
+		printf "| %s | %d | %.0f | %.0f | %s | %s | %.0f | %s | %s | %s | %s | %s | %d | %d | %d / %d | %s |\n", c, bytes[c],
+			ns[k], ns[p], ratio(ns[k], ns[p]), mark(ns[k] <= 1.5 * ns[p]),
+			ns[d], ratio(ns[d], ns[p]), instr_text(k), instr_text(d), instr_text(p), ratio(instr(k), instr(p)),
 			allocations[d], allocated[d], allocations[p], allocated[p], or_dash(parse, c)
 	}
 	print ""

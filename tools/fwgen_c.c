@@ -300,6 +300,11 @@ static void put_reads(struct text *out, const struct row *row)
 	text_puts(out, *joint ? ",\n" : "0,\n");
 }
 
+static void put_length(struct text *out, const char *member, const char *value)
+{
+	text_putf(out, "\t\t.%s_len = %zu,\n", member, strlen(value));
+}
+
 static void put_example(struct text *out, const struct row *row)
 {
 	struct text example = { 0 };
@@ -340,6 +345,12 @@ static void put_row(struct text *out, const struct row *row)
 	put_string(out, "explanation", row->text[KEY_PROSE]);
 	put_string(out, "since", row->text[KEY_SINCE]);
 	put_example(out, row);
+	put_length(out, "code", row->code);
+	put_length(out, "title", row->text[KEY_TITLE]);
+	put_length(out, "kaiza", row->code_in[KAIZA]);
+	put_length(out, "context_v0", row->code_in[CONTEXT_V0]);
+	put_length(out, "codeintel", row->code_in[CODEINTEL]);
+	put_length(out, "hint", row->text[KEY_HINT]);
 	text_puts(out, "\t},\n");
 }
 

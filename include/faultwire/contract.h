@@ -53,8 +53,10 @@ typedef struct fw_decode_options {
 } fw_decode_options;
 
 /**
- * Read an error from `text`. FW_AUTO finds the contract out; FW_ANY_JSON and
- * FW_PLAIN_TEXT take any JSON value, any text, as what a tool threw.
+ * Read an error from `text`. FW_AUTO finds the contract out, and looks into an
+ * MCP message (a JSON-RPC response, a tool's result with isError) for the
+ * error in it; FW_ANY_JSON and FW_PLAIN_TEXT take any JSON value, any text, as
+ * what a tool threw.
  *
  * Unknown members are passed over; use fw_validate() to be strict. On success
  * the error in *ret_error is yours.

@@ -51,8 +51,9 @@ FW_API const char *fw_curl_name(int curlcode);
 FW_API FW_NODISCARD fw_error *fw_error_from_text(fw_src at, const char *text, size_t len);
 
 /**
- * A JSON value that a tool threw: tool.failed. An object's `message` becomes
- * the message, and the object the cause, to a depth and size limit; a string
+ * A JSON value that a tool threw: tool.failed. An object's `message` (or, where
+ * it has none, its `error`, `error.message` or `detail`) becomes the message,
+ * and the object the cause, to a depth and size limit; a string
  * is taken as a bare string, another value as its JSON text, null as nothing,
  * and what is not JSON as a bare string.
  */

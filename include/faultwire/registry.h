@@ -120,6 +120,13 @@ typedef struct fw_row {
 	const char *explanation; /**< prose, lines ended by \n */
 	const char *since;
 	const char *example; /**< JSON object with a value for each parameter */
+	/* How long the texts are that every encoder writes. */
+	uint16_t code_len;
+	uint16_t title_len;
+	uint16_t kaiza_len;
+	uint16_t context_v0_len;
+	uint16_t codeintel_len;
+	uint16_t hint_len;
 } fw_row;
 
 /** An error of that code as its documentation shows it. Yours; never NULL. */

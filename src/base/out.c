@@ -115,6 +115,18 @@ static inline unsigned escape_mask(__m128i chunk)
 	return (unsigned)_mm_movemask_epi8(found);
 }
 
+/* Whether any of eight bytes must be escaped; the classic tests for a byte that
+ * is zero, or less than another, in a word. */
+static inline bool needs_escape(uint64_t word)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+	uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
+
+	return (((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) |
+		((slash - ones) & ~slash)) &
+	       tops;
+}
+
 /*
  * Copies `text` if it is plain altogether, or as far as it is. The ends of a
  * text that is no multiple of sixteen are read and written twice, overlapping,
@@ -158,6 +170,17 @@ static inline size_t copy_plain(char *to, const char *text, size_t len)
 		if (mask & 0xff)
 			return (unsigned)__builtin_ctz(mask);
 		return len - 8 + (unsigned)__builtin_ctz(mask >> 8);
+	}
+	if (len >= 4) {
+		uint32_t low, high;
+
+		memcpy(&low, text, 4);
+		memcpy(&high, text + len - 4, 4);
+		if (!needs_escape((uint64_t)high << 32 | low)) {
+			memcpy(to, &low, 4);
+			memcpy(to + len - 4, &high, 4);
+			return len;
+		}
 	}
 	for (; done < len; done++) {
 		if (escape_of[(unsigned char)text[done]] > 1)

@@ -108,8 +108,8 @@ static void test_schema__reference_loops_end(void **state)
 		"{\"not\":{\"not\":{\"$ref\":\"#\"}}}",
 		"{\"if\":{\"$ref\":\"#\"},\"then\":true,\"else\":true}",
 		"{\"$dynamicAnchor\":\"a\",\"$dynamicRef\":\"#a\"}",
-		"{\"contains\":{\"$ref\":\"#/$defs/x\"},\"$defs\":{\"x\":{\"$ref\":\"#/$defs/"
-		"x\"}}}",
+		("{\"contains\":{\"$ref\":\"#/$defs/x\"},"
+		 "\"$defs\":{\"x\":{\"$ref\":\"#/$defs/x\"}}}"),
 	};
 
 	(void)state;

@@ -6,23 +6,28 @@
 
 #include <faultwire/raise.h>
 
+#define KEY(text)                      \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
+
 /* The texts that are there or not, in the order in which they are written. */
 static const struct {
-	const char *key; /* with all its punctuation */
+	struct fw_text key; /* with all its punctuation */
 	enum fw_slot slot;
 } slots[] = {
-	{ ",\"tool\":", FW_SLOT_TOOL },
-	{ ",\"operation\":", FW_SLOT_OPERATION },
-	{ ",\"role\":", FW_SLOT_ROLE },
-	{ ",\"session_id\":", FW_SLOT_SESSION_ID },
-	{ ",\"workspace_root\":", FW_SLOT_WORKSPACE_ROOT },
-	{ ",\"phase_id\":", FW_SLOT_PHASE_ID },
-	{ ",\"plan_hash\":", FW_SLOT_PLAN_HASH },
-	{ ",\"invariant_id\":", FW_SLOT_INVARIANT_ID },
-	{ ",\"client\":", FW_SLOT_CLIENT },
-	{ ",\"trace_id\":", FW_SLOT_TRACE_ID },
-	{ ",\"incident_id\":", FW_SLOT_INCIDENT_ID },
-	{ ",\"timestamp\":", FW_SLOT_TIMESTAMP },
+	{ KEY(",\"tool\":"), FW_SLOT_TOOL },
+	{ KEY(",\"operation\":"), FW_SLOT_OPERATION },
+	{ KEY(",\"role\":"), FW_SLOT_ROLE },
+	{ KEY(",\"session_id\":"), FW_SLOT_SESSION_ID },
+	{ KEY(",\"workspace_root\":"), FW_SLOT_WORKSPACE_ROOT },
+	{ KEY(",\"phase_id\":"), FW_SLOT_PHASE_ID },
+	{ KEY(",\"plan_hash\":"), FW_SLOT_PLAN_HASH },
+	{ KEY(",\"invariant_id\":"), FW_SLOT_INVARIANT_ID },
+	{ KEY(",\"client\":"), FW_SLOT_CLIENT },
+	{ KEY(",\"trace_id\":"), FW_SLOT_TRACE_ID },
+	{ KEY(",\"incident_id\":"), FW_SLOT_INCIDENT_ID },
+	{ KEY(",\"timestamp\":"), FW_SLOT_TIMESTAMP },
 };
 
 enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
@@ -95,15 +100,15 @@ static void write_class(struct fw_out *out, const fw_error *err)
 	struct fw_text title = err->slots[FW_SLOT_TITLE];
 
 	if (!title.p)
-		title = (struct fw_text){ row->title, strlen(row->title) };
+		title = (struct fw_text){ row->title, row->title_len };
 	FW_OUT(out, "{\"code\":\"");
-	fw_out_str(out, fw_write_code(err, FW_CANONICAL));
+	fw_write_plain(out, fw_write_code(err, FW_CANONICAL));
 	FW_OUT(out, "\",\"category\":\"");
-	fw_out_str(out, fw_category_name(row->category));
+	fw_write_plain(out, fw__category_names[row->category]);
 	FW_OUT(out, "\",\"type\":\"");
-	fw_out_str(out, fw_type_name(row->type));
+	fw_write_plain(out, fw__type_names[row->type]);
 	FW_OUT(out, "\",\"retry\":\"");
-	fw_out_str(out, fw_retry_name((fw_retry)err->retry));
+	fw_write_plain(out, fw__retry_names[err->retry]);
 	FW_OUT(out, "\",\"recoverable\":");
 	fw_out_bool(out, err->recoverable);
 	if (err->retry_after >= 0) {
@@ -113,7 +118,7 @@ static void write_class(struct fw_out *out, const fw_error *err)
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, fw_write_status(err));
 	FW_OUT(out, ",\"severity\":\"");
-	fw_out_str(out, fw_severity_name(row->severity));
+	fw_write_plain(out, fw__severity_names[row->severity]);
 	FW_OUT(out, "\",\"title\":");
 	fw_write_text(out, title);
 }
@@ -121,20 +126,23 @@ static void write_class(struct fw_out *out, const fw_error *err)
 void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
-	const char *hint = fw_error_hint(err);
+	const fw_row *row = fw_error_row(err);
 
 	write_class(out, err);
 	FW_OUT(out, ",\"message\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"hint\":");
-	fw_out_json(out, hint, strlen(hint));
-	fw_write_context(out, ",\"context\":{", err, -1);
+	if (err->slots[FW_SLOT_HINT].p)
+		fw_write_text(out, err->slots[FW_SLOT_HINT]);
+	else
+		fw_out_json(out, row->hint, row->hint_len);
+	FW_WRITE_CONTEXT(out, ",\"context\":{", err, -1);
 	if (err->causes) {
 		FW_OUT(out, ",\"cause\":");
 		write_cause(out, err->causes);
 	}
 	FW_OUT(out, ",\"origin\":\"");
-	fw_out_str(out, fw_origin_name((fw_origin)err->origin));
+	fw_write_plain(out, fw__origin_names[err->origin]);
 	FW_OUT(out, "\"");
 	if (err->delivery != FW_DELIVERY_NONE) {
 		FW_OUT(out, ",\"delivery\":\"");
@@ -145,7 +153,7 @@ void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 		if (!err->slots[slots[i].slot].p ||
 		    (slots[i].slot == FW_SLOT_INCIDENT_ID && !err->slots[slots[i].slot].n))
 			continue;
-		fw_out_str(out, slots[i].key);
+		fw_write_plain(out, slots[i].key);
 		fw_write_text(out, err->slots[slots[i].slot]);
 	}
 	write_original(out, err);
@@ -164,10 +172,12 @@ void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 enum {
 	CODE,
 	CATEGORY,
+	TYPE, /* follows from the code, as SEVERITY does */
 	RETRY,
 	RECOVERABLE,
 	RETRY_AFTER,
 	STATUS,
+	SEVERITY,
 	TITLE,
 	MESSAGE,
 	HINT,
@@ -186,10 +196,12 @@ enum {
 static const struct fw_member members[MEMBERS] = {
 	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
 	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),
+	[TYPE] = FW_MEMBER("type", FW_KIND_ANY, false),
 	[RETRY] = FW_MEMBER("retry", FW_KIND_STRING, false),
 	[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
 	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER, false),
 	[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
+	[SEVERITY] = FW_MEMBER("severity", FW_KIND_ANY, false),
 	[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
 	[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
 	[HINT] = FW_MEMBER("hint", FW_KIND_STRING, false),
@@ -344,11 +356,11 @@ fw_error *fw_canonical_decode(const struct fw_reading *reading, yyjson_val *root
 	bool known;
 
 	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
-	if (!fw_read_is_code(yyjson_get_str(values[CODE])))
-		return fw_read_malformed(reading, "", "code",
-					 "must be domain.reason in lower case");
 	row = fw_read_open_row(reading, yyjson_get_str(values[CODE]),
 			       yyjson_get_str(values[CATEGORY]), &known);
+	if (!known && !fw_read_is_code(yyjson_get_str(values[CODE])))
+		return fw_read_malformed(reading, "", "code",
+					 "must be domain.reason in lower case");
 	err = fw_read_start(reading, row, values[MESSAGE]);
 	if (!known)
 		fw_read_original(reading, err, values[CODE]);

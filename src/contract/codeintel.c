@@ -12,22 +12,27 @@
 #define TYPE_BASE "https://kgfoundry.dev/problems/"
 #define INSTANCE_BASE "urn:codeintel:"
 
-static const struct {
-	const char *tool;
-	const char *operation;
-	const char *empty_result;
-} tools[] = {
-	{ "open_file", "files:open_file",
-	  "{\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0}" },
-	{ "list_paths", "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}" },
-	{ "search_text", "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}" },
-	{ "semantic_search", "semantic:search",
-	  "{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}" },
-	{ "blame_range", "git:blame_range", "{\"blame\":[]}" },
-	{ "file_history", "git:file_history", "{\"commits\":[]}" },
-};
+#define T(text)                        \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
 
-enum { TOOLS = sizeof(tools) / sizeof(tools[0]) };
+static const struct tool {
+	struct fw_text name;
+	struct fw_text operation;
+	struct fw_text empty_result;
+} tools[] = {
+	{ T("open_file"), T("files:open_file"),
+	  T("{\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0}") },
+	{ T("list_paths"), T("files:list_paths"),
+	  T("{\"items\":[],\"total\":0,\"truncated\":false}") },
+	{ T("search_text"), T("search:text"),
+	  T("{\"matches\":[],\"total\":0,\"truncated\":false}") },
+	{ T("semantic_search"), T("semantic:search"),
+	  T("{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}") },
+	{ T("blame_range"), T("git:blame_range"), T("{\"blame\":[]}") },
+	{ T("file_history"), T("git:file_history"), T("{\"commits\":[]}") },
+};
 
 int fw_codeintel_status(const char *code)
 {
@@ -49,34 +54,25 @@ int fw_codeintel_status(const char *code)
 	return 0;
 }
 
-static const char *empty_result_of(const char *operation)
+/* The tool that the error is about, by its operation or its name; or NULL. */
+static const struct tool *tool_of(const fw_error *err)
 {
-	for (size_t i = 0; i < TOOLS; i++)
-		if (strcmp(tools[i].operation, operation) == 0)
-			return tools[i].empty_result;
+	struct fw_text operation = err->slots[FW_SLOT_OPERATION];
+	struct fw_text name = err->slots[FW_SLOT_TOOL];
+
+	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
+		if (operation.n ? fw__text_is(tools[i].operation, operation.p, operation.n)
+				: name.n && fw__text_is(tools[i].name, name.p, name.n))
+			return &tools[i];
 	return NULL;
 }
 
-static const char *operation_of(const fw_error *err)
-{
-	const char *tool = err->slots[FW_SLOT_TOOL].p;
-
-	if (err->slots[FW_SLOT_OPERATION].n)
-		return err->slots[FW_SLOT_OPERATION].p;
-	for (size_t i = 0; tool && i < TOOLS; i++)
-		if (strcmp(tools[i].tool, tool) == 0)
-			return tools[i].operation;
-	return NULL;
-}
-
-static void write_empty_result(struct fw_out *out, const fw_error *err, const char *operation)
+static void write_empty_result(struct fw_out *out, const fw_error *err, const struct tool *tool)
 {
 	struct fw_text own = err->slots[FW_SLOT_EMPTY_RESULT];
 
-	if (!own.p && operation) {
-		own.p = empty_result_of(operation);
-		own.n = own.p ? strlen(own.p) : 0;
-	}
+	if (!own.p && tool)
+		own = tool->empty_result;
 	if (!own.p || own.n <= 2) /* none, or {} */
 		return;
 	fw_out_put(out, own.p + 1, own.n - 2);
@@ -91,14 +87,22 @@ static bool is_operation(const char *text)
 	return colon && colon != text && colon[1];
 }
 
-static void write_instance(struct fw_out *out, const fw_error *err, const char *operation)
+static void write_instance(struct fw_out *out, const fw_error *err, const struct tool *tool)
 {
-	if (!operation)
-		operation = err->slots[FW_SLOT_TOOL].n ? err->slots[FW_SLOT_TOOL].p : "unknown";
+	struct fw_text operation = err->slots[FW_SLOT_OPERATION];
+
 	FW_OUT(out, "\"" INSTANCE_BASE);
-	if (!is_operation(operation))
-		FW_OUT(out, "tools:");
-	fw_out_json_body(out, operation, strlen(operation));
+	if (!operation.n && tool) {
+		fw_write_plain(out, tool->operation);
+	} else {
+		if (!operation.n)
+			operation = err->slots[FW_SLOT_TOOL];
+		if (!operation.n)
+			operation = (struct fw_text)T("unknown");
+		if (!is_operation(operation.p))
+			FW_OUT(out, "tools:");
+		fw_out_json_body(out, operation.p, operation.n);
+	}
 	FW_OUT(out, "\"");
 }
 
@@ -117,36 +121,46 @@ static struct fw_text title_of(const fw_error *err, const fw_row *row)
 {
 	if (err->slots[FW_SLOT_TITLE].p)
 		return err->slots[FW_SLOT_TITLE];
-	return (struct fw_text){ row->title, strlen(row->title) };
+	return (struct fw_text){ row->title, row->title_len };
+}
+
+/* The contract fixes the status of its own codes, whatever the raiser says. */
+static int status_of(const fw_error *err, const fw_row *row, const char *code)
+{
+	int status = fw_write_status(err), fixed;
+
+	if (status == row->status)
+		return status;
+	fixed = fw_codeintel_status(code);
+	return fixed ? fixed : status;
 }
 
 void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
-	const char *code = fw_write_code(err, FW_CODEINTEL);
-	const char *operation = operation_of(err);
-	const fw_row *row = row_read(err, code);
-	int status = fw_codeintel_status(code);
+	struct fw_text code = fw_write_code(err, FW_CODEINTEL);
+	const struct tool *tool = tool_of(err);
+	const fw_row *row = row_read(err, code.p);
 
 	(void)options;
 	FW_OUT(out, "{");
-	write_empty_result(out, err, operation);
+	write_empty_result(out, err, tool);
 	FW_OUT(out, "\"error\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"problem\":{\"type\":\"" TYPE_BASE);
-	fw_out_str(out, code);
+	fw_write_plain(out, code);
 	FW_OUT(out, "\",\"title\":");
 	fw_write_text(out, title_of(err, row));
 	FW_OUT(out, ",\"status\":");
-	fw_out_i64(out, status ? status : fw_write_status(err));
+	fw_out_i64(out, status_of(err, row, code.p));
 	FW_OUT(out, ",\"detail\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"instance\":");
-	write_instance(out, err, operation);
+	write_instance(out, err, tool);
 	FW_OUT(out, ",\"code\":\"");
-	fw_out_str(out, code);
+	fw_write_plain(out, code);
 	FW_OUT(out, "\"");
-	fw_write_context(out, ",\"extensions\":{", err,
+	FW_WRITE_CONTEXT(out, ",\"extensions\":{", err,
 			 fw_write_delay(err, row->retry == FW_RETRY_BACKOFF));
 	FW_OUT(out, "}}");
 }

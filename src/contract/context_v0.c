@@ -9,39 +9,42 @@
 
 #include <faultwire/raise.h>
 
+#define TEXT(text)                     \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
+#define SENTENCE(code, message)                                                             \
+	{                                                                                   \
+		TEXT(code), TEXT("{\"error\":{\"code\":\"" code "\",\"message\":\"" message \
+				 "\"}}\n")                                                  \
+	}
+
+/* Whole envelopes: there is nothing to fill in. */
 static const struct {
-	const char *code;
-	const char *message;
+	struct fw_text code;
+	struct fw_text envelope;
 } sentences[] = {
-	{ "cache_missing", "Cache does not exist" },
-	{ "cache_invalid", "Cache exists but is invalid" },
-	{ "invalid_query", "Query is invalid" },
-	{ "invalid_budget", "Budget is invalid" },
-	{ "io_error", "I/O error occurred" },
-	{ "internal_error", "Internal error" },
+	SENTENCE("cache_missing", "Cache does not exist"),
+	SENTENCE("cache_invalid", "Cache exists but is invalid"),
+	SENTENCE("invalid_query", "Query is invalid"),
+	SENTENCE("invalid_budget", "Budget is invalid"),
+	SENTENCE("io_error", "I/O error occurred"),
+	SENTENCE("internal_error", "Internal error"),
 };
 
-static const char *sentence_of(const char *code)
-{
-	size_t last = sizeof(sentences) / sizeof(sentences[0]) - 1;
-
-	for (size_t i = 0; i < last; i++)
-		if (strcmp(sentences[i].code, code) == 0)
-			return sentences[i].message;
-	return sentences[last].message;
-}
+enum { LAST = sizeof(sentences) / sizeof(sentences[0]) - 1 };
 
 void fw_context_v0_encode(struct fw_out *out, const fw_error *err,
 			  const fw_encode_options *options)
 {
-	const char *code = fw_error_row(err)->context_v0;
+	const fw_row *row = fw_error_row(err);
+	size_t i = 0;
 
 	(void)options;
-	FW_OUT(out, "{\"error\":{\"code\":\"");
-	fw_out_str(out, code);
-	FW_OUT(out, "\",\"message\":\"");
-	fw_out_str(out, sentence_of(code));
-	FW_OUT(out, "\"}}\n");
+	while (i < LAST &&
+	       !fw__text_is(sentences[i].code, row->context_v0, row->context_v0_len))
+		i++;
+	fw_write_plain(out, sentences[i].envelope);
 }
 
 fw_error *fw_context_v0_decode(const struct fw_reading *reading, yyjson_val *root)

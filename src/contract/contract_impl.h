@@ -7,6 +7,7 @@
 
 #include "base/out.h"
 #include "core/error_impl.h"
+#include "core/registry.h"
 
 #include <faultwire/contract.h>
 #include <yyjson.h>
@@ -22,6 +23,12 @@ fw_encode_fn fw_canonical_encode, fw_kaiza_encode, fw_context_v0_encode, fw_code
 static inline void fw_write_text(struct fw_out *out, struct fw_text text)
 {
 	fw_out_json(out, text.p, text.n);
+}
+
+/* A text of ours, which needs no escaping. */
+static inline void fw_write_plain(struct fw_out *out, struct fw_text text)
+{
+	fw_out_put(out, text.p, text.n);
 }
 
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)
@@ -40,10 +47,13 @@ static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text
 double fw_write_delay(const fw_error *err, bool taken);
 
 /*
- * ,"key":{context} unless there is none; `key` is text to put as it is. A delay
- * >= 0 stands at the end, in the place of any field of that name.
+ * ,"key":{context} unless there is none; `opening` is put as it is. A delay >= 0
+ * stands at the end, in the place of any field of that name.
  */
-void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, double delay);
+void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
+		      double delay);
+#define FW_WRITE_CONTEXT(out, opening, err, delay) \
+	fw_write_context(out, (struct fw_text){ "" opening, sizeof(opening) - 1 }, err, delay)
 void fw_write_item(struct fw_out *out, const struct fw_item *item);
 bool fw_write_shows(const struct fw_item *item, double delay);
 
@@ -51,7 +61,7 @@ bool fw_write_shows(const struct fw_item *item, double delay);
 int fw_write_status(const fw_error *err);
 
 /* The error's own code in `contract`: what it came with, else the row's. */
-const char *fw_write_code(const fw_error *err, fw_contract contract);
+struct fw_text fw_write_code(const fw_error *err, fw_contract contract);
 
 /* The incident, or the text that says that none was assigned. */
 struct fw_text fw_write_incident(const fw_error *err);
@@ -63,6 +73,7 @@ struct fw_reading {
 	fw_contract contract;
 	const fw_registry *registry;
 	bool keep_secrets;
+	bool opened; /* it came out of a carrier, and is not looked into again */
 	/* What is being read; the text was parsed in its memory, so that all its
 	 * strings are already where they have to be. */
 	fw_error *target;
@@ -113,6 +124,11 @@ struct fw_member {
 FW_NODISCARD fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 				       yyjson_val *object, const struct fw_member *members,
 				       size_t count, yyjson_val **ret_values);
+
+/* The error of a fault in a kept value, which stands at `pointer` (+ "/" + `key`). */
+FW_NODISCARD fw_error *fw_read_fault(const struct fw_reading *reading,
+				     enum fw_value_fault fault, const char *pointer,
+				     const char *key, const struct fw_value_where *where);
 
 /* A fault at `pointer` + "/" + `name` (NULL: at `pointer`). */
 FW_NODISCARD fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointer,
@@ -168,6 +184,13 @@ void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_va
 
 /* domain.reason in lower case, which may be written back without escaping. */
 bool fw_read_is_code(const char *code);
+
+/*
+ * The error inside an MCP message (carrier.c): a JSON-RPC response, or the result
+ * of a tool. An object, or a string with text of any kind; NULL where `root` is
+ * no such message.
+ */
+yyjson_val *fw_carrier_open(yyjson_val *root);
 
 /* The parsed value's contract (sniff.c). */
 fw_contract fw_sniff_value(yyjson_val *root);

@@ -419,6 +419,59 @@ static void test_sniff__tells_the_contracts_apart(void **state)
 	}
 }
 
+/* ---- carriers --------------------------------------------------------------------- */
+
+#define CONFLICT "{\"type\":\"CONFLICT\",\"message\":\"m\",\"recoverable\":true}"
+
+static void test_decode__looks_into_mcp_messages(void **state)
+{
+	(void)state;
+	/* a tool's result, alone and in a response */
+	check("{\"content\":[{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"[CONFLICT] "
+	      "m\"}],"
+	      "\"isError\":true}",
+	      FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"CONFLICT\",\"message\":\"m\",\"recoverable\":false}");
+	check("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\","
+	      "\"text\":"
+	      "\"{\\\"type\\\":\\\"CONFLICT\\\",\\\"message\\\":\\\"m\\\",\\\"recoverable\\\":"
+	      "true}\"}],"
+	      "\"isError\":true}}",
+	      FW_AUTO, FW_TOOLERROR, CONFLICT);
+	/* an error with data of ours, with a contract's, and with neither */
+	check("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"x\","
+	      "\"data\":{"
+	      "\"dev.faultwire/"
+	      "error\":{\"code\":\"resource.conflict\",\"category\":\"validation\","
+	      "\"type\":\"CONFLICT\",\"retry\":\"after_fix\",\"recoverable\":true,\"message\":"
+	      "\"m\"}}}}",
+	      FW_AUTO, FW_TOOLERROR, CONFLICT);
+	check("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"x\",\"data\":{"
+	      "\"error\":" CONFLICT "}}}",
+	      FW_AUTO, FW_TOOLERROR, CONFLICT);
+	check("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"rate "
+	      "limit\"}}",
+	      FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"INTERNAL\",\"message\":\"rate limit\",\"recoverable\":false}");
+	/* once: a carrier in a carrier is only JSON */
+	check("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":"
+	      "\"{\\\"isError\\\":true,\\\"content\\\":[]}\"}]}",
+	      FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"INTERNAL\",\"message\":\"An unexpected error occurred\","
+	      "\"recoverable\":false}");
+}
+
+static void test_decode__any_json_speaks_where_it_has_words(void **state)
+{
+	(void)state;
+	check("{\"error\":\"no such table\"}", FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"INTERNAL\",\"message\":\"no such table\",\"recoverable\":false}");
+	check("{\"error\":{\"message\":\"no such table\"}}", FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"INTERNAL\",\"message\":\"no such table\",\"recoverable\":false}");
+	check("[1,2]", FW_AUTO, FW_TOOLERROR,
+	      "{\"type\":\"INTERNAL\",\"message\":\"[1,2]\",\"recoverable\":false}");
+}
+
 /* ---- faults ---------------------------------------------------------------------- */
 
 static void test_decode__says_what_is_wrong_and_where(void **state)
@@ -518,6 +571,8 @@ int main(void)
 		cmocka_unit_test(test_context_v0__six_sentences),
 		cmocka_unit_test(test_canonical__holds_all_of_it),
 		cmocka_unit_test(test_sniff__tells_the_contracts_apart),
+		cmocka_unit_test(test_decode__looks_into_mcp_messages),
+		cmocka_unit_test(test_decode__any_json_speaks_where_it_has_words),
 		cmocka_unit_test(test_decode__says_what_is_wrong_and_where),
 		cmocka_unit_test(test_validate__tells_pointer_rule_expected_and_found),
 		cmocka_unit_test(test_validate__knows_what_a_schema_cannot_say),

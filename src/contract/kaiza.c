@@ -71,9 +71,10 @@ static void write_stack(struct fw_out *out, const fw_error *err)
 void fw_kaiza_encode(struct fw_out *out, const fw_error *err, const fw_encode_options *options)
 {
 	const struct fw_text *slots = err->slots;
+	const fw_row *row = fw_error_row(err);
 
 	FW_OUT(out, "{\"error_code\":\"");
-	fw_out_str(out, fw_error_row(err)->kaiza);
+	fw_out_put(out, row->kaiza, row->kaiza_len);
 	FW_OUT(out, "\",\"human_message\":");
 	fw_write_text(out, is_bare_text(err) ? unexpected : err->message);
 	FW_OUT(out, ",\"role\":");

@@ -13,12 +13,12 @@
 static void write_shared(struct fw_out *out, const fw_error *err)
 {
 	FW_OUT(out, ",\"category\":\"");
-	fw_out_str(out, fw_category_name(fw_error_row(err)->category));
+	fw_write_plain(out, fw__category_names[fw_error_row(err)->category]);
 	FW_OUT(out, "\",\"retryable\":");
 	fw_out_bool(out, err->retry == FW_RETRY_BACKOFF);
 	FW_OUT(out, ",\"incident_id\":");
 	fw_write_text(out, fw_write_incident(err));
-	fw_write_context(out, ",\"details\":{", err, -1);
+	FW_WRITE_CONTEXT(out, ",\"details\":{", err, -1);
 	if (err->retry_after >= 0) {
 		FW_OUT(out, ",\"retry_after\":");
 		fw_out_f64(out, err->retry_after);
@@ -30,7 +30,7 @@ void fw_owlclaw_encode(struct fw_out *out, const fw_error *err,
 {
 	(void)options;
 	FW_OUT(out, "{\"error\":{\"code\":\"");
-	fw_out_str(out, fw_write_code(err, FW_OWLCLAW));
+	fw_write_plain(out, fw_write_code(err, FW_OWLCLAW));
 	FW_OUT(out, "\",\"message\":");
 	fw_write_text(out, err->message);
 	write_shared(out, err);
@@ -52,23 +52,23 @@ static void write_slug(struct fw_out *out, const char *code)
 
 static struct fw_text title_of(const fw_error *err)
 {
-	const char *title = fw_error_row(err)->title;
+	const fw_row *row = fw_error_row(err);
 
 	if (err->slots[FW_SLOT_TITLE].p)
 		return err->slots[FW_SLOT_TITLE];
-	return (struct fw_text){ title, strlen(title) };
+	return (struct fw_text){ row->title, row->title_len };
 }
 
 void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 			   const fw_encode_options *options)
 {
-	const char *code = fw_write_code(err, FW_OWLCLAW);
+	struct fw_text code = fw_write_code(err, FW_OWLCLAW);
 	struct fw_text incident = fw_write_incident(err);
 	const char *base = options->problem_base ? options->problem_base : TYPE_BASE;
 
 	FW_OUT(out, "{\"type\":\"");
 	fw_out_json_body(out, base, strlen(base));
-	write_slug(out, code);
+	write_slug(out, code.p);
 	FW_OUT(out, "\",\"title\":");
 	fw_write_text(out, title_of(err));
 	FW_OUT(out, ",\"status\":");
@@ -78,79 +78,84 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, ",\"instance\":\"urn:owlclaw:incident:");
 	fw_out_json_body(out, incident.p, incident.n);
 	FW_OUT(out, "\",\"code\":\"");
-	fw_out_str(out, code);
+	fw_write_plain(out, code);
 	FW_OUT(out, "\"");
 	write_shared(out, err);
 	FW_OUT(out, "}");
 }
 
-enum { CODE, CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
+/* Members as they are written: each form's own first, then what they share. */
+enum { CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
 
-#define SHARED_MEMBERS                                                          \
-	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),                       \
-	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),              \
-	[RETRYABLE] = FW_MEMBER("retryable", FW_KIND_BOOL, false),              \
-	[INCIDENT_ID] = FW_MEMBER("incident_id", FW_KIND_STRING, false),        \
-	[DETAILS] = FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
-	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
+#define SHARED_MEMBERS                                                      \
+	FW_MEMBER("category", FW_KIND_STRING, false),                       \
+		FW_MEMBER("retryable", FW_KIND_BOOL, false),                \
+		FW_MEMBER("incident_id", FW_KIND_STRING, false),            \
+		FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
+		FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
 
 /* Both forms know one set of codes: the MCP form's. */
 static fw_error *read_shared(const struct fw_reading *reading, const char *pointer,
-			     yyjson_val **values, yyjson_val *message)
+			     yyjson_val *code, yyjson_val *message, yyjson_val **shared)
 {
 	struct fw_reading as_mcp = *reading;
-	const char *code = yyjson_get_str(values[CODE]);
 	const fw_row *row;
 	fw_error *err;
 	bool known;
 
-	if (!fw_read_is_code(code))
+	as_mcp.contract = FW_OWLCLAW;
+	row = fw_read_open_row(&as_mcp, yyjson_get_str(code), yyjson_get_str(shared[CATEGORY]),
+			       &known);
+	if (!known && !fw_read_is_code(yyjson_get_str(code)))
 		return fw_read_malformed(reading, pointer, "code",
 					 "must be domain.reason in lower case");
-	as_mcp.contract = FW_OWLCLAW;
-	row = fw_read_open_row(&as_mcp, code, yyjson_get_str(values[CATEGORY]), &known);
 	err = fw_read_start(reading, row, message);
 	if (!known)
-		fw_read_original(&as_mcp, err, values[CODE]);
-	fw_read_retryable(err, values[RETRYABLE]);
-	fw_read_retry_after(err, values[RETRY_AFTER]);
-	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, values[INCIDENT_ID], fw_write_no_incident);
+		fw_read_original(&as_mcp, err, code);
+	fw_read_retryable(err, shared[RETRYABLE]);
+	fw_read_retry_after(err, shared[RETRY_AFTER]);
+	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, shared[INCIDENT_ID], fw_write_no_incident);
 	return fw_read_context(reading, *pointer ? "/error/details" : "/details", err,
-			       values[DETAILS], false);
+			       shared[DETAILS], false);
 }
 
 fw_error *fw_owlclaw_decode(const struct fw_reading *reading, yyjson_val *root)
 {
-	enum { MESSAGE = SHARED, MEMBERS };
+	enum { CODE, MESSAGE, OWN, MEMBERS = OWN + SHARED };
 	static const struct fw_member outer[] = { FW_MEMBER("error", FW_KIND_OBJECT, true) };
 	static const struct fw_member members[MEMBERS] = {
+		FW_MEMBER("code", FW_KIND_STRING, true),
+		FW_MEMBER("message", FW_KIND_STRING, false),
 		SHARED_MEMBERS,
-		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, false),
 	};
 	yyjson_val *object, *values[MEMBERS];
 
 	FW_TRY(fw_read_members(reading, "", root, outer, 1, &object));
 	FW_TRY(fw_read_members(reading, "/error", object, members, MEMBERS, values));
-	return read_shared(reading, "/error", values, values[MESSAGE]);
+	return read_shared(reading, "/error", values[CODE], values[MESSAGE], values + OWN);
 }
 
 fw_error *fw_owlclaw_api_decode(const struct fw_reading *reading, yyjson_val *root)
 {
-	enum { TITLE = SHARED, STATUS, DETAIL, MEMBERS };
+	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, OWN, MEMBERS = OWN + SHARED };
 	static const struct fw_member members[MEMBERS] = {
+		FW_MEMBER("type", FW_KIND_ANY, false), /* follows from the code */
+		FW_MEMBER("title", FW_KIND_STRING, false),
+		FW_MEMBER("status", FW_KIND_NUMBER, false),
+		FW_MEMBER("detail", FW_KIND_STRING, false),
+		FW_MEMBER("instance", FW_KIND_ANY, false), /* follows from the incident */
+		FW_MEMBER("code", FW_KIND_STRING, true),
 		SHARED_MEMBERS,
-		[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
-		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
-		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING, false),
 	};
 	yyjson_val *values[MEMBERS], *message;
+	fw_error *err = reading->target;
 
 	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
 	message = values[DETAIL] ? values[DETAIL] : values[TITLE];
-	FW_TRY(read_shared(reading, "", values, message));
-	fw_read_status(reading->target, values[STATUS]);
-	if (values[TITLE] &&
-	    !yyjson_equals_str(values[TITLE], fw_error_row(reading->target)->title))
-		fw_read_slot(reading->target, FW_SLOT_TITLE, values[TITLE]);
+	FW_TRY(read_shared(reading, "", values[CODE], message, values + OWN));
+	fw_read_status(err, values[STATUS]);
+	if (values[TITLE] && !yyjson_equals_strn(values[TITLE], fw_error_row(err)->title,
+						 fw_error_row(err)->title_len))
+		fw_read_slot(err, FW_SLOT_TITLE, values[TITLE]);
 	return NULL;
 }

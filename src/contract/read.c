@@ -1,5 +1,5 @@
 /*
- * read.c - the front of all decoders, and the pieces that they share.
+ * read.c - the pieces that all decoders share; decode.c is the front.
  *
  * A decoder asks for its members by a table, in the order in which the
  * contract writes them: then each is found at the first look, and whatever is
@@ -14,13 +14,6 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 #include <stdio.h>
-
-static fw_decode_fn *const decoders[FW_CONTRACT_COUNT] = {
-	[FW_CANONICAL] = fw_canonical_decode,     [FW_KAIZA] = fw_kaiza_decode,
-	[FW_CONTEXT_V0] = fw_context_v0_decode,   [FW_CODEINTEL] = fw_codeintel_decode,
-	[FW_TOOLERROR] = fw_toolerror_decode,     [FW_OWLCLAW] = fw_owlclaw_decode,
-	[FW_OWLCLAW_API] = fw_owlclaw_api_decode,
-};
 
 fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointer,
 			    const char *name, const char *reason)
@@ -37,17 +30,19 @@ fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointe
 					   reason);
 }
 
-static unsigned kind_of(yyjson_val *value)
+static inline unsigned kind_of(yyjson_val *value)
 {
-	switch (yyjson_get_type(value)) {
-	case YYJSON_TYPE_STR: return FW_KIND_STRING;
-	case YYJSON_TYPE_NULL: return FW_KIND_NULL;
-	case YYJSON_TYPE_OBJ: return FW_KIND_OBJECT;
-	case YYJSON_TYPE_BOOL: return FW_KIND_BOOL;
-	case YYJSON_TYPE_RAW:
-	case YYJSON_TYPE_NUM: return FW_KIND_NUMBER;
-	default: return 0;
-	}
+	static const uint8_t kinds[] = {
+		[YYJSON_TYPE_STR] = FW_KIND_STRING,
+		[YYJSON_TYPE_NULL] = FW_KIND_NULL,
+		[YYJSON_TYPE_OBJ] = FW_KIND_OBJECT,
+		[YYJSON_TYPE_BOOL] = FW_KIND_BOOL,
+		[YYJSON_TYPE_RAW] = FW_KIND_NUMBER,
+		[YYJSON_TYPE_NUM] = FW_KIND_NUMBER,
+		[YYJSON_TYPE_ARR] = 0, /* no contract has one */
+	};
+
+	return kinds[unsafe_yyjson_get_type(value)];
 }
 
 static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointer,
@@ -75,6 +70,28 @@ static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointe
 	return fw_read_malformed(reading, pointer, member->name, reason);
 }
 
+/* Member names are 4 to 16 bytes as a rule: two overlapping words. */
+static inline bool is_same(const char *a, const char *b, size_t len)
+{
+	uint64_t a8[2], b8[2];
+	uint32_t a4[2], b4[2];
+
+	if (len < 4 || len > 16)
+		return memcmp(a, b, len) == 0;
+	if (len >= 8) {
+		memcpy(&a8[0], a, 8);
+		memcpy(&a8[1], a + len - 8, 8);
+		memcpy(&b8[0], b, 8);
+		memcpy(&b8[1], b + len - 8, 8);
+		return ((a8[0] ^ b8[0]) | (a8[1] ^ b8[1])) == 0;
+	}
+	memcpy(&a4[0], a, 4);
+	memcpy(&a4[1], a + len - 4, 4);
+	memcpy(&b4[0], b, 4);
+	memcpy(&b4[1], b + len - 4, 4);
+	return ((a4[0] ^ b4[0]) | (a4[1] ^ b4[1])) == 0;
+}
+
 fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 			  yyjson_val *object, const struct fw_member *members, size_t count,
 			  yyjson_val **ret_values)
@@ -92,7 +109,7 @@ fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 
 		/* First where it should be, then anywhere. */
 		for (size_t tried = 0; tried < count; tried++) {
-			if (members[i].len == len && memcmp(members[i].name, name, len) == 0)
+			if (members[i].len == len && is_same(members[i].name, name, len))
 				goto found;
 			i = i + 1 < count ? i + 1 : 0;
 		}
@@ -179,9 +196,9 @@ static bool read_integer(yyjson_val *value, int64_t *ret_number)
 	return true;
 }
 
-static fw_error *value_fault(const struct fw_reading *reading, enum fw_value_fault fault,
-			     const char *pointer, const char *key,
-			     const struct fw_value_where *where)
+fw_error *fw_read_fault(const struct fw_reading *reading, enum fw_value_fault fault,
+			const char *pointer, const char *key,
+			const struct fw_value_where *where)
 {
 	char whole[512];
 	struct fw_out out;
@@ -231,7 +248,7 @@ static fw_error *read_item(const struct fw_reading *reading, const char *pointer
 	}
 	item->type = FW_FIELD_JSON;
 	item->as.text = fw__error_copy_value(err, value, &fault, &where);
-	return value_fault(reading, fault, pointer, item->key.p, &where);
+	return fw_read_fault(reading, fault, pointer, item->key.p, &where);
 }
 
 fw_error *fw_read_context(const struct fw_reading *reading, const char *pointer, fw_error *err,
@@ -272,8 +289,8 @@ fw_error *fw_read_cause(const struct fw_reading *reading, const char *pointer, f
 {
 	struct fw_value_where where = { "" };
 
-	return value_fault(reading, fw__error_set_cause_value(err, value, &where), pointer,
-			   NULL, &where);
+	return fw_read_fault(reading, fw__error_set_cause_value(err, value, &where), pointer,
+			     NULL, &where);
 }
 
 fw_error *fw_read_empty_result(const struct fw_reading *reading, const char *pointer,
@@ -283,8 +300,8 @@ fw_error *fw_read_empty_result(const struct fw_reading *reading, const char *poi
 
 	if (!object)
 		return NULL;
-	return value_fault(reading, fw__error_set_empty_value(err, object, &where), pointer,
-			   NULL, &where);
+	return fw_read_fault(reading, fw__error_set_empty_value(err, object, &where), pointer,
+			     NULL, &where);
 }
 
 void fw_read_retry_after(fw_error *err, yyjson_val *value)
@@ -397,136 +414,4 @@ void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_va
 {
 	fw_read_slot(err, FW_SLOT_ORIGINAL_CODE, code);
 	err->original_contract = (uint8_t)reading->contract;
-}
-
-/* ---- the front ---------------------------------------------------------- */
-
-enum {
-	/* Envelopes up to this length are parsed without an allocation. */
-	SMALL_TEXT = 1024,
-	/* What yyjson says it needs at most, yyjson_read_max_memory_usage(), and
-	 * what its pool needs for itself. */
-	SMALL_POOL = SMALL_TEXT * 12 + 256 + 256,
-};
-
-static fw_error *not_json(const yyjson_read_err *problem)
-{
-	if (problem->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return fw_raise_internal_out_of_memory();
-	if (strstr(problem->msg, "UTF-8"))
-		return fw_raise_input_invalid_encoding("text", problem->pos);
-	return fw_raise_contract_not_json(problem->pos, problem->msg);
-}
-
-fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yyjson_alc *alc,
-			yyjson_doc **ret_doc)
-{
-	yyjson_read_err problem;
-	yyjson_doc *doc =
-		yyjson_read_opts(text, len, flags | YYJSON_READ_NUMBER_AS_RAW, alc, &problem);
-
-	if (!doc)
-		return not_json(&problem);
-	*ret_doc = doc;
-	return NULL;
-}
-
-static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root, const char *text,
-			      size_t len, fw_error **ret_error)
-{
-	if (reading->contract == FW_AUTO)
-		reading->contract = fw_sniff_value(root);
-	if (reading->contract == FW_ANY_JSON) {
-		struct fw_value_where where = { "" };
-		struct fw_out count;
-
-		fw_out_init(&count, NULL, 0);
-		FW_TRY(value_fault(reading, fw_value_write(&count, root, NULL, &where), "",
-				   NULL, &where));
-		*ret_error = fw_error_from_json(FW_HERE, text, len);
-		return NULL;
-	}
-	FW_TRY(decoders[reading->contract](reading, root));
-	*ret_error = reading->target;
-	return NULL;
-}
-
-/* A final newline belongs to the line, not to what was said. */
-static fw_error *decode_text(const char *text, size_t len)
-{
-	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
-		len--;
-	return fw_error_from_text(FW_HERE, text, len);
-}
-
-/* Parse a copy of the text in the error's own memory, and read that. */
-static fw_error *decode_json(struct fw_reading *reading, const char *text, size_t len,
-			     fw_error **ret_error)
-{
-	char room[SMALL_POOL];
-	char *copy;
-	yyjson_alc values;
-	yyjson_doc *doc = NULL;
-	fw_error *failed;
-
-	copy = fw__error_take(reading->target, len + YYJSON_PADDING_SIZE);
-	if (!copy)
-		return fw_raise_internal_out_of_memory();
-	memcpy(copy, text, len);
-	memset(copy + len, 0, YYJSON_PADDING_SIZE);
-	if (len <= SMALL_TEXT)
-		yyjson_alc_pool_init(&values, room, sizeof(room));
-	else
-		values = fw__yyjson_alc;
-	FW_TRY(fw_read_parse(copy, len, YYJSON_READ_INSITU, &values, &doc));
-	failed = decode_value(reading, yyjson_doc_get_root(doc), text, len, ret_error);
-	yyjson_doc_free(doc);
-	return failed;
-}
-
-fw_error *fw_error_decode(const char *text, size_t len, fw_contract contract,
-			  const fw_decode_options *options, fw_error **ret_error)
-{
-	struct fw_reading reading = {
-		.contract = contract,
-		.registry = options ? options->registry : NULL,
-		.keep_secrets = options && options->keep_secrets,
-	};
-	fw_error *failed, *err = NULL;
-
-	if (!text)
-		text = "";
-	if (len > FW_LIMIT_ENVELOPE_BYTES)
-		return fw_raise_input_too_large("text", FW_LIMIT_ENVELOPE_BYTES);
-	if (contract == FW_PLAIN_TEXT || (unsigned)contract > FW_AUTO) {
-		*ret_error = decode_text(text, len);
-		return NULL;
-	}
-	/* The text itself, and as much again for what is kept in another form. */
-	reading.target = fw__error_blank(2 * len + 256);
-	if (!fw__error_is_mine(reading.target))
-		return reading.target;
-	reading.target->keep_secrets = reading.keep_secrets;
-	if ((contract == FW_AUTO || contract == FW_TOOLERROR) &&
-	    fw_toolerror_is_string_form(text, len)) {
-		reading.contract = FW_TOOLERROR;
-		failed = fw_toolerror_decode_string(&reading, text, len);
-		err = reading.target;
-	} else {
-		failed = decode_json(&reading, text, len, &err);
-	}
-	if (failed || err != reading.target)
-		fw_error_free(reading.target);
-	if (!failed) {
-		*ret_error = err;
-		return NULL;
-	}
-	/* Whoever does not know what it is takes it for what it looks like. */
-	if (contract == FW_AUTO && reading.contract == FW_AUTO &&
-	    fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
-		fw_error_free(failed);
-		*ret_error = decode_text(text, len);
-		return NULL;
-	}
-	return failed;
 }

@@ -99,7 +99,7 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 {
 	out->go_escape = options->go_escape;
 	FW_OUT(out, "{\"type\":\"");
-	fw_out_str(out, fw_type_name(fw_error_row(err)->type));
+	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
 	FW_OUT(out, "\",\"message\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"recoverable\":");
@@ -107,7 +107,7 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 	if (options->go_escape)
 		write_go_data(out, err);
 	else
-		fw_write_context(out, ",\"data\":{", err,
+		FW_WRITE_CONTEXT(out, ",\"data\":{", err,
 				 fw_write_delay(err, err->recoverable));
 	FW_OUT(out, "}");
 }
@@ -151,6 +151,8 @@ fw_error *fw_toolerror_decode(const struct fw_reading *reading, yyjson_val *root
 /* The length of "[TYPE] ", or 0; `ret_type` is which. */
 static size_t string_form(const char *text, size_t len, fw_type *ret_type)
 {
+	if (len == 0 || text[0] != '[')
+		return 0;
 	for (int type = 0; type < FW_TYPE_COUNT; type++) {
 		const char *name = fw_type_name((fw_type)type);
 		size_t n = strlen(name);

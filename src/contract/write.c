@@ -106,7 +106,8 @@ bool fw_write_shows(const struct fw_item *item, double delay)
 	return !(delay >= 0 && is_delay(item));
 }
 
-void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, double delay)
+void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
+		      double delay)
 {
 	bool first = true;
 
@@ -114,7 +115,7 @@ void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, 
 		if (!fw_write_shows(&err->items[i], delay))
 			continue;
 		if (first)
-			fw_out_str(out, key);
+			fw_write_plain(out, opening);
 		else
 			FW_OUT(out, ",");
 		first = false;
@@ -122,7 +123,7 @@ void fw_write_context(struct fw_out *out, const char *key, const fw_error *err, 
 	}
 	if (delay >= 0) {
 		if (first)
-			fw_out_str(out, key);
+			fw_write_plain(out, opening);
 		else
 			FW_OUT(out, ",");
 		first = false;
@@ -138,13 +139,15 @@ int fw_write_status(const fw_error *err)
 	return err->status >= 400 ? err->status : fw_error_row(err)->status;
 }
 
-const char *fw_write_code(const fw_error *err, fw_contract contract)
+struct fw_text fw_write_code(const fw_error *err, fw_contract contract)
 {
-	const char *original = err->slots[FW_SLOT_ORIGINAL_CODE].p;
+	const fw_row *row = fw_error_row(err);
 
-	if (original && err->original_contract == contract)
-		return original;
-	return fw_row_code_in(fw_error_row(err), contract);
+	if (err->slots[FW_SLOT_ORIGINAL_CODE].p && err->original_contract == contract)
+		return err->slots[FW_SLOT_ORIGINAL_CODE];
+	if (contract == FW_CODEINTEL)
+		return (struct fw_text){ row->codeintel, row->codeintel_len };
+	return (struct fw_text){ row->code, row->code_len };
 }
 
 const struct fw_text fw_write_no_incident = { "inc_00000000_unassigned", 23 };

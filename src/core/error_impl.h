@@ -11,15 +11,10 @@
 #ifndef FW_CORE_ERROR_IMPL_H
 #define FW_CORE_ERROR_IMPL_H
 
+#include "core/text.h"
 #include "core/value.h"
 
 #include <faultwire/error.h>
-
-/* Text of the error's own memory; NUL-terminated; p NULL means none. */
-struct fw_text {
-	const char *p;
-	size_t n;
-};
 
 /* The texts that an error may have beside its message. */
 enum fw_slot {
@@ -142,6 +137,9 @@ void *fw__error_take(fw_error *err, size_t size);
 /* The message, from bytes that may be anything. */
 void fw__error_set_message(fw_error *err, const char *text, size_t len);
 
+/* As fw_error_from_json(), of a value that is already parsed. */
+FW_NODISCARD fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool keep_secrets);
+
 /* Replaces a slot's text; NULL clears it. */
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
@@ -164,11 +162,6 @@ struct fw_link *fw__error_add_link(fw_error *err);
 static inline bool fw__error_is_mine(const fw_error *err)
 {
 	return err && err != &fw__out_of_memory;
-}
-
-static inline bool fw__text_is(struct fw_text text, const char *other, size_t len)
-{
-	return text.p && text.n == len && __builtin_memcmp(text.p, other, len) == 0;
 }
 
 #endif

@@ -241,6 +241,14 @@ static void test_error__time_is_rfc3339_with_milliseconds(void **state)
 	(void)state;
 	fw_error_set_time(err, INT64_C(1768836730123));
 	assert_string_equal(fw_error_timestamp(err), "2026-01-19T15:32:10.123Z");
+	fw_error_set_time(err, INT64_C(951782400000));
+	assert_string_equal(fw_error_timestamp(err), "2000-02-29T00:00:00.000Z");
+	fw_error_set_time(err, INT64_C(4107542399999));
+	assert_string_equal(fw_error_timestamp(err), "2100-02-28T23:59:59.999Z");
+	fw_error_set_time(err, INT64_C(253402300799999));
+	assert_string_equal(fw_error_timestamp(err), "9999-12-31T23:59:59.999Z");
+	fw_error_set_time(err, INT64_C(253402300800000));
+	assert_string_equal(fw_error_timestamp(err), "9999-12-31T23:59:59.999Z");
 	fw_error_set_time(err, -1);
 	assert_string_equal(fw_error_timestamp(err), "1969-12-31T23:59:59.999Z");
 	fw_error_set_time(err, INT64_MAX);

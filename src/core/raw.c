@@ -70,37 +70,72 @@ fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
 	return err;
 }
 
-/* An object speaks for itself where it has words to say. */
-static void set_object(fw_error *err, yyjson_val *object, const char *json, size_t len)
+/* What an object says in words: `message` by ruling; the others are what APIs
+ * that never heard of us use. */
+static yyjson_val *words_of(yyjson_val *object)
 {
-	yyjson_val *message = yyjson_obj_get(object, "message");
+	yyjson_val *error = yyjson_obj_get(object, "error");
+	yyjson_val *candidates[] = { yyjson_obj_get(object, "message"), error,
+				     yyjson_obj_get(error, "message"),
+				     yyjson_obj_get(object, "detail") };
 
-	if (yyjson_is_str(message) && yyjson_get_len(message) > 0)
-		fw__error_set_message(err, yyjson_get_str(message), yyjson_get_len(message));
-	/* What cannot be kept as a value is kept as words. */
-	if (fw__error_set_cause_value(err, object, NULL) != FW_VALUE_OK)
-		set_text(err, json, len);
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++)
+		if (yyjson_is_str(candidates[i]) && yyjson_get_len(candidates[i]) > 0)
+			return candidates[i];
+	return NULL;
+}
+
+static void set_object(fw_error *err, yyjson_val *object)
+{
+	yyjson_val *words = words_of(object);
+
+	if (words)
+		fw__error_set_message(err, yyjson_get_str(words), yyjson_get_len(words));
+	(void)fw__error_set_cause_value(err, object, NULL);
+}
+
+/* A number, boolean or array, by its JSON text. */
+static void set_other(fw_error *err, yyjson_val *value)
+{
+	char text[512];
+	struct fw_out out;
+	size_t len;
+
+	fw_out_init(&out, text, sizeof(text));
+	if (fw_value_write(&out, value, NULL, NULL) != FW_VALUE_OK)
+		return;
+	len = fw_out_finish(&out, sizeof(text));
+	set_text(err, text, len < sizeof(text) ? len : sizeof(text) - 1);
+}
+
+fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool keep_secrets)
+{
+	fw_error *err = fw_raise_tool_failed_at(at, UNEXPECTED);
+
+	if (!fw__error_is_mine(err))
+		return err;
+	err->keep_secrets = keep_secrets;
+	if (yyjson_is_obj(value))
+		set_object(err, value);
+	else if (yyjson_is_str(value))
+		set_text(err, yyjson_get_str(value), yyjson_get_len(value));
+	else if (value && !yyjson_is_null(value))
+		set_other(err, value);
+	return err;
 }
 
 fw_error *fw_error_from_json(fw_src at, const char *json, size_t len)
 {
 	yyjson_doc *doc = NULL;
-	yyjson_val *value;
 	fw_error *err;
 
 	if (json && len <= FW_LIMIT_ENVELOPE_BYTES)
 		doc = fw_value_parse(json, len);
 	if (!doc)
 		return fw_error_from_text(at, json, len);
-	value = yyjson_doc_get_root(doc);
-	err = fw_raise_tool_failed_at(at, UNEXPECTED);
-	if (!fw__error_is_mine(err))
-		;
-	else if (yyjson_is_obj(value))
-		set_object(err, value, json, len);
-	else if (yyjson_is_str(value))
-		set_text(err, yyjson_get_str(value), yyjson_get_len(value));
-	else if (!yyjson_is_null(value))
+	err = fw__error_from_value(at, yyjson_doc_get_root(doc), false);
+	/* What is too deep to be kept as a value is kept as words. */
+	if (yyjson_is_obj(yyjson_doc_get_root(doc)) && fw_error_cause_count(err) == 0)
 		set_text(err, json, len);
 	yyjson_doc_free(doc);
 	return err;

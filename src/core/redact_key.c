@@ -228,7 +228,38 @@ enum fw_redact_kind fw_redact__key_kind(const char *text, size_t len)
 	return FW_REDACT_NONE;
 }
 
+#define L(letter) ((uint32_t)1 << ((letter) - 'a'))
+#define ANY 0x03ffffffu
+
+/* For each letter that a word above ends in, those that come before it. */
+static const uint32_t before_last[26] = {
+	['b' - 'a'] = ANY,
+	['d' - 'a'] = L('w') | L('i') | L('l') | L('o') | L('e') | L('r'),
+	['e' - 'a'] = L('s') | L('u') | L('i') | L('d') | L('r'),
+	['h' - 'a'] = L('s'),
+	['l' - 'a'] = L('a'),
+	['m' - 'a'] = L('r'),
+	['n' - 'a'] = L('e') | L('i') | L('o'),
+	['s' - 'a'] = L('y') | L('s') | L('d') | L('e') | L('t') | L('l'),
+	['t' - 'a'] = L('w') | L('e') | L('n') | L('r') | L('x'),
+	['v' - 'a'] = ANY,
+	['w' - 'a'] = L('e') | L('a'),
+	['y' - 'a'] = L('e'),
+};
+
+/* Most keys are done with by their last two letters. */
+static bool may_be_secret(const char *key, size_t len)
+{
+	char last, before;
+
+	if (len < 2 || !fw_is_letter(key[len - 1]) || !fw_is_letter(key[len - 2]))
+		return true;
+	last = (char)(key[len - 1] | 0x20);
+	before = (char)(key[len - 2] | 0x20);
+	return before_last[last - 'a'] >> (before - 'a') & 1;
+}
+
 bool fw_redact_key_is_secret(const char *key, size_t len)
 {
-	return fw_redact__key_kind(key, len) != FW_REDACT_NONE;
+	return may_be_secret(key, len) && fw_redact__key_kind(key, len) != FW_REDACT_NONE;
 }

@@ -14,6 +14,7 @@ enum {
 	JWT_HEADER_LEAST = 16,
 	JWT_PART_LEAST = 8,
 	BEARER_LEAST = 7,
+	BEARER_CERTAIN = 16, /* no word that follows "bearer" is that long */
 	SCHEME_BLANKS_MAX = 4,
 	SENDGRID_LEAST = 16,
 };
@@ -248,7 +249,8 @@ bool fw_redact__match_scheme(const struct fw_redact_view *v, size_t at,
 	while (end > start && v->t[end - 1] == '.')
 		end--;
 	if (basic ? fw_redact__is_basic(v->t + start, end - start)
-		  : fw_redact__is_random(v->t + start, end - start, BEARER_LEAST))
+		  : end - start >= BEARER_CERTAIN ||
+			    fw_redact__is_random(v->t + start, end - start, BEARER_LEAST))
 		return fw_redact_take(m, start, end);
 	return false;
 }

@@ -141,26 +141,63 @@ const char *fw_row_code_in(const fw_row *row, fw_contract contract)
 
 /* ---- names --------------------------------------------------------------- */
 
-#define DEFINE_NAME(noun, COUNT, ...)                                       \
-	const char *fw_##noun##_name(fw_##noun value)                       \
-	{                                                                   \
-		static const char *const names[] = { __VA_ARGS__ };         \
-                                                                            \
-		_Static_assert(sizeof(names) / sizeof(names[0]) == (COUNT), \
-			       #noun " has a name for each value");         \
-		return (unsigned)value < (COUNT) ? names[value] : NULL;     \
+#define T(text)                        \
+	{                              \
+		text, sizeof(text) - 1 \
 	}
 
-DEFINE_NAME(category, FW_CATEGORY_COUNT, "validation", "compatibility", "governance", "auth",
-	    "runtime", "dependency", "internal")
-DEFINE_NAME(type, FW_TYPE_COUNT, "NOT_FOUND", "CONFLICT", "VALIDATION", "PERMISSION",
-	    "TRANSIENT", "INTERNAL")
-DEFINE_NAME(retry, FW_RETRY_COUNT, "never", "after_fix", "backoff")
-DEFINE_NAME(severity, FW_SEVERITY_COUNT, "warning", "critical")
-DEFINE_NAME(origin, FW_ORIGIN_COUNT, "client", "policy", "tool", "server", "gateway",
-	    "transport", "upstream")
-DEFINE_NAME(contract, FW_AUTO + 1, "canonical", "kaiza", "context-v0", "codeintel", "toolerror",
-	    "owlclaw", "owlclaw-api", "json", "text", "auto")
+const struct fw_text fw__category_names[FW_CATEGORY_COUNT] = {
+	T("validation"), T("compatibility"), T("governance"), T("auth"),
+	T("runtime"),    T("dependency"),    T("internal"),
+};
+const struct fw_text fw__type_names[FW_TYPE_COUNT] = {
+	T("NOT_FOUND"),  T("CONFLICT"),  T("VALIDATION"),
+	T("PERMISSION"), T("TRANSIENT"), T("INTERNAL"),
+};
+const struct fw_text fw__retry_names[FW_RETRY_COUNT] = { T("never"), T("after_fix"),
+							 T("backoff") };
+const struct fw_text fw__severity_names[FW_SEVERITY_COUNT] = { T("warning"), T("critical") };
+const struct fw_text fw__origin_names[FW_ORIGIN_COUNT] = {
+	T("client"),  T("policy"),    T("tool"),     T("server"),
+	T("gateway"), T("transport"), T("upstream"),
+};
+static const struct fw_text contract_names[FW_AUTO + 1] = {
+	T("canonical"), T("kaiza"),       T("context-v0"), T("codeintel"), T("toolerror"),
+	T("owlclaw"),   T("owlclaw-api"), T("json"),       T("text"),      T("auto"),
+};
+
+#define NAME(names, value) \
+	((size_t)(value) < sizeof(names) / sizeof((names)[0]) ? (names)[value].p : NULL)
+
+const char *fw_category_name(fw_category category)
+{
+	return NAME(fw__category_names, category);
+}
+
+const char *fw_type_name(fw_type type)
+{
+	return NAME(fw__type_names, type);
+}
+
+const char *fw_retry_name(fw_retry retry)
+{
+	return NAME(fw__retry_names, retry);
+}
+
+const char *fw_severity_name(fw_severity severity)
+{
+	return NAME(fw__severity_names, severity);
+}
+
+const char *fw_origin_name(fw_origin origin)
+{
+	return NAME(fw__origin_names, origin);
+}
+
+const char *fw_contract_name(fw_contract contract)
+{
+	return NAME(contract_names, contract);
+}
 
 bool fw_contract_from_name(const char *name, fw_contract *ret_contract)
 {

@@ -6,6 +6,7 @@
 #define FW_CORE_REGISTRY_H
 
 #include "core/row_index.h"
+#include "core/text.h"
 
 #include <faultwire/registry.h>
 
@@ -16,6 +17,13 @@ struct fw_registry {
 	const uint16_t *slots[FW_INDEX_COUNT];
 	uint32_t slot_mask;
 };
+
+/* The names of values as they are written, by value; see fw_type_name() etc. */
+extern const struct fw_text fw__category_names[FW_CATEGORY_COUNT];
+extern const struct fw_text fw__type_names[FW_TYPE_COUNT];
+extern const struct fw_text fw__retry_names[FW_RETRY_COUNT];
+extern const struct fw_text fw__severity_names[FW_SEVERITY_COUNT];
+extern const struct fw_text fw__origin_names[FW_ORIGIN_COUNT];
 
 /* The text of `row` that the table of `key` is keyed by; NULL: not in it. */
 const char *fw__row_key(const fw_row *row, enum fw_index_key key);

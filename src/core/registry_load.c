@@ -296,6 +296,12 @@ static void pack(struct loader *loader, struct block *block)
 		row.message = keep(block, row.message);
 		row.hint = keep(block, row.hint);
 		row.explanation = keep(block, row.explanation);
+		row.code_len = (uint16_t)strlen(row.code);
+		row.title_len = (uint16_t)strlen(row.title);
+		row.kaiza_len = (uint16_t)strlen(row.kaiza);
+		row.context_v0_len = (uint16_t)strlen(row.context_v0);
+		row.codeintel_len = (uint16_t)strlen(row.codeintel);
+		row.hint_len = (uint16_t)strlen(row.hint);
 		for (size_t p = 0; p < row.param_count; p++) {
 			block->params[p] = row.params[p];
 			block->params[p].name = keep(block, row.params[p].name);

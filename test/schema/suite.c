@@ -152,6 +152,8 @@ static bool run_file(const char *path, const char *name, unsigned number, unsign
 	size_t len = 0;
 	bool ok;
 
+	/* Debian 13 has files in which nothing is left: lawful, as long as they
+	 * can be read. */
 	text = read_file(path, &len);
 	for (int m = 0; text && m < MODES; m++) {
 		docs[m] = yyjson_read(text, len, flags[m]);
@@ -168,10 +170,10 @@ static bool run_file(const char *path, const char *name, unsigned number, unsign
 			run_group(group, name, &passed, &total);
 		}
 	}
+	ok = yyjson_is_arr(yyjson_doc_get_root(docs[0])) && passed == total;
 	for (int m = 0; m < MODES; m++)
 		yyjson_doc_free(docs[m]);
 	free(text);
-	ok = total > 0 && passed == total;
 	printf("%s %u - %s (%u/%u)%s\n", ok ? "ok" : "not ok", number, name, passed, total,
 	       !ok && suite.tolerant ? " # TODO optional" : "");
 	*all_passed += passed;
@@ -222,6 +224,8 @@ int main(int argc, char **argv)
 		}
 		free(files);
 	}
+	if (total == 0)
+		printf("not ok %u - there are tests\n", ++number);
 	printf("1..%u\n# %u of %u tests passed\n", number, passed, total);
 	for (size_t k = 0; k < suite.n_remotes; k++) {
 		free(suite.remotes[k].uri);

@@ -1,0 +1,176 @@
+/*
+ * decode.c - the front of all decoders: from text to an error.
+ *
+ * The text is copied into the memory of the error that is being made, and
+ * parsed there, so that every string is where it has to be and reading is one
+ * allocation. A reader that was not told the contract finds it out, and looks
+ * into MCP messages on the way (carrier.c).
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "contract/contract_impl.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+static fw_decode_fn *const decoders[FW_CONTRACT_COUNT] = {
+	[FW_CANONICAL] = fw_canonical_decode,     [FW_KAIZA] = fw_kaiza_decode,
+	[FW_CONTEXT_V0] = fw_context_v0_decode,   [FW_CODEINTEL] = fw_codeintel_decode,
+	[FW_TOOLERROR] = fw_toolerror_decode,     [FW_OWLCLAW] = fw_owlclaw_decode,
+	[FW_OWLCLAW_API] = fw_owlclaw_api_decode,
+};
+
+static fw_error *decode(const struct fw_reading *outer, const char *text, size_t len,
+			fw_error **ret_error);
+
+enum {
+	/* Envelopes up to this length are parsed without an allocation. */
+	SMALL_TEXT = 1024,
+	/* What yyjson says it needs at most, yyjson_read_max_memory_usage(), and
+	 * what its pool needs for itself. */
+	SMALL_POOL = SMALL_TEXT * 12 + 256 + 256,
+};
+
+static fw_error *not_json(const yyjson_read_err *problem)
+{
+	if (problem->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		return fw_raise_internal_out_of_memory();
+	if (strstr(problem->msg, "UTF-8"))
+		return fw_raise_input_invalid_encoding("text", problem->pos);
+	return fw_raise_contract_not_json(problem->pos, problem->msg);
+}
+
+fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yyjson_alc *alc,
+			yyjson_doc **ret_doc)
+{
+	yyjson_read_err problem;
+	yyjson_doc *doc =
+		yyjson_read_opts(text, len, flags | YYJSON_READ_NUMBER_AS_RAW, alc, &problem);
+
+	if (!doc)
+		return not_json(&problem);
+	*ret_doc = doc;
+	return NULL;
+}
+
+/* Any value that a tool threw. */
+static fw_error *decode_any(const struct fw_reading *reading, yyjson_val *value,
+			    fw_error **ret_error)
+{
+	struct fw_value_where where = { "" };
+	struct fw_out count;
+
+	fw_out_init(&count, NULL, 0);
+	FW_TRY(fw_read_fault(reading, fw_value_write(&count, value, NULL, &where), "", NULL,
+			     &where));
+	*ret_error = fw__error_from_value(FW_HERE, value, reading->keep_secrets);
+	return NULL;
+}
+
+static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
+			      fw_error **ret_error)
+{
+	yyjson_val *inner;
+
+	if (reading->contract == FW_AUTO) {
+		inner = reading->opened ? NULL : fw_carrier_open(root);
+		reading->opened = true;
+		if (yyjson_is_str(inner))
+			return decode(reading, yyjson_get_str(inner), yyjson_get_len(inner),
+				      ret_error);
+		if (inner)
+			root = inner;
+		reading->contract = fw_sniff_value(root);
+	}
+	if (reading->contract == FW_ANY_JSON)
+		return decode_any(reading, root, ret_error);
+	FW_TRY(decoders[reading->contract](reading, root));
+	*ret_error = reading->target;
+	return NULL;
+}
+
+/* A final newline belongs to the line, not to what was said. */
+static fw_error *decode_text(const char *text, size_t len)
+{
+	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
+	return fw_error_from_text(FW_HERE, text, len);
+}
+
+/* Parse a copy of the text in the error's own memory, and read that. */
+static fw_error *decode_json(struct fw_reading *reading, const char *text, size_t len,
+			     fw_error **ret_error)
+{
+	char room[SMALL_POOL];
+	char *copy;
+	yyjson_alc values;
+	yyjson_doc *doc = NULL;
+	fw_error *failed;
+
+	copy = fw__error_take(reading->target, len + YYJSON_PADDING_SIZE);
+	if (!copy)
+		return fw_raise_internal_out_of_memory();
+	memcpy(copy, text, len);
+	memset(copy + len, 0, YYJSON_PADDING_SIZE);
+	if (len <= SMALL_TEXT)
+		yyjson_alc_pool_init(&values, room, sizeof(room));
+	else
+		values = fw__yyjson_alc;
+	FW_TRY(fw_read_parse(copy, len, YYJSON_READ_INSITU, &values, &doc));
+	failed = decode_value(reading, yyjson_doc_get_root(doc), ret_error);
+	yyjson_doc_free(doc);
+	return failed;
+}
+
+/* Reads `text` into an error of its own; `outer` says how. */
+static fw_error *decode(const struct fw_reading *outer, const char *text, size_t len,
+			fw_error **ret_error)
+{
+	struct fw_reading reading = *outer;
+	fw_error *failed, *err = NULL;
+
+	if (reading.contract == FW_PLAIN_TEXT) {
+		*ret_error = decode_text(text, len);
+		return NULL;
+	}
+	/* The text itself, and as much again for what is kept in another form. */
+	reading.target = fw__error_blank(2 * len + 256);
+	if (!fw__error_is_mine(reading.target))
+		return reading.target;
+	reading.target->keep_secrets = reading.keep_secrets;
+	if ((reading.contract == FW_AUTO || reading.contract == FW_TOOLERROR) &&
+	    fw_toolerror_is_string_form(text, len)) {
+		reading.contract = FW_TOOLERROR;
+		failed = fw_toolerror_decode_string(&reading, text, len);
+		err = reading.target;
+	} else {
+		failed = decode_json(&reading, text, len, &err);
+	}
+	if (failed || err != reading.target)
+		fw_error_free(reading.target);
+	if (!failed) {
+		*ret_error = err;
+		return NULL;
+	}
+	/* Whoever does not know what it is takes it for what it looks like. */
+	if (reading.contract == FW_AUTO && fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
+		fw_error_free(failed);
+		*ret_error = decode_text(text, len);
+		return NULL;
+	}
+	return failed;
+}
+
+fw_error *fw_error_decode(const char *text, size_t len, fw_contract contract,
+			  const fw_decode_options *options, fw_error **ret_error)
+{
+	const struct fw_reading reading = {
+		.contract = (unsigned)contract <= FW_AUTO ? contract : FW_AUTO,
+		.registry = options ? options->registry : NULL,
+		.keep_secrets = options && options->keep_secrets,
+	};
+
+	if (len > FW_LIMIT_ENVELOPE_BYTES)
+		return fw_raise_input_too_large("text", FW_LIMIT_ENVELOPE_BYTES);
+	return decode(&reading, text ? text : "", text ? len : 0, ret_error);
+}
