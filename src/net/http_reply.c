@@ -241,7 +241,7 @@ static void make_stream(struct fw_http_peer *peer)
 	if (peer->http->is_quiet)
 		add_header(peer, MHD_HTTP_HEADER_CONNECTION, "close");
 	session_id = fw_http__exchange_ops.header(&peer->exchange, "Mcp-Session-Id", NULL);
-	if (session_id && peer->exchange.session)
+	if (session_id && (peer->exchange.session || peer->exchange.streaming))
 		add_header(peer, "Mcp-Session-Id", session_id);
 }
 
