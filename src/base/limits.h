@@ -32,6 +32,8 @@ enum {
 	/* Requests under way in a server, and those of one batch. */
 	FW_LIMIT_IN_FLIGHT = 1024,
 	FW_LIMIT_BATCH = 64,
+	/* Threads that run handlers. */
+	FW_LIMIT_THREADS = 16,
 	/* Legacy sessions; the longest idle one makes room, if it is idle so long. */
 	FW_LIMIT_SESSIONS = 1024,
 	FW_LIMIT_SESSION_IDLE_S = 1800,

@@ -404,6 +404,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		fw_error_free(err);
 		return;
 	}
+	/* A handler at work on it learns that nobody waits. */
+	if (call->is_running)
+		atomic_store(&call->cancelled, true);
 	complete_error(call, err);
 	err = observe(call, err);
 	if (!call->is_silent) {

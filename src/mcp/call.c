@@ -187,7 +187,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 		*post = (struct fw_post){ .kind = FW_POST_SEND, .len = len };
 		post->call = fw_call__ref(call);
 		memcpy(post->text, json, len);
-		(void)fw_server__post(call->server, post);
+		fw_server__post(call->server, post);
 		return;
 	}
 	if (call->is_answered)
@@ -287,7 +287,7 @@ void fw_call_close_stream(fw_call *call, uint32_t retry_ms)
 			return;
 		*post = (struct fw_post){ .kind = FW_POST_CLOSE_STREAM, .retry_ms = retry_ms };
 		post->call = fw_call__ref(call);
-		(void)fw_server__post(call->server, post);
+		fw_server__post(call->server, post);
 		return;
 	}
 	if (call->is_answered || call->is_modern || !session || !call->exchange ||

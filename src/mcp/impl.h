@@ -262,8 +262,6 @@ struct fw_call {
 	bool listens_tools, listens_prompts, listens_resources;
 	char **uris;
 	size_t uri_count;
-	uv_work_t work;
-	fw_error *work_result;
 	struct fw_later *later;
 	/* Memory for small messages. */
 	char *pool;
@@ -401,6 +399,8 @@ struct fw_server {
 	enum fw_server_state state;
 	atomic_int stop_wanted;
 	uv_mutex_t lock;
+	bool is_deaf; /* nothing is posted any more; under the lock */
+	struct fw_pool *pool;
 	struct fw_post *posts;
 	struct fw_post *last_post;
 	struct fw_transport *transports;
@@ -429,7 +429,7 @@ struct fw_server {
 	uint64_t stop_ms; /* when the grace ends */
 };
 
-fw_error *fw_server__post(fw_server *server, struct fw_post *post);
+void fw_server__post(fw_server *server, struct fw_post *post);
 void fw_server__take_posts(fw_server *server);
 void fw_server__drop_post(struct fw_post *post);
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);

@@ -4,18 +4,23 @@
 #include "base/mem.h"
 #include "mcp/impl.h"
 
-fw_error *fw_server__post(fw_server *server, struct fw_post *post)
+void fw_server__post(fw_server *server, struct fw_post *post)
 {
 	post->next = NULL;
 	uv_mutex_lock(&server->lock);
+	if (server->is_deaf) {
+		uv_mutex_unlock(&server->lock);
+		fw_error_free(post->err);
+		fw__release(post);
+		return;
+	}
 	if (server->last_post)
 		server->last_post->next = post;
 	else
 		server->posts = post;
 	server->last_post = post;
-	uv_mutex_unlock(&server->lock);
 	(void)uv_async_send(&server->wakeup);
-	return NULL;
+	uv_mutex_unlock(&server->lock);
 }
 
 void fw_server__drop_post(struct fw_post *post)
@@ -73,7 +78,7 @@ static void post_change(fw_server *server, enum fw_change change, const char *ur
 		return;
 	*post = (struct fw_post){ .kind = FW_POST_CHANGE, .change = change, .len = len };
 	memcpy(post->text, uri ? uri : "", len + 1);
-	(void)fw_server__post(server, post);
+	fw_server__post(server, post);
 }
 
 void fw_server_tools_changed(fw_server *server)

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/pool.h"
 
 struct fw_later {
 	uv_timer_t timer;
@@ -22,22 +23,25 @@ static fw_handler *handler_of(const fw_call *call)
 	return call->kind == FW_CALL_COMPLETE ? call->offer->complete : call->offer->handler;
 }
 
-static void on_work(uv_work_t *work)
+/* On a thread. What the handler said on the way was posted before its end is. */
+static void on_thread(fw_call *call)
 {
-	fw_call *call = work->data;
+	fw_error *err = NULL;
 
-	call->work_result = handler_of(call)(call, call->offer->ctx);
+	if (!atomic_load(&call->cancelled))
+		err = handler_of(call)(call, call->offer->ctx);
+	fw_call_finish(call, err);
 }
 
-static void after_work(uv_work_t *work, int status)
+static fw_error *start_on_thread(fw_call *call)
 {
-	fw_call *call = work->data;
-	fw_error *err = call->work_result;
+	fw_server *server = call->server;
 
-	call->work_result = NULL;
-	/* What it said on the way comes before its answer. */
-	fw_server__take_posts(call->server);
-	fw_call_complete(call, status == 0 ? err : fw_raise_server_shutting_down());
+	if (!server->pool)
+		server->pool = fw_pool_new();
+	if (!server->pool || !fw_pool_submit(server->pool, on_thread, call))
+		return fw_raise_server_overloaded(FW_LIMIT_THREADS, "threads");
+	return NULL;
 }
 
 static void set_deadline(fw_call *call)
@@ -62,9 +66,9 @@ void fw_call_start(fw_call *call)
 		set_deadline(call);
 	switch (call->offer->run) {
 	case FW_RUN_THREAD:
-		call->work.data = call;
-		if (uv_queue_work(&call->server->loop, &call->work, on_work, after_work) != 0)
-			fw_call_complete(call, fw_raise_internal_unexpected("uv_queue_work"));
+		err = start_on_thread(call);
+		if (err)
+			fw_call_complete(call, err);
 		return;
 	case FW_RUN_ASYNC:
 		(void)fw_call__ref(call);
@@ -125,7 +129,7 @@ void fw_call_finish(fw_call *call, fw_error *err)
 	}
 	*post = (struct fw_post){ .kind = FW_POST_FINISH, .err = err };
 	post->call = fw_call__ref(call);
-	(void)fw_server__post(call->server, post);
+	fw_server__post(call->server, post);
 }
 
 /* ---- later ------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/pool.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -139,8 +140,15 @@ static void free_calls(fw_server *server)
 
 void fw_server_free(fw_server *server)
 {
+	bool is_quiet;
+
 	if (!server)
 		return;
+	fw_server__take_posts(server);
+	uv_mutex_lock(&server->lock);
+	server->is_deaf = true;
+	uv_mutex_unlock(&server->lock);
+	is_quiet = fw_pool_free(server->pool);
 	while (server->sessions)
 		fw_session_free(server->sessions);
 	while (server->transports) {
@@ -160,6 +168,10 @@ void fw_server_free(fw_server *server)
 		server->posts = next;
 	}
 	(void)uv_loop_close(&server->loop);
+	/* A handler that is still at work uses its call, and the server with it:
+	 * they stay for as long as the program does. */
+	if (!is_quiet)
+		return;
 	uv_mutex_destroy(&server->lock);
 	free_calls(server);
 	fw_offers_clear(&server->tools);
@@ -415,8 +427,6 @@ fw_error *fw_server_run(fw_server *server)
 		close_handle((uv_handle_t *)&server->terms[i]);
 	(void)uv_timer_stop(&server->expiry);
 	(void)uv_timer_stop(&server->timer);
-	/* Threads that are still in a handler hold what they use; a process that
-	 * ends now does not wait for them. */
 	(void)uv_run(&server->loop, UV_RUN_NOWAIT);
 	return err;
 }
