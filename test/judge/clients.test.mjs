@@ -101,6 +101,35 @@ for (const [name, make, transport] of ways)
 			assert.ok(seen.length >= 1, `saw ${seen}`);
 		});
 
+		test(`${name}: a tool with an outputSchema can fail without its error being hidden`, async () => {
+			await client.listTools(); /* now the v1 client checks results by the schema */
+			const right = await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } });
+			assert.deepEqual(right.structuredContent, { sum: 3 });
+			for (const [args, code] of [[{ a: 1 }, 'input.missing_field'], [{ a: 1, b: 2, wrong: true }, 'tool.invalid_result']]) {
+				const result = await client.callTool({ name: 'add', arguments: args });
+				assert.equal(result.isError, true);
+				assert.equal(result._meta['dev.faultwire/error'].code, code);
+				assert.ok(JSON.parse(result.content[0].text).message);
+			}
+		});
+
+		test(`${name}: a deadline is told at once, and may be retried`, async () => {
+			const result = await client.callTool({ name: 'slow_with_deadline', arguments: { ms: 5000 } });
+			const canonical = result._meta['dev.faultwire/error'];
+			assert.equal(canonical.code, 'runtime.timeout');
+			assert.equal(canonical.retry, 'backoff');
+		});
+
+		test(`${name}: a call can be cancelled, and the connection is fine afterwards`, async () => {
+			const abort = new AbortController();
+			setTimeout(() => abort.abort('enough'), 100);
+			const options = { signal: abort.signal };
+			await assert.rejects(client.callTool({ name: 'slow', arguments: { ms: 10000 } },
+				...(client instanceof Client1 ? [undefined] : []), options));
+			const result = await client.callTool({ name: 'echo', arguments: { text: 'still here' } });
+			assert.equal(result.content[0].text, 'still here');
+		});
+
 		test(`${name}: an unknown tool is an error of the protocol`, async () => {
 			await assert.rejects(client.callTool({ name: 'no_such_tool', arguments: {} }), (err) => {
 				assert.equal(err.code, -32602);
