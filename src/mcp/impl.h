@@ -199,6 +199,7 @@ struct fw_batch {
 void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
+struct fw_later;
 
 struct fw_call {
 	fw_call *next; /* of the server's calls under way; of its free ones */
@@ -262,7 +263,6 @@ struct fw_call {
 	bool listens_tools, listens_prompts, listens_resources;
 	char **uris;
 	size_t uri_count;
-	struct fw_later *later;
 	/* Memory for small messages. */
 	char *pool;
 };
@@ -288,6 +288,7 @@ yyjson_val *fw_call_capabilities(const fw_call *call);
 
 /* ---- running (run.c) ----------------------------------------------------------------- */
 
+void fw_later_end(fw_server *server);
 /* Starts the call's handler, again if it has asked. */
 void fw_call_start(fw_call *call);
 /* Its handler is done. Consumes `err`. */
@@ -401,6 +402,7 @@ struct fw_server {
 	uv_mutex_t lock;
 	bool is_deaf; /* nothing is posted any more; under the lock */
 	struct fw_pool *pool;
+	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
 	struct fw_transport *transports;

@@ -12,6 +12,7 @@
 #include "mcp/pool.h"
 
 struct fw_later {
+	struct fw_later *next;
 	uv_timer_t timer;
 	fw_call *call;
 	fw_call_timer_fn *resume;
@@ -139,14 +140,30 @@ static void on_closed(uv_handle_t *handle)
 	fw__release(handle->data);
 }
 
-static void on_later(uv_timer_t *timer)
+static void wake(struct fw_later *later)
 {
-	struct fw_later *later = timer->data;
+	struct fw_later **at = &later->call->server->laters;
 	fw_call *call = later->call;
 
-	uv_close((uv_handle_t *)timer, on_closed);
+	while (*at != later)
+		at = &(*at)->next;
+	*at = later->next;
+	uv_close((uv_handle_t *)&later->timer, on_closed);
 	later->resume(call, later->ctx);
 	fw_call__unref(call);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+	wake(timer->data);
+}
+
+/* The server ends: whoever waits is told now, so that it can let go of what
+ * it holds; its call has been answered. */
+void fw_later_end(fw_server *server)
+{
+	while (server->laters)
+		wake(server->laters);
 }
 
 void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, void *ctx)
@@ -158,6 +175,8 @@ void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, v
 		return;
 	}
 	*later = (struct fw_later){ .call = fw_call__ref(call), .resume = resume, .ctx = ctx };
+	later->next = call->server->laters;
+	call->server->laters = later;
 	(void)uv_timer_init(&call->server->loop, &later->timer);
 	later->timer.data = later;
 	(void)uv_timer_start(&later->timer, on_later, delay_ms, 0);

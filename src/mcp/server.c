@@ -148,6 +148,7 @@ void fw_server_free(fw_server *server)
 	uv_mutex_lock(&server->lock);
 	server->is_deaf = true;
 	uv_mutex_unlock(&server->lock);
+	fw_later_end(server);
 	is_quiet = fw_pool_free(server->pool);
 	while (server->sessions)
 		fw_session_free(server->sessions);

@@ -184,8 +184,8 @@ void fw_http__wake(struct fw_http_peer *peer)
 		return;
 	peer->is_suspended = false;
 	MHD_resume_connection(peer->connection);
-	/* While it turns, the daemon itself asks for the next turn. */
-	if (!peer->http->is_turning && peer->http->daemon)
+	/* Also while it turns: the daemon does not count this as work to do. */
+	if (peer->http->daemon)
 		turn_within(peer->http, 0);
 }
 
