@@ -102,7 +102,8 @@ struct fw_http_peer {
 	struct fw_http_peer *next;
 	struct fw_http_peer *previous;
 	int fd;
-	bool is_watched; /* the watch knows fd */
+	bool is_watched;  /* the watch knows fd */
+	bool has_hung_up; /* nothing more will come from it */
 
 	enum fw_http_phase phase;
 	uint64_t since_ms; /* of the phase */

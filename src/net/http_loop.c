@@ -7,11 +7,12 @@
  * which no event will announce again.
  *
  * A suspended connection is out of the daemon's sight: it would not notice that
- * the client has gone. A second epoll descriptor of ours does, for hang-ups
- * only. It is armed again at each suspension and otherwise left alone, and what
- * it reports of a connection that is not suspended is the daemon's business.
- * (One uv_poll_t for each socket would not do: the daemon closes sockets, and
- * libuv must not learn that afterwards.)
+ * the client has gone. Nor does it otherwise when the end of the bytes came
+ * with the last of them, before it had read: one edge announces both. A second
+ * epoll descriptor of ours watches for hang-ups only; it is armed when a
+ * connection begins and again at each suspension. (One uv_poll_t for each
+ * socket would not do: the daemon closes sockets, and libuv must not learn that
+ * afterwards.)
  *
  * The daemon's own timeout starts again with every byte. The sweep looks at
  * how long a request takes as a whole.
@@ -164,18 +165,23 @@ void fw_http__enter(struct fw_http_peer *peer, enum fw_http_phase phase)
 	peer->since_ms = now_ms(http);
 }
 
-void fw_http__suspend(struct fw_http_peer *peer)
+static void watch_peer(struct fw_http_peer *peer)
 {
 	struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = peer };
 	int how = peer->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
+	/* Without the watch a client that goes is noticed when it is next spoken
+	 * to, or by the sweep, and that is all there is to lose. */
+	if (epoll_ctl(peer->http->watch_fd, how, peer->fd, &event) == 0)
+		peer->is_watched = true;
+}
+
+void fw_http__suspend(struct fw_http_peer *peer)
+{
 	assert(!peer->is_suspended);
 	MHD_suspend_connection(peer->connection);
 	peer->is_suspended = true;
-	/* Without the watch a client that goes is noticed when it is next spoken
-	 * to, and that is all there is to lose. */
-	if (epoll_ctl(peer->http->watch_fd, how, peer->fd, &event) == 0)
-		peer->is_watched = true;
+	watch_peer(peer);
 }
 
 void fw_http__wake(struct fw_http_peer *peer)
@@ -195,8 +201,10 @@ void fw_http__cut(struct fw_http_peer *peer)
 	fw_http__wake(peer);
 }
 
-static void peer_gone(struct fw_http_peer *peer)
+/* One that is not suspended may have said all it had to: the sweep will see. */
+static void peer_hung_up(struct fw_http_peer *peer)
 {
+	peer->has_hung_up = true;
 	if (!peer->is_suspended)
 		return;
 	peer->is_lost = true;
@@ -217,7 +225,7 @@ static void watch_ready(uv_poll_t *handle, int status, int events)
 	(void)status;
 	(void)events;
 	for (int i = 0; i < count; i++)
-		peer_gone(ready[i].data.ptr);
+		peer_hung_up(ready[i].data.ptr);
 }
 
 static void sweep_peer(struct fw_http_peer *peer, uint64_t now)
@@ -225,6 +233,10 @@ static void sweep_peer(struct fw_http_peer *peer, uint64_t now)
 	const struct fw_http_pace *pace = &peer->http->pace;
 	uint64_t age = now - peer->since_ms;
 
+	if (peer->has_hung_up && peer->phase != FW_HTTP_ANSWERING) {
+		fw_http__cut(peer);
+		return;
+	}
 	switch (peer->phase) {
 	case FW_HTTP_IDLE:
 		if (age >= pace->idle_ms)
@@ -272,6 +284,7 @@ static void peer_connected(struct fw_http *http, struct MHD_Connection *connecti
 	peer->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
 			   ->connect_fd;
 	fw_http__enter(peer, FW_HTTP_IDLE);
+	watch_peer(peer);
 	peer->next = http->peers;
 	if (peer->next)
 		peer->next->previous = peer;

@@ -209,8 +209,15 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buf, size_t max)
 	size_t len = peer->out.len - peer->out_at;
 
 	(void)position;
-	if (peer->is_lost)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+	/*
+	 * Not "end with error": after that the daemon may forget to clean up until
+	 * its timeout. The end of the stream is sent to nobody, and that it
+	 * understands.
+	 */
+	if (peer->is_lost) {
+		fw_http__cut(peer);
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	}
 	if (len) {
 		if (len > max)
 			len = max;

@@ -246,6 +246,36 @@ static void test_http__forgets_a_client_that_goes_amid_its_request(void **state)
 	assert_int_equal(server.gone, 0);
 }
 
+/* The end of the bytes comes with the last of them: one edge announces both. */
+static void test_http__forgets_clients_that_speak_and_go_at_once(void **state)
+{
+	static const char *const WORDS[] = { "POST /mcp HT",
+					     "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n",
+					     "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+					     "Content-Type: application/json\r\n"
+					     "Content-Length: 9\r\n\r\nhold" };
+	struct linger reset = { 1, 0 };
+
+	(void)state;
+	fake_http(&server)->pace.sweep_ms = 5;
+	fake_spin(&server, 5);
+	for (int i = 0; i < 60; i++) {
+		struct fake_client other;
+
+		client_open(&other, &server);
+		send(other.fd, WORDS[i % 3], strlen(WORDS[i % 3]), MSG_NOSIGNAL);
+		if (i % 7 == 0)
+			fake_spin(&server, 1);
+		if (i % 2)
+			setsockopt(other.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		client_close(&other);
+	}
+	for (int i = 0; i < 1000 && fake_http(&server)->peer_count > 1; i++)
+		fake_spin(&server, 1);
+	assert_int_equal(fake_http(&server)->peer_count, 1);
+	assert_null(server.held);
+}
+
 /* ---- slowness --------------------------------------------------------------- */
 
 static void quicken(void)
@@ -665,6 +695,7 @@ int main(void)
 		LISTENING(test_http__notices_a_client_that_was_gone_before),
 		LISTENING(test_http__cuts_off_a_client_that_does_not_read),
 		LISTENING(test_http__forgets_a_client_that_goes_amid_its_request),
+		LISTENING(test_http__forgets_clients_that_speak_and_go_at_once),
 		LISTENING(test_http__cuts_off_slow_first_lines),
 		LISTENING(test_http__cuts_off_slow_headers),
 		LISTENING(test_http__cuts_off_slow_bodies),

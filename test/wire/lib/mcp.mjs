@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { root } from './cli.mjs';
+import { root, same } from './cli.mjs';
 
 const build = resolve(process.env.FW_BUILD ?? join(root, 'build'));
 export const everything = join(build, 'examples/everything');
@@ -98,9 +98,12 @@ export async function session(body, { version, capabilities, args } = {}) {
 	try {
 		await wire.initialize(version, capabilities);
 		await body(wire);
-	} finally {
-		await wire.end();
+	} catch (error) {
+		wire.child.kill('SIGKILL');
+		throw error;
 	}
+	const { status } = await wire.end();
+	same([status, wire.err], [0, ''], 'how the server ended');
 }
 
 export const canonical = (message) => message.result?._meta?.['dev.faultwire/error'] ?? message.error?.data?.['dev.faultwire/error'];
