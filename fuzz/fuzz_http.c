@@ -26,6 +26,7 @@ enum {
 	REPLY_BYTES = 1 << 20,
 	IDLE_TURNS = 10, /* without a byte: nothing more is coming */
 	HEALTH_EVERY = 64,
+	DIALS = 1000,
 };
 
 static struct fw_http *fuzz_open, *fuzz_guarded;
@@ -34,21 +35,38 @@ static size_t reply_len;
 
 /* ---- a client ------------------------------------------------------------------- */
 
-static int dial(const struct fw_http *http)
+static int dial_once(const struct sockaddr_in *address)
 {
 	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	const char *colon = strrchr(http->url, ':');
 	int one = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	address.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	MUST(fd >= 0);
 	/* A port is free again at once: there are many clients. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	MUST(connect(fd, (const void *)&address, sizeof address) == 0);
+	if (connect(fd, (const void *)address, sizeof *address) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* The fuzzer's clock interrupts, and a busy machine has no port left at times. */
+static int dial(const struct fw_http *http)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	const char *colon = strrchr(http->url, ':');
+	int fd;
+
+	address.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; (fd = dial_once(&address)) < 0; i++) {
+		if (i == DIALS)
+			perror("connect");
+		MUST(i < DIALS);
+		fuzz_turn();
+		(void)usleep(1000);
+	}
 	return fd;
 }
 
