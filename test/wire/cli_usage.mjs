@@ -132,7 +132,7 @@ for (const contract of contracts) {
 			[['--contract', contract, 'explain', 'NO_SUCH_CODE_AT_ALL'], 1],
 			[['convert', '--bogus', '--contract', contract], 2],
 			[['convert', '/no/such/file', '--to', 'kaiza', '--contract', contract], 1],
-			[['--contract', contract, 'serve'], 1],
+			[['--contract', contract, 'gate'], 1],
 		]) {
 			const result = run(args);
 			same([result.status, result.out], [status, ''], args.join(' '));
