@@ -58,8 +58,11 @@ function sample(schema, root, pick, depth = 0) {
 	for (const word of ["anyOf", "oneOf"])
 		if (Array.isArray(schema[word]) && schema[word].length && !schema.properties)
 			return sample(schema[word][pick(schema[word].length)], root, pick, depth + 1);
-	if (Array.isArray(schema.allOf) && !schema.properties)
-		return Object.assign({}, ...schema.allOf.map((part) => sample(part, root, pick, depth + 1)));
+	if (Array.isArray(schema.allOf) && !schema.properties) {
+		const parts = schema.allOf.map((part) => sample(part, root, pick, depth + 1));
+		return parts.every((part) => part && typeof part === "object" && !Array.isArray(part))
+			? Object.assign({}, ...parts) : parts.at(-1);
+	}
 	const types = [schema.type ?? (schema.properties ? "object" : schema.items ? "array" : "any")].flat();
 	switch (types[pick(types.length)]) {
 	case "object": return sampleObject(schema, root, pick, depth);
