@@ -45,6 +45,9 @@ bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more)
 	}
 	while (cap - buf->len <= more)
 		cap *= 2;
+	/* Never more than the ceiling and a NUL, so that room is what may be used. */
+	if (cap > buf->max + 1)
+		cap = buf->max + 1;
 	text = fw__reallocate(buf->text, cap);
 	if (!text) {
 		buf->state = FW_BUF_NO_MEMORY;

@@ -56,9 +56,9 @@ enum {
 	FW_LIMIT_HTTP_CONNECTIONS = 512,
 	FW_LIMIT_HTTP_QUEUE_BYTES = 16 * 1024 * 1024,
 	/* What a connection may hold of a request before its body: the first line
-	 * and the headers, and how many of them. (The library wipes as much after
-	 * each request, so it is not more than Node takes, and a little.) */
-	FW_LIMIT_HTTP_HEAD_BYTES = 20 * 1024,
+	 * and the headers, and how many of them. The library wipes as much after
+	 * each request, which shows in the number of requests per second. */
+	FW_LIMIT_HTTP_HEAD_BYTES = 12 * 1024,
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* A refused body is read to its end up to here, so that the client sees
 	 * the refusal and not a reset; and buffers that outlive a request. */

@@ -192,8 +192,6 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 {
 	fw_server *server = call->server;
 	fw_contract contract = contract_of(call);
-	size_t text_at;
-	size_t text_len;
 
 	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
 	encode(server, err, contract, &server->scratch);
@@ -207,10 +205,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 		FW_BUF(out, ",");
 	}
 	FW_BUF(out, "\"isError\":true,\"_meta\":{\"dev.faultwire/error\":");
-	text_at = out->len;
 	encode(server, err, FW_CANONICAL, out);
-	text_len = out->len - text_at;
-	(void)text_len;
 	if (call->is_modern) {
 		FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
 		fw_buf_str(out, server->implementation);

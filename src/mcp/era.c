@@ -37,14 +37,11 @@ enum fw_version fw_version_find(const char *name, size_t len)
 
 static const char *header(const fw_call *call, const char *name, unsigned *ret_count)
 {
-	unsigned count = 0;
-	const char *value = NULL;
-
-	if (call->exchange && call->exchange->ops->header)
-		value = call->exchange->ops->header(call->exchange, name, &count);
 	if (ret_count)
-		*ret_count = count;
-	return value;
+		*ret_count = 0;
+	if (!call->exchange || !call->exchange->ops->header)
+		return NULL;
+	return call->exchange->ops->header(call->exchange, name, ret_count);
 }
 
 /* ---- header values ---------------------------------------------------------- */
