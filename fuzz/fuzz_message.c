@@ -90,16 +90,20 @@ static void owe(yyjson_val *id, bool in_batch)
 	memcpy(one->id, id_bytes(id), one->len);
 }
 
+static bool is_for(const struct owed *one, yyjson_val *id)
+{
+	return one->is_text == yyjson_is_str(id) && one->len == yyjson_get_len(id) &&
+	       memcmp(one->id, id_bytes(id), one->len) == 0;
+}
+
 static void settle(yyjson_val *id)
 {
-	for (size_t i = 0; i < owed_count; i++) {
-		if (owed[i].is_text != yyjson_is_str(id) || owed[i].len != yyjson_get_len(id) ||
-		    memcmp(owed[i].id, id_bytes(id), owed[i].len) != 0)
-			continue;
-		owed[i] = owed[--owed_count];
-		return;
-	}
-	MUST(!"an answer that nobody asked for");
+	size_t i = 0;
+
+	while (i < owed_count && !is_for(&owed[i], id))
+		i++;
+	MUST(i < owed_count); /* or nobody asked for it */
+	owed[i] = owed[--owed_count];
 }
 
 /* What one message, or one member of a batch, lets expect. */
