@@ -191,7 +191,7 @@ test('a kept connection serves both eras, and sessions of others', async () => {
 });
 
 test('too many headers, or too large ones', async () => {
-	const many = Object.fromEntries([...Array(200).keys()].map((i) => [`X-${i}`, 'y']));
+	const many = Object.fromEntries([...Array(140).keys()].map((i) => [`X-${i}`, 'y']));
 	assert.equal((await ask(server, request('POST', many, ping))).status, 400);
 	const wire = new Wire(server.port);
 	assert.equal((await wire.send(request('POST', { X: 'y'.repeat(100000) }, ping)).head()).status, 431);
