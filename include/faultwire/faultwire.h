@@ -11,5 +11,6 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 #include <faultwire/registry.h>
+#include <faultwire/server.h>
 
 #endif

@@ -50,6 +50,7 @@ const cli_command *cli_command_find(const char *name);
 /** The help of `command`, or of the program, on standard output. */
 void cli_help(const cli_command *command);
 
+extern const cli_command cmd_serve;
 extern const cli_command cmd_convert;
 extern const cli_command cmd_validate;
 extern const cli_command cmd_explain;

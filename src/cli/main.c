@@ -48,7 +48,6 @@ const cli_command cli_program = {
 	}
 
 static const cli_command not_built[] = {
-	NOT_BUILT("serve", "run the toolsets as an MCP server"),
 	NOT_BUILT("gate", "the same front, before any other MCP server"),
 	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
@@ -61,8 +60,8 @@ static const cli_command not_built[] = {
 };
 
 static const cli_command *const built[] = {
-	&cmd_convert,    &cmd_validate, &cmd_explain, &cmd_registry,
-	&cmd_completion, &cmd_man,      &cmd_help,
+	&cmd_serve,    &cmd_convert,    &cmd_validate, &cmd_explain,
+	&cmd_registry, &cmd_completion, &cmd_man,      &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)

@@ -174,9 +174,9 @@ struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 
 	if (fw_utf8_valid(text, len) == len)
 		return fw__error_copy_safe(err, text,
-					   fw_utf8_cut(text, len, FW_LIMIT_MESSAGE_BYTES));
-	if (len > FW_LIMIT_MESSAGE_BYTES)
-		len = FW_LIMIT_MESSAGE_BYTES;
+					   fw_utf8_cut(text, len, FW_LIMIT_TEXT_BYTES));
+	if (len > FW_LIMIT_TEXT_BYTES)
+		len = FW_LIMIT_TEXT_BYTES;
 	need = fw_utf8_repair(NULL, 0, text, len);
 	if (!ensure_room(err, need + 1))
 		return (struct fw_text){ NULL, 0 };
@@ -214,7 +214,7 @@ struct fw_text fw__error_join(fw_error *err, struct fw_text first, struct fw_tex
 	size_t len = first.n + 2 + second.n;
 	struct fw_text joined, safe;
 
-	if (len > FW_LIMIT_MESSAGE_BYTES || !ensure_room(err, len + 1))
+	if (len > FW_LIMIT_TEXT_BYTES || !ensure_room(err, len + 1))
 		return second;
 	memcpy(err->room, first.p, first.n);
 	memcpy(err->room + first.n, ": ", 2);

@@ -114,13 +114,13 @@ static void test_error__chain_is_bounded(void **state)
 	for (int i = 0; i < 1000; i++)
 		err = fw_error_wrap(err, FW_HERE, "level %d", i);
 	assert_int_equal(fw_error_cause_count(err), FW_LIMIT_CAUSES);
-	assert_true(strlen(fw_error_message(err)) <= FW_LIMIT_MESSAGE_BYTES);
+	assert_true(strlen(fw_error_message(err)) <= FW_LIMIT_TEXT_BYTES);
 	fw_error_free(err);
 }
 
 static void test_error__long_messages_are_cut_at_a_character(void **state)
 {
-	size_t len = 3 * FW_LIMIT_MESSAGE_BYTES;
+	size_t len = 3 * FW_LIMIT_TEXT_BYTES;
 	char *path = malloc(len + 1);
 	fw_error *err;
 
@@ -129,7 +129,7 @@ static void test_error__long_messages_are_cut_at_a_character(void **state)
 		memcpy(path + i, "\xe2\x82\xac", 3);
 	path[len] = '\0';
 	err = fw_raise_file_not_found(path);
-	assert_true(strlen(fw_error_message(err)) <= FW_LIMIT_MESSAGE_BYTES);
+	assert_true(strlen(fw_error_message(err)) <= FW_LIMIT_TEXT_BYTES);
 	/* "File not found: " and whole euro signs. */
 	assert_int_equal((strlen(fw_error_message(err)) - 16) % 3, 0);
 	fw_error_free(err);

@@ -1,0 +1,72 @@
+/*
+ * buf.h - a growing buffer with a ceiling and a sticky state.
+ *
+ * Writers return nothing: the first failure sticks, later writes do nothing,
+ * and whoever uses the text looks at the state once, at the end. The ceiling
+ * is not optional: whoever makes a buffer says how large a peer may make it.
+ */
+#ifndef FW_BASE_BUF_H
+#define FW_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+enum fw_buf_state {
+	FW_BUF_OK,
+	FW_BUF_TOO_LARGE,
+	FW_BUF_NO_MEMORY,
+};
+
+struct fw_buf {
+	char *text; /* NUL-terminated once anything was written */
+	size_t len;
+	size_t cap;
+	size_t max;
+	enum fw_buf_state state;
+};
+
+void fw_buf_init(struct fw_buf *buf, size_t max);
+/* Frees; it can be used again. */
+void fw_buf_clear(struct fw_buf *buf);
+/* Empties, and keeps no more than `keep` bytes of memory. */
+void fw_buf_reset(struct fw_buf *buf, size_t keep);
+
+/* Room for `more` bytes and a NUL; false where there is none. */
+bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more);
+
+static inline bool fw_buf_reserve(struct fw_buf *buf, size_t more)
+{
+	if (__builtin_expect(more < buf->cap - buf->len && buf->state == FW_BUF_OK, 1))
+		return true;
+	return fw_buf_reserve_slow(buf, more);
+}
+
+static inline void fw_buf_put(struct fw_buf *buf, const char *text, size_t len)
+{
+	if (!fw_buf_reserve(buf, len))
+		return;
+	memcpy(buf->text + buf->len, text, len);
+	buf->len += len;
+	buf->text[buf->len] = '\0';
+}
+
+#define FW_BUF(buf, literal) fw_buf_put(buf, "" literal, sizeof(literal) - 1)
+
+static inline void fw_buf_str(struct fw_buf *buf, const char *text)
+{
+	fw_buf_put(buf, text, strlen(text));
+}
+
+/* As a JSON string, quoted and escaped. `text` is UTF-8. */
+void fw_buf_json(struct fw_buf *buf, const char *text, size_t len);
+void fw_buf_json_str(struct fw_buf *buf, const char *text);
+void fw_buf_i64(struct fw_buf *buf, int64_t value);
+void fw_buf_f64(struct fw_buf *buf, double value);
+/* A value, compact; raw numbers as they came. */
+void fw_buf_value(struct fw_buf *buf, yyjson_val *value);
+
+#endif

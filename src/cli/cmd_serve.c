@@ -1,0 +1,201 @@
+/*
+ * cmd_serve.c - the toolsets as an MCP server.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <faultwire/faultwire.h>
+
+#include "report.h"
+#include "tools/diag/diag.h"
+
+enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE };
+
+static const cli_option options[] = {
+	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
+		    "Speak on standard input and output; the default." },
+	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
+		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
+		   "printed on standard error." },
+	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
+		    "Toolsets to serve, separated by commas; by default all: diag." },
+	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
+		       "How errors are told to a client that does not choose; by default each "
+		       "toolset's own." },
+	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
+			 "HTTP: let in only who brings the bearer token on the first line of "
+			 "FILE." },
+	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+};
+
+static const cli_example examples[] = {
+	{ "One call over standard input and output:",
+	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
+	  "--stdio" },
+	{ NULL, NULL },
+};
+
+static fw_error *add_toolsets(fw_server *server, const char *list)
+{
+	static const struct {
+		const char *name;
+		fw_error *(*add)(fw_server *server);
+	} toolsets[] = { { "diag", fw_diag_add } };
+	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
+
+	for (const char *at = list ? list : "diag"; *at;) {
+		size_t len = strcspn(at, ",");
+		size_t i = 0;
+
+		while (i < sizeof toolsets / sizeof *toolsets &&
+		       (strlen(toolsets[i].name) != len ||
+			memcmp(toolsets[i].name, at, len) != 0))
+			i++;
+		if (i == sizeof toolsets / sizeof *toolsets)
+			return cli_usage("there is no toolset \"%.*s\"", (int)len, at);
+		if (!is_added[i])
+			FW_TRY(toolsets[i].add(server));
+		is_added[i] = true;
+		at += len + (at[len] == ',');
+	}
+	return NULL;
+}
+
+/* The first line, without its end. */
+static fw_error *read_token(const char *path, char *token, size_t cap)
+{
+	FILE *file = fopen(path, "re");
+	int error = errno;
+	char *got;
+
+	if (!file)
+		return fw_error_from_errno(FW_HERE, error, path);
+	got = fgets(token, (int)cap, file);
+	(void)fclose(file);
+	if (!got)
+		token[0] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	return token[0] ? NULL
+			: fw_raise_input_invalid_value("--token-file", "a file with a token");
+}
+
+static fw_error *listen_http(fw_server *server, const char *where, const char *token)
+{
+	fw_http_options http = FW_HTTP_OPTIONS_INIT;
+	const char *colon = strrchr(where, ':');
+	char address[256];
+	unsigned long port;
+	char *end;
+	size_t len;
+
+	if (!colon)
+		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
+	errno = 0;
+	port = strtoul(colon + 1, &end, 10);
+	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
+		return cli_usage("the port of --http is a number up to 65535");
+	len = (size_t)(colon - where);
+	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
+		where++;
+		len -= 2;
+	}
+	if (len >= sizeof address)
+		return cli_usage("the address of --http is too long");
+	memcpy(address, where, len);
+	address[len] = '\0';
+	http.address = len ? address : NULL;
+	http.port = (uint16_t)port;
+	http.bearer_token = token;
+	FW_TRY(fw_server_listen_http(server, &http));
+	cli_remark("listening on %s", fw_server_url(server));
+	return NULL;
+}
+
+/* $XDG_STATE_HOME/faultwire, which toolsets keep their state in. */
+static fw_error *make_state_directory(void)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	char path[4096];
+	int len;
+
+	if (state && state[0] == '/')
+		len = snprintf(path, sizeof path, "%s/faultwire", state);
+	else if (home && home[0] == '/')
+		len = snprintf(path, sizeof path, "%s/.local/state/faultwire", home);
+	else
+		return NULL;
+	if (len < 0 || (size_t)len >= sizeof path)
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		(void)mkdir(path, 0700);
+		*at = '/';
+	}
+	if (mkdir(path, 0700) != 0) {
+		int error = errno;
+
+		if (error != EEXIST)
+			return fw_error_from_errno(FW_HERE, error, path);
+	}
+	return NULL;
+}
+
+static fw_error *serve(const cli_args *args, fw_server **ret_server)
+{
+	fw_server_options server = FW_SERVER_OPTIONS_INIT;
+	const char *http = args->values[HTTP];
+	char token[1024] = "";
+
+	if (http && cli_given(args, STDIO))
+		return cli_usage("--stdio and --http cannot both be given");
+	server.name = "faultwire";
+	server.title = "faultwire";
+	server.version = fw_version();
+	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
+	server.role = args->values[ROLE];
+	server.debug_stack = cli_wants_stack();
+	if (cli_given(args, TOKEN_FILE))
+		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
+	FW_TRY(make_state_directory());
+	FW_TRY(fw_server_new(&server, ret_server));
+	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
+	if (http)
+		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
+	else
+		FW_TRY(fw_server_listen_stdio(*ret_server));
+	return fw_server_run(*ret_server);
+}
+
+static int run(const cli_args *args)
+{
+	fw_server *server = NULL;
+	fw_error *err = serve(args, &server);
+
+	fw_server_free(server);
+	return err ? cli_fail(err) : CLI_DONE;
+}
+
+const cli_command cmd_serve = {
+	.name = "serve",
+	.summary = "run the toolsets as an MCP server",
+	.synopsis = "[--stdio | --http ADDR:PORT] [OPTION]...",
+	.description =
+		"Serves tools over the Model Context Protocol: versions 2025-03-26, 2025-06-18 "
+		"and 2025-11-25 after a handshake, 2026-07-28 without, on the same endpoint. A "
+		"tool that fails says so in the contract that the request, the client or "
+		"--contract chooses.\n"
+		"\n"
+		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire.",
+	.options = options,
+	.option_count = sizeof options / sizeof *options,
+	.operands = CLI_NOTHING,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,345 @@
+/*
+ * ask.c - a handler asks the client something, in either era.
+ *
+ * Both eras come down to one model: the handler runs from its start with all
+ * answers so far. In the modern era the questions go back as the result of the
+ * call, and the client calls again, with answers and a state that we signed;
+ * in the legacy era they are requests of ours, and the call waits.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+static const struct {
+	const char *method;
+	const char *capability;
+	const char *required; /* as requiredCapabilities says it */
+} kinds[] = {
+	{ "elicitation/create", "elicitation", "{\"elicitation\":{\"form\":{}}}" },
+	{ "sampling/createMessage", "sampling", "{\"sampling\":{}}" },
+	{ "roots/list", "roots", "{\"roots\":{}}" },
+};
+
+static struct fw_question *find(const fw_call *call, const char *key)
+{
+	for (size_t i = 0; i < call->question_count; i++)
+		if (strcmp(call->questions[i].key, key) == 0)
+			return &call->questions[i];
+	return NULL;
+}
+
+static struct fw_question *add(fw_call *call, const char *key)
+{
+	struct fw_question *question = find(call, key);
+
+	if (question)
+		return question;
+	if (call->question_count >= FW_LIMIT_QUESTIONS || strlen(key) >= sizeof question->key)
+		return NULL;
+	if (!call->questions) {
+		size_t size = FW_LIMIT_QUESTIONS * sizeof *call->questions;
+
+		call->questions = fw__allocate(size);
+		if (!call->questions)
+			return NULL;
+		memset(call->questions, 0, size);
+	}
+	question = &call->questions[call->question_count++];
+	(void)snprintf(question->key, sizeof question->key, "%s", key);
+	return question;
+}
+
+static void set_answer(struct fw_question *question, yyjson_val *value)
+{
+	struct fw_buf text;
+
+	fw__release(question->answer);
+	yyjson_doc_free(question->parsed);
+	question->answer = NULL;
+	question->parsed = NULL;
+	fw_buf_init(&text, FW_LIMIT_ANSWER_BYTES);
+	fw_buf_value(&text, value);
+	if (text.state != FW_BUF_OK) {
+		fw_buf_clear(&text);
+		return;
+	}
+	question->answer = text.text;
+	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
+					    &fw__yyjson_alc, NULL);
+}
+
+void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
+{
+	struct fw_question *question = add(call, key);
+
+	if (question)
+		set_answer(question, answer);
+}
+
+void fw_ask_clear(fw_call *call)
+{
+	for (size_t i = 0; i < call->question_count; i++) {
+		struct fw_question *question = &call->questions[i];
+
+		fw__release(question->method);
+		fw__release(question->params);
+		fw__release(question->answer);
+		yyjson_doc_free(question->parsed);
+	}
+	fw__release(call->questions);
+	fw__release(call->capability);
+	call->questions = NULL;
+	call->capability = NULL;
+	call->question_count = 0;
+}
+
+/* ---- the handler's side --------------------------------------------------------- */
+
+static void lacks(fw_call *call, const char *required)
+{
+	if (!call->capability)
+		call->capability = fw_strdup(required);
+}
+
+const char *fw_call_ask(fw_call *call, const char *key, const char *method, const char *params)
+{
+	struct fw_question *question;
+	size_t kind = 0;
+
+	while (kind < 3 && strcmp(kinds[kind].method, method) != 0)
+		kind++;
+	if (kind == 3 || !key) {
+		if (!call->fault)
+			call->fault =
+				fw_raise_internal_api_misuse("fw_call_ask", "no such question");
+		return NULL;
+	}
+	question = find(call, key);
+	if (question && question->answer)
+		return question->answer;
+	if (!fw_call_client_can(call, kinds[kind].capability)) {
+		lacks(call, kinds[kind].required);
+		return NULL;
+	}
+	question = add(call, key);
+	if (!question) {
+		if (!call->fault)
+			call->fault = fw_raise_server_overloaded(FW_LIMIT_QUESTIONS,
+								 "questions of one call");
+		return NULL;
+	}
+	if (!question->method) {
+		question->method = fw_strdup(method);
+		question->params = params ? fw_strdup(params) : NULL;
+	}
+	return NULL;
+}
+
+const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)
+{
+	struct fw_question *question = find(call, key);
+	yyjson_val *value;
+
+	if (!question || !question->parsed)
+		return NULL;
+	value = yyjson_ptr_get(yyjson_doc_get_root(question->parsed), pointer);
+	return yyjson_get_str(value);
+}
+
+bool fw_ask_is_open(const fw_call *call)
+{
+	if (call->capability)
+		return true;
+	for (size_t i = 0; i < call->question_count; i++)
+		if (call->questions[i].method && !call->questions[i].answer)
+			return true;
+	return false;
+}
+
+/* ---- modern ----------------------------------------------------------------------- */
+
+/* What came with the request: a state of ours, and answers of the client's. An
+ * answer that is no object answers nothing, so that it is asked for again. */
+fw_error *fw_ask_read(fw_call *call)
+{
+	yyjson_val *state;
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+
+	if (!call->is_modern)
+		return NULL;
+	state = fw_member(call->params, "requestState");
+	if (state) {
+		if (!yyjson_is_str(state))
+			return fw_raise_protocol_state_tampered();
+		FW_TRY(fw_state_read(call, yyjson_get_str(state), yyjson_get_len(state)));
+	}
+	iter = yyjson_obj_iter_with(fw_member(call->params, "inputResponses"));
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		yyjson_val *value = yyjson_obj_iter_get_val(key);
+		struct fw_question *question;
+
+		if (!yyjson_is_obj(value))
+			continue;
+		question = add(call, yyjson_get_str(key));
+		if (question)
+			set_answer(question, value);
+	}
+	return NULL;
+}
+
+static void put_question(const struct fw_question *question, struct fw_buf *out)
+{
+	FW_BUF(out, "\"method\":\"");
+	fw_buf_str(out, question->method);
+	FW_BUF(out, "\",\"params\":");
+	fw_buf_str(out, question->params ? question->params : "{}");
+}
+
+static fw_error *ask_modern(fw_call *call)
+{
+	struct fw_buf *out = fw_mcp_begin(call);
+	bool is_first = true;
+
+	FW_BUF(out, "\"resultType\":\"input_required\",\"inputRequests\":{");
+	for (size_t i = 0; i < call->question_count; i++) {
+		const struct fw_question *question = &call->questions[i];
+
+		if (!question->method || question->answer)
+			continue;
+		if (!is_first)
+			FW_BUF(out, ",");
+		is_first = false;
+		fw_buf_json_str(out, question->key);
+		FW_BUF(out, ":{");
+		put_question(question, out);
+		FW_BUF(out, "}");
+	}
+	FW_BUF(out, "},\"requestState\":\"");
+	FW_TRY(fw_state_write(call, out));
+	FW_BUF(out, "\",");
+	fw_buf_str(out, call->server->modern_meta);
+	FW_BUF(out, "}}");
+	fw_mcp_reply(call);
+	return NULL;
+}
+
+/* ---- legacy ----------------------------------------------------------------------- */
+
+static fw_error *ask_one(fw_call *call, size_t index)
+{
+	struct fw_session *session = call->session;
+	struct fw_question *question = &call->questions[index];
+	struct fw_pending *pending = fw__allocate(sizeof *pending);
+	struct fw_buf out;
+
+	if (!pending)
+		return fw_raise_internal_out_of_memory();
+	*pending = (struct fw_pending){ .next = session->pending,
+					.id = ++session->last_id,
+					.call = call,
+					.question = index };
+	session->pending = pending;
+	question->is_sent = true;
+	call->outstanding++;
+	fw_buf_init(&out, FW_LIMIT_MESSAGE_BYTES);
+	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	fw_buf_i64(&out, (int64_t)pending->id);
+	FW_BUF(&out, ",");
+	put_question(question, &out);
+	FW_BUF(&out, "}");
+	if (out.state == FW_BUF_OK)
+		fw_call_send(call, out.text, out.len);
+	fw_buf_clear(&out);
+	return NULL;
+}
+
+static fw_error *ask_legacy(fw_call *call)
+{
+	if (!call->session)
+		return fw_raise_session_missing();
+	for (size_t i = 0; i < call->question_count; i++) {
+		const struct fw_question *question = &call->questions[i];
+
+		if (question->method && !question->answer && !question->is_sent)
+			FW_TRY(ask_one(call, i));
+	}
+	return NULL;
+}
+
+fw_error *fw_ask_send(fw_call *call)
+{
+	if (call->fault) {
+		fw_error *err = call->fault;
+
+		call->fault = NULL;
+		return err;
+	}
+	if (call->capability)
+		return fw_raise_protocol_missing_capability(call->capability);
+	if (++call->round > FW_LIMIT_ROUNDS)
+		return fw_raise_server_overloaded(FW_LIMIT_ROUNDS, "rounds of questions");
+	fw_call_forget_result(call);
+	return call->is_modern ? ask_modern(call) : ask_legacy(call);
+}
+
+/* The call is over: what it asked is of no use any more. */
+void fw_ask_forget(fw_call *call)
+{
+	struct fw_pending **at;
+
+	if (!call->session)
+		return;
+	at = &call->session->pending;
+	while (*at) {
+		struct fw_pending *pending = *at;
+
+		if (pending->call == call) {
+			*at = pending->next;
+			fw__release(pending);
+		} else {
+			at = &pending->next;
+		}
+	}
+}
+
+static fw_error *refused(const struct fw_question *question, yyjson_val *error)
+{
+	char reason[512];
+	const char *text = yyjson_get_str(fw_member(error, "message"));
+
+	(void)snprintf(reason, sizeof reason, "client refused %s: %s", question->method,
+		       text ? text : "no reason given");
+	return fw_raise_tool_failed(reason);
+}
+
+void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
+{
+	struct fw_pending **at = &session->pending;
+	struct fw_pending *pending;
+	struct fw_question *question;
+	yyjson_val *result = fw_member(message, "result");
+	fw_call *call;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	pending = *at;
+	if (!pending)
+		return;
+	*at = pending->next;
+	call = pending->call;
+	question = &call->questions[pending->question];
+	fw__release(pending);
+	call->outstanding--;
+	if (!yyjson_is_obj(result)) {
+		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
+		return;
+	}
+	set_answer(question, result);
+	if (!question->answer)
+		fw_mcp_fail(call, fw_raise_input_too_large("answer", FW_LIMIT_ANSWER_BYTES));
+	else if (!call->outstanding)
+		fw_call_start(call);
+}

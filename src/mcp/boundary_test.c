@@ -1,0 +1,297 @@
+/*
+ * Each stage of the boundary fails, and each failure leaves the same way:
+ * complete, observed, projected, and answered once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "mcp/impl.h"
+#include "mcp/transport.h"
+
+/* ---- a transport that keeps what it is told ---------------------------------- */
+
+struct fake {
+	struct fw_exchange exchange;
+	char last[8192];
+	int status;
+	unsigned replies;
+	unsigned sends;
+	unsigned closes;
+	const char *headers[8]; /* name, value, ... */
+};
+
+static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
+{
+	(void)event;
+	((struct fake *)exchange)->sends++;
+}
+
+static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
+{
+	struct fake *fake = (struct fake *)exchange;
+
+	fake->replies++;
+	fake->status = reply->status;
+	(void)snprintf(fake->last, sizeof fake->last, "%.*s", (int)reply->len,
+		       reply->json ? reply->json : "");
+}
+
+static void on_close(struct fw_exchange *exchange)
+{
+	((struct fake *)exchange)->closes++;
+}
+
+static const char *on_header(struct fw_exchange *exchange, const char *name,
+			     unsigned *ret_count)
+{
+	struct fake *fake = (struct fake *)exchange;
+
+	for (size_t i = 0; i + 1 < 8 && fake->headers[i]; i += 2) {
+		if (strcmp(fake->headers[i], name) == 0) {
+			if (ret_count)
+				*ret_count = 1;
+			return fake->headers[i + 1];
+		}
+	}
+	if (ret_count)
+		*ret_count = 0;
+	return NULL;
+}
+
+static const struct fw_exchange_ops ops = { on_send, on_reply, on_close, on_header };
+
+/* ---- the server under test ---------------------------------------------------- */
+
+static char observed[64];
+static unsigned failing_count;
+static unsigned finished_count;
+static bool audit_fails;
+
+static fw_error *on_failing(void *ctx, const fw_error *err)
+{
+	(void)ctx;
+	failing_count++;
+	(void)snprintf(observed, sizeof observed, "%s", fw_error_name(err));
+	assert_non_null(fw_error_incident_id(err));
+	assert_non_null(fw_error_timestamp(err));
+	return audit_fails && fw_error_code(err) != FW_AUDIT_LOG_FAILED
+		       ? fw_raise_audit_log_failed("disk full")
+		       : NULL;
+}
+
+static void on_finished(void *ctx, const fw_outcome *outcome)
+{
+	(void)ctx;
+	(void)outcome;
+	finished_count++;
+}
+
+static fw_error *work(fw_call *call, void *ctx)
+{
+	const char *how = fw_call_string(call, "how", NULL);
+
+	(void)ctx;
+	if (strcmp(how, "fail") == 0)
+		return fw_raise_tool_failed("as asked");
+	if (strcmp(how, "bytes") == 0)
+		fw_call_text(call, "\xff");
+	else if (strcmp(how, "wrong") == 0)
+		fw_call_structured(call, "{\"n\":\"x\"}", 9);
+	else if (strcmp(how, "large") == 0)
+		for (int i = 0; i < 3000; i++)
+			fw_call_textf(call, "%4000d", i);
+	else if (strcmp(how, "right") == 0)
+		fw_call_structured(call, "{\"n\":1}", 7);
+	return NULL;
+}
+
+static fw_server *server_new(void)
+{
+	fw_server_options options = FW_SERVER_OPTIONS_INIT;
+	const fw_observer observer = { .failing = on_failing, .finished = on_finished };
+	fw_tool tool = FW_TOOL_INIT;
+	fw_server *server = NULL;
+
+	options.name = "test";
+	options.version = "1";
+	assert_null(fw_server_new(&options, &server));
+	assert_null(fw_server_add_observer(server, &observer));
+	tool.name = "work";
+	tool.handler = work;
+	tool.input_schema =
+		"{\"type\":\"object\",\"properties\":{\"how\":{\"type\":\"string\"}},"
+		"\"required\":[\"how\"]}";
+	tool.output_schema =
+		"{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}";
+	assert_null(fw_server_add_tool(server, &tool));
+	server->state = FW_RUNNING;
+	failing_count = 0;
+	finished_count = 0;
+	audit_fails = false;
+	observed[0] = '\0';
+	return server;
+}
+
+#define META                                                                     \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
+	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define CALL(args)                                          \
+	"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/" \
+	"call\",\"params\":{\"name\":\"work\","             \
+	"\"arguments\":" args "," META "}}"
+
+static void test_boundary__every_stage_fails_the_same_way(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *code;
+		int status;
+	} cases[] = {
+		{ "{oops", "protocol.parse_error", 400 },
+		{ "5", "protocol.invalid_request", 400 },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{" META
+		  "}}",
+		  "protocol.header_mismatch", 400 },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/"
+		  "call\",\"params\":{\"name\":"
+		  "\"nope\"," META "}}",
+		  "protocol.header_mismatch", 400 },
+		{ CALL("[]"), "protocol.invalid_params", 200 },
+		{ CALL("{}"), "input.missing_field", 200 },
+		{ CALL("{\"how\":5}"), "input.invalid_type", 200 },
+		{ CALL("{\"how\":\"fail\"}"), "tool.failed", 200 },
+		{ CALL("{\"how\":\"nothing\"}"), "tool.no_result", 200 },
+		{ CALL("{\"how\":\"bytes\"}"), "tool.result_not_text", 200 },
+		{ CALL("{\"how\":\"large\"}"), "tool.result_too_large", 200 },
+		{ CALL("{\"how\":\"wrong\"}"), "tool.invalid_result", 200 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		fw_server *server = server_new();
+		struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28",
+						  "Mcp-Method", "tools/call", "Mcp-Name",
+						  "work" } };
+		long live = fw_error_live();
+
+		fw_exchange_init(&fake.exchange, server, &ops, true);
+		fw_exchange_receive(&fake.exchange, cases[i].text, strlen(cases[i].text));
+		assert_string_equal(observed, cases[i].code);
+		assert_int_equal(fake.status, cases[i].status);
+		assert_int_equal(fake.replies, 1);
+		assert_int_equal(fake.sends + fake.closes, 0);
+		assert_int_equal(failing_count, 1);
+		assert_int_equal(finished_count, 1);
+		assert_non_null(strstr(fake.last, "dev.faultwire/error"));
+		assert_non_null(strstr(fake.last, cases[i].code));
+		assert_int_equal(fw_error_live(), live);
+		assert_false(fw_exchange_is_busy(&fake.exchange));
+		fw_server_free(server);
+	}
+}
+
+static void test_boundary__a_success_is_not_observed_as_a_failure(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "tools/call", "Mcp-Name", "work" } };
+	static const char text[] = CALL("{\"how\":\"right\"}");
+
+	(void)state;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_int_equal(failing_count, 0);
+	assert_int_equal(finished_count, 1);
+	assert_int_equal(fake.status, 200);
+	assert_non_null(strstr(fake.last, "\"structuredContent\":{\"n\":1}"));
+	fw_server_free(server);
+}
+
+static void test_boundary__an_observer_that_fails_is_told_instead(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "tools/call", "Mcp-Name", "work" } };
+	static const char text[] = CALL("{\"how\":\"fail\"}");
+
+	(void)state;
+	audit_fails = true;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_int_equal(fake.replies, 1);
+	assert_non_null(strstr(fake.last, "audit.log_failed"));
+	assert_non_null(strstr(fake.last, "tool.failed"));
+	fw_server_free(server);
+}
+
+static void test_boundary__a_refusal_of_the_transport_has_its_own_status(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { 0 };
+
+	(void)state;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_refuse(&fake.exchange, fw_raise_auth_origin_not_allowed("http://evil"));
+	assert_int_equal(fake.status, 403);
+	assert_string_equal(observed, "auth.origin_not_allowed");
+	assert_null(strstr(fake.last, "\"id\""));
+	fw_server_free(server);
+}
+
+static void test_boundary__sessions_that_are_missing_or_unknown(void **state)
+{
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+	fw_server *server = server_new();
+	struct fake fake = { 0 };
+
+	(void)state;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_int_equal(fake.status, 400);
+	assert_string_equal(observed, "session.missing");
+	fake.headers[0] = "Mcp-Session-Id";
+	fake.headers[1] = "nope";
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_int_equal(fake.status, 404);
+	assert_string_equal(observed, "session.unknown");
+	fw_server_free(server);
+}
+
+static void test_buf__grows_up_to_its_ceiling_and_stays_failed(void **state)
+{
+	struct fw_buf buf;
+
+	(void)state;
+	fw_buf_init(&buf, 1000);
+	for (int i = 0; i < 100; i++)
+		FW_BUF(&buf, "0123456789");
+	assert_int_equal(buf.len, 1000);
+	assert_int_equal(buf.state, FW_BUF_OK);
+	FW_BUF(&buf, "x");
+	assert_int_equal(buf.state, FW_BUF_TOO_LARGE);
+	fw_buf_reset(&buf, 0);
+	fw_buf_json(&buf, "\x01\x01\x01\"", 4);
+	assert_string_equal(buf.text, "\"\\u0001\\u0001\\u0001\\\"\"");
+	fw_buf_clear(&buf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_boundary__every_stage_fails_the_same_way),
+		cmocka_unit_test(test_boundary__a_success_is_not_observed_as_a_failure),
+		cmocka_unit_test(test_boundary__an_observer_that_fails_is_told_instead),
+		cmocka_unit_test(test_boundary__a_refusal_of_the_transport_has_its_own_status),
+		cmocka_unit_test(test_boundary__sessions_that_are_missing_or_unknown),
+		cmocka_unit_test(test_buf__grows_up_to_its_ceiling_and_stays_failed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/*
+ * call.c - the life of a call, and what leaves it before its answer.
+ *
+ * Calls are used again: a call that has ended keeps its pool and its buffers
+ * for the next, so that an ordinary call allocates nothing.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+enum { FREE_CALLS = 64 };
+
+fw_call *fw_call_new(fw_server *server)
+{
+	fw_call *call = server->free_calls;
+
+	if (call) {
+		server->free_calls = call->next;
+		server->free_count--;
+	} else {
+		call = fw__allocate(sizeof *call);
+		if (!call)
+			return NULL;
+		memset(call, 0, sizeof *call);
+		fw_buf_init(&call->content, FW_LIMIT_RESULT_BYTES);
+		fw_buf_init(&call->structured, FW_LIMIT_RESULT_BYTES);
+		fw_buf_init(&call->description, FW_LIMIT_TEXT_BYTES);
+		fw_buf_init(&call->json, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+		call->pool = fw__allocate(FW_CALL_POOL_BYTES);
+		if (!call->pool) {
+			fw__release(call);
+			return NULL;
+		}
+	}
+	call->next = NULL;
+	call->server = server;
+	atomic_store_explicit(&call->refs, 1, memory_order_relaxed);
+	call->version = FW_V_NONE;
+	call->kind = FW_CALL_OTHER;
+	call->log_level = -1;
+	call->role = "user";
+	call->contract = FW_AUTO;
+	call->last_progress = -1;
+	call->started_ns = uv_hrtime();
+	return call;
+}
+
+void fw_call_forget_result(fw_call *call)
+{
+	fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
+	call->is_raw = false;
+	call->values = 0;
+	call->role = "user";
+	fw_error_free(call->fault);
+	call->fault = NULL;
+}
+
+fw_call *fw_call__ref(fw_call *call)
+{
+	(void)atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+	return call;
+}
+
+/* All that is not kept for the next call. */
+static void wipe(fw_call *call)
+{
+	struct fw_buf content, structured, description, json;
+	char *pool = call->pool;
+
+	fw_call_forget_result(call);
+	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	content = call->content;
+	structured = call->structured;
+	description = call->description;
+	json = call->json;
+	if (call->questions || call->capability)
+		fw_ask_clear(call);
+	for (size_t i = 0; i < call->uri_count; i++)
+		fw__release(call->uris[i]);
+	fw__release(call->uris);
+	yyjson_doc_free(call->made_arguments);
+	yyjson_doc_free(call->doc);
+	memset(call, 0, offsetof(fw_call, id));
+	memset((char *)call + offsetof(fw_call, id_len), 0,
+	       sizeof *call - offsetof(fw_call, id_len));
+	call->content = content;
+	call->structured = structured;
+	call->description = description;
+	call->json = json;
+	call->pool = pool;
+}
+
+void fw_call__unref(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	/* Only the loop's thread lets the last one go: others post theirs. */
+	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	wipe(call);
+	if (server->free_count >= FREE_CALLS) {
+		fw_buf_clear(&call->content);
+		fw_buf_clear(&call->structured);
+		fw_buf_clear(&call->description);
+		fw_buf_clear(&call->json);
+		fw__release(call->pool);
+		fw__release(call);
+		return;
+	}
+	call->next = server->free_calls;
+	server->free_calls = call;
+	server->free_count++;
+}
+
+void fw_call_enlist(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	call->previous = NULL;
+	call->next = server->calls;
+	if (call->next)
+		call->next->previous = call;
+	server->calls = call;
+	server->call_count++;
+	call->is_listed = true;
+	if (call->session)
+		call->session->calls++;
+	if (call->exchange) {
+		call->exchange_next = call->exchange->calls;
+		call->exchange->calls = call;
+	}
+}
+
+void fw_call_detach(fw_call *call)
+{
+	if (call->exchange && call->is_listed) {
+		fw_call **at = &call->exchange->calls;
+
+		while (*at && *at != call)
+			at = &(*at)->exchange_next;
+		if (*at)
+			*at = call->exchange_next;
+	}
+	call->exchange = NULL;
+}
+
+void fw_call_delist(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	if (!call->is_listed)
+		return;
+	fw_call_detach(call);
+	if (call->previous)
+		call->previous->next = call->next;
+	else
+		server->calls = call->next;
+	if (call->next)
+		call->next->previous = call->previous;
+	call->next = NULL;
+	call->is_listed = false;
+	server->call_count--;
+	if (call->session)
+		call->session->calls--;
+}
+
+bool fw_call_is_on_loop(const fw_call *call)
+{
+	uv_thread_t self = uv_thread_self();
+
+	return uv_thread_equal(&self, &call->server->thread) != 0;
+}
+
+/* ---- before the answer ------------------------------------------------------ */
+
+void fw_call_send(fw_call *call, const char *json, size_t len)
+{
+	if (!fw_call_is_on_loop(call)) {
+		struct fw_post *post = fw__allocate(sizeof *post + len + 1);
+
+		if (!post)
+			return;
+		*post = (struct fw_post){ .kind = FW_POST_SEND, .len = len };
+		post->call = fw_call__ref(call);
+		memcpy(post->text, json, len);
+		fw_server__post(call->server, post);
+		return;
+	}
+	if (call->is_answered)
+		return;
+	if (call->stream) {
+		fw_stream_send(call->stream, json, len, false);
+	} else if (call->exchange && !call->batch) {
+		const struct fw_event event = { .json = json, .len = len };
+
+		call->exchange->ops->send(call->exchange, &event);
+	} else if (call->session) {
+		fw_session_send(call->session, json, len);
+	}
+}
+
+bool fw_call_wants_progress(const fw_call *call)
+{
+	return call->progress_token != NULL;
+}
+
+void fw_call_progress(fw_call *call, double progress, double total, const char *message)
+{
+	struct fw_buf buf;
+
+	/* It only ever grows: the protocol says so, and clients count on it. */
+	if (!call->progress_token || !(progress > call->last_progress))
+		return;
+	call->last_progress = progress;
+	fw_buf_init(&buf, FW_LIMIT_RESULT_BYTES);
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+		     "\"progressToken\":");
+	fw_buf_value(&buf, call->progress_token);
+	FW_BUF(&buf, ",\"progress\":");
+	fw_buf_f64(&buf, progress);
+	if (total > 0) {
+		FW_BUF(&buf, ",\"total\":");
+		fw_buf_f64(&buf, total);
+	}
+	if (message) {
+		FW_BUF(&buf, ",\"message\":");
+		fw_buf_json_str(&buf, message);
+	}
+	FW_BUF(&buf, "}}");
+	if (buf.state == FW_BUF_OK)
+		fw_call_send(call, buf.text, buf.len);
+	fw_buf_clear(&buf);
+}
+
+static const char *const levels[FW_LOG_LEVEL_COUNT] = {
+	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+};
+
+int fw_log_level_find(const char *name, size_t len)
+{
+	for (int i = 0; i < FW_LOG_LEVEL_COUNT; i++)
+		if (strlen(levels[i]) == len && memcmp(levels[i], name, len) == 0)
+			return i;
+	return -1;
+}
+
+void fw_call_log(fw_call *call, fw_log_level level, const char *logger, const char *text)
+{
+	int lowest = call->is_modern || !call->session ? call->log_level
+						       : (int)call->session->log_level;
+	struct fw_buf buf;
+
+	if (lowest < 0 || (int)level < lowest || (unsigned)level >= FW_LOG_LEVEL_COUNT || !text)
+		return;
+	fw_buf_init(&buf, FW_LIMIT_RESULT_BYTES);
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+		     "\"level\":\"");
+	fw_buf_str(&buf, levels[level]);
+	FW_BUF(&buf, "\"");
+	if (logger) {
+		FW_BUF(&buf, ",\"logger\":");
+		fw_buf_json_str(&buf, logger);
+	}
+	FW_BUF(&buf, ",\"data\":");
+	fw_buf_json_str(&buf, text);
+	FW_BUF(&buf, "}}");
+	if (buf.state == FW_BUF_OK)
+		fw_call_send(call, buf.text, buf.len);
+	fw_buf_clear(&buf);
+}
+
+void fw_call_close_stream(fw_call *call, uint32_t retry_ms)
+{
+	struct fw_session *session = call->session;
+	struct fw_stream *stream;
+	struct fw_event priming = { .json = "", .retry_ms = retry_ms ? retry_ms : 1000 };
+	char id[48];
+
+	if (!fw_call_is_on_loop(call)) {
+		struct fw_post *post = fw__allocate(sizeof *post + 1);
+
+		if (!post)
+			return;
+		*post = (struct fw_post){ .kind = FW_POST_CLOSE_STREAM, .retry_ms = retry_ms };
+		post->call = fw_call__ref(call);
+		fw_server__post(call->server, post);
+		return;
+	}
+	if (call->is_answered || call->is_modern || !session || !call->exchange ||
+	    !call->exchange->is_http || call->batch || call->version < FW_V_2025_11_25 ||
+	    call->stream)
+		return;
+	stream = fw__allocate(sizeof *stream);
+	if (!stream)
+		return;
+	memset(stream, 0, sizeof *stream);
+	stream->session = session;
+	stream->number = ++session->last_stream;
+	stream->next = session->streams;
+	session->streams = stream;
+	call->stream = stream;
+	(void)snprintf(id, sizeof id, "%llu_0", (unsigned long long)stream->number);
+	priming.id = id;
+	call->exchange->ops->send(call->exchange, &priming);
+	{
+		struct fw_exchange *exchange = call->exchange;
+
+		fw_call_detach(call);
+		exchange->ops->close(exchange);
+	}
+}
+
+/* ---- its end ------------------------------------------------------------------- */
+
+bool fw_call_is_cancelled(const fw_call *call)
+{
+	return atomic_load(&call->cancelled);
+}
+
+/* The client does not want it any more: nothing is sent, but it is observed. */
+void fw_call_cancel(fw_call *call)
+{
+	if (call->is_answered)
+		return;
+	atomic_store(&call->cancelled, true);
+	call->is_silent = true;
+	(void)fw_call__ref(call);
+	if (call->is_listener)
+		fw_listen_end(call);
+	else
+		fw_mcp_fail(call, fw_raise_runtime_cancelled());
+	fw_call__unref(call);
+}

@@ -1,0 +1,105 @@
+/*
+ * call_read.c - a handler looks at what was asked. Numbers are raw text in the
+ * document; they are read when somebody wants them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/impl.h"
+
+const char *fw_call_name(const fw_call *call)
+{
+	return call->name;
+}
+
+static yyjson_val *argument(const fw_call *call, const char *name)
+{
+	return name ? fw_member(call->arguments, name) : NULL;
+}
+
+bool fw_call_has(const fw_call *call, const char *name)
+{
+	yyjson_val *value = argument(call, name);
+
+	return value && !yyjson_is_null(value);
+}
+
+const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_len)
+{
+	yyjson_val *value = argument(call, name);
+
+	if (ret_len)
+		*ret_len = yyjson_get_len(value);
+	return yyjson_get_str(value);
+}
+
+/* "12", "12.0" and "1.2e1" are the same integer to JSON Schema. */
+int64_t fw_call_i64(const fw_call *call, const char *name, int64_t otherwise)
+{
+	const char *text = yyjson_get_raw(argument(call, name));
+	long long value;
+	double wide;
+	char *end;
+
+	if (!text)
+		return otherwise;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno == 0 && *end != '.' && *end != 'e' && *end != 'E')
+		return value;
+	wide = strtod(text, NULL);
+	if (wide >= -9223372036854775808.0 && wide < 9223372036854775808.0 &&
+	    wide == (double)(int64_t)wide)
+		return (int64_t)wide;
+	return otherwise;
+}
+
+double fw_call_f64(const fw_call *call, const char *name, double otherwise)
+{
+	const char *text = yyjson_get_raw(argument(call, name));
+
+	return text ? strtod(text, NULL) : otherwise;
+}
+
+bool fw_call_bool(const fw_call *call, const char *name, bool otherwise)
+{
+	yyjson_val *value = argument(call, name);
+
+	return yyjson_is_bool(value) ? yyjson_get_bool(value) : otherwise;
+}
+
+const char *fw_call_json(fw_call *call, const char *name, size_t *ret_len)
+{
+	yyjson_val *value = name ? argument(call, name) : call->arguments;
+
+	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	if (!value && name)
+		return NULL;
+	if (value)
+		fw_buf_value(&call->json, value);
+	else
+		FW_BUF(&call->json, "{}");
+	if (call->json.state != FW_BUF_OK)
+		return NULL;
+	if (ret_len)
+		*ret_len = call->json.len;
+	return call->json.text;
+}
+
+const char *fw_call_protocol(const fw_call *call)
+{
+	return call->version < FW_V_COUNT ? fw_version_names[call->version] : "";
+}
+
+yyjson_val *fw_call_capabilities(const fw_call *call)
+{
+	if (call->is_modern)
+		return call->capabilities;
+	return call->session ? yyjson_doc_get_root(call->session->capabilities) : NULL;
+}
+
+bool fw_call_client_can(const fw_call *call, const char *capability)
+{
+	return capability && fw_member(fw_call_capabilities(call), capability) != NULL;
+}

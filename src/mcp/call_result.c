@@ -1,0 +1,407 @@
+/*
+ * call_result.c - a handler adds to its result. What it says is written as the
+ * JSON that will be sent, at once: a result is text that grows, not a tree.
+ *
+ * The first thing that cannot be sent is kept as the call's fault, and makes it
+ * fail when the handler is done.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "mcp/impl.h"
+
+enum { VALUES_MAX = 100 };
+
+static void fault(fw_call *call, fw_error *err)
+{
+	if (call->fault)
+		fw_error_free(err);
+	else
+		call->fault = err;
+}
+
+/* Where in `text` the first byte is that is not UTF-8; NUL is allowed. */
+static bool check_text(fw_call *call, const char *text, size_t len)
+{
+	size_t valid = 0;
+
+	if (!text) {
+		fault(call, fw_raise_internal_api_misuse("fw_call_text", "text is NULL"));
+		return false;
+	}
+	while (valid < len) {
+		valid += fw_utf8_valid(text + valid, len - valid);
+		if (valid >= len)
+			break;
+		if (text[valid] != '\0') {
+			fault(call, fw_raise_tool_result_not_text(valid));
+			return false;
+		}
+		valid++;
+	}
+	return true;
+}
+
+/* Begins one block of content, with what stands around it in this result. */
+static struct fw_buf *begin(fw_call *call)
+{
+	struct fw_buf *out = &call->content;
+
+	if (out->len)
+		FW_BUF(out, ",");
+	if (call->kind == FW_CALL_PROMPT) {
+		FW_BUF(out, "{\"role\":");
+		fw_buf_json_str(out, call->role);
+		FW_BUF(out, ",\"content\":");
+	}
+	return out;
+}
+
+static void end(fw_call *call, struct fw_buf *out)
+{
+	if (call->kind == FW_CALL_PROMPT)
+		FW_BUF(out, "}");
+}
+
+static bool takes_content(fw_call *call)
+{
+	if (call->kind == FW_CALL_TOOL || call->kind == FW_CALL_PROMPT)
+		return true;
+	fault(call, fw_raise_internal_api_misuse("fw_call_text", "this is no tool or prompt"));
+	return false;
+}
+
+void fw_call_text_n(fw_call *call, const char *text, size_t len)
+{
+	struct fw_buf *out;
+
+	if (!takes_content(call) || !check_text(call, text, len))
+		return;
+	out = begin(call);
+	FW_BUF(out, "{\"type\":\"text\",\"text\":");
+	fw_buf_json(out, text, len);
+	FW_BUF(out, "}");
+	end(call, out);
+}
+
+void fw_call_text(fw_call *call, const char *text)
+{
+	fw_call_text_n(call, text, text ? strlen(text) : 0);
+}
+
+void fw_call_textf(fw_call *call, const char *fmt, ...)
+{
+	char small[512];
+	char *text = small;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(small, sizeof small, fmt, args);
+	va_end(args);
+	if (len >= (int)sizeof small) {
+		text = fw__allocate((size_t)len + 1);
+		if (!text) {
+			fault(call, fw_raise_internal_out_of_memory());
+			return;
+		}
+		va_start(args, fmt);
+		(void)vsnprintf(text, (size_t)len + 1, fmt, args);
+		va_end(args);
+	}
+	if (len >= 0)
+		fw_call_text_n(call, text, (size_t)len);
+	if (text != small)
+		fw__release(text);
+}
+
+static void put_media(fw_call *call, const char *type, const char *base64,
+		      const char *mime_type)
+{
+	struct fw_buf *out;
+
+	if (!takes_content(call) || !check_text(call, base64, base64 ? strlen(base64) : 0) ||
+	    !check_text(call, mime_type, mime_type ? strlen(mime_type) : 0))
+		return;
+	out = begin(call);
+	FW_BUF(out, "{\"type\":\"");
+	fw_buf_str(out, type);
+	FW_BUF(out, "\",\"data\":");
+	fw_buf_json_str(out, base64);
+	FW_BUF(out, ",\"mimeType\":");
+	fw_buf_json_str(out, mime_type);
+	FW_BUF(out, "}");
+	end(call, out);
+}
+
+void fw_call_image(fw_call *call, const char *base64, const char *mime_type)
+{
+	put_media(call, "image", base64, mime_type);
+}
+
+void fw_call_audio(fw_call *call, const char *base64, const char *mime_type)
+{
+	put_media(call, "audio", base64, mime_type);
+}
+
+static void put_resource(fw_call *call, const char *uri, const char *mime_type,
+			 const char *member, const char *text)
+{
+	bool is_read = call->kind == FW_CALL_RESOURCE;
+	struct fw_buf *out;
+
+	if (!is_read && !takes_content(call))
+		return;
+	if (!check_text(call, uri, uri ? strlen(uri) : 0) ||
+	    !check_text(call, text, text ? strlen(text) : 0))
+		return;
+	out = begin(call);
+	if (!is_read)
+		FW_BUF(out, "{\"type\":\"resource\",\"resource\":");
+	FW_BUF(out, "{\"uri\":");
+	fw_buf_json_str(out, uri);
+	if (mime_type) {
+		FW_BUF(out, ",\"mimeType\":");
+		fw_buf_json_str(out, mime_type);
+	}
+	FW_BUF(out, ",\"");
+	fw_buf_str(out, member);
+	FW_BUF(out, "\":");
+	fw_buf_json_str(out, text);
+	FW_BUF(out, "}");
+	if (!is_read)
+		FW_BUF(out, "}");
+	end(call, out);
+}
+
+void fw_call_resource_text(fw_call *call, const char *uri, const char *mime_type,
+			   const char *text)
+{
+	put_resource(call, uri, mime_type, "text", text);
+}
+
+void fw_call_resource_blob(fw_call *call, const char *uri, const char *mime_type,
+			   const char *base64)
+{
+	put_resource(call, uri, mime_type, "blob", base64);
+}
+
+void fw_call_resource_link(fw_call *call, const char *uri, const char *name,
+			   const char *mime_type)
+{
+	struct fw_buf *out;
+
+	if (!takes_content(call) || !check_text(call, uri, uri ? strlen(uri) : 0) ||
+	    !check_text(call, name, name ? strlen(name) : 0))
+		return;
+	/* The oldest version has no links; its clients get the address as text. */
+	if (!call->is_modern && call->version == FW_V_2025_03_26) {
+		fw_call_text(call, uri);
+		return;
+	}
+	out = begin(call);
+	FW_BUF(out, "{\"type\":\"resource_link\",\"uri\":");
+	fw_buf_json_str(out, uri);
+	FW_BUF(out, ",\"name\":");
+	fw_buf_json_str(out, name);
+	if (mime_type) {
+		FW_BUF(out, ",\"mimeType\":");
+		fw_buf_json_str(out, mime_type);
+	}
+	FW_BUF(out, "}");
+	end(call, out);
+}
+
+/* One JSON value from a handler, compact, into `out`. */
+static void put_json(fw_call *call, struct fw_buf *out, const char *json, size_t len,
+		     bool wants_object)
+{
+	yyjson_read_err err;
+	yyjson_doc *doc =
+		json ? yyjson_read_opts((char *)(uintptr_t)json, len, YYJSON_READ_NUMBER_AS_RAW,
+					&fw__yyjson_alc, &err)
+		     : NULL;
+	yyjson_val *root = yyjson_doc_get_root(doc);
+
+	if (!root || (wants_object && !yyjson_is_obj(root)))
+		fault(call, fw_raise_tool_invalid_result(
+				    "", wants_object ? "a JSON object" : "a JSON value",
+				    root ? "another value" : "no JSON"));
+	else
+		fw_buf_value(out, root);
+	yyjson_doc_free(doc);
+}
+
+void fw_call_structured(fw_call *call, const char *json, size_t len)
+{
+	fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
+	put_json(call, &call->structured, json, len, false);
+}
+
+void fw_call_result(fw_call *call, const char *json, size_t len)
+{
+	fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
+	call->is_raw = true;
+	put_json(call, &call->content, json, len, true);
+}
+
+void fw_call_role(fw_call *call, const char *role)
+{
+	call->role = role && strcmp(role, "assistant") == 0 ? "assistant" : "user";
+}
+
+void fw_call_description(fw_call *call, const char *description)
+{
+	fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
+	if (check_text(call, description, description ? strlen(description) : 0))
+		fw_buf_json_str(&call->description, description);
+}
+
+void fw_call_value(fw_call *call, const char *value)
+{
+	if (!check_text(call, value, value ? strlen(value) : 0))
+		return;
+	if (++call->values > VALUES_MAX)
+		return;
+	if (call->content.len)
+		FW_BUF(&call->content, ",");
+	fw_buf_json_str(&call->content, value);
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+static fw_error *state_of(const struct fw_buf *buf)
+{
+	switch (buf->state) {
+	case FW_BUF_TOO_LARGE: return fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES);
+	case FW_BUF_NO_MEMORY: return fw_raise_internal_out_of_memory();
+	case FW_BUF_OK: break;
+	}
+	return NULL;
+}
+
+struct first {
+	char pointer[256];
+	char expected[256];
+	char found[256];
+};
+
+static bool on_violation(void *ctx, const struct fw_violation *v)
+{
+	struct first *first = ctx;
+
+	(void)snprintf(first->pointer, sizeof first->pointer, "%s", v->instance_pointer);
+	(void)snprintf(first->expected, sizeof first->expected, "%s", v->expected);
+	(void)snprintf(first->found, sizeof first->found, "%s", v->found);
+	return false;
+}
+
+static fw_error *check_output(fw_call *call)
+{
+	const fw_schema *schema = call->offer->output;
+	struct first first = { "", "", "" };
+	const fw_schema_run run = { .on_violation = on_violation, .ctx = &first };
+	yyjson_doc *doc;
+	bool is_valid;
+
+	call->stage = FW_STAGE_OUTPUT;
+	if (!call->structured.len)
+		return fw_raise_tool_invalid_result("", "structured content", "none");
+	doc = yyjson_read_opts(call->structured.text, call->structured.len,
+			       YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc, NULL);
+	if (!doc)
+		return fw_raise_internal_out_of_memory();
+	is_valid = fw_schema_check(schema, yyjson_doc_get_root(doc), &run);
+	yyjson_doc_free(doc);
+	return is_valid ? NULL
+			: fw_raise_tool_invalid_result(first.pointer, first.expected,
+						       first.found);
+}
+
+static void put_tool(fw_call *call, struct fw_buf *out)
+{
+	bool shows = call->structured.len &&
+		     (call->is_modern ||
+		      (call->structured.text[0] == '{' && call->version > FW_V_2025_03_26));
+
+	FW_BUF(out, "\"content\":[");
+	if (call->content.len) {
+		fw_buf_put(out, call->content.text, call->content.len);
+	} else if (call->structured.len) {
+		FW_BUF(out, "{\"type\":\"text\",\"text\":");
+		fw_buf_json(out, call->structured.text, call->structured.len);
+		FW_BUF(out, "}");
+	}
+	FW_BUF(out, "]");
+	if (shows) {
+		FW_BUF(out, ",\"structuredContent\":");
+		fw_buf_put(out, call->structured.text, call->structured.len);
+	}
+}
+
+static void put_cache(const fw_call *call, struct fw_buf *out)
+{
+	if (!call->is_modern)
+		return;
+	FW_BUF(out, ",\"ttlMs\":");
+	fw_buf_i64(out, call->server->options.cache_ttl_ms);
+	fw_buf_str(out, call->server->options.cache_public ? ",\"cacheScope\":\"public\""
+							   : ",\"cacheScope\":\"private\"");
+}
+
+fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out)
+{
+	fw_error *err = call->fault;
+
+	call->fault = NULL;
+	if (err)
+		return err;
+	FW_TRY(state_of(&call->content));
+	FW_TRY(state_of(&call->structured));
+	if (call->kind == FW_CALL_TOOL && !call->is_raw) {
+		if (!call->content.len && !call->structured.len)
+			return fw_raise_tool_no_result();
+		if (call->offer->output)
+			FW_TRY(check_output(call));
+	} else if (call->kind != FW_CALL_COMPLETE && !call->content.len) {
+		return fw_raise_tool_no_result();
+	}
+	if (call->is_raw) {
+		/* Without its braces. */
+		fw_buf_put(out, call->content.text + 1, call->content.len - 2);
+		return NULL;
+	}
+	switch (call->kind) {
+	case FW_CALL_TOOL: put_tool(call, out); break;
+	case FW_CALL_PROMPT:
+		if (call->description.len) {
+			FW_BUF(out, "\"description\":");
+			fw_buf_put(out, call->description.text, call->description.len);
+			FW_BUF(out, ",");
+		}
+		FW_BUF(out, "\"messages\":[");
+		fw_buf_put(out, call->content.text, call->content.len);
+		FW_BUF(out, "]");
+		break;
+	case FW_CALL_RESOURCE:
+		FW_BUF(out, "\"contents\":[");
+		fw_buf_put(out, call->content.text, call->content.len);
+		FW_BUF(out, "]");
+		put_cache(call, out);
+		break;
+	case FW_CALL_COMPLETE:
+		FW_BUF(out, "\"completion\":{\"values\":[");
+		if (call->content.len)
+			fw_buf_put(out, call->content.text, call->content.len);
+		FW_BUF(out, "],\"total\":");
+		fw_buf_i64(out, call->values);
+		fw_buf_str(out, call->values > VALUES_MAX ? ",\"hasMore\":true}"
+							  : ",\"hasMore\":false}");
+		break;
+	case FW_CALL_OTHER: break;
+	}
+	return NULL;
+}

@@ -1,0 +1,330 @@
+/*
+ * era.c - which protocol a request speaks, and whether it speaks it well.
+ *
+ * The era is told per request: a modern one claims its version in `_meta` (or
+ * in the HTTP header), everything else is legacy and lives in a session. The
+ * order of the checks is the one that clients and the conformance suite count
+ * on; each names the first thing that is wrong.
+ */
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "mcp/impl.h"
+
+#define META_PREFIX "io.modelcontextprotocol/"
+
+const char *const fw_version_names[FW_V_COUNT] = {
+	[FW_V_2025_03_26] = "2025-03-26",
+	[FW_V_2025_06_18] = "2025-06-18",
+	[FW_V_2025_11_25] = "2025-11-25",
+	[FW_V_2026_07_28] = "2026-07-28",
+};
+
+/* What a modern client may be offered: it would send a legacy version in its
+ * `_meta`, and be refused. */
+static const char supported_modern[] = "[\"2026-07-28\"]";
+static const char supported_legacy[] = "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
+
+enum fw_version fw_version_find(const char *name, size_t len)
+{
+	for (int i = 0; i < FW_V_COUNT; i++)
+		if (len == 10 && memcmp(fw_version_names[i], name, len) == 0)
+			return (enum fw_version)i;
+	return FW_V_NONE;
+}
+
+static const char *header(const fw_call *call, const char *name, unsigned *ret_count)
+{
+	if (ret_count)
+		*ret_count = 0;
+	if (!call->exchange || !call->exchange->ops->header)
+		return NULL;
+	return call->exchange->ops->header(call->exchange, name, ret_count);
+}
+
+/* ---- header values ---------------------------------------------------------- */
+
+enum { HEADER_VALUE_MAX = 8192 };
+
+static bool is_header_text(const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if ((c < 0x20 && c != '\t') || c >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool is_base64(const char *text, size_t len)
+{
+	size_t body = len;
+
+	if (len % 4 != 0)
+		return false;
+	while (body > 0 && len - body < 2 && text[body - 1] == '=')
+		body--;
+	for (size_t i = 0; i < body; i++) {
+		char c = text[i];
+
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+		      (c >= '0' && c <= '9') || c == '+' || c == '/'))
+			return false;
+	}
+	return true;
+}
+
+/* A mirrored value: itself, or base64 between its markers. */
+static bool decode_header(const char *value, char *buf, size_t cap, size_t *ret_len)
+{
+	static const char start[] = "=?base64?";
+	static const char end[] = "?=";
+	size_t len = strlen(value);
+	size_t body;
+	int got;
+
+	if (!is_header_text(value) || len >= cap)
+		return false;
+	if (len < sizeof start - 1 + sizeof end - 1 ||
+	    memcmp(value, start, sizeof start - 1) != 0 ||
+	    memcmp(value + len - 2, end, sizeof end - 1) != 0) {
+		memcpy(buf, value, len + 1);
+		*ret_len = len;
+		return true;
+	}
+	body = len - (sizeof start - 1) - (sizeof end - 1);
+	value += sizeof start - 1;
+	if (!is_base64(value, body))
+		return false;
+	got = EVP_DecodeBlock((unsigned char *)buf, (const unsigned char *)value, (int)body);
+	if (got < 0)
+		return false;
+	if (body && value[body - 1] == '=')
+		got--;
+	if (body > 1 && value[body - 2] == '=')
+		got--;
+	*ret_len = (size_t)got;
+	return fw_utf8_valid(buf, *ret_len) == *ret_len;
+}
+
+static fw_error *mismatch(const char *name, const char *reason)
+{
+	return fw_raise_protocol_header_mismatch(name, reason);
+}
+
+static fw_error *check_mirror(const fw_call *call, const char *name, const char *text,
+			      size_t len)
+{
+	char buf[HEADER_VALUE_MAX];
+	unsigned count;
+	size_t got;
+	const char *value = header(call, name, &count);
+
+	if (!value)
+		return mismatch(name, "is missing");
+	if (count > 1)
+		return mismatch(name, "came more than once");
+	if (!decode_header(value, buf, sizeof buf, &got))
+		return mismatch(name, "cannot be decoded");
+	if (got != len || memcmp(buf, text, len) != 0)
+		return mismatch(name, "differs from the body");
+	return NULL;
+}
+
+/* The number that a raw JSON number or a header's text is. */
+static bool same_number(const char *text, size_t len, yyjson_val *value)
+{
+	char *end;
+	double given;
+
+	if (!len || strspn(text, "+-0123456789.eE") != len)
+		return false;
+	given = strtod(text, &end);
+	return *end == '\0' && given == strtod(yyjson_get_raw(value), NULL);
+}
+
+static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror)
+{
+	yyjson_val *value = yyjson_ptr_get(call->arguments, mirror->pointer);
+	char buf[HEADER_VALUE_MAX];
+	unsigned count;
+	const char *text;
+	size_t len;
+
+	if (!value || yyjson_is_null(value))
+		return NULL;
+	if (yyjson_is_str(value))
+		return check_mirror(call, mirror->header, yyjson_get_str(value),
+				    yyjson_get_len(value));
+	if (yyjson_is_bool(value)) {
+		text = yyjson_get_bool(value) ? "true" : "false";
+		return check_mirror(call, mirror->header, text, strlen(text));
+	}
+	text = header(call, mirror->header, &count);
+	if (!text)
+		return mismatch(mirror->header, "is missing");
+	if (count > 1)
+		return mismatch(mirror->header, "came more than once");
+	if (!decode_header(text, buf, sizeof buf, &len))
+		return mismatch(mirror->header, "cannot be decoded");
+	if (yyjson_is_raw(value) && !same_number(buf, len, value))
+		return mismatch(mirror->header, "differs from the body");
+	return NULL;
+}
+
+fw_error *fw_era_check_params_headers(fw_call *call)
+{
+	const struct fw_offer *offer = call->offer;
+
+	if (!call->is_modern || !call->exchange || !call->exchange->is_http)
+		return NULL;
+	for (size_t i = 0; i < offer->mirror_count; i++)
+		FW_TRY(check_param(call, &offer->mirrors[i]));
+	return NULL;
+}
+
+/* ---- modern ------------------------------------------------------------------- */
+
+static fw_error *invalid_meta(const char *key, const char *expected)
+{
+	char pointer[128];
+
+	(void)snprintf(pointer, sizeof pointer, "/params/_meta/io.modelcontextprotocol~1%s",
+		       key);
+	return fw_raise_protocol_invalid_params(pointer, expected);
+}
+
+static fw_error *check_claim(fw_call *call, yyjson_val *version)
+{
+	yyjson_val *info = fw_member(call->meta, META_PREFIX "clientInfo");
+	yyjson_val *level = fw_member(call->meta, META_PREFIX "logLevel");
+
+	if (!yyjson_is_str(version))
+		return invalid_meta("protocolVersion", "a string");
+	call->capabilities = fw_member(call->meta, META_PREFIX "clientCapabilities");
+	if (!yyjson_is_obj(call->capabilities))
+		return invalid_meta("clientCapabilities", "an object");
+	if (info && (!yyjson_is_str(fw_member(info, "name")) ||
+		     !yyjson_is_str(fw_member(info, "version"))))
+		return invalid_meta("clientInfo", "an object with name and version");
+	if (level) {
+		call->log_level = yyjson_is_str(level)
+					  ? fw_log_level_find(yyjson_get_str(level),
+							      yyjson_get_len(level))
+					  : -1;
+		if (call->log_level < 0)
+			return invalid_meta("logLevel", "a log level");
+	}
+	return NULL;
+}
+
+static fw_error *check_name_header(const fw_call *call)
+{
+	yyjson_val *value;
+
+	if (!call->method || !call->method->name_param)
+		return NULL;
+	value = fw_member(call->params, call->method->name_param);
+	if (!yyjson_is_str(value))
+		return NULL;
+	return check_mirror(call, "Mcp-Name", yyjson_get_str(value), yyjson_get_len(value));
+}
+
+static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
+{
+	bool is_http = call->exchange && call->exchange->is_http;
+	unsigned count = 0;
+	const char *version = is_http ? header(call, "MCP-Protocol-Version", &count) : NULL;
+	const char *method = is_http ? header(call, "Mcp-Method", NULL) : NULL;
+
+	call->is_modern = true;
+	call->version = FW_V_2026_07_28;
+	FW_TRY(check_claim(call, claim));
+	if (version && (count > 1 || strcmp(version, yyjson_get_str(claim)) != 0))
+		return mismatch("MCP-Protocol-Version", "differs from the body");
+	if (method && strcmp(method, call->method_name) != 0)
+		return mismatch("Mcp-Method", "differs from the body");
+	if (fw_version_find(yyjson_get_str(claim), yyjson_get_len(claim)) != FW_V_2026_07_28)
+		return fw_raise_protocol_unsupported_version(supported_modern,
+							     yyjson_get_str(claim));
+	if (is_http && call->has_id) {
+		if (!version)
+			return mismatch("MCP-Protocol-Version", "is missing");
+		if (!method)
+			return mismatch("Mcp-Method", "is missing");
+		FW_TRY(check_name_header(call));
+	}
+	return NULL;
+}
+
+/* ---- legacy ------------------------------------------------------------------- */
+
+static fw_error *enter_legacy_http(fw_call *call)
+{
+	const char *version = header(call, "MCP-Protocol-Version", NULL);
+	const char *id = header(call, "Mcp-Session-Id", NULL);
+	bool is_initialize = call->has_id && strcmp(call->method_name, "initialize") == 0;
+
+	if (version && fw_version_find(version, strlen(version)) == FW_V_NONE)
+		return fw_raise_protocol_unsupported_version(supported_legacy, version);
+	if (is_initialize) {
+		if (id)
+			return fw_raise_protocol_invalid_request(
+				"initialize begins a session and cannot be part of one");
+		return NULL;
+	}
+	call->stage = FW_STAGE_SESSION;
+	if (!id)
+		return fw_raise_session_missing();
+	call->session = fw_session_find(call->server, id);
+	if (!call->session)
+		return fw_raise_session_unknown();
+	call->version = call->session->version;
+	return NULL;
+}
+
+static fw_error *enter_legacy_wire(fw_call *call)
+{
+	struct fw_exchange *exchange = call->exchange;
+
+	call->stage = FW_STAGE_SESSION;
+	if (!exchange->session) {
+		FW_TRY(fw_session_new(call->server, &exchange->session));
+		exchange->session->id[0] = '\0';
+		exchange->session->wire = exchange;
+	}
+	call->session = exchange->session;
+	call->version = call->session->version;
+	if (call->version == FW_V_NONE && call->has_id &&
+	    strcmp(call->method_name, "initialize") != 0 &&
+	    strcmp(call->method_name, "ping") != 0 &&
+	    /* The modern probe: a legacy server does not know it. */
+	    strcmp(call->method_name, "server/discover") != 0)
+		return fw_raise_protocol_not_initialized(call->method_name);
+	return NULL;
+}
+
+fw_error *fw_era_enter(fw_call *call)
+{
+	yyjson_val *claim = fw_member(call->meta, META_PREFIX "protocolVersion");
+	const char *version;
+
+	call->stage = FW_STAGE_PROTOCOL;
+	if (claim)
+		return enter_modern(call, claim);
+	version = call->exchange->is_http ? header(call, "MCP-Protocol-Version", NULL) : NULL;
+	if (version && fw_version_find(version, strlen(version)) == FW_V_2026_07_28) {
+		call->is_modern = true;
+		call->version = FW_V_2026_07_28;
+		if (!call->has_id)
+			return NULL;
+		if (strcmp(call->method_name, "initialize") == 0)
+			return mismatch("MCP-Protocol-Version",
+					"names a version without initialize");
+		return invalid_meta("protocolVersion", "a string");
+	}
+	return call->exchange->is_http ? enter_legacy_http(call) : enter_legacy_wire(call);
+}

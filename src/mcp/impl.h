@@ -1,0 +1,458 @@
+/*
+ * impl.h - what the parts of the runtime share: the server, a call, a session.
+ *
+ * The one rule to remember: all of this belongs to the loop's thread. Only
+ * what a handler is documented to use of its call is used elsewhere, and only
+ * while the handler runs.
+ */
+#ifndef FW_MCP_IMPL_H
+#define FW_MCP_IMPL_H
+
+#include <stdatomic.h>
+
+#include <uv.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/schema.h"
+#include "mcp/transport.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/server.h>
+
+/* ---- versions --------------------------------------------------------------- */
+
+enum fw_version {
+	FW_V_2025_03_26,
+	FW_V_2025_06_18,
+	FW_V_2025_11_25,
+	FW_V_2026_07_28, /* from here on: the modern era */
+	FW_V_COUNT,
+	FW_V_NONE = FW_V_COUNT
+};
+
+extern const char *const fw_version_names[FW_V_COUNT];
+enum fw_version fw_version_find(const char *name, size_t len);
+
+/* How far a message got in the boundary; told with every failure. */
+enum fw_stage {
+	FW_STAGE_TRANSPORT,
+	FW_STAGE_PARSE,
+	FW_STAGE_PROTOCOL,
+	FW_STAGE_SESSION,
+	FW_STAGE_LIMITS,
+	FW_STAGE_METHOD,
+	FW_STAGE_SCHEMA,
+	FW_STAGE_RUN,
+	FW_STAGE_OUTPUT
+};
+
+/* ---- what is offered (offer.c) ------------------------------------------------ */
+
+enum fw_kind_of_offer { FW_OFFER_TOOL, FW_OFFER_RESOURCE, FW_OFFER_TEMPLATE, FW_OFFER_PROMPT };
+
+/* A parameter that modern HTTP clients mirror in a header. */
+struct fw_mirror {
+	char *header;  /* "Mcp-Param-Region" */
+	char *pointer; /* into the arguments */
+};
+
+struct fw_offer {
+	enum fw_kind_of_offer kind;
+	char *name; /* a resource's URI or template */
+	size_t name_len;
+	char *json; /* as lists show it; the legacy and the modern text are alike */
+	char *title_name;
+	char *mime_type;
+	char *operation;
+	char *empty_result;
+	fw_schema *input;
+	fw_schema *output;
+	bool output_is_object; /* legacy versions show no other */
+	char *json_legacy;     /* without outputSchema, where that is not an object's */
+	struct fw_mirror *mirrors;
+	size_t mirror_count;
+	char **required; /* prompts: names of required arguments */
+	size_t required_count;
+	fw_handler *handler;
+	fw_handler *complete;
+	void *ctx;
+	fw_run run;
+	uint32_t deadline_ms;
+	fw_contract contract;
+};
+
+struct fw_offers {
+	struct fw_offer **items;
+	size_t count;
+	size_t room;
+	/* Open addressing by name: index + 1, 0 is free. */
+	uint32_t *slots;
+	size_t slot_count;
+};
+
+const struct fw_offer *fw_offers_find(const struct fw_offers *offers, const char *name,
+				      size_t len);
+void fw_offers_clear(struct fw_offers *offers);
+/* Does `uri` fit the template? Then each variable is told. */
+typedef void fw_template_fn(void *ctx, const char *name, size_t name_len, const char *value,
+			    size_t len);
+bool fw_template_match(const char *pattern, const char *uri, size_t len, fw_template_fn *tell,
+		       void *ctx);
+
+/* ---- sessions and streams (session.c) ------------------------------------------ */
+
+struct fw_stored {
+	struct fw_stored *next;
+	uint64_t number;
+	size_t len;
+	char json[];
+};
+
+/* A stream whose events are kept, so that it can be resumed. Number 0 is the
+ * session's GET stream, others are those of single calls. */
+struct fw_stream {
+	struct fw_stream *next;
+	struct fw_session *session;
+	uint64_t number;
+	uint64_t last;                /* the newest event's number */
+	struct fw_exchange *exchange; /* whom it reaches now; NULL: nobody */
+	struct fw_stored *first;
+	struct fw_stored *newest;
+	size_t count;
+	size_t bytes;
+	bool is_over; /* the answer is among the events */
+};
+
+/* A question to a legacy client that waits for its answer. */
+struct fw_pending {
+	struct fw_pending *next;
+	uint64_t id;
+	fw_call *call;
+	size_t question;
+};
+
+struct fw_session {
+	struct fw_session *next;
+	struct fw_session *previous;
+	char id[40]; /* "": the one of stdio */
+	fw_server *server;
+	enum fw_version version; /* FW_V_NONE before initialize */
+	bool is_initialized;
+	yyjson_doc *capabilities; /* of the client */
+	char *client;             /* its name and version */
+	bool has_contract;
+	fw_contract contract;
+	fw_log_level log_level;
+	uint64_t used_ms;
+	char **subscriptions;
+	size_t subscription_count;
+	struct fw_stream get;
+	struct fw_stream *streams;
+	uint64_t last_stream;
+	struct fw_exchange *wire; /* stdio: everything goes there */
+	struct fw_pending *pending;
+	uint64_t last_id;
+	size_t calls; /* under way */
+};
+
+fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session);
+/* Ends it: its calls are cancelled, its streams closed. */
+void fw_session_free(struct fw_session *session);
+struct fw_session *fw_session_find(fw_server *server, const char *id);
+void fw_session_expire(fw_server *server);
+/* To the session's own stream, or its wire. */
+void fw_session_send(struct fw_session *session, const char *json, size_t len);
+/* One event: numbered, kept, and sent where somebody listens. */
+void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer);
+void fw_stream_clear(struct fw_stream *stream);
+bool fw_session_subscribes(const struct fw_session *session, const char *uri);
+
+/* ---- a call ---------------------------------------------------------------------- */
+
+enum fw_call_kind {
+	FW_CALL_TOOL,
+	FW_CALL_RESOURCE,
+	FW_CALL_PROMPT,
+	FW_CALL_COMPLETE,
+	FW_CALL_OTHER
+};
+
+struct fw_question {
+	char key[64];
+	char *method; /* NULL: not asked in this run */
+	char *params;
+	char *answer; /* JSON text; NULL: not known */
+	yyjson_doc *parsed;
+	bool is_sent; /* legacy: on its way */
+};
+
+struct fw_batch {
+	struct fw_exchange *exchange;
+	size_t pending;
+	bool is_open; /* its members are still being read */
+	struct fw_buf out;
+};
+
+/* All of its calls are answered: send what they said. */
+void fw_batch_settle(struct fw_batch *batch);
+
+struct fw_method;
+struct fw_later;
+
+struct fw_call {
+	fw_call *next; /* of the server's calls under way; of its free ones */
+	fw_call *previous;
+	fw_call *exchange_next;
+	fw_server *server;
+	struct fw_exchange *exchange; /* NULL: nobody waits for the answer */
+	struct fw_session *session;
+	struct fw_batch *batch;
+	atomic_int refs;
+	atomic_bool cancelled;
+	bool is_modern;
+	bool is_listed;   /* among the calls under way */
+	bool is_answered; /* or will never be */
+	bool is_running;  /* its handler is, or finishes later */
+	bool is_listener;
+	bool has_id;
+	bool is_silent;  /* cancelled: no reply leaves */
+	bool is_stopped; /* its connection is not to hear of it, being an error of ours */
+	enum fw_version version;
+	enum fw_stage stage;
+	enum fw_call_kind kind;
+	const struct fw_method *method;
+	const struct fw_offer *offer;
+	fw_contract contract;
+	char id[FW_LIMIT_ID_BYTES]; /* as JSON text */
+	size_t id_len;
+	yyjson_doc *doc;
+	yyjson_doc *made_arguments; /* of a resource template */
+	yyjson_val *root;
+	yyjson_val *params;
+	yyjson_val *meta;
+	yyjson_val *arguments;
+	yyjson_val *progress_token;
+	yyjson_val *capabilities; /* modern: the client's */
+	const char *method_name;
+	const char *name;
+	size_t name_len;
+	int log_level; /* -1: none; legacy: the session's */
+	uint64_t started_ns;
+	uint64_t deadline_ms; /* in loop time; 0: none */
+	/* The result. */
+	struct fw_buf content;
+	struct fw_buf structured;
+	struct fw_buf description;
+	struct fw_buf json; /* what fw_call_json() gave */
+	const char *role;
+	bool is_raw;
+	unsigned values;
+	fw_error *fault; /* what made the result impossible */
+	double last_progress;
+	/* Questions. */
+	struct fw_question *questions;
+	size_t question_count;
+	size_t outstanding;
+	unsigned round;
+	char *capability; /* lacking */
+	/* Streams. */
+	struct fw_stream *stream;
+	/* Subscriptions of a listener. */
+	bool listens_tools, listens_prompts, listens_resources;
+	char **uris;
+	size_t uri_count;
+	/* Memory for small messages. */
+	char *pool;
+};
+
+enum { FW_CALL_POOL_BYTES = 16 * 1024, FW_CALL_KEEP_BYTES = 16 * 1024 };
+
+fw_call *fw_call_new(fw_server *server);
+fw_call *fw_call__ref(fw_call *call);
+void fw_call__unref(fw_call *call);
+/* Among those under way, and of its exchange; out again. */
+void fw_call_enlist(fw_call *call);
+void fw_call_delist(fw_call *call);
+/* Its exchange will not hear of it. */
+void fw_call_detach(fw_call *call);
+void fw_call_forget_result(fw_call *call);
+bool fw_call_is_on_loop(const fw_call *call);
+/* A message before the answer, from any thread: the call's stream, or session. */
+void fw_call_send(fw_call *call, const char *json, size_t len);
+void fw_call_cancel(fw_call *call);
+
+/* Does the client have it? `capabilities` is the object of either era. */
+yyjson_val *fw_call_capabilities(const fw_call *call);
+
+/* ---- running (run.c) ----------------------------------------------------------------- */
+
+void fw_later_end(fw_server *server);
+/* Starts the call's handler, again if it has asked. */
+void fw_call_start(fw_call *call);
+/* Its handler is done. Consumes `err`. */
+void fw_call_complete(fw_call *call, fw_error *err);
+/* Looks at the result, and writes it into the server's `out` as a whole result
+ * object's members. */
+fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out);
+
+/* Asking (ask.c). */
+fw_error *fw_ask_read(fw_call *call);
+/* Has something to ask before it can go on? */
+bool fw_ask_is_open(const fw_call *call);
+fw_error *fw_ask_send(fw_call *call);
+void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message);
+void fw_ask_forget(fw_call *call);
+void fw_ask_clear(fw_call *call);
+/* An answer of an earlier round. */
+void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
+
+/* ---- the boundary (boundary.c) --------------------------------------------------------- */
+
+/*
+ * The one way out of a failure: completes `err` (scope, incident, time), shows
+ * it to the observers, projects it into the contract of the call, and replies.
+ * Consumes `err`, and ends the call.
+ */
+void fw_mcp_fail(fw_call *call, fw_error *err);
+
+/* The one way out of a success: what `server->out` holds is sent. */
+void fw_mcp_reply(fw_call *call);
+/* Begins `server->out` with everything up to the result's first member. */
+struct fw_buf *fw_mcp_begin(fw_call *call);
+/* Ends the result, with what the era adds. */
+void fw_mcp_end(fw_call *call, struct fw_buf *out);
+/* A result that is the same for the era: begin, text, end, reply. */
+void fw_mcp_reply_empty(fw_call *call);
+/* A notification or answer of the client was taken. */
+void fw_mcp_accept(fw_call *call);
+
+/* Which contract errors of this call are told in. */
+fw_error *fw_mcp_choose_contract(fw_call *call);
+
+/* ---- methods ----------------------------------------------------------------------------- */
+
+struct fw_method {
+	const char *name;
+	enum fw_call_kind kind;
+	bool in_legacy;
+	bool in_modern;
+	const char *name_param; /* "name", "uri": mirrored in Mcp-Name */
+	bool (*is_offered)(const fw_server *server);
+	fw_error *(*run)(fw_call *call);
+};
+
+const struct fw_method *fw_method_find(const char *name, size_t len);
+
+fw_error *fw_method_initialize(fw_call *call);
+fw_error *fw_method_discover(fw_call *call);
+fw_error *fw_method_ping(fw_call *call);
+fw_error *fw_method_set_level(fw_call *call);
+fw_error *fw_method_tools_list(fw_call *call);
+fw_error *fw_method_tools_call(fw_call *call);
+fw_error *fw_method_resources_list(fw_call *call);
+fw_error *fw_method_templates_list(fw_call *call);
+fw_error *fw_method_resources_read(fw_call *call);
+fw_error *fw_method_subscribe(fw_call *call);
+fw_error *fw_method_unsubscribe(fw_call *call);
+fw_error *fw_method_prompts_list(fw_call *call);
+fw_error *fw_method_prompts_get(fw_call *call);
+fw_error *fw_method_complete(fw_call *call);
+fw_error *fw_method_listen(fw_call *call);
+
+/* Arguments against a schema: the first violation decides the code. */
+fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema);
+
+/* Eras (era.c). */
+fw_error *fw_era_enter(fw_call *call);
+fw_error *fw_era_check_params_headers(fw_call *call);
+int fw_log_level_find(const char *name, size_t len);
+
+/* Listeners (listen.c). */
+enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
+void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri);
+void fw_listen_end(fw_call *call);
+
+/* ---- the server ----------------------------------------------------------------------------- */
+
+enum fw_server_state { FW_IDLE, FW_RUNNING, FW_DRAINING, FW_CLOSING, FW_CLOSED };
+
+/* Work for the loop, from any thread. */
+struct fw_post {
+	struct fw_post *next;
+	enum { FW_POST_SEND, FW_POST_FINISH, FW_POST_CHANGE, FW_POST_CLOSE_STREAM } kind;
+	fw_call *call; /* a reference of its own */
+	fw_error *err;
+	enum fw_change change;
+	uint32_t retry_ms;
+	size_t len;
+	char text[];
+};
+
+struct fw_server {
+	uv_loop_t loop;
+	uv_async_t wakeup;
+	uv_timer_t timer;  /* the next deadline */
+	uv_timer_t expiry; /* of sessions */
+	uv_signal_t terms[2];
+	uv_thread_t thread;
+	enum fw_server_state state;
+	atomic_int stop_wanted;
+	uv_mutex_t lock;
+	bool is_deaf; /* nothing is posted any more; under the lock */
+	struct fw_pool *pool;
+	struct fw_later *laters;
+	struct fw_post *posts;
+	struct fw_post *last_post;
+	struct fw_transport *transports;
+	/* Options. */
+	char *name, *version, *title, *instructions, *role, *workspace_root;
+	fw_server_options options;
+	char *implementation; /* {"name":...,"version":...} */
+	char *modern_tail;    /* what modern results end with */
+	size_t modern_tail_len;
+	char *modern_meta; /* "_meta":{serverInfo} alone */
+	struct fw_offers tools, resources, templates, prompts;
+	bool has_completion;
+	fw_observer *observers;
+	size_t observer_count;
+	struct fw_session *sessions; /* the most recently used first */
+	size_t session_count;
+	fw_call *calls; /* under way */
+	size_t call_count;
+	size_t listener_count;
+	fw_call *free_calls;
+	size_t free_count;
+	struct fw_buf out;     /* the reply being written */
+	struct fw_buf scratch; /* an error as text */
+	unsigned char key[32]; /* of requestState */
+	uint64_t deadline_next;
+	uint64_t stop_ms; /* when the grace ends */
+};
+
+void fw_server__post(fw_server *server, struct fw_post *post);
+void fw_server__take_posts(fw_server *server);
+void fw_server__drop_post(struct fw_post *post);
+void fw_server__watch(fw_server *server, uint64_t deadline_ms);
+/* A call is over: a stop may go on. */
+void fw_server__settle(fw_server *server);
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+void fw_random(unsigned char *bytes, size_t len);
+/* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
+void fw_random_text(char *text, size_t size);
+enum { FW_INCIDENT_ID_SIZE = 40 };
+void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE]);
+int64_t fw_now_unix_ms(void);
+/* yyjson_obj_getn that takes a NULL object. */
+yyjson_val *fw_member(yyjson_val *object, const char *name);
+char *fw_strdup_n(const char *text, size_t len);
+char *fw_strdup(const char *text);
+
+/* requestState (state.c): protected, bound to what was asked and by whom. */
+fw_error *fw_state_write(fw_call *call, struct fw_buf *out);
+fw_error *fw_state_read(fw_call *call, const char *text, size_t len);
+
+#endif

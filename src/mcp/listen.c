@@ -1,0 +1,190 @@
+/*
+ * listen.c - who wants to know of changes: modern listeners, each a call that
+ * stays open, and legacy sessions.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+#define SUBSCRIPTION "\"io.modelcontextprotocol/subscriptionId\":"
+
+static bool asks(yyjson_val *filter, const char *name, bool is_offered)
+{
+	return is_offered && yyjson_is_true(fw_member(filter, name));
+}
+
+static fw_error *take_uris(fw_call *call, yyjson_val *list)
+{
+	yyjson_val *item;
+	size_t at, count;
+
+	if (!list)
+		return NULL;
+	if (!yyjson_is_arr(list))
+		return fw_raise_protocol_invalid_params(
+			"/params/notifications/resourceSubscriptions", "an array");
+	if (yyjson_arr_size(list) > FW_LIMIT_SUBSCRIPTIONS)
+		return fw_raise_server_overloaded(FW_LIMIT_SUBSCRIPTIONS,
+						  "subscriptions of one listener");
+	call->uris = fw__allocate((yyjson_arr_size(list) + 1) * sizeof *call->uris);
+	if (!call->uris)
+		return fw_raise_internal_out_of_memory();
+	yyjson_arr_foreach(list, at, count, item)
+	{
+		char *uri;
+
+		if (!yyjson_is_str(item))
+			return fw_raise_protocol_invalid_params(
+				"/params/notifications/resourceSubscriptions", "strings");
+		uri = fw_strdup(yyjson_get_str(item));
+		if (!uri)
+			return fw_raise_internal_out_of_memory();
+		call->uris[call->uri_count++] = uri;
+	}
+	return NULL;
+}
+
+static void acknowledge(fw_call *call)
+{
+	struct fw_buf *out = &call->server->out;
+	size_t start;
+
+	fw_buf_reset(out, (size_t)-1);
+	FW_BUF(out,
+	       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
+	       "\"params\":{\"notifications\":{");
+	start = out->len;
+	if (call->listens_tools)
+		FW_BUF(out, "\"toolsListChanged\":true,");
+	if (call->listens_prompts)
+		FW_BUF(out, "\"promptsListChanged\":true,");
+	if (call->listens_resources)
+		FW_BUF(out, "\"resourcesListChanged\":true,");
+	if (call->uris) {
+		FW_BUF(out, "\"resourceSubscriptions\":[");
+		for (size_t i = 0; i < call->uri_count; i++) {
+			if (i)
+				FW_BUF(out, ",");
+			fw_buf_json_str(out, call->uris[i]);
+		}
+		FW_BUF(out, "],");
+	}
+	if (out->len > start)
+		out->len--;
+	FW_BUF(out, "},\"_meta\":{" SUBSCRIPTION);
+	fw_buf_put(out, call->id, call->id_len);
+	FW_BUF(out, "}}}");
+	if (out->state == FW_BUF_OK)
+		fw_call_send(call, out->text, out->len);
+}
+
+fw_error *fw_method_listen(fw_call *call)
+{
+	fw_server *server = call->server;
+	yyjson_val *filter = fw_member(call->params, "notifications");
+	bool has_resources = server->resources.count + server->templates.count > 0;
+
+	FW_TRY(fw_mcp_choose_contract(call));
+	if (!yyjson_is_obj(filter))
+		return fw_raise_protocol_invalid_params("/params/notifications", "an object");
+	if (server->listener_count >= FW_LIMIT_LISTENERS)
+		return fw_raise_server_overloaded(FW_LIMIT_LISTENERS, "listeners");
+	call->listens_tools = asks(filter, "toolsListChanged", server->tools.count > 0);
+	call->listens_prompts = asks(filter, "promptsListChanged", server->prompts.count > 0);
+	call->listens_resources = asks(filter, "resourcesListChanged", has_resources);
+	if (has_resources)
+		FW_TRY(take_uris(call, fw_member(filter, "resourceSubscriptions")));
+	call->is_listener = true;
+	server->listener_count++;
+	acknowledge(call);
+	return NULL;
+}
+
+/* The last thing a listener hears is the result of its call. */
+void fw_listen_end(fw_call *call)
+{
+	struct fw_buf *out;
+
+	if (call->is_answered)
+		return;
+	call->server->listener_count--;
+	out = fw_mcp_begin(call);
+	FW_BUF(out, "\"resultType\":\"complete\",\"_meta\":{" SUBSCRIPTION);
+	fw_buf_put(out, call->id, call->id_len);
+	FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
+	fw_buf_str(out, call->server->implementation);
+	FW_BUF(out, "}}}");
+	fw_mcp_reply(call);
+}
+
+/* ---- telling ----------------------------------------------------------------------- */
+
+static const char *const methods[] = {
+	[FW_CHANGE_TOOLS] = "notifications/tools/list_changed",
+	[FW_CHANGE_PROMPTS] = "notifications/prompts/list_changed",
+	[FW_CHANGE_RESOURCES] = "notifications/resources/list_changed",
+	[FW_CHANGE_RESOURCE] = "notifications/resources/updated",
+};
+
+static bool wants(const fw_call *call, enum fw_change change, const char *uri)
+{
+	switch (change) {
+	case FW_CHANGE_TOOLS: return call->listens_tools;
+	case FW_CHANGE_PROMPTS: return call->listens_prompts;
+	case FW_CHANGE_RESOURCES: return call->listens_resources;
+	case FW_CHANGE_RESOURCE:
+		for (size_t i = 0; i < call->uri_count; i++)
+			if (strcmp(call->uris[i], uri) == 0)
+				return true;
+		break;
+	}
+	return false;
+}
+
+/* `listener` NULL: for a legacy session. */
+static void put_change(struct fw_buf *out, const fw_call *listener, enum fw_change change,
+		       const char *uri)
+{
+	bool has_params = listener || uri;
+
+	fw_buf_reset(out, (size_t)-1);
+	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+	fw_buf_str(out, methods[change]);
+	FW_BUF(out, "\"");
+	if (has_params)
+		FW_BUF(out, ",\"params\":{");
+	if (listener) {
+		FW_BUF(out, "\"_meta\":{" SUBSCRIPTION);
+		fw_buf_put(out, listener->id, listener->id_len);
+		FW_BUF(out, "}");
+	}
+	if (uri) {
+		fw_buf_str(out, listener ? ",\"uri\":" : "\"uri\":");
+		fw_buf_json_str(out, uri);
+	}
+	if (has_params)
+		FW_BUF(out, "}");
+	FW_BUF(out, "}");
+}
+
+void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri)
+{
+	struct fw_buf *out = &server->out;
+
+	for (fw_call *call = server->calls; call; call = call->next) {
+		if (!call->is_listener || call->is_answered || !wants(call, change, uri))
+			continue;
+		put_change(out, call, change, uri);
+		if (out->state == FW_BUF_OK)
+			fw_call_send(call, out->text, out->len);
+	}
+	for (struct fw_session *session = server->sessions; session; session = session->next) {
+		if (!session->is_initialized ||
+		    (change == FW_CHANGE_RESOURCE && !fw_session_subscribes(session, uri)))
+			continue;
+		put_change(out, NULL, change, uri);
+		if (out->state == FW_BUF_OK)
+			fw_session_send(session, out->text, out->len);
+	}
+}

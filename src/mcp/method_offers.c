@@ -1,0 +1,310 @@
+/*
+ * method_offers.c - lists with their cursors, resources, prompts, completion.
+ *
+ * A cursor is the number of items already shown, with a mark of the list it
+ * belongs to: lists only grow while a server runs, so it stays right.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+/* ---- lists ------------------------------------------------------------------- */
+
+static void put_cache(const fw_call *call, struct fw_buf *out)
+{
+	if (!call->is_modern)
+		return;
+	FW_BUF(out, ",\"ttlMs\":");
+	fw_buf_i64(out, call->server->options.cache_ttl_ms);
+	fw_buf_str(out, call->server->options.cache_public ? ",\"cacheScope\":\"public\""
+							   : ",\"cacheScope\":\"private\"");
+}
+
+static fw_error *read_cursor(const fw_call *call, const char *mark, size_t count,
+			     size_t *ret_at)
+{
+	yyjson_val *cursor = fw_member(call->params, "cursor");
+	const char *text;
+	size_t mark_len = strlen(mark);
+	unsigned long at;
+	char *end;
+
+	*ret_at = 0;
+	if (!cursor)
+		return NULL;
+	text = yyjson_get_str(cursor);
+	if (!text || strncmp(text, mark, mark_len) != 0 || text[mark_len] < '1' ||
+	    text[mark_len] > '9' || strlen(text) > mark_len + 9)
+		return fw_raise_protocol_invalid_cursor();
+	at = strtoul(text + mark_len, &end, 10);
+	if (*end != '\0' || at >= count)
+		return fw_raise_protocol_invalid_cursor();
+	*ret_at = at;
+	return NULL;
+}
+
+static fw_error *list(fw_call *call, const struct fw_offers *offers, const char *member,
+		      const char *mark)
+{
+	size_t at;
+	size_t end;
+	struct fw_buf *out;
+
+	FW_TRY(fw_mcp_choose_contract(call));
+	FW_TRY(read_cursor(call, mark, offers->count, &at));
+	end = offers->count - at > call->server->options.page_size
+		      ? at + call->server->options.page_size
+		      : offers->count;
+	out = fw_mcp_begin(call);
+	FW_BUF(out, "\"");
+	fw_buf_str(out, member);
+	FW_BUF(out, "\":[");
+	for (size_t i = at; i < end; i++) {
+		const struct fw_offer *offer = offers->items[i];
+
+		if (i > at)
+			FW_BUF(out, ",");
+		fw_buf_str(out, call->is_modern || !offer->json_legacy ? offer->json
+								       : offer->json_legacy);
+	}
+	FW_BUF(out, "]");
+	if (end < offers->count) {
+		FW_BUF(out, ",\"nextCursor\":\"");
+		fw_buf_str(out, mark);
+		fw_buf_i64(out, (int64_t)end);
+		FW_BUF(out, "\"");
+	}
+	put_cache(call, out);
+	fw_mcp_end(call, out);
+	fw_mcp_reply(call);
+	return NULL;
+}
+
+fw_error *fw_method_tools_list(fw_call *call)
+{
+	return list(call, &call->server->tools, "tools", "t");
+}
+
+fw_error *fw_method_resources_list(fw_call *call)
+{
+	return list(call, &call->server->resources, "resources", "r");
+}
+
+fw_error *fw_method_templates_list(fw_call *call)
+{
+	return list(call, &call->server->templates, "resourceTemplates", "x");
+}
+
+fw_error *fw_method_prompts_list(fw_call *call)
+{
+	return list(call, &call->server->prompts, "prompts", "p");
+}
+
+/* ---- resources ------------------------------------------------------------------ */
+
+struct variables {
+	yyjson_mut_doc *doc;
+	yyjson_mut_val *object;
+};
+
+static void on_variable(void *ctx, const char *name, size_t name_len, const char *value,
+			size_t len)
+{
+	struct variables *variables = ctx;
+
+	(void)yyjson_mut_obj_add(variables->object,
+				 yyjson_mut_strncpy(variables->doc, name, name_len),
+				 yyjson_mut_strncpy(variables->doc, value, len));
+}
+
+/* The variables of a template become the arguments of the call. */
+static const struct fw_offer *find_template(fw_call *call)
+{
+	const struct fw_offers *offers = &call->server->templates;
+
+	for (size_t i = 0; i < offers->count; i++) {
+		struct variables variables;
+		const struct fw_offer *offer = offers->items[i];
+
+		if (!fw_template_match(offer->name, call->name, call->name_len, NULL, NULL))
+			continue;
+		variables.doc = yyjson_mut_doc_new(&fw__yyjson_alc);
+		if (!variables.doc)
+			return NULL;
+		variables.object = yyjson_mut_obj(variables.doc);
+		yyjson_mut_doc_set_root(variables.doc, variables.object);
+		(void)fw_template_match(offer->name, call->name, call->name_len, on_variable,
+					&variables);
+		call->made_arguments = yyjson_mut_doc_imut_copy(variables.doc, &fw__yyjson_alc);
+		yyjson_mut_doc_free(variables.doc);
+		call->arguments = yyjson_doc_get_root(call->made_arguments);
+		return offer;
+	}
+	return NULL;
+}
+
+static fw_error *read_uri(fw_call *call)
+{
+	yyjson_val *uri = fw_member(call->params, "uri");
+
+	if (!yyjson_is_str(uri))
+		return fw_raise_protocol_invalid_params("/params/uri", "a string");
+	call->name = yyjson_get_str(uri);
+	call->name_len = yyjson_get_len(uri);
+	return NULL;
+}
+
+fw_error *fw_method_resources_read(fw_call *call)
+{
+	FW_TRY(read_uri(call));
+	FW_TRY(fw_mcp_choose_contract(call));
+	call->offer = fw_offers_find(&call->server->resources, call->name, call->name_len);
+	if (!call->offer)
+		call->offer = find_template(call);
+	if (!call->offer)
+		return fw_raise_protocol_resource_not_found(call->name);
+	FW_TRY(fw_ask_read(call));
+	fw_call_start(call);
+	return NULL;
+}
+
+fw_error *fw_method_subscribe(fw_call *call)
+{
+	struct fw_session *session = call->session;
+	char **more;
+
+	FW_TRY(read_uri(call));
+	FW_TRY(fw_mcp_choose_contract(call));
+	if (!fw_offers_find(&call->server->resources, call->name, call->name_len)) {
+		const struct fw_offer *found = find_template(call);
+
+		if (!found)
+			return fw_raise_protocol_resource_not_found(call->name);
+	}
+	if (!fw_session_subscribes(session, call->name)) {
+		if (session->subscription_count >= FW_LIMIT_SUBSCRIPTIONS)
+			return fw_raise_server_overloaded(FW_LIMIT_SUBSCRIPTIONS,
+							  "subscriptions of one session");
+		more = fw__reallocate(session->subscriptions,
+				      (session->subscription_count + 1) * sizeof *more);
+		if (!more)
+			return fw_raise_internal_out_of_memory();
+		session->subscriptions = more;
+		more[session->subscription_count] = fw_strdup(call->name);
+		if (!more[session->subscription_count])
+			return fw_raise_internal_out_of_memory();
+		session->subscription_count++;
+	}
+	fw_mcp_reply_empty(call);
+	return NULL;
+}
+
+fw_error *fw_method_unsubscribe(fw_call *call)
+{
+	struct fw_session *session = call->session;
+
+	FW_TRY(read_uri(call));
+	FW_TRY(fw_mcp_choose_contract(call));
+	for (size_t i = 0; i < session->subscription_count; i++) {
+		if (strcmp(session->subscriptions[i], call->name) != 0)
+			continue;
+		fw__release(session->subscriptions[i]);
+		session->subscriptions[i] =
+			session->subscriptions[--session->subscription_count];
+		break;
+	}
+	fw_mcp_reply_empty(call);
+	return NULL;
+}
+
+/* ---- prompts ---------------------------------------------------------------------- */
+
+static fw_error *check_prompt_arguments(const fw_call *call)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(call->arguments);
+	yyjson_val *key;
+	char pointer[256];
+
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		if (yyjson_is_str(yyjson_obj_iter_get_val(key)))
+			continue;
+		(void)snprintf(pointer, sizeof pointer, "/params/arguments/%s",
+			       yyjson_get_str(key));
+		return fw_raise_protocol_invalid_params(pointer, "a string");
+	}
+	for (size_t i = 0; i < call->offer->required_count; i++)
+		if (!fw_member(call->arguments, call->offer->required[i]))
+			return fw_raise_input_missing_field(call->offer->required[i]);
+	return NULL;
+}
+
+fw_error *fw_method_prompts_get(fw_call *call)
+{
+	yyjson_val *name = fw_member(call->params, "name");
+
+	if (!yyjson_is_str(name))
+		return fw_raise_protocol_invalid_params("/params/name", "a string");
+	call->name = yyjson_get_str(name);
+	call->name_len = yyjson_get_len(name);
+	call->arguments = fw_member(call->params, "arguments");
+	FW_TRY(fw_mcp_choose_contract(call));
+	if (call->arguments && !yyjson_is_obj(call->arguments))
+		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
+	call->offer = fw_offers_find(&call->server->prompts, call->name, call->name_len);
+	if (!call->offer)
+		return fw_raise_protocol_prompt_not_found(call->name);
+	call->stage = FW_STAGE_SCHEMA;
+	FW_TRY(check_prompt_arguments(call));
+	FW_TRY(fw_ask_read(call));
+	fw_call_start(call);
+	return NULL;
+}
+
+/* ---- completion --------------------------------------------------------------------- */
+
+static const struct fw_offer *find_template_by_text(const fw_server *server, const char *uri,
+						    size_t len)
+{
+	const struct fw_offer *found = fw_offers_find(&server->templates, uri, len);
+
+	return found ? found : fw_offers_find(&server->resources, uri, len);
+}
+
+fw_error *fw_method_complete(fw_call *call)
+{
+	yyjson_val *ref = fw_member(call->params, "ref");
+	yyjson_val *type = fw_member(ref, "type");
+	bool is_prompt = yyjson_equals_str(type, "ref/prompt");
+	yyjson_val *name = fw_member(ref, is_prompt ? "name" : "uri");
+
+	FW_TRY(fw_mcp_choose_contract(call));
+	if (!is_prompt && !yyjson_equals_str(type, "ref/resource"))
+		return fw_raise_protocol_invalid_params("/params/ref/type",
+							"ref/prompt or ref/resource");
+	if (!yyjson_is_str(name))
+		return fw_raise_protocol_invalid_params(
+			is_prompt ? "/params/ref/name" : "/params/ref/uri", "a string");
+	call->arguments = fw_member(call->params, "argument");
+	if (!yyjson_is_str(fw_member(call->arguments, "name")) ||
+	    !yyjson_is_str(fw_member(call->arguments, "value")))
+		return fw_raise_protocol_invalid_params("/params/argument",
+							"an object with name and value");
+	call->name = yyjson_get_str(name);
+	call->name_len = yyjson_get_len(name);
+	call->offer =
+		is_prompt ? fw_offers_find(&call->server->prompts, call->name, call->name_len)
+			  : find_template_by_text(call->server, call->name, call->name_len);
+	if (!call->offer)
+		return is_prompt ? fw_raise_protocol_prompt_not_found(call->name)
+				 : fw_raise_protocol_invalid_params(
+					   "/params/ref/uri", "a resource of this server");
+	if (!call->offer->complete) {
+		fw_call_complete(call, NULL);
+		return NULL;
+	}
+	fw_call_start(call);
+	return NULL;
+}

@@ -1,0 +1,169 @@
+/*
+ * method_session.c - who is there: initialize and ping, server/discover, and
+ * the level of a session's log.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+/* What was registered is what is declared; changes are always told. */
+static void put_capabilities(const fw_server *server, struct fw_buf *out)
+{
+	FW_BUF(out, "\"capabilities\":{");
+	if (server->tools.count)
+		FW_BUF(out, "\"tools\":{\"listChanged\":true},");
+	if (server->resources.count + server->templates.count)
+		FW_BUF(out, "\"resources\":{\"subscribe\":true,\"listChanged\":true},");
+	if (server->prompts.count)
+		FW_BUF(out, "\"prompts\":{\"listChanged\":true},");
+	if (server->has_completion)
+		FW_BUF(out, "\"completions\":{},");
+	FW_BUF(out, "\"logging\":{}}");
+}
+
+static void put_instructions(const fw_server *server, struct fw_buf *out)
+{
+	if (server->instructions) {
+		FW_BUF(out, ",\"instructions\":");
+		fw_buf_json_str(out, server->instructions);
+	}
+}
+
+static fw_error *read_contract(struct fw_session *session)
+{
+	yyjson_val *root = yyjson_doc_get_root(session->capabilities);
+	yyjson_val *value =
+		fw_member(fw_member(root, "experimental"), "dev.faultwire/contract");
+	const char *name;
+
+	if (!value)
+		return NULL;
+	if (yyjson_is_obj(value))
+		value = fw_member(value, "name");
+	name = yyjson_get_str(value);
+	if (!name || !fw_contract_from_name(name, &session->contract) ||
+	    session->contract >= FW_CONTRACT_COUNT)
+		return fw_raise_input_invalid_value(
+			"capabilities/experimental/dev.faultwire/contract",
+			"canonical, kaiza, context-v0, codeintel, toolerror or owlclaw");
+	session->has_contract = true;
+	return NULL;
+}
+
+/* The client's capabilities outlive the message that brought them. */
+static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilities,
+			     yyjson_val *info)
+{
+	const char *name = yyjson_get_str(fw_member(info, "name"));
+	const char *version = yyjson_get_str(fw_member(info, "version"));
+	struct fw_buf text;
+	char client[256];
+
+	yyjson_doc_free(session->capabilities);
+	session->capabilities = NULL;
+	fw__release(session->client);
+	(void)snprintf(client, sizeof client, "%s/%s", name, version);
+	session->client = fw_strdup(client);
+	fw_buf_init(&text, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_value(&text, capabilities);
+	if (text.state == FW_BUF_OK)
+		session->capabilities = yyjson_read_opts(
+			text.text, text.len, YYJSON_READ_NOFLAG, &fw__yyjson_alc, NULL);
+	fw_buf_clear(&text);
+	return session->capabilities && session->client ? NULL
+							: fw_raise_internal_out_of_memory();
+}
+
+fw_error *fw_method_initialize(fw_call *call)
+{
+	fw_server *server = call->server;
+	yyjson_val *version = fw_member(call->params, "protocolVersion");
+	yyjson_val *capabilities = fw_member(call->params, "capabilities");
+	yyjson_val *info = fw_member(call->params, "clientInfo");
+	struct fw_session *session = call->session;
+	bool is_new = !session;
+	enum fw_version agreed;
+	fw_error *err;
+	struct fw_buf *out;
+
+	if (!yyjson_is_str(version))
+		return fw_raise_protocol_invalid_params("/params/protocolVersion", "a string");
+	if (!yyjson_is_obj(capabilities))
+		return fw_raise_protocol_invalid_params("/params/capabilities", "an object");
+	if (!yyjson_is_str(fw_member(info, "name")) ||
+	    !yyjson_is_str(fw_member(info, "version")))
+		return fw_raise_protocol_invalid_params("/params/clientInfo",
+							"an object with name and version");
+	agreed = fw_version_find(yyjson_get_str(version), yyjson_get_len(version));
+	if (agreed > FW_V_2025_11_25)
+		agreed = FW_V_2025_11_25;
+	if (is_new)
+		FW_TRY(fw_session_new(server, &session));
+	err = keep_client(session, capabilities, info);
+	if (!err)
+		err = read_contract(session);
+	if (err) {
+		if (is_new)
+			fw_session_free(session);
+		return err;
+	}
+	session->version = agreed;
+	if (is_new) {
+		call->session = session;
+		session->calls++;
+	}
+	call->version = agreed;
+	out = fw_mcp_begin(call);
+	FW_BUF(out, "\"protocolVersion\":\"");
+	fw_buf_str(out, fw_version_names[agreed]);
+	FW_BUF(out, "\",");
+	put_capabilities(server, out);
+	FW_BUF(out, ",\"serverInfo\":");
+	fw_buf_str(out, server->implementation);
+	put_instructions(server, out);
+	fw_mcp_end(call, out);
+	fw_mcp_reply(call);
+	return NULL;
+}
+
+fw_error *fw_method_discover(fw_call *call)
+{
+	struct fw_buf *out;
+
+	FW_TRY(fw_mcp_choose_contract(call));
+	out = fw_mcp_begin(call);
+	FW_BUF(out, "\"supportedVersions\":[\"2026-07-28\"],");
+	put_capabilities(call->server, out);
+	put_instructions(call->server, out);
+	FW_BUF(out, ",\"ttlMs\":");
+	fw_buf_i64(out, call->server->options.cache_ttl_ms);
+	fw_buf_str(out, call->server->options.cache_public ? ",\"cacheScope\":\"public\""
+							   : ",\"cacheScope\":\"private\"");
+	fw_mcp_end(call, out);
+	fw_mcp_reply(call);
+	return NULL;
+}
+
+fw_error *fw_method_ping(fw_call *call)
+{
+	fw_mcp_reply_empty(call);
+	return NULL;
+}
+
+fw_error *fw_method_set_level(fw_call *call)
+{
+	yyjson_val *level = fw_member(call->params, "level");
+	int found = yyjson_is_str(level)
+			    ? fw_log_level_find(yyjson_get_str(level), yyjson_get_len(level))
+			    : -1;
+
+	FW_TRY(fw_mcp_choose_contract(call));
+	if (found < 0)
+		return fw_raise_protocol_invalid_params("/params/level", "a log level");
+	if (call->session)
+		call->session->log_level = (fw_log_level)found;
+	fw_mcp_reply_empty(call);
+	return NULL;
+}

@@ -1,0 +1,146 @@
+/*
+ * method_tools.c - tools/call up to the handler: is there such a tool, do its
+ * headers agree, do its arguments fit.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "mcp/impl.h"
+
+/* ---- violations ------------------------------------------------------------- */
+
+/* The first violation names the code; all of them are listed. */
+struct report {
+	struct fw_buf list;
+	char keyword[32];
+	char pointer[512];
+	char expected[512];
+	char found[512];
+	unsigned count;
+};
+
+static void copy_text(char *to, size_t cap, const char *from)
+{
+	(void)snprintf(to, cap, "%s", from ? from : "");
+}
+
+static bool on_violation(void *ctx, const struct fw_violation *v)
+{
+	struct report *report = ctx;
+	struct fw_buf *list = &report->list;
+
+	if (report->count++ == 0) {
+		copy_text(report->keyword, sizeof report->keyword, v->keyword);
+		copy_text(report->pointer, sizeof report->pointer, v->instance_pointer);
+		copy_text(report->expected, sizeof report->expected, v->expected);
+		copy_text(report->found, sizeof report->found, v->found);
+	}
+	fw_buf_put(list, report->count == 1 ? "[" : ",", 1);
+	FW_BUF(list, "{\"pointer\":");
+	fw_buf_json_str(list, v->instance_pointer);
+	FW_BUF(list, ",\"rule\":");
+	fw_buf_json_str(list, v->keyword);
+	FW_BUF(list, ",\"expected\":");
+	fw_buf_json_str(list, v->expected);
+	FW_BUF(list, ",\"found\":");
+	fw_buf_json_str(list, v->found);
+	FW_BUF(list, "}");
+	return true;
+}
+
+/* property "path" is missing from its object: the field is the property. */
+static void append_property(struct report *report)
+{
+	static const char start[] = "property \"";
+	size_t len = strlen(report->expected);
+	size_t at = strlen(report->pointer);
+
+	if (strncmp(report->expected, start, sizeof start - 1) != 0 || len < sizeof start)
+		return;
+	(void)snprintf(report->pointer + at, sizeof report->pointer - at, "/%.*s",
+		       (int)(len - sizeof start), report->expected + sizeof start - 1);
+}
+
+static fw_error *raise_violation(struct report *report)
+{
+	const char *field;
+	fw_error *err;
+
+	if (strcmp(report->keyword, "required") == 0)
+		append_property(report);
+	field = report->pointer[0] == '/' ? report->pointer + 1 : "arguments";
+	if (strcmp(report->keyword, "required") == 0)
+		err = fw_raise_input_missing_field(field);
+	else if (strcmp(report->keyword, "type") == 0)
+		err = fw_raise_input_invalid_type(field, report->expected, report->found);
+	else if (strcmp(report->keyword, "format") == 0 ||
+		 strcmp(report->keyword, "pattern") == 0)
+		err = fw_raise_input_invalid_format(field, report->expected);
+	else
+		err = fw_raise_input_invalid_value(field, report->expected);
+	fw_error_add_string(err, "pointer", report->pointer);
+	fw_error_add_string(err, "expected", report->expected);
+	fw_error_add_string(err, "found", report->found);
+	fw_error_add_string(err, "rule", report->keyword);
+	return err;
+}
+
+fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
+{
+	struct report report;
+	const fw_schema_run run = { .on_violation = on_violation,
+				    .ctx = &report,
+				    .max_violations = FW_LIMIT_VIOLATIONS };
+	fw_error *err;
+
+	if (fw_schema_check(schema, call->arguments, NULL))
+		return NULL;
+	memset(&report, 0, sizeof report);
+	fw_buf_init(&report.list, FW_LIMIT_TEXT_BYTES);
+	(void)fw_schema_check(schema, call->arguments, &run);
+	err = raise_violation(&report);
+	FW_BUF(&report.list, "]");
+	if (report.list.state == FW_BUF_OK && report.count)
+		fw_error_add_json(err, "violations", report.list.text, report.list.len);
+	fw_buf_clear(&report.list);
+	return err;
+}
+
+/* ---- tools/call ------------------------------------------------------------------ */
+
+static yyjson_val *no_arguments(void)
+{
+	/* An empty object, as yyjson would have read it. */
+	static yyjson_val empty = { .tag = YYJSON_TYPE_OBJ };
+
+	return &empty;
+}
+
+fw_error *fw_method_tools_call(fw_call *call)
+{
+	yyjson_val *name = fw_member(call->params, "name");
+	fw_error *err;
+
+	if (!yyjson_is_str(name))
+		return fw_raise_protocol_invalid_params("/params/name", "a string");
+	call->name = yyjson_get_str(name);
+	call->name_len = yyjson_get_len(name);
+	call->arguments = fw_member(call->params, "arguments");
+	if (!call->arguments)
+		call->arguments = no_arguments();
+	err = fw_mcp_choose_contract(call);
+	call->offer = fw_offers_find(&call->server->tools, call->name, call->name_len);
+	if (err)
+		return err;
+	if (!call->offer)
+		return fw_raise_protocol_unknown_tool(call->name);
+	if (!yyjson_is_obj(call->arguments))
+		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
+	FW_TRY(fw_era_check_params_headers(call));
+	FW_TRY(fw_ask_read(call));
+	call->stage = FW_STAGE_SCHEMA;
+	if (call->offer->input)
+		FW_TRY(fw_mcp_check_arguments(call, call->offer->input));
+	fw_call_start(call);
+	return NULL;
+}

@@ -1,0 +1,394 @@
+/*
+ * offer_add.c - registration: what is offered is checked here, once, so that
+ * no call finds out about it, and rendered as the lists show it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "mcp/impl.h"
+#include "mcp/offer.h"
+
+static fw_error *misuse(const char *function, const char *name, const char *reason)
+{
+	char text[1024];
+
+	(void)snprintf(text, sizeof text, "%s: %s", name ? name : "(no name)", reason);
+	return fw_raise_internal_api_misuse(function, text);
+}
+
+static void put_member(struct fw_buf *out, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	FW_BUF(out, ",\"");
+	fw_buf_str(out, key);
+	FW_BUF(out, "\":");
+	fw_buf_json_str(out, text);
+}
+
+/* `json` compact, as member `key`; false where it is not an object. */
+static bool put_object(struct fw_buf *out, const char *key, const char *json)
+{
+	yyjson_doc *doc;
+	bool is_object;
+
+	if (!json)
+		return true;
+	doc = yyjson_read_opts((char *)(uintptr_t)json, strlen(json), YYJSON_READ_NUMBER_AS_RAW,
+			       &fw__yyjson_alc, NULL);
+	is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
+	if (is_object) {
+		FW_BUF(out, ",\"");
+		fw_buf_str(out, key);
+		FW_BUF(out, "\":");
+		fw_buf_value(out, yyjson_doc_get_root(doc));
+	}
+	yyjson_doc_free(doc);
+	return is_object;
+}
+
+static fw_error *take_offer(struct fw_offers *offers, struct fw_offer *offer)
+{
+	if (fw_offers_add(offers, offer))
+		return NULL;
+	fw_offer_free(offer);
+	return fw_raise_internal_out_of_memory();
+}
+
+static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
+{
+	struct fw_offer *offer = fw__allocate(sizeof *offer);
+
+	if (!offer)
+		return NULL;
+	memset(offer, 0, sizeof *offer);
+	offer->kind = kind;
+	offer->contract = FW_AUTO;
+	offer->name = fw_strdup(name);
+	offer->name_len = strlen(name);
+	if (!offer->name) {
+		fw__release(offer);
+		return NULL;
+	}
+	return offer;
+}
+
+/* ---- tools --------------------------------------------------------------------- */
+
+static bool is_tool_name(const char *name)
+{
+	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789_-./");
+
+	return len >= 1 && len <= 64 && name[len] == '\0';
+}
+
+static bool is_token(const char *text)
+{
+	size_t len = strspn(text, "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz");
+
+	return len > 0 && text[len] == '\0';
+}
+
+static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const char *header,
+			      const char *pointer)
+{
+	yyjson_val *type = fw_member(schema, "type");
+	struct fw_mirror *more;
+	char name[256];
+
+	if (!header || !is_token(header) || strlen(header) > 200)
+		return "x-mcp-header must be a header name";
+	if (!yyjson_equals_str(type, "string") && !yyjson_equals_str(type, "integer") &&
+	    !yyjson_equals_str(type, "boolean") && !yyjson_equals_str(type, "number"))
+		return "x-mcp-header needs a string, an integer or a boolean";
+	(void)snprintf(name, sizeof name, "Mcp-Param-%s", header);
+	for (size_t i = 0; i < offer->mirror_count; i++)
+		if (strcasecmp(offer->mirrors[i].header, name) == 0)
+			return "x-mcp-header is used twice";
+	more = fw__reallocate(offer->mirrors, (offer->mirror_count + 1) * sizeof *more);
+	if (!more)
+		return "out of memory";
+	offer->mirrors = more;
+	more[offer->mirror_count] =
+		(struct fw_mirror){ .header = fw_strdup(name), .pointer = fw_strdup(pointer) };
+	if (!more[offer->mirror_count].header || !more[offer->mirror_count].pointer) {
+		fw__release(more[offer->mirror_count].header);
+		fw__release(more[offer->mirror_count].pointer);
+		return "out of memory";
+	}
+	offer->mirror_count++;
+	return NULL;
+}
+
+enum { MIRROR_DEPTH = 8, MIRROR_POINTER = 512 };
+
+/* Only what is reached through `properties` has one place in the arguments. */
+static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, const char *pointer,
+				int depth)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(fw_member(schema, "properties"));
+	yyjson_val *key;
+
+	while (depth < MIRROR_DEPTH && (key = yyjson_obj_iter_next(&iter))) {
+		yyjson_val *property = yyjson_obj_iter_get_val(key);
+		yyjson_val *header = fw_member(property, "x-mcp-header");
+		const char *name = yyjson_get_str(key);
+		const char *reason;
+		char path[MIRROR_POINTER];
+		size_t at = (size_t)snprintf(path, sizeof path, "%s/", pointer);
+
+		for (; *name && at < sizeof path - 3; name++) {
+			if (*name == '~' || *name == '/') {
+				path[at++] = '~';
+				path[at++] = *name == '~' ? '0' : '1';
+			} else {
+				path[at++] = *name;
+			}
+		}
+		path[at] = '\0';
+		if (header) {
+			reason = add_mirror(offer, property, yyjson_get_str(header), path);
+			if (reason)
+				return reason;
+		}
+		reason = find_mirrors(offer, property, path, depth + 1);
+		if (reason)
+			return reason;
+	}
+	return NULL;
+}
+
+static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
+			 struct fw_offer *offer)
+{
+	const fw_schema_options options = { .assert_format = is_input, .alc = &fw__yyjson_alc };
+	fw_schema_problem problem = { 0 };
+	fw_schema *schema = fw_schema_compile(json, strlen(json), &options, &problem);
+	yyjson_doc *doc;
+	const char *reason = NULL;
+	char text[512];
+
+	if (!schema) {
+		(void)snprintf(text, sizeof text, "%s schema: %s at \"%s\" %s",
+			       is_input ? "input" : "output", problem.reason, problem.pointer,
+			       problem.detail);
+		return misuse("fw_server_add_tool", tool->name, text);
+	}
+	doc = yyjson_read_opts((char *)(uintptr_t)json, strlen(json), YYJSON_READ_NOFLAG,
+			       &fw__yyjson_alc, NULL);
+	if (is_input) {
+		offer->input = schema;
+		if (!yyjson_equals_str(fw_member(yyjson_doc_get_root(doc), "type"), "object"))
+			reason = "input schema: its type must be object";
+		else
+			reason = find_mirrors(offer, yyjson_doc_get_root(doc), "", 0);
+	} else {
+		offer->output = schema;
+		offer->output_is_object = yyjson_equals_str(
+			fw_member(yyjson_doc_get_root(doc), "type"), "object");
+	}
+	yyjson_doc_free(doc);
+	return reason ? misuse("fw_server_add_tool", tool->name, reason) : NULL;
+}
+
+static fw_error *render_tool(const fw_tool *tool, const char *input, bool with_output,
+			     char **ret_json)
+{
+	struct fw_buf out;
+	bool is_good;
+
+	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
+	FW_BUF(&out, "{\"name\":");
+	fw_buf_json_str(&out, tool->name);
+	put_member(&out, "title", tool->title);
+	put_member(&out, "description", tool->description);
+	is_good = put_object(&out, "inputSchema", input);
+	if (with_output)
+		is_good = put_object(&out, "outputSchema", tool->output_schema) && is_good;
+	is_good = put_object(&out, "annotations", tool->annotations) && is_good;
+	FW_BUF(&out, "}");
+	if (is_good && out.state == FW_BUF_OK) {
+		*ret_json = out.text;
+		return NULL;
+	}
+	fw_buf_clear(&out);
+	return is_good ? fw_raise_internal_out_of_memory()
+		       : misuse("fw_server_add_tool", tool->name,
+				"schemas and annotations must be JSON objects");
+}
+
+static bool copy(char **ret_copy, const char *text)
+{
+	*ret_copy = text ? fw_strdup(text) : NULL;
+	return !text || *ret_copy;
+}
+
+static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
+{
+	static const char any_object[] = "{\"type\":\"object\"}";
+	const char *input = tool->input_schema ? tool->input_schema : any_object;
+
+	if (!copy(&offer->operation, tool->operation) ||
+	    !copy(&offer->empty_result, tool->empty_result))
+		return fw_raise_internal_out_of_memory();
+	offer->handler = tool->handler;
+	offer->ctx = tool->ctx;
+	offer->run = tool->run;
+	offer->deadline_ms = tool->deadline_ms;
+	offer->contract = tool->contract;
+	FW_TRY(render_tool(tool, input, true, &offer->json));
+	if (tool->input_schema)
+		FW_TRY(compile(tool, input, true, offer));
+	if (tool->output_schema) {
+		FW_TRY(compile(tool, tool->output_schema, false, offer));
+		if (!offer->output_is_object)
+			FW_TRY(render_tool(tool, input, false, &offer->json_legacy));
+	}
+	return NULL;
+}
+
+fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
+{
+	struct fw_offer *offer;
+	fw_error *err;
+
+	if (!server || !tool || !tool->name || !tool->handler)
+		return misuse("fw_server_add_tool", tool ? tool->name : NULL,
+			      "a tool has a name and a handler");
+	if (!is_tool_name(tool->name))
+		return misuse("fw_server_add_tool", tool->name,
+			      "a name is 1 to 64 of A-Z a-z 0-9 _ - . /");
+	if (tool->run == FW_RUN_PROCESS)
+		return fw_raise_internal_unsupported("running a tool in a process of its own");
+	if (fw_offers_find(&server->tools, tool->name, strlen(tool->name)))
+		return misuse("fw_server_add_tool", tool->name, "the name is taken");
+	offer = offer_new(FW_OFFER_TOOL, tool->name);
+	if (!offer)
+		return fw_raise_internal_out_of_memory();
+	err = make_tool(tool, offer);
+	if (err) {
+		fw_offer_free(offer);
+		return err;
+	}
+	return take_offer(&server->tools, offer);
+}
+
+/* ---- resources ------------------------------------------------------------------ */
+
+fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
+{
+	struct fw_offers *offers;
+	struct fw_offer *offer;
+	struct fw_buf out;
+	bool is_template;
+	bool is_good;
+
+	if (!server || !resource || !resource->uri || !resource->name || !resource->handler)
+		return misuse("fw_server_add_resource", resource ? resource->uri : NULL,
+			      "a resource has a URI, a name and a handler");
+	if (resource->run == FW_RUN_PROCESS)
+		return fw_raise_internal_unsupported(
+			"reading a resource in a process of its own");
+	is_template = strchr(resource->uri, '{') != NULL;
+	offers = is_template ? &server->templates : &server->resources;
+	if (fw_offers_find(offers, resource->uri, strlen(resource->uri)))
+		return misuse("fw_server_add_resource", resource->uri, "the URI is taken");
+	offer = offer_new(is_template ? FW_OFFER_TEMPLATE : FW_OFFER_RESOURCE, resource->uri);
+	if (!offer)
+		return fw_raise_internal_out_of_memory();
+	offer->handler = resource->handler;
+	offer->complete = resource->complete;
+	offer->ctx = resource->ctx;
+	offer->run = resource->run;
+	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
+	fw_buf_str(&out, is_template ? "{\"uriTemplate\":" : "{\"uri\":");
+	fw_buf_json_str(&out, resource->uri);
+	put_member(&out, "name", resource->name);
+	put_member(&out, "title", resource->title);
+	put_member(&out, "description", resource->description);
+	put_member(&out, "mimeType", resource->mime_type);
+	is_good = put_object(&out, "annotations", resource->annotations);
+	FW_BUF(&out, "}");
+	offer->json = out.text;
+	if (!is_good || out.state != FW_BUF_OK ||
+	    !copy(&offer->mime_type, resource->mime_type)) {
+		fw_offer_free(offer);
+		return is_good ? fw_raise_internal_out_of_memory()
+			       : misuse("fw_server_add_resource", resource->uri,
+					"annotations must be a JSON object");
+	}
+	server->has_completion = server->has_completion || resource->complete;
+	return take_offer(offers, offer);
+}
+
+/* ---- prompts --------------------------------------------------------------------- */
+
+static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw_offer *offer)
+{
+	offer->required = fw__allocate((prompt->argument_count + 1) * sizeof *offer->required);
+	if (!offer->required)
+		return false;
+	if (!prompt->argument_count)
+		return true;
+	FW_BUF(out, ",\"arguments\":[");
+	for (size_t i = 0; i < prompt->argument_count; i++) {
+		const fw_prompt_argument *argument = &prompt->arguments[i];
+
+		fw_buf_str(out, i ? ",{\"name\":" : "{\"name\":");
+		fw_buf_json_str(out, argument->name);
+		put_member(out, "description", argument->description);
+		fw_buf_str(out,
+			   argument->required ? ",\"required\":true}" : ",\"required\":false}");
+		if (!argument->required)
+			continue;
+		if (!copy(&offer->required[offer->required_count], argument->name))
+			return false;
+		offer->required_count++;
+	}
+	FW_BUF(out, "]");
+	return true;
+}
+
+fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
+{
+	struct fw_offer *offer;
+	struct fw_buf out;
+	bool is_good;
+
+	if (!server || !prompt || !prompt->name || !prompt->handler)
+		return misuse("fw_server_add_prompt", prompt ? prompt->name : NULL,
+			      "a prompt has a name and a handler");
+	if (prompt->run == FW_RUN_PROCESS)
+		return fw_raise_internal_unsupported("a prompt in a process of its own");
+	for (size_t i = 0; i < prompt->argument_count; i++)
+		if (!prompt->arguments[i].name)
+			return misuse("fw_server_add_prompt", prompt->name,
+				      "an argument has a name");
+	if (fw_offers_find(&server->prompts, prompt->name, strlen(prompt->name)))
+		return misuse("fw_server_add_prompt", prompt->name, "the name is taken");
+	offer = offer_new(FW_OFFER_PROMPT, prompt->name);
+	if (!offer)
+		return fw_raise_internal_out_of_memory();
+	offer->handler = prompt->handler;
+	offer->complete = prompt->complete;
+	offer->ctx = prompt->ctx;
+	offer->run = prompt->run;
+	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
+	FW_BUF(&out, "{\"name\":");
+	fw_buf_json_str(&out, prompt->name);
+	put_member(&out, "title", prompt->title);
+	put_member(&out, "description", prompt->description);
+	is_good = put_arguments(&out, prompt, offer);
+	FW_BUF(&out, "}");
+	offer->json = out.text;
+	if (!is_good || out.state != FW_BUF_OK) {
+		fw_offer_free(offer);
+		return fw_raise_internal_out_of_memory();
+	}
+	server->has_completion = server->has_completion || prompt->complete;
+	return take_offer(&server->prompts, offer);
+}

@@ -1,0 +1,103 @@
+/*
+ * post.c - what other threads want of the loop: one queue, one wake-up.
+ */
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+void fw_server__post(fw_server *server, struct fw_post *post)
+{
+	post->next = NULL;
+	uv_mutex_lock(&server->lock);
+	if (server->is_deaf) {
+		uv_mutex_unlock(&server->lock);
+		fw_error_free(post->err);
+		fw__release(post);
+		return;
+	}
+	if (server->last_post)
+		server->last_post->next = post;
+	else
+		server->posts = post;
+	server->last_post = post;
+	(void)uv_async_send(&server->wakeup);
+	uv_mutex_unlock(&server->lock);
+}
+
+void fw_server__drop_post(struct fw_post *post)
+{
+	fw_error_free(post->err);
+	if (post->call)
+		fw_call__unref(post->call);
+	fw__release(post);
+}
+
+static void take(fw_server *server, struct fw_post *post)
+{
+	switch (post->kind) {
+	case FW_POST_SEND: fw_call_send(post->call, post->text, post->len); break;
+	case FW_POST_FINISH: {
+		fw_error *err = post->err;
+
+		post->err = NULL;
+		fw_call_complete(post->call, err);
+		break;
+	}
+	case FW_POST_CLOSE_STREAM: fw_call_close_stream(post->call, post->retry_ms); break;
+	case FW_POST_CHANGE:
+		fw_listen_tell(server, post->change, post->len ? post->text : NULL);
+		break;
+	}
+}
+
+void fw_server__take_posts(fw_server *server)
+{
+	struct fw_post *posts;
+
+	uv_mutex_lock(&server->lock);
+	posts = server->posts;
+	server->posts = NULL;
+	server->last_post = NULL;
+	uv_mutex_unlock(&server->lock);
+	while (posts) {
+		struct fw_post *next = posts->next;
+
+		take(server, posts);
+		fw_server__drop_post(posts);
+		posts = next;
+	}
+}
+
+static void post_change(fw_server *server, enum fw_change change, const char *uri)
+{
+	size_t len = uri ? strlen(uri) : 0;
+	struct fw_post *post = fw__allocate(sizeof *post + len + 1);
+
+	/* A change that is not told for lack of memory is one that a client
+	 * learns of at its next list. */
+	if (!post)
+		return;
+	*post = (struct fw_post){ .kind = FW_POST_CHANGE, .change = change, .len = len };
+	memcpy(post->text, uri ? uri : "", len + 1);
+	fw_server__post(server, post);
+}
+
+void fw_server_tools_changed(fw_server *server)
+{
+	post_change(server, FW_CHANGE_TOOLS, NULL);
+}
+
+void fw_server_prompts_changed(fw_server *server)
+{
+	post_change(server, FW_CHANGE_PROMPTS, NULL);
+}
+
+void fw_server_resources_changed(fw_server *server)
+{
+	post_change(server, FW_CHANGE_RESOURCES, NULL);
+}
+
+void fw_server_resource_updated(fw_server *server, const char *uri)
+{
+	if (uri)
+		post_change(server, FW_CHANGE_RESOURCE, uri);
+}

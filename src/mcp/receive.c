@@ -1,0 +1,488 @@
+/*
+ * receive.c - a message comes in: text, JSON, JSON-RPC, era, method.
+ *
+ * A message is parsed once, into memory that its call keeps. Numbers stay
+ * text: an id of 9007199254740993 is not ...992, and the schema checker reads
+ * text as well.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "mcp/impl.h"
+
+/* What fits the pool of a call; longer messages get memory of their own. */
+enum { POOLED_BYTES = 2048, SHALLOW_BYTES = 2 * FW_LIMIT_MESSAGE_DEPTH };
+
+static const yyjson_read_flag read_flags = YYJSON_READ_NUMBER_AS_RAW;
+
+/* ---- text to JSON ------------------------------------------------------------- */
+
+static bool is_too_deep(const char *text, size_t len)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	if (len <= SHALLOW_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if (c == '{' || c == '[') {
+			if (++depth > FW_LIMIT_MESSAGE_DEPTH)
+				return true;
+		} else if ((c == '}' || c == ']') && depth > 0) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+static fw_error *parse(fw_call *call, const char *text, size_t len)
+{
+	yyjson_read_err fault = { 0 };
+	yyjson_alc pool;
+
+	if (len > FW_LIMIT_MESSAGE_BYTES)
+		return fw_raise_input_too_large("message", FW_LIMIT_MESSAGE_BYTES);
+	if (is_too_deep(text, len))
+		return fw_raise_input_too_deep("message", FW_LIMIT_MESSAGE_DEPTH);
+	/* yyjson takes a mutable pointer for its in-place mode only. */
+	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
+		call->doc = yyjson_read_opts((char *)(uintptr_t)text, len, read_flags, &pool,
+					     &fault);
+	if (!call->doc &&
+	    (len > POOLED_BYTES || fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION))
+		call->doc = yyjson_read_opts((char *)(uintptr_t)text, len, read_flags,
+					     &fw__yyjson_alc, &fault);
+	if (call->doc) {
+		call->root = yyjson_doc_get_root(call->doc);
+		return NULL;
+	}
+	if (fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		return fw_raise_internal_out_of_memory();
+	if (fault.code == YYJSON_READ_ERROR_INVALID_STRING) {
+		size_t valid = 0;
+
+		/* A NUL is well-formed here, though not in texts of ours. */
+		while (valid < len) {
+			valid += fw_utf8_valid(text + valid, len - valid);
+			if (valid >= len || text[valid] != '\0')
+				break;
+			valid++;
+		}
+		if (valid < len)
+			return fw_raise_input_invalid_encoding("message", valid);
+	}
+	return fw_raise_protocol_parse_error(fault.pos, fault.msg ? fault.msg : "empty");
+}
+
+/* ---- JSON to JSON-RPC ----------------------------------------------------------- */
+
+struct members {
+	yyjson_val *jsonrpc, *id, *method, *params, *result, *error;
+};
+
+static void find_members(yyjson_val *root, struct members *m)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(root);
+	yyjson_val *key;
+
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		const char *name = yyjson_get_str(key);
+		yyjson_val *value = yyjson_obj_iter_get_val(key);
+
+		switch (yyjson_get_len(key)) {
+		case 2:
+			if (memcmp(name, "id", 2) == 0)
+				m->id = value;
+			break;
+		case 5:
+			if (memcmp(name, "error", 5) == 0)
+				m->error = value;
+			break;
+		case 6:
+			if (memcmp(name, "method", 6) == 0)
+				m->method = value;
+			else if (memcmp(name, "params", 6) == 0)
+				m->params = value;
+			else if (memcmp(name, "result", 6) == 0)
+				m->result = value;
+			break;
+		case 7:
+			if (memcmp(name, "jsonrpc", 7) == 0)
+				m->jsonrpc = value;
+			break;
+		default: break;
+		}
+	}
+}
+
+/* The id as JSON text: a number as it came, a string escaped anew. */
+static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
+{
+	struct fw_buf text;
+	bool fits;
+
+	if (yyjson_is_raw(id)) {
+		size_t len = yyjson_get_len(id);
+		const char *raw = yyjson_get_raw(id);
+
+		if (len > cap || memchr(raw, '.', len) || memchr(raw, 'e', len) ||
+		    memchr(raw, 'E', len))
+			return false;
+		memcpy(buf, raw, len);
+		*ret_len = len;
+		return true;
+	}
+	if (!yyjson_is_str(id))
+		return false;
+	if (yyjson_get_len(id) > cap)
+		return false;
+	fw_buf_init(&text, 6 * (size_t)FW_LIMIT_ID_BYTES + 2);
+	fw_buf_json(&text, yyjson_get_str(id), yyjson_get_len(id));
+	fits = text.state == FW_BUF_OK && text.len <= cap;
+	if (fits) {
+		memcpy(buf, text.text, text.len);
+		*ret_len = text.len;
+	}
+	fw_buf_clear(&text);
+	return fits;
+}
+
+static bool is_response(const struct members *m)
+{
+	return !m->method && m->id && (m->result || m->error);
+}
+
+static fw_error *read_shape(fw_call *call, struct members *m)
+{
+	if (!yyjson_is_obj(call->root))
+		return fw_raise_protocol_invalid_request("it is not an object");
+	find_members(call->root, m);
+	if (m->id && !is_response(m)) {
+		call->has_id = id_text(m->id, call->id, sizeof call->id, &call->id_len);
+		if (!call->has_id)
+			return fw_raise_protocol_invalid_request(
+				"id must be a string or an integer, and not long");
+	}
+	if (!m->jsonrpc || !yyjson_equals_str(m->jsonrpc, "2.0"))
+		return fw_raise_protocol_invalid_request("jsonrpc must be \"2.0\"");
+	if (is_response(m))
+		return NULL;
+	if (!yyjson_is_str(m->method))
+		return fw_raise_protocol_invalid_request("method must be a string");
+	call->method_name = yyjson_get_str(m->method);
+	call->method = fw_method_find(call->method_name, yyjson_get_len(m->method));
+	if (call->method)
+		call->kind = call->method->kind;
+	if (m->params && !yyjson_is_obj(m->params))
+		return fw_raise_protocol_invalid_params("/params", "an object");
+	call->params = m->params;
+	call->meta = fw_member(m->params, "_meta");
+	if (call->meta && !yyjson_is_obj(call->meta))
+		return fw_raise_protocol_invalid_params("/params/_meta", "an object");
+	return NULL;
+}
+
+/* ---- what needs no answer ---------------------------------------------------------- */
+
+static bool same_peer(const fw_call *call, const fw_call *other)
+{
+	if (call->exchange && call->exchange->persistent)
+		return other->exchange == call->exchange;
+	return call->session && other->session == call->session;
+}
+
+static fw_call *find_by_id(const fw_call *call, const char *id, size_t len)
+{
+	for (fw_call *other = call->server->calls; other; other = other->next)
+		if (other != call && other->id_len == len && memcmp(other->id, id, len) == 0 &&
+		    same_peer(call, other))
+			return other;
+	return NULL;
+}
+
+static void notified(fw_call *call)
+{
+	char id[FW_LIMIT_ID_BYTES];
+	size_t len;
+	fw_call *target;
+
+	if (strcmp(call->method_name, "notifications/initialized") == 0) {
+		if (call->session)
+			call->session->is_initialized = true;
+	} else if (strcmp(call->method_name, "notifications/cancelled") == 0) {
+		/* Modern HTTP cancels by closing the connection. */
+		if (id_text(fw_member(call->params, "requestId"), id, sizeof id, &len)) {
+			target = find_by_id(call, id, len);
+			if (target &&
+			    (!target->method || target->method->run != fw_method_initialize))
+				fw_call_cancel(target);
+		}
+	}
+	fw_mcp_accept(call);
+}
+
+static void answered(fw_call *call, const struct members *m)
+{
+	fw_error *err;
+	uint64_t id = 0;
+
+	call->method_name = "";
+	err = fw_era_enter(call);
+	if (!err && call->is_modern)
+		err = fw_raise_protocol_invalid_request(
+			"this version has no answers to a server");
+	if (err) {
+		/* Nobody waits for an answer to an answer on a wire. */
+		call->is_silent = !call->exchange->is_http;
+		fw_mcp_fail(call, err);
+		return;
+	}
+	if (yyjson_is_raw(m->id))
+		id = strtoull(yyjson_get_raw(m->id), NULL, 10);
+	fw_ask_answer(call->session, id, call->root);
+	fw_mcp_accept(call);
+}
+
+/* ---- a request ------------------------------------------------------------------------ */
+
+static fw_error *check_limits(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	call->stage = FW_STAGE_LIMITS;
+	if (server->state != FW_RUNNING)
+		return fw_raise_server_shutting_down();
+	if (server->call_count >= FW_LIMIT_IN_FLIGHT)
+		return fw_raise_server_overloaded(FW_LIMIT_IN_FLIGHT, "calls");
+	if (server->calls && find_by_id(call, call->id, call->id_len))
+		return fw_raise_protocol_duplicate_id();
+	return NULL;
+}
+
+static fw_error *start(fw_call *call)
+{
+	const struct fw_method *method = call->method;
+	yyjson_val *token;
+
+	FW_TRY(fw_era_enter(call));
+	FW_TRY(check_limits(call));
+	if (!method || !(call->is_modern ? method->in_modern : method->in_legacy) ||
+	    (method->is_offered && !method->is_offered(call->server)))
+		return fw_raise_protocol_method_not_found(call->method_name);
+	token = fw_member(call->meta, "progressToken");
+	if (yyjson_is_str(token) || yyjson_is_raw(token))
+		call->progress_token = token;
+	call->stage = FW_STAGE_METHOD;
+	/* On the call's own list before anything can answer it. */
+	fw_call_enlist(call);
+	return method->run(call);
+}
+
+static void receive_message(fw_call *call)
+{
+	struct members m = { 0 };
+	fw_error *err;
+
+	call->stage = FW_STAGE_PROTOCOL;
+	err = read_shape(call, &m);
+	if (!err && is_response(&m)) {
+		answered(call, &m);
+		return;
+	}
+	if (!err && !call->has_id) {
+		err = fw_era_enter(call);
+		if (!err) {
+			notified(call);
+			return;
+		}
+		call->is_silent = !call->exchange->is_http;
+	} else if (!err) {
+		err = start(call);
+	}
+	if (err)
+		fw_mcp_fail(call, err);
+}
+
+/* ---- batches ---------------------------------------------------------------------------- */
+
+static fw_error *check_batch(fw_call *call)
+{
+	struct fw_exchange *exchange = call->exchange;
+	struct fw_session *session = exchange->session;
+	const char *id;
+	yyjson_val *item;
+	size_t at, count;
+
+	call->stage = FW_STAGE_PROTOCOL;
+	if (exchange->is_http) {
+		id = exchange->ops->header(exchange, "Mcp-Session-Id", NULL);
+		session = id ? fw_session_find(call->server, id) : NULL;
+	}
+	if (!session || session->version != FW_V_2025_03_26)
+		return fw_raise_protocol_batch_not_allowed(
+			session && session->version < FW_V_COUNT
+				? fw_version_names[session->version]
+				: fw_version_names[FW_V_2026_07_28]);
+	if (yyjson_arr_size(call->root) == 0)
+		return fw_raise_protocol_invalid_request("the batch is empty");
+	if (yyjson_arr_size(call->root) > FW_LIMIT_BATCH)
+		return fw_raise_server_overloaded(FW_LIMIT_BATCH, "messages in one batch");
+	yyjson_arr_foreach(call->root, at, count, item)
+	{
+		if (yyjson_equals_str(fw_member(item, "method"), "initialize"))
+			return fw_raise_protocol_invalid_request(
+				"initialize cannot be part of a batch");
+	}
+	return NULL;
+}
+
+/* A member that cannot even begin still counts among the answers. */
+static void receive_member(struct fw_batch *batch, struct fw_exchange *exchange,
+			   yyjson_val *item)
+{
+	fw_call *call = fw_call_new(exchange->server);
+	struct fw_buf text;
+
+	if (!call)
+		return;
+	call->exchange = exchange;
+	call->batch = batch;
+	batch->pending++;
+	fw_buf_init(&text, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_value(&text, item);
+	if (text.state == FW_BUF_OK) {
+		fw_error *err = parse(call, text.text, text.len);
+
+		if (err)
+			fw_mcp_fail(call, err);
+		else
+			receive_message(call);
+	} else {
+		fw_mcp_fail(call, fw_raise_internal_out_of_memory());
+	}
+	fw_buf_clear(&text);
+}
+
+static void receive_batch(fw_call *call)
+{
+	struct fw_exchange *exchange = call->exchange;
+	fw_error *err = check_batch(call);
+	struct fw_batch *batch = NULL;
+	yyjson_val *item;
+	size_t at, count;
+
+	if (!err) {
+		batch = fw__allocate(sizeof *batch);
+		if (!batch)
+			err = fw_raise_internal_out_of_memory();
+	}
+	if (err) {
+		fw_mcp_fail(call, err);
+		return;
+	}
+	*batch = (struct fw_batch){ .exchange = exchange, .is_open = true };
+	fw_buf_init(&batch->out, FW_LIMIT_RESULT_BYTES);
+	yyjson_arr_foreach(call->root, at, count, item) receive_member(batch, exchange, item);
+	batch->is_open = false;
+	fw_batch_settle(batch);
+	fw_call__unref(call);
+}
+
+/* ---- what transports call ---------------------------------------------------------------- */
+
+void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
+		      const struct fw_exchange_ops *ops, bool is_http)
+{
+	*exchange = (struct fw_exchange){
+		.ops = ops, .server = server, .is_http = is_http, .persistent = !is_http
+	};
+}
+
+static void reply_without_memory(struct fw_exchange *exchange)
+{
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
+				   "\"message\":\"out of memory\"}}";
+	static const struct fw_reply reply = { .status = 503,
+					       .json = text,
+					       .len = sizeof text - 1 };
+
+	exchange->ops->reply(exchange, &reply);
+}
+
+void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len)
+{
+	fw_call *call = fw_call_new(exchange->server);
+	fw_error *err;
+
+	if (!call) {
+		reply_without_memory(exchange);
+		return;
+	}
+	call->exchange = exchange;
+	call->stage = FW_STAGE_PARSE;
+	err = parse(call, text, len);
+	if (err)
+		fw_mcp_fail(call, err);
+	else if (yyjson_is_arr(call->root))
+		receive_batch(call);
+	else
+		receive_message(call);
+}
+
+void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
+{
+	fw_call *call = fw_call_new(exchange->server);
+
+	if (!call) {
+		fw_error_free(err);
+		reply_without_memory(exchange);
+		return;
+	}
+	call->exchange = exchange;
+	call->stage = FW_STAGE_TRANSPORT;
+	fw_mcp_fail(call, err);
+}
+
+void fw_exchange_gone(struct fw_exchange *exchange)
+{
+	struct fw_session *session = exchange->streaming;
+
+	if (session) {
+		if (session->get.exchange == exchange)
+			session->get.exchange = NULL;
+		for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
+			if (stream->exchange == exchange)
+				stream->exchange = NULL;
+		exchange->streaming = NULL;
+	}
+	while (exchange->calls) {
+		fw_call *call = exchange->calls;
+		bool is_modern = call->is_modern || exchange->persistent;
+
+		if (call->batch)
+			call->batch->exchange = NULL;
+		fw_call_detach(call);
+		if (is_modern)
+			fw_call_cancel(call);
+	}
+	if (exchange->persistent && exchange->session) {
+		fw_session_free(exchange->session);
+		exchange->session = NULL;
+	}
+}
+
+bool fw_exchange_is_busy(const struct fw_exchange *exchange)
+{
+	return exchange->calls || exchange->streaming;
+}

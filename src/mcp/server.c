@@ -1,0 +1,433 @@
+/*
+ * server.c - the server's life: made, listening, running, draining, closed.
+ *
+ * A stop goes through the same steps whatever asked for it: transports take
+ * nothing new in, calls under way finish or are answered, streams end,
+ * transports flush and close, the loop runs empty.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+#include "mcp/pool.h"
+
+enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
+
+uv_loop_t *fw_server__loop(fw_server *server)
+{
+	return &server->loop;
+}
+
+bool fw_server__is_ready(const fw_server *server)
+{
+	return server->state == FW_RUNNING && server->call_count < FW_LIMIT_IN_FLIGHT;
+}
+
+/* ---- made ---------------------------------------------------------------- */
+
+static bool copy_into(char **ret_copy, const char *text)
+{
+	*ret_copy = text ? fw_strdup(text) : NULL;
+	return !text || *ret_copy;
+}
+
+static bool copy_options(fw_server *server, const fw_server_options *options)
+{
+	struct fw_buf buf;
+
+	server->options = *options;
+	if (!server->options.grace_ms)
+		server->options.grace_ms = DEFAULT_GRACE_MS;
+	if (!server->options.page_size)
+		server->options.page_size = 100;
+	if (!copy_into(&server->name, options->name) ||
+	    !copy_into(&server->version, options->version) ||
+	    !copy_into(&server->title, options->title) ||
+	    !copy_into(&server->instructions, options->instructions) ||
+	    !copy_into(&server->role, options->role) ||
+	    !copy_into(&server->workspace_root, options->workspace_root))
+		return false;
+
+	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
+	FW_BUF(&buf, "{\"name\":");
+	fw_buf_json_str(&buf, server->name);
+	if (server->title) {
+		FW_BUF(&buf, ",\"title\":");
+		fw_buf_json_str(&buf, server->title);
+	}
+	FW_BUF(&buf, ",\"version\":");
+	fw_buf_json_str(&buf, server->version);
+	FW_BUF(&buf, "}");
+	if (buf.state != FW_BUF_OK)
+		return false;
+	server->implementation = buf.text;
+
+	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
+	FW_BUF(&buf, "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+	fw_buf_str(&buf, server->implementation);
+	FW_BUF(&buf, "}");
+	if (buf.state != FW_BUF_OK)
+		return false;
+	server->modern_meta = buf.text;
+
+	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
+	FW_BUF(&buf, "\"resultType\":\"complete\",");
+	fw_buf_str(&buf, server->modern_meta);
+	server->modern_tail = buf.text;
+	server->modern_tail_len = buf.len;
+	return buf.state == FW_BUF_OK;
+}
+
+static void on_wakeup(uv_async_t *handle);
+static void on_deadline(uv_timer_t *timer);
+static void on_expiry(uv_timer_t *timer);
+
+fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+{
+	fw_server *server;
+
+	if (!options || !options->name || !options->version)
+		return fw_raise_internal_api_misuse("fw_server_new",
+						    "a server has a name and a version");
+	server = fw__allocate(sizeof *server);
+	if (!server)
+		return fw_raise_internal_out_of_memory();
+	memset(server, 0, sizeof *server);
+	fw_buf_init(&server->out, FW_LIMIT_RESULT_BYTES + FW_LIMIT_ENVELOPE_BYTES);
+	fw_buf_init(&server->scratch, 2 * FW_LIMIT_ENVELOPE_BYTES);
+	if (uv_loop_init(&server->loop) != 0) {
+		fw__release(server);
+		return fw_raise_internal_unexpected("uv_loop_init");
+	}
+	(void)uv_mutex_init(&server->lock);
+	(void)uv_async_init(&server->loop, &server->wakeup, on_wakeup);
+	(void)uv_timer_init(&server->loop, &server->timer);
+	(void)uv_timer_init(&server->loop, &server->expiry);
+	server->wakeup.data = server;
+	server->timer.data = server;
+	server->expiry.data = server;
+	server->thread = uv_thread_self();
+	fw_random(server->key, sizeof server->key);
+	if (!copy_options(server, options)) {
+		fw_server_free(server);
+		return fw_raise_internal_out_of_memory();
+	}
+	*ret_server = server;
+	return NULL;
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void free_calls(fw_server *server)
+{
+	while (server->free_calls) {
+		fw_call *call = server->free_calls;
+
+		server->free_calls = call->next;
+		fw_buf_clear(&call->content);
+		fw_buf_clear(&call->structured);
+		fw_buf_clear(&call->description);
+		fw_buf_clear(&call->json);
+		fw__release(call->pool);
+		fw__release(call);
+	}
+}
+
+void fw_server_free(fw_server *server)
+{
+	bool is_quiet;
+
+	if (!server)
+		return;
+	fw_server__take_posts(server);
+	uv_mutex_lock(&server->lock);
+	server->is_deaf = true;
+	uv_mutex_unlock(&server->lock);
+	fw_later_end(server);
+	is_quiet = fw_pool_free(server->pool);
+	while (server->sessions)
+		fw_session_free(server->sessions);
+	while (server->transports) {
+		struct fw_transport *next = server->transports->next;
+
+		server->transports->ops->free(server->transports);
+		server->transports = next;
+	}
+	close_handle((uv_handle_t *)&server->wakeup);
+	close_handle((uv_handle_t *)&server->timer);
+	close_handle((uv_handle_t *)&server->expiry);
+	(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+	while (server->posts) {
+		struct fw_post *next = server->posts->next;
+
+		fw_server__drop_post(server->posts);
+		server->posts = next;
+	}
+	(void)uv_loop_close(&server->loop);
+	/* A handler that is still at work uses its call, and the server with it:
+	 * they stay for as long as the program does. */
+	if (!is_quiet)
+		return;
+	uv_mutex_destroy(&server->lock);
+	free_calls(server);
+	fw_offers_clear(&server->tools);
+	fw_offers_clear(&server->resources);
+	fw_offers_clear(&server->templates);
+	fw_offers_clear(&server->prompts);
+	fw__release(server->observers);
+	fw__release(server->name);
+	fw__release(server->version);
+	fw__release(server->title);
+	fw__release(server->instructions);
+	fw__release(server->role);
+	fw__release(server->workspace_root);
+	fw__release(server->implementation);
+	fw__release(server->modern_meta);
+	fw__release(server->modern_tail);
+	fw_buf_clear(&server->out);
+	fw_buf_clear(&server->scratch);
+	fw__release(server);
+}
+
+fw_error *fw_server_add_observer(fw_server *server, const fw_observer *observer)
+{
+	fw_observer *more;
+
+	if (!server || !observer)
+		return fw_raise_internal_api_misuse("fw_server_add_observer", "NULL argument");
+	more = fw__reallocate(server->observers, (server->observer_count + 1) * sizeof *more);
+	if (!more)
+		return fw_raise_internal_out_of_memory();
+	more[server->observer_count++] = *observer;
+	server->observers = more;
+	return NULL;
+}
+
+const char *fw_server_url(const fw_server *server)
+{
+	for (struct fw_transport *t = server->transports; t; t = t->next)
+		if (t->ops->url && t->ops->url(t))
+			return t->ops->url(t);
+	return NULL;
+}
+
+/* ---- deadlines ----------------------------------------------------------- */
+
+/* Few calls have a deadline, and fewer reach it: the next one is looked for
+ * among those under way when the timer fires, not kept in order. */
+void fw_server__watch(fw_server *server, uint64_t deadline_ms)
+{
+	uint64_t now = uv_now(&server->loop);
+
+	if (server->deadline_next && server->deadline_next <= deadline_ms)
+		return;
+	server->deadline_next = deadline_ms;
+	(void)uv_timer_start(&server->timer, on_deadline,
+			     deadline_ms > now ? deadline_ms - now : 0, 0);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+	fw_server *server = timer->data;
+	uint64_t now = uv_now(&server->loop);
+	uint64_t nearest = 0;
+	fw_call *next;
+
+	server->deadline_next = 0;
+	for (fw_call *call = server->calls; call; call = next) {
+		next = call->next;
+		if (!call->deadline_ms)
+			continue;
+		if (call->deadline_ms <= now) {
+			uint32_t limit = call->offer && call->offer->deadline_ms
+						 ? call->offer->deadline_ms
+						 : server->options.deadline_ms;
+
+			atomic_store(&call->cancelled, true);
+			call->deadline_ms = 0;
+			(void)fw_call__ref(call);
+			fw_mcp_fail(call, fw_raise_runtime_timeout(limit));
+			fw_call__unref(call);
+			/* Anything may have gone with it. */
+			next = server->calls;
+			continue;
+		}
+		if (!nearest || call->deadline_ms < nearest)
+			nearest = call->deadline_ms;
+	}
+	if (server->state == FW_DRAINING) {
+		if (now >= server->stop_ms)
+			fw_server__settle(server);
+		else if (!nearest || server->stop_ms < nearest)
+			nearest = server->stop_ms;
+	}
+	if (nearest)
+		fw_server__watch(server, nearest);
+}
+
+static void on_expiry(uv_timer_t *timer)
+{
+	fw_session_expire(timer->data);
+}
+
+/* ---- running and stopping ------------------------------------------------- */
+
+void fw_transport_attach(struct fw_transport *transport, fw_server *server)
+{
+	struct fw_transport **at = &server->transports;
+
+	while (*at)
+		at = &(*at)->next;
+	transport->server = server;
+	transport->next = NULL;
+	*at = transport;
+}
+
+static void close_transports(fw_server *server)
+{
+	struct fw_transport *next;
+
+	server->state = FW_CLOSING;
+	while (server->sessions)
+		fw_session_free(server->sessions);
+	for (struct fw_transport *t = server->transports; t; t = next) {
+		next = t->next;
+		if (!t->is_closed)
+			t->ops->close(t);
+	}
+}
+
+/* Listeners never finish by themselves, so that they do not count. */
+void fw_server__settle(fw_server *server)
+{
+	bool is_late = server->state == FW_DRAINING && uv_now(&server->loop) >= server->stop_ms;
+
+	if (server->state != FW_DRAINING)
+		return;
+	if (server->call_count > server->listener_count && !is_late)
+		return;
+	server->state = FW_CLOSING;
+	while (server->calls) {
+		fw_call *call = server->calls;
+
+		(void)fw_call__ref(call);
+		if (call->is_listener)
+			fw_listen_end(call);
+		else
+			fw_mcp_fail(call, fw_raise_server_shutting_down());
+		fw_call__unref(call);
+	}
+	close_transports(server);
+}
+
+static void drain(fw_server *server)
+{
+	if (server->state != FW_RUNNING)
+		return;
+	server->state = FW_DRAINING;
+	uv_update_time(&server->loop);
+	server->stop_ms = uv_now(&server->loop) + server->options.grace_ms;
+	for (struct fw_transport *t = server->transports; t; t = t->next)
+		if (!t->is_closed)
+			t->ops->quiesce(t);
+	fw_server__watch(server, server->stop_ms);
+	fw_server__settle(server);
+}
+
+void fw_transport_hangup(struct fw_transport *transport)
+{
+	fw_server *server = transport->server;
+
+	for (struct fw_transport *t = server->transports; t; t = t->next)
+		if (t != transport && !t->is_closed)
+			return;
+	drain(server);
+}
+
+void fw_transport_closed(struct fw_transport *transport)
+{
+	fw_server *server = transport->server;
+
+	transport->is_closed = true;
+	for (struct fw_transport *t = server->transports; t; t = t->next)
+		if (!t->is_closed)
+			return;
+	server->state = FW_CLOSED;
+	uv_stop(&server->loop);
+}
+
+static void on_wakeup(uv_async_t *handle)
+{
+	fw_server *server = handle->data;
+
+	fw_server__take_posts(server);
+	if (atomic_load(&server->stop_wanted))
+		drain(server);
+}
+
+void fw_server_stop(fw_server *server)
+{
+	atomic_store(&server->stop_wanted, 1);
+	(void)uv_async_send(&server->wakeup);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+	(void)signum;
+	drain(handle->data);
+}
+
+static fw_error *start_transports(fw_server *server)
+{
+	if (!server->transports)
+		return fw_raise_internal_api_misuse("fw_server_run", "nothing to listen on");
+	for (struct fw_transport *t = server->transports; t; t = t->next)
+		FW_TRY(t->ops->start(t));
+	return NULL;
+}
+
+static void watch_signals(fw_server *server)
+{
+	static const int signums[] = { SIGTERM, SIGINT };
+
+	/* A peer that goes away is told by write(), not by death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < 2; i++) {
+		(void)uv_signal_init(&server->loop, &server->terms[i]);
+		server->terms[i].data = server;
+		if (!server->options.keep_signals)
+			(void)uv_signal_start(&server->terms[i], on_signal, signums[i]);
+		uv_unref((uv_handle_t *)&server->terms[i]);
+	}
+}
+
+fw_error *fw_server_run(fw_server *server)
+{
+	fw_error *err;
+
+	if (!server || server->state != FW_IDLE)
+		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
+	server->thread = uv_thread_self();
+	watch_signals(server);
+	(void)uv_timer_start(&server->expiry, on_expiry, EXPIRY_MS, EXPIRY_MS);
+	server->state = FW_RUNNING;
+	err = start_transports(server);
+	if (err) {
+		close_transports(server);
+	} else if (atomic_load(&server->stop_wanted)) {
+		drain(server);
+	}
+	while (server->state != FW_CLOSED)
+		(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+	for (size_t i = 0; i < 2; i++)
+		close_handle((uv_handle_t *)&server->terms[i]);
+	(void)uv_timer_stop(&server->expiry);
+	(void)uv_timer_stop(&server->timer);
+	(void)uv_run(&server->loop, UV_RUN_NOWAIT);
+	return err;
+}

@@ -1,0 +1,200 @@
+/*
+ * state.c - requestState: what a modern client carries from one round of a
+ * call to the next. It is in the hands of whoever holds it, so it is signed,
+ * bound to the request that it belongs to, and good for a while only.
+ *
+ * v1.<payload>.<HMAC-SHA256 of that>, both base64url; the payload is JSON:
+ * {"e":expiry,"n":round,"d":"digest of method, name, arguments, principal",
+ * "a":{answers}}.
+ */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+enum { MAC_BYTES = 32, MAC_TEXT = 43, DIGEST_TEXT = 43 };
+
+static const char alphabet[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void put_base64(struct fw_buf *out, const unsigned char *bytes, size_t len)
+{
+	unsigned bits = 0;
+	unsigned held = 0;
+
+	if (!fw_buf_reserve(out, len / 3 * 4 + 4))
+		return;
+	for (size_t i = 0; i < len; i++) {
+		bits = (bits << 8 | bytes[i]) & 0xffffff;
+		for (held += 8; held >= 6; held -= 6)
+			out->text[out->len++] = alphabet[bits >> (held - 6) & 63];
+	}
+	if (held)
+		out->text[out->len++] = alphabet[bits << (6 - held) & 63];
+	out->text[out->len] = '\0';
+}
+
+/* The bytes of base64url text; NULL where it is none. */
+static char *decode(const char *text, size_t len, size_t *ret_len)
+{
+	char *bytes = fw__allocate(len + 1);
+	unsigned bits = 0;
+	unsigned held = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; bytes && i < len; i++) {
+		const char *found = text[i] ? strchr(alphabet, text[i]) : NULL;
+
+		if (!found) {
+			fw__release(bytes);
+			return NULL;
+		}
+		bits = (bits << 6 | (unsigned)(found - alphabet)) & 0xffffff;
+		held += 6;
+		if (held >= 8) {
+			held -= 8;
+			bytes[at++] = (char)(bits >> held & 255);
+		}
+	}
+	*ret_len = at;
+	return bytes;
+}
+
+/* What the state is good for: this very request, of this caller. */
+static void digest(const fw_call *call, struct fw_buf *out)
+{
+	const char *principal =
+		call->exchange && call->exchange->principal ? call->exchange->principal : "";
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	struct fw_buf text;
+
+	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_json_str(&text, call->method_name);
+	fw_buf_json(&text, call->name, call->name_len);
+	fw_buf_json_str(&text, principal);
+	if (call->arguments)
+		fw_buf_value(&text, call->arguments);
+	(void)SHA256((const unsigned char *)text.text, text.len, hash);
+	fw_buf_clear(&text);
+	put_base64(out, hash, sizeof hash);
+}
+
+static void sign(const fw_server *server, const char *text, size_t len, struct fw_buf *out)
+{
+	unsigned char mac[EVP_MAX_MD_SIZE];
+	unsigned mac_len = 0;
+
+	(void)HMAC(EVP_sha256(), server->key, sizeof server->key, (const unsigned char *)text,
+		   len, mac, &mac_len);
+	put_base64(out, mac, mac_len);
+}
+
+fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
+{
+	struct fw_buf payload;
+	size_t start;
+	bool is_first = true;
+
+	fw_buf_init(&payload, 2 * (size_t)FW_LIMIT_ANSWER_BYTES);
+	FW_BUF(&payload, "{\"e\":");
+	fw_buf_i64(&payload, fw_now_unix_ms() / 1000 + FW_LIMIT_STATE_S);
+	FW_BUF(&payload, ",\"n\":");
+	fw_buf_i64(&payload, call->round);
+	FW_BUF(&payload, ",\"d\":\"");
+	digest(call, &payload);
+	FW_BUF(&payload, "\",\"a\":{");
+	for (size_t i = 0; i < call->question_count; i++) {
+		const struct fw_question *question = &call->questions[i];
+
+		/* Only what was asked: a client may send whatever it likes. */
+		if (!question->answer)
+			continue;
+		if (!is_first)
+			FW_BUF(&payload, ",");
+		is_first = false;
+		fw_buf_json_str(&payload, question->key);
+		FW_BUF(&payload, ":");
+		fw_buf_str(&payload, question->answer);
+	}
+	FW_BUF(&payload, "}}");
+	if (payload.state != FW_BUF_OK) {
+		fw_buf_clear(&payload);
+		return fw_raise_input_too_large("answers", FW_LIMIT_ANSWER_BYTES);
+	}
+	start = out->len;
+	FW_BUF(out, "v1.");
+	put_base64(out, (const unsigned char *)payload.text, payload.len);
+	fw_buf_clear(&payload);
+	if (out->state == FW_BUF_OK) {
+		size_t len = out->len - start;
+
+		/* Room first: the text that is signed must not move meanwhile. */
+		if (fw_buf_reserve(out, MAC_TEXT + 2)) {
+			struct fw_buf mac;
+
+			fw_buf_init(&mac, 64);
+			sign(call->server, out->text + start, len, &mac);
+			FW_BUF(out, ".");
+			fw_buf_put(out, mac.text ? mac.text : "", mac.len);
+			fw_buf_clear(&mac);
+		}
+	}
+	return NULL;
+}
+
+static bool take_payload(fw_call *call, yyjson_val *root)
+{
+	yyjson_val *answers = fw_member(root, "a");
+	yyjson_obj_iter iter = yyjson_obj_iter_with(answers);
+	struct fw_buf expected;
+	yyjson_val *key;
+	bool is_mine;
+
+	if (fw_now_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_member(root, "e")), NULL, 10))
+		return false;
+	fw_buf_init(&expected, 64);
+	digest(call, &expected);
+	is_mine = expected.state == FW_BUF_OK &&
+		  yyjson_equals_str(fw_member(root, "d"), expected.text);
+	fw_buf_clear(&expected);
+	if (!is_mine)
+		return false;
+	call->round = (unsigned)strtoul(yyjson_get_raw(fw_member(root, "n")), NULL, 10);
+	while ((key = yyjson_obj_iter_next(&iter)))
+		fw_ask_restore(call, yyjson_get_str(key), yyjson_obj_iter_get_val(key));
+	return true;
+}
+
+fw_error *fw_state_read(fw_call *call, const char *text, size_t len)
+{
+	size_t signed_len = len > MAC_TEXT + 1 ? len - MAC_TEXT - 1 : 0;
+	struct fw_buf mac;
+	bool is_mine = false;
+	char *payload;
+	size_t payload_len;
+	yyjson_doc *doc;
+
+	if (signed_len < 4 || memcmp(text, "v1.", 3) != 0 || text[signed_len] != '.')
+		return fw_raise_protocol_state_tampered();
+	fw_buf_init(&mac, 64);
+	sign(call->server, text, signed_len, &mac);
+	is_mine = mac.len == MAC_TEXT &&
+		  CRYPTO_memcmp(mac.text, text + signed_len + 1, MAC_TEXT) == 0;
+	fw_buf_clear(&mac);
+	if (!is_mine)
+		return fw_raise_protocol_state_tampered();
+	payload = decode(text + 3, signed_len - 3, &payload_len);
+	if (!payload)
+		return fw_raise_protocol_state_tampered();
+	doc = yyjson_read_opts(payload, payload_len, YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc,
+			       NULL);
+	is_mine = doc && take_payload(call, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+	fw__release(payload);
+	return is_mine ? NULL : fw_raise_protocol_state_tampered();
+}

@@ -1,0 +1,162 @@
+/*
+ * transport.h - the border between transports (src/net/) and the protocol core
+ * (src/mcp/). Bytes and connections are on that side; messages, sessions, eras,
+ * statuses and errors on this one.
+ *
+ * The one rule to remember: everything here happens on the server's loop
+ * thread, and an exchange is answered exactly once: by reply(), by close(), or
+ * by the transport itself when it has told fw_exchange_gone().
+ */
+#ifndef FW_MCP_TRANSPORT_H
+#define FW_MCP_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include <faultwire/server.h>
+
+struct fw_exchange;
+struct fw_session;
+
+/* ---- what the core says to a transport ------------------------------------ */
+
+/* One message that is not the answer, or one event of a stream. */
+struct fw_event {
+	const char *json; /* one line, no newline in it; "" (len 0): a priming event */
+	size_t len;
+	const char *id;    /* SSE event id; NULL: none */
+	uint32_t retry_ms; /* SSE retry field; 0: none */
+};
+
+struct fw_reply {
+	int status;       /* HTTP */
+	const char *json; /* the body; NULL: none (202, 200 of DELETE) */
+	size_t len;
+	const char *event_id;   /* SSE event id, where the exchange became a stream */
+	const char *session_id; /* Mcp-Session-Id of the response; NULL: none */
+	const char *allow;      /* Allow header, with 405; NULL: none */
+	bool challenge;         /* 401: the transport adds WWW-Authenticate */
+};
+
+struct fw_exchange_ops {
+	/*
+	 * HTTP: the first send() turns the response into a stream of events
+	 * (200, text/event-stream) and flushes at once. stdio: a line.
+	 */
+	void (*send)(struct fw_exchange *exchange, const struct fw_event *event);
+	/*
+	 * The answer. HTTP: JSON with that status, or, when the exchange is a
+	 * stream, its last event. The core lets go of an HTTP exchange with this
+	 * call. On stdio an exchange is the whole connection and goes on.
+	 */
+	void (*reply)(struct fw_exchange *exchange, const struct fw_reply *reply);
+	/*
+	 * There will be no answer: a cancelled legacy call, a stream that is
+	 * closed on purpose. HTTP: ends the stream (before any event: an empty 202).
+	 * stdio: nothing. The core lets go of it.
+	 */
+	void (*close)(struct fw_exchange *exchange);
+	/*
+	 * The value of a request header, blanks trimmed, NUL-terminated, valid
+	 * until the request callback returns; NULL: absent. `*ret_count` (may be
+	 * NULL) is how often it came. NULL member: a transport without headers.
+	 */
+	const char *(*header)(struct fw_exchange *exchange, const char *name,
+			      unsigned *ret_count);
+};
+
+/*
+ * Where answers to something go: one HTTP request, or one stdio connection.
+ * Embedded in the transport's own structure; zeroed, then fw_exchange_init().
+ */
+struct fw_exchange {
+	const struct fw_exchange_ops *ops;
+	fw_server *server;
+	bool is_http;
+	const char *principal; /* who it is, after authentication; NULL: nobody */
+	/* The core's: */
+	struct fw_session *session;   /* borrowed; for stdio its one session */
+	fw_call *calls;               /* under way on it */
+	struct fw_session *streaming; /* it is the GET stream of this session */
+	bool persistent;              /* stdio: outlives its answers */
+	bool is_batch;                /* answers are being collected */
+};
+
+/* ---- what a transport says to the core ------------------------------------- */
+
+void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
+		      const struct fw_exchange_ops *ops, bool is_http);
+
+/*
+ * A message has come: a line of stdio, the body of a POST. The text is copied
+ * as far as it is kept. The answer may come during this call or later.
+ */
+void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len);
+
+/* HTTP GET of the endpoint: a stream of the session, or of a resumed one
+ * (Last-Event-ID). Refuses with reply(), or sends now and later. */
+void fw_exchange_open_stream(struct fw_exchange *exchange);
+
+/* HTTP DELETE of the endpoint. Always ends in reply(). */
+void fw_exchange_end_session(struct fw_exchange *exchange);
+
+/*
+ * The transport refuses (Origin, token, media type, size, method): `err`
+ * (consumed) leaves through the boundary like any other, as reply() with the
+ * error's own HTTP status.
+ */
+void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err);
+
+/*
+ * The peer has gone away. Modern calls are cancelled, legacy ones go on and
+ * their answers are dropped or kept for resumption. The core never touches the
+ * exchange again.
+ */
+void fw_exchange_gone(struct fw_exchange *exchange);
+
+/* Is something of the core's still going to answer this exchange? */
+bool fw_exchange_is_busy(const struct fw_exchange *exchange);
+
+/* ---- the transport as a whole ---------------------------------------------- */
+
+struct fw_transport;
+
+struct fw_transport_ops {
+	/* fw_server_run() begins: read, accept. */
+	fw_error *(*start)(struct fw_transport *transport);
+	/* A stop began: take nothing new in. What is under way goes on. */
+	void (*quiesce)(struct fw_transport *transport);
+	/*
+	 * All is answered: flush (bounded: FW_LIMIT_FLUSH_MS), close every handle,
+	 * then call fw_transport_closed(), at once or later.
+	 */
+	void (*close)(struct fw_transport *transport);
+	/* After closed, or when it never started. Frees the structure. */
+	void (*free)(struct fw_transport *transport);
+	/* NULL, or the URL of the endpoint. */
+	const char *(*url)(const struct fw_transport *transport);
+};
+
+struct fw_transport {
+	const struct fw_transport_ops *ops;
+	struct fw_transport *next;
+	fw_server *server;
+	bool is_closed;
+};
+
+/* Hands the transport over to the server. */
+void fw_transport_attach(struct fw_transport *transport, fw_server *server);
+/* stdio: the input has ended. With no other transport this begins the stop. */
+void fw_transport_hangup(struct fw_transport *transport);
+/* All its handles are closed. */
+void fw_transport_closed(struct fw_transport *transport);
+
+/* The loop that everything runs on. Valid from fw_server_new() on. */
+uv_loop_t *fw_server__loop(fw_server *server);
+/* Takes new calls: for /readyz. */
+bool fw_server__is_ready(const fw_server *server);
+
+#endif

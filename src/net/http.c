@@ -1,0 +1,322 @@
+/*
+ * http.c - MCP over HTTP: options, socket, daemon.
+ *
+ * The socket is bound and listens from fw_server_listen_http() on, so that the
+ * port is known and an address in use is that call's error; nothing is read
+ * until the server runs. The server listens on the local machine alone unless
+ * it is told otherwise and has a way to tell its callers apart.
+ */
+#include "net/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+#include "base/mem.h"
+
+static const char LISTEN[] = "fw_server_listen_http";
+
+/* ---- the transport ---------------------------------------------------------- */
+
+static void http_quiesce(struct fw_transport *transport)
+{
+	struct fw_http *http = (struct fw_http *)transport;
+	int fd;
+
+	if (http->is_quiet || !http->daemon)
+		return;
+	http->is_quiet = true;
+	fd = MHD_quiesce_daemon(http->daemon);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void http_free(struct fw_transport *transport)
+{
+	struct fw_http *http = (struct fw_http *)transport;
+
+	if (http->daemon)
+		MHD_stop_daemon(http->daemon);
+	fw__release(http->path);
+	if (http->bearer_token)
+		explicit_bzero(http->bearer_token, strlen(http->bearer_token));
+	fw__release(http->bearer_token);
+	fw__release(http->allowed_hosts);
+	fw__release(http->allowed_origins);
+	fw__release(http->challenge);
+	fw__release(http->url);
+	fw__release(http);
+}
+
+static const char *http_url(const struct fw_transport *transport)
+{
+	return ((const struct fw_http *)transport)->url;
+}
+
+static const struct fw_transport_ops TRANSPORT_OPS = {
+	.start = fw_http__start,
+	.quiesce = http_quiesce,
+	.close = fw_http__close,
+	.free = http_free,
+	.url = http_url,
+};
+
+/* ---- options ---------------------------------------------------------------- */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static char *print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static char *print(const char *fmt, ...)
+{
+	va_list args, again;
+	char *text;
+	int len;
+
+	va_start(args, fmt);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, fmt, args);
+	text = len < 0 ? NULL : fw__allocate((size_t)len + 1);
+	if (text)
+		vsnprintf(text, (size_t)len + 1, fmt, again);
+	va_end(again);
+	va_end(args);
+	return text;
+}
+
+/* NULL stays NULL, and nothing but blanks and commas is nothing. */
+static bool copy(char **ret_copy, const char *text)
+{
+	if (!text || !text[strspn(text, " \t,")])
+		return true;
+	*ret_copy = print("%s", text);
+	return *ret_copy != NULL;
+}
+
+static fw_error *read_address(struct fw_http *http, const char *text, uint16_t port,
+			      union address *ret_address)
+{
+	union address address;
+
+	memset(&address, 0, sizeof(address));
+	if (!text || strcmp(text, "localhost") == 0)
+		text = "127.0.0.1";
+	if (inet_pton(AF_INET, text, &address.v4.sin_addr) == 1) {
+		uint32_t bits = ntohl(address.v4.sin_addr.s_addr);
+
+		address.v4.sin_family = AF_INET;
+		address.v4.sin_port = htons(port);
+		http->is_loopback = bits >> 24 == 127;
+		http->is_wildcard = bits == INADDR_ANY;
+	} else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1) {
+		address.v6.sin6_family = AF_INET6;
+		address.v6.sin6_port = htons(port);
+		http->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+		http->is_wildcard = IN6_IS_ADDR_UNSPECIFIED(&address.v6.sin6_addr);
+	} else {
+		return fw_raise_internal_api_misuse(LISTEN, "the address is no IP address");
+	}
+	*ret_address = address;
+	return NULL;
+}
+
+static fw_error *check_options(const struct fw_http *http, const fw_http_options *options)
+{
+	if (!options->tls_certificate != !options->tls_key)
+		return fw_raise_internal_api_misuse(
+			LISTEN, "a TLS certificate and its key go together");
+	if (options->path && (options->path[0] != '/' || strpbrk(options->path, "?#% ")))
+		return fw_raise_internal_api_misuse(LISTEN, "the path is no plain path");
+	if (options->bearer_token && !options->bearer_token[0])
+		return fw_raise_internal_api_misuse(LISTEN, "the bearer token is empty");
+	/* Else any web page that its users open could speak for them. */
+	if (!http->is_loopback && !options->bearer_token && !http->allowed_hosts)
+		return fw_raise_internal_api_misuse(LISTEN,
+						    "an address that is not loopback "
+						    "needs a bearer token or allowed hosts");
+	return NULL;
+}
+
+static fw_error *copy_options(struct fw_http *http, const fw_http_options *options)
+{
+	const char *metadata = options->resource_metadata_url;
+
+	http->path = print("%s", options->path ? options->path : "/mcp");
+	http->challenge =
+		metadata ? print("Bearer resource_metadata=\"%s\"", metadata) : print("Bearer");
+	if (!http->path || !http->challenge ||
+	    !copy(&http->allowed_hosts, options->allowed_hosts) ||
+	    !copy(&http->allowed_origins, options->allowed_origins))
+		return fw_raise_internal_out_of_memory();
+	if (options->bearer_token) {
+		http->bearer_token = print("%s", options->bearer_token);
+		if (!http->bearer_token)
+			return fw_raise_internal_out_of_memory();
+	}
+	return NULL;
+}
+
+/* ---- the socket ------------------------------------------------------------- */
+
+static fw_error *open_socket(union address *address, int *ret_fd)
+{
+	socklen_t len =
+		address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6);
+	int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int errnum = errno;
+	int yes = 1;
+
+	if (fd < 0)
+		return fw_error_from_errno(FW_HERE, errnum, "listening socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	/* Connections inherit it. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	if (bind(fd, &address->any, len) < 0 || listen(fd, SOMAXCONN) < 0 ||
+	    getsockname(fd, &address->any, &len) < 0) {
+		char text[INET6_ADDRSTRLEN] = "", what[INET6_ADDRSTRLEN + 32];
+
+		errnum = errno;
+		close(fd);
+		inet_ntop(address->any.sa_family,
+			  address->any.sa_family == AF_INET ? (void *)&address->v4.sin_addr
+							    : (void *)&address->v6.sin6_addr,
+			  text, sizeof(text));
+		snprintf(what, sizeof(what), "address %s port %u", text,
+			 ntohs(address->v4.sin_port));
+		return fw_error_from_errno(FW_HERE, errnum, what);
+	}
+	*ret_fd = fd;
+	return NULL;
+}
+
+static char *make_url(const struct fw_http *http, const union address *address, bool is_tls)
+{
+	const char *scheme = is_tls ? "https" : "http";
+	char text[INET6_ADDRSTRLEN];
+
+	if (address->any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof(text));
+		return print("%s://%s:%u%s", scheme, text, ntohs(address->v4.sin_port),
+			     http->path);
+	}
+	inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof(text));
+	return print("%s://[%s]:%u%s", scheme, text, ntohs(address->v6.sin6_port), http->path);
+}
+
+/* ---- the daemon ------------------------------------------------------------- */
+
+/* What it says while it starts is the reason why it does not; later it has
+ * nothing to say that the library would print. */
+static void take_log(void *cls, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static void take_log(void *cls, const char *fmt, va_list args)
+{
+	struct fw_http *http = cls;
+
+	if (!http->daemon && !http->start_log[0])
+		vsnprintf(http->start_log, sizeof(http->start_log), fmt, args);
+}
+
+static fw_error *start_daemon(struct fw_http *http, const fw_http_options *options, int fd)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	struct MHD_OptionItem tls[] = { { MHD_OPTION_END, 0, NULL },
+					{ MHD_OPTION_END, 0, NULL },
+					{ MHD_OPTION_END, 0, NULL } };
+
+	if (options->tls_key) {
+		flags |= MHD_USE_TLS;
+		tls[0].option = MHD_OPTION_HTTPS_MEM_KEY;
+		tls[0].ptr_value = (void *)(uintptr_t)options->tls_key;
+		tls[1].option = MHD_OPTION_HTTPS_MEM_CERT;
+		tls[1].ptr_value = (void *)(uintptr_t)options->tls_certificate;
+	}
+	http->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
+		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)FW_LIMIT_HTTP_CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)FW_LIMIT_HTTP_IDLE_MS / 1000,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FW_LIMIT_HTTP_HEAD_BYTES,
+		MHD_OPTION_URI_LOG_CALLBACK, fw_http__first_line, http,
+		MHD_OPTION_NOTIFY_COMPLETED, fw_http__completed, http,
+		MHD_OPTION_NOTIFY_CONNECTION, fw_http__connected, http, MHD_OPTION_ARRAY, tls,
+		MHD_OPTION_END);
+	if (http->daemon)
+		return NULL;
+	http->start_log[strcspn(http->start_log, "\n")] = 0;
+	if (options->tls_key)
+		return fw_raise_transport_tls_failed(
+			"this server's clients",
+			http->start_log[0] ? http->start_log : "certificate or key not usable");
+	return fw_raise_internal_unexpected("MHD_start_daemon");
+}
+
+static fw_error *listen_http(struct fw_http *http, fw_server *server,
+			     const fw_http_options *options)
+{
+	union address address;
+	fw_error *err;
+	int fd = -1;
+
+	err = read_address(http, options->address, options->port, &address);
+	if (!err)
+		err = copy_options(http, options);
+	if (!err)
+		err = check_options(http, options);
+	if (!err)
+		err = open_socket(&address, &fd);
+	if (err)
+		return err;
+	http->url = make_url(http, &address, options->tls_key != NULL);
+	err = http->url ? start_daemon(http, options, fd) : fw_raise_internal_out_of_memory();
+	if (err) {
+		/* Some versions of the daemon have closed it, some have not. */
+		if (fcntl(fd, F_GETFD) >= 0)
+			close(fd);
+		return err;
+	}
+	http->base.ops = &TRANSPORT_OPS;
+	fw_transport_attach(&http->base, server);
+	return NULL;
+}
+
+fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *options)
+{
+	static const fw_http_options DEFAULTS = FW_HTTP_OPTIONS_INIT;
+	struct fw_http *http;
+	fw_error *err;
+
+	if (!server)
+		return fw_raise_internal_api_misuse(LISTEN, "there is no server");
+	http = fw__allocate(sizeof(*http));
+	if (!http)
+		return fw_raise_internal_out_of_memory();
+	memset(http, 0, sizeof(*http));
+	http->watch_fd = -1;
+	http->pace = (struct fw_http_pace){
+		.idle_ms = FW_LIMIT_HTTP_IDLE_MS,
+		.head_ms = FW_LIMIT_HTTP_HEAD_MS,
+		.body_ms = FW_LIMIT_HTTP_BODY_MS,
+		.patience_ms = FW_LIMIT_HTTP_PATIENCE_MS,
+		.silence_ms = FW_LIMIT_HTTP_SILENCE_MS,
+		.sweep_ms = 1000,
+	};
+	err = listen_http(http, server, options ? options : &DEFAULTS);
+	if (err)
+		http_free(&http->base);
+	return err;
+}

@@ -1,0 +1,354 @@
+/*
+ * http_fake.c - a core for tests of the HTTP transport by itself.
+ *
+ * The real core is not linked here: what it may do at the worst moment, this
+ * one does at once.
+ */
+#include "net/http_fake.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <faultwire/faultwire.h>
+
+/* ---- the core --------------------------------------------------------------- */
+
+void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
+		      const struct fw_exchange_ops *ops, bool is_http)
+{
+	assert_true(is_http);
+	exchange->server = server;
+	exchange->ops = ops;
+	exchange->is_http = is_http;
+}
+
+static void send_text(struct fw_exchange *exchange, const char *json, const char *id,
+		      uint32_t retry_ms)
+{
+	exchange->ops->send(exchange, &(struct fw_event){ json, strlen(json), id, retry_ms });
+}
+
+static void reply_text(struct fw_exchange *exchange, int status, const char *json, size_t len)
+{
+	exchange->ops->reply(exchange,
+			     &(struct fw_reply){ .status = status, .json = json, .len = len });
+}
+
+static void later_due(uv_timer_t *timer)
+{
+	fw_server *server = timer->data;
+	struct fw_exchange *exchange = server->held;
+
+	server->held = NULL;
+	if (exchange)
+		reply_text(exchange, 200, "{\"late\":true}", 13);
+}
+
+static void reply_big(struct fw_exchange *exchange, size_t len)
+{
+	char *text = malloc(len);
+
+	assert_non_null(text);
+	memset(text, 'x', len);
+	text[0] = text[len - 1] = '"';
+	reply_text(exchange, 200, text, len);
+	memset(text, 0, len);
+	free(text);
+}
+
+/* As many bytes as a client can leave unread, and more. */
+static void flood(struct fw_exchange *exchange)
+{
+	enum { BYTES = 1024 * 1024 };
+	char *text = malloc(BYTES + 1);
+
+	assert_non_null(text);
+	memset(text, 'y', BYTES);
+	text[BYTES] = 0;
+	for (int i = 0; i < 20; i++)
+		send_text(exchange, text, NULL, 0);
+	free(text);
+}
+
+static void note_header(struct fw_exchange *exchange)
+{
+	fw_server *server = exchange->server;
+	const char *value = exchange->ops->header(exchange, "x-TEST", &server->header_count);
+
+	snprintf(server->header, sizeof(server->header), "%s", value ? value : "(none)");
+	assert_null(exchange->ops->header(exchange, "X-Absent", NULL));
+	snprintf(server->principal, sizeof(server->principal), "%s",
+		 exchange->principal ? exchange->principal : "(nobody)");
+}
+
+void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len)
+{
+	fw_server *server = exchange->server;
+	char word[16] = "";
+
+	server->received++;
+	note_header(exchange);
+	memcpy(word, text, len < sizeof(word) - 1 ? len : sizeof(word) - 1);
+	if (strcmp(word, "later") == 0) {
+		server->held = exchange;
+		uv_timer_start(&server->later, later_due, 30, 0);
+	} else if (strcmp(word, "stream") == 0) {
+		send_text(exchange, "", "s_0", 500);
+		send_text(exchange, "{\"n\":1}", "s_1", 0);
+		server->held = exchange;
+		uv_timer_start(&server->later, later_due, 30, 0);
+	} else if (strcmp(word, "burst") == 0) {
+		send_text(exchange, "{\"n\":1}", NULL, 0);
+		send_text(exchange, "{\"n\":2}", NULL, 0);
+		reply_text(exchange, 400, "{\"n\":3}", 7);
+	} else if (strcmp(word, "hold") == 0) {
+		server->held = exchange;
+	} else if (strcmp(word, "flood") == 0) {
+		server->held = exchange;
+		flood(exchange);
+	} else if (strcmp(word, "big") == 0) {
+		reply_big(exchange, 6 * 1024 * 1024);
+	} else if (strcmp(word, "close") == 0) {
+		exchange->ops->close(exchange);
+	} else if (strcmp(word, "session") == 0) {
+		exchange->ops->reply(exchange,
+				     &(struct fw_reply){ .status = 202, .session_id = "abc" });
+	} else {
+		reply_text(exchange, 200, text, len);
+	}
+}
+
+void fw_exchange_open_stream(struct fw_exchange *exchange)
+{
+	exchange->server->received++;
+	exchange->server->held = exchange;
+	send_text(exchange, "", NULL, 0);
+}
+
+void fw_exchange_end_session(struct fw_exchange *exchange)
+{
+	exchange->server->received++;
+	reply_text(exchange, 200, NULL, 0);
+}
+
+void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
+{
+	int status = fw_error_status(err);
+	char text[256];
+
+	snprintf(text, sizeof(text), "[%s: %s]", fw_error_name(err), fw_error_message(err));
+	fw_error_free(err);
+	exchange->ops->reply(exchange, &(struct fw_reply){ .status = status,
+							   .json = text,
+							   .len = strlen(text),
+							   .challenge = status == 401 });
+}
+
+void fw_exchange_gone(struct fw_exchange *exchange)
+{
+	fw_server *server = exchange->server;
+
+	server->gone++;
+	if (server->held == exchange)
+		server->held = NULL;
+}
+
+void fw_transport_attach(struct fw_transport *transport, fw_server *server)
+{
+	transport->server = server;
+	server->transport = transport;
+}
+
+void fw_transport_closed(struct fw_transport *transport)
+{
+	assert_false(transport->server->is_closed);
+	transport->server->is_closed = true;
+}
+
+uv_loop_t *fw_server__loop(fw_server *server)
+{
+	return &server->loop;
+}
+
+bool fw_server__is_ready(const fw_server *server)
+{
+	return server->is_ready;
+}
+
+/* ---- the server ------------------------------------------------------------- */
+
+void fake_init(fw_server *server)
+{
+	memset(server, 0, sizeof(*server));
+	server->is_ready = true;
+	assert_int_equal(uv_loop_init(&server->loop), 0);
+	uv_timer_init(&server->loop, &server->later);
+	server->later.data = server;
+}
+
+void fake_listen(fw_server *server, const fw_http_options *options)
+{
+	assert_null(fw_server_listen_http(server, options));
+	assert_null(server->transport->ops->start(server->transport));
+}
+
+struct fw_http *fake_http(fw_server *server)
+{
+	return (struct fw_http *)server->transport;
+}
+
+void fake_stop(fw_server *server)
+{
+	server->transport->ops->quiesce(server->transport);
+	server->transport->ops->close(server->transport);
+	for (int i = 0; i < 3000 && !server->is_closed; i++)
+		fake_spin(server, 1);
+	assert_true(server->is_closed);
+}
+
+void fake_clear(fw_server *server)
+{
+	if (server->transport) {
+		if (fake_http(server)->is_started && !server->is_closed)
+			fake_stop(server);
+		server->transport->ops->free(server->transport);
+	}
+	uv_close((uv_handle_t *)&server->later, NULL);
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&server->loop), 0);
+	assert_int_equal(fw_error_live(), 0);
+}
+
+void fake_spin(fw_server *server, unsigned ms)
+{
+	uint64_t end;
+
+	uv_update_time(&server->loop);
+	end = uv_now(&server->loop) + ms;
+	do {
+		uv_run(&server->loop, UV_RUN_NOWAIT);
+		poll(NULL, 0, 1);
+		uv_update_time(&server->loop);
+	} while (uv_now(&server->loop) < end);
+}
+
+void fake_await(fw_server *server, const unsigned *count, unsigned wanted)
+{
+	for (int i = 0; i < 2000 && *count < wanted; i++)
+		fake_spin(server, 1);
+	assert_int_equal(*count, wanted);
+}
+
+/* ---- the client ------------------------------------------------------------- */
+
+enum { CLIENT_BYTES = 32 * 1024 * 1024, CLIENT_PATIENCE_MS = 5000 };
+
+void client_open(struct fake_client *client, fw_server *server)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	const char *colon = strrchr(fake_http(server)->url, ':');
+
+	address.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	memset(client, 0, sizeof(*client));
+	client->server = server;
+	client->text = malloc(CLIENT_BYTES + 1);
+	assert_non_null(client->text);
+	client->text[0] = 0;
+	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(client->fd, (void *)&address, sizeof(address)), 0);
+}
+
+void client_close(struct fake_client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	free(client->text);
+	client->text = NULL;
+}
+
+static void client_read(struct fake_client *client)
+{
+	ssize_t len = recv(client->fd, client->text + client->len, CLIENT_BYTES - client->len,
+			   MSG_DONTWAIT);
+
+	if (len == 0 || (len < 0 && errno != EAGAIN))
+		client->is_ended = true;
+	if (len <= 0)
+		return;
+	client->len += (size_t)len;
+	client->text[client->len] = 0;
+}
+
+void client_send(struct fake_client *client, const char *bytes, size_t len)
+{
+	for (int i = 0; len && i < CLIENT_PATIENCE_MS; i++) {
+		ssize_t sent = send(client->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (sent > 0) {
+			bytes += sent;
+			len -= (size_t)sent;
+			i = 0;
+			uv_run(&client->server->loop, UV_RUN_NOWAIT);
+		} else if (errno == EAGAIN) {
+			fake_spin(client->server, 1);
+		} else {
+			return; /* cut off: what it was told is in the buffer */
+		}
+	}
+}
+
+void client_post(struct fake_client *client, const char *extra, const char *body)
+{
+	char head[1024];
+	int len = snprintf(
+		head, sizeof(head),
+		"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Type: application/json\r\n"
+		"Accept: application/json, text/event-stream\r\n%sContent-Length: %zu\r\n\r\n",
+		extra ? extra : "", strlen(body));
+
+	client_send(client, head, (size_t)len);
+	client_send(client, body, strlen(body));
+}
+
+void client_expect(struct fake_client *client, const char *needle)
+{
+	uint64_t end = uv_hrtime() / 1000000 + CLIENT_PATIENCE_MS;
+	char *found;
+
+	while (!(found = memmem(client->text, client->len, needle, strlen(needle)))) {
+		if (client->is_ended || uv_hrtime() / 1000000 > end)
+			fail_msg("no \"%s\" (%s) in: %.400s", needle,
+				 client->is_ended ? "connection ended" : "too late",
+				 client->text);
+		fake_spin(client->server, 1);
+		client_read(client);
+	}
+	found += strlen(needle);
+	client->len -= (size_t)(found - client->text);
+	memmove(client->text, found, client->len + 1);
+}
+
+void client_expect_end(struct fake_client *client)
+{
+	uint64_t end = uv_hrtime() / 1000000 + CLIENT_PATIENCE_MS;
+
+	while (!client->is_ended) {
+		if (uv_hrtime() / 1000000 > end)
+			fail_msg("the connection stays open: %.400s", client->text);
+		fake_spin(client->server, 1);
+		client_read(client);
+	}
+}

@@ -1,0 +1,375 @@
+/*
+ * http_request.c - a request, from its first byte up to the core.
+ *
+ * libmicrohttpd calls fw_http__handle once with the headers, then for each
+ * piece of the body, then once more, and again whenever the connection is
+ * woken. Everything that the headers alone decide is decided at the first
+ * call, before a byte of the body is kept: where, who from, who, how, what.
+ *
+ * A refusal is made at once but told after the body, which is read and thrown
+ * away: a socket that is closed with bytes unread resets the connection, and
+ * the client would see that and not the refusal. Not so where the client waits
+ * for leave to send, or announces more than we care to read.
+ *
+ * libmicrohttpd 0.9.75 lets through a second Host or Content-Length, a length
+ * beside a transfer coding, and blanks at the end of a value: two readers of
+ * such a request may not see the same one, so it is refused here.
+ */
+#include "net/http.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include <faultwire/raise.h>
+
+#include "base/mem.h"
+#include "net/http_check.h"
+
+/* ---- headers ---------------------------------------------------------------- */
+
+static bool is_named(const struct fw_http_field *field, const char *name)
+{
+	return strlen(name) == field->name_len &&
+	       strncasecmp(field->name, name, field->name_len) == 0;
+}
+
+static void keep_first(const char **kept, unsigned *count, const char *value)
+{
+	if (!(*count)++)
+		*kept = value;
+}
+
+/* The ones that the transport itself goes by. */
+static void note_field(struct fw_http_peer *peer, const struct fw_http_field *field)
+{
+	switch (field->name_len) {
+	case 4:
+		if (is_named(field, "Host"))
+			keep_first(&peer->host, &peer->host_count, field->value);
+		break;
+	case 6:
+		if (is_named(field, "Origin"))
+			keep_first(&peer->origin, &peer->origin_count, field->value);
+		else if (is_named(field, "Accept")) {
+			peer->accepts |= fw_http_accept_read(field->value);
+			peer->accept_count++;
+		} else if (is_named(field, "Expect"))
+			peer->expects = true;
+		break;
+	case 12:
+		if (is_named(field, "Content-Type"))
+			peer->type = field->value;
+		break;
+	case 13:
+		if (is_named(field, "Authorization"))
+			peer->authorization = field->value;
+		break;
+	case 14:
+		if (is_named(field, "Content-Length"))
+			keep_first(&peer->length, &peer->length_count, field->value);
+		break;
+	case 17:
+		if (is_named(field, "Transfer-Encoding"))
+			keep_first(&peer->coding, &peer->coding_count, field->value);
+		break;
+	default: break;
+	}
+}
+
+static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char *name,
+				  size_t name_len, const char *value, size_t len)
+{
+	struct fw_http_peer *peer = cls;
+	struct fw_http_field *field = &peer->fields[peer->field_count];
+
+	(void)kind;
+	if (peer->field_count == FW_LIMIT_HTTP_FIELDS || memchr(name, 0, name_len) ||
+	    (value && memchr(value, 0, len)) ||
+	    (name_len && memchr(" \t", name[name_len - 1], 2))) {
+		peer->is_malformed = true;
+		return MHD_NO;
+	}
+	while (len && memchr(" \t", value[len - 1], 2))
+		len--;
+	/*
+	 * The daemon's own copy, in memory that it writes itself; newer versions
+	 * have put the NUL there already.
+	 */
+	if (value && value[len])
+		((char *)(uintptr_t)value)[len] = 0;
+	field->name = name;
+	field->name_len = name_len;
+	field->value = value ? value : "";
+	while (*field->value == ' ' || *field->value == '\t')
+		field->value++;
+	peer->field_count++;
+	note_field(peer, field);
+	return MHD_YES;
+}
+
+/* ---- what the headers decide ------------------------------------------------ */
+
+/* One message and one only, whoever reads it; NULL or what is wrong. */
+static const char *find_ambiguity(struct fw_http_peer *peer, const char *version)
+{
+	bool is_old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
+
+	if (peer->is_malformed)
+		return "a header is malformed, or there are too many";
+	if (peer->host_count > 1 || (!peer->host_count && !is_old))
+		return "there must be one Host header";
+	if (peer->length_count > 1 || (peer->length_count && peer->coding_count))
+		return "the length of the body is given more than once";
+	if (peer->length && !fw_http_length_read(peer->length, &peer->body_length))
+		return "Content-Length is not a number";
+	if (peer->coding_count > 1 ||
+	    (peer->coding && strcasecmp(peer->coding, "chunked") != 0))
+		return "the only Transfer-Encoding is chunked";
+	return NULL;
+}
+
+/*
+ * A web page can reach this machine's servers under a name of its own choice
+ * (DNS rebinding), but it cannot forge Host or Origin. Where a token is asked
+ * for on a public address, any name will do: the page has no token.
+ */
+static fw_error *check_sender(struct fw_http_peer *peer)
+{
+	const struct fw_http *http = peer->http;
+	bool is_local = http->is_loopback || http->is_wildcard;
+	const char *host = peer->host ? peer->host : "";
+
+	if (!fw_http_host_is_listed(host, http->allowed_hosts) &&
+	    !(is_local && fw_http_host_is_loopback(host)) &&
+	    !(!http->is_loopback && !http->allowed_hosts && http->bearer_token))
+		return fw_raise_auth_origin_not_allowed(host);
+	if (!peer->origin_count)
+		return NULL;
+	if (peer->origin_count == 1 &&
+	    (fw_http_origin_is_listed(peer->origin, http->allowed_origins) ||
+	     (http->is_loopback && fw_http_origin_is_loopback(peer->origin))))
+		return NULL;
+	return fw_raise_auth_origin_not_allowed(peer->origin);
+}
+
+static fw_error *check_token(struct fw_http_peer *peer)
+{
+	if (!peer->http->bearer_token)
+		return NULL;
+	if (!peer->authorization ||
+	    !fw_http_bearer_is(peer->authorization, peer->http->bearer_token))
+		return fw_raise_auth_unauthorized();
+	peer->exchange.principal = "bearer";
+	return NULL;
+}
+
+static fw_error *check_method(struct fw_http_peer *peer, const char *method)
+{
+	if (strcmp(method, MHD_HTTP_METHOD_POST) == 0)
+		peer->method = FW_HTTP_POST;
+	else if (strcmp(method, MHD_HTTP_METHOD_GET) == 0)
+		peer->method = FW_HTTP_GET;
+	else if (strcmp(method, MHD_HTTP_METHOD_DELETE) == 0)
+		peer->method = FW_HTTP_DELETE;
+	else
+		return fw_raise_protocol_http_method_not_allowed(method, "GET, POST, DELETE");
+	return NULL;
+}
+
+static fw_error *check_form(struct fw_http_peer *peer)
+{
+	unsigned both = FW_HTTP_ACCEPTS_JSON | FW_HTTP_ACCEPTS_EVENTS;
+
+	/* No such header takes everything. */
+	if (!peer->accept_count)
+		peer->accepts = both;
+	if (peer->method == FW_HTTP_GET && !(peer->accepts & FW_HTTP_ACCEPTS_EVENTS))
+		return fw_raise_protocol_not_acceptable("text/event-stream");
+	if (peer->method != FW_HTTP_POST)
+		return NULL;
+	if (peer->accepts != both)
+		return fw_raise_protocol_not_acceptable(
+			"application/json and text/event-stream");
+	if (!peer->type || !fw_http_type_is_json(peer->type))
+		return fw_raise_protocol_unsupported_media_type(peer->type ? peer->type
+									   : "nothing");
+	if (peer->body_length > FW_LIMIT_MESSAGE_BYTES)
+		return fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES);
+	return NULL;
+}
+
+static bool answer_health(struct fw_http_peer *peer, const char *url, const char *method)
+{
+	bool is_health = strcmp(url, "/healthz") == 0;
+	bool is_ready = fw_server__is_ready(peer->http->base.server) && !peer->http->is_quiet;
+
+	if (!is_health && strcmp(url, "/readyz") != 0)
+		return false;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+		fw_http__answer_plain(peer, MHD_HTTP_METHOD_NOT_ALLOWED,
+				      "method not allowed\n");
+		if (peer->response)
+			(void)MHD_add_response_header(peer->response, "Allow", "GET, HEAD");
+	} else if (is_health || is_ready)
+		fw_http__answer_plain(peer, MHD_HTTP_OK, is_health ? "ok\n" : "ready\n");
+	else
+		fw_http__answer_plain(peer, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready\n");
+	return true;
+}
+
+static void judge(struct fw_http_peer *peer, const char *url, const char *method,
+		  const char *version)
+{
+	const char *ambiguity = find_ambiguity(peer, version);
+	fw_error *err;
+
+	peer->must_close = ambiguity != NULL;
+	if (strcmp(url, peer->http->path) != 0) {
+		if (!answer_health(peer, url, method))
+			fw_http__answer_plain(peer, MHD_HTTP_NOT_FOUND, "not found\n");
+		return;
+	}
+	err = ambiguity ? fw_raise_protocol_invalid_request(ambiguity) : NULL;
+	if (!err)
+		err = check_sender(peer);
+	if (!err)
+		err = check_token(peer);
+	if (!err)
+		err = check_method(peer, method);
+	if (!err)
+		err = check_form(peer);
+	if (err)
+		fw_exchange_refuse(&peer->exchange, err);
+}
+
+/* ---- the stages of a request ------------------------------------------------ */
+
+static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const char *method,
+			     const char *version)
+{
+	size_t zeroed = offsetof(struct fw_http_peer, response);
+
+	memset((char *)peer + zeroed, 0, offsetof(struct fw_http_peer, fields) - zeroed);
+	peer->drained = 0;
+	peer->out_at = 0;
+	peer->out.len = 0;
+	peer->body.len = 0;
+	memset(&peer->exchange, 0, sizeof(peer->exchange));
+	fw_exchange_init(&peer->exchange, peer->http->base.server, &fw_http__exchange_ops,
+			 true);
+	fw_http__enter(peer, FW_HTTP_BODY);
+
+	(void)MHD_get_connection_values_n(peer->connection, MHD_HEADER_KIND, take_field, peer);
+	judge(peer, url, method, version);
+	if (!peer->is_answered)
+		return MHD_YES;
+	if (peer->must_close || peer->expects ||
+	    peer->body_length > FW_LIMIT_HTTP_DRAIN_BYTES) {
+		fw_http__enter(peer, FW_HTTP_ANSWERING);
+		return fw_http__advance(peer);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result take_body(struct fw_http_peer *peer, const char *data, size_t *len)
+{
+	struct fw_http_text *body = &peer->body;
+	size_t expected = (size_t)peer->body_length > *len ? (size_t)peer->body_length : *len;
+
+	if (peer->is_answered || peer->method != FW_HTTP_POST) {
+		peer->drained += *len;
+		*len = 0;
+		return peer->drained > FW_LIMIT_HTTP_DRAIN_BYTES ? MHD_NO : MHD_YES;
+	}
+	if (body->len)
+		expected = *len;
+	if (!fw_http__text_reserve(body, expected, FW_LIMIT_MESSAGE_BYTES)) {
+		peer->drained = body->len;
+		fw_exchange_refuse(
+			&peer->exchange,
+			fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES));
+		return take_body(peer, data, len);
+	}
+	memcpy(body->data + body->len, data, *len);
+	body->len += *len;
+	*len = 0;
+	return MHD_YES;
+}
+
+static void dispatch(struct fw_http_peer *peer)
+{
+	peer->is_begun = true;
+	switch (peer->method) {
+	case FW_HTTP_POST:
+		fw_exchange_receive(&peer->exchange, peer->body.data ? peer->body.data : "",
+				    peer->body.len);
+		/* The core keeps what it needs. */
+		fw_http__text_reset(&peer->body);
+		break;
+	case FW_HTTP_GET: fw_exchange_open_stream(&peer->exchange); break;
+	case FW_HTTP_DELETE: fw_exchange_end_session(&peer->exchange); break;
+	}
+}
+
+enum MHD_Result fw_http__handle(void *cls, struct MHD_Connection *connection, const char *url,
+				const char *method, const char *version, const char *data,
+				size_t *data_len, void **request)
+{
+	struct fw_http_peer *peer = *request;
+
+	(void)cls;
+	if (!peer) {
+		peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			       ->socket_context;
+		if (!peer)
+			return MHD_NO;
+		*request = peer;
+		return begin(peer, url, method, version);
+	}
+	if (*data_len)
+		return take_body(peer, data, data_len);
+	if (peer->phase != FW_HTTP_ANSWERING) {
+		fw_http__enter(peer, FW_HTTP_ANSWERING);
+		if (!peer->is_answered)
+			dispatch(peer);
+	}
+	return fw_http__advance(peer);
+}
+
+void *fw_http__first_line(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	struct fw_http_peer *peer =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			->socket_context;
+
+	(void)cls;
+	(void)uri;
+	if (peer)
+		fw_http__enter(peer, FW_HTTP_HEAD);
+	return NULL;
+}
+
+void fw_http__completed(void *cls, struct MHD_Connection *connection, void **request,
+			enum MHD_RequestTerminationCode how)
+{
+	struct fw_http_peer *peer = *request;
+
+	(void)cls;
+	(void)connection;
+	(void)how;
+	*request = NULL;
+	if (!peer)
+		return;
+	if (peer->is_begun && !peer->is_answered) {
+		peer->is_answered = true;
+		fw_exchange_gone(&peer->exchange);
+	}
+	if (peer->response)
+		MHD_destroy_response(peer->response);
+	peer->response = NULL;
+	fw_http__text_reset(&peer->body);
+	fw_http__text_reset(&peer->out);
+	fw_http__enter(peer, FW_HTTP_IDLE);
+}

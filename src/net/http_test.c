@@ -1,0 +1,719 @@
+/*
+ * http_test.c - the HTTP transport by itself, byte for byte.
+ */
+#include "net/http_fake.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <faultwire/faultwire.h>
+
+static fw_server server;
+static struct fake_client client;
+
+static int begin(void **state)
+{
+	(void)state;
+	fake_init(&server);
+	return 0;
+}
+
+/* Most tests: a server with no options and one client. */
+static int begin_listening(void **state)
+{
+	begin(state);
+	fake_listen(&server, NULL);
+	client_open(&client, &server);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	client_close(&client);
+	fake_clear(&server);
+	return 0;
+}
+
+static void say(const char *bytes)
+{
+	client_send(&client, bytes, strlen(bytes));
+}
+
+static void expect(const char *needle)
+{
+	client_expect(&client, needle);
+}
+
+/* ---- answers ---------------------------------------------------------------- */
+
+static void test_http__answers_with_one_document(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("Content-Type: application/json\r\n");
+	expect("\r\n\r\n{\"a\":1}");
+}
+
+static void test_http__keeps_the_connection_and_takes_pipelined_requests(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		client_post(&client, NULL, i == 1 ? "later" : "{\"a\":1}");
+	expect("{\"a\":1}");
+	expect("{\"late\":true}");
+	expect("{\"a\":1}");
+	client_post(&client, NULL, "{\"b\":2}");
+	expect("{\"b\":2}");
+	assert_int_equal(server.received, 4);
+}
+
+static void test_http__answers_later(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "later");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("{\"late\":true}");
+}
+
+static void test_http__streams_events_then_the_answer(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "stream");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("Content-Type: text/event-stream\r\n");
+	expect("id: s_0\nretry: 500\ndata: \n\n");
+	expect("event: message\nid: s_1\ndata: {\"n\":1}\n\n");
+	assert_non_null(server.held);
+	expect("event: message\ndata: {\"late\":true}\n\n");
+	expect("\r\n0\r\n\r\n");
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+}
+
+static void test_http__streams_what_is_all_there_at_once(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "burst");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("data: {\"n\":1}\n\nevent: message\ndata: {\"n\":2}\n\nevent: message\ndata: "
+	       "{\"n\":3}\n\n");
+	expect("\r\n0\r\n\r\n");
+}
+
+static void test_http__ends_without_an_answer(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "close");
+	expect("HTTP/1.1 202 Accepted\r\n");
+	expect("Content-Length: 0\r\n");
+	client_post(&client, NULL, "session");
+	expect("HTTP/1.1 202 Accepted\r\n");
+	expect("Mcp-Session-Id: abc\r\n");
+}
+
+static void test_http__opens_a_quiet_stream_at_once(void **state)
+{
+	(void)state;
+	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+	expect("text/event-stream\r\n");
+	assert_non_null(server.held);
+	server.held->ops->send(server.held, &(struct fw_event){ "{\"n\":7}", 7, "g_1", 0 });
+	expect("id: g_1\ndata: {\"n\":7}\n\n");
+	server.held->ops->close(server.held);
+	expect("\r\n0\r\n\r\n");
+}
+
+static void test_http__ends_a_session(void **state)
+{
+	(void)state;
+	say("DELETE /mcp HTTP/1.1\r\nHost: [::1]:99\r\n\r\n");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("Content-Length: 0\r\n");
+}
+
+static void test_http__sends_large_answers_whole(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "big");
+	expect("Content-Length: 6291456\r\n");
+	expect("\r\n\"xxx");
+	expect("xxx\"");
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+}
+
+static void test_http__takes_large_and_chunked_bodies(void **state)
+{
+	size_t len = FW_LIMIT_MESSAGE_BYTES;
+	char *body = malloc(len + 1);
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, 'z', len);
+	body[len] = 0;
+	client_post(&client, NULL, body);
+	expect("Content-Length: 4194304\r\n");
+	expect("\r\nzzz");
+	free(body);
+	client.len = 0;
+	fake_spin(&server, 50);
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+	    "application/json;charset=UTF-8\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+	expect("\r\n\r\nabcde");
+}
+
+static void test_http__upgrades_a_slow_answer_to_a_stream(void **state)
+{
+	(void)state;
+	fake_http(&server)->pace.patience_ms = 20;
+	fake_http(&server)->pace.silence_ms = 20;
+	fake_http(&server)->pace.sweep_ms = 5;
+	client_post(&client, NULL, "hold");
+	expect("text/event-stream\r\n");
+	expect(": keepalive\n\n");
+	expect(": keepalive\n\n");
+	server.held->ops->reply(server.held,
+				&(struct fw_reply){ .status = 404, .json = "{}", .len = 2 });
+	expect("event: message\ndata: {}\n\n");
+	expect("\r\n0\r\n\r\n");
+}
+
+/* ---- clients that go away --------------------------------------------------- */
+
+static void test_http__notices_a_client_that_goes_while_it_waits(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "hold");
+	fake_await(&server, &server.received, 1);
+	close(client.fd);
+	client.fd = -1;
+	fake_await(&server, &server.gone, 1);
+	assert_null(server.held);
+	fake_spin(&server, 20);
+	assert_int_equal(fake_http(&server)->peer_count, 0);
+}
+
+static void test_http__notices_a_client_that_goes_from_an_open_stream(void **state)
+{
+	(void)state;
+	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	expect("text/event-stream\r\n");
+	close(client.fd);
+	client.fd = -1;
+	fake_await(&server, &server.gone, 1);
+}
+
+static void test_http__notices_a_client_that_was_gone_before(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "hold");
+	shutdown(client.fd, SHUT_WR);
+	fake_await(&server, &server.gone, 1);
+	client_expect_end(&client);
+}
+
+static void test_http__cuts_off_a_client_that_does_not_read(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "flood");
+	fake_await(&server, &server.gone, 1);
+	assert_null(server.held);
+}
+
+static void test_http__forgets_a_client_that_goes_amid_its_request(void **state)
+{
+	(void)state;
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	    "Content-Length: 100\r\n\r\nabc");
+	fake_spin(&server, 10);
+	close(client.fd);
+	client.fd = -1;
+	fake_spin(&server, 20);
+	assert_int_equal(fake_http(&server)->peer_count, 0);
+	assert_int_equal(server.received, 0);
+	assert_int_equal(server.gone, 0);
+}
+
+/* The end of the bytes comes with the last of them: one edge announces both. */
+static void test_http__forgets_clients_that_speak_and_go_at_once(void **state)
+{
+	static const char *const WORDS[] = { "POST /mcp HT",
+					     "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n",
+					     "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+					     "Content-Type: application/json\r\n"
+					     "Content-Length: 9\r\n\r\nhold" };
+	struct linger reset = { 1, 0 };
+
+	(void)state;
+	fake_http(&server)->pace.sweep_ms = 5;
+	fake_spin(&server, 5);
+	for (int i = 0; i < 60; i++) {
+		struct fake_client other;
+
+		client_open(&other, &server);
+		send(other.fd, WORDS[i % 3], strlen(WORDS[i % 3]), MSG_NOSIGNAL);
+		if (i % 7 == 0)
+			fake_spin(&server, 1);
+		if (i % 2)
+			setsockopt(other.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		client_close(&other);
+	}
+	for (int i = 0; i < 1000 && fake_http(&server)->peer_count > 1; i++)
+		fake_spin(&server, 1);
+	assert_int_equal(fake_http(&server)->peer_count, 1);
+	assert_null(server.held);
+}
+
+/* ---- slowness --------------------------------------------------------------- */
+
+static void quicken(void)
+{
+	struct fw_http_pace *pace = &fake_http(&server)->pace;
+
+	pace->idle_ms = pace->head_ms = pace->body_ms = 40;
+	pace->sweep_ms = 5;
+}
+
+static void dribble(void)
+{
+	for (int i = 0; i < 200 && !client.is_ended; i++) {
+		char byte;
+
+		fake_spin(&server, 3);
+		if (send(client.fd, "a", 1, MSG_NOSIGNAL) < 0 ||
+		    recv(client.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
+			return;
+	}
+	fail_msg("it may go on like that");
+}
+
+static void test_http__cuts_off_slow_first_lines(void **state)
+{
+	(void)state;
+	quicken();
+	dribble();
+}
+
+static void test_http__cuts_off_slow_headers(void **state)
+{
+	(void)state;
+	quicken();
+	say("POST /mcp HTTP/1.1\r\nX-Long: ");
+	dribble();
+}
+
+static void test_http__cuts_off_slow_bodies(void **state)
+{
+	(void)state;
+	quicken();
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	    "Content-Length: 10000\r\n\r\n");
+	dribble();
+	assert_int_equal(server.received, 0);
+}
+
+static void test_http__closes_idle_connections(void **state)
+{
+	(void)state;
+	quicken();
+	client_post(&client, NULL, "{}");
+	expect("\r\n\r\n{}");
+	client_expect_end(&client);
+}
+
+static void test_http__does_not_close_a_stream_for_being_quiet(void **state)
+{
+	(void)state;
+	quicken();
+	client_post(&client, NULL, "stream");
+	expect("{\"n\":1}");
+	uv_timer_stop(&server.later);
+	fake_spin(&server, 120);
+	assert_int_equal(server.gone, 0);
+	server.held->ops->close(server.held);
+	expect("\r\n0\r\n\r\n");
+}
+
+/* ---- refusals --------------------------------------------------------------- */
+
+#define USUAL "Content-Type: application/json\r\nContent-Length: 2\r\n"
+
+static const struct {
+	const char *request;
+	const char *status;
+	const char *body;
+	bool ends;
+} REFUSALS[] = {
+	{ "POST /other HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "404", "not found\n",
+	  false },
+	{ "PUT /mcp HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "405",
+	  "protocol.http_method_not_allowed", false },
+	{ "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", "405", "http_method_not_allowed",
+	  false },
+	{ "POST /mcp HTTP/1.1\r\nHost: evil.example\r\n" USUAL "\r\n{}", "403", "evil.example",
+	  false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost.evil.example\r\n" USUAL "\r\n{}", "403",
+	  "evil", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n" USUAL
+	  "\r\n{}",
+	  "403", "auth.origin_not_allowed", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n" USUAL "\r\n{}", "403",
+	  "null", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n" USUAL
+	  "\r\n{}",
+	  "406", "protocol.not_acceptable", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*;q=0\r\n" USUAL "\r\n{}", "406",
+	  "protocol.not_acceptable", false },
+	{ "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", "406",
+	  "text/event-stream", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", "415",
+	  "nothing", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+	  "text/plain\r\nContent-Length: "
+	  "2\r\n\r\n{}",
+	  "415", "text/plain", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+	  "application/json;charset=latin1\r\n"
+	  "Content-Length: 2\r\n\r\n{}",
+	  "415", "latin1", false },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n" USUAL "\r\n{}", "400",
+	  "Host", true },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n" USUAL "\r\n{}",
+	  "400", "length", true },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	  "Content-Length: 99999999999\r\n\r\n{}",
+	  "413", "input.too_large", true },
+	{ "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nExpect: "
+	  "100-continue\r\n"
+	  "Content-Length: 2\r\n\r\n",
+	  "415", "text/plain", true },
+	{ "PUT /healthz HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "405",
+	  "method not allowed", false },
+};
+
+static void test_http__refuses(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(REFUSALS) / sizeof(REFUSALS[0]); i++) {
+		char line[32];
+
+		client_close(&client);
+		client_open(&client, &server);
+		say(REFUSALS[i].request);
+		snprintf(line, sizeof(line), "HTTP/1.1 %s ", REFUSALS[i].status);
+		expect(line);
+		expect(REFUSALS[i].body);
+		if (REFUSALS[i].ends) {
+			client_expect_end(&client);
+			continue;
+		}
+		client_post(&client, NULL, "{\"a\":1}");
+		expect("{\"a\":1}");
+	}
+	/* Not by us, and not in the same way by each version of the library. */
+	client_close(&client);
+	client_open(&client, &server);
+	say("POST /mcp HTTP/1.1\r\n" USUAL "\r\n{}");
+	client_expect_end(&client);
+}
+
+static void test_http__reads_a_refused_body_to_its_end(void **state)
+{
+	size_t len = FW_LIMIT_MESSAGE_BYTES + 1;
+	char *body = malloc(len + 1);
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, 'z', len);
+	body[len] = 0;
+	client_post(&client, NULL, body);
+	expect("HTTP/1.1 413 ");
+	expect("input.too_large");
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n400001\r\n");
+	say(body);
+	say("\r\n0\r\n\r\n");
+	expect("HTTP/1.1 413 ");
+	free(body);
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+}
+
+static void test_http__asks_for_the_token(void **state)
+{
+	fw_http_options options = FW_HTTP_OPTIONS_INIT;
+
+	begin(state);
+	options.bearer_token = "right-token";
+	options.resource_metadata_url = "https://a.example/.well-known/x";
+	options.allowed_origins = "https://one.example, https://two.example";
+	options.allowed_hosts = "mcp.example, other.example:8443";
+	fake_listen(&server, &options);
+	client_open(&client, &server);
+	client_post(&client, NULL, "{}");
+	expect("HTTP/1.1 401 ");
+	expect("WWW-Authenticate: Bearer "
+	       "resource_metadata=\"https://a.example/.well-known/x\"\r\n");
+	expect("auth.unauthorized");
+	client_post(&client, "Authorization: Bearer wrong-token\r\n", "{}");
+	expect("HTTP/1.1 401 ");
+	client_post(&client, "Authorization: Basic right-token\r\n", "{}");
+	expect("HTTP/1.1 401 ");
+	client_post(&client,
+		    "Authorization: bearer  right-token \r\nOrigin: https://two.example\r\n",
+		    "{}");
+	expect("HTTP/1.1 200 ");
+	assert_string_equal(server.principal, "bearer");
+	say("GET /mcp HTTP/1.1\r\nHost: MCP.example:123\r\nAuthorization: Bearer "
+	    "right-token\r\n\r\n");
+	expect("HTTP/1.1 200 ");
+	server.held->ops->close(server.held);
+	expect("\r\n0\r\n\r\n");
+	say("DELETE /mcp HTTP/1.1\r\nHost: other.example\r\nAuthorization: Bearer "
+	    "right-token\r\n\r\n");
+	expect("HTTP/1.1 403 ");
+	say("GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n");
+	expect("ok\n");
+	end(state);
+}
+
+static void test_http__tells_its_health(void **state)
+{
+	(void)state;
+	say("GET /healthz HTTP/1.1\r\nHost: any.example\r\n\r\n");
+	expect("HTTP/1.1 200 ");
+	expect("ok\n");
+	say("GET /readyz HTTP/1.1\r\nHost: any.example\r\n\r\n");
+	expect("ready\n");
+	server.is_ready = false;
+	say("GET /readyz HTTP/1.1\r\nHost: any.example\r\n\r\n");
+	expect("HTTP/1.1 503 ");
+	expect("not ready\n");
+	assert_int_equal(server.received, 0);
+}
+
+static void test_http__hands_headers_over_trimmed_and_counted(void **state)
+{
+	(void)state;
+	client_post(&client, "X-TEST: \t a b \t \r\n", "{}");
+	expect("\r\n\r\n{}");
+	assert_string_equal(server.header, "a b");
+	assert_int_equal(server.header_count, 1);
+	assert_string_equal(server.principal, "(nobody)");
+	client_post(&client, "x-test: 1\r\nX-Test: 2\r\n", "{}");
+	expect("\r\n\r\n{}");
+	assert_string_equal(server.header, "1");
+	assert_int_equal(server.header_count, 2);
+	client_post(&client, "x-test:\r\n", "{}");
+	expect("\r\n\r\n{}");
+	assert_string_equal(server.header, "");
+	client_post(&client, NULL, "{}");
+	expect("\r\n\r\n{}");
+	assert_int_equal(server.header_count, 0);
+}
+
+static void test_http__limits_headers(void **state)
+{
+	char *extra = malloc(100000);
+	size_t len = 0;
+
+	(void)state;
+	assert_non_null(extra);
+	for (int i = 0; i < 140; i++)
+		len += (size_t)snprintf(extra + len, 100000 - len, "X-%d: y\r\n", i);
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
+	say(extra);
+	say(USUAL "\r\n{}");
+	expect("HTTP/1.1 400 ");
+	client_expect_end(&client);
+	client_close(&client);
+	client_open(&client, &server);
+	memset(extra, 'x', 99999);
+	extra[99999] = 0;
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ");
+	say(extra);
+	say("\r\n" USUAL "\r\n{}");
+	expect("HTTP/1.1 431 ");
+	free(extra);
+	assert_int_equal(server.received, 0);
+}
+
+/* ---- listening and stopping ------------------------------------------------- */
+
+static void expect_misuse(const fw_http_options *options, const char *word)
+{
+	fw_error *err = fw_server_listen_http(&server, options);
+
+	assert_non_null(err);
+	assert_string_equal(fw_error_name(err), "internal.api_misuse");
+	assert_non_null(strstr(fw_error_message(err), word));
+	fw_error_free(err);
+}
+
+static void test_http__refuses_options_that_are_not_safe(void **state)
+{
+	fw_http_options options = FW_HTTP_OPTIONS_INIT;
+	fw_error *err;
+
+	begin(state);
+	options.address = "0.0.0.0";
+	expect_misuse(&options, "not loopback");
+	options.address = "not an address";
+	expect_misuse(&options, "address");
+	options.address = NULL;
+	options.path = "mcp";
+	expect_misuse(&options, "path");
+	options.path = NULL;
+	options.tls_key = "x";
+	expect_misuse(&options, "TLS");
+	options.tls_certificate = "y";
+	err = fw_server_listen_http(&server, &options);
+	assert_non_null(err);
+	assert_string_equal(fw_error_name(err), "transport.tls_failed");
+	fw_error_free(err);
+	assert_null(server.transport);
+	fake_clear(&server);
+}
+
+static void test_http__says_when_the_port_is_taken(void **state)
+{
+	fw_http_options options = FW_HTTP_OPTIONS_INIT;
+	fw_error *err;
+
+	(void)state;
+	options.port = (uint16_t)strtoul(strrchr(fake_http(&server)->url, ':') + 1, NULL, 10);
+	err = fw_server_listen_http(&server, &options);
+	assert_non_null(err);
+	assert_non_null(strstr(fw_error_message(err), "127.0.0.1"));
+	fw_error_free(err);
+}
+
+static void test_http__can_be_freed_without_having_run(void **state)
+{
+	fw_http_options options = FW_HTTP_OPTIONS_INIT;
+
+	begin(state);
+	options.address = "::1";
+	options.path = "/a/b";
+	assert_null(fw_server_listen_http(&server, &options));
+	assert_memory_equal(fake_http(&server)->url, "http://[::1]:", 13);
+	assert_non_null(strstr(fake_http(&server)->url, "/a/b"));
+	fake_clear(&server);
+}
+
+static void test_http__stops_with_clients_that_wait_and_streams_that_are_open(void **state)
+{
+	struct fake_client waiting, idle, partial;
+
+	(void)state;
+	client_open(&waiting, &server);
+	client_open(&idle, &server);
+	client_open(&partial, &server);
+	client_post(&idle, NULL, "{}");
+	client_expect(&idle, "\r\n\r\n{}");
+	client_send(&partial, "POST /mcp HT", 12);
+	client_post(&waiting, NULL, "hold");
+	fake_await(&server, &server.received, 2);
+	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	expect("text/event-stream\r\n");
+	fake_stop(&server);
+	assert_int_equal(server.gone, 2);
+	client_expect_end(&idle);
+	client_expect_end(&waiting);
+	client_expect_end(&client);
+	client_close(&waiting);
+	client_close(&idle);
+	client_close(&partial);
+}
+
+static void test_http__lets_the_last_answer_out_before_it_stops(void **state)
+{
+	struct fw_exchange *exchange;
+
+	(void)state;
+	client_post(&client, NULL, "hold");
+	fake_await(&server, &server.received, 1);
+	server.transport->ops->quiesce(server.transport);
+	exchange = server.held;
+	server.held = NULL;
+	exchange->ops->reply(
+		exchange,
+		&(struct fw_reply){ .status = 200, .json = "{\"last\":1}", .len = 10 });
+	server.transport->ops->close(server.transport);
+	expect("Connection: close\r\n");
+	expect("{\"last\":1}");
+	client_expect_end(&client);
+	fake_spin(&server, 10);
+	assert_true(server.is_closed);
+	assert_int_equal(server.gone, 0);
+}
+
+static void test_http__still_serves_kept_connections_when_it_takes_no_new_ones(void **state)
+{
+	(void)state;
+	client_post(&client, NULL, "{}");
+	expect("\r\n\r\n{}");
+	server.transport->ops->quiesce(server.transport);
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("Connection: close\r\n");
+	expect("{\"a\":1}");
+	client_expect_end(&client);
+}
+
+#define LISTENING(test) cmocka_unit_test_setup_teardown(test, begin_listening, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LISTENING(test_http__answers_with_one_document),
+		LISTENING(test_http__keeps_the_connection_and_takes_pipelined_requests),
+		LISTENING(test_http__answers_later),
+		LISTENING(test_http__streams_events_then_the_answer),
+		LISTENING(test_http__streams_what_is_all_there_at_once),
+		LISTENING(test_http__ends_without_an_answer),
+		LISTENING(test_http__opens_a_quiet_stream_at_once),
+		LISTENING(test_http__ends_a_session),
+		LISTENING(test_http__sends_large_answers_whole),
+		LISTENING(test_http__takes_large_and_chunked_bodies),
+		LISTENING(test_http__upgrades_a_slow_answer_to_a_stream),
+		LISTENING(test_http__notices_a_client_that_goes_while_it_waits),
+		LISTENING(test_http__notices_a_client_that_goes_from_an_open_stream),
+		LISTENING(test_http__notices_a_client_that_was_gone_before),
+		LISTENING(test_http__cuts_off_a_client_that_does_not_read),
+		LISTENING(test_http__forgets_a_client_that_goes_amid_its_request),
+		LISTENING(test_http__forgets_clients_that_speak_and_go_at_once),
+		LISTENING(test_http__cuts_off_slow_first_lines),
+		LISTENING(test_http__cuts_off_slow_headers),
+		LISTENING(test_http__cuts_off_slow_bodies),
+		LISTENING(test_http__closes_idle_connections),
+		LISTENING(test_http__does_not_close_a_stream_for_being_quiet),
+		LISTENING(test_http__refuses),
+		LISTENING(test_http__reads_a_refused_body_to_its_end),
+		cmocka_unit_test(test_http__asks_for_the_token),
+		LISTENING(test_http__tells_its_health),
+		LISTENING(test_http__hands_headers_over_trimmed_and_counted),
+		LISTENING(test_http__limits_headers),
+		cmocka_unit_test(test_http__refuses_options_that_are_not_safe),
+		LISTENING(test_http__says_when_the_port_is_taken),
+		cmocka_unit_test(test_http__can_be_freed_without_having_run),
+		LISTENING(test_http__stops_with_clients_that_wait_and_streams_that_are_open),
+		LISTENING(test_http__lets_the_last_answer_out_before_it_stops),
+		LISTENING(test_http__still_serves_kept_connections_when_it_takes_no_new_ones),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

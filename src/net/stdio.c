@@ -1,0 +1,413 @@
+/*
+ * stdio.c - MCP over two descriptors, one message a line.
+ *
+ * Plain read() and write() on non-blocking descriptors, and uv_poll to learn
+ * when: a stream of libuv would allocate per read and write per reply. All
+ * lines of one read are answered with one write. Files cannot be polled, so
+ * that input from one is read piece by piece whenever the loop is idle.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "mcp/transport.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024 };
+
+struct stdio {
+	struct fw_transport base;
+	struct fw_exchange exchange;
+	int in, out;
+	int in_flags, out_flags; /* as they were; -1: not changed */
+	uv_poll_t in_poll;
+	uv_poll_t out_poll;
+	uv_idle_t idle;       /* reads from what cannot be polled */
+	uv_prepare_t prepare; /* writes what came between reads */
+	uv_timer_t flush;
+	int open_handles;
+	bool can_poll_in;
+	bool can_poll_out;
+	bool is_waiting; /* for room to write */
+	bool is_paused;  /* too much is unsent */
+	bool is_ended;   /* no more input */
+	bool is_broken;  /* nobody reads what is written */
+	bool is_closing;
+	bool is_skipping; /* the rest of a line that was too long */
+	struct fw_buf lines;
+	struct fw_buf unsent;
+	size_t sent; /* of `unsent` */
+};
+
+static void pump(struct stdio *stdio);
+static void write_out(struct stdio *stdio);
+
+/* ---- out ----------------------------------------------------------------------- */
+
+static void put_line(struct stdio *stdio, const char *json, size_t len)
+{
+	if (stdio->is_broken || !json)
+		return;
+	if (!fw_buf_reserve(&stdio->unsent, len + 1)) {
+		/* Whoever does not read this much will not read more. */
+		stdio->is_broken = true;
+		return;
+	}
+	fw_buf_put(&stdio->unsent, json, len);
+	FW_BUF(&stdio->unsent, "\n");
+}
+
+static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
+{
+	struct stdio *stdio =
+		(struct stdio *)((char *)exchange - offsetof(struct stdio, exchange));
+
+	if (event->len)
+		put_line(stdio, event->json, event->len);
+}
+
+static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
+{
+	struct stdio *stdio =
+		(struct stdio *)((char *)exchange - offsetof(struct stdio, exchange));
+
+	put_line(stdio, reply->json, reply->len);
+}
+
+static void on_close(struct fw_exchange *exchange)
+{
+	(void)exchange;
+}
+
+static const struct fw_exchange_ops exchange_ops = { on_send, on_reply, on_close, NULL };
+
+static void close_all(struct stdio *stdio);
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+	struct stdio *stdio = poll->data;
+
+	(void)status;
+	(void)events;
+	stdio->is_waiting = false;
+	(void)uv_poll_stop(poll);
+	write_out(stdio);
+}
+
+static void broke(struct stdio *stdio)
+{
+	stdio->is_broken = true;
+	stdio->is_ended = true;
+	stdio->unsent.len = 0;
+	stdio->sent = 0;
+	if (stdio->is_closing)
+		return;
+	fw_exchange_gone(&stdio->exchange);
+	fw_transport_hangup(&stdio->base);
+}
+
+static void write_out(struct stdio *stdio)
+{
+	struct fw_buf *unsent = &stdio->unsent;
+
+	while (stdio->sent < unsent->len && !stdio->is_waiting) {
+		ssize_t n = write(stdio->out, unsent->text + stdio->sent,
+				  unsent->len - stdio->sent);
+		int error = errno;
+
+		if (n >= 0) {
+			stdio->sent += (size_t)n;
+		} else if (error == EAGAIN && stdio->can_poll_out) {
+			stdio->is_waiting = true;
+			(void)uv_poll_start(&stdio->out_poll, UV_WRITABLE, on_writable);
+		} else if (error != EINTR) {
+			broke(stdio);
+			break;
+		}
+	}
+	if (stdio->sent == unsent->len) {
+		stdio->sent = 0;
+		fw_buf_reset(unsent, KEEP_BYTES);
+		if (stdio->is_closing)
+			close_all(stdio);
+	}
+	if (stdio->is_paused && unsent->len - stdio->sent < FW_LIMIT_STDIO_QUEUE_BYTES / 2) {
+		stdio->is_paused = false;
+		pump(stdio);
+	}
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+	struct stdio *stdio = prepare->data;
+
+	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
+		write_out(stdio);
+}
+
+/* ---- in ------------------------------------------------------------------------- */
+
+static void take_line(struct stdio *stdio, const char *line, size_t len)
+{
+	if (len && line[len - 1] == '\r')
+		len--;
+	if (!len || strspn(line, " \t") >= len)
+		return;
+	fw_exchange_receive(&stdio->exchange, line, len);
+}
+
+static void refuse_long(struct stdio *stdio)
+{
+	fw_exchange_refuse(&stdio->exchange,
+			   fw_raise_input_too_large("message", FW_LIMIT_MESSAGE_BYTES));
+}
+
+static void take_lines(struct stdio *stdio, size_t scanned)
+{
+	struct fw_buf *lines = &stdio->lines;
+	char *at = lines->text;
+	char *end = lines->text + lines->len;
+	char *from = at + scanned;
+	char *newline;
+
+	while (!stdio->is_broken && (newline = memchr(from, '\n', (size_t)(end - from)))) {
+		if (stdio->is_skipping)
+			stdio->is_skipping = false;
+		else
+			take_line(stdio, at, (size_t)(newline - at));
+		at = newline + 1;
+		from = at;
+	}
+	lines->len = (size_t)(end - at);
+	if (lines->len && at != lines->text)
+		memmove(lines->text, at, lines->len);
+	if (stdio->is_skipping) {
+		lines->len = 0;
+	} else if (lines->len > FW_LIMIT_MESSAGE_BYTES) {
+		refuse_long(stdio);
+		stdio->is_skipping = true;
+		lines->len = 0;
+	}
+	if (!lines->len)
+		fw_buf_reset(lines, KEEP_BYTES);
+}
+
+static void ended(struct stdio *stdio)
+{
+	struct fw_buf *lines = &stdio->lines;
+
+	stdio->is_ended = true;
+	if (stdio->can_poll_in)
+		(void)uv_poll_stop(&stdio->in_poll);
+	else
+		(void)uv_idle_stop(&stdio->idle);
+	if (lines->len && !stdio->is_skipping)
+		take_line(stdio, lines->text, lines->len);
+	lines->len = 0;
+	fw_transport_hangup(&stdio->base);
+}
+
+/* One read, and all that it completes. False: nothing there now. */
+static void read_in(struct stdio *stdio)
+{
+	struct fw_buf *lines = &stdio->lines;
+	size_t scanned = lines->len;
+	ssize_t n;
+	int error;
+
+	if (!fw_buf_reserve(lines, READ_BYTES)) {
+		refuse_long(stdio);
+		stdio->is_skipping = true;
+		fw_buf_clear(lines);
+		return;
+	}
+	n = read(stdio->in, lines->text + lines->len, READ_BYTES);
+	error = errno;
+	if (n > 0) {
+		lines->len += (size_t)n;
+		take_lines(stdio, scanned);
+		write_out(stdio);
+		if (stdio->unsent.len - stdio->sent > FW_LIMIT_STDIO_QUEUE_BYTES) {
+			stdio->is_paused = true;
+			pump(stdio);
+		}
+	} else if (n == 0 || (error != EAGAIN && error != EINTR)) {
+		ended(stdio);
+	}
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct stdio *stdio = poll->data;
+
+	(void)status;
+	(void)events;
+	if (!stdio->is_ended && !stdio->is_paused)
+		read_in(stdio);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+	struct stdio *stdio = idle->data;
+
+	if (!stdio->is_ended && !stdio->is_paused)
+		read_in(stdio);
+}
+
+/* Reads, or does not, as the state says. */
+static void pump(struct stdio *stdio)
+{
+	bool wants = !stdio->is_ended && !stdio->is_paused && !stdio->is_closing;
+
+	if (stdio->can_poll_in) {
+		if (wants)
+			(void)uv_poll_start(&stdio->in_poll, UV_READABLE | UV_DISCONNECT,
+					    on_readable);
+		else
+			(void)uv_poll_stop(&stdio->in_poll);
+	} else {
+		if (wants)
+			(void)uv_idle_start(&stdio->idle, on_idle);
+		else
+			(void)uv_idle_stop(&stdio->idle);
+	}
+}
+
+/* ---- the transport ------------------------------------------------------------------ */
+
+static fw_error *on_start(struct fw_transport *transport)
+{
+	struct stdio *stdio = (struct stdio *)transport;
+	uv_loop_t *loop = fw_server__loop(transport->server);
+
+	stdio->in_flags = fcntl(stdio->in, F_GETFL);
+	stdio->out_flags = fcntl(stdio->out, F_GETFL);
+	if (stdio->in_flags < 0 || stdio->out_flags < 0)
+		return fw_error_from_errno(FW_HERE, EBADF, "standard input or output");
+	(void)uv_idle_init(loop, &stdio->idle);
+	(void)uv_prepare_init(loop, &stdio->prepare);
+	(void)uv_timer_init(loop, &stdio->flush);
+	stdio->idle.data = stdio;
+	stdio->prepare.data = stdio;
+	stdio->flush.data = stdio;
+	stdio->open_handles = 3;
+	stdio->can_poll_in = uv_poll_init(loop, &stdio->in_poll, stdio->in) == 0;
+	if (stdio->can_poll_in) {
+		stdio->in_poll.data = stdio;
+		stdio->open_handles++;
+	}
+	if (stdio->out != stdio->in) {
+		stdio->can_poll_out = uv_poll_init(loop, &stdio->out_poll, stdio->out) == 0;
+		if (stdio->can_poll_out) {
+			stdio->out_poll.data = stdio;
+			stdio->open_handles++;
+		}
+	}
+	(void)uv_prepare_start(&stdio->prepare, on_prepare);
+	fw_exchange_init(&stdio->exchange, transport->server, &exchange_ops, false);
+	pump(stdio);
+	return NULL;
+}
+
+static void on_quiesce(struct fw_transport *transport)
+{
+	struct stdio *stdio = (struct stdio *)transport;
+
+	/* Answers to our own questions may still come. */
+	if (stdio->is_ended)
+		pump(stdio);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct stdio *stdio = handle->data;
+
+	if (--stdio->open_handles == 0)
+		fw_transport_closed(&stdio->base);
+}
+
+static void close_all(struct stdio *stdio)
+{
+	if (uv_is_closing((uv_handle_t *)&stdio->prepare))
+		return;
+	fw_exchange_gone(&stdio->exchange);
+	uv_close((uv_handle_t *)&stdio->idle, on_handle_closed);
+	uv_close((uv_handle_t *)&stdio->prepare, on_handle_closed);
+	uv_close((uv_handle_t *)&stdio->flush, on_handle_closed);
+	if (stdio->can_poll_in)
+		uv_close((uv_handle_t *)&stdio->in_poll, on_handle_closed);
+	if (stdio->can_poll_out)
+		uv_close((uv_handle_t *)&stdio->out_poll, on_handle_closed);
+}
+
+static void on_flush_timeout(uv_timer_t *timer)
+{
+	close_all(timer->data);
+}
+
+static void on_close_transport(struct fw_transport *transport)
+{
+	struct stdio *stdio = (struct stdio *)transport;
+
+	stdio->is_closing = true;
+	if (stdio->open_handles == 0) {
+		fw_transport_closed(transport);
+		return;
+	}
+	pump(stdio);
+	if (stdio->is_broken || stdio->sent == stdio->unsent.len) {
+		close_all(stdio);
+		return;
+	}
+	(void)uv_timer_start(&stdio->flush, on_flush_timeout, FW_LIMIT_FLUSH_MS, 0);
+	write_out(stdio);
+}
+
+static void on_free(struct fw_transport *transport)
+{
+	struct stdio *stdio = (struct stdio *)transport;
+
+	/* The descriptors may be shared with whoever started us. */
+	if (stdio->in_flags >= 0)
+		(void)fcntl(stdio->in, F_SETFL, stdio->in_flags);
+	if (stdio->out_flags >= 0)
+		(void)fcntl(stdio->out, F_SETFL, stdio->out_flags);
+	fw_buf_clear(&stdio->lines);
+	fw_buf_clear(&stdio->unsent);
+	fw__release(stdio);
+}
+
+static const struct fw_transport_ops transport_ops = { on_start, on_quiesce, on_close_transport,
+						       on_free, NULL };
+
+fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
+{
+	struct stdio *stdio;
+
+	if (!server || in < 0 || out < 0)
+		return fw_raise_internal_api_misuse("fw_server_listen_fds", "no descriptors");
+	stdio = fw__allocate(sizeof *stdio);
+	if (!stdio)
+		return fw_raise_internal_out_of_memory();
+	memset(stdio, 0, sizeof *stdio);
+	stdio->base.ops = &transport_ops;
+	stdio->in = in;
+	stdio->out = out;
+	stdio->in_flags = -1;
+	stdio->out_flags = -1;
+	fw_buf_init(&stdio->lines, FW_LIMIT_MESSAGE_BYTES + 2 * (size_t)READ_BYTES);
+	fw_buf_init(&stdio->unsent, 64 * (size_t)FW_LIMIT_STDIO_QUEUE_BYTES);
+	fw_transport_attach(&stdio->base, server);
+	return NULL;
+}
+
+fw_error *fw_server_listen_stdio(fw_server *server)
+{
+	return fw_server_listen_fds(server, STDIN_FILENO, STDOUT_FILENO);
+}
