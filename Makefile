@@ -15,8 +15,13 @@ all:
 	@$(SETUP)
 	@$(NINJA)
 
+# Where "make run" listens.
+LISTEN = 127.0.0.1:8940
+
 run: all
 	@scripts/tour
+	@echo; echo 'An MCP server, until Ctrl-C; point a client at:'
+	@build/faultwire serve --http $(LISTEN)
 
 test:
 	@scripts/install-deps test
