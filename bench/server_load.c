@@ -604,7 +604,8 @@ int main(int argc, char **argv)
 	}
 	if (is_http != (options.port != 0))
 		die("a port is for http, and http is for a port");
-	cases = optind;
+	/* Without a case, getopt has taken the "--": only start and idle are told. */
+	cases = strcmp(argv[optind - 1], "--") != 0 ? optind : optind - 1;
 	for (command = cases; command < argc && strcmp(argv[command], "--") != 0; command++)
 		;
 	if (command + 1 >= argc)
