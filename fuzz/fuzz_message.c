@@ -9,7 +9,8 @@
  *      DELETE are requests; everything else is the body of a POST
  *   s  HTTP, in a session of 2025-11-25         m  HTTP, modern headers from the body
  *
- * "$S" as a header's value is the last session's id. An empty line turns the loop.
+ * "$S" as a header's value is the last session's id, "$R" in a message the last
+ * requestState. An empty line turns the loop.
  *
  * Properties: a request with a readable id gets one answer, with that id (unless
  * it waits for the client, or was cancelled); what cannot be read gets one without
@@ -35,6 +36,7 @@ static unsigned strays;       /* answers without id that may come now */
 static unsigned batch_strays; /* and those in the answers to batches, which may be late */
 static unsigned cancels;
 static char session_id[64];
+static char request_state[8192]; /* nobody guesses one */
 
 /* The way the core reads them: the last of several counts. */
 static yyjson_val *member(yyjson_val *object, const char *name)
@@ -139,6 +141,7 @@ static void check_answer(yyjson_val *message, unsigned *strays_left)
 	yyjson_val *id = yyjson_obj_get(message, "id");
 	yyjson_val *result = yyjson_obj_get(message, "result");
 	yyjson_val *error = yyjson_obj_get(message, "error");
+	const char *state;
 
 	MUST(yyjson_equals_str(yyjson_obj_get(message, "jsonrpc"), "2.0"));
 	MUST(!result != !error);
@@ -148,6 +151,9 @@ static void check_answer(yyjson_val *message, unsigned *strays_left)
 		check_error(yyjson_ptr_get(error, "/data/dev.faultwire~1error"));
 	} else {
 		MUST(id && yyjson_is_obj(result));
+		state = yyjson_get_str(yyjson_obj_get(result, "requestState"));
+		if (state)
+			(void)snprintf(request_state, sizeof request_state, "%s", state);
 		if (yyjson_get_bool(yyjson_obj_get(result, "isError")))
 			check_error(yyjson_ptr_get(result, "/_meta/dev.faultwire~1error"));
 	}
@@ -353,6 +359,24 @@ static void expect_text(const char *text, size_t len)
 	yyjson_doc_free(doc);
 }
 
+/* In memory of exactly its size. */
+static void deliver(struct peer *peer, const char *text, size_t len)
+{
+	const char *mark = memmem(text, len, "\"$R\"", 4);
+	size_t before = mark ? (size_t)(mark - text) + 1 : len;
+	size_t after = mark ? len - before - 2 : 0;
+	size_t state = mark ? strlen(request_state) : 0;
+	char *whole = malloc(before + state + after);
+
+	MUST(whole);
+	memcpy(whole, text, before);
+	memcpy(whole + before, request_state, state);
+	memcpy(whole + before + state, text + len - after, after);
+	expect_text(whole, before + state + after);
+	fw_exchange_receive(&peer->exchange, whole, before + state + after);
+	free(whole);
+}
+
 static void add_header(struct peer *peer, const char *name, const char *value, size_t len)
 {
 	if (peer->header_count == HEADERS_MAX || len >= HEADER_BYTES || memchr(value, 0, len))
@@ -426,8 +450,7 @@ static void receive_http(struct peer *peer, const char *line, size_t len)
 		fw_exchange_end_session(&peer->exchange);
 		MUST(peer->is_done);
 	} else {
-		expect_text(line, len);
-		fw_exchange_receive(&peer->exchange, line, len);
+		deliver(peer, line, len);
 		/* Nothing is forgotten: answered, or under way. */
 		MUST(peer->is_done || fw_exchange_is_busy(&peer->exchange));
 		MUST(!peer->is_done || owed_count <= before);
@@ -438,8 +461,7 @@ static void receive_http(struct peer *peer, const char *line, size_t len)
 
 static void say(struct peer *peer, const char *text)
 {
-	expect_text(text, strlen(text));
-	fw_exchange_receive(&peer->exchange, text, strlen(text));
+	deliver(peer, text, strlen(text));
 }
 
 static void initialize(struct peer *peer, const char *version)
@@ -474,8 +496,7 @@ static void run_wire(const char *text, size_t size, char mode)
 			strays = 0;
 			fuzz_turn();
 		} else if (owed_count + FW_LIMIT_BATCH < OWED_MAX) {
-			expect_text(text, len);
-			fw_exchange_receive(&wire->exchange, text, len);
+			deliver(wire, text, len);
 		}
 		text += len + 1;
 	}
@@ -553,6 +574,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	batch_strays = 0;
 	cancels = 0;
 	session_id[0] = '\0';
+	request_state[0] = '\0';
 	if (strchr("lbw", text[0]) && text[0])
 		run_wire(text + 1, size - 1, text[0]);
 	else if (strchr("hsm", text[0]) && text[0])
