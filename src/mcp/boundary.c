@@ -366,7 +366,7 @@ static void complete_error(fw_call *call, fw_error *err)
 		fw_error_set_time(err, now);
 	if (!fw_error_incident_id(err)) {
 		fw_incident_id(now, id);
-		fw_error_set_incident_id(err, id);
+		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
 	}
 	if (call->offer && call->offer->empty_result)
 		fw_error_set_empty_result(err, call->offer->empty_result,
