@@ -78,22 +78,14 @@ union address {
 	struct sockaddr_in6 v6;
 };
 
-static char *print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static char *print(const char *fmt, ...)
+/* NULL: no memory. */
+static char *join(const char *first, const char *second, const char *third)
 {
-	va_list args, again;
-	char *text;
-	int len;
+	size_t cap = strlen(first) + strlen(second) + strlen(third) + 1;
+	char *text = fw__allocate(cap);
 
-	va_start(args, fmt);
-	va_copy(again, args);
-	len = vsnprintf(NULL, 0, fmt, args);
-	text = len < 0 ? NULL : fw__allocate((size_t)len + 1);
 	if (text)
-		vsnprintf(text, (size_t)len + 1, fmt, again);
-	va_end(again);
-	va_end(args);
+		(void)snprintf(text, cap, "%s%s%s", first, second, third);
 	return text;
 }
 
@@ -102,7 +94,7 @@ static bool copy(char **ret_copy, const char *text)
 {
 	if (!text || !text[strspn(text, " \t,")])
 		return true;
-	*ret_copy = print("%s", text);
+	*ret_copy = join(text, "", "");
 	return *ret_copy != NULL;
 }
 
@@ -154,15 +146,15 @@ static fw_error *copy_options(struct fw_http *http, const fw_http_options *optio
 {
 	const char *metadata = options->resource_metadata_url;
 
-	http->path = print("%s", options->path ? options->path : "/mcp");
-	http->challenge =
-		metadata ? print("Bearer resource_metadata=\"%s\"", metadata) : print("Bearer");
+	http->path = join(options->path ? options->path : "/mcp", "", "");
+	http->challenge = metadata ? join("Bearer resource_metadata=\"", metadata, "\"")
+				   : join("Bearer", "", "");
 	if (!http->path || !http->challenge ||
 	    !copy(&http->allowed_hosts, options->allowed_hosts) ||
 	    !copy(&http->allowed_origins, options->allowed_origins))
 		return fw_raise_internal_out_of_memory();
 	if (options->bearer_token) {
-		http->bearer_token = print("%s", options->bearer_token);
+		http->bearer_token = join(options->bearer_token, "", "");
 		if (!http->bearer_token)
 			return fw_raise_internal_out_of_memory();
 	}
@@ -205,15 +197,18 @@ static fw_error *open_socket(union address *address, int *ret_fd)
 static char *make_url(const struct fw_http *http, const union address *address, bool is_tls)
 {
 	const char *scheme = is_tls ? "https" : "http";
-	char text[INET6_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN], origin[INET6_ADDRSTRLEN + 32];
 
 	if (address->any.sa_family == AF_INET) {
 		inet_ntop(AF_INET, &address->v4.sin_addr, text, sizeof(text));
-		return print("%s://%s:%u%s", scheme, text, ntohs(address->v4.sin_port),
-			     http->path);
+		(void)snprintf(origin, sizeof(origin), "%s://%s:%u", scheme, text,
+			       ntohs(address->v4.sin_port));
+	} else {
+		inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof(text));
+		(void)snprintf(origin, sizeof(origin), "%s://[%s]:%u", scheme, text,
+			       ntohs(address->v6.sin6_port));
 	}
-	inet_ntop(AF_INET6, &address->v6.sin6_addr, text, sizeof(text));
-	return print("%s://[%s]:%u%s", scheme, text, ntohs(address->v6.sin6_port), http->path);
+	return join(origin, http->path, "");
 }
 
 /* ---- the daemon ------------------------------------------------------------- */
@@ -241,9 +236,9 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 	if (options->tls_key) {
 		flags |= MHD_USE_TLS;
 		tls[0].option = MHD_OPTION_HTTPS_MEM_KEY;
-		tls[0].ptr_value = (void *)(uintptr_t)options->tls_key;
+		tls[0].ptr_value = (void *)options->tls_key;
 		tls[1].option = MHD_OPTION_HTTPS_MEM_CERT;
-		tls[1].ptr_value = (void *)(uintptr_t)options->tls_certificate;
+		tls[1].ptr_value = (void *)options->tls_certificate;
 	}
 	http->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
@@ -268,7 +263,7 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 static fw_error *listen_http(struct fw_http *http, fw_server *server,
 			     const fw_http_options *options)
 {
-	union address address;
+	union address address = { .any.sa_family = AF_UNSPEC };
 	fw_error *err;
 	int fd = -1;
 

@@ -85,8 +85,8 @@ static bool make_response(struct fw_http_peer *peer, unsigned status, const char
 {
 	assert(!peer->response);
 	/* The daemon asks for a pointer that may be written, and does not write. */
-	peer->response = MHD_create_response_from_buffer(
-		len, len ? (void *)(uintptr_t)data : NULL, MHD_RESPMEM_PERSISTENT);
+	peer->response = MHD_create_response_from_buffer(len, len ? (void *)data : NULL,
+							 MHD_RESPMEM_PERSISTENT);
 	if (!peer->response) {
 		peer->is_lost = true;
 		return false;

@@ -84,9 +84,12 @@ static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char
 	struct fw_http_field *field = &peer->fields[peer->field_count];
 
 	(void)kind;
+	if (!value) {
+		value = "";
+		len = 0;
+	}
 	if (peer->field_count == FW_LIMIT_HTTP_FIELDS || memchr(name, 0, name_len) ||
-	    (value && memchr(value, 0, len)) ||
-	    (name_len && memchr(" \t", name[name_len - 1], 2))) {
+	    memchr(value, 0, len) || (name_len && memchr(" \t", name[name_len - 1], 2))) {
 		peer->is_malformed = true;
 		return MHD_NO;
 	}
@@ -96,11 +99,11 @@ static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char
 	 * The daemon's own copy, in memory that it writes itself; newer versions
 	 * have put the NUL there already.
 	 */
-	if (value && value[len])
-		((char *)(uintptr_t)value)[len] = 0;
+	if (value[len])
+		((char *)value)[len] = 0;
 	field->name = name;
 	field->name_len = name_len;
-	field->value = value ? value : "";
+	field->value = value;
 	while (*field->value == ' ' || *field->value == '\t')
 		field->value++;
 	peer->field_count++;
