@@ -90,7 +90,8 @@ typedef struct fw_http_options {
 		NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
 	}
 
-/** Bind now; requests are served while the server runs. Raises io.failed,
+/** Bind now; requests are served while the server runs. An address that is not
+ *  loopback needs a bearer token or allowed hosts. Raises io.failed,
  *  internal.api_misuse, internal.out_of_memory, transport.tls_failed. */
 FW_API FW_NODISCARD fw_error *fw_server_listen_http(fw_server *server,
 						    const fw_http_options *options);
