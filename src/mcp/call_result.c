@@ -221,7 +221,7 @@ static void put_json(fw_call *call, struct fw_buf *out, const char *json, size_t
 {
 	yyjson_read_err err;
 	yyjson_doc *doc =
-		json ? yyjson_read_opts((char *)(uintptr_t)json, len, YYJSON_READ_NUMBER_AS_RAW,
+		json ? yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
 					&fw__yyjson_alc, &err)
 		     : NULL;
 	yyjson_val *root = yyjson_doc_get_root(doc);

@@ -36,7 +36,7 @@ static bool put_object(struct fw_buf *out, const char *key, const char *json)
 
 	if (!json)
 		return true;
-	doc = yyjson_read_opts((char *)(uintptr_t)json, strlen(json), YYJSON_READ_NUMBER_AS_RAW,
+	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NUMBER_AS_RAW,
 			       &fw__yyjson_alc, NULL);
 	is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
 	if (is_object) {
@@ -178,7 +178,7 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			       problem.detail);
 		return misuse("fw_server_add_tool", tool->name, text);
 	}
-	doc = yyjson_read_opts((char *)(uintptr_t)json, strlen(json), YYJSON_READ_NOFLAG,
+	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NOFLAG,
 			       &fw__yyjson_alc, NULL);
 	if (is_input) {
 		offer->input = schema;
