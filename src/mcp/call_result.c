@@ -220,10 +220,9 @@ static void put_json(fw_call *call, struct fw_buf *out, const char *json, size_t
 		     bool wants_object)
 {
 	yyjson_read_err err;
-	yyjson_doc *doc =
-		json ? yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
-					&fw__yyjson_alc, &err)
-		     : NULL;
+	yyjson_doc *doc = json ? yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
+						  &fw__yyjson_alc, &err)
+			       : NULL;
 	yyjson_val *root = yyjson_doc_get_root(doc);
 
 	if (!root || (wants_object && !yyjson_is_obj(root)))

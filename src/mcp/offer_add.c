@@ -178,8 +178,8 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			       problem.detail);
 		return misuse("fw_server_add_tool", tool->name, text);
 	}
-	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NOFLAG,
-			       &fw__yyjson_alc, NULL);
+	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NOFLAG, &fw__yyjson_alc,
+			       NULL);
 	if (is_input) {
 		offer->input = schema;
 		if (!yyjson_equals_str(fw_member(yyjson_doc_get_root(doc), "type"), "object"))

@@ -57,12 +57,11 @@ static fw_error *parse(fw_call *call, const char *text, size_t len)
 		return fw_raise_input_too_deep("message", FW_LIMIT_MESSAGE_DEPTH);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
-		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool,
-					     &fault);
+		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
 	if (!call->doc &&
 	    (len > POOLED_BYTES || fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION))
-		call->doc = yyjson_read_opts((char *)text, len, read_flags,
-					     &fw__yyjson_alc, &fault);
+		call->doc = yyjson_read_opts((char *)text, len, read_flags, &fw__yyjson_alc,
+					     &fault);
 	if (call->doc) {
 		call->root = yyjson_doc_get_root(call->doc);
 		return NULL;
