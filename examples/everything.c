@@ -630,7 +630,7 @@ static const struct {
 
 static fw_error *add_tools(fw_server *server)
 {
-	fw_tool change = FW_TOOL_INIT;
+	fw_tool change = FW_TOOL_INIT, own = FW_TOOL_INIT;
 
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
 		fw_tool tool = FW_TOOL_INIT;
@@ -654,7 +654,15 @@ static fw_error *add_tools(fw_server *server)
 	change.name = "test_trigger_prompt_change";
 	change.description = "Tells listeners that the prompts have changed";
 	change.handler = prompts_changed;
-	return fw_server_add_tool(server, &change);
+	FW_TRY(fw_server_add_tool(server, &change));
+	own.name = "test_own_contract";
+	own.description = "Always fails, in a contract of its own choice";
+	own.input_schema = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
+			   "\"pattern\":"
+			   "\"^[a-z]+$\"},\"text\":{\"type\":\"string\"}}}";
+	own.handler = failing;
+	own.contract = FW_KAIZA;
+	return fw_server_add_tool(server, &own);
 }
 
 static fw_error *add_resources(fw_server *server)
