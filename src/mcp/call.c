@@ -94,6 +94,16 @@ static void wipe(fw_call *call)
 	call->pool = pool;
 }
 
+void fw_call_destroy(fw_call *call)
+{
+	fw_buf_clear(&call->content);
+	fw_buf_clear(&call->structured);
+	fw_buf_clear(&call->description);
+	fw_buf_clear(&call->json);
+	fw__release(call->pool);
+	fw__release(call);
+}
+
 void fw_call__unref(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -103,12 +113,7 @@ void fw_call__unref(fw_call *call)
 		return;
 	wipe(call);
 	if (server->free_count >= FREE_CALLS) {
-		fw_buf_clear(&call->content);
-		fw_buf_clear(&call->structured);
-		fw_buf_clear(&call->description);
-		fw_buf_clear(&call->json);
-		fw__release(call->pool);
-		fw__release(call);
+		fw_call_destroy(call);
 		return;
 	}
 	call->next = server->free_calls;

@@ -341,7 +341,7 @@ static void put_tool(fw_call *call, struct fw_buf *out)
 	}
 }
 
-static void put_cache(const fw_call *call, struct fw_buf *out)
+void fw_call_put_cache(const fw_call *call, struct fw_buf *out)
 {
 	if (!call->is_modern)
 		return;
@@ -389,7 +389,7 @@ fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out)
 		FW_BUF(out, "\"contents\":[");
 		fw_buf_put(out, call->content.text, call->content.len);
 		FW_BUF(out, "]");
-		put_cache(call, out);
+		fw_call_put_cache(call, out);
 		break;
 	case FW_CALL_COMPLETE:
 		FW_BUF(out, "\"completion\":{\"values\":[");

@@ -296,6 +296,10 @@ void fw_call_complete(fw_call *call, fw_error *err);
 /* Looks at the result, and writes it into the server's `out` as a whole result
  * object's members. */
 fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out);
+/* ttlMs and cacheScope, for modern clients. */
+void fw_call_put_cache(const fw_call *call, struct fw_buf *out);
+/* The memory of a call that nobody refers to, and that is not kept for reuse. */
+void fw_call_destroy(fw_call *call);
 
 /* Asking (ask.c). */
 fw_error *fw_ask_read(fw_call *call);

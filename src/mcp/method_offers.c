@@ -13,16 +13,6 @@
 
 /* ---- lists ------------------------------------------------------------------- */
 
-static void put_cache(const fw_call *call, struct fw_buf *out)
-{
-	if (!call->is_modern)
-		return;
-	FW_BUF(out, ",\"ttlMs\":");
-	fw_buf_i64(out, call->server->options.cache_ttl_ms);
-	fw_buf_str(out, call->server->options.cache_public ? ",\"cacheScope\":\"public\""
-							   : ",\"cacheScope\":\"private\"");
-}
-
 static fw_error *read_cursor(const fw_call *call, const char *mark, size_t count,
 			     size_t *ret_at)
 {
@@ -77,7 +67,7 @@ static fw_error *list(fw_call *call, const struct fw_offers *offers, const char 
 		fw_buf_i64(out, (int64_t)end);
 		FW_BUF(out, "\"");
 	}
-	put_cache(call, out);
+	fw_call_put_cache(call, out);
 	fw_mcp_end(call, out);
 	fw_mcp_reply(call);
 	return NULL;

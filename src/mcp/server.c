@@ -129,12 +129,7 @@ static void free_calls(fw_server *server)
 		fw_call *call = server->free_calls;
 
 		server->free_calls = call->next;
-		fw_buf_clear(&call->content);
-		fw_buf_clear(&call->structured);
-		fw_buf_clear(&call->description);
-		fw_buf_clear(&call->json);
-		fw__release(call->pool);
-		fw__release(call);
+		fw_call_destroy(call);
 	}
 }
 
