@@ -112,24 +112,47 @@ FW_API void fw_server_stop(fw_server *server);
 
 /* ---- observers ---------------------------------------------------------- */
 
-/** One finished request, borrowed for the time of the call. */
+/** One request at its end, borrowed for the time of the call. */
 typedef struct fw_outcome {
 	const char *method;    /**< "tools/call"; NULL: not readable */
 	const char *name;      /**< of the tool or prompt, or a resource's URI; NULL: none */
 	const fw_error *error; /**< NULL: it succeeded */
 	fw_contract contract;  /**< in which the error was told */
 	uint64_t duration_ns;
-	const char *client; /**< as it named itself; NULL: it did not */
+	const char *client;  /**< as it named itself; NULL: it did not */
+	const char *session; /**< its id; NULL: none */
+	const char *trace;   /**< traceparent; NULL: none */
+	bool changes;        /**< the tool's own word: it changes state */
+	bool is_known;       /**< the name is one that the server offers */
+	fw_call *call;       /**< for fw_outcome_arguments() */
 } fw_outcome;
+
+/** The arguments as compact JSON text, yours for fw_free(); NULL: none, or no
+ *  memory. */
+FW_API char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len);
+
+/** A reply that waits. */
+typedef struct fw_hold fw_hold;
+
+/**
+ * Lets it go: `err` (consumed; NULL: none) is told instead, with what failed
+ * before as its cause. Exactly once, from any thread, also from within
+ * replying(), and not after fw_server_free(). A stop does not wait longer than
+ * its grace: then audit.log_failed is told.
+ */
+FW_API void fw_hold_release(fw_hold *hold, fw_error *err);
 
 /** Any member may be NULL. Called on the server's thread; must not block. */
 typedef struct fw_observer {
+	/** Before a tool runs: an error refuses it. `error` and `duration_ns` are
+	 *  not known yet. */
+	fw_error *(*admitting)(void *ctx, const fw_outcome *coming);
 	/**
-	 * Before the reply leaves: `err` is complete (scope, incident id, time).
-	 * May return an error of its own, which is then told instead with `err`
-	 * as its cause: an audit that could not be written.
+	 * Before a reply leaves; an error is complete (scope, incident id, time).
+	 * True: the reply waits for fw_hold_release(), for an audit that must be
+	 * on disk first. Observers after this one are asked then.
 	 */
-	fw_error *(*failing)(void *ctx, const fw_error *err);
+	bool (*replying)(void *ctx, const fw_outcome *outcome, fw_hold *hold);
 	/** After the reply has been handed to the transport. */
 	void (*finished)(void *ctx, const fw_outcome *outcome);
 	void *ctx;
@@ -138,6 +161,109 @@ typedef struct fw_observer {
 /** Copied. Observers are asked in the order of adding. */
 FW_API FW_NODISCARD fw_error *fw_server_add_observer(fw_server *server,
 						     const fw_observer *observer);
+
+/* ---- pages -------------------------------------------------------------- */
+
+/** One GET of a page, borrowed for the time of rendering. */
+typedef struct fw_page fw_page;
+
+/** On the server's thread; must not block. An error becomes a problem document. */
+typedef fw_error *fw_page_fn(fw_page *page, void *ctx);
+
+/**
+ * Serve GET and HEAD of `path` ("/metrics"; "/problems/" ends in a slash: all
+ * below it) on the HTTP endpoint, behind its token unless `is_open`.
+ */
+FW_API FW_NODISCARD fw_error *fw_server_add_page(fw_server *server, const char *path,
+						 bool is_open, fw_page_fn *render, void *ctx);
+FW_API const char *fw_page_path(const fw_page *page);
+/** A request header ("Accept"); NULL: absent. */
+FW_API const char *fw_page_header(const fw_page *page, const char *name);
+/** A parameter of the query, decoded; NULL: absent. */
+FW_API const char *fw_page_query(const fw_page *page, const char *name);
+/** Without it: 200 and "text/plain; charset=utf-8". */
+FW_API void fw_page_status(fw_page *page, int status, const char *content_type);
+FW_API void fw_page_write(fw_page *page, const char *text, size_t len);
+
+/* ---- limits ------------------------------------------------------------- */
+
+/** One limit, by its name: "message_bytes". */
+typedef struct fw_limit {
+	const char *name;
+	uint64_t value; /**< by default */
+	uint64_t least;
+	uint64_t most;
+	const char *summary;
+} fw_limit;
+
+/** The limits, one after another; NULL: no more. */
+FW_API const fw_limit *fw_limit_at(size_t index);
+
+/** Before the server runs. Raises input.invalid_value (no such limit, or out of
+ *  its range). */
+FW_API FW_NODISCARD fw_error *fw_server_set_limit(fw_server *server, const char *name,
+						  uint64_t value);
+
+/* ---- isolated execution ------------------------------------------------- */
+
+typedef enum fw_sandbox {
+	FW_SANDBOX_BEST_EFFORT, /**< what the kernel lacks is told, and done without */
+	FW_SANDBOX_REQUIRED,    /**< what the kernel lacks keeps the server from running */
+	FW_SANDBOX_OFF
+} fw_sandbox;
+
+/** Begin with FW_WORKERS_INIT: nothing is allowed that is not named here.
+ *  Strings are copied. */
+typedef struct fw_workers_options {
+	uint32_t count; /**< processes kept ready; 0: one a processor, at least 2 */
+	uint32_t most;  /**< when others would starve; 0: four times `count` */
+	fw_sandbox sandbox;
+	const char *const *readable;    /**< paths, NULL at the end; NULL: none */
+	const char *const *writable;    /**< the same; readable, too */
+	const char *const *environment; /**< names of variables to keep; NULL: none */
+	bool may_connect;               /**< to other machines and other processes */
+	bool may_execute;               /**< programs, and processes of its own */
+	uint64_t memory_bytes;          /**< address space; 0: 1 GiB */
+	uint32_t files;                 /**< descriptors; 0: 64 */
+	uint32_t cpu_s;                 /**< processor time of one call; 0: 60 */
+	uint64_t file_bytes;            /**< largest file it may write; 0: 1 GiB */
+	/** Crashes of one tool in a row that suspend it, and for how long. */
+	uint32_t breaker_crashes; /**< 0: 5; UINT32_MAX: never */
+	uint32_t breaker_ms;      /**< 0: 30000 */
+	/** Runs in each new worker before its sandbox closes; NULL: none. */
+	fw_error *(*prepare)(void *ctx);
+	void *ctx;
+} fw_workers_options;
+
+#define FW_WORKERS_INIT                                                                      \
+	{                                                                                    \
+		0, 0, FW_SANDBOX_BEST_EFFORT, NULL, NULL, NULL, false, false, 0, 0, 0, 0, 0, \
+			0, NULL, NULL                                                        \
+	}
+
+typedef struct fw_workers fw_workers;
+
+/**
+ * A pool of processes for tools that run with FW_RUN_PROCESS. Owned by the
+ * server. The processes start with fw_server_run(), as copies of this program:
+ * what a handler changes in memory, nobody else sees. Raises
+ * internal.out_of_memory, internal.api_misuse.
+ */
+FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
+						    const fw_workers_options *options,
+						    fw_workers **ret_workers);
+
+/**
+ * A text that the tools of a set share, and that lives in the server: what a
+ * process cannot keep. Owned by the server.
+ */
+typedef struct fw_state fw_state;
+FW_API FW_NODISCARD fw_error *fw_server_add_state(fw_server *server, const char *text,
+						  size_t len, fw_state **ret_state);
+/** On the server's thread. Borrowed until it is set. */
+FW_API const char *fw_state_text(const fw_state *state, size_t *ret_len);
+/** On the server's thread. False: too large, or no memory, and unchanged. */
+FW_API bool fw_state_set(fw_state *state, const char *text, size_t len);
 
 /* ---- what it offers ----------------------------------------------------- */
 
@@ -152,7 +278,7 @@ typedef enum fw_run {
 	FW_RUN_THREAD, /**< on a thread of the pool */
 	/** On the server's thread; the result comes later, by fw_call_finish(). */
 	FW_RUN_ASYNC,
-	FW_RUN_PROCESS /**< in an isolated process: not built yet */
+	FW_RUN_PROCESS /**< in an isolated process, which may crash or hang */
 } fw_run;
 
 /** Begin with FW_TOOL_INIT. Strings are copied, `ctx` is kept. */
@@ -173,12 +299,16 @@ typedef struct fw_tool {
 	fw_run run;
 	uint32_t deadline_ms; /**< 0: the server's. Not for FW_RUN_INLINE. */
 	fw_contract contract; /**< FW_AUTO: the server's */
+	/** It changes state: observers are told so, and may refuse it. */
+	bool changes;
+	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
+	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
 } fw_tool;
 
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO                                                               \
+			FW_AUTO, false, NULL, NULL                                            \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile...),
@@ -252,6 +382,10 @@ FW_API const char *fw_call_json(fw_call *call, const char *name, size_t *ret_len
 FW_API const char *fw_call_protocol(const fw_call *call);
 /** Has the client this capability: "sampling", "elicitation", "roots"? */
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
+/** The tool's state, as it was when this run began. */
+FW_API const char *fw_call_state(const fw_call *call, size_t *ret_len);
+/** Replaces it, when this run ends, whichever way it ends. The last one wins. */
+FW_API void fw_call_set_state(fw_call *call, const char *text, size_t len);
 /** The client does not want the answer any more, or the deadline has passed. */
 FW_API bool fw_call_is_cancelled(const fw_call *call);
 

@@ -306,6 +306,61 @@ static void leave(fw_call *call, int status)
 		fw_buf_clear(&server->out);
 }
 
+/* ---- observers ------------------------------------------------------------------------ */
+
+static fw_outcome outcome_of(fw_call *call, const fw_error *err)
+{
+	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
+
+	return (fw_outcome){
+		.method = call->method_name,
+		.name = call->name,
+		.error = err,
+		.contract = contract_of(call),
+		.duration_ns = uv_hrtime() - call->started_ns,
+		.client = call->session ? call->session->client
+					: yyjson_get_str(fw_member(info, "name")),
+		.session = call->session && call->session->id[0] ? call->session->id : NULL,
+		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
+		.changes = call->offer && call->offer->changes,
+		.is_known = call->offer != NULL,
+		.call = call,
+	};
+}
+
+char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
+{
+	struct fw_buf text;
+
+	if (!outcome->call->arguments)
+		return NULL;
+	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_value(&text, outcome->call->arguments);
+	if (text.state != FW_BUF_OK) {
+		fw_buf_clear(&text);
+		return NULL;
+	}
+	if (ret_len)
+		*ret_len = text.len;
+	return text.text;
+}
+
+fw_error *fw_mcp_admit(fw_call *call)
+{
+	fw_server *server = call->server;
+	fw_outcome coming;
+
+	if (!server->observer_count)
+		return NULL;
+	coming = outcome_of(call, NULL);
+	coming.duration_ns = 0;
+	for (size_t i = 0; i < server->observer_count; i++)
+		if (server->observers[i].admitting)
+			FW_TRY(server->observers[i].admitting(server->observers[i].ctx,
+							      &coming));
+	return NULL;
+}
+
 static void tell_finished(fw_call *call, const fw_error *err)
 {
 	fw_server *server = call->server;
@@ -313,14 +368,7 @@ static void tell_finished(fw_call *call, const fw_error *err)
 
 	if (!server->observer_count)
 		return;
-	outcome = (fw_outcome){
-		.method = call->method_name,
-		.name = call->name,
-		.error = err,
-		.contract = contract_of(call),
-		.duration_ns = uv_hrtime() - call->started_ns,
-		.client = call->session ? call->session->client : NULL,
-	};
+	outcome = outcome_of(call, err);
 	for (size_t i = 0; i < server->observer_count; i++)
 		if (server->observers[i].finished)
 			server->observers[i].finished(server->observers[i].ctx, &outcome);
@@ -373,29 +421,158 @@ static void complete_error(fw_call *call, fw_error *err)
 					  strlen(call->offer->empty_result));
 }
 
-static fw_error *observe(fw_call *call, fw_error *err)
+static fw_call *call_of(fw_hold *hold)
+{
+	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
+}
+
+/* An observer that could not do its part is told in place of the outcome. */
+static void tell_instead(fw_call *call, fw_error *instead)
+{
+	struct fw_hold *hold = &call->hold;
+
+	hold->err = hold->err ? fw_error_caused_by(instead, hold->err) : instead;
+	complete_error(call, hold->err);
+}
+
+/* Asks the observers from where it stopped; false: one of them holds the reply. */
+static bool consult(fw_call *call)
+{
+	fw_server *server = call->server;
+	struct fw_hold *hold = &call->hold;
+
+	while (hold->next < server->observer_count) {
+		const fw_observer *observer = &server->observers[hold->next++];
+		fw_outcome outcome;
+
+		if (!observer->replying)
+			continue;
+		outcome = outcome_of(call, hold->err);
+		hold->state = FW_HOLD_ASKING;
+		if (observer->replying(observer->ctx, &outcome, hold) &&
+		    hold->state == FW_HOLD_ASKING) {
+			hold->state = FW_HOLD_HELD;
+			(void)fw_call__ref(call);
+			return false;
+		}
+		hold->state = FW_HOLD_FREE;
+		if (hold->instead) {
+			fw_error *instead = hold->instead;
+
+			hold->instead = NULL;
+			tell_instead(call, instead);
+		}
+	}
+	return true;
+}
+
+static void put_error(fw_call *call, const fw_error *err)
+{
+	struct fw_buf *out = &call->server->out;
+
+	fw_buf_reset(out, KEEP_OUT_BYTES);
+	if (is_tool_failure(call, err))
+		put_tool_failure(call, err, out);
+	else
+		put_protocol_error(call, err, out);
+	/* An error too large for a reply is told without its context. */
+	if (out->state != FW_BUF_OK) {
+		fw_buf_reset(out, KEEP_OUT_BYTES);
+		put_start(call, out);
+		FW_BUF(out, "\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}");
+	}
+}
+
+/* The reply of a success waits in the call: others are written meanwhile. */
+static void set_aside(fw_call *call)
 {
 	fw_server *server = call->server;
 
-	for (size_t i = 0; i < server->observer_count; i++) {
-		fw_error *instead;
+	call->hold.out = server->out;
+	fw_buf_init(&server->out, call->hold.out.max);
+}
 
-		if (!server->observers[i].failing)
-			continue;
-		instead = server->observers[i].failing(server->observers[i].ctx, err);
-		if (!instead)
-			continue;
-		err = fw_error_caused_by(instead, err);
-		complete_error(call, err);
+/* All observers have had their say. */
+static void depart(fw_call *call)
+{
+	fw_error *err = call->hold.err;
+
+	call->hold.err = NULL;
+	if (err && !call->is_silent)
+		put_error(call, err);
+	leave(call, err ? http_status(call, err) : 200);
+	tell_finished(call, err);
+	fw_error_free(err);
+	finish(call);
+}
+
+/* The loop's thread; a release that comes after all is over does nothing. */
+void fw_hold_end(struct fw_hold *hold, fw_error *err)
+{
+	fw_call *call = call_of(hold);
+	fw_server *server = call->server;
+
+	if (hold->state == FW_HOLD_ASKING) {
+		hold->state = FW_HOLD_FREE;
+		hold->instead = err;
+		return;
 	}
-	return err;
+	if (hold->state != FW_HOLD_HELD || call->is_answered) {
+		fw_error_free(err);
+		fw_call__unref(call);
+		return;
+	}
+	hold->state = FW_HOLD_FREE;
+	/* The reply of a success was set aside. */
+	if (hold->out.text) {
+		fw_buf_clear(&server->out);
+		server->out = hold->out;
+		memset(&hold->out, 0, sizeof hold->out);
+	}
+	if (err)
+		tell_instead(call, err);
+	if (consult(call))
+		depart(call);
+	else if (!hold->err)
+		set_aside(call);
+	fw_call__unref(call);
+}
+
+/* The server stops and cannot wait. The hold keeps its reference until its
+ * holder lets go. */
+void fw_hold_abandon(fw_hold *hold)
+{
+	fw_call *call = call_of(hold);
+
+	hold->state = FW_HOLD_FREE;
+	fw_buf_clear(&hold->out);
+	tell_instead(call,
+		     fw_raise_audit_log_failed("the server stopped before it was written"));
+	depart(call);
+}
+
+void fw_hold_release(fw_hold *hold, fw_error *err)
+{
+	fw_call *call = call_of(hold);
+	fw_server *server = call->server;
+
+	if (fw_call_is_on_loop(call)) {
+		fw_hold_end(hold, err);
+		return;
+	}
+	uv_mutex_lock(&server->lock);
+	hold->instead = err;
+	hold->next_released = server->released;
+	server->released = hold;
+	if (!server->is_deaf)
+		(void)uv_async_send(&server->wakeup);
+	uv_mutex_unlock(&server->lock);
 }
 
 void fw_mcp_fail(fw_call *call, fw_error *err)
 {
-	struct fw_buf *out = &call->server->out;
-
-	if (call->is_answered) {
+	/* A reply that is held has its outcome. */
+	if (call->is_answered || call->hold.state == FW_HOLD_HELD) {
 		fw_error_free(err);
 		return;
 	}
@@ -403,25 +580,10 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	if (call->is_running)
 		atomic_store(&call->cancelled, true);
 	complete_error(call, err);
-	err = observe(call, err);
-	if (!call->is_silent) {
-		fw_buf_reset(out, KEEP_OUT_BYTES);
-		if (is_tool_failure(call, err))
-			put_tool_failure(call, err, out);
-		else
-			put_protocol_error(call, err, out);
-		/* An error too large for a reply is told without its context. */
-		if (out->state != FW_BUF_OK) {
-			fw_buf_reset(out, KEEP_OUT_BYTES);
-			put_start(call, out);
-			FW_BUF(out,
-			       "\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}");
-		}
-	}
-	leave(call, http_status(call, err));
-	tell_finished(call, err);
-	fw_error_free(err);
-	finish(call);
+	call->hold.err = err;
+	call->hold.next = 0;
+	if (consult(call))
+		depart(call);
 }
 
 /* ---- success --------------------------------------------------------------------------- */
@@ -451,7 +613,7 @@ void fw_mcp_reply(fw_call *call)
 {
 	struct fw_buf *out = &call->server->out;
 
-	if (call->is_answered)
+	if (call->is_answered || call->hold.state == FW_HOLD_HELD)
 		return;
 	if (out->state != FW_BUF_OK) {
 		fw_mcp_fail(call,
@@ -460,9 +622,11 @@ void fw_mcp_reply(fw_call *call)
 				    : fw_raise_internal_out_of_memory());
 		return;
 	}
-	leave(call, 200);
-	tell_finished(call, NULL);
-	finish(call);
+	call->hold.next = 0;
+	if (consult(call))
+		depart(call);
+	else if (!call->hold.err)
+		set_aside(call);
 }
 
 void fw_mcp_reply_empty(fw_call *call)

@@ -73,17 +73,36 @@ static char observed[64];
 static unsigned failing_count;
 static unsigned finished_count;
 static bool audit_fails;
+static bool refuses;
+static bool holds;
+static fw_hold *held;
 
-static fw_error *on_failing(void *ctx, const fw_error *err)
+static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 {
+	const fw_error *err = outcome->error;
+
 	(void)ctx;
+	if (holds) {
+		held = hold;
+		return true;
+	}
+	if (!err)
+		return false;
 	failing_count++;
 	(void)snprintf(observed, sizeof observed, "%s", fw_error_name(err));
 	assert_non_null(fw_error_incident_id(err));
 	assert_non_null(fw_error_timestamp(err));
-	return audit_fails && fw_error_code(err) != FW_AUDIT_LOG_FAILED
-		       ? fw_raise_audit_log_failed("disk full")
-		       : NULL;
+	if (!audit_fails)
+		return false;
+	fw_hold_release(hold, fw_raise_audit_log_failed("disk full"));
+	return true;
+}
+
+static fw_error *on_admitting(void *ctx, const fw_outcome *coming)
+{
+	(void)ctx;
+	assert_string_equal(coming->name, "work");
+	return refuses ? fw_raise_audit_log_failed("down") : NULL;
 }
 
 static void on_finished(void *ctx, const fw_outcome *outcome)
@@ -115,7 +134,9 @@ static fw_error *work(fw_call *call, void *ctx)
 static fw_server *server_new(void)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	const fw_observer observer = { .failing = on_failing, .finished = on_finished };
+	const fw_observer observer = { .admitting = on_admitting,
+				       .replying = on_replying,
+				       .finished = on_finished };
 	fw_tool tool = FW_TOOL_INIT;
 	fw_server *server = NULL;
 
@@ -231,6 +252,89 @@ static void test_boundary__an_observer_that_fails_is_told_instead(void **state)
 	fw_server_free(server);
 }
 
+#define HEADERS                                                                               \
+	{                                                                                     \
+		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", \
+			"work"                                                                \
+	}
+
+static void test_boundary__a_held_reply_waits_and_others_pass_it(void **state)
+{
+	fw_server *server = server_new();
+	struct fake first = { .headers = HEADERS };
+	struct fake second = { .headers = HEADERS };
+	static const char text[] = CALL("{\"how\":\"right\"}");
+	fw_hold *waiting;
+
+	(void)state;
+	fw_exchange_init(&first.exchange, server, &ops, true);
+	fw_exchange_init(&second.exchange, server, &ops, true);
+	holds = true;
+	fw_exchange_receive(&first.exchange, text, sizeof text - 1);
+	assert_int_equal(first.replies, 0);
+	waiting = held;
+	holds = false;
+	fw_exchange_receive(&second.exchange, text, sizeof text - 1);
+	assert_int_equal(second.replies, 1);
+	assert_int_equal(finished_count, 1);
+	fw_hold_release(waiting, NULL);
+	assert_int_equal(first.replies, 1);
+	assert_non_null(strstr(first.last, "\"structuredContent\":{\"n\":1}"));
+	assert_int_equal(finished_count, 2);
+	fw_server_free(server);
+}
+
+static void test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { .headers = HEADERS };
+	static const char text[] = CALL("{\"how\":\"right\"}");
+
+	(void)state;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	holds = true;
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	holds = false;
+	fw_hold_release(held, fw_raise_audit_log_failed("disk full"));
+	assert_int_equal(fake.replies, 1);
+	assert_non_null(strstr(fake.last, "audit.log_failed"));
+	assert_null(strstr(fake.last, "structuredContent"));
+	fw_server_free(server);
+}
+
+static void test_boundary__a_caller_that_leaves_while_its_reply_is_held(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { .headers = HEADERS };
+	static const char text[] = CALL("{\"how\":\"fail\"}");
+
+	(void)state;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	holds = true;
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	holds = false;
+	fw_exchange_gone(&fake.exchange);
+	fw_hold_release(held, NULL);
+	assert_int_equal(fake.replies, 0);
+	assert_int_equal(finished_count, 1);
+	fw_server_free(server);
+}
+
+static void test_boundary__an_observer_may_refuse_a_tool_before_it_runs(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fake = { .headers = HEADERS };
+	static const char text[] = CALL("{\"how\":\"right\"}");
+
+	(void)state;
+	refuses = true;
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	refuses = false;
+	assert_non_null(strstr(fake.last, "audit.log_failed"));
+	fw_server_free(server);
+}
+
 static void test_boundary__a_refusal_of_the_transport_has_its_own_status(void **state)
 {
 	fw_server *server = server_new();
@@ -288,6 +392,11 @@ int main(void)
 		cmocka_unit_test(test_boundary__every_stage_fails_the_same_way),
 		cmocka_unit_test(test_boundary__a_success_is_not_observed_as_a_failure),
 		cmocka_unit_test(test_boundary__an_observer_that_fails_is_told_instead),
+		cmocka_unit_test(test_boundary__a_held_reply_waits_and_others_pass_it),
+		cmocka_unit_test(
+			test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure),
+		cmocka_unit_test(test_boundary__a_caller_that_leaves_while_its_reply_is_held),
+		cmocka_unit_test(test_boundary__an_observer_may_refuse_a_tool_before_it_runs),
 		cmocka_unit_test(test_boundary__a_refusal_of_the_transport_has_its_own_status),
 		cmocka_unit_test(test_boundary__sessions_that_are_missing_or_unknown),
 		cmocka_unit_test(test_buf__grows_up_to_its_ceiling_and_stays_failed),

@@ -73,6 +73,7 @@ static void wipe(fw_call *call)
 
 	fw_call_forget_result(call);
 	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	fw_buf_clear(&call->hold.out);
 	content = call->content;
 	structured = call->structured;
 	description = call->description;

@@ -81,6 +81,7 @@ struct fw_offer {
 	fw_run run;
 	uint32_t deadline_ms;
 	fw_contract contract;
+	bool changes;
 };
 
 struct fw_offers {
@@ -201,6 +202,18 @@ void fw_batch_settle(struct fw_batch *batch);
 struct fw_method;
 struct fw_later;
 
+/* The end of a call while observers look at it. */
+struct fw_hold {
+	enum { FW_HOLD_FREE, FW_HOLD_ASKING, FW_HOLD_HELD } state;
+	size_t next;       /* the observer to ask */
+	fw_error *err;     /* the outcome; NULL: success */
+	fw_error *instead; /* said by an observer while it was asked */
+	struct fw_buf out; /* the reply of a success, set aside */
+	/* Released by another thread: `instead` comes with it. Letting go must
+	 * not fail for lack of memory, hence a list of its own and no post. */
+	struct fw_hold *next_released;
+};
+
 struct fw_call {
 	fw_call *next; /* of the server's calls under way; of its free ones */
 	fw_call *previous;
@@ -250,6 +263,7 @@ struct fw_call {
 	bool is_raw;
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
+	struct fw_hold hold;
 	double last_progress;
 	/* Questions. */
 	struct fw_question *questions;
@@ -320,6 +334,13 @@ void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
  * Consumes `err`, and ends the call.
  */
 void fw_mcp_fail(fw_call *call, fw_error *err);
+
+/* A tool is about to run: an observer may refuse it. */
+fw_error *fw_mcp_admit(fw_call *call);
+/* A reply that an observer held goes on; the loop's thread. Consumes `err`. */
+void fw_hold_end(fw_hold *hold, fw_error *err);
+/* It goes now, and says that its holder was not waited for. */
+void fw_hold_abandon(fw_hold *hold);
 
 /* The one way out of a success: what `server->out` holds is sent. */
 void fw_mcp_reply(fw_call *call);
@@ -409,6 +430,7 @@ struct fw_server {
 	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
+	struct fw_hold *released;
 	struct fw_transport *transports;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;

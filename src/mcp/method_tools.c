@@ -141,6 +141,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 	call->stage = FW_STAGE_SCHEMA;
 	if (call->offer->input)
 		FW_TRY(fw_mcp_check_arguments(call, call->offer->input));
+	FW_TRY(fw_mcp_admit(call));
 	fw_call_start(call);
 	return NULL;
 }

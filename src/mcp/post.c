@@ -52,12 +52,23 @@ static void take(fw_server *server, struct fw_post *post)
 void fw_server__take_posts(fw_server *server)
 {
 	struct fw_post *posts;
+	fw_hold *released;
 
 	uv_mutex_lock(&server->lock);
 	posts = server->posts;
 	server->posts = NULL;
 	server->last_post = NULL;
+	released = server->released;
+	server->released = NULL;
 	uv_mutex_unlock(&server->lock);
+	while (released) {
+		fw_hold *next = released->next_released;
+		fw_error *err = released->instead;
+
+		released->instead = NULL;
+		fw_hold_end(released, err);
+		released = next;
+	}
 	while (posts) {
 		struct fw_post *next = posts->next;
 

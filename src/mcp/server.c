@@ -313,6 +313,9 @@ void fw_server__settle(fw_server *server)
 		(void)fw_call__ref(call);
 		if (call->is_listener)
 			fw_listen_end(call);
+		else if (call->hold.state == FW_HOLD_HELD)
+			/* What is not on disk is not told, whatever it was. */
+			fw_hold_abandon(&call->hold);
 		else
 			fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);
