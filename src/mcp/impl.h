@@ -264,6 +264,7 @@ struct fw_call {
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
+	fw_call *queue_next; /* in a runner's queue */
 	double last_progress;
 	/* Questions. */
 	struct fw_question *questions;
@@ -432,6 +433,7 @@ struct fw_server {
 	struct fw_post *last_post;
 	struct fw_hold *released;
 	struct fw_transport *transports;
+	struct fw_runner *runners;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
 	fw_server_options options;

@@ -1,0 +1,65 @@
+/*
+ * runner.h - the border between the protocol core and whatever runs handlers
+ * away from the loop: the pool of threads (pool.c), a pool of processes
+ * (src/worker/). A runner has slots; calls wait for one in its queue
+ * (queue.c), which decides whose turn it is.
+ *
+ * The one rule to remember: everything here happens on the loop's thread.
+ */
+#ifndef FW_MCP_RUNNER_H
+#define FW_MCP_RUNNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/server.h>
+
+struct fw_runner;
+struct fw_queue;
+
+struct fw_runner_ops {
+	/* fw_server_run() begins, before any transport: start what is kept ready.
+	 * NULL member: nothing to do. */
+	fw_error *(*start)(struct fw_runner *runner);
+	/*
+	 * Run the call on a free slot, which it holds until fw_runner_freed().
+	 * False: no slot is free now. `beyond`: whoever waits has nothing running
+	 * at all, so a slot may be added if the runner has room to grow. An error
+	 * that keeps the call from running ends it with fw_call_complete(), and
+	 * counts as taken.
+	 */
+	bool (*take)(struct fw_runner *runner, fw_call *call, bool beyond);
+	/* Nobody waits for the call any more (deadline, cancellation, a client that
+	 * left): stop it if that can be done. It still holds its slot until
+	 * fw_runner_freed(). NULL member: it runs on. */
+	void (*abandon)(struct fw_runner *runner, fw_call *call);
+	/* The server has stopped: end everything. Closes its handles on the loop,
+	 * which is run until they are closed. */
+	void (*close)(struct fw_runner *runner);
+	/* After that, or without it when the server never ran. Frees it. */
+	void (*free)(struct fw_runner *runner);
+	/* For /readyz: appends what is worth knowing, as one short line of text
+	 * without a newline ("sandbox: no network rules (kernel)"); false: it
+	 * cannot take calls. NULL member: always ready. */
+	bool (*is_ready)(const struct fw_runner *runner, char *text, size_t size);
+};
+
+struct fw_runner {
+	const struct fw_runner_ops *ops;
+	struct fw_runner *next; /* of the server's */
+	fw_server *server;
+	struct fw_queue *queue; /* made by fw_runner_attach() */
+};
+
+/* Hands it over to the server. Raises internal.out_of_memory; then it is not. */
+fw_error *fw_runner_attach(struct fw_runner *runner, fw_server *server);
+
+/* The call (a reference to it is held by its run) waits for a slot. */
+void fw_queue_enter(struct fw_runner *runner, fw_call *call);
+/* It waits no more: it was answered before its turn. False: it did not wait. */
+bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
+/* A slot has become free: `call` does not hold it any more. The next is taken. */
+void fw_runner_freed(struct fw_runner *runner, fw_call *call);
+void fw_queue_free(struct fw_queue *queue);
+
+#endif
