@@ -71,6 +71,9 @@ enum {
 	/* After so long an answer becomes a stream, and a stream says something. */
 	FW_LIMIT_HTTP_PATIENCE_MS = 5 * 1000,
 	FW_LIMIT_HTTP_SILENCE_MS = 15 * 1000,
+	/* One page beside the endpoint, and how many a server has. */
+	FW_LIMIT_PAGE_BYTES = 8 * 1024 * 1024,
+	FW_LIMIT_PAGES = 64,
 	/* How long a stop waits for output to be taken. */
 	FW_LIMIT_FLUSH_MS = 1000,
 	/* Violations listed in one error. */
