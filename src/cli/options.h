@@ -36,7 +36,7 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 16 };
+enum { CLI_OPTIONS_MAX = 32 };
 
 /* What a command line said. All strings are borrowed from argv. */
 typedef struct cli_args {

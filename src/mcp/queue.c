@@ -81,3 +81,8 @@ void fw_queue_free(struct fw_queue *queue)
 {
 	fw__release(queue);
 }
+
+size_t fw_queue_count(const struct fw_queue *queue)
+{
+	return queue->count;
+}

@@ -61,5 +61,7 @@ bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
 /* A slot has become free: `call` does not hold it any more. The next is taken. */
 void fw_runner_freed(struct fw_runner *runner, fw_call *call);
 void fw_queue_free(struct fw_queue *queue);
+/* How many wait in it. */
+size_t fw_queue_count(const struct fw_queue *queue);
 
 #endif
