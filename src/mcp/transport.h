@@ -81,7 +81,7 @@ struct fw_exchange {
 	const struct fw_exchange_ops *ops;
 	fw_server *server;
 	bool is_http;
-	bool is_page; /* not of the endpoint: failures are told as problem documents */
+	bool is_page;          /* not of the endpoint: failures are told as problem documents */
 	const char *principal; /* who it is, after authentication; NULL: nobody */
 	/* The core's: */
 	struct fw_session *session;   /* borrowed; for stdio its one session */

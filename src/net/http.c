@@ -297,6 +297,7 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 
 	if (!server)
 		return fw_raise_internal_api_misuse(LISTEN, "there is no server");
+	FW_TRY(fw_mhd_load());
 	http = fw__allocate(sizeof(*http));
 	if (!http)
 		return fw_raise_internal_out_of_memory();

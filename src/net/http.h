@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <microhttpd.h>
 #include <uv.h>
 
 #include <faultwire/server.h>
 
 #include "base/limits.h"
 #include "mcp/transport.h"
+#include "net/mhd.h"
 
 struct fw_http_peer;
 
