@@ -181,6 +181,11 @@ uv_loop_t *fw_server__loop(fw_server *server)
 	return &server->loop;
 }
 
+const struct fw_limits *fw_server__limits(const fw_server *server)
+{
+	return &server->limits;
+}
+
 bool fw_server__is_ready(const fw_server *server)
 {
 	return server->is_ready;
@@ -192,6 +197,7 @@ void fake_init(fw_server *server)
 {
 	memset(server, 0, sizeof(*server));
 	server->is_ready = true;
+	server->limits = (struct fw_limits)FW_LIMITS_INIT;
 	assert_int_equal(uv_loop_init(&server->loop), 0);
 	uv_timer_init(&server->loop, &server->later);
 	server->later.data = server;
