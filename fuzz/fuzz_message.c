@@ -276,8 +276,9 @@ static const char *on_header(struct fw_exchange *exchange, const char *name,
 	return found;
 }
 
-static const struct fw_exchange_ops wire_ops = { on_send, on_reply, on_close, NULL };
-static const struct fw_exchange_ops http_ops = { on_send, on_reply, on_close, on_header };
+static const struct fw_exchange_ops wire_ops = { on_send, on_reply, on_close, NULL, NULL };
+static const struct fw_exchange_ops http_ops = { on_send, on_reply, on_close, on_header,
+						 NULL };
 
 static struct peer *open_peers[OPEN_MAX];
 static size_t open_count;

@@ -36,6 +36,8 @@ enum {
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* Pages that a server has beside the endpoint. */
+	FW_LIMIT_PAGES = 64,
 };
 
 #define FW__KIB 1024u
@@ -99,6 +101,7 @@ enum {
 	X(http_read_ms, 120000, 100, 86400000, "how long for reading an answer")               \
 	X(http_patience_ms, 5000, 10, 86400000, "after so long an answer becomes a stream")    \
 	X(http_silence_ms, 15000, 10, 86400000, "after so long a stream says something")       \
+	X(page_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "one page beside the endpoint") \
 	X(flush_ms, 1000, 0, 60000, "how long a stop waits for output to be taken")
 
 struct fw_limits {

@@ -481,6 +481,10 @@ struct fw_server {
 	fw_observer *observers;
 	size_t observer_count;
 	struct fw_lane *lanes;
+	struct fw_page_entry *pages;
+	size_t page_count;
+	struct fw_check_entry *checks; /* of /readyz */
+	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
 	size_t session_count;
 	fw_call *calls; /* under way */

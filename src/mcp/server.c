@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/page.h"
 #include "mcp/pool.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
@@ -177,6 +178,7 @@ void fw_server_free(fw_server *server)
 	fw_offers_clear(&server->prompts);
 	fw__release(server->observers);
 	fw__release(server->lanes);
+	fw_pages_clear(server);
 	fw__release(server->name);
 	fw__release(server->version);
 	fw__release(server->title);

@@ -21,7 +21,6 @@ struct fw_server {
 	struct fw_transport *transport;
 	struct fw_exchange *held; /* open, until the test does something to it */
 	uv_timer_t later;
-	bool is_ready;
 	bool is_closed;
 	unsigned received;
 	unsigned gone;

@@ -97,13 +97,15 @@ static bool make_response(struct fw_http_peer *peer, unsigned status, const char
 	return true;
 }
 
-void fw_http__answer_plain(struct fw_http_peer *peer, unsigned status, const char *text)
+/* What is shown is of this moment, and for nobody to frame or guess at. */
+static void put_page_headers(struct fw_http_peer *peer)
 {
-	peer->is_answered = true;
-	if (!make_response(peer, status, text, strlen(text)))
-		return;
-	add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
 	add_header(peer, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	add_header(peer, "X-Content-Type-Options", "nosniff");
+	add_header(peer, "Content-Security-Policy",
+		   "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+		   "frame-ancestors 'none'");
+	add_header(peer, "Vary", "Accept");
 }
 
 static void answer_document(struct fw_http_peer *peer, const struct fw_reply *reply)
@@ -120,7 +122,16 @@ static void answer_document(struct fw_http_peer *peer, const struct fw_reply *re
 	if (!make_response(peer, (unsigned)reply->status, peer->out.data, len))
 		return;
 	if (len)
-		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE,
+			   reply->type ? reply->type : "application/json");
+	if (peer->exchange.is_page)
+		put_page_headers(peer);
+	if (reply->retry_after_s) {
+		char seconds[16];
+
+		(void)snprintf(seconds, sizeof(seconds), "%" PRIu32, reply->retry_after_s);
+		add_header(peer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
 	if (reply->session_id)
 		add_header(peer, "Mcp-Session-Id", reply->session_id);
 	if (reply->allow)
@@ -345,9 +356,16 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 	return found;
 }
 
+static const char *http_query(struct fw_exchange *exchange, const char *name)
+{
+	return MHD_lookup_connection_value(peer_of(exchange)->connection, MHD_GET_ARGUMENT_KIND,
+					   name);
+}
+
 const struct fw_exchange_ops fw_http__exchange_ops = {
 	.send = http_send,
 	.reply = http_reply,
 	.close = http_close,
 	.header = http_header,
+	.query = http_query,
 };

@@ -85,7 +85,9 @@ static void on_close(struct fw_exchange *exchange)
 	(void)exchange;
 }
 
-static const struct fw_exchange_ops exchange_ops = { on_send, on_reply, on_close, NULL };
+static const struct fw_exchange_ops exchange_ops = { .send = on_send,
+						     .reply = on_reply,
+						     .close = on_close };
 
 static void close_all(struct stdio *stdio);
 
