@@ -37,7 +37,7 @@ static bool digest(const fw_call *call, struct fw_buf *out)
 	struct fw_buf text;
 	bool is_made;
 
-	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, 2 * (size_t)call->server->limits.message_bytes);
 	fw_buf_json_str(&text, call->method_name);
 	fw_buf_json(&text, call->name, call->name_len);
 	fw_buf_json_str(&text, principal);
@@ -68,9 +68,10 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 
 	if (!fw_digest_load())
 		return fw_raise_internal_unsupported("a question without libcrypto");
-	fw_buf_init(&payload, 2 * (size_t)FW_LIMIT_ANSWER_BYTES);
+	fw_buf_init(&payload, 2 * (size_t)call->server->limits.answer_bytes);
 	FW_BUF(&payload, "{\"e\":");
-	fw_buf_i64(&payload, fw_now_unix_ms() / 1000 + FW_LIMIT_STATE_S);
+	fw_buf_i64(&payload,
+		   (fw_now_unix_ms() + (int64_t)call->server->limits.state_ms) / 1000);
 	FW_BUF(&payload, ",\"n\":");
 	fw_buf_i64(&payload, call->round);
 	FW_BUF(&payload, ",\"d\":\"");
@@ -93,7 +94,7 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 	FW_BUF(&payload, "}}");
 	if (payload.state != FW_BUF_OK) {
 		fw_buf_clear(&payload);
-		return fw_raise_input_too_large("answers", FW_LIMIT_ANSWER_BYTES);
+		return fw_raise_input_too_large("answers", call->server->limits.answer_bytes);
 	}
 	start = out->len;
 	FW_BUF(out, "v1.");

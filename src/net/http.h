@@ -39,6 +39,7 @@ struct fw_http_pace {
 struct fw_http {
 	struct fw_transport base;
 	struct MHD_Daemon *daemon;
+	const struct fw_limits *limits;
 	struct fw_http_pace pace;
 
 	char *path;
