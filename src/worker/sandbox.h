@@ -3,7 +3,7 @@
  *
  * The server prepares a plan once, at start: paths are opened, the filter of
  * system calls is compiled, and what the kernel lacks is known. Each worker
- * applies it to itself, which takes some microseconds and cannot be undone.
+ * applies it to itself, which takes half a millisecond and cannot be undone.
  *
  * The one rule to remember: descriptors that are open when the sandbox closes
  * stay usable, so fw_sandbox_close_files() comes first.
