@@ -332,7 +332,7 @@ static int refuse_families(scmp_filter_ctx filter)
 			return failed;
 	}
 	return seccomp_rule_add(filter, action, SCMP_SYS(socket), 1,
-				SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+				SCMP_A0(SCMP_CMP_GT, AF_NETLINK, 0));
 }
 
 /* 0, or a negative errno. */

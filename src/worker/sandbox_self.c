@@ -122,10 +122,9 @@ fw_error *fw_self_limit(const struct fw_sandbox_plan *plan)
 
 	/* Programs such as node reserve far more addresses than they use, so
 	 * that for them what counts is memory of their own that they may write. */
-	if (plan->may_execute)
-		FW_TRY(limit(RLIMIT_DATA, plan->memory_bytes, "limit of memory"));
-	else if (!has_shadow_memory())
-		FW_TRY(limit(RLIMIT_AS, plan->memory_bytes, "limit of memory"));
+	if (!has_shadow_memory())
+		FW_TRY(limit(plan->may_execute ? RLIMIT_DATA : RLIMIT_AS, plan->memory_bytes,
+			     "limit of memory"));
 	FW_TRY(limit(RLIMIT_NOFILE, plan->files, "limit of open files"));
 	FW_TRY(limit(RLIMIT_FSIZE, plan->file_bytes, "limit of file sizes"));
 	FW_TRY(limit(RLIMIT_CORE, 0, "limit of core dumps"));
