@@ -38,6 +38,12 @@ enum {
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
+	/* What a worker process gets when its pool names nothing else; and how many
+	 * processes may be added to those of its user. */
+	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILES = 64,
+	FW_LIMIT_WORKER_PROCESSES = 512,
 };
 
 #define FW__KIB 1024u
