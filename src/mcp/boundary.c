@@ -372,7 +372,7 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 
 	if (!outcome->call->arguments)
 		return NULL;
-	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, 2 * (size_t)outcome->call->server->limits.message_bytes);
 	fw_buf_value(&text, outcome->call->arguments);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
@@ -662,10 +662,10 @@ void fw_mcp_reply(fw_call *call)
 	if (call->is_answered || call->hold.state == FW_HOLD_HELD)
 		return;
 	if (out->state != FW_BUF_OK) {
-		fw_mcp_fail(call,
-			    out->state == FW_BUF_TOO_LARGE
-				    ? fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES)
-				    : fw_raise_internal_out_of_memory());
+		fw_mcp_fail(call, out->state == FW_BUF_TOO_LARGE
+					  ? fw_raise_tool_result_too_large(
+						    call->server->limits.result_bytes)
+					  : fw_raise_internal_out_of_memory());
 		return;
 	}
 	call->hold.next = 0;

@@ -64,9 +64,9 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 	char line[256];
 
 	(void)ctx;
-	fw_buf_init(&lines, FW_LIMIT_PAGE_BYTES);
-	(void)snprintf(line, sizeof line, "calls: %zu of %d under way", server->call_count,
-		       FW_LIMIT_IN_FLIGHT);
+	fw_buf_init(&lines, server->limits.page_bytes);
+	(void)snprintf(line, sizeof line, "calls: %zu of %llu under way", server->call_count,
+		       (unsigned long long)server->limits.in_flight);
 	put_line(&lines, line);
 	for (struct fw_runner *runner = server->runners; runner; runner = runner->next) {
 		line[0] = '\0';
@@ -209,11 +209,11 @@ void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
 		fw_exchange_refuse(exchange, fw_raise_protocol_path_not_found(path));
 		return;
 	}
-	fw_buf_init(&page.out, FW_LIMIT_PAGE_BYTES);
+	fw_buf_init(&page.out, exchange->server->limits.page_bytes);
 	fw_page_status(&page, 200, PLAIN);
 	err = entry->render(&page, entry->ctx);
 	if (!err && page.out.state == FW_BUF_TOO_LARGE)
-		err = fw_raise_tool_result_too_large(FW_LIMIT_PAGE_BYTES);
+		err = fw_raise_tool_result_too_large(exchange->server->limits.page_bytes);
 	else if (!err && page.out.state != FW_BUF_OK)
 		err = fw_raise_internal_out_of_memory();
 	if (err) {

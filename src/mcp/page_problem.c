@@ -238,7 +238,8 @@ fw_error *fw_page_problem(fw_page *page, void *ctx)
 	(void)ctx;
 	if (*name && !row)
 		return fw_raise_protocol_path_not_found(fw_page_path(page));
-	fw_buf_init(&out, FW_LIMIT_PAGE_BYTES);
+	/* The page itself is what is bounded. */
+	fw_buf_init(&out, FW_LIMIT_ENVELOPE_BYTES);
 	if (row)
 		put_row(&out, form, row);
 	else

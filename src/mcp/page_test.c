@@ -124,7 +124,7 @@ static fw_error *flood(fw_page *page, void *ctx)
 	static char block[1024 * 1024];
 
 	(void)ctx;
-	for (size_t i = 0; i <= FW_LIMIT_PAGE_BYTES; i += sizeof block)
+	for (size_t i = 0; i <= server->limits.page_bytes; i += sizeof block)
 		fw_page_write(page, block, sizeof block);
 	return NULL;
 }

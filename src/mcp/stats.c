@@ -4,6 +4,7 @@
 #include "mcp/stats.h"
 
 #include "mcp/impl.h"
+#include "mcp/queue.h"
 #include "mcp/runner.h"
 
 void fw_server__stats(const fw_server *server, struct fw_server_stats *ret_stats)
@@ -18,6 +19,6 @@ void fw_server__stats(const fw_server *server, struct fw_server_stats *ret_stats
 		if (!t->is_closed)
 			stats.connections += t->ops->connections ? t->ops->connections(t) : 1;
 	for (const struct fw_runner *runner = server->runners; runner; runner = runner->next)
-		stats.queued += fw_queue_count(runner->queue);
+		stats.queued += fw_queue_waiting(runner->queue);
 	*ret_stats = stats;
 }

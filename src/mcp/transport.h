@@ -18,6 +18,8 @@
 
 #include <faultwire/server.h>
 
+#include "base/limits.h"
+
 struct fw_exchange;
 struct fw_session;
 
@@ -81,8 +83,9 @@ struct fw_exchange {
 	const struct fw_exchange_ops *ops;
 	fw_server *server;
 	bool is_http;
-	bool is_page; /* not of the endpoint: failures are told as problem documents */
+	bool is_page;          /* not of the endpoint: failures are told as problem documents */
 	const char *principal; /* who it is, after authentication; NULL: nobody */
+	const char *peer;      /* the address it speaks from; NULL: none */
 	/* The core's: */
 	struct fw_session *session;   /* borrowed; for stdio its one session */
 	fw_call *calls;               /* under way on it */
@@ -149,7 +152,7 @@ struct fw_transport_ops {
 	/* A stop began: take nothing new in. What is under way goes on. */
 	void (*quiesce)(struct fw_transport *transport);
 	/*
-	 * All is answered: flush (bounded: FW_LIMIT_FLUSH_MS), close every handle,
+	 * All is answered: flush (within the limit flush_ms), close every handle,
 	 * then call fw_transport_closed(), at once or later.
 	 */
 	void (*close)(struct fw_transport *transport);
@@ -177,6 +180,8 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
+/* Its limits do not change once a transport is attached. */
+const struct fw_limits *fw_server__limits(const fw_server *server);
 /* Takes new calls: for /readyz. */
 bool fw_server__is_ready(const fw_server *server);
 

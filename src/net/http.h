@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <microhttpd.h>
 #include <uv.h>
 
 #include <faultwire/server.h>
 
 #include "base/limits.h"
 #include "mcp/transport.h"
+#include "net/mhd.h"
 
 struct fw_http_peer;
 
@@ -39,6 +39,7 @@ struct fw_http_pace {
 struct fw_http {
 	struct fw_transport base;
 	struct MHD_Daemon *daemon;
+	const struct fw_limits *limits;
 	struct fw_http_pace pace;
 
 	char *path;

@@ -181,6 +181,11 @@ uv_loop_t *fw_server__loop(fw_server *server)
 	return &server->loop;
 }
 
+const struct fw_limits *fw_server__limits(const fw_server *server)
+{
+	return &server->limits;
+}
+
 enum fw_page_access fw_server__page_access(const fw_server *server, const char *path)
 {
 	(void)server;
@@ -216,6 +221,7 @@ void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
 void fake_init(fw_server *server)
 {
 	memset(server, 0, sizeof(*server));
+	server->limits = (struct fw_limits)FW_LIMITS_INIT;
 	assert_int_equal(uv_loop_init(&server->loop), 0);
 	uv_timer_init(&server->loop, &server->later);
 	server->later.data = server;

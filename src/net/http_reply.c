@@ -20,8 +20,8 @@
 
 #include "base/mem.h"
 
-/* What the daemon asks for at once, and so the largest chunk. */
-enum { BLOCK_BYTES = 16 * 1024 };
+/* What the daemon asks for at once, and so the largest chunk; ids are ours. */
+enum { BLOCK_BYTES = 16 * 1024, EVENT_ID_BYTES = 4096 };
 
 static struct fw_http_peer *peer_of(struct fw_exchange *exchange)
 {
@@ -112,7 +112,8 @@ static void answer_document(struct fw_http_peer *peer, const struct fw_reply *re
 {
 	size_t len = reply->json ? reply->len : 0;
 
-	if (len && !fw_http__text_reserve(&peer->out, len, FW_LIMIT_HTTP_QUEUE_BYTES)) {
+	if (len &&
+	    !fw_http__text_reserve(&peer->out, len, peer->http->limits->http_queue_bytes)) {
 		peer->is_lost = true;
 		return;
 	}
@@ -156,7 +157,7 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		out->len -= peer->out_at;
 		peer->out_at = 0;
 	}
-	if (fw_http__text_reserve(out, more, FW_LIMIT_HTTP_QUEUE_BYTES))
+	if (fw_http__text_reserve(out, more, peer->http->limits->http_queue_bytes))
 		return true;
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
@@ -175,7 +176,7 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 	/* Only to open the stream: the headers are all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
-	if (event->len > FW_LIMIT_HTTP_QUEUE_BYTES || id_len > FW_LIMIT_HTTP_HEAD_BYTES ||
+	if (event->len > peer->http->limits->http_queue_bytes || id_len > EVENT_ID_BYTES ||
 	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)

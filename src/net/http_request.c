@@ -88,7 +88,7 @@ static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char
 		value = "";
 		len = 0;
 	}
-	if (peer->field_count == FW_LIMIT_HTTP_FIELDS || memchr(name, 0, name_len) ||
+	if (peer->field_count >= peer->http->limits->http_fields || memchr(name, 0, name_len) ||
 	    memchr(value, 0, len) || (name_len && memchr(" \t", name[name_len - 1], 2))) {
 		peer->is_malformed = true;
 		return MHD_NO;
@@ -197,8 +197,9 @@ static fw_error *check_form(struct fw_http_peer *peer)
 	if (!peer->type || !fw_http_type_is_json(peer->type))
 		return fw_raise_protocol_unsupported_media_type(peer->type ? peer->type
 									   : "nothing");
-	if (peer->body_length > FW_LIMIT_MESSAGE_BYTES)
-		return fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES);
+	if (peer->body_length > peer->http->limits->message_bytes)
+		return fw_raise_input_too_large("request body",
+						peer->http->limits->message_bytes);
 	return NULL;
 }
 
@@ -274,7 +275,7 @@ static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const c
 	if (!peer->is_decided)
 		return MHD_YES;
 	if (peer->must_close || peer->expects ||
-	    peer->body_length > FW_LIMIT_HTTP_DRAIN_BYTES) {
+	    peer->body_length > peer->http->limits->http_drain_bytes) {
 		fw_http__enter(peer, FW_HTTP_ANSWERING);
 		return fw_http__advance(peer);
 	}
@@ -289,17 +290,17 @@ static enum MHD_Result take_body(struct fw_http_peer *peer, const char *data, si
 	if (peer->is_decided || peer->method != FW_HTTP_POST) {
 		peer->drained += *len;
 		*len = 0;
-		return peer->drained > FW_LIMIT_HTTP_DRAIN_BYTES ? MHD_NO : MHD_YES;
+		return peer->drained > peer->http->limits->http_drain_bytes ? MHD_NO : MHD_YES;
 	}
 	if (body->len)
 		expected = *len;
-	if (!fw_http__text_reserve(body, expected, FW_LIMIT_MESSAGE_BYTES)) {
+	if (!fw_http__text_reserve(body, expected, peer->http->limits->message_bytes)) {
 		peer->drained = body->len;
 		peer->is_decided = true;
 		peer->is_begun = true;
-		fw_exchange_refuse(
-			&peer->exchange,
-			fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES));
+		fw_exchange_refuse(&peer->exchange,
+				   fw_raise_input_too_large("request body",
+							    peer->http->limits->message_bytes));
 		return take_body(peer, data, len);
 	}
 	memcpy(body->data + body->len, data, *len);

@@ -155,7 +155,7 @@ static void test_http__sends_large_answers_whole(void **state)
 
 static void test_http__takes_large_and_chunked_bodies(void **state)
 {
-	size_t len = FW_LIMIT_MESSAGE_BYTES;
+	size_t len = server.limits.message_bytes;
 	char *body = malloc(len + 1);
 
 	(void)state;
@@ -431,7 +431,7 @@ static void test_http__refuses(void **state)
 
 static void test_http__reads_a_refused_body_to_its_end(void **state)
 {
-	size_t len = FW_LIMIT_MESSAGE_BYTES + 1;
+	size_t len = server.limits.message_bytes + 1;
 	char *body = malloc(len + 1);
 
 	(void)state;

@@ -18,6 +18,8 @@
 
 #include <faultwire/error.h>
 
+#include "base/digest.h"
+
 struct fw_sender;
 
 struct fw_sender_options {
@@ -35,7 +37,8 @@ struct fw_sender_stats {
 	atomic_ulong failed; /* attempts, to either */
 };
 
-/* Strings are copied. Raises internal.out_of_memory, input.invalid_value. */
+/* Strings are copied. Raises internal.out_of_memory, input.invalid_value,
+ * internal.unsupported (libcurl is not there). */
 fw_error *fw_sender_new(const struct fw_sender_options *options, struct fw_sender **ret_sender);
 void fw_sender_free(struct fw_sender *sender);
 const struct fw_sender_stats *fw_sender_stats(const struct fw_sender *sender);
@@ -52,8 +55,8 @@ bool fw_sender_is_idle(const struct fw_sender *sender);
 void fw_sender_wait(struct fw_sender *sender, int64_t now_ms, int64_t most_ms);
 void fw_sender_wake(struct fw_sender *sender);
 
-/* "t=SECONDS" and "." and the body, signed: 64 hex digits and a NUL. */
-void fw_sender_sign(const char *secret, int64_t unix_s, const char *body, size_t len,
-		    char ret_hex[65]);
+/* HMAC-SHA256 of "SECONDS.BODY" in hex. False: no memory. */
+bool fw_sender_sign(const char *secret, int64_t unix_s, const char *body, size_t len,
+		    char ret_hex[FW_SHA256_TEXT]);
 
 #endif

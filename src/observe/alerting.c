@@ -32,6 +32,8 @@ enum {
 	RESEND_MS = 60 * 1000,
 	/* It is told the end of an alert for so long. */
 	RETAIN_MS = 15 * 60 * 1000,
+	/* How long the end waits for what is to be told. */
+	FLUSH_MS = 1000,
 	STATE_BYTES = 4 * 1024 * 1024,
 	PATH_BYTES = 4096,
 };
@@ -43,11 +45,12 @@ struct fw_alerting {
 	char server[256];
 	char state_file[PATH_BYTES]; /* "": none */
 	int64_t (*now_ms)(void);
-	struct fw_sender *sender;
-	int64_t resend_ms; /* the thread's */
+	struct fw_sender *sender; /* NULL: nobody to tell over HTTP */
+	int64_t resend_ms;        /* the thread's */
 	char start_ticks[24];
 
 	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t woken; /* where there is no sender to wait in */
 	struct fw_alerts *alerts;
 	bool is_ending;
 	bool is_changed;
@@ -107,8 +110,15 @@ static void on_change(void *ctx, const struct fw_alert *alert)
 		memmove(alerting->changes, alerting->changes + 1,
 			--alerting->change_count * sizeof fact);
 	alerting->changes[alerting->change_count++] = fact;
-	if (!fact.is_firing)
+	if (!fact.is_firing) {
 		alerting->ended[alerting->ended_at++ % FW_LIMIT_ALERT_QUEUE] = fact;
+		return;
+	}
+	/* It is not over any more. */
+	for (size_t i = 0; i < FW_LIMIT_ALERT_QUEUE; i++)
+		if (alerting->ended[i].row == fact.row &&
+		    strcmp(alerting->ended[i].client, fact.client) == 0)
+			alerting->ended[i].row = NULL;
 }
 
 struct listing {
@@ -222,6 +232,8 @@ static void tell_webhook(struct fw_alerting *alerting, const struct fw_alert_fac
 {
 	struct fw_buf body;
 
+	if (!alerting->sender)
+		return;
 	fw_buf_init(&body, FW_LIMIT_TEXT_BYTES);
 	FW_BUF(&body, "{\"version\":1,\"server\":");
 	fw_buf_json_str(&body, alerting->server);
@@ -242,7 +254,6 @@ static void tell_alertmanager(struct fw_alerting *alerting)
 	listing.out = &body;
 	FW_BUF(&body, "[");
 	pthread_mutex_lock(&alerting->lock);
-	/* First: the same alert may fire again. */
 	for (size_t i = 0; i < FW_LIMIT_ALERT_QUEUE; i++) {
 		const struct fw_alert_fact *fact = &alerting->ended[i];
 
@@ -289,11 +300,42 @@ static void tell(struct fw_alerting *alerting, bool is_changed)
 	}
 	if (is_changed)
 		fw_error_free(save_state(alerting));
+	if (!alerting->sender)
+		return;
 	if (is_changed || now_ms >= alerting->resend_ms) {
 		tell_alertmanager(alerting);
 		alerting->resend_ms = now_ms + RESEND_MS;
 	}
 	fw_sender_step(alerting->sender, monotonic_ms());
+}
+
+static void wake(struct fw_alerting *alerting)
+{
+	if (alerting->sender)
+		fw_sender_wake(alerting->sender);
+	else
+		(void)pthread_cond_signal(&alerting->woken);
+}
+
+static void sleep_for(struct fw_alerting *alerting, int64_t most_ms)
+{
+	struct timespec until;
+
+	if (alerting->sender) {
+		fw_sender_wait(alerting->sender, monotonic_ms(), most_ms);
+		return;
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)(most_ms / 1000);
+	until.tv_nsec += (long)(most_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&alerting->lock);
+	if (!alerting->is_changed && !alerting->is_ending)
+		(void)pthread_cond_timedwait(&alerting->woken, &alerting->lock, &until);
+	pthread_mutex_unlock(&alerting->lock);
 }
 
 static void *run(void *ctx)
@@ -312,20 +354,20 @@ static void *run(void *ctx)
 		alerting->is_changed = false;
 		if (alerting->is_ending && !is_ending) {
 			is_ending = true;
-			end_ms = monotonic_ms() + FW_LIMIT_FLUSH_MS;
+			end_ms = monotonic_ms() + FLUSH_MS;
 		}
 		wait_ms = fw_alerts_next(alerting->alerts);
 		pthread_mutex_unlock(&alerting->lock);
 		tell(alerting, is_changed);
-		if (is_ending &&
-		    (fw_sender_is_idle(alerting->sender) || monotonic_ms() >= end_ms))
+		if (is_ending && (!alerting->sender || fw_sender_is_idle(alerting->sender) ||
+				  monotonic_ms() >= end_ms))
 			return NULL;
 		wait_ms = wait_ms == INT64_MAX ? RESEND_MS : wait_ms - now_ms;
 		if (wait_ms > RESEND_MS)
 			wait_ms = RESEND_MS;
 		if (is_ending)
 			wait_ms = 20;
-		fw_sender_wait(alerting->sender, monotonic_ms(), wait_ms > 0 ? wait_ms : 0);
+		sleep_for(alerting, wait_ms > 0 ? wait_ms : 0);
 	}
 }
 
@@ -377,7 +419,8 @@ static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_op
 	if (strlen(path) >= sizeof alerting->state_file)
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, path);
 	FW_TRY(fw_alerts_new(on_change, alerting, &alerting->alerts));
-	FW_TRY(fw_sender_new(&sending, &alerting->sender));
+	if (sending.webhook_url || sending.alertmanager_url)
+		FW_TRY(fw_sender_new(&sending, &alerting->sender));
 	(void)snprintf(alerting->state_file, sizeof alerting->state_file, "%s", path);
 	FW_TRY(save_state(alerting));
 	return start_thread(alerting);
@@ -393,6 +436,7 @@ fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 		return fw_raise_internal_out_of_memory();
 	memset(alerting, 0, sizeof *alerting);
 	(void)pthread_mutex_init(&alerting->lock, NULL);
+	(void)pthread_cond_init(&alerting->woken, NULL);
 	alerting->log_fd = options->log_fd;
 	alerting->now_ms = options->now_ms ? options->now_ms : monotonic_ms;
 	alerting->resend_ms = alerting->now_ms() + RESEND_MS;
@@ -416,13 +460,14 @@ void fw_alerting_free(struct fw_alerting *alerting)
 		pthread_mutex_lock(&alerting->lock);
 		alerting->is_ending = true;
 		pthread_mutex_unlock(&alerting->lock);
-		fw_sender_wake(alerting->sender);
+		wake(alerting);
 		(void)pthread_join(alerting->thread, NULL);
 	}
 	if (alerting->state_file[0])
 		(void)unlink(alerting->state_file);
 	fw_sender_free(alerting->sender);
 	fw_alerts_free(alerting->alerts);
+	(void)pthread_cond_destroy(&alerting->woken);
 	(void)pthread_mutex_destroy(&alerting->lock);
 	fw__release(alerting);
 }
@@ -439,12 +484,15 @@ void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const c
 	is_changed = alerting->is_changed;
 	pthread_mutex_unlock(&alerting->lock);
 	if (is_changed)
-		fw_sender_wake(alerting->sender);
+		wake(alerting);
 }
 
 void fw_alerting_wake(struct fw_alerting *alerting)
 {
-	fw_sender_wake(alerting->sender);
+	pthread_mutex_lock(&alerting->lock);
+	alerting->is_changed = true;
+	pthread_mutex_unlock(&alerting->lock);
+	wake(alerting);
 }
 
 void fw_alerting_finished(void *alerting, const fw_outcome *outcome)
@@ -486,7 +534,9 @@ double fw_alerting_firing(void *ctx)
 
 static const struct fw_sender_stats *stats_of(const struct fw_alerting *alerting)
 {
-	return fw_sender_stats(alerting->sender);
+	static const struct fw_sender_stats none;
+
+	return alerting->sender ? fw_sender_stats(alerting->sender) : &none;
 }
 
 double fw_alerting_delivered(void *alerting)

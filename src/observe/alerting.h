@@ -21,8 +21,8 @@ struct fw_alerting_options {
 	const char *alertmanager_url; /* NULL: none */
 	/* Replaced at every change, and removed at the end; NULL: none. */
 	const char *state_file;
-	const char *server;        /* shown as its name; NULL: none */
-	int64_t (*now_ms)(void);   /* NULL: the monotonic clock */
+	const char *server;      /* shown as its name; NULL: none */
+	int64_t (*now_ms)(void); /* NULL: the monotonic clock */
 };
 
 /* Strings are copied. Raises internal.out_of_memory, input.invalid_value,

@@ -22,7 +22,7 @@ static struct fw_buf text;
 static int begin(void **state)
 {
 	(void)state;
-	fw_buf_init(&text, FW_LIMIT_PAGE_BYTES);
+	fw_buf_init(&text, 64 * 1024 * 1024);
 	return fw_metrics_new(&metrics) != NULL;
 }
 

@@ -15,6 +15,9 @@
 
 #include "base/accept.h"
 
+/* The tables are bounded, and far below it. */
+enum { MOST_BYTES = 64 * 1024 * 1024 };
+
 static void put_head(struct fw_buf *out, enum fw_metrics_form form, const char *name,
 		     const char *type, const char *help)
 {
@@ -216,7 +219,7 @@ fw_error *fw_metrics_page(fw_page *page, void *metrics)
 	size_t form = fw_accept_choose(fw_page_header(page, "Accept"), types, 2);
 	struct fw_buf out;
 
-	fw_buf_init(&out, FW_LIMIT_PAGE_BYTES);
+	fw_buf_init(&out, MOST_BYTES);
 	fw_metrics_write(metrics, (enum fw_metrics_form)form, &out);
 	if (out.state != FW_BUF_OK) {
 		fw_buf_clear(&out);
