@@ -45,6 +45,7 @@ struct fw_alerting {
 	char server[256];
 	char state_file[PATH_BYTES]; /* "": none */
 	int64_t (*now_ms)(void);
+	int64_t offset_ms;        /* from that clock to the calendar */
 	struct fw_sender *sender; /* NULL: nobody to tell over HTTP */
 	int64_t resend_ms;        /* the thread's */
 	char start_ticks[24];
@@ -83,7 +84,7 @@ static int64_t unix_ms(void)
 static struct fw_alert_fact fact_of(const struct fw_alerting *alerting,
 				    const struct fw_alert *alert)
 {
-	int64_t offset = unix_ms() - alerting->now_ms();
+	int64_t offset = alerting->offset_ms;
 	struct fw_alert_fact fact = {
 		.row = alert->row,
 		.is_firing = alert->is_firing,
@@ -247,7 +248,8 @@ static void tell_webhook(struct fw_alerting *alerting, const struct fw_alert_fac
 
 static void tell_alertmanager(struct fw_alerting *alerting)
 {
-	struct listing listing = { .alerting = alerting, .now_unix_ms = unix_ms() };
+	struct listing listing = { .alerting = alerting,
+				   .now_unix_ms = alerting->now_ms() + alerting->offset_ms };
 	struct fw_buf body;
 
 	fw_buf_init(&body, STATE_BYTES);
@@ -422,7 +424,8 @@ static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_op
 	if (sending.webhook_url || sending.alertmanager_url)
 		FW_TRY(fw_sender_new(&sending, &alerting->sender));
 	(void)snprintf(alerting->state_file, sizeof alerting->state_file, "%s", path);
-	FW_TRY(save_state(alerting));
+	/* A disk that is full keeps no server from starting. */
+	fw_error_free(save_state(alerting));
 	return start_thread(alerting);
 }
 
@@ -439,6 +442,7 @@ fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 	(void)pthread_cond_init(&alerting->woken, NULL);
 	alerting->log_fd = options->log_fd;
 	alerting->now_ms = options->now_ms ? options->now_ms : monotonic_ms;
+	alerting->offset_ms = unix_ms() - alerting->now_ms();
 	alerting->resend_ms = alerting->now_ms() + RESEND_MS;
 	(void)snprintf(alerting->server, sizeof alerting->server, "%s",
 		       options->server ? options->server : "");

@@ -26,7 +26,7 @@ struct fw_alerting_options {
 };
 
 /* Strings are copied. Raises internal.out_of_memory, input.invalid_value,
- * internal.unexpected (no thread), io.failed and its like (the file). */
+ * internal.unexpected (no thread). A file that cannot be written is no error. */
 fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 			  struct fw_alerting **ret_alerting);
 /* What waits to be told has a second for it. */
