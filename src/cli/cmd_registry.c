@@ -215,7 +215,7 @@ static const cli_example examples[] = {
 	{ "For another program:", "faultwire registry --json" },
 	{ "What a kaiza client may expect:", "faultwire registry --schema kaiza" },
 	{ "Alerting rules for Prometheus:",
-	  "faultwire registry --prometheus-rules >faultwire.rules.yml" },
+	  "faultwire registry --prometheus-rules | grep alert:" },
 	{ NULL, NULL },
 };
 
