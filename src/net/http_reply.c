@@ -136,8 +136,8 @@ static void answer_document(struct fw_http_peer *peer, const struct fw_reply *re
 {
 	size_t len = reply->json ? reply->len : 0;
 
-	if (len &&
-	    !fw_http__text_reserve(&peer->out, len, peer->http->limits->http_queue_bytes)) {
+	/* The core bounds what it says. */
+	if (len && !fw_http__text_reserve(&peer->out, len, SIZE_MAX)) {
 		peer->is_lost = true;
 		return;
 	}
@@ -181,7 +181,8 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		out->len -= peer->out_at;
 		peer->out_at = 0;
 	}
-	if (fw_http__text_reserve(out, more, peer->http->limits->http_queue_bytes))
+	if (out->len - peer->out_at <= peer->http->limits->http_queue_bytes &&
+	    fw_http__text_reserve(out, more, SIZE_MAX))
 		return true;
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
@@ -200,7 +201,7 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 	/* Only to open the stream: the headers are all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
-	if (event->len > peer->http->limits->http_queue_bytes || id_len > EVENT_ID_BYTES ||
+	if (id_len > EVENT_ID_BYTES ||
 	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)
