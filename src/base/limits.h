@@ -83,6 +83,12 @@ enum {
 	FW_LIMIT_HTTP_SILENCE_MS = 15 * 1000,
 	/* How long a stop waits for output to be taken. */
 	FW_LIMIT_FLUSH_MS = 1000,
+	/* What a worker process gets when its pool names nothing else; and how many
+	 * processes may be added to those of its user. */
+	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILES = 64,
+	FW_LIMIT_WORKER_PROCESSES = 512,
 	/* Violations listed in one error. */
 	FW_LIMIT_VIOLATIONS = 16,
 };
