@@ -22,6 +22,9 @@
 #define PREV ",\"prev_hash\":\""
 #define HASH "\",\"hash\":\""
 
+/* How much older than its record the time of an error may be. */
+enum { TOLD_LATE_MS = 10000 };
+
 const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
 
 /* ---- hashing -------------------------------------------------------------- */
@@ -218,6 +221,22 @@ static const char *first_of(const char *one, const char *other)
 	return one ? one : other;
 }
 
+/* The time that the caller is told, so that both can be found together; but an
+ * error may come from elsewhere with any time, and the log's order is ours. */
+static void find_time(const struct fw_audit_record *record,
+		      char ret_text[FW_AUDIT_TIME_LEN + 1])
+{
+	const char *told = record->error ? fw_error_timestamp(record->error) : NULL;
+	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_audit_now_ms();
+	char earliest[FW_AUDIT_TIME_LEN + 1];
+
+	fw_audit_time(now_ms - TOLD_LATE_MS, earliest);
+	fw_audit_time(now_ms, ret_text);
+	if (told && strlen(told) == FW_AUDIT_TIME_LEN && strcmp(told, earliest) >= 0 &&
+	    strcmp(told, ret_text) < 0)
+		memcpy(ret_text, told, FW_AUDIT_TIME_LEN);
+}
+
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 {
 	static const char *const events[] = { "failure", "change", "note" };
@@ -225,18 +244,14 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	const fw_row *row = err ? fw_error_row(err) : NULL;
 	const fw_scope *given = &record->scope;
 	fw_scope known = { 0 };
-	const char *timestamp = err ? fw_error_timestamp(err) : NULL;
-	char now[FW_AUDIT_TIME_LEN + 1];
+	char timestamp[FW_AUDIT_TIME_LEN + 1];
 	char id[33];
 
 	if (err)
 		known = fw_error_scope(err);
-	if (!timestamp) {
-		fw_audit_time(record->unix_ms ? record->unix_ms : fw_audit_now_ms(), now);
-		timestamp = now;
-	}
+	find_time(record, timestamp);
 	FW_BUF(out, "\"timestamp\":");
-	put_text(out, timestamp, FW_LIMIT_AUDIT_TEXT_BYTES);
+	fw_buf_json(out, timestamp, FW_AUDIT_TIME_LEN);
 	put_member(out, "event", events[record->event]);
 	if (record->event == FW_AUDIT_NOTE) {
 		put_member(out, "reason", record->reason);

@@ -98,7 +98,7 @@ static fw_error *record(struct fw_audit *audit, const char *what)
 	struct fw_audit_record entry = { .error = failed, .tool_name = "read_file" };
 	fw_error *err;
 
-	fw_error_set_time(failed, INT64_C(1768836730123));
+	entry.unix_ms = INT64_C(1768836730123);
 	fw_error_set_incident_id(failed, "inc_20260119_abcdefgh");
 	entry.args = "{\"path\":\"a\"}";
 	entry.args_len = strlen(entry.args);
@@ -183,6 +183,29 @@ static void test_audit__the_hash_is_what_sha256sum_says(void **state)
 		       "done <'%s'",
 		       path);
 	assert_int_equal(system(command), 0);
+}
+
+static void test_audit__an_error_that_brings_another_time_is_recorded_now(void **state)
+{
+	struct fw_audit *audit = opened(NULL);
+	fw_error *failed = fw_raise_internal_unexpected(NULL);
+	struct fw_audit_record entry = { .error = failed, .unix_ms = INT64_C(1768836730123) };
+	char *text;
+
+	(void)state;
+	fw_error_set_time(failed, entry.unix_ms - 5000);
+	must(fw_audit_append_wait(audit, &entry));
+	fw_error_set_time(failed, entry.unix_ms - 50000);
+	must(fw_audit_append_wait(audit, &entry));
+	fw_error_set_time(failed, entry.unix_ms + 5000);
+	must(fw_audit_append_wait(audit, &entry));
+	fw_error_free(failed);
+	assert_true(fw_audit_close(audit));
+	text = read_all(path, NULL);
+	assert_non_null(strstr(text, "{\"seq\":1,\"timestamp\":\"2026-01-19T15:32:05.123Z\""));
+	assert_non_null(strstr(text, "{\"seq\":2,\"timestamp\":\"2026-01-19T15:32:10.123Z\""));
+	assert_non_null(strstr(text, "{\"seq\":3,\"timestamp\":\"2026-01-19T15:32:10.123Z\""));
+	free(text);
 }
 
 static void test_audit__scope_cause_and_trace_are_kept(void **state)
@@ -807,6 +830,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_has_all_fields_in_their_order),
 		TEST(the_hash_is_what_sha256sum_says),
+		TEST(an_error_that_brings_another_time_is_recorded_now),
 		TEST(scope_cause_and_trace_are_kept),
 		TEST(secrets_and_bytes_that_are_no_text_never_arrive),
 		TEST(arguments_are_only_a_hash_unless_asked_for),
