@@ -236,10 +236,10 @@ _Noreturn void fw_child_run(const struct fw_child *self)
 	child->socket = self->socket;
 	child->seat = fw_seat_at(self->slots, self->slot);
 	child->cpu_s = self->options->cpu_s;
-	fw_buf_init(&child->out, FW_FRAME_BYTES_MAX);
+	fw_buf_init(&child->out, fw_frame_bytes_max(self->server));
 	/* What comes from the server is as large as the server lets it be. */
 	fw_buf_init(&child->in, SIZE_MAX / 2);
-	fw_buf_init(&child->call.json, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&child->call.json, 2 * (size_t)self->server->limits.message_bytes);
 	keep_own_slot(self->slots, self->slot);
 	fw_crash_watch(child->seat);
 	fw_frame_begin(&child->out);

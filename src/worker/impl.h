@@ -36,7 +36,10 @@ struct fw_frame {
 };
 
 /* Larger than any result that can be sent on. */
-enum { FW_FRAME_BYTES_MAX = FW_LIMIT_RESULT_BYTES + 2 * FW_LIMIT_ENVELOPE_BYTES };
+static inline size_t fw_frame_bytes_max(const fw_server *server)
+{
+	return (size_t)server->limits.result_bytes + 2 * (size_t)FW_LIMIT_ENVELOPE_BYTES;
+}
 
 /* A frame with nothing in it yet. */
 void fw_frame_begin(struct fw_buf *out);

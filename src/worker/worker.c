@@ -312,7 +312,7 @@ static bool take_frames(struct fw_worker *worker)
 			broke(worker, "it sent what is no frame");
 			return false;
 		}
-		if (frame.len > FW_FRAME_BYTES_MAX) {
+		if (frame.len > fw_frame_bytes_max(worker->pool->base.server)) {
 			broke(worker, "it sent a frame that is too large");
 			return false;
 		}
