@@ -34,6 +34,16 @@ enum {
 	FW_LIMIT_BATCH = 64,
 	/* Threads that run handlers. */
 	FW_LIMIT_THREADS = 16,
+	/* A text that tools share. */
+	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
+	/* Worker processes of one pool. */
+	FW_LIMIT_WORKERS = 256,
+	/* How long a run may go on after its call was cancelled, a worker that has
+	 * closed its socket may take to be dead, and a new one to be made when the
+	 * one before it did not come up. */
+	FW_LIMIT_CANCEL_GRACE_MS = 500,
+	FW_LIMIT_DEATH_MS = 50,
+	FW_LIMIT_RESPAWN_MS = 250,
 	/* Legacy sessions; the longest idle one makes room, if it is idle so long. */
 	FW_LIMIT_SESSIONS = 1024,
 	FW_LIMIT_SESSION_IDLE_S = 1800,
