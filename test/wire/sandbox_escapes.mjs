@@ -4,7 +4,7 @@
 // otherwise all of this would prove nothing.
 
 import { spawn } from 'node:child_process';
-import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -173,10 +173,10 @@ async function listener(where) {
 
 /* ---- peers ----------------------------------------------------------------------------- */
 
-const options = (at, sandbox) => ['--read', join(at, 'read'), '--write', join(at, 'write'), '--sandbox', sandbox];
+const options = (at, sandbox, read = join(at, 'read')) => ['--read', read, '--write', join(at, 'write'), '--sandbox', sandbox];
 
-async function overStdio(at, sandbox = 'required') {
-	const wire = new Wire(['--stdio', ...options(at, sandbox)], program);
+async function overStdio(at, sandbox = 'required', read) {
+	const wire = new Wire(['--stdio', ...options(at, sandbox, read)], program);
 	let gone;
 
 	wire.exit.then(() => (gone = true));
@@ -270,6 +270,34 @@ test('after all of that nothing has changed, and the same workers still work', a
 		same(await peer.end(), [0, []], `${transport}: exit, and what nobody asked for`);
 	}
 	victim.kill('SIGKILL');
+});
+
+// A worker may write where a declared folder lies. It puts a link in its place, and
+// all processes but the server begin anew: they still get the folder of the start.
+test('a declared folder that was swapped for a link opens nothing', async () => {
+	if (why) skip(why);
+	const place = scene();
+	const inner = join(place, 'write', 'inner');
+
+	mkdirSync(inner);
+	const peer = await overStdio(place, 'required', inner);
+	const there = { secret: join(place, 'secret'), read: inner, write: join(place, 'write') };
+
+	same(answer(await peer.call('read_secret', there)), 'refused: EACCES');
+	renameSync(inner, `${inner}-away`);
+	symlinkSync(place, inner);
+	const mothers = readFileSync(`/proc/${peer.pid}/task/${peer.pid}/children`, 'utf8').trim().split(' ');
+	same(mothers.length, 1, 'one process that workers come from');
+	process.kill(Number(mothers[0]), 'SIGKILL');
+	// The first calls may still meet the old worker's end.
+	for (let i = 0, seen = 0; seen < 3; i++) {
+		const said = answer(await peer.call('read_secret', there));
+
+		check(/^refused: EACCES$|^error: (tool|server)\./.test(said) && i < 100, said);
+		if (said.startsWith('refused')) seen++;
+		else await new Promise((done) => setTimeout(done, 50));
+	}
+	same((await peer.end())[0], 0);
 });
 
 /* ---- without it ------------------------------------------------------------------------------ */
