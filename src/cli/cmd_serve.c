@@ -29,6 +29,10 @@ enum {
 	LIMIT,
 	LIMITS,
 	JSON,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
 };
 
 static const cli_option options[] = {
@@ -59,6 +63,16 @@ static const cli_option options[] = {
 			 "default), interval, interval=MS, or off." },
 	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
 			 "What is recorded of arguments: hash (the default), or redacted." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert there when it fires and when it is over, as "
+			    "JSON." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign what the webhook gets with the secret on the first line "
+				"of FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Tell the Prometheus Alertmanager at URL what is firing." },
 };
 
 static const cli_example examples[] = {
@@ -93,24 +107,6 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 		at += len + (at[len] == ',');
 	}
 	return NULL;
-}
-
-/* The first line, without its end. */
-static fw_error *read_token(const char *path, char *token, size_t cap)
-{
-	FILE *file = fopen(path, "re");
-	int error = errno;
-	char *got;
-
-	if (!file)
-		return fw_error_from_errno(FW_HERE, error, path);
-	got = fgets(token, (int)cap, file);
-	(void)fclose(file);
-	if (!got)
-		token[0] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	return token[0] ? NULL
-			: fw_raise_input_invalid_value("--token-file", "a file with a token");
 }
 
 static fw_error *listen_http(fw_server *server, const char *where, const char *token)
@@ -150,6 +146,9 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 {
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
+	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
+					     args->values[ALERT_SECRET_FILE],
+					     args->values[ALERTMANAGER] };
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
 
@@ -162,7 +161,8 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
 	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
+		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
+				       sizeof token));
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
 	FW_TRY(cli_limits_set(*ret_server, args));
@@ -173,6 +173,9 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(*ret_server));
+	if (http)
+		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
+	FW_TRY(add_alerts(*ret_server, observers, &alerts));
 	return fw_server_run(*ret_server);
 }
 
@@ -190,6 +193,7 @@ static int run(const cli_args *args)
 
 	if (end_audit(&observers))
 		fw_server_free(server);
+	end_alerts(&observers);
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
