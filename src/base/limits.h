@@ -101,6 +101,8 @@ enum {
 	  "how much of a refused body is read")                                                \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one answer")                                                        \
+	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
+	  "unsent bytes of all answers")                                                       \
 	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
 	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
 	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \

@@ -298,6 +298,20 @@ const reach = {
 		// One answer may be larger.
 		assert.equal((await http.ask(server, say('x'.repeat(200000)))).json.result.content[0].text.length, 200000);
 	}),
+	http_held_bytes: () => overHttp({ http_held_bytes: 50000000, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
+		const wires = [1, 2, 3].map(() => new http.Wire(server.port));
+		const before = server.descriptors();
+		for (const wire of wires) {
+			wire.socket.pause();
+			await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
+			await pause(20);
+		}
+		// Each holds 32 MiB: who has left it longest is cut off for the next.
+		for (let i = 0; i < 100 && server.descriptors() >= before + 3; i++) await pause(50);
+		assert.ok(server.descriptors() < before + 3);
+		for (const wire of wires) wire.close();
+		await served(server);
+	}),
 	http_idle_ms: () => overHttp({ http_idle_ms: 100 }, async (server) => {
 		const wire = new http.Wire(server.port);
 		assert.ok((await wire.send(say('x')).response()).json.result);
@@ -323,13 +337,13 @@ const reach = {
 		await served(server);
 	}),
 	http_read_ms: () => overHttp({ http_read_ms: 300, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
-		const wire = new http.Wire(server.port);
-		wire.send(say('x'.repeat(24000000)));
-		await wire.until((text) => (text.length ? true : undefined));
-		wire.socket.pause();
 		const before = server.descriptors();
-		for (let i = 0; i < 100 && server.descriptors() >= before; i++) await pause(50);
-		assert.ok(server.descriptors() < before, 'it was cut off');
+		const wire = new http.Wire(server.port);
+		wire.socket.pause();
+		await new Promise((done) => wire.socket.once('connect', done));
+		await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
+		for (let i = 0; i < 100 && server.descriptors() > before; i++) await pause(50);
+		assert.ok(server.descriptors() <= before, 'it was cut off');
 		wire.close();
 		await served(server);
 	}),
@@ -350,9 +364,8 @@ const reach = {
 	}),
 	flush_ms: () => overHttp({ flush_ms: 100, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
 		const wire = new http.Wire(server.port);
-		wire.send(say('x'.repeat(24000000)));
-		await wire.until((text) => (text.length ? true : undefined));
 		wire.socket.pause();
+		await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
 		assert.equal(await server.stop(), 0);
 		wire.close();
 	}),
