@@ -211,8 +211,13 @@ static void forget(const struct fw_http_peer *peer)
 
 void fw_http__cut(struct fw_http_peer *peer)
 {
+	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
 	forget(peer);
 	peer->is_doomed = true;
+	/* What the kernel holds for one that does not read is dropped, too. */
+	if (peer->owed_ms && peer->phase == FW_HTTP_ANSWERING)
+		(void)setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void)shutdown(peer->fd, SHUT_RDWR);
 	fw_http__wake(peer);
 }

@@ -299,6 +299,8 @@ const reach = {
 		assert.equal((await http.ask(server, say('x'.repeat(200000)))).json.result.content[0].text.length, 200000);
 	}),
 	http_held_bytes: () => overHttp({ http_held_bytes: 50000000, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
+		await served(server);
+		await pause(100);
 		const wires = [1, 2, 3].map(() => new http.Wire(server.port));
 		const before = server.descriptors();
 		for (const wire of wires) {
@@ -337,6 +339,8 @@ const reach = {
 		await served(server);
 	}),
 	http_read_ms: () => overHttp({ http_read_ms: 300, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
+		await served(server);
+		await pause(100);
 		const before = server.descriptors();
 		const wire = new http.Wire(server.port);
 		wire.socket.pause();
