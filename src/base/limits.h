@@ -54,6 +54,24 @@ enum {
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
+	/* One record of the audit log: a text of it, its cause, its arguments where
+	 * they are kept, and the whole line. */
+	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
+	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
+	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
+	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
+	/* Records that wait to be written, their bytes, and the bytes of one write. */
+	FW_LIMIT_AUDIT_QUEUE = 16384,
+	FW_LIMIT_AUDIT_QUEUE_BYTES = 64 * 1024 * 1024,
+	FW_LIMIT_AUDIT_BATCH_BYTES = 1024 * 1024,
+	/* A log of so many bytes is rotated away. */
+	FW_LIMIT_AUDIT_FILE_BYTES = 64 * 1024 * 1024,
+	/* How long to wait for its lock, between fdatasyncs, between attempts while
+	 * it cannot be written, and for the disk when all ends. */
+	FW_LIMIT_AUDIT_LOCK_MS = 2000,
+	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
+	FW_LIMIT_AUDIT_PROBE_MS = 500,
+	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 };
 
 #define FW__KIB 1024u

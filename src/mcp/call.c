@@ -238,7 +238,7 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op)
 	/* Too much of it: the newest stands for those before it. */
 	is_due = fw_rate_take(&call->progress_rate, limits->progress_per_second,
 			      limits->progress_burst, uv_hrtime());
-	fw_buf_init(&buf, limits->result_bytes);
+	fw_buf_init(&buf, call->server->limits.result_bytes);
 	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
 		     "\"progressToken\":");
 	fw_buf_value(&buf, call->progress_token);
@@ -281,22 +281,21 @@ int fw_call_log_level(const fw_call *call)
 						 : (int)call->session->log_level;
 }
 
-static void send_log(fw_call *call, uint64_t level, const struct fw_op_text *logger,
-		     const struct fw_op_text *text)
+static void send_log(fw_call *call, const struct fw_op *op)
 {
 	struct fw_buf buf;
 
 	fw_buf_init(&buf, call->server->limits.result_bytes);
 	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
 		     "\"level\":\"");
-	fw_buf_str(&buf, levels[level]);
+	fw_buf_str(&buf, levels[op->number]);
 	FW_BUF(&buf, "\"");
-	if (logger->text) {
+	if (op->texts[1].text) {
 		FW_BUF(&buf, ",\"logger\":");
-		fw_buf_json(&buf, logger->text, logger->len);
+		fw_buf_json(&buf, op->texts[1].text, op->texts[1].len);
 	}
 	FW_BUF(&buf, ",\"data\":");
-	fw_buf_json(&buf, text->text, text->len);
+	fw_buf_json(&buf, op->texts[0].text, op->texts[0].len);
 	FW_BUF(&buf, "}}");
 	if (buf.state == FW_BUF_OK)
 		fw_call_send(call, buf.text, buf.len);
@@ -313,15 +312,15 @@ void fw_log_apply(fw_call *call, const struct fw_op *op)
 		return;
 	if (fw_rate_take(&call->log_rate, limits->logs_per_second, limits->logs_burst,
 			 uv_hrtime()))
-		send_log(call, op->number, &op->texts[1], &op->texts[0]);
+		send_log(call, op);
 	else
 		call->logs_dropped++;
 }
 
 void fw_call_catch_up(fw_call *call)
 {
-	const struct fw_op_text logger = { "faultwire", 9 };
 	int lowest = fw_call_log_level(call);
+	struct fw_op op = { .kind = FW_OP_LOG };
 	char text[128];
 
 	if (call->late_progress.len) {
@@ -330,13 +329,16 @@ void fw_call_catch_up(fw_call *call)
 	}
 	if (!call->logs_dropped)
 		return;
-	(void)snprintf(text, sizeof text,
-		       "%llu log messages were dropped: the limit is %llu a second",
-		       (unsigned long long)call->logs_dropped,
-		       (unsigned long long)call->server->limits.logs_per_second);
+	op.number = (uint32_t)(lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING);
+	op.texts[0].len = (size_t)snprintf(
+		text, sizeof text, "%llu log messages were dropped: the limit is %llu a second",
+		(unsigned long long)call->logs_dropped,
+		(unsigned long long)call->server->limits.logs_per_second);
+	op.texts[0].text = text;
+	op.texts[1].text = "faultwire";
+	op.texts[1].len = 9;
 	call->logs_dropped = 0;
-	send_log(call, (uint64_t)(lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING), &logger,
-		 &(struct fw_op_text){ text, strlen(text) });
+	send_log(call, &op);
 }
 
 void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)

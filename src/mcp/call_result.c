@@ -174,15 +174,15 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 {
 	yyjson_read_err err = { 0 };
 	yyjson_doc *doc = NULL;
+	const struct fw_limits *limits = &call->server->limits;
 	yyjson_val *root;
 
-	if (json->len > call->server->limits.result_bytes) {
-		fault(call, fw_raise_tool_result_too_large(call->server->limits.result_bytes));
+	if (json->len > limits->result_bytes) {
+		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
 		return;
 	}
-	if (json->text &&
-	    fw_json_is_too_deep(json->text, json->len, call->server->limits.message_depth)) {
-		fault(call, fw_raise_tool_result_too_deep(call->server->limits.message_depth));
+	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
+		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
 		return;
 	}
 	if (json->text)

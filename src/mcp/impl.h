@@ -328,16 +328,6 @@ void fw_call_cancel(fw_call *call);
 /* Does the client have it? `capabilities` is the object of either era. */
 yyjson_val *fw_call_capabilities(const fw_call *call);
 
-/* The lowest level of a log message that the client wants; -1: none. */
-int fw_call_log_level(const fw_call *call);
-/* Is this text, as JSON, nested deeper than a message may be? */
-bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
-
-/* What the tools of a set share (shared.c): a run sees it, and sets it. */
-void fw_shared_begin(fw_call *call);
-void fw_shared_end(fw_call *call, bool counts);
-void fw_states_free(fw_server *server);
-
 /* What was held back of its progress, and of its log messages how many. At the
  * end of its handler, by whoever ran that. */
 void fw_call_catch_up(fw_call *call);
@@ -356,6 +346,16 @@ struct fw_lane {
  * internal.out_of_memory: it has none then. */
 fw_error *fw_lane_enter(fw_call *call);
 void fw_lane_leave(fw_call *call);
+
+/* The lowest level of a log message that the client wants; -1: none. */
+int fw_call_log_level(const fw_call *call);
+/* Is this text, as JSON, nested deeper than `most`? */
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
+
+/* What the tools of a set share (shared.c): a run sees it, and sets it. */
+void fw_shared_begin(fw_call *call);
+void fw_shared_end(fw_call *call, bool counts);
+void fw_states_free(fw_server *server);
 
 /* ---- running (run.c) ----------------------------------------------------------------- */
 

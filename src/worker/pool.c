@@ -87,7 +87,7 @@ static fw_error *start_nursery(fw_workers *pool)
 {
 	uv_loop_t *loop = &pool->base.server->loop;
 
-	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options,
+	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
 				pool->base.server));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(loop, pool->control, pool->nursery.control) != 0) {
@@ -223,6 +223,25 @@ static void refuse(fw_workers *pool, fw_call *call)
 	fw_pool_watch(pool, now_of(pool));
 }
 
+static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
+{
+	for (;;) {
+		struct fw_worker *worker = find_free(pool);
+
+		if (!worker && pool->live < limit)
+			worker = make_one(pool);
+		if (!worker)
+			return false;
+		if (fw_worker_send(worker, call))
+			return true;
+	}
+}
+
+bool fw_pool_pass_on(fw_workers *pool, fw_call *call)
+{
+	return pool->is_running && give(pool, call, pool->options.count);
+}
+
 static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 {
 	fw_workers *pool = (fw_workers *)runner;
@@ -230,16 +249,8 @@ static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 
 	if (!pool->is_running)
 		return false;
-	for (;;) {
-		struct fw_worker *worker = find_free(pool);
-
-		if (!worker && pool->live < limit)
-			worker = make_one(pool);
-		if (!worker)
-			break;
-		if (fw_worker_send(worker, call))
-			return true;
-	}
+	if (give(pool, call, limit))
+		return true;
 	if (pool->live)
 		return false;
 	refuse(pool, call);
@@ -337,6 +348,10 @@ static fw_error *start(struct fw_runner *runner)
 
 	FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
+	/* The limits are what they are from now on. */
+	for (uint32_t i = 0; i < pool->options.most; i++)
+		pool->workers[i].in.max =
+			fw_frame_bytes_max(runner->server) + (size_t)FW_LIMIT_ENVELOPE_BYTES;
 	pool->timer = fw__allocate(sizeof *pool->timer);
 	if (!pool->timer)
 		return fw_raise_internal_out_of_memory();
@@ -485,8 +500,7 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		pool->workers[i].pool = pool;
 		pool->workers[i].slot = i;
-		/* Frames are bounded one by one. */
-		fw_buf_init(&pool->workers[i].in, SIZE_MAX / 2);
+		fw_buf_init(&pool->workers[i].in, 0);
 		fw_buf_init(&pool->workers[i].out, SIZE_MAX / 2);
 	}
 	return NULL;
