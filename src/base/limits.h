@@ -32,6 +32,16 @@ enum {
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
+	/* A text that tools share. */
+	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
+	/* Worker processes of one pool. */
+	FW_LIMIT_WORKERS = 256,
+	/* How long a run may go on after its call was cancelled, a worker that has
+	 * closed its socket may take to be dead, and a new one to be made when the
+	 * one before it did not come up. */
+	FW_LIMIT_CANCEL_GRACE_MS = 500,
+	FW_LIMIT_DEATH_MS = 50,
+	FW_LIMIT_RESPAWN_MS = 250,
 	/* Headers of one request: each connection has room for so many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
@@ -58,6 +68,24 @@ enum {
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
+	/* One record of the audit log: a text of it, its cause, its arguments where
+	 * they are kept, and the whole line. */
+	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
+	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
+	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
+	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
+	/* Records that wait to be written, their bytes, and the bytes of one write. */
+	FW_LIMIT_AUDIT_QUEUE = 16384,
+	FW_LIMIT_AUDIT_QUEUE_BYTES = 64 * 1024 * 1024,
+	FW_LIMIT_AUDIT_BATCH_BYTES = 1024 * 1024,
+	/* A log of so many bytes is rotated away. */
+	FW_LIMIT_AUDIT_FILE_BYTES = 64 * 1024 * 1024,
+	/* How long to wait for its lock, between fdatasyncs, between attempts while
+	 * it cannot be written, and for the disk when all ends. */
+	FW_LIMIT_AUDIT_LOCK_MS = 2000,
+	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
+	FW_LIMIT_AUDIT_PROBE_MS = 500,
+	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 };
 
 #define FW__KIB 1024u
@@ -85,6 +113,7 @@ enum {
 	X(calls_per_second, 0, 0, 1000000, "calls of one client; 0 is no such limit")          \
 	X(calls_burst, 20, 1, 1000000, "calls that it may make at once")                       \
 	X(threads, 16, 1, 256, "threads that run handlers")                                    \
+	X(threads_extra, 16, 0, 256, "and more of them, for who would starve otherwise")       \
 	X(progress_per_second, 20, 1, 1000000, "progress of one call; more is merged")         \
 	X(progress_burst, 20, 1, 1000000, "progress that may come at once")                    \
 	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
@@ -115,6 +144,8 @@ enum {
 	  "how much of a refused body is read")                                                \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one answer")                                                        \
+	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
+	  "unsent bytes of all answers")                                                       \
 	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
 	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
 	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \

@@ -23,13 +23,16 @@ enum {
 	CONTRACT,
 	TOKEN_FILE,
 	ROLE,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
 	LIMIT,
 	LIMITS,
 	JSON,
 	METRICS,
 	ALERT_WEBHOOK,
 	ALERT_SECRET_FILE,
-	ALERTMANAGER
+	ALERTMANAGER,
 };
 
 static const cli_option options[] = {
@@ -52,6 +55,14 @@ static const cli_option options[] = {
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Record failures and changes in this audit log, or off; by default "
+		    "audit-log.jsonl in the state directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When records are forced to disk: always (before the reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "What is recorded of arguments: hash (the default), or redacted." },
 	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
 		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
 	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
@@ -155,6 +166,8 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
 	FW_TRY(cli_limits_set(*ret_server, args));
+	FW_TRY(add_audit(*ret_server, observers, args->values[AUDIT], args->values[AUDIT_SYNC],
+			 args->values[AUDIT_ARGS]));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
@@ -178,7 +191,8 @@ static int run(const cli_args *args)
 	}
 	err = serve(args, &observers, &server);
 
-	fw_server_free(server);
+	if (end_audit(&observers))
+		fw_server_free(server);
 	end_alerts(&observers);
 	return err ? cli_fail(err) : CLI_DONE;
 }
@@ -194,7 +208,9 @@ const cli_command cmd_serve = {
 		"--contract chooses.\n"
 		"\n"
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire.",
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
+		"failures, and what tools changed, are on record there before the reply "
+		"leaves; see faultwire audit.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -4,16 +4,32 @@
 #ifndef FW_CLI_SERVE_OBSERVE_H
 #define FW_CLI_SERVE_OBSERVE_H
 
+#include <stdbool.h>
+
 #include <faultwire/faultwire.h>
 
 #include "observe/alerting.h"
+#include "observe/audit.h"
 #include "observe/metrics.h"
 
 /* All NULL to begin with. */
 struct serve_observers {
+	struct fw_audit *audit;
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 };
+
+/**
+ * The audit log: a file, or "off"; NULL: in the state directory. `sync` is
+ * always, interval, interval=MS or off, NULL: always; `args` is hash or
+ * redacted, NULL: hash. Raises cli.usage, what fw_audit_open() does.
+ */
+FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *observers,
+				 const char *file, const char *sync, const char *args);
+
+/** Before the server is freed, for replies may still wait. False: the disk does
+ *  not answer, and the server must not be freed. */
+bool end_audit(struct serve_observers *observers);
 
 /** Metrics, at /metrics: `word` is on or off, NULL: on. Raises cli.usage. */
 FW_NODISCARD fw_error *add_metrics(fw_server *server, struct serve_observers *observers,

@@ -1,6 +1,6 @@
 /*
- * serve_observe.c - see serve_observe.h. Each observer has one function that
- * reads its options and adds it.
+ * serve_metrics.c - see serve_observe.h: metrics and alerts of a server, by its
+ * options.
  */
 #include "serve_observe.h"
 
