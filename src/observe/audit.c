@@ -25,7 +25,13 @@
 #include "base/mem.h"
 #include "observe/audit_impl.h"
 
-enum { KEEP_BATCH_BYTES = 256 * 1024, POLITE_NAP_US = 250 };
+enum {
+	KEEP_BATCH_BYTES = 256 * 1024,
+	POLITE_NAP_US = 250,
+	SYNCS_REMEMBERED = 8,
+	SLICE_LEAST_NS = 50 * 1000,
+	SLICE_MOST_NS = 250 * 1000
+};
 
 /* A record, or (with `move`) another file from here on. */
 struct item {
@@ -48,6 +54,7 @@ struct fw_audit {
 	struct item **last;
 	uint64_t waiting;
 	uint64_t waiting_bytes;
+	uint64_t quota; /* the thread is woken when so many wait */
 	bool is_closing;
 	bool is_abandoned; /* nobody waits for the thread, or for what it says */
 	bool is_tried;     /* the first attempt has been made */
@@ -64,14 +71,22 @@ struct fw_audit {
 	uint64_t lost_since;
 	bool is_dirty; /* written and not synced */
 	int64_t synced_ms;
+	int64_t sync_ns;     /* what an fdatasync takes, about */
+	uint64_t last_count; /* records of the last batch */
+	uint64_t crowd;      /* and with them those that waited behind it */
 };
 
-static int64_t clock_ms(void)
+static int64_t clock_ns(void)
 {
 	struct timespec now = { 0 };
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t clock_ms(void)
+{
+	return clock_ns() / 1000000;
 }
 
 /* ---- the batch -------------------------------------------------------------- */
@@ -187,10 +202,15 @@ static bool put_batch(struct fw_audit *audit, struct item *first, struct fw_audi
 
 static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
 {
+	int64_t start_ns = clock_ns();
+	int64_t end_ns;
+
 	if (!fw_audit_file_sync(audit->file, ret_failure))
 		return false;
+	end_ns = clock_ns();
+	audit->sync_ns += (end_ns - start_ns - audit->sync_ns) / SYNCS_REMEMBERED;
 	audit->is_dirty = false;
-	audit->synced_ms = clock_ms();
+	audit->synced_ms = end_ns / 1000000;
 	(void)atomic_fetch_add(&audit->syncs, 1);
 	return true;
 }
@@ -271,6 +291,7 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 	(void)pthread_mutex_unlock(&audit->lock);
 	audit->down_since_ms = 0;
 	audit->lost_since = 0;
+	audit->last_count = count;
 }
 
 static void note_failure(struct fw_audit *audit, uint64_t count,
@@ -351,26 +372,60 @@ static int64_t patience_ms(const struct fw_audit *audit)
 	return 0;
 }
 
+/* Until somebody wants something, or the time has come; false: that. */
+static bool wait_until(struct fw_audit *audit, int64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = until_ns / 1000000000,
+					.tv_nsec = until_ns % 1000000000 };
+
+	return pthread_cond_timedwait(&audit->wanted, &audit->lock, &until) != ETIMEDOUT;
+}
+
 static void wait_for_work(struct fw_audit *audit)
 {
 	int64_t patience = patience_ms(audit);
-	struct timespec until;
-	int timed_out = 0;
+	int64_t start_ns = clock_ns();
+	int64_t until_ns = start_ns + patience * 1000000;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += patience / 1000;
-	until.tv_nsec += patience % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	while (!audit->first && !audit->is_closing && !timed_out) {
-		if (patience)
-			timed_out =
-				pthread_cond_timedwait(&audit->wanted, &audit->lock, &until);
-		else
+	while (!audit->first && !audit->is_closing) {
+		if (!patience)
 			(void)pthread_cond_wait(&audit->wanted, &audit->lock);
+		else if (!wait_until(audit, until_ns))
+			break;
 	}
+	/* Those of long ago are gone. */
+	if (clock_ns() - start_ns > 2 * audit->sync_ns)
+		audit->crowd = 0;
+}
+
+/*
+ * Callers whose failures were in the last batch and who fail again are on their
+ * way back. Whoever goes ahead without them makes two crowds that take turns,
+ * each waiting for the other's fdatasync: so wait for them, while more of them
+ * come, and not longer than an fdatasync takes. One caller alone never waits.
+ */
+static void gather(struct fw_audit *audit)
+{
+	int64_t now_ns = clock_ns();
+	int64_t end_ns = now_ns + audit->sync_ns;
+	int64_t slice_ns = audit->sync_ns / 4;
+
+	if (audit->options.sync != FW_AUDIT_SYNC_ALWAYS || audit->options.batch_most == 1)
+		return;
+	if (slice_ns < SLICE_LEAST_NS)
+		slice_ns = SLICE_LEAST_NS;
+	if (slice_ns > SLICE_MOST_NS)
+		slice_ns = SLICE_MOST_NS;
+	audit->quota = audit->crowd;
+	while (audit->waiting < audit->crowd && now_ns < end_ns && !audit->is_closing) {
+		uint64_t before = audit->waiting;
+
+		(void)wait_until(audit, now_ns + slice_ns);
+		if (audit->waiting == before)
+			break;
+		now_ns = clock_ns();
+	}
+	audit->quota = 1;
 }
 
 static void destroy(struct fw_audit *audit)
@@ -428,6 +483,7 @@ static void *work(void *arg)
 		struct item *first;
 
 		wait_for_work(audit);
+		gather(audit);
 		first = take(audit);
 		is_last = audit->is_closing && !first;
 		(void)pthread_mutex_unlock(&audit->lock);
@@ -437,6 +493,7 @@ static void *work(void *arg)
 		}
 		sync_now_and_then(audit);
 		(void)pthread_mutex_lock(&audit->lock);
+		audit->crowd = audit->last_count + audit->waiting;
 	} while (!is_last);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL) {
@@ -518,6 +575,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	if (!audit->options.interval_ms)
 		audit->options.interval_ms = FW_LIMIT_AUDIT_INTERVAL_MS;
 	audit->last = &audit->first;
+	audit->quota = 1;
 	fw_buf_init(&audit->batch,
 		    (size_t)FW_LIMIT_AUDIT_BATCH_BYTES + 2 * FW_LIMIT_AUDIT_LINE_BYTES);
 	(void)pthread_mutex_init(&audit->lock, NULL);
@@ -591,13 +649,13 @@ bool fw_audit_close(struct fw_audit *audit)
 
 /* ---- appending -------------------------------------------------------------- */
 
-static void push(struct fw_audit *audit, struct item *item)
+/* True: the thread is to be woken, once the lock is free. */
+static bool push(struct fw_audit *audit, struct item *item)
 {
 	*audit->last = item;
 	audit->last = &item->next;
-	audit->waiting++;
 	audit->waiting_bytes += item->body.len + item->args_len;
-	(void)pthread_cond_signal(&audit->wanted);
+	return ++audit->waiting == audit->quota || item->move;
 }
 
 static struct item *new_item(void)
@@ -614,6 +672,7 @@ static struct item *new_item(void)
 fw_error *fw_audit_move(struct fw_audit *audit, const char *path)
 {
 	struct item *item = new_item();
+	bool is_wanted;
 
 	if (!item)
 		return fw_raise_internal_out_of_memory();
@@ -623,8 +682,10 @@ fw_error *fw_audit_move(struct fw_audit *audit, const char *path)
 		return fw_raise_internal_out_of_memory();
 	}
 	(void)pthread_mutex_lock(&audit->lock);
-	push(audit, item);
+	is_wanted = push(audit, item);
 	(void)pthread_mutex_unlock(&audit->lock);
+	if (is_wanted)
+		(void)pthread_cond_signal(&audit->wanted);
 	return NULL;
 }
 
@@ -634,6 +695,7 @@ static fw_error *append(struct fw_audit *audit, const struct fw_audit_record *re
 {
 	struct item *item = new_item();
 	bool is_full;
+	bool is_wanted = false;
 
 	if (!item)
 		return fw_raise_internal_out_of_memory();
@@ -651,11 +713,13 @@ static fw_error *append(struct fw_audit *audit, const struct fw_audit_record *re
 	if (!is_full) {
 		item->args = args;
 		item->args_len = args_len;
-		push(audit, item);
+		is_wanted = push(audit, item);
 	} else {
 		audit->lost++;
 	}
 	(void)pthread_mutex_unlock(&audit->lock);
+	if (is_wanted)
+		(void)pthread_cond_signal(&audit->wanted);
 	if (!is_full)
 		return NULL;
 	free_item(item);
