@@ -149,11 +149,10 @@ int main(int argc, char **argv)
 		struct fw_audit_health health;
 
 		fw_audit_health(audit, &health);
-		(void)fprintf(stderr, "records %llu, batches %llu, syncs %llu, lost %llu\n",
-			      (unsigned long long)health.records,
-			      (unsigned long long)health.batches,
-			      (unsigned long long)health.syncs,
-			      (unsigned long long)health.lost);
+		(void)fprintf(
+			stderr, "records %llu, batches %llu, syncs %llu, lost %llu\n",
+			(unsigned long long)health.records, (unsigned long long)health.batches,
+			(unsigned long long)health.syncs, (unsigned long long)health.lost);
 	}
 	if (fw_audit_close(audit))
 		fw_server_free(server);
