@@ -174,14 +174,15 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 {
 	yyjson_read_err err = { 0 };
 	yyjson_doc *doc = NULL;
+	const struct fw_limits *limits = &call->server->limits;
 	yyjson_val *root;
 
-	if (json->len > FW_LIMIT_RESULT_BYTES) {
-		fault(call, fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES));
+	if (json->len > limits->result_bytes) {
+		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
 		return;
 	}
-	if (json->text && fw_json_is_too_deep(json->text, json->len)) {
-		fault(call, fw_raise_tool_result_too_deep(FW_LIMIT_MESSAGE_DEPTH));
+	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
+		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
 		return;
 	}
 	if (json->text)
@@ -216,7 +217,7 @@ static void put_value(fw_call *call, const struct fw_op *op)
 static void lose(fw_call *call, uint32_t state)
 {
 	fault(call, state == FW_BUF_TOO_LARGE
-			    ? fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES)
+			    ? fw_raise_tool_result_too_large(call->server->limits.result_bytes)
 			    : fw_raise_internal_out_of_memory());
 }
 
@@ -259,7 +260,7 @@ void fw_result_apply(fw_call *call, const struct fw_op *op)
 static fw_error *state_of(const struct fw_buf *buf)
 {
 	switch (buf->state) {
-	case FW_BUF_TOO_LARGE: return fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES);
+	case FW_BUF_TOO_LARGE: return fw_raise_tool_result_too_large(buf->max);
 	case FW_BUF_NO_MEMORY: return fw_raise_internal_out_of_memory();
 	case FW_BUF_OK: break;
 	}

@@ -60,7 +60,7 @@ static struct fw_post *finish_post(fw_call *call, fw_error *err)
 /* No thread can be had. Told from the loop, for its queue is at work now. */
 static void refuse(struct threads *threads, fw_call *call)
 {
-	fw_error *err = fw_raise_server_overloaded(FW_LIMIT_THREADS, "threads");
+	fw_error *err = fw_raise_server_overloaded(call->server->limits.threads, "threads");
 	struct fw_post *post = finish_post(call, err);
 
 	if (post) {
@@ -77,10 +77,10 @@ static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 	struct threads *threads = (struct threads *)runner;
 
 	(void)beyond;
-	if (threads->busy >= FW_LIMIT_THREADS)
+	if (threads->busy >= call->server->limits.threads)
 		return false;
 	if (!threads->pool)
-		threads->pool = fw_pool_new();
+		threads->pool = fw_pool_new((unsigned)call->server->limits.threads);
 	call->runner = runner;
 	threads->busy++;
 	if (!threads->pool || !fw_pool_submit(threads->pool, on_thread, call))
@@ -263,6 +263,7 @@ void fw_call_complete(fw_call *call, fw_error *err)
 
 	if (was_running)
 		end_run(call);
+	fw_call_catch_up(call);
 	call->runner = NULL;
 	if (runner && runner->ops->ended)
 		runner->ops->ended(runner, call);
@@ -288,6 +289,7 @@ void fw_call_finish(fw_call *call, fw_error *err)
 		fw_call_complete(call, err);
 		return;
 	}
+	fw_call_catch_up(call);
 	post = finish_post(call, err);
 	if (!post) {
 		/* The deadline, if any, answers in its place. */

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/page.h"
 #include "mcp/runner.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
@@ -26,7 +27,7 @@ bool fw_server__is_ready(const fw_server *server)
 	for (const struct fw_runner *r = server->runners; r; r = r->next)
 		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
 			return false;
-	return server->state == FW_RUNNING && server->call_count < FW_LIMIT_IN_FLIGHT;
+	return server->state == FW_RUNNING && server->call_count < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */
@@ -99,7 +100,8 @@ fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server
 	if (!server)
 		return fw_raise_internal_out_of_memory();
 	memset(server, 0, sizeof *server);
-	fw_buf_init(&server->out, FW_LIMIT_RESULT_BYTES + FW_LIMIT_ENVELOPE_BYTES);
+	server->limits = (struct fw_limits)FW_LIMITS_INIT;
+	fw_buf_init(&server->out, server->limits.result_bytes + FW_LIMIT_ENVELOPE_BYTES);
 	fw_buf_init(&server->scratch, 2 * FW_LIMIT_ENVELOPE_BYTES);
 	if (uv_loop_init(&server->loop) != 0) {
 		fw__release(server);
@@ -191,6 +193,8 @@ void fw_server_free(fw_server *server)
 	fw_offers_clear(&server->prompts);
 	fw_states_free(server);
 	fw__release(server->observers);
+	fw__release(server->lanes);
+	fw_pages_clear(server);
 	fw__release(server->name);
 	fw__release(server->version);
 	fw__release(server->title);
@@ -242,6 +246,16 @@ void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 			     deadline_ms > now ? deadline_ms - now : 0, 0);
 }
 
+/* It is the tool that is late, unless it had no chance to be. */
+static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
+{
+	fw_error *err = fw_raise_runtime_timeout(limit);
+
+	if (call->is_running && (call->runner || call->offer->run == FW_RUN_ASYNC))
+		fw_error_set_origin(err, FW_ORIGIN_TOOL);
+	return err;
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
 	fw_server *server = timer->data;
@@ -263,7 +277,7 @@ static void on_deadline(uv_timer_t *timer)
 			call->is_late = true;
 			call->deadline_ms = 0;
 			(void)fw_call__ref(call);
-			fw_mcp_fail(call, fw_raise_runtime_timeout(limit));
+			fw_mcp_fail(call, raise_timeout(call, limit));
 			fw_call__unref(call);
 			/* Anything may have gone with it. */
 			next = server->calls;
@@ -438,13 +452,16 @@ static void watch_signals(fw_server *server)
 
 fw_error *fw_server_run(fw_server *server)
 {
+	uint64_t expiry_ms = EXPIRY_MS;
 	fw_error *err;
 
 	if (!server || server->state != FW_IDLE)
 		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
 	server->thread = uv_thread_self();
 	watch_signals(server);
-	(void)uv_timer_start(&server->expiry, on_expiry, EXPIRY_MS, EXPIRY_MS);
+	if (server->limits.session_idle_ms < expiry_ms)
+		expiry_ms = server->limits.session_idle_ms;
+	(void)uv_timer_start(&server->expiry, on_expiry, expiry_ms, expiry_ms);
 	server->state = FW_RUNNING;
 	err = start_runners(server);
 	if (!err)

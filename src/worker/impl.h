@@ -37,7 +37,10 @@ struct fw_frame {
 };
 
 /* Larger than any result that can be sent on. */
-enum { FW_FRAME_BYTES_MAX = FW_LIMIT_RESULT_BYTES + 2 * FW_LIMIT_ENVELOPE_BYTES };
+static inline size_t fw_frame_bytes_max(const fw_server *server)
+{
+	return (size_t)server->limits.result_bytes + 2 * (size_t)FW_LIMIT_ENVELOPE_BYTES;
+}
 
 /* A frame with nothing in it yet. */
 void fw_frame_begin(struct fw_buf *out);
@@ -65,6 +68,7 @@ enum { FW_CRASH_FRAMES = 32 };
 /* One for each worker, in pages of its own that no other worker sees. */
 struct fw_seat {
 	atomic_int cancelled; /* the call that runs is not wanted any more */
+	atomic_ullong taken;  /* the run that was begun last */
 	atomic_int signal;    /* of a crash; the rest is only true with it */
 	int code;             /* si_code */
 	uintptr_t address;
@@ -195,6 +199,8 @@ void fw_worker_unlink(struct fw_worker *worker);
 
 /* Back in the pool. */
 void fw_pool_settle(fw_workers *pool);
+/* Gives the call, which holds a slot, to another worker; false: there is none. */
+bool fw_pool_pass_on(fw_workers *pool, fw_call *call);
 void fw_pool_watch(fw_workers *pool, uint64_t when_ms);
 
 #endif

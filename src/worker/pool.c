@@ -218,9 +218,28 @@ static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
 static void refuse(fw_workers *pool, fw_call *call)
 {
 	call->runner = &pool->base;
-	call->queue_next = pool->refused;
+	call->wait.next = pool->refused;
 	pool->refused = call;
 	fw_pool_watch(pool, now_of(pool));
+}
+
+static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
+{
+	for (;;) {
+		struct fw_worker *worker = find_free(pool);
+
+		if (!worker && pool->live < limit)
+			worker = make_one(pool);
+		if (!worker)
+			return false;
+		if (fw_worker_send(worker, call))
+			return true;
+	}
+}
+
+bool fw_pool_pass_on(fw_workers *pool, fw_call *call)
+{
+	return pool->is_running && give(pool, call, pool->options.count);
 }
 
 static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
@@ -230,16 +249,8 @@ static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 
 	if (!pool->is_running)
 		return false;
-	for (;;) {
-		struct fw_worker *worker = find_free(pool);
-
-		if (!worker && pool->live < limit)
-			worker = make_one(pool);
-		if (!worker)
-			break;
-		if (fw_worker_send(worker, call))
-			return true;
-	}
+	if (give(pool, call, limit))
+		return true;
 	if (pool->live)
 		return false;
 	refuse(pool, call);
@@ -281,7 +292,7 @@ static void tell_refused(fw_workers *pool)
 
 	pool->refused = NULL;
 	while (call) {
-		fw_call *next = call->queue_next;
+		fw_call *next = call->wait.next;
 		fw_error *err = fw_raise_server_overloaded(0, "workers that can be started");
 
 		fw_error_set_retry_after(err, FW_LIMIT_RESPAWN_MS / 1000.0);
@@ -337,6 +348,10 @@ static fw_error *start(struct fw_runner *runner)
 
 	FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
+	/* The limits are what they are from now on. */
+	for (uint32_t i = 0; i < pool->options.most; i++)
+		pool->workers[i].in.max =
+			fw_frame_bytes_max(runner->server) + (size_t)FW_LIMIT_ENVELOPE_BYTES;
 	pool->timer = fw__allocate(sizeof *pool->timer);
 	if (!pool->timer)
 		return fw_raise_internal_out_of_memory();
@@ -485,8 +500,7 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		pool->workers[i].pool = pool;
 		pool->workers[i].slot = i;
-		fw_buf_init(&pool->workers[i].in,
-			    FW_FRAME_BYTES_MAX + (size_t)FW_LIMIT_ENVELOPE_BYTES);
+		fw_buf_init(&pool->workers[i].in, 0);
 		fw_buf_init(&pool->workers[i].out, SIZE_MAX / 2);
 	}
 	return NULL;
