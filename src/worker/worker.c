@@ -252,8 +252,11 @@ static void finish(struct fw_worker *worker, fw_error *err, bool has_more)
 	fw_call *call = worker->call;
 
 	worker->call = NULL;
-	worker->kill_ms = 0;
-	worker->state = FW_WORKER_FREE;
+	/* It may have been too late: then it dies all the same. */
+	if (worker->state == FW_WORKER_BUSY) {
+		worker->kill_ms = 0;
+		worker->state = FW_WORKER_FREE;
+	}
 	fw_buf_reset(&worker->in, READ_BYTES);
 	if (has_more)
 		broke(worker, "it said more after its end");
