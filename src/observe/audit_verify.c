@@ -27,8 +27,8 @@
 
 enum {
 	BUFFER = 1024 * 1024,
-	/* yyjson takes at most so much for a line, whatever is in it. */
-	PARSE_ROOM = 16 * FW_LIMIT_AUDIT_LINE_BYTES + 4096,
+	/* More than yyjson takes for any line that we write. */
+	PARSE_ROOM = 8 * FW_LIMIT_AUDIT_LINE_BYTES,
 	RECORDS_BETWEEN_STEPS = 256
 };
 

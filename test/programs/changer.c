@@ -145,6 +145,15 @@ int main(int argc, char **argv)
 		err = serve(server, where, log, &how, &audit);
 	if (err)
 		(void)fprintf(stderr, "changer: %s\n", fw_error_message(err));
+	if (getenv("CHANGER_HEALTH") && audit) {
+		struct fw_audit_health health;
+
+		fw_audit_health(audit, &health);
+		(void)fprintf(
+			stderr, "records %llu, batches %llu, syncs %llu, lost %llu\n",
+			(unsigned long long)health.records, (unsigned long long)health.batches,
+			(unsigned long long)health.syncs, (unsigned long long)health.lost);
+	}
 	if (fw_audit_close(audit))
 		fw_server_free(server);
 	fw_error_free(err);

@@ -115,6 +115,8 @@ test('calls count by tool and outcome, errors by code, and promtool has no compl
 	same(metric(text, 'codeintel_errors_total', { error_code: 'file-not-found', http_status: '404' }), 3);
 	same(metric(text, 'faultwire_call_duration_seconds_count', { tool: 'raise_error' }), 4);
 	check(metric(text, 'process_resident_memory_bytes') > 1e6, 'resident memory');
+	same([metric(text, 'faultwire_audit_up'), metric(text, 'faultwire_audit_records_total') > 0], [1, true], 'the audit log');
+	match((await get(`${server.base}/readyz`)).text, /^ready\n[^]*^audit: up$/m);
 	check(!text.includes('no-such-tool'), 'names that a peer minted are not shown');
 	if (!has('promtool')) skip('promtool is not installed');
 	const judge = spawnSync('promtool', ['check', 'metrics'], { input: text });
