@@ -147,6 +147,23 @@ test('pages are behind the token; off is not there', async () => {
 	await stop(server);
 });
 
+test('options that do not fit are refused', () => {
+	for (const [args, said] of [
+		[['--metrics', 'on'], '--metrics is for --http'],
+		[['--http', '127.0.0.1:0', '--metrics', 'maybe'], '--metrics takes on or off'],
+		[['--alert-secret-file', '/dev/null'], '--alert-secret-file is for --alert-webhook'],
+		[['--alert-webhook', 'file:///etc/passwd'], 'http:// or https:// URL'],
+		[['--alertmanager', '127.0.0.1:9093'], 'http:// or https:// URL'],
+	]) {
+		const { status, err } = run(['serve', ...args], { env: environment });
+		check(status !== 0 && err.includes(said), `${args.join(' ')}: ${status} ${err}`);
+	}
+	check(run(['alerts', 'x']).status === 2, 'no operands');
+	check(run(['alerts', '--token-file', '/dev/null']).status === 2, '--token-file needs --url');
+	const nobody = run(['alerts', '--url', 'http://127.0.0.1:1', '--contract', 'canonical'], { env: environment });
+	same([nobody.status, JSON.parse(nobody.err).code], [1, 'transport.connection_refused']);
+});
+
 // --- faultwire alerts ----------------------------------------------------------------
 
 test('faultwire alerts shows what fires in servers over HTTP and stdio, and not what is gone', async () => {
