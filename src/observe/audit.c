@@ -43,7 +43,7 @@ void fw_audit_destroy(struct fw_audit *audit)
 		fw_audit_file_clear(audit->file);
 	fw__release(audit->file);
 	fw_buf_clear(&audit->batch);
-	fw_audit_hasher_clear(&audit->hasher);
+	fw_hasher_free(audit->hasher);
 	(void)pthread_cond_destroy(&audit->told);
 	(void)pthread_cond_destroy(&audit->wanted);
 	(void)pthread_mutex_destroy(&audit->lock);
@@ -123,7 +123,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	(void)pthread_cond_init(&audit->told, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
 	audit->file = new_file(path, &audit->options);
-	if (audit->file && fw_audit_hasher_init(&audit->hasher))
+	if (audit->file && (audit->hasher = fw_hasher_new()))
 		return audit;
 	fw_audit_destroy(audit);
 	return NULL;

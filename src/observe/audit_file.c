@@ -198,7 +198,7 @@ static bool rotate(struct fw_audit_file *file, struct fw_audit_failure *ret_fail
 	return true;
 }
 
-bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_audit_hasher *hasher,
+bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_hasher *hasher,
 			 struct fw_audit_failure *ret_failure)
 {
 	for (int tries = 0; tries < OPEN_TRIES; tries++) {

@@ -6,9 +6,9 @@
 #define FW_OBSERVE_AUDIT_IMPL_H
 
 #include "base/buf.h"
+#include "base/digest.h"
 #include "observe/audit.h"
 
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -26,19 +26,9 @@ struct fw_audit_chain {
 
 extern const struct fw_audit_chain fw_audit_genesis;
 
-/* SHA-256, with the library's state kept from one text to the next. */
-struct fw_audit_hasher {
-	EVP_MD_CTX *ctx;
-	EVP_MD *md;
-};
-
-bool fw_audit_hasher_init(struct fw_audit_hasher *hasher);
-void fw_audit_hasher_clear(struct fw_audit_hasher *hasher);
 /* Of both parts, one after the other, in lower-case hex. False: no memory. */
-bool fw_audit_hash(struct fw_audit_hasher *hasher, const char *first, size_t first_len,
+bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len,
 		   const char *second, size_t second_len, char ret_hex[FW_AUDIT_HASH_LEN + 1]);
-void fw_audit_hex(const unsigned char digest[FW_AUDIT_HASH_LEN / 2],
-		  char ret_hex[FW_AUDIT_HASH_LEN + 1]);
 
 /* RFC 3339 in UTC with milliseconds. */
 void fw_audit_time(int64_t unix_ms, char ret_text[FW_AUDIT_TIME_LEN + 1]);
@@ -47,14 +37,14 @@ int64_t fw_audit_now_ms(void);
 /* The members between seq and the arguments, without a comma on either side. */
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record);
 /* ,"args":... or ,"args_hash":"..."; false: no memory. */
-bool fw_audit_put_args(struct fw_buf *out, struct fw_audit_hasher *hasher, const char *args,
+bool fw_audit_put_args(struct fw_buf *out, struct fw_hasher *hasher, const char *args,
 		       size_t len, bool keep);
 
 /* A line is opened, its members are put, it is sealed: then the chain has moved
  * on. False: no memory; the chain stands where it stood. */
 void fw_audit_line_open(struct fw_buf *out, const struct fw_audit_chain *chain,
 			size_t *ret_start);
-bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_audit_hasher *hasher,
+bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_hasher *hasher,
 			struct fw_audit_chain *chain);
 
 /* What can be seen of a line without parsing it, for our form is fixed. */
@@ -112,7 +102,7 @@ void fw_audit_file_clear(struct fw_audit_file *file);
 
 /* Open it if it is not, lock it, and know its end: torn lines set aside, full
  * files rotated away. After true, fw_audit_file_end(). */
-bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_audit_hasher *hasher,
+bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_hasher *hasher,
 			 struct fw_audit_failure *ret_failure);
 /* All of `text` at the end, or nothing of it. */
 bool fw_audit_file_write(struct fw_audit_file *file, const char *text, size_t len,
@@ -126,8 +116,8 @@ void fw_audit_file_end(struct fw_audit_file *file);
 bool fw_audit_sync_directory(const char *path);
 
 /* Learn size and chain of the locked file, which has `size` bytes. */
-bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size,
-			struct fw_audit_hasher *hasher, struct fw_audit_failure *ret_failure);
+bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_hasher *hasher,
+			struct fw_audit_failure *ret_failure);
 
 static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnum,
 				 const char *doing)
@@ -172,7 +162,7 @@ struct fw_audit {
 	atomic_bool is_down;
 	/* The thread's own: */
 	struct fw_audit_file *file;
-	struct fw_audit_hasher hasher;
+	struct fw_hasher *hasher;
 	struct fw_buf batch;
 	int64_t down_since_ms;
 	uint64_t lost_since;

@@ -29,46 +29,17 @@ const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
 
 /* ---- hashing -------------------------------------------------------------- */
 
-bool fw_audit_hasher_init(struct fw_audit_hasher *hasher)
-{
-	hasher->ctx = EVP_MD_CTX_new();
-	hasher->md = EVP_MD_fetch(NULL, "SHA256", NULL);
-	if (hasher->ctx && hasher->md)
-		return true;
-	fw_audit_hasher_clear(hasher);
-	return false;
-}
-
-void fw_audit_hasher_clear(struct fw_audit_hasher *hasher)
-{
-	EVP_MD_CTX_free(hasher->ctx);
-	EVP_MD_free(hasher->md);
-	*hasher = (struct fw_audit_hasher){ NULL, NULL };
-}
-
-void fw_audit_hex(const unsigned char digest[FW_AUDIT_HASH_LEN / 2],
-		  char ret_hex[FW_AUDIT_HASH_LEN + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < FW_AUDIT_HASH_LEN / 2; i++) {
-		ret_hex[2 * i] = digits[digest[i] >> 4];
-		ret_hex[2 * i + 1] = digits[digest[i] & 15];
-	}
-	ret_hex[FW_AUDIT_HASH_LEN] = '\0';
-}
-
-bool fw_audit_hash(struct fw_audit_hasher *hasher, const char *first, size_t first_len,
+bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len,
 		   const char *second, size_t second_len, char ret_hex[FW_AUDIT_HASH_LEN + 1])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned char hash[FW_SHA256_BYTES];
 
-	if (EVP_DigestInit_ex(hasher->ctx, hasher->md, NULL) != 1 ||
-	    EVP_DigestUpdate(hasher->ctx, first, first_len) != 1 ||
-	    EVP_DigestUpdate(hasher->ctx, second, second_len) != 1 ||
-	    EVP_DigestFinal_ex(hasher->ctx, digest, NULL) != 1)
+	fw_hasher_begin(hasher);
+	fw_hasher_add(hasher, first, first_len);
+	fw_hasher_add(hasher, second, second_len);
+	if (!fw_hasher_take(hasher, hash))
 		return false;
-	fw_audit_hex(digest, ret_hex);
+	fw_hex(hash, sizeof hash, ret_hex);
 	return true;
 }
 
@@ -274,7 +245,7 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	put_cause(out, err);
 }
 
-bool fw_audit_put_args(struct fw_buf *out, struct fw_audit_hasher *hasher, const char *args,
+bool fw_audit_put_args(struct fw_buf *out, struct fw_hasher *hasher, const char *args,
 		       size_t len, bool keep)
 {
 	char hash[FW_AUDIT_HASH_LEN + 1];
@@ -320,7 +291,7 @@ void fw_audit_line_open(struct fw_buf *out, const struct fw_audit_chain *chain,
 	FW_BUF(out, ",");
 }
 
-bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_audit_hasher *hasher,
+bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_hasher *hasher,
 			struct fw_audit_chain *chain)
 {
 	char hash[FW_AUDIT_HASH_LEN + 1];

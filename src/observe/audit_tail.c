@@ -156,23 +156,20 @@ static int open_torn(const struct fw_audit_file *file, char *path, size_t cap)
 	return -1;
 }
 
-static bool copy_out(int from, uint64_t at, uint64_t size, int to,
-		     struct fw_audit_hasher *hasher, char ret_hash[FW_AUDIT_HASH_LEN + 1])
+static bool copy_out(int from, uint64_t at, uint64_t size, int to, struct fw_hasher *hasher,
+		     char ret_hash[FW_AUDIT_HASH_LEN + 1])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned char hash[FW_SHA256_BYTES];
 	char text[COPY];
 
-	if (EVP_DigestInit_ex(hasher->ctx, hasher->md, NULL) != 1) {
-		errno = ENOMEM;
-		return false;
-	}
+	fw_hasher_begin(hasher);
 	while (at < size) {
 		size_t len = size - at < sizeof text ? (size_t)(size - at) : sizeof text;
 		size_t done = 0;
 
 		if (!read_at(from, at, text, len))
 			return false;
-		(void)EVP_DigestUpdate(hasher->ctx, text, len);
+		fw_hasher_add(hasher, text, len);
 		while (done < len) {
 			ssize_t n = write(to, text + done, len - done);
 
@@ -184,18 +181,18 @@ static bool copy_out(int from, uint64_t at, uint64_t size, int to,
 		}
 		at += len;
 	}
-	if (EVP_DigestFinal_ex(hasher->ctx, digest, NULL) != 1) {
+	if (!fw_hasher_take(hasher, hash)) {
 		errno = ENOMEM;
 		return false;
 	}
-	fw_audit_hex(digest, ret_hash);
+	fw_hex(hash, sizeof hash, ret_hash);
 	return fsync(to) == 0;
 }
 
 /* First the copy is safe, then the original goes: a crash between the two
  * leaves one copy more, never one less. */
 static bool set_aside(struct fw_audit_file *file, uint64_t whole, uint64_t size,
-		      struct fw_audit_hasher *hasher, struct fw_audit_failure *ret_failure)
+		      struct fw_hasher *hasher, struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_note note = { .is_due = true, .bytes = size - whole };
 	char path[4096];
@@ -276,8 +273,8 @@ static bool begin_empty(struct fw_audit_file *file, struct fw_audit_failure *ret
 	return true;
 }
 
-bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size,
-			struct fw_audit_hasher *hasher, struct fw_audit_failure *ret_failure)
+bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_hasher *hasher,
+			struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_chain found = fw_audit_genesis;
 	uint64_t whole = 0;

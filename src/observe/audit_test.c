@@ -386,24 +386,25 @@ static void test_audit__lines_removed_doubled_or_exchanged_are_found(void **stat
 
 static void test_audit__a_record_of_another_log_breaks_the_chain(void **state)
 {
-	struct fw_audit_hasher hasher;
+	struct fw_hasher *hasher;
 	struct fw_audit_chain chain = { 1, "" };
 	struct fw_buf line;
 	size_t start;
 
 	(void)state;
 	write_log(1);
-	assert_true(fw_audit_hasher_init(&hasher));
+	hasher = fw_hasher_new();
+	assert_non_null(hasher);
 	fw_buf_init(&line, 10000);
 	memset(chain.hash, 'a', FW_AUDIT_HASH_LEN);
 	fw_audit_line_open(&line, &chain, &start);
 	FW_BUF(&line, "\"event\":\"note\"");
-	assert_true(fw_audit_line_seal(&line, start, &hasher, &chain));
+	assert_true(fw_audit_line_seal(&line, start, hasher, &chain));
 	write_behind(path, line.text, line.len);
 	assert_int_equal(verified(false).fault, FW_AUDIT_BAD_CHAIN);
 	assert_int_equal(verified(false).line, 2);
 	fw_buf_clear(&line);
-	fw_audit_hasher_clear(&hasher);
+	fw_hasher_free(hasher);
 }
 
 static void test_audit__an_empty_log_is_whole(void **state)

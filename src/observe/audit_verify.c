@@ -35,7 +35,7 @@ enum {
 struct walk {
 	const struct fw_audit_verify_options *options;
 	struct fw_audit_report *report;
-	struct fw_audit_hasher hasher;
+	struct fw_hasher *hasher;
 	struct fw_audit_chain chain;
 	uint64_t total;
 	char *buffer; /* BUFFER + a line */
@@ -128,7 +128,7 @@ static bool check_line(struct walk *walk, char *line, size_t len)
 			  "where it has to be");
 		return broken(walk, FW_AUDIT_BAD_JSON);
 	}
-	if (!fw_audit_hash(&walk->hasher, line, mark.hashed_len, "}", 1, hash)) {
+	if (!fw_audit_hash(walk->hasher, line, mark.hashed_len, "}", 1, hash)) {
 		SAY(walk, "out of memory");
 		return broken(walk, FW_AUDIT_BAD_HASH);
 	}
@@ -348,11 +348,11 @@ fw_error *fw_audit_verify(const char *path, const struct fw_audit_verify_options
 
 	walk.buffer = fw__allocate(BUFFER + FW_LIMIT_AUDIT_LINE_BYTES + 1);
 	walk.parse_room = fw__allocate(PARSE_ROOM);
-	if (walk.buffer && walk.parse_room && fw_audit_hasher_init(&walk.hasher))
+	if (walk.buffer && walk.parse_room && (walk.hasher = fw_hasher_new()))
 		err = walk_all(&walk, path);
 	else
 		err = fw_raise_internal_out_of_memory();
-	fw_audit_hasher_clear(&walk.hasher);
+	fw_hasher_free(walk.hasher);
 	fw__release(walk.parse_room);
 	fw__release(walk.buffer);
 	if (err)

@@ -96,7 +96,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		if (note->bytes)
 			put_number(out, "bytes", note->bytes);
 		put_string(out, kinds[i].hash, note->hash);
-		if (!fw_audit_line_seal(out, start, &audit->hasher, chain))
+		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
 			return false;
 	}
 	if (audit->down_since_ms) {
@@ -108,7 +108,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		put_string(out, "since", since);
 		put_number(out, "lost", audit->lost_since);
 		put_string(out, "failure", name ? name : audit->failure.doing);
-		if (!fw_audit_line_seal(out, start, &audit->hasher, chain))
+		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
 			return false;
 	}
 	return true;
@@ -122,9 +122,9 @@ static bool put_item(struct fw_audit *audit, const struct fw_audit_item *item,
 
 	fw_audit_line_open(out, chain, &start);
 	fw_buf_put(out, item->body.text, item->body.len);
-	return fw_audit_put_args(out, &audit->hasher, item->args, item->args_len,
+	return fw_audit_put_args(out, audit->hasher, item->args, item->args_len,
 				 audit->options.keep_args) &&
-	       fw_audit_line_seal(out, start, &audit->hasher, chain);
+	       fw_audit_line_seal(out, start, audit->hasher, chain);
 }
 
 /* So many records from `first` on as fit one write; 0 of them is a probe. */
@@ -177,7 +177,7 @@ static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
 	uint64_t size;
 	bool is_done;
 
-	if (!fw_audit_file_begin(file, &audit->hasher, ret_failure))
+	if (!fw_audit_file_begin(file, audit->hasher, ret_failure))
 		return false;
 	chain = file->chain;
 	size = file->size;
