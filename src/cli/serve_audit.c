@@ -85,6 +85,65 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers, const 
 	return fw_server_add_observer(server, &observer);
 }
 
+/* ---- its health ------------------------------------------------------------- */
+
+static double is_up(void *audit)
+{
+	return fw_audit_is_up(audit) ? 1 : 0;
+}
+
+static double count_waiting(void *audit)
+{
+	struct fw_audit_health health;
+
+	fw_audit_health(audit, &health);
+	return (double)health.waiting;
+}
+
+static double count_records(void *audit)
+{
+	struct fw_audit_health health;
+
+	fw_audit_health(audit, &health);
+	return (double)health.records;
+}
+
+static double count_lost(void *audit)
+{
+	struct fw_audit_health health;
+
+	fw_audit_health(audit, &health);
+	return (double)health.lost;
+}
+
+static double count_syncs(void *audit)
+{
+	struct fw_audit_health health;
+
+	fw_audit_health(audit, &health);
+	return (double)health.syncs;
+}
+
+fw_error *add_audit_metrics(struct serve_observers *observers)
+{
+	struct fw_metrics *metrics = observers->metrics;
+	struct fw_audit *audit = observers->audit;
+
+	if (!metrics || !audit)
+		return NULL;
+	FW_TRY(fw_metrics_gauge(metrics, "faultwire_audit_up",
+				"Whether the audit log can be written.", is_up, audit));
+	FW_TRY(fw_metrics_gauge(metrics, "faultwire_audit_waiting",
+				"Records that wait to be written.", count_waiting, audit));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_audit_records_total", "Records written.",
+				  count_records, audit));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_audit_lost_total",
+				  "Records that could not be written.", count_lost, audit));
+	return fw_metrics_counter(metrics, "faultwire_audit_syncs_total",
+				  "Times that records were forced to disk.", count_syncs,
+				  audit);
+}
+
 bool end_audit(struct serve_observers *observers)
 {
 	bool is_over = fw_audit_close(observers->audit);

@@ -27,6 +27,9 @@ struct serve_observers {
 FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *observers,
 				 const char *file, const char *sync, const char *args);
 
+/** How it is doing, among the metrics; nothing where one of them is not there. */
+FW_NODISCARD fw_error *add_audit_metrics(struct serve_observers *observers);
+
 /** Before the server is freed, for replies may still wait. False: the disk does
  *  not answer, and the server must not be freed. */
 bool end_audit(struct serve_observers *observers);
