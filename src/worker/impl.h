@@ -83,6 +83,8 @@ struct fw_seats {
 
 struct fw_seat *fw_seat_at(const struct fw_seats *slots, uint32_t index);
 
+struct fw_sandbox_plan;
+
 /* ---- the nursery (nursery.c) ------------------------------------------------------- */
 
 enum fw_order_kind { FW_ORDER_MAKE = 1, FW_ORDER_KILL };
@@ -111,7 +113,8 @@ struct fw_nursery {
 
 /* Makes one. Raises io errors (fork, socketpair). */
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options, fw_server *server);
+			   const fw_workers_options *options,
+			   const struct fw_sandbox_plan *plan, fw_server *server);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
 /* False: it cannot be told. `socket` is -1 or stays the caller's. */

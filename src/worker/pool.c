@@ -90,7 +90,7 @@ static fw_error *start_nursery(fw_workers *pool)
 {
 	uv_loop_t *loop = &pool->base.server->loop;
 
-	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options,
+	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
 				pool->base.server));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(loop, pool->control, pool->nursery.control) != 0) {

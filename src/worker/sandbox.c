@@ -68,6 +68,11 @@ const struct fw_sandbox_report *fw_sandbox_plan_report(const struct fw_sandbox_p
 	return &plan->report;
 }
 
+int fw_sandbox_plan_file(const struct fw_sandbox_plan *plan)
+{
+	return plan->ruleset;
+}
+
 /* ---- the plan -------------------------------------------------------------------- */
 
 static fw_error *copy_names(const char *const *names, char ***ret_copy)
