@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
 #include "report.h"
+#include "serve_observe.h"
+#include "state.h"
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
@@ -24,13 +25,20 @@ enum {
 	CONTRACT,
 	TOKEN_FILE,
 	ROLE,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
 	LIMIT,
 	LIMITS,
 	JSON,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
 	RUN,
 	WORKERS,
 	SANDBOX,
-	DEADLINE
+	DEADLINE,
 };
 
 static const cli_option options[] = {
@@ -53,6 +61,24 @@ static const cli_option options[] = {
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Record failures and changes in this audit log, or off; by default "
+		    "audit-log.jsonl in the state directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When records are forced to disk: always (before the reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "What is recorded of arguments: hash (the default), or redacted." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert there when it fires and when it is over, as "
+			    "JSON." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign what the webhook gets with the secret on the first line "
+				"of FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Tell the Prometheus Alertmanager at URL what is firing." },
 	[RUN] = { "run", "WHERE", 0, CLI_RUN,
 		  "Where tools run: in a process of their own, which may crash or hang; in a "
 		  "thread; or inline." },
@@ -154,24 +180,6 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 	return NULL;
 }
 
-/* The first line, without its end. */
-static fw_error *read_token(const char *path, char *token, size_t cap)
-{
-	FILE *file = fopen(path, "re");
-	int error = errno;
-	char *got;
-
-	if (!file)
-		return fw_error_from_errno(FW_HERE, error, path);
-	got = fgets(token, (int)cap, file);
-	(void)fclose(file);
-	if (!got)
-		token[0] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	return token[0] ? NULL
-			: fw_raise_input_invalid_value("--token-file", "a file with a token");
-}
-
 static fw_error *listen_http(fw_server *server, const char *where, const char *token)
 {
 	fw_http_options http = FW_HTTP_OPTIONS_INIT;
@@ -204,42 +212,17 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	return NULL;
 }
 
-/* $XDG_STATE_HOME/faultwire, which toolsets keep their state in. */
-static fw_error *make_state_directory(void)
-{
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	char path[4096];
-	int len;
-
-	if (state && state[0] == '/')
-		len = snprintf(path, sizeof path, "%s/faultwire", state);
-	else if (home && home[0] == '/')
-		len = snprintf(path, sizeof path, "%s/.local/state/faultwire", home);
-	else
-		return NULL;
-	if (len < 0 || (size_t)len >= sizeof path)
-		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
-	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		(void)mkdir(path, 0700);
-		*at = '/';
-	}
-	if (mkdir(path, 0700) != 0) {
-		int error = errno;
-
-		if (error != EEXIST)
-			return fw_error_from_errno(FW_HERE, error, path);
-	}
-	return NULL;
-}
-
-static fw_error *serve(const cli_args *args, fw_server **ret_server)
+static fw_error *serve(const cli_args *args, struct serve_observers *observers,
+		       fw_server **ret_server)
 {
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
+	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
+					     args->values[ALERT_SECRET_FILE],
+					     args->values[ALERTMANAGER] };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
+	char state[CLI_PATH_SIZE];
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
@@ -252,21 +235,28 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
-	FW_TRY(make_state_directory());
+		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
+				       sizeof token));
+	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
 	FW_TRY(cli_limits_set(*ret_server, args));
+	FW_TRY(add_audit(*ret_server, observers, args->values[AUDIT], args->values[AUDIT_SYNC],
+			 args->values[AUDIT_ARGS]));
 	FW_TRY(add_workers(*ret_server, args));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(*ret_server));
+	if (http)
+		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
+	FW_TRY(add_alerts(*ret_server, observers, &alerts));
 	return fw_server_run(*ret_server);
 }
 
 static int run(const cli_args *args)
 {
+	struct serve_observers observers = { 0 };
 	fw_server *server = NULL;
 	fw_error *err;
 
@@ -274,9 +264,11 @@ static int run(const cli_args *args)
 		cli_limits_put(cli_given(args, JSON));
 		return CLI_DONE;
 	}
-	err = serve(args, &server);
+	err = serve(args, &observers, &server);
 
-	fw_server_free(server);
+	if (end_audit(&observers))
+		fw_server_free(server);
+	end_alerts(&observers);
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -291,7 +283,9 @@ const cli_command cmd_serve = {
 		"--contract chooses.\n"
 		"\n"
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire.",
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
+		"failures, and what tools changed, are on record there before the reply "
+		"leaves; see faultwire audit.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

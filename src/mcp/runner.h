@@ -73,7 +73,8 @@ fw_error *fw_runner_attach(struct fw_runner *runner, fw_server *server);
 void fw_queue_enter(struct fw_runner *runner, fw_call *call);
 /* It waits no more: it was answered before its turn. False: it did not wait. */
 bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
-/* A slot has become free: `call` does not hold it any more. The next is taken. */
+/* A slot has become free: `call` does not hold it any more, or (NULL) none did.
+ * The next is taken. */
 void fw_runner_freed(struct fw_runner *runner, fw_call *call);
 void fw_queue_free(struct fw_queue *queue);
 

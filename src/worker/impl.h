@@ -18,6 +18,7 @@
 #include "mcp/impl.h"
 #include "mcp/op.h"
 #include "mcp/runner.h"
+#include "worker/sandbox.h"
 
 /* ---- frames (frame.c) ------------------------------------------------------------ */
 
