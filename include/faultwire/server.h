@@ -269,7 +269,8 @@ FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
 
 /**
  * A text that the tools of a set share, and that lives in the server: what a
- * process cannot keep. Owned by the server.
+ * process cannot keep. Owned by the server. Raises input.too_large (1 MiB),
+ * internal.out_of_memory, internal.api_misuse.
  */
 typedef struct fw_state fw_state;
 FW_API FW_NODISCARD fw_error *fw_server_add_state(fw_server *server, const char *text,
@@ -325,8 +326,8 @@ typedef struct fw_tool {
 			FW_AUTO, false, NULL, NULL                                            \
 	}
 
-/** Raises internal.api_misuse (name taken, schema that does not compile...),
- *  internal.unsupported (FW_RUN_PROCESS), internal.out_of_memory. */
+/** Raises internal.api_misuse (name taken, schema that does not compile,
+ *  FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
 FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool);
 
 /** A resource, or a template of resources. All zero to begin with. */
@@ -398,7 +399,8 @@ FW_API const char *fw_call_protocol(const fw_call *call);
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's state, as it was when this run began. */
 FW_API const char *fw_call_state(const fw_call *call, size_t *ret_len);
-/** Replaces it, when this run ends, whichever way it ends. The last one wins. */
+/** Replaces it, when this run ends, be it with an error; a run that crashes or is
+ *  killed changes nothing. The last one wins. */
 FW_API void fw_call_set_state(fw_call *call, const char *text, size_t len);
 /** The client does not want the answer any more, or the deadline has passed. */
 FW_API bool fw_call_is_cancelled(const fw_call *call);
