@@ -22,7 +22,7 @@ const bad = {
 const counts = { calls: 0, answers: 0, ok: 0, overloaded: 0, codes: {} };
 const took = [];
 let seed = 1;
-const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
+const random = (below) => Math.floor(((seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648) * below);
 
 function pick() {
 	counts.calls++;
@@ -87,6 +87,7 @@ test(`a soak of ${seconds} s: every call gets exactly one answer`, { timeout: se
 	const wires = [new Stdio(args, hazard), new Stdio(args, hazard)];
 	wires[0].isModern = true;
 	await wires[1].initialize();
+	t.after(() => [server, ...wires].forEach(({ child }) => child.kill('SIGKILL')));
 	const pids = [server.child.pid, ...wires.map((wire) => wire.child.pid)];
 	await pause(300);
 	const look = () => pids.map((pid) => ({ rss: rss(pid), descriptors: descriptors(pid), zombies: descendants(pid).filter((one) => one.state === 'Z').length }));
