@@ -48,6 +48,20 @@ enum {
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
+	/* Labels of metrics that others can mint: tools (the rest is "other"),
+	 * series of one metric, bytes of one value. */
+	FW_LIMIT_METRIC_TOOLS = 256,
+	FW_LIMIT_METRIC_SERIES = 2048,
+	FW_LIMIT_METRIC_LABEL_BYTES = 64,
+	/* Gauges that parts of the server add. */
+	FW_LIMIT_METRIC_GAUGES = 64,
+	/* Clients with alerts of their own (the rest is "other"), bytes of a name. */
+	FW_LIMIT_ALERT_CLIENTS = 64,
+	FW_LIMIT_ALERT_CLIENT_BYTES = 64,
+	/* Alerts that wait to be delivered, attempts at one, time for an attempt. */
+	FW_LIMIT_ALERT_QUEUE = 256,
+	FW_LIMIT_ALERT_ATTEMPTS = 8,
+	FW_LIMIT_ALERT_SEND_MS = 10 * 1000,
 	/* What a worker process gets when its pool names nothing else; and how many
 	 * processes may be added to those of its user. */
 	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,

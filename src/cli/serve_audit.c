@@ -1,6 +1,5 @@
 /*
- * serve_observe.c - see serve_observe.h. Each observer has one function that
- * reads its options and adds it.
+ * serve_audit.c - see serve_observe.h: the audit log of a server, by its options.
  */
 #include "serve_observe.h"
 
