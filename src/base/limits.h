@@ -75,6 +75,21 @@ enum {
 	FW_LIMIT_FLUSH_MS = 1000,
 	/* Violations listed in one error. */
 	FW_LIMIT_VIOLATIONS = 16,
+
+	/* Incidents that wait for the disk; one larger than this is kept without
+	 * its context. */
+	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,
+	FW_LIMIT_INCIDENT_BYTES = 1024 * 1024,
+	/* How long incidents are kept, and how large their database gets. */
+	FW_LIMIT_INCIDENT_AGE_S = 30 * 24 * 3600,
+	FW_LIMIT_INCIDENT_STORE_BYTES = 256 * 1024 * 1024,
+	/* Lines of the log that wait for a reader, one of them, and its context. */
+	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
+	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,
+	FW_LIMIT_LOG_CONTEXT_BYTES = 16 * 1024,
+	/* Lines of one code: so many at once, and so many a second. */
+	FW_LIMIT_LOG_BURST = 20,
+	FW_LIMIT_LOG_PER_S = 10,
 };
 
 #endif

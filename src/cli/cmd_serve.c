@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <faultwire/faultwire.h>
 
+#include "observe/log.h"
 #include "report.h"
+#include "serve_observe.h"
+#include "state.h"
 #include "tools/diag/diag.h"
 
-enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE };
+enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LOG, LOG_LEVEL, INCIDENTS };
 
 static const cli_option options[] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -31,6 +33,16 @@ static const cli_option options[] = {
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "How to log on standard error: json, text, journald or off; by default text "
+		  "on a terminal, else JSON." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"The lowest level that is logged: debug, info (the default), notice, "
+			"warning, error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Keep incidents in this database, or off; by default incidents.db in "
+			"the "
+			"state directory." },
 };
 
 static const cli_example examples[] = {
@@ -111,46 +123,33 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	FW_TRY(fw_server_listen_http(server, &http));
-	cli_remark("listening on %s", fw_server_url(server));
-	return NULL;
+	return fw_server_listen_http(server, &http);
 }
 
-/* $XDG_STATE_HOME/faultwire, which toolsets keep their state in. */
-static fw_error *make_state_directory(void)
+static void tell_start(const fw_server *server, const cli_args *args)
 {
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	char path[4096];
-	int len;
+	const char *url = fw_server_url(server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", args->values[TOOLS]),
+	};
 
-	if (state && state[0] == '/')
-		len = snprintf(path, sizeof path, "%s/faultwire", state);
-	else if (home && home[0] == '/')
-		len = snprintf(path, sizeof path, "%s/.local/state/faultwire", home);
-	else
-		return NULL;
-	if (len < 0 || (size_t)len >= sizeof path)
-		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
-	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		(void)mkdir(path, 0700);
-		*at = '/';
-	}
-	if (mkdir(path, 0700) != 0) {
-		int error = errno;
-
-		if (error != EEXIST)
-			return fw_error_from_errno(FW_HERE, error, path);
-	}
-	return NULL;
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
+		     sizeof fields / sizeof *fields);
+	/* A log that is JSON for programs is nothing else. */
+	if (url && !(args->values[LOG] && strcmp(args->values[LOG], "json") == 0))
+		cli_remark("listening on %s", url);
 }
 
-static fw_error *serve(const cli_args *args, fw_server **ret_server)
+static fw_error *serve(const cli_args *args, struct serve_observers *observers,
+		       fw_server **ret_server)
 {
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
 	char token[1024] = "";
+	char state[CLI_PATH_SIZE];
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
@@ -162,22 +161,28 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 	server.debug_stack = cli_wants_stack();
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
-	FW_TRY(make_state_directory());
+	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
+	FW_TRY(add_log(*ret_server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(add_incidents(*ret_server, observers, args->values[INCIDENTS]));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(*ret_server));
+	tell_start(*ret_server, args);
 	return fw_server_run(*ret_server);
 }
 
 static int run(const cli_args *args)
 {
+	struct serve_observers observers = { 0 };
 	fw_server *server = NULL;
-	fw_error *err = serve(args, &server);
+	fw_error *err = serve(args, &observers, &server);
 
 	fw_server_free(server);
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	end_observers(&observers);
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -192,7 +197,8 @@ const cli_command cmd_serve = {
 		"--contract chooses.\n"
 		"\n"
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire.",
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: failures "
+		"can be looked up there by their incident id, with faultwire incident.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

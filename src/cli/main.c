@@ -52,7 +52,6 @@ static const cli_command not_built[] = {
 	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
 	NOT_BUILT("audit", "verify, follow and search an audit log"),
-	NOT_BUILT("incident", "list incidents, or show one"),
 	NOT_BUILT("alerts", "what is firing"),
 	NOT_BUILT("plan", "write, check, approve and list plans"),
 	NOT_BUILT("context", "build, resolve, inspect and verify context caches"),
@@ -60,8 +59,8 @@ static const cli_command not_built[] = {
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,    &cmd_convert,    &cmd_validate, &cmd_explain,
-	&cmd_registry, &cmd_completion, &cmd_man,      &cmd_help,
+	&cmd_serve,    &cmd_convert,    &cmd_validate, &cmd_explain, &cmd_registry,
+	&cmd_incident, &cmd_completion, &cmd_man,      &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)
