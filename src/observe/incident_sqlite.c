@@ -30,7 +30,7 @@
 enum {
 	SCHEMA_VERSION = 1,
 	BUSY_MS = 1000,
-	PRUNE_ROWS = 1000, /* at once, while it is too large */
+	PRUNE_ROWS = 200, /* at once, while it is too large */
 	WAL_BYTES = 4 * 1024 * 1024,
 	PATH_SIZE = 4096,
 };
@@ -40,6 +40,8 @@ struct store {
 	char *path;
 	bool is_reader;
 	bool is_corrupt; /* the last failure says so */
+	bool is_empty;   /* a reader's: nothing was ever written */
+	int fd;          /* of the file, as long as the database is open */
 	sqlite3 *db;
 	dev_t device;
 	ino_t inode;
@@ -138,6 +140,11 @@ static void close_database(struct store *store, bool is_gone)
 		(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_close_v2(store->db);
 	store->db = NULL;
+	/* Not before: closing any descriptor of a file takes away the locks that
+	 * the process has on it. */
+	if (store->fd >= 0)
+		(void)close(store->fd);
+	store->fd = -1;
 }
 
 /* Nobody else is to read what went wrong here. SQLite gives the files beside it
@@ -161,7 +168,7 @@ static fw_error *make_file(struct store *store)
 		(void)fchmod(fd, 0600);
 	store->device = now.st_dev;
 	store->inode = now.st_ino;
-	(void)close(fd);
+	store->fd = fd;
 	return NULL;
 }
 
@@ -245,6 +252,17 @@ static fw_error *set_aside(struct store *store, char *ret_remark, size_t size)
 	return NULL;
 }
 
+/* The file begins as each database does. What was written over it would else go
+ * unnoticed as long as the log has the newer pages. */
+static bool is_whole(const struct store *store)
+{
+	static const char magic[16] = "SQLite format 3";
+	char start[sizeof magic];
+
+	return pread(store->fd, start, sizeof start, 0) == (ssize_t)sizeof start &&
+	       memcmp(start, magic, sizeof magic) == 0;
+}
+
 static bool is_still_there(const struct store *store)
 {
 	struct stat now;
@@ -260,8 +278,8 @@ static fw_error *prepare(struct fw_incident_store *base, char *ret_remark, size_
 
 	if (store->db && !is_still_there(store))
 		close_database(store, true);
-	/* Found broken by the last batch. */
-	if (store->is_corrupt) {
+	/* Found broken now, or by the last batch. */
+	if (store->is_corrupt || (store->db && !is_whole(store))) {
 		store->is_corrupt = false;
 		FW_TRY(set_aside(store, ret_remark, size));
 	}
@@ -346,7 +364,8 @@ static fw_error *write_all(struct fw_incident_store *base, fw_incident_next_fn *
 
 /* ---- making room -------------------------------------------------------------------------- */
 
-static fw_error *used_bytes(struct store *store, uint64_t *ret_bytes)
+/* Without the pages that are free, which are used again. */
+static fw_error *used_bytes(struct store *store, uint64_t *ret_bytes, uint64_t *ret_free)
 {
 	int64_t pages = 0, free_pages = 0, size = 0;
 
@@ -354,6 +373,7 @@ static fw_error *used_bytes(struct store *store, uint64_t *ret_bytes)
 	FW_TRY(number_of(store, "PRAGMA freelist_count", &free_pages));
 	FW_TRY(number_of(store, "PRAGMA page_size", &size));
 	*ret_bytes = (uint64_t)((pages - free_pages) * size);
+	*ret_free = (uint64_t)(free_pages * size);
 	return NULL;
 }
 
@@ -372,12 +392,12 @@ static fw_error *prune_age(struct store *store, int64_t before_ms)
 static fw_error *prune(struct fw_incident_store *base, int64_t before_ms, uint64_t max_bytes)
 {
 	struct store *store = of(base);
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, unused = 0;
 	char sql[160];
 
 	if (before_ms)
 		FW_TRY(prune_age(store, before_ms));
-	FW_TRY(used_bytes(store, &bytes));
+	FW_TRY(used_bytes(store, &bytes, &unused));
 	(void)snprintf(sql, sizeof sql,
 		       "DELETE FROM incident WHERE n IN"
 		       " (SELECT n FROM incident ORDER BY n LIMIT %d)",
@@ -386,8 +406,11 @@ static fw_error *prune(struct fw_incident_store *base, int64_t before_ms, uint64
 		FW_TRY(execute(store, sql));
 		if (!sqlite3_changes(store->db))
 			break;
-		FW_TRY(used_bytes(store, &bytes));
+		FW_TRY(used_bytes(store, &bytes, &unused));
 	}
+	/* A few are kept for the next batches; a heap of them goes back. */
+	if (bytes + unused > max_bytes && unused > max_bytes / 4)
+		return execute(store, "PRAGMA incremental_vacuum(4096)");
 	return NULL;
 }
 
@@ -448,6 +471,8 @@ static fw_error *list(struct fw_incident_store *base, const struct fw_incident_f
 	fw_error *err;
 	char sql[512];
 
+	if (store->is_empty)
+		return NULL;
 	/* Only what is asked for, so that the indexes can help. */
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT " COLUMNS " FROM incident WHERE time>=?5 AND time<?6"
@@ -479,6 +504,8 @@ static fw_error *find(struct fw_incident_store *base, const char *prefix, size_t
 	sqlite3_stmt *rows = NULL;
 	fw_error *err;
 
+	if (store->is_empty)
+		return NULL;
 	FW_TRY(prepare_statement(
 		store,
 		"SELECT " COLUMNS ",error,detail,first,last,count FROM incident LEFT JOIN tally"
@@ -525,8 +552,10 @@ static fw_error *open_reader(struct store *store, const char *tail)
 		return failed(store, result);
 	(void)sqlite3_busy_timeout(store->db, BUSY_MS);
 	FW_TRY(check_version(store, &version));
-	if (version == 0)
-		return fw_raise_incident_store_failed("it is no database of incidents");
+	/* Its server has only just begun. */
+	store->is_empty = version == 0;
+	if (store->is_empty)
+		return NULL;
 	return number_of(store, "SELECT count(*) FROM (SELECT 1 FROM incident LIMIT 1)",
 			 &version);
 }
@@ -566,6 +595,7 @@ fw_error *fw_incident_sqlite(const char *path, bool is_reader,
 	memset(store, 0, sizeof *store);
 	store->base.ops = &ops;
 	store->is_reader = is_reader;
+	store->fd = -1;
 	store->path = fw__allocate(len + 1);
 	if (!store->path) {
 		fw__release(store);

@@ -39,6 +39,7 @@ struct fw_log_sink {
 	bool is_own;    /* ours to close */
 	bool is_socket; /* and so to be sent to */
 	bool is_journal;
+	int late_ms; /* waited since we are to end */
 	size_t most; /* bytes of one write that cannot stop half-way */
 	const atomic_bool *is_ending;
 };

@@ -94,33 +94,31 @@ static ssize_t write_some(const struct fw_log_sink *sink, const char *text, size
 }
 
 /* Waits for a reader, but not when we are to end. */
-static bool await(const struct fw_log_sink *sink, int *late_ms)
+static bool await(struct fw_log_sink *sink)
 {
 	struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
 
 	if (poll(&fd, 1, POLL_MS) > 0)
 		return !(fd.revents & (POLLERR | POLLNVAL));
 	if (atomic_load(sink->is_ending))
-		*late_ms += POLL_MS;
-	return *late_ms < ENDING_MS;
+		sink->late_ms += POLL_MS;
+	return sink->late_ms < ENDING_MS;
 }
 
 bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
 {
-	int late_ms = 0;
-
 	while (len) {
 		ssize_t n;
 
 		/* A descriptor that may block is asked before. */
-		if (!sink->is_own && !sink->is_socket && !await(sink, &late_ms))
+		if (!sink->is_own && !sink->is_socket && !await(sink))
 			return false;
 		n = write_some(sink, text, len);
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
 		} else if (n < 0 && errno == EAGAIN) {
-			if (!await(sink, &late_ms))
+			if (!await(sink))
 				return false;
 		} else if (n == 0 || errno != EINTR) {
 			return false;
