@@ -98,6 +98,8 @@ static bool await(struct fw_log_sink *sink)
 {
 	struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
 
+	if (sink->late_ms >= ENDING_MS)
+		return false;
 	if (poll(&fd, 1, POLL_MS) > 0)
 		return !(fd.revents & (POLLERR | POLLNVAL));
 	if (atomic_load(sink->is_ending))
