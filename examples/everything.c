@@ -5,7 +5,8 @@
  *     everything --stdio
  *     everything --http 127.0.0.1:4000        endpoint /mcp
  *
- * Options: --contract NAME, --token TOKEN. Its URL goes to standard error.
+ * Options: --contract NAME, --token TOKEN, --limit NAME=VALUE (as often as there
+ * are limits). Its URL goes to standard error.
  */
 #include <faultwire/faultwire.h>
 
@@ -158,6 +159,23 @@ static fw_error *progress(fw_call *call, void *ctx)
 	sleep_ms(50);
 	fw_call_progress(call, 100, 100, NULL);
 	fw_call_text(call, "Tool with progress executed successfully");
+	return NULL;
+}
+
+/* As fast as it can: what is too much is the server's to know. */
+static fw_error *chatter(fw_call *call, void *ctx)
+{
+	int64_t count = fw_call_i64(call, "count", 100);
+	char text[201];
+
+	(void)ctx;
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (int64_t i = 1; i <= count && !fw_call_is_cancelled(call); i++) {
+		fw_call_progress(call, (double)i, (double)count, NULL);
+		fw_call_log(call, FW_LOG_INFO, "chatter", text);
+	}
+	fw_call_textf(call, "said it %lld times", (long long)count);
 	return NULL;
 }
 
@@ -567,6 +585,9 @@ static const struct {
 	{ "slow", "Sleeps on a thread", MS, NULL, slow, NULL, FW_RUN_THREAD, 0 },
 	{ "slow_with_deadline", "Sleeps on a thread, for 200 ms at most", MS, NULL, slow, NULL,
 	  FW_RUN_THREAD, 200 },
+	{ "chatter", "Tells progress and logs, as fast as it can",
+	  "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":\"integer\"}}}", NULL,
+	  chatter, NULL, FW_RUN_THREAD, 0 },
 	{ "later", "Answers later", MS, NULL, later, NULL, FW_RUN_ASYNC, 0 },
 	{ "test_x_mcp_header", "Tests SEP-2243 Mcp-Param-* server-side validation",
 	  "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
@@ -750,6 +771,22 @@ static const char *option(int argc, char **argv, const char *name)
 	return NULL;
 }
 
+static fw_error *set_limits(fw_server *server, int argc, char **argv)
+{
+	char name[64];
+
+	for (int i = 1; i + 1 < argc; i++) {
+		const char *equals = strchr(argv[i + 1], '=');
+
+		if (strcmp(argv[i], "--limit") != 0 || !equals)
+			continue;
+		(void)snprintf(name, sizeof name, "%.*s", (int)(equals - argv[i + 1]),
+			       argv[i + 1]);
+		FW_TRY(fw_server_set_limit(server, name, strtoull(equals + 1, NULL, 10)));
+	}
+	return NULL;
+}
+
 static fw_error *listen_on(fw_server *server, const char *http, const char *token)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
@@ -782,6 +819,7 @@ static fw_error *serve(int argc, char **argv, fw_server **ret_server)
 		return fw_raise_internal_api_misuse("everything",
 						    "--contract names no contract");
 	FW_TRY(fw_server_new(&options, ret_server));
+	FW_TRY(set_limits(*ret_server, argc, argv));
 	FW_TRY(add_tools(*ret_server));
 	FW_TRY(add_resources(*ret_server));
 	FW_TRY(add_prompts(*ret_server));

@@ -10,13 +10,40 @@
 
 #include <faultwire/faultwire.h>
 
+#include "limit.h"
 #include "observe/log.h"
 #include "report.h"
 #include "serve_observe.h"
 #include "state.h"
 #include "tools/diag/diag.h"
+#include "worker/sandbox.h"
 
-enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LOG, LOG_LEVEL, INCIDENTS };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
+enum {
+	STDIO,
+	HTTP,
+	TOOLS,
+	CONTRACT,
+	TOKEN_FILE,
+	ROLE,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
+	LIMIT,
+	LIMITS,
+	JSON,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
+	RUN,
+	WORKERS,
+	SANDBOX,
+	DEADLINE,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
+};
 
 static const cli_option options[] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -33,6 +60,42 @@ static const cli_option options[] = {
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
+		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
+		    "s." },
+	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Record failures and changes in this audit log, or off; by default "
+		    "audit-log.jsonl in the state directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When records are forced to disk: always (before the reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "What is recorded of arguments: hash (the default), or redacted." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert there when it fires and when it is over, as "
+			    "JSON." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign what the webhook gets with the secret on the first line "
+				"of FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Tell the Prometheus Alertmanager at URL what is firing." },
+	[RUN] = { "run", "WHERE", 0, CLI_RUN,
+		  "Where tools run: in a process of their own, which may crash or hang; in a "
+		  "thread; or inline." },
+	[WORKERS] = { "workers", "N", 0, CLI_TEXT,
+		      "Processes that are kept ready for tools; by default one a processor, at "
+		      "least 2." },
+	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
+		      "What the kernel lacks to confine those processes keeps the server from "
+		      "starting, or is done without, which is said; or they are not "
+		      "confined." },
+	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
+		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
+		       "with --run inline." },
 	[LOG] = { "log", "FORM", 0, CLI_TEXT,
 		  "How to log on standard error: json, text, journald or off; by default text "
 		  "on a terminal, else JSON." },
@@ -49,15 +112,82 @@ static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
 	  "--stdio" },
+	{ "What is limited, and by how much:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
+
+/* How tools are run. */
+static struct {
+	fw_run run;
+	fw_workers *workers;
+} how;
+
+static fw_error *add_diag(fw_server *server)
+{
+	return fw_diag_add(server, how.run, how.workers);
+}
+
+static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
+			     uint32_t *ret_number)
+{
+	const char *text = args->values[option];
+	unsigned long number;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
+		return cli_usage("--%s takes a number up to %u", options[option].name, most);
+	*ret_number = (uint32_t)number;
+	return NULL;
+}
+
+/* A log that is JSON for programs is nothing else. */
+static bool is_log_only(const cli_args *args)
+{
+	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
+}
+
+static void tell_sandbox(const cli_args *args, const char *missing)
+{
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!is_log_only(args))
+		cli_remark("sandbox: %s", missing);
+}
+
+/* Without a tool that runs in a process there are none. */
+static fw_error *add_workers(fw_server *server, const cli_args *args)
+{
+	const char *run = args->values[RUN];
+	const char *sandbox = args->values[SANDBOX];
+	fw_workers_options workers = FW_WORKERS_INIT;
+	struct fw_sandbox_report report;
+
+	how.run = FW_RUN_PROCESS;
+	if (run && strcmp(run, "process") != 0) {
+		how.run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
+		return NULL;
+	}
+	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &workers.count));
+	if (sandbox && strcmp(sandbox, "required") == 0)
+		workers.sandbox = FW_SANDBOX_REQUIRED;
+	else if (sandbox && strcmp(sandbox, "off") == 0)
+		workers.sandbox = FW_SANDBOX_OFF;
+	fw_sandbox_probe(&report);
+	if (workers.sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
+		tell_sandbox(args, report.missing);
+	return fw_server_add_workers(server, &workers, &how.workers);
+}
 
 static fw_error *add_toolsets(fw_server *server, const char *list)
 {
 	static const struct {
 		const char *name;
 		fw_error *(*add)(fw_server *server);
-	} toolsets[] = { { "diag", fw_diag_add } };
+	} toolsets[] = { { "diag", add_diag } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
 	for (const char *at = list ? list : "diag"; *at;) {
@@ -76,24 +206,6 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 		at += len + (at[len] == ',');
 	}
 	return NULL;
-}
-
-/* The first line, without its end. */
-static fw_error *read_token(const char *path, char *token, size_t cap)
-{
-	FILE *file = fopen(path, "re");
-	int error = errno;
-	char *got;
-
-	if (!file)
-		return fw_error_from_errno(FW_HERE, error, path);
-	got = fgets(token, (int)cap, file);
-	(void)fclose(file);
-	if (!got)
-		token[0] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	return token[0] ? NULL
-			: fw_raise_input_invalid_value("--token-file", "a file with a token");
 }
 
 static fw_error *listen_http(fw_server *server, const char *where, const char *token)
@@ -138,8 +250,7 @@ static void tell_start(const fw_server *server, const cli_args *args)
 
 	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
 		     sizeof fields / sizeof *fields);
-	/* A log that is JSON for programs is nothing else. */
-	if (url && !(args->values[LOG] && strcmp(args->values[LOG], "json") == 0))
+	if (url && !is_log_only(args))
 		cli_remark("listening on %s", url);
 }
 
@@ -148,6 +259,10 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 {
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
+	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
+					     args->values[ALERT_SECRET_FILE],
+					     args->values[ALERTMANAGER] };
+	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
 
@@ -159,17 +274,27 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
+	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
+	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
+		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
+				       sizeof token));
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
+	FW_TRY(cli_limits_set(*ret_server, args));
 	FW_TRY(add_log(*ret_server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(add_audit(*ret_server, observers, args->values[AUDIT], args->values[AUDIT_SYNC],
+			 args->values[AUDIT_ARGS]));
 	FW_TRY(add_incidents(*ret_server, observers, args->values[INCIDENTS]));
+	FW_TRY(add_workers(*ret_server, args));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(*ret_server));
+	if (http)
+		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
+	FW_TRY(add_alerts(*ret_server, observers, &alerts));
 	tell_start(*ret_server, args);
 	return fw_server_run(*ret_server);
 }
@@ -178,11 +303,20 @@ static int run(const cli_args *args)
 {
 	struct serve_observers observers = { 0 };
 	fw_server *server = NULL;
-	fw_error *err = serve(args, &observers, &server);
+	fw_error *err;
 
-	fw_server_free(server);
+	if (cli_given(args, LIMITS)) {
+		cli_limits_put(cli_given(args, JSON));
+		return CLI_DONE;
+	}
+	err = serve(args, &observers, &server);
+
+	if (end_audit(&observers))
+		fw_server_free(server);
+	end_alerts(&observers);
+	end_incidents(&observers);
 	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
-	end_observers(&observers);
+	fw_log_stop();
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -197,8 +331,10 @@ const cli_command cmd_serve = {
 		"--contract chooses.\n"
 		"\n"
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: failures "
-		"can be looked up there by their incident id, with faultwire incident.",
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
+		"failures, and what tools changed, are on record there before the reply "
+		"leaves, see faultwire audit; and can be looked up by their incident id, see "
+		"faultwire incident.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 static const struct {
 	const char *method;
@@ -36,10 +38,11 @@ static struct fw_question *add(fw_call *call, const char *key)
 
 	if (question)
 		return question;
-	if (call->question_count >= FW_LIMIT_QUESTIONS || strlen(key) >= sizeof question->key)
+	if (call->question_count >= call->server->limits.questions ||
+	    strlen(key) >= sizeof question->key)
 		return NULL;
 	if (!call->questions) {
-		size_t size = FW_LIMIT_QUESTIONS * sizeof *call->questions;
+		size_t size = call->server->limits.questions * sizeof *call->questions;
 
 		call->questions = fw__allocate(size);
 		if (!call->questions)
@@ -51,7 +54,7 @@ static struct fw_question *add(fw_call *call, const char *key)
 	return question;
 }
 
-static void set_answer(struct fw_question *question, yyjson_val *value)
+static void set_answer(const fw_call *call, struct fw_question *question, yyjson_val *value)
 {
 	struct fw_buf text;
 
@@ -59,13 +62,14 @@ static void set_answer(struct fw_question *question, yyjson_val *value)
 	yyjson_doc_free(question->parsed);
 	question->answer = NULL;
 	question->parsed = NULL;
-	fw_buf_init(&text, FW_LIMIT_ANSWER_BYTES);
+	fw_buf_init(&text, call->server->limits.answer_bytes);
 	fw_buf_value(&text, value);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
 		return;
 	}
 	question->answer = text.text;
+	question->answer_len = text.len;
 	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
 					    &fw__yyjson_alc, NULL);
 }
@@ -75,7 +79,17 @@ void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
 	struct fw_question *question = add(call, key);
 
 	if (question)
-		set_answer(question, answer);
+		set_answer(call, question, answer);
+}
+
+void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len)
+{
+	yyjson_doc *doc = yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
+					   &fw__yyjson_alc, NULL);
+
+	if (doc)
+		fw_ask_restore(call, key, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
 }
 
 void fw_ask_clear(fw_call *call)
@@ -103,38 +117,82 @@ static void lacks(fw_call *call, const char *required)
 		call->capability = fw_strdup(required);
 }
 
-const char *fw_call_ask(fw_call *call, const char *key, const char *method, const char *params)
+const char *fw_ask_answered(const fw_call *call, const char *key)
 {
+	const struct fw_question *question = find(call, key);
+
+	return question ? question->answer : NULL;
+}
+
+static void refuse(fw_call *call, fw_error *err)
+{
+	if (call->fault)
+		fw_error_free(err);
+	else
+		call->fault = err;
+}
+
+/* Params become part of a message of ours: one object, compact. */
+static char *compact(const fw_call *call, const struct fw_op_text *json)
+{
+	const struct fw_limits *limits = &call->server->limits;
+	struct fw_buf out;
+	yyjson_doc *doc;
+
+	if (json->len > limits->message_bytes ||
+	    fw_json_is_too_deep(json->text, json->len, limits->message_depth))
+		return NULL;
+	doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
+			       &fw__yyjson_alc, NULL);
+	fw_buf_init(&out, limits->message_bytes);
+	if (yyjson_is_obj(yyjson_doc_get_root(doc)))
+		fw_buf_value(&out, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+	if (out.state != FW_BUF_OK)
+		fw_buf_clear(&out);
+	return out.text;
+}
+
+static bool is_key(const struct fw_op_text *key)
+{
+	return key->text && strlen(key->text) == key->len &&
+	       fw_utf8_valid(key->text, key->len) == key->len;
+}
+
+void fw_ask_apply(fw_call *call, const struct fw_op *op)
+{
+	const char *method = op->texts[1].text;
 	struct fw_question *question;
+	char *params = NULL;
 	size_t kind = 0;
 
-	while (kind < 3 && strcmp(kinds[kind].method, method) != 0)
+	while (kind < 3 && (!method || strcmp(kinds[kind].method, method) != 0))
 		kind++;
-	if (kind == 3 || !key) {
-		if (!call->fault)
-			call->fault =
-				fw_raise_internal_api_misuse("fw_call_ask", "no such question");
-		return NULL;
+	if (op->texts[2].text)
+		params = compact(call, &op->texts[2]);
+	if (kind == 3 || !is_key(&op->texts[0]) || (op->texts[2].text && !params)) {
+		fw__release(params);
+		refuse(call, fw_raise_internal_api_misuse("fw_call_ask",
+							  kind < 3 && is_key(&op->texts[0])
+								  ? "params are no JSON object"
+								  : "no such question"));
+		return;
 	}
-	question = find(call, key);
-	if (question && question->answer)
-		return question->answer;
 	if (!fw_call_client_can(call, kinds[kind].capability)) {
 		lacks(call, kinds[kind].required);
-		return NULL;
+		fw__release(params);
+		return;
 	}
-	question = add(call, key);
-	if (!question) {
-		if (!call->fault)
-			call->fault = fw_raise_server_overloaded(FW_LIMIT_QUESTIONS,
-								 "questions of one call");
-		return NULL;
+	question = add(call, op->texts[0].text);
+	if (question && !question->method) {
+		question->method = fw_strdup(kinds[kind].method);
+		question->params = params;
+		return;
 	}
-	if (!question->method) {
-		question->method = fw_strdup(method);
-		question->params = params ? fw_strdup(params) : NULL;
-	}
-	return NULL;
+	fw__release(params);
+	if (!question)
+		refuse(call, fw_raise_server_overloaded(call->server->limits.questions,
+							"questions of one call"));
 }
 
 const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)
@@ -185,7 +243,7 @@ fw_error *fw_ask_read(fw_call *call)
 			continue;
 		question = add(call, yyjson_get_str(key));
 		if (question)
-			set_answer(question, value);
+			set_answer(call, question, value);
 	}
 	return NULL;
 }
@@ -244,7 +302,7 @@ static fw_error *ask_one(fw_call *call, size_t index)
 	session->pending = pending;
 	question->is_sent = true;
 	call->outstanding++;
-	fw_buf_init(&out, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&out, call->server->limits.message_bytes);
 	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
 	fw_buf_i64(&out, (int64_t)pending->id);
 	FW_BUF(&out, ",");
@@ -279,8 +337,9 @@ fw_error *fw_ask_send(fw_call *call)
 	}
 	if (call->capability)
 		return fw_raise_protocol_missing_capability(call->capability);
-	if (++call->round > FW_LIMIT_ROUNDS)
-		return fw_raise_server_overloaded(FW_LIMIT_ROUNDS, "rounds of questions");
+	if (++call->round > call->server->limits.rounds)
+		return fw_raise_server_overloaded(call->server->limits.rounds,
+						  "rounds of questions");
 	fw_call_forget_result(call);
 	return call->is_modern ? ask_modern(call) : ask_legacy(call);
 }
@@ -337,9 +396,10 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
 		return;
 	}
-	set_answer(question, result);
+	set_answer(call, question, result);
 	if (!question->answer)
-		fw_mcp_fail(call, fw_raise_input_too_large("answer", FW_LIMIT_ANSWER_BYTES));
+		fw_mcp_fail(call, fw_raise_input_too_large("answer",
+							   call->server->limits.answer_bytes));
 	else if (!call->outstanding)
 		fw_call_start(call);
 }

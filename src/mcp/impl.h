@@ -16,7 +16,9 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/schema.h"
+#include "mcp/runner.h"
 #include "mcp/transport.h"
+#include "policy/rate.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
@@ -50,6 +52,12 @@ enum fw_stage {
 
 /* ---- what is offered (offer.c) ------------------------------------------------ */
 
+/* How many calls of it wait for a slot, and how many have one. */
+struct fw_load {
+	size_t waiting;
+	size_t running;
+};
+
 enum fw_kind_of_offer { FW_OFFER_TOOL, FW_OFFER_RESOURCE, FW_OFFER_TEMPLATE, FW_OFFER_PROMPT };
 
 /* A parameter that modern HTTP clients mirror in a header. */
@@ -82,6 +90,10 @@ struct fw_offer {
 	uint32_t deadline_ms;
 	fw_contract contract;
 	bool changes;
+	struct fw_load *load;       /* the queue's */
+	struct fw_runner *runner;   /* of FW_RUN_PROCESS */
+	struct fw_breaker *breaker; /* the same */
+	fw_state *state;            /* NULL: none */
 };
 
 struct fw_offers {
@@ -185,6 +197,7 @@ struct fw_question {
 	char *method; /* NULL: not asked in this run */
 	char *params;
 	char *answer; /* JSON text; NULL: not known */
+	size_t answer_len;
 	yyjson_doc *parsed;
 	bool is_sent; /* legacy: on its way */
 };
@@ -201,6 +214,9 @@ void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
 struct fw_later;
+struct fw_recorder;
+struct fw_runner;
+struct fw_version_of_state;
 
 /* The end of a call while observers look at it. */
 struct fw_hold {
@@ -227,7 +243,8 @@ struct fw_call {
 	bool is_modern;
 	bool is_listed;   /* among the calls under way */
 	bool is_answered; /* or will never be */
-	bool is_running;  /* its handler is, or finishes later */
+	bool is_running;  /* its handler is, or finishes later, or waits for a slot */
+	bool is_late;     /* its deadline has passed */
 	bool is_listener;
 	bool has_id;
 	bool is_silent;  /* cancelled: no reply leaves */
@@ -253,6 +270,7 @@ struct fw_call {
 	size_t name_len;
 	int log_level; /* -1: none; legacy: the session's */
 	uint64_t started_ns;
+	uint64_t failed_ns;   /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */
 	/* The result. */
 	struct fw_buf content;
@@ -261,11 +279,22 @@ struct fw_call {
 	struct fw_buf json; /* what fw_call_json() gave */
 	const char *role;
 	bool is_raw;
+	bool is_own_error; /* a raw result of a tool, with isError */
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
-	fw_call *queue_next; /* in a runner's queue */
+	struct fw_lane *lane;              /* whose it is; NULL: not looked at yet */
+	struct fw_wait wait;               /* in a runner's queue */
+	struct fw_runner *runner;          /* where it runs or waits; NULL: on the loop */
+	struct fw_recorder *recorder;      /* in a worker: who writes down what it says */
+	struct fw_version_of_state *state; /* as this run sees it */
+	struct fw_version_of_state *new_state;
 	double last_progress;
+	/* The handler's: what it says on the way, and too fast. */
+	struct fw_rate progress_rate;
+	struct fw_rate log_rate;
+	struct fw_buf late_progress; /* the last that was held back */
+	uint64_t logs_dropped;
 	/* Questions. */
 	struct fw_question *questions;
 	size_t question_count;
@@ -301,6 +330,35 @@ void fw_call_cancel(fw_call *call);
 /* Does the client have it? `capabilities` is the object of either era. */
 yyjson_val *fw_call_capabilities(const fw_call *call);
 
+/* What was held back of its progress, and of its log messages how many. At the
+ * end of its handler, by whoever ran that. */
+void fw_call_catch_up(fw_call *call);
+
+/* ---- clients (lane.c) ---------------------------------------------------------------- */
+
+struct fw_lane {
+	uint64_t key; /* 0: nobody's yet */
+	uint64_t used_ns;
+	size_t refs;      /* calls that remember it */
+	size_t in_flight; /* of these, those under way */
+	struct fw_rate rate;
+};
+
+/* Finds the call's lane. Raises server.overloaded, governance.rate_limited,
+ * internal.out_of_memory: it has none then. */
+fw_error *fw_lane_enter(fw_call *call);
+void fw_lane_leave(fw_call *call);
+
+/* The lowest level of a log message that the client wants; -1: none. */
+int fw_call_log_level(const fw_call *call);
+/* Is this text, as JSON, nested deeper than `most`? */
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
+
+/* What the tools of a set share (shared.c): a run sees it, and sets it. */
+void fw_shared_begin(fw_call *call);
+void fw_shared_end(fw_call *call, bool counts);
+void fw_states_free(fw_server *server);
+
 /* ---- running (run.c) ----------------------------------------------------------------- */
 
 void fw_later_end(fw_server *server);
@@ -308,6 +366,8 @@ void fw_later_end(fw_server *server);
 void fw_call_start(fw_call *call);
 /* Its handler is done. Consumes `err`. */
 void fw_call_complete(fw_call *call, fw_error *err);
+/* Nobody waits for it any more: its handler is stopped, if that can be done. */
+void fw_call_abandon(fw_call *call);
 /* Looks at the result, and writes it into the server's `out` as a whole result
  * object's members. */
 fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out);
@@ -317,6 +377,8 @@ void fw_call_put_cache(const fw_call *call, struct fw_buf *out);
 void fw_call_destroy(fw_call *call);
 
 /* Asking (ask.c). */
+/* NULL: not known yet. */
+const char *fw_ask_answered(const fw_call *call, const char *key);
 fw_error *fw_ask_read(fw_call *call);
 /* Has something to ask before it can go on? */
 bool fw_ask_is_open(const fw_call *call);
@@ -326,6 +388,7 @@ void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer of an earlier round. */
 void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
+void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 
 /* ---- the boundary (boundary.c) --------------------------------------------------------- */
 
@@ -426,17 +489,21 @@ struct fw_server {
 	enum fw_server_state state;
 	atomic_int stop_wanted;
 	uv_mutex_t lock;
-	bool is_deaf; /* nothing is posted any more; under the lock */
-	struct fw_pool *pool;
+	bool is_deaf;        /* nothing is posted any more; under the lock */
+	bool has_stragglers; /* threads that use calls of this server */
 	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
 	struct fw_hold *released;
 	struct fw_transport *transports;
 	struct fw_runner *runners;
+	struct fw_runner *threads; /* one of them; NULL: not needed yet */
+	fw_workers *workers;       /* of process tools that name none; the same */
+	fw_state *states;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
 	fw_server_options options;
+	struct fw_limits limits;
 	char *implementation; /* {"name":...,"version":...} */
 	char *modern_tail;    /* what modern results end with */
 	size_t modern_tail_len;
@@ -445,6 +512,11 @@ struct fw_server {
 	bool has_completion;
 	fw_observer *observers;
 	size_t observer_count;
+	struct fw_lane *lanes;
+	struct fw_page_entry *pages;
+	size_t page_count;
+	struct fw_check_entry *checks; /* of /readyz */
+	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
 	size_t session_count;
 	fw_call *calls; /* under way */
@@ -469,6 +541,7 @@ void fw_server__settle(fw_server *server);
 /* ---- small things --------------------------------------------------------------------------- */
 
 void fw_random(unsigned char *bytes, size_t len);
+void fw_random_forget(void);
 /* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
 void fw_random_text(char *text, size_t size);
 enum { FW_INCIDENT_ID_SIZE = 40 };

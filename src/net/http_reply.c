@@ -17,11 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/mem.h"
 
-/* What the daemon asks for at once, and so the largest chunk. */
-enum { BLOCK_BYTES = 16 * 1024 };
+/* What the daemon asks for at once, and so the largest chunk; ids are ours. */
+enum { BLOCK_BYTES = 16 * 1024, EVENT_ID_BYTES = 4096 };
 
 static struct fw_http_peer *peer_of(struct fw_exchange *exchange)
 {
@@ -70,6 +71,33 @@ static void put_str(struct fw_http_text *text, const char *str)
 	put(text, str, strlen(str));
 }
 
+/*
+ * Answers that nobody takes add up: beyond the limit the client that has let
+ * its answer lie for longest loses it. Only large ones are worth the count.
+ */
+static void bound_held(struct fw_http_peer *peer)
+{
+	struct fw_http *http = peer->http;
+
+	while (peer->out.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
+		struct fw_http_peer *slowest = NULL;
+		uint64_t held = 0;
+
+		for (struct fw_http_peer *at = http->peers; at; at = at->next) {
+			if (at->is_doomed)
+				continue;
+			held += at->out.cap;
+			if (at != peer && at->owed_ms &&
+			    at->out.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
+			    (!slowest || at->owed_ms < slowest->owed_ms))
+				slowest = at;
+		}
+		if (held <= http->limits->http_held_bytes || !slowest)
+			break;
+		fw_http__cut(slowest);
+	}
+}
+
 /* ---- responses -------------------------------------------------------------- */
 
 static void add_header(struct fw_http_peer *peer, const char *name, const char *value)
@@ -97,29 +125,65 @@ static bool make_response(struct fw_http_peer *peer, unsigned status, const char
 	return true;
 }
 
-void fw_http__answer_plain(struct fw_http_peer *peer, unsigned status, const char *text)
+/* What is shown is of this moment, and for nobody to frame or guess at. */
+static void put_page_headers(struct fw_http_peer *peer)
 {
-	peer->is_answered = true;
-	if (!make_response(peer, status, text, strlen(text)))
-		return;
-	add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
 	add_header(peer, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	add_header(peer, "X-Content-Type-Options", "nosniff");
+	add_header(peer, "Content-Security-Policy",
+		   "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+		   "frame-ancestors 'none'");
+	add_header(peer, "Vary", "Accept");
+}
+
+/* Small enough for any socket's buffer; what does not fit is lost. The rest of
+ * the connection is for the sweep. */
+static void shout(struct fw_http_peer *peer, const struct fw_reply *reply)
+{
+	size_t len = reply->json ? reply->len : 0;
+	char head[256];
+	int head_len;
+
+	head_len = snprintf(head, sizeof(head),
+			    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
+			    "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+			    reply->status,
+			    reply->status == MHD_HTTP_REQUEST_TIMEOUT ? "Request Timeout"
+								      : "Error",
+			    reply->type ? reply->type : "application/json", len);
+	if (send(peer->fd, head, (size_t)head_len, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) ==
+	    head_len)
+		(void)!send(peer->fd, reply->json, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)shutdown(peer->fd, SHUT_WR);
+	peer->since_ms = uv_now(fw_server__loop(peer->http->base.server));
+	fw_http__wake(peer);
 }
 
 static void answer_document(struct fw_http_peer *peer, const struct fw_reply *reply)
 {
 	size_t len = reply->json ? reply->len : 0;
 
-	if (len && !fw_http__text_reserve(&peer->out, len, FW_LIMIT_HTTP_QUEUE_BYTES)) {
+	/* The core bounds what it says. */
+	if (len && !fw_http__text_reserve(&peer->out, len, SIZE_MAX)) {
 		peer->is_lost = true;
 		return;
 	}
 	if (len)
 		put(&peer->out, reply->json, len);
+	bound_held(peer);
 	if (!make_response(peer, (unsigned)reply->status, peer->out.data, len))
 		return;
 	if (len)
-		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE,
+			   reply->type ? reply->type : "application/json");
+	if (peer->exchange.is_page)
+		put_page_headers(peer);
+	if (reply->retry_after_s) {
+		char seconds[16];
+
+		(void)snprintf(seconds, sizeof(seconds), "%" PRIu32, reply->retry_after_s);
+		add_header(peer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
 	if (reply->session_id)
 		add_header(peer, "Mcp-Session-Id", reply->session_id);
 	if (reply->allow)
@@ -145,8 +209,11 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		out->len -= peer->out_at;
 		peer->out_at = 0;
 	}
-	if (fw_http__text_reserve(out, more, FW_LIMIT_HTTP_QUEUE_BYTES))
+	if (out->len - peer->out_at <= peer->http->limits->http_queue_bytes &&
+	    fw_http__text_reserve(out, more, SIZE_MAX)) {
+		bound_held(peer);
 		return true;
+	}
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
 	peer->is_lost = true;
@@ -164,7 +231,7 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 	/* Only to open the stream: the headers are all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
-	if (event->len > FW_LIMIT_HTTP_QUEUE_BYTES || id_len > FW_LIMIT_HTTP_HEAD_BYTES ||
+	if (id_len > EVENT_ID_BYTES ||
 	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)
@@ -189,6 +256,8 @@ static void stream_moved(struct fw_http_peer *peer)
 {
 	peer->is_stream = true;
 	peer->spoke_ms = uv_now(fw_server__loop(peer->http->base.server));
+	if (!peer->owed_ms)
+		peer->owed_ms = peer->spoke_ms;
 	fw_http__wake(peer);
 }
 
@@ -226,6 +295,7 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buf, size_t max)
 		return (ssize_t)len;
 	}
 	peer->out_at = 0;
+	peer->owed_ms = 0;
 	fw_http__text_reset(&peer->out);
 	if (peer->is_complete)
 		return MHD_CONTENT_READER_END_OF_STREAM;
@@ -272,6 +342,7 @@ enum MHD_Result fw_http__advance(struct fw_http_peer *peer)
 	MHD_destroy_response(peer->response);
 	peer->response = NULL;
 	peer->is_queued = true;
+	peer->owed_ms = uv_now(fw_server__loop(peer->http->base.server));
 	return result;
 }
 
@@ -298,6 +369,10 @@ static void http_reply(struct fw_exchange *exchange, const struct fw_reply *repl
 	peer->is_answered = true;
 	if (peer->is_lost)
 		return;
+	if (peer->is_shouted) {
+		shout(peer, reply);
+		return;
+	}
 	if (!peer->is_stream) {
 		answer_document(peer, reply);
 		fw_http__wake(peer);
@@ -344,9 +419,16 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 	return found;
 }
 
+static const char *http_query(struct fw_exchange *exchange, const char *name)
+{
+	return MHD_lookup_connection_value(peer_of(exchange)->connection, MHD_GET_ARGUMENT_KIND,
+					   name);
+}
+
 const struct fw_exchange_ops fw_http__exchange_ops = {
 	.send = http_send,
 	.reply = http_reply,
 	.close = http_close,
 	.header = http_header,
+	.query = http_query,
 };

@@ -12,18 +12,18 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/transport.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024 };
+enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024, COMPACT_BYTES = 64 * 1024 };
 
 struct stdio {
 	struct fw_transport base;
 	struct fw_exchange exchange;
+	const struct fw_limits *limits;
 	int in, out;
 	int in_flags, out_flags; /* as they were; -1: not changed */
 	uv_poll_t in_poll;
@@ -38,6 +38,7 @@ struct stdio {
 	bool is_paused;  /* too much is unsent */
 	bool is_ended;   /* no more input */
 	bool is_broken;  /* nobody reads what is written */
+	bool is_gone;    /* and the core knows */
 	bool is_closing;
 	bool is_skipping; /* the rest of a line that was too long */
 	struct fw_buf lines;
@@ -52,15 +53,25 @@ static void write_out(struct stdio *stdio);
 
 static void put_line(struct stdio *stdio, const char *json, size_t len)
 {
+	struct fw_buf *unsent = &stdio->unsent;
+
 	if (stdio->is_broken || !json)
 		return;
-	if (!fw_buf_reserve(&stdio->unsent, len + 1)) {
-		/* Whoever does not read this much will not read more. */
+	/* What has gone out makes room, also for a reader that never catches up. */
+	if (stdio->sent > COMPACT_BYTES && stdio->sent > unsent->len / 2) {
+		memmove(unsent->text, unsent->text + stdio->sent, unsent->len - stdio->sent);
+		unsent->len -= stdio->sent;
+		stdio->sent = 0;
+	}
+	/* Whoever does not read this much will not read more. Not within what the
+	 * core is doing: see on_prepare(). */
+	if (unsent->len - stdio->sent > stdio->limits->stdio_unsent_bytes ||
+	    !fw_buf_reserve(unsent, len + 1)) {
 		stdio->is_broken = true;
 		return;
 	}
-	fw_buf_put(&stdio->unsent, json, len);
-	FW_BUF(&stdio->unsent, "\n");
+	fw_buf_put(unsent, json, len);
+	FW_BUF(unsent, "\n");
 }
 
 static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
@@ -85,7 +96,9 @@ static void on_close(struct fw_exchange *exchange)
 	(void)exchange;
 }
 
-static const struct fw_exchange_ops exchange_ops = { on_send, on_reply, on_close, NULL };
+static const struct fw_exchange_ops exchange_ops = { .send = on_send,
+						     .reply = on_reply,
+						     .close = on_close };
 
 static void close_all(struct stdio *stdio);
 
@@ -103,6 +116,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 static void broke(struct stdio *stdio)
 {
 	stdio->is_broken = true;
+	stdio->is_gone = true;
 	stdio->is_ended = true;
 	stdio->unsent.len = 0;
 	stdio->sent = 0;
@@ -137,7 +151,8 @@ static void write_out(struct stdio *stdio)
 		if (stdio->is_closing)
 			close_all(stdio);
 	}
-	if (stdio->is_paused && unsent->len - stdio->sent < FW_LIMIT_STDIO_QUEUE_BYTES / 2) {
+	if (stdio->is_paused &&
+	    unsent->len - stdio->sent < stdio->limits->stdio_queue_bytes / 2) {
 		stdio->is_paused = false;
 		pump(stdio);
 	}
@@ -147,6 +162,8 @@ static void on_prepare(uv_prepare_t *prepare)
 {
 	struct stdio *stdio = prepare->data;
 
+	if (stdio->is_broken && !stdio->is_gone)
+		broke(stdio);
 	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
 		write_out(stdio);
 }
@@ -165,7 +182,7 @@ static void take_line(struct stdio *stdio, const char *line, size_t len)
 static void refuse_long(struct stdio *stdio)
 {
 	fw_exchange_refuse(&stdio->exchange,
-			   fw_raise_input_too_large("message", FW_LIMIT_MESSAGE_BYTES));
+			   fw_raise_input_too_large("message", stdio->limits->message_bytes));
 }
 
 static void take_lines(struct stdio *stdio, size_t scanned)
@@ -189,7 +206,7 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		memmove(lines->text, at, lines->len);
 	if (stdio->is_skipping) {
 		lines->len = 0;
-	} else if (lines->len > FW_LIMIT_MESSAGE_BYTES) {
+	} else if (lines->len > stdio->limits->message_bytes) {
 		refuse_long(stdio);
 		stdio->is_skipping = true;
 		lines->len = 0;
@@ -233,7 +250,7 @@ static void read_in(struct stdio *stdio)
 		lines->len += (size_t)n;
 		take_lines(stdio, scanned);
 		write_out(stdio);
-		if (stdio->unsent.len - stdio->sent > FW_LIMIT_STDIO_QUEUE_BYTES) {
+		if (stdio->unsent.len - stdio->sent > stdio->limits->stdio_queue_bytes) {
 			stdio->is_paused = true;
 			pump(stdio);
 		}
@@ -365,7 +382,7 @@ static void on_close_transport(struct fw_transport *transport)
 		close_all(stdio);
 		return;
 	}
-	(void)uv_timer_start(&stdio->flush, on_flush_timeout, FW_LIMIT_FLUSH_MS, 0);
+	(void)uv_timer_start(&stdio->flush, on_flush_timeout, stdio->limits->flush_ms, 0);
 	write_out(stdio);
 }
 
@@ -384,7 +401,7 @@ static void on_free(struct fw_transport *transport)
 }
 
 static const struct fw_transport_ops transport_ops = { on_start, on_quiesce, on_close_transport,
-						       on_free, NULL };
+						       on_free,  NULL,       NULL };
 
 fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 {
@@ -401,8 +418,12 @@ fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 	stdio->out = out;
 	stdio->in_flags = -1;
 	stdio->out_flags = -1;
-	fw_buf_init(&stdio->lines, FW_LIMIT_MESSAGE_BYTES + 2 * (size_t)READ_BYTES);
-	fw_buf_init(&stdio->unsent, 64 * (size_t)FW_LIMIT_STDIO_QUEUE_BYTES);
+	stdio->limits = fw_server__limits(server);
+	fw_buf_init(&stdio->lines, stdio->limits->message_bytes + 2 * (size_t)READ_BYTES);
+	/* One message more than that. */
+	fw_buf_init(&stdio->unsent, stdio->limits->stdio_unsent_bytes +
+					    2 * stdio->limits->result_bytes +
+					    FW_LIMIT_ENVELOPE_BYTES);
 	fw_transport_attach(&stdio->base, server);
 	return NULL;
 }

@@ -256,9 +256,10 @@ static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batc
 	struct walk walk = { .incidents = incidents, .batch = batch };
 	int64_t now = now_ms();
 
+	if (!batch->count) /* the beginning, or the end */
+		return incidents->pruned_ms ? NULL : store->ops->probe(store);
 	FW_TRY(store->ops->prepare(store, remark, size));
-	if (batch->count)
-		FW_TRY(store->ops->write(store, next, &walk));
+	FW_TRY(store->ops->write(store, next, &walk));
 	/* By size after each batch, which costs nothing when there is room. */
 	return store->ops->prune(
 		store, now - incidents->pruned_ms >= PRUNE_MS ? now - incidents->max_age_ms : 0,
@@ -293,7 +294,7 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 			     (const fw_field[]){ fw_log_number("count", batch->lost) }, 1);
 	if (is_done) {
 		atomic_fetch_add(&incidents->written, batch->count);
-		if (now_ms() - incidents->pruned_ms >= PRUNE_MS)
+		if (batch->count && now_ms() - incidents->pruned_ms >= PRUNE_MS)
 			incidents->pruned_ms = now_ms();
 	} else if (batch->is_last && batch->count) {
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
@@ -336,7 +337,8 @@ fw_error *fw_incidents_new(struct fw_incident_store *store,
 		fw_incidents_free(incidents);
 		return err;
 	}
-	/* What is wrong with the store is told now, and not with the first failure. */
+	/* What is wrong with the store is told now, and not with the first failure;
+	 * but a server that never fails does not load it. */
 	if (fw_spool_begin(incidents->spool)) {
 		fw_spool_remind(incidents->spool);
 		fw_spool_cancel(incidents->spool);

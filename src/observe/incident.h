@@ -73,6 +73,9 @@ struct fw_incident_store {
 };
 
 struct fw_incident_store_ops {
+	/* Could it be written to? Cheap, and before all else: nothing is opened
+	 * for good. */
+	fw_error *(*probe)(struct fw_incident_store *store);
 	/* Ready to write, making it where it is not there. Called before each
 	 * batch: it finds out that the store has been taken away, too. Tells what
 	 * it had to do about a broken one. */

@@ -20,9 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "base/mem.h"
+#include "observe/sqlite.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -132,13 +131,16 @@ static fw_error *number_of(struct store *store, const char *sql, int64_t *ret_nu
  * tidy up. */
 static void close_database(struct store *store, bool is_gone)
 {
-	(void)sqlite3_finalize(store->insert);
-	(void)sqlite3_finalize(store->count);
+	if (store->db) {
+		(void)sqlite3_finalize(store->insert);
+		(void)sqlite3_finalize(store->count);
+		if (is_gone)
+			(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+						NULL);
+		(void)sqlite3_close_v2(store->db);
+	}
 	store->insert = NULL;
 	store->count = NULL;
-	if (store->db && is_gone)
-		(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	(void)sqlite3_close_v2(store->db);
 	store->db = NULL;
 	/* Not before: closing any descriptor of a file takes away the locks that
 	 * the process has on it. */
@@ -271,6 +273,15 @@ static bool is_still_there(const struct store *store)
 	       now.st_ino == store->inode;
 }
 
+static fw_error *probe(struct fw_incident_store *base)
+{
+	struct store *store = of(base);
+
+	FW_TRY(make_file(store));
+	close_database(store, false);
+	return NULL;
+}
+
 static fw_error *prepare(struct fw_incident_store *base, char *ret_remark, size_t size)
 {
 	struct store *store = of(base);
@@ -285,6 +296,7 @@ static fw_error *prepare(struct fw_incident_store *base, char *ret_remark, size_
 	}
 	if (store->db)
 		return NULL;
+	FW_TRY(fw_sqlite_load());
 	err = open_database(store);
 	if (!err || !store->is_corrupt)
 		return err;
@@ -572,6 +584,7 @@ static void free_store(struct fw_incident_store *base)
 }
 
 static const struct fw_incident_store_ops ops = {
+	.probe = probe,
 	.prepare = prepare,
 	.write = write_all,
 	.prune = prune,
@@ -603,7 +616,9 @@ fw_error *fw_incident_sqlite(const char *path, bool is_reader,
 	}
 	memcpy(store->path, path, len + 1);
 	if (is_reader) {
-		err = open_reader(store, "");
+		err = fw_sqlite_load();
+		if (!err)
+			err = open_reader(store, "");
 		if (err && !store->is_corrupt && access(path, R_OK) == 0) {
 			close_database(store, false);
 			fw_error_free(err);

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <sqlite3.h>
 #include <yyjson.h>
+
+#include "observe/sqlite.h"
 
 #include <faultwire/faultwire.h>
 
@@ -313,10 +314,13 @@ static void test_incident__one_of_a_newer_version_is_left_alone(void **state)
 	fw_error *err;
 
 	(void)state;
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_null(fw_sqlite_load());
+	assert_int_equal(
+		sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+		SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL),
 			 SQLITE_OK);
-	(void)sqlite3_close(db);
+	(void)sqlite3_close_v2(db);
 	err = store->ops->prepare(store, remark, sizeof remark);
 	assert_int_equal(fw_error_code(err), FW_INCIDENT_STORE_FAILED);
 	assert_non_null(strstr(fw_error_message(err), "newer"));

@@ -210,7 +210,7 @@ test('deleted while serving, the database is made again', async () => {
 	const server = new Server(place());
 	await server.fail();
 	await server.until('it is there', () => existsSync(server.database) && server.list().length === 1);
-	for (const name of readdirSync(join(server.dir, 'faultwire'))) unlinkSync(join(server.dir, 'faultwire', name));
+	for (const name of readdirSync(join(server.dir, 'faultwire')).filter((one) => one.startsWith('incidents'))) unlinkSync(join(server.dir, 'faultwire', name));
 	const { incident_id } = await server.fail();
 	await server.until('it is there again', () => existsSync(server.database) && server.list().length === 1);
 	same(server.list()[0].id, incident_id);

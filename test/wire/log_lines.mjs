@@ -23,7 +23,7 @@ const lawful = new Ajv({ strict: false }).compile({
 		time: { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' },
 		level: { enum: ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] },
 		held_back: { type: 'integer', minimum: 1 },
-		component: { enum: ['faultwire', 'codeintel_mcp'] },
+		component: { enum: ['faultwire', 'codeintel_mcp', 'alerts'] },
 		event: { type: 'string', pattern: '^[a-z_]+$' },
 		operation: { type: 'string' },
 		error_code: { type: 'string' },
@@ -45,8 +45,10 @@ const lawful = new Ajv({ strict: false }).compile({
 
 const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'wire', version: '1' } };
 const call = (id, name, args) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }) + '\n';
+// In the order of asking, and nothing else that waits.
+const quiet = ['--incidents', 'off', '--audit', 'off', '--run', 'inline'];
 const serve = (input, args = ['--log', 'json'], stdio = ['pipe', 'pipe', 'pipe']) => {
-	const result = spawnSync(bin, ['serve', '--stdio', '--incidents', 'off', ...args], { env, input, stdio, encoding: 'utf8', maxBuffer: 1 << 28, timeout: 30000 });
+	const result = spawnSync(bin, ['serve', ...quiet, '--stdio', ...args], { env, input, stdio, encoding: 'utf8', maxBuffer: 1 << 28, timeout: 30000 });
 	return { status: result.status, replies: (result.stdout ?? '').split('\n').filter(Boolean).map((line) => JSON.parse(line)), err: result.stderr ?? '' };
 };
 const read = (err) =>
@@ -107,7 +109,7 @@ test('levels, forms, and off', () => {
 });
 
 test('a terminal gets text', () => {
-	const out = spawnSync('script', ['-qec', `${bin} serve --stdio --incidents off </dev/null`, '/dev/null'], { env, encoding: 'utf8' });
+	const out = spawnSync('script', ['-qec', `${bin} serve --stdio ${quiet.join(' ')} </dev/null`, '/dev/null'], { env, encoding: 'utf8' });
 	if (out.error) return;
 	match(out.stdout, /info .*server_started/);
 	check(!out.stdout.includes('{"time"'), out.stdout);
@@ -122,9 +124,9 @@ test('journald that is not there is said at once', () => {
 
 test('standard error closed, or nobody reading: calls are answered', () => {
 	const input = Array.from({ length: 200 }, (_, i) => call(i + 1, 'raise_error', {})).join('');
-	const closed = spawnSync('sh', ['-c', `exec "$0" serve --stdio --incidents off --log json 2>&-`, bin], { env, input, encoding: 'utf8' });
+	const closed = spawnSync('sh', ['-c', `exec "$0" serve --stdio ${quiet.join(' ')} --log json 2>&-`, bin], { env, input, encoding: 'utf8' });
 	same([closed.status, closed.stdout.split('\n').length - 1], [0, 200]);
-	const gone = spawnSync('bash', ['-c', `"$0" serve --stdio --incidents off --log json 2> >(exec true); true`, bin], { env, input, encoding: 'utf8' });
+	const gone = spawnSync('bash', ['-c', `"$0" serve --stdio ${quiet.join(' ')} --log json 2> >(exec true); true`, bin], { env, input, encoding: 'utf8' });
 	same(gone.stdout.split('\n').length - 1, 200);
 	const full = openSync('/dev/full', 'w');
 	const lost = serve(input, ['--log', 'json'], ['pipe', 'pipe', full]);
@@ -133,7 +135,7 @@ test('standard error closed, or nobody reading: calls are answered', () => {
 });
 
 test('a full pipe on standard error: calls are answered, and the server ends', async () => {
-	const child = spawn(bin, ['serve', '--stdio', '--incidents', 'off', '--log', 'json', '--log-level', 'debug'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+	const child = spawn(bin, ['serve', '--stdio', ...quiet, '--log', 'json', '--log-level', 'debug'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 	const codes = JSON.parse(run(['registry', '--json']).out).map((row) => row.code);
 	const count = 4000;
 	let replies = 0;
@@ -155,7 +157,7 @@ test('a full pipe on standard error: calls are answered, and the server ends', a
 });
 
 test('with --log json over HTTP standard error is JSON and nothing else', async () => {
-	const child = spawn(bin, ['serve', '--http', '127.0.0.1:0', '--incidents', 'off', '--log', 'json'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+	const child = spawn(bin, ['serve', '--http', '127.0.0.1:0', ...quiet, '--log', 'json'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
 	let err = '';
 	await new Promise((done) => child.stderr.on('data', (bytes) => (err += bytes).includes('\n') && done()));
 	const [start] = read(err);

@@ -1,5 +1,5 @@
 /*
- * serve_observe.c - see serve_observe.h.
+ * serve_log.c - see serve_observe.h: the log of a server, by its options.
  */
 #include "serve_observe.h"
 
@@ -8,9 +8,6 @@
 
 #include "observe/log.h"
 #include "report.h"
-#include "state.h"
-
-/* ---- the log ------------------------------------------------------------------------- */
 
 static fw_error *read_form(const char *text, enum fw_log_form *ret_form)
 {
@@ -52,36 +49,4 @@ fw_error *add_log(fw_server *server, const char *form, const char *level)
 		return NULL;
 	FW_TRY(fw_log_start(&options));
 	return fw_server_add_observer(server, &observer);
-}
-
-/* ---- incidents ------------------------------------------------------------------------ */
-
-fw_error *add_incidents(fw_server *server, struct serve_observers *observers, const char *file)
-{
-	const struct fw_incidents_options options = { 0 };
-	struct fw_incident_store *store = NULL;
-	char path[CLI_PATH_SIZE];
-	fw_observer observer;
-
-	if (file && strcmp(file, "off") == 0)
-		return NULL;
-	if (!file) {
-		FW_TRY(cli_state_path("incidents.db", true, path));
-		if (!path[0])
-			return NULL;
-		file = path;
-	}
-	FW_TRY(fw_incident_sqlite(file, false, &store));
-	FW_TRY(fw_incidents_new(store, &options, &observers->incidents));
-	observer = fw_incidents_observer(observers->incidents);
-	return fw_server_add_observer(server, &observer);
-}
-
-/* ---- the end ---------------------------------------------------------------------------- */
-
-void end_observers(struct serve_observers *observers)
-{
-	fw_incidents_free(observers->incidents);
-	observers->incidents = NULL;
-	fw_log_stop();
 }
