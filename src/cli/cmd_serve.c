@@ -294,6 +294,7 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 		FW_TRY(fw_server_listen_stdio(*ret_server));
 	if (http)
 		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
+	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(*ret_server, observers, &alerts));
 	tell_start(*ret_server, args);
 	return fw_server_run(*ret_server);

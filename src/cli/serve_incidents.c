@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "observe/log.h"
 #include "state.h"
 
 fw_error *add_incidents(fw_server *server, struct serve_observers *observers, const char *file)
@@ -27,6 +28,49 @@ fw_error *add_incidents(fw_server *server, struct serve_observers *observers, co
 	FW_TRY(fw_incidents_new(store, &options, &observers->incidents));
 	observer = fw_incidents_observer(observers->incidents);
 	return fw_server_add_observer(server, &observer);
+}
+
+static double count_written(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).written;
+}
+
+static double count_lost(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).lost;
+}
+
+static double is_down(void *incidents)
+{
+	return fw_incidents_health(incidents).is_down;
+}
+
+static double count_log_lost(void *ctx)
+{
+	(void)ctx;
+	return (double)fw_log_lost();
+}
+
+fw_error *add_incident_metrics(struct serve_observers *observers)
+{
+	struct fw_metrics *metrics = observers->metrics;
+
+	if (!metrics)
+		return NULL;
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_log_lost_total",
+				  "Lines of the log that found no room, or no reader.",
+				  count_log_lost, NULL));
+	if (!observers->incidents)
+		return NULL;
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_written_total",
+				  "Incidents that are in the store.", count_written,
+				  observers->incidents));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_lost_total",
+				  "Incidents that found no room to wait for the store.",
+				  count_lost, observers->incidents));
+	return fw_metrics_gauge(metrics, "faultwire_incidents_down",
+				"1 while the store cannot be written.", is_down,
+				observers->incidents);
 }
 
 void end_incidents(struct serve_observers *observers)

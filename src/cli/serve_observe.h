@@ -42,6 +42,9 @@ FW_NODISCARD fw_error *add_log(fw_server *server, const char *form, const char *
 FW_NODISCARD fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
 				     const char *file);
 
+/** How the store and the log do, where there are metrics. After both. */
+FW_NODISCARD fw_error *add_incident_metrics(struct serve_observers *observers);
+
 /** After the server is gone: what waits is written. */
 void end_incidents(struct serve_observers *observers);
 

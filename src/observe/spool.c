@@ -103,8 +103,10 @@ void fw_spool_cancel(struct fw_spool *spool)
 
 void fw_spool_remind(struct fw_spool *spool)
 {
+	/* Once is enough: it knows when to look. */
+	if (!spool->is_reminded)
+		wake(spool);
 	spool->is_reminded = true;
-	wake(spool);
 }
 
 uint64_t fw_spool_lost(struct fw_spool *spool)
