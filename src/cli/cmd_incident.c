@@ -188,13 +188,13 @@ static fw_error *put_list(struct fw_incident_store *store,
 	fw_buf_init(&table.json, JSON_MAX);
 	if (json) {
 		cli_putc('[');
-		err = store ? store->ops->list(store, filter, put_json_row, &table) : NULL;
+		err = store ? fw_incident_list(store, filter, put_json_row, &table) : NULL;
 		cli_puts("\n]\n");
 		fw_buf_clear(&table.json);
 		return err;
 	}
 	if (store)
-		FW_TRY(store->ops->list(store, filter, measure, &table));
+		FW_TRY(fw_incident_list(store, filter, measure, &table));
 	if (!table.rows) {
 		cli_remark("no incident is kept that fits");
 		return NULL;
@@ -205,7 +205,7 @@ static fw_error *put_list(struct fw_incident_store *store,
 	cli_cell("TOOL", table.tool + 2);
 	cli_cell("CLIENT", table.client + 2);
 	cli_puts("MESSAGE\n");
-	return store->ops->list(store, filter, put_row, &table);
+	return fw_incident_list(store, filter, put_row, &table);
 }
 
 /* ---- show ------------------------------------------------------------------------------- */

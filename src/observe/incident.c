@@ -259,6 +259,7 @@ static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batc
 	if (!batch->count) /* the beginning, or the end */
 		return incidents->pruned_ms ? NULL : store->ops->probe(store);
 	FW_TRY(store->ops->prepare(store, remark, size));
+	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
 	FW_TRY(store->ops->write(store, next, &walk));
 	/* By size after each batch, which costs nothing when there is room. */
 	return store->ops->prune(

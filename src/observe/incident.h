@@ -109,6 +109,11 @@ static inline void fw_incident_store_free(struct fw_incident_store *store)
 
 /* ---- reading ------------------------------------------------------------------ */
 
+/* Those that fit, the newest first, told one by one. */
+FW_NODISCARD fw_error *fw_incident_list(struct fw_incident_store *store,
+					const struct fw_incident_filter *filter,
+					fw_incident_fn *tell, void *ctx);
+
 /* A JSON array of the incidents, without what only the full ones have. */
 FW_NODISCARD fw_error *fw_incident_list_json(struct fw_incident_store *store,
 					     const struct fw_incident_filter *filter,

@@ -94,6 +94,13 @@ static fw_error *judge(const struct fw_buf *out)
 	return fw_raise_internal_out_of_memory();
 }
 
+fw_error *fw_incident_list(struct fw_incident_store *store,
+			   const struct fw_incident_filter *filter, fw_incident_fn *tell,
+			   void *ctx)
+{
+	return store->ops->list(store, filter, tell, ctx);
+}
+
 static void put_listed(void *ctx, const struct fw_incident *incident)
 {
 	struct fw_buf *out = ctx;
@@ -147,6 +154,7 @@ fw_error *fw_incident_get(struct fw_incident_store *store, const char *id, fw_in
 
 	if (!*id)
 		return fw_raise_incident_not_found(id);
+	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
 	FW_TRY(store->ops->find(store, id, SEARCH_MOST, count, &search));
 	if (search.found == 0)
 		return fw_raise_incident_not_found(id);
@@ -154,6 +162,7 @@ fw_error *fw_incident_get(struct fw_incident_store *store, const char *id, fw_in
 	if (search.found > 1 && strcmp(search.id, id) != 0)
 		return fw_raise_input_invalid_value("incident id",
 						    "longer: several start like that");
+	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
 	return store->ops->find(store, search.id, 1, tell_first, &search);
 }
 

@@ -84,6 +84,7 @@ static fw_error *add(struct fw_incident_store *store, size_t count, const char *
 	char remark[256] = "";
 
 	FW_TRY(store->ops->prepare(store, remark, sizeof remark));
+	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
 	return store->ops->write(store, give, &source);
 }
 
