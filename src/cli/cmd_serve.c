@@ -13,9 +13,10 @@
 
 #include "limit.h"
 #include "report.h"
+#include "tools/context/context.h"
 #include "tools/diag/diag.h"
 
-enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LIMIT, LIMITS, JSON };
+enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LIMIT, LIMITS, JSON, CACHE_ROOT };
 
 static const cli_option options[] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -24,7 +25,9 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas; by default all: diag." },
+		    "Toolsets to serve, separated by commas: diag, context. By default diag, "
+		    "and "
+		    "context where it is known where caches are." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
@@ -37,6 +40,9 @@ static const cli_option options[] = {
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
+			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
+			 "means the same." },
 };
 
 static const cli_example examples[] = {
@@ -47,15 +53,32 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
+/* Where the context toolset finds its caches; NULL: nobody said. */
+static const char *cache_root;
+
+/* Threads that nobody waits for any more may use it until the very end, so it is
+ * never freed. */
+static struct fw_context_store *caches;
+
+static fw_error *add_context(fw_server *server)
+{
+	if (!cache_root)
+		return cli_usage("toolset context needs --cache-root: say where caches are");
+	FW_TRY(fw_context_store_new(cache_root, &caches));
+	return fw_context_add(server, caches);
+}
+
 static fw_error *add_toolsets(fw_server *server, const char *list)
 {
 	static const struct {
 		const char *name;
 		fw_error *(*add)(fw_server *server);
-	} toolsets[] = { { "diag", fw_diag_add } };
+	} toolsets[] = { { "diag", fw_diag_add }, { "context", add_context } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
-	for (const char *at = list ? list : "diag"; *at;) {
+	if (!list)
+		list = cache_root ? "diag,context" : "diag";
+	for (const char *at = list; *at;) {
 		size_t len = strcspn(at, ",");
 		size_t i = 0;
 
@@ -172,6 +195,11 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 	FW_TRY(make_state_directory());
 	FW_TRY(fw_server_new(&server, ret_server));
 	FW_TRY(cli_limits_set(*ret_server, args));
+	cache_root = args->values[CACHE_ROOT];
+	if (!cache_root)
+		cache_root = getenv("CONTEXT_CACHE_ROOT");
+	if (cache_root && !*cache_root)
+		cache_root = NULL;
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));

@@ -27,6 +27,8 @@ const size_t cli_common_option_count = sizeof cli_common_options / sizeof *cli_c
 /* ---- what values may be ------------------------------------------------ */
 
 static const char *const shells[] = { "bash", "zsh" };
+static const char *const context_actions[] = { "build", "resolve", "inspect", "verify",
+					       "list" };
 
 /* Every code once: all canonical ones, then each contract's own. */
 static const char *code_at(size_t index)
@@ -62,6 +64,10 @@ const char *cli_value_at(cli_values values, size_t index)
 		return cli_value_at(CLI_CONTRACT, index);
 	case CLI_SOURCE: return index <= FW_AUTO ? fw_contract_name((fw_contract)index) : NULL;
 	case CLI_CODE: return code_at(index);
+	case CLI_CONTEXT_ACTION:
+		return index < sizeof context_actions / sizeof *context_actions
+			       ? context_actions[index]
+			       : NULL;
 	case CLI_SHELL: return index < sizeof shells / sizeof *shells ? shells[index] : NULL;
 	case CLI_COMMAND_NAME: {
 		const cli_command *command = cli_command_at(index);

@@ -91,6 +91,7 @@ struct fw_offer {
 	fw_contract contract;
 	bool changes;
 	struct fw_load *load; /* the queue's */
+	bool checks_arguments;
 };
 
 struct fw_offers {
