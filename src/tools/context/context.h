@@ -86,8 +86,8 @@ struct fw_context_request {
 };
 
 /*
- * Appends the result, one line of JSON and a newline, to `out`; on failure it is
- * worth nothing. Raises input.invalid_query, input.invalid_budget,
+ * The result, one line of JSON and a newline, in `out`, which is empty before; on
+ * failure it is worth nothing. Raises input.invalid_query, input.invalid_budget,
  * cache.missing, cache.invalid, file.too_large, and what the system says.
  */
 FW_NODISCARD fw_error *fw_context_resolve(struct fw_context_store *store,
@@ -144,7 +144,8 @@ struct fw_context_violation {
 typedef void fw_context_violation_fn(void *ctx, const struct fw_context_violation *violation);
 
 /* Tells every violation, in an order that does not vary; `ret_facts->valid` says
- * whether there was none. Raises cache.missing, and what the system says. */
+ * whether there was none. With `tell` NULL the first one is raised. Raises
+ * cache.missing, and what the system says. */
 FW_NODISCARD fw_error *fw_context_verify(const struct fw_context_store *store,
 					 const char *cache, size_t cache_len,
 					 const struct fw_context_run *run,

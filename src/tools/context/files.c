@@ -217,6 +217,24 @@ fw_error *fw_context_open_cache(const char *root, const char *name, size_t len, 
 	return err;
 }
 
+bool fw_context_is_replaced(const char *root, const char *name, size_t len,
+			    const struct fw_identity *was)
+{
+	struct fw_identity now;
+	bool is_another;
+	int dir;
+	fw_error *err = fw_context_open_cache(root, name, len, &dir);
+
+	if (err) {
+		fw_error_free(err);
+		return false;
+	}
+	is_another = fw_identity_of(dir, &now) == 0 &&
+		     (now.device != was->device || now.inode != was->inode);
+	(void)close(dir);
+	return is_another;
+}
+
 fw_error *fw_context_open_folder(int dir, const char *name, const char *what, int *ret_fd)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -102,6 +102,12 @@ FW_NODISCARD fw_error *fw_context_read_file(int dir, const char *name, const cha
  * NULL. Yours to close. Raises cache.missing and what the system says. */
 FW_NODISCARD fw_error *fw_context_open_cache(const char *root, const char *name, size_t len,
 					     int *ret_fd);
+/* Does the name lead to another directory than the one of `was`? A cache that is
+ * replaced goes file by file under whoever reads it: its reader turns to the new
+ * one, so many times. */
+bool fw_context_is_replaced(const char *root, const char *name, size_t len,
+			    const struct fw_identity *was);
+enum { FW_CONTEXT_TRIES = 16 };
 /* A directory below another. `*ret_fd` is -1 where there is none. */
 FW_NODISCARD fw_error *fw_context_open_folder(int dir, const char *name, const char *what,
 					      int *ret_fd);

@@ -27,29 +27,54 @@ static void get_facts(const struct fw_cache *cache, bool valid,
 	ret_facts->valid = valid;
 }
 
-static fw_error *verify(const struct fw_context_store *store, const char *name, size_t len,
-			const struct fw_context_run *run, fw_context_violation_fn *tell,
-			void *ctx, struct fw_context_facts *ret_facts)
+/* One look; `*ret_identity` is that of the directory. */
+static fw_error *look(const struct fw_context_store *store, const char *name, size_t len,
+		      struct fw_check *check, struct fw_identity *ret_identity,
+		      struct fw_context_facts *ret_facts)
 {
-	struct fw_check check = { .tell = tell, .tell_ctx = ctx };
 	struct fw_cache *cache;
 	int dir;
 
-	if (run)
-		check.run = *run;
 	FW_TRY(fw_context_open_cache(fw_store_root(store), name, len, &dir));
-	FW_TRY(fw_cache_check(dir, &check, &cache));
-	get_facts(cache, !check.found, ret_facts);
+	(void)fw_identity_of(dir, ret_identity);
+	FW_TRY(fw_cache_check(dir, check, &cache));
+	get_facts(cache, !check->found, ret_facts);
 	fw_cache_unref(cache);
 	return NULL;
 }
 
+/* What is told cannot be taken back: so the first look only finds out whether
+ * there is anything to tell, of a cache that is still there. */
 fw_error *fw_context_verify(const struct fw_context_store *store, const char *cache,
 			    size_t cache_len, const struct fw_context_run *run,
 			    fw_context_violation_fn *tell, void *ctx,
 			    struct fw_context_facts *ret_facts)
 {
-	return verify(store, cache, cache_len, run, tell, ctx, ret_facts);
+	struct fw_identity identity;
+	fw_error *err;
+
+	for (unsigned try = 1;; try++) {
+		struct fw_check check = { 0 };
+
+		if (run)
+			check.run = *run;
+		err = look(store, cache, cache_len, &check, &identity, ret_facts);
+		if (fw_error_code(err) != FW_CACHE_INVALID)
+			return err;
+		if (try == FW_CONTEXT_TRIES ||
+		    !fw_context_is_replaced(fw_store_root(store), cache, cache_len,
+					    &identity)) {
+			struct fw_check all = { .run = check.run,
+						.tell = tell,
+						.tell_ctx = ctx };
+
+			if (!tell)
+				return err;
+			fw_error_free(err);
+			return look(store, cache, cache_len, &all, &identity, ret_facts);
+		}
+		fw_error_free(err);
+	}
 }
 
 /* The manifest's own violations are not to be told as mere facts. */
@@ -77,7 +102,8 @@ fw_error *fw_context_inspect(struct fw_context_store *store, const char *cache,
 	}
 	if (fw_error_code(err) != FW_CACHE_INVALID)
 		return err;
-	other = verify(store, cache, cache_len, run, on_violation, &has_manifest, ret_facts);
+	other = fw_context_verify(store, cache, cache_len, run, on_violation, &has_manifest,
+				  ret_facts);
 	if (!other && !has_manifest)
 		return err;
 	fw_error_free(err);

@@ -44,23 +44,20 @@ static fw_error *gather(struct scan *scan, struct fw_matches *matches)
 	return NULL;
 }
 
-static fw_error *scan_cache(const struct fw_context_store *store,
-			    const struct fw_context_request *request,
-			    const struct fw_context_run *run, struct scan *scan,
-			    struct fw_buf *out)
+static void scan_clear(struct scan *scan)
 {
-	struct fw_check check = { .visit = count, .ctx = scan };
-	struct fw_matches matches = { 0 }, chosen = { 0 };
-	struct fw_cache *cache;
-	fw_error *err;
-	int dir;
+	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
+		fw_words_clear(&scan->words[i]);
+		fw__release(scan->found[i].items);
+	}
+}
 
-	if (run)
-		check.run = *run;
-	FW_TRY(fw_context_open_cache(fw_store_root(store), request->cache, request->cache_len,
-				     &dir));
-	FW_TRY(fw_cache_check(dir, &check, &cache));
-	err = gather(scan, &matches);
+static fw_error *answer(struct scan *scan, const struct fw_cache *cache,
+			const struct fw_context_request *request, struct fw_buf *out)
+{
+	struct fw_matches matches = { 0 }, chosen = { 0 };
+	fw_error *err = gather(scan, &matches);
+
 	if (!err)
 		err = fw_choose(cache, &matches, (uint64_t)request->budget, true, &chosen);
 	if (!err)
@@ -68,7 +65,31 @@ static fw_error *scan_cache(const struct fw_context_store *store,
 				      request->max_bytes, out);
 	fw__release(matches.items);
 	fw__release(chosen.items);
+	return err;
+}
+
+/* `*ret_identity` is that of the directory. */
+static fw_error *scan_once(const struct fw_context_store *store, const struct fw_query *query,
+			   const struct fw_context_request *request,
+			   const struct fw_context_run *run, struct fw_identity *ret_identity,
+			   struct fw_buf *out)
+{
+	struct scan scan = { .query = query };
+	struct fw_check check = { .visit = count, .ctx = &scan };
+	struct fw_cache *cache = NULL;
+	fw_error *err;
+	int dir;
+
+	if (run)
+		check.run = *run;
+	FW_TRY(fw_context_open_cache(fw_store_root(store), request->cache, request->cache_len,
+				     &dir));
+	(void)fw_identity_of(dir, ret_identity);
+	err = fw_cache_check(dir, &check, &cache);
+	if (!err)
+		err = answer(&scan, cache, request, out);
 	fw_cache_unref(cache);
+	scan_clear(&scan);
 	return err;
 }
 
@@ -76,19 +97,23 @@ fw_error *fw_context_scan(const struct fw_context_store *store,
 			  const struct fw_context_request *request,
 			  const struct fw_context_run *run, struct fw_buf *out)
 {
-	struct scan scan = { 0 };
+	struct fw_identity identity;
 	struct fw_query query;
 	fw_error *err;
 
 	FW_TRY(fw_query_read(request->query, request->query_len, &query));
-	scan.query = &query;
-	if (request->budget < 0)
-		err = fw_raise_input_invalid_budget();
-	else
-		err = scan_cache(store, request, run, &scan, out);
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
-		fw_words_clear(&scan.words[i]);
-		fw__release(scan.found[i].items);
+	if (request->budget < 0) {
+		fw_query_clear(&query);
+		return fw_raise_input_invalid_budget();
+	}
+	for (unsigned try = 1;; try++) {
+		err = scan_once(store, &query, request, run, &identity, out);
+		if (fw_error_code(err) != FW_CACHE_INVALID || try == FW_CONTEXT_TRIES ||
+		    !fw_context_is_replaced(fw_store_root(store), request->cache,
+					    request->cache_len, &identity))
+			break;
+		fw_error_free(err);
+		fw_buf_reset(out, SIZE_MAX);
 	}
 	fw_query_clear(&query);
 	return err;

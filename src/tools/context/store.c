@@ -252,17 +252,27 @@ static fw_error *load(int dir, const struct fw_context_run *run, struct fw_cache
 static fw_error *refresh(struct fw_context_store *store, struct slot *slot,
 			 const struct fw_context_run *run)
 {
+	struct fw_identity identity;
 	fw_error *err;
 	int dir;
 
-	err = fw_context_open_cache(store->root, slot->name, slot->len, &dir);
-	if (!err && slot->cache && is_same(slot->cache, dir)) {
-		(void)close(dir);
-		return NULL;
+	for (unsigned try = 1;; try++) {
+		err = fw_context_open_cache(store->root, slot->name, slot->len, &dir);
+		if (!err && slot->cache && is_same(slot->cache, dir)) {
+			(void)close(dir);
+			return NULL;
+		}
+		fw_cache_unref(slot->cache);
+		slot->cache = NULL;
+		if (err)
+			return err;
+		(void)fw_identity_of(dir, &identity);
+		err = load(dir, run, &slot->cache);
+		if (fw_error_code(err) != FW_CACHE_INVALID || try == FW_CONTEXT_TRIES ||
+		    !fw_context_is_replaced(store->root, slot->name, slot->len, &identity))
+			return err;
+		fw_error_free(err);
 	}
-	fw_cache_unref(slot->cache);
-	slot->cache = NULL;
-	return err ? err : load(dir, run, &slot->cache);
 }
 
 fw_error *fw_store_get(struct fw_context_store *store, const char *name, size_t len,
@@ -321,17 +331,31 @@ fw_error *fw_context_resolve(struct fw_context_store *store,
 			     const struct fw_context_request *request,
 			     const struct fw_context_run *run, struct fw_buf *out)
 {
-	struct fw_cache *cache = NULL;
 	struct fw_query query;
 	fw_error *err;
+	bool is_again;
 
 	FW_TRY(fw_query_read(request->query, request->query_len, &query));
-	err = request->budget < 0 ? fw_raise_input_invalid_budget() : NULL;
-	if (!err)
+	if (request->budget < 0) {
+		fw_query_clear(&query);
+		return fw_raise_input_invalid_budget();
+	}
+	for (unsigned try = 1;; try++) {
+		struct fw_cache *cache = NULL;
+
 		err = fw_store_get(store, request->cache, request->cache_len, run, &cache);
-	if (!err)
-		err = answer(cache, &query, request, out);
-	fw_cache_unref(cache);
+		if (!err)
+			err = answer(cache, &query, request, out);
+		is_again = cache && fw_error_code(err) == FW_CACHE_INVALID &&
+			   try < FW_CONTEXT_TRIES &&
+			   fw_context_is_replaced(store->root, request->cache,
+						  request->cache_len, &cache->dir_identity);
+		fw_cache_unref(cache);
+		if (!is_again)
+			break;
+		fw_error_free(err);
+		fw_buf_reset(out, SIZE_MAX);
+	}
 	fw_query_clear(&query);
 	return err;
 }
