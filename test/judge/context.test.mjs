@@ -165,10 +165,13 @@ test("caches and results are the reference's, to the byte", async () => {
 });
 
 test("every letter there is has the reference's lower case", () => {
+	/* What Unicode has got since 14, which libunistring 1.0 does not know. */
+	const isNew = (code) => (code >= 0xa7cb && code <= 0xa7dc && code !== 0xa7d0 && code !== 0xa7d6 && code !== 0xa7d8) || code === 0x1c89 ||
+		(code >= 0x10d50 && code <= 0x10d65) || (code >= 0x16ea0 && code <= 0x16eb8);
 	const letters = [];
 	for (let code = 0x21; code < 0x20000; code++) {
 		const text = String.fromCodePoint(code);
-		if ((code < 0xd800 || code > 0xdfff) && text.toLowerCase() !== text)
+		if ((code < 0xd800 || code > 0xdfff) && !isNew(code) && text.toLowerCase() !== text)
 			letters.push(text);
 	}
 	const from = join(dir, "letters");
@@ -178,9 +181,7 @@ test("every letter there is has the reference's lower case", () => {
 	const query = letters.map((text) => text.toLowerCase()).join(" ");
 	assert.ok(Buffer.byteLength(query) < 16384 && letters.length > 1300, `${letters.length}`);
 	const { documents } = JSON.parse(faultwire(["context", "resolve", "--cache", join(dir, "letters-cache"), "--query", query, "--budget", "100000"]).stdout);
-	/* Letters of a later Unicode than the library's may differ, and no others. */
-	assert.ok(documents[0].why.term_matches >= documents[0].why.total_words - 40, `${documents[0].why.term_matches} of ${documents[0].why.total_words}`);
-	assert.equal(documents[0].why.total_words, letters.length);
+	assert.deepEqual([documents[0].why.term_matches, documents[0].why.total_words, documents[0].score], [letters.length, letters.length, 1]);
 });
 
 test("every error is lawful by the frozen schema", async () => {
