@@ -397,6 +397,60 @@ static void test_store__keeps_so_many_and_no_more(void **state)
 	assert_true(count_names("/proc/self/fd") < 20 + 3 * FW_LIMIT_CONTEXT_CACHES);
 }
 
+/* ---- as a tool ------------------------------------------------------------------ */
+
+/* What a server with that deadline answers. */
+static void call_tool(uint32_t deadline_ms, const char *request_text, char *answer, size_t size)
+{
+	fw_server_options options = FW_SERVER_OPTIONS_INIT;
+	fw_server *server;
+	int in[2], out[2];
+	ssize_t got;
+
+	options.name = "test";
+	options.version = "1";
+	options.deadline_ms = deadline_ms;
+	options.keep_signals = true;
+	must(fw_server_new(&options, &server));
+	must(fw_context_add(server, store));
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	must(fw_server_listen_fds(server, in[0], out[1]));
+	assert_int_equal(write(in[1], request_text, strlen(request_text)),
+			 strlen(request_text));
+	(void)close(in[1]);
+	must(fw_server_run(server));
+	fw_server_free(server);
+	got = read(out[0], answer, size - 1);
+	assert_true(got > 0);
+	answer[got] = '\0';
+	(void)close(in[0]);
+	(void)close(out[0]);
+	(void)close(out[1]);
+}
+
+static void test_tool__a_deadline_is_io_error(void **state)
+{
+	static const char question[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		"\"context.resolve\",\"arguments\":{\"cache\":\"c\",\"query\":\"w1\","
+		"\"budget\":9},"
+		"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+		"\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n";
+	static char answer[65536];
+
+	(void)state;
+	make_many(2000);
+	/* So many documents are not checked in a millisecond. */
+	call_tool(1, question, answer, sizeof answer);
+	assert_non_null(strstr(answer,
+			       "{\\\"error\\\":{\\\"code\\\":\\\"io_error\\\",\\\"message"
+			       "\\\":\\\"I/O error occurred\\\"}}\\n"));
+	assert_non_null(strstr(answer, "runtime.timeout"));
+	call_tool(0, question, answer, sizeof answer);
+	assert_non_null(strstr(answer, "{\\\"documents\\\":["));
+}
+
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 static bool ask_once(void)
@@ -449,6 +503,7 @@ int main(void)
 		TEST(test_store__a_replaced_or_mended_cache_is_read_anew),
 		TEST(test_store__a_cache_replaced_under_its_reader_is_never_found_invalid),
 		TEST(test_store__keeps_so_many_and_no_more),
+		TEST(test_tool__a_deadline_is_io_error),
 		TEST(test_resolve__survives_every_allocation_failure),
 	};
 
