@@ -32,18 +32,60 @@ enum {
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
+	/* A text that tools share. */
+	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
+	/* Worker processes of one pool. */
+	FW_LIMIT_WORKERS = 256,
+	/* How long a run may go on after its call was cancelled, a worker that has
+	 * closed its socket may take to be dead, and a new one to be made when the
+	 * one before it did not come up. */
+	FW_LIMIT_CANCEL_GRACE_MS = 500,
+	FW_LIMIT_DEATH_MS = 50,
+	FW_LIMIT_RESPAWN_MS = 250,
 	/* Headers of one request: each connection has room for so many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
+	/* Labels of metrics that others can mint: tools (the rest is "other"),
+	 * series of one metric, bytes of one value. */
+	FW_LIMIT_METRIC_TOOLS = 256,
+	FW_LIMIT_METRIC_SERIES = 2048,
+	FW_LIMIT_METRIC_LABEL_BYTES = 64,
+	/* Gauges that parts of the server add. */
+	FW_LIMIT_METRIC_GAUGES = 64,
+	/* Clients with alerts of their own (the rest is "other"), bytes of a name. */
+	FW_LIMIT_ALERT_CLIENTS = 64,
+	FW_LIMIT_ALERT_CLIENT_BYTES = 64,
+	/* Alerts that wait to be delivered, attempts at one, time for an attempt. */
+	FW_LIMIT_ALERT_QUEUE = 256,
+	FW_LIMIT_ALERT_ATTEMPTS = 8,
+	FW_LIMIT_ALERT_SEND_MS = 10 * 1000,
 	/* What a worker process gets when its pool names nothing else; and how many
 	 * processes may be added to those of its user. */
 	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
+	/* One record of the audit log: a text of it, its cause, its arguments where
+	 * they are kept, and the whole line. */
+	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
+	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
+	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
+	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
+	/* Records that wait to be written, their bytes, and the bytes of one write. */
+	FW_LIMIT_AUDIT_QUEUE = 16384,
+	FW_LIMIT_AUDIT_QUEUE_BYTES = 64 * 1024 * 1024,
+	FW_LIMIT_AUDIT_BATCH_BYTES = 1024 * 1024,
+	/* A log of so many bytes is rotated away. */
+	FW_LIMIT_AUDIT_FILE_BYTES = 64 * 1024 * 1024,
+	/* How long to wait for its lock, between fdatasyncs, between attempts while
+	 * it cannot be written, and for the disk when all ends. */
+	FW_LIMIT_AUDIT_LOCK_MS = 2000,
+	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
+	FW_LIMIT_AUDIT_PROBE_MS = 500,
+	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 	/* Context caches: a query; a name of one; a document's content, and the
 	 * file that holds it, whose escapes may be longer; a list of documents, and
 	 * how many of them; folders within folders of sources; files told that no
@@ -88,6 +130,7 @@ enum {
 	X(calls_per_second, 0, 0, 1000000, "calls of one client; 0 is no such limit")          \
 	X(calls_burst, 20, 1, 1000000, "calls that it may make at once")                       \
 	X(threads, 16, 1, 256, "threads that run handlers")                                    \
+	X(threads_extra, 16, 0, 256, "and more of them, for who would starve otherwise")       \
 	X(progress_per_second, 20, 1, 1000000, "progress of one call; more is merged")         \
 	X(progress_burst, 20, 1, 1000000, "progress that may come at once")                    \
 	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
@@ -118,6 +161,8 @@ enum {
 	  "how much of a refused body is read")                                                \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one answer")                                                        \
+	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
+	  "unsent bytes of all answers")                                                       \
 	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
 	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
 	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \

@@ -27,6 +27,8 @@ const size_t cli_common_option_count = sizeof cli_common_options / sizeof *cli_c
 /* ---- what values may be ------------------------------------------------ */
 
 static const char *const shells[] = { "bash", "zsh" };
+static const char *const runs[] = { "process", "thread", "inline" };
+static const char *const sandboxes[] = { "required", "best-effort", "off" };
 static const char *const context_actions[] = { "build", "resolve", "inspect", "verify",
 					       "list" };
 
@@ -64,6 +66,9 @@ const char *cli_value_at(cli_values values, size_t index)
 		return cli_value_at(CLI_CONTRACT, index);
 	case CLI_SOURCE: return index <= FW_AUTO ? fw_contract_name((fw_contract)index) : NULL;
 	case CLI_CODE: return code_at(index);
+	case CLI_RUN: return index < sizeof runs / sizeof *runs ? runs[index] : NULL;
+	case CLI_SANDBOX:
+		return index < sizeof sandboxes / sizeof *sandboxes ? sandboxes[index] : NULL;
 	case CLI_CONTEXT_ACTION:
 		return index < sizeof context_actions / sizeof *context_actions
 			       ? context_actions[index]

@@ -27,7 +27,9 @@ typedef enum cli_values {
 	CLI_CODE,             /* a code of any contract */
 	CLI_SHELL,
 	CLI_CONTEXT_ACTION, /* what is done with a context cache */
-	CLI_COMMAND_NAME
+	CLI_COMMAND_NAME,
+	CLI_RUN,    /* where tools run */
+	CLI_SANDBOX /* how strictly workers are confined */
 } cli_values;
 
 typedef struct cli_option {

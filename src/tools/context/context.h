@@ -160,9 +160,11 @@ bool fw_context_budget_read(const char *text, size_t len, int64_t *ret_budget);
 
 /*
  * context.resolve, context.list_caches and context.inspect_cache, with the
- * caches of `store`, which must outlive the server and its threads. Raises what
- * fw_server_add_tool() does.
+ * caches of `store`, which must outlive the server and its threads. With
+ * FW_RUN_PROCESS each of `workers`, which must be able to read the root, keeps
+ * caches of its own. Raises what fw_server_add_tool() does.
  */
-FW_NODISCARD fw_error *fw_context_add(fw_server *server, struct fw_context_store *store);
+FW_NODISCARD fw_error *fw_context_add(fw_server *server, struct fw_context_store *store,
+				      fw_run run, fw_workers *workers);
 
 #endif

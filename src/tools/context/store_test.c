@@ -412,7 +412,7 @@ static void call_tool(uint32_t deadline_ms, const char *request_text, char *answ
 	options.deadline_ms = deadline_ms;
 	options.keep_signals = true;
 	must(fw_server_new(&options, &server));
-	must(fw_context_add(server, store));
+	must(fw_context_add(server, store, FW_RUN_THREAD, NULL));
 	assert_int_equal(pipe(in), 0);
 	assert_int_equal(pipe(out), 0);
 	must(fw_server_listen_fds(server, in[0], out[1]));

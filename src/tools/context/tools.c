@@ -81,7 +81,8 @@ static fw_error *list(fw_call *call, void *ctx)
 	"as "                                                                                \
 	"context.list_caches tells it\"}"
 
-fw_error *fw_context_add(fw_server *server, struct fw_context_store *store)
+fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_run run,
+			 fw_workers *workers)
 {
 	static const char resolve_schema[] =
 		"{\"type\":\"object\",\"properties\":{" CACHE ","
@@ -99,7 +100,8 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store)
 	tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"
 			   "\"openWorldHint\":false}";
 	tool.contract = FW_CONTEXT_V0;
-	tool.run = FW_RUN_THREAD;
+	tool.run = run;
+	tool.workers = workers;
 	tool.checks_arguments = true;
 	tool.ctx = store;
 	tool.name = "context.resolve";
