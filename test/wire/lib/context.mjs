@@ -116,6 +116,7 @@ export const transports = [
 	['stdio, modern', (root, options) => stdio(root, { ...options, modern: true })],
 	['HTTP, legacy', (root, options) => http(root, options)],
 	['HTTP, modern', (root, options) => http(root, { ...options, modern: true })],
+	['in processes', (root, options) => stdio(root, { ...options, modern: true, args: ['--run', 'process', '--workers', '2'] })],
 ];
 
 // A failed call, looked at from all sides: exactly the contract's text.
