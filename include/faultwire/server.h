@@ -316,6 +316,9 @@ typedef struct fw_tool {
 	fw_contract contract; /**< FW_AUTO: the server's */
 	/** It changes state: observers are told so, and may refuse it. */
 	bool changes;
+	/** Its handler checks the arguments, with codes of its own: the schema is
+	 *  listed for clients, and not enforced. */
+	bool checks_arguments;
 	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
 	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
 } fw_tool;
@@ -323,7 +326,7 @@ typedef struct fw_tool {
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, NULL, NULL                                            \
+			FW_AUTO, false, false, NULL, NULL                                     \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile,

@@ -15,6 +15,7 @@
 #include "report.h"
 #include "serve_observe.h"
 #include "state.h"
+#include "tools/context/context.h"
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
@@ -43,6 +44,7 @@ enum {
 	LOG,
 	LOG_LEVEL,
 	INCIDENTS,
+	CACHE_ROOT,
 };
 
 static const cli_option options[] = {
@@ -52,7 +54,8 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas; by default all: diag." },
+		    "Toolsets to serve, separated by commas: diag, context. By default diag, and "
+		    "context where it is known where caches are." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
@@ -106,6 +109,9 @@ static const cli_option options[] = {
 			"Keep incidents in this database, or off; by default incidents.db in "
 			"the "
 			"state directory." },
+	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
+			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
+			 "means the same." },
 };
 
 static const cli_example examples[] = {
@@ -119,6 +125,9 @@ static const cli_example examples[] = {
 /* How tools are run. */
 static struct {
 	fw_run run;
+	bool is_asked; /* somebody said so */
+	uint32_t count;
+	fw_sandbox sandbox;
 	fw_workers *workers;
 } how;
 
@@ -167,6 +176,7 @@ static fw_error *add_workers(fw_server *server, const cli_args *args)
 	struct fw_sandbox_report report;
 
 	how.run = FW_RUN_PROCESS;
+	how.is_asked = run != NULL;
 	if (run && strcmp(run, "process") != 0) {
 		how.run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
 		return NULL;
@@ -176,10 +186,41 @@ static fw_error *add_workers(fw_server *server, const cli_args *args)
 		workers.sandbox = FW_SANDBOX_REQUIRED;
 	else if (sandbox && strcmp(sandbox, "off") == 0)
 		workers.sandbox = FW_SANDBOX_OFF;
+	how.count = workers.count;
+	how.sandbox = workers.sandbox;
 	fw_sandbox_probe(&report);
 	if (workers.sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
 		tell_sandbox(args, report.missing);
 	return fw_server_add_workers(server, &workers, &how.workers);
+}
+
+/* Where the context toolset finds its caches; NULL: nobody said. */
+static const char *cache_root;
+
+/* Threads that nobody waits for any more may use it until the very end, so it is
+ * never freed. */
+static struct fw_context_store *caches;
+
+/*
+ * In threads, which share what they have read and indexed; in processes, each of
+ * which does that for itself, only where they are asked for.
+ */
+static fw_error *add_context(fw_server *server)
+{
+	const char *const readable[] = { cache_root, NULL };
+	fw_workers_options options_of = FW_WORKERS_INIT;
+	fw_workers *workers = NULL;
+
+	if (!cache_root)
+		return cli_usage("toolset context needs --cache-root: say where caches are");
+	FW_TRY(fw_context_store_new(cache_root, &caches));
+	if (!how.is_asked || how.run != FW_RUN_PROCESS)
+		return fw_context_add(server, caches, FW_RUN_THREAD, NULL);
+	options_of.count = how.count;
+	options_of.sandbox = how.sandbox;
+	options_of.readable = readable;
+	FW_TRY(fw_server_add_workers(server, &options_of, &workers));
+	return fw_context_add(server, caches, FW_RUN_PROCESS, workers);
 }
 
 static fw_error *add_toolsets(fw_server *server, const char *list)
@@ -187,10 +228,12 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 	static const struct {
 		const char *name;
 		fw_error *(*add)(fw_server *server);
-	} toolsets[] = { { "diag", add_diag } };
+	} toolsets[] = { { "diag", add_diag }, { "context", add_context } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
-	for (const char *at = list ? list : "diag"; *at;) {
+	if (!list)
+		list = cache_root ? "diag,context" : "diag";
+	for (const char *at = list; *at;) {
 		size_t len = strcspn(at, ",");
 		size_t i = 0;
 
@@ -289,6 +332,11 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 			 args->values[AUDIT_ARGS]));
 	FW_TRY(add_incidents(*ret_server, observers, args->values[INCIDENTS]));
 	FW_TRY(add_workers(*ret_server, args));
+	cache_root = args->values[CACHE_ROOT];
+	if (!cache_root)
+		cache_root = getenv("CONTEXT_CACHE_ROOT");
+	if (cache_root && !*cache_root)
+		cache_root = NULL;
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));

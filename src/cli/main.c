@@ -54,13 +54,12 @@ static const cli_command not_built[] = {
 	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
 	NOT_BUILT("plan", "write, check, approve and list plans"),
-	NOT_BUILT("context", "build, resolve, inspect and verify context caches"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,  &cmd_convert,  &cmd_validate,   &cmd_explain, &cmd_registry, &cmd_audit,
-	&cmd_alerts, &cmd_incident, &cmd_completion, &cmd_man,     &cmd_help,
+	&cmd_serve,  &cmd_convert,  &cmd_validate, &cmd_explain,    &cmd_registry, &cmd_audit,
+	&cmd_alerts, &cmd_incident, &cmd_context,  &cmd_completion, &cmd_man,      &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)
@@ -112,8 +111,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
 		return cli_fail(cli_not_built(name));
 	}
 	err = cli_args_read(command, argc, argv, false, &args);
-	if (err)
-		return cli_fail(err);
+	if (err) {
+		(void)cli_fail(err);
+		return command->misused ? command->misused : CLI_MISUSED;
+	}
 	if (!args.help)
 		return command->run(&args);
 	cli_help(command);

@@ -90,6 +90,7 @@ struct fw_offer {
 	uint32_t deadline_ms;
 	fw_contract contract;
 	bool changes;
+	bool checks_arguments;
 	struct fw_load *load;       /* the queue's */
 	struct fw_runner *runner;   /* of FW_RUN_PROCESS */
 	struct fw_breaker *breaker; /* the same */
