@@ -5,7 +5,8 @@
  *     everything --stdio
  *     everything --http 127.0.0.1:4000        endpoint /mcp
  *
- * Options: --contract NAME, --token TOKEN. Its URL goes to standard error.
+ * Options: --contract NAME, --token TOKEN, --limit NAME=VALUE (as often as there
+ * are limits). Its URL goes to standard error.
  */
 #include <faultwire/faultwire.h>
 
@@ -750,6 +751,22 @@ static const char *option(int argc, char **argv, const char *name)
 	return NULL;
 }
 
+static fw_error *set_limits(fw_server *server, int argc, char **argv)
+{
+	char name[64];
+
+	for (int i = 1; i + 1 < argc; i++) {
+		const char *equals = strchr(argv[i + 1], '=');
+
+		if (strcmp(argv[i], "--limit") != 0 || !equals)
+			continue;
+		(void)snprintf(name, sizeof name, "%.*s", (int)(equals - argv[i + 1]),
+			       argv[i + 1]);
+		FW_TRY(fw_server_set_limit(server, name, strtoull(equals + 1, NULL, 10)));
+	}
+	return NULL;
+}
+
 static fw_error *listen_on(fw_server *server, const char *http, const char *token)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
@@ -782,6 +799,7 @@ static fw_error *serve(int argc, char **argv, fw_server **ret_server)
 		return fw_raise_internal_api_misuse("everything",
 						    "--contract names no contract");
 	FW_TRY(fw_server_new(&options, ret_server));
+	FW_TRY(set_limits(*ret_server, argc, argv));
 	FW_TRY(add_tools(*ret_server));
 	FW_TRY(add_resources(*ret_server));
 	FW_TRY(add_prompts(*ret_server));

@@ -30,6 +30,7 @@ struct owed {
 	bool in_batch; /* the one being read */
 };
 
+static const struct fw_limits limits = FW_LIMITS_INIT;
 static struct owed owed[OWED_MAX];
 static size_t owed_count;
 static unsigned strays;       /* answers without id that may come now */
@@ -275,8 +276,8 @@ static const char *on_header(struct fw_exchange *exchange, const char *name,
 	return found;
 }
 
-static const struct fw_exchange_ops wire_ops = { on_send, on_reply, on_close, NULL };
-static const struct fw_exchange_ops http_ops = { on_send, on_reply, on_close, on_header };
+static const struct fw_exchange_ops wire_ops = { on_send, on_reply, on_close, NULL, NULL };
+static const struct fw_exchange_ops http_ops = { on_send, on_reply, on_close, on_header, NULL };
 
 static struct peer *open_peers[OPEN_MAX];
 static size_t open_count;
@@ -346,11 +347,11 @@ static void expect_text(const char *text, size_t len)
 	strays = 0;
 	for (i = 0; i < owed_count; i++)
 		owed[i].in_batch = false;
-	if (!doc || depth_of(root) > FW_LIMIT_MESSAGE_DEPTH) {
+	if (!doc || depth_of(root) > limits.message_depth) {
 		strays++; /* and its id is not looked for */
 	} else if (yyjson_is_arr(root)) {
 		strays++;
-		if (yyjson_arr_size(root) <= FW_LIMIT_BATCH) {
+		if (yyjson_arr_size(root) <= limits.batch_messages) {
 			yyjson_arr_foreach(root, i, n, item) expect(item, true);
 		}
 	} else {
@@ -495,7 +496,7 @@ static void run_wire(const char *text, size_t size, char mode)
 		if (len == 0) {
 			strays = 0;
 			fuzz_turn();
-		} else if (owed_count + FW_LIMIT_BATCH < OWED_MAX) {
+		} else if (owed_count + limits.batch_messages < OWED_MAX) {
 			deliver(wire, text, len);
 		}
 		text += len + 1;
@@ -506,7 +507,7 @@ static void run_wire(const char *text, size_t size, char mode)
 	for (fw_call *call = wire->exchange.calls; call; call = call->exchange_next) {
 		waiting++;
 		/* The answers of a batch wait for the last of them. */
-		held += call->batch ? FW_LIMIT_BATCH : 0;
+		held += call->batch ? limits.batch_messages : 0;
 	}
 	MUST(owed_count <= waiting + held + cancels);
 	MUST(owed_count >= waiting);
@@ -537,7 +538,7 @@ static void run_http(const char *text, size_t size, char mode)
 		if (len == 0) {
 			turn();
 		} else if (!take_header(next, text, len) &&
-			   owed_count + FW_LIMIT_BATCH < OWED_MAX) {
+			   owed_count + limits.batch_messages < OWED_MAX) {
 			if (mode == 's')
 				add_header(next, "Mcp-Session-Id", session_id,
 					   strlen(session_id));

@@ -199,8 +199,8 @@ typedef struct fw_limit {
 /** The limits, one after another; NULL: no more. */
 FW_API const fw_limit *fw_limit_at(size_t index);
 
-/** Before the server runs. Raises input.invalid_value (no such limit, or out of
- *  its range). */
+/** Before the server listens. Raises input.invalid_value (no such limit, or out of
+ *  its range), internal.api_misuse (too late). */
 FW_API FW_NODISCARD fw_error *fw_server_set_limit(fw_server *server, const char *name,
 						  uint64_t value);
 

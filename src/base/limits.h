@@ -1,13 +1,23 @@
 /*
- * limits.h - every size that a peer can influence, by name.
+ * limits.h - every size, number and time that a peer can influence, by name.
  *
- * A limit that is passed has a canonical error of its own (input.too_large,
- * input.too_deep); where an error itself would grow too large, the excess is
- * dropped, because failing cannot fail.
+ * FW_LIMITS below is the one list of those that are set when a server is made
+ * (fw_server_set_limit(), `faultwire serve --limit`): the structure, the
+ * defaults, the help and the page in docs/ come from it, and a test fails for
+ * a row that no test reaches. The constants under it are the rest: what sizes
+ * an array, and what bounds a single error, which has no server.
+ *
+ * The one rule to remember: beyond a limit there is an answer. It has a
+ * canonical error of its own (input.too_large, server.overloaded...); where an
+ * error itself would grow too large, the excess is dropped, because failing
+ * cannot fail.
  */
 #ifndef FW_BASE_LIMITS_H
 #define FW_BASE_LIMITS_H
 
+#include <stdint.h>
+
+/* What sizes an array, or is part of what an error is. */
 enum {
 	/* One error as text, in any contract. */
 	FW_LIMIT_ENVELOPE_BYTES = 1024 * 1024,
@@ -20,61 +30,96 @@ enum {
 	FW_LIMIT_FIELDS = 256,
 	/* A message that is raised or wrapped; longer ones are cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
-
-	/* One MCP message: a line, the body of a request. */
-	FW_LIMIT_MESSAGE_BYTES = 4 * 1024 * 1024,
-	/* Nesting of its JSON. */
-	FW_LIMIT_MESSAGE_DEPTH = 128,
-	/* What a handler adds up to; the official clients give up at 10 MiB. */
-	FW_LIMIT_RESULT_BYTES = 8 * 1024 * 1024,
-	/* An id, as JSON text. */
+	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
-	/* Requests under way in a server, and those of one batch. */
-	FW_LIMIT_IN_FLIGHT = 1024,
-	FW_LIMIT_BATCH = 64,
-	/* Threads that run handlers. */
-	FW_LIMIT_THREADS = 16,
-	/* Legacy sessions; the longest idle one makes room, if it is idle so long. */
-	FW_LIMIT_SESSIONS = 1024,
-	FW_LIMIT_SESSION_IDLE_S = 1800,
-	FW_LIMIT_SESSION_SPARE_S = 10,
-	/* Resources one session or listener subscribes to; listeners of a server. */
-	FW_LIMIT_SUBSCRIPTIONS = 256,
-	FW_LIMIT_LISTENERS = 256,
-	/* Events kept for a stream that may be resumed. */
-	FW_LIMIT_STREAM_EVENTS = 256,
-	FW_LIMIT_STREAM_BYTES = 1024 * 1024,
-	/* Questions of one call, rounds of asking, and bytes of its answers. */
-	FW_LIMIT_QUESTIONS = 32,
-	FW_LIMIT_ROUNDS = 16,
-	FW_LIMIT_ANSWER_BYTES = 256 * 1024,
-	/* How long a requestState is good for, and an unanswered question. */
-	FW_LIMIT_STATE_S = 600,
-	/* Unsent output of stdio at which reading pauses. */
-	FW_LIMIT_STDIO_QUEUE_BYTES = 1024 * 1024,
-	/* Open HTTP connections, and unsent bytes of one stream. */
-	FW_LIMIT_HTTP_CONNECTIONS = 512,
-	FW_LIMIT_HTTP_QUEUE_BYTES = 16 * 1024 * 1024,
-	/* What a connection may hold of a request before its body: the first line
-	 * and the headers, and how many of them. The library wipes as much after
-	 * each request, which shows in the number of requests per second. */
-	FW_LIMIT_HTTP_HEAD_BYTES = 12 * 1024,
+	/* Headers of one request: each connection has room for so many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
-	/* A refused body is read to its end up to here, so that the client sees
-	 * the refusal and not a reset; and buffers that outlive a request. */
-	FW_LIMIT_HTTP_DRAIN_BYTES = 8 * 1024 * 1024,
+	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
-	/* How long between requests, for the headers, and for the body of one. */
-	FW_LIMIT_HTTP_IDLE_MS = 60 * 1000,
-	FW_LIMIT_HTTP_HEAD_MS = 10 * 1000,
-	FW_LIMIT_HTTP_BODY_MS = 30 * 1000,
-	/* After so long an answer becomes a stream, and a stream says something. */
-	FW_LIMIT_HTTP_PATIENCE_MS = 5 * 1000,
-	FW_LIMIT_HTTP_SILENCE_MS = 15 * 1000,
-	/* How long a stop waits for output to be taken. */
-	FW_LIMIT_FLUSH_MS = 1000,
-	/* Violations listed in one error. */
-	FW_LIMIT_VIOLATIONS = 16,
+	/* Pages that a server has beside the endpoint. */
+	FW_LIMIT_PAGES = 64,
+	/* What a worker process gets when its pool names nothing else; and how many
+	 * processes may be added to those of its user. */
+	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_WORKER_FILES = 64,
+	FW_LIMIT_WORKER_PROCESSES = 512,
 };
+
+#define FW__KIB 1024u
+#define FW__MIB (1024u * 1024)
+
+/*
+ * X(name, default, least, most, summary). Names end in _bytes, _ms, _percent or
+ * _per_second where they are not plain numbers. The least is what still lets a
+ * server work; the most is where a number stops being a limit.
+ */
+#define FW_LIMITS(X)                                                                           \
+	X(message_bytes, 4 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB,                              \
+	  "one message: a line, the body of a request")                                        \
+	X(message_depth, 128, 8, 1024, "nesting of its JSON")                                  \
+	X(batch_messages, 64, 1, 1024, "messages of one batch")                                \
+	X(violations, 16, 1, 256, "broken rules that one error lists")                         \
+	X(result_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "what a handler adds up to")  \
+	X(in_flight, 1024, 1, 65536, "calls under way in all")                                 \
+	X(client_in_flight, 256, 1, 65536, "calls under way of one client")                    \
+	X(queue_length, 512, 1, 65536, "calls that wait for a slot of a runner")               \
+	X(client_queue_length, 128, 1, 65536, "of these, calls of one client")                 \
+	X(client_lanes, 256, 1, 4096, "clients that are told apart at once; more share")       \
+	X(client_share_percent, 50, 1, 100, "slots that one client holds while others wait")   \
+	X(tool_share_percent, 75, 1, 100, "slots that one tool holds while others wait")       \
+	X(calls_per_second, 0, 0, 1000000, "calls of one client; 0 is no such limit")          \
+	X(calls_burst, 20, 1, 1000000, "calls that it may make at once")                       \
+	X(threads, 16, 1, 256, "threads that run handlers")                                    \
+	X(progress_per_second, 20, 1, 1000000, "progress of one call; more is merged")         \
+	X(progress_burst, 20, 1, 1000000, "progress that may come at once")                    \
+	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
+	X(logs_burst, 200, 1, 1000000, "log messages that may come at once")                   \
+	X(sessions, 1024, 1, 65536, "legacy sessions")                                         \
+	X(session_idle_ms, 1800000, 100, 86400000, "how long an unused session is kept")       \
+	X(session_spare_ms, 10000, 0, 86400000, "unused so long, it makes room for a new one") \
+	X(subscriptions, 256, 1, 65536, "resources that a session or listener follows")        \
+	X(listeners, 256, 1, 65536, "listeners in all")                                        \
+	X(stream_events, 256, 1, 65536, "events kept for a stream that may be resumed")        \
+	X(stream_bytes, 1 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "their bytes")                \
+	X(questions, 32, 1, 1024, "questions of one call")                                     \
+	X(rounds, 16, 1, 1024, "rounds of asking of one call")                                 \
+	X(answer_bytes, 256 * FW__KIB, 64, 16 * FW__MIB,                                       \
+	  "answers to the questions of one call")                                              \
+	X(state_ms, 600000, 1000, 86400000, "how long a requestState is good for")             \
+	X(stdio_queue_bytes, 1 * FW__MIB, 4 * FW__KIB, 256 * FW__MIB,                          \
+	  "unsent output at which stdio stops reading")                                        \
+	X(stdio_unsent_bytes, 64 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                      \
+	  "unsent output at which stdio gives up")                                             \
+	X(http_connections, 512, 1, 65536, "open connections")                                 \
+	X(http_spare_ms, 1000, 0, 86400000, "idle so long, one makes room for a new one")      \
+	X(http_head_bytes, 12 * FW__KIB, 2 * FW__KIB, 1 * FW__MIB,                             \
+	  "first line and headers of one request")                                             \
+	X(http_fields, FW_LIMIT_HTTP_FIELDS, 8, FW_LIMIT_HTTP_FIELDS,                          \
+	  "headers of one request")                                                            \
+	X(http_drain_bytes, 8 * FW__MIB, 0, 256 * FW__MIB,                                     \
+	  "how much of a refused body is read")                                                \
+	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
+	  "unsent bytes of one answer")                                                        \
+	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
+	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
+	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \
+	X(http_read_ms, 120000, 100, 86400000, "how long for reading an answer")               \
+	X(http_patience_ms, 5000, 10, 86400000, "after so long an answer becomes a stream")    \
+	X(http_silence_ms, 15000, 10, 86400000, "after so long a stream says something")       \
+	X(page_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "one page beside the endpoint") \
+	X(flush_ms, 1000, 0, 60000, "how long a stop waits for output to be taken")
+
+struct fw_limits {
+#define FW__LIMIT_MEMBER(name, value, least, most, summary) uint64_t name;
+	FW_LIMITS(FW__LIMIT_MEMBER)
+#undef FW__LIMIT_MEMBER
+};
+
+#define FW__LIMIT_VALUE(name, value, least, most, summary) .name = (value),
+#define FW_LIMITS_INIT                     \
+	{                                  \
+		FW_LIMITS(FW__LIMIT_VALUE) \
+	}
 
 #endif

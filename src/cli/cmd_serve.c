@@ -11,10 +11,11 @@
 
 #include <faultwire/faultwire.h>
 
+#include "limit.h"
 #include "report.h"
 #include "tools/diag/diag.h"
 
-enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE };
+enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LIMIT, LIMITS, JSON };
 
 static const cli_option options[] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -31,12 +32,18 @@ static const cli_option options[] = {
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
+		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
+		    "s." },
+	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
 };
 
 static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
 	  "--stdio" },
+	{ "What is limited, and by how much:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
 
@@ -164,6 +171,7 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
 	FW_TRY(make_state_directory());
 	FW_TRY(fw_server_new(&server, ret_server));
+	FW_TRY(cli_limits_set(*ret_server, args));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
 		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
@@ -175,7 +183,13 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 static int run(const cli_args *args)
 {
 	fw_server *server = NULL;
-	fw_error *err = serve(args, &server);
+	fw_error *err;
+
+	if (cli_given(args, LIMITS)) {
+		cli_limits_put(cli_given(args, JSON));
+		return CLI_DONE;
+	}
+	err = serve(args, &server);
 
 	fw_server_free(server);
 	return err ? cli_fail(err) : CLI_DONE;

@@ -70,7 +70,8 @@ const char *cli_value_at(cli_values values, size_t index)
 	}
 	case CLI_NOTHING:
 	case CLI_TEXT:
-	case CLI_FILE: break;
+	case CLI_FILE:
+	case CLI_SETTING: break;
 	}
 	return NULL;
 }
@@ -193,6 +194,12 @@ static void take(struct parser *p, const cli_option *option, const char *value)
 		p->args->help = true;
 	} else {
 		p->args->values[option - p->command->options] = value;
+		if (option->values != CLI_SETTING)
+			return;
+		if (p->args->setting_count == CLI_SETTINGS_MAX)
+			mistake(p, cli_usage("--%s is given too often", option->name));
+		else
+			p->args->settings[p->args->setting_count++] = value;
 	}
 }
 

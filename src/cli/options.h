@@ -20,6 +20,7 @@ typedef enum cli_values {
 	CLI_NOTHING, /* a flag; a command without operands */
 	CLI_TEXT,
 	CLI_FILE,
+	CLI_SETTING,          /* NAME=VALUE; may be given several times */
 	CLI_CONTRACT,         /* the name of a contract */
 	CLI_CONTRACT_OR_AUTO, /* the same, or "auto" */
 	CLI_SOURCE,           /* the same, or JSON or text of no contract */
@@ -36,12 +37,15 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 16 };
+enum { CLI_OPTIONS_MAX = 32, CLI_SETTINGS_MAX = 64 };
 
 /* What a command line said. All strings are borrowed from argv. */
 typedef struct cli_args {
 	/* By position in the command's table; NULL: not given; "" for a flag. */
 	const char *values[CLI_OPTIONS_MAX];
+	/* Those of CLI_SETTING, in their order. */
+	const char *settings[CLI_SETTINGS_MAX];
+	size_t setting_count;
 	char **operands;
 	size_t operand_count;
 	bool help;
@@ -54,7 +58,7 @@ extern const size_t cli_common_option_count;
 /**
  * Read `argv` (without the command's name) by the table of `command`. Operands
  * and options may be mixed; "--" ends the options; of an option given twice the
- * last counts. With `stop` the first operand ends the options too.
+ * last counts, but for settings, which all do. With `stop` the first operand ends the options too.
  *
  * The words are all read even after a mistake, so that a --contract behind it
  * still says how to report it. Reorders argv. Raises cli.usage.

@@ -36,10 +36,11 @@ static struct fw_question *add(fw_call *call, const char *key)
 
 	if (question)
 		return question;
-	if (call->question_count >= FW_LIMIT_QUESTIONS || strlen(key) >= sizeof question->key)
+	if (call->question_count >= call->server->limits.questions ||
+	    strlen(key) >= sizeof question->key)
 		return NULL;
 	if (!call->questions) {
-		size_t size = FW_LIMIT_QUESTIONS * sizeof *call->questions;
+		size_t size = call->server->limits.questions * sizeof *call->questions;
 
 		call->questions = fw__allocate(size);
 		if (!call->questions)
@@ -51,7 +52,7 @@ static struct fw_question *add(fw_call *call, const char *key)
 	return question;
 }
 
-static void set_answer(struct fw_question *question, yyjson_val *value)
+static void set_answer(const fw_call *call, struct fw_question *question, yyjson_val *value)
 {
 	struct fw_buf text;
 
@@ -59,7 +60,7 @@ static void set_answer(struct fw_question *question, yyjson_val *value)
 	yyjson_doc_free(question->parsed);
 	question->answer = NULL;
 	question->parsed = NULL;
-	fw_buf_init(&text, FW_LIMIT_ANSWER_BYTES);
+	fw_buf_init(&text, call->server->limits.answer_bytes);
 	fw_buf_value(&text, value);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
@@ -75,7 +76,7 @@ void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
 	struct fw_question *question = add(call, key);
 
 	if (question)
-		set_answer(question, answer);
+		set_answer(call, question, answer);
 }
 
 void fw_ask_clear(fw_call *call)
@@ -126,7 +127,7 @@ const char *fw_call_ask(fw_call *call, const char *key, const char *method, cons
 	question = add(call, key);
 	if (!question) {
 		if (!call->fault)
-			call->fault = fw_raise_server_overloaded(FW_LIMIT_QUESTIONS,
+			call->fault = fw_raise_server_overloaded(call->server->limits.questions,
 								 "questions of one call");
 		return NULL;
 	}
@@ -185,7 +186,7 @@ fw_error *fw_ask_read(fw_call *call)
 			continue;
 		question = add(call, yyjson_get_str(key));
 		if (question)
-			set_answer(question, value);
+			set_answer(call, question, value);
 	}
 	return NULL;
 }
@@ -244,7 +245,7 @@ static fw_error *ask_one(fw_call *call, size_t index)
 	session->pending = pending;
 	question->is_sent = true;
 	call->outstanding++;
-	fw_buf_init(&out, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&out, call->server->limits.message_bytes);
 	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
 	fw_buf_i64(&out, (int64_t)pending->id);
 	FW_BUF(&out, ",");
@@ -279,8 +280,9 @@ fw_error *fw_ask_send(fw_call *call)
 	}
 	if (call->capability)
 		return fw_raise_protocol_missing_capability(call->capability);
-	if (++call->round > FW_LIMIT_ROUNDS)
-		return fw_raise_server_overloaded(FW_LIMIT_ROUNDS, "rounds of questions");
+	if (++call->round > call->server->limits.rounds)
+		return fw_raise_server_overloaded(call->server->limits.rounds,
+						  "rounds of questions");
 	fw_call_forget_result(call);
 	return call->is_modern ? ask_modern(call) : ask_legacy(call);
 }
@@ -337,9 +339,10 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
 		return;
 	}
-	set_answer(question, result);
+	set_answer(call, question, result);
 	if (!question->answer)
-		fw_mcp_fail(call, fw_raise_input_too_large("answer", FW_LIMIT_ANSWER_BYTES));
+		fw_mcp_fail(call, fw_raise_input_too_large("answer",
+							   call->server->limits.answer_bytes));
 	else if (!call->outstanding)
 		fw_call_start(call);
 }

@@ -7,6 +7,7 @@
  * shown to the observers, and only then becomes bytes. Nothing else in the
  * runtime writes an error.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -83,6 +84,12 @@ static fw_contract contract_of(const fw_call *call)
 }
 
 /* ---- what an error becomes ------------------------------------------------------ */
+
+/* A document beside the endpoint: its failure is one, too. */
+static bool is_page(const fw_call *call)
+{
+	return call->exchange && call->exchange->is_page;
+}
 
 /* A tool's failure is its result; what breaks the protocol is not a tool's. */
 static bool is_tool_failure(const fw_call *call, const fw_error *err)
@@ -266,15 +273,34 @@ void fw_batch_settle(struct fw_batch *batch)
 	fw__release(batch);
 }
 
+/* What HTTP says of a failure in its headers. */
+static void put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
+{
+	double delay = fw_error_retry_after(err);
+
+	reply->status = http_status(call, err);
+	if (is_page(call)) {
+		reply->type = "application/problem+json";
+		if (reply->status == 405)
+			reply->allow = "GET, HEAD";
+	}
+	if (reply->status != 200 && delay >= 0)
+		reply->retry_after_s = delay < 1       ? 1
+				       : delay < 86400 ? (uint32_t)ceil(delay)
+						       : 86400;
+}
+
 /* Hands `server->out` to the transport, and ends the call. */
-static void leave(fw_call *call, int status)
+static void leave(fw_call *call, const fw_error *err)
 {
 	fw_server *server = call->server;
 	struct fw_exchange *exchange = call->exchange;
-	struct fw_reply reply = { .status = status };
+	struct fw_reply reply = { .status = 200 };
 	bool is_listed = call->is_listed;
 
 	call->is_answered = true;
+	if (err)
+		put_headers(call, err, &reply);
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
@@ -334,7 +360,7 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 
 	if (!outcome->call->arguments)
 		return NULL;
-	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, 2 * (size_t)outcome->call->server->limits.message_bytes);
 	fw_buf_value(&text, outcome->call->arguments);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
@@ -453,6 +479,10 @@ static bool consult(fw_call *call)
 		    hold->state == FW_HOLD_ASKING) {
 			hold->state = FW_HOLD_HELD;
 			(void)fw_call__ref(call);
+			/* What is refused early is not: its connection may end, and
+			 * the server stop, before it is let go. */
+			if (!call->is_listed)
+				fw_call_enlist(call);
 			return false;
 		}
 		hold->state = FW_HOLD_FREE;
@@ -471,7 +501,9 @@ static void put_error(fw_call *call, const fw_error *err)
 	struct fw_buf *out = &call->server->out;
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
-	if (is_tool_failure(call, err))
+	if (is_page(call))
+		encode(call->server, err, FW_OWLCLAW_API, out);
+	else if (is_tool_failure(call, err))
 		put_tool_failure(call, err, out);
 	else
 		put_protocol_error(call, err, out);
@@ -500,7 +532,7 @@ static void depart(fw_call *call)
 	call->hold.err = NULL;
 	if (err && !call->is_silent)
 		put_error(call, err);
-	leave(call, err ? http_status(call, err) : 200);
+	leave(call, err);
 	tell_finished(call, err);
 	fw_error_free(err);
 	finish(call);
@@ -616,10 +648,10 @@ void fw_mcp_reply(fw_call *call)
 	if (call->is_answered || call->hold.state == FW_HOLD_HELD)
 		return;
 	if (out->state != FW_BUF_OK) {
-		fw_mcp_fail(call,
-			    out->state == FW_BUF_TOO_LARGE
-				    ? fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES)
-				    : fw_raise_internal_out_of_memory());
+		fw_mcp_fail(call, out->state == FW_BUF_TOO_LARGE
+					  ? fw_raise_tool_result_too_large(
+						    call->server->limits.result_bytes)
+					  : fw_raise_internal_out_of_memory());
 		return;
 	}
 	call->hold.next = 0;

@@ -65,7 +65,7 @@ static const char *on_header(struct fw_exchange *exchange, const char *name,
 	return NULL;
 }
 
-static const struct fw_exchange_ops ops = { on_send, on_reply, on_close, on_header };
+static const struct fw_exchange_ops ops = { on_send, on_reply, on_close, on_header, NULL };
 
 /* ---- the server under test ---------------------------------------------------- */
 

@@ -24,10 +24,10 @@ fw_call *fw_call_new(fw_server *server)
 		if (!call)
 			return NULL;
 		memset(call, 0, sizeof *call);
-		fw_buf_init(&call->content, FW_LIMIT_RESULT_BYTES);
-		fw_buf_init(&call->structured, FW_LIMIT_RESULT_BYTES);
+		fw_buf_init(&call->content, server->limits.result_bytes);
+		fw_buf_init(&call->structured, server->limits.result_bytes);
 		fw_buf_init(&call->description, FW_LIMIT_TEXT_BYTES);
-		fw_buf_init(&call->json, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+		fw_buf_init(&call->json, 2 * (size_t)server->limits.message_bytes);
 		call->pool = fw__allocate(FW_CALL_POOL_BYTES);
 		if (!call->pool) {
 			fw__release(call);
@@ -74,6 +74,9 @@ static void wipe(fw_call *call)
 	fw_call_forget_result(call);
 	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
 	fw_buf_clear(&call->hold.out);
+	fw_buf_clear(&call->late_progress);
+	if (call->lane)
+		fw_lane_leave(call);
 	content = call->content;
 	structured = call->structured;
 	description = call->description;
@@ -133,6 +136,8 @@ void fw_call_enlist(fw_call *call)
 	server->calls = call;
 	server->call_count++;
 	call->is_listed = true;
+	if (call->lane)
+		call->lane->in_flight++;
 	if (call->session)
 		call->session->calls++;
 	if (call->exchange) {
@@ -170,6 +175,8 @@ void fw_call_delist(fw_call *call)
 	call->next = NULL;
 	call->is_listed = false;
 	server->call_count--;
+	if (call->lane)
+		call->lane->in_flight--;
 	if (call->session)
 		call->session->calls--;
 }
@@ -216,13 +223,18 @@ bool fw_call_wants_progress(const fw_call *call)
 
 void fw_call_progress(fw_call *call, double progress, double total, const char *message)
 {
+	const struct fw_limits *limits = &call->server->limits;
 	struct fw_buf buf;
+	bool is_due;
 
 	/* It only ever grows: the protocol says so, and clients count on it. */
 	if (!call->progress_token || !(progress > call->last_progress))
 		return;
 	call->last_progress = progress;
-	fw_buf_init(&buf, FW_LIMIT_RESULT_BYTES);
+	/* Too much of it: the newest stands for those before it. */
+	is_due = fw_rate_take(&call->progress_rate, limits->progress_per_second,
+			      limits->progress_burst, uv_hrtime());
+	fw_buf_init(&buf, call->server->limits.result_bytes);
 	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
 		     "\"progressToken\":");
 	fw_buf_value(&buf, call->progress_token);
@@ -237,6 +249,11 @@ void fw_call_progress(fw_call *call, double progress, double total, const char *
 		fw_buf_json_str(&buf, message);
 	}
 	FW_BUF(&buf, "}}");
+	fw_buf_clear(&call->late_progress);
+	if (buf.state == FW_BUF_OK && !is_due) {
+		call->late_progress = buf;
+		return;
+	}
 	if (buf.state == FW_BUF_OK)
 		fw_call_send(call, buf.text, buf.len);
 	fw_buf_clear(&buf);
@@ -254,15 +271,18 @@ int fw_log_level_find(const char *name, size_t len)
 	return -1;
 }
 
-void fw_call_log(fw_call *call, fw_log_level level, const char *logger, const char *text)
+/* What the client wants to hear; less than 0: nothing. */
+static int lowest_level(const fw_call *call)
 {
-	int lowest = call->is_modern || !call->session ? call->log_level
-						       : (int)call->session->log_level;
+	return call->is_modern || !call->session ? call->log_level
+						 : (int)call->session->log_level;
+}
+
+static void send_log(fw_call *call, int level, const char *logger, const char *text)
+{
 	struct fw_buf buf;
 
-	if (lowest < 0 || (int)level < lowest || (unsigned)level >= FW_LOG_LEVEL_COUNT || !text)
-		return;
-	fw_buf_init(&buf, FW_LIMIT_RESULT_BYTES);
+	fw_buf_init(&buf, call->server->limits.result_bytes);
 	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
 		     "\"level\":\"");
 	fw_buf_str(&buf, levels[level]);
@@ -277,6 +297,39 @@ void fw_call_log(fw_call *call, fw_log_level level, const char *logger, const ch
 	if (buf.state == FW_BUF_OK)
 		fw_call_send(call, buf.text, buf.len);
 	fw_buf_clear(&buf);
+}
+
+void fw_call_log(fw_call *call, fw_log_level level, const char *logger, const char *text)
+{
+	const struct fw_limits *limits = &call->server->limits;
+	int lowest = lowest_level(call);
+
+	if (lowest < 0 || (int)level < lowest || (unsigned)level >= FW_LOG_LEVEL_COUNT || !text)
+		return;
+	if (fw_rate_take(&call->log_rate, limits->logs_per_second, limits->logs_burst,
+			 uv_hrtime()))
+		send_log(call, (int)level, logger, text);
+	else
+		call->logs_dropped++;
+}
+
+void fw_call_catch_up(fw_call *call)
+{
+	int lowest = lowest_level(call);
+	char text[128];
+
+	if (call->late_progress.len) {
+		fw_call_send(call, call->late_progress.text, call->late_progress.len);
+		fw_buf_clear(&call->late_progress);
+	}
+	if (!call->logs_dropped)
+		return;
+	(void)snprintf(text, sizeof text,
+		       "%llu log messages were dropped: the limit is %llu a second",
+		       (unsigned long long)call->logs_dropped,
+		       (unsigned long long)call->server->limits.logs_per_second);
+	call->logs_dropped = 0;
+	send_log(call, lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING, "faultwire", text);
 }
 
 void fw_call_close_stream(fw_call *call, uint32_t retry_ms)

@@ -275,7 +275,7 @@ void fw_call_value(fw_call *call, const char *value)
 static fw_error *state_of(const struct fw_buf *buf)
 {
 	switch (buf->state) {
-	case FW_BUF_TOO_LARGE: return fw_raise_tool_result_too_large(FW_LIMIT_RESULT_BYTES);
+	case FW_BUF_TOO_LARGE: return fw_raise_tool_result_too_large(buf->max);
 	case FW_BUF_NO_MEMORY: return fw_raise_internal_out_of_memory();
 	case FW_BUF_OK: break;
 	}

@@ -6,10 +6,10 @@
  * order of the checks is the one that clients and the conformance suite count
  * on; each names the first thing that is wrong.
  */
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "mcp/impl.h"
 
@@ -84,7 +84,6 @@ static bool decode_header(const char *value, char *buf, size_t cap, size_t *ret_
 	static const char end[] = "?=";
 	size_t len = strlen(value);
 	size_t body;
-	int got;
 
 	if (!is_header_text(value) || len >= cap)
 		return false;
@@ -99,14 +98,10 @@ static bool decode_header(const char *value, char *buf, size_t cap, size_t *ret_
 	value += sizeof start - 1;
 	if (!is_base64(value, body))
 		return false;
-	got = EVP_DecodeBlock((unsigned char *)buf, (const unsigned char *)value, (int)body);
-	if (got < 0)
+	while (body && value[body - 1] == '=')
+		body--;
+	if (!fw_base64_read(value, body, (unsigned char *)buf, ret_len))
 		return false;
-	if (body && value[body - 1] == '=')
-		got--;
-	if (body > 1 && value[body - 2] == '=')
-		got--;
-	*ret_len = (size_t)got;
 	return fw_utf8_valid(buf, *ret_len) == *ret_len;
 }
 

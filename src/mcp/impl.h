@@ -16,7 +16,9 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/schema.h"
+#include "mcp/runner.h"
 #include "mcp/transport.h"
+#include "policy/rate.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
@@ -50,6 +52,12 @@ enum fw_stage {
 
 /* ---- what is offered (offer.c) ------------------------------------------------ */
 
+/* How many calls of it wait for a slot, and how many have one. */
+struct fw_load {
+	size_t waiting;
+	size_t running;
+};
+
 enum fw_kind_of_offer { FW_OFFER_TOOL, FW_OFFER_RESOURCE, FW_OFFER_TEMPLATE, FW_OFFER_PROMPT };
 
 /* A parameter that modern HTTP clients mirror in a header. */
@@ -82,6 +90,7 @@ struct fw_offer {
 	uint32_t deadline_ms;
 	fw_contract contract;
 	bool changes;
+	struct fw_load *load; /* the queue's */
 };
 
 struct fw_offers {
@@ -264,8 +273,14 @@ struct fw_call {
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
-	fw_call *queue_next; /* in a runner's queue */
+	struct fw_lane *lane; /* whose it is; NULL: not looked at yet */
+	struct fw_wait wait;  /* in a runner's queue */
 	double last_progress;
+	/* The handler's: what it says on the way, and too fast. */
+	struct fw_rate progress_rate;
+	struct fw_rate log_rate;
+	struct fw_buf late_progress; /* the last that was held back */
+	uint64_t logs_dropped;
 	/* Questions. */
 	struct fw_question *questions;
 	size_t question_count;
@@ -300,6 +315,25 @@ void fw_call_cancel(fw_call *call);
 
 /* Does the client have it? `capabilities` is the object of either era. */
 yyjson_val *fw_call_capabilities(const fw_call *call);
+
+/* What was held back of its progress, and of its log messages how many. At the
+ * end of its handler, by whoever ran that. */
+void fw_call_catch_up(fw_call *call);
+
+/* ---- clients (lane.c) ---------------------------------------------------------------- */
+
+struct fw_lane {
+	uint64_t key; /* 0: nobody's yet */
+	uint64_t used_ns;
+	size_t refs;      /* calls that remember it */
+	size_t in_flight; /* of these, those under way */
+	struct fw_rate rate;
+};
+
+/* Finds the call's lane. Raises server.overloaded, governance.rate_limited,
+ * internal.out_of_memory: it has none then. */
+fw_error *fw_lane_enter(fw_call *call);
+void fw_lane_leave(fw_call *call);
 
 /* ---- running (run.c) ----------------------------------------------------------------- */
 
@@ -437,6 +471,7 @@ struct fw_server {
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
 	fw_server_options options;
+	struct fw_limits limits;
 	char *implementation; /* {"name":...,"version":...} */
 	char *modern_tail;    /* what modern results end with */
 	size_t modern_tail_len;
@@ -445,6 +480,11 @@ struct fw_server {
 	bool has_completion;
 	fw_observer *observers;
 	size_t observer_count;
+	struct fw_lane *lanes;
+	struct fw_page_entry *pages;
+	size_t page_count;
+	struct fw_check_entry *checks; /* of /readyz */
+	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
 	size_t session_count;
 	fw_call *calls; /* under way */

@@ -24,8 +24,8 @@ static fw_error *take_uris(fw_call *call, yyjson_val *list)
 	if (!yyjson_is_arr(list))
 		return fw_raise_protocol_invalid_params(
 			"/params/notifications/resourceSubscriptions", "an array");
-	if (yyjson_arr_size(list) > FW_LIMIT_SUBSCRIPTIONS)
-		return fw_raise_server_overloaded(FW_LIMIT_SUBSCRIPTIONS,
+	if (yyjson_arr_size(list) > call->server->limits.subscriptions)
+		return fw_raise_server_overloaded(call->server->limits.subscriptions,
 						  "subscriptions of one listener");
 	call->uris = fw__allocate((yyjson_arr_size(list) + 1) * sizeof *call->uris);
 	if (!call->uris)
@@ -88,8 +88,8 @@ fw_error *fw_method_listen(fw_call *call)
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (!yyjson_is_obj(filter))
 		return fw_raise_protocol_invalid_params("/params/notifications", "an object");
-	if (server->listener_count >= FW_LIMIT_LISTENERS)
-		return fw_raise_server_overloaded(FW_LIMIT_LISTENERS, "listeners");
+	if (server->listener_count >= server->limits.listeners)
+		return fw_raise_server_overloaded(server->limits.listeners, "listeners");
 	call->listens_tools = asks(filter, "toolsListChanged", server->tools.count > 0);
 	call->listens_prompts = asks(filter, "promptsListChanged", server->prompts.count > 0);
 	call->listens_resources = asks(filter, "resourcesListChanged", has_resources);

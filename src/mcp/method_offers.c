@@ -175,8 +175,8 @@ fw_error *fw_method_subscribe(fw_call *call)
 			return fw_raise_protocol_resource_not_found(call->name);
 	}
 	if (!fw_session_subscribes(session, call->name)) {
-		if (session->subscription_count >= FW_LIMIT_SUBSCRIPTIONS)
-			return fw_raise_server_overloaded(FW_LIMIT_SUBSCRIPTIONS,
+		if (session->subscription_count >= call->server->limits.subscriptions)
+			return fw_raise_server_overloaded(call->server->limits.subscriptions,
 							  "subscriptions of one session");
 		more = fw__reallocate(session->subscriptions,
 				      (session->subscription_count + 1) * sizeof *more);

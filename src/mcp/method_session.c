@@ -66,7 +66,7 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	fw__release(session->client);
 	(void)snprintf(client, sizeof client, "%s/%s", name, version);
 	session->client = fw_strdup(client);
-	fw_buf_init(&text, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)
 		session->capabilities = yyjson_read_opts(

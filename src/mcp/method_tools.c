@@ -90,7 +90,8 @@ fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
 	struct report report;
 	const fw_schema_run run = { .on_violation = on_violation,
 				    .ctx = &report,
-				    .max_violations = FW_LIMIT_VIOLATIONS };
+				    .max_violations =
+					    (unsigned)call->server->limits.violations };
 	fw_error *err;
 
 	if (fw_schema_check(schema, call->arguments, NULL))

@@ -59,11 +59,12 @@ static fw_error *take_offer(struct fw_offers *offers, struct fw_offer *offer)
 
 static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 {
-	struct fw_offer *offer = fw__allocate(sizeof *offer);
+	struct fw_offer *offer = fw__allocate(sizeof *offer + sizeof *offer->load);
 
 	if (!offer)
 		return NULL;
-	memset(offer, 0, sizeof *offer);
+	memset(offer, 0, sizeof *offer + sizeof *offer->load);
+	offer->load = (struct fw_load *)(offer + 1);
 	offer->kind = kind;
 	offer->contract = FW_AUTO;
 	offer->name = fw_strdup(name);

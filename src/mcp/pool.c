@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/impl.h"
 
@@ -23,19 +22,21 @@ struct fw_pool {
 	pthread_cond_t wanted;
 	struct job *first;
 	struct job *last;
+	unsigned most;
 	unsigned threads;
 	unsigned idle;
 	unsigned running;
 	bool is_over;
 };
 
-struct fw_pool *fw_pool_new(void)
+struct fw_pool *fw_pool_new(unsigned most)
 {
 	struct fw_pool *pool = fw__allocate(sizeof *pool);
 
 	if (!pool)
 		return NULL;
 	memset(pool, 0, sizeof *pool);
+	pool->most = most;
 	(void)pthread_mutex_init(&pool->lock, NULL);
 	(void)pthread_cond_init(&pool->wanted, NULL);
 	return pool;
@@ -120,7 +121,7 @@ bool fw_pool_submit(struct fw_pool *pool, fw_pool_fn *run, fw_call *call)
 		return false;
 	*job = (struct job){ .run = run, .call = call };
 	(void)pthread_mutex_lock(&pool->lock);
-	if (!pool->idle && pool->threads < FW_LIMIT_THREADS) {
+	if (!pool->idle && pool->threads < pool->most) {
 		/* Counted before it runs, so that it cannot think itself the last. */
 		pool->threads++;
 		if (!start_thread(pool))

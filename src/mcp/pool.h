@@ -14,8 +14,8 @@
 
 struct fw_pool;
 
-/* NULL where there is no memory. */
-struct fw_pool *fw_pool_new(void);
+/* At most so many threads. NULL where there is no memory. */
+struct fw_pool *fw_pool_new(unsigned most);
 
 /* `run` on some thread, in the order of asking; false where none can be had. */
 typedef void fw_pool_fn(fw_call *call);

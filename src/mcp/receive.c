@@ -13,18 +13,19 @@
 #include "mcp/impl.h"
 
 /* What fits the pool of a call; longer messages get memory of their own. */
-enum { POOLED_BYTES = 2048, SHALLOW_BYTES = 2 * FW_LIMIT_MESSAGE_DEPTH };
+enum { POOLED_BYTES = 2048 };
 
 static const yyjson_read_flag read_flags = YYJSON_READ_NUMBER_AS_RAW;
 
 /* ---- text to JSON ------------------------------------------------------------- */
 
-static bool is_too_deep(const char *text, size_t len)
+static bool is_too_deep(const char *text, size_t len, size_t most)
 {
 	size_t depth = 0;
 	bool in_string = false;
 
-	if (len <= SHALLOW_BYTES)
+	/* Each level has an end, too. */
+	if (len <= 2 * most)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		char c = text[i];
@@ -37,7 +38,7 @@ static bool is_too_deep(const char *text, size_t len)
 		} else if (c == '"') {
 			in_string = true;
 		} else if (c == '{' || c == '[') {
-			if (++depth > FW_LIMIT_MESSAGE_DEPTH)
+			if (++depth > most)
 				return true;
 		} else if ((c == '}' || c == ']') && depth > 0) {
 			depth--;
@@ -48,13 +49,14 @@ static bool is_too_deep(const char *text, size_t len)
 
 static fw_error *parse(fw_call *call, const char *text, size_t len)
 {
+	const struct fw_limits *limits = &call->server->limits;
 	yyjson_read_err fault = { 0 };
 	yyjson_alc pool;
 
-	if (len > FW_LIMIT_MESSAGE_BYTES)
-		return fw_raise_input_too_large("message", FW_LIMIT_MESSAGE_BYTES);
-	if (is_too_deep(text, len))
-		return fw_raise_input_too_deep("message", FW_LIMIT_MESSAGE_DEPTH);
+	if (len > limits->message_bytes)
+		return fw_raise_input_too_large("message", limits->message_bytes);
+	if (is_too_deep(text, len, limits->message_depth))
+		return fw_raise_input_too_deep("message", limits->message_depth);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
 		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
@@ -262,11 +264,15 @@ static fw_error *check_limits(fw_call *call)
 	call->stage = FW_STAGE_LIMITS;
 	if (server->state != FW_RUNNING)
 		return fw_raise_server_shutting_down();
-	if (server->call_count >= FW_LIMIT_IN_FLIGHT)
-		return fw_raise_server_overloaded(FW_LIMIT_IN_FLIGHT, "calls");
+	if (server->call_count >= server->limits.in_flight) {
+		fw_error *err = fw_raise_server_overloaded(server->limits.in_flight, "calls");
+
+		fw_error_set_retry_after(err, 1);
+		return err;
+	}
 	if (server->calls && find_by_id(call, call->id, call->id_len))
 		return fw_raise_protocol_duplicate_id();
-	return NULL;
+	return fw_lane_enter(call);
 }
 
 static fw_error *start(fw_call *call)
@@ -335,8 +341,9 @@ static fw_error *check_batch(fw_call *call)
 				: fw_version_names[FW_V_2026_07_28]);
 	if (yyjson_arr_size(call->root) == 0)
 		return fw_raise_protocol_invalid_request("the batch is empty");
-	if (yyjson_arr_size(call->root) > FW_LIMIT_BATCH)
-		return fw_raise_server_overloaded(FW_LIMIT_BATCH, "messages in one batch");
+	if (yyjson_arr_size(call->root) > call->server->limits.batch_messages)
+		return fw_raise_server_overloaded(call->server->limits.batch_messages,
+						  "messages in one batch");
 	yyjson_arr_foreach(call->root, at, count, item)
 	{
 		if (yyjson_equals_str(fw_member(item, "method"), "initialize"))
@@ -358,7 +365,7 @@ static void receive_member(struct fw_batch *batch, struct fw_exchange *exchange,
 	call->exchange = exchange;
 	call->batch = batch;
 	batch->pending++;
-	fw_buf_init(&text, FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, exchange->server->limits.message_bytes);
 	fw_buf_value(&text, item);
 	if (text.state == FW_BUF_OK) {
 		fw_error *err = parse(call, text.text, text.len);
@@ -391,7 +398,7 @@ static void receive_batch(fw_call *call)
 		return;
 	}
 	*batch = (struct fw_batch){ .exchange = exchange, .is_open = true };
-	fw_buf_init(&batch->out, FW_LIMIT_RESULT_BYTES);
+	fw_buf_init(&batch->out, exchange->server->limits.result_bytes);
 	yyjson_arr_foreach(call->root, at, count, item) receive_member(batch, exchange, item);
 	batch->is_open = false;
 	fw_batch_settle(batch);

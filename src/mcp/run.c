@@ -39,9 +39,9 @@ static fw_error *start_on_thread(fw_call *call)
 	fw_server *server = call->server;
 
 	if (!server->pool)
-		server->pool = fw_pool_new();
+		server->pool = fw_pool_new((unsigned)server->limits.threads);
 	if (!server->pool || !fw_pool_submit(server->pool, on_thread, call))
-		return fw_raise_server_overloaded(FW_LIMIT_THREADS, "threads");
+		return fw_raise_server_overloaded(server->limits.threads, "threads");
 	return NULL;
 }
 
@@ -102,6 +102,7 @@ void fw_call_complete(fw_call *call, fw_error *err)
 	bool was_running = call->is_running;
 
 	call->is_running = false;
+	fw_call_catch_up(call);
 	if (call->is_answered) {
 		fw_error_free(err);
 	} else {
@@ -122,6 +123,7 @@ void fw_call_finish(fw_call *call, fw_error *err)
 		fw_call_complete(call, err);
 		return;
 	}
+	fw_call_catch_up(call);
 	post = fw__allocate(sizeof *post + 1);
 	if (!post) {
 		/* The deadline, if any, answers in its place. */

@@ -11,11 +11,23 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <faultwire/server.h>
 
 struct fw_runner;
 struct fw_queue;
+
+/* A call's place in a queue; the queue's own. */
+struct fw_wait {
+	fw_call *next; /* of the same client and tool, in a ring */
+	fw_call *previous;
+	fw_call *next_head; /* the first call of the client's next tool */
+	fw_call *previous_head;
+	uint64_t taken_ns; /* it holds a slot since; 0: it does not */
+	bool is_waiting;
+	bool is_head;
+};
 
 struct fw_runner_ops {
 	/* fw_server_run() begins, before any transport: start what is kept ready.

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/page.h"
 #include "mcp/pool.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
@@ -21,7 +22,7 @@ uv_loop_t *fw_server__loop(fw_server *server)
 
 bool fw_server__is_ready(const fw_server *server)
 {
-	return server->state == FW_RUNNING && server->call_count < FW_LIMIT_IN_FLIGHT;
+	return server->state == FW_RUNNING && server->call_count < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */
@@ -94,7 +95,8 @@ fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server
 	if (!server)
 		return fw_raise_internal_out_of_memory();
 	memset(server, 0, sizeof *server);
-	fw_buf_init(&server->out, FW_LIMIT_RESULT_BYTES + FW_LIMIT_ENVELOPE_BYTES);
+	server->limits = (struct fw_limits)FW_LIMITS_INIT;
+	fw_buf_init(&server->out, server->limits.result_bytes + FW_LIMIT_ENVELOPE_BYTES);
 	fw_buf_init(&server->scratch, 2 * FW_LIMIT_ENVELOPE_BYTES);
 	if (uv_loop_init(&server->loop) != 0) {
 		fw__release(server);
@@ -175,6 +177,8 @@ void fw_server_free(fw_server *server)
 	fw_offers_clear(&server->templates);
 	fw_offers_clear(&server->prompts);
 	fw__release(server->observers);
+	fw__release(server->lanes);
+	fw_pages_clear(server);
 	fw__release(server->name);
 	fw__release(server->version);
 	fw__release(server->title);
@@ -406,13 +410,16 @@ static void watch_signals(fw_server *server)
 
 fw_error *fw_server_run(fw_server *server)
 {
+	uint64_t expiry_ms = EXPIRY_MS;
 	fw_error *err;
 
 	if (!server || server->state != FW_IDLE)
 		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
 	server->thread = uv_thread_self();
 	watch_signals(server);
-	(void)uv_timer_start(&server->expiry, on_expiry, EXPIRY_MS, EXPIRY_MS);
+	if (server->limits.session_idle_ms < expiry_ms)
+		expiry_ms = server->limits.session_idle_ms;
+	(void)uv_timer_start(&server->expiry, on_expiry, expiry_ms, expiry_ms);
 	server->state = FW_RUNNING;
 	err = start_transports(server);
 	if (err) {

@@ -34,18 +34,18 @@ static void link_session(struct fw_session *session)
 	session->used_ms = uv_now(&server->loop);
 }
 
-static bool is_idle(const struct fw_session *session, uint64_t seconds)
+static bool is_idle(const struct fw_session *session, uint64_t ms)
 {
 	return !session->wire && !session->calls && !session->get.exchange &&
-	       uv_now(&session->server->loop) - session->used_ms >= seconds * 1000;
+	       uv_now(&session->server->loop) - session->used_ms >= ms;
 }
 
-static struct fw_session *longest_idle(fw_server *server, uint64_t seconds)
+static struct fw_session *longest_idle(fw_server *server, uint64_t ms)
 {
 	struct fw_session *found = NULL;
 
 	for (struct fw_session *session = server->sessions; session; session = session->next)
-		if (is_idle(session, seconds))
+		if (is_idle(session, ms))
 			found = session;
 	return found;
 }
@@ -56,7 +56,7 @@ void fw_session_expire(fw_server *server)
 
 	for (struct fw_session *session = server->sessions; session; session = next) {
 		next = session->next;
-		if (is_idle(session, FW_LIMIT_SESSION_IDLE_S))
+		if (is_idle(session, server->limits.session_idle_ms))
 			fw_session_free(session);
 	}
 }
@@ -65,10 +65,10 @@ fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session)
 {
 	struct fw_session *session;
 
-	if (server->session_count >= FW_LIMIT_SESSIONS) {
-		session = longest_idle(server, FW_LIMIT_SESSION_SPARE_S);
+	if (server->session_count >= server->limits.sessions) {
+		session = longest_idle(server, server->limits.session_spare_ms);
 		if (!session)
-			return fw_raise_session_limit_reached(FW_LIMIT_SESSIONS);
+			return fw_raise_session_limit_reached(server->limits.sessions);
 		fw_session_free(session);
 	}
 	session = fw__allocate(sizeof *session);
@@ -202,9 +202,10 @@ static void event_id(const struct fw_stream *stream, uint64_t number, char ret_i
 
 static void keep(struct fw_stream *stream, const char *json, size_t len)
 {
+	const struct fw_limits *limits = &stream->session->server->limits;
 	struct fw_stored *event;
 
-	if (len > FW_LIMIT_STREAM_BYTES && stream->number == 0)
+	if (len > limits->stream_bytes && stream->number == 0)
 		return;
 	event = fw__allocate(sizeof *event + len);
 	if (!event)
@@ -220,8 +221,8 @@ static void keep(struct fw_stream *stream, const char *json, size_t len)
 	stream->newest = event;
 	stream->count++;
 	stream->bytes += len;
-	while (stream->count > 1 && (stream->count > FW_LIMIT_STREAM_EVENTS ||
-				     stream->bytes > FW_LIMIT_STREAM_BYTES))
+	while (stream->count > 1 &&
+	       (stream->count > limits->stream_events || stream->bytes > limits->stream_bytes))
 		drop_oldest(stream);
 }
 

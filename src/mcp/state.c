@@ -7,91 +7,57 @@
  * {"e":expiry,"n":round,"d":"digest of method, name, arguments, principal",
  * "a":{answers}}.
  */
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/digest.h"
 #include "base/mem.h"
 #include "mcp/impl.h"
 
 enum { MAC_BYTES = 32, MAC_TEXT = 43, DIGEST_TEXT = 43 };
 
-static const char alphabet[] =
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void put_base64(struct fw_buf *out, const unsigned char *bytes, size_t len)
-{
-	unsigned bits = 0;
-	unsigned held = 0;
-
-	if (!fw_buf_reserve(out, len / 3 * 4 + 4))
-		return;
-	for (size_t i = 0; i < len; i++) {
-		bits = (bits << 8 | bytes[i]) & 0xffffff;
-		for (held += 8; held >= 6; held -= 6)
-			out->text[out->len++] = alphabet[bits >> (held - 6) & 63];
-	}
-	if (held)
-		out->text[out->len++] = alphabet[bits << (6 - held) & 63];
-	out->text[out->len] = '\0';
-}
-
-/* The bytes of base64url text; NULL where it is none. */
+/* The bytes of base64 text; NULL where it is none. */
 static char *decode(const char *text, size_t len, size_t *ret_len)
 {
-	char *bytes = fw__allocate(len + 1);
-	unsigned bits = 0;
-	unsigned held = 0;
-	size_t at = 0;
+	char *bytes = fw__allocate(len + 3);
 
-	for (size_t i = 0; bytes && i < len; i++) {
-		const char *found = text[i] ? strchr(alphabet, text[i]) : NULL;
-
-		if (!found) {
-			fw__release(bytes);
-			return NULL;
-		}
-		bits = (bits << 6 | (unsigned)(found - alphabet)) & 0xffffff;
-		held += 6;
-		if (held >= 8) {
-			held -= 8;
-			bytes[at++] = (char)(bits >> held & 255);
-		}
-	}
-	*ret_len = at;
-	return bytes;
+	if (bytes && fw_base64_read(text, len, (unsigned char *)bytes, ret_len))
+		return bytes;
+	fw__release(bytes);
+	return NULL;
 }
 
 /* What the state is good for: this very request, of this caller. */
-static void digest(const fw_call *call, struct fw_buf *out)
+static bool digest(const fw_call *call, struct fw_buf *out)
 {
 	const char *principal =
 		call->exchange && call->exchange->principal ? call->exchange->principal : "";
-	unsigned char hash[SHA256_DIGEST_LENGTH];
+	unsigned char hash[FW_SHA256_BYTES];
 	struct fw_buf text;
+	bool is_made;
 
-	fw_buf_init(&text, 2 * (size_t)FW_LIMIT_MESSAGE_BYTES);
+	fw_buf_init(&text, 2 * (size_t)call->server->limits.message_bytes);
 	fw_buf_json_str(&text, call->method_name);
 	fw_buf_json(&text, call->name, call->name_len);
 	fw_buf_json_str(&text, principal);
 	if (call->arguments)
 		fw_buf_value(&text, call->arguments);
-	(void)SHA256((const unsigned char *)text.text, text.len, hash);
+	is_made = text.state == FW_BUF_OK && fw_sha256(text.text, text.len, hash);
 	fw_buf_clear(&text);
-	put_base64(out, hash, sizeof hash);
+	if (is_made)
+		fw_base64url_put(out, hash, sizeof hash);
+	return is_made;
 }
 
-static void sign(const fw_server *server, const char *text, size_t len, struct fw_buf *out)
+static bool sign(const fw_server *server, const char *text, size_t len, struct fw_buf *out)
 {
-	unsigned char mac[EVP_MAX_MD_SIZE];
-	unsigned mac_len = 0;
+	unsigned char mac[FW_SHA256_BYTES];
 
-	(void)HMAC(EVP_sha256(), server->key, sizeof server->key, (const unsigned char *)text,
-		   len, mac, &mac_len);
-	put_base64(out, mac, mac_len);
+	if (!fw_hmac_sha256(server->key, sizeof server->key, text, len, mac))
+		return false;
+	fw_base64url_put(out, mac, sizeof mac);
+	return true;
 }
 
 fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
@@ -100,13 +66,17 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 	size_t start;
 	bool is_first = true;
 
-	fw_buf_init(&payload, 2 * (size_t)FW_LIMIT_ANSWER_BYTES);
+	if (!fw_digest_load())
+		return fw_raise_internal_unsupported("a question without libcrypto");
+	fw_buf_init(&payload, 2 * (size_t)call->server->limits.answer_bytes);
 	FW_BUF(&payload, "{\"e\":");
-	fw_buf_i64(&payload, fw_now_unix_ms() / 1000 + FW_LIMIT_STATE_S);
+	fw_buf_i64(&payload,
+		   (fw_now_unix_ms() + (int64_t)call->server->limits.state_ms) / 1000);
 	FW_BUF(&payload, ",\"n\":");
 	fw_buf_i64(&payload, call->round);
 	FW_BUF(&payload, ",\"d\":\"");
-	digest(call, &payload);
+	if (!digest(call, &payload))
+		payload.state = FW_BUF_NO_MEMORY;
 	FW_BUF(&payload, "\",\"a\":{");
 	for (size_t i = 0; i < call->question_count; i++) {
 		const struct fw_question *question = &call->questions[i];
@@ -124,11 +94,11 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 	FW_BUF(&payload, "}}");
 	if (payload.state != FW_BUF_OK) {
 		fw_buf_clear(&payload);
-		return fw_raise_input_too_large("answers", FW_LIMIT_ANSWER_BYTES);
+		return fw_raise_input_too_large("answers", call->server->limits.answer_bytes);
 	}
 	start = out->len;
 	FW_BUF(out, "v1.");
-	put_base64(out, (const unsigned char *)payload.text, payload.len);
+	fw_base64url_put(out, (const unsigned char *)payload.text, payload.len);
 	fw_buf_clear(&payload);
 	if (out->state == FW_BUF_OK) {
 		size_t len = out->len - start;
@@ -138,7 +108,8 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 			struct fw_buf mac;
 
 			fw_buf_init(&mac, 64);
-			sign(call->server, out->text + start, len, &mac);
+			if (!sign(call->server, out->text + start, len, &mac))
+				out->state = FW_BUF_NO_MEMORY;
 			FW_BUF(out, ".");
 			fw_buf_put(out, mac.text ? mac.text : "", mac.len);
 			fw_buf_clear(&mac);
@@ -158,8 +129,7 @@ static bool take_payload(fw_call *call, yyjson_val *root)
 	if (fw_now_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_member(root, "e")), NULL, 10))
 		return false;
 	fw_buf_init(&expected, 64);
-	digest(call, &expected);
-	is_mine = expected.state == FW_BUF_OK &&
+	is_mine = digest(call, &expected) && expected.state == FW_BUF_OK &&
 		  yyjson_equals_str(fw_member(root, "d"), expected.text);
 	fw_buf_clear(&expected);
 	if (!is_mine)
@@ -182,9 +152,8 @@ fw_error *fw_state_read(fw_call *call, const char *text, size_t len)
 	if (signed_len < 4 || memcmp(text, "v1.", 3) != 0 || text[signed_len] != '.')
 		return fw_raise_protocol_state_tampered();
 	fw_buf_init(&mac, 64);
-	sign(call->server, text, signed_len, &mac);
-	is_mine = mac.len == MAC_TEXT &&
-		  CRYPTO_memcmp(mac.text, text + signed_len + 1, MAC_TEXT) == 0;
+	is_mine = sign(call->server, text, signed_len, &mac) && mac.len == MAC_TEXT &&
+		  fw_bytes_equal(mac.text, text + signed_len + 1, MAC_TEXT);
 	fw_buf_clear(&mac);
 	if (!is_mine)
 		return fw_raise_protocol_state_tampered();

@@ -18,6 +18,8 @@
 
 #include <faultwire/server.h>
 
+#include "base/limits.h"
+
 struct fw_exchange;
 struct fw_session;
 
@@ -38,6 +40,8 @@ struct fw_reply {
 	const char *event_id;   /* SSE event id, where the exchange became a stream */
 	const char *session_id; /* Mcp-Session-Id of the response; NULL: none */
 	const char *allow;      /* Allow header, with 405; NULL: none */
+	const char *type;       /* of the body; NULL: application/json */
+	uint32_t retry_after_s; /* Retry-After header; 0: none */
 	bool challenge;         /* 401: the transport adds WWW-Authenticate */
 };
 
@@ -66,6 +70,9 @@ struct fw_exchange_ops {
 	 */
 	const char *(*header)(struct fw_exchange *exchange, const char *name,
 			      unsigned *ret_count);
+	/* A parameter of the query, decoded, valid as long; NULL: absent. NULL
+	 * member: a transport without a query. */
+	const char *(*query)(struct fw_exchange *exchange, const char *name);
 };
 
 /*
@@ -76,7 +83,9 @@ struct fw_exchange {
 	const struct fw_exchange_ops *ops;
 	fw_server *server;
 	bool is_http;
+	bool is_page;          /* not of the endpoint: failures are told as problem documents */
 	const char *principal; /* who it is, after authentication; NULL: nobody */
+	const char *peer;      /* the address it speaks from; NULL: none */
 	/* The core's: */
 	struct fw_session *session;   /* borrowed; for stdio its one session */
 	fw_call *calls;               /* under way on it */
@@ -102,6 +111,19 @@ void fw_exchange_open_stream(struct fw_exchange *exchange);
 
 /* HTTP DELETE of the endpoint. Always ends in reply(). */
 void fw_exchange_end_session(struct fw_exchange *exchange);
+
+/* Who may see a page, by path; there may be none of that path. */
+enum fw_page_access {
+	FW_PAGE_NONE,
+	FW_PAGE_UNCHECKED, /* anyone, under whatever name of the server */
+	FW_PAGE_OPEN,      /* without a token */
+	FW_PAGE_GUARDED
+};
+enum fw_page_access fw_server__page_access(const fw_server *server, const char *path);
+
+/* HTTP GET or HEAD of another path than the endpoint's, allowed by the access
+ * it asks for. Ends in reply(). */
+void fw_exchange_get_page(struct fw_exchange *exchange, const char *path);
 
 /*
  * The transport refuses (Origin, token, media type, size, method): `err`
@@ -130,7 +152,7 @@ struct fw_transport_ops {
 	/* A stop began: take nothing new in. What is under way goes on. */
 	void (*quiesce)(struct fw_transport *transport);
 	/*
-	 * All is answered: flush (bounded: FW_LIMIT_FLUSH_MS), close every handle,
+	 * All is answered: flush (within the limit flush_ms), close every handle,
 	 * then call fw_transport_closed(), at once or later.
 	 */
 	void (*close)(struct fw_transport *transport);
@@ -156,6 +178,8 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
+/* Its limits do not change once a transport is attached. */
+const struct fw_limits *fw_server__limits(const fw_server *server);
 /* Takes new calls: for /readyz. */
 bool fw_server__is_ready(const fw_server *server);
 

@@ -228,6 +228,7 @@ static void take_log(void *cls, const char *fmt, va_list args)
 
 static fw_error *start_daemon(struct fw_http *http, const fw_http_options *options, int fd)
 {
+	const struct fw_limits *limits = http->limits;
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem tls[] = { { MHD_OPTION_END, 0, NULL },
 					{ MHD_OPTION_END, 0, NULL },
@@ -243,9 +244,9 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 	http->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
 		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)FW_LIMIT_HTTP_CONNECTIONS,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)FW_LIMIT_HTTP_IDLE_MS / 1000,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FW_LIMIT_HTTP_HEAD_BYTES,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)limits->http_connections,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(limits->http_idle_ms + 999) / 1000,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->http_head_bytes,
 		MHD_OPTION_URI_LOG_CALLBACK, fw_http__first_line, http,
 		MHD_OPTION_NOTIFY_COMPLETED, fw_http__completed, http,
 		MHD_OPTION_NOTIFY_CONNECTION, fw_http__connected, http, MHD_OPTION_ARRAY, tls,
@@ -292,22 +293,25 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *options)
 {
 	static const fw_http_options DEFAULTS = FW_HTTP_OPTIONS_INIT;
+	const struct fw_limits *limits;
 	struct fw_http *http;
 	fw_error *err;
 
 	if (!server)
 		return fw_raise_internal_api_misuse(LISTEN, "there is no server");
+	FW_TRY(fw_mhd_load());
 	http = fw__allocate(sizeof(*http));
 	if (!http)
 		return fw_raise_internal_out_of_memory();
 	memset(http, 0, sizeof(*http));
 	http->watch_fd = -1;
+	http->limits = limits = fw_server__limits(server);
 	http->pace = (struct fw_http_pace){
-		.idle_ms = FW_LIMIT_HTTP_IDLE_MS,
-		.head_ms = FW_LIMIT_HTTP_HEAD_MS,
-		.body_ms = FW_LIMIT_HTTP_BODY_MS,
-		.patience_ms = FW_LIMIT_HTTP_PATIENCE_MS,
-		.silence_ms = FW_LIMIT_HTTP_SILENCE_MS,
+		.idle_ms = limits->http_idle_ms,
+		.head_ms = limits->http_head_ms,
+		.body_ms = limits->http_body_ms,
+		.patience_ms = limits->http_patience_ms,
+		.silence_ms = limits->http_silence_ms,
 		.sweep_ms = 1000,
 	};
 	err = listen_http(http, server, options ? options : &DEFAULTS);

@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <microhttpd.h>
 #include <uv.h>
 
 #include <faultwire/server.h>
 
 #include "base/limits.h"
 #include "mcp/transport.h"
+#include "net/mhd.h"
 
 struct fw_http_peer;
 
@@ -39,6 +39,7 @@ struct fw_http_pace {
 struct fw_http {
 	struct fw_transport base;
 	struct MHD_Daemon *daemon;
+	const struct fw_limits *limits;
 	struct fw_http_pace pace;
 
 	char *path;
@@ -135,6 +136,7 @@ struct fw_http_peer {
 	bool is_malformed; /* a header that cannot be taken as one */
 	bool expects;      /* 100-continue */
 	bool is_begun;     /* the core knows of it */
+	bool is_decided;   /* by its headers alone: the body does not matter */
 	bool is_answered;  /* and has let go of it */
 	bool is_stream;    /* the answer is a stream of events */
 	bool is_complete;  /* that has got its last */
@@ -173,8 +175,6 @@ void *fw_http__first_line(void *cls, const char *uri, struct MHD_Connection *con
 
 extern const struct fw_exchange_ops fw_http__exchange_ops;
 
-/* Makes the response: a line of text that never changes. */
-void fw_http__answer_plain(struct fw_http_peer *peer, unsigned status, const char *text);
 /* Puts a comment into the stream, which it becomes if it was none. */
 void fw_http__keep_alive(struct fw_http_peer *peer);
 /* Hands over what there is to the daemon, or suspends until there is something. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <openssl/crypto.h>
+#include "base/digest.h"
 
 static bool is_blank(char byte)
 {
@@ -221,7 +221,7 @@ bool fw_http_bearer_is(const char *authorization, const char *token)
 	len = strlen(given);
 	trim(&given, &len);
 	/* The length of the right token can be learnt, its bytes cannot. */
-	return len == expected && CRYPTO_memcmp(given, token, expected) == 0;
+	return len == expected && fw_bytes_equal(given, token, expected);
 }
 
 bool fw_http_length_read(const char *text, uint64_t *ret_length)

@@ -181,9 +181,39 @@ uv_loop_t *fw_server__loop(fw_server *server)
 	return &server->loop;
 }
 
-bool fw_server__is_ready(const fw_server *server)
+const struct fw_limits *fw_server__limits(const fw_server *server)
 {
-	return server->is_ready;
+	return &server->limits;
+}
+
+enum fw_page_access fw_server__page_access(const fw_server *server, const char *path)
+{
+	(void)server;
+	if (strcmp(path, "/healthz") == 0 || strcmp(path, "/held") == 0)
+		return FW_PAGE_UNCHECKED;
+	if (strcmp(path, "/open") == 0)
+		return FW_PAGE_OPEN;
+	return strcmp(path, "/page") == 0 ? FW_PAGE_GUARDED : FW_PAGE_NONE;
+}
+
+/* Shows what the transport tells it; "/held" waits for the test. */
+void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
+{
+	const char *query = exchange->ops->query(exchange, "q");
+	const char *accept = exchange->ops->header(exchange, "Accept", NULL);
+	char text[256];
+
+	assert_true(exchange->is_page);
+	if (strcmp(path, "/held") == 0) {
+		exchange->server->held = exchange;
+		return;
+	}
+	snprintf(text, sizeof(text), "%s q=%s accept=%s\n", path, query ? query : "-",
+		 accept ? accept : "-");
+	exchange->ops->reply(exchange, &(struct fw_reply){ .status = 200,
+							   .json = text,
+							   .len = strlen(text),
+							   .type = "text/x-page" });
 }
 
 /* ---- the server ------------------------------------------------------------- */
@@ -191,7 +221,7 @@ bool fw_server__is_ready(const fw_server *server)
 void fake_init(fw_server *server)
 {
 	memset(server, 0, sizeof(*server));
-	server->is_ready = true;
+	server->limits = (struct fw_limits)FW_LIMITS_INIT;
 	assert_int_equal(uv_loop_init(&server->loop), 0);
 	uv_timer_init(&server->loop, &server->later);
 	server->later.data = server;

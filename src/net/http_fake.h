@@ -17,10 +17,10 @@
 
 struct fw_server {
 	uv_loop_t loop;
+	struct fw_limits limits;
 	struct fw_transport *transport;
 	struct fw_exchange *held; /* open, until the test does something to it */
 	uv_timer_t later;
-	bool is_ready;
 	bool is_closed;
 	unsigned received;
 	unsigned gone;

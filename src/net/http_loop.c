@@ -98,7 +98,7 @@ void fw_http__close(struct fw_transport *transport)
 		fw_transport_closed(transport);
 		return;
 	}
-	uv_timer_start(&http->flush, flush_over, FW_LIMIT_FLUSH_MS, 0);
+	uv_timer_start(&http->flush, flush_over, http->limits->flush_ms, 0);
 	stop_if_done(http);
 }
 

@@ -20,8 +20,8 @@
 
 #include "base/mem.h"
 
-/* What the daemon asks for at once, and so the largest chunk. */
-enum { BLOCK_BYTES = 16 * 1024 };
+/* What the daemon asks for at once, and so the largest chunk; ids are ours. */
+enum { BLOCK_BYTES = 16 * 1024, EVENT_ID_BYTES = 4096 };
 
 static struct fw_http_peer *peer_of(struct fw_exchange *exchange)
 {
@@ -97,20 +97,23 @@ static bool make_response(struct fw_http_peer *peer, unsigned status, const char
 	return true;
 }
 
-void fw_http__answer_plain(struct fw_http_peer *peer, unsigned status, const char *text)
+/* What is shown is of this moment, and for nobody to frame or guess at. */
+static void put_page_headers(struct fw_http_peer *peer)
 {
-	peer->is_answered = true;
-	if (!make_response(peer, status, text, strlen(text)))
-		return;
-	add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
 	add_header(peer, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	add_header(peer, "X-Content-Type-Options", "nosniff");
+	add_header(peer, "Content-Security-Policy",
+		   "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+		   "frame-ancestors 'none'");
+	add_header(peer, "Vary", "Accept");
 }
 
 static void answer_document(struct fw_http_peer *peer, const struct fw_reply *reply)
 {
 	size_t len = reply->json ? reply->len : 0;
 
-	if (len && !fw_http__text_reserve(&peer->out, len, FW_LIMIT_HTTP_QUEUE_BYTES)) {
+	if (len &&
+	    !fw_http__text_reserve(&peer->out, len, peer->http->limits->http_queue_bytes)) {
 		peer->is_lost = true;
 		return;
 	}
@@ -119,7 +122,16 @@ static void answer_document(struct fw_http_peer *peer, const struct fw_reply *re
 	if (!make_response(peer, (unsigned)reply->status, peer->out.data, len))
 		return;
 	if (len)
-		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE,
+			   reply->type ? reply->type : "application/json");
+	if (peer->exchange.is_page)
+		put_page_headers(peer);
+	if (reply->retry_after_s) {
+		char seconds[16];
+
+		(void)snprintf(seconds, sizeof(seconds), "%" PRIu32, reply->retry_after_s);
+		add_header(peer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
 	if (reply->session_id)
 		add_header(peer, "Mcp-Session-Id", reply->session_id);
 	if (reply->allow)
@@ -145,7 +157,7 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		out->len -= peer->out_at;
 		peer->out_at = 0;
 	}
-	if (fw_http__text_reserve(out, more, FW_LIMIT_HTTP_QUEUE_BYTES))
+	if (fw_http__text_reserve(out, more, peer->http->limits->http_queue_bytes))
 		return true;
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
@@ -164,7 +176,7 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 	/* Only to open the stream: the headers are all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
-	if (event->len > FW_LIMIT_HTTP_QUEUE_BYTES || id_len > FW_LIMIT_HTTP_HEAD_BYTES ||
+	if (event->len > peer->http->limits->http_queue_bytes || id_len > EVENT_ID_BYTES ||
 	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)
@@ -344,9 +356,16 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 	return found;
 }
 
+static const char *http_query(struct fw_exchange *exchange, const char *name)
+{
+	return MHD_lookup_connection_value(peer_of(exchange)->connection, MHD_GET_ARGUMENT_KIND,
+					   name);
+}
+
 const struct fw_exchange_ops fw_http__exchange_ops = {
 	.send = http_send,
 	.reply = http_reply,
 	.close = http_close,
 	.header = http_header,
+	.query = http_query,
 };

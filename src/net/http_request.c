@@ -88,7 +88,7 @@ static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char
 		value = "";
 		len = 0;
 	}
-	if (peer->field_count == FW_LIMIT_HTTP_FIELDS || memchr(name, 0, name_len) ||
+	if (peer->field_count >= peer->http->limits->http_fields || memchr(name, 0, name_len) ||
 	    memchr(value, 0, len) || (name_len && memchr(" \t", name[name_len - 1], 2))) {
 		peer->is_malformed = true;
 		return MHD_NO;
@@ -197,29 +197,35 @@ static fw_error *check_form(struct fw_http_peer *peer)
 	if (!peer->type || !fw_http_type_is_json(peer->type))
 		return fw_raise_protocol_unsupported_media_type(peer->type ? peer->type
 									   : "nothing");
-	if (peer->body_length > FW_LIMIT_MESSAGE_BYTES)
-		return fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES);
+	if (peer->body_length > peer->http->limits->message_bytes)
+		return fw_raise_input_too_large("request body",
+						peer->http->limits->message_bytes);
 	return NULL;
 }
 
-static bool answer_health(struct fw_http_peer *peer, const char *url, const char *method)
+/* Further documents, beside the endpoint. */
+static fw_error *check_page(struct fw_http_peer *peer, const char *url, const char *method)
 {
-	bool is_health = strcmp(url, "/healthz") == 0;
-	bool is_ready = fw_server__is_ready(peer->http->base.server) && !peer->http->is_quiet;
+	enum fw_page_access access = fw_server__page_access(peer->http->base.server, url);
 
-	if (!is_health && strcmp(url, "/readyz") != 0)
-		return false;
+	if (access == FW_PAGE_NONE)
+		return fw_raise_protocol_path_not_found(url);
+	if (access != FW_PAGE_UNCHECKED)
+		FW_TRY(check_sender(peer));
+	if (access == FW_PAGE_GUARDED)
+		FW_TRY(check_token(peer));
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		fw_http__answer_plain(peer, MHD_HTTP_METHOD_NOT_ALLOWED,
-				      "method not allowed\n");
-		if (peer->response)
-			(void)MHD_add_response_header(peer->response, "Allow", "GET, HEAD");
-	} else if (is_health || is_ready)
-		fw_http__answer_plain(peer, MHD_HTTP_OK, is_health ? "ok\n" : "ready\n");
-	else
-		fw_http__answer_plain(peer, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready\n");
-	return true;
+	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+		return fw_raise_protocol_http_method_not_allowed(method, "GET, HEAD");
+	return NULL;
+}
+
+static fw_error *check_message(struct fw_http_peer *peer, const char *method)
+{
+	FW_TRY(check_sender(peer));
+	FW_TRY(check_token(peer));
+	FW_TRY(check_method(peer, method));
+	return check_form(peer);
 }
 
 static void judge(struct fw_http_peer *peer, const char *url, const char *method,
@@ -229,22 +235,22 @@ static void judge(struct fw_http_peer *peer, const char *url, const char *method
 	fw_error *err;
 
 	peer->must_close = ambiguity != NULL;
-	if (strcmp(url, peer->http->path) != 0) {
-		if (!answer_health(peer, url, method))
-			fw_http__answer_plain(peer, MHD_HTTP_NOT_FOUND, "not found\n");
+	peer->exchange.is_page = strcmp(url, peer->http->path) != 0;
+	if (ambiguity)
+		err = fw_raise_protocol_invalid_request(ambiguity);
+	else if (peer->exchange.is_page)
+		err = check_page(peer, url, method);
+	else
+		err = check_message(peer, method);
+	if (!err && !peer->exchange.is_page)
 		return;
-	}
-	err = ambiguity ? fw_raise_protocol_invalid_request(ambiguity) : NULL;
-	if (!err)
-		err = check_sender(peer);
-	if (!err)
-		err = check_token(peer);
-	if (!err)
-		err = check_method(peer, method);
-	if (!err)
-		err = check_form(peer);
+	/* The answer may come later: somebody may want to write it down first. */
+	peer->is_decided = true;
+	peer->is_begun = true;
 	if (err)
 		fw_exchange_refuse(&peer->exchange, err);
+	else
+		fw_exchange_get_page(&peer->exchange, url);
 }
 
 /* ---- the stages of a request ------------------------------------------------ */
@@ -266,10 +272,10 @@ static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const c
 
 	(void)MHD_get_connection_values_n(peer->connection, MHD_HEADER_KIND, take_field, peer);
 	judge(peer, url, method, version);
-	if (!peer->is_answered)
+	if (!peer->is_decided)
 		return MHD_YES;
 	if (peer->must_close || peer->expects ||
-	    peer->body_length > FW_LIMIT_HTTP_DRAIN_BYTES) {
+	    peer->body_length > peer->http->limits->http_drain_bytes) {
 		fw_http__enter(peer, FW_HTTP_ANSWERING);
 		return fw_http__advance(peer);
 	}
@@ -281,18 +287,20 @@ static enum MHD_Result take_body(struct fw_http_peer *peer, const char *data, si
 	struct fw_http_text *body = &peer->body;
 	size_t expected = (size_t)peer->body_length > *len ? (size_t)peer->body_length : *len;
 
-	if (peer->is_answered || peer->method != FW_HTTP_POST) {
+	if (peer->is_decided || peer->method != FW_HTTP_POST) {
 		peer->drained += *len;
 		*len = 0;
-		return peer->drained > FW_LIMIT_HTTP_DRAIN_BYTES ? MHD_NO : MHD_YES;
+		return peer->drained > peer->http->limits->http_drain_bytes ? MHD_NO : MHD_YES;
 	}
 	if (body->len)
 		expected = *len;
-	if (!fw_http__text_reserve(body, expected, FW_LIMIT_MESSAGE_BYTES)) {
+	if (!fw_http__text_reserve(body, expected, peer->http->limits->message_bytes)) {
 		peer->drained = body->len;
-		fw_exchange_refuse(
-			&peer->exchange,
-			fw_raise_input_too_large("request body", FW_LIMIT_MESSAGE_BYTES));
+		peer->is_decided = true;
+		peer->is_begun = true;
+		fw_exchange_refuse(&peer->exchange,
+				   fw_raise_input_too_large("request body",
+							    peer->http->limits->message_bytes));
 		return take_body(peer, data, len);
 	}
 	memcpy(body->data + body->len, data, *len);
@@ -335,7 +343,7 @@ enum MHD_Result fw_http__handle(void *cls, struct MHD_Connection *connection, co
 		return take_body(peer, data, data_len);
 	if (peer->phase != FW_HTTP_ANSWERING) {
 		fw_http__enter(peer, FW_HTTP_ANSWERING);
-		if (!peer->is_answered)
+		if (!peer->is_decided)
 			dispatch(peer);
 	}
 	return fw_http__advance(peer);

@@ -155,7 +155,7 @@ static void test_http__sends_large_answers_whole(void **state)
 
 static void test_http__takes_large_and_chunked_bodies(void **state)
 {
-	size_t len = FW_LIMIT_MESSAGE_BYTES;
+	size_t len = server.limits.message_bytes;
 	char *body = malloc(len + 1);
 
 	(void)state;
@@ -356,8 +356,8 @@ static const struct {
 	const char *body;
 	bool ends;
 } REFUSALS[] = {
-	{ "POST /other HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "404", "not found\n",
-	  false },
+	{ "POST /other HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "404",
+	  "protocol.path_not_found", false },
 	{ "PUT /mcp HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "405",
 	  "protocol.http_method_not_allowed", false },
 	{ "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", "405", "http_method_not_allowed",
@@ -400,7 +400,7 @@ static const struct {
 	  "Content-Length: 2\r\n\r\n",
 	  "415", "text/plain", true },
 	{ "PUT /healthz HTTP/1.1\r\nHost: localhost\r\n" USUAL "\r\n{}", "405",
-	  "method not allowed", false },
+	  "protocol.http_method_not_allowed", false },
 };
 
 static void test_http__refuses(void **state)
@@ -431,7 +431,7 @@ static void test_http__refuses(void **state)
 
 static void test_http__reads_a_refused_body_to_its_end(void **state)
 {
-	size_t len = FW_LIMIT_MESSAGE_BYTES + 1;
+	size_t len = server.limits.message_bytes + 1;
 	char *body = malloc(len + 1);
 
 	(void)state;
@@ -486,24 +486,62 @@ static void test_http__asks_for_the_token(void **state)
 	say("DELETE /mcp HTTP/1.1\r\nHost: other.example\r\nAuthorization: Bearer "
 	    "right-token\r\n\r\n");
 	expect("HTTP/1.1 403 ");
+	say("GET /page HTTP/1.1\r\nHost: mcp.example\r\n\r\n");
+	expect("HTTP/1.1 401 ");
+	expect("WWW-Authenticate: Bearer");
+	say("GET /page HTTP/1.1\r\nHost: mcp.example\r\nAuthorization: Bearer "
+	    "right-token\r\n\r\n");
+	expect("HTTP/1.1 200 ");
+	say("GET /open HTTP/1.1\r\nHost: other.example\r\n\r\n");
+	expect("HTTP/1.1 403 ");
+	say("GET /open HTTP/1.1\r\nHost: mcp.example\r\n\r\n");
+	expect("HTTP/1.1 200 ");
 	say("GET /healthz HTTP/1.1\r\nHost: any\r\n\r\n");
-	expect("ok\n");
+	expect("/healthz");
 	end(state);
 }
 
-static void test_http__tells_its_health(void **state)
+static void test_http__serves_pages_to_get_and_head(void **state)
 {
 	(void)state;
+	say("GET /page?q=a%20b&r HTTP/1.1\r\nHost: localhost\r\nAccept: text/x\r\n\r\n");
+	expect("HTTP/1.1 200 ");
+	expect("Content-Type: text/x-page\r\n");
+	expect("/page q=a b accept=text/x\n");
+	say("HEAD /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	    "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	expect("Content-Length: 19\r\n");
+	expect("\r\nHTTP/1.1 200 ");
+	expect("/open q=- accept=-\n");
+	say("GET /open HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n");
+	expect("HTTP/1.1 403 ");
 	say("GET /healthz HTTP/1.1\r\nHost: any.example\r\n\r\n");
 	expect("HTTP/1.1 200 ");
-	expect("ok\n");
-	say("GET /readyz HTTP/1.1\r\nHost: any.example\r\n\r\n");
-	expect("ready\n");
-	server.is_ready = false;
-	say("GET /readyz HTTP/1.1\r\nHost: any.example\r\n\r\n");
-	expect("HTTP/1.1 503 ");
-	expect("not ready\n");
 	assert_int_equal(server.received, 0);
+}
+
+/* Somebody may want to write a refusal down before it leaves. */
+static void test_http__what_the_headers_decide_may_be_answered_later(void **state)
+{
+	(void)state;
+	say("GET /held HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}");
+	fake_spin(&server, 30);
+	assert_non_null(server.held);
+	assert_int_equal(server.received, 0);
+	server.held->ops->reply(server.held, &(struct fw_reply){ .status = 429,
+								 .json = "late",
+								 .len = 4,
+								 .retry_after_s = 7 });
+	expect("HTTP/1.1 429 ");
+	expect("Retry-After: 7\r\n");
+	expect("late");
+	server.held = NULL;
+	say("GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	fake_spin(&server, 30);
+	client_close(&client);
+	fake_await(&server, &server.gone, 1);
+	assert_null(server.held);
+	client_open(&client, &server);
 }
 
 static void test_http__hands_headers_over_trimmed_and_counted(void **state)
@@ -704,7 +742,8 @@ int main(void)
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
 		cmocka_unit_test(test_http__asks_for_the_token),
-		LISTENING(test_http__tells_its_health),
+		LISTENING(test_http__serves_pages_to_get_and_head),
+		LISTENING(test_http__what_the_headers_decide_may_be_answered_later),
 		LISTENING(test_http__hands_headers_over_trimmed_and_counted),
 		LISTENING(test_http__limits_headers),
 		cmocka_unit_test(test_http__refuses_options_that_are_not_safe),

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/transport.h"
 
@@ -24,6 +23,7 @@ enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024 };
 struct stdio {
 	struct fw_transport base;
 	struct fw_exchange exchange;
+	const struct fw_limits *limits;
 	int in, out;
 	int in_flags, out_flags; /* as they were; -1: not changed */
 	uv_poll_t in_poll;
@@ -85,7 +85,9 @@ static void on_close(struct fw_exchange *exchange)
 	(void)exchange;
 }
 
-static const struct fw_exchange_ops exchange_ops = { on_send, on_reply, on_close, NULL };
+static const struct fw_exchange_ops exchange_ops = { .send = on_send,
+						     .reply = on_reply,
+						     .close = on_close };
 
 static void close_all(struct stdio *stdio);
 
@@ -137,7 +139,8 @@ static void write_out(struct stdio *stdio)
 		if (stdio->is_closing)
 			close_all(stdio);
 	}
-	if (stdio->is_paused && unsent->len - stdio->sent < FW_LIMIT_STDIO_QUEUE_BYTES / 2) {
+	if (stdio->is_paused &&
+	    unsent->len - stdio->sent < stdio->limits->stdio_queue_bytes / 2) {
 		stdio->is_paused = false;
 		pump(stdio);
 	}
@@ -165,7 +168,7 @@ static void take_line(struct stdio *stdio, const char *line, size_t len)
 static void refuse_long(struct stdio *stdio)
 {
 	fw_exchange_refuse(&stdio->exchange,
-			   fw_raise_input_too_large("message", FW_LIMIT_MESSAGE_BYTES));
+			   fw_raise_input_too_large("message", stdio->limits->message_bytes));
 }
 
 static void take_lines(struct stdio *stdio, size_t scanned)
@@ -189,7 +192,7 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		memmove(lines->text, at, lines->len);
 	if (stdio->is_skipping) {
 		lines->len = 0;
-	} else if (lines->len > FW_LIMIT_MESSAGE_BYTES) {
+	} else if (lines->len > stdio->limits->message_bytes) {
 		refuse_long(stdio);
 		stdio->is_skipping = true;
 		lines->len = 0;
@@ -233,7 +236,7 @@ static void read_in(struct stdio *stdio)
 		lines->len += (size_t)n;
 		take_lines(stdio, scanned);
 		write_out(stdio);
-		if (stdio->unsent.len - stdio->sent > FW_LIMIT_STDIO_QUEUE_BYTES) {
+		if (stdio->unsent.len - stdio->sent > stdio->limits->stdio_queue_bytes) {
 			stdio->is_paused = true;
 			pump(stdio);
 		}
@@ -365,7 +368,7 @@ static void on_close_transport(struct fw_transport *transport)
 		close_all(stdio);
 		return;
 	}
-	(void)uv_timer_start(&stdio->flush, on_flush_timeout, FW_LIMIT_FLUSH_MS, 0);
+	(void)uv_timer_start(&stdio->flush, on_flush_timeout, stdio->limits->flush_ms, 0);
 	write_out(stdio);
 }
 
@@ -401,8 +404,9 @@ fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 	stdio->out = out;
 	stdio->in_flags = -1;
 	stdio->out_flags = -1;
-	fw_buf_init(&stdio->lines, FW_LIMIT_MESSAGE_BYTES + 2 * (size_t)READ_BYTES);
-	fw_buf_init(&stdio->unsent, 64 * (size_t)FW_LIMIT_STDIO_QUEUE_BYTES);
+	stdio->limits = fw_server__limits(server);
+	fw_buf_init(&stdio->lines, stdio->limits->message_bytes + 2 * (size_t)READ_BYTES);
+	fw_buf_init(&stdio->unsent, stdio->limits->stdio_unsent_bytes);
 	fw_transport_attach(&stdio->base, server);
 	return NULL;
 }

@@ -1,0 +1,19 @@
+/*
+ * base64.h - bytes as text that goes anywhere (RFC 4648).
+ */
+#ifndef FW_BASE_BASE64_H
+#define FW_BASE_BASE64_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* In the alphabet for URLs, without padding. */
+void fw_base64url_put(struct fw_buf *out, const unsigned char *bytes, size_t len);
+
+/* Either alphabet; padding, if any, has been taken off. `ret_bytes` has room for
+ * len / 4 * 3 + 3. False: it is not base64. */
+bool fw_base64_read(const char *text, size_t len, unsigned char *ret_bytes, size_t *ret_len);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * digest.c - see digest.h.
+ */
+#include "base/digest.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/late.h"
+#include "base/mem.h"
+
+#define FUNCTIONS(X)          \
+	X(EVP_MD_fetch)       \
+	X(EVP_MD_CTX_new)     \
+	X(EVP_MD_CTX_free)    \
+	X(EVP_DigestInit_ex)  \
+	X(EVP_DigestUpdate)   \
+	X(EVP_DigestFinal_ex) \
+	X(EVP_Digest)         \
+	X(HMAC)
+
+struct crypto {
+	FUNCTIONS(FW_LATE_MEMBER)
+};
+FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
+
+/* Looked up once: OpenSSL 3 goes through its providers for it. Never freed. */
+static EVP_MD *sha256;
+
+struct fw_hasher {
+	EVP_MD_CTX *ctx;
+	bool is_good;
+};
+
+bool fw_digest_load(void)
+{
+	EVP_MD *none = NULL;
+	EVP_MD *found;
+
+	if (__atomic_load_n(&sha256, __ATOMIC_ACQUIRE))
+		return true;
+	if (!fw_late_load(&crypto_library, NULL))
+		return false;
+	found = crypto.EVP_MD_fetch(NULL, "SHA256", NULL);
+	/* Another thread may have been faster; theirs is as good. */
+	if (found)
+		(void)__atomic_compare_exchange_n(&sha256, &none, found, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	return found != NULL;
+}
+
+bool fw_sha256(const void *data, size_t len, unsigned char ret_hash[FW_SHA256_BYTES])
+{
+	return fw_digest_load() &&
+	       crypto.EVP_Digest(data, len, ret_hash, NULL, sha256, NULL) == 1;
+}
+
+bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+		    unsigned char ret_mac[FW_SHA256_BYTES])
+{
+	return fw_digest_load() &&
+	       crypto.HMAC(sha256, key, (int)key_len, data, len, ret_mac, NULL) != NULL;
+}
+
+struct fw_hasher *fw_hasher_new(void)
+{
+	struct fw_hasher *hasher = fw_digest_load() ? fw__allocate(sizeof *hasher) : NULL;
+
+	if (!hasher)
+		return NULL;
+	hasher->ctx = crypto.EVP_MD_CTX_new();
+	if (!hasher->ctx) {
+		fw__release(hasher);
+		return NULL;
+	}
+	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	return hasher;
+}
+
+void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
+{
+	if (hasher->is_good)
+		hasher->is_good = crypto.EVP_DigestUpdate(hasher->ctx, data, len) == 1;
+}
+
+bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_BYTES])
+{
+	bool is_good =
+		hasher->is_good && crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
+
+	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	return is_good;
+}
+
+void fw_hasher_free(struct fw_hasher *hasher)
+{
+	if (!hasher)
+		return;
+	crypto.EVP_MD_CTX_free(hasher->ctx);
+	fw__release(hasher);
+}
+
+void fw_hex(const unsigned char *bytes, size_t len, char *ret_text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++) {
+		ret_text[2 * i] = digits[bytes[i] >> 4];
+		ret_text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	ret_text[2 * len] = '\0';
+}
+
+bool fw_bytes_equal(const void *a, const void *b, size_t len)
+{
+	const volatile unsigned char *x = a;
+	const volatile unsigned char *y = b;
+	unsigned char differs = 0;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= x[i] ^ y[i];
+	return differs == 0;
+}

@@ -1,0 +1,123 @@
+/*
+ * lane.c - clients told apart: how many calls each has under way, and how fast
+ * they come.
+ *
+ * A client is its legacy session; else who it has proven to be; else where it
+ * speaks from, and the name that it gives. It is kept as a number, in one of a
+ * bounded set of lanes. Clients with nothing under way give their lane up, so
+ * that two busy ones share only where nearly all are taken. The number depends
+ * on a secret of this process: nobody can choose whom to collide with.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+enum {
+	/* How far a client may be from the lane that its number names. */
+	NEAR = 8
+};
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	/* With the NUL: "ab" and "c" are not "a" and "bc". */
+	do
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	while (*text++);
+	return hash;
+}
+
+static uint64_t key_of(const fw_call *call)
+{
+	const struct fw_exchange *exchange = call->exchange;
+	yyjson_val *info;
+	const char *name;
+	uint64_t hash;
+
+	memcpy(&hash, call->server->key, sizeof hash);
+	if (exchange && exchange->persistent) {
+		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
+	} else if (call->session) {
+		hash = mix(hash, call->session->id);
+	} else if (exchange && exchange->principal) {
+		hash = mix(hash, exchange->principal);
+	} else {
+		info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
+		name = yyjson_get_str(fw_member(info, "name"));
+		hash = mix(hash, exchange && exchange->peer ? exchange->peer : "");
+		hash = mix(hash, name ? name : "");
+	}
+	hash ^= hash >> 33;
+	hash *= 0xff51afd7ed558ccdu;
+	hash ^= hash >> 33;
+	return hash ? hash : 1;
+}
+
+/* Its own, else one that nobody uses, else one that is shared. */
+static struct fw_lane *find(fw_server *server, uint64_t key)
+{
+	size_t count = server->limits.client_lanes;
+	struct fw_lane *spare = NULL;
+
+	for (size_t i = 0; i < NEAR && i < count; i++) {
+		struct fw_lane *lane = &server->lanes[(key + i) % count];
+
+		if (lane->key == key)
+			return lane;
+		/* The one that was used longest ago, for the sake of its rate. */
+		if (!lane->refs && (!spare || lane->used_ns < spare->used_ns))
+			spare = lane;
+	}
+	if (!spare)
+		return &server->lanes[key % count];
+	*spare = (struct fw_lane){ .key = key };
+	return spare;
+}
+
+static fw_error *too_many(uint64_t limit)
+{
+	fw_error *err = fw_raise_server_overloaded(limit, "calls of one client");
+
+	fw_error_set_retry_after(err, 1);
+	return err;
+}
+
+fw_error *fw_lane_enter(fw_call *call)
+{
+	fw_server *server = call->server;
+	const struct fw_limits *limits = &server->limits;
+	struct fw_lane *lane;
+
+	if (!server->lanes) {
+		size_t size = limits->client_lanes * sizeof *server->lanes;
+
+		server->lanes = fw__allocate(size);
+		if (!server->lanes)
+			return fw_raise_internal_out_of_memory();
+		memset(server->lanes, 0, size);
+	}
+	lane = find(server, key_of(call));
+	lane->used_ns = call->started_ns;
+	if (lane->in_flight >= limits->client_in_flight)
+		return too_many(limits->client_in_flight);
+	if (limits->calls_per_second && call->kind != FW_CALL_OTHER &&
+	    !fw_rate_take(&lane->rate, limits->calls_per_second, limits->calls_burst,
+			  call->started_ns)) {
+		uint64_t wait_ns = fw_rate_wait_ns(&lane->rate, limits->calls_per_second,
+						   limits->calls_burst, call->started_ns);
+		fw_error *err = fw_raise_governance_rate_limited();
+
+		/* In whole milliseconds, and not too early. */
+		fw_error_set_retry_after(err, (double)(wait_ns / 1000000 + 1) / 1000);
+		return err;
+	}
+	lane->refs++;
+	call->lane = lane;
+	return NULL;
+}
+
+void fw_lane_leave(fw_call *call)
+{
+	call->lane->refs--;
+	call->lane = NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * page.h - documents that the server has beside the protocol: /readyz,
+ * /problems/, /metrics...
+ *
+ * The one rule to remember: a page is rendered at once, on the loop's thread.
+ * What it shows must be at hand.
+ */
+#ifndef FW_MCP_PAGE_H
+#define FW_MCP_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/server.h>
+
+/*
+ * Asked for /readyz: is this part of the server at work? Writes what is worth
+ * knowing as one short line without a newline.
+ */
+typedef bool fw_check_fn(void *ctx, char *text, size_t size);
+fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx);
+
+void fw_pages_clear(fw_server *server);
+
+/* Below "/problems/": what a code means, for people and programs. */
+fw_error *fw_page_problem(fw_page *page, void *ctx);
+
+#endif

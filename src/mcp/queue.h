@@ -1,0 +1,21 @@
+/*
+ * queue.h - what tests and /readyz see of a runner's queue; the rest is in
+ * runner.h.
+ *
+ * The one rule to remember: as there, the loop's thread.
+ */
+#ifndef FW_MCP_QUEUE_H
+#define FW_MCP_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fw_queue;
+
+/* Nanoseconds that do not go back, and are not 0. */
+typedef uint64_t fw_queue_clock(void);
+void fw_queue_set_clock(struct fw_queue *queue, fw_queue_clock *clock);
+
+size_t fw_queue_waiting(const struct fw_queue *queue);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * sandbox_impl.h - the parts of a plan, each with the file that knows it.
+ */
+#ifndef FW_WORKER_SANDBOX_IMPL_H
+#define FW_WORKER_SANDBOX_IMPL_H
+
+#include <linux/filter.h>
+
+#include "worker/sandbox.h"
+
+struct fw_sandbox_plan {
+	struct fw_sandbox_report report;
+	fw_sandbox mode;
+	bool may_connect;
+	bool may_execute;
+	uint64_t memory_bytes;
+	uint64_t file_bytes;
+	uint32_t files;
+	char **environment;        /* names to keep, NULL at the end */
+	int ruleset;               /* Landlock; -1: none */
+	struct sock_filter *calls; /* seccomp; NULL: none */
+	unsigned short call_count;
+};
+
+/* ---- sandbox_landlock.c ---- */
+
+/* 0: none; `ret_errno` may be NULL. */
+int fw_landlock_abi(void);
+/* Opens what is declared and makes the rules of it. */
+FW_NODISCARD fw_error *fw_landlock_prepare(struct fw_sandbox_plan *plan,
+					   const fw_workers_options *options);
+FW_NODISCARD fw_error *fw_landlock_apply(const struct fw_sandbox_plan *plan);
+
+/* ---- sandbox_seccomp.c ---- */
+
+bool fw_seccomp_is_there(void);
+FW_NODISCARD fw_error *fw_seccomp_prepare(struct fw_sandbox_plan *plan);
+FW_NODISCARD fw_error *fw_seccomp_apply(const struct fw_sandbox_plan *plan);
+
+/* ---- sandbox_self.c: what a process does to itself without either ---- */
+
+FW_NODISCARD fw_error *fw_self_clean_environment(const struct fw_sandbox_plan *plan);
+FW_NODISCARD fw_error *fw_self_limit(const struct fw_sandbox_plan *plan);
+FW_NODISCARD fw_error *fw_self_drop_privileges(void);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * sandbox_landlock.c - files, TCP, abstract sockets and signals, by Landlock.
+ *
+ * The rules are made once, in the server, from descriptors of the declared
+ * paths: a worker that may write beside a declared path cannot make it mean
+ * another one for the workers after it. The price is that a directory that is
+ * replaced by another of its name stays out of reach until a restart.
+ *
+ * The constants are our own, so that a program built on an old system uses
+ * what a new kernel has.
+ */
+#include "worker/sandbox_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <faultwire/raw.h>
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+
+#define CREATE_RULESET_VERSION 1U
+#define RULE_PATH_BENEATH 1
+
+#define FS_EXECUTE (UINT64_C(1) << 0)
+#define FS_WRITE_FILE (UINT64_C(1) << 1)
+#define FS_READ_FILE (UINT64_C(1) << 2)
+#define FS_READ_DIR (UINT64_C(1) << 3)
+#define FS_REMOVE_DIR (UINT64_C(1) << 4)
+#define FS_REMOVE_FILE (UINT64_C(1) << 5)
+#define FS_MAKE_DIR (UINT64_C(1) << 7)
+#define FS_MAKE_REG (UINT64_C(1) << 8)
+#define FS_MAKE_SOCK (UINT64_C(1) << 9)
+#define FS_MAKE_FIFO (UINT64_C(1) << 10)
+#define FS_MAKE_SYM (UINT64_C(1) << 12)
+#define FS_ABI_1 ((UINT64_C(1) << 13) - 1)
+#define FS_REFER (UINT64_C(1) << 13)     /* ABI 2 */
+#define FS_TRUNCATE (UINT64_C(1) << 14)  /* ABI 3 */
+#define FS_IOCTL_DEV (UINT64_C(1) << 15) /* ABI 5 */
+/* The rights that a rule for something other than a directory may name. */
+#define FS_OF_FILES (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
+
+#define NET_BIND_TCP (UINT64_C(1) << 0) /* ABI 4 */
+#define NET_CONNECT_TCP (UINT64_C(1) << 1)
+#define SCOPE_ABSTRACT_SOCKET (UINT64_C(1) << 0) /* ABI 6 */
+#define SCOPE_SIGNAL (UINT64_C(1) << 1)
+
+/* The kernel takes a longer one than it knows, if the rest is zero. */
+struct ruleset_attr {
+	uint64_t handled_fs;
+	uint64_t handled_net;
+	uint64_t scoped;
+};
+
+struct path_beneath {
+	uint64_t allowed;
+	int32_t parent;
+} __attribute__((packed));
+
+#define READ (FS_READ_FILE | FS_READ_DIR)
+#define WRITE                                                                         \
+	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | \
+	 FS_MAKE_SYM | FS_REFER | FS_TRUNCATE)
+
+/* What a worker has without asking, where it is there. Nothing in it is of
+ * this machine alone, but the name of its time zone. */
+static const char *const always[] = { "/usr/share/zoneinfo", "/etc/localtime",
+				      "/usr/share/locale",   "/usr/lib/locale",
+				      "/dev/zero",           "/dev/random",
+				      "/dev/urandom",        NULL };
+static const char *const always_writable[] = { "/dev/null", "/dev/full", NULL };
+
+/* With may_connect: what names and certificates are looked up in. */
+static const char *const connecting[] = { "/etc/resolv.conf",
+					  "/etc/hosts",
+					  "/etc/host.conf",
+					  "/etc/nsswitch.conf",
+					  "/etc/gai.conf",
+					  "/etc/services",
+					  "/etc/protocols",
+					  "/etc/ssl/certs",
+					  "/etc/ssl/openssl.cnf",
+					  "/etc/pki/tls/certs",
+					  "/usr/share/ca-certificates",
+					  "/usr/local/share/ca-certificates",
+					  "/run/systemd/resolve",
+					  "/run/NetworkManager/resolv.conf",
+					  "/run/resolvconf",
+					  NULL };
+
+/* With may_execute: the system's programs, and what most of them read first.
+ * Not the whole of /etc: as root, that would be /etc/shadow. /proc shows other
+ * processes' command lines, but not their memory, environment or files. */
+static const char *const programs[] = { "/usr",   "/bin",   "/sbin",   "/lib",
+					"/lib32", "/lib64", "/libx32", NULL };
+static const char *const executing[] = { "/etc/ld.so.cache",
+					 "/etc/ld.so.preload",
+					 "/etc/passwd",
+					 "/etc/group",
+					 "/etc/nsswitch.conf",
+					 "/etc/alternatives",
+					 "/etc/gitconfig",
+					 "/etc/mime.types",
+					 "/etc/os-release",
+					 "/proc",
+					 NULL };
+
+int fw_landlock_abi(void)
+{
+	long abi =
+		syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, CREATE_RULESET_VERSION);
+
+	return abi > 0 ? (int)abi : 0;
+}
+
+static uint64_t handled_fs(int abi)
+{
+	uint64_t handled = FS_ABI_1;
+
+	if (abi >= 2)
+		handled |= FS_REFER;
+	if (abi >= 3)
+		handled |= FS_TRUNCATE;
+	if (abi >= 5)
+		handled |= FS_IOCTL_DEV;
+	return handled;
+}
+
+/* 0, or the errno. */
+static int allow(const struct fw_sandbox_plan *plan, const char *path, uint64_t rights)
+{
+	struct path_beneath rule = { .parent = open(path, O_PATH | O_CLOEXEC) };
+	struct stat stat;
+	int errnum = 0;
+
+	if (rule.parent < 0)
+		return errno;
+	if (fstat(rule.parent, &stat)) {
+		errnum = errno;
+	} else {
+		/* A device that is named itself may be used as one. */
+		if (S_ISCHR(stat.st_mode) || S_ISBLK(stat.st_mode))
+			rights |= FS_IOCTL_DEV;
+		if (!S_ISDIR(stat.st_mode))
+			rights &= FS_OF_FILES;
+		rule.allowed = rights & handled_fs(plan->report.landlock_abi);
+		if (syscall(SYS_landlock_add_rule, plan->ruleset, RULE_PATH_BENEATH, &rule, 0U))
+			errnum = errno;
+	}
+	(void)close(rule.parent);
+	return errnum;
+}
+
+/* What is not there is left out, and so is what is no file system's. */
+static void allow_if_there(const struct fw_sandbox_plan *plan, const char *const *paths,
+			   uint64_t rights)
+{
+	for (; *paths; paths++)
+		(void)allow(plan, *paths, rights);
+}
+
+static fw_error *allow_declared(const struct fw_sandbox_plan *plan, const char *const *paths,
+				uint64_t rights, const char *what)
+{
+	for (; paths && *paths; paths++) {
+		int errnum = allow(plan, *paths, rights);
+
+		if (errnum)
+			return fw_error_wrap(fw_error_from_errno(FW_HERE, errnum, *paths),
+					     FW_HERE, "cannot open a path that workers may %s",
+					     what);
+	}
+	return NULL;
+}
+
+fw_error *fw_landlock_prepare(struct fw_sandbox_plan *plan, const fw_workers_options *options)
+{
+	const int abi = plan->report.landlock_abi;
+	const uint64_t execute = options->may_execute ? FS_EXECUTE : 0;
+	const uint64_t make = options->may_execute ? FS_MAKE_SOCK | FS_MAKE_FIFO : 0;
+	struct ruleset_attr attr = { .handled_fs = handled_fs(abi) };
+
+	if (abi >= 4 && !options->may_connect)
+		attr.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
+	if (abi >= 6)
+		attr.scoped = SCOPE_SIGNAL | (options->may_connect ? 0 : SCOPE_ABSTRACT_SOCKET);
+	plan->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0U);
+	if (plan->ruleset < 0)
+		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
+
+	FW_TRY(allow_declared(plan, options->readable, READ | execute, "read"));
+	FW_TRY(allow_declared(plan, options->writable, READ | WRITE | execute | make, "write"));
+	allow_if_there(plan, always, READ);
+	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);
+	if (options->may_connect)
+		allow_if_there(plan, connecting, READ);
+	if (options->may_execute) {
+		allow_if_there(plan, programs, READ | FS_EXECUTE);
+		allow_if_there(plan, executing, READ);
+	}
+	return NULL;
+}
+
+fw_error *fw_landlock_apply(const struct fw_sandbox_plan *plan)
+{
+	if (plan->ruleset < 0)
+		return NULL;
+	if (syscall(SYS_landlock_restrict_self, plan->ruleset, 0U))
+		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
+	/* The rules are in force; the handle could only be given away. */
+	(void)close(plan->ruleset);
+	return NULL;
+}
