@@ -90,6 +90,7 @@ struct fw_offer {
 	uint32_t deadline_ms;
 	fw_contract contract;
 	bool changes;
+	bool is_hidden;
 	struct fw_load *load; /* the queue's */
 };
 
@@ -370,7 +371,8 @@ void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
  */
 void fw_mcp_fail(fw_call *call, fw_error *err);
 
-/* A tool is about to run: an observer may refuse it. */
+/* A tool is asked for; it is about to run: an observer may refuse it. */
+fw_error *fw_mcp_enter(fw_call *call);
 fw_error *fw_mcp_admit(fw_call *call);
 /* A reply that an observer held goes on; the loop's thread. Consumes `err`. */
 void fw_hold_end(fw_hold *hold, fw_error *err);
@@ -470,6 +472,8 @@ struct fw_server {
 	struct fw_runner *runners;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
+	char *session_id; /* with has_own_sessions: of the tools */
+	bool has_own_sessions;
 	fw_server_options options;
 	struct fw_limits limits;
 	char *implementation; /* {"name":...,"version":...} */
