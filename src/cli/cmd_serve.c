@@ -13,9 +13,28 @@
 
 #include "limit.h"
 #include "report.h"
+#include "serve_workspace.h"
 #include "tools/diag/diag.h"
 
-enum { STDIO, HTTP, TOOLS, CONTRACT, TOKEN_FILE, ROLE, LIMIT, LIMITS, JSON };
+enum {
+	STDIO,
+	HTTP,
+	TOOLS,
+	CONTRACT,
+	TOKEN_FILE,
+	ROLE,
+	LIMIT,
+	LIMITS,
+	JSON,
+	WORKSPACE,
+	PLAN_KEY,
+	POLICY,
+	PREFLIGHT,
+	PREFLIGHT_TIMEOUT,
+	LOCK_ON,
+	HARD_LINKS,
+	SANDBOX
+};
 
 static const cli_option options[] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -24,19 +43,42 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas; by default all: diag." },
+		    "Toolsets to serve, separated by commas: diag (the default), workspace." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
 	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
-	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
+		   "The role that errors name; with the workspace toolset windsurf or "
+		   "antigravity, and it decides which tools there are." },
 	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[WORKSPACE] = { "workspace", "DIR", 'w', CLI_FILE,
+			"workspace: sessions are bound to this directory or one beneath it; by "
+			"default the current one." },
+	[PLAN_KEY] = { "plan-key", "FILE", 0, CLI_FILE,
+		       "workspace: what plans are signed with; by default "
+		       "$XDG_CONFIG_HOME/faultwire/plan.key." },
+	[POLICY] = { "policy", "FILE", 0, CLI_FILE,
+		     "workspace: rules for what is written, in place of those built in." },
+	[PREFLIGHT] = { "preflight", "COMMAND", 0, CLI_TEXT,
+			"workspace: run this after each write; if it fails the old content "
+			"comes back." },
+	[PREFLIGHT_TIMEOUT] = { "preflight-timeout", "SECONDS", 0, CLI_TEXT,
+				"workspace: how long it may take; by default 60." },
+	[LOCK_ON] = { "lock-on", "WHAT", 0, CLI_TEXT,
+		      "workspace: failures that lock the session: integrity (the default), any "
+		      "or never." },
+	[HARD_LINKS] = { "hard-links", NULL, 0, CLI_NOTHING,
+			 "workspace: let files with several names be read and written." },
+	[SANDBOX] = { "sandbox", "HOW", 0, CLI_TEXT,
+		      "Isolation of tools that have it: best-effort (the default), required or "
+		      "off." },
 };
 
 static const cli_example examples[] = {
@@ -47,12 +89,42 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
-static fw_error *add_toolsets(fw_server *server, const char *list)
+/* What a server needs beside itself. */
+struct serving {
+	const cli_args *args;
+	fw_server *server;
+	fw_workspace *workspace;
+};
+
+static fw_error *add_diag(struct serving *serving)
+{
+	return fw_diag_add(serving->server);
+}
+
+static fw_error *add_workspace(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const struct cli_workspace how = {
+		.directory = args->values[WORKSPACE],
+		.role = args->values[ROLE],
+		.plan_key = args->values[PLAN_KEY],
+		.policy = args->values[POLICY],
+		.preflight = args->values[PREFLIGHT],
+		.preflight_timeout = args->values[PREFLIGHT_TIMEOUT],
+		.lock_on = args->values[LOCK_ON],
+		.hard_links = cli_given(args, HARD_LINKS),
+		.sandbox = args->values[SANDBOX],
+	};
+
+	return cli_workspace_add(serving->server, &how, &serving->workspace);
+}
+
+static fw_error *add_toolsets(struct serving *serving, const char *list)
 {
 	static const struct {
 		const char *name;
-		fw_error *(*add)(fw_server *server);
-	} toolsets[] = { { "diag", fw_diag_add } };
+		fw_error *(*add)(struct serving *serving);
+	} toolsets[] = { { "diag", add_diag }, { "workspace", add_workspace } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
 	for (const char *at = list ? list : "diag"; *at;) {
@@ -66,7 +138,7 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 		if (i == sizeof toolsets / sizeof *toolsets)
 			return cli_usage("there is no toolset \"%.*s\"", (int)len, at);
 		if (!is_added[i])
-			FW_TRY(toolsets[i].add(server));
+			FW_TRY(toolsets[i].add(serving));
 		is_added[i] = true;
 		at += len + (at[len] == ',');
 	}
@@ -153,8 +225,18 @@ static fw_error *make_state_directory(void)
 	return NULL;
 }
 
-static fw_error *serve(const cli_args *args, fw_server **ret_server)
+/* A toolset that is alone has its own contract also where no tool is asked for. */
+static fw_contract contract_of(const cli_args *args)
 {
+	const char *tools = args->values[TOOLS];
+
+	return cli_contract(args, CONTRACT,
+			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
+}
+
+static fw_error *serve(struct serving *serving)
+{
+	const cli_args *args = serving->args;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
 	char token[1024] = "";
@@ -164,34 +246,37 @@ static fw_error *serve(const cli_args *args, fw_server **ret_server)
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
-	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
+	server.contract = contract_of(args);
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
 	FW_TRY(make_state_directory());
-	FW_TRY(fw_server_new(&server, ret_server));
-	FW_TRY(cli_limits_set(*ret_server, args));
-	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
+	FW_TRY(fw_server_new(&server, &serving->server));
+	FW_TRY(cli_limits_set(serving->server, args));
+	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
 	if (http)
-		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
+		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
-		FW_TRY(fw_server_listen_stdio(*ret_server));
-	return fw_server_run(*ret_server);
+		FW_TRY(fw_server_listen_stdio(serving->server));
+	return fw_server_run(serving->server);
 }
 
 static int run(const cli_args *args)
 {
-	fw_server *server = NULL;
+	struct serving serving = { .args = args };
 	fw_error *err;
 
 	if (cli_given(args, LIMITS)) {
 		cli_limits_put(cli_given(args, JSON));
 		return CLI_DONE;
 	}
-	err = serve(args, &server);
-
-	fw_server_free(server);
+	err = serve(&serving);
+	fw_server_free(serving.server);
+	fw_workspace_free(serving.workspace);
+	/* Whoever starts it reads the envelope, as its clients would. */
+	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
+		cli_report_in(cli_contract(args, CONTRACT, FW_KAIZA));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 

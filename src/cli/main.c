@@ -54,14 +54,13 @@ static const cli_command not_built[] = {
 	NOT_BUILT("audit", "verify, follow and search an audit log"),
 	NOT_BUILT("incident", "list incidents, or show one"),
 	NOT_BUILT("alerts", "what is firing"),
-	NOT_BUILT("plan", "write, check, approve and list plans"),
 	NOT_BUILT("context", "build, resolve, inspect and verify context caches"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,    &cmd_convert,    &cmd_validate, &cmd_explain,
-	&cmd_registry, &cmd_completion, &cmd_man,      &cmd_help,
+	&cmd_serve, &cmd_convert,    &cmd_validate, &cmd_explain, &cmd_registry,
+	&cmd_plan,  &cmd_completion, &cmd_man,      &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)

@@ -96,9 +96,9 @@ const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char
 		return "the payload is not JSON";
 	fault = judge(yyjson_doc_get_root(doc), root, plan, now_s);
 	if (!fault)
-		(void)snprintf(ret_nonce, 64, "%s",
-			       yyjson_get_str(
-				       yyjson_obj_get(yyjson_doc_get_root(doc), "nonce")));
+		(void)snprintf(
+			ret_nonce, 64, "%s",
+			yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "nonce")));
 	yyjson_doc_free(doc);
 	return fault;
 }

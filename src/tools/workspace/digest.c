@@ -1,57 +1,36 @@
 /*
- * digest.c - see digest.h.
+ * digest.c - see digest.h. A hash that could not be made is "", and equal to
+ * none.
  */
 #include "tools/workspace/digest.h"
 
 #include <string.h>
+#include <sys/random.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
-
-static void to_hex(const unsigned char *bytes, size_t len, char *hex)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < len; i++) {
-		hex[2 * i] = digits[bytes[i] >> 4];
-		hex[2 * i + 1] = digits[bytes[i] & 15];
-	}
-	hex[2 * len] = '\0';
-}
+#include "base/digest.h"
 
 void fw_ws_sha256(const void *bytes, size_t len, char ret_hex[FW_WS_HEX_SIZE])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned digest_len = 0;
+	unsigned char hash[FW_SHA256_BYTES];
 
-	/* A hash that could not be made is equal to none. */
-	if (EVP_Digest(bytes, len, digest, &digest_len, EVP_sha256(), NULL) == 1 &&
-	    digest_len == 32)
-		to_hex(digest, 32, ret_hex);
-	else
-		memset(ret_hex, 0, FW_WS_HEX_SIZE);
+	memset(ret_hex, 0, FW_WS_HEX_SIZE);
+	if (fw_sha256(bytes, len, hash))
+		fw_hex(hash, sizeof hash, ret_hex);
 }
 
 bool fw_ws_sign(const struct fw_ws_key *key, const char *purpose, const char *text, size_t len,
 		char ret_hex[FW_WS_HEX_SIZE])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned char inner[EVP_MAX_MD_SIZE];
-	unsigned digest_len = 0;
-	unsigned inner_len = 0;
+	unsigned char own[FW_SHA256_BYTES];
+	unsigned char mac[FW_SHA256_BYTES];
+	bool is_made =
+		fw_hmac_sha256(key->bytes, FW_WS_KEY_BYTES, purpose, strlen(purpose), own) &&
+		fw_hmac_sha256(own, sizeof own, text, len, mac);
 
-	/* A key of its own for each purpose. */
-	if (!HMAC(EVP_sha256(), key->bytes, FW_WS_KEY_BYTES, (const unsigned char *)purpose,
-		  strlen(purpose), inner, &inner_len) ||
-	    !HMAC(EVP_sha256(), inner, (int)inner_len, (const unsigned char *)text, len, digest,
-		  &digest_len) ||
-	    digest_len != 32)
-		return false;
-	to_hex(digest, 32, ret_hex);
-	OPENSSL_cleanse(inner, sizeof inner);
-	return true;
+	if (is_made)
+		fw_hex(mac, sizeof mac, ret_hex);
+	explicit_bzero(own, sizeof own);
+	return is_made;
 }
 
 bool fw_ws_is_hex(const char *text, size_t len)
@@ -66,15 +45,19 @@ bool fw_ws_is_hex(const char *text, size_t len)
 
 bool fw_ws_same_hex(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	return fw_ws_is_hex(a, a_len) && fw_ws_is_hex(b, b_len) && CRYPTO_memcmp(a, b, 64) == 0;
+	return fw_ws_is_hex(a, a_len) && fw_ws_is_hex(b, b_len) && fw_bytes_equal(a, b, 64);
+}
+
+bool fw_ws_random(unsigned char *bytes, size_t len)
+{
+	return getrandom(bytes, len, 0) == (ssize_t)len;
 }
 
 void fw_ws_random_hex(char *text, size_t size)
 {
-	unsigned char bytes[32];
+	unsigned char bytes[32] = { 0 };
 
-	if (RAND_bytes(bytes, sizeof bytes) != 1)
-		memset(bytes, 0, sizeof bytes);
+	(void)fw_ws_random(bytes, sizeof bytes);
 	for (size_t i = 0; i + 1 < size; i++)
 		text[i] = "0123456789abcdef"[bytes[i % sizeof bytes] & 15];
 	text[size - 1] = '\0';

@@ -31,7 +31,9 @@ bool fw_ws_is_hex(const char *text, size_t len);
 /* Both are 64 digits, and the same; takes as long wherever they differ. */
 bool fw_ws_same_hex(const char *a, size_t a_len, const char *b, size_t b_len);
 
-/* `size` - 1 random hexadecimal digits. */
+/* False: there are none to be had. At most 256. */
+bool fw_ws_random(unsigned char *bytes, size_t len);
+/* `size` - 1 random hexadecimal digits; for names, not for keys. */
 void fw_ws_random_hex(char *text, size_t size);
 
 #endif

@@ -11,6 +11,8 @@
 #ifndef FW_TOOLS_WORKSPACE_IMPL_H
 #define FW_TOOLS_WORKSPACE_IMPL_H
 
+#include <pthread.h>
+
 #include "base/buf.h"
 #include "tools/workspace/plan.h"
 #include "tools/workspace/policy.h"
@@ -64,6 +66,9 @@ struct fw_workspace {
 	fw_state *state;
 	struct fw_ws_session session;
 	struct fw_ws_done *done;
+	/* The same session for threads, which resources are read on. */
+	pthread_mutex_t lock;
+	struct fw_ws_session shared;
 };
 
 const char *fw_ws_role_name(unsigned role); /* "WINDSURF" */
@@ -82,6 +87,10 @@ void fw_ws_session_write(const struct fw_ws_session *session, struct fw_buf *out
 FW_NODISCARD fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
 				   struct fw_ws_session *ret_session,
 				   struct fw_ws_root *ret_root);
+/* The same for a session that is known. */
+FW_NODISCARD fw_error *fw_ws_enter_session(const fw_workspace *ws,
+					   const struct fw_ws_session *session,
+					   const char *name, struct fw_ws_root *ret_root);
 /* The same for tools that a lock closes; raises session.locked, too. */
 FW_NODISCARD fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
 					    struct fw_ws_root *ret_root);
@@ -90,7 +99,8 @@ FW_NODISCARD fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_cal
 FW_NODISCARD fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why);
 
 /* Tell the server's thread, when this call succeeds. */
-void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const char *recovered);
+void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session,
+		      const char *recovered);
 void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered);
 
 /* ---- on the server's thread (observe.c) ----------------------------------------- */

@@ -34,6 +34,9 @@ static void publish(fw_workspace *ws)
 	if (text.state == FW_BUF_OK)
 		(void)fw_state_set(ws->state, text.text, text.len);
 	fw_buf_clear(&text);
+	(void)pthread_mutex_lock(&ws->lock);
+	ws->shared = ws->session;
+	(void)pthread_mutex_unlock(&ws->lock);
 	if (ws->session.id[0]) {
 		scope.role = fw_ws_role_name(ws->role);
 		scope.session_id = ws->session.id;

@@ -71,7 +71,7 @@ fw_error *fw_ws_errno(int error, const char *path, bool writing)
 static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
-		.flags = (unsigned)(flags | O_CLOEXEC | O_NOCTTY),
+		.flags = (unsigned)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY)),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	long fd = -1;

@@ -12,9 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
@@ -76,7 +73,7 @@ static fw_error *make_key(const char *path)
 	int error = 0;
 	int fd;
 
-	if (RAND_bytes(bytes, sizeof bytes) != 1)
+	if (!fw_ws_random(bytes, sizeof bytes))
 		return fw_raise_internal_unexpected("no random numbers");
 	for (size_t i = 0; i < sizeof bytes; i++)
 		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
@@ -90,8 +87,8 @@ static fw_error *make_key(const char *path)
 	    fsync(fd) != 0)
 		error = errno ? errno : EIO;
 	(void)close(fd);
-	OPENSSL_cleanse(text, sizeof text);
-	OPENSSL_cleanse(bytes, sizeof bytes);
+	explicit_bzero(text, sizeof text);
+	explicit_bzero(bytes, sizeof bytes);
 	if (!error && link(aside, path) != 0 && errno != EEXIST)
 		error = errno;
 	(void)unlink(aside);
@@ -124,11 +121,11 @@ static fw_error *load(const char *path, struct fw_ws_key *ret_key)
 	if (len < 0)
 		return fw_error_from_errno(FW_HERE, error, path);
 	if (!read_key(text, (size_t)len, &key)) {
-		OPENSSL_cleanse(text, sizeof text);
+		explicit_bzero(text, sizeof text);
 		return fw_raise_input_invalid_value("the plan key",
 						    "64 lower-case hexadecimal digits");
 	}
-	OPENSSL_cleanse(text, sizeof text);
+	explicit_bzero(text, sizeof text);
 	*ret_key = key;
 	return NULL;
 }

@@ -79,13 +79,19 @@ fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
 fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
 		      struct fw_ws_session *ret_session, struct fw_ws_root *ret_root)
 {
+	fw_ws_session_of(call, ret_session);
+	return fw_ws_enter_session(ws, ret_session, fw_call_name(call), ret_root);
+}
+
+fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session *session,
+			      const char *name, struct fw_ws_root *ret_root)
+{
 	struct fw_ws_root root = FW_WS_ROOT_INIT;
 	fw_error *err;
 
-	fw_ws_session_of(call, ret_session);
-	if (!ret_session->id[0])
-		return fw_raise_session_not_initialized(fw_call_name(call));
-	err = fw_ws_root_open(ret_session->root, strlen(ret_session->root), &root);
+	if (!session->id[0])
+		return fw_raise_session_not_initialized(name);
+	err = fw_ws_root_open(session->root, strlen(session->root), &root);
 	if (err) {
 		/* What became of it is not the caller's doing. */
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
@@ -96,7 +102,7 @@ fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
 		return err;
 	}
 	root.hard_links = ws->hard_links;
-	if (root.dev != (dev_t)ret_session->dev || root.ino != (ino_t)ret_session->ino) {
+	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
 		fw_ws_root_close(&root);
 		return fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
 				       "another folder has taken its place");

@@ -118,8 +118,8 @@ static fw_error *read_content(const char *text, size_t len, const char *field,
 	}
 	/* Approval is a person's act: a text that brings its own is a forgery. */
 	if (ret_plan->is_approved || ret_plan->signature.len)
-		return fw_raise_plan_enforcement_failed(
-			ret_plan->computed, "it says itself that it is approved");
+		return fw_raise_plan_enforcement_failed(ret_plan->computed,
+							"it says itself that it is approved");
 	return NULL;
 }
 

@@ -209,6 +209,7 @@ static size_t decode(const char *from, char *to, size_t size)
 fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 {
 	static const char scheme[] = "workspace:///";
+	fw_workspace *ws = ctx;
 	const char *uri = fw_call_name(call);
 	struct fw_ws_root root = FW_WS_ROOT_INIT;
 	struct fw_ws_session session;
@@ -222,7 +223,10 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	if (strncmp(uri, scheme, sizeof scheme - 1) != 0)
 		return fw_raise_protocol_resource_not_found(uri);
 	path_len = decode(uri + sizeof scheme - 1, path, sizeof path);
-	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	(void)pthread_mutex_lock(&ws->lock);
+	session = ws->shared;
+	(void)pthread_mutex_unlock(&ws->lock);
+	FW_TRY(fw_ws_enter_session(ws, &session, uri, &root));
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_ws_root_close(&root);
 	FW_TRY(err);

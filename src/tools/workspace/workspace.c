@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
-#include "base/schema.h"
 #include "tools/workspace/impl.h"
 
 #include <faultwire/faultwire.h>
@@ -18,14 +18,15 @@ enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_
 
 /* ---- the tools --------------------------------------------------------------------- */
 
-#define OBJECT(properties, required)                                                       \
+#define OBJECT(properties, required)                                                        \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
 	"\"additionalProperties\":false}"
 #define TEXT(name, words) \
 	"\"" name "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" words "\"}"
-#define HASH(name, words)                                                              \
-	"\"" name "\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" \
-	words "\"}"
+#define HASH(name, words)                                                                 \
+	"\"" name                                                                         \
+	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
+	"\"}"
 /* The path's own rules are told by codes of their own. */
 #define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
 
@@ -39,11 +40,13 @@ struct description {
 };
 
 #define READS "{\"readOnlyHint\":true,\"openWorldHint\":false}"
-#define ADDS \
-	"{\"readOnlyHint\":false,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":" \
+#define ADDS                                                                         \
+	"{\"readOnlyHint\":false,\"destructiveHint\":false,\"idempotentHint\":true," \
+	"\"openWorldHint\":"                                                         \
 	"false}"
-#define CHANGES \
-	"{\"readOnlyHint\":false,\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":" \
+#define CHANGES                                                                      \
+	"{\"readOnlyHint\":false,\"destructiveHint\":true,\"idempotentHint\":false," \
+	"\"openWorldHint\":"                                                         \
 	"false}"
 
 static const struct description tools[] = {
@@ -52,10 +55,15 @@ static const struct description tools[] = {
 	  "Begin a session",
 	  "Binds this server to a workspace. Call it before any other tool. Calling it again "
 	  "with the same root changes nothing.",
-	  OBJECT(PATH("workspace_root", "Absolute path of the workspace's folder") ","
-		 "\"role\":{\"type\":\"string\",\"enum\":[\"windsurf\",\"antigravity\","
-		 "\"WINDSURF\",\"ANTIGRAVITY\"],\"description\":\"The role you expect this "
-		 "server to run for\"}",
+	  OBJECT(PATH("workspace_root",
+		      "Absolute path of the workspace's folder") ","
+								 "\"role\":{\"type\":"
+								 "\"string\",\"enum\":["
+								 "\"windsurf\",\"antigravity\","
+								 "\"WINDSURF\",\"ANTIGRAVITY\"]"
+								 ",\"description\":\"The role "
+								 "you expect this "
+								 "server to run for\"}",
 		 "\"workspace_root\""),
 	  ADDS },
 	{ { "read_file", BOTH, false },
@@ -70,14 +78,95 @@ static const struct description tools[] = {
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
-	  OBJECT(PATH("path", "Relative to the workspace") ","
-		 "\"content\":{\"type\":\"string\",\"description\":\"The whole new content\"},"
-		 TEXT("patch", "A unified diff of this file, in place of content") ","
-		 HASH("plan", "The hash of the approved plan; required outside of docs/reports/") ","
-		 HASH("previousHash", "SHA-256 of the content that you have seen") ","
-		 "\"create\":{\"type\":\"boolean\",\"description\":\"The file must not exist "
-		 "yet\"}," TEXT("intent", "Why, in a sentence; for the audit log") ","
-		 TEXT("phase_id", "The phase of the work, told again in errors"),
+	  OBJECT(PATH("path",
+		      "Relative to the workspace") ","
+						   "\"content\":{\"type\":\"string\","
+						   "\"description\":\"The whole new "
+						   "content\"}," TEXT(
+							   "patch",
+							   "A unified diff "
+							   "of this file, "
+							   "in place of "
+							   "content") "," HASH("plan",
+									       "The "
+									       "hash "
+									       "of the "
+									       "approve"
+									       "d "
+									       "plan; "
+									       "require"
+									       "d "
+									       "outside"
+									       " of "
+									       "docs/"
+									       "reports"
+									       "/") "," HASH("p"
+											     "r"
+											     "e"
+											     "v"
+											     "i"
+											     "o"
+											     "u"
+											     "s"
+											     "H"
+											     "a"
+											     "s"
+											     "h",
+											     "S"
+											     "H"
+											     "A"
+											     "-"
+											     "2"
+											     "5"
+											     "6"
+											     " "
+											     "o"
+											     "f"
+											     " "
+											     "t"
+											     "h"
+											     "e"
+											     " "
+											     "c"
+											     "o"
+											     "n"
+											     "t"
+											     "e"
+											     "n"
+											     "t"
+											     " "
+											     "t"
+											     "h"
+											     "a"
+											     "t"
+											     " "
+											     "y"
+											     "o"
+											     "u"
+											     " "
+											     "h"
+											     "a"
+											     "v"
+											     "e"
+											     " "
+											     "s"
+											     "e"
+											     "e"
+											     "n") ","
+												  "\"create\":{\"type\":"
+												  "\"boolean\","
+												  "\"description\":\"The "
+												  "file must not exist "
+												  "yet\"}," TEXT(
+													  "intent",
+													  "Why, "
+													  "in a "
+													  "sentenc"
+													  "e; for "
+													  "the "
+													  "audit "
+													  "log") "," TEXT("phase_id",
+															  "The phase of the work, told again in errors"),
 		 "\"path\""),
 	  CHANGES },
 	{ { "list_plans", BOTH, false },
@@ -105,10 +194,15 @@ static const struct description tools[] = {
 	  "Create the foundation plan",
 	  "The first plan of a workspace, approved at once by a payload that a person has "
 	  "signed (faultwire plan bootstrap).",
-	  OBJECT(PATH("path", "The root of the session's workspace") ","
-		 TEXT("planContent", "The plan, as Markdown") ","
-		 TEXT("payload", "The signed payload, exactly as it was given out") ","
-		 TEXT("signature", "Its signature"),
+	  OBJECT(PATH("path", "The root of the session's workspace") "," TEXT(
+			 "planContent",
+			 "The plan, as Markdown") "," TEXT("payload",
+							   "The signed payload, exactly as it "
+							   "was given out") "," TEXT("signatur"
+										     "e",
+										     "Its "
+										     "signatur"
+										     "e"),
 		 "\"path\",\"planContent\",\"payload\",\"signature\""),
 	  ADDS },
 	{ { "read_audit_log", BOTH, false },
@@ -191,9 +285,9 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.contract = FW_KAIZA;
 		tool.changes = about->tool.changes;
 		tool.is_hidden = !(about->tool.roles & ws->role);
-		tool.deadline_ms = DEADLINE_MS + (about->handler == fw_ws_write_file
-							  ? 2 * ws->preflight_ms
-							  : 0);
+		tool.deadline_ms =
+			DEADLINE_MS +
+			(about->handler == fw_ws_write_file ? 2 * ws->preflight_ms : 0);
 		FW_TRY(fw_server_add_tool(ws->server, &tool));
 	}
 	return NULL;
@@ -328,6 +422,8 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 
 static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
 {
+	if (!fw_digest_load())
+		return failed("there is no libcrypto to check plans with", NULL);
 	FW_TRY(audit_registry());
 	FW_TRY(audit_tools(ws));
 	FW_TRY(audit_key(ws, plan_key));
@@ -389,6 +485,7 @@ fw_error *fw_workspace_add(fw_server *server, const struct fw_workspace_options 
 		return fw_raise_internal_out_of_memory();
 	memset(ws, 0, sizeof *ws);
 	ws->directory.fd = -1;
+	(void)pthread_mutex_init(&ws->lock, NULL);
 	ws->server = server;
 	err = set_up(ws, options);
 	if (err) {
@@ -412,6 +509,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw_ws_policy_free(ws->policy);
 	fw__release(ws->preflight);
 	fw_ws_root_close(&ws->directory);
-	memset(&ws->key, 0, sizeof ws->key);
+	(void)pthread_mutex_destroy(&ws->lock);
+	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);
 }

@@ -128,8 +128,8 @@ static fw_error *pass_plan(const struct change *c)
 static fw_error *read_old(struct change *c)
 {
 	const char *previous = fw_call_string(c->call, "previousHash", NULL);
-	bool creates = fw_call_bool(c->call, "create", false) ||
-		       (c->has_patch && c->patch.creates);
+	bool creates =
+		fw_call_bool(c->call, "create", false) || (c->has_patch && c->patch.creates);
 	char hex[FW_WS_HEX_SIZE];
 
 	if (!c->place.exists) {

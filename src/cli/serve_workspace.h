@@ -1,0 +1,27 @@
+/*
+ * serve_workspace.h - the workspace toolset, as the options of serve describe
+ * it.
+ */
+#ifndef FW_CLI_SERVE_WORKSPACE_H
+#define FW_CLI_SERVE_WORKSPACE_H
+
+#include "tools/workspace/workspace.h"
+
+/* As given; NULL: not. */
+struct cli_workspace {
+	const char *directory;
+	const char *role;
+	const char *plan_key;
+	const char *policy;
+	const char *preflight;
+	const char *preflight_timeout;
+	const char *lock_on;
+	bool hard_links;
+	const char *sandbox;
+};
+
+/** Raises cli.usage, what reading the files does, governance.self_audit_failed. */
+FW_NODISCARD fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
+					 fw_workspace **ret_workspace);
+
+#endif
