@@ -162,6 +162,23 @@ static fw_error *progress(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* As fast as it can: what is too much is the server's to know. */
+static fw_error *chatter(fw_call *call, void *ctx)
+{
+	int64_t count = fw_call_i64(call, "count", 100);
+	char text[201];
+
+	(void)ctx;
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (int64_t i = 1; i <= count && !fw_call_is_cancelled(call); i++) {
+		fw_call_progress(call, (double)i, (double)count, NULL);
+		fw_call_log(call, FW_LOG_INFO, "chatter", text);
+	}
+	fw_call_textf(call, "said it %lld times", (long long)count);
+	return NULL;
+}
+
 static fw_error *reconnection(fw_call *call, void *ctx)
 {
 	(void)ctx;
@@ -568,6 +585,9 @@ static const struct {
 	{ "slow", "Sleeps on a thread", MS, NULL, slow, NULL, FW_RUN_THREAD, 0 },
 	{ "slow_with_deadline", "Sleeps on a thread, for 200 ms at most", MS, NULL, slow, NULL,
 	  FW_RUN_THREAD, 200 },
+	{ "chatter", "Tells progress and logs, as fast as it can",
+	  "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":\"integer\"}}}", NULL,
+	  chatter, NULL, FW_RUN_THREAD, 0 },
 	{ "later", "Answers later", MS, NULL, later, NULL, FW_RUN_ASYNC, 0 },
 	{ "test_x_mcp_header", "Tests SEP-2243 Mcp-Param-* server-side validation",
 	  "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","

@@ -32,6 +32,16 @@ enum {
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
+	/* A text that tools share. */
+	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
+	/* Worker processes of one pool. */
+	FW_LIMIT_WORKERS = 256,
+	/* How long a run may go on after its call was cancelled, a worker that has
+	 * closed its socket may take to be dead, and a new one to be made when the
+	 * one before it did not come up. */
+	FW_LIMIT_CANCEL_GRACE_MS = 500,
+	FW_LIMIT_DEATH_MS = 50,
+	FW_LIMIT_RESPAWN_MS = 250,
 	/* Headers of one request: each connection has room for so many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 static const struct {
 	const char *method;
@@ -67,6 +69,7 @@ static void set_answer(const fw_call *call, struct fw_question *question, yyjson
 		return;
 	}
 	question->answer = text.text;
+	question->answer_len = text.len;
 	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
 					    &fw__yyjson_alc, NULL);
 }
@@ -77,6 +80,16 @@ void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
 
 	if (question)
 		set_answer(call, question, answer);
+}
+
+void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len)
+{
+	yyjson_doc *doc = yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
+					   &fw__yyjson_alc, NULL);
+
+	if (doc)
+		fw_ask_restore(call, key, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
 }
 
 void fw_ask_clear(fw_call *call)
@@ -104,38 +117,82 @@ static void lacks(fw_call *call, const char *required)
 		call->capability = fw_strdup(required);
 }
 
-const char *fw_call_ask(fw_call *call, const char *key, const char *method, const char *params)
+const char *fw_ask_answered(const fw_call *call, const char *key)
 {
+	const struct fw_question *question = find(call, key);
+
+	return question ? question->answer : NULL;
+}
+
+static void refuse(fw_call *call, fw_error *err)
+{
+	if (call->fault)
+		fw_error_free(err);
+	else
+		call->fault = err;
+}
+
+/* Params become part of a message of ours: one object, compact. */
+static char *compact(const fw_call *call, const struct fw_op_text *json)
+{
+	const struct fw_limits *limits = &call->server->limits;
+	struct fw_buf out;
+	yyjson_doc *doc;
+
+	if (json->len > limits->message_bytes ||
+	    fw_json_is_too_deep(json->text, json->len, limits->message_depth))
+		return NULL;
+	doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
+			       &fw__yyjson_alc, NULL);
+	fw_buf_init(&out, limits->message_bytes);
+	if (yyjson_is_obj(yyjson_doc_get_root(doc)))
+		fw_buf_value(&out, yyjson_doc_get_root(doc));
+	yyjson_doc_free(doc);
+	if (out.state != FW_BUF_OK)
+		fw_buf_clear(&out);
+	return out.text;
+}
+
+static bool is_key(const struct fw_op_text *key)
+{
+	return key->text && strlen(key->text) == key->len &&
+	       fw_utf8_valid(key->text, key->len) == key->len;
+}
+
+void fw_ask_apply(fw_call *call, const struct fw_op *op)
+{
+	const char *method = op->texts[1].text;
 	struct fw_question *question;
+	char *params = NULL;
 	size_t kind = 0;
 
-	while (kind < 3 && strcmp(kinds[kind].method, method) != 0)
+	while (kind < 3 && (!method || strcmp(kinds[kind].method, method) != 0))
 		kind++;
-	if (kind == 3 || !key) {
-		if (!call->fault)
-			call->fault =
-				fw_raise_internal_api_misuse("fw_call_ask", "no such question");
-		return NULL;
+	if (op->texts[2].text)
+		params = compact(call, &op->texts[2]);
+	if (kind == 3 || !is_key(&op->texts[0]) || (op->texts[2].text && !params)) {
+		fw__release(params);
+		refuse(call, fw_raise_internal_api_misuse("fw_call_ask",
+							  kind < 3 && is_key(&op->texts[0])
+								  ? "params are no JSON object"
+								  : "no such question"));
+		return;
 	}
-	question = find(call, key);
-	if (question && question->answer)
-		return question->answer;
 	if (!fw_call_client_can(call, kinds[kind].capability)) {
 		lacks(call, kinds[kind].required);
-		return NULL;
+		fw__release(params);
+		return;
 	}
-	question = add(call, key);
-	if (!question) {
-		if (!call->fault)
-			call->fault = fw_raise_server_overloaded(call->server->limits.questions,
-								 "questions of one call");
-		return NULL;
+	question = add(call, op->texts[0].text);
+	if (question && !question->method) {
+		question->method = fw_strdup(kinds[kind].method);
+		question->params = params;
+		return;
 	}
-	if (!question->method) {
-		question->method = fw_strdup(method);
-		question->params = params ? fw_strdup(params) : NULL;
-	}
-	return NULL;
+	fw__release(params);
+	if (!question)
+		refuse(call, fw_raise_server_overloaded(call->server->limits.questions,
+							"questions of one call"));
 }
 
 const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)

@@ -638,19 +638,24 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 
 void fw_mcp_fail(fw_call *call, fw_error *err)
 {
+	bool was_running;
+
 	/* A reply that is held has its outcome. */
 	if (call->is_answered || call->hold.state == FW_HOLD_HELD) {
 		fw_error_free(err);
 		return;
 	}
-	/* A handler at work on it learns that nobody waits. */
-	if (call->is_running)
+	/* A handler at work on it learns that nobody waits; its run keeps the call. */
+	was_running = call->is_running;
+	if (was_running)
 		atomic_store(&call->cancelled, true);
 	complete_error(call, err);
 	call->hold.err = err;
 	call->hold.next = 0;
 	if (consult(call))
 		depart(call);
+	if (was_running)
+		fw_call_abandon(call);
 }
 
 /* ---- success --------------------------------------------------------------------------- */

@@ -4,11 +4,13 @@
  * Calls are used again: a call that has ended keeps its pool and its buffers
  * for the next, so that an ordinary call allocates nothing.
  */
-#include <stdarg.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 enum { FREE_CALLS = 64 };
 
@@ -216,21 +218,23 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 	}
 }
 
-bool fw_call_wants_progress(const fw_call *call)
+/* A notification that is no text is not worth failing for; it is left out. */
+static bool is_text(const struct fw_op_text *text)
 {
-	return call->progress_token != NULL;
+	return !text->text || fw_utf8_valid(text->text, text->len) == text->len;
 }
 
-void fw_call_progress(fw_call *call, double progress, double total, const char *message)
+void fw_progress_apply(fw_call *call, const struct fw_op *op)
 {
 	const struct fw_limits *limits = &call->server->limits;
 	struct fw_buf buf;
 	bool is_due;
 
 	/* It only ever grows: the protocol says so, and clients count on it. */
-	if (!call->progress_token || !(progress > call->last_progress))
+	if (!call->progress_token || !(op->numbers[0] > call->last_progress) ||
+	    !isfinite(op->numbers[0]) || !is_text(&op->texts[0]))
 		return;
-	call->last_progress = progress;
+	call->last_progress = op->numbers[0];
 	/* Too much of it: the newest stands for those before it. */
 	is_due = fw_rate_take(&call->progress_rate, limits->progress_per_second,
 			      limits->progress_burst, uv_hrtime());
@@ -239,14 +243,14 @@ void fw_call_progress(fw_call *call, double progress, double total, const char *
 		     "\"progressToken\":");
 	fw_buf_value(&buf, call->progress_token);
 	FW_BUF(&buf, ",\"progress\":");
-	fw_buf_f64(&buf, progress);
-	if (total > 0) {
+	fw_buf_f64(&buf, op->numbers[0]);
+	if (op->numbers[1] > 0 && isfinite(op->numbers[1])) {
 		FW_BUF(&buf, ",\"total\":");
-		fw_buf_f64(&buf, total);
+		fw_buf_f64(&buf, op->numbers[1]);
 	}
-	if (message) {
+	if (op->texts[0].text) {
 		FW_BUF(&buf, ",\"message\":");
-		fw_buf_json_str(&buf, message);
+		fw_buf_json(&buf, op->texts[0].text, op->texts[0].len);
 	}
 	FW_BUF(&buf, "}}");
 	fw_buf_clear(&call->late_progress);
@@ -271,51 +275,52 @@ int fw_log_level_find(const char *name, size_t len)
 	return -1;
 }
 
-/* What the client wants to hear; less than 0: nothing. */
-static int lowest_level(const fw_call *call)
+int fw_call_log_level(const fw_call *call)
 {
 	return call->is_modern || !call->session ? call->log_level
 						 : (int)call->session->log_level;
 }
 
-static void send_log(fw_call *call, int level, const char *logger, const char *text)
+static void send_log(fw_call *call, const struct fw_op *op)
 {
 	struct fw_buf buf;
 
 	fw_buf_init(&buf, call->server->limits.result_bytes);
 	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
 		     "\"level\":\"");
-	fw_buf_str(&buf, levels[level]);
+	fw_buf_str(&buf, levels[op->number]);
 	FW_BUF(&buf, "\"");
-	if (logger) {
+	if (op->texts[1].text) {
 		FW_BUF(&buf, ",\"logger\":");
-		fw_buf_json_str(&buf, logger);
+		fw_buf_json(&buf, op->texts[1].text, op->texts[1].len);
 	}
 	FW_BUF(&buf, ",\"data\":");
-	fw_buf_json_str(&buf, text);
+	fw_buf_json(&buf, op->texts[0].text, op->texts[0].len);
 	FW_BUF(&buf, "}}");
 	if (buf.state == FW_BUF_OK)
 		fw_call_send(call, buf.text, buf.len);
 	fw_buf_clear(&buf);
 }
 
-void fw_call_log(fw_call *call, fw_log_level level, const char *logger, const char *text)
+void fw_log_apply(fw_call *call, const struct fw_op *op)
 {
 	const struct fw_limits *limits = &call->server->limits;
-	int lowest = lowest_level(call);
+	int lowest = fw_call_log_level(call);
 
-	if (lowest < 0 || (int)level < lowest || (unsigned)level >= FW_LOG_LEVEL_COUNT || !text)
+	if (lowest < 0 || op->number >= FW_LOG_LEVEL_COUNT || (int)op->number < lowest ||
+	    !op->texts[0].text || !is_text(&op->texts[0]) || !is_text(&op->texts[1]))
 		return;
 	if (fw_rate_take(&call->log_rate, limits->logs_per_second, limits->logs_burst,
 			 uv_hrtime()))
-		send_log(call, (int)level, logger, text);
+		send_log(call, op);
 	else
 		call->logs_dropped++;
 }
 
 void fw_call_catch_up(fw_call *call)
 {
-	int lowest = lowest_level(call);
+	int lowest = fw_call_log_level(call);
+	struct fw_op op = { .kind = FW_OP_LOG };
 	char text[128];
 
 	if (call->late_progress.len) {
@@ -324,15 +329,19 @@ void fw_call_catch_up(fw_call *call)
 	}
 	if (!call->logs_dropped)
 		return;
-	(void)snprintf(text, sizeof text,
-		       "%llu log messages were dropped: the limit is %llu a second",
-		       (unsigned long long)call->logs_dropped,
-		       (unsigned long long)call->server->limits.logs_per_second);
+	op.number = (uint32_t)(lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING);
+	op.texts[0].len = (size_t)snprintf(
+		text, sizeof text, "%llu log messages were dropped: the limit is %llu a second",
+		(unsigned long long)call->logs_dropped,
+		(unsigned long long)call->server->limits.logs_per_second);
+	op.texts[0].text = text;
+	op.texts[1].text = "faultwire";
+	op.texts[1].len = 9;
 	call->logs_dropped = 0;
-	send_log(call, lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING, "faultwire", text);
+	send_log(call, &op);
 }
 
-void fw_call_close_stream(fw_call *call, uint32_t retry_ms)
+void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 {
 	struct fw_session *session = call->session;
 	struct fw_stream *stream;
@@ -377,6 +386,8 @@ void fw_call_close_stream(fw_call *call, uint32_t retry_ms)
 
 bool fw_call_is_cancelled(const fw_call *call)
 {
+	if (call->recorder)
+		return call->recorder->is_cancelled(call->recorder);
 	return atomic_load(&call->cancelled);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 const char *fw_call_name(const fw_call *call)
 {
@@ -99,7 +100,22 @@ yyjson_val *fw_call_capabilities(const fw_call *call)
 	return call->session ? yyjson_doc_get_root(call->session->capabilities) : NULL;
 }
 
+/* In a worker there are only the names. */
+static bool is_named(const struct fw_recorder *recorder, const char *name)
+{
+	size_t at = 0;
+
+	while (at < recorder->capabilities_len) {
+		if (strcmp(recorder->capabilities + at, name) == 0)
+			return true;
+		at += strlen(recorder->capabilities + at) + 1;
+	}
+	return false;
+}
+
 bool fw_call_client_can(const fw_call *call, const char *capability)
 {
+	if (capability && call->recorder)
+		return is_named(call->recorder, capability);
 	return capability && fw_member(fw_call_capabilities(call), capability) != NULL;
 }

@@ -5,13 +5,13 @@
  * The first thing that cannot be sent is kept as the call's fault, and makes it
  * fail when the handler is done.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 enum { VALUES_MAX = 100 };
 
@@ -74,157 +74,126 @@ static bool takes_content(fw_call *call)
 	return false;
 }
 
-void fw_call_text_n(fw_call *call, const char *text, size_t len)
+static bool check_op_text(fw_call *call, const struct fw_op *op, size_t index)
+{
+	return check_text(call, op->texts[index].text, op->texts[index].len);
+}
+
+static void put_op_text(struct fw_buf *out, const struct fw_op *op, size_t index)
+{
+	fw_buf_json(out, op->texts[index].text, op->texts[index].len);
+}
+
+static void put_text(fw_call *call, const struct fw_op_text *text)
 {
 	struct fw_buf *out;
 
-	if (!takes_content(call) || !check_text(call, text, len))
+	if (!takes_content(call) || !check_text(call, text->text, text->len))
 		return;
 	out = begin(call);
 	FW_BUF(out, "{\"type\":\"text\",\"text\":");
-	fw_buf_json(out, text, len);
+	fw_buf_json(out, text->text, text->len);
 	FW_BUF(out, "}");
 	end(call, out);
 }
 
-void fw_call_text(fw_call *call, const char *text)
-{
-	fw_call_text_n(call, text, text ? strlen(text) : 0);
-}
-
-void fw_call_textf(fw_call *call, const char *fmt, ...)
-{
-	char small[512];
-	char *text = small;
-	va_list args;
-	int len;
-
-	va_start(args, fmt);
-	len = vsnprintf(small, sizeof small, fmt, args);
-	va_end(args);
-	if (len >= (int)sizeof small) {
-		text = fw__allocate((size_t)len + 1);
-		if (!text) {
-			fault(call, fw_raise_internal_out_of_memory());
-			return;
-		}
-		va_start(args, fmt);
-		(void)vsnprintf(text, (size_t)len + 1, fmt, args);
-		va_end(args);
-	}
-	if (len >= 0)
-		fw_call_text_n(call, text, (size_t)len);
-	if (text != small)
-		fw__release(text);
-}
-
-static void put_media(fw_call *call, const char *type, const char *base64,
-		      const char *mime_type)
+static void put_media(fw_call *call, const char *type, const struct fw_op *op)
 {
 	struct fw_buf *out;
 
-	if (!takes_content(call) || !check_text(call, base64, base64 ? strlen(base64) : 0) ||
-	    !check_text(call, mime_type, mime_type ? strlen(mime_type) : 0))
+	if (!takes_content(call) || !check_op_text(call, op, 0) || !check_op_text(call, op, 1))
 		return;
 	out = begin(call);
 	FW_BUF(out, "{\"type\":\"");
 	fw_buf_str(out, type);
 	FW_BUF(out, "\",\"data\":");
-	fw_buf_json_str(out, base64);
+	put_op_text(out, op, 0);
 	FW_BUF(out, ",\"mimeType\":");
-	fw_buf_json_str(out, mime_type);
+	put_op_text(out, op, 1);
 	FW_BUF(out, "}");
 	end(call, out);
 }
 
-void fw_call_image(fw_call *call, const char *base64, const char *mime_type)
-{
-	put_media(call, "image", base64, mime_type);
-}
-
-void fw_call_audio(fw_call *call, const char *base64, const char *mime_type)
-{
-	put_media(call, "audio", base64, mime_type);
-}
-
-static void put_resource(fw_call *call, const char *uri, const char *mime_type,
-			 const char *member, const char *text)
+static void put_resource(fw_call *call, const char *member, const struct fw_op *op)
 {
 	bool is_read = call->kind == FW_CALL_RESOURCE;
 	struct fw_buf *out;
 
 	if (!is_read && !takes_content(call))
 		return;
-	if (!check_text(call, uri, uri ? strlen(uri) : 0) ||
-	    !check_text(call, text, text ? strlen(text) : 0))
+	if (!check_op_text(call, op, 0) || !check_op_text(call, op, 2) ||
+	    (op->texts[1].text && !check_op_text(call, op, 1)))
 		return;
 	out = begin(call);
 	if (!is_read)
 		FW_BUF(out, "{\"type\":\"resource\",\"resource\":");
 	FW_BUF(out, "{\"uri\":");
-	fw_buf_json_str(out, uri);
-	if (mime_type) {
+	put_op_text(out, op, 0);
+	if (op->texts[1].text) {
 		FW_BUF(out, ",\"mimeType\":");
-		fw_buf_json_str(out, mime_type);
+		put_op_text(out, op, 1);
 	}
 	FW_BUF(out, ",\"");
 	fw_buf_str(out, member);
 	FW_BUF(out, "\":");
-	fw_buf_json_str(out, text);
+	put_op_text(out, op, 2);
 	FW_BUF(out, "}");
 	if (!is_read)
 		FW_BUF(out, "}");
 	end(call, out);
 }
 
-void fw_call_resource_text(fw_call *call, const char *uri, const char *mime_type,
-			   const char *text)
-{
-	put_resource(call, uri, mime_type, "text", text);
-}
-
-void fw_call_resource_blob(fw_call *call, const char *uri, const char *mime_type,
-			   const char *base64)
-{
-	put_resource(call, uri, mime_type, "blob", base64);
-}
-
-void fw_call_resource_link(fw_call *call, const char *uri, const char *name,
-			   const char *mime_type)
+static void put_link(fw_call *call, const struct fw_op *op)
 {
 	struct fw_buf *out;
 
-	if (!takes_content(call) || !check_text(call, uri, uri ? strlen(uri) : 0) ||
-	    !check_text(call, name, name ? strlen(name) : 0))
+	if (!takes_content(call) || !check_op_text(call, op, 0) ||
+	    !check_op_text(call, op, 1) || (op->texts[2].text && !check_op_text(call, op, 2)))
 		return;
 	/* The oldest version has no links; its clients get the address as text. */
 	if (!call->is_modern && call->version == FW_V_2025_03_26) {
-		fw_call_text(call, uri);
+		put_text(call, &op->texts[0]);
 		return;
 	}
 	out = begin(call);
 	FW_BUF(out, "{\"type\":\"resource_link\",\"uri\":");
-	fw_buf_json_str(out, uri);
+	put_op_text(out, op, 0);
 	FW_BUF(out, ",\"name\":");
-	fw_buf_json_str(out, name);
-	if (mime_type) {
+	put_op_text(out, op, 1);
+	if (op->texts[2].text) {
 		FW_BUF(out, ",\"mimeType\":");
-		fw_buf_json_str(out, mime_type);
+		put_op_text(out, op, 2);
 	}
 	FW_BUF(out, "}");
 	end(call, out);
 }
 
 /* One JSON value from a handler, compact, into `out`. */
-static void put_json(fw_call *call, struct fw_buf *out, const char *json, size_t len,
+static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text *json,
 		     bool wants_object)
 {
-	yyjson_read_err err;
-	yyjson_doc *doc = json ? yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
-						  &fw__yyjson_alc, &err)
-			       : NULL;
-	yyjson_val *root = yyjson_doc_get_root(doc);
+	yyjson_read_err err = { 0 };
+	yyjson_doc *doc = NULL;
+	const struct fw_limits *limits = &call->server->limits;
+	yyjson_val *root;
 
+	if (json->len > limits->result_bytes) {
+		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
+		return;
+	}
+	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
+		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
+		return;
+	}
+	if (json->text)
+		doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
+				       &fw__yyjson_alc, &err);
+	root = yyjson_doc_get_root(doc);
+	if (err.code == YYJSON_READ_ERROR_INVALID_STRING) {
+		/* What is wrong with it may be that it is no text at all. */
+		if (!check_text(call, json->text, json->len))
+			return;
+	}
 	if (!root || (wants_object && !yyjson_is_obj(root)))
 		fault(call, fw_raise_tool_invalid_result(
 				    "", wants_object ? "a JSON object" : "a JSON value",
@@ -234,40 +203,56 @@ static void put_json(fw_call *call, struct fw_buf *out, const char *json, size_t
 	yyjson_doc_free(doc);
 }
 
-void fw_call_structured(fw_call *call, const char *json, size_t len)
+static void put_value(fw_call *call, const struct fw_op *op)
 {
-	fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
-	put_json(call, &call->structured, json, len, false);
-}
-
-void fw_call_result(fw_call *call, const char *json, size_t len)
-{
-	fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
-	call->is_raw = true;
-	put_json(call, &call->content, json, len, true);
-}
-
-void fw_call_role(fw_call *call, const char *role)
-{
-	call->role = role && strcmp(role, "assistant") == 0 ? "assistant" : "user";
-}
-
-void fw_call_description(fw_call *call, const char *description)
-{
-	fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
-	if (check_text(call, description, description ? strlen(description) : 0))
-		fw_buf_json_str(&call->description, description);
-}
-
-void fw_call_value(fw_call *call, const char *value)
-{
-	if (!check_text(call, value, value ? strlen(value) : 0))
+	if (!check_op_text(call, op, 0))
 		return;
 	if (++call->values > VALUES_MAX)
 		return;
 	if (call->content.len)
 		FW_BUF(&call->content, ",");
-	fw_buf_json_str(&call->content, value);
+	put_op_text(&call->content, op, 0);
+}
+
+static void lose(fw_call *call, uint32_t state)
+{
+	fault(call, state == FW_BUF_TOO_LARGE
+			    ? fw_raise_tool_result_too_large(call->server->limits.result_bytes)
+			    : fw_raise_internal_out_of_memory());
+}
+
+void fw_result_apply(fw_call *call, const struct fw_op *op)
+{
+	switch (op->kind) {
+	case FW_OP_TEXT: put_text(call, &op->texts[0]); break;
+	case FW_OP_IMAGE: put_media(call, "image", op); break;
+	case FW_OP_AUDIO: put_media(call, "audio", op); break;
+	case FW_OP_RESOURCE_TEXT: put_resource(call, "text", op); break;
+	case FW_OP_RESOURCE_BLOB: put_resource(call, "blob", op); break;
+	case FW_OP_RESOURCE_LINK: put_link(call, op); break;
+	case FW_OP_STRUCTURED:
+		fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
+		put_json(call, &call->structured, &op->texts[0], false);
+		break;
+	case FW_OP_RESULT:
+		fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
+		call->is_raw = true;
+		put_json(call, &call->content, &op->texts[0], true);
+		break;
+	case FW_OP_ROLE:
+		call->role = op->texts[0].text && strcmp(op->texts[0].text, "assistant") == 0
+				     ? "assistant"
+				     : "user";
+		break;
+	case FW_OP_DESCRIPTION:
+		fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
+		if (check_op_text(call, op, 0))
+			put_op_text(&call->description, op, 0);
+		break;
+	case FW_OP_VALUE: put_value(call, op); break;
+	case FW_OP_LOST: lose(call, op->number); break;
+	default: break;
+	}
 }
 
 /* ---- the whole ------------------------------------------------------------------- */

@@ -91,7 +91,10 @@ struct fw_offer {
 	fw_contract contract;
 	bool changes;
 	bool is_hidden;
-	struct fw_load *load; /* the queue's */
+	struct fw_load *load;       /* the queue's */
+	struct fw_runner *runner;   /* of FW_RUN_PROCESS */
+	struct fw_breaker *breaker; /* the same */
+	fw_state *state;            /* NULL: none */
 };
 
 struct fw_offers {
@@ -195,6 +198,7 @@ struct fw_question {
 	char *method; /* NULL: not asked in this run */
 	char *params;
 	char *answer; /* JSON text; NULL: not known */
+	size_t answer_len;
 	yyjson_doc *parsed;
 	bool is_sent; /* legacy: on its way */
 };
@@ -211,6 +215,9 @@ void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
 struct fw_later;
+struct fw_recorder;
+struct fw_runner;
+struct fw_version_of_state;
 
 /* The end of a call while observers look at it. */
 struct fw_hold {
@@ -237,7 +244,8 @@ struct fw_call {
 	bool is_modern;
 	bool is_listed;   /* among the calls under way */
 	bool is_answered; /* or will never be */
-	bool is_running;  /* its handler is, or finishes later */
+	bool is_running;  /* its handler is, or finishes later, or waits for a slot */
+	bool is_late;     /* its deadline has passed */
 	bool is_listener;
 	bool has_id;
 	bool is_silent;  /* cancelled: no reply leaves */
@@ -274,8 +282,12 @@ struct fw_call {
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
-	struct fw_lane *lane; /* whose it is; NULL: not looked at yet */
-	struct fw_wait wait;  /* in a runner's queue */
+	struct fw_lane *lane;              /* whose it is; NULL: not looked at yet */
+	struct fw_wait wait;               /* in a runner's queue */
+	struct fw_runner *runner;          /* where it runs or waits; NULL: on the loop */
+	struct fw_recorder *recorder;      /* in a worker: who writes down what it says */
+	struct fw_version_of_state *state; /* as this run sees it */
+	struct fw_version_of_state *new_state;
 	double last_progress;
 	/* The handler's: what it says on the way, and too fast. */
 	struct fw_rate progress_rate;
@@ -336,6 +348,16 @@ struct fw_lane {
 fw_error *fw_lane_enter(fw_call *call);
 void fw_lane_leave(fw_call *call);
 
+/* The lowest level of a log message that the client wants; -1: none. */
+int fw_call_log_level(const fw_call *call);
+/* Is this text, as JSON, nested deeper than `most`? */
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
+
+/* What the tools of a set share (shared.c): a run sees it, and sets it. */
+void fw_shared_begin(fw_call *call);
+void fw_shared_end(fw_call *call, bool counts);
+void fw_states_free(fw_server *server);
+
 /* ---- running (run.c) ----------------------------------------------------------------- */
 
 void fw_later_end(fw_server *server);
@@ -343,6 +365,8 @@ void fw_later_end(fw_server *server);
 void fw_call_start(fw_call *call);
 /* Its handler is done. Consumes `err`. */
 void fw_call_complete(fw_call *call, fw_error *err);
+/* Nobody waits for it any more: its handler is stopped, if that can be done. */
+void fw_call_abandon(fw_call *call);
 /* Looks at the result, and writes it into the server's `out` as a whole result
  * object's members. */
 fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out);
@@ -352,6 +376,8 @@ void fw_call_put_cache(const fw_call *call, struct fw_buf *out);
 void fw_call_destroy(fw_call *call);
 
 /* Asking (ask.c). */
+/* NULL: not known yet. */
+const char *fw_ask_answered(const fw_call *call, const char *key);
 fw_error *fw_ask_read(fw_call *call);
 /* Has something to ask before it can go on? */
 bool fw_ask_is_open(const fw_call *call);
@@ -361,6 +387,7 @@ void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer of an earlier round. */
 void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
+void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 
 /* ---- the boundary (boundary.c) --------------------------------------------------------- */
 
@@ -462,14 +489,17 @@ struct fw_server {
 	enum fw_server_state state;
 	atomic_int stop_wanted;
 	uv_mutex_t lock;
-	bool is_deaf; /* nothing is posted any more; under the lock */
-	struct fw_pool *pool;
+	bool is_deaf;        /* nothing is posted any more; under the lock */
+	bool has_stragglers; /* threads that use calls of this server */
 	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
 	struct fw_hold *released;
 	struct fw_transport *transports;
 	struct fw_runner *runners;
+	struct fw_runner *threads; /* one of them; NULL: not needed yet */
+	fw_workers *workers;       /* of process tools that name none; the same */
+	fw_state *states;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
 	char *session_id; /* with has_own_sessions: of the tools */
@@ -513,6 +543,7 @@ void fw_server__settle(fw_server *server);
 /* ---- small things --------------------------------------------------------------------------- */
 
 void fw_random(unsigned char *bytes, size_t len);
+void fw_random_forget(void);
 /* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
 void fw_random_text(char *text, size_t size);
 enum { FW_INCIDENT_ID_SIZE = 40 };

@@ -100,6 +100,7 @@ void fw_offer_free(struct fw_offer *offer)
 	fw__release(offer->mime_type);
 	fw__release(offer->operation);
 	fw__release(offer->empty_result);
+	fw__release(offer->breaker);
 	fw_schema_free(offer->input);
 	fw_schema_free(offer->output);
 	fw__release(offer);

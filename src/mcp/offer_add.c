@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "mcp/impl.h"
 #include "mcp/offer.h"
+#include "mcp/runner.h"
+#include "policy/breaker.h"
 
 static fw_error *misuse(const char *function, const char *name, const char *reason)
 {
@@ -74,6 +76,23 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 		return NULL;
 	}
 	return offer;
+}
+
+/* A pool of processes for those who need one, and a breaker. */
+static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_workers *workers)
+{
+	static const fw_workers_options options = FW_WORKERS_INIT;
+
+	if (offer->run != FW_RUN_PROCESS)
+		return NULL;
+	if (!workers && !server->workers)
+		FW_TRY(fw_server_add_workers(server, &options, &server->workers));
+	offer->runner = fw_workers__runner(workers ? workers : server->workers);
+	offer->breaker = fw__allocate(sizeof *offer->breaker);
+	if (!offer->breaker)
+		return fw_raise_internal_out_of_memory();
+	memset(offer->breaker, 0, sizeof *offer->breaker);
+	return NULL;
 }
 
 /* ---- tools --------------------------------------------------------------------- */
@@ -243,6 +262,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	offer->contract = tool->contract;
 	offer->changes = tool->changes;
 	offer->is_hidden = tool->is_hidden;
+	offer->state = tool->state;
 	FW_TRY(render_tool(tool, input, true, &offer->json));
 	if (tool->input_schema)
 		FW_TRY(compile(tool, input, true, offer));
@@ -265,14 +285,14 @@ fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
 	if (!is_tool_name(tool->name))
 		return misuse("fw_server_add_tool", tool->name,
 			      "a name is 1 to 64 of A-Z a-z 0-9 _ - . /");
-	if (tool->run == FW_RUN_PROCESS)
-		return fw_raise_internal_unsupported("running a tool in a process of its own");
 	if (fw_offers_find(&server->tools, tool->name, strlen(tool->name)))
 		return misuse("fw_server_add_tool", tool->name, "the name is taken");
 	offer = offer_new(FW_OFFER_TOOL, tool->name);
 	if (!offer)
 		return fw_raise_internal_out_of_memory();
 	err = make_tool(tool, offer);
+	if (!err)
+		err = set_runner(server, offer, tool->workers);
 	if (err) {
 		fw_offer_free(offer);
 		return err;
@@ -287,15 +307,13 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 	struct fw_offers *offers;
 	struct fw_offer *offer;
 	struct fw_buf out;
+	fw_error *err;
 	bool is_template;
 	bool is_good;
 
 	if (!server || !resource || !resource->uri || !resource->name || !resource->handler)
 		return misuse("fw_server_add_resource", resource ? resource->uri : NULL,
 			      "a resource has a URI, a name and a handler");
-	if (resource->run == FW_RUN_PROCESS)
-		return fw_raise_internal_unsupported(
-			"reading a resource in a process of its own");
 	is_template = strchr(resource->uri, '{') != NULL;
 	offers = is_template ? &server->templates : &server->resources;
 	if (fw_offers_find(offers, resource->uri, strlen(resource->uri)))
@@ -307,6 +325,11 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 	offer->complete = resource->complete;
 	offer->ctx = resource->ctx;
 	offer->run = resource->run;
+	err = set_runner(server, offer, NULL);
+	if (err) {
+		fw_offer_free(offer);
+		return err;
+	}
 	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
 	fw_buf_str(&out, is_template ? "{\"uriTemplate\":" : "{\"uri\":");
 	fw_buf_json_str(&out, resource->uri);
@@ -360,13 +383,12 @@ fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
 {
 	struct fw_offer *offer;
 	struct fw_buf out;
+	fw_error *err;
 	bool is_good;
 
 	if (!server || !prompt || !prompt->name || !prompt->handler)
 		return misuse("fw_server_add_prompt", prompt ? prompt->name : NULL,
 			      "a prompt has a name and a handler");
-	if (prompt->run == FW_RUN_PROCESS)
-		return fw_raise_internal_unsupported("a prompt in a process of its own");
 	for (size_t i = 0; i < prompt->argument_count; i++)
 		if (!prompt->arguments[i].name)
 			return misuse("fw_server_add_prompt", prompt->name,
@@ -380,6 +402,11 @@ fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
 	offer->complete = prompt->complete;
 	offer->ctx = prompt->ctx;
 	offer->run = prompt->run;
+	err = set_runner(server, offer, NULL);
+	if (err) {
+		fw_offer_free(offer);
+		return err;
+	}
 	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
 	FW_BUF(&out, "{\"name\":");
 	fw_buf_json_str(&out, prompt->name);

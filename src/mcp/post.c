@@ -3,6 +3,7 @@
  */
 #include "base/mem.h"
 #include "mcp/impl.h"
+#include "mcp/op.h"
 
 void fw_server__post(fw_server *server, struct fw_post *post)
 {
@@ -42,7 +43,7 @@ static void take(fw_server *server, struct fw_post *post)
 		fw_call_complete(post->call, err);
 		break;
 	}
-	case FW_POST_CLOSE_STREAM: fw_call_close_stream(post->call, post->retry_ms); break;
+	case FW_POST_CLOSE_STREAM: fw_close_stream_apply(post->call, post->retry_ms); break;
 	case FW_POST_CHANGE:
 		fw_listen_tell(server, post->change, post->len ? post->text : NULL);
 		break;

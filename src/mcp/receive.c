@@ -19,7 +19,7 @@ static const yyjson_read_flag read_flags = YYJSON_READ_NUMBER_AS_RAW;
 
 /* ---- text to JSON ------------------------------------------------------------- */
 
-static bool is_too_deep(const char *text, size_t len, size_t most)
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most)
 {
 	size_t depth = 0;
 	bool in_string = false;
@@ -55,7 +55,7 @@ static fw_error *parse(fw_call *call, const char *text, size_t len)
 
 	if (len > limits->message_bytes)
 		return fw_raise_input_too_large("message", limits->message_bytes);
-	if (is_too_deep(text, len, limits->message_depth))
+	if (fw_json_is_too_deep(text, len, limits->message_depth))
 		return fw_raise_input_too_deep("message", limits->message_depth);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))

@@ -1,5 +1,6 @@
 /*
- * run.c - a handler runs: on the loop, on a thread, or until it says so.
+ * run.c - a handler runs: on the loop, on a thread, in a worker, or until it
+ * says so.
  *
  * A run holds a reference to its call, so that a deadline or a client that
  * goes away can answer the call while its handler is still at work; what the
@@ -10,6 +11,8 @@
 #include "base/mem.h"
 #include "mcp/impl.h"
 #include "mcp/pool.h"
+#include "mcp/runner.h"
+#include "policy/breaker.h"
 
 struct fw_later {
 	struct fw_later *next;
@@ -24,6 +27,15 @@ static fw_handler *handler_of(const fw_call *call)
 	return call->kind == FW_CALL_COMPLETE ? call->offer->complete : call->offer->handler;
 }
 
+/* ---- threads ------------------------------------------------------------------------ */
+
+/* The pool's threads as a runner. */
+struct threads {
+	struct fw_runner base;
+	struct fw_pool *pool;
+	unsigned busy;
+};
+
 /* On a thread. What the handler said on the way was posted before its end is. */
 static void on_thread(fw_call *call)
 {
@@ -34,16 +46,95 @@ static void on_thread(fw_call *call)
 	fw_call_finish(call, err);
 }
 
-static fw_error *start_on_thread(fw_call *call)
+static struct fw_post *finish_post(fw_call *call, fw_error *err)
 {
-	fw_server *server = call->server;
+	struct fw_post *post = fw__allocate(sizeof *post + 1);
 
-	if (!server->pool)
-		server->pool = fw_pool_new((unsigned)server->limits.threads);
-	if (!server->pool || !fw_pool_submit(server->pool, on_thread, call))
-		return fw_raise_server_overloaded(server->limits.threads, "threads");
-	return NULL;
+	if (!post)
+		return NULL;
+	*post = (struct fw_post){ .kind = FW_POST_FINISH, .err = err };
+	post->call = fw_call__ref(call);
+	return post;
 }
+
+/* No thread can be had. Told from the loop, for its queue is at work now. */
+static void refuse(struct threads *threads, fw_call *call)
+{
+	fw_error *err = fw_raise_server_overloaded(call->server->limits.threads, "threads");
+	struct fw_post *post = finish_post(call, err);
+
+	if (post) {
+		fw_server__post(call->server, post);
+		return;
+	}
+	threads->busy--;
+	call->runner = NULL;
+	fw_call_complete(call, err);
+}
+
+static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
+{
+	struct threads *threads = (struct threads *)runner;
+
+	(void)beyond;
+	if (threads->busy >= call->server->limits.threads)
+		return false;
+	if (!threads->pool)
+		threads->pool = fw_pool_new((unsigned)call->server->limits.threads);
+	call->runner = runner;
+	threads->busy++;
+	if (!threads->pool || !fw_pool_submit(threads->pool, on_thread, call))
+		refuse(threads, call);
+	return true;
+}
+
+static void thread_ended(struct fw_runner *runner, fw_call *call)
+{
+	(void)call;
+	((struct threads *)runner)->busy--;
+}
+
+static void close_threads(struct fw_runner *runner)
+{
+	(void)runner;
+}
+
+static void free_threads(struct fw_runner *runner)
+{
+	struct threads *threads = (struct threads *)runner;
+
+	if (!fw_pool_free(threads->pool))
+		runner->server->has_stragglers = true;
+	fw__release(threads);
+}
+
+static struct fw_runner *threads_of(fw_server *server)
+{
+	static const struct fw_runner_ops ops = { .take = take_thread,
+						  .ended = thread_ended,
+						  .close = close_threads,
+						  .free = free_threads };
+	struct threads *threads;
+	fw_error *err;
+
+	if (server->threads)
+		return server->threads;
+	threads = fw__allocate(sizeof *threads);
+	if (!threads)
+		return NULL;
+	memset(threads, 0, sizeof *threads);
+	threads->base.ops = &ops;
+	err = fw_runner_attach(&threads->base, server);
+	if (err) {
+		fw_error_free(err);
+		fw__release(threads);
+		return NULL;
+	}
+	server->threads = &threads->base;
+	return server->threads;
+}
+
+/* ---- a run -------------------------------------------------------------------------- */
 
 static void set_deadline(fw_call *call)
 {
@@ -56,6 +147,42 @@ static void set_deadline(fw_call *call)
 	fw_server__watch(call->server, call->deadline_ms);
 }
 
+static struct fw_runner *runner_of(const fw_call *call)
+{
+	switch (call->offer->run) {
+	case FW_RUN_THREAD: return threads_of(call->server);
+	case FW_RUN_PROCESS: return call->offer->runner;
+	case FW_RUN_INLINE:
+	case FW_RUN_ASYNC: break;
+	}
+	return NULL;
+}
+
+/* A tool that keeps crashing is left alone for a while. */
+static fw_error *check_breaker(fw_call *call)
+{
+	struct fw_breaker *breaker = call->offer->breaker;
+	uint64_t wait_ms = 0;
+	fw_error *err;
+
+	if (!breaker || fw_breaker_admit(breaker, uv_now(&call->server->loop), call, &wait_ms))
+		return NULL;
+	err = fw_raise_tool_suspended(breaker->crashes);
+	fw_error_set_retry_after(err, (double)wait_ms / 1000);
+	return err;
+}
+
+static fw_error *enter_queue(fw_call *call)
+{
+	struct fw_runner *runner = runner_of(call);
+
+	if (!runner)
+		return fw_raise_internal_out_of_memory();
+	FW_TRY(check_breaker(call));
+	fw_queue_enter(runner, call);
+	return NULL;
+}
+
 void fw_call_start(fw_call *call)
 {
 	fw_error *err;
@@ -63,11 +190,14 @@ void fw_call_start(fw_call *call)
 	call->stage = FW_STAGE_RUN;
 	call->is_running = true;
 	(void)fw_call__ref(call);
+	if (call->offer->state)
+		fw_shared_begin(call);
 	if (call->offer->run != FW_RUN_INLINE)
 		set_deadline(call);
 	switch (call->offer->run) {
 	case FW_RUN_THREAD:
-		err = start_on_thread(call);
+	case FW_RUN_PROCESS:
+		err = enter_queue(call);
 		if (err)
 			fw_call_complete(call, err);
 		return;
@@ -78,10 +208,39 @@ void fw_call_start(fw_call *call)
 			fw_call_complete(call, err);
 		fw_call__unref(call);
 		return;
-	case FW_RUN_INLINE:
-	case FW_RUN_PROCESS: break;
+	case FW_RUN_INLINE: break;
 	}
 	fw_call_complete(call, handler_of(call)(call, call->offer->ctx));
+}
+
+/* What a run holds besides its slot. */
+static void end_run(fw_call *call)
+{
+	call->is_running = false;
+	if (call->state || call->new_state)
+		fw_shared_end(call, true);
+	if (call->offer && call->offer->breaker)
+		fw_breaker_let_go(call->offer->breaker, call);
+}
+
+/* Nobody waits for it any more. */
+void fw_call_abandon(fw_call *call)
+{
+	struct fw_runner *runner;
+
+	if (!call->is_running || !call->offer)
+		return;
+	runner = call->runner;
+	if (runner) {
+		if (runner->ops->abandon)
+			runner->ops->abandon(runner, call);
+		return;
+	}
+	runner = runner_of(call);
+	if (runner && fw_queue_leave(runner, call)) {
+		end_run(call);
+		fw_call__unref(call);
+	}
 }
 
 static fw_error *conclude(fw_call *call)
@@ -100,9 +259,14 @@ static fw_error *conclude(fw_call *call)
 void fw_call_complete(fw_call *call, fw_error *err)
 {
 	bool was_running = call->is_running;
+	struct fw_runner *runner = call->runner;
 
-	call->is_running = false;
+	if (was_running)
+		end_run(call);
 	fw_call_catch_up(call);
+	call->runner = NULL;
+	if (runner && runner->ops->ended)
+		runner->ops->ended(runner, call);
 	if (call->is_answered) {
 		fw_error_free(err);
 	} else {
@@ -111,6 +275,8 @@ void fw_call_complete(fw_call *call, fw_error *err)
 		if (err)
 			fw_mcp_fail(call, err);
 	}
+	if (runner)
+		fw_runner_freed(runner, call);
 	if (was_running)
 		fw_call__unref(call);
 }
@@ -124,14 +290,12 @@ void fw_call_finish(fw_call *call, fw_error *err)
 		return;
 	}
 	fw_call_catch_up(call);
-	post = fw__allocate(sizeof *post + 1);
+	post = finish_post(call, err);
 	if (!post) {
 		/* The deadline, if any, answers in its place. */
 		fw_error_free(err);
 		return;
 	}
-	*post = (struct fw_post){ .kind = FW_POST_FINISH, .err = err };
-	post->call = fw_call__ref(call);
 	fw_server__post(call->server, post);
 }
 

@@ -38,13 +38,16 @@ struct fw_runner_ops {
 	 * False: no slot is free now. `beyond`: whoever waits has nothing running
 	 * at all, so a slot may be added if the runner has room to grow. An error
 	 * that keeps the call from running ends it with fw_call_complete(), and
-	 * counts as taken.
+	 * counts as taken. Sets `call->runner`.
 	 */
 	bool (*take)(struct fw_runner *runner, fw_call *call, bool beyond);
 	/* Nobody waits for the call any more (deadline, cancellation, a client that
 	 * left): stop it if that can be done. It still holds its slot until
 	 * fw_runner_freed(). NULL member: it runs on. */
 	void (*abandon)(struct fw_runner *runner, fw_call *call);
+	/* Its run is over, and its slot is about to be freed. NULL member: the
+	 * runner knew before. */
+	void (*ended)(struct fw_runner *runner, fw_call *call);
 	/* The server has stopped: end everything. Closes its handles on the loop,
 	 * which is run until they are closed. */
 	void (*close)(struct fw_runner *runner);
@@ -73,5 +76,8 @@ bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
 /* A slot has become free: `call` does not hold it any more. The next is taken. */
 void fw_runner_freed(struct fw_runner *runner, fw_call *call);
 void fw_queue_free(struct fw_queue *queue);
+
+/* Of a pool of processes (src/worker/pool.c). */
+struct fw_runner *fw_workers__runner(fw_workers *workers);
 
 #endif

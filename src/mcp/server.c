@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "mcp/impl.h"
 #include "mcp/page.h"
-#include "mcp/pool.h"
+#include "mcp/runner.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -22,6 +22,11 @@ uv_loop_t *fw_server__loop(fw_server *server)
 
 bool fw_server__is_ready(const fw_server *server)
 {
+	char text[256];
+
+	for (const struct fw_runner *r = server->runners; r; r = r->next)
+		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
+			return false;
 	return server->state == FW_RUNNING && server->call_count < server->limits.in_flight;
 }
 
@@ -135,10 +140,20 @@ static void free_calls(fw_server *server)
 	}
 }
 
+static void free_runners(fw_server *server)
+{
+	while (server->runners) {
+		struct fw_runner *runner = server->runners;
+
+		server->runners = runner->next;
+		fw_queue_free(runner->queue);
+		runner->ops->free(runner);
+	}
+	server->threads = NULL;
+}
+
 void fw_server_free(fw_server *server)
 {
-	bool is_quiet;
-
 	if (!server)
 		return;
 	fw_server__take_posts(server);
@@ -146,9 +161,9 @@ void fw_server_free(fw_server *server)
 	server->is_deaf = true;
 	uv_mutex_unlock(&server->lock);
 	fw_later_end(server);
-	is_quiet = fw_pool_free(server->pool);
 	while (server->sessions)
 		fw_session_free(server->sessions);
+	free_runners(server);
 	while (server->transports) {
 		struct fw_transport *next = server->transports->next;
 
@@ -168,7 +183,7 @@ void fw_server_free(fw_server *server)
 	(void)uv_loop_close(&server->loop);
 	/* A handler that is still at work uses its call, and the server with it:
 	 * they stay for as long as the program does. */
-	if (!is_quiet)
+	if (server->has_stragglers)
 		return;
 	uv_mutex_destroy(&server->lock);
 	free_calls(server);
@@ -176,6 +191,7 @@ void fw_server_free(fw_server *server)
 	fw_offers_clear(&server->resources);
 	fw_offers_clear(&server->templates);
 	fw_offers_clear(&server->prompts);
+	fw_states_free(server);
 	fw__release(server->observers);
 	fw__release(server->lanes);
 	fw_pages_clear(server);
@@ -265,6 +281,7 @@ static void on_deadline(uv_timer_t *timer)
 						 : server->options.deadline_ms;
 
 			atomic_store(&call->cancelled, true);
+			call->is_late = true;
 			call->deadline_ms = 0;
 			(void)fw_call__ref(call);
 			fw_mcp_fail(call, fw_raise_runtime_timeout(limit));
@@ -401,6 +418,21 @@ static void on_signal(uv_signal_t *handle, int signum)
 	drain(handle->data);
 }
 
+/* Before anything else: workers are copies of what is there now. */
+static fw_error *start_runners(fw_server *server)
+{
+	for (struct fw_runner *r = server->runners; r; r = r->next)
+		if (r->ops->start)
+			FW_TRY(r->ops->start(r));
+	return NULL;
+}
+
+static void close_runners(fw_server *server)
+{
+	for (struct fw_runner *r = server->runners; r; r = r->next)
+		r->ops->close(r);
+}
+
 static fw_error *start_transports(fw_server *server)
 {
 	if (!server->transports)
@@ -438,7 +470,9 @@ fw_error *fw_server_run(fw_server *server)
 		expiry_ms = server->limits.session_idle_ms;
 	(void)uv_timer_start(&server->expiry, on_expiry, expiry_ms, expiry_ms);
 	server->state = FW_RUNNING;
-	err = start_transports(server);
+	err = start_runners(server);
+	if (!err)
+		err = start_transports(server);
 	if (err) {
 		close_transports(server);
 	} else if (atomic_load(&server->stop_wanted)) {
@@ -446,6 +480,7 @@ fw_error *fw_server_run(fw_server *server)
 	}
 	while (server->state != FW_CLOSED)
 		(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+	close_runners(server);
 	for (size_t i = 0; i < 2; i++)
 		close_handle((uv_handle_t *)&server->terms[i]);
 	(void)uv_timer_stop(&server->expiry);

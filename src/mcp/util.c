@@ -47,6 +47,12 @@ void fw_random(unsigned char *bytes, size_t len)
 	}
 }
 
+/* Bytes that were fetched before a fork are known to both sides of it. */
+void fw_random_forget(void)
+{
+	memset(&pool, 0, sizeof pool);
+}
+
 void fw_random_text(char *text, size_t size)
 {
 	unsigned char bytes[64];

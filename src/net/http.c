@@ -226,6 +226,32 @@ static void take_log(void *cls, const char *fmt, va_list args)
 		vsnprintf(http->start_log, sizeof(http->start_log), fmt, args);
 }
 
+/* The daemon's own timeout is for what the sweep might not see. */
+static uint64_t longest_ms(const struct fw_http_pace *pace)
+{
+	uint64_t longest = pace->idle_ms;
+
+	if (pace->head_ms > longest)
+		longest = pace->head_ms;
+	if (pace->body_ms > longest)
+		longest = pace->body_ms;
+	return pace->read_ms > longest ? pace->read_ms : longest;
+}
+
+/* How often to look, so that short limits are kept as well as long ones. */
+static uint64_t sweep_ms(const struct fw_limits *limits)
+{
+	const uint64_t times[] = { limits->http_idle_ms,     limits->http_head_ms,
+				   limits->http_body_ms,     limits->http_read_ms,
+				   limits->http_patience_ms, limits->http_silence_ms };
+	uint64_t ms = 1000;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (times[i] / 4 < ms)
+			ms = times[i] / 4;
+	return ms > 10 ? ms : 10;
+}
+
 static fw_error *start_daemon(struct fw_http *http, const fw_http_options *options, int fd)
 {
 	const struct fw_limits *limits = http->limits;
@@ -236,6 +262,7 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 
 	if (options->tls_key) {
 		flags |= MHD_USE_TLS;
+		http->is_tls = true;
 		tls[0].option = MHD_OPTION_HTTPS_MEM_KEY;
 		tls[0].ptr_value = (void *)options->tls_key;
 		tls[1].option = MHD_OPTION_HTTPS_MEM_CERT;
@@ -243,9 +270,10 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 	}
 	http->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
-		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)limits->http_connections,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(limits->http_idle_ms + 999) / 1000,
+		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 0,
+		MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)limits->http_connections + 4 * FW_HTTP_SURPLUS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(longest_ms(&http->pace) / 1000 + 2),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->http_head_bytes,
 		MHD_OPTION_URI_LOG_CALLBACK, fw_http__first_line, http,
 		MHD_OPTION_NOTIFY_COMPLETED, fw_http__completed, http,
@@ -312,7 +340,9 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 		.body_ms = limits->http_body_ms,
 		.patience_ms = limits->http_patience_ms,
 		.silence_ms = limits->http_silence_ms,
-		.sweep_ms = 1000,
+		.read_ms = limits->http_read_ms,
+		.spare_ms = limits->http_spare_ms,
+		.sweep_ms = sweep_ms(limits),
 	};
 	err = listen_http(http, server, options ? options : &DEFAULTS);
 	if (err)

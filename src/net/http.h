@@ -26,6 +26,10 @@
 
 struct fw_http_peer;
 
+/* Connections beyond the limit that are let in, for as long as it takes to tell
+ * them so. */
+enum { FW_HTTP_SURPLUS = 64 };
+
 /* How long a peer may take, and how long it may be left waiting. */
 struct fw_http_pace {
 	uint64_t idle_ms;
@@ -33,6 +37,8 @@ struct fw_http_pace {
 	uint64_t body_ms;
 	uint64_t patience_ms;
 	uint64_t silence_ms;
+	uint64_t read_ms;
+	uint64_t spare_ms;
 	uint64_t sweep_ms;
 };
 
@@ -50,6 +56,7 @@ struct fw_http {
 	char *url;
 	bool is_loopback; /* bound to an address of this machine alone */
 	bool is_wildcard;
+	bool is_tls;
 
 	/* Handles exist from start on. */
 	uv_poll_t crank; /* the daemon's epoll descriptor */
@@ -66,6 +73,7 @@ struct fw_http {
 
 	struct fw_http_peer *peers;
 	unsigned peer_count;
+	unsigned standing;  /* of these, those that are neither surplus nor doomed */
 	unsigned answering; /* peers whose answer is not out yet */
 
 	char start_log[256]; /* what the daemon said while it started */
@@ -105,10 +113,18 @@ struct fw_http_peer {
 	int fd;
 	bool is_watched;  /* the watch knows fd */
 	bool has_hung_up; /* nothing more will come from it */
+	bool has_asked;   /* something, at least once */
+	bool is_spaced;   /* a blank in the target, which some read otherwise */
+	bool is_surplus;  /* beyond the limit: it is let in to be told so */
+	bool is_doomed;   /* cut off; the daemon will notice */
+	bool is_measured; /* between requests: `bytes` is what had come */
+	uint64_t bytes;
+	char address[46];
 
 	enum fw_http_phase phase;
 	uint64_t since_ms; /* of the phase */
 	uint64_t spoke_ms; /* something was last put into the stream */
+	uint64_t owed_ms;  /* since when there is something for it to read; 0: nothing */
 
 	struct fw_http_text body;
 	struct fw_http_text out; /* the answer, or what waits to be streamed */
@@ -144,6 +160,7 @@ struct fw_http_peer {
 	bool is_suspended;
 	bool is_lost;    /* there is nobody to answer */
 	bool must_close; /* no further request on this connection */
+	bool is_shouted; /* the answer goes past the daemon, which would wait */
 	struct fw_http_field fields[FW_LIMIT_HTTP_FIELDS];
 };
 
@@ -157,6 +174,8 @@ void fw_http__suspend(struct fw_http_peer *peer);
 void fw_http__wake(struct fw_http_peer *peer);
 /* Cut the connection: the daemon finds out, and cleans up as ever. */
 void fw_http__cut(struct fw_http_peer *peer);
+/* Is there room for it now? Another may have to go. */
+bool fw_http__admit(struct fw_http_peer *peer);
 void fw_http__enter(struct fw_http_peer *peer, enum fw_http_phase phase);
 
 /* ---- http_request.c --------------------------------------------------------- */
@@ -170,6 +189,11 @@ void fw_http__completed(void *cls, struct MHD_Connection *connection, void **req
 void fw_http__connected(void *cls, struct MHD_Connection *connection, void **context,
 			enum MHD_ConnectionNotificationCode what);
 void *fw_http__first_line(void *cls, const char *uri, struct MHD_Connection *connection);
+
+/* Begins afresh: the exchange, and all that is of one request. */
+void fw_http__renew(struct fw_http_peer *peer);
+/* Past its time: says so if it can, and cuts it off. */
+void fw_http__too_slow(struct fw_http_peer *peer, const char *what, uint64_t limit_ms);
 
 /* ---- http_reply.c ----------------------------------------------------------- */
 

@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@
 
 #include "base/mem.h"
 #include "net/http_check.h"
+#include "net/tcp.h"
 
 enum {
 	/* Turns in a row, before others on the loop have theirs. */
@@ -163,6 +165,7 @@ void fw_http__enter(struct fw_http_peer *peer, enum fw_http_phase phase)
 		http->answering--;
 	peer->phase = phase;
 	peer->since_ms = now_ms(http);
+	peer->is_measured = false;
 }
 
 static void watch_peer(struct fw_http_peer *peer)
@@ -197,8 +200,48 @@ void fw_http__wake(struct fw_http_peer *peer)
 
 void fw_http__cut(struct fw_http_peer *peer)
 {
+	if (!peer->is_doomed && !peer->is_surplus)
+		peer->http->standing--;
+	peer->is_doomed = true;
 	(void)shutdown(peer->fd, SHUT_RDWR);
 	fw_http__wake(peer);
+}
+
+/* ---- too many ---------------------------------------------------------------- */
+
+/* The one that has kept its connection to itself for longest. */
+static struct fw_http_peer *find_spare(const struct fw_http *http)
+{
+	uint64_t latest = now_ms(http) - http->pace.spare_ms;
+	struct fw_http_peer *found = NULL;
+
+	for (struct fw_http_peer *peer = http->peers; peer; peer = peer->next) {
+		if (peer->is_doomed || peer->is_surplus || peer->is_shouted ||
+		    peer->phase == FW_HTTP_ANSWERING || peer->since_ms > latest)
+			continue;
+		latest = peer->since_ms;
+		found = peer;
+	}
+	return found;
+}
+
+/* A new one is worth more than one that does nothing, or takes its time. */
+bool fw_http__admit(struct fw_http_peer *peer)
+{
+	struct fw_http *http = peer->http;
+	struct fw_http_peer *spare;
+
+	if (!peer->is_surplus)
+		return true;
+	if (http->standing >= http->limits->http_connections) {
+		spare = find_spare(http);
+		if (!spare)
+			return false;
+		fw_http__cut(spare);
+	}
+	peer->is_surplus = false;
+	http->standing++;
+	return true;
 }
 
 /* One that is not suspended may have said all it had to: the sweep will see. */
@@ -228,29 +271,58 @@ static void watch_ready(uv_poll_t *handle, int status, int events)
 		peer_hung_up(ready[i].data.ptr);
 }
 
+/* The daemon tells of a first line when it has all of it. That some of it has
+ * come, only the kernel knows. */
+static bool has_begun_line(struct fw_http_peer *peer)
+{
+	uint64_t before = peer->is_measured ? peer->bytes : UINT64_MAX;
+
+	if (peer->http->is_tls || !fw_tcp_received(peer->fd, &peer->bytes))
+		return false;
+	if (!peer->has_asked)
+		before = 0;
+	peer->is_measured = true;
+	return peer->bytes > before;
+}
+
+static void sweep_idle(struct fw_http_peer *peer, uint64_t age)
+{
+	const struct fw_http_pace *pace = &peer->http->pace;
+
+	if (age >= pace->idle_ms || (peer->is_surplus && age >= pace->spare_ms))
+		fw_http__cut(peer);
+	else if (has_begun_line(peer))
+		fw_http__enter(peer, FW_HTTP_HEAD);
+}
+
 static void sweep_peer(struct fw_http_peer *peer, uint64_t now)
 {
 	const struct fw_http_pace *pace = &peer->http->pace;
 	uint64_t age = now - peer->since_ms;
 
-	if (peer->has_hung_up && peer->phase != FW_HTTP_ANSWERING) {
+	if (peer->is_doomed)
+		return;
+	if ((peer->has_hung_up && peer->phase != FW_HTTP_ANSWERING) ||
+	    (peer->is_shouted && peer->is_answered && age >= pace->sweep_ms)) {
 		fw_http__cut(peer);
 		return;
 	}
 	switch (peer->phase) {
-	case FW_HTTP_IDLE:
-		if (age >= pace->idle_ms)
-			fw_http__cut(peer);
-		break;
+	case FW_HTTP_IDLE: sweep_idle(peer, age); break;
 	case FW_HTTP_HEAD:
 		if (age >= pace->head_ms)
-			fw_http__cut(peer);
+			fw_http__too_slow(peer, "head", pace->head_ms);
 		break;
 	case FW_HTTP_BODY:
 		if (age >= pace->body_ms)
-			fw_http__cut(peer);
+			fw_http__too_slow(peer, "body", pace->body_ms);
 		break;
 	case FW_HTTP_ANSWERING:
+		if (!peer->is_suspended && peer->owed_ms &&
+		    now - peer->owed_ms >= pace->read_ms) {
+			fw_http__cut(peer);
+			break;
+		}
 		/* One that is not suspended has bytes of ours before it. */
 		if (!peer->is_suspended || !(peer->accepts & FW_HTTP_ACCEPTS_EVENTS))
 			break;
@@ -270,6 +342,25 @@ static void sweep_due(uv_timer_t *timer)
 		sweep_peer(peer, now);
 }
 
+static void note_address(struct fw_http_peer *peer)
+{
+	const struct sockaddr *address =
+		MHD_get_connection_info(peer->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+			->client_addr;
+	union {
+		const struct sockaddr *any;
+		const struct sockaddr_in *v4;
+		const struct sockaddr_in6 *v6;
+	} at = { address };
+
+	if (address && address->sa_family == AF_INET)
+		(void)inet_ntop(AF_INET, &at.v4->sin_addr, peer->address,
+				sizeof(peer->address));
+	else if (address && address->sa_family == AF_INET6)
+		(void)inet_ntop(AF_INET6, &at.v6->sin6_addr, peer->address,
+				sizeof(peer->address));
+}
+
 static void peer_connected(struct fw_http *http, struct MHD_Connection *connection,
 			   void **context)
 {
@@ -283,6 +374,7 @@ static void peer_connected(struct fw_http *http, struct MHD_Connection *connecti
 	peer->connection = connection;
 	peer->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
 			   ->connect_fd;
+	note_address(peer);
 	fw_http__enter(peer, FW_HTTP_IDLE);
 	watch_peer(peer);
 	peer->next = http->peers;
@@ -292,10 +384,21 @@ static void peer_connected(struct fw_http *http, struct MHD_Connection *connecti
 	if (!http->peer_count++)
 		uv_timer_start(&http->sweep, sweep_due, http->pace.sweep_ms,
 			       http->pace.sweep_ms);
+	peer->is_surplus = true;
+	if (!fw_http__admit(peer) &&
+	    http->peer_count > http->limits->http_connections + FW_HTTP_SURPLUS)
+		fw_http__cut(peer);
 }
 
 static void peer_disconnected(struct fw_http *http, struct fw_http_peer *peer)
 {
+	/* Of a head that never ended the daemon does not tell the end. */
+	if (peer->is_begun && !peer->is_answered) {
+		peer->is_answered = true;
+		fw_exchange_gone(&peer->exchange);
+	}
+	if (!peer->is_doomed && !peer->is_surplus)
+		http->standing--;
 	if (peer->is_watched)
 		(void)epoll_ctl(http->watch_fd, EPOLL_CTL_DEL, peer->fd, NULL);
 	if (peer->next)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/mem.h"
 
@@ -108,12 +109,35 @@ static void put_page_headers(struct fw_http_peer *peer)
 	add_header(peer, "Vary", "Accept");
 }
 
+/* Small enough for any socket's buffer; what does not fit is lost. The rest of
+ * the connection is for the sweep. */
+static void shout(struct fw_http_peer *peer, const struct fw_reply *reply)
+{
+	size_t len = reply->json ? reply->len : 0;
+	char head[256];
+	int head_len;
+
+	head_len = snprintf(head, sizeof(head),
+			    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
+			    "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+			    reply->status,
+			    reply->status == MHD_HTTP_REQUEST_TIMEOUT ? "Request Timeout"
+								      : "Error",
+			    reply->type ? reply->type : "application/json", len);
+	if (send(peer->fd, head, (size_t)head_len, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) ==
+	    head_len)
+		(void)!send(peer->fd, reply->json, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)shutdown(peer->fd, SHUT_WR);
+	peer->since_ms = uv_now(fw_server__loop(peer->http->base.server));
+	fw_http__wake(peer);
+}
+
 static void answer_document(struct fw_http_peer *peer, const struct fw_reply *reply)
 {
 	size_t len = reply->json ? reply->len : 0;
 
-	if (len &&
-	    !fw_http__text_reserve(&peer->out, len, peer->http->limits->http_queue_bytes)) {
+	/* The core bounds what it says. */
+	if (len && !fw_http__text_reserve(&peer->out, len, SIZE_MAX)) {
 		peer->is_lost = true;
 		return;
 	}
@@ -157,7 +181,8 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		out->len -= peer->out_at;
 		peer->out_at = 0;
 	}
-	if (fw_http__text_reserve(out, more, peer->http->limits->http_queue_bytes))
+	if (out->len - peer->out_at <= peer->http->limits->http_queue_bytes &&
+	    fw_http__text_reserve(out, more, SIZE_MAX))
 		return true;
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
@@ -176,7 +201,7 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 	/* Only to open the stream: the headers are all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
-	if (event->len > peer->http->limits->http_queue_bytes || id_len > EVENT_ID_BYTES ||
+	if (id_len > EVENT_ID_BYTES ||
 	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)
@@ -201,6 +226,8 @@ static void stream_moved(struct fw_http_peer *peer)
 {
 	peer->is_stream = true;
 	peer->spoke_ms = uv_now(fw_server__loop(peer->http->base.server));
+	if (!peer->owed_ms)
+		peer->owed_ms = peer->spoke_ms;
 	fw_http__wake(peer);
 }
 
@@ -238,6 +265,7 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buf, size_t max)
 		return (ssize_t)len;
 	}
 	peer->out_at = 0;
+	peer->owed_ms = 0;
 	fw_http__text_reset(&peer->out);
 	if (peer->is_complete)
 		return MHD_CONTENT_READER_END_OF_STREAM;
@@ -284,6 +312,7 @@ enum MHD_Result fw_http__advance(struct fw_http_peer *peer)
 	MHD_destroy_response(peer->response);
 	peer->response = NULL;
 	peer->is_queued = true;
+	peer->owed_ms = uv_now(fw_server__loop(peer->http->base.server));
 	return result;
 }
 
@@ -310,6 +339,10 @@ static void http_reply(struct fw_exchange *exchange, const struct fw_reply *repl
 	peer->is_answered = true;
 	if (peer->is_lost)
 		return;
+	if (peer->is_shouted) {
+		shout(peer, reply);
+		return;
+	}
 	if (!peer->is_stream) {
 		answer_document(peer, reply);
 		fw_http__wake(peer);

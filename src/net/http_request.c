@@ -118,6 +118,8 @@ static const char *find_ambiguity(struct fw_http_peer *peer, const char *version
 {
 	bool is_old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
+	if (peer->is_spaced)
+		return "the target has a blank in it";
 	if (peer->is_malformed)
 		return "a header is malformed, or there are too many";
 	if (peer->host_count > 1 || (!peer->host_count && !is_old))
@@ -236,7 +238,12 @@ static void judge(struct fw_http_peer *peer, const char *url, const char *method
 
 	peer->must_close = ambiguity != NULL;
 	peer->exchange.is_page = strcmp(url, peer->http->path) != 0;
-	if (ambiguity)
+	if (!fw_http__admit(peer)) {
+		peer->must_close = true;
+		err = fw_raise_server_overloaded(peer->http->limits->http_connections,
+						 "connections");
+		fw_error_set_retry_after(err, 1);
+	} else if (ambiguity)
 		err = fw_raise_protocol_invalid_request(ambiguity);
 	else if (peer->exchange.is_page)
 		err = check_page(peer, url, method);
@@ -255,8 +262,7 @@ static void judge(struct fw_http_peer *peer, const char *url, const char *method
 
 /* ---- the stages of a request ------------------------------------------------ */
 
-static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const char *method,
-			     const char *version)
+void fw_http__renew(struct fw_http_peer *peer)
 {
 	size_t zeroed = offsetof(struct fw_http_peer, response);
 
@@ -268,8 +274,15 @@ static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const c
 	memset(&peer->exchange, 0, sizeof(peer->exchange));
 	fw_exchange_init(&peer->exchange, peer->http->base.server, &fw_http__exchange_ops,
 			 true);
-	fw_http__enter(peer, FW_HTTP_BODY);
+	peer->exchange.peer = peer->address;
+	peer->owed_ms = 0;
+}
 
+static enum MHD_Result begin(struct fw_http_peer *peer, const char *url, const char *method,
+			     const char *version)
+{
+	fw_http__renew(peer);
+	fw_http__enter(peer, FW_HTTP_BODY);
 	(void)MHD_get_connection_values_n(peer->connection, MHD_HEADER_KIND, take_field, peer);
 	judge(peer, url, method, version);
 	if (!peer->is_decided)
@@ -356,10 +369,34 @@ void *fw_http__first_line(void *cls, const char *uri, struct MHD_Connection *con
 			->socket_context;
 
 	(void)cls;
-	(void)uri;
-	if (peer)
-		fw_http__enter(peer, FW_HTTP_HEAD);
+	if (!peer)
+		return NULL;
+	peer->has_asked = true;
+	peer->is_spaced = strchr(uri, ' ') != NULL;
+	fw_http__enter(peer, FW_HTTP_HEAD);
 	return NULL;
+}
+
+/*
+ * The daemon takes an answer only after the whole of a request. So this one is
+ * written past it, which can be done while it reads: it has nothing to write
+ * then. Not so with TLS, whose state is the daemon's.
+ */
+void fw_http__too_slow(struct fw_http_peer *peer, const char *what, uint64_t limit_ms)
+{
+	if (peer->is_shouted)
+		return;
+	if (peer->http->is_tls || peer->has_hung_up || peer->http->is_closing ||
+	    (peer->phase == FW_HTTP_BODY && peer->is_decided)) {
+		fw_http__cut(peer);
+		return;
+	}
+	if (peer->phase != FW_HTTP_BODY)
+		fw_http__renew(peer);
+	peer->is_shouted = true;
+	peer->is_decided = true;
+	peer->is_begun = true;
+	fw_exchange_refuse(&peer->exchange, fw_raise_protocol_request_timeout(what, limit_ms));
 }
 
 void fw_http__completed(void *cls, struct MHD_Connection *connection, void **request,

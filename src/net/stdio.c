@@ -18,7 +18,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024 };
+enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024, COMPACT_BYTES = 64 * 1024 };
 
 struct stdio {
 	struct fw_transport base;
@@ -38,6 +38,7 @@ struct stdio {
 	bool is_paused;  /* too much is unsent */
 	bool is_ended;   /* no more input */
 	bool is_broken;  /* nobody reads what is written */
+	bool is_gone;    /* and the core knows */
 	bool is_closing;
 	bool is_skipping; /* the rest of a line that was too long */
 	struct fw_buf lines;
@@ -52,15 +53,25 @@ static void write_out(struct stdio *stdio);
 
 static void put_line(struct stdio *stdio, const char *json, size_t len)
 {
+	struct fw_buf *unsent = &stdio->unsent;
+
 	if (stdio->is_broken || !json)
 		return;
-	if (!fw_buf_reserve(&stdio->unsent, len + 1)) {
-		/* Whoever does not read this much will not read more. */
+	/* What has gone out makes room, also for a reader that never catches up. */
+	if (stdio->sent > COMPACT_BYTES && stdio->sent > unsent->len / 2) {
+		memmove(unsent->text, unsent->text + stdio->sent, unsent->len - stdio->sent);
+		unsent->len -= stdio->sent;
+		stdio->sent = 0;
+	}
+	/* Whoever does not read this much will not read more. Not within what the
+	 * core is doing: see on_prepare(). */
+	if (unsent->len - stdio->sent > stdio->limits->stdio_unsent_bytes ||
+	    !fw_buf_reserve(unsent, len + 1)) {
 		stdio->is_broken = true;
 		return;
 	}
-	fw_buf_put(&stdio->unsent, json, len);
-	FW_BUF(&stdio->unsent, "\n");
+	fw_buf_put(unsent, json, len);
+	FW_BUF(unsent, "\n");
 }
 
 static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
@@ -105,6 +116,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 static void broke(struct stdio *stdio)
 {
 	stdio->is_broken = true;
+	stdio->is_gone = true;
 	stdio->is_ended = true;
 	stdio->unsent.len = 0;
 	stdio->sent = 0;
@@ -150,6 +162,8 @@ static void on_prepare(uv_prepare_t *prepare)
 {
 	struct stdio *stdio = prepare->data;
 
+	if (stdio->is_broken && !stdio->is_gone)
+		broke(stdio);
 	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
 		write_out(stdio);
 }
@@ -406,7 +420,10 @@ fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 	stdio->out_flags = -1;
 	stdio->limits = fw_server__limits(server);
 	fw_buf_init(&stdio->lines, stdio->limits->message_bytes + 2 * (size_t)READ_BYTES);
-	fw_buf_init(&stdio->unsent, stdio->limits->stdio_unsent_bytes);
+	/* One message more than that. */
+	fw_buf_init(&stdio->unsent, stdio->limits->stdio_unsent_bytes +
+					    2 * stdio->limits->result_bytes +
+					    FW_LIMIT_ENVELOPE_BYTES);
 	fw_transport_attach(&stdio->base, server);
 	return NULL;
 }

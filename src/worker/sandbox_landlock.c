@@ -100,17 +100,11 @@ static const char *const connecting[] = { "/etc/resolv.conf",
  * processes' command lines, but not their memory, environment or files. */
 static const char *const programs[] = { "/usr",   "/bin",   "/sbin",   "/lib",
 					"/lib32", "/lib64", "/libx32", NULL };
-static const char *const executing[] = { "/etc/ld.so.cache",
-					 "/etc/ld.so.preload",
-					 "/etc/passwd",
-					 "/etc/group",
-					 "/etc/nsswitch.conf",
-					 "/etc/alternatives",
-					 "/etc/gitconfig",
-					 "/etc/mime.types",
-					 "/etc/os-release",
-					 "/proc",
-					 NULL };
+static const char *const executing[] = {
+	"/etc/ld.so.cache",   "/etc/ld.so.preload",   "/etc/passwd",    "/etc/group",
+	"/etc/nsswitch.conf", "/etc/alternatives",    "/etc/gitconfig", "/etc/mime.types",
+	"/etc/os-release",    "/etc/ssl/openssl.cnf", "/proc",          NULL
+};
 
 int fw_landlock_abi(void)
 {

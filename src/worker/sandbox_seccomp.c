@@ -222,11 +222,12 @@ static const struct refusal refusals[] = {
 	REFUSE_BITS(ioctl, ALWAYS, 1, LOW, TIOCLINUX),
 
 	/* What Landlock does not look at: owners, modes, times, attributes. A
-	 * mode may be changed by descriptor, which had to be opened. */
-	REFUSE(chown, ALWAYS),
-	REFUSE(lchown, ALWAYS),
-	REFUSE(fchown, ALWAYS),
-	REFUSE(fchownat, ALWAYS),
+	 * mode may be changed by descriptor, which had to be opened. Compilers
+	 * and archivers cannot do without. */
+	REFUSE(chown, NO_EXECUTE),
+	REFUSE(lchown, NO_EXECUTE),
+	REFUSE(fchown, NO_EXECUTE),
+	REFUSE(fchownat, NO_EXECUTE),
 	REFUSE_BITS(chmod, ALWAYS, 1, S_ISUID, S_ISUID),
 	REFUSE_BITS(chmod, ALWAYS, 1, S_ISGID, S_ISGID),
 	REFUSE_BITS(fchmod, ALWAYS, 1, S_ISUID, S_ISUID),

@@ -199,25 +199,27 @@ test('too many headers, or too large ones', async () => {
 });
 
 test('headers that do not come to an end are cut off', { timeout: 30000 }, async () => {
-	const wire = new Wire(server.port);
+	const short = await serve('--limit', 'http_head_ms=1000');
+	const wire = new Wire(short.port);
 	const begun = Date.now();
 
 	wire.send('POST /mcp HTTP/1.1\r\nHost: localhost\r\n');
-	const timer = setInterval(() => wire.send('X: y\r\n'), 500);
+	const timer = setInterval(() => wire.send('X: y\r\n'), 100);
 	await wire.end(20000);
 	clearInterval(timer);
-	assert.ok(Date.now() - begun > 8000);
-	await echoes(new Wire(server.port));
+	assert.ok(Date.now() - begun > 800);
+	await echoes(new Wire(short.port));
+	await short.stop();
 });
 
 test('five hundred and more connections', { timeout: 60000 }, async () => {
 	const wires = [...Array(600).keys()].map(() => new Wire(server.port));
 	const first = wires.slice(0, 500);
 
-	await Promise.all(first.map(async (wire) => {
-		await echoes(wire);
-	}));
+	await Promise.all(first.map(echoes));
 	for (const wire of first) wire.close();
-	await Promise.all(wires.slice(500).map(echoes));
+	// The others were let in later, or were closed; nobody is left waiting.
+	await Promise.all(wires.slice(500).map((wire) => echoes(wire).catch(() => wire.end())));
 	for (const wire of wires) wire.close();
+	await echoes(new Wire(server.port));
 });

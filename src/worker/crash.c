@@ -1,0 +1,136 @@
+/*
+ * crash.c - what is known of a crash, from the dying worker to the operator.
+ *
+ * The worker writes addresses into its slot and dies as it would have; the
+ * server, which is the same program at the same addresses, gives them names.
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <faultwire/raw.h>
+
+#include "core/error_impl.h"
+#include "worker/impl.h"
+
+enum { STACK_BYTES = 64 * 1024 };
+
+static const int watched[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
+
+static struct fw_seat *own;
+
+static void *place_of(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return (void *)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return (void *)context->uc_mcontext.pc;
+#else
+	(void)context;
+	return NULL;
+#endif
+}
+
+/* On a stack of its own. Only what a signal handler may do, and backtrace(),
+ * which was made ready before. */
+static void on_crash(int signum, siginfo_t *info, void *context)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	void *frames[FW_CRASH_FRAMES + 8];
+	void *place = place_of(context);
+	int depth, first = 0;
+	sigset_t only;
+
+	own->code = info->si_code;
+	own->address = info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
+	own->frames[0] = place;
+	own->depth = place != NULL;
+	/* If unwinding crashes in its turn, so much is known. */
+	atomic_store(&own->signal, signum);
+	(void)sigaction(signum, &standard, NULL);
+	for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
+		(void)sigaction(watched[i], &standard, NULL);
+	depth = backtrace(frames, FW_CRASH_FRAMES + 8);
+	for (int i = 0; place && i < depth; i++)
+		if (frames[i] == place)
+			first = i;
+	if (depth - first > FW_CRASH_FRAMES)
+		depth = first + FW_CRASH_FRAMES;
+	if (depth > first)
+		memcpy(own->frames, frames + first, (size_t)(depth - first) * sizeof *frames);
+	own->depth = depth - first;
+	(void)sigemptyset(&only);
+	(void)sigaddset(&only, signum);
+	(void)raise(signum);
+	(void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+void fw_crash_watch(struct fw_seat *slot)
+{
+	struct sigaction action = { .sa_sigaction = on_crash,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	stack_t stack = { .ss_size = STACK_BYTES };
+	void *warm[4];
+
+	own = slot;
+	memset(slot, 0, sizeof *slot);
+	/* The first backtrace() loads a library, which a crash could not. */
+	(void)backtrace(warm, 4);
+	stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
+		action.sa_flags &= ~SA_ONSTACK;
+	(void)sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
+		(void)sigaction(watched[i], &action, NULL);
+}
+
+/* ---- in the server ---------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void put_frame(struct fw_buf *out, void *frame)
+{
+	char line[256];
+	Dl_info info;
+
+	if (out->len)
+		FW_BUF(out, "\n");
+	if (!dladdr(frame, &info) || !info.dli_fname)
+		(void)snprintf(line, sizeof line, "%p", frame);
+	else if (info.dli_sname)
+		(void)snprintf(line, sizeof line, "%s %s+0x%zx", base_name(info.dli_fname),
+			       info.dli_sname,
+			       (size_t)((char *)frame - (char *)info.dli_saddr));
+	else
+		(void)snprintf(line, sizeof line, "%s+0x%zx", base_name(info.dli_fname),
+			       (size_t)((char *)frame - (char *)info.dli_fbase));
+	fw_buf_str(out, line);
+}
+
+/* The slot is the worker's: a number in it may be anything. */
+void fw_crash_describe(const struct fw_seat *slot, fw_error *err)
+{
+	int depth = slot->depth;
+	struct fw_buf out;
+
+	if (depth < 0)
+		depth = 0;
+	if (depth > FW_CRASH_FRAMES)
+		depth = FW_CRASH_FRAMES;
+	fw_buf_init(&out, FW_LIMIT_TEXT_BYTES);
+	for (int i = 0; i < depth; i++)
+		put_frame(&out, slot->frames[i]);
+	if (out.state == FW_BUF_OK && out.len)
+		fw__error_set_own(err, FW_SLOT_STACK, out.text, out.len);
+	fw_buf_clear(&out);
+}

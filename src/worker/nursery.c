@@ -1,0 +1,458 @@
+/*
+ * nursery.c - the process that workers are copied from. It is made before the
+ * server takes its first call, has one thread and no secrets of later days, and
+ * so can be copied at any moment, cheaply and safely, which the server cannot.
+ *
+ * It is also who buries: workers are its children, and so is whatever a dead
+ * worker leaves behind. It ends when the server's end of its socket does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <faultwire/raw.h>
+
+#include "base/mem.h"
+#include "worker/impl.h"
+#include "worker/sandbox.h"
+
+enum { FIFOS_MAX = 64, END_MS = 1000 };
+
+struct fw_seat *fw_seat_at(const struct fw_seats *slots, uint32_t index)
+{
+	return (struct fw_seat *)(void *)(slots->pages + index * slots->stride);
+}
+
+/* ---- descriptors ------------------------------------------------------------------ */
+
+/*
+ * All that the server has open is closed in its copies, but for one thing:
+ * libuv, which is told of every fork(), keeps a pipe of its own in each process,
+ * and closes it at the next fork() by its number, whatever it is by then. That
+ * pipe is the one that is there after fork() and was not before.
+ */
+struct fifos {
+	int count;
+	struct {
+		int fd;
+		ino_t inode;
+	} found[FIFOS_MAX];
+};
+
+static void find_fifos(struct fifos *fifos)
+{
+	int last = (int)sysconf(_SC_OPEN_MAX);
+	struct stat status;
+
+	fifos->count = 0;
+	/* Numbers are given out from below: after a long gap there are no more. */
+	for (int fd = 3, gap = 0; fd < last && gap < 1024 && fifos->count < FIFOS_MAX; fd++) {
+		if (fstat(fd, &status) != 0) {
+			gap++;
+			continue;
+		}
+		gap = 0;
+		if (!S_ISFIFO(status.st_mode))
+			continue;
+		fifos->found[fifos->count].fd = fd;
+		fifos->found[fifos->count++].inode = status.st_ino;
+	}
+}
+
+static bool is_among(const struct fifos *fifos, int fd, ino_t inode)
+{
+	for (int i = 0; i < fifos->count; i++)
+		if (fifos->found[i].fd == fd && fifos->found[i].inode == inode)
+			return true;
+	return false;
+}
+
+static void close_from_to(int first, int last)
+{
+	if (first > last || close_range((unsigned)first, (unsigned)last, 0) == 0)
+		return;
+	if (last > (int)sysconf(_SC_OPEN_MAX))
+		last = (int)sysconf(_SC_OPEN_MAX);
+	for (int fd = first; fd <= last; fd++)
+		(void)close(fd);
+}
+
+static void close_others(const struct fifos *before, int control)
+{
+	struct fifos now;
+	int first = 3;
+
+	find_fifos(&now);
+	for (int i = 0; i < now.count; i++) {
+		int fd = now.found[i].fd;
+
+		if (is_among(before, fd, now.found[i].inode))
+			continue;
+		if (control >= first && control < fd) {
+			close_from_to(first, control - 1);
+			first = control + 1;
+		}
+		close_from_to(first, fd - 1);
+		first = fd + 1;
+	}
+	if (control >= first) {
+		close_from_to(first, control - 1);
+		first = control + 1;
+	}
+	close_from_to(first, INT32_MAX);
+}
+
+/* The server's input and output are the protocol's: nobody else touches them. */
+static void replace_standard(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		_exit(EXIT_FAILURE);
+	(void)dup2(null, STDIN_FILENO);
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+		(void)dup2(null, STDERR_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (null > STDERR_FILENO)
+		(void)close(null);
+}
+
+/* ---- the process -------------------------------------------------------------------- */
+
+struct baby {
+	pid_t pid; /* 0: none */
+	uint64_t generation;
+};
+
+struct mother {
+	int control;
+	int signals;
+	sigset_t before; /* what workers begin with */
+	const struct fw_seats *slots;
+	const fw_workers_options *options;
+	struct fw_sandbox_plan *plan;
+	fw_server *server;
+	struct baby *babies;
+};
+
+static void report(const struct mother *mother, const struct fw_report *report)
+{
+	(void)send(mother->control, report, sizeof *report, MSG_NOSIGNAL);
+}
+
+static void be_worker(const struct mother *mother, uint32_t slot, int socket)
+{
+	const struct fw_child child = { .socket = socket,
+					.slots = mother->slots,
+					.slot = slot,
+					.options = mother->options,
+					.plan = mother->plan,
+					.server = mother->server };
+	pid_t parent = getppid();
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It may have gone before that. */
+	if (getppid() != parent || parent == 1)
+		_exit(EXIT_FAILURE);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "fw-worker");
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+	(void)close(mother->control);
+	(void)close(mother->signals);
+	(void)sigprocmask(SIG_SETMASK, &mother->before, NULL);
+	fw_child_run(&child);
+}
+
+static void make(struct mother *mother, const struct fw_order *order, int socket)
+{
+	struct fw_report failure = { .kind = FW_REPORT_UNABLE,
+				     .slot = order->slot,
+				     .generation = order->generation };
+	pid_t pid = -1;
+
+	if (socket >= 0)
+		/* Not fork(): whatever wants to know of forks was of the server. */
+		pid = _Fork();
+	if (pid == 0)
+		be_worker(mother, order->slot, socket);
+	if (pid < 0) {
+		failure.status = socket < 0 ? EMFILE : errno;
+		report(mother, &failure);
+	} else {
+		mother->babies[order->slot] =
+			(struct baby){ .pid = pid, .generation = order->generation };
+	}
+	if (socket >= 0)
+		(void)close(socket);
+}
+
+static bool is_baby(const struct mother *mother, pid_t pid)
+{
+	for (uint32_t i = 0; i < mother->slots->count; i++)
+		if (mother->babies[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* What dead workers left behind has become ours, whatever session it made. */
+static void kill_orphans(const struct mother *mother)
+{
+	char path[64], text[4096];
+	ssize_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	len = read(fd, text, sizeof text - 1);
+	(void)close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	for (char *at = text; *at;) {
+		pid_t pid = (pid_t)strtol(at, &at, 10);
+
+		/* A number that was cut at the end has no space behind it. */
+		if (*at != ' ')
+			break;
+		at++;
+		if (pid > 1 && !is_baby(mother, pid))
+			(void)kill(pid, SIGKILL);
+	}
+}
+
+static void bury(struct mother *mother)
+{
+	bool has_buried = false;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		has_buried = true;
+		for (uint32_t i = 0; i < mother->slots->count; i++) {
+			struct fw_report died = {
+				.kind = FW_REPORT_DIED, .slot = i, .pid = pid, .status = status
+			};
+
+			if (mother->babies[i].pid != pid)
+				continue;
+			died.generation = mother->babies[i].generation;
+			mother->babies[i].pid = 0;
+			/* Its process group is its session's first. */
+			(void)kill(-pid, SIGKILL);
+			report(mother, &died);
+		}
+	}
+	if (has_buried)
+		kill_orphans(mother);
+}
+
+static void kill_one(const struct mother *mother, const struct fw_order *order)
+{
+	const struct baby *baby = &mother->babies[order->slot];
+
+	if (!baby->pid || baby->generation != order->generation)
+		return;
+	(void)kill(baby->pid, SIGKILL);
+	(void)kill(-baby->pid, SIGKILL);
+}
+
+static _Noreturn void end(struct mother *mother)
+{
+	for (uint32_t i = 0; i < mother->slots->count; i++) {
+		if (!mother->babies[i].pid)
+			continue;
+		(void)kill(mother->babies[i].pid, SIGKILL);
+		(void)kill(-mother->babies[i].pid, SIGKILL);
+		mother->babies[i].pid = 0;
+	}
+	/* Whatever is killed may leave more behind; but not for ever. */
+	for (int i = 0; i < 200; i++) {
+		int status;
+
+		kill_orphans(mother);
+		while (waitpid(-1, &status, WNOHANG) > 0)
+			;
+		if (waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD)
+			break;
+		(void)poll(NULL, 0, 1);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+static bool take_order(struct mother *mother)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} aside;
+	struct fw_order order;
+	struct iovec part = { .iov_base = &order, .iov_len = sizeof order };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = aside.bytes,
+				  .msg_controllen = sizeof aside.bytes };
+	ssize_t got = recvmsg(mother->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int socket = -1;
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (got != sizeof order || order.slot >= mother->slots->count)
+		return false;
+	if (CMSG_FIRSTHDR(&message) && CMSG_FIRSTHDR(&message)->cmsg_type == SCM_RIGHTS)
+		memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof socket);
+	if (order.kind == FW_ORDER_MAKE)
+		make(mother, &order, socket);
+	else
+		kill_one(mother, &order);
+	return true;
+}
+
+static bool take_signal(struct mother *mother)
+{
+	struct signalfd_siginfo info;
+
+	while (read(mother->signals, &info, sizeof info) == sizeof info)
+		if (info.ssi_signo != SIGCHLD)
+			return false;
+	bury(mother);
+	return true;
+}
+
+static void reset_signals(struct mother *mother)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	struct sigaction ignored = { .sa_handler = SIG_IGN };
+	sigset_t taken;
+
+	for (int signum = 1; signum < NSIG; signum++)
+		(void)sigaction(signum, &standard, NULL);
+	(void)sigaction(SIGPIPE, &ignored, NULL);
+	(void)sigemptyset(&mother->before);
+	(void)sigemptyset(&taken);
+	(void)sigaddset(&taken, SIGCHLD);
+	(void)sigaddset(&taken, SIGTERM);
+	(void)sigprocmask(SIG_SETMASK, &taken, NULL);
+	mother->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static _Noreturn void be_nursery(struct mother *mother, const struct fifos *before,
+				 pid_t server)
+{
+	struct pollfd watched[2];
+	fw_error *err;
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "fw-nursery");
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	replace_standard();
+	close_others(before, mother->control);
+	reset_signals(mother);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != server || mother->signals < 0)
+		_exit(EXIT_FAILURE);
+	/* Workers need not know what the server signs with, nor guess its ids. */
+	memset(mother->server->key, 0, sizeof mother->server->key);
+	fw_random_forget();
+	mother->babies = fw__allocate(mother->slots->count * sizeof *mother->babies);
+	if (!mother->babies)
+		_exit(EXIT_FAILURE);
+	memset(mother->babies, 0, mother->slots->count * sizeof *mother->babies);
+	/* The server made one, too, and knows that it can be: this one's descriptors
+	 * are those that workers get. */
+	err = fw_sandbox_prepare(mother->options, &mother->plan);
+	if (err)
+		_exit(EXIT_FAILURE);
+	watched[0] = (struct pollfd){ .fd = mother->control, .events = POLLIN };
+	watched[1] = (struct pollfd){ .fd = mother->signals, .events = POLLIN };
+	for (;;) {
+		(void)poll(watched, 2, -1);
+		if (watched[1].revents && !take_signal(mother))
+			end(mother);
+		if (watched[0].revents && !take_order(mother))
+			end(mother);
+	}
+}
+
+/* ---- in the server --------------------------------------------------------------------- */
+
+fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
+			   const fw_workers_options *options, fw_server *server)
+{
+	struct mother mother = { .slots = slots, .options = options, .server = server };
+	struct fifos before;
+	pid_t self = getpid();
+	int ends[2];
+	int error;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+		error = errno;
+		return fw_error_from_errno(FW_HERE, error, "a socket for workers");
+	}
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	find_fifos(&before);
+	mother.control = ends[1];
+	pid = fork();
+	if (pid == 0)
+		be_nursery(&mother, &before, self);
+	error = errno;
+	(void)close(ends[1]);
+	if (pid < 0) {
+		(void)close(ends[0]);
+		return fw_error_from_errno(FW_HERE, error, "a process for workers");
+	}
+	nursery->pid = pid;
+	nursery->control = ends[0];
+	return NULL;
+}
+
+bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
+		      int socket)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} aside = { 0 };
+	struct iovec part = { .iov_base = (void *)order, .iov_len = sizeof *order };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (!nursery->pid)
+		return false;
+	if (socket >= 0) {
+		message.msg_control = aside.bytes;
+		message.msg_controllen = sizeof aside.bytes;
+		aside.head.cmsg_level = SOL_SOCKET;
+		aside.head.cmsg_type = SCM_RIGHTS;
+		aside.head.cmsg_len = CMSG_LEN(sizeof socket);
+		memcpy(CMSG_DATA(&aside.head), &socket, sizeof socket);
+	}
+	return sendmsg(nursery->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	       sizeof *order;
+}
+
+void fw_nursery_end(struct fw_nursery *nursery)
+{
+	int status;
+
+	if (!nursery->pid)
+		return;
+	(void)close(nursery->control);
+	for (int i = 0; i < END_MS && waitpid(nursery->pid, &status, WNOHANG) == 0; i++) {
+		if (i == END_MS - 1) {
+			(void)kill(nursery->pid, SIGKILL);
+			(void)waitpid(nursery->pid, &status, 0);
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	*nursery = (struct fw_nursery){ .control = -1 };
+}

@@ -1,0 +1,190 @@
+/*
+ * request.c - a call as bytes, from the server to a worker.
+ *
+ * Arguments are not written as text to be parsed again: a value that yyjson has
+ * read is an array of cells in which the value's own come one after another, and
+ * the texts that they point to lie in one stretch of memory. Both are sent as
+ * they are, and the worker moves the pointers.
+ */
+#include <string.h>
+
+#include "worker/impl.h"
+
+struct request {
+	const struct fw_offer *offer; /* workers are copies: it is the same there */
+	const char *texts;            /* where they were */
+	uint32_t cell_count;
+	uint32_t texts_len;
+	uint32_t name_len;
+	uint32_t capabilities_len;
+	uint32_t answers_len;
+	uint32_t state_len;
+	int32_t log_level;
+	uint8_t kind;
+	uint8_t version;
+	uint8_t is_modern;
+	uint8_t wants_progress;
+	uint8_t has_state;
+	uint8_t spare[7];
+};
+
+_Static_assert(sizeof(struct fw_frame) % 8 == 0 && sizeof(struct request) % 8 == 0,
+	       "cells are aligned");
+
+static bool has_text(const yyjson_val *cell)
+{
+	yyjson_type type = unsafe_yyjson_get_type((void *)cell);
+
+	return type == YYJSON_TYPE_STR || type == YYJSON_TYPE_RAW;
+}
+
+/* The stretch of memory that the value's texts lie in, with their NULs. */
+static void find_texts(const yyjson_val *cells, size_t count, const char **ret_start,
+		       const char **ret_end)
+{
+	const char *start = NULL;
+	const char *end = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *text = cells[i].uni.str;
+
+		if (!has_text(&cells[i]))
+			continue;
+		if (!start || text < start)
+			start = text;
+		text += unsafe_yyjson_get_len((void *)&cells[i]) + 1;
+		if (!end || text > end)
+			end = text;
+	}
+	*ret_start = start;
+	*ret_end = end;
+}
+
+static void put_capabilities(struct fw_buf *out, const fw_call *call)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(fw_call_capabilities(call));
+	yyjson_val *key;
+
+	while ((key = yyjson_obj_iter_next(&iter)))
+		if (strlen(yyjson_get_str(key)) == yyjson_get_len(key))
+			fw_buf_put(out, yyjson_get_str(key), yyjson_get_len(key) + 1);
+}
+
+static void put_answers(struct fw_buf *out, const fw_call *call)
+{
+	for (size_t i = 0; i < call->question_count; i++) {
+		const struct fw_question *question = &call->questions[i];
+		uint32_t len = (uint32_t)question->answer_len;
+
+		if (!question->answer)
+			continue;
+		fw_buf_put(out, question->key, sizeof question->key);
+		fw_buf_put(out, (const char *)&len, sizeof len);
+		fw_buf_put(out, question->answer, len);
+		FW_BUF(out, "\0");
+	}
+}
+
+void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
+{
+	const yyjson_val *cells = call->arguments;
+	struct request request = { .offer = call->offer,
+				   .name_len = (uint32_t)call->name_len,
+				   .log_level = fw_call_log_level(call),
+				   .kind = (uint8_t)call->kind,
+				   .version = (uint8_t)call->version,
+				   .is_modern = call->is_modern,
+				   .wants_progress = call->progress_token != NULL };
+	const char *end = NULL;
+	const char *state;
+	size_t state_len = 0;
+	size_t mark;
+
+	fw_frame_begin(out);
+	if (cells) {
+		request.cell_count =
+			(uint32_t)(unsafe_yyjson_get_next((yyjson_val *)cells) - cells);
+		find_texts(cells, request.cell_count, &request.texts, &end);
+		request.texts_len = (uint32_t)(end - request.texts);
+	}
+	state = fw_call_state(call, &state_len);
+	request.has_state = state != NULL;
+	request.state_len = (uint32_t)state_len;
+	mark = out->len;
+	fw_buf_put(out, (const char *)&request, sizeof request);
+	fw_buf_put(out, (const char *)cells, request.cell_count * sizeof *cells);
+	if (request.texts_len)
+		fw_buf_put(out, request.texts, request.texts_len);
+	fw_buf_put(out, call->name, call->name_len);
+	FW_BUF(out, "\0");
+	if (state) {
+		fw_buf_put(out, state, state_len);
+		FW_BUF(out, "\0");
+	}
+	request.capabilities_len = (uint32_t)out->len;
+	put_capabilities(out, call);
+	request.capabilities_len = (uint32_t)out->len - request.capabilities_len;
+	request.answers_len = (uint32_t)out->len;
+	put_answers(out, call);
+	request.answers_len = (uint32_t)out->len - request.answers_len;
+	if (out->state == FW_BUF_OK)
+		memcpy(out->text + mark, &request, sizeof request);
+	fw_frame_end(out, FW_FRAME_REQUEST, run);
+}
+
+/* ---- in the worker ---------------------------------------------------------------- */
+
+static void read_answers(fw_call *call, const char *at, size_t len)
+{
+	const char *end = at + len;
+
+	while (at < end) {
+		const char *key = at;
+		uint32_t answer_len;
+
+		at += sizeof call->questions->key;
+		memcpy(&answer_len, at, sizeof answer_len);
+		at += sizeof answer_len;
+		fw_ask_restore_text(call, key, at, answer_len);
+		at += answer_len + 1;
+	}
+}
+
+bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *recorder)
+{
+	static yyjson_val token = { .tag = YYJSON_TYPE_NULL };
+	struct request request;
+	yyjson_val *cells;
+	char *at = body + sizeof request;
+	uintptr_t offset;
+
+	if (len < sizeof request)
+		return false;
+	memcpy(&request, body, sizeof request);
+	cells = (yyjson_val *)(void *)at;
+	at += request.cell_count * sizeof *cells;
+	offset = (uintptr_t)at - (uintptr_t)request.texts;
+	for (size_t i = 0; i < request.cell_count; i++)
+		if (has_text(&cells[i]))
+			cells[i].uni.str = (const char *)((uintptr_t)cells[i].uni.str + offset);
+	at += request.texts_len;
+	call->offer = request.offer;
+	call->kind = (enum fw_call_kind)request.kind;
+	call->version = (enum fw_version)request.version;
+	call->is_modern = request.is_modern;
+	call->log_level = request.log_level;
+	call->arguments = request.cell_count ? cells : NULL;
+	call->progress_token = request.wants_progress ? &token : NULL;
+	call->name = at;
+	call->name_len = request.name_len;
+	at += request.name_len + 1;
+	recorder->state = request.has_state ? at : NULL;
+	recorder->state_len = request.state_len;
+	if (request.has_state)
+		at += request.state_len + 1;
+	recorder->capabilities = at;
+	recorder->capabilities_len = request.capabilities_len;
+	at += request.capabilities_len;
+	read_answers(call, at, request.answers_len);
+	return true;
+}
