@@ -25,9 +25,7 @@
 
 enum { RACES = 64 };
 
-#ifdef FW_WS_TEST_UNCHECKED
-bool fw_ws_paths_unchecked;
-#else
+#ifndef FW_WS_TEST
 enum { fw_ws_paths_unchecked = 0 };
 #endif
 

@@ -99,7 +99,7 @@ FW_NODISCARD fw_error *fw_ws_open_dir(const struct fw_ws_root *root, const char 
 /* The error of a system call on `path`; `writing`: for what it means then. */
 FW_NODISCARD fw_error *fw_ws_errno(int error, const char *path, bool writing);
 
-#ifdef FW_WS_TEST_UNCHECKED
+#ifdef FW_WS_TEST
 /* Only in a test program: paths are opened as they come, so that a sandbox has
  * to stand alone. */
 extern bool fw_ws_paths_unchecked;
