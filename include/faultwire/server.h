@@ -112,6 +112,16 @@ FW_API void fw_server_stop(fw_server *server);
 
 /* ---- observers ---------------------------------------------------------- */
 
+/** How a client learns what became of its request. */
+typedef enum fw_told {
+	FW_TOLD_RESULT,         /**< it succeeded */
+	FW_TOLD_TOOL_ERROR,     /**< a tool's result with isError, raised or made by itself */
+	FW_TOLD_PROTOCOL_ERROR, /**< a JSON-RPC error */
+	/** Refused before it was read, or not brought to where it should go. */
+	FW_TOLD_TRANSPORT_ERROR,
+	FW_TOLD_COUNT
+} fw_told;
+
 /** One request at its end, borrowed for the time of the call. */
 typedef struct fw_outcome {
 	const char *method;    /**< "tools/call"; NULL: not readable */
@@ -125,6 +135,8 @@ typedef struct fw_outcome {
 	bool changes;        /**< the tool's own word: it changes state */
 	bool is_known;       /**< the name is one that the server offers */
 	fw_call *call;       /**< for fw_outcome_arguments() */
+	fw_told told;
+	uint64_t handling_ns; /**< since it was known to have failed; 0: it has not */
 } fw_outcome;
 
 /** The arguments as compact JSON text, yours for fw_free(); NULL: none, or no

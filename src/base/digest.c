@@ -73,8 +73,13 @@ struct fw_hasher *fw_hasher_new(void)
 		fw__release(hasher);
 		return NULL;
 	}
-	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	fw_hasher_begin(hasher);
 	return hasher;
+}
+
+void fw_hasher_begin(struct fw_hasher *hasher)
+{
+	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
 }
 
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
@@ -88,7 +93,7 @@ bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_B
 	bool is_good =
 		hasher->is_good && crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
 
-	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	fw_hasher_begin(hasher);
 	return is_good;
 }
 

@@ -24,6 +24,8 @@ bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t le
 /* A digest that grows. NULL: no memory, or no libcrypto. */
 struct fw_hasher;
 struct fw_hasher *fw_hasher_new(void);
+/* Forgets what was added; not needed for the first, and after each take(). */
+void fw_hasher_begin(struct fw_hasher *hasher);
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len);
 /* The digest of all that was added; it begins anew. False: it could not be made. */
 bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_BYTES]);

@@ -48,12 +48,44 @@ enum {
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
+	/* Labels of metrics that others can mint: tools (the rest is "other"),
+	 * series of one metric, bytes of one value. */
+	FW_LIMIT_METRIC_TOOLS = 256,
+	FW_LIMIT_METRIC_SERIES = 2048,
+	FW_LIMIT_METRIC_LABEL_BYTES = 64,
+	/* Gauges that parts of the server add. */
+	FW_LIMIT_METRIC_GAUGES = 64,
+	/* Clients with alerts of their own (the rest is "other"), bytes of a name. */
+	FW_LIMIT_ALERT_CLIENTS = 64,
+	FW_LIMIT_ALERT_CLIENT_BYTES = 64,
+	/* Alerts that wait to be delivered, attempts at one, time for an attempt. */
+	FW_LIMIT_ALERT_QUEUE = 256,
+	FW_LIMIT_ALERT_ATTEMPTS = 8,
+	FW_LIMIT_ALERT_SEND_MS = 10 * 1000,
 	/* What a worker process gets when its pool names nothing else; and how many
 	 * processes may be added to those of its user. */
 	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
+	/* One record of the audit log: a text of it, its cause, its arguments where
+	 * they are kept, and the whole line. */
+	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
+	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
+	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
+	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
+	/* Records that wait to be written, their bytes, and the bytes of one write. */
+	FW_LIMIT_AUDIT_QUEUE = 16384,
+	FW_LIMIT_AUDIT_QUEUE_BYTES = 64 * 1024 * 1024,
+	FW_LIMIT_AUDIT_BATCH_BYTES = 1024 * 1024,
+	/* A log of so many bytes is rotated away. */
+	FW_LIMIT_AUDIT_FILE_BYTES = 64 * 1024 * 1024,
+	/* How long to wait for its lock, between fdatasyncs, between attempts while
+	 * it cannot be written, and for the disk when all ends. */
+	FW_LIMIT_AUDIT_LOCK_MS = 2000,
+	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
+	FW_LIMIT_AUDIT_PROBE_MS = 500,
+	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 };
 
 #define FW__KIB 1024u

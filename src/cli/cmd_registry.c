@@ -13,6 +13,7 @@
 
 #include "json_out.h"
 #include "output.h"
+#include "prometheus_rules.h"
 #include "registry_file.h"
 #include "report.h"
 #include "row_json.h"
@@ -31,7 +32,8 @@ static const cli_option options[] = {
 		       "Print an error of every code, as a line of canonical JSON; always the "
 		       "same." },
 	[PROMETHEUS_RULES] = { "prometheus-rules", NULL, 0, CLI_NOTHING,
-			       "Print alerting rules (not built yet)." },
+			       "Print alerting rules for Prometheus, made from the codes' "
+			       "severities." },
 	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
 		       "Take your own codes from this file, too." },
 };
@@ -190,8 +192,6 @@ static int run(const cli_args *args)
 	if (args->operand_count > 0)
 		return cli_fail(cli_usage("faultwire registry takes no operand; found \"%s\"",
 					  args->operands[0]));
-	if (cli_given(args, PROMETHEUS_RULES))
-		return cli_fail(cli_not_built("faultwire registry --prometheus-rules"));
 	if (!cli_registry_load(args->values[REGISTRY], &registry))
 		return CLI_FAILED;
 	if (cli_given(args, JSON))
@@ -202,6 +202,8 @@ static int run(const cli_args *args)
 		put_schema(cli_contract(args, SCHEMA, FW_CANONICAL));
 	else if (cli_given(args, EXAMPLES))
 		put_examples(registry);
+	else if (cli_given(args, PROMETHEUS_RULES))
+		cli_put_prometheus_rules(registry);
 	else
 		put_table(registry);
 	fw_registry_free(registry);
@@ -212,13 +214,16 @@ static const cli_example examples[] = {
 	{ "What can go wrong with files:", "faultwire registry | grep '^file'" },
 	{ "For another program:", "faultwire registry --json" },
 	{ "What a kaiza client may expect:", "faultwire registry --schema kaiza" },
+	{ "Alerting rules for Prometheus:",
+	  "faultwire registry --prometheus-rules | grep alert:" },
 	{ NULL, NULL },
 };
 
 const cli_command cmd_registry = {
 	.name = "registry",
 	.summary = "all codes: a table, JSON, a page, schemas, examples",
-	.synopsis = "[--json|--markdown|--schema CONTRACT|--examples] [--registry FILE]",
+	.synopsis = "[--json|--markdown|--schema CONTRACT|--examples|--prometheus-rules] "
+		    "[--registry FILE]",
 	.description =
 		"Prints every code that there is: as a table for people, or in the form that "
 		"an option asks for. With --registry your own codes are among them.",

@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
 #include "report.h"
+#include "serve_observe.h"
 #include "serve_workspace.h"
+#include "state.h"
 #include "tools/diag/diag.h"
 
 enum {
@@ -23,9 +24,16 @@ enum {
 	CONTRACT,
 	TOKEN_FILE,
 	ROLE,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
 	LIMIT,
 	LIMITS,
 	JSON,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
 	WORKSPACE,
 	PLAN_KEY,
 	POLICY,
@@ -79,6 +87,24 @@ static const cli_option options[] = {
 	[SANDBOX] = { "sandbox", "HOW", 0, CLI_TEXT,
 		      "Isolation of tools that have it: best-effort (the default), required or "
 		      "off." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Record failures and changes in this audit log, or off; by default "
+		    "audit-log.jsonl in the state directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When records are forced to disk: always (before the reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "What is recorded of arguments: hash (the default), or redacted." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert there when it fires and when it is over, as "
+			    "JSON." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign what the webhook gets with the secret on the first line "
+				"of FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Tell the Prometheus Alertmanager at URL what is firing." },
 };
 
 static const cli_example examples[] = {
@@ -93,7 +119,7 @@ static const cli_example examples[] = {
 struct serving {
 	const cli_args *args;
 	fw_server *server;
-	fw_workspace *workspace;
+	struct serve_observers observers;
 };
 
 static fw_error *add_diag(struct serving *serving)
@@ -114,9 +140,10 @@ static fw_error *add_workspace(struct serving *serving)
 		.lock_on = args->values[LOCK_ON],
 		.hard_links = cli_given(args, HARD_LINKS),
 		.sandbox = args->values[SANDBOX],
+		.keeps_audit = cli_given(args, AUDIT),
 	};
 
-	return cli_workspace_add(serving->server, &how, &serving->workspace);
+	return cli_workspace_add(serving->server, &how, &serving->observers);
 }
 
 static fw_error *add_toolsets(struct serving *serving, const char *list)
@@ -143,24 +170,6 @@ static fw_error *add_toolsets(struct serving *serving, const char *list)
 		at += len + (at[len] == ',');
 	}
 	return NULL;
-}
-
-/* The first line, without its end. */
-static fw_error *read_token(const char *path, char *token, size_t cap)
-{
-	FILE *file = fopen(path, "re");
-	int error = errno;
-	char *got;
-
-	if (!file)
-		return fw_error_from_errno(FW_HERE, error, path);
-	got = fgets(token, (int)cap, file);
-	(void)fclose(file);
-	if (!got)
-		token[0] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	return token[0] ? NULL
-			: fw_raise_input_invalid_value("--token-file", "a file with a token");
 }
 
 static fw_error *listen_http(fw_server *server, const char *where, const char *token)
@@ -195,36 +204,6 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	return NULL;
 }
 
-/* $XDG_STATE_HOME/faultwire, which toolsets keep their state in. */
-static fw_error *make_state_directory(void)
-{
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	char path[4096];
-	int len;
-
-	if (state && state[0] == '/')
-		len = snprintf(path, sizeof path, "%s/faultwire", state);
-	else if (home && home[0] == '/')
-		len = snprintf(path, sizeof path, "%s/.local/state/faultwire", home);
-	else
-		return NULL;
-	if (len < 0 || (size_t)len >= sizeof path)
-		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
-	for (char *at = path + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		(void)mkdir(path, 0700);
-		*at = '/';
-	}
-	if (mkdir(path, 0700) != 0) {
-		int error = errno;
-
-		if (error != EEXIST)
-			return fw_error_from_errno(FW_HERE, error, path);
-	}
-	return NULL;
-}
-
 /* A toolset that is alone has its own contract also where no tool is asked for. */
 static fw_contract contract_of(const cli_args *args)
 {
@@ -237,9 +216,14 @@ static fw_contract contract_of(const cli_args *args)
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
+	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
+	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
+					     args->values[ALERT_SECRET_FILE],
+					     args->values[ALERTMANAGER] };
 	char token[1024] = "";
+	char state[CLI_PATH_SIZE];
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
@@ -250,15 +234,22 @@ static fw_error *serve(struct serving *serving)
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
 	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(read_token(args->values[TOKEN_FILE], token, sizeof token));
-	FW_TRY(make_state_directory());
+		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
+				       sizeof token));
+	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, &serving->server));
 	FW_TRY(cli_limits_set(serving->server, args));
+	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
+	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
+			 args->values[AUDIT_SYNC], args->values[AUDIT_ARGS]));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
+	if (http)
+		FW_TRY(add_metrics(serving->server, observers, args->values[METRICS]));
+	FW_TRY(add_alerts(serving->server, observers, &alerts));
 	return fw_server_run(serving->server);
 }
 
@@ -272,8 +263,11 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
-	fw_server_free(serving.server);
-	fw_workspace_free(serving.workspace);
+	if (end_audit(&serving.observers)) {
+		fw_server_free(serving.server);
+		fw_workspace_free(serving.observers.workspace);
+	}
+	end_alerts(&serving.observers);
 	/* Whoever starts it reads the envelope, as its clients would. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
 		cli_report_in(cli_contract(args, CONTRACT, FW_KAIZA));
@@ -291,7 +285,9 @@ const cli_command cmd_serve = {
 		"--contract chooses.\n"
 		"\n"
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire.",
+		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
+		"failures, and what tools changed, are on record there before the reply "
+		"leaves; see faultwire audit.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -5,7 +5,7 @@
 #ifndef FW_CLI_SERVE_WORKSPACE_H
 #define FW_CLI_SERVE_WORKSPACE_H
 
-#include "tools/workspace/workspace.h"
+#include "serve_observe.h"
 
 /* As given; NULL: not. */
 struct cli_workspace {
@@ -18,10 +18,12 @@ struct cli_workspace {
 	const char *lock_on;
 	bool hard_links;
 	const char *sandbox;
+	bool keeps_audit; /* the log is one that was named: it stays where it is */
 };
 
-/** Raises cli.usage, what reading the files does, governance.self_audit_failed. */
+/** With a session the audit log moves into its workspace. Raises cli.usage, what
+ *  reading the files does, governance.self_audit_failed. */
 FW_NODISCARD fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
-					 fw_workspace **ret_workspace);
+					 struct serve_observers *observers);
 
 #endif

@@ -334,16 +334,26 @@ static void leave(fw_call *call, const fw_error *err)
 
 /* ---- observers ------------------------------------------------------------------------ */
 
+static fw_told told_of(const fw_call *call, const fw_error *err)
+{
+	if (!err)
+		return call->is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
+	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
+		return FW_TOLD_TRANSPORT_ERROR;
+	return is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
+}
+
 static fw_outcome outcome_of(fw_call *call, const fw_error *err)
 {
 	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
+	uint64_t now = uv_hrtime();
 
 	return (fw_outcome){
 		.method = call->method_name,
 		.name = call->name,
 		.error = err,
 		.contract = contract_of(call),
-		.duration_ns = uv_hrtime() - call->started_ns,
+		.duration_ns = now - call->started_ns,
 		.client = call->session ? call->session->client
 					: yyjson_get_str(fw_member(info, "name")),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
@@ -351,6 +361,8 @@ static fw_outcome outcome_of(fw_call *call, const fw_error *err)
 		.changes = call->offer && call->offer->changes,
 		.is_known = call->offer != NULL,
 		.call = call,
+		.told = told_of(call, err),
+		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
 	};
 }
 
@@ -397,6 +409,7 @@ fw_error *fw_mcp_admit(fw_call *call)
 		return NULL;
 	coming = outcome_of(call, NULL);
 	coming.duration_ns = 0;
+	coming.told = FW_TOLD_RESULT;
 	for (size_t i = 0; i < server->observer_count; i++)
 		if (server->observers[i].admitting)
 			FW_TRY(server->observers[i].admitting(server->observers[i].ctx,
@@ -645,6 +658,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		fw_error_free(err);
 		return;
 	}
+	call->failed_ns = uv_hrtime();
 	/* A handler at work on it learns that nobody waits; its run keeps the call. */
 	was_running = call->is_running;
 	if (was_running)

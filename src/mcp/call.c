@@ -55,6 +55,7 @@ void fw_call_forget_result(fw_call *call)
 	fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
 	fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
 	call->is_raw = false;
+	call->is_own_error = false;
 	call->values = 0;
 	call->role = "user";
 	fw_error_free(call->fault);

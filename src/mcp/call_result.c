@@ -200,6 +200,8 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 				    root ? "another value" : "no JSON"));
 	else
 		fw_buf_value(out, root);
+	if (wants_object && call->kind == FW_CALL_TOOL)
+		call->is_own_error = yyjson_get_bool(fw_member(root, "isError"));
 	yyjson_doc_free(doc);
 }
 

@@ -271,6 +271,7 @@ struct fw_call {
 	size_t name_len;
 	int log_level; /* -1: none; legacy: the session's */
 	uint64_t started_ns;
+	uint64_t failed_ns; /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */
 	/* The result. */
 	struct fw_buf content;
@@ -279,6 +280,7 @@ struct fw_call {
 	struct fw_buf json; /* what fw_call_json() gave */
 	const char *role;
 	bool is_raw;
+	bool is_own_error; /* a raw result of a tool, with isError */
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;

@@ -457,6 +457,8 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 	}
 	call->exchange = exchange;
 	call->stage = FW_STAGE_TRANSPORT;
+	if (exchange->is_page)
+		call->method_name = "GET";
 	fw_mcp_fail(call, err);
 }
 

@@ -263,6 +263,16 @@ void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 			     deadline_ms > now ? deadline_ms - now : 0, 0);
 }
 
+/* It is the tool that is late, unless it had no chance to be. */
+static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
+{
+	fw_error *err = fw_raise_runtime_timeout(limit);
+
+	if (call->is_running && (call->runner || call->offer->run == FW_RUN_ASYNC))
+		fw_error_set_origin(err, FW_ORIGIN_TOOL);
+	return err;
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
 	fw_server *server = timer->data;
@@ -284,7 +294,7 @@ static void on_deadline(uv_timer_t *timer)
 			call->is_late = true;
 			call->deadline_ms = 0;
 			(void)fw_call__ref(call);
-			fw_mcp_fail(call, fw_raise_runtime_timeout(limit));
+			fw_mcp_fail(call, raise_timeout(call, limit));
 			fw_call__unref(call);
 			/* Anything may have gone with it. */
 			next = server->calls;

@@ -160,6 +160,8 @@ struct fw_transport_ops {
 	void (*free)(struct fw_transport *transport);
 	/* NULL, or the URL of the endpoint. */
 	const char *(*url)(const struct fw_transport *transport);
+	/* How many are open. NULL member: one. */
+	size_t (*connections)(const struct fw_transport *transport);
 };
 
 struct fw_transport {

@@ -62,12 +62,18 @@ static const char *http_url(const struct fw_transport *transport)
 	return ((const struct fw_http *)transport)->url;
 }
 
+static size_t http_connections(const struct fw_transport *transport)
+{
+	return ((const struct fw_http *)transport)->peer_count;
+}
+
 static const struct fw_transport_ops TRANSPORT_OPS = {
 	.start = fw_http__start,
 	.quiesce = http_quiesce,
 	.close = fw_http__close,
 	.free = http_free,
 	.url = http_url,
+	.connections = http_connections,
 };
 
 /* ---- options ---------------------------------------------------------------- */

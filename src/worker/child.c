@@ -22,7 +22,7 @@ enum { READ_BYTES = 64 * 1024 };
 struct child {
 	struct fw_recorder recorder; /* first: it is what a call knows */
 	int socket;
-	struct fw_seat *slot;
+	struct fw_seat *seat;
 	uint64_t run;
 	struct fw_buf out;
 	struct fw_buf in;
@@ -90,7 +90,7 @@ static void record(struct fw_recorder *recorder, const struct fw_op *op)
 
 static bool is_cancelled(const struct fw_recorder *recorder)
 {
-	return atomic_load(&((const struct child *)recorder)->slot->cancelled) != 0;
+	return atomic_load(&((const struct child *)recorder)->seat->cancelled) != 0;
 }
 
 static void put_error(struct child *child, fw_error *err)
@@ -194,6 +194,7 @@ static void run_one(struct child *child, fw_server *server)
 			     child->in.len - sizeof(struct fw_frame), call, &child->recorder))
 		_exit(EXIT_FAILURE);
 	limit_cpu(child);
+	atomic_store(&child->seat->taken, child->run);
 	err = call->kind == FW_CALL_COMPLETE ? call->offer->complete(call, call->offer->ctx)
 					     : call->offer->handler(call, call->offer->ctx);
 	if (err)
@@ -233,14 +234,14 @@ _Noreturn void fw_child_run(const struct fw_child *self)
 	child->recorder.record = record;
 	child->recorder.is_cancelled = is_cancelled;
 	child->socket = self->socket;
-	child->slot = fw_seat_at(self->slots, self->slot);
+	child->seat = fw_seat_at(self->slots, self->slot);
 	child->cpu_s = self->options->cpu_s;
 	fw_buf_init(&child->out, fw_frame_bytes_max(self->server));
 	/* What comes from the server is as large as the server lets it be. */
 	fw_buf_init(&child->in, SIZE_MAX / 2);
 	fw_buf_init(&child->call.json, 2 * (size_t)self->server->limits.message_bytes);
 	keep_own_slot(self->slots, self->slot);
-	fw_crash_watch(child->slot);
+	fw_crash_watch(child->seat);
 	fw_frame_begin(&child->out);
 	err = make_ready(self);
 	if (err) {

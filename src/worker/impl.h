@@ -18,6 +18,7 @@
 #include "mcp/impl.h"
 #include "mcp/op.h"
 #include "mcp/runner.h"
+#include "worker/sandbox.h"
 
 /* ---- frames (frame.c) ------------------------------------------------------------ */
 
@@ -67,6 +68,7 @@ enum { FW_CRASH_FRAMES = 32 };
 /* One for each worker, in pages of its own that no other worker sees. */
 struct fw_seat {
 	atomic_int cancelled; /* the call that runs is not wanted any more */
+	atomic_ullong taken;  /* the run that was begun last */
 	atomic_int signal;    /* of a crash; the rest is only true with it */
 	int code;             /* si_code */
 	uintptr_t address;
@@ -110,7 +112,8 @@ struct fw_nursery {
 
 /* Makes one. Raises io errors (fork, socketpair). */
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options, fw_server *server);
+			   const fw_workers_options *options,
+			   const struct fw_sandbox_plan *plan, fw_server *server);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
 /* False: it cannot be told. `socket` is -1 or stays the caller's. */
@@ -196,6 +199,8 @@ void fw_worker_unlink(struct fw_worker *worker);
 
 /* Back in the pool. */
 void fw_pool_settle(fw_workers *pool);
+/* Gives the call, which holds a slot, to another worker; false: there is none. */
+bool fw_pool_pass_on(fw_workers *pool, fw_call *call);
 void fw_pool_watch(fw_workers *pool, uint64_t when_ms);
 
 #endif

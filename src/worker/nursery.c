@@ -87,27 +87,29 @@ static void close_from_to(int first, int last)
 		(void)close(fd);
 }
 
-static void close_others(const struct fifos *before, int control)
+static int by_number(const void *a, const void *b)
 {
+	return *(const int *)a - *(const int *)b;
+}
+
+/* `file` may be -1. */
+static void close_others(const struct fifos *before, int control, int file)
+{
+	int kept[FIFOS_MAX + 2] = { control, file };
+	size_t count = 2;
 	struct fifos now;
 	int first = 3;
 
 	find_fifos(&now);
-	for (int i = 0; i < now.count; i++) {
-		int fd = now.found[i].fd;
-
-		if (is_among(before, fd, now.found[i].inode))
+	for (int i = 0; i < now.count; i++)
+		if (!is_among(before, now.found[i].fd, now.found[i].inode))
+			kept[count++] = now.found[i].fd;
+	qsort(kept, count, sizeof *kept, by_number);
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < first)
 			continue;
-		if (control >= first && control < fd) {
-			close_from_to(first, control - 1);
-			first = control + 1;
-		}
-		close_from_to(first, fd - 1);
-		first = fd + 1;
-	}
-	if (control >= first) {
-		close_from_to(first, control - 1);
-		first = control + 1;
+		close_from_to(first, kept[i] - 1);
+		first = kept[i] + 1;
 	}
 	close_from_to(first, INT32_MAX);
 }
@@ -140,7 +142,7 @@ struct mother {
 	sigset_t before; /* what workers begin with */
 	const struct fw_seats *slots;
 	const fw_workers_options *options;
-	struct fw_sandbox_plan *plan;
+	const struct fw_sandbox_plan *plan;
 	fw_server *server;
 	struct baby *babies;
 };
@@ -349,13 +351,12 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 				 pid_t server)
 {
 	struct pollfd watched[2];
-	fw_error *err;
 
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "fw-nursery");
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	replace_standard();
-	close_others(before, mother->control);
+	close_others(before, mother->control, fw_sandbox_plan_file(mother->plan));
 	reset_signals(mother);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != server || mother->signals < 0)
@@ -367,11 +368,6 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 	if (!mother->babies)
 		_exit(EXIT_FAILURE);
 	memset(mother->babies, 0, mother->slots->count * sizeof *mother->babies);
-	/* The server made one, too, and knows that it can be: this one's descriptors
-	 * are those that workers get. */
-	err = fw_sandbox_prepare(mother->options, &mother->plan);
-	if (err)
-		_exit(EXIT_FAILURE);
 	watched[0] = (struct pollfd){ .fd = mother->control, .events = POLLIN };
 	watched[1] = (struct pollfd){ .fd = mother->signals, .events = POLLIN };
 	for (;;) {
@@ -386,9 +382,12 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 /* ---- in the server --------------------------------------------------------------------- */
 
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options, fw_server *server)
+			   const fw_workers_options *options,
+			   const struct fw_sandbox_plan *plan, fw_server *server)
 {
-	struct mother mother = { .slots = slots, .options = options, .server = server };
+	struct mother mother = {
+		.slots = slots, .options = options, .plan = plan, .server = server
+	};
 	struct fifos before;
 	pid_t self = getpid();
 	int ends[2];

@@ -87,7 +87,7 @@ static fw_error *start_nursery(fw_workers *pool)
 {
 	uv_loop_t *loop = &pool->base.server->loop;
 
-	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options,
+	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
 				pool->base.server));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(loop, pool->control, pool->nursery.control) != 0) {
@@ -223,6 +223,25 @@ static void refuse(fw_workers *pool, fw_call *call)
 	fw_pool_watch(pool, now_of(pool));
 }
 
+static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
+{
+	for (;;) {
+		struct fw_worker *worker = find_free(pool);
+
+		if (!worker && pool->live < limit)
+			worker = make_one(pool);
+		if (!worker)
+			return false;
+		if (fw_worker_send(worker, call))
+			return true;
+	}
+}
+
+bool fw_pool_pass_on(fw_workers *pool, fw_call *call)
+{
+	return pool->is_running && give(pool, call, pool->options.count);
+}
+
 static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 {
 	fw_workers *pool = (fw_workers *)runner;
@@ -230,16 +249,8 @@ static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 
 	if (!pool->is_running)
 		return false;
-	for (;;) {
-		struct fw_worker *worker = find_free(pool);
-
-		if (!worker && pool->live < limit)
-			worker = make_one(pool);
-		if (!worker)
-			break;
-		if (fw_worker_send(worker, call))
-			return true;
-	}
+	if (give(pool, call, limit))
+		return true;
 	if (pool->live)
 		return false;
 	refuse(pool, call);

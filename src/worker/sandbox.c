@@ -34,28 +34,34 @@ static void miss(struct fw_sandbox_report *report, const char *what)
 	report->is_complete = false;
 }
 
+void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool may_execute)
+{
+	const int abi = report->landlock_abi;
+
+	report->is_complete = true;
+	report->missing[0] = '\0';
+	if (!report->has_seccomp)
+		miss(report, "no filter of system calls (seccomp)");
+	if (abi < 1) {
+		miss(report, "no rules for files (Landlock, Linux 5.13)");
+	} else if (abi < 3) {
+		/* The filter sees to truncate() and open(), but not into openat2(). */
+		miss(report,
+		     "no rules for emptying files that may be read (Landlock 3, Linux 6.2)");
+	}
+	if (abi < 4 && !may_connect && !report->has_seccomp)
+		miss(report, "no rules for TCP (Landlock 4, Linux 6.7)");
+	if (abi >= 1 && abi < 5)
+		miss(report, "no rules for devices (Landlock 5, Linux 6.10)");
+	if (abi < 6 && (may_execute || !report->has_seccomp))
+		miss(report, "no rules for signals (Landlock 6, Linux 6.12)");
+}
+
 static void probe(bool may_connect, bool may_execute, struct fw_sandbox_report *ret)
 {
 	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_landlock_abi(),
-					   .has_seccomp = fw_seccomp_is_there(),
-					   .is_complete = true };
-	const int abi = ret->landlock_abi;
-
-	if (!ret->has_seccomp)
-		miss(ret, "no filter of system calls (seccomp)");
-	if (abi < 1) {
-		miss(ret, "no rules for files (Landlock, Linux 5.13)");
-	} else if (abi < 3) {
-		/* The filter sees to truncate() and open(), but not into openat2(). */
-		miss(ret,
-		     "no rules for emptying files that may be read (Landlock 3, Linux 6.2)");
-	}
-	if (abi < 4 && !may_connect && !ret->has_seccomp)
-		miss(ret, "no rules for TCP (Landlock 4, Linux 6.7)");
-	if (abi >= 1 && abi < 5)
-		miss(ret, "no rules for devices (Landlock 5, Linux 6.10)");
-	if (abi < 6 && (may_execute || !ret->has_seccomp))
-		miss(ret, "no rules for signals (Landlock 6, Linux 6.12)");
+					   .has_seccomp = fw_seccomp_is_there() };
+	fw_sandbox_judge(ret, may_connect, may_execute);
 }
 
 void fw_sandbox_probe(struct fw_sandbox_report *ret)
@@ -66,6 +72,11 @@ void fw_sandbox_probe(struct fw_sandbox_report *ret)
 const struct fw_sandbox_report *fw_sandbox_plan_report(const struct fw_sandbox_plan *plan)
 {
 	return &plan->report;
+}
+
+int fw_sandbox_plan_file(const struct fw_sandbox_plan *plan)
+{
+	return plan->ruleset;
 }
 
 /* ---- the plan -------------------------------------------------------------------- */

@@ -22,9 +22,12 @@ struct fw_sandbox_plan {
 	unsigned short call_count;
 };
 
+/* Of `landlock_abi` and `has_seccomp`, the other members. */
+void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool may_execute);
+
 /* ---- sandbox_landlock.c ---- */
 
-/* 0: none; `ret_errno` may be NULL. */
+/* 0: none. */
 int fw_landlock_abi(void);
 /* Opens what is declared and makes the rules of it. */
 FW_NODISCARD fw_error *fw_landlock_prepare(struct fw_sandbox_plan *plan,

@@ -441,15 +441,20 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 {
 	fw_workers *pool = worker->pool;
+	struct fw_seat *seat = fw_seat_at(&pool->slots, worker->slot);
 	fw_call *call;
 	fw_error *err = NULL;
+	bool has_begun;
 
 	if (worker->state == FW_WORKER_NONE)
 		return;
 	/* It may have said all before it died. */
 	read_all(worker);
 	call = worker->call;
-	if (call)
+	/* Killed while it was idle, before it saw the request: no harm is done. */
+	has_begun = !worker->is_up || worker->is_ours || worker->broken ||
+		    atomic_load(&seat->taken) == worker->run;
+	if (call && has_begun)
 		err = verdict(worker, status, pid);
 	if (!worker->is_up && !worker->is_ours && !worker->is_retired) {
 		pool->failures++;
@@ -464,10 +469,12 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	fw_worker_unlink(worker);
 	fw_buf_clear(&worker->in);
 	fw_buf_clear(&worker->out);
-	atomic_store(&fw_seat_at(&pool->slots, worker->slot)->signal, 0);
+	atomic_store(&seat->signal, 0);
 	fw_pool_settle(pool);
-	if (call) {
-		fw_shared_end(call, false);
-		fw_call_complete(call, err);
-	}
+	if (!call || (!has_begun && !call->is_answered && fw_pool_pass_on(pool, call)))
+		return;
+	if (!err)
+		err = cannot_start(NULL);
+	fw_shared_end(call, false);
+	fw_call_complete(call, err);
 }

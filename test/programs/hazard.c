@@ -60,7 +60,9 @@ static fw_error *slow(fw_call *call, void *ctx)
 
 void hazard_write_nowhere(void)
 {
-	*(volatile int *)(uintptr_t)8 = 1;
+	volatile uintptr_t address = 8;
+
+	*(volatile int *)address = 1;
 }
 
 static fw_error *segv(fw_call *call, void *ctx)
@@ -97,7 +99,7 @@ int hazard_dig(volatile char *above)
 	volatile char room[4096];
 
 	room[0] = above ? above[0] : 1;
-	return hazard_dig(room) + room[0];
+	return room[0] ? hazard_dig(room) + room[0] : 0;
 }
 
 static fw_error *overflow(fw_call *call, void *ctx)

@@ -66,6 +66,8 @@ struct fw_workspace {
 	fw_state *state;
 	struct fw_ws_session session;
 	struct fw_ws_done *done;
+	char phase_id[256]; /* of the call last looked at */
+	char plan_hash[FW_WS_HEX_SIZE];
 	/* The same session for threads, which resources are read on. */
 	pthread_mutex_t lock;
 	struct fw_ws_session shared;

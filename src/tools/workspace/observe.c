@@ -63,28 +63,50 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 /* ---- what a failure says of its call ------------------------------------------------ */
 
-static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)
+static void copy_text(char *to, size_t size, const char *text)
 {
-	char *arguments;
-	size_t len = 0;
-	yyjson_doc *doc;
-	yyjson_val *all;
-	fw_scope scope = { .role = NULL };
+	(void)snprintf(to, size, "%s", text ? text : "");
+}
 
-	(void)ctx;
-	if (!outcome->name || !fw_ws_tool_find(outcome->name))
-		return;
-	arguments = fw_outcome_arguments(outcome, &len);
-	doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
-	all = yyjson_doc_get_root(doc);
-	scope.phase_id = yyjson_get_str(yyjson_obj_get(all, "phase_id"));
-	scope.plan_hash = yyjson_get_str(yyjson_obj_get(all, "plan"));
-	if (scope.plan_hash && !fw_ws_is_hex(scope.plan_hash, strlen(scope.plan_hash)))
-		scope.plan_hash = NULL;
-	if (scope.phase_id || scope.plan_hash)
-		fw_error_fill_scope(err, &scope);
+/* Phase and plan, as the arguments name them. */
+static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
+{
+	size_t len = 0;
+	char *arguments = fw_outcome_arguments(outcome, &len);
+	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	yyjson_val *all = yyjson_doc_get_root(doc);
+	const char *plan = yyjson_get_str(yyjson_obj_get(all, "plan"));
+
+	copy_text(ws->phase_id, sizeof ws->phase_id,
+		  yyjson_get_str(yyjson_obj_get(all, "phase_id")));
+	copy_text(ws->plan_hash, sizeof ws->plan_hash,
+		  plan && fw_ws_is_hex(plan, strlen(plan)) ? plan : NULL);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
+}
+
+void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope *scope)
+{
+	if (ws->session.id[0]) {
+		scope->role = fw_ws_role_name(ws->role);
+		scope->session_id = ws->session.id;
+		scope->workspace_root = ws->session.root;
+	}
+	if (!outcome || !outcome->name || !fw_ws_tool_find(outcome->name))
+		return;
+	read_arguments(ws, outcome);
+	scope->phase_id = ws->phase_id[0] ? ws->phase_id : NULL;
+	scope->plan_hash = ws->plan_hash[0] ? ws->plan_hash : NULL;
+}
+
+static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)
+{
+	fw_scope scope = { .role = NULL };
+
+	if (!outcome->name || !fw_ws_tool_find(outcome->name))
+		return;
+	fw_workspace_describe(ctx, outcome, &scope);
+	fw_error_fill_scope(err, &scope);
 }
 
 /* ---- a call's own word ---------------------------------------------------------------- */

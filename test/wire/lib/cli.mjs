@@ -17,6 +17,9 @@ export const env = {
 	HOME: process.env.HOME ?? '/',
 	LC_ALL: 'C.UTF-8',
 	TERM: 'xterm',
+	get XDG_STATE_HOME() {
+		return join(scratch(), 'state');
+	},
 };
 
 // run(['convert', ...], { input, env }): exit status and both streams as text.

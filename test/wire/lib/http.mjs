@@ -14,8 +14,10 @@ export const legacy = '2025-11-25';
 export const modern = '2026-07-28';
 
 // A running server; stop() ends it and tells its exit status.
-export async function serve(...args) {
-	const child = spawn(program, ['--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+export const serve = (...args) => serveProgram(program, ...args);
+
+export async function serveProgram(path, ...args) {
+	const child = spawn(path, ['--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
 	const ended = new Promise((done) => child.on('exit', (code, signal) => done(signal ?? code)));
 	const url = await new Promise((found, lost) => {
 		let said = '';

@@ -1,0 +1,177 @@
+/*
+ * audit_show.c - see audit_show.h. A search through a large log looks for the
+ * bytes of what is wanted before it parses a line.
+ */
+#include "audit_show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <yyjson.h>
+
+#include "output.h"
+#include "stamp.h"
+#include "text.h"
+
+/* ---- which ---------------------------------------------------------------- */
+
+/* Could `word` be a value of the line? Only where it is written as it is. */
+static bool may_hold(const char *line, size_t len, const char *word)
+{
+	for (const char *at = word; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f)
+			return true;
+	return memmem(line, len, word, strlen(word)) != NULL;
+}
+
+static bool is_member(yyjson_val *record, const char *key, const char *wanted)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(record, key));
+
+	return text && strcmp(text, wanted) == 0;
+}
+
+static bool is_in_time(const audit_filter *filter, yyjson_val *record)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(record, "timestamp"));
+	int64_t unix_ms;
+
+	if (!filter->has_since && !filter->has_until)
+		return true;
+	return text && cli_time_read(text, &unix_ms) &&
+	       (!filter->has_since || unix_ms >= filter->since_ms) &&
+	       (!filter->has_until || unix_ms <= filter->until_ms);
+}
+
+bool audit_filter_takes(const audit_filter *filter, const char *line, size_t len)
+{
+	const struct {
+		const char *wanted;
+		const char *key;
+		const char *other;
+	} members[] = {
+		{ filter->code, "error_code", "code" },
+		{ filter->tool, "tool_name", NULL },
+		{ filter->session, "session_id", NULL },
+		{ filter->incident, "incident_id", NULL },
+	};
+	const size_t count = sizeof members / sizeof *members;
+	yyjson_doc *doc;
+	yyjson_val *record;
+	bool is_taken;
+
+	for (size_t i = 0; i < count; i++)
+		if (members[i].wanted && !may_hold(line, len, members[i].wanted))
+			return false;
+	doc = yyjson_read(line, len, YYJSON_READ_NUMBER_AS_RAW);
+	record = yyjson_doc_get_root(doc);
+	is_taken = yyjson_is_obj(record) && is_in_time(filter, record);
+	for (size_t i = 0; i < count && is_taken; i++)
+		is_taken = !members[i].wanted ||
+			   is_member(record, members[i].key, members[i].wanted) ||
+			   (members[i].other &&
+			    is_member(record, members[i].other, members[i].wanted));
+	yyjson_doc_free(doc);
+	return is_taken;
+}
+
+bool audit_time_read(const char *text, int64_t *ret_unix_ms)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = { { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
+	struct timespec now = { 0 };
+	char day[32];
+	char *end;
+	long long count;
+
+	if (cli_time_read(text, ret_unix_ms))
+		return true;
+	if (strlen(text) == 10) {
+		(void)snprintf(day, sizeof day, "%sT00:00:00Z", text);
+		if (cli_time_read(day, ret_unix_ms))
+			return true;
+	}
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	count = strtoll(text, &end, 10);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(end, units[i].unit) == 0 && count <= 100000000) {
+			*ret_unix_ms = (int64_t)now.tv_sec * 1000 - count * units[i].ms;
+			return true;
+		}
+	return false;
+}
+
+/* ---- how ------------------------------------------------------------------ */
+
+static void put_word(yyjson_val *record, const char *key, const char *before)
+{
+	const char *text = yyjson_get_str(yyjson_obj_get(record, key));
+
+	if (!text)
+		return;
+	cli_puts(before);
+	cli_put_harmless(text);
+}
+
+static void put_cause(yyjson_val *cause)
+{
+	const char *text =
+		yyjson_get_str(yyjson_is_obj(cause) ? yyjson_obj_get(cause, "message") : cause);
+
+	if (!text)
+		return;
+	cli_puts(": ");
+	cli_put_harmless(text);
+}
+
+static void put_note(yyjson_val *record)
+{
+	put_word(record, "reason", "  ");
+	put_word(record, "file", ": ");
+	put_word(record, "since", ", not since ");
+	put_word(record, "failure", ": ");
+}
+
+void audit_show(const char *line, size_t len, bool json)
+{
+	yyjson_doc *doc = json ? NULL : yyjson_read(line, len, YYJSON_READ_NUMBER_AS_RAW);
+	yyjson_val *record = yyjson_doc_get_root(doc);
+	const char *event = yyjson_get_str(yyjson_obj_get(record, "event"));
+
+	if (!event) {
+		/* As it is, also where it is no record: better than not at all. */
+		if (json) {
+			cli_put(line, len);
+		} else {
+			char *text = strndup(line, len);
+
+			if (text)
+				cli_put_harmless(text);
+			free(text);
+		}
+	} else {
+		const char *seq = yyjson_get_raw(yyjson_obj_get(record, "seq"));
+		char number[24];
+
+		(void)snprintf(number, sizeof number, "%s", seq ? seq : "?");
+		number[strspn(number, "0123456789?")] = '\0';
+		cli_printf("%6s", number);
+		put_word(record, "timestamp", "  ");
+		cli_printf("  %-7s", event);
+		if (strcmp(event, "note") == 0)
+			put_note(record);
+		put_word(record, "tool_name", "  ");
+		put_word(record, "error_code", "  ");
+		put_cause(yyjson_obj_get(record, "cause"));
+		put_word(record, "incident_id", "  ");
+		put_word(record, "session_id", "  session ");
+	}
+	cli_putc('\n');
+	yyjson_doc_free(doc);
+}

@@ -1,0 +1,105 @@
+/*
+ * serve_audit.c - see serve_observe.h: the audit log of a server, by its options.
+ */
+#include "serve_observe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "state.h"
+
+/* ---- the audit log -------------------------------------------------------- */
+
+static fw_error *read_sync(const char *word, struct fw_audit_options *options)
+{
+	static const char interval[] = "interval=";
+	unsigned long ms;
+	char *end;
+
+	if (!word || strcmp(word, "always") == 0)
+		return NULL;
+	if (strcmp(word, "off") == 0) {
+		options->sync = FW_AUDIT_SYNC_OFF;
+		return NULL;
+	}
+	options->sync = FW_AUDIT_SYNC_INTERVAL;
+	if (strcmp(word, "interval") == 0)
+		return NULL;
+	if (strncmp(word, interval, sizeof interval - 1) == 0) {
+		word += sizeof interval - 1;
+		errno = 0;
+		ms = strtoul(word, &end, 10);
+		if (!errno && end > word && *end == '\0' && ms >= 1 && ms <= 60000) {
+			options->interval_ms = (uint32_t)ms;
+			return NULL;
+		}
+	}
+	return cli_usage("--audit-sync takes always, interval, interval=MS (up to 60000) or "
+			 "off");
+}
+
+/* A change has no error that would name its session. */
+static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
+{
+	const struct serve_observers *observers = ctx;
+
+	if (observers->workspace)
+		fw_workspace_describe(observers->workspace, outcome, &record->scope);
+}
+
+fw_error *add_audit(fw_server *server, struct serve_observers *observers, const char *file,
+		    const char *sync, const char *args)
+{
+	struct fw_audit_options options = { 0 };
+	fw_observer observer;
+	char path[CLI_PATH_SIZE];
+	fw_error *err;
+
+	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
+		return cli_usage("--audit-args takes hash or redacted");
+	options.describe = describe;
+	options.describe_ctx = observers;
+	options.keep_args = args && strcmp(args, "redacted") == 0;
+	FW_TRY(read_sync(sync, &options));
+	if (file && strcmp(file, "off") == 0)
+		return NULL;
+	if (!file) {
+		FW_TRY(cli_state_path("audit-log.jsonl", true, path));
+		file = path;
+	}
+	if (!file[0])
+		return cli_usage("there is no home for the audit log: give --audit FILE, or "
+				 "--audit off");
+	err = fw_audit_open(file, &options, &observers->audit);
+	if (err) {
+		char hint[CLI_PATH_SIZE + 128];
+
+		(void)snprintf(hint, sizeof hint,
+			       "The log is %s: name another with --audit FILE, or do without "
+			       "one: --audit off.",
+			       file);
+		fw_error_set_hint(err, hint);
+		return err;
+	}
+	if (!fw_audit_is_up(observers->audit)) {
+		struct fw_audit_health health;
+
+		fw_audit_health(observers->audit, &health);
+		cli_remark("the audit log cannot be written now (%s): tools that change "
+			   "something are refused until it can",
+			   health.failure ? health.failure : "it came back just now");
+	}
+	observer = fw_audit_observer(observers->audit);
+	return fw_server_add_observer(server, &observer);
+}
+
+bool end_audit(struct serve_observers *observers)
+{
+	bool is_over = fw_audit_close(observers->audit);
+
+	observers->audit = NULL;
+	return is_over;
+}

@@ -1,0 +1,60 @@
+/*
+ * serve_observe.h - what watches a server that `faultwire serve` runs.
+ */
+#ifndef FW_CLI_SERVE_OBSERVE_H
+#define FW_CLI_SERVE_OBSERVE_H
+
+#include <stdbool.h>
+
+#include <faultwire/faultwire.h>
+
+#include "observe/alerting.h"
+#include "observe/audit.h"
+#include "observe/metrics.h"
+#include "tools/workspace/workspace.h"
+
+/* All NULL to begin with. */
+struct serve_observers {
+	struct fw_audit *audit;
+	struct fw_metrics *metrics;
+	struct fw_alerting *alerting;
+	fw_workspace *workspace;
+};
+
+/**
+ * The audit log: a file, or "off"; NULL: in the state directory. `sync` is
+ * always, interval, interval=MS or off, NULL: always; `args` is hash or
+ * redacted, NULL: hash. Raises cli.usage, what fw_audit_open() does.
+ */
+FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *observers,
+				 const char *file, const char *sync, const char *args);
+
+/** Before the server is freed, for replies may still wait. False: the disk does
+ *  not answer, and the server must not be freed. */
+bool end_audit(struct serve_observers *observers);
+
+/** Metrics, at /metrics: `word` is on or off, NULL: on. Raises cli.usage. */
+FW_NODISCARD fw_error *add_metrics(fw_server *server, struct serve_observers *observers,
+				   const char *word);
+
+/** What the options say of alerts; any may be NULL. */
+struct serve_alerts {
+	const char *webhook;
+	const char *secret_file;
+	const char *alertmanager;
+};
+
+/** Alerts, at /alerts and in the state directory. After add_metrics() and after
+ *  the server listens. Raises cli.usage, and what fw_alerting_new() does. */
+FW_NODISCARD fw_error *add_alerts(fw_server *server, struct serve_observers *observers,
+				  const struct serve_alerts *options);
+
+/** After the server is gone. */
+void end_alerts(struct serve_observers *observers);
+
+/** The first line of a file, without its end. Raises what fopen() meets,
+ *  input.invalid_value where it is empty or too long. */
+FW_NODISCARD fw_error *serve_read_line(const char *path, const char *option, char *ret_line,
+				       size_t size);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * stats.h - what a server has at hand, in numbers, for metrics and pages.
+ */
+#ifndef FW_MCP_STATS_H
+#define FW_MCP_STATS_H
+
+#include <stddef.h>
+
+#include <faultwire/server.h>
+
+struct fw_server_stats {
+	size_t calls;     /* requests under way, listeners among them */
+	size_t listeners; /* of changes */
+	size_t sessions;
+	size_t connections;
+	size_t queued; /* calls that wait for something to run on */
+};
+
+/* On the server's thread. */
+void fw_server__stats(const fw_server *server, struct fw_server_stats *ret_stats);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * audit.h - the audit log: one JSON line per failure and per change, chained by
+ * hashes, on disk before the reply leaves.
+ *
+ * Appending never blocks: records queue up, and one thread per log writes all
+ * that wait with one write and one fdatasync (group commit). Several processes
+ * may share a log: each takes the file's lock for a batch, and goes on where
+ * the last one stopped. docs/audit.md has the format.
+ *
+ * The one rule to remember: a record counts once its `done` was called without
+ * an error, and not before.
+ */
+#ifndef FW_OBSERVE_AUDIT_H
+#define FW_OBSERVE_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/error.h>
+#include <faultwire/server.h>
+
+struct fw_audit;
+
+/* ---- records ------------------------------------------------------------ */
+
+enum fw_audit_event {
+	FW_AUDIT_FAILURE, /* `error` says what */
+	FW_AUDIT_CHANGE,  /* state was changed */
+	FW_AUDIT_NOTE     /* about the log itself, or for a person: `reason` */
+};
+
+/* Borrowed for the time of the call. All zero to begin with; what `error` knows
+ * (scope, incident, time) need not be given again. */
+struct fw_audit_record {
+	enum fw_audit_event event;
+	const fw_error *error;
+	const char *tool_name;
+	fw_scope scope;   /* its `tool` and `operation` are not looked at */
+	const char *args; /* the arguments as compact JSON; NULL: none */
+	size_t args_len;
+	const char *reason; /* of a note */
+	int64_t unix_ms;    /* 0: now */
+};
+
+enum fw_audit_sync {
+	FW_AUDIT_SYNC_ALWAYS,   /* fdatasync before `done` */
+	FW_AUDIT_SYNC_INTERVAL, /* every interval_ms; `done` after the write */
+	FW_AUDIT_SYNC_OFF       /* never; `done` after the write */
+};
+
+/* ---- lifecycle ---------------------------------------------------------- */
+
+/* All zero: the defaults. */
+struct fw_audit_options {
+	enum fw_audit_sync sync;
+	uint32_t interval_ms;  /* 0: FW_LIMIT_AUDIT_INTERVAL_MS */
+	uint64_t rotate_bytes; /* 0: FW_LIMIT_AUDIT_FILE_BYTES; UINT64_MAX: never */
+	uint32_t lock_ms;      /* how long to wait for the lock; 0: FW_LIMIT_AUDIT_LOCK_MS */
+	uint32_t batch_most;   /* records of one fdatasync; 0: as many as fit */
+	bool keep_args;        /* arguments themselves, redacted; else their hash */
+	bool guard_reads;      /* while it cannot be written, refuse all tools */
+	/* What the observer cannot know of a call (role, plan...); may be NULL.
+	 * On the server's thread; what it sets need live only until it is called
+	 * again. */
+	void (*describe)(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record);
+	void *describe_ctx;
+};
+
+/*
+ * Open or make the log at `path`, set a torn end aside, and start its thread.
+ * A full disk or a lock that is held is no reason not to start: then the audit
+ * is down (fw_audit_is_up), and comes up by itself. Raises audit.log_failed
+ * with the cause where the path can never be a log: no directory, no right, a
+ * symbolic link, no regular file, a file of something else. Also
+ * internal.out_of_memory. The audit is yours, for fw_audit_close().
+ */
+FW_NODISCARD fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options,
+				     struct fw_audit **ret_audit);
+
+/*
+ * Writes what waits, and ends the thread. False where a disk kept it longer than
+ * FW_LIMIT_AUDIT_CLOSE_MS: then `done` is not called any more, and what it would
+ * have touched (a server with held replies) must not be freed. NULL is a no-op.
+ */
+bool fw_audit_close(struct fw_audit *audit);
+
+/*
+ * From now on append to the log at `path`; what was appended before goes to the
+ * old one. From any thread; never touches the disk itself. A log that cannot
+ * be opened makes the audit down until it can. Raises internal.out_of_memory.
+ */
+FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, const char *path);
+
+/* ---- appending ---------------------------------------------------------- */
+
+/* On the writer's thread. `err` is yours: NULL, audit.log_failed or
+ * audit.lock_failed. */
+typedef void fw_audit_done(void *ctx, fw_error *err);
+
+/*
+ * From any thread, without blocking. Where it fails `done` is never called.
+ * Raises internal.out_of_memory, audit.log_failed (too many wait).
+ */
+FW_NODISCARD fw_error *fw_audit_append(struct fw_audit *audit,
+				       const struct fw_audit_record *record,
+				       fw_audit_done *done, void *ctx);
+
+/* The same, and wait for it: for commands, not for a server's thread. */
+FW_NODISCARD fw_error *fw_audit_append_wait(struct fw_audit *audit,
+					    const struct fw_audit_record *record);
+
+/* ---- a server ----------------------------------------------------------- */
+
+/*
+ * An observer that records every failure and every success of a tool that
+ * changes state, holds their replies until they are written, and refuses tools
+ * that change state while the audit is down. Close the audit after
+ * fw_server_run() and before fw_server_free().
+ */
+fw_observer fw_audit_observer(struct fw_audit *audit);
+
+/* ---- health ------------------------------------------------------------- */
+
+struct fw_audit_health {
+	bool is_up;
+	uint64_t records;    /* written */
+	uint64_t lost;       /* refused, because they could not be written */
+	uint64_t batches;    /* writes */
+	uint64_t syncs;      /* fdatasyncs */
+	uint64_t waiting;    /* in the queue now */
+	const char *failure; /* why it is down: "ENOSPC"; NULL: it is up */
+};
+
+void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health);
+bool fw_audit_is_up(const struct fw_audit *audit);
+
+/* ---- verifying ---------------------------------------------------------- */
+
+enum fw_audit_fault {
+	FW_AUDIT_WHOLE,
+	FW_AUDIT_BAD_JSON,      /* a line that is no JSON, or not one of ours */
+	FW_AUDIT_BAD_HASH,      /* a line that was changed */
+	FW_AUDIT_BAD_CHAIN,     /* a line that does not follow the one before it */
+	FW_AUDIT_BAD_SEQUENCE,  /* lines are missing, or out of order */
+	FW_AUDIT_TORN,          /* the last line has no end */
+	FW_AUDIT_NOT_FROM_START /* the first file does not begin with record 1 */
+};
+
+/* "bad_json", "hash", "chain", "sequence", "torn", "start". */
+const char *fw_audit_fault_name(enum fw_audit_fault fault);
+
+struct fw_audit_report {
+	enum fw_audit_fault fault; /* the first; nothing behind it was looked at */
+	char file[256];            /* its name, without the directory */
+	uint64_t line;             /* of that file, from 1 */
+	char reason[320];          /* in words */
+	/* What was found to be whole: */
+	uint64_t files;
+	uint64_t records;
+	uint64_t bytes;
+	uint64_t first_seq; /* 0: the log is empty */
+	uint64_t last_seq;
+	char last_hash[65];
+};
+
+struct fw_audit_verify_options {
+	bool partial; /* the log may begin in the middle: older files are elsewhere */
+	/* Now and then; may be NULL. */
+	void (*progress)(void *ctx, uint64_t records, uint64_t bytes, uint64_t total);
+	void *ctx;
+};
+
+/*
+ * Walk the log at `path` and the files that were rotated away from it, oldest
+ * first, in constant memory. A break is told in the report and is no error.
+ * Raises what fw_error_from_errno() does, internal.out_of_memory.
+ */
+FW_NODISCARD fw_error *fw_audit_verify(const char *path,
+				       const struct fw_audit_verify_options *options,
+				       struct fw_audit_report *ret_report);
+
+/* ---- its files ---------------------------------------------------------- */
+
+/* The path of rotated file `number` of the log at `path`; false: too long. */
+bool fw_audit_rotated_path(const char *path, unsigned number, char *ret_path, size_t cap);
+
+/* The lowest and the highest number there is; 0 and 0: none. Raises as errno. */
+FW_NODISCARD fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first,
+					      unsigned *ret_last);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * curl.h - libcurl, loaded when there is somebody to talk to (base/late.h).
+ */
+#ifndef FW_OBSERVE_CURL_H
+#define FW_OBSERVE_CURL_H
+
+#include <curl/curl.h>
+
+#include <faultwire/error.h>
+
+#include "base/late.h"
+
+/* These are checked by macros of the header, which would take the names. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+#define FW_CURL_FUNCTIONS(X)        \
+	X(curl_easy_cleanup)        \
+	X(curl_easy_getinfo)        \
+	X(curl_easy_init)           \
+	X(curl_easy_perform)        \
+	X(curl_easy_setopt)         \
+	X(curl_easy_strerror)       \
+	X(curl_global_init)         \
+	X(curl_multi_add_handle)    \
+	X(curl_multi_cleanup)       \
+	X(curl_multi_info_read)     \
+	X(curl_multi_init)          \
+	X(curl_multi_perform)       \
+	X(curl_multi_poll)          \
+	X(curl_multi_remove_handle) \
+	X(curl_multi_wakeup)        \
+	X(curl_slist_append)        \
+	X(curl_slist_free_all)
+
+struct fw_curl {
+	FW_CURL_FUNCTIONS(FW_LATE_MEMBER)
+};
+extern struct fw_curl fw_curl;
+
+/* Loads and initialises it. Raises internal.unsupported where it is not
+ * installed. Before other threads are at work. */
+fw_error *fw_curl_load(void);
+
+#ifndef FW_OBSERVE_CURL_NO_NAMES
+#define curl_easy_cleanup fw_curl.curl_easy_cleanup
+#define curl_easy_getinfo fw_curl.curl_easy_getinfo
+#define curl_easy_init fw_curl.curl_easy_init
+#define curl_easy_perform fw_curl.curl_easy_perform
+#define curl_easy_setopt fw_curl.curl_easy_setopt
+#define curl_easy_strerror fw_curl.curl_easy_strerror
+#define curl_global_init fw_curl.curl_global_init
+#define curl_multi_add_handle fw_curl.curl_multi_add_handle
+#define curl_multi_cleanup fw_curl.curl_multi_cleanup
+#define curl_multi_info_read fw_curl.curl_multi_info_read
+#define curl_multi_init fw_curl.curl_multi_init
+#define curl_multi_perform fw_curl.curl_multi_perform
+#define curl_multi_poll fw_curl.curl_multi_poll
+#define curl_multi_remove_handle fw_curl.curl_multi_remove_handle
+#define curl_multi_wakeup fw_curl.curl_multi_wakeup
+#define curl_slist_append fw_curl.curl_slist_append
+#define curl_slist_free_all fw_curl.curl_slist_free_all
+#endif
+
+#endif

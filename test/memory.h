@@ -1,0 +1,82 @@
+/*
+ * memory.h - an allocator for unit tests that counts, and that can be told to
+ * fail: each allocation of an operation in turn, alone and with all later ones.
+ */
+#ifndef FW_TEST_MEMORY_H
+#define FW_TEST_MEMORY_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <faultwire/faultwire.h>
+
+struct test_memory {
+	long blocks;    /* handed out and not given back */
+	size_t calls;   /* since the operation began */
+	size_t fail_at; /* this one fails, counted from 1; 0: none */
+	bool fail_on;   /* and all later ones too */
+	bool failed;    /* one has */
+};
+
+static struct test_memory test_memory;
+
+static inline bool test_memory_refuses(void)
+{
+	test_memory.calls++;
+	if (!test_memory.fail_at || test_memory.calls < test_memory.fail_at ||
+	    (test_memory.calls > test_memory.fail_at && !test_memory.fail_on))
+		return false;
+	test_memory.failed = true;
+	return true;
+}
+
+static inline void *test_memory_allocate(void *ctx, size_t size)
+{
+	void *block = test_memory_refuses() ? NULL : malloc(size);
+
+	(void)ctx;
+	test_memory.blocks += block != NULL;
+	return block;
+}
+
+static inline void *test_memory_reallocate(void *ctx, void *ptr, size_t size)
+{
+	void *block = test_memory_refuses() ? NULL : realloc(ptr, size);
+
+	(void)ctx;
+	test_memory.blocks += block && !ptr;
+	return block;
+}
+
+static inline void test_memory_release(void *ctx, void *ptr)
+{
+	(void)ctx;
+	test_memory.blocks -= ptr != NULL;
+	free(ptr);
+}
+
+/* `run` must leave nothing behind, whichever allocation fails. */
+static inline void each_allocation_fails(void (*run)(void))
+{
+	const fw_allocator allocator = { test_memory_allocate, test_memory_reallocate,
+					 test_memory_release, NULL };
+
+	fw_allocator_set(&allocator);
+	for (int on = 0; on < 2; on++) {
+		for (size_t at = 1;; at++) {
+			long live = fw_error_live();
+
+			test_memory = (struct test_memory){ .fail_at = at, .fail_on = on };
+			run();
+			test_memory.fail_at = 0;
+			assert_int_equal(test_memory.blocks, 0);
+			assert_int_equal(fw_error_live(), live);
+			if (!test_memory.failed)
+				break;
+			assert_true(at < 100000);
+		}
+	}
+	fw_allocator_set(NULL);
+}
+
+#endif
