@@ -77,6 +77,7 @@ export class Place {
 	}
 
 	drop() {
+		if (this.mounted) spawnSync('umount', [this.mounted]);
 		rmSync(this.base, { recursive: true, force: true });
 	}
 }
