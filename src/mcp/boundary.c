@@ -390,12 +390,17 @@ fw_error *fw_mcp_enter(fw_call *call)
 	for (size_t i = 0; i < server->observer_count; i++) {
 		const fw_observer *observer = &server->observers[i];
 		fw_outcome coming;
+		fw_error *err;
 
 		if (!observer->entering)
 			continue;
 		coming = outcome_of(call, NULL);
 		coming.duration_ns = 0;
-		FW_TRY(observer->entering(observer->ctx, &coming));
+		err = observer->entering(observer->ctx, &coming);
+		if (err) {
+			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
+			return err;
+		}
 	}
 	return NULL;
 }

@@ -271,7 +271,7 @@ struct fw_call {
 	size_t name_len;
 	int log_level; /* -1: none; legacy: the session's */
 	uint64_t started_ns;
-	uint64_t failed_ns; /* 0: it has not */
+	uint64_t failed_ns;   /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */
 	/* The result. */
 	struct fw_buf content;

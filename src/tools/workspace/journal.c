@@ -280,6 +280,7 @@ fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *re
 		(void)close(journal);
 		return fw_ws_errno(error, FW_WS_JOURNAL_DIR, false);
 	}
+	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
 	while ((item = readdir(dir)))
 		recover_named(root, journal, item->d_name, ret_list, ret_count);
 	(void)closedir(dir);

@@ -69,7 +69,7 @@ fw_error *fw_ws_errno(int error, const char *path, bool writing)
 static int open_beneath(int dir, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
-		.flags = (unsigned)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY)),
+		.flags = (unsigned)(flags | O_CLOEXEC | ((flags & O_PATH) ? 0 : O_NOCTTY)),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	long fd = -1;
@@ -206,23 +206,24 @@ fw_error *fw_ws_root_open(const char *path, size_t len, struct fw_ws_root *ret_r
 
 fw_error *fw_ws_root_open_any(const char *path, struct fw_ws_root *ret_root)
 {
-	struct fw_ws_root root = { .fd = -1 };
+	struct fw_ws_root root = { .hard_links = false };
+	const char *fault = NULL;
 	struct stat st;
-	int error;
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int error = errno;
 
-	root.fd = open(path, O_PATH | O_CLOEXEC);
-	error = errno;
-	if (root.fd < 0)
+	if (fd < 0)
 		return error == ENOENT ? fw_raise_path_not_found(path)
 				       : fw_ws_errno(error, path, false);
-	if (fstat(root.fd, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		(void)close(root.fd);
-		return fw_raise_session_init_failed("workspace root is not a folder");
+	if (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))
+		fault = "workspace root is not a folder";
+	else if (!path_of(fd, root.path))
+		fault = "workspace root cannot be looked up";
+	if (fault) {
+		(void)close(fd);
+		return fw_raise_session_init_failed(fault);
 	}
-	if (!path_of(root.fd, root.path)) {
-		(void)close(root.fd);
-		return fw_raise_session_init_failed("workspace root cannot be looked up");
-	}
+	root.fd = fd;
 	root.dev = st.st_dev;
 	root.ino = st.st_ino;
 	*ret_root = root;

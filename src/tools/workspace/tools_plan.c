@@ -21,7 +21,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 		     struct fw_buf *out)
 {
 	char fault[FW_WS_FAULT_SIZE] = "";
-	struct fw_ws_plan plan;
+	struct fw_ws_plan plan = { .is_approved = false };
 	const char *distrust = NULL;
 	char *text = NULL;
 	size_t len = 0;
@@ -214,12 +214,17 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_ws_root *r
 {
 	struct fw_ws_audit_report report;
 	char path[FW_WS_PATH_SIZE + 32];
+	fw_error *err;
 
 	if (!ws->verify_audit)
 		return NULL;
 	memset(&report, 0, sizeof report);
 	(void)snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, root->path);
-	FW_TRY(ws->verify_audit(path, &report));
+	err = ws->verify_audit(path, &report);
+	if (err) {
+		/* cppcheck-suppress returnDanglingLifetime ; an error keeps nothing of it */
+		return err;
+	}
 	*records = report.records;
 	if (!report.is_whole)
 		find(found, "AUDIT_CHAIN_INTACT", FW_WS_AUDIT_LOG, report.reason);

@@ -52,14 +52,14 @@ static void shell(const char *what)
 /* scratch/w, with a file and a folder in it, beside scratch/outside. */
 static struct fw_ws_root make_root(void)
 {
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_ws_root made = FW_WS_ROOT_INIT;
 	char path[80];
 
 	shell("rm -rf w outside && mkdir -p w/src outside && echo inside >w/src/a.txt && "
 	      "echo secret >outside/s.txt");
 	(void)snprintf(path, sizeof path, "%s/w", scratch);
-	assert_null(fw_ws_root_open(path, strlen(path), &root));
-	return root;
+	assert_null(fw_ws_root_open(path, strlen(path), &made));
+	return made;
 }
 
 static void assert_code(fw_error *err, int code)
