@@ -113,6 +113,7 @@ enum {
 	X(calls_per_second, 0, 0, 1000000, "calls of one client; 0 is no such limit")          \
 	X(calls_burst, 20, 1, 1000000, "calls that it may make at once")                       \
 	X(threads, 16, 1, 256, "threads that run handlers")                                    \
+	X(threads_extra, 16, 0, 256, "and more of them, for who would starve otherwise")       \
 	X(progress_per_second, 20, 1, 1000000, "progress of one call; more is merged")         \
 	X(progress_burst, 20, 1, 1000000, "progress that may come at once")                    \
 	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
@@ -143,6 +144,8 @@ enum {
 	  "how much of a refused body is read")                                                \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one answer")                                                        \
+	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
+	  "unsent bytes of all answers")                                                       \
 	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
 	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
 	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \

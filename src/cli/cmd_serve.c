@@ -16,7 +16,9 @@
 #include "serve_workspace.h"
 #include "state.h"
 #include "tools/diag/diag.h"
+#include "worker/sandbox.h"
 
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
 enum {
 	STDIO,
 	HTTP,
@@ -34,14 +36,17 @@ enum {
 	ALERT_WEBHOOK,
 	ALERT_SECRET_FILE,
 	ALERTMANAGER,
+	RUN,
+	WORKERS,
+	SANDBOX,
+	DEADLINE,
 	WORKSPACE,
 	PLAN_KEY,
 	POLICY,
 	PREFLIGHT,
 	PREFLIGHT_TIMEOUT,
 	LOCK_ON,
-	HARD_LINKS,
-	SANDBOX
+	HARD_LINKS
 };
 
 static const cli_option options[] = {
@@ -84,9 +89,6 @@ static const cli_option options[] = {
 		      "or never." },
 	[HARD_LINKS] = { "hard-links", NULL, 0, CLI_NOTHING,
 			 "workspace: let files with several names be read and written." },
-	[SANDBOX] = { "sandbox", "HOW", 0, CLI_TEXT,
-		      "Isolation of tools that have it: best-effort (the default), required or "
-		      "off." },
 	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
 		    "Record failures and changes in this audit log, or off; by default "
 		    "audit-log.jsonl in the state directory." },
@@ -105,6 +107,19 @@ static const cli_option options[] = {
 				"of FILE." },
 	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
 			   "Tell the Prometheus Alertmanager at URL what is firing." },
+	[RUN] = { "run", "WHERE", 0, CLI_RUN,
+		  "Where tools run: in a process of their own, which may crash or hang; in a "
+		  "thread; or inline." },
+	[WORKERS] = { "workers", "N", 0, CLI_TEXT,
+		      "Processes that are kept ready for tools; by default one a processor, at "
+		      "least 2." },
+	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
+		      "What the kernel lacks to confine those processes keeps the server from "
+		      "starting, or is done without, which is said; or they are not "
+		      "confined." },
+	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
+		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
+		       "with --run inline." },
 };
 
 static const cli_example examples[] = {
@@ -120,11 +135,15 @@ struct serving {
 	const cli_args *args;
 	fw_server *server;
 	struct serve_observers observers;
+	/* How tools are run. */
+	fw_run run;
+	fw_workers_options isolation;
+	fw_workers *workers;
 };
 
 static fw_error *add_diag(struct serving *serving)
 {
-	return fw_diag_add(serving->server);
+	return fw_diag_add(serving->server, serving->run, serving->workers);
 }
 
 static fw_error *add_workspace(struct serving *serving)
@@ -139,11 +158,54 @@ static fw_error *add_workspace(struct serving *serving)
 		.preflight_timeout = args->values[PREFLIGHT_TIMEOUT],
 		.lock_on = args->values[LOCK_ON],
 		.hard_links = cli_given(args, HARD_LINKS),
-		.sandbox = args->values[SANDBOX],
+		.sandbox = serving->isolation.sandbox,
+		.workers = serving->isolation.count,
 		.keeps_audit = cli_given(args, AUDIT),
 	};
 
 	return cli_workspace_add(serving->server, &how, &serving->observers);
+}
+
+static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
+			     uint32_t *ret_number)
+{
+	const char *text = args->values[option];
+	unsigned long number;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
+		return cli_usage("--%s takes a number up to %u", options[option].name, most);
+	*ret_number = (uint32_t)number;
+	return NULL;
+}
+
+/* Without a tool that runs in a process there are none. */
+static fw_error *add_workers(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const char *run = args->values[RUN];
+	const char *sandbox = args->values[SANDBOX];
+	fw_workers_options *isolation = &serving->isolation;
+	struct fw_sandbox_report report;
+
+	serving->run = FW_RUN_PROCESS;
+	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
+	if (sandbox && strcmp(sandbox, "required") == 0)
+		isolation->sandbox = FW_SANDBOX_REQUIRED;
+	else if (sandbox && strcmp(sandbox, "off") == 0)
+		isolation->sandbox = FW_SANDBOX_OFF;
+	if (run && strcmp(run, "process") != 0) {
+		serving->run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
+		return NULL;
+	}
+	fw_sandbox_probe(&report);
+	if (isolation->sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
+		cli_remark("sandbox: %s", report.missing);
+	return fw_server_add_workers(serving->server, isolation, &serving->workers);
 }
 
 static fw_error *add_toolsets(struct serving *serving, const char *list)
@@ -222,23 +284,29 @@ static fw_error *serve(struct serving *serving)
 	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
 					     args->values[ALERT_SECRET_FILE],
 					     args->values[ALERTMANAGER] };
+	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && cli_given(args, METRICS))
+		return cli_usage("--metrics is for --http");
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
 	server.contract = contract_of(args);
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
+	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
+	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
 				       sizeof token));
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, &serving->server));
 	FW_TRY(cli_limits_set(serving->server, args));
+	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
 	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
@@ -255,7 +323,7 @@ static fw_error *serve(struct serving *serving)
 
 static int run(const cli_args *args)
 {
-	struct serving serving = { .args = args };
+	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
 	fw_error *err;
 
 	if (cli_given(args, LIMITS)) {

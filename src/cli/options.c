@@ -27,6 +27,8 @@ const size_t cli_common_option_count = sizeof cli_common_options / sizeof *cli_c
 /* ---- what values may be ------------------------------------------------ */
 
 static const char *const shells[] = { "bash", "zsh" };
+static const char *const runs[] = { "process", "thread", "inline" };
+static const char *const sandboxes[] = { "required", "best-effort", "off" };
 
 /* Every code once: all canonical ones, then each contract's own. */
 static const char *code_at(size_t index)
@@ -62,6 +64,9 @@ const char *cli_value_at(cli_values values, size_t index)
 		return cli_value_at(CLI_CONTRACT, index);
 	case CLI_SOURCE: return index <= FW_AUTO ? fw_contract_name((fw_contract)index) : NULL;
 	case CLI_CODE: return code_at(index);
+	case CLI_RUN: return index < sizeof runs / sizeof *runs ? runs[index] : NULL;
+	case CLI_SANDBOX:
+		return index < sizeof sandboxes / sizeof *sandboxes ? sandboxes[index] : NULL;
 	case CLI_SHELL: return index < sizeof shells / sizeof *shells ? shells[index] : NULL;
 	case CLI_COMMAND_NAME: {
 		const cli_command *command = cli_command_at(index);

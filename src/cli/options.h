@@ -26,7 +26,9 @@ typedef enum cli_values {
 	CLI_SOURCE,           /* the same, or JSON or text of no contract */
 	CLI_CODE,             /* a code of any contract */
 	CLI_SHELL,
-	CLI_COMMAND_NAME
+	CLI_COMMAND_NAME,
+	CLI_RUN,    /* where tools run */
+	CLI_SANDBOX /* how strictly workers are confined */
 } cli_values;
 
 typedef struct cli_option {

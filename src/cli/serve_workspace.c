@@ -29,19 +29,6 @@ static fw_error *read_lock_on(const char *word, enum fw_ws_lock_on *ret)
 	return word ? cli_usage("--lock-on takes integrity, any or never") : NULL;
 }
 
-static fw_error *read_sandbox(const char *word, fw_sandbox *ret)
-{
-	if (!word || strcmp(word, "best-effort") == 0)
-		*ret = FW_SANDBOX_BEST_EFFORT;
-	else if (strcmp(word, "required") == 0)
-		*ret = FW_SANDBOX_REQUIRED;
-	else if (strcmp(word, "off") == 0)
-		*ret = FW_SANDBOX_OFF;
-	else
-		return cli_usage("--sandbox takes best-effort, required or off");
-	return NULL;
-}
-
 static fw_error *read_seconds(const char *word, uint32_t *ret_ms)
 {
 	unsigned long seconds;
@@ -114,6 +101,8 @@ fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
 						.plan_key = how->plan_key,
 						.preflight = how->preflight,
 						.hard_links = how->hard_links,
+						.sandbox = how->sandbox,
+						.workers = how->workers,
 						.began = how->keeps_audit ? NULL : move_audit,
 						.note = note,
 						.verify_audit = verify,
@@ -125,7 +114,6 @@ fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
 	if (!how->role)
 		return cli_usage("the workspace toolset needs --role windsurf or antigravity");
 	FW_TRY(read_lock_on(how->lock_on, &options.lock_on));
-	FW_TRY(read_sandbox(how->sandbox, &options.sandbox));
 	FW_TRY(read_seconds(how->preflight_timeout, &options.preflight_ms));
 	if (how->policy)
 		FW_TRY(cli_read_file(how->policy, POLICY_MAX, &policy, &len));

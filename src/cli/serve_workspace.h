@@ -17,7 +17,8 @@ struct cli_workspace {
 	const char *preflight_timeout;
 	const char *lock_on;
 	bool hard_links;
-	const char *sandbox;
+	fw_sandbox sandbox;
+	uint32_t workers; /* 0: as many as is usual */
 	bool keeps_audit; /* the log is one that was named: it stays where it is */
 };
 

@@ -428,7 +428,7 @@ void fw_runner_freed(struct fw_runner *runner, fw_call *call)
 {
 	struct fw_queue *queue = runner->queue;
 
-	if (call->wait.taken_ns) {
+	if (call && call->wait.taken_ns) {
 		learn(queue, call);
 		count_ended(queue, call);
 	}

@@ -75,12 +75,13 @@ static void refuse(struct threads *threads, fw_call *call)
 static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 {
 	struct threads *threads = (struct threads *)runner;
+	const struct fw_limits *limits = &call->server->limits;
 
-	(void)beyond;
-	if (threads->busy >= call->server->limits.threads)
+	if (threads->busy >= limits->threads + (beyond ? limits->threads_extra : 0))
 		return false;
 	if (!threads->pool)
-		threads->pool = fw_pool_new((unsigned)call->server->limits.threads);
+		threads->pool =
+			fw_pool_new((unsigned)(limits->threads + limits->threads_extra));
 	call->runner = runner;
 	threads->busy++;
 	if (!threads->pool || !fw_pool_submit(threads->pool, on_thread, call))

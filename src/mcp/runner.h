@@ -57,6 +57,10 @@ struct fw_runner_ops {
 	 * without a newline ("sandbox: no network rules (kernel)"); false: it
 	 * cannot take calls. NULL member: always ready. */
 	bool (*is_ready)(const struct fw_runner *runner, char *text, size_t size);
+	/* For metrics: its processes, how many of them run a call, and how many
+	 * were started so far are added. NULL member: it has none. */
+	void (*count)(const struct fw_runner *runner, size_t *processes, size_t *busy,
+		      uint64_t *started);
 };
 
 struct fw_runner {
@@ -73,7 +77,8 @@ fw_error *fw_runner_attach(struct fw_runner *runner, fw_server *server);
 void fw_queue_enter(struct fw_runner *runner, fw_call *call);
 /* It waits no more: it was answered before its turn. False: it did not wait. */
 bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
-/* A slot has become free: `call` does not hold it any more. The next is taken. */
+/* A slot has become free: `call` does not hold it any more, or (NULL) none did.
+ * The next is taken. */
 void fw_runner_freed(struct fw_runner *runner, fw_call *call);
 void fw_queue_free(struct fw_queue *queue);
 

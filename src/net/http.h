@@ -73,7 +73,8 @@ struct fw_http {
 
 	struct fw_http_peer *peers;
 	unsigned peer_count;
-	unsigned standing;  /* of these, those that are neither surplus nor doomed */
+	unsigned standing;  /* of these, those within the limit and not cut off */
+	unsigned surplus;   /* and those beyond it */
 	unsigned answering; /* peers whose answer is not out yet */
 
 	char start_log[256]; /* what the daemon said while it started */

@@ -198,34 +198,57 @@ void fw_http__wake(struct fw_http_peer *peer)
 		turn_within(peer->http, 0);
 }
 
+/* It does not count any more. */
+static void forget(const struct fw_http_peer *peer)
+{
+	if (peer->is_doomed)
+		return;
+	if (peer->is_surplus)
+		peer->http->surplus--;
+	else
+		peer->http->standing--;
+}
+
 void fw_http__cut(struct fw_http_peer *peer)
 {
-	if (!peer->is_doomed && !peer->is_surplus)
-		peer->http->standing--;
+	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
+	forget(peer);
 	peer->is_doomed = true;
+	/* What the kernel holds for one that does not read is dropped, too. */
+	if (peer->owed_ms && peer->phase == FW_HTTP_ANSWERING)
+		(void)setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void)shutdown(peer->fd, SHUT_RDWR);
 	fw_http__wake(peer);
 }
 
 /* ---- too many ---------------------------------------------------------------- */
 
-/* The one that has kept its connection to itself for longest. */
-static struct fw_http_peer *find_spare(const struct fw_http *http)
+/* Does it keep its connection to itself, for no good reason that we know of? */
+static bool is_spare(const struct fw_http_peer *peer, uint64_t now)
 {
-	uint64_t latest = now_ms(http) - http->pace.spare_ms;
+	if (peer->is_doomed || peer->is_shouted || peer->phase == FW_HTTP_ANSWERING)
+		return false;
+	return (peer->phase == FW_HTTP_IDLE && !peer->has_asked) ||
+	       now - peer->since_ms >= peer->http->pace.spare_ms;
+}
+
+/* The one that has done so for longest. */
+static struct fw_http_peer *find_spare(const struct fw_http *http, bool is_surplus)
+{
+	uint64_t now = now_ms(http);
 	struct fw_http_peer *found = NULL;
 
-	for (struct fw_http_peer *peer = http->peers; peer; peer = peer->next) {
-		if (peer->is_doomed || peer->is_surplus || peer->is_shouted ||
-		    peer->phase == FW_HTTP_ANSWERING || peer->since_ms > latest)
-			continue;
-		latest = peer->since_ms;
-		found = peer;
-	}
+	/* The newest are first. */
+	for (struct fw_http_peer *peer = http->peers; peer; peer = peer->next)
+		if (peer->is_surplus == is_surplus && is_spare(peer, now) &&
+		    (!found || peer->since_ms <= found->since_ms))
+			found = peer;
 	return found;
 }
 
-/* A new one is worth more than one that does nothing, or takes its time. */
+/* One that asks for something is worth more than one that does nothing, or
+ * takes its time. */
 bool fw_http__admit(struct fw_http_peer *peer)
 {
 	struct fw_http *http = peer->http;
@@ -234,14 +257,33 @@ bool fw_http__admit(struct fw_http_peer *peer)
 	if (!peer->is_surplus)
 		return true;
 	if (http->standing >= http->limits->http_connections) {
-		spare = find_spare(http);
+		spare = find_spare(http, false);
 		if (!spare)
 			return false;
 		fw_http__cut(spare);
 	}
 	peer->is_surplus = false;
+	http->surplus--;
 	http->standing++;
 	return true;
+}
+
+/* Beyond the limit it is let in nevertheless, until it is known what it wants;
+ * of those that want nothing the first has to go for the last. */
+static void receive(struct fw_http_peer *peer)
+{
+	struct fw_http *http = peer->http;
+	struct fw_http_peer *spare;
+
+	if (http->standing < http->limits->http_connections) {
+		http->standing++;
+		return;
+	}
+	peer->is_surplus = true;
+	if (++http->surplus <= FW_HTTP_SURPLUS)
+		return;
+	spare = find_spare(http, true);
+	fw_http__cut(spare ? spare : peer);
 }
 
 /* One that is not suspended may have said all it had to: the sweep will see. */
@@ -384,10 +426,7 @@ static void peer_connected(struct fw_http *http, struct MHD_Connection *connecti
 	if (!http->peer_count++)
 		uv_timer_start(&http->sweep, sweep_due, http->pace.sweep_ms,
 			       http->pace.sweep_ms);
-	peer->is_surplus = true;
-	if (!fw_http__admit(peer) &&
-	    http->peer_count > http->limits->http_connections + FW_HTTP_SURPLUS)
-		fw_http__cut(peer);
+	receive(peer);
 }
 
 static void peer_disconnected(struct fw_http *http, struct fw_http_peer *peer)
@@ -397,8 +436,7 @@ static void peer_disconnected(struct fw_http *http, struct fw_http_peer *peer)
 		peer->is_answered = true;
 		fw_exchange_gone(&peer->exchange);
 	}
-	if (!peer->is_doomed && !peer->is_surplus)
-		http->standing--;
+	forget(peer);
 	if (peer->is_watched)
 		(void)epoll_ctl(http->watch_fd, EPOLL_CTL_DEL, peer->fd, NULL);
 	if (peer->next)

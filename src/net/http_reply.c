@@ -71,6 +71,33 @@ static void put_str(struct fw_http_text *text, const char *str)
 	put(text, str, strlen(str));
 }
 
+/*
+ * Answers that nobody takes add up: beyond the limit the client that has let
+ * its answer lie for longest loses it. Only large ones are worth the count.
+ */
+static void bound_held(struct fw_http_peer *peer)
+{
+	struct fw_http *http = peer->http;
+
+	while (peer->out.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
+		struct fw_http_peer *slowest = NULL;
+		uint64_t held = 0;
+
+		for (struct fw_http_peer *at = http->peers; at; at = at->next) {
+			if (at->is_doomed)
+				continue;
+			held += at->out.cap;
+			if (at != peer && at->owed_ms &&
+			    at->out.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
+			    (!slowest || at->owed_ms < slowest->owed_ms))
+				slowest = at;
+		}
+		if (held <= http->limits->http_held_bytes || !slowest)
+			break;
+		fw_http__cut(slowest);
+	}
+}
+
 /* ---- responses -------------------------------------------------------------- */
 
 static void add_header(struct fw_http_peer *peer, const char *name, const char *value)
@@ -143,6 +170,7 @@ static void answer_document(struct fw_http_peer *peer, const struct fw_reply *re
 	}
 	if (len)
 		put(&peer->out, reply->json, len);
+	bound_held(peer);
 	if (!make_response(peer, (unsigned)reply->status, peer->out.data, len))
 		return;
 	if (len)
@@ -182,8 +210,10 @@ static bool stream_reserve(struct fw_http_peer *peer, size_t more)
 		peer->out_at = 0;
 	}
 	if (out->len - peer->out_at <= peer->http->limits->http_queue_bytes &&
-	    fw_http__text_reserve(out, more, SIZE_MAX))
+	    fw_http__text_reserve(out, more, SIZE_MAX)) {
+		bound_held(peer);
 		return true;
+	}
 	/* From here on it is as if the client had gone; the core is told once the
 	 * daemon has noticed, and not in the middle of what it is doing. */
 	peer->is_lost = true;

@@ -401,7 +401,7 @@ static void on_free(struct fw_transport *transport)
 }
 
 static const struct fw_transport_ops transport_ops = { on_start, on_quiesce, on_close_transport,
-						       on_free, NULL, NULL };
+						       on_free,  NULL,       NULL };
 
 fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 {

@@ -9,7 +9,8 @@
 #include "base/digest.h"
 #include "observe/audit.h"
 
-#include <sys/types.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 enum { FW_AUDIT_HASH_LEN = 64, FW_AUDIT_TIME_LEN = 24 };
 
@@ -126,5 +127,61 @@ static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnu
 }
 
 FW_NODISCARD fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure);
+
+/* ---- the queue and its thread (audit.c, audit_writer.c) ------------------- */
+
+/* A record, or (with `move`) another file from here on. */
+struct fw_audit_item {
+	struct fw_audit_item *next;
+	fw_audit_done *done;
+	void *ctx;
+	struct fw_audit_file *move;
+	struct fw_buf body;
+	char *args; /* hashed by the thread: they may be long */
+	size_t args_len;
+};
+
+struct fw_audit {
+	struct fw_audit_options options;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wanted; /* by the thread: work, or the end */
+	pthread_cond_t told;   /* to others: opened, or over */
+	struct fw_audit_item *first;
+	struct fw_audit_item **last;
+	uint64_t waiting;
+	uint64_t waiting_bytes;
+	uint64_t quota; /* the thread is woken when so many wait */
+	bool is_closing;
+	bool is_abandoned; /* nobody waits for the thread, or for what it says */
+	bool is_tried;     /* the first attempt has been made */
+	bool is_over;
+	struct fw_audit_failure failure; /* the last */
+	uint64_t records, lost, batches;
+	atomic_uint_fast64_t syncs;
+	atomic_bool is_down;
+	/* The thread's own: */
+	struct fw_audit_file *file;
+	struct fw_hasher *hasher;
+	struct fw_buf batch;
+	int64_t down_since_ms;
+	uint64_t lost_since;
+	bool is_dirty; /* written and not synced */
+	int64_t synced_ms;
+	int64_t sync_ns;     /* what an fdatasync takes, about */
+	uint64_t last_count; /* records of the last batch */
+	uint64_t crowd;      /* and with them those that waited behind it */
+};
+
+/* fw_audit_append(), but `args` is taken over if it succeeds. */
+FW_NODISCARD fw_error *fw_audit_append_taking(struct fw_audit *audit,
+					      const struct fw_audit_record *record, char *args,
+					      size_t args_len, fw_audit_done *done, void *ctx);
+
+/* What the thread runs, with the audit as its argument. */
+void *fw_audit_work(void *arg);
+void fw_audit_item_free(struct fw_audit_item *item);
+/* With the thread gone, or from it. */
+void fw_audit_destroy(struct fw_audit *audit);
 
 #endif

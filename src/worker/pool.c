@@ -75,8 +75,11 @@ static struct fw_worker *make_one(fw_workers *pool)
 	worker = find_empty(pool);
 	if (!worker)
 		return NULL;
-	if (fw_worker_make(worker))
+	if (fw_worker_make(worker)) {
+		if (pool->live > pool->options.count)
+			fw_pool_watch(pool, now_of(pool) + LEFT_OVER_MS);
 		return worker;
+	}
 	delay_making(pool);
 	return NULL;
 }
@@ -273,16 +276,20 @@ static void abandon(struct fw_runner *runner, fw_call *call)
 	fw_pool_watch(pool, worker->kill_ms);
 }
 
-/* Its slot may be taken at once; if not, one that was added is not kept. */
+/* Those that were added when others would have starved are not kept for long. */
 static void retire_spare(fw_workers *pool)
 {
-	for (uint32_t i = pool->options.most; i-- > 0 && pool->live > pool->options.count;) {
+	uint32_t stay = pool->live;
+
+	for (uint32_t i = 0; i < pool->options.most; i++)
+		stay -= pool->workers[i].state == FW_WORKER_DYING;
+	for (uint32_t i = pool->options.most; i-- > 0 && stay > pool->options.count;) {
 		struct fw_worker *worker = &pool->workers[i];
 
-		if (worker->state == FW_WORKER_FREE && worker->is_up)
-			fw_worker_retire(worker);
-		else if (worker->state == FW_WORKER_DYING && worker->is_retired)
-			return;
+		if (worker->state != FW_WORKER_FREE || !worker->is_up)
+			continue;
+		fw_worker_retire(worker);
+		stay--;
 	}
 }
 
@@ -416,6 +423,17 @@ static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 	return pool->nursery.pid && !pool->failures;
 }
 
+static void count(const struct fw_runner *runner, size_t *processes, size_t *busy,
+		  uint64_t *started)
+{
+	const fw_workers *pool = (const fw_workers *)runner;
+
+	*processes += pool->live;
+	*started += pool->generation;
+	for (uint32_t i = 0; pool->workers && i < pool->options.most; i++)
+		*busy += pool->workers[i].state == FW_WORKER_BUSY;
+}
+
 struct fw_runner *fw_workers__runner(fw_workers *workers)
 {
 	return &workers->base;
@@ -480,7 +498,8 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 						  .abandon = abandon,
 						  .close = close_pool,
 						  .free = free_pool,
-						  .is_ready = is_ready };
+						  .is_ready = is_ready,
+						  .count = count };
 	fw_workers *pool = fw__allocate(sizeof *pool);
 
 	if (!pool)

@@ -252,8 +252,11 @@ static void finish(struct fw_worker *worker, fw_error *err, bool has_more)
 	fw_call *call = worker->call;
 
 	worker->call = NULL;
-	worker->kill_ms = 0;
-	worker->state = FW_WORKER_FREE;
+	/* It may have been too late: then it dies all the same. */
+	if (worker->state == FW_WORKER_BUSY) {
+		worker->kill_ms = 0;
+		worker->state = FW_WORKER_FREE;
+	}
 	fw_buf_reset(&worker->in, READ_BYTES);
 	if (has_more)
 		broke(worker, "it said more after its end");
@@ -284,6 +287,9 @@ static bool take_frame(struct fw_worker *worker, const struct fw_frame *frame, c
 	case FW_FRAME_READY:
 		worker->is_up = true;
 		worker->pool->failures = 0;
+		/* Calls that came while none could be made wait for it. */
+		if (worker->state == FW_WORKER_FREE)
+			fw_runner_freed(&worker->pool->base, NULL);
 		break;
 	case FW_FRAME_UNABLE:
 		fw_error_free(worker->unable);
@@ -471,7 +477,12 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	fw_buf_clear(&worker->out);
 	atomic_store(&seat->signal, 0);
 	fw_pool_settle(pool);
-	if (!call || (!has_begun && !call->is_answered && fw_pool_pass_on(pool, call)))
+	if (!call) {
+		/* Who waited for it waits for another, or in vain. */
+		fw_runner_freed(&pool->base, NULL);
+		return;
+	}
+	if (!has_begun && !call->is_answered && fw_pool_pass_on(pool, call))
 		return;
 	if (!err)
 		err = cannot_start(NULL);

@@ -124,8 +124,27 @@ const reach = {
 		assert.ok((await long).json.result);
 		assert.ok((await http.ask(server, http.legacyCall(one, 'echo', { text: 'x' }, undefined, 3))).json.result);
 	}),
-	queue_length: unit('src/mcp/queue_test.c', 'test_queue__beyond_its_length_it_says_so_and_when_to_return'),
-	client_queue_length: unit('src/mcp/queue_test.c', 'test_queue__beyond_its_length_it_says_so_and_when_to_return'),
+	queue_length: () => overStdio({ threads: 1, threads_extra: 0, queue_length: 1 }, async (wire) => {
+		const first = [wire.run('slow', { ms: 200 }), wire.run('slow', { ms: 1 })];
+		const error = await refused(wire.run('slow', { ms: 1 }), 'server.overloaded', true);
+		assert.match(error.message, /limit of 1 waiting calls$/);
+		for (const reply of await Promise.all(first)) assert.ok(!canonical(reply));
+	}),
+	client_queue_length: () => overHttp({ threads: 1, threads_extra: 0, client_queue_length: 1 }, async (server) => {
+		const [one, two] = [await http.session(server), await http.session(server)];
+		const slow = (headers, id, ms) => http.ask(server, http.legacyCall(headers, 'slow', { ms }, undefined, id));
+		const first = [slow(one, 1, 300)];
+		await pause(50);
+		first.push(slow(one, 2, 1));
+		await pause(50);
+		const reply = await slow(one, 3, 1);
+		assert.equal(errorOf(reply).code, 'server.overloaded');
+		assert.match(errorOf(reply).message, /waiting calls of one client/);
+		assert.ok(errorOf(reply).retry_after >= 1);
+		// Another client is not the worse for it.
+		assert.ok(!errorOf(await slow(two, 1, 1)));
+		for (const reply of await Promise.all(first)) assert.ok(!errorOf(reply));
+	}),
 	client_share_percent: unit('src/mcp/queue_test.c', 'test_queue__chooses_as_the_plain_rules_do'),
 	tool_share_percent: unit('src/mcp/queue_test.c', 'test_queue__nobody_is_passed_over_for_ever'),
 	client_lanes: () => overHttp({ client_lanes: 1, client_in_flight: 1 }, async (server) => {
@@ -147,10 +166,17 @@ const reach = {
 		const replies = await Promise.all([1, 2, 3, 4].map(() => wire.run('echo', { text: 'x' })));
 		assert.deepEqual(replies.map((reply) => !canonical(reply)), [true, true, true, false]);
 	}),
-	threads: () => overStdio({ threads: 1 }, async (wire) => {
+	threads: () => overStdio({ threads: 1, threads_extra: 0 }, async (wire) => {
 		const order = [];
 		await Promise.all([300, 1].map((ms) => wire.run('slow', { ms }).then(() => order.push(ms))));
 		assert.deepEqual(order, [300, 1]);
+	}),
+	threads_extra: () => overStdio({ threads: 1, threads_extra: 1 }, async (wire) => {
+		// One tool hangs in the only thread: another gets one beyond, once.
+		const order = [];
+		const call = (name, args) => wire.run(name, args).then(() => order.push(name));
+		await Promise.all([call('slow', { ms: 300 }), call('chatter', { count: 1 }), call('test_tool_with_progress')]);
+		assert.deepEqual(order, ['chatter', 'test_tool_with_progress', 'slow']);
 	}),
 	progress_per_second: () => overStdio({ progress_per_second: 1, progress_burst: 1 }, async (wire) => {
 		assert.ok((await wire.run('chatter', { count: 1000 }, chatty)).result);
@@ -298,6 +324,22 @@ const reach = {
 		// One answer may be larger.
 		assert.equal((await http.ask(server, say('x'.repeat(200000)))).json.result.content[0].text.length, 200000);
 	}),
+	http_held_bytes: () => overHttp({ http_held_bytes: 50000000, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
+		await served(server);
+		await pause(100);
+		const wires = [1, 2, 3].map(() => new http.Wire(server.port));
+		const before = server.descriptors();
+		for (const wire of wires) {
+			wire.socket.pause();
+			await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
+			await pause(20);
+		}
+		// Each holds 32 MiB: who has left it longest is cut off for the next.
+		for (let i = 0; i < 100 && server.descriptors() >= before + 3; i++) await pause(50);
+		assert.ok(server.descriptors() < before + 3);
+		for (const wire of wires) wire.close();
+		await served(server);
+	}),
 	http_idle_ms: () => overHttp({ http_idle_ms: 100 }, async (server) => {
 		const wire = new http.Wire(server.port);
 		assert.ok((await wire.send(say('x')).response()).json.result);
@@ -323,13 +365,15 @@ const reach = {
 		await served(server);
 	}),
 	http_read_ms: () => overHttp({ http_read_ms: 300, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
-		const wire = new http.Wire(server.port);
-		wire.send(say('x'.repeat(24000000)));
-		await wire.until((text) => (text.length ? true : undefined));
-		wire.socket.pause();
+		await served(server);
+		await pause(100);
 		const before = server.descriptors();
-		for (let i = 0; i < 100 && server.descriptors() >= before; i++) await pause(50);
-		assert.ok(server.descriptors() < before, 'it was cut off');
+		const wire = new http.Wire(server.port);
+		wire.socket.pause();
+		await new Promise((done) => wire.socket.once('connect', done));
+		await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
+		for (let i = 0; i < 100 && server.descriptors() > before; i++) await pause(50);
+		assert.ok(server.descriptors() <= before, 'it was cut off');
 		wire.close();
 		await served(server);
 	}),
@@ -350,9 +394,8 @@ const reach = {
 	}),
 	flush_ms: () => overHttp({ flush_ms: 100, message_bytes: 33554432, result_bytes: 67108864 }, async (server) => {
 		const wire = new http.Wire(server.port);
-		wire.send(say('x'.repeat(24000000)));
-		await wire.until((text) => (text.length ? true : undefined));
 		wire.socket.pause();
+		await new Promise((done) => wire.socket.write(say('x'.repeat(24000000)), done));
 		assert.equal(await server.stop(), 0);
 		wire.close();
 	}),

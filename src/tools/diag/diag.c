@@ -69,7 +69,7 @@ static fw_error *raise(fw_call *call, void *ctx)
 	return row ? fw_row_example(row) : fw_raise_registry_code_unregistered(code);
 }
 
-fw_error *fw_diag_add(fw_server *server)
+fw_error *fw_diag_add(fw_server *server, fw_run run, fw_workers *workers)
 {
 	static const char code_schema[] =
 		"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\","
@@ -90,6 +90,8 @@ fw_error *fw_diag_add(fw_server *server)
 		"Tells what an error code of any contract means, and what to do about it.";
 	tool.input_schema = code_schema;
 	tool.annotations = "{\"readOnlyHint\":true,\"openWorldHint\":false}";
+	tool.run = run;
+	tool.workers = workers;
 	tool.handler = explain;
 	FW_TRY(fw_server_add_tool(server, &tool));
 	tool.name = "convert_error";

@@ -7,7 +7,8 @@
 
 #include <faultwire/server.h>
 
-/* Registers them. Raises what fw_server_add_tool() does. */
-FW_NODISCARD fw_error *fw_diag_add(fw_server *server);
+/* Registers them, to be run so; `workers` as of a tool. Raises what
+ * fw_server_add_tool() does. */
+FW_NODISCARD fw_error *fw_diag_add(fw_server *server, fw_run run, fw_workers *workers);
 
 #endif

@@ -318,12 +318,14 @@ static fw_error *add_others(fw_workspace *ws)
 	return fw_server_add_resource(ws->server, &files);
 }
 
-static fw_error *add_workers(fw_workspace *ws, fw_sandbox sandbox, fw_workers **ret_workers)
+static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options *how,
+			     fw_workers **ret_workers)
 {
 	const char *const writable[] = { ws->directory.path, NULL };
 	fw_workers_options options = FW_WORKERS_INIT;
 
-	options.sandbox = sandbox;
+	options.count = how->workers;
+	options.sandbox = how->sandbox;
 	options.writable = writable;
 	options.may_execute = ws->preflight != NULL;
 	options.files = 128;
@@ -469,7 +471,7 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	FW_TRY(read_options(ws, options));
 	FW_TRY(self_audit(ws, options->plan_key));
 	FW_TRY(fw_server_add_state(ws->server, "{}", 2, &ws->state));
-	FW_TRY(add_workers(ws, options->sandbox, &workers));
+	FW_TRY(add_workers(ws, options, &workers));
 	FW_TRY(add_tools(ws, workers));
 	FW_TRY(add_others(ws));
 	return fw_ws_observe(ws);

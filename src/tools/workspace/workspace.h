@@ -34,6 +34,7 @@ struct fw_workspace_options {
 	enum fw_ws_lock_on lock_on;
 	bool hard_links; /* files with several names may be used */
 	fw_sandbox sandbox;
+	uint32_t workers; /* 0: as many as is usual */
 	/* What the toolset leaves to whoever runs the server; may be NULL. The
 	 * first two are called on its thread and must not block, the last one in
 	 * a worker. */

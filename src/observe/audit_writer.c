@@ -1,0 +1,435 @@
+/*
+ * audit_writer.c - the thread that writes what waits.
+ *
+ * While the disk is busy with one batch, the next one gathers: so the number of
+ * fdatasyncs follows the disk, and the number of records the load. Only this
+ * thread touches the file. When a batch fails, all of it fails, and the audit is
+ * down: from then on an attempt is made with each new batch, and every
+ * FW_LIMIT_AUDIT_PROBE_MS without one. The first record that succeeds says for
+ * how long there were none, and how many were lost.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <faultwire/raw.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "observe/audit_impl.h"
+
+enum {
+	KEEP_BATCH_BYTES = 256 * 1024,
+	POLITE_NAP_US = 250,
+	SYNCS_REMEMBERED = 8,
+	SLICE_LEAST_NS = 50 * 1000,
+	SLICE_MOST_NS = 250 * 1000
+};
+
+static int64_t clock_ns(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t clock_ms(void)
+{
+	return clock_ns() / 1000000;
+}
+
+/* ---- the batch -------------------------------------------------------------- */
+
+static void put_string(struct fw_buf *out, const char *key, const char *text)
+{
+	FW_BUF(out, ",\"");
+	fw_buf_str(out, key);
+	FW_BUF(out, "\":");
+	fw_buf_json_str(out, text);
+}
+
+static void put_number(struct fw_buf *out, const char *key, uint64_t value)
+{
+	FW_BUF(out, ",\"");
+	fw_buf_str(out, key);
+	FW_BUF(out, "\":");
+	fw_buf_i64(out, (int64_t)value);
+}
+
+static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *chain,
+			const char *reason)
+{
+	const struct fw_audit_record record = { .event = FW_AUDIT_NOTE, .reason = reason };
+	size_t start;
+
+	fw_audit_line_open(&audit->batch, chain, &start);
+	fw_audit_put_body(&audit->batch, &record);
+	return start;
+}
+
+/* What has to be said before any record. */
+static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
+{
+	/* An empty file begins with the one that says where it comes from. */
+	static const struct {
+		enum fw_audit_note_kind kind;
+		const char *reason;
+		const char *hash;
+	} kinds[] = {
+		{ FW_AUDIT_NOTE_ROTATED, "log rotated", "last_hash" },
+		{ FW_AUDIT_NOTE_REPLACED, "log removed while in use", "last_hash" },
+		{ FW_AUDIT_NOTE_TORN, "torn line set aside", "sha256" },
+	};
+	struct fw_buf *out = &audit->batch;
+	size_t start;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const struct fw_audit_note *note = &audit->file->notes[kinds[i].kind];
+
+		if (!note->is_due)
+			continue;
+		start = open_note(audit, chain, kinds[i].reason);
+		if (note->file[0])
+			put_string(out, "file", note->file);
+		if (note->bytes)
+			put_number(out, "bytes", note->bytes);
+		put_string(out, kinds[i].hash, note->hash);
+		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
+			return false;
+	}
+	if (audit->down_since_ms) {
+		char since[FW_AUDIT_TIME_LEN + 1];
+		const char *name = fw_errno_name(audit->failure.errnum);
+
+		fw_audit_time(audit->down_since_ms, since);
+		start = open_note(audit, chain, "writing resumed");
+		put_string(out, "since", since);
+		put_number(out, "lost", audit->lost_since);
+		put_string(out, "failure", name ? name : audit->failure.doing);
+		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
+			return false;
+	}
+	return true;
+}
+
+static bool put_item(struct fw_audit *audit, const struct fw_audit_item *item,
+		     struct fw_audit_chain *chain)
+{
+	struct fw_buf *out = &audit->batch;
+	size_t start;
+
+	fw_audit_line_open(out, chain, &start);
+	fw_buf_put(out, item->body.text, item->body.len);
+	return fw_audit_put_args(out, audit->hasher, item->args, item->args_len,
+				 audit->options.keep_args) &&
+	       fw_audit_line_seal(out, start, audit->hasher, chain);
+}
+
+/* So many records from `first` on as fit one write; 0 of them is a probe. */
+static bool put_batch(struct fw_audit *audit, struct fw_audit_item *first,
+		      struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
+		      uint64_t *ret_count)
+{
+	uint64_t most = audit->options.batch_most ? audit->options.batch_most : UINT64_MAX;
+	uint64_t count = 0;
+
+	fw_buf_reset(&audit->batch, KEEP_BATCH_BYTES);
+	*ret_rest = first;
+	*ret_count = 0;
+	if (!put_notes(audit, chain))
+		return false;
+	while (first && !first->move && count < most &&
+	       audit->batch.len < FW_LIMIT_AUDIT_BATCH_BYTES) {
+		if (!put_item(audit, first, chain))
+			return false;
+		first = first->next;
+		count++;
+	}
+	*ret_rest = first;
+	*ret_count = count;
+	return true;
+}
+
+static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
+{
+	int64_t start_ns = clock_ns();
+	int64_t end_ns;
+
+	if (!fw_audit_file_sync(audit->file, ret_failure))
+		return false;
+	end_ns = clock_ns();
+	audit->sync_ns += (end_ns - start_ns - audit->sync_ns) / SYNCS_REMEMBERED;
+	audit->is_dirty = false;
+	audit->synced_ms = end_ns / 1000000;
+	(void)atomic_fetch_add(&audit->syncs, 1);
+	return true;
+}
+
+/* Writes a batch from `first` on; `*ret_rest` is what it left. */
+static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
+			struct fw_audit_item **ret_rest, uint64_t *ret_count,
+			struct fw_audit_failure *ret_failure)
+{
+	struct fw_audit_file *file = audit->file;
+	struct fw_audit_chain chain;
+	uint64_t size;
+	bool is_done;
+
+	if (!fw_audit_file_begin(file, audit->hasher, ret_failure))
+		return false;
+	chain = file->chain;
+	size = file->size;
+	if (!put_batch(audit, first, &chain, ret_rest, ret_count)) {
+		fw_audit_file_end(file);
+		return fw_audit_fail(ret_failure, ENOMEM, "a record could not be made");
+	}
+	is_done = fw_audit_file_write(file, audit->batch.text, audit->batch.len, ret_failure);
+	if (is_done && audit->batch.len > 0)
+		audit->is_dirty = true;
+	if (is_done && audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_ALWAYS) {
+		is_done = sync_batch(audit, ret_failure);
+		if (!is_done)
+			fw_audit_file_cut(file, size);
+	}
+	if (is_done) {
+		file->chain = chain;
+		for (int i = 0; i < FW_AUDIT_NOTES; i++)
+			file->notes[i].is_due = false;
+	}
+	fw_audit_file_end(file);
+	return is_done;
+}
+
+/* ---- telling ---------------------------------------------------------------- */
+
+/* Up to `rest`, without it. */
+static void tell(struct fw_audit *audit, struct fw_audit_item *first,
+		 const struct fw_audit_item *rest, const struct fw_audit_failure *failure)
+{
+	while (first != rest) {
+		struct fw_audit_item *next = first->next;
+		fw_audit_done *done = first->done;
+		void *ctx = first->ctx;
+
+		/* Nothing of it is left when somebody hears that it is done. */
+		fw_audit_item_free(first);
+		(void)pthread_mutex_lock(&audit->lock);
+		if (audit->is_abandoned)
+			done = NULL;
+		(void)pthread_mutex_unlock(&audit->lock);
+		if (done)
+			done(ctx, failure ? fw_audit_failure_error(failure) : NULL);
+		first = next;
+	}
+}
+
+static void note_success(struct fw_audit *audit, uint64_t count)
+{
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->records += count;
+	audit->batches += audit->batch.len > 0;
+	atomic_store(&audit->is_down, false);
+	(void)pthread_mutex_unlock(&audit->lock);
+	audit->down_since_ms = 0;
+	audit->lost_since = 0;
+	audit->last_count = count;
+}
+
+static void note_failure(struct fw_audit *audit, uint64_t count,
+			 const struct fw_audit_failure *failure)
+{
+	if (!audit->down_since_ms)
+		audit->down_since_ms = fw_audit_now_ms();
+	audit->lost_since += count;
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->lost += count;
+	audit->failure = *failure;
+	atomic_store(&audit->is_down, true);
+	(void)pthread_mutex_unlock(&audit->lock);
+}
+
+static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
+{
+	struct fw_audit_file *old = audit->file;
+	struct fw_audit_failure failure;
+
+	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL && old->fd >= 0)
+		(void)fw_audit_file_sync(old, &failure);
+	audit->is_dirty = false;
+	audit->file = item->move;
+	item->move = old;
+}
+
+/* ---- the thread ------------------------------------------------------------- */
+
+static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
+{
+	do {
+		struct fw_audit_failure failure;
+		struct fw_audit_item *rest = NULL;
+		uint64_t count = 0;
+
+		if (first && first->move) {
+			rest = first->next;
+			change_file(audit, first);
+			fw_audit_item_free(first);
+			first = rest;
+			/* Whether it can be written shows now, not with its first record. */
+			if (first && first->move)
+				continue;
+		}
+		if (write_batch(audit, first, &rest, &count, &failure)) {
+			note_success(audit, count);
+			tell(audit, first, rest, NULL);
+		} else {
+			/* What waits behind it would fare no better. */
+			for (count = 0, rest = first; rest && !rest->move; rest = rest->next)
+				count++;
+			note_failure(audit, count, &failure);
+			tell(audit, first, rest, &failure);
+		}
+		first = rest;
+	} while (first);
+}
+
+static void sync_now_and_then(struct fw_audit *audit)
+{
+	struct fw_audit_failure failure;
+
+	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL &&
+	    audit->file->fd >= 0 &&
+	    clock_ms() - audit->synced_ms >= audit->options.interval_ms &&
+	    !sync_batch(audit, &failure))
+		note_failure(audit, 0, &failure);
+}
+
+/* Milliseconds until something is to be done without being asked; 0: nothing. */
+static int64_t patience_ms(const struct fw_audit *audit)
+{
+	if (audit->down_since_ms)
+		return FW_LIMIT_AUDIT_PROBE_MS;
+	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL)
+		return audit->options.interval_ms;
+	return 0;
+}
+
+/* Until somebody wants something, or the time has come; false: that. */
+static bool wait_until(struct fw_audit *audit, int64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = until_ns / 1000000000,
+					.tv_nsec = until_ns % 1000000000 };
+
+	return pthread_cond_timedwait(&audit->wanted, &audit->lock, &until) != ETIMEDOUT;
+}
+
+static void wait_for_work(struct fw_audit *audit)
+{
+	int64_t patience = patience_ms(audit);
+	int64_t start_ns = clock_ns();
+	int64_t until_ns = start_ns + patience * 1000000;
+
+	while (!audit->first && !audit->is_closing) {
+		if (!patience)
+			(void)pthread_cond_wait(&audit->wanted, &audit->lock);
+		else if (!wait_until(audit, until_ns))
+			break;
+	}
+	/* Those of long ago are gone. */
+	if (clock_ns() - start_ns > 2 * audit->sync_ns)
+		audit->crowd = 0;
+}
+
+/*
+ * Callers whose failures were in the last batch and who fail again are on their
+ * way back. Whoever goes ahead without them makes two crowds that take turns,
+ * each waiting for the other's fdatasync: so wait for them, while more of them
+ * come, and not longer than an fdatasync takes. One caller alone never waits.
+ */
+static void gather(struct fw_audit *audit)
+{
+	int64_t now_ns = clock_ns();
+	int64_t end_ns = now_ns + audit->sync_ns;
+	int64_t slice_ns = audit->sync_ns / 4;
+
+	if (audit->options.sync != FW_AUDIT_SYNC_ALWAYS || audit->options.batch_most == 1)
+		return;
+	if (slice_ns < SLICE_LEAST_NS)
+		slice_ns = SLICE_LEAST_NS;
+	if (slice_ns > SLICE_MOST_NS)
+		slice_ns = SLICE_MOST_NS;
+	audit->quota = audit->crowd;
+	while (audit->waiting < audit->crowd && now_ns < end_ns && !audit->is_closing) {
+		uint64_t before = audit->waiting;
+
+		(void)wait_until(audit, now_ns + slice_ns);
+		if (audit->waiting == before)
+			break;
+		now_ns = clock_ns();
+	}
+	audit->quota = 1;
+}
+
+static struct fw_audit_item *take(struct fw_audit *audit)
+{
+	struct fw_audit_item *first = audit->first;
+
+	audit->first = NULL;
+	audit->last = &audit->first;
+	audit->waiting = 0;
+	audit->waiting_bytes = 0;
+	return first;
+}
+
+/* Other processes poll for the lock: without a gap they would never get it. */
+static void be_polite(const struct fw_audit *audit)
+{
+	const struct timespec nap = { .tv_nsec = POLITE_NAP_US * 1000L };
+
+	if (audit->file->others)
+		(void)nanosleep(&nap, NULL);
+}
+
+void *fw_audit_work(void *arg)
+{
+	struct fw_audit *audit = arg;
+	bool is_last;
+	bool is_mine;
+
+	/* The first attempt is without a record: open, look at the end, say what
+	 * has to be said. */
+	write_all(audit, NULL);
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->is_tried = true;
+	(void)pthread_cond_broadcast(&audit->told);
+	do {
+		struct fw_audit_item *first;
+
+		wait_for_work(audit);
+		gather(audit);
+		first = take(audit);
+		is_last = audit->is_closing && !first;
+		(void)pthread_mutex_unlock(&audit->lock);
+		if (first || (audit->down_since_ms && !is_last)) {
+			write_all(audit, first);
+			be_polite(audit);
+		}
+		sync_now_and_then(audit);
+		(void)pthread_mutex_lock(&audit->lock);
+		audit->crowd = audit->last_count + audit->waiting;
+	} while (!is_last);
+	(void)pthread_mutex_unlock(&audit->lock);
+	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL) {
+		audit->synced_ms = INT64_MIN / 2;
+		sync_now_and_then(audit);
+	}
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->is_over = true;
+	is_mine = audit->is_abandoned;
+	(void)pthread_cond_broadcast(&audit->told);
+	(void)pthread_mutex_unlock(&audit->lock);
+	if (is_mine)
+		fw_audit_destroy(audit);
+	return NULL;
+}
