@@ -157,9 +157,15 @@ FW_API void fw_hold_release(fw_hold *hold, fw_error *err);
 
 /** Any member may be NULL. Called on the server's thread; must not block. */
 typedef struct fw_observer {
+	/** A tool is asked for, and its arguments have not been looked at: an error
+	 *  refuses it. */
+	fw_error *(*entering)(void *ctx, const fw_outcome *coming);
 	/** Before a tool runs: an error refuses it. `error` and `duration_ns` are
 	 *  not known yet. */
 	fw_error *(*admitting)(void *ctx, const fw_outcome *coming);
+	/** A call has failed: add to its error what the boundary does not know,
+	 *  before it is completed and shown. */
+	void (*failing)(void *ctx, const fw_outcome *outcome, fw_error *err);
 	/**
 	 * Before a reply leaves; an error is complete (scope, incident id, time).
 	 * True: the reply waits for fw_hold_release(), for an audit that must be
@@ -174,6 +180,14 @@ typedef struct fw_observer {
 /** Copied. Observers are asked in the order of adding. */
 FW_API FW_NODISCARD fw_error *fw_server_add_observer(fw_server *server,
 						     const fw_observer *observer);
+
+/**
+ * What every error says from now on of role, session_id and workspace_root (the
+ * other members are not looked at; NULL: nothing). The session is then one of
+ * the tools' own, in place of the protocol's. On the server's thread, or before
+ * it runs. Strings are copied; without memory they are left out.
+ */
+FW_API void fw_server_set_scope(fw_server *server, const fw_scope *scope);
 
 /* ---- pages -------------------------------------------------------------- */
 
@@ -321,12 +335,15 @@ typedef struct fw_tool {
 	bool checks_arguments;
 	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
 	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
+	/** No list shows it, but it can be called: for an observer that says why
+	 *  not, in place of a tool that is not known. */
+	bool is_hidden;
 } fw_tool;
 
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, false, NULL, NULL                                     \
+			FW_AUTO, false, false, NULL, NULL, false                              \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile,
@@ -336,7 +353,7 @@ FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_too
 /** A resource, or a template of resources. All zero to begin with. */
 typedef struct fw_resource {
 	/** "file:///a", or with variables "test://item/{id}": each is then an
-	 *  argument of the call. Required. */
+	 *  argument of the call. "{+path}" takes slashes, too. Required. */
 	const char *uri;
 	const char *name; /**< required */
 	const char *title;

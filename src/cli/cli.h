@@ -65,6 +65,7 @@ extern const cli_command cmd_convert;
 extern const cli_command cmd_validate;
 extern const cli_command cmd_explain;
 extern const cli_command cmd_registry;
+extern const cli_command cmd_plan;
 extern const cli_command cmd_audit;
 extern const cli_command cmd_alerts;
 extern const cli_command cmd_incident;

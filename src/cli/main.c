@@ -53,13 +53,12 @@ static const cli_command not_built[] = {
 	NOT_BUILT("gate", "the same front, before any other MCP server"),
 	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
-	NOT_BUILT("plan", "write, check, approve and list plans"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,  &cmd_convert,  &cmd_validate, &cmd_explain,    &cmd_registry, &cmd_audit,
-	&cmd_alerts, &cmd_incident, &cmd_context,  &cmd_completion, &cmd_man,      &cmd_help,
+	&cmd_serve, &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,   &cmd_audit, &cmd_alerts,
+	&cmd_incident, &cmd_plan, &cmd_context,  &cmd_completion, &cmd_man, &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)

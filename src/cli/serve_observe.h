@@ -12,6 +12,7 @@
 #include "observe/audit.h"
 #include "observe/incident.h"
 #include "observe/metrics.h"
+#include "tools/workspace/workspace.h"
 
 /* All NULL to begin with. */
 struct serve_observers {
@@ -19,6 +20,7 @@ struct serve_observers {
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;
+	fw_workspace *workspace;
 };
 
 /**

@@ -265,6 +265,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	offer->deadline_ms = tool->deadline_ms;
 	offer->contract = tool->contract;
 	offer->changes = tool->changes;
+	offer->is_hidden = tool->is_hidden;
 	offer->state = tool->state;
 	offer->checks_arguments = tool->checks_arguments;
 	FW_TRY(render_tool(tool, input, true, &offer->json));
