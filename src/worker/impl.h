@@ -84,6 +84,8 @@ struct fw_seats {
 
 struct fw_seat *fw_seat_at(const struct fw_seats *slots, uint32_t index);
 
+struct fw_sandbox_plan;
+
 /* ---- the nursery (nursery.c) ------------------------------------------------------- */
 
 enum fw_order_kind { FW_ORDER_MAKE = 1, FW_ORDER_KILL };
