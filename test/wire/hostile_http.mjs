@@ -164,13 +164,13 @@ hostile(`${1000 * times} connections one after another`, async (t) => {
 	t.diagnostic(`${Math.round((1000 * times * 1000) / (performance.now() - begun))} a second`);
 });
 
-hostile(`${2000 * times} pipelined requests that nobody reads at first`, async () => {
+hostile(`${2000 * Math.min(times, 2)} pipelined requests that nobody reads at first`, async () => {
 	const wire = new Wire(server.port);
 	wire.socket.pause();
-	for (let i = 0; i < 2000 * times; i++) wire.send(echo);
+	for (let i = 0; i < 2000 * Math.min(times, 2); i++) wire.send(echo);
 	await pause(300);
 	wire.socket.resume();
-	for (let i = 0; i < 2000 * times; i++) assert.ok(isEcho(await wire.response()));
+	for (let i = 0; i < 2000 * Math.min(times, 2); i++) assert.ok(isEcho(await wire.response()));
 	wire.close();
 });
 
