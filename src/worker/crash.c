@@ -81,8 +81,8 @@ void fw_crash_watch(struct fw_seat *slot)
 	/* The first backtrace() loads a library, which a crash could not. */
 	(void)backtrace(warm, 4);
 	/* Anonymous memory has no file. */
-	// cppcheck-suppress invalidFunctionArg
 	stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   // cppcheck-suppress invalidFunctionArg
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
 		action.sa_flags &= ~SA_ONSTACK;
