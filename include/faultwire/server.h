@@ -103,7 +103,8 @@ FW_API const char *fw_server_url(const fw_server *server);
  * Serve until standard input ends, fw_server_stop(), SIGTERM or SIGINT. Calls
  * under way are finished within grace_ms, or answered with
  * server.shutting_down; what was written is flushed. Raises
- * internal.unexpected.
+ * internal.unexpected; with workers also server.sandbox_unavailable, and what
+ * is wrong with a path that they are to be given.
  */
 FW_API FW_NODISCARD fw_error *fw_server_run(fw_server *server);
 
@@ -235,10 +236,11 @@ typedef struct fw_workers_options {
 	const char *const *environment; /**< names of variables to keep; NULL: none */
 	bool may_connect;               /**< to other machines and other processes */
 	bool may_execute;               /**< programs, and processes of its own */
-	uint64_t memory_bytes;          /**< address space; 0: 1 GiB */
-	uint32_t files;                 /**< descriptors; 0: 64 */
-	uint32_t cpu_s;                 /**< processor time of one call; 0: 60 */
-	uint64_t file_bytes;            /**< largest file it may write; 0: 1 GiB */
+	/** Address space; with may_execute, memory of its own in each process; 0: 1 GiB. */
+	uint64_t memory_bytes;
+	uint32_t files;      /**< descriptors; 0: 64 */
+	uint32_t cpu_s;      /**< processor time of one call; 0: 60 */
+	uint64_t file_bytes; /**< largest file it may write; 0: 1 GiB */
 	/** Crashes of one tool in a row that suspend it, and for how long. */
 	uint32_t breaker_crashes; /**< 0: 5; UINT32_MAX: never */
 	uint32_t breaker_ms;      /**< 0: 30000 */

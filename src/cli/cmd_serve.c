@@ -226,6 +226,8 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && cli_given(args, METRICS))
+		return cli_usage("--metrics is for --http");
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();

@@ -75,7 +75,6 @@ static void refuse(struct threads *threads, fw_call *call)
 static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 {
 	struct threads *threads = (struct threads *)runner;
-
 	const struct fw_limits *limits = &call->server->limits;
 
 	if (threads->busy >= limits->threads + (beyond ? limits->threads_extra : 0))

@@ -543,27 +543,27 @@ static const struct fw_sender_stats *stats_of(const struct fw_alerting *alerting
 	return alerting->sender ? fw_sender_stats(alerting->sender) : &none;
 }
 
-double fw_alerting_delivered(void *alerting)
+double fw_alerting_delivered(void *ctx)
 {
-	return (double)atomic_load(&stats_of(alerting)->delivered);
+	return (double)atomic_load(&stats_of(ctx)->delivered);
 }
 
-double fw_alerting_lost(void *alerting)
+double fw_alerting_lost(void *ctx)
 {
-	return (double)atomic_load(&stats_of(alerting)->lost);
+	return (double)atomic_load(&stats_of(ctx)->lost);
 }
 
-double fw_alerting_waiting(void *alerting)
+double fw_alerting_waiting(void *ctx)
 {
-	return (double)atomic_load(&stats_of(alerting)->waiting);
+	return (double)atomic_load(&stats_of(ctx)->waiting);
 }
 
-double fw_alerting_posted(void *alerting)
+double fw_alerting_posted(void *ctx)
 {
-	return (double)atomic_load(&stats_of(alerting)->posted);
+	return (double)atomic_load(&stats_of(ctx)->posted);
 }
 
-double fw_alerting_failed(void *alerting)
+double fw_alerting_failed(void *ctx)
 {
-	return (double)atomic_load(&stats_of(alerting)->failed);
+	return (double)atomic_load(&stats_of(ctx)->failed);
 }
