@@ -57,6 +57,7 @@ extern const cli_command cmd_explain;
 extern const cli_command cmd_registry;
 extern const cli_command cmd_audit;
 extern const cli_command cmd_alerts;
+extern const cli_command cmd_incident;
 extern const cli_command cmd_completion;
 extern const cli_command cmd_man;
 extern const cli_command cmd_help;

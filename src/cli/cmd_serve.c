@@ -11,6 +11,7 @@
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
+#include "observe/log.h"
 #include "report.h"
 #include "serve_observe.h"
 #include "state.h"
@@ -39,6 +40,9 @@ enum {
 	WORKERS,
 	SANDBOX,
 	DEADLINE,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
 };
 
 static const cli_option options[] = {
@@ -92,6 +96,16 @@ static const cli_option options[] = {
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
 		       "with --run inline." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "How to log on standard error: json, text, journald or off; by default text "
+		  "on a terminal, else JSON." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"The lowest level that is logged: debug, info (the default), notice, "
+			"warning, error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Keep incidents in this database, or off; by default incidents.db in "
+			"the "
+			"state directory." },
 };
 
 static const cli_example examples[] = {
@@ -130,6 +144,20 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	return NULL;
 }
 
+/* A log that is JSON for programs is nothing else. */
+static bool is_log_only(const cli_args *args)
+{
+	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
+}
+
+static void tell_sandbox(const cli_args *args, const char *missing)
+{
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!is_log_only(args))
+		cli_remark("sandbox: %s", missing);
+}
+
 /* Without a tool that runs in a process there are none. */
 static fw_error *add_workers(fw_server *server, const cli_args *args)
 {
@@ -150,7 +178,7 @@ static fw_error *add_workers(fw_server *server, const cli_args *args)
 		workers.sandbox = FW_SANDBOX_OFF;
 	fw_sandbox_probe(&report);
 	if (workers.sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
-		cli_remark("sandbox: %s", report.missing);
+		tell_sandbox(args, report.missing);
 	return fw_server_add_workers(server, &workers, &how.workers);
 }
 
@@ -207,9 +235,23 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	FW_TRY(fw_server_listen_http(server, &http));
-	cli_remark("listening on %s", fw_server_url(server));
-	return NULL;
+	return fw_server_listen_http(server, &http);
+}
+
+static void tell_start(const fw_server *server, const cli_args *args)
+{
+	const char *url = fw_server_url(server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", args->values[TOOLS]),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
+		     sizeof fields / sizeof *fields);
+	if (url && !is_log_only(args))
+		cli_remark("listening on %s", url);
 }
 
 static fw_error *serve(const cli_args *args, struct serve_observers *observers,
@@ -242,8 +284,10 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, ret_server));
 	FW_TRY(cli_limits_set(*ret_server, args));
+	FW_TRY(add_log(*ret_server, args->values[LOG], args->values[LOG_LEVEL]));
 	FW_TRY(add_audit(*ret_server, observers, args->values[AUDIT], args->values[AUDIT_SYNC],
 			 args->values[AUDIT_ARGS]));
+	FW_TRY(add_incidents(*ret_server, observers, args->values[INCIDENTS]));
 	FW_TRY(add_workers(*ret_server, args));
 	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
 	if (http)
@@ -252,7 +296,9 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 		FW_TRY(fw_server_listen_stdio(*ret_server));
 	if (http)
 		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
+	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(*ret_server, observers, &alerts));
+	tell_start(*ret_server, args);
 	return fw_server_run(*ret_server);
 }
 
@@ -271,6 +317,9 @@ static int run(const cli_args *args)
 	if (end_audit(&observers))
 		fw_server_free(server);
 	end_alerts(&observers);
+	end_incidents(&observers);
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_log_stop();
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -287,7 +336,8 @@ const cli_command cmd_serve = {
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
 		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
 		"failures, and what tools changed, are on record there before the reply "
-		"leaves; see faultwire audit.",
+		"leaves, see faultwire audit; and can be looked up by their incident id, see "
+		"faultwire incident.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

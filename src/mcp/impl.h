@@ -268,7 +268,7 @@ struct fw_call {
 	const char *method_name;
 	const char *name;
 	size_t name_len;
-	int log_level; /* -1: none; legacy: the session's */
+	int log_level; /* -1: none; legacy: the session's when it began */
 	uint64_t started_ns;
 	uint64_t failed_ns;   /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */

@@ -92,26 +92,24 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* All but the nursery's socket and what the sandbox needs; -1: nothing. */
-static void close_others(const struct fifos *before, int control, int ruleset)
+/* `file` may be -1. */
+static void close_others(const struct fifos *before, int control, int file)
 {
+	int kept[FIFOS_MAX + 2] = { control, file };
+	size_t count = 2;
 	struct fifos now;
-	int kept[FIFOS_MAX + 2];
-	size_t count = 0;
 	int first = 3;
 
 	find_fifos(&now);
-	kept[count++] = control;
-	if (ruleset >= 0)
-		kept[count++] = ruleset;
 	for (int i = 0; i < now.count; i++)
 		if (!is_among(before, now.found[i].fd, now.found[i].inode))
 			kept[count++] = now.found[i].fd;
 	qsort(kept, count, sizeof *kept, by_number);
 	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < first)
+			continue;
 		close_from_to(first, kept[i] - 1);
-		if (kept[i] >= first)
-			first = kept[i] + 1;
+		first = kept[i] + 1;
 	}
 	close_from_to(first, INT32_MAX);
 }
