@@ -133,7 +133,7 @@ struct fw_child {
 	fw_server *server;
 };
 
-_Noreturn void fw_child_run(const struct fw_child *child);
+_Noreturn void fw_child_run(const struct fw_child *self);
 /* Crashes are written into the slot from now on. */
 void fw_crash_watch(struct fw_seat *slot);
 /* What the slot says of a crash, one line a frame, for the operator. */

@@ -305,7 +305,7 @@ static bool take_order(struct mother *mother)
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} aside;
-	struct fw_order order;
+	struct fw_order order = { 0 };
 	struct iovec part = { .iov_base = &order, .iov_len = sizeof order };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,
