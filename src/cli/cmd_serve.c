@@ -145,7 +145,7 @@ static const cli_option options[] = {
 static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
-	  "--stdio" },
+	  "--stdio --log off" },
 	{ "What is limited, and by how much:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
