@@ -50,8 +50,8 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas: diag, context. By default diag, and "
-		    "context where it is known where caches are." },
+		    "Toolsets to serve, separated by commas: diag, context. By default diag, "
+		    "and context where it is known where caches are." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
