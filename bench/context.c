@@ -66,15 +66,15 @@ int main(int argc, char **argv)
 	must(fw_store_get(store, argv[1], strlen(argv[1]), &run, &cache));
 	for (unsigned i = 0; i < cache->part_count; i++)
 		bytes += fw_terms_bytes(cache->parts[i]);
-	(void)printf("load %d %.0f %.1f\n", count, (now_us() - start) / 1e3, (double)bytes / 1e6);
+	(void)printf("load %d %.0f %.1f\n", count, (now_us() - start) / 1e3,
+		     (double)bytes / 1e6);
 	fw_cache_unref(cache);
 	for (size_t q = 0; q < sizeof queries / sizeof *queries && matches[q] <= count; q++) {
-		const struct fw_context_request request = { argv[1],
-							    strlen(argv[1]),
-							    queries[q],
-							    strlen(queries[q]),
-							    4000,
-							    FW_LIMIT_CONTEXT_OUTPUT_BYTES };
+		const struct fw_context_request request = {
+			argv[1],    strlen(argv[1]),
+			queries[q], strlen(queries[q]),
+			4000,       FW_LIMIT_CONTEXT_OUTPUT_BYTES
+		};
 		double quick[201], plain[5];
 		int quicks = 201, plains = count >= 100000 ? 1 : 5;
 
@@ -90,12 +90,13 @@ int main(int argc, char **argv)
 			must(fw_context_resolve(store, &request, &run, &first));
 			quick[i] = now_us() - start;
 		}
-		if (first.len != second.len || memcmp(first.text, second.text, first.len) != 0) {
+		if (first.len != second.len ||
+		    memcmp(first.text, second.text, first.len) != 0) {
 			(void)fprintf(stderr, "they differ: %s\n", queries[q]);
 			return 1;
 		}
-		(void)printf("query %d %d %.1f %.1f\n", count, matches[q], median(quick, quicks),
-			     median(plain, plains));
+		(void)printf("query %d %d %.1f %.1f\n", count, matches[q],
+			     median(quick, quicks), median(plain, plains));
 		(void)fflush(stdout);
 	}
 	fw_context_store_free(store);

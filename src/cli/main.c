@@ -57,8 +57,9 @@ static const cli_command not_built[] = {
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve, &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,   &cmd_audit, &cmd_alerts,
-	&cmd_incident, &cmd_plan, &cmd_context,  &cmd_completion, &cmd_man, &cmd_help,
+	&cmd_serve,      &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,
+	&cmd_audit,      &cmd_alerts,  &cmd_incident, &cmd_plan,    &cmd_context,
+	&cmd_completion, &cmd_man,     &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)

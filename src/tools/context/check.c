@@ -6,7 +6,6 @@
  */
 #include "tools/context/impl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -152,23 +151,17 @@ static fw_error *check_names(struct fw_check *check, DIR *dir, const char *const
 	fw_error *err = NULL;
 
 	for (;;) {
-		struct dirent *entry;
-		const char *name;
-		char **more;
 		int error;
+		const char *name = fw_context_next_name(dir, &error);
+		char **more;
 
-		errno = 0;
-		entry = readdir(dir);
-		error = errno;
-		if (!entry) {
+		if (!name) {
 			if (error)
 				err = fw_context_system_error(FW_HERE, error,
 							      FW_CONTEXT_DOCUMENTS);
 			break;
 		}
-		name = entry->d_name;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		    (count && bsearch(&name, listed, count, sizeof *listed, compare_names)))
+		if (count && bsearch(&name, listed, count, sizeof *listed, compare_names))
 			continue;
 		if (orphan_count == FW_LIMIT_CONTEXT_ORPHANS)
 			break;

@@ -165,6 +165,21 @@ fw_error *fw_context_read_file(int dir, const char *name, const char *what, size
 
 /* ---- directories ---------------------------------------------------------------------- */
 
+const char *fw_context_next_name(DIR *dir, int *ret_error)
+{
+	struct dirent *entry;
+
+	do {
+		errno = 0;
+		/* A stream is its thread's own. */
+		/* cppcheck-suppress readdirCalled */
+		entry = readdir(dir);
+		*ret_error = errno;
+	} while (entry &&
+		 (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry ? entry->d_name : NULL;
+}
+
 /* A name that can only be that of a directory directly below the root. One that
  * begins with a dot is none: builds under way have such names. */
 static bool is_cache_name(const char *name, size_t len)

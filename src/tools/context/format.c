@@ -193,7 +193,7 @@ fw_error *fw_manifest_read(const char *text, size_t len, struct fw_manifest *ret
 	bool no_memory;
 
 	*ret_manifest = (struct fw_manifest){ 0 };
-	ret_manifest->doc = parse((char *)(uintptr_t)text, len, 0, &fw__yyjson_alc, &no_memory);
+	ret_manifest->doc = parse((char *)text, len, 0, &fw__yyjson_alc, &no_memory);
 	if (no_memory)
 		return fw_raise_internal_out_of_memory();
 	if (!ret_manifest->doc ||
@@ -228,7 +228,7 @@ fw_error *fw_index_check(const char *text, size_t len, const struct fw_manifest 
 	yyjson_val *key, *value;
 	size_t at = 0;
 	bool no_memory;
-	yyjson_doc *doc = parse((char *)(uintptr_t)text, len, 0, &fw__yyjson_alc, &no_memory);
+	yyjson_doc *doc = parse((char *)text, len, 0, &fw__yyjson_alc, &no_memory);
 
 	if (no_memory)
 		return fw_raise_internal_out_of_memory();

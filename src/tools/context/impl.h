@@ -5,6 +5,7 @@
 #ifndef FW_TOOLS_CONTEXT_IMPL_H
 #define FW_TOOLS_CONTEXT_IMPL_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 
 #include <yyjson.h>
@@ -83,6 +84,10 @@ struct fw_bytes {
 };
 void fw_bytes_clear(struct fw_bytes *bytes);
 FW_NODISCARD fw_error *fw_bytes_reserve(struct fw_bytes *bytes, size_t cap);
+
+/* The next name in a directory, but "." and ".."; NULL: no more, or an error, which
+ * is then not 0. */
+const char *fw_context_next_name(DIR *dir, int *ret_error);
 
 /* Whatever the system says, as an error that context-v0 calls io_error. */
 FW_NODISCARD fw_error *fw_context_system_error(fw_src at, int errnum, const char *what);

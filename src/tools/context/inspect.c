@@ -4,7 +4,6 @@
  */
 #include "tools/context/impl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -178,21 +177,17 @@ static fw_error *add(struct listing *list, int root, const char *name)
 static fw_error *gather(DIR *dir, struct listing *list)
 {
 	for (;;) {
-		struct dirent *entry;
 		int error;
+		const char *name = fw_context_next_name(dir, &error);
 
-		errno = 0;
-		entry = readdir(dir);
-		error = errno;
-		if (!entry)
+		if (!name)
 			return error ? fw_context_system_error(FW_HERE, error, "cache root")
 				     : NULL;
 		/* Builds under way begin with a dot; what is not UTF-8 cannot be asked
 		 * for in JSON. */
-		if (entry->d_name[0] == '.' ||
-		    !fw_context_is_utf8(entry->d_name, strlen(entry->d_name)))
+		if (name[0] == '.' || !fw_context_is_utf8(name, strlen(name)))
 			continue;
-		FW_TRY(add(list, dirfd(dir), entry->d_name));
+		FW_TRY(add(list, dirfd(dir), name));
 	}
 }
 

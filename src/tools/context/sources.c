@@ -4,7 +4,6 @@
  * The walk holds one descriptor a level and follows no link, so that it ends and
  * stays where it began.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -179,20 +178,15 @@ static fw_error *walk(struct fw_sources *sources, int dir, const char *prefix,
 		return fw_context_system_error(FW_HERE, error, prefix);
 	}
 	while (!err) {
-		struct dirent *entry;
 		int error;
+		const char *name = fw_context_next_name(stream, &error);
 
-		errno = 0;
-		entry = readdir(stream);
-		error = errno;
-		if (!entry) {
+		if (!name) {
 			if (error)
 				err = fw_context_system_error(FW_HERE, error, prefix);
 			break;
 		}
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			err = visit(sources, dirfd(stream), prefix, prefix_len, entry->d_name,
-				    depth);
+		err = visit(sources, dirfd(stream), prefix, prefix_len, name, depth);
 	}
 	(void)closedir(stream);
 	return err;

@@ -7,7 +7,6 @@
  * maker that was killed leaves a hidden directory that is not locked: the next
  * build of the same name removes it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,18 +31,17 @@ static void remove_tree(int parent, const char *name, unsigned depth)
 {
 	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *stream = dir < 0 ? NULL : fdopendir(dir);
-	const struct dirent *entry;
+	const char *entry;
+	int error;
 
 	if (!stream) {
 		if (dir >= 0)
 			(void)close(dir);
 	} else {
-		while ((entry = readdir(stream))) {
-			if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-				continue;
-			if (unlinkat(dirfd(stream), entry->d_name, 0) != 0 &&
+		while ((entry = fw_context_next_name(stream, &error))) {
+			if (unlinkat(dirfd(stream), entry, 0) != 0 &&
 			    (errno == EISDIR || errno == EPERM) && depth < 16)
-				remove_tree(dirfd(stream), entry->d_name, depth + 1);
+				remove_tree(dirfd(stream), entry, depth + 1);
 		}
 		(void)closedir(stream);
 	}
@@ -64,24 +62,25 @@ static void remove_leftovers(const struct fw_staging *staging)
 	size_t len = hidden_prefix(staging, prefix, sizeof prefix);
 	int fd = openat(staging->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
+	const char *entry;
+	int error;
 
 	if (!stream) {
 		if (fd >= 0)
 			(void)close(fd);
 		return;
 	}
-	while ((entry = readdir(stream))) {
+	while ((entry = fw_context_next_name(stream, &error))) {
 		int dir;
 
-		if (strncmp(entry->d_name, prefix, len) != 0)
+		if (strncmp(entry, prefix, len) != 0)
 			continue;
-		dir = openat(staging->parent, entry->d_name,
+		dir = openat(staging->parent, entry,
 			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
 			continue;
 		if (flock(dir, LOCK_EX | LOCK_NB) == 0)
-			remove_tree(staging->parent, entry->d_name, 0);
+			remove_tree(staging->parent, entry, 0);
 		(void)close(dir);
 	}
 	(void)closedir(stream);
@@ -133,7 +132,8 @@ static bool is_replaceable(const struct fw_staging *staging)
 	int dir = openat(staging->parent, staging->name,
 			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *stream = dir < 0 ? NULL : fdopendir(dir);
-	const struct dirent *entry;
+	const char *entry;
+	int error;
 	bool is_empty = true;
 	bool has_manifest = false;
 
@@ -142,12 +142,9 @@ static bool is_replaceable(const struct fw_staging *staging)
 			(void)close(dir);
 		return false;
 	}
-	while ((entry = readdir(stream))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
+	while ((entry = fw_context_next_name(stream, &error))) {
 		is_empty = false;
-		has_manifest =
-			has_manifest || strcmp(entry->d_name, FW_CONTEXT_MANIFEST_FILE) == 0;
+		has_manifest = has_manifest || strcmp(entry, FW_CONTEXT_MANIFEST_FILE) == 0;
 	}
 	(void)closedir(stream);
 	return is_empty || has_manifest;
