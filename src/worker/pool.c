@@ -165,7 +165,8 @@ static void take_report(fw_workers *pool, const struct fw_report *report)
 		fw_error_free(worker->unable);
 		worker->unable = fw_error_from_errno(FW_HERE, report->status, "fork");
 	}
-	fw_worker_buried(worker, report->kind == FW_REPORT_DIED ? report->status : 0,
+	worker->was_killed = report->kind == FW_REPORT_KILLED;
+	fw_worker_buried(worker, report->kind == FW_REPORT_UNABLE ? 0 : report->status,
 			 report->pid);
 }
 
