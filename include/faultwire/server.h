@@ -103,7 +103,8 @@ FW_API const char *fw_server_url(const fw_server *server);
  * Serve until standard input ends, fw_server_stop(), SIGTERM or SIGINT. Calls
  * under way are finished within grace_ms, or answered with
  * server.shutting_down; what was written is flushed. Raises
- * internal.unexpected.
+ * internal.unexpected; with workers also server.sandbox_unavailable, and what
+ * is wrong with a path that they are to be given.
  */
 FW_API FW_NODISCARD fw_error *fw_server_run(fw_server *server);
 
@@ -156,9 +157,15 @@ FW_API void fw_hold_release(fw_hold *hold, fw_error *err);
 
 /** Any member may be NULL. Called on the server's thread; must not block. */
 typedef struct fw_observer {
+	/** A tool is asked for, and its arguments have not been looked at: an error
+	 *  refuses it. */
+	fw_error *(*entering)(void *ctx, const fw_outcome *coming);
 	/** Before a tool runs: an error refuses it. `error` and `duration_ns` are
 	 *  not known yet. */
 	fw_error *(*admitting)(void *ctx, const fw_outcome *coming);
+	/** A call has failed: add to its error what the boundary does not know,
+	 *  before it is completed and shown. */
+	void (*failing)(void *ctx, const fw_outcome *outcome, fw_error *err);
 	/**
 	 * Before a reply leaves; an error is complete (scope, incident id, time).
 	 * True: the reply waits for fw_hold_release(), for an audit that must be
@@ -173,6 +180,14 @@ typedef struct fw_observer {
 /** Copied. Observers are asked in the order of adding. */
 FW_API FW_NODISCARD fw_error *fw_server_add_observer(fw_server *server,
 						     const fw_observer *observer);
+
+/**
+ * What every error says from now on of role, session_id and workspace_root (the
+ * other members are not looked at; NULL: nothing). The session is then one of
+ * the tools' own, in place of the protocol's. On the server's thread, or before
+ * it runs. Strings are copied; without memory they are left out.
+ */
+FW_API void fw_server_set_scope(fw_server *server, const fw_scope *scope);
 
 /* ---- pages -------------------------------------------------------------- */
 
@@ -235,10 +250,11 @@ typedef struct fw_workers_options {
 	const char *const *environment; /**< names of variables to keep; NULL: none */
 	bool may_connect;               /**< to other machines and other processes */
 	bool may_execute;               /**< programs, and processes of its own */
-	uint64_t memory_bytes;          /**< address space; 0: 1 GiB */
-	uint32_t files;                 /**< descriptors; 0: 64 */
-	uint32_t cpu_s;                 /**< processor time of one call; 0: 60 */
-	uint64_t file_bytes;            /**< largest file it may write; 0: 1 GiB */
+	/** Address space; with may_execute, memory of its own in each process; 0: 1 GiB. */
+	uint64_t memory_bytes;
+	uint32_t files;      /**< descriptors; 0: 64 */
+	uint32_t cpu_s;      /**< processor time of one call; 0: 60 */
+	uint64_t file_bytes; /**< largest file it may write; 0: 1 GiB */
 	/** Crashes of one tool in a row that suspend it, and for how long. */
 	uint32_t breaker_crashes; /**< 0: 5; UINT32_MAX: never */
 	uint32_t breaker_ms;      /**< 0: 30000 */
@@ -267,7 +283,8 @@ FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
 
 /**
  * A text that the tools of a set share, and that lives in the server: what a
- * process cannot keep. Owned by the server.
+ * process cannot keep. Owned by the server. Raises input.too_large (1 MiB),
+ * internal.out_of_memory, internal.api_misuse.
  */
 typedef struct fw_state fw_state;
 FW_API FW_NODISCARD fw_error *fw_server_add_state(fw_server *server, const char *text,
@@ -318,22 +335,25 @@ typedef struct fw_tool {
 	bool checks_arguments;
 	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
 	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
+	/** No list shows it, but it can be called: for an observer that says why
+	 *  not, in place of a tool that is not known. */
+	bool is_hidden;
 } fw_tool;
 
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, false, NULL, NULL                                     \
+			FW_AUTO, false, false, NULL, NULL, false                              \
 	}
 
-/** Raises internal.api_misuse (name taken, schema that does not compile...),
- *  internal.unsupported (FW_RUN_PROCESS), internal.out_of_memory. */
+/** Raises internal.api_misuse (name taken, schema that does not compile,
+ *  FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
 FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool);
 
 /** A resource, or a template of resources. All zero to begin with. */
 typedef struct fw_resource {
 	/** "file:///a", or with variables "test://item/{id}": each is then an
-	 *  argument of the call. Required. */
+	 *  argument of the call. "{+path}" takes slashes, too. Required. */
 	const char *uri;
 	const char *name; /**< required */
 	const char *title;
@@ -399,7 +419,8 @@ FW_API const char *fw_call_protocol(const fw_call *call);
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's state, as it was when this run began. */
 FW_API const char *fw_call_state(const fw_call *call, size_t *ret_len);
-/** Replaces it, when this run ends, whichever way it ends. The last one wins. */
+/** Replaces it, when this run ends, be it with an error; a run that crashes or is
+ *  killed changes nothing. The last one wins. */
 FW_API void fw_call_set_state(fw_call *call, const char *text, size_t len);
 /** The client does not want the answer any more, or the deadline has passed. */
 FW_API bool fw_call_is_cancelled(const fw_call *call);

@@ -11,8 +11,10 @@
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
+#include "observe/log.h"
 #include "report.h"
 #include "serve_observe.h"
+#include "serve_workspace.h"
 #include "state.h"
 #include "tools/context/context.h"
 #include "tools/diag/diag.h"
@@ -40,7 +42,17 @@ enum {
 	WORKERS,
 	SANDBOX,
 	DEADLINE,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
 	CACHE_ROOT,
+	WORKSPACE,
+	PLAN_KEY,
+	POLICY,
+	PREFLIGHT,
+	PREFLIGHT_TIMEOUT,
+	LOCK_ON,
+	HARD_LINKS,
 };
 
 static const cli_option options[] = {
@@ -50,20 +62,40 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas: diag, context. By default diag, "
-		    "and context where it is known where caches are." },
+		    "Toolsets to serve, separated by commas: diag, workspace, context. By "
+		    "default diag, and context where it is known where caches are." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
 	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
-	[ROLE] = { "role", "ROLE", 0, CLI_TEXT, "The role that errors name." },
+	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
+		   "The role that errors name; with the workspace toolset windsurf or "
+		   "antigravity, and it decides which tools there are." },
 	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[WORKSPACE] = { "workspace", "DIR", 'w', CLI_FILE,
+			"workspace: sessions are bound to this directory or one beneath it; by "
+			"default the current one." },
+	[PLAN_KEY] = { "plan-key", "FILE", 0, CLI_FILE,
+		       "workspace: what plans are signed with; by default "
+		       "$XDG_CONFIG_HOME/faultwire/plan.key." },
+	[POLICY] = { "policy", "FILE", 0, CLI_FILE,
+		     "workspace: rules for what is written, in place of those built in." },
+	[PREFLIGHT] = { "preflight", "COMMAND", 0, CLI_TEXT,
+			"workspace: run this after each write; if it fails the old content "
+			"comes back." },
+	[PREFLIGHT_TIMEOUT] = { "preflight-timeout", "SECONDS", 0, CLI_TEXT,
+				"workspace: how long it may take; by default 60." },
+	[LOCK_ON] = { "lock-on", "WHAT", 0, CLI_TEXT,
+		      "workspace: failures that lock the session: integrity (the default), any "
+		      "or never." },
+	[HARD_LINKS] = { "hard-links", NULL, 0, CLI_NOTHING,
+			 "workspace: let files with several names be read and written." },
 	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
 		    "Record failures and changes in this audit log, or off; by default "
 		    "audit-log.jsonl in the state directory." },
@@ -95,6 +127,16 @@ static const cli_option options[] = {
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
 		       "with --run inline." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "How to log on standard error: json, text, journald or off; by default text "
+		  "on a terminal, else JSON." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"The lowest level that is logged: debug, info (the default), notice, "
+			"warning, error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Keep incidents in this database, or off; by default incidents.db in "
+			"the "
+			"state directory." },
 	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
 			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
 			 "means the same." },
@@ -103,23 +145,49 @@ static const cli_option options[] = {
 static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
-	  "--stdio" },
+	  "--stdio --log off" },
 	{ "What is limited, and by how much:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
 
-/* How tools are run. */
-static struct {
+/* What a server needs beside itself. */
+struct serving {
+	const cli_args *args;
+	fw_server *server;
+	struct serve_observers observers;
+	/* How tools are run. */
 	fw_run run;
 	bool is_asked; /* somebody said so */
-	uint32_t count;
-	fw_sandbox sandbox;
+	fw_workers_options isolation;
 	fw_workers *workers;
-} how;
+	/* Threads that nobody waits for any more may use it until the very end, so
+	 * it is never freed. */
+	struct fw_context_store *caches;
+};
 
-static fw_error *add_diag(fw_server *server)
+static fw_error *add_diag(struct serving *serving)
 {
-	return fw_diag_add(server, how.run, how.workers);
+	return fw_diag_add(serving->server, serving->run, serving->workers);
+}
+
+static fw_error *add_workspace(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const struct cli_workspace how = {
+		.directory = args->values[WORKSPACE],
+		.role = args->values[ROLE],
+		.plan_key = args->values[PLAN_KEY],
+		.policy = args->values[POLICY],
+		.preflight = args->values[PREFLIGHT],
+		.preflight_timeout = args->values[PREFLIGHT_TIMEOUT],
+		.lock_on = args->values[LOCK_ON],
+		.hard_links = cli_given(args, HARD_LINKS),
+		.sandbox = serving->isolation.sandbox,
+		.workers = serving->isolation.count,
+		.keeps_audit = cli_given(args, AUDIT),
+	};
+
+	return cli_workspace_add(serving->server, &how, &serving->observers);
 }
 
 static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
@@ -139,72 +207,89 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	return NULL;
 }
 
-/* Without a tool that runs in a process there are none. */
-static fw_error *add_workers(fw_server *server, const cli_args *args)
+/* A log that is JSON for programs is nothing else. */
+static bool is_log_only(const cli_args *args)
 {
+	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
+}
+
+static void tell_sandbox(const cli_args *args, const char *missing)
+{
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!is_log_only(args))
+		cli_remark("sandbox: %s", missing);
+}
+
+/* Without a tool that runs in a process there are none. */
+static fw_error *add_workers(struct serving *serving)
+{
+	const cli_args *args = serving->args;
 	const char *run = args->values[RUN];
 	const char *sandbox = args->values[SANDBOX];
-	fw_workers_options workers = FW_WORKERS_INIT;
+	fw_workers_options *isolation = &serving->isolation;
 	struct fw_sandbox_report report;
 
-	how.run = FW_RUN_PROCESS;
-	how.is_asked = run != NULL;
+	serving->run = FW_RUN_PROCESS;
+	serving->is_asked = run != NULL;
+	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
+	if (sandbox && strcmp(sandbox, "required") == 0)
+		isolation->sandbox = FW_SANDBOX_REQUIRED;
+	else if (sandbox && strcmp(sandbox, "off") == 0)
+		isolation->sandbox = FW_SANDBOX_OFF;
 	if (run && strcmp(run, "process") != 0) {
-		how.run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
+		serving->run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
 		return NULL;
 	}
-	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &workers.count));
-	if (sandbox && strcmp(sandbox, "required") == 0)
-		workers.sandbox = FW_SANDBOX_REQUIRED;
-	else if (sandbox && strcmp(sandbox, "off") == 0)
-		workers.sandbox = FW_SANDBOX_OFF;
-	how.count = workers.count;
-	how.sandbox = workers.sandbox;
 	fw_sandbox_probe(&report);
-	if (workers.sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
-		cli_remark("sandbox: %s", report.missing);
-	return fw_server_add_workers(server, &workers, &how.workers);
+	if (isolation->sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
+		tell_sandbox(args, report.missing);
+	return fw_server_add_workers(serving->server, isolation, &serving->workers);
 }
 
 /* Where the context toolset finds its caches; NULL: nobody said. */
-static const char *cache_root;
+static const char *cache_root(const cli_args *args)
+{
+	const char *root = args->values[CACHE_ROOT];
 
-/* Threads that nobody waits for any more may use it until the very end, so it is
- * never freed. */
-static struct fw_context_store *caches;
+	if (!root)
+		root = getenv("CONTEXT_CACHE_ROOT");
+	return root && *root ? root : NULL;
+}
 
 /*
  * In threads, which share what they have read and indexed; in processes, each of
  * which does that for itself, only where they are asked for.
  */
-static fw_error *add_context(fw_server *server)
+static fw_error *add_context(struct serving *serving)
 {
-	const char *const readable[] = { cache_root, NULL };
-	fw_workers_options options_of = FW_WORKERS_INIT;
+	const char *root = cache_root(serving->args);
+	const char *const readable[] = { root, NULL };
+	fw_workers_options isolation = serving->isolation;
 	fw_workers *workers = NULL;
 
-	if (!cache_root)
+	if (!root)
 		return cli_usage("toolset context needs --cache-root: say where caches are");
-	FW_TRY(fw_context_store_new(cache_root, &caches));
-	if (!how.is_asked || how.run != FW_RUN_PROCESS)
-		return fw_context_add(server, caches, FW_RUN_THREAD, NULL);
-	options_of.count = how.count;
-	options_of.sandbox = how.sandbox;
-	options_of.readable = readable;
-	FW_TRY(fw_server_add_workers(server, &options_of, &workers));
-	return fw_context_add(server, caches, FW_RUN_PROCESS, workers);
+	FW_TRY(fw_context_store_new(root, &serving->caches));
+	if (!serving->is_asked || serving->run != FW_RUN_PROCESS)
+		return fw_context_add(serving->server, serving->caches, FW_RUN_THREAD, NULL);
+	isolation.readable = readable;
+	FW_TRY(fw_server_add_workers(serving->server, &isolation, &workers));
+	return fw_context_add(serving->server, serving->caches, FW_RUN_PROCESS, workers);
 }
 
-static fw_error *add_toolsets(fw_server *server, const char *list)
+static fw_error *add_toolsets(struct serving *serving, const char *list)
 {
 	static const struct {
 		const char *name;
-		fw_error *(*add)(fw_server *server);
-	} toolsets[] = { { "diag", add_diag }, { "context", add_context } };
+		fw_error *(*add)(struct serving *serving);
+	} toolsets[] = { { "diag", add_diag },
+			 { "workspace", add_workspace },
+			 { "context", add_context } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
 	if (!list)
-		list = cache_root ? "diag,context" : "diag";
+		list = cache_root(serving->args) ? "diag,context" : "diag";
 	for (const char *at = list; *at;) {
 		size_t len = strcspn(at, ",");
 		size_t i = 0;
@@ -216,7 +301,7 @@ static fw_error *add_toolsets(fw_server *server, const char *list)
 		if (i == sizeof toolsets / sizeof *toolsets)
 			return cli_usage("there is no toolset \"%.*s\"", (int)len, at);
 		if (!is_added[i])
-			FW_TRY(toolsets[i].add(server));
+			FW_TRY(toolsets[i].add(serving));
 		is_added[i] = true;
 		at += len + (at[len] == ',');
 	}
@@ -250,14 +335,38 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	FW_TRY(fw_server_listen_http(server, &http));
-	cli_remark("listening on %s", fw_server_url(server));
-	return NULL;
+	return fw_server_listen_http(server, &http);
 }
 
-static fw_error *serve(const cli_args *args, struct serve_observers *observers,
-		       fw_server **ret_server)
+static void tell_start(const fw_server *server, const cli_args *args)
 {
+	const char *url = fw_server_url(server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", args->values[TOOLS]),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
+		     sizeof fields / sizeof *fields);
+	if (url && !is_log_only(args))
+		cli_remark("listening on %s", url);
+}
+
+/* A toolset that is alone has its own contract also where no tool is asked for. */
+static fw_contract contract_of(const cli_args *args)
+{
+	const char *tools = args->values[TOOLS];
+
+	return cli_contract(args, CONTRACT,
+			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
+}
+
+static fw_error *serve(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
 	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
@@ -269,10 +378,12 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && cli_given(args, METRICS))
+		return cli_usage("--metrics is for --http");
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
-	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
+	server.contract = contract_of(args);
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
@@ -281,42 +392,48 @@ static fw_error *serve(const cli_args *args, struct serve_observers *observers,
 		FW_TRY(serve_read_line(args->values[TOKEN_FILE], "--token-file", token,
 				       sizeof token));
 	FW_TRY(cli_state_path("", true, state));
-	FW_TRY(fw_server_new(&server, ret_server));
-	FW_TRY(cli_limits_set(*ret_server, args));
-	FW_TRY(add_audit(*ret_server, observers, args->values[AUDIT], args->values[AUDIT_SYNC],
-			 args->values[AUDIT_ARGS]));
-	FW_TRY(add_workers(*ret_server, args));
-	cache_root = args->values[CACHE_ROOT];
-	if (!cache_root)
-		cache_root = getenv("CONTEXT_CACHE_ROOT");
-	if (cache_root && !*cache_root)
-		cache_root = NULL;
-	FW_TRY(add_toolsets(*ret_server, args->values[TOOLS]));
+	FW_TRY(fw_server_new(&server, &serving->server));
+	FW_TRY(cli_limits_set(serving->server, args));
+	FW_TRY(add_log(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(add_workers(serving));
+	/* Before the audit, which is to write what a toolset knows of a call. */
+	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
+	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
+			 args->values[AUDIT_SYNC], args->values[AUDIT_ARGS]));
+	FW_TRY(add_incidents(serving->server, observers, args->values[INCIDENTS]));
 	if (http)
-		FW_TRY(listen_http(*ret_server, http, token[0] ? token : NULL));
+		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
-		FW_TRY(fw_server_listen_stdio(*ret_server));
+		FW_TRY(fw_server_listen_stdio(serving->server));
 	if (http)
-		FW_TRY(add_metrics(*ret_server, observers, args->values[METRICS]));
-	FW_TRY(add_alerts(*ret_server, observers, &alerts));
-	return fw_server_run(*ret_server);
+		FW_TRY(add_metrics(serving->server, observers, args->values[METRICS]));
+	FW_TRY(add_incident_metrics(observers));
+	FW_TRY(add_alerts(serving->server, observers, &alerts));
+	tell_start(serving->server, args);
+	return fw_server_run(serving->server);
 }
 
 static int run(const cli_args *args)
 {
-	struct serve_observers observers = { 0 };
-	fw_server *server = NULL;
+	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
 	fw_error *err;
 
 	if (cli_given(args, LIMITS)) {
 		cli_limits_put(cli_given(args, JSON));
 		return CLI_DONE;
 	}
-	err = serve(args, &observers, &server);
-
-	if (end_audit(&observers))
-		fw_server_free(server);
-	end_alerts(&observers);
+	err = serve(&serving);
+	if (end_audit(&serving.observers)) {
+		fw_server_free(serving.server);
+		fw_workspace_free(serving.observers.workspace);
+	}
+	end_alerts(&serving.observers);
+	end_incidents(&serving.observers);
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_log_stop();
+	/* Whoever starts it reads the envelope, as its clients would. */
+	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
+		cli_report_in(cli_contract(args, CONTRACT, FW_KAIZA));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -333,7 +450,8 @@ const cli_command cmd_serve = {
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
 		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
 		"failures, and what tools changed, are on record there before the reply "
-		"leaves; see faultwire audit.",
+		"leaves, see faultwire audit; and can be looked up by their incident id, see "
+		"faultwire incident.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -41,6 +41,15 @@ static fw_error *read_sync(const char *word, struct fw_audit_options *options)
 			 "off");
 }
 
+/* A change has no error that would name its session. */
+static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
+{
+	const struct serve_observers *observers = ctx;
+
+	if (observers->workspace)
+		fw_workspace_describe(observers->workspace, outcome, &record->scope);
+}
+
 fw_error *add_audit(fw_server *server, struct serve_observers *observers, const char *file,
 		    const char *sync, const char *args)
 {
@@ -51,6 +60,8 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers, const 
 
 	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
 		return cli_usage("--audit-args takes hash or redacted");
+	options.describe = describe;
+	options.describe_ctx = observers;
 	options.keep_args = args && strcmp(args, "redacted") == 0;
 	FW_TRY(read_sync(sync, &options));
 	if (file && strcmp(file, "off") == 0)

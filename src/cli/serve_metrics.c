@@ -9,67 +9,154 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mcp/page.h"
 #include "mcp/stats.h"
 #include "report.h"
 #include "state.h"
 
 /* ---- metrics ---------------------------------------------------------------- */
 
-static double count_calls(void *server)
+static struct fw_server_stats stats_of(const fw_server *server)
 {
 	struct fw_server_stats stats;
 
 	fw_server__stats(server, &stats);
-	return (double)stats.calls;
+	return stats;
+}
+
+static double count_calls(void *server)
+{
+	return (double)stats_of(server).calls;
 }
 
 static double count_listeners(void *server)
 {
-	struct fw_server_stats stats;
-
-	fw_server__stats(server, &stats);
-	return (double)stats.listeners;
+	return (double)stats_of(server).listeners;
 }
 
 static double count_sessions(void *server)
 {
-	struct fw_server_stats stats;
-
-	fw_server__stats(server, &stats);
-	return (double)stats.sessions;
+	return (double)stats_of(server).sessions;
 }
 
 static double count_connections(void *server)
 {
-	struct fw_server_stats stats;
-
-	fw_server__stats(server, &stats);
-	return (double)stats.connections;
+	return (double)stats_of(server).connections;
 }
 
 static double count_queued(void *server)
 {
-	struct fw_server_stats stats;
-
-	fw_server__stats(server, &stats);
-	return (double)stats.queued;
+	return (double)stats_of(server).queued;
 }
 
-static fw_error *add_server_gauges(struct fw_metrics *metrics, fw_server *server)
+static double count_workers(void *server)
 {
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_calls_in_flight",
-				"Requests under way, listeners among them.", count_calls,
-				server));
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_calls_queued",
-				"Calls that wait for something to run on.", count_queued,
-				server));
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_listeners",
-				"Clients that listen for changes.", count_listeners, server));
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_sessions", "Sessions of legacy clients.",
-				count_sessions, server));
-	return fw_metrics_gauge(metrics, "faultwire_connections", "Open connections.",
-				count_connections, server);
+	return (double)stats_of(server).workers;
 }
+
+static double count_busy_workers(void *server)
+{
+	return (double)stats_of(server).workers_busy;
+}
+
+static double count_started_workers(void *server)
+{
+	return (double)stats_of(server).workers_started;
+}
+
+struct gauge {
+	const char *name;
+	const char *help;
+	fw_metrics_fn *read;
+	bool is_counter;
+};
+
+static fw_error *add_gauges(struct fw_metrics *metrics, const struct gauge *gauges,
+			    size_t count, void *ctx)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gauge *gauge = &gauges[i];
+
+		FW_TRY((gauge->is_counter ? fw_metrics_counter : fw_metrics_gauge)(
+			metrics, gauge->name, gauge->help, gauge->read, ctx));
+	}
+	return NULL;
+}
+
+static const struct gauge server_gauges[] = {
+	{ "faultwire_calls_in_flight", "Requests under way, listeners among them.", count_calls,
+	  false },
+	{ "faultwire_calls_queued", "Calls that wait for something to run on.", count_queued,
+	  false },
+	{ "faultwire_listeners", "Clients that listen for changes.", count_listeners, false },
+	{ "faultwire_sessions", "Sessions of legacy clients.", count_sessions, false },
+	{ "faultwire_connections", "Open connections.", count_connections, false },
+	{ "faultwire_workers", "Processes that run tools.", count_workers, false },
+	{ "faultwire_workers_busy", "Those of them that run a call.", count_busy_workers,
+	  false },
+	{ "faultwire_workers_started_total", "Processes started for tools.",
+	  count_started_workers, true },
+};
+
+/* ---- the audit log ------------------------------------------------------------ */
+
+static struct fw_audit_health health_of(struct fw_audit *audit)
+{
+	struct fw_audit_health health;
+
+	fw_audit_health(audit, &health);
+	return health;
+}
+
+static double audit_up(void *audit)
+{
+	return health_of(audit).is_up;
+}
+
+static double audit_records(void *audit)
+{
+	return (double)health_of(audit).records;
+}
+
+static double audit_lost(void *audit)
+{
+	return (double)health_of(audit).lost;
+}
+
+static double audit_syncs(void *audit)
+{
+	return (double)health_of(audit).syncs;
+}
+
+static double audit_waiting(void *audit)
+{
+	return (double)health_of(audit).waiting;
+}
+
+static const struct gauge audit_gauges[] = {
+	{ "faultwire_audit_up", "Whether the audit log can be written: 1 or 0.", audit_up,
+	  false },
+	{ "faultwire_audit_waiting", "Records that wait to be written.", audit_waiting, false },
+	{ "faultwire_audit_records_total", "Records written.", audit_records, true },
+	{ "faultwire_audit_lost_total", "Records refused, for they could not be written.",
+	  audit_lost, true },
+	{ "faultwire_audit_syncs_total", "Times that records were forced to disk.", audit_syncs,
+	  true },
+};
+
+/* Who balances load may send calls elsewhere. */
+static bool check_audit(void *ctx, char *text, size_t size)
+{
+	struct fw_audit_health health = health_of(ctx);
+
+	(void)snprintf(text, size, "audit: %s%s", health.is_up ? "up" : "down: ",
+		       health.is_up     ? ""
+		       : health.failure ? health.failure
+					: "why is not known");
+	return health.is_up;
+}
+
+/* ---- adding them ---------------------------------------------------------------- */
 
 fw_error *add_metrics(fw_server *server, struct serve_observers *observers, const char *word)
 {
@@ -82,7 +169,14 @@ fw_error *add_metrics(fw_server *server, struct serve_observers *observers, cons
 	FW_TRY(fw_metrics_new(&observers->metrics));
 	observer.ctx = observers->metrics;
 	FW_TRY(fw_metrics_add_process(observers->metrics));
-	FW_TRY(add_server_gauges(observers->metrics, server));
+	FW_TRY(add_gauges(observers->metrics, server_gauges,
+			  sizeof server_gauges / sizeof *server_gauges, server));
+	if (observers->audit) {
+		FW_TRY(add_gauges(observers->metrics, audit_gauges,
+				  sizeof audit_gauges / sizeof *audit_gauges,
+				  observers->audit));
+		FW_TRY(fw_server__add_check(server, check_audit, observers->audit));
+	}
 	FW_TRY(fw_server_add_observer(server, &observer));
 	return fw_server_add_page(server, "/metrics", false, fw_metrics_page,
 				  observers->metrics);
@@ -109,26 +203,19 @@ fw_error *serve_read_line(const char *path, const char *option, char *ret_line, 
 			   : fw_raise_input_invalid_value(option, "a file with a first line");
 }
 
-static fw_error *add_alert_gauges(struct fw_metrics *metrics, struct fw_alerting *alerting)
-{
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_alerts_firing", "Alerts that fire.",
-				fw_alerting_firing, alerting));
-	FW_TRY(fw_metrics_gauge(metrics, "faultwire_alert_webhook_waiting",
-				"Alerts that wait for the webhook.", fw_alerting_waiting,
-				alerting));
-	FW_TRY(fw_metrics_counter(metrics, "faultwire_alert_webhook_delivered_total",
-				  "Alerts that the webhook took.", fw_alerting_delivered,
-				  alerting));
-	FW_TRY(fw_metrics_counter(metrics, "faultwire_alert_webhook_lost_total",
-				  "Alerts given up, or without room to wait.", fw_alerting_lost,
-				  alerting));
-	FW_TRY(fw_metrics_counter(metrics, "faultwire_alertmanager_posts_total",
-				  "Times that the Alertmanager took what fires.",
-				  fw_alerting_posted, alerting));
-	return fw_metrics_counter(metrics, "faultwire_alert_send_failures_total",
-				  "Attempts to tell an alert that failed.", fw_alerting_failed,
-				  alerting);
-}
+static const struct gauge alert_gauges[] = {
+	{ "faultwire_alerts_firing", "Alerts that fire.", fw_alerting_firing, false },
+	{ "faultwire_alert_webhook_waiting", "Alerts that wait for the webhook.",
+	  fw_alerting_waiting, false },
+	{ "faultwire_alert_webhook_delivered_total", "Alerts that the webhook took.",
+	  fw_alerting_delivered, true },
+	{ "faultwire_alert_webhook_lost_total", "Alerts given up, or without room to wait.",
+	  fw_alerting_lost, true },
+	{ "faultwire_alertmanager_posts_total", "Times that the Alertmanager took what fires.",
+	  fw_alerting_posted, true },
+	{ "faultwire_alert_send_failures_total", "Attempts to tell an alert that failed.",
+	  fw_alerting_failed, true },
+};
 
 static fw_error *alerts_file(char ret_path[CLI_PATH_SIZE])
 {
@@ -144,7 +231,7 @@ fw_error *add_alerts(fw_server *server, struct serve_observers *observers,
 	fw_observer observer = { .finished = fw_alerting_finished };
 	char path[CLI_PATH_SIZE], secret[1024] = "";
 	struct fw_alerting_options alerting = {
-		.log_fd = STDERR_FILENO,
+		.log_fd = -1, /* they are events of the log */
 		.webhook_url = options->webhook,
 		.alertmanager_url = options->alertmanager,
 		.server = fw_server_url(server) ? fw_server_url(server) : "stdio",
@@ -162,7 +249,9 @@ fw_error *add_alerts(fw_server *server, struct serve_observers *observers,
 	explicit_bzero(secret, sizeof secret);
 	observer.ctx = observers->alerting;
 	if (observers->metrics)
-		FW_TRY(add_alert_gauges(observers->metrics, observers->alerting));
+		FW_TRY(add_gauges(observers->metrics, alert_gauges,
+				  sizeof alert_gauges / sizeof *alert_gauges,
+				  observers->alerting));
 	FW_TRY(fw_server_add_observer(server, &observer));
 	return fw_server_add_page(server, "/alerts", false, fw_alerting_page,
 				  observers->alerting);

@@ -383,6 +383,28 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 	return text.text;
 }
 
+fw_error *fw_mcp_enter(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	for (size_t i = 0; i < server->observer_count; i++) {
+		const fw_observer *observer = &server->observers[i];
+		fw_outcome coming;
+		fw_error *err;
+
+		if (!observer->entering)
+			continue;
+		coming = outcome_of(call, NULL);
+		coming.duration_ns = 0;
+		err = observer->entering(observer->ctx, &coming);
+		if (err) {
+			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
+			return err;
+		}
+	}
+	return NULL;
+}
+
 fw_error *fw_mcp_admit(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -422,6 +444,21 @@ static void finish(fw_call *call)
 		fw_server__settle(server);
 }
 
+static void tell_failing(fw_call *call, fw_error *err)
+{
+	fw_server *server = call->server;
+
+	for (size_t i = 0; i < server->observer_count; i++) {
+		const fw_observer *observer = &server->observers[i];
+		fw_outcome outcome;
+
+		if (!observer->failing)
+			continue;
+		outcome = outcome_of(call, err);
+		observer->failing(observer->ctx, &outcome, err);
+	}
+}
+
 /* What the raiser did not know. */
 static void complete_error(fw_call *call, fw_error *err)
 {
@@ -434,6 +471,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	char id[FW_INCIDENT_ID_SIZE];
 	int64_t now = fw_now_unix_ms();
 
+	tell_failing(call, err);
 	if (call->kind == FW_CALL_TOOL) {
 		scope.tool = call->name;
 		if (call->offer)
@@ -447,6 +485,8 @@ static void complete_error(fw_call *call, fw_error *err)
 
 		scope.client = yyjson_get_str(fw_member(info, "name"));
 	}
+	if (server->has_own_sessions)
+		scope.session_id = server->session_id;
 	scope.trace_id = yyjson_get_str(trace);
 	fw_error_fill_scope(err, &scope);
 	if (!fw_error_timestamp(err))

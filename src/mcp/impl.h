@@ -91,6 +91,7 @@ struct fw_offer {
 	fw_contract contract;
 	bool changes;
 	bool checks_arguments;
+	bool is_hidden;
 	struct fw_load *load;       /* the queue's */
 	struct fw_runner *runner;   /* of FW_RUN_PROCESS */
 	struct fw_breaker *breaker; /* the same */
@@ -269,7 +270,7 @@ struct fw_call {
 	const char *method_name;
 	const char *name;
 	size_t name_len;
-	int log_level; /* -1: none; legacy: the session's */
+	int log_level; /* -1: none; legacy: the session's when it began */
 	uint64_t started_ns;
 	uint64_t failed_ns;   /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */
@@ -400,7 +401,8 @@ void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_
  */
 void fw_mcp_fail(fw_call *call, fw_error *err);
 
-/* A tool is about to run: an observer may refuse it. */
+/* A tool is asked for; it is about to run: an observer may refuse it. */
+fw_error *fw_mcp_enter(fw_call *call);
 fw_error *fw_mcp_admit(fw_call *call);
 /* A reply that an observer held goes on; the loop's thread. Consumes `err`. */
 void fw_hold_end(fw_hold *hold, fw_error *err);
@@ -503,6 +505,8 @@ struct fw_server {
 	fw_state *states;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
+	char *session_id; /* with has_own_sessions: of the tools */
+	bool has_own_sessions;
 	fw_server_options options;
 	struct fw_limits limits;
 	char *implementation; /* {"name":...,"version":...} */

@@ -42,12 +42,15 @@ static fw_error *list(fw_call *call, const struct fw_offers *offers, const char 
 	size_t at;
 	size_t end;
 	struct fw_buf *out;
+	bool is_first = true;
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	FW_TRY(read_cursor(call, mark, offers->count, &at));
 	end = offers->count - at > call->server->options.page_size
 		      ? at + call->server->options.page_size
 		      : offers->count;
+	while (end < offers->count && offers->items[end]->is_hidden)
+		end++;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"");
 	fw_buf_str(out, member);
@@ -55,8 +58,11 @@ static fw_error *list(fw_call *call, const struct fw_offers *offers, const char 
 	for (size_t i = at; i < end; i++) {
 		const struct fw_offer *offer = offers->items[i];
 
-		if (i > at)
+		if (offer->is_hidden)
+			continue;
+		if (!is_first)
 			FW_BUF(out, ",");
+		is_first = false;
 		fw_buf_str(out, call->is_modern || !offer->json_legacy ? offer->json
 								       : offer->json_legacy);
 	}

@@ -138,6 +138,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 	if (!yyjson_is_obj(call->arguments))
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
+	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;
 	if (call->offer->input && !call->offer->checks_arguments)

@@ -128,7 +128,9 @@ bool fw_template_match(const char *pattern, const char *uri, size_t len, fw_temp
 
 	while (*pattern) {
 		const char *close;
+		const char *variable;
 		const char *start = uri;
+		bool takes_slashes;
 		const char *literal;
 		size_t literal_len;
 
@@ -142,9 +144,11 @@ bool fw_template_match(const char *pattern, const char *uri, size_t len, fw_temp
 		close = strchr(pattern, '}');
 		if (!close)
 			return false;
+		takes_slashes = pattern[1] == '+';
+		variable = pattern + (takes_slashes ? 2 : 1);
 		literal = close + 1;
 		literal_len = strcspn(literal, "{");
-		while (uri < end && *uri != '/') {
+		while (uri < end && (takes_slashes || *uri != '/')) {
 			if (literal_len && uri > start && (size_t)(end - uri) >= literal_len &&
 			    memcmp(uri, literal, literal_len) == 0)
 				break;
@@ -153,7 +157,7 @@ bool fw_template_match(const char *pattern, const char *uri, size_t len, fw_temp
 		if (uri == start)
 			return false;
 		if (tell)
-			tell(ctx, pattern + 1, (size_t)(close - pattern - 1), start,
+			tell(ctx, variable, (size_t)(close - variable), start,
 			     (size_t)(uri - start));
 		pattern = literal;
 	}

@@ -92,7 +92,7 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 #define BUILT_IN(its_path, its_access, its_render, tree)                                 \
 	{                                                                                \
 		.path = (its_path), .len = sizeof(its_path) - 1, .access = (its_access), \
-		.render = (its_render), .is_tree = tree                                  \
+		.render = (its_render), .is_tree = (tree)                                \
 	}
 
 /* Health is asked for by address, whatever the name of the server. */

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 
-static const char PREFIX[] = "/problems/";
+enum { PREFIX_BYTES = sizeof "/problems/" - 1 };
 
 enum form { HTML, TEXT, JSON };
 static const char *const types[] = { "text/html", "text/plain", "application/json",
@@ -228,7 +228,7 @@ fw_error *fw_page_problem(fw_page *page, void *ctx)
 	static const char *const shown_types[] = { "text/html; charset=utf-8",
 						   "text/plain; charset=utf-8",
 						   "application/json" };
-	const char *name = fw_page_path(page) + sizeof PREFIX - 1;
+	const char *name = fw_page_path(page) + PREFIX_BYTES;
 	size_t choice = fw_accept_choose(fw_page_header(page, "Accept"), types,
 					 sizeof types / sizeof *types);
 	enum form form = choice < JSON ? (enum form)choice : JSON;

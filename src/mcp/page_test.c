@@ -193,6 +193,48 @@ static void test_page__a_failure_is_a_problem_document(void **state)
 	assert_string_equal(allow, "GET, HEAD");
 }
 
+static fw_hold *held;
+
+static bool hold_it(void *ctx, const fw_outcome *outcome, fw_hold *hold)
+{
+	(void)ctx;
+	assert_int_equal(outcome->told, FW_TOLD_TRANSPORT_ERROR);
+	assert_string_equal(outcome->method, "GET");
+	held = hold;
+	return true;
+}
+
+static void hold_replies(void)
+{
+	const fw_observer observer = { .replying = hold_it };
+
+	assert_null(fw_server_add_observer(server, &observer));
+}
+
+static void test_page__a_refusal_that_is_held_leaves_when_it_is_let_go(void **state)
+{
+	(void)state;
+	hold_replies();
+	get("/nowhere");
+	assert_int_equal(status, 0);
+	fw_hold_release(held, NULL);
+	expect_problem("protocol.path_not_found", 404);
+	get("/nowhere");
+	fw_hold_release(held, fw_raise_audit_log_failed("ENOSPC"));
+	expect_problem("audit.log_failed", 500);
+}
+
+static void test_page__a_refusal_that_is_held_outlives_its_connection(void **state)
+{
+	(void)state;
+	hold_replies();
+	get("/nowhere");
+	fw_exchange_gone(&exchange);
+	memset(&exchange, 0xFF, sizeof exchange);
+	fw_hold_release(held, NULL);
+	assert_int_equal(status, 0);
+}
+
 static void refuse_path(const char *path, fw_page_fn *render)
 {
 	fw_error *err = fw_server_add_page(server, path, true, render, NULL);
@@ -330,6 +372,8 @@ int main(void)
 		WITH_SERVER(test_page__is_rendered_with_its_status_and_type),
 		WITH_SERVER(test_page__the_longest_path_wins_and_a_slash_takes_all_below),
 		WITH_SERVER(test_page__a_failure_is_a_problem_document),
+		WITH_SERVER(test_page__a_refusal_that_is_held_leaves_when_it_is_let_go),
+		WITH_SERVER(test_page__a_refusal_that_is_held_outlives_its_connection),
 		WITH_SERVER(test_page__a_path_is_plain_and_taken_once),
 		WITH_SERVER(test_page__ready_says_what_is_not),
 		WITH_SERVER(test_page__every_type_uri_has_a_page_that_explains_it),

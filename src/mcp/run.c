@@ -75,7 +75,6 @@ static void refuse(struct threads *threads, fw_call *call)
 static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 {
 	struct threads *threads = (struct threads *)runner;
-
 	const struct fw_limits *limits = &call->server->limits;
 
 	if (threads->busy >= limits->threads + (beyond ? limits->threads_extra : 0))
@@ -265,7 +264,8 @@ void fw_call_complete(fw_call *call, fw_error *err)
 
 	if (was_running)
 		end_run(call);
-	fw_call_catch_up(call);
+	if (!call->is_answered)
+		fw_call_catch_up(call);
 	call->runner = NULL;
 	if (runner && runner->ops->ended)
 		runner->ops->ended(runner, call);

@@ -57,6 +57,10 @@ struct fw_runner_ops {
 	 * without a newline ("sandbox: no network rules (kernel)"); false: it
 	 * cannot take calls. NULL member: always ready. */
 	bool (*is_ready)(const struct fw_runner *runner, char *text, size_t size);
+	/* For metrics: its processes, how many of them run a call, and how many
+	 * were started so far are added. NULL member: it has none. */
+	void (*count)(const struct fw_runner *runner, size_t *processes, size_t *busy,
+		      uint64_t *started);
 };
 
 struct fw_runner {

@@ -201,6 +201,7 @@ void fw_server_free(fw_server *server)
 	fw__release(server->instructions);
 	fw__release(server->role);
 	fw__release(server->workspace_root);
+	fw__release(server->session_id);
 	fw__release(server->implementation);
 	fw__release(server->modern_meta);
 	fw__release(server->modern_tail);
@@ -221,6 +222,22 @@ fw_error *fw_server_add_observer(fw_server *server, const fw_observer *observer)
 	more[server->observer_count++] = *observer;
 	server->observers = more;
 	return NULL;
+}
+
+static void replace(char **text, const char *by)
+{
+	fw__release(*text);
+	*text = by ? fw_strdup(by) : NULL;
+}
+
+void fw_server_set_scope(fw_server *server, const fw_scope *scope)
+{
+	if (!server || !scope)
+		return;
+	replace(&server->role, scope->role);
+	replace(&server->session_id, scope->session_id);
+	replace(&server->workspace_root, scope->workspace_root);
+	server->has_own_sessions = true;
 }
 
 const char *fw_server_url(const fw_server *server)

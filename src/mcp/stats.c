@@ -18,7 +18,11 @@ void fw_server__stats(const fw_server *server, struct fw_server_stats *ret_stats
 	for (const struct fw_transport *t = server->transports; t; t = t->next)
 		if (!t->is_closed)
 			stats.connections += t->ops->connections ? t->ops->connections(t) : 1;
-	for (const struct fw_runner *runner = server->runners; runner; runner = runner->next)
+	for (const struct fw_runner *runner = server->runners; runner; runner = runner->next) {
 		stats.queued += fw_queue_waiting(runner->queue);
+		if (runner->ops->count)
+			runner->ops->count(runner, &stats.workers, &stats.workers_busy,
+					   &stats.workers_started);
+	}
 	*ret_stats = stats;
 }

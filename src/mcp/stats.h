@@ -5,6 +5,7 @@
 #define FW_MCP_STATS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <faultwire/server.h>
 
@@ -13,7 +14,10 @@ struct fw_server_stats {
 	size_t listeners; /* of changes */
 	size_t sessions;
 	size_t connections;
-	size_t queued; /* calls that wait for something to run on */
+	size_t queued;  /* calls that wait for something to run on */
+	size_t workers; /* processes that run tools */
+	size_t workers_busy;
+	uint64_t workers_started; /* so far */
 };
 
 /* On the server's thread. */

@@ -103,9 +103,11 @@ fw_error *fw_sender_new(const struct fw_sender_options *options, struct fw_sende
 	struct fw_sender *sender;
 	fw_error *err;
 
-	FW_TRY(fw_curl_load());
-	if (options->webhook_secret && !fw_digest_load())
+	/* libcurl brings libcrypto along, and the loader loses a few bytes of a
+	 * library that comes as a part first and by itself later. */
+	if (!fw_digest_load() && options->webhook_secret)
 		return fw_raise_internal_unsupported("signing without libcrypto");
+	FW_TRY(fw_curl_load());
 	sender = fw__allocate(sizeof *sender);
 	if (!sender)
 		return fw_raise_internal_out_of_memory();
@@ -140,6 +142,20 @@ static void drop_first(struct channel *channel)
 	channel->attempts = 0;
 	fw__release(letter->body);
 	fw__release(letter);
+}
+
+static void drop_second(struct channel *channel)
+{
+	struct letter *second = channel->first ? channel->first->next : NULL;
+
+	if (!second)
+		return;
+	channel->first->next = second->next;
+	if (!second->next)
+		channel->last = channel->first;
+	channel->count--;
+	fw__release(second->body);
+	fw__release(second);
 }
 
 static void close_channel(struct fw_sender *sender, struct channel *channel)
@@ -197,7 +213,6 @@ static bool put(struct fw_sender *sender, struct channel *channel, char *body, s
 void fw_sender_tell_webhook(struct fw_sender *sender, char *body, size_t len)
 {
 	struct channel *channel = &sender->webhook;
-	struct letter *second;
 
 	if (!channel->url) {
 		fw__release(body);
@@ -205,17 +220,12 @@ void fw_sender_tell_webhook(struct fw_sender *sender, char *body, size_t len)
 	}
 	if (!put(sender, channel, body, len))
 		atomic_fetch_add(&sender->stats.lost, 1);
+	/* The oldest makes room; but libcurl may be reading the first. */
 	if (channel->count > FW_LIMIT_ALERT_QUEUE) {
-		/* The oldest; but libcurl may be reading the first. */
-		if (!channel->is_under_way) {
+		if (channel->is_under_way)
+			drop_second(channel);
+		else
 			drop_first(channel);
-		} else {
-			second = channel->first->next;
-			channel->first->next = second->next;
-			channel->count--;
-			fw__release(second->body);
-			fw__release(second);
-		}
 		atomic_fetch_add(&sender->stats.lost, 1);
 	}
 	atomic_store(&sender->stats.waiting, channel->count);
@@ -229,15 +239,8 @@ void fw_sender_tell_alertmanager(struct fw_sender *sender, char *body, size_t le
 	/* Only the newest counts; not so what is being read. */
 	while (channel->first && !channel->is_under_way)
 		drop_first(channel);
-	while (channel->first && channel->first->next) {
-		struct letter *next = channel->first->next;
-
-		channel->first->next = next->next;
-		channel->count--;
-		fw__release(next->body);
-		fw__release(next);
-	}
-	channel->last = channel->first;
+	while (channel->count > 1)
+		drop_second(channel);
 	/* A new state does not hurry what fails. */
 	channel->attempts = attempts;
 	(void)put(sender, channel, body, len);

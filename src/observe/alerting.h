@@ -39,14 +39,14 @@ void fw_alerting_wake(struct fw_alerting *alerting);
 
 /* For fw_server_add_observer() and fw_server_add_page(), ctx the alerting. */
 void fw_alerting_finished(void *alerting, const fw_outcome *outcome);
-fw_error *fw_alerting_page(fw_page *page, void *alerting);
+fw_error *fw_alerting_page(fw_page *page, void *ctx);
 
 /* For fw_metrics_gauge(), ctx the alerting. */
-double fw_alerting_firing(void *alerting);
-double fw_alerting_delivered(void *alerting);
-double fw_alerting_lost(void *alerting);
-double fw_alerting_waiting(void *alerting);
-double fw_alerting_posted(void *alerting);
-double fw_alerting_failed(void *alerting);
+double fw_alerting_firing(void *ctx);
+double fw_alerting_delivered(void *ctx);
+double fw_alerting_lost(void *ctx);
+double fw_alerting_waiting(void *ctx);
+double fw_alerting_posted(void *ctx);
+double fw_alerting_failed(void *ctx);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -54,7 +55,7 @@ static void test_audit__processes_share_a_log_without_gaps(void **state)
 
 			for (int n = 0; n < 60 && !err; n++)
 				err = record(audit, "a/b");
-			_exit(err || !fw_audit_close(audit));
+			_exit(!err && fw_audit_close(audit) ? 0 : 1);
 		}
 	}
 	for (size_t i = 0; i < 3; i++) {
@@ -93,6 +94,38 @@ static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
 	assert_non_null(strstr(text, "\"seq\":6,"));
 	assert_null(strstr(text, "\"seq\":7,"));
 	free(text);
+}
+
+static void count_done(void *ctx, fw_error *err)
+{
+	assert_null(err);
+	(void)atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+static void test_audit__moves_and_records_in_flight_keep_their_order(void **state)
+{
+	const struct fw_audit_record entry = { .event = FW_AUDIT_CHANGE,
+					       .tool_name = "change" };
+	struct fw_audit *audit = opened(NULL);
+	char other[200];
+	atomic_uint done = 0;
+	struct fw_audit_report report;
+
+	(void)state;
+	(void)snprintf(other, sizeof other, "%s/other.jsonl", directory);
+	for (int i = 0; i < 300; i++) {
+		must(fw_audit_append(audit, &entry, count_done, &done));
+		if (i % 30 == 14)
+			must(fw_audit_move(audit, other));
+		if (i % 30 == 29)
+			must(fw_audit_move(audit, path));
+	}
+	assert_true(fw_audit_close(audit));
+	assert_int_equal(atomic_load(&done), 300);
+	assert_whole(150);
+	must(fw_audit_verify(other, NULL, &report));
+	assert_int_equal(report.fault, FW_AUDIT_WHOLE);
+	assert_int_equal(report.records, 150);
 }
 
 /* ---- when it cannot be written ------------------------------------------ */
@@ -298,6 +331,7 @@ int main(void)
 		TEST(concurrent_records_share_syncs),
 		TEST(processes_share_a_log_without_gaps),
 		TEST(a_move_sends_what_comes_later_elsewhere),
+		TEST(moves_and_records_in_flight_keep_their_order),
 		TEST(what_can_never_be_a_log_is_refused),
 		TEST(a_lock_that_is_held_is_waited_for_and_told),
 		TEST(a_full_disk_leaves_no_half_line_and_is_recovered_from),

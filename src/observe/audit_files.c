@@ -69,6 +69,7 @@ fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first, unsigned
 	dir = opendir(name > path ? directory : ".");
 	if (!dir)
 		return fw_error_from_errno(FW_HERE, errno, directory);
+	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
 	while ((entry = readdir(dir))) {
 		unsigned number = number_of(entry->d_name, name, len, name + len);
 

@@ -6,6 +6,7 @@
 #define FW_OBSERVE_AUDIT_TEST_H
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -31,16 +32,24 @@ static inline int setup(void **state)
 	return 0;
 }
 
-static inline int teardown(void **state)
+static inline int remove_one(const char *name, const struct stat *info, int kind,
+			     struct FTW *place)
 {
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-	return system(command) == 0 && fw_error_live() == 0 ? 0 : -1;
+	(void)info;
+	(void)kind;
+	(void)place;
+	return remove(name);
 }
 
-static char *read_all(const char *name, size_t *ret_len)
+static inline int teardown(void **state)
+{
+	bool is_gone = nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0;
+
+	(void)state;
+	return is_gone && fw_error_live() == 0 ? 0 : -1;
+}
+
+static inline char *read_all(const char *name, size_t *ret_len)
 {
 	int fd = open(name, O_RDONLY);
 	struct stat info;

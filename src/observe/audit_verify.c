@@ -277,7 +277,7 @@ static bool check_rotated(struct walk *walk, const char *path, const struct stat
 {
 	for (unsigned i = first; i > 0 && i <= last; i++) {
 		char name[4096];
-		struct stat info;
+		struct stat info = { 0 };
 		bool is_whole;
 
 		if (!fw_audit_rotated_path(path, i, name, sizeof name)) {
@@ -317,11 +317,11 @@ static uint64_t total_size(const char *path, const struct stat *current, unsigne
 
 static fw_error *walk_all(struct walk *walk, const char *path)
 {
-	struct stat current;
-	unsigned first;
-	unsigned last;
+	struct stat current = { 0 };
+	unsigned first = 0;
+	unsigned last = 0;
 	fw_error *err;
-	int fd;
+	int fd = -1;
 
 	FW_TRY(open_to_read(path, &fd, &current));
 	err = fw_audit_rotated_range(path, &first, &last);

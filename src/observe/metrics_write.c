@@ -87,7 +87,7 @@ static void put_table(struct fw_buf *out, const struct fw_series_table *table, c
 {
 	for (size_t i = 0; i < table->count; i++) {
 		fw_buf_str(out, name);
-		for (unsigned l = 0; l < table->label_count; l++) {
+		for (unsigned l = 0; l < table->label_count && l < FW_SERIES_LABELS; l++) {
 			fw_buf_put(out, l ? "," : "{", 1);
 			put_label(out, labels[l], table->items[i]->labels[l]);
 		}
@@ -154,7 +154,8 @@ static void put_calls(struct fw_buf *out, enum fw_metrics_form form,
 static void put_codeintel(struct fw_buf *out, enum fw_metrics_form form,
 			  const struct fw_metrics *metrics)
 {
-	static const char *const labels[] = { "error_code", "operation", "http_status" };
+	static const char *const labels[FW_SERIES_LABELS] = { "error_code", "operation",
+							      "http_status" };
 	const struct fw_series_table *times = &metrics->codeintel_times;
 
 	put_head(out, form, "codeintel_errors_total", "counter",
@@ -170,9 +171,10 @@ static void put_codeintel(struct fw_buf *out, enum fw_metrics_form form,
 static void put_errors(struct fw_buf *out, enum fw_metrics_form form,
 		       const struct fw_metrics *metrics)
 {
-	static const char *const request_labels[] = { "method", "outcome" };
-	static const char *const error_labels[] = { "code", "origin", "retry" };
-	static const char *const event_labels[] = { "code", "severity", "client" };
+	static const char *const request_labels[FW_SERIES_LABELS] = { "method", "outcome" };
+	static const char *const error_labels[FW_SERIES_LABELS] = { "code", "origin", "retry" };
+	static const char *const event_labels[FW_SERIES_LABELS] = { "code", "severity",
+								    "client" };
 
 	put_head(out, form, "faultwire_requests_total", "counter",
 		 "Requests of all methods, by how they ended.");

@@ -31,6 +31,11 @@ void fw_series_clear(struct fw_series_table *table)
 	table->count = table->room = table->slot_count = 0;
 }
 
+static unsigned label_count(const struct fw_series_table *table)
+{
+	return table->label_count < FW_SERIES_LABELS ? table->label_count : FW_SERIES_LABELS;
+}
+
 /* How much of a value is kept: whole characters of UTF-8. */
 static size_t label_length(const char *text)
 {
@@ -49,7 +54,7 @@ static uint32_t hash_labels(const struct fw_series_table *table, const char *con
 {
 	uint32_t hash = 2166136261u;
 
-	for (unsigned i = 0; i < table->label_count; i++) {
+	for (unsigned i = 0; i < label_count(table); i++) {
 		size_t len = label_length(labels[i]);
 
 		for (size_t at = 0; at < len; at++)
@@ -62,7 +67,7 @@ static uint32_t hash_labels(const struct fw_series_table *table, const char *con
 static int is_same(const struct fw_series_table *table, const struct fw_series *series,
 		   const char *const *labels)
 {
-	for (unsigned i = 0; i < table->label_count; i++) {
+	for (unsigned i = 0; i < label_count(table); i++) {
 		size_t len = label_length(labels[i]);
 
 		if (strncmp(series->labels[i], labels[i], len) != 0 || series->labels[i][len])
@@ -108,7 +113,7 @@ static struct fw_series *add(struct fw_series_table *table, const char *const *l
 
 	if (table->count == table->room && !grow(table))
 		return NULL;
-	for (unsigned i = 0; i < table->label_count; i++)
+	for (unsigned i = 0; i < label_count(table); i++)
 		text_size += label_length(labels[i]) + 1;
 	series = fw__allocate(size + text_size);
 	if (!series)
@@ -116,7 +121,7 @@ static struct fw_series *add(struct fw_series_table *table, const char *const *l
 	memset(series, 0, size);
 	series->hash = hash;
 	text = (char *)series + size;
-	for (unsigned i = 0; i < table->label_count; i++) {
+	for (unsigned i = 0; i < label_count(table); i++) {
 		size_t len = label_length(labels[i]);
 
 		memcpy(text, labels[i], len);
@@ -149,7 +154,7 @@ static struct fw_series *look_up(const struct fw_series_table *table, const char
 
 struct fw_series *fw_series_find(struct fw_series_table *table, const char *const *labels)
 {
-	const char *capped[FW_SERIES_LABELS];
+	const char *capped[FW_SERIES_LABELS] = { OTHER, OTHER, OTHER };
 	struct fw_series *found;
 	uint32_t hash;
 
@@ -161,7 +166,7 @@ struct fw_series *fw_series_find(struct fw_series_table *table, const char *cons
 			return found;
 		if (level == 2 || table->count < (level + 1) * table->max)
 			return add(table, labels, hash);
-		for (unsigned i = 0; i < table->label_count; i++)
+		for (unsigned i = 0; i < label_count(table); i++)
 			capped[i] = level || i == table->open_label ? OTHER : labels[i];
 		labels = capped;
 	}

@@ -188,6 +188,14 @@ static void add_time(struct entry *entry, int64_t now_ms)
 	entry->oldest = (entry->oldest + 1) % most;
 }
 
+static void keep_incident(struct fw_alert *alert, const char *incident_id)
+{
+	size_t len = strnlen(incident_id, sizeof alert->incident_id - 1);
+
+	memcpy(alert->incident_id, incident_id, len);
+	alert->incident_id[len] = '\0';
+}
+
 void fw_alerts_note(struct fw_alerts *alerts, const fw_row *row, const char *client_name,
 		    const char *incident_id, int64_t now_ms)
 {
@@ -206,8 +214,7 @@ void fw_alerts_note(struct fw_alerts *alerts, const fw_row *row, const char *cli
 	alert = &entry->alert;
 	add_time(entry, now_ms);
 	alert->last_ms = now_ms;
-	(void)snprintf(alert->incident_id, sizeof alert->incident_id, "%s",
-		       incident_id ? incident_id : "");
+	keep_incident(alert, incident_id ? incident_id : "");
 	if (entry->count < needed(entry) ||
 	    now_ms - entry->times[entry->oldest] >= FW_ALERT_WINDOW_MS)
 		return;

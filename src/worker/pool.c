@@ -340,7 +340,9 @@ static fw_error *map_slots(fw_workers *pool)
 
 	slots->stride = (size_t)sysconf(_SC_PAGESIZE);
 	slots->count = pool->options.most;
+	/* Anonymous memory has no file. */
 	slots->pages = mmap(NULL, slots->stride * slots->count, PROT_READ | PROT_WRITE,
+			    // cppcheck-suppress invalidFunctionArg
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (slots->pages != MAP_FAILED)
 		return NULL;
@@ -423,6 +425,17 @@ static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 	return pool->nursery.pid && !pool->failures;
 }
 
+static void count(const struct fw_runner *runner, size_t *processes, size_t *busy,
+		  uint64_t *started)
+{
+	const fw_workers *pool = (const fw_workers *)runner;
+
+	*processes += pool->live;
+	*started += pool->generation;
+	for (uint32_t i = 0; pool->workers && i < pool->options.most; i++)
+		*busy += pool->workers[i].state == FW_WORKER_BUSY;
+}
+
 struct fw_runner *fw_workers__runner(fw_workers *workers)
 {
 	return &workers->base;
@@ -487,7 +500,8 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 						  .abandon = abandon,
 						  .close = close_pool,
 						  .free = free_pool,
-						  .is_ready = is_ready };
+						  .is_ready = is_ready,
+						  .count = count };
 	fw_workers *pool = fw__allocate(sizeof *pool);
 
 	if (!pool)

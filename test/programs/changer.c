@@ -4,6 +4,7 @@
  *
  *   changer [--stdio | --http ADDR:PORT] [--audit FILE] [--sync always|interval|off]
  *           [--batch N] [--rotate BYTES] [--lock-ms MS] [--state FILE] [--guard-reads]
+ *           [--role ROLE]
  *
  * `change` appends its text as a line to the state file, so that one can see
  * whether it ran.
@@ -21,6 +22,13 @@
 	"\"text\"]}"
 
 static const char *state_file;
+
+/* What only the program knows of a call. */
+static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
+{
+	(void)outcome;
+	record->scope.role = ctx;
+}
 
 static fw_error *echo(fw_call *call, void *ctx)
 {
@@ -130,7 +138,10 @@ int main(int argc, char **argv)
 			how.rotate_bytes = strtoull(value, NULL, 10);
 		else if (strcmp(argv[i], "--lock-ms") == 0)
 			how.lock_ms = (uint32_t)strtoul(value, NULL, 10);
-		else if (strcmp(argv[i], "--sync") == 0)
+		else if (strcmp(argv[i], "--role") == 0) {
+			how.describe = describe;
+			how.describe_ctx = argv[i + 1];
+		} else if (strcmp(argv[i], "--sync") == 0)
 			how.sync = strcmp(value, "off") == 0      ? FW_AUDIT_SYNC_OFF
 				   : strcmp(value, "always") == 0 ? FW_AUDIT_SYNC_ALWAYS
 								  : FW_AUDIT_SYNC_INTERVAL;

@@ -16,7 +16,7 @@ async function written(count, ...args) {
 	return { log, errors };
 }
 
-const { log: sample, errors } = await written(6);
+const { log: sample, errors } = await written(6, '--role', 'WINDSURF');
 const whole = readFileSync(sample, 'utf8');
 const copy = (text) => {
 	const log = join(place(), 'audit-log.jsonl');
@@ -33,6 +33,7 @@ test('a record is what the documentation says', () => {
 	same([first.prev_hash, second.prev_hash], ['GENESIS', first.hash]);
 	const last = records(sample).at(-1);
 	same([last.event, last.tool_name, last.error_code, last.incident_id], ['change', 'change', null, null]);
+	same([last.role, last.client], ['WINDSURF', 'wire/1']);
 	same(verify(sample), 7);
 });
 

@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bin, check, contracts, finish, has, match, run, same, skip, test } from './lib/cli.mjs';
+import { bin, check, contracts, env, finish, has, match, run, same, skip, test } from './lib/cli.mjs';
 import { changer, place, records, started, verify } from './lib/audit.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
 
@@ -201,6 +201,30 @@ test('with sync off and at intervals, replies wait for the write', async () => {
 		same((await wire.end()).status, 0);
 		verify(log);
 	}
+});
+
+test('/metrics tells how the log is doing', async () => {
+	if (!has('prlimit')) skip('there is no prlimit');
+	const child = spawn(bin, ['serve', '--http', '127.0.0.1:0', '--audit', join(place(), 'audit-log.jsonl')], { env: { ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+	const url = await new Promise((done, fail) => {
+		let said = '';
+		child.stderr.on('data', (bytes) => {
+			said += bytes;
+			const found = said.match(/http:\/\/\S+/);
+			if (found) done(found[0]);
+		});
+		child.on('exit', () => fail(new Error(said)));
+	});
+	const fail = async () => (await fetch(url, { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' } })).text();
+	const metrics = async () => Object.fromEntries((await (await fetch(new URL('/metrics', url))).text()).split('\n').filter((line) => line.startsWith('faultwire_audit')).map((line) => line.split(' ')));
+	await fail();
+	same(await metrics(), { faultwire_audit_up: '1', faultwire_audit_waiting: '0', faultwire_audit_records_total: '1', faultwire_audit_lost_total: '0', faultwire_audit_syncs_total: '1' });
+	check(command('prlimit', '--pid', String(child.pid), '--fsize=100:'));
+	match(await fail(), /audit\.log_failed/);
+	const down = await metrics();
+	same([down.faultwire_audit_up, down.faultwire_audit_lost_total], ['0', '1']);
+	child.kill('SIGTERM');
+	same(await new Promise((done) => child.on('exit', done)), 0);
 });
 
 // --- what can never be a log -------------------------------------------------------

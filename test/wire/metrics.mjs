@@ -115,6 +115,8 @@ test('calls count by tool and outcome, errors by code, and promtool has no compl
 	same(metric(text, 'codeintel_errors_total', { error_code: 'file-not-found', http_status: '404' }), 3);
 	same(metric(text, 'faultwire_call_duration_seconds_count', { tool: 'raise_error' }), 4);
 	check(metric(text, 'process_resident_memory_bytes') > 1e6, 'resident memory');
+	same([metric(text, 'faultwire_audit_up'), metric(text, 'faultwire_audit_records_total') > 0], [1, true], 'the audit log');
+	match((await get(`${server.base}/readyz`)).text, /^ready\n[^]*^audit: up$/m);
 	check(!text.includes('no-such-tool'), 'names that a peer minted are not shown');
 	if (!has('promtool')) skip('promtool is not installed');
 	const judge = spawnSync('promtool', ['check', 'metrics'], { input: text });
@@ -143,6 +145,23 @@ test('pages are behind the token; off is not there', async () => {
 	same([asked.status, JSON.parse(asked.out)[0].firing.length], [0, 1], asked.err);
 	same(run(['alerts', '--url', server.base], { env: environment }).status, 1);
 	await stop(server);
+});
+
+test('options that do not fit are refused', () => {
+	for (const [args, said] of [
+		[['--metrics', 'on'], '--metrics is for --http'],
+		[['--http', '127.0.0.1:0', '--metrics', 'maybe'], '--metrics takes on or off'],
+		[['--alert-secret-file', '/dev/null'], '--alert-secret-file is for --alert-webhook'],
+		[['--alert-webhook', 'file:///etc/passwd'], 'http:// or https:// URL'],
+		[['--alertmanager', '127.0.0.1:9093'], 'http:// or https:// URL'],
+	]) {
+		const { status, err } = run(['serve', ...args], { env: environment });
+		check(status !== 0 && err.includes(said), `${args.join(' ')}: ${status} ${err}`);
+	}
+	check(run(['alerts', 'x']).status === 2, 'no operands');
+	check(run(['alerts', '--token-file', '/dev/null']).status === 2, '--token-file needs --url');
+	const nobody = run(['alerts', '--url', 'http://127.0.0.1:1', '--contract', 'canonical'], { env: environment });
+	same([nobody.status, JSON.parse(nobody.err).code], [1, 'transport.connection_refused']);
 });
 
 // --- faultwire alerts ----------------------------------------------------------------

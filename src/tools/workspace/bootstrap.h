@@ -1,0 +1,29 @@
+/*
+ * bootstrap.h - the first plan of a workspace, which no plan can authorize: a
+ * payload that a person has signed does.
+ *
+ * The payload is a JSON object with "action" ("bootstrap"), "workspace" (the
+ * root), "plan" (the hash), "nonce" and "expires" (seconds since 1970); its
+ * signature is over its exact bytes.
+ *
+ * The one rule to remember: nothing of a payload is looked at before its
+ * signature has been.
+ */
+#ifndef FW_TOOLS_WORKSPACE_BOOTSTRAP_H
+#define FW_TOOLS_WORKSPACE_BOOTSTRAP_H
+
+#include "tools/workspace/paths.h"
+#include "tools/workspace/plan.h"
+
+/* For whoever holds the key. */
+void fw_ws_bootstrap_payload(const char *root, const struct fw_ws_plan *plan, int64_t expires_s,
+			     struct fw_buf *out);
+
+/* Why it does not authorize this plan here and now; NULL: it does. The nonce is
+ * told. */
+const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char *signature,
+				     size_t signature_len, const struct fw_ws_key *key,
+				     const char *root, const struct fw_ws_plan *plan,
+				     int64_t now_s, char ret_nonce[64]);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * patch.h - unified diffs of one file: reading and applying them.
+ *
+ * Strict: a hunk fits exactly where it says, or not at all. What a patch says
+ * is borrowed from its text.
+ *
+ * The one rule to remember: a line is its bytes and whether a newline follows;
+ * both have to agree.
+ */
+#ifndef FW_TOOLS_WORKSPACE_PATCH_H
+#define FW_TOOLS_WORKSPACE_PATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#include <faultwire/error.h>
+
+struct fw_ws_patch_line {
+	const char *text; /* without the mark before it and the newline */
+	size_t len;
+	char kind;       /* ' ', '-' or '+' */
+	bool is_unended; /* no newline follows it */
+};
+
+struct fw_ws_hunk {
+	uint64_t old_start;
+	uint64_t old_count;
+	uint64_t new_count;
+	size_t first; /* of the patch's lines */
+	size_t count;
+};
+
+struct fw_ws_patch {
+	struct fw_ws_patch_line *lines;
+	size_t line_count;
+	size_t line_room;
+	struct fw_ws_hunk *hunks;
+	size_t hunk_count;
+	size_t hunk_room;
+	char *old_name; /* as written, unquoted; NULL: no file headers */
+	char *new_name;
+	uint64_t name_line; /* where the new name stands */
+	bool creates;       /* from /dev/null */
+	bool deletes;       /* to /dev/null */
+	bool is_crlf;       /* its own lines end in CR LF */
+};
+
+/* Yours for fw_ws_patch_clear(), whatever happened. Raises patch.invalid,
+ * internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_ws_patch_parse(const char *text, size_t len,
+					 struct fw_ws_patch *ret_patch);
+void fw_ws_patch_clear(struct fw_ws_patch *patch);
+
+/* Do its headers name this file? Without headers, and with "a/" and "b/" or
+ * whatever one component before it, they do. Raises patch.invalid. */
+FW_NODISCARD fw_error *fw_ws_patch_check_name(const struct fw_ws_patch *patch,
+					      const char *path);
+
+/* The new content is appended to `out`. Raises patch.apply_failed. A buffer
+ * that overflows keeps that to itself. */
+FW_NODISCARD fw_error *fw_ws_patch_apply(const struct fw_ws_patch *patch, const char *path,
+					 const char *old, size_t old_len, struct fw_buf *out);
+
+#endif

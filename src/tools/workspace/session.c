@@ -1,0 +1,166 @@
+/*
+ * session.c - what a handler knows of its session, and how it tells what it did.
+ *
+ * Both are a JSON object in the state of the toolset: the session, or with
+ * "did" a word to the server's thread, which takes it before anybody else
+ * looks, and puts the session in its place (observe.c).
+ */
+#include "tools/workspace/impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+const char *fw_ws_role_name(unsigned role)
+{
+	return role == FW_WS_ANTIGRAVITY ? "ANTIGRAVITY" : "WINDSURF";
+}
+
+static void copy(char *to, size_t size, yyjson_val *value)
+{
+	const char *text = yyjson_get_str(value);
+
+	(void)snprintf(to, size, "%s", text ? text : "");
+}
+
+void fw_ws_session_of(const fw_call *call, struct fw_ws_session *ret_session)
+{
+	size_t len = 0;
+	const char *text = fw_call_state(call, &len);
+	yyjson_doc *doc = text ? yyjson_read(text, len, 0) : NULL;
+	yyjson_val *all = yyjson_doc_get_root(doc);
+
+	memset(ret_session, 0, sizeof *ret_session);
+	copy(ret_session->id, sizeof ret_session->id, yyjson_obj_get(all, "session"));
+	copy(ret_session->root, sizeof ret_session->root, yyjson_obj_get(all, "root"));
+	copy(ret_session->locked_by, sizeof ret_session->locked_by,
+	     yyjson_obj_get(all, "locked_by"));
+	ret_session->dev = yyjson_get_uint(yyjson_obj_get(all, "dev"));
+	ret_session->ino = yyjson_get_uint(yyjson_obj_get(all, "ino"));
+	yyjson_doc_free(doc);
+}
+
+static void put_u64(struct fw_buf *out, uint64_t value)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+	fw_buf_str(out, text);
+}
+
+void fw_ws_session_write(const struct fw_ws_session *session, struct fw_buf *out)
+{
+	FW_BUF(out, "\"session\":");
+	fw_buf_json_str(out, session->id);
+	FW_BUF(out, ",\"root\":");
+	fw_buf_json_str(out, session->root);
+	FW_BUF(out, ",\"dev\":");
+	put_u64(out, session->dev);
+	FW_BUF(out, ",\"ino\":");
+	put_u64(out, session->ino);
+	FW_BUF(out, ",\"locked_by\":");
+	fw_buf_json_str(out, session->locked_by);
+}
+
+fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
+{
+	fw_error *err = fw_raise_governance_invariant_violation_at(at, id);
+	const fw_scope scope = { .invariant_id = id };
+
+	fw_error_fill_scope(err, &scope);
+	if (why)
+		fw_error_add_cause(err, why, NULL, NULL);
+	return err;
+}
+
+fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
+		      struct fw_ws_session *ret_session, struct fw_ws_root *ret_root)
+{
+	fw_ws_session_of(call, ret_session);
+	return fw_ws_enter_session(ws, ret_session, fw_call_name(call), ret_root);
+}
+
+fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session *session,
+			      const char *name, struct fw_ws_root *ret_root)
+{
+	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	fw_error *err;
+
+	if (!session->id[0])
+		return fw_raise_session_not_initialized(name);
+	err = fw_ws_root_open(session->root, strlen(session->root), &root);
+	if (err) {
+		/* What became of it is not the caller's doing. */
+		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
+		    fw_error_code(err) == FW_SESSION_INIT_FAILED)
+			return fw_error_caused_by(
+				fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED", NULL),
+				err);
+		return err;
+	}
+	root.hard_links = ws->hard_links;
+	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
+		fw_ws_root_close(&root);
+		return fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+				       "another folder has taken its place");
+	}
+	*ret_root = root;
+	return NULL;
+}
+
+fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
+			       struct fw_ws_root *ret_root)
+{
+	struct fw_ws_session session;
+
+	FW_TRY(fw_ws_enter(ws, call, &session, ret_root));
+	if (!session.locked_by[0])
+		return NULL;
+	fw_ws_root_close(ret_root);
+	return fw_raise_session_locked(session.locked_by);
+}
+
+/* ---- telling ----------------------------------------------------------------------- */
+
+static void tell(fw_call *call, const struct fw_buf *word)
+{
+	if (word->state == FW_BUF_OK)
+		fw_call_set_state(call, word->text, word->len);
+}
+
+static void put_recovered(struct fw_buf *word, const char *recovered)
+{
+	FW_BUF(word, ",\"recovered\":[");
+	if (recovered)
+		fw_buf_str(word, recovered);
+	FW_BUF(word, "]}");
+}
+
+void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const char *recovered)
+{
+	struct fw_buf word;
+
+	fw_buf_init(&word, FW_WS_STATE_BYTES);
+	FW_BUF(&word, "{\"did\":\"began\",");
+	fw_ws_session_write(session, &word);
+	put_recovered(&word, recovered);
+	tell(call, &word);
+	fw_buf_clear(&word);
+}
+
+void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered)
+{
+	struct fw_buf word;
+
+	fw_buf_init(&word, FW_WS_STATE_BYTES);
+	FW_BUF(&word, "{\"did\":");
+	fw_buf_json_str(&word, reported ? "reported" : "wrote");
+	FW_BUF(&word, ",\"journal\":");
+	fw_buf_json_str(&word, journal);
+	put_recovered(&word, recovered);
+	tell(call, &word);
+	fw_buf_clear(&word);
+}

@@ -1,0 +1,299 @@
+/*
+ * tools_read.c - begin_session, read_file, read_audit_log, and the workspace as
+ * resources: what changes nothing in it.
+ */
+#include "tools/workspace/impl.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <faultwire/raise.h>
+
+enum { AUDIT_LINES = 100, AUDIT_BYTES = 1024 * 1024 };
+
+/* ---- begin_session ------------------------------------------------------------------ */
+
+static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
+{
+	char hex[33];
+
+	fw_ws_random_hex(hex, sizeof hex);
+	hex[12] = '4';
+	hex[16] = "89ab"[hex[16] & 3];
+	(void)snprintf(ret_id, FW_WS_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+		       hex + 12, hex + 16, hex + 20);
+}
+
+/* A root that this server may serve, and that no session stands in the way of. */
+static fw_error *bind(const fw_workspace *ws, const fw_call *call,
+		      struct fw_ws_session *session, struct fw_ws_root *root, bool *ret_is_new)
+{
+	size_t len = 0;
+	const char *path = fw_call_string(call, "workspace_root", &len);
+
+	FW_TRY(fw_ws_root_open(path, len, root));
+	root->hard_links = ws->hard_links;
+	if (!fw_ws_is_beneath(root->path, ws->directory.path))
+		return fw_raise_session_init_failed(
+			"workspace root is outside of the directory that this server serves");
+	*ret_is_new = !session->id[0];
+	if (session->id[0] &&
+	    (root->dev != (dev_t)session->dev || root->ino != (ino_t)session->ino))
+		return fw_raise_session_init_failed(
+			"the session is bound to another root already");
+	if (faccessat(root->fd, ".", R_OK | X_OK, AT_EACCESS) != 0)
+		return fw_raise_auth_insufficient_permissions(root->path);
+	return NULL;
+}
+
+static fw_error *recover(const struct fw_ws_root *root, struct fw_buf *list)
+{
+	size_t count = 0;
+	fw_error *err;
+	int lock;
+
+	FW_TRY(fw_ws_lock(root, FW_WS_LOCK_MS, &lock));
+	err = fw_ws_journal_recover(root, list, &count);
+	fw_ws_unlock(lock);
+	return err;
+}
+
+static void tell_session(fw_call *call, const fw_workspace *ws,
+			 const struct fw_ws_session *session, const struct fw_buf *recovered)
+{
+	struct fw_buf out;
+
+	fw_buf_init(&out, 2 * (size_t)FW_WS_STATE_BYTES);
+	FW_BUF(&out, "{\"session_id\":");
+	fw_buf_json_str(&out, session->id);
+	FW_BUF(&out, ",\"workspace_root\":");
+	fw_buf_json_str(&out, session->root);
+	FW_BUF(&out, ",\"role\":");
+	fw_buf_json_str(&out, fw_ws_role_name(ws->role));
+	FW_BUF(&out, ",\"locked_by\":");
+	if (session->locked_by[0])
+		fw_buf_json_str(&out, session->locked_by);
+	else
+		FW_BUF(&out, "null");
+	FW_BUF(&out, ",\"recovered\":[");
+	if (recovered->len)
+		fw_buf_put(&out, recovered->text, recovered->len);
+	FW_BUF(&out, "]}");
+	if (out.state == FW_BUF_OK)
+		fw_call_structured(call, out.text, out.len);
+	fw_buf_clear(&out);
+}
+
+fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
+{
+	const fw_workspace *ws = ctx;
+	const char *role = fw_call_string(call, "role", NULL);
+	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_ws_session session;
+	struct fw_buf recovered;
+	bool is_new = true;
+	fw_error *err;
+
+	if (role && strcasecmp(role, fw_ws_role_name(ws->role)) != 0)
+		return fw_raise_auth_role_mismatch(
+			strcasecmp(role, "windsurf") == 0 ? "WINDSURF" : "ANTIGRAVITY",
+			fw_ws_role_name(ws->role));
+	fw_ws_session_of(call, &session);
+	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
+	err = bind(ws, call, &session, &root, &is_new);
+	if (!err)
+		err = recover(&root, &recovered);
+	if (!err) {
+		if (is_new) {
+			make_uuid(session.id);
+			(void)snprintf(session.root, sizeof session.root, "%s", root.path);
+			session.dev = (uint64_t)root.dev;
+			session.ino = (uint64_t)root.ino;
+		}
+		tell_session(call, ws, &session, &recovered);
+		fw_ws_tell_began(call, &session, recovered.text);
+	}
+	fw_buf_clear(&recovered);
+	fw_ws_root_close(&root);
+	return err;
+}
+
+/* ---- read_file ------------------------------------------------------------------------- */
+
+static fw_error *read_text(const struct fw_ws_root *root, const char *path, size_t len,
+			   char ret_path[FW_WS_PATH_SIZE], char **ret_text, size_t *ret_len)
+{
+	FW_TRY(fw_ws_path_read(root, path, len, ret_path));
+	FW_TRY(fw_ws_read_file(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
+	if (fw_utf8_valid(*ret_text, *ret_len) == *ret_len)
+		return NULL;
+	fw__release(*ret_text);
+	*ret_text = NULL;
+	return fw_raise_file_unsupported_encoding(ret_path);
+}
+
+fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
+{
+	size_t path_len = 0;
+	const char *path = fw_call_string(call, "path", &path_len);
+	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_ws_session session;
+	char clean[FW_WS_PATH_SIZE];
+	char hex[FW_WS_HEX_SIZE];
+	char *text = NULL;
+	size_t len = 0;
+	struct fw_buf out;
+	fw_error *err;
+
+	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	err = read_text(&root, path, path_len, clean, &text, &len);
+	fw_ws_root_close(&root);
+	FW_TRY(err);
+	fw_ws_sha256(text, len, hex);
+	fw_buf_init(&out, 8 * (size_t)FW_WS_READ_BYTES);
+	FW_BUF(&out, "{\"path\":");
+	fw_buf_json_str(&out, clean);
+	FW_BUF(&out, ",\"content\":");
+	fw_buf_json(&out, text, len);
+	FW_BUF(&out, ",\"size\":");
+	fw_buf_i64(&out, (int64_t)len);
+	FW_BUF(&out, ",\"sha256\":");
+	fw_buf_json_str(&out, hex);
+	FW_BUF(&out, "}");
+	if (out.state == FW_BUF_OK)
+		fw_call_structured(call, out.text, out.len);
+	else
+		err = fw_raise_internal_out_of_memory();
+	fw_buf_clear(&out);
+	fw__release(text);
+	return err;
+}
+
+/* ---- resources ---------------------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
+/* Percent-encoding is undone before the path is judged, so that "%2e%2e" is. */
+static size_t decode(const char *from, char *to, size_t size)
+{
+	size_t len = 0;
+
+	for (; *from && len + 1 < size; from++) {
+		int high = *from == '%' ? hex_digit(from[1]) : -1;
+		int low = high >= 0 ? hex_digit(from[2]) : -1;
+
+		if (low >= 0) {
+			to[len++] = (char)(high * 16 + low);
+			from += 2;
+		} else {
+			to[len++] = *from;
+		}
+	}
+	to[len] = '\0';
+	return len;
+}
+
+/* workspace:///PATH */
+fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
+{
+	static const char scheme[] = "workspace:///";
+	fw_workspace *ws = ctx;
+	const char *uri = fw_call_name(call);
+	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_ws_session session;
+	char path[FW_WS_PATH_SIZE + 8];
+	char clean[FW_WS_PATH_SIZE];
+	char *text = NULL;
+	size_t len = 0;
+	size_t path_len;
+	fw_error *err;
+
+	if (strncmp(uri, scheme, sizeof scheme - 1) != 0)
+		return fw_raise_protocol_resource_not_found(uri);
+	path_len = decode(uri + sizeof scheme - 1, path, sizeof path);
+	(void)pthread_mutex_lock(&ws->lock);
+	session = ws->shared;
+	(void)pthread_mutex_unlock(&ws->lock);
+	FW_TRY(fw_ws_enter_session(ws, &session, uri, &root));
+	err = read_text(&root, path, path_len, clean, &text, &len);
+	fw_ws_root_close(&root);
+	FW_TRY(err);
+	fw_call_resource_text(call, uri, "text/plain", text);
+	fw__release(text);
+	return NULL;
+}
+
+/* ---- read_audit_log ----------------------------------------------------------------------- */
+
+/* The last `limit` lines of a text. */
+static const char *tail(const char *text, size_t len, int64_t limit)
+{
+	const char *at = text + len;
+
+	if (at > text && at[-1] == '\n')
+		at--;
+	while (at > text) {
+		if (at[-1] == '\n' && --limit <= 0)
+			break;
+		at--;
+	}
+	return at;
+}
+
+fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
+{
+	int64_t limit = fw_call_i64(call, "limit", AUDIT_LINES);
+	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_ws_session session;
+	struct stat st;
+	char *text = NULL;
+	size_t len = 0;
+	int fd;
+	fw_error *err;
+
+	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	err = fw_ws_open_file(&root, FW_WS_AUDIT_LOG, &fd, &st);
+	fw_ws_root_close(&root);
+	FW_TRY(err);
+	/* A long log is read from its end. */
+	if (st.st_size > AUDIT_BYTES)
+		(void)lseek(fd, st.st_size - AUDIT_BYTES, SEEK_SET);
+	text = fw__allocate(AUDIT_BYTES + 1);
+	if (!text) {
+		(void)close(fd);
+		return fw_raise_internal_out_of_memory();
+	}
+	while (len < AUDIT_BYTES) {
+		ssize_t got = read(fd, text + len, AUDIT_BYTES - len);
+
+		if (got <= 0)
+			break;
+		len += (size_t)got;
+	}
+	(void)close(fd);
+	text[len] = '\0';
+	if (limit > 0 && len) {
+		const char *from = tail(text, len, limit);
+
+		/* Where it was cut, the first line is none. */
+		if (from == text && st.st_size > AUDIT_BYTES && strchr(from, '\n'))
+			from = strchr(from, '\n') + 1;
+		fw_call_text(call, from);
+	} else {
+		fw_call_text(call, "");
+	}
+	fw__release(text);
+	return NULL;
+}

@@ -1,0 +1,517 @@
+/*
+ * workspace.c - the toolset as a whole: its tools, its prompt and resources, and
+ * the check that it makes of itself before it serves.
+ */
+#include "tools/workspace/workspace.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "tools/workspace/impl.h"
+
+#include <faultwire/faultwire.h>
+
+enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_ANTIGRAVITY };
+
+/* ---- the tools --------------------------------------------------------------------- */
+
+#define OBJECT(properties, required)                                                        \
+	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
+	"\"additionalProperties\":false}"
+#define TEXT(name, words) \
+	"\"" name "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" words "\"}"
+#define HASH(name, words)                                                                 \
+	"\"" name                                                                         \
+	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
+	"\"}"
+/* The path's own rules are told by codes of their own. */
+#define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
+
+struct description {
+	struct fw_ws_tool tool;
+	fw_handler *handler;
+	const char *title;
+	const char *words;
+	const char *schema;
+	const char *annotations;
+};
+
+#define READS "{\"readOnlyHint\":true,\"openWorldHint\":false}"
+#define ADDS                                                                         \
+	"{\"readOnlyHint\":false,\"destructiveHint\":false,\"idempotentHint\":true," \
+	"\"openWorldHint\":"                                                         \
+	"false}"
+#define CHANGES                                                                      \
+	"{\"readOnlyHint\":false,\"destructiveHint\":true,\"idempotentHint\":false," \
+	"\"openWorldHint\":"                                                         \
+	"false}"
+
+static const struct description tools[] = {
+	{ { "begin_session", BOTH, true },
+	  fw_ws_begin_session,
+	  "Begin a session",
+	  "Binds this server to a workspace. Call it before any other tool. Calling it again "
+	  "with the same root changes nothing.",
+	  OBJECT(PATH("workspace_root",
+		      "Absolute path of the workspace's folder") ","
+								 "\"role\":{\"type\":"
+								 "\"string\",\"enum\":["
+								 "\"windsurf\",\"antigravity\","
+								 "\"WINDSURF\",\"ANTIGRAVITY\"]"
+								 ",\"description\":\"The role "
+								 "you expect this "
+								 "server to run for\"}",
+		 "\"workspace_root\""),
+	  ADDS },
+	{ { "read_file", BOTH, false },
+	  fw_ws_read_file_tool,
+	  "Read a file",
+	  "Content, size and SHA-256 of a text file of the workspace.",
+	  OBJECT(PATH("path", "Relative to the workspace"), "\"path\""),
+	  READS },
+	{ { "write_file", BOTH, true },
+	  fw_ws_write_file,
+	  "Write a file",
+	  "Writes a file as content or as a unified diff, within an approved plan. Give "
+	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
+	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
+	  OBJECT(PATH("path",
+		      "Relative to the workspace") ","
+						   "\"content\":{\"type\":\"string\","
+						   "\"description\":\"The whole new "
+						   "content\"}," TEXT(
+							   "patch",
+							   "A unified diff "
+							   "of this file, "
+							   "in place of "
+							   "content") "," HASH("plan",
+									       "The "
+									       "hash "
+									       "of the "
+									       "approve"
+									       "d "
+									       "plan; "
+									       "require"
+									       "d "
+									       "outside"
+									       " of "
+									       "docs/"
+									       "reports"
+									       "/") "," HASH("p"
+											     "r"
+											     "e"
+											     "v"
+											     "i"
+											     "o"
+											     "u"
+											     "s"
+											     "H"
+											     "a"
+											     "s"
+											     "h",
+											     "S"
+											     "H"
+											     "A"
+											     "-"
+											     "2"
+											     "5"
+											     "6"
+											     " "
+											     "o"
+											     "f"
+											     " "
+											     "t"
+											     "h"
+											     "e"
+											     " "
+											     "c"
+											     "o"
+											     "n"
+											     "t"
+											     "e"
+											     "n"
+											     "t"
+											     " "
+											     "t"
+											     "h"
+											     "a"
+											     "t"
+											     " "
+											     "y"
+											     "o"
+											     "u"
+											     " "
+											     "h"
+											     "a"
+											     "v"
+											     "e"
+											     " "
+											     "s"
+											     "e"
+											     "e"
+											     "n") ","
+												  "\"create\":{\"type\":"
+												  "\"boolean\","
+												  "\"description\":\"The "
+												  "file must not exist "
+												  "yet\"}," TEXT(
+													  "intent",
+													  "Why, "
+													  "in a "
+													  "sentenc"
+													  "e; for "
+													  "the "
+													  "audit "
+													  "log") "," TEXT("phase_id",
+															  "The phase of the work, told again in errors"),
+		 "\"path\""),
+	  CHANGES },
+	{ { "list_plans", BOTH, false },
+	  fw_ws_list_plans,
+	  "List the plans",
+	  "All plans with title, status and scope, and whether they can be used.",
+	  OBJECT("", ""),
+	  READS },
+	{ { "read_plan", BOTH, false },
+	  fw_ws_read_plan,
+	  "Read a plan",
+	  "The text of a plan.",
+	  OBJECT(HASH("plan", "The plan's hash"), "\"plan\""),
+	  READS },
+	{ { "save_plan", FW_WS_ANTIGRAVITY, true },
+	  fw_ws_save_plan,
+	  "Save a plan",
+	  "Keeps a plan for a person to approve. It begins with a comment that has the lines "
+	  "KAIZA_PLAN_HASH: PENDING_HASH, ROLE: ANTIGRAVITY, STATUS: PENDING and SCOPE: with "
+	  "globs separated by commas.",
+	  OBJECT(TEXT("content", "The plan, as Markdown"), "\"content\""),
+	  ADDS },
+	{ { "bootstrap_create_foundation_plan", FW_WS_ANTIGRAVITY, true },
+	  fw_ws_bootstrap,
+	  "Create the foundation plan",
+	  "The first plan of a workspace, approved at once by a payload that a person has "
+	  "signed (faultwire plan bootstrap).",
+	  OBJECT(PATH("path", "The root of the session's workspace") "," TEXT(
+			 "planContent",
+			 "The plan, as Markdown") "," TEXT("payload",
+							   "The signed payload, exactly as it "
+							   "was given out") "," TEXT("signatur"
+										     "e",
+										     "Its "
+										     "signatur"
+										     "e"),
+		 "\"path\",\"planContent\",\"payload\",\"signature\""),
+	  ADDS },
+	{ { "read_audit_log", BOTH, false },
+	  fw_ws_read_audit_log,
+	  "Read the audit log",
+	  "The last lines of the workspace's audit log, as JSON Lines.",
+	  OBJECT("\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
+		 "\"description\":\"Lines; 100 if left out\"}",
+		 ""),
+	  READS },
+	{ { "verify_workspace_integrity", BOTH, false },
+	  fw_ws_verify_integrity,
+	  "Verify the workspace",
+	  "Checks the audit log's chain and every plan's hash and signature.",
+	  OBJECT("", ""),
+	  READS },
+};
+
+enum { TOOLS = sizeof tools / sizeof *tools };
+
+const struct fw_ws_tool *fw_ws_tool_find(const char *name)
+{
+	for (size_t i = 0; i < TOOLS; i++)
+		if (strcmp(tools[i].tool.name, name) == 0)
+			return &tools[i].tool;
+	return NULL;
+}
+
+/* ---- the prompt ---------------------------------------------------------------------- */
+
+fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
+{
+	const fw_workspace *ws = ctx;
+
+	if (ws->role == FW_WS_ANTIGRAVITY) {
+		fw_call_description(call, "How to work as ANTIGRAVITY");
+		fw_call_text(
+			call,
+			"You plan, and do not change files. Call begin_session first. Read "
+			"what you need with read_file. Write each plan as Markdown that says "
+			"what will be done and why, with the narrowest SCOPE that is enough, "
+			"and keep it with save_plan. A person approves it; you cannot, and "
+			"must not look for a way. When an error has the code SESSION_LOCKED, "
+			"write what happened to docs/reports/ with write_file. Decide by "
+			"error_code, never by human_message.");
+	} else {
+		fw_call_description(call, "How to work as WINDSURF");
+		fw_call_text(
+			call,
+			"You carry out approved plans. Call begin_session first, then "
+			"list_plans; use a plan that is usable, and keep to its SCOPE. Read a "
+			"file before you change it, and give its sha256 as previousHash. "
+			"Change with write_file: content, or a unified diff as patch. When "
+			"you get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a "
+			"person. HASH_MISMATCH: read the file again. SESSION_LOCKED: write "
+			"what happened to docs/reports/, which unlocks the session. Decide by "
+			"error_code, never by human_message.");
+	}
+	return NULL;
+}
+
+/* ---- putting it together -------------------------------------------------------------- */
+
+static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
+{
+	for (size_t i = 0; i < TOOLS; i++) {
+		const struct description *about = &tools[i];
+		fw_tool tool = FW_TOOL_INIT;
+
+		tool.name = about->tool.name;
+		tool.title = about->title;
+		tool.description = about->words;
+		tool.input_schema = about->schema;
+		tool.annotations = about->annotations;
+		tool.handler = about->handler;
+		tool.ctx = ws;
+		tool.run = workers ? FW_RUN_PROCESS : FW_RUN_THREAD;
+		tool.workers = workers;
+		tool.state = ws->state;
+		tool.contract = FW_KAIZA;
+		tool.changes = about->tool.changes;
+		tool.is_hidden = !(about->tool.roles & ws->role);
+		tool.deadline_ms =
+			DEADLINE_MS +
+			(about->handler == fw_ws_write_file ? 2 * ws->preflight_ms : 0);
+		FW_TRY(fw_server_add_tool(ws->server, &tool));
+	}
+	return NULL;
+}
+
+static fw_error *add_others(fw_workspace *ws)
+{
+	const fw_prompt prompt = {
+		.name = ws->role == FW_WS_ANTIGRAVITY ? "antigravity" : "windsurf",
+		.title = "How to work in this workspace",
+		.description = "What this role does, with which tools, and what to do when "
+			       "something is refused.",
+		.handler = fw_ws_role_prompt,
+		.ctx = ws,
+	};
+	const fw_resource files = {
+		.uri = "workspace:///{+path}",
+		.name = "workspace-file",
+		.title = "A file of the workspace",
+		.description = "Text files, by their path relative to the workspace.",
+		.mime_type = "text/plain",
+		.handler = fw_ws_read_resource,
+		.ctx = ws,
+		.run = FW_RUN_THREAD,
+	};
+
+	FW_TRY(fw_server_add_prompt(ws->server, &prompt));
+	return fw_server_add_resource(ws->server, &files);
+}
+
+static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options *how,
+			     fw_workers **ret_workers)
+{
+	const char *const writable[] = { ws->directory.path, NULL };
+	fw_workers_options options = FW_WORKERS_INIT;
+
+	options.count = how->workers;
+	options.sandbox = how->sandbox;
+	options.writable = writable;
+	options.may_execute = ws->preflight != NULL;
+	options.files = 128;
+	if (ws->preflight)
+		options.cpu_s = DEADLINE_MS / 1000 + 2 * ws->preflight_ms / 1000;
+	return fw_server_add_workers(ws->server, &options, ret_workers);
+}
+
+static char *copy(const char *text)
+{
+	size_t len = strlen(text);
+	char *to = fw__allocate(len + 1);
+
+	if (to)
+		memcpy(to, text, len + 1);
+	return to;
+}
+
+/* ---- the check of itself ------------------------------------------------------------------ */
+
+static fw_error *failed(const char *reason, fw_error *cause)
+{
+	return fw_error_caused_by(fw_raise_governance_self_audit_failed(reason), cause);
+}
+
+/* Every code of the contract can be told, every tool has what it needs. */
+static fw_error *audit_registry(void)
+{
+	size_t seen = 0;
+
+	for (size_t i = 0;; i++) {
+		const fw_row *row = fw_registry_at(NULL, i);
+
+		if (!row)
+			break;
+		if (!row->kaiza || !row->kaiza_len)
+			return failed("a code of the registry has no kaiza code", NULL);
+		seen++;
+	}
+	return seen ? NULL : failed("the registry is empty", NULL);
+}
+
+static fw_error *audit_tools(const fw_workspace *ws)
+{
+	for (size_t i = 0; i < TOOLS; i++) {
+		if (!tools[i].schema || !tools[i].handler || !tools[i].tool.roles)
+			return failed("a tool lacks a schema, a role or a handler", NULL);
+	}
+	if (ws->role != FW_WS_WINDSURF && ws->role != FW_WS_ANTIGRAVITY)
+		return failed("the server has no role", NULL);
+	return NULL;
+}
+
+static fw_error *audit_log(const fw_workspace *ws)
+{
+	struct fw_ws_audit_report report = { .is_whole = true };
+	char path[FW_WS_PATH_SIZE + 32];
+	fw_error *err;
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, ws->directory.path);
+	if (!ws->verify_audit || lstat(path, &st) != 0)
+		return NULL;
+	err = ws->verify_audit(path, &report);
+	if (err)
+		return failed("the audit log cannot be read", err);
+	return report.is_whole ? NULL : failed(report.reason, NULL);
+}
+
+static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
+{
+	char path[FW_WS_PATH_SIZE];
+	struct fw_ws_root folder = FW_WS_ROOT_INIT;
+	fw_error *err = fw_ws_key_load(plan_key, true, &ws->key);
+	char *slash;
+	bool is_inside;
+
+	if (err)
+		return failed("the key for plans cannot be used", err);
+	if (!fw_ws_key_path(plan_key, path, sizeof path))
+		return NULL;
+	/* The canonical folder of the key, with links followed. */
+	slash = strrchr(path, '/');
+	if (slash)
+		slash[slash == path] = '\0';
+	err = fw_ws_root_open_any(slash ? path : ".", &folder);
+	if (err)
+		return failed("the key for plans cannot be used", err);
+	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path);
+	fw_ws_root_close(&folder);
+	return is_inside ? failed("the key for plans lies inside the workspace, where tools "
+				  "could read it",
+				  NULL)
+			 : NULL;
+}
+
+static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
+{
+	if (!fw_digest_load())
+		return failed("there is no libcrypto to check plans with", NULL);
+	FW_TRY(audit_registry());
+	FW_TRY(audit_tools(ws));
+	FW_TRY(audit_key(ws, plan_key));
+	return audit_log(ws);
+}
+
+/* ---- lifecycle ------------------------------------------------------------------------------ */
+
+static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_options *options)
+{
+	const char *policy = options->policy ? options->policy : fw_ws_policy_default;
+
+	if (!options->role)
+		return fw_raise_input_missing_field("--role");
+	if (strcasecmp(options->role, "windsurf") == 0)
+		ws->role = FW_WS_WINDSURF;
+	else if (strcasecmp(options->role, "antigravity") == 0)
+		ws->role = FW_WS_ANTIGRAVITY;
+	else
+		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
+	FW_TRY(fw_ws_root_open_any(options->directory ? options->directory : ".",
+				   &ws->directory));
+	FW_TRY(fw_ws_policy_new(policy, strlen(policy), &ws->policy));
+	if (options->preflight) {
+		ws->preflight = copy(options->preflight);
+		if (!ws->preflight)
+			return fw_raise_internal_out_of_memory();
+		ws->preflight_ms = options->preflight_ms ? options->preflight_ms : PREFLIGHT_MS;
+	}
+	ws->lock_on = options->lock_on;
+	ws->hard_links = options->hard_links;
+	ws->began = options->began;
+	ws->note = options->note;
+	ws->verify_audit = options->verify_audit;
+	ws->ctx = options->ctx;
+	return NULL;
+}
+
+static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *options)
+{
+	fw_workers *workers = NULL;
+
+	FW_TRY(read_options(ws, options));
+	FW_TRY(self_audit(ws, options->plan_key));
+	FW_TRY(fw_server_add_state(ws->server, "{}", 2, &ws->state));
+	FW_TRY(add_workers(ws, options, &workers));
+	FW_TRY(add_tools(ws, workers));
+	FW_TRY(add_others(ws));
+	return fw_ws_observe(ws);
+}
+
+fw_error *fw_workspace_add(fw_server *server, const struct fw_workspace_options *options,
+			   fw_workspace **ret_workspace)
+{
+	fw_workspace *ws = fw__allocate(sizeof *ws);
+	fw_error *err;
+
+	if (!ws)
+		return fw_raise_internal_out_of_memory();
+	memset(ws, 0, sizeof *ws);
+	ws->directory.fd = -1;
+	(void)pthread_mutex_init(&ws->lock, NULL);
+	ws->server = server;
+	err = set_up(ws, options);
+	if (err) {
+		fw_workspace_free(ws);
+		return err;
+	}
+	*ret_workspace = ws;
+	return NULL;
+}
+
+void fw_workspace_free(fw_workspace *ws)
+{
+	if (!ws)
+		return;
+	while (ws->done) {
+		struct fw_ws_done *done = ws->done;
+
+		ws->done = done->next;
+		fw__release(done);
+	}
+	fw_ws_policy_free(ws->policy);
+	fw__release(ws->preflight);
+	fw_ws_root_close(&ws->directory);
+	(void)pthread_mutex_destroy(&ws->lock);
+	explicit_bzero(&ws->key, sizeof ws->key);
+	fw__release(ws);
+}

@@ -1,0 +1,323 @@
+/*
+ * write_file.c - the gates that a change passes, in their order: path, role,
+ * lock, plan (exists, approved, hash, scope), what is there now, patch, policy,
+ * the write itself, preflight. Session, role and schema were looked at before
+ * the handler ran.
+ *
+ * Reports (docs/reports/) need no plan and pass no policy and no preflight:
+ * they are the way out of a locked session, and must not be locked themselves.
+ */
+#include "tools/workspace/impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tools/workspace/patch.h"
+#include "tools/workspace/preflight.h"
+
+#include <faultwire/raise.h>
+
+struct change {
+	const fw_workspace *ws;
+	fw_call *call;
+	struct fw_ws_root root;
+	struct fw_ws_session session;
+	char path[FW_WS_PATH_SIZE]; /* as asked for */
+	struct fw_ws_place place;   /* where that is */
+	int lock;
+	bool is_report;
+	char *old_text; /* NULL: there is none */
+	size_t old_len;
+	struct fw_ws_patch patch;
+	bool has_patch;
+	struct fw_buf patched;
+	const char *text; /* NULL: the file goes away */
+	size_t len;
+	struct fw_buf recovered;
+};
+
+/* ---- path ---------------------------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncasecmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* What tools of their own write, or nobody; file systems that do not tell
+ * letters apart must not be a way in. */
+static bool is_protected(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	return is_below(path, FW_WS_OWN_DIR) || is_below(path, ".git") ||
+	       is_below(path, FW_WS_PLANS) || strncasecmp(path, "audit-log.", 10) == 0 ||
+	       strncasecmp(name, ".faultwire-", 11) == 0;
+}
+
+static fw_error *find_place(struct change *c)
+{
+	fw_ws_place_clear(&c->place);
+	FW_TRY(fw_ws_find_place(&c->root, c->path, &c->place));
+	c->is_report = strncmp(c->place.path, FW_WS_REPORTS "/", sizeof FW_WS_REPORTS) == 0;
+	return NULL;
+}
+
+static fw_error *pass_path(struct change *c)
+{
+	size_t len = 0;
+	const char *path = fw_call_string(c->call, "path", &len);
+
+	FW_TRY(fw_ws_path_read(&c->root, path, len, c->path));
+	/* The folder of reports is made, or the first lock would be for ever. */
+	if (strncmp(c->path, FW_WS_REPORTS "/", sizeof FW_WS_REPORTS) == 0) {
+		int dir;
+
+		FW_TRY(fw_ws_open_dir(&c->root, FW_WS_REPORTS, true, &dir));
+		(void)close(dir);
+	} else if (!fw_call_has(c->call, "plan")) {
+		return fw_raise_input_missing_field("plan");
+	}
+	FW_TRY(find_place(c));
+	if (!c->is_report && !fw_call_has(c->call, "plan"))
+		return fw_raise_input_missing_field("plan");
+	return NULL;
+}
+
+/* ---- plan ----------------------------------------------------------------------------- */
+
+static fw_error *judge_plan(const struct change *c, const char *hash, const char *text,
+			    size_t len)
+{
+	char fault[FW_WS_FAULT_SIZE];
+	struct fw_ws_plan plan;
+	const char *distrust;
+
+	if (!fw_ws_plan_read(text, len, &plan, fault))
+		return fw_raise_plan_enforcement_failed(hash, fault);
+	if (!plan.is_approved)
+		return fw_raise_plan_not_approved(hash);
+	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key);
+	if (distrust)
+		return fw_raise_plan_enforcement_failed(hash, distrust);
+	if (is_protected(c->place.path) || !fw_ws_plan_covers(&plan, c->place.path))
+		return fw_raise_plan_scope_violation(hash, c->place.path);
+	return NULL;
+}
+
+static fw_error *pass_plan(const struct change *c)
+{
+	const char *hash = fw_call_string(c->call, "plan", NULL);
+	char *text = NULL;
+	size_t len = 0;
+	fw_error *err;
+
+	FW_TRY(fw_ws_plan_load(&c->root, hash, &text, &len));
+	err = judge_plan(c, hash, text, len);
+	fw__release(text);
+	return err;
+}
+
+/* ---- what is there now ------------------------------------------------------------------- */
+
+static fw_error *read_old(struct change *c)
+{
+	const char *previous = fw_call_string(c->call, "previousHash", NULL);
+	bool creates =
+		fw_call_bool(c->call, "create", false) || (c->has_patch && c->patch.creates);
+	char hex[FW_WS_HEX_SIZE];
+
+	if (!c->place.exists) {
+		if (previous || (!creates && !c->is_report) ||
+		    (c->has_patch && !c->patch.creates))
+			return fw_raise_file_not_found(c->path);
+		return NULL;
+	}
+	if (creates)
+		return fw_raise_file_already_exists(c->path);
+	FW_TRY(fw_ws_read_file(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->old_text,
+			       &c->old_len));
+	if (!previous)
+		return NULL;
+	fw_ws_sha256(c->old_text, c->old_len, hex);
+	if (strcmp(previous, hex) != 0)
+		return fw_raise_file_hash_mismatch(c->path, previous, hex);
+	return NULL;
+}
+
+/* ---- what will be there -------------------------------------------------------------------- */
+
+/* Is it a diff at all? Asked before anything is waited for. */
+static fw_error *read_patch(struct change *c)
+{
+	size_t len = 0;
+	const char *patch = fw_call_string(c->call, "patch", &len);
+
+	c->text = fw_call_string(c->call, "content", &c->len);
+	if (c->text && patch)
+		return fw_raise_input_invalid_value("patch", "left out where content is given");
+	if (!c->text && !patch)
+		return fw_raise_input_missing_field("content");
+	c->has_patch = patch != NULL;
+	return NULL;
+}
+
+static fw_error *parse_patch(struct change *c)
+{
+	size_t len = 0;
+	const char *patch = fw_call_string(c->call, "patch", &len);
+
+	if (!c->has_patch)
+		return NULL;
+	FW_TRY(fw_ws_patch_parse(patch, len, &c->patch));
+	return fw_ws_patch_check_name(&c->patch, c->path);
+}
+
+static fw_error *apply_patch(struct change *c)
+{
+	if (!c->has_patch)
+		return NULL;
+	FW_TRY(fw_ws_patch_apply(&c->patch, c->path, c->old_text ? c->old_text : "", c->old_len,
+				 &c->patched));
+	if (c->patched.state == FW_BUF_TOO_LARGE)
+		return fw_raise_file_too_large(c->path, FW_WS_EDIT_BYTES);
+	if (c->patched.state != FW_BUF_OK)
+		return fw_raise_internal_out_of_memory();
+	if (c->patch.deletes)
+		return NULL;
+	c->text = c->patched.text ? c->patched.text : "";
+	c->len = c->patched.len;
+	return NULL;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void tell(struct change *c)
+{
+	char hex[FW_WS_HEX_SIZE];
+	struct fw_buf out;
+
+	fw_buf_init(&out, 4 * FW_WS_PATH_SIZE);
+	FW_BUF(&out, "{\"path\":");
+	fw_buf_json_str(&out, c->place.path);
+	FW_BUF(&out, ",\"outcome\":");
+	fw_buf_json_str(&out, !c->text ? "deleted" : c->old_text ? "replaced" : "created");
+	FW_BUF(&out, ",\"size\":");
+	fw_buf_i64(&out, (int64_t)c->len);
+	FW_BUF(&out, ",\"sha256\":");
+	if (c->text) {
+		fw_ws_sha256(c->text, c->len, hex);
+		fw_buf_json_str(&out, hex);
+	} else {
+		FW_BUF(&out, "null");
+	}
+	FW_BUF(&out, ",\"previousHash\":");
+	if (c->old_text) {
+		fw_ws_sha256(c->old_text, c->old_len, hex);
+		fw_buf_json_str(&out, hex);
+	} else {
+		FW_BUF(&out, "null");
+	}
+	FW_BUF(&out, "}");
+	if (out.state == FW_BUF_OK)
+		fw_call_structured(c->call, out.text, out.len);
+	fw_buf_clear(&out);
+}
+
+static fw_error *write_it(struct change *c, struct fw_ws_write *w)
+{
+	const fw_workspace *ws = c->ws;
+	fw_error *err;
+
+	FW_TRY(fw_ws_write_begin(w));
+	FW_TRY(fw_ws_write_apply(w));
+	if (ws->preflight && !c->is_report) {
+		err = fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
+		FW_WS_STEP("verdict");
+		if (err) {
+			fw_error *worse = fw_ws_write_undo(w);
+
+			return worse ? fw_error_caused_by(worse, err) : err;
+		}
+	}
+	return fw_ws_write_keep(w);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static fw_error *pass_gates(struct change *c)
+{
+	size_t count = 0;
+
+	FW_TRY(read_patch(c));
+	FW_TRY(pass_path(c));
+	if (c->ws->role != FW_WS_WINDSURF && !c->is_report)
+		return fw_raise_auth_action_not_allowed("write_file outside of docs/reports/",
+							fw_ws_role_name(c->ws->role));
+	if (c->session.locked_by[0] && !c->is_report)
+		return fw_raise_session_locked(c->session.locked_by);
+	if (!c->is_report)
+		FW_TRY(pass_plan(c));
+	FW_TRY(fw_ws_lock(&c->root, FW_WS_LOCK_MS + c->ws->preflight_ms, &c->lock));
+	FW_TRY(fw_ws_journal_recover(&c->root, &c->recovered, &count));
+	/* Much may have happened before the lock was had. */
+	FW_TRY(find_place(c));
+	if (!c->is_report)
+		FW_TRY(pass_plan(c));
+	FW_TRY(parse_patch(c));
+	FW_TRY(read_old(c));
+	FW_TRY(apply_patch(c));
+	if (!c->is_report && c->text)
+		FW_TRY(fw_ws_policy_check(c->ws->policy, c->place.path, c->text, c->len));
+	return NULL;
+}
+
+static void clear(struct change *c)
+{
+	fw_ws_unlock(c->lock);
+	fw_ws_place_clear(&c->place);
+	fw_ws_patch_clear(&c->patch);
+	fw_buf_clear(&c->patched);
+	fw_buf_clear(&c->recovered);
+	fw__release(c->old_text);
+	fw_ws_root_close(&c->root);
+}
+
+fw_error *fw_ws_write_file(fw_call *call, void *ctx)
+{
+	struct change c = { .ws = ctx,
+			    .call = call,
+			    .root = FW_WS_ROOT_INIT,
+			    .place = FW_WS_PLACE_INIT,
+			    .lock = -1 };
+	struct fw_ws_write w = { .journal = -1 };
+	fw_error *err;
+
+	fw_buf_init(&c.patched, FW_WS_EDIT_BYTES);
+	fw_buf_init(&c.recovered, FW_WS_STATE_BYTES / 2);
+	err = fw_ws_enter(c.ws, call, &c.session, &c.root);
+	if (!err)
+		err = pass_gates(&c);
+	if (!err) {
+		w.root = &c.root;
+		w.place = &c.place;
+		w.text = c.text;
+		w.len = c.len;
+		w.old_text = c.old_text;
+		w.old_len = c.old_len;
+		err = write_it(&c, &w);
+		fw_ws_write_clear(&w);
+	}
+	if (!err) {
+		tell(&c);
+		fw_ws_tell_wrote(call, w.id, c.is_report, c.recovered.text);
+	}
+	FW_WS_STEP("returned");
+	clear(&c);
+	return err;
+}
