@@ -3,7 +3,7 @@
 import { check, contracts, file, finish, lines, match, run, same, shell, start, test } from './lib/cli.mjs';
 
 const built = ['serve', 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'completion', 'man', 'help'];
-const notBuilt = ['gate', 'call', 'classify', 'incident', 'plan', 'context', 'index'];
+const notBuilt = ['gate', 'call', 'classify', 'incident', 'context', 'index'];
 
 test('--version names the program and its version on one line', () => {
 	const { status, out, err } = run(['--version']);
