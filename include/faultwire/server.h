@@ -103,7 +103,8 @@ FW_API const char *fw_server_url(const fw_server *server);
  * Serve until standard input ends, fw_server_stop(), SIGTERM or SIGINT. Calls
  * under way are finished within grace_ms, or answered with
  * server.shutting_down; what was written is flushed. Raises
- * internal.unexpected.
+ * internal.unexpected; with workers also server.sandbox_unavailable, and what
+ * is wrong with a path that they are to be given.
  */
 FW_API FW_NODISCARD fw_error *fw_server_run(fw_server *server);
 
@@ -249,10 +250,11 @@ typedef struct fw_workers_options {
 	const char *const *environment; /**< names of variables to keep; NULL: none */
 	bool may_connect;               /**< to other machines and other processes */
 	bool may_execute;               /**< programs, and processes of its own */
-	uint64_t memory_bytes;          /**< address space; 0: 1 GiB */
-	uint32_t files;                 /**< descriptors; 0: 64 */
-	uint32_t cpu_s;                 /**< processor time of one call; 0: 60 */
-	uint64_t file_bytes;            /**< largest file it may write; 0: 1 GiB */
+	/** Address space; with may_execute, memory of its own in each process; 0: 1 GiB. */
+	uint64_t memory_bytes;
+	uint32_t files;      /**< descriptors; 0: 64 */
+	uint32_t cpu_s;      /**< processor time of one call; 0: 60 */
+	uint64_t file_bytes; /**< largest file it may write; 0: 1 GiB */
 	/** Crashes of one tool in a row that suspend it, and for how long. */
 	uint32_t breaker_crashes; /**< 0: 5; UINT32_MAX: never */
 	uint32_t breaker_ms;      /**< 0: 30000 */
@@ -281,7 +283,8 @@ FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
 
 /**
  * A text that the tools of a set share, and that lives in the server: what a
- * process cannot keep. Owned by the server.
+ * process cannot keep. Owned by the server. Raises input.too_large (1 MiB),
+ * internal.out_of_memory, internal.api_misuse.
  */
 typedef struct fw_state fw_state;
 FW_API FW_NODISCARD fw_error *fw_server_add_state(fw_server *server, const char *text,
@@ -327,6 +330,9 @@ typedef struct fw_tool {
 	fw_contract contract; /**< FW_AUTO: the server's */
 	/** It changes state: observers are told so, and may refuse it. */
 	bool changes;
+	/** Its handler checks the arguments, with codes of its own: the schema is
+	 *  listed for clients, and not enforced. */
+	bool checks_arguments;
 	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
 	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
 	/** No list shows it, but it can be called: for an observer that says why
@@ -337,11 +343,11 @@ typedef struct fw_tool {
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, NULL, NULL, false                                     \
+			FW_AUTO, false, false, NULL, NULL, false                              \
 	}
 
-/** Raises internal.api_misuse (name taken, schema that does not compile...),
- *  internal.unsupported (FW_RUN_PROCESS), internal.out_of_memory. */
+/** Raises internal.api_misuse (name taken, schema that does not compile,
+ *  FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
 FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool);
 
 /** A resource, or a template of resources. All zero to begin with. */
@@ -413,7 +419,8 @@ FW_API const char *fw_call_protocol(const fw_call *call);
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's state, as it was when this run began. */
 FW_API const char *fw_call_state(const fw_call *call, size_t *ret_len);
-/** Replaces it, when this run ends, whichever way it ends. The last one wins. */
+/** Replaces it, when this run ends, be it with an error; a run that crashes or is
+ *  killed changes nothing. The last one wins. */
 FW_API void fw_call_set_state(fw_call *call, const char *text, size_t len);
 /** The client does not want the answer any more, or the deadline has passed. */
 FW_API bool fw_call_is_cancelled(const fw_call *call);

@@ -86,6 +86,37 @@ enum {
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
+	/* Incidents that wait for the disk; one larger than this is kept without
+	 * its context. */
+	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,
+	FW_LIMIT_INCIDENT_BYTES = 1024 * 1024,
+	/* How long incidents are kept, and how large their database gets. */
+	FW_LIMIT_INCIDENT_AGE_S = 30 * 24 * 3600,
+	FW_LIMIT_INCIDENT_STORE_BYTES = 256 * 1024 * 1024,
+	/* Lines of the log that wait for a reader, one of them, and its context. */
+	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
+	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,
+	FW_LIMIT_LOG_CONTEXT_BYTES = 16 * 1024,
+	/* Lines of one code: so many at once, and so many a second. */
+	FW_LIMIT_LOG_BURST = 20,
+	FW_LIMIT_LOG_PER_S = 10,
+	/* Context caches: a query; a name of one; a document's content, and the
+	 * file that holds it, whose escapes may be longer; a list of documents, and
+	 * how many of them; folders within folders of sources; files told that no
+	 * list knows; caches that a server keeps open. */
+	FW_LIMIT_CONTEXT_QUERY_BYTES = 16 * 1024,
+	FW_LIMIT_CONTEXT_NAME_BYTES = 4096,
+	FW_LIMIT_CONTEXT_CONTENT_BYTES = 16 * 1024 * 1024,
+	FW_LIMIT_CONTEXT_FILE_BYTES = 100 * 1024 * 1024,
+	FW_LIMIT_CONTEXT_LIST_BYTES = 512 * 1024 * 1024,
+	FW_LIMIT_CONTEXT_DOCUMENTS = 1000 * 1000,
+	FW_LIMIT_CONTEXT_DEPTH = 64,
+	FW_LIMIT_CONTEXT_ORPHANS = 1000,
+	FW_LIMIT_CONTEXT_CACHES = 8,
+	/* A result as the command line prints it, and as a tool gives it to the
+	 * server, which has a limit of its own. */
+	FW_LIMIT_CONTEXT_OUTPUT_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_CONTEXT_RESULT_BYTES = 64 * 1024 * 1024,
 };
 
 #define FW__KIB 1024u

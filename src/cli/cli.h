@@ -26,6 +26,14 @@ typedef struct cli_example {
 	const char *command;
 } cli_example;
 
+typedef struct cli_status {
+	int status;
+	const char *what; /* no capital, no period */
+} cli_status;
+
+/** Of every command that has no statuses of its own; ends with a NULL. */
+extern const cli_status cli_common_statuses[];
+
 typedef struct cli_command {
 	const char *name;
 	const char *summary;       /* in lists: no capital, no period */
@@ -36,6 +44,8 @@ typedef struct cli_command {
 	cli_values operands;              /* what its operands are, for completion */
 	const cli_example *examples;      /* ends with a NULL command */
 	int (*run)(const cli_args *args); /* NULL: not built yet */
+	const cli_status *statuses;       /* ends with a NULL; NULL: the common ones */
+	int misused; /* the status of a command line not understood; 0: CLI_MISUSED */
 } cli_command;
 
 /** What stands before the name of a command: `faultwire --contract C ...`. */
@@ -58,6 +68,8 @@ extern const cli_command cmd_registry;
 extern const cli_command cmd_plan;
 extern const cli_command cmd_audit;
 extern const cli_command cmd_alerts;
+extern const cli_command cmd_incident;
+extern const cli_command cmd_context;
 extern const cli_command cmd_completion;
 extern const cli_command cmd_man;
 extern const cli_command cmd_help;

@@ -328,7 +328,7 @@ static int run(const cli_args *args)
 static const cli_example examples[] = {
 	{ "A server that fails once, and what is on record then (-f goes on watching):",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}' | faultwire serve "
-	  "--audit audit-log.jsonl && faultwire audit tail audit-log.jsonl" },
+	  "--log off --audit audit-log.jsonl && faultwire audit tail audit-log.jsonl" },
 	{ "Was anything changed, removed or added?", "faultwire audit verify audit-log.jsonl" },
 	{ "What failed with this within the last two hours?",
 	  "faultwire audit query --tool no/such --since 2h audit-log.jsonl" },

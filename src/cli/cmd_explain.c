@@ -32,7 +32,7 @@ static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print a line of JSON for each code." },
 };
 
-static const char *retry_advice(fw_retry retry)
+const char *cli_retry_advice(fw_retry retry)
 {
 	switch (retry) {
 	case FW_RETRY_NEVER: return "Do not retry: the same call will fail again.";
@@ -152,7 +152,7 @@ static void put_row(const fw_row *row, fw_retry retry, const char *hint)
 	cli_putc('\n');
 
 	cli_heading("What to do");
-	put_labelled("retry", retry_advice(retry));
+	put_labelled("retry", cli_retry_advice(retry));
 	if (*hint)
 		put_foreign("hint", hint);
 	cli_putc('\n');
@@ -222,7 +222,7 @@ static void put_json(const fw_registry *registry, const char *asked, const cli_m
 			cli_json_string(NULL, row->code);
 	cli_json_close(']');
 	cli_json_string("advice",
-			retry_advice(err ? fw_error_retry(err) : meaning->row->retry));
+			cli_retry_advice(err ? fw_error_retry(err) : meaning->row->retry));
 	if (err)
 		cli_json_error("error", err, FW_CANONICAL);
 	cli_row_json("row", meaning->row);

@@ -99,6 +99,19 @@ static void put_examples(const cli_command *command)
 	}
 }
 
+const cli_status cli_common_statuses[] = {
+	{ CLI_DONE, "done" },
+	{ CLI_FAILED, "the work failed: input that cannot be read, violations, no such code" },
+	{ CLI_MISUSED, "the command line was not understood" },
+	{ 0, NULL },
+};
+
+static void put_statuses(const cli_status *status)
+{
+	for (; status->what; status++)
+		cli_printf("  %d  %s\n", status->status, status->what);
+}
+
 void cli_help(const cli_command *command)
 {
 	cli_printf("Usage: faultwire%s%s %s\n\n", is_program(command) ? "" : " ",
@@ -110,9 +123,7 @@ void cli_help(const cli_command *command)
 	put_examples(command);
 	cli_putc('\n');
 	cli_heading("Exit status:");
-	cli_puts("  0  done\n"
-		 "  1  the work failed: input that cannot be read, violations, no such code\n"
-		 "  2  the command line was not understood\n");
+	put_statuses(command->statuses ? command->statuses : cli_common_statuses);
 	if (is_program(command))
 		cli_puts("\nMore on a command: faultwire COMMAND --help, or faultwire man "
 			 "COMMAND.\n");

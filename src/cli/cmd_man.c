@@ -154,14 +154,19 @@ static void put_examples(const cli_command *command)
 	}
 }
 
+static void put_statuses(const cli_status *status)
+{
+	cli_puts(".SH EXIT STATUS\n");
+	for (; status->what; status++) {
+		cli_printf(".TP\n\\fB%d\\fR\n", status->status);
+		puts_roff(status->what);
+		cli_putc('\n');
+	}
+}
+
 static void put_environment(void)
 {
-	cli_puts(".SH EXIT STATUS\n"
-		 ".TP\n\\fB0\\fR\nDone.\n"
-		 ".TP\n\\fB1\\fR\nThe work failed: input that cannot be read, violations, no "
-		 "such code.\n"
-		 ".TP\n\\fB2\\fR\nThe command line was not understood.\n"
-		 ".SH ENVIRONMENT\n"
+	cli_puts(".SH ENVIRONMENT\n"
 		 ".TP\n\\fBDEBUG_STACK\\fR\nIf it is \\fBtrue\\fR, errors show where they were "
 		 "raised.\n"
 		 ".TP\n\\fBNO_COLOR\\fR\nIf it is set and not empty, nothing is coloured.\n");
@@ -209,6 +214,7 @@ static void put_page(const cli_command *command)
 		put_commands();
 	put_options(command);
 	put_examples(command);
+	put_statuses(command->statuses ? command->statuses : cli_common_statuses);
 	put_environment();
 	put_see_also(command);
 }

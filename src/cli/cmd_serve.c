@@ -11,10 +11,12 @@
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
+#include "observe/log.h"
 #include "report.h"
 #include "serve_observe.h"
 #include "serve_workspace.h"
 #include "state.h"
+#include "tools/context/context.h"
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
@@ -40,13 +42,17 @@ enum {
 	WORKERS,
 	SANDBOX,
 	DEADLINE,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
+	CACHE_ROOT,
 	WORKSPACE,
 	PLAN_KEY,
 	POLICY,
 	PREFLIGHT,
 	PREFLIGHT_TIMEOUT,
 	LOCK_ON,
-	HARD_LINKS
+	HARD_LINKS,
 };
 
 static const cli_option options[] = {
@@ -56,7 +62,8 @@ static const cli_option options[] = {
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas: diag (the default), workspace." },
+		    "Toolsets to serve, separated by commas: diag, workspace, context. By "
+		    "default diag, and context where it is known where caches are." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
@@ -120,12 +127,25 @@ static const cli_option options[] = {
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
 		       "with --run inline." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "How to log on standard error: json, text, journald or off; by default text "
+		  "on a terminal, else JSON." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"The lowest level that is logged: debug, info (the default), notice, "
+			"warning, error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Keep incidents in this database, or off; by default incidents.db in "
+			"the "
+			"state directory." },
+	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
+			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
+			 "means the same." },
 };
 
 static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
-	  "--stdio" },
+	  "--stdio --log off" },
 	{ "What is limited, and by how much:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
@@ -137,8 +157,12 @@ struct serving {
 	struct serve_observers observers;
 	/* How tools are run. */
 	fw_run run;
+	bool is_asked; /* somebody said so */
 	fw_workers_options isolation;
 	fw_workers *workers;
+	/* Threads that nobody waits for any more may use it until the very end, so
+	 * it is never freed. */
+	struct fw_context_store *caches;
 };
 
 static fw_error *add_diag(struct serving *serving)
@@ -183,6 +207,20 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	return NULL;
 }
 
+/* A log that is JSON for programs is nothing else. */
+static bool is_log_only(const cli_args *args)
+{
+	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
+}
+
+static void tell_sandbox(const cli_args *args, const char *missing)
+{
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!is_log_only(args))
+		cli_remark("sandbox: %s", missing);
+}
+
 /* Without a tool that runs in a process there are none. */
 static fw_error *add_workers(struct serving *serving)
 {
@@ -193,6 +231,7 @@ static fw_error *add_workers(struct serving *serving)
 	struct fw_sandbox_report report;
 
 	serving->run = FW_RUN_PROCESS;
+	serving->is_asked = run != NULL;
 	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
 	if (sandbox && strcmp(sandbox, "required") == 0)
 		isolation->sandbox = FW_SANDBOX_REQUIRED;
@@ -204,8 +243,39 @@ static fw_error *add_workers(struct serving *serving)
 	}
 	fw_sandbox_probe(&report);
 	if (isolation->sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
-		cli_remark("sandbox: %s", report.missing);
+		tell_sandbox(args, report.missing);
 	return fw_server_add_workers(serving->server, isolation, &serving->workers);
+}
+
+/* Where the context toolset finds its caches; NULL: nobody said. */
+static const char *cache_root(const cli_args *args)
+{
+	const char *root = args->values[CACHE_ROOT];
+
+	if (!root)
+		root = getenv("CONTEXT_CACHE_ROOT");
+	return root && *root ? root : NULL;
+}
+
+/*
+ * In threads, which share what they have read and indexed; in processes, each of
+ * which does that for itself, only where they are asked for.
+ */
+static fw_error *add_context(struct serving *serving)
+{
+	const char *root = cache_root(serving->args);
+	const char *const readable[] = { root, NULL };
+	fw_workers_options isolation = serving->isolation;
+	fw_workers *workers = NULL;
+
+	if (!root)
+		return cli_usage("toolset context needs --cache-root: say where caches are");
+	FW_TRY(fw_context_store_new(root, &serving->caches));
+	if (!serving->is_asked || serving->run != FW_RUN_PROCESS)
+		return fw_context_add(serving->server, serving->caches, FW_RUN_THREAD, NULL);
+	isolation.readable = readable;
+	FW_TRY(fw_server_add_workers(serving->server, &isolation, &workers));
+	return fw_context_add(serving->server, serving->caches, FW_RUN_PROCESS, workers);
 }
 
 static fw_error *add_toolsets(struct serving *serving, const char *list)
@@ -213,10 +283,14 @@ static fw_error *add_toolsets(struct serving *serving, const char *list)
 	static const struct {
 		const char *name;
 		fw_error *(*add)(struct serving *serving);
-	} toolsets[] = { { "diag", add_diag }, { "workspace", add_workspace } };
+	} toolsets[] = { { "diag", add_diag },
+			 { "workspace", add_workspace },
+			 { "context", add_context } };
 	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
 
-	for (const char *at = list ? list : "diag"; *at;) {
+	if (!list)
+		list = cache_root(serving->args) ? "diag,context" : "diag";
+	for (const char *at = list; *at;) {
 		size_t len = strcspn(at, ",");
 		size_t i = 0;
 
@@ -261,9 +335,23 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	FW_TRY(fw_server_listen_http(server, &http));
-	cli_remark("listening on %s", fw_server_url(server));
-	return NULL;
+	return fw_server_listen_http(server, &http);
+}
+
+static void tell_start(const fw_server *server, const cli_args *args)
+{
+	const char *url = fw_server_url(server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", args->values[TOOLS]),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
+		     sizeof fields / sizeof *fields);
+	if (url && !is_log_only(args))
+		cli_remark("listening on %s", url);
 }
 
 /* A toolset that is alone has its own contract also where no tool is asked for. */
@@ -306,18 +394,22 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, &serving->server));
 	FW_TRY(cli_limits_set(serving->server, args));
+	FW_TRY(add_log(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
 	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
 			 args->values[AUDIT_SYNC], args->values[AUDIT_ARGS]));
+	FW_TRY(add_incidents(serving->server, observers, args->values[INCIDENTS]));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
 	if (http)
 		FW_TRY(add_metrics(serving->server, observers, args->values[METRICS]));
+	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(serving->server, observers, &alerts));
+	tell_start(serving->server, args);
 	return fw_server_run(serving->server);
 }
 
@@ -336,6 +428,9 @@ static int run(const cli_args *args)
 		fw_workspace_free(serving.observers.workspace);
 	}
 	end_alerts(&serving.observers);
+	end_incidents(&serving.observers);
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_log_stop();
 	/* Whoever starts it reads the envelope, as its clients would. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
 		cli_report_in(cli_contract(args, CONTRACT, FW_KAIZA));
@@ -355,7 +450,8 @@ const cli_command cmd_serve = {
 		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
 		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
 		"failures, and what tools changed, are on record there before the reply "
-		"leaves; see faultwire audit.",
+		"leaves, see faultwire audit; and can be looked up by their incident id, see "
+		"faultwire incident.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

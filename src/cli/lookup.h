@@ -25,4 +25,7 @@ size_t cli_lookup(const fw_registry *registry, const char *code, fw_contract con
 FW_NODISCARD fw_error *cli_lookup_failed(const fw_registry *registry, const char *code,
 					 fw_contract contract);
 
+/** What to do about an error of that class, in a sentence or two. */
+const char *cli_retry_advice(fw_retry retry);
+
 #endif

@@ -4,8 +4,10 @@
  */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <faultwire/faultwire.h>
 
@@ -51,14 +53,13 @@ static const cli_command not_built[] = {
 	NOT_BUILT("gate", "the same front, before any other MCP server"),
 	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
-	NOT_BUILT("incident", "list incidents, or show one"),
-	NOT_BUILT("context", "build, resolve, inspect and verify context caches"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,  &cmd_convert, &cmd_validate,   &cmd_explain, &cmd_registry, &cmd_audit,
-	&cmd_alerts, &cmd_plan,    &cmd_completion, &cmd_man,     &cmd_help,
+	&cmd_serve,      &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,
+	&cmd_audit,      &cmd_alerts,  &cmd_incident, &cmd_plan,    &cmd_context,
+	&cmd_completion, &cmd_man,     &cmd_help,
 };
 
 const cli_command *cli_command_at(size_t index)
@@ -110,8 +111,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
 		return cli_fail(cli_not_built(name));
 	}
 	err = cli_args_read(command, argc, argv, false, &args);
-	if (err)
-		return cli_fail(err);
+	if (err) {
+		(void)cli_fail(err);
+		return command->misused ? command->misused : CLI_MISUSED;
+	}
 	if (!args.help)
 		return command->run(&args);
 	cli_help(command);
@@ -145,12 +148,29 @@ static int run(int argc, char **argv)
 	return run_command(command, (int)args.operand_count - 1, args.operands + 1);
 }
 
+/* Or the next file that is opened becomes standard error, and is written to. */
+static void keep_standard_error(void)
+{
+	int fd;
+
+	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+		return;
+	fd = open("/dev/null", O_WRONLY);
+	if (fd < 0 || fd == STDERR_FILENO)
+		return;
+	(void)dup2(fd, STDERR_FILENO);
+	(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
-	int status = run(argc > 0 ? argc - 1 : 0, argv + 1);
 	bool gone = false;
-	fw_error *err = cli_output_end(&gone);
+	fw_error *err;
+	int status;
 
+	keep_standard_error();
+	status = run(argc > 0 ? argc - 1 : 0, argv + 1);
+	err = cli_output_end(&gone);
 	if (err)
 		return cli_fail(err);
 	return gone ? CLI_FAILED : status;

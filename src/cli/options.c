@@ -29,6 +29,8 @@ const size_t cli_common_option_count = sizeof cli_common_options / sizeof *cli_c
 static const char *const shells[] = { "bash", "zsh" };
 static const char *const runs[] = { "process", "thread", "inline" };
 static const char *const sandboxes[] = { "required", "best-effort", "off" };
+static const char *const context_actions[] = { "build", "resolve", "inspect", "verify",
+					       "list" };
 
 /* Every code once: all canonical ones, then each contract's own. */
 static const char *code_at(size_t index)
@@ -67,6 +69,10 @@ const char *cli_value_at(cli_values values, size_t index)
 	case CLI_RUN: return index < sizeof runs / sizeof *runs ? runs[index] : NULL;
 	case CLI_SANDBOX:
 		return index < sizeof sandboxes / sizeof *sandboxes ? sandboxes[index] : NULL;
+	case CLI_CONTEXT_ACTION:
+		return index < sizeof context_actions / sizeof *context_actions
+			       ? context_actions[index]
+			       : NULL;
 	case CLI_SHELL: return index < sizeof shells / sizeof *shells ? shells[index] : NULL;
 	case CLI_COMMAND_NAME: {
 		const cli_command *command = cli_command_at(index);

@@ -26,6 +26,7 @@ typedef enum cli_values {
 	CLI_SOURCE,           /* the same, or JSON or text of no contract */
 	CLI_CODE,             /* a code of any contract */
 	CLI_SHELL,
+	CLI_CONTEXT_ACTION, /* what is done with a context cache */
 	CLI_COMMAND_NAME,
 	CLI_RUN,    /* where tools run */
 	CLI_SANDBOX /* how strictly workers are confined */

@@ -35,6 +35,11 @@ void cli_output_flush(void)
 	used = 0;
 }
 
+void cli_output_drop(void)
+{
+	used = 0;
+}
+
 bool cli_output_failed(void)
 {
 	return failed != 0;

@@ -25,6 +25,8 @@ void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_op
 /** Hand on what is in the buffer. */
 void cli_output_flush(void);
 bool cli_output_failed(void);
+/** Forget what is in the buffer; what was handed on is gone. */
+void cli_output_drop(void);
 
 /**
  * Flush, close, and say how it all went: the error is the caller's. A reader

@@ -9,13 +9,20 @@
 
 #include "text.h"
 
-enum { LINES_BETWEEN_LOOKS = 512, MS_BETWEEN_BARS = 100, BAR_WIDTH = 24 };
+enum {
+	LINES_BETWEEN_LOOKS = 512,
+	THINGS_BETWEEN_LOOKS = 8,
+	MS_BETWEEN_BARS = 100,
+	BAR_WIDTH = 24
+};
 
 static struct {
 	bool on;
 	bool visible;
 	char name[28]; /* its beginning, harmless */
+	const char *unit;
 	uint64_t total;
+	uint64_t stride; /* between looks at the clock */
 	uint64_t next_look;
 	int64_t started_ms;
 	int64_t shown_ms;
@@ -39,10 +46,25 @@ void cli_progress_start(const char *name, uint64_t total)
 {
 	bar.on = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO) && cli_terminal_is_able();
 	bar.visible = false;
+	bar.unit = "lines";
+	bar.stride = LINES_BETWEEN_LOOKS;
 	cli_make_harmless(name, bar.name, sizeof bar.name);
 	bar.total = total;
 	bar.next_look = 0;
 	bar.started_ms = bar.shown_ms = clock_ms();
+}
+
+void cli_progress_count(const char *name, const char *unit)
+{
+	cli_progress_start(name, 0);
+	bar.on = isatty(STDERR_FILENO) && cli_terminal_is_able();
+	bar.unit = unit;
+	bar.stride = THINGS_BETWEEN_LOOKS;
+}
+
+void cli_progress_total(uint64_t total)
+{
+	bar.total = total;
 }
 
 static void draw(uint64_t lines, uint64_t bytes, int64_t now_ms)
@@ -63,12 +85,12 @@ static void draw(uint64_t lines, uint64_t bytes, int64_t now_ms)
 			filled[i] = i < full ? '#' : '.';
 		filled[BAR_WIDTH] = '\0';
 		len = snprintf(text, sizeof text,
-			       "\r\033[K%s [%s] %3.0f %%  %llu lines  %.0f lines/s", bar.name,
-			       filled, part * 100, (unsigned long long)lines, rate);
+			       "\r\033[K%s [%s] %3.0f %%  %llu %s  %.0f %s/s", bar.name, filled,
+			       part * 100, (unsigned long long)lines, bar.unit, rate, bar.unit);
 	} else {
-		len = snprintf(text, sizeof text,
-			       "\r\033[K%s  %llu lines  %.1f MB  %.0f lines/s", bar.name,
-			       (unsigned long long)lines, (double)bytes / 1e6, rate);
+		len = snprintf(text, sizeof text, "\r\033[K%s  %llu %s  %.1f MB  %.0f %s/s",
+			       bar.name, (unsigned long long)lines, bar.unit,
+			       (double)bytes / 1e6, rate, bar.unit);
 	}
 	show(text, len < (int)sizeof text ? len : (int)sizeof text - 1);
 	bar.visible = true;
@@ -81,7 +103,7 @@ void cli_progress_step(uint64_t lines, uint64_t bytes)
 
 	if (!bar.on || lines < bar.next_look)
 		return;
-	bar.next_look = lines + LINES_BETWEEN_LOOKS;
+	bar.next_look = lines + bar.stride;
 	now_ms = clock_ms();
 	if (now_ms - bar.shown_ms >= MS_BETWEEN_BARS)
 		draw(lines, bytes, now_ms);

@@ -11,6 +11,15 @@
 /** From now on, of `total` bytes; 0: not known. */
 void cli_progress_start(const char *name, uint64_t total);
 
+/**
+ * The same of things that are counted ("documents"), for a command whose output
+ * is a line or two: shown on any terminal.
+ */
+void cli_progress_count(const char *name, const char *unit);
+
+/** How many there are to count; 0: not known. */
+void cli_progress_total(uint64_t total);
+
 /** Cheap enough for every line: it looks at the clock only now and then. */
 void cli_progress_step(uint64_t lines, uint64_t bytes);
 

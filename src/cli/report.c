@@ -30,6 +30,12 @@ void cli_report_in(fw_contract contract)
 	report_contract = contract;
 }
 
+void cli_report_by_default_in(fw_contract contract)
+{
+	if (!in_contract)
+		cli_report_in(contract);
+}
+
 bool cli_wants_stack(void)
 {
 	const char *value = getenv("DEBUG_STACK");

@@ -13,6 +13,9 @@
 /** From now on, report as JSON in `contract` instead of in words. */
 void cli_report_in(fw_contract contract);
 
+/** The same, unless somebody has chosen already. */
+void cli_report_by_default_in(fw_contract contract);
+
 /** Consumes `err`, which must not be NULL; returns the exit status it means. */
 int cli_fail(fw_error *err);
 

@@ -231,7 +231,7 @@ fw_error *add_alerts(fw_server *server, struct serve_observers *observers,
 	fw_observer observer = { .finished = fw_alerting_finished };
 	char path[CLI_PATH_SIZE], secret[1024] = "";
 	struct fw_alerting_options alerting = {
-		.log_fd = STDERR_FILENO,
+		.log_fd = -1, /* they are events of the log */
 		.webhook_url = options->webhook,
 		.alertmanager_url = options->alertmanager,
 		.server = fw_server_url(server) ? fw_server_url(server) : "stdio",

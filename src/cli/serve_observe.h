@@ -10,6 +10,7 @@
 
 #include "observe/alerting.h"
 #include "observe/audit.h"
+#include "observe/incident.h"
 #include "observe/metrics.h"
 #include "tools/workspace/workspace.h"
 
@@ -18,6 +19,7 @@ struct serve_observers {
 	struct fw_audit *audit;
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
+	fw_incidents *incidents;
 	fw_workspace *workspace;
 };
 
@@ -32,6 +34,21 @@ FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *obse
 /** Before the server is freed, for replies may still wait. False: the disk does
  *  not answer, and the server must not be freed. */
 bool end_audit(struct serve_observers *observers);
+
+/** The log: `form` is json, text, journald or off, NULL: what fits standard
+ *  error; `level` the lowest that is told, NULL: info. fw_log_stop() ends it, last
+ *  of all. Raises cli.usage, what fw_log_start() does. */
+FW_NODISCARD fw_error *add_log(fw_server *server, const char *form, const char *level);
+
+/** The incident store: a file, or "off"; NULL: in the state directory. */
+FW_NODISCARD fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
+				     const char *file);
+
+/** How the store and the log do, where there are metrics. After both. */
+FW_NODISCARD fw_error *add_incident_metrics(struct serve_observers *observers);
+
+/** After the server is gone: what waits is written. */
+void end_incidents(struct serve_observers *observers);
 
 /** Metrics, at /metrics: `word` is on or off, NULL: on. Raises cli.usage. */
 FW_NODISCARD fw_error *add_metrics(fw_server *server, struct serve_observers *observers,

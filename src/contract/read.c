@@ -217,13 +217,26 @@ fw_error *fw_read_fault(const struct fw_reading *reading, enum fw_value_fault fa
 static fw_error *read_item(const struct fw_reading *reading, const char *pointer, fw_error *err,
 			   yyjson_val *key, yyjson_val *value)
 {
-	struct fw_item *item = fw__error_append_item(
-		err, (struct fw_text){ yyjson_get_str(key), yyjson_get_len(key) });
+	struct fw_text name = { yyjson_get_str(key), yyjson_get_len(key) };
+	bool is_hidden = !err->keep_secrets && fw_redact_key_holds_secret(name.p, name.n);
+	struct fw_item *item;
 	struct fw_value_where where = { "" };
 	enum fw_value_fault fault;
+	fw_field other;
 
+	if (is_hidden) {
+		name = (struct fw_text){ FW_REDACTED, sizeof(FW_REDACTED) - 1 };
+		if (fw_error_find_field(err, name.p, &other))
+			return NULL;
+	}
+	item = fw__error_append_item(err, name);
 	if (!item)
 		return fw_raise_internal_out_of_memory();
+	if (is_hidden) {
+		item->type = FW_FIELD_STRING;
+		item->as.text = name;
+		return NULL;
+	}
 	if (!err->keep_secrets && !yyjson_is_null(value) &&
 	    fw_redact_key_is_secret(item->key.p, item->key.n)) {
 		item->type = FW_FIELD_STRING;

@@ -41,6 +41,10 @@ struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len)
 
 	if (!fw__error_is_mine(err) || fw_utf8_valid(key, len) != len)
 		return NULL;
+	if (!err->keep_secrets && fw_redact_key_holds_secret(key, len)) {
+		key = FW_REDACTED;
+		len = sizeof(FW_REDACTED) - 1;
+	}
 	for (size_t i = 0; i < err->item_count; i++)
 		if (fw__text_is(err->items[i].key, key, len))
 			return &err->items[i];

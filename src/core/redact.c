@@ -26,12 +26,13 @@ enum {
 	RUN_LEAST = 16, /* no token is shorter; the shifts below know it too */
 };
 
-#define TOP_THREE ((uint64_t)7 << (BLOCK - 3))
+#define TOP(count) (~(uint64_t)0 << (BLOCK - (count)))
 
 /* A bit for each byte of a block, the first byte lowest. */
 struct sets {
 	uint64_t token; /* letters, digits, '-' and '_' */
-	uint64_t mark;  /* ':', '=', '-', 'b' and 'B' */
+	uint64_t mark;  /* ':', '=', '>', '-', 'b' and 'B' */
+	uint64_t dash;  /* '-' */
 };
 
 #ifdef __SSE2__
@@ -43,8 +44,9 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i lower = _mm_or_si128(x, _mm_set1_epi8(0x20));
 	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
-	__m128i pair = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(':')),
-				    _mm_cmpeq_epi8(x, _mm_set1_epi8('=')));
+	__m128i pair = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(':')),
+						 _mm_cmpeq_epi8(x, _mm_set1_epi8('='))),
+				    _mm_cmpeq_epi8(x, _mm_set1_epi8('>')));
 	__m128i b = _mm_cmpeq_epi8(lower, _mm_set1_epi8('b'));
 	/* Moved to the bottom of the signed range, a range is one comparison. */
 	__m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(-128 - 'a'))),
@@ -57,12 +59,13 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 
 	sets->token |= (uint64_t)((unsigned)_mm_movemask_epi8(token) >> done) << at;
 	sets->mark |= (uint64_t)((unsigned)_mm_movemask_epi8(mark) >> done) << at;
+	sets->dash |= (uint64_t)((unsigned)_mm_movemask_epi8(dash) >> done) << at;
 }
 
 /* `len` bytes, at most a block, that have `before` readable bytes before them. */
 static inline struct sets classify(const char *p, size_t len, size_t before)
 {
-	struct sets sets = { 0, 0 };
+	struct sets sets = { 0, 0, 0 };
 	size_t at = 0;
 	unsigned rest;
 
@@ -89,7 +92,7 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 #else
 static inline struct sets classify(const char *p, size_t len, size_t before)
 {
-	struct sets sets = { 0, 0 };
+	struct sets sets = { 0, 0, 0 };
 
 	(void)before;
 	for (size_t i = 0; i < len; i++) {
@@ -97,8 +100,11 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 
 		if (fw_redact_in_token(p[i]))
 			sets.token |= bit;
-		if (p[i] == ':' || p[i] == '=' || p[i] == '-' || (p[i] | 0x20) == 'b')
+		if (p[i] == ':' || p[i] == '=' || p[i] == '>' || p[i] == '-' ||
+		    (p[i] | 0x20) == 'b')
 			sets.mark |= bit;
+		if (p[i] == '-')
+			sets.dash |= bit;
 	}
 	return sets;
 }
@@ -114,6 +120,19 @@ static inline uint64_t long_runs(uint64_t bits)
 	runs &= runs >> 4;
 	runs &= runs >> 8;
 	return runs & ~(runs << 1);
+}
+
+/* Where five dashes or more start, as before the "BEGIN" of a key; at the end of
+ * a block fewer will do. A word may stand right before them. `run`: the block
+ * before ended in a dash. */
+static inline uint64_t five_dashes(uint64_t dash, bool run)
+{
+	uint64_t starts = dash & ~(dash << 1 | run);
+
+	if (!starts)
+		return 0;
+	return starts & (dash >> 1 | TOP(1)) & (dash >> 2 | TOP(2)) & (dash >> 3 | TOP(3)) &
+	       (dash >> 4 | TOP(4));
 }
 
 /* Letters by their place in the alphabet, and what else can end a key. */
@@ -153,7 +172,7 @@ static const struct {
 	['e' & 31] = { L('i') | L('d') | L('s') | L('u') | L('r'),
 		       L('k') | L('o') | L('a') | L('l') | L('u') },
 	['g' & 31] = { L('i'), L('s') }, /* sig= of a signed URL */
-	['h' & 31] = { L('s'), L('a') },
+	['h' & 31] = { L('s') | L('t'), L('a') | L('u') },
 	['l' & 31] = { L('a'), L('i') },
 	['n' & 31] = { L('e') | L('o'), L('k') | L('i') }, /* token authorization */
 	/* keys creds passwords secrets pass cookies credentials */
@@ -185,13 +204,15 @@ static inline uint64_t likely(const char *block, uint64_t marks)
 		unsigned last = sorts[end[-1]];
 		uint32_t key = (endings[last].second >> sorts[end[-2]]) &
 			       (endings[last].third >> sorts[end[-3]]) & 1;
+		/* Behind attributes the name of an element is far. */
+		uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
 		uint32_t url = p[1] == '/';
 		uint32_t dashes = p[1] == '-';
 		uint32_t scheme = (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
-		uint32_t sign = p[0] == ':' || p[0] == '=';
+		uint32_t sign = p[0] == ':' || p[0] == '=' || p[0] == '>';
 		uint32_t dash = p[0] == '-';
 		uint32_t yes =
-			(sign & (key | url)) | (dash & dashes) | (~sign & ~dash & scheme);
+			(sign & (key | tag | url)) | (dash & dashes) | (~sign & ~dash & scheme);
 
 		places |= (uint64_t)(yes & 1) << bit;
 	}
@@ -206,6 +227,7 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
 			return fw_redact__match_url(v, at, m);
 		return fw_redact__match_pair(v, at, m);
 	case '=': return fw_redact__match_pair(v, at, m);
+	case '>': return fw_redact__match_element(v, at, m);
 	case '-':
 		if (fw_redact_at(v, at + 1) != '-')
 			return false;
@@ -248,13 +270,14 @@ static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m
 		/* A pair sign, or a dash or B that starts a word of four; what is
 		 * beyond the block is length. Marks near the ends are not likely(),
 		 * they are: it would look beyond. */
-		marks = sets.mark & (~sets.token | (starts & (sets.token >> 3 | TOP_THREE)));
+		marks = sets.mark & (~sets.token | (starts & (sets.token >> 3 | TOP(3))));
 		edge = i == v->from ? 15 : 0;
 		rest = v->len - i;
 		if (rest < BLOCK + 2)
 			edge |= ~(uint64_t)0 << (rest > 2 ? rest - 2 : 0);
 		places = (marks & edge) | likely(v->t + i, marks & ~edge);
 		places |= long_runs(sets.token) & starts;
+		places |= five_dashes(sets.dash, i > v->from && v->t[i - 1] == '-');
 		for (; places; places &= places - 1)
 			if (match_at(v, i + (size_t)__builtin_ctzll(places), m))
 				return true;

@@ -19,6 +19,9 @@
 
 #define FW_REDACTED "[redacted]"
 
+/* No text shorter than this holds a secret and says so. */
+enum { FW_REDACT_LEAST = 8 };
+
 /*
  * Whether whatever is stored under that key is a secret: "password",
  * "refreshToken", "X-API-Key". Judged by words, so "tokenizer", "max_tokens"
@@ -35,5 +38,15 @@ size_t fw_redact_find(const char *text, size_t len);
  * without the NUL, as snprintf does. Doing it again changes nothing.
  */
 size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len);
+
+/*
+ * Whether a key holds a secret itself, as where a peer makes keys of whatever it
+ * was given. Such a member becomes "[redacted]":"[redacted]", the first of an
+ * object; others are left out.
+ */
+static inline bool fw_redact_key_holds_secret(const char *key, size_t len)
+{
+	return len >= FW_REDACT_LEAST && fw_redact_find(key, len) < len;
+}
 
 #endif

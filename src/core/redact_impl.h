@@ -17,6 +17,7 @@ enum fw_redact_kind {
 	FW_REDACT_PASSWORD,      /* may be any word at all */
 	FW_REDACT_AUTHORIZATION, /* scheme and credentials */
 	FW_REDACT_COOKIE,        /* name=value; name=value */
+	FW_REDACT_BASIC,         /* base64 of user:password, or no secret */
 };
 
 /*
@@ -74,6 +75,10 @@ bool fw_redact__match_url(const struct fw_redact_view *v, size_t at, struct fw_r
 /* key=value, "key": "value"; `at` is the equals sign or colon. */
 bool fw_redact__match_pair(const struct fw_redact_view *v, size_t at,
 			   struct fw_redact_match *m);
+
+/* <password>hunter2</password>; `at` is the bracket before the value. */
+bool fw_redact__match_element(const struct fw_redact_view *v, size_t at,
+			      struct fw_redact_match *m);
 
 /* --password hunter2; `at` is its first dash. "--password=hunter2" is a pair. */
 bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,

@@ -28,6 +28,7 @@ enum meaning {
 	COOKIE,
 	SIGNATURE, /* of a signed URL: amz signature */
 	SESSION,   /* connect sid */
+	BASIC,     /* user and password in base64, or no secret */
 };
 
 struct word {
@@ -49,6 +50,7 @@ static const struct word words[] = {
 	{ "dev", SUFFIX },
 	{ "keys", KEY },
 	{ "pass", PASS },
+	{ "auth", BASIC },
 	{ "hash", SUFFIX },
 	{ "base", SUFFIX },
 	{ "prod", SUFFIX },
@@ -96,8 +98,8 @@ static const struct word words[] = {
 
 /* The first word of each length; what one is not, the next begins with. */
 static const uint8_t by_length[WORD_MAX + 1] = {
-	[1] = 0,  [2] = 2,  [3] = 2,   [4] = 10,  [5] = 15,  [6] = 19,  [7] = 23,
-	[8] = 29, [9] = 33, [10] = 42, [11] = 46, [12] = 49, [13] = 53, [14] = 55,
+	[1] = 0,  [2] = 2,  [3] = 2,   [4] = 10,  [5] = 16,  [6] = 20,  [7] = 24,
+	[8] = 30, [9] = 34, [10] = 43, [11] = 47, [12] = 50, [13] = 54, [14] = 56,
 };
 
 /* Keys that are secret. */
@@ -152,6 +154,9 @@ static size_t word_start(const char *text, size_t end)
 
 static enum meaning meaning_of(const char *word, size_t len)
 {
+	/* PGPASSWORD, dbpassword: glued to what it opens. */
+	if (len > 8 && fw_equals_lower(word + len - 8, "password", 8))
+		return PASSWORD;
 	if (len == 0 || len >= WORD_MAX)
 		return NOTHING;
 	for (size_t i = by_length[len]; i < by_length[len + 1]; i++)
@@ -218,6 +223,7 @@ enum fw_redact_kind fw_redact__key_kind(const char *text, size_t len)
 								: FW_REDACT_NONE;
 	case AUTHORIZATION: return FW_REDACT_AUTHORIZATION;
 	case COOKIE: return FW_REDACT_COOKIE;
+	case BASIC: return FW_REDACT_BASIC;
 	case SIGNATURE:
 		return len == 3 && fw_equals_lower(word, "amz", 3) ? FW_REDACT_TOKEN
 								   : FW_REDACT_NONE;
@@ -261,5 +267,8 @@ static bool may_be_secret(const char *key, size_t len)
 
 bool fw_redact_key_is_secret(const char *key, size_t len)
 {
-	return may_be_secret(key, len) && fw_redact__key_kind(key, len) != FW_REDACT_NONE;
+	enum fw_redact_kind kind =
+		may_be_secret(key, len) ? fw_redact__key_kind(key, len) : FW_REDACT_NONE;
+
+	return kind != FW_REDACT_NONE && kind != FW_REDACT_BASIC;
 }

@@ -12,6 +12,7 @@ enum {
 	BLANKS_MAX = 4,      /* around the ':' or '=' */
 	USERINFO_MAX = 1024, /* bytes before the '@' of a URL */
 	VALUE_MAX = 1024,    /* a longer word is no word, and not judged */
+	ELEMENT_MAX = 256,   /* bytes of a tag with its attributes */
 };
 
 /* ---- URLs --------------------------------------------------------------- */
@@ -282,16 +283,64 @@ bool fw_redact__match_pair(const struct fw_redact_view *v, size_t at, struct fw_
 	return true;
 }
 
+/*
+ * The element that the bracket at `at` ends the start of: its name, without the
+ * namespace. Attributes may follow the name.
+ */
+static enum fw_redact_kind element_before(const struct fw_redact_view *v, size_t at)
+{
+	size_t open = at, end;
+
+	while (open > v->from && at - open < ELEMENT_MAX && v->t[open - 1] != '<' &&
+	       v->t[open - 1] != '>')
+		open--;
+	if (open == v->from || v->t[open - 1] != '<')
+		return FW_REDACT_NONE;
+	for (end = open; end < at && (fw_redact_in_token(v->t[end]) || v->t[end] == '.' ||
+				      v->t[end] == ':');)
+		end++;
+	if (end == open || (end < at && !fw_is_blank(v->t[end])) || v->t[at - 1] == '/')
+		return FW_REDACT_NONE;
+	return fw_redact__key_kind(v->t + open, end - open);
+}
+
+bool fw_redact__match_element(const struct fw_redact_view *v, size_t at,
+			      struct fw_redact_match *m)
+{
+	enum fw_redact_kind kind = element_before(v, at);
+	size_t start = at + 1, end = start;
+
+	if (kind == FW_REDACT_NONE)
+		return false;
+	while (end < v->len && v->t[end] != '<')
+		end++;
+	/* "login <user> <password> to begin": not closed, so it was no element,
+	 * unless it was cut off within a word. */
+	if (end < v->len ? fw_redact_at(v, end + 1) != '/'
+			 : end == start || memchr(v->t + start, ' ', end - start))
+		return false;
+	while (start < end && fw_is_space(v->t[start]))
+		start++;
+	while (end > start && fw_is_space(v->t[end - 1]))
+		end--;
+	if (!fw_redact__value_is_secret(kind, FW_REDACT_FORM_DATA, false, true, v->t + start,
+					end - start))
+		return false;
+	return fw_redact_take(m, start, end);
+}
+
 bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 			     struct fw_redact_match *m)
 {
 	size_t end = at + 2, start;
 	enum fw_redact_kind kind;
 
+	if (!fw_redact_starts_word(v, at))
+		return false;
 	while (end < v->len && fw_redact_in_token(v->t[end]))
 		end++;
 	start = end + 1;
-	if (!fw_redact_starts_word(v, at) || end == at + 2)
+	if (end == at + 2)
 		return false;
 	if (fw_redact_at(v, end) != ' ' && fw_redact_at(v, end) != ',')
 		return false;

@@ -68,6 +68,19 @@ static const struct pair secrets[] = {
 	  "\n-----END PGP PRIVATE KEY BLOCK-----.",
 	  R "." },
 	{ "-----BEGIN PRIVATE KEY-----\n" PEM_BODY "\ntoken=" R, R },
+	/* right behind a word, and over the edge of a block */
+	{ "content-----BEGIN PRIVATE KEY-----\n" PEM_BODY "\n-----END PRIVATE KEY-----x",
+	  "content" R "x" },
+	{ "a text that is just so long that the dashes stand at the edge-----BEGIN PRIVATE "
+	  "KEY-----\n" PEM_BODY "\n-----END PRIVATE KEY-----",
+	  "a text that is just so long that the dashes stand at the edge" R },
+	/* elements */
+	{ "<user>bob</user><password>hunter2</password>",
+	  "<user>bob</user><password>" R "</password>" },
+	{ "<wsse:Password Type=\"PasswordText\">hunter2</wsse:Password>",
+	  "<wsse:Password Type=\"PasswordText\">" R "</wsse:Password>" },
+	{ "<apiKey>\n  a1b2c3\n</apiKey>", "<apiKey>\n  " R "\n</apiKey>" },
+	{ "<secret>cut0ff", "<secret>" R },
 	/* JWT */
 	{ JWT, R },
 	{ "jwt " JWT ".", "jwt " R "." },
@@ -173,6 +186,37 @@ static const struct pair secrets[] = {
 	{ "SG"
 	  ".ngeVfQFYQlKU0ufo8x5d1A.TwL2iGABf9DHoTf-09kqeF8tAmbihYzrnopKc-1s5cr",
 	  R },
+	{ "xapp"
+	  "-1-A0123BCDEFG-1234567890123-0f1e2d3c4b5a",
+	  R },
+	{ "GOC"
+	  "SPX-a1B2c3D4e5F6g7H8i9J0k1L2",
+	  R },
+	{ "got ya"
+	  "29.a0AfH6SMBx1y2z3A4B5C6D7E8F9 back",
+	  "got " R " back" },
+	{ "hv"
+	  "s.CAESIJ1k2l3m4n5o6p7q8r9s0t1u2v3w",
+	  R },
+	{ "https://hooks.slack.com/services/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",
+	  "https://hooks.slack.com/services/T0123ABCD/B0123ABCD/" R },
+	{ "https://api.telegram.org/bot110201543:"
+	  "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe",
+	  "https://api.telegram.org/bot" R "/getMe" },
+	{ "MTk4NjIyNDgzNDcxOTI1MjQ4."
+	  "Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs",
+	  R },
+	{ "dapi"
+	  "0123456789abcdef0123456789abcdef",
+	  R },
+	{ "mailgun key-"
+	  "0123456789abcdef0123456789abcdef",
+	  "mailgun " R },
+	{ "AGE-SECRET"
+	  "-KEY-1QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW",
+	  R },
+	{ "{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}", "{\"auth\":\"" R "\"}" },
+	{ "PGPASSWORD=sw0rdfish psql", "PGPASSWORD=" R " psql" },
 	/* several, and other alphabets around */
 	{ "пароль password=abc и token=def", "пароль password=" R " и token=" R },
 	{ "password=пароль", "password=" R },
@@ -197,6 +241,21 @@ static const char *const harmless[] = {
 	"version 1.2.3-beta.4+build.5",
 	"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ",
 	"sk-learn",
+	"key-value-store-of-the-whole-application-server",
+	"keyframes-0123456789abcdef",
+	"{\"auth\":\"oauth2\"}",
+	"auth: required",
+	"usage: login <user> <password> to begin",
+	"<password></password>",
+	"<password>must be set</password>",
+	"<token/>text",
+	"a -> b, password -> c",
+	"if (token > 5) x</token>",
+	"ya29.short",
+	"see /webhooks/list",
+	"-----",
+	"a table: ----- | ----- | BEGIN",
+	"rows-----BEGIN PRIVATE KEY-----",
 	"sk-learn-contrib-extensions-package",
 	"task-list",
 	"task-81 was not found",
@@ -648,6 +707,11 @@ static void test_redact__takes_time_that_grows_with_the_text(void **state)
 {
 	static const char *const units[] = {
 		"-----BEGIN RSA PRIVATE KEY-----",
+		"a-----",
+		"<password>",
+		"<password",
+		"password>",
+		"/webhooks/a1",
 		"x://a:b",
 		"token=your_",
 		"token:/a/",

@@ -17,6 +17,10 @@ enum {
 	BEARER_CERTAIN = 16, /* no word that follows "bearer" is that long */
 	SCHEME_BLANKS_MAX = 4,
 	SENDGRID_LEAST = 16,
+	WEBHOOK_LEAST = 20,
+	WEBHOOK_BEFORE = 80,
+	TELEGRAM_DIGITS = 8,
+	TELEGRAM_LEAST = 33,
 };
 
 enum charset { ALNUM = 0, UPPER = 1, DASHES = 2, DOTS = 4, BASE64 = 8 };
@@ -64,6 +68,11 @@ static const struct prefix prefixes[] = {
 	PREFIX("xoxp-", 12, DASHES),   PREFIX("xoxa-", 12, DASHES),
 	PREFIX("xoxr-", 12, DASHES),   PREFIX("xoxs-", 12, DASHES),
 	PREFIX("pypi-", 40, DASHES),   PREFIX("sk-", 20, DASHES),
+	PREFIX("xapp-", 30, DASHES),   PREFIX("GOCSPX-", 20, DASHES),
+	PREFIX("sq0atp-", 20, DASHES), PREFIX("sq0csp-", 20, DASHES),
+	PREFIX("dapi", 32, ALNUM),     PREFIX("lin_api_", 30, ALNUM),
+	PREFIX("ATATT3", 40, DASHES),  PREFIX("AGE-SECRET-KEY-1", 40, UPPER),
+	PREFIX("key-", 32, ALNUM),
 };
 
 /* "sk-" is also how words start: it takes digits and capitals, or many digits. */
@@ -80,7 +89,7 @@ static bool is_sk(const char *text, size_t len)
 
 static bool match_prefix(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
-	if (!strchr("dghnprswx", v->t[at]))
+	if (!strchr("dghklnprswxAG", v->t[at]))
 		return false;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		const struct prefix *prefix = &prefixes[i];
@@ -111,6 +120,76 @@ static bool match_cloud_key(const struct fw_redact_view *v, size_t at,
 		return false;
 	end = run_end(v, at, UPPER);
 	if (end - at != 20 || fw_is_letter(fw_redact_at(v, end)))
+		return false;
+	return fw_redact_take(m, at, end);
+}
+
+/* Prefixes that end in a full stop; `at` is where the token's own run starts. */
+static bool match_dotted(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	static const struct prefix dotted[] = {
+		PREFIX("ya29.", 20, DASHES),
+		PREFIX("hvs.", 20, DASHES),
+		PREFIX("hvb.", 20, DASHES),
+	};
+
+	for (size_t i = 0; i < sizeof(dotted) / sizeof(dotted[0]); i++) {
+		size_t len = dotted[i].len, end;
+
+		if (at - v->from < len || memcmp(v->t + at - len, dotted[i].text, len) != 0 ||
+		    !fw_redact_starts_word(v, at - len))
+			continue;
+		end = run_end(v, at, DASHES);
+		if (fw_redact__is_random(v->t + at, end - at, dotted[i].least))
+			return fw_redact_take(m, at - len, end);
+	}
+	return false;
+}
+
+/* The last part of the address of a webhook: whoever knows it may post. */
+static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t from = at - v->from > WEBHOOK_BEFORE ? at - WEBHOOK_BEFORE : v->from;
+	size_t end = run_end(v, at, DASHES);
+
+	if (at == v->from || v->t[at - 1] != '/' ||
+	    !fw_redact__is_random(v->t + at, end - at, WEBHOOK_LEAST) ||
+	    (!memmem(v->t + from, at - from, "hooks.slack.com/", 16) &&
+	     !memmem(v->t + from, at - from, "/webhooks/", 10)))
+		return false;
+	return fw_redact_take(m, at, end);
+}
+
+/* 110201543:AAH... of Telegram; `at` is where the part behind the colon starts. */
+static bool match_telegram(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t end = run_end(v, at, DASHES), start = at;
+
+	if (at - v->from < TELEGRAM_DIGITS + 1 || v->t[at - 1] != ':' ||
+	    !FW_REDACT_STARTS(v, at, "AA") || end - at < TELEGRAM_LEAST)
+		return false;
+	for (start = at - 1; start > v->from && fw_is_digit(v->t[start - 1]);)
+		start--;
+	if (at - 1 - start < TELEGRAM_DIGITS)
+		return false;
+	return fw_redact_take(m, start, end);
+}
+
+/* Three parts of base64 of Discord: an id of digits, a time, a signature. */
+static bool match_discord(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t second, third, end;
+
+	if (!strchr("MNO", v->t[at]))
+		return false;
+	second = run_end(v, at, DASHES);
+	if (second - at < 23 || second - at > 28 || fw_redact_at(v, second) != '.')
+		return false;
+	third = run_end(v, second + 1, DASHES);
+	if (third - second - 1 < 6 || third - second - 1 > 7 || fw_redact_at(v, third) != '.')
+		return false;
+	end = run_end(v, third + 1, DASHES);
+	if (end - third - 1 < 27)
 		return false;
 	return fw_redact_take(m, at, end);
 }
@@ -159,11 +238,17 @@ static bool match_jwt(const struct fw_redact_view *v, size_t at, struct fw_redac
 bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m)
 {
-	if (v->t[at] == 'e')
-		return match_jwt(v, at, m) || match_sendgrid(v, at, m);
+	if (v->t[at] == 'e' && match_jwt(v, at, m))
+		return true;
 	if (v->t[at] == 'A' && match_cloud_key(v, at, m))
 		return true;
-	return match_prefix(v, at, m) || match_sendgrid(v, at, m);
+	if (match_prefix(v, at, m) || match_discord(v, at, m))
+		return true;
+	/* The others are known by what comes before them. */
+	if (at == v->from || !strchr("./:", v->t[at - 1]))
+		return false;
+	return match_sendgrid(v, at, m) || match_dotted(v, at, m) || match_webhook(v, at, m) ||
+	       match_telegram(v, at, m);
 }
 
 /*

@@ -205,6 +205,8 @@ bool fw_redact__value_is_secret(enum fw_redact_kind kind, enum fw_redact_form fo
 {
 	struct census c;
 
+	if (kind == FW_REDACT_BASIC)
+		return fw_redact__is_basic(value, len);
 	if (len == 0 || is_never_secret(value, len))
 		return false;
 	c = count(value, len);

@@ -172,22 +172,38 @@ static enum fw_value_fault write_member(struct walk *walk, const struct step *st
 	return write_value(walk, &child, value);
 }
 
+static bool is_hidden_key(const struct walk *walk, yyjson_val *key)
+{
+	return walk->options.redact &&
+	       fw_redact_key_holds_secret(yyjson_get_str(key), yyjson_get_len(key));
+}
+
 static enum fw_value_fault write_members(struct walk *walk, const struct step *step,
 					 yyjson_val *object, yyjson_val **sorted)
 {
 	size_t count = yyjson_obj_size(object);
 	yyjson_val *key = unsafe_yyjson_get_first(object);
+	bool is_first = true, has_hidden = false;
 
 	FW_OUT(walk->out, "{");
-	for (size_t i = 0; i < count; i++) {
-		enum fw_value_fault fault;
+	for (size_t i = 0; i < count; i++, key = unsafe_yyjson_get_next(key + 1)) {
+		yyjson_val *at = sorted ? sorted[i] : key;
+		bool is_hidden = is_hidden_key(walk, at);
+		enum fw_value_fault fault = FW_VALUE_OK;
 
-		if (i)
+		/* No key comes twice. */
+		if (is_hidden && (has_hidden || yyjson_obj_get(object, FW_REDACTED)))
+			continue;
+		if (!is_first)
 			FW_OUT(walk->out, ",");
-		fault = write_member(walk, step, sorted ? sorted[i] : key);
+		is_first = false;
+		has_hidden |= is_hidden;
+		if (is_hidden)
+			FW_OUT(walk->out, "\"" FW_REDACTED "\":\"" FW_REDACTED "\"");
+		else
+			fault = write_member(walk, step, at);
 		if (fault)
 			return fault;
-		key = unsafe_yyjson_get_next(key + 1);
 	}
 	FW_OUT(walk->out, "}");
 	return FW_VALUE_OK;

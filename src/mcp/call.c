@@ -278,8 +278,7 @@ int fw_log_level_find(const char *name, size_t len)
 
 int fw_call_log_level(const fw_call *call)
 {
-	return call->is_modern || !call->session ? call->log_level
-						 : (int)call->session->log_level;
+	return call->log_level;
 }
 
 static void send_log(fw_call *call, const struct fw_op *op)

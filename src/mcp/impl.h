@@ -90,6 +90,7 @@ struct fw_offer {
 	uint32_t deadline_ms;
 	fw_contract contract;
 	bool changes;
+	bool checks_arguments;
 	bool is_hidden;
 	struct fw_load *load;       /* the queue's */
 	struct fw_runner *runner;   /* of FW_RUN_PROCESS */
@@ -269,7 +270,7 @@ struct fw_call {
 	const char *method_name;
 	const char *name;
 	size_t name_len;
-	int log_level; /* -1: none; legacy: the session's */
+	int log_level; /* -1: none; legacy: the session's when it began */
 	uint64_t started_ns;
 	uint64_t failed_ns;   /* 0: it has not */
 	uint64_t deadline_ms; /* in loop time; 0: none */

@@ -141,7 +141,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;
-	if (call->offer->input)
+	if (call->offer->input && !call->offer->checks_arguments)
 		FW_TRY(fw_mcp_check_arguments(call, call->offer->input));
 	FW_TRY(fw_mcp_admit(call));
 	fw_call_start(call);

@@ -85,6 +85,10 @@ static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_worker
 
 	if (offer->run != FW_RUN_PROCESS)
 		return NULL;
+	if (server->state != FW_IDLE)
+		return misuse("fw_server_add_tool", offer->name,
+			      "workers are copies from before the server ran, and do not "
+			      "know it");
 	if (!workers && !server->workers)
 		FW_TRY(fw_server_add_workers(server, &options, &server->workers));
 	offer->runner = fw_workers__runner(workers ? workers : server->workers);
@@ -263,6 +267,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	offer->changes = tool->changes;
 	offer->is_hidden = tool->is_hidden;
 	offer->state = tool->state;
+	offer->checks_arguments = tool->checks_arguments;
 	FW_TRY(render_tool(tool, input, true, &offer->json));
 	if (tool->input_schema)
 		FW_TRY(compile(tool, input, true, offer));

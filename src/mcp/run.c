@@ -264,7 +264,8 @@ void fw_call_complete(fw_call *call, fw_error *err)
 
 	if (was_running)
 		end_run(call);
-	fw_call_catch_up(call);
+	if (!call->is_answered)
+		fw_call_catch_up(call);
 	call->runner = NULL;
 	if (runner && runner->ops->ended)
 		runner->ops->ended(runner, call);

@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "observe/alert_send.h"
 #include "observe/alert_text.h"
+#include "observe/log.h"
 #include "policy/alert.h"
 
 enum {
@@ -217,8 +218,21 @@ static fw_error *save_state(struct fw_alerting *alerting)
 
 static void log_change(const struct fw_alerting *alerting, const struct fw_alert_fact *fact)
 {
+	bool is_critical = fact->row->severity == FW_CRITICAL;
+	char since[FW_ALERT_TIME_SIZE];
 	struct fw_buf line;
 
+	fw_alert_time(fact->since_unix_ms, since);
+	fw_log_event(!fact->is_firing ? FW_LOG_INFO
+		     : is_critical    ? FW_LOG_CRITICAL
+				      : FW_LOG_WARNING,
+		     "alerts", fact->is_firing ? "alert_firing" : "alert_resolved",
+		     (const fw_field[]){ fw_log_text("error_code", fact->row->code),
+					 fw_log_text("client", fact->client),
+					 fw_log_text("since", since),
+					 fw_log_number("events", fact->events),
+					 fw_log_text("incident_id", fact->incident_id) },
+		     5);
 	if (alerting->log_fd < 0)
 		return;
 	fw_buf_init(&line, FW_LIMIT_TEXT_BYTES);

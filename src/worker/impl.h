@@ -84,6 +84,8 @@ struct fw_seats {
 
 struct fw_seat *fw_seat_at(const struct fw_seats *slots, uint32_t index);
 
+struct fw_sandbox_plan;
+
 /* ---- the nursery (nursery.c) ------------------------------------------------------- */
 
 enum fw_order_kind { FW_ORDER_MAKE = 1, FW_ORDER_KILL };
@@ -131,7 +133,7 @@ struct fw_child {
 	fw_server *server;
 };
 
-_Noreturn void fw_child_run(const struct fw_child *child);
+_Noreturn void fw_child_run(const struct fw_child *self);
 /* Crashes are written into the slot from now on. */
 void fw_crash_watch(struct fw_seat *slot);
 /* What the slot says of a crash, one line a frame, for the operator. */

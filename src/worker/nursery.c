@@ -124,6 +124,14 @@ static void replace_standard(void)
 	(void)dup2(null, STDIN_FILENO);
 	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
 		(void)dup2(null, STDERR_FILENO);
+	/* A terminal can be read from, too, as what is typed there. */
+	if (isatty(STDERR_FILENO)) {
+		int terminal = open("/proc/self/fd/2", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+		(void)dup2(terminal < 0 ? null : terminal, STDERR_FILENO);
+		if (terminal > STDERR_FILENO)
+			(void)close(terminal);
+	}
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (null > STDERR_FILENO)
 		(void)close(null);
@@ -297,7 +305,7 @@ static bool take_order(struct mother *mother)
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} aside;
-	struct fw_order order;
+	struct fw_order order = { 0 };
 	struct iovec part = { .iov_base = &order, .iov_len = sizeof order };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,

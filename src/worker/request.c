@@ -112,7 +112,8 @@ void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 	request.state_len = (uint32_t)state_len;
 	mark = out->len;
 	fw_buf_put(out, (const char *)&request, sizeof request);
-	fw_buf_put(out, (const char *)cells, request.cell_count * sizeof *cells);
+	if (request.cell_count)
+		fw_buf_put(out, (const char *)cells, request.cell_count * sizeof *cells);
 	if (request.texts_len)
 		fw_buf_put(out, request.texts, request.texts_len);
 	fw_buf_put(out, call->name, call->name_len);
@@ -156,17 +157,16 @@ bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *
 	struct request request;
 	yyjson_val *cells;
 	char *at = body + sizeof request;
-	uintptr_t offset;
 
 	if (len < sizeof request)
 		return false;
 	memcpy(&request, body, sizeof request);
 	cells = (yyjson_val *)(void *)at;
 	at += request.cell_count * sizeof *cells;
-	offset = (uintptr_t)at - (uintptr_t)request.texts;
+	/* How far into the texts it was is how far it is now. */
 	for (size_t i = 0; i < request.cell_count; i++)
 		if (has_text(&cells[i]))
-			cells[i].uni.str = (const char *)((uintptr_t)cells[i].uni.str + offset);
+			cells[i].uni.str = at + (cells[i].uni.str - request.texts);
 	at += request.texts_len;
 	call->offer = request.offer;
 	call->kind = (enum fw_call_kind)request.kind;

@@ -41,6 +41,7 @@ void fw_sandbox_plan_free(struct fw_sandbox_plan *plan);
 
 /* The one descriptor that workers need of it; -1: none. */
 int fw_sandbox_plan_file(const struct fw_sandbox_plan *plan);
+
 /* What is missing for this plan. Nothing is, with FW_SANDBOX_OFF. */
 const struct fw_sandbox_report *fw_sandbox_plan_report(const struct fw_sandbox_plan *plan);
 

@@ -167,6 +167,21 @@ static int slow_parent(void)
 	return told(setpriority(PRIO_PROCESS, (id_t)getppid(), 19));
 }
 
+static int slow_all_of_the_user(void)
+{
+	/* IOPRIO_WHO_USER, oneself, idle */
+	return told(syscall(SYS_ioprio_set, 3, 0, 3 << 13));
+}
+
+static int make_a_sibling(void)
+{
+	const long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+
+	if (child == 0)
+		_exit(0);
+	return told(child);
+}
+
 static int pin_parent(void)
 {
 	cpu_set_t set;
@@ -217,8 +232,10 @@ static void test_sandbox__signals_reach_nobody_else(void **state)
 
 static void test_sandbox__the_parent_is_out_of_reach(void **state)
 {
-	static attempt_fn *const attempts[] = { trace_parent,   read_parent, limit_parent,
-						slow_parent,    pin_parent,  outlive_parent,
+	static attempt_fn *const attempts[] = { trace_parent,         read_parent,
+						limit_parent,         slow_parent,
+						slow_all_of_the_user, make_a_sibling,
+						pin_parent,           outlive_parent,
 						leave_the_group };
 	int ends[2];
 	const int input = dup(0);
@@ -335,6 +352,11 @@ static int share_memory(void)
 	return told(syscall(SYS_shmget, 0, 4096, 0600));
 }
 
+static int read_a_queue(void)
+{
+	return told(syscall(SYS_msgctl, 0, 2 /* IPC_STAT */, NULL));
+}
+
 static void test_sandbox__no_connections_unless_allowed(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -359,6 +381,7 @@ static void test_sandbox__no_connections_unless_allowed(void **state)
 	assert_int_equal(try_ordinary(send_from_a_pair), EPERM);
 	assert_int_equal(try_ordinary(address_from_a_pair), EISCONN);
 	assert_int_equal(try_ordinary(share_memory), EPERM);
+	assert_int_equal(try_ordinary(read_a_queue), EPERM);
 	assert_int_equal(try_ordinary(talk_within_a_pair), 0);
 	assert_int_equal(try_executing(connect_tcp), EPERM);
 	assert_int_equal(try_connecting(connect_tcp), 0);

@@ -14,7 +14,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
+#include <linux/fs.h>
+#include <linux/ioprio.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -38,6 +39,8 @@
 enum {
 	NR_clone3 = 435,
 	NR_fchmodat2 = 452,
+	NR_statmount = 457,
+	NR_listmount = 458,
 	NR_setxattrat = 463,
 	NR_getxattrat = 464,
 	NR_listxattrat = 465,
@@ -131,6 +134,7 @@ static const struct refusal refusals[] = {
 	REFUSE_UNLESS(sched_setaffinity, ALWAYS, 0, 0),
 	REFUSE_UNLESS(setpriority, ALWAYS, 0, PRIO_PROCESS),
 	REFUSE_UNLESS(setpriority, ALWAYS, 1, 0),
+	REFUSE_UNLESS(ioprio_set, ALWAYS, 0, IOPRIO_WHO_PROCESS),
 	REFUSE_UNLESS(ioprio_set, ALWAYS, 1, 0),
 	/* A signal to whoever owns a descriptor may reach the server. */
 	REFUSE_BITS(fcntl, ALWAYS, 1, LOW, F_SETOWN),
@@ -163,6 +167,8 @@ static const struct refusal refusals[] = {
 	REFUSE(mount_setattr, ALWAYS),
 	REFUSE(unshare, ALWAYS),
 	REFUSE(setns, ALWAYS),
+	REFUSE_NR(NR_statmount, NO_EXECUTE, EPERM),
+	REFUSE_NR(NR_listmount, NO_EXECUTE, EPERM),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWNS, CLONE_NEWNS),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWCGROUP, CLONE_NEWCGROUP),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWUTS, CLONE_NEWUTS),
@@ -170,6 +176,8 @@ static const struct refusal refusals[] = {
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWUSER, CLONE_NEWUSER),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWPID, CLONE_NEWPID),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWNET, CLONE_NEWNET),
+	/* A child of whoever made the worker. */
+	REFUSE_BITS(clone, ALWAYS, 0, CLONE_PARENT, CLONE_PARENT),
 	/* Its flags are behind a pointer. The C library then uses clone(). */
 	REFUSE_NR(NR_clone3, ALWAYS, ENOSYS),
 	REFUSE_UNLESS(personality, ALWAYS, 0, LOW),
@@ -260,6 +268,8 @@ static const struct refusal refusals[] = {
 	REFUSE_NR(NR_listxattrat, ALWAYS, EOPNOTSUPP),
 	REFUSE_NR(NR_removexattrat, ALWAYS, EOPNOTSUPP),
 	REFUSE_NR(NR_file_setattr, ALWAYS, EOPNOTSUPP),
+	REFUSE_BITS(ioctl, ALWAYS, 1, LOW, FS_IOC_SETFLAGS),
+	REFUSE_BITS(ioctl, ALWAYS, 1, LOW, FS_IOC_FSSETXATTR),
 	/* Emptying what may only be read: Landlock's since its third version. */
 	REFUSE_BITS(open, ALWAYS, 1, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC),
 	REFUSE_BITS(openat, ALWAYS, 2, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC),
@@ -284,11 +294,18 @@ static const struct refusal refusals[] = {
 	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_DGRAM),
 	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_RAW),
 	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_RDM),
-	/* Memory and queues that other processes share by name. */
+	/* Memory and queues that other processes share by name or number. */
 	REFUSE(shmget, NO_CONNECT),
 	REFUSE(shmat, NO_CONNECT),
+	REFUSE(shmctl, NO_CONNECT),
 	REFUSE(semget, NO_CONNECT),
+	REFUSE(semop, NO_CONNECT),
+	REFUSE(semtimedop, NO_CONNECT),
+	REFUSE(semctl, NO_CONNECT),
 	REFUSE(msgget, NO_CONNECT),
+	REFUSE(msgsnd, NO_CONNECT),
+	REFUSE(msgrcv, NO_CONNECT),
+	REFUSE(msgctl, NO_CONNECT),
 	REFUSE(mq_open, NO_CONNECT),
 	REFUSE(mq_unlink, NO_CONNECT),
 };

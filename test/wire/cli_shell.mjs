@@ -100,7 +100,7 @@ test('zsh takes the script, and completes with it', async () => {
 
 // --- man ---------------------------------------------------------------------------
 
-for (const name of [undefined, 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'completion', 'man', 'help', 'serve']) {
+for (const name of [undefined, 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'completion', 'man', 'help', 'serve']) {
 	test(`the man page of ${name ?? 'the program'} is without a fault`, () => {
 		if (!has('groff')) skip('groff is not installed');
 		const page = run(name ? ['man', name] : ['man']);

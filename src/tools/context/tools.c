@@ -1,0 +1,132 @@
+/*
+ * tools.c - the three tools.
+ *
+ * The contract gives each wrong argument a code of its own, which the schema
+ * check of the server cannot know. So the schema is there for clients to read,
+ * and the handlers look at their arguments themselves: the query, then the
+ * budget, then the cache, so that of several faults it is always the same one
+ * that is told.
+ *
+ * The result is the text, and no structured content: the contract fixes the
+ * bytes of one text, and a second copy would double what a model has to read.
+ */
+#include "tools/context/context.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+#include <faultwire/raise.h>
+
+static bool is_cancelled(void *ctx)
+{
+	return fw_call_is_cancelled(ctx);
+}
+
+static void say(fw_call *call, fw_error *err, struct fw_buf *out)
+{
+	if (!err)
+		fw_call_text_n(call, out->text, out->len);
+	fw_buf_clear(out);
+}
+
+static fw_error *resolve(fw_call *call, void *ctx)
+{
+	struct fw_context_request request = { .max_bytes = FW_LIMIT_CONTEXT_RESULT_BYTES };
+	const struct fw_context_run run = { .is_cancelled = is_cancelled, .ctx = call };
+	struct fw_buf out;
+	const char *budget;
+	size_t budget_len = 0;
+	fw_error *err;
+
+	request.query = fw_call_string(call, "query", &request.query_len);
+	request.cache = fw_call_string(call, "cache", &request.cache_len);
+	budget = fw_call_json(call, "budget", &budget_len);
+	if (!budget || !fw_context_budget_read(budget, budget_len, &request.budget))
+		request.budget = -1;
+	fw_buf_init(&out, request.max_bytes);
+	err = fw_context_resolve(ctx, &request, &run, &out);
+	say(call, err, &out);
+	return err;
+}
+
+static fw_error *inspect(fw_call *call, void *ctx)
+{
+	const struct fw_context_run run = { .is_cancelled = is_cancelled, .ctx = call };
+	struct fw_context_facts facts;
+	struct fw_buf out;
+	size_t len = 0;
+	const char *cache = fw_call_string(call, "cache", &len);
+
+	FW_TRY(fw_context_inspect(ctx, cache, len, &run, &facts));
+	fw_buf_init(&out, FW_LIMIT_CONTEXT_RESULT_BYTES);
+	fw_context_put_facts(&out, &facts);
+	say(call, NULL, &out);
+	return NULL;
+}
+
+static fw_error *list(fw_call *call, void *ctx)
+{
+	struct fw_buf out;
+	fw_error *err;
+
+	fw_buf_init(&out, FW_LIMIT_CONTEXT_RESULT_BYTES);
+	err = fw_context_put_list(ctx, &out);
+	say(call, err, &out);
+	return err;
+}
+
+#define CACHE                                                                                \
+	"\"cache\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Name of a cache, " \
+	"as "                                                                                \
+	"context.list_caches tells it\"}"
+
+fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_run run,
+			 fw_workers *workers)
+{
+	static const char resolve_schema[] =
+		"{\"type\":\"object\",\"properties\":{" CACHE ","
+		"\"query\":{\"type\":\"string\",\"description\":\"Words to look for; may be "
+		"empty\"},"
+		"\"budget\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Most tokens "
+		"of "
+		"all documents together; a token is four bytes\"}},"
+		"\"required\":[\"cache\",\"query\",\"budget\"]}";
+	static const char inspect_schema[] =
+		"{\"type\":\"object\",\"properties\":{" CACHE "},\"required\":[\"cache\"]}";
+	static const char list_schema[] = "{\"type\":\"object\"}";
+	fw_tool tool = FW_TOOL_INIT;
+
+	tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"
+			   "\"openWorldHint\":false}";
+	tool.contract = FW_CONTEXT_V0;
+	tool.run = run;
+	tool.workers = workers;
+	tool.checks_arguments = true;
+	tool.ctx = store;
+	tool.name = "context.resolve";
+	tool.title = "Resolve context";
+	tool.description =
+		"Gives the documents of a cache that fit a query best, within a budget of "
+		"tokens, each with its score and why. The same question always gives the same "
+		"bytes.";
+	tool.input_schema = resolve_schema;
+	tool.handler = resolve;
+	tool.operation = "context:resolve";
+	FW_TRY(fw_server_add_tool(server, &tool));
+	tool.name = "context.list_caches";
+	tool.title = "List caches";
+	tool.description = "Gives the names of the caches that there are.";
+	tool.input_schema = list_schema;
+	tool.handler = list;
+	tool.operation = "context:list_caches";
+	FW_TRY(fw_server_add_tool(server, &tool));
+	tool.name = "context.inspect_cache";
+	tool.title = "Inspect a cache";
+	tool.description = "Gives a cache's version, how many documents and bytes it has, and "
+			   "whether it is valid: nothing in it missing, changed or added.";
+	tool.input_schema = inspect_schema;
+	tool.handler = inspect;
+	tool.operation = "context:inspect_cache";
+	return fw_server_add_tool(server, &tool);
+}

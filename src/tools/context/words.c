@@ -1,0 +1,119 @@
+/*
+ * words.c - lower case and White_Space, by libunistring, for every locale alike.
+ *
+ * The contract lower-cases a text and then splits it. Here it is split first,
+ * and each word lower-cased for itself: no White_Space is cased or ignored in
+ * casing, so that the one rule that looks at its neighbours (a sigma at the end
+ * of a word) sees the same; and a word of ASCII, as nearly all are, needs no
+ * library.
+ */
+#include "tools/context/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unicase.h>
+#include <unictype.h>
+#include <unistr.h>
+
+#include "base/mem.h"
+
+bool fw_context_is_utf8(const char *text, size_t len)
+{
+	return !u8_check((const uint8_t *)text, len);
+}
+
+char *fw_context_lower(const char *text, size_t len, size_t *ret_len)
+{
+	/* Nothing in, and libunistring may give NULL: not for want of memory. */
+	if (len == 0) {
+		*ret_len = 0;
+		return calloc(1, 1);
+	}
+	return (char *)u8_tolower((const uint8_t *)text, len, "", NULL, NULL, ret_len);
+}
+
+/* How many bytes of White_Space `at` begins with. */
+static size_t space_at(const char *at, const char *end)
+{
+	unsigned char byte = (unsigned char)*at;
+	ucs4_t character;
+	int len;
+
+	if (byte < 0x80)
+		return byte == ' ' || (byte >= '\t' && byte <= '\r');
+	/* All others of them begin with one of these. */
+	if (byte != 0xc2 && (byte < 0xe1 || byte > 0xe3))
+		return 0;
+	len = u8_mbtouc_unsafe(&character, (const uint8_t *)at, (size_t)(end - at));
+	return uc_is_property_white_space(character) ? (size_t)len : 0;
+}
+
+void fw_words_start(struct fw_words *words, const char *text, size_t len)
+{
+	words->at = text;
+	words->end = text + len;
+	words->failed = false;
+}
+
+void fw_words_clear(struct fw_words *words)
+{
+	fw_bytes_clear(&words->word);
+}
+
+static bool make_room(struct fw_words *words, size_t len)
+{
+	fw_error *err = fw_bytes_reserve(&words->word, len);
+
+	words->failed = err != NULL;
+	fw_error_free(err);
+	return !words->failed;
+}
+
+static bool lower_word(struct fw_words *words, const char *start, size_t len)
+{
+	size_t lower_len;
+	char *lower = fw_context_lower(start, len, &lower_len);
+
+	if (!lower || !make_room(words, lower_len)) {
+		free(lower);
+		words->failed = true;
+		return false;
+	}
+	memcpy(words->word.data, lower, lower_len);
+	words->word.len = lower_len;
+	free(lower);
+	return true;
+}
+
+bool fw_words_next(struct fw_words *words, const char **ret_word, size_t *ret_len)
+{
+	const char *at = words->at;
+	const char *start;
+	unsigned char seen = 0;
+	size_t space;
+
+	while (at < words->end && (space = space_at(at, words->end)))
+		at += space;
+	start = at;
+	while (at < words->end && !space_at(at, words->end))
+		seen |= (unsigned char)*at++;
+	words->at = at;
+	if (at == start)
+		return false;
+	if (!make_room(words, (size_t)(at - start)))
+		return false;
+	if (seen >= 0x80) {
+		if (!lower_word(words, start, (size_t)(at - start)))
+			return false;
+	} else {
+		words->word.len = (size_t)(at - start);
+		for (size_t i = 0; i < words->word.len; i++) {
+			char c = start[i];
+
+			words->word.data[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+		}
+	}
+	*ret_word = words->word.data;
+	*ret_len = words->word.len;
+	return true;
+}
