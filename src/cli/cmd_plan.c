@@ -210,7 +210,7 @@ static fw_error *each(struct job *job, size_t *bad)
 	if (job->json) {
 		cli_json_close(']');
 		cli_json_line_end();
-	} else if (!err && !count) {
+	} else if (!err && !count && isatty(STDERR_FILENO)) {
 		cli_remark("there are no plans in %s/" FW_WS_PLANS, job->root.path);
 	}
 	fw__release(hashes);
@@ -298,9 +298,12 @@ static int do_new(struct job *job)
 		cli_json_line_end();
 	} else if (!err) {
 		cli_printf("%s\n", plan.computed);
-		cli_remark("%s " FW_WS_PLANS "/%s.md; approve it with: faultwire plan approve "
-			   "%.12s",
-			   was_there ? "there was" : "wrote", plan.computed, plan.computed);
+		if (isatty(STDERR_FILENO))
+			cli_remark("%s " FW_WS_PLANS
+				   "/%s.md; approve it with: faultwire plan approve "
+				   "%.12s",
+				   was_there ? "there was" : "wrote", plan.computed,
+				   plan.computed);
 	}
 	fw_buf_clear(&out);
 	return err ? cli_fail(err) : CLI_DONE;

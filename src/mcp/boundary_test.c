@@ -218,6 +218,74 @@ static void test_boundary__every_stage_fails_the_same_way(void **state)
 	}
 }
 
+/* ---- observers that know more ----------------------------------------------------- */
+
+static fw_error *on_entering(void *ctx, const fw_outcome *coming)
+{
+	(void)ctx;
+	assert_string_equal(coming->name, "work");
+	return fw_raise_auth_action_not_allowed(coming->name, "WINDSURF");
+}
+
+static void on_failing(void *ctx, const fw_outcome *outcome, fw_error *err)
+{
+	const fw_scope scope = { .phase_id = "PHASE_1" };
+
+	(void)ctx;
+	assert_ptr_equal(outcome->error, err);
+	fw_error_fill_scope(err, &scope);
+}
+
+static void test_boundary__a_tool_is_refused_before_its_arguments_are_looked_at(void **state)
+{
+	const fw_observer observer = { .entering = on_entering, .failing = on_failing };
+	const fw_scope scope = { .role = "WINDSURF",
+				 .session_id = "s-1",
+				 .workspace_root = "/w" };
+	const fw_scope none = { .role = NULL };
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "tools/call", "Mcp-Name", "work" } };
+	static const char text[] = CALL("{\"how\":5}");
+	fw_server *server = server_new();
+
+	(void)state;
+	assert_null(fw_server_add_observer(server, &observer));
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_server_set_scope(server, &scope);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_string_equal(observed, "auth.action_not_allowed");
+	assert_non_null(strstr(fake.last, "\"session_id\":\"s-1\""));
+	assert_non_null(strstr(fake.last, "\"workspace_root\":\"/w\""));
+	assert_non_null(strstr(fake.last, "\"phase_id\":\"PHASE_1\""));
+	fw_server_set_scope(server, &none);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_null(strstr(fake.last, "session_id"));
+	assert_null(strstr(fake.last, "workspace_root"));
+	fw_server_free(server);
+}
+
+static void test_boundary__a_hidden_tool_is_not_listed(void **state)
+{
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\","
+				   "\"params\":{" META "}}";
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "tools/list" } };
+	fw_server *server = server_new();
+	fw_tool tool = FW_TOOL_INIT;
+
+	(void)state;
+	tool.name = "secret";
+	tool.handler = work;
+	tool.is_hidden = true;
+	assert_null(fw_server_add_tool(server, &tool));
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_non_null(strstr(fake.last, "\"name\":\"work\""));
+	assert_null(strstr(fake.last, "secret"));
+	assert_null(strstr(fake.last, "nextCursor"));
+	fw_server_free(server);
+}
+
 static void test_boundary__a_success_is_not_observed_as_a_failure(void **state)
 {
 	fw_server *server = server_new();
@@ -397,6 +465,9 @@ int main(void)
 			test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure),
 		cmocka_unit_test(test_boundary__a_caller_that_leaves_while_its_reply_is_held),
 		cmocka_unit_test(test_boundary__an_observer_may_refuse_a_tool_before_it_runs),
+		cmocka_unit_test(
+			test_boundary__a_tool_is_refused_before_its_arguments_are_looked_at),
+		cmocka_unit_test(test_boundary__a_hidden_tool_is_not_listed),
 		cmocka_unit_test(test_boundary__a_refusal_of_the_transport_has_its_own_status),
 		cmocka_unit_test(test_boundary__sessions_that_are_missing_or_unknown),
 		cmocka_unit_test(test_buf__grows_up_to_its_ceiling_and_stays_failed),

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { join } from 'node:path';
 import { FIELDS, Place, Server, UUID, program, sha256, ways } from './workspace_lib.mjs';
 
@@ -249,45 +249,47 @@ function assertEnvelope(envelope, code, session, expected, plan) {
 	assert.ok(envelope.cause === null || ['string', 'object'].includes(typeof envelope.cause));
 }
 
-for (const way of Object.keys(ways))
-	for (const [code, about] of Object.entries(cases))
-		test(`${way}: ${code}`, async () => {
-			const place = new Place();
-			const given = about.setup?.(place);
-			const how = { ...about.how, command: about.command?.(place) };
-			const server = await Server.start(place, way, how);
-			try {
-				const session = about.before ? null : await server.begin();
-				if (session) assert.match(session.session_id, UUID);
-				const envelope = await about.fail(server, given);
+describe('each code, its condition and its envelope', { concurrency: 4 }, () => {
+	for (const way of Object.keys(ways))
+		for (const [code, about] of Object.entries(cases))
+			test(`${way}: ${code}`, async () => {
+				const place = new Place();
+				const given = about.setup?.(place);
+				const how = { ...about.how, command: about.command?.(place) };
+				const server = await Server.start(place, way, how);
+				try {
+					const session = about.before ? null : await server.begin();
+					if (session) assert.match(session.session_id, UUID);
+					const envelope = await about.fail(server, given);
 
-				/* Read at once: the line was there before the reply. */
-				const lines = place.audit(!about.before);
-				assertEnvelope(envelope, code, session, { ...about, role: (how.role ?? 'windsurf').toUpperCase() }, given);
-				seen[way].add(code);
-				if (!about.isUnaudited) {
-					const line = lines.find((one) => one.error_code === code && one.timestamp === envelope.timestamp);
-					assert.ok(line, `no line of ${code} in ${JSON.stringify(lines)}`);
-					assert.equal(line.tool_name, envelope.tool_name);
-					assert.equal(line.phase_id ?? null, envelope.phase_id);
-					assert.equal(line.plan_hash ?? null, envelope.plan_hash);
-				}
+					/* Read at once: the line was there before the reply. */
+					const lines = place.audit(!about.before);
+					assertEnvelope(envelope, code, session, { ...about, role: (how.role ?? 'windsurf').toUpperCase() }, given);
+					seen[way].add(code);
+					if (!about.isUnaudited) {
+						const line = lines.find((one) => one.error_code === code && one.timestamp === envelope.timestamp);
+						assert.ok(line, `no line of ${code} in ${JSON.stringify(lines)}`);
+						assert.equal(line.tool_name, envelope.tool_name);
+						assert.equal(line.phase_id ?? null, envelope.phase_id);
+						assert.equal(line.plan_hash ?? null, envelope.plan_hash);
+					}
 
-				/* Usable afterwards, or locked until a report is written. */
-				if (about.before) await server.begin();
-				if (code !== 'AUDIT_LOG_FAILED') {
-					assert.equal(await server.isLocked(), !!about.isLocked);
-					assert.equal((await server.ok('read_file', { path: 'src/a.txt' })).path, 'src/a.txt');
+					/* Usable afterwards, or locked until a report is written. */
+					if (about.before) await server.begin();
+					if (code !== 'AUDIT_LOG_FAILED') {
+						assert.equal(await server.isLocked(), !!about.isLocked);
+						assert.equal((await server.ok('read_file', { path: 'src/a.txt' })).path, 'src/a.txt');
+					}
+					if (about.isLocked && code !== 'AUDIT_LOG_FAILED') {
+						await server.ok('write_file', { path: 'docs/reports/what.md', content: 'What happened.\n' });
+						assert.equal(await server.isLocked(), false);
+					}
+				} finally {
+					await server.close();
+					place.drop();
 				}
-				if (about.isLocked && code !== 'AUDIT_LOG_FAILED') {
-					await server.ok('write_file', { path: 'docs/reports/what.md', content: 'What happened.\n' });
-					assert.equal(await server.isLocked(), false);
-				}
-			} finally {
-				await server.close();
-				place.drop();
-			}
-		});
+			});
+});
 
 test('SELF_AUDIT_FAILURE: an envelope on standard error, and no server', async (t) => {
 	const start = (place, options = []) =>

@@ -50,6 +50,7 @@ enum { FW_WS_WINDSURF = 1, FW_WS_ANTIGRAVITY = 2 };
 
 struct fw_workspace {
 	struct fw_ws_root directory;
+	char *alias; /* as whoever started it called the directory; NULL: relatively */
 	unsigned role;
 	struct fw_ws_key key;
 	struct fw_ws_policy *policy;

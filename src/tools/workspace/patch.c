@@ -282,9 +282,14 @@ static fw_error *read_hunk_header(const struct reader *r, struct fw_ws_hunk *hun
 /* "\ No newline at end of file", about the line before it. */
 static fw_error *read_unended(const struct reader *r, struct fw_ws_patch *patch, size_t first)
 {
+	struct fw_ws_patch_line *line;
+
 	if (patch->line_count == first)
 		return invalid(r, "\"\\\" line follows no line");
-	patch->lines[patch->line_count - 1].is_unended = true;
+	line = &patch->lines[patch->line_count - 1];
+	if (!line->len || (patch->is_crlf && line->len == 1 && line->text[0] == '\r'))
+		return invalid(r, "a line without text and newline is none");
+	line->is_unended = true;
 	return NULL;
 }
 

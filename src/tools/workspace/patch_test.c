@@ -149,6 +149,7 @@ static void test_patch__what_is_wrong_is_told_with_its_line(void **state)
 	expect_invalid(HEAD "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -2 +2 @@\n-b\n+C\n", 7);
 	expect_invalid(HEAD "@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", 6);
 	expect_invalid(HEAD "@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n", 4);
+	expect_invalid(HEAD "@@ -1 +1 @@\n-a\n+\n\\ No newline at end of file\n", 6);
 	expect_invalid("rename from a\nrename to b\n", 1);
 	expect_invalid("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+a\n", 2);
 	expect_invalid("--- \"a/\\9\"\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", 1);

@@ -204,17 +204,13 @@ fw_error *fw_ws_root_open(const char *path, size_t len, struct fw_ws_root *ret_r
 	return fw_ws_root_open_any(path, ret_root);
 }
 
-fw_error *fw_ws_root_open_any(const char *path, struct fw_ws_root *ret_root)
+/* Takes the descriptor over. */
+static fw_error *take_root(int fd, struct fw_ws_root *ret_root)
 {
 	struct fw_ws_root root = { .hard_links = false };
 	const char *fault = NULL;
 	struct stat st;
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	int error = errno;
 
-	if (fd < 0)
-		return error == ENOENT ? fw_raise_path_not_found(path)
-				       : fw_ws_errno(error, path, false);
 	if (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))
 		fault = "workspace root is not a folder";
 	else if (!path_of(fd, root.path))
@@ -228,6 +224,54 @@ fw_error *fw_ws_root_open_any(const char *path, struct fw_ws_root *ret_root)
 	root.ino = st.st_ino;
 	*ret_root = root;
 	return NULL;
+}
+
+static fw_error *root_error(int error, const char *path)
+{
+	return error == ENOENT ? fw_raise_path_not_found(path)
+			       : fw_ws_errno(error, path, false);
+}
+
+fw_error *fw_ws_root_open_any(const char *path, struct fw_ws_root *ret_root)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int error = errno;
+
+	return fd < 0 ? root_error(error, path) : take_root(fd, ret_root);
+}
+
+fw_error *fw_ws_root_open_in(const char *directory, const char *alias, const char *path,
+			     size_t len, struct fw_ws_root *ret_root)
+{
+	static const char outside[] =
+		"workspace root is outside of the directory that this server serves";
+	char absolute[FW_WS_PATH_SIZE + 1] = "/";
+	char rest[FW_WS_PATH_SIZE];
+	int error;
+	int above;
+	int fd;
+
+	FW_TRY(check_text(path, len));
+	if (path[0] != '/')
+		return fw_raise_path_invalid(path, "path is not absolute");
+	tidy(path, absolute + 1);
+	if (fw_ws_is_beneath(absolute, directory))
+		tidy(absolute + strlen(directory), rest);
+	else if (alias && fw_ws_is_beneath(absolute, alias))
+		tidy(absolute + strlen(alias), rest);
+	else
+		return fw_raise_session_init_failed(outside);
+	above = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	error = errno;
+	if (above < 0)
+		return root_error(error, path);
+	fd = open_beneath(above, rest[0] ? rest : ".", O_PATH, 0);
+	error = errno;
+	(void)close(above);
+	if (fd < 0)
+		return error == EXDEV ? fw_raise_session_init_failed(outside)
+				      : root_error(error, path);
+	return take_root(fd, ret_root);
 }
 
 void fw_ws_root_close(struct fw_ws_root *root)

@@ -43,6 +43,14 @@ struct fw_ws_root {
  */
 FW_NODISCARD fw_error *fw_ws_root_open(const char *path, size_t len,
 				       struct fw_ws_root *ret_root);
+/*
+ * The same of a directory that is `directory` (canonical) or beneath it; what is
+ * not is not even looked up. `alias`: how the directory may be called, too; NULL:
+ * not. Raises session.init_failed also for what is outside.
+ */
+FW_NODISCARD fw_error *fw_ws_root_open_in(const char *directory, const char *alias,
+					  const char *path, size_t len,
+					  struct fw_ws_root *ret_root);
 /* The same from whoever starts the program: relative paths and ".." are lawful. */
 FW_NODISCARD fw_error *fw_ws_root_open_any(const char *path, struct fw_ws_root *ret_root);
 void fw_ws_root_close(struct fw_ws_root *root);

@@ -289,9 +289,32 @@ static void test_paths__a_root_is_an_existing_folder_by_an_absolute_path(void **
 	(void)snprintf(path, sizeof path, "%s/link", scratch);
 	assert_null(fw_ws_root_open(path, strlen(path), &other));
 	assert_string_equal(other.path, root.path);
+	fw_ws_root_close(&other);
+	/* Beneath a directory, by either of its names; others are not looked up. */
+	(void)snprintf(path, sizeof path, "%s/link/src", scratch);
+	assert_null(fw_ws_root_open_in(root.path, NULL, root.path, strlen(root.path), &other));
+	fw_ws_root_close(&other);
+	assert_code(fw_ws_root_open_in(root.path, NULL, path, strlen(path), &other),
+		    FW_SESSION_INIT_FAILED);
+	{
+		char alias[128];
+
+		(void)snprintf(alias, sizeof alias, "%s/link", scratch);
+		assert_null(fw_ws_root_open_in(root.path, alias, path, strlen(path), &other));
+		assert_string_equal(other.path + strlen(other.path) - 6, "/w/src");
+		fw_ws_root_close(&other);
+	}
+	assert_code(fw_ws_root_open_in(root.path, NULL, "/none", 5, &other),
+		    FW_SESSION_INIT_FAILED);
+	shell("ln -s ../outside w/out");
+	(void)snprintf(path, sizeof path, "%s/out", root.path);
+	assert_code(fw_ws_root_open_in(root.path, NULL, path, strlen(path), &other),
+		    FW_SESSION_INIT_FAILED);
+	(void)snprintf(path, sizeof path, "%s/none", root.path);
+	assert_code(fw_ws_root_open_in(root.path, NULL, path, strlen(path), &other),
+		    FW_PATH_NOT_FOUND);
 	assert_true(fw_ws_is_beneath("/a/b", "/a"));
 	assert_false(fw_ws_is_beneath("/ab", "/a"));
-	fw_ws_root_close(&other);
 	fw_ws_root_close(&root);
 }
 

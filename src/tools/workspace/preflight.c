@@ -140,13 +140,23 @@ static void end_children(void)
 	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
 
 	for (int i = 0; i < 200; i++) {
-		FILE *list = fopen("/proc/thread-self/children", "re");
-		long child;
+		char list[4096];
+		ssize_t len = 0;
+		int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 
-		if (list) {
-			while (fscanf(list, "%ld", &child) == 1)
-				(void)kill((pid_t)child, SIGKILL);
-			(void)fclose(list);
+		if (fd >= 0) {
+			len = read(fd, list, sizeof list - 1);
+			(void)close(fd);
+		}
+		list[len > 0 ? len : 0] = '\0';
+		/* Numbers with a space behind each; those beyond the list come next. */
+		for (char *at = list, *end; *at; at = end) {
+			long child = strtol(at, &end, 10);
+
+			if (*end != ' ' || child <= 1)
+				break;
+			(void)kill((pid_t)child, SIGKILL);
+			end++;
 		}
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;

@@ -37,11 +37,8 @@ static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 	size_t len = 0;
 	const char *path = fw_call_string(call, "workspace_root", &len);
 
-	FW_TRY(fw_ws_root_open(path, len, root));
+	FW_TRY(fw_ws_root_open_in(ws->directory.path, ws->alias, path, len, root));
 	root->hard_links = ws->hard_links;
-	if (!fw_ws_is_beneath(root->path, ws->directory.path))
-		return fw_raise_session_init_failed(
-			"workspace root is outside of the directory that this server serves");
 	*ret_is_new = !session->id[0];
 	if (session->id[0] &&
 	    (root->dev != (dev_t)session->dev || root->ino != (ino_t)session->ino))

@@ -448,6 +448,15 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
 	FW_TRY(fw_ws_root_open_any(options->directory ? options->directory : ".",
 				   &ws->directory));
+	if (options->directory && options->directory[0] == '/') {
+		ws->alias = copy(options->directory);
+		if (!ws->alias)
+			return fw_raise_internal_out_of_memory();
+		/* "/ws/" and "/ws" are the same. */
+		for (size_t len = strlen(ws->alias); len > 1 && ws->alias[len - 1] == '/';
+		     len--)
+			ws->alias[len - 1] = '\0';
+	}
 	FW_TRY(fw_ws_policy_new(policy, strlen(policy), &ws->policy));
 	if (options->preflight) {
 		ws->preflight = copy(options->preflight);
@@ -510,6 +519,7 @@ void fw_workspace_free(fw_workspace *ws)
 	}
 	fw_ws_policy_free(ws->policy);
 	fw__release(ws->preflight);
+	fw__release(ws->alias);
 	fw_ws_root_close(&ws->directory);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);

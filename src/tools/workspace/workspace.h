@@ -57,9 +57,9 @@ FW_NODISCARD fw_error *fw_workspace_add(fw_server *server,
 
 /* What is known of a call, or with NULL of the session: role, session, root,
  * phase and plan. On the server's thread; borrowed until it is asked again. */
-void fw_workspace_describe(fw_workspace *workspace, const fw_outcome *outcome, fw_scope *scope);
+void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope *scope);
 
 /* NULL is a no-op. */
-void fw_workspace_free(fw_workspace *workspace);
+void fw_workspace_free(fw_workspace *ws);
 
 #endif
