@@ -161,7 +161,7 @@ struct fw_worker {
 	uint64_t run;
 	bool is_up;         /* it said so */
 	bool is_ours;       /* we killed it */
-	bool was_killed; /* by us, and not dead before */
+	bool was_killed;    /* by us, and not dead before */
 	bool is_retired;    /* it was told to go */
 	bool has_hung_up;   /* its socket has ended */
 	const char *broken; /* how it broke the frames; NULL: it did not */

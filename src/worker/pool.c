@@ -343,7 +343,7 @@ static fw_error *map_slots(fw_workers *pool)
 	slots->count = pool->options.most;
 	/* Anonymous memory has no file. */
 	slots->pages = mmap(NULL, slots->stride * slots->count, PROT_READ | PROT_WRITE,
-			    // cppcheck-suppress invalidFunctionArg
+			    /* cppcheck-suppress invalidFunctionArg */
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (slots->pages != MAP_FAILED)
 		return NULL;
