@@ -303,6 +303,7 @@ struct fw_call {
 	size_t outstanding;
 	unsigned round;
 	char *capability; /* lacking */
+	char *client;     /* modern: what it calls itself, where that held a secret */
 	/* Streams. */
 	struct fw_stream *stream;
 	/* Subscriptions of a listener. */
@@ -430,6 +431,8 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 
 /* What observers are told (outcome.c). `err` may be NULL. */
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
+/* What the client calls itself, without secrets; NULL: it does not say. */
+const char *fw_mcp_client(fw_call *call);
 void fw_mcp_tell_failing(fw_call *call, fw_error *err);
 void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
 

@@ -5,6 +5,11 @@
  */
 #include "mcp/impl.h"
 
+#include "base/mem.h"
+#include "core/redact.h"
+
+enum { CLIENT_SIZE = 256 };
+
 static fw_told told_of(const fw_call *call, const fw_error *err)
 {
 	if (!err)
@@ -14,9 +19,27 @@ static fw_told told_of(const fw_call *call, const fw_error *err)
 	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
 }
 
+const char *fw_mcp_client(fw_call *call)
+{
+	yyjson_val *name =
+		fw_member(fw_member(call->meta, "io.modelcontextprotocol/clientInfo"), "name");
+	const char *text = yyjson_get_str(name);
+	size_t len = yyjson_get_len(name);
+
+	if (call->session)
+		return call->session->client;
+	if (!text || (len < CLIENT_SIZE && fw_redact_find(text, len) == len))
+		return text;
+	if (!call->client) {
+		call->client = fw__allocate(CLIENT_SIZE);
+		if (call->client)
+			(void)fw_redact_copy(call->client, CLIENT_SIZE, text, len);
+	}
+	return call->client ? call->client : FW_REDACTED;
+}
+
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 {
-	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
 	uint64_t now = uv_hrtime();
 
 	return (fw_outcome){
@@ -25,8 +48,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.error = err,
 		.contract = fw_mcp_contract(call),
 		.duration_ns = now - call->started_ns,
-		.client = call->session ? call->session->client
-					: yyjson_get_str(fw_member(info, "name")),
+		.client = fw_mcp_client(call),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
 		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
 		.changes = call->offer && call->offer->changes,
