@@ -154,6 +154,7 @@ static const cli_example examples[] = {
 struct serving {
 	const cli_args *args;
 	fw_server *server;
+	bool is_started;
 	struct serve_observers observers;
 	/* How tools are run. */
 	fw_run run;
@@ -315,6 +316,7 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	const char *colon = strrchr(where, ':');
 	char address[256];
 	unsigned long port;
+	fw_error *err;
 	char *end;
 	size_t len;
 
@@ -336,7 +338,13 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	return fw_server_listen_http(server, &http);
+	err = fw_server_listen_http(server, &http);
+	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
+		fw_error_free(err);
+		return cli_usage("--http on an address that is not loopback needs "
+				 "--token-file");
+	}
+	return err;
 }
 
 static void tell_start(const fw_server *server, const cli_args *args)
@@ -411,6 +419,7 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(serving->server, observers, &alerts));
 	tell_start(serving->server, args);
+	serving->is_started = true;
 	return fw_server_run(serving->server);
 }
 
@@ -430,7 +439,8 @@ static int run(const cli_args *args)
 	}
 	end_alerts(&serving.observers);
 	end_incidents(&serving.observers);
-	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
 	fw_log_stop();
 	/* Whoever starts it reads the envelope, as its clients would. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)

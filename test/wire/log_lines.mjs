@@ -134,6 +134,13 @@ test('standard error closed, or nobody reading: calls are answered', () => {
 	same([lost.status, lost.replies.length], [0, 200]);
 });
 
+test('a server that does not start says why, and not that it stopped', () => {
+	const { status, err } = run(['serve', '--http', '0.0.0.0:0', ...quiet, '--log', 'json']);
+	same(status, 2);
+	match(err, /^faultwire: .*loopback needs --token-file\n/);
+	check(!err.includes('server_stopped'), err);
+});
+
 test('standard descriptors that are closed abort nothing, and become no file of ours', () => {
 	const log = join(mkdtempSync(join(scratch(), 'closed-')), 'audit-log.jsonl');
 	const input = call(1, 'raise_error', {});
