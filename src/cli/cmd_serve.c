@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 
@@ -20,7 +21,7 @@
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
-enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
 enum {
 	STDIO,
 	HTTP,
@@ -372,6 +373,17 @@ static fw_contract contract_of(const cli_args *args)
 			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
 }
 
+/* Connections need one each, and the usual number is for programs that use select(). */
+static void raise_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+		return;
+	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -389,6 +401,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics is for --http");
+	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
