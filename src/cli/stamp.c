@@ -3,6 +3,7 @@
  * must not mean a million system calls.
  */
 #include "stamp.h"
+#include "base/clock.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,12 +65,8 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err)
 	int64_t unix_ms = stamp->unix_ms;
 	char id[CLI_INCIDENT_ID_SIZE];
 
-	if (!stamp->fixed) {
-		struct timespec now = { 0 };
-
-		(void)clock_gettime(CLOCK_REALTIME, &now);
-		unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	}
+	if (!stamp->fixed)
+		unix_ms = fw_unix_ms();
 	if (!fw_error_timestamp(err))
 		fw_error_set_time(err, unix_ms);
 	if (fw_error_incident_id(err))

@@ -86,14 +86,6 @@ void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 	fw_random_text(ret_id + PREFIX, RANDOM + 1);
 }
 
-int64_t fw_now_unix_ms(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 yyjson_val *fw_member(yyjson_val *object, const char *name)
 {
 	return yyjson_obj_get(object, name);
