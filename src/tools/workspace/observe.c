@@ -54,6 +54,9 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 	if (!tool)
 		return NULL;
+	/* The word of a call that nobody waits for any more. */
+	if (strncmp(fw_state_text(ws->state, NULL), "{\"did\"", 6) == 0)
+		publish(ws);
 	if (!ws->session.id[0] && strcmp(tool->name, "begin_session") != 0)
 		return fw_raise_session_not_initialized(tool->name);
 	if (!(tool->roles & ws->role))
@@ -155,6 +158,17 @@ static bool begin(fw_workspace *ws, yyjson_val *word)
 	return true;
 }
 
+static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
+{
+	char hex[FW_WS_HEX_SIZE];
+	size_t len = 0;
+	char *arguments = fw_outcome_arguments(outcome, &len);
+
+	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_free(arguments);
+	return hex[0] && yyjson_equals_str(yyjson_obj_get(word, "of"), hex);
+}
+
 static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *word, bool is_new)
 {
 	struct fw_ws_done *done = fw__allocate(sizeof *done);
@@ -183,7 +197,7 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
 	fw_error *err = NULL;
 
-	if (did && tool && !outcome->error) {
+	if (did && tool && !outcome->error && is_word_of(outcome, word)) {
 		bool had_session = ws->session.id[0] != '\0';
 
 		if (strcmp(did, "began") == 0 && !begin(ws, word))
