@@ -195,9 +195,10 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	yyjson_val *word = yyjson_doc_get_root(doc);
 	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
+	bool is_its_word = did && tool && is_word_of(outcome, word);
 	fw_error *err = NULL;
 
-	if (did && tool && !outcome->error && is_word_of(outcome, word)) {
+	if (is_its_word && !outcome->error) {
 		bool had_session = ws->session.id[0] != '\0';
 
 		if (strcmp(did, "began") == 0 && !begin(ws, word))
@@ -205,8 +206,10 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 				"the session is bound to another root already");
 		else
 			remember(ws, outcome->call, word, !had_session);
-		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	}
+	/* Into the log of the session, if it has just begun. */
+	if (is_its_word)
+		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	if (did)
 		publish(ws);
 	yyjson_doc_free(doc);

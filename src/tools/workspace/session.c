@@ -179,3 +179,15 @@ void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const c
 	tell(call, &word);
 	fw_buf_clear(&word);
 }
+
+void fw_ws_tell_recovered(fw_call *call, const char *recovered)
+{
+	struct fw_buf word;
+
+	fw_buf_init(&word, FW_WS_STATE_BYTES);
+	FW_BUF(&word, "{\"did\":\"recovered\"");
+	put_call(&word, call);
+	put_recovered(&word, recovered);
+	tell(call, &word);
+	fw_buf_clear(&word);
+}
