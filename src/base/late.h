@@ -34,6 +34,7 @@ bool fw_late_load(const struct fw_late *library, const char **ret_why);
  *	extern struct fw_x fw_x;
  * and in its source FW_LATE_DEFINE(fw_x, "libx.so.1", LIST).
  */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names cannot stand in them. */
 #define FW_LATE_MEMBER(name) __typeof__(&(name)) name;
 #define FW_LATE_NAME(name) #name,
 #define FW_LATE_DEFINE(table, so, LIST)                                    \
@@ -47,5 +48,6 @@ bool fw_late_load(const struct fw_late *library, const char **ret_why);
 	};                                                                 \
 	_Static_assert(sizeof(struct table) == sizeof table##_names,       \
 		       "a table of function pointers and nothing else")
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

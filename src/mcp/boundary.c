@@ -15,230 +15,7 @@
 #include "contract/contract_impl.h"
 #include "mcp/impl.h"
 
-enum {
-	KEEP_OUT_BYTES = 256 * 1024,
-	LEGACY_RESOURCE_NOT_FOUND = -32002,
-	INVALID_PARAMS = -32602
-};
-
-/* ---- which contract ----------------------------------------------------------- */
-
-static fw_error *contract_named(fw_call *call, const char *where, const char *name)
-{
-	fw_contract contract;
-
-	if (name && fw_contract_from_name(name, &contract) && contract < FW_CONTRACT_COUNT) {
-		call->contract = contract;
-		return NULL;
-	}
-	return fw_raise_input_invalid_value(where, "canonical, kaiza, context-v0, codeintel, "
-						   "toolerror or owlclaw");
-}
-
-static const char *contract_text(yyjson_val *value)
-{
-	if (yyjson_is_obj(value))
-		value = fw_member(value, "name");
-	return yyjson_get_str(value);
-}
-
-fw_error *fw_mcp_choose_contract(fw_call *call)
-{
-	yyjson_val *value = fw_member(call->meta, "dev.faultwire/contract");
-	const char *header;
-
-	call->contract = FW_AUTO;
-	if (value)
-		return contract_named(call, "_meta/dev.faultwire/contract",
-				      contract_text(value));
-	if (call->exchange && call->exchange->ops->header) {
-		header =
-			call->exchange->ops->header(call->exchange, "Faultwire-Contract", NULL);
-		if (header)
-			return contract_named(call, "Faultwire-Contract", header);
-	}
-	if (call->is_modern) {
-		value = fw_member(fw_member(call->capabilities, "experimental"),
-				  "dev.faultwire/contract");
-		if (value)
-			return contract_named(call,
-					      "clientCapabilities/experimental/"
-					      "dev.faultwire/contract",
-					      contract_text(value));
-	} else if (call->session && call->session->has_contract) {
-		call->contract = call->session->contract;
-	}
-	return NULL;
-}
-
-static fw_contract contract_of(const fw_call *call)
-{
-	if (call->contract < FW_CONTRACT_COUNT)
-		return call->contract;
-	if (call->server->options.contract < FW_CONTRACT_COUNT)
-		return call->server->options.contract;
-	if (call->offer && call->offer->kind == FW_OFFER_TOOL &&
-	    call->offer->contract < FW_CONTRACT_COUNT)
-		return call->offer->contract;
-	return FW_TOOLERROR;
-}
-
-/* ---- what an error becomes ------------------------------------------------------ */
-
-/* A document beside the endpoint: its failure is one, too. */
-static bool is_page(const fw_call *call)
-{
-	return call->exchange && call->exchange->is_page;
-}
-
-/* A tool's failure is its result; what breaks the protocol is not a tool's. */
-static bool is_tool_failure(const fw_call *call, const fw_error *err)
-{
-	int code = fw_error_code(err);
-
-	if (call->kind != FW_CALL_TOOL || !call->offer || call->stage < FW_STAGE_METHOD)
-		return false;
-	if (code == FW_PROTOCOL_MISSING_CAPABILITY)
-		return !call->is_modern;
-	return code < 4001 || code > 4500;
-}
-
-static int jsonrpc_code(const fw_call *call, const fw_error *err)
-{
-	if (fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND)
-		return call->is_modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
-	if (!call->is_modern) {
-		/* These codes were minted by the modern version. */
-		switch (fw_error_code(err)) {
-		case FW_PROTOCOL_UNSUPPORTED_VERSION:
-		case FW_PROTOCOL_MISSING_CAPABILITY: return INVALID_PARAMS;
-		default: break;
-		}
-	}
-	return fw_error_row(err)->jsonrpc;
-}
-
-/* Clients lose the body of most statuses, so 200 is told wherever the protocol
- * does not demand another. */
-static int http_status(const fw_call *call, const fw_error *err)
-{
-	if (call->stage == FW_STAGE_TRANSPORT)
-		return fw_error_status(err);
-	switch (fw_error_code(err)) {
-	case FW_SESSION_UNKNOWN: return 404;
-	case FW_SESSION_MISSING: return 400;
-	case FW_PROTOCOL_METHOD_NOT_FOUND: return call->is_modern ? 404 : 200;
-	case FW_PROTOCOL_HEADER_MISMATCH:
-	case FW_PROTOCOL_UNSUPPORTED_VERSION: return 400;
-	case FW_PROTOCOL_MISSING_CAPABILITY: return call->is_modern ? 400 : 200;
-	default: return call->stage <= FW_STAGE_PROTOCOL ? 400 : 200;
-	}
-}
-
-/* What the protocol wants to find in `data` of some errors. */
-static void put_demanded(struct fw_buf *out, const fw_error *err)
-{
-	static const struct {
-		int code;
-		const char *field;
-		const char *member;
-	} demanded[] = {
-		{ FW_PROTOCOL_UNSUPPORTED_VERSION, "supported_versions", "supported" },
-		{ FW_PROTOCOL_UNSUPPORTED_VERSION, "requested", "requested" },
-		{ FW_PROTOCOL_MISSING_CAPABILITY, "required_capabilities",
-		  "requiredCapabilities" },
-		{ FW_PROTOCOL_RESOURCE_NOT_FOUND, "uri", "uri" },
-	};
-	fw_field field;
-
-	for (size_t i = 0; i < sizeof demanded / sizeof *demanded; i++) {
-		if (demanded[i].code != fw_error_code(err) ||
-		    !fw_error_find_field(err, demanded[i].field, &field))
-			continue;
-		FW_BUF(out, "\"");
-		fw_buf_str(out, demanded[i].member);
-		FW_BUF(out, "\":");
-		if (field.type == FW_FIELD_JSON)
-			fw_buf_put(out, field.string, field.string_len);
-		else
-			fw_buf_json(out, field.string, field.string_len);
-		FW_BUF(out, ",");
-	}
-}
-
-static void encode(const fw_server *server, const fw_error *err, fw_contract contract,
-		   struct fw_buf *out)
-{
-	const fw_encode_options options = { .stack = server->options.debug_stack };
-	size_t len;
-
-	if (!fw_buf_reserve(out, 1024))
-		return;
-	len = fw_error_encode(err, contract, &options, out->text + out->len,
-			      out->cap - out->len);
-	if (len >= out->cap - out->len) {
-		if (!fw_buf_reserve(out, len))
-			return;
-		len = fw_error_encode(err, contract, &options, out->text + out->len,
-				      out->cap - out->len);
-	}
-	out->len += len;
-}
-
-static void put_start(const fw_call *call, struct fw_buf *out)
-{
-	FW_BUF(out, "{\"jsonrpc\":\"2.0\",");
-	if (call->has_id) {
-		FW_BUF(out, "\"id\":");
-		fw_buf_put(out, call->id, call->id_len);
-		FW_BUF(out, ",");
-	}
-}
-
-static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *out)
-{
-	fw_server *server = call->server;
-	fw_contract contract = contract_of(call);
-
-	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
-	encode(server, err, contract, &server->scratch);
-	put_start(call, out);
-	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-	fw_buf_json(out, server->scratch.text, server->scratch.len);
-	FW_BUF(out, "}],");
-	if (contract == FW_CODEINTEL && call->offer->output) {
-		FW_BUF(out, "\"structuredContent\":");
-		fw_buf_put(out, server->scratch.text, server->scratch.len);
-		FW_BUF(out, ",");
-	}
-	FW_BUF(out, "\"isError\":true,\"_meta\":{\"dev.faultwire/error\":");
-	encode(server, err, FW_CANONICAL, out);
-	if (call->is_modern) {
-		FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
-		fw_buf_str(out, server->implementation);
-		FW_BUF(out, "},\"resultType\":\"complete\"}}");
-	} else {
-		FW_BUF(out, "}}}");
-	}
-}
-
-static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf *out)
-{
-	put_start(call, out);
-	FW_BUF(out, "\"error\":{\"code\":");
-	fw_buf_i64(out, jsonrpc_code(call, err));
-	FW_BUF(out, ",\"message\":");
-	fw_buf_json_str(out, fw_error_message(err));
-	FW_BUF(out, ",\"data\":{");
-	put_demanded(out, err);
-	FW_BUF(out, "\"error\":");
-	encode(call->server, err, contract_of(call), out);
-	if (out->len && out->text[out->len - 1] == '\n') /* context-v0 ends in one */
-		out->len--;
-	FW_BUF(out, ",\"dev.faultwire/error\":");
-	encode(call->server, err, FW_CANONICAL, out);
-	FW_BUF(out, "}}}");
-}
+enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
@@ -273,23 +50,6 @@ void fw_batch_settle(struct fw_batch *batch)
 	fw__release(batch);
 }
 
-/* What HTTP says of a failure in its headers. */
-static void put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
-{
-	double delay = fw_error_retry_after(err);
-
-	reply->status = http_status(call, err);
-	if (is_page(call)) {
-		reply->type = "application/problem+json";
-		if (reply->status == 405)
-			reply->allow = "GET, HEAD";
-	}
-	if (reply->status != 200 && delay >= 0)
-		reply->retry_after_s = delay < 1       ? 1
-				       : delay < 86400 ? (uint32_t)ceil(delay)
-						       : 86400;
-}
-
 /* Hands `server->out` to the transport, and ends the call. */
 static void leave(fw_call *call, const fw_error *err)
 {
@@ -300,7 +60,7 @@ static void leave(fw_call *call, const fw_error *err)
 
 	call->is_answered = true;
 	if (err)
-		put_headers(call, err, &reply);
+		fw_mcp_put_headers(call, err, &reply);
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
@@ -332,109 +92,6 @@ static void leave(fw_call *call, const fw_error *err)
 		fw_buf_clear(&server->out);
 }
 
-/* ---- observers ------------------------------------------------------------------------ */
-
-static fw_told told_of(const fw_call *call, const fw_error *err)
-{
-	if (!err)
-		return call->is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
-	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
-		return FW_TOLD_TRANSPORT_ERROR;
-	return is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
-}
-
-static fw_outcome outcome_of(fw_call *call, const fw_error *err)
-{
-	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
-	uint64_t now = uv_hrtime();
-
-	return (fw_outcome){
-		.method = call->method_name,
-		.name = call->name,
-		.error = err,
-		.contract = contract_of(call),
-		.duration_ns = now - call->started_ns,
-		.client = call->session ? call->session->client
-					: yyjson_get_str(fw_member(info, "name")),
-		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
-		.changes = call->offer && call->offer->changes,
-		.is_known = call->offer != NULL,
-		.call = call,
-		.told = told_of(call, err),
-		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
-	};
-}
-
-char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
-{
-	struct fw_buf text;
-
-	if (!outcome->call->arguments)
-		return NULL;
-	fw_buf_init(&text, 2 * (size_t)outcome->call->server->limits.message_bytes);
-	fw_buf_value(&text, outcome->call->arguments);
-	if (text.state != FW_BUF_OK) {
-		fw_buf_clear(&text);
-		return NULL;
-	}
-	if (ret_len)
-		*ret_len = text.len;
-	return text.text;
-}
-
-fw_error *fw_mcp_enter(fw_call *call)
-{
-	fw_server *server = call->server;
-
-	for (size_t i = 0; i < server->observer_count; i++) {
-		const fw_observer *observer = &server->observers[i];
-		fw_outcome coming;
-		fw_error *err;
-
-		if (!observer->entering)
-			continue;
-		coming = outcome_of(call, NULL);
-		coming.duration_ns = 0;
-		err = observer->entering(observer->ctx, &coming);
-		if (err) {
-			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
-			return err;
-		}
-	}
-	return NULL;
-}
-
-fw_error *fw_mcp_admit(fw_call *call)
-{
-	fw_server *server = call->server;
-	fw_outcome coming;
-
-	if (!server->observer_count)
-		return NULL;
-	coming = outcome_of(call, NULL);
-	coming.duration_ns = 0;
-	coming.told = FW_TOLD_RESULT;
-	for (size_t i = 0; i < server->observer_count; i++)
-		if (server->observers[i].admitting)
-			FW_TRY(server->observers[i].admitting(server->observers[i].ctx,
-							      &coming));
-	return NULL;
-}
-
-static void tell_finished(fw_call *call, const fw_error *err)
-{
-	fw_server *server = call->server;
-	fw_outcome outcome;
-
-	if (!server->observer_count)
-		return;
-	outcome = outcome_of(call, err);
-	for (size_t i = 0; i < server->observer_count; i++)
-		if (server->observers[i].finished)
-			server->observers[i].finished(server->observers[i].ctx, &outcome);
-}
-
 static void finish(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -442,21 +99,6 @@ static void finish(fw_call *call)
 	fw_call__unref(call);
 	if (server->state == FW_DRAINING)
 		fw_server__settle(server);
-}
-
-static void tell_failing(fw_call *call, fw_error *err)
-{
-	fw_server *server = call->server;
-
-	for (size_t i = 0; i < server->observer_count; i++) {
-		const fw_observer *observer = &server->observers[i];
-		fw_outcome outcome;
-
-		if (!observer->failing)
-			continue;
-		outcome = outcome_of(call, err);
-		observer->failing(observer->ctx, &outcome, err);
-	}
 }
 
 /* What the raiser did not know. */
@@ -471,7 +113,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	char id[FW_INCIDENT_ID_SIZE];
 	int64_t now = fw_now_unix_ms();
 
-	tell_failing(call, err);
+	fw_mcp_tell_failing(call, err);
 	if (call->kind == FW_CALL_TOOL) {
 		scope.tool = call->name;
 		if (call->offer)
@@ -526,7 +168,7 @@ static bool consult(fw_call *call)
 
 		if (!observer->replying)
 			continue;
-		outcome = outcome_of(call, hold->err);
+		outcome = fw_outcome_of(call, hold->err);
 		hold->state = FW_HOLD_ASKING;
 		if (observer->replying(observer->ctx, &outcome, hold) &&
 		    hold->state == FW_HOLD_ASKING) {
@@ -549,25 +191,6 @@ static bool consult(fw_call *call)
 	return true;
 }
 
-static void put_error(fw_call *call, const fw_error *err)
-{
-	struct fw_buf *out = &call->server->out;
-
-	fw_buf_reset(out, KEEP_OUT_BYTES);
-	if (is_page(call))
-		encode(call->server, err, FW_OWLCLAW_API, out);
-	else if (is_tool_failure(call, err))
-		put_tool_failure(call, err, out);
-	else
-		put_protocol_error(call, err, out);
-	/* An error too large for a reply is told without its context. */
-	if (out->state != FW_BUF_OK) {
-		fw_buf_reset(out, KEEP_OUT_BYTES);
-		put_start(call, out);
-		FW_BUF(out, "\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}");
-	}
-}
-
 /* The reply of a success waits in the call: others are written meanwhile. */
 static void set_aside(fw_call *call)
 {
@@ -584,9 +207,9 @@ static void depart(fw_call *call)
 
 	call->hold.err = NULL;
 	if (err && !call->is_silent)
-		put_error(call, err);
+		fw_mcp_put_error(call, err);
 	leave(call, err);
-	tell_finished(call, err);
+	fw_mcp_tell_finished(call, err);
 	fw_error_free(err);
 	finish(call);
 }

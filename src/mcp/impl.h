@@ -420,6 +420,19 @@ void fw_mcp_reply_empty(fw_call *call);
 /* A notification or answer of the client was taken. */
 void fw_mcp_accept(fw_call *call);
 
+/* What an error becomes (project.c). The contract that this call's are told in: */
+fw_contract fw_mcp_contract(const fw_call *call);
+/* It is the result of a tool, not an error of the protocol. */
+bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err);
+/* The whole reply, into `server->out`; and what HTTP says of it. */
+void fw_mcp_put_error(fw_call *call, const fw_error *err);
+void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply);
+
+/* What observers are told (outcome.c). `err` may be NULL. */
+fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
+void fw_mcp_tell_failing(fw_call *call, fw_error *err);
+void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
+
 /* Which contract errors of this call are told in. */
 fw_error *fw_mcp_choose_contract(fw_call *call);
 

@@ -8,6 +8,7 @@
  * that two busy ones share only where nearly all are taken. The number depends
  * on a secret of this process: nobody can choose whom to collide with.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -108,7 +109,7 @@ fw_error *fw_lane_enter(fw_call *call)
 		fw_error *err = fw_raise_governance_rate_limited();
 
 		/* In whole milliseconds, and not too early. */
-		fw_error_set_retry_after(err, (double)(wait_ns / 1000000 + 1) / 1000);
+		fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
 		return err;
 	}
 	lane->refs++;

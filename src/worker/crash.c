@@ -26,9 +26,9 @@ static struct fw_seat *own;
 static void *place_of(const ucontext_t *context)
 {
 #if defined(__x86_64__)
-	return (void *)context->uc_mcontext.gregs[REG_RIP]; // NOLINT: a register
+	return (void *)context->uc_mcontext.gregs[REG_RIP]; /* NOLINT: a register */
 #elif defined(__aarch64__)
-	return (void *)context->uc_mcontext.pc; // NOLINT: a register
+	return (void *)context->uc_mcontext.pc; /* NOLINT: a register */
 #else
 	(void)context;
 	return NULL;
@@ -82,7 +82,7 @@ void fw_crash_watch(struct fw_seat *slot)
 	(void)backtrace(warm, 4);
 	/* Anonymous memory has no file. */
 	stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-			   // cppcheck-suppress invalidFunctionArg
+			   /* cppcheck-suppress invalidFunctionArg */
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
 		action.sa_flags &= ~SA_ONSTACK;

@@ -97,7 +97,8 @@ struct fw_order {
 	uint64_t generation;
 };
 
-enum fw_report_kind { FW_REPORT_DIED = 1, FW_REPORT_UNABLE };
+/* FW_REPORT_KILLED: it was alive when the order to kill it came. */
+enum fw_report_kind { FW_REPORT_DIED = 1, FW_REPORT_KILLED, FW_REPORT_UNABLE };
 
 struct fw_report {
 	uint32_t kind;
@@ -160,6 +161,7 @@ struct fw_worker {
 	uint64_t run;
 	bool is_up;         /* it said so */
 	bool is_ours;       /* we killed it */
+	bool was_killed;    /* by us, and not dead before */
 	bool is_retired;    /* it was told to go */
 	bool has_hung_up;   /* its socket has ended */
 	const char *broken; /* how it broke the frames; NULL: it did not */

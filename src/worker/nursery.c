@@ -142,6 +142,7 @@ static void replace_standard(void)
 struct baby {
 	pid_t pid; /* 0: none */
 	uint64_t generation;
+	bool is_killed; /* by order */
 };
 
 struct mother {
@@ -256,6 +257,8 @@ static void bury(struct mother *mother)
 			if (mother->babies[i].pid != pid)
 				continue;
 			died.generation = mother->babies[i].generation;
+			if (mother->babies[i].is_killed)
+				died.kind = FW_REPORT_KILLED;
 			mother->babies[i].pid = 0;
 			/* Its process group is its session's first. */
 			(void)kill(-pid, SIGKILL);
@@ -266,12 +269,15 @@ static void bury(struct mother *mother)
 		kill_orphans(mother);
 }
 
-static void kill_one(const struct mother *mother, const struct fw_order *order)
+static void kill_one(struct mother *mother, const struct fw_order *order)
 {
-	const struct baby *baby = &mother->babies[order->slot];
+	struct baby *baby = &mother->babies[order->slot];
 
+	/* What has died by itself is told as such, however late it is seen. */
+	bury(mother);
 	if (!baby->pid || baby->generation != order->generation)
 		return;
+	baby->is_killed = true;
 	(void)kill(baby->pid, SIGKILL);
 	(void)kill(-baby->pid, SIGKILL);
 }

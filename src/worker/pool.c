@@ -165,7 +165,8 @@ static void take_report(fw_workers *pool, const struct fw_report *report)
 		fw_error_free(worker->unable);
 		worker->unable = fw_error_from_errno(FW_HERE, report->status, "fork");
 	}
-	fw_worker_buried(worker, report->kind == FW_REPORT_DIED ? report->status : 0,
+	worker->was_killed = report->kind == FW_REPORT_KILLED;
+	fw_worker_buried(worker, report->kind == FW_REPORT_UNABLE ? 0 : report->status,
 			 report->pid);
 }
 
@@ -342,7 +343,7 @@ static fw_error *map_slots(fw_workers *pool)
 	slots->count = pool->options.most;
 	/* Anonymous memory has no file. */
 	slots->pages = mmap(NULL, slots->stride * slots->count, PROT_READ | PROT_WRITE,
-			    // cppcheck-suppress invalidFunctionArg
+			    /* cppcheck-suppress invalidFunctionArg */
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (slots->pages != MAP_FAILED)
 		return NULL;

@@ -393,7 +393,7 @@ static fw_error *why_died(const struct fw_worker *worker, int status, pid_t pid)
 
 	if (worker->broken)
 		err = fw_raise_tool_garbled(worker->broken);
-	else if (worker->is_ours && signum == SIGKILL && worker->has_hung_up)
+	else if (worker->was_killed && signum == SIGKILL && worker->has_hung_up)
 		err = fw_raise_tool_garbled("it closed its socket");
 	else if (signum)
 		err = fw_error_from_signal(FW_HERE, signum);

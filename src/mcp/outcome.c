@@ -1,0 +1,129 @@
+/*
+ * outcome.c - what observers are told of a call: before it is looked at, before
+ * it runs, when it fails, and when it is over. Holding replies is the
+ * boundary's.
+ */
+#include "mcp/impl.h"
+
+static fw_told told_of(const fw_call *call, const fw_error *err)
+{
+	if (!err)
+		return call->is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
+	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
+		return FW_TOLD_TRANSPORT_ERROR;
+	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
+}
+
+fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
+{
+	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
+	uint64_t now = uv_hrtime();
+
+	return (fw_outcome){
+		.method = call->method_name,
+		.name = call->name,
+		.error = err,
+		.contract = fw_mcp_contract(call),
+		.duration_ns = now - call->started_ns,
+		.client = call->session ? call->session->client
+					: yyjson_get_str(fw_member(info, "name")),
+		.session = call->session && call->session->id[0] ? call->session->id : NULL,
+		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
+		.changes = call->offer && call->offer->changes,
+		.is_known = call->offer != NULL,
+		.call = call,
+		.told = told_of(call, err),
+		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
+	};
+}
+
+char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
+{
+	struct fw_buf text;
+
+	if (!outcome->call->arguments)
+		return NULL;
+	fw_buf_init(&text, 2 * (size_t)outcome->call->server->limits.message_bytes);
+	fw_buf_value(&text, outcome->call->arguments);
+	if (text.state != FW_BUF_OK) {
+		fw_buf_clear(&text);
+		return NULL;
+	}
+	if (ret_len)
+		*ret_len = text.len;
+	return text.text;
+}
+
+fw_error *fw_mcp_enter(fw_call *call)
+{
+	fw_server *server = call->server;
+
+	for (size_t i = 0; i < server->observer_count; i++) {
+		const fw_observer *observer = &server->observers[i];
+		fw_outcome coming;
+		fw_error *err;
+
+		if (!observer->entering)
+			continue;
+		coming = fw_outcome_of(call, NULL);
+		coming.duration_ns = 0;
+		err = observer->entering(observer->ctx, &coming);
+		if (err) {
+			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
+			return err;
+		}
+	}
+	return NULL;
+}
+
+fw_error *fw_mcp_admit(fw_call *call)
+{
+	fw_server *server = call->server;
+	fw_outcome coming;
+
+	if (!server->observer_count)
+		return NULL;
+	coming = fw_outcome_of(call, NULL);
+	coming.duration_ns = 0;
+	coming.told = FW_TOLD_RESULT;
+	for (size_t i = 0; i < server->observer_count; i++) {
+		const fw_observer *observer = &server->observers[i];
+		fw_error *err = observer->admitting
+					? observer->admitting(observer->ctx, &coming)
+					: NULL;
+
+		if (err) {
+			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
+			return err;
+		}
+	}
+	return NULL;
+}
+
+void fw_mcp_tell_finished(fw_call *call, const fw_error *err)
+{
+	fw_server *server = call->server;
+	fw_outcome outcome;
+
+	if (!server->observer_count)
+		return;
+	outcome = fw_outcome_of(call, err);
+	for (size_t i = 0; i < server->observer_count; i++)
+		if (server->observers[i].finished)
+			server->observers[i].finished(server->observers[i].ctx, &outcome);
+}
+
+void fw_mcp_tell_failing(fw_call *call, fw_error *err)
+{
+	fw_server *server = call->server;
+
+	for (size_t i = 0; i < server->observer_count; i++) {
+		const fw_observer *observer = &server->observers[i];
+		fw_outcome outcome;
+
+		if (!observer->failing)
+			continue;
+		outcome = fw_outcome_of(call, err);
+		observer->failing(observer->ctx, &outcome, err);
+	}
+}
