@@ -111,7 +111,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	};
 	yyjson_val *trace = fw_member(call->meta, "traceparent");
 	char id[FW_INCIDENT_ID_SIZE];
-	int64_t now = fw_now_unix_ms();
+	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
 	if (call->kind == FW_CALL_TOOL) {

@@ -14,6 +14,8 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/schema.h"
 #include "mcp/runner.h"
@@ -558,13 +560,6 @@ void fw_server__settle(fw_server *server);
 
 /* ---- small things --------------------------------------------------------------------------- */
 
-void fw_random(unsigned char *bytes, size_t len);
-void fw_random_forget(void);
-/* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
-void fw_random_text(char *text, size_t size);
-enum { FW_INCIDENT_ID_SIZE = 40 };
-void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE]);
-int64_t fw_now_unix_ms(void);
 /* yyjson_obj_getn that takes a NULL object. */
 yyjson_val *fw_member(yyjson_val *object, const char *name);
 char *fw_strdup_n(const char *text, size_t len);

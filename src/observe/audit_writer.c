@@ -103,7 +103,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		char since[FW_AUDIT_TIME_LEN + 1];
 		const char *name = fw_errno_name(audit->failure.errnum);
 
-		fw_audit_time(audit->down_since_ms, since);
+		(void)fw_time_text(audit->down_since_ms, since);
 		start = open_note(audit, chain, "writing resumed");
 		put_string(out, "since", since);
 		put_number(out, "lost", audit->lost_since);
@@ -241,7 +241,7 @@ static void note_failure(struct fw_audit *audit, uint64_t count,
 			 const struct fw_audit_failure *failure)
 {
 	if (!audit->down_since_ms)
-		audit->down_since_ms = fw_audit_now_ms();
+		audit->down_since_ms = fw_unix_ms();
 	audit->lost_since += count;
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->lost += count;
