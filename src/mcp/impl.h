@@ -150,6 +150,18 @@ struct fw_pending {
 	size_t question;
 };
 
+/* What a legacy client can do, as it said when it began. Calls share it with
+ * their session, which a handler on a thread may outlive; it never changes.
+ * References are counted on the loop's thread. */
+struct fw_client {
+	size_t refs;
+	yyjson_doc *capabilities;
+};
+
+struct fw_client *fw_client_ref(struct fw_client *client);
+/* NULL is a no-op. */
+void fw_client_unref(struct fw_client *client);
+
 struct fw_session {
 	struct fw_session *next;
 	struct fw_session *previous;
@@ -157,8 +169,8 @@ struct fw_session {
 	fw_server *server;
 	enum fw_version version; /* FW_V_NONE before initialize */
 	bool is_initialized;
-	yyjson_doc *capabilities; /* of the client */
-	char *client;             /* its name and version */
+	struct fw_client *able; /* what the client can do; NULL before initialize */
+	char *client;           /* its name and version */
 	bool has_contract;
 	fw_contract contract;
 	fw_log_level log_level;
@@ -268,7 +280,8 @@ struct fw_call {
 	yyjson_val *meta;
 	yyjson_val *arguments;
 	yyjson_val *progress_token;
-	yyjson_val *capabilities; /* modern: the client's */
+	yyjson_val *capabilities; /* the client's: of `doc`, or of `able` */
+	struct fw_client *able;   /* legacy; NULL: not known */
 	const char *method_name;
 	const char *name;
 	size_t name_len;
