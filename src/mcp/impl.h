@@ -525,7 +525,8 @@ struct fw_server {
 	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
-	struct fw_hold *released;
+	struct fw_hold *released; /* the first let go first */
+	struct fw_hold *last_released;
 	struct fw_transport *transports;
 	struct fw_runner *runners;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */

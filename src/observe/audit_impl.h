@@ -123,6 +123,8 @@ static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnu
 	return false;
 }
 
+/* It never heals by itself (audit.c). */
+bool fw_audit_is_hopeless(const struct fw_audit_failure *failure);
 FW_NODISCARD fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure);
 
 /* ---- the queue and its thread (audit.c, audit_writer.c) ------------------- */
