@@ -251,7 +251,7 @@ static void log_up(const struct fw_audit *audit)
 		fw_log_number("lost", audit->lost_since),
 	};
 
-	fw_audit_time(audit->down_since_ms, since);
+	(void)fw_time_text(audit->down_since_ms, since);
 	fw_log_event(FW_LOG_NOTICE, "faultwire", "audit_restored", fields,
 		     sizeof fields / sizeof *fields);
 }
