@@ -228,6 +228,9 @@ const cases = {
 			process.kill(await findWorker('the-mark'), 'SIGKILL');
 			const { canonical, envelope } = await call;
 			assert.equal(canonical.code, 'tool.crashed');
+			/* It was written, but never passed: nobody gets to read it. */
+			assert.equal((await s.ok('read_file', { path: 'src/a.txt' })).content, 'one\ntwo\nthree\n');
+			assert.ok(s.place.audit().some((line) => line.event === 'note' && JSON.stringify(line).includes('content is old')));
 			return envelope;
 		},
 		withPlan: true,

@@ -84,6 +84,19 @@ test('every code of the registry is logged lawfully, at the level of its class',
 	}
 });
 
+test('an error that is raised on demand is one of its own: incident, time and tool are those of the call', () => {
+	const rows = JSON.parse(run(['registry', '--json']).out);
+	const start = Date.now() - 1000;
+	const { replies, err } = serve([...rows, ...rows].map((row, i) => call(i + 1, 'raise_error', { code: row.code })).join(''));
+	const errors = replies.map(canonical);
+	same(new Set(errors.map((error) => error.incident_id)).size, 2 * rows.length);
+	for (const error of errors) {
+		check(Date.parse(error.timestamp) >= start, `${error.code}: ${error.timestamp}`);
+		same([error.tool ?? error.scope?.tool, error.role ?? error.scope?.role], ['raise_error', undefined], error.code);
+	}
+	same(new Set(failures(read(err)).map((line) => line.tool)), new Set(['raise_error']));
+});
+
 test('a flood of one code is held back, and the count adds up', () => {
 	const count = 3000;
 	let input = '';

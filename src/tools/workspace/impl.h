@@ -104,6 +104,7 @@ FW_NODISCARD fw_error *fw_ws_invariant(fw_src at, const char *id, const char *wh
 /* Tell the server's thread, when this call succeeds. */
 void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session,
 		      const char *recovered);
+void fw_ws_tell_recovered(fw_call *call, const char *recovered);
 void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered);
 
 /* ---- on the server's thread (observe.c) ----------------------------------------- */

@@ -253,6 +253,44 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	(void)unlinkat(journal, name, 0);
 }
 
+static bool is_pending(const struct fw_ws_root *root)
+{
+	struct dirent *item;
+	bool found = false;
+	DIR *dir;
+	int fd = openat(root->fd, FW_WS_JOURNAL_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return false;
+	}
+	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	while (!found && (item = readdir(dir)))
+		found = ends_in(item->d_name, ".pending");
+	(void)closedir(dir);
+	return found;
+}
+
+void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
+{
+	size_t count = 0;
+	fw_error *err;
+	int lock;
+
+	if (!is_pending(root))
+		return;
+	err = fw_ws_lock(root, 0, &lock);
+	if (!err) {
+		err = fw_ws_journal_recover(root, ret_list, &count);
+		fw_ws_unlock(lock);
+	}
+	fw_error_free(err);
+}
+
 fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *ret_list,
 				size_t *ret_count)
 {

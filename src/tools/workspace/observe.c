@@ -54,6 +54,9 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 	if (!tool)
 		return NULL;
+	/* The word of a call that nobody waits for any more. */
+	if (strncmp(fw_state_text(ws->state, NULL), "{\"did\"", 6) == 0)
+		publish(ws);
 	if (!ws->session.id[0] && strcmp(tool->name, "begin_session") != 0)
 		return fw_raise_session_not_initialized(tool->name);
 	if (!(tool->roles & ws->role))
@@ -155,6 +158,17 @@ static bool begin(fw_workspace *ws, yyjson_val *word)
 	return true;
 }
 
+static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
+{
+	char hex[FW_WS_HEX_SIZE];
+	size_t len = 0;
+	char *arguments = fw_outcome_arguments(outcome, &len);
+
+	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_free(arguments);
+	return hex[0] && yyjson_equals_str(yyjson_obj_get(word, "of"), hex);
+}
+
 static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *word, bool is_new)
 {
 	struct fw_ws_done *done = fw__allocate(sizeof *done);
@@ -181,9 +195,10 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	yyjson_val *word = yyjson_doc_get_root(doc);
 	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
+	bool is_its_word = did && tool && is_word_of(outcome, word);
 	fw_error *err = NULL;
 
-	if (did && tool && !outcome->error) {
+	if (is_its_word && !outcome->error) {
 		bool had_session = ws->session.id[0] != '\0';
 
 		if (strcmp(did, "began") == 0 && !begin(ws, word))
@@ -191,8 +206,10 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 				"the session is bound to another root already");
 		else
 			remember(ws, outcome->call, word, !had_session);
-		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	}
+	/* Into the log of the session, if it has just begun. */
+	if (is_its_word)
+		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	if (did)
 		publish(ws);
 	yyjson_doc_free(doc);

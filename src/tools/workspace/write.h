@@ -69,6 +69,10 @@ void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id);
 FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_ws_root *root,
 					     struct fw_buf *ret_list, size_t *ret_count);
 
+/* The same before a read: only where something is pending and nobody is at work
+ * on it. Never waits, never fails. */
+void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list);
+
 /* A file with this content, made or replaced in one step, without a journal:
  * for files of which nobody has a right to the old content. */
 FW_NODISCARD fw_error *fw_ws_put_file(const struct fw_ws_place *place, const char *text,
