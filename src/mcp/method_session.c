@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/redact.h"
 #include "mcp/impl.h"
 
 /* What was registered is what is declared; changes are always told. */
@@ -60,12 +61,14 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	const char *version = yyjson_get_str(fw_member(info, "version"));
 	struct fw_buf text;
 	char client[256];
+	char shown[FW_SHOWN_SIZE];
 
 	yyjson_doc_free(session->capabilities);
 	session->capabilities = NULL;
 	fw__release(session->client);
 	(void)snprintf(client, sizeof client, "%s/%s", name, version);
-	session->client = fw_strdup(client);
+	(void)fw_redact_copy(shown, sizeof shown, client, strlen(client));
+	session->client = fw_strdup(shown);
 	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)

@@ -3,6 +3,7 @@
  * it runs, when it fails, and when it is over. Holding replies is the
  * boundary's.
  */
+#include "core/redact.h"
 #include "mcp/impl.h"
 
 static fw_told told_of(const fw_call *call, const fw_error *err)
@@ -12,6 +13,18 @@ static fw_told told_of(const fw_call *call, const fw_error *err)
 	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
 		return FW_TOLD_TRANSPORT_ERROR;
 	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
+}
+
+/* What peers call themselves becomes a label, and the key of an alert. */
+static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
+{
+	const char *text = yyjson_get_str(value);
+	size_t len = yyjson_get_len(value);
+
+	if (!text || len < FW_REDACT_LEAST || fw_redact_find(text, len) == len)
+		return text;
+	(void)fw_redact_copy(room, FW_SHOWN_SIZE, text, len);
+	return room;
 }
 
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
@@ -26,9 +39,11 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.contract = fw_mcp_contract(call),
 		.duration_ns = now - call->started_ns,
 		.client = call->session ? call->session->client
-					: yyjson_get_str(fw_member(info, "name")),
+					: harmless(fw_member(info, "name"),
+						   call->server->shown_client),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
+		.trace = harmless(fw_member(call->meta, "traceparent"),
+				  call->server->shown_trace),
 		.changes = call->offer && call->offer->changes,
 		.is_known = call->offer != NULL,
 		.call = call,
