@@ -32,6 +32,7 @@ enum {
 	AUDIT,
 	AUDIT_SYNC,
 	AUDIT_ARGS,
+	AUDIT_BYTES,
 	LIMIT,
 	LIMITS,
 	JSON,
@@ -46,6 +47,8 @@ enum {
 	LOG,
 	LOG_LEVEL,
 	INCIDENTS,
+	INCIDENTS_AGE,
+	INCIDENTS_BYTES,
 	CACHE_ROOT,
 	WORKSPACE,
 	PLAN_KEY,
@@ -105,6 +108,10 @@ static const cli_option options[] = {
 			 "default), interval, interval=MS, or off." },
 	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
 			 "What is recorded of arguments: hash (the default), or redacted." },
+	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
+			  "Begin another file of the audit log when it has so many bytes, 64m "
+			  "by "
+			  "default; k or m may follow. None is ever deleted." },
 	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
 		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
 	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
@@ -136,8 +143,12 @@ static const cli_option options[] = {
 			"warning, error or critical." },
 	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
 			"Keep incidents in this database, or off; by default incidents.db in "
-			"the "
-			"state directory." },
+			"the state directory." },
+	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
+			    "Forget incidents that are older; by default 30." },
+	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
+			      "Forget the oldest incidents while the database is larger, 256m "
+			      "by default; k or m may follow." },
 	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
 			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
 			 "means the same." },
@@ -393,6 +404,12 @@ static fw_error *serve(struct serving *serving)
 	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
 					     args->values[ALERT_SECRET_FILE],
 					     args->values[ALERTMANAGER] };
+	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
+					   args->values[AUDIT_ARGS],
+					   args->values[AUDIT_BYTES] };
+	const struct serve_incidents incidents = { args->values[INCIDENTS],
+						   args->values[INCIDENTS_AGE],
+						   args->values[INCIDENTS_BYTES] };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -420,9 +437,8 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
-	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
-			 args->values[AUDIT_SYNC], args->values[AUDIT_ARGS]));
-	FW_TRY(add_incidents(serving->server, observers, args->values[INCIDENTS]));
+	FW_TRY(add_audit(serving->server, observers, &audit));
+	FW_TRY(add_incidents(serving->server, observers, &incidents));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else

@@ -40,7 +40,7 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 32, CLI_SETTINGS_MAX = 64 };
+enum { CLI_OPTIONS_MAX = 48, CLI_SETTINGS_MAX = 64 };
 
 /* What a command line said. All strings are borrowed from argv. */
 typedef struct cli_args {

@@ -234,6 +234,9 @@ struct fw_recorder;
 struct fw_runner;
 struct fw_version_of_state;
 
+/* Names of peers, as far as observers see them. */
+enum { FW_SHOWN_SIZE = 256 };
+
 /* The end of a call while observers look at it. */
 struct fw_hold {
 	enum { FW_HOLD_FREE, FW_HOLD_ASKING, FW_HOLD_HELD } state;
@@ -530,6 +533,8 @@ struct fw_server {
 	struct fw_post *last_post;
 	struct fw_hold *released; /* the first let go first */
 	struct fw_hold *last_released;
+	/* Of the outcome that observers look at now, where it hid something. */
+	char shown_trace[FW_SHOWN_SIZE];
 	struct fw_transport *transports;
 	struct fw_runner *runners;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */

@@ -3,10 +3,9 @@
  * it runs, when it fails, and when it is over. Holding replies is the
  * boundary's.
  */
-#include "mcp/impl.h"
-
 #include "base/mem.h"
 #include "core/redact.h"
+#include "mcp/impl.h"
 
 enum { CLIENT_SIZE = 256 };
 
@@ -38,6 +37,18 @@ const char *fw_mcp_client(fw_call *call)
 	return call->client ? call->client : FW_REDACTED;
 }
 
+/* What peers call themselves becomes a label, and the key of an alert. */
+static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
+{
+	const char *text = yyjson_get_str(value);
+	size_t len = yyjson_get_len(value);
+
+	if (!text || len < FW_REDACT_LEAST || fw_redact_find(text, len) == len)
+		return text;
+	(void)fw_redact_copy(room, FW_SHOWN_SIZE, text, len);
+	return room;
+}
+
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 {
 	uint64_t now = uv_hrtime();
@@ -50,7 +61,8 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.duration_ns = now - call->started_ns,
 		.client = fw_mcp_client(call),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
+		.trace = harmless(fw_member(call->meta, "traceparent"),
+				  call->server->shown_trace),
 		.changes = call->offer && call->offer->changes,
 		.is_known = call->offer != NULL,
 		.call = call,
