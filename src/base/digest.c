@@ -8,6 +8,7 @@
 
 #include "base/late.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 
 #define FUNCTIONS(X)          \
 	X(EVP_MD_fetch)       \
@@ -27,9 +28,14 @@ FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
 /* Looked up once: OpenSSL 3 goes through its providers for it. Never freed. */
 static EVP_MD *sha256;
 
+/* From here on libcrypto, which uses what the processor has, is worth loading. */
+enum { LARGE_BYTES = 256 * 1024 };
+
 struct fw_hasher {
-	EVP_MD_CTX *ctx;
-	bool is_good;
+	EVP_MD_CTX *ctx; /* NULL: not needed yet */
+	struct fw_sha256 own;
+	enum { BEGUN, OWN, THEIRS, FAILED } state;
+	bool is_small;
 };
 
 bool fw_digest_load(void)
@@ -62,37 +68,76 @@ bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t le
 	       crypto.HMAC(sha256, key, (int)key_len, data, len, ret_mac, NULL) != NULL;
 }
 
-struct fw_hasher *fw_hasher_new(void)
+static bool make_context(struct fw_hasher *hasher)
 {
-	struct fw_hasher *hasher = fw_digest_load() ? fw__allocate(sizeof *hasher) : NULL;
+	hasher->ctx = fw_digest_load() ? crypto.EVP_MD_CTX_new() : NULL;
+	return hasher->ctx != NULL;
+}
+
+struct fw_hasher *fw_hasher_new_small(void)
+{
+	struct fw_hasher *hasher = fw__allocate(sizeof *hasher);
 
 	if (!hasher)
 		return NULL;
-	hasher->ctx = crypto.EVP_MD_CTX_new();
-	if (!hasher->ctx) {
-		fw__release(hasher);
-		return NULL;
-	}
+	*hasher = (struct fw_hasher){ .is_small = true };
 	fw_hasher_begin(hasher);
 	return hasher;
 }
 
+struct fw_hasher *fw_hasher_new(void)
+{
+	struct fw_hasher *hasher = fw_hasher_new_small();
+
+	if (!hasher)
+		return NULL;
+	hasher->is_small = false;
+	if (make_context(hasher))
+		return hasher;
+	fw__release(hasher);
+	return NULL;
+}
+
 void fw_hasher_begin(struct fw_hasher *hasher)
 {
-	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	hasher->state = BEGUN;
+}
+
+/* The first text decides who counts. */
+static void choose(struct fw_hasher *hasher, size_t len)
+{
+	if (hasher->is_small &&
+	    (len < LARGE_BYTES || (!hasher->ctx && !make_context(hasher)))) {
+		fw_sha256_begin(&hasher->own);
+		hasher->state = OWN;
+		return;
+	}
+	hasher->state =
+		crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1 ? THEIRS : FAILED;
 }
 
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
 {
-	if (hasher->is_good)
-		hasher->is_good = crypto.EVP_DigestUpdate(hasher->ctx, data, len) == 1;
+	if (hasher->state == BEGUN)
+		choose(hasher, len);
+	if (hasher->state == OWN)
+		fw_sha256_add(&hasher->own, data, len);
+	else if (hasher->state == THEIRS &&
+		 crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
+		hasher->state = FAILED;
 }
 
 bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_BYTES])
 {
-	bool is_good =
-		hasher->is_good && crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
+	bool is_good;
 
+	if (hasher->state == BEGUN)
+		choose(hasher, 0);
+	is_good = hasher->state == OWN ||
+		  (hasher->state == THEIRS &&
+		   crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1);
+	if (hasher->state == OWN)
+		fw_sha256_end(&hasher->own, ret_hash);
 	fw_hasher_begin(hasher);
 	return is_good;
 }
@@ -101,7 +146,8 @@ void fw_hasher_free(struct fw_hasher *hasher)
 {
 	if (!hasher)
 		return;
-	crypto.EVP_MD_CTX_free(hasher->ctx);
+	if (hasher->ctx)
+		crypto.EVP_MD_CTX_free(hasher->ctx);
 	fw__release(hasher);
 }
 

@@ -123,7 +123,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	(void)pthread_cond_init(&audit->told, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
 	audit->file = new_file(path, &audit->options);
-	if (audit->file && (audit->hasher = fw_hasher_new()))
+	if (audit->file && (audit->hasher = fw_hasher_new_small()))
 		return audit;
 	fw_audit_destroy(audit);
 	return NULL;

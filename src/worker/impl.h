@@ -115,8 +115,8 @@ struct fw_nursery {
 
 /* Makes one. Raises io errors (fork, socketpair). */
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options,
-			   const struct fw_sandbox_plan *plan, fw_server *server);
+			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
+			   fw_server *server);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
 /* False: it cannot be told. `socket` is -1 or stays the caller's. */

@@ -6,6 +6,7 @@
  * It is also who buries: workers are its children, and so is whatever a dead
  * worker leaves behind. It ends when the server's end of its socket does.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,23 +50,37 @@ struct fifos {
 	} found[FIFOS_MAX];
 };
 
+static void look_at(struct fifos *fifos, int fd)
+{
+	struct stat status;
+
+	if (fifos->count == FIFOS_MAX || fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))
+		return;
+	fifos->found[fifos->count].fd = fd;
+	fifos->found[fifos->count++].inode = status.st_ino;
+}
+
 static void find_fifos(struct fifos *fifos)
 {
 	int last = (int)sysconf(_SC_OPEN_MAX);
-	struct stat status;
+	DIR *dir = opendir("/proc/self/fd");
 
 	fifos->count = 0;
+	for (const struct dirent *entry = NULL; dir && (entry = readdir(dir));) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		/* "." and ".." are no numbers: 0. */
+		if (fd > STDERR_FILENO)
+			look_at(fifos, fd);
+	}
+	if (dir) {
+		(void)closedir(dir);
+		return;
+	}
 	/* Numbers are given out from below: after a long gap there are no more. */
-	for (int fd = 3, gap = 0; fd < last && gap < 1024 && fifos->count < FIFOS_MAX; fd++) {
-		if (fstat(fd, &status) != 0) {
-			gap++;
-			continue;
-		}
-		gap = 0;
-		if (!S_ISFIFO(status.st_mode))
-			continue;
-		fifos->found[fifos->count].fd = fd;
-		fifos->found[fifos->count++].inode = status.st_ino;
+	for (int fd = 3, gap = 0; fd < last && gap < 1024; fd++) {
+		gap = fcntl(fd, F_GETFD) < 0 ? gap + 1 : 0;
+		look_at(fifos, fd);
 	}
 }
 
@@ -151,7 +166,7 @@ struct mother {
 	sigset_t before; /* what workers begin with */
 	const struct fw_seats *slots;
 	const fw_workers_options *options;
-	const struct fw_sandbox_plan *plan;
+	struct fw_sandbox_plan *plan;
 	fw_server *server;
 	struct baby *babies;
 };
@@ -382,6 +397,9 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 	if (!mother->babies)
 		_exit(EXIT_FAILURE);
 	memset(mother->babies, 0, mother->slots->count * sizeof *mother->babies);
+	/* Here, and not in the server: it would keep its first callers waiting. */
+	if (fw_sandbox_complete(mother->plan) != NULL)
+		_exit(EXIT_FAILURE);
 	watched[0] = (struct pollfd){ .fd = mother->control, .events = POLLIN };
 	watched[1] = (struct pollfd){ .fd = mother->signals, .events = POLLIN };
 	for (;;) {
@@ -396,8 +414,8 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 /* ---- in the server --------------------------------------------------------------------- */
 
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options,
-			   const struct fw_sandbox_plan *plan, fw_server *server)
+			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
+			   fw_server *server)
 {
 	struct mother mother = {
 		.slots = slots, .options = options, .plan = plan, .server = server
