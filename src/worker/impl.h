@@ -90,7 +90,8 @@ struct fw_sandbox_plan;
 
 enum fw_order_kind { FW_ORDER_MAKE = 1, FW_ORDER_KILL };
 
-/* To the nursery. FW_ORDER_MAKE comes with the worker's socket. */
+/* To the nursery. FW_ORDER_MAKE comes with the worker's socket and, if there is
+ * one, its standard error. */
 struct fw_order {
 	uint32_t kind;
 	uint32_t slot;
@@ -119,9 +120,9 @@ fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *sl
 			   fw_server *server);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
-/* False: it cannot be told. `socket` is -1 or stays the caller's. */
+/* False: it cannot be told. `socket` and `mouth` are -1 or stay the caller's. */
 bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
-		      int socket);
+		      int socket, int mouth);
 
 /* ---- a worker (child.c, crash.c) ------------------------------------------------------ */
 
@@ -150,6 +151,7 @@ enum fw_worker_state {
 };
 
 struct fw_link;
+struct fw_ear;
 
 struct fw_worker {
 	fw_workers *pool;
@@ -170,6 +172,11 @@ struct fw_worker {
 	struct fw_buf in;
 	struct fw_buf out; /* what the socket did not take yet */
 	size_t out_at;
+	struct fw_ear *ear;           /* for its standard error; NULL: none */
+	const struct fw_offer *offer; /* whose call it was given last */
+	struct fw_buf heard;          /* and not told yet */
+	struct fw_buf end;            /* of what this call wrote there */
+	bool is_end_cut;
 };
 
 struct fw_workers {
@@ -187,6 +194,7 @@ struct fw_workers {
 	unsigned failures;   /* to come up, in a row */
 	uint64_t respawn_ms; /* not before; loop time */
 	bool is_running;
+	bool has_ears; /* there is a log */
 	struct fw_buf scratch;
 	fw_call *refused; /* to be told that no worker can be had */
 };
@@ -200,6 +208,19 @@ void fw_worker_retire(struct fw_worker *worker);
 /* It is gone. Its call is answered, and its place is free. */
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid);
 void fw_worker_unlink(struct fw_worker *worker);
+
+/* What its tools write to their standard output and error (ear.c). False: no
+ * memory or descriptors. The mouth is the caller's, to hand on; -1: none. */
+bool fw_ear_new(struct fw_worker *worker, int *ret_mouth);
+/* Another call, of `offer`. */
+void fw_ear_turn(struct fw_worker *worker, const struct fw_offer *offer);
+/* When to be called again, in loop time; 0: need not be. */
+uint64_t fw_ear_tick(struct fw_worker *worker, uint64_t now_ms);
+/* The worker has died: all that is left is told. */
+void fw_ear_finish(struct fw_worker *worker);
+void fw_ear_close(struct fw_worker *worker);
+/* The end of what its last call wrote, without secrets. Returns its length. */
+size_t fw_ear_last_words(const struct fw_worker *worker, char *text, size_t size);
 
 /* Back in the pool. */
 void fw_pool_settle(fw_workers *pool);

@@ -176,7 +176,18 @@ static void report(const struct mother *mother, const struct fw_report *report)
 	(void)send(mother->control, report, sizeof *report, MSG_NOSIGNAL);
 }
 
-static void be_worker(const struct mother *mother, uint32_t slot, int socket)
+/* What a tool writes goes to the log, by way of the server, if there is one. */
+static void replace_output(int mouth)
+{
+	if (mouth < 0)
+		return;
+	(void)dup2(mouth, STDOUT_FILENO);
+	(void)dup2(mouth, STDERR_FILENO);
+	if (mouth > STDERR_FILENO)
+		(void)close(mouth);
+}
+
+static void be_worker(const struct mother *mother, uint32_t slot, int socket, int mouth)
 {
 	const struct fw_child child = { .socket = socket,
 					.slots = mother->slots,
@@ -195,11 +206,12 @@ static void be_worker(const struct mother *mother, uint32_t slot, int socket)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
 	(void)close(mother->control);
 	(void)close(mother->signals);
+	replace_output(mouth);
 	(void)sigprocmask(SIG_SETMASK, &mother->before, NULL);
 	fw_child_run(&child);
 }
 
-static void make(struct mother *mother, const struct fw_order *order, int socket)
+static void make(struct mother *mother, const struct fw_order *order, int socket, int mouth)
 {
 	struct fw_report failure = { .kind = FW_REPORT_UNABLE,
 				     .slot = order->slot,
@@ -210,7 +222,7 @@ static void make(struct mother *mother, const struct fw_order *order, int socket
 		/* Not fork(): whatever wants to know of forks was of the server. */
 		pid = _Fork();
 	if (pid == 0)
-		be_worker(mother, order->slot, socket);
+		be_worker(mother, order->slot, socket, mouth);
 	if (pid < 0) {
 		failure.status = socket < 0 ? EMFILE : errno;
 		report(mother, &failure);
@@ -220,6 +232,8 @@ static void make(struct mother *mother, const struct fw_order *order, int socket
 	}
 	if (socket >= 0)
 		(void)close(socket);
+	if (mouth >= 0)
+		(void)close(mouth);
 }
 
 static bool is_baby(const struct mother *mother, pid_t pid)
@@ -324,7 +338,7 @@ static bool take_order(struct mother *mother)
 {
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} aside;
 	struct fw_order order = { 0 };
 	struct iovec part = { .iov_base = &order, .iov_len = sizeof order };
@@ -333,16 +347,19 @@ static bool take_order(struct mother *mother)
 				  .msg_control = aside.bytes,
 				  .msg_controllen = sizeof aside.bytes };
 	ssize_t got = recvmsg(mother->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int socket = -1;
+	int files[2] = { -1, -1 };
+	const struct cmsghdr *head;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (got != sizeof order || order.slot >= mother->slots->count)
 		return false;
-	if (CMSG_FIRSTHDR(&message) && CMSG_FIRSTHDR(&message)->cmsg_type == SCM_RIGHTS)
-		memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof socket);
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_type == SCM_RIGHTS)
+		memcpy(files, CMSG_DATA(head),
+		       head->cmsg_len < CMSG_LEN(sizeof files) ? sizeof *files : sizeof files);
 	if (order.kind == FW_ORDER_MAKE)
-		make(mother, &order, socket);
+		make(mother, &order, files[0], files[1]);
 	else
 		kill_one(mother, &order);
 	return true;
@@ -448,11 +465,13 @@ fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *sl
 }
 
 bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
-		      int socket)
+		      int socket, int mouth)
 {
+	const int files[2] = { socket, mouth };
+	const size_t size = mouth < 0 ? sizeof *files : sizeof files;
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} aside = { 0 };
 	struct iovec part = { .iov_base = (void *)order, .iov_len = sizeof *order };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -461,11 +480,11 @@ bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *o
 		return false;
 	if (socket >= 0) {
 		message.msg_control = aside.bytes;
-		message.msg_controllen = sizeof aside.bytes;
+		message.msg_controllen = CMSG_SPACE(size);
 		aside.head.cmsg_level = SOL_SOCKET;
 		aside.head.cmsg_type = SCM_RIGHTS;
-		aside.head.cmsg_len = CMSG_LEN(sizeof socket);
-		memcpy(CMSG_DATA(&aside.head), &socket, sizeof socket);
+		aside.head.cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(&aside.head), files, size);
 	}
 	return sendmsg(nursery->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	       sizeof *order;

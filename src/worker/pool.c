@@ -12,6 +12,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
+#include "observe/log.h"
 #include "worker/impl.h"
 #include "worker/sandbox.h"
 
@@ -21,7 +22,8 @@ enum {
 	DEFAULT_CRASHES = 5,
 	DEFAULT_PAUSE_MS = 30000,
 	LEAST_WORKERS = 2,
-	LEFT_OVER_MS = 1000
+	LEFT_OVER_MS = 1000,
+	HEARD_BYTES = 64 * 1024
 };
 
 static const uint64_t default_bytes = 1024ull * 1024 * 1024;
@@ -314,6 +316,7 @@ static void on_timer(uv_timer_t *timer)
 	fw_workers *pool = timer->data;
 	uint64_t now = now_of(pool);
 	uint64_t next = 0;
+	uint64_t ear_ms;
 
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		struct fw_worker *worker = &pool->workers[i];
@@ -322,6 +325,9 @@ static void on_timer(uv_timer_t *timer)
 			fw_worker_kill(worker);
 		if (worker->kill_ms && (!next || worker->kill_ms < next))
 			next = worker->kill_ms;
+		ear_ms = fw_ear_tick(worker, now);
+		if (ear_ms && (!next || ear_ms < next))
+			next = ear_ms;
 	}
 	tell_refused(pool);
 	fw_pool_settle(pool);
@@ -358,6 +364,7 @@ static fw_error *start(struct fw_runner *runner)
 
 	FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
+	pool->has_ears = fw_log_is_on();
 	/* The limits are what they are from now on. */
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		pool->workers[i].in.max =
@@ -524,6 +531,8 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 		pool->workers[i].slot = i;
 		fw_buf_init(&pool->workers[i].in, 0);
 		fw_buf_init(&pool->workers[i].out, SIZE_MAX / 2);
+		fw_buf_init(&pool->workers[i].heard, HEARD_BYTES);
+		fw_buf_init(&pool->workers[i].end, HEARD_BYTES);
 	}
 	return NULL;
 }

@@ -70,6 +70,7 @@ bool fw_worker_make(struct fw_worker *worker)
 	fw_workers *pool = worker->pool;
 	struct fw_order order = { .kind = FW_ORDER_MAKE, .slot = worker->slot };
 	int ends[2];
+	int mouth;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return false;
@@ -78,13 +79,19 @@ bool fw_worker_make(struct fw_worker *worker)
 				      .slot = worker->slot,
 				      .generation = order.generation,
 				      .in = worker->in,
-				      .out = worker->out };
+				      .out = worker->out,
+				      .heard = worker->heard,
+				      .end = worker->end };
 	fw_buf_reset(&worker->in, READ_BYTES);
 	fw_buf_reset(&worker->out, 0);
-	if (fw_nursery_order(&pool->nursery, &order, ends[1]))
+	if (fw_ear_new(worker, &mouth) &&
+	    fw_nursery_order(&pool->nursery, &order, ends[1], mouth))
 		worker->link = link_new(worker, ends[0]);
 	(void)close(ends[1]);
+	if (mouth >= 0)
+		(void)close(mouth);
 	if (!worker->link) {
+		fw_ear_close(worker);
 		/* If it was made all the same, it finds its socket closed. */
 		(void)close(ends[0]);
 		return false;
@@ -106,7 +113,7 @@ void fw_worker_kill(struct fw_worker *worker)
 	worker->is_ours = true;
 	worker->kill_ms = 0;
 	/* A nursery that does not listen is asked again. */
-	if (!fw_nursery_order(&worker->pool->nursery, &order, -1)) {
+	if (!fw_nursery_order(&worker->pool->nursery, &order, -1, -1)) {
 		worker->kill_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
 		fw_pool_watch(worker->pool, worker->kill_ms);
 	}
@@ -187,6 +194,7 @@ bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 		hung_up(worker);
 		return false;
 	}
+	fw_ear_turn(worker, call->offer);
 	worker->run = pool->run;
 	worker->call = call;
 	worker->state = FW_WORKER_BUSY;
@@ -388,8 +396,10 @@ static fw_error *why_died(const struct fw_worker *worker, int status, pid_t pid)
 {
 	const struct fw_seat *slot = fw_seat_at(&worker->pool->slots, worker->slot);
 	int signum = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	char detail[256];
+	char detail[256 + 2 * FW_LIMIT_TOOL_TEXT_BYTES];
+	char words[2 * FW_LIMIT_TOOL_TEXT_BYTES];
 	fw_error *err;
+	size_t len;
 
 	if (worker->broken)
 		err = fw_raise_tool_garbled(worker->broken);
@@ -408,6 +418,10 @@ static fw_error *why_died(const struct fw_worker *worker, int status, pid_t pid)
 	} else {
 		(void)snprintf(detail, sizeof detail, "worker %d, wait status %#x", (int)pid,
 			       (unsigned)status);
+	}
+	if (fw_ear_last_words(worker, words, sizeof words)) {
+		len = strlen(detail);
+		(void)snprintf(detail + len, sizeof detail - len, "\nit wrote:\n%s", words);
 	}
 	fw_error_set_detail(err, detail);
 	return err;
@@ -456,6 +470,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 		return;
 	/* It may have said all before it died. */
 	read_all(worker);
+	fw_ear_finish(worker);
 	call = worker->call;
 	/* Killed while it was idle, before it saw the request: no harm is done. */
 	has_begun = !worker->is_up || worker->is_ours || worker->broken ||
@@ -473,6 +488,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	worker->kill_ms = 0;
 	pool->live--;
 	fw_worker_unlink(worker);
+	fw_ear_close(worker);
 	fw_buf_clear(&worker->in);
 	fw_buf_clear(&worker->out);
 	atomic_store(&seat->signal, 0);

@@ -1,11 +1,12 @@
 /*
- * leaky.c - a server whose tool puts what it is given wherever an error can
+ * leaky.c - a server whose tools put what they are given wherever an error can
  * hold text. It logs on standard error and keeps incidents in the file that is
  * its argument, so that a test can look for the text in all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <faultwire/faultwire.h>
 
@@ -45,6 +46,40 @@ static fw_error *leak(fw_call *call, void *ctx)
 	return err;
 }
 
+/* In a process: on its standard error and output, so often; then it crashes, or not. */
+static fw_error *say(fw_call *call, void *ctx)
+{
+	size_t len;
+	const char *text = fw_call_string(call, "text", &len);
+	int64_t times = fw_call_i64(call, "times", 1);
+
+	(void)ctx;
+	for (int64_t i = 0; i < times; i++)
+		if (write(i % 2 ? 1 : 2, text, len) < 0)
+			break;
+	if (fw_call_bool(call, "crash", false))
+		abort();
+	fw_call_text(call, "said");
+	return NULL;
+}
+
+static fw_error *add_say(fw_server *server)
+{
+	fw_workers_options options = FW_WORKERS_INIT;
+	fw_tool tool = FW_TOOL_INIT;
+
+	options.count = 1;
+	options.breaker_crashes = UINT32_MAX;
+	FW_TRY(fw_server_add_workers(server, &options, &tool.workers));
+	tool.name = "say";
+	tool.handler = say;
+	tool.run = FW_RUN_PROCESS;
+	tool.deadline_ms = 3000;
+	FW_TRY(fw_server_add_tool(server, &tool));
+	tool.name = "say_again";
+	return fw_server_add_tool(server, &tool);
+}
+
 static fw_error *run(const char *file, fw_server **ret_server, fw_incidents **ret_incidents)
 {
 	const struct fw_log_options log = { .form = FW_LOG_JSON, .fd = 2 };
@@ -69,6 +104,7 @@ static fw_error *run(const char *file, fw_server **ret_server, fw_incidents **re
 	tool.name = "leak";
 	tool.handler = leak;
 	FW_TRY(fw_server_add_tool(*ret_server, &tool));
+	FW_TRY(add_say(*ret_server));
 	FW_TRY(fw_server_listen_stdio(*ret_server));
 	return fw_server_run(*ret_server);
 }
