@@ -136,6 +136,8 @@ struct fw_child {
 };
 
 _Noreturn void fw_child_run(const struct fw_child *self);
+/* In the nursery, once: what every worker needs to tell of its crash. */
+void fw_crash_prepare(void);
 /* Crashes are written into the slot from now on. */
 void fw_crash_watch(struct fw_seat *slot);
 /* What the slot says of a crash, one line a frame, for the operator. */
@@ -161,6 +163,11 @@ struct fw_worker {
 	struct fw_link *link; /* its socket; NULL: closed */
 	fw_call *call;        /* NULL: none */
 	uint64_t run;
+	/* A call that took the worker before it down: it is told when there is this
+	 * one, so that whoever crashes waits for what it costs, and not others. */
+	fw_call *owed;
+	fw_error *owed_err;
+	uint64_t owed_ms; /* not later; loop time */
 	bool is_up;         /* it said so */
 	bool is_ours;       /* we killed it */
 	bool was_killed;    /* by us, and not dead before */
@@ -208,6 +215,8 @@ void fw_worker_retire(struct fw_worker *worker);
 /* It is gone. Its call is answered, and its place is free. */
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid);
 void fw_worker_unlink(struct fw_worker *worker);
+/* Tells the call that waits for this one to be there. */
+void fw_worker_pay(struct fw_worker *worker);
 
 /* What its tools write to their standard output and error (ear.c). False: no
  * memory or descriptors. The mouth is the caller's, to hand on; -1: none. */

@@ -414,6 +414,7 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 	if (!mother->babies)
 		_exit(EXIT_FAILURE);
 	memset(mother->babies, 0, mother->slots->count * sizeof *mother->babies);
+	fw_crash_prepare();
 	/* Here, and not in the server: it would keep its first callers waiting. */
 	if (fw_sandbox_complete(mother->plan) != NULL)
 		_exit(EXIT_FAILURE);

@@ -194,13 +194,18 @@ static void on_control(uv_poll_t *poll, int status, int events)
 
 /* ---- calls -------------------------------------------------------------------------------- */
 
-static struct fw_worker *find_free(fw_workers *pool)
+/* One that is still starting is worth waiting for only if no other is up: those
+ * that are will be free sooner. `ret_wait`: that is so. */
+static struct fw_worker *find_free(fw_workers *pool, bool *ret_wait)
 {
 	struct fw_worker *starting = NULL;
+	bool is_any_up = false;
 
+	*ret_wait = false;
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		struct fw_worker *worker = &pool->workers[i];
 
+		is_any_up = is_any_up || (worker->state == FW_WORKER_BUSY && worker->is_up);
 		if (worker->state != FW_WORKER_FREE)
 			continue;
 		if (worker->is_up)
@@ -208,7 +213,8 @@ static struct fw_worker *find_free(fw_workers *pool)
 		if (!starting)
 			starting = worker;
 	}
-	return starting;
+	*ret_wait = starting && is_any_up;
+	return *ret_wait ? NULL : starting;
 }
 
 static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
@@ -232,9 +238,10 @@ static void refuse(fw_workers *pool, fw_call *call)
 static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
 {
 	for (;;) {
-		struct fw_worker *worker = find_free(pool);
+		bool is_to_wait;
+		struct fw_worker *worker = find_free(pool, &is_to_wait);
 
-		if (!worker && pool->live < limit)
+		if (!worker && !is_to_wait && pool->live < limit)
 			worker = make_one(pool);
 		if (!worker)
 			return false;
@@ -325,6 +332,10 @@ static void on_timer(uv_timer_t *timer)
 			fw_worker_kill(worker);
 		if (worker->kill_ms && (!next || worker->kill_ms < next))
 			next = worker->kill_ms;
+		if (worker->owed_ms && worker->owed_ms <= now)
+			fw_worker_pay(worker);
+		if (worker->owed_ms && (!next || worker->owed_ms < next))
+			next = worker->owed_ms;
 		ear_ms = fw_ear_tick(worker, now);
 		if (ear_ms && (!next || ear_ms < next))
 			next = ear_ms;

@@ -295,6 +295,7 @@ static bool take_frame(struct fw_worker *worker, const struct fw_frame *frame, c
 	case FW_FRAME_READY:
 		worker->is_up = true;
 		worker->pool->failures = 0;
+		fw_worker_pay(worker);
 		/* Calls that came while none could be made wait for it. */
 		if (worker->state == FW_WORKER_FREE)
 			fw_runner_freed(&worker->pool->base, NULL);
@@ -458,6 +459,31 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 	return why_died(worker, status, pid);
 }
 
+void fw_worker_pay(struct fw_worker *worker)
+{
+	fw_call *call = worker->owed;
+	fw_error *err = worker->owed_err;
+
+	if (!call)
+		return;
+	worker->owed = NULL;
+	worker->owed_err = NULL;
+	worker->owed_ms = 0;
+	fw_call_complete(call, err);
+}
+
+/* Its place has been taken already, if another could be made. */
+static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
+{
+	if (worker->state != FW_WORKER_FREE || worker->is_up || call->is_answered)
+		return false;
+	worker->owed = call;
+	worker->owed_err = err;
+	worker->owed_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
+	fw_pool_watch(worker->pool, worker->owed_ms);
+	return true;
+}
+
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 {
 	fw_workers *pool = worker->pool;
@@ -468,6 +494,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 
 	if (worker->state == FW_WORKER_NONE)
 		return;
+	fw_worker_pay(worker);
 	/* It may have said all before it died. */
 	read_all(worker);
 	fw_ear_finish(worker);
@@ -503,5 +530,6 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	if (!err)
 		err = cannot_start(NULL);
 	fw_shared_end(call, false);
-	fw_call_complete(call, err);
+	if (!owe(worker, call, err))
+		fw_call_complete(call, err);
 }
