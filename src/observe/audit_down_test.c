@@ -83,10 +83,10 @@ static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
 	(void)snprintf(other, sizeof other, "%s/other.jsonl", directory);
 	for (int round = 0; round < 3; round++) {
 		must(record(audit, "a"));
-		must(fw_audit_move(audit, other));
+		must(fw_audit_move(audit, -1, other));
 		must(record(audit, "b"));
 		must(record(audit, "b"));
-		must(fw_audit_move(audit, path));
+		must(fw_audit_move(audit, -1, path));
 	}
 	assert_true(fw_audit_close(audit));
 	assert_whole(3);
@@ -116,9 +116,9 @@ static void test_audit__moves_and_records_in_flight_keep_their_order(void **stat
 	for (int i = 0; i < 300; i++) {
 		must(fw_audit_append(audit, &entry, count_done, &done));
 		if (i % 30 == 14)
-			must(fw_audit_move(audit, other));
+			must(fw_audit_move(audit, -1, other));
 		if (i % 30 == 29)
-			must(fw_audit_move(audit, path));
+			must(fw_audit_move(audit, -1, path));
 	}
 	assert_true(fw_audit_close(audit));
 	assert_int_equal(atomic_load(&done), 300);
@@ -289,7 +289,7 @@ static void open_append_and_verify(void)
 	assert_true(!err == !!audit);
 	if (!err) {
 		fw_error_free(record(audit, "a/b"));
-		fw_error_free(fw_audit_move(audit, path));
+		fw_error_free(fw_audit_move(audit, -1, path));
 		assert_true(fw_audit_close(audit));
 	}
 	fw_error_free(err);
