@@ -72,12 +72,12 @@ for (const [what, spoil] of Object.entries({
 
 test('a session begins in a root whose audit log was repaired', () => serving({
 	before: true,
-	setup: (place) => place.write('audit-log.jsonl', 'garbage\n'),
+	setup: (place) => place.write('sub/audit-log.jsonl', 'garbage\n'),
 }, async (server, place) => {
-	assert.equal(await code(server, 'begin_session', { workspace_root: place.root }), 'AUDIT_LOG_FAILED');
-	unlinkSync(place.path('audit-log.jsonl'));
-	await server.begin();
-	place.run(['audit', 'verify', place.path('audit-log.jsonl')]);
+	assert.equal(await code(server, 'begin_session', { workspace_root: place.path('sub') }), 'AUDIT_LOG_FAILED');
+	unlinkSync(place.path('sub/audit-log.jsonl'));
+	await server.begin(place.path('sub'));
+	place.run(['audit', 'verify', place.path('sub/audit-log.jsonl')]);
 }));
 
 test('a link in the place of the root does not lead the audit log out', () => serving({
