@@ -30,6 +30,14 @@ enum {
 	NAP_LAST_US = 1000
 };
 
+/* The field stays where it is when a call's own error becomes the cause. */
+static fw_error *say_why(fw_error *err, const struct fw_audit_failure *failure, fw_error *cause)
+{
+	if (failure->errnum)
+		fw_error_add_string(err, "errno", fw_errno_name(failure->errnum));
+	return fw_error_caused_by(err, cause);
+}
+
 fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 {
 	fw_error *cause = NULL;
@@ -39,13 +47,13 @@ fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 	if (failure->errnum)
 		cause = fw_error_from_errno(FW_HERE, failure->errnum, "audit log");
 	if (failure->is_lock)
-		return fw_error_caused_by(fw_raise_audit_lock_failed(), cause);
+		return say_why(fw_raise_audit_lock_failed(), failure, cause);
 	if (cause && fw_error_cause_count(cause) > 0 &&
 	    fw_error_cause(cause, fw_error_cause_count(cause) - 1, &link) && link.message)
 		(void)snprintf(reason, sizeof reason, "%s: %s", failure->doing, link.message);
 	else
 		(void)snprintf(reason, sizeof reason, "%s", failure->doing);
-	return fw_error_caused_by(fw_raise_audit_log_failed(reason), cause);
+	return say_why(fw_raise_audit_log_failed(reason), failure, cause);
 }
 
 bool fw_audit_file_init(struct fw_audit_file *file, int dir, const char *path)
