@@ -44,6 +44,12 @@ fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 	fw_cause link;
 	char reason[256];
 
+	if (failure->is_lock && failure->errnum == EWOULDBLOCK) {
+		fw_error *err = say_why(fw_raise_audit_lock_failed(), failure, NULL);
+
+		fw_error_add_cause(err, "another process holds the lock", "EAGAIN", "errno");
+		return err;
+	}
 	if (failure->errnum)
 		cause = fw_error_from_errno(FW_HERE, failure->errnum, "audit log");
 	if (failure->is_lock)
