@@ -202,7 +202,8 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
-		return cli_usage("--%s takes a number up to %u", options[option].name, most);
+		return cli_usage("--%s takes a whole number up to %u; found \"%s\"",
+				 options[option].name, most, text);
 	*ret_number = (uint32_t)number;
 	return NULL;
 }

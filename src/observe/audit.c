@@ -67,7 +67,7 @@ static struct fw_audit_file *new_file(const char *path, const struct fw_audit_op
 }
 
 /* What more time or more space does not heal. */
-static bool is_hopeless(const struct fw_audit_failure *failure)
+bool fw_audit_is_hopeless(const struct fw_audit_failure *failure)
 {
 	if (failure->is_lock)
 		return false;
@@ -148,7 +148,7 @@ fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options
 	while (!audit->is_tried)
 		(void)pthread_cond_wait(&audit->told, &audit->lock);
 	failure = audit->failure;
-	is_refused = atomic_load(&audit->is_down) && is_hopeless(&failure);
+	is_refused = atomic_load(&audit->is_down) && fw_audit_is_hopeless(&failure);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (is_refused) {
 		(void)fw_audit_close(audit);

@@ -6,6 +6,7 @@
 #define FW_OBSERVE_AUDIT_IMPL_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "observe/audit.h"
 
@@ -29,10 +30,6 @@ extern const struct fw_audit_chain fw_audit_genesis;
 /* Of both parts, one after the other, in lower-case hex. False: no memory. */
 bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len,
 		   const char *second, size_t second_len, char ret_hex[FW_AUDIT_HASH_LEN + 1]);
-
-/* RFC 3339 in UTC with milliseconds. */
-void fw_audit_time(int64_t unix_ms, char ret_text[FW_AUDIT_TIME_LEN + 1]);
-int64_t fw_audit_now_ms(void);
 
 /* The members between seq and the arguments, without a comma on either side. */
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record);
@@ -126,6 +123,8 @@ static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnu
 	return false;
 }
 
+/* It never heals by itself (audit.c). */
+bool fw_audit_is_hopeless(const struct fw_audit_failure *failure);
 FW_NODISCARD fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure);
 
 /* ---- the queue and its thread (audit.c, audit_writer.c) ------------------- */

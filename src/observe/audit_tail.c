@@ -139,7 +139,7 @@ static int open_torn(const struct fw_audit_file *file, char *path, size_t cap)
 {
 	char now[FW_AUDIT_TIME_LEN + 1];
 
-	fw_audit_time(fw_audit_now_ms(), now);
+	(void)fw_time_text(fw_unix_ms(), now);
 	for (int i = 0; i < TORN_NAMES; i++) {
 		int len = i == 0 ? snprintf(path, cap, "%s.torn-%s", file->path, now)
 				 : snprintf(path, cap, "%s.torn-%s-%d", file->path, now, i);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include <faultwire/raw.h>
@@ -18,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
+#include "observe/log.h"
 
 enum {
 	KEEP_BATCH_BYTES = 256 * 1024,
@@ -103,7 +105,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		char since[FW_AUDIT_TIME_LEN + 1];
 		const char *name = fw_errno_name(audit->failure.errnum);
 
-		fw_audit_time(audit->down_since_ms, since);
+		(void)fw_time_text(audit->down_since_ms, since);
 		start = open_note(audit, chain, "writing resumed");
 		put_string(out, "since", since);
 		put_number(out, "lost", audit->lost_since);
@@ -225,6 +227,35 @@ static void tell(struct fw_audit *audit, struct fw_audit_item *first,
 	}
 }
 
+/* The log hears of each change once, not of each record. */
+static void log_down(const struct fw_audit_failure *failure)
+{
+	const fw_field fields[] = {
+		fw_log_text("doing", failure->doing),
+		fw_log_text("failure", fw_errno_name(failure->errnum)),
+		fw_log_text("reason",
+			    failure->errnum ? strerrordesc_np(failure->errnum) : NULL),
+	};
+
+	fw_log_event(FW_LOG_CRITICAL, "faultwire", "audit_down", fields,
+		     sizeof fields / sizeof *fields);
+}
+
+static void log_up(const struct fw_audit *audit)
+{
+	const char *name = fw_errno_name(audit->failure.errnum);
+	char since[FW_AUDIT_TIME_LEN + 1];
+	const fw_field fields[] = {
+		fw_log_text("since", since),
+		fw_log_text("failure", name ? name : audit->failure.doing),
+		fw_log_number("lost", audit->lost_since),
+	};
+
+	(void)fw_time_text(audit->down_since_ms, since);
+	fw_log_event(FW_LOG_NOTICE, "faultwire", "audit_restored", fields,
+		     sizeof fields / sizeof *fields);
+}
+
 static void note_success(struct fw_audit *audit, uint64_t count)
 {
 	(void)pthread_mutex_lock(&audit->lock);
@@ -232,6 +263,8 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 	audit->batches += audit->batch.len > 0;
 	atomic_store(&audit->is_down, false);
 	(void)pthread_mutex_unlock(&audit->lock);
+	if (audit->down_since_ms)
+		log_up(audit);
 	audit->down_since_ms = 0;
 	audit->lost_since = 0;
 	audit->last_count = count;
@@ -240,8 +273,11 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 static void note_failure(struct fw_audit *audit, uint64_t count,
 			 const struct fw_audit_failure *failure)
 {
+	/* What keeps it from being opened at all, fw_audit_open() tells. */
+	if (!audit->down_since_ms && (audit->is_tried || !fw_audit_is_hopeless(failure)))
+		log_down(failure);
 	if (!audit->down_since_ms)
-		audit->down_since_ms = fw_audit_now_ms();
+		audit->down_since_ms = fw_unix_ms();
 	audit->lost_since += count;
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->lost += count;
@@ -424,6 +460,10 @@ void *fw_audit_work(void *arg)
 		audit->synced_ms = INT64_MIN / 2;
 		sync_now_and_then(audit);
 	}
+	if (audit->lost_since)
+		fw_log_event(FW_LOG_CRITICAL, "faultwire", "audit_lost",
+			     (const fw_field[]){ fw_log_number("count", audit->lost_since) },
+			     1);
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->is_over = true;
 	is_mine = audit->is_abandoned;

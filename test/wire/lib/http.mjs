@@ -236,10 +236,10 @@ export function listen(notifications, id = 1) {
 }
 
 // A session of the legacy era: its headers.
-export async function session(server, version = legacy) {
+export async function session(server, version = legacy, capabilities = {}) {
 	const reply = await ask(server, post({
 		jsonrpc: '2.0', id: 0, method: 'initialize',
-		params: { protocolVersion: version, capabilities: {}, clientInfo: { name: 'wire', version: '1' } },
+		params: { protocolVersion: version, capabilities, clientInfo: { name: 'wire', version: '1' } },
 	}));
 	const headers = { 'Mcp-Session-Id': reply.headers['mcp-session-id'], 'MCP-Protocol-Version': version };
 
