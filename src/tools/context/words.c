@@ -52,19 +52,20 @@ static bool is_cased_before(const char *at, const char *start)
 	return false;
 }
 
+/* Leaves room for a sigma behind it. */
 static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
 {
 	size_t lower_len = 0;
 	uint8_t *lower = NULL;
 	fw_error *err;
 
-	if (!len)
-		return true;
-	lower = u8_tolower((const uint8_t *)text, len, "", NULL, NULL, &lower_len);
-	if (!lower)
-		return false;
-	err = fw_bytes_reserve(out, out->len + lower_len + 2);
-	if (!err) {
+	if (len) {
+		lower = u8_tolower((const uint8_t *)text, len, "", NULL, NULL, &lower_len);
+		if (!lower)
+			return false;
+	}
+	err = fw_bytes_reserve(out, out->len + lower_len + sizeof sigma);
+	if (!err && lower_len) {
 		memcpy(out->data + out->len, lower, lower_len);
 		out->len += lower_len;
 	}
@@ -79,40 +80,36 @@ static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
  * there, which Unicode does not. So what lies between them is its work, and they
  * are ours.
  */
-static char *lower_around_sigma(const char *text, size_t len, size_t *ret_len)
+static bool put_around_sigma(struct fw_bytes *out, const char *text, const char *end)
 {
-	const char *end = text + len;
-	struct fw_bytes out = { 0 };
 	const char *from = text;
-	char *copy = NULL;
-	bool is_done = false;
+	const char *at;
 
-	while (!is_done) {
-		const char *at = memmem(from, (size_t)(end - from), sigma, 2);
-		fw_error *err;
-
-		is_done = !at;
-		if (!put_lower(&out, from, (size_t)((at ? at : end) - from)))
-			goto out;
-		if (!at)
-			break;
-		err = fw_bytes_reserve(&out, out.len + 2);
-		fw_error_free(err);
-		if (err)
-			goto out;
+	while ((at = memmem(from, (size_t)(end - from), sigma, 2))) {
+		if (!put_lower(out, from, (size_t)(at - from)))
+			return false;
 		from = at + 2;
-		memcpy(out.data + out.len,
+		/* There is room for it: see put_lower(). */
+		memcpy(out->data + out->len,
 		       is_cased_before(at, text) && !is_cased_behind(from, end) ? "\xcf\x82"
 										: "\xcf\x83",
 		       2);
-		out.len += 2;
+		out->len += 2;
 	}
-	copy = malloc(out.len + 1);
+	return put_lower(out, from, (size_t)(end - from));
+}
+
+static char *lower_around_sigma(const char *text, size_t len, size_t *ret_len)
+{
+	struct fw_bytes out = { 0 };
+	char *copy = NULL;
+
+	if (put_around_sigma(&out, text, text + len))
+		copy = malloc(out.len + 1);
 	if (copy) {
 		memcpy(copy, out.data, out.len);
 		*ret_len = out.len;
 	}
-out:
 	fw_bytes_clear(&out);
 	return copy;
 }
