@@ -147,12 +147,13 @@ static fw_call *call_of(fw_hold *hold)
 	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
 }
 
-/* An observer that could not do its part is told in place of the outcome. */
+/* An observer that could not do its part is told in place of the outcome, which
+ * is the first thing that a client can see behind it. */
 static void tell_instead(fw_call *call, fw_error *instead)
 {
 	struct fw_hold *hold = &call->hold;
 
-	hold->err = hold->err ? fw_error_caused_by(instead, hold->err) : instead;
+	hold->err = hold->err ? fw__error_in_place_of(instead, hold->err) : instead;
 	complete_error(call, hold->err);
 }
 

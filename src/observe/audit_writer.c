@@ -302,12 +302,15 @@ static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
 
 static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 {
+	unsigned moves = 0;
+
 	do {
 		struct fw_audit_failure failure;
 		struct fw_audit_item *rest = NULL;
 		uint64_t count = 0;
 
 		if (first && first->move) {
+			moves++;
 			rest = first->next;
 			change_file(audit, first);
 			fw_audit_item_free(first);
@@ -326,6 +329,9 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 			note_failure(audit, count, &failure);
 			tell(audit, first, rest, &failure);
 		}
+		/* Now it is known what the new file is like. */
+		(void)atomic_fetch_sub(&audit->moves, moves);
+		moves = 0;
 		first = rest;
 	} while (first);
 }

@@ -58,7 +58,7 @@ struct fw_workspace {
 	uint32_t preflight_ms;
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;
-	void (*began)(void *ctx, const char *root);
+	void (*began)(void *ctx, int dir, const char *root);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
 	void *ctx;
@@ -66,6 +66,7 @@ struct fw_workspace {
 	fw_server *server;
 	fw_state *state;
 	struct fw_ws_session session;
+	struct fw_ws_root root; /* the session's, which its path may not lead to any more */
 	struct fw_ws_done *done;
 	char phase_id[256]; /* of the call last looked at */
 	char plan_hash[FW_WS_HEX_SIZE];

@@ -142,20 +142,35 @@ static void text_of(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-/* False: another session was begun meanwhile. */
-static bool begin(fw_workspace *ws, yyjson_val *word)
+static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 {
 	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(word, "dev")),
 					 .ino = yyjson_get_uint(yyjson_obj_get(word, "ino")) };
 
 	text_of(session.id, sizeof session.id, yyjson_obj_get(word, "session"));
 	text_of(session.root, sizeof session.root, yyjson_obj_get(word, "root"));
-	if (ws->session.id[0])
-		return ws->session.dev == session.dev && ws->session.ino == session.ino;
+	if (ws->session.id[0]) {
+		/* Another was begun meanwhile. */
+		if (ws->session.dev != session.dev || ws->session.ino != session.ino)
+			return fw_raise_session_init_failed(
+				"the session is bound to another root already");
+		return NULL;
+	}
+	/* Once by its path, and never again: it is held from here on. */
+	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
 	ws->session = session;
 	if (ws->began)
-		ws->began(ws->ctx, ws->session.root);
-	return true;
+		ws->began(ws->ctx, ws->root.fd, ws->session.root);
+	return NULL;
+}
+
+/* It was never told to anybody. */
+static void take_back(fw_workspace *ws)
+{
+	memset(&ws->session, 0, sizeof ws->session);
+	fw_ws_root_close(&ws->root);
+	if (ws->began)
+		ws->began(ws->ctx, -1, NULL);
 }
 
 static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
@@ -201,10 +216,9 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	if (is_its_word && !outcome->error) {
 		bool had_session = ws->session.id[0] != '\0';
 
-		if (strcmp(did, "began") == 0 && !begin(ws, word))
-			err = fw_raise_session_init_failed(
-				"the session is bound to another root already");
-		else
+		if (strcmp(did, "began") == 0)
+			err = begin(ws, word);
+		if (!err)
 			remember(ws, outcome->call, word, !had_session);
 	}
 	/* Into the log of the session, if it has just begun. */
@@ -256,17 +270,6 @@ static struct fw_ws_done *take(fw_workspace *ws, const fw_call *call)
 	return NULL;
 }
 
-static void drop_journal(const fw_workspace *ws, const char *id)
-{
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
-	fw_error *err = fw_ws_root_open(ws->session.root, strlen(ws->session.root), &root);
-
-	if (!err)
-		fw_ws_journal_drop(&root, id);
-	fw_error_free(err);
-	fw_ws_root_close(&root);
-}
-
 static void finished(void *ctx, const fw_outcome *outcome)
 {
 	fw_workspace *ws = ctx;
@@ -280,11 +283,11 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		changed = true;
 	}
 	if (done && outcome->error && done->began) {
-		memset(&ws->session, 0, sizeof ws->session); /* it was never told */
+		take_back(ws);
 		changed = true;
 	}
 	if (done && !outcome->error && done->journal[0])
-		drop_journal(ws, done->journal);
+		fw_ws_journal_drop(&ws->root, done->journal);
 	if (done && !outcome->error && done->reported && ws->session.locked_by[0]) {
 		ws->session.locked_by[0] = '\0';
 		changed = true;

@@ -514,7 +514,7 @@ fw_error *fw_workspace_add(fw_server *server, const struct fw_workspace_options 
 	if (!ws)
 		return fw_raise_internal_out_of_memory();
 	memset(ws, 0, sizeof *ws);
-	ws->directory.fd = -1;
+	ws->directory.fd = ws->root.fd = -1;
 	(void)pthread_mutex_init(&ws->lock, NULL);
 	ws->server = server;
 	err = set_up(ws, options);
@@ -540,6 +540,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw_ws_root_close(&ws->directory);
+	fw_ws_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);
