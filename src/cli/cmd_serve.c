@@ -380,8 +380,11 @@ static fw_contract contract_of(const cli_args *args)
 {
 	const char *tools = args->values[TOOLS];
 
-	return cli_contract(args, CONTRACT,
-			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
+	if (tools && strcmp(tools, "workspace") == 0)
+		return cli_contract(args, CONTRACT, FW_KAIZA);
+	if (tools && strcmp(tools, "context") == 0)
+		return cli_contract(args, CONTRACT, FW_CONTEXT_V0);
+	return cli_contract(args, CONTRACT, FW_AUTO);
 }
 
 /* Connections need one each, and the usual number is for programs that use select(). */
