@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 
@@ -20,7 +21,7 @@
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
-enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
 enum {
 	STDIO,
 	HTTP,
@@ -165,6 +166,7 @@ static const cli_example examples[] = {
 struct serving {
 	const cli_args *args;
 	fw_server *server;
+	bool is_started;
 	struct serve_observers observers;
 	/* How tools are run. */
 	fw_run run;
@@ -213,7 +215,8 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
-		return cli_usage("--%s takes a number up to %u", options[option].name, most);
+		return cli_usage("--%s takes a whole number up to %u; found \"%s\"",
+				 options[option].name, most, text);
 	*ret_number = (uint32_t)number;
 	return NULL;
 }
@@ -325,6 +328,7 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	const char *colon = strrchr(where, ':');
 	char address[256];
 	unsigned long port;
+	fw_error *err;
 	char *end;
 	size_t len;
 
@@ -346,7 +350,13 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	return fw_server_listen_http(server, &http);
+	err = fw_server_listen_http(server, &http);
+	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
+		fw_error_free(err);
+		return cli_usage("--http on an address that is not loopback needs "
+				 "--token-file");
+	}
+	return err;
 }
 
 static void tell_start(const fw_server *server, const cli_args *args)
@@ -370,8 +380,22 @@ static fw_contract contract_of(const cli_args *args)
 {
 	const char *tools = args->values[TOOLS];
 
-	return cli_contract(args, CONTRACT,
-			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
+	if (tools && strcmp(tools, "workspace") == 0)
+		return cli_contract(args, CONTRACT, FW_KAIZA);
+	if (tools && strcmp(tools, "context") == 0)
+		return cli_contract(args, CONTRACT, FW_CONTEXT_V0);
+	return cli_contract(args, CONTRACT, FW_AUTO);
+}
+
+/* Connections need one each, and the usual number is for programs that use select(). */
+static void raise_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+		return;
+	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static fw_error *serve(struct serving *serving)
@@ -397,6 +421,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics is for --http");
+	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
@@ -426,6 +451,7 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(serving->server, observers, &alerts));
 	tell_start(serving->server, args);
+	serving->is_started = true;
 	return fw_server_run(serving->server);
 }
 
@@ -445,7 +471,8 @@ static int run(const cli_args *args)
 	}
 	end_alerts(&serving.observers);
 	end_incidents(&serving.observers);
-	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
 	fw_log_stop();
 	/* Whoever starts it reads the envelope, as its clients would. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)

@@ -82,6 +82,7 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers,
 	if (!file[0])
 		return cli_usage("there is no home for the audit log: give --audit FILE, or "
 				 "--audit off");
+	(void)snprintf(observers->audit_home, sizeof observers->audit_home, "%s", file);
 	err = fw_audit_open(file, &options, &observers->audit);
 	if (err) {
 		char hint[CLI_PATH_SIZE + 128];

@@ -12,11 +12,13 @@
 #include "observe/audit.h"
 #include "observe/incident.h"
 #include "observe/metrics.h"
+#include "state.h"
 #include "tools/workspace/workspace.h"
 
 /* All NULL to begin with. */
 struct serve_observers {
 	struct fw_audit *audit;
+	char audit_home[CLI_PATH_SIZE]; /* the log's path without a session */
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;

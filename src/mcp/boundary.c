@@ -136,7 +136,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	};
 	yyjson_val *trace = fw_member(call->meta, "traceparent");
 	char id[FW_INCIDENT_ID_SIZE];
-	int64_t now = fw_now_unix_ms();
+	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
 	if (call->kind == FW_CALL_TOOL) {
@@ -144,14 +144,9 @@ static void complete_error(fw_call *call, fw_error *err)
 		if (call->offer)
 			scope.operation = call->offer->operation;
 	}
-	if (call->session) {
+	scope.client = fw_mcp_client(call);
+	if (call->session)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
-		scope.client = call->session->client;
-	} else {
-		yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
-
-		scope.client = yyjson_get_str(fw_member(info, "name"));
-	}
 	if (server->has_own_sessions)
 		scope.session_id = server->session_id;
 	scope.trace_id = yyjson_get_str(trace);
@@ -172,12 +167,13 @@ static fw_call *call_of(fw_hold *hold)
 	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
 }
 
-/* An observer that could not do its part is told in place of the outcome. */
+/* An observer that could not do its part is told in place of the outcome, which
+ * is the first thing that a client can see behind it. */
 static void tell_instead(fw_call *call, fw_error *instead)
 {
 	struct fw_hold *hold = &call->hold;
 
-	hold->err = hold->err ? fw_error_caused_by(instead, hold->err) : instead;
+	hold->err = hold->err ? fw__error_in_place_of(instead, hold->err) : instead;
 	complete_error(call, hold->err);
 }
 

@@ -453,6 +453,37 @@ static void test_boundary__an_observer_may_refuse_a_tool_before_it_runs(void **s
 	fw_server_free(server);
 }
 
+static fw_error *missing(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	return fw_raise_file_not_found(fw_call_name(call));
+}
+
+static void test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not_there(
+	void **state)
+{
+	fw_server *server = server_new();
+	const fw_resource resource = { .uri = "test://gone",
+				       .name = "gone",
+				       .handler = missing };
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "resources/read", "Mcp-Name", "test://gone" } };
+	static const char text[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{"
+		"\"uri\":\"test://gone\",\"_meta\":{"
+		"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+		"\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
+
+	(void)state;
+	assert_null(fw_server_add_resource(server, &resource));
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_non_null(strstr(fake.last, "\"code\":-32602"));
+	assert_non_null(strstr(fake.last, "\"data\":{\"uri\":\"test://gone\","));
+	assert_non_null(strstr(fake.last, "file.not_found"));
+	fw_server_free(server);
+}
+
 static void test_boundary__a_refusal_of_the_transport_has_its_own_status(void **state)
 {
 	fw_server *server = server_new();
@@ -510,6 +541,8 @@ int main(void)
 		cmocka_unit_test(test_boundary__every_stage_fails_the_same_way),
 		cmocka_unit_test(test_boundary__a_success_is_not_observed_as_a_failure),
 		cmocka_unit_test(test_boundary__an_observer_that_fails_is_told_instead),
+		cmocka_unit_test(
+			test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not_there),
 		cmocka_unit_test(test_boundary__a_held_reply_waits_and_others_pass_it),
 		cmocka_unit_test(
 			test_boundary__replies_that_are_let_go_together_leave_in_that_order),

@@ -89,8 +89,10 @@ static void wipe(fw_call *call)
 	for (size_t i = 0; i < call->uri_count; i++)
 		fw__release(call->uris[i]);
 	fw__release(call->uris);
+	fw__release(call->client);
 	yyjson_doc_free(call->made_arguments);
 	yyjson_doc_free(call->doc);
+	fw_client_unref(call->able);
 	memset(call, 0, offsetof(fw_call, id));
 	memset((char *)call + offsetof(fw_call, id_len), 0,
 	       sizeof *call - offsetof(fw_call, id_len));
@@ -343,7 +345,7 @@ void fw_call_catch_up(fw_call *call)
 
 void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 {
-	struct fw_session *session = call->session;
+	struct fw_session *session;
 	struct fw_stream *stream;
 	struct fw_event priming = { .json = "", .retry_ms = retry_ms ? retry_ms : 1000 };
 	char id[48];
@@ -358,6 +360,7 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 		fw_server__post(call->server, post);
 		return;
 	}
+	session = call->session;
 	if (call->is_answered || call->is_modern || !session || !call->exchange ||
 	    !call->exchange->is_http || call->batch || call->version < FW_V_2025_11_25 ||
 	    call->stream)

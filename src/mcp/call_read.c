@@ -95,9 +95,7 @@ const char *fw_call_protocol(const fw_call *call)
 
 yyjson_val *fw_call_capabilities(const fw_call *call)
 {
-	if (call->is_modern)
-		return call->capabilities;
-	return call->session ? yyjson_doc_get_root(call->session->capabilities) : NULL;
+	return call->capabilities;
 }
 
 /* In a worker there are only the names. */

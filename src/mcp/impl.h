@@ -14,6 +14,8 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/schema.h"
 #include "mcp/runner.h"
@@ -148,6 +150,18 @@ struct fw_pending {
 	size_t question;
 };
 
+/* What a legacy client can do, as it said when it began. Calls share it with
+ * their session, which a handler on a thread may outlive; it never changes.
+ * References are counted on the loop's thread. */
+struct fw_client {
+	size_t refs;
+	yyjson_doc *capabilities;
+};
+
+struct fw_client *fw_client_ref(struct fw_client *client);
+/* NULL is a no-op. */
+void fw_client_unref(struct fw_client *client);
+
 struct fw_session {
 	struct fw_session *next;
 	struct fw_session *previous;
@@ -155,8 +169,8 @@ struct fw_session {
 	fw_server *server;
 	enum fw_version version; /* FW_V_NONE before initialize */
 	bool is_initialized;
-	yyjson_doc *capabilities; /* of the client */
-	char *client;             /* its name and version */
+	struct fw_client *able; /* what the client can do; NULL before initialize */
+	char *client;           /* its name and version */
 	bool has_contract;
 	fw_contract contract;
 	fw_log_level log_level;
@@ -269,7 +283,8 @@ struct fw_call {
 	yyjson_val *meta;
 	yyjson_val *arguments;
 	yyjson_val *progress_token;
-	yyjson_val *capabilities; /* modern: the client's */
+	yyjson_val *capabilities; /* the client's: of `doc`, or of `able` */
+	struct fw_client *able;   /* legacy; NULL: not known */
 	const char *method_name;
 	const char *name;
 	size_t name_len;
@@ -306,6 +321,7 @@ struct fw_call {
 	size_t outstanding;
 	unsigned round;
 	char *capability; /* lacking */
+	char *client;     /* modern: what it calls itself, where that held a secret */
 	/* Streams. */
 	struct fw_stream *stream;
 	/* Subscriptions of a listener. */
@@ -433,6 +449,8 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 
 /* What observers are told (outcome.c). `err` may be NULL. */
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
+/* What the client calls itself, without secrets; NULL: it does not say. */
+const char *fw_mcp_client(fw_call *call);
 void fw_mcp_tell_failing(fw_call *call, fw_error *err);
 void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
 
@@ -516,7 +534,6 @@ struct fw_server {
 	struct fw_hold *released; /* the first let go first */
 	struct fw_hold *last_released;
 	/* Of the outcome that observers look at now, where it hid something. */
-	char shown_client[FW_SHOWN_SIZE];
 	char shown_trace[FW_SHOWN_SIZE];
 	char last_words[512]; /* of a reply that there is no memory for */
 	struct fw_transport *transports;
@@ -566,13 +583,6 @@ void fw_server__settle(fw_server *server);
 
 /* ---- small things --------------------------------------------------------------------------- */
 
-void fw_random(unsigned char *bytes, size_t len);
-void fw_random_forget(void);
-/* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
-void fw_random_text(char *text, size_t size);
-enum { FW_INCIDENT_ID_SIZE = 40 };
-void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE]);
-int64_t fw_now_unix_ms(void);
 /* yyjson_obj_getn that takes a NULL object. */
 yyjson_val *fw_member(yyjson_val *object, const char *name);
 char *fw_strdup_n(const char *text, size_t len);

@@ -34,7 +34,7 @@ static void put_instructions(const fw_server *server, struct fw_buf *out)
 
 static fw_error *read_contract(struct fw_session *session)
 {
-	yyjson_val *root = yyjson_doc_get_root(session->capabilities);
+	yyjson_val *root = yyjson_doc_get_root(session->able->capabilities);
 	yyjson_val *value =
 		fw_member(fw_member(root, "experimental"), "dev.faultwire/contract");
 	const char *name;
@@ -53,6 +53,21 @@ static fw_error *read_contract(struct fw_session *session)
 	return NULL;
 }
 
+static struct fw_client *client_new(const struct fw_buf *text)
+{
+	struct fw_client *client = fw__allocate(sizeof *client);
+
+	if (!client)
+		return NULL;
+	client->refs = 1;
+	client->capabilities = yyjson_read_opts(text->text, text->len, YYJSON_READ_NOFLAG,
+						&fw__yyjson_alc, NULL);
+	if (client->capabilities)
+		return client;
+	fw_client_unref(client);
+	return NULL;
+}
+
 /* The client's capabilities outlive the message that brought them. */
 static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilities,
 			     yyjson_val *info)
@@ -61,22 +76,26 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	const char *version = yyjson_get_str(fw_member(info, "version"));
 	struct fw_buf text;
 	char client[256];
-	char shown[FW_SHOWN_SIZE];
 
-	yyjson_doc_free(session->capabilities);
-	session->capabilities = NULL;
+	fw_client_unref(session->able);
+	session->able = NULL;
 	fw__release(session->client);
-	(void)snprintf(client, sizeof client, "%s/%s", name, version);
-	(void)fw_redact_copy(shown, sizeof shown, client, strlen(client));
-	session->client = fw_strdup(shown);
+	session->client = NULL;
+	fw_buf_init(&text, session->server->limits.message_bytes);
+	fw_buf_str(&text, name);
+	FW_BUF(&text, "/");
+	fw_buf_str(&text, version);
+	if (text.state == FW_BUF_OK) {
+		(void)fw_redact_copy(client, sizeof client, text.text, text.len);
+		session->client = fw_strdup(client);
+	}
+	fw_buf_clear(&text);
 	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)
-		session->capabilities = yyjson_read_opts(
-			text.text, text.len, YYJSON_READ_NOFLAG, &fw__yyjson_alc, NULL);
+		session->able = client_new(&text);
 	fw_buf_clear(&text);
-	return session->capabilities && session->client ? NULL
-							: fw_raise_internal_out_of_memory();
+	return session->able && session->client ? NULL : fw_raise_internal_out_of_memory();
 }
 
 fw_error *fw_method_initialize(fw_call *call)

@@ -288,9 +288,14 @@ static fw_error *start(fw_call *call)
 	token = fw_member(call->meta, "progressToken");
 	if (yyjson_is_str(token) || yyjson_is_raw(token))
 		call->progress_token = token;
-	/* As it is now: the session may end before a handler that logs. */
-	if (!call->is_modern && call->session)
+	/* As it is now: the session may end before a handler that asks or logs. */
+	if (!call->is_modern && call->session) {
 		call->log_level = (int)call->session->log_level;
+		if (call->session->able) {
+			call->able = fw_client_ref(call->session->able);
+			call->capabilities = yyjson_doc_get_root(call->able->capabilities);
+		}
+	}
 	call->stage = FW_STAGE_METHOD;
 	/* On the call's own list before anything can answer it. */
 	fw_call_enlist(call);

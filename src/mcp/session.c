@@ -61,6 +61,20 @@ void fw_session_expire(fw_server *server)
 	}
 }
 
+struct fw_client *fw_client_ref(struct fw_client *client)
+{
+	client->refs++;
+	return client;
+}
+
+void fw_client_unref(struct fw_client *client)
+{
+	if (!client || --client->refs)
+		return;
+	yyjson_doc_free(client->capabilities);
+	fw__release(client);
+}
+
 fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session)
 {
 	struct fw_session *session;
@@ -151,7 +165,7 @@ void fw_session_free(struct fw_session *session)
 		fw__release(session->subscriptions[i]);
 	fw__release(session->subscriptions);
 	fw__release(session->client);
-	yyjson_doc_free(session->capabilities);
+	fw_client_unref(session->able);
 	fw__release(session);
 }
 

@@ -50,11 +50,12 @@ void fw_audit_destroy(struct fw_audit *audit)
 	fw__release(audit);
 }
 
-static struct fw_audit_file *new_file(const char *path, const struct fw_audit_options *options)
+static struct fw_audit_file *new_file(int dir, const char *path,
+				      const struct fw_audit_options *options)
 {
 	struct fw_audit_file *file = fw__allocate(sizeof *file);
 
-	if (!file || !fw_audit_file_init(file, path)) {
+	if (!file || !fw_audit_file_init(file, dir, path)) {
 		fw__release(file);
 		return NULL;
 	}
@@ -122,7 +123,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	(void)pthread_cond_init(&audit->wanted, &monotonic);
 	(void)pthread_cond_init(&audit->told, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
-	audit->file = new_file(path, &audit->options);
+	audit->file = new_file(-1, path, &audit->options);
 	if (audit->file && (audit->hasher = fw_hasher_new()))
 		return audit;
 	fw_audit_destroy(audit);
@@ -207,20 +208,21 @@ static struct fw_audit_item *new_item(void)
 	return item;
 }
 
-fw_error *fw_audit_move(struct fw_audit *audit, const char *path)
+fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path)
 {
 	struct fw_audit_item *item = new_item();
 	bool is_wanted;
 
 	if (!item)
 		return fw_raise_internal_out_of_memory();
-	item->move = new_file(path, &audit->options);
+	item->move = new_file(dir, path, &audit->options);
 	if (!item->move) {
 		fw_audit_item_free(item);
 		return fw_raise_internal_out_of_memory();
 	}
 	(void)pthread_mutex_lock(&audit->lock);
 	is_wanted = push(audit, item);
+	(void)atomic_fetch_add(&audit->moves, 1);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (is_wanted)
 		(void)pthread_cond_signal(&audit->wanted);

@@ -30,7 +30,8 @@ static fw_error *on_admitting(void *ctx, const fw_outcome *coming)
 {
 	struct fw_audit *audit = ctx;
 
-	if (fw_audit_is_up(audit) || (!coming->changes && !audit->options.guard_reads))
+	if (fw_audit_is_up(audit) || atomic_load(&audit->moves) > 0 ||
+	    (!coming->changes && !audit->options.guard_reads))
 		return NULL;
 	return down_error(audit);
 }

@@ -124,7 +124,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		char since[FW_AUDIT_TIME_LEN + 1];
 		const char *name = fw_errno_name(audit->failure.errnum);
 
-		fw_audit_time(audit->down_since_ms, since);
+		(void)fw_time_text(audit->down_since_ms, since);
 		start = open_note(audit, chain, "writing resumed");
 		put_string(out, "since", since);
 		put_number(out, "lost", audit->lost_since);
@@ -270,7 +270,7 @@ static void log_up(const struct fw_audit *audit)
 		fw_log_number("lost", audit->lost_since),
 	};
 
-	fw_audit_time(audit->down_since_ms, since);
+	(void)fw_time_text(audit->down_since_ms, since);
 	fw_log_event(FW_LOG_NOTICE, "faultwire", "audit_restored", fields,
 		     sizeof fields / sizeof *fields);
 }
@@ -304,7 +304,7 @@ static void note_failure(struct fw_audit *audit, uint64_t count,
 	if (!audit->down_since_ms && (audit->is_tried || !fw_audit_is_hopeless(failure)))
 		log_down(failure);
 	if (!audit->down_since_ms)
-		audit->down_since_ms = fw_audit_now_ms();
+		audit->down_since_ms = fw_unix_ms();
 	audit->lost_since += count;
 	audit->left_out_told = 0;
 	(void)pthread_mutex_lock(&audit->lock);
@@ -330,12 +330,15 @@ static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
 
 static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 {
+	unsigned moves = 0;
+
 	do {
 		struct fw_audit_failure failure;
 		struct fw_audit_item *rest = NULL;
 		uint64_t count = 0;
 
 		if (first && first->move) {
+			moves++;
 			rest = first->next;
 			change_file(audit, first);
 			fw_audit_item_free(first);
@@ -354,6 +357,9 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 			note_failure(audit, count, &failure);
 			tell(audit, first, rest, &failure);
 		}
+		/* Now it is known what the new file is like. */
+		(void)atomic_fetch_sub(&audit->moves, moves);
+		moves = 0;
 		first = rest;
 	} while (first);
 }

@@ -43,8 +43,9 @@ static void send_out(struct child *child)
 	size_t at = 0;
 
 	while (at < child->out.len) {
-		ssize_t sent = send(child->socket, child->out.text + at, child->out.len - at,
-				    MSG_NOSIGNAL);
+		/* Not send(): the sandbox looks at its arguments, which takes time.
+		 * SIGPIPE is ignored, or else a death like any other. */
+		ssize_t sent = write(child->socket, child->out.text + at, child->out.len - at);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -125,8 +126,8 @@ static void read_some(struct child *child)
 	if (!fw_buf_reserve(&child->in, READ_BYTES))
 		_exit(EXIT_FAILURE);
 	do
-		got = recv(child->socket, child->in.text + child->in.len,
-			   child->in.cap - child->in.len - 1, 0);
+		got = read(child->socket, child->in.text + child->in.len,
+			   child->in.cap - child->in.len - 1);
 	while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		leave();

@@ -343,6 +343,23 @@ static fw_error *tell(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* Asks when whoever called may be long gone. */
+static fw_error *ask_late(fw_call *call, void *ctx)
+{
+	bool can;
+
+	(void)ctx;
+	pause_ms((long)fw_call_i64(call, "ms", 0));
+	can = fw_call_client_can(call, "elicitation");
+	fw_call_log(call, FW_LOG_EMERGENCY, "hazard", "late");
+	fw_call_progress(call, 1, 1, NULL);
+	fw_call_close_stream(call, 1000);
+	(void)fprintf(stderr, "asked late: %d %s %s\n", can, fw_call_name(call),
+		      fw_call_protocol(call));
+	fw_call_textf(call, "%d", can);
+	return NULL;
+}
+
 static fw_error *ask(fw_call *call, void *ctx)
 {
 	const char *first = fw_call_ask(call, "first", "elicitation/create",
@@ -431,6 +448,8 @@ static const struct {
 	{ "fail_inline", fail, FW_RUN_INLINE, 0, NULL },
 	{ "tell", tell, FW_RUN_PROCESS, 0, NULL },
 	{ "ask", ask, FW_RUN_PROCESS, 0, NULL },
+	{ "ask_late", ask_late, FW_RUN_THREAD, 0, NULL },
+	{ "ask_too_late", ask_late, FW_RUN_THREAD, 50, NULL },
 	{ "arguments", arguments, FW_RUN_PROCESS, 0, NULL },
 	{ "arguments_inline", arguments, FW_RUN_INLINE, 0, NULL },
 	{ "count", count, FW_RUN_PROCESS, 0, NULL },

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <faultwire/faultwire.h>
 
@@ -55,6 +56,40 @@ static fw_error *leak_critical(fw_call *call, void *ctx)
 {
 	(void)ctx;
 	return fw_raise_audit_log_failed(fw_call_string(call, "text", NULL));
+}
+
+/* In a process: on its standard error and output, so often; then it crashes, or not. */
+static fw_error *say(fw_call *call, void *ctx)
+{
+	size_t len;
+	const char *text = fw_call_string(call, "text", &len);
+	int64_t times = fw_call_i64(call, "times", 1);
+
+	(void)ctx;
+	for (int64_t i = 0; i < times; i++)
+		if (write(i % 2 ? 1 : 2, text, len) < 0)
+			break;
+	if (fw_call_bool(call, "crash", false))
+		abort();
+	fw_call_text(call, "said");
+	return NULL;
+}
+
+static fw_error *add_say(fw_server *server)
+{
+	fw_workers_options options = FW_WORKERS_INIT;
+	fw_tool tool = FW_TOOL_INIT;
+
+	options.count = 1;
+	options.breaker_crashes = UINT32_MAX;
+	FW_TRY(fw_server_add_workers(server, &options, &tool.workers));
+	tool.name = "say";
+	tool.handler = say;
+	tool.run = FW_RUN_PROCESS;
+	tool.deadline_ms = 3000;
+	FW_TRY(fw_server_add_tool(server, &tool));
+	tool.name = "say_again";
+	return fw_server_add_tool(server, &tool);
 }
 
 struct sinks {
@@ -128,6 +163,7 @@ static fw_error *run(struct sinks *sinks)
 	tool.run = FW_RUN_INLINE;
 	tool.handler = leak_critical;
 	FW_TRY(fw_server_add_tool(sinks->server, &tool));
+	FW_TRY(add_say(sinks->server));
 	FW_TRY(fw_server_listen_stdio(sinks->server));
 	return fw_server_run(sinks->server);
 }
