@@ -129,12 +129,26 @@ static void put_cause(yyjson_val *cause)
 	cli_put_harmless(text);
 }
 
+/* Numbers are read as they are written. */
+static void put_number(yyjson_val *record, const char *key, const char *before,
+		       const char *behind)
+{
+	const char *text = yyjson_get_raw(yyjson_obj_get(record, key));
+
+	if (text)
+		cli_printf("%s%.*s%s", before, (int)strspn(text, "0123456789"), text, behind);
+}
+
 static void put_note(yyjson_val *record)
 {
+	bool is_count = yyjson_obj_get(record, "count") != NULL;
+
 	put_word(record, "reason", "  ");
+	put_number(record, "count", ": ", "");
 	put_word(record, "file", ": ");
-	put_word(record, "since", ", not since ");
+	put_word(record, "since", is_count ? " since " : ", not since ");
 	put_word(record, "failure", ": ");
+	put_number(record, "lost", ", ", " lost");
 }
 
 void audit_show(const char *line, size_t len, bool json)

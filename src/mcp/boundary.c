@@ -8,6 +8,7 @@
  * runtime writes an error.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -50,6 +51,28 @@ void fw_batch_settle(struct fw_batch *batch)
 	fw__release(batch);
 }
 
+/* There is not even memory to say that there is none. */
+static void put_last_words(const fw_call *call, struct fw_reply *reply)
+{
+	char *text = call->server->last_words;
+	const size_t size = sizeof call->server->last_words;
+	bool has_id = call->id_len && call->id_len < size / 2;
+	int len;
+
+	if (call->exchange && call->exchange->is_page)
+		len = snprintf(text, size,
+			       "{\"title\":\"Out of Memory\",\"status\":%d,"
+			       "\"code\":\"internal.out_of_memory\"}",
+			       reply->status);
+	else
+		len = snprintf(text, size,
+			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
+			       "\"message\":\"out of memory\"}}",
+			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null");
+	reply->json = text;
+	reply->len = (size_t)len;
+}
+
 /* Hands `server->out` to the transport, and ends the call. */
 static void leave(fw_call *call, const fw_error *err)
 {
@@ -64,6 +87,8 @@ static void leave(fw_call *call, const fw_error *err)
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
+		if (server->out.state != FW_BUF_OK)
+			put_last_words(call, &reply);
 	}
 	if (call->questions)
 		fw_ask_forget(call);

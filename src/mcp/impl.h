@@ -535,6 +535,7 @@ struct fw_server {
 	struct fw_hold *last_released;
 	/* Of the outcome that observers look at now, where it hid something. */
 	char shown_trace[FW_SHOWN_SIZE];
+	char last_words[512]; /* of a reply that there is no memory for */
 	struct fw_transport *transports;
 	struct fw_runner *runners;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */

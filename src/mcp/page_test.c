@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "mcp/impl.h"
 #include "mcp/page.h"
+#include "test/memory.h"
 
 /* ---- a transport that keeps what it is told ---------------------------------- */
 
@@ -235,6 +236,35 @@ static void test_page__a_refusal_that_is_held_outlives_its_connection(void **sta
 	assert_int_equal(status, 0);
 }
 
+/* A page that is there, some that every server has, one that is not. */
+static void serve_without_memory(void)
+{
+	static const char *const paths[] = { "/here", "/readyz", "/problems/file-not-found",
+					     "/nowhere" };
+	fw_server_options options = FW_SERVER_OPTIONS_INIT;
+	fw_error *err;
+
+	options.name = "test";
+	options.version = "1";
+	server = NULL;
+	err = fw_server_new(&options, &server);
+	if (!err)
+		err = fw_server_add_page(server, "/here", true, show_path, NULL);
+	for (size_t i = 0; !err && i < sizeof paths / sizeof *paths; i++) {
+		get(paths[i]);
+		assert_int_not_equal(status, 0);
+		assert_true(body_len > 0);
+	}
+	fw_error_free(err);
+	fw_server_free(server);
+}
+
+static void test_page__each_allocation_may_fail_and_everyone_has_an_answer(void **state)
+{
+	(void)state;
+	each_allocation_fails(serve_without_memory);
+}
+
 static void refuse_path(const char *path, fw_page_fn *render)
 {
 	fw_error *err = fw_server_add_page(server, path, true, render, NULL);
@@ -375,6 +405,8 @@ int main(void)
 		WITH_SERVER(test_page__a_refusal_that_is_held_leaves_when_it_is_let_go),
 		WITH_SERVER(test_page__a_refusal_that_is_held_outlives_its_connection),
 		WITH_SERVER(test_page__a_path_is_plain_and_taken_once),
+		cmocka_unit_test(
+			test_page__each_allocation_may_fail_and_everyone_has_an_answer),
 		WITH_SERVER(test_page__ready_says_what_is_not),
 		WITH_SERVER(test_page__every_type_uri_has_a_page_that_explains_it),
 		WITH_SERVER(test_page__a_problem_is_told_in_the_form_that_is_wanted),

@@ -257,7 +257,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	else
 		put_protocol_error(call, err, out);
 	/* An error too large for a reply is told without its context. */
-	if (out->state != FW_BUF_OK) {
+	if (out->state != FW_BUF_OK && !is_page(call)) {
 		fw_buf_reset(out, KEEP_OUT_BYTES);
 		put_start(call, out);
 		FW_BUF(out, "\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}");

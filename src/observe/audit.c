@@ -15,6 +15,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"

@@ -16,6 +16,7 @@
 
 #include <faultwire/raw.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
@@ -73,7 +74,7 @@ static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *cha
 
 static bool put_left_out(struct fw_audit *audit, struct fw_audit_chain *chain)
 {
-	char since[FW_AUDIT_TIME_LEN + 1];
+	char since[FW_TIME_SIZE];
 	int64_t since_ms;
 	size_t start;
 
@@ -121,7 +122,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 	if (audit->owes_note && !put_left_out(audit, chain))
 		return false;
 	if (audit->down_since_ms) {
-		char since[FW_AUDIT_TIME_LEN + 1];
+		char since[FW_TIME_SIZE];
 		const char *name = fw_errno_name(audit->failure.errnum);
 
 		(void)fw_time_text(audit->down_since_ms, since);
@@ -263,7 +264,7 @@ static void log_down(const struct fw_audit_failure *failure)
 static void log_up(const struct fw_audit *audit)
 {
 	const char *name = fw_errno_name(audit->failure.errnum);
-	char since[FW_AUDIT_TIME_LEN + 1];
+	char since[FW_TIME_SIZE];
 	const fw_field fields[] = {
 		fw_log_text("since", since),
 		fw_log_text("failure", name ? name : audit->failure.doing),

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "test/memory.h"
+
 struct seen {
 	char text[4096];
 	size_t len;
@@ -170,6 +172,39 @@ static void test_spool__a_forked_process_puts_nothing_and_does_not_hang(void **s
 	fw_spool_free(spool);
 }
 
+static void put_without_memory(void)
+{
+	static struct seen seen;
+	const struct fw_spool_options options = {
+		.max_bytes = 1 << 20, .retry_ms = 5, .tick_ms = 5, .work = keep, .ctx = &seen
+	};
+	struct fw_spool *spool = NULL;
+	fw_error *err = fw_spool_new(&options, &spool);
+	uint64_t before = atomic_load(&seen.records);
+
+	assert_true(!err == !!spool);
+	fw_error_free(err);
+	for (int i = 0; spool && i < 20; i++) {
+		struct fw_buf *out = fw_spool_begin(spool);
+
+		for (int k = 0; out && k < 200; k++)
+			fw_buf_put(out, "0123456789", 10);
+		fw_spool_end(spool);
+	}
+	if (spool) {
+		uint64_t lost = fw_spool_lost(spool);
+
+		fw_spool_free(spool);
+		assert_int_equal(atomic_load(&seen.records) - before + lost, 20);
+	}
+}
+
+static void test_spool__each_allocation_may_fail_and_what_it_costs_is_counted(void **state)
+{
+	(void)state;
+	each_allocation_fails(put_without_memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +215,8 @@ int main(void)
 			test_spool__what_is_not_done_at_the_end_is_lost_and_the_end_comes),
 		cmocka_unit_test(test_spool__a_reminder_comes_with_nothing_in_it),
 		cmocka_unit_test(test_spool__a_forked_process_puts_nothing_and_does_not_hang),
+		cmocka_unit_test(
+			test_spool__each_allocation_may_fail_and_what_it_costs_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
