@@ -28,8 +28,8 @@ FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
 static EVP_MD *sha256;
 
 struct fw_hasher {
-	EVP_MD_CTX *ctx;
-	bool is_good;
+	EVP_MD_CTX *ctx; /* NULL: nothing was added yet */
+	enum { BEGUN, GROWING, FAILED } state;
 };
 
 bool fw_digest_load(void)
@@ -64,35 +64,44 @@ bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t le
 
 struct fw_hasher *fw_hasher_new(void)
 {
-	struct fw_hasher *hasher = fw_digest_load() ? fw__allocate(sizeof *hasher) : NULL;
+	struct fw_hasher *hasher = fw__allocate(sizeof *hasher);
 
-	if (!hasher)
-		return NULL;
-	hasher->ctx = crypto.EVP_MD_CTX_new();
-	if (!hasher->ctx) {
-		fw__release(hasher);
-		return NULL;
-	}
-	fw_hasher_begin(hasher);
+	if (hasher)
+		*hasher = (struct fw_hasher){ .state = BEGUN };
 	return hasher;
 }
 
 void fw_hasher_begin(struct fw_hasher *hasher)
 {
-	hasher->is_good = crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1;
+	hasher->state = BEGUN;
+}
+
+/* Not before: who has a hasher may never need libcrypto. */
+static void start(struct fw_hasher *hasher)
+{
+	if (!hasher->ctx && fw_digest_load())
+		hasher->ctx = crypto.EVP_MD_CTX_new();
+	hasher->state = hasher->ctx && crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1
+				? GROWING
+				: FAILED;
 }
 
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
 {
-	if (hasher->is_good)
-		hasher->is_good = crypto.EVP_DigestUpdate(hasher->ctx, data, len) == 1;
+	if (hasher->state == BEGUN)
+		start(hasher);
+	if (hasher->state == GROWING && crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
+		hasher->state = FAILED;
 }
 
 bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_BYTES])
 {
-	bool is_good =
-		hasher->is_good && crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
+	bool is_good;
 
+	if (hasher->state == BEGUN)
+		start(hasher);
+	is_good = hasher->state == GROWING &&
+		  crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
 	fw_hasher_begin(hasher);
 	return is_good;
 }
@@ -101,7 +110,8 @@ void fw_hasher_free(struct fw_hasher *hasher)
 {
 	if (!hasher)
 		return;
-	crypto.EVP_MD_CTX_free(hasher->ctx);
+	if (hasher->ctx)
+		crypto.EVP_MD_CTX_free(hasher->ctx);
 	fw__release(hasher);
 }
 

@@ -21,7 +21,7 @@ bool fw_sha256(const void *data, size_t len, unsigned char ret_hash[FW_SHA256_BY
 bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
 		    unsigned char ret_mac[FW_SHA256_BYTES]);
 
-/* A digest that grows. NULL: no memory, or no libcrypto. */
+/* A digest that grows; libcrypto comes with the first text. NULL: no memory. */
 struct fw_hasher;
 struct fw_hasher *fw_hasher_new(void);
 /* Forgets what was added; not needed for the first, and after each take(). */

@@ -42,6 +42,10 @@ enum {
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,
+	/* What a tool writes to its standard error: of one event in the log and of
+	 * the trail of a crash, and how much is read of each worker in a second. */
+	FW_LIMIT_TOOL_TEXT_BYTES = 4 * 1024,
+	FW_LIMIT_TOOL_TEXT_PER_S = 256 * 1024,
 	/* Headers of one request: each connection has room for so many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
@@ -86,6 +90,11 @@ enum {
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
+	/* Records of strangers that were refused: at once, and then a second. What is
+	 * left out is counted in a note, one in so many milliseconds. */
+	FW_LIMIT_AUDIT_STRANGERS = 100,
+	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
+	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
 	/* Incidents that wait for the disk; one larger than this is kept without
 	 * its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,

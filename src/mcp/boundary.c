@@ -119,14 +119,9 @@ static void complete_error(fw_call *call, fw_error *err)
 		if (call->offer)
 			scope.operation = call->offer->operation;
 	}
-	if (call->session) {
+	scope.client = fw_mcp_client(call);
+	if (call->session)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
-		scope.client = call->session->client;
-	} else {
-		yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
-
-		scope.client = yyjson_get_str(fw_member(info, "name"));
-	}
 	if (server->has_own_sessions)
 		scope.session_id = server->session_id;
 	scope.trace_id = yyjson_get_str(trace);

@@ -234,6 +234,9 @@ struct fw_recorder;
 struct fw_runner;
 struct fw_version_of_state;
 
+/* Names of peers, as far as observers see them. */
+enum { FW_SHOWN_SIZE = 256 };
+
 /* The end of a call while observers look at it. */
 struct fw_hold {
 	enum { FW_HOLD_FREE, FW_HOLD_ASKING, FW_HOLD_HELD } state;
@@ -318,6 +321,7 @@ struct fw_call {
 	size_t outstanding;
 	unsigned round;
 	char *capability; /* lacking */
+	char *client;     /* modern: what it calls itself, where that held a secret */
 	/* Streams. */
 	struct fw_stream *stream;
 	/* Subscriptions of a listener. */
@@ -445,6 +449,8 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 
 /* What observers are told (outcome.c). `err` may be NULL. */
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
+/* What the client calls itself, without secrets; NULL: it does not say. */
+const char *fw_mcp_client(fw_call *call);
 void fw_mcp_tell_failing(fw_call *call, fw_error *err);
 void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
 
@@ -528,6 +534,8 @@ struct fw_server {
 	struct fw_post *last_post;
 	struct fw_hold *released; /* the first let go first */
 	struct fw_hold *last_released;
+	/* Of the outcome that observers look at now, where it hid something. */
+	char shown_trace[FW_SHOWN_SIZE];
 	struct fw_transport *transports;
 	struct fw_runner *runners;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */

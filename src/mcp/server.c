@@ -470,6 +470,8 @@ static void watch_signals(fw_server *server)
 
 	/* A peer that goes away is told by write(), not by death. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Nor does a file that may not grow, such as one that output goes to, end it. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; i < 2; i++) {
 		(void)uv_signal_init(&server->loop, &server->terms[i]);
 		server->terms[i].data = server;

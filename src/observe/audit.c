@@ -315,6 +315,31 @@ fw_error *fw_audit_append_wait(struct fw_audit *audit, const struct fw_audit_rec
 	return waiter.err;
 }
 
+bool fw_audit_take_stranger(struct fw_audit *audit)
+{
+	struct timespec now = { 0 };
+	uint64_t now_ns;
+	bool is_taken, is_first;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	(void)pthread_mutex_lock(&audit->lock);
+	is_taken = fw_rate_take(&audit->strangers, FW_LIMIT_AUDIT_STRANGERS_PER_S,
+				FW_LIMIT_AUDIT_STRANGERS, now_ns);
+	is_first = !is_taken && !audit->left_out;
+	if (is_first) {
+		audit->left_out_ms = (int64_t)(now_ns / 1000000);
+		audit->left_out_since_ms = fw_audit_now_ms();
+	}
+	audit->left_out += !is_taken;
+	audit->left_out_all += !is_taken;
+	(void)pthread_mutex_unlock(&audit->lock);
+	/* The thread is to write a note when the time has come. */
+	if (is_first)
+		(void)pthread_cond_signal(&audit->wanted);
+	return is_taken;
+}
+
 /* ---- health ----------------------------------------------------------------- */
 
 bool fw_audit_is_up(const struct fw_audit *audit)
@@ -332,6 +357,7 @@ void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health)
 		.batches = audit->batches,
 		.syncs = atomic_load(&audit->syncs),
 		.waiting = audit->waiting,
+		.left_out = audit->left_out_all,
 	};
 	if (!ret_health->is_up) {
 		ret_health->failure = fw_errno_name(audit->failure.errnum);

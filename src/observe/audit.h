@@ -131,6 +131,7 @@ struct fw_audit_health {
 	uint64_t batches;    /* writes */
 	uint64_t syncs;      /* fdatasyncs */
 	uint64_t waiting;    /* in the queue now */
+	uint64_t left_out;   /* strangers' refusals beyond FW_LIMIT_AUDIT_STRANGERS */
 	const char *failure; /* why it is down: "ENOSPC"; NULL: it is up */
 };
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "observe/audit.h"
+#include "policy/rate.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -134,6 +135,9 @@ static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnu
 	return false;
 }
 
+/* Of one more stranger: is it to be recorded (audit.c)? If not it is counted. */
+bool fw_audit_take_stranger(struct fw_audit *audit);
+
 /* It never heals by itself (audit.c). */
 bool fw_audit_is_hopeless(const struct fw_audit_failure *failure);
 FW_NODISCARD fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure);
@@ -167,6 +171,16 @@ struct fw_audit {
 	bool is_tried;     /* the first attempt has been made */
 	bool is_over;
 	struct fw_audit_failure failure; /* the last */
+	/* Strangers, under the lock: how many there may be, how many of them were
+	 * left out since when (by either clock), and in all. */
+	struct fw_rate strangers;
+	uint64_t left_out;
+	int64_t left_out_ms;
+	int64_t left_out_since_ms;
+	uint64_t left_out_all;
+	/* The thread's: a note of so many is in this batch; it is to be. */
+	uint64_t left_out_told;
+	bool owes_note;
 	uint64_t records, lost, batches;
 	atomic_uint_fast64_t syncs;
 	atomic_bool is_down;

@@ -66,6 +66,9 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 
 	if (!outcome->error && !outcome->changes)
 		return false;
+	/* Who may not even speak may not fill the disk either. */
+	if (outcome->is_stranger && !fw_audit_take_stranger(audit))
+		return false;
 	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
 		record.tool_name = outcome->name;
 	else

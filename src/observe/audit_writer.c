@@ -71,6 +71,23 @@ static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *cha
 	return start;
 }
 
+static bool put_left_out(struct fw_audit *audit, struct fw_audit_chain *chain)
+{
+	char since[FW_AUDIT_TIME_LEN + 1];
+	int64_t since_ms;
+	size_t start;
+
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->left_out_told = audit->left_out;
+	since_ms = audit->left_out_since_ms;
+	(void)pthread_mutex_unlock(&audit->lock);
+	fw_audit_time(since_ms, since);
+	start = open_note(audit, chain, "refusals left out");
+	put_string(&audit->batch, "since", since);
+	put_number(&audit->batch, "count", audit->left_out_told);
+	return fw_audit_line_seal(&audit->batch, start, audit->hasher, chain);
+}
+
 /* What has to be said before any record. */
 static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 {
@@ -101,6 +118,8 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
 			return false;
 	}
+	if (audit->owes_note && !put_left_out(audit, chain))
+		return false;
 	if (audit->down_since_ms) {
 		char since[FW_AUDIT_TIME_LEN + 1];
 		const char *name = fw_errno_name(audit->failure.errnum);
@@ -261,6 +280,14 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->records += count;
 	audit->batches += audit->batch.len > 0;
+	audit->left_out -= audit->left_out_told;
+	/* Those that came meanwhile begin a time of their own. */
+	if (audit->left_out_told) {
+		audit->left_out_ms = clock_ms();
+		audit->left_out_since_ms = fw_audit_now_ms();
+	}
+	audit->left_out_told = 0;
+	audit->owes_note = false;
 	atomic_store(&audit->is_down, false);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (audit->down_since_ms)
@@ -279,6 +306,7 @@ static void note_failure(struct fw_audit *audit, uint64_t count,
 	if (!audit->down_since_ms)
 		audit->down_since_ms = fw_unix_ms();
 	audit->lost_since += count;
+	audit->left_out_told = 0;
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->lost += count;
 	audit->failure = *failure;
@@ -347,6 +375,12 @@ static void sync_now_and_then(struct fw_audit *audit)
 		note_failure(audit, 0, &failure);
 }
 
+/* Until the note of what was left out is due; 0 and less: it is. */
+static int64_t note_due_ms(const struct fw_audit *audit)
+{
+	return audit->left_out_ms + FW_LIMIT_AUDIT_STRANGERS_NOTE_MS - clock_ms();
+}
+
 /* Milliseconds until something is to be done without being asked; 0: nothing. */
 static int64_t patience_ms(const struct fw_audit *audit)
 {
@@ -354,6 +388,8 @@ static int64_t patience_ms(const struct fw_audit *audit)
 		return FW_LIMIT_AUDIT_PROBE_MS;
 	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL)
 		return audit->options.interval_ms;
+	if (audit->left_out)
+		return note_due_ms(audit) > 0 ? note_due_ms(audit) : 1;
 	return 0;
 }
 
@@ -368,14 +404,14 @@ static bool wait_until(struct fw_audit *audit, int64_t until_ns)
 
 static void wait_for_work(struct fw_audit *audit)
 {
-	int64_t patience = patience_ms(audit);
 	int64_t start_ns = clock_ns();
-	int64_t until_ns = start_ns + patience * 1000000;
 
 	while (!audit->first && !audit->is_closing) {
+		int64_t patience = patience_ms(audit);
+
 		if (!patience)
 			(void)pthread_cond_wait(&audit->wanted, &audit->lock);
-		else if (!wait_until(audit, until_ns))
+		else if (!wait_until(audit, clock_ns() + patience * 1000000))
 			break;
 	}
 	/* Those of long ago are gone. */
@@ -452,8 +488,9 @@ void *fw_audit_work(void *arg)
 		gather(audit);
 		first = take(audit);
 		is_last = audit->is_closing && !first;
+		audit->owes_note = audit->left_out && (is_last || note_due_ms(audit) <= 0);
 		(void)pthread_mutex_unlock(&audit->lock);
-		if (first || (audit->down_since_ms && !is_last)) {
+		if (first || audit->owes_note || (audit->down_since_ms && !is_last)) {
 			write_all(audit, first);
 			be_polite(audit);
 		}

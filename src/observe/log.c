@@ -459,6 +459,16 @@ void fw_log_stop(void)
 	fw_log_sink_close(&own.sink);
 }
 
+bool fw_log_is_on(void)
+{
+	bool is_on;
+
+	(void)pthread_rwlock_rdlock(&own.lock);
+	is_on = own.spool != NULL;
+	(void)pthread_rwlock_unlock(&own.lock);
+	return is_on;
+}
+
 uint64_t fw_log_lost(void)
 {
 	uint64_t lost;

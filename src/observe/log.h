@@ -39,6 +39,9 @@ FW_NODISCARD fw_error *fw_log_start(const struct fw_log_options *options);
 /* What waits is written, if somebody reads it. */
 void fw_log_stop(void);
 
+/* Whether lines go anywhere. */
+bool fw_log_is_on(void);
+
 /* Which of the forms AUTO means for that descriptor. */
 enum fw_log_form fw_log_form_of(int fd);
 

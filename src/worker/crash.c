@@ -69,17 +69,23 @@ static void on_crash(int signum, siginfo_t *info, void *context)
 	(void)sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
+void fw_crash_prepare(void)
+{
+	void *warm[FW_CRASH_FRAMES];
+
+	/* The first backtrace() loads a library, which a crash could not, and
+	 * which takes as long as all the rest of making a worker. */
+	(void)backtrace(warm, FW_CRASH_FRAMES);
+}
+
 void fw_crash_watch(struct fw_seat *slot)
 {
 	struct sigaction action = { .sa_sigaction = on_crash,
 				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	stack_t stack = { .ss_size = STACK_BYTES };
-	void *warm[4];
 
 	own = slot;
 	memset(slot, 0, sizeof *slot);
-	/* The first backtrace() loads a library, which a crash could not. */
-	(void)backtrace(warm, 4);
 	/* Anonymous memory has no file. */
 	stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			   /* cppcheck-suppress invalidFunctionArg */

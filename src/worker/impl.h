@@ -90,7 +90,8 @@ struct fw_sandbox_plan;
 
 enum fw_order_kind { FW_ORDER_MAKE = 1, FW_ORDER_KILL };
 
-/* To the nursery. FW_ORDER_MAKE comes with the worker's socket. */
+/* To the nursery. FW_ORDER_MAKE comes with the worker's socket and, if there is
+ * one, its standard error. */
 struct fw_order {
 	uint32_t kind;
 	uint32_t slot;
@@ -115,13 +116,13 @@ struct fw_nursery {
 
 /* Makes one. Raises io errors (fork, socketpair). */
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options,
-			   const struct fw_sandbox_plan *plan, fw_server *server);
+			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
+			   fw_server *server);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
-/* False: it cannot be told. `socket` is -1 or stays the caller's. */
+/* False: it cannot be told. `socket` and `mouth` are -1 or stay the caller's. */
 bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
-		      int socket);
+		      int socket, int mouth);
 
 /* ---- a worker (child.c, crash.c) ------------------------------------------------------ */
 
@@ -135,6 +136,8 @@ struct fw_child {
 };
 
 _Noreturn void fw_child_run(const struct fw_child *self);
+/* In the nursery, once: what every worker needs to tell of its crash. */
+void fw_crash_prepare(void);
 /* Crashes are written into the slot from now on. */
 void fw_crash_watch(struct fw_seat *slot);
 /* What the slot says of a crash, one line a frame, for the operator. */
@@ -150,6 +153,7 @@ enum fw_worker_state {
 };
 
 struct fw_link;
+struct fw_ear;
 
 struct fw_worker {
 	fw_workers *pool;
@@ -159,6 +163,11 @@ struct fw_worker {
 	struct fw_link *link; /* its socket; NULL: closed */
 	fw_call *call;        /* NULL: none */
 	uint64_t run;
+	/* A call that took the worker before it down: it is told when there is this
+	 * one, so that whoever crashes waits for what it costs, and not others. */
+	fw_call *owed;
+	fw_error *owed_err;
+	uint64_t owed_ms;   /* not later; loop time */
 	bool is_up;         /* it said so */
 	bool is_ours;       /* we killed it */
 	bool was_killed;    /* by us, and not dead before */
@@ -170,6 +179,11 @@ struct fw_worker {
 	struct fw_buf in;
 	struct fw_buf out; /* what the socket did not take yet */
 	size_t out_at;
+	struct fw_ear *ear;           /* for its standard error; NULL: none */
+	const struct fw_offer *offer; /* whose call it was given last */
+	struct fw_buf heard;          /* and not told yet */
+	struct fw_buf end;            /* of what this call wrote there */
+	bool is_end_cut;
 };
 
 struct fw_workers {
@@ -187,6 +201,7 @@ struct fw_workers {
 	unsigned failures;   /* to come up, in a row */
 	uint64_t respawn_ms; /* not before; loop time */
 	bool is_running;
+	bool has_ears; /* there is a log */
 	struct fw_buf scratch;
 	fw_call *refused; /* to be told that no worker can be had */
 };
@@ -206,6 +221,21 @@ void fw_worker_tell_crashed(const struct fw_worker *worker);
 /* The log: before the worker is cleared. */
 void fw_worker_tell_end(const struct fw_worker *worker, int status, pid_t pid);
 void fw_worker_unlink(struct fw_worker *worker);
+/* Tells the call that waits for this one to be there. */
+void fw_worker_pay(struct fw_worker *worker);
+
+/* What its tools write to their standard output and error (ear.c). False: no
+ * memory or descriptors. The mouth is the caller's, to hand on; -1: none. */
+bool fw_ear_new(struct fw_worker *worker, int *ret_mouth);
+/* Another call, of `offer`. */
+void fw_ear_turn(struct fw_worker *worker, const struct fw_offer *offer);
+/* When to be called again, in loop time; 0: need not be. */
+uint64_t fw_ear_tick(struct fw_worker *worker, uint64_t now_ms);
+/* The worker has died: all that is left is told. */
+void fw_ear_finish(struct fw_worker *worker);
+void fw_ear_close(struct fw_worker *worker);
+/* The end of what its last call wrote, without secrets. Returns its length. */
+size_t fw_ear_last_words(const struct fw_worker *worker, char *text, size_t size);
 
 /* Back in the pool. */
 void fw_pool_settle(fw_workers *pool);

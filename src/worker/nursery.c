@@ -6,6 +6,7 @@
  * It is also who buries: workers are its children, and so is whatever a dead
  * worker leaves behind. It ends when the server's end of its socket does.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,23 +50,37 @@ struct fifos {
 	} found[FIFOS_MAX];
 };
 
+static void look_at(struct fifos *fifos, int fd)
+{
+	struct stat status;
+
+	if (fifos->count == FIFOS_MAX || fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))
+		return;
+	fifos->found[fifos->count].fd = fd;
+	fifos->found[fifos->count++].inode = status.st_ino;
+}
+
 static void find_fifos(struct fifos *fifos)
 {
 	int last = (int)sysconf(_SC_OPEN_MAX);
-	struct stat status;
+	DIR *dir = opendir("/proc/self/fd");
 
 	fifos->count = 0;
+	for (const struct dirent *entry = NULL; dir && (entry = readdir(dir));) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		/* "." and ".." are no numbers: 0. */
+		if (fd > STDERR_FILENO)
+			look_at(fifos, fd);
+	}
+	if (dir) {
+		(void)closedir(dir);
+		return;
+	}
 	/* Numbers are given out from below: after a long gap there are no more. */
-	for (int fd = 3, gap = 0; fd < last && gap < 1024 && fifos->count < FIFOS_MAX; fd++) {
-		if (fstat(fd, &status) != 0) {
-			gap++;
-			continue;
-		}
-		gap = 0;
-		if (!S_ISFIFO(status.st_mode))
-			continue;
-		fifos->found[fifos->count].fd = fd;
-		fifos->found[fifos->count++].inode = status.st_ino;
+	for (int fd = 3, gap = 0; fd < last && gap < 1024; fd++) {
+		gap = fcntl(fd, F_GETFD) < 0 ? gap + 1 : 0;
+		look_at(fifos, fd);
 	}
 }
 
@@ -151,7 +166,7 @@ struct mother {
 	sigset_t before; /* what workers begin with */
 	const struct fw_seats *slots;
 	const fw_workers_options *options;
-	const struct fw_sandbox_plan *plan;
+	struct fw_sandbox_plan *plan;
 	fw_server *server;
 	struct baby *babies;
 };
@@ -161,7 +176,18 @@ static void report(const struct mother *mother, const struct fw_report *report)
 	(void)send(mother->control, report, sizeof *report, MSG_NOSIGNAL);
 }
 
-static void be_worker(const struct mother *mother, uint32_t slot, int socket)
+/* What a tool writes goes to the log, by way of the server, if there is one. */
+static void replace_output(int mouth)
+{
+	if (mouth < 0)
+		return;
+	(void)dup2(mouth, STDOUT_FILENO);
+	(void)dup2(mouth, STDERR_FILENO);
+	if (mouth > STDERR_FILENO)
+		(void)close(mouth);
+}
+
+static void be_worker(const struct mother *mother, uint32_t slot, int socket, int mouth)
 {
 	const struct fw_child child = { .socket = socket,
 					.slots = mother->slots,
@@ -180,11 +206,12 @@ static void be_worker(const struct mother *mother, uint32_t slot, int socket)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
 	(void)close(mother->control);
 	(void)close(mother->signals);
+	replace_output(mouth);
 	(void)sigprocmask(SIG_SETMASK, &mother->before, NULL);
 	fw_child_run(&child);
 }
 
-static void make(struct mother *mother, const struct fw_order *order, int socket)
+static void make(struct mother *mother, const struct fw_order *order, int socket, int mouth)
 {
 	struct fw_report failure = { .kind = FW_REPORT_UNABLE,
 				     .slot = order->slot,
@@ -195,7 +222,7 @@ static void make(struct mother *mother, const struct fw_order *order, int socket
 		/* Not fork(): whatever wants to know of forks was of the server. */
 		pid = _Fork();
 	if (pid == 0)
-		be_worker(mother, order->slot, socket);
+		be_worker(mother, order->slot, socket, mouth);
 	if (pid < 0) {
 		failure.status = socket < 0 ? EMFILE : errno;
 		report(mother, &failure);
@@ -205,6 +232,8 @@ static void make(struct mother *mother, const struct fw_order *order, int socket
 	}
 	if (socket >= 0)
 		(void)close(socket);
+	if (mouth >= 0)
+		(void)close(mouth);
 }
 
 static bool is_baby(const struct mother *mother, pid_t pid)
@@ -215,20 +244,43 @@ static bool is_baby(const struct mother *mother, pid_t pid)
 	return false;
 }
 
+/* "" where it cannot be read. */
+static void read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	text[len > 0 ? len : 0] = '\0';
+}
+
+/* On a busy machine it takes a while from the closing of a dying process's
+ * files to its death; the kernel says which processes are on that way. */
+static bool is_dying(pid_t pid)
+{
+	enum { EXITING = 4 }; /* PF_EXITING */
+	char path[64], text[512];
+	const char *at;
+	unsigned flags = 0;
+	char state = '?';
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	read_text(path, text, sizeof text);
+	/* A name may hold anything, but nothing behind it holds a parenthesis. */
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || (flags & EXITING);
+}
+
 /* What dead workers left behind has become ours, whatever session it made. */
 static void kill_orphans(const struct mother *mother)
 {
 	char path[64], text[4096];
-	ssize_t len;
-	int fd;
 
 	(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	len = read(fd, text, sizeof text - 1);
-	(void)close(fd);
-	text[len > 0 ? len : 0] = '\0';
+	read_text(path, text, sizeof text);
 	for (char *at = text; *at;) {
 		pid_t pid = (pid_t)strtol(at, &at, 10);
 
@@ -277,7 +329,7 @@ static void kill_one(struct mother *mother, const struct fw_order *order)
 	bury(mother);
 	if (!baby->pid || baby->generation != order->generation)
 		return;
-	baby->is_killed = true;
+	baby->is_killed = !is_dying(baby->pid);
 	(void)kill(baby->pid, SIGKILL);
 	(void)kill(-baby->pid, SIGKILL);
 }
@@ -309,7 +361,7 @@ static bool take_order(struct mother *mother)
 {
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} aside;
 	struct fw_order order = { 0 };
 	struct iovec part = { .iov_base = &order, .iov_len = sizeof order };
@@ -318,16 +370,19 @@ static bool take_order(struct mother *mother)
 				  .msg_control = aside.bytes,
 				  .msg_controllen = sizeof aside.bytes };
 	ssize_t got = recvmsg(mother->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int socket = -1;
+	int files[2] = { -1, -1 };
+	const struct cmsghdr *head;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (got != sizeof order || order.slot >= mother->slots->count)
 		return false;
-	if (CMSG_FIRSTHDR(&message) && CMSG_FIRSTHDR(&message)->cmsg_type == SCM_RIGHTS)
-		memcpy(&socket, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof socket);
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_type == SCM_RIGHTS)
+		memcpy(files, CMSG_DATA(head),
+		       head->cmsg_len < CMSG_LEN(sizeof files) ? sizeof *files : sizeof files);
 	if (order.kind == FW_ORDER_MAKE)
-		make(mother, &order, socket);
+		make(mother, &order, files[0], files[1]);
 	else
 		kill_one(mother, &order);
 	return true;
@@ -382,6 +437,10 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 	if (!mother->babies)
 		_exit(EXIT_FAILURE);
 	memset(mother->babies, 0, mother->slots->count * sizeof *mother->babies);
+	fw_crash_prepare();
+	/* Here, and not in the server: it would keep its first callers waiting. */
+	if (fw_sandbox_complete(mother->plan) != NULL)
+		_exit(EXIT_FAILURE);
 	watched[0] = (struct pollfd){ .fd = mother->control, .events = POLLIN };
 	watched[1] = (struct pollfd){ .fd = mother->signals, .events = POLLIN };
 	for (;;) {
@@ -396,8 +455,8 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 /* ---- in the server --------------------------------------------------------------------- */
 
 fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options,
-			   const struct fw_sandbox_plan *plan, fw_server *server)
+			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
+			   fw_server *server)
 {
 	struct mother mother = {
 		.slots = slots, .options = options, .plan = plan, .server = server
@@ -430,11 +489,13 @@ fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *sl
 }
 
 bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
-		      int socket)
+		      int socket, int mouth)
 {
+	const int files[2] = { socket, mouth };
+	const size_t size = mouth < 0 ? sizeof *files : sizeof files;
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} aside = { 0 };
 	struct iovec part = { .iov_base = (void *)order, .iov_len = sizeof *order };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
@@ -443,11 +504,11 @@ bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *o
 		return false;
 	if (socket >= 0) {
 		message.msg_control = aside.bytes;
-		message.msg_controllen = sizeof aside.bytes;
+		message.msg_controllen = CMSG_SPACE(size);
 		aside.head.cmsg_level = SOL_SOCKET;
 		aside.head.cmsg_type = SCM_RIGHTS;
-		aside.head.cmsg_len = CMSG_LEN(sizeof socket);
-		memcpy(CMSG_DATA(&aside.head), &socket, sizeof socket);
+		aside.head.cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(&aside.head), files, size);
 	}
 	return sendmsg(nursery->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	       sizeof *order;

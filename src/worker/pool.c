@@ -22,7 +22,8 @@ enum {
 	DEFAULT_CRASHES = 5,
 	DEFAULT_PAUSE_MS = 30000,
 	LEAST_WORKERS = 2,
-	LEFT_OVER_MS = 1000
+	LEFT_OVER_MS = 1000,
+	HEARD_BYTES = 64 * 1024
 };
 
 static const uint64_t default_bytes = 1024ull * 1024 * 1024;
@@ -214,13 +215,18 @@ static void on_control(uv_poll_t *poll, int status, int events)
 
 /* ---- calls -------------------------------------------------------------------------------- */
 
-static struct fw_worker *find_free(fw_workers *pool)
+/* One that is still starting is worth waiting for only if no other is up: those
+ * that are will be free sooner. `ret_wait`: that is so. */
+static struct fw_worker *find_free(fw_workers *pool, bool *ret_wait)
 {
 	struct fw_worker *starting = NULL;
+	bool is_any_up = false;
 
+	*ret_wait = false;
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		struct fw_worker *worker = &pool->workers[i];
 
+		is_any_up = is_any_up || (worker->state == FW_WORKER_BUSY && worker->is_up);
 		if (worker->state != FW_WORKER_FREE)
 			continue;
 		if (worker->is_up)
@@ -228,7 +234,8 @@ static struct fw_worker *find_free(fw_workers *pool)
 		if (!starting)
 			starting = worker;
 	}
-	return starting;
+	*ret_wait = starting && is_any_up;
+	return *ret_wait ? NULL : starting;
 }
 
 static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
@@ -252,9 +259,10 @@ static void refuse(fw_workers *pool, fw_call *call)
 static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
 {
 	for (;;) {
-		struct fw_worker *worker = find_free(pool);
+		bool is_to_wait;
+		struct fw_worker *worker = find_free(pool, &is_to_wait);
 
-		if (!worker && pool->live < limit)
+		if (!worker && !is_to_wait && pool->live < limit)
 			worker = make_one(pool);
 		if (!worker)
 			return false;
@@ -336,6 +344,7 @@ static void on_timer(uv_timer_t *timer)
 	fw_workers *pool = timer->data;
 	uint64_t now = now_of(pool);
 	uint64_t next = 0;
+	uint64_t ear_ms;
 
 	for (uint32_t i = 0; i < pool->options.most; i++) {
 		struct fw_worker *worker = &pool->workers[i];
@@ -344,6 +353,13 @@ static void on_timer(uv_timer_t *timer)
 			fw_worker_kill(worker);
 		if (worker->kill_ms && (!next || worker->kill_ms < next))
 			next = worker->kill_ms;
+		if (worker->owed_ms && worker->owed_ms <= now)
+			fw_worker_pay(worker);
+		if (worker->owed_ms && (!next || worker->owed_ms < next))
+			next = worker->owed_ms;
+		ear_ms = fw_ear_tick(worker, now);
+		if (ear_ms && (!next || ear_ms < next))
+			next = ear_ms;
 	}
 	tell_refused(pool);
 	fw_pool_settle(pool);
@@ -396,6 +412,7 @@ static fw_error *start(struct fw_runner *runner)
 	if (!pool->plan)
 		FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
+	pool->has_ears = fw_log_is_on();
 	/* The limits are what they are from now on. */
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		pool->workers[i].in.max =
@@ -564,6 +581,8 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 		pool->workers[i].slot = i;
 		fw_buf_init(&pool->workers[i].in, 0);
 		fw_buf_init(&pool->workers[i].out, SIZE_MAX / 2);
+		fw_buf_init(&pool->workers[i].heard, HEARD_BYTES);
+		fw_buf_init(&pool->workers[i].end, HEARD_BYTES);
 	}
 	return NULL;
 }

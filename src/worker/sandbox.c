@@ -119,9 +119,14 @@ static fw_error *fill(struct fw_sandbox_plan *plan, const fw_workers_options *op
 		return fw_raise_server_sandbox_unavailable(plan->report.missing);
 	if (plan->report.landlock_abi)
 		FW_TRY(fw_landlock_prepare(plan, options));
-	if (plan->report.has_seccomp)
-		FW_TRY(fw_seccomp_prepare(plan));
 	return NULL;
+}
+
+fw_error *fw_sandbox_complete(struct fw_sandbox_plan *plan)
+{
+	if (!plan->report.has_seccomp || plan->calls)
+		return NULL;
+	return fw_seccomp_prepare(plan);
 }
 
 fw_error *fw_sandbox_prepare(const fw_workers_options *options,
@@ -205,6 +210,9 @@ fw_error *fw_sandbox_apply(const struct fw_sandbox_plan *plan)
 			"fw_sandbox_apply", "the worker does not lead its process group");
 	if (plan->mode == FW_SANDBOX_OFF)
 		return fw_self_limit(plan);
+	if (plan->report.has_seccomp && !plan->calls)
+		return fw_raise_internal_api_misuse("fw_sandbox_apply",
+						    "the plan is not complete");
 
 	/* Does nothing but tell: another thread would stay outside. */
 	if (unshare(CLONE_THREAD) && errno == EINVAL)
@@ -222,8 +230,10 @@ fw_error *fw_sandbox_enter(const fw_workers_options *options)
 	struct fw_sandbox_plan *plan = NULL;
 
 	FW_TRY(fw_sandbox_prepare(options, &plan));
-	fw_error *err = fw_sandbox_apply(plan);
+	fw_error *err = fw_sandbox_complete(plan);
 
+	if (!err)
+		err = fw_sandbox_apply(plan);
 	if (!err)
 		plan->ruleset = -1; /* closed by then */
 	fw_sandbox_plan_free(plan);

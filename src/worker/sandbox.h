@@ -1,9 +1,10 @@
 /*
  * sandbox.h - what keeps a worker process from everything it was not given.
  *
- * The server prepares a plan once, at start: paths are opened, the filter of
- * system calls is compiled, and what the kernel lacks is known. Each worker
- * applies it to itself, which takes half a millisecond and cannot be undone.
+ * The server prepares a plan once, at start: paths are opened, and what the
+ * kernel lacks is known. The nursery completes it: compiling the filter of system
+ * calls takes a while, and only workers need it. Each worker applies it to itself,
+ * which takes half a millisecond and cannot be undone.
  *
  * The one rule to remember: descriptors that are open when the sandbox closes
  * stay usable, so fw_sandbox_close_files() comes first.
@@ -36,6 +37,8 @@ struct fw_sandbox_plan;
  */
 FW_NODISCARD fw_error *fw_sandbox_prepare(const fw_workers_options *options,
 					  struct fw_sandbox_plan **ret_plan);
+/* Before the first is applied. Raises internal.out_of_memory, io errors. */
+FW_NODISCARD fw_error *fw_sandbox_complete(struct fw_sandbox_plan *plan);
 /* NULL is a no-op. A worker need not. */
 void fw_sandbox_plan_free(struct fw_sandbox_plan *plan);
 
@@ -54,7 +57,8 @@ void fw_sandbox_close_files(const struct fw_sandbox_plan *plan, int keep);
 
 /*
  * In the worker, once, after the caller's prepare(): irrevocable. The process
- * must lead its process group and have one thread (internal.api_misuse). After
+ * must lead its process group and have one thread, and the plan be complete
+ * (internal.api_misuse). After
  * an error it is half closed and can only exit. RLIMIT_CPU is not touched: the
  * time is that of a call, not of the worker.
  */

@@ -69,6 +69,7 @@ bool fw_worker_make(struct fw_worker *worker)
 	fw_workers *pool = worker->pool;
 	struct fw_order order = { .kind = FW_ORDER_MAKE, .slot = worker->slot };
 	int ends[2];
+	int mouth;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return false;
@@ -77,13 +78,19 @@ bool fw_worker_make(struct fw_worker *worker)
 				      .slot = worker->slot,
 				      .generation = order.generation,
 				      .in = worker->in,
-				      .out = worker->out };
+				      .out = worker->out,
+				      .heard = worker->heard,
+				      .end = worker->end };
 	fw_buf_reset(&worker->in, READ_BYTES);
 	fw_buf_reset(&worker->out, 0);
-	if (fw_nursery_order(&pool->nursery, &order, ends[1]))
+	if (fw_ear_new(worker, &mouth) &&
+	    fw_nursery_order(&pool->nursery, &order, ends[1], mouth))
 		worker->link = link_new(worker, ends[0]);
 	(void)close(ends[1]);
+	if (mouth >= 0)
+		(void)close(mouth);
 	if (!worker->link) {
+		fw_ear_close(worker);
 		/* If it was made all the same, it finds its socket closed. */
 		(void)close(ends[0]);
 		return false;
@@ -105,7 +112,7 @@ void fw_worker_kill(struct fw_worker *worker)
 	worker->is_ours = true;
 	worker->kill_ms = 0;
 	/* A nursery that does not listen is asked again. */
-	if (!fw_nursery_order(&worker->pool->nursery, &order, -1)) {
+	if (!fw_nursery_order(&worker->pool->nursery, &order, -1, -1)) {
 		worker->kill_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
 		fw_pool_watch(worker->pool, worker->kill_ms);
 	}
@@ -186,6 +193,7 @@ bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 		hung_up(worker);
 		return false;
 	}
+	fw_ear_turn(worker, call->offer);
 	worker->run = pool->run;
 	worker->call = call;
 	worker->state = FW_WORKER_BUSY;
@@ -285,6 +293,7 @@ static bool take_frame(struct fw_worker *worker, const struct fw_frame *frame, c
 	case FW_FRAME_READY:
 		worker->is_up = true;
 		worker->pool->failures = 0;
+		fw_worker_pay(worker);
 		/* Calls that came while none could be made wait for it. */
 		if (worker->state == FW_WORKER_FREE)
 			fw_runner_freed(&worker->pool->base, NULL);
@@ -386,8 +395,10 @@ static fw_error *why_died(const struct fw_worker *worker, int status, pid_t pid)
 {
 	const struct fw_seat *slot = fw_seat_at(&worker->pool->slots, worker->slot);
 	int signum = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	char detail[256];
+	char detail[256 + 2 * FW_LIMIT_TOOL_TEXT_BYTES];
+	char words[2 * FW_LIMIT_TOOL_TEXT_BYTES];
 	fw_error *err;
+	size_t len;
 
 	if (worker->broken)
 		err = fw_raise_tool_garbled(worker->broken);
@@ -406,6 +417,10 @@ static fw_error *why_died(const struct fw_worker *worker, int status, pid_t pid)
 	} else {
 		(void)snprintf(detail, sizeof detail, "worker %d, wait status %#x", (int)pid,
 			       (unsigned)status);
+	}
+	if (fw_ear_last_words(worker, words, sizeof words)) {
+		len = strlen(detail);
+		(void)snprintf(detail + len, sizeof detail - len, "\nit wrote:\n%s", words);
 	}
 	fw_error_set_detail(err, detail);
 	return err;
@@ -437,6 +452,31 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 	return why_died(worker, status, pid);
 }
 
+void fw_worker_pay(struct fw_worker *worker)
+{
+	fw_call *call = worker->owed;
+	fw_error *err = worker->owed_err;
+
+	if (!call)
+		return;
+	worker->owed = NULL;
+	worker->owed_err = NULL;
+	worker->owed_ms = 0;
+	fw_call_complete(call, err);
+}
+
+/* Its place has been taken already, if another could be made. */
+static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
+{
+	if (worker->state != FW_WORKER_FREE || worker->is_up || call->is_answered)
+		return false;
+	worker->owed = call;
+	worker->owed_err = err;
+	worker->owed_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
+	fw_pool_watch(worker->pool, worker->owed_ms);
+	return true;
+}
+
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 {
 	fw_workers *pool = worker->pool;
@@ -447,8 +487,10 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 
 	if (worker->state == FW_WORKER_NONE)
 		return;
+	fw_worker_pay(worker);
 	/* It may have said all before it died. */
 	read_all(worker);
+	fw_ear_finish(worker);
 	call = worker->call;
 	fw_worker_tell_end(worker, status, pid);
 	/* Killed while it was idle, before it saw the request: no harm is done. */
@@ -467,6 +509,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	worker->kill_ms = 0;
 	pool->live--;
 	fw_worker_unlink(worker);
+	fw_ear_close(worker);
 	fw_buf_clear(&worker->in);
 	fw_buf_clear(&worker->out);
 	atomic_store(&seat->signal, 0);
@@ -481,5 +524,6 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	if (!err)
 		err = cannot_start(NULL);
 	fw_shared_end(call, false);
-	fw_call_complete(call, err);
+	if (!owe(worker, call, err))
+		fw_call_complete(call, err);
 }

@@ -128,8 +128,8 @@ int main(int argc, char **argv)
 			continue;
 		}
 		if (strcmp(argv[i], "--log") == 0)
-			err = fw_log_start(&(struct fw_log_options){ .form = FW_LOG_JSON,
-								     .fd = 2 });
+			err = fw_log_start(
+				&(struct fw_log_options){ .form = FW_LOG_JSON, .fd = 2 });
 		else if (strcmp(argv[i], "--http") == 0)
 			where = value;
 		else if (strcmp(argv[i], "--audit") == 0)

@@ -218,7 +218,7 @@ test('/metrics tells how the log is doing', async () => {
 	const fail = async () => (await fetch(url, { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' } })).text();
 	const metrics = async () => Object.fromEntries((await (await fetch(new URL('/metrics', url))).text()).split('\n').filter((line) => line.startsWith('faultwire_audit')).map((line) => line.split(' ')));
 	await fail();
-	same(await metrics(), { faultwire_audit_up: '1', faultwire_audit_waiting: '0', faultwire_audit_records_total: '1', faultwire_audit_lost_total: '0', faultwire_audit_syncs_total: '1' });
+	same(await metrics(), { faultwire_audit_up: '1', faultwire_audit_waiting: '0', faultwire_audit_records_total: '1', faultwire_audit_lost_total: '0', faultwire_audit_left_out_total: '0', faultwire_audit_syncs_total: '1' });
 	check(command('prlimit', '--pid', String(child.pid), '--fsize=100:'));
 	match(await fail(), /audit\.log_failed/);
 	const down = await metrics();

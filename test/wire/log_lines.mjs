@@ -147,6 +147,19 @@ test('standard error closed, or nobody reading: calls are answered', () => {
 	same([lost.status, lost.replies.length], [0, 200]);
 });
 
+test('a server that does not start says why, and not that it stopped', () => {
+	const { status, err } = run(['serve', '--http', '0.0.0.0:0', ...quiet, '--log', 'json']);
+	same(status, 2);
+	match(err, /^faultwire: .*loopback needs --token-file\n/);
+	check(!err.includes('server_stopped'), err);
+});
+
+test('output into a file that may not grow ends the server, and does not kill it', () => {
+	const input = Array.from({ length: 60 }, (_, i) => call(i + 1, 'raise_error', {})).join('');
+	const { status } = spawnSync('sh', ['-c', `ulimit -f 8; exec "$0" serve --stdio ${quiet.join(' ')} --log off > ${join(dir, 'small')}`, bin], { env, input });
+	same(status, 0);
+});
+
 test('standard descriptors that are closed abort nothing, and become no file of ours', () => {
 	const log = join(mkdtempSync(join(scratch(), 'closed-')), 'audit-log.jsonl');
 	const input = call(1, 'raise_error', {});
