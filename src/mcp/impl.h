@@ -572,6 +572,7 @@ struct fw_server {
 	unsigned char key[32]; /* of requestState */
 	uint64_t deadline_next;
 	uint64_t stop_ms; /* when the grace ends */
+	bool is_past_grace;
 };
 
 void fw_server__post(fw_server *server, struct fw_post *post);

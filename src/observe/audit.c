@@ -329,7 +329,7 @@ bool fw_audit_take_stranger(struct fw_audit *audit)
 	is_first = !is_taken && !audit->left_out;
 	if (is_first) {
 		audit->left_out_ms = (int64_t)(now_ns / 1000000);
-		audit->left_out_since_ms = fw_audit_now_ms();
+		audit->left_out_since_ms = fw_unix_ms();
 	}
 	audit->left_out += !is_taken;
 	audit->left_out_all += !is_taken;

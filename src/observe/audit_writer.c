@@ -81,7 +81,7 @@ static bool put_left_out(struct fw_audit *audit, struct fw_audit_chain *chain)
 	audit->left_out_told = audit->left_out;
 	since_ms = audit->left_out_since_ms;
 	(void)pthread_mutex_unlock(&audit->lock);
-	fw_audit_time(since_ms, since);
+	(void)fw_time_text(since_ms, since);
 	start = open_note(audit, chain, "refusals left out");
 	put_string(&audit->batch, "since", since);
 	put_number(&audit->batch, "count", audit->left_out_told);
@@ -284,7 +284,7 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 	/* Those that came meanwhile begin a time of their own. */
 	if (audit->left_out_told) {
 		audit->left_out_ms = clock_ms();
-		audit->left_out_since_ms = fw_audit_now_ms();
+		audit->left_out_since_ms = fw_unix_ms();
 	}
 	audit->left_out_told = 0;
 	audit->owes_note = false;

@@ -58,6 +58,14 @@ static fw_error *change(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* Never done: what becomes of it is the server's to say. */
+static fw_error *hang(fw_call *call, void *ctx)
+{
+	(void)call;
+	(void)ctx;
+	return NULL;
+}
+
 static fw_error *add_tools(fw_server *server)
 {
 	static const struct {
@@ -77,7 +85,14 @@ static fw_error *add_tools(fw_server *server)
 		tool.changes = tools[i].changes;
 		FW_TRY(fw_server_add_tool(server, &tool));
 	}
-	return NULL;
+	{
+		fw_tool tool = FW_TOOL_INIT;
+
+		tool.name = "hang";
+		tool.handler = hang;
+		tool.run = FW_RUN_ASYNC;
+		return fw_server_add_tool(server, &tool);
+	}
 }
 
 static fw_error *listen_on(fw_server *server, const char *where)

@@ -271,6 +271,17 @@ test('serve needs the right to write its audit log', () => {
 	command('rm', '-rf', join('/tmp', `fw-audit-${process.pid}`));
 });
 
+test('a call that a stop ends is told so, and on record', async () => {
+	const log = join(place(), 'audit-log.jsonl');
+	const wire = await started('--audit', log);
+	const reply = wire.call('hang');
+	await wire.call('echo', { text: 'it has begun' });
+	wire.child.kill('SIGTERM');
+	same(canonical(await reply).code, 'server.shutting_down');
+	same((await wire.end()).status, 0);
+	same(records(log).at(-1).code, 'server.shutting_down');
+});
+
 test('serve records in the state directory by default, and not at all with --audit off', async () => {
 	const home = place();
 	const old = process.env.XDG_STATE_HOME;
