@@ -100,6 +100,15 @@ FW_API FW_NODISCARD fw_error *fw_server_listen_http(fw_server *server,
 FW_API const char *fw_server_url(const fw_server *server);
 
 /**
+ * Make the process that workers are copies of. fw_server_run() does it, too;
+ * a program that starts threads before that calls this before them, and after
+ * all tools that run in processes were added: a copy of a process has only the
+ * thread that made it, and would wait for ever for what others held. Raises as
+ * fw_server_run().
+ */
+FW_API FW_NODISCARD fw_error *fw_server_prepare(fw_server *server);
+
+/**
  * Serve until standard input ends, fw_server_stop(), SIGTERM or SIGINT. Calls
  * under way are finished within grace_ms, or answered with
  * server.shutting_down; what was written is flushed. Raises

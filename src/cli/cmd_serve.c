@@ -173,6 +173,7 @@ struct serving {
 	bool is_asked; /* somebody said so */
 	fw_workers_options isolation;
 	fw_workers *workers;
+	struct fw_sandbox_report lacks; /* to be told once there is a log */
 	/* Threads that nobody waits for any more may use it until the very end, so
 	 * it is never freed. */
 	struct fw_context_store *caches;
@@ -257,7 +258,7 @@ static fw_error *add_workers(struct serving *serving)
 	}
 	fw_sandbox_probe(&report);
 	if (isolation->sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
-		tell_sandbox(args, report.missing);
+		serving->lacks = report;
 	return fw_server_add_workers(serving->server, isolation, &serving->workers);
 }
 
@@ -436,10 +437,14 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_server_new(&server, &serving->server));
 	FW_TRY(cli_limits_set(serving->server, args));
-	FW_TRY(add_log(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
+	/* All that follows may start threads. */
+	FW_TRY(fw_server_prepare(serving->server));
+	FW_TRY(add_log(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	if (serving->lacks.missing[0])
+		tell_sandbox(args, serving->lacks.missing);
 	FW_TRY(add_audit(serving->server, observers, &audit));
 	FW_TRY(add_incidents(serving->server, observers, &incidents));
 	if (http)

@@ -524,6 +524,7 @@ struct fw_server {
 	uv_signal_t terms[2];
 	uv_thread_t thread;
 	enum fw_server_state state;
+	bool is_prepared; /* what workers are copies of is made */
 	atomic_int stop_wanted;
 	uv_mutex_t lock;
 	bool is_deaf;        /* nothing is posted any more; under the lock */

@@ -85,7 +85,7 @@ static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_worker
 
 	if (offer->run != FW_RUN_PROCESS)
 		return NULL;
-	if (server->state != FW_IDLE)
+	if (server->state != FW_IDLE || server->is_prepared)
 		return misuse("fw_server_add_tool", offer->name,
 			      "workers are copies from before the server ran, and do not "
 			      "know it");

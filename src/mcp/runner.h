@@ -30,6 +30,9 @@ struct fw_wait {
 };
 
 struct fw_runner_ops {
+	/* fw_server_prepare(): make what has to be a copy of this process, while it
+	 * has no threads. Once more it does nothing. NULL member: nothing to do. */
+	fw_error *(*prepare)(struct fw_runner *runner);
 	/* fw_server_run() begins, before any transport: start what is kept ready.
 	 * NULL member: nothing to do. */
 	fw_error *(*start)(struct fw_runner *runner);

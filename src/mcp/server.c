@@ -462,6 +462,18 @@ static fw_error *start_runners(fw_server *server)
 	return NULL;
 }
 
+fw_error *fw_server_prepare(fw_server *server)
+{
+	if (!server || server->state != FW_IDLE)
+		return fw_raise_internal_api_misuse("fw_server_prepare", "it runs already");
+	(void)signal(SIGPIPE, SIG_IGN);
+	server->is_prepared = true;
+	for (struct fw_runner *r = server->runners; r; r = r->next)
+		if (r->ops->prepare)
+			FW_TRY(r->ops->prepare(r));
+	return NULL;
+}
+
 static void close_runners(fw_server *server)
 {
 	for (struct fw_runner *r = server->runners; r; r = r->next)

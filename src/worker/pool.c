@@ -92,8 +92,10 @@ static fw_error *start_nursery(fw_workers *pool)
 {
 	uv_loop_t *loop = &pool->base.server->loop;
 
-	FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
-				pool->base.server));
+	/* The first may be there already: see prepare(). */
+	if (!pool->nursery.pid)
+		FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options,
+					pool->plan, pool->base.server));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(loop, pool->control, pool->nursery.control) != 0) {
 		fw__release(pool->control);
@@ -375,6 +377,8 @@ static fw_error *map_slots(fw_workers *pool)
 	struct fw_seats *slots = &pool->slots;
 	int error;
 
+	if (slots->pages)
+		return NULL;
 	slots->stride = (size_t)sysconf(_SC_PAGESIZE);
 	slots->count = pool->options.most;
 	/* Anonymous memory has no file. */
@@ -388,11 +392,25 @@ static fw_error *map_slots(fw_workers *pool)
 	return fw_error_from_errno(FW_HERE, error, "memory shared with workers");
 }
 
+static fw_error *prepare(struct fw_runner *runner)
+{
+	fw_workers *pool = (fw_workers *)runner;
+
+	if (pool->nursery.pid)
+		return NULL;
+	if (!pool->plan)
+		FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
+	FW_TRY(map_slots(pool));
+	return fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
+				pool->base.server);
+}
+
 static fw_error *start(struct fw_runner *runner)
 {
 	fw_workers *pool = (fw_workers *)runner;
 
-	FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
+	if (!pool->plan)
+		FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
 	pool->has_ears = fw_log_is_on();
 	/* The limits are what they are from now on. */
@@ -437,6 +455,7 @@ static void free_pool(struct fw_runner *runner)
 {
 	fw_workers *pool = (fw_workers *)runner;
 
+	fw_nursery_end(&pool->nursery); /* of a server that never ran */
 	if (pool->slots.pages)
 		(void)munmap(pool->slots.pages, pool->slots.stride * pool->slots.count);
 	fw_sandbox_plan_free(pool->plan);
@@ -533,7 +552,8 @@ static bool copy_options(fw_workers *pool, const fw_workers_options *options)
 
 static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_pool)
 {
-	static const struct fw_runner_ops ops = { .start = start,
+	static const struct fw_runner_ops ops = { .prepare = prepare,
+						  .start = start,
 						  .take = take,
 						  .abandon = abandon,
 						  .close = close_pool,

@@ -44,6 +44,24 @@ test('a write that takes away what the preflight forbids passes', () => serving(
 	assert.deepEqual(readdirSync(place.path('.faultwire/journal')), []);
 }));
 
+test('the hash that is told is that of what the preflight left there', () => serving({
+	options: ['--preflight', 'echo formatted >>"$FAULTWIRE_PATH"'],
+	setup: (place) => place.plan(),
+}, async (server, place, plan) => {
+	const { sha256: told, size } = await server.ok('write_file', { path: 'src/a.txt', content: 'x\n', plan });
+	assert.deepEqual([told, size], [sha256('x\nformatted\n'), 12]);
+	await server.ok('write_file', { path: 'src/a.txt', content: 'y\n', previousHash: told, plan });
+}));
+
+test('a preflight that makes a folder of the file leaves nothing behind', () => serving({
+	options: ['--preflight', 'rm "$FAULTWIRE_PATH"; mkdir "$FAULTWIRE_PATH"; false'],
+	setup: (place) => place.plan(),
+}, async (server, place, plan) => {
+	assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'x\n', plan }), 'PREFLIGHT_FAILED');
+	assert.equal(place.read('src/a.txt'), 'one\ntwo\nthree\n');
+	assert.deepEqual(readdirSync(place.path('.faultwire/journal')), []);
+}));
+
 const DELETE = '--- a/docs/reports/y.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-hi\n';
 
 test('a session is unlocked by a report that says something, not by a report that goes', () => serving({

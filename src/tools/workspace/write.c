@@ -344,8 +344,9 @@ fw_error *fw_ws_write_undo(struct fw_ws_write *w)
 	FW_WS_STEP("undo");
 	if (bring_back(w) != 0) /* the journal still says what to do */
 		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
-	if (w->has_temp)
-		(void)unlinkat(w->aside, w->temp, 0);
+	/* What a command has made of the new one may be a folder. */
+	if (w->has_temp && unlinkat(w->aside, w->temp, 0) != 0)
+		(void)unlinkat(w->aside, w->temp, AT_REMOVEDIR);
 	w->is_applied = w->has_temp = false;
 	(void)fsync(w->place->dir);
 	FW_WS_STEP("undone");

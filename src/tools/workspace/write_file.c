@@ -34,6 +34,7 @@ struct change {
 	struct fw_ws_patch patch;
 	bool has_patch;
 	struct fw_buf patched;
+	char *after;      /* the preflight; NULL: not looked at */
 	const char *text; /* NULL: the file goes away */
 	size_t len;
 	struct fw_buf recovered;
@@ -248,6 +249,23 @@ static void tell(struct change *c)
 	fw_buf_clear(&out);
 }
 
+/* A preflight that formats changes what it judges: the caller is told the hash
+ * of what is there now. */
+static void look_again(struct change *c)
+{
+	fw_error *err = NULL;
+	size_t len = 0;
+
+	if (!c->text)
+		return;
+	err = fw_ws_read_file(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->after, &len);
+	if (!err) {
+		c->text = c->after;
+		c->len = len;
+	}
+	fw_error_free(err);
+}
+
 static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 {
 	const fw_workspace *ws = c->ws;
@@ -263,6 +281,7 @@ static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 
 			return worse ? fw_error_caused_by(worse, err) : err;
 		}
+		look_again(c);
 	}
 	return fw_ws_write_keep(w);
 }
@@ -311,6 +330,7 @@ static void clear(struct change *c)
 	fw_buf_clear(&c->patched);
 	fw_buf_clear(&c->recovered);
 	fw__release(c->old_text);
+	fw__release(c->after);
 	fw_ws_root_close(&c->root);
 }
 
