@@ -170,6 +170,7 @@ struct fw_worker {
 	uint64_t owed_ms;   /* not later; loop time */
 	bool is_up;         /* it said so */
 	bool is_ours;       /* we killed it */
+	bool is_stopped; /* the same, while it was at work: that is no crash */
 	bool was_killed;    /* by us, and not dead before */
 	bool is_retired;    /* it was told to go */
 	bool has_hung_up;   /* its socket has ended */

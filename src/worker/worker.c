@@ -110,6 +110,7 @@ void fw_worker_kill(struct fw_worker *worker)
 		return;
 	worker->state = FW_WORKER_DYING;
 	worker->is_ours = true;
+	worker->is_stopped = worker->is_stopped || !worker->has_hung_up;
 	worker->kill_ms = 0;
 	/* A nursery that does not listen is asked again. */
 	if (!fw_nursery_order(&worker->pool->nursery, &order, -1, -1)) {
@@ -446,7 +447,7 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 	if (!worker->is_up)
 		return cannot_start(why ? why : why_died(worker, status, pid));
 	/* A run that was stopped is no crash. */
-	if (worker->is_ours && !worker->broken && !worker->has_hung_up)
+	if (worker->is_stopped && !worker->broken)
 		return fw_raise_runtime_cancelled();
 	fw_worker_tell_crashed(worker);
 	return why_died(worker, status, pid);
