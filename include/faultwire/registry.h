@@ -132,6 +132,11 @@ typedef struct fw_row {
 /** An error of that code as its documentation shows it. Yours; never NULL. */
 FW_API FW_NODISCARD fw_error *fw_row_example(const fw_row *row);
 
+/** The same values, raised here and now: without the scope, time and incident of
+ *  the documentation, so that it gets those of the call that fails with it. Yours;
+ *  never NULL. */
+FW_API FW_NODISCARD fw_error *fw_row_raise_example(const fw_row *row);
+
 /** The rows that the library was built with. Never NULL; never freed. */
 FW_API const fw_registry *fw_registry_builtin(void);
 

@@ -138,6 +138,9 @@ typedef struct fw_outcome {
 	fw_call *call;       /**< for fw_outcome_arguments() */
 	fw_told told;
 	uint64_t handling_ns; /**< since it was known to have failed; 0: it has not */
+	/** Refused by HTTP before its sender had shown who it is: anybody can make
+	 *  as many of these as there is time for. */
+	bool is_stranger;
 } fw_outcome;
 
 /** The arguments as compact JSON text, yours for fw_free(); NULL: none, or no

@@ -8,7 +8,6 @@
 
 #include "base/late.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 
 #define FUNCTIONS(X)          \
 	X(EVP_MD_fetch)       \
@@ -28,14 +27,9 @@ FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
 /* Looked up once: OpenSSL 3 goes through its providers for it. Never freed. */
 static EVP_MD *sha256;
 
-/* From here on libcrypto, which uses what the processor has, is worth loading. */
-enum { LARGE_BYTES = 256 * 1024 };
-
 struct fw_hasher {
-	EVP_MD_CTX *ctx; /* NULL: not needed yet */
-	struct fw_sha256 own;
-	enum { BEGUN, OWN, THEIRS, FAILED } state;
-	bool is_small;
+	EVP_MD_CTX *ctx; /* NULL: nothing was added yet */
+	enum { BEGUN, GROWING, FAILED } state;
 };
 
 bool fw_digest_load(void)
@@ -68,34 +62,13 @@ bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t le
 	       crypto.HMAC(sha256, key, (int)key_len, data, len, ret_mac, NULL) != NULL;
 }
 
-static bool make_context(struct fw_hasher *hasher)
-{
-	hasher->ctx = fw_digest_load() ? crypto.EVP_MD_CTX_new() : NULL;
-	return hasher->ctx != NULL;
-}
-
-struct fw_hasher *fw_hasher_new_small(void)
+struct fw_hasher *fw_hasher_new(void)
 {
 	struct fw_hasher *hasher = fw__allocate(sizeof *hasher);
 
-	if (!hasher)
-		return NULL;
-	*hasher = (struct fw_hasher){ .is_small = true };
-	fw_hasher_begin(hasher);
+	if (hasher)
+		*hasher = (struct fw_hasher){ .state = BEGUN };
 	return hasher;
-}
-
-struct fw_hasher *fw_hasher_new(void)
-{
-	struct fw_hasher *hasher = fw_hasher_new_small();
-
-	if (!hasher)
-		return NULL;
-	hasher->is_small = false;
-	if (make_context(hasher))
-		return hasher;
-	fw__release(hasher);
-	return NULL;
 }
 
 void fw_hasher_begin(struct fw_hasher *hasher)
@@ -103,27 +76,21 @@ void fw_hasher_begin(struct fw_hasher *hasher)
 	hasher->state = BEGUN;
 }
 
-/* The first text decides who counts. */
-static void choose(struct fw_hasher *hasher, size_t len)
+/* Not before: who has a hasher may never need libcrypto. */
+static void start(struct fw_hasher *hasher)
 {
-	if (hasher->is_small &&
-	    (len < LARGE_BYTES || (!hasher->ctx && !make_context(hasher)))) {
-		fw_sha256_begin(&hasher->own);
-		hasher->state = OWN;
-		return;
-	}
-	hasher->state =
-		crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1 ? THEIRS : FAILED;
+	if (!hasher->ctx && fw_digest_load())
+		hasher->ctx = crypto.EVP_MD_CTX_new();
+	hasher->state = hasher->ctx && crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1
+				? GROWING
+				: FAILED;
 }
 
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
 {
 	if (hasher->state == BEGUN)
-		choose(hasher, len);
-	if (hasher->state == OWN)
-		fw_sha256_add(&hasher->own, data, len);
-	else if (hasher->state == THEIRS &&
-		 crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
+		start(hasher);
+	if (hasher->state == GROWING && crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
 		hasher->state = FAILED;
 }
 
@@ -132,12 +99,9 @@ bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_B
 	bool is_good;
 
 	if (hasher->state == BEGUN)
-		choose(hasher, 0);
-	is_good = hasher->state == OWN ||
-		  (hasher->state == THEIRS &&
-		   crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1);
-	if (hasher->state == OWN)
-		fw_sha256_end(&hasher->own, ret_hash);
+		start(hasher);
+	is_good = hasher->state == GROWING &&
+		  crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
 	fw_hasher_begin(hasher);
 	return is_good;
 }

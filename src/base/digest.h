@@ -1,7 +1,6 @@
 /*
  * digest.h - SHA-256 and HMAC-SHA256, of libcrypto, which is loaded with the
- * first of them (base/late.h), or of our own for short texts; and comparing what
- * must not be guessed.
+ * first of them (base/late.h); and comparing what must not be guessed.
  *
  * The one rule to remember: where libcrypto is missing there is no digest, and
  * the functions say so; nothing is ever compared with a digest that was not
@@ -22,12 +21,9 @@ bool fw_sha256(const void *data, size_t len, unsigned char ret_hash[FW_SHA256_BY
 bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
 		    unsigned char ret_mac[FW_SHA256_BYTES]);
 
-/* A digest that grows. NULL: no memory, or no libcrypto. */
+/* A digest that grows; libcrypto comes with the first text. NULL: no memory. */
 struct fw_hasher;
 struct fw_hasher *fw_hasher_new(void);
-/* The same for short texts: without libcrypto, unless what is added first is
- * large. NULL: no memory. */
-struct fw_hasher *fw_hasher_new_small(void);
 /* Forgets what was added; not needed for the first, and after each take(). */
 void fw_hasher_begin(struct fw_hasher *hasher);
 void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len);

@@ -41,46 +41,6 @@ static void test_digest__hmac_of_known_texts(void **state)
 	check(mac, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
-/* Ours against theirs: every length around the blocks, in pieces of each size. */
-static void test_digest__a_small_hasher_says_what_libcrypto_says(void **state)
-{
-	static unsigned char text[300 * 1024];
-	struct fw_hasher *hasher = fw_hasher_new_small();
-	unsigned char own[FW_SHA256_BYTES], theirs[FW_SHA256_BYTES];
-	uint32_t random = 1;
-
-	(void)state;
-	assert_non_null(hasher);
-	for (size_t i = 0; i < sizeof text; i++) {
-		random = random * 1664525 + 1013904223;
-		text[i] = (unsigned char)(random >> 24);
-	}
-	for (size_t len = 0; len <= 300; len++) {
-		for (size_t piece = 1; piece <= 130; piece += 43) {
-			for (size_t at = 0; at < len; at += piece)
-				fw_hasher_add(hasher, text + at,
-					      len - at < piece ? len - at : piece);
-			assert_true(fw_hasher_take(hasher, own));
-			assert_true(fw_sha256(text, len, theirs));
-			assert_memory_equal(own, theirs, sizeof own);
-		}
-	}
-	/* What is large goes to libcrypto; what begins small stays. */
-	for (int i = 0; i < 2; i++) {
-		fw_hasher_add(hasher, text, (size_t)i);
-		fw_hasher_add(hasher, text + i, sizeof text - (size_t)i);
-		assert_true(fw_hasher_take(hasher, own));
-		assert_true(fw_sha256(text, sizeof text, theirs));
-		assert_memory_equal(own, theirs, sizeof own);
-	}
-	fw_hasher_add(hasher, text, 10);
-	fw_hasher_begin(hasher);
-	fw_hasher_add(hasher, "abc", 3);
-	assert_true(fw_hasher_take(hasher, own));
-	check(own, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-	fw_hasher_free(hasher);
-}
-
 static void test_digest__a_hasher_in_pieces_and_again(void **state)
 {
 	struct fw_hasher *hasher = fw_hasher_new();
@@ -112,7 +72,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_digest__sha256_of_known_texts),
 		cmocka_unit_test(test_digest__hmac_of_known_texts),
-		cmocka_unit_test(test_digest__a_small_hasher_says_what_libcrypto_says),
 		cmocka_unit_test(test_digest__a_hasher_in_pieces_and_again),
 		cmocka_unit_test(test_digest__bytes_are_compared_to_the_last),
 	};

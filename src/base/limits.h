@@ -94,6 +94,11 @@ enum {
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
+	/* Records of strangers that were refused: at once, and then a second. What is
+	 * left out is counted in a note, one in so many milliseconds. */
+	FW_LIMIT_AUDIT_STRANGERS = 100,
+	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
+	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
 	/* Incidents that wait for the disk; one larger than this is kept without
 	 * its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,

@@ -14,6 +14,7 @@
 #include "output.h"
 #include "stamp.h"
 #include "text.h"
+#include "base/clock.h"
 
 /* ---- which ---------------------------------------------------------------- */
 
@@ -83,7 +84,6 @@ bool audit_time_read(const char *text, int64_t *ret_unix_ms)
 		const char *unit;
 		int64_t ms;
 	} units[] = { { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
-	struct timespec now = { 0 };
 	char day[32];
 	char *end;
 	long long count;
@@ -98,10 +98,9 @@ bool audit_time_read(const char *text, int64_t *ret_unix_ms)
 	if (text[0] < '0' || text[0] > '9')
 		return false;
 	count = strtoll(text, &end, 10);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (strcmp(end, units[i].unit) == 0 && count <= 100000000) {
-			*ret_unix_ms = (int64_t)now.tv_sec * 1000 - count * units[i].ms;
+			*ret_unix_ms = fw_unix_ms() - count * units[i].ms;
 			return true;
 		}
 	return false;

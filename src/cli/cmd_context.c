@@ -15,6 +15,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "json_out.h"
 #include "output.h"
@@ -150,7 +151,6 @@ static void put_buf(struct fw_buf *buf)
 static int64_t now_ms(void)
 {
 	const char *fixed = getenv("SOURCE_DATE_EPOCH");
-	struct timespec now = { 0 };
 	char *end = NULL;
 	long long seconds;
 
@@ -160,8 +160,7 @@ static int64_t now_ms(void)
 		if (*end == '\0' && seconds >= 0 && seconds < 253402300800)
 			return (int64_t)seconds * 1000;
 	}
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return fw_unix_ms();
 }
 
 static void put_built(const struct fw_context_built *built, bool json)

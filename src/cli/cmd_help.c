@@ -31,7 +31,7 @@ static void put_option(const cli_option *option)
 		       option->argument ? " " : "", option->argument ? option->argument : "");
 	(void)snprintf(help, sizeof help, "%s", option->help);
 	used = strlen(help);
-	for (size_t i = 0; (word = cli_value_at(option->values, i)); i++) {
+	for (size_t i = 0; (word = cli_listed_at(option->values, i)); i++) {
 		int n = snprintf(help + used, sizeof help - used, "%s%s",
 				 i ? ", " : " One of: ", word);
 
@@ -39,7 +39,7 @@ static void put_option(const cli_option *option)
 			break;
 		used += (size_t)n;
 	}
-	if (cli_value_at(option->values, 0) && used + 1 < sizeof help)
+	if (cli_listed_at(option->values, 0) && used + 1 < sizeof help)
 		memcpy(help + used, ".", 2);
 
 	cli_puts(left);

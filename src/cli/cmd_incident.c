@@ -23,6 +23,7 @@
 #include "stamp.h"
 #include "state.h"
 #include "text.h"
+#include "base/clock.h"
 
 enum { CODE, TOOL, CLIENT, SESSION, SINCE, UNTIL, LIMIT, JSON, DATABASE, REGISTRY };
 
@@ -54,7 +55,6 @@ static fw_error *read_time(const char *option, const char *text, int64_t *ret_un
 		char unit;
 		int64_t ms;
 	} units[] = { { 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
-	struct timespec now = { 0 };
 	unsigned long long number;
 	char *end;
 
@@ -66,8 +66,7 @@ static fw_error *read_time(const char *option, const char *text, int64_t *ret_un
 		if (errno || end == text || text[0] == '-' || *end != units[i].unit || end[1] ||
 		    number > 1000000)
 			continue;
-		(void)clock_gettime(CLOCK_REALTIME, &now);
-		*ret_unix_ms = (int64_t)now.tv_sec * 1000 - (int64_t)number * units[i].ms;
+		*ret_unix_ms = fw_unix_ms() - (int64_t)number * units[i].ms;
 		return NULL;
 	}
 	return cli_usage(
@@ -152,9 +151,9 @@ static void put_cell(const char *text, size_t width)
 static void put_row(void *ctx, const struct fw_incident *incident)
 {
 	const struct table *table = ctx;
-	char time_text[FW_INCIDENT_TIME_SIZE];
+	char time_text[FW_TIME_SIZE];
 
-	fw_incident_time(incident->time_ms, time_text);
+	(void)fw_time_text(incident->time_ms, time_text);
 	time_text[10] = ' ';
 	time_text[19] = '\0';
 	cli_cell(time_text, 21);

@@ -100,13 +100,13 @@ static void put_option(const cli_option *option)
 	}
 	cli_putc('\n');
 	put_prose(option->help);
-	for (size_t i = 0; (word = cli_value_at(option->values, i)); i++) {
+	for (size_t i = 0; (word = cli_listed_at(option->values, i)); i++) {
 		cli_puts(i ? ",\n" : "One of:\n");
 		cli_puts("\\fB");
 		puts_roff(word);
 		cli_puts("\\fR");
 	}
-	if (cli_value_at(option->values, 0))
+	if (cli_listed_at(option->values, 0))
 		cli_puts(".\n");
 }
 

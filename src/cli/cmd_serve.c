@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 
@@ -20,7 +21,7 @@
 #include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
-enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
 enum {
 	STDIO,
 	HTTP,
@@ -31,6 +32,7 @@ enum {
 	AUDIT,
 	AUDIT_SYNC,
 	AUDIT_ARGS,
+	AUDIT_BYTES,
 	LIMIT,
 	LIMITS,
 	JSON,
@@ -45,6 +47,8 @@ enum {
 	LOG,
 	LOG_LEVEL,
 	INCIDENTS,
+	INCIDENTS_AGE,
+	INCIDENTS_BYTES,
 	CACHE_ROOT,
 	WORKSPACE,
 	PLAN_KEY,
@@ -104,6 +108,10 @@ static const cli_option options[] = {
 			 "default), interval, interval=MS, or off." },
 	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
 			 "What is recorded of arguments: hash (the default), or redacted." },
+	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
+			  "Begin another file of the audit log when it has so many bytes, 64m "
+			  "by "
+			  "default; k or m may follow. None is ever deleted." },
 	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
 		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
 	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
@@ -135,8 +143,12 @@ static const cli_option options[] = {
 			"warning, error or critical." },
 	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
 			"Keep incidents in this database, or off; by default incidents.db in "
-			"the "
-			"state directory." },
+			"the state directory." },
+	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
+			    "Forget incidents that are older; by default 30." },
+	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
+			      "Forget the oldest incidents while the database is larger, 256m "
+			      "by default; k or m may follow." },
 	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
 			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
 			 "means the same." },
@@ -154,6 +166,7 @@ static const cli_example examples[] = {
 struct serving {
 	const cli_args *args;
 	fw_server *server;
+	bool is_started;
 	struct serve_observers observers;
 	/* How tools are run. */
 	fw_run run;
@@ -202,7 +215,8 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
-		return cli_usage("--%s takes a number up to %u", options[option].name, most);
+		return cli_usage("--%s takes a whole number up to %u; found \"%s\"",
+				 options[option].name, most, text);
 	*ret_number = (uint32_t)number;
 	return NULL;
 }
@@ -314,6 +328,7 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	const char *colon = strrchr(where, ':');
 	char address[256];
 	unsigned long port;
+	fw_error *err;
 	char *end;
 	size_t len;
 
@@ -335,7 +350,13 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
-	return fw_server_listen_http(server, &http);
+	err = fw_server_listen_http(server, &http);
+	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
+		fw_error_free(err);
+		return cli_usage("--http on an address that is not loopback needs "
+				 "--token-file");
+	}
+	return err;
 }
 
 static void tell_start(const fw_server *server, const cli_args *args)
@@ -359,8 +380,22 @@ static fw_contract contract_of(const cli_args *args)
 {
 	const char *tools = args->values[TOOLS];
 
-	return cli_contract(args, CONTRACT,
-			    tools && strcmp(tools, "workspace") == 0 ? FW_KAIZA : FW_AUTO);
+	if (tools && strcmp(tools, "workspace") == 0)
+		return cli_contract(args, CONTRACT, FW_KAIZA);
+	if (tools && strcmp(tools, "context") == 0)
+		return cli_contract(args, CONTRACT, FW_CONTEXT_V0);
+	return cli_contract(args, CONTRACT, FW_AUTO);
+}
+
+/* Connections need one each, and the usual number is for programs that use select(). */
+static void raise_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+		return;
+	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static fw_error *serve(struct serving *serving)
@@ -372,6 +407,12 @@ static fw_error *serve(struct serving *serving)
 	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
 					     args->values[ALERT_SECRET_FILE],
 					     args->values[ALERTMANAGER] };
+	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
+					   args->values[AUDIT_ARGS],
+					   args->values[AUDIT_BYTES] };
+	const struct serve_incidents incidents = { args->values[INCIDENTS],
+						   args->values[INCIDENTS_AGE],
+						   args->values[INCIDENTS_BYTES] };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -380,6 +421,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics is for --http");
+	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
@@ -398,9 +440,8 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
-	FW_TRY(add_audit(serving->server, observers, args->values[AUDIT],
-			 args->values[AUDIT_SYNC], args->values[AUDIT_ARGS]));
-	FW_TRY(add_incidents(serving->server, observers, args->values[INCIDENTS]));
+	FW_TRY(add_audit(serving->server, observers, &audit));
+	FW_TRY(add_incidents(serving->server, observers, &incidents));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
@@ -410,6 +451,7 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_incident_metrics(observers));
 	FW_TRY(add_alerts(serving->server, observers, &alerts));
 	tell_start(serving->server, args);
+	serving->is_started = true;
 	return fw_server_run(serving->server);
 }
 
@@ -429,7 +471,8 @@ static int run(const cli_args *args)
 	}
 	end_alerts(&serving.observers);
 	end_incidents(&serving.observers);
-	fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
 	fw_log_stop();
 	/* Whoever starts it reads the envelope, as its clients would. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)

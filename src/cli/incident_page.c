@@ -13,6 +13,7 @@
 #include "lookup.h"
 #include "output.h"
 #include "text.h"
+#include "base/clock.h"
 
 enum { LABEL_WIDTH = 13, INDENT = 2, TEXT_SIZE = 8192, JSON_MAX = 16 << 20 };
 
@@ -43,11 +44,8 @@ static void put_ago(int64_t unix_ms, char *ret_text, size_t size)
 		int64_t seconds;
 		const char *name;
 	} units[] = { { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
-	struct timespec now = { 0 };
-	int64_t seconds;
+	int64_t seconds = (fw_unix_ms() - unix_ms) / 1000;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	seconds = (int64_t)now.tv_sec - unix_ms / 1000;
 	(void)snprintf(ret_text, size, "just now");
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (seconds >= units[i].seconds) {
@@ -61,10 +59,10 @@ static void put_ago(int64_t unix_ms, char *ret_text, size_t size)
 
 static void time_text(int64_t unix_ms, char *ret_text, size_t size)
 {
-	char stamp[FW_INCIDENT_TIME_SIZE];
+	char stamp[FW_TIME_SIZE];
 	char ago[48];
 
-	fw_incident_time(unix_ms, stamp);
+	(void)fw_time_text(unix_ms, stamp);
 	stamp[10] = ' ';
 	stamp[19] = '\0';
 	put_ago(unix_ms, ago, sizeof ago);

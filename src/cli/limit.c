@@ -163,6 +163,25 @@ static fw_error *set(fw_server *server, const char *setting)
 			 least, most, equals ? equals + 1 : "");
 }
 
+fw_error *cli_bytes_read(const char *option, const char *text, uint64_t least, uint64_t most,
+			 uint64_t *ret_bytes)
+{
+	static const char unit[] = "option_bytes";
+	char from[32], to[32];
+	uint64_t value;
+
+	if (!text)
+		return NULL;
+	if (read_value(unit, text, &value) && value >= least && value <= most) {
+		*ret_bytes = value;
+		return NULL;
+	}
+	format(unit, least, from, sizeof from);
+	format(unit, most, to, sizeof to);
+	return cli_usage("%s takes a number of bytes from %s to %s, such as 100m; found \"%s\"",
+			 option, from, to, text);
+}
+
 fw_error *cli_limits_set(fw_server *server, const cli_args *args)
 {
 	for (size_t i = 0; i < args->setting_count; i++)

@@ -8,11 +8,17 @@
 #define FW_CLI_LIMIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "options.h"
 
 /** Sets what the settings of the command line say. Raises cli.usage. */
 FW_NODISCARD fw_error *cli_limits_set(fw_server *server, const cli_args *args);
+
+/** The value of an option that takes bytes, with k or m; NULL: `*ret_bytes` stays.
+ *  Raises cli.usage, where it is not within the range. */
+FW_NODISCARD fw_error *cli_bytes_read(const char *option, const char *text, uint64_t least,
+				      uint64_t most, uint64_t *ret_bytes);
 
 /** All limits, as a table or as JSON. */
 void cli_limits_put(bool as_json);

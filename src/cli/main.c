@@ -148,18 +148,19 @@ static int run(int argc, char **argv)
 	return run_command(command, (int)args.operand_count - 1, args.operands + 1);
 }
 
-/* Or the next file that is opened becomes standard error, and is written to. */
-static void keep_standard_error(void)
+/*
+ * Or the next file that is opened becomes a standard one, and is written to: the audit
+ * log, say. Input and output are opened the wrong way round, so that using them fails
+ * as it would have; nobody minds what is lost on standard error.
+ */
+static void keep_standard_descriptors(void)
 {
-	int fd;
+	static const int flags[] = { O_WRONLY, O_RDONLY, O_WRONLY };
 
-	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
-		return;
-	fd = open("/dev/null", O_WRONLY);
-	if (fd < 0 || fd == STDERR_FILENO)
-		return;
-	(void)dup2(fd, STDERR_FILENO);
-	(void)close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		/* The lowest free one is this one, since those below are open. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) < 0)
+			return;
 }
 
 int main(int argc, char **argv)
@@ -168,7 +169,7 @@ int main(int argc, char **argv)
 	fw_error *err;
 	int status;
 
-	keep_standard_error();
+	keep_standard_descriptors();
 	status = run(argc > 0 ? argc - 1 : 0, argv + 1);
 	err = cli_output_end(&gone);
 	if (err)

@@ -55,6 +55,11 @@ static const char *code_at(size_t index)
 	return NULL;
 }
 
+const char *cli_listed_at(cli_values values, size_t index)
+{
+	return values == CLI_CODE ? NULL : cli_value_at(values, index);
+}
+
 const char *cli_value_at(cli_values values, size_t index)
 {
 	switch (values) {

@@ -40,7 +40,7 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 32, CLI_SETTINGS_MAX = 64 };
+enum { CLI_OPTIONS_MAX = 48, CLI_SETTINGS_MAX = 64 };
 
 /* What a command line said. All strings are borrowed from argv. */
 typedef struct cli_args {
@@ -80,6 +80,8 @@ fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherw
 
 /** The words that `values` may be, by index; NULL past the end, and for free text. */
 const char *cli_value_at(cli_values values, size_t index);
+/** Those that a help lists: not codes, of which there are too many. */
+const char *cli_listed_at(cli_values values, size_t index);
 
 /** Whether `word` is one of them; always so for free text. */
 bool cli_value_is_lawful(cli_values values, const char *word);

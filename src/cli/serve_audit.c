@@ -8,8 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limit.h"
 #include "report.h"
 #include "state.h"
+
+/* A line must fit, and a file be one that others can still read. */
+enum { BYTES_LEAST = 64 * 1024 };
+static const uint64_t bytes_most = UINT64_C(1) << 40;
 
 /* ---- the audit log -------------------------------------------------------- */
 
@@ -50,9 +55,11 @@ static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_recor
 		fw_workspace_describe(observers->workspace, outcome, &record->scope);
 }
 
-fw_error *add_audit(fw_server *server, struct serve_observers *observers, const char *file,
-		    const char *sync, const char *args)
+fw_error *add_audit(fw_server *server, struct serve_observers *observers,
+		    const struct serve_audit *how)
 {
+	const char *file = how->file;
+	const char *args = how->args;
 	struct fw_audit_options options = { 0 };
 	fw_observer observer;
 	char path[CLI_PATH_SIZE];
@@ -63,7 +70,9 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers, const 
 	options.describe = describe;
 	options.describe_ctx = observers;
 	options.keep_args = args && strcmp(args, "redacted") == 0;
-	FW_TRY(read_sync(sync, &options));
+	FW_TRY(read_sync(how->sync, &options));
+	FW_TRY(cli_bytes_read("--audit-bytes", how->bytes, BYTES_LEAST, bytes_most,
+			      &options.rotate_bytes));
 	if (file && strcmp(file, "off") == 0)
 		return NULL;
 	if (!file) {
@@ -73,6 +82,7 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers, const 
 	if (!file[0])
 		return cli_usage("there is no home for the audit log: give --audit FILE, or "
 				 "--audit off");
+	(void)snprintf(observers->audit_home, sizeof observers->audit_home, "%s", file);
 	err = fw_audit_open(file, &options, &observers->audit);
 	if (err) {
 		char hint[CLI_PATH_SIZE + 128];

@@ -4,18 +4,49 @@
  */
 #include "serve_observe.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "limit.h"
 #include "observe/log.h"
+#include "report.h"
 #include "state.h"
 
-fw_error *add_incidents(fw_server *server, struct serve_observers *observers, const char *file)
+enum { BYTES_LEAST = 1024 * 1024, DAYS_MOST = 3650, DAY_S = 24 * 3600 };
+static const uint64_t bytes_most = UINT64_C(1) << 40;
+
+static fw_error *read_age(const char *text, int64_t *ret_age_s)
 {
-	const struct fw_incidents_options options = { 0 };
+	unsigned long days;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	days = strtoul(text, &end, 10);
+	if (*end == 'd')
+		end++;
+	if (errno || *text < '0' || *text > '9' || *end || days < 1 || days > DAYS_MOST)
+		return cli_usage("--incidents-age takes a number of days from 1 to %d; "
+				 "found \"%s\"",
+				 DAYS_MOST, text);
+	*ret_age_s = (int64_t)days * DAY_S;
+	return NULL;
+}
+
+fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
+			const struct serve_incidents *how)
+{
+	struct fw_incidents_options options = { 0 };
+	const char *file = how->file;
 	struct fw_incident_store *store = NULL;
 	char path[CLI_PATH_SIZE];
 	fw_observer observer;
 
+	FW_TRY(read_age(how->age, &options.max_age_s));
+	FW_TRY(cli_bytes_read("--incidents-bytes", how->bytes, BYTES_LEAST, bytes_most,
+			      &options.max_bytes));
 	if (file && strcmp(file, "off") == 0)
 		return NULL;
 	if (!file) {

@@ -123,6 +123,11 @@ static double audit_lost(void *audit)
 	return (double)health_of(audit).lost;
 }
 
+static double audit_left_out(void *audit)
+{
+	return (double)health_of(audit).left_out;
+}
+
 static double audit_syncs(void *audit)
 {
 	return (double)health_of(audit).syncs;
@@ -140,6 +145,8 @@ static const struct gauge audit_gauges[] = {
 	{ "faultwire_audit_records_total", "Records written.", audit_records, true },
 	{ "faultwire_audit_lost_total", "Records refused, for they could not be written.",
 	  audit_lost, true },
+	{ "faultwire_audit_left_out_total",
+	  "Refusals of strangers that were counted and not recorded.", audit_left_out, true },
 	{ "faultwire_audit_syncs_total", "Times that records were forced to disk.", audit_syncs,
 	  true },
 };

@@ -12,24 +12,30 @@
 #include "observe/audit.h"
 #include "observe/incident.h"
 #include "observe/metrics.h"
+#include "state.h"
 #include "tools/workspace/workspace.h"
 
 /* All NULL to begin with. */
 struct serve_observers {
 	struct fw_audit *audit;
+	char audit_home[CLI_PATH_SIZE]; /* the log's path without a session */
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;
 	fw_workspace *workspace;
 };
 
-/**
- * The audit log: a file, or "off"; NULL: in the state directory. `sync` is
- * always, interval, interval=MS or off, NULL: always; `args` is hash or
- * redacted, NULL: hash. Raises cli.usage, what fw_audit_open() does.
- */
+/** What the options say of the audit log; any may be NULL. */
+struct serve_audit {
+	const char *file;  /* or "off"; NULL: in the state directory */
+	const char *sync;  /* always (NULL), interval, interval=MS or off */
+	const char *args;  /* hash (NULL) or redacted */
+	const char *bytes; /* of one file */
+};
+
+/** Raises cli.usage, what fw_audit_open() does. */
 FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *observers,
-				 const char *file, const char *sync, const char *args);
+				 const struct serve_audit *how);
 
 /** Before the server is freed, for replies may still wait. False: the disk does
  *  not answer, and the server must not be freed. */
@@ -40,9 +46,16 @@ bool end_audit(struct serve_observers *observers);
  *  of all. Raises cli.usage, what fw_log_start() does. */
 FW_NODISCARD fw_error *add_log(fw_server *server, const char *form, const char *level);
 
-/** The incident store: a file, or "off"; NULL: in the state directory. */
+/** What the options say of incidents; any may be NULL. */
+struct serve_incidents {
+	const char *file;  /* or "off"; NULL: in the state directory */
+	const char *age;   /* days */
+	const char *bytes; /* of the store */
+};
+
+/** Raises cli.usage. */
 FW_NODISCARD fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
-				     const char *file);
+				     const struct serve_incidents *how);
 
 /** How the store and the log do, where there are metrics. After both. */
 FW_NODISCARD fw_error *add_incident_metrics(struct serve_observers *observers);

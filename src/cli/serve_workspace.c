@@ -46,15 +46,16 @@ static fw_error *read_seconds(const char *word, uint32_t *ret_ms)
 
 /* ---- the audit log of a session --------------------------------------------- */
 
-static void move_audit(void *ctx, const char *root)
+static void move_audit(void *ctx, int dir, const char *root)
 {
 	struct serve_observers *observers = ctx;
 	char path[CLI_PATH_SIZE];
-	int len = snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, root);
+	int len = root ? snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, root)
+		       : snprintf(path, sizeof path, "%s", observers->audit_home);
 
 	/* Where that fails the old log goes on; nothing is lost. */
 	if (observers->audit && len > 0 && (size_t)len < sizeof path)
-		fw_error_free(fw_audit_move(observers->audit, path));
+		fw_error_free(fw_audit_move(observers->audit, dir, path));
 }
 
 static void on_noted(void *ctx, fw_error *err)

@@ -1,75 +1,23 @@
 /*
- * stamp.c - random bytes are fetched for 256 ids at a time: a million lines
- * must not mean a million system calls.
+ * stamp.c - see stamp.h.
  */
 #include "stamp.h"
+#include "base/clock.h"
+#include "base/id.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
-
-enum { ID_BYTES = 16, POOL_BYTES = 256 * ID_BYTES };
-
-static void random_bytes(unsigned char *ret_bytes)
-{
-	static unsigned char pool[POOL_BYTES];
-	static size_t left;
-
-	while (left < ID_BYTES) {
-		ssize_t n = getrandom(pool, sizeof pool, 0);
-
-		/* It fails on no kernel that we run on; an id that repeats is still
-		 * better than no answer, so the clock steps in. */
-		if (n < 0 && errno != EINTR) {
-			struct timespec now = { 0 };
-
-			(void)clock_gettime(CLOCK_MONOTONIC, &now);
-			memcpy(pool, &now, sizeof now < ID_BYTES ? sizeof now : ID_BYTES);
-			n = ID_BYTES;
-		}
-		left = n < 0 ? 0 : (size_t)n;
-	}
-	left -= ID_BYTES;
-	memcpy(ret_bytes, pool + left, ID_BYTES);
-}
-
-void cli_incident_id(int64_t unix_ms, char ret_id[CLI_INCIDENT_ID_SIZE])
-{
-	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
-	unsigned char bytes[ID_BYTES];
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm day = { 0 };
-	unsigned bits = 0;
-	unsigned held = 0; /* how many of `bits` are not written yet */
-	size_t at;
-
-	(void)gmtime_r(&seconds, &day);
-	at = strftime(ret_id, CLI_INCIDENT_ID_SIZE, "inc_%Y%m%d_", &day);
-	random_bytes(bytes);
-	for (size_t i = 0; i < sizeof bytes; i++) {
-		bits = bits << 8 | bytes[i];
-		for (held += 8; held >= 5 && at < CLI_INCIDENT_ID_SIZE - 1; held -= 5)
-			ret_id[at++] = alphabet[bits >> (held - 5) & 31];
-	}
-	if (held > 0 && at < CLI_INCIDENT_ID_SIZE - 1)
-		ret_id[at++] = alphabet[bits << (5 - held) & 31];
-	ret_id[at] = '\0';
-}
 
 void cli_stamp_fill(const cli_stamp *stamp, fw_error *err)
 {
 	int64_t unix_ms = stamp->unix_ms;
-	char id[CLI_INCIDENT_ID_SIZE];
+	char id[FW_INCIDENT_ID_SIZE];
 
-	if (!stamp->fixed) {
-		struct timespec now = { 0 };
-
-		(void)clock_gettime(CLOCK_REALTIME, &now);
-		unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	}
+	if (!stamp->fixed)
+		unix_ms = fw_unix_ms();
 	if (!fw_error_timestamp(err))
 		fw_error_set_time(err, unix_ms);
 	if (fw_error_incident_id(err))
@@ -78,7 +26,7 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err)
 		fw_error_set_incident_id(err, stamp->incident_id);
 		return;
 	}
-	cli_incident_id(unix_ms, id);
+	fw_incident_id(unix_ms, id);
 	fw_error_set_incident_id(err, id);
 }
 

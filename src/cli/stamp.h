@@ -25,9 +25,4 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err);
 /** Read RFC 3339, "2026-01-15T12:00:00.250Z" or with an offset; false if it is not. */
 bool cli_time_read(const char *text, int64_t *ret_unix_ms);
 
-enum { CLI_INCIDENT_ID_SIZE = sizeof "inc_20260115_" + 26 };
-
-/** inc_YYYYMMDD_ and 128 random bits in lower-case base32. */
-void cli_incident_id(int64_t unix_ms, char ret_id[CLI_INCIDENT_ID_SIZE]);
-
 #endif

@@ -111,6 +111,27 @@ fw_error *fw_error_caused_by(fw_error *err, fw_error *cause)
 	return err;
 }
 
+fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause)
+{
+	const struct fw_link *own;
+
+	if (!fw__error_is_mine(err))
+		return fw_error_caused_by(err, cause);
+	own = err->causes;
+	err->causes = err->last_cause = NULL;
+	err->cause_count = 0;
+	err = fw_error_caused_by(err, cause);
+	for (; own; own = own->next) {
+		struct fw_link *link = fw__error_add_link(err);
+
+		if (!link)
+			break;
+		*link = *own;
+		link->next = NULL;
+	}
+	return err;
+}
+
 void fw_error_add_cause(fw_error *err, const char *message, const char *code, const char *name)
 {
 	struct fw_link *link;

@@ -158,6 +158,12 @@ struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key);
 /* A field as a raiser gives it, its key looked up first. */
 void fw__error_add_field(fw_error *err, const fw_field *field);
 
+/*
+ * fw_error_caused_by(), but `cause` comes before the causes that `err` has: what
+ * was the matter first, then why it could not be dealt with.
+ */
+fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause);
+
 /* A new last cause, zeroed; NULL at the limit, behind JSON, without memory. */
 struct fw_link *fw__error_add_link(fw_error *err);
 

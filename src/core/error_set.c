@@ -4,6 +4,7 @@
  *
  * The static out-of-memory error takes none of it, silently.
  */
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -232,50 +233,12 @@ void fw_error_set_incident_id(fw_error *err, const char *incident_id)
 		set_slot(err, FW_SLOT_INCIDENT_ID, incident_id);
 }
 
-static void put_digits(char *to, unsigned count, unsigned value)
-{
-	while (count--) {
-		to[count] = (char)('0' + value % 10);
-		value /= 10;
-	}
-}
-
-/* The civil date of a day since 1970-01-01, counted in eras of 400 years that
- * begin on the first of March, so that the leap day is a year's last. */
-static void put_date(char *to, int64_t day)
-{
-	int64_t shifted = day + 719468, era = shifted / 146097;
-	unsigned of_era = (unsigned)(shifted % 146097);
-	unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
-	unsigned month = (5 * of_year + 2) / 153;
-
-	put_digits(to + 8, 2, of_year - (153 * month + 2) / 5 + 1);
-	put_digits(to + 5, 2, month < 10 ? month + 3 : month - 9);
-	put_digits(to, 4, (unsigned)(era * 400) + year + (month >= 10));
-}
-
 void fw_error_set_time(fw_error *err, int64_t unix_ms)
 {
-	const int64_t day_ms = 86400000;
-	char text[] = "0000-00-00T00:00:00.000Z";
-	int64_t day = unix_ms / day_ms, rest = unix_ms % day_ms;
-	unsigned ms;
+	char text[FW_TIME_SIZE];
 
-	if (rest < 0) {
-		rest += day_ms;
-		day--;
-	}
-	/* RFC 3339 has four digits for the year: 0000-03-01 to 9999-12-31. */
-	if (day < -719468 || day > 2932896)
-		return;
-	ms = (unsigned)rest;
-	put_date(text, day);
-	put_digits(text + 11, 2, ms / 3600000);
-	put_digits(text + 14, 2, ms / 60000 % 60);
-	put_digits(text + 17, 2, ms / 1000 % 60);
-	put_digits(text + 20, 3, ms % 1000);
-	fw__error_set_own(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
+	if (fw_time_text(unix_ms, text))
+		fw__error_set_own(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
 }
 
 void fw_error_fill_scope(fw_error *err, const fw_scope *scope)

@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "core/error_impl.h"
 
 #include <faultwire/faultwire.h>
 #include <setjmp.h>
@@ -104,6 +105,35 @@ static void test_error__caused_by_takes_over_the_whole_chain(void **state)
 	assert_false(fw_error_has_code(err, "ENOSPC"));
 	fw_error_free(err);
 	assert_null(fw_error_caused_by(NULL, NULL));
+}
+
+static void test_error__in_place_of_another_that_one_is_the_first_cause(void **state)
+{
+	fw_error *err = fw_error_caused_by(fw_raise_audit_log_failed("the disk is full"),
+					   fw_raise_io_no_space("audit-log.jsonl"));
+	fw_error *outcome = fw_error_caused_by(fw_raise_file_read_failed("a", "b"),
+					       fw_raise_path_invalid("b", "c"));
+	static const char *const codes[] = { "file.read_failed", "path.invalid",
+					     "io.no_space" };
+	fw_cause cause;
+
+	(void)state;
+	err = fw__error_in_place_of(err, outcome);
+	assert_int_equal(fw_error_cause_count(err), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(fw_error_cause(err, i, &cause));
+		assert_string_equal(cause.code, codes[i]);
+	}
+	/* At the limit of a chain its end goes, not the outcome. */
+	for (int i = 0; i < 100; i++)
+		fw_error_add_cause(err, "deep", "x", NULL);
+	err = fw__error_in_place_of(err, fw_raise_file_not_found("none"));
+	assert_true(fw_error_cause(err, 0, &cause));
+	assert_string_equal(cause.code, "file.not_found");
+	assert_true(fw_error_cause(err, 1, &cause));
+	assert_string_equal(cause.code, "file.read_failed");
+	fw_error_free(err);
+	fw_error_free(fw__error_in_place_of(NULL, fw_raise_file_not_found("none")));
 }
 
 static void test_error__chain_is_bounded(void **state)
@@ -351,6 +381,7 @@ int main(void)
 		TEST(test_error__optional_parameters_may_be_left_out),
 		TEST(test_error__wrap_adds_words_and_keeps_the_code),
 		TEST(test_error__caused_by_takes_over_the_whole_chain),
+		TEST(test_error__in_place_of_another_that_one_is_the_first_cause),
 		TEST(test_error__chain_is_bounded),
 		TEST(test_error__long_messages_are_cut_at_a_character),
 		TEST(test_error__fields_are_bounded),

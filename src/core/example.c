@@ -1,7 +1,8 @@
 /*
  * example.c - a code's error as its documentation shows it: raised with the
- * example values of its registry row, and with a scope, time and incident
- * that never change, so that examples are the same bytes everywhere.
+ * example values of its registry row, and, where it is shown and not meant,
+ * with a scope, time and incident that never change, so that examples are the
+ * same bytes everywhere.
  */
 #include "base/mem.h"
 
@@ -59,11 +60,9 @@ static void set_scene(fw_error *err)
 	fw_error_fill_scope(err, &scope);
 	fw_error_set_incident_id(err, "inc_20260119_4k7m2q9x3vbn8t6w1zr5cdfghj");
 	fw_error_set_time(err, INT64_C(1768836730123));
-	if (fw_error_retry(err) == FW_RETRY_BACKOFF)
-		fw_error_set_retry_after(err, 30);
 }
 
-fw_error *fw_row_example(const fw_row *row)
+fw_error *fw_row_raise_example(const fw_row *row)
 {
 	fw_field fields[PARAMS_MAX];
 	char *json[PARAMS_MAX] = { NULL };
@@ -84,6 +83,15 @@ fw_error *fw_row_example(const fw_row *row)
 	for (size_t i = 0; i < count; i++)
 		fw__release(json[i]);
 	yyjson_doc_free(doc);
+	if (fw_error_retry(err) == FW_RETRY_BACKOFF)
+		fw_error_set_retry_after(err, 30);
+	return err;
+}
+
+fw_error *fw_row_example(const fw_row *row)
+{
+	fw_error *err = fw_row_raise_example(row);
+
 	set_scene(err);
 	return err;
 }

@@ -111,7 +111,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	};
 	yyjson_val *trace = fw_member(call->meta, "traceparent");
 	char id[FW_INCIDENT_ID_SIZE];
-	int64_t now = fw_now_unix_ms();
+	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
 	if (call->kind == FW_CALL_TOOL) {
@@ -119,14 +119,9 @@ static void complete_error(fw_call *call, fw_error *err)
 		if (call->offer)
 			scope.operation = call->offer->operation;
 	}
-	if (call->session) {
+	scope.client = fw_mcp_client(call);
+	if (call->session)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
-		scope.client = call->session->client;
-	} else {
-		yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
-
-		scope.client = yyjson_get_str(fw_member(info, "name"));
-	}
 	if (server->has_own_sessions)
 		scope.session_id = server->session_id;
 	scope.trace_id = yyjson_get_str(trace);
@@ -147,12 +142,13 @@ static fw_call *call_of(fw_hold *hold)
 	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
 }
 
-/* An observer that could not do its part is told in place of the outcome. */
+/* An observer that could not do its part is told in place of the outcome, which
+ * is the first thing that a client can see behind it. */
 static void tell_instead(fw_call *call, fw_error *instead)
 {
 	struct fw_hold *hold = &call->hold;
 
-	hold->err = hold->err ? fw_error_caused_by(instead, hold->err) : instead;
+	hold->err = hold->err ? fw__error_in_place_of(instead, hold->err) : instead;
 	complete_error(call, hold->err);
 }
 
@@ -263,18 +259,27 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 {
 	fw_call *call = call_of(hold);
 	fw_server *server = call->server;
+	bool is_first;
 
 	if (fw_call_is_on_loop(call)) {
 		fw_hold_end(hold, err);
 		return;
 	}
-	uv_mutex_lock(&server->lock);
 	hold->instead = err;
-	hold->next_released = server->released;
-	server->released = hold;
-	if (!server->is_deaf)
-		(void)uv_async_send(&server->wakeup);
+	hold->next_released = NULL;
+	uv_mutex_lock(&server->lock);
+	/* Whoever finds others there knows that the loop has been woken for them. */
+	is_first = !server->released && !server->is_deaf;
+	if (server->released)
+		server->last_released->next_released = hold;
+	else
+		server->released = hold;
+	server->last_released = hold;
 	uv_mutex_unlock(&server->lock);
+	/* From here on the call may be gone; the server is there for as long as
+	 * somebody holds replies of it. */
+	if (is_first)
+		(void)uv_async_send(&server->wakeup);
 }
 
 void fw_mcp_fail(fw_call *call, fw_error *err)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,10 +23,13 @@ struct fake {
 	char last[8192];
 	int status;
 	unsigned replies;
+	unsigned turn; /* of its last reply among those of all */
 	unsigned sends;
 	unsigned closes;
 	const char *headers[8]; /* name, value, ... */
 };
+
+static unsigned reply_count;
 
 static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
 {
@@ -38,6 +42,7 @@ static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 	struct fake *fake = (struct fake *)exchange;
 
 	fake->replies++;
+	fake->turn = ++reply_count;
 	fake->status = reply->status;
 	(void)snprintf(fake->last, sizeof fake->last, "%.*s", (int)reply->len,
 		       reply->json ? reply->json : "");
@@ -352,6 +357,51 @@ static void test_boundary__a_held_reply_waits_and_others_pass_it(void **state)
 	fw_server_free(server);
 }
 
+enum { GROUP = 5 };
+
+static void *release_one(void *hold)
+{
+	fw_hold_release(hold, NULL);
+	return NULL;
+}
+
+static void test_boundary__replies_that_are_let_go_together_leave_in_that_order(void **state)
+{
+	fw_server *server = server_new();
+	struct fake fakes[GROUP];
+	fw_hold *group[GROUP];
+	static const char text[] = CALL("{\"how\":\"right\"}");
+	pthread_t thread;
+
+	(void)state;
+	holds = true;
+	for (int i = 0; i < GROUP; i++) {
+		fakes[i] = (struct fake){ .headers = HEADERS };
+		fw_exchange_init(&fakes[i].exchange, server, &ops, true);
+		fw_exchange_receive(&fakes[i].exchange, text, sizeof text - 1);
+		group[i] = held;
+	}
+	holds = false;
+	reply_count = 0;
+	/* Twice: the list is as empty after the first as it was before. */
+	for (int half = 0; half < 2; half++) {
+		int from = half * 2, count = half ? GROUP - 2 : 2;
+
+		for (int i = 0; i < count; i++) {
+			fw_hold *one = group[from + i];
+
+			assert_int_equal(pthread_create(&thread, NULL, release_one, one), 0);
+			assert_int_equal(pthread_join(thread, NULL), 0);
+		}
+		assert_int_equal(reply_count, from);
+		(void)uv_run(&server->loop, UV_RUN_NOWAIT);
+		assert_int_equal(reply_count, from + count);
+	}
+	for (int i = 0; i < GROUP; i++)
+		assert_int_equal(fakes[i].turn, i + 1);
+	fw_server_free(server);
+}
+
 static void test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure(void **state)
 {
 	fw_server *server = server_new();
@@ -400,6 +450,37 @@ static void test_boundary__an_observer_may_refuse_a_tool_before_it_runs(void **s
 	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
 	refuses = false;
 	assert_non_null(strstr(fake.last, "audit.log_failed"));
+	fw_server_free(server);
+}
+
+static fw_error *missing(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	return fw_raise_file_not_found(fw_call_name(call));
+}
+
+static void test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not_there(
+	void **state)
+{
+	fw_server *server = server_new();
+	const fw_resource resource = { .uri = "test://gone",
+				       .name = "gone",
+				       .handler = missing };
+	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
+					  "resources/read", "Mcp-Name", "test://gone" } };
+	static const char text[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{"
+		"\"uri\":\"test://gone\",\"_meta\":{"
+		"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+		"\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
+
+	(void)state;
+	assert_null(fw_server_add_resource(server, &resource));
+	fw_exchange_init(&fake.exchange, server, &ops, true);
+	fw_exchange_receive(&fake.exchange, text, sizeof text - 1);
+	assert_non_null(strstr(fake.last, "\"code\":-32602"));
+	assert_non_null(strstr(fake.last, "\"data\":{\"uri\":\"test://gone\","));
+	assert_non_null(strstr(fake.last, "file.not_found"));
 	fw_server_free(server);
 }
 
@@ -460,7 +541,11 @@ int main(void)
 		cmocka_unit_test(test_boundary__every_stage_fails_the_same_way),
 		cmocka_unit_test(test_boundary__a_success_is_not_observed_as_a_failure),
 		cmocka_unit_test(test_boundary__an_observer_that_fails_is_told_instead),
+		cmocka_unit_test(
+			test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not_there),
 		cmocka_unit_test(test_boundary__a_held_reply_waits_and_others_pass_it),
+		cmocka_unit_test(
+			test_boundary__replies_that_are_let_go_together_leave_in_that_order),
 		cmocka_unit_test(
 			test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure),
 		cmocka_unit_test(test_boundary__a_caller_that_leaves_while_its_reply_is_held),

@@ -89,6 +89,7 @@ static void wipe(fw_call *call)
 	for (size_t i = 0; i < call->uri_count; i++)
 		fw__release(call->uris[i]);
 	fw__release(call->uris);
+	fw__release(call->client);
 	yyjson_doc_free(call->made_arguments);
 	yyjson_doc_free(call->doc);
 	fw_client_unref(call->able);

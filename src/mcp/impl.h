@@ -14,6 +14,8 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/schema.h"
 #include "mcp/runner.h"
@@ -232,6 +234,9 @@ struct fw_recorder;
 struct fw_runner;
 struct fw_version_of_state;
 
+/* Names of peers, as far as observers see them. */
+enum { FW_SHOWN_SIZE = 256 };
+
 /* The end of a call while observers look at it. */
 struct fw_hold {
 	enum { FW_HOLD_FREE, FW_HOLD_ASKING, FW_HOLD_HELD } state;
@@ -316,6 +321,7 @@ struct fw_call {
 	size_t outstanding;
 	unsigned round;
 	char *capability; /* lacking */
+	char *client;     /* modern: what it calls itself, where that held a secret */
 	/* Streams. */
 	struct fw_stream *stream;
 	/* Subscriptions of a listener. */
@@ -443,6 +449,8 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 
 /* What observers are told (outcome.c). `err` may be NULL. */
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
+/* What the client calls itself, without secrets; NULL: it does not say. */
+const char *fw_mcp_client(fw_call *call);
 void fw_mcp_tell_failing(fw_call *call, fw_error *err);
 void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
 
@@ -523,7 +531,10 @@ struct fw_server {
 	struct fw_later *laters;
 	struct fw_post *posts;
 	struct fw_post *last_post;
-	struct fw_hold *released;
+	struct fw_hold *released; /* the first let go first */
+	struct fw_hold *last_released;
+	/* Of the outcome that observers look at now, where it hid something. */
+	char shown_trace[FW_SHOWN_SIZE];
 	struct fw_transport *transports;
 	struct fw_runner *runners;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */
@@ -560,6 +571,7 @@ struct fw_server {
 	unsigned char key[32]; /* of requestState */
 	uint64_t deadline_next;
 	uint64_t stop_ms; /* when the grace ends */
+	bool is_past_grace;
 };
 
 void fw_server__post(fw_server *server, struct fw_post *post);
@@ -571,13 +583,6 @@ void fw_server__settle(fw_server *server);
 
 /* ---- small things --------------------------------------------------------------------------- */
 
-void fw_random(unsigned char *bytes, size_t len);
-void fw_random_forget(void);
-/* Lower case base32, NUL-terminated; `size` of the text with the NUL. */
-void fw_random_text(char *text, size_t size);
-enum { FW_INCIDENT_ID_SIZE = 40 };
-void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE]);
-int64_t fw_now_unix_ms(void);
 /* yyjson_obj_getn that takes a NULL object. */
 yyjson_val *fw_member(yyjson_val *object, const char *name);
 char *fw_strdup_n(const char *text, size_t len);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/redact.h"
 #include "mcp/impl.h"
 
 /* What was registered is what is declared; changes are always told. */
@@ -79,8 +80,16 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	fw_client_unref(session->able);
 	session->able = NULL;
 	fw__release(session->client);
-	(void)snprintf(client, sizeof client, "%s/%s", name, version);
-	session->client = fw_strdup(client);
+	session->client = NULL;
+	fw_buf_init(&text, session->server->limits.message_bytes);
+	fw_buf_str(&text, name);
+	FW_BUF(&text, "/");
+	fw_buf_str(&text, version);
+	if (text.state == FW_BUF_OK) {
+		(void)fw_redact_copy(client, sizeof client, text.text, text.len);
+		session->client = fw_strdup(client);
+	}
+	fw_buf_clear(&text);
 	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)

@@ -3,7 +3,11 @@
  * it runs, when it fails, and when it is over. Holding replies is the
  * boundary's.
  */
+#include "base/mem.h"
+#include "core/redact.h"
 #include "mcp/impl.h"
+
+enum { CLIENT_SIZE = 256 };
 
 static fw_told told_of(const fw_call *call, const fw_error *err)
 {
@@ -14,9 +18,39 @@ static fw_told told_of(const fw_call *call, const fw_error *err)
 	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
 }
 
+const char *fw_mcp_client(fw_call *call)
+{
+	yyjson_val *name =
+		fw_member(fw_member(call->meta, "io.modelcontextprotocol/clientInfo"), "name");
+	const char *text = yyjson_get_str(name);
+	size_t len = yyjson_get_len(name);
+
+	if (call->session)
+		return call->session->client;
+	if (!text || (len < CLIENT_SIZE && fw_redact_find(text, len) == len))
+		return text;
+	if (!call->client) {
+		call->client = fw__allocate(CLIENT_SIZE);
+		if (call->client)
+			(void)fw_redact_copy(call->client, CLIENT_SIZE, text, len);
+	}
+	return call->client ? call->client : FW_REDACTED;
+}
+
+/* What peers call themselves becomes a label, and the key of an alert. */
+static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
+{
+	const char *text = yyjson_get_str(value);
+	size_t len = yyjson_get_len(value);
+
+	if (!text || len < FW_REDACT_LEAST || fw_redact_find(text, len) == len)
+		return text;
+	(void)fw_redact_copy(room, FW_SHOWN_SIZE, text, len);
+	return room;
+}
+
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 {
-	yyjson_val *info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
 	uint64_t now = uv_hrtime();
 
 	return (fw_outcome){
@@ -25,15 +59,18 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.error = err,
 		.contract = fw_mcp_contract(call),
 		.duration_ns = now - call->started_ns,
-		.client = call->session ? call->session->client
-					: yyjson_get_str(fw_member(info, "name")),
+		.client = fw_mcp_client(call),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = yyjson_get_str(fw_member(call->meta, "traceparent")),
+		.trace = harmless(fw_member(call->meta, "traceparent"),
+				  call->server->shown_trace),
 		.changes = call->offer && call->offer->changes,
 		.is_known = call->offer != NULL,
 		.call = call,
 		.told = told_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
+		.is_stranger = err && call->stage == FW_STAGE_TRANSPORT && call->exchange &&
+			       call->exchange->is_http && !call->exchange->principal &&
+			       !call->session,
 	};
 }
 

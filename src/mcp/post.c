@@ -61,6 +61,7 @@ void fw_server__take_posts(fw_server *server)
 	server->last_post = NULL;
 	released = server->released;
 	server->released = NULL;
+	server->last_released = NULL;
 	uv_mutex_unlock(&server->lock);
 	while (released) {
 		fw_hold *next = released->next_released;

@@ -97,9 +97,16 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 	return code < 4001 || code > 4500;
 }
 
+/* Whether nobody offers it, or its handler could not find it. */
+static bool is_resource_missing(const fw_call *call, const fw_error *err)
+{
+	return fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND ||
+	       (call->kind == FW_CALL_RESOURCE && fw_error_row(err)->type == FW_TYPE_NOT_FOUND);
+}
+
 static int jsonrpc_code(const fw_call *call, const fw_error *err)
 {
-	if (fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND)
+	if (is_resource_missing(call, err))
 		return call->is_modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
 	if (!call->is_modern) {
 		/* These codes were minted by the modern version. */
@@ -130,7 +137,7 @@ static int http_status(const fw_call *call, const fw_error *err)
 }
 
 /* What the protocol wants to find in `data` of some errors. */
-static void put_demanded(struct fw_buf *out, const fw_error *err)
+static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error *err)
 {
 	static const struct {
 		int code;
@@ -141,10 +148,14 @@ static void put_demanded(struct fw_buf *out, const fw_error *err)
 		{ FW_PROTOCOL_UNSUPPORTED_VERSION, "requested", "requested" },
 		{ FW_PROTOCOL_MISSING_CAPABILITY, "required_capabilities",
 		  "requiredCapabilities" },
-		{ FW_PROTOCOL_RESOURCE_NOT_FOUND, "uri", "uri" },
 	};
 	fw_field field;
 
+	if (is_resource_missing(call, err) && call->name) {
+		FW_BUF(out, "\"uri\":");
+		fw_buf_json(out, call->name, call->name_len);
+		FW_BUF(out, ",");
+	}
 	for (size_t i = 0; i < sizeof demanded / sizeof *demanded; i++) {
 		if (demanded[i].code != fw_error_code(err) ||
 		    !fw_error_find_field(err, demanded[i].field, &field))
@@ -224,7 +235,7 @@ static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf
 	FW_BUF(out, ",\"message\":");
 	fw_buf_json_str(out, fw_error_message(err));
 	FW_BUF(out, ",\"data\":{");
-	put_demanded(out, err);
+	put_demanded(out, call, err);
 	FW_BUF(out, "\"error\":");
 	encode(call->server, err, fw_mcp_contract(call), out);
 	if (out->len && out->text[out->len - 1] == '\n') /* context-v0 ends in one */

@@ -345,6 +345,22 @@ static void close_transports(fw_server *server)
 	}
 }
 
+/* Each one that is not at its end already. */
+static void refuse_calls(fw_server *server)
+{
+	for (fw_call *call = server->calls; call;) {
+		if (call->is_listener || call->hold.state == FW_HOLD_HELD) {
+			call = call->next;
+			continue;
+		}
+		(void)fw_call__ref(call);
+		fw_mcp_fail(call, fw_raise_server_shutting_down());
+		fw_call__unref(call);
+		/* Anything may have gone with it; what is left is held. */
+		call = server->calls;
+	}
+}
+
 /* Listeners never finish by themselves, so that they do not count. */
 void fw_server__settle(fw_server *server)
 {
@@ -354,6 +370,15 @@ void fw_server__settle(fw_server *server)
 		return;
 	if (server->call_count > server->listener_count && !is_late)
 		return;
+	if (is_late && !server->is_past_grace) {
+		/* They are told to end; what observers make of that has its time. */
+		server->is_past_grace = true;
+		server->stop_ms = uv_now(&server->loop) + server->limits.flush_ms;
+		fw_server__watch(server, server->stop_ms);
+		refuse_calls(server);
+		if (server->state != FW_DRAINING || server->call_count > server->listener_count)
+			return;
+	}
 	server->state = FW_CLOSING;
 	while (server->calls) {
 		fw_call *call = server->calls;
@@ -458,6 +483,8 @@ static void watch_signals(fw_server *server)
 
 	/* A peer that goes away is told by write(), not by death. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Nor does a file that may not grow, such as one that output goes to, end it. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; i < 2; i++) {
 		(void)uv_signal_init(&server->loop, &server->terms[i]);
 		server->terms[i].data = server;

@@ -70,8 +70,7 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 		return fw_raise_internal_unsupported("a question without libcrypto");
 	fw_buf_init(&payload, 2 * (size_t)call->server->limits.answer_bytes);
 	FW_BUF(&payload, "{\"e\":");
-	fw_buf_i64(&payload,
-		   (fw_now_unix_ms() + (int64_t)call->server->limits.state_ms) / 1000);
+	fw_buf_i64(&payload, (fw_unix_ms() + (int64_t)call->server->limits.state_ms) / 1000);
 	FW_BUF(&payload, ",\"n\":");
 	fw_buf_i64(&payload, call->round);
 	FW_BUF(&payload, ",\"d\":\"");
@@ -126,7 +125,7 @@ static bool take_payload(fw_call *call, yyjson_val *root)
 	yyjson_val *key;
 	bool is_mine;
 
-	if (fw_now_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_member(root, "e")), NULL, 10))
+	if (fw_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_member(root, "e")), NULL, 10))
 		return false;
 	fw_buf_init(&expected, 64);
 	is_mine = digest(call, &expected) && expected.state == FW_BUF_OK &&

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -258,6 +259,33 @@ static uint64_t sweep_ms(const struct fw_limits *limits)
 	return ms > 10 ? ms : 10;
 }
 
+/* What the server opens beside connections: logs, stores, workers. */
+enum { OTHER_FILES = 128 };
+
+/*
+ * As many as the limit says, where there are descriptors for them: without one, nobody
+ * could be let in to be told so. Of few, the others have most.
+ */
+static void count_connections(struct fw_http *http)
+{
+	unsigned wanted = (unsigned)http->limits->http_connections;
+	struct rlimit files;
+	unsigned most;
+
+	http->connections_most = wanted;
+	http->surplus_most = FW_HTTP_SURPLUS;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+	    files.rlim_cur >= wanted + 4u * FW_HTTP_SURPLUS + OTHER_FILES)
+		return;
+	most = (unsigned)files.rlim_cur;
+	most = most > 2u * OTHER_FILES ? most - OTHER_FILES : most / 4;
+	if (most / 8 < FW_HTTP_SURPLUS)
+		http->surplus_most = most < 8 ? 1 : most / 8;
+	most = most > 5 * http->surplus_most ? most - 4 * http->surplus_most : 1;
+	if (most < wanted)
+		http->connections_most = most;
+}
+
 static fw_error *start_daemon(struct fw_http *http, const fw_http_options *options, int fd)
 {
 	const struct fw_limits *limits = http->limits;
@@ -278,7 +306,7 @@ static fw_error *start_daemon(struct fw_http *http, const fw_http_options *optio
 		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
 		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 0,
 		MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)limits->http_connections + 4 * FW_HTTP_SURPLUS,
+		(unsigned)(http->connections_most + 4 * http->surplus_most),
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(longest_ms(&http->pace) / 1000 + 2),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->http_head_bytes,
 		MHD_OPTION_URI_LOG_CALLBACK, fw_http__first_line, http,
@@ -312,6 +340,7 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 	if (err)
 		return err;
 	http->url = make_url(http, &address, options->tls_key != NULL);
+	count_connections(http);
 	err = http->url ? start_daemon(http, options, fd) : fw_raise_internal_out_of_memory();
 	if (err) {
 		/* Some versions of the daemon have closed it, some have not. */

@@ -73,8 +73,10 @@ struct fw_http {
 
 	struct fw_http_peer *peers;
 	unsigned peer_count;
-	unsigned standing;  /* of these, those within the limit and not cut off */
-	unsigned surplus;   /* and those beyond it */
+	unsigned standing;         /* of these, those within the limit and not cut off */
+	unsigned surplus;          /* and those beyond it */
+	unsigned connections_most; /* the limit, or fewer where descriptors are */
+	unsigned surplus_most;
 	unsigned answering; /* peers whose answer is not out yet */
 
 	char start_log[256]; /* what the daemon said while it started */

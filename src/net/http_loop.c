@@ -256,7 +256,7 @@ bool fw_http__admit(struct fw_http_peer *peer)
 
 	if (!peer->is_surplus)
 		return true;
-	if (http->standing >= http->limits->http_connections) {
+	if (http->standing >= http->connections_most) {
 		spare = find_spare(http, false);
 		if (!spare)
 			return false;
@@ -275,12 +275,12 @@ static void receive(struct fw_http_peer *peer)
 	struct fw_http *http = peer->http;
 	struct fw_http_peer *spare;
 
-	if (http->standing < http->limits->http_connections) {
+	if (http->standing < http->connections_most) {
 		http->standing++;
 		return;
 	}
 	peer->is_surplus = true;
-	if (++http->surplus <= FW_HTTP_SURPLUS)
+	if (++http->surplus <= http->surplus_most)
 		return;
 	spare = find_spare(http, true);
 	fw_http__cut(spare ? spare : peer);

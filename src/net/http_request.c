@@ -240,8 +240,7 @@ static void judge(struct fw_http_peer *peer, const char *url, const char *method
 	peer->exchange.is_page = strcmp(url, peer->http->path) != 0;
 	if (!fw_http__admit(peer)) {
 		peer->must_close = true;
-		err = fw_raise_server_overloaded(peer->http->limits->http_connections,
-						 "connections");
+		err = fw_raise_server_overloaded(peer->http->connections_most, "connections");
 		fw_error_set_retry_after(err, 1);
 	} else if (ambiguity)
 		err = fw_raise_protocol_invalid_request(ambiguity);

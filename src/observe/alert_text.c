@@ -2,6 +2,7 @@
  * alert_text.c - see alert_text.h.
  */
 #include "observe/alert_text.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,21 +24,6 @@ void fw_alert_name(const fw_row *row, char ret_name[FW_ALERT_NAME_SIZE])
 	ret_name[len] = '\0';
 }
 
-void fw_alert_time(int64_t unix_ms, char ret_text[FW_ALERT_TIME_SIZE])
-{
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm parts;
-	size_t len;
-
-	if (unix_ms < 0 || !gmtime_r(&seconds, &parts)) {
-		seconds = 0;
-		(void)gmtime_r(&seconds, &parts);
-	}
-	len = strftime(ret_text, FW_ALERT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
-	(void)snprintf(ret_text + len, FW_ALERT_TIME_SIZE - len, ".%03dZ",
-		       (int)(unix_ms < 0 ? 0 : unix_ms % 1000));
-}
-
 static void put_member(struct fw_buf *out, const char *name, const char *value)
 {
 	if (out->len && out->text[out->len - 1] != '{')
@@ -49,9 +35,9 @@ static void put_member(struct fw_buf *out, const char *name, const char *value)
 
 static void put_time(struct fw_buf *out, const char *name, int64_t unix_ms)
 {
-	char text[FW_ALERT_TIME_SIZE];
+	char text[FW_TIME_SIZE];
 
-	fw_alert_time(unix_ms, text);
+	(void)fw_time_text(unix_ms, text);
 	put_member(out, name, text);
 }
 

@@ -25,12 +25,10 @@ struct fw_alert_fact {
 	int64_t over_unix_ms; /* while it fires: when it will be over, as it looks */
 };
 
-enum { FW_ALERT_NAME_SIZE = 128, FW_ALERT_TIME_SIZE = 32 };
+enum { FW_ALERT_NAME_SIZE = 128 };
 
 /* "FaultwireFileNotFound" */
 void fw_alert_name(const fw_row *row, char ret_name[FW_ALERT_NAME_SIZE]);
-/* RFC 3339, UTC, with milliseconds. */
-void fw_alert_time(int64_t unix_ms, char ret_text[FW_ALERT_TIME_SIZE]);
 
 /* An object with all there is to know. */
 void fw_alert_put(struct fw_buf *out, const struct fw_alert_fact *fact);

@@ -20,6 +20,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
+#include "base/clock.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -69,14 +70,6 @@ static int64_t monotonic_ms(void)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int64_t unix_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -161,7 +154,7 @@ static void list_for_alertmanager(void *ctx, const struct fw_alert *alert)
 static void put_state(struct fw_alerting *alerting, struct fw_buf *out)
 {
 	struct listing listing = { .alerting = alerting, .out = out };
-	char time_text[FW_ALERT_TIME_SIZE];
+	char time_text[FW_TIME_SIZE];
 
 	FW_BUF(out, "{\"pid\":");
 	fw_buf_i64(out, getpid());
@@ -169,7 +162,7 @@ static void put_state(struct fw_alerting *alerting, struct fw_buf *out)
 	fw_buf_json_str(out, alerting->start_ticks);
 	FW_BUF(out, ",\"server\":");
 	fw_buf_json_str(out, alerting->server);
-	fw_alert_time(unix_ms(), time_text);
+	(void)fw_time_text(fw_unix_ms(), time_text);
 	FW_BUF(out, ",\"updated\":");
 	fw_buf_json_str(out, time_text);
 	FW_BUF(out, ",\"firing\":[");
@@ -219,10 +212,10 @@ static fw_error *save_state(struct fw_alerting *alerting)
 static void log_change(const struct fw_alerting *alerting, const struct fw_alert_fact *fact)
 {
 	bool is_critical = fact->row->severity == FW_CRITICAL;
-	char since[FW_ALERT_TIME_SIZE];
+	char since[FW_TIME_SIZE];
 	struct fw_buf line;
 
-	fw_alert_time(fact->since_unix_ms, since);
+	(void)fw_time_text(fact->since_unix_ms, since);
 	fw_log_event(!fact->is_firing ? FW_LOG_INFO
 		     : is_critical    ? FW_LOG_CRITICAL
 				      : FW_LOG_WARNING,
@@ -236,7 +229,7 @@ static void log_change(const struct fw_alerting *alerting, const struct fw_alert
 	if (alerting->log_fd < 0)
 		return;
 	fw_buf_init(&line, FW_LIMIT_TEXT_BYTES);
-	fw_alert_put_log(&line, fact, unix_ms());
+	fw_alert_put_log(&line, fact, fw_unix_ms());
 	if (line.state == FW_BUF_OK && write(alerting->log_fd, line.text, line.len) < 0) {
 		/* Nobody to tell; the other sinks have it. */
 	}
@@ -456,7 +449,7 @@ fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 	(void)pthread_cond_init(&alerting->woken, NULL);
 	alerting->log_fd = options->log_fd;
 	alerting->now_ms = options->now_ms ? options->now_ms : monotonic_ms;
-	alerting->offset_ms = unix_ms() - alerting->now_ms();
+	alerting->offset_ms = fw_unix_ms() - alerting->now_ms();
 	alerting->resend_ms = alerting->now_ms() + RESEND_MS;
 	(void)snprintf(alerting->server, sizeof alerting->server, "%s",
 		       options->server ? options->server : "");

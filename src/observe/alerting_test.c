@@ -23,6 +23,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "observe/alert_send.h"
 #include "observe/alert_text.h"
@@ -339,12 +340,12 @@ static void test_alerting__nobody_listens_and_the_end_is_still_soon(void **state
 
 static void test_alerting__names_and_times_are_as_others_read_them(void **state)
 {
-	char name[FW_ALERT_NAME_SIZE], time_text[FW_ALERT_TIME_SIZE];
+	char name[FW_ALERT_NAME_SIZE], time_text[FW_TIME_SIZE];
 
 	(void)state;
 	fw_alert_name(fw_registry_find(NULL, "tool.result_too_large"), name);
 	assert_string_equal(name, "FaultwireToolResultTooLarge");
-	fw_alert_time(1768478400123, time_text);
+	(void)fw_time_text(1768478400123, time_text);
 	assert_string_equal(time_text, "2026-01-15T12:00:00.123Z");
 }
 

@@ -50,11 +50,12 @@ void fw_audit_destroy(struct fw_audit *audit)
 	fw__release(audit);
 }
 
-static struct fw_audit_file *new_file(const char *path, const struct fw_audit_options *options)
+static struct fw_audit_file *new_file(int dir, const char *path,
+				      const struct fw_audit_options *options)
 {
 	struct fw_audit_file *file = fw__allocate(sizeof *file);
 
-	if (!file || !fw_audit_file_init(file, path)) {
+	if (!file || !fw_audit_file_init(file, dir, path)) {
 		fw__release(file);
 		return NULL;
 	}
@@ -67,7 +68,7 @@ static struct fw_audit_file *new_file(const char *path, const struct fw_audit_op
 }
 
 /* What more time or more space does not heal. */
-static bool is_hopeless(const struct fw_audit_failure *failure)
+bool fw_audit_is_hopeless(const struct fw_audit_failure *failure)
 {
 	if (failure->is_lock)
 		return false;
@@ -122,8 +123,8 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	(void)pthread_cond_init(&audit->wanted, &monotonic);
 	(void)pthread_cond_init(&audit->told, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
-	audit->file = new_file(path, &audit->options);
-	if (audit->file && (audit->hasher = fw_hasher_new_small()))
+	audit->file = new_file(-1, path, &audit->options);
+	if (audit->file && (audit->hasher = fw_hasher_new()))
 		return audit;
 	fw_audit_destroy(audit);
 	return NULL;
@@ -148,7 +149,7 @@ fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options
 	while (!audit->is_tried)
 		(void)pthread_cond_wait(&audit->told, &audit->lock);
 	failure = audit->failure;
-	is_refused = atomic_load(&audit->is_down) && is_hopeless(&failure);
+	is_refused = atomic_load(&audit->is_down) && fw_audit_is_hopeless(&failure);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (is_refused) {
 		(void)fw_audit_close(audit);
@@ -207,20 +208,21 @@ static struct fw_audit_item *new_item(void)
 	return item;
 }
 
-fw_error *fw_audit_move(struct fw_audit *audit, const char *path)
+fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path)
 {
 	struct fw_audit_item *item = new_item();
 	bool is_wanted;
 
 	if (!item)
 		return fw_raise_internal_out_of_memory();
-	item->move = new_file(path, &audit->options);
+	item->move = new_file(dir, path, &audit->options);
 	if (!item->move) {
 		fw_audit_item_free(item);
 		return fw_raise_internal_out_of_memory();
 	}
 	(void)pthread_mutex_lock(&audit->lock);
 	is_wanted = push(audit, item);
+	(void)atomic_fetch_add(&audit->moves, 1);
 	(void)pthread_mutex_unlock(&audit->lock);
 	if (is_wanted)
 		(void)pthread_cond_signal(&audit->wanted);
@@ -313,6 +315,31 @@ fw_error *fw_audit_append_wait(struct fw_audit *audit, const struct fw_audit_rec
 	return waiter.err;
 }
 
+bool fw_audit_take_stranger(struct fw_audit *audit)
+{
+	struct timespec now = { 0 };
+	uint64_t now_ns;
+	bool is_taken, is_first;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	(void)pthread_mutex_lock(&audit->lock);
+	is_taken = fw_rate_take(&audit->strangers, FW_LIMIT_AUDIT_STRANGERS_PER_S,
+				FW_LIMIT_AUDIT_STRANGERS, now_ns);
+	is_first = !is_taken && !audit->left_out;
+	if (is_first) {
+		audit->left_out_ms = (int64_t)(now_ns / 1000000);
+		audit->left_out_since_ms = fw_unix_ms();
+	}
+	audit->left_out += !is_taken;
+	audit->left_out_all += !is_taken;
+	(void)pthread_mutex_unlock(&audit->lock);
+	/* The thread is to write a note when the time has come. */
+	if (is_first)
+		(void)pthread_cond_signal(&audit->wanted);
+	return is_taken;
+}
+
 /* ---- health ----------------------------------------------------------------- */
 
 bool fw_audit_is_up(const struct fw_audit *audit)
@@ -330,6 +357,7 @@ void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health)
 		.batches = audit->batches,
 		.syncs = atomic_load(&audit->syncs),
 		.waiting = audit->waiting,
+		.left_out = audit->left_out_all,
 	};
 	if (!ret_health->is_up) {
 		ret_health->failure = fw_errno_name(audit->failure.errnum);

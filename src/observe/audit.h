@@ -87,10 +87,12 @@ bool fw_audit_close(struct fw_audit *audit);
 
 /*
  * From now on append to the log at `path`; what was appended before goes to the
- * old one. From any thread; never touches the disk itself. A log that cannot
+ * old one. With `dir`, a directory's descriptor that is not taken over, the log
+ * is the path's last name in there, wherever that directory goes, and the rest
+ * of the path is only how it is called; -1: none. From any thread; never touches the disk itself. A log that cannot
  * be opened makes the audit down until it can. Raises internal.out_of_memory.
  */
-FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, const char *path);
+FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path);
 
 /* ---- appending ---------------------------------------------------------- */
 
@@ -129,6 +131,7 @@ struct fw_audit_health {
 	uint64_t batches;    /* writes */
 	uint64_t syncs;      /* fdatasyncs */
 	uint64_t waiting;    /* in the queue now */
+	uint64_t left_out;   /* strangers' refusals beyond FW_LIMIT_AUDIT_STRANGERS */
 	const char *failure; /* why it is down: "ENOSPC"; NULL: it is up */
 };
 

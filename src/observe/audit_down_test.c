@@ -83,10 +83,10 @@ static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
 	(void)snprintf(other, sizeof other, "%s/other.jsonl", directory);
 	for (int round = 0; round < 3; round++) {
 		must(record(audit, "a"));
-		must(fw_audit_move(audit, other));
+		must(fw_audit_move(audit, -1, other));
 		must(record(audit, "b"));
 		must(record(audit, "b"));
-		must(fw_audit_move(audit, path));
+		must(fw_audit_move(audit, -1, path));
 	}
 	assert_true(fw_audit_close(audit));
 	assert_whole(3);
@@ -94,6 +94,43 @@ static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
 	assert_non_null(strstr(text, "\"seq\":6,"));
 	assert_null(strstr(text, "\"seq\":7,"));
 	free(text);
+}
+
+/* With a descriptor, whoever takes the directory's place has no say. */
+static void test_audit__a_log_stays_in_its_directory_wherever_that_goes(void **state)
+{
+	const struct fw_audit_options options = { .rotate_bytes = 900 };
+	struct fw_audit *audit = opened(&options);
+	struct fw_audit_report report;
+	char inside[200];
+	char outside[200];
+	char name[260];
+	int dir;
+
+	(void)state;
+	(void)snprintf(inside, sizeof inside, "%s/in", directory);
+	(void)snprintf(outside, sizeof outside, "%s/out", directory);
+	assert_int_equal(mkdir(inside, 0700), 0);
+	dir = open(inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(name, sizeof name, "%s/log.jsonl", inside);
+	must(fw_audit_move(audit, dir, name));
+	(void)close(dir);
+	must(record(audit, "a"));
+	(void)snprintf(name, sizeof name, "%s/moved", directory);
+	assert_int_equal(rename(inside, name), 0);
+	assert_int_equal(mkdir(outside, 0700), 0);
+	assert_int_equal(symlink(outside, inside), 0);
+	/* Rotating, too. */
+	for (int i = 0; i < 12; i++)
+		must(record(audit, "b"));
+	assert_true(fw_audit_close(audit));
+	assert_int_equal(rmdir(outside), 0); /* nothing in there */
+	(void)snprintf(name, sizeof name, "%s/moved/log.jsonl", directory);
+	must(fw_audit_verify(name, NULL, &report));
+	assert_int_equal(report.fault, FW_AUDIT_WHOLE);
+	assert_true(report.files > 2);
+	assert_int_equal(report.records, 13 + report.files - 1);
+	assert_int_equal(unlink(inside), 0);
 }
 
 static void count_done(void *ctx, fw_error *err)
@@ -116,9 +153,9 @@ static void test_audit__moves_and_records_in_flight_keep_their_order(void **stat
 	for (int i = 0; i < 300; i++) {
 		must(fw_audit_append(audit, &entry, count_done, &done));
 		if (i % 30 == 14)
-			must(fw_audit_move(audit, other));
+			must(fw_audit_move(audit, -1, other));
 		if (i % 30 == 29)
-			must(fw_audit_move(audit, path));
+			must(fw_audit_move(audit, -1, path));
 	}
 	assert_true(fw_audit_close(audit));
 	assert_int_equal(atomic_load(&done), 300);
@@ -289,7 +326,7 @@ static void open_append_and_verify(void)
 	assert_true(!err == !!audit);
 	if (!err) {
 		fw_error_free(record(audit, "a/b"));
-		fw_error_free(fw_audit_move(audit, path));
+		fw_error_free(fw_audit_move(audit, -1, path));
 		assert_true(fw_audit_close(audit));
 	}
 	fw_error_free(err);
@@ -331,6 +368,7 @@ int main(void)
 		TEST(concurrent_records_share_syncs),
 		TEST(processes_share_a_log_without_gaps),
 		TEST(a_move_sends_what_comes_later_elsewhere),
+		TEST(a_log_stays_in_its_directory_wherever_that_goes),
 		TEST(moves_and_records_in_flight_keep_their_order),
 		TEST(what_can_never_be_a_log_is_refused),
 		TEST(a_lock_that_is_held_is_waited_for_and_told),

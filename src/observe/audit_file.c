@@ -30,29 +30,44 @@ enum {
 	NAP_LAST_US = 1000
 };
 
+/* The field stays where it is when a call's own error becomes the cause. */
+static fw_error *say_why(fw_error *err, const struct fw_audit_failure *failure, fw_error *cause)
+{
+	if (failure->errnum)
+		fw_error_add_string(err, "errno", fw_errno_name(failure->errnum));
+	return fw_error_caused_by(err, cause);
+}
+
 fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 {
 	fw_error *cause = NULL;
 	fw_cause link;
 	char reason[256];
 
+	if (failure->is_lock && failure->errnum == EWOULDBLOCK) {
+		fw_error *err = say_why(fw_raise_audit_lock_failed(), failure, NULL);
+
+		fw_error_add_cause(err, "another process holds the lock", "EAGAIN", "errno");
+		return err;
+	}
 	if (failure->errnum)
 		cause = fw_error_from_errno(FW_HERE, failure->errnum, "audit log");
 	if (failure->is_lock)
-		return fw_error_caused_by(fw_raise_audit_lock_failed(), cause);
+		return say_why(fw_raise_audit_lock_failed(), failure, cause);
 	if (cause && fw_error_cause_count(cause) > 0 &&
 	    fw_error_cause(cause, fw_error_cause_count(cause) - 1, &link) && link.message)
 		(void)snprintf(reason, sizeof reason, "%s: %s", failure->doing, link.message);
 	else
 		(void)snprintf(reason, sizeof reason, "%s", failure->doing);
-	return fw_error_caused_by(fw_raise_audit_log_failed(reason), cause);
+	return say_why(fw_raise_audit_log_failed(reason), failure, cause);
 }
 
-bool fw_audit_file_init(struct fw_audit_file *file, const char *path)
+bool fw_audit_file_init(struct fw_audit_file *file, int dir, const char *path)
 {
 	size_t len = strlen(path);
 
-	*file = (struct fw_audit_file){ .fd = -1,
+	*file = (struct fw_audit_file){ .dir = -1,
+					.fd = -1,
 					.chain = fw_audit_genesis,
 					.rotate_bytes = FW_LIMIT_AUDIT_FILE_BYTES,
 					.lock_ms = FW_LIMIT_AUDIT_LOCK_MS,
@@ -61,7 +76,25 @@ bool fw_audit_file_init(struct fw_audit_file *file, const char *path)
 	if (!file->path)
 		return false;
 	memcpy(file->path, path, len + 1);
-	return true;
+	if (dir < 0)
+		return true;
+	file->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	if (file->dir >= 0)
+		return true;
+	fw__release(file->path);
+	return false;
+}
+
+int fw_audit_file_at(const struct fw_audit_file *file)
+{
+	return file->dir >= 0 ? file->dir : AT_FDCWD;
+}
+
+const char *fw_audit_file_name(const struct fw_audit_file *file, const char *path)
+{
+	const char *slash = file->dir >= 0 ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
 }
 
 static void close_log(struct fw_audit_file *file)
@@ -75,12 +108,16 @@ static void close_log(struct fw_audit_file *file)
 void fw_audit_file_clear(struct fw_audit_file *file)
 {
 	close_log(file);
+	if (file->dir >= 0)
+		(void)close(file->dir);
+	file->dir = -1;
 	fw__release(file->path);
 	file->path = NULL;
 }
 
-bool fw_audit_sync_directory(const char *path)
+bool fw_audit_sync_directory(const struct fw_audit_file *file)
 {
+	const char *path = fw_audit_file_name(file, file->path);
 	const char *slash = strrchr(path, '/');
 	size_t len = slash ? (size_t)(slash - path) + 1 : 0;
 	char name[4096];
@@ -91,7 +128,8 @@ bool fw_audit_sync_directory(const char *path)
 		return false;
 	memcpy(name, path, len);
 	name[len] = '\0';
-	fd = open(len ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(fw_audit_file_at(file), len ? name : ".",
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	/* Some file systems cannot do it to a directory, and need not. */
@@ -104,21 +142,23 @@ bool fw_audit_sync_directory(const char *path)
 static bool open_log(struct fw_audit_file *file, struct fw_audit_failure *ret_failure)
 {
 	const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	const char *name = fw_audit_file_name(file, file->path);
+	int at = fw_audit_file_at(file);
 	struct stat info;
 	int errnum;
 
 	for (int tries = 0; tries < OPEN_TRIES && file->fd < 0; tries++) {
-		file->fd = open(file->path, flags);
+		file->fd = openat(at, name, flags);
 		errnum = errno;
 		if (file->fd < 0 && errnum != ENOENT)
 			return fw_audit_fail(ret_failure, errnum, "it could not be opened");
 		if (file->fd >= 0)
 			break;
-		file->fd = open(file->path, flags | O_CREAT | O_EXCL, 0600);
+		file->fd = openat(at, name, flags | O_CREAT | O_EXCL, 0600);
 		errnum = errno;
 		if (file->fd < 0 && errnum != EEXIST)
 			return fw_audit_fail(ret_failure, errnum, "it could not be made");
-		if (file->fd >= 0 && file->sync && !fw_audit_sync_directory(file->path)) {
+		if (file->fd >= 0 && file->sync && !fw_audit_sync_directory(file)) {
 			errnum = errno;
 			close_log(file);
 			return fw_audit_fail(ret_failure, errnum,
@@ -164,7 +204,8 @@ static bool is_current(const struct fw_audit_file *file, const struct stat *info
 {
 	struct stat named;
 
-	return fstatat(AT_FDCWD, file->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(fw_audit_file_at(file), fw_audit_file_name(file, file->path), &named,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
 	       named.st_dev == info->st_dev && named.st_ino == info->st_ino;
 }
 
@@ -174,26 +215,28 @@ static bool rotate(struct fw_audit_file *file, struct fw_audit_failure *ret_fail
 {
 	unsigned first;
 	unsigned last;
-	fw_error *err = fw_audit_rotated_range(file->path, &first, &last);
+	fw_error *err = fw_audit_file_range(file, &first, &last);
+	const char *from = fw_audit_file_name(file, file->path);
+	int at = fw_audit_file_at(file);
 	char name[4096];
 
 	if (err) {
 		fw_error_free(err);
 		return fw_audit_fail(ret_failure, EIO, "its directory could not be read");
 	}
-	if (!fw_audit_rotated_path(file->path, last + 1, name, sizeof name))
+	if (!fw_audit_rotated_path(from, last + 1, name, sizeof name))
 		return fw_audit_fail(ret_failure, ENAMETOOLONG, "it could not be rotated");
 	/* What is in it must be on disk before the next file says that it was. */
 	if (file->sync && fdatasync(file->fd) != 0)
 		return fw_audit_fail(ret_failure, errno, "it could not be synced");
-	if (renameat2(AT_FDCWD, file->path, AT_FDCWD, name, RENAME_NOREPLACE) != 0) {
+	if (renameat2(at, from, at, name, RENAME_NOREPLACE) != 0) {
 		int errnum = errno;
 
-		if ((errnum != EINVAL && errnum != ENOSYS) || access(name, F_OK) == 0 ||
-		    rename(file->path, name) != 0)
+		if ((errnum != EINVAL && errnum != ENOSYS) ||
+		    faccessat(at, name, F_OK, 0) == 0 || renameat(at, from, at, name) != 0)
 			return fw_audit_fail(ret_failure, errnum, "it could not be rotated");
 	}
-	if (file->sync && !fw_audit_sync_directory(file->path))
+	if (file->sync && !fw_audit_sync_directory(file))
 		return fw_audit_fail(ret_failure, errno, "its directory could not be synced");
 	return true;
 }

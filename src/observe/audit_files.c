@@ -4,12 +4,14 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <faultwire/raw.h>
 
-#include "observe/audit.h"
+#include "observe/audit_impl.h"
 
 #define SUFFIX ".jsonl"
 
@@ -51,7 +53,18 @@ static unsigned number_of(const char *name, const char *stem, size_t len, const 
 	return number;
 }
 
-fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first, unsigned *ret_last)
+/* The directory `name` seen from `at`. */
+static DIR *open_directory(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir && fd >= 0)
+		(void)close(fd);
+	return dir;
+}
+
+static fw_error *find_range(int at, const char *path, unsigned *ret_first, unsigned *ret_last)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -66,7 +79,7 @@ fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first, unsigned
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "audit log");
 	memcpy(directory, path, (size_t)(name - path));
 	directory[name - path] = '\0';
-	dir = opendir(name > path ? directory : ".");
+	dir = open_directory(at, name > path ? directory : ".");
 	if (!dir)
 		return fw_error_from_errno(FW_HERE, errno, directory);
 	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
@@ -84,4 +97,16 @@ fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first, unsigned
 	*ret_first = first;
 	*ret_last = last;
 	return NULL;
+}
+
+fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first, unsigned *ret_last)
+{
+	return find_range(AT_FDCWD, path, ret_first, ret_last);
+}
+
+fw_error *fw_audit_file_range(const struct fw_audit_file *file, unsigned *ret_first,
+			      unsigned *ret_last)
+{
+	return find_range(fw_audit_file_at(file), fw_audit_file_name(file, file->path),
+			  ret_first, ret_last);
 }

@@ -6,8 +6,10 @@
 #define FW_OBSERVE_AUDIT_IMPL_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "observe/audit.h"
+#include "policy/rate.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,10 +31,6 @@ extern const struct fw_audit_chain fw_audit_genesis;
 /* Of both parts, one after the other, in lower-case hex. False: no memory. */
 bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len,
 		   const char *second, size_t second_len, char ret_hex[FW_AUDIT_HASH_LEN + 1]);
-
-/* RFC 3339 in UTC with milliseconds. */
-void fw_audit_time(int64_t unix_ms, char ret_text[FW_AUDIT_TIME_LEN + 1]);
-int64_t fw_audit_now_ms(void);
 
 /* The members between seq and the arguments, without a comma on either side. */
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record);
@@ -85,6 +83,7 @@ struct fw_audit_note {
 
 struct fw_audit_file {
 	char *path;
+	int dir; /* all names are looked up in there; -1: the path is, each time */
 	int fd;
 	bool is_known; /* `size` and `chain` were read from this descriptor */
 	bool others;   /* somebody else has appended since we did */
@@ -96,8 +95,9 @@ struct fw_audit_file {
 	bool sync;
 };
 
-/* `path` is copied. False: no memory. */
-bool fw_audit_file_init(struct fw_audit_file *file, const char *path);
+/* `path` is copied, `dir` is not taken over; -1: none. False: no memory, or no
+ * descriptor. */
+bool fw_audit_file_init(struct fw_audit_file *file, int dir, const char *path);
 void fw_audit_file_clear(struct fw_audit_file *file);
 
 /* Open it if it is not, lock it, and know its end: torn lines set aside, full
@@ -112,8 +112,17 @@ bool fw_audit_file_sync(struct fw_audit_file *file, struct fw_audit_failure *ret
 void fw_audit_file_cut(struct fw_audit_file *file, uint64_t size);
 void fw_audit_file_end(struct fw_audit_file *file);
 
+/* Where a path of one of its files is to be looked up, and by which name. A name
+ * alone leads nowhere else, whatever becomes of the directories above. */
+int fw_audit_file_at(const struct fw_audit_file *file);
+const char *fw_audit_file_name(const struct fw_audit_file *file, const char *path);
+
+/* fw_audit_rotated_range(), in the file's directory. */
+FW_NODISCARD fw_error *fw_audit_file_range(const struct fw_audit_file *file,
+					   unsigned *ret_first, unsigned *ret_last);
+
 /* So that names survive a crash, too. */
-bool fw_audit_sync_directory(const char *path);
+bool fw_audit_sync_directory(const struct fw_audit_file *file);
 
 /* Learn size and chain of the locked file, which has `size` bytes. */
 bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_hasher *hasher,
@@ -126,6 +135,11 @@ static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnu
 	return false;
 }
 
+/* Of one more stranger: is it to be recorded (audit.c)? If not it is counted. */
+bool fw_audit_take_stranger(struct fw_audit *audit);
+
+/* It never heals by itself (audit.c). */
+bool fw_audit_is_hopeless(const struct fw_audit_failure *failure);
 FW_NODISCARD fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure);
 
 /* ---- the queue and its thread (audit.c, audit_writer.c) ------------------- */
@@ -157,9 +171,20 @@ struct fw_audit {
 	bool is_tried;     /* the first attempt has been made */
 	bool is_over;
 	struct fw_audit_failure failure; /* the last */
+	/* Strangers, under the lock: how many there may be, how many of them were
+	 * left out since when (by either clock), and in all. */
+	struct fw_rate strangers;
+	uint64_t left_out;
+	int64_t left_out_ms;
+	int64_t left_out_since_ms;
+	uint64_t left_out_all;
+	/* The thread's: a note of so many is in this batch; it is to be. */
+	uint64_t left_out_told;
+	bool owes_note;
 	uint64_t records, lost, batches;
 	atomic_uint_fast64_t syncs;
 	atomic_bool is_down;
+	atomic_uint moves; /* to files that nothing is known of yet */
 	/* The thread's own: */
 	struct fw_audit_file *file;
 	struct fw_hasher *hasher;

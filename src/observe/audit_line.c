@@ -43,40 +43,6 @@ bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len
 	return true;
 }
 
-/* ---- time ----------------------------------------------------------------- */
-
-int64_t fw_audit_now_ms(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void put_digits(char *at, size_t count, unsigned value)
-{
-	while (count-- > 0) {
-		at[count] = (char)('0' + value % 10);
-		value /= 10;
-	}
-}
-
-void fw_audit_time(int64_t unix_ms, char ret_text[FW_AUDIT_TIME_LEN + 1])
-{
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm parts = { .tm_year = 70, .tm_mday = 1 };
-
-	(void)gmtime_r(&seconds, &parts);
-	memcpy(ret_text, "0000-00-00T00:00:00.000Z", FW_AUDIT_TIME_LEN + 1);
-	put_digits(ret_text, 4, (unsigned)(parts.tm_year + 1900));
-	put_digits(ret_text + 5, 2, (unsigned)parts.tm_mon + 1);
-	put_digits(ret_text + 8, 2, (unsigned)parts.tm_mday);
-	put_digits(ret_text + 11, 2, (unsigned)parts.tm_hour);
-	put_digits(ret_text + 14, 2, (unsigned)parts.tm_min);
-	put_digits(ret_text + 17, 2, (unsigned)parts.tm_sec);
-	put_digits(ret_text + 20, 3, (unsigned)(unix_ms % 1000));
-}
-
 /* ---- members -------------------------------------------------------------- */
 
 /* Text from anywhere: made UTF-8, cut, redacted. */
@@ -198,11 +164,11 @@ static void find_time(const struct fw_audit_record *record,
 		      char ret_text[FW_AUDIT_TIME_LEN + 1])
 {
 	const char *told = record->error ? fw_error_timestamp(record->error) : NULL;
-	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_audit_now_ms();
+	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_unix_ms();
 	char earliest[FW_AUDIT_TIME_LEN + 1];
 
-	fw_audit_time(now_ms - TOLD_LATE_MS, earliest);
-	fw_audit_time(now_ms, ret_text);
+	(void)fw_time_text(now_ms - TOLD_LATE_MS, earliest);
+	(void)fw_time_text(now_ms, ret_text);
 	if (told && strlen(told) == FW_AUDIT_TIME_LEN && strcmp(told, earliest) >= 0 &&
 	    strcmp(told, ret_text) < 0)
 		memcpy(ret_text, told, FW_AUDIT_TIME_LEN);

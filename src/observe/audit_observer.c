@@ -30,7 +30,8 @@ static fw_error *on_admitting(void *ctx, const fw_outcome *coming)
 {
 	struct fw_audit *audit = ctx;
 
-	if (fw_audit_is_up(audit) || (!coming->changes && !audit->options.guard_reads))
+	if (fw_audit_is_up(audit) || atomic_load(&audit->moves) > 0 ||
+	    (!coming->changes && !audit->options.guard_reads))
 		return NULL;
 	return down_error(audit);
 }
@@ -64,6 +65,9 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	fw_error *err;
 
 	if (!outcome->error && !outcome->changes)
+		return false;
+	/* Who may not even speak may not fill the disk either. */
+	if (outcome->is_stranger && !fw_audit_take_stranger(audit))
 		return false;
 	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
 		record.tool_name = outcome->name;

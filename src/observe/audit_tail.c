@@ -137,19 +137,21 @@ static bool is_remainder(int fd, uint64_t size, struct fw_audit_failure *ret_fai
 
 static int open_torn(const struct fw_audit_file *file, char *path, size_t cap)
 {
+	const char *name = fw_audit_file_name(file, file->path);
 	char now[FW_AUDIT_TIME_LEN + 1];
 
-	fw_audit_time(fw_audit_now_ms(), now);
+	(void)fw_time_text(fw_unix_ms(), now);
 	for (int i = 0; i < TORN_NAMES; i++) {
-		int len = i == 0 ? snprintf(path, cap, "%s.torn-%s", file->path, now)
-				 : snprintf(path, cap, "%s.torn-%s-%d", file->path, now, i);
+		int len = i == 0 ? snprintf(path, cap, "%s.torn-%s", name, now)
+				 : snprintf(path, cap, "%s.torn-%s-%d", name, now, i);
 		int fd;
 
 		if (len < 0 || (size_t)len >= cap) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = openat(fw_audit_file_at(file), path,
+			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -206,8 +208,8 @@ static bool set_aside(struct fw_audit_file *file, uint64_t whole, uint64_t size,
 	is_copied = copy_out(file->fd, whole, size, fd, hasher, note.hash);
 	errnum = errno;
 	(void)close(fd);
-	if (!is_copied || !fw_audit_sync_directory(path)) {
-		(void)unlink(path);
+	if (!is_copied || !fw_audit_sync_directory(file)) {
+		(void)unlinkat(fw_audit_file_at(file), path, 0);
 		return fw_audit_fail(ret_failure, errnum,
 				     "its torn end could not be set aside");
 	}
@@ -220,10 +222,11 @@ static bool set_aside(struct fw_audit_file *file, uint64_t whole, uint64_t size,
 
 /* ---- going on from another file ------------------------------------------- */
 
-static bool read_rotated(const char *path, struct fw_audit_chain *ret_chain,
-			 struct fw_audit_failure *ret_failure)
+static bool read_rotated(const struct fw_audit_file *file, const char *path,
+			 struct fw_audit_chain *ret_chain, struct fw_audit_failure *ret_failure)
 {
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(fw_audit_file_at(file), path,
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	int errnum = errno;
 	struct stat info;
 	uint64_t whole;
@@ -249,15 +252,16 @@ static bool begin_empty(struct fw_audit_file *file, struct fw_audit_failure *ret
 	struct fw_audit_chain before = fw_audit_genesis;
 	unsigned first;
 	unsigned last;
-	fw_error *err = fw_audit_rotated_range(file->path, &first, &last);
+	fw_error *err = fw_audit_file_range(file, &first, &last);
 	char path[4096];
 
 	if (err) {
 		fw_error_free(err);
 		return fw_audit_fail(ret_failure, EIO, "its directory could not be read");
 	}
-	if (last > 0 && (!fw_audit_rotated_path(file->path, last, path, sizeof path) ||
-			 !read_rotated(path, &before, ret_failure)))
+	if (last > 0 && (!fw_audit_rotated_path(fw_audit_file_name(file, file->path), last,
+						path, sizeof path) ||
+			 !read_rotated(file, path, &before, ret_failure)))
 		return false;
 	if (file->chain.seq > before.seq) {
 		memcpy(note.hash, file->chain.hash, sizeof note.hash);

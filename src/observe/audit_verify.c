@@ -266,6 +266,8 @@ static fw_error *open_to_read(const char *path, int *ret_fd, struct stat *ret_in
 		(void)close(fd);
 		return fw_error_from_errno(FW_HERE, EISDIR, path);
 	}
+	/* A pipe is waited for: "verify <(zcat old.gz)". */
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	*ret_fd = fd;
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include <faultwire/raw.h>
@@ -18,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
+#include "observe/log.h"
 
 enum {
 	KEEP_BATCH_BYTES = 256 * 1024,
@@ -69,6 +71,23 @@ static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *cha
 	return start;
 }
 
+static bool put_left_out(struct fw_audit *audit, struct fw_audit_chain *chain)
+{
+	char since[FW_AUDIT_TIME_LEN + 1];
+	int64_t since_ms;
+	size_t start;
+
+	(void)pthread_mutex_lock(&audit->lock);
+	audit->left_out_told = audit->left_out;
+	since_ms = audit->left_out_since_ms;
+	(void)pthread_mutex_unlock(&audit->lock);
+	(void)fw_time_text(since_ms, since);
+	start = open_note(audit, chain, "refusals left out");
+	put_string(&audit->batch, "since", since);
+	put_number(&audit->batch, "count", audit->left_out_told);
+	return fw_audit_line_seal(&audit->batch, start, audit->hasher, chain);
+}
+
 /* What has to be said before any record. */
 static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 {
@@ -99,11 +118,13 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		if (!fw_audit_line_seal(out, start, audit->hasher, chain))
 			return false;
 	}
+	if (audit->owes_note && !put_left_out(audit, chain))
+		return false;
 	if (audit->down_since_ms) {
 		char since[FW_AUDIT_TIME_LEN + 1];
 		const char *name = fw_errno_name(audit->failure.errnum);
 
-		fw_audit_time(audit->down_since_ms, since);
+		(void)fw_time_text(audit->down_since_ms, since);
 		start = open_note(audit, chain, "writing resumed");
 		put_string(out, "since", since);
 		put_number(out, "lost", audit->lost_since);
@@ -225,13 +246,52 @@ static void tell(struct fw_audit *audit, struct fw_audit_item *first,
 	}
 }
 
+/* The log hears of each change once, not of each record. */
+static void log_down(const struct fw_audit_failure *failure)
+{
+	const fw_field fields[] = {
+		fw_log_text("doing", failure->doing),
+		fw_log_text("failure", fw_errno_name(failure->errnum)),
+		fw_log_text("reason",
+			    failure->errnum ? strerrordesc_np(failure->errnum) : NULL),
+	};
+
+	fw_log_event(FW_LOG_CRITICAL, "faultwire", "audit_down", fields,
+		     sizeof fields / sizeof *fields);
+}
+
+static void log_up(const struct fw_audit *audit)
+{
+	const char *name = fw_errno_name(audit->failure.errnum);
+	char since[FW_AUDIT_TIME_LEN + 1];
+	const fw_field fields[] = {
+		fw_log_text("since", since),
+		fw_log_text("failure", name ? name : audit->failure.doing),
+		fw_log_number("lost", audit->lost_since),
+	};
+
+	(void)fw_time_text(audit->down_since_ms, since);
+	fw_log_event(FW_LOG_NOTICE, "faultwire", "audit_restored", fields,
+		     sizeof fields / sizeof *fields);
+}
+
 static void note_success(struct fw_audit *audit, uint64_t count)
 {
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->records += count;
 	audit->batches += audit->batch.len > 0;
+	audit->left_out -= audit->left_out_told;
+	/* Those that came meanwhile begin a time of their own. */
+	if (audit->left_out_told) {
+		audit->left_out_ms = clock_ms();
+		audit->left_out_since_ms = fw_unix_ms();
+	}
+	audit->left_out_told = 0;
+	audit->owes_note = false;
 	atomic_store(&audit->is_down, false);
 	(void)pthread_mutex_unlock(&audit->lock);
+	if (audit->down_since_ms)
+		log_up(audit);
 	audit->down_since_ms = 0;
 	audit->lost_since = 0;
 	audit->last_count = count;
@@ -240,9 +300,13 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 static void note_failure(struct fw_audit *audit, uint64_t count,
 			 const struct fw_audit_failure *failure)
 {
+	/* What keeps it from being opened at all, fw_audit_open() tells. */
+	if (!audit->down_since_ms && (audit->is_tried || !fw_audit_is_hopeless(failure)))
+		log_down(failure);
 	if (!audit->down_since_ms)
-		audit->down_since_ms = fw_audit_now_ms();
+		audit->down_since_ms = fw_unix_ms();
 	audit->lost_since += count;
+	audit->left_out_told = 0;
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->lost += count;
 	audit->failure = *failure;
@@ -266,12 +330,15 @@ static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
 
 static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 {
+	unsigned moves = 0;
+
 	do {
 		struct fw_audit_failure failure;
 		struct fw_audit_item *rest = NULL;
 		uint64_t count = 0;
 
 		if (first && first->move) {
+			moves++;
 			rest = first->next;
 			change_file(audit, first);
 			fw_audit_item_free(first);
@@ -290,6 +357,9 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 			note_failure(audit, count, &failure);
 			tell(audit, first, rest, &failure);
 		}
+		/* Now it is known what the new file is like. */
+		(void)atomic_fetch_sub(&audit->moves, moves);
+		moves = 0;
 		first = rest;
 	} while (first);
 }
@@ -305,6 +375,12 @@ static void sync_now_and_then(struct fw_audit *audit)
 		note_failure(audit, 0, &failure);
 }
 
+/* Until the note of what was left out is due; 0 and less: it is. */
+static int64_t note_due_ms(const struct fw_audit *audit)
+{
+	return audit->left_out_ms + FW_LIMIT_AUDIT_STRANGERS_NOTE_MS - clock_ms();
+}
+
 /* Milliseconds until something is to be done without being asked; 0: nothing. */
 static int64_t patience_ms(const struct fw_audit *audit)
 {
@@ -312,6 +388,8 @@ static int64_t patience_ms(const struct fw_audit *audit)
 		return FW_LIMIT_AUDIT_PROBE_MS;
 	if (audit->is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL)
 		return audit->options.interval_ms;
+	if (audit->left_out)
+		return note_due_ms(audit) > 0 ? note_due_ms(audit) : 1;
 	return 0;
 }
 
@@ -326,14 +404,14 @@ static bool wait_until(struct fw_audit *audit, int64_t until_ns)
 
 static void wait_for_work(struct fw_audit *audit)
 {
-	int64_t patience = patience_ms(audit);
 	int64_t start_ns = clock_ns();
-	int64_t until_ns = start_ns + patience * 1000000;
 
 	while (!audit->first && !audit->is_closing) {
+		int64_t patience = patience_ms(audit);
+
 		if (!patience)
 			(void)pthread_cond_wait(&audit->wanted, &audit->lock);
-		else if (!wait_until(audit, until_ns))
+		else if (!wait_until(audit, clock_ns() + patience * 1000000))
 			break;
 	}
 	/* Those of long ago are gone. */
@@ -410,8 +488,9 @@ void *fw_audit_work(void *arg)
 		gather(audit);
 		first = take(audit);
 		is_last = audit->is_closing && !first;
+		audit->owes_note = audit->left_out && (is_last || note_due_ms(audit) <= 0);
 		(void)pthread_mutex_unlock(&audit->lock);
-		if (first || (audit->down_since_ms && !is_last)) {
+		if (first || audit->owes_note || (audit->down_since_ms && !is_last)) {
 			write_all(audit, first);
 			be_polite(audit);
 		}
@@ -424,6 +503,10 @@ void *fw_audit_work(void *arg)
 		audit->synced_ms = INT64_MIN / 2;
 		sync_now_and_then(audit);
 	}
+	if (audit->lost_since)
+		fw_log_event(FW_LOG_CRITICAL, "faultwire", "audit_lost",
+			     (const fw_field[]){ fw_log_number("count", audit->lost_since) },
+			     1);
 	(void)pthread_mutex_lock(&audit->lock);
 	audit->is_over = true;
 	is_mine = audit->is_abandoned;

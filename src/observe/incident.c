@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "core/redact.h"
@@ -61,14 +62,6 @@ struct fw_incidents {
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- on the loop's thread ------------------------------------------------------- */
 
@@ -128,7 +121,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		return;
 	scope = fw_error_scope(err);
 	at = out->len;
-	head.time_ms = now_ms();
+	head.time_ms = fw_unix_ms();
 	head.duration_us = (int64_t)(outcome->duration_ns / 1000);
 	head.row = fw_error_row(err);
 	head.status = fw_error_status(err);
@@ -254,7 +247,7 @@ static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batc
 {
 	struct fw_incident_store *store = incidents->store;
 	struct walk walk = { .incidents = incidents, .batch = batch };
-	int64_t now = now_ms();
+	int64_t now = fw_unix_ms();
 
 	if (!batch->count) /* the beginning, or the end */
 		return incidents->pruned_ms ? NULL : store->ops->probe(store);
@@ -295,8 +288,8 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 			     (const fw_field[]){ fw_log_number("count", batch->lost) }, 1);
 	if (is_done) {
 		atomic_fetch_add(&incidents->written, batch->count);
-		if (batch->count && now_ms() - incidents->pruned_ms >= PRUNE_MS)
-			incidents->pruned_ms = now_ms();
+		if (batch->count && fw_unix_ms() - incidents->pruned_ms >= PRUNE_MS)
+			incidents->pruned_ms = fw_unix_ms();
 	} else if (batch->is_last && batch->count) {
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
 			     (const fw_field[]){ fw_log_number("count", batch->count) }, 1);

@@ -131,10 +131,6 @@ FW_NODISCARD fw_error *fw_incident_get(struct fw_incident_store *store, const ch
 /* One incident as a JSON object; in full if it was read so. */
 void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident);
 
-/* RFC 3339 in UTC with milliseconds. */
-enum { FW_INCIDENT_TIME_SIZE = 32 };
-void fw_incident_time(int64_t unix_ms, char ret_text[FW_INCIDENT_TIME_SIZE]);
-
 /* ---- a server's ----------------------------------------------------------------- */
 
 typedef struct fw_incidents fw_incidents;

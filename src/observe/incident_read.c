@@ -2,6 +2,7 @@
  * incident_read.c - incidents as JSON, and one of them by its id.
  */
 #include "observe/incident.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,18 +12,6 @@
 
 /* Incidents that are looked at to see whether an id is the only one. */
 enum { SEARCH_MOST = 100 };
-
-void fw_incident_time(int64_t unix_ms, char ret_text[FW_INCIDENT_TIME_SIZE])
-{
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm utc;
-	size_t len;
-
-	(void)gmtime_r(&seconds, &utc);
-	len = strftime(ret_text, FW_INCIDENT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
-	(void)snprintf(ret_text + len, FW_INCIDENT_TIME_SIZE - len, ".%03dZ",
-		       (int)(unix_ms % 1000));
-}
 
 static void put_key(struct fw_buf *out, const char *key)
 {
@@ -42,9 +31,9 @@ static void put_text(struct fw_buf *out, const char *key, const char *text)
 
 static void put_time(struct fw_buf *out, const char *key, int64_t unix_ms)
 {
-	char text[FW_INCIDENT_TIME_SIZE];
+	char text[FW_TIME_SIZE];
 
-	fw_incident_time(unix_ms, text);
+	(void)fw_time_text(unix_ms, text);
 	put_text(out, key, text);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "core/redact.h"
@@ -106,14 +107,9 @@ static void clean(struct field *field, char *room, size_t size)
 
 static void put_time(struct fw_buf *out, int64_t unix_ms)
 {
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm utc;
-	char text[32];
-	size_t len;
+	char text[FW_TIME_SIZE];
 
-	(void)gmtime_r(&seconds, &utc);
-	len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-	(void)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(unix_ms % 1000));
+	(void)fw_time_text(unix_ms, text);
 	fw_buf_str(out, text);
 }
 

@@ -215,6 +215,12 @@ void fw_worker_kill(struct fw_worker *worker);
 void fw_worker_retire(struct fw_worker *worker);
 /* It is gone. Its call is answered, and its place is free. */
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid);
+
+/* The breaker of the call's tool, and the log (tell.c). */
+void fw_worker_tell_worked(const fw_call *call);
+void fw_worker_tell_crashed(const struct fw_worker *worker);
+/* The log: before the worker is cleared. */
+void fw_worker_tell_end(const struct fw_worker *worker, int status, pid_t pid);
 void fw_worker_unlink(struct fw_worker *worker);
 /* Tells the call that waits for this one, if it may be told by now. */
 void fw_worker_pay(struct fw_worker *worker, uint64_t now_ms);

@@ -244,20 +244,43 @@ static bool is_baby(const struct mother *mother, pid_t pid)
 	return false;
 }
 
+/* "" where it cannot be read. */
+static void read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	text[len > 0 ? len : 0] = '\0';
+}
+
+/* On a busy machine it takes a while from the closing of a dying process's
+ * files to its death; the kernel says which processes are on that way. */
+static bool is_dying(pid_t pid)
+{
+	enum { EXITING = 4 }; /* PF_EXITING */
+	char path[64], text[512];
+	const char *at;
+	unsigned flags = 0;
+	char state = '?';
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	read_text(path, text, sizeof text);
+	/* A name may hold anything, but nothing behind it holds a parenthesis. */
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || (flags & EXITING);
+}
+
 /* What dead workers left behind has become ours, whatever session it made. */
 static void kill_orphans(const struct mother *mother)
 {
 	char path[64], text[4096];
-	ssize_t len;
-	int fd;
 
 	(void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	len = read(fd, text, sizeof text - 1);
-	(void)close(fd);
-	text[len > 0 ? len : 0] = '\0';
+	read_text(path, text, sizeof text);
 	for (char *at = text; *at;) {
 		pid_t pid = (pid_t)strtol(at, &at, 10);
 
@@ -306,7 +329,7 @@ static void kill_one(struct mother *mother, const struct fw_order *order)
 	bury(mother);
 	if (!baby->pid || baby->generation != order->generation)
 		return;
-	baby->is_killed = true;
+	baby->is_killed = !is_dying(baby->pid);
 	(void)kill(baby->pid, SIGKILL);
 	(void)kill(-baby->pid, SIGKILL);
 }

@@ -106,6 +106,20 @@ static fw_error *start_nursery(fw_workers *pool)
 	return NULL;
 }
 
+/* Of one that takes the place of another. */
+static void tell_nursery(const fw_workers *pool, const fw_error *err)
+{
+	if (err)
+		fw_log_event(FW_LOG_ERROR, "faultwire", "nursery_not_started",
+			     (const fw_field[]){ fw_log_text("reason", fw_error_message(err)) },
+			     1);
+	else
+		fw_log_event(
+			FW_LOG_NOTICE, "faultwire", "nursery_restarted",
+			(const fw_field[]){ fw_log_number("pid", (uint64_t)pool->nursery.pid) },
+			1);
+}
+
 /* As many as are to be ready, if they can be had now. */
 void fw_pool_settle(fw_workers *pool)
 {
@@ -117,6 +131,7 @@ void fw_pool_settle(fw_workers *pool)
 		err = start_nursery(pool);
 		if (err)
 			delay_making(pool);
+		tell_nursery(pool, err);
 		fw_error_free(err);
 	}
 	while (pool->nursery.pid && pool->live < pool->options.count && make_one(pool))
@@ -144,6 +159,10 @@ static void drop_control(fw_workers *pool)
 /* It was killed, and its workers die with it. */
 static void lost_nursery(fw_workers *pool)
 {
+	fw_log_event(FW_LOG_WARNING, "faultwire", "nursery_lost",
+		     (const fw_field[]){ fw_log_number("pid", (uint64_t)pool->nursery.pid),
+					 fw_log_number("workers", pool->live) },
+		     2);
 	drop_control(pool);
 	fw_nursery_end(&pool->nursery);
 	/* A moment, lest something that kills them all keeps us busy. */

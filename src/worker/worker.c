@@ -16,7 +16,6 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
-#include "policy/breaker.h"
 #include "worker/impl.h"
 
 enum { READ_BYTES = 64 * 1024 };
@@ -268,8 +267,7 @@ static void finish(struct fw_worker *worker, fw_error *err, bool has_more)
 	fw_buf_reset(&worker->in, READ_BYTES);
 	if (has_more)
 		broke(worker, "it said more after its end");
-	if (call->offer->breaker)
-		fw_breaker_worked(call->offer->breaker);
+	fw_worker_tell_worked(call);
 	fw_call_complete(call, err);
 }
 
@@ -440,8 +438,6 @@ static fw_error *cannot_start(fw_error *why)
  * learns here. */
 static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 {
-	const fw_workers_options *options = &worker->pool->options;
-	fw_call *call = worker->call;
 	fw_error *why = worker->unable;
 
 	worker->unable = NULL;
@@ -452,10 +448,7 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 	/* A run that was stopped is no crash. */
 	if (worker->is_ours && !worker->broken && !worker->has_hung_up)
 		return fw_raise_runtime_cancelled();
-	if (call->offer->breaker)
-		fw_breaker_crashed(call->offer->breaker,
-				   uv_now(&worker->pool->base.server->loop), call,
-				   options->breaker_crashes, options->breaker_ms);
+	fw_worker_tell_crashed(worker);
 	return why_died(worker, status, pid);
 }
 
@@ -510,6 +503,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	read_all(worker);
 	fw_ear_finish(worker);
 	call = worker->call;
+	fw_worker_tell_end(worker, status, pid);
 	/* Killed while it was idle, before it saw the request: no harm is done. */
 	has_begun = !worker->is_up || worker->is_ours || worker->broken ||
 		    atomic_load(&seat->taken) == worker->run;

@@ -185,8 +185,10 @@ const cases = {
 			for (let i = 0; i < 100; i++) {
 				const { envelope, canonical } = await s.call('read_file', { path: 'src/none' });
 				if (envelope.error_code !== 'FILE_NOT_FOUND') {
-					/* What really happened is among the causes. */
-					assert.match(JSON.stringify(canonical), /"file\.not_found"/);
+					/* What really happened is the cause, and the log's own trouble is told. */
+					assert.equal(envelope.cause.code, 'file.not_found');
+					assert.match(envelope.human_message, /could not write the audit log: .*too large/i);
+					assert.equal(canonical.context.errno, 'EFBIG');
 					return envelope;
 				}
 			}
@@ -228,6 +230,9 @@ const cases = {
 			process.kill(await findWorker('the-mark'), 'SIGKILL');
 			const { canonical, envelope } = await call;
 			assert.equal(canonical.code, 'tool.crashed');
+			/* It was written, but never passed: nobody gets to read it. */
+			assert.equal((await s.ok('read_file', { path: 'src/a.txt' })).content, 'one\ntwo\nthree\n');
+			assert.ok(s.place.audit().some((line) => line.event === 'note' && JSON.stringify(line).includes('content is old')));
 			return envelope;
 		},
 		withPlan: true,

@@ -261,6 +261,7 @@ for (const [kind, { args, old, fresh }] of Object.entries(kinds))
 				const plan = place.plan();
 				const read = () => (place.exists(args.path) ? place.read(args.path) : undefined);
 				const options = ['--sandbox', 'off', '--preflight', preflight];
+				let second;
 				const first = await Server.start(place, 'stdio', { program: faulty, env: { FW_KILL_AT: String(at) }, options });
 				let answered;
 				await first.begin();
@@ -272,25 +273,28 @@ for (const [kind, { args, old, fresh }] of Object.entries(kinds))
 				await first.close().catch(() => {});
 				assert.ok(read() === old || read() === fresh, `${kind}, step ${at}: ${read()}`);
 
-				const second = await Server.start(place, 'stdio', { options });
-				const { recovered } = await second.begin();
-				const now = read();
-				assert.ok(now === old || now === fresh, `${kind}, step ${at}, afterwards: ${now}`);
-				if (preflight === 'false') assert.equal(now, old);
-				if (answered) assert.equal(now, answered.value ? fresh : old);
-				/* Nothing lies about, and the log knows. */
-				assert.deepEqual(readdirSync(place.path('src')).filter((name) => name.startsWith('.')), []);
-				const log = place.audit();
-				const changed = log.some((line) => line.tool_name === 'write_file' && line.event === 'change');
-				const notes = log.filter((line) => line.event === 'note' && JSON.stringify(line).includes('interrupted'));
-				assert.equal(notes.length, recovered.length);
-				if (recovered.length) {
-					assert.equal(recovered[0].outcome, now === fresh ? 'new' : 'old');
-					assert.match(JSON.stringify(notes[0]), now === fresh ? /content is new/ : /content is old/);
-				} else assert.equal(changed, now === fresh, `${kind}, step ${at}`);
-				assert.equal((await second.ok('verify_workspace_integrity')).intact, true);
-				await second.close();
-				place.drop();
+				try {
+					second = await Server.start(place, 'stdio', { options });
+					const { recovered } = await second.begin();
+					const now = read();
+					assert.ok(now === old || now === fresh, `${kind}, step ${at}, afterwards: ${now}`);
+					if (preflight === 'false') assert.equal(now, old);
+					if (answered) assert.equal(now, answered.value ? fresh : old);
+					/* Nothing lies about, and the log knows. */
+					assert.deepEqual(readdirSync(place.path('src')).filter((name) => name.startsWith('.')), []);
+					const log = place.audit();
+					const changed = log.some((line) => line.tool_name === 'write_file' && line.event === 'change');
+					const notes = log.filter((line) => line.event === 'note' && JSON.stringify(line).includes('interrupted'));
+					assert.equal(notes.length, recovered.length);
+					if (recovered.length) {
+						assert.equal(recovered[0].outcome, now === fresh ? 'new' : 'old');
+						assert.match(JSON.stringify(notes[0]), now === fresh ? /content is new/ : /content is old/);
+					} else assert.equal(changed, now === fresh, `${kind}, step ${at}`);
+					assert.equal((await second.ok('verify_workspace_integrity')).intact, true);
+				} finally {
+					await second?.close();
+					place.drop();
+				}
 			};
 			for (let first = 0; first < steps.length; first += 4) await Promise.all(steps.slice(first, first + 4).map(round));
 			assert.ok(killed > 0);

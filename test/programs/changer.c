@@ -16,6 +16,7 @@
 #include <faultwire/faultwire.h>
 
 #include "observe/audit.h"
+#include "observe/log.h"
 
 #define TEXT                                                                                  \
 	"{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[" \
@@ -57,6 +58,14 @@ static fw_error *change(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* Never done: what becomes of it is the server's to say. */
+static fw_error *hang(fw_call *call, void *ctx)
+{
+	(void)call;
+	(void)ctx;
+	return NULL;
+}
+
 static fw_error *add_tools(fw_server *server)
 {
 	static const struct {
@@ -76,7 +85,14 @@ static fw_error *add_tools(fw_server *server)
 		tool.changes = tools[i].changes;
 		FW_TRY(fw_server_add_tool(server, &tool));
 	}
-	return NULL;
+	{
+		fw_tool tool = FW_TOOL_INIT;
+
+		tool.name = "hang";
+		tool.handler = hang;
+		tool.run = FW_RUN_ASYNC;
+		return fw_server_add_tool(server, &tool);
+	}
 }
 
 static fw_error *listen_on(fw_server *server, const char *where)
@@ -115,7 +131,7 @@ int main(int argc, char **argv)
 	const char *log = NULL;
 	struct fw_audit *audit = NULL;
 	fw_server *server = NULL;
-	fw_error *err;
+	fw_error *err = NULL;
 
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -126,7 +142,10 @@ int main(int argc, char **argv)
 			how.guard_reads = true;
 			continue;
 		}
-		if (strcmp(argv[i], "--http") == 0)
+		if (strcmp(argv[i], "--log") == 0)
+			err = fw_log_start(
+				&(struct fw_log_options){ .form = FW_LOG_JSON, .fd = 2 });
+		else if (strcmp(argv[i], "--http") == 0)
 			where = value;
 		else if (strcmp(argv[i], "--audit") == 0)
 			log = value;
@@ -151,7 +170,8 @@ int main(int argc, char **argv)
 	}
 	options.name = "changer";
 	options.version = "1.0.0";
-	err = fw_server_new(&options, &server);
+	if (!err)
+		err = fw_server_new(&options, &server);
 	if (!err)
 		err = serve(server, where, log, &how, &audit);
 	if (err)
@@ -167,6 +187,7 @@ int main(int argc, char **argv)
 	}
 	if (fw_audit_close(audit))
 		fw_server_free(server);
+	fw_log_stop();
 	fw_error_free(err);
 	return err != NULL;
 }

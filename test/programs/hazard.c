@@ -4,6 +4,7 @@
  *
  *   hazard [--http ADDR:PORT] [--workers N] [--most N] [--sandbox off]
  *          [--breaker N] [--breaker-ms N] [--memory-mb N] [--cpu-s N]
+ *          [--log json]
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #include <faultwire/faultwire.h>
+
+#include "observe/log.h"
 
 /* The function that a trail must name. */
 __attribute__((visibility("default"), noinline)) void hazard_write_nowhere(void);
@@ -499,6 +502,7 @@ static fw_error *add_others(fw_server *server)
 struct options {
 	const char *http;
 	fw_workers_options workers;
+	bool logs; /* on standard error */
 };
 
 static fw_error *add_tools(fw_server *server, const struct options *options)
@@ -552,6 +556,8 @@ static bool read_options(int argc, char **argv, struct options *options)
 			options->workers.memory_bytes = number * 1024 * 1024;
 		else if (strcmp(argv[i], "--cpu-s") == 0)
 			options->workers.cpu_s = (uint32_t)number;
+		else if (strcmp(argv[i], "--log") == 0)
+			options->logs = true;
 		else
 			return false;
 	}
@@ -567,6 +573,8 @@ static fw_error *serve(const struct options *options, fw_server **ret_server)
 	server.version = "1";
 	server.debug_stack = getenv("DEBUG_STACK") != NULL;
 	FW_TRY(fw_server_new(&server, ret_server));
+	if (options->logs)
+		FW_TRY(fw_log_start(&(struct fw_log_options){ .form = FW_LOG_JSON, .fd = 2 }));
 	FW_TRY(add_tools(*ret_server, options));
 	if (options->http) {
 		const char *colon = strrchr(options->http, ':');
@@ -582,7 +590,7 @@ static fw_error *serve(const struct options *options, fw_server **ret_server)
 
 int main(int argc, char **argv)
 {
-	struct options options = { NULL, FW_WORKERS_INIT };
+	struct options options = { NULL, FW_WORKERS_INIT, false };
 	fw_server *server = NULL;
 	fw_error *err;
 
@@ -595,6 +603,7 @@ int main(int argc, char **argv)
 	if (err)
 		(void)fprintf(stderr, "hazard: %s\n", fw_error_message(err));
 	fw_server_free(server);
+	fw_log_stop();
 	if (err) {
 		fw_error_free(err);
 		return 1;

@@ -2,7 +2,7 @@
 
 import { appendFileSync, readFileSync, renameSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { check, finish, lines, match, run, same, start, test } from './lib/cli.mjs';
+import { check, finish, lines, match, run, same, shell, start, test } from './lib/cli.mjs';
 import { argsHash, files, hash, place, records, started, verify } from './lib/audit.mjs';
 import { canonical } from './lib/mcp.mjs';
 
@@ -42,6 +42,12 @@ test('a whole log: exit 0, its last hash; by file and by directory', () => {
 	same([status, err], [0, '']);
 	same(out, `whole: 7 records in 1 file, 1 to 7; the last hash is ${records(sample).at(-1).hash}\n`);
 	same(run(['audit', 'verify', dirname(sample)]).out, out);
+});
+
+test('a log that comes slowly through a pipe is waited for', () => {
+	const slowly = shell(`(sleep 0.2; head -n 3 ${sample}; sleep 0.2; tail -n +4 ${sample}) | faultwire audit verify /dev/stdin`);
+	same([slowly.status, slowly.err], [0, '']);
+	match(slowly.out, /^whole: 7 records/);
 });
 
 // What is done to the log, and what verify says of it: line and kind.

@@ -169,6 +169,10 @@ test('a directory is an error, not an endless read', () => {
 	match(err, /^faultwire: /);
 });
 
+test('help lists no part of the codes', () => {
+	for (const command of ['audit', 'incident']) check(!run([command, '--help']).out.includes('input.missing_field'), command);
+});
+
 test('output that cannot be written is an error, exit 1', () => {
 	for (const args of ['registry', '--help', 'explain FILE_NOT_FOUND', 'man', 'completion bash']) {
 		const { status, err } = shell(`faultwire ${args} > /dev/full`);

@@ -4,7 +4,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, run, same, test } from './lib/cli.mjs';
-import { assertError, assertText, cacheRoot, cli, end, stdio, transports } from './lib/context.mjs';
+import { assertError, assertText, cacheRoot, cli, end, errorText, stdio, transports } from './lib/context.mjs';
 
 const place = cacheRoot();
 const { root } = place;
@@ -160,6 +160,17 @@ test('the schema tells the truth, and another contract can be chosen', async () 
 	const { code, context } = told._meta['dev.faultwire/error'];
 	same([code, context], ['cache.invalid', { rule: 'orphan_file', subject: 'more.json' }]);
 	await server.end();
+});
+
+test('what fails before a tool is asked is told in this contract, too', async () => {
+	const server = await stdio(root);
+	const { error } = await server.wire.call('context.nothing', {});
+	same([error.code, error.data.error], [-32602, JSON.parse(errorText('invalid_query'))]);
+	await server.end();
+	const other = await stdio(root, { args: ['--contract', 'toolerror'] });
+	const { error: told } = await other.wire.call('context.nothing', {});
+	same([told.code, told.data.error.type], [-32602, 'NOT_FOUND']);
+	await other.end();
 });
 
 test('a result beyond the limit of the server is internal_error', async () => {

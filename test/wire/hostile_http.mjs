@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { ask, call, codeOf, legacyCall, pause, post, request, serve, session, Wire } from './lib/http.mjs';
+import { ask, call, codeOf, legacyCall, pause, post, program, request, serve, serveProgram, session, Wire } from './lib/http.mjs';
 
 const times = process.env.FW_HOSTILE === 'full' ? 10 : 1;
 const limits = { message_bytes: 8 << 20, result_bytes: 16 << 20, http_drain_bytes: 16 << 20, http_head_ms: 500, http_body_ms: 500, http_read_ms: 500, http_idle_ms: 20000, http_connections: 256, http_spare_ms: 200 };
@@ -156,6 +156,15 @@ hostile('a thousand idle connections', async (t) => {
 	assert.ok(isEcho(await ask(server, echo)));
 	t.diagnostic(`${list.filter((wire) => !wire.ended).length} of 1000 are still open`);
 	for (const wire of list) wire.close();
+});
+
+test('idle connections that take all descriptors keep nobody waiting', async () => {
+	const few = await serveProgram('sh', '-c', 'ulimit -n 48; exec "$0" "$@"', program);
+	const list = Array.from({ length: 100 }, () => new Wire(few.port));
+	await pause(300);
+	assert.ok(isEcho(await ask(few, echo)));
+	for (const wire of list) wire.close();
+	assert.equal(await few.stop(), 0);
 });
 
 hostile(`${1000 * times} connections one after another`, async (t) => {

@@ -146,13 +146,15 @@ test('listeners are told, each in its own stream', async () => {
 });
 
 test('a slow call becomes a stream that is kept alive', { timeout: 30000 }, async () => {
-	const wire = new Wire(server.port);
-	const reply = await wire.send(call('later', { ms: 7000 })).response();
+	const quick = await serve('--limit', 'http_patience_ms=200', '--limit', 'http_silence_ms=100');
+	const wire = new Wire(quick.port);
+	const reply = await wire.send(call('later', { ms: 700 })).response();
 
 	assert.equal(reply.headers['content-type'], 'text/event-stream');
 	assert.match(reply.body, /^: keepalive\n\n/);
 	assert.equal(events(reply.body).at(-1).json.result.content[0].text, 'later');
 	wire.close();
+	assert.equal(await quick.stop(), 0);
 });
 
 test('a cancelled call of a session gets no answer, and its stream ends', async () => {

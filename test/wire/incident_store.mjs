@@ -7,7 +7,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bin, check, finish, match, root, run, same, skip, test } from './lib/cli.mjs';
+import { files, records, verify } from './lib/audit.mjs';
+import { bin, check, finish, has, match, root, run, same, skip, test } from './lib/cli.mjs';
 
 const top = mkdtempSync(join(tmpdir(), 'fw-incident-'));
 process.on('exit', () => rmSync(top, { recursive: true, force: true }));
@@ -328,6 +329,87 @@ test('a flood of failures: memory stays bounded, and what is lost is counted', a
 	console.log(`# ${Math.round(count / seconds)} failures/s, ${grown} KiB more, ${kept} kept, ${lost} lost`);
 	same(kept + lost, count + 1, 'kept or counted');
 	check(grown < 48 * 1024, `grown by ${grown} KiB`);
+});
+
+test('while the store is down the audit goes on: every reply is on record', async () => {
+	const dir = place();
+	const server = new Server(dir, ['--incidents', '/dev/null/incidents.db']);
+	const told = [];
+	for (let i = 0; i < 20; i++) told.push(await server.fail());
+	await server.until('it is told', () => server.events('incidents_down').length === 1);
+	same(server.events('audit_down'), []);
+	same(await server.end(), 0);
+	const log = join(dir, 'faultwire/audit-log.jsonl');
+	same(records(log).map((record) => record.incident_id), told.map((error) => error.incident_id));
+	verify(log);
+});
+
+test('while the audit is down the store goes on: every reply can be looked up', async () => {
+	if (!has('flock')) skip('there is no flock');
+	const dir = place();
+	const server = new Server(dir);
+	await server.fail();
+	const log = join(dir, 'faultwire/audit-log.jsonl');
+	const holder = spawn('flock', ['--no-fork', log, 'sh', '-c', 'echo held; cat'], { stdio: ['pipe', 'pipe', 'ignore'] });
+	await new Promise((done) => holder.stdout.once('data', done));
+	const told = await Promise.all(Array.from({ length: 5 }, () => server.fail()));
+	same(new Set(told.map((error) => error.code)), new Set(['audit.lock_failed']));
+	await server.until('they are kept', () => server.list().length === 6).finally(() => holder.kill('SIGKILL'));
+	await server.until('it is told', () => server.events('audit_down').length === 1);
+	same(server.events('incidents_down'), []);
+	const kept = new Map(server.list().map((one) => [one.id, one.code]));
+	for (const error of told) same(kept.get(error.incident_id), 'audit.lock_failed');
+	holder.stdin.destroy();
+	await server.until('the audit is back', () => server.events('audit_restored').length === 1);
+	same(server.events('audit_restored')[0].context.lost, 5);
+	same(await server.end(), 0);
+	verify(log);
+});
+
+test('retention is an option: by size and by age', async () => {
+	const dir = place();
+	const server = new Server(dir, ['--incidents-bytes', '1m', '--audit', 'off', '--log-level', 'critical']);
+	const count = 4000;
+	for (let i = 0; i < count; i++) {
+		server.send('raise_error', {});
+		if (i % 500 === 0) await server.until('it keeps up', () => server.replies.size > i - 2000);
+	}
+	await server.until('all are answered', () => server.replies.size === count);
+	same(await server.end(), 0);
+	const kept = server.list();
+	check(kept.length > 10 && kept.length < count, `${kept.length} of ${count} are kept`);
+	check(statSync(server.database).size < 2 * 1024 * 1024, `${statSync(server.database).size} bytes`);
+	// Those that are left become old, by the clock of the database.
+	if (!has('sqlite3')) return;
+	execFileSync('sqlite3', [server.database, `UPDATE incident SET time = time - ${3 * 86400000}`]);
+	const keeping = new Server(dir, ['--incidents-age', '4', '--audit', 'off']);
+	await keeping.fail();
+	same(await keeping.end(), 0);
+	check(keeping.list().length > 10, 'three days are not four');
+	const forgetting = new Server(dir, ['--incidents-age', '2', '--audit', 'off']);
+	const { incident_id } = await forgetting.fail();
+	same(await forgetting.end(), 0);
+	same(forgetting.list().filter((one) => Date.parse(one.time) < Date.now() - 86400000), []);
+	check(forgetting.list().some((one) => one.id === incident_id), 'the new one is there');
+});
+
+test('what retention cannot be is told: exit 2', () => {
+	for (const args of [['--incidents-age', '0'], ['--incidents-age', 'soon'], ['--incidents-age', '99999'], ['--incidents-bytes', '5'], ['--incidents-bytes', '-1'], ['--incidents-bytes', '2x'], ['--audit-bytes', '1k'], ['--audit-bytes', '']]) {
+		const { status, err } = run(['serve', '--stdio', ...args], { env: { ...process.env, XDG_STATE_HOME: place() } });
+		same(status, 2, args.join(' '));
+		match(err, new RegExp(`${args[0]} takes a number`));
+	}
+});
+
+test('--audit-bytes begins another file, and the chain goes on', async () => {
+	const dir = place();
+	const server = new Server(dir, ['--audit-bytes', '64k', '--audit-sync', 'off', '--incidents', 'off', '--log', 'off']);
+	for (let i = 0; i < 300; i++) await server.fail();
+	same(await server.end(), 0);
+	const log = join(dir, 'faultwire/audit-log.jsonl');
+	check(files(log).length > 2, `${files(log).length} files`);
+	for (const file of files(log)) check(statSync(file).size < 70 * 1024, `${file}: ${statSync(file).size}`);
+	check(verify(log) >= 300, 'all of them');
 });
 
 test('off is off', async () => {

@@ -7,7 +7,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bin, check, finish, match, root, run, same, test } from './lib/cli.mjs';
+import { bin, check, finish, match, root, run, same, scratch, test } from './lib/cli.mjs';
 
 const dir = mkdtempSync(join(tmpdir(), 'fw-log-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
@@ -84,6 +84,19 @@ test('every code of the registry is logged lawfully, at the level of its class',
 	}
 });
 
+test('an error that is raised on demand is one of its own: incident, time and tool are those of the call', () => {
+	const rows = JSON.parse(run(['registry', '--json']).out);
+	const start = Date.now() - 1000;
+	const { replies, err } = serve([...rows, ...rows].map((row, i) => call(i + 1, 'raise_error', { code: row.code })).join(''));
+	const errors = replies.map(canonical);
+	same(new Set(errors.map((error) => error.incident_id)).size, 2 * rows.length);
+	for (const error of errors) {
+		check(Date.parse(error.timestamp) >= start, `${error.code}: ${error.timestamp}`);
+		same([error.tool ?? error.scope?.tool, error.role ?? error.scope?.role], ['raise_error', undefined], error.code);
+	}
+	same(new Set(failures(read(err)).map((line) => line.tool)), new Set(['raise_error']));
+});
+
 test('a flood of one code is held back, and the count adds up', () => {
 	const count = 3000;
 	let input = '';
@@ -132,6 +145,30 @@ test('standard error closed, or nobody reading: calls are answered', () => {
 	const lost = serve(input, ['--log', 'json'], ['pipe', 'pipe', full]);
 	closeSync(full);
 	same([lost.status, lost.replies.length], [0, 200]);
+});
+
+test('a server that does not start says why, and not that it stopped', () => {
+	const { status, err } = run(['serve', '--http', '0.0.0.0:0', ...quiet, '--log', 'json']);
+	same(status, 2);
+	match(err, /^faultwire: .*loopback needs --token-file\n/);
+	check(!err.includes('server_stopped'), err);
+});
+
+test('output into a file that may not grow ends the server, and does not kill it', () => {
+	const input = Array.from({ length: 60 }, (_, i) => call(i + 1, 'raise_error', {})).join('');
+	const { status } = spawnSync('sh', ['-c', `ulimit -f 8; exec "$0" serve --stdio ${quiet.join(' ')} --log off > ${join(dir, 'small')}`, bin], { env, input });
+	same(status, 0);
+});
+
+test('standard descriptors that are closed abort nothing, and become no file of ours', () => {
+	const log = join(mkdtempSync(join(scratch(), 'closed-')), 'audit-log.jsonl');
+	const input = call(1, 'raise_error', {});
+	for (const closed of ['<&-', '>&-', '>&- 2>&-', '<&- >&- 2>&-']) {
+		const { status, signal } = spawnSync('sh', ['-c', `exec "$0" serve --stdio --incidents off --audit ${log} ${closed}`, bin], { env, input });
+		same([status, signal], [0, null], closed);
+	}
+	for (const line of readFileSync(log, 'utf8').split('\n').slice(0, -1)) check(JSON.parse(line).hash, line);
+	same(run(['audit', 'verify', log]).status, 0);
 });
 
 test('a full pipe on standard error: calls are answered, and the server ends', async () => {

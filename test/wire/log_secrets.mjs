@@ -2,9 +2,10 @@
 // path, a URL, an argument, a cause, what an upstream wrote on its standard error,
 // the environment, a tool's name, a client's), through a running server, and then
 // looked for in every sink: replies, the log, the database of incidents with all
-// files beside it, and what `faultwire incident` shows of it.
+// files beside it, the audit log with hashes of arguments and with arguments, the
+// metrics, the alerts; and in what `faultwire incident` and `faultwire audit` show.
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -135,7 +136,7 @@ const sinks = {};
 
 async function plant() {
 	const environment = Object.values(kinds).slice(0, 12).map(([write, secret]) => write(secret)).join('\n');
-	const child = spawn(leaky, [database], { env: { ...process.env, FW_LEAK: environment } });
+	const child = spawn(leaky, [dir], { env: { ...process.env, FW_LEAK: environment } });
 	let out = '';
 	let err = '';
 	let answers = 0;
@@ -160,12 +161,18 @@ async function plant() {
 		say('tools/call', { name: text, arguments: {} });
 		say('resources/read', { uri: text });
 		say(text, {});
+		say('tools/call', { name: 'leak_apart', arguments: { text, [text]: { deep: [text] } } });
+		say('tools/call', { name: 'leak_critical', arguments: { text } }, { 'io.modelcontextprotocol/clientInfo': { name: text, version: '1' } });
 		say('tools/call', { name: 'leak', arguments: { text: 'x' } }, { 'io.modelcontextprotocol/clientInfo': { name: text, version: '1' } });
 	}
 	expected = lines.length;
 	// Slowly enough that the log holds nothing back: it is limited by code.
 	for (const line of lines) child.stdin.write(line);
 	await all;
+	for (let i = 0; i < 500 && !sinks.alerts?.includes('audit.log_failed'); i++) {
+		await new Promise((done) => setTimeout(done, 10));
+		if (existsSync(join(dir, 'alerts.json'))) sinks.alerts = readFileSync(join(dir, 'alerts.json'), 'utf8');
+	}
 	child.stdin.end();
 	await closed;
 	sinks.replies = out;
@@ -175,12 +182,24 @@ async function plant() {
 	const ids = JSON.parse(sinks.list).map((one) => one.id);
 	sinks.show = '';
 	for (const id of ids.slice(0, 20)) sinks.show += run(['incident', 'show', '--incidents', database, id]).out;
+	for (const name of ['hashed', 'redacted']) {
+		const log = join(dir, `${name}.jsonl`);
+		sinks[`${name} audit verify`] = JSON.stringify(run(['audit', 'verify', log]));
+		sinks[`${name} audit tail`] = run(['audit', 'tail', '--count', '1000000', log]).out;
+		sinks[`${name} audit query`] = run(['audit', 'query', '--json', log]).out;
+	}
 	return { answers: expected, kept: ids.length };
 }
 
 test('the secrets are planted, and every failure leaves its traces', async () => {
 	const { answers, kept } = await plant();
 	same(kept, answers, 'each call is an incident');
+	for (const name of ['hashed.jsonl', 'redacted.jsonl']) same(sinks[name].split('\n').length - 1, answers, `each call is a record of ${name}`);
+	check(sinks['hashed.jsonl'].includes('"args_hash":"') && !sinks['hashed.jsonl'].includes('"args":'), 'hashes of arguments');
+	check(sinks['redacted.jsonl'].includes('"args":{"text":"[redacted]'), 'arguments, redacted');
+	check(sinks['redacted audit query'].includes('[redacted]') && sinks['redacted audit tail'].split('\n').length > answers, 'audit shows them');
+	check(sinks['metrics.txt'].includes('faultwire_calls_total'), 'metrics');
+	check(sinks.alerts?.includes('audit.log_failed'), 'alerts');
 	check(sinks.log.split('\n').length > 50, 'the log has lines');
 	check(sinks.list.includes('[redacted]'), 'what was hidden shows where it was');
 	for (const line of sinks.log.trim().split('\n')) JSON.parse(line);

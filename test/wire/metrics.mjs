@@ -194,6 +194,24 @@ test('faultwire alerts shows what fires in servers over HTTP and stdio, and not 
 	same(run(['alerts'], { env: environment }).out, 'no server is running\n');
 });
 
+test('a secret in the name of a client is in no metric and no alert', async () => {
+	const server = await serve();
+	const secret = 'ghp_' + 'abcdefABCDEF0123456789abcdefABCDEF01';
+	await fail(server.base, 'auth.forbidden', secret);
+	const session = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+	const post = (message) => fetch(`${server.base}/mcp`, { method: 'POST', headers: session, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+	const opened = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'legacy', version: secret } } });
+	session['Mcp-Session-Id'] = opened.headers.get('mcp-session-id');
+	await opened.text();
+	await (await post({ id: 2, method: 'tools/call', params: { name: 'raise_error', arguments: { code: 'auth.forbidden' } } })).text();
+	for (const path of ['/metrics', '/alerts']) {
+		const { text } = await get(server.base + path);
+		for (const client of ['[redacted]', 'legacy/[redacted]']) check(text.includes(`"${client}"`), `${path} has ${client}: ${text}`);
+		check(!text.includes(secret.slice(4, 20)), path);
+	}
+	await stop(server);
+});
+
 test('the webhook is told once, signed, and again when it fails', async () => {
 	const got = [];
 	const hook = http.createServer((request, response) => {

@@ -18,7 +18,7 @@ const lines = (wire) => wire.err.split('\n').slice(0, -1);
 const events = (wire) => lines(wire).map((line) => JSON.parse(line)).filter((line) => line.event === 'tool_stderr');
 
 async function session(body) {
-	const wire = new Wire([store], leaky);
+	const wire = new Wire([dir], leaky);
 	try {
 		await wire.initialize();
 		await body(wire);

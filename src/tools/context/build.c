@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* From so many documents on, the file system is synced as a whole. */
@@ -165,23 +166,12 @@ static fw_error *write_list(const struct build *build, const char *name,
 	return fw_staging_write(build->staging.dir, name, text->text, text->len, true);
 }
 
-static void write_time(int64_t unix_ms, char *ret_text, size_t size)
-{
-	time_t seconds = (time_t)(unix_ms / 1000);
-	struct tm tm = { 0 };
-
-	(void)gmtime_r(&seconds, &tm);
-	(void)snprintf(ret_text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
-		       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-		       (int)(unix_ms % 1000));
-}
-
 static fw_error *write_lists(struct build *build, char ret_version[FW_VERSION_LEN + 1])
 {
 	size_t count = build->sources.count;
 	struct fw_manifest manifest = { .cache_version = ret_version, .count = count };
 	struct fw_buf text;
-	char created_at[64];
+	char created_at[FW_TIME_SIZE];
 	fw_error *err;
 
 	manifest.entries = fw__allocate((count + 1) * sizeof *manifest.entries);
@@ -194,7 +184,7 @@ static fw_error *write_lists(struct build *build, char ret_version[FW_VERSION_LE
 							 source->version, source->file };
 	}
 	fw_buf_init(&text, FW_LIMIT_CONTEXT_LIST_BYTES);
-	write_time(build->options->created_ms, created_at, sizeof created_at);
+	(void)fw_time_text(build->options->created_ms, created_at);
 	if (fw_context_cache_version(manifest.entries, count, ret_version)) {
 		fw_index_write(&text, &manifest);
 		err = write_list(build, FW_CONTEXT_INDEX_FILE, &text);

@@ -235,7 +235,7 @@ fw_error *fw_context_open_cache(const char *root, const char *name, size_t len, 
 bool fw_context_is_replaced(const char *root, const char *name, size_t len,
 			    const struct fw_identity *was)
 {
-	struct fw_identity now;
+	struct fw_identity now = { 0 };
 	bool is_another;
 	int dir;
 	fw_error *err = fw_context_open_cache(root, name, len, &dir);

@@ -199,6 +199,17 @@ static void test_words__are_split_at_white_space_and_lower_case(void **state)
 
 /* ---- queries ---------------------------------------------------------------------------------- */
 
+/* Final_Sigma looks past what is ignored in casing, and an apostrophe is. */
+static void test_words__a_sigma_before_an_apostrophe_does_not_end_its_word(void **state)
+{
+	(void)state;
+	WORDS("\xce\x9f\xce\xa3'\xce\xa3", "<\xce\xbf\xcf\x83'\xcf\x82>");
+	WORDS("\xce\x9f\xce\xa3' \xce\xa3", "<\xce\xbf\xcf\x82'><\xcf\x83>");
+	WORDS("'\xce\xa3'", "<'\xcf\x83'>");
+	WORDS("\xce\x9f\xce\xa3.", "<\xce\xbf\xcf\x82.>");
+	WORDS("\xce\x9f\xce\xa3\xcc\x81\xce\x9f", "<\xce\xbf\xcf\x83\xcc\x81\xce\xbf>");
+}
+
 static void test_query__a_repeated_term_is_one(void **state)
 {
 	struct fw_query query;
@@ -261,6 +272,8 @@ int main(void)
 		cmocka_unit_test(test_score__is_the_same_in_every_locale),
 		cmocka_unit_test(test_budget__is_a_whole_number_from_0_on),
 		cmocka_unit_test(test_words__are_split_at_white_space_and_lower_case),
+		cmocka_unit_test(
+			test_words__a_sigma_before_an_apostrophe_does_not_end_its_word),
 		cmocka_unit_test(test_query__a_repeated_term_is_one),
 		cmocka_unit_test(test_query__empty_is_lawful_and_other_faults_are_not),
 		cmocka_unit_test(test_query__survives_every_allocation_failure),

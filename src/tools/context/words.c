@@ -22,6 +22,98 @@ bool fw_context_is_utf8(const char *text, size_t len)
 	return !u8_check((const uint8_t *)text, len);
 }
 
+/* ---- the sigma -------------------------------------------------------------------- */
+
+static const char sigma[] = "\xce\xa3";
+
+/* The next cased letter, with only ignorable ones before it, to one side. */
+static bool is_cased_behind(const char *at, const char *end)
+{
+	ucs4_t character;
+
+	while (at < end) {
+		int len = u8_mbtouc_unsafe(&character, (const uint8_t *)at, (size_t)(end - at));
+
+		if (!uc_is_property_case_ignorable(character))
+			return uc_is_property_cased(character);
+		at += len;
+	}
+	return false;
+}
+
+static bool is_cased_before(const char *at, const char *start)
+{
+	const uint8_t *from = (const uint8_t *)at;
+	ucs4_t character;
+
+	while ((from = u8_prev(&character, from, (const uint8_t *)start)))
+		if (!uc_is_property_case_ignorable(character))
+			return uc_is_property_cased(character);
+	return false;
+}
+
+/* Leaves room for a sigma behind it. */
+static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
+{
+	size_t lower_len = 0;
+	uint8_t *lower = NULL;
+	fw_error *err;
+
+	if (len) {
+		lower = u8_tolower((const uint8_t *)text, len, "", NULL, NULL, &lower_len);
+		if (!lower)
+			return false;
+	}
+	err = fw_bytes_reserve(out, out->len + lower_len + sizeof sigma);
+	if (!err && lower_len) {
+		memcpy(out->data + out->len, lower, lower_len);
+		out->len += lower_len;
+	}
+	free(lower);
+	fw_error_free(err);
+	return !err;
+}
+
+/*
+ * A capital sigma is the only letter whose lower case depends on its neighbours
+ * (Final_Sigma), and libunistring takes an apostrophe for the end of a word
+ * there, which Unicode does not. So what lies between them is its work, and they
+ * are ours.
+ */
+static bool put_around_sigma(struct fw_bytes *out, const char *text, const char *end)
+{
+	const char *from = text;
+	const char *at;
+
+	while ((at = memmem(from, (size_t)(end - from), sigma, 2))) {
+		if (!put_lower(out, from, (size_t)(at - from)))
+			return false;
+		from = at + 2;
+		/* There is room for it: see put_lower(). */
+		memcpy(out->data + out->len,
+		       is_cased_before(at, text) && !is_cased_behind(from, end) ? "\xcf\x82"
+										: "\xcf\x83",
+		       2);
+		out->len += 2;
+	}
+	return put_lower(out, from, (size_t)(end - from));
+}
+
+static char *lower_around_sigma(const char *text, size_t len, size_t *ret_len)
+{
+	struct fw_bytes out = { 0 };
+	char *copy = NULL;
+
+	if (put_around_sigma(&out, text, text + len))
+		copy = malloc(out.len + 1);
+	if (copy) {
+		memcpy(copy, out.data, out.len);
+		*ret_len = out.len;
+	}
+	fw_bytes_clear(&out);
+	return copy;
+}
+
 char *fw_context_lower(const char *text, size_t len, size_t *ret_len)
 {
 	/* Nothing in, and libunistring may give NULL: not for want of memory. */
@@ -29,8 +121,12 @@ char *fw_context_lower(const char *text, size_t len, size_t *ret_len)
 		*ret_len = 0;
 		return calloc(1, 1);
 	}
+	if (memmem(text, len, sigma, 2))
+		return lower_around_sigma(text, len, ret_len);
 	return (char *)u8_tolower((const uint8_t *)text, len, "", NULL, NULL, ret_len);
 }
+
+/* ---- words ------------------------------------------------------------------------ */
 
 /* How many bytes of White_Space `at` begins with. */
 static size_t space_at(const char *at, const char *end)

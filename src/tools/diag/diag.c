@@ -66,7 +66,7 @@ static fw_error *raise(fw_call *call, void *ctx)
 	const fw_row *row = row_of(code);
 
 	(void)ctx;
-	return row ? fw_row_example(row) : fw_raise_registry_code_unregistered(code);
+	return row ? fw_row_raise_example(row) : fw_raise_registry_code_unregistered(code);
 }
 
 fw_error *fw_diag_add(fw_server *server, fw_run run, fw_workers *workers)

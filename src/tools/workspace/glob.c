@@ -136,6 +136,8 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 			if (!read_class(glob, len, &at, p))
 				fault = "a [ is not closed";
 			break;
+		case '{':
+		case '}': fault = "braces mean nothing: write two globs"; break;
 		default: add(p, LITERAL, letter_at(glob, len, &at)); break;
 		}
 		if (fault)

@@ -24,6 +24,7 @@
 
 enum {
 	FW_WS_UUID_SIZE = 37,
+	FW_WS_PHASE_CHARS = 256, /* as the schema of write_file says */
 	FW_WS_READ_BYTES = 2 * 1024 * 1024,
 	FW_WS_EDIT_BYTES = 16 * 1024 * 1024,
 	FW_WS_STATE_BYTES = 32 * 1024
@@ -58,7 +59,7 @@ struct fw_workspace {
 	uint32_t preflight_ms;
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;
-	void (*began)(void *ctx, const char *root);
+	void (*began)(void *ctx, int dir, const char *root);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
 	void *ctx;
@@ -66,8 +67,9 @@ struct fw_workspace {
 	fw_server *server;
 	fw_state *state;
 	struct fw_ws_session session;
+	struct fw_ws_root root; /* the session's, which its path may not lead to any more */
 	struct fw_ws_done *done;
-	char phase_id[256]; /* of the call last looked at */
+	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call last looked at */
 	char plan_hash[FW_WS_HEX_SIZE];
 	/* The same session for threads, which resources are read on. */
 	pthread_mutex_t lock;
@@ -104,6 +106,7 @@ FW_NODISCARD fw_error *fw_ws_invariant(fw_src at, const char *id, const char *wh
 /* Tell the server's thread, when this call succeeds. */
 void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session,
 		      const char *recovered);
+void fw_ws_tell_recovered(fw_call *call, const char *recovered);
 void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered);
 
 /* ---- on the server's thread (observe.c) ----------------------------------------- */

@@ -140,28 +140,35 @@ static bool same(const char *hash, const char *hex)
 }
 
 /* Undoes what was not finished. True: the new content is what is there. */
-static bool settle(const struct fw_ws_place *place, const struct entry *entry,
+static bool settle(const struct fw_ws_place *place, const struct entry *entry, int journal,
 		   char hex[FW_WS_HEX_SIZE])
 {
 	char aside[FW_WS_HEX_SIZE];
+	int dir = journal;
 
 	hash_of(place->dir, place->name, hex);
-	hash_of(place->dir, entry->temp, aside);
+	hash_of(dir, entry->temp, aside);
+	if (!aside[0] || !same(entry->old_hash, aside)) {
+		dir = place->dir;
+		hash_of(dir, entry->temp, aside);
+	}
 	if (!entry->is_done && same(entry->new_hash, hex) && !same(entry->old_hash, hex)) {
 		int error = 0;
 
 		if (!entry->old_hash)
 			error = unlinkat(place->dir, place->name, 0);
 		else if (same(entry->old_hash, aside) && !entry->new_hash)
-			error = fw_ws_move_new(place->dir, entry->temp, place->name);
+			error = fw_ws_move_new(dir, entry->temp, place->dir, place->name);
 		else if (same(entry->old_hash, aside))
-			error = fw_ws_exchange(place->dir, entry->temp, place->name);
+			error = fw_ws_exchange(dir, entry->temp, place->dir, place->name);
 		if (!error)
 			hash_of(place->dir, place->name, hex);
 	}
 	/* What lies aside is of no use now, unless it is the only old one. */
-	if (entry->is_done || same(entry->old_hash, hex))
+	if (entry->is_done || same(entry->old_hash, hex)) {
+		(void)unlinkat(journal, entry->temp, 0);
 		(void)unlinkat(place->dir, entry->temp, 0);
+	}
 	(void)fsync(place->dir);
 	return same(entry->new_hash, hex) && !same(entry->old_hash, hex);
 }
@@ -190,8 +197,8 @@ static bool is_temp_name(const char *temp)
 }
 
 /* One entry; false: it cannot be read, which is worth nobody's start. */
-static bool recover(const struct fw_ws_root *root, const char *text, size_t len, bool is_done,
-		    struct fw_buf *list)
+static bool recover(const struct fw_ws_root *root, int journal, const char *text, size_t len,
+		    bool is_done, struct fw_buf *list)
 {
 	yyjson_doc *doc = yyjson_read(text, len, 0);
 	yyjson_val *all = yyjson_doc_get_root(doc);
@@ -213,7 +220,7 @@ static bool recover(const struct fw_ws_root *root, const char *text, size_t len,
 	if (is_read && !err)
 		err = fw_ws_find_place(root, clean, &place);
 	if (is_read && !err) {
-		bool is_new = settle(&place, &entry, hex);
+		bool is_new = settle(&place, &entry, journal, hex);
 
 		tell(list, &entry, is_new, hex);
 	}
@@ -247,10 +254,48 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	err = fw_ws_read_all(fd, name, ENTRY_BYTES, &text, &len);
 	(void)close(fd);
 	fw_error_free(err);
-	if (!err && recover(root, text, len, is_done, list))
+	if (!err && recover(root, journal, text, len, is_done, list))
 		++*count;
 	fw__release(text);
 	(void)unlinkat(journal, name, 0);
+}
+
+static bool is_pending(const struct fw_ws_root *root)
+{
+	struct dirent *item;
+	bool found = false;
+	DIR *dir;
+	int fd = openat(root->fd, FW_WS_JOURNAL_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return false;
+	}
+	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	while (!found && (item = readdir(dir)))
+		found = ends_in(item->d_name, ".pending");
+	(void)closedir(dir);
+	return found;
+}
+
+void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
+{
+	size_t count = 0;
+	fw_error *err;
+	int lock;
+
+	if (!is_pending(root))
+		return;
+	err = fw_ws_lock(root, 0, &lock);
+	if (!err) {
+		err = fw_ws_journal_recover(root, ret_list, &count);
+		fw_ws_unlock(lock);
+	}
+	fw_error_free(err);
 }
 
 fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *ret_list,

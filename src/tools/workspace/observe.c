@@ -17,6 +17,7 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <faultwire/raise.h>
 
@@ -54,6 +55,9 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 	if (!tool)
 		return NULL;
+	/* The word of a call that nobody waits for any more. */
+	if (strncmp(fw_state_text(ws->state, NULL), "{\"did\"", 6) == 0)
+		publish(ws);
 	if (!ws->session.id[0] && strcmp(tool->name, "begin_session") != 0)
 		return fw_raise_session_not_initialized(tool->name);
 	if (!(tool->roles & ws->role))
@@ -63,9 +67,14 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 /* ---- what a failure says of its call ------------------------------------------------ */
 
+/* What is too long, and refused for that, is cut between two characters. */
 static void copy_text(char *to, size_t size, const char *text)
 {
-	(void)snprintf(to, size, "%s", text ? text : "");
+	size_t len = text ? fw_utf8_cut(text, strlen(text), size - 1) : 0;
+
+	if (len)
+		memcpy(to, text, len);
+	to[len] = '\0';
 }
 
 /* Phase and plan, as the arguments name them. */
@@ -139,20 +148,46 @@ static void text_of(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-/* False: another session was begun meanwhile. */
-static bool begin(fw_workspace *ws, yyjson_val *word)
+static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 {
 	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(word, "dev")),
 					 .ino = yyjson_get_uint(yyjson_obj_get(word, "ino")) };
 
 	text_of(session.id, sizeof session.id, yyjson_obj_get(word, "session"));
 	text_of(session.root, sizeof session.root, yyjson_obj_get(word, "root"));
-	if (ws->session.id[0])
-		return ws->session.dev == session.dev && ws->session.ino == session.ino;
+	if (ws->session.id[0]) {
+		/* Another was begun meanwhile. */
+		if (ws->session.dev != session.dev || ws->session.ino != session.ino)
+			return fw_raise_session_init_failed(
+				"the session is bound to another root already");
+		return NULL;
+	}
+	/* Once by its path, and never again: it is held from here on. */
+	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
 	ws->session = session;
 	if (ws->began)
-		ws->began(ws->ctx, ws->session.root);
-	return true;
+		ws->began(ws->ctx, ws->root.fd, ws->session.root);
+	return NULL;
+}
+
+/* It was never told to anybody. */
+static void take_back(fw_workspace *ws)
+{
+	memset(&ws->session, 0, sizeof ws->session);
+	fw_ws_root_close(&ws->root);
+	if (ws->began)
+		ws->began(ws->ctx, -1, NULL);
+}
+
+static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
+{
+	char hex[FW_WS_HEX_SIZE];
+	size_t len = 0;
+	char *arguments = fw_outcome_arguments(outcome, &len);
+
+	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_free(arguments);
+	return hex[0] && yyjson_equals_str(yyjson_obj_get(word, "of"), hex);
 }
 
 static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *word, bool is_new)
@@ -181,18 +216,20 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	yyjson_val *word = yyjson_doc_get_root(doc);
 	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
+	bool is_its_word = did && tool && is_word_of(outcome, word);
 	fw_error *err = NULL;
 
-	if (did && tool && !outcome->error) {
+	if (is_its_word && !outcome->error) {
 		bool had_session = ws->session.id[0] != '\0';
 
-		if (strcmp(did, "began") == 0 && !begin(ws, word))
-			err = fw_raise_session_init_failed(
-				"the session is bound to another root already");
-		else
+		if (strcmp(did, "began") == 0)
+			err = begin(ws, word);
+		if (!err)
 			remember(ws, outcome->call, word, !had_session);
-		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	}
+	/* Into the log of the session, if it has just begun. */
+	if (is_its_word)
+		note_recovered(ws, yyjson_obj_get(word, "recovered"));
 	if (did)
 		publish(ws);
 	yyjson_doc_free(doc);
@@ -239,17 +276,6 @@ static struct fw_ws_done *take(fw_workspace *ws, const fw_call *call)
 	return NULL;
 }
 
-static void drop_journal(const fw_workspace *ws, const char *id)
-{
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
-	fw_error *err = fw_ws_root_open(ws->session.root, strlen(ws->session.root), &root);
-
-	if (!err)
-		fw_ws_journal_drop(&root, id);
-	fw_error_free(err);
-	fw_ws_root_close(&root);
-}
-
 static void finished(void *ctx, const fw_outcome *outcome)
 {
 	fw_workspace *ws = ctx;
@@ -263,11 +289,11 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		changed = true;
 	}
 	if (done && outcome->error && done->began) {
-		memset(&ws->session, 0, sizeof ws->session); /* it was never told */
+		take_back(ws);
 		changed = true;
 	}
 	if (done && !outcome->error && done->journal[0])
-		drop_journal(ws, done->journal);
+		fw_ws_journal_drop(&ws->root, done->journal);
 	if (done && !outcome->error && done->reported && ws->session.locked_by[0]) {
 		ws->session.locked_by[0] = '\0';
 		changed = true;

@@ -197,6 +197,24 @@ static bool is_blank(const struct reader *r)
 	return r->len == 0 || (r->len == 1 && r->has_cr);
 }
 
+static fw_error *read_git_line(const struct reader *r, struct fw_ws_patch *patch)
+{
+	static const char start[] = "diff --git ";
+
+	if (begins(r, start)) {
+		if (patch->git_names)
+			return invalid(r, "patch is about more than one file");
+		patch->git_names = r->line + sizeof start - 1;
+		patch->git_names_len = r->len - (sizeof start - 1) - (r->has_cr ? 1 : 0);
+		patch->name_line = r->number;
+	} else if (begins(r, "new file mode ")) {
+		patch->git_creates = true;
+	} else if (begins(r, "deleted file mode ")) {
+		patch->git_deletes = true;
+	}
+	return NULL;
+}
+
 /* Everything before the first hunk; `*ret_hunk`: its header was read. */
 static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool *ret_hunk)
 {
@@ -223,8 +241,58 @@ static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool 
 			return invalid(r, "a patch cannot be binary");
 		} else if (patch->old_name || (!is_blank(r) && !is_git_line(r))) {
 			return invalid(r, "line is no part of a unified diff");
+		} else {
+			FW_TRY(read_git_line(r, patch));
 		}
 	}
+	return NULL;
+}
+
+/* The second of git's two names, which are the same but for "a/" and "b/". */
+static char *read_git_name(const struct fw_ws_patch *patch)
+{
+	const char *at = patch->git_names;
+	size_t len = patch->git_names_len;
+	size_t half = len / 2;
+	char *name = len >= 3 ? fw__allocate(len + 1) : NULL;
+	char *end = NULL;
+
+	if (!name)
+		return NULL;
+	if (len % 2 && at[half] == ' ' && at[0] != '"') {
+		memcpy(name, at + half + 1, half);
+		end = name + half;
+	} else if (len % 2 && at[half] == ' ') {
+		end = unquote(at + half + 1, at + len, name);
+	}
+	if (!end || memchr(name, '\0', (size_t)(end - name))) {
+		fw__release(name);
+		return NULL;
+	}
+	*end = '\0';
+	return name;
+}
+
+/* A file without a line has no hunk, and git no more to say of it. */
+static fw_error *read_empty(const struct reader *r, struct fw_ws_patch *patch)
+{
+	static const char none[] = "/dev/null";
+	char *name;
+	char *nothing;
+
+	if (!patch->git_names || patch->old_name || patch->git_creates == patch->git_deletes)
+		return invalid(r, "patch has no hunk");
+	name = read_git_name(patch);
+	if (!name)
+		return fw_raise_patch_invalid(patch->name_line, "file name cannot be read");
+	nothing = fw__allocate(sizeof none);
+	if (!nothing) {
+		fw__release(name);
+		return fw_raise_internal_out_of_memory();
+	}
+	memcpy(nothing, none, sizeof none);
+	patch->old_name = patch->git_creates ? nothing : name;
+	patch->new_name = patch->git_creates ? name : nothing;
 	return NULL;
 }
 
@@ -393,9 +461,7 @@ fw_error *fw_ws_patch_parse(const char *text, size_t len, struct fw_ws_patch *re
 
 	memset(ret_patch, 0, sizeof *ret_patch);
 	FW_TRY(read_headers(&r, ret_patch, &has_hunk));
-	if (!has_hunk)
-		return invalid(&r, "patch has no hunk");
-	FW_TRY(read_hunks(&r, ret_patch));
+	FW_TRY(has_hunk ? read_hunks(&r, ret_patch) : read_empty(&r, ret_patch));
 	if (ret_patch->old_name) {
 		ret_patch->creates = strcmp(ret_patch->old_name, "/dev/null") == 0;
 		ret_patch->deletes = strcmp(ret_patch->new_name, "/dev/null") == 0;

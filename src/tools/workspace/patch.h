@@ -46,6 +46,11 @@ struct fw_ws_patch {
 	bool creates;       /* from /dev/null */
 	bool deletes;       /* to /dev/null */
 	bool is_crlf;       /* its own lines end in CR LF */
+	/* Of git's own header, which is all that there is of an empty file. */
+	const char *git_names; /* "a/x b/x"; NULL: there is none */
+	size_t git_names_len;
+	bool git_creates;
+	bool git_deletes;
 };
 
 /* Yours for fw_ws_patch_clear(), whatever happened. Raises patch.invalid,

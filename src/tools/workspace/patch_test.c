@@ -62,6 +62,30 @@ static void expect_misfit(const char *patch, const char *old, uint64_t hunk, uin
 
 #define HEAD "--- a/f\n+++ b/f\n"
 
+#define GIT(name) "diff --git a/" name " b/" name "\n"
+
+static void test_patch__git_says_of_an_empty_file_only_that_it_comes_or_goes(void **state)
+{
+	static const char quoted[] = "diff --git \"a/\\303\\244\" \"b/\\303\\244\"\n"
+				     "new file mode 100644\nindex 0000000..e69de29\n";
+	struct fw_ws_patch patch;
+
+	(void)state;
+	expect(GIT("f") "new file mode 100644\nindex 0000000..e69de29\n", "", "");
+	expect(GIT("f") "deleted file mode 100644\r\nindex e69de29..0000000\r\n", "", "");
+	expect_misfit(GIT("f") "deleted file mode 100644\n", "a\n", 0, 1);
+	expect_invalid(GIT("f") "index 1..2 100644\n", 2);
+	expect_invalid(GIT("f") "old mode 100644\nnew mode 100755\n", 3);
+	expect_invalid("new file mode 100644\n", 1);
+	expect_invalid("diff --git a/f\nnew file mode 100644\n", 1);
+	expect_invalid(GIT("f") "new file mode 100644\n" GIT("g") "new file mode 100644\n", 3);
+	assert_null(fw_ws_patch_parse(quoted, sizeof quoted - 1, &patch));
+	assert_true(patch.creates);
+	assert_null(fw_ws_patch_check_name(&patch, "\303\244"));
+	assert_code(fw_ws_patch_check_name(&patch, "b"), FW_PATCH_INVALID);
+	fw_ws_patch_clear(&patch);
+}
+
 static void test_patch__hunks_are_applied_where_they_say(void **state)
 {
 	(void)state;
@@ -336,6 +360,8 @@ static void test_patch__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_patch__git_says_of_an_empty_file_only_that_it_comes_or_goes),
 		cmocka_unit_test(test_patch__hunks_are_applied_where_they_say),
 		cmocka_unit_test(test_patch__ends_without_newline_count),
 		cmocka_unit_test(test_patch__carriage_returns_are_the_files_or_the_mails),

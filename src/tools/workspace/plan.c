@@ -139,7 +139,24 @@ static struct fw_ws_span find_title(const char *at, const char *end)
 	return (struct fw_ws_span){ end, 0 };
 }
 
-/* The text as it is hashed, or written: three lines of the header are replaced. */
+static bool has_cr(struct line line)
+{
+	return line.end > line.start && line.end[-1] == '\r';
+}
+
+/* A line with another value, and otherwise to the byte as it is. */
+static void put_line(struct fw_buf *out, struct line line, struct fw_ws_span value,
+		     const char *word)
+{
+	const char *rest = value.text + value.len;
+
+	fw_buf_put(out, line.start, (size_t)(value.text - line.start));
+	fw_buf_str(out, word);
+	fw_buf_put(out, rest, (size_t)(line.next - rest));
+}
+
+/* The text as it is hashed, or written: two values of the header are replaced,
+ * and one line comes or goes. */
 static void rewrite(const char *text, size_t len, const char *hash, const char *status,
 		    const char *signature, struct fw_buf *out)
 {
@@ -155,19 +172,14 @@ static void rewrite(const char *text, size_t len, const char *hash, const char *
 		if (is_last && signature) {
 			FW_BUF(out, "SIGNATURE: ");
 			fw_buf_str(out, signature);
-			FW_BUF(out, "\n");
+			fw_buf_str(out, has_cr(line) ? "\r\n" : "\n");
 		}
-		if (is(key, "KAIZA_PLAN_HASH")) {
-			FW_BUF(out, "KAIZA_PLAN_HASH: ");
-			fw_buf_str(out, hash);
-			FW_BUF(out, "\n");
-		} else if (is(key, "STATUS")) {
-			FW_BUF(out, "STATUS: ");
-			fw_buf_str(out, status);
-			FW_BUF(out, "\n");
-		} else if (!is(key, "SIGNATURE")) {
+		if (is(key, "KAIZA_PLAN_HASH"))
+			put_line(out, line, value, hash);
+		else if (is(key, "STATUS"))
+			put_line(out, line, value, status);
+		else if (!is(key, "SIGNATURE"))
 			fw_buf_put(out, line.start, (size_t)(line.next - line.start));
-		}
 		at = line.next;
 		if (is_last)
 			break;

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <faultwire/raise.h>
@@ -47,14 +48,6 @@ static void keep(struct tail *tail, const char *text, size_t len)
 	}
 	memcpy(tail->text + tail->len, text, len);
 	tail->len += len;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 struct start {
@@ -95,7 +88,7 @@ static bool listen_to(int in, int64_t until, struct tail *tail)
 
 	for (;;) {
 		struct pollfd poll_in = { .fd = in, .events = POLLIN };
-		int64_t left = until - now_ms();
+		int64_t left = until - fw_steady_ms();
 		ssize_t got;
 
 		if (left <= 0)
@@ -124,7 +117,7 @@ static bool wait_for(pid_t child, int64_t until, int *ret_status)
 			return true;
 		if (got < 0 && errno != EINTR)
 			return false;
-		if (now_ms() >= until)
+		if (fw_steady_ms() >= until)
 			return false;
 		(void)nanosleep(&pause, NULL);
 	}
@@ -169,7 +162,7 @@ static void end_children(void)
 /* 0, or what the shell would say of it. */
 static int status_of(pid_t child, int in, uint32_t limit_ms, struct tail *tail)
 {
-	int64_t until = now_ms() + limit_ms;
+	int64_t until = fw_steady_ms() + limit_ms;
 	int status = 0;
 	bool in_time = listen_to(in, until, tail) && wait_for(child, until, &status);
 

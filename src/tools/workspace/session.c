@@ -131,6 +131,19 @@ static void tell(fw_call *call, const struct fw_buf *word)
 		fw_call_set_state(call, word->text, word->len);
 }
 
+/* Which call it is the word of: one that came too late for its own reply must
+ * not be taken for another's. */
+static void put_call(struct fw_buf *word, fw_call *call)
+{
+	char hex[FW_WS_HEX_SIZE];
+	size_t len = 0;
+	const char *arguments = fw_call_json(call, NULL, &len);
+
+	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	FW_BUF(word, ",\"of\":");
+	fw_buf_json_str(word, hex);
+}
+
 static void put_recovered(struct fw_buf *word, const char *recovered)
 {
 	FW_BUF(word, ",\"recovered\":[");
@@ -146,6 +159,7 @@ void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const 
 	fw_buf_init(&word, FW_WS_STATE_BYTES);
 	FW_BUF(&word, "{\"did\":\"began\",");
 	fw_ws_session_write(session, &word);
+	put_call(&word, call);
 	put_recovered(&word, recovered);
 	tell(call, &word);
 	fw_buf_clear(&word);
@@ -160,6 +174,19 @@ void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const c
 	fw_buf_json_str(&word, reported ? "reported" : "wrote");
 	FW_BUF(&word, ",\"journal\":");
 	fw_buf_json_str(&word, journal);
+	put_call(&word, call);
+	put_recovered(&word, recovered);
+	tell(call, &word);
+	fw_buf_clear(&word);
+}
+
+void fw_ws_tell_recovered(fw_call *call, const char *recovered)
+{
+	struct fw_buf word;
+
+	fw_buf_init(&word, FW_WS_STATE_BYTES);
+	FW_BUF(&word, "{\"did\":\"recovered\"");
+	put_call(&word, call);
 	put_recovered(&word, recovered);
 	tell(call, &word);
 	fw_buf_clear(&word);

@@ -145,10 +145,17 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	char hex[FW_WS_HEX_SIZE];
 	char *text = NULL;
 	size_t len = 0;
+	struct fw_buf recovered;
 	struct fw_buf out;
 	fw_error *err;
 
 	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	/* What a dead worker wrote, and nobody has passed, is not for reading. */
+	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
+	fw_ws_journal_tidy(&root, &recovered);
+	if (recovered.len)
+		fw_ws_tell_recovered(call, recovered.text);
+	fw_buf_clear(&recovered);
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_ws_root_close(&root);
 	FW_TRY(err);

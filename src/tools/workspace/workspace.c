@@ -4,9 +4,12 @@
  */
 #include "tools/workspace/workspace.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/digest.h"
 #include "base/mem.h"
@@ -29,6 +32,23 @@ enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_
 	"\"}"
 /* The path's own rules are told by codes of their own. */
 #define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
+
+#define CONTENT                                                                               \
+	"\"content\":{\"type\":\"string\",\"description\":\"The whole new content; one that " \
+	"does not fit a message of 4 MiB goes in as patches\"}"
+#define PATCH TEXT("patch", "A unified diff of this file, in place of content")
+#define PLAN HASH("plan", "The hash of the approved plan; required outside of docs/reports/")
+#define PREVIOUS HASH("previousHash", "SHA-256 of the content that you have seen")
+#define CREATE                              \
+	"\"create\":{\"type\":\"boolean\"," \
+	"\"description\":\"The file must not exist yet\"}"
+#define INTENT TEXT("intent", "Why, in a sentence; for the audit log")
+#define PHASE                                                                  \
+	"\"phase_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256," \
+	"\"description\":\"The phase of the work, told again in errors\"}"
+#define WRITE_FILE                                \
+	PATH("path", "Relative to the workspace") \
+	"," CONTENT "," PATCH "," PLAN "," PREVIOUS "," CREATE "," INTENT "," PHASE
 
 struct description {
 	struct fw_ws_tool tool;
@@ -78,96 +98,7 @@ static const struct description tools[] = {
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
-	  OBJECT(PATH("path",
-		      "Relative to the workspace") ","
-						   "\"content\":{\"type\":\"string\","
-						   "\"description\":\"The whole new "
-						   "content\"}," TEXT(
-							   "patch",
-							   "A unified diff "
-							   "of this file, "
-							   "in place of "
-							   "content") "," HASH("plan",
-									       "The "
-									       "hash "
-									       "of the "
-									       "approve"
-									       "d "
-									       "plan; "
-									       "require"
-									       "d "
-									       "outside"
-									       " of "
-									       "docs/"
-									       "reports"
-									       "/") "," HASH("p"
-											     "r"
-											     "e"
-											     "v"
-											     "i"
-											     "o"
-											     "u"
-											     "s"
-											     "H"
-											     "a"
-											     "s"
-											     "h",
-											     "S"
-											     "H"
-											     "A"
-											     "-"
-											     "2"
-											     "5"
-											     "6"
-											     " "
-											     "o"
-											     "f"
-											     " "
-											     "t"
-											     "h"
-											     "e"
-											     " "
-											     "c"
-											     "o"
-											     "n"
-											     "t"
-											     "e"
-											     "n"
-											     "t"
-											     " "
-											     "t"
-											     "h"
-											     "a"
-											     "t"
-											     " "
-											     "y"
-											     "o"
-											     "u"
-											     " "
-											     "h"
-											     "a"
-											     "v"
-											     "e"
-											     " "
-											     "s"
-											     "e"
-											     "e"
-											     "n") ","
-												  "\"create\":{\"type\":"
-												  "\"boolean\","
-												  "\"description\":\"The "
-												  "file must not exist "
-												  "yet\"}," TEXT(
-													  "intent",
-													  "Why, "
-													  "in a "
-													  "sentenc"
-													  "e; for "
-													  "the "
-													  "audit "
-													  "log") "," TEXT("phase_id",
-															  "The phase of the work, told again in errors"),
-		 "\"path\""),
+	  OBJECT(WRITE_FILE, "\"path\""),
 	  CHANGES },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
@@ -395,9 +326,22 @@ static fw_error *audit_log(const fw_workspace *ws)
 	return report.is_whole ? NULL : failed(report.reason, NULL);
 }
 
+/* One that is just being made has a second name for a moment. */
+static bool has_other_names(const char *path)
+{
+	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	struct stat st = { .st_nlink = 1 };
+
+	for (int i = 0; i < 40 && stat(path, &st) == 0 && st.st_nlink > 1; i++)
+		(void)nanosleep(&pause, NULL);
+	return st.st_nlink > 1;
+}
+
+/* Neither the name of the key nor what it leads to may be where tools are. */
 static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 {
 	char path[FW_WS_PATH_SIZE];
+	char real[PATH_MAX];
 	struct fw_ws_root folder = FW_WS_ROOT_INIT;
 	fw_error *err = fw_ws_key_load(plan_key, true, &ws->key);
 	char *slash;
@@ -407,6 +351,12 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 		return failed("the key for plans cannot be used", err);
 	if (!fw_ws_key_path(plan_key, path, sizeof path))
 		return NULL;
+	if (!realpath(path, real))
+		return failed("the key for plans cannot be used", NULL);
+	if (has_other_names(real))
+		return failed("the key for plans has several names, and tools could know one "
+			      "of them",
+			      NULL);
 	/* The canonical folder of the key, with links followed. */
 	slash = strrchr(path, '/');
 	if (slash)
@@ -414,7 +364,8 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 	err = fw_ws_root_open_any(slash ? path : ".", &folder);
 	if (err)
 		return failed("the key for plans cannot be used", err);
-	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path);
+	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path) ||
+		    fw_ws_is_beneath(real, ws->directory.path);
 	fw_ws_root_close(&folder);
 	return is_inside ? failed("the key for plans lies inside the workspace, where tools "
 				  "could read it",
@@ -422,10 +373,29 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 			 : NULL;
 }
 
-static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
+/*
+ * Digests that are right. It also has libcrypto find its algorithms now, on a
+ * thread that is still alone: a worker, forked later, must not meet a lock of it
+ * that a thread of the server held at that moment.
+ */
+static fw_error *audit_digests(void)
 {
+	static const char known[] =
+		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+	const struct fw_ws_key zero = { .is_set = true };
+	char hex[FW_WS_HEX_SIZE];
+
 	if (!fw_digest_load())
 		return failed("there is no libcrypto to check plans with", NULL);
+	fw_ws_sha256("abc", 3, hex);
+	if (strcmp(hex, known) != 0 || !fw_ws_sign(&zero, FW_WS_SIGN_PLAN, "abc", 3, hex))
+		return failed("libcrypto gives wrong digests", NULL);
+	return NULL;
+}
+
+static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
+{
+	FW_TRY(audit_digests());
 	FW_TRY(audit_registry());
 	FW_TRY(audit_tools(ws));
 	FW_TRY(audit_key(ws, plan_key));
@@ -495,7 +465,7 @@ fw_error *fw_workspace_add(fw_server *server, const struct fw_workspace_options 
 	if (!ws)
 		return fw_raise_internal_out_of_memory();
 	memset(ws, 0, sizeof *ws);
-	ws->directory.fd = -1;
+	ws->directory.fd = ws->root.fd = -1;
 	(void)pthread_mutex_init(&ws->lock, NULL);
 	ws->server = server;
 	err = set_up(ws, options);
@@ -521,6 +491,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw_ws_root_close(&ws->directory);
+	fw_ws_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);

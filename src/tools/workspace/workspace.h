@@ -37,8 +37,9 @@ struct fw_workspace_options {
 	uint32_t workers; /* 0: as many as is usual */
 	/* What the toolset leaves to whoever runs the server; may be NULL. The
 	 * first two are called on its thread and must not block, the last one in
-	 * a worker. */
-	void (*began)(void *ctx, const char *root);
+	 * a worker. `began`: a session has this root from now on, whose descriptor
+	 * is borrowed; -1 and NULL: that session never was. */
+	void (*began)(void *ctx, int dir, const char *root);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
 	void *ctx;

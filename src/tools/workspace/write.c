@@ -1,8 +1,9 @@
 /*
  * write.c - see write.h.
  *
- * The two files change places in one step (RENAME_EXCHANGE). What came out is
- * then looked at once more: if it is not the file that was read, somebody wrote
+ * The two files change places in one step (RENAME_EXCHANGE), across folders: the
+ * other one lies in .faultwire/, where no command that looks at the work meets
+ * it. What came out is then looked at once more: if it is not the file that was read, somebody wrote
  * it meanwhile, and they are changed back. File systems that cannot exchange
  * get a link to the old file and an ordinary rename instead.
  */
@@ -125,7 +126,7 @@ fw_error *fw_ws_put_file(const struct fw_ws_place *place, const char *text, size
 	int error;
 
 	fw_ws_random_hex(random, sizeof random);
-	(void)snprintf(temp, sizeof temp, ".faultwire-%s.tmp", random);
+	(void)snprintf(temp, sizeof temp, FW_WS_TEMP_FORMAT, random);
 	FW_TRY(fw_ws_make_temp(place, temp, text, len));
 	if (renameat(place->dir, temp, place->dir, place->name) != 0) {
 		error = errno;
@@ -144,37 +145,37 @@ static bool can_not(int error)
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
-int fw_ws_exchange(int dir, const char *a, const char *b)
+int fw_ws_exchange(int dir_a, const char *a, int dir_b, const char *b)
 {
 	char third[48];
 	int error;
 
-	if (renameat2(dir, a, dir, b, RENAME_EXCHANGE) == 0)
+	if (renameat2(dir_a, a, dir_b, b, RENAME_EXCHANGE) == 0)
 		return 0;
 	error = errno;
 	if (!can_not(error))
 		return error;
 	/* `b` is never without a file; `a` is for a moment. */
 	(void)snprintf(third, sizeof third, "%.39s.x", a);
-	if (linkat(dir, b, dir, third, 0) != 0)
+	if (linkat(dir_b, b, dir_a, third, 0) != 0)
 		return errno;
-	if (renameat(dir, a, dir, b) != 0) {
+	if (renameat(dir_a, a, dir_b, b) != 0) {
 		error = errno;
-		(void)unlinkat(dir, third, 0);
+		(void)unlinkat(dir_a, third, 0);
 		return error;
 	}
-	return renameat(dir, third, dir, a) == 0 ? 0 : errno;
+	return renameat(dir_a, third, dir_a, a) == 0 ? 0 : errno;
 }
 
-int fw_ws_move_new(int dir, const char *from, const char *to)
+int fw_ws_move_new(int from_dir, const char *from, int to_dir, const char *to)
 {
-	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+	if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (!can_not(errno))
 		return errno;
-	if (linkat(dir, from, dir, to, 0) != 0)
+	if (linkat(from_dir, from, to_dir, to, 0) != 0)
 		return errno;
-	(void)unlinkat(dir, from, 0);
+	(void)unlinkat(from_dir, from, 0);
 	return 0;
 }
 
@@ -184,7 +185,7 @@ static bool is_as_read(const struct fw_ws_write *w)
 	const struct stat *then = &w->place->stat;
 	struct stat now;
 
-	return fstatat(w->place->dir, w->temp, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(w->aside, w->temp, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       now.st_ino == then->st_ino && now.st_dev == then->st_dev &&
 	       now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
 	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
@@ -200,6 +201,18 @@ static fw_error *changed_meanwhile(const struct fw_ws_write *w)
 
 /* ---- the steps of a change -------------------------------------------------------------- */
 
+/* With the mode and owner of the place, in the folder that is for it. */
+static fw_error *make_new(struct fw_ws_write *w)
+{
+	struct fw_ws_place there = *w->place;
+	fw_error *err;
+
+	there.dir = w->aside;
+	err = fw_ws_make_temp(&there, w->temp, w->text, w->len);
+	w->has_temp = !err;
+	return err;
+}
+
 fw_error *fw_ws_write_begin(struct fw_ws_write *w)
 {
 	fw_error *err;
@@ -207,55 +220,71 @@ fw_error *fw_ws_write_begin(struct fw_ws_write *w)
 	w->journal = -1;
 	w->has_temp = w->is_applied = w->is_exchanged = false;
 	fw_ws_random_hex(w->id, sizeof w->id);
-	(void)snprintf(w->temp, sizeof w->temp, ".faultwire-%s.tmp", w->id);
+	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
 	FW_WS_STEP("begin");
 	FW_TRY(fw_ws_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
+	/* What nobody saw yet gets its group and rights from its own folder. */
+	w->aside = w->place->exists ? w->journal : w->place->dir;
 	err = fw_ws_journal_enter(w);
 	FW_WS_STEP("journal");
-	if (!err && w->text) {
-		err = fw_ws_make_temp(w->place, w->temp, w->text, w->len);
-		w->has_temp = !err;
-	}
+	if (!err && w->text)
+		err = make_new(w);
 	FW_WS_STEP("temp");
 	if (err)
 		fw_ws_journal_erase(w->journal, w->id);
 	return err;
 }
 
-static int apply(struct fw_ws_write *w)
+static int change_places(const struct fw_ws_write *w)
 {
 	const struct fw_ws_place *place = w->place;
-	int error;
 
 	if (!w->text) /* away with it */
-		error = fw_ws_move_new(place->dir, place->name, w->temp);
-	else if (!place->exists)
-		error = fw_ws_move_new(place->dir, w->temp, place->name);
-	else
-		error = fw_ws_exchange(place->dir, w->temp, place->name);
+		return fw_ws_move_new(place->dir, place->name, w->aside, w->temp);
+	if (!place->exists)
+		return fw_ws_move_new(w->aside, w->temp, place->dir, place->name);
+	return fw_ws_exchange(w->aside, w->temp, place->dir, place->name);
+}
+
+/* Another file system, or a kernel whose sandbox keeps files in their folders:
+ * then both lie beside each other. */
+static fw_error *stay_beside(struct fw_ws_write *w)
+{
+	if (w->has_temp)
+		(void)unlinkat(w->aside, w->temp, 0);
+	w->has_temp = false;
+	w->aside = w->place->dir;
+	return w->text ? make_new(w) : NULL;
+}
+
+static fw_error *apply(struct fw_ws_write *w)
+{
+	int error = change_places(w);
+
+	if (error == EXDEV && w->aside != w->place->dir) {
+		FW_TRY(stay_beside(w));
+		error = change_places(w);
+	}
+	FW_WS_STEP("applied");
+	if (error == EEXIST)
+		return fw_raise_file_already_exists(w->place->path);
 	if (error)
-		return error;
+		return fw_ws_errno(error, w->place->path, true);
 	w->is_applied = true;
-	w->has_temp = !w->text || place->exists;
-	w->is_exchanged = place->exists;
-	return 0;
+	w->has_temp = !w->text || w->place->exists;
+	w->is_exchanged = w->place->exists;
+	if (w->is_exchanged && !is_as_read(w))
+		return changed_meanwhile(w);
+	if (fsync(w->place->dir) != 0 || (w->aside != w->place->dir && fsync(w->aside) != 0))
+		return fw_ws_errno(errno, w->place->path, true);
+	FW_WS_STEP("synced");
+	return NULL;
 }
 
 fw_error *fw_ws_write_apply(struct fw_ws_write *w)
 {
-	int error = apply(w);
-	fw_error *err = NULL;
+	fw_error *err = apply(w);
 
-	FW_WS_STEP("applied");
-	if (error == EEXIST)
-		err = fw_raise_file_already_exists(w->place->path);
-	else if (error)
-		err = fw_ws_errno(error, w->place->path, true);
-	else if (w->is_exchanged && !is_as_read(w))
-		err = changed_meanwhile(w);
-	else if (fsync(w->place->dir) != 0)
-		err = fw_ws_errno(errno, w->place->path, true);
-	FW_WS_STEP("synced");
 	if (err) {
 		fw_error *worse = fw_ws_write_undo(w);
 
@@ -276,30 +305,49 @@ fw_error *fw_ws_write_keep(struct fw_ws_write *w)
 	}
 	FW_WS_STEP("done");
 	if (w->has_temp)
-		(void)unlinkat(w->place->dir, w->temp, 0);
+		(void)unlinkat(w->aside, w->temp, 0);
 	w->has_temp = false;
 	FW_WS_STEP("kept");
 	return NULL;
 }
 
-fw_error *fw_ws_write_undo(struct fw_ws_write *w)
+/* A command that ran meanwhile may have taken away what lay aside; what was
+ * read of it is still known. */
+static int put_old_again(const struct fw_ws_write *w)
+{
+	fw_error *err = fw_ws_put_file(w->place, w->old_text, w->old_len);
+
+	fw_error_free(err);
+	return err ? ENOENT : 0;
+}
+
+static int bring_back(const struct fw_ws_write *w)
 {
 	const struct fw_ws_place *place = w->place;
-	int error = 0;
+	int error;
 
-	FW_WS_STEP("undo");
-	if (w->is_applied && !w->text)
-		error = fw_ws_move_new(place->dir, w->temp, place->name);
-	else if (w->is_applied && w->is_exchanged)
-		error = fw_ws_exchange(place->dir, w->temp, place->name);
-	else if (w->is_applied)
+	if (!w->is_applied)
+		return 0;
+	if (!w->is_exchanged) {
 		error = unlinkat(place->dir, place->name, 0) == 0 ? 0 : errno;
-	if (error) /* the journal still says what to do */
+		return error == ENOENT ? 0 : error;
+	}
+	if (!w->text)
+		error = fw_ws_move_new(w->aside, w->temp, place->dir, place->name);
+	else
+		error = fw_ws_exchange(w->aside, w->temp, place->dir, place->name);
+	return error == ENOENT || error == EEXIST ? put_old_again(w) : error;
+}
+
+fw_error *fw_ws_write_undo(struct fw_ws_write *w)
+{
+	FW_WS_STEP("undo");
+	if (bring_back(w) != 0) /* the journal still says what to do */
 		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
-	if (w->has_temp && w->text)
-		(void)unlinkat(place->dir, w->temp, 0);
+	if (w->has_temp)
+		(void)unlinkat(w->aside, w->temp, 0);
 	w->is_applied = w->has_temp = false;
-	(void)fsync(place->dir);
+	(void)fsync(w->place->dir);
 	FW_WS_STEP("undone");
 	fw_ws_journal_erase(w->journal, w->id);
 	return NULL;

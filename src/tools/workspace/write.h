@@ -2,7 +2,7 @@
  * write.h - one change of one file, all or nothing, also for whoever pulls the
  * plug.
  *
- *	fw_ws_write_begin	the new file lies beside the old one, on the disk
+ *	fw_ws_write_begin	the new file lies in .faultwire/journal/, on the disk
  *	fw_ws_write_apply	they have changed places: the new one is seen
  *	fw_ws_write_keep	it stays; or
  *	fw_ws_write_undo	the old one comes back
@@ -23,6 +23,7 @@
 
 #define FW_WS_OWN_DIR ".faultwire"
 #define FW_WS_JOURNAL_DIR ".faultwire/journal"
+#define FW_WS_TEMP_FORMAT ".faultwire-%s.tmp"
 
 enum { FW_WS_ID_SIZE = 17, FW_WS_LOCK_MS = 30000 };
 
@@ -42,7 +43,8 @@ struct fw_ws_write {
 	/* From here on: write.c's own. */
 	int journal; /* the directory */
 	char id[FW_WS_ID_SIZE];
-	char temp[40]; /* the other file, in place->dir */
+	int aside;     /* the journal, or where that cannot be: place->dir */
+	char temp[40]; /* the other file, in there */
 	bool has_temp;
 	bool is_applied;
 	bool is_exchanged; /* the old file lies in `temp` */
@@ -68,6 +70,10 @@ void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id);
  */
 FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_ws_root *root,
 					     struct fw_buf *ret_list, size_t *ret_count);
+
+/* The same before a read: only where something is pending and nobody is at work
+ * on it. Never waits, never fails. */
+void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list);
 
 /* A file with this content, made or replaced in one step, without a journal:
  * for files of which nobody has a right to the old content. */

@@ -1,7 +1,7 @@
 /*
  * write_file.c - the gates that a change passes, in their order: path, role,
- * lock, plan (exists, approved, hash, scope), what is there now, patch, policy,
- * the write itself, preflight. Session, role and schema were looked at before
+ * lock, plan (exists, approved, hash, scope), previousHash, patch, policy, the
+ * write itself, preflight. Session, role and schema were looked at before
  * the handler ran.
  *
  * Reports (docs/reports/) need no plan and pass no policy and no preflight:
@@ -68,6 +68,15 @@ static fw_error *find_place(struct change *c)
 	return NULL;
 }
 
+/* Outside of the reports: first who, then with what. */
+static fw_error *pass_role(const struct change *c)
+{
+	if (c->ws->role != FW_WS_WINDSURF)
+		return fw_raise_auth_action_not_allowed("write_file outside of docs/reports/",
+							fw_ws_role_name(c->ws->role));
+	return fw_call_has(c->call, "plan") ? NULL : fw_raise_input_missing_field("plan");
+}
+
 static fw_error *pass_path(struct change *c)
 {
 	size_t len = 0;
@@ -80,13 +89,11 @@ static fw_error *pass_path(struct change *c)
 
 		FW_TRY(fw_ws_open_dir(&c->root, FW_WS_REPORTS, true, &dir));
 		(void)close(dir);
-	} else if (!fw_call_has(c->call, "plan")) {
-		return fw_raise_input_missing_field("plan");
+	} else {
+		FW_TRY(pass_role(c));
 	}
 	FW_TRY(find_place(c));
-	if (!c->is_report && !fw_call_has(c->call, "plan"))
-		return fw_raise_input_missing_field("plan");
-	return NULL;
+	return c->is_report ? NULL : pass_role(c);
 }
 
 /* ---- plan ----------------------------------------------------------------------------- */
@@ -123,22 +130,16 @@ static fw_error *pass_plan(const struct change *c)
 	return err;
 }
 
-/* ---- what is there now ------------------------------------------------------------------- */
+/* ---- what is there now: previousHash comes before the patch ------------------------------------------------------------------- */
 
 static fw_error *read_old(struct change *c)
 {
 	const char *previous = fw_call_string(c->call, "previousHash", NULL);
-	bool creates =
-		fw_call_bool(c->call, "create", false) || (c->has_patch && c->patch.creates);
 	char hex[FW_WS_HEX_SIZE];
 
-	if (!c->place.exists) {
-		if (previous || (!creates && !c->is_report) ||
-		    (c->has_patch && !c->patch.creates))
-			return fw_raise_file_not_found(c->path);
-		return NULL;
-	}
-	if (creates)
+	if (!c->place.exists)
+		return previous ? fw_raise_file_not_found(c->path) : NULL;
+	if (fw_call_bool(c->call, "create", false))
 		return fw_raise_file_already_exists(c->path);
 	FW_TRY(fw_ws_read_file(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->old_text,
 			       &c->old_len));
@@ -176,6 +177,24 @@ static fw_error *parse_patch(struct change *c)
 		return NULL;
 	FW_TRY(fw_ws_patch_parse(patch, len, &c->patch));
 	return fw_ws_patch_check_name(&c->patch, c->path);
+}
+
+/* A file that is not there is made where that was said; one that is there is
+ * not made. */
+static fw_error *pass_existence(const struct change *c)
+{
+	bool creates = c->has_patch ? c->patch.creates
+				    : fw_call_bool(c->call, "create", false) || c->is_report;
+
+	if (!c->place.exists && !creates)
+		return fw_raise_file_not_found(c->path);
+	if (c->place.exists && c->has_patch && creates)
+		return fw_raise_file_already_exists(c->path);
+	/* What was reported stays on record. */
+	if (c->is_report && c->has_patch && c->patch.deletes)
+		return fw_raise_auth_action_not_allowed("taking away a report",
+							fw_ws_role_name(c->ws->role));
+	return NULL;
 }
 
 static fw_error *apply_patch(struct change *c)
@@ -256,9 +275,6 @@ static fw_error *pass_gates(struct change *c)
 
 	FW_TRY(read_patch(c));
 	FW_TRY(pass_path(c));
-	if (c->ws->role != FW_WS_WINDSURF && !c->is_report)
-		return fw_raise_auth_action_not_allowed("write_file outside of docs/reports/",
-							fw_ws_role_name(c->ws->role));
 	if (c->session.locked_by[0] && !c->is_report)
 		return fw_raise_session_locked(c->session.locked_by);
 	if (!c->is_report)
@@ -269,12 +285,22 @@ static fw_error *pass_gates(struct change *c)
 	FW_TRY(find_place(c));
 	if (!c->is_report)
 		FW_TRY(pass_plan(c));
-	FW_TRY(parse_patch(c));
 	FW_TRY(read_old(c));
+	FW_TRY(parse_patch(c));
+	FW_TRY(pass_existence(c));
 	FW_TRY(apply_patch(c));
 	if (!c->is_report && c->text)
 		FW_TRY(fw_ws_policy_check(c->ws->policy, c->place.path, c->text, c->len));
 	return NULL;
+}
+
+/* A report that unlocks has words in it. */
+static bool says_something(const struct change *c)
+{
+	for (size_t i = 0; c->text && i < c->len; i++)
+		if (!strchr(" \t\r\n", c->text[i]) || !c->text[i])
+			return true;
+	return false;
 }
 
 static void clear(struct change *c)
@@ -315,7 +341,8 @@ fw_error *fw_ws_write_file(fw_call *call, void *ctx)
 	}
 	if (!err) {
 		tell(&c);
-		fw_ws_tell_wrote(call, w.id, c.is_report, c.recovered.text);
+		fw_ws_tell_wrote(call, w.id, c.is_report && says_something(&c),
+				 c.recovered.text);
 	}
 	FW_WS_STEP("returned");
 	clear(&c);

@@ -170,6 +170,88 @@ static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
 	fw_ws_root_close(&root);
 }
 
+/* Else a write that takes away what the preflight forbids could never pass. */
+static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **state)
+{
+	struct change c;
+
+	(void)state;
+	root = make_root();
+	assert_null(prepare(&c, "src/a.txt", "new\n"));
+	shell("test \"$(ls -A w/src)\" = a.txt");
+	assert_null(fw_ws_write_apply(&c.w));
+	shell("test \"$(ls -A w/src)\" = a.txt");
+	assert_null(fw_ws_preflight(&root, "! grep -rq inside src", 5000, "src/a.txt"));
+	assert_null(fw_ws_write_undo(&c.w));
+	assert_content("w/src/a.txt", "inside\n");
+	clear(&c);
+	assert_null(prepare(&c, "src/a.txt", NULL));
+	assert_null(fw_ws_write_apply(&c.w));
+	shell("test -z \"$(ls -A w/src)\"");
+	assert_null(fw_ws_write_undo(&c.w));
+	assert_content("w/src/a.txt", "inside\n");
+	clear(&c);
+	assert_nothing_left();
+	fw_ws_root_close(&root);
+}
+
+static void test_write__the_old_content_comes_back_after_a_command_that_cleans_up(void **state)
+{
+	struct change c;
+
+	(void)state;
+	for (int deletes = 0; deletes < 2; deletes++) {
+		root = make_root();
+		shell("chmod 751 w/src/a.txt");
+		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "new\n"));
+		assert_null(fw_ws_write_apply(&c.w));
+		shell("rm -rf w/.faultwire && echo other >w/src/a.txt");
+		assert_null(fw_ws_write_undo(&c.w));
+		assert_content("w/src/a.txt", "inside\n");
+		shell("test $(stat -c %a w/src/a.txt) = 751");
+		clear(&c);
+		assert_nothing_left();
+		fw_ws_root_close(&root);
+	}
+}
+
+/* Where the folder is another file system's. */
+static void test_write__a_mounted_folder_is_written_and_undone(void **state)
+{
+	struct change c;
+	char where[128];
+	char list[1024];
+
+	(void)state;
+	root = make_root();
+	(void)snprintf(where, sizeof where, "%s/w/src", scratch);
+	if (geteuid() != 0 || mount("none", where, "tmpfs", 0, "size=64k") != 0) {
+		fw_ws_root_close(&root);
+		skip();
+	}
+	shell("echo old >w/src/a.txt");
+	assert_null(write_path("src/a.txt", "new\n"));
+	assert_content("w/src/a.txt", "new\n");
+	for (int deletes = 0; deletes < 2; deletes++) {
+		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
+		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_write_undo(&c.w));
+		assert_content("w/src/a.txt", "new\n");
+		clear(&c);
+		/* And by whoever comes after one who died. */
+		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
+		assert_null(fw_ws_write_apply(&c.w));
+		clear(&c);
+		assert_int_equal(recover(list, sizeof list), 1);
+		assert_content("w/src/a.txt", "new\n");
+	}
+	assert_null(write_path("src/a.txt", NULL));
+	assert_nothing_left();
+	shell("test -z \"$(ls -A w/src)\"");
+	(void)umount(where);
+	fw_ws_root_close(&root);
+}
+
 /* A writer that stops after `steps` steps, as if it had been killed. */
 static void die_after(const char *path, const char *text, int steps)
 {
@@ -555,6 +637,10 @@ int main(void)
 		cmocka_unit_test(test_write__keeps_mode_and_owner),
 		cmocka_unit_test(test_write__undone_it_never_was),
 		cmocka_unit_test(test_write__what_somebody_else_wrote_meanwhile_is_kept),
+		cmocka_unit_test(test_write__what_was_displaced_is_not_seen_by_the_preflight),
+		cmocka_unit_test(
+			test_write__the_old_content_comes_back_after_a_command_that_cleans_up),
+		cmocka_unit_test(test_write__a_mounted_folder_is_written_and_undone),
 		cmocka_unit_test(test_journal__a_pending_write_is_undone_and_a_done_one_stays),
 		cmocka_unit_test(test_journal__what_it_cannot_read_keeps_nobody_from_starting),
 		cmocka_unit_test(test_lock__has_one_holder_and_the_dead_hold_nothing),

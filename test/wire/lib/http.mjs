@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
-const program = join(process.env.FW_BUILD ?? join(root, 'build'), 'examples/everything');
+export const program = join(process.env.FW_BUILD ?? join(root, 'build'), 'examples/everything');
 
 export const legacy = '2025-11-25';
 export const modern = '2026-07-28';
@@ -17,7 +17,7 @@ export const modern = '2026-07-28';
 export const serve = (...args) => serveProgram(program, ...args);
 
 export async function serveProgram(path, ...args) {
-	const child = spawn(path, ['--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+	const child = spawn(path, path === 'sh' ? [...args, '--http', '127.0.0.1:0'] : ['--http', '127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
 	const ended = new Promise((done) => child.on('exit', (code, signal) => done(signal ?? code)));
 	const url = await new Promise((found, lost) => {
 		let said = '';

@@ -1,0 +1,71 @@
+/*
+ * clock.c - see clock.h.
+ */
+#include "base/clock.h"
+
+#include <string.h>
+#include <time.h>
+
+static int64_t read_ms(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t fw_unix_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+int64_t fw_steady_ms(void)
+{
+	return read_ms(CLOCK_MONOTONIC);
+}
+
+static void put_digits(char *to, unsigned count, unsigned value)
+{
+	while (count--) {
+		to[count] = (char)('0' + value % 10);
+		value /= 10;
+	}
+}
+
+/* The civil date of a day since 1970-01-01, counted in eras of 400 years that
+ * begin on the first of March, so that the leap day is a year's last. */
+static void put_date(char *to, int64_t day)
+{
+	int64_t shifted = day + 719468, era = shifted / 146097;
+	unsigned of_era = (unsigned)(shifted % 146097);
+	unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
+	unsigned month = (5 * of_year + 2) / 153;
+
+	put_digits(to + 8, 2, of_year - (153 * month + 2) / 5 + 1);
+	put_digits(to + 5, 2, month < 10 ? month + 3 : month - 9);
+	put_digits(to, 4, (unsigned)(era * 400) + year + (month >= 10));
+}
+
+bool fw_time_text(int64_t unix_ms, char ret_text[FW_TIME_SIZE])
+{
+	const int64_t day_ms = 86400000;
+	int64_t day = unix_ms / day_ms, rest = unix_ms % day_ms;
+	bool is_known;
+	unsigned ms;
+
+	if (rest < 0) {
+		rest += day_ms;
+		day--;
+	}
+	/* Four digits for the year: 0000-03-01 to 9999-12-31. */
+	is_known = day >= -719468 && day <= 2932896;
+	ms = is_known ? (unsigned)rest : 0;
+	memcpy(ret_text, "0000-00-00T00:00:00.000Z", FW_TIME_SIZE);
+	put_date(ret_text, is_known ? day : 0);
+	put_digits(ret_text + 11, 2, ms / 3600000);
+	put_digits(ret_text + 14, 2, ms / 60000 % 60);
+	put_digits(ret_text + 17, 2, ms / 1000 % 60);
+	put_digits(ret_text + 20, 3, ms % 1000);
+	return is_known;
+}

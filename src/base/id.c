@@ -1,0 +1,85 @@
+/*
+ * id.c - see id.h. Random bytes are fetched many at a time: an error needs
+ * sixteen, and a failing tool must not cost a system call for them.
+ */
+#include "base/id.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/types.h>
+#include <time.h>
+
+static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
+
+/* Loop threads of several servers may share it. */
+static _Thread_local struct {
+	unsigned char bytes[1024];
+	size_t left;
+} pool;
+
+void fw_random(unsigned char *bytes, size_t len)
+{
+	while (len > 0) {
+		size_t n;
+
+		if (!pool.left) {
+			ssize_t got = getrandom(pool.bytes, sizeof pool.bytes, 0);
+
+			if (got < 0 && errno != EINTR) {
+				/* No kernel that we run on does this; an id that is
+				 * easier to guess is better than no answer. */
+				struct timespec now = { 0 };
+
+				(void)clock_gettime(CLOCK_MONOTONIC, &now);
+				memcpy(pool.bytes, &now, sizeof now);
+				got = sizeof now;
+			}
+			pool.left = got < 0 ? 0 : (size_t)got;
+		}
+		n = len < pool.left ? len : pool.left;
+		pool.left -= n;
+		memcpy(bytes, pool.bytes + pool.left, n);
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* Bytes that were fetched before a fork are known to both sides of it. */
+void fw_random_forget(void)
+{
+	memset(&pool, 0, sizeof pool);
+}
+
+void fw_random_text(char *text, size_t size)
+{
+	unsigned char bytes[64];
+	size_t len = size - 1;
+
+	if (len > sizeof bytes)
+		len = sizeof bytes;
+	fw_random(bytes, len);
+	for (size_t i = 0; i < len; i++)
+		text[i] = base32[bytes[i] & 31];
+	text[len] = '\0';
+}
+
+void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
+{
+	/* A day's name is made once a day. */
+	static _Thread_local int64_t known_day = -1;
+	static _Thread_local char prefix[16];
+	int64_t day = unix_ms / 86400000;
+	enum { PREFIX = 13, RANDOM = 26 };
+
+	if (day != known_day) {
+		time_t seconds = (time_t)(unix_ms / 1000);
+		struct tm parts = { 0 };
+
+		(void)gmtime_r(&seconds, &parts);
+		(void)strftime(prefix, sizeof prefix, "inc_%Y%m%d_", &parts);
+		known_day = day;
+	}
+	memcpy(ret_id, prefix, PREFIX);
+	fw_random_text(ret_id + PREFIX, RANDOM + 1);
+}
