@@ -42,6 +42,10 @@ enum {
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,
+	/* A tool that has crashed so often in a row, and is not suspended, is told of
+	 * each crash so much later: replacing workers is work that others notice. */
+	FW_LIMIT_CRASHES_AT_ONCE = 5,
+	FW_LIMIT_CRASH_PACE_MS = 10,
 	/* What a tool writes to its standard error: of one event in the log and of
 	 * the trail of a crash, and how much is read of each worker in a second. */
 	FW_LIMIT_TOOL_TEXT_BYTES = 4 * 1024,

@@ -167,16 +167,17 @@ struct fw_worker {
 	 * one, so that whoever crashes waits for what it costs, and not others. */
 	fw_call *owed;
 	fw_error *owed_err;
-	uint64_t owed_ms;   /* not later; loop time */
-	bool is_up;         /* it said so */
-	bool is_ours;       /* we killed it */
-	bool is_stopped; /* the same, while it was at work: that is no crash */
-	bool was_killed;    /* by us, and not dead before */
-	bool is_retired;    /* it was told to go */
-	bool has_hung_up;   /* its socket has ended */
-	const char *broken; /* how it broke the frames; NULL: it did not */
-	fw_error *unable;   /* why it did not come up */
-	uint64_t kill_ms;   /* in loop time; 0: not */
+	uint64_t owed_from_ms; /* not sooner than that, in loop time */
+	uint64_t owed_ms;      /* and not later than that */
+	bool is_up;            /* it said so */
+	bool is_ours;          /* we killed it */
+	bool is_stopped;       /* the same, while it was at work: that is no crash */
+	bool was_killed;       /* by us, and not dead before */
+	bool is_retired;       /* it was told to go */
+	bool has_hung_up;      /* its socket has ended */
+	const char *broken;    /* how it broke the frames; NULL: it did not */
+	fw_error *unable;      /* why it did not come up */
+	uint64_t kill_ms;      /* in loop time; 0: not */
 	struct fw_buf in;
 	struct fw_buf out; /* what the socket did not take yet */
 	size_t out_at;
@@ -222,8 +223,8 @@ void fw_worker_tell_crashed(const struct fw_worker *worker);
 /* The log: before the worker is cleared. */
 void fw_worker_tell_end(const struct fw_worker *worker, int status, pid_t pid);
 void fw_worker_unlink(struct fw_worker *worker);
-/* Tells the call that waits for this one to be there. */
-void fw_worker_pay(struct fw_worker *worker);
+/* Tells the call that waits for this one, if it may be told by now. */
+void fw_worker_pay(struct fw_worker *worker, uint64_t now_ms);
 
 /* What its tools write to their standard output and error (ear.c). False: no
  * memory or descriptors. The mouth is the caller's, to hand on; -1: none. */

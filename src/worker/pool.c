@@ -354,7 +354,7 @@ static void on_timer(uv_timer_t *timer)
 		if (worker->kill_ms && (!next || worker->kill_ms < next))
 			next = worker->kill_ms;
 		if (worker->owed_ms && worker->owed_ms <= now)
-			fw_worker_pay(worker);
+			fw_worker_pay(worker, now);
 		if (worker->owed_ms && (!next || worker->owed_ms < next))
 			next = worker->owed_ms;
 		ear_ms = fw_ear_tick(worker, now);

@@ -294,7 +294,7 @@ static bool take_frame(struct fw_worker *worker, const struct fw_frame *frame, c
 	case FW_FRAME_READY:
 		worker->is_up = true;
 		worker->pool->failures = 0;
-		fw_worker_pay(worker);
+		fw_worker_pay(worker, uv_now(&worker->pool->base.server->loop));
 		/* Calls that came while none could be made wait for it. */
 		if (worker->state == FW_WORKER_FREE)
 			fw_runner_freed(&worker->pool->base, NULL);
@@ -453,13 +453,18 @@ static fw_error *verdict(struct fw_worker *worker, int status, pid_t pid)
 	return why_died(worker, status, pid);
 }
 
-void fw_worker_pay(struct fw_worker *worker)
+void fw_worker_pay(struct fw_worker *worker, uint64_t now_ms)
 {
 	fw_call *call = worker->owed;
 	fw_error *err = worker->owed_err;
 
 	if (!call)
 		return;
+	if (now_ms < worker->owed_from_ms) {
+		worker->owed_ms = worker->owed_from_ms;
+		fw_pool_watch(worker->pool, worker->owed_ms);
+		return;
+	}
 	worker->owed = NULL;
 	worker->owed_err = NULL;
 	worker->owed_ms = 0;
@@ -469,11 +474,17 @@ void fw_worker_pay(struct fw_worker *worker)
 /* Its place has been taken already, if another could be made. */
 static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
 {
+	const struct fw_breaker *breaker = call->offer->breaker;
+	uint64_t now_ms = uv_now(&worker->pool->base.server->loop);
+
 	if (worker->state != FW_WORKER_FREE || worker->is_up || call->is_answered)
 		return false;
 	worker->owed = call;
 	worker->owed_err = err;
-	worker->owed_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
+	worker->owed_from_ms = now_ms;
+	if (breaker && breaker->crashes > FW_LIMIT_CRASHES_AT_ONCE)
+		worker->owed_from_ms += FW_LIMIT_CRASH_PACE_MS;
+	worker->owed_ms = now_ms + FW_LIMIT_DEATH_MS;
 	fw_pool_watch(worker->pool, worker->owed_ms);
 	return true;
 }
@@ -488,7 +499,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 
 	if (worker->state == FW_WORKER_NONE)
 		return;
-	fw_worker_pay(worker);
+	fw_worker_pay(worker, UINT64_MAX);
 	/* It may have said all before it died. */
 	read_all(worker);
 	fw_ear_finish(worker);
