@@ -16,6 +16,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
+#include "policy/breaker.h"
 #include "worker/impl.h"
 
 enum { READ_BYTES = 64 * 1024 };
