@@ -27,8 +27,9 @@ async function round(log, number) {
 	same((await wire.exit).signal, 'SIGKILL');
 	const seen = wire.messages.filter((message) => message.id > 1000);
 	return {
-		failures: seen.filter((message) => message.result.isError).map((message) => canonical(message).incident_id),
-		changes: seen.filter((message) => !message.result.isError).map((message) => argsHash(args.get(message.id))),
+		// More calls than one client may have under way are failures, too.
+		failures: seen.filter((message) => message.error || message.result.isError).map((message) => canonical(message).incident_id),
+		changes: seen.filter((message) => message.result && !message.result.isError).map((message) => argsHash(args.get(message.id))),
 	};
 }
 

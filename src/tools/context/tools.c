@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/limits.h"
 
 #include <faultwire/raise.h>
@@ -97,6 +98,9 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_r
 	static const char list_schema[] = "{\"type\":\"object\"}";
 	fw_tool tool = FW_TOOL_INIT;
 
+	/* A sandbox lets nothing be loaded any more. */
+	if (run == FW_RUN_PROCESS && !fw_digest_load())
+		return fw_raise_internal_unsupported("a context cache without libcrypto");
 	tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"
 			   "\"openWorldHint\":false}";
 	tool.contract = FW_CONTEXT_V0;
