@@ -256,21 +256,24 @@ static struct figures measure(const char *tool)
 
 /* ---- crashes, and a crowd -------------------------------------------------------- */
 
+/* From the call that crashes to the answer of one after it; the crash is told when
+ * its replacement is up. Each tool only so often as crashes are not paced. */
 static double measure_replacement(void)
 {
-	enum { TIMES = 100 };
+	static const char *const tools[] = { "segv", "abort", "bus", "kill_self" };
+	enum { TOOLS = 4, EACH = 5, TIMES = TOOLS * EACH };
 	static double us[TIMES];
 
 	for (int i = 0; i < TIMES; i++) {
-		uint64_t crashed;
+		uint64_t before = now_ns();
 
-		(void)ask("segv", "{}");
+		(void)ask(tools[i % TOOLS], "{}");
+		(void)fflush(to_server);
+		hear("tool process died");
 		(void)ask("echo", "{\"text\":\"again\"}");
 		(void)fflush(to_server);
-		hear("SIGSEGV");
-		crashed = now_ns();
 		hear("again");
-		us[i] = (double)(now_ns() - crashed) / 1000;
+		us[i] = (double)(now_ns() - before) / 1000;
 	}
 	return median(us, TIMES);
 }
@@ -347,7 +350,8 @@ int main(int argc, char **argv)
 	start(argv[1], "1");
 	found = measure_replacement() / 1000;
 	stop();
-	verdict("crash told to replacement answering, ms", found, "<", 10, found < 10);
+	verdict("a call that crashes, until its replacement answers, ms", found, "<", 10,
+		found < 10);
 	start(argv[1], "2");
 	found = measure_crowd();
 	stop();
