@@ -232,7 +232,10 @@ const cases = {
 			assert.equal(canonical.code, 'tool.crashed');
 			/* It was written, but never passed: nobody gets to read it. */
 			assert.equal((await s.ok('read_file', { path: 'src/a.txt' })).content, 'one\ntwo\nthree\n');
-			assert.ok(s.place.audit().some((line) => line.event === 'note' && JSON.stringify(line).includes('content is old')));
+			/* The note is nobody's reply, so nobody waits for it: it is there in a moment. */
+			const isNoted = () => s.place.audit().some((line) => line.event === 'note' && JSON.stringify(line).includes('content is old'));
+			for (let i = 0; i < 200 && !isNoted(); i++) await pause(20);
+			assert.ok(isNoted());
 			return envelope;
 		},
 		withPlan: true,
