@@ -85,6 +85,14 @@ void fw_buf_json_str(struct fw_buf *buf, const char *text)
 	fw_buf_json(buf, text, strlen(text));
 }
 
+void fw_buf_json_key(struct fw_buf *buf, const char *key)
+{
+	if (buf->len && buf->text[buf->len - 1] != '{')
+		FW_BUF(buf, ",");
+	fw_buf_json_str(buf, key);
+	FW_BUF(buf, ":");
+}
+
 void fw_buf_i64(struct fw_buf *buf, int64_t value)
 {
 	struct fw_out out;

@@ -64,6 +64,8 @@ static inline void fw_buf_str(struct fw_buf *buf, const char *text)
 /* As a JSON string, quoted and escaped. `text` is UTF-8. */
 void fw_buf_json(struct fw_buf *buf, const char *text, size_t len);
 void fw_buf_json_str(struct fw_buf *buf, const char *text);
+/* The next member of an object: a comma where it is not the first, key, colon. */
+void fw_buf_json_key(struct fw_buf *buf, const char *key);
 void fw_buf_i64(struct fw_buf *buf, int64_t value);
 void fw_buf_f64(struct fw_buf *buf, double value);
 /* A value, compact; raw numbers as they came. */

@@ -80,13 +80,7 @@ bool audit_filter_takes(const audit_filter *filter, const char *line, size_t len
 
 bool audit_time_read(const char *text, int64_t *ret_unix_ms)
 {
-	static const struct {
-		const char *unit;
-		int64_t ms;
-	} units[] = { { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
 	char day[32];
-	char *end;
-	long long count;
 
 	if (cli_time_read(text, ret_unix_ms))
 		return true;
@@ -95,15 +89,7 @@ bool audit_time_read(const char *text, int64_t *ret_unix_ms)
 		if (cli_time_read(day, ret_unix_ms))
 			return true;
 	}
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	count = strtoll(text, &end, 10);
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (strcmp(end, units[i].unit) == 0 && count <= 100000000) {
-			*ret_unix_ms = fw_unix_ms() - count * units[i].ms;
-			return true;
-		}
-	return false;
+	return cli_ago_read(text, 100000000, ret_unix_ms);
 }
 
 /* ---- how ------------------------------------------------------------------ */

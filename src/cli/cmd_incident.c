@@ -51,24 +51,8 @@ static const cli_option options[] = {
 
 static fw_error *read_time(const char *option, const char *text, int64_t *ret_unix_ms)
 {
-	static const struct {
-		char unit;
-		int64_t ms;
-	} units[] = { { 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
-	unsigned long long number;
-	char *end;
-
-	if (cli_time_read(text, ret_unix_ms))
+	if (cli_time_read(text, ret_unix_ms) || cli_ago_read(text, 1000000, ret_unix_ms))
 		return NULL;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (errno || end == text || text[0] == '-' || *end != units[i].unit || end[1] ||
-		    number > 1000000)
-			continue;
-		*ret_unix_ms = fw_unix_ms() - (int64_t)number * units[i].ms;
-		return NULL;
-	}
 	return cli_usage(
 		"%s must be a time such as 2026-01-15T12:00:00Z, or how long ago, such "
 		"as 2h; found \"%s\"",

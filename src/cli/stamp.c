@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -109,4 +110,24 @@ bool cli_time_read(const char *text, int64_t *ret_unix_ms)
 			     .tm_sec = second };
 	*ret_unix_ms = ((int64_t)timegm(&parts) - (int64_t)east * 60) * 1000 + ms;
 	return true;
+}
+
+bool cli_ago_read(const char *text, long long most, int64_t *ret_unix_ms)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = { { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
+	long long count;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	count = strtoll(text, &end, 10);
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(end, units[i].unit) == 0 && count <= most) {
+			*ret_unix_ms = fw_unix_ms() - count * units[i].ms;
+			return true;
+		}
+	return false;
 }

@@ -25,4 +25,8 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err);
 /** Read RFC 3339, "2026-01-15T12:00:00.250Z" or with an offset; false if it is not. */
 bool cli_time_read(const char *text, int64_t *ret_unix_ms);
 
+/** Read how long ago, "90s", "15m", "2h" or "7d", with at most that number; false if
+ *  it is not. */
+bool cli_ago_read(const char *text, long long most, int64_t *ret_unix_ms);
+
 #endif

@@ -26,10 +26,7 @@ void fw_alert_name(const fw_row *row, char ret_name[FW_ALERT_NAME_SIZE])
 
 static void put_member(struct fw_buf *out, const char *name, const char *value)
 {
-	if (out->len && out->text[out->len - 1] != '{')
-		FW_BUF(out, ",");
-	fw_buf_json_str(out, name);
-	FW_BUF(out, ":");
+	fw_buf_json_key(out, name);
 	fw_buf_json_str(out, value);
 }
 

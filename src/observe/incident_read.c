@@ -13,19 +13,11 @@
 /* Incidents that are looked at to see whether an id is the only one. */
 enum { SEARCH_MOST = 100 };
 
-static void put_key(struct fw_buf *out, const char *key)
-{
-	if (out->len && out->text[out->len - 1] != '{')
-		FW_BUF(out, ",");
-	fw_buf_json_str(out, key);
-	FW_BUF(out, ":");
-}
-
 static void put_text(struct fw_buf *out, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	put_key(out, key);
+	fw_buf_json_key(out, key);
 	fw_buf_json_str(out, text);
 }
 
@@ -39,7 +31,7 @@ static void put_time(struct fw_buf *out, const char *key, int64_t unix_ms)
 
 static void put_number(struct fw_buf *out, const char *key, int64_t number)
 {
-	put_key(out, key);
+	fw_buf_json_key(out, key);
 	fw_buf_i64(out, number);
 }
 
@@ -56,14 +48,14 @@ void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident
 	put_text(out, "client", incident->client);
 	put_text(out, "session", incident->session);
 	put_text(out, "trace_id", incident->trace);
-	put_key(out, "duration_ms");
+	fw_buf_json_key(out, "duration_ms");
 	fw_buf_f64(out, (double)incident->duration_us / 1000);
 	put_text(out, "message", incident->message);
 	if (incident->error) {
-		put_key(out, "error");
+		fw_buf_json_key(out, "error");
 		fw_buf_str(out, incident->error);
 		put_text(out, "detail", incident->detail);
-		put_key(out, "seen");
+		fw_buf_json_key(out, "seen");
 		FW_BUF(out, "{");
 		put_number(out, "count", (int64_t)incident->count);
 		put_time(out, "first", incident->first_ms);

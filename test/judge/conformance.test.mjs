@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { listening } from './lib.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const build = process.env.FW_BUILD ?? join(here, '../../build');
@@ -22,19 +23,10 @@ let server, url, out;
 before(async () => {
 	out = mkdtempSync(join(tmpdir(), 'fw-conformance-'));
 	server = spawn(join(build, 'examples/everything'), ['--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
-	url = await new Promise((resolve, reject) => {
-		let said = '';
-		server.stderr.on('data', (bytes) => {
-			said += bytes;
-			const found = said.match(/http:\/\/\S+/);
-			if (found) resolve(found[0]);
-		});
-		server.on('exit', (code) => reject(new Error(`everything ended with ${code}: ${said}`)));
-	});
+	url = (await listening(server)).href;
 });
 
 after(() => {
-	server.removeAllListeners('exit');
 	server.kill();
 	rmSync(out, { recursive: true, force: true });
 });

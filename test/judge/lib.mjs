@@ -99,3 +99,15 @@ export function random(seed) {
 		return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
 	};
 }
+
+/** Where a server that was started with --http says that it listens; its standard
+ *  error is a pipe. */
+export const listening = (server) => new Promise((found, lost) => {
+	let said = "";
+	server.stderr.on("data", (bytes) => {
+		said += bytes;
+		const match = said.match(/http:\/\/\S+/);
+		if (match) found(new URL(match[0]));
+	});
+	server.once("exit", (code) => lost(new Error(`the server ended with ${code}: ${said}`)));
+});

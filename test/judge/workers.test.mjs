@@ -12,6 +12,7 @@ import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
+import { listening } from './lib.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const hazard = join(process.env.FW_BUILD ?? join(here, '../../build'), 'hazard');
@@ -20,14 +21,7 @@ let server, url;
 
 before(async () => {
 	server = spawn(hazard, ['--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
-	url = await new Promise((resolve) => {
-		let said = '';
-		server.stderr.on('data', (bytes) => {
-			said += bytes;
-			const found = said.match(/http:\/\/\S+/);
-			if (found) resolve(new URL(found[0]));
-		});
-	});
+	url = await listening(server);
 });
 after(() => server.kill());
 

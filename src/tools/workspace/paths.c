@@ -392,35 +392,37 @@ static fw_error *check_kind(const struct fw_ws_root *root, const struct stat *st
 }
 
 /* Opening a device or a pipe can do things, so first only its name is opened. */
-fw_error *fw_ws_open_file(const struct fw_ws_root *root, const char *path, int *ret_fd,
-			  struct stat *ret_stat)
+/* Opens it, and lets go of it again where it is of a kind that is not read. */
+static fw_error *open_kind(const struct fw_ws_root *root, const char *path, int flags,
+			   int *ret_fd, struct stat *ret_stat)
 {
-	fw_error *err = NULL;
-	struct stat st;
-	int fd = open_beneath(root->fd, path, O_PATH, 0);
+	int fd = open_beneath(root->fd, path, flags, 0);
 	int error = errno;
+	fw_error *err;
 
 	if (fd < 0)
 		return open_error(root, error, path);
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, ret_stat) != 0)
 		err = fw_ws_errno(errno, path, false);
 	else
-		err = check_kind(root, &st, path);
-	(void)close(fd);
-	FW_TRY(err);
-	/* Should it be another one by now, it has to pass, too. */
-	fd = open_beneath(root->fd, path, O_RDONLY | O_NONBLOCK, 0);
-	error = errno;
-	if (fd < 0)
-		return open_error(root, error, path);
-	if (fstat(fd, &st) != 0)
-		err = fw_ws_errno(errno, path, false);
-	else
-		err = check_kind(root, &st, path);
-	if (err) {
+		err = check_kind(root, ret_stat, path);
+	if (err)
 		(void)close(fd);
-		return err;
-	}
+	else
+		*ret_fd = fd;
+	return err;
+}
+
+fw_error *fw_ws_open_file(const struct fw_ws_root *root, const char *path, int *ret_fd,
+			  struct stat *ret_stat)
+{
+	struct stat st;
+	int fd;
+
+	FW_TRY(open_kind(root, path, O_PATH, &fd, &st));
+	(void)close(fd);
+	/* Should it be another one by now, it has to pass, too. */
+	FW_TRY(open_kind(root, path, O_RDONLY | O_NONBLOCK, &fd, &st));
 	*ret_fd = fd;
 	*ret_stat = st;
 	return NULL;

@@ -15,7 +15,7 @@
  * PENDING_HASH, the status as PENDING, and without the line of the signature.
  *
  * The one rule to remember: what a header says of itself counts only after
- * fw_ws_plan_verify().
+ * fw_ws_plan_distrust().
  */
 #ifndef FW_TOOLS_WORKSPACE_PLAN_H
 #define FW_TOOLS_WORKSPACE_PLAN_H

@@ -197,11 +197,6 @@ void fw_ws_policy_free(struct fw_ws_policy *policy)
 	fw__release(policy);
 }
 
-size_t fw_ws_policy_count(const struct fw_ws_policy *policy)
-{
-	return policy->count;
-}
-
 /* ---- checking --------------------------------------------------------------------- */
 
 static bool any(const struct globs *globs, const char *path)

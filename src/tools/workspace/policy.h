@@ -29,7 +29,6 @@ extern const char fw_ws_policy_default[];
 FW_NODISCARD fw_error *fw_ws_policy_new(const char *json, size_t len,
 					struct fw_ws_policy **ret_policy);
 void fw_ws_policy_free(struct fw_ws_policy *policy);
-size_t fw_ws_policy_count(const struct fw_ws_policy *policy);
 
 /* Raises policy.violation or policy.rust_violation for the first line that
  * breaks a rule. */
