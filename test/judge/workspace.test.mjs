@@ -97,7 +97,7 @@ const cases = {
 			writeFileSync(place.path('small/f'), 'old');
 			return plan;
 		},
-		command: (place) => (place.isMounted ? undefined : ['bash', '-c', 'ulimit -f 64; exec "$@"', 'bash', program]),
+		command: (place) => (place.isMounted ? undefined : ['bash', '--norc', '-c', 'ulimit -f 64; exec "$@"', 'bash', program]),
 		async fail(s, plan) {
 			const envelope = await s.fails('write_file', { path: 'small/f', content: 'x'.repeat(256 * 1024), plan });
 			assert.equal(s.place.read('small/f'), 'old');
@@ -180,7 +180,7 @@ const cases = {
 	AUDIT_LOG_FAILED: {
 		isLocked: true, isUnaudited: true,
 		/* The log cannot grow any more. */
-		command: () => ['bash', '-c', 'ulimit -f 8; exec "$@"', 'bash', program],
+		command: () => ['bash', '--norc', '-c', 'ulimit -f 8; exec "$@"', 'bash', program],
 		async fail(s) {
 			for (let i = 0; i < 100; i++) {
 				const { envelope, canonical } = await s.call('read_file', { path: 'src/none' });

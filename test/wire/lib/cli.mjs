@@ -40,7 +40,8 @@ export function run(args, options = {}) {
 }
 
 export function shell(script, options = {}) {
-	const result = spawnSync('bash', ['-c', script], {
+	// Its input is a socket, for which bash would read a .bashrc, and say what that says.
+	const result = spawnSync('bash', ['--norc', '-c', script], {
 		input: options.input ?? '',
 		env: { ...env, ...options.env },
 		maxBuffer: 1 << 28,
