@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/base/schema.h"
+#include "../src/schema/schema.h"
 
 #define MUST(x) ((x) ? (void)0 : abort())
 

@@ -8,9 +8,9 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/schema.h"
 #include "contract/contract_impl.h"
 #include "core/registry_table.h"
+#include "schema/schema.h"
 
 #include <faultwire/raise.h>
 #include <stdio.h>

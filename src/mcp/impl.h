@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/limits.h"
-#include "base/schema.h"
+#include "schema/schema.h"
 #include "mcp/runner.h"
 #include "mcp/transport.h"
 #include "policy/rate.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/base/schema.h"
+#include "../../src/schema/schema.h"
 
 int main(void)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/base/schema.h"
+#include "../../src/schema/schema.h"
 
 enum { PATH_BYTES = 4096, VIOLATIONS = 256, SERVERS_AT_LEAST = 50 };
 

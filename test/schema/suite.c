@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/base/schema.h"
+#include "../../src/schema/schema.h"
 
 #define NAME_MAX_LEN 4096
 #define REMOTES_MAX 256

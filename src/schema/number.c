@@ -1,5 +1,5 @@
 /*
- * schema_number.c - numbers compared as the decimals they are written as.
+ * number.c - numbers compared as the decimals they are written as.
  *
  * JSON numbers have no size. An instance may reach us with its digits (yyjson
  * RAW), or as int64, uint64 or double. Between digits and digits the answer is
@@ -13,7 +13,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "schema_impl.h"
+#include "ascii.h"
+#include "number.h"
+#include "value.h"
 
 #define EXP_MAX 1000000000000000    /* saturates: nothing real is near */
 #define INT_END 1000000000000000000 /* the short way: 18 digits */

@@ -1,6 +1,6 @@
 /*
- * schema_regex.c - compiling and matching regular expressions with PCRE2, after
- * schema_ecma.c has translated them.
+ * regex.c - compiling and matching regular expressions with PCRE2, after
+ * ecma.c has translated them.
  *
  * Matching runs under the JIT on 32 KiB of machine stack with a match limit.
  * When that stack is too small the interpreter has another try under the same
@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "regex.h"
+#include "report.h"
 
 #define HEAP_LIMIT_KIB 16384
 #define PATTERN_MAX 16384       /* bytes of source */

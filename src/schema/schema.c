@@ -11,7 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
+#include "schema.h"
 
 static void *libc_malloc(void *ctx, size_t n)
 {

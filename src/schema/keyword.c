@@ -1,5 +1,5 @@
 /*
- * schema_keyword.c - the keywords, sorted by name so that they can be found by
+ * keyword.c - the keywords, sorted by name so that they can be found by
  * bisection, with the vocabulary each belongs to and the drafts that know it.
  *
  * Keywords of a later draft mean nothing in a schema that declares an earlier
@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "keyword.h"
 
 #define CORE VOCAB_CORE
 #define APPL VOCAB_APPLICATOR

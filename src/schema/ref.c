@@ -1,5 +1,5 @@
 /*
- * schema_ref.c - documents, identifiers and references.
+ * ref.c - documents, identifiers and references.
  *
  * Every document and every `$id` inside one opens a resource: the unit that has
  * a URI, anchors, a draft and vocabularies. References wait in a list until
@@ -10,7 +10,11 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
+#include "pointer.h"
+#include "text.h"
+#include "uri.h"
+#include "value.h"
 
 #define URI_MAX 2048
 #define IDENTIFIERS_MAX 4096 /* $id, and as many anchors */

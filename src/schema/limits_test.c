@@ -1,10 +1,10 @@
 /*
- * schema_limits_test.c - the schema validator under hostile or large input, with
+ * limits_test.c - the schema validator under hostile or large input, with
  * failing memory and from several threads.
  */
 #include <pthread.h>
 
-#include "schema_test.h"
+#include "test_support.h"
 
 /* ---- limits ---- */
 

@@ -1,6 +1,6 @@
 /*
- * schema_format.c - the formats that `format` may assert: dates and times,
- * identifiers, pointers. Names of hosts and URIs are in schema_format_net.c.
+ * format.c - the formats that `format` may assert: dates and times,
+ * identifiers, pointers. Names of hosts and URIs are in format_net.c.
  *
  * Written out by hand rather than as regular expressions: most need arithmetic
  * that a pattern cannot do (days of a month, a leap second at midnight UTC),
@@ -8,7 +8,9 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "ascii.h"
+#include "format.h"
+#include "program.h"
 
 /* Exactly `n` digits at *p. */
 static bool take_number(const char **p, const char *end, int n, int *ret)

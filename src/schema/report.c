@@ -1,13 +1,16 @@
 /*
- * schema_report.c - saying what is wrong: pointers, "expected", "found".
+ * report.c - saying what is wrong: pointers, "expected", "found".
  *
  * Nothing here runs while an instance is valid, or while a branch of anyOf is
  * being tried: the refuse functions first ask whether anyone listens. All texts
- * go into fixed buffers of the run, through schema_text.c.
+ * go into fixed buffers of the run, through text.c.
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "format.h"
+#include "pointer.h"
+#include "report.h"
+#include "text.h"
 
 #define VALUE_MAX 80
 

@@ -1,5 +1,5 @@
 /*
- * schema_apply.c - the ops that apply subschemas: to properties, to items, and
+ * apply.c - the ops that apply subschemas: to properties, to items, and
  * in place ($ref and the combinators).
  *
  * An object is walked once for properties, patternProperties,
@@ -9,7 +9,8 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "regex.h"
+#include "report.h"
 
 /* ---- properties ---- */
 

@@ -1,5 +1,5 @@
 /*
- * schema_value.c - equality of JSON values for const, enum and uniqueItems:
+ * value.c - equality of JSON values for const, enum and uniqueItems:
  * numbers by value, objects without order.
  *
  * A peer picks the values, so nothing may be quadratic in them. Large arrays
@@ -9,7 +9,9 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
+#include "report.h"
+#include "value.h"
 
 #define SMALL 16 /* up to here plain nested loops win */
 

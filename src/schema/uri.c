@@ -1,5 +1,5 @@
 /*
- * schema_uri.c - just enough of RFC 3986 to follow `$id` and `$ref`: splitting,
+ * uri.c - just enough of RFC 3986 to follow `$id` and `$ref`: splitting,
  * resolving against a base, removing dot segments, undoing %XX.
  *
  * Identifiers are compared byte by byte after that; no case folding and no
@@ -9,7 +9,8 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "ascii.h"
+#include "uri.h"
 
 struct part {
 	const char *p;

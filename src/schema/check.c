@@ -1,7 +1,7 @@
 /*
- * schema_check.c - running the ops of a node over an instance.
+ * check.c - running the ops of a node over an instance.
  *
- * eval() is the one recursive function; schema_apply.c calls it back for the
+ * eval() is the one recursive function; apply.c calls it back for the
  * subschemas. Per node: the type mask first, then the ops that concern that
  * type of instance. It recurses on the C stack and counts how deep.
  *
@@ -13,7 +13,10 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "format.h"
+#include "regex.h"
+#include "report.h"
+#include "value.h"
 
 #define LOCAL_SCRATCH 2048
 #define ALIGN 16

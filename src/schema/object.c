@@ -1,5 +1,5 @@
 /*
- * schema_object.c - compiling the keywords about properties.
+ * object.c - compiling the keywords about properties.
  *
  * properties, patternProperties, additionalProperties and required become one
  * op over one table of names. The table keeps the order of declaration, since
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
+#include "regex.h"
 
 static int by_name(const void *a, const void *b, void *ctx)
 {

@@ -15,8 +15,8 @@
  * may check against the same one at once, given that the allocator passed to
  * compile is itself thread-safe (libc's is); compile and free are the owner's.
  */
-#ifndef FW_BASE_SCHEMA_H
-#define FW_BASE_SCHEMA_H
+#ifndef FW_SCHEMA_SCHEMA_H
+#define FW_SCHEMA_SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * schema_format_net.c - formats of the network: hosts, addresses, e-mail, URIs.
+ * format_net.c - formats of the network: hosts, addresses, e-mail, URIs.
  *
  * Grammar only, by RFC 1123, 2673, 4291, 5321, 3986, 3987 and 6570. Labels in
  * Punycode are taken as the letters and digits they are: whether they decode to
@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "ascii.h"
+#include "format.h"
 
 static bool is_alnum(char ch)
 {

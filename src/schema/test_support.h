@@ -1,8 +1,8 @@
 /*
- * schema_test.h - what the two unit tests of the schema validator share.
+ * test_support.h - what the two unit tests of the schema validator share.
  */
-#ifndef FW_BASE_SCHEMA_TEST_H
-#define FW_BASE_SCHEMA_TEST_H
+#ifndef FW_SCHEMA_TEST_SUPPORT_H
+#define FW_SCHEMA_TEST_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "schema_impl.h"
+#include "schema.h"
 
 static inline fw_schema *compile_with(const char *json, const fw_schema_options *opts)
 {

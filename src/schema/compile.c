@@ -1,8 +1,8 @@
 /*
- * schema_compile.c - from JSON text to nodes and ops.
+ * compile.c - from JSON text to nodes and ops.
  *
  * One pass down the documents makes a node per subschema and registers what
- * references may name; schema_ref.c then links. A node's keywords are first
+ * references may name; ref.c then links. A node's keywords are first
  * gathered by number, then turned into ops in order of cost, so an instance of
  * the wrong shape is refused before anything dear is tried.
  *
@@ -12,7 +12,9 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
+#include "format.h"
+#include "regex.h"
 
 /* ---- value -> node ---- */
 

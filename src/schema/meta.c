@@ -1,5 +1,5 @@
 /*
- * schema_meta.c - the metaschemas that always resolve: draft 2020-12 with its
+ * meta.c - the metaschemas that always resolve: draft 2020-12 with its
  * vocabularies, and draft-07. Texts of the JSON Schema organisation (as shipped
  * by ajv 8.20), without white space; `format-assertion` is `format-annotation`
  * with another name, as published.
@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "compiler.h"
 
 static const struct {
 	const char *uri;

@@ -1,5 +1,5 @@
 /*
- * schema_ecma.c - regular expressions of ECMA-262 (unicode mode, with the
+ * ecma.c - regular expressions of ECMA-262 (unicode mode, with the
  * leniencies real schemas rely on) written anew for PCRE2.
  *
  * Translating instead of handing the text over serves meaning and safety. \d,
@@ -12,7 +12,8 @@
  */
 #include <string.h>
 
-#include "schema_impl.h"
+#include "ascii.h"
+#include "regex.h"
 
 /* White space of ECMA-262, and everything else, as class contents. */
 #define SPACE                                                     \

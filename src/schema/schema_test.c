@@ -3,7 +3,8 @@
  * raw numbers, draft-07, the borders of regular expressions. The meaning of
  * keywords is the suite's to judge (test/schema/suite.c).
  */
-#include "schema_test.h"
+#include "keyword.h"
+#include "test_support.h"
 
 /* ---- API ---- */
 
