@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "tools/context/impl.h"
+#include "tools/context/store.h"
 
 static double now_us(void)
 {
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	static const char *const queries[] = { "in1", "in10", "in100", "in1000", "in10000" };
 	static const int matches[] = { 1, 10, 100, 1000, 10000 };
 	struct fw_context_store *store;
-	struct fw_cache *cache;
+	struct fw_context_cache *cache;
 	struct fw_buf first, second;
 	size_t bytes = 0;
 	double start;
@@ -63,12 +63,12 @@ int main(int argc, char **argv)
 	fw_buf_init(&second, FW_LIMIT_CONTEXT_OUTPUT_BYTES);
 	must(fw_context_store_new(NULL, &store));
 	start = now_us();
-	must(fw_store_get(store, argv[1], strlen(argv[1]), &run, &cache));
+	must(fw_context_store_get(store, argv[1], strlen(argv[1]), &run, &cache));
 	for (unsigned i = 0; i < cache->part_count; i++)
-		bytes += fw_terms_bytes(cache->parts[i]);
+		bytes += fw_context_terms_bytes(cache->parts[i]);
 	(void)printf("load %d %.0f %.1f\n", count, (now_us() - start) / 1e3,
 		     (double)bytes / 1e6);
-	fw_cache_unref(cache);
+	fw_context_cache_unref(cache);
 	for (size_t q = 0; q < sizeof queries / sizeof *queries && matches[q] <= count; q++) {
 		const struct fw_context_request request = {
 			argv[1],    strlen(argv[1]),

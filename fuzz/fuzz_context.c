@@ -8,7 +8,8 @@
  */
 #include "fuzz.h"
 
-#include "tools/context/impl.h"
+#include "tools/context/cache.h"
+#include "tools/context/query.h"
 
 static void refused(fw_error *err)
 {
@@ -18,13 +19,13 @@ static void refused(fw_error *err)
 
 static void fuzz_manifest(const char *text, size_t len)
 {
-	struct fw_manifest manifest, again;
+	struct fw_context_manifest manifest, again;
 	struct fw_buf out;
-	fw_error *err = fw_manifest_read(text, len, &manifest);
+	fw_error *err = fw_context_manifest_read(text, len, &manifest);
 
 	if (err) {
 		refused(err);
-		fw_manifest_clear(&manifest);
+		fw_context_manifest_clear(&manifest);
 		return;
 	}
 	MUST(manifest.document_count == manifest.count);
@@ -33,20 +34,20 @@ static void fuzz_manifest(const char *text, size_t len)
 		     strspn(manifest.entries[i].file + 10, "0123456789abcdef") == 12 &&
 		     strcmp(manifest.entries[i].file + 22, ".json") == 0);
 	fw_buf_init(&out, 1 << 24);
-	fw_manifest_write(&out, &manifest, "2026-01-19T15:32:10.123Z");
-	MUST(!fw_manifest_read(out.text, out.len, &again));
+	fw_context_manifest_write(&out, &manifest, "2026-01-19T15:32:10.123Z");
+	MUST(!fw_context_manifest_read(out.text, out.len, &again));
 	MUST(strcmp(again.cache_version, manifest.cache_version) == 0);
 	MUST(again.count == manifest.count);
 	fw_buf_reset(&out, 1 << 24);
-	fw_index_write(&out, &again);
-	MUST(!fw_index_check(out.text, out.len, &manifest));
+	fw_context_index_write(&out, &again);
+	MUST(!fw_context_index_check(out.text, out.len, &manifest));
 	fw_buf_clear(&out);
-	fw_manifest_clear(&again);
-	fw_manifest_clear(&manifest);
+	fw_context_manifest_clear(&again);
+	fw_context_manifest_clear(&manifest);
 }
 
 /* Of the contents "a" and "b". */
-static const struct fw_entry entries[] = {
+static const struct fw_context_entry entries[] = {
 	{ "a.md", 4, "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
 	  "documents/ca978112ca1b.json" },
 	{ "b.md", 4, "sha256:3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
@@ -55,9 +56,10 @@ static const struct fw_entry entries[] = {
 
 static void fuzz_index(const char *text, size_t len)
 {
-	const struct fw_manifest manifest = { .entries = (struct fw_entry *)(uintptr_t)entries,
-					      .count = 2 };
-	fw_error *err = fw_index_check(text, len, &manifest);
+	const struct fw_context_manifest manifest = {
+		.entries = (struct fw_context_entry *)(uintptr_t)entries, .count = 2
+	};
+	fw_error *err = fw_context_index_check(text, len, &manifest);
 
 	if (err)
 		refused(err);
@@ -65,57 +67,57 @@ static void fuzz_index(const char *text, size_t len)
 
 static void fuzz_document(const char *text, size_t len)
 {
-	struct fw_reader reader;
-	struct fw_document document;
+	struct fw_context_reader reader;
+	struct fw_context_document document;
 	fw_error *err;
 
-	MUST(!fw_reader_init(&reader));
-	MUST(!fw_bytes_reserve(&reader.file, len + YYJSON_PADDING_SIZE));
+	MUST(!fw_context_reader_init(&reader));
+	MUST(!fw_context_bytes_reserve(&reader.file, len + YYJSON_PADDING_SIZE));
 	memcpy(reader.file.data, text, len);
 	memset(reader.file.data + len, 0, YYJSON_PADDING_SIZE);
 	reader.file.len = len;
-	err = fw_document_read(&reader.file, &entries[0], reader.hash, &reader.parser,
-			       &document);
+	err = fw_context_document_read(&reader.file, &entries[0], reader.hash, &reader.parser,
+				       &document);
 	if (err) {
 		refused(err);
 	} else {
 		MUST(document.content_len == 1 && document.content[0] == 'a');
-		fw_document_clear(&document);
+		fw_context_document_clear(&document);
 	}
-	fw_reader_clear(&reader);
+	fw_context_reader_clear(&reader);
 }
 
 /* Words of any UTF-8 are what they would be in one piece: never empty, without
  * space, in lower case already; and a query is read from them. */
 static void fuzz_words(const char *text, size_t len)
 {
-	struct fw_words words = { 0 };
-	struct fw_query query;
+	struct fw_context_words words = { 0 };
+	struct fw_context_query query;
 	const char *word;
 	size_t word_len;
-	fw_error *err = fw_query_read(text, len, &query);
+	fw_error *err = fw_context_query_read(text, len, &query);
 
 	if (err) {
 		MUST(fw_error_code(err) == FW_INPUT_INVALID_QUERY);
 		fw_error_free(err);
 		return;
 	}
-	fw_words_start(&words, text, len);
-	while (fw_words_next(&words, &word, &word_len)) {
-		struct fw_words inner = { 0 };
+	fw_context_words_start(&words, text, len);
+	while (fw_context_words_next(&words, &word, &word_len)) {
+		struct fw_context_words inner = { 0 };
 		const char *again;
 		size_t again_len;
 
 		MUST(word_len > 0 && fw_context_is_utf8(word, word_len));
-		MUST(fw_query_has(&query, word, word_len));
-		fw_words_start(&inner, word, word_len);
-		MUST(fw_words_next(&inner, &again, &again_len));
-		MUST(!fw_words_next(&inner, &again, &again_len));
-		fw_words_clear(&inner);
+		MUST(fw_context_query_has(&query, word, word_len));
+		fw_context_words_start(&inner, word, word_len);
+		MUST(fw_context_words_next(&inner, &again, &again_len));
+		MUST(!fw_context_words_next(&inner, &again, &again_len));
+		fw_context_words_clear(&inner);
 	}
 	MUST(!words.failed);
-	fw_words_clear(&words);
-	fw_query_clear(&query);
+	fw_context_words_clear(&words);
+	fw_context_query_clear(&query);
 }
 
 static void fuzz_budget(const char *text, size_t len)

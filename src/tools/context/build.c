@@ -1,42 +1,44 @@
 /*
- * build.c - a cache from a directory of sources.
+ * build.c - builds a cache from a directory of sources.
  *
- * Each source is read once: hashed, and written as a document at once, by several
- * threads. The lists come last, when all hashes are known. Whether two sources
- * are alike shows when the second cannot create its file; which two they are is
- * found out afterwards, so that the answer does not depend on who was first.
+ * Several threads read each source once, hash it and write its document. The manifest
+ * and the index are written last, when all hashes are known. A document that already
+ * exists means that two sources have the same content; which two is determined
+ * afterwards, so that the error does not depend on the scheduling of threads.
  */
-#include "tools/context/build.h"
+#include "tools/context/context.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "tools/context/cache.h"
+#include "tools/context/rule.h"
+#include "tools/context/sources.h"
+#include "tools/context/staging.h"
+#include "tools/context/words.h"
 
-/* From so many documents on, the file system is synced as a whole. */
+/* With this many documents or more, the whole file system is synced at once. */
 enum { MANY = 64 };
 
 struct build {
 	const struct fw_context_build *options;
-	struct fw_sources sources;
-	struct fw_staging staging;
-	struct fw_reader readers[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_sources sources;
+	struct fw_context_staging staging;
+	struct fw_context_reader readers[FW_CONTEXT_THREADS_MAX];
 	struct fw_buf texts[FW_CONTEXT_THREADS_MAX];
 	bool is_large;
 	pthread_mutex_t lock;
 	uint64_t done;
 	uint64_t bytes;
-	bool is_repeated; /* some document was there already */
+	bool is_repeated; /* a document already existed */
 };
 
-static void tell_progress(struct build *build, const struct fw_source *source)
+static void report_progress(struct build *build, const struct fw_context_source *source)
 {
 	const struct fw_context_run *run = &build->options->run;
 
@@ -49,18 +51,18 @@ static void tell_progress(struct build *build, const struct fw_source *source)
 	(void)pthread_mutex_unlock(&build->lock);
 }
 
-/* ---- one document -------------------------------------------------------------------------- */
+/* ---- one document ---- */
 
-/* By its path from the directory of the sources: nobody but their owner moves
- * them about, and the content is what gets hashed. */
-static fw_error *read_source(const struct build *build, const struct fw_source *source,
-			     struct fw_bytes *bytes)
+/* Opened by its relative path: the sources are trusted not to be moved meanwhile,
+ * and the hash is computed from the bytes that were read. */
+static fw_error *read_source(const struct build *build, const struct fw_context_source *source,
+			     struct fw_context_bytes *bytes)
 {
-	enum fw_found found;
+	enum fw_context_found found;
 
 	FW_TRY(fw_context_read_file(build->sources.dir, source->path, source->path,
 				    FW_LIMIT_CONTEXT_CONTENT_BYTES, bytes, NULL, &found));
-	if (found != FW_FOUND)
+	if (found != FW_CONTEXT_FOUND)
 		return fw_raise_file_read_failed(source->path,
 						 "it changed while it was being read");
 	if (!fw_context_is_utf8(bytes->data, bytes->len))
@@ -68,23 +70,23 @@ static fw_error *read_source(const struct build *build, const struct fw_source *
 	return NULL;
 }
 
-static fw_error *write_document(struct build *build, const struct fw_source *source,
-				const struct fw_bytes *bytes, struct fw_buf *text)
+static fw_error *write_document(struct build *build, const struct fw_context_source *source,
+				const struct fw_context_bytes *bytes, struct fw_buf *text)
 {
-	const struct fw_entry entry = { source->id, source->id_len, source->version,
-					source->file };
-	const char *name = source->file + FW_FILE_NAME_AT;
+	const struct fw_context_entry entry = { source->id, source->id_len, source->version,
+						source->file };
+	const char *name = source->file + FW_CONTEXT_FILE_NAME_OFFSET;
 	fw_error *err;
 
 	fw_buf_reset(text, FW_LIMIT_CONTEXT_CONTENT_BYTES);
-	fw_document_write(text, &entry, source->path, source->path_len, bytes->data,
-			  bytes->len);
+	fw_context_document_write(text, &entry, source->path, source->path_len, bytes->data,
+				  bytes->len);
 	if (text->state != FW_BUF_OK)
 		return text->state == FW_BUF_TOO_LARGE
 			       ? fw_raise_file_too_large(source->path, text->max)
 			       : fw_raise_internal_out_of_memory();
-	err = fw_staging_write(build->staging.documents, name, text->text, text->len,
-			       !build->is_large);
+	err = fw_context_staging_write(build->staging.documents, name, text->text, text->len,
+				       !build->is_large);
 	if (err && fw_error_code(err) == FW_FILE_ALREADY_EXISTS) {
 		fw_error_free(err);
 		(void)pthread_mutex_lock(&build->lock);
@@ -98,8 +100,8 @@ static fw_error *write_document(struct build *build, const struct fw_source *sou
 static fw_error *build_document(void *ctx, unsigned thread, size_t item)
 {
 	struct build *build = ctx;
-	struct fw_source *source = &build->sources.items[item];
-	struct fw_reader *reader = &build->readers[thread];
+	struct fw_context_source *source = &build->sources.items[item];
+	struct fw_context_reader *reader = &build->readers[thread];
 	const struct fw_context_run *run = &build->options->run;
 
 	if (run->is_cancelled && run->is_cancelled(run->ctx))
@@ -111,26 +113,26 @@ static fw_error *build_document(void *ctx, unsigned thread, size_t item)
 	(void)snprintf(source->file, sizeof source->file, FW_CONTEXT_DOCUMENTS "/%.12s.json",
 		       source->version + 7);
 	FW_TRY(write_document(build, source, &reader->file, &build->texts[thread]));
-	tell_progress(build, source);
+	report_progress(build, source);
 	return NULL;
 }
 
-/* ---- the lists --------------------------------------------------------------------------------- */
+/* ---- the lists ---- */
 
 static int by_file(const void *a, const void *b)
 {
-	const struct fw_source *const *x = a, *const *y = b;
+	const struct fw_context_source *const *x = a, *const *y = b;
 	int order = strcmp((*x)->file, (*y)->file);
 
-	/* By their places in the list, which is in the order of ids. */
+	/* Then by position in the list, which is sorted by id. */
 	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* The two that have one file, the first by id. */
-static fw_error *name_the_alike(const struct fw_sources *sources)
+/* Names the first two sources, by id, that have the same content. */
+static fw_error *raise_duplicate(const struct fw_context_sources *sources)
 {
-	const struct fw_source **order = fw__allocate(sources->count * sizeof *order);
-	const struct fw_source *first = NULL, *second = NULL;
+	const struct fw_context_source **order = fw__allocate(sources->count * sizeof *order);
+	const struct fw_context_source *first = NULL, *second = NULL;
 	fw_error *err;
 
 	if (!order)
@@ -146,7 +148,8 @@ static fw_error *name_the_alike(const struct fw_sources *sources)
 		}
 	}
 	fw__release(order);
-	err = fw_context_broken(FW_RULE_DUPLICATE_CONTENT, second ? second->path : NULL);
+	err = fw_context_invalid(FW_CONTEXT_RULE_DUPLICATE_CONTENT,
+				 second ? second->path : NULL);
 	if (second)
 		err = fw_error_wrap(err, FW_HERE, "%s and %s have the same content",
 				    first->path, second->path);
@@ -163,13 +166,13 @@ static fw_error *write_list(const struct build *build, const char *name,
 		return fw_raise_file_too_large(name, text->max);
 	if (text->state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	return fw_staging_write(build->staging.dir, name, text->text, text->len, true);
+	return fw_context_staging_write(build->staging.dir, name, text->text, text->len, true);
 }
 
-static fw_error *write_lists(struct build *build, char ret_version[FW_VERSION_LEN + 1])
+static fw_error *write_lists(struct build *build, char ret_version[FW_CONTEXT_VERSION_LEN + 1])
 {
 	size_t count = build->sources.count;
-	struct fw_manifest manifest = { .cache_version = ret_version, .count = count };
+	struct fw_context_manifest manifest = { .cache_version = ret_version, .count = count };
 	struct fw_buf text;
 	char created_at[FW_TIME_SIZE];
 	fw_error *err;
@@ -178,18 +181,19 @@ static fw_error *write_lists(struct build *build, char ret_version[FW_VERSION_LE
 	if (!manifest.entries)
 		return fw_raise_internal_out_of_memory();
 	for (size_t i = 0; i < count; i++) {
-		const struct fw_source *source = &build->sources.items[i];
+		const struct fw_context_source *source = &build->sources.items[i];
 
-		manifest.entries[i] = (struct fw_entry){ source->id, source->id_len,
-							 source->version, source->file };
+		manifest.entries[i] =
+			(struct fw_context_entry){ source->id, source->id_len, source->version,
+						   source->file };
 	}
 	fw_buf_init(&text, FW_LIMIT_CONTEXT_LIST_BYTES);
 	(void)fw_time_text(build->options->created_ms, created_at);
 	if (fw_context_cache_version(manifest.entries, count, ret_version)) {
-		fw_index_write(&text, &manifest);
+		fw_context_index_write(&text, &manifest);
 		err = write_list(build, FW_CONTEXT_INDEX_FILE, &text);
 		fw_buf_reset(&text, SIZE_MAX);
-		fw_manifest_write(&text, &manifest, created_at);
+		fw_context_manifest_write(&text, &manifest, created_at);
 		if (!err)
 			err = write_list(build, FW_CONTEXT_MANIFEST_FILE, &text);
 	} else {
@@ -200,24 +204,25 @@ static fw_error *write_lists(struct build *build, char ret_version[FW_VERSION_LE
 	return err;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static fw_error *run_build(struct build *build, struct fw_context_built *built)
 {
 	const struct fw_context_build *options = build->options;
-	struct fw_crew crew = { build_document, build, 0, fw_context_threads(&options->run) };
+	struct fw_context_parallel loop = { build_document, build, 0,
+					    fw_context_threads(&options->run) };
 
-	FW_TRY(fw_sources_find(options->sources, &build->sources));
-	FW_TRY(fw_staging_start(options->cache, options->force, &build->staging));
-	for (unsigned i = 0; i < crew.threads; i++)
-		FW_TRY(fw_reader_init(&build->readers[i]));
-	crew.count = build->sources.count;
-	build->is_large = crew.count >= MANY;
-	FW_TRY(fw_crew_run(&crew));
+	FW_TRY(fw_context_sources_find(options->sources, &build->sources));
+	FW_TRY(fw_context_staging_start(options->cache, options->force, &build->staging));
+	for (unsigned i = 0; i < loop.threads; i++)
+		FW_TRY(fw_context_reader_init(&build->readers[i]));
+	loop.count = build->sources.count;
+	build->is_large = loop.count >= MANY;
+	FW_TRY(fw_context_parallel_run(&loop));
 	if (build->is_repeated)
-		return name_the_alike(&build->sources);
+		return raise_duplicate(&build->sources);
 	FW_TRY(write_lists(build, built->cache_version));
-	FW_TRY(fw_staging_commit(&build->staging, options->force, build->is_large));
+	FW_TRY(fw_context_staging_commit(&build->staging, options->force, build->is_large));
 	built->documents = build->sources.count;
 	built->bytes = build->sources.bytes;
 	built->links = build->sources.links;
@@ -239,11 +244,11 @@ fw_error *fw_context_build(const struct fw_context_build *options,
 	err = run_build(&build, &built);
 	(void)pthread_mutex_destroy(&build.lock);
 	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
-		fw_reader_clear(&build.readers[i]);
+		fw_context_reader_clear(&build.readers[i]);
 		fw_buf_clear(&build.texts[i]);
 	}
-	fw_staging_end(&build.staging);
-	fw_sources_clear(&build.sources);
+	fw_context_staging_end(&build.staging);
+	fw_context_sources_clear(&build.sources);
 	if (!err)
 		*ret_built = built;
 	return err;

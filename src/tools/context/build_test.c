@@ -1,10 +1,12 @@
-#include "tools/context/context_test.h"
+#include "tools/context/test_support.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <signal.h>
 #include <sys/wait.h>
+
+#include "base/limits.h"
 
 static void make_sources(void)
 {

@@ -1,22 +1,23 @@
 /*
- * choose.c - which documents go into the result, and the result as text.
+ * choose.c - choosing the documents of a result.
  *
- * The rule: by score, then by id; one that does not fit what is left of the
- * budget is passed over and the next is tried. Documents without a match score
- * 0 and come last, by id, and there may be a hundred thousand of them: a tree
- * over their tokens finds the next one that fits without looking at those that
- * do not. So a query costs what it matches and what it gives out.
+ * Documents are taken by score, then by id; one that exceeds the rest of the budget
+ * is skipped. Documents without a match have score 0 and come last, by id. There may
+ * be a hundred thousand of them, so a tree over their token counts finds the next
+ * one that fits without visiting the others. The cost of a query depends on the
+ * number of matches and of chosen documents, not on the size of the cache.
  */
-#include "tools/context/impl.h"
+#include "tools/context/choose.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 
-/* ---- the tree: each node holds the least of the two below it ------------------------- */
+#include <faultwire/raise.h>
 
-bool fw_cache_plant(struct fw_cache *cache)
+/* ---- the tree: each node holds the minimum of its two children ---- */
+
+bool fw_context_fit_tree_build(struct fw_context_cache *cache)
 {
 	size_t count = cache->manifest.count;
 	size_t leaves = 1;
@@ -37,15 +38,16 @@ bool fw_cache_plant(struct fw_cache *cache)
 	return true;
 }
 
-/* The first document from `from` on that takes at most `room` tokens; count: none. */
-static size_t next_that_fits(const struct fw_cache *cache, size_t from, uint64_t room)
+/* The first document, starting with `from`, that has at most `room` tokens; the
+ * number of documents if there is none. */
+static size_t next_that_fits(const struct fw_context_cache *cache, size_t from, uint64_t room)
 {
 	size_t count = cache->manifest.count;
 	size_t node = cache->leaves + from;
 
 	if (from >= count)
 		return count;
-	/* Up while what is to the right holds none, then down to the leftmost. */
+	/* Go up until a subtree to the right has one, then down to its leftmost. */
 	while (cache->least[node] > room) {
 		while (node & 1)
 			node /= 2;
@@ -61,32 +63,33 @@ static size_t next_that_fits(const struct fw_cache *cache, size_t from, uint64_t
 	return node - cache->leaves < count ? node - cache->leaves : count;
 }
 
-/* ---- order ------------------------------------------------------------------------------ */
+/* ---- order ---- */
 
 static int by_document(const void *a, const void *b)
 {
-	const struct fw_match *x = a, *y = b;
+	const struct fw_context_match *x = a, *y = b;
 
 	return (x->document > y->document) - (x->document < y->document);
 }
 
-/* Documents are numbered by their ids. */
+/* Documents are numbered in the order of their ids. */
 static int by_score(const void *a, const void *b)
 {
-	const struct fw_match *x = a, *y = b;
+	const struct fw_context_match *x = a, *y = b;
 
 	if (x->score > y->score)
 		return -1;
 	return x->score < y->score ? 1 : by_document(a, b);
 }
 
-static void sort(struct fw_matches *matches, int (*compare)(const void *, const void *))
+static void sort(struct fw_context_matches *matches, int (*compare)(const void *, const void *))
 {
 	if (matches->count > 1)
 		qsort(matches->items, matches->count, sizeof *matches->items, compare);
 }
 
-void fw_matches_merge(struct fw_matches *matches)
+/* Merges entries for the same document. */
+static void merge(struct fw_context_matches *matches)
 {
 	size_t kept = 0;
 
@@ -100,40 +103,42 @@ void fw_matches_merge(struct fw_matches *matches)
 	matches->count = kept;
 }
 
-static void set_scores(const struct fw_cache *cache, struct fw_matches *matches)
+static void set_scores(const struct fw_context_cache *cache, struct fw_context_matches *matches)
 {
 	for (size_t i = 0; i < matches->count; i++) {
-		struct fw_match *match = &matches->items[i];
+		struct fw_context_match *match = &matches->items[i];
 		uint32_t words = cache->facts[match->document].words;
 
 		match->score = words ? (float)match->matches / (float)words : 0;
 	}
 }
 
-/* ---- choosing ----------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
-static bool choose(const struct fw_cache *cache, const struct fw_match *match, uint64_t *budget,
-		   struct fw_matches *chosen)
+static bool choose(const struct fw_context_cache *cache, const struct fw_context_match *match,
+		   uint64_t *budget, struct fw_context_matches *chosen)
 {
 	uint32_t tokens = cache->facts[match->document].tokens;
 
 	if (tokens > *budget)
 		return true;
 	*budget -= tokens;
-	if (!fw_matches_add(chosen, match->document, match->matches))
+	if (!fw_context_matches_add(chosen, match->document, match->matches))
 		return false;
 	chosen->items[chosen->count - 1].score = match->score;
 	return true;
 }
 
-/* Those that match nothing, by id. `matched` is in the order of documents. */
-static bool fill_up(const struct fw_cache *cache, const struct fw_matches *matched,
-		    uint64_t budget, struct fw_matches *chosen)
+/* Chooses from the documents without a match, by id. `matched` is sorted by
+ * document. */
+static bool fill_up(const struct fw_context_cache *cache,
+		    const struct fw_context_matches *matched, uint64_t budget,
+		    struct fw_context_matches *chosen)
 {
 	size_t at = 0, next = 0;
 
 	for (;; at++) {
-		struct fw_match none = { 0 };
+		struct fw_context_match none = { 0 };
 
 		at = next_that_fits(cache, at, budget);
 		if (at >= cache->manifest.count)
@@ -148,8 +153,9 @@ static bool fill_up(const struct fw_cache *cache, const struct fw_matches *match
 	}
 }
 
-static bool choose_quickly(const struct fw_cache *cache, struct fw_matches *matches,
-			   uint64_t budget, struct fw_matches *chosen)
+static bool choose_quickly(const struct fw_context_cache *cache,
+			   struct fw_context_matches *matches, uint64_t budget,
+			   struct fw_context_matches *chosen)
 {
 	sort(matches, by_score);
 	for (size_t i = 0; i < matches->count; i++)
@@ -159,16 +165,17 @@ static bool choose_quickly(const struct fw_cache *cache, struct fw_matches *matc
 	return fill_up(cache, matches, budget, chosen);
 }
 
-/* As the contract says it: score all, sort all, go through all. */
-static bool choose_plainly(const struct fw_cache *cache, const struct fw_matches *matches,
-			   uint64_t budget, struct fw_matches *chosen)
+/* Literally as the contract describes it: score all, sort all, try all. */
+static bool choose_exhaustively(const struct fw_context_cache *cache,
+				const struct fw_context_matches *matches, uint64_t budget,
+				struct fw_context_matches *chosen)
 {
-	struct fw_matches all = { 0 };
+	struct fw_context_matches all = { 0 };
 	bool is_done = true;
 	size_t next = 0;
 
 	for (uint32_t i = 0; is_done && i < cache->manifest.count; i++) {
-		is_done = fw_matches_add(&all, i, 0);
+		is_done = fw_context_matches_add(&all, i, 0);
 		if (is_done && next < matches->count && matches->items[next].document == i)
 			all.items[i] = matches->items[next++];
 	}
@@ -180,122 +187,18 @@ static bool choose_plainly(const struct fw_cache *cache, const struct fw_matches
 	return is_done;
 }
 
-fw_error *fw_choose(const struct fw_cache *cache, struct fw_matches *matches, uint64_t budget,
-		    bool plainly, struct fw_matches *chosen)
+fw_error *fw_context_choose(const struct fw_context_cache *cache,
+			    struct fw_context_matches *matches, uint64_t budget,
+			    bool exhaustive, struct fw_context_matches *chosen)
 {
 	bool is_done;
 
-	fw_matches_merge(matches);
+	merge(matches);
 	set_scores(cache, matches);
-	/* Not even a document of no tokens. */
+	/* A budget of 0 excludes even a document without tokens. */
 	if (budget == 0)
 		return NULL;
-	is_done = plainly ? choose_plainly(cache, matches, budget, chosen)
-			  : choose_quickly(cache, matches, budget, chosen);
+	is_done = exhaustive ? choose_exhaustively(cache, matches, budget, chosen)
+			     : choose_quickly(cache, matches, budget, chosen);
 	return is_done ? NULL : fw_raise_internal_out_of_memory();
-}
-
-/* ---- the result ------------------------------------------------------------------------------ */
-
-static void put_number(struct fw_buf *out, const char *name, uint64_t value)
-{
-	fw_buf_str(out, name);
-	fw_buf_i64(out, (int64_t)value);
-}
-
-static void put_document(struct fw_buf *out, const struct fw_cache *cache,
-			 const struct fw_match *match, const struct fw_document *document,
-			 const struct fw_buf *terms)
-{
-	const struct fw_entry *entry = &cache->manifest.entries[match->document];
-	const struct fw_doc_facts *facts = &cache->facts[match->document];
-	char score[FW_SCORE_SIZE];
-	size_t score_len = fw_context_score_text(match->score, score);
-
-	FW_BUF(out, "{\"id\":");
-	fw_buf_json(out, entry->id, entry->id_len);
-	FW_BUF(out, ",\"version\":");
-	fw_buf_json(out, entry->version, FW_VERSION_LEN);
-	FW_BUF(out, ",\"content\":");
-	fw_buf_json(out, document->content, document->content_len);
-	FW_BUF(out, ",\"score\":");
-	fw_buf_put(out, score, score_len);
-	put_number(out, ",\"tokens\":", facts->tokens);
-	FW_BUF(out, ",\"why\":{\"query_terms\":");
-	fw_buf_put(out, terms->text, terms->len);
-	put_number(out, ",\"term_matches\":", match->matches);
-	put_number(out, ",\"total_words\":", facts->words);
-	FW_BUF(out, "}}");
-}
-
-static void put_terms(struct fw_buf *out, const struct fw_query *query)
-{
-	FW_BUF(out, "[");
-	for (size_t i = 0; i < query->term_count; i++) {
-		if (i)
-			FW_BUF(out, ",");
-		fw_buf_json(out, query->terms[i].text, query->terms[i].len);
-	}
-	FW_BUF(out, "]");
-}
-
-static fw_error *state_of(const struct fw_buf *out)
-{
-	if (out->state == FW_BUF_NO_MEMORY)
-		return fw_raise_internal_out_of_memory();
-	return out->state == FW_BUF_TOO_LARGE ? fw_raise_tool_result_too_large(out->max) : NULL;
-}
-
-static fw_error *put_documents(const struct fw_cache *cache, const struct fw_matches *chosen,
-			       const struct fw_buf *terms, struct fw_buf *out,
-			       uint64_t *ret_tokens)
-{
-	struct fw_reader reader;
-	fw_error *err = fw_reader_init(&reader);
-
-	for (size_t i = 0; !err && i < chosen->count; i++) {
-		const struct fw_match *match = &chosen->items[i];
-		struct fw_document document;
-
-		err = fw_reader_open(&reader, cache, match->document, NULL, &document);
-		if (err)
-			break;
-		if (i)
-			FW_BUF(out, ",");
-		put_document(out, cache, match, &document, terms);
-		*ret_tokens += cache->facts[match->document].tokens;
-		fw_document_clear(&document);
-		err = state_of(out);
-	}
-	fw_reader_clear(&reader);
-	return err;
-}
-
-fw_error *fw_result_write(const struct fw_cache *cache, const struct fw_query *query,
-			  uint64_t budget, const struct fw_matches *chosen, size_t max_bytes,
-			  struct fw_buf *out)
-{
-	size_t considered = cache->manifest.count;
-	struct fw_buf terms;
-	uint64_t tokens = 0;
-	fw_error *err;
-
-	fw_buf_init(&terms, max_bytes);
-	put_terms(&terms, query);
-	FW_BUF(out, "{\"documents\":[");
-	err = state_of(&terms);
-	if (!err)
-		err = put_documents(cache, chosen, &terms, out, &tokens);
-	fw_buf_clear(&terms);
-	if (err)
-		return err;
-	FW_BUF(out, "],\"selection\":{\"query\":");
-	fw_buf_json(out, query->raw, query->raw_len);
-	put_number(out, ",\"budget\":", budget);
-	put_number(out, ",\"tokens_used\":", tokens);
-	put_number(out, ",\"documents_considered\":", considered);
-	put_number(out, ",\"documents_selected\":", chosen->count);
-	put_number(out, ",\"documents_excluded_by_budget\":", considered - chosen->count);
-	FW_BUF(out, "}}\n");
-	return state_of(out);
 }

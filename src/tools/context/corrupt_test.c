@@ -5,7 +5,8 @@
  * undamaged cache (where the damage is to a time, a source or spaces, which no
  * rule covers); never another result, and never another code.
  */
-#include "tools/context/context_test.h"
+#include "tools/context/test_support.h"
+#include "tools/context/format.h"
 
 static struct fw_context_store *store;
 static struct fw_buf good, now;

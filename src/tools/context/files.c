@@ -1,21 +1,27 @@
 /*
- * files.c - the only place that opens what belongs to a cache.
+ * files.c - the only place that opens files and directories of a cache.
  *
- * Everything is opened beneath a directory that is already open, by a name
- * without a slash, and never through a link; so no name, in a call or in a
- * manifest, leads out. Opening does not wait, or a FIFO would hold the call.
+ * Every file is opened relative to a directory that is already open, by a name
+ * without a slash, and links are not followed. So no name in a call or in a manifest
+ * can lead outside. O_NONBLOCK keeps a FIFO from blocking the call.
  */
-#include "tools/context/impl.h"
+#include "tools/context/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <yyjson.h>
+
 #include "base/mem.h"
 
-/* ---- what the system says ------------------------------------------------------ */
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+/* ---- errors of the system ---- */
 
 fw_error *fw_context_system_error(fw_src at, int errnum, const char *what)
 {
@@ -24,16 +30,18 @@ fw_error *fw_context_system_error(fw_src at, int errnum, const char *what)
 
 	if (strcmp(fw_error_row(err)->context_v0, "io_error") == 0)
 		return err;
-	/* EINVAL, ENAMETOOLONG...: not the caller's argument, in here. */
+	/* EINVAL, ENAMETOOLONG and others map to errors of the caller's input, which
+	 * they are not here. */
 	fw_error_free(err);
 	err = fw_raise_io_failed_at(at);
 	fw_error_add_cause(err, "system call failed", name ? name : "errno", "errno");
 	return err;
 }
 
-/* ---- identity -------------------------------------------------------------------- */
+/* ---- identity ---- */
 
-bool fw_identity_same(const struct fw_identity *a, const struct fw_identity *b)
+bool fw_context_identity_same(const struct fw_context_identity *a,
+			      const struct fw_context_identity *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 	       a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
@@ -44,7 +52,7 @@ static int64_t nanoseconds(struct timespec time)
 	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void identify(const struct stat *st, struct fw_identity *ret_identity)
+static void identify(const struct stat *st, struct fw_context_identity *ret_identity)
 {
 	ret_identity->device = (uint64_t)st->st_dev;
 	ret_identity->inode = (uint64_t)st->st_ino;
@@ -53,7 +61,7 @@ static void identify(const struct stat *st, struct fw_identity *ret_identity)
 	ret_identity->changed_ns = nanoseconds(st->st_ctim);
 }
 
-int fw_identity_of(int fd, struct fw_identity *ret_identity)
+int fw_context_identity_of(int fd, struct fw_context_identity *ret_identity)
 {
 	struct stat st;
 
@@ -63,7 +71,7 @@ int fw_identity_of(int fd, struct fw_identity *ret_identity)
 	return 0;
 }
 
-int fw_identity_at(int dir, const char *name, struct fw_identity *ret_identity)
+int fw_context_identity_at(int dir, const char *name, struct fw_context_identity *ret_identity)
 {
 	struct stat st;
 
@@ -73,15 +81,15 @@ int fw_identity_at(int dir, const char *name, struct fw_identity *ret_identity)
 	return 0;
 }
 
-/* ---- bytes ------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
-void fw_bytes_clear(struct fw_bytes *bytes)
+void fw_context_bytes_clear(struct fw_context_bytes *bytes)
 {
 	fw__release(bytes->data);
-	*bytes = (struct fw_bytes){ 0 };
+	*bytes = (struct fw_context_bytes){ 0 };
 }
 
-fw_error *fw_bytes_reserve(struct fw_bytes *bytes, size_t cap)
+fw_error *fw_context_bytes_reserve(struct fw_context_bytes *bytes, size_t cap)
 {
 	char *data;
 
@@ -97,18 +105,18 @@ fw_error *fw_bytes_reserve(struct fw_bytes *bytes, size_t cap)
 	return NULL;
 }
 
-/* To the end, however long the file has grown since it was looked at. */
+/* Reads to the end, even if the file has grown since fstat(). */
 static fw_error *read_all(int fd, const char *what, size_t expected, size_t limit,
-			  struct fw_bytes *bytes)
+			  struct fw_context_bytes *bytes)
 {
 	bytes->len = 0;
-	FW_TRY(fw_bytes_reserve(bytes, expected + 1 + YYJSON_PADDING_SIZE));
+	FW_TRY(fw_context_bytes_reserve(bytes, expected + 1 + YYJSON_PADDING_SIZE));
 	for (;;) {
 		size_t room = bytes->cap - YYJSON_PADDING_SIZE - bytes->len;
 		ssize_t got;
 
 		if (room == 0) {
-			FW_TRY(fw_bytes_reserve(bytes, bytes->cap + 1));
+			FW_TRY(fw_context_bytes_reserve(bytes, bytes->cap + 1));
 			continue;
 		}
 		got = read(fd, bytes->data + bytes->len, room);
@@ -130,19 +138,20 @@ static fw_error *read_all(int fd, const char *what, size_t expected, size_t limi
 }
 
 fw_error *fw_context_read_file(int dir, const char *name, const char *what, size_t limit,
-			       struct fw_bytes *bytes, struct fw_identity *ret_identity,
-			       enum fw_found *ret_found)
+			       struct fw_context_bytes *bytes,
+			       struct fw_context_identity *ret_identity,
+			       enum fw_context_found *ret_found)
 {
 	struct stat st;
 	fw_error *err = NULL;
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	int error = errno;
 
-	*ret_found = FW_NO_FILE;
+	*ret_found = FW_CONTEXT_NOT_A_FILE;
 	if (fd < 0) {
 		if (error == ENOENT)
-			*ret_found = FW_ABSENT;
-		/* A link, a socket, a device without a driver. */
+			*ret_found = FW_CONTEXT_ABSENT;
+		/* ELOOP: a link; ENXIO, ENODEV: a socket, a device without a driver. */
 		else if (error != ELOOP && error != ENXIO && error != ENODEV)
 			return fw_context_system_error(FW_HERE, error, what);
 		return NULL;
@@ -151,7 +160,7 @@ fw_error *fw_context_read_file(int dir, const char *name, const char *what, size
 		error = errno;
 		err = fw_context_system_error(FW_HERE, error, what);
 	} else if (S_ISREG(st.st_mode)) {
-		*ret_found = FW_FOUND;
+		*ret_found = FW_CONTEXT_FOUND;
 		if ((uint64_t)st.st_size > limit)
 			err = fw_raise_file_too_large(what, limit);
 		else
@@ -163,7 +172,7 @@ fw_error *fw_context_read_file(int dir, const char *name, const char *what, size
 	return err;
 }
 
-/* ---- directories ---------------------------------------------------------------------- */
+/* ---- directories ---- */
 
 const char *fw_context_next_name(DIR *dir, int *ret_error)
 {
@@ -171,7 +180,7 @@ const char *fw_context_next_name(DIR *dir, int *ret_error)
 
 	do {
 		errno = 0;
-		/* A stream is its thread's own. */
+		/* Each stream is used by one thread only. */
 		/* cppcheck-suppress readdirCalled */
 		entry = readdir(dir);
 		*ret_error = errno;
@@ -180,8 +189,8 @@ const char *fw_context_next_name(DIR *dir, int *ret_error)
 	return entry ? entry->d_name : NULL;
 }
 
-/* A name that can only be that of a directory directly below the root. One that
- * begins with a dot is none: builds under way have such names. */
+/* Cache names are names of directories directly below the root. Those that begin
+ * with a dot are temporary directories of builds. */
 static bool is_cache_name(const char *name, size_t len)
 {
 	return len > 0 && len <= 255 && name[0] != '.' && !memchr(name, '/', len) &&
@@ -233,9 +242,9 @@ fw_error *fw_context_open_cache(const char *root, const char *name, size_t len, 
 }
 
 bool fw_context_is_replaced(const char *root, const char *name, size_t len,
-			    const struct fw_identity *was)
+			    const struct fw_context_identity *was)
 {
-	struct fw_identity now = { 0 };
+	struct fw_context_identity now = { 0 };
 	bool is_another;
 	int dir;
 	fw_error *err = fw_context_open_cache(root, name, len, &dir);
@@ -244,7 +253,7 @@ bool fw_context_is_replaced(const char *root, const char *name, size_t len,
 		fw_error_free(err);
 		return false;
 	}
-	is_another = fw_identity_of(dir, &now) == 0 &&
+	is_another = fw_context_identity_of(dir, &now) == 0 &&
 		     (now.device != was->device || now.inode != was->inode);
 	(void)close(dir);
 	return is_another;

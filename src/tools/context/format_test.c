@@ -1,4 +1,7 @@
-#include "tools/context/context_test.h"
+#include "tools/context/test_support.h"
+
+#include "base/limits.h"
+#include "tools/context/cache.h"
 
 #define A_VERSION "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 #define B_VERSION "sha256:3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d"
@@ -34,13 +37,13 @@ static const char index_text[] =
 static const char document_text[] = "{\"id\":\"a.md\",\"version\":\"" A_VERSION
 				    "\",\"source\":\"A.md\",\"content\":\"a\",\"metadata\":{}}";
 
-static const struct fw_entry entries[] = { { "a.md", 4, A_VERSION, A_FILE },
-					   { "b.md", 4, B_VERSION, B_FILE } };
+static const struct fw_context_entry entries[] = { { "a.md", 4, A_VERSION, A_FILE },
+						   { "b.md", 4, B_VERSION, B_FILE } };
 
 /* `text` with the first `from` made `to`; and the manifest's hash filled in. */
 static char *edit(const char *text, const char *from, const char *to)
 {
-	char version[FW_VERSION_LEN + 1];
+	char version[FW_CONTEXT_VERSION_LEN + 1];
 	const char *at = from ? strstr(text, from) : NULL;
 	char *copy = calloc(1, strlen(text) + (to ? strlen(to) : 0) + 1);
 	char *hole;
@@ -58,17 +61,17 @@ static char *edit(const char *text, const char *from, const char *to)
 	assert_true(fw_context_cache_version(entries, 2, version));
 	hole = strstr(copy, "sha256:VVVV");
 	if (hole)
-		memcpy(hole, version, FW_VERSION_LEN);
+		memcpy(hole, version, FW_CONTEXT_VERSION_LEN);
 	return copy;
 }
 
 static const char *manifest_rule(const char *from, const char *to)
 {
 	char *text = edit(manifest_text, from, to);
-	struct fw_manifest manifest;
-	const char *rule = rule_of(fw_manifest_read(text, strlen(text), &manifest));
+	struct fw_context_manifest manifest;
+	const char *rule = rule_of(fw_context_manifest_read(text, strlen(text), &manifest));
 
-	fw_manifest_clear(&manifest);
+	fw_context_manifest_clear(&manifest);
 	free(text);
 	return rule;
 }
@@ -76,21 +79,21 @@ static const char *manifest_rule(const char *from, const char *to)
 static void test_manifest__what_is_written_is_read_and_written_again_the_same(void **state)
 {
 	char *text = edit(manifest_text, NULL, NULL);
-	struct fw_manifest manifest;
+	struct fw_context_manifest manifest;
 	struct fw_buf again;
 
 	(void)state;
-	must(fw_manifest_read(text, strlen(text), &manifest));
+	must(fw_context_manifest_read(text, strlen(text), &manifest));
 	assert_int_equal(manifest.count, 2);
 	assert_string_equal(manifest.entries[1].id, "b.md");
 	fw_buf_init(&again, 4096);
-	fw_manifest_write(&again, &manifest, "2026-01-19T15:32:10.123Z");
+	fw_context_manifest_write(&again, &manifest, "2026-01-19T15:32:10.123Z");
 	assert_string_equal(again.text, text);
 	fw_buf_reset(&again, 4096);
-	fw_index_write(&again, &manifest);
+	fw_context_index_write(&again, &manifest);
 	assert_string_equal(again.text, index_text);
 	fw_buf_clear(&again);
-	fw_manifest_clear(&manifest);
+	fw_context_manifest_clear(&manifest);
 	free(text);
 }
 
@@ -147,7 +150,7 @@ static void test_manifest__every_fault_has_its_rule(void **state)
 
 static void test_manifest__the_empty_set_has_a_known_version(void **state)
 {
-	char version[FW_VERSION_LEN + 1];
+	char version[FW_CONTEXT_VERSION_LEN + 1];
 
 	(void)state;
 	assert_true(fw_context_cache_version(NULL, 0, version));
@@ -173,48 +176,52 @@ static void test_index__says_what_the_manifest_says_or_is_refused(void **state)
 		{ "\n}", ",\"b.md\":\"" B_FILE "\"}", "index_disagrees" },
 	};
 	char *lists = edit(manifest_text, NULL, NULL);
-	struct fw_manifest manifest;
+	struct fw_context_manifest manifest;
 
 	(void)state;
-	must(fw_manifest_read(lists, strlen(lists), &manifest));
+	must(fw_context_manifest_read(lists, strlen(lists), &manifest));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char *text = edit(index_text, cases[i].from, cases[i].to);
-		const char *rule = rule_of(fw_index_check(text, strlen(text), &manifest));
+		const char *rule =
+			rule_of(fw_context_index_check(text, strlen(text), &manifest));
 
 		if (strcmp(rule, cases[i].rule) != 0)
 			fail_msg("%s > %s: %s and not %s", cases[i].from, cases[i].to, rule,
 				 cases[i].rule);
 		free(text);
 	}
-	assert_string_equal(rule_of(fw_index_check("[]", 2, &manifest)), "index_malformed");
-	assert_string_equal(rule_of(fw_index_check("{}", 2, &manifest)), "index_disagrees");
-	fw_manifest_clear(&manifest);
-	must(fw_index_check("{}", 2, &manifest));
-	assert_string_equal(rule_of(fw_index_check(index_text, strlen(index_text), &manifest)),
+	assert_string_equal(rule_of(fw_context_index_check("[]", 2, &manifest)),
+			    "index_malformed");
+	assert_string_equal(rule_of(fw_context_index_check("{}", 2, &manifest)),
 			    "index_disagrees");
+	fw_context_manifest_clear(&manifest);
+	must(fw_context_index_check("{}", 2, &manifest));
+	assert_string_equal(
+		rule_of(fw_context_index_check(index_text, strlen(index_text), &manifest)),
+		"index_disagrees");
 	free(lists);
 }
 
 static fw_error *read_document(const char *text, size_t len)
 {
-	struct fw_reader reader;
-	struct fw_document document;
-	fw_error *err = fw_reader_init(&reader);
+	struct fw_context_reader reader;
+	struct fw_context_document document;
+	fw_error *err = fw_context_reader_init(&reader);
 
 	if (!err)
-		err = fw_bytes_reserve(&reader.file, len + YYJSON_PADDING_SIZE);
+		err = fw_context_bytes_reserve(&reader.file, len + YYJSON_PADDING_SIZE);
 	if (!err) {
 		memcpy(reader.file.data, text, len);
 		memset(reader.file.data + len, 0, YYJSON_PADDING_SIZE);
 		reader.file.len = len;
-		err = fw_document_read(&reader.file, &entries[0], reader.hash, &reader.parser,
-				       &document);
+		err = fw_context_document_read(&reader.file, &entries[0], reader.hash,
+					       &reader.parser, &document);
 	}
 	if (!err) {
 		assert_int_equal(document.content_len, 1);
-		fw_document_clear(&document);
+		fw_context_document_clear(&document);
 	}
-	fw_reader_clear(&reader);
+	fw_context_reader_clear(&reader);
 	return err;
 }
 
@@ -260,19 +267,19 @@ static bool read_all(void)
 	long fail_at = memory.fail_at;
 	bool is_done;
 	char *text;
-	struct fw_manifest manifest = { 0 };
+	struct fw_context_manifest manifest = { 0 };
 	fw_error *err;
 
 	memory.fail_at = 0;
 	text = edit(manifest_text, NULL, NULL);
 	memory.calls = 0;
 	memory.fail_at = fail_at;
-	err = fw_manifest_read(text, strlen(text), &manifest);
+	err = fw_context_manifest_read(text, strlen(text), &manifest);
 	if (!err)
-		err = fw_index_check(index_text, strlen(index_text), &manifest);
+		err = fw_context_index_check(index_text, strlen(index_text), &manifest);
 	if (!err)
 		err = read_document(document_text, strlen(document_text));
-	fw_manifest_clear(&manifest);
+	fw_context_manifest_clear(&manifest);
 	is_done = err == NULL;
 	if (err)
 		assert_string_equal(fw_error_name(err), "internal.out_of_memory");

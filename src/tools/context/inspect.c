@@ -1,8 +1,7 @@
 /*
- * inspect.c - what a cache says of itself, whether that is true, and which
- * caches there are.
+ * inspect.c - facts about a cache, verification, and the list of caches.
  */
-#include "tools/context/impl.h"
+#include "tools/context/context.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,72 +11,78 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/context/store.h"
 
-/* ---- facts ------------------------------------------------------------------------------ */
+#include <faultwire/raise.h>
 
-static void get_facts(const struct fw_cache *cache, bool valid,
+/* ---- facts ---- */
+
+static void get_facts(const struct fw_context_cache *cache, bool valid,
 		      struct fw_context_facts *ret_facts)
 {
 	*ret_facts = (struct fw_context_facts){ 0 };
 	if (cache->manifest.cache_version)
-		memcpy(ret_facts->cache_version, cache->manifest.cache_version, FW_VERSION_LEN);
+		memcpy(ret_facts->cache_version, cache->manifest.cache_version,
+		       FW_CONTEXT_VERSION_LEN);
 	ret_facts->document_count = cache->manifest.document_count;
 	ret_facts->total_bytes = cache->total_bytes;
 	ret_facts->valid = valid;
 }
 
-/* One look; `*ret_identity` is that of the directory. */
-static fw_error *look(const struct fw_context_store *store, const char *name, size_t len,
-		      struct fw_check *check, struct fw_identity *ret_identity,
-		      struct fw_context_facts *ret_facts)
+/* Checks once. `*ret_identity` is that of the cache directory. */
+static fw_error *check_once(const struct fw_context_store *store, const char *name, size_t len,
+			    struct fw_context_check *check,
+			    struct fw_context_identity *ret_identity,
+			    struct fw_context_facts *ret_facts)
 {
-	struct fw_cache *cache;
+	struct fw_context_cache *cache;
 	int dir;
 
-	FW_TRY(fw_context_open_cache(fw_store_root(store), name, len, &dir));
-	(void)fw_identity_of(dir, ret_identity);
-	FW_TRY(fw_cache_check(dir, check, &cache));
-	get_facts(cache, !check->found, ret_facts);
-	fw_cache_unref(cache);
+	FW_TRY(fw_context_open_cache(fw_context_store_root(store), name, len, &dir));
+	(void)fw_context_identity_of(dir, ret_identity);
+	FW_TRY(fw_context_cache_check(dir, check, &cache));
+	get_facts(cache, !check->has_violation, ret_facts);
+	fw_context_cache_unref(cache);
 	return NULL;
 }
 
-/* What is told cannot be taken back: so the first look only finds out whether
- * there is anything to tell, of a cache that is still there. */
+/* A violation that was reported cannot be withdrawn. So the first check stops at the
+ * first violation; only if the cache was not replaced meanwhile, a second check
+ * reports all of them. */
 fw_error *fw_context_verify(const struct fw_context_store *store, const char *cache,
 			    size_t cache_len, const struct fw_context_run *run,
-			    fw_context_violation_fn *tell, void *ctx,
+			    fw_context_violation_fn *on_violation, void *ctx,
 			    struct fw_context_facts *ret_facts)
 {
-	struct fw_identity identity;
+	struct fw_context_identity identity;
 	fw_error *err;
 
 	for (unsigned try = 1;; try++) {
-		struct fw_check check = { 0 };
+		struct fw_context_check check = { 0 };
 
 		if (run)
 			check.run = *run;
-		err = look(store, cache, cache_len, &check, &identity, ret_facts);
+		err = check_once(store, cache, cache_len, &check, &identity, ret_facts);
 		if (fw_error_code(err) != FW_CACHE_INVALID)
 			return err;
-		if (try == FW_CONTEXT_TRIES ||
-		    !fw_context_is_replaced(fw_store_root(store), cache, cache_len,
+		if (try == FW_CONTEXT_READ_ATTEMPTS ||
+		    !fw_context_is_replaced(fw_context_store_root(store), cache, cache_len,
 					    &identity)) {
-			struct fw_check all = { .run = check.run,
-						.tell = tell,
-						.tell_ctx = ctx };
+			struct fw_context_check all = { .run = check.run,
+							.on_violation = on_violation,
+							.violation_ctx = ctx };
 
-			if (!tell)
+			if (!on_violation)
 				return err;
 			fw_error_free(err);
-			return look(store, cache, cache_len, &all, &identity, ret_facts);
+			return check_once(store, cache, cache_len, &all, &identity, ret_facts);
 		}
 		fw_error_free(err);
 	}
 }
 
-/* The manifest's own violations are not to be told as mere facts. */
-static void on_violation(void *ctx, const struct fw_context_violation *violation)
+/* A cache without a valid manifest has no facts to report. */
+static void note_manifest(void *ctx, const struct fw_context_violation *violation)
 {
 	bool *has_manifest = ctx;
 
@@ -89,19 +94,19 @@ fw_error *fw_context_inspect(struct fw_context_store *store, const char *cache,
 			     size_t cache_len, const struct fw_context_run *run,
 			     struct fw_context_facts *ret_facts)
 {
-	struct fw_cache *found = NULL;
+	struct fw_context_cache *found = NULL;
 	bool has_manifest = true;
-	fw_error *err = fw_store_get(store, cache, cache_len, run, &found);
+	fw_error *err = fw_context_store_get(store, cache, cache_len, run, &found);
 	fw_error *other;
 
 	if (!err) {
 		get_facts(found, true, ret_facts);
-		fw_cache_unref(found);
+		fw_context_cache_unref(found);
 		return NULL;
 	}
 	if (fw_error_code(err) != FW_CACHE_INVALID)
 		return err;
-	other = fw_context_verify(store, cache, cache_len, run, on_violation, &has_manifest,
+	other = fw_context_verify(store, cache, cache_len, run, note_manifest, &has_manifest,
 				  ret_facts);
 	if (!other && !has_manifest)
 		return err;
@@ -120,7 +125,7 @@ void fw_context_put_facts(struct fw_buf *out, const struct fw_context_facts *fac
 	fw_buf_str(out, facts->valid ? ",\"valid\":true}\n" : ",\"valid\":false}\n");
 }
 
-/* ---- list ---------------------------------------------------------------------------------- */
+/* ---- list ---- */
 
 struct listed {
 	char *name;
@@ -146,7 +151,7 @@ static fw_error *add(struct listing *list, int root, const char *name)
 	int dir;
 
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
-		return NULL; /* gone, or no directory */
+		return NULL; /* removed meanwhile, or not a directory */
 	dir = openat(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	error = errno;
 	if (dir < 0)
@@ -183,18 +188,18 @@ static fw_error *gather(DIR *dir, struct listing *list)
 		if (!name)
 			return error ? fw_context_system_error(FW_HERE, error, "cache root")
 				     : NULL;
-		/* Builds under way begin with a dot; what is not UTF-8 cannot be asked
-		 * for in JSON. */
+		/* Temporary directories of builds begin with a dot. A name that is not
+		 * UTF-8 cannot be sent in JSON. */
 		if (name[0] == '.' || !fw_context_is_utf8(name, strlen(name)))
 			continue;
 		FW_TRY(add(list, dirfd(dir), name));
 	}
 }
 
-fw_error *fw_context_list(const struct fw_context_store *store, fw_context_list_fn *tell,
+fw_error *fw_context_list(const struct fw_context_store *store, fw_context_list_fn *on_cache,
 			  void *ctx)
 {
-	const char *root = fw_store_root(store);
+	const char *root = fw_context_store_root(store);
 	struct listing list = { 0 };
 	fw_error *err;
 	DIR *dir;
@@ -215,7 +220,7 @@ fw_error *fw_context_list(const struct fw_context_store *store, fw_context_list_
 		qsort(list.items, list.count, sizeof *list.items, by_name);
 	for (size_t i = 0; i < list.count; i++) {
 		if (!err)
-			tell(ctx, list.items[i].name, list.items[i].has_manifest);
+			on_cache(ctx, list.items[i].name, list.items[i].has_manifest);
 		free(list.items[i].name);
 	}
 	fw__release(list.items);

@@ -1,13 +1,18 @@
-#include "tools/context/context_test.h"
+#include "tools/context/test_support.h"
 
 #include <locale.h>
 #include <math.h>
+
+#include "base/limits.h"
+#include "tools/context/query.h"
+#include "tools/context/result.h"
+#include "tools/context/words.h"
 
 /* ---- scores -------------------------------------------------------------------------- */
 
 static void assert_score(float score, const char *expected)
 {
-	char text[FW_SCORE_SIZE];
+	char text[FW_CONTEXT_SCORE_SIZE];
 
 	assert_int_equal(fw_context_score_text(score, text), strlen(expected));
 	assert_string_equal(text, expected);
@@ -44,7 +49,7 @@ static size_t digits_of(const char *text)
 /* No text of fewer digits reads back: the two nearest of each length are tried. */
 static void assert_shortest(float score)
 {
-	char text[FW_SCORE_SIZE], other[64];
+	char text[FW_CONTEXT_SCORE_SIZE], other[64];
 	size_t digits;
 
 	(void)fw_context_score_text(score, text);
@@ -75,7 +80,7 @@ static void test_score__no_shorter_text_reads_back(void **state)
 
 static void test_score__is_the_same_in_every_locale(void **state)
 {
-	char text[FW_SCORE_SIZE];
+	char text[FW_CONTEXT_SCORE_SIZE];
 
 	(void)state;
 	/* Where it is not installed the test shows nothing, and passes. */
@@ -147,14 +152,14 @@ static void test_budget__is_a_whole_number_from_0_on(void **state)
 
 static void assert_words(const char *text, size_t len, const char *expected)
 {
-	struct fw_words words = { 0 };
+	struct fw_context_words words = { 0 };
 	struct fw_buf found;
 	const char *word;
 	size_t word_len;
 
 	fw_buf_init(&found, 4096);
-	fw_words_start(&words, text, len);
-	while (fw_words_next(&words, &word, &word_len)) {
+	fw_context_words_start(&words, text, len);
+	while (fw_context_words_next(&words, &word, &word_len)) {
 		FW_BUF(&found, "<");
 		fw_buf_put(&found, word, word_len);
 		FW_BUF(&found, ">");
@@ -162,7 +167,7 @@ static void assert_words(const char *text, size_t len, const char *expected)
 	assert_false(words.failed);
 	assert_string_equal(found.text ? found.text : "", expected);
 	fw_buf_clear(&found);
-	fw_words_clear(&words);
+	fw_context_words_clear(&words);
 }
 #define WORDS(text, expected) assert_words(text, sizeof(text) - 1, expected)
 
@@ -212,47 +217,48 @@ static void test_words__a_sigma_before_an_apostrophe_does_not_end_its_word(void 
 
 static void test_query__a_repeated_term_is_one(void **state)
 {
-	struct fw_query query;
+	struct fw_context_query query;
 
 	(void)state;
-	must(fw_query_read("Deploy NOW deploy now", 21, &query));
+	must(fw_context_query_read("Deploy NOW deploy now", 21, &query));
 	assert_int_equal(query.term_count, 2);
 	assert_memory_equal(query.terms[0].text, "deploy", 6);
 	assert_memory_equal(query.terms[1].text, "now", 3);
-	assert_true(fw_query_has(&query, "now", 3));
-	assert_false(fw_query_has(&query, "no", 2));
-	fw_query_clear(&query);
+	assert_true(fw_context_query_has(&query, "now", 3));
+	assert_false(fw_context_query_has(&query, "no", 2));
+	fw_context_query_clear(&query);
 }
 
 static void test_query__empty_is_lawful_and_other_faults_are_not(void **state)
 {
 	char *text = calloc(1, FW_LIMIT_CONTEXT_QUERY_BYTES + 1);
-	struct fw_query query;
+	struct fw_context_query query;
 
 	(void)state;
-	must(fw_query_read("", 0, &query));
+	must(fw_context_query_read("", 0, &query));
 	assert_int_equal(query.term_count, 0);
-	assert_false(fw_query_has(&query, "a", 1));
-	fw_query_clear(&query);
-	assert_string_equal(code_of(fw_query_read(NULL, 0, &query)), "invalid_query");
-	assert_string_equal(code_of(fw_query_read("\xff", 1, &query)), "invalid_query");
-	assert_string_equal(code_of(fw_query_read("\xed\xa0\x80", 3, &query)), "invalid_query");
+	assert_false(fw_context_query_has(&query, "a", 1));
+	fw_context_query_clear(&query);
+	assert_string_equal(code_of(fw_context_query_read(NULL, 0, &query)), "invalid_query");
+	assert_string_equal(code_of(fw_context_query_read("\xff", 1, &query)), "invalid_query");
+	assert_string_equal(code_of(fw_context_query_read("\xed\xa0\x80", 3, &query)),
+			    "invalid_query");
 	memset(text, 'a', FW_LIMIT_CONTEXT_QUERY_BYTES + 1);
 	assert_string_equal(
-		code_of(fw_query_read(text, FW_LIMIT_CONTEXT_QUERY_BYTES + 1, &query)),
+		code_of(fw_context_query_read(text, FW_LIMIT_CONTEXT_QUERY_BYTES + 1, &query)),
 		"invalid_query");
-	must(fw_query_read(text, FW_LIMIT_CONTEXT_QUERY_BYTES, &query));
-	fw_query_clear(&query);
+	must(fw_context_query_read(text, FW_LIMIT_CONTEXT_QUERY_BYTES, &query));
+	fw_context_query_clear(&query);
 	free(text);
 }
 
 static bool read_query(void)
 {
-	struct fw_query query;
-	fw_error *err = fw_query_read("one two \xc3\x84 two", 14, &query);
+	struct fw_context_query query;
+	fw_error *err = fw_context_query_read("one two \xc3\x84 two", 14, &query);
 
 	if (!err)
-		fw_query_clear(&query);
+		fw_context_query_clear(&query);
 	return !strcmp(code_of(err), "none");
 }
 

@@ -1,9 +1,9 @@
 /*
- * rule.c - what can be wrong with a cache, by name. All of it is one code to a
- * client, cache.invalid, because a client can do one thing about it; a person
- * who has to find out why wants more, and finds it in the context.
+ * rule.c - the rules of a cache, by name. A client sees one code, cache.invalid,
+ * because there is only one thing it can do: have the cache built again. The context
+ * of the error names the rule, for the person who has to find the cause.
  */
-#include "tools/context/impl.h"
+#include "tools/context/rule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,48 +12,59 @@ static const struct {
 	enum fw_context_invariant invariant;
 	const char *name;
 	const char *text;
-} rules[FW_RULE_COUNT] = {
-	[FW_RULE_MANIFEST_MISSING] = { FW_CONTEXT_MANIFEST, "manifest_missing",
-				       "manifest.json is not there, or is no file" },
-	[FW_RULE_MANIFEST_MALFORMED] = { FW_CONTEXT_MANIFEST, "manifest_malformed",
-					 "manifest.json is not JSON, or a member of it is "
-					 "missing or of the wrong kind" },
-	[FW_RULE_MANIFEST_UNSUPPORTED] = { FW_CONTEXT_MANIFEST, "manifest_unsupported",
-					   "build_config is not version 1 with sha256" },
-	[FW_RULE_MANIFEST_UNORDERED] = { FW_CONTEXT_MANIFEST, "manifest_unordered",
-					 "documents are not in the order of their ids, or one "
-					 "is listed twice" },
-	[FW_RULE_MANIFEST_FILE_NAME] = { FW_CONTEXT_MANIFEST, "manifest_file_name",
-					 "file is not named after the document's version" },
-	[FW_RULE_VERSION_MISMATCH] = { FW_CONTEXT_VERSION, "cache_version_mismatch",
-				       "cache_version is not the hash of what is listed" },
-	[FW_RULE_DOCUMENTS_MISSING] = { FW_CONTEXT_PRESENCE, "documents_missing",
-					"documents is not there, or is no folder" },
-	[FW_RULE_DOCUMENT_MISSING] = { FW_CONTEXT_PRESENCE, "document_missing",
-				       "file of the document is not there, or is no file" },
-	[FW_RULE_DOCUMENT_MALFORMED] = { FW_CONTEXT_INTEGRITY, "document_malformed",
-					 "file of the document is not JSON, or a member of it "
-					 "is missing or of the wrong kind" },
-	[FW_RULE_DOCUMENT_ID] = { FW_CONTEXT_INTEGRITY, "document_id_mismatch",
-				  "file of the document holds another id" },
-	[FW_RULE_DOCUMENT_VERSION] = { FW_CONTEXT_INTEGRITY, "document_version_mismatch",
-				       "file of the document holds another version" },
-	[FW_RULE_DOCUMENT_HASH] = { FW_CONTEXT_INTEGRITY, "document_hash_mismatch",
-				    "content does not have the hash that is its version" },
-	[FW_RULE_INDEX_MISSING] = { FW_CONTEXT_CONSISTENCY, "index_missing",
-				    "index.json is not there, or is no file" },
-	[FW_RULE_INDEX_MALFORMED] = { FW_CONTEXT_CONSISTENCY, "index_malformed",
-				      "index.json is not a JSON object of texts" },
-	[FW_RULE_INDEX_DISAGREES] = { FW_CONTEXT_CONSISTENCY, "index_disagrees",
-				      "index.json lists other documents, other files, or "
-				      "another order than the manifest" },
-	[FW_RULE_ORPHAN] = { FW_CONTEXT_CONSISTENCY, "orphan_file",
-			     "the manifest does not list it" },
-	[FW_RULE_DUPLICATE_ID] = { FW_CONTEXT_CONSISTENCY, "duplicate_id",
-				   "two sources have this id" },
-	[FW_RULE_DUPLICATE_CONTENT] = { FW_CONTEXT_CONSISTENCY, "duplicate_content",
-					"another source has the same content, and a cache "
-					"names a document after its content" },
+} rules[FW_CONTEXT_RULE_COUNT] = {
+	[FW_CONTEXT_RULE_MANIFEST_MISSING] = { FW_CONTEXT_MANIFEST, "manifest_missing",
+					       "manifest.json is not there, or is no file" },
+	[FW_CONTEXT_RULE_MANIFEST_MALFORMED] = { FW_CONTEXT_MANIFEST, "manifest_malformed",
+						 "manifest.json is not JSON, or a member of it "
+						 "is "
+						 "missing or of the wrong kind" },
+	[FW_CONTEXT_RULE_MANIFEST_UNSUPPORTED] = { FW_CONTEXT_MANIFEST, "manifest_unsupported",
+						   "build_config is not version 1 with "
+						   "sha256" },
+	[FW_CONTEXT_RULE_MANIFEST_UNORDERED] = { FW_CONTEXT_MANIFEST, "manifest_unordered",
+						 "documents are not in the order of their ids, "
+						 "or one "
+						 "is listed twice" },
+	[FW_CONTEXT_RULE_MANIFEST_FILE_NAME] = { FW_CONTEXT_MANIFEST, "manifest_file_name",
+						 "file is not named after the document's "
+						 "version" },
+	[FW_CONTEXT_RULE_VERSION_MISMATCH] = { FW_CONTEXT_VERSION, "cache_version_mismatch",
+					       "cache_version is not the hash of what is "
+					       "listed" },
+	[FW_CONTEXT_RULE_DOCUMENTS_MISSING] = { FW_CONTEXT_PRESENCE, "documents_missing",
+						"documents is not there, or is no folder" },
+	[FW_CONTEXT_RULE_DOCUMENT_MISSING] = { FW_CONTEXT_PRESENCE, "document_missing",
+					       "file of the document is not there, or is no "
+					       "file" },
+	[FW_CONTEXT_RULE_DOCUMENT_MALFORMED] = { FW_CONTEXT_INTEGRITY, "document_malformed",
+						 "file of the document is not JSON, or a "
+						 "member of it "
+						 "is missing or of the wrong kind" },
+	[FW_CONTEXT_RULE_DOCUMENT_ID] = { FW_CONTEXT_INTEGRITY, "document_id_mismatch",
+					  "file of the document holds another id" },
+	[FW_CONTEXT_RULE_DOCUMENT_VERSION] = { FW_CONTEXT_INTEGRITY,
+					       "document_version_mismatch",
+					       "file of the document holds another version" },
+	[FW_CONTEXT_RULE_DOCUMENT_HASH] = { FW_CONTEXT_INTEGRITY, "document_hash_mismatch",
+					    "content does not have the hash that is its "
+					    "version" },
+	[FW_CONTEXT_RULE_INDEX_MISSING] = { FW_CONTEXT_CONSISTENCY, "index_missing",
+					    "index.json is not there, or is no file" },
+	[FW_CONTEXT_RULE_INDEX_MALFORMED] = { FW_CONTEXT_CONSISTENCY, "index_malformed",
+					      "index.json is not a JSON object of texts" },
+	[FW_CONTEXT_RULE_INDEX_DISAGREES] = { FW_CONTEXT_CONSISTENCY, "index_disagrees",
+					      "index.json lists other documents, other files, "
+					      "or "
+					      "another order than the manifest" },
+	[FW_CONTEXT_RULE_ORPHAN] = { FW_CONTEXT_CONSISTENCY, "orphan_file",
+				     "the manifest does not list it" },
+	[FW_CONTEXT_RULE_DUPLICATE_ID] = { FW_CONTEXT_CONSISTENCY, "duplicate_id",
+					   "two sources have this id" },
+	[FW_CONTEXT_RULE_DUPLICATE_CONTENT] = { FW_CONTEXT_CONSISTENCY, "duplicate_content",
+						"another source has the same content, and a "
+						"cache "
+						"names a document after its content" },
 };
 
 static const char *const invariants[] = {
@@ -62,16 +73,16 @@ static const char *const invariants[] = {
 	[FW_CONTEXT_CONSISTENCY] = "consistency",
 };
 
-fw_error *fw_context_broken_at(fw_src at, enum fw_context_rule rule, const char *what)
+fw_error *fw_context_invalid_at(fw_src at, enum fw_context_rule rule, const char *subject)
 {
 	fw_error *err = fw_raise_cache_invalid_at(at);
 	char detail[512];
 
 	fw_error_add_string(err, "rule", rules[rule].name);
-	if (what)
-		fw_error_add_string(err, "subject", what);
-	(void)snprintf(detail, sizeof detail, "%s%s%s", what ? what : "", what ? ": " : "",
-		       rules[rule].text);
+	if (subject)
+		fw_error_add_string(err, "subject", subject);
+	(void)snprintf(detail, sizeof detail, "%s%s%s", subject ? subject : "",
+		       subject ? ": " : "", rules[rule].text);
 	fw_error_set_detail(err, detail);
 	return err;
 }
@@ -83,9 +94,9 @@ bool fw_context_violation_of(const fw_error *err, struct fw_context_violation *r
 
 	if (fw_error_code(err) != FW_CACHE_INVALID || !fw_error_find_field(err, "rule", &field))
 		return false;
-	while (i < FW_RULE_COUNT && strcmp(rules[i].name, field.string) != 0)
+	while (i < FW_CONTEXT_RULE_COUNT && strcmp(rules[i].name, field.string) != 0)
 		i++;
-	if (i == FW_RULE_COUNT)
+	if (i == FW_CONTEXT_RULE_COUNT)
 		return false;
 	ret_violation->invariant = rules[i].invariant;
 	ret_violation->invariant_name = invariants[rules[i].invariant];

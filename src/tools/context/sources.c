@@ -1,8 +1,8 @@
 /*
- * sources.c - finds the documents to build a cache of, and gives them their ids.
+ * sources.c - finds the files to build a cache from, and derives their ids.
  *
- * The walk holds one descriptor a level and follows no link, so that it ends and
- * stays where it began.
+ * The walk keeps one descriptor open per level. It does not follow links, so it
+ * terminates and stays below the given directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
-#include "tools/context/build.h"
+#include "tools/context/rule.h"
+#include "tools/context/sources.h"
+#include "tools/context/words.h"
 
-void fw_sources_clear(struct fw_sources *sources)
+void fw_context_sources_clear(struct fw_context_sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		fw__release(sources->items[i].path);
@@ -23,13 +26,13 @@ void fw_sources_clear(struct fw_sources *sources)
 	fw__release(sources->items);
 	if (sources->dir >= 0)
 		(void)close(sources->dir);
-	*sources = (struct fw_sources){ .dir = -1 };
+	*sources = (struct fw_context_sources){ .dir = -1 };
 }
 
-/* ---- ids ---------------------------------------------------------------------------------- */
+/* ---- ids ---- */
 
-/* The path with slashes, without "./" before it, in lower case. */
-static fw_error *make_id(struct fw_source *source)
+/* The id is the path in lower case, with slashes and without a leading "./". */
+static fw_error *make_id(struct fw_context_source *source)
 {
 	char *path = source->path;
 	size_t len = source->path_len;
@@ -54,7 +57,7 @@ static fw_error *make_id(struct fw_source *source)
 
 static int by_id(const void *a, const void *b)
 {
-	const struct fw_source *x = a, *y = b;
+	const struct fw_context_source *x = a, *y = b;
 	size_t len = x->id_len < y->id_len ? x->id_len : y->id_len;
 	int order = memcmp(x->id, y->id, len);
 
@@ -65,33 +68,35 @@ static int by_id(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static fw_error *check_ids(const struct fw_sources *sources)
+static fw_error *check_ids(const struct fw_context_sources *sources)
 {
 	for (size_t i = 1; i < sources->count; i++) {
-		const struct fw_source *a = &sources->items[i - 1], *b = &sources->items[i];
+		const struct fw_context_source *a = &sources->items[i - 1],
+					       *b = &sources->items[i];
 		fw_error *err;
 
 		if (a->id_len != b->id_len || memcmp(a->id, b->id, a->id_len) != 0)
 			continue;
-		err = fw_error_wrap(fw_context_broken(FW_RULE_DUPLICATE_ID, b->path), FW_HERE,
-				    "%s and %s have the same id", a->path, b->path);
+		err = fw_error_wrap(fw_context_invalid(FW_CONTEXT_RULE_DUPLICATE_ID, b->path),
+				    FW_HERE, "%s and %s have the same id", a->path, b->path);
 		fw_error_set_hint(err, "Rename one of the two: ids are paths in lower case.");
 		return err;
 	}
 	return NULL;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 static bool is_document(const char *name, size_t len)
 {
 	return len > 3 && memcmp(name + len - 3, ".md", 3) == 0;
 }
 
-/* Takes over `path`. */
-static fw_error *add(struct fw_sources *sources, char *path, size_t len, const struct stat *st)
+/* Consumes `path`. */
+static fw_error *add(struct fw_context_sources *sources, char *path, size_t len,
+		     const struct stat *st)
 {
-	struct fw_source *source;
+	struct fw_context_source *source;
 
 	if (sources->count == FW_LIMIT_CONTEXT_DOCUMENTS) {
 		fw__release(path);
@@ -100,7 +105,8 @@ static fw_error *add(struct fw_sources *sources, char *path, size_t len, const s
 	}
 	if (sources->count == sources->room) {
 		size_t room = sources->room ? 2 * sources->room : 64;
-		struct fw_source *more = fw__reallocate(sources->items, room * sizeof *more);
+		struct fw_context_source *more =
+			fw__reallocate(sources->items, room * sizeof *more);
 
 		if (!more) {
 			fw__release(path);
@@ -110,17 +116,17 @@ static fw_error *add(struct fw_sources *sources, char *path, size_t len, const s
 		sources->room = room;
 	}
 	source = &sources->items[sources->count++];
-	*source = (struct fw_source){ .path = path,
-				      .path_len = len,
-				      .size = (uint64_t)st->st_size };
+	*source = (struct fw_context_source){ .path = path,
+					      .path_len = len,
+					      .size = (uint64_t)st->st_size };
 	sources->bytes += source->size;
 	return make_id(source);
 }
 
-static fw_error *walk(struct fw_sources *sources, int dir, const char *prefix,
+static fw_error *walk(struct fw_context_sources *sources, int dir, const char *prefix,
 		      size_t prefix_len, unsigned depth);
 
-static fw_error *visit(struct fw_sources *sources, int dir, const char *prefix,
+static fw_error *visit(struct fw_context_sources *sources, int dir, const char *prefix,
 		       size_t prefix_len, const char *name, unsigned depth)
 {
 	size_t len = strlen(name);
@@ -160,7 +166,7 @@ static fw_error *visit(struct fw_sources *sources, int dir, const char *prefix,
 }
 
 /* Consumes `dir`. */
-static fw_error *walk(struct fw_sources *sources, int dir, const char *prefix,
+static fw_error *walk(struct fw_context_sources *sources, int dir, const char *prefix,
 		      size_t prefix_len, unsigned depth)
 {
 	DIR *stream;
@@ -192,11 +198,11 @@ static fw_error *walk(struct fw_sources *sources, int dir, const char *prefix,
 	return err;
 }
 
-fw_error *fw_sources_find(const char *path, struct fw_sources *ret_sources)
+fw_error *fw_context_sources_find(const char *path, struct fw_context_sources *ret_sources)
 {
 	int dir;
 
-	*ret_sources = (struct fw_sources){ .dir = -1 };
+	*ret_sources = (struct fw_context_sources){ .dir = -1 };
 	ret_sources->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ret_sources->dir < 0) {
 		int error = errno;

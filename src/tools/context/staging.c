@@ -1,21 +1,25 @@
 /*
- * staging.c - a directory that appears whole or not at all.
+ * staging.c - a directory that becomes visible complete or not at all.
  *
- * It is made beside its place under a hidden name, locked while its maker lives,
- * and moved there by one rename; a cache that is to be replaced changes places
- * with it (RENAME_EXCHANGE), so that the name always leads to a whole cache. A
- * maker that was killed leaves a hidden directory that is not locked: the next
+ * It is created under a hidden name in the same parent directory, locked as long as
+ * its process lives, and renamed when it is complete. A cache that it replaces is
+ * exchanged with it (RENAME_EXCHANGE), so the name leads to a complete cache at any
+ * time. A build that was killed leaves a hidden directory without a lock; the next
  * build of the same name removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/context/build.h"
+#include "tools/context/files.h"
+#include "tools/context/staging.h"
+
+#include <faultwire/raise.h>
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -24,9 +28,9 @@
 #define RENAME_EXCHANGE 2
 #endif
 
-/* ---- removing ------------------------------------------------------------------------------ */
+/* ---- removing ---- */
 
-/* All of it, as far as it can be; the result is that of the last rmdir. */
+/* Removes as much as possible; errors are ignored. */
 static void remove_tree(int parent, const char *name, unsigned depth)
 {
 	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -48,15 +52,16 @@ static void remove_tree(int parent, const char *name, unsigned depth)
 	(void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* ".name.building-", and then what tells one build from another. */
-static size_t hidden_prefix(const struct fw_staging *staging, char *ret_text, size_t size)
+/* ".name.building-"; process id and a number follow in the complete name. */
+static size_t hidden_prefix(const struct fw_context_staging *staging, char *ret_text,
+			    size_t size)
 {
 	int len = snprintf(ret_text, size, ".%s.building-", staging->name);
 
 	return len > 0 && (size_t)len < size ? (size_t)len : 0;
 }
 
-static void remove_leftovers(const struct fw_staging *staging)
+static void remove_leftovers(const struct fw_context_staging *staging)
 {
 	char prefix[300];
 	size_t len = hidden_prefix(staging, prefix, sizeof prefix);
@@ -86,9 +91,9 @@ static void remove_leftovers(const struct fw_staging *staging)
 	(void)closedir(stream);
 }
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- starting ---- */
 
-static fw_error *open_parent(const char *path, struct fw_staging *staging)
+static fw_error *open_parent(const char *path, struct fw_context_staging *staging)
 {
 	char parent[PATH_MAX];
 	size_t len = strlen(path);
@@ -104,7 +109,7 @@ static fw_error *open_parent(const char *path, struct fw_staging *staging)
 	name = name ? name + 1 : parent;
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return fw_raise_file_already_exists(path);
-	/* The hidden name is longer. */
+	/* Leave room for the longer hidden name. */
 	if (strlen(name) > 200)
 		return fw_context_system_error(FW_HERE, ENAMETOOLONG, path);
 	(void)snprintf(staging->name, sizeof staging->name, "%s", name);
@@ -125,9 +130,9 @@ static fw_error *open_parent(const char *path, struct fw_staging *staging)
 	return NULL;
 }
 
-/* Only what is a cache, or nothing at all, is ever replaced: a slip in a path
- * must not cost a home directory. */
-static bool is_replaceable(const struct fw_staging *staging)
+/* Only a cache or an empty directory is replaced: a mistyped path must not delete a
+ * home directory. */
+static bool is_replaceable(const struct fw_context_staging *staging)
 {
 	int dir = openat(staging->parent, staging->name,
 			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -150,7 +155,8 @@ static bool is_replaceable(const struct fw_staging *staging)
 	return is_empty || has_manifest;
 }
 
-static fw_error *check_place(const struct fw_staging *staging, const char *path, bool force)
+static fw_error *check_place(const struct fw_context_staging *staging, const char *path,
+			     bool force)
 {
 	fw_error *err;
 	struct stat st;
@@ -170,7 +176,7 @@ static fw_error *check_place(const struct fw_staging *staging, const char *path,
 	return err;
 }
 
-static fw_error *make_directories(struct fw_staging *staging)
+static fw_error *make_directories(struct fw_context_staging *staging)
 {
 	char prefix[300];
 	int error;
@@ -197,18 +203,20 @@ static fw_error *make_directories(struct fw_staging *staging)
 				       : fw_context_system_error(FW_HERE, error, staging->name);
 }
 
-fw_error *fw_staging_start(const char *path, bool force, struct fw_staging *staging)
+fw_error *fw_context_staging_start(const char *path, bool force,
+				   struct fw_context_staging *staging)
 {
-	*staging = (struct fw_staging){ .parent = -1, .dir = -1, .documents = -1 };
+	*staging = (struct fw_context_staging){ .parent = -1, .dir = -1, .documents = -1 };
 	FW_TRY(open_parent(path, staging));
 	remove_leftovers(staging);
 	FW_TRY(check_place(staging, path, force));
 	return make_directories(staging);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing ---- */
 
-fw_error *fw_staging_write(int dir, const char *name, const char *text, size_t len, bool sync)
+fw_error *fw_context_staging_write(int dir, const char *name, const char *text, size_t len,
+				   bool sync)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	int error = fd < 0 ? errno : 0;
@@ -229,7 +237,7 @@ fw_error *fw_staging_write(int dir, const char *name, const char *text, size_t l
 	return error ? fw_context_system_error(FW_HERE, error, name) : NULL;
 }
 
-static int put_in_place(struct fw_staging *staging, bool force)
+static int put_in_place(struct fw_context_staging *staging, bool force)
 {
 	if (renameat2(staging->parent, staging->temporary, staging->parent, staging->name,
 		      RENAME_NOREPLACE) == 0) {
@@ -238,18 +246,19 @@ static int put_in_place(struct fw_staging *staging, bool force)
 	}
 	if (errno != EEXIST || !force)
 		return errno;
-	/* The old one now has the hidden name, and goes with it. */
+	/* The old directory now has the hidden name; fw_context_staging_end() removes it. */
 	return renameat2(staging->parent, staging->temporary, staging->parent, staging->name,
 			 RENAME_EXCHANGE) == 0
 		       ? 0
 		       : errno;
 }
 
-fw_error *fw_staging_commit(struct fw_staging *staging, bool force, bool is_large)
+fw_error *fw_context_staging_commit(struct fw_context_staging *staging, bool force,
+				    bool is_large)
 {
 	int error = 0;
 
-	/* One call for all files, where there are many. */
+	/* For many files one syncfs() is faster than an fsync() for each. */
 	if (is_large && syncfs(staging->dir) != 0)
 		error = errno;
 	if (!error && (fsync(staging->documents) != 0 || fsync(staging->dir) != 0))
@@ -263,7 +272,7 @@ fw_error *fw_staging_commit(struct fw_staging *staging, bool force, bool is_larg
 	return error ? fw_context_system_error(FW_HERE, error, staging->name) : NULL;
 }
 
-void fw_staging_end(struct fw_staging *staging)
+void fw_context_staging_end(struct fw_context_staging *staging)
 {
 	if (staging->is_made)
 		remove_tree(staging->parent, staging->temporary, 0);
@@ -273,5 +282,5 @@ void fw_staging_end(struct fw_staging *staging)
 		(void)close(staging->dir);
 	if (staging->parent >= 0)
 		(void)close(staging->parent);
-	*staging = (struct fw_staging){ .parent = -1, .dir = -1, .documents = -1 };
+	*staging = (struct fw_context_staging){ .parent = -1, .dir = -1, .documents = -1 };
 }

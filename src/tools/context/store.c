@@ -1,45 +1,48 @@
 /*
- * store.c - caches that stay open, and resolve.
+ * store.c - caches that stay open.
  *
- * A cache is not to change once it is built, so it is checked whole when it is
- * first asked for, and after that only asked whether it is still the same:
+ * A cache must not change after it was built. It is checked completely on first use;
+ * after that each call only verifies that it is unchanged:
  *
- * - the name leads to the same directory (each call opens it anew, so that a
- *   permission taken away, or another cache put in its place, is seen);
- * - manifest.json, index.json and the folder have the identity that they had;
- * - the kernel has reported no change of anything in it (inotify). Where it
- *   cannot be asked (a network file system, no descriptors left), every file's
- *   identity is looked at instead.
+ * - the name leads to the same directory (each call opens it again, so that a
+ *   revoked permission or a replaced cache is noticed);
+ * - manifest.json, index.json and the directory of documents have the same identity;
+ * - the kernel has reported no change in it (inotify). If inotify is not available
+ *   (network file system, out of descriptors), the identity of every file is
+ *   compared instead.
  *
- * A cache that differs in any way is checked whole again, and its index made
- * anew. Each document that goes into a result is read and checked against its
- * hash, whatever was found before.
+ * A cache that differs in any way is checked and indexed again. Each document that
+ * goes into a result is read and checked against its hash in any case.
  */
-#include "tools/context/impl.h"
+#include "tools/context/store.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "tools/context/choose.h"
+
+#include <faultwire/raise.h>
 
 struct slot {
 	struct slot *next;    /* the most recently used first */
-	pthread_mutex_t lock; /* held while the cache is looked at or read */
+	pthread_mutex_t lock; /* held while the cache is checked or loaded */
 	unsigned users;
-	struct fw_cache *cache;
+	struct fw_context_cache *cache;
 	size_t len;
 	char name[];
 };
 
 struct fw_context_store {
-	pthread_mutex_t lock; /* of the list and the numbers of users */
+	pthread_mutex_t lock; /* protects the list and the user counts */
 	struct slot *slots;
 	char *root;
 };
 
-/* ---- lifecycle ------------------------------------------------------------------------- */
+/* ---- lifecycle ---- */
 
 fw_error *fw_context_store_new(const char *root, struct fw_context_store **ret_store)
 {
@@ -64,7 +67,7 @@ fw_error *fw_context_store_new(const char *root, struct fw_context_store **ret_s
 
 static void slot_free(struct slot *slot)
 {
-	fw_cache_unref(slot->cache);
+	fw_context_cache_unref(slot->cache);
 	(void)pthread_mutex_destroy(&slot->lock);
 	fw__release(slot);
 }
@@ -84,14 +87,14 @@ void fw_context_store_free(struct fw_context_store *store)
 	fw__release(store);
 }
 
-const char *fw_store_root(const struct fw_context_store *store)
+const char *fw_context_store_root(const struct fw_context_store *store)
 {
 	return store->root;
 }
 
-/* ---- slots ------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 
-/* The oldest that nobody uses goes, when there are too many. */
+/* Evicts the least recently used slot without users, if there are too many. */
 static void make_room(struct fw_context_store *store)
 {
 	struct slot **oldest = NULL;
@@ -146,7 +149,7 @@ static struct slot *slot_take(struct fw_context_store *store, const char *name, 
 	return slot;
 }
 
-/* A name that led to no cache is not worth a slot. */
+/* Releases a slot; one without a cache is removed. */
 static void slot_drop(struct fw_context_store *store, struct slot *slot)
 {
 	(void)pthread_mutex_lock(&store->lock);
@@ -161,16 +164,18 @@ static void slot_drop(struct fw_context_store *store, struct slot *slot)
 	(void)pthread_mutex_unlock(&store->lock);
 }
 
-/* ---- still the same? --------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
-static bool same_file(int dir, const char *name, const struct fw_identity *known)
+static bool same_file(int dir, const char *name, const struct fw_context_identity *known)
 {
-	struct fw_identity now;
+	struct fw_context_identity now;
 
-	return fw_identity_at(dir, name, &now) == 0 && fw_identity_same(&now, known);
+	return fw_context_identity_at(dir, name, &now) == 0 &&
+	       fw_context_identity_same(&now, known);
 }
 
-static bool is_quiet(const struct fw_cache *cache)
+/* Has inotify reported nothing? */
+static bool is_quiet(const struct fw_context_cache *cache)
 {
 	char events[4096];
 	ssize_t got = read(cache->watch, events, sizeof events);
@@ -179,12 +184,13 @@ static bool is_quiet(const struct fw_cache *cache)
 	return got < 0 && (error == EAGAIN || error == EWOULDBLOCK);
 }
 
-/* `dir` is where the name leads now. */
-static bool is_same(const struct fw_cache *cache, int dir)
+/* `dir` is the directory that the name leads to now. */
+static bool is_same(const struct fw_context_cache *cache, int dir)
 {
-	struct fw_identity now;
+	struct fw_context_identity now;
 
-	if (fw_identity_of(dir, &now) != 0 || !fw_identity_same(&now, &cache->dir_identity) ||
+	if (fw_context_identity_of(dir, &now) != 0 ||
+	    !fw_context_identity_same(&now, &cache->dir_identity) ||
 	    !same_file(dir, FW_CONTEXT_MANIFEST_FILE, &cache->manifest_identity) ||
 	    !same_file(dir, FW_CONTEXT_INDEX_FILE, &cache->index_identity) ||
 	    !same_file(dir, FW_CONTEXT_DOCUMENTS, &cache->documents_identity))
@@ -193,17 +199,17 @@ static bool is_same(const struct fw_cache *cache, int dir)
 		return is_quiet(cache);
 	for (size_t i = 0; i < cache->manifest.count; i++)
 		if (!same_file(cache->documents,
-			       cache->manifest.entries[i].file + FW_FILE_NAME_AT,
+			       cache->manifest.entries[i].file + FW_CONTEXT_FILE_NAME_OFFSET,
 			       &cache->facts[i].identity))
 			return false;
 	return true;
 }
 
-/* ---- the index ----------------------------------------------------------------------------------- */
+/* ---- the index ---- */
 
 struct indexing {
-	struct fw_terms *parts[FW_CONTEXT_THREADS_MAX];
-	struct fw_words words[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_terms *parts[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_words words[FW_CONTEXT_THREADS_MAX];
 };
 
 static fw_error *index_document(void *ctx, unsigned thread, uint32_t document,
@@ -212,36 +218,38 @@ static fw_error *index_document(void *ctx, unsigned thread, uint32_t document,
 	struct indexing *indexing = ctx;
 
 	if (!indexing->parts[thread])
-		indexing->parts[thread] = fw_terms_new();
-	fw_words_start(&indexing->words[thread], content, len);
-	if (!indexing->parts[thread] || !fw_terms_add(indexing->parts[thread], document,
-						      &indexing->words[thread], ret_words))
+		indexing->parts[thread] = fw_context_terms_new();
+	fw_context_words_start(&indexing->words[thread], content, len);
+	if (!indexing->parts[thread] ||
+	    !fw_context_terms_add(indexing->parts[thread], document, &indexing->words[thread],
+				  ret_words))
 		return fw_raise_internal_out_of_memory();
 	return NULL;
 }
 
 /* Checks and indexes. Consumes `dir`. */
-static fw_error *load(int dir, const struct fw_context_run *run, struct fw_cache **ret_cache)
+static fw_error *load(int dir, const struct fw_context_run *run,
+		      struct fw_context_cache **ret_cache)
 {
 	struct indexing indexing = { 0 };
-	struct fw_check check = { .visit = index_document,
-				  .ctx = &indexing,
-				  .keep_watch = true };
-	struct fw_cache *cache = NULL;
+	struct fw_context_check check = { .visit = index_document,
+					  .visit_ctx = &indexing,
+					  .keep_watch = true };
+	struct fw_context_cache *cache = NULL;
 	fw_error *err;
 
 	if (run)
 		check.run = *run;
-	err = fw_cache_check(dir, &check, &cache);
+	err = fw_context_cache_check(dir, &check, &cache);
 	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
 		if (cache && indexing.parts[i])
 			cache->parts[cache->part_count++] = indexing.parts[i];
 		else
-			fw_terms_free(indexing.parts[i]);
-		fw_words_clear(&indexing.words[i]);
+			fw_context_terms_free(indexing.parts[i]);
+		fw_context_words_clear(&indexing.words[i]);
 	}
-	if (!err && !fw_cache_plant(cache)) {
-		fw_cache_unref(cache);
+	if (!err && !fw_context_fit_tree_build(cache)) {
+		fw_context_cache_unref(cache);
 		err = fw_raise_internal_out_of_memory();
 	}
 	if (!err)
@@ -252,7 +260,7 @@ static fw_error *load(int dir, const struct fw_context_run *run, struct fw_cache
 static fw_error *refresh(struct fw_context_store *store, struct slot *slot,
 			 const struct fw_context_run *run)
 {
-	struct fw_identity identity;
+	struct fw_context_identity identity;
 	fw_error *err;
 	int dir;
 
@@ -262,26 +270,27 @@ static fw_error *refresh(struct fw_context_store *store, struct slot *slot,
 			(void)close(dir);
 			return NULL;
 		}
-		fw_cache_unref(slot->cache);
+		fw_context_cache_unref(slot->cache);
 		slot->cache = NULL;
 		if (err)
 			return err;
-		(void)fw_identity_of(dir, &identity);
+		(void)fw_context_identity_of(dir, &identity);
 		err = load(dir, run, &slot->cache);
-		if (fw_error_code(err) != FW_CACHE_INVALID || try == FW_CONTEXT_TRIES ||
+		if (fw_error_code(err) != FW_CACHE_INVALID || try == FW_CONTEXT_READ_ATTEMPTS ||
 		    !fw_context_is_replaced(store->root, slot->name, slot->len, &identity))
 			return err;
 		fw_error_free(err);
 	}
 }
 
-fw_error *fw_store_get(struct fw_context_store *store, const char *name, size_t len,
-		       const struct fw_context_run *run, struct fw_cache **ret_cache)
+fw_error *fw_context_store_get(struct fw_context_store *store, const char *name, size_t len,
+			       const struct fw_context_run *run,
+			       struct fw_context_cache **ret_cache)
 {
 	struct slot *slot;
 	fw_error *err;
 
-	/* Nothing of that length is a name: do not keep it. */
+	/* No cache has a name of that length; do not allocate a slot for it. */
 	if (!name || len >= FW_LIMIT_CONTEXT_NAME_BYTES)
 		return fw_raise_cache_missing();
 	slot = slot_take(store, name, len);
@@ -295,67 +304,5 @@ fw_error *fw_store_get(struct fw_context_store *store, const char *name, size_t 
 	}
 	(void)pthread_mutex_unlock(&slot->lock);
 	slot_drop(store, slot);
-	return err;
-}
-
-/* ---- resolve ---------------------------------------------------------------------------------------- */
-
-static fw_error *find_matches(const struct fw_cache *cache, const struct fw_query *query,
-			      struct fw_matches *matches)
-{
-	for (size_t i = 0; i < query->term_count; i++)
-		for (unsigned part = 0; part < cache->part_count; part++)
-			if (!fw_terms_find(cache->parts[part], query->terms[i].text,
-					   query->terms[i].len, matches))
-				return fw_raise_internal_out_of_memory();
-	return NULL;
-}
-
-static fw_error *answer(const struct fw_cache *cache, const struct fw_query *query,
-			const struct fw_context_request *request, struct fw_buf *out)
-{
-	struct fw_matches matches = { 0 }, chosen = { 0 };
-	fw_error *err = find_matches(cache, query, &matches);
-
-	if (!err)
-		err = fw_choose(cache, &matches, (uint64_t)request->budget, false, &chosen);
-	if (!err)
-		err = fw_result_write(cache, query, (uint64_t)request->budget, &chosen,
-				      request->max_bytes, out);
-	fw__release(matches.items);
-	fw__release(chosen.items);
-	return err;
-}
-
-fw_error *fw_context_resolve(struct fw_context_store *store,
-			     const struct fw_context_request *request,
-			     const struct fw_context_run *run, struct fw_buf *out)
-{
-	struct fw_query query;
-	fw_error *err;
-	bool is_again;
-
-	FW_TRY(fw_query_read(request->query, request->query_len, &query));
-	if (request->budget < 0) {
-		fw_query_clear(&query);
-		return fw_raise_input_invalid_budget();
-	}
-	for (unsigned try = 1;; try++) {
-		struct fw_cache *cache = NULL;
-
-		err = fw_store_get(store, request->cache, request->cache_len, run, &cache);
-		if (!err)
-			err = answer(cache, &query, request, out);
-		is_again = cache && fw_error_code(err) == FW_CACHE_INVALID &&
-			   try < FW_CONTEXT_TRIES &&
-			   fw_context_is_replaced(store->root, request->cache,
-						  request->cache_len, &cache->dir_identity);
-		fw_cache_unref(cache);
-		if (!is_again)
-			break;
-		fw_error_free(err);
-		fw_buf_reset(out, SIZE_MAX);
-	}
-	fw_query_clear(&query);
 	return err;
 }

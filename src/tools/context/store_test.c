@@ -1,6 +1,9 @@
-#include "tools/context/context_test.h"
+#include "tools/context/test_support.h"
 
 #include <pthread.h>
+
+#include "base/limits.h"
+#include "tools/context/store.h"
 
 static struct fw_context_store *store;
 static struct fw_buf first, second;
@@ -259,18 +262,18 @@ static void test_resolve__a_thousand_times_on_eight_threads_gives_the_same_bytes
 
 /* ---- a cache that stays open ----------------------------------------------------------------- */
 
-static struct fw_cache *get(void)
+static struct fw_context_cache *get(void)
 {
-	struct fw_cache *cache;
+	struct fw_context_cache *cache;
 
-	must(fw_store_get(store, "c", 1, NULL, &cache));
-	fw_cache_unref(cache); /* the store still holds it */
+	must(fw_context_store_get(store, "c", 1, NULL, &cache));
+	fw_context_cache_unref(cache); /* the store still holds it */
 	return cache;
 }
 
 static void test_store__an_unchanged_cache_is_read_once(void **state)
 {
-	struct fw_cache *cache;
+	struct fw_context_cache *cache;
 
 	(void)state;
 	make_three();
@@ -314,7 +317,7 @@ static void assert_seen(int way, bool by_kernel)
 	make_three();
 	must(resolve("deployment", 10, &first));
 	if (!by_kernel) {
-		struct fw_cache *cache = get();
+		struct fw_context_cache *cache = get();
 
 		(void)close(cache->watch);
 		cache->watch = -1;
@@ -387,12 +390,12 @@ static void test_store__keeps_so_many_and_no_more(void **state)
 	(void)state;
 	make_three();
 	for (int i = 0; i < 3 * FW_LIMIT_CONTEXT_CACHES; i++) {
-		struct fw_cache *cache;
+		struct fw_context_cache *cache;
 
 		(void)snprintf(name, sizeof name, "c%d", i);
 		must(build("s", name, false, 1));
-		must(fw_store_get(store, name, strlen(name), NULL, &cache));
-		fw_cache_unref(cache);
+		must(fw_context_store_get(store, name, strlen(name), NULL, &cache));
+		fw_context_cache_unref(cache);
 	}
 	assert_true(count_names("/proc/self/fd") < 20 + 3 * FW_LIMIT_CONTEXT_CACHES);
 }

@@ -1,13 +1,13 @@
 /*
- * terms.c - an inverted index in memory: from a word to the documents that hold
- * it. It is derived from the cache and worth nothing without it.
+ * terms.c - an inverted index in memory, from a word to the documents that contain it.
  *
- * A hash table of words. The documents of a word are written as differences of
- * their numbers, each with its count, in variable-length integers, into slices
- * of one large pool: short ones for the many rare words, ever longer ones for
- * the few common ones. A slice ends with the place of the next.
+ * It is a hash table of words. The documents of a word are stored as pairs of
+ * variable-length integers, the difference to the previous document number and the
+ * count, in slices of one large pool. The slices of a word grow in size, so that rare
+ * words need little memory and common ones few slices. A slice ends with the offset
+ * of the next one.
  */
-#include "tools/context/impl.h"
+#include "tools/context/terms.h"
 
 #include <string.h>
 
@@ -15,14 +15,14 @@
 
 struct word {
 	uint32_t hash;
-	uint32_t text; /* where in `texts`, length first; */
+	uint32_t text; /* offset in `texts` */
 	uint32_t len;
-	uint32_t first; /* slice in the pool */
+	uint32_t first; /* offset of the first slice */
 	uint32_t write; /* the next byte to write */
-	uint32_t limit; /* where the slice's data ends */
-	uint32_t slice; /* its size class */
-	uint32_t last;  /* the last document written, + 1 */
-	uint32_t seen;  /* times in the document at hand */
+	uint32_t limit; /* end of the data of the slice */
+	uint32_t slice; /* size class of the next slice */
+	uint32_t last;  /* the last document stored, + 1 */
+	uint32_t seen;  /* occurrences in the current document */
 };
 
 struct pool {
@@ -31,7 +31,7 @@ struct pool {
 	size_t cap;
 };
 
-struct fw_terms {
+struct fw_context_terms {
 	struct word *words;
 	size_t word_count;
 	size_t word_room;
@@ -39,7 +39,7 @@ struct fw_terms {
 	size_t slot_count;
 	struct pool texts;
 	struct pool slices;
-	uint32_t *touched; /* words of the document at hand */
+	uint32_t *touched; /* words of the current document */
 	size_t touched_count;
 	size_t touched_room;
 };
@@ -52,9 +52,9 @@ static uint32_t slice_size(uint32_t class)
 	return 8u << (class < SLICE_CLASSES ? class : SLICE_CLASSES - 1);
 }
 
-/* ---- memory ------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
-/* Places are 32 bits wide, which ends a part at 4 GiB. */
+/* Offsets have 32 bits, so a pool is limited to 4 GiB. */
 static bool pool_take(struct pool *pool, size_t len, uint32_t *ret_at)
 {
 	if (len > UINT32_MAX - pool->len)
@@ -76,7 +76,7 @@ static bool pool_take(struct pool *pool, size_t len, uint32_t *ret_at)
 	return true;
 }
 
-/* Room for one more element. */
+/* Makes room for one more element. */
 static bool grow(void *items, size_t count, size_t *room, size_t size)
 {
 	void **list = items;
@@ -93,13 +93,13 @@ static bool grow(void *items, size_t count, size_t *room, size_t size)
 	return true;
 }
 
-struct fw_terms *fw_terms_new(void)
+struct fw_context_terms *fw_context_terms_new(void)
 {
-	struct fw_terms *terms = fw__allocate(sizeof *terms);
+	struct fw_context_terms *terms = fw__allocate(sizeof *terms);
 
 	if (!terms)
 		return NULL;
-	*terms = (struct fw_terms){ .slot_count = FIRST_SLOTS };
+	*terms = (struct fw_context_terms){ .slot_count = FIRST_SLOTS };
 	terms->slots = fw__allocate(FIRST_SLOTS * sizeof *terms->slots);
 	if (!terms->slots) {
 		fw__release(terms);
@@ -109,7 +109,7 @@ struct fw_terms *fw_terms_new(void)
 	return terms;
 }
 
-void fw_terms_free(struct fw_terms *terms)
+void fw_context_terms_free(struct fw_context_terms *terms)
 {
 	if (!terms)
 		return;
@@ -121,16 +121,16 @@ void fw_terms_free(struct fw_terms *terms)
 	fw__release(terms);
 }
 
-size_t fw_terms_bytes(const struct fw_terms *terms)
+size_t fw_context_terms_bytes(const struct fw_context_terms *terms)
 {
 	return terms->word_room * sizeof *terms->words +
 	       terms->slot_count * sizeof *terms->slots + terms->texts.cap + terms->slices.cap +
 	       terms->touched_room * sizeof *terms->touched;
 }
 
-/* ---- the table ------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
-static struct word *find(const struct fw_terms *terms, const char *text, size_t len,
+static struct word *find(const struct fw_context_terms *terms, const char *text, size_t len,
 			 uint64_t hash, size_t *ret_slot)
 {
 	size_t slot = hash & (terms->slot_count - 1);
@@ -146,7 +146,7 @@ static struct word *find(const struct fw_terms *terms, const char *text, size_t 
 	return NULL;
 }
 
-static bool widen(struct fw_terms *terms)
+static bool widen(struct fw_context_terms *terms)
 {
 	size_t count = terms->slot_count * 2;
 	uint32_t *slots = fw__allocate(count * sizeof *slots);
@@ -156,7 +156,7 @@ static bool widen(struct fw_terms *terms)
 	memset(slots, 0, count * sizeof *slots);
 	for (size_t i = 0; i < terms->word_count; i++) {
 		const struct word *word = &terms->words[i];
-		size_t slot = fw_context_hash(terms->texts.data + word->text, word->len) &
+		size_t slot = fw_context_word_hash(terms->texts.data + word->text, word->len) &
 			      (count - 1);
 
 		while (slots[slot])
@@ -169,9 +169,9 @@ static bool widen(struct fw_terms *terms)
 	return true;
 }
 
-static struct word *take(struct fw_terms *terms, const char *text, size_t len)
+static struct word *take(struct fw_context_terms *terms, const char *text, size_t len)
 {
-	uint64_t hash = fw_context_hash(text, len);
+	uint64_t hash = fw_context_word_hash(text, len);
 	size_t slot;
 	struct word *word = find(terms, text, len, hash, &slot);
 	uint32_t at;
@@ -196,9 +196,9 @@ static struct word *take(struct fw_terms *terms, const char *text, size_t len)
 	return word;
 }
 
-/* ---- documents of a word ------------------------------------------------------------------ */
+/* ---- documents of a word ---- */
 
-static bool put_byte(struct fw_terms *terms, struct word *word, unsigned char byte)
+static bool put_byte(struct fw_context_terms *terms, struct word *word, unsigned char byte)
 {
 	if (word->write == word->limit) {
 		uint32_t size = slice_size(word->slice);
@@ -206,7 +206,7 @@ static bool put_byte(struct fw_terms *terms, struct word *word, unsigned char by
 
 		if (!pool_take(&terms->slices, size + SLICE_LINK, &at))
 			return false;
-		/* limit 0: it has none yet; the first one is never at its end. */
+		/* A limit of 0 means that the word has no slice yet. */
 		if (word->limit)
 			memcpy(terms->slices.data + word->limit, &at, SLICE_LINK);
 		else
@@ -219,7 +219,7 @@ static bool put_byte(struct fw_terms *terms, struct word *word, unsigned char by
 	return true;
 }
 
-static bool put_number(struct fw_terms *terms, struct word *word, uint32_t number)
+static bool put_number(struct fw_context_terms *terms, struct word *word, uint32_t number)
 {
 	for (; number >= 0x80; number >>= 7)
 		if (!put_byte(terms, word, (unsigned char)(number | 0x80)))
@@ -228,7 +228,7 @@ static bool put_number(struct fw_terms *terms, struct word *word, uint32_t numbe
 }
 
 struct cursor {
-	const struct fw_terms *terms;
+	const struct fw_context_terms *terms;
 	uint32_t at;
 	uint32_t limit;
 	uint32_t slice;
@@ -253,9 +253,9 @@ static uint32_t take_number(struct cursor *cursor)
 	}
 }
 
-/* ---- adding and finding --------------------------------------------------------------------- */
+/* ---- adding and finding ---- */
 
-static bool count_word(struct fw_terms *terms, const char *text, size_t len)
+static bool count_word(struct fw_context_terms *terms, const char *text, size_t len)
 {
 	struct word *word = take(terms, text, len);
 
@@ -270,15 +270,15 @@ static bool count_word(struct fw_terms *terms, const char *text, size_t len)
 	return true;
 }
 
-bool fw_terms_add(struct fw_terms *terms, uint32_t document, struct fw_words *words,
-		  uint32_t *ret_count)
+bool fw_context_terms_add(struct fw_context_terms *terms, uint32_t document,
+			  struct fw_context_words *words, uint32_t *ret_count)
 {
 	const char *text;
 	size_t len;
 	uint32_t count = 0;
 
 	terms->touched_count = 0;
-	for (; fw_words_next(words, &text, &len); count++)
+	for (; fw_context_words_next(words, &text, &len); count++)
 		if (!count_word(terms, text, len))
 			return false;
 	for (size_t i = 0; i < terms->touched_count; i++) {
@@ -294,20 +294,22 @@ bool fw_terms_add(struct fw_terms *terms, uint32_t document, struct fw_words *wo
 	return !words->failed;
 }
 
-bool fw_matches_add(struct fw_matches *matches, uint32_t document, uint32_t count)
+bool fw_context_matches_add(struct fw_context_matches *matches, uint32_t document,
+			    uint32_t count)
 {
 	if (!grow(&matches->items, matches->count, &matches->room, sizeof *matches->items))
 		return false;
 	matches->items[matches->count++] =
-		(struct fw_match){ .document = document, .matches = count };
+		(struct fw_context_match){ .document = document, .matches = count };
 	return true;
 }
 
-bool fw_terms_find(const struct fw_terms *terms, const char *text, size_t len,
-		   struct fw_matches *matches)
+bool fw_context_terms_find(const struct fw_context_terms *terms, const char *text, size_t len,
+			   struct fw_context_matches *matches)
 {
 	size_t slot;
-	const struct word *word = find(terms, text, len, fw_context_hash(text, len), &slot);
+	const struct word *word =
+		find(terms, text, len, fw_context_word_hash(text, len), &slot);
 	struct cursor cursor;
 	uint32_t document = 0;
 
@@ -316,7 +318,7 @@ bool fw_terms_find(const struct fw_terms *terms, const char *text, size_t len,
 	cursor = (struct cursor){ terms, word->first, word->first + slice_size(0), 0 };
 	while (document < word->last) {
 		document += take_number(&cursor);
-		if (!fw_matches_add(matches, document - 1, take_number(&cursor)))
+		if (!fw_context_matches_add(matches, document - 1, take_number(&cursor)))
 			return false;
 	}
 	return true;

@@ -1,14 +1,13 @@
 /*
  * tools.c - the three tools.
  *
- * The contract gives each wrong argument a code of its own, which the schema
- * check of the server cannot know. So the schema is there for clients to read,
- * and the handlers look at their arguments themselves: the query, then the
- * budget, then the cache, so that of several faults it is always the same one
- * that is told.
+ * The contract has a separate code for each invalid argument, which the server's
+ * schema check cannot produce. So the schema only informs clients, and the handlers
+ * check their arguments themselves, in the order query, budget, cache; if several are
+ * invalid, the same one is always reported.
  *
- * The result is the text, and no structured content: the contract fixes the
- * bytes of one text, and a second copy would double what a model has to read.
+ * The result is text without structured content: the contract defines the bytes of
+ * the text, and a second copy would double what a model has to read.
  */
 #include "tools/context/context.h"
 
@@ -98,7 +97,7 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_r
 	static const char list_schema[] = "{\"type\":\"object\"}";
 	fw_tool tool = FW_TOOL_INIT;
 
-	/* A sandbox lets nothing be loaded any more. */
+	/* Libraries cannot be loaded inside a sandbox: load it now. */
 	if (run == FW_RUN_PROCESS && !fw_digest_load())
 		return fw_raise_internal_unsupported("a context cache without libcrypto");
 	tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"

@@ -1,16 +1,18 @@
 /*
- * words.c - lower case and White_Space, by libunistring, for every locale alike.
+ * words.c - words in lower case, with libunistring, independent of the locale.
  *
- * The contract lower-cases a text and then splits it. Here it is split first,
- * and each word lower-cased for itself: no White_Space is cased or ignored in
- * casing, so that the one rule that looks at its neighbours (a sigma at the end
- * of a word) sees the same; and a word of ASCII, as nearly all are, needs no
- * library.
+ * The contract converts a text to lower case and then splits it. Here the text is
+ * split first and each word converted on its own, so that ASCII words, nearly all,
+ * need no library call. The result is the same: the only conversion that depends on
+ * neighbours is that of sigma at the end of a word, and White_Space is neither cased
+ * nor ignored there.
  */
-#include "tools/context/impl.h"
+#include "tools/context/words.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unicase.h>
 #include <unictype.h>
 #include <unistr.h>
@@ -22,11 +24,12 @@ bool fw_context_is_utf8(const char *text, size_t len)
 	return !u8_check((const uint8_t *)text, len);
 }
 
-/* ---- the sigma -------------------------------------------------------------------- */
+/* ---- the sigma ---- */
 
 static const char sigma[] = "\xce\xa3";
 
-/* The next cased letter, with only ignorable ones before it, to one side. */
+/* Is the first character that is not case-ignorable, after or before `at`, a cased
+ * one? */
 static bool is_cased_behind(const char *at, const char *end)
 {
 	ucs4_t character;
@@ -52,8 +55,8 @@ static bool is_cased_before(const char *at, const char *start)
 	return false;
 }
 
-/* Leaves room for a sigma behind it. */
-static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
+/* Appends `text` in lower case, and reserves room for a sigma after it. */
+static bool put_lower(struct fw_context_bytes *out, const char *text, size_t len)
 {
 	size_t lower_len = 0;
 	uint8_t *lower = NULL;
@@ -64,7 +67,7 @@ static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
 		if (!lower)
 			return false;
 	}
-	err = fw_bytes_reserve(out, out->len + lower_len + sizeof sigma);
+	err = fw_context_bytes_reserve(out, out->len + lower_len + sizeof sigma);
 	if (!err && lower_len) {
 		memcpy(out->data + out->len, lower, lower_len);
 		out->len += lower_len;
@@ -75,12 +78,12 @@ static bool put_lower(struct fw_bytes *out, const char *text, size_t len)
 }
 
 /*
- * A capital sigma is the only letter whose lower case depends on its neighbours
- * (Final_Sigma), and libunistring takes an apostrophe for the end of a word
- * there, which Unicode does not. So what lies between them is its work, and they
- * are ours.
+ * Capital sigma is the only letter whose lower case depends on its neighbours
+ * (Final_Sigma). libunistring treats an apostrophe as the end of a word there, which
+ * Unicode does not. So sigmas are converted here, and only the text between them by
+ * libunistring.
  */
-static bool put_around_sigma(struct fw_bytes *out, const char *text, const char *end)
+static bool put_around_sigma(struct fw_context_bytes *out, const char *text, const char *end)
 {
 	const char *from = text;
 	const char *at;
@@ -89,7 +92,7 @@ static bool put_around_sigma(struct fw_bytes *out, const char *text, const char 
 		if (!put_lower(out, from, (size_t)(at - from)))
 			return false;
 		from = at + 2;
-		/* There is room for it: see put_lower(). */
+		/* put_lower() has reserved the room. */
 		memcpy(out->data + out->len,
 		       is_cased_before(at, text) && !is_cased_behind(from, end) ? "\xcf\x82"
 										: "\xcf\x83",
@@ -101,7 +104,7 @@ static bool put_around_sigma(struct fw_bytes *out, const char *text, const char 
 
 static char *lower_around_sigma(const char *text, size_t len, size_t *ret_len)
 {
-	struct fw_bytes out = { 0 };
+	struct fw_context_bytes out = { 0 };
 	char *copy = NULL;
 
 	if (put_around_sigma(&out, text, text + len))
@@ -110,13 +113,13 @@ static char *lower_around_sigma(const char *text, size_t len, size_t *ret_len)
 		memcpy(copy, out.data, out.len);
 		*ret_len = out.len;
 	}
-	fw_bytes_clear(&out);
+	fw_context_bytes_clear(&out);
 	return copy;
 }
 
 char *fw_context_lower(const char *text, size_t len, size_t *ret_len)
 {
-	/* Nothing in, and libunistring may give NULL: not for want of memory. */
+	/* For an empty text libunistring may return NULL without an error. */
 	if (len == 0) {
 		*ret_len = 0;
 		return calloc(1, 1);
@@ -126,9 +129,9 @@ char *fw_context_lower(const char *text, size_t len, size_t *ret_len)
 	return (char *)u8_tolower((const uint8_t *)text, len, "", NULL, NULL, ret_len);
 }
 
-/* ---- words ------------------------------------------------------------------------ */
+/* ---- words ---- */
 
-/* How many bytes of White_Space `at` begins with. */
+/* Length of the White_Space character at `at`; 0 if it is another. */
 static size_t space_at(const char *at, const char *end)
 {
 	unsigned char byte = (unsigned char)*at;
@@ -137,35 +140,35 @@ static size_t space_at(const char *at, const char *end)
 
 	if (byte < 0x80)
 		return byte == ' ' || (byte >= '\t' && byte <= '\r');
-	/* All others of them begin with one of these. */
+	/* Every other White_Space character begins with one of these bytes. */
 	if (byte != 0xc2 && (byte < 0xe1 || byte > 0xe3))
 		return 0;
 	len = u8_mbtouc_unsafe(&character, (const uint8_t *)at, (size_t)(end - at));
 	return uc_is_property_white_space(character) ? (size_t)len : 0;
 }
 
-void fw_words_start(struct fw_words *words, const char *text, size_t len)
+void fw_context_words_start(struct fw_context_words *words, const char *text, size_t len)
 {
 	words->at = text;
 	words->end = text + len;
 	words->failed = false;
 }
 
-void fw_words_clear(struct fw_words *words)
+void fw_context_words_clear(struct fw_context_words *words)
 {
-	fw_bytes_clear(&words->word);
+	fw_context_bytes_clear(&words->word);
 }
 
-static bool make_room(struct fw_words *words, size_t len)
+static bool make_room(struct fw_context_words *words, size_t len)
 {
-	fw_error *err = fw_bytes_reserve(&words->word, len);
+	fw_error *err = fw_context_bytes_reserve(&words->word, len);
 
 	words->failed = err != NULL;
 	fw_error_free(err);
 	return !words->failed;
 }
 
-static bool lower_word(struct fw_words *words, const char *start, size_t len)
+static bool lower_word(struct fw_context_words *words, const char *start, size_t len)
 {
 	size_t lower_len;
 	char *lower = fw_context_lower(start, len, &lower_len);
@@ -181,7 +184,8 @@ static bool lower_word(struct fw_words *words, const char *start, size_t len)
 	return true;
 }
 
-bool fw_words_next(struct fw_words *words, const char **ret_word, size_t *ret_len)
+bool fw_context_words_next(struct fw_context_words *words, const char **ret_word,
+			   size_t *ret_len)
 {
 	const char *at = words->at;
 	const char *start;
@@ -212,4 +216,39 @@ bool fw_words_next(struct fw_words *words, const char **ret_word, size_t *ret_le
 	*ret_word = words->word.data;
 	*ret_len = words->word.len;
 	return true;
+}
+
+/* ---- hashes ---- */
+
+static uint64_t seed;
+static pthread_once_t seeded = PTHREAD_ONCE_INIT;
+
+static void make_seed(void)
+{
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+		seed = (uint64_t)(uintptr_t)&seed;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	__extension__ typedef unsigned __int128 wide;
+	wide product = (wide)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t fw_context_word_hash(const char *text, size_t len)
+{
+	uint64_t hash;
+	uint64_t part;
+
+	(void)pthread_once(&seeded, make_seed);
+	hash = seed ^ len;
+	for (; len >= 8; text += 8, len -= 8) {
+		memcpy(&part, text, 8);
+		hash = mix(hash ^ part, 0x9e3779b97f4a7c15u);
+	}
+	part = 0;
+	memcpy(&part, text, len);
+	return mix(hash ^ part, 0xd6e8feb86659fd93u);
 }

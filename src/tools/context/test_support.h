@@ -1,9 +1,9 @@
 /*
- * context_test.h - what the tests of the context toolset share: a directory of
+ * test_support.h - what the tests of the context toolset share: a directory of
  * their own, an allocator that fails on demand, and small caches.
  */
-#ifndef FW_TOOLS_CONTEXT_TEST_H
-#define FW_TOOLS_CONTEXT_TEST_H
+#ifndef FW_TOOLS_CONTEXT_TEST_SUPPORT_H
+#define FW_TOOLS_CONTEXT_TEST_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "tools/context/impl.h"
+#include "tools/context/files.h"
+#include "tools/context/rule.h"
 
 /* ---- memory ---------------------------------------------------------------------- */
 

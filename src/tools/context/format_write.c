@@ -1,9 +1,11 @@
 /*
- * write.c - writes what format.c reads, byte for byte as the public format has
- * it: the two lists indented by two spaces, documents compact, no newline at the
- * end of a file.
+ * format_write.c - writes manifest.json, index.json and documents, byte for byte as
+ * the public format defines them: the two lists are indented by two spaces, documents
+ * are compact, and no file ends in a newline.
  */
-#include "tools/context/impl.h"
+#include "tools/context/format.h"
+
+#include <string.h>
 
 static void put_member(struct fw_buf *out, const char *indent, const char *name,
 		       const char *value, size_t len, const char *end)
@@ -15,11 +17,12 @@ static void put_member(struct fw_buf *out, const char *indent, const char *name,
 	fw_buf_str(out, end);
 }
 
-void fw_manifest_write(struct fw_buf *out, const struct fw_manifest *manifest,
-		       const char *created_at)
+void fw_context_manifest_write(struct fw_buf *out, const struct fw_context_manifest *manifest,
+			       const char *created_at)
 {
 	FW_BUF(out, "{\n");
-	put_member(out, "  ", "cache_version", manifest->cache_version, FW_VERSION_LEN, ",\n");
+	put_member(out, "  ", "cache_version", manifest->cache_version, FW_CONTEXT_VERSION_LEN,
+		   ",\n");
 	FW_BUF(out, "  \"build_config\": {\n"
 		    "    \"version\": \"1\",\n"
 		    "    \"hash_algorithm\": \"sha256\"\n"
@@ -29,37 +32,39 @@ void fw_manifest_write(struct fw_buf *out, const struct fw_manifest *manifest,
 	fw_buf_i64(out, (int64_t)manifest->count);
 	FW_BUF(out, ",\n  \"documents\": [");
 	for (size_t i = 0; i < manifest->count; i++) {
-		const struct fw_entry *entry = &manifest->entries[i];
+		const struct fw_context_entry *entry = &manifest->entries[i];
 
 		fw_buf_str(out, i ? ",\n    {\n" : "\n    {\n");
 		put_member(out, "      ", "id", entry->id, entry->id_len, ",\n");
-		put_member(out, "      ", "version", entry->version, FW_VERSION_LEN, ",\n");
-		put_member(out, "      ", "file", entry->file, FW_FILE_LEN, "\n    }");
+		put_member(out, "      ", "version", entry->version, FW_CONTEXT_VERSION_LEN,
+			   ",\n");
+		put_member(out, "      ", "file", entry->file, FW_CONTEXT_FILE_LEN, "\n    }");
 	}
 	fw_buf_str(out, manifest->count ? "\n  ]\n}" : "]\n}");
 }
 
-void fw_index_write(struct fw_buf *out, const struct fw_manifest *manifest)
+void fw_context_index_write(struct fw_buf *out, const struct fw_context_manifest *manifest)
 {
 	FW_BUF(out, "{");
 	for (size_t i = 0; i < manifest->count; i++) {
-		const struct fw_entry *entry = &manifest->entries[i];
+		const struct fw_context_entry *entry = &manifest->entries[i];
 
 		fw_buf_str(out, i ? ",\n  " : "\n  ");
 		fw_buf_json(out, entry->id, entry->id_len);
 		FW_BUF(out, ": ");
-		fw_buf_json(out, entry->file, FW_FILE_LEN);
+		fw_buf_json(out, entry->file, FW_CONTEXT_FILE_LEN);
 	}
 	fw_buf_str(out, manifest->count ? "\n}" : "}");
 }
 
-void fw_document_write(struct fw_buf *out, const struct fw_entry *entry, const char *source,
-		       size_t source_len, const char *content, size_t content_len)
+void fw_context_document_write(struct fw_buf *out, const struct fw_context_entry *entry,
+			       const char *source, size_t source_len, const char *content,
+			       size_t content_len)
 {
 	FW_BUF(out, "{\"id\":");
 	fw_buf_json(out, entry->id, entry->id_len);
 	FW_BUF(out, ",\"version\":");
-	fw_buf_json(out, entry->version, FW_VERSION_LEN);
+	fw_buf_json(out, entry->version, FW_CONTEXT_VERSION_LEN);
 	FW_BUF(out, ",\"source\":");
 	fw_buf_json(out, source, source_len);
 	FW_BUF(out, ",\"content\":");
