@@ -241,29 +241,24 @@ static const char *read_projection(struct fw_row_reader *reader, yyjson_val *con
 	return code;
 }
 
-static void read_param(struct fw_row_reader *reader, yyjson_val *value, const fw_row *row,
-		       fw_param *param)
-{
-	enum { NAME, PARAM_TYPE, OPTIONAL, MESSAGE_ONLY, MEMBERS };
-	static const char *const members[MEMBERS] = { "name", "type", "optional",
-						      "message_only" };
-	yyjson_val *found[MEMBERS] = { NULL }, *key, *member;
-	size_t at, count;
-	const char *type;
+enum { NAME, PARAM_TYPE, OPTIONAL, MESSAGE_ONLY, MEMBER_COUNT };
 
-	*param = (fw_param){ .name = "", .type = FW_PARAM_STRING };
-	if (!yyjson_is_obj(value)) {
-		fw__row_fault(reader, "parameter must be an object with name and type, not %s",
-			      fw__row_kind_of(value));
-		return;
-	}
+/* Finds the members of a parameter; NULL for those that are missing. */
+static void find_param_members(struct fw_row_reader *reader, yyjson_val *value,
+			       yyjson_val *found[MEMBER_COUNT])
+{
+	static const char *const members[MEMBER_COUNT] = { "name", "type", "optional",
+							   "message_only" };
+	yyjson_val *key, *member;
+	size_t at, count;
+
 	yyjson_obj_foreach(value, at, count, key, member)
 	{
 		int i = 0;
 
-		while (i < MEMBERS && !yyjson_equals_str(key, members[i]))
+		while (i < MEMBER_COUNT && !yyjson_equals_str(key, members[i]))
 			i++;
-		if (i == MEMBERS)
+		if (i == MEMBER_COUNT)
 			fw__row_fault(
 				reader,
 				"parameter has no member \"%.*s\", only name, type, optional, "
@@ -276,6 +271,36 @@ static void read_param(struct fw_row_reader *reader, yyjson_val *value, const fw
 	}
 	if (!found[NAME] || !found[PARAM_TYPE])
 		fw__row_fault(reader, "parameter lacks its %s", found[NAME] ? "type" : "name");
+}
+
+static fw_param_type read_param_type(struct fw_row_reader *reader, yyjson_val *value)
+{
+	const char *type = read_string(reader, "type of a parameter", value);
+
+	for (int i = 0; i < (int)(sizeof(param_types) / sizeof(param_types[0])); i++)
+		if (strcmp(type, param_types[i]) == 0)
+			return (fw_param_type)i;
+	if (*type)
+		fw__row_fault(
+			reader,
+			"type of a parameter must be one of string, i64, u64, f64, bool, json, "
+			"not \"%.*s\"",
+			SHOWN_MAX, type);
+	return FW_PARAM_STRING;
+}
+
+static void read_param(struct fw_row_reader *reader, yyjson_val *value, const fw_row *row,
+		       fw_param *param)
+{
+	yyjson_val *found[MEMBER_COUNT] = { NULL };
+
+	*param = (fw_param){ .name = "", .type = FW_PARAM_STRING };
+	if (!yyjson_is_obj(value)) {
+		fw__row_fault(reader, "parameter must be an object with name and type, not %s",
+			      fw__row_kind_of(value));
+		return;
+	}
+	find_param_members(reader, value, found);
 	param->name = read_string(reader, "name of a parameter", found[NAME]);
 	param->optional = read_bool(reader, "optional", found[OPTIONAL]);
 	param->message_only = read_bool(reader, "message_only", found[MESSAGE_ONLY]);
@@ -292,19 +317,7 @@ static void read_param(struct fw_row_reader *reader, yyjson_val *value, const fw
 			      "parameter \"%.*s\" is optional and for the message, which "
 			      "needs it",
 			      SHOWN_MAX, param->name);
-	type = read_string(reader, "type of a parameter", found[PARAM_TYPE]);
-	for (int i = 0; i < (int)(sizeof(param_types) / sizeof(param_types[0])); i++) {
-		if (strcmp(type, param_types[i]) == 0) {
-			param->type = (fw_param_type)i;
-			type = "";
-		}
-	}
-	if (*type)
-		fw__row_fault(
-			reader,
-			"type of a parameter must be one of string, i64, u64, f64, bool, json, "
-			"not \"%.*s\"",
-			SHOWN_MAX, type);
+	param->type = read_param_type(reader, found[PARAM_TYPE]);
 	for (const fw_param *other = row->params; other < param; other++)
 		if (*param->name && strcmp(other->name, param->name) == 0)
 			fw__row_fault(reader, "parameter \"%.*s\" is given twice", SHOWN_MAX,

@@ -1,21 +1,20 @@
 /*
- * ecma.c - regular expressions of ECMA-262 (unicode mode, with the
- * leniencies real schemas rely on) written anew for PCRE2.
+ * ecma.c - translates regular expressions of ECMA-262 for PCRE2. The dialect is that
+ * of unicode mode, with the exceptions that real schemas rely on.
  *
- * Translating instead of handing the text over serves meaning and safety. \d,
- * \w, \s, `.`, \uXXXX and \p{Letter} mean what JavaScript says; and what only
- * PCRE2 understands - (*VERBS), recursion, callouts, \K, \Q, possessive
- * quantifiers - is refused as the syntax error it is in JavaScript, so a peer
- * cannot reach those parts of the engine at all.
+ * The translation has two purposes. \d, \w, \s, `.`, \uXXXX and \p{Letter} mean what
+ * they mean in JavaScript. And syntax that only PCRE2 has - (*VERBS), recursion,
+ * callouts, \K, \Q, possessive quantifiers - is a syntax error, as in JavaScript, so
+ * a peer cannot reach those parts of the engine.
  *
- * One pass over the text, run twice: first to count, then to write.
+ * The text is processed twice: first to compute the length, then to write.
  */
 #include <string.h>
 
 #include "ascii.h"
 #include "regex.h"
 
-/* White space of ECMA-262, and everything else, as class contents. */
+/* White space of ECMA-262, and its complement, as the contents of a class. */
 #define SPACE                                                     \
 	"\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}" \
 	"\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
@@ -101,10 +100,10 @@ static bool take_u(struct translation *t, uint32_t *ret)
 		}
 	}
 	*ret = hi;
-	return hi < 0xd800 || hi > 0xdfff; /* half a pair matches nothing */
+	return hi < 0xd800 || hi > 0xdfff; /* a single surrogate matches nothing */
 }
 
-/* Long names of general categories: ECMA-262 has them, PCRE2 has not. */
+/* Long names of general categories, which PCRE2 does not know. */
 static const char *const categories[][3] = {
 	{ "Letter", "L" },
 	{ "Cased_Letter", "L&", "LC" },
@@ -185,11 +184,78 @@ static bool take_property(struct translation *t, char letter)
 	return true;
 }
 
-/* An escape, t->p after the backslash. *ret_set: it stands for a set of
- * characters, so it cannot end a range. */
+/* \d, \s, \p and the like: an escape that stands for a set of characters. False if
+ * it is malformed. */
+static bool take_set_escape(struct translation *t, char ch, bool in_class)
+{
+	if (ch == 'p' || ch == 'P')
+		return take_property(t, ch);
+	if (ch != 's' && ch != 'S') {
+		put(t, "\\", 1);
+		put(t, &ch, 1); /* ASCII only, as PCRE2_UCP is not set */
+		return true;
+	}
+	if (!in_class)
+		puts_(t, "[");
+	puts_(t, ch == 's' ? SPACE : NOT_SPACE);
+	if (!in_class)
+		puts_(t, "]");
+	return true;
+}
+
+/* An escape that stands for one character by its code: \n, \cA, \x41, \u0041, \0. */
+static bool take_code_escape(struct translation *t, char ch)
+{
+	static const char controls[] = "tnvfr"; /* 9 to 13 */
+	const char *control = memchr(controls, ch, sizeof controls - 1);
+	uint32_t code = 0;
+	bool ok = true;
+
+	if (control) {
+		code = 9 + (uint32_t)(control - controls);
+	} else if (ch == 'c') {
+		ok = t->p < t->end && fw_schema__is_alpha(*t->p);
+		if (ok)
+			code = (uint32_t)*t->p++ & 31;
+	} else if (ch == 'x') {
+		ok = hex_run(t->p, t->end, 2, &code);
+		if (ok)
+			t->p += 2;
+	} else if (ch == 'u') {
+		ok = take_u(t, &code);
+	} else { /* \0, with no digit after it */
+		ok = t->p == t->end || !fw_schema__is_digit(*t->p);
+	}
+	if (ok)
+		put_code(t, code);
+	return ok;
+}
+
+/* A digit that is a reference to a group, or an escaped punctuation character. */
+static bool take_other_escape(struct translation *t, char ch, bool in_class)
+{
+	if (ch >= '1' && ch <= '9' && !in_class) {
+		puts_(t, "\\g{");
+		put(t, &ch, 1);
+		while (t->p < t->end && fw_schema__is_digit(*t->p))
+			put(t, t->p++, 1);
+		puts_(t, "}");
+		return true;
+	}
+	/* Any punctuation may be escaped, even if unicode mode forbids it: "\-" and
+	 * "\_" are common in real schemas. */
+	if (fw_schema__is_alpha(ch) || fw_schema__is_digit(ch) || (unsigned char)ch < 32)
+		return false;
+	if (!((unsigned char)ch & 0x80))
+		put(t, "\\", 1);
+	put(t, &ch, 1);
+	return true;
+}
+
+/* An escape; t->p is after the backslash. *ret_set: it stands for a set of
+ * characters, so it cannot be the end of a range. */
 static bool take_escape(struct translation *t, bool in_class, bool *ret_set)
 {
-	uint32_t code;
 	char ch;
 
 	*ret_set = false;
@@ -201,21 +267,10 @@ static bool take_escape(struct translation *t, bool in_class, bool *ret_set)
 	case 'D':
 	case 'w':
 	case 'W':
-		*ret_set = true;
-		put(t, "\\", 1);
-		put(t, &ch, 1); /* ASCII, as PCRE2_UCP is not set */
-		return true;
 	case 's':
 	case 'S':
-		*ret_set = true;
-		if (!in_class)
-			puts_(t, "[");
-		puts_(t, ch == 's' ? SPACE : NOT_SPACE);
-		if (!in_class)
-			puts_(t, "]");
-		return true;
 	case 'p':
-	case 'P': *ret_set = true; return take_property(t, ch);
+	case 'P': *ret_set = true; return take_set_escape(t, ch, in_class);
 	case 'b':
 		if (in_class)
 			put_code(t, 8);
@@ -223,55 +278,25 @@ static bool take_escape(struct translation *t, bool in_class, bool *ret_set)
 			puts_(t, "\\b");
 		return true;
 	case 'B': puts_(t, "\\B"); return !in_class;
-	case 't': put_code(t, 9); return true;
-	case 'n': put_code(t, 10); return true;
-	case 'v': put_code(t, 11); return true;
-	case 'f': put_code(t, 12); return true;
-	case 'r': put_code(t, 13); return true;
+	case 't':
+	case 'n':
+	case 'v':
+	case 'f':
+	case 'r':
 	case 'c':
-		if (t->p == t->end || !fw_schema__is_alpha(*t->p))
-			return false;
-		put_code(t, (uint32_t)*t->p++ & 31);
-		return true;
 	case 'x':
-		if (!hex_run(t->p, t->end, 2, &code))
-			return false;
-		t->p += 2;
-		put_code(t, code);
-		return true;
 	case 'u':
-		if (!take_u(t, &code))
-			return false;
-		put_code(t, code);
-		return true;
-	case '0': put_code(t, 0); return t->p == t->end || *t->p < '0' || *t->p > '9';
+	case '0': return take_code_escape(t, ch);
 	case 'k':
 		if (in_class || t->p == t->end || *t->p != '<')
 			return false;
-		puts_(t, "\\k"); /* the <name> follows as it is */
+		puts_(t, "\\k"); /* the <name> follows unchanged */
 		return true;
-	default:
-		if (ch >= '1' && ch <= '9' && !in_class) {
-			puts_(t, "\\g{");
-			put(t, &ch, 1);
-			while (t->p < t->end && *t->p >= '0' && *t->p <= '9')
-				put(t, t->p++, 1);
-			puts_(t, "}");
-			return true;
-		}
-		/* Any punctuation may be escaped, also where unicode mode
-		 * would object: "\-" and "\_" are everywhere. */
-		if (fw_schema__is_alpha(ch) || fw_schema__is_digit(ch) ||
-		    (unsigned char)ch < 32)
-			return false;
-		if (!((unsigned char)ch & 0x80))
-			put(t, "\\", 1);
-		put(t, &ch, 1);
-		return true;
+	default: return take_other_escape(t, ch, in_class);
 	}
 }
 
-/* [...], t->p after the bracket. */
+/* A class [...]; t->p is after the bracket. */
 static bool take_class(struct translation *t)
 {
 	bool after_set = false, set;
@@ -287,7 +312,7 @@ static bool take_class(struct translation *t)
 			if (!take_escape(t, true, &set))
 				return false;
 		} else if (ch == '-') {
-			/* Beside a set it is itself and makes no range. */
+			/* Next to a set it is a literal and makes no range. */
 			bool before_set = t->end - t->p >= 2 && *t->p == '\\' &&
 					  memchr("dDwWsSpP", t->p[1], 8);
 
@@ -306,7 +331,7 @@ static bool take_class(struct translation *t)
 	return true;
 }
 
-/* "{2}", "{2,}" or "{2,3}" at p; its length or 0. */
+/* Length of a "{2}", "{2,}" or "{2,3}" at p; 0 if there is none. */
 static size_t braces(const char *p, const char *end)
 {
 	const char *s = p + 1;
@@ -321,7 +346,7 @@ static size_t braces(const char *p, const char *end)
 	return s < end && *s == '}' ? (size_t)(s + 1 - p) : 0;
 }
 
-/* "(" was read; what may follow "(?" in ECMA-262. */
+/* A group; t->p is after the "(". After "(?" only ECMA-262 syntax is allowed. */
 static bool take_group(struct translation *t)
 {
 	const char *p = t->p, *s;
@@ -342,7 +367,7 @@ static bool take_group(struct translation *t)
 		else if (p == t->end || *p == '>')
 			return false;
 	} else {
-		/* (?ims-ims:...) of ES2025; the colon is not optional. */
+		/* (?ims-ims:...) of ES2025; the colon is required. */
 		for (s = p; s < t->end && memchr("ims-", *s, 4); s++)
 			;
 		if (s == p || s == t->end || *s != ':')
@@ -354,71 +379,50 @@ static bool take_group(struct translation *t)
 	return true;
 }
 
+/* A quantifier: *, +, ? or {n,m} of length `n`, and a "?" that makes it lazy. */
+static void take_quantifier(struct translation *t, size_t n)
+{
+	put(t, t->p, n);
+	t->p += n;
+	if (t->p < t->end && *t->p == '?')
+		put(t, t->p++, 1);
+}
+
+/* Translates one element. *repeatable: a quantifier may follow it. */
+static bool translate_one(struct translation *t, bool *repeatable)
+{
+	bool was_repeatable = *repeatable, set;
+	char ch = *t->p;
+	size_t n = ch == '{' ? braces(t->p, t->end) : ch == '*' || ch == '+' || ch == '?';
+
+	if (n) {
+		take_quantifier(t, n);
+		*repeatable = false;
+		return was_repeatable;
+	}
+	t->p++;
+	*repeatable = ch != '(' && ch != '|' && ch != '^';
+	switch (ch) {
+	case '\\': return take_escape(t, false, &set);
+	case '[': return take_class(t);
+	case '(': return take_group(t);
+	case '.': puts_(t, "[^\\n\\r\\x{2028}\\x{2029}]"); return true;
+	case '{':
+	case '}':
+	case ']': put(t, "\\", 1); break;
+	default: break;
+	}
+	put(t, &ch, 1);
+	return true;
+}
+
 static bool translate(struct translation *t)
 {
-	bool repeated = true, set; /* nothing to repeat at the start */
+	bool repeatable = false;
 
-	while (t->p < t->end) {
-		char ch = *t->p++;
-		size_t n;
-
-		switch (ch) {
-		case '\\':
-			if (!take_escape(t, false, &set))
-				return false;
-			repeated = false;
-			break;
-		case '[':
-			if (!take_class(t))
-				return false;
-			repeated = false;
-			break;
-		case '(':
-			if (!take_group(t))
-				return false;
-			repeated = true;
-			break;
-		case '.':
-			puts_(t, "[^\\n\\r\\x{2028}\\x{2029}]");
-			repeated = false;
-			break;
-		case '{':
-			n = braces(t->p - 1, t->end);
-			if (n == 0) {
-				puts_(t, "\\{");
-				repeated = false;
-				break;
-			}
-			if (repeated)
-				return false;
-			put(t, t->p - 1, n);
-			t->p += n - 1;
-			goto lazy;
-		case '*':
-		case '+':
-		case '?':
-			if (repeated)
-				return false;
-			put(t, &ch, 1);
-lazy:
-			if (t->p < t->end && *t->p == '?')
-				put(t, t->p++, 1);
-			repeated = true;
-			break;
-		case '}':
-		case ']':
-			put(t, "\\", 1);
-			put(t, &ch, 1);
-			repeated = false;
-			break;
-		case '|':
-		case '^':
-			put(t, &ch, 1);
-			repeated = true;
-			break;
-		default: put(t, &ch, 1); repeated = false;
-		}
-	}
+	while (t->p < t->end)
+		if (!translate_one(t, &repeatable))
+			return false;
 	return true;
 }
 
