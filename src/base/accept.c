@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* "0.5" in thousandths; what is no weight is 1. */
+/* Reads a weight such as "0.5" in thousandths; 1000 if it is malformed. */
 static unsigned read_weight(const char *text, size_t len)
 {
 	unsigned weight, scale = 100;
@@ -28,7 +28,7 @@ static size_t skip_blanks(const char *text, size_t at, size_t len)
 	return at;
 }
 
-/* One range of the header: its type, and its weight. */
+/* Splits off one range of the header, with its weight. */
 static size_t read_range(const char *range, size_t len, unsigned *ret_weight)
 {
 	size_t type_len = strcspn(range, "; \t,");
@@ -46,7 +46,7 @@ static size_t read_range(const char *range, size_t len, unsigned *ret_weight)
 	return type_len;
 }
 
-/* How exactly the range names the type: 0 not at all. */
+/* How specifically the range matches the type; 0: not at all. */
 static int fits(const char *range, size_t len, const char *type)
 {
 	size_t type_len = strlen(type);
@@ -59,7 +59,7 @@ static int fits(const char *range, size_t len, const char *type)
 	return len == 3 && memcmp(range, "*/*", 3) == 0;
 }
 
-/* The most exact range decides. */
+/* The most specific range decides. */
 static unsigned weight_of(const char *accept, const char *type)
 {
 	unsigned found = 0, weight;

@@ -1,5 +1,6 @@
 /*
- * accept.h - which of the forms that there are a client wants (RFC 9110, 12.5.1).
+ * accept.h - content negotiation: which media type a client prefers (RFC 9110,
+ * 12.5.1).
  */
 #ifndef FW_BASE_ACCEPT_H
 #define FW_BASE_ACCEPT_H
@@ -7,10 +8,10 @@
 #include <stddef.h>
 
 /*
- * The index of the type that the value of an Accept header likes best; among
- * equals the first. NULL takes the first, and so does a value that wants none
- * of them: an answer in another form is more use than none. Parameters other
- * than the weight are passed over.
+ * Index of the type that the Accept header prefers; the first one if several are
+ * equal. Also the first one if the header is missing (NULL) or accepts none of them,
+ * because an answer in another type is more useful than none. Parameters other than
+ * the weight are ignored.
  */
 size_t fw_accept_choose(const char *accept, const char *const *types, size_t count);
 

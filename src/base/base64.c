@@ -22,7 +22,7 @@ void fw_base64url_put(struct fw_buf *out, const unsigned char *bytes, size_t len
 	out->text[out->len] = '\0';
 }
 
-/* Six bits, or -1. */
+/* Value of a character, six bits, or -1. */
 static int value_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -55,6 +55,6 @@ bool fw_base64_read(const char *text, size_t len, unsigned char *ret_bytes, size
 		}
 	}
 	*ret_len = at;
-	/* One character alone says too little to be a byte. */
+	/* A single character has fewer than eight bits. */
 	return len % 4 != 1;
 }

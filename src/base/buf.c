@@ -1,6 +1,6 @@
 /*
- * buf.c - see buf.h. JSON goes through fw_out, the one place that escapes: into
- * the room there is, and once more with enough where that was too little.
+ * buf.c - see buf.h. JSON is written by fw_out, the only place that escapes: into the
+ * free room, and if that was too small, again after growing.
  */
 #include "base/buf.h"
 
@@ -45,7 +45,8 @@ bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more)
 	}
 	while (cap - buf->len <= more)
 		cap *= 2;
-	/* Never more than the ceiling and a NUL, so that room is what may be used. */
+	/* Allocate at most the limit and a NUL, so that all the capacity may be
+	 * used. */
 	if (cap > buf->max + 1)
 		cap = buf->max + 1;
 	text = fw__reallocate(buf->text, cap);
@@ -120,8 +121,7 @@ void fw_buf_value(struct fw_buf *buf, yyjson_val *value)
 	size_t len;
 	char *text;
 
-	/* Strings and raw numbers, which is what ids and tokens are, go without
-	 * memory of their own. */
+	/* Strings and raw numbers (ids, tokens) are written without an allocation. */
 	if (yyjson_is_str(value)) {
 		fw_buf_json(buf, yyjson_get_str(value), yyjson_get_len(value));
 		return;

@@ -1,9 +1,9 @@
 /*
- * buf.h - a growing buffer with a ceiling and a sticky state.
+ * buf.h - a growing buffer with a size limit and a sticky error state.
  *
- * Writers return nothing: the first failure sticks, later writes do nothing,
- * and whoever uses the text looks at the state once, at the end. The ceiling
- * is not optional: whoever makes a buffer says how large a peer may make it.
+ * Writers return nothing. After the first failure later writes do nothing, and the
+ * caller checks the state once, at the end. The limit is mandatory: whoever creates a
+ * buffer decides how large a peer may make it.
  */
 #ifndef FW_BASE_BUF_H
 #define FW_BASE_BUF_H
@@ -22,7 +22,7 @@ enum fw_buf_state {
 };
 
 struct fw_buf {
-	char *text; /* NUL-terminated once anything was written */
+	char *text; /* NUL-terminated after the first write */
 	size_t len;
 	size_t cap;
 	size_t max;
@@ -30,12 +30,12 @@ struct fw_buf {
 };
 
 void fw_buf_init(struct fw_buf *buf, size_t max);
-/* Frees; it can be used again. */
+/* Frees the memory; the buffer can be used again. */
 void fw_buf_clear(struct fw_buf *buf);
-/* Empties, and keeps no more than `keep` bytes of memory. */
+/* Empties the buffer, and frees its memory if it is more than `keep` bytes. */
 void fw_buf_reset(struct fw_buf *buf, size_t keep);
 
-/* Room for `more` bytes and a NUL; false where there is none. */
+/* Makes room for `more` bytes and a NUL; false on failure. */
 bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more);
 
 static inline bool fw_buf_reserve(struct fw_buf *buf, size_t more)
@@ -61,14 +61,15 @@ static inline void fw_buf_str(struct fw_buf *buf, const char *text)
 	fw_buf_put(buf, text, strlen(text));
 }
 
-/* As a JSON string, quoted and escaped. `text` is UTF-8. */
+/* Writes a JSON string, quoted and escaped. `text` is UTF-8. */
 void fw_buf_json(struct fw_buf *buf, const char *text, size_t len);
 void fw_buf_json_str(struct fw_buf *buf, const char *text);
-/* The next member of an object: a comma where it is not the first, key, colon. */
+/* Begins the next member of an object: a comma if it is not the first, the key, a
+ * colon. */
 void fw_buf_json_key(struct fw_buf *buf, const char *key);
 void fw_buf_i64(struct fw_buf *buf, int64_t value);
 void fw_buf_f64(struct fw_buf *buf, double value);
-/* A value, compact; raw numbers as they came. */
+/* Writes a value as compact JSON; raw numbers are unchanged. */
 void fw_buf_value(struct fw_buf *buf, yyjson_val *value);
 
 #endif

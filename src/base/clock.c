@@ -32,8 +32,8 @@ static void put_digits(char *to, unsigned count, unsigned value)
 	}
 }
 
-/* The civil date of a day since 1970-01-01, counted in eras of 400 years that
- * begin on the first of March, so that the leap day is a year's last. */
+/* Converts days since 1970-01-01 to a date. It counts eras of 400 years that begin
+ * on the first of March, so that the leap day is the last day of a year. */
 static void put_date(char *to, int64_t day)
 {
 	int64_t shifted = day + 719468, era = shifted / 146097;
@@ -58,7 +58,7 @@ bool fw_time_text(int64_t unix_ms, char ret_text[FW_TIME_SIZE])
 		rest += day_ms;
 		day--;
 	}
-	/* Four digits for the year: 0000-03-01 to 9999-12-31. */
+	/* Years with four digits: 0000-03-01 to 9999-12-31. */
 	is_known = day >= -719468 && day <= 2932896;
 	ms = is_known ? (unsigned)rest : 0;
 	memcpy(ret_text, "0000-00-00T00:00:00.000Z", FW_TIME_SIZE);

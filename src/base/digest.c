@@ -24,7 +24,7 @@ struct crypto {
 };
 FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
 
-/* Looked up once: OpenSSL 3 goes through its providers for it. Never freed. */
+/* Looked up once, because OpenSSL 3 searches its providers each time. Never freed. */
 static EVP_MD *sha256;
 
 struct fw_hasher {
@@ -42,7 +42,7 @@ bool fw_digest_load(void)
 	if (!fw_late_load(&crypto_library, NULL))
 		return false;
 	found = crypto.EVP_MD_fetch(NULL, "SHA256", NULL);
-	/* Another thread may have been faster; theirs is as good. */
+	/* If another thread was faster, its value is used. */
 	if (found)
 		(void)__atomic_compare_exchange_n(&sha256, &none, found, false,
 						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -76,7 +76,7 @@ void fw_hasher_begin(struct fw_hasher *hasher)
 	hasher->state = BEGUN;
 }
 
-/* Not before: who has a hasher may never need libcrypto. */
+/* Loaded with the first bytes: an object that has a hasher may never need it. */
 static void start(struct fw_hasher *hasher)
 {
 	if (!hasher->ctx && fw_digest_load())

@@ -1,6 +1,6 @@
 /*
- * id.c - see id.h. Random bytes are fetched many at a time: an error needs
- * sixteen, and a failing tool must not cost a system call for them.
+ * id.c - see id.h. Random bytes are read from the kernel in large blocks, so that an
+ * error, which needs sixteen, does not cost a system call.
  */
 #include "base/id.h"
 
@@ -27,8 +27,8 @@ void fw_random(unsigned char *bytes, size_t len)
 			ssize_t got = getrandom(pool.bytes, sizeof pool.bytes, 0);
 
 			if (got < 0 && errno != EINTR) {
-				/* No kernel that we run on does this; an id that is
-				 * easier to guess is better than no answer. */
+				/* Does not happen on supported kernels. An id that
+				 * is easier to guess is better than no answer. */
 				struct timespec now = { 0 };
 
 				(void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -45,7 +45,7 @@ void fw_random(unsigned char *bytes, size_t len)
 	}
 }
 
-/* Bytes that were fetched before a fork are known to both sides of it. */
+/* Bytes that were read before a fork are known to both processes. */
 void fw_random_forget(void)
 {
 	memset(&pool, 0, sizeof pool);
@@ -66,7 +66,7 @@ void fw_random_text(char *text, size_t size)
 
 void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 {
-	/* A day's name is made once a day. */
+	/* The date is formatted once per day. */
 	static _Thread_local int64_t known_day = -1;
 	static _Thread_local char prefix[16];
 	int64_t day = unix_ms / 86400000;

@@ -14,7 +14,8 @@ static bool load(const struct fw_late *library)
 
 	if (!handle)
 		return false;
-	/* The last one is looked at first by whoever asks whether all are there. */
+	/* Stored last, because fw_late_load() tests this one to see if all are
+	 * loaded. */
 	for (size_t i = 0; i < library->count; i++) {
 		library->functions[i] = dlsym(handle, library->names[i]);
 		if (!library->functions[i]) {

@@ -1,14 +1,13 @@
 /*
- * late.h - libraries that are loaded when they are first needed.
+ * late.h - libraries that are loaded on first use.
  *
- * A server on standard input and output has no use for an HTTP server and the
- * TLS library behind it; linked as usual, they were half of its memory and half
- * of its start. So a library is described by a table of its functions, and the
- * header that describes it turns their names into members of that table: code
- * that uses the library is written as ever.
+ * A server on stdin and stdout does not need an HTTP or TLS library; linked in the
+ * usual way they were half of its memory and half of its start time. So a library is
+ * described by a table of its functions, and its header maps their names to members
+ * of that table. Code that uses the library looks as usual.
  *
- * The one rule to remember: fw_late_load() comes before the first use, and its
- * answer is looked at.
+ * The one rule to remember: call fw_late_load() before the first use, and check its
+ * result.
  */
 #ifndef FW_BASE_LATE_H
 #define FW_BASE_LATE_H
@@ -18,23 +17,23 @@
 
 struct fw_late {
 	const char *soname;
-	const char *const *names; /* as many as functions */
+	const char *const *names; /* one per function */
 	void **functions;
 	size_t count;
 };
 
-/* Loads it, once; it stays. Any thread. False: it is not there, or lacks a
- * function; `ret_why` (may be NULL) then has what the loader says, until the
- * next load. */
+/* Loads the library once; it stays loaded. Any thread. False if the library or one
+ * of its functions is missing; `ret_why` (may be NULL) is then the message of the
+ * loader, valid until the next load. */
 bool fw_late_load(const struct fw_late *library, const char **ret_why);
 
 /*
  * In the header of a library, with LIST(X) naming its functions:
- *	struct fw_x { LIST(FW_LATE_MEMBER) };
- *	extern struct fw_x fw_x;
+ * 	struct fw_x { LIST(FW_LATE_MEMBER) };
+ * 	extern struct fw_x fw_x;
  * and in its source FW_LATE_DEFINE(fw_x, "libx.so.1", LIST).
  */
-/* NOLINTBEGIN(bugprone-macro-parentheses): names cannot stand in them. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the arguments are names. */
 #define FW_LATE_MEMBER(name) __typeof__(&(name)) name;
 #define FW_LATE_NAME(name) #name,
 #define FW_LATE_DEFINE(table, so, LIST)                                    \

@@ -1,122 +1,125 @@
 /*
- * limits.h - every size, number and time that a peer can influence, by name.
+ * limits.h - every size, count and time that a peer can influence, by name.
  *
- * FW_LIMITS below is the one list of those that are set when a server is made
- * (fw_server_set_limit(), `faultwire serve --limit`): the structure, the
- * defaults, the help and the page in docs/ come from it, and a test fails for
- * a row that no test reaches. The constants under it are the rest: what sizes
- * an array, and what bounds a single error, which has no server.
+ * FW_LIMITS below lists those that can be set when a server is created
+ * (fw_server_set_limit(), `faultwire serve --limit`). The struct, the defaults, the
+ * help text and the page in docs/ are generated from it, and a test fails for a limit
+ * that no test reaches. The constants above it are fixed: they size arrays, or bound
+ * a single error, which has no server.
  *
- * The one rule to remember: beyond a limit there is an answer. It has a
- * canonical error of its own (input.too_large, server.overloaded...); where an
- * error itself would grow too large, the excess is dropped, because failing
- * cannot fail.
+ * The one rule to remember: exceeding a limit gets an answer, with a canonical error
+ * (input.too_large, server.overloaded...). Only where an error itself would grow too
+ * large the excess is dropped, because raising an error cannot fail.
  */
 #ifndef FW_BASE_LIMITS_H
 #define FW_BASE_LIMITS_H
 
 #include <stdint.h>
 
-/* What sizes an array, or is part of what an error is. */
+/* Fixed limits. */
 enum {
 	/* One error as text, in any contract. */
 	FW_LIMIT_ENVELOPE_BYTES = 1024 * 1024,
-	/* Nesting of JSON values that are kept (context, cause, empty result). */
+	/* Nesting of JSON values in an error (context, cause, empty result). */
 	FW_LIMIT_JSON_DEPTH = 64,
-	/* Links in a chain of causes; later wraps change the message alone. */
+	/* Causes of one error; wraps beyond that change only the message. */
 	FW_LIMIT_CAUSES = 16,
-	/* Context fields that a raiser may add. What is read from a peer is
-	 * bounded by the size of its envelope. */
+	/* Context fields that code may add. Fields read from a peer are limited by
+	 * the size of the envelope. */
 	FW_LIMIT_FIELDS = 256,
-	/* A message that is raised or wrapped; longer ones are cut. */
+	/* Message of an error; a longer one is cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
-	/* An id, as JSON text: each call has room for one. */
+	/* An id as JSON text; each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
-	/* A text that tools share. */
+	/* One text shared between tools. */
 	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
-	/* Worker processes of one pool. */
+	/* Worker processes per pool. */
 	FW_LIMIT_WORKERS = 256,
-	/* How long a run may go on after its call was cancelled, a worker that has
-	 * closed its socket may take to be dead, and a new one to be made when the
-	 * one before it did not come up. */
+	/* How long a handler may run on after its call was cancelled; how long a
+	 * worker that has closed its socket may take to exit; delay before starting
+	 * a worker again if the last start failed. */
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,
-	/* A tool that has crashed so often in a row, and is not suspended, is told of
-	 * each crash so much later: replacing workers is work that others notice. */
+	/* After this many consecutive crashes of a tool that is not suspended, each
+	 * crash is reported with this delay, because replacing workers slows down
+	 * other calls. */
 	FW_LIMIT_CRASHES_AT_ONCE = 5,
 	FW_LIMIT_CRASH_PACE_MS = 10,
-	/* What a tool writes to its standard error: of one event in the log and of
-	 * the trail of a crash, and how much is read of each worker in a second. */
+	/* Stderr of a tool: bytes kept per log event and in the report of a crash;
+	 * bytes read per worker and second. */
 	FW_LIMIT_TOOL_TEXT_BYTES = 4 * 1024,
 	FW_LIMIT_TOOL_TEXT_PER_S = 256 * 1024,
-	/* Headers of one request: each connection has room for so many. */
+	/* Headers of one request; each connection has room for this many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
-	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
+	/* Buffers kept between requests, for speed. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
-	/* Pages that a server has beside the endpoint. */
+	/* Pages that a server has besides the MCP endpoint. */
 	FW_LIMIT_PAGES = 64,
-	/* Labels of metrics that others can mint: tools (the rest is "other"),
-	 * series of one metric, bytes of one value. */
+	/* Labels of metrics that clients can influence: tools (the rest is
+	 * "other"), series per metric, bytes per value. */
 	FW_LIMIT_METRIC_TOOLS = 256,
 	FW_LIMIT_METRIC_SERIES = 2048,
 	FW_LIMIT_METRIC_LABEL_BYTES = 64,
-	/* Gauges that parts of the server add. */
+	/* Gauges added by parts of the server. */
 	FW_LIMIT_METRIC_GAUGES = 64,
-	/* Clients with alerts of their own (the rest is "other"), bytes of a name. */
+	/* Clients with separate alerts (the rest is "other"); bytes of a client
+	 * name. */
 	FW_LIMIT_ALERT_CLIENTS = 64,
 	FW_LIMIT_ALERT_CLIENT_BYTES = 64,
-	/* Alerts that wait to be delivered, attempts at one, time for an attempt. */
+	/* Alerts waiting for delivery, attempts per alert, timeout of an attempt. */
 	FW_LIMIT_ALERT_QUEUE = 256,
 	FW_LIMIT_ALERT_ATTEMPTS = 8,
 	FW_LIMIT_ALERT_SEND_MS = 10 * 1000,
-	/* What a worker process gets when its pool names nothing else; and how many
-	 * processes may be added to those of its user. */
+	/* Defaults for a worker process; and how many processes it may add to those
+	 * of its user. */
 	FW_LIMIT_WORKER_MEMORY_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
-	/* One record of the audit log: a text of it, its cause, its arguments where
-	 * they are kept, and the whole line. */
+	/* One record of the audit log: a text, the cause, the arguments if they are
+	 * recorded, and the complete line. */
 	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
 	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
 	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
 	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
-	/* Records that wait to be written, their bytes, and the bytes of one write. */
+	/* Records waiting to be written, their bytes, and the bytes of one write. */
 	FW_LIMIT_AUDIT_QUEUE = 16384,
 	FW_LIMIT_AUDIT_QUEUE_BYTES = 64 * 1024 * 1024,
 	FW_LIMIT_AUDIT_BATCH_BYTES = 1024 * 1024,
-	/* A log of so many bytes is rotated away. */
+	/* Size at which an audit log is rotated. */
 	FW_LIMIT_AUDIT_FILE_BYTES = 64 * 1024 * 1024,
-	/* How long to wait for its lock, between fdatasyncs, between attempts while
-	 * it cannot be written, and for the disk when all ends. */
+	/* How long to wait for the lock; interval between fdatasync calls; interval
+	 * between attempts while the log cannot be written; how long to wait for
+	 * the disk at shutdown. */
 	FW_LIMIT_AUDIT_LOCK_MS = 2000,
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
-	/* Records of strangers that were refused: at once, and then a second. What is
-	 * left out is counted in a note, one in so many milliseconds. */
+	/* Records of refused unauthenticated requests: burst, and rate per second.
+	 * Records dropped beyond that are counted in a note, at most one per this
+	 * many milliseconds. */
 	FW_LIMIT_AUDIT_STRANGERS = 100,
 	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
 	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
-	/* Incidents that wait for the disk; one larger than this is kept without
-	 * its context. */
+	/* Incidents waiting to be written; size above which an incident is stored
+	 * without its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,
 	FW_LIMIT_INCIDENT_BYTES = 1024 * 1024,
-	/* How long incidents are kept, and how large their database gets. */
+	/* How long incidents are kept, and the size limit of their database. */
 	FW_LIMIT_INCIDENT_AGE_S = 30 * 24 * 3600,
 	FW_LIMIT_INCIDENT_STORE_BYTES = 256 * 1024 * 1024,
-	/* Lines of the log that wait for a reader, one of them, and its context. */
+	/* Log lines waiting to be read, size of one line, and of its context. */
 	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
 	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,
 	FW_LIMIT_LOG_CONTEXT_BYTES = 16 * 1024,
-	/* Lines of one code: so many at once, and so many a second. */
+	/* Lines per error code: burst, and rate per second. */
 	FW_LIMIT_LOG_BURST = 20,
 	FW_LIMIT_LOG_PER_S = 10,
-	/* Context caches: a query; a name of one; a document's content, and the
-	 * file that holds it, whose escapes may be longer; a list of documents, and
-	 * how many of them; folders within folders of sources; files told that no
-	 * list knows; caches that a server keeps open. */
+	/* Context caches: query; name of a cache; content of a document, and the
+	 * file that contains it, which is longer because of escapes; manifest or
+	 * index, and number of documents; nesting of source directories; unlisted
+	 * files that are reported; caches kept open by a server. */
 	FW_LIMIT_CONTEXT_QUERY_BYTES = 16 * 1024,
 	FW_LIMIT_CONTEXT_NAME_BYTES = 4096,
 	FW_LIMIT_CONTEXT_CONTENT_BYTES = 16 * 1024 * 1024,
@@ -126,8 +129,8 @@ enum {
 	FW_LIMIT_CONTEXT_DEPTH = 64,
 	FW_LIMIT_CONTEXT_ORPHANS = 1000,
 	FW_LIMIT_CONTEXT_CACHES = 8,
-	/* A result as the command line prints it, and as a tool gives it to the
-	 * server, which has a limit of its own. */
+	/* Size of a result on the command line, and of a tool, which is also
+	 * subject to the limits of the server. */
 	FW_LIMIT_CONTEXT_OUTPUT_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_CONTEXT_RESULT_BYTES = 64 * 1024 * 1024,
 };
@@ -137,8 +140,8 @@ enum {
 
 /*
  * X(name, default, least, most, summary). Names end in _bytes, _ms, _percent or
- * _per_second where they are not plain numbers. The least is what still lets a
- * server work; the most is where a number stops being a limit.
+ * _per_second unless they are plain counts. A server still works with the least
+ * value; above the most a limit would have no effect.
  */
 #define FW_LIMITS(X)                                                                           \
 	X(message_bytes, 4 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB,                              \

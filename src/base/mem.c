@@ -1,9 +1,9 @@
 /*
  * mem.c - see mem.h.
  *
- * The allocator is a plain global, set before the library is used: a pointer
- * per object would cost every error eight bytes and every call an argument,
- * for a choice that a program makes once.
+ * The allocator is a global that is set before the library is used. A pointer per
+ * object would cost every error eight bytes and every call an argument, for a choice
+ * that a program makes once.
  */
 #include "base/mem.h"
 

@@ -1,8 +1,8 @@
 /*
- * mem.h - the one place that memory comes from.
+ * mem.h - memory allocation.
  *
- * Everything in the library allocates through here, so that a program can put
- * its own allocator underneath and a test can make any single call fail.
+ * Everything in the library allocates through these functions, so that a program can
+ * install its own allocator and a test can make any single call fail.
  */
 #ifndef FW_BASE_MEM_H
 #define FW_BASE_MEM_H
@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <yyjson.h>
 
-/* NULL when there is no memory; errno means nothing. */
+/* NULL if out of memory; errno is not set. */
 void *fw__allocate(size_t size);
 void *fw__reallocate(void *ptr, size_t size);
-/* NULL is a no-op; keeps errno. */
+/* NULL is a no-op; preserves errno. */
 void fw__release(void *ptr);
 
-/* The same, in the form that yyjson takes. */
+/* The same allocator in the form that yyjson takes. */
 extern const yyjson_alc fw__yyjson_alc;
 
 #endif

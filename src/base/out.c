@@ -1,9 +1,9 @@
 /*
  * out.c - see out.h.
  *
- * Escaping is where an encoder spends its time, and nearly every byte needs
- * none: so sixteen bytes at a time are copied first and looked at second, and
- * the copy is cut short where the look finds something.
+ * An encoder spends most of its time escaping, although almost no byte needs it. So
+ * sixteen bytes at a time are copied first and then tested, and the copy is cut at
+ * the first byte that must be escaped.
  */
 #include "base/out.h"
 
@@ -35,7 +35,8 @@ void fw_out_put_cut(struct fw_out *out, const char *text, size_t len)
 	out->end = out->at;
 }
 
-/* 0: as it is; 'u': \u00xx; 1: only Go escapes it; else the letter after \. */
+/* 0: unchanged; 'u': \u00xx; 1: escaped in Go mode only; else the letter after the
+ * backslash. */
 static const char escape_of[256] = {
 	['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
 	['\t'] = 't', [0x00] = 'u',  [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',
@@ -59,7 +60,7 @@ static void put_unicode(struct fw_out *out, unsigned code)
 	fw_out_put(out, text, sizeof(text));
 }
 
-/* Writes the one character at `text`, escaped; returns how many bytes it was. */
+/* Writes the character at `text`, escaped; returns its length in bytes. */
 static size_t put_escaped(struct fw_out *out, const char *text, size_t len)
 {
 	unsigned char byte = (unsigned char)*text;
@@ -93,7 +94,7 @@ static inline bool is_plain(const struct fw_out *out, unsigned char byte)
 	return escape == 0 || (escape == 1 && !out->go_escape);
 }
 
-/* How many bytes from `text` on need no escape, looked at one by one. */
+/* Length of the prefix of `text` that needs no escape, tested byte by byte. */
 static size_t plain_run(const struct fw_out *out, const char *text, size_t len)
 {
 	size_t run = 0;
@@ -104,7 +105,7 @@ static size_t plain_run(const struct fw_out *out, const char *text, size_t len)
 }
 
 #ifdef __SSE2__
-/* Bit i is set where byte i of `chunk` must be escaped in plain JSON. */
+/* Bit i is set if byte i of `chunk` must be escaped in plain JSON. */
 static inline unsigned escape_mask(__m128i chunk)
 {
 	const __m128i control = _mm_set1_epi8(0x1f);
@@ -115,8 +116,8 @@ static inline unsigned escape_mask(__m128i chunk)
 	return (unsigned)_mm_movemask_epi8(found);
 }
 
-/* Whether any of eight bytes must be escaped; the classic tests for a byte that
- * is zero, or less than another, in a word. */
+/* Must any of eight bytes be escaped? The usual bit tricks for a zero byte, or one
+ * less than a constant, in a word. */
 static inline bool needs_escape(uint64_t word)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -128,9 +129,9 @@ static inline bool needs_escape(uint64_t word)
 }
 
 /*
- * Copies `text` if it is plain altogether, or as far as it is. The ends of a
- * text that is no multiple of sixteen are read and written twice, overlapping,
- * rather than byte by byte: most texts in an error are that short.
+ * Copies the prefix of `text` that needs no escape. The last part of a text whose
+ * length is not a multiple of sixteen is read and written twice, overlapping, rather
+ * than byte by byte, because most texts in an error are that short.
  */
 static inline size_t copy_plain(char *to, const char *text, size_t len)
 {
@@ -267,13 +268,13 @@ void fw_out_f64(struct fw_out *out, double value)
 		FW_OUT(out, "null");
 		return;
 	}
-	/* A whole number is written as one: 30, not 30.0. */
+	/* Integers are written without a fraction: 30, not 30.0. */
 	if (value == floor(value) && fabs(value) < 9007199254740992.0 &&
 	    !(value == 0 && signbit(value))) {
 		fw_out_i64(out, (int64_t)value);
 		return;
 	}
-	/* yyjson's shortest form: printf's depends on the locale. */
+	/* yyjson writes the shortest form; printf depends on the locale. */
 	memset(&number, 0, sizeof(number));
 	unsafe_yyjson_set_real(&number, value);
 	yyjson_alc_pool_init(&pool, room, sizeof(room));

@@ -1,9 +1,9 @@
 /*
- * out.h - writing JSON text into a buffer that somebody else owns.
+ * out.h - writing JSON into a buffer owned by the caller.
  *
- * Writers return nothing. What does not fit is counted and not written, so an
- * encoder is straight-line code, and its caller learns at the end how much
- * room the whole would have taken, as from snprintf. Nothing here allocates.
+ * Writers return nothing. Bytes that do not fit are counted and not written, so an
+ * encoder is straight-line code, and its caller learns the complete length at the
+ * end, as from snprintf. Nothing here allocates.
  */
 #ifndef FW_BASE_OUT_H
 #define FW_BASE_OUT_H
@@ -16,16 +16,17 @@
 struct fw_out {
 	char *start;
 	char *at;
-	char *end;      /* one before the last byte: the final NUL has its place; moved
-		     * to `at` by the first cut, so that nothing is written after it */
-	size_t cut;     /* bytes that found no room */
+	char *end;      /* one before the last byte, to leave room for the NUL;
+			 * moved to `at` by the first cut, so that nothing is
+			 * written after it */
+	size_t cut;     /* bytes that did not fit */
 	bool go_escape; /* also escape < > & U+2028 U+2029 */
 };
 
-/* Stands for a buffer that is not there, so that no pointer is ever NULL. */
+/* Used if there is no buffer, so that the pointer is never NULL. */
 extern char fw_out_nowhere[1];
 
-/* `buf` may be NULL with `cap` 0: then everything is only counted. */
+/* `buf` may be NULL if `cap` is 0: then everything is only counted. */
 static inline void fw_out_init(struct fw_out *out, char *buf, size_t cap)
 {
 	if (!cap)
@@ -37,7 +38,7 @@ static inline void fw_out_init(struct fw_out *out, char *buf, size_t cap)
 	out->go_escape = false;
 }
 
-/* Puts the NUL (if there was any room at all) and tells the whole length. */
+/* Writes the NUL, if there is any room, and returns the complete length. */
 size_t fw_out_finish(struct fw_out *out, size_t cap);
 
 void fw_out_put_cut(struct fw_out *out, const char *text, size_t len);
@@ -54,7 +55,7 @@ static inline void fw_out_put(struct fw_out *out, const char *text, size_t len)
 	fw_out_put_cut(out, text, len);
 }
 
-/* A string literal, as it is. */
+/* A string literal, unescaped. */
 #define FW_OUT(out, literal) fw_out_put(out, "" literal, sizeof(literal) - 1)
 
 static inline void fw_out_str(struct fw_out *out, const char *text)
@@ -62,7 +63,7 @@ static inline void fw_out_str(struct fw_out *out, const char *text)
 	fw_out_put(out, text, strlen(text));
 }
 
-/* As a JSON string, quoted and escaped. `text` is UTF-8. */
+/* Writes a JSON string, quoted and escaped. `text` is UTF-8. */
 void fw_out_json(struct fw_out *out, const char *text, size_t len);
 
 /* The same without the quotes. */
@@ -70,7 +71,7 @@ void fw_out_json_body(struct fw_out *out, const char *text, size_t len);
 
 void fw_out_i64(struct fw_out *out, int64_t value);
 void fw_out_u64(struct fw_out *out, uint64_t value);
-/* The shortest text that reads back; null for what JSON cannot say. */
+/* The shortest number that reads back as the same; null for NaN and infinity. */
 void fw_out_f64(struct fw_out *out, double value);
 
 static inline void fw_out_bool(struct fw_out *out, bool value)

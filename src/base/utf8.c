@@ -1,8 +1,8 @@
 /*
  * utf8.c - see utf8.h.
  *
- * Messages are nearly always ASCII, so that is tested a word at a time; the
- * rest goes by the table of well-formed sequences in the Unicode standard.
+ * Messages are nearly always ASCII, so that is tested a word at a time. Other bytes
+ * are checked with the table of well-formed sequences in the Unicode standard.
  */
 #include "base/utf8.h"
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the well-formed character at `s`, or 0. */
+/* Length of the well-formed character at `s`, or 0. */
 static size_t character(const unsigned char *s, size_t len)
 {
 	unsigned char low = 0x80, high = 0xbf;
@@ -44,7 +44,7 @@ static size_t character(const unsigned char *s, size_t len)
 	return need;
 }
 
-/* Whether eight bytes are ASCII without a NUL. */
+/* Are all eight bytes ASCII, without a NUL? */
 static inline bool is_plain(const unsigned char *s)
 {
 	uint64_t word;
@@ -64,7 +64,7 @@ size_t fw_utf8_valid(const char *text, size_t len)
 
 		while (len - at >= 8 && is_plain(s + at))
 			at += 8;
-		/* The last few bytes once more with those before them. */
+		/* Test the last bytes again together with those before them. */
 		if (at == len || (len >= 8 && len - at < 8 && is_plain(s + len - 8)))
 			return len;
 		step = character(s + at, len - at);
