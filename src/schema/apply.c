@@ -1,11 +1,11 @@
 /*
- * apply.c - the ops that apply subschemas: to properties, to items, and
- * in place ($ref and the combinators).
+ * apply.c - the ops that apply subschemas: to properties, to items, and to the
+ * instance itself ($ref and the combinators).
  *
- * An object is walked once for properties, patternProperties,
- * additionalProperties and required together. What unevaluated* needs to know
- * is kept in bitsets that only exist when such a keyword is above us (at->seen);
- * a branch that may fail gets a bitset of its own, added on success.
+ * An object is walked once for properties, patternProperties, additionalProperties
+ * and required together. What was evaluated is recorded in bitsets, for unevaluated*;
+ * they exist only if an enclosing node has such a keyword (at->seen). A branch that
+ * may fail gets its own bitset, which is merged on success.
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ static bool is_name(const struct fw_schema__prop *p, const char *key, size_t len
 	return p->len == len && memcmp(p->key, key, len) == 0;
 }
 
-/* Index among the object's props, or NONE. `hint` is where it would be if the
- * instance keeps the order of the schema. */
+/* Index among the object's props, or NONE. `hint` is the expected index if the
+ * instance has the order of the schema. */
 static uint32_t find_prop(const fw_schema *s, const struct fw_schema__object *o,
 			  const char *key, size_t len, uint32_t hint)
 {
@@ -151,7 +151,7 @@ static bool apply_properties(struct fw_schema__run *r, uint32_t node,
 	return ok;
 }
 
-/* Is there a property `p`? The look-up is linear, hence paid for. */
+/* Is there a property `p`? The search is linear, so it counts as work. */
 static bool has(struct fw_schema__run *r, const struct fw_schema__prop *p,
 		const struct fw_schema__at *at)
 {
@@ -271,7 +271,7 @@ static bool apply_contains(struct fw_schema__run *r, uint32_t node,
 			count++;
 			fw_schema__see(at->seen, i);
 		}
-		/* With nobody asking which ones, enough is enough. */
+		/* If nobody needs to know which items match, stop when enough do. */
 		if (r->stop || (!at->seen && count >= least && most == UINT32_MAX) ||
 		    count > most)
 			break;
@@ -320,9 +320,9 @@ bool fw_schema__apply_unevaluated(struct fw_schema__run *r, const struct fw_sche
 	return ok;
 }
 
-/* ---- in place ---- */
+/* ---- the instance itself ---- */
 
-/* Try a subschema whose failure is no failure yet. */
+/* Tries a subschema whose failure is not yet a violation. */
 static bool attempt(struct fw_schema__run *r, uint32_t node, const struct fw_schema__at *at,
 		    bool keep)
 {
@@ -349,8 +349,8 @@ static bool attempt(struct fw_schema__run *r, uint32_t node, const struct fw_sch
 	return ok;
 }
 
-/* No alternative matched. If exactly one is for this type of instance, that is
- * the one meant, and its violations say more than "none of 3". */
+/* No alternative matched. If exactly one is for this type of instance, its
+ * violations are reported, because they are more useful than "none of 3". */
 static bool refuse_alternatives(struct fw_schema__run *r, uint32_t node,
 				const struct fw_schema__op *op, const struct fw_schema__at *at)
 {
@@ -383,7 +383,7 @@ static uint32_t dynamic_target(struct fw_schema__run *r, const struct fw_schema_
 	const struct fw_schema__scope *sc;
 	uint32_t target = op->a, n = op->v.u.c;
 
-	/* The outermost resource in scope that has the anchor wins. */
+	/* The outermost resource in scope that has the anchor is used. */
 	for (sc = n ? at->scope : NULL; sc; sc = sc->up) {
 		if (!fw_schema__spend(r, n / 16, at))
 			break;
@@ -433,7 +433,8 @@ bool fw_schema__apply(struct fw_schema__run *r, uint32_t node, const struct fw_s
 		return ok;
 	case OP_ANY_OF:
 		ok = false;
-		/* All of them when someone asks what was evaluated. */
+		/* If evaluated properties are recorded, every alternative must be
+		 * tried. */
 		for (i = 0; i < op->v.u.b && (!ok || at->seen); i++) {
 			ok |= attempt(r, words[op->a + i], at, true);
 			if (r->stop)

@@ -1,15 +1,14 @@
 /*
- * check.c - running the ops of a node over an instance.
+ * check.c - runs the ops of a node on an instance.
  *
- * eval() is the one recursive function; apply.c calls it back for the
- * subschemas. Per node: the type mask first, then the ops that concern that
- * type of instance. It recurses on the C stack and counts how deep.
+ * eval() is the only recursive function; apply.c calls it for subschemas. For each
+ * node it tests the type mask and then runs the ops for that type of instance. It
+ * recurses on the C stack, up to a limit.
  *
- * A run has two ways of being: collecting (a callback is there and we are not
- * inside a branch that may fail) goes on after a violation, otherwise the first
- * one returns. Reaching a limit sets `stop`, which every caller passes on
- * without judging, and the answer is then no: else `not` would turn a limit
- * into an accept.
+ * A run has two modes. If there is a callback and the node is not inside a branch
+ * that may fail, it continues after a violation to collect more; otherwise it returns
+ * at the first one. Reaching a limit sets `stop`, which every caller passes on as a
+ * refusal; otherwise `not` would turn a limit into an accept.
  */
 #include <string.h>
 
@@ -67,8 +66,8 @@ bool fw_schema__spend(struct fw_schema__run *r, uint64_t n, const struct fw_sche
 	return true;
 }
 
-/* PCRE2 takes its match block from the scratch; what it asks for later (frames
- * of the interpreter, when the JIT's stack did not do) from the allocator. */
+/* PCRE2 takes its match block from the scratch memory. Later requests (frames of
+ * the interpreter, if the stack of the JIT was too small) go to the allocator. */
 static void *match_malloc(PCRE2_SIZE size, void *ctx)
 {
 	struct fw_schema__run *r = ctx;
@@ -99,7 +98,7 @@ static bool length_ok(yyjson_val *v, uint64_t limit, bool least)
 	const char *s = unsafe_yyjson_get_str(v);
 	size_t bytes = unsafe_yyjson_get_len(v), n = 0;
 
-	/* A code point has one to four bytes: mostly there is no need to count. */
+	/* A code point has one to four bytes, so counting is rarely necessary. */
 	if (least ? bytes < limit : bytes / 4 > limit)
 		return false;
 	if (least ? bytes / 4 >= limit : bytes <= limit)
@@ -205,8 +204,8 @@ static bool run_ops(struct fw_schema__run *r, uint32_t node, const struct fw_sch
 	for (; op < end; op++) {
 		if (!(op->types & type))
 			continue;
-		/* After a violation nobody knows what was evaluated; to call
-		 * the rest unevaluated would be noise. */
+		/* After a violation it is not known what was evaluated; reporting
+		 * the rest as unevaluated would be misleading. */
 		if (!ok && op->kind >= OP_UNEVALUATED_ITEMS)
 			break;
 		if (!run_op(r, node, op, at)) {
@@ -218,8 +217,8 @@ static bool run_ops(struct fw_schema__run *r, uint32_t node, const struct fw_sch
 	return ok;
 }
 
-/* A node with unevaluated*: it keeps its own account of what was seen and on
- * success hands it up to whoever else asks. */
+/* A node with unevaluated*: records what was evaluated in its own bitset, and on
+ * success adds it to that of the enclosing node. */
 static bool run_counting(struct fw_schema__run *r, uint32_t node,
 			 const struct fw_schema__at *at, unsigned type)
 {
@@ -241,7 +240,8 @@ static bool run_counting(struct fw_schema__run *r, uint32_t node,
 	return ok;
 }
 
-/* The rarer ways into a node, kept out of eval so that its frame is small. */
+/* The less common cases of eval, in a function of their own to keep eval's stack
+ * frame small. */
 __attribute__((noinline)) static bool eval_scoped(struct fw_schema__run *r, uint32_t node,
 						  const struct fw_schema__at *at, unsigned type)
 {
@@ -269,7 +269,7 @@ bool fw_schema__eval(struct fw_schema__run *r, uint32_t node, const struct fw_sc
 	r->steps_left--;
 	if (n->flags & NODE_BOOLEAN)
 		return !(n->flags & NODE_FALSE) || fw_schema__refuse_false(r, node, at);
-	/* A wrong type makes the other keywords noise, so it ends the node. */
+	/* With the wrong type, violations of other keywords would be noise. */
 	if (!(n->types & type) &&
 	    !(type == T_NUM && (n->types & T_INT) && fw_schema__is_integer(at->v)))
 		return fw_schema__refuse_type(r, node, at);
@@ -286,7 +286,7 @@ bool fw_schema__eval(struct fw_schema__run *r, uint32_t node, const struct fw_sc
 	return ok && !r->stop;
 }
 
-/* ---- the public side ---- */
+/* ---- public functions ---- */
 
 static void take_options(struct fw_schema__run *r, const fw_schema_run *run)
 {
@@ -319,7 +319,7 @@ bool fw_schema_check(const fw_schema *schema, yyjson_val *instance, const fw_sch
 
 	if (!schema || !instance)
 		return false;
-	/* Member by member: the text buffers need no clearing. */
+	/* Each member is set separately, because the text buffers need no clearing. */
 	r.s = schema;
 	r.on_violation = NULL;
 	r.ctx = NULL;

@@ -1,14 +1,14 @@
 /*
- * compile.c - from JSON text to nodes and ops.
+ * compile.c - compiles JSON text to nodes and ops.
  *
- * One pass down the documents makes a node per subschema and registers what
- * references may name; ref.c then links. A node's keywords are first
- * gathered by number, then turned into ops in order of cost, so an instance of
- * the wrong shape is refused before anything dear is tried.
+ * One pass over the documents creates a node per subschema and registers the targets
+ * of references; ref.c then links them. The keywords of a node are first collected by
+ * number, then compiled in order of cost, so that an instance of the wrong shape is
+ * refused before expensive checks.
  *
- * A keyword whose value has the wrong form is a problem here and not something
- * to skip: a schema that says less than its author meant lets things through.
- * The first problem wins; from then on everything returns at once.
+ * A keyword whose value has the wrong form is a problem and is not skipped: a schema
+ * that checks less than its author intended would accept invalid instances. The first
+ * problem ends the compilation.
  */
 #include <string.h>
 
@@ -97,7 +97,7 @@ uint32_t fw_schema__compile_child(struct fw_schema__compiler *c, struct fw_schem
 	return fw_schema__compile_node(c, val, &at, c->s->nodes.at[d->node].resource);
 }
 
-/* A keyword that holds one subschema: FW_SCHEMA__NONE also when absent. */
+/* A keyword that contains one subschema; FW_SCHEMA__NONE also if it is absent. */
 static uint32_t child_at(struct fw_schema__compiler *c, struct fw_schema__draft *d, unsigned kw)
 {
 	if (!d->kw[kw] || c->failed)
@@ -148,7 +148,7 @@ static bool compile_type(struct fw_schema__compiler *c, struct fw_schema__draft 
 	return true;
 }
 
-/* A count: a whole number from 0 up, 2.0 included; huge ones saturate. */
+/* A count: an integer of at least 0, also written as 2.0; large values saturate. */
 static bool compile_count(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 			  unsigned kw, uint64_t *ret)
 {
@@ -210,7 +210,7 @@ static bool compile_bounds(struct fw_schema__compiler *c, struct fw_schema__draf
 {
 	unsigned min = OP_MINIMUM, max = OP_MAXIMUM;
 
-	/* Draft 4: a boolean that sharpens its neighbour. */
+	/* Draft 4: a boolean that makes minimum or maximum exclusive. */
 	if (yyjson_is_bool(d->kw[KW_EXCLUSIVE_MINIMUM])) {
 		if (yyjson_get_bool(d->kw[KW_EXCLUSIVE_MINIMUM]))
 			min = OP_EXCLUSIVE_MINIMUM;
@@ -258,11 +258,11 @@ static bool compile_strings(struct fw_schema__compiler *c, struct fw_schema__dra
 		return false;
 	op = fw_schema__emit(d, OP_PATTERN, T_STR, KW_PATTERN);
 	op->a = i;
-	op->v.u.b = c->s->vals.n; /* its source, for reports */
+	op->v.u.b = c->s->vals.n; /* the pattern, for reports */
 	return fw_schema__push(c, c->s->vals, v);
 }
 
-/* A list of subschemas into words[]; *ret_at is its start. */
+/* Compiles a list of subschemas into words[], starting at *ret_at. */
 static bool compile_list(struct fw_schema__compiler *c, struct fw_schema__draft *d, unsigned kw,
 			 uint32_t *ret_at, uint32_t *ret_n)
 {
@@ -319,7 +319,7 @@ static bool compile_array(struct fw_schema__compiler *c, struct fw_schema__draft
 		op->flag = d->kw[KW_MIN_CONTAINS] != NULL;
 		op->v.u.b = min > UINT32_MAX ? UINT32_MAX : (uint32_t)min;
 		op->v.u.c = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
-		/* The op stays where it is: emit only appends to the draft. */
+		/* `op` stays valid: emit only appends to the draft. */
 		op->a = child_at(c, d, KW_CONTAINS);
 		if (op->a == FW_SCHEMA__NONE)
 			return false;
@@ -371,7 +371,8 @@ static bool compile_combinators(struct fw_schema__compiler *c, struct fw_schema_
 		node = child_at(c, d, KW_NOT);
 		fw_schema__emit(d, OP_NOT, T_ANY, KW_NOT)->a = node;
 	}
-	/* then and else are compiled without `if` too: a $ref may go there. */
+	/* then and else are compiled even without `if`, because a $ref may point
+	 * there. */
 	node = child_at(c, d, KW_IF);
 	then = child_at(c, d, KW_THEN);
 	other = child_at(c, d, KW_ELSE);
@@ -384,7 +385,7 @@ static bool compile_combinators(struct fw_schema__compiler *c, struct fw_schema_
 	return !c->failed;
 }
 
-/* Subschemas that only references reach. */
+/* Subschemas that only references can reach. */
 static bool compile_definitions(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 				unsigned kw)
 {
@@ -423,7 +424,7 @@ static bool compile_unevaluated(struct fw_schema__compiler *c, struct fw_schema_
 static bool compile_keywords(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 			     bool only_ref)
 {
-	if (only_ref) /* draft-07: whatever is beside $ref is not read */
+	if (only_ref) /* draft-07: keywords next to $ref are ignored */
 		return compile_ref(c, d, KW_REF, OP_REF) &&
 		       compile_definitions(c, d, KW_DEFINITIONS) &&
 		       compile_definitions(c, d, KW_DEFS);
@@ -448,7 +449,7 @@ static bool compile_keywords(struct fw_schema__compiler *c, struct fw_schema__dr
 	       compile_definitions(c, d, KW_DEFINITIONS);
 }
 
-/* Move the draft's ops into the schema, and tell the references where. */
+/* Moves the ops of the draft into the schema, and updates pending references. */
 static bool finish(struct fw_schema__compiler *c, struct fw_schema__draft *d)
 {
 	fw_schema *s = c->s;

@@ -1,10 +1,10 @@
 /*
- * format.c - the formats that `format` may assert: dates and times,
- * identifiers, pointers. Names of hosts and URIs are in format_net.c.
+ * format.c - the formats that `format` can assert: dates and times, identifiers,
+ * pointers. Host names and URIs are in format_net.c.
  *
- * Written out by hand rather than as regular expressions: most need arithmetic
- * that a pattern cannot do (days of a month, a leap second at midnight UTC),
- * and a scan of the bytes can neither backtrack nor run out of anything.
+ * They are written by hand rather than as regular expressions. Most need arithmetic
+ * that a pattern cannot do (days of a month, a leap second at midnight UTC), and a
+ * scan over the bytes can neither backtrack nor exhaust memory.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "format.h"
 #include "program.h"
 
-/* Exactly `n` digits at *p. */
+/* Reads exactly `n` digits at *p. */
 static bool take_number(const char **p, const char *end, int n, int *ret)
 {
 	int v = 0;
@@ -83,7 +83,7 @@ static bool is_time(const char *s, size_t n)
 		return false;
 	if (second < 60)
 		return true;
-	/* A leap second is the last of a day, in UTC. */
+	/* A leap second is the last second of a day in UTC. */
 	utc = hour * 60 + minute;
 	utc += (off_hour * 60 + off_minute) * (sign == '-' ? 1 : -1);
 	return (utc + 2 * 1440) % 1440 == 1439;
@@ -95,7 +95,7 @@ static bool is_date_time(const char *s, size_t n)
 	       is_time(s + 11, n - 11);
 }
 
-/* Units in order, each directly after the one before: P1Y2D has a hole. */
+/* Reads units in order. They must be adjacent in `units`: P1Y2D skips the month. */
 static bool take_units(const char **p, const char *end, const char *units, bool *ret_any)
 {
 	const char *s = *p, *next = units;

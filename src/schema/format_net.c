@@ -1,10 +1,10 @@
 /*
- * format_net.c - formats of the network: hosts, addresses, e-mail, URIs.
+ * format_net.c - network formats: hosts, addresses, e-mail, URIs.
  *
- * Grammar only, by RFC 1123, 2673, 4291, 5321, 3986, 3987 and 6570. Labels in
- * Punycode are taken as the letters and digits they are: whether they decode to
- * characters that IDNA 2008 permits needs the Unicode tables of a library that
- * layer does not have, and a validator is not where a host name is resolved.
+ * Only the grammar is checked, by RFC 1123, 2673, 4291, 5321, 3986, 3987 and 6570.
+ * Labels in Punycode are treated as letters and digits. Whether they decode to
+ * characters that IDNA 2008 permits would need Unicode tables, and a validator does
+ * not resolve host names.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool is_alnum(char ch)
 	return fw_schema__is_alpha(ch) || fw_schema__is_digit(ch);
 }
 
-/* A whole %XX at s? */
+/* Is there a complete %XX at s? */
 static bool is_escape(const char *s, const char *end)
 {
 	return end - s >= 3 && *s == '%' && fw_schema__hex(s[1]) >= 0 &&
@@ -48,8 +48,8 @@ static bool is_host(const char *s, size_t n, bool idn)
 		}
 		if (!(is_alnum(s[i]) || (idn && is_high(s[i])) || (s[i] == '-' && label > 0)))
 			return false;
-		/* "--" third and fourth is kept for encodings: only xn-- is one,
-		 * and something must follow it. */
+		/* "--" as third and fourth character is reserved for encodings. The
+		 * only one is xn--, and something must follow it. */
 		if (++label == 4 && s[i] == '-' && s[i - 1] == '-' &&
 		    ((s[i - 3] | 32) != 'x' || (s[i - 2] | 32) != 'n' || i + 1 == n))
 			return false;
@@ -72,7 +72,7 @@ bool fw_schema__is_ipv4(const char *s, size_t n)
 	for (size_t i = 0; i <= n; i++) {
 		if (i < n && fw_schema__is_digit(s[i])) {
 			if (digits == 1 && v == 0)
-				return false; /* 087 is octal to some */
+				return false; /* 087 is octal in some parsers */
 			v = v * 10 + (s[i] - '0');
 			if (++digits > 3 || v > 255)
 				return false;
@@ -176,7 +176,7 @@ bool fw_schema__is_idn_email(const char *s, size_t n)
 
 /* ---- URIs ---- */
 
-/* Every byte unreserved, sub-delim, a whole %XX, or one of `more`. */
+/* Is every byte unreserved, a sub-delim, part of a %XX, or one of `more`? */
 static bool all_uri(const char *s, const char *end, const char *more, bool iri)
 {
 	for (; s < end; s++) {
@@ -257,7 +257,7 @@ static bool is_uri(const char *s, size_t n, bool relative, bool iri)
 			return false;
 		s = p;
 	} else if (!scheme) {
-		/* "1:b" would read as a scheme. */
+		/* "1:b" would be parsed as a scheme. */
 		slash = find(s, end, "/?#");
 		if (find(s, slash, ":") != slash)
 			return false;
@@ -294,11 +294,11 @@ bool fw_schema__is_iri_reference(const char *s, size_t n)
 	return is_uri(s, n, true, true);
 }
 
-/* One of the comma-separated pieces of {...}: name[:1..9999 | *]. */
+/* One of the comma-separated parts of {...}: name[:1..9999 | *]. */
 static bool is_varspec(const char *s, const char *end)
 {
 	const char *p = s;
-	bool dot = true; /* a name neither starts with one nor doubles it */
+	bool dot = true; /* a name neither begins with a dot nor has two in a row */
 
 	for (; p < end && *p != ':' && *p != '*'; p++) {
 		if (*p == '.' && dot)

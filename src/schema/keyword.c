@@ -1,12 +1,11 @@
 /*
- * keyword.c - the keywords, sorted by name so that they can be found by
- * bisection, with the vocabulary each belongs to and the drafts that know it.
+ * keyword.c - the keywords, sorted by name for bisection, with the vocabulary and the
+ * drafts that each belongs to.
  *
- * Keywords of a later draft mean nothing in a schema that declares an earlier
- * one, and the reverse, with two leniencies: `definitions` and `dependencies`
- * live on in 2020-12 (its own metaschema keeps them), and `additionalItems`
- * is honoured beside an array-valued `items` in any draft, because tools
- * without `$schema` still send that.
+ * Keywords of a later draft have no meaning in a schema that declares an earlier one,
+ * and vice versa, with two exceptions. `definitions` and `dependencies` also work in
+ * 2020-12, whose own metaschema keeps them. And `additionalItems` works next to an
+ * array-valued `items` in any draft, because tools without `$schema` still send it.
  */
 #include <string.h>
 
@@ -80,7 +79,7 @@ unsigned fw_schema__keyword_find(const char *name, size_t len)
 {
 	unsigned lo = 0, hi = KW_COUNT;
 
-	if (len == 0 || len > 24) /* none is longer */
+	if (len == 0 || len > 24) /* longer than any keyword */
 		return KW_COUNT;
 	while (lo < hi) {
 		unsigned mid = (lo + hi) / 2;

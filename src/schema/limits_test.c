@@ -1,6 +1,6 @@
 /*
- * limits_test.c - the schema validator under hostile or large input, with
- * failing memory and from several threads.
+ * limits_test.c - the schema validator with hostile or large input, with failing
+ * allocations, and with several threads.
  */
 #include <pthread.h>
 
@@ -20,7 +20,7 @@ static void test_schema__catastrophic_pattern_is_a_limit(void **state)
 
 	(void)state;
 	assert_false(check(s, text));
-	assert_false(check(not, text)); /* given up is not "no match" */
+	assert_false(check(not, text)); /* a limit is not "no match" */
 	assert_false(check(names, object));
 	assert_false(check_flags(not, text, 0, &run));
 	assert_int_equal(h.n, 1);
@@ -53,11 +53,11 @@ static void test_schema__deep_instance_is_a_limit(void **state)
 	assert_false(check_flags(s, deep, 0, &run));
 	assert_int_equal(h.n, 1);
 	assert_non_null(strstr(h.text, "|limit|nesting"));
-	run.max_depth = UINT32_MAX; /* bounded by the ceiling all the same */
+	run.max_depth = UINT32_MAX; /* still bounded by the ceiling */
 	assert_false(check_flags(s, deep, 0, &run));
 	fw_schema_free(s);
 	assert_false(valid("{\"const\":[]}", deep));
-	/* Equality is deep too. */
+	/* Equality recurses too. */
 	s = compile_with("{\"uniqueItems\":true}", NULL);
 	free(deep);
 	deep = repeat("[", "[", 100000, "", "]", ",1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]");
@@ -179,7 +179,7 @@ static void test_schema__unique_items_at_size(void **state)
 	assert_true(check(s, json));
 	snprintf(json + n, cap - n, "{\"v\":[7.0],\"k\":7}]");
 	assert_false(check(s, json));
-	/* Large numbers whose doubles are all the same. */
+	/* Large numbers that are all equal as doubles. */
 	n = 1;
 	for (int i = 0; i < 20000; i++)
 		n += (size_t)snprintf(json + n, cap - n, "1e%d,", 400 + i);
@@ -288,7 +288,7 @@ static void test_schema__survives_every_allocation_failure(void **state)
 			assert_int_equal(!s, !!p.reason);
 			if (!s)
 				assert_string_equal(p.reason, "out of memory");
-			else /* a failure that was harmless, or none */
+			else /* the failure was harmless, or there was none */
 				assert_true(fw_schema_check(s, yyjson_doc_get_root(doc), NULL));
 			fw_schema_free(s);
 			assert_int_equal(f.live, 0);
@@ -331,7 +331,7 @@ static void test_schema__small_scratch_falls_back_to_the_allocator(void **state)
 	(void)state;
 	assert_true(check_flags(s, many, 0, &run));
 	assert_true(f.calls > before);
-	/* ... and when that is exhausted too, it is a limit. */
+	/* If that fails too, it is a limit. */
 	for (size_t i = f.calls - before; i > 0; i--) {
 		f.fail_at = i;
 		f.calls = 0;

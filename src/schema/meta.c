@@ -1,11 +1,10 @@
 /*
- * meta.c - the metaschemas that always resolve: draft 2020-12 with its
- * vocabularies, and draft-07. Texts of the JSON Schema organisation (as shipped
- * by ajv 8.20), without white space; `format-assertion` is `format-annotation`
- * with another name, as published.
+ * meta.c - the built-in metaschemas: draft 2020-12 with its vocabularies, and
+ * draft-07. The texts are those of the JSON Schema organisation (as shipped by ajv
+ * 8.20), without white space. `format-assertion` equals `format-annotation` except
+ * for its name, as published.
  *
- * They are data and not code: a reference to one is compiled like any other
- * document, on demand.
+ * They are compiled on demand like any other referenced document.
  */
 #include <string.h>
 

@@ -1,14 +1,13 @@
 /*
- * number.c - numbers compared as the decimals they are written as.
+ * number.c - compares numbers by their decimal value.
  *
- * JSON numbers have no size. An instance may reach us with its digits (yyjson
- * RAW), or as int64, uint64 or double. Between digits and digits the answer is
- * exact whatever the size: signs, power of the first digit, then digit by
- * digit, in time linear in the text and without allocation. Integers that fit
- * take a short way. A double has already lost what it was read from, so
- * against a double we compare doubles: 0.1 read as double equals the schema's
- * 0.1. For multipleOf a double is taken as its shortest decimal, which is what
- * people mean by 0.3 being a multiple of 0.1.
+ * JSON numbers have no size limit. An instance may be given as digits (yyjson RAW),
+ * or as int64, uint64 or double. Two numbers given as digits are compared exactly:
+ * signs, power of the first digit, then digit by digit, in linear time and without
+ * allocation. There is a fast path for integers that fit. A double has already lost
+ * precision, so it is compared with the nearest double of the other number: 0.1 read
+ * as a double equals 0.1 in the schema. For multipleOf a double is taken as its
+ * shortest decimal number, so that 0.3 is a multiple of 0.1.
  */
 #include <math.h>
 #include <string.h>
@@ -17,8 +16,8 @@
 #include "number.h"
 #include "value.h"
 
-#define EXP_MAX 1000000000000000    /* saturates: nothing real is near */
-#define INT_END 1000000000000000000 /* the short way: 18 digits */
+#define EXP_MAX 1000000000000000    /* exponents saturate here */
+#define INT_END 1000000000000000000 /* the fast path: 18 digits */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -96,7 +95,7 @@ int fw_schema__dec_compare(const struct fw_schema__dec *a, const struct fw_schem
 		if (*p != *q)
 			return *p < *q ? -sa : sa;
 	}
-	/* Both end in a digit other than 0, so the longer one is larger. */
+	/* Both end in a digit other than 0, so the longer one is greater. */
 	if (p <= a->last)
 		return sa;
 	return q <= b->last ? -sa : 0;
@@ -122,7 +121,7 @@ bool fw_schema__dec_to_int(const struct fw_schema__dec *d, int64_t *ret)
 	return true;
 }
 
-/* Through yyjson and not strtod: the locale must not have a say. */
+/* With yyjson rather than strtod, which depends on the locale. */
 static bool to_double(const char *text, size_t len, double *ret)
 {
 	char copy[128];
@@ -146,7 +145,7 @@ bool fw_schema__num_read(const char *text, size_t len, struct fw_schema__num *re
 		return false;
 	n.is_int = fw_schema__dec_to_int(&n.dec, &n.i);
 	if (!to_double(text, len, &n.d)) {
-		/* Too large for a double, or absurdly long. */
+		/* Out of the range of double, or too long. */
 		n.d = !n.dec.first || n.dec.top < 0 ? 0 : HUGE_VAL;
 		if (n.dec.first && n.dec.top >= 0 && n.dec.top < 300) {
 			char head[40];
@@ -168,13 +167,13 @@ bool fw_schema__num_read(const char *text, size_t len, struct fw_schema__num *re
 	return true;
 }
 
-/* Room for the shortest text of any double or 64-bit integer, and for what
- * yyjson's pool allocator needs around it. */
+/* Room for the shortest text of any double or 64-bit integer, and for the overhead
+ * of yyjson's pool allocator. */
 struct text_room {
 	char pool[512];
 };
 
-/* The digits of any number; false for NaN and infinity. */
+/* The digits of a number; false for NaN and infinity. */
 static bool as_dec(yyjson_val *v, struct text_room *room, struct fw_schema__dec *ret)
 {
 	yyjson_alc alc;
@@ -264,18 +263,18 @@ bool fw_schema__num_multiple(yyjson_val *v, const struct fw_schema__num *n)
 	int64_t i;
 
 	if (n->is_int && fw_schema__as_int(v, &i))
-		return i % n->i == 0; /* both are far from INT64_MIN */
+		return i % n->i == 0; /* no overflow: both are far from INT64_MIN */
 	if (!as_dec(v, &room, &d))
 		return false;
 	if (!d.first)
 		return true;
-	/* v = A * 10^p, n = M * 10^q, neither A nor M ending in 0. With p < q it
-	 * cannot divide, for A would have to end in 0; else the question is
-	 * whether A * 10^(p-q) mod M is 0. */
+	/* v = A * 10^p, n = M * 10^q, and neither A nor M ends in 0. If p < q, v is
+	 * not a multiple, since A would have to end in 0. Otherwise v is a multiple
+	 * if A * 10^(p-q) mod M is 0. */
 	if (n->dec.top - n->dec.low >= 18) {
 		double x = yyjson_is_raw(v) ? 0 : yyjson_get_num(v);
 
-		/* A divisor of more than 18 digits: nearest we can. */
+		/* With a divisor of more than 18 digits the answer is approximate. */
 		if (yyjson_is_raw(v) && !to_double(yyjson_get_raw(v), yyjson_get_len(v), &x))
 			return false;
 		return fmod(x, n->d) == 0;
@@ -315,7 +314,7 @@ bool fw_schema__num_equal(yyjson_val *a, yyjson_val *b)
 		return false;
 	if (fw_schema__dec_compare(&da, &db) == 0)
 		return true;
-	/* One side a double and the other longer than a double can tell. */
+	/* One is a double, the other has more digits than a double can hold. */
 	if (yyjson_is_real(a) && yyjson_is_raw(b) && db.top - db.low >= 17)
 		return to_double(yyjson_get_raw(b), yyjson_get_len(b), &x) &&
 		       x == unsafe_yyjson_get_real(a);
@@ -325,7 +324,8 @@ bool fw_schema__num_equal(yyjson_val *a, yyjson_val *b)
 	return false;
 }
 
-/* Equal numbers hash alike within one way of reading; integers across all. */
+/* Equal numbers have equal hashes if they were read in the same mode; integers in
+ * any mode. */
 uint64_t fw_schema__num_hash(yyjson_val *v, uint64_t seed)
 {
 	struct text_room room;
@@ -340,11 +340,11 @@ uint64_t fw_schema__num_hash(yyjson_val *v, uint64_t seed)
 		return seed;
 	i = d.negative ? -d.top : d.top;
 	h = fw_schema__hash_bytes(&i, sizeof i, seed + 2);
-	for (p = d.first; p <= d.last;) { /* in runs, skipping the dot */
+	for (p = d.first; p <= d.last;) { /* in runs without the dot */
 		const char *dot = memchr(p, '.', (size_t)(d.last - p) + 1);
 		size_t n = dot ? (size_t)(dot - p) : (size_t)(d.last - p) + 1;
 
-		/* Byte by byte, so that where the dot stood does not matter. */
+		/* Byte by byte, so that the position of the dot does not matter. */
 		for (size_t k = 0; k < n; k++)
 			h = (h ^ (uint8_t)p[k]) * 0x9e3779b97f4a7c15u;
 		p += n + 1;

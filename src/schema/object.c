@@ -1,11 +1,11 @@
 /*
- * object.c - compiling the keywords about properties.
+ * object.c - compiles the keywords about properties.
  *
- * properties, patternProperties, additionalProperties and required become one
- * op over one table of names. The table keeps the order of declaration, since
- * instances mostly come in that order and the checker then guesses right; a
- * second list sorted by (length, bytes) serves when the guess fails. Bisection
- * and not hashing, because no choice of names can make it slow.
+ * properties, patternProperties, additionalProperties and required become one op with
+ * one table of names. The table has the order of declaration, because most instances
+ * have the same order, so the checker's first guess is usually right. A second list,
+ * sorted by (length, bytes), is searched by bisection if the guess fails. It is not a
+ * hash table, so that no choice of names can make it slow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +60,9 @@ static bool add_required(struct fw_schema__compiler *c, struct fw_schema__draft 
 	return true;
 }
 
-/* Sort the names, fold those that came from both keywords into one entry and
- * number the required ones. An entry folded away gets a length that no key
- * has, so that the checker's guess cannot land on it. */
+/* Sorts the names, merges those that came from both keywords and numbers the
+ * required ones. An entry that was merged away gets a length that no key has, so
+ * that the checker's guess cannot match it. */
 static bool index_names(struct fw_schema__compiler *c, struct fw_schema__object *o)
 {
 	fw_schema *s = c->s;
@@ -99,7 +99,7 @@ static bool index_names(struct fw_schema__compiler *c, struct fw_schema__object 
 	return true;
 }
 
-/* Names first and nodes after, for the children add names of their own. */
+/* First all names, then the nodes, because the children add names of their own. */
 static bool add_properties(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 			   struct fw_schema__object *o)
 {
@@ -164,7 +164,7 @@ static bool add_patterns(struct fw_schema__compiler *c, struct fw_schema__draft 
 	return true;
 }
 
-/* One list of names that a property asks for, as (key, first, count). */
+/* Adds the names that a property requires, as (key, first, count). */
 static bool add_dependent_names(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 				unsigned kw, yyjson_val *key, yyjson_val *names, uint32_t at)
 {
@@ -188,7 +188,7 @@ static bool add_dependent_names(struct fw_schema__compiler *c, struct fw_schema_
 	return true;
 }
 
-/* dependentRequired, dependentSchemas, and the `dependencies` that held both. */
+/* dependentRequired, dependentSchemas, and `dependencies`, which combined both. */
 static bool add_dependents(struct fw_schema__compiler *c, struct fw_schema__draft *d,
 			   unsigned kw)
 {

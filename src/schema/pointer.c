@@ -77,7 +77,7 @@ void fw_schema__path(const struct fw_schema__frame *f, char *buf, size_t cap)
 	buf[0] = '\0';
 	for (const struct fw_schema__frame *p = f; p; p = p->up)
 		depth++;
-	/* Too deep to show whole: the outermost levels say where to look. */
+	/* If the path is too long, show the outermost levels. */
 	skip = depth > PATH_MAX_STEPS ? depth - PATH_MAX_STEPS : 0;
 	for (; f; f = f->up) {
 		if (skip > 0)

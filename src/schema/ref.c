@@ -1,12 +1,12 @@
 /*
  * ref.c - documents, identifiers and references.
  *
- * Every document and every `$id` inside one opens a resource: the unit that has
- * a URI, anchors, a draft and vocabularies. References wait in a list until
- * everything known is compiled and are then followed one by one; what they
- * bring in (a metaschema, a document of the resolver, a place under a keyword
- * we do not know) is compiled at that moment and may add to the list. The
- * ceilings on nodes, bytes and documents end that.
+ * Every document and every `$id` in it begins a resource: the unit that has a URI,
+ * anchors, a draft and vocabularies. References are collected in a list until all
+ * known subschemas are compiled, and are then resolved one by one. What they refer to
+ * (a metaschema, a document of the resolver, a location under an unknown keyword) is
+ * compiled at that point and may add to the list. Limits on nodes, bytes and
+ * documents bound this.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "value.h"
 
 #define URI_MAX 2048
-#define IDENTIFIERS_MAX 4096 /* $id, and as many anchors */
+#define IDENTIFIERS_MAX 4096 /* of $id; the same for anchors */
 
 /* ---- problems ---- */
 
@@ -41,7 +41,7 @@ bool fw_schema__fail(struct fw_schema__compiler *c, const char *reason, uint32_t
 
 /* ---- resources ---- */
 
-/* Lists with a hash beside each name: short in practice, and bounded. */
+/* Lists of names with a hash for each: short in practice, and bounded. */
 static uint64_t name_hash(const struct fw_schema__compiler *c, const char *name, size_t len)
 {
 	return fw_schema__hash_bytes(name, len, c->s->seed);
@@ -57,7 +57,7 @@ static uint32_t find_uri(const struct fw_schema__compiler *c, const char *uri)
 	return FW_SCHEMA__NONE;
 }
 
-/* The first to claim a URI keeps it. */
+/* The first resource with a URI keeps it. */
 static bool add_uri(struct fw_schema__compiler *c, const char *uri, uint32_t resource)
 {
 	if (find_uri(c, uri) != FW_SCHEMA__NONE)
@@ -128,8 +128,8 @@ static bool read_vocabulary(struct fw_schema__compiler *c, yyjson_val *vocab, ui
 	return true;
 }
 
-/* What `$schema` means for the resource it opens. A metaschema that nobody can
- * find is taken for draft 2020-12. */
+/* Sets the dialect that `$schema` declares. A metaschema that cannot be found is
+ * taken as draft 2020-12. */
 static bool set_dialect(struct fw_schema__compiler *c, yyjson_val *schema, uint32_t node,
 			struct fw_schema__resource *res)
 {
@@ -194,7 +194,7 @@ bool fw_schema__add_id(struct fw_schema__compiler *c, struct fw_schema__draft *d
 	char uri[URI_MAX], *hash, *kept;
 	size_t n;
 
-	if (is_root) { /* the document's own resource was made by load */
+	if (is_root) { /* load has created the resource of the document */
 		res.node = s->resources.at[*resource].node = d->node;
 	}
 	if (schema && (is_root || id)) {
@@ -207,8 +207,7 @@ bool fw_schema__add_id(struct fw_schema__compiler *c, struct fw_schema__draft *d
 		return true;
 	if (!yyjson_is_str(id))
 		return fw_schema__fail(c, "keyword must be a string", d->node, KW_ID, NULL, 0);
-	/* The anchor of old drafts, which schemas that do not name their draft
-	 * use as well. */
+	/* The anchor syntax of old drafts, also used by schemas without `$schema`. */
 	if (yyjson_get_str(id)[0] == '#' && yyjson_get_len(id) > 1)
 		return add_anchor(c, yyjson_get_str(id) + 1, yyjson_get_len(id) - 1, *resource,
 				  d->node, false);
@@ -282,7 +281,7 @@ uint32_t fw_schema__load(struct fw_schema__compiler *c, const char *json, size_t
 	c->bytes += len;
 	if (!fw_schema__grow(c, &s->docs, sizeof *s->docs.at, 1))
 		return FW_SCHEMA__NONE;
-	/* Not written to: the flag for in-place reading is not given. */
+	/* The text is not modified: the flag for in-place parsing is not set. */
 	doc = yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW, &s->alc, &err);
 	if (!doc) {
 		fw_schema__fail(c,
@@ -302,12 +301,13 @@ uint32_t fw_schema__load(struct fw_schema__compiler *c, const char *json, size_t
 		return FW_SCHEMA__NONE;
 	node = fw_schema__compile_node(c, res.root, &top, at);
 	if (node != FW_SCHEMA__NONE)
-		s->resources.at[at].node = node; /* a boolean did not say */
+		s->resources.at[at].node = node; /* for a boolean schema, which has
+						  * no keywords to set it */
 	return node;
 }
 
-/* The resource at `uri` (no fragment), brought in when it is not there yet;
- * NONE when there is none, without a problem. */
+/* The resource with the URI `uri` (without fragment), loaded if necessary. NONE if
+ * there is none; that is not reported as a problem. */
 static uint32_t load_uri(struct fw_schema__compiler *c, const char *uri)
 {
 	uint32_t at = find_uri(c, uri);
@@ -326,7 +326,7 @@ static uint32_t load_uri(struct fw_schema__compiler *c, const char *uri)
 
 /* ---- references ---- */
 
-/* The next token of a JSON Pointer, ~0 and ~1 undone in place. */
+/* The next token of a JSON Pointer; decodes ~0 and ~1 in place. */
 static char *token(char **p, size_t *ret_len)
 {
 	char *s = *p, *out = s, *start = s;
@@ -383,7 +383,7 @@ static uint32_t follow_pointer(struct fw_schema__compiler *c, uint32_t resource,
 	return val ? fw_schema__compile_node(c, val, &at, resource) : FW_SCHEMA__NONE;
 }
 
-/* NONE as the resource: in any of them. */
+/* A resource of NONE means any resource. */
 static struct fw_schema__anchor *find_anchor(const struct fw_schema__compiler *c,
 					     uint32_t resource, const char *name, bool dynamic)
 {
@@ -401,9 +401,9 @@ static struct fw_schema__anchor *find_anchor(const struct fw_schema__compiler *c
 	return NULL;
 }
 
-/* All resources that define the dynamic anchor, for the checker to look its
- * scope up in: dynamics[b .. b + c). Once per name: the first anchor of that
- * name remembers. */
+/* Collects all resources that define the dynamic anchor, for the checker to compare
+ * with its scope: dynamics[b .. b + c). Done once per name; the result is stored in
+ * the first anchor of that name. */
 static bool gather_dynamic(struct fw_schema__compiler *c, const char *name, uint32_t op)
 {
 	struct fw_schema__anchor *first = find_anchor(c, FW_SCHEMA__NONE, name, true);
@@ -426,8 +426,8 @@ static bool gather_dynamic(struct fw_schema__compiler *c, const char *name, uint
 	return true;
 }
 
-/* Sets the op's target; for $dynamicRef also, in *ret_dynamic, whether the
- * anchor it names is a dynamic one. */
+/* Sets the target of the op. For $dynamicRef, *ret_dynamic is set if the anchor is
+ * a dynamic one. */
 static bool link_one(struct fw_schema__compiler *c, const struct fw_schema__pending *p,
 		     char *uri, const char **ret_dynamic)
 {
@@ -444,7 +444,7 @@ static bool link_one(struct fw_schema__compiler *c, const struct fw_schema__pend
 				   URI_MAX);
 	if (n == SIZE_MAX)
 		return fw_schema__fail(c, "URI is too long", p->node, p->kw, NULL, 0);
-	sound = strlen(uri) == n; /* no NUL inside, also not as %00 */
+	sound = strlen(uri) == n; /* no NUL inside, not even as %00 */
 	fragment = strchr(uri, '#');
 	if (fragment) {
 		*fragment++ = '\0';
@@ -487,7 +487,7 @@ bool fw_schema__link(struct fw_schema__compiler *c)
 		if (!link_one(c, &p, uri, &dynamic))
 			return false;
 	}
-	/* Once more for the dynamic ones: only now are all anchors known. */
+	/* Another pass for dynamic references, now that all anchors are known. */
 	for (i = 0; i < c->pending.n; i++) {
 		struct fw_schema__pending p = c->pending.at[i];
 

@@ -1,10 +1,10 @@
 /*
- * regex.c - compiling and matching regular expressions with PCRE2, after
- * ecma.c has translated them.
+ * regex.c - compiles and matches regular expressions with PCRE2, after ecma.c has
+ * translated them.
  *
- * Matching runs under the JIT on 32 KiB of machine stack with a match limit.
- * When that stack is too small the interpreter has another try under the same
- * limit and a heap limit. A limit reached ends the check: it is not "no match".
+ * Matching uses the JIT with 32 KiB of machine stack and a match limit. If that stack
+ * is too small, the interpreter tries again with the same match limit and a heap
+ * limit. Reaching a limit ends the check; it is not treated as "no match".
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define HEAP_LIMIT_KIB 16384
 #define PATTERN_MAX 16384       /* bytes of source */
-#define COMPILED_MAX (2u << 20) /* bytes of all patterns of a schema, compiled */
+#define COMPILED_MAX (2u << 20) /* bytes of all compiled patterns of a schema */
 
 static void *hook_malloc(PCRE2_SIZE size, void *ctx)
 {
@@ -30,7 +30,7 @@ static void hook_free(void *p, void *ctx)
 		alc->free(alc->ctx, p);
 }
 
-/* NULL when it is not valid, or (then *ret_no_memory) for want of memory. */
+/* NULL if it is invalid, or if out of memory; then *ret_no_memory is set. */
 static pcre2_code *compile(const fw_schema *s, const char *text, size_t len,
 			   bool *ret_no_memory)
 {
@@ -65,7 +65,7 @@ bool fw_schema__regex_init(struct fw_schema__compiler *c)
 
 	if (s->pcre_match)
 		return true;
-	/* The hooks point into the schema, which does not move. */
+	/* The allocation functions point into the schema, which does not move. */
 	if (!s->pcre_general)
 		s->pcre_general = pcre2_general_context_create(hook_malloc, hook_free, &s->alc);
 	if (s->pcre_general && !s->pcre_compile)
@@ -105,7 +105,8 @@ uint32_t fw_schema__regex_add(struct fw_schema__compiler *c, const char *text, s
 		fw_schema__fail(c, "regular expressions are too large", node, kw, text, len);
 		return FW_SCHEMA__NONE;
 	}
-	/* Without JIT (not this machine, or no memory) it is only slower. */
+	/* Without JIT (not supported here, or out of memory) matching is only
+	 * slower. */
 	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 	s->regexes.at[s->regexes.n] = code;
 	return s->regexes.n++;
@@ -137,7 +138,7 @@ int fw_schema__regex_match(struct fw_schema__run *r, uint32_t regex, const char 
 		return 1;
 	if (rc == PCRE2_ERROR_NOMATCH)
 		return 0;
-	/* Text that is not UTF-8 does not match; all else is a limit. */
+	/* Text that is not UTF-8 does not match; every other error is a limit. */
 	if (rc <= PCRE2_ERROR_UTF8_ERR1 && rc >= PCRE2_ERROR_UTF8_ERR21)
 		return 0;
 	fw_schema__refuse_limit(r, "work of a regular expression", at);

@@ -1,9 +1,9 @@
 /*
- * report.c - saying what is wrong: pointers, "expected", "found".
+ * report.c - describes violations: pointers, "expected", "found".
  *
- * Nothing here runs while an instance is valid, or while a branch of anyOf is
- * being tried: the refuse functions first ask whether anyone listens. All texts
- * go into fixed buffers of the run, through text.c.
+ * Nothing is described while an instance is valid or a branch of anyOf is being
+ * tried: the refuse functions first test whether the violation will be reported. All
+ * texts are written to fixed buffers of the run, with text.c.
  */
 #include <string.h>
 
@@ -139,7 +139,7 @@ unsigned fw_schema__types_of(const fw_schema *s, uint32_t node)
 	return T_ANY;
 }
 
-/* When every alternative asks for another type, say the types. */
+/* If each alternative requires a different type, lists the types. */
 static bool put_alternatives(struct fw_schema__text *t, const fw_schema *s,
 			     const struct fw_schema__op *op, yyjson_val *v)
 {
@@ -226,7 +226,7 @@ static void put_expected(struct fw_schema__text *t, const fw_schema *s,
 
 /* ---- reports ---- */
 
-/* Does this refusal go to the caller? If not, the answer is all there is. */
+/* Will this violation be reported to the callback? */
 static bool listens(struct fw_schema__run *r)
 {
 	return r->on_violation && r->quiet == 0 && !r->stop;
@@ -284,7 +284,7 @@ bool fw_schema__refuse_type(struct fw_schema__run *r, uint32_t node,
 	return send(r, at->frame, KW_TYPE);
 }
 
-/* A false schema speaks with the keyword that holds it. */
+/* A false schema is reported under the keyword that contains it. */
 bool fw_schema__refuse_false(struct fw_schema__run *r, uint32_t node,
 			     const struct fw_schema__at *at)
 {
@@ -362,7 +362,7 @@ bool fw_schema__refuse_same(struct fw_schema__run *r, uint32_t node, size_t firs
 	return send(r, at->frame, KW_UNIQUE_ITEMS);
 }
 
-/* Given up: told even from within a branch, and nothing follows it. */
+/* Reaching a limit is reported even inside a branch, and ends the check. */
 bool fw_schema__refuse_limit(struct fw_schema__run *r, const char *what,
 			     const struct fw_schema__at *at)
 {

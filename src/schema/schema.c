@@ -1,10 +1,10 @@
 /*
- * schema.c - the life of a compiled schema: making one, its memory, its end.
+ * schema.c - creating and freeing a compiled schema.
  *
- * All memory goes through the allocator in the options, so that a test can make
- * each request fail in turn. What compile needs only while it runs (the map from
- * values to nodes, the lists of names and references) hangs on the compiler and
- * is given back at its end; the rest belongs to the schema.
+ * All memory comes from the allocator in the options, so that a test can make each
+ * request fail in turn. What is needed only during compilation (the map from values
+ * to nodes, the lists of names and references) belongs to the compiler and is freed
+ * at its end; the rest belongs to the schema.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ bool fw_schema__grow(struct fw_schema__compiler *c, void *vec, size_t elem, uint
 	uint32_t cap;
 	void *at;
 
-	/* Every vector has this shape; only the pointer's type differs. */
+	/* Every vector has this layout; only the type of the pointer differs. */
 	memcpy(&v, vec, sizeof v);
 	if (more <= v.cap - v.n)
 		return true;
@@ -88,7 +88,7 @@ static uint64_t fresh_seed(void)
 {
 	uint64_t seed;
 
-	/* Only so that hash collisions cannot be prepared; any seed is right. */
+	/* The seed prevents prepared hash collisions; any value is correct. */
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
 		seed = (uint64_t)clock() ^ (uint64_t)(uintptr_t)&seed;
 	return seed | 1;
@@ -132,7 +132,7 @@ fw_schema *fw_schema_compile(const char *json, size_t len, const fw_schema_optio
 	s->alc = c.opts.alc ? *c.opts.alc : libc;
 	s->seed = fresh_seed();
 	c.s = s;
-	/* So that none of the pools the checker offsets into is NULL. */
+	/* The checker adds offsets to these pointers, so none may be NULL. */
 	(void)(fw_schema__grow(&c, &s->words, sizeof *s->words.at, 16) &&
 	       fw_schema__grow(&c, &s->props, sizeof *s->props.at, 8) &&
 	       fw_schema__grow(&c, &s->ops, sizeof *s->ops.at, 16) &&

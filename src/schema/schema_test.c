@@ -1,7 +1,7 @@
 /*
- * schema_test.c - what the official suite does not ask: the API itself, reports,
- * raw numbers, draft-07, the borders of regular expressions. The meaning of
- * keywords is the suite's to judge (test/schema/suite.c).
+ * schema_test.c - what the official suite does not cover: the API, reports, raw
+ * numbers, draft-07, edge cases of regular expressions. The meaning of keywords is
+ * tested with the suite (test/schema/suite.c).
  */
 #include "keyword.h"
 #include "test_support.h"
@@ -200,7 +200,7 @@ static void test_schema__alternatives_are_explained(void **state)
 	assert_string_equal(
 		violations("{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "5"),
 		"|/anyOf|anyOf|string or null|number 5\n");
-	/* The one alternative for objects is the one meant. */
+	/* Only one alternative is for objects, so its violations are reported. */
 	assert_string_equal(
 		violations("{\"anyOf\":[{\"$ref\":\"#/$defs/o\"},"
 			   "{\"type\":\"null\"}],\"$defs\":{\"o\":{\"type\":\"object\","
@@ -260,7 +260,7 @@ static void test_schema__stops_after_enough_violations(void **state)
 	assert_false(check_flags(s, many, 0, &run));
 	assert_int_equal(h.n, 3);
 	h.n = 0;
-	h.stop_at = 2; /* the callback itself has enough */
+	h.stop_at = 2; /* the callback ends the check */
 	assert_false(check_flags(s, many, 0, &run));
 	assert_int_equal(h.n, 2);
 	fw_schema_free(s);
@@ -347,7 +347,7 @@ static void test_schema__draft7_is_understood(void **state)
 		valid(SEVEN "\"dependencies\":{\"a\":{\"required\":[\"c\"]}}}", "{\"a\":1}"));
 	assert_false(valid(SEVEN "\"exclusiveMinimum\":3}", "3"));
 	assert_true(valid(SEVEN "\"prefixItems\":[false]}", "[1]"));
-	/* Without $schema: tuples are read as tuples all the same. */
+	/* Without $schema an array-valued `items` is still a tuple. */
 	assert_false(valid("{\"items\":[{\"type\":\"string\"}]}", "[1]"));
 	assert_false(valid("{\"minimum\":3,\"exclusiveMinimum\":true}", "3"));
 #undef SEVEN

@@ -1,5 +1,5 @@
 /*
- * test_support.h - what the two unit tests of the schema validator share.
+ * test_support.h - shared by the two unit tests of the schema validator.
  */
 #ifndef FW_SCHEMA_TEST_SUPPORT_H
 #define FW_SCHEMA_TEST_SUPPORT_H
@@ -35,7 +35,7 @@ static inline const char *problem_of(const char *json, const fw_schema_options *
 	fw_schema_problem *p = ret ? ret : &own;
 	fw_schema *s;
 
-	memset(p, 0x55, sizeof *p); /* to see that all of it is written */
+	memset(p, 0x55, sizeof *p); /* to detect members that are not written */
 	s = fw_schema_compile(json, strlen(json), opts, p);
 	fw_schema_free(s);
 	assert_null(s);
@@ -61,7 +61,7 @@ static inline bool check(const fw_schema *s, const char *json)
 	return check_flags(s, json, YYJSON_READ_BIGNUM_AS_RAW, NULL);
 }
 
-/* One schema, one instance, in every way numbers can be read. */
+/* Checks one instance in every way that numbers can be read. */
 static inline bool valid(const char *schema, const char *json)
 {
 	static const yyjson_read_flag modes[] = { YYJSON_READ_NUMBER_AS_RAW,
@@ -73,7 +73,8 @@ static inline bool valid(const char *schema, const char *json)
 	for (size_t i = 1; i < 3; i++) {
 		yyjson_doc *doc = yyjson_read(json, strlen(json), modes[i]);
 
-		/* Plain reading knows no 1e400, and of long numbers only a part. */
+		/* Without raw numbers 1e400 is an error and long numbers lose
+		 * digits. */
 		if (doc && (i < 2 || strlen(json) < 18))
 			assert_int_equal(fw_schema_check(s, yyjson_doc_get_root(doc), NULL),
 					 first);
@@ -113,7 +114,7 @@ static inline const char *violations(const char *schema, const char *json)
 	return h.text;
 }
 
-/* An allocator that can fail, and counts what is out. */
+/* An allocator that can fail, and counts live blocks. */
 struct fault {
 	size_t calls, fail_at, live;
 	bool forever;

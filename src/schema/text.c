@@ -24,7 +24,8 @@ static void put_raw(struct fw_schema__text *t, const char *s, size_t len)
 		return;
 	}
 	t->cut = true;
-	/* Fill up, then make room for the dots at the start of a character. */
+	/* Fill the buffer, then overwrite its end with the dots, at the start of a
+	 * character. */
 	memcpy(t->p + t->n, s, t->cap - 1 - t->n);
 	t->n = t->cap - sizeof dots;
 	while (t->n > 0 && ((unsigned char)t->p[t->n] & 0xc0) == 0x80)

@@ -1,11 +1,10 @@
 /*
- * uri.c - just enough of RFC 3986 to follow `$id` and `$ref`: splitting,
- * resolving against a base, removing dot segments, undoing %XX.
+ * uri.c - the part of RFC 3986 that `$id` and `$ref` need: splitting, resolving
+ * against a base, removing dot segments, decoding %XX.
  *
- * Identifiers are compared byte by byte after that; no case folding and no
- * normalising of escapes, as the specification asks for none. Everything works
- * on caller's buffers with a length, so that a hostile `$id` costs a refusal
- * and no memory.
+ * Identifiers are then compared byte by byte, without case folding or normalising of
+ * escapes, as in the specification. Everything works in buffers of the caller with a
+ * given length, so that a hostile `$id` cannot use up memory.
  */
 #include <string.h>
 
@@ -68,7 +67,7 @@ struct out {
 
 static void put(struct out *o, const char *p, size_t n)
 {
-	if (o->cut || n >= o->cap - o->n) { /* room for the NUL */
+	if (o->cut || n >= o->cap - o->n) { /* leave room for the NUL */
 		o->cut = true;
 		return;
 	}
@@ -76,7 +75,7 @@ static void put(struct out *o, const char *p, size_t n)
 	o->n += n;
 }
 
-/* RFC 3986, 5.2.4, on the path that starts at `from` in the output. */
+/* RFC 3986, 5.2.4, for the path that starts at `from` in the output. */
 static void remove_dots(struct out *o, size_t from)
 {
 	char *path = o->p + from;
@@ -179,6 +178,6 @@ size_t fw_schema__uri_unescape(char *text, size_t len)
 		}
 		text[out++] = ch;
 	}
-	text[out] = '\0'; /* the caller's text ends in NUL */
+	text[out] = '\0'; /* the text of the caller ends in NUL */
 	return out;
 }

@@ -1,11 +1,11 @@
 /*
- * value.c - equality of JSON values for const, enum and uniqueItems:
- * numbers by value, objects without order.
+ * value.c - equality of JSON values for const, enum and uniqueItems: numbers are
+ * compared by value, objects without regard to order.
  *
- * A peer picks the values, so nothing may be quadratic in them. Large arrays
- * are compared through sorted hashes, large objects through sorted keys; the
- * hash is seeded per schema so that collisions cannot be prepared. Sorting is
- * heapsort in scratch memory: qsort of libc may allocate.
+ * A peer chooses the values, so nothing may take quadratic time. Large arrays are
+ * compared through sorted hashes, large objects through sorted keys. The hash is
+ * seeded per schema so that collisions cannot be prepared. Sorting is heapsort in
+ * scratch memory, because qsort of libc may allocate.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "report.h"
 #include "value.h"
 
-#define SMALL 16 /* up to here plain nested loops win */
+#define SMALL 16 /* up to this size nested loops are faster */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -220,7 +220,7 @@ bool fw_schema__equal(struct fw_schema__run *r, yyjson_val *a, yyjson_val *b,
 
 /* ---- hashing, enum, uniqueItems ---- */
 
-/* 0 with the run ended when it is too deep. */
+/* Returns 0 and ends the run if the value is nested too deeply. */
 static uint64_t hash(struct fw_schema__run *r, yyjson_val *v, uint32_t depth,
 		     const struct fw_schema__at *at)
 {
@@ -255,7 +255,7 @@ static uint64_t hash(struct fw_schema__run *r, yyjson_val *v, uint32_t depth,
 		{
 			if (r->stop)
 				return 0;
-			/* A sum, for the order of keys says nothing. */
+			/* A sum, because the order of keys does not matter. */
 			h += mix(hash(r, key, depth + 1, at) ^ seed,
 				 hash(r, val, depth + 1, at) | 1);
 		}
@@ -357,7 +357,8 @@ bool fw_schema__unique(struct fw_schema__run *r, const struct fw_schema__at *at,
 	for (i = 1; ok && i < n; i++) {
 		for (j = i; ok && j-- > 0 && h[j].hash == h[i].hash;) {
 			if (!equal(r, h[i].val, h[j].val, 0, at)) {
-				/* Collisions are work too. */
+				/* Comparing values with the same hash counts as
+				 * work. */
 				ok = !r->stop && fw_schema__spend(r, 1, at);
 				continue;
 			}
@@ -370,8 +371,8 @@ bool fw_schema__unique(struct fw_schema__run *r, const struct fw_schema__at *at,
 	return ok;
 }
 
-/* Compile time: strings and plain integers go into a table sorted by hash;
- * whatever else stays a list to be tried one by one. */
+/* Compiles an enum: strings and plain integers go into a table sorted by hash;
+ * other values are compared one by one. */
 bool fw_schema__compile_enum(struct fw_schema__compiler *c, struct fw_schema__draft *d)
 {
 	fw_schema *s = c->s;
