@@ -1,10 +1,9 @@
 /*
- * error.c - an error's memory, and raising one. See error_impl.h for what it is
- * made of, error_set.c for what can be said of it afterwards, error_cause.c for
- * its causes, and error_read.c for the way back out.
+ * error.c - memory of an error, and raising one. error_impl.h describes the struct,
+ * error_set.c has the setters, error_cause.c the causes, error_read.c the getters.
  *
- * Nothing in here can fail: where memory is short, a raise returns the static
- * out-of-memory error, and whatever else would have been remembered is not.
+ * Nothing here can fail. If memory runs out, a raise returns the static out-of-memory
+ * error, and other additions are dropped.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -19,8 +18,8 @@
 #include <string.h>
 
 enum {
-	/* With the structure just under 1 KiB: what malloc serves fastest, and
-	 * room for an ordinary message, its fields and its scope. */
+	/* With the struct just under 1 KiB, which malloc serves fastest: room for
+	 * an ordinary message, its fields and its scope. */
 	ROOM_MIN = 592,
 	CHUNK_MIN = 1024,
 	ALIGN = _Alignof(max_align_t),
@@ -99,7 +98,8 @@ void fw_error_free(fw_error *err)
 	atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
 }
 
-/* Makes sure of `size` contiguous bytes; the rest of the old chunk is lost. */
+/* Makes sure that there are `size` contiguous bytes; the rest of the old chunk is
+ * wasted. */
 static bool ensure_room(fw_error *err, size_t size)
 {
 	struct fw_chunk *chunk;
@@ -193,7 +193,8 @@ struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
 	size_t room, need = 0;
 	struct fw_out out;
 
-	/* Nearly always it fits; where not, the first try tells what it takes. */
+	/* It nearly always fits; otherwise the first attempt returns the length
+	 * needed. */
 	for (;;) {
 		if (!fw__error_room(err, need + 1, &room)) {
 			*ret_fault = FW_VALUE_NO_MEMORY;
@@ -220,7 +221,7 @@ struct fw_text fw__error_join(fw_error *err, struct fw_text first, struct fw_tex
 	memcpy(err->room + first.n, ": ", 2);
 	memcpy(err->room + first.n + 2, second.p, second.n);
 	joined = fw__error_keep(err, len);
-	/* Two harmless halves can be a secret: "password" and "hunter2". */
+	/* Two harmless parts can be a secret together: "password" and "hunter2". */
 	safe = fw_redact_find(joined.p, joined.n) == joined.n
 		       ? joined
 		       : fw__error_copy_safe(err, joined.p, joined.n);
@@ -250,7 +251,7 @@ static void render_field(struct fw_out *out, const fw_field *field)
 	}
 }
 
-/* An optional parameter that was left out leaves nothing behind. */
+/* Renders the template. Omitted optional parameters leave no trace. */
 static size_t render_message(char *buf, size_t cap, const char *template,
 			     const fw_field *fields, size_t count)
 {

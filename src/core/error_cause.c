@@ -1,10 +1,9 @@
 /*
- * error_cause.c - why an error happened, and what was being tried.
+ * error_cause.c - the causes of an error.
  *
- * Causes are links in the error's own memory, outermost first. A wrap turns
- * the message into the first of them; a cause of another error is copied over,
- * and that error freed. So a chain is freed with its error, and a deep one
- * costs no recursion.
+ * Causes are a list in the memory of the error, outermost first. A wrap turns the
+ * message into the first of them. If another error becomes the cause, its contents
+ * are copied and it is freed. So the list is freed with the error, without recursion.
  */
 #include "base/limits.h"
 #include "base/mem.h"

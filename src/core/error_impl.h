@@ -1,12 +1,11 @@
 /*
- * error_impl.h - what an fw_error is made of, for core/ and contract/ only.
+ * error_impl.h - the struct of an fw_error, for core/ and contract/ only.
  *
- * An error is one block: this structure, and behind it room for its texts.
- * Raising one is therefore one allocation, freeing it one release, and
- * annotating it usually neither. Errors that outgrow their room chain further
- * chunks. A wrap does not nest errors: it turns the message into a link of
- * the chain of causes inside the same error, so that all that is known about
- * a failure stays in one place however often it is wrapped.
+ * An error is one block: this struct, followed by room for its texts. So raising one
+ * is one allocation, freeing it one release, and annotating it usually neither.
+ * Errors that need more room chain further chunks. A wrap does not nest errors: it
+ * moves the message into the list of causes of the same error, so everything known
+ * about a failure is in one place, however often it is wrapped.
  */
 #ifndef FW_CORE_ERROR_IMPL_H
 #define FW_CORE_ERROR_IMPL_H
@@ -16,11 +15,11 @@
 
 #include <faultwire/error.h>
 
-/* The texts that an error may have beside its message. */
+/* The texts of an error other than its message. */
 enum fw_slot {
 	FW_SLOT_HINT,
 	FW_SLOT_DETAIL,
-	FW_SLOT_TITLE, /* only where it differs from the row's */
+	FW_SLOT_TITLE, /* only if it differs from that of the row */
 	FW_SLOT_INCIDENT_ID,
 	FW_SLOT_TIMESTAMP,
 	FW_SLOT_TOOL, /* from here to TRACE_ID: the scope, in fw_scope's order */
@@ -33,22 +32,22 @@ enum fw_slot {
 	FW_SLOT_INVARIANT_ID,
 	FW_SLOT_CLIENT,
 	FW_SLOT_TRACE_ID,
-	FW_SLOT_STACK,         /* a trail that came with the error as text */
-	FW_SLOT_ORIGINAL_CODE, /* a code that a contract brought and we do not know */
+	FW_SLOT_STACK,         /* a stack trace that came with the error as text */
+	FW_SLOT_ORIGINAL_CODE, /* a code from a contract that is not in the registry */
 	FW_SLOT_EMPTY_RESULT,  /* compact JSON object */
 	FW_SLOT_COUNT
 };
 
 enum fw_cause_kind {
 	FW_CAUSE_NAMED, /* message, code, name */
-	FW_CAUSE_TEXT,  /* message alone */
-	FW_CAUSE_JSON,  /* a JSON object, kept as it is; always the last link */
+	FW_CAUSE_TEXT,  /* message only */
+	FW_CAUSE_JSON,  /* a JSON object, kept unchanged; always the last */
 };
 
 struct fw_link {
 	struct fw_link *next;
 	enum fw_cause_kind kind;
-	struct fw_text message; /* JSON: the value */
+	struct fw_text message; /* if JSON: the value */
 	struct fw_text code;
 	struct fw_text name;
 	fw_src at;
@@ -93,81 +92,84 @@ struct fw_error {
 extern const fw_error fw__out_of_memory;
 
 /*
- * An error of `row` without a message, with at least `room` bytes for texts.
- * Never NULL: the static out-of-memory error where there is no memory.
+ * An error of `row` without a message, with at least `room` bytes for texts. Never
+ * NULL: returns the static out-of-memory error if memory runs out.
  */
 fw_error *fw__error_new(fw_src at, const fw_row *row, size_t room);
 
-/* The same before the row is known, for readers; it has none until it is set. */
+/* The same for readers that do not know the row yet; they set it later. */
 fw_error *fw__error_blank(size_t room);
 void fw__error_set_row(fw_error *err, const fw_row *row);
 
-/* A copy in the error's memory; p NULL where there is none left. */
+/* Copies into the memory of the error; p is NULL if out of memory. */
 struct fw_text fw__error_copy(fw_error *err, const char *text, size_t len);
 
-/* The same, secrets replaced unless the error keeps them. */
+/* The same, with secrets replaced unless the error keeps them. */
 struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len);
 
-/* Bytes from a C caller: made UTF-8, cut to the limit, secrets replaced. */
+/* Copies bytes from a C caller: made valid UTF-8, cut to the limit, secrets
+ * replaced. */
 struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len);
 
-/* The text of a JSON value as a new last cause; null is none. */
+/* Adds a JSON value as the last cause; null adds none. */
 enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
 					      struct fw_value_where *ret_where);
 
-/* An object as the empty result, without the members that the envelope adds. */
+/* Sets an object as the empty result, without the members that the envelope adds. */
 enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
 					      struct fw_value_where *ret_where);
 
-/* "first: second", or just `second` where that would be too long. */
+/* "first: second", or only `second` if that would be too long. */
 struct fw_text fw__error_join(fw_error *err, struct fw_text first, struct fw_text second);
 
-/* A JSON value as compact text, checked and redacted; p NULL on a fault. */
+/* Copies a JSON value as compact text, checked and redacted; p is NULL on failure. */
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
 				    enum fw_value_fault *ret_fault,
 				    struct fw_value_where *ret_where);
 
-/* At least `size` bytes to write at err->room, which are then kept, with a NUL. */
+/* Makes room for at least `size` bytes at err->room. The caller writes a text there
+ * and keeps it with fw__error_keep(), which adds the NUL. */
 bool fw__error_room(fw_error *err, size_t size, size_t *ret_room);
 struct fw_text fw__error_keep(fw_error *err, size_t len);
 
-/* `size` bytes of the error's memory, aligned for any type; or NULL. */
+/* `size` bytes of the error's memory, aligned for any type; NULL if out of memory. */
 void *fw__error_take(fw_error *err, size_t size);
 
-/* The message, from bytes that may be anything. */
+/* Sets the message from arbitrary bytes. */
 void fw__error_set_message(fw_error *err, const char *text, size_t len);
 
-/* As fw_error_from_json(), of a value that is already parsed. */
+/* As fw_error_from_json(), from a parsed value. */
 FW_NODISCARD fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool keep_secrets);
 
-/* A slot from text that we made ourselves: UTF-8, and no secret. */
+/* Sets a slot from text of our own: valid UTF-8 and without secrets. */
 void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
-/* Replaces a slot's text; NULL clears it. */
+/* Replaces the text of a slot; NULL clears it. */
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
 /*
- * A new or replaced field with its key copied, type and value for the caller
- * to fill in; NULL where there is no room, and for the static error.
+ * Adds or replaces a field. The key is copied; the caller fills in type and value.
+ * NULL if there is no room, and for the static error.
  */
 struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len);
 
-/* The same at the end, where the key is new and in the error's memory. */
+/* Appends a field whose key is new and already in the error's memory. */
 struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key);
 
-/* A field as a raiser gives it, its key looked up first. */
+/* Adds a field as given by a caller, replacing one with the same key. */
 void fw__error_add_field(fw_error *err, const fw_field *field);
 
 /*
- * fw_error_caused_by(), but `cause` comes before the causes that `err` has: what
- * was the matter first, then why it could not be dealt with.
+ * As fw_error_caused_by(), but `cause` comes before the causes that `err` has: first
+ * the original failure, then why it could not be handled.
  */
 fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause);
 
-/* A new last cause, zeroed; NULL at the limit, behind JSON, without memory. */
+/* Appends a cause, zeroed. NULL at the limit, after a JSON cause, or if out of
+ * memory. */
 struct fw_link *fw__error_add_link(fw_error *err);
 
-/* Whether setters may touch it: not NULL and not the static error. */
+/* May setters change it? Not if it is NULL or the static error. */
 static inline bool fw__error_is_mine(const fw_error *err)
 {
 	return err && err != &fw__out_of_memory;

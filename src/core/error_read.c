@@ -1,5 +1,5 @@
 /*
- * error_read.c - what an error knows, for whoever handles it.
+ * error_read.c - getters of an error.
  */
 #include "base/out.h"
 #include "core/error_impl.h"
@@ -183,7 +183,7 @@ bool fw_error_has_code(const fw_error *err, const char *code)
 	return false;
 }
 
-/* A wrap has put the old message behind its own: not once more. */
+/* A wrap has appended the old message to its own; do not repeat it. */
 static bool ends_with(struct fw_text text, struct fw_text end)
 {
 	return text.n >= end.n && memcmp(text.p + text.n - end.n, end.p, end.n) == 0;
@@ -221,7 +221,7 @@ static void put_places(struct fw_out *out, const struct fw_link *link)
 {
 	if (!link)
 		return;
-	put_places(out, link->next); /* at most FW_LIMIT_CAUSES deep */
+	put_places(out, link->next); /* recursion of at most FW_LIMIT_CAUSES levels */
 	put_place(out, link->at);
 }
 

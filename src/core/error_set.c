@@ -1,8 +1,8 @@
 /*
- * error_set.c - what can be said of an error after it was raised: its context,
- * and whatever the raiser or the boundary knows better than the registry.
+ * error_set.c - setters: the context of an error, and values that override those of
+ * the registry.
  *
- * The static out-of-memory error takes none of it, silently.
+ * On the static out-of-memory error they do nothing.
  */
 #include "base/clock.h"
 #include "base/limits.h"
@@ -55,7 +55,8 @@ struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len)
 	return name.p ? fw__error_append_item(err, name) : NULL;
 }
 
-/* JSON text from a C caller, checked and compact; p NULL where it is not JSON. */
+/* Copies JSON text from a C caller, checked and made compact; p is NULL if it is
+ * not JSON. */
 static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
 {
 	struct fw_text text = { NULL, 0 };
@@ -73,7 +74,8 @@ static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
 
 static const struct fw_text redacted = { "[redacted]", 10 };
 
-/* A field to fill in; NULL where that is not to be, or the key says all. */
+/* Adds a field for the caller to fill in. NULL if there is no room, or if the value
+ * was redacted because of its key. */
 static struct fw_item *add_open_item(fw_error *err, const char *key)
 {
 	size_t len = key ? strlen(key) : 0;
@@ -122,7 +124,7 @@ void fw_error_add_string(fw_error *err, const char *key, const char *value)
 						      .string_len = strlen(value) });
 }
 
-/* The other kinds differ in one member only. */
+/* The other types differ in one member only. */
 #define DEFINE_ADD(suffix, ctype, TYPE, member)                                 \
 	void fw_error_add_##suffix(fw_error *err, const char *key, ctype value) \
 	{                                                                       \
@@ -155,7 +157,7 @@ void fw_error_add_json(fw_error *err, const char *key, const char *json, size_t 
 	item->as.text = text;
 }
 
-/* ---- everything else that can be said of an error ---------------------- */
+/* ---- other setters ---- */
 
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
@@ -255,7 +257,7 @@ void fw_error_fill_scope(fw_error *err, const fw_scope *scope)
 			set_slot(err, (enum fw_slot)(FW_SLOT_TOOL + i), texts[i]);
 }
 
-/* All members but those that stand beside it in the envelope. */
+/* Writes all members except those that the envelope writes itself. */
 static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *object,
 					      const struct fw_value_options *options,
 					      struct fw_value_where *where)
@@ -292,7 +294,8 @@ enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
 	size_t room, need;
 	struct fw_out out;
 
-	/* As fw__error_copy_value(): the first try tells what it takes. */
+	/* As in fw__error_copy_value(), the first attempt returns the length
+	 * needed. */
 	for (need = 0; fault == FW_VALUE_OK;) {
 		if (!fw__error_room(err, need + 1, &room))
 			return FW_VALUE_NO_MEMORY;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Every test ends with as many live errors as it began with. */
+/* Every test must end with as many live errors as it began with. */
 static long live_before;
 
 static int remember_live(void **state)
@@ -124,7 +124,7 @@ static void test_error__in_place_of_another_that_one_is_the_first_cause(void **s
 		assert_true(fw_error_cause(err, i, &cause));
 		assert_string_equal(cause.code, codes[i]);
 	}
-	/* At the limit of a chain its end goes, not the outcome. */
+	/* At the limit the last causes are dropped, not the outcome. */
 	for (int i = 0; i < 100; i++)
 		fw_error_add_cause(err, "deep", "x", NULL);
 	err = fw__error_in_place_of(err, fw_raise_file_not_found("none"));

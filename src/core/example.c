@@ -1,8 +1,7 @@
 /*
- * example.c - a code's error as its documentation shows it: raised with the
- * example values of its registry row, and, where it is shown and not meant,
- * with a scope, time and incident that never change, so that examples are the
- * same bytes everywhere.
+ * example.c - the example error of a code, as shown in the documentation. It is
+ * raised with the example values of its registry row and, for display, with a fixed
+ * scope, time and incident, so that examples are the same bytes everywhere.
  */
 #include "base/mem.h"
 

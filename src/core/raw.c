@@ -1,10 +1,10 @@
 /*
- * raw.c - errors made of a string or a JSON value, and the constructor that
- * the tables of raw_errno.c, raw_http.c, raw_signal.c and raw_curl.c share.
+ * raw.c - errors made from a string or a JSON value, and the constructor shared by
+ * the tables of raw_errno.c, raw_http.c, raw_signal.c and raw_curl.c.
  *
- * The tables name codes by number instead of calling one constructor each:
- * three hundred foreign errors fall into some twenty codes, and what differs
- * is only which words fill the message.
+ * The tables name codes by number instead of calling a constructor each: three
+ * hundred foreign errors map to about twenty codes, and differ only in the words of
+ * the message.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -45,8 +45,8 @@ fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reaso
 }
 
 /*
- * A bare text is message and cause alike. Contracts that show a cause (kaiza)
- * tell by that what it was, and all others show what was said.
+ * A bare text becomes both message and cause. Contracts that show a cause (kaiza)
+ * thus show the original text there, and all others show it as the message.
  */
 static void set_text(fw_error *err, const char *text, size_t len)
 {
@@ -70,8 +70,8 @@ fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
 	return err;
 }
 
-/* What an object says in words: `message` by ruling; the others are what APIs
- * that never heard of us use. */
+/* The text of an error object: `message` comes first; the other names are common in
+ * APIs. */
 static yyjson_val *words_of(yyjson_val *object)
 {
 	yyjson_val *error = yyjson_obj_get(object, "error");
@@ -94,7 +94,7 @@ static void set_object(fw_error *err, yyjson_val *object)
 	(void)fw__error_set_cause_value(err, object, NULL);
 }
 
-/* A number, boolean or array, by its JSON text. */
+/* A number, boolean or array, as its JSON text. */
 static void set_other(fw_error *err, yyjson_val *value)
 {
 	char text[512];
@@ -134,7 +134,7 @@ fw_error *fw_error_from_json(fw_src at, const char *json, size_t len)
 	if (!doc)
 		return fw_error_from_text(at, json, len);
 	err = fw__error_from_value(at, yyjson_doc_get_root(doc), false);
-	/* What is too deep to be kept as a value is kept as words. */
+	/* A value that is nested too deeply to be kept is kept as text. */
 	if (yyjson_is_obj(yyjson_doc_get_root(doc)) && fw_error_cause_count(err) == 0)
 		set_text(err, json, len);
 	yyjson_doc_free(doc);

@@ -1,12 +1,12 @@
 /*
- * raw_curl.c - what libcurl reports.
+ * raw_curl.c - error codes of libcurl.
  *
- * By number, so that libcurl need not be there: its numbers never change, and
- * retired ones keep their place (CURLE_OBSOLETE20). Known up to libcurl 8.8; the
- * test compares with the libcurl that it is built with.
+ * By number, so that libcurl is not needed: its numbers never change, and retired
+ * ones keep their place (CURLE_OBSOLETE20). The table covers libcurl 8.8; the test
+ * compares it with the installed libcurl.
  *
- * The delivery tells a caller whether the request may have had an effect. It is
- * "not sent" only where the connection was surely not usable yet.
+ * The delivery tells a caller whether the request may have had an effect. It is "not
+ * sent" only if the connection certainly could not be used yet.
  */
 #include "core/raw_impl.h"
 
@@ -200,7 +200,8 @@ const char *fw_curl_name(int curlcode)
 	return row ? row->name : NULL;
 }
 
-/* Who failed: us, the way, or the far end; as the registry says for transport. */
+/* Where the failure was: here, in the network or at the peer, as the registry
+ * defines it for transport errors. */
 static void set_origin(fw_error *err, const struct curl_row *row)
 {
 	if (fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
@@ -222,7 +223,7 @@ fw_error *fw_error_from_curl(fw_src at, int curlcode, const char *what)
 		return err;
 	}
 	if (row->code == FW_INTERNAL_UNEXPECTED)
-		what = row->name; /* its exception_type */
+		what = row->name; /* becomes its exception_type */
 	else if (!what)
 		what = "server";
 	err = fw__raw_raise(at, row->code, what, row->words);

@@ -1,14 +1,13 @@
 /*
  * raw_errno.c - failed system calls.
  *
- * A table of the platform's errors by number, so that a name or a code is one
- * look-up. The words are our own: strerror() speaks the user's language, is
- * not safe in threads, and differs between systems.
+ * A table of errno values by number, so that a name or a code is one lookup. The
+ * texts are our own: strerror() is localised, not thread-safe, and differs between
+ * systems.
  *
- * Which code an error gets follows who can do something about it: the caller
- * (a path that is wrong), time (what is busy or interrupted), the operator
- * (disk, permissions), or nobody but the programmer (internal.unexpected, with
- * the error's name).
+ * The code depends on who can do something about the error: the caller (a wrong
+ * path), time (busy, interrupted), the operator (disk, permissions), or only the
+ * programmer (internal.unexpected, with the name of the errno).
  */
 #include "core/raw_impl.h"
 
@@ -101,7 +100,7 @@ static const struct errno_row errnos[] = {
 	ROW(ECANCELED, RUNTIME_CANCELLED, "operation cancelled"),
 	ROW(EOWNERDEAD, INTERNAL_UNEXPECTED, "owner of the lock died"),
 	ROW(ENOTRECOVERABLE, INTERNAL_UNEXPECTED, "state cannot be recovered"),
-/* Not everywhere. */
+/* Not defined on every platform. */
 #ifdef ENOTBLK
 	ROW(ENOTBLK, FILE_READ_FAILED, "not a block device"),
 #endif
@@ -286,7 +285,7 @@ const char *fw_errno_name(int errnum)
 	return row ? row->name : NULL;
 }
 
-/* Whether a peer may have acted on what was sent before it failed. */
+/* May a peer have acted on data that was sent before the failure? */
 static fw_delivery delivery_of(int code)
 {
 	switch (code) {
@@ -313,7 +312,7 @@ fw_error *fw_error_from_errno(fw_src at, int errnum, const char *what)
 		return err;
 	}
 	if (row->code == FW_INTERNAL_UNEXPECTED)
-		what = row->name; /* its exception_type */
+		what = row->name; /* becomes its exception_type */
 	else if (row->code == FW_INTERNAL_UNSUPPORTED && !what)
 		what = "operation";
 	err = fw__raw_raise(at, row->code, what, row->words);

@@ -1,10 +1,10 @@
 /*
- * raw_http.c - failed HTTP exchanges, and the Retry-After header.
+ * raw_http.c - failed HTTP requests, and the Retry-After header.
  *
- * The classes are those of the toolerror contract: what the caller sent is at
- * fault in 4xx, time heals 408, 429 and 5xx, and each names the code that fits
- * best. The date of the header is read here and not by strptime(), which knows
- * locales and not the three forms of RFC 9110, section 5.6.7.
+ * The classes are those of the toolerror contract: 4xx is the fault of the caller;
+ * 408, 429 and 5xx can be retried; and each status maps to the code that fits best.
+ * The date is parsed here and not by strptime(), which depends on the locale and does
+ * not know the three forms of RFC 9110, section 5.6.7.
  */
 #include "core/raw_impl.h"
 
@@ -15,9 +15,9 @@
 
 /* ---- Retry-After -------------------------------------------------------- */
 
-enum { DIGITS_MAX = 15 }; /* of a delay: all such numbers are exact doubles */
+enum { DIGITS_MAX = 15 }; /* of a delay: such numbers are exact as doubles */
 
-/* A text that is being read; `ok` turns false at the first surprise. */
+/* A text being parsed; `ok` becomes false at the first syntax error. */
 struct reader {
 	const char *at, *end;
 	bool ok;
@@ -33,7 +33,7 @@ static void expect(struct reader *r, const char *text)
 		r->at += len;
 }
 
-/* Exactly `digits` digits; `padded`: the first may be a space. */
+/* Reads exactly `digits` digits; `padded`: the first may be a space. */
 static int number(struct reader *r, int digits, bool padded)
 {
 	int value = 0;
@@ -52,7 +52,7 @@ static int number(struct reader *r, int digits, bool padded)
 	return value;
 }
 
-/* The position of the name that comes next; 0 where none does. */
+/* Reads one of the names and returns its index; on failure 0, and `ok` is false. */
 static int name(struct reader *r, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ static bool is_lawful(const struct date *d)
 	       d->second <= 60;
 }
 
-/* Two digits mean the year of that ending that is at most 50 years ahead. */
+/* A year of two digits is the one that is at most 50 years in the future. */
 static int full_year(int two_digits, int64_t now_unix_ms)
 {
 	int64_t now_year = 1970 + now_unix_ms / 31556952000;
@@ -159,7 +159,7 @@ static bool read_date(struct reader *r, int64_t now_unix_ms, struct date *date)
 	return r->ok && r->at == r->end && is_lawful(date);
 }
 
-/* "120", and "0.5", which is not lawful but sent. */
+/* "120", and also "0.5", which is invalid but is sent by some servers. */
 static bool read_seconds(struct reader *r, double *ret_seconds)
 {
 	double value = 0, unit = 1;
@@ -205,7 +205,7 @@ double fw_retry_after_parse(const char *header, int64_t now_unix_ms)
 			   60 +
 		   date.second) *
 		  1000;
-	/* A year has four digits, so only `now` can be far away. */
+	/* Parsed years have four digits, so only `now` can be out of range. */
 	if (now_unix_ms >= then_ms)
 		return 0;
 	return now_unix_ms < 0 ? (double)then_ms / 1000 - (double)now_unix_ms / 1000
@@ -218,7 +218,7 @@ struct status_row {
 	int status;
 	int code;
 	const char *phrase;
-	const char *expected; /* of the request, where that is at fault */
+	const char *expected; /* what the request should have been, for 4xx */
 };
 
 static const struct status_row statuses[] = {

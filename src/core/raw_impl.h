@@ -1,5 +1,5 @@
 /*
- * raw_impl.h - what the tables of foreign errors share.
+ * raw_impl.h - shared by the tables of foreign errors.
  */
 #ifndef FW_CORE_RAW_IMPL_H
 #define FW_CORE_RAW_IMPL_H
@@ -7,9 +7,9 @@
 #include <faultwire/error.h>
 
 /*
- * Raise `code` about `what` for that reason: each string parameter of the code
- * gets the one or the other, by its name. `code` must not have parameters of
- * other types. `what` NULL says that nobody knows.
+ * Raises `code`. Each string parameter of the code gets `what` or `reason`, depending
+ * on its name; the code must not have parameters of other types. `what` is NULL if
+ * unknown.
  */
 FW_NODISCARD fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reason);
 

@@ -1,8 +1,8 @@
 /*
- * raw_signal.c - processes that died of a signal.
+ * raw_signal.c - processes terminated by a signal.
  *
- * Names and words of our own: strsignal() speaks the user's language, and
- * sigabbrev_np() knows no real-time signals.
+ * Names and texts are our own: strsignal() is localised, and sigabbrev_np() does not
+ * know real-time signals.
  */
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -63,7 +63,7 @@ static const struct signal_row signals[] = {
 };
 
 #ifdef SIGRTMIN
-/* SIGRTMIN is a number that libc decides at run time. */
+/* libc chooses SIGRTMIN at run time. */
 static const char *const real_time[] = {
 	"SIGRTMIN",    "SIGRTMIN+1",  "SIGRTMIN+2",  "SIGRTMIN+3",  "SIGRTMIN+4",
 	"SIGRTMIN+5",  "SIGRTMIN+6",  "SIGRTMIN+7",  "SIGRTMIN+8",  "SIGRTMIN+9",

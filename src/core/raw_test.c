@@ -1,5 +1,5 @@
 /*
- * raw_test.c - errors made of what the rest of the world reports.
+ * raw_test.c - errors made from errno, HTTP, signals, libcurl, strings and JSON.
  */
 #include <faultwire/faultwire.h>
 
@@ -42,7 +42,7 @@ static void test_errno__has_a_code_for_every_errno_of_the_platform(void **state)
 
 		if (name) {
 			assert_non_null(fw_errno_name(i));
-			/* Two names of one number. */
+			/* Two names for one number. */
 			if (i != EOPNOTSUPP && i != EAGAIN && i != EDEADLK)
 				assert_string_equal(fw_errno_name(i), name);
 			assert_string_equal(first_cause(err).code, fw_errno_name(i));
@@ -239,7 +239,7 @@ static void test_retry_after__reads_seconds_and_all_three_dates(void **state)
 					 INT64_C(1709164800000) - 1000) == 1);
 	assert_true(fw_retry_after_parse("Fri, 31 Dec 9999 23:59:60 GMT", INT64_MAX) == 0);
 	assert_true(fw_retry_after_parse("Fri, 31 Dec 9999 23:59:60 GMT", INT64_MIN) > 9e15);
-	/* Two digits: at most fifty years ahead. */
+	/* Years of two digits are at most fifty years in the future. */
 	assert_true(fw_retry_after_parse("Sunday, 06-Nov-70 08:49:37 GMT",
 					 INT64_C(1763900000000)) > 1e9);
 	assert_true(fw_retry_after_parse("Sunday, 06-Nov-99 08:49:37 GMT",
@@ -303,7 +303,7 @@ static void test_signal__has_a_name_for_every_signal(void **state)
 	for (int i = 1; i < SIGSYS + 1; i++) {
 		assert_non_null(sigabbrev_np(i));
 		(void)snprintf(name, sizeof(name), "SIG%s", sigabbrev_np(i));
-		/* glibc has the older name of these two first. */
+		/* glibc lists the older name of these two first. */
 		if (i != SIGIO)
 			assert_string_equal(fw_signal_name(i), name);
 		else
@@ -613,7 +613,7 @@ static void test_json__keeps_what_is_too_deep_as_words(void **state)
 	fw_error_free(err);
 }
 
-/* ---- without memory ----------------------------------------------------- */
+/* ---- out of memory ---- */
 
 struct budget {
 	long left; /* allocations until one fails */

@@ -1,6 +1,6 @@
 /*
- * registry.c - looking codes up. Read on every decode, so each look-up is one
- * hash and, as a rule, one comparison.
+ * registry.c - looks up codes. Every decoded error needs one, so a lookup is one hash
+ * and usually one comparison.
  */
 #include "core/registry.h"
 
@@ -27,7 +27,7 @@ static const fw_registry *or_builtin(const fw_registry *registry)
 	return registry ? registry : fw_registry_builtin();
 }
 
-/* The built-in one's rows are counted in another file, at link time. */
+/* The number of built-in rows is in a generated file, known at link time. */
 static size_t count_of(const fw_registry *registry)
 {
 	return registry == fw_registry_builtin() ? fw__row_count : registry->count;

@@ -1,11 +1,12 @@
 /*
- * registry_load.c - the built-in rows together with a user's own, from JSON.
+ * registry_load.c - builds a registry of the built-in rows and a user's rows from
+ * JSON.
  *
- * In two passes: first every row is read and judged (registry_row.c), while
- * its strings still lie in the parsed file; then, if none has a fault, one
- * block is made that holds rows, parameters, tables and strings, so that a
- * registry is one allocation and freeing it is one release. The built-in rows
- * are copied in front, which keeps all look-ups the same for both kinds.
+ * It takes two passes. The first reads and checks every row (registry_row.c); the
+ * strings are still those of the parsed file. If there was no fault, the second
+ * builds one block with rows, parameters, tables and strings, so that a registry is a
+ * single allocation. The built-in rows are copied to its front, so that lookups work
+ * the same in both kinds of registry.
  */
 #include "base/mem.h"
 #include "base/out.h"
@@ -19,11 +20,12 @@
 
 enum {
 	BYTES_MAX = 4 * 1024 * 1024,
-	ROWS_MAX = 10000, /* with the built-in ones less than a slot can say */
+	ROWS_MAX = 10000, /* together with the built-in ones fewer than a slot can
+			   * hold */
 	FIRST_NUMBER = 100000,
 };
 
-/* What is being loaded. `rows` are drafts: their strings are those of `doc`. */
+/* A registry being loaded. The strings of `rows` belong to `doc`. */
 struct loader {
 	struct fw_row_reader reader;
 	yyjson_val *array;
@@ -35,7 +37,7 @@ struct loader {
 	size_t param_total, string_bytes;
 };
 
-/* At most half full. */
+/* Keeps the table at most half full. */
 static uint32_t slots_for(size_t count)
 {
 	uint32_t slots = FW_INDEX_SLOTS;
@@ -89,7 +91,7 @@ static void write_default(struct fw_out *out, const fw_param *param)
 	}
 }
 
-/* A value for each parameter: the row's own, or one made up by its type. */
+/* An example value for each parameter: that of the row, or one chosen by type. */
 static enum fw_value_fault write_example(struct fw_out *out, const fw_row *row,
 					 yyjson_val *value)
 {
@@ -124,7 +126,7 @@ static void tell_example_fault(struct loader *loader, enum fw_value_fault fault)
 			      "example is nested too deep or has a member twice");
 }
 
-/* How many bytes its strings will take, each with its NUL. */
+/* Adds up the bytes of its strings, each with its NUL. */
 static void measure(struct loader *loader, const fw_row *row, yyjson_val *value)
 {
 	struct fw_out out;
@@ -160,7 +162,7 @@ static void read_rows(struct loader *loader)
 
 /* ---- the second pass ---------------------------------------------------- */
 
-/* Where in the block things go. */
+/* Positions in the block. */
 struct block {
 	fw_registry *registry;
 	fw_row *rows;
@@ -181,7 +183,7 @@ static const char *keep(struct block *block, const char *text)
 	return copy;
 }
 
-/* What a code is called where nothing else is said: canonical with hyphens. */
+/* The default name of a code: the canonical one with hyphens. */
 static const char *keep_kebab(struct block *block, const char *code)
 {
 	char *copy = block->strings;
@@ -221,7 +223,7 @@ static bool make_block(const struct loader *loader, struct block *ret_block)
 
 	if (!memory)
 		return false;
-	/* In falling order of alignment. */
+	/* In descending order of alignment. */
 	block.registry = (fw_registry *)(void *)memory;
 	block.rows = (fw_row *)(void *)(memory += sizeof(fw_registry));
 	block.params = (fw_param *)(void *)(memory += rows_bytes);
@@ -253,8 +255,8 @@ static void add_row(const struct block *block, const fw_row *row)
 }
 
 /*
- * codeintel's codes are an open set, so a name that is new is read back as the
- * row that brought it. The closed sets stay with the built-in rows.
+ * The codes of codeintel are an open set, so a new name is read back as the row that
+ * introduced it. The closed sets of other contracts stay with the built-in rows.
  */
 static void claim_codeintel(struct loader *loader, const struct block *block, fw_row *row,
 			    bool is_default)
@@ -313,7 +315,7 @@ static void pack(struct loader *loader, struct block *block)
 	}
 }
 
-/* ---- both --------------------------------------------------------------- */
+/* ---- loading ---- */
 
 static fw_error *load_rows(struct loader *loader, fw_registry **ret_registry)
 {

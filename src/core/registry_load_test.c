@@ -1,6 +1,6 @@
 /*
- * registry_load_test.c - a user's own rows: what is taken, and how each fault
- * is told.
+ * registry_load_test.c - a user's rows: what is accepted, and how faults are
+ * reported.
  */
 #include "core/registry_table.h"
 
@@ -16,12 +16,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The members of a row that has no fault, to be changed one at a time. */
+/* The members of a valid row, to be changed one at a time. */
 struct member {
 	const char *key, *json;
 };
 
-static const struct member lawful[] = {
+static const struct member valid[] = {
 	{ "code", "\"billing.card_declined\"" },
 	{ "title", "\"Card Declined\"" },
 	{ "category", "\"dependency\"" },
@@ -39,7 +39,7 @@ static const struct member lawful[] = {
 		    "{\"name\":\"attempt\",\"type\":\"u64\",\"optional\":true}]" },
 };
 
-/* The lawful row with `key` set to `json`; NULL json leaves it out. */
+/* The valid row with `key` set to `json`; NULL omits the key. */
 static char *row_with(const char *key, const char *json)
 {
 	char *text = malloc(65536);
@@ -48,17 +48,17 @@ static char *row_with(const char *key, const char *json)
 
 	assert_non_null(text);
 	text[len++] = '{';
-	for (size_t i = 0; i < COUNT(lawful); i++) {
-		const char *value = lawful[i].json;
+	for (size_t i = 0; i < COUNT(valid); i++) {
+		const char *value = valid[i].json;
 
-		if (key && strcmp(lawful[i].key, key) == 0) {
+		if (key && strcmp(valid[i].key, key) == 0) {
 			found = true;
 			value = json;
 		}
 		if (!value)
 			continue;
 		len += (size_t)snprintf(text + len, 65536 - len, "%s\"%s\":%s",
-					len > 1 ? "," : "", lawful[i].key, value);
+					len > 1 ? "," : "", valid[i].key, value);
 	}
 	if (key && !found && json)
 		len += (size_t)snprintf(text + len, 65536 - len, ",\"%s\":%s", key, json);
@@ -66,7 +66,7 @@ static char *row_with(const char *key, const char *json)
 	return text;
 }
 
-/* ---- what was told ------------------------------------------------------ */
+/* ---- reported faults ---- */
 
 struct told {
 	size_t count;
@@ -98,10 +98,10 @@ static fw_error *load(const char *json, struct told *told, fw_registry **ret_reg
 	return fw_registry_load(json, strlen(json), remember, told, ret_registry);
 }
 
-/* The array is refused, and one of the faults has these words in it. */
+/* The array is refused, and one of the faults contains these words. */
 static void assert_refused(const char *json, const char *words)
 {
-	fw_registry *registry = (fw_registry *)(uintptr_t)&lawful;
+	fw_registry *registry = (fw_registry *)(uintptr_t)&valid;
 	struct told told;
 	fw_error *err = load(json, &told, &registry);
 
@@ -110,7 +110,7 @@ static void assert_refused(const char *json, const char *words)
 	assert_non_null(err);
 	assert_non_null(strstr(told.all, words));
 	assert_int_equal(fw_error_code(err), FW_REGISTRY_INVALID_ROW);
-	assert_ptr_equal(registry, &lawful); /* untouched */
+	assert_ptr_equal(registry, &valid); /* untouched */
 	fw_error_free(err);
 }
 
@@ -126,7 +126,7 @@ static void assert_member_refused(const char *key, const char *value, const char
 	free(row);
 }
 
-static fw_registry *load_lawful(const char *json)
+static fw_registry *load_valid(const char *json)
 {
 	fw_registry *registry = NULL;
 	struct told told;
@@ -157,15 +157,15 @@ static fw_registry *load_one(const char *key, const char *value)
 
 	assert_non_null(json);
 	(void)snprintf(json, strlen(row) + 3, "[%s]", row);
-	registry = load_lawful(json);
-	/* Nothing of the text is needed any longer. */
+	registry = load_valid(json);
+	/* The text is no longer needed. */
 	memset(json, 'X', strlen(json));
 	free(json);
 	free(row);
 	return registry;
 }
 
-static void test_load__takes_a_lawful_row(void **state)
+static void test_load__takes_a_valid_row(void **state)
 {
 	fw_registry *registry = load_one(NULL, NULL);
 	const fw_row *row = fw_registry_find(registry, "billing.card_declined");
@@ -246,7 +246,8 @@ static void test_load__takes_all_optional_members(void **state)
 		{ "jsonrpc", "-32001" },
 		{ "origin", "\"upstream\"" },
 		{ "codeintel", "\"card-declined\"" },
-		{ "codeintel", "\"invalid-parameter\"" }, /* shared, so never read as ours */
+		{ "codeintel", "\"invalid-parameter\"" }, /* shared by others, so it
+							   * is not read as ours */
 		{ "explanation", "\"The bank refused. Nothing was booked.\\n\"" },
 		{ "example", "{\"last4\":\"4242\",\"bank_reason\":\"x\",\"attempt\":"
 			     "18446744073709551615}" },
@@ -261,7 +262,7 @@ static void test_load__takes_all_optional_members(void **state)
 
 static void test_load__takes_an_empty_array(void **state)
 {
-	fw_registry *registry = load_lawful("[]");
+	fw_registry *registry = load_valid("[]");
 
 	(void)state;
 	assert_int_equal(fw_registry_count(registry), fw__row_count);
@@ -276,7 +277,7 @@ static void test_load__gives_numbers_in_the_order_of_the_file(void **state)
 
 	(void)state;
 	(void)snprintf(json, sizeof(json), " [ %s , %s ] ", first, second);
-	registry = load_lawful(json);
+	registry = load_valid(json);
 	assert_int_equal(fw_registry_find(registry, "z.one")->number, 100000);
 	assert_int_equal(fw_registry_find(registry, "a.two")->number, 100001);
 	fw_registry_free(registry);
@@ -333,7 +334,7 @@ static void test_load__refuses_each_fault_of_a_member(void **state)
 		{ "status", "18446744073709551615", "status must be a number" },
 		{ "status", "-402", "not -402" },
 		{ "jsonrpc", "-31999", "jsonrpc must be a number from -32768 to -32000" },
-		/* laws */
+		/* rules */
 		{ "code", "\"nodot\"", "is not of the form domain.snake_case_reason" },
 		{ "code", "\"Upper.case\"", "is not of the form" },
 		{ "code", "\"two_words.x\"", "is not of the form" },
@@ -505,7 +506,7 @@ static void test_load__refuses_what_is_too_large(void **state)
 	free(text);
 }
 
-/* `count` rows, each as short as a row can be. */
+/* `count` rows, each as short as possible. */
 static char *many_rows(size_t count)
 {
 	char *text = malloc(count * 400 + 3);
@@ -529,7 +530,7 @@ static char *many_rows(size_t count)
 static void test_load__takes_ten_thousand_rows_and_no_more(void **state)
 {
 	char *text = many_rows(10000);
-	fw_registry *registry = load_lawful(text);
+	fw_registry *registry = load_valid(text);
 
 	(void)state;
 	assert_int_equal(fw_registry_count(registry), fw__row_count + 10000);
@@ -548,7 +549,7 @@ static void test_load__takes_ten_thousand_rows_and_no_more(void **state)
 
 static void test_load__takes_the_built_in_rows_renamed(void **state)
 {
-	/* What docs/registry.md says: the published rows are in the same form. */
+	/* The published rows have the same form, as docs/registry.md says. */
 	const fw_row *row = fw_registry_find(NULL, "input.too_deep");
 	char json[2048];
 
@@ -566,7 +567,7 @@ static void test_load__takes_the_built_in_rows_renamed(void **state)
 		fw_retry_name(row->retry), row->status, fw_severity_name(row->severity),
 		row->jsonrpc, fw_origin_name(row->origin), row->kaiza, row->context_v0,
 		row->message, row->hint, row->example);
-	fw_registry_free(load_lawful(json));
+	fw_registry_free(load_valid(json));
 }
 
 static void test_free__takes_null_and_the_built_in_one(void **state)
@@ -577,7 +578,7 @@ static void test_free__takes_null_and_the_built_in_one(void **state)
 	assert_non_null(fw_registry_find(NULL, "file.not_found"));
 }
 
-/* ---- without memory ----------------------------------------------------- */
+/* ---- out of memory ---- */
 
 struct budget {
 	long left; /* allocations until one fails */
@@ -638,7 +639,7 @@ static void test_load__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load__takes_a_lawful_row),
+		cmocka_unit_test(test_load__takes_a_valid_row),
 		cmocka_unit_test(test_load__finds_own_rows_like_built_in_ones),
 		cmocka_unit_test(test_load__rows_can_be_raised),
 		cmocka_unit_test(test_load__takes_all_optional_members),

@@ -1,8 +1,8 @@
 /*
- * registry_row.c - one row of a user's registry, from JSON.
+ * registry_row.c - reads one row of a user's registry from JSON.
  *
- * A fault is told and given a harmless value, so that one run tells all the
- * faults of a file: whoever mends a row wants the whole list.
+ * A member with a fault is reported and replaced by a harmless value, so that one run
+ * reports all faults of a file.
  */
 #include "core/registry_row.h"
 
@@ -18,7 +18,7 @@ enum {
 	STATUS_LEAST = 400,
 	STATUS_MOST = 599,
 	CODE_MAX = 100,
-	SHOWN_MAX = 60, /* of a value that is wrong */
+	SHOWN_MAX = 60, /* of an invalid value, in messages */
 };
 
 enum key {
@@ -34,7 +34,7 @@ enum key {
 	CONTEXT_V0,
 	MESSAGE,
 	HINT,
-	REQUIRED_COUNT, /* those above must be there */
+	REQUIRED_COUNT, /* the keys above are required */
 	JSONRPC = REQUIRED_COUNT,
 	ORIGIN,
 	CODEINTEL,
@@ -89,7 +89,7 @@ const char *fw__row_kind_of(yyjson_val *value)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* The string, or "" where it is none; `what` is how it is called. */
+/* The string, or "" if it is not one; `what` names it in messages. */
 static const char *read_string(struct fw_row_reader *reader, const char *what,
 			       yyjson_val *value)
 {
@@ -119,7 +119,7 @@ static const char *read_text(struct fw_row_reader *reader, yyjson_val *const *va
 	return text;
 }
 
-/* The position of a name among those of an enumeration. */
+/* Index of a name in an enumeration. */
 static int read_name(struct fw_row_reader *reader, yyjson_val *const *values, enum key key,
 		     const char *(*name_of)(int), int fallback)
 {
@@ -227,7 +227,7 @@ static void read_code(struct fw_row_reader *reader, yyjson_val *const *values, f
 			SHOWN_MAX, row->code);
 }
 
-/* The closed sets of the two contracts are what the built-in rows read. */
+/* The codes of these two contracts are a closed set: those that built-in rows read. */
 static const char *read_projection(struct fw_row_reader *reader, yyjson_val *const *values,
 				   enum key key, fw_contract contract)
 {
@@ -435,7 +435,7 @@ static void check_template(struct fw_row_reader *reader, const fw_row *row)
 				SHOWN_MAX, row->params[i].name);
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- the complete row ---- */
 
 static void find_members(struct fw_row_reader *reader, yyjson_val *object, yyjson_val **values)
 {
@@ -481,7 +481,7 @@ void fw__row_read(struct fw_row_reader *reader, yyjson_val *value, fw_row *ret_r
 		fw__row_fault(reader, "row must be an object, not %s", fw__row_kind_of(value));
 		return;
 	}
-	/* First, so that the other faults can name it. */
+	/* First, so that messages about other faults can name it. */
 	reader->code = yyjson_get_str(yyjson_obj_get(value, keys[CODE]));
 	find_members(reader, value, values);
 	read_code(reader, values, &row);

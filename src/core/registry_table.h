@@ -1,6 +1,6 @@
 /*
- * registry_table.h - what tools/fwgen makes of registry/, as the library sees
- * it. The definitions are written into the build directory.
+ * registry_table.h - declarations of the tables that tools/fwgen generates from
+ * registry/ into the build directory.
  */
 #ifndef FW_CORE_REGISTRY_TABLE_H
 #define FW_CORE_REGISTRY_TABLE_H
@@ -12,11 +12,11 @@
 
 #include "core/row_index.h"
 
-/* The built-in rows, ordered by number. */
+/* The built-in rows, sorted by number. */
 extern const fw_row fw__rows[];
 extern const size_t fw__row_count;
 
-/* See row_index.h; a slot holds a position in fw__rows + 1. */
+/* See row_index.h; a slot is a position in fw__rows + 1. */
 extern const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS];
 
 /* The JSON Schema of each contract. */

@@ -1,5 +1,5 @@
 /*
- * registry_test.c - looking codes up in the built-in rows.
+ * registry_test.c - looking up the built-in rows.
  */
 #include "core/registry_table.h"
 

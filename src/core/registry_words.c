@@ -1,9 +1,9 @@
 /*
- * registry_words.c - how the texts of a row are written.
+ * registry_words.c - checks the wording of a row.
  *
- * The rules are those that fwgen_words.c holds the built-in rows to, so that
- * the messages of a user's codes sound like ours beside them in one log. They
- * are written down twice because fwgen must not use the library that it makes.
+ * The rules are those of fwgen_words.c for the built-in rows, so that messages of a
+ * user's codes are consistent with ours. They are implemented twice because fwgen
+ * must not use the library that it generates.
  */
 #include "core/registry_row.h"
 
@@ -51,7 +51,7 @@ static bool is_one_of(const char *text, size_t len, const char *const *list)
 	return false;
 }
 
-/* "can't", "it's"; but not the "caller's" of possession. */
+/* "can't", "it's", but not a possessive such as "caller's". */
 static bool is_contraction(const char *text, const char *apostrophe)
 {
 	static const char *const endings[] = { "t", "re", "ll", "ve", "d", "m", NULL };

@@ -1,9 +1,8 @@
 /*
  * value.c - see value.h.
  *
- * The walk recurses, and the depth limit is what bounds the stack. The path to
- * the current value is a chain of stack frames, rendered only when something
- * is wrong.
+ * The walk is recursive; the depth limit bounds the stack. The path to the current
+ * value is a list of stack frames, formatted only if there is a fault.
  */
 #include "core/value.h"
 
@@ -17,7 +16,7 @@
 
 struct step {
 	const struct step *up;
-	yyjson_val *key; /* NULL: an array's element */
+	yyjson_val *key; /* NULL: an element of an array */
 	size_t index;
 	unsigned depth;
 };
@@ -30,7 +29,7 @@ struct walk {
 
 yyjson_doc *fw_value_parse(const char *text, size_t len)
 {
-	/* Only YYJSON_READ_INSITU would write to the text. */
+	/* The text is not modified without YYJSON_READ_INSITU. */
 	return yyjson_read_opts((char *)text, len, YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc,
 				NULL);
 }
@@ -48,7 +47,7 @@ void fw_value_pointer_put(struct fw_out *out, const char *name, size_t len)
 	}
 }
 
-/* Room is enough for a place to look; a peer chooses how long keys are. */
+/* The text is bounded, because a peer chooses the length of keys. */
 static void render_pointer(const struct step *step, struct fw_out *out)
 {
 	if (!step->up)
@@ -97,7 +96,8 @@ static void write_text(struct walk *walk, const char *text, size_t len)
 	if (need >= sizeof(small)) {
 		copy = fw__allocate(need + 1);
 		if (!copy) {
-			/* Better to lose the text than to show the secret. */
+			/* If memory runs out, the text is dropped rather than shown
+			 * with its secrets. */
 			FW_OUT(walk->out, "\"[redacted]\"");
 			return;
 		}
@@ -125,8 +125,8 @@ static int compare_slots(const void *a, const void *b)
 
 enum { SMALL_OBJECT = 16 };
 
-/* A key that is there twice, or NULL. `keys` has room for all, or is NULL for
- * a small object; sorted on return where it was used. */
+/* A duplicate key, or NULL. `keys` has room for all keys, which are sorted on
+ * return; it may be NULL for a small object. */
 static yyjson_val *find_twice(yyjson_val *object, yyjson_val **keys)
 {
 	size_t count = yyjson_obj_size(object);
@@ -191,7 +191,7 @@ static enum fw_value_fault write_members(struct walk *walk, const struct step *s
 		bool is_hidden = is_hidden_key(walk, at);
 		enum fw_value_fault fault = FW_VALUE_OK;
 
-		/* No key comes twice. */
+		/* Do not write the same key twice. */
 		if (is_hidden && (has_hidden || yyjson_obj_get(object, FW_REDACTED)))
 			continue;
 		if (!is_first)

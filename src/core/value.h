@@ -1,9 +1,9 @@
 /*
- * value.h - a parsed JSON value as compact text, checked on the way.
+ * value.h - a parsed JSON value as compact text.
  *
- * What a peer sends as context or cause is kept as text: it is written out far
- * more often than looked into. The walk that makes the text is the one place
- * where depth and duplicate keys are checked and secrets replaced.
+ * JSON from a peer (context, cause) is kept as text, because it is written far more
+ * often than inspected. Depth, duplicate keys and secrets are checked in one place,
+ * while the text is written.
  */
 #ifndef FW_CORE_VALUE_H
 #define FW_CORE_VALUE_H
@@ -17,10 +17,10 @@ enum fw_value_fault {
 	FW_VALUE_OK,
 	FW_VALUE_TOO_DEEP,
 	FW_VALUE_DUPLICATE_KEY,
-	FW_VALUE_NO_MEMORY, /* only for objects of very many keys */
+	FW_VALUE_NO_MEMORY, /* only for objects with very many keys */
 };
 
-/* What to do on the way; all false: check and copy. */
+/* Options; all false: check and copy. */
 struct fw_value_options {
 	bool redact;
 	bool sort_keys; /* as Go's encoding/json does with a map */
@@ -28,38 +28,39 @@ struct fw_value_options {
 
 /* Where a fault was found. */
 struct fw_value_where {
-	char pointer[256]; /* JSON Pointer from the value on; cut with "..." */
+	char pointer[256]; /* JSON Pointer relative to the value; cut with "..." */
 };
 
 /*
- * Parse JSON text with numbers as raw text, so that they can be written back as
- * they came. NULL where it is not JSON, or there is no memory; yours to free
- * with yyjson_doc_free(), which takes NULL too.
+ * Parses JSON text with numbers as raw text, so that they can be written back
+ * unchanged. NULL if it is not JSON or memory runs out. Free with yyjson_doc_free(),
+ * which accepts NULL.
  */
 yyjson_doc *fw_value_parse(const char *text, size_t len);
 
 /*
- * Write `value` (numbers read as raw text or not) compactly. On a fault the
- * text so far is worthless and `ret_where` (may be NULL) tells the place.
+ * Writes `value` as compact text; numbers may have been read raw or not. On a fault
+ * the text is incomplete and `ret_where` (may be NULL) is the location.
  */
 enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 				   const struct fw_value_options *options,
 				   struct fw_value_where *ret_where);
 
-/* Whether the keys of `object` differ, not looking into its values. */
+/* Are the keys of `object` distinct? Its values are not checked. */
 enum fw_value_fault fw_value_check_keys(yyjson_val *object, struct fw_value_where *ret_where);
 
-/* "/" and `name` behind a JSON Pointer, escaped as RFC 6901 says. */
+/* Appends "/" and `name` to a JSON Pointer, escaped as in RFC 6901. */
 void fw_value_pointer_put(struct fw_out *out, const char *name, size_t len);
 
-/* The error that a fault at `pointer` of `what` is. */
+/* The error for a fault at `pointer` of `what`. */
 FW_NODISCARD fw_error *fw_value_error(fw_src at, enum fw_value_fault fault, const char *what,
 				      const char *pointer);
 
-/* A number that yyjson read in whatever way, as a double; false if it is none. */
+/* The value of a number, read in any mode, as a double; false if it is not a
+ * number. */
 bool fw_value_number(yyjson_val *value, double *ret_number);
 
-/* The same from its text; NaN if that is none. */
+/* The same from its text; NaN if it is not a number. */
 double fw_value_text_number(const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * version.c - which faultwire this is; the build says so.
+ * version.c - the version, set by the build.
  */
 #include <faultwire/base.h>
 
