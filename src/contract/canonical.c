@@ -1,6 +1,6 @@
 /*
- * canonical.c - faultwire's own object, which holds all that an error knows
- * but the operator's detail: what travels in _meta["dev.faultwire/error"].
+ * canonical.c - faultwire's own format, with everything that an error has except the
+ * detail for operators. It is sent as _meta["dev.faultwire/error"].
  */
 #include "contract/contract_impl.h"
 
@@ -11,9 +11,9 @@
 		text, sizeof(text) - 1 \
 	}
 
-/* The texts that are there or not, in the order in which they are written. */
+/* The optional texts, in the order in which they are written. */
 static const struct {
-	struct fw_text key; /* with all its punctuation */
+	struct fw_text key; /* including punctuation */
 	enum fw_slot slot;
 } slots[] = {
 	{ KEY(",\"tool\":"), FW_SLOT_TOOL },
@@ -54,7 +54,8 @@ static void write_cause(struct fw_out *out, const struct fw_link *cause)
 	}
 	if (cause->next) {
 		FW_OUT(out, ",\"cause\":");
-		write_cause(out, cause->next); /* at most FW_LIMIT_CAUSES deep */
+		write_cause(out, cause->next); /* recursion of at most
+					        * FW_LIMIT_CAUSES levels */
 	}
 	FW_OUT(out, "}");
 }
@@ -167,12 +168,12 @@ void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "}");
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading ---- */
 
 enum {
 	CODE,
 	CATEGORY,
-	TYPE, /* follows from the code, as SEVERITY does */
+	TYPE, /* implied by the code, like SEVERITY */
 	RETRY,
 	RECOVERABLE,
 	RETRY_AFTER,
@@ -185,7 +186,7 @@ enum {
 	CAUSE,
 	ORIGIN,
 	DELIVERY,
-	TOOL, /* from here the slots above, in their order */
+	TOOL, /* the slots above follow, in their order */
 	TIMESTAMP = TOOL + SLOTS - 1,
 	ORIGINAL,
 	EMPTY_RESULT,
@@ -226,7 +227,7 @@ static const struct fw_member members[MEMBERS] = {
 	[TRAIL] = FW_MEMBER("trail", FW_KIND_ANY, false),
 };
 
-/* The position of `value` among the names that `name_of` gives, or -1. */
+/* Index of `value` among the names that `name_of` returns, or -1. */
 static int read_name(yyjson_val *value, const char *(*name_of)(int), int count)
 {
 	for (int i = 0; value && i < count; i++) {
@@ -314,7 +315,7 @@ static fw_error *read_original(const struct fw_reading *reading, fw_error *err,
 	return NULL;
 }
 
-/* The lines of a trail are kept as one text; the writer cuts it up again. */
+/* The lines of a trail are kept as one text; the writer splits it again. */
 static fw_error *read_trail(const struct fw_reading *reading, fw_error *err, yyjson_val *trail)
 {
 	size_t index, max, need = 0, at = 0;

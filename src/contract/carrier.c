@@ -1,10 +1,10 @@
 /*
- * carrier.c - errors as MCP carries them.
+ * carrier.c - errors inside MCP messages.
  *
- * What a user has in a log is rarely the bare envelope. It is a JSON-RPC
- * response, or the result of a tool call with isError and a text that may be
- * anything. So a reader that was told nothing looks inside, once: where one of
- * ours wrote the message, the canonical error is in it.
+ * A log rarely contains the bare envelope. It contains a JSON-RPC response, or the
+ * result of a tool call with isError and arbitrary text. So a reader without a given
+ * contract looks inside, one level deep: if faultwire wrote the message, it contains
+ * the canonical error.
  */
 #include "contract/contract_impl.h"
 

@@ -1,9 +1,9 @@
 /*
  * codeintel.c - the tool's empty result, `error`, and an RFC 9457 `problem`.
  *
- * The empty result is what makes the envelope lawful under the tool's own
- * outputSchema. It comes from the error, if the boundary set it there, else
- * from the table below by the operation.
+ * The empty result makes the envelope valid under the tool's own outputSchema. It is
+ * that of the error, if the server has set one, otherwise that of the operation in
+ * the table below.
  */
 #include "contract/contract_impl.h"
 
@@ -36,8 +36,8 @@ static const struct tool {
 
 int fw_codeintel_status(const char *code)
 {
-	/* registry/contracts.txt has them too, and the generator holds every
-	 * row to it; this is for rows that are not ours. */
+	/* The same as in registry/contracts.txt, which the generator checks every
+	 * built-in row against. This table is for other rows. */
 	static const struct {
 		const char *code;
 		int status;
@@ -54,7 +54,7 @@ int fw_codeintel_status(const char *code)
 	return 0;
 }
 
-/* The tool that the error is about, by its operation or its name; or NULL. */
+/* The tool of the error, by its operation or its name; NULL if unknown. */
 static const struct tool *tool_of(const fw_error *err)
 {
 	struct fw_text operation = err->slots[FW_SLOT_OPERATION];
@@ -73,7 +73,7 @@ static void write_empty_result(struct fw_out *out, const fw_error *err, const st
 
 	if (!own.p && tool)
 		own = tool->empty_result;
-	if (!own.p || own.n <= 2) /* none, or {} */
+	if (!own.p || own.n <= 2) /* missing, or {} */
 		return;
 	fw_out_put(out, own.p + 1, own.n - 2);
 	FW_OUT(out, ",");
@@ -106,7 +106,8 @@ static void write_instance(struct fw_out *out, const fw_error *err, const struct
 	FW_OUT(out, "\"");
 }
 
-/* The row that a reader will see in `code`; the error's own for a foreign one. */
+/* The row that a reader will derive from `code`; the error's own row if the code is
+ * foreign. */
 static const fw_row *row_read(const fw_error *err, const char *code)
 {
 	const fw_row *row = fw_error_row(err), *reader = NULL;
@@ -116,7 +117,7 @@ static const fw_row *row_read(const fw_error *err, const char *code)
 	return reader ? reader : row;
 }
 
-/* RFC 9457: one title per type, whichever of our codes it stands for. */
+/* RFC 9457: one title per type, even if several of our codes map to it. */
 static struct fw_text title_of(const fw_error *err, const fw_row *row)
 {
 	if (err->slots[FW_SLOT_TITLE].p)
@@ -124,7 +125,7 @@ static struct fw_text title_of(const fw_error *err, const fw_row *row)
 	return (struct fw_text){ row->title, row->title_len };
 }
 
-/* The contract fixes the status of its own codes, whatever the raiser says. */
+/* The contract defines the status of its own codes; that of the error is ignored. */
 static int status_of(const fw_error *err, const fw_row *row, const char *code)
 {
 	int status = fw_write_status(err), fixed;
@@ -165,7 +166,7 @@ void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "}}");
 }
 
-/* Only what our own encoder may put between quotes unescaped. */
+/* Only characters that can be written back between quotes without escaping. */
 static bool is_kebab(const char *code)
 {
 	for (; *code; code++)
@@ -175,7 +176,7 @@ static bool is_kebab(const char *code)
 	return true;
 }
 
-/* An unregistered code is known by its status, as any HTTP answer is. */
+/* The category of an unregistered code is derived from its HTTP status. */
 static const char *category_of(yyjson_val *status)
 {
 	double number = 0;
@@ -194,7 +195,7 @@ static void read_operation(fw_error *err, yyjson_val *instance)
 	const char *text = yyjson_get_str(instance);
 	size_t base = strlen(INSTANCE_BASE);
 
-	/* Only what would be written so again. */
+	/* Read it only if it would be written back in the same form. */
 	if (text && strncmp(text, INSTANCE_BASE, base) == 0 && is_operation(text + base) &&
 	    strcmp(text + base, "tools:unknown") != 0)
 		err->slots[FW_SLOT_OPERATION] =

@@ -1,9 +1,9 @@
 /*
- * context_v0.c - {"error":{"code","message"}} and a newline: six codes, six
- * sentences, the same bytes every time.
+ * context_v0.c - {"error":{"code","message"}} and a newline: six codes with six fixed
+ * messages, always the same bytes.
  *
- * Whatever the error's own message says stays behind: the contract forbids
- * paths, hashes and numbers, and these sentences have none.
+ * The error's own message is not written: the contract forbids paths, hashes and
+ * numbers.
  */
 #include "contract/contract_impl.h"
 
@@ -19,7 +19,7 @@
 				 "\"}}\n")                                                  \
 	}
 
-/* Whole envelopes: there is nothing to fill in. */
+/* Complete envelopes, since nothing is filled in. */
 static const struct {
 	struct fw_text code;
 	struct fw_text envelope;

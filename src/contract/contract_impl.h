@@ -1,6 +1,6 @@
 /*
- * contract_impl.h - what the contracts share: one file per contract writes and
- * reads, and these are the pieces that all of them are written with.
+ * contract_impl.h - shared by the contracts. Each contract has a file that writes and
+ * reads it.
  */
 #ifndef FW_CONTRACT_CONTRACT_IMPL_H
 #define FW_CONTRACT_CONTRACT_IMPL_H
@@ -12,7 +12,7 @@
 #include <faultwire/contract.h>
 #include <yyjson.h>
 
-/* ---- writing (write.c) -------------------------------------------------- */
+/* ---- writing (encode.c) ---- */
 
 typedef void fw_encode_fn(struct fw_out *out, const fw_error *err,
 			  const fw_encode_options *options);
@@ -25,7 +25,7 @@ static inline void fw_write_text(struct fw_out *out, struct fw_text text)
 	fw_out_json(out, text.p, text.n);
 }
 
-/* A text of ours, which needs no escaping. */
+/* Writes a text of our own, which needs no escaping. */
 static inline void fw_write_plain(struct fw_out *out, struct fw_text text)
 {
 	fw_out_put(out, text.p, text.n);
@@ -40,15 +40,15 @@ static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text
 }
 
 /*
- * The delay to show among the context: the error's, or where it has none and
- * `taken` says that a reader would take it for that, a field of that name.
+ * The delay to show in the context: that of the error, or, if it has none and `taken`
+ * says that a reader would use it as the delay, that of a field of this name.
  * Negative: none.
  */
 double fw_write_delay(const fw_error *err, bool taken);
 
 /*
- * ,"key":{context} unless there is none; `opening` is put as it is. A delay >= 0
- * stands at the end, in the place of any field of that name.
+ * Writes ,"key":{context}, or nothing if there is no context; `opening` is written
+ * unchanged. A delay >= 0 comes last and replaces a field of that name.
  */
 void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
 		      double delay);
@@ -57,25 +57,25 @@ void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error
 void fw_write_item(struct fw_out *out, const struct fw_item *item);
 bool fw_write_shows(const struct fw_item *item, double delay);
 
-/* The HTTP status to show: the error's, where it is one of a failure. */
+/* The HTTP status to show: that of the error if it is 400 to 599. */
 int fw_write_status(const fw_error *err);
 
-/* The error's own code in `contract`: what it came with, else the row's. */
+/* The code of the error in `contract`: the original one, or that of the row. */
 struct fw_text fw_write_code(const fw_error *err, fw_contract contract);
 
-/* The incident, or the text that says that none was assigned. */
+/* The incident id, or the text for "none assigned". */
 struct fw_text fw_write_incident(const fw_error *err);
 extern const struct fw_text fw_write_no_incident;
 
-/* ---- reading (read.c) --------------------------------------------------- */
+/* ---- reading (read.c) ---- */
 
 struct fw_reading {
 	fw_contract contract;
 	const fw_registry *registry;
 	bool keep_secrets;
-	bool opened; /* it came out of a carrier, and is not looked into again */
-	/* What is being read; the text was parsed in its memory, so that all its
-	 * strings are already where they have to be. */
+	bool opened; /* taken from an MCP message; do not look inside again */
+	/* The error being read. The text was parsed in its memory, so all strings
+	 * are already in place. */
 	fw_error *target;
 };
 
@@ -84,12 +84,12 @@ typedef fw_error *fw_decode_fn(const struct fw_reading *reading, yyjson_val *roo
 fw_decode_fn fw_canonical_decode, fw_kaiza_decode, fw_context_v0_decode, fw_codeintel_decode,
 	fw_toolerror_decode, fw_owlclaw_decode, fw_owlclaw_api_decode;
 
-/* The string form of toolerror, "[TYPE] message"; false if it is not that. */
+/* Is it the string form of toolerror, "[TYPE] message"? */
 bool fw_toolerror_is_string_form(const char *text, size_t len);
 fw_error *fw_toolerror_decode_string(const struct fw_reading *reading, const char *text,
 				     size_t len);
 
-/* Parse, numbers as raw text. Raises what fw_error_decode() does. */
+/* Parses with numbers as raw text. Raises what fw_error_decode() raises. */
 FW_NODISCARD fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags,
 				     const yyjson_alc *alc, yyjson_doc **ret_doc);
 
@@ -102,7 +102,7 @@ enum fw_kind {
 	FW_KIND_ANY = 64,
 };
 
-/* One member that a reader asks for. */
+/* A member that a reader asks for. */
 struct fw_member {
 	const char *name;
 	unsigned len;
@@ -116,86 +116,86 @@ struct fw_member {
 	}
 
 /*
- * Find the members of `object` (a value that stands at `pointer`): each value
- * or NULL in `ret_values`, in the order of `members`. Others are passed over.
- * Raises contract.malformed for a missing, repeated or mistyped one, and for a
- * string with a NUL in it, which C code behind us would cut.
+ * Finds the members of `object`, which is at `pointer`. `ret_values` has the order of
+ * `members`; NULL if missing. Other members are ignored. Raises contract.malformed
+ * for a missing, repeated or mistyped member, and for a string with a NUL, which C
+ * code would cut.
  */
 FW_NODISCARD fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 				       yyjson_val *object, const struct fw_member *members,
 				       size_t count, yyjson_val **ret_values);
 
-/* The error of a fault in a kept value, which stands at `pointer` (+ "/" + `key`). */
+/* The error for a fault in a kept value at `pointer` (+ "/" + `key`). */
 FW_NODISCARD fw_error *fw_read_fault(const struct fw_reading *reading,
 				     enum fw_value_fault fault, const char *pointer,
 				     const char *key, const struct fw_value_where *where);
 
-/* A fault at `pointer` + "/" + `name` (NULL: at `pointer`). */
+/* The error for a fault at `pointer` + "/" + `name` (NULL: at `pointer`). */
 FW_NODISCARD fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointer,
 					 const char *name, const char *reason);
 
-/* The target becomes an error of `row` with `message` (NULL: the row's title).
+/* Makes the target an error of `row` with `message` (NULL: the title of the row).
  * Returns it, borrowed. */
 fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
 			yyjson_val *message);
 
-/* Slot from a string value; NULL and JSON null leave it as it is. */
+/* Sets a slot from a string value; NULL and JSON null leave it unchanged. */
 void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value);
 
-/* The same, passing over what our own encoders write where a contract demands
- * what an error does not know: read as a fact it would become one. */
+/* The same, but ignores the placeholder that our encoders write if a contract
+ * requires a value that the error does not have. */
 void fw_read_slot_but(fw_error *err, enum fw_slot slot, yyjson_val *value,
 		      struct fw_text filler);
 
-/* Refuses a timestamp that is none. */
+/* Refuses an invalid timestamp. */
 FW_NODISCARD fw_error *fw_read_check_time(const struct fw_reading *reading, yyjson_val *value);
 
-/* Context from an object; NULL leaves it. `retry_after` among it is the delay
- * where `take_delay` says so. */
+/* Reads the context from an object; NULL leaves it unchanged. With `take_delay` the
+ * member `retry_after` is the delay. */
 FW_NODISCARD fw_error *fw_read_context(const struct fw_reading *reading, const char *pointer,
 				       fw_error *err, yyjson_val *object, bool take_delay);
 
-/* The cause from any value; NULL and JSON null leave it. */
+/* Reads the cause from any value; NULL and JSON null leave it unchanged. */
 FW_NODISCARD fw_error *fw_read_cause(const struct fw_reading *reading, const char *pointer,
 				     fw_error *err, yyjson_val *value);
 
-/* The empty result from an object; NULL leaves it. */
+/* Reads the empty result from an object; NULL leaves it unchanged. */
 FW_NODISCARD fw_error *fw_read_empty_result(const struct fw_reading *reading,
 					    const char *pointer, fw_error *err,
 					    yyjson_val *object);
 
-/* A delay in seconds; other than a number >= 0 is passed over. */
+/* Reads a delay in seconds; anything but a number >= 0 is ignored. */
 void fw_read_retry_after(fw_error *err, yyjson_val *value);
 
-/* retryable: true is backoff; false is what the row says, but not backoff. */
+/* retryable: true means backoff; false means what the row says, but not backoff. */
 void fw_read_retryable(fw_error *err, yyjson_val *value);
 
-/* An HTTP status; others than 400..599 are passed over. */
+/* Reads an HTTP status; values outside 400..599 are ignored. */
 void fw_read_status(fw_error *err, yyjson_val *value);
 
 /*
- * The row of `code` in a contract whose codes are open; for a code that is not
- * registered a general row of the `category` (NULL: internal), and the code
- * itself is to be kept with fw_read_original().
+ * The row of `code` in a contract with open codes. For an unregistered code, a
+ * general row of the `category` (NULL: internal); the caller keeps the code with
+ * fw_read_original().
  */
 const fw_row *fw_read_open_row(const struct fw_reading *reading, const char *code,
 			       const char *category, bool *ret_known);
 void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_val *code);
 
-/* domain.reason in lower case, which may be written back without escaping. */
+/* Is it domain.reason in lower case, which can be written without escaping? */
 bool fw_read_is_code(const char *code);
 
 /*
- * The error inside an MCP message (carrier.c): a JSON-RPC response, or the result
- * of a tool. An object, or a string with text of any kind; NULL where `root` is
- * no such message.
+ * The error inside an MCP message (carrier.c): a JSON-RPC response, or the result of
+ * a tool. An object, or a string with arbitrary text; NULL if `root` is not such a
+ * message.
  */
 yyjson_val *fw_carrier_open(yyjson_val *root);
 
-/* The parsed value's contract (sniff.c). */
+/* Detects the contract of a parsed value (sniff.c). */
 fw_contract fw_sniff_value(yyjson_val *root);
 
-/* The HTTP status that codeintel's contract fixes for a code, or 0. */
+/* The HTTP status that codeintel defines for a code, or 0. */
 int fw_codeintel_status(const char *code);
 
 #endif

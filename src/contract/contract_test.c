@@ -133,7 +133,7 @@ static void test_contract__to_text_owns_its_memory(void **state)
 	fw_error_free(err);
 }
 
-/* ---- kaiza ---------------------------------------------------------------- */
+/* ---- kaiza ---- */
 
 #define KAIZA(code, message, cause)                                                         \
 	"{\"error_code\":\"" code "\",\"human_message\":\"" message                         \
@@ -198,7 +198,7 @@ static void test_kaiza__refuses_what_is_not_registered(void **state)
 	       "code is not registered: NO_SUCH_CODE");
 }
 
-/* ---- toolerror ------------------------------------------------------------- */
+/* ---- toolerror ---- */
 
 static void test_toolerror__examples_of_the_contract(void **state)
 {
@@ -251,7 +251,7 @@ static void test_toolerror__a_delay_that_is_none_stays_data(void **state)
 	check(odd, FW_TOOLERROR, FW_TOOLERROR, odd);
 }
 
-/* ---- owlclaw ---------------------------------------------------------------- */
+/* ---- owlclaw ---- */
 
 static void test_owlclaw__unsupported_version_is_the_contracts_example(void **state)
 {
@@ -296,7 +296,7 @@ static void test_owlclaw__base_of_the_type_can_be_chosen(void **state)
 	fw_error_free(err);
 }
 
-/* ---- codeintel ---------------------------------------------------------------- */
+/* ---- codeintel ---- */
 
 static void test_codeintel__the_tools_empty_result_comes_first(void **state)
 {
@@ -329,7 +329,7 @@ static void test_codeintel__titles_and_codes_of_others_survive(void **state)
 	check(foreign, FW_AUTO, FW_CODEINTEL, foreign);
 }
 
-/* ---- context-v0 ---------------------------------------------------------------- */
+/* ---- context-v0 ---- */
 
 static void test_context_v0__six_sentences(void **state)
 {
@@ -349,7 +349,7 @@ static void test_context_v0__six_sentences(void **state)
 		check(six[i], FW_AUTO, FW_CONTEXT_V0, six[i]);
 }
 
-/* ---- canonical ------------------------------------------------------------------ */
+/* ---- canonical ---- */
 
 static void test_canonical__holds_all_of_it(void **state)
 {
@@ -376,7 +376,7 @@ static void test_canonical__holds_all_of_it(void **state)
 	fw_error_free(err);
 }
 
-/* ---- sniff ---------------------------------------------------------------------- */
+/* ---- sniff ---- */
 
 static void test_sniff__tells_the_contracts_apart(void **state)
 {
@@ -419,14 +419,14 @@ static void test_sniff__tells_the_contracts_apart(void **state)
 	}
 }
 
-/* ---- carriers --------------------------------------------------------------------- */
+/* ---- carriers ---- */
 
 #define CONFLICT "{\"type\":\"CONFLICT\",\"message\":\"m\",\"recoverable\":true}"
 
 static void test_decode__looks_into_mcp_messages(void **state)
 {
 	(void)state;
-	/* a tool's result, alone and in a response */
+	/* the result of a tool, alone and in a response */
 	check("{\"content\":[{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"[CONFLICT] "
 	      "m\"}],"
 	      "\"isError\":true}",
@@ -438,7 +438,7 @@ static void test_decode__looks_into_mcp_messages(void **state)
 	      "true}\"}],"
 	      "\"isError\":true}}",
 	      FW_AUTO, FW_TOOLERROR, CONFLICT);
-	/* an error with data of ours, with a contract's, and with neither */
+	/* an error with our data, with that of a contract, and with neither */
 	check("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"x\","
 	      "\"data\":{"
 	      "\"dev.faultwire/"
@@ -453,7 +453,7 @@ static void test_decode__looks_into_mcp_messages(void **state)
 	      "limit\"}}",
 	      FW_AUTO, FW_TOOLERROR,
 	      "{\"type\":\"INTERNAL\",\"message\":\"rate limit\",\"recoverable\":false}");
-	/* once: a carrier in a carrier is only JSON */
+	/* only one level: a message inside a message is plain JSON */
 	check("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":"
 	      "\"{\\\"isError\\\":true,\\\"content\\\":[]}\"}]}",
 	      FW_AUTO, FW_TOOLERROR,
@@ -472,7 +472,7 @@ static void test_decode__any_json_speaks_where_it_has_words(void **state)
 	      "{\"type\":\"INTERNAL\",\"message\":\"[1,2]\",\"recoverable\":false}");
 }
 
-/* ---- faults ---------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static void test_decode__says_what_is_wrong_and_where(void **state)
 {
@@ -499,7 +499,7 @@ static void test_decode__says_what_is_wrong_and_where(void **state)
 	       "text is not UTF-8 at byte 9");
 }
 
-/* ---- validate ---------------------------------------------------------------------- */
+/* ---- validate ---- */
 
 static void collect(void *ctx, const fw_violation_info *violation)
 {

@@ -1,10 +1,9 @@
 /*
- * decode.c - the front of all decoders: from text to an error.
+ * decode.c - decoding: from text to an error.
  *
- * The text is copied into the memory of the error that is being made, and
- * parsed there, so that every string is where it has to be and reading is one
- * allocation. A reader that was not told the contract finds it out, and looks
- * into MCP messages on the way (carrier.c).
+ * The text is copied into the memory of the new error and parsed there, so that every
+ * string is already in place and reading takes one allocation. A reader without a
+ * given contract detects it, and looks inside MCP messages (carrier.c).
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -26,8 +25,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 enum {
 	/* Envelopes up to this length are parsed without an allocation. */
 	SMALL_TEXT = 1024,
-	/* What yyjson says it needs at most, yyjson_read_max_memory_usage(), and
-	 * what its pool needs for itself. */
+	/* yyjson_read_max_memory_usage(), and the overhead of the pool. */
 	SMALL_POOL = SMALL_TEXT * 12 + 256 + 256,
 };
 
@@ -53,7 +51,7 @@ fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yy
 	return NULL;
 }
 
-/* Any value that a tool threw. */
+/* Decodes any value that a tool may have thrown. */
 static fw_error *decode_any(const struct fw_reading *reading, yyjson_val *value,
 			    fw_error **ret_error)
 {
@@ -89,7 +87,7 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 	return NULL;
 }
 
-/* A final newline belongs to the line, not to what was said. */
+/* A final newline is not part of the text. */
 static fw_error *decode_text(const char *text, size_t len)
 {
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
@@ -97,7 +95,7 @@ static fw_error *decode_text(const char *text, size_t len)
 	return fw_error_from_text(FW_HERE, text, len);
 }
 
-/* Parse a copy of the text in the error's own memory, and read that. */
+/* Parses a copy of the text in the error's memory, and reads that. */
 static fw_error *decode_json(struct fw_reading *reading, const char *text, size_t len,
 			     fw_error **ret_error)
 {
@@ -122,7 +120,7 @@ static fw_error *decode_json(struct fw_reading *reading, const char *text, size_
 	return failed;
 }
 
-/* Reads `text` into an error of its own; `outer` says how. */
+/* Decodes `text` into a new error, with the options of `outer`. */
 static fw_error *decode(const struct fw_reading *outer, const char *text, size_t len,
 			fw_error **ret_error)
 {
@@ -133,7 +131,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 		*ret_error = decode_text(text, len);
 		return NULL;
 	}
-	/* The text itself, and as much again for what is kept in another form. */
+	/* The text, and the same again for values that are kept in another form. */
 	reading.target = fw__error_blank(2 * len + 256);
 	if (!fw__error_is_mine(reading.target))
 		return reading.target;
@@ -152,7 +150,8 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 		*ret_error = err;
 		return NULL;
 	}
-	/* Whoever does not know what it is takes it for what it looks like. */
+	/* Without a given contract, text that is not an error envelope is decoded
+	 * as plain text or JSON. */
 	if (reading.contract == FW_AUTO && fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
 		fw_error_free(failed);
 		*ret_error = decode_text(text, len);

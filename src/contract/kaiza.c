@@ -1,10 +1,11 @@
 /*
- * kaiza.c - the SystemError envelope: 11 fields, always all of them, 35 codes.
+ * kaiza.c - the SystemError envelope: 11 fields, all of them always present, and 35
+ * codes.
  *
- * What a tool threw that was no error of ours (a bare string) is, by ruling,
- * the cause, and the message says only that something unexpected happened. In
- * the canonical error the string is message and cause alike; the two sentences
- * are exchanged here, on the way out and in.
+ * If a tool threw something that is not an error (a bare string), the contract has
+ * the string as the cause, and the message says only that something unexpected
+ * happened. In the canonical error the string is both message and cause; the message
+ * is replaced here, when writing and when reading.
  */
 #include "contract/contract_impl.h"
 
@@ -42,7 +43,7 @@ static void write_cause(struct fw_out *out, const struct fw_link *cause)
 	}
 }
 
-/* The contract knows two roles; the server's flag spells them in lower case. */
+/* The contract has two roles; the server's flag has them in lower case. */
 static void write_role(struct fw_out *out, struct fw_text role)
 {
 	if (role.p && strcasecmp(role.p, "WINDSURF") == 0)

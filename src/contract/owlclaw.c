@@ -1,7 +1,7 @@
 /*
- * owlclaw.c - one error, two surfaces: in MCP under `error`, over HTTP as
- * RFC 9457 problem+json. Code, category and retryable are the same on both,
- * because the same few lines write and read them.
+ * owlclaw.c - one error in two forms: in MCP under `error`, over HTTP as RFC 9457
+ * problem+json. Code, category and retryable are the same in both, because the same
+ * functions write and read them.
  */
 #include "contract/contract_impl.h"
 
@@ -9,7 +9,7 @@
 
 #define TYPE_BASE "https://owlclaw.dev/problems/"
 
-/* The code is ours or was checked by fw_read_is_code(): it needs no escaping. */
+/* The code is ours or was checked by fw_read_is_code(), so it needs no escaping. */
 static void write_shared(struct fw_out *out, const fw_error *err)
 {
 	FW_OUT(out, ",\"category\":\"");
@@ -42,7 +42,7 @@ static void write_slug(struct fw_out *out, const char *code)
 	char slug[128];
 	size_t len = 0;
 
-	/* The contract's own example calls this one otherwise than the rule would. */
+	/* The contract's own example deviates from the rule for this code. */
 	if (strcmp(code, "protocol.unsupported_version") == 0)
 		code = "protocol.version";
 	for (; *code && len < sizeof(slug); code++)
@@ -84,7 +84,7 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "}");
 }
 
-/* Members as they are written: each form's own first, then what they share. */
+/* Members in the order of writing: first those of one form, then the shared ones. */
 enum { CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
 
 #define SHARED_MEMBERS                                                      \
@@ -94,7 +94,7 @@ enum { CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
 		FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
 		FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
 
-/* Both forms know one set of codes: the MCP form's. */
+/* Both forms use the codes of the MCP form. */
 static fw_error *read_shared(const struct fw_reading *reading, const char *pointer,
 			     yyjson_val *code, yyjson_val *message, yyjson_val **shared)
 {
@@ -139,11 +139,12 @@ fw_error *fw_owlclaw_api_decode(const struct fw_reading *reading, yyjson_val *ro
 {
 	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, OWN, MEMBERS = OWN + SHARED };
 	static const struct fw_member members[MEMBERS] = {
-		FW_MEMBER("type", FW_KIND_ANY, false), /* follows from the code */
+		FW_MEMBER("type", FW_KIND_ANY, false), /* implied by the code */
 		FW_MEMBER("title", FW_KIND_STRING, false),
 		FW_MEMBER("status", FW_KIND_NUMBER, false),
 		FW_MEMBER("detail", FW_KIND_STRING, false),
-		FW_MEMBER("instance", FW_KIND_ANY, false), /* follows from the incident */
+		FW_MEMBER("instance", FW_KIND_ANY, false), /* implied by the
+							    * incident */
 		FW_MEMBER("code", FW_KIND_STRING, true),
 		SHARED_MEMBERS,
 	};

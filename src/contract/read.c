@@ -1,10 +1,9 @@
 /*
- * read.c - the pieces that all decoders share; decode.c is the front.
+ * read.c - shared by all decoders; decode.c calls them.
  *
- * A decoder asks for its members by a table, in the order in which the
- * contract writes them: then each is found at the first look, and whatever is
- * missing, repeated or of the wrong kind is found here, with its place, once
- * for all contracts.
+ * A decoder lists its members in a table, in the order in which the contract writes
+ * them. So each is usually found with one comparison, and missing, repeated or
+ * mistyped members are detected here, with their location, for all contracts.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -39,7 +38,7 @@ static inline unsigned kind_of(yyjson_val *value)
 		[YYJSON_TYPE_BOOL] = FW_KIND_BOOL,
 		[YYJSON_TYPE_RAW] = FW_KIND_NUMBER,
 		[YYJSON_TYPE_NUM] = FW_KIND_NUMBER,
-		[YYJSON_TYPE_ARR] = 0, /* no contract has one */
+		[YYJSON_TYPE_ARR] = 0, /* no contract has arrays */
 	};
 
 	return kinds[unsafe_yyjson_get_type(value)];
@@ -70,7 +69,7 @@ static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointe
 	return fw_read_malformed(reading, pointer, member->name, reason);
 }
 
-/* Member names are 4 to 16 bytes as a rule: two overlapping words. */
+/* Member names usually have 4 to 16 bytes: compare two overlapping words. */
 static inline bool is_same(const char *a, const char *b, size_t len)
 {
 	uint64_t a8[2], b8[2];
@@ -107,7 +106,7 @@ fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 		const char *name = yyjson_get_str(key);
 		size_t len = yyjson_get_len(key), i = expected;
 
-		/* First where it should be, then anywhere. */
+		/* Try the expected member first, then all others. */
 		for (size_t tried = 0; tried < count; tried++) {
 			if (members[i].len == len && is_same(members[i].name, name, len))
 				goto found;
@@ -136,8 +135,8 @@ found:
 }
 
 /*
- * A string value as the error's own text: it already stands in the error's
- * memory, with a NUL behind it, because that is where it was parsed.
+ * A string value as a text of the error. It was parsed in the error's memory, so it
+ * is in place and NUL-terminated.
  */
 static struct fw_text text_of(fw_error *err, yyjson_val *value)
 {
@@ -175,7 +174,7 @@ void fw_read_slot_but(fw_error *err, enum fw_slot slot, yyjson_val *value,
 		err->slots[slot] = text_of(err, value);
 }
 
-/* Plain integers become numbers that C code can use; others stay text. */
+/* Integers that fit become numbers; others stay text. */
 static bool read_integer(yyjson_val *value, int64_t *ret_number)
 {
 	const char *text = yyjson_get_raw(value);
@@ -366,7 +365,7 @@ const fw_row *fw_read_open_row(const struct fw_reading *reading, const char *cod
 	return fw_registry_number(NULL, FW_INTERNAL_UNEXPECTED);
 }
 
-/* Snake case: starts with a letter, no underscore at an end or beside another. */
+/* Snake case: begins with a letter; no underscore at the end or after another. */
 static const char *skip_snake(const char *text)
 {
 	if (*text < 'a' || *text > 'z')
@@ -395,7 +394,7 @@ static bool in_range(const char *digits, int low, int high)
 	return value >= low && value <= high;
 }
 
-/* RFC 3339, as the published schemas have it. */
+/* RFC 3339, as in the published schemas. */
 static bool is_time(const char *t, size_t len)
 {
 	if (len < 20 || !in_range(t, 0, 99) || !in_range(t + 2, 0, 99) || t[4] != '-' ||

@@ -1,10 +1,10 @@
 /*
- * sniff.c - which contract is this?
+ * sniff.c - detects the contract of an envelope.
  *
- * The contracts overlap: context-v0 and owlclaw both use the key `error`, and
- * codeintel uses it for a string; half of the world's APIs answer with
- * {"error":{"code","message"}} and mean neither. So each is known by what only
- * it has, and what fits none is an answer too.
+ * The contracts overlap: context-v0 and owlclaw both use the key `error`, codeintel
+ * uses it for a string, and many APIs answer with {"error":{"code","message"}} and
+ * follow neither. So each contract is recognised by what only it has; "none of them"
+ * is a possible result.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -15,7 +15,7 @@ static bool has_string(yyjson_val *object, const char *key)
 	return yyjson_is_str(yyjson_obj_get(object, key));
 }
 
-/* "domain.reason", as only owlclaw and we ourselves write codes. */
+/* "domain.reason": only owlclaw and the canonical format have such codes. */
 static bool has_dotted_code(yyjson_val *object)
 {
 	const char *code = yyjson_get_str(yyjson_obj_get(object, "code"));

@@ -1,10 +1,10 @@
 /*
- * toolerror.c - {"type","message","recoverable","data"}: six types that an
- * agent branches on.
+ * toolerror.c - {"type","message","recoverable","data"}: six types that an agent
+ * branches on.
  *
- * Two serialisations: plain, and as Go's encoding/json writes it (the public
- * package is Go's), with the keys of `data` sorted and HTML escaped. The
- * second has to look into nested values, so it parses them again.
+ * There are two serialisations: plain, and as Go's encoding/json writes it (the
+ * public package is in Go), with the keys of `data` sorted and HTML escaped. The
+ * second must parse nested values again.
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
@@ -22,7 +22,7 @@ static void write_go_value(struct fw_out *out, const struct fw_item *item)
 		return;
 	}
 	doc = fw_value_parse(item->as.text.p, item->as.text.n);
-	if (!doc) { /* no memory: unsorted is better than unsaid */
+	if (!doc) { /* out of memory: write it unsorted */
 		fw_write_item(out, item);
 		return;
 	}
@@ -41,8 +41,8 @@ static int compare_keys(struct fw_text a, struct fw_text b)
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-/* The next key in order after `last` (NULL: the first): a selection sort that
- * needs no memory; contexts are small. */
+/* The next key in order after `last` (NULL: the first). This is a selection sort
+ * without memory; contexts are small. */
 static const struct fw_item *next_item(const struct fw_item *items, size_t count,
 				       const struct fw_item *last)
 {
@@ -140,15 +140,15 @@ fw_error *fw_toolerror_decode(const struct fw_reading *reading, yyjson_val *root
 	FW_TRY(start(reading, yyjson_get_str(values[TYPE]), values[MESSAGE]));
 	if (values[RECOVERABLE])
 		err->recoverable = yyjson_get_bool(values[RECOVERABLE]);
-	/* What cannot recover is not to be tried again either. */
+	/* An error that is not recoverable must not be retried either. */
 	if (!err->recoverable && err->retry == FW_RETRY_BACKOFF)
 		fw_error_set_retry(err, FW_RETRY_NEVER);
 	return fw_read_context(reading, "/data", err, values[DATA], err->recoverable);
 }
 
-/* ---- [TYPE] message ------------------------------------------------------ */
+/* ---- [TYPE] message ---- */
 
-/* The length of "[TYPE] ", or 0; `ret_type` is which. */
+/* The length of "[TYPE] ", or 0; sets `ret_type`. */
 static size_t string_form(const char *text, size_t len, fw_type *ret_type)
 {
 	if (len == 0 || text[0] != '[')

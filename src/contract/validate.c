@@ -1,10 +1,10 @@
 /*
- * validate.c - is this envelope lawful?
+ * validate.c - checks an envelope against its contract.
  *
- * The law is the published JSON Schema, the same text that we hand out: what
- * passes here passes any other validator with it. What a schema cannot say,
- * that a code, its class and its type URI belong together, is checked against
- * the registry afterwards, under the rule name "registry".
+ * The rules are the published JSON Schema, so an envelope that passes here passes in
+ * any other validator. What a schema cannot express, that a code, its class and its
+ * type URI belong together, is checked against the registry afterwards, under the
+ * rule name "registry".
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 struct fw_validator {
 	fw_contract contract;
 	const fw_registry *registry;
-	fw_schema *schemas[FW_CONTRACT_COUNT]; /* compiled when first needed */
+	fw_schema *schemas[FW_CONTRACT_COUNT]; /* compiled on first use */
 };
 
 const char *fw_contract_schema(fw_contract contract)
@@ -53,7 +53,7 @@ void fw_validator_free(fw_validator *validator)
 	fw__release(validator);
 }
 
-/* ---- one check ----------------------------------------------------------- */
+/* ---- one check ---- */
 
 struct check {
 	const fw_validator *validator;
@@ -83,7 +83,7 @@ static bool on_schema_violation(void *ctx, const struct fw_violation *violation)
 	return check->count < FW_VIOLATIONS_MAX;
 }
 
-/* The string at `key` must be `wanted`. */
+/* Requires the string at `key` to be `wanted`. */
 static void expect(struct check *check, yyjson_val *object, const char *base, const char *key,
 		   const char *wanted)
 {
@@ -112,7 +112,8 @@ static void expect_status(struct check *check, yyjson_val *object, const char *b
 	tell(check, pointer, "registry", expected, found);
 }
 
-/* Codeintel: the type URI ends in the code, and a status belongs to it. */
+/* Codeintel: the type URI must end in the code, and the status must be that of the
+ * code. */
 static void check_codeintel(struct check *check, yyjson_val *root)
 {
 	yyjson_val *problem = yyjson_obj_get(root, "problem");
@@ -148,7 +149,8 @@ static void check_canonical(struct check *check, yyjson_val *root)
 	expect(check, root, "", "severity", fw_severity_name(row->severity));
 }
 
-/* Only for what the schema has let pass: members are there and of their kind. */
+/* Called only after the schema check passed, so members exist and have the right
+ * types. */
 static void check_registry(struct check *check, fw_contract contract, yyjson_val *root)
 {
 	switch (contract) {
@@ -178,7 +180,7 @@ static fw_error *check_root(struct check *check, fw_validator *validator, yyjson
 		     "other JSON");
 		return NULL;
 	}
-	/* What is lawful must be readable: the readers refuse these. */
+	/* A valid envelope must also be readable: the readers refuse these. */
 	fw_out_init(&count, NULL, 0);
 	switch (fw_value_write(&count, root, NULL, &where)) {
 	case FW_VALUE_OK: break;
@@ -196,7 +198,7 @@ static fw_error *check_root(struct check *check, fw_validator *validator, yyjson
 
 		validator->schemas[contract] =
 			fw_schema_compile(text, strlen(text), &options, &problem);
-		/* Our own schemas compile: a test sees to it. */
+		/* A test makes sure that our own schemas compile. */
 		if (!validator->schemas[contract])
 			return fw_raise_internal_out_of_memory();
 	}

@@ -45,7 +45,7 @@ long fw_error_live(void)
 	return atomic_load(&live);
 }
 
-/* ---- memory ------------------------------------------------------------ */
+/* ---- memory ---- */
 
 fw_error *fw__error_blank(size_t room)
 {
@@ -228,7 +228,7 @@ struct fw_text fw__error_join(fw_error *err, struct fw_text first, struct fw_tex
 	return safe.p ? safe : second;
 }
 
-/* ---- raising ----------------------------------------------------------- */
+/* ---- raising ---- */
 
 static const fw_field *find_field(const fw_field *fields, size_t count, const char *name,
 				  size_t len)

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- context ----------------------------------------------------------- */
+/* ---- context ---- */
 
 struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key)
 {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Retry-After -------------------------------------------------------- */
+/* ---- Retry-After ---- */
 
 enum { DIGITS_MAX = 15 }; /* of a delay: such numbers are exact as doubles */
 
@@ -212,7 +212,7 @@ double fw_retry_after_parse(const char *header, int64_t now_unix_ms)
 			       : (double)(then_ms - now_unix_ms) / 1000;
 }
 
-/* ---- statuses ----------------------------------------------------------- */
+/* ---- statuses ---- */
 
 struct status_row {
 	int status;

@@ -31,7 +31,7 @@ static fw_cause first_cause(const fw_error *err)
 	return cause;
 }
 
-/* ---- errno -------------------------------------------------------------- */
+/* ---- errno ---- */
 
 static void test_errno__has_a_code_for_every_errno_of_the_platform(void **state)
 {
@@ -145,7 +145,7 @@ static void test_errno__names_unexpected_ones(void **state)
 	fw_error_free(err);
 }
 
-/* ---- HTTP --------------------------------------------------------------- */
+/* ---- HTTP ---- */
 
 static void test_http__classes_are_those_of_toolerror(void **state)
 {
@@ -293,7 +293,7 @@ static void test_retry_after__refuses_the_rest(void **state)
 	}
 }
 
-/* ---- signals ------------------------------------------------------------ */
+/* ---- signals ---- */
 
 static void test_signal__has_a_name_for_every_signal(void **state)
 {
@@ -337,7 +337,7 @@ static void test_signal__is_a_crash(void **state)
 	fw_error_free(err);
 }
 
-/* ---- curl --------------------------------------------------------------- */
+/* ---- curl ---- */
 
 #define SAME(name)          \
 	{                   \
@@ -516,7 +516,7 @@ static void test_curl__hides_a_password_in_the_url(void **state)
 	fw_error_free(err);
 }
 
-/* ---- strings and JSON --------------------------------------------------- */
+/* ---- strings and JSON ---- */
 
 #define UNEXPECTED "An unexpected error occurred"
 

@@ -63,7 +63,7 @@ const fw_row *fw_registry_number(const fw_registry *registry, int number)
 	return NULL;
 }
 
-/* ---- by text ------------------------------------------------------------- */
+/* ---- by text ---- */
 
 const char *fw__row_key(const fw_row *row, enum fw_index_key key)
 {
@@ -139,7 +139,7 @@ const char *fw_row_code_in(const fw_row *row, fw_contract contract)
 	}
 }
 
-/* ---- names --------------------------------------------------------------- */
+/* ---- names ---- */
 
 #define T(text)                        \
 	{                              \

@@ -47,7 +47,7 @@ static uint32_t slots_for(size_t count)
 	return slots;
 }
 
-/* ---- the first pass ----------------------------------------------------- */
+/* ---- the first pass ---- */
 
 static const fw_row *find_seen(const struct loader *loader, const char *code)
 {
@@ -160,7 +160,7 @@ static void read_rows(struct loader *loader)
 	}
 }
 
-/* ---- the second pass ---------------------------------------------------- */
+/* ---- the second pass ---- */
 
 /* Positions in the block. */
 struct block {

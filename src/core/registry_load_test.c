@@ -147,7 +147,7 @@ static int no_error_is_left(void **state)
 	return 0;
 }
 
-/* ---- tests -------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static fw_registry *load_one(const char *key, const char *value)
 {

@@ -87,7 +87,7 @@ const char *fw__row_kind_of(yyjson_val *value)
 	}
 }
 
-/* ---- values ------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* The string, or "" if it is not one; `what` names it in messages. */
 static const char *read_string(struct fw_row_reader *reader, const char *what,
@@ -186,7 +186,7 @@ static bool read_bool(struct fw_row_reader *reader, const char *what, yyjson_val
 	return yyjson_get_bool(value);
 }
 
-/* ---- members ------------------------------------------------------------ */
+/* ---- members ---- */
 
 bool fw__row_is_joined(const char *text, size_t len, char joint)
 {

@@ -1,10 +1,10 @@
 /*
  * alert.c - see alert.h.
  *
- * "More than five within the window" asks only for the newest six events: it is
- * true as long as the oldest of those is in the window. So six times are all
- * that is kept of an alert, however many events there are, and the moment at
- * which it is over is known in advance.
+ * "More than five within the window" depends only on the newest six events: it is
+ * true while the oldest of them is in the window. So an alert keeps six times,
+ * however many events there are, and the time at which it will end is known in
+ * advance.
  */
 #include "policy/alert.h"
 
@@ -21,7 +21,7 @@ enum { NEEDED = FW_ALERT_WARNINGS + 1 };
 struct entry {
 	struct entry *next;
 	struct fw_alert alert;
-	int64_t times[NEEDED]; /* a ring */
+	int64_t times[NEEDED]; /* ring buffer */
 	unsigned count;
 	unsigned oldest;
 };
@@ -39,7 +39,7 @@ struct fw_alerts {
 	int64_t next_ms;
 	size_t firing;
 	size_t client_count;
-	/* The last one is "other", for those that there is no room for. */
+	/* The last one is "other", for clients beyond the limit. */
 	struct client clients[FW_LIMIT_ALERT_CLIENTS + 1];
 };
 
@@ -78,7 +78,7 @@ void fw_alerts_free(struct fw_alerts *alerts)
 	fw__release(alerts);
 }
 
-/* ---- clients ------------------------------------------------------------------- */
+/* ---- clients ---- */
 
 static size_t name_length(const char *name)
 {
@@ -101,7 +101,7 @@ static uint32_t hash_name(const char *name, size_t len)
 	return hash;
 }
 
-/* One of whom nothing is in a window any more, nor fires. */
+/* A client without events in a window and without a firing alert. */
 static struct client *find_idle(struct fw_alerts *alerts, int64_t now_ms)
 {
 	for (size_t i = 0; i < alerts->client_count; i++)
@@ -160,7 +160,7 @@ static struct entry *find_entry(struct client *client, const fw_row *row)
 	return entry;
 }
 
-/* ---- events ----------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static unsigned needed(const struct entry *entry)
 {
@@ -203,7 +203,7 @@ void fw_alerts_note(struct fw_alerts *alerts, const fw_row *row, const char *cli
 	struct entry *entry;
 	struct fw_alert *alert;
 
-	/* Whoever makes room must not have anything left to tell. */
+	/* A client that is evicted must have nothing left to report. */
 	fw_alerts_advance(alerts, now_ms);
 	client = find_client(alerts, client_name && *client_name ? client_name : "unnamed",
 			     now_ms);
@@ -252,13 +252,13 @@ int64_t fw_alerts_next(const struct fw_alerts *alerts)
 	return alerts->next_ms;
 }
 
-void fw_alerts_each(const struct fw_alerts *alerts, fw_alert_fn *tell, void *ctx)
+void fw_alerts_each(const struct fw_alerts *alerts, fw_alert_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i <= FW_LIMIT_ALERT_CLIENTS; i++)
 		for (const struct entry *entry = alerts->clients[i].entries; entry;
 		     entry = entry->next)
 			if (entry->alert.is_firing)
-				tell(ctx, &entry->alert);
+				fn(ctx, &entry->alert);
 }
 
 size_t fw_alerts_firing(const struct fw_alerts *alerts)

@@ -1,6 +1,6 @@
 /*
- * The laws of alerting, for every code, and against a model that keeps
- * everything.
+ * The rules of alerting, for every code, and compared with a model that keeps all
+ * events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void note(const fw_row *row, const char *client, int64_t now_ms)
 	fw_alerts_note(alerts, row, client, "inc_1", now_ms);
 }
 
-/* ---- for each code ---------------------------------------------------------------- */
+/* ---- for each code ---- */
 
 static void test_alert__each_critical_code_fires_at_once(void **state)
 {
@@ -97,7 +97,7 @@ static void test_alert__each_warning_code_fires_on_the_sixth_and_not_the_fifth(v
 		if (row->severity != FW_WARNING)
 			continue;
 		start_over();
-		/* Another client's do not count with them. */
+		/* Events of another client are counted separately. */
 		for (int event = 0; event < 5; event++) {
 			note(row, "a", event);
 			note(row, "b", event);
@@ -136,7 +136,7 @@ static void test_alert__the_sixth_at_exactly_five_minutes_does_not_fire(void **s
 	}
 }
 
-/* ---- firing and over ---------------------------------------------------------------- */
+/* ---- firing and over ---- */
 
 static void test_alert__is_told_once_while_it_fires_and_once_when_it_is_over(void **state)
 {
@@ -147,7 +147,8 @@ static void test_alert__is_told_once_while_it_fires_and_once_when_it_is_over(voi
 		note(row, "a", event * 1000);
 	assert_int_equal(fired, 1);
 	assert_int_equal(fw_alerts_firing(alerts), 1);
-	/* The next is when the first event would have left: it may look too early. */
+	/* The next check is when the first event leaves the window, which may be
+	 * too early. */
 	fw_alerts_advance(alerts, 99000 + MINUTES_5 - 1);
 	assert_int_equal(ended, 0);
 	assert_int_equal(fw_alerts_next(alerts), 99000 + MINUTES_5);
@@ -175,12 +176,12 @@ static void test_alert__warnings_are_over_when_five_are_left_in_the_window(void 
 	assert_int_equal(ended, 0);
 	fw_alerts_advance(alerts, MINUTES_5);
 	assert_int_equal(ended, 1);
-	/* One more makes six again. */
+	/* One more event makes six again. */
 	note(row, "a", MINUTES_5 + 1);
 	assert_int_equal(fired, 2);
 }
 
-/* Nobody looked in between: the end is told before the beginning. */
+/* If nobody looked in between, the end is reported before the new alert. */
 static void test_alert__that_is_over_unseen_is_ended_before_it_fires_again(void **state)
 {
 	const fw_row *row = row_of("auth.unauthorized");
@@ -212,7 +213,7 @@ static void test_alert__those_firing_can_be_asked_for(void **state)
 	assert_int_equal(count, 3);
 }
 
-/* ---- clients that are minted ---------------------------------------------------------- */
+/* ---- many client names ---- */
 
 static void note_named(const fw_row *row, int number, int64_t now_ms)
 {
@@ -267,7 +268,7 @@ static void test_alert__a_long_name_is_cut_between_characters(void **state)
 	assert_int_equal(fired, 1);
 }
 
-/* ---- against a model -------------------------------------------------------------------- */
+/* ---- against a model ---- */
 
 enum { MODEL_CLIENTS = 3, MODEL_ROWS = 2, MODEL_EVENTS = 4000 };
 
@@ -275,7 +276,7 @@ struct model {
 	int64_t times[MODEL_EVENTS];
 	size_t count;
 	bool is_firing;
-	bool said; /* what the alerts have told last */
+	bool said; /* the last state reported */
 };
 
 static struct model models[MODEL_CLIENTS][MODEL_ROWS];
@@ -343,7 +344,7 @@ static void test_alert__agrees_with_a_model_that_keeps_everything(void **state)
 	}
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static void alert_without_memory(void)
 {

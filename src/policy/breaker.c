@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* How long to wait for a trial that is under way: nobody knows. */
+/* How long to wait for a trial call in progress, whose end is not known. */
 enum { TRIAL_WAIT_MS = 1000 };
 
 bool fw_breaker_admit(struct fw_breaker *breaker, uint64_t now_ms, const void *who,

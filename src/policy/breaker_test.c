@@ -1,5 +1,5 @@
 /*
- * breaker_test.c - the laws of the breaker, on a clock of our own.
+ * breaker_test.c - the rules of the circuit breaker, with a simulated clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,10 +69,10 @@ static void test_breaker__after_the_pause_one_call_decides(void **state)
 	assert_true(fw_breaker_admit(&breaker, PAUSE_MS, &a, &wait_ms));
 	assert_false(fw_breaker_admit(&breaker, PAUSE_MS, &b, &wait_ms));
 	assert_true(wait_ms > 0);
-	/* It crashes: another pause. */
+	/* The trial crashes: another pause. */
 	fw_breaker_crashed(&breaker, PAUSE_MS, &a, LIMIT, PAUSE_MS);
 	assert_false(fw_breaker_admit(&breaker, 2 * PAUSE_MS - 1, &b, &wait_ms));
-	/* The next one works: all may. */
+	/* The next one works: all calls may run. */
 	assert_true(fw_breaker_admit(&breaker, 2 * PAUSE_MS, &b, &wait_ms));
 	fw_breaker_worked(&breaker);
 	assert_true(fw_breaker_admit(&breaker, 2 * PAUSE_MS, &a, &wait_ms));

@@ -1,6 +1,7 @@
 /*
- * rate.c - see rate.h. This is the "generic cell rate algorithm": taking one
- * moves the moment of being full by the time that one takes to come back.
+ * rate.c - see rate.h. This is the "generic cell rate algorithm": taking a token
+ * moves the time at which the bucket is full by the time that one token takes to
+ * refill.
  */
 #include "policy/rate.h"
 

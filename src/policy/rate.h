@@ -1,12 +1,12 @@
 /*
- * rate.h - a token bucket: so many a second, and so many at once.
+ * rate.h - a token bucket: a rate per second and a burst.
  *
- * The bucket is one number, the moment at which it will be full again. The
- * rates are told with each question, so that a bucket that is all zero is a
- * full one, and thousands of them cost little.
+ * The bucket is one number, the time at which it will be full again. The rate is
+ * passed with each call, so a zeroed bucket is a full one, and thousands of them cost
+ * little.
  *
- * The one rule to remember: it has no clock. `now_ns` is any clock that does
- * not go back, and the same one for each question to a bucket.
+ * The one rule to remember: it has no clock. `now_ns` is any monotonic clock, the
+ * same one for all calls with a bucket.
  */
 #ifndef FW_POLICY_RATE_H
 #define FW_POLICY_RATE_H
@@ -18,10 +18,10 @@ struct fw_rate {
 	uint64_t full_ns;
 };
 
-/* Takes one if there is one. `per_second` and `burst` are at least 1. */
+/* Takes a token if there is one. `per_second` and `burst` are at least 1. */
 bool fw_rate_take(struct fw_rate *rate, uint64_t per_second, uint64_t burst, uint64_t now_ns);
 
-/* How long until there is one; 0: now. */
+/* Time until there is a token; 0: now. */
 uint64_t fw_rate_wait_ns(const struct fw_rate *rate, uint64_t per_second, uint64_t burst,
 			 uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /*
- * rate_test.c - laws of the token bucket, at exact moments.
+ * rate_test.c - the rules of the token bucket, at exact times.
  */
 #include "policy/rate.h"
 
@@ -59,7 +59,7 @@ static void test_rate__rest_fills_it_no_further_than_its_burst(void **state)
 	assert_int_equal(taken, 3);
 }
 
-/* Whatever the moments: in a window of t seconds never more than rate * t + burst. */
+/* At any time, a window of t seconds has at most rate * t + burst. */
 static void test_rate__no_window_has_more_than_rate_and_burst(void **state)
 {
 	enum { COUNT = 20000 };

@@ -8,7 +8,7 @@
 #include "tools/context/result.h"
 #include "tools/context/words.h"
 
-/* ---- scores -------------------------------------------------------------------------- */
+/* ---- scores ---- */
 
 static void assert_score(float score, const char *expected)
 {
@@ -90,7 +90,7 @@ static void test_score__is_the_same_in_every_locale(void **state)
 	assert_string_equal(text, "0.33333334");
 }
 
-/* ---- budgets ---------------------------------------------------------------------------- */
+/* ---- budgets ---- */
 
 static void test_budget__is_a_whole_number_from_0_on(void **state)
 {
@@ -148,7 +148,7 @@ static void test_budget__is_a_whole_number_from_0_on(void **state)
 	}
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 static void assert_words(const char *text, size_t len, const char *expected)
 {
@@ -202,7 +202,7 @@ static void test_words__are_split_at_white_space_and_lower_case(void **state)
 	assert_words("A\0B", 3, "<a");
 }
 
-/* ---- queries ---------------------------------------------------------------------------------- */
+/* ---- queries ---- */
 
 /* Final_Sigma looks past what is ignored in casing, and an apostrophe is. */
 static void test_words__a_sigma_before_an_apostrophe_does_not_end_its_word(void **state)

@@ -55,7 +55,7 @@ static void make_three(void)
 	must(build("s", "c", false, 0));
 }
 
-/* ---- what it gives ------------------------------------------------------------------- */
+/* ---- what it gives ---- */
 
 static void test_resolve__is_the_contracts_text_to_the_byte(void **state)
 {
@@ -139,7 +139,7 @@ static void test_resolve__names_lead_nowhere_else(void **state)
 	assert_string_equal(rule_of(resolve("a", 1, &first)), "manifest_missing");
 }
 
-/* ---- the index against the scan ------------------------------------------------------------ */
+/* ---- the index against the scan ---- */
 
 static uint64_t dice = 88172645463325252u;
 
@@ -260,7 +260,7 @@ static void test_resolve__a_thousand_times_on_eight_threads_gives_the_same_bytes
 	}
 }
 
-/* ---- a cache that stays open ----------------------------------------------------------------- */
+/* ---- a cache that stays open ---- */
 
 static struct fw_context_cache *get(void)
 {
@@ -400,7 +400,7 @@ static void test_store__keeps_so_many_and_no_more(void **state)
 	assert_true(count_names("/proc/self/fd") < 20 + 3 * FW_LIMIT_CONTEXT_CACHES);
 }
 
-/* ---- as a tool ------------------------------------------------------------------ */
+/* ---- as a tool ---- */
 
 static void *run_server(void *server)
 {
@@ -466,7 +466,7 @@ static void test_tool__a_deadline_is_io_error(void **state)
 	assert_non_null(strstr(answer, "{\\\"documents\\\":["));
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static bool ask_once(void)
 {

@@ -21,7 +21,7 @@
 #include "tools/context/files.h"
 #include "tools/context/rule.h"
 
-/* ---- memory ---------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static struct {
 	long live;
@@ -101,7 +101,7 @@ static inline void each_allocation_fails(bool (*run)(void))
 	}
 }
 
-/* ---- a directory ------------------------------------------------------------------- */
+/* ---- a directory ---- */
 
 static char test_dir[64];
 
@@ -181,7 +181,7 @@ static inline int count_names(const char *path)
 	return count;
 }
 
-/* ---- caches ---------------------------------------------------------------------------- */
+/* ---- caches ---- */
 
 static inline fw_error *build(const char *sources, const char *cache, bool force,
 			      unsigned threads)

@@ -1,8 +1,8 @@
 /*
- * write.c - the front of all encoders, and the pieces that they share.
+ * encode.c - encoding, and functions shared by all encoders.
  *
- * An encoder is straight-line code into an fw_out: it neither allocates nor
- * fails, because it is what runs when everything else already has.
+ * An encoder is straight-line code that writes to an fw_out. It neither allocates nor
+ * fails, because it runs when something else has already failed.
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
