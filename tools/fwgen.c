@@ -1,8 +1,8 @@
 /*
- * fwgen.c - turns registry/ into C, documentation and JSON Schemas.
+ * fwgen.c - generates C code, documentation and JSON Schemas from registry/.
  *
- * A fault in the registry is told as file:line and makes the exit status 1,
- * and then nothing is written: a build never sees half a registry.
+ * A fault in the registry is reported as file:line and makes the exit status 1. Then
+ * nothing is written, so that a build never uses half a registry.
  */
 #include <stdio.h>
 #include <string.h>

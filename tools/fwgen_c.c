@@ -1,10 +1,9 @@
 /*
- * fwgen_c.c - the C files: codes.h and raise.h for users, and the tables and
- * constructors behind them for the library.
+ * fwgen_c.c - generates the C files: codes.h and raise.h for users, and the tables
+ * and constructors for the library.
  *
- * The constructors are ordinary functions, not inline: the ABI is then the
- * names and parameters alone, and a row may gain a projection or a better hint
- * without its callers being compiled again.
+ * The constructors are ordinary functions, not inline. So the ABI consists of their
+ * names and parameters, and a row can change without recompiling callers.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -16,7 +15,7 @@
 
 static const char made_by[] = "Made by tools/fwgen from registry/. Do not edit.";
 
-/* ---- codes.h ---------------------------------------------------------- */
+/* ---- codes.h ---- */
 
 static void put_codes_header(struct text *out, const struct registry *registry)
 {
@@ -24,7 +23,7 @@ static void put_codes_header(struct text *out, const struct registry *registry)
 		  "/*\n"
 		  " * codes.h - the number of every built-in code. %s\n"
 		  " *\n"
-		  " * The one rule to remember: numbers and names are for ever.\n"
+		  " * The one rule to remember: numbers and names never change.\n"
 		  " */\n"
 		  "#ifndef FAULTWIRE_CODES_H\n"
 		  "#define FAULTWIRE_CODES_H\n"
@@ -43,7 +42,7 @@ static void put_codes_header(struct text *out, const struct registry *registry)
 	text_puts(out, "} fw_code;\n\n#endif\n");
 }
 
-/* ---- raise.h ---------------------------------------------------------- */
+/* ---- raise.h ---- */
 
 static const char *const retry_words[] = {
 	"Retry: never.",
@@ -57,7 +56,7 @@ static void put_param_type(struct text *out, const struct param *param)
 							     "uint64_t",     "double",
 							     "bool",         "const char *" };
 
-	/* A string can say by itself that it is not there. */
+	/* A missing string is a NULL pointer; other types need a pointer. */
 	if (param->type == STRING || param->type == JSON)
 		text_puts(out, types[param->type]);
 	else if (param->optional)
@@ -102,7 +101,7 @@ static void put_raise_comment(struct text *out, const struct row *row)
 		if (*type || param->optional)
 			text_putf(out, " * @param %s  %s%s%s\n", param->name, type,
 				  *type && param->optional ? ", " : "",
-				  param->optional ? "NULL: left out" : "");
+				  param->optional ? "NULL: omitted" : "");
 	}
 	if (row->retired)
 		text_putf(out, " *\n * Retired in %s%s%s.\n", row->retired,
@@ -113,21 +112,22 @@ static void put_raise_comment(struct text *out, const struct row *row)
 
 static void put_raise_header(struct text *out, const struct registry *registry)
 {
-	text_putf(out,
-		  "/*\n"
-		  " * raise.h - a constructor for every built-in code. %s\n"
-		  " *\n"
-		  " * Each takes the code's parameters and gives an error that is yours, with\n"
-		  " * the calling place in its trail. None can fail. Strings are copied. The\n"
-		  " * forms that end in _at take the place from their caller.\n"
-		  " */\n"
-		  "#ifndef FAULTWIRE_RAISE_H\n"
-		  "#define FAULTWIRE_RAISE_H\n"
-		  "\n"
-		  "#include <faultwire/error.h>\n"
-		  "\n"
-		  "FW_EXTERN_C_BEGIN\n",
-		  made_by);
+	text_putf(
+		out,
+		"/*\n"
+		" * raise.h - a constructor for every built-in code. %s\n"
+		" *\n"
+		" * Each takes the parameters of the code and returns an error that you own,\n"
+		" * with the source location of the call. None can fail. Strings are copied.\n"
+		" * The forms that end in _at take the location as a parameter.\n"
+		" */\n"
+		"#ifndef FAULTWIRE_RAISE_H\n"
+		"#define FAULTWIRE_RAISE_H\n"
+		"\n"
+		"#include <faultwire/error.h>\n"
+		"\n"
+		"FW_EXTERN_C_BEGIN\n",
+		made_by);
 	for (size_t i = 0; i < registry->row_count; i++) {
 		const struct row *row = registry->rows[i];
 
@@ -148,10 +148,10 @@ static void put_raise_header(struct text *out, const struct registry *registry)
 	text_puts(out, "\nFW_EXTERN_C_END\n\n#endif\n");
 }
 
-/* ---- raise.c ---------------------------------------------------------- */
+/* ---- raise.c ---- */
 
-/* How each type of parameter becomes a field. Only those in use are written:
- * a static function that nobody calls is a warning. */
+/* How each type of parameter becomes a field. Only those in use are written,
+ * because an unused static function is a warning. */
 static const char *const field_functions[PARAM_TYPE_COUNT] = {
 	[STRING] = "static fw_field string_field(const char *key, const char *value)\n"
 		   "{\n"
@@ -252,7 +252,7 @@ static void put_raise_source(struct text *out, const struct registry *registry)
 		put_constructor(out, registry->rows[i], i);
 }
 
-/* ---- registry_table.c ------------------------------------------------- */
+/* ---- registry_table.c ---- */
 
 static void put_params(struct text *out, const struct row *row)
 {
@@ -412,7 +412,7 @@ static void put_table(struct text *out, const struct registry *registry)
 	text_puts(out, "};\n");
 }
 
-/* ---- schemas.c, registry_json.c --------------------------------------- */
+/* ---- schemas.c, registry_json.c ---- */
 
 static void put_bytes(struct text *out, const char *declaration, struct text *bytes)
 {
@@ -427,7 +427,7 @@ static void put_schemas_source(struct text *out, const struct registry *registry
 	text_putf(out,
 		  "/*\n"
 		  " * schemas.c - the contracts' JSON Schemas. %s\n"
-		  " * To be read: docs/schemas/.\n"
+		  " * Readable form: docs/schemas/.\n"
 		  " */\n"
 		  "#include \"core/registry_table.h\"\n",
 		  made_by);
@@ -452,7 +452,7 @@ static void put_export_source(struct text *out, const struct registry *registry)
 	text_putf(out,
 		  "/*\n"
 		  " * registry_json.c - the registry as JSON and as Markdown. %s\n"
-		  " * To be read: docs/registry.json and docs/codes.md.\n"
+		  " * Readable form: docs/registry.json and docs/codes.md.\n"
 		  " */\n"
 		  "#include \"core/registry_table.h\"\n",
 		  made_by);

@@ -1,8 +1,8 @@
 /*
- * fwgen_check.c - the laws of the registry, over all rows at once.
+ * fwgen_check.c - checks the rules of the registry, across all rows.
  *
- * They are checked here and not in a test, because here a fault can still be
- * told with its line, and no build can pass it by.
+ * They are checked here and not in a test, because here a fault can be reported with
+ * its line, and no build can ignore it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void check_unique(const struct registry *registry)
 	}
 }
 
-/* ---- one row ---------------------------------------------------------- */
+/* ---- one row ---- */
 
 static void check_retry(const struct row *row)
 {
@@ -103,7 +103,7 @@ static void check_template(const struct row *row)
 	}
 }
 
-/* ---- rows and contracts ----------------------------------------------- */
+/* ---- rows and contracts ---- */
 
 static const struct contract_code *find_code(const struct registry *registry,
 					     enum contract contract, const char *code)
@@ -116,7 +116,7 @@ static const struct contract_code *find_code(const struct registry *registry,
 	return NULL;
 }
 
-/* In contracts.txt a code may be followed by what its contract says of it. */
+/* In contracts.txt a code may be followed by facts about it. */
 static void check_facts(const struct row *row, const struct contract_code *code)
 {
 	const char *facts[FACTS_MAX] = {
@@ -161,8 +161,8 @@ static void check_projections(const struct registry *registry, const struct row 
 	}
 }
 
-/* Whoever reads a contract's code must know which row it is: one, and only
- * one. codeintel's set is open, so its law holds for the codes of rows too. */
+/* A code of a contract must be read as exactly one row. The set of codeintel is
+ * open, so this also holds for the codes that rows define. */
 static void check_read_once(const struct registry *registry, const struct row *row,
 			    enum contract contract)
 {
@@ -216,7 +216,7 @@ static void check_covered(const struct registry *registry, const struct contract
 			 contract_names[code->contract], code->code);
 }
 
-/* ---- the lock --------------------------------------------------------- */
+/* ---- the lock ---- */
 
 static void check_lock(struct registry *registry, const struct lock *lock)
 {
@@ -257,7 +257,8 @@ static void check_lock(struct registry *registry, const struct lock *lock)
 
 void registry_check(struct registry *registry)
 {
-	check_unique(registry); /* in the order of reading, to blame the newcomer */
+	check_unique(registry); /* in the order of reading, so that the later one is
+				 * reported */
 	if (registry->row_count)
 		qsort(registry->rows, registry->row_count, sizeof *registry->rows, by_number);
 	for (size_t i = 0; i < registry->row_count; i++) {

@@ -1,14 +1,14 @@
 /*
- * fwgen_docs.c - the registry for people (codes.md) and for other programs
- * (registry.json, schemas/). These are committed, so that a change of the
- * registry shows in review as what its readers will see.
+ * fwgen_docs.c - generates the registry for people (codes.md) and for other programs
+ * (registry.json, schemas/). These files are committed, so that a review shows their
+ * changes.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fwgen.h"
 
-/* ---- codes.md --------------------------------------------------------- */
+/* ---- codes.md ---- */
 
 static const char *const retry_advice[] = {
 	"Do not send the same call again: it will fail again.",
@@ -31,7 +31,7 @@ static bool starts_domain(const struct registry *registry, size_t i)
 	       memcmp(registry->rows[i - 1]->code, registry->rows[i]->code, len) != 0;
 }
 
-/* Guards what Markdown would take as markup, but for `code`. */
+/* Escapes characters that are markup in Markdown, except `code`. */
 static void put_markdown_text(struct text *out, const char *text)
 {
 	bool in_code = false;
@@ -96,7 +96,7 @@ static void put_projections(struct text *out, const struct row *row)
 		  category_names[row->category], retryable);
 	text_putf(out, "| owlclaw-api | status %d, type `https://owlclaw.dev/problems/",
 		  row->status);
-	/* The one type that the contract itself spells, and spells otherwise. */
+	/* The only type that the contract itself defines, with another name. */
 	if (is_version)
 		text_puts(out, "protocol-version");
 	else
@@ -175,7 +175,7 @@ void put_markdown(struct text *out, const struct registry *registry)
 		put_section(out, registry->rows[i]);
 }
 
-/* ---- registry.json ---------------------------------------------------- */
+/* ---- registry.json ---- */
 
 static void put_member(struct text *out, const char *name, const char *value)
 {

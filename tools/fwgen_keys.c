@@ -1,8 +1,8 @@
 /*
- * fwgen_keys.c - what the keys of a stanza say.
+ * fwgen_keys.c - parses the values of the keys of a stanza.
  *
- * A fault is complained about and given a harmless value, so that one run
- * tells all the faults of a stanza.
+ * A fault is reported and replaced by a harmless value, so that one run reports all
+ * faults of a stanza.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ int parse_number(const char *file, unsigned line, const char *what, int least, i
 	return least;
 }
 
-/* Words of lower-case letters and digits joined by `joint`. */
+/* Is it words of lower-case letters and digits, joined by `joint`? */
 static bool is_joined(const char *text, size_t len, char joint)
 {
 	bool at_start = true;
@@ -84,7 +84,7 @@ static bool is_joined(const char *text, size_t len, char joint)
 	return !at_start;
 }
 
-/* ---- code, class, projections ----------------------------------------- */
+/* ---- code, class, projections ---- */
 
 static void parse_code(struct row *row)
 {
@@ -99,7 +99,7 @@ static void parse_code(struct row *row)
 	}
 	row->number = parse_number(row->file, line, "code number", 1, NUMBER_MAX, number);
 	dot = strchr(code, '.');
-	/* No underscore in the domain: fw_raise_a_b_c has one meaning. */
+	/* No underscore in the domain, so that fw_raise_a_b_c is unambiguous. */
 	if (!dot || memchr(code, '_', (size_t)(dot - code)) ||
 	    !is_joined(code, (size_t)(dot - code), '_') ||
 	    !is_joined(dot + 1, strlen(dot + 1), '_'))
@@ -132,7 +132,7 @@ static void parse_since(struct row *row)
 			 "since must be a release like 0.1, not \"%s\"", row->text[KEY_SINCE]);
 }
 
-/* What a code is called where nothing else is said: canonical with hyphens. */
+/* The default name of a code: the canonical one with hyphens. */
 static const char *default_codeintel(const char *code)
 {
 	char *kebab = keep_text(code, strlen(code));
@@ -153,7 +153,7 @@ static void parse_projections(struct row *row)
 	row->code_in[TOOLERROR] = type_names[row->type];
 	row->code_in[OWLCLAW] = row->code;
 	row->code_in[CODEINTEL] = codeintel ? codeintel : default_codeintel(row->code);
-	/* A default name is this row's alone, so it can always be read back. */
+	/* A default name is unique to this row, so it can always be read back. */
 	if (!codeintel)
 		row->reads |= 1u << CODEINTEL;
 	else if (!is_joined(codeintel, strlen(codeintel), '-'))
@@ -179,10 +179,9 @@ static void parse_reads(struct row *row)
 	}
 }
 
-/* ---- parameters ------------------------------------------------------- */
+/* ---- parameters ---- */
 
-/* Names that the generated C or the envelopes use themselves, and those that
- * a C++ compiler would not take. */
+/* Names used by the generated C code or by the envelopes, and C++ keywords. */
 static const char *const taken_param_names[] = {
 	"at",     "fields",   "filled",  "retry_after", "auto",     "break",   "case",
 	"catch",  "char",     "class",   "const",       "continue", "default", "delete",
@@ -241,7 +240,7 @@ static void parse_params(struct row *row)
 		parse_param(row, word);
 }
 
-/* ---- examples: JSON values without white space between tokens --------- */
+/* ---- examples: JSON values without white space between tokens ---- */
 
 static const char *skip_digits(const char *at)
 {
@@ -282,8 +281,8 @@ static const char *skip_json_string(const char *at)
 	return at + 1;
 }
 
-/* Past the value at `at`; NULL where there is none. Our own files are shallow,
- * so recursion is safe. */
+/* The end of the value at `at`; NULL if it is malformed. Our own files are not
+ * deeply nested, so recursion is safe. */
 static const char *skip_json(const char *at)
 {
 	static const char *const words[] = { "null", "true", "false" };
@@ -356,7 +355,7 @@ static void parse_example(struct row *row)
 		complain(row->file, line, "example has more than the parameters: \"%s\"", at);
 }
 
-/* ---- all of them ------------------------------------------------------ */
+/* ---- all keys ---- */
 
 void row_parse_keys(struct row *row)
 {

@@ -1,10 +1,10 @@
 /*
  * fwgen_parse.c - reads registry/: stanzas, contracts.txt and codes.lock.
  *
- * Stanzas rather than JSON, because a row is half prose and prose needs lines
- * that a person can edit and a reviewer can read. The reader first collects
- * each stanza's texts by key and only then looks into them (fwgen_keys.c): so
- * the order of keys is free, and each fault is told with the line of its key.
+ * The format is stanzas and not JSON, because half of a row is prose, which needs
+ * lines that people can edit and review. The texts of a stanza are first collected by
+ * key and then parsed (fwgen_keys.c), so that keys may be in any order and each fault
+ * is reported with the line of its key.
  */
 #define _DEFAULT_SOURCE /* scandir */
 #include <ctype.h>
@@ -43,7 +43,7 @@ static const struct {
 	[KEY_EXAMPLE] = { "example", false, false },
 };
 
-/* ---- lines and words -------------------------------------------------- */
+/* ---- lines and words ---- */
 
 struct reader {
 	const char *file;
@@ -51,7 +51,7 @@ struct reader {
 	char *next;
 };
 
-/* The next line without its end, changed in place; NULL after the last. */
+/* The next line without its newline, modified in place; NULL after the last. */
 static char *read_line(struct reader *in)
 {
 	char *line = in->next, *end;
@@ -100,7 +100,7 @@ char *next_word(char **at)
 	return *word ? word : NULL;
 }
 
-/* ---- stanzas ---------------------------------------------------------- */
+/* ---- stanzas ---- */
 
 static void finish_row(struct row *row)
 {
@@ -130,8 +130,8 @@ static int find_key(const char *name, size_t len)
 	return -1;
 }
 
-/* "key: value", or several of them where each value is one word. Returns the
- * last key, which the next line may continue; -1 for none. */
+/* Reads "key: value", or several of them if each value is one word. Returns the
+ * last key, which the next line may continue; -1 if there is none. */
 static int read_keys(struct row *row, const struct reader *in, char *at)
 {
 	int key = -1;
@@ -244,7 +244,7 @@ static void read_stanzas(struct registry *registry, const char *file)
 		finish_row(row);
 }
 
-/* ---- the other files -------------------------------------------------- */
+/* ---- the other files ---- */
 
 static void read_contracts(struct registry *registry, const char *file)
 {

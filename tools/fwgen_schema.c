@@ -1,9 +1,10 @@
 /*
- * fwgen_schema.c - the contracts' JSON Schemas, from registry/schemas/.
+ * fwgen_schema.c - generates the JSON Schemas of the contracts from
+ * registry/schemas/.
  *
- * A template is the schema itself; only a member "enum": "@name@" gets the
- * list of that name: a contract's codes, or the names of a class. So a schema
- * is written and reviewed as JSON, and no list of codes is kept twice.
+ * A template is the schema itself; only a member "enum": "@name@" is replaced by the
+ * list of that name: the codes of a contract, or the names of a class. So a schema is
+ * written and reviewed as JSON, and no list of codes exists twice.
  */
 #include <string.h>
 
@@ -31,7 +32,7 @@ static void put_item(struct text *out, const char *item, size_t position, size_t
 	text_put_json_string(out, item);
 }
 
-/* The list called `name` as a JSON array, its lines `indent` columns in. */
+/* The list called `name` as a JSON array, with its lines indented by `indent`. */
 static bool put_list(struct text *out, const struct registry *registry, const char *name,
 		     size_t indent)
 {

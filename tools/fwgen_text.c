@@ -1,8 +1,8 @@
 /*
- * fwgen_text.c - memory, complaints and text.
+ * fwgen_text.c - memory, messages and text.
  *
- * Every block is linked into one list and released at the end, so that the
- * rest of fwgen can hand strings about freely and a leak checker is content.
+ * Every block is in one list and released at the end, so that the rest of fwgen can
+ * share strings freely and leak checkers report nothing.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * fwgen_words.c - how the texts of a row are written.
+ * fwgen_words.c - checks the wording of a row.
  *
- * Messages are read by people and by models, next to each other, in one log:
- * so they all sound alike. The rules are those of docs/registry.md.
+ * People and models read messages next to each other in one log, so they follow the
+ * same rules, those of docs/registry.md.
  */
 #include <ctype.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
 	PROSE_MAX = 2000
 };
 
-/* A message may begin with these although they are not lower case. */
+/* A message may begin with these although they are upper case. */
 static const char *const proper_nouns[] = { "HTTP", "JSON", "Rust", "TLS", NULL };
 
 static const char *const banned_words[] = { "unable", "bad", "illegal", "unknown", NULL };
@@ -40,7 +40,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* "can't", "it's"; but not the "caller's" of possession. */
+/* "can't", "it's", but not a possessive such as "caller's". */
 static bool is_contraction(const char *text, const char *apostrophe)
 {
 	static const char *const endings[] = { "t", "re", "ll", "ve", "d", "m", NULL };

@@ -1,9 +1,9 @@
 /*
- * base.h - what every public header needs: linkage, attributes, the source
- * location that an error remembers, and the allocator.
+ * base.h - what every public header needs: linkage, attributes, source locations, and
+ * the allocator.
  *
- * The one rule to remember: install an allocator, if you want one, before the
- * first other call into the library.
+ * The one rule to remember: if you install an allocator, do it before any other call
+ * into the library.
  */
 #ifndef FAULTWIRE_BASE_H
 #define FAULTWIRE_BASE_H
@@ -32,12 +32,12 @@
 
 FW_EXTERN_C_BEGIN
 
-/** The library's version, for example "0.1.0". Static; never NULL. */
+/** The version of the library, for example "0.1.0". Static; never NULL. */
 FW_API const char *fw_version(void);
 
 /**
- * Where in the source something happened. The strings are borrowed and must
- * be static, as those of FW_HERE are.
+ * A source location. The strings are borrowed and must be static, as those of FW_HERE
+ * are.
  */
 typedef struct fw_src {
 	const char *file;
@@ -55,12 +55,12 @@ static inline fw_src fw_src_at(const char *file, const char *function, int line)
 	return at;
 }
 
-/** This place, for whatever takes an fw_src. */
+/** The current source location, for functions that take an fw_src. */
 #define FW_HERE fw_src_at(__FILE__, __func__, __LINE__)
 
 /**
- * Where the library takes its memory from. `reallocate` gets the old pointer
- * or NULL; `release` gets NULL too. All three may be called from any thread.
+ * A memory allocator. `reallocate` is called with the old pointer or NULL, `release`
+ * also with NULL. All three may be called from any thread.
  */
 typedef struct fw_allocator {
 	void *(*allocate)(void *ctx, size_t size);
@@ -70,12 +70,12 @@ typedef struct fw_allocator {
 } fw_allocator;
 
 /**
- * Use `allocator` (copied) from now on; NULL goes back to libc's.
- * Not thread-safe, and no memory of the library may be live: call it first.
+ * Use `allocator` (copied) from now on; NULL restores that of libc. Not thread-safe;
+ * call it before the library has allocated anything.
  */
 FW_API void fw_allocator_set(const fw_allocator *allocator);
 
-/** Release memory that a library call handed to you. NULL is a no-op. */
+/** Release memory that the library returned to you. NULL is a no-op. */
 FW_API void fw_free(void *ptr);
 
 FW_EXTERN_C_END

@@ -1,17 +1,17 @@
 /*
- * error.h - the one error type that crosses module boundaries.
+ * error.h - the error type.
  *
- * A function that can fail returns `fw_error *`. NULL is success. Anything
- * else is an error that the caller now OWNS, and does exactly one thing with:
- * returns it, wraps it, or frees it after handling it. There is no last error,
- * no errno convention, and nothing in here logs.
+ * A function that can fail returns `fw_error *`. NULL is success. Otherwise the
+ * caller OWNS the error and does exactly one thing with it: return it, wrap it, or
+ * handle and free it. There is no last error and no errno convention, and nothing
+ * here logs.
  *
- * Raising, wrapping, annotating and freeing cannot fail. When memory is short
- * an annotation is dropped, and a raise answers with a static out-of-memory
- * error that may be treated like any other.
+ * Raising, wrapping, annotating and freeing cannot fail. If memory runs out, an
+ * annotation is dropped, and raising returns a static out-of-memory error that can be
+ * used like any other.
  *
- * Errors are raised through the constructors of <faultwire/raise.h>, which are
- * generated from the registry, one per code.
+ * Errors are raised with the constructors of <faultwire/raise.h>, which are generated
+ * from the registry, one per code.
  *
  * An error belongs to one thread at a time.
  */
@@ -24,9 +24,9 @@
 
 FW_EXTERN_C_BEGIN
 
-/** How far a call got before it failed: may the side effect have happened? */
+/** How far a request got before it failed: may it have had a side effect? */
 typedef enum fw_delivery {
-	FW_DELIVERY_NONE, /**< the question makes no sense here */
+	FW_DELIVERY_NONE, /** not applicable */
 	FW_NOT_SENT,
 	FW_SENT,
 	FW_REPLIED,
@@ -41,7 +41,7 @@ typedef enum fw_field_type {
 	FW_FIELD_U64,
 	FW_FIELD_F64,
 	FW_FIELD_BOOL,
-	FW_FIELD_JSON /**< `string` holds compact JSON text */
+	FW_FIELD_JSON /** `string` is compact JSON text */
 } fw_field_type;
 
 /** One named, typed piece of context. */
@@ -50,26 +50,26 @@ typedef struct fw_field {
 	size_t key_len;
 	fw_field_type type;
 	bool boolean;
-	const char *string; /**< STRING and JSON: NUL-terminated, but may hold NULs */
+	const char *string; /** STRING and JSON: NUL-terminated, but may contain NULs */
 	size_t string_len;
 	int64_t i64;
 	uint64_t u64;
 	double f64;
 } fw_field;
 
-/* ---- lifecycle -------------------------------------------------------- */
+/* ---- lifecycle ---- */
 
-/** Release an error and all it carries. NULL is a no-op. Keeps errno. */
+/** Release an error. NULL is a no-op. Preserves errno. */
 FW_API void fw_error_free(fw_error *err);
 
-/** How many errors are live in this process: for leak checks in tests. */
+/** Number of live errors in this process, for leak checks in tests. */
 FW_API long fw_error_live(void);
 
 /**
- * Raise a code by its row, as the generated constructors do: for users' own
- * codes. `fields` are copied; those that the row calls message-only are used
- * in the message alone. A required parameter that is missing gives
- * internal.api_misuse, a NULL row registry.code_unregistered.
+ * Raise a code by its row, as the generated constructors do. Use it for your own
+ * codes. `fields` are copied; those that the row marks message-only are used only in
+ * the message. A missing required parameter raises internal.api_misuse instead, a
+ * NULL row registry.code_unregistered.
  */
 FW_API FW_NODISCARD fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields,
 					   size_t count);
@@ -82,12 +82,12 @@ FW_API FW_NODISCARD fw_error *fw_raise_row(fw_src at, const fw_row *row, const f
 			return fw_try_err_;     \
 	} while (0)
 
-/* ---- adding to an error ----------------------------------------------- */
+/* ---- adding to an error ---- */
 
 /**
- * Say what was being tried when `err` happened: the message becomes "new text:
- * old message", and the old message the first cause. The code stays. Consumes
- * `err` and returns it. NULL in, NULL out, so it nests around a call.
+ * Add context to an error: what was being attempted. The message becomes "new text:
+ * old message", and the old message becomes the first cause. The code stays. Consumes
+ * `err` and returns it. NULL returns NULL, so it can be wrapped around a call.
  *
  * `fmt` is lower case without a final period: "could not read plan %s".
  */
@@ -95,55 +95,55 @@ FW_API FW_NODISCARD fw_error *fw_error_wrap(fw_error *err, fw_src at, const char
 	FW_PRINTF(3, 4);
 
 /**
- * `cause` is why `err` happened: its message, code and causes become causes of
- * `err`, whose own code counts. Consumes both and returns `err`; where one is
- * NULL the other is returned.
+ * Make `cause` the cause of `err`: its message, code and causes become causes of
+ * `err`. The code of `err` stays. Consumes both and returns `err`; if one is NULL,
+ * the other is returned.
  */
 FW_API FW_NODISCARD fw_error *fw_error_caused_by(fw_error *err, fw_error *cause);
 
 /**
- * Add one cause that is not an fw_error, behind those already there: a system
- * call's, a signal's, a library's. `code` and `name` may be NULL.
+ * Append a cause that is not an fw_error, such as that of a system call, a signal or
+ * a library. `code` and `name` may be NULL.
  */
 FW_API void fw_error_add_cause(fw_error *err, const char *message, const char *code,
 			       const char *name);
 
 /**
- * The last cause is this JSON value: an object is kept as it is, a string is
- * its text, another value its JSON text. Dropped where it is null or not JSON.
+ * Set the last cause from a JSON value: an object is kept unchanged, a string becomes
+ * its text, any other value its JSON text. Ignored if it is null or not JSON.
  */
 FW_API void fw_error_set_cause_json(fw_error *err, const char *json, size_t len);
 
-/* Context. The key is copied; a key given before gets the new value; a key or
- * value that looks like a secret is kept as "[redacted]". NULL `err` is a no-op,
- * here and in all setters below. */
+/* Context. The key is copied; a key that exists gets the new value; a key or value
+ * that looks like a secret is stored as "[redacted]". NULL `err` is a no-op, here
+ * and in all setters below. */
 FW_API void fw_error_add_string(fw_error *err, const char *key, const char *value);
 FW_API void fw_error_add_i64(fw_error *err, const char *key, int64_t value);
 FW_API void fw_error_add_u64(fw_error *err, const char *key, uint64_t value);
 FW_API void fw_error_add_f64(fw_error *err, const char *key, double value);
 FW_API void fw_error_add_bool(fw_error *err, const char *key, bool value);
-/** `json` must be one JSON value; dropped where it is not. */
+/** `json` must be one JSON value, otherwise it is ignored. */
 FW_API void fw_error_add_json(fw_error *err, const char *key, const char *json, size_t len);
 
 FW_API void fw_error_set_origin(fw_error *err, fw_origin origin);
 FW_API void fw_error_set_delivery(fw_error *err, fw_delivery delivery);
-/** Say otherwise than the registry. Other than BACKOFF forgets retry_after. */
+/** Override the registry. Any value but BACKOFF clears retry_after. */
 FW_API void fw_error_set_retry(fw_error *err, fw_retry retry);
 FW_API void fw_error_set_recoverable(fw_error *err, bool recoverable);
-/** Try again after so many seconds; implies BACKOFF. Negative or NaN: ignored. */
+/** Retry after this many seconds; implies BACKOFF. Negative or NaN: ignored. */
 FW_API void fw_error_set_retry_after(fw_error *err, double seconds);
 FW_API void fw_error_set_status(fw_error *err, int http_status);
 FW_API void fw_error_set_hint(fw_error *err, const char *hint);
 /** For the operator's log only; never part of a reply. */
 FW_API void fw_error_set_detail(fw_error *err, const char *detail);
-/** NULL and "" are passed over. */
+/** NULL and "" are ignored. */
 FW_API void fw_error_set_incident_id(fw_error *err, const char *incident_id);
-/** RFC 3339 UTC with milliseconds is made of it. */
+/** Set the timestamp (RFC 3339, UTC, with milliseconds). */
 FW_API void fw_error_set_time(fw_error *err, int64_t unix_ms);
-/** The tool's empty result, a JSON object, which codeintel shows beside the error. */
+/** The tool's empty result, a JSON object, which codeintel shows next to the error. */
 FW_API void fw_error_set_empty_result(fw_error *err, const char *json, size_t len);
 
-/** What was going on when the error happened. Any member may be NULL. */
+/** The circumstances of an error. Any member may be NULL. */
 typedef struct fw_scope {
 	const char *tool;
 	const char *operation; /**< "files:open_file" */
@@ -157,20 +157,20 @@ typedef struct fw_scope {
 	const char *trace_id;
 } fw_scope;
 
-/** Fill in what the error does not know yet; what it knows stays. */
+/** Set the members that the error does not have yet; others are unchanged. */
 FW_API void fw_error_fill_scope(fw_error *err, const fw_scope *scope);
 
-/* ---- reading an error ------------------------------------------------- */
+/* ---- reading an error ---- */
 
-/* All strings are borrowed from the error; NULL where it has none. `err` must
- * not be NULL unless said otherwise. */
+/* All strings are borrowed from the error; NULL if there is none. `err` must not be
+ * NULL unless stated otherwise. */
 
 FW_API const fw_row *fw_error_row(const fw_error *err);
-/** The code's number, to compare with FW_FILE_NOT_FOUND and its like; 0 for NULL. */
+/** Number of the code, to compare with FW_FILE_NOT_FOUND etc.; 0 for NULL. */
 FW_API int fw_error_code(const fw_error *err);
 /** "file.not_found" */
 FW_API const char *fw_error_name(const fw_error *err);
-/** One sentence, with whatever wraps have put before it. */
+/** One sentence, including the text added by wraps. */
 FW_API const char *fw_error_message(const fw_error *err);
 FW_API const char *fw_error_hint(const fw_error *err);
 FW_API const char *fw_error_detail(const fw_error *err);
@@ -178,7 +178,7 @@ FW_API fw_origin fw_error_origin(const fw_error *err);
 FW_API fw_delivery fw_error_delivery(const fw_error *err);
 FW_API fw_retry fw_error_retry(const fw_error *err);
 FW_API bool fw_error_recoverable(const fw_error *err);
-/** Seconds, or a negative number where the error names no delay. */
+/** Seconds, or a negative number if there is no delay. */
 FW_API double fw_error_retry_after(const fw_error *err);
 FW_API int fw_error_status(const fw_error *err);
 FW_API const char *fw_error_incident_id(const fw_error *err);
@@ -187,32 +187,32 @@ FW_API const char *fw_error_timestamp(const fw_error *err);
 FW_API fw_scope fw_error_scope(const fw_error *err);
 
 FW_API size_t fw_error_field_count(const fw_error *err);
-/** Field `index` in the order of adding; false past the end. */
+/** Field `index` in the order of adding; false after the last. */
 FW_API bool fw_error_field(const fw_error *err, size_t index, fw_field *ret_field);
-/** The field of that key; false where there is none. */
+/** The field with that key; false if there is none. */
 FW_API bool fw_error_find_field(const fw_error *err, const char *key, fw_field *ret_field);
 
-/** One link of the chain of causes, outermost first. Any string may be NULL. */
+/** One of the causes, outermost first. Any string may be NULL. */
 typedef struct fw_cause {
 	const char *message;
 	const char *code; /**< "file.not_found", "ENOENT", "SIGSEGV" */
-	const char *name; /**< what the code is one of: "fw_error", "errno", "signal" */
-	const char *json; /**< the cause as it came, where it was JSON */
+	const char *name; /** the kind of code: "fw_error", "errno", "signal" */
+	const char *json; /** the original cause, if it was JSON */
 	fw_src at;        /**< where it was raised or wrapped; file NULL if unknown */
 } fw_cause;
 
 FW_API size_t fw_error_cause_count(const fw_error *err);
 FW_API bool fw_error_cause(const fw_error *err, size_t index, fw_cause *ret_cause);
-/** Whether the error or one of its causes has that canonical code. */
+/** Does the error or one of its causes have that canonical code? */
 FW_API bool fw_error_has_code(const fw_error *err, const char *code);
 
 /**
- * "message: cause: cause", as for a log line. Writes at most `cap` bytes with
- * the final NUL and returns the whole length without it, as snprintf does.
+ * Write "message: cause: cause", as for a log line. Writes at most `cap` bytes
+ * including the NUL and returns the complete length without it, as snprintf does.
  */
 FW_API size_t fw_error_text(const fw_error *err, char *buf, size_t cap);
 
-/** The places it was raised and wrapped at, innermost first, a line each; likewise. */
+/** Write where it was raised and wrapped, innermost first, one line each; likewise. */
 FW_API size_t fw_error_trail(const fw_error *err, char *buf, size_t cap);
 
 FW_EXTERN_C_END

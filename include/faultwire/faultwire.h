@@ -1,5 +1,5 @@
 /*
- * faultwire.h - all of the library in one include.
+ * faultwire.h - includes the whole library.
  */
 #ifndef FAULTWIRE_FAULTWIRE_H
 #define FAULTWIRE_FAULTWIRE_H

@@ -1,6 +1,6 @@
 /*
- * raw.h - errors made of what the rest of the world reports: an errno, an
- * HTTP status, a signal, a libcurl result, a string, a JSON value.
+ * raw.h - errors made from what other software reports: an errno, an HTTP status, a
+ * signal, a libcurl result, a string, a JSON value.
  *
  * The original is kept as the first cause, with its own name.
  */
@@ -12,50 +12,50 @@
 FW_EXTERN_C_BEGIN
 
 /**
- * A failed system call. `what` is the path or object it was about; NULL for
- * none. Every errno of the platform has its code; a number that is not one
- * gives internal.unexpected. Pass errno itself only on the line after the call.
+ * A failed system call. `what` is the path or object; may be NULL. Every errno of the
+ * platform maps to a code; any other number gives internal.unexpected. Read errno
+ * directly after the call.
  */
 FW_API FW_NODISCARD fw_error *fw_error_from_errno(fw_src at, int errnum, const char *what);
 
-/** "ENOENT"; NULL for a number that is no errno. */
+/** "ENOENT"; NULL if the number is not an errno. */
 FW_API const char *fw_errno_name(int errnum);
 
 /**
- * A failed HTTP exchange with `what` (NULL for "server"). `retry_after` is the
- * header's value, seconds or an HTTP date, or NULL; a date is taken relative
- * to `now_unix_ms`. A status below 400 gives internal.unexpected.
+ * A failed HTTP request to `what` (NULL: "server"). `retry_after` is the value of the
+ * header, seconds or an HTTP date, or NULL; a date is relative to `now_unix_ms`. A
+ * status below 400 gives internal.unexpected.
  */
 FW_API FW_NODISCARD fw_error *fw_error_from_http(fw_src at, int status, const char *retry_after,
 						 int64_t now_unix_ms, const char *what);
 
-/** Seconds that a Retry-After header asks for; negative where it cannot be read. */
+/** Seconds of a Retry-After header; negative if it is malformed. */
 FW_API double fw_retry_after_parse(const char *header, int64_t now_unix_ms);
 
-/** A process that died of a signal: tool.crashed. */
+/** A process terminated by a signal: tool.crashed. */
 FW_API FW_NODISCARD fw_error *fw_error_from_signal(fw_src at, int signum);
 
-/** "SIGSEGV", "SIGRTMIN+3"; NULL for a number that is no signal. */
+/** "SIGSEGV", "SIGRTMIN+3"; NULL if the number is not a signal. */
 FW_API const char *fw_signal_name(int signum);
 
 /** A CURLcode of libcurl, which need not be linked. `what` is the URL or NULL. */
 FW_API FW_NODISCARD fw_error *fw_error_from_curl(fw_src at, int curlcode, const char *what);
 
-/** "CURLE_COULDNT_CONNECT"; NULL for a number that is none. */
+/** "CURLE_COULDNT_CONNECT"; NULL if the number is not a CURLcode. */
 FW_API const char *fw_curl_name(int curlcode);
 
 /**
- * A bare string that a tool threw: tool.failed, the string as its message and
- * its cause. Empty or NULL: only that something unexpected happened.
+ * A string that a tool threw: tool.failed, with the string as message and cause.
+ * Empty or NULL: a message that something unexpected happened.
  */
 FW_API FW_NODISCARD fw_error *fw_error_from_text(fw_src at, const char *text, size_t len);
 
 /**
- * A JSON value that a tool threw: tool.failed. An object's `message` (or, where
- * it has none, its `error`, `error.message` or `detail`) becomes the message,
- * and the object the cause, to a depth and size limit; a string
- * is taken as a bare string, another value as its JSON text, null as nothing,
- * and what is not JSON as a bare string.
+ * A JSON value that a tool threw: tool.failed. The `message` of an object (or its
+ * `error`, `error.message` or `detail`) becomes the message, and the object the
+ * cause, up to a depth and size limit. A string is treated as in
+ * fw_error_from_text(), and so is text that is not JSON; any other value becomes its
+ * JSON text, null the same as an empty string.
  */
 FW_API FW_NODISCARD fw_error *fw_error_from_json(fw_src at, const char *json, size_t len);
 

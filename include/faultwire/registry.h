@@ -1,13 +1,13 @@
 /*
- * registry.h - every error code there is, as data.
+ * registry.h - the error codes as data.
  *
- * A row is what is always true of a code, whoever raises it: its class, what
- * a caller should do, and what it is called in each contract. The built-in
- * rows are generated from registry/; a user's own rows come from a JSON file.
+ * A row has what is true of a code regardless of who raises it: its class, what a
+ * caller should do, and its name in each contract. The built-in rows are generated
+ * from registry/; your own rows come from a JSON file.
  *
- * The one rule to remember: rows are borrowed from their registry. Errors that
- * carry a row of a loaded registry must not outlive it. The built-in registry
- * lives for ever.
+ * The one rule to remember: rows are borrowed from their registry. An error with a
+ * row of a loaded registry must not outlive that registry. The built-in registry is
+ * never freed.
  */
 #ifndef FAULTWIRE_REGISTRY_H
 #define FAULTWIRE_REGISTRY_H
@@ -19,7 +19,7 @@ FW_EXTERN_C_BEGIN
 typedef struct fw_error fw_error;
 typedef struct fw_registry fw_registry;
 
-/** Whose business a failure is. */
+/** The area that a failure belongs to. */
 typedef enum fw_category {
 	FW_VALIDATION,
 	FW_COMPATIBILITY,
@@ -42,10 +42,10 @@ typedef enum fw_type {
 	FW_TYPE_COUNT
 } fw_type;
 
-/** Whether the same call may be made again. */
+/** May the same call be made again? */
 typedef enum fw_retry {
 	FW_RETRY_NEVER,     /**< it will fail again */
-	FW_RETRY_AFTER_FIX, /**< once the caller has changed something */
+	FW_RETRY_AFTER_FIX, /** after the caller has changed something */
 	FW_RETRY_BACKOFF,   /**< unchanged, after a delay */
 	FW_RETRY_COUNT
 } fw_retry;
@@ -66,17 +66,17 @@ typedef enum fw_origin {
 
 /** The contracts that an error can be written in and read from. */
 typedef enum fw_contract {
-	FW_CANONICAL,   /**< faultwire's own object: everything, nothing lost */
+	FW_CANONICAL,   /** faultwire's own format, which loses nothing */
 	FW_KAIZA,       /**< the 11-field SystemError envelope */
 	FW_CONTEXT_V0,  /**< {"error":{"code","message"}} of Context Resolve v0 */
 	FW_CODEINTEL,   /**< empty result + error + RFC 9457 problem */
 	FW_TOOLERROR,   /**< {"type","message","recoverable","data"} */
-	FW_OWLCLAW,     /**< OwlClaw's error, as it travels in MCP */
+	FW_OWLCLAW,     /** OwlClaw's error, as sent in MCP */
 	FW_OWLCLAW_API, /**< the same as HTTP problem+json */
 	FW_CONTRACT_COUNT,
 	FW_ANY_JSON = FW_CONTRACT_COUNT, /**< JSON in none of the contracts */
 	FW_PLAIN_TEXT,                   /**< not JSON at all */
-	FW_AUTO                          /**< to a reader: find out yourself */
+	FW_AUTO                          /** for readers: detect it */
 } fw_contract;
 
 typedef enum fw_param_type {
@@ -88,17 +88,17 @@ typedef enum fw_param_type {
 	FW_PARAM_JSON
 } fw_param_type;
 
-/** One argument of a code's constructor. */
+/** One parameter of a code's constructor. */
 typedef struct fw_param {
 	const char *name;
 	fw_param_type type;
-	bool optional;     /**< may be left out */
-	bool message_only; /**< shown in the message, not kept as context */
+	bool optional;     /** may be omitted */
+	bool message_only; /** used in the message, not stored as context */
 } fw_param;
 
-/** One code. Read-only; members are only ever appended. No pointer is NULL. */
+/** One code. Read-only; new members are only appended. No pointer is NULL. */
 typedef struct fw_row {
-	int number;       /**< for ever; users' own rows start at 100000 */
+	int number;       /** permanent; your own rows start at 100000 */
 	const char *code; /**< "file.not_found" */
 	const char *title;
 	fw_category category;
@@ -108,7 +108,7 @@ typedef struct fw_row {
 	int status; /**< HTTP */
 	fw_severity severity;
 	int jsonrpc;
-	fw_origin origin; /**< unless the raiser knows better */
+	fw_origin origin; /** default; the raising code may override it */
 	const char *kaiza;
 	const char *context_v0;
 	const char *codeintel;
@@ -117,10 +117,10 @@ typedef struct fw_row {
 	size_t param_count;
 	const char *message; /**< template: "File not found: {path}" */
 	const char *hint;
-	const char *explanation; /**< prose, lines ended by \n */
+	const char *explanation; /** prose; lines end in \n */
 	const char *since;
 	const char *example; /**< JSON object with a value for each parameter */
-	/* How long the texts are that every encoder writes. */
+	/* Lengths of the texts that every encoder writes. */
 	uint16_t code_len;
 	uint16_t title_len;
 	uint16_t kaiza_len;
@@ -129,29 +129,29 @@ typedef struct fw_row {
 	uint16_t hint_len;
 } fw_row;
 
-/** An error of that code as its documentation shows it. Yours; never NULL. */
+/** An example error of that code, as in the documentation. You own it; never NULL. */
 FW_API FW_NODISCARD fw_error *fw_row_example(const fw_row *row);
 
-/** The same values, raised here and now: without the scope, time and incident of
- *  the documentation, so that it gets those of the call that fails with it. Yours;
- *  never NULL. */
+/** The same values, but without the scope, time and incident of the documentation,
+ * so that it gets those of the call that fails with it. You own it; never NULL. */
 FW_API FW_NODISCARD fw_error *fw_row_raise_example(const fw_row *row);
 
-/** The rows that the library was built with. Never NULL; never freed. */
+/** The built-in rows. Never NULL; never freed. */
 FW_API const fw_registry *fw_registry_builtin(void);
 
 /**
- * Told once for every row that cannot be taken. Borrows `problem`
- * (registry.invalid_row) for the time of the call.
+ * Called once for every fault. `problem` (registry.invalid_row) is borrowed during
+ * the call.
  */
 typedef void fw_registry_problem_fn(void *ctx, const fw_error *problem);
 
 /**
- * The built-in rows and those of a JSON array of rows (docs/registry.md).
+ * Create a registry of the built-in rows and those in a JSON array
+ * (docs/registry.md).
  *
- * All rows are looked at, and each fault is told to `on_problem` (may be
- * NULL); with any fault nothing is loaded and the first one is returned.
- * Yours to release with fw_registry_free().
+ * All rows are checked, and `on_problem` (may be NULL) is called for each fault. If
+ * there is any, nothing is loaded and the first one is returned. Release with
+ * fw_registry_free().
  *
  * Raises registry.invalid_row, contract.not_json, input.too_large,
  * internal.out_of_memory.
@@ -163,30 +163,30 @@ FW_API FW_NODISCARD fw_error *fw_registry_load(const char *json, size_t len,
 /** NULL and the built-in registry are no-ops. */
 FW_API void fw_registry_free(fw_registry *registry);
 
-/* In all that follows a NULL registry means the built-in one. */
+/* In all functions below a NULL registry means the built-in one. */
 
 FW_API size_t fw_registry_count(const fw_registry *registry);
 
-/** The row at `index`, ordered by number; NULL past the end. */
+/** The row at `index`, sorted by number; NULL after the last. */
 FW_API const fw_row *fw_registry_at(const fw_registry *registry, size_t index);
 
-/** The row of a canonical code; NULL where there is none. */
+/** The row of a canonical code; NULL if there is none. */
 FW_API const fw_row *fw_registry_find(const fw_registry *registry, const char *code);
 
-/** The row with that number; NULL where there is none. */
+/** The row with that number; NULL if there is none. */
 FW_API const fw_row *fw_registry_number(const fw_registry *registry, int number);
 
 /**
- * The row that `code` of `contract` is read as (for FW_TOOLERROR: a type);
- * NULL where that contract has no such code.
+ * The row that `code` of `contract` is read as (for FW_TOOLERROR: a type); NULL if
+ * the contract has no such code.
  */
 FW_API const fw_row *fw_registry_read(const fw_registry *registry, fw_contract contract,
 				      const char *code);
 
-/** What `row` is called in `contract`. Borrowed from the row; never NULL. */
+/** The name of `row` in `contract`. Borrowed from the row; never NULL. */
 FW_API const char *fw_row_code_in(const fw_row *row, fw_contract contract);
 
-/* Names as they are written on the wire; NULL for a value out of range. */
+/* Names as written on the wire; NULL for a value out of range. */
 FW_API const char *fw_category_name(fw_category category);
 FW_API const char *fw_type_name(fw_type type);
 FW_API const char *fw_retry_name(fw_retry retry);
@@ -194,7 +194,8 @@ FW_API const char *fw_severity_name(fw_severity severity);
 FW_API const char *fw_origin_name(fw_origin origin);
 FW_API const char *fw_contract_name(fw_contract contract);
 
-/** The contract of that name ("kaiza", "owlclaw-api", "auto"...): false if none. */
+/** The contract of that name ("kaiza", "owlclaw-api", "auto"...); false if there is
+ * none. */
 FW_API bool fw_contract_from_name(const char *name, fw_contract *ret_contract);
 
 FW_EXTERN_C_END
