@@ -52,7 +52,7 @@ enum {
 	FW_LIMIT_TOOL_TEXT_PER_S = 256 * 1024,
 	/* Headers of one request; each connection has room for this many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
-	/* Buffers kept between requests, for speed. */
+	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has besides the MCP endpoint. */
 	FW_LIMIT_PAGES = 64,
@@ -145,62 +145,66 @@ enum {
  */
 #define FW_LIMITS(X)                                                                           \
 	X(message_bytes, 4 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB,                              \
-	  "one message: a line, the body of a request")                                        \
-	X(message_depth, 128, 8, 1024, "nesting of its JSON")                                  \
-	X(batch_messages, 64, 1, 1024, "messages of one batch")                                \
-	X(violations, 16, 1, 256, "broken rules that one error lists")                         \
-	X(result_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "what a handler adds up to")  \
-	X(in_flight, 1024, 1, 65536, "calls under way in all")                                 \
-	X(client_in_flight, 256, 1, 65536, "calls under way of one client")                    \
-	X(queue_length, 512, 1, 65536, "calls that wait for a slot of a runner")               \
-	X(client_queue_length, 128, 1, 65536, "of these, calls of one client")                 \
-	X(client_lanes, 256, 1, 4096, "clients that are told apart at once; more share")       \
-	X(client_share_percent, 50, 1, 100, "slots that one client holds while others wait")   \
-	X(tool_share_percent, 75, 1, 100, "slots that one tool holds while others wait")       \
-	X(calls_per_second, 0, 0, 1000000, "calls of one client; 0 is no such limit")          \
-	X(calls_burst, 20, 1, 1000000, "calls that it may make at once")                       \
+	  "size of a message (line or request body)")                                          \
+	X(message_depth, 128, 8, 1024, "nesting of the JSON of a message")                     \
+	X(batch_messages, 64, 1, 1024, "messages per batch")                                   \
+	X(violations, 16, 1, 256, "violations listed in one error")                            \
+	X(result_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "size of one result")         \
+	X(in_flight, 1024, 1, 65536, "calls in progress")                                      \
+	X(client_in_flight, 256, 1, 65536, "calls in progress per client")                     \
+	X(queue_length, 512, 1, 65536, "calls waiting for a slot")                             \
+	X(client_queue_length, 128, 1, 65536, "calls of one client waiting for a slot")        \
+	X(client_lanes, 256, 1, 4096, "clients scheduled separately; more share lanes")        \
+	X(client_share_percent, 50, 1, 100, "slots one client may use while others wait")      \
+	X(tool_share_percent, 75, 1, 100, "slots one tool may use while others wait")          \
+	X(calls_per_second, 0, 0, 1000000, "calls per client; 0: no limit")                    \
+	X(calls_burst, 20, 1, 1000000, "burst of calls per client")                            \
 	X(threads, 16, 1, 256, "threads that run handlers")                                    \
-	X(threads_extra, 16, 0, 256, "and more of them, for who would starve otherwise")       \
-	X(progress_per_second, 20, 1, 1000000, "progress of one call; more is merged")         \
-	X(progress_burst, 20, 1, 1000000, "progress that may come at once")                    \
-	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
-	X(logs_burst, 200, 1, 1000000, "log messages that may come at once")                   \
+	X(threads_extra, 16, 0, 256, "extra threads to prevent starvation")                    \
+	X(progress_per_second, 20, 1, 1000000,                                                 \
+	  "progress notifications per call; more are merged")                                  \
+	X(progress_burst, 20, 1, 1000000, "burst of progress notifications")                   \
+	X(logs_per_second, 50, 1, 1000000, "log messages per call; more are dropped")          \
+	X(logs_burst, 200, 1, 1000000, "burst of log messages")                                \
 	X(sessions, 1024, 1, 65536, "legacy sessions")                                         \
 	X(session_idle_ms, 1800000, 100, 86400000, "how long an unused session is kept")       \
-	X(session_spare_ms, 10000, 0, 86400000, "unused so long, it makes room for a new one") \
-	X(subscriptions, 256, 1, 65536, "resources that a session or listener follows")        \
-	X(listeners, 256, 1, 65536, "listeners in all")                                        \
-	X(stream_events, 256, 1, 65536, "events kept for a stream that may be resumed")        \
-	X(stream_bytes, 1 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "their bytes")                \
-	X(questions, 32, 1, 1024, "questions of one call")                                     \
-	X(rounds, 16, 1, 1024, "rounds of asking of one call")                                 \
+	X(session_spare_ms, 10000, 0, 86400000,                                                \
+	  "idle time after which a session may be evicted")                                    \
+	X(subscriptions, 256, 1, 65536, "subscriptions per session or listener")               \
+	X(listeners, 256, 1, 65536, "open listeners")                                          \
+	X(stream_events, 256, 1, 65536, "events kept per resumable stream")                    \
+	X(stream_bytes, 1 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB,                               \
+	  "bytes of events kept per resumable stream")                                         \
+	X(questions, 32, 1, 1024, "questions per call")                                        \
+	X(rounds, 16, 1, 1024, "rounds of questions per call")                                 \
 	X(answer_bytes, 256 * FW__KIB, 64, 16 * FW__MIB,                                       \
 	  "answers to the questions of one call")                                              \
-	X(state_ms, 600000, 1000, 86400000, "how long a requestState is good for")             \
+	X(state_ms, 600000, 1000, 86400000, "how long a requestState is valid")                \
 	X(stdio_queue_bytes, 1 * FW__MIB, 4 * FW__KIB, 256 * FW__MIB,                          \
 	  "unsent output at which stdio stops reading")                                        \
 	X(stdio_unsent_bytes, 64 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                      \
-	  "unsent output at which stdio gives up")                                             \
+	  "unsent output at which stdio is closed")                                            \
 	X(http_connections, 512, 1, 65536, "open connections")                                 \
-	X(http_spare_ms, 1000, 0, 86400000, "idle so long, one makes room for a new one")      \
+	X(http_spare_ms, 1000, 0, 86400000,                                                    \
+	  "idle time after which a connection may be evicted")                                 \
 	X(http_head_bytes, 12 * FW__KIB, 2 * FW__KIB, 1 * FW__MIB,                             \
 	  "first line and headers of one request")                                             \
 	X(http_fields, FW_LIMIT_HTTP_FIELDS, 8, FW_LIMIT_HTTP_FIELDS,                          \
 	  "headers of one request")                                                            \
 	X(http_drain_bytes, 8 * FW__MIB, 0, 256 * FW__MIB,                                     \
-	  "how much of a refused body is read")                                                \
+	  "bytes of a refused body that are read")                                             \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
-	  "unsent bytes of one answer")                                                        \
+	  "unsent bytes of one reply")                                                         \
 	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
-	  "unsent bytes of all answers")                                                       \
-	X(http_idle_ms, 60000, 100, 86400000, "how long between requests")                     \
-	X(http_head_ms, 10000, 100, 86400000, "how long for the headers of one")               \
-	X(http_body_ms, 30000, 100, 86400000, "how long for the body of one")                  \
-	X(http_read_ms, 120000, 100, 86400000, "how long for reading an answer")               \
-	X(http_patience_ms, 5000, 10, 86400000, "after so long an answer becomes a stream")    \
-	X(http_silence_ms, 15000, 10, 86400000, "after so long a stream says something")       \
-	X(page_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "one page beside the endpoint") \
-	X(flush_ms, 1000, 0, 60000, "how long a stop waits for output to be taken")
+	  "unsent bytes of all replies")                                                       \
+	X(http_idle_ms, 60000, 100, 86400000, "idle time between requests")                    \
+	X(http_head_ms, 10000, 100, 86400000, "time to receive the headers")                   \
+	X(http_body_ms, 30000, 100, 86400000, "time to receive the body")                      \
+	X(http_read_ms, 120000, 100, 86400000, "time for the client to read a reply")          \
+	X(http_patience_ms, 5000, 10, 86400000, "time after which a reply becomes a stream")   \
+	X(http_silence_ms, 15000, 10, 86400000, "interval of keep-alive comments on a stream") \
+	X(page_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "size of one page")             \
+	X(flush_ms, 1000, 0, 60000, "how long a stop waits for output to be read")
 
 struct fw_limits {
 #define FW__LIMIT_MEMBER(name, value, least, most, summary) uint64_t name;

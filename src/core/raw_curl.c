@@ -131,7 +131,7 @@ static const struct curl_row results[] = {
 	ROW(70, "REMOTE_DISK_FULL", DEPENDENCY_UNAVAILABLE, REPLIED,
 	    "server is out of disk space"),
 	ROW(71, "TFTP_ILLEGAL", TRANSPORT_PROTOCOL_VIOLATION, REPLIED,
-	    "TFTP operation is not lawful"),
+	    "TFTP operation is not valid"),
 	ROW(72, "TFTP_UNKNOWNID", TRANSPORT_PROTOCOL_VIOLATION, REPLIED,
 	    "TFTP transfer id does not exist"),
 	ROW(73, "REMOTE_FILE_EXISTS", RESOURCE_CONFLICT, REPLIED, "file exists on the server"),

@@ -100,7 +100,7 @@ static int64_t days_of(int year, int month_from_0, int day)
 	       day_of_year - 719468;
 }
 
-static bool is_lawful(const struct date *d)
+static bool is_valid(const struct date *d)
 {
 	int next_month = (d->month + 1) % 12, next_year = d->year + (d->month == 11);
 	int64_t length = days_of(next_year, next_month, 1) - days_of(d->year, d->month, 1);
@@ -156,7 +156,7 @@ static bool read_date(struct reader *r, int64_t now_unix_ms, struct date *date)
 		clock_time(r, date);
 		expect(r, " GMT");
 	}
-	return r->ok && r->at == r->end && is_lawful(date);
+	return r->ok && r->at == r->end && is_valid(date);
 }
 
 /* "120", and also "0.5", which is invalid but is sent by some servers. */

@@ -18,7 +18,7 @@ static const struct signal_row signals[] = {
 	[SIGHUP] = { "SIGHUP", "terminal hung up" },
 	[SIGINT] = { "SIGINT", "interrupted from the keyboard" },
 	[SIGQUIT] = { "SIGQUIT", "quit from the keyboard" },
-	[SIGILL] = { "SIGILL", "instruction that the processor does not have" },
+	[SIGILL] = { "SIGILL", "illegal instruction" },
 	[SIGTRAP] = { "SIGTRAP", "breakpoint without a debugger" },
 	[SIGABRT] = { "SIGABRT", "aborted itself" },
 	[SIGBUS] = { "SIGBUS", "bus error" },
@@ -27,9 +27,9 @@ static const struct signal_row signals[] = {
 	[SIGUSR1] = { "SIGUSR1", "user signal 1" },
 	[SIGSEGV] = { "SIGSEGV", "segmentation fault" },
 	[SIGUSR2] = { "SIGUSR2", "user signal 2" },
-	[SIGPIPE] = { "SIGPIPE", "wrote to a pipe that nobody reads" },
+	[SIGPIPE] = { "SIGPIPE", "wrote to a pipe without a reader" },
 	[SIGALRM] = { "SIGALRM", "alarm went off" },
-	[SIGTERM] = { "SIGTERM", "asked to end" },
+	[SIGTERM] = { "SIGTERM", "terminated" },
 #ifdef SIGSTKFLT
 	[SIGSTKFLT] = { "SIGSTKFLT", "coprocessor stack fault" },
 #endif
@@ -40,8 +40,8 @@ static const struct signal_row signals[] = {
 	[SIGTTIN] = { "SIGTTIN", "read from the terminal in the background" },
 	[SIGTTOU] = { "SIGTTOU", "wrote to the terminal in the background" },
 	[SIGURG] = { "SIGURG", "urgent data on a socket" },
-	[SIGXCPU] = { "SIGXCPU", "used up its processor time" },
-	[SIGXFSZ] = { "SIGXFSZ", "wrote beyond its file size limit" },
+	[SIGXCPU] = { "SIGXCPU", "CPU time limit exceeded" },
+	[SIGXFSZ] = { "SIGXFSZ", "file size limit exceeded" },
 	[SIGVTALRM] = { "SIGVTALRM", "virtual alarm went off" },
 	[SIGPROF] = { "SIGPROF", "profiling timer went off" },
 #ifdef SIGWINCH
@@ -57,9 +57,9 @@ static const struct signal_row signals[] = {
 	[SIGEMT] = { "SIGEMT", "emulator trap" },
 #endif
 #ifdef SIGINFO
-	[SIGINFO] = { "SIGINFO", "asked for its status" },
+	[SIGINFO] = { "SIGINFO", "status requested" },
 #endif
-	[SIGSYS] = { "SIGSYS", "system call that it may not make" },
+	[SIGSYS] = { "SIGSYS", "system call not permitted" },
 };
 
 #ifdef SIGRTMIN

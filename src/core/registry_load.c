@@ -73,7 +73,7 @@ static void check_new(struct loader *loader, size_t i)
 	if (fw_registry_find(NULL, code))
 		fw__row_fault(&loader->reader, "code %s is built in: choose another", code);
 	else if (other)
-		fw__row_fault(&loader->reader, "code %s is that of row %zu too", code,
+		fw__row_fault(&loader->reader, "code %s is also that of row %zu", code,
 			      (size_t)(other - loader->rows) + 1);
 	else
 		fw__index_put(loader->seen, loader->seen_mask, code, i);
@@ -354,7 +354,7 @@ static fw_error *load_document(struct loader *loader, yyjson_doc *doc,
 		fw__row_fault(&loader->reader, "registry must be an array of rows, not %s",
 			      fw__row_kind_of(loader->array));
 	else if (loader->count > ROWS_MAX)
-		fw__row_fault(&loader->reader, "registry has %zu rows, and at most %d may be",
+		fw__row_fault(&loader->reader, "registry has %zu rows; the limit is %d",
 			      loader->count, ROWS_MAX);
 	if (loader->reader.first)
 		return loader->reader.first;

@@ -68,7 +68,7 @@ static char *row_with(const char *key, const char *json)
 
 /* ---- reported faults ---- */
 
-struct told {
+struct reported {
 	size_t count;
 	char last[1024]; /* message */
 	char all[4096];
@@ -78,37 +78,38 @@ struct told {
 
 static void remember(void *ctx, const fw_error *problem)
 {
-	struct told *told = ctx;
-	size_t len = strlen(told->all);
+	struct reported *reported = ctx;
+	size_t len = strlen(reported->all);
 	fw_field field;
 
-	told->count++;
-	(void)snprintf(told->last, sizeof(told->last), "%s", fw_error_message(problem));
-	(void)snprintf(told->all + len, sizeof(told->all) - len, "%s\n", told->last);
-	told->row = fw_error_find_field(problem, "row", &field) ? field.u64 : 999;
-	told->code[0] = '\0';
+	reported->count++;
+	(void)snprintf(reported->last, sizeof(reported->last), "%s", fw_error_message(problem));
+	(void)snprintf(reported->all + len, sizeof(reported->all) - len, "%s\n",
+		       reported->last);
+	reported->row = fw_error_find_field(problem, "row", &field) ? field.u64 : 999;
+	reported->code[0] = '\0';
 	if (fw_error_find_field(problem, "code", &field))
-		(void)snprintf(told->code, sizeof(told->code), "%s", field.string);
+		(void)snprintf(reported->code, sizeof(reported->code), "%s", field.string);
 	assert_int_equal(fw_error_code(problem), FW_REGISTRY_INVALID_ROW);
 }
 
-static fw_error *load(const char *json, struct told *told, fw_registry **ret_registry)
+static fw_error *load(const char *json, struct reported *reported, fw_registry **ret_registry)
 {
-	memset(told, 0, sizeof(*told));
-	return fw_registry_load(json, strlen(json), remember, told, ret_registry);
+	memset(reported, 0, sizeof(*reported));
+	return fw_registry_load(json, strlen(json), remember, reported, ret_registry);
 }
 
 /* The array is refused, and one of the faults contains these words. */
 static void assert_refused(const char *json, const char *words)
 {
 	fw_registry *registry = (fw_registry *)(uintptr_t)&valid;
-	struct told told;
-	fw_error *err = load(json, &told, &registry);
+	struct reported reported;
+	fw_error *err = load(json, &reported, &registry);
 
-	if (!err || !strstr(told.all, words))
-		print_message("%s\n  told: %s  not: %s\n", json, told.all, words);
+	if (!err || !strstr(reported.all, words))
+		print_message("%s\n  reported: %s  not: %s\n", json, reported.all, words);
 	assert_non_null(err);
-	assert_non_null(strstr(told.all, words));
+	assert_non_null(strstr(reported.all, words));
 	assert_int_equal(fw_error_code(err), FW_REGISTRY_INVALID_ROW);
 	assert_ptr_equal(registry, &valid); /* untouched */
 	fw_error_free(err);
@@ -129,14 +130,14 @@ static void assert_member_refused(const char *key, const char *value, const char
 static fw_registry *load_valid(const char *json)
 {
 	fw_registry *registry = NULL;
-	struct told told;
-	fw_error *err = load(json, &told, &registry);
+	struct reported reported;
+	fw_error *err = load(json, &reported, &registry);
 
 	if (err)
-		print_message("%s\n%s\n", told.all, fw_error_message(err));
+		print_message("%s\n%s\n", reported.all, fw_error_message(err));
 	assert_null(err);
 	assert_non_null(registry);
-	assert_int_equal(told.count, 0);
+	assert_int_equal(reported.count, 0);
 	return registry;
 }
 
@@ -314,7 +315,7 @@ static void test_load__refuses_each_fault_of_a_member(void **state)
 		{ "params", "[5]", "parameter must be an object" },
 		{ "example", "[]", "example must be an object" },
 		{ "explanation", "{}", "explanation must be a string" },
-		{ "title", "\"A\\u0000b\"", "title has a NUL in it" },
+		{ "title", "\"A\\u0000b\"", "title contains a NUL" },
 		{ "title", "\"\"", "title is empty" },
 		/* names */
 		{ "category", "\"network\"",
@@ -355,7 +356,7 @@ static void test_load__refuses_each_fault_of_a_member(void **state)
 		{ "message", "\"no {such} parameter\"",
 		  "message names {such}, which is not a parameter" },
 		{ "message", "\"{last4} {bank_reason} {attempt}\"",
-		  "message names {attempt}, which may be left out" },
+		  "message names {attempt}, which is optional" },
 		{ "message", "\"only {last4}\"", "\"bank_reason\" is for the message only" },
 		/* parameters */
 		{ "params", "[{\"type\":\"string\"}]", "parameter lacks its name" },
@@ -426,19 +427,19 @@ static void test_load__tells_codes_given_twice(void **state)
 {
 	char *row = row_with(NULL, NULL);
 	char json[8192];
-	struct told told;
+	struct reported reported;
 	fw_registry *registry = NULL;
 	fw_error *err;
 
 	(void)state;
 	(void)snprintf(json, sizeof(json), "[%s,%s]", row, row);
-	err = load(json, &told, &registry);
+	err = load(json, &reported, &registry);
 	assert_non_null(err);
-	assert_int_equal(told.count, 1);
-	assert_string_equal(told.last,
-			    "registry row 2: code billing.card_declined is that of row 1 too");
-	assert_int_equal(told.row, 2);
-	assert_string_equal(told.code, "billing.card_declined");
+	assert_int_equal(reported.count, 1);
+	assert_string_equal(reported.last,
+			    "registry row 2: code billing.card_declined is also that of row 1");
+	assert_int_equal(reported.row, 2);
+	assert_string_equal(reported.code, "billing.card_declined");
 	fw_error_free(err);
 	free(row);
 }
@@ -447,15 +448,15 @@ static void test_load__looks_at_all_rows_and_returns_the_first_fault(void **stat
 {
 	char *good = row_with(NULL, NULL), *wrong = row_with("status", "200");
 	char json[8192];
-	struct told told;
+	struct reported reported;
 	fw_registry *registry = NULL;
 	fw_error *err;
 
 	(void)state;
 	(void)snprintf(json, sizeof(json), "[%s,7,%s]", good, wrong);
-	err = load(json, &told, &registry);
+	err = load(json, &reported, &registry);
 	assert_non_null(err);
-	assert_int_equal(told.count, 3); /* no object, its status, its code again */
+	assert_int_equal(reported.count, 3); /* no object, its status, its code again */
 	assert_string_equal(fw_error_message(err),
 			    "registry row 2: row must be an object, not a number");
 	assert_null(registry);
@@ -471,15 +472,15 @@ static void test_load__refuses_what_is_not_json(void **state)
 {
 	static const char *const texts[] = { "", "[", "[1,]", "nul", "[\"\xff\"]", "// x\n[]" };
 	fw_registry *registry = NULL;
-	struct told told;
+	struct reported reported;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		fw_error *err = load(texts[i], &told, &registry);
+		fw_error *err = load(texts[i], &reported, &registry);
 
 		assert_non_null(err);
 		assert_int_equal(fw_error_code(err), FW_CONTRACT_NOT_JSON);
-		assert_int_equal(told.count, 0);
+		assert_int_equal(reported.count, 0);
 		fw_error_free(err);
 	}
 }
@@ -543,7 +544,7 @@ static void test_load__takes_ten_thousand_rows_and_no_more(void **state)
 	fw_registry_free(registry);
 	free(text);
 	text = many_rows(10001);
-	assert_refused(text, "registry has 10001 rows, and at most 10000 may be");
+	assert_refused(text, "registry has 10001 rows; the limit is 10000");
 	free(text);
 }
 
@@ -613,11 +614,11 @@ static void test_load__survives_every_allocation_failure(void **state)
 	struct budget budget;
 	const fw_allocator allocator = { test_allocate, test_reallocate, test_release,
 					 &budget };
-	char *lawful_row = row_with(NULL, NULL), *wrong = row_with("status", "1");
+	char *valid_row = row_with(NULL, NULL), *wrong = row_with("status", "1");
 	char json[2][4096];
 
 	(void)state;
-	(void)snprintf(json[0], sizeof(json[0]), "[%s]", lawful_row);
+	(void)snprintf(json[0], sizeof(json[0]), "[%s]", valid_row);
 	(void)snprintf(json[1], sizeof(json[1]), "[%s,%s]", wrong, wrong);
 	fw_allocator_set(&allocator);
 	for (int fail = 0; fail < 60; fail++) {
@@ -632,7 +633,7 @@ static void test_load__survives_every_allocation_failure(void **state)
 		fw_registry_free(registry);
 	}
 	fw_allocator_set(NULL);
-	free(lawful_row);
+	free(valid_row);
 	free(wrong);
 }
 

@@ -103,7 +103,7 @@ static const char *read_string(struct fw_row_reader *reader, const char *what,
 		return "";
 	}
 	if (strlen(text) != yyjson_get_len(value)) {
-		fw__row_fault(reader, "%s has a NUL in it", what);
+		fw__row_fault(reader, "%s contains a NUL", what);
 		return "";
 	}
 	return text;
@@ -340,7 +340,7 @@ static void read_params(struct fw_row_reader *reader, yyjson_val *value, fw_row 
 		return;
 	}
 	if (yyjson_arr_size(value) > FW_ROW_PARAMS_MAX) {
-		fw__row_fault(reader, "params has %zu elements, and at most %d may be",
+		fw__row_fault(reader, "params has %zu elements; the limit is %d",
 			      yyjson_arr_size(value), FW_ROW_PARAMS_MAX);
 		return;
 	}
@@ -420,8 +420,7 @@ static void check_template(struct fw_row_reader *reader, const fw_row *row)
 		} else {
 			used[param - row->params] = true;
 			if (param->optional)
-				fw__row_fault(reader,
-					      "message names {%s}, which may be left out",
+				fw__row_fault(reader, "message names {%s}, which is optional",
 					      param->name);
 		}
 		at += len + 1;

@@ -367,10 +367,10 @@ bool fw_schema__refuse_limit(struct fw_schema__run *r, const char *what,
 			     const struct fw_schema__at *at)
 {
 	struct fw_schema__text t;
-	bool tell = r->on_violation && !r->stop;
+	bool reports = r->on_violation && !r->stop;
 
 	r->stop = true;
-	if (!tell)
+	if (!reports)
 		return false;
 	t = begin(r->text_expected, sizeof r->text_expected);
 	fw_schema__text_put(&t, what);

@@ -201,7 +201,7 @@ test('verify: 0 and a line, or 5 and a line for each violation', () => {
 	writeFileSync(join(cache, 'documents', 'x\u001b[31m'), '');
 	const bad = run(['context', 'verify', '--cache', cache]);
 	same([bad.status, bad.err], [5, '']);
-	match(bad.out, /^x\?\[31m: the manifest does not list it \[consistency, orphan_file\]\n.*: file of the document is not there, or is no file \[presence, document_missing\]\ninvalid: 2 violations\n$/);
+	match(bad.out, /^x\?\[31m: file is not listed in the manifest \[consistency, orphan_file\]\n.*: file of the document is missing, or is not a regular file \[presence, document_missing\]\ninvalid: 2 violations\n$/);
 	const told = JSON.parse(run(['context', 'verify', '--cache', cache, '--json']).out);
 	same(told.violations.map(({ invariant, rule }) => [invariant, rule]), [['consistency', 'orphan_file'], ['presence', 'document_missing']]);
 	same(told.valid, false);

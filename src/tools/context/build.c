@@ -153,9 +153,8 @@ static fw_error *raise_duplicate(const struct fw_context_sources *sources)
 	if (second)
 		err = fw_error_wrap(err, FW_HERE, "%s and %s have the same content",
 				    first->path, second->path);
-	fw_error_set_hint(err,
-			  "Leave one of the two out: the format names a document after its "
-			  "content.");
+	fw_error_set_hint(err, "Remove one of the two: the format names a document after its "
+			       "content.");
 	return err;
 }
 

@@ -252,7 +252,7 @@ static void test_corrupt__wrong_order_version_and_count(void **state)
 	must(ask(&now));
 }
 
-/* ---- verify tells all of it ---- */
+/* ---- verify reports every violation ---- */
 
 static void note(void *ctx, const struct fw_context_violation *violation)
 {

@@ -15,7 +15,7 @@
 #define FW_CONTEXT_INDEX_FILE "index.json"
 #define FW_CONTEXT_DOCUMENTS "documents"
 
-/* What tells whether a file is still the same one, unchanged. */
+/* Used to detect whether a file was replaced or changed. */
 struct fw_context_identity {
 	uint64_t device;
 	uint64_t inode;

@@ -14,57 +14,53 @@ static const struct {
 	const char *text;
 } rules[FW_CONTEXT_RULE_COUNT] = {
 	[FW_CONTEXT_RULE_MANIFEST_MISSING] = { FW_CONTEXT_MANIFEST, "manifest_missing",
-					       "manifest.json is not there, or is no file" },
+					       "manifest.json is missing, or is not a regular "
+					       "file" },
 	[FW_CONTEXT_RULE_MANIFEST_MALFORMED] = { FW_CONTEXT_MANIFEST, "manifest_malformed",
-						 "manifest.json is not JSON, or a member of it "
-						 "is "
-						 "missing or of the wrong kind" },
+						 "manifest.json is not JSON, or a member is "
+						 "missing or has the wrong type" },
 	[FW_CONTEXT_RULE_MANIFEST_UNSUPPORTED] = { FW_CONTEXT_MANIFEST, "manifest_unsupported",
 						   "build_config is not version 1 with "
 						   "sha256" },
 	[FW_CONTEXT_RULE_MANIFEST_UNORDERED] = { FW_CONTEXT_MANIFEST, "manifest_unordered",
-						 "documents are not in the order of their ids, "
-						 "or one "
-						 "is listed twice" },
+						 "documents are not sorted by id, or one is "
+						 "listed twice" },
 	[FW_CONTEXT_RULE_MANIFEST_FILE_NAME] = { FW_CONTEXT_MANIFEST, "manifest_file_name",
-						 "file is not named after the document's "
-						 "version" },
+						 "file name does not match the version of the "
+						 "document" },
 	[FW_CONTEXT_RULE_VERSION_MISMATCH] = { FW_CONTEXT_VERSION, "cache_version_mismatch",
-					       "cache_version is not the hash of what is "
-					       "listed" },
+					       "cache_version is not the hash of the listed "
+					       "documents" },
 	[FW_CONTEXT_RULE_DOCUMENTS_MISSING] = { FW_CONTEXT_PRESENCE, "documents_missing",
-						"documents is not there, or is no folder" },
+						"documents is missing, or is not a directory" },
 	[FW_CONTEXT_RULE_DOCUMENT_MISSING] = { FW_CONTEXT_PRESENCE, "document_missing",
-					       "file of the document is not there, or is no "
-					       "file" },
+					       "file of the document is missing, or is not a "
+					       "regular file" },
 	[FW_CONTEXT_RULE_DOCUMENT_MALFORMED] = { FW_CONTEXT_INTEGRITY, "document_malformed",
 						 "file of the document is not JSON, or a "
-						 "member of it "
-						 "is missing or of the wrong kind" },
+						 "member is missing or has the wrong type" },
 	[FW_CONTEXT_RULE_DOCUMENT_ID] = { FW_CONTEXT_INTEGRITY, "document_id_mismatch",
-					  "file of the document holds another id" },
+					  "file of the document has another id" },
 	[FW_CONTEXT_RULE_DOCUMENT_VERSION] = { FW_CONTEXT_INTEGRITY,
 					       "document_version_mismatch",
-					       "file of the document holds another version" },
+					       "file of the document has another version" },
 	[FW_CONTEXT_RULE_DOCUMENT_HASH] = { FW_CONTEXT_INTEGRITY, "document_hash_mismatch",
-					    "content does not have the hash that is its "
-					    "version" },
+					    "hash of the content differs from the version" },
 	[FW_CONTEXT_RULE_INDEX_MISSING] = { FW_CONTEXT_CONSISTENCY, "index_missing",
-					    "index.json is not there, or is no file" },
+					    "index.json is missing, or is not a regular file" },
 	[FW_CONTEXT_RULE_INDEX_MALFORMED] = { FW_CONTEXT_CONSISTENCY, "index_malformed",
-					      "index.json is not a JSON object of texts" },
+					      "index.json is not a JSON object with string "
+					      "values" },
 	[FW_CONTEXT_RULE_INDEX_DISAGREES] = { FW_CONTEXT_CONSISTENCY, "index_disagrees",
-					      "index.json lists other documents, other files, "
-					      "or "
-					      "another order than the manifest" },
+					      "index.json differs from the manifest in "
+					      "documents, files or order" },
 	[FW_CONTEXT_RULE_ORPHAN] = { FW_CONTEXT_CONSISTENCY, "orphan_file",
-				     "the manifest does not list it" },
+				     "file is not listed in the manifest" },
 	[FW_CONTEXT_RULE_DUPLICATE_ID] = { FW_CONTEXT_CONSISTENCY, "duplicate_id",
 					   "two sources have this id" },
 	[FW_CONTEXT_RULE_DUPLICATE_CONTENT] = { FW_CONTEXT_CONSISTENCY, "duplicate_content",
-						"another source has the same content, and a "
-						"cache "
-						"names a document after its content" },
+						"another source has the same content, and "
+						"documents are named after their content" },
 };
 
 static const char *const invariants[] = {

@@ -171,8 +171,8 @@ static fw_error *check_place(const struct fw_context_staging *staging, const cha
 	err = fw_raise_file_already_exists(path);
 	fw_error_set_hint(err,
 			  force ? "It is not a cache, and only a cache is replaced: remove "
-				  "it yourself, or choose another place."
-				: "Replace it with --force, or choose another place.");
+				  "it yourself, or choose another name."
+				: "Replace it with --force, or choose another name.");
 	return err;
 }
 
