@@ -29,7 +29,7 @@ enum {
 	FW_LIMIT_FIELDS = 256,
 	/* Message of an error; a longer one is cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
-	/* An id as JSON text; each call has room for one. */
+	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
 	/* One text shared between tools. */
 	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
@@ -54,7 +54,7 @@ enum {
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
-	/* Pages that a server has besides the MCP endpoint. */
+	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
 	/* Labels of metrics that clients can influence: tools (the rest is
 	 * "other"), series per metric, bytes per value. */
@@ -96,9 +96,8 @@ enum {
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
-	/* Records of refused unauthenticated requests: burst, and rate per second.
-	 * Records dropped beyond that are counted in a note, at most one per this
-	 * many milliseconds. */
+	/* Records of strangers that were refused: at once, and then a second. What is
+	 * left out is counted in a note, one in so many milliseconds. */
 	FW_LIMIT_AUDIT_STRANGERS = 100,
 	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
 	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,

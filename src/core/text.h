@@ -1,5 +1,6 @@
 /*
- * text.h - a text with its length, so that it need not be computed for each write.
+ * text.h - a text and how long it is, for what is written far more often than
+ * it is made.
  */
 #ifndef FW_CORE_TEXT_H
 #define FW_CORE_TEXT_H
@@ -7,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NUL-terminated; p is NULL if there is none. */
+/* NUL-terminated; p NULL means none. */
 struct fw_text {
 	const char *p;
 	size_t n;

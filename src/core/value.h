@@ -46,7 +46,7 @@ enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 				   const struct fw_value_options *options,
 				   struct fw_value_where *ret_where);
 
-/* Are the keys of `object` distinct? Its values are not checked. */
+/* Whether the keys of `object` differ, not looking into its values. */
 enum fw_value_fault fw_value_check_keys(yyjson_val *object, struct fw_value_where *ret_where);
 
 /* Appends "/" and `name` to a JSON Pointer, escaped as in RFC 6901. */
