@@ -1,5 +1,5 @@
 /*
- * memory.h - an allocator for unit tests that counts, and that can be told to
+ * memory.h - an allocator for unit tests that counts, and that can be made to
  * fail: each allocation of an operation in turn, alone and with all later ones.
  */
 #ifndef FW_TEST_MEMORY_H

@@ -16,7 +16,7 @@ static size_t choose(const char *accept)
 	return fw_accept_choose(accept, types, 3);
 }
 
-static void test_accept__the_heaviest_wins_and_among_equals_the_first(void **state)
+static void test_accept__the_highest_weight_wins_then_the_first(void **state)
 {
 	(void)state;
 	assert_int_equal(choose("text/html;q=0.5, application/json;q=0.9, text/plain;q=0.1"),
@@ -35,7 +35,7 @@ static void test_accept__the_most_exact_range_decides(void **state)
 	assert_int_equal(choose("text/html;q=0.3, text/*;q=0.8, */*;q=0.2"), 1);
 }
 
-static void test_accept__what_wants_nothing_of_it_gets_the_first(void **state)
+static void test_accept__defaults_to_the_first_if_none_is_accepted(void **state)
 {
 	static const char *const odd[] = { "",        ",",         ";",
 					   "*",       "image/png", "text/htm",
@@ -52,9 +52,9 @@ static void test_accept__what_wants_nothing_of_it_gets_the_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accept__the_heaviest_wins_and_among_equals_the_first),
+		cmocka_unit_test(test_accept__the_highest_weight_wins_then_the_first),
 		cmocka_unit_test(test_accept__the_most_exact_range_decides),
-		cmocka_unit_test(test_accept__what_wants_nothing_of_it_gets_the_first),
+		cmocka_unit_test(test_accept__defaults_to_the_first_if_none_is_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

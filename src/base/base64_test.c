@@ -49,7 +49,7 @@ static void test_base64__reads_the_other_alphabet_too(void **state)
 	assert_memory_equal(read, "\xfb\xff\xbf", 3);
 }
 
-static void test_base64__refuses_what_is_none(void **state)
+static void test_base64__refuses_invalid_text(void **state)
 {
 	static const char *const texts[] = { "Z", "Zm9vZ", "Zg==", "Z g", "Zm\n9v", "Zm9\xc3" };
 	unsigned char read[16];
@@ -65,7 +65,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_base64__the_vectors_of_the_standard_both_ways),
 		cmocka_unit_test(test_base64__reads_the_other_alphabet_too),
-		cmocka_unit_test(test_base64__refuses_what_is_none),
+		cmocka_unit_test(test_base64__refuses_invalid_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void test_digest__a_hasher_in_pieces_and_again(void **state)
 	fw_hasher_free(NULL);
 }
 
-static void test_digest__bytes_are_compared_to_the_last(void **state)
+static void test_digest__compares_every_byte(void **state)
 {
 	(void)state;
 	assert_true(fw_bytes_equal("abc", "abc", 3));
@@ -73,7 +73,7 @@ int main(void)
 		cmocka_unit_test(test_digest__sha256_of_known_texts),
 		cmocka_unit_test(test_digest__hmac_of_known_texts),
 		cmocka_unit_test(test_digest__a_hasher_in_pieces_and_again),
-		cmocka_unit_test(test_digest__bytes_are_compared_to_the_last),
+		cmocka_unit_test(test_digest__compares_every_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void test_out__escapes_what_json_demands_and_nothing_else(void **state)
 			    "\"<\xe2\x80\xa8>&\xc3\xa9\"");
 }
 
-static void test_out__go_escape_is_gos(void **state)
+static void test_out__go_escape_matches_go(void **state)
 {
 	(void)state;
 	assert_string_equal(json_of("<a>&\xe2\x80\xa8\xe2\x80\xa9\xe2\x82\xac", 13, true),
@@ -62,7 +62,7 @@ static void test_out__escape_is_found_at_every_position(void **state)
 	}
 }
 
-static void test_out__tells_the_whole_length_at_any_room(void **state)
+static void test_out__returns_the_complete_length_for_any_capacity(void **state)
 {
 	static const char text[] = "a \"quoted\" text that is longer than sixteen bytes\n";
 	char whole[128], part[128];
@@ -128,9 +128,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_out__escapes_what_json_demands_and_nothing_else),
-		cmocka_unit_test(test_out__go_escape_is_gos),
+		cmocka_unit_test(test_out__go_escape_matches_go),
 		cmocka_unit_test(test_out__escape_is_found_at_every_position),
-		cmocka_unit_test(test_out__tells_the_whole_length_at_any_room),
+		cmocka_unit_test(test_out__returns_the_complete_length_for_any_capacity),
 		cmocka_unit_test(test_out__numbers_read_back_and_are_short),
 		cmocka_unit_test(test_out__integers_at_their_ends),
 	};

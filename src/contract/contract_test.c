@@ -241,7 +241,7 @@ static void test_toolerror__string_form_is_read(void **state)
 	      "{\"type\":\"CONFLICT\",\"message\":\"held by another\",\"recoverable\":false}");
 }
 
-static void test_toolerror__a_delay_that_is_none_stays_data(void **state)
+static void test_toolerror__an_invalid_delay_stays_data(void **state)
 {
 	static const char odd[] =
 		"{\"type\":\"INTERNAL\",\"message\":\"m\",\"recoverable\":false,"
@@ -331,7 +331,7 @@ static void test_codeintel__titles_and_codes_of_others_survive(void **state)
 
 /* ---- context-v0 ---- */
 
-static void test_context_v0__six_sentences(void **state)
+static void test_context_v0__has_six_fixed_messages(void **state)
 {
 	static const char *const six[] = {
 		"{\"error\":{\"code\":\"cache_missing\",\"message\":\"Cache does not "
@@ -351,7 +351,7 @@ static void test_context_v0__six_sentences(void **state)
 
 /* ---- canonical ---- */
 
-static void test_canonical__holds_all_of_it(void **state)
+static void test_canonical__has_every_member(void **state)
 {
 	const fw_encode_options options = { .stack = true };
 	fw_error *err = sample(), *again;
@@ -378,7 +378,7 @@ static void test_canonical__holds_all_of_it(void **state)
 
 /* ---- sniff ---- */
 
-static void test_sniff__tells_the_contracts_apart(void **state)
+static void test_sniff__distinguishes_the_contracts(void **state)
 {
 	static const struct {
 		const char *text;
@@ -423,7 +423,7 @@ static void test_sniff__tells_the_contracts_apart(void **state)
 
 #define CONFLICT "{\"type\":\"CONFLICT\",\"message\":\"m\",\"recoverable\":true}"
 
-static void test_decode__looks_into_mcp_messages(void **state)
+static void test_decode__unpacks_mcp_messages(void **state)
 {
 	(void)state;
 	/* the result of a tool, alone and in a response */
@@ -461,7 +461,7 @@ static void test_decode__looks_into_mcp_messages(void **state)
 	      "\"recoverable\":false}");
 }
 
-static void test_decode__any_json_speaks_where_it_has_words(void **state)
+static void test_decode__takes_the_message_of_any_json(void **state)
 {
 	(void)state;
 	check("{\"error\":\"no such table\"}", FW_AUTO, FW_TOOLERROR,
@@ -474,7 +474,7 @@ static void test_decode__any_json_speaks_where_it_has_words(void **state)
 
 /* ---- faults ---- */
 
-static void test_decode__says_what_is_wrong_and_where(void **state)
+static void test_decode__reports_the_fault_and_its_location(void **state)
 {
 	(void)state;
 	refuse("{\"type\":\"CONFLICT\"}", FW_TOOLERROR, FW_CONTRACT_MALFORMED,
@@ -520,7 +520,7 @@ static const char *violations(const char *envelope, fw_contract contract)
 	return told;
 }
 
-static void test_validate__tells_pointer_rule_expected_and_found(void **state)
+static void test_validate__reports_pointer_rule_expected_and_found(void **state)
 {
 	(void)state;
 	assert_string_equal(violations("{\"type\":\"CONFLICT\",\"message\":\"m\","
@@ -536,7 +536,7 @@ static void test_validate__tells_pointer_rule_expected_and_found(void **state)
 			       "/documents|additionalProperties|"));
 }
 
-static void test_validate__knows_what_a_schema_cannot_say(void **state)
+static void test_validate__checks_what_a_schema_cannot_express(void **state)
 {
 	(void)state;
 	assert_string_equal(violations("{\"error\":{\"code\":\"governance.rate_limited\","
@@ -562,20 +562,20 @@ int main(void)
 		cmocka_unit_test(test_toolerror__examples_of_the_contract),
 		cmocka_unit_test(test_toolerror__go_escape_sorts_and_escapes),
 		cmocka_unit_test(test_toolerror__string_form_is_read),
-		cmocka_unit_test(test_toolerror__a_delay_that_is_none_stays_data),
+		cmocka_unit_test(test_toolerror__an_invalid_delay_stays_data),
 		cmocka_unit_test(test_owlclaw__unsupported_version_is_the_contracts_example),
 		cmocka_unit_test(test_owlclaw__codes_of_others_survive),
 		cmocka_unit_test(test_owlclaw__base_of_the_type_can_be_chosen),
 		cmocka_unit_test(test_codeintel__the_tools_empty_result_comes_first),
 		cmocka_unit_test(test_codeintel__titles_and_codes_of_others_survive),
-		cmocka_unit_test(test_context_v0__six_sentences),
-		cmocka_unit_test(test_canonical__holds_all_of_it),
-		cmocka_unit_test(test_sniff__tells_the_contracts_apart),
-		cmocka_unit_test(test_decode__looks_into_mcp_messages),
-		cmocka_unit_test(test_decode__any_json_speaks_where_it_has_words),
-		cmocka_unit_test(test_decode__says_what_is_wrong_and_where),
-		cmocka_unit_test(test_validate__tells_pointer_rule_expected_and_found),
-		cmocka_unit_test(test_validate__knows_what_a_schema_cannot_say),
+		cmocka_unit_test(test_context_v0__has_six_fixed_messages),
+		cmocka_unit_test(test_canonical__has_every_member),
+		cmocka_unit_test(test_sniff__distinguishes_the_contracts),
+		cmocka_unit_test(test_decode__unpacks_mcp_messages),
+		cmocka_unit_test(test_decode__takes_the_message_of_any_json),
+		cmocka_unit_test(test_decode__reports_the_fault_and_its_location),
+		cmocka_unit_test(test_validate__reports_pointer_rule_expected_and_found),
+		cmocka_unit_test(test_validate__checks_what_a_schema_cannot_express),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void test_error__raise_fills_message_and_context_from_the_same_arguments(
 	fw_error_free(err);
 }
 
-static void test_error__message_only_parameters_are_no_context(void **state)
+static void test_error__message_only_parameters_are_not_stored_as_context(void **state)
 {
 	fw_error *err = fw_raise_file_not_found("src/main.py");
 
@@ -107,7 +107,7 @@ static void test_error__caused_by_takes_over_the_whole_chain(void **state)
 	assert_null(fw_error_caused_by(NULL, NULL));
 }
 
-static void test_error__in_place_of_another_that_one_is_the_first_cause(void **state)
+static void test_error__that_replaces_another_has_it_as_first_cause(void **state)
 {
 	fw_error *err = fw_error_caused_by(fw_raise_audit_log_failed("the disk is full"),
 					   fw_raise_io_no_space("audit-log.jsonl"));
@@ -195,7 +195,7 @@ static void test_error__invalid_utf8_is_repaired(void **state)
 	fw_error_free(err);
 }
 
-static void test_error__secrets_do_not_get_in(void **state)
+static void test_error__secrets_are_redacted(void **state)
 {
 	fw_error *err = fw_raise_transport_connection_refused("https://bob:hunter2@db.local/x");
 	fw_field field;
@@ -232,7 +232,7 @@ static void test_error__a_key_given_twice_has_the_last_value(void **state)
 	fw_error_free(err);
 }
 
-static void test_error__what_is_not_json_is_dropped(void **state)
+static void test_error__context_that_is_not_json_is_dropped(void **state)
 {
 	fw_error *err = fw_raise_internal_unexpected(NULL);
 
@@ -377,18 +377,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_error__raise_fills_message_and_context_from_the_same_arguments),
-		TEST(test_error__message_only_parameters_are_no_context),
+		TEST(test_error__message_only_parameters_are_not_stored_as_context),
 		TEST(test_error__optional_parameters_may_be_left_out),
 		TEST(test_error__wrap_adds_words_and_keeps_the_code),
 		TEST(test_error__caused_by_takes_over_the_whole_chain),
-		TEST(test_error__in_place_of_another_that_one_is_the_first_cause),
+		TEST(test_error__that_replaces_another_has_it_as_first_cause),
 		TEST(test_error__chain_is_bounded),
 		TEST(test_error__long_messages_are_cut_at_a_character),
 		TEST(test_error__fields_are_bounded),
 		TEST(test_error__invalid_utf8_is_repaired),
-		TEST(test_error__secrets_do_not_get_in),
+		TEST(test_error__secrets_are_redacted),
 		TEST(test_error__a_key_given_twice_has_the_last_value),
-		TEST(test_error__what_is_not_json_is_dropped),
+		TEST(test_error__context_that_is_not_json_is_dropped),
 		TEST(test_error__retry_rules),
 		TEST(test_error__time_is_rfc3339_with_milliseconds),
 		TEST(test_error__scope_fills_only_what_is_missing),

@@ -252,7 +252,7 @@ static const struct status_row statuses[] = {
 	{ 429, FW_UPSTREAM_RATE_LIMITED, "Too Many Requests", NULL },
 	{ 431, FW_INPUT_INVALID_VALUE, "Request Header Fields Too Large",
 	  "sent with smaller headers" },
-	{ 451, FW_INPUT_INVALID_VALUE, "Unavailable For Legal Reasons", "lawful" },
+	{ 451, FW_INPUT_INVALID_VALUE, "Unavailable For Legal Reasons", "allowed by law" },
 	{ 500, FW_DEPENDENCY_UNAVAILABLE, "Internal Server Error", NULL },
 	{ 501, FW_DEPENDENCY_UNAVAILABLE, "Not Implemented", NULL },
 	{ 502, FW_DEPENDENCY_UNAVAILABLE, "Bad Gateway", NULL },

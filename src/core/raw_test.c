@@ -33,7 +33,7 @@ static fw_cause first_cause(const fw_error *err)
 
 /* ---- errno ---- */
 
-static void test_errno__has_a_code_for_every_errno_of_the_platform(void **state)
+static void test_errno__has_a_code_is_permanenty_errno_of_the_platform(void **state)
 {
 	(void)state;
 	for (int i = 1; i < 200; i++) {
@@ -57,7 +57,7 @@ static void test_errno__has_a_code_for_every_errno_of_the_platform(void **state)
 	}
 }
 
-static void test_errno__follows_the_rulings(void **state)
+static void test_errno__maps_to_the_expected_codes(void **state)
 {
 	static const struct {
 		int errnum;
@@ -116,7 +116,7 @@ static void test_errno__works_without_an_object(void **state)
 	}
 }
 
-static void test_errno__tells_whether_anything_was_sent(void **state)
+static void test_errno__sets_the_delivery(void **state)
 {
 	fw_error *refused = fw_error_from_errno(FW_HERE, ECONNREFUSED, "db:5432");
 	fw_error *reset = fw_error_from_errno(FW_HERE, ECONNRESET, "db:5432");
@@ -200,7 +200,7 @@ static void test_http__picks_the_code_that_fits(void **state)
 	}
 }
 
-static void test_http__keeps_the_delay_where_it_heals(void **state)
+static void test_http__keeps_the_delay_of_transient_errors(void **state)
 {
 	fw_error *limited = fw_error_from_http(FW_HERE, 429, "30", 0, "api");
 	fw_error *missing = fw_error_from_http(FW_HERE, 404, "30", 0, "api");
@@ -295,7 +295,7 @@ static void test_retry_after__refuses_the_rest(void **state)
 
 /* ---- signals ---- */
 
-static void test_signal__has_a_name_for_every_signal(void **state)
+static void test_signal__has_a_name_is_permanenty_signal(void **state)
 {
 	char name[32];
 
@@ -459,7 +459,7 @@ static void test_curl__numbers_are_those_of_libcurl(void **state)
 	assert_null(fw_curl_name(100000));
 }
 
-static void test_curl__tells_whether_the_request_left(void **state)
+static void test_curl__sets_the_delivery(void **state)
 {
 	static const struct {
 		int number;
@@ -617,7 +617,7 @@ static void test_json__keeps_what_is_too_deep_as_words(void **state)
 
 struct budget {
 	long left; /* allocations until one fails */
-	bool for_ever;
+	bool is_permanent;
 };
 
 static bool spend(struct budget *budget)
@@ -626,7 +626,7 @@ static bool spend(struct budget *budget)
 		budget->left--;
 		return true;
 	}
-	if (!budget->for_ever && budget->left == 0) {
+	if (!budget->is_permanent && budget->left == 0) {
 		budget->left = 1000000;
 	}
 	return false;
@@ -673,20 +673,20 @@ static void test_raw__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errno__has_a_code_for_every_errno_of_the_platform),
-		cmocka_unit_test(test_errno__follows_the_rulings),
+		cmocka_unit_test(test_errno__has_a_code_is_permanenty_errno_of_the_platform),
+		cmocka_unit_test(test_errno__maps_to_the_expected_codes),
 		cmocka_unit_test(test_errno__works_without_an_object),
-		cmocka_unit_test(test_errno__tells_whether_anything_was_sent),
+		cmocka_unit_test(test_errno__sets_the_delivery),
 		cmocka_unit_test(test_errno__names_unexpected_ones),
 		cmocka_unit_test(test_http__classes_are_those_of_toolerror),
 		cmocka_unit_test(test_http__picks_the_code_that_fits),
-		cmocka_unit_test(test_http__keeps_the_delay_where_it_heals),
+		cmocka_unit_test(test_http__keeps_the_delay_of_transient_errors),
 		cmocka_unit_test(test_retry_after__reads_seconds_and_all_three_dates),
 		cmocka_unit_test(test_retry_after__refuses_the_rest),
-		cmocka_unit_test(test_signal__has_a_name_for_every_signal),
+		cmocka_unit_test(test_signal__has_a_name_is_permanenty_signal),
 		cmocka_unit_test(test_signal__is_a_crash),
 		cmocka_unit_test(test_curl__numbers_are_those_of_libcurl),
-		cmocka_unit_test(test_curl__tells_whether_the_request_left),
+		cmocka_unit_test(test_curl__sets_the_delivery),
 		cmocka_unit_test(test_curl__never_misuses_a_constructor),
 		cmocka_unit_test(test_curl__hides_a_password_in_the_url),
 		cmocka_unit_test(test_text__is_message_and_cause_of_a_failed_tool),

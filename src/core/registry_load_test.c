@@ -373,7 +373,7 @@ static void test_load__refuses_each_fault_of_a_member(void **state)
 		  "parameter \"x\" is given twice" },
 		{ "params", "[{\"name\":\"retry_after\",\"type\":\"f64\"}]",
 		  "may not be called retry_after" },
-		{ "params", "[1,2,3,4,5,6,7,8,9]", "at most 8" },
+		{ "params", "[1,2,3,4,5,6,7,8,9]", "the limit is 8" },
 		{ "params",
 		  "[{\"name\":\"x\",\"type\":\"i64\",\"optional\":true,\"message_only\":true}]",
 		  "is optional and for the message" },
@@ -407,7 +407,7 @@ static void test_load__refuses_each_fault_of_a_member(void **state)
 		assert_member_refused(table[i].key, table[i].json, table[i].words);
 }
 
-static void test_load__refuses_what_is_no_array_of_rows(void **state)
+static void test_load__refuses_anything_but_an_array_of_rows(void **state)
 {
 	(void)state;
 	assert_refused("{}", "registry must be an array of rows, not an object");
@@ -417,13 +417,13 @@ static void test_load__refuses_what_is_no_array_of_rows(void **state)
 	assert_refused("[{}]", "code is missing");
 }
 
-static void test_load__tells_members_given_twice(void **state)
+static void test_load__reports_duplicate_members(void **state)
 {
 	(void)state;
 	assert_member_refused("x\":1,\"title", "\"Twice\"", "title is given twice");
 }
 
-static void test_load__tells_codes_given_twice(void **state)
+static void test_load__reports_duplicate_codes(void **state)
 {
 	char *row = row_with(NULL, NULL);
 	char json[8192];
@@ -444,7 +444,7 @@ static void test_load__tells_codes_given_twice(void **state)
 	free(row);
 }
 
-static void test_load__looks_at_all_rows_and_returns_the_first_fault(void **state)
+static void test_load__checks_all_rows_and_returns_the_first_fault(void **state)
 {
 	char *good = row_with(NULL, NULL), *wrong = row_with("status", "200");
 	char json[8192];
@@ -528,7 +528,7 @@ static char *many_rows(size_t count)
 	return text;
 }
 
-static void test_load__takes_ten_thousand_rows_and_no_more(void **state)
+static void test_load__accepts_at_most_ten_thousand_rows(void **state)
 {
 	char *text = many_rows(10000);
 	fw_registry *registry = load_valid(text);
@@ -583,14 +583,14 @@ static void test_free__takes_null_and_the_built_in_one(void **state)
 
 struct budget {
 	long left; /* allocations until one fails */
-	bool for_ever;
+	bool is_permanent;
 };
 
 static bool spend(struct budget *budget)
 {
 	if (budget->left-- > 0)
 		return true;
-	return !budget->for_ever && budget->left < -1;
+	return !budget->is_permanent && budget->left < -1;
 }
 
 static void *test_allocate(void *ctx, size_t size)
@@ -647,13 +647,13 @@ int main(void)
 		cmocka_unit_test(test_load__takes_an_empty_array),
 		cmocka_unit_test(test_load__gives_numbers_in_the_order_of_the_file),
 		cmocka_unit_test(test_load__refuses_each_fault_of_a_member),
-		cmocka_unit_test(test_load__refuses_what_is_no_array_of_rows),
-		cmocka_unit_test(test_load__tells_members_given_twice),
-		cmocka_unit_test(test_load__tells_codes_given_twice),
-		cmocka_unit_test(test_load__looks_at_all_rows_and_returns_the_first_fault),
+		cmocka_unit_test(test_load__refuses_anything_but_an_array_of_rows),
+		cmocka_unit_test(test_load__reports_duplicate_members),
+		cmocka_unit_test(test_load__reports_duplicate_codes),
+		cmocka_unit_test(test_load__checks_all_rows_and_returns_the_first_fault),
 		cmocka_unit_test(test_load__refuses_what_is_not_json),
 		cmocka_unit_test(test_load__refuses_what_is_too_large),
-		cmocka_unit_test(test_load__takes_ten_thousand_rows_and_no_more),
+		cmocka_unit_test(test_load__accepts_at_most_ten_thousand_rows),
 		cmocka_unit_test(test_load__takes_the_built_in_rows_renamed),
 		cmocka_unit_test(test_free__takes_null_and_the_built_in_one),
 		cmocka_unit_test(test_load__survives_every_allocation_failure),

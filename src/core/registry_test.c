@@ -45,7 +45,7 @@ static void test_registry__is_ordered_by_number(void **state)
 			    fw_registry_at(NULL, i)->number);
 }
 
-static void test_registry__finds_nothing_where_nothing_is(void **state)
+static void test_registry__finds_nothing_for_unregistered_codes(void **state)
 {
 	static const char *const none[] = {
 		"", "file", "file.", "file.not_foun", "FILE.NOT_FOUND", "file.not_found ", "x.y"
@@ -150,7 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registry__finds_every_row_by_code_and_number),
 		cmocka_unit_test(test_registry__is_ordered_by_number),
-		cmocka_unit_test(test_registry__finds_nothing_where_nothing_is),
+		cmocka_unit_test(test_registry__finds_nothing_for_unregistered_codes),
 		cmocka_unit_test(test_registry__reads_back_what_every_row_is_called),
 		cmocka_unit_test(test_registry__knows_the_closed_sets),
 		cmocka_unit_test(test_names__go_both_ways),

@@ -138,7 +138,7 @@ static void test_alert__the_sixth_at_exactly_five_minutes_does_not_fire(void **s
 
 /* ---- firing and over ---- */
 
-static void test_alert__is_told_once_while_it_fires_and_once_when_it_is_over(void **state)
+static void test_alert__is_reported_once_when_it_fires_and_once_when_it_ends(void **state)
 {
 	const fw_row *row = row_of("auth.unauthorized");
 
@@ -164,7 +164,7 @@ static void test_alert__is_told_once_while_it_fires_and_once_when_it_is_over(voi
 	assert_int_equal(fired, 2);
 }
 
-static void test_alert__warnings_are_over_when_five_are_left_in_the_window(void **state)
+static void test_alert__of_warnings_ends_when_five_are_left_in_the_window(void **state)
 {
 	const fw_row *row = row_of("file.not_found");
 
@@ -181,8 +181,8 @@ static void test_alert__warnings_are_over_when_five_are_left_in_the_window(void 
 	assert_int_equal(fired, 2);
 }
 
-/* If nobody looked in between, the end is reported before the new alert. */
-static void test_alert__that_is_over_unseen_is_ended_before_it_fires_again(void **state)
+/* If the time was not advanced in between, the end is reported before the new alert. */
+static void test_alert__that_ended_unnoticed_is_reported_before_it_fires_again(void **state)
 {
 	const fw_row *row = row_of("auth.unauthorized");
 
@@ -199,7 +199,7 @@ static void count_firing(void *ctx, const struct fw_alert *alert)
 	++*(unsigned *)ctx;
 }
 
-static void test_alert__those_firing_can_be_asked_for(void **state)
+static void test_alert__firing_alerts_can_be_listed(void **state)
 {
 	unsigned count = 0;
 
@@ -238,7 +238,7 @@ static void test_alert__clients_past_the_limit_count_together(void **state)
 	assert_string_equal(last_client, "other");
 }
 
-static void test_alert__a_client_that_is_quiet_makes_room(void **state)
+static void test_alert__an_idle_client_is_evicted(void **state)
 {
 	const fw_row *row = row_of("auth.unauthorized");
 
@@ -375,12 +375,12 @@ int main(void)
 		WITH_ALERTS(test_alert__each_critical_code_fires_at_once),
 		WITH_ALERTS(test_alert__each_warning_code_fires_on_the_sixth_and_not_the_fifth),
 		WITH_ALERTS(test_alert__the_sixth_at_exactly_five_minutes_does_not_fire),
-		WITH_ALERTS(test_alert__is_told_once_while_it_fires_and_once_when_it_is_over),
-		WITH_ALERTS(test_alert__warnings_are_over_when_five_are_left_in_the_window),
-		WITH_ALERTS(test_alert__that_is_over_unseen_is_ended_before_it_fires_again),
-		WITH_ALERTS(test_alert__those_firing_can_be_asked_for),
+		WITH_ALERTS(test_alert__is_reported_once_when_it_fires_and_once_when_it_ends),
+		WITH_ALERTS(test_alert__of_warnings_ends_when_five_are_left_in_the_window),
+		WITH_ALERTS(test_alert__that_ended_unnoticed_is_reported_before_it_fires_again),
+		WITH_ALERTS(test_alert__firing_alerts_can_be_listed),
 		WITH_ALERTS(test_alert__clients_past_the_limit_count_together),
-		WITH_ALERTS(test_alert__a_client_that_is_quiet_makes_room),
+		WITH_ALERTS(test_alert__an_idle_client_is_evicted),
 		WITH_ALERTS(test_alert__a_long_name_is_cut_between_characters),
 		WITH_ALERTS(test_alert__agrees_with_a_model_that_keeps_everything),
 		WITH_ALERTS(test_alert__survives_every_allocation_failure),

@@ -39,7 +39,7 @@ static void test_breaker__crashes_in_a_row_open_it(void **state)
 	assert_int_equal(breaker.crashes, LIMIT);
 }
 
-static void test_breaker__a_success_between_begins_the_row_anew(void **state)
+static void test_breaker__a_success_resets_the_count(void **state)
 {
 	struct fw_breaker breaker = { 0 };
 	uint64_t wait_ms;
@@ -59,7 +59,7 @@ static void open_it(struct fw_breaker *breaker)
 		crash(breaker, 0);
 }
 
-static void test_breaker__after_the_pause_one_call_decides(void **state)
+static void test_breaker__after_the_pause_one_trial_call_decides(void **state)
 {
 	struct fw_breaker breaker = { 0 };
 	uint64_t wait_ms = 0;
@@ -110,8 +110,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_breaker__crashes_in_a_row_open_it),
-		cmocka_unit_test(test_breaker__a_success_between_begins_the_row_anew),
-		cmocka_unit_test(test_breaker__after_the_pause_one_call_decides),
+		cmocka_unit_test(test_breaker__a_success_resets_the_count),
+		cmocka_unit_test(test_breaker__after_the_pause_one_trial_call_decides),
 		cmocka_unit_test(
 			test_breaker__a_trial_that_decides_nothing_leaves_room_for_another),
 		cmocka_unit_test(test_breaker__no_limit_never_opens),

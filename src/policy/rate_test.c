@@ -21,7 +21,7 @@ static void test_rate__a_new_bucket_is_full(void **state)
 	assert_false(fw_rate_take(&rate, 10, 5, 7 * S));
 }
 
-static void test_rate__one_comes_back_exactly_after_its_time(void **state)
+static void test_rate__a_token_is_refilled_exactly_after_its_time(void **state)
 {
 	struct fw_rate rate = { 0 };
 
@@ -35,7 +35,7 @@ static void test_rate__one_comes_back_exactly_after_its_time(void **state)
 	assert_false(fw_rate_take(&rate, 10, 1, S + S / 10));
 }
 
-static void test_rate__being_refused_costs_nothing(void **state)
+static void test_rate__a_refusal_takes_no_token(void **state)
 {
 	struct fw_rate rate = { 0 };
 
@@ -46,7 +46,7 @@ static void test_rate__being_refused_costs_nothing(void **state)
 	assert_true(fw_rate_take(&rate, 1, 1, 2 * S));
 }
 
-static void test_rate__rest_fills_it_no_further_than_its_burst(void **state)
+static void test_rate__idle_time_refills_up_to_the_burst(void **state)
 {
 	struct fw_rate rate = { 0 };
 	int taken = 0;
@@ -95,9 +95,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rate__a_new_bucket_is_full),
-		cmocka_unit_test(test_rate__one_comes_back_exactly_after_its_time),
-		cmocka_unit_test(test_rate__being_refused_costs_nothing),
-		cmocka_unit_test(test_rate__rest_fills_it_no_further_than_its_burst),
+		cmocka_unit_test(test_rate__a_token_is_refilled_exactly_after_its_time),
+		cmocka_unit_test(test_rate__a_refusal_takes_no_token),
+		cmocka_unit_test(test_rate__idle_time_refills_up_to_the_burst),
 		cmocka_unit_test(test_rate__no_window_has_more_than_rate_and_burst),
 		cmocka_unit_test(test_rate__extremes_do_not_overflow),
 	};

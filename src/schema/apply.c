@@ -271,7 +271,7 @@ static bool apply_contains(struct fw_schema__run *r, uint32_t node,
 			count++;
 			fw_schema__see(at->seen, i);
 		}
-		/* If nobody needs to know which items match, stop when enough do. */
+		/* If the matching items need not be recorded, stop when enough match. */
 		if (r->stop || (!at->seen && count >= least && most == UINT32_MAX) ||
 		    count > most)
 			break;

@@ -93,7 +93,7 @@ uint32_t fw_schema__load(struct fw_schema__compiler *c, const char *json, size_t
 			 const char *uri);
 /** Resolve all references. */
 bool fw_schema__link(struct fw_schema__compiler *c);
-/** Text of a built-in metaschema; NULL if there is none of that name. */
+/** Text of a built-in metaschema; NULL if it does not exist. */
 const char *fw_schema__builtin(const char *uri, size_t *ret_len);
 
 #endif

@@ -45,7 +45,7 @@ static void test_schema__boolean_schemas(void **state)
 	assert_string_equal(violations("false", "1"), "||false|nothing|number 1\n");
 }
 
-static void test_schema__compiles_from_a_value_that_may_go(void **state)
+static void test_schema__compiles_from_a_value_that_is_then_freed(void **state)
 {
 	const char *text = "{\"minimum\":100000000000000000000.5,\"enum\":[1e400,2e400]}";
 	yyjson_doc *doc = yyjson_read(text, strlen(text), YYJSON_READ_NUMBER_AS_RAW);
@@ -308,7 +308,7 @@ static void test_schema__multiple_of_is_decimal(void **state)
 	assert_true(valid("{\"multipleOf\":5}", "-15"));
 }
 
-static void test_schema__raw_that_is_no_number_is_refused(void **state)
+static void test_schema__raw_text_that_is_not_a_number_is_refused(void **state)
 {
 	fw_schema *s = compile_with("{\"minimum\":0}", NULL);
 	fw_schema *m = compile_with("{\"multipleOf\":2}", NULL);
@@ -426,7 +426,7 @@ int main(void)
 		cmocka_unit_test(test_schema__keywords_are_sorted),
 		cmocka_unit_test(test_schema__null_arguments),
 		cmocka_unit_test(test_schema__boolean_schemas),
-		cmocka_unit_test(test_schema__compiles_from_a_value_that_may_go),
+		cmocka_unit_test(test_schema__compiles_from_a_value_that_is_then_freed),
 		cmocka_unit_test(test_schema__problems_say_what_and_where),
 		cmocka_unit_test(test_schema__resolver_serves_remote_references),
 		cmocka_unit_test(test_schema__metaschema_is_built_in),
@@ -438,7 +438,7 @@ int main(void)
 		cmocka_unit_test(test_schema__stops_after_enough_violations),
 		cmocka_unit_test(test_schema__numbers_of_any_size),
 		cmocka_unit_test(test_schema__multiple_of_is_decimal),
-		cmocka_unit_test(test_schema__raw_that_is_no_number_is_refused),
+		cmocka_unit_test(test_schema__raw_text_that_is_not_a_number_is_refused),
 		cmocka_unit_test(test_schema__draft7_is_understood),
 		cmocka_unit_test(test_schema__patterns_follow_ecma),
 		cmocka_unit_test(test_schema__patterns_beyond_ecma_are_refused),

@@ -30,7 +30,7 @@ static void assert_file(const char *path, const char *expected)
 	free(text);
 }
 
-static void test_build__writes_the_public_format_to_the_byte(void **state)
+static void test_build__writes_exactly_the_public_format(void **state)
 {
 	const struct fw_context_build options = { .sources = "s",
 						  .cache = "c",
@@ -76,7 +76,7 @@ static void test_build__is_the_same_with_one_thread_and_with_eight(void **state)
 	shell("diff -r one eight");
 }
 
-static void test_build__refuses_what_no_cache_can_hold_and_leaves_nothing(void **state)
+static void test_build__refuses_invalid_sources_and_leaves_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir("s", 0777), 0);
@@ -117,7 +117,7 @@ static void test_build__replaces_only_by_force_and_only_a_cache(void **state)
 	assert_true(is_there("c/documents/3fc4ccfe7458.json"));
 	assert_false(is_there("c/documents/7692c3ad3540.json"));
 	assert_int_equal(mkdir("home", 0777), 0);
-	must(build("s", "home", true, 0)); /* empty: nothing is lost */
+	must(build("s", "home", true, 0)); /* an empty directory: nothing is lost */
 	assert_int_equal(unlink("home/manifest.json"), 0);
 	assert_string_equal(rule_of(build("s", "home", true, 0)), "file.already_exists");
 	assert_true(is_there("home/index.json"));
@@ -126,7 +126,7 @@ static void test_build__replaces_only_by_force_and_only_a_cache(void **state)
 	assert_int_equal(count_names("."), 3);
 }
 
-static void test_build__a_name_always_leads_to_a_whole_cache_while_it_is_replaced(void **state)
+static void test_build__a_cache_is_complete_at_any_time_while_it_is_replaced(void **state)
 {
 	pid_t child;
 	int status = 0, looks = 0;
@@ -157,8 +157,7 @@ static void test_build__a_name_always_leads_to_a_whole_cache_while_it_is_replace
 	assert_int_equal(count_names("."), 2);
 }
 
-static void test_build__removes_what_a_killed_build_left_but_not_what_one_is_making(
-	void **state)
+static void test_build__removes_leftovers_of_killed_builds_but_not_running_ones(void **state)
 {
 	int alive;
 
@@ -197,7 +196,7 @@ static void test_build__that_is_cancelled_or_out_of_room_leaves_nothing(void **s
 	put_text("s/a.md", "one");
 	assert_string_equal(rule_of(fw_context_build(&options, &built)), "runtime.cancelled");
 	assert_int_equal(count_names("."), 1);
-	/* A file may grow to 100 bytes, which no document fits. */
+	/* Limit file size to 100 bytes, which is less than any document. */
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -244,12 +243,12 @@ static void test_build__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_build__writes_the_public_format_to_the_byte),
+		TEST(test_build__writes_exactly_the_public_format),
 		TEST(test_build__is_the_same_with_one_thread_and_with_eight),
-		TEST(test_build__refuses_what_no_cache_can_hold_and_leaves_nothing),
+		TEST(test_build__refuses_invalid_sources_and_leaves_nothing),
 		TEST(test_build__replaces_only_by_force_and_only_a_cache),
-		TEST(test_build__a_name_always_leads_to_a_whole_cache_while_it_is_replaced),
-		TEST(test_build__removes_what_a_killed_build_left_but_not_what_one_is_making),
+		TEST(test_build__a_cache_is_complete_at_any_time_while_it_is_replaced),
+		TEST(test_build__removes_leftovers_of_killed_builds_but_not_running_ones),
 		TEST(test_build__that_is_cancelled_or_out_of_room_leaves_nothing),
 		TEST(test_build__survives_every_allocation_failure),
 	};

@@ -1,9 +1,9 @@
 /*
- * corrupt_test.c - every way to damage every file of a small cache.
+ * corrupt_test.c - damages every file of a small cache in every way.
  *
- * Whatever is done to it, the answer is cache.invalid, or the very bytes of the
- * undamaged cache (where the damage is to a time, a source or spaces, which no
- * rule covers); never another result, and never another code.
+ * The result is always cache.invalid, or exactly the bytes of the undamaged cache (if
+ * the damage is to a time, a source or white space, which no rule covers); never
+ * another result or another code.
  */
 #include "tools/context/test_support.h"
 #include "tools/context/format.h"
@@ -53,7 +53,7 @@ static int stop(void **state)
 	return leave_directory(state);
 }
 
-/* After damage `what` to `file`, at `place`. */
+/* Checks the result after damage `what` to `file`, at `place`. */
 static void judge(const char *file, const char *what, size_t place)
 {
 	fw_error *err = ask(&now);
@@ -153,7 +153,7 @@ static void test_corrupt__every_byte_removed_or_doubled(void **state)
 	print_message("# %zu refused, %zu without effect\n", refused, alike);
 }
 
-/* In place of each file: nothing, a folder, a link, a FIFO, an empty file. */
+/* Replaces each file by nothing, a directory, a link, a FIFO, an empty file. */
 static void test_corrupt__every_file_removed_or_something_else(void **state)
 {
 	(void)state;
@@ -200,7 +200,7 @@ static void test_corrupt__something_added(void **state)
 		must_refuse(path);
 		assert_int_equal(rmdir(path), 0);
 	}
-	/* Beside the documents: no rule forbids it. */
+	/* Next to the directory of documents: no rule forbids it. */
 	put_text("c/README", "");
 	must(ask(&now));
 	assert_string_equal(now.text, good.text);
@@ -223,7 +223,7 @@ static void test_corrupt__any_two_files_swapped(void **state)
 	must(ask(&now));
 }
 
-/* Lists that agree with each other, and are wrong. */
+/* Manifest and index agree with each other, but are wrong. */
 static void test_corrupt__wrong_order_version_and_count(void **state)
 {
 	static const struct {
@@ -274,7 +274,7 @@ static void test_verify__names_every_violation_in_order(void **state)
 
 	(void)state;
 	fw_buf_init(&notes, 4096);
-	/* The manifest itself in order but for its hash. */
+	/* Only the hash in the manifest is wrong. */
 	shell("sed -i '2s/sha256:[0-9a-f]\\{4\\}/sha256:0000/' c/manifest.json");
 	put_text("c/index.json", "{");
 	put_text("c/documents/z", "");

@@ -8,7 +8,7 @@
 #define A_FILE "documents/ca978112ca1b.json"
 #define B_FILE "documents/3e23e8160039.json"
 
-/* Two documents, of the contents "a" and "b". */
+/* Two documents with the contents "a" and "b". */
 static const char manifest_text[] =
 	"{\n"
 	"  \"cache_version\": "
@@ -40,7 +40,8 @@ static const char document_text[] = "{\"id\":\"a.md\",\"version\":\"" A_VERSION
 static const struct fw_context_entry entries[] = { { "a.md", 4, A_VERSION, A_FILE },
 						   { "b.md", 4, B_VERSION, B_FILE } };
 
-/* `text` with the first `from` made `to`; and the manifest's hash filled in. */
+/* `text` with the first `from` replaced by `to`, and with the right hash in the
+ * manifest. */
 static char *edit(const char *text, const char *from, const char *to)
 {
 	char version[FW_CONTEXT_VERSION_LEN + 1];
@@ -103,7 +104,8 @@ static void test_manifest__every_fault_has_its_rule(void **state)
 		const char *from, *to, *rule;
 	} cases[] = {
 		{ NULL, NULL, "none" },
-		/* What is not known is passed over; times and spaces are nobody's. */
+		/* Unknown members are ignored; no rule covers times and white
+		 * space. */
 		{ "{\n  \"cache", "{\"more\":[1],\"cache", "none" },
 		{ "15:32:10.123Z", "15:32:11+01:00", "none" },
 		{ "}", "", "manifest_malformed" },
@@ -159,7 +161,7 @@ static void test_manifest__the_empty_set_has_a_known_version(void **state)
 		"sha256:a77ff76f65e3cd4cd0071b4af8f5294a77f67b6fe0c938a383db5e1271e913ee");
 }
 
-static void test_index__says_what_the_manifest_says_or_is_refused(void **state)
+static void test_index__is_refused_if_it_differs_from_the_manifest(void **state)
 {
 	static const struct {
 		const char *from, *to, *rule;
@@ -225,7 +227,7 @@ static fw_error *read_document(const char *text, size_t len)
 	return err;
 }
 
-static void test_document__is_the_one_that_is_listed_or_is_refused(void **state)
+static void test_document__is_refused_if_it_differs_from_its_entry(void **state)
 {
 	static const struct {
 		const char *from, *to, *rule;
@@ -261,7 +263,7 @@ static void test_document__is_the_one_that_is_listed_or_is_refused(void **state)
 	}
 }
 
-/* edit() hashes, which takes memory: that is not what is tested. */
+/* edit() computes a hash, which allocates and is not under test here. */
 static bool read_all(void)
 {
 	long fail_at = memory.fail_at;
@@ -303,8 +305,8 @@ int main(void)
 			test_manifest__what_is_written_is_read_and_written_again_the_same),
 		cmocka_unit_test(test_manifest__every_fault_has_its_rule),
 		cmocka_unit_test(test_manifest__the_empty_set_has_a_known_version),
-		cmocka_unit_test(test_index__says_what_the_manifest_says_or_is_refused),
-		cmocka_unit_test(test_document__is_the_one_that_is_listed_or_is_refused),
+		cmocka_unit_test(test_index__is_refused_if_it_differs_from_the_manifest),
+		cmocka_unit_test(test_document__is_refused_if_it_differs_from_its_entry),
 		cmocka_unit_test(test_format__survives_every_allocation_failure),
 	};
 

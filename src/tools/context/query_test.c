@@ -46,7 +46,7 @@ static size_t digits_of(const char *text)
 	return count;
 }
 
-/* No text of fewer digits reads back: the two nearest of each length are tried. */
+/* No number with fewer digits reads back: tries the two nearest of each length. */
 static void assert_shortest(float score)
 {
 	char text[FW_CONTEXT_SCORE_SIZE], other[64];
@@ -83,7 +83,7 @@ static void test_score__is_the_same_in_every_locale(void **state)
 	char text[FW_CONTEXT_SCORE_SIZE];
 
 	(void)state;
-	/* Where it is not installed the test shows nothing, and passes. */
+	/* Without this locale the test passes without testing anything. */
 	(void)setlocale(LC_ALL, "de_DE.UTF-8");
 	(void)fw_context_score_text(1.0f / 3, text);
 	(void)setlocale(LC_ALL, "C");
@@ -92,11 +92,11 @@ static void test_score__is_the_same_in_every_locale(void **state)
 
 /* ---- budgets ---- */
 
-static void test_budget__is_a_whole_number_from_0_on(void **state)
+static void test_budget__is_a_non_negative_integer(void **state)
 {
 	static const struct {
 		const char *text;
-		int64_t value; /* -1: refused */
+		int64_t value; /* -1: invalid */
 	} cases[] = {
 		{ "0", 0 },
 		{ "-0", 0 },
@@ -185,7 +185,7 @@ static void test_words__are_split_at_white_space_and_lower_case(void **state)
 	      "f\xe3\x80\x80"
 	      "g",
 	      "<a><b><c><d><e><f><g>");
-	/* Not White_Space, whatever they look like: zero width, word joiner, BOM. */
+	/* Not White_Space: zero width space, word joiner, BOM. */
 	WORDS("a\xe2\x80\x8b"
 	      "b c\xe2\x81\xa0"
 	      "d e\xef\xbb\xbf"
@@ -204,7 +204,7 @@ static void test_words__are_split_at_white_space_and_lower_case(void **state)
 
 /* ---- queries ---- */
 
-/* Final_Sigma looks past what is ignored in casing, and an apostrophe is. */
+/* Final_Sigma skips case-ignorable characters, such as an apostrophe. */
 static void test_words__a_sigma_before_an_apostrophe_does_not_end_its_word(void **state)
 {
 	(void)state;
@@ -215,7 +215,7 @@ static void test_words__a_sigma_before_an_apostrophe_does_not_end_its_word(void 
 	WORDS("\xce\x9f\xce\xa3\xcc\x81\xce\x9f", "<\xce\xbf\xcf\x83\xcc\x81\xce\xbf>");
 }
 
-static void test_query__a_repeated_term_is_one(void **state)
+static void test_query__a_repeated_term_counts_once(void **state)
 {
 	struct fw_context_query query;
 
@@ -229,7 +229,7 @@ static void test_query__a_repeated_term_is_one(void **state)
 	fw_context_query_clear(&query);
 }
 
-static void test_query__empty_is_lawful_and_other_faults_are_not(void **state)
+static void test_query__empty_is_valid_and_malformed_is_not(void **state)
 {
 	char *text = calloc(1, FW_LIMIT_CONTEXT_QUERY_BYTES + 1);
 	struct fw_context_query query;
@@ -276,12 +276,12 @@ int main(void)
 		cmocka_unit_test(test_score__is_the_shortest_text_that_reads_back),
 		cmocka_unit_test(test_score__no_shorter_text_reads_back),
 		cmocka_unit_test(test_score__is_the_same_in_every_locale),
-		cmocka_unit_test(test_budget__is_a_whole_number_from_0_on),
+		cmocka_unit_test(test_budget__is_a_non_negative_integer),
 		cmocka_unit_test(test_words__are_split_at_white_space_and_lower_case),
 		cmocka_unit_test(
 			test_words__a_sigma_before_an_apostrophe_does_not_end_its_word),
-		cmocka_unit_test(test_query__a_repeated_term_is_one),
-		cmocka_unit_test(test_query__empty_is_lawful_and_other_faults_are_not),
+		cmocka_unit_test(test_query__a_repeated_term_counts_once),
+		cmocka_unit_test(test_query__empty_is_valid_and_malformed_is_not),
 		cmocka_unit_test(test_query__survives_every_allocation_failure),
 	};
 

@@ -55,9 +55,9 @@ static void make_three(void)
 	must(build("s", "c", false, 0));
 }
 
-/* ---- what it gives ---- */
+/* ---- results ---- */
 
-static void test_resolve__is_the_contracts_text_to_the_byte(void **state)
+static void test_resolve__gives_exactly_the_text_of_the_contract(void **state)
 {
 	static const char expected[] =
 		"{\"documents\":["
@@ -103,7 +103,7 @@ static void test_resolve__budget_0_selects_nothing_not_even_an_empty_document(vo
 		"\"documents_excluded_by_budget\":3}}\n");
 }
 
-static void test_resolve__one_that_does_not_fit_is_passed_over(void **state)
+static void test_resolve__a_document_over_the_budget_is_skipped(void **state)
 {
 	(void)state;
 	make_three();
@@ -113,7 +113,7 @@ static void test_resolve__one_that_does_not_fit_is_passed_over(void **state)
 	assert_non_null(strstr(first.text, "\"documents_excluded_by_budget\":1"));
 }
 
-static void test_resolve__names_lead_nowhere_else(void **state)
+static void test_resolve__a_name_cannot_leave_the_root(void **state)
 {
 	static const char *const names[] = {
 		"",   ".",    "..",      "c/",   "./c",  "../x/c",
@@ -135,7 +135,7 @@ static void test_resolve__names_lead_nowhere_else(void **state)
 			   "cache_missing") != 0)
 			fail_msg("%s", names[i]);
 	}
-	/* A directory, and no cache in it. */
+	/* A directory that is not a cache. */
 	assert_string_equal(rule_of(resolve("a", 1, &first)), "manifest_missing");
 }
 
@@ -151,7 +151,7 @@ static unsigned roll(unsigned sides)
 	return (unsigned)(dice % sides);
 }
 
-/* Common words and rare ones, in several spellings, and odd space between. */
+/* Common and rare words, in several spellings, with unusual white space. */
 static void put_words(struct fw_buf *text, unsigned count)
 {
 	static const char *const spaces[] = {
@@ -184,7 +184,7 @@ static void make_many(unsigned count)
 		(void)snprintf(path, sizeof path, "s/%u.md", i);
 		fw_buf_reset(&text, SIZE_MAX);
 		put_words(&text, roll(1 + roll(120)));
-		/* No two alike, or no cache would hold them. */
+		/* Sources must differ, otherwise the cache cannot be built. */
 		fw_buf_str(&text, path);
 		put_file(path, text.text, text.len);
 	}
@@ -267,7 +267,7 @@ static struct fw_context_cache *get(void)
 	struct fw_context_cache *cache;
 
 	must(fw_context_store_get(store, "c", 1, NULL, &cache));
-	fw_context_cache_unref(cache); /* the store still holds it */
+	fw_context_cache_unref(cache); /* the store has a reference too */
 	return cache;
 }
 
@@ -285,14 +285,14 @@ static void test_store__an_unchanged_cache_is_read_once(void **state)
 
 #define SECURITY "c/documents/c070a5c47a9f.json"
 
-/* Each way of changing a cache after it was found in order. */
+/* Changes a cache after it was checked, in one of several ways. */
 static void break_it(int way)
 {
 	size_t len;
 	char *text;
 
 	switch (way) {
-	case 0: /* in place, of the same length */
+	case 0: /* in place, with the same length */
 		text = get_file(SECURITY, &len);
 		memcpy(strstr(text, "guide"), "GUIDE", 5);
 		put_file(SECURITY, text, len);
@@ -311,7 +311,8 @@ static void break_it(int way)
 	}
 }
 
-/* Nothing of the changed document is asked for: the index alone would not see it. */
+/* The query does not select the changed document, so only the check for changes can
+ * notice. */
 static void assert_seen(int way, bool by_kernel)
 {
 	make_three();
@@ -337,7 +338,7 @@ static void test_store__sees_every_change_after_the_check(void **state)
 	}
 }
 
-static void test_store__a_replaced_or_mended_cache_is_read_anew(void **state)
+static void test_store__a_replaced_or_repaired_cache_is_read_again(void **state)
 {
 	(void)state;
 	make_three();
@@ -383,7 +384,7 @@ static void test_store__a_cache_replaced_under_its_reader_is_never_found_invalid
 	assert_true(is_built);
 }
 
-static void test_store__keeps_so_many_and_no_more(void **state)
+static void test_store__keeps_a_limited_number_of_caches(void **state)
 {
 	char name[16];
 
@@ -407,7 +408,7 @@ static void *run_server(void *server)
 	return fw_server_run(server);
 }
 
-/* What a server with that deadline answers. */
+/* The reply of a server with that deadline. */
 static void call_tool(uint32_t deadline_ms, const char *request_text, char *answer, size_t size)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
@@ -432,8 +433,8 @@ static void call_tool(uint32_t deadline_ms, const char *request_text, char *answ
 	got = read(out[0], answer, size - 1);
 	assert_true(got > 0);
 	answer[got] = '\0';
-	/* A handler that nobody waits for sees that at its next document: let it,
-	 * or the server that it uses cannot be freed. */
+	/* The handler notices the deadline at its next document. Wait for that,
+	 * because the server cannot be freed before. */
 	(void)usleep(500 * 1000);
 	(void)close(in[1]);
 	(void)pthread_join(thread, &err);
@@ -456,7 +457,7 @@ static void test_tool__a_deadline_is_io_error(void **state)
 
 	(void)state;
 	make_many(2000);
-	/* So many documents are not checked in a millisecond. */
+	/* This many documents cannot be checked in a millisecond. */
 	call_tool(1, question, answer, sizeof answer);
 	assert_non_null(strstr(answer,
 			       "{\\\"error\\\":{\\\"code\\\":\\\"io_error\\\",\\\"message"
@@ -493,7 +494,7 @@ static void test_resolve__survives_every_allocation_failure(void **state)
 {
 	(void)state;
 	make_many(3);
-	/* No memory may change hands between two allocators. */
+	/* Memory must be freed by the allocator that allocated it. */
 	fw_context_store_free(store);
 	store = NULL;
 	fw_buf_clear(&first);
@@ -507,17 +508,17 @@ static void test_resolve__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_resolve__is_the_contracts_text_to_the_byte),
+		TEST(test_resolve__gives_exactly_the_text_of_the_contract),
 		TEST(test_resolve__budget_0_selects_nothing_not_even_an_empty_document),
-		TEST(test_resolve__one_that_does_not_fit_is_passed_over),
-		TEST(test_resolve__names_lead_nowhere_else),
+		TEST(test_resolve__a_document_over_the_budget_is_skipped),
+		TEST(test_resolve__a_name_cannot_leave_the_root),
 		TEST(test_index__gives_the_same_bytes_as_the_scan),
 		TEST(test_resolve__a_thousand_times_on_eight_threads_gives_the_same_bytes),
 		TEST(test_store__an_unchanged_cache_is_read_once),
 		TEST(test_store__sees_every_change_after_the_check),
-		TEST(test_store__a_replaced_or_mended_cache_is_read_anew),
+		TEST(test_store__a_replaced_or_repaired_cache_is_read_again),
 		TEST(test_store__a_cache_replaced_under_its_reader_is_never_found_invalid),
-		TEST(test_store__keeps_so_many_and_no_more),
+		TEST(test_store__keeps_a_limited_number_of_caches),
 		TEST(test_tool__a_deadline_is_io_error),
 		TEST(test_resolve__survives_every_allocation_failure),
 	};

@@ -1,6 +1,6 @@
 /*
- * test_support.h - what the tests of the context toolset share: a directory of
- * their own, an allocator that fails on demand, and small caches.
+ * test_support.h - shared by the tests of the context toolset: a temporary directory,
+ * an allocator that fails on demand, and small caches.
  */
 #ifndef FW_TOOLS_CONTEXT_TEST_SUPPORT_H
 #define FW_TOOLS_CONTEXT_TEST_SUPPORT_H
@@ -26,7 +26,8 @@
 static struct {
 	long live;
 	long calls;
-	long fail_at; /* this one and, with `all`, those after it; 0: none */
+	long fail_at; /* this allocation fails and, with `all`, all later ones; 0:
+		       * none */
 	bool all;
 	bool failed;
 } memory;
@@ -76,7 +77,8 @@ static inline void use_test_memory(void)
 	fw_allocator_set(&allocator);
 }
 
-/* `run` says whether it succeeded, once for each allocation that it makes. */
+/* Runs `run` once for each of its allocations, which then fails. `run` returns
+ * whether it succeeded. */
 static inline void each_allocation_fails(bool (*run)(void))
 {
 	for (int all = 0; all < 2; all++) {
@@ -105,7 +107,7 @@ static inline void each_allocation_fails(bool (*run)(void))
 
 static char test_dir[64];
 
-/* What is easier said to a shell. */
+/* Runs a shell command. */
 static inline void shell(const char *command)
 {
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
@@ -114,7 +116,7 @@ static inline void shell(const char *command)
 static inline int enter_directory(void **state)
 {
 	(void)state;
-	/* In memory where that can be: thousands of small files are written. */
+	/* In memory if possible, because thousands of small files are written. */
 	(void)snprintf(test_dir, sizeof test_dir, "%s/fw-context-XXXXXX",
 		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	return mkdtemp(test_dir) && chdir(test_dir) == 0 ? 0 : -1;
@@ -146,7 +148,7 @@ static inline void put_text(const char *path, const char *text)
 	put_file(path, text, strlen(text));
 }
 
-/* NUL-terminated, for free(). */
+/* NUL-terminated; release with free(). */
 static inline char *get_file(const char *path, size_t *ret_len)
 {
 	FILE *file = fopen(path, "re");
@@ -168,7 +170,7 @@ static inline bool is_there(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* How many names a directory has. */
+/* Number of names in a directory. */
 static inline int count_names(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -203,7 +205,7 @@ static inline void must(fw_error *err)
 			 fw_error_detail(err) ? fw_error_detail(err) : fw_error_message(err));
 }
 
-/* The error's code in the contract; it is freed. */
+/* The code of the error in the contract; frees the error. */
 static inline const char *code_of(fw_error *err)
 {
 	const char *code = err ? fw_error_row(err)->context_v0 : "none";
