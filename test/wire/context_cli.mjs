@@ -59,7 +59,7 @@ test('--contract tells an error another way, in words where people ask', () => {
 	same([status, JSON.parse(err).type], [5, 'CONFLICT']);
 	const words = run(['context', 'inspect', '--cache', root]);
 	same(words.status, 5);
-	match(words.err, /^faultwire: Cache exists but is invalid\n  because: manifest.json is not there/);
+	match(words.err, /^faultwire: Cache exists but is invalid\n  because: manifest.json is missing/);
 	assertFails(run(['context', 'inspect', '--cache', root, '--json']), 'cache_invalid');
 });
 
