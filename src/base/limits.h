@@ -54,6 +54,10 @@ enum {
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* Event types and event ids of a stream that we read, and the buffer that a
+	 * reader keeps between two events. */
+	FW_LIMIT_SSE_NAME_BYTES = 1024,
+	FW_LIMIT_SSE_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
 	/* Labels of metrics that others can mint: tools (the rest is "other"),
