@@ -54,6 +54,8 @@ enum {
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* How long a connection of the HTTP client may take to come up. */
+	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
 	/* Event types and event ids of a stream that we read, and the buffer that a
 	 * reader keeps between two events. */
 	FW_LIMIT_SSE_NAME_BYTES = 1024,
