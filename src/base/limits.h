@@ -54,6 +54,20 @@ enum {
 	FW_LIMIT_HTTP_FIELDS = 128,
 	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* How long a connection of the HTTP client may take to come up. */
+	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
+	/* A child process that we speak to: one line of its output, what waits to be
+	 * sent to it, the end of its standard error, the buffer kept between two
+	 * lines, and how long its output is waited for once it has ended. */
+	FW_LIMIT_CHILD_LINE_BYTES = 16 * 1024 * 1024,
+	FW_LIMIT_CHILD_UNSENT_BYTES = 32 * 1024 * 1024,
+	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,
+	FW_LIMIT_CHILD_KEPT_BYTES = 256 * 1024,
+	FW_LIMIT_CHILD_DRAIN_MS = 500,
+	/* Event types and event ids of a stream that we read, and the buffer that a
+	 * reader keeps between two events. */
+	FW_LIMIT_SSE_NAME_BYTES = 1024,
+	FW_LIMIT_SSE_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
 	/* Labels of metrics that clients can influence: tools (the rest is

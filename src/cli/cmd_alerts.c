@@ -22,7 +22,7 @@
 #include <faultwire/faultwire.h>
 
 #include "base/buf.h"
-#include "observe/curl.h"
+#include "core/curl.h"
 #include "output.h"
 #include "report.h"
 #include "serve_observe.h"

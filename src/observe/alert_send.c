@@ -18,7 +18,7 @@
 #include "base/digest.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "observe/curl.h"
+#include "core/curl.h"
 
 enum { FIRST_PAUSE_MS = 500, LONGEST_PAUSE_MS = 60 * 1000, CONNECT_MS = 5000 };
 

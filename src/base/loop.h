@@ -1,0 +1,58 @@
+/*
+ * loop.h - the event loop that a server, a client and a gateway share.
+ *
+ * A libuv loop, and a queue of tasks that other threads hand to it. Whoever
+ * makes the loop runs it; the parts that live on it (transports, children, HTTP
+ * requests, timers) only borrow it.
+ *
+ * The one rule to remember: everything but fw_loop_post() and fw_loop_stop()
+ * belongs to the thread that runs the loop.
+ */
+#ifndef FW_BASE_LOOP_H
+#define FW_BASE_LOOP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <uv.h>
+
+/* Work for the loop's thread. Embedded in what it works on, so that handing it
+ * over needs no memory and cannot fail. A task is posted again only after it
+ * has run. */
+struct fw_task {
+	struct fw_task *next;
+	/* On the loop's thread; with `is_over` the loop closes, and the task only
+	 * releases what it holds. */
+	void (*run)(struct fw_task *task, bool is_over);
+};
+
+struct fw_loop {
+	uv_loop_t uv;
+	uv_async_t wakeup;
+	uv_mutex_t lock;
+	struct fw_task *first; /* under the lock, oldest first */
+	struct fw_task *last;
+	bool is_closed; /* under the lock: nothing is taken any more */
+	atomic_bool stop_wanted;
+};
+
+/* 0, or an error of libuv. */
+int fw_loop_init(struct fw_loop *loop);
+
+/* Runs until fw_loop_stop(), or until nothing is left to wait for. */
+void fw_loop_run(struct fw_loop *loop);
+
+/* Ends fw_loop_run() after what it is doing now. From any thread, and from a
+ * signal handler. */
+void fw_loop_stop(struct fw_loop *loop);
+
+/* Hands over a task, in order. From any thread. False: the loop has closed, and
+ * the task is still the caller's. */
+bool fw_loop_post(struct fw_loop *loop, struct fw_task *task);
+
+/* Runs posted tasks a last time, closes, and waits for handles that are still
+ * closing. Whoever put a handle on the loop has closed it before. A loop that
+ * was zeroed and never initialised is a no-op. */
+void fw_loop_close(struct fw_loop *loop);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * child_test.c - real programs on the loop: their lines, their ends.
+ */
+#include "net/child.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <faultwire/raise.h>
+
+/* What a child reported, in order: "line|", "broken!|", "closed|", "exit 0|". */
+struct seen {
+	struct fw_loop loop;
+	struct fw_child *child;
+	char text[4096];
+	size_t lines;
+	bool frees_at_line;
+	bool ends_input_at_line;
+};
+
+static void note(struct seen *seen, const char *text, size_t len, const char *tail)
+{
+	size_t at = strlen(seen->text);
+
+	snprintf(seen->text + at, sizeof seen->text - at, "%.*s%s|", (int)(len < 80 ? len : 80),
+		 text, tail);
+}
+
+static void see_line(void *ctx, const char *text, size_t len)
+{
+	struct seen *seen = ctx;
+
+	seen->lines++;
+	note(seen, text, len, "");
+	if (seen->ends_input_at_line)
+		fw_child_end_input(seen->child);
+	if (seen->frees_at_line) {
+		fw_child_free(seen->child);
+		seen->child = NULL;
+	}
+}
+
+static void see_broken(void *ctx, const char *text, size_t len, bool is_too_long)
+{
+	note(ctx, text, len, is_too_long ? "!long" : "!cut");
+}
+
+static void see_closed(void *ctx)
+{
+	note(ctx, "closed", 6, "");
+}
+
+static void see_exit(void *ctx, int status, int signum)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, signum ? "signal %d" : "exit %d", signum ? signum : status);
+	note(ctx, text, strlen(text), "");
+}
+
+static void begin(struct seen *seen, const char *script)
+{
+	const char *const argv[] = { "sh", "-c", script, NULL };
+
+	memset(seen, 0, sizeof *seen);
+	assert_int_equal(fw_loop_init(&seen->loop), 0);
+	assert_null(fw_child_start(&seen->loop,
+				   &(struct fw_child_options){
+					   .argv = argv,
+					   .line_max = 64,
+					   .on = { see_line, see_broken, see_closed, see_exit },
+					   .ctx = seen,
+				   },
+				   &seen->child));
+}
+
+static void end(struct seen *seen)
+{
+	fw_child_free(seen->child);
+	fw_loop_close(&seen->loop);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+}
+
+static void expect(const char *script, const char *reports)
+{
+	struct seen seen;
+
+	begin(&seen, script);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, reports);
+	end(&seen);
+}
+
+static void test_child__its_lines_come_before_its_end(void **state)
+{
+	(void)state;
+	expect("echo one; echo; echo two; exit 3", "one||two|exit 3|");
+}
+
+static void test_child__a_line_without_a_newline_is_cut(void **state)
+{
+	(void)state;
+	expect("printf 'one\\ntwo'", "one|two!cut|exit 0|");
+}
+
+static void test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on(void **state)
+{
+	(void)state;
+	expect("printf '%070d\\nafter\\n' 1", "!long|after|exit 0|");
+	expect("printf '%040d' 1; sleep 0.1; printf '%040d\\nafter\\n' 1",
+	       "0000000000000000000000000000000000000001!long|after|exit 0|");
+}
+
+static void test_child__a_signal_is_named(void **state)
+{
+	(void)state;
+	expect("echo one; kill -SEGV $$", "one|signal 11|");
+}
+
+static void test_child__closing_its_output_is_told_before_its_end(void **state)
+{
+	(void)state;
+	expect("echo one; exec >&-; sleep 0.2; exit 4", "one|closed|exit 4|");
+}
+
+static void test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end(void **state)
+{
+	(void)state;
+	/* In a session of its own, so that only the wait for the output is bounded. */
+	expect("setsid sleep 3 & echo one; exit 5", "one|exit 5|");
+}
+
+static void test_child__answers_what_it_is_sent(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "cat");
+	seen.ends_input_at_line = true;
+	assert_int_equal(fw_child_send(seen.child, "hello", 5), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "hello|exit 0|");
+	assert_int_equal(fw_child_send(seen.child, "late", 4), FW_CHILD_BROKEN);
+	end(&seen);
+}
+
+static void test_child__a_pipe_that_is_full_loses_nothing(void **state)
+{
+	enum { LINES = 20000 };
+	static const char LINE[] = "a line of forty characters, or about that";
+	struct seen seen;
+	size_t unsent;
+
+	(void)state;
+	begin(&seen, "sleep 0.2; grep -c . ");
+	for (int i = 0; i < LINES; i++)
+		assert_int_equal(fw_child_send(seen.child, LINE, sizeof LINE - 1),
+				 FW_CHILD_SENT);
+	unsent = fw_child_unsent(seen.child);
+	assert_true(unsent > 0);
+	fw_child_end_input(seen.child);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "20000|exit 0|");
+	end(&seen);
+}
+
+static void test_child__what_waits_for_it_is_bounded(void **state)
+{
+	const char *const argv[] = { "sleep", "60", NULL };
+	static char line[100000];
+	struct seen seen = { .lines = 0 };
+	enum fw_child_sent sent = FW_CHILD_SENT;
+	int count = 0;
+
+	(void)state;
+	assert_int_equal(fw_loop_init(&seen.loop), 0);
+	assert_null(fw_child_start(
+		&seen.loop,
+		&(struct fw_child_options){ .argv = argv,
+					    .unsent_max = 250000,
+					    .on = { see_line, see_broken, NULL, see_exit },
+					    .ctx = &seen },
+		&seen.child));
+	memset(line, 'x', sizeof line);
+	while (sent == FW_CHILD_SENT && count++ < 10)
+		sent = fw_child_send(seen.child, line, sizeof line);
+	assert_int_equal(sent, FW_CHILD_FULL);
+	assert_true(fw_child_unsent(seen.child) <= 250000);
+	end(&seen);
+	assert_string_equal(seen.text, "");
+}
+
+static void test_child__one_that_closes_its_input_is_broken_not_fatal(void **state)
+{
+	struct seen seen;
+	enum fw_child_sent sent = FW_CHILD_SENT;
+
+	(void)state;
+	begin(&seen, "exec <&-; echo closed; sleep 0.3");
+	signal(SIGPIPE, SIG_IGN);
+	while (!seen.lines)
+		(void)uv_run(&seen.loop.uv, UV_RUN_ONCE);
+	sent = fw_child_send(seen.child, "x", 1);
+	fw_loop_run(&seen.loop);
+	assert_int_equal(sent, FW_CHILD_BROKEN);
+	assert_string_equal(seen.text, "closed|exit 0|");
+	end(&seen);
+}
+
+static void test_child__freed_in_a_callback_it_calls_nothing_more(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "while echo x; do :; done");
+	seen.frees_at_line = true;
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "x|");
+	end(&seen);
+}
+
+static void test_child__keeps_the_end_of_its_standard_error_without_secrets(void **state)
+{
+	struct seen seen;
+	char text[1024];
+
+	(void)state;
+	begin(&seen,
+	      "i=0; while [ $i -lt 2000 ]; do echo \"line $i of many\" >&2; i=$((i+1)); done; "
+	      "echo 'password=hunter2hunter2' >&2; exit 1");
+	fw_loop_run(&seen.loop);
+	assert_true(fw_child_stderr(seen.child, text, sizeof text) > 0);
+	end(&seen);
+	assert_string_equal(seen.text, "exit 1|");
+	assert_null(strstr(text, "hunter2"));
+	assert_memory_equal(text, "line ", 5);
+}
+
+static void test_child__a_program_that_is_not_there_never_calls_back(void **state)
+{
+	const char *const argv[] = { "no-such-program-anywhere", NULL };
+	struct seen seen = { .lines = 0 };
+	fw_error *err;
+
+	(void)state;
+	assert_int_equal(fw_loop_init(&seen.loop), 0);
+	err = fw_child_start(
+		&seen.loop,
+		&(struct fw_child_options){ .argv = argv,
+					    .on = { see_line, see_broken, NULL, see_exit },
+					    .ctx = &seen },
+		&seen.child);
+	assert_int_equal(fw_error_code(err), FW_FILE_NOT_FOUND);
+	fw_error_free(err);
+	assert_null(seen.child);
+	end(&seen);
+	assert_string_equal(seen.text, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_child__its_lines_come_before_its_end),
+		cmocka_unit_test(test_child__a_line_without_a_newline_is_cut),
+		cmocka_unit_test(
+			test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on),
+		cmocka_unit_test(test_child__a_signal_is_named),
+		cmocka_unit_test(test_child__closing_its_output_is_told_before_its_end),
+		cmocka_unit_test(
+			test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end),
+		cmocka_unit_test(test_child__answers_what_it_is_sent),
+		cmocka_unit_test(test_child__a_pipe_that_is_full_loses_nothing),
+		cmocka_unit_test(test_child__what_waits_for_it_is_bounded),
+		cmocka_unit_test(test_child__one_that_closes_its_input_is_broken_not_fatal),
+		cmocka_unit_test(test_child__freed_in_a_callback_it_calls_nothing_more),
+		cmocka_unit_test(
+			test_child__keeps_the_end_of_its_standard_error_without_secrets),
+		cmocka_unit_test(test_child__a_program_that_is_not_there_never_calls_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+/*
+ * fetch.c - see fetch.h.
+ *
+ * libcurl's multi interface in its socket form: libcurl names the sockets and
+ * the time that it waits for, and one uv_poll_t each and one uv_timer_t tell it
+ * when something has happened. Everything runs on the loop's thread.
+ *
+ * libcurl must not be called again from within one of its callbacks, so a
+ * request that is cancelled there is only marked; it is removed when libcurl
+ * has returned.
+ */
+#include "net/fetch.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "core/curl.h"
+
+struct fw_fetch {
+	struct fw_fetch *next;
+	struct fw_fetch *previous;
+	struct fw_fetcher *fetcher;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *url;
+	char *body;
+	struct fw_fetch_callbacks on;
+	void *ctx;
+	bool has_head;     /* `head` was called */
+	bool is_cancelled; /* to be removed; nothing is called any more */
+	bool is_refused;   /* `body` returned false */
+};
+
+/* A socket of libcurl's that the loop watches. */
+struct watch {
+	uv_poll_t poll; /* first: libuv hands it back */
+	struct fw_fetcher *fetcher;
+	curl_socket_t socket;
+};
+
+struct fw_fetcher {
+	struct fw_loop *loop;
+	CURLM *multi;
+	uv_timer_t timer;
+	struct fw_fetch *fetches;
+	unsigned depth; /* calls of libcurl under way */
+};
+
+/* ---- the end of a request --------------------------------------------------- */
+
+static void fetch_free(struct fw_fetch *fetch)
+{
+	struct fw_fetcher *fetcher = fetch->fetcher;
+
+	if (fetch->previous)
+		fetch->previous->next = fetch->next;
+	else if (fetcher->fetches == fetch)
+		fetcher->fetches = fetch->next;
+	if (fetch->next)
+		fetch->next->previous = fetch->previous;
+	if (fetch->easy)
+		curl_easy_cleanup(fetch->easy);
+	curl_slist_free_all(fetch->headers);
+	fw__release(fetch->url);
+	fw__release(fetch->body);
+	fw__release(fetch);
+}
+
+static fw_delivery delivery_of(const struct fw_fetch *fetch)
+{
+	long bytes = 0;
+
+	if (fw_fetch_status(fetch))
+		return FW_REPLIED;
+	(void)curl_easy_getinfo(fetch->easy, CURLINFO_REQUEST_SIZE, &bytes);
+	return bytes > 0 ? FW_SENT : FW_NOT_SENT;
+}
+
+static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
+{
+	fw_error *err;
+
+	if (result == CURLE_OK)
+		return NULL;
+	if (fetch->is_refused)
+		err = fw_raise_runtime_cancelled();
+	else
+		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
+	fw_error_set_delivery(err, delivery_of(fetch));
+	return err;
+}
+
+/* Once, before the first byte of the body or at the end of a response without. */
+static void show_head(struct fw_fetch *fetch)
+{
+	if (fetch->has_head)
+		return;
+	fetch->has_head = true;
+	if (fetch->on.head)
+		fetch->on.head(fetch->ctx, fetch);
+}
+
+static void finish(struct fw_fetch *fetch, CURLcode result)
+{
+	struct fw_fetcher *fetcher = fetch->fetcher;
+
+	(void)curl_multi_remove_handle(fetcher->multi, fetch->easy);
+	fetcher->depth++;
+	if (result == CURLE_OK && !fetch->is_cancelled)
+		show_head(fetch);
+	if (!fetch->is_cancelled)
+		fetch->on.end(fetch->ctx, fetch, error_of(fetch, result));
+	fetcher->depth--;
+	fetch_free(fetch);
+}
+
+static void drop(struct fw_fetch *fetch)
+{
+	(void)curl_multi_remove_handle(fetch->fetcher->multi, fetch->easy);
+	fetch_free(fetch);
+}
+
+static void drop_cancelled(struct fw_fetcher *fetcher)
+{
+	struct fw_fetch *next;
+
+	for (struct fw_fetch *fetch = fetcher->fetches; fetch; fetch = next) {
+		next = fetch->next;
+		if (fetch->is_cancelled)
+			drop(fetch);
+	}
+}
+
+/* What libcurl has finished, and what was cancelled while it was at work. */
+static void collect(struct fw_fetcher *fetcher)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(fetcher->multi, &left))) {
+		CURLcode result = message->data.result;
+		char *of = NULL;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &of);
+		finish((struct fw_fetch *)(void *)of, result);
+	}
+	drop_cancelled(fetcher);
+}
+
+void fw_fetch_cancel(struct fw_fetch *fetch)
+{
+	if (!fetch)
+		return;
+	fetch->is_cancelled = true;
+	if (!fetch->fetcher->depth)
+		drop(fetch);
+}
+
+/* ---- libcurl and the loop --------------------------------------------------- */
+
+static void drive(struct fw_fetcher *fetcher, curl_socket_t socket, int events)
+{
+	int running;
+
+	fetcher->depth++;
+	(void)curl_multi_socket_action(fetcher->multi, socket, events, &running);
+	fetcher->depth--;
+	collect(fetcher);
+}
+
+static void on_socket(uv_poll_t *poll, int status, int events)
+{
+	struct watch *watch = (struct watch *)poll;
+	int flags = 0;
+
+	if (status < 0)
+		flags = CURL_CSELECT_ERR;
+	if (events & UV_READABLE)
+		flags |= CURL_CSELECT_IN;
+	if (events & UV_WRITABLE)
+		flags |= CURL_CSELECT_OUT;
+	drive(watch->fetcher, watch->socket, flags);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	drive(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int set_timer(CURLM *multi, long timeout_ms, void *ctx)
+{
+	struct fw_fetcher *fetcher = ctx;
+
+	(void)multi;
+	if (timeout_ms < 0)
+		(void)uv_timer_stop(&fetcher->timer);
+	else
+		(void)uv_timer_start(&fetcher->timer, on_timer, (uint64_t)timeout_ms, 0);
+	return 0;
+}
+
+static void watch_closed(uv_handle_t *handle)
+{
+	fw__release(handle);
+}
+
+static struct watch *watch_new(struct fw_fetcher *fetcher, curl_socket_t socket)
+{
+	struct watch *watch = fw__allocate(sizeof *watch);
+
+	if (!watch)
+		return NULL;
+	watch->fetcher = fetcher;
+	watch->socket = socket;
+	if (uv_poll_init_socket(&fetcher->loop->uv, &watch->poll, socket) != 0) {
+		fw__release(watch);
+		return NULL;
+	}
+	(void)curl_multi_assign(fetcher->multi, socket, watch);
+	return watch;
+}
+
+static int set_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void *of_socket)
+{
+	struct fw_fetcher *fetcher = ctx;
+	struct watch *watch = of_socket;
+	int events = 0;
+
+	(void)easy;
+	if (what == CURL_POLL_REMOVE) {
+		if (watch)
+			uv_close((uv_handle_t *)&watch->poll, watch_closed);
+		(void)curl_multi_assign(fetcher->multi, socket, NULL);
+		return 0;
+	}
+	if (!watch)
+		watch = watch_new(fetcher, socket);
+	if (!watch)
+		return -1; /* libcurl ends the request */
+	if (what & CURL_POLL_IN)
+		events |= UV_READABLE;
+	if (what & CURL_POLL_OUT)
+		events |= UV_WRITABLE;
+	(void)uv_poll_start(&watch->poll, events, on_socket);
+	return 0;
+}
+
+/* ---- a fetcher -------------------------------------------------------------- */
+
+fw_error *fw_fetcher_new(struct fw_loop *loop, struct fw_fetcher **ret_fetcher)
+{
+	struct fw_fetcher *fetcher;
+
+	FW_TRY(fw_curl_load());
+	fetcher = fw__allocate(sizeof *fetcher);
+	if (!fetcher)
+		return fw_raise_internal_out_of_memory();
+	memset(fetcher, 0, sizeof *fetcher);
+	fetcher->loop = loop;
+	fetcher->multi = curl_multi_init();
+	if (!fetcher->multi) {
+		fw__release(fetcher);
+		return fw_raise_internal_out_of_memory();
+	}
+	(void)uv_timer_init(&loop->uv, &fetcher->timer);
+	fetcher->timer.data = fetcher;
+	(void)curl_multi_setopt(fetcher->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+	(void)curl_multi_setopt(fetcher->multi, CURLMOPT_SOCKETDATA, fetcher);
+	(void)curl_multi_setopt(fetcher->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	(void)curl_multi_setopt(fetcher->multi, CURLMOPT_TIMERDATA, fetcher);
+	*ret_fetcher = fetcher;
+	return NULL;
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+	fw__release(handle->data);
+}
+
+void fw_fetcher_free(struct fw_fetcher *fetcher)
+{
+	if (!fetcher)
+		return;
+	assert(!fetcher->depth);
+	while (fetcher->fetches)
+		drop(fetcher->fetches);
+	(void)curl_multi_cleanup(fetcher->multi);
+	fetcher->multi = NULL;
+	uv_close((uv_handle_t *)&fetcher->timer, timer_closed);
+}
+
+/* ---- a request -------------------------------------------------------------- */
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *ctx)
+{
+	struct fw_fetch *fetch = ctx;
+
+	if (!fetch->is_cancelled)
+		show_head(fetch);
+	if (!fetch->is_cancelled && !fetch->on.body(fetch->ctx, bytes, size * count))
+		fetch->is_refused = true;
+	return fetch->is_cancelled || fetch->is_refused ? 0 : size * count;
+}
+
+static bool add_header(struct fw_fetch *fetch, const char *line)
+{
+	struct curl_slist *more = curl_slist_append(fetch->headers, line);
+
+	if (more)
+		fetch->headers = more;
+	return more != NULL;
+}
+
+static bool add_headers(struct fw_fetch *fetch, const char *const *headers)
+{
+	/* Do not wait for "100 Continue" before sending a small body. */
+	if (!add_header(fetch, "Expect:"))
+		return false;
+	for (; headers && *headers; headers++)
+		if (!add_header(fetch, *headers))
+			return false;
+	return true;
+}
+
+static bool is_header_line(const char *line)
+{
+	return strchr(line, ':') && !strpbrk(line, "\r\n");
+}
+
+static fw_error *check_options(const struct fw_fetch_options *options)
+{
+	static const char START[] = "fw_fetch_start";
+
+	if (!options->method || !options->url || !options->on.body || !options->on.end)
+		return fw_raise_internal_api_misuse(
+			START, "method, url, body and end callbacks are required");
+	for (const char *const *line = options->headers; line && *line; line++)
+		if (!is_header_line(*line))
+			return fw_raise_internal_api_misuse(
+				START, "a header is one line \"Name: value\"");
+	return NULL;
+}
+
+/* False: no memory. */
+static bool copy_texts(struct fw_fetch *fetch, const struct fw_fetch_options *options)
+{
+	size_t url_size = strlen(options->url) + 1;
+
+	fetch->url = fw__allocate(url_size);
+	fetch->body = options->len ? fw__allocate(options->len) : NULL;
+	if (!fetch->url || (options->len && !fetch->body))
+		return false;
+	memcpy(fetch->url, options->url, url_size);
+	if (options->len)
+		memcpy(fetch->body, options->body, options->len);
+	return add_headers(fetch, options->headers);
+}
+
+static void set_method(struct fw_fetch *fetch, const struct fw_fetch_options *options)
+{
+	CURL *easy = fetch->easy;
+
+	if (options->body) {
+		(void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
+		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
+				       fetch->body ? fetch->body : "");
+		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				       (curl_off_t)options->len);
+	}
+	(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
+}
+
+static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *options)
+{
+	CURL *easy = fetch->easy;
+	uint32_t connect_ms =
+		options->connect_ms ? options->connect_ms : FW_LIMIT_FETCH_CONNECT_MS;
+
+	(void)curl_easy_setopt(easy, CURLOPT_PRIVATE, fetch);
+	(void)curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
+	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fetch->headers);
+	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "faultwire/" FW_VERSION);
+	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
+	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+	(void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)options->total_ms);
+	if (options->idle_ms) {
+		/* libcurl counts whole seconds. */
+		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
+				       (long)(options->idle_ms + 999) / 1000);
+	}
+	set_method(fetch, options);
+}
+
+static void enlist(struct fw_fetch *fetch)
+{
+	struct fw_fetcher *fetcher = fetch->fetcher;
+
+	fetch->next = fetcher->fetches;
+	if (fetch->next)
+		fetch->next->previous = fetch;
+	fetcher->fetches = fetch;
+}
+
+fw_error *fw_fetch_start(struct fw_fetcher *fetcher, const struct fw_fetch_options *options,
+			 struct fw_fetch **ret_fetch)
+{
+	struct fw_fetch *fetch;
+
+	FW_TRY(check_options(options));
+	fetch = fw__allocate(sizeof *fetch);
+	if (!fetch)
+		return fw_raise_internal_out_of_memory();
+	memset(fetch, 0, sizeof *fetch);
+	fetch->fetcher = fetcher;
+	fetch->on = options->on;
+	fetch->ctx = options->ctx;
+	enlist(fetch);
+	fetch->easy = curl_easy_init();
+	if (!fetch->easy || !copy_texts(fetch, options)) {
+		fetch_free(fetch);
+		return fw_raise_internal_out_of_memory();
+	}
+	set_options(fetch, options);
+	if (curl_multi_add_handle(fetcher->multi, fetch->easy) != CURLM_OK) {
+		fetch_free(fetch);
+		return fw_raise_internal_out_of_memory();
+	}
+	*ret_fetch = fetch;
+	return NULL;
+}
+
+int fw_fetch_status(const struct fw_fetch *fetch)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (int)status;
+}
+
+const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name)
+{
+	struct curl_header *header = NULL;
+
+	/* The last request of the handle, in case that it took several. */
+	if (curl_easy_header(fetch->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return NULL;
+	if (header->amount > 1 && curl_easy_header(fetch->easy, name, header->amount - 1,
+						   CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return NULL;
+	return header->value;
+}

@@ -1,0 +1,74 @@
+/*
+ * fetch.h - HTTP requests on the event loop: the client half, by libcurl.
+ *
+ * A fetcher belongs to one loop and keeps connections open between requests.
+ * A request reports its head, its body as it comes, and its end. A response
+ * whose status is an error or a redirect is still a response: whoever asked
+ * decides what it means. So no header reaches a host that was not named.
+ *
+ * The one rule to remember: `end` is called exactly once, and last, unless the
+ * request is cancelled: then nothing is called any more.
+ */
+#ifndef FW_NET_FETCH_H
+#define FW_NET_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/error.h>
+
+#include "base/loop.h"
+
+struct fw_fetcher;
+struct fw_fetch;
+
+/* Raises internal.out_of_memory, internal.unsupported (no libcurl). The loop
+ * outlives the fetcher. */
+fw_error *fw_fetcher_new(struct fw_loop *loop, struct fw_fetcher **ret_fetcher);
+/* Cancels every request and closes every connection. Not from within a
+ * callback. Its handles are closed once the loop has run again, which
+ * fw_loop_close() sees to. NULL is a no-op. */
+void fw_fetcher_free(struct fw_fetcher *fetcher);
+
+struct fw_fetch_callbacks {
+	/* The head has come. May be NULL. */
+	void (*head)(void *ctx, struct fw_fetch *fetch);
+	/* Bytes of the body. False ends the request with runtime.cancelled. */
+	bool (*body)(void *ctx, const char *bytes, size_t len);
+	/* The end. `err` is yours; NULL: the response is complete. An error tells
+	 * its delivery: not_sent, sent, or replied where a head had come. */
+	void (*end)(void *ctx, struct fw_fetch *fetch, fw_error *err);
+};
+
+struct fw_fetch_options {
+	const char *method; /* "POST" */
+	const char *url;    /* http or https */
+	/* Lines "Name: value", NULL at the end; NULL: none. CR, LF or NUL cannot
+	 * be in them. */
+	const char *const *headers;
+	const char *body; /* copied; NULL: none */
+	size_t len;
+	uint32_t connect_ms; /* 0: FW_LIMIT_FETCH_CONNECT_MS */
+	uint32_t total_ms;   /* 0: no limit; for streams */
+	uint32_t idle_ms;    /* without a byte; 0: no limit */
+	struct fw_fetch_callbacks on;
+	void *ctx;
+};
+
+/* Starts a request. Everything is copied. The fetch is borrowed until its `end`
+ * has returned, or until it is cancelled. Raises internal.out_of_memory,
+ * internal.api_misuse. A request that could not be started never calls back. */
+fw_error *fw_fetch_start(struct fw_fetcher *fetcher, const struct fw_fetch_options *options,
+			 struct fw_fetch **ret_fetch);
+/* Nothing is called any more, and the connection closes if the answer was not
+ * complete. Also from within its callbacks. NULL is a no-op. */
+void fw_fetch_cancel(struct fw_fetch *fetch);
+
+/* From `head` on. 0: there was no response. */
+int fw_fetch_status(const struct fw_fetch *fetch);
+/* A response header, the last one of that name; NULL: absent. Borrowed until
+ * the callback returns. */
+const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name);
+
+#endif
