@@ -24,22 +24,29 @@ static const struct {
 	{ "roots/list", "roots", "{\"roots\":{}}" },
 };
 
-static struct fw_question *find(const fw_call *call, const char *key)
+/* A key that a handler gave, a C string. */
+static struct fw_text text_of(const char *key)
+{
+	return (struct fw_text){ key, strlen(key) };
+}
+
+static struct fw_question *find(const fw_call *call, struct fw_text key)
 {
 	for (size_t i = 0; i < call->question_count; i++)
-		if (strcmp(call->questions[i].key, key) == 0)
+		if (fw_text_is(key, call->questions[i].key))
 			return &call->questions[i];
 	return NULL;
 }
 
-static struct fw_question *add(fw_call *call, const char *key)
+/* NULL: too many, out of memory, or a key that no question can have. */
+static struct fw_question *add(fw_call *call, struct fw_text key)
 {
 	struct fw_question *question = find(call, key);
 
 	if (question)
 		return question;
 	if (call->question_count >= call->server->limits.questions ||
-	    strlen(key) >= sizeof question->key)
+	    key.n >= sizeof question->key || !fw_text_str(key))
 		return NULL;
 	if (!call->questions) {
 		size_t size = call->server->limits.questions * sizeof *call->questions;
@@ -50,36 +57,44 @@ static struct fw_question *add(fw_call *call, const char *key)
 		memset(call->questions, 0, size);
 	}
 	question = &call->questions[call->question_count++];
-	(void)snprintf(question->key, sizeof question->key, "%s", key);
+	memcpy(question->key, key.p, key.n);
 	return question;
 }
 
-static void set_answer(const fw_call *call, struct fw_question *question, yyjson_val *value)
+/* Raises input.too_large, internal.out_of_memory: there is no answer then. */
+static fw_error *set_answer(const fw_call *call, struct fw_question *question,
+			    yyjson_val *value)
 {
+	const uint64_t most = call->server->limits.answer_bytes;
 	struct fw_buf text;
 
 	fw__release(question->answer);
 	yyjson_doc_free(question->parsed);
 	question->answer = NULL;
 	question->parsed = NULL;
-	fw_buf_init(&text, call->server->limits.answer_bytes);
+	fw_buf_init(&text, most);
 	fw_buf_value(&text, value);
 	if (text.state != FW_BUF_OK) {
+		bool is_large = text.state == FW_BUF_TOO_LARGE;
+
 		fw_buf_clear(&text);
-		return;
+		return is_large ? fw_raise_input_too_large("answer", most)
+				: fw_raise_internal_out_of_memory();
 	}
 	question->answer = text.text;
 	question->answer_len = text.len;
 	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
 					    &fw__yyjson_alc, NULL);
+	return NULL;
 }
 
-void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
+void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 {
 	struct fw_question *question = add(call, key);
 
+	/* What we signed fits, unless memory is short: then it is asked again. */
 	if (question)
-		set_answer(call, question, answer);
+		fw_error_free(set_answer(call, question, answer));
 }
 
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len)
@@ -88,7 +103,7 @@ void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_
 					   &fw__yyjson_alc, NULL);
 
 	if (doc)
-		fw_ask_restore(call, key, yyjson_doc_get_root(doc));
+		fw_ask_restore(call, text_of(key), yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 }
 
@@ -119,7 +134,7 @@ static void lacks(fw_call *call, const char *required)
 
 const char *fw_ask_answered(const fw_call *call, const char *key)
 {
-	const struct fw_question *question = find(call, key);
+	const struct fw_question *question = find(call, text_of(key));
 
 	return question ? question->answer : NULL;
 }
@@ -183,7 +198,7 @@ void fw_ask_apply(fw_call *call, const struct fw_op *op)
 		fw__release(params);
 		return;
 	}
-	question = add(call, op->texts[0].text);
+	question = add(call, (struct fw_text){ op->texts[0].text, op->texts[0].len });
 	if (question && !question->method) {
 		question->method = fw_strdup(kinds[kind].method);
 		question->params = params;
@@ -197,13 +212,13 @@ void fw_ask_apply(fw_call *call, const struct fw_op *op)
 
 const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)
 {
-	struct fw_question *question = find(call, key);
+	struct fw_question *question = find(call, text_of(key));
 	yyjson_val *value;
 
 	if (!question || !question->parsed)
 		return NULL;
 	value = yyjson_ptr_get(yyjson_doc_get_root(question->parsed), pointer);
-	return yyjson_get_str(value);
+	return fw_text_str(fw_text_of(value));
 }
 
 bool fw_ask_is_open(const fw_call *call)
@@ -222,28 +237,36 @@ bool fw_ask_is_open(const fw_call *call)
  * answer that is no object answers nothing, so that it is asked for again. */
 fw_error *fw_ask_read(fw_call *call)
 {
+	yyjson_val *answers;
 	yyjson_val *state;
 	yyjson_obj_iter iter;
 	yyjson_val *key;
 
 	if (!call->is_modern)
 		return NULL;
+	answers = fw_member(call->params, "inputResponses");
 	state = fw_member(call->params, "requestState");
+	if (answers && !yyjson_is_obj(answers))
+		return fw_raise_protocol_invalid_params("/params/inputResponses", "an object");
+	/* Questions leave with a state; answers without one are to nothing we asked. */
+	if (answers && !state)
+		return fw_raise_protocol_invalid_params(
+			"/params/requestState", "the state that came with the questions");
 	if (state) {
 		if (!yyjson_is_str(state))
 			return fw_raise_protocol_state_tampered();
-		FW_TRY(fw_state_read(call, yyjson_get_str(state), yyjson_get_len(state)));
+		FW_TRY(fw_state_read(call, fw_text_of(state)));
 	}
-	iter = yyjson_obj_iter_with(fw_member(call->params, "inputResponses"));
+	iter = yyjson_obj_iter_with(answers);
 	while ((key = yyjson_obj_iter_next(&iter))) {
 		yyjson_val *value = yyjson_obj_iter_get_val(key);
 		struct fw_question *question;
 
 		if (!yyjson_is_obj(value))
 			continue;
-		question = add(call, yyjson_get_str(key));
+		question = add(call, fw_text_of(key));
 		if (question)
-			set_answer(call, question, value);
+			FW_TRY(set_answer(call, question, value));
 	}
 	return NULL;
 }
@@ -318,6 +341,8 @@ static fw_error *ask_legacy(fw_call *call)
 {
 	if (!call->session)
 		return fw_raise_session_missing();
+	if (call->session->is_ended)
+		return fw_raise_session_ended();
 	for (size_t i = 0; i < call->question_count; i++) {
 		const struct fw_question *question = &call->questions[i];
 
@@ -367,7 +392,7 @@ void fw_ask_forget(fw_call *call)
 static fw_error *refused(const struct fw_question *question, yyjson_val *error)
 {
 	char reason[512];
-	const char *text = yyjson_get_str(fw_member(error, "message"));
+	const char *text = fw_text_str(fw_text_of(fw_member(error, "message")));
 
 	(void)snprintf(reason, sizeof reason, "client refused %s: %s", question->method,
 		       text ? text : "no reason given");
@@ -380,6 +405,7 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 	struct fw_pending *pending;
 	struct fw_question *question;
 	yyjson_val *result = fw_member(message, "result");
+	fw_error *err;
 	fw_call *call;
 
 	while (*at && (*at)->id != id)
@@ -396,10 +422,9 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
 		return;
 	}
-	set_answer(call, question, result);
-	if (!question->answer)
-		fw_mcp_fail(call, fw_raise_input_too_large("answer",
-							   call->server->limits.answer_bytes));
+	err = set_answer(call, question, result);
+	if (err)
+		fw_mcp_fail(call, err);
 	else if (!call->outstanding)
 		fw_call_start(call);
 }

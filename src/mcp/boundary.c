@@ -20,39 +20,8 @@ enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
-/* One answer of a batch; the last one sends them all. */
-static void put_in_batch(fw_call *call, const struct fw_buf *out)
-{
-	struct fw_batch *batch = call->batch;
-
-	if (out->len) {
-		fw_buf_put(&batch->out, batch->out.len ? "," : "[", 1);
-		fw_buf_put(&batch->out, out->text, out->len);
-	}
-	batch->pending--;
-	fw_batch_settle(batch);
-}
-
-void fw_batch_settle(struct fw_batch *batch)
-{
-	struct fw_reply reply = { .status = 202 };
-
-	if (batch->pending || batch->is_open)
-		return;
-	if (batch->out.len) {
-		FW_BUF(&batch->out, "]");
-		reply.status = 200;
-		reply.json = batch->out.text;
-		reply.len = batch->out.len;
-	}
-	if (batch->exchange && (reply.json || batch->exchange->is_http))
-		batch->exchange->ops->reply(batch->exchange, &reply);
-	fw_buf_clear(&batch->out);
-	fw__release(batch);
-}
-
-/* There is not even memory to say that there is none. */
-static void put_last_words(const fw_call *call, struct fw_reply *reply)
+/* An error without context, for want of memory or room. */
+static void put_last_words(const fw_call *call, struct fw_reply *reply, const char *message)
 {
 	char *text = call->server->last_words;
 	const size_t size = sizeof call->server->last_words;
@@ -67,10 +36,96 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply)
 	else
 		len = snprintf(text, size,
 			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
-			       "\"message\":\"out of memory\"}}",
-			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null");
+			       "\"message\":\"%s\"}}",
+			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null",
+			       message);
 	reply->json = text;
 	reply->len = (size_t)len;
+}
+
+/* What an error of a batch takes at least, when there is no room for all of it. */
+enum { BATCH_ERROR_BYTES = 512 + FW_LIMIT_ID_BYTES };
+
+/* One answer of a batch; the last one sends them all. Results have been promised
+ * their room; an error that does not fit is told without its context. */
+static void put_in_batch(fw_call *call, const char *text, size_t len, bool is_error)
+{
+	struct fw_batch *batch = call->batch;
+	struct fw_reply small = { .status = 200 };
+
+	if (len && is_error) {
+		if (len > FW_LIMIT_ENVELOPE_BYTES - batch->errors) {
+			put_last_words(call, &small, "error too large for its batch");
+			text = small.json;
+			len = small.len;
+		} else {
+			batch->errors += len;
+		}
+	}
+	if (len) {
+		fw_buf_put(&batch->out, batch->out.len ? "," : "[", 1);
+		fw_buf_put(&batch->out, text, len);
+	}
+	batch->pending--;
+	fw_batch_settle(batch);
+}
+
+struct fw_batch *fw_batch_new(struct fw_exchange *exchange)
+{
+	const struct fw_limits *limits = &exchange->server->limits;
+	struct fw_batch *batch = fw__allocate(sizeof *batch);
+
+	if (!batch)
+		return NULL;
+	*batch = (struct fw_batch){ .next = exchange->batches,
+				    .exchange = exchange,
+				    .is_open = true };
+	/* Beside the results there is room for an error of each member. */
+	fw_buf_init(&batch->out, limits->result_bytes + FW_LIMIT_ENVELOPE_BYTES +
+					 limits->batch_messages * BATCH_ERROR_BYTES);
+	exchange->batches = batch;
+	return batch;
+}
+
+void fw_batch_detach(struct fw_batch *batch)
+{
+	struct fw_batch **at;
+
+	if (!batch->exchange)
+		return;
+	at = &batch->exchange->batches;
+	while (*at != batch)
+		at = &(*at)->next;
+	*at = batch->next;
+	batch->exchange = NULL;
+}
+
+void fw_batch_settle(struct fw_batch *batch)
+{
+	static const char no_memory[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
+					"\"message\":\"out of memory\"}}";
+	struct fw_reply reply = { .status = 202 };
+	struct fw_exchange *exchange;
+
+	if (batch->pending || batch->is_open)
+		return;
+	exchange = batch->exchange;
+	fw_batch_detach(batch);
+	if (batch->out.len) {
+		FW_BUF(&batch->out, "]");
+		reply.status = 200;
+		reply.json = batch->out.text;
+		reply.len = batch->out.len;
+	}
+	if (batch->out.state != FW_BUF_OK) {
+		reply.status = 503;
+		reply.json = no_memory;
+		reply.len = sizeof no_memory - 1;
+	}
+	if (exchange && (reply.json || exchange->is_http))
+		exchange->ops->reply(exchange, &reply);
+	fw_buf_clear(&batch->out);
+	fw__release(batch);
 }
 
 /* Hands `server->out` to the transport, and ends the call. */
@@ -88,14 +143,12 @@ static void leave(fw_call *call, const fw_error *err)
 		reply.json = server->out.text;
 		reply.len = server->out.len;
 		if (server->out.state != FW_BUF_OK)
-			put_last_words(call, &reply);
+			put_last_words(call, &reply, "out of memory");
 	}
 	if (call->questions)
 		fw_ask_forget(call);
 	if (call->batch) {
-		if (call->is_silent)
-			server->out.len = 0;
-		put_in_batch(call, &server->out);
+		put_in_batch(call, reply.json, reply.len, err != NULL);
 		call->batch = NULL;
 		fw_call_delist(call);
 	} else if (call->stream) {
@@ -149,7 +202,7 @@ static void complete_error(fw_call *call, fw_error *err)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
 	if (server->has_own_sessions)
 		scope.session_id = server->session_id;
-	scope.trace_id = yyjson_get_str(trace);
+	scope.trace_id = fw_text_str(fw_text_of(trace));
 	fw_error_fill_scope(err, &scope);
 	if (!fw_error_timestamp(err))
 		fw_error_set_time(err, now);
@@ -177,6 +230,23 @@ static void tell_instead(fw_call *call, fw_error *instead)
 	complete_error(call, hold->err);
 }
 
+/*
+ * One that failed early is on no list yet; its connection may end, and the
+ * server stop, before it is let go. Failures that wait for an observer burden
+ * their client alone: they must not use up what all clients share.
+ */
+static void list_held(fw_call *call)
+{
+	if (!call->is_listed) {
+		call->is_uncounted = true;
+		fw_lane_burden(call);
+		fw_call_enlist(call);
+	} else if (call->hold.err && !call->is_uncounted) {
+		call->is_uncounted = true;
+		call->server->admitted_count--;
+	}
+}
+
 /* Asks the observers from where it stopped; false: one of them holds the reply. */
 static bool consult(fw_call *call)
 {
@@ -195,10 +265,7 @@ static bool consult(fw_call *call)
 		    hold->state == FW_HOLD_ASKING) {
 			hold->state = FW_HOLD_HELD;
 			(void)fw_call__ref(call);
-			/* What is refused early is not: its connection may end, and
-			 * the server stop, before it is let go. */
-			if (!call->is_listed)
-				fw_call_enlist(call);
+			list_held(call);
 			return false;
 		}
 		hold->state = FW_HOLD_FREE;
@@ -312,7 +379,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	bool was_running;
 
 	/* A reply that is held has its outcome. */
-	if (call->is_answered || call->hold.state == FW_HOLD_HELD) {
+	if (fw_call_is_over(call)) {
 		fw_error_free(err);
 		return;
 	}
@@ -321,6 +388,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	was_running = call->is_running;
 	if (was_running)
 		atomic_store(&call->cancelled, true);
+	/* An answer that comes while the reply is held must not start it again. */
+	if (call->questions)
+		fw_ask_forget(call);
 	complete_error(call, err);
 	call->hold.err = err;
 	call->hold.next = 0;
@@ -353,17 +423,30 @@ void fw_mcp_end(fw_call *call, struct fw_buf *out)
 	FW_BUF(out, "}}");
 }
 
+/* The results of a batch are bounded together. */
+static bool promise_room(struct fw_batch *batch, size_t len, uint64_t most)
+{
+	if (len + 2 > most - batch->promised)
+		return false;
+	batch->promised += len + 2;
+	return true;
+}
+
 void fw_mcp_reply(fw_call *call)
 {
 	struct fw_buf *out = &call->server->out;
+	const uint64_t most = call->server->limits.result_bytes;
 
-	if (call->is_answered || call->hold.state == FW_HOLD_HELD)
+	if (fw_call_is_over(call))
 		return;
 	if (out->state != FW_BUF_OK) {
 		fw_mcp_fail(call, out->state == FW_BUF_TOO_LARGE
-					  ? fw_raise_tool_result_too_large(
-						    call->server->limits.result_bytes)
+					  ? fw_raise_tool_result_too_large(most)
 					  : fw_raise_internal_out_of_memory());
+		return;
+	}
+	if (call->batch && !promise_room(call->batch, out->len, most)) {
+		fw_mcp_fail(call, fw_raise_tool_result_too_large(most));
 		return;
 	}
 	call->hold.next = 0;
@@ -385,8 +468,7 @@ void fw_mcp_accept(fw_call *call)
 
 	call->is_answered = true;
 	if (call->batch) {
-		call->server->out.len = 0;
-		put_in_batch(call, &call->server->out);
+		put_in_batch(call, NULL, 0, false);
 		call->batch = NULL;
 	} else if (call->exchange && call->exchange->is_http) {
 		call->exchange->ops->reply(call->exchange, &accepted);

@@ -93,6 +93,7 @@ static void wipe(fw_call *call)
 	yyjson_doc_free(call->made_arguments);
 	yyjson_doc_free(call->doc);
 	fw_client_unref(call->able);
+	fw_session_unref(call->session);
 	memset(call, 0, offsetof(fw_call, id));
 	memset((char *)call + offsetof(fw_call, id_len), 0,
 	       sizeof *call - offsetof(fw_call, id_len));
@@ -140,6 +141,8 @@ void fw_call_enlist(fw_call *call)
 		call->next->previous = call;
 	server->calls = call;
 	server->call_count++;
+	if (!call->is_uncounted)
+		server->admitted_count++;
 	call->is_listed = true;
 	if (call->lane)
 		call->lane->in_flight++;
@@ -149,6 +152,14 @@ void fw_call_enlist(fw_call *call)
 		call->exchange_next = call->exchange->calls;
 		call->exchange->calls = call;
 	}
+}
+
+void fw_call_join(fw_call *call, struct fw_session *session)
+{
+	session->refs++;
+	if (call->is_listed)
+		session->calls++;
+	call->session = session;
 }
 
 void fw_call_detach(fw_call *call)
@@ -180,6 +191,8 @@ void fw_call_delist(fw_call *call)
 	call->next = NULL;
 	call->is_listed = false;
 	server->call_count--;
+	if (!call->is_uncounted)
+		server->admitted_count--;
 	if (call->lane)
 		call->lane->in_flight--;
 	if (call->session)
@@ -208,7 +221,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 		fw_server__post(call->server, post);
 		return;
 	}
-	if (call->is_answered)
+	if (fw_call_is_over(call))
 		return;
 	if (call->stream) {
 		fw_stream_send(call->stream, json, len, false);
@@ -270,10 +283,10 @@ static const char *const levels[FW_LOG_LEVEL_COUNT] = {
 	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 };
 
-int fw_log_level_find(const char *name, size_t len)
+int fw_log_level_find(struct fw_text name)
 {
 	for (int i = 0; i < FW_LOG_LEVEL_COUNT; i++)
-		if (strlen(levels[i]) == len && memcmp(levels[i], name, len) == 0)
+		if (fw_text_is(name, levels[i]))
 			return i;
 	return -1;
 }
@@ -361,18 +374,13 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 		return;
 	}
 	session = call->session;
-	if (call->is_answered || call->is_modern || !session || !call->exchange ||
-	    !call->exchange->is_http || call->batch || call->version < FW_V_2025_11_25 ||
-	    call->stream)
+	if (fw_call_is_over(call) || call->is_modern || !session || session->is_ended ||
+	    !call->exchange || !call->exchange->is_http || call->batch ||
+	    call->version < FW_V_2025_11_25 || call->stream)
 		return;
-	stream = fw__allocate(sizeof *stream);
+	stream = fw_stream_new(session);
 	if (!stream)
 		return;
-	memset(stream, 0, sizeof *stream);
-	stream->session = session;
-	stream->number = ++session->last_stream;
-	stream->next = session->streams;
-	session->streams = stream;
 	call->stream = stream;
 	(void)snprintf(id, sizeof id, "%llu_0", (unsigned long long)stream->number);
 	priming.id = id;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "schema/schema.h"
 #include "mcp/runner.h"
 #include "mcp/transport.h"
@@ -24,6 +25,42 @@
 
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
+
+/*
+ * ---- who owns what, and when it may go -------------------------------------
+ *
+ * exchange  The transport owns it. The core points to it only from its `calls`
+ *           and `batches` lists, from call->exchange and batch->exchange of
+ *           the members of those lists, and from stream->exchange where
+ *           exchange->streaming names the stream's session. fw_exchange_gone()
+ *           clears all of these, whatever state the call or the session is in.
+ *           So: never take a call off the server's list before it has answered
+ *           its exchange, and never keep a pointer to an exchange elsewhere.
+ *
+ * call      NEW       made; synchronous, on no list
+ *           UNDER WAY fw_call_enlist(): on the lists of server and exchange
+ *           HELD      its outcome is decided, an observer keeps the reply;
+ *                     it stays on both lists; the hold owns a reference
+ *           ANSWERED  leave(): replied, closed, or nobody was there to hear;
+ *                     off all lists
+ *           freed     with its last reference (a run, a hold, a post)
+ *           NEW goes to UNDER WAY, to HELD (which enlists it) or to ANSWERED;
+ *           UNDER WAY to HELD or ANSWERED; HELD to ANSWERED and to nothing else:
+ *           a cancellation, a deadline, the end of the session, the death of
+ *           the worker and the connection's end change whether the reply is
+ *           sent (is_silent, exchange), never the state.
+ *           fw_call_is_over(): HELD or ANSWERED.
+ *
+ * batch     OPEN      its messages are being read
+ *           WAITING   some members are not answered yet
+ *           SETTLED   all are: it replies if its exchange is still there, and
+ *                     is freed. Its members own it together (`pending`).
+ *
+ * session   OPEN      in the server's table; owned by it
+ *           ENDED     fw_session_free(): not found any more, its streams are
+ *                     closed, its calls failed (HELD ones keep their outcome)
+ *           freed     with its last reference: each call of it owns one
+ */
 
 /* ---- versions --------------------------------------------------------------- */
 
@@ -37,7 +74,9 @@ enum fw_version {
 };
 
 extern const char *const fw_version_names[FW_V_COUNT];
-enum fw_version fw_version_find(const char *name, size_t len);
+enum fw_version fw_version_find(struct fw_text name);
+/* The same for the value of a header, which is a C string. */
+enum fw_version fw_version_named(const char *header);
 
 /* How far a message got in the boundary; told with every failure. */
 enum fw_stage {
@@ -162,6 +201,21 @@ struct fw_client *fw_client_ref(struct fw_client *client);
 /* NULL is a no-op. */
 void fw_client_unref(struct fw_client *client);
 
+/* Whose sessions they are: one token at one address (owner.c). */
+struct fw_owner {
+	struct fw_owner *next;
+	uint64_t key;
+	size_t sessions;
+};
+
+/* The owner of what comes through `exchange`, made if need be; NULL: no memory. */
+struct fw_owner *fw_owner_of(struct fw_exchange *exchange);
+/* One session less; without sessions it is freed. NULL is a no-op. */
+void fw_owner_leave(fw_server *server, struct fw_owner *owner);
+/* `owner` counts a session that is about to be: ends another one if it must.
+ * Raises session.limit_reached if none can go. */
+fw_error *fw_owner_make_room(fw_server *server, const struct fw_owner *owner);
+
 struct fw_session {
 	struct fw_session *next;
 	struct fw_session *previous;
@@ -184,11 +238,27 @@ struct fw_session {
 	struct fw_pending *pending;
 	uint64_t last_id;
 	size_t calls; /* under way */
+	size_t refs;  /* the server's table, and each call of it */
+	bool is_ended;
+	struct fw_owner *owner;
+	size_t stream_count; /* kept streams of calls */
+	size_t stream_bytes; /* of their events */
 };
 
-fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session);
-/* Ends it: its calls are cancelled, its streams closed. */
+/* For the client at `exchange`. Raises session.limit_reached, out_of_memory. */
+fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_session);
+/* Nothing of it is under way, and it has not been used for so long. */
+bool fw_session_is_idle(const struct fw_session *session, uint64_t ms);
+/* Ends it: its calls fail with session.ended, its streams are closed, and
+ * nobody finds it any more. Memory goes with the last call that refers to it. */
 void fw_session_free(struct fw_session *session);
+void fw_session__destroy(struct fw_session *session);
+/* NULL is a no-op. */
+static inline void fw_session_unref(struct fw_session *session)
+{
+	if (session && --session->refs == 0)
+		fw_session__destroy(session);
+}
 struct fw_session *fw_session_find(fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);
 /* To the session's own stream, or its wire. */
@@ -196,6 +266,12 @@ void fw_session_send(struct fw_session *session, const char *json, size_t len);
 /* One event: numbered, kept, and sent where somebody listens. */
 void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer);
 void fw_stream_clear(struct fw_stream *stream);
+/* `exchange` reads it from behind event `after` on, in place of whoever did. */
+void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after);
+/* All of the session's: nobody reads them any more, and they are freed. */
+void fw_streams_close(struct fw_session *session);
+/* A stream for the answer of one call; NULL: too many are kept, or no memory. */
+struct fw_stream *fw_stream_new(struct fw_session *session);
 bool fw_session_subscribes(const struct fw_session *session, const char *uri);
 
 /* ---- a call ---------------------------------------------------------------------- */
@@ -219,13 +295,20 @@ struct fw_question {
 };
 
 struct fw_batch {
-	struct fw_exchange *exchange;
+	struct fw_batch *next;        /* of its exchange's */
+	struct fw_exchange *exchange; /* NULL: it has gone */
 	size_t pending;
-	bool is_open; /* its members are still being read */
+	bool is_open;    /* its members are still being read */
+	size_t promised; /* bytes of results that fit in, held ones among them */
+	size_t errors;   /* bytes of errors */
 	struct fw_buf out;
 };
 
-/* All of its calls are answered: send what they said. */
+/* NULL: out of memory. It is on its exchange's list until it is settled. */
+struct fw_batch *fw_batch_new(struct fw_exchange *exchange);
+/* Its exchange has gone. */
+void fw_batch_detach(struct fw_batch *batch);
+/* If all of its members are answered: reply with what they said, and free it. */
 void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
@@ -266,8 +349,8 @@ struct fw_call {
 	bool is_late;     /* its deadline has passed */
 	bool is_listener;
 	bool has_id;
-	bool is_silent;  /* cancelled: no reply leaves */
-	bool is_stopped; /* its connection is not to hear of it, being an error of ours */
+	bool may_hold_nul; /* its message has \u0000 in it: some string may hold a NUL */
+	bool is_silent;    /* cancelled: no reply leaves */
 	enum fw_version version;
 	enum fw_stage stage;
 	enum fw_call_kind kind;
@@ -285,7 +368,7 @@ struct fw_call {
 	yyjson_val *progress_token;
 	yyjson_val *capabilities; /* the client's: of `doc`, or of `able` */
 	struct fw_client *able;   /* legacy; NULL: not known */
-	const char *method_name;
+	const char *method_name;  /* both without a NUL inside */
 	const char *name;
 	size_t name_len;
 	int log_level; /* -1: none; legacy: the session's when it began */
@@ -300,6 +383,7 @@ struct fw_call {
 	const char *role;
 	bool is_raw;
 	bool is_own_error; /* a raw result of a tool, with isError */
+	bool is_uncounted; /* a failure that is held: no part of in_flight any more */
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
@@ -342,6 +426,13 @@ void fw_call_enlist(fw_call *call);
 void fw_call_delist(fw_call *call);
 /* Its exchange will not hear of it. */
 void fw_call_detach(fw_call *call);
+/* It is a call of this session from now on, and owns a reference to it. */
+void fw_call_join(fw_call *call, struct fw_session *session);
+/* Its outcome is decided: the reply is held by an observer, or has left. */
+static inline bool fw_call_is_over(const fw_call *call)
+{
+	return call->is_answered || call->hold.state == FW_HOLD_HELD;
+}
 void fw_call_forget_result(fw_call *call);
 bool fw_call_is_on_loop(const fw_call *call);
 /* A message before the answer, from any thread: the call's stream, or session. */
@@ -369,6 +460,11 @@ struct fw_lane {
  * internal.out_of_memory: it has none then. */
 fw_error *fw_lane_enter(fw_call *call);
 void fw_lane_leave(fw_call *call);
+/* A call that failed before it had a lane, and whose reply is held, counts among
+ * its client's calls from now on. */
+void fw_lane_burden(fw_call *call);
+/* Raises server.overloaded if so many calls more are too many for the client. */
+fw_error *fw_lane_check_room(const fw_call *call, size_t count);
 
 /* The lowest level of a log message that the client wants; -1: none. */
 int fw_call_log_level(const fw_call *call);
@@ -408,7 +504,7 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer of an earlier round. */
-void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
+void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer);
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 
 /* ---- the boundary (boundary.c) --------------------------------------------------------- */
@@ -469,7 +565,7 @@ struct fw_method {
 	fw_error *(*run)(fw_call *call);
 };
 
-const struct fw_method *fw_method_find(const char *name, size_t len);
+const struct fw_method *fw_method_find(struct fw_text name);
 
 fw_error *fw_method_initialize(fw_call *call);
 fw_error *fw_method_discover(fw_call *call);
@@ -487,13 +583,20 @@ fw_error *fw_method_prompts_get(fw_call *call);
 fw_error *fw_method_complete(fw_call *call);
 fw_error *fw_method_listen(fw_call *call);
 
+/* Reads a name or URI from `value` into the call. Raises protocol.invalid_params,
+ * with `pointer` as its place, unless it is a string without NULs. */
+fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer);
+/* Raises input.invalid_value if a key or string among the arguments holds a NUL,
+ * because handlers read them as C strings. */
+fw_error *fw_mcp_refuse_nul(const fw_call *call);
 /* Arguments against a schema: the first violation decides the code. */
 fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema);
 
 /* Eras (era.c). */
 fw_error *fw_era_enter(fw_call *call);
 fw_error *fw_era_check_params_headers(fw_call *call);
-int fw_log_level_find(const char *name, size_t len);
+/* -1: there is no such level. */
+int fw_log_level_find(struct fw_text name);
 
 /* Listeners (listen.c). */
 enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
@@ -563,8 +666,10 @@ struct fw_server {
 	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
 	size_t session_count;
+	struct fw_owner *owners;
 	fw_call *calls; /* under way */
 	size_t call_count;
+	size_t admitted_count; /* of these, those that count against in_flight */
 	size_t listener_count;
 	fw_call *free_calls;
 	size_t free_count;
@@ -587,11 +692,13 @@ void fw_server__settle(fw_server *server);
 
 /* yyjson_obj_getn that takes a NULL object. */
 yyjson_val *fw_member(yyjson_val *object, const char *name);
+/* Mixes a C string with its NUL into a hash: "ab" and "c" are not "a" and "bc". */
+uint64_t fw_mix(uint64_t hash, const char *text);
 char *fw_strdup_n(const char *text, size_t len);
 char *fw_strdup(const char *text);
 
 /* requestState (state.c): protected, bound to what was asked and by whom. */
 fw_error *fw_state_write(fw_call *call, struct fw_buf *out);
-fw_error *fw_state_read(fw_call *call, const char *text, size_t len);
+fw_error *fw_state_read(fw_call *call, struct fw_text state);
 
 #endif

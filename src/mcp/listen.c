@@ -34,10 +34,11 @@ static fw_error *take_uris(fw_call *call, yyjson_val *list)
 	{
 		char *uri;
 
-		if (!yyjson_is_str(item))
+		if (!fw_text_str(fw_text_of(item)))
 			return fw_raise_protocol_invalid_params(
-				"/params/notifications/resourceSubscriptions", "strings");
-		uri = fw_strdup(yyjson_get_str(item));
+				"/params/notifications/resourceSubscriptions",
+				"strings without NUL characters");
+		uri = fw_strdup(fw_text_str(fw_text_of(item)));
 		if (!uri)
 			return fw_raise_internal_out_of_memory();
 		call->uris[call->uri_count++] = uri;
@@ -106,7 +107,7 @@ void fw_listen_end(fw_call *call)
 {
 	struct fw_buf *out;
 
-	if (call->is_answered)
+	if (fw_call_is_over(call))
 		return;
 	call->server->listener_count--;
 	out = fw_mcp_begin(call);
@@ -173,7 +174,7 @@ void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri)
 	struct fw_buf *out = &server->out;
 
 	for (fw_call *call = server->calls; call; call = call->next) {
-		if (!call->is_listener || call->is_answered || !wants(call, change, uri))
+		if (!call->is_listener || fw_call_is_over(call) || !wants(call, change, uri))
 			continue;
 		put_change(out, call, change, uri);
 		if (out->state == FW_BUF_OK)

@@ -57,6 +57,8 @@ static fw_error *parse(fw_call *call, const char *text, size_t len)
 		return fw_raise_input_too_large("message", limits->message_bytes);
 	if (fw_json_is_too_deep(text, len, limits->message_depth))
 		return fw_raise_input_too_deep("message", limits->message_depth);
+	/* There is no other way to write a NUL in JSON. */
+	call->may_hold_nul = memchr(text, '\\', len) && memmem(text, len, "\\u0000", 6);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
 		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
@@ -98,7 +100,7 @@ static void find_members(yyjson_val *root, struct members *m)
 	yyjson_val *key;
 
 	while ((key = yyjson_obj_iter_next(&iter))) {
-		const char *name = yyjson_get_str(key);
+		const char *name = fw_text_of(key).p;
 		yyjson_val *value = yyjson_obj_iter_get_val(key);
 
 		switch (yyjson_get_len(key)) {
@@ -137,10 +139,14 @@ static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
 		size_t len = yyjson_get_len(id);
 		const char *raw = yyjson_get_raw(id);
 
-		if (len > cap || memchr(raw, '.', len) || memchr(raw, 'e', len) ||
-		    memchr(raw, 'E', len))
+		if (len > cap)
 			return false;
-		memcpy(buf, raw, len);
+		/* Of a number: no fraction and no exponent. */
+		for (size_t i = 0; i < len; i++) {
+			if (raw[i] > '9' || raw[i] == '.')
+				return false;
+			buf[i] = raw[i];
+		}
 		*ret_len = len;
 		return true;
 	}
@@ -149,7 +155,7 @@ static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
 	if (yyjson_get_len(id) > cap)
 		return false;
 	fw_buf_init(&text, 6 * (size_t)FW_LIMIT_ID_BYTES + 2);
-	fw_buf_json(&text, yyjson_get_str(id), yyjson_get_len(id));
+	fw_buf_json(&text, fw_text_of(id).p, yyjson_get_len(id));
 	fits = text.state == FW_BUF_OK && text.len <= cap;
 	if (fits) {
 		memcpy(buf, text.text, text.len);
@@ -181,8 +187,12 @@ static fw_error *read_shape(fw_call *call, struct members *m)
 		return NULL;
 	if (!yyjson_is_str(m->method))
 		return fw_raise_protocol_invalid_request("method must be a string");
-	call->method_name = yyjson_get_str(m->method);
-	call->method = fw_method_find(call->method_name, yyjson_get_len(m->method));
+	call->method = fw_method_find(fw_text_of(m->method));
+	call->method_name =
+		call->method ? call->method->name : fw_text_str(fw_text_of(m->method));
+	if (!call->method_name)
+		return fw_raise_protocol_invalid_request(
+			"method must not contain NUL characters");
 	if (call->method)
 		call->kind = call->method->kind;
 	if (m->params && !yyjson_is_obj(m->params))
@@ -264,7 +274,7 @@ static fw_error *check_limits(fw_call *call)
 	call->stage = FW_STAGE_LIMITS;
 	if (server->state != FW_RUNNING)
 		return fw_raise_server_shutting_down();
-	if (server->call_count >= server->limits.in_flight) {
+	if (server->admitted_count >= server->limits.in_flight) {
 		fw_error *err = fw_raise_server_overloaded(server->limits.in_flight, "calls");
 
 		fw_error_set_retry_after(err, 1);
@@ -352,6 +362,8 @@ static fw_error *check_batch(fw_call *call)
 	if (yyjson_arr_size(call->root) > call->server->limits.batch_messages)
 		return fw_raise_server_overloaded(call->server->limits.batch_messages,
 						  "messages in one batch");
+	fw_call_join(call, session);
+	FW_TRY(fw_lane_check_room(call, yyjson_arr_size(call->root)));
 	yyjson_arr_foreach(call->root, at, count, item)
 	{
 		if (yyjson_equals_str(fw_member(item, "method"), "initialize"))
@@ -397,7 +409,7 @@ static void receive_batch(fw_call *call)
 	size_t at, count;
 
 	if (!err) {
-		batch = fw__allocate(sizeof *batch);
+		batch = fw_batch_new(exchange);
 		if (!batch)
 			err = fw_raise_internal_out_of_memory();
 	}
@@ -405,9 +417,12 @@ static void receive_batch(fw_call *call)
 		fw_mcp_fail(call, err);
 		return;
 	}
-	*batch = (struct fw_batch){ .exchange = exchange, .is_open = true };
-	fw_buf_init(&batch->out, exchange->server->limits.result_bytes);
-	yyjson_arr_foreach(call->root, at, count, item) receive_member(batch, exchange, item);
+	yyjson_arr_foreach(call->root, at, count, item)
+	{
+		/* A connection may break while it is told something. */
+		if (batch->exchange)
+			receive_member(batch, exchange, item);
+	}
 	batch->is_open = false;
 	fw_batch_settle(batch);
 	fw_call__unref(call);
@@ -482,12 +497,12 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 				stream->exchange = NULL;
 		exchange->streaming = NULL;
 	}
+	while (exchange->batches)
+		fw_batch_detach(exchange->batches);
 	while (exchange->calls) {
 		fw_call *call = exchange->calls;
 		bool is_modern = call->is_modern || exchange->persistent;
 
-		if (call->batch)
-			call->batch->exchange = NULL;
 		fw_call_detach(call);
 		if (is_modern)
 			fw_call_cancel(call);
@@ -500,5 +515,5 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 
 bool fw_exchange_is_busy(const struct fw_exchange *exchange)
 {
-	return exchange->calls || exchange->streaming;
+	return exchange->calls || exchange->batches || exchange->streaming;
 }

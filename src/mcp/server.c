@@ -27,7 +27,7 @@ bool fw_server__is_ready(const fw_server *server)
 	for (const struct fw_runner *r = server->runners; r; r = r->next)
 		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
 			return false;
-	return server->state == FW_RUNNING && server->call_count < server->limits.in_flight;
+	return server->state == FW_RUNNING && server->admitted_count < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */
@@ -384,11 +384,12 @@ void fw_server__settle(fw_server *server)
 		fw_call *call = server->calls;
 
 		(void)fw_call__ref(call);
-		if (call->is_listener)
-			fw_listen_end(call);
-		else if (call->hold.state == FW_HOLD_HELD)
-			/* What is not on disk is not told, whatever it was. */
+		/* First: the end of a listener may be held as well. What is not on
+		 * disk is not told, whatever it was. */
+		if (call->hold.state == FW_HOLD_HELD)
 			fw_hold_abandon(&call->hold);
+		else if (call->is_listener)
+			fw_listen_end(call);
 		else
 			fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);
