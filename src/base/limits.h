@@ -209,7 +209,7 @@ enum {
 	X(http_fields, FW_LIMIT_HTTP_FIELDS, 8, FW_LIMIT_HTTP_FIELDS,                          \
 	  "headers of one request")                                                            \
 	X(http_drain_bytes, 8 * FW__MIB, 0, 256 * FW__MIB,                                     \
-	  "bytes of a refused body that are read")                                             \
+	  "how much of a refused body is read")                                                \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one reply")                                                         \
 	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \
