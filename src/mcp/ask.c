@@ -318,6 +318,8 @@ static fw_error *ask_legacy(fw_call *call)
 {
 	if (!call->session)
 		return fw_raise_session_missing();
+	if (call->session->is_ended)
+		return fw_raise_session_ended();
 	for (size_t i = 0; i < call->question_count; i++) {
 		const struct fw_question *question = &call->questions[i];
 

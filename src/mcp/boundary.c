@@ -33,20 +33,50 @@ static void put_in_batch(fw_call *call, const struct fw_buf *out)
 	fw_batch_settle(batch);
 }
 
+struct fw_batch *fw_batch_new(struct fw_exchange *exchange)
+{
+	struct fw_batch *batch = fw__allocate(sizeof *batch);
+
+	if (!batch)
+		return NULL;
+	*batch = (struct fw_batch){ .next = exchange->batches,
+				    .exchange = exchange,
+				    .is_open = true };
+	fw_buf_init(&batch->out, exchange->server->limits.result_bytes);
+	exchange->batches = batch;
+	return batch;
+}
+
+void fw_batch_detach(struct fw_batch *batch)
+{
+	struct fw_batch **at;
+
+	if (!batch->exchange)
+		return;
+	at = &batch->exchange->batches;
+	while (*at != batch)
+		at = &(*at)->next;
+	*at = batch->next;
+	batch->exchange = NULL;
+}
+
 void fw_batch_settle(struct fw_batch *batch)
 {
 	struct fw_reply reply = { .status = 202 };
+	struct fw_exchange *exchange;
 
 	if (batch->pending || batch->is_open)
 		return;
+	exchange = batch->exchange;
+	fw_batch_detach(batch);
 	if (batch->out.len) {
 		FW_BUF(&batch->out, "]");
 		reply.status = 200;
 		reply.json = batch->out.text;
 		reply.len = batch->out.len;
 	}
-	if (batch->exchange && (reply.json || batch->exchange->is_http))
-		batch->exchange->ops->reply(batch->exchange, &reply);
+	if (exchange && (reply.json || exchange->is_http))
+		exchange->ops->reply(exchange, &reply);
 	fw_buf_clear(&batch->out);
 	fw__release(batch);
 }
@@ -312,7 +342,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	bool was_running;
 
 	/* A reply that is held has its outcome. */
-	if (call->is_answered || call->hold.state == FW_HOLD_HELD) {
+	if (fw_call_is_over(call)) {
 		fw_error_free(err);
 		return;
 	}
@@ -321,6 +351,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	was_running = call->is_running;
 	if (was_running)
 		atomic_store(&call->cancelled, true);
+	/* An answer that comes while the reply is held must not start it again. */
+	if (call->questions)
+		fw_ask_forget(call);
 	complete_error(call, err);
 	call->hold.err = err;
 	call->hold.next = 0;
@@ -357,7 +390,7 @@ void fw_mcp_reply(fw_call *call)
 {
 	struct fw_buf *out = &call->server->out;
 
-	if (call->is_answered || call->hold.state == FW_HOLD_HELD)
+	if (fw_call_is_over(call))
 		return;
 	if (out->state != FW_BUF_OK) {
 		fw_mcp_fail(call, out->state == FW_BUF_TOO_LARGE

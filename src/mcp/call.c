@@ -93,6 +93,7 @@ static void wipe(fw_call *call)
 	yyjson_doc_free(call->made_arguments);
 	yyjson_doc_free(call->doc);
 	fw_client_unref(call->able);
+	fw_session_unref(call->session);
 	memset(call, 0, offsetof(fw_call, id));
 	memset((char *)call + offsetof(fw_call, id_len), 0,
 	       sizeof *call - offsetof(fw_call, id_len));
@@ -149,6 +150,14 @@ void fw_call_enlist(fw_call *call)
 		call->exchange_next = call->exchange->calls;
 		call->exchange->calls = call;
 	}
+}
+
+void fw_call_join(fw_call *call, struct fw_session *session)
+{
+	session->refs++;
+	if (call->is_listed)
+		session->calls++;
+	call->session = session;
 }
 
 void fw_call_detach(fw_call *call)
@@ -208,7 +217,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 		fw_server__post(call->server, post);
 		return;
 	}
-	if (call->is_answered)
+	if (fw_call_is_over(call))
 		return;
 	if (call->stream) {
 		fw_stream_send(call->stream, json, len, false);
@@ -361,9 +370,9 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 		return;
 	}
 	session = call->session;
-	if (call->is_answered || call->is_modern || !session || !call->exchange ||
-	    !call->exchange->is_http || call->batch || call->version < FW_V_2025_11_25 ||
-	    call->stream)
+	if (fw_call_is_over(call) || call->is_modern || !session || session->is_ended ||
+	    !call->exchange || !call->exchange->is_http || call->batch ||
+	    call->version < FW_V_2025_11_25 || call->stream)
 		return;
 	stream = fw__allocate(sizeof *stream);
 	if (!stream)

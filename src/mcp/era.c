@@ -261,6 +261,7 @@ static fw_error *enter_legacy_http(fw_call *call)
 {
 	const char *version = header(call, "MCP-Protocol-Version", NULL);
 	const char *id = header(call, "Mcp-Session-Id", NULL);
+	struct fw_session *session;
 	bool is_initialize = call->has_id && strcmp(call->method_name, "initialize") == 0;
 
 	if (version && fw_version_find(version, strlen(version)) == FW_V_NONE)
@@ -274,10 +275,11 @@ static fw_error *enter_legacy_http(fw_call *call)
 	call->stage = FW_STAGE_SESSION;
 	if (!id)
 		return fw_raise_session_missing();
-	call->session = fw_session_find(call->server, id);
-	if (!call->session)
+	session = fw_session_find(call->server, id);
+	if (!session)
 		return fw_raise_session_unknown();
-	call->version = call->session->version;
+	fw_call_join(call, session);
+	call->version = session->version;
 	return NULL;
 }
 
@@ -291,7 +293,7 @@ static fw_error *enter_legacy_wire(fw_call *call)
 		exchange->session->id[0] = '\0';
 		exchange->session->wire = exchange;
 	}
-	call->session = exchange->session;
+	fw_call_join(call, exchange->session);
 	call->version = call->session->version;
 	if (call->version == FW_V_NONE && call->has_id &&
 	    strcmp(call->method_name, "initialize") != 0 &&

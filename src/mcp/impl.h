@@ -25,6 +25,42 @@
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
 
+/*
+ * ---- who owns what, and when it may go -------------------------------------
+ *
+ * exchange  The transport owns it. The core points to it only from its `calls`
+ *           and `batches` lists, from call->exchange and batch->exchange of
+ *           the members of those lists, and from stream->exchange where
+ *           exchange->streaming names the stream's session. fw_exchange_gone()
+ *           clears all of these, whatever state the call or the session is in.
+ *           So: never take a call off the server's list before it has answered
+ *           its exchange, and never keep a pointer to an exchange elsewhere.
+ *
+ * call      NEW       made; synchronous, on no list
+ *           UNDER WAY fw_call_enlist(): on the lists of server and exchange
+ *           HELD      its outcome is decided, an observer keeps the reply;
+ *                     it stays on both lists; the hold owns a reference
+ *           ANSWERED  leave(): replied, closed, or nobody was there to hear;
+ *                     off all lists
+ *           freed     with its last reference (a run, a hold, a post)
+ *           NEW goes to UNDER WAY, to HELD (which enlists it) or to ANSWERED;
+ *           UNDER WAY to HELD or ANSWERED; HELD to ANSWERED and to nothing else:
+ *           a cancellation, a deadline, the end of the session, the death of
+ *           the worker and the connection's end change whether the reply is
+ *           sent (is_silent, exchange), never the state.
+ *           fw_call_is_over(): HELD or ANSWERED.
+ *
+ * batch     OPEN      its messages are being read
+ *           WAITING   some members are not answered yet
+ *           SETTLED   all are: it replies if its exchange is still there, and
+ *                     is freed. Its members own it together (`pending`).
+ *
+ * session   OPEN      in the server's table; owned by it
+ *           ENDED     fw_session_end(): not found any more, its streams are
+ *                     closed, its calls failed (HELD ones keep their outcome)
+ *           freed     with its last reference: each call of it owns one
+ */
+
 /* ---- versions --------------------------------------------------------------- */
 
 enum fw_version {
@@ -184,11 +220,16 @@ struct fw_session {
 	struct fw_pending *pending;
 	uint64_t last_id;
 	size_t calls; /* under way */
+	size_t refs;  /* the server's table, and each call of it */
+	bool is_ended;
 };
 
 fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session);
-/* Ends it: its calls are cancelled, its streams closed. */
-void fw_session_free(struct fw_session *session);
+/* Ends it: its calls fail with session.ended, its streams are closed, and
+ * nobody finds it any more. Memory goes with the last call that refers to it. */
+void fw_session_end(struct fw_session *session);
+/* NULL is a no-op. */
+void fw_session_unref(struct fw_session *session);
 struct fw_session *fw_session_find(fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);
 /* To the session's own stream, or its wire. */
@@ -219,13 +260,18 @@ struct fw_question {
 };
 
 struct fw_batch {
-	struct fw_exchange *exchange;
+	struct fw_batch *next;        /* of its exchange's */
+	struct fw_exchange *exchange; /* NULL: it has gone */
 	size_t pending;
 	bool is_open; /* its members are still being read */
 	struct fw_buf out;
 };
 
-/* All of its calls are answered: send what they said. */
+/* NULL: out of memory. It is on its exchange's list until it is settled. */
+struct fw_batch *fw_batch_new(struct fw_exchange *exchange);
+/* Its exchange has gone. */
+void fw_batch_detach(struct fw_batch *batch);
+/* If all of its members are answered: reply with what they said, and free it. */
 void fw_batch_settle(struct fw_batch *batch);
 
 struct fw_method;
@@ -342,6 +388,13 @@ void fw_call_enlist(fw_call *call);
 void fw_call_delist(fw_call *call);
 /* Its exchange will not hear of it. */
 void fw_call_detach(fw_call *call);
+/* It is a call of this session from now on, and owns a reference to it. */
+void fw_call_join(fw_call *call, struct fw_session *session);
+/* Its outcome is decided: the reply is held by an observer, or has left. */
+static inline bool fw_call_is_over(const fw_call *call)
+{
+	return call->is_answered || call->hold.state == FW_HOLD_HELD;
+}
 void fw_call_forget_result(fw_call *call);
 bool fw_call_is_on_loop(const fw_call *call);
 /* A message before the answer, from any thread: the call's stream, or session. */

@@ -106,7 +106,7 @@ void fw_listen_end(fw_call *call)
 {
 	struct fw_buf *out;
 
-	if (call->is_answered)
+	if (fw_call_is_over(call))
 		return;
 	call->server->listener_count--;
 	out = fw_mcp_begin(call);
@@ -173,7 +173,7 @@ void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri)
 	struct fw_buf *out = &server->out;
 
 	for (fw_call *call = server->calls; call; call = call->next) {
-		if (!call->is_listener || call->is_answered || !wants(call, change, uri))
+		if (!call->is_listener || fw_call_is_over(call) || !wants(call, change, uri))
 			continue;
 		put_change(out, call, change, uri);
 		if (out->state == FW_BUF_OK)

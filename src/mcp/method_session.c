@@ -128,14 +128,12 @@ fw_error *fw_method_initialize(fw_call *call)
 		err = read_contract(session);
 	if (err) {
 		if (is_new)
-			fw_session_free(session);
+			fw_session_end(session);
 		return err;
 	}
 	session->version = agreed;
-	if (is_new) {
-		call->session = session;
-		session->calls++;
-	}
+	if (is_new)
+		fw_call_join(call, session);
 	call->version = agreed;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"protocolVersion\":\"");

@@ -397,7 +397,7 @@ static void receive_batch(fw_call *call)
 	size_t at, count;
 
 	if (!err) {
-		batch = fw__allocate(sizeof *batch);
+		batch = fw_batch_new(exchange);
 		if (!batch)
 			err = fw_raise_internal_out_of_memory();
 	}
@@ -405,9 +405,12 @@ static void receive_batch(fw_call *call)
 		fw_mcp_fail(call, err);
 		return;
 	}
-	*batch = (struct fw_batch){ .exchange = exchange, .is_open = true };
-	fw_buf_init(&batch->out, exchange->server->limits.result_bytes);
-	yyjson_arr_foreach(call->root, at, count, item) receive_member(batch, exchange, item);
+	yyjson_arr_foreach(call->root, at, count, item)
+	{
+		/* A connection may break while it is told something. */
+		if (batch->exchange)
+			receive_member(batch, exchange, item);
+	}
 	batch->is_open = false;
 	fw_batch_settle(batch);
 	fw_call__unref(call);
@@ -482,23 +485,23 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 				stream->exchange = NULL;
 		exchange->streaming = NULL;
 	}
+	while (exchange->batches)
+		fw_batch_detach(exchange->batches);
 	while (exchange->calls) {
 		fw_call *call = exchange->calls;
 		bool is_modern = call->is_modern || exchange->persistent;
 
-		if (call->batch)
-			call->batch->exchange = NULL;
 		fw_call_detach(call);
 		if (is_modern)
 			fw_call_cancel(call);
 	}
 	if (exchange->persistent && exchange->session) {
-		fw_session_free(exchange->session);
+		fw_session_end(exchange->session);
 		exchange->session = NULL;
 	}
 }
 
 bool fw_exchange_is_busy(const struct fw_exchange *exchange)
 {
-	return exchange->calls || exchange->streaming;
+	return exchange->calls || exchange->batches || exchange->streaming;
 }

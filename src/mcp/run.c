@@ -264,12 +264,12 @@ void fw_call_complete(fw_call *call, fw_error *err)
 
 	if (was_running)
 		end_run(call);
-	if (!call->is_answered)
+	if (!fw_call_is_over(call))
 		fw_call_catch_up(call);
 	call->runner = NULL;
 	if (runner && runner->ops->ended)
 		runner->ops->ended(runner, call);
-	if (call->is_answered) {
+	if (fw_call_is_over(call)) {
 		fw_error_free(err);
 	} else {
 		if (!err)

@@ -162,7 +162,7 @@ void fw_server_free(fw_server *server)
 	uv_mutex_unlock(&server->lock);
 	fw_later_end(server);
 	while (server->sessions)
-		fw_session_free(server->sessions);
+		fw_session_end(server->sessions);
 	free_runners(server);
 	while (server->transports) {
 		struct fw_transport *next = server->transports->next;
@@ -337,7 +337,7 @@ static void close_transports(fw_server *server)
 
 	server->state = FW_CLOSING;
 	while (server->sessions)
-		fw_session_free(server->sessions);
+		fw_session_end(server->sessions);
 	for (struct fw_transport *t = server->transports; t; t = next) {
 		next = t->next;
 		if (!t->is_closed)
@@ -384,11 +384,12 @@ void fw_server__settle(fw_server *server)
 		fw_call *call = server->calls;
 
 		(void)fw_call__ref(call);
-		if (call->is_listener)
-			fw_listen_end(call);
-		else if (call->hold.state == FW_HOLD_HELD)
-			/* What is not on disk is not told, whatever it was. */
+		/* First: the end of a listener may be held as well. What is not on
+		 * disk is not told, whatever it was. */
+		if (call->hold.state == FW_HOLD_HELD)
 			fw_hold_abandon(&call->hold);
+		else if (call->is_listener)
+			fw_listen_end(call);
 		else
 			fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);

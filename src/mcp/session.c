@@ -57,7 +57,7 @@ void fw_session_expire(fw_server *server)
 	for (struct fw_session *session = server->sessions; session; session = next) {
 		next = session->next;
 		if (is_idle(session, server->limits.session_idle_ms))
-			fw_session_free(session);
+			fw_session_end(session);
 	}
 }
 
@@ -83,12 +83,13 @@ fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session)
 		session = longest_idle(server, server->limits.session_spare_ms);
 		if (!session)
 			return fw_raise_session_limit_reached(server->limits.sessions);
-		fw_session_free(session);
+		fw_session_end(session);
 	}
 	session = fw__allocate(sizeof *session);
 	if (!session)
 		return fw_raise_internal_out_of_memory();
 	memset(session, 0, sizeof *session);
+	session->refs = 1;
 	session->server = server;
 	session->version = FW_V_NONE;
 	session->get.session = session;
@@ -114,53 +115,79 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 	return NULL;
 }
 
-void fw_session_free(struct fw_session *session)
+/* Each call that has no outcome yet fails. One whose reply is held keeps its
+ * outcome; both stay on the lists of server and exchange until they leave. */
+static void fail_calls(struct fw_session *session)
 {
 	fw_server *server = session->server;
-	fw_call *next;
+	fw_call *call = server->calls;
 
-	for (fw_call *call = server->calls; call; call = next) {
-		next = call->next;
-		if (call->session != session)
+	while (call) {
+		if (call->session != session || fw_call_is_over(call)) {
+			call = call->next;
 			continue;
+		}
 		(void)fw_call__ref(call);
-		fw_call_cancel(call);
-		if (call->is_listed)
-			fw_call_delist(call);
-		call->session = NULL;
-		call->stream = NULL;
+		fw_mcp_fail(call, fw_raise_session_ended());
 		fw_call__unref(call);
-		next = server->calls;
+		/* Other calls may have left with it. */
+		call = server->calls;
 	}
-	if (session->get.exchange) {
-		struct fw_exchange *exchange = session->get.exchange;
+	/* Streams go with the session; what is held has nowhere to go then. */
+	for (call = server->calls; call; call = call->next)
+		if (call->session == session)
+			call->stream = NULL;
+}
 
-		session->get.exchange = NULL;
+static void close_stream(struct fw_stream *stream)
+{
+	struct fw_exchange *exchange = stream->exchange;
+
+	stream->exchange = NULL;
+	if (exchange) {
 		exchange->streaming = NULL;
 		exchange->ops->close(exchange);
 	}
-	fw_stream_clear(&session->get);
-	while (session->streams) {
-		struct fw_stream *stream = session->streams;
+	fw_stream_clear(stream);
+}
 
-		session->streams = stream->next;
-		if (stream->exchange) {
-			stream->exchange->streaming = NULL;
-			stream->exchange->ops->close(stream->exchange);
-		}
-		fw_stream_clear(stream);
-		fw__release(stream);
-	}
+static void forget_questions(struct fw_session *session)
+{
 	while (session->pending) {
 		struct fw_pending *pending = session->pending;
 
 		session->pending = pending->next;
 		fw__release(pending);
 	}
+}
+
+void fw_session_end(struct fw_session *session)
+{
+	if (session->is_ended)
+		return;
+	session->is_ended = true;
+	unlink_session(session);
+	session->server->session_count--;
+	fail_calls(session);
+	close_stream(&session->get);
+	while (session->streams) {
+		struct fw_stream *stream = session->streams;
+
+		session->streams = stream->next;
+		close_stream(stream);
+		fw__release(stream);
+	}
+	forget_questions(session);
 	if (session->wire)
 		session->wire->session = NULL;
-	unlink_session(session);
-	server->session_count--;
+	session->wire = NULL;
+	fw_session_unref(session);
+}
+
+void fw_session_unref(struct fw_session *session)
+{
+	if (!session || --session->refs)
+		return;
 	for (size_t i = 0; i < session->subscription_count; i++)
 		fw__release(session->subscriptions[i]);
 	fw__release(session->subscriptions);
@@ -179,6 +206,8 @@ bool fw_session_subscribes(const struct fw_session *session, const char *uri)
 
 void fw_session_send(struct fw_session *session, const char *json, size_t len)
 {
+	if (session->is_ended)
+		return;
 	if (session->wire) {
 		const struct fw_event event = { .json = json, .len = len };
 
@@ -398,6 +427,6 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 		fw_exchange_refuse(exchange, err);
 		return;
 	}
-	fw_session_free(session);
+	fw_session_end(session);
 	exchange->ops->reply(exchange, &ended);
 }

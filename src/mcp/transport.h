@@ -22,6 +22,7 @@
 
 struct fw_exchange;
 struct fw_session;
+struct fw_batch;
 
 /* ---- what the core says to a transport ------------------------------------ */
 
@@ -91,7 +92,7 @@ struct fw_exchange {
 	fw_call *calls;               /* under way on it */
 	struct fw_session *streaming; /* it is the GET stream of this session */
 	bool persistent;              /* stdio: outlives its answers */
-	bool is_batch;                /* answers are being collected */
+	struct fw_batch *batches;     /* that will answer through it */
 };
 
 /* ---- what a transport says to the core ------------------------------------- */
