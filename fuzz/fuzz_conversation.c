@@ -69,11 +69,19 @@ static struct fw_transport transport;
 static bool is_closing;
 static int stdio_ours = -1, stdio_in = -1, stdio_out = -1;
 static bool is_stdio_ended; /* our end of it */
+static bool is_half_closed;
 static struct {
 	char text[LINE_BYTES];
 	size_t len;
 	bool is_long; /* the rest of a line that did not fit is skipped */
 } line;
+
+/* What the socket did not take is sent with the next turns. */
+static struct {
+	char text[MESSAGE_BYTES + LINE_BYTES];
+	size_t len, sent;
+	size_t line; /* where the line that has no end yet begins */
+} unsent;
 
 static fw_error *on_start(struct fw_transport *self)
 {
@@ -128,6 +136,8 @@ static void open_transports(void)
 	line.len = 0;
 	line.is_long = false;
 	is_stdio_ended = false;
+	is_half_closed = false;
+	unsent.len = unsent.sent = unsent.line = 0;
 }
 
 static void close_stdio(void)
@@ -177,13 +187,64 @@ static void read_stdio(void)
 	}
 }
 
-/* As much of it as the socket takes; the rest is lost, as is then the wire. */
-static void write_stdio(const char *bytes, size_t len)
+static void write_stdio(void)
 {
-	ssize_t n = send(stdio_ours, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (!is_stdio_ended && unsent.sent < unsent.len) {
+		ssize_t n = send(stdio_ours, unsent.text + unsent.sent,
+				 unsent.len - unsent.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	if (n != (ssize_t)len)
-		excuse(wires[STDIO], NULL);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		/* The server has closed it. */
+		if (n < 0) {
+			excuse(wires[STDIO], NULL);
+			unsent.sent = unsent.len;
+		} else {
+			unsent.sent += (size_t)n;
+		}
+	}
+	memmove(unsent.text, unsent.text + unsent.line, unsent.len - unsent.line);
+	unsent.len -= unsent.line;
+	unsent.sent = unsent.len;
+	unsent.line = 0;
+}
+
+static bool is_blank(const char *text, size_t len)
+{
+	while (len && strchr(" \t", *text) && *text) {
+		text++;
+		len--;
+	}
+	return len == 0;
+}
+
+static void end_line(size_t end)
+{
+	const char *text = unsent.text + unsent.line;
+	size_t len = end - unsent.line;
+
+	if (len && text[len - 1] == '\r')
+		len--;
+	if (!is_blank(text, len))
+		expect_text(wires[STDIO], text, len);
+}
+
+/* Sends bytes, and expects what whole lines among them let expect. */
+static void send_stdio(const char *bytes, size_t len)
+{
+	if (stdio_ours < 0 || is_stdio_ended || is_half_closed ||
+	    len > sizeof unsent.text - unsent.len ||
+	    wires[STDIO]->owed_count + 4 * server->limits.batch_messages >= OWED_MAX)
+		return;
+	memcpy(unsent.text + unsent.len, bytes, len);
+	for (size_t i = 0; i < len; i++) {
+		unsent.len++;
+		if (bytes[i] == '\n') {
+			end_line(unsent.len - 1);
+			unsent.line = unsent.len;
+		}
+	}
+	write_stdio();
 }
 
 /* ---- saying something ------------------------------------------------------------------------ */
@@ -192,18 +253,14 @@ static void say_on_wire(struct client *client, struct peer *wire)
 {
 	char *copy;
 
+	if (client->kind == KIND_STDIO) {
+		put("\n");
+		send_stdio(message, message_len);
+		return;
+	}
 	if (wire->owed_count + server->limits.batch_messages >= OWED_MAX)
 		return;
 	expect_text(wire, message, message_len);
-	if (client->kind == KIND_STDIO) {
-		if (memchr(message, '\n', message_len) || is_stdio_ended)
-			excuse(wire, NULL);
-		if (!is_stdio_ended) {
-			put("\n");
-			write_stdio(message, message_len);
-		}
-		return;
-	}
 	/* In memory of exactly its size. */
 	copy = malloc(message_len ? message_len : 1);
 	MUST(copy);
@@ -534,21 +591,20 @@ static void do_page(const struct step *step)
 static void do_half_close(const struct step *step)
 {
 	(void)step;
-	if (stdio_ours < 0 || is_stdio_ended)
+	if (stdio_ours < 0 || is_stdio_ended || is_half_closed || unsent.sent < unsent.len)
 		return;
-	excuse(wires[STDIO], NULL);
+	is_half_closed = true;
+	/* The last line needs no newline. */
+	if (unsent.len > unsent.line)
+		end_line(unsent.len);
 	(void)shutdown(stdio_ours, SHUT_WR);
 }
 
 /* A line without its end, to which the next message is then glued. */
 static void do_part(const struct step *step)
 {
-	if (stdio_ours < 0 || is_stdio_ended)
-		return;
 	put_request(step, &clients[STDIO], 0);
-	excuse(wires[STDIO], NULL);
-	wires[STDIO]->strays += 2;
-	write_stdio(message, message_len * step->c / 256);
+	send_stdio(message, message_len * step->c / 256);
 }
 
 static void do_stop(const struct step *step)
@@ -662,7 +718,8 @@ static void check_settled(void)
 /* One turn's worth of letting everything come to its end; false: it has. */
 static bool let_end(void)
 {
-	bool was_busy = hold_count || later_count || running_count || sleeping;
+	bool was_busy = hold_count || later_count || running_count || sleeping ||
+			(stdio_ours >= 0 && !is_stdio_ended && unsent.sent < unsent.len);
 
 	memset(audits, 0, sizeof audits);
 	while (hold_count)
@@ -680,7 +737,8 @@ static void on_end(void)
 {
 	/* The header says whether a stop comes before or after that. */
 	if (!is_settled && !(header.d & 1)) {
-		if (let_end() || ++end_turns < 3)
+		MUST(++end_turns < END_TURNS);
+		if (let_end() || end_turns < 3)
 			return;
 		if (server->state == FW_RUNNING && !is_memory_only)
 			check_settled();
@@ -702,6 +760,8 @@ static void on_idle(uv_idle_t *handle)
 {
 	(void)handle;
 	read_stdio();
+	if (stdio_ours >= 0)
+		write_stdio();
 	check_step();
 	while (step_next < step_count) {
 		const struct step *step = &steps[step_next++];
