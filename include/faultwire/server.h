@@ -343,7 +343,7 @@ typedef struct fw_tool {
 	/** It changes state: observers are told so, and may refuse it. */
 	bool changes;
 	/** Its handler checks the arguments, with codes of its own: the schema is
-	 *  listed for clients, and not enforced. */
+	 *  listed for clients, and not enforced; strings may hold NULs. */
 	bool checks_arguments;
 	fw_workers *workers; /**< FW_RUN_PROCESS: NULL: a pool that may do nothing */
 	fw_state *state;     /**< what its handler shares with others; NULL: nothing */
@@ -417,7 +417,12 @@ FW_API void fw_server_resource_updated(fw_server *server, const char *uri);
 /** The tool's or prompt's name, or the resource's URI. */
 FW_API const char *fw_call_name(const fw_call *call);
 FW_API bool fw_call_has(const fw_call *call, const char *name);
-/** NULL: none. `ret_len` may be NULL; the text ends in NUL and may hold others. */
+/**
+ * NULL: none. The text ends in NUL. Arguments that hold another NUL are refused
+ * with input.invalid_value before the handler runs, so that a text can be read
+ * as a C string. A tool that checks its arguments itself (checks_arguments)
+ * gets them: it passes `ret_len`, since without it such a text is NULL.
+ */
 FW_API const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_len);
 FW_API int64_t fw_call_i64(const fw_call *call, const char *name, int64_t otherwise);
 FW_API double fw_call_f64(const fw_call *call, const char *name, double otherwise);
@@ -502,7 +507,8 @@ FW_API void fw_call_log(fw_call *call, fw_log_level level, const char *logger,
  */
 FW_API const char *fw_call_ask(fw_call *call, const char *key, const char *method,
 			       const char *params);
-/** One member of an answer as a string, by JSON Pointer ("/content/name"); NULL: none. */
+/** One member of an answer as a string, by JSON Pointer ("/content/name"); NULL: none,
+ *  or it holds a NUL. */
 FW_API const char *fw_call_answer(fw_call *call, const char *key, const char *pointer);
 
 /**

@@ -11,7 +11,7 @@
 #ifndef FW_CORE_ERROR_IMPL_H
 #define FW_CORE_ERROR_IMPL_H
 
-#include "core/text.h"
+#include "base/text.h"
 #include "core/value.h"
 
 #include <faultwire/error.h>

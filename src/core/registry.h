@@ -6,7 +6,7 @@
 #define FW_CORE_REGISTRY_H
 
 #include "core/row_index.h"
-#include "core/text.h"
+#include "base/text.h"
 
 #include <faultwire/registry.h>
 

@@ -24,22 +24,29 @@ static const struct {
 	{ "roots/list", "roots", "{\"roots\":{}}" },
 };
 
-static struct fw_question *find(const fw_call *call, const char *key)
+/* A key that a handler gave, a C string. */
+static struct fw_text text_of(const char *key)
+{
+	return (struct fw_text){ key, strlen(key) };
+}
+
+static struct fw_question *find(const fw_call *call, struct fw_text key)
 {
 	for (size_t i = 0; i < call->question_count; i++)
-		if (strcmp(call->questions[i].key, key) == 0)
+		if (fw_text_is(key, call->questions[i].key))
 			return &call->questions[i];
 	return NULL;
 }
 
-static struct fw_question *add(fw_call *call, const char *key)
+/* NULL: too many, out of memory, or a key that no question can have. */
+static struct fw_question *add(fw_call *call, struct fw_text key)
 {
 	struct fw_question *question = find(call, key);
 
 	if (question)
 		return question;
 	if (call->question_count >= call->server->limits.questions ||
-	    strlen(key) >= sizeof question->key)
+	    key.n >= sizeof question->key || !fw_text_str(key))
 		return NULL;
 	if (!call->questions) {
 		size_t size = call->server->limits.questions * sizeof *call->questions;
@@ -50,7 +57,7 @@ static struct fw_question *add(fw_call *call, const char *key)
 		memset(call->questions, 0, size);
 	}
 	question = &call->questions[call->question_count++];
-	(void)snprintf(question->key, sizeof question->key, "%s", key);
+	memcpy(question->key, key.p, key.n);
 	return question;
 }
 
@@ -74,7 +81,7 @@ static void set_answer(const fw_call *call, struct fw_question *question, yyjson
 					    &fw__yyjson_alc, NULL);
 }
 
-void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer)
+void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 {
 	struct fw_question *question = add(call, key);
 
@@ -88,7 +95,7 @@ void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_
 					   &fw__yyjson_alc, NULL);
 
 	if (doc)
-		fw_ask_restore(call, key, yyjson_doc_get_root(doc));
+		fw_ask_restore(call, text_of(key), yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 }
 
@@ -119,7 +126,7 @@ static void lacks(fw_call *call, const char *required)
 
 const char *fw_ask_answered(const fw_call *call, const char *key)
 {
-	const struct fw_question *question = find(call, key);
+	const struct fw_question *question = find(call, text_of(key));
 
 	return question ? question->answer : NULL;
 }
@@ -183,7 +190,7 @@ void fw_ask_apply(fw_call *call, const struct fw_op *op)
 		fw__release(params);
 		return;
 	}
-	question = add(call, op->texts[0].text);
+	question = add(call, (struct fw_text){ op->texts[0].text, op->texts[0].len });
 	if (question && !question->method) {
 		question->method = fw_strdup(kinds[kind].method);
 		question->params = params;
@@ -197,13 +204,13 @@ void fw_ask_apply(fw_call *call, const struct fw_op *op)
 
 const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)
 {
-	struct fw_question *question = find(call, key);
+	struct fw_question *question = find(call, text_of(key));
 	yyjson_val *value;
 
 	if (!question || !question->parsed)
 		return NULL;
 	value = yyjson_ptr_get(yyjson_doc_get_root(question->parsed), pointer);
-	return yyjson_get_str(value);
+	return fw_text_str(fw_text_of(value));
 }
 
 bool fw_ask_is_open(const fw_call *call)
@@ -232,7 +239,7 @@ fw_error *fw_ask_read(fw_call *call)
 	if (state) {
 		if (!yyjson_is_str(state))
 			return fw_raise_protocol_state_tampered();
-		FW_TRY(fw_state_read(call, yyjson_get_str(state), yyjson_get_len(state)));
+		FW_TRY(fw_state_read(call, fw_text_of(state)));
 	}
 	iter = yyjson_obj_iter_with(fw_member(call->params, "inputResponses"));
 	while ((key = yyjson_obj_iter_next(&iter))) {
@@ -241,7 +248,7 @@ fw_error *fw_ask_read(fw_call *call)
 
 		if (!yyjson_is_obj(value))
 			continue;
-		question = add(call, yyjson_get_str(key));
+		question = add(call, fw_text_of(key));
 		if (question)
 			set_answer(call, question, value);
 	}
@@ -369,7 +376,7 @@ void fw_ask_forget(fw_call *call)
 static fw_error *refused(const struct fw_question *question, yyjson_val *error)
 {
 	char reason[512];
-	const char *text = yyjson_get_str(fw_member(error, "message"));
+	const char *text = fw_text_str(fw_text_of(fw_member(error, "message")));
 
 	(void)snprintf(reason, sizeof reason, "client refused %s: %s", question->method,
 		       text ? text : "no reason given");

@@ -179,7 +179,7 @@ static void complete_error(fw_call *call, fw_error *err)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
 	if (server->has_own_sessions)
 		scope.session_id = server->session_id;
-	scope.trace_id = yyjson_get_str(trace);
+	scope.trace_id = fw_text_str(fw_text_of(trace));
 	fw_error_fill_scope(err, &scope);
 	if (!fw_error_timestamp(err))
 		fw_error_set_time(err, now);

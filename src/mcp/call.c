@@ -279,10 +279,10 @@ static const char *const levels[FW_LOG_LEVEL_COUNT] = {
 	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 };
 
-int fw_log_level_find(const char *name, size_t len)
+int fw_log_level_find(struct fw_text name)
 {
 	for (int i = 0; i < FW_LOG_LEVEL_COUNT; i++)
-		if (strlen(levels[i]) == len && memcmp(levels[i], name, len) == 0)
+		if (fw_text_is(name, levels[i]))
 			return i;
 	return -1;
 }

@@ -28,11 +28,12 @@ bool fw_call_has(const fw_call *call, const char *name)
 
 const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_len)
 {
-	yyjson_val *value = argument(call, name);
+	const struct fw_text text = fw_text_of(argument(call, name));
 
-	if (ret_len)
-		*ret_len = yyjson_get_len(value);
-	return yyjson_get_str(value);
+	if (!ret_len)
+		return fw_text_str(text);
+	*ret_len = text.n;
+	return text.p;
 }
 
 /* "12", "12.0" and "1.2e1" are the same integer to JSON Schema. */

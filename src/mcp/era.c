@@ -27,12 +27,17 @@ const char *const fw_version_names[FW_V_COUNT] = {
 static const char supported_modern[] = "[\"2026-07-28\"]";
 static const char supported_legacy[] = "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
 
-enum fw_version fw_version_find(const char *name, size_t len)
+enum fw_version fw_version_find(struct fw_text name)
 {
 	for (int i = 0; i < FW_V_COUNT; i++)
-		if (len == 10 && memcmp(fw_version_names[i], name, len) == 0)
+		if (fw_text_is(name, fw_version_names[i]))
 			return (enum fw_version)i;
 	return FW_V_NONE;
+}
+
+enum fw_version fw_version_named(const char *header)
+{
+	return fw_version_find((struct fw_text){ header, strlen(header) });
 }
 
 static const char *header(const fw_call *call, const char *name, unsigned *ret_count)
@@ -102,6 +107,7 @@ static bool decode_header(const char *value, char *buf, size_t cap, size_t *ret_
 		body--;
 	if (!fw_base64_read(value, body, (unsigned char *)buf, ret_len))
 		return false;
+	buf[*ret_len] = '\0';
 	return fw_utf8_valid(buf, *ret_len) == *ret_len;
 }
 
@@ -110,8 +116,7 @@ static fw_error *mismatch(const char *name, const char *reason)
 	return fw_raise_protocol_header_mismatch(name, reason);
 }
 
-static fw_error *check_mirror(const fw_call *call, const char *name, const char *text,
-			      size_t len)
+static fw_error *check_mirror(const fw_call *call, const char *name, struct fw_text text)
 {
 	char buf[HEADER_VALUE_MAX];
 	unsigned count;
@@ -124,7 +129,7 @@ static fw_error *check_mirror(const fw_call *call, const char *name, const char 
 		return mismatch(name, "came more than once");
 	if (!decode_header(value, buf, sizeof buf, &got))
 		return mismatch(name, "cannot be decoded");
-	if (got != len || memcmp(buf, text, len) != 0)
+	if (!fw__text_is(text, buf, got))
 		return mismatch(name, "differs from the body");
 	return NULL;
 }
@@ -152,11 +157,11 @@ static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror
 	if (!value || yyjson_is_null(value))
 		return NULL;
 	if (yyjson_is_str(value))
-		return check_mirror(call, mirror->header, yyjson_get_str(value),
-				    yyjson_get_len(value));
+		return check_mirror(call, mirror->header, fw_text_of(value));
 	if (yyjson_is_bool(value)) {
 		text = yyjson_get_bool(value) ? "true" : "false";
-		return check_mirror(call, mirror->header, text, strlen(text));
+		return check_mirror(call, mirror->header,
+				    (struct fw_text){ text, strlen(text) });
 	}
 	text = header(call, mirror->header, &count);
 	if (!text)
@@ -197,19 +202,16 @@ static fw_error *check_claim(fw_call *call, yyjson_val *version)
 	yyjson_val *info = fw_member(call->meta, META_PREFIX "clientInfo");
 	yyjson_val *level = fw_member(call->meta, META_PREFIX "logLevel");
 
-	if (!yyjson_is_str(version))
+	if (!fw_text_str(fw_text_of(version)))
 		return invalid_meta("protocolVersion", "a string");
 	call->capabilities = fw_member(call->meta, META_PREFIX "clientCapabilities");
 	if (!yyjson_is_obj(call->capabilities))
 		return invalid_meta("clientCapabilities", "an object");
-	if (info && (!yyjson_is_str(fw_member(info, "name")) ||
-		     !yyjson_is_str(fw_member(info, "version"))))
+	if (info && (!fw_text_str(fw_text_of(fw_member(info, "name"))) ||
+		     !fw_text_str(fw_text_of(fw_member(info, "version")))))
 		return invalid_meta("clientInfo", "an object with name and version");
 	if (level) {
-		call->log_level = yyjson_is_str(level)
-					  ? fw_log_level_find(yyjson_get_str(level),
-							      yyjson_get_len(level))
-					  : -1;
+		call->log_level = fw_log_level_find(fw_text_of(level));
 		if (call->log_level < 0)
 			return invalid_meta("logLevel", "a log level");
 	}
@@ -225,12 +227,13 @@ static fw_error *check_name_header(const fw_call *call)
 	value = fw_member(call->params, call->method->name_param);
 	if (!yyjson_is_str(value))
 		return NULL;
-	return check_mirror(call, "Mcp-Name", yyjson_get_str(value), yyjson_get_len(value));
+	return check_mirror(call, "Mcp-Name", fw_text_of(value));
 }
 
 static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 {
 	bool is_http = call->exchange && call->exchange->is_http;
+	const struct fw_text claimed = fw_text_of(claim);
 	unsigned count = 0;
 	const char *version = is_http ? header(call, "MCP-Protocol-Version", &count) : NULL;
 	const char *method = is_http ? header(call, "Mcp-Method", NULL) : NULL;
@@ -238,13 +241,13 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 	call->is_modern = true;
 	call->version = FW_V_2026_07_28;
 	FW_TRY(check_claim(call, claim));
-	if (version && (count > 1 || strcmp(version, yyjson_get_str(claim)) != 0))
+	if (version && (count > 1 || !fw_text_is(claimed, version)))
 		return mismatch("MCP-Protocol-Version", "differs from the body");
 	if (method && strcmp(method, call->method_name) != 0)
 		return mismatch("Mcp-Method", "differs from the body");
-	if (fw_version_find(yyjson_get_str(claim), yyjson_get_len(claim)) != FW_V_2026_07_28)
+	if (fw_version_find(claimed) != FW_V_2026_07_28)
 		return fw_raise_protocol_unsupported_version(supported_modern,
-							     yyjson_get_str(claim));
+							     fw_text_str(claimed));
 	if (is_http && call->has_id) {
 		if (!version)
 			return mismatch("MCP-Protocol-Version", "is missing");
@@ -264,7 +267,7 @@ static fw_error *enter_legacy_http(fw_call *call)
 	struct fw_session *session;
 	bool is_initialize = call->has_id && strcmp(call->method_name, "initialize") == 0;
 
-	if (version && fw_version_find(version, strlen(version)) == FW_V_NONE)
+	if (version && fw_version_named(version) == FW_V_NONE)
 		return fw_raise_protocol_unsupported_version(supported_legacy, version);
 	if (is_initialize) {
 		if (id)
@@ -313,7 +316,7 @@ fw_error *fw_era_enter(fw_call *call)
 	if (claim)
 		return enter_modern(call, claim);
 	version = call->exchange->is_http ? header(call, "MCP-Protocol-Version", NULL) : NULL;
-	if (version && fw_version_find(version, strlen(version)) == FW_V_2026_07_28) {
+	if (version && fw_version_named(version) == FW_V_2026_07_28) {
 		call->is_modern = true;
 		call->version = FW_V_2026_07_28;
 		if (!call->has_id)

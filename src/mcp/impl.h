@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/schema.h"
+#include "base/text.h"
 #include "mcp/runner.h"
 #include "mcp/transport.h"
 #include "policy/rate.h"
@@ -73,7 +74,9 @@ enum fw_version {
 };
 
 extern const char *const fw_version_names[FW_V_COUNT];
-enum fw_version fw_version_find(const char *name, size_t len);
+enum fw_version fw_version_find(struct fw_text name);
+/* The same for the value of a header, which is a C string. */
+enum fw_version fw_version_named(const char *header);
 
 /* How far a message got in the boundary; told with every failure. */
 enum fw_stage {
@@ -331,7 +334,7 @@ struct fw_call {
 	yyjson_val *progress_token;
 	yyjson_val *capabilities; /* the client's: of `doc`, or of `able` */
 	struct fw_client *able;   /* legacy; NULL: not known */
-	const char *method_name;
+	const char *method_name;  /* both without a NUL inside */
 	const char *name;
 	size_t name_len;
 	int log_level; /* -1: none; legacy: the session's when it began */
@@ -461,7 +464,7 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer of an earlier round. */
-void fw_ask_restore(fw_call *call, const char *key, yyjson_val *answer);
+void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer);
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 
 /* ---- the boundary (boundary.c) --------------------------------------------------------- */
@@ -522,7 +525,7 @@ struct fw_method {
 	fw_error *(*run)(fw_call *call);
 };
 
-const struct fw_method *fw_method_find(const char *name, size_t len);
+const struct fw_method *fw_method_find(struct fw_text name);
 
 fw_error *fw_method_initialize(fw_call *call);
 fw_error *fw_method_discover(fw_call *call);
@@ -540,13 +543,20 @@ fw_error *fw_method_prompts_get(fw_call *call);
 fw_error *fw_method_complete(fw_call *call);
 fw_error *fw_method_listen(fw_call *call);
 
+/* Reads a name or URI from `value` into the call. Raises protocol.invalid_params,
+ * with `pointer` as its place, unless it is a string without NULs. */
+fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer);
+/* Raises input.invalid_value if a key or string among the arguments holds a NUL,
+ * because handlers read them as C strings. */
+fw_error *fw_mcp_refuse_nul(const fw_call *call);
 /* Arguments against a schema: the first violation decides the code. */
 fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema);
 
 /* Eras (era.c). */
 fw_error *fw_era_enter(fw_call *call);
 fw_error *fw_era_check_params_headers(fw_call *call);
-int fw_log_level_find(const char *name, size_t len);
+/* -1: there is no such level. */
+int fw_log_level_find(struct fw_text name);
 
 /* Listeners (listen.c). */
 enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
@@ -645,6 +655,6 @@ char *fw_strdup(const char *text);
 
 /* requestState (state.c): protected, bound to what was asked and by whom. */
 fw_error *fw_state_write(fw_call *call, struct fw_buf *out);
-fw_error *fw_state_read(fw_call *call, const char *text, size_t len);
+fw_error *fw_state_read(fw_call *call, struct fw_text state);
 
 #endif

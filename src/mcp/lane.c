@@ -2,9 +2,9 @@
  * lane.c - clients told apart: how many calls each has under way, and how fast
  * they come.
  *
- * A client is its legacy session; else who it has proven to be; else where it
- * speaks from, and the name that it gives. It is kept as a number, in one of a
- * bounded set of lanes. Clients with nothing under way give their lane up, so
+ * A client is whom it has authenticated as; else the address it connects from,
+ * with its legacy session. It is kept as a number, in one of a bounded set of
+ * lanes. Clients with nothing under way give their lane up, so
  * that two busy ones share only where nearly all are taken. The number depends
  * on a secret of this process: nobody can choose whom to collide with.
  */
@@ -28,25 +28,20 @@ static uint64_t mix(uint64_t hash, const char *text)
 	return hash;
 }
 
+/* Nothing of it is what the client says of itself. */
 static uint64_t key_of(const fw_call *call)
 {
 	const struct fw_exchange *exchange = call->exchange;
-	yyjson_val *info;
-	const char *name;
 	uint64_t hash;
 
 	memcpy(&hash, call->server->key, sizeof hash);
 	if (exchange && exchange->persistent) {
 		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
-	} else if (call->session) {
-		hash = mix(hash, call->session->id);
 	} else if (exchange && exchange->principal) {
 		hash = mix(hash, exchange->principal);
 	} else {
-		info = fw_member(call->meta, "io.modelcontextprotocol/clientInfo");
-		name = yyjson_get_str(fw_member(info, "name"));
 		hash = mix(hash, exchange && exchange->peer ? exchange->peer : "");
-		hash = mix(hash, name ? name : "");
+		hash = mix(hash, call->session ? call->session->id : "");
 	}
 	hash ^= hash >> 33;
 	hash *= 0xff51afd7ed558ccdu;

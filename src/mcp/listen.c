@@ -34,10 +34,11 @@ static fw_error *take_uris(fw_call *call, yyjson_val *list)
 	{
 		char *uri;
 
-		if (!yyjson_is_str(item))
+		if (!fw_text_str(fw_text_of(item)))
 			return fw_raise_protocol_invalid_params(
-				"/params/notifications/resourceSubscriptions", "strings");
-		uri = fw_strdup(yyjson_get_str(item));
+				"/params/notifications/resourceSubscriptions",
+				"strings without NUL characters");
+		uri = fw_strdup(fw_text_str(fw_text_of(item)));
 		if (!uri)
 			return fw_raise_internal_out_of_memory();
 		call->uris[call->uri_count++] = uri;

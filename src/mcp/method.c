@@ -52,10 +52,10 @@ static const struct fw_method methods[] = {
 	{ "subscriptions/listen", FW_CALL_OTHER, false, true, NULL, NULL, fw_method_listen },
 };
 
-const struct fw_method *fw_method_find(const char *name, size_t len)
+const struct fw_method *fw_method_find(struct fw_text name)
 {
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-		if (strncmp(methods[i].name, name, len) == 0 && methods[i].name[len] == '\0')
+		if (fw_text_is(name, methods[i].name))
 			return &methods[i];
 	return NULL;
 }

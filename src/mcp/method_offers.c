@@ -5,7 +5,6 @@
  * belongs to: lists only grow while a server runs, so it stays right.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,20 +16,22 @@ static fw_error *read_cursor(const fw_call *call, const char *mark, size_t count
 			     size_t *ret_at)
 {
 	yyjson_val *cursor = fw_member(call->params, "cursor");
-	const char *text;
+	struct fw_text text = fw_text_of(cursor);
 	size_t mark_len = strlen(mark);
-	unsigned long at;
-	char *end;
+	size_t at = 0;
 
 	*ret_at = 0;
 	if (!cursor)
 		return NULL;
-	text = yyjson_get_str(cursor);
-	if (!text || strncmp(text, mark, mark_len) != 0 || text[mark_len] < '1' ||
-	    text[mark_len] > '9' || strlen(text) > mark_len + 9)
+	if (!fw_text_starts(text, mark) || text.n == mark_len || text.n > mark_len + 9 ||
+	    text.p[mark_len] == '0')
 		return fw_raise_protocol_invalid_cursor();
-	at = strtoul(text + mark_len, &end, 10);
-	if (*end != '\0' || at >= count)
+	for (size_t i = mark_len; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return fw_raise_protocol_invalid_cursor();
+		at = at * 10 + (size_t)(text.p[i] - '0');
+	}
+	if (at >= count)
 		return fw_raise_protocol_invalid_cursor();
 	*ret_at = at;
 	return NULL;
@@ -144,13 +145,7 @@ static const struct fw_offer *find_template(fw_call *call)
 
 static fw_error *read_uri(fw_call *call)
 {
-	yyjson_val *uri = fw_member(call->params, "uri");
-
-	if (!yyjson_is_str(uri))
-		return fw_raise_protocol_invalid_params("/params/uri", "a string");
-	call->name = yyjson_get_str(uri);
-	call->name_len = yyjson_get_len(uri);
-	return NULL;
+	return fw_mcp_read_name(call, fw_member(call->params, "uri"), "/params/uri");
 }
 
 fw_error *fw_method_resources_read(fw_call *call)
@@ -228,7 +223,7 @@ static fw_error *check_prompt_arguments(const fw_call *call)
 		if (yyjson_is_str(yyjson_obj_iter_get_val(key)))
 			continue;
 		(void)snprintf(pointer, sizeof pointer, "/params/arguments/%s",
-			       yyjson_get_str(key));
+			       fw_text_of(key).p);
 		return fw_raise_protocol_invalid_params(pointer, "a string");
 	}
 	for (size_t i = 0; i < call->offer->required_count; i++)
@@ -239,12 +234,7 @@ static fw_error *check_prompt_arguments(const fw_call *call)
 
 fw_error *fw_method_prompts_get(fw_call *call)
 {
-	yyjson_val *name = fw_member(call->params, "name");
-
-	if (!yyjson_is_str(name))
-		return fw_raise_protocol_invalid_params("/params/name", "a string");
-	call->name = yyjson_get_str(name);
-	call->name_len = yyjson_get_len(name);
+	FW_TRY(fw_mcp_read_name(call, fw_member(call->params, "name"), "/params/name"));
 	call->arguments = fw_member(call->params, "arguments");
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (call->arguments && !yyjson_is_obj(call->arguments))
@@ -253,6 +243,7 @@ fw_error *fw_method_prompts_get(fw_call *call)
 	if (!call->offer)
 		return fw_raise_protocol_prompt_not_found(call->name);
 	call->stage = FW_STAGE_SCHEMA;
+	FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(check_prompt_arguments(call));
 	FW_TRY(fw_ask_read(call));
 	fw_call_start(call);
@@ -280,16 +271,14 @@ fw_error *fw_method_complete(fw_call *call)
 	if (!is_prompt && !yyjson_equals_str(type, "ref/resource"))
 		return fw_raise_protocol_invalid_params("/params/ref/type",
 							"ref/prompt or ref/resource");
-	if (!yyjson_is_str(name))
-		return fw_raise_protocol_invalid_params(
-			is_prompt ? "/params/ref/name" : "/params/ref/uri", "a string");
+	FW_TRY(fw_mcp_read_name(call, name,
+				is_prompt ? "/params/ref/name" : "/params/ref/uri"));
 	call->arguments = fw_member(call->params, "argument");
 	if (!yyjson_is_str(fw_member(call->arguments, "name")) ||
 	    !yyjson_is_str(fw_member(call->arguments, "value")))
 		return fw_raise_protocol_invalid_params("/params/argument",
 							"an object with name and value");
-	call->name = yyjson_get_str(name);
-	call->name_len = yyjson_get_len(name);
+	FW_TRY(fw_mcp_refuse_nul(call));
 	call->offer =
 		is_prompt ? fw_offers_find(&call->server->prompts, call->name, call->name_len)
 			  : find_template_by_text(call->server, call->name, call->name_len);

@@ -43,7 +43,7 @@ static fw_error *read_contract(struct fw_session *session)
 		return NULL;
 	if (yyjson_is_obj(value))
 		value = fw_member(value, "name");
-	name = yyjson_get_str(value);
+	name = fw_text_str(fw_text_of(value));
 	if (!name || !fw_contract_from_name(name, &session->contract) ||
 	    session->contract >= FW_CONTRACT_COUNT)
 		return fw_raise_input_invalid_value(
@@ -72,8 +72,8 @@ static struct fw_client *client_new(const struct fw_buf *text)
 static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilities,
 			     yyjson_val *info)
 {
-	const char *name = yyjson_get_str(fw_member(info, "name"));
-	const char *version = yyjson_get_str(fw_member(info, "version"));
+	const char *name = fw_text_str(fw_text_of(fw_member(info, "name")));
+	const char *version = fw_text_str(fw_text_of(fw_member(info, "version")));
 	struct fw_buf text;
 	char client[256];
 
@@ -114,11 +114,11 @@ fw_error *fw_method_initialize(fw_call *call)
 		return fw_raise_protocol_invalid_params("/params/protocolVersion", "a string");
 	if (!yyjson_is_obj(capabilities))
 		return fw_raise_protocol_invalid_params("/params/capabilities", "an object");
-	if (!yyjson_is_str(fw_member(info, "name")) ||
-	    !yyjson_is_str(fw_member(info, "version")))
+	if (!fw_text_str(fw_text_of(fw_member(info, "name"))) ||
+	    !fw_text_str(fw_text_of(fw_member(info, "version"))))
 		return fw_raise_protocol_invalid_params("/params/clientInfo",
 							"an object with name and version");
-	agreed = fw_version_find(yyjson_get_str(version), yyjson_get_len(version));
+	agreed = fw_version_find(fw_text_of(version));
 	if (agreed > FW_V_2025_11_25)
 		agreed = FW_V_2025_11_25;
 	if (is_new)
@@ -175,9 +175,7 @@ fw_error *fw_method_ping(fw_call *call)
 fw_error *fw_method_set_level(fw_call *call)
 {
 	yyjson_val *level = fw_member(call->params, "level");
-	int found = yyjson_is_str(level)
-			    ? fw_log_level_find(yyjson_get_str(level), yyjson_get_len(level))
-			    : -1;
+	int found = fw_log_level_find(fw_text_of(level));
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (found < 0)

@@ -107,6 +107,48 @@ fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
 	return err;
 }
 
+/* ---- names and arguments with a NUL inside ------------------------------------ */
+
+fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer)
+{
+	const struct fw_text text = fw_text_of(value);
+	const char *name = fw_text_str(text);
+
+	if (!name)
+		return fw_raise_protocol_invalid_params(
+			pointer, text.p ? "a string without NUL characters" : "a string");
+	call->name = name;
+	call->name_len = text.n;
+	return NULL;
+}
+
+/* In a value and all below it: yyjson keeps them one after another. */
+static bool has_nul(yyjson_val *value)
+{
+	const yyjson_val *end = unsafe_yyjson_get_next(value);
+
+	for (; value < end; value++)
+		if (yyjson_is_str(value) && fw_text_has_nul(fw_text_of(value)))
+			return true;
+	return false;
+}
+
+fw_error *fw_mcp_refuse_nul(const fw_call *call)
+{
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+	const char *field = NULL;
+
+	if (!call->arguments || !has_nul(call->arguments))
+		return NULL;
+	iter = yyjson_obj_iter_with(call->arguments);
+	while (!field && (key = yyjson_obj_iter_next(&iter)))
+		if (has_nul(key) || has_nul(yyjson_obj_iter_get_val(key)))
+			field = fw_text_str(fw_text_of(key));
+	return fw_raise_input_invalid_value(field ? field : "arguments",
+					    "text without NUL characters");
+}
+
 /* ---- tools/call ------------------------------------------------------------------ */
 
 static yyjson_val *no_arguments(void)
@@ -119,13 +161,9 @@ static yyjson_val *no_arguments(void)
 
 fw_error *fw_method_tools_call(fw_call *call)
 {
-	yyjson_val *name = fw_member(call->params, "name");
 	fw_error *err;
 
-	if (!yyjson_is_str(name))
-		return fw_raise_protocol_invalid_params("/params/name", "a string");
-	call->name = yyjson_get_str(name);
-	call->name_len = yyjson_get_len(name);
+	FW_TRY(fw_mcp_read_name(call, fw_member(call->params, "name"), "/params/name"));
 	call->arguments = fw_member(call->params, "arguments");
 	if (!call->arguments)
 		call->arguments = no_arguments();
@@ -138,6 +176,9 @@ fw_error *fw_method_tools_call(fw_call *call)
 	if (!yyjson_is_obj(call->arguments))
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
+	/* Before the observers, which read the arguments as well. */
+	if (!call->offer->checks_arguments)
+		FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;

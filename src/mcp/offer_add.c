@@ -160,7 +160,7 @@ static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, cons
 	while (depth < MIRROR_DEPTH && (key = yyjson_obj_iter_next(&iter))) {
 		yyjson_val *property = yyjson_obj_iter_get_val(key);
 		yyjson_val *header = fw_member(property, "x-mcp-header");
-		const char *name = yyjson_get_str(key);
+		const char *name = fw_text_of(key).p;
 		const char *reason;
 		char path[MIRROR_POINTER];
 		size_t at = (size_t)snprintf(path, sizeof path, "%s/", pointer);
@@ -175,7 +175,8 @@ static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, cons
 		}
 		path[at] = '\0';
 		if (header) {
-			reason = add_mirror(offer, property, yyjson_get_str(header), path);
+			reason = add_mirror(offer, property, fw_text_str(fw_text_of(header)),
+					    path);
 			if (reason)
 				return reason;
 		}

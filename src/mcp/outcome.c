@@ -22,7 +22,7 @@ const char *fw_mcp_client(fw_call *call)
 {
 	yyjson_val *name =
 		fw_member(fw_member(call->meta, "io.modelcontextprotocol/clientInfo"), "name");
-	const char *text = yyjson_get_str(name);
+	const char *text = fw_text_str(fw_text_of(name));
 	size_t len = yyjson_get_len(name);
 
 	if (call->session)
@@ -40,7 +40,7 @@ const char *fw_mcp_client(fw_call *call)
 /* What peers call themselves becomes a label, and the key of an alert. */
 static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
 {
-	const char *text = yyjson_get_str(value);
+	const char *text = fw_text_str(fw_text_of(value));
 	size_t len = yyjson_get_len(value);
 
 	if (!text || len < FW_REDACT_LEAST || fw_redact_find(text, len) == len)

@@ -33,7 +33,7 @@ static const char *contract_text(yyjson_val *value)
 {
 	if (yyjson_is_obj(value))
 		value = fw_member(value, "name");
-	return yyjson_get_str(value);
+	return fw_text_str(fw_text_of(value));
 }
 
 fw_error *fw_mcp_choose_contract(fw_call *call)

@@ -98,7 +98,7 @@ static void find_members(yyjson_val *root, struct members *m)
 	yyjson_val *key;
 
 	while ((key = yyjson_obj_iter_next(&iter))) {
-		const char *name = yyjson_get_str(key);
+		const char *name = fw_text_of(key).p;
 		yyjson_val *value = yyjson_obj_iter_get_val(key);
 
 		switch (yyjson_get_len(key)) {
@@ -149,7 +149,7 @@ static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
 	if (yyjson_get_len(id) > cap)
 		return false;
 	fw_buf_init(&text, 6 * (size_t)FW_LIMIT_ID_BYTES + 2);
-	fw_buf_json(&text, yyjson_get_str(id), yyjson_get_len(id));
+	fw_buf_json(&text, fw_text_of(id).p, yyjson_get_len(id));
 	fits = text.state == FW_BUF_OK && text.len <= cap;
 	if (fits) {
 		memcpy(buf, text.text, text.len);
@@ -181,8 +181,11 @@ static fw_error *read_shape(fw_call *call, struct members *m)
 		return NULL;
 	if (!yyjson_is_str(m->method))
 		return fw_raise_protocol_invalid_request("method must be a string");
-	call->method_name = yyjson_get_str(m->method);
-	call->method = fw_method_find(call->method_name, yyjson_get_len(m->method));
+	call->method_name = fw_text_str(fw_text_of(m->method));
+	if (!call->method_name)
+		return fw_raise_protocol_invalid_request(
+			"method must not contain NUL characters");
+	call->method = fw_method_find(fw_text_of(m->method));
 	if (call->method)
 		call->kind = call->method->kind;
 	if (m->params && !yyjson_is_obj(m->params))

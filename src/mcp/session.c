@@ -383,7 +383,7 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 	uint64_t after = 0;
 	fw_error *err = NULL;
 
-	if (version && fw_version_find(version, strlen(version)) >= FW_V_2026_07_28)
+	if (version && fw_version_named(version) >= FW_V_2026_07_28)
 		err = fw_raise_protocol_http_method_not_allowed("GET", "POST");
 	else if (exchange->server->state != FW_RUNNING)
 		err = fw_raise_server_shutting_down();
@@ -419,7 +419,7 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 	struct fw_session *session = NULL;
 	fw_error *err;
 
-	if (version && fw_version_find(version, strlen(version)) >= FW_V_2026_07_28)
+	if (version && fw_version_named(version) >= FW_V_2026_07_28)
 		err = fw_raise_protocol_http_method_not_allowed("DELETE", "POST");
 	else
 		err = session_of(exchange, &session);

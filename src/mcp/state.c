@@ -135,12 +135,14 @@ static bool take_payload(fw_call *call, yyjson_val *root)
 		return false;
 	call->round = (unsigned)strtoul(yyjson_get_raw(fw_member(root, "n")), NULL, 10);
 	while ((key = yyjson_obj_iter_next(&iter)))
-		fw_ask_restore(call, yyjson_get_str(key), yyjson_obj_iter_get_val(key));
+		fw_ask_restore(call, fw_text_of(key), yyjson_obj_iter_get_val(key));
 	return true;
 }
 
-fw_error *fw_state_read(fw_call *call, const char *text, size_t len)
+fw_error *fw_state_read(fw_call *call, struct fw_text state)
 {
+	const char *text = state.p;
+	size_t len = state.n;
 	size_t signed_len = len > MAC_TEXT + 1 ? len - MAC_TEXT - 1 : 0;
 	struct fw_buf mac;
 	bool is_mine = false;

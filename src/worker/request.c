@@ -66,8 +66,8 @@ static void put_capabilities(struct fw_buf *out, const fw_call *call)
 	yyjson_val *key;
 
 	while ((key = yyjson_obj_iter_next(&iter)))
-		if (strlen(yyjson_get_str(key)) == yyjson_get_len(key))
-			fw_buf_put(out, yyjson_get_str(key), yyjson_get_len(key) + 1);
+		if (fw_text_str(fw_text_of(key)))
+			fw_buf_put(out, fw_text_of(key).p, yyjson_get_len(key) + 1);
 }
 
 static void put_answers(struct fw_buf *out, const fw_call *call)

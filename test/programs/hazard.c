@@ -529,6 +529,8 @@ static fw_error *add_tools(fw_server *server, const struct options *options)
 		tool.workers = strcmp(tool.name, "fork_bomb_free") == 0 ? free_pool : pool;
 		if (strncmp(tool.name, "count", 5) == 0)
 			tool.state = state;
+		/* Shows arguments as they came, NULs included. */
+		tool.checks_arguments = strncmp(tool.name, "arguments", 9) == 0;
 		FW_TRY(fw_server_add_tool(server, &tool));
 	}
 	return add_others(server);

@@ -85,6 +85,7 @@ static fw_error *add_say(fw_server *server)
 	FW_TRY(fw_server_add_workers(server, &options, &tool.workers));
 	tool.name = "say";
 	tool.handler = say;
+	tool.checks_arguments = true; /* what it says may hold NULs */
 	tool.run = FW_RUN_PROCESS;
 	tool.deadline_ms = 3000;
 	FW_TRY(fw_server_add_tool(server, &tool));
