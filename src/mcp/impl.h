@@ -57,7 +57,7 @@
  *                     is freed. Its members own it together (`pending`).
  *
  * session   OPEN      in the server's table; owned by it
- *           ENDED     fw_session_end(): not found any more, its streams are
+ *           ENDED     fw_session_free(): not found any more, its streams are
  *                     closed, its calls failed (HELD ones keep their outcome)
  *           freed     with its last reference: each call of it owns one
  */
@@ -230,7 +230,7 @@ struct fw_session {
 fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session);
 /* Ends it: its calls fail with session.ended, its streams are closed, and
  * nobody finds it any more. Memory goes with the last call that refers to it. */
-void fw_session_end(struct fw_session *session);
+void fw_session_free(struct fw_session *session);
 /* NULL is a no-op. */
 void fw_session_unref(struct fw_session *session);
 struct fw_session *fw_session_find(fw_server *server, const char *id);

@@ -128,7 +128,7 @@ fw_error *fw_method_initialize(fw_call *call)
 		err = read_contract(session);
 	if (err) {
 		if (is_new)
-			fw_session_end(session);
+			fw_session_free(session);
 		return err;
 	}
 	session->version = agreed;

@@ -499,7 +499,7 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 			fw_call_cancel(call);
 	}
 	if (exchange->persistent && exchange->session) {
-		fw_session_end(exchange->session);
+		fw_session_free(exchange->session);
 		exchange->session = NULL;
 	}
 }

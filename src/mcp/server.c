@@ -162,7 +162,7 @@ void fw_server_free(fw_server *server)
 	uv_mutex_unlock(&server->lock);
 	fw_later_end(server);
 	while (server->sessions)
-		fw_session_end(server->sessions);
+		fw_session_free(server->sessions);
 	free_runners(server);
 	while (server->transports) {
 		struct fw_transport *next = server->transports->next;
@@ -337,7 +337,7 @@ static void close_transports(fw_server *server)
 
 	server->state = FW_CLOSING;
 	while (server->sessions)
-		fw_session_end(server->sessions);
+		fw_session_free(server->sessions);
 	for (struct fw_transport *t = server->transports; t; t = next) {
 		next = t->next;
 		if (!t->is_closed)

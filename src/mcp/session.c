@@ -57,7 +57,7 @@ void fw_session_expire(fw_server *server)
 	for (struct fw_session *session = server->sessions; session; session = next) {
 		next = session->next;
 		if (is_idle(session, server->limits.session_idle_ms))
-			fw_session_end(session);
+			fw_session_free(session);
 	}
 }
 
@@ -83,7 +83,7 @@ fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session)
 		session = longest_idle(server, server->limits.session_spare_ms);
 		if (!session)
 			return fw_raise_session_limit_reached(server->limits.sessions);
-		fw_session_end(session);
+		fw_session_free(session);
 	}
 	session = fw__allocate(sizeof *session);
 	if (!session)
@@ -161,7 +161,7 @@ static void forget_questions(struct fw_session *session)
 	}
 }
 
-void fw_session_end(struct fw_session *session)
+void fw_session_free(struct fw_session *session)
 {
 	if (session->is_ended)
 		return;
@@ -427,6 +427,6 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 		fw_exchange_refuse(exchange, err);
 		return;
 	}
-	fw_session_end(session);
+	fw_session_free(session);
 	exchange->ops->reply(exchange, &ended);
 }
