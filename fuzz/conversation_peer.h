@@ -123,18 +123,28 @@ static void owe(struct peer *peer, yyjson_val *id, bool in_batch)
 	memcpy(one->id, id_bytes(id), one->len);
 }
 
-static void settle(struct peer *peer, yyjson_val *id)
+/* Which one was answered; one that must be before one that need not be. */
+static size_t find_owed(const struct peer *peer, yyjson_val *id, bool in_batch)
 {
-	size_t i = 0;
+	size_t found = OWED_MAX;
 
-	/* One that must be answered before one that need not be. */
-	while (i < peer->owed_count &&
-	       (peer->owed[i].is_optional || !is_for(&peer->owed[i], id)))
-		i++;
-	if (i == peer->owed_count)
-		for (i = 0; i < peer->owed_count && !is_for(&peer->owed[i], id);)
-			i++;
-	MUST(i < peer->owed_count); /* or nobody asked for it */
+	for (size_t i = 0; i < peer->owed_count; i++) {
+		const struct owed *one = &peer->owed[i];
+
+		if (one->in_batch != in_batch || !is_for(one, id))
+			continue;
+		if (!one->is_optional)
+			return i;
+		found = i;
+	}
+	return found;
+}
+
+static void settle(struct peer *peer, yyjson_val *id, bool in_batch)
+{
+	size_t i = find_owed(peer, id, in_batch);
+
+	MUST(i < OWED_MAX); /* or nobody asked for it */
 	peer->owed[i] = peer->owed[--peer->owed_count];
 }
 
@@ -268,7 +278,7 @@ static bool is_moved(yyjson_val *id)
 	return moved_count == MOVED_MAX;
 }
 
-static void check_answer(struct peer *peer, yyjson_val *message)
+static void check_answer(struct peer *peer, yyjson_val *message, bool in_batch)
 {
 	yyjson_val *id = yyjson_obj_get(message, "id");
 
@@ -281,7 +291,7 @@ static void check_answer(struct peer *peer, yyjson_val *message)
 	if (id && peer->what == WHAT_GET) {
 		MUST(is_moved(id));
 	} else if (id) {
-		settle(peer, id);
+		settle(peer, id, in_batch);
 	} else {
 		MUST(peer->strays > 0);
 		peer->strays--;
@@ -307,12 +317,12 @@ static void check_answers(struct peer *peer, yyjson_val *root)
 
 	if (yyjson_is_arr(root)) {
 		MUST(yyjson_arr_size(root) > 0);
-		yyjson_arr_foreach(root, i, n, item) check_answer(peer, item);
+		yyjson_arr_foreach(root, i, n, item) check_answer(peer, item, true);
 		return;
 	}
 	for (i = 0; (!id || yyjson_is_null(id)) && i < peer->owed_count; i++)
 		peer->owed[i].is_optional |= peer->owed[i].in_batch;
-	check_answer(peer, root);
+	check_answer(peer, root, false);
 }
 
 /* A message of the server's own: a notification, or a question. */
