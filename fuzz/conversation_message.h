@@ -15,7 +15,7 @@ enum { MESSAGE_BYTES = 3 << 20, HUGE_BYTES = 1 << 20 };
 
 static char message[MESSAGE_BYTES];
 static size_t message_len;
-static unsigned huge_left; /* texts of 1 MB: one per input, for the sake of speed */
+static unsigned huge_left; /* texts of 1 MB: at most one per input, for the sake of speed */
 
 static void put_n(const char *text, size_t len)
 {

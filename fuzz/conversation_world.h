@@ -42,6 +42,15 @@ static bool had_no_memory; /* an allocation of this input has failed */
 
 #define TELL(...) ((void)(is_verbose && fprintf(stderr, __VA_ARGS__)))
 
+/* FW_FUZZ_SKIP="no-memory,stop,small-results": leave these out, for fuzzing on while
+ * what they find is not fixed. */
+static bool skips(const char *name)
+{
+	const char *list = getenv("FW_FUZZ_SKIP");
+
+	return list && strstr(list, name);
+}
+
 /* ---- time and chance ------------------------------------------------------------ */
 
 static int64_t now_ns; /* 0: outside of an input, where the real time counts */
@@ -475,15 +484,6 @@ static void add_offers(void)
 static void set_limit(const char *name, uint64_t value)
 {
 	MUST(!fw_server_set_limit(server, name, value));
-}
-
-/* FW_FUZZ_SKIP="no-memory,stop,small-results": leave these out, for fuzzing on while
- * what they find is not fixed. */
-static bool skips(const char *name)
-{
-	const char *list = getenv("FW_FUZZ_SKIP");
-
-	return list && strstr(list, name);
 }
 
 /* Bits of the header choose limits that are soon reached. */
