@@ -78,8 +78,9 @@ static void put_text_at(const struct step *step, enum target at, const char *tex
 
 static void put_id(const struct step *step, unsigned shift)
 {
-	static const char *const odd[] = { "1.5",  "null", "99999999999999999999", "true",
-					   "[]",   "-1",   "1e3",                  "\"a\"" };
+	static const char *const odd[] = { "1.5",  "null", "99999999999999999999",
+					   "true", "[]",   "-1",
+					   "1e3",  "\"a\"" };
 
 	if (step->b < 224) {
 		put_number((uint64_t)step->b % 32 + shift);
@@ -116,7 +117,7 @@ static const char *const methods[] = {
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
-static const char *const tools[] = { "echo", "fail", "later", "ask",  "work", "drop",
+static const char *const tools[] = { "echo", "fail", "later", "ask",    "work", "drop",
 				     "big",  "keep", "sleep", "mirror", "none" };
 enum { TOOLS = sizeof tools / sizeof *tools };
 
@@ -197,8 +198,7 @@ static void put_responses(const struct step *step, const struct client *client)
 static void put_initialize(const struct step *step, enum fw_version version)
 {
 	put("\"protocolVersion\":");
-	put_text_at(step, AT_NAME,
-		    step->d < 200 ? fw_version_names[version] : "1999-01-01");
+	put_text_at(step, AT_NAME, step->d < 200 ? fw_version_names[version] : "1999-01-01");
 	put(",\"capabilities\":");
 	put(capabilities[step->e >> 6]);
 	put(",\"clientInfo\":{\"name\":");
@@ -217,7 +217,8 @@ static void put_params(const struct step *step, const struct client *client)
 	if (strcmp(method, "initialize") == 0)
 		put_initialize(step, client->version);
 	put_meta(step, is_modern);
-	if (strcmp(method, "resources/read") == 0 || strcmp(method, "resources/subscribe") == 0 ||
+	if (strcmp(method, "resources/read") == 0 ||
+	    strcmp(method, "resources/subscribe") == 0 ||
 	    strcmp(method, "resources/unsubscribe") == 0) {
 		put(",\"uri\":");
 		put_text_at(step, AT_NAME, name_of(step));
@@ -228,8 +229,8 @@ static void put_params(const struct step *step, const struct client *client)
 		if (is_modern && step->e & 8)
 			put_responses(step, client);
 	} else if (strcmp(method, "completion/complete") == 0) {
-		put(step->e & 1 ? ",\"ref\":{\"type\":\"ref/prompt\",\"name\":" :
-				  ",\"ref\":{\"type\":\"ref/resource\",\"uri\":");
+		put(step->e & 1 ? ",\"ref\":{\"type\":\"ref/prompt\",\"name\":"
+				: ",\"ref\":{\"type\":\"ref/resource\",\"uri\":");
 		put_text_at(step, AT_NAME, step->e & 1 ? "topic" : "test://item/{id}");
 		put("},\"argument\":{\"name\":");
 		put_text_at(step, AT_KEY, step->e & 1 ? "topic" : "id");

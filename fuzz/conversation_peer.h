@@ -334,8 +334,7 @@ static void check_message(struct peer *peer, yyjson_val *root)
 	MUST(yyjson_equals_str(yyjson_obj_get(root, "jsonrpc"), "2.0"));
 	MUST(yyjson_is_str(yyjson_obj_get(root, "method")));
 	if (id && client->asked_count < 8)
-		client->asked[client->asked_count++] =
-			strtoull(yyjson_get_raw(id), NULL, 10);
+		client->asked[client->asked_count++] = strtoull(yyjson_get_raw(id), NULL, 10);
 }
 
 static void check_text(struct peer *peer, const char *json, size_t len)
@@ -458,8 +457,8 @@ static void add_header(struct peer *peer, const char *name, const char *value)
 	if (peer->header_count == HEADERS_MAX)
 		return;
 	peer->headers[peer->header_count].name = name;
-	(void)snprintf(peer->headers[peer->header_count++].value,
-		       sizeof peer->headers->value, "%s", value);
+	(void)snprintf(peer->headers[peer->header_count++].value, sizeof peer->headers->value,
+		       "%s", value);
 }
 
 static struct peer *peer_new(struct client *client, enum what what, bool is_http)

@@ -35,10 +35,10 @@ struct step {
 };
 
 static fw_server *server;
-static bool is_verbose;    /* FW_FUZZ_STEPS is set */
+static bool is_verbose;     /* FW_FUZZ_STEPS is set */
 static bool is_memory_only; /* FW_FUZZ_MEMORY_ONLY is set: sanitizers decide alone */
 static bool is_late_free;   /* FW_FUZZ_LATE_FREE is set: requests are freed after a step */
-static bool had_no_memory; /* an allocation of this input has failed */
+static bool had_no_memory;  /* an allocation of this input has failed */
 
 #define TELL(...) ((void)(is_verbose && fprintf(stderr, __VA_ARGS__)))
 
@@ -282,10 +282,10 @@ static fw_error *tool_sleep(fw_call *call, void *ctx)
 
 static fw_error *tool_ask(fw_call *call, void *ctx)
 {
-	const char *name = fw_call_ask(
-		call, "name", "elicitation/create",
-		"{\"message\":\"Who?\",\"requestedSchema\":{\"type\":\"object\","
-		"\"properties\":{\"name\":{\"type\":\"string\"}}}}");
+	const char *name =
+		fw_call_ask(call, "name", "elicitation/create",
+			    "{\"message\":\"Who?\",\"requestedSchema\":{\"type\":\"object\","
+			    "\"properties\":{\"name\":{\"type\":\"string\"}}}}");
 
 	(void)ctx;
 	if (fw_call_client_can(call, "roots") &&

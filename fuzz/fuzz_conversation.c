@@ -572,9 +572,8 @@ static void do_refuse(const struct step *step)
 	if (!peer)
 		return;
 	peer->strays = 1;
-	fw_exchange_refuse(&peer->exchange, step->a & 1
-						    ? fw_raise_input_too_large("message", 9)
-						    : fw_raise_session_unknown());
+	fw_exchange_refuse(&peer->exchange, step->a & 1 ? fw_raise_input_too_large("message", 9)
+							: fw_raise_session_unknown());
 	request_over(peer);
 }
 
@@ -761,8 +760,9 @@ static void on_end(void)
 
 static void print_step(const struct step *step)
 {
-	TELL("%3zu %-10s who %u  %02x %02x %02x %02x %02x %02x\n", step_next, ops[step->op % OP_COUNT].name,
-	     step->who % CLIENTS, step->a, step->b, step->c, step->d, step->e, step->f);
+	TELL("%3zu %-10s who %u  %02x %02x %02x %02x %02x %02x\n", step_next,
+	     ops[step->op % OP_COUNT].name, step->who % CLIENTS, step->a, step->b, step->c,
+	     step->d, step->e, step->f);
 }
 
 static void on_idle(uv_idle_t *handle)
@@ -939,7 +939,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 		case 0:
 		case 1:
 			if (count < most) {
-				memmove(&list[at + 1], &list[at], (count++ - at) * sizeof *list);
+				memmove(&list[at + 1], &list[at],
+					(count++ - at) * sizeof *list);
 				fill_step(&list[at], &seed);
 			}
 			break;
@@ -947,7 +948,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 			if (count < most) {
 				struct step copy = list[other];
 
-				memmove(&list[at + 1], &list[at], (count++ - at) * sizeof *list);
+				memmove(&list[at + 1], &list[at],
+					(count++ - at) * sizeof *list);
 				list[at] = copy;
 			}
 			break;
