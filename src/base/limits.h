@@ -163,6 +163,10 @@ enum {
 	X(logs_per_second, 50, 1, 1000000, "log messages of one call; more are dropped")       \
 	X(logs_burst, 200, 1, 1000000, "log messages that may come at once")                   \
 	X(sessions, 1024, 1, 65536, "legacy sessions")                                         \
+	X(client_sessions, 768, 1, 65536, "of these, sessions of one token and address")       \
+	X(session_streams, 32, 1, 65536, "closed streams of one session that can be resumed")  \
+	X(session_stream_bytes, 4 * FW__MIB, 1 * FW__KIB, 1024 * FW__MIB,                      \
+	  "their events, the newest of each aside")                                            \
 	X(session_idle_ms, 1800000, 100, 86400000, "how long an unused session is kept")       \
 	X(session_spare_ms, 10000, 0, 86400000, "unused so long, it makes room for a new one") \
 	X(subscriptions, 256, 1, 65536, "resources that a session or listener follows")        \

@@ -25,7 +25,10 @@ struct fw_text {
 /* A JSON string; none if the value is NULL or of another type. */
 static inline struct fw_text fw_text_of(yyjson_val *value)
 {
-	return (struct fw_text){ yyjson_get_str(value), yyjson_get_len(value) };
+	const char *p = yyjson_get_str(value);
+
+	/* A number that is kept as text has a length as well. */
+	return (struct fw_text){ p, p ? yyjson_get_len(value) : 0 };
 }
 
 static inline bool fw__text_is(struct fw_text text, const char *other, size_t len)

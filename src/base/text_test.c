@@ -46,13 +46,15 @@ static void test_text__becomes_a_C_string_without_a_NUL_alone(void **state)
 static void test_text__of_a_JSON_value(void **state)
 {
 	static const char json[] = "[\"a\\u0000b\",5]";
-	yyjson_doc *doc = yyjson_read(json, sizeof json - 1, 0);
+	yyjson_doc *doc = yyjson_read(json, sizeof json - 1, YYJSON_READ_NUMBER_AS_RAW);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 
 	(void)state;
 	assert_int_equal(fw_text_of(yyjson_arr_get(root, 0)).n, 3);
 	assert_true(fw_text_has_nul(fw_text_of(yyjson_arr_get(root, 0))));
 	assert_null(fw_text_of(yyjson_arr_get(root, 1)).p);
+	assert_int_equal(fw_text_of(yyjson_arr_get(root, 1)).n, 0);
+	assert_null(fw_text_str(fw_text_of(yyjson_arr_get(root, 1))));
 	assert_null(fw_text_of(NULL).p);
 	yyjson_doc_free(doc);
 }

@@ -61,32 +61,40 @@ static struct fw_question *add(fw_call *call, struct fw_text key)
 	return question;
 }
 
-static void set_answer(const fw_call *call, struct fw_question *question, yyjson_val *value)
+/* Raises input.too_large, internal.out_of_memory: there is no answer then. */
+static fw_error *set_answer(const fw_call *call, struct fw_question *question,
+			    yyjson_val *value)
 {
+	const uint64_t most = call->server->limits.answer_bytes;
 	struct fw_buf text;
 
 	fw__release(question->answer);
 	yyjson_doc_free(question->parsed);
 	question->answer = NULL;
 	question->parsed = NULL;
-	fw_buf_init(&text, call->server->limits.answer_bytes);
+	fw_buf_init(&text, most);
 	fw_buf_value(&text, value);
 	if (text.state != FW_BUF_OK) {
+		bool is_large = text.state == FW_BUF_TOO_LARGE;
+
 		fw_buf_clear(&text);
-		return;
+		return is_large ? fw_raise_input_too_large("answer", most)
+				: fw_raise_internal_out_of_memory();
 	}
 	question->answer = text.text;
 	question->answer_len = text.len;
 	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
 					    &fw__yyjson_alc, NULL);
+	return NULL;
 }
 
 void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 {
 	struct fw_question *question = add(call, key);
 
+	/* What we signed fits, unless memory is short: then it is asked again. */
 	if (question)
-		set_answer(call, question, answer);
+		fw_error_free(set_answer(call, question, answer));
 }
 
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len)
@@ -229,19 +237,27 @@ bool fw_ask_is_open(const fw_call *call)
  * answer that is no object answers nothing, so that it is asked for again. */
 fw_error *fw_ask_read(fw_call *call)
 {
+	yyjson_val *answers;
 	yyjson_val *state;
 	yyjson_obj_iter iter;
 	yyjson_val *key;
 
 	if (!call->is_modern)
 		return NULL;
+	answers = fw_member(call->params, "inputResponses");
 	state = fw_member(call->params, "requestState");
+	if (answers && !yyjson_is_obj(answers))
+		return fw_raise_protocol_invalid_params("/params/inputResponses", "an object");
+	/* Questions leave with a state; answers without one are to nothing we asked. */
+	if (answers && !state)
+		return fw_raise_protocol_invalid_params(
+			"/params/requestState", "the state that came with the questions");
 	if (state) {
 		if (!yyjson_is_str(state))
 			return fw_raise_protocol_state_tampered();
 		FW_TRY(fw_state_read(call, fw_text_of(state)));
 	}
-	iter = yyjson_obj_iter_with(fw_member(call->params, "inputResponses"));
+	iter = yyjson_obj_iter_with(answers);
 	while ((key = yyjson_obj_iter_next(&iter))) {
 		yyjson_val *value = yyjson_obj_iter_get_val(key);
 		struct fw_question *question;
@@ -250,7 +266,7 @@ fw_error *fw_ask_read(fw_call *call)
 			continue;
 		question = add(call, fw_text_of(key));
 		if (question)
-			set_answer(call, question, value);
+			FW_TRY(set_answer(call, question, value));
 	}
 	return NULL;
 }
@@ -389,6 +405,7 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 	struct fw_pending *pending;
 	struct fw_question *question;
 	yyjson_val *result = fw_member(message, "result");
+	fw_error *err;
 	fw_call *call;
 
 	while (*at && (*at)->id != id)
@@ -405,10 +422,9 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
 		return;
 	}
-	set_answer(call, question, result);
-	if (!question->answer)
-		fw_mcp_fail(call, fw_raise_input_too_large("answer",
-							   call->server->limits.answer_bytes));
+	err = set_answer(call, question, result);
+	if (err)
+		fw_mcp_fail(call, err);
 	else if (!call->outstanding)
 		fw_call_start(call);
 }

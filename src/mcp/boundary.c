@@ -20,14 +20,51 @@ enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
-/* One answer of a batch; the last one sends them all. */
-static void put_in_batch(fw_call *call, const struct fw_buf *out)
+/* An error without context, for want of memory or room. */
+static void put_last_words(const fw_call *call, struct fw_reply *reply, const char *message)
+{
+	char *text = call->server->last_words;
+	const size_t size = sizeof call->server->last_words;
+	bool has_id = call->id_len && call->id_len < size / 2;
+	int len;
+
+	if (call->exchange && call->exchange->is_page)
+		len = snprintf(text, size,
+			       "{\"title\":\"Out of Memory\",\"status\":%d,"
+			       "\"code\":\"internal.out_of_memory\"}",
+			       reply->status);
+	else
+		len = snprintf(text, size,
+			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
+			       "\"message\":\"%s\"}}",
+			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null",
+			       message);
+	reply->json = text;
+	reply->len = (size_t)len;
+}
+
+/* What an error of a batch takes at least, when there is no room for all of it. */
+enum { BATCH_ERROR_BYTES = 512 + FW_LIMIT_ID_BYTES };
+
+/* One answer of a batch; the last one sends them all. Results have been promised
+ * their room; an error that does not fit is told without its context. */
+static void put_in_batch(fw_call *call, const char *text, size_t len, bool is_error)
 {
 	struct fw_batch *batch = call->batch;
+	struct fw_reply small = { .status = 200 };
 
-	if (out->len) {
+	if (len && is_error) {
+		if (len > FW_LIMIT_ENVELOPE_BYTES - batch->errors) {
+			put_last_words(call, &small, "error too large for its batch");
+			text = small.json;
+			len = small.len;
+		} else {
+			batch->errors += len;
+		}
+	}
+	if (len) {
 		fw_buf_put(&batch->out, batch->out.len ? "," : "[", 1);
-		fw_buf_put(&batch->out, out->text, out->len);
+		fw_buf_put(&batch->out, text, len);
 	}
 	batch->pending--;
 	fw_batch_settle(batch);
@@ -35,6 +72,7 @@ static void put_in_batch(fw_call *call, const struct fw_buf *out)
 
 struct fw_batch *fw_batch_new(struct fw_exchange *exchange)
 {
+	const struct fw_limits *limits = &exchange->server->limits;
 	struct fw_batch *batch = fw__allocate(sizeof *batch);
 
 	if (!batch)
@@ -42,7 +80,9 @@ struct fw_batch *fw_batch_new(struct fw_exchange *exchange)
 	*batch = (struct fw_batch){ .next = exchange->batches,
 				    .exchange = exchange,
 				    .is_open = true };
-	fw_buf_init(&batch->out, exchange->server->limits.result_bytes);
+	/* Beside the results there is room for an error of each member. */
+	fw_buf_init(&batch->out, limits->result_bytes + FW_LIMIT_ENVELOPE_BYTES +
+					 limits->batch_messages * BATCH_ERROR_BYTES);
 	exchange->batches = batch;
 	return batch;
 }
@@ -62,6 +102,8 @@ void fw_batch_detach(struct fw_batch *batch)
 
 void fw_batch_settle(struct fw_batch *batch)
 {
+	static const char no_memory[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
+					"\"message\":\"out of memory\"}}";
 	struct fw_reply reply = { .status = 202 };
 	struct fw_exchange *exchange;
 
@@ -75,32 +117,15 @@ void fw_batch_settle(struct fw_batch *batch)
 		reply.json = batch->out.text;
 		reply.len = batch->out.len;
 	}
+	if (batch->out.state != FW_BUF_OK) {
+		reply.status = 503;
+		reply.json = no_memory;
+		reply.len = sizeof no_memory - 1;
+	}
 	if (exchange && (reply.json || exchange->is_http))
 		exchange->ops->reply(exchange, &reply);
 	fw_buf_clear(&batch->out);
 	fw__release(batch);
-}
-
-/* There is not even memory to say that there is none. */
-static void put_last_words(const fw_call *call, struct fw_reply *reply)
-{
-	char *text = call->server->last_words;
-	const size_t size = sizeof call->server->last_words;
-	bool has_id = call->id_len && call->id_len < size / 2;
-	int len;
-
-	if (call->exchange && call->exchange->is_page)
-		len = snprintf(text, size,
-			       "{\"title\":\"Out of Memory\",\"status\":%d,"
-			       "\"code\":\"internal.out_of_memory\"}",
-			       reply->status);
-	else
-		len = snprintf(text, size,
-			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
-			       "\"message\":\"out of memory\"}}",
-			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null");
-	reply->json = text;
-	reply->len = (size_t)len;
 }
 
 /* Hands `server->out` to the transport, and ends the call. */
@@ -118,14 +143,12 @@ static void leave(fw_call *call, const fw_error *err)
 		reply.json = server->out.text;
 		reply.len = server->out.len;
 		if (server->out.state != FW_BUF_OK)
-			put_last_words(call, &reply);
+			put_last_words(call, &reply, "out of memory");
 	}
 	if (call->questions)
 		fw_ask_forget(call);
 	if (call->batch) {
-		if (call->is_silent)
-			server->out.len = 0;
-		put_in_batch(call, &server->out);
+		put_in_batch(call, reply.json, reply.len, err != NULL);
 		call->batch = NULL;
 		fw_call_delist(call);
 	} else if (call->stream) {
@@ -225,10 +248,13 @@ static bool consult(fw_call *call)
 		    hold->state == FW_HOLD_ASKING) {
 			hold->state = FW_HOLD_HELD;
 			(void)fw_call__ref(call);
-			/* What is refused early is not: its connection may end, and
-			 * the server stop, before it is let go. */
-			if (!call->is_listed)
+			/* One that failed early is on no list yet; its connection may
+			 * end, and the server stop, before it is let go. */
+			if (!call->is_listed) {
+				call->is_refused = true;
+				fw_lane_burden(call);
 				fw_call_enlist(call);
+			}
 			return false;
 		}
 		hold->state = FW_HOLD_FREE;
@@ -386,17 +412,30 @@ void fw_mcp_end(fw_call *call, struct fw_buf *out)
 	FW_BUF(out, "}}");
 }
 
+/* The results of a batch are bounded together. */
+static bool promise_room(struct fw_batch *batch, size_t len, uint64_t most)
+{
+	if (len + 2 > most - batch->promised)
+		return false;
+	batch->promised += len + 2;
+	return true;
+}
+
 void fw_mcp_reply(fw_call *call)
 {
 	struct fw_buf *out = &call->server->out;
+	const uint64_t most = call->server->limits.result_bytes;
 
 	if (fw_call_is_over(call))
 		return;
 	if (out->state != FW_BUF_OK) {
 		fw_mcp_fail(call, out->state == FW_BUF_TOO_LARGE
-					  ? fw_raise_tool_result_too_large(
-						    call->server->limits.result_bytes)
+					  ? fw_raise_tool_result_too_large(most)
 					  : fw_raise_internal_out_of_memory());
+		return;
+	}
+	if (call->batch && !promise_room(call->batch, out->len, most)) {
+		fw_mcp_fail(call, fw_raise_tool_result_too_large(most));
 		return;
 	}
 	call->hold.next = 0;
@@ -418,8 +457,7 @@ void fw_mcp_accept(fw_call *call)
 
 	call->is_answered = true;
 	if (call->batch) {
-		call->server->out.len = 0;
-		put_in_batch(call, &call->server->out);
+		put_in_batch(call, NULL, 0, false);
 		call->batch = NULL;
 	} else if (call->exchange && call->exchange->is_http) {
 		call->exchange->ops->reply(call->exchange, &accepted);

@@ -141,6 +141,8 @@ void fw_call_enlist(fw_call *call)
 		call->next->previous = call;
 	server->calls = call;
 	server->call_count++;
+	if (!call->is_refused)
+		server->admitted_count++;
 	call->is_listed = true;
 	if (call->lane)
 		call->lane->in_flight++;
@@ -189,6 +191,8 @@ void fw_call_delist(fw_call *call)
 	call->next = NULL;
 	call->is_listed = false;
 	server->call_count--;
+	if (!call->is_refused)
+		server->admitted_count--;
 	if (call->lane)
 		call->lane->in_flight--;
 	if (call->session)
@@ -374,14 +378,9 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 	    !call->exchange || !call->exchange->is_http || call->batch ||
 	    call->version < FW_V_2025_11_25 || call->stream)
 		return;
-	stream = fw__allocate(sizeof *stream);
+	stream = fw_stream_new(session);
 	if (!stream)
 		return;
-	memset(stream, 0, sizeof *stream);
-	stream->session = session;
-	stream->number = ++session->last_stream;
-	stream->next = session->streams;
-	session->streams = stream;
 	call->stream = stream;
 	(void)snprintf(id, sizeof id, "%llu_0", (unsigned long long)stream->number);
 	priming.id = id;

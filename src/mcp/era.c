@@ -292,7 +292,7 @@ static fw_error *enter_legacy_wire(fw_call *call)
 
 	call->stage = FW_STAGE_SESSION;
 	if (!exchange->session) {
-		FW_TRY(fw_session_new(call->server, &exchange->session));
+		FW_TRY(fw_session_new(exchange, &exchange->session));
 		exchange->session->id[0] = '\0';
 		exchange->session->wire = exchange;
 	}

@@ -240,6 +240,11 @@ static void reset(struct fake *fake)
 #define CALL(tool)                                                                             \
 	"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"" tool \
 	"\"}}"
+#define INITIALIZE                                                                         \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"             \
+	"\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":" \
+	"\"t\","                                                                           \
+	"\"version\":\"1\"}}}"
 #define CANCEL                                                                     \
 	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{" \
 	"\"requestId\":7}}"
@@ -561,6 +566,105 @@ static void test_hold__stop_while_the_end_of_a_listener_is_held(void **state)
 	release_all();
 }
 
+/* ---- whose share it is ---------------------------------------------------------------------- */
+
+static void test_hold__held_failures_count_in_the_share_of_their_client_alone(void **state)
+{
+	struct fake held[5], mine, other;
+
+	(void)state;
+	server->limits.in_flight = 2;
+	server->limits.client_in_flight = 3;
+	is_holding = true;
+	for (int i = 0; i < 5; i++) {
+		held[i] = fake_new();
+		held[i].exchange.peer = "192.0.2.1";
+		receive(&held[i], "{oops");
+	}
+	assert_int_equal(hold_count, 5);
+	is_holding = false;
+	mine = fake_new();
+	other = fake_new();
+	mine.headers[0] = other.headers[0] = NULL;
+	mine.exchange.peer = "192.0.2.1";
+	other.exchange.peer = "192.0.2.2";
+	receive(&mine, INITIALIZE);
+	assert_non_null(strstr(mine.last, "server.overloaded"));
+	receive(&other, INITIALIZE);
+	assert_non_null(strstr(other.last, "\"protocolVersion\""));
+	release_all();
+	receive(&mine, INITIALIZE);
+	assert_non_null(strstr(mine.last, "\"protocolVersion\""));
+}
+
+static void test_hold__batch_beyond_the_share_of_its_client_is_refused_as_one(void **state)
+{
+	struct fake first, second;
+
+	(void)state;
+	server->limits.client_in_flight = 64;
+	begin("2025-03-26");
+	first = fake_new();
+	second = fake_new();
+	is_holding = true;
+	send_failing_batch(&first, 64);
+	send_failing_batch(&second, 64);
+	assert_int_equal(hold_count, 65);
+	release_all();
+	assert_non_null(strstr(second.last, "server.overloaded"));
+	assert_int_equal(first.replies + second.replies, 2);
+}
+
+static bool begin_from(const char *peer, bool is_confirmed)
+{
+	struct fake fake = fake_new();
+	struct fake note = fake_new();
+
+	fake.headers[0] = NULL;
+	fake.exchange.peer = peer;
+	receive(&fake, INITIALIZE);
+	(void)snprintf(session_id, sizeof session_id, "%s", fake.session);
+	if (is_confirmed && *session_id)
+		receive(&note,
+			"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+	return *session_id != '\0';
+}
+
+static bool is_there(const char *id)
+{
+	return fw_session_find(server, id) != NULL;
+}
+
+static void test_hold__sessions_of_a_flood_make_room_for_a_newcomer(void **state)
+{
+	char first[64];
+
+	(void)state;
+	server->limits.sessions = 8;
+	assert_true(begin_from("192.0.2.9", true));
+	memcpy(first, session_id, sizeof first);
+	for (int i = 0; i < 100; i++)
+		(void)begin_from("192.0.2.1", i % 2);
+	assert_int_equal(server->session_count, 8);
+	assert_true(is_there(first));
+	for (int i = 0; i < 3; i++)
+		assert_true(begin_from("192.0.2.2", true));
+	assert_int_equal(server->session_count, 8);
+	assert_true(is_there(first));
+}
+
+static void test_hold__client_sessions_bound_the_share_of_one_address(void **state)
+{
+	(void)state;
+	server->limits.sessions = 8;
+	server->limits.client_sessions = 3;
+	for (int i = 0; i < 3; i++)
+		assert_true(begin_from("192.0.2.1", true));
+	assert_false(begin_from("192.0.2.1", true));
+	assert_true(begin_from("192.0.2.2", false));
+	assert_int_equal(server->session_count, 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_hold__##name, setup, teardown)
 
 int main(void)
@@ -582,6 +686,10 @@ int main(void)
 		TEST(DELETE_closes_a_resumed_stream_whose_answer_is_held),
 		TEST(stop_while_held_answers_without_the_holder),
 		TEST(stop_while_the_end_of_a_listener_is_held),
+		TEST(held_failures_count_in_the_share_of_their_client_alone),
+		TEST(batch_beyond_the_share_of_its_client_is_refused_as_one),
+		TEST(sessions_of_a_flood_make_room_for_a_newcomer),
+		TEST(client_sessions_bound_the_share_of_one_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

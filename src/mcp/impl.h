@@ -201,6 +201,21 @@ struct fw_client *fw_client_ref(struct fw_client *client);
 /* NULL is a no-op. */
 void fw_client_unref(struct fw_client *client);
 
+/* Whose sessions they are: one token at one address (owner.c). */
+struct fw_owner {
+	struct fw_owner *next;
+	uint64_t key;
+	size_t sessions;
+};
+
+/* The owner of what comes through `exchange`, made if need be; NULL: no memory. */
+struct fw_owner *fw_owner_of(struct fw_exchange *exchange);
+/* One session less; without sessions it is freed. NULL is a no-op. */
+void fw_owner_leave(fw_server *server, struct fw_owner *owner);
+/* `owner` counts a session that is about to be: ends another one if it must.
+ * Raises session.limit_reached if none can go. */
+fw_error *fw_owner_make_room(fw_server *server, const struct fw_owner *owner);
+
 struct fw_session {
 	struct fw_session *next;
 	struct fw_session *previous;
@@ -225,9 +240,15 @@ struct fw_session {
 	size_t calls; /* under way */
 	size_t refs;  /* the server's table, and each call of it */
 	bool is_ended;
+	struct fw_owner *owner;
+	size_t stream_count; /* kept streams of calls */
+	size_t stream_bytes; /* of their events */
 };
 
-fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session);
+/* For the client at `exchange`. Raises session.limit_reached, out_of_memory. */
+fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_session);
+/* Nothing of it is under way, and it has not been used for so long. */
+bool fw_session_is_idle(const struct fw_session *session, uint64_t ms);
 /* Ends it: its calls fail with session.ended, its streams are closed, and
  * nobody finds it any more. Memory goes with the last call that refers to it. */
 void fw_session_free(struct fw_session *session);
@@ -240,6 +261,12 @@ void fw_session_send(struct fw_session *session, const char *json, size_t len);
 /* One event: numbered, kept, and sent where somebody listens. */
 void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer);
 void fw_stream_clear(struct fw_stream *stream);
+/* `exchange` reads it from behind event `after` on, in place of whoever did. */
+void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after);
+/* All of the session's: nobody reads them any more, and they are freed. */
+void fw_streams_close(struct fw_session *session);
+/* A stream for the answer of one call; NULL: too many are kept, or no memory. */
+struct fw_stream *fw_stream_new(struct fw_session *session);
 bool fw_session_subscribes(const struct fw_session *session, const char *uri);
 
 /* ---- a call ---------------------------------------------------------------------- */
@@ -266,7 +293,9 @@ struct fw_batch {
 	struct fw_batch *next;        /* of its exchange's */
 	struct fw_exchange *exchange; /* NULL: it has gone */
 	size_t pending;
-	bool is_open; /* its members are still being read */
+	bool is_open;    /* its members are still being read */
+	size_t promised; /* bytes of results that fit in, held ones among them */
+	size_t errors;   /* bytes of errors */
 	struct fw_buf out;
 };
 
@@ -349,6 +378,7 @@ struct fw_call {
 	const char *role;
 	bool is_raw;
 	bool is_own_error; /* a raw result of a tool, with isError */
+	bool is_refused;   /* failed before it was admitted: no part of in_flight */
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;
@@ -425,6 +455,11 @@ struct fw_lane {
  * internal.out_of_memory: it has none then. */
 fw_error *fw_lane_enter(fw_call *call);
 void fw_lane_leave(fw_call *call);
+/* A call that failed before it had a lane, and whose reply is held, counts among
+ * its client's calls from now on. */
+void fw_lane_burden(fw_call *call);
+/* Raises server.overloaded if so many calls more are too many for the client. */
+fw_error *fw_lane_check_room(const fw_call *call, size_t count);
 
 /* The lowest level of a log message that the client wants; -1: none. */
 int fw_call_log_level(const fw_call *call);
@@ -626,8 +661,10 @@ struct fw_server {
 	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
 	size_t session_count;
+	struct fw_owner *owners;
 	fw_call *calls; /* under way */
 	size_t call_count;
+	size_t admitted_count; /* of these, those that count against in_flight */
 	size_t listener_count;
 	fw_call *free_calls;
 	size_t free_count;
@@ -650,6 +687,8 @@ void fw_server__settle(fw_server *server);
 
 /* yyjson_obj_getn that takes a NULL object. */
 yyjson_val *fw_member(yyjson_val *object, const char *name);
+/* Mixes a C string with its NUL into a hash: "ab" and "c" are not "a" and "bc". */
+uint64_t fw_mix(uint64_t hash, const char *text);
 char *fw_strdup_n(const char *text, size_t len);
 char *fw_strdup(const char *text);
 

@@ -19,15 +19,6 @@ enum {
 	NEAR = 8
 };
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	/* With the NUL: "ab" and "c" are not "a" and "bc". */
-	do
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	while (*text++);
-	return hash;
-}
-
 /* Nothing of it is what the client says of itself. */
 static uint64_t key_of(const fw_call *call)
 {
@@ -38,10 +29,10 @@ static uint64_t key_of(const fw_call *call)
 	if (exchange && exchange->persistent) {
 		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
 	} else if (exchange && exchange->principal) {
-		hash = mix(hash, exchange->principal);
+		hash = fw_mix(hash, exchange->principal);
 	} else {
-		hash = mix(hash, exchange && exchange->peer ? exchange->peer : "");
-		hash = mix(hash, call->session ? call->session->id : "");
+		hash = fw_mix(hash, exchange && exchange->peer ? exchange->peer : "");
+		hash = fw_mix(hash, call->session ? call->session->id : "");
 	}
 	hash ^= hash >> 33;
 	hash *= 0xff51afd7ed558ccdu;
@@ -78,25 +69,58 @@ static fw_error *too_many(uint64_t limit)
 	return err;
 }
 
-fw_error *fw_lane_enter(fw_call *call)
+/* NULL: out of memory. */
+static struct fw_lane *lane_of(const fw_call *call)
 {
 	fw_server *server = call->server;
-	const struct fw_limits *limits = &server->limits;
-	struct fw_lane *lane;
 
 	if (!server->lanes) {
-		size_t size = limits->client_lanes * sizeof *server->lanes;
+		size_t size = server->limits.client_lanes * sizeof *server->lanes;
 
 		server->lanes = fw__allocate(size);
 		if (!server->lanes)
-			return fw_raise_internal_out_of_memory();
+			return NULL;
 		memset(server->lanes, 0, size);
 	}
-	lane = find(server, key_of(call));
+	return find(server, key_of(call));
+}
+
+fw_error *fw_lane_check_room(const fw_call *call, size_t count)
+{
+	const uint64_t most = call->server->limits.client_in_flight;
+	const struct fw_lane *lane = lane_of(call);
+
+	if (!lane)
+		return fw_raise_internal_out_of_memory();
+	/* A client with nothing under way may send one that is larger. */
+	return lane->in_flight && lane->in_flight + count > most ? too_many(most) : NULL;
+}
+
+void fw_lane_burden(fw_call *call)
+{
+	struct fw_lane *lane = call->lane ? NULL : lane_of(call);
+
+	if (!lane)
+		return;
+	lane->used_ns = call->started_ns;
+	lane->refs++;
+	call->lane = lane;
+}
+
+fw_error *fw_lane_enter(fw_call *call)
+{
+	const struct fw_limits *limits = &call->server->limits;
+	struct fw_lane *lane = lane_of(call);
+
+	if (!lane)
+		return fw_raise_internal_out_of_memory();
 	lane->used_ns = call->started_ns;
 	if (lane->in_flight >= limits->client_in_flight)
 		return too_many(limits->client_in_flight);
-	if (limits->calls_per_second && call->kind != FW_CALL_OTHER &&
+	/* Each new session would have a burst of its own: beginning one counts. */
+	if (limits->calls_per_second &&
+	    (call->kind != FW_CALL_OTHER ||
+	     (call->method && call->method->run == fw_method_initialize)) &&
 	    !fw_rate_take(&lane->rate, limits->calls_per_second, limits->calls_burst,
 			  call->started_ns)) {
 		uint64_t wait_ns = fw_rate_wait_ns(&lane->rate, limits->calls_per_second,

@@ -122,7 +122,7 @@ fw_error *fw_method_initialize(fw_call *call)
 	if (agreed > FW_V_2025_11_25)
 		agreed = FW_V_2025_11_25;
 	if (is_new)
-		FW_TRY(fw_session_new(server, &session));
+		FW_TRY(fw_session_new(call->exchange, &session));
 	err = keep_client(session, capabilities, info);
 	if (!err)
 		err = read_contract(session);

@@ -267,7 +267,7 @@ static fw_error *check_limits(fw_call *call)
 	call->stage = FW_STAGE_LIMITS;
 	if (server->state != FW_RUNNING)
 		return fw_raise_server_shutting_down();
-	if (server->call_count >= server->limits.in_flight) {
+	if (server->admitted_count >= server->limits.in_flight) {
 		fw_error *err = fw_raise_server_overloaded(server->limits.in_flight, "calls");
 
 		fw_error_set_retry_after(err, 1);
@@ -355,6 +355,8 @@ static fw_error *check_batch(fw_call *call)
 	if (yyjson_arr_size(call->root) > call->server->limits.batch_messages)
 		return fw_raise_server_overloaded(call->server->limits.batch_messages,
 						  "messages in one batch");
+	fw_call_join(call, session);
+	FW_TRY(fw_lane_check_room(call, yyjson_arr_size(call->root)));
 	yyjson_arr_foreach(call->root, at, count, item)
 	{
 		if (yyjson_equals_str(fw_member(item, "method"), "initialize"))

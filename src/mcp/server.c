@@ -27,7 +27,7 @@ bool fw_server__is_ready(const fw_server *server)
 	for (const struct fw_runner *r = server->runners; r; r = r->next)
 		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
 			return false;
-	return server->state == FW_RUNNING && server->call_count < server->limits.in_flight;
+	return server->state == FW_RUNNING && server->admitted_count < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */

@@ -1,12 +1,9 @@
 /*
- * session.c - legacy sessions, and the streams that outlive a connection.
+ * session.c - legacy sessions: begun, found, ended; GET and DELETE.
  *
- * Sessions are kept in the order of their last use, so that expiry and making
- * room look at the end of the list alone. Clients that leave without DELETE
- * are usual: a full table lets go of the one that was idle longest, and
- * refuses only when none has been idle for a while.
+ * Sessions are kept in the order of their last use. Clients that leave without
+ * DELETE are usual: which session makes room for a new one is owner.c's matter.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -34,20 +31,10 @@ static void link_session(struct fw_session *session)
 	session->used_ms = uv_now(&server->loop);
 }
 
-static bool is_idle(const struct fw_session *session, uint64_t ms)
+bool fw_session_is_idle(const struct fw_session *session, uint64_t ms)
 {
 	return !session->wire && !session->calls && !session->get.exchange &&
 	       uv_now(&session->server->loop) - session->used_ms >= ms;
-}
-
-static struct fw_session *longest_idle(fw_server *server, uint64_t ms)
-{
-	struct fw_session *found = NULL;
-
-	for (struct fw_session *session = server->sessions; session; session = session->next)
-		if (is_idle(session, ms))
-			found = session;
-	return found;
 }
 
 void fw_session_expire(fw_server *server)
@@ -56,7 +43,7 @@ void fw_session_expire(fw_server *server)
 
 	for (struct fw_session *session = server->sessions; session; session = next) {
 		next = session->next;
-		if (is_idle(session, server->limits.session_idle_ms))
+		if (fw_session_is_idle(session, server->limits.session_idle_ms))
 			fw_session_free(session);
 	}
 }
@@ -75,21 +62,26 @@ void fw_client_unref(struct fw_client *client)
 	fw__release(client);
 }
 
-fw_error *fw_session_new(fw_server *server, struct fw_session **ret_session)
+fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_session)
 {
+	fw_server *server = exchange->server;
+	struct fw_owner *owner = fw_owner_of(exchange);
 	struct fw_session *session;
+	fw_error *err;
 
-	if (server->session_count >= server->limits.sessions) {
-		session = longest_idle(server, server->limits.session_spare_ms);
-		if (!session)
-			return fw_raise_session_limit_reached(server->limits.sessions);
-		fw_session_free(session);
-	}
-	session = fw__allocate(sizeof *session);
-	if (!session)
+	if (!owner)
 		return fw_raise_internal_out_of_memory();
+	/* Counted before room is made: it must not go with its last session. */
+	owner->sessions++;
+	err = fw_owner_make_room(server, owner);
+	session = err ? NULL : fw__allocate(sizeof *session);
+	if (!session) {
+		fw_owner_leave(server, owner);
+		return err ? err : fw_raise_internal_out_of_memory();
+	}
 	memset(session, 0, sizeof *session);
 	session->refs = 1;
+	session->owner = owner;
 	session->server = server;
 	session->version = FW_V_NONE;
 	session->get.session = session;
@@ -139,18 +131,6 @@ static void fail_calls(struct fw_session *session)
 			call->stream = NULL;
 }
 
-static void close_stream(struct fw_stream *stream)
-{
-	struct fw_exchange *exchange = stream->exchange;
-
-	stream->exchange = NULL;
-	if (exchange) {
-		exchange->streaming = NULL;
-		exchange->ops->close(exchange);
-	}
-	fw_stream_clear(stream);
-}
-
 static void forget_questions(struct fw_session *session)
 {
 	while (session->pending) {
@@ -168,15 +148,10 @@ void fw_session_free(struct fw_session *session)
 	session->is_ended = true;
 	unlink_session(session);
 	session->server->session_count--;
+	fw_owner_leave(session->server, session->owner);
+	session->owner = NULL;
 	fail_calls(session);
-	close_stream(&session->get);
-	while (session->streams) {
-		struct fw_stream *stream = session->streams;
-
-		session->streams = stream->next;
-		close_stream(stream);
-		fw__release(stream);
-	}
+	fw_streams_close(session);
 	forget_questions(session);
 	if (session->wire)
 		session->wire->session = NULL;
@@ -217,92 +192,7 @@ void fw_session_send(struct fw_session *session, const char *json, size_t len)
 	fw_stream_send(&session->get, json, len, false);
 }
 
-/* ---- streams -------------------------------------------------------------------- */
-
-static void drop_oldest(struct fw_stream *stream)
-{
-	struct fw_stored *oldest = stream->first;
-
-	stream->first = oldest->next;
-	if (!stream->first)
-		stream->newest = NULL;
-	stream->count--;
-	stream->bytes -= oldest->len;
-	fw__release(oldest);
-}
-
-void fw_stream_clear(struct fw_stream *stream)
-{
-	while (stream->first)
-		drop_oldest(stream);
-}
-
-static void event_id(const struct fw_stream *stream, uint64_t number, char ret_id[48])
-{
-	(void)snprintf(ret_id, 48, "%llu_%llu", (unsigned long long)stream->number,
-		       (unsigned long long)number);
-}
-
-static void keep(struct fw_stream *stream, const char *json, size_t len)
-{
-	const struct fw_limits *limits = &stream->session->server->limits;
-	struct fw_stored *event;
-
-	if (len > limits->stream_bytes && stream->number == 0)
-		return;
-	event = fw__allocate(sizeof *event + len);
-	if (!event)
-		return;
-	event->next = NULL;
-	event->number = stream->last;
-	event->len = len;
-	memcpy(event->json, json, len);
-	if (stream->newest)
-		stream->newest->next = event;
-	else
-		stream->first = event;
-	stream->newest = event;
-	stream->count++;
-	stream->bytes += len;
-	while (stream->count > 1 &&
-	       (stream->count > limits->stream_events || stream->bytes > limits->stream_bytes))
-		drop_oldest(stream);
-}
-
-/* The answer is the last event; who carried it is then done. */
-static void deliver(struct fw_stream *stream, const struct fw_stored *event, bool is_last)
-{
-	struct fw_exchange *exchange = stream->exchange;
-	char id[48];
-
-	event_id(stream, event->number, id);
-	if (is_last) {
-		const struct fw_reply reply = { .status = 200,
-						.json = event->json,
-						.len = event->len,
-						.event_id = id,
-						.session_id = stream->session->id };
-
-		stream->exchange = NULL;
-		exchange->streaming = NULL;
-		exchange->ops->reply(exchange, &reply);
-	} else {
-		const struct fw_event sent = { .json = event->json,
-					       .len = event->len,
-					       .id = id };
-
-		exchange->ops->send(exchange, &sent);
-	}
-}
-
-void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer)
-{
-	stream->last++;
-	stream->is_over = stream->is_over || is_answer;
-	keep(stream, json, len);
-	if (stream->exchange && stream->newest && stream->newest->number == stream->last)
-		deliver(stream, stream->newest, is_answer);
-}
+/* ---- GET and DELETE ---------------------------------------------------------------- */
 
 static struct fw_stream *find_stream(struct fw_session *session, uint64_t number)
 {
@@ -333,35 +223,6 @@ static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret
 	*ret_event = numbers[1];
 	return true;
 }
-
-static void attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after)
-{
-	struct fw_exchange *older = stream->exchange;
-	struct fw_event open = { .json = "" };
-	struct fw_stored *next;
-
-	if (older) {
-		stream->exchange = NULL;
-		older->streaming = NULL;
-		older->ops->close(older);
-	}
-	stream->exchange = exchange;
-	exchange->streaming = stream->session;
-	exchange->ops->send(exchange, &open);
-	for (struct fw_stored *event = stream->first; event && stream->exchange; event = next) {
-		next = event->next;
-		if (event->number > after)
-			deliver(stream, event, stream->is_over && event == stream->newest);
-	}
-	/* It had the answer already: there is nothing to wait for. */
-	if (stream->exchange && stream->is_over) {
-		stream->exchange = NULL;
-		exchange->streaming = NULL;
-		exchange->ops->close(exchange);
-	}
-}
-
-/* ---- GET and DELETE ---------------------------------------------------------------- */
 
 static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **ret_session)
 {
@@ -409,7 +270,7 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 		if (session->get.first && !session->get.exchange)
 			after = session->get.first->number - 1;
 	}
-	attach(stream, exchange, after);
+	fw_stream_attach(stream, exchange, after);
 }
 
 void fw_exchange_end_session(struct fw_exchange *exchange)

@@ -1,5 +1,5 @@
 /*
- * util.c - copies of text, and members of JSON objects, for the runtime.
+ * util.c - copies and hashes of text, and members of JSON objects, for the runtime.
  */
 #include <string.h>
 
@@ -9,6 +9,14 @@
 yyjson_val *fw_member(yyjson_val *object, const char *name)
 {
 	return yyjson_obj_get(object, name);
+}
+
+uint64_t fw_mix(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	while (*text++);
+	return hash;
 }
 
 char *fw_strdup_n(const char *text, size_t len)

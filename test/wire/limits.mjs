@@ -71,6 +71,25 @@ const chatty = { progressToken: 'p', 'io.modelcontextprotocol/logLevel': 'debug'
 const isProgress = (message) => message.method === 'notifications/progress';
 const isLog = (message) => message.method === 'notifications/message';
 
+// Which of so many streams that were closed early can still be resumed.
+async function resumable(server, count) {
+	const headers = await http.session(server);
+	const ids = [];
+	for (let i = 0; i < count; i++) {
+		const { body } = await http.ask(server, http.legacyCall(headers, 'test_reconnection', {}, undefined, i));
+		ids.push(http.events(body)[0].id);
+		await pause(150);
+	}
+	const found = [];
+	for (const id of ids) {
+		const wire = new http.Wire(server.port);
+		const { status } = await wire.send(http.request('GET', { ...headers, Accept: 'text/event-stream', 'Last-Event-ID': id })).head();
+		found.push(status === 200);
+		wire.close();
+	}
+	return found;
+}
+
 // ---- one entry a limit ---------------------------------------------------------
 
 const reach = {
@@ -206,6 +225,20 @@ const reach = {
 		assert.equal(errorOf(reply).code, 'session.limit_reached');
 		assert.ok((await http.ask(server, http.legacyCall(one, 'echo', { text: 'x' }))).json.result);
 	}),
+	client_sessions: () => overHttp({ client_sessions: 1 }, async (server) => {
+		const one = await http.session(server);
+		const reply = await http.ask(server, http.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: http.legacy, capabilities: {}, clientInfo: { name: 'other', version: '1' } } }));
+		assert.equal(errorOf(reply).code, 'session.limit_reached');
+		assert.ok((await http.ask(server, http.legacyCall(one, 'echo', { text: 'x' }))).json.result);
+	}),
+	session_streams: () => overHttp({ session_streams: 2 }, async (server) => {
+		assert.deepEqual(await resumable(server, 5), [false, false, false, true, true]);
+	}),
+	session_stream_bytes: () => overHttp({ session_stream_bytes: 1024 }, async (server) => {
+		const found = await resumable(server, 12);
+		assert.equal(found.at(-1), true, 'the newest is kept');
+		assert.equal(found[0], false, 'the oldest is not');
+	}),
 	session_spare_ms: () => overHttp({ sessions: 1, session_spare_ms: 0 }, async (server) => {
 		const one = await http.session(server);
 		const two = await http.session(server);
@@ -252,6 +285,12 @@ const reach = {
 		const question = await wire.next((message) => message.method === 'elicitation/create');
 		wire.send({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { username: 'x'.repeat(200) } } });
 		await refused(reply, 'input.too_large');
+		// The modern era does not ask again.
+		const name = 'test_input_required_result_elicitation';
+		const { result } = await wire.run(name, {}, sampled);
+		const [key] = Object.keys(result.inputRequests);
+		const inputResponses = { [key]: { action: 'accept', content: { name: 'x'.repeat(200) } } };
+		await refused(wire.ask('tools/call', { name, arguments: {}, requestState: result.requestState, inputResponses, _meta: sampled }), 'input.too_large');
 	}),
 	state_ms: () => overStdio({ state_ms: 1000 }, async (wire) => {
 		const name = 'test_input_required_result_elicitation';

@@ -1,0 +1,92 @@
+/*
+ * owner.c - who has how many sessions, and which one makes room for another.
+ *
+ * An owner is what the server knows by itself: the token that was shown, and
+ * the address. A full table takes from whoever has most, so that one client
+ * that begins sessions without end displaces its own. Sessions that were begun
+ * and never confirmed (notifications/initialized) go first.
+ */
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
+{
+	fw_server *server = exchange->server;
+	struct fw_owner *owner = server->owners;
+	uint64_t key;
+
+	memcpy(&key, server->key, sizeof key);
+	key = fw_mix(key, exchange->principal ? exchange->principal : "");
+	key = fw_mix(key, exchange->peer ? exchange->peer : "");
+	while (owner && owner->key != key)
+		owner = owner->next;
+	if (owner)
+		return owner;
+	owner = fw__allocate(sizeof *owner);
+	if (!owner)
+		return NULL;
+	*owner = (struct fw_owner){ .next = server->owners, .key = key };
+	server->owners = owner;
+	return owner;
+}
+
+void fw_owner_leave(fw_server *server, struct fw_owner *owner)
+{
+	struct fw_owner **at = &server->owners;
+
+	if (!owner || (owner->sessions && --owner->sessions))
+		return;
+	while (*at != owner)
+		at = &(*at)->next;
+	*at = owner->next;
+	fw__release(owner);
+}
+
+static const struct fw_owner *heaviest(const fw_server *server)
+{
+	const struct fw_owner *found = server->owners;
+
+	for (const struct fw_owner *owner = found; owner; owner = owner->next)
+		if (owner->sessions > found->sessions)
+			found = owner;
+	return found;
+}
+
+/* The one that was unused for longest; `owner` NULL: of anybody. The list has
+ * the most recently used first. */
+static struct fw_session *oldest(const fw_server *server, const struct fw_owner *owner,
+				 uint64_t idle_ms, bool is_unconfirmed)
+{
+	struct fw_session *found = NULL;
+
+	for (struct fw_session *session = server->sessions; session; session = session->next)
+		if ((!owner || session->owner == owner) &&
+		    fw_session_is_idle(session, idle_ms) &&
+		    !(is_unconfirmed && session->is_initialized))
+			found = session;
+	return found;
+}
+
+fw_error *fw_owner_make_room(fw_server *server, const struct fw_owner *owner)
+{
+	const struct fw_limits *limits = &server->limits;
+	const bool is_full = server->session_count >= limits->sessions;
+	const bool is_beyond_share = owner->sessions > limits->client_sessions;
+	const struct fw_owner *giver = is_beyond_share ? owner : heaviest(server);
+	struct fw_session *session = NULL;
+
+	if (!is_full && !is_beyond_share)
+		return NULL;
+	if (giver == owner || giver->sessions > owner->sessions)
+		session = oldest(server, giver, 0, true);
+	if (!session && giver->sessions > owner->sessions)
+		session = oldest(server, giver, 0, false);
+	if (!session)
+		session = oldest(server, is_beyond_share ? owner : NULL,
+				 limits->session_spare_ms, false);
+	if (!session)
+		return fw_raise_session_limit_reached(is_beyond_share ? limits->client_sessions
+								      : limits->sessions);
+	fw_session_free(session);
+	return NULL;
+}

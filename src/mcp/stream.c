@@ -1,0 +1,201 @@
+/*
+ * stream.c - streams of a session whose events are kept, so that a client whose
+ * connection was closed can come back for them. What is kept is bounded per
+ * stream and per session; streams whose answer is there go first.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+
+static void drop_oldest(struct fw_stream *stream)
+{
+	struct fw_stored *oldest = stream->first;
+
+	stream->first = oldest->next;
+	if (!stream->first)
+		stream->newest = NULL;
+	stream->count--;
+	stream->bytes -= oldest->len;
+	if (stream->number)
+		stream->session->stream_bytes -= oldest->len;
+	fw__release(oldest);
+}
+
+void fw_stream_clear(struct fw_stream *stream)
+{
+	while (stream->first)
+		drop_oldest(stream);
+}
+
+static void event_id(const struct fw_stream *stream, uint64_t number, char ret_id[48])
+{
+	(void)snprintf(ret_id, 48, "%llu_%llu", (unsigned long long)stream->number,
+		       (unsigned long long)number);
+}
+
+static void free_stream(struct fw_stream *stream)
+{
+	struct fw_session *session = stream->session;
+	struct fw_stream **at = &session->streams;
+
+	while (*at != stream)
+		at = &(*at)->next;
+	*at = stream->next;
+	session->stream_count--;
+	fw_stream_clear(stream);
+	fw__release(stream);
+}
+
+/* Of those whose answer is there and that nobody reads now, the oldest, which
+ * is the last on the list. False: there is none but `except`. */
+static bool evict_finished(struct fw_session *session, const struct fw_stream *except)
+{
+	struct fw_stream *found = NULL;
+
+	for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
+		if (stream != except && stream->is_over && !stream->exchange)
+			found = stream;
+	if (found)
+		free_stream(found);
+	return found;
+}
+
+struct fw_stream *fw_stream_new(struct fw_session *session)
+{
+	struct fw_stream *stream;
+
+	if (session->stream_count >= session->server->limits.session_streams &&
+	    !evict_finished(session, NULL))
+		return NULL;
+	stream = fw__allocate(sizeof *stream);
+	if (!stream)
+		return NULL;
+	*stream = (struct fw_stream){ .session = session,
+				      .number = ++session->last_stream,
+				      .next = session->streams };
+	session->streams = stream;
+	session->stream_count++;
+	return stream;
+}
+
+/* The newest event stays, whatever its size: it may be the answer. */
+static void trim(struct fw_stream *stream)
+{
+	const struct fw_limits *limits = &stream->session->server->limits;
+	const struct fw_session *session = stream->session;
+
+	while (session->stream_bytes > limits->session_stream_bytes &&
+	       evict_finished(stream->session, stream))
+		;
+	while (stream->count > 1 &&
+	       (stream->count > limits->stream_events || stream->bytes > limits->stream_bytes ||
+		(stream->number && session->stream_bytes > limits->session_stream_bytes)))
+		drop_oldest(stream);
+}
+
+static void keep(struct fw_stream *stream, const char *json, size_t len)
+{
+	const struct fw_limits *limits = &stream->session->server->limits;
+	struct fw_stored *event;
+
+	if (len > limits->stream_bytes && stream->number == 0)
+		return;
+	event = fw__allocate(sizeof *event + len);
+	if (!event)
+		return;
+	event->next = NULL;
+	event->number = stream->last;
+	event->len = len;
+	memcpy(event->json, json, len);
+	if (stream->newest)
+		stream->newest->next = event;
+	else
+		stream->first = event;
+	stream->newest = event;
+	stream->count++;
+	stream->bytes += len;
+	if (stream->number)
+		stream->session->stream_bytes += len;
+	trim(stream);
+}
+
+/* The answer is the last event; who carried it is then done. */
+static void deliver(struct fw_stream *stream, const struct fw_stored *event, bool is_last)
+{
+	struct fw_exchange *exchange = stream->exchange;
+	char id[48];
+
+	event_id(stream, event->number, id);
+	if (is_last) {
+		const struct fw_reply reply = { .status = 200,
+						.json = event->json,
+						.len = event->len,
+						.event_id = id,
+						.session_id = stream->session->id };
+
+		stream->exchange = NULL;
+		exchange->streaming = NULL;
+		exchange->ops->reply(exchange, &reply);
+	} else {
+		const struct fw_event sent = { .json = event->json,
+					       .len = event->len,
+					       .id = id };
+
+		exchange->ops->send(exchange, &sent);
+	}
+}
+
+/* Whoever reads it, if anybody, has read its end. */
+static void detach(struct fw_stream *stream)
+{
+	struct fw_exchange *exchange = stream->exchange;
+
+	stream->exchange = NULL;
+	if (!exchange)
+		return;
+	exchange->streaming = NULL;
+	exchange->ops->close(exchange);
+}
+
+void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer)
+{
+	stream->last++;
+	stream->is_over = stream->is_over || is_answer;
+	keep(stream, json, len);
+	if (stream->exchange && stream->newest && stream->newest->number == stream->last)
+		deliver(stream, stream->newest, is_answer);
+	else if (is_answer)
+		/* For want of memory: it must not wait for what is lost. */
+		detach(stream);
+}
+
+void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after)
+{
+	struct fw_event open = { .json = "" };
+	struct fw_stored *next;
+
+	detach(stream);
+	stream->exchange = exchange;
+	exchange->streaming = stream->session;
+	exchange->ops->send(exchange, &open);
+	for (struct fw_stored *event = stream->first; event && stream->exchange; event = next) {
+		next = event->next;
+		if (event->number > after)
+			deliver(stream, event, stream->is_over && event == stream->newest);
+	}
+	/* It had the answer already: there is nothing to wait for. */
+	if (stream->is_over)
+		detach(stream);
+}
+
+void fw_streams_close(struct fw_session *session)
+{
+	detach(&session->get);
+	fw_stream_clear(&session->get);
+	while (session->streams) {
+		detach(session->streams);
+		free_stream(session->streams);
+	}
+}
