@@ -274,9 +274,12 @@ static void wake(fw_call *call, void *ctx)
 
 static fw_error *tool_sleep(fw_call *call, void *ctx)
 {
+	const struct fw_later *before = server->laters;
+
 	(void)ctx;
-	sleeping++;
 	fw_call_after(call, 1000, wake, NULL);
+	/* Without memory the call has failed by now. */
+	sleeping += server->laters != before;
 	return NULL;
 }
 
