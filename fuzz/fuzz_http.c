@@ -314,8 +314,10 @@ static void must_be_healthy(void)
 static void open_session(void)
 {
 	struct fw_session *session;
+	struct fw_exchange nobody;
 
-	MUST(!fw_session_new(fuzz_server, &session));
+	fw_exchange_init(&nobody, fuzz_server, NULL, true);
+	MUST(!fw_session_new(&nobody, &session));
 	(void)snprintf(session->id, sizeof session->id, "fuzz");
 	session->version = FW_V_2025_11_25;
 	session->is_initialized = true;

@@ -252,8 +252,13 @@ bool fw_session_is_idle(const struct fw_session *session, uint64_t ms);
 /* Ends it: its calls fail with session.ended, its streams are closed, and
  * nobody finds it any more. Memory goes with the last call that refers to it. */
 void fw_session_free(struct fw_session *session);
+void fw_session__destroy(struct fw_session *session);
 /* NULL is a no-op. */
-void fw_session_unref(struct fw_session *session);
+static inline void fw_session_unref(struct fw_session *session)
+{
+	if (session && --session->refs == 0)
+		fw_session__destroy(session);
+}
 struct fw_session *fw_session_find(fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);
 /* To the session's own stream, or its wire. */
@@ -344,8 +349,8 @@ struct fw_call {
 	bool is_late;     /* its deadline has passed */
 	bool is_listener;
 	bool has_id;
-	bool is_silent;  /* cancelled: no reply leaves */
-	bool is_stopped; /* its connection is not to hear of it, being an error of ours */
+	bool may_hold_nul; /* its message has \u0000 in it: some string may hold a NUL */
+	bool is_silent;    /* cancelled: no reply leaves */
 	enum fw_version version;
 	enum fw_stage stage;
 	enum fw_call_kind kind;

@@ -112,12 +112,12 @@ fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
 fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer)
 {
 	const struct fw_text text = fw_text_of(value);
-	const char *name = fw_text_str(text);
+	const bool is_unfit = call->may_hold_nul && fw_text_has_nul(text);
 
-	if (!name)
+	if (!text.p || is_unfit)
 		return fw_raise_protocol_invalid_params(
 			pointer, text.p ? "a string without NUL characters" : "a string");
-	call->name = name;
+	call->name = text.p;
 	call->name_len = text.n;
 	return NULL;
 }
@@ -139,7 +139,7 @@ fw_error *fw_mcp_refuse_nul(const fw_call *call)
 	yyjson_val *key;
 	const char *field = NULL;
 
-	if (!call->arguments || !has_nul(call->arguments))
+	if (!call->may_hold_nul || !call->arguments || !has_nul(call->arguments))
 		return NULL;
 	iter = yyjson_obj_iter_with(call->arguments);
 	while (!field && (key = yyjson_obj_iter_next(&iter)))
@@ -177,7 +177,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
 	/* Before the observers, which read the arguments as well. */
-	if (!call->offer->checks_arguments)
+	if (call->may_hold_nul && !call->offer->checks_arguments)
 		FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));

@@ -57,6 +57,8 @@ static fw_error *parse(fw_call *call, const char *text, size_t len)
 		return fw_raise_input_too_large("message", limits->message_bytes);
 	if (fw_json_is_too_deep(text, len, limits->message_depth))
 		return fw_raise_input_too_deep("message", limits->message_depth);
+	/* There is no other way to write a NUL in JSON. */
+	call->may_hold_nul = memchr(text, '\\', len) && memmem(text, len, "\\u0000", 6);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
 		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
@@ -137,10 +139,14 @@ static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
 		size_t len = yyjson_get_len(id);
 		const char *raw = yyjson_get_raw(id);
 
-		if (len > cap || memchr(raw, '.', len) || memchr(raw, 'e', len) ||
-		    memchr(raw, 'E', len))
+		if (len > cap)
 			return false;
-		memcpy(buf, raw, len);
+		/* Of a number: no fraction and no exponent. */
+		for (size_t i = 0; i < len; i++) {
+			if (raw[i] > '9' || raw[i] == '.')
+				return false;
+			buf[i] = raw[i];
+		}
 		*ret_len = len;
 		return true;
 	}
@@ -181,11 +187,12 @@ static fw_error *read_shape(fw_call *call, struct members *m)
 		return NULL;
 	if (!yyjson_is_str(m->method))
 		return fw_raise_protocol_invalid_request("method must be a string");
-	call->method_name = fw_text_str(fw_text_of(m->method));
+	call->method = fw_method_find(fw_text_of(m->method));
+	call->method_name =
+		call->method ? call->method->name : fw_text_str(fw_text_of(m->method));
 	if (!call->method_name)
 		return fw_raise_protocol_invalid_request(
 			"method must not contain NUL characters");
-	call->method = fw_method_find(fw_text_of(m->method));
 	if (call->method)
 		call->kind = call->method->kind;
 	if (m->params && !yyjson_is_obj(m->params))

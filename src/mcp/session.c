@@ -159,10 +159,8 @@ void fw_session_free(struct fw_session *session)
 	fw_session_unref(session);
 }
 
-void fw_session_unref(struct fw_session *session)
+void fw_session__destroy(struct fw_session *session)
 {
-	if (!session || --session->refs)
-		return;
 	for (size_t i = 0; i < session->subscription_count; i++)
 		fw__release(session->subscriptions[i]);
 	fw__release(session->subscriptions);
