@@ -230,6 +230,23 @@ static void tell_instead(fw_call *call, fw_error *instead)
 	complete_error(call, hold->err);
 }
 
+/*
+ * One that failed early is on no list yet; its connection may end, and the
+ * server stop, before it is let go. Failures that wait for an observer burden
+ * their client alone: they must not use up what all clients share.
+ */
+static void list_held(fw_call *call)
+{
+	if (!call->is_listed) {
+		call->is_uncounted = true;
+		fw_lane_burden(call);
+		fw_call_enlist(call);
+	} else if (call->hold.err && !call->is_uncounted) {
+		call->is_uncounted = true;
+		call->server->admitted_count--;
+	}
+}
+
 /* Asks the observers from where it stopped; false: one of them holds the reply. */
 static bool consult(fw_call *call)
 {
@@ -248,13 +265,7 @@ static bool consult(fw_call *call)
 		    hold->state == FW_HOLD_ASKING) {
 			hold->state = FW_HOLD_HELD;
 			(void)fw_call__ref(call);
-			/* One that failed early is on no list yet; its connection may
-			 * end, and the server stop, before it is let go. */
-			if (!call->is_listed) {
-				call->is_refused = true;
-				fw_lane_burden(call);
-				fw_call_enlist(call);
-			}
+			list_held(call);
 			return false;
 		}
 		hold->state = FW_HOLD_FREE;

@@ -141,7 +141,7 @@ void fw_call_enlist(fw_call *call)
 		call->next->previous = call;
 	server->calls = call;
 	server->call_count++;
-	if (!call->is_refused)
+	if (!call->is_uncounted)
 		server->admitted_count++;
 	call->is_listed = true;
 	if (call->lane)
@@ -191,7 +191,7 @@ void fw_call_delist(fw_call *call)
 	call->next = NULL;
 	call->is_listed = false;
 	server->call_count--;
-	if (!call->is_refused)
+	if (!call->is_uncounted)
 		server->admitted_count--;
 	if (call->lane)
 		call->lane->in_flight--;

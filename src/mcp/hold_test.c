@@ -582,6 +582,7 @@ static void test_hold__held_failures_count_in_the_share_of_their_client_alone(vo
 		receive(&held[i], "{oops");
 	}
 	assert_int_equal(hold_count, 5);
+	assert_int_equal(server->admitted_count, 0);
 	is_holding = false;
 	mine = fake_new();
 	other = fake_new();
@@ -610,6 +611,7 @@ static void test_hold__batch_beyond_the_share_of_its_client_is_refused_as_one(vo
 	send_failing_batch(&first, 64);
 	send_failing_batch(&second, 64);
 	assert_int_equal(hold_count, 65);
+	assert_int_equal(server->admitted_count, 0);
 	release_all();
 	assert_non_null(strstr(second.last, "server.overloaded"));
 	assert_int_equal(first.replies + second.replies, 2);

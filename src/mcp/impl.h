@@ -384,7 +384,7 @@ struct fw_call {
 	const char *role;
 	bool is_raw;
 	bool is_own_error; /* a raw result of a tool, with isError */
-	bool is_refused;   /* failed before it was admitted: no part of in_flight */
+	bool is_uncounted; /* a failure that is held: no part of in_flight any more */
 	unsigned values;
 	fw_error *fault; /* what made the result impossible */
 	struct fw_hold hold;

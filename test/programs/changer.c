@@ -58,11 +58,18 @@ static fw_error *change(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* Never done: what becomes of it is the server's to say. */
+/* Not done before it is cancelled: what becomes of it is the server's to say. */
+static void hang_on(fw_call *call, void *ctx)
+{
+	if (fw_call_is_cancelled(call))
+		fw_call_finish(call, NULL);
+	else
+		fw_call_after(call, 20, hang_on, ctx);
+}
+
 static fw_error *hang(fw_call *call, void *ctx)
 {
-	(void)call;
-	(void)ctx;
+	fw_call_after(call, 20, hang_on, ctx);
 	return NULL;
 }
 
