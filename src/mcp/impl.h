@@ -415,6 +415,8 @@ struct fw_call {
 	size_t uri_count;
 	/* Memory for small messages. */
 	char *pool;
+	/* Made before a run that may end on another thread, which needs no memory then. */
+	struct fw_post *end;
 };
 
 enum { FW_CALL_POOL_BYTES = 16 * 1024, FW_CALL_KEEP_BYTES = 16 * 1024 };
