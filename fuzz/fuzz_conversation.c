@@ -98,7 +98,7 @@ static void on_close_transport(struct fw_transport *self)
 {
 	is_closing = true;
 	/* "All is answered." */
-	if (!is_memory_only && !skips("close-inside"))
+	if (!is_memory_only)
 		MUST(peer_count == 0 || had_no_memory);
 	while (peer_count)
 		reset_peer(peers[0]);
@@ -511,8 +511,6 @@ static void do_finish(const struct step *step)
 	} else {
 		laters[step->a % later_count] = laters[later_count - 1];
 		later_count--;
-		if (step->d & 1 && skips("lost-finish"))
-			fail_after = 0;
 		fw_call_finish(call, err);
 	}
 	server->thread = own;
@@ -869,6 +867,8 @@ static void warm_up(void)
 	};
 
 	is_warm = true;
+	now_ns = START_NS;
+	MUST(uv_hrtime() == (uint64_t)START_NS); /* or libuv has another clock */
 	run_input((const uint8_t *)first, sizeof first);
 }
 
