@@ -5,7 +5,7 @@
  * An input is a list of steps of eight bytes: operation, client, six parameters
  * (struct step). The first step is the header: limits, options, how it ends. There
  * are four clients; each is a series of HTTP requests, a wire, or (the last one, if
- * the header says so) the real stdio transport on a socket. See CONTRIBUTING.md for
+ * the header says so) the real stdio transport on a socket. See docs/internals.md for
  * the operations, and set FW_FUZZ_STEPS to have them printed.
  *
  * Properties: every request gets one answer with its id, unless it was cancelled,
