@@ -128,13 +128,14 @@ void fw_batch_settle(struct fw_batch *batch)
 	fw__release(batch);
 }
 
-/* Hands `server->out` to the transport, and ends the call. */
+/* Hands `server->out` to the transport, and ends the call. The transport may free an
+ * exchange as soon as it is answered, so nothing points to it by then. */
 static void leave(fw_call *call, const fw_error *err)
 {
 	fw_server *server = call->server;
 	struct fw_exchange *exchange = call->exchange;
+	struct fw_stream *stream = call->stream;
 	struct fw_reply reply = { .status = 200 };
-	bool is_listed = call->is_listed;
 
 	call->is_answered = true;
 	if (err)
@@ -147,36 +148,35 @@ static void leave(fw_call *call, const fw_error *err)
 	}
 	if (call->questions)
 		fw_ask_forget(call);
+	if (!call->batch && !stream && call->session && exchange && exchange->is_http)
+		reply.session_id = call->session->id;
+	fw_call_delist(call);
+	call->exchange = NULL;
+	call->stream = NULL;
 	if (call->batch) {
 		put_in_batch(call, reply.json, reply.len, err != NULL);
 		call->batch = NULL;
-		fw_call_delist(call);
-	} else if (call->stream) {
+	} else if (stream) {
 		if (!call->is_silent)
-			fw_stream_send(call->stream, reply.json, reply.len, true);
-		call->stream = NULL;
-		fw_call_delist(call);
-	} else {
-		if (call->session && exchange && exchange->is_http)
-			reply.session_id = call->session->id;
-		if (is_listed)
-			fw_call_delist(call);
-		if (exchange && !call->is_silent)
-			exchange->ops->reply(exchange, &reply);
-		else if (exchange)
-			exchange->ops->close(exchange);
+			fw_stream_send(stream, reply.json, reply.len, true);
+	} else if (exchange && !call->is_silent) {
+		exchange->ops->reply(exchange, &reply);
+	} else if (exchange) {
+		exchange->ops->close(exchange);
 	}
 	if (server->out.cap > KEEP_OUT_BYTES)
 		fw_buf_clear(&server->out);
 }
 
+/* A stop goes on from the loop, not from here: it ends sessions and closes
+ * transports, and one of them may be our caller. */
 static void finish(fw_call *call)
 {
 	fw_server *server = call->server;
 
 	fw_call__unref(call);
 	if (server->state == FW_DRAINING)
-		fw_server__settle(server);
+		(void)uv_async_send(&server->wakeup);
 }
 
 /* What the raiser did not know. */
@@ -384,6 +384,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		return;
 	}
 	call->failed_ns = uv_hrtime();
+	call->is_stranger = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
+			    call->exchange->is_http && !call->exchange->principal &&
+			    !call->session;
 	/* A handler at work on it learns that nobody waits; its run keeps the call. */
 	was_running = call->is_running;
 	if (was_running)

@@ -73,6 +73,7 @@ static void wipe(fw_call *call)
 {
 	struct fw_buf content, structured, description, json;
 	char *pool = call->pool;
+	struct fw_post *end = call->end;
 
 	fw_call_forget_result(call);
 	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
@@ -102,6 +103,7 @@ static void wipe(fw_call *call)
 	call->description = description;
 	call->json = json;
 	call->pool = pool;
+	call->end = end;
 }
 
 void fw_call_destroy(fw_call *call)
@@ -111,6 +113,7 @@ void fw_call_destroy(fw_call *call)
 	fw_buf_clear(&call->description);
 	fw_buf_clear(&call->json);
 	fw__release(call->pool);
+	fw__release(call->end);
 	fw__release(call);
 }
 

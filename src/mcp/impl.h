@@ -351,6 +351,7 @@ struct fw_call {
 	bool has_id;
 	bool may_hold_nul; /* its message has \u0000 in it: some string may hold a NUL */
 	bool is_silent;    /* cancelled: no reply leaves */
+	bool is_stranger;  /* refused by HTTP before it had shown who it is */
 	enum fw_version version;
 	enum fw_stage stage;
 	enum fw_call_kind kind;
@@ -414,6 +415,8 @@ struct fw_call {
 	size_t uri_count;
 	/* Memory for small messages. */
 	char *pool;
+	/* Made before a run that may end on another thread, which needs no memory then. */
+	struct fw_post *end;
 };
 
 enum { FW_CALL_POOL_BYTES = 16 * 1024, FW_CALL_KEEP_BYTES = 16 * 1024 };
@@ -685,7 +688,7 @@ void fw_server__post(fw_server *server, struct fw_post *post);
 void fw_server__take_posts(fw_server *server);
 void fw_server__drop_post(struct fw_post *post);
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
-/* A call is over: a stop may go on. */
+/* A stop goes on if no call is under way any more. Called from the loop alone. */
 void fw_server__settle(fw_server *server);
 
 /* ---- small things --------------------------------------------------------------------------- */

@@ -68,9 +68,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.call = call,
 		.told = told_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
-		.is_stranger = err && call->stage == FW_STAGE_TRANSPORT && call->exchange &&
-			       call->exchange->is_http && !call->exchange->principal &&
-			       !call->session,
+		.is_stranger = err && call->is_stranger,
 	};
 }
 

@@ -207,6 +207,11 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 
 	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
 	encode(server, err, contract, &server->scratch);
+	/* Told without its context, then. */
+	if (server->scratch.state != FW_BUF_OK) {
+		out->state = server->scratch.state;
+		return;
+	}
 	put_start(call, out);
 	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
 	fw_buf_json(out, server->scratch.text, server->scratch.len);

@@ -46,30 +46,30 @@ static void on_thread(fw_call *call)
 	fw_call_finish(call, err);
 }
 
-static struct fw_post *finish_post(fw_call *call, fw_error *err)
+/* What tells the loop that a run is over; false: out of memory. */
+static bool make_end(fw_call *call)
 {
-	struct fw_post *post = fw__allocate(sizeof *post + 1);
+	if (!call->end)
+		call->end = fw__allocate(sizeof *call->end + 1);
+	return call->end != NULL;
+}
 
-	if (!post)
-		return NULL;
+static struct fw_post *take_end(fw_call *call, fw_error *err)
+{
+	struct fw_post *post = call->end;
+
+	call->end = NULL;
 	*post = (struct fw_post){ .kind = FW_POST_FINISH, .err = err };
 	post->call = fw_call__ref(call);
 	return post;
 }
 
 /* No thread can be had. Told from the loop, for its queue is at work now. */
-static void refuse(struct threads *threads, fw_call *call)
+static void refuse(fw_call *call)
 {
 	fw_error *err = fw_raise_server_overloaded(call->server->limits.threads, "threads");
-	struct fw_post *post = finish_post(call, err);
 
-	if (post) {
-		fw_server__post(call->server, post);
-		return;
-	}
-	threads->busy--;
-	call->runner = NULL;
-	fw_call_complete(call, err);
+	fw_server__post(call->server, take_end(call, err));
 }
 
 static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
@@ -85,7 +85,7 @@ static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 	call->runner = runner;
 	threads->busy++;
 	if (!threads->pool || !fw_pool_submit(threads->pool, on_thread, call))
-		refuse(threads, call);
+		refuse(call);
 	return true;
 }
 
@@ -195,6 +195,11 @@ void fw_call_start(fw_call *call)
 		fw_shared_begin(call);
 	if (call->offer->run != FW_RUN_INLINE)
 		set_deadline(call);
+	if ((call->offer->run == FW_RUN_THREAD || call->offer->run == FW_RUN_ASYNC) &&
+	    !make_end(call)) {
+		fw_call_complete(call, fw_raise_internal_out_of_memory());
+		return;
+	}
 	switch (call->offer->run) {
 	case FW_RUN_THREAD:
 	case FW_RUN_PROCESS:
@@ -285,20 +290,12 @@ void fw_call_complete(fw_call *call, fw_error *err)
 
 void fw_call_finish(fw_call *call, fw_error *err)
 {
-	struct fw_post *post;
-
 	if (fw_call_is_on_loop(call)) {
 		fw_call_complete(call, err);
 		return;
 	}
 	fw_call_catch_up(call);
-	post = finish_post(call, err);
-	if (!post) {
-		/* The deadline, if any, answers in its place. */
-		fw_error_free(err);
-		return;
-	}
-	fw_server__post(call->server, post);
+	fw_server__post(call->server, take_end(call, err));
 }
 
 /* ---- later ------------------------------------------------------------------------- */

@@ -408,7 +408,8 @@ static void drain(fw_server *server)
 		if (!t->is_closed)
 			t->ops->quiesce(t);
 	fw_server__watch(server, server->stop_ms);
-	fw_server__settle(server);
+	/* A transport whose input has ended is our caller, and is closed later. */
+	(void)uv_async_send(&server->wakeup);
 }
 
 void fw_transport_hangup(struct fw_transport *transport)
@@ -440,6 +441,7 @@ static void on_wakeup(uv_async_t *handle)
 	fw_server__take_posts(server);
 	if (atomic_load(&server->stop_wanted))
 		drain(server);
+	fw_server__settle(server);
 }
 
 void fw_server_stop(fw_server *server)

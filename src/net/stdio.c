@@ -34,6 +34,7 @@ struct stdio {
 	int open_handles;
 	bool can_poll_in;
 	bool can_poll_out;
+	bool is_shared;  /* input and output are one descriptor: in_poll watches both */
 	bool is_waiting; /* for room to write */
 	bool is_paused;  /* too much is unsent */
 	bool is_ended;   /* no more input */
@@ -46,8 +47,7 @@ struct stdio {
 	size_t sent; /* of `unsent` */
 };
 
-static void pump(struct stdio *stdio);
-static void write_out(struct stdio *stdio);
+static void watch(struct stdio *stdio);
 
 /* ---- out ----------------------------------------------------------------------- */
 
@@ -102,24 +102,17 @@ static const struct fw_exchange_ops exchange_ops = { .send = on_send,
 
 static void close_all(struct stdio *stdio);
 
-static void on_writable(uv_poll_t *poll, int status, int events)
-{
-	struct stdio *stdio = poll->data;
-
-	(void)status;
-	(void)events;
-	stdio->is_waiting = false;
-	(void)uv_poll_stop(poll);
-	write_out(stdio);
-}
-
+/* Nobody reads our output: stop watching both descriptors, of which a closed one is
+ * always ready, and let the core end the connection's calls. */
 static void broke(struct stdio *stdio)
 {
 	stdio->is_broken = true;
 	stdio->is_gone = true;
 	stdio->is_ended = true;
+	stdio->is_waiting = false;
 	stdio->unsent.len = 0;
 	stdio->sent = 0;
+	watch(stdio);
 	if (stdio->is_closing)
 		return;
 	fw_exchange_gone(&stdio->exchange);
@@ -137,9 +130,9 @@ static void write_out(struct stdio *stdio)
 
 		if (n >= 0) {
 			stdio->sent += (size_t)n;
-		} else if (error == EAGAIN && stdio->can_poll_out) {
+		} else if (error == EAGAIN && (stdio->can_poll_out || stdio->is_shared)) {
 			stdio->is_waiting = true;
-			(void)uv_poll_start(&stdio->out_poll, UV_WRITABLE, on_writable);
+			watch(stdio);
 		} else if (error != EINTR) {
 			broke(stdio);
 			break;
@@ -154,7 +147,7 @@ static void write_out(struct stdio *stdio)
 	if (stdio->is_paused &&
 	    unsent->len - stdio->sent < stdio->limits->stdio_queue_bytes / 2) {
 		stdio->is_paused = false;
-		pump(stdio);
+		watch(stdio);
 	}
 }
 
@@ -170,11 +163,21 @@ static void on_prepare(uv_prepare_t *prepare)
 
 /* ---- in ------------------------------------------------------------------------- */
 
+static bool is_blank(const char *line, size_t len)
+{
+	while (len && (*line == ' ' || *line == '\t')) {
+		line++;
+		len--;
+	}
+	return len == 0;
+}
+
+/* The line is not terminated: the last one may end where the buffer does. */
 static void take_line(struct stdio *stdio, const char *line, size_t len)
 {
 	if (len && line[len - 1] == '\r')
 		len--;
-	if (!len || strspn(line, " \t") >= len)
+	if (is_blank(line, len))
 		return;
 	fw_exchange_receive(&stdio->exchange, line, len);
 }
@@ -220,17 +223,14 @@ static void ended(struct stdio *stdio)
 	struct fw_buf *lines = &stdio->lines;
 
 	stdio->is_ended = true;
-	if (stdio->can_poll_in)
-		(void)uv_poll_stop(&stdio->in_poll);
-	else
-		(void)uv_idle_stop(&stdio->idle);
+	watch(stdio);
 	if (lines->len && !stdio->is_skipping)
 		take_line(stdio, lines->text, lines->len);
 	lines->len = 0;
 	fw_transport_hangup(&stdio->base);
 }
 
-/* One read, and all that it completes. False: nothing there now. */
+/* One read, and all that it completes. */
 static void read_in(struct stdio *stdio)
 {
 	struct fw_buf *lines = &stdio->lines;
@@ -252,20 +252,31 @@ static void read_in(struct stdio *stdio)
 		write_out(stdio);
 		if (stdio->unsent.len - stdio->sent > stdio->limits->stdio_queue_bytes) {
 			stdio->is_paused = true;
-			pump(stdio);
+			watch(stdio);
 		}
 	} else if (n == 0 || (error != EAGAIN && error != EINTR)) {
 		ended(stdio);
 	}
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static bool wants_input(const struct stdio *stdio)
+{
+	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing;
+}
+
+/* An error (status) is looked at by reading and writing. */
+static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct stdio *stdio = poll->data;
+	bool is_in = poll == &stdio->in_poll;
 
-	(void)status;
-	(void)events;
-	if (!stdio->is_ended && !stdio->is_paused)
+	if (stdio->is_waiting && (!is_in || status < 0 || events & UV_WRITABLE)) {
+		stdio->is_waiting = false;
+		write_out(stdio);
+		watch(stdio);
+	}
+	if (is_in && wants_input(stdio) &&
+	    (status < 0 || events & (UV_READABLE | UV_DISCONNECT)))
 		read_in(stdio);
 }
 
@@ -273,27 +284,34 @@ static void on_idle(uv_idle_t *idle)
 {
 	struct stdio *stdio = idle->data;
 
-	if (!stdio->is_ended && !stdio->is_paused)
+	if (wants_input(stdio))
 		read_in(stdio);
 }
 
-/* Reads, or does not, as the state says. */
-static void pump(struct stdio *stdio)
+static void set_events(uv_poll_t *poll, int events)
 {
-	bool wants = !stdio->is_ended && !stdio->is_paused && !stdio->is_closing;
+	if (uv_is_closing((uv_handle_t *)poll))
+		return;
+	if (events)
+		(void)uv_poll_start(poll, events, on_ready);
+	else
+		(void)uv_poll_stop(poll);
+}
 
-	if (stdio->can_poll_in) {
-		if (wants)
-			(void)uv_poll_start(&stdio->in_poll, UV_READABLE | UV_DISCONNECT,
-					    on_readable);
-		else
-			(void)uv_poll_stop(&stdio->in_poll);
-	} else {
-		if (wants)
-			(void)uv_idle_start(&stdio->idle, on_idle);
-		else
-			(void)uv_idle_stop(&stdio->idle);
-	}
+/* Watches each descriptor for what the state waits for, and for nothing else. */
+static void watch(struct stdio *stdio)
+{
+	int in = wants_input(stdio) ? UV_READABLE | UV_DISCONNECT : 0;
+	int out = stdio->is_waiting ? UV_WRITABLE : 0;
+
+	if (stdio->can_poll_in)
+		set_events(&stdio->in_poll, in | (stdio->is_shared ? out : 0));
+	else if (in)
+		(void)uv_idle_start(&stdio->idle, on_idle);
+	else
+		(void)uv_idle_stop(&stdio->idle);
+	if (stdio->can_poll_out)
+		set_events(&stdio->out_poll, out);
 }
 
 /* ---- the transport ------------------------------------------------------------------ */
@@ -319,6 +337,8 @@ static fw_error *on_start(struct fw_transport *transport)
 		stdio->in_poll.data = stdio;
 		stdio->open_handles++;
 	}
+	/* A loop takes a descriptor once. */
+	stdio->is_shared = stdio->out == stdio->in && stdio->can_poll_in;
 	if (stdio->out != stdio->in) {
 		stdio->can_poll_out = uv_poll_init(loop, &stdio->out_poll, stdio->out) == 0;
 		if (stdio->can_poll_out) {
@@ -328,7 +348,7 @@ static fw_error *on_start(struct fw_transport *transport)
 	}
 	(void)uv_prepare_start(&stdio->prepare, on_prepare);
 	fw_exchange_init(&stdio->exchange, transport->server, &exchange_ops, false);
-	pump(stdio);
+	watch(stdio);
 	return NULL;
 }
 
@@ -338,7 +358,7 @@ static void on_quiesce(struct fw_transport *transport)
 
 	/* Answers to our own questions may still come. */
 	if (stdio->is_ended)
-		pump(stdio);
+		watch(stdio);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -377,7 +397,7 @@ static void on_close_transport(struct fw_transport *transport)
 		fw_transport_closed(transport);
 		return;
 	}
-	pump(stdio);
+	watch(stdio);
 	if (stdio->is_broken || stdio->sent == stdio->unsent.len) {
 		close_all(stdio);
 		return;
