@@ -185,7 +185,8 @@ static const struct {
 	['c' & 31] = { L('i') | L('a'), L('n') | L('m') }, /* mnemonic Private-MAC */
 	/* password passwd pwd sid jsessionid old prod private_key_id seed */
 	['d' & 31] = { L('r') | L('w') | L('i') | L('l') | L('o') | L('e') | L('s'),
-		       L('o') | L('s') | L('p') | L('n') | L('r') | L('y') | L('e') | L(LINE) },
+		       L('o') | L('s') | L('p') | L('n') | L('r') | L('y') | L('e') | L('f') |
+			       L(LINE) },
 	/* cookie passcode passphrase base value signature */
 	['e' & 31] = { L('i') | L('d') | L('s') | L('u') | L('r'),
 		       L('k') | L('o') | L('a') | L('l') | L('u') },

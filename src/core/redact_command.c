@@ -184,16 +184,23 @@ bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 		end++;
 	behind = fw_redact_at(v, end);
 	if (end < name + 2 || (behind != ' ' && behind != ',' && behind != '=' &&
-			       !(fw_is_quote(behind) && fw_redact_at(v, end + 1) == ',')))
+			       !(fw_is_quote(behind) && at > v->from &&
+				 v->t[at - 1] == behind && fw_redact_at(v, end + 1) == ',')))
 		return false;
 	start = behind == '=' || behind == ' ' ? end + 1 : next_argument(v, end);
 	if (is_user(v, name, end))
 		return match_user(v, start, m);
 	if (behind == '=') /* a pair */
 		return false;
+	/* -pSECRET is a flag; names behind one dash are in lower case. */
+	for (size_t i = name; i < end && name == at + 1; i++)
+		if (fw_is_upper(v->t[i]))
+			return false;
 	kind = fw_redact__key_kind(v->t + name, end - name);
 	if (kind == FW_REDACT_NONE || fw_redact_at(v, start) == '-')
 		return false;
+	if (kind == FW_REDACT_WEAK)
+		kind = FW_REDACT_PASSWORD;
 	return fw_redact__match_value(v, start, kind,
 				      fw_is_quote(fw_redact_at(v, start))
 					      ? FW_REDACT_FORM_DATA

@@ -233,10 +233,50 @@ static inline bool fw_redact_in_token(char c)
 	return fw_is_alnum(c) || c == '_' || c == '-';
 }
 
-/* A word could start here. */
+static inline bool fw_is_hex(char c)
+{
+	return fw_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/*
+ * How many of the characters from `at` on, which is where a run of token
+ * characters starts, belong to an escape and not to a word: 2 of "%3Dword", 1
+ * of "\\nword", 2 of "\033[1mword".
+ */
+static inline size_t fw_redact_escape(const struct fw_redact_view *v, size_t at)
+{
+	char before = at > v->from ? v->t[at - 1] : '\0';
+	char c = fw_redact_at(v, at);
+	size_t n = 0;
+
+	if (before == '\\')
+		return c == 'n' || c == 'r' || c == 't';
+	if (before == '%') {
+		n = c == '2' && fw_redact_at(v, at + 1) == '5' ? 2 : 0;
+		return fw_is_hex(fw_redact_at(v, at + n)) &&
+				       fw_is_hex(fw_redact_at(v, at + n + 1))
+			       ? n + 2
+			       : 0;
+	}
+	if ((before != '[' && before != ';') || at - v->from < 2 ||
+	    !memchr(v->t + (at - v->from > 12 ? at - 12 : v->from), 0x1b,
+		    at - v->from > 12 ? 12 : at - v->from))
+		return 0;
+	while (fw_is_digit(fw_redact_at(v, at + n)) && n < 4)
+		n++;
+	return fw_redact_at(v, at + n) == 'm' ? n + 1 : 0;
+}
+
+/* A word could start here, also behind an escape. */
 static inline bool fw_redact_starts_word(const struct fw_redact_view *v, size_t at)
 {
-	return at == v->from || !fw_redact_in_token(v->t[at - 1]);
+	size_t start = at;
+
+	if (at == v->from || !fw_redact_in_token(v->t[at - 1]))
+		return true;
+	while (start > v->from && at - start < 5 && fw_redact_in_token(v->t[start - 1]))
+		start--;
+	return start + fw_redact_escape(v, start) == at;
 }
 
 static inline bool fw_redact_take(struct fw_redact_match *m, size_t start, size_t end)

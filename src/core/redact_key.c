@@ -200,6 +200,9 @@ static size_t word_start(const char *text, size_t end)
 		i--;
 	if (i > 0 && i < end && fw_is_upper(text[i - 1]))
 		i--;
+	/* The n of an escaped newline is no letter of the word. */
+	if (i > 0 && i < end && text[i - 1] == '\\' && strchr("nrt", text[i]))
+		i++;
 	return i;
 }
 

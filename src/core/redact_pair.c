@@ -132,15 +132,24 @@ static size_t cookie_end(const struct fw_redact_view *v, size_t at)
 	return at;
 }
 
-/* name(: code, not a value. A password may have a parenthesis of its own. */
-static bool is_call(const char *value, size_t len, enum fw_redact_kind kind)
+/*
+ * name(, name[: code, not a value. As data ("password=abc(def") a password may
+ * have a parenthesis of its own.
+ */
+static bool is_code(const char *value, size_t len, enum fw_redact_kind kind,
+		    enum fw_redact_form form)
 {
 	size_t i = 0;
 
 	while (i < len && (fw_is_letter(value[i]) || value[i] == '_' || value[i] == '.'))
 		i++;
-	return i > 0 && i < len && value[i] == '(' &&
-	       (kind != FW_REDACT_PASSWORD || i + 1 == len);
+	if (i == 0)
+		return false;
+	if (i == len) /* password = self.password, pwd=pwd */
+		return kind != FW_REDACT_AUTHORIZATION &&
+		       fw_redact__key_kind(value, len) != FW_REDACT_NONE;
+	return (value[i] == '(' || value[i] == '[') &&
+	       (kind != FW_REDACT_PASSWORD || form == FW_REDACT_FORM_PROSE || i + 1 == len);
 }
 
 /* A value that starts at `start` for a key of that kind, without quotes. */
@@ -152,7 +161,7 @@ static bool match_bare_value(const struct fw_redact_view *v, size_t start,
 	size_t len = end - start;
 
 	/* Nothing, a list, a call. */
-	if (len == 0 || v->t[start] == '[' || is_call(v->t + start, len, kind))
+	if (len == 0 || v->t[start] == '[' || is_code(v->t + start, len, kind, form))
 		return false;
 	if (len > VALUE_MAX)
 		return fw_redact_take(m, start, end);
@@ -196,6 +205,21 @@ static bool match_lines(const struct fw_redact_view *v, size_t start, struct fw_
 	return fw_redact_take(m, at, end);
 }
 
+/* prompt("Password: ", 5): the quote ends the text that the key is in. */
+static bool closes_quote(const struct fw_redact_view *v, size_t at)
+{
+	char next = fw_redact_at(v, at + 1);
+
+	char behind = fw_redact_at(v, at + 2);
+
+	if (!next || next == '\n')
+		return true;
+	if (next == ' ')
+		return behind && strchr("+%&.,<|:", behind);
+	return strchr(",);]", next) &&
+	       (!behind || fw_is_space(behind) || strchr(");,:", behind));
+}
+
 bool fw_redact__match_value(const struct fw_redact_view *v, size_t start,
 			    enum fw_redact_kind kind, enum fw_redact_form form,
 			    struct fw_redact_match *m)
@@ -222,6 +246,9 @@ bool fw_redact__match_value(const struct fw_redact_view *v, size_t start,
 		return fw_redact_take(m, open, end);
 	if (!quoted)
 		return open == start && match_bare_value(v, start, kind, form, m);
+	if ((form == FW_REDACT_FORM_PROSE || v->t[start - 1] == '=') && open == start &&
+	    closes_quote(v, open))
+		return false;
 	end = fw_redact__quoted_end(v, open + 1, v->t[open], open - start);
 	start = open + 1;
 	if (!fw_redact__value_is_secret(kind, form, true, true, v->t + start, end - start))
@@ -313,36 +340,42 @@ static enum fw_redact_kind key_before(const struct fw_redact_view *v, size_t at,
 	return FW_REDACT_NONE;
 }
 
+static bool is_between_name_and_value(char c)
+{
+	return fw_is_space(c) || fw_is_quote(c) || (c && strchr(",\\-:=", c));
+}
+
+static size_t back_over_signs(const struct fw_redact_view *v, size_t at, size_t stop)
+{
+	while (at > stop && is_between_name_and_value(v->t[at - 1]))
+		at--;
+	return at;
+}
+
+static size_t back_over_word(const struct fw_redact_view *v, size_t at, size_t stop)
+{
+	while (at > stop && (fw_is_alnum(v->t[at - 1]) || strchr("_-.", v->t[at - 1])))
+		at--;
+	return at;
+}
+
 /*
  * {"name":"DB_PASSWORD","value":"x"}, <add key="password" value="x"/>: the kind
- * of the name that stands before "value" at `at`.
+ * of the name that stands before "value", which ends at `at`.
  */
 static enum fw_redact_kind kind_of_name(const struct fw_redact_view *v, size_t at)
 {
-	size_t i = at, stop = at - v->from > NAME_BEFORE_MAX ? at - NAME_BEFORE_MAX : v->from;
-	size_t end;
+	size_t stop = at - v->from > NAME_BEFORE_MAX ? at - NAME_BEFORE_MAX : v->from;
+	size_t end = back_over_word(v, back_over_signs(v, at, stop), stop), start, label;
 
-	/* Back over "value" and its quote to the end of the name. */
-	while (i > stop && v->t[i - 1] != ',' && v->t[i - 1] != '\n' && v->t[i - 1] != '"')
-		i--;
-	while (i > stop && (fw_is_space(v->t[i - 1]) || fw_is_quote(v->t[i - 1]) ||
-			    v->t[i - 1] == ',' || v->t[i - 1] == '\\' || v->t[i - 1] == '-'))
-		i--;
-	end = i;
-	while (i > stop && (fw_redact_in_token(v->t[i - 1]) || v->t[i - 1] == '.'))
-		i--;
-	if (i == end)
+	end = back_over_signs(v, end, stop);
+	start = back_over_word(v, end, stop);
+	label = back_over_signs(v, start, stop);
+	if (start == end || label == start ||
+	    ((label - stop < 4 || !fw_equals_lower(v->t + label - 4, "name", 4)) &&
+	     (label - stop < 3 || !fw_equals_lower(v->t + label - 3, "key", 3))))
 		return FW_REDACT_NONE;
-	stop = i;
-	while (stop > v->from &&
-	       (fw_is_blank(v->t[stop - 1]) || fw_is_quote(v->t[stop - 1]) ||
-		v->t[stop - 1] == '\\' || v->t[stop - 1] == ':' || v->t[stop - 1] == '='))
-		stop--;
-	if (stop == i ||
-	    ((stop - v->from < 4 || !fw_equals_lower(v->t + stop - 4, "name", 4)) &&
-	     (stop - v->from < 3 || !fw_equals_lower(v->t + stop - 3, "key", 3))))
-		return FW_REDACT_NONE;
-	return fw_redact__key_kind(v->t + i, end - i);
+	return fw_redact__key_kind(v->t + start, end - start);
 }
 
 /* The length of the sign at `at`, and whether it is a colon. 0: it is no sign. */
@@ -379,6 +412,33 @@ static bool is_openssl_pass(const struct fw_redact_view *v, size_t at)
 	       memmem(v->t + at - back, back - 4, "-pass", 5);
 }
 
+/* PASS: is what test runners say. */
+static bool is_upper_key(const struct fw_redact_view *v, size_t at)
+{
+	size_t end = before_blanks(v, at);
+
+	while (end > v->from && fw_is_quote(v->t[end - 1]))
+		end--;
+	return end > v->from && fw_is_upper(v->t[end - 1]);
+}
+
+/* is_good ? "pass" : "fail"; `quote` is the one behind the key. */
+static bool is_ternary(const struct fw_redact_view *v, const char *quote)
+{
+	size_t i = (size_t)(quote - v->t), stop = i - v->from > KEY_MAX ? i - KEY_MAX : v->from;
+
+	while (i > stop && v->t[i - 1] != *quote && v->t[i - 1] != '\n')
+		i--;
+	return i - v->from > 2 && v->t[i - 1] == *quote && v->t[i - 2] == ' ' &&
+	       v->t[i - 3] == '?';
+}
+
+/* A word without quotes behind a key in quotes is code, or prose. */
+static bool is_letter_at(const struct fw_redact_view *v, size_t at)
+{
+	return fw_is_letter(fw_redact_at(v, at));
+}
+
 bool fw_redact__match_pair(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
 	const char *quote = NULL;
@@ -397,14 +457,15 @@ bool fw_redact__match_pair(const struct fw_redact_view *v, size_t at, struct fw_
 	if (!is_colon ? fw_redact_at(v, start) == '>' : fw_redact_at(v, start) == '=')
 		start++;
 	start = skip_blanks(v, start);
-	if (quote_len || v->t[at] == '%' ||
+	if (kind == FW_REDACT_WEAK && is_colon && is_upper_key(v, at))
+		return false;
+	if (quote_len && is_colon && is_ternary(v, quote))
+		return false;
+	if ((quote_len && !is_letter_at(v, start)) || v->t[at] == '%' ||
 	    (!is_colon && start == at + sign && !fw_redact_blank_before(v, at)))
 		form = FW_REDACT_FORM_DATA;
 	if (kind == FW_REDACT_WEAK && is_openssl_pass(v, at))
 		kind = FW_REDACT_PASSWORD;
-	/* PASS: is what test runners say. */
-	if (kind == FW_REDACT_WEAK && form == FW_REDACT_FORM_PROSE && fw_is_upper(v->t[at - 1]))
-		return false;
 	if (!fw_redact__match_value(v, start, kind, form, m))
 		return false;
 	if (quote_len && m->start == start) { /* a number: stays JSON */

@@ -246,6 +246,7 @@ static bool match_doppler(const struct fw_redact_view *v, size_t at, struct fw_r
 
 	while (start > from && (fw_redact_in_token(v->t[start - 1]) || v->t[start - 1] == '.'))
 		start--;
+	start += fw_redact_escape(v, start);
 	if (at - start < 5 || memcmp(v->t + start, "dp.", 3) != 0 ||
 	    !fw_redact__is_random(v->t + at, end - at, DOPPLER_LEAST))
 		return false;
@@ -370,6 +371,9 @@ static bool match_jwt(const struct fw_redact_view *v, size_t at, struct fw_redac
 bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m)
 {
+	at += fw_redact_escape(v, at);
+	if (at >= v->len)
+		return false;
 	if (v->t[at] == 'e' && match_jwt(v, at, m))
 		return true;
 	if (v->t[at] == 'A' && match_cloud_key(v, at, m))
@@ -405,6 +409,12 @@ bool fw_redact__match_scheme(const struct fw_redact_view *v, size_t at,
 	end = run_end(v, start, DASHES | DOTS | BASE64);
 	while (end > start && v->t[end - 1] == '.')
 		end--;
+	/* Bearer resource_metadata="...": a challenge, not a token. */
+	for (word = start; word < end && (fw_is_lower(v->t[word]) || v->t[word] == '_');)
+		word++;
+	if (word > start && word + 1 == end && v->t[word] == '=' &&
+	    (fw_is_quote(fw_redact_at(v, end)) || fw_redact_at(v, end) == '\\'))
+		return false;
 	if (basic ? fw_redact__is_basic(v->t + start, end - start)
 		  : end - start >= BEARER_CERTAIN ||
 			    fw_redact__is_random(v->t + start, end - start, BEARER_LEAST))

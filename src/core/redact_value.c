@@ -205,6 +205,20 @@ static bool is_secret_in_prose(enum fw_redact_kind kind, bool quoted, bool ends_
 	       (len >= TOKEN_SURELY && !memchr(value, ' ', len));
 }
 
+/* ^1.2.3, v0.7.2-beta.1: packages are called "cookie" and "token" too. */
+static bool is_version(const char *text, size_t len)
+{
+	size_t i = 0, parts = 1;
+
+	while (i < len && is_in(text[i], "^~v>=<"))
+		i++;
+	if (i == len || !fw_is_digit(text[i]))
+		return false;
+	for (; i < len && (fw_is_digit(text[i]) || (text[i] == '.' && ++parts)); i++)
+		;
+	return parts >= 3 && (i == len || is_in(text[i], "-+ "));
+}
+
 /* Names of methods: letters first, then digits. */
 bool fw_redact__is_method(const char *text, size_t len)
 {
@@ -286,6 +300,8 @@ bool fw_redact__value_is_secret(enum fw_redact_kind kind, enum fw_redact_form fo
 		return len >= PHRASE_LEAST && fw_redact__is_random(value, len, PHRASE_LEAST);
 	default: break;
 	}
+	if (kind != FW_REDACT_PASSWORD && is_version(value, len))
+		return false;
 	if (c.digits == len)
 		return kind == FW_REDACT_PASSWORD && len >= PIN_LEAST;
 	if (c.upper + c.lower + c.digits == 0 && kind != FW_REDACT_PASSWORD)
