@@ -15,6 +15,7 @@
  */
 #include "core/redact.h"
 #include "core/redact_impl.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 
 #ifdef __SSE2__
@@ -295,7 +296,7 @@ static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact
 					 sizeof(FW_REDACTED) - 2);
 }
 
-static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m)
+bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 {
 	size_t run = 0; /* how long the run is that the last block ended in */
 
@@ -340,7 +341,7 @@ size_t fw_redact_find(const char *text, size_t len)
 	const struct fw_redact_view view = { text, len, 0, &last_body };
 	struct fw_redact_match match;
 
-	return find_match(&view, &match) ? match.start : len;
+	return fw_redact__find(&view, &match) ? match.start : len;
 }
 
 /* ---- the copy ----------------------------------------------------------- */
@@ -377,7 +378,7 @@ size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len)
 	struct fw_redact_view view = { src, len, 0, &last_body };
 	struct fw_redact_match match;
 
-	while (find_match(&view, &match)) {
+	while (fw_redact__find(&view, &match)) {
 		put(&sink, src + view.from, match.start - view.from);
 		put(&sink, match.quote, match.quote_len);
 		put(&sink, FW_REDACTED, sizeof(FW_REDACTED) - 1);
@@ -388,4 +389,14 @@ size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len)
 	if (cap)
 		dst[sink.cut ? sink.cap : sink.len] = '\0';
 	return sink.len;
+}
+
+size_t fw_redact_cut(char *dst, size_t cap, const char *src, size_t len)
+{
+	size_t most = cap + FW_LIMIT_REDACT_AHEAD_BYTES, need;
+
+	if (!cap)
+		return 0;
+	need = fw_redact_copy(dst, cap, src, len < most ? len : most);
+	return need < cap ? need : strlen(dst);
 }

@@ -47,6 +47,14 @@ size_t fw_redact_find(const char *text, size_t len);
 size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len);
 
 /*
+ * Redact, then cut: the beginning of the redacted text, at most `cap` bytes with
+ * the final NUL, never part of a character. Whoever shortens text of a peer
+ * does it with this, or with redact_stream.h where the end is to be kept: a
+ * secret that was cut first is not recognised any more. Returns its length.
+ */
+size_t fw_redact_cut(char *dst, size_t cap, const char *src, size_t len);
+
+/*
  * Whether a key holds a secret itself, as where a peer makes keys of whatever it
  * was given. Such a member becomes "[redacted]":"[redacted]", the first of an
  * object; others are left out.

@@ -69,6 +69,9 @@ struct fw_redact_match {
 	size_t quote_len;
 };
 
+/* The first secret from `v->from` on. */
+bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m);
+
 /* A token that tells by its start what it is; `at` is where a word starts. */
 bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m);

@@ -34,12 +34,15 @@ void fw_log_put(struct fw_buf *out, const char *key, enum fw_log_kind kind, cons
 		size_t len)
 {
 	struct field_head head = { .kind = (uint8_t)kind };
+	char room[FW_LIMIT_LOG_TEXT_BYTES + 1];
 	size_t key_len = strlen(key);
 
 	if (!text)
 		return;
-	if (kind == FW_LOG_KIND_TEXT && len > FW_LIMIT_LOG_TEXT_BYTES)
-		len = fw_utf8_cut(text, len, FW_LIMIT_LOG_TEXT_BYTES);
+	if (kind == FW_LOG_KIND_TEXT && len > FW_LIMIT_LOG_TEXT_BYTES) {
+		len = fw_redact_cut(room, sizeof room, text, len);
+		text = room;
+	}
 	head.len = (uint32_t)len;
 	head.key_len = (uint8_t)(key_len < KEY_MAX ? key_len : KEY_MAX);
 	fw_buf_put(out, (const char *)&head, sizeof head);
