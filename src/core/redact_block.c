@@ -8,6 +8,7 @@
 enum {
 	PEM_HEADER_MAX = 64,
 	PEM_BODY_LEAST = 16,
+	PEM_LINE_LEAST = 32,     /* lines of a body have 64 characters, or 70, or 76 */
 	BASE64_LINE_LEAST = 4,   /* the last line of a body may be short */
 	PHRASE_WORDS_LEAST = 12, /* BIP 39 has 12 to 24 words of 3 to 8 letters */
 	PHRASE_WORDS_MAX = 24,
@@ -86,37 +87,50 @@ static size_t private_label_end(const struct fw_redact_view *v, size_t label)
 	return end;
 }
 
-/* Back over lines of base64 and of "Proc-Type: 4,ENCRYPTED" to where the body starts. */
-static size_t body_start(const struct fw_redact_view *v, size_t at)
+/* The length of the end of a line that ends at `end`, as text or JSON has it. */
+static size_t newline_before(const struct fw_redact_view *v, size_t end)
 {
-	size_t i = at;
+	size_t n = 0;
 
-	for (; i > v->from; i--) {
-		char c = v->t[i - 1];
+	if (end - v->from >= 2 && FW_REDACT_STARTS(v, end - 2, "\\n"))
+		n = end - v->from >= 4 && FW_REDACT_STARTS(v, end - 4, "\\r") ? 4 : 2;
+	else if (end > v->from && v->t[end - 1] == '\n')
+		n = end - v->from >= 2 && v->t[end - 2] == '\r' ? 2 : 1;
+	return n;
+}
 
-		if (!in_base64(c) && c != '\n' && c != '\r' && c != '\\' && !fw_is_blank(c))
+/*
+ * Back over the lines of the body that ends at `end`. Only the last of them may
+ * be short, and the first one if it is where the text starts.
+ */
+static size_t body_start(const struct fw_redact_view *v, size_t end)
+{
+	size_t start = end;
+
+	for (bool is_last = true;; is_last = false) {
+		size_t stop = start - newline_before(v, start), line = stop;
+
+		if (stop == start)
 			break;
+		while (line > v->from && in_base64(v->t[line - 1]) && !newline_before(v, line))
+			line--;
+		if (line == stop ||
+		    (!is_last && stop - line < PEM_LINE_LEAST && line > v->from))
+			break;
+		start = line;
 	}
-	return i;
+	return start;
 }
 
 /* The rest of a block whose first lines are missing; `at` is the "-----END". */
 static bool match_pem_end(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
-	size_t label = at + 9, end, start, run = 0, longest = 0;
+	size_t label = at + 9, end, start;
 
 	end = label < v->len ? private_label_end(v, label) : 0;
-	if (!end)
+	start = end ? body_start(v, at) : at;
+	if (at - start < PEM_BODY_LEAST)
 		return false;
-	start = body_start(v, at);
-	for (size_t i = start; i < at; i++) {
-		run = in_base64(v->t[i]) && !FW_REDACT_STARTS(v, i - 1, "\\n") ? run + 1 : 0;
-		longest = run > longest ? run : longest;
-	}
-	if (longest < PEM_BODY_LEAST)
-		return false;
-	while (start < at && (fw_is_space(v->t[start]) || v->t[start] == '\\'))
-		start++;
 	return fw_redact_take(m, start, end);
 }
 

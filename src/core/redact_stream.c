@@ -79,6 +79,13 @@ static void release_secret(const struct fw_redact_match *m, fw_redact_take_fn *t
 		take(ctx, m->quote, m->quote_len);
 }
 
+static bool is_rest_newlines(const struct fw_redact_stream *s, size_t at)
+{
+	while (at < s->len && (s->text[at] == '\n' || s->text[at] == '\r'))
+		at++;
+	return at == s->len;
+}
+
 static void settle(struct fw_redact_stream *s, size_t limit, fw_redact_take_fn *take, void *ctx)
 {
 	size_t last_body = FW_REDACT_NOT_LOOKED;
@@ -93,10 +100,12 @@ static void settle(struct fw_redact_stream *s, size_t limit, fw_redact_take_fn *
 		if (m.end > s->done && !is_same)
 			release_secret(&m, take, ctx);
 		view.from = m.end;
-		goes_on = m.end == s->len;
+		goes_on = is_rest_newlines(s, m.end);
 	}
-	release(s, view.from, limit, take, ctx);
-	s->done = view.from > limit ? view.from : limit;
+	/* The newline behind a secret that goes on may be part of it. */
+	if (!goes_on)
+		release(s, view.from, limit, take, ctx);
+	s->done = goes_on || view.from > limit ? view.from : limit;
 	s->is_open = goes_on;
 	s->open = goes_on ? m.start : 0;
 }
@@ -152,5 +161,6 @@ void fw_redact_stream_end(struct fw_redact_stream *stream, fw_redact_take_fn *ta
 {
 	if (stream->len > stream->done)
 		settle(stream, stream->len, take, ctx);
+	release(stream, stream->done, stream->len, take, ctx);
 	fw_redact_stream_reset(stream);
 }
