@@ -101,7 +101,7 @@ static size_t newline_before(const struct fw_redact_view *v, size_t end)
 
 /*
  * Back over the lines of the body that ends at `end`. Only the last of them may
- * be short, and the first one if it is where the text starts.
+ * be short, and the first one, of which a part may have been cut off.
  */
 static size_t body_start(const struct fw_redact_view *v, size_t end)
 {
@@ -115,7 +115,9 @@ static size_t body_start(const struct fw_redact_view *v, size_t end)
 		while (line > v->from && in_base64(v->t[line - 1]) && !newline_before(v, line))
 			line--;
 		if (line == stop ||
-		    (!is_last && stop - line < PEM_LINE_LEAST && line > v->from))
+		    (!is_last && stop - line < PEM_LINE_LEAST &&
+		     !fw_redact__is_random(v->t + line, stop - line,
+					   line > v->from ? PEM_BODY_LEAST : 1)))
 			break;
 		start = line;
 	}
