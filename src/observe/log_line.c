@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "core/redact.h"
 
 enum { KEY_MAX = 32 };
@@ -127,17 +127,24 @@ static void put_json(struct fw_buf *out, const struct field *field)
 		fw_buf_json(out, field->text, field->len);
 }
 
-/* For eyes: nothing that moves a cursor. */
+/* For a terminal: no character that moves the cursor, hides, or turns the line. */
 static void put_plainly(struct fw_buf *out, const char *text, size_t len)
 {
-	size_t at = out->len;
+	size_t from = 0, at = 0;
 
-	fw_buf_put(out, text, len);
-	if (out->state != FW_BUF_OK)
-		return;
-	for (; at < out->len; at++)
-		if ((unsigned char)out->text[at] < ' ' || out->text[at] == 0x7f)
-			out->text[at] = out->text[at] == '\n' ? ' ' : '?';
+	while (at < len) {
+		size_t n = fw_printable(text + at, len - at);
+
+		if (n) {
+			at += n;
+			continue;
+		}
+		fw_buf_put(out, text + from, at - from);
+		fw_buf_put(out, text[at] == '\n' ? " " : "?", 1);
+		at += fw_printable_step(text + at, len - at);
+		from = at;
+	}
+	fw_buf_put(out, text + from, at - from);
 }
 
 static void put_word(struct fw_buf *out, const struct field *field)
