@@ -48,13 +48,12 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i lower = _mm_or_si128(x, _mm_set1_epi8(0x20));
 	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
-	__m128i pair = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(':')),
-						 _mm_cmpeq_epi8(x, _mm_set1_epi8('='))),
-				    _mm_cmpeq_epi8(x, _mm_set1_epi8('>')));
 	__m128i word = _mm_or_si128(_mm_cmpeq_epi8(lower, _mm_set1_epi8('b')),
 				    _mm_cmpeq_epi8(lower, _mm_set1_epi8('p')));
-	__m128i other = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('@')),
-						  _mm_cmpeq_epi8(x, _mm_set1_epi8('%'))),
+	/* All from ':' to '@', of which some are not wanted: one comparison for four. */
+	__m128i sign = _mm_cmplt_epi8(_mm_add_epi8(x, _mm_set1_epi8((char)(-128 - ':'))),
+				      _mm_set1_epi8(-128 + 7));
+	__m128i other = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('%')),
 				     _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('~')),
 						  _mm_cmpeq_epi8(x, _mm_set1_epi8(WIDE))));
 	/* Moved to the bottom of the signed range, a range is one comparison. */
@@ -64,7 +63,7 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 				       _mm_set1_epi8(-128 + 10));
 	__m128i line = _mm_cmpeq_epi8(x, _mm_set1_epi8('_'));
 	__m128i token = _mm_or_si128(_mm_or_si128(letter, digit), _mm_or_si128(dash, line));
-	__m128i mark = _mm_or_si128(_mm_or_si128(pair, other), _mm_or_si128(dash, word));
+	__m128i mark = _mm_or_si128(_mm_or_si128(sign, other), _mm_or_si128(dash, word));
 
 	sets->token |= (uint64_t)((unsigned)_mm_movemask_epi8(token) >> done) << at;
 	sets->mark |= (uint64_t)((unsigned)_mm_movemask_epi8(mark) >> done) << at;
@@ -101,8 +100,8 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 #else
 static inline bool is_mark(char c)
 {
-	return c == ':' || c == '=' || c == '>' || c == '-' || (c | 0x20) == 'b' ||
-	       (c | 0x20) == 'p' || c == '@' || c == '%' || c == '~' || c == WIDE;
+	return (c >= ':' && c <= '@') || c == '-' || (c | 0x20) == 'b' || (c | 0x20) == 'p' ||
+	       c == '%' || c == '~' || c == WIDE;
 }
 
 static inline struct sets classify(const char *p, size_t len, size_t before)
@@ -210,23 +209,31 @@ static const struct {
 	[CLOSER] = { LETTERS | L(DIGIT) | L(CLOSER), ~(uint32_t)0 },
 };
 
-/* The cases that are rare in text, so that a branch costs less than a comparison. */
-static bool likely_sign(const unsigned char *p)
+/* Whether a mark that is no sign between key and value is worth a look. */
+static inline bool likely_other(const unsigned char *p)
 {
 	switch (p[0]) {
+	case 'b':
+	case 'B': return (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
+	case 'p':
+	case 'P': return (p[1] | 0x20) == 'a' && (p[2] | 0x20) == 's';
+	case '-':
+		return p[1] == '-' ||
+		       ((sorts[p[-1]] == CLOSER || p[-1] == ',') && sorts[p[1]] - 1u < 26);
 	case '@': return true;
 	case '~': return p[-1] == 'Q';
 	case '%': return p[1] == '3' || p[1] == '2';
-	default: return p[1] == 0xbc && (p[2] == 0x9a || p[2] == 0x9d);
+	case (unsigned char)WIDE: return p[1] == 0xbc && (p[2] == 0x9a || p[2] == 0x9d);
+	default: return false;
 	}
 }
 
 /*
  * Of the marks those that are worth a look: a sign behind letters that a
  * secret's key may end in, dashes that start an option, "bea", "bas" and "pas".
- * Without branches, which would be guessed wrong as often as the words of a
- * message differ. The bytes from four before to two behind each mark must be
- * readable.
+ * For signs without branches, which would be guessed wrong as often as the
+ * words of a message differ. The bytes from four before to two behind each mark
+ * must be readable.
  */
 static inline uint64_t likely(const char *block, uint64_t marks)
 {
@@ -243,18 +250,11 @@ static inline uint64_t likely(const char *block, uint64_t marks)
 		 * encoding may end in anything. */
 		uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
 		uint32_t url = p[1] == '/' || p[-3] == '%';
-		uint32_t dashes = p[1] == '-' ||
-				  ((p[-1] == ' ' || sorts[p[-1]] == CLOSER || p[-1] == ',') &&
-				   sorts[p[1]] - 1u < 26);
-		uint32_t scheme = (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
-		uint32_t sign = p[0] == ':' || p[0] == '=' || p[0] == '>';
-		uint32_t dash = p[0] == '-';
-		uint32_t letter = p[0] >= 'A' && p[0] != '~' && p[0] < 0x80;
-		uint32_t yes = (sign & (key | tag | url)) | (dash & dashes) | (letter & scheme);
+		uint32_t yes = key | tag | url;
 
-		if (!(sign | dash | letter))
-			yes = likely_sign(p);
-		places |= (uint64_t)(yes & 1) << bit;
+		if (p[0] != ':' && p[0] != '=' && p[0] != '>')
+			yes = likely_other(p);
+		places |= (uint64_t)yes << bit;
 	}
 	return places;
 }
@@ -270,6 +270,9 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
 	case '%':
 	case WIDE: return fw_redact__match_pair(v, at, m);
 	case '>': return fw_redact__match_element(v, at, m);
+	case ';':
+	case '<':
+	case '?': return false;
 	case '@': return fw_redact__match_dsn(v, at, m);
 	case '~': return fw_redact__match_azure(v, at, m);
 	case '-':

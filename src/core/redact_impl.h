@@ -200,6 +200,12 @@ static inline bool fw_redact_starts(const struct fw_redact_view *v, size_t at, c
 	return n <= v->len && at <= v->len - n && memcmp(v->t + at, what, n) == 0;
 }
 
+/* Letters, digits and quotes, which keys end in. */
+static inline bool fw_redact_in_key(char c)
+{
+	return fw_is_alnum(c) || c == '"' || c == '_';
+}
+
 /* The length of a blank: a space, a tab, a no-break or wide space. 0 if there is none. */
 static inline size_t fw_redact_blank(const struct fw_redact_view *v, size_t at)
 {
@@ -294,8 +300,9 @@ static inline bool fw_redact_take(struct fw_redact_match *m, size_t start, size_
 /* Whether `word` is one of a NULL-terminated list of lower-case words. */
 static inline bool fw_is_one_of(const char *word, size_t len, const char *const *list)
 {
-	for (; *list; list++)
-		if (strlen(*list) == len && fw_equals_lower(word, *list, len))
+	for (; len > 0 && *list; list++)
+		if (**list == (fw_is_upper(*word) ? *word | 0x20 : *word) &&
+		    strlen(*list) == len && fw_equals_lower(word, *list, len))
 			return true;
 	return false;
 }

@@ -297,6 +297,7 @@ static enum fw_redact_kind kind_of(enum meaning meaning, const char *text, size_
 enum fw_redact_kind fw_redact__key_kind(const char *text, size_t len)
 {
 	enum meaning meaning = NOTHING;
+	enum fw_redact_kind kind;
 	size_t start, end = len, before, before_end;
 	const char *word;
 	bool apart, is_value;
@@ -318,10 +319,10 @@ enum fw_redact_kind fw_redact__key_kind(const char *text, size_t len)
 	before = word_before(text, start, &before_end, &apart);
 	word = text + before;
 	len = before_end - before;
-	if (len > 0 && !apart && fw_is_one_of(word, len, questions))
+	kind = kind_of(meaning, text, before, word, len);
+	if (kind != FW_REDACT_NONE && len > 0 && !apart && fw_is_one_of(word, len, questions))
 		return FW_REDACT_NONE;
-
-	return kind_of(meaning, text, before, word, len);
+	return kind;
 }
 
 #define L(letter) ((uint32_t)1 << ((letter) - 'a'))

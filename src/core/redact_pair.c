@@ -284,8 +284,11 @@ static enum fw_redact_kind kind_of_key(const struct fw_redact_view *v, size_t en
 {
 	char key[KEY_MAX + 1];
 	size_t start = end, len;
+	size_t most = end - v->from < KEY_MAX ? end - v->from : KEY_MAX;
 	bool encoded = false;
 
+	if (!memchr(v->t + end - most, '%', most))
+		return fw_redact__key_kind(v->t + v->from, end - v->from);
 	while (start > v->from && end - start < KEY_MAX &&
 	       (fw_redact_in_token(v->t[start - 1]) || v->t[start - 1] == '.' ||
 		v->t[start - 1] == '%')) {
@@ -305,8 +308,12 @@ static enum fw_redact_kind kind_of_key(const struct fw_redact_view *v, size_t en
 /* Back over blanks; at most BLANKS_MAX of them. */
 static size_t before_blanks(const struct fw_redact_view *v, size_t end)
 {
-	for (int i = 0; i < BLANKS_MAX; i++)
+	for (int i = 0; i < BLANKS_MAX; i++) {
+		/* Nearly always there is none, and that is plain to see. */
+		if (end > v->from && fw_redact_in_key(v->t[end - 1]))
+			break;
 		end -= fw_redact_blank_before(v, end);
+	}
 	return end;
 }
 
@@ -381,13 +388,13 @@ static enum fw_redact_kind kind_of_name(const struct fw_redact_view *v, size_t a
 /* The length of the sign at `at`, and whether it is a colon. 0: it is no sign. */
 static size_t sign_at(const struct fw_redact_view *v, size_t at, bool *ret_colon)
 {
-	size_t n = FW_REDACT_STARTS(v, at, "%25") ? 3 : 1;
-	char last = (char)(fw_redact_at(v, at + n + 1) | 0x20);
-
 	*ret_colon = v->t[at] == ':';
 	if (v->t[at] == ':' || v->t[at] == '=')
 		return 1;
 	if (v->t[at] == '%') {
+		size_t n = FW_REDACT_STARTS(v, at, "%25") ? 3 : 1;
+		char last = (char)(fw_redact_at(v, at + n + 1) | 0x20);
+
 		*ret_colon = last == 'a';
 		return fw_redact_at(v, at + n) == '3' && (last == 'a' || last == 'd') ? n + 2
 										      : 0;
