@@ -79,6 +79,8 @@ static unsigned forms_of(const struct fw_redact_view *v, size_t at)
 		for (start = end; start > stop && in_command(v->t[start - 1]);)
 			start--;
 		is_login |= end - start == 5 && memcmp(v->t + start, "login", 5) == 0;
+		if (start == end || (!fw_is_lower(v->t[start]) && v->t[start] != '7'))
+			continue;
 		for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
 			size_t n = strlen(flags[i].command);
 
