@@ -199,7 +199,7 @@ bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 		if (fw_is_upper(v->t[i]))
 			return false;
 	kind = fw_redact__key_kind(v->t + name, end - name);
-	if (kind == FW_REDACT_NONE || fw_redact_at(v, start) == '-')
+	if (kind == FW_REDACT_NONE || kind == FW_REDACT_VALUE || fw_redact_at(v, start) == '-')
 		return false;
 	if (kind == FW_REDACT_WEAK)
 		kind = FW_REDACT_PASSWORD;

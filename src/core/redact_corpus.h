@@ -414,6 +414,10 @@ static const char *const ordinary[] = {
 	"test_redact__works_behind_any_length_of_text2",
 	"FW_LIMIT_TOOL_TEXT_BYTES = 4096",
 	"dp.pt is short",
+	"typedef typename _Alloc_traits::template rebind<_Value>::other _Value_type;",
+	"return Local<Value>(reinterpret_cast<Value1*>(slot));",
+	"run --value abc123def --x",
+	"\"GET /user/ssh_signing_keys\": OperationOfTheApi<\"/user/ssh_signing_keys\", \"get\">;",
 };
 
 /* Lines of our own files that are to be blanked: they show a secret. */

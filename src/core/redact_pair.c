@@ -136,7 +136,7 @@ static size_t cookie_end(const struct fw_redact_view *v, size_t at)
  * name(, name[: code, not a value. As data ("password=abc(def") a password may
  * have a parenthesis of its own.
  */
-static bool is_code(const char *value, size_t len, enum fw_redact_kind kind,
+static bool is_code(const char *value, size_t len, char next, enum fw_redact_kind kind,
 		    enum fw_redact_form form)
 {
 	size_t i = 0;
@@ -145,6 +145,8 @@ static bool is_code(const char *value, size_t len, enum fw_redact_kind kind,
 		i++;
 	if (i == 0)
 		return false;
+	if (i == len && next == '<' && form == FW_REDACT_FORM_PROSE) /* token: Option<String> */
+		return true;
 	if (i == len) /* password = self.password, pwd=pwd */
 		return kind != FW_REDACT_AUTHORIZATION &&
 		       fw_redact__key_kind(value, len) != FW_REDACT_NONE;
@@ -161,7 +163,8 @@ static bool match_bare_value(const struct fw_redact_view *v, size_t start,
 	size_t len = end - start;
 
 	/* Nothing, a list, a call. */
-	if (len == 0 || v->t[start] == '[' || is_code(v->t + start, len, kind, form))
+	if (len == 0 || v->t[start] == '[' ||
+	    is_code(v->t + start, len, fw_redact_at(v, end), kind, form))
 		return false;
 	if (len > VALUE_MAX)
 		return fw_redact_take(m, start, end);
@@ -509,7 +512,7 @@ bool fw_redact__match_element(const struct fw_redact_view *v, size_t at,
 	enum fw_redact_kind kind = element_before(v, at);
 	size_t start = at + 1, end = start;
 
-	if (kind == FW_REDACT_NONE)
+	if (kind == FW_REDACT_NONE || kind == FW_REDACT_VALUE || kind == FW_REDACT_LINES)
 		return false;
 	while (end < v->len && v->t[end] != '<')
 		end++;
