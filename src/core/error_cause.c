@@ -48,7 +48,8 @@ static struct fw_text code_of(const fw_error *err)
 enum { WRAP_BYTES = 1024 };
 
 /* Words that are too long: redacted, then cut. Returns their length, -1 without memory. */
-static int print_long(char *to, size_t size, size_t len, const char *fmt, va_list args)
+static int __attribute__((format(printf, 4, 0)))
+print_long(char *to, size_t size, size_t len, const char *fmt, va_list args)
 {
 	size_t most = size + FW_LIMIT_REDACT_AHEAD_BYTES;
 	char *text = fw__allocate(len + 1 < most ? len + 1 : most);

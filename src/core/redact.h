@@ -36,6 +36,9 @@ bool fw_redact_key_is_secret(const char *key, size_t len);
 bool fw_redact_member_is_secret(const char *key, size_t len, const char *value,
 				size_t value_len);
 
+/* Whether any step of a JSON Pointer is such a key: "/users/0/password". */
+bool fw_redact_pointer_is_secret(const char *pointer);
+
 /* Where the first secret of the text starts; `len` where there is none. */
 size_t fw_redact_find(const char *text, size_t len);
 

@@ -154,6 +154,8 @@ static void judge(const char *name, const char *text)
 	make(&made, text);
 	assert_true(made.count > 0);
 	len = fw_redact_copy(out, sizeof out, made.text, made.len);
+	if (fw_redact_find(out, len) < len)
+		fail_msg("%s: redacted once more, it changes: %s", name, out);
 	recall.texts++;
 	if (!leaks(&made, out, len))
 		recall.found++;

@@ -400,3 +400,15 @@ bool fw_redact_member_is_secret(const char *key, size_t len, const char *value,
 	return fw_redact__value_is_secret(kind, FW_REDACT_FORM_DATA, true, true, value,
 					  value_len);
 }
+
+bool fw_redact_pointer_is_secret(const char *pointer)
+{
+	while (*pointer == '/') {
+		const char *step = pointer + 1;
+
+		pointer = strchrnul(step, '/');
+		if (fw_redact_key_is_secret(step, (size_t)(pointer - step)))
+			return true;
+	}
+	return false;
+}

@@ -181,6 +181,9 @@ function needles(secret) {
 
 const sinks = {};
 
+// An argument that does not fit its schema; nothing but its name says what it is.
+const tooShort = 'correcthorse';
+
 async function plant() {
 	const environment = Object.values(kinds).slice(0, 12).map(([write, secret]) => write(secret)).join('\n');
 	const child = spawn(leaky, [dir], { env: { ...process.env, FW_LEAK: environment } });
@@ -201,6 +204,7 @@ async function plant() {
 	const say = (method, params, meta = {}) =>
 		lines.push(JSON.stringify({ jsonrpc: '2.0', id: lines.length + 1, method, params: { ...params, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, ...meta } } }) + '\n');
 
+	say('tools/call', { name: 'login', arguments: { password: tooShort } });
 	for (const [write, secret] of Object.values(kinds)) {
 		const text = write(secret);
 		say('tools/call', { name: 'leak', arguments: { text } });
@@ -262,6 +266,11 @@ for (const [name, [, secret]] of Object.entries(kinds))
 			}
 		same(found, [], 'found in');
 	});
+
+test('a password that is too short for the schema is in no sink', () => {
+	check(sinks.replies.includes('minLength'), 'it was refused for that');
+	for (const [sink, text] of Object.entries(sinks)) check(!text.includes(tooShort), sink);
+});
 
 test('at least 133 kinds were planted', () => check(Object.keys(kinds).length >= 133, `${Object.keys(kinds).length}`));
 
