@@ -217,8 +217,11 @@ async function plant() {
 		say('tools/call', { name: 'leak', arguments: { text: 'x' } }, { 'io.modelcontextprotocol/clientInfo': { name: text, version: '1' } });
 	}
 	expected = lines.length;
-	// Slowly enough that the log holds nothing back: it is limited by code.
-	for (const line of lines) child.stdin.write(line);
+	// A few at a time: a call that is refused because too many wait leaks nothing.
+	for (let at = 0; at < lines.length; at += 8) {
+		child.stdin.write(lines.slice(at, at + 8).join(''));
+		for (let i = 0; i < 5000 && answers < Math.min(at + 8, lines.length); i++) await new Promise((next) => setTimeout(next, 1));
+	}
 	await all;
 	for (let i = 0; i < 500 && !sinks.alerts?.includes('audit.log_failed'); i++) {
 		await new Promise((done) => setTimeout(done, 10));
@@ -246,6 +249,7 @@ test('the secrets are planted, and every failure leaves its traces', async () =>
 	const { answers, kept } = await plant();
 	same(kept, answers, 'each call is an incident');
 	for (const name of ['hashed.jsonl', 'redacted.jsonl']) same(sinks[name].split('\n').length - 1, answers, `each call is a record of ${name}`);
+	check(!sinks.replies.includes('server.overloaded'), 'no call was refused before it could leak');
 	check(sinks['hashed.jsonl'].includes('"args_hash":"') && !sinks['hashed.jsonl'].includes('"args":'), 'hashes of arguments');
 	check(sinks['redacted.jsonl'].includes('"args":{"text":"[redacted]'), 'arguments, redacted');
 	check(sinks['redacted audit query'].includes('[redacted]') && sinks['redacted audit tail'].split('\n').length > answers, 'audit shows them');
