@@ -293,13 +293,17 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
  */
 static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
+	size_t from;
+
 	if (!look_at(v, at, m))
 		return false;
-	return m->start == at || !memmem(v->t + m->start, m->end - m->start, FW_REDACTED,
-					 sizeof(FW_REDACTED) - 2);
+	from = m->start < at ? m->start : at;
+	return m->start == at ||
+	       !memmem(v->t + from, m->end - from, FW_REDACTED, sizeof(FW_REDACTED) - 2);
 }
 
-bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
+static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m,
+		       size_t *ret_at)
 {
 	size_t run = 0; /* how long the run is that the last block ended in */
 
@@ -312,8 +316,9 @@ bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 		size_t rest;
 
 		/* A run that came in from the last block is judged at its start. */
+		*ret_at = i - run;
 		if (run > 0 && run < RUN_LEAST && run + first >= RUN_LEAST &&
-		    match_at(v, i - run, m))
+		    match_at(v, *ret_at, m))
 			return true;
 		/* A sign, a dash that starts a word, or a letter that starts a word of
 		 * four; what is beyond the block counts as long enough. Marks near the
@@ -327,15 +332,38 @@ bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 		places = (marks & edge) | likely(v->t + i, marks & ~edge);
 		places |= long_runs(sets.token) & starts;
 		places |= five_dashes(sets.dash, i > v->from && v->t[i - 1] == '-');
-		for (; places; places &= places - 1)
-			if (match_at(v, i + (size_t)__builtin_ctzll(places), m))
+		for (; places; places &= places - 1) {
+			*ret_at = i + (size_t)__builtin_ctzll(places);
+			if (match_at(v, *ret_at, m))
 				return true;
+		}
 		if (first == BLOCK)
 			run += BLOCK;
 		else
 			run = (size_t)__builtin_clzll(~sets.token);
 	}
 	return false;
+}
+
+/*
+ * A secret may start some way behind the place that gives it away, as in
+ * "--user name:secret". What is between the two is searched as well.
+ */
+bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
+{
+	size_t at = 0, last_body = FW_REDACT_NOT_LOOKED;
+	struct fw_redact_view between = *v;
+	struct fw_redact_match earlier;
+
+	if (!find_first(v, m, &at))
+		return false;
+	if (m->start < at + FW_REDACT_LEAST)
+		return true;
+	between.len = m->start;
+	between.last_body = &last_body;
+	if (find_first(&between, &earlier, &at) && earlier.start < m->start)
+		*m = earlier;
+	return true;
 }
 
 size_t fw_redact_find(const char *text, size_t len)

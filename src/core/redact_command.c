@@ -21,7 +21,7 @@ enum {
 enum flag_form {
 	GLUED = 1, /* -pvalue */
 	NEXT = 2,  /* -p value */
-	USER = 4,  /* only what is behind a colon, or a percent sign */
+	USER = 4,  /* only what is behind a colon */
 	LOGIN = 8, /* only with the word "login": docker run -p is a port */
 };
 
@@ -40,7 +40,6 @@ static const struct {
 	{ "curl", "uU", GLUED | NEXT | USER },
 	{ "http", "a", NEXT | USER },
 	{ "https", "a", NEXT | USER },
-	{ "smbclient", "U", NEXT | USER },
 	{ "sshpass", "p", GLUED | NEXT },
 	{ "mongo", "p", NEXT },
 	{ "mongosh", "p", NEXT },
@@ -71,7 +70,8 @@ static bool in_command(char c)
 /* The forms of the flag, by the first command in the words before it that knows it. */
 static unsigned forms_of(const struct fw_redact_view *v, size_t at)
 {
-	size_t stop = at - v->from > COMMAND_BEFORE ? at - COMMAND_BEFORE : v->from;
+	/* Also behind the last secret: mysql -pone -ptwo. */
+	size_t stop = at > COMMAND_BEFORE ? at - COMMAND_BEFORE : 0;
 	bool is_login = false;
 	size_t end = at, start;
 
@@ -102,10 +102,9 @@ static bool match_user(const struct fw_redact_view *v, size_t start, struct fw_r
 
 	start += fw_is_quote(quote);
 	for (at = start; at < v->len && at - start < USER_MAX; at++)
-		if (v->t[at] == ':' || v->t[at] == '%' || (unsigned char)v->t[at] <= ' ' ||
-		    fw_is_quote(v->t[at]))
+		if (v->t[at] == ':' || (unsigned char)v->t[at] <= ' ' || fw_is_quote(v->t[at]))
 			break;
-	if (fw_redact_at(v, at) != ':' && fw_redact_at(v, at) != '%')
+	if (fw_redact_at(v, at) != ':')
 		return false;
 	for (end = ++at;
 	     end < v->len &&
@@ -215,7 +214,7 @@ bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 /* machine h login u password p, on one line or several. */
 static bool is_netrc(const struct fw_redact_view *v, size_t at)
 {
-	size_t from = at - v->from > NETRC_BEFORE ? at - NETRC_BEFORE : v->from;
+	size_t from = at > NETRC_BEFORE ? at - NETRC_BEFORE : 0;
 
 	return memmem(v->t + from, at - from, "login ", 6) &&
 	       (memmem(v->t + from, at - from, "machine ", 8) ||

@@ -216,6 +216,8 @@ static const struct corpus_kind own_kinds[] = {
 	{ "mysql -p", "mysql -u root -p$M12 app" },
 	{ "mysql -p", "/usr/bin/mysqldump --all -p$M12" },
 	{ "mysql -p", "[\"mysql\",\"-p$M12\"]" },
+	{ "mysql -p", "mysql -u root -p$M12 app; mysql -p$M12 other" },
+	{ "curl -u", "curl -u bob:$M12 -U eve:$M12 https://example.com" },
 	{ "curl -u", "curl -u bob:$M12 https://example.com" },
 	{ "curl -u", "curl -sS -ubob:$M12 https://example.com" },
 	{ "curl -u", "curl --user 'bob:$M12' https://example.com" },
@@ -230,6 +232,7 @@ static const struct corpus_kind own_kinds[] = {
 	{ "flags of other commands", "vault login -token $M20" },
 	{ "netrc", "machine h.example.com login bob password $M12" },
 	{ "netrc", "machine h.example.com\n  login bob\n  password $M12\n" },
+	{ "netrc", "machine a login b password $M12\nmachine c login d password $M12\n" },
 	{ "netrc", "default login anonymous password $M12" },
 	{ "sentence", "login with password $M12 was refused" },
 	{ "sentence", "the password is $M12." },
@@ -418,6 +421,22 @@ static const char *const ordinary[] = {
 	"return Local<Value>(reinterpret_cast<Value1*>(slot));",
 	"run --value abc123def --x",
 	"\"GET /user/ssh_signing_keys\": OperationOfTheApi<\"/user/ssh_signing_keys\", \"get\">;",
+};
+
+/* Parts of secrets, to be put together in any order. */
+static const char *const mixture[] = {
+	"password", "pass", "pin", "otp", "auth", "mnemonic", "token", "api", "key", "value", "name",
+	" -p", " -u ", " -", "--", ":", "=",
+	": ", " = ", "%3D", "%253D", "%22", "%26", "%5F", "%", "@", "@tcp(", "@h:80", "(", ")", "|", "|\n  ",
+	">-\n    ", "\n", "\\n", "\r\n", "  ", " ", "\"", "'", "`", "\\\"", "\\", ",", ";", "&", "?", "/",
+	"//", "://", ".", "<", ">", "</", "[", "]", "{", "}", "\xc2\xa0", "\xef\xbc\x9a", "\xef\xbc\x9d",
+	"\xc3\xa9", "a1b2c3d4e5", "hunter2", "1234", "Zx9Q~", "abc8Q~aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fGiJ",
+	"dp.pt.", "glpat-a1b2c3d4e5f6g7h8.a1.b2",
+	"AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789", "-----END RSA PRI" "VATE KEY-----",
+	"-----BEGIN RSA PRI" "VATE KEY-----", "---- BEGIN SSH2 PRI" "VATE KEY ----", "Private-Lines: 1",
+	"Private-MAC: ", "abandon ribbon must zebra will canoe object tiger found lemon swift rose",
+	"Authorization: ", "Basic ", "Bearer ", "Cookie: ", "[redacted]", "[redacted", "redacted]", "is ",
+	"was ", "x", "9", "\033[1m", "$", "*",
 };
 
 /* Lines of our own files that are to be blanked: they show a secret. */

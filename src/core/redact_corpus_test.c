@@ -237,6 +237,31 @@ static void test_corpus__every_kind_with_a_form_of_its_own_is_found(void **state
 	assert_int_equal(recall.texts - recall.found, before);
 }
 
+/* Redacting twice is redacting once, whatever stands beside what. */
+static void test_corpus__again_changes_nothing_in_any_mixture_of_kinds(void **state)
+{
+	static char once[2 * TEXT_MAX], twice[2 * TEXT_MAX];
+
+	(void)state;
+	for (int round = 0; round < 40000; round++) {
+		struct made made = { .len = 0 };
+		size_t len;
+
+		for (size_t count = 1 + next_random() % 12; count--;) {
+			const char *piece = mixture[next_random() % COUNT(mixture)];
+
+			while (*piece)
+				put(&made, *piece++);
+		}
+		len = fw_redact_copy(once, sizeof once, made.text, made.len);
+		assert_true(len < sizeof once);
+		if (fw_redact_copy(twice, sizeof twice, once, len) == len &&
+		    memcmp(once, twice, len) == 0)
+			continue;
+		fail_msg("%s\n once:  %s\n twice: %s", made.text, once, twice);
+	}
+}
+
 /* ---- precision ------------------------------------------------------------------ */
 
 static struct {
@@ -383,6 +408,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_corpus__every_kind_of_token_is_found_in_every_carrier),
 		cmocka_unit_test(test_corpus__every_kind_of_key_is_found_in_every_carrier),
 		cmocka_unit_test(test_corpus__every_kind_with_a_form_of_its_own_is_found),
+		cmocka_unit_test(test_corpus__again_changes_nothing_in_any_mixture_of_kinds),
 		cmocka_unit_test(test_corpus__nothing_is_blanked_in_ordinary_texts),
 		cmocka_unit_test(test_corpus__nothing_is_blanked_in_our_own_files),
 		cmocka_unit_test(test_corpus__the_figures_in_the_manual_are_these),

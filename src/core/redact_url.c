@@ -12,7 +12,6 @@ enum {
 	PORT_DIGITS_MAX = 5,
 	AZURE_BEFORE = 5, /* bytes before the tilde: three, a digit, a Q */
 	AZURE_LEAST = 30,
-	AZURE_MAX = 40,
 };
 
 static bool ends_url(char c)
@@ -97,7 +96,7 @@ bool fw_redact__match_dsn(const struct fw_redact_view *v, size_t at, struct fw_r
 		if (c == ':')
 			colon = i;
 	}
-	if (!colon || colon == at || colon - 1 == i)
+	if (!colon || colon == at || colon - 1 == i || !fw_redact_in_token(v->t[colon - 2]))
 		return false;
 	return fw_redact_take(m, colon, at);
 }
@@ -110,16 +109,18 @@ static bool in_azure(char c)
 bool fw_redact__match_azure(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m)
 {
-	size_t end = at + 1;
+	size_t end = at + 1, start;
 
 	if (at - v->from < AZURE_BEFORE || v->t[at - 1] != 'Q' || !fw_is_digit(v->t[at - 2]))
 		return false;
-	while (end < v->len && end - at <= AZURE_MAX && in_azure(v->t[end]))
+	while (end < v->len && in_azure(v->t[end]))
 		end++;
 	while (end > at && v->t[end - 1] == '.')
 		end--;
-	if (end - at - 1 < AZURE_LEAST || end - at > AZURE_MAX || !in_azure(v->t[at - 3]) ||
-	    !in_azure(v->t[at - 4]) || !in_azure(v->t[at - 5]))
+	if (end - at - 1 < AZURE_LEAST || !in_azure(v->t[at - 3]) || !in_azure(v->t[at - 4]) ||
+	    !in_azure(v->t[at - 5]))
 		return false;
-	return fw_redact_take(m, at - AZURE_BEFORE, end);
+	for (start = at - AZURE_BEFORE; start > v->from && in_azure(v->t[start - 1]);)
+		start--;
+	return fw_redact_take(m, start, end);
 }
