@@ -29,6 +29,11 @@ enum {
 	FW_LIMIT_FIELDS = 256,
 	/* Message of an error; a longer one is cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
+	/* Text that is to be cut is searched for secrets so far beyond the cut, because
+	 * a secret may be known by its end; and a stream of text in windows of this
+	 * size, of which a part is kept to know what a secret began with. */
+	FW_LIMIT_REDACT_AHEAD_BYTES = 16 * 1024,
+	FW_LIMIT_REDACT_WINDOW_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
 	FW_LIMIT_ID_BYTES = 256,
 	/* One text shared between tools. */

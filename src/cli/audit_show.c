@@ -146,7 +146,7 @@ void audit_show(const char *line, size_t len, bool json)
 	if (!event) {
 		/* As it is, also where it is no record: better than not at all. */
 		if (json) {
-			cli_put(line, len);
+			cli_put_json(line, len);
 		} else {
 			char *text = strndup(line, len);
 

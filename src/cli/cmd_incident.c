@@ -156,7 +156,7 @@ static void put_json_row(void *ctx, const struct fw_incident *incident)
 	cli_puts(table->rows++ ? ",\n" : "\n");
 	fw_buf_reset(&table->json, 64 * 1024);
 	fw_incident_put_json(&table->json, incident);
-	cli_put(table->json.text, table->json.len);
+	cli_put_json(table->json.text, table->json.len);
 }
 
 static fw_error *put_list(struct fw_incident_store *store,

@@ -262,7 +262,7 @@ fw_error *cli_incident_json(const fw_registry *registry, const struct fw_inciden
 	FW_BUF(&out, "\n");
 	is_whole = out.state == FW_BUF_OK;
 	if (is_whole)
-		cli_put(out.text, out.len);
+		cli_put_json(out.text, out.len);
 	fw_buf_clear(&out);
 	return is_whole ? NULL : fw_raise_internal_out_of_memory();
 }

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "output.h"
-#include "text.h"
 
 static bool comma;
 
@@ -18,34 +18,19 @@ static void put_string(const char *text)
 
 	cli_putc('"');
 	while (left > 0) {
-		size_t n = cli_text_harmless(text, left);
+		size_t n = fw_printable(text, left);
+		size_t step = n ? n : fw_printable_step(text, left);
 
 		if (n == 1 && (*text == '"' || *text == '\\'))
 			cli_putc('\\');
-		if (n > 0) {
+		if (n > 0)
 			cli_put(text, n);
-		} else if ((unsigned char)*text < 0x80) {
-			if (*text == '\n')
-				cli_puts("\\n");
-			else
-				cli_printf("\\u%04x", (unsigned)*text);
-		} else if ((unsigned char)*text == 0xc2 && left > 1 &&
-			   (text[1] & 0xc0) == 0x80) {
-			/* A control character of two bytes. */
-			cli_printf("\\u%04x", (unsigned)(unsigned char)text[1]);
-			n = 2;
-		} else if ((unsigned char)*text == 0xe2 && left > 2 &&
-			   (text[1] & 0xfe) == 0x80 && (text[2] & 0xc0) == 0x80) {
-			/* One of three, which turns the direction of the text. */
-			cli_printf("\\u20%02x",
-				   (unsigned)((text[1] & 1) << 6 | (text[2] & 0x3f)));
-			n = 3;
-		} else {
-			cli_puts("\\ufffd");
-		}
-		n = n ? n : 1;
-		text += n;
-		left -= n;
+		else if (*text == '\n')
+			cli_puts("\\n");
+		else
+			cli_put_escaped(text, left);
+		text += step;
+		left -= step;
 	}
 	cli_putc('"');
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 enum { FIRST_SIZE = 256 << 10 };
 
 static char first[FIRST_SIZE];
@@ -119,6 +121,68 @@ void cli_printf(const char *fmt, ...)
 	}
 }
 
+static bool is_terminal(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = isatty(STDOUT_FILENO) == 1;
+	return known;
+}
+
+void cli_put_escaped(const char *text, size_t len)
+{
+	uint32_t c;
+
+	if (!fw_printable_char(text, len, &c))
+		c = 0xfffd;
+	if (c > 0xffff) {
+		c -= 0x10000;
+		cli_printf("\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
+			   (unsigned)(0xdc00 + (c & 0x3ff)));
+	} else {
+		cli_printf("\\u%04x", (unsigned)c);
+	}
+}
+
+/* Only characters beyond ASCII: the others are escaped already, or between values. */
+void cli_put_json(const char *text, size_t len)
+{
+	size_t from = 0, at = 0;
+
+	if (!is_terminal()) {
+		cli_put(text, len);
+		return;
+	}
+	while (at < len) {
+		if ((unsigned char)text[at] < 0x80 || fw_printable(text + at, len - at)) {
+			at += fw_printable_step(text + at, len - at);
+			continue;
+		}
+		cli_put(text + from, at - from);
+		cli_put_escaped(text + at, len - at);
+		at += fw_printable_step(text + at, len - at);
+		from = at;
+	}
+	cli_put(text + from, at - from);
+}
+
+/* The text of `len` bytes behind what is in the buffer, which is needed to write it. */
+static void put_error_on_terminal(size_t len)
+{
+	char *text = malloc(len + 1);
+
+	if (!text) {
+		failed = failed ? failed : ENOMEM;
+		return;
+	}
+	memcpy(text, buf + used, len);
+	cli_put_json(text, len);
+	if (len == 0 || text[len - 1] != '\n')
+		cli_putc('\n');
+	free(text);
+}
+
 void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_options *options)
 {
 	size_t len;
@@ -128,6 +192,10 @@ void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_op
 	       cap - used)
 		if (!make_room(len + 2))
 			return;
+	if (is_terminal()) {
+		put_error_on_terminal(len);
+		return;
+	}
 	used += len;
 	if (len == 0 || buf[used - 1] != '\n')
 		buf[used++] = '\n';

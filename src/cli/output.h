@@ -19,6 +19,15 @@ void cli_putc(char c);
 void cli_printf(const char *fmt, ...) FW_PRINTF(1, 2);
 void cli_pad(size_t spaces);
 
+/** The first character of `text` as \u and four digits, or two of these. */
+void cli_put_escaped(const char *text, size_t len);
+
+/**
+ * JSON. On a terminal what it must not show (see base/printable.h) is escaped,
+ * which leaves the JSON the same; elsewhere it goes out byte for byte.
+ */
+void cli_put_json(const char *text, size_t len);
+
 /** `err` in `contract`, and exactly one newline behind it. */
 void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_options *options);
 

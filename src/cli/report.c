@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli.h"
 #include "progress.h"
 #include "stamp.h"
@@ -86,7 +87,7 @@ static void put_safely(struct report *r, const char *text)
 			put(r, text, n);
 		else
 			put(r, *text == '\n' || *text == '\t' ? " " : "?", 1);
-		n = n ? n : 1;
+		n = n ? n : fw_printable_step(text, left);
 		text += n;
 		left -= n;
 		shown += n;

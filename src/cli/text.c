@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "output.h"
 
 enum { WIDTH_DEFAULT = 78, WIDTH_MIN = 40, WIDTH_MAX = 100 };
@@ -45,38 +46,9 @@ static bool is_continuation(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* U+0080 to U+009F are control characters too; U+202A to U+202E and U+2066 to
- * U+2069 turn the direction of the line around. */
-static bool is_control(uint32_t c)
-{
-	return (c >= 0x80 && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069);
-}
-
 size_t cli_text_harmless(const char *text, size_t len)
 {
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned char first;
-	size_t need;
-	uint32_t c;
-
-	if (len == 0)
-		return 0;
-	first = (unsigned char)text[0];
-	if (first < 0x80)
-		return first >= 0x20 && first != 0x7f;
-	need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-	if (first < 0xc2 || first > 0xf4 || need > len)
-		return 0;
-	c = first & (0xffu >> (need + 1));
-	for (size_t i = 1; i < need; i++) {
-		if (!is_continuation(text[i]))
-			return 0;
-		c = c << 6 | ((unsigned char)text[i] & 0x3fu);
-	}
-	if (c < smallest[need] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || is_control(c))
-		return 0;
-	return need;
+	return fw_printable(text, len);
 }
 
 void cli_put_harmless(const char *text)
@@ -84,15 +56,15 @@ void cli_put_harmless(const char *text)
 	size_t left = strlen(text);
 
 	while (left > 0) {
-		size_t n = cli_text_harmless(text, left);
+		size_t n = fw_printable(text, left);
+		size_t step = n ? n : fw_printable_step(text, left);
 
 		if (n > 0)
 			cli_put(text, n);
 		else
 			cli_putc('?');
-		n = n ? n : 1;
-		text += n;
-		left -= n;
+		text += step;
+		left -= step;
 	}
 }
 
@@ -102,13 +74,14 @@ void cli_make_harmless(const char *text, char *ret_text, size_t size)
 	size_t used = 0;
 
 	while (left > 0) {
-		size_t n = cli_text_harmless(text, left);
-		size_t step = n ? n : 1;
+		size_t n = fw_printable(text, left);
+		size_t put = n ? n : 1;
+		size_t step = n ? n : fw_printable_step(text, left);
 
-		if (step >= size - used)
+		if (put >= size - used)
 			break;
-		memcpy(ret_text + used, n ? text : "?", step);
-		used += step;
+		memcpy(ret_text + used, n ? text : "?", put);
+		used += put;
 		text += step;
 		left -= step;
 	}

@@ -236,8 +236,7 @@ static fw_error *read_item(const struct fw_reading *reading, const char *pointer
 		item->as.text = name;
 		return NULL;
 	}
-	if (!err->keep_secrets && !yyjson_is_null(value) &&
-	    fw_redact_key_is_secret(item->key.p, item->key.n)) {
+	if (!err->keep_secrets && fw_value_is_secret_member(key, value)) {
 		item->type = FW_FIELD_STRING;
 		item->as.text = (struct fw_text){ "[redacted]", 10 };
 		return NULL;

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "core/redact.h"
 #include "core/registry_table.h"
 #include "schema/schema.h"
 
@@ -88,13 +89,18 @@ static void expect(struct check *check, yyjson_val *object, const char *base, co
 		   const char *wanted)
 {
 	yyjson_val *value = yyjson_obj_get(object, key);
-	char pointer[64], expected[160], found[160];
+	char pointer[64], expected[160], found[160], shown[101];
 
 	if (!value || yyjson_equals_str(value, wanted))
 		return;
 	snprintf(pointer, sizeof(pointer), "%s/%s", base, key);
 	snprintf(expected, sizeof(expected), "\"%s\", as registered for the code", wanted);
-	snprintf(found, sizeof(found), "\"%.100s\"", yyjson_get_str(value));
+	if (yyjson_is_str(value))
+		(void)fw_redact_cut(shown, sizeof(shown), yyjson_get_str(value),
+				    yyjson_get_len(value));
+	else
+		snprintf(shown, sizeof(shown), "%s", yyjson_get_type_desc(value));
+	snprintf(found, sizeof(found), "\"%s\"", shown);
 	tell(check, pointer, "registry", expected, found);
 }
 

@@ -167,16 +167,40 @@ struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len)
 	return fw__error_keep(err, need);
 }
 
+/* Made UTF-8, redacted, then cut. */
+static struct fw_text copy_long(fw_error *err, const char *text, size_t len)
+{
+	size_t most = FW_LIMIT_TEXT_BYTES + FW_LIMIT_REDACT_AHEAD_BYTES;
+	char *room;
+
+	if (len > most)
+		len = most;
+	most = fw_utf8_repair(NULL, 0, text, len);
+	room = fw__allocate(most + 1);
+	if (!room || !ensure_room(err, FW_LIMIT_TEXT_BYTES + 1)) {
+		fw__release(room);
+		return (struct fw_text){ NULL, 0 };
+	}
+	(void)fw_utf8_repair(room, most, text, len);
+	if (err->keep_secrets) {
+		len = fw_utf8_cut(room, most, FW_LIMIT_TEXT_BYTES);
+		memcpy(err->room, room, len);
+	} else {
+		len = fw_redact_cut(err->room, FW_LIMIT_TEXT_BYTES + 1, room, most);
+	}
+	fw__release(room);
+	return fw__error_keep(err, len);
+}
+
 struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 {
 	struct fw_text repaired;
 	size_t need;
 
-	if (fw_utf8_valid(text, len) == len)
-		return fw__error_copy_safe(err, text,
-					   fw_utf8_cut(text, len, FW_LIMIT_TEXT_BYTES));
 	if (len > FW_LIMIT_TEXT_BYTES)
-		len = FW_LIMIT_TEXT_BYTES;
+		return copy_long(err, text, len);
+	if (fw_utf8_valid(text, len) == len)
+		return fw__error_copy_safe(err, text, len);
 	need = fw_utf8_repair(NULL, 0, text, len);
 	if (!ensure_room(err, need + 1))
 		return (struct fw_text){ NULL, 0 };
@@ -290,8 +314,9 @@ static void set_message_from_template(fw_error *err, const fw_field *fields, siz
 	if (len >= sizeof(small)) {
 		text = fw__allocate(len + 1);
 		if (!text) {
-			text = small;
-			len = fw_utf8_cut(small, sizeof(small) - 1, sizeof(small) - 1);
+			/* No part of it, which could be part of a secret. */
+			fw__error_set_message(err, err->row->title, strlen(err->row->title));
+			return;
 		} else {
 			(void)render_message(text, len + 1, err->row->message, fields, count);
 		}

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "core/error_impl.h"
+#include "core/redact.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,23 +44,45 @@ static struct fw_text code_of(const fw_error *err)
 	return (struct fw_text){ code, strlen(code) };
 }
 
+enum { WRAP_BYTES = 1024 };
+
+/* Words that are too long: redacted, then cut. Returns their length, -1 without memory. */
+static int __attribute__((format(printf, 4, 0)))
+print_long(char *to, size_t size, size_t len, const char *fmt, va_list args)
+{
+	size_t most = size + FW_LIMIT_REDACT_AHEAD_BYTES;
+	char *text = fw__allocate(len + 1 < most ? len + 1 : most);
+
+	if (!text)
+		return -1;
+	most = len + 1 < most ? len + 1 : most;
+	(void)vsnprintf(text, most, fmt, args);
+	len = fw_redact_cut(to, size, text, most - 1);
+	fw__release(text);
+	return (int)len;
+}
+
 fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 {
-	char text[1024];
+	char text[WRAP_BYTES];
 	struct fw_link *link = NULL;
 	struct fw_text words;
-	va_list args;
+	va_list args, again;
 	size_t len;
 	int printed;
 
 	if (!fw__error_is_mine(err))
 		return err;
 	va_start(args, fmt);
+	va_copy(again, args);
 	printed = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	if (printed >= (int)sizeof(text))
+		printed = print_long(text, sizeof(text), (size_t)printed, fmt, again);
+	va_end(again);
 	if (printed < 0)
 		return err;
-	len = fw_utf8_cut(text, (size_t)printed, sizeof(text) - 1);
+	len = (size_t)printed;
 	if (err->cause_count < FW_LIMIT_CAUSES)
 		link = fw__error_take(err, sizeof(*link));
 	if (link) {

@@ -103,6 +103,12 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 	switch (field->type) {
 	case FW_FIELD_STRING:
 	case FW_FIELD_JSON:
+		if (field->type == FW_FIELD_STRING && field->string &&
+		    fw_redact_member_is_secret(field->key, field->key_len, field->string,
+					       field->string_len)) {
+			item->as.text = redacted;
+			break;
+		}
 		item->as.text = fw__error_copy_any(err, field->string, field->string_len);
 		if (!item->as.text.p)
 			item->as.text = (struct fw_text){ "", 0 };

@@ -15,6 +15,7 @@
  */
 #include "core/redact.h"
 #include "core/redact_impl.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 
 #ifdef __SSE2__
@@ -31,9 +32,12 @@ enum {
 /* A bit for each byte of a block, the first byte lowest. */
 struct sets {
 	uint64_t token; /* letters, digits, '-' and '_' */
-	uint64_t mark;  /* ':', '=', '>', '-', 'b' and 'B' */
+	uint64_t mark;  /* signs, dashes, 'b' and 'p': see is_mark() */
 	uint64_t dash;  /* '-' */
 };
+
+/* The first byte of a colon or equals sign of full width, U+FF1A and U+FF1D. */
+#define WIDE ((char)0xef)
 
 #ifdef __SSE2__
 enum { LANE = 16 };
@@ -44,10 +48,14 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i lower = _mm_or_si128(x, _mm_set1_epi8(0x20));
 	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
-	__m128i pair = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(':')),
-						 _mm_cmpeq_epi8(x, _mm_set1_epi8('='))),
-				    _mm_cmpeq_epi8(x, _mm_set1_epi8('>')));
-	__m128i b = _mm_cmpeq_epi8(lower, _mm_set1_epi8('b'));
+	__m128i word = _mm_or_si128(_mm_cmpeq_epi8(lower, _mm_set1_epi8('b')),
+				    _mm_cmpeq_epi8(lower, _mm_set1_epi8('p')));
+	/* All from ':' to '@', of which some are not wanted: one comparison for four. */
+	__m128i sign = _mm_cmplt_epi8(_mm_add_epi8(x, _mm_set1_epi8((char)(-128 - ':'))),
+				      _mm_set1_epi8(-128 + 7));
+	__m128i other = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('%')),
+				     _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('~')),
+						  _mm_cmpeq_epi8(x, _mm_set1_epi8(WIDE))));
 	/* Moved to the bottom of the signed range, a range is one comparison. */
 	__m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(-128 - 'a'))),
 					_mm_set1_epi8(-128 + 26));
@@ -55,7 +63,7 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 				       _mm_set1_epi8(-128 + 10));
 	__m128i line = _mm_cmpeq_epi8(x, _mm_set1_epi8('_'));
 	__m128i token = _mm_or_si128(_mm_or_si128(letter, digit), _mm_or_si128(dash, line));
-	__m128i mark = _mm_or_si128(pair, _mm_or_si128(dash, b));
+	__m128i mark = _mm_or_si128(_mm_or_si128(sign, other), _mm_or_si128(dash, word));
 
 	sets->token |= (uint64_t)((unsigned)_mm_movemask_epi8(token) >> done) << at;
 	sets->mark |= (uint64_t)((unsigned)_mm_movemask_epi8(mark) >> done) << at;
@@ -90,6 +98,12 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 	return sets;
 }
 #else
+static inline bool is_mark(char c)
+{
+	return (c >= ':' && c <= '@') || c == '-' || (c | 0x20) == 'b' || (c | 0x20) == 'p' ||
+	       c == '%' || c == '~' || c == WIDE;
+}
+
 static inline struct sets classify(const char *p, size_t len, size_t before)
 {
 	struct sets sets = { 0, 0, 0 };
@@ -100,8 +114,7 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 
 		if (fw_redact_in_token(p[i]))
 			sets.token |= bit;
-		if (p[i] == ':' || p[i] == '=' || p[i] == '>' || p[i] == '-' ||
-		    (p[i] | 0x20) == 'b')
+		if (is_mark(p[i]))
 			sets.mark |= bit;
 		if (p[i] == '-')
 			sets.dash |= bit;
@@ -139,20 +152,23 @@ static inline uint64_t five_dashes(uint64_t dash, bool run)
 enum { DIGIT = 27, LINE, CLOSER };
 
 static const uint8_t sorts[256] = {
-	['a'] = 1,      ['b'] = 2,       ['c'] = 3,      ['d'] = 4,      ['e'] = 5,
-	['f'] = 6,      ['g'] = 7,       ['h'] = 8,      ['i'] = 9,      ['j'] = 10,
-	['k'] = 11,     ['l'] = 12,      ['m'] = 13,     ['n'] = 14,     ['o'] = 15,
-	['p'] = 16,     ['q'] = 17,      ['r'] = 18,     ['s'] = 19,     ['t'] = 20,
-	['u'] = 21,     ['v'] = 22,      ['w'] = 23,     ['x'] = 24,     ['y'] = 25,
-	['z'] = 26,     ['A'] = 1,       ['B'] = 2,      ['C'] = 3,      ['D'] = 4,
-	['E'] = 5,      ['F'] = 6,       ['G'] = 7,      ['H'] = 8,      ['I'] = 9,
-	['J'] = 10,     ['K'] = 11,      ['L'] = 12,     ['M'] = 13,     ['N'] = 14,
-	['O'] = 15,     ['P'] = 16,      ['Q'] = 17,     ['R'] = 18,     ['S'] = 19,
-	['T'] = 20,     ['U'] = 21,      ['V'] = 22,     ['W'] = 23,     ['X'] = 24,
-	['Y'] = 25,     ['Z'] = 26,      ['0'] = DIGIT,  ['1'] = DIGIT,  ['2'] = DIGIT,
-	['3'] = DIGIT,  ['4'] = DIGIT,   ['5'] = DIGIT,  ['6'] = DIGIT,  ['7'] = DIGIT,
-	['8'] = DIGIT,  ['9'] = DIGIT,   ['_'] = LINE,   ['"'] = CLOSER, ['\''] = CLOSER,
-	['`'] = CLOSER, ['\\'] = CLOSER, [']'] = CLOSER, [' '] = CLOSER, ['\t'] = CLOSER,
+	['a'] = 1,       ['b'] = 2,       ['c'] = 3,       ['d'] = 4,       ['e'] = 5,
+	['f'] = 6,       ['g'] = 7,       ['h'] = 8,       ['i'] = 9,       ['j'] = 10,
+	['k'] = 11,      ['l'] = 12,      ['m'] = 13,      ['n'] = 14,      ['o'] = 15,
+	['p'] = 16,      ['q'] = 17,      ['r'] = 18,      ['s'] = 19,      ['t'] = 20,
+	['u'] = 21,      ['v'] = 22,      ['w'] = 23,      ['x'] = 24,      ['y'] = 25,
+	['z'] = 26,      ['A'] = 1,       ['B'] = 2,       ['C'] = 3,       ['D'] = 4,
+	['E'] = 5,       ['F'] = 6,       ['G'] = 7,       ['H'] = 8,       ['I'] = 9,
+	['J'] = 10,      ['K'] = 11,      ['L'] = 12,      ['M'] = 13,      ['N'] = 14,
+	['O'] = 15,      ['P'] = 16,      ['Q'] = 17,      ['R'] = 18,      ['S'] = 19,
+	['T'] = 20,      ['U'] = 21,      ['V'] = 22,      ['W'] = 23,      ['X'] = 24,
+	['Y'] = 25,      ['Z'] = 26,      ['0'] = DIGIT,   ['1'] = DIGIT,   ['2'] = DIGIT,
+	['3'] = DIGIT,   ['4'] = DIGIT,   ['5'] = DIGIT,   ['6'] = DIGIT,   ['7'] = DIGIT,
+	['8'] = DIGIT,   ['9'] = DIGIT,   ['_'] = LINE,    ['"'] = CLOSER,  ['\''] = CLOSER,
+	['`'] = CLOSER,  ['\\'] = CLOSER, [']'] = CLOSER,  [' '] = CLOSER,  ['\t'] = CLOSER,
+	['-'] = LINE,    [0xc2] = CLOSER, [0xe2] = CLOSER, [0xe3] = CLOSER, [0xa0] = CLOSER,
+	[0xaf] = CLOSER, [0x80] = CLOSER, [0x82] = CLOSER, [0x83] = CLOSER, [0x89] = CLOSER,
+	[0x8b] = CLOSER,
 };
 
 #define L(letter) ((uint32_t)1 << ((letter)&31))
@@ -165,33 +181,59 @@ static const uint8_t sorts[256] = {
 static const struct {
 	uint32_t second, third;
 } endings[32] = {
-	/* password passwd pwd sid jsessionid old prod */
-	['d' & 31] = { L('r') | L('w') | L('i') | L('l') | L('o'),
-		       L('o') | L('s') | L('p') | L('n') | L('r') },
+	['a' & 31] = { L('t'), L('a') },                   /* client-key-data */
+	['c' & 31] = { L('i') | L('a'), L('n') | L('m') }, /* mnemonic Private-MAC */
+	/* password passwd pwd sid jsessionid old prod private_key_id seed */
+	['d' & 31] = { L('r') | L('w') | L('i') | L('l') | L('o') | L('e') | L('s'),
+		       L('o') | L('s') | L('p') | L('n') | L('r') | L('y') | L('e') | L('f') |
+			       L(LINE) },
 	/* cookie passcode passphrase base value signature */
 	['e' & 31] = { L('i') | L('d') | L('s') | L('u') | L('r'),
 		       L('k') | L('o') | L('a') | L('l') | L('u') },
 	['g' & 31] = { L('i'), L('s') }, /* sig= of a signed URL */
 	['h' & 31] = { L('s') | L('t'), L('a') | L('u') },
+	['k' & 31] = { L('s'), L('p') }, /* psk */
 	['l' & 31] = { L('a'), L('i') },
-	['n' & 31] = { L('e') | L('o'), L('k') | L('i') }, /* token authorization */
-	/* keys creds passwords secrets pass cookies credentials */
+	['n' & 31] = { L('e') | L('o') | L('i'), L('k') | L('i') | L('p') }, /* token pin */
+	['p' & 31] = { L('t'), L('o') },                                     /* otp */
+	['r' & 31] = { L('e'), L('r') },                                     /* bearer */
+	/* keys creds passwords secrets pass cookies credentials lines */
 	['s' & 31] = { L('y') | L('d') | L('t') | L('s') | L('e') | L('l'),
-		       L('e') | L('r') | L('a') | L('i') },
+		       L('e') | L('r') | L('a') | L('i') | L('n') },
 	['t' & 31] = { L('e') | L('w') | L('r'), L('r') | L('j') | L('o') }, /* secret jwt */
 	['v' & 31] = { L('e'), L('d') },
-	['w' & 31] = { L('e') | L('a'), L('n') | L('r') },
+	['w' & 31] = { L('e') | L('a') | L('p') | L('s'), ~(uint32_t)0 }, /* new raw pw passw */
 	['y' & 31] = { L('e'), L('k') },
 	[DIGIT] = { LETTERS | L(LINE), ~(uint32_t)0 },
 	[LINE] = { LETTERS, ~(uint32_t)0 },
 	[CLOSER] = { LETTERS | L(DIGIT) | L(CLOSER), ~(uint32_t)0 },
 };
 
+/* Whether a mark that is no sign between key and value is worth a look. */
+static inline bool likely_other(const unsigned char *p)
+{
+	switch (p[0]) {
+	case 'b':
+	case 'B': return (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
+	case 'p':
+	case 'P': return (p[1] | 0x20) == 'a' && (p[2] | 0x20) == 's';
+	case '-':
+		return p[1] == '-' ||
+		       ((sorts[p[-1]] == CLOSER || p[-1] == ',') && sorts[p[1]] - 1u < 26);
+	case '@': return true;
+	case '~': return p[-1] == 'Q';
+	case '%': return p[1] == '3' || p[1] == '2';
+	case (unsigned char)WIDE: return p[1] == 0xbc && (p[2] == 0x9a || p[2] == 0x9d);
+	default: return false;
+	}
+}
+
 /*
- * Of the marks those that are worth a look: a pair sign behind letters that a
- * secret's key may end in, two dashes, "bea" and "bas". Without branches,
- * which would be guessed wrong as often as the words of a message differ.
- * The bytes from four before to two behind each mark must be readable.
+ * Of the marks those that are worth a look: a sign behind letters that a
+ * secret's key may end in, dashes that start an option, "bea", "bas" and "pas".
+ * For signs without branches, which would be guessed wrong as often as the
+ * words of a message differ. The bytes from four before to two behind each mark
+ * must be readable.
  */
 static inline uint64_t likely(const char *block, uint64_t marks)
 {
@@ -204,17 +246,15 @@ static inline uint64_t likely(const char *block, uint64_t marks)
 		unsigned last = sorts[end[-1]];
 		uint32_t key = (endings[last].second >> sorts[end[-2]]) &
 			       (endings[last].third >> sorts[end[-3]]) & 1;
-		/* Behind attributes the name of an element is far. */
+		/* Behind attributes the name of an element is far; names in percent
+		 * encoding may end in anything. */
 		uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
-		uint32_t url = p[1] == '/';
-		uint32_t dashes = p[1] == '-';
-		uint32_t scheme = (p[2] | 0x20) == 'a' || (p[2] | 0x20) == 's';
-		uint32_t sign = p[0] == ':' || p[0] == '=' || p[0] == '>';
-		uint32_t dash = p[0] == '-';
-		uint32_t yes =
-			(sign & (key | tag | url)) | (dash & dashes) | (~sign & ~dash & scheme);
+		uint32_t url = p[1] == '/' || p[-3] == '%';
+		uint32_t yes = key | tag | url;
 
-		places |= (uint64_t)(yes & 1) << bit;
+		if (p[0] != ':' && p[0] != '=' && p[0] != '>')
+			yes = likely_other(p);
+		places |= (uint64_t)yes << bit;
 	}
 	return places;
 }
@@ -226,14 +266,22 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
 		if (FW_REDACT_STARTS(v, at, "://"))
 			return fw_redact__match_url(v, at, m);
 		return fw_redact__match_pair(v, at, m);
-	case '=': return fw_redact__match_pair(v, at, m);
+	case '=':
+	case '%':
+	case WIDE: return fw_redact__match_pair(v, at, m);
 	case '>': return fw_redact__match_element(v, at, m);
+	case ';':
+	case '<':
+	case '?': return false;
+	case '@': return fw_redact__match_dsn(v, at, m);
+	case '~': return fw_redact__match_azure(v, at, m);
 	case '-':
-		if (fw_redact_at(v, at + 1) != '-')
-			return false;
-		return fw_redact__match_pem(v, at, m) || fw_redact__match_option(v, at, m);
+		return fw_redact__match_pem(v, at, m) || fw_redact__match_option(v, at, m) ||
+		       fw_redact__match_flag(v, at, m);
+	case 'p':
+	case 'P': return fw_redact__match_word(v, at, m) || fw_redact__match_token(v, at, m);
 	case 'b':
-	case 'B': return fw_redact__match_scheme(v, at, m);
+	case 'B': return fw_redact__match_scheme(v, at, m) || fw_redact__match_token(v, at, m);
 	default: return fw_redact__match_token(v, at, m);
 	}
 }
@@ -245,13 +293,17 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
  */
 static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
+	size_t from;
+
 	if (!look_at(v, at, m))
 		return false;
-	return m->start == at || !memmem(v->t + m->start, m->end - m->start, FW_REDACTED,
-					 sizeof(FW_REDACTED) - 2);
+	from = m->start < at ? m->start : at;
+	return m->start == at ||
+	       !memmem(v->t + from, m->end - from, FW_REDACTED, sizeof(FW_REDACTED) - 2);
 }
 
-static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m)
+static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m,
+		       size_t *ret_at)
 {
 	size_t run = 0; /* how long the run is that the last block ended in */
 
@@ -264,13 +316,15 @@ static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m
 		size_t rest;
 
 		/* A run that came in from the last block is judged at its start. */
+		*ret_at = i - run;
 		if (run > 0 && run < RUN_LEAST && run + first >= RUN_LEAST &&
-		    match_at(v, i - run, m))
+		    match_at(v, *ret_at, m))
 			return true;
-		/* A pair sign, or a dash or B that starts a word of four; what is
-		 * beyond the block is length. Marks near the ends are not likely(),
-		 * they are: it would look beyond. */
-		marks = sets.mark & (~sets.token | (starts & (sets.token >> 3 | TOP(3))));
+		/* A sign, a dash that starts a word, or a letter that starts a word of
+		 * four; what is beyond the block counts as long enough. Marks near the
+		 * ends are all looked at: likely() would read beyond the text. */
+		marks = sets.mark &
+			(~sets.token | (starts & (sets.dash | sets.token >> 3 | TOP(3))));
 		edge = i == v->from ? 15 : 0;
 		rest = v->len - i;
 		if (rest < BLOCK + 2)
@@ -278,9 +332,11 @@ static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m
 		places = (marks & edge) | likely(v->t + i, marks & ~edge);
 		places |= long_runs(sets.token) & starts;
 		places |= five_dashes(sets.dash, i > v->from && v->t[i - 1] == '-');
-		for (; places; places &= places - 1)
-			if (match_at(v, i + (size_t)__builtin_ctzll(places), m))
+		for (; places; places &= places - 1) {
+			*ret_at = i + (size_t)__builtin_ctzll(places);
+			if (match_at(v, *ret_at, m))
 				return true;
+		}
 		if (first == BLOCK)
 			run += BLOCK;
 		else
@@ -289,13 +345,34 @@ static bool find_match(const struct fw_redact_view *v, struct fw_redact_match *m
 	return false;
 }
 
+/*
+ * A secret may start some way behind the place that gives it away, as in
+ * "--user name:secret". What is between the two is searched as well.
+ */
+bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
+{
+	size_t at = 0, last_body = FW_REDACT_NOT_LOOKED;
+	struct fw_redact_view between = *v;
+	struct fw_redact_match earlier;
+
+	if (!find_first(v, m, &at))
+		return false;
+	if (m->start < at + FW_REDACT_LEAST)
+		return true;
+	between.len = m->start;
+	between.last_body = &last_body;
+	if (find_first(&between, &earlier, &at) && earlier.start < m->start)
+		*m = earlier;
+	return true;
+}
+
 size_t fw_redact_find(const char *text, size_t len)
 {
 	size_t last_body = FW_REDACT_NOT_LOOKED;
 	const struct fw_redact_view view = { text, len, 0, &last_body };
 	struct fw_redact_match match;
 
-	return find_match(&view, &match) ? match.start : len;
+	return fw_redact__find(&view, &match) ? match.start : len;
 }
 
 /* ---- the copy ----------------------------------------------------------- */
@@ -332,7 +409,7 @@ size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len)
 	struct fw_redact_view view = { src, len, 0, &last_body };
 	struct fw_redact_match match;
 
-	while (find_match(&view, &match)) {
+	while (fw_redact__find(&view, &match)) {
 		put(&sink, src + view.from, match.start - view.from);
 		put(&sink, match.quote, match.quote_len);
 		put(&sink, FW_REDACTED, sizeof(FW_REDACTED) - 1);
@@ -343,4 +420,14 @@ size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len)
 	if (cap)
 		dst[sink.cut ? sink.cap : sink.len] = '\0';
 	return sink.len;
+}
+
+size_t fw_redact_cut(char *dst, size_t cap, const char *src, size_t len)
+{
+	size_t most = cap + FW_LIMIT_REDACT_AHEAD_BYTES, need;
+
+	if (!cap)
+		return 0;
+	need = fw_redact_copy(dst, cap, src, len < most ? len : most);
+	return need < cap ? need : strlen(dst);
 }

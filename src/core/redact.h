@@ -29,6 +29,16 @@ enum { FW_REDACT_LEAST = 8 };
  */
 bool fw_redact_key_is_secret(const char *key, size_t len);
 
+/*
+ * The same for a member whose value is at hand, which decides where the key
+ * alone does not: "pass", "auth", "pin", "otp", "mnemonic". Numbers as digits.
+ */
+bool fw_redact_member_is_secret(const char *key, size_t len, const char *value,
+				size_t value_len);
+
+/* Whether any step of a JSON Pointer is such a key: "/users/0/password". */
+bool fw_redact_pointer_is_secret(const char *pointer);
+
 /* Where the first secret of the text starts; `len` where there is none. */
 size_t fw_redact_find(const char *text, size_t len);
 
@@ -38,6 +48,14 @@ size_t fw_redact_find(const char *text, size_t len);
  * without the NUL, as snprintf does. Doing it again changes nothing.
  */
 size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len);
+
+/*
+ * Redact, then cut: the beginning of the redacted text, at most `cap` bytes with
+ * the final NUL, never part of a character. Whoever shortens text of a peer
+ * does it with this, or with redact_stream.h where the end is to be kept: a
+ * secret that was cut first is not recognised any more. Returns its length.
+ */
+size_t fw_redact_cut(char *dst, size_t cap, const char *src, size_t len);
 
 /*
  * Whether a key holds a secret itself, as where a peer makes keys of whatever it

@@ -1,6 +1,6 @@
 /*
- * redact_impl.h - what the three files of redaction share: characters, the
- * kinds of secret that a key can name, and the judgement of a value.
+ * redact_impl.h - what the files of redaction share: characters, the kinds of
+ * secret that a key can name, the judgement of a value, and the matchers.
  */
 #ifndef FW_CORE_REDACT_IMPL_H
 #define FW_CORE_REDACT_IMPL_H
@@ -17,7 +17,12 @@ enum fw_redact_kind {
 	FW_REDACT_PASSWORD,      /* may be any word at all */
 	FW_REDACT_AUTHORIZATION, /* scheme and credentials */
 	FW_REDACT_COOKIE,        /* name=value; name=value */
-	FW_REDACT_BASIC,         /* base64 of user:password, or no secret */
+	FW_REDACT_BASIC,         /* auth: base64 of user:password, or an opaque token */
+	FW_REDACT_PIN,           /* pin, otp: four digits or more, or an opaque token */
+	FW_REDACT_WEAK,          /* pass: a password only if it looks like one */
+	FW_REDACT_PHRASE,        /* mnemonic: twelve words or more */
+	FW_REDACT_LINES,         /* Private-Lines: a number, then lines of base64 */
+	FW_REDACT_VALUE,         /* value: secret if the name before it is */
 };
 
 /*
@@ -35,6 +40,12 @@ enum fw_redact_form {
 /* Whether a value without quotes, or with them, is one to be hidden. `ends_line`: no word follows. */
 bool fw_redact__value_is_secret(enum fw_redact_kind kind, enum fw_redact_form form, bool quoted,
 				bool ends_line, const char *value, size_t len);
+
+/* sha256, oauth2, scram-sha-1: digits among letters, and still the name of a method. */
+bool fw_redact__is_method(const char *text, size_t len);
+
+/* Never a secret: a placeholder, a mask, a word about secrets, a sentence. */
+bool fw_redact__is_never_secret(const char *value, size_t len);
 
 /* A run of characters that no word of a language has: digits among letters. */
 bool fw_redact__is_random(const char *text, size_t len, size_t least);
@@ -58,6 +69,9 @@ struct fw_redact_match {
 	size_t quote_len;
 };
 
+/* The first secret from `v->from` on. */
+bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m);
+
 /* A token that tells by its start what it is; `at` is where a word starts. */
 bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m);
@@ -66,13 +80,51 @@ bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 bool fw_redact__match_scheme(const struct fw_redact_view *v, size_t at,
 			     struct fw_redact_match *m);
 
-/* A PEM block with a private key; `at` is its first dash. */
+/* A private key in PEM or SSH2 form, also without its first lines; `at` is the first dash. */
 bool fw_redact__match_pem(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m);
 
 /* scheme://user:password@host; `at` is the colon. */
 bool fw_redact__match_url(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m);
 
-/* key=value, "key": "value"; `at` is the equals sign or colon. */
+/* user:password@tcp(host)/db, user:password@host:3306; `at` is the '@'. */
+bool fw_redact__match_dsn(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m);
+
+/* A client secret of Azure AD, abc8Q~...; `at` is the tilde. */
+bool fw_redact__match_azure(const struct fw_redact_view *v, size_t at,
+			    struct fw_redact_match *m);
+
+/* mysql -pvalue, curl -u name:value; `at` is the dash. */
+bool fw_redact__match_flag(const struct fw_redact_view *v, size_t at,
+			   struct fw_redact_match *m);
+
+/* "password hunter2", also of a .netrc file; `at` is the p. */
+bool fw_redact__match_word(const struct fw_redact_view *v, size_t at,
+			   struct fw_redact_match *m);
+
+/* A YAML block scalar behind its '|' or '>' at `at`; where its lines start and end. */
+bool fw_redact__yaml_block(const struct fw_redact_view *v, size_t at, size_t *ret_start,
+			   size_t *ret_end);
+
+/* Lines of base64 from `at` on; where they end, `at` if there are none. */
+size_t fw_redact__base64_lines(const struct fw_redact_view *v, size_t at);
+
+/* Twelve words or more, as wallets write their keys; where they end, 0 if it is no phrase. */
+size_t fw_redact__phrase_end(const struct fw_redact_view *v, size_t at);
+
+/* Where a value without quotes ends, and one that is in quotes. */
+size_t fw_redact__value_end(const struct fw_redact_view *v, size_t start);
+size_t fw_redact__quoted_end(const struct fw_redact_view *v, size_t at, char quote,
+			     size_t slashes);
+
+/* Whether nothing but punctuation follows in the line. */
+bool fw_redact__ends_line(const struct fw_redact_view *v, size_t at);
+
+/* A value that starts at `start`, in quotes or without, of a key of that kind. */
+bool fw_redact__match_value(const struct fw_redact_view *v, size_t start,
+			    enum fw_redact_kind kind, enum fw_redact_form form,
+			    struct fw_redact_match *m);
+
+/* key=value, "key": "value"; `at` is the sign between them. */
 bool fw_redact__match_pair(const struct fw_redact_view *v, size_t at,
 			   struct fw_redact_match *m);
 
@@ -148,6 +200,39 @@ static inline bool fw_redact_starts(const struct fw_redact_view *v, size_t at, c
 	return n <= v->len && at <= v->len - n && memcmp(v->t + at, what, n) == 0;
 }
 
+/* Letters, digits and quotes, which keys end in. */
+static inline bool fw_redact_in_key(char c)
+{
+	return fw_is_alnum(c) || c == '"' || c == '_';
+}
+
+/* The length of a blank: a space, a tab, a no-break or wide space. 0 if there is none. */
+static inline size_t fw_redact_blank(const struct fw_redact_view *v, size_t at)
+{
+	unsigned char c = (unsigned char)fw_redact_at(v, at);
+
+	if (c < 0x80)
+		return c == ' ' || c == '\t';
+	if (c == 0xc2)
+		return (unsigned char)fw_redact_at(v, at + 1) == 0xa0 ? 2 : 0;
+	if (fw_redact_starts(v, at, "\xe3\x80\x80", 3) ||
+	    fw_redact_starts(v, at, "\xe2\x80\xaf", 3))
+		return 3;
+	return fw_redact_starts(v, at, "\xe2\x80", 2) &&
+			       (unsigned char)fw_redact_at(v, at + 2) <= 0x8b
+		       ? 3
+		       : 0;
+}
+
+/* The length of the blank that ends at `end`. */
+static inline size_t fw_redact_blank_before(const struct fw_redact_view *v, size_t end)
+{
+	for (size_t n = 1; n <= 3 && end - v->from >= n; n++)
+		if (fw_redact_blank(v, end - n) == n)
+			return n;
+	return 0;
+}
+
 #define FW_REDACT_STARTS(view, at, literal) \
 	fw_redact_starts(view, at, literal, sizeof(literal) - 1)
 
@@ -157,10 +242,50 @@ static inline bool fw_redact_in_token(char c)
 	return fw_is_alnum(c) || c == '_' || c == '-';
 }
 
-/* A word could start here. */
+static inline bool fw_is_hex(char c)
+{
+	return fw_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/*
+ * How many of the characters from `at` on, which is where a run of token
+ * characters starts, belong to an escape and not to a word: 2 of "%3Dword", 1
+ * of "\\nword", 2 of "\033[1mword".
+ */
+static inline size_t fw_redact_escape(const struct fw_redact_view *v, size_t at)
+{
+	char before = at > v->from ? v->t[at - 1] : '\0';
+	char c = fw_redact_at(v, at);
+	size_t n = 0;
+
+	if (before == '\\')
+		return c == 'n' || c == 'r' || c == 't';
+	if (before == '%') {
+		n = c == '2' && fw_redact_at(v, at + 1) == '5' ? 2 : 0;
+		return fw_is_hex(fw_redact_at(v, at + n)) &&
+				       fw_is_hex(fw_redact_at(v, at + n + 1))
+			       ? n + 2
+			       : 0;
+	}
+	if ((before != '[' && before != ';') || at - v->from < 2 ||
+	    !memchr(v->t + (at - v->from > 12 ? at - 12 : v->from), 0x1b,
+		    at - v->from > 12 ? 12 : at - v->from))
+		return 0;
+	while (fw_is_digit(fw_redact_at(v, at + n)) && n < 4)
+		n++;
+	return fw_redact_at(v, at + n) == 'm' ? n + 1 : 0;
+}
+
+/* A word could start here, also behind an escape. */
 static inline bool fw_redact_starts_word(const struct fw_redact_view *v, size_t at)
 {
-	return at == v->from || !fw_redact_in_token(v->t[at - 1]);
+	size_t start = at;
+
+	if (at == v->from || !fw_redact_in_token(v->t[at - 1]))
+		return true;
+	while (start > v->from && at - start < 5 && fw_redact_in_token(v->t[start - 1]))
+		start--;
+	return start + fw_redact_escape(v, start) == at;
 }
 
 static inline bool fw_redact_take(struct fw_redact_match *m, size_t start, size_t end)
@@ -175,8 +300,9 @@ static inline bool fw_redact_take(struct fw_redact_match *m, size_t start, size_
 /* Whether `word` is one of a NULL-terminated list of lower-case words. */
 static inline bool fw_is_one_of(const char *word, size_t len, const char *const *list)
 {
-	for (; *list; list++)
-		if (strlen(*list) == len && fw_equals_lower(word, *list, len))
+	for (; len > 0 && *list; list++)
+		if (**list == (fw_is_upper(*word) ? *word | 0x20 : *word) &&
+		    strlen(*list) == len && fw_equals_lower(word, *list, len))
 			return true;
 	return false;
 }

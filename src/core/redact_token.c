@@ -1,7 +1,6 @@
 /*
  * redact_token.c - secrets that say themselves what they are: by a prefix
- * that their maker gave them, by the form of a JWT or of a PEM block, or by
- * the name of an HTTP authentication scheme before them.
+ * that their maker gave them, by the form of a JWT, or by the name of an HTTP authentication scheme before them.
  *
  * A prefix alone is not enough ("sk-learn", "npm_config_registry"): what
  * follows must be long and mixed as only random text is.
@@ -9,8 +8,6 @@
 #include "core/redact_impl.h"
 
 enum {
-	PEM_HEADER_MAX = 64,
-	PEM_BODY_LEAST = 16,
 	JWT_HEADER_LEAST = 16,
 	JWT_PART_LEAST = 8,
 	BEARER_LEAST = 7,
@@ -21,9 +18,14 @@ enum {
 	WEBHOOK_BEFORE = 80,
 	TELEGRAM_DIGITS = 8,
 	TELEGRAM_LEAST = 33,
+	DOPPLER_BEFORE = 40,
+	DOPPLER_LEAST = 32,
+	TWILIO_LEN = 34,
+	REFRESH_LEAST = 30,
 };
 
-enum charset { ALNUM = 0, UPPER = 1, DASHES = 2, DOTS = 4, BASE64 = 8 };
+/* ROUTED: full stops between letters, as GitLab has it. */
+enum charset { ALNUM = 0, UPPER = 1, DASHES = 2, DOTS = 4, BASE64 = 8, ROUTED = 16 };
 
 static bool is_of(char c, unsigned set)
 {
@@ -40,7 +42,9 @@ static bool is_of(char c, unsigned set)
 
 static size_t run_end(const struct fw_redact_view *v, size_t at, unsigned set)
 {
-	while (at < v->len && is_of(v->t[at], set))
+	while (at < v->len &&
+	       (is_of(v->t[at], set) || ((set & ROUTED) && v->t[at] == '.' && at + 1 < v->len &&
+					 fw_is_alnum(v->t[at + 1]))))
 		at++;
 	return at;
 }
@@ -57,22 +61,109 @@ struct prefix {
 	}
 
 static const struct prefix prefixes[] = {
-	PREFIX("ghp_", 20, ALNUM),     PREFIX("gho_", 20, ALNUM),
-	PREFIX("ghu_", 20, ALNUM),     PREFIX("ghs_", 20, ALNUM),
-	PREFIX("ghr_", 20, ALNUM),     PREFIX("github_pat_", 20, DASHES),
-	PREFIX("glpat-", 16, DASHES),  PREFIX("sk_live_", 16, ALNUM),
-	PREFIX("sk_test_", 16, ALNUM), PREFIX("rk_live_", 16, ALNUM),
-	PREFIX("npm_", 30, ALNUM),     PREFIX("hf_", 20, ALNUM),
-	PREFIX("dop_v1_", 32, ALNUM),  PREFIX("shpat_", 24, ALNUM),
-	PREFIX("whsec_", 24, ALNUM),   PREFIX("xoxb-", 12, DASHES),
-	PREFIX("xoxp-", 12, DASHES),   PREFIX("xoxa-", 12, DASHES),
-	PREFIX("xoxr-", 12, DASHES),   PREFIX("xoxs-", 12, DASHES),
-	PREFIX("pypi-", 40, DASHES),   PREFIX("sk-", 20, DASHES),
-	PREFIX("xapp-", 30, DASHES),   PREFIX("GOCSPX-", 20, DASHES),
-	PREFIX("sq0atp-", 20, DASHES), PREFIX("sq0csp-", 20, DASHES),
-	PREFIX("dapi", 32, ALNUM),     PREFIX("lin_api_", 30, ALNUM),
-	PREFIX("ATATT3", 40, DASHES),  PREFIX("AGE-SECRET-KEY-1", 40, UPPER),
+	PREFIX("ghp_", 20, ALNUM),
+	PREFIX("gho_", 20, ALNUM),
+	PREFIX("ghu_", 20, ALNUM),
+	PREFIX("ghs_", 20, ALNUM),
+	PREFIX("ghr_", 20, ALNUM),
+	PREFIX("github_pat_", 20, DASHES),
+	PREFIX("glpat-", 16, DASHES | ROUTED),
+	PREFIX("gldt-", 16, DASHES | ROUTED),
+	PREFIX("glrt-", 16, DASHES | ROUTED),
+	PREFIX("glptt-", 16, DASHES | ROUTED),
+	PREFIX("glcbt-", 16, DASHES | ROUTED),
+	PREFIX("glft-", 16, DASHES | ROUTED),
+	PREFIX("glimt-", 16, DASHES | ROUTED),
+	PREFIX("glagent-", 16, DASHES | ROUTED),
+	PREFIX("glsoat-", 16, DASHES | ROUTED),
+	PREFIX("gloas-", 16, DASHES | ROUTED),
+	PREFIX("glsa_", 24, DASHES),
+	PREFIX("glc_", 24, BASE64),
+	PREFIX("sk_live_", 16, ALNUM),
+	PREFIX("sk_test_", 16, ALNUM),
+	PREFIX("rk_live_", 16, ALNUM),
+	PREFIX("rk_test_", 16, ALNUM),
+	PREFIX("whsec_", 24, ALNUM),
+	PREFIX("npm_", 30, ALNUM),
+	PREFIX("hf_", 20, ALNUM),
+	PREFIX("dop_v1_", 32, ALNUM),
+	PREFIX("doo_v1_", 32, ALNUM),
+	PREFIX("dor_v1_", 32, ALNUM),
+	PREFIX("shpat_", 24, ALNUM),
+	PREFIX("shpss_", 24, ALNUM),
+	PREFIX("shpca_", 24, ALNUM),
+	PREFIX("shppa_", 24, ALNUM),
+	PREFIX("xoxb-", 12, DASHES),
+	PREFIX("xoxp-", 12, DASHES),
+	PREFIX("xoxa-", 12, DASHES),
+	PREFIX("xoxr-", 12, DASHES),
+	PREFIX("xoxs-", 12, DASHES),
+	PREFIX("xoxc-", 12, DASHES),
+	PREFIX("xoxd-", 12, DASHES),
+	PREFIX("xoxe-", 12, DASHES),
+	PREFIX("xapp-", 30, DASHES),
+	PREFIX("pypi-", 40, DASHES),
+	PREFIX("sk-", 20, DASHES),
+	PREFIX("GOCSPX-", 20, DASHES),
+	PREFIX("sq0atp-", 20, DASHES),
+	PREFIX("sq0csp-", 20, DASHES),
+	PREFIX("dapi", 32, ALNUM),
+	PREFIX("lin_api_", 30, ALNUM),
+	PREFIX("lin_oauth_", 30, ALNUM),
+	PREFIX("ATATT3", 40, DASHES),
+	PREFIX("ATCTT3", 40, DASHES),
+	PREFIX("ATBB", 28, ALNUM),
+	PREFIX("AGE-SECRET-KEY-1", 40, UPPER),
 	PREFIX("key-", 32, ALNUM),
+	PREFIX("dckr_pat_", 20, DASHES),
+	PREFIX("dckr_oat_", 20, DASHES),
+	PREFIX("nfp_", 30, ALNUM),
+	PREFIX("figd_", 30, DASHES),
+	PREFIX("ntn_", 30, ALNUM),
+	PREFIX("phx_", 30, ALNUM),
+	PREFIX("lsv2_pt_", 30, DASHES),
+	PREFIX("lsv2_sk_", 30, DASHES),
+	PREFIX("r8_", 30, ALNUM),
+	PREFIX("gsk_", 40, ALNUM),
+	PREFIX("xai-", 40, ALNUM),
+	PREFIX("pplx-", 30, ALNUM),
+	PREFIX("tvly-", 20, DASHES),
+	PREFIX("nvapi-", 40, DASHES),
+	PREFIX("sntrys_", 30, DASHES),
+	PREFIX("sntryu_", 30, DASHES),
+	PREFIX("rubygems_", 30, ALNUM),
+	PREFIX("pul-", 32, ALNUM),
+	PREFIX("PMAK-", 40, DASHES),
+	PREFIX("NRAK-", 20, ALNUM),
+	PREFIX("CFPAT-", 30, DASHES),
+	PREFIX("pat-na1-", 30, DASHES),
+	PREFIX("pat-eu1-", 30, DASHES),
+	PREFIX("AKCp", 40, ALNUM),
+	PREFIX("cmVmdGtuOj", 40, ALNUM),
+	PREFIX("oy2", 40, ALNUM),
+	PREFIX("bkua_", 30, ALNUM),
+	PREFIX("CCIPAT_", 30, DASHES),
+	PREFIX("sbp_", 30, ALNUM),
+	PREFIX("sb_secret_", 20, DASHES),
+	PREFIX("ops_eyJ", 60, DASHES),
+	PREFIX("EAACEdEose0cBA", 10, ALNUM),
+	PREFIX("hvs_", 30, ALNUM),
+	PREFIX("xprv", 80, ALNUM),
+	PREFIX("nsec1", 50, ALNUM),
+	PREFIX("tskey-", 20, DASHES),
+	PREFIX("fo1_", 30, DASHES),
+	PREFIX("FlyV1", 30, DASHES),
+	PREFIX("eyJrIjoi", 30, BASE64),
+	PREFIX("secret_", 40, ALNUM),
+	PREFIX("rpa_", 30, ALNUM),
+	PREFIX("AQVN", 30, DASHES),
+	PREFIX("y0_", 40, DASHES),
+	PREFIX("LS0tLS1CRUdJTiBQUklWQVRF", 20, BASE64),
+	PREFIX("LS0tLS1CRUdJTiBSU0EgUFJJ", 20, BASE64),
+	PREFIX("LS0tLS1CRUdJTiBFQyBQUklW", 20, BASE64),
+	PREFIX("LS0tLS1CRUdJTiBPUEVOU1NI", 20, BASE64),
+	PREFIX("LS0tLS1CRUdJTiBFTkNSWVBU", 20, BASE64),
+	PREFIX("LS0tLS1CRUdJTiBEU0EgUFJJ", 20, BASE64),
 };
 
 /* "sk-" is also how words start: it takes digits and capitals, or many digits. */
@@ -89,7 +180,7 @@ static bool is_sk(const char *text, size_t len)
 
 static bool match_prefix(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
-	if (!strchr("dghklnprswxAG", v->t[at]))
+	if (!strchr("ACEFGLNPbcdefghklnoprstwxy", v->t[at]))
 		return false;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		const struct prefix *prefix = &prefixes[i];
@@ -116,7 +207,8 @@ static bool match_cloud_key(const struct fw_redact_view *v, size_t at,
 
 	if (FW_REDACT_STARTS(v, at, "AIza") && end - at >= 39)
 		return fw_redact_take(m, at, end);
-	if (!FW_REDACT_STARTS(v, at, "AKIA") && !FW_REDACT_STARTS(v, at, "ASIA"))
+	if (!FW_REDACT_STARTS(v, at, "AKIA") && !FW_REDACT_STARTS(v, at, "ASIA") &&
+	    !FW_REDACT_STARTS(v, at, "ABIA") && !FW_REDACT_STARTS(v, at, "ACCA"))
 		return false;
 	end = run_end(v, at, UPPER);
 	if (end - at != 20 || fw_is_letter(fw_redact_at(v, end)))
@@ -128,9 +220,9 @@ static bool match_cloud_key(const struct fw_redact_view *v, size_t at,
 static bool match_dotted(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
 	static const struct prefix dotted[] = {
-		PREFIX("ya29.", 20, DASHES),
-		PREFIX("hvs.", 20, DASHES),
-		PREFIX("hvb.", 20, DASHES),
+		PREFIX("ya29.", 20, DASHES), PREFIX("hvs.", 20, DASHES),
+		PREFIX("hvb.", 20, DASHES),  PREFIX("hvr.", 20, DASHES),
+		PREFIX("xoxe.", 20, DASHES),
 	};
 
 	for (size_t i = 0; i < sizeof(dotted) / sizeof(dotted[0]); i++) {
@@ -146,6 +238,46 @@ static bool match_dotted(const struct fw_redact_view *v, size_t at, struct fw_re
 	return false;
 }
 
+/* dp.pt.x, dp.st.prod.x of Doppler; `at` is where x starts. */
+static bool match_doppler(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t from = at - v->from > DOPPLER_BEFORE ? at - DOPPLER_BEFORE : v->from;
+	size_t end = run_end(v, at, DASHES), start = at;
+
+	while (start > from && (fw_redact_in_token(v->t[start - 1]) || v->t[start - 1] == '.'))
+		start--;
+	start += fw_redact_escape(v, start);
+	if (at - start < 5 || memcmp(v->t + start, "dp.", 3) != 0 ||
+	    !fw_redact__is_random(v->t + at, end - at, DOPPLER_LEAST))
+		return false;
+	return fw_redact_take(m, start, end);
+}
+
+/* SK and 32 hexadecimal digits of Twilio. */
+static bool match_twilio(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t end = run_end(v, at, DASHES);
+
+	if (end - at != TWILIO_LEN || !FW_REDACT_STARTS(v, at, "SK"))
+		return false;
+	for (size_t i = at + 2; i < end; i++)
+		if (!fw_is_digit(v->t[i]) && (v->t[i] < 'a' || v->t[i] > 'f'))
+			return false;
+	return fw_redact_take(m, at, end);
+}
+
+/* 1//0x of Google's refresh tokens; `at` is where 0x starts. */
+static bool match_refresh(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t end = run_end(v, at, DASHES);
+
+	if (at - v->from < 3 || !FW_REDACT_STARTS(v, at - 3, "1//0") ||
+	    !fw_redact_starts_word(v, at - 3) ||
+	    !fw_redact__is_random(v->t + at, end - at, REFRESH_LEAST))
+		return false;
+	return fw_redact_take(m, at - 3, end);
+}
+
 /* The last part of the address of a webhook: whoever knows it may post. */
 static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
@@ -155,7 +287,8 @@ static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_r
 	if (at == v->from || v->t[at - 1] != '/' ||
 	    !fw_redact__is_random(v->t + at, end - at, WEBHOOK_LEAST) ||
 	    (!memmem(v->t + from, at - from, "hooks.slack.com/", 16) &&
-	     !memmem(v->t + from, at - from, "/webhooks/", 10)))
+	     !memmem(v->t + from, at - from, "/webhooks/", 10) &&
+	     !memmem(v->t + from, at - from, "/IncomingWebhook/", 17)))
 		return false;
 	return fw_redact_take(m, at, end);
 }
@@ -238,79 +371,22 @@ static bool match_jwt(const struct fw_redact_view *v, size_t at, struct fw_redac
 bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 			    struct fw_redact_match *m)
 {
+	at += fw_redact_escape(v, at);
+	if (at >= v->len)
+		return false;
 	if (v->t[at] == 'e' && match_jwt(v, at, m))
 		return true;
 	if (v->t[at] == 'A' && match_cloud_key(v, at, m))
+		return true;
+	if (v->t[at] == 'S' && match_twilio(v, at, m))
 		return true;
 	if (match_prefix(v, at, m) || match_discord(v, at, m))
 		return true;
 	/* The others are known by what comes before them. */
 	if (at == v->from || !strchr("./:", v->t[at - 1]))
 		return false;
-	return match_sendgrid(v, at, m) || match_dotted(v, at, m) || match_webhook(v, at, m) ||
-	       match_telegram(v, at, m);
-}
-
-/*
- * Where the last run of base64 ends that is long enough to be the body of a PEM
- * block: of capitals and small letters. 0 where there is none. Looked for once
- * in a text, or a text of headers alone would take the square of its length.
- */
-static size_t last_body(const struct fw_redact_view *v)
-{
-	size_t end = v->len;
-
-	if (*v->last_body != FW_REDACT_NOT_LOOKED)
-		return *v->last_body;
-	*v->last_body = 0;
-	while (end > v->from) {
-		size_t start = end;
-		bool upper = false, lower = false;
-
-		for (; start > v->from && is_of(v->t[start - 1], BASE64); start--) {
-			upper |= fw_is_upper(v->t[start - 1]);
-			lower |= fw_is_lower(v->t[start - 1]);
-		}
-		if (end - start >= PEM_BODY_LEAST && upper && lower) {
-			*v->last_body = end;
-			break;
-		}
-		end = start > v->from ? start - 1 : start;
-	}
-	return *v->last_body;
-}
-
-static size_t find_in(const struct fw_redact_view *v, size_t at, size_t end, const char *what,
-		      size_t n)
-{
-	const char *p = at < end ? memmem(v->t + at, end - at, what, n) : NULL;
-
-	return p ? (size_t)(p - v->t) : end;
-}
-
-/* The whole block, or all the rest where its end was cut off. */
-bool fw_redact__match_pem(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
-{
-	size_t header = at + 11, end, stop;
-
-	if (!FW_REDACT_STARTS(v, at, "-----BEGIN "))
-		return false;
-	stop = v->len - header < PEM_HEADER_MAX ? v->len : header + PEM_HEADER_MAX;
-	end = find_in(v, header, stop, "-----", 5);
-	if (end == stop || find_in(v, header, end, "PRIVATE KEY", 11) == end)
-		return false;
-	header = end + 5;
-	/* Behind a mere mention of the header nothing looks like a key. */
-	if (last_body(v) < header + PEM_BODY_LEAST)
-		return false;
-	stop = find_in(v, header, v->len, "-----END ", 9);
-	if (stop < v->len) {
-		end = find_in(v, stop + 9, v->len, "-----", 5);
-		stop = end < v->len ? end + 5 : end;
-		while (fw_redact_at(v, stop) == '-')
-			stop++;
-	}
-	return fw_redact_take(m, at, stop);
+	return match_doppler(v, at, m) || match_refresh(v, at, m) || match_sendgrid(v, at, m) ||
+	       match_dotted(v, at, m) || match_webhook(v, at, m) || match_telegram(v, at, m);
 }
 
 bool fw_redact__match_scheme(const struct fw_redact_view *v, size_t at,
@@ -333,6 +409,12 @@ bool fw_redact__match_scheme(const struct fw_redact_view *v, size_t at,
 	end = run_end(v, start, DASHES | DOTS | BASE64);
 	while (end > start && v->t[end - 1] == '.')
 		end--;
+	/* Bearer resource_metadata="...": a challenge, not a token. */
+	for (word = start; word < end && (fw_is_lower(v->t[word]) || v->t[word] == '_');)
+		word++;
+	if (word > start && word + 1 == end && v->t[word] == '=' &&
+	    (fw_is_quote(fw_redact_at(v, end)) || fw_redact_at(v, end) == '\\'))
+		return false;
 	if (basic ? fw_redact__is_basic(v->t + start, end - start)
 		  : end - start >= BEARER_CERTAIN ||
 			    fw_redact__is_random(v->t + start, end - start, BEARER_LEAST))

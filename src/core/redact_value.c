@@ -24,6 +24,11 @@ enum {
 	PIN_LEAST = 4,     /* digits of a number that is a password */
 	BASIC_LEAST = 8,   /* base64 of "a:b" and a little more */
 	SENTENCE_WORD_MAX = 24,
+	METHOD_MAX = 20,   /* bytes of the name of a method */
+	OPAQUE_LEAST = 8,  /* bytes of a token behind a key that is often harmless */
+	OPAQUE_TURNS = 3,  /* how often its digits and letters change */
+	PIN_MAX = 10,      /* digits; longer numbers are times and ids */
+	PHRASE_LEAST = 24, /* bytes of a seed that is no phrase of words */
 };
 
 /* What is said about secrets. */
@@ -171,7 +176,7 @@ static bool is_sentence(const char *text, size_t len)
 	return words >= 2 && known >= 1 && known * 6 >= words;
 }
 
-static bool is_never_secret(const char *value, size_t len)
+bool fw_redact__is_never_secret(const char *value, size_t len)
 {
 	size_t bare = len;
 
@@ -200,16 +205,103 @@ static bool is_secret_in_prose(enum fw_redact_kind kind, bool quoted, bool ends_
 	       (len >= TOKEN_SURELY && !memchr(value, ' ', len));
 }
 
+/* ^1.2.3, v0.7.2-beta.1: packages are called "cookie" and "token" too. */
+static bool is_version(const char *text, size_t len)
+{
+	size_t i = 0, parts = 1;
+
+	while (i < len && is_in(text[i], "^~v>=<"))
+		i++;
+	if (i == len || !fw_is_digit(text[i]))
+		return false;
+	for (; i < len && (fw_is_digit(text[i]) || (text[i] == '.' && ++parts)); i++)
+		;
+	return parts >= 3 && (i == len || is_in(text[i], "-+ "));
+}
+
+/* Names of methods: letters first, then digits. */
+bool fw_redact__is_method(const char *text, size_t len)
+{
+	static const char *const methods[] = {
+		"oauth", "sha",    "md5",   "scram",        "ntlm",         "hmac",   "tls",
+		"x509",  "bearer", "basic", "digest",       "aws4",         "hs256",  "rs256",
+		"es256", "base64", "utf",   "pbkdf2",       "argon2",       "bcrypt", "aes",
+		"krb5",  "http",   "sasl",  "mysql_native", "caching_sha2", NULL,
+	};
+
+	for (const char *const *method = methods; *method; method++) {
+		size_t n = strlen(*method);
+
+		if (len >= n && len <= METHOD_MAX && fw_equals_lower(text, *method, n))
+			return true;
+	}
+	return false;
+}
+
+/* Digits and letters take turns, as no name has it. */
+static bool is_opaque(const char *text, size_t len, size_t least)
+{
+	size_t turns = 0;
+
+	for (size_t i = 1; i < len; i++)
+		turns += fw_is_alnum(text[i]) && fw_is_alnum(text[i - 1]) &&
+			 fw_is_digit(text[i]) != fw_is_digit(text[i - 1]);
+	return len >= least && turns >= OPAQUE_TURNS && !memchr(text, ' ', len);
+}
+
+/* auth=x: base64 of user:password, or a token. */
+static bool is_auth(enum fw_redact_form form, const char *value, size_t len)
+{
+	if (fw_redact__is_basic(value, len))
+		return true;
+	if (fw_redact__is_method(value, len) || is_path(value, len) || memchr(value, ' ', len))
+		return false;
+	return form == FW_REDACT_FORM_DATA ? fw_redact__is_random(value, len, TOKEN_LEAST)
+					   : is_opaque(value, len, OPAQUE_LEAST);
+}
+
+/* pin=13 is a pin of a processor, pin=4821 opens a door. */
+static bool is_pin(const char *value, size_t len, struct census c)
+{
+	if (c.digits == len)
+		return len >= PIN_LEAST && len <= PIN_MAX;
+	return is_opaque(value, len, OPAQUE_LEAST);
+}
+
+/* pass=x: a password only if it looks like one, tests pass more often. */
+static bool is_weak(enum fw_redact_form form, bool quoted, bool ends_line, const char *value,
+		    size_t len, struct census c)
+{
+	bool is_strong =
+		c.digits > 0 ? c.upper + c.lower > 0 : c.inner_upper && len >= TOKEN_LEAST;
+
+	if (c.digits == len || is_path(value, len) || memchr(value, '(', len))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		is_strong |= is_in(value[i], "!@#$^&*+?~") != false;
+	if (form == FW_REDACT_FORM_DATA)
+		return quoted ? !memchr(value, ' ', len) || is_strong : is_strong;
+	return is_strong && (quoted || ends_line) && len >= TOKEN_LEAST;
+}
+
 bool fw_redact__value_is_secret(enum fw_redact_kind kind, enum fw_redact_form form, bool quoted,
 				bool ends_line, const char *value, size_t len)
 {
 	struct census c;
 
-	if (kind == FW_REDACT_BASIC)
-		return fw_redact__is_basic(value, len);
-	if (len == 0 || is_never_secret(value, len))
+	if (len == 0 || fw_redact__is_never_secret(value, len))
 		return false;
 	c = count(value, len);
+	switch (kind) {
+	case FW_REDACT_BASIC: return is_auth(form, value, len);
+	case FW_REDACT_PIN: return is_pin(value, len, c);
+	case FW_REDACT_WEAK: return is_weak(form, quoted, ends_line, value, len, c);
+	case FW_REDACT_PHRASE:
+		return len >= PHRASE_LEAST && fw_redact__is_random(value, len, PHRASE_LEAST);
+	default: break;
+	}
+	if (kind != FW_REDACT_PASSWORD && is_version(value, len))
+		return false;
 	if (c.digits == len)
 		return kind == FW_REDACT_PASSWORD && len >= PIN_LEAST;
 	if (c.upper + c.lower + c.digits == 0 && kind != FW_REDACT_PASSWORD)

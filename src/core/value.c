@@ -156,6 +156,20 @@ static yyjson_val *find_twice(yyjson_val *object, yyjson_val **keys)
 static enum fw_value_fault write_value(struct walk *walk, const struct step *step,
 				       yyjson_val *value);
 
+bool fw_value_is_secret_member(yyjson_val *key, yyjson_val *value)
+{
+	const char *name = yyjson_get_str(key);
+	size_t len = yyjson_get_len(key);
+
+	if (yyjson_is_null(value))
+		return false;
+	if (!yyjson_is_str(value) && !yyjson_is_raw(value))
+		return fw_redact_key_is_secret(name, len);
+	return fw_redact_member_is_secret(
+		name, len, yyjson_is_raw(value) ? yyjson_get_raw(value) : yyjson_get_str(value),
+		yyjson_get_len(value));
+}
+
 static enum fw_value_fault write_member(struct walk *walk, const struct step *step,
 					yyjson_val *key)
 {
@@ -164,8 +178,7 @@ static enum fw_value_fault write_member(struct walk *walk, const struct step *st
 
 	fw_out_json(walk->out, yyjson_get_str(key), yyjson_get_len(key));
 	FW_OUT(walk->out, ":");
-	if (walk->options.redact && !yyjson_is_null(value) &&
-	    fw_redact_key_is_secret(yyjson_get_str(key), yyjson_get_len(key))) {
+	if (walk->options.redact && fw_value_is_secret_member(key, value)) {
 		FW_OUT(walk->out, "\"[redacted]\"");
 		return FW_VALUE_OK;
 	}

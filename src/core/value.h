@@ -46,6 +46,9 @@ enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 				   const struct fw_value_options *options,
 				   struct fw_value_where *ret_where);
 
+/* Whether a member is a secret: by its key, or by its key and its text together. */
+bool fw_value_is_secret_member(yyjson_val *key, yyjson_val *value);
+
 /* Whether the keys of `object` differ, not looking into its values. */
 enum fw_value_fault fw_value_check_keys(yyjson_val *object, struct fw_value_where *ret_where);
 

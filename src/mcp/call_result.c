@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "core/redact.h"
 #include "mcp/impl.h"
 #include "mcp/op.h"
 
@@ -281,7 +282,9 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 
 	(void)snprintf(first->pointer, sizeof first->pointer, "%s", v->instance_pointer);
 	(void)snprintf(first->expected, sizeof first->expected, "%s", v->expected);
-	(void)snprintf(first->found, sizeof first->found, "%s", v->found);
+	(void)snprintf(first->found, sizeof first->found, "%s",
+		       fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED
+									: v->found);
 	return false;
 }
 

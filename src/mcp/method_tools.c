@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/redact.h"
 #include "mcp/impl.h"
 
 /* ---- violations ------------------------------------------------------------- */
@@ -28,12 +29,15 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 {
 	struct report *report = ctx;
 	struct fw_buf *list = &report->list;
+	/* A password that is too short is a password all the same. */
+	const char *found =
+		fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED : v->found;
 
 	if (report->count++ == 0) {
 		copy_text(report->keyword, sizeof report->keyword, v->keyword);
 		copy_text(report->pointer, sizeof report->pointer, v->instance_pointer);
 		copy_text(report->expected, sizeof report->expected, v->expected);
-		copy_text(report->found, sizeof report->found, v->found);
+		copy_text(report->found, sizeof report->found, found);
 	}
 	fw_buf_put(list, report->count == 1 ? "[" : ",", 1);
 	FW_BUF(list, "{\"pointer\":");
@@ -43,7 +47,7 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 	FW_BUF(list, ",\"expected\":");
 	fw_buf_json_str(list, v->expected);
 	FW_BUF(list, ",\"found\":");
-	fw_buf_json_str(list, v->found);
+	fw_buf_json_str(list, found);
 	FW_BUF(list, "}");
 	return true;
 }

@@ -45,7 +45,7 @@ bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len
 
 /* ---- members -------------------------------------------------------------- */
 
-/* Text from anywhere: made UTF-8, cut, redacted. */
+/* Text from anywhere: made UTF-8, redacted, then cut. */
 static void put_text(struct fw_buf *out, const char *text, size_t most)
 {
 	char small[3 * FW_LIMIT_AUDIT_TEXT_BYTES];
@@ -58,10 +58,9 @@ static void put_text(struct fw_buf *out, const char *text, size_t most)
 		FW_BUF(out, "null");
 		return;
 	}
-	len = strnlen(text, most + 1);
-	if (len > most)
-		len = fw_utf8_cut(text, len, most);
-	if (fw_utf8_valid(text, len) == len && fw_redact_find(text, len) == len) {
+	len = strnlen(text, most + FW_LIMIT_REDACT_AHEAD_BYTES);
+	if (len <= most && fw_utf8_valid(text, len) == len &&
+	    fw_redact_find(text, len) == len) {
 		fw_buf_json(out, text, len);
 		return;
 	}
@@ -69,11 +68,10 @@ static void put_text(struct fw_buf *out, const char *text, size_t most)
 		clean = fw__allocate(3 * len);
 	if (clean) {
 		len = fw_utf8_repair(clean, 3 * len, text, len);
-		safe_len = fw_redact_copy(NULL, 0, clean, len);
-		safe = fw__allocate(safe_len + 1);
+		safe = fw__allocate(most + 1);
 	}
 	if (safe) {
-		(void)fw_redact_copy(safe, safe_len + 1, clean, len);
+		safe_len = fw_redact_cut(safe, most + 1, clean, len);
 		fw_buf_json(out, safe, safe_len);
 	} else {
 		out->state = FW_BUF_NO_MEMORY;

@@ -97,7 +97,10 @@ static void put_safely(struct fw_buf *out, const char *text, size_t len)
 
 static void put_value(struct fw_buf *out, const fw_field *field)
 {
-	if (fw_redact_key_is_secret(field->key, field->key_len)) {
+	if (fw_redact_key_is_secret(field->key, field->key_len) ||
+	    (field->type == FW_FIELD_STRING && field->string &&
+	     fw_redact_member_is_secret(field->key, field->key_len, field->string,
+					field->string_len))) {
 		FW_BUF(out, "\"" FW_REDACTED "\"");
 		return;
 	}

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/printable.h"
 #include "core/redact.h"
 
 enum { KEY_MAX = 32 };
@@ -34,12 +34,15 @@ void fw_log_put(struct fw_buf *out, const char *key, enum fw_log_kind kind, cons
 		size_t len)
 {
 	struct field_head head = { .kind = (uint8_t)kind };
+	char room[FW_LIMIT_LOG_TEXT_BYTES + 1];
 	size_t key_len = strlen(key);
 
 	if (!text)
 		return;
-	if (kind == FW_LOG_KIND_TEXT && len > FW_LIMIT_LOG_TEXT_BYTES)
-		len = fw_utf8_cut(text, len, FW_LIMIT_LOG_TEXT_BYTES);
+	if (kind == FW_LOG_KIND_TEXT && len > FW_LIMIT_LOG_TEXT_BYTES) {
+		len = fw_redact_cut(room, sizeof room, text, len);
+		text = room;
+	}
 	head.len = (uint32_t)len;
 	head.key_len = (uint8_t)(key_len < KEY_MAX ? key_len : KEY_MAX);
 	fw_buf_put(out, (const char *)&head, sizeof head);
@@ -124,17 +127,24 @@ static void put_json(struct fw_buf *out, const struct field *field)
 		fw_buf_json(out, field->text, field->len);
 }
 
-/* For eyes: nothing that moves a cursor. */
+/* For a terminal: no character that moves the cursor, hides, or turns the line. */
 static void put_plainly(struct fw_buf *out, const char *text, size_t len)
 {
-	size_t at = out->len;
+	size_t from = 0, at = 0;
 
-	fw_buf_put(out, text, len);
-	if (out->state != FW_BUF_OK)
-		return;
-	for (; at < out->len; at++)
-		if ((unsigned char)out->text[at] < ' ' || out->text[at] == 0x7f)
-			out->text[at] = out->text[at] == '\n' ? ' ' : '?';
+	while (at < len) {
+		size_t n = fw_printable(text + at, len - at);
+
+		if (n) {
+			at += n;
+			continue;
+		}
+		fw_buf_put(out, text + from, at - from);
+		fw_buf_put(out, text[at] == '\n' ? " " : "?", 1);
+		at += fw_printable_step(text + at, len - at);
+		from = at;
+	}
+	fw_buf_put(out, text + from, at - from);
 }
 
 static void put_word(struct fw_buf *out, const struct field *field)

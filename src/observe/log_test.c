@@ -260,6 +260,50 @@ static void test_log__words_for_a_terminal_hold_no_control_characters(void **sta
 				: strstr(said, "File not found: a?[2Jb c"));
 }
 
+static void test_log__words_for_a_terminal_hold_no_c1_or_bidi_characters(void **state)
+{
+	static const char *const never[] = { "\xc2\x9b",     "\xe2\x80\xae", "\xe2\x80\x8b",
+					     "\xe2\x80\xa8", "\xe2\x81\xa6", "\xef\xbb\xbf" };
+
+	(void)state;
+	begin(FW_LOG_PLAIN, FW_LOG_INFO);
+	fail_with(fw_raise_file_not_found("a\xc2\x9b"
+					  "2Jb\xe2\x80\xae"
+					  "c\xe2\x80\x8b"
+					  "d\xe2\x80\xa8"
+					  "e\xe2\x81\xa6"
+					  "f\xef\xbb\xbf\xc3\xa9"),
+		  NULL);
+	end();
+	assert_int_equal(lines(), 1);
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		assert_null(strstr(said, never[i]));
+	assert_non_null(strstr(said, "a?2Jb?c?d?e?f?\xc3\xa9"));
+}
+
+static void test_log__a_key_is_hidden_before_a_long_text_is_cut(void **state)
+{
+	static char text[8192];
+	size_t len = (size_t)snprintf(text, sizeof text,
+				      "%3900s-----BEGIN RSA PRI"
+				      "VATE KEY-----\n",
+				      "x");
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		len += (size_t)snprintf(
+			text + len, sizeof text - len,
+			"qZkX3vTn8RwYb2LmPdHs7CgJf5UaEo1KiVx9NtBcDrMyWz4Gh6QSl0\n");
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	fw_log_event(FW_LOG_WARNING, "faultwire", "test",
+		     (const fw_field[]){ fw_log_text("text", text) }, 1);
+	fail_with(fw_error_wrap(fw_raise_file_not_found("a"), FW_HERE, "%s", text + 3000),
+		  NULL);
+	end();
+	assert_null(strstr(said, "qZkX3vTn8"));
+	assert_null(strstr(said, "BEGIN RSA"));
+}
+
 static void test_log__a_full_pipe_is_not_waited_for(void **state)
 {
 	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
@@ -374,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_log__more_names_than_buckets_share_them),
 		cmocka_unit_test(test_log__secrets_are_hidden),
 		cmocka_unit_test(test_log__words_for_a_terminal_hold_no_control_characters),
+		cmocka_unit_test(test_log__words_for_a_terminal_hold_no_c1_or_bidi_characters),
+		cmocka_unit_test(test_log__a_key_is_hidden_before_a_long_text_is_cut),
 		cmocka_unit_test(test_log__a_full_pipe_is_not_waited_for),
 		cmocka_unit_test(test_log__a_pipe_that_nobody_reads_is_no_end),
 		cmocka_unit_test(test_log__journald_gets_fields_by_its_own_protocol),

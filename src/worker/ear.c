@@ -8,12 +8,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "core/redact.h"
+#include "core/redact_stream.h"
 #include "observe/log.h"
 #include "worker/impl.h"
 
@@ -24,9 +26,10 @@ struct fw_ear {
 	uv_poll_t poll;
 	int fd;
 	struct fw_worker *worker;
-	uint64_t since_ms; /* the window began */
-	size_t bytes;      /* heard in it */
-	bool is_full;      /* nothing is read before its end */
+	uint64_t since_ms;              /* the window began */
+	size_t bytes;                   /* heard in it */
+	bool is_full;                   /* nothing is read before its end */
+	struct fw_redact_stream stream; /* of what was read and is not redacted yet */
 };
 
 static uint64_t now_of(const struct fw_worker *worker)
@@ -36,17 +39,14 @@ static uint64_t now_of(const struct fw_worker *worker)
 
 /* ---- telling ---------------------------------------------------------------------- */
 
-/* Secrets hidden, and UTF-8. Returns its length; `cap` is more than enough for
- * most, the rest is cut. */
+/* Made UTF-8, and redacted once more: repaired text may read otherwise. Returns
+ * its length; `cap` is more than enough for most, the rest is cut. */
 static size_t clean(char *to, size_t cap, const char *text, size_t len)
 {
 	char room[3 * FW_LIMIT_TOOL_TEXT_BYTES];
 	size_t size = fw_utf8_repair(room, sizeof room, text, len);
 
-	size = fw_utf8_cut(room, size < sizeof room ? size : sizeof room,
-			   FW_LIMIT_TOOL_TEXT_BYTES);
-	size = fw_redact_copy(to, cap, room, size);
-	return size < cap ? size : cap - 1;
+	return fw_redact_cut(to, cap, room, size < sizeof room ? size : sizeof room);
 }
 
 static void tell(const struct fw_worker *worker, const char *heard, size_t len)
@@ -60,7 +60,7 @@ static void tell(const struct fw_worker *worker, const char *heard, size_t len)
 	fw_log_event(FW_LOG_INFO, "faultwire", "tool_stderr", fields, 2);
 }
 
-/* Whole lines, as many as fit into one event: a secret may have several. */
+/* Whole lines, as many as fit into one event. */
 static void tell_lines(struct fw_worker *worker, bool is_all)
 {
 	struct fw_buf *heard = &worker->heard;
@@ -98,6 +98,28 @@ static void keep_end(struct fw_worker *worker, const char *text, size_t len)
 	worker->is_end_cut = true;
 }
 
+/* Redacted text, on its way into the log. */
+static void take(void *ctx, const char *text, size_t len)
+{
+	struct fw_worker *worker = ctx;
+
+	keep_end(worker, text, len);
+	fw_buf_put(&worker->heard, text, len);
+	if (worker->heard.state == FW_BUF_OK)
+		tell_lines(worker, false);
+	else
+		fw_buf_reset(&worker->heard, 0);
+}
+
+/* All that was read goes into the log, also half a line. */
+static void tell_rest(struct fw_worker *worker)
+{
+	if (worker->ear)
+		fw_redact_stream_end(&worker->ear->stream, take, worker);
+	if (worker->heard.len)
+		tell_lines(worker, true);
+}
+
 /* False: there is no more now. */
 static bool hear(struct fw_worker *worker)
 {
@@ -109,12 +131,7 @@ static bool hear(struct fw_worker *worker)
 	if (got <= 0)
 		return false;
 	worker->ear->bytes += (size_t)got;
-	keep_end(worker, text, (size_t)got);
-	fw_buf_put(&worker->heard, text, (size_t)got);
-	if (worker->heard.state == FW_BUF_OK)
-		tell_lines(worker, false);
-	else
-		fw_buf_reset(&worker->heard, 0);
+	fw_redact_stream_add(&worker->ear->stream, text, (size_t)got, take, worker);
 	return true;
 }
 
@@ -168,8 +185,13 @@ bool fw_ear_new(struct fw_worker *worker, int *ret_mouth)
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return false;
 	ear = fw__allocate(sizeof *ear);
-	if (ear)
-		*ear = (struct fw_ear){ .fd = ends[0], .worker = worker };
+	if (ear) {
+		/* Not the window of the stream: most workers say nothing. */
+		memset(ear, 0, offsetof(struct fw_ear, stream));
+		fw_redact_stream_reset(&ear->stream);
+		ear->fd = ends[0];
+		ear->worker = worker;
+	}
 	/* It makes the end that is read one that does not wait. */
 	if (!ear || uv_poll_init(&worker->pool->base.server->loop, &ear->poll, ends[0]) != 0) {
 		fw__release(ear);
@@ -186,8 +208,7 @@ bool fw_ear_new(struct fw_worker *worker, int *ret_mouth)
 
 void fw_ear_turn(struct fw_worker *worker, const struct fw_offer *offer)
 {
-	if (worker->heard.len)
-		tell_lines(worker, true);
+	tell_rest(worker);
 	worker->offer = offer;
 	worker->end.len = 0;
 	worker->is_end_cut = false;
@@ -200,8 +221,7 @@ void fw_ear_finish(struct fw_worker *worker)
 	for (size_t before = worker->ear->bytes;
 	     worker->ear->bytes - before <= PIPE_BYTES && hear(worker);)
 		;
-	if (worker->heard.len)
-		tell_lines(worker, true);
+	tell_rest(worker);
 }
 
 static void on_closed(uv_handle_t *handle)

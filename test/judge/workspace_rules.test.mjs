@@ -44,6 +44,28 @@ test('a write that takes away what the preflight forbids passes', () => serving(
 	assert.deepEqual(readdirSync(place.path('.faultwire/journal')), []);
 }));
 
+/* Two kilobytes of the output are kept, and a key of 4,096 bits is longer. */
+for (const [what, command] of [
+	['whole', 'cat key.pem; echo it does not hold; exit 3'],
+	['without its first lines', 'tail -n 35 key.pem; exit 3'],
+	['behind much else', 'seq 5000; cat key.pem; seq 100; exit 3'],
+	['slowly', 'while read -r line; do echo "$line"; sleep 0.005; done <key.pem; exit 3'],
+])
+	test(`no line of a private key that a preflight prints ${what} is told`, () => serving({
+		options: ['--preflight', command],
+		setup(place) {
+			const label = ['RSA PRI', 'VATE KEY-----'].join('');
+			const body = Array.from({ length: 50 }, (_, i) => Buffer.from(sha256(`line ${i}`), 'hex').toString('base64').slice(0, 40) + 'MIIEpAIBAAKCAQEAqZkX3vTn');
+			place.write('key.pem', `-----BEGIN ${label}\n${body.join('\n')}\n-----END ${label}\n`);
+			return { plan: place.plan(), body };
+		},
+	}, async (server, place, { plan, body }) => {
+		const result = await server.client.callTool({ name: 'write_file', arguments: { path: 'src/a.txt', content: 'x\n', plan } });
+		const told = JSON.stringify(result) + place.read('audit-log.jsonl');
+		assert.ok(told.includes('PREFLIGHT_FAILED') && told.includes('[redacted]'), told);
+		for (const line of body) assert.ok(!told.includes(line.slice(0, 20)) && !told.includes(line.slice(-44, -20)), told);
+	}));
+
 test('the hash that is told is that of what the preflight left there', () => serving({
 	options: ['--preflight', 'echo formatted >>"$FAULTWIRE_PATH"'],
 	setup: (place) => place.plan(),

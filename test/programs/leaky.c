@@ -164,6 +164,11 @@ static fw_error *run(struct sinks *sinks)
 	tool.run = FW_RUN_INLINE;
 	tool.handler = leak_critical;
 	FW_TRY(fw_server_add_tool(sinks->server, &tool));
+	tool.name = "login";
+	tool.input_schema =
+		"{\"type\":\"object\",\"properties\":{\"password\":{\"type\":\"string\","
+		"\"minLength\":64}}}";
+	FW_TRY(fw_server_add_tool(sinks->server, &tool));
 	FW_TRY(add_say(sinks->server));
 	FW_TRY(fw_server_listen_stdio(sinks->server));
 	return fw_server_run(sinks->server);

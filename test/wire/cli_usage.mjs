@@ -1,6 +1,8 @@
 // The command line itself: help, exit statuses, streams, how errors are told.
 
-import { check, contracts, file, finish, lines, match, run, same, shell, start, test } from './lib/cli.mjs';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bin, check, contracts, file, finish, has, lines, match, run, same, scratch, shell, start, test } from './lib/cli.mjs';
 
 const built = ['serve', 'convert', 'validate', 'explain', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'completion', 'man', 'help'];
 const notBuilt = ['gate', 'call', 'classify', 'index'];
@@ -154,6 +156,23 @@ test('a report shows no control bytes of whoever wrote the text', () => {
 	const { err } = run(['explain', 'EVIL\u001b[2J\u0007\u009b31m\u202ecode\nfaultwire: forged']);
 	check(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(err), JSON.stringify(err));
 	same(err.split('\n').filter((line) => line.startsWith('faultwire:')).length, 1, err);
+});
+
+// Through script(1), so that standard output is a terminal.
+test('no C1, bidi or invisible character of a peer reaches a terminal', () => {
+	if (!has('script')) return;
+	const never = /[\u0080-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+	const evil = 'a\u009b31mb\u202ec\u200bd\u2028e\u2066f\u061cg\ufeffh';
+	const error = run(['convert', '--from', 'text', '--to', 'canonical'], { input: evil }).out;
+	check(never.test(error), 'to a file the text goes as it is');
+	const name = join(scratch(), 'evil.json');
+	writeFileSync(name, error);
+	for (const command of [`convert --to canonical ${name}`, `convert --to kaiza ${name}`, `explain - <${name}`, `validate --contract kaiza ${name}`]) {
+		const { out } = shell(`script -qec '${bin} ${command}' /dev/null </dev/null`);
+		check(!never.test(out), `${command}: ${JSON.stringify(out)}`);
+	}
+	const { out } = shell(`script -qec '${bin} convert --to canonical ${name}' /dev/null </dev/null`);
+	same(JSON.parse(out).message, evil, 'it is the same JSON');
 });
 
 test('a file that is not there is an error with its name, exit 1', () => {

@@ -118,6 +118,53 @@ const kinds = {
 	'Docker registry auth': [(x) => `{"auths":{"r.example.com":{"auth":"${x}"}}}`, Buffer.from('bob:dockerS3cret').toString('base64')],
 	'Kubernetes secret': [(x) => `kind: Secret\ndata:\n  password: ${x}\n`, Buffer.from('kubeS3cret').toString('base64')],
 	'Heroku key': [(x) => `HEROKU_API_KEY=${x}`, '01234567-89ab-cdef-0123-456789abcdef'],
+	'GitLab routable token': [(x) => `using ${x}.`, s('glpat', '-', mixed(27), '.01.', mixed(9))],
+	'GitLab runner token': [(x) => `runner ${x}`, s('glrt', '-', mixed(20))],
+	'Docker Hub token': [(x) => `login with ${x}`, s('dckr', '_pat_', mixed(27))],
+	'Doppler token': [(x) => `doppler ${x}`, s('dp', '.pt.', mixed(43))],
+	'Doppler service token': [(x) => `doppler ${x}`, s('dp', '.st.prod.', mixed(43))],
+	'Twilio API key': [(x) => `twilio ${x} is revoked`, s('SK', hex(32))],
+	'Azure AD client secret alone': [(x) => `AADSTS7000215 for ${x}`, s('xY1', '8Q~', mixed(34))],
+	'percent-encoded name': [(x) => `POST a=1&api%5Fkey=${x}&b=2`, mixed(20)],
+	'name encoded twice': [(x) => `POST a=1&api%255Fkey=${x}&b=2`, mixed(20)],
+	'pair encoded whole': [(x) => `next=%2Flogin%3Fpassword%3D${x}%26x%3D1`, mixed(16)],
+	'YAML block scalar': [(x) => `password: |\n  ${x}\nport: 1`, mixed(16)],
+	'folded YAML scalar': [(x) => `tls:\n  private_key: >-\n    ${x}\n  port: 1`, mixed(60)],
+	'Go DSN': [(x) => `app:${x}@tcp(db.example.com:3306)/app`, 'g0Secret9x'],
+	'Go DSN of a socket': [(x) => `app:${x}@unix(/run/mysqld.sock)/app`, 'g0Secret8x'],
+	'address without a scheme': [(x) => `app:${x}@db.example.com:5432/app`, 'addrS3cret'],
+	'pin': [(x) => `card=1 pin=${x}`, '48219305'],
+	'otp': [(x) => `otp: ${x}`, '73920418'],
+	'one-time code': [(x) => `verification_code=${x}`, '60418273'],
+	'auth parameter': [(x) => `auth=${x}`, mixed(24)],
+	'Django session': [(x) => `sessionid=${x}`, mixed(32)],
+	'seed phrase': [(x) => `mnemonic: ${x}`, 'abandon ribbon must zebra will canoe object tiger found lemon swift abandon'],
+	'seed phrase in JSON': [(x) => `{"seed_phrase":"${x}"}`, 'lemon swift abandon ribbon must zebra will canoe object tiger found canoe'],
+	'private_key_id': [(x) => `{"private_key_id":"${x}"}`, hex(40)],
+	'pass': [(x) => `user: bob\npass: ${x}`, 'hunter2pass9'],
+	'pass in JSON': [(x) => `{"user":"bob","pass":"${x}"}`, 'letmeinplease'],
+	'no-break spaces': [(x) => `password\u00a0:\u00a0${x}`, 'nbspS3cret'],
+	'full-width colon': [(x) => `password\uff1a${x}`, 'wideS3cret'],
+	'PuTTY key': [(x) => `PuTTY-User-Key-File-3: ssh-rsa\nPublic-Lines: 1\nAAAAB3Nz\nPrivate-Lines: 1\n${x}\nPrivate-MAC: 00`, mixed(64)],
+	'PEM without its beginning': [(x) => `${x}\n-----END RSA ${s('PRI', 'VATE KEY-----')}`, s(mixed(64), '\n', mixed(64))],
+	'mysql -p': [(x) => `mysql -u root -p${x} app`, 'mysqlS3cret'],
+	'curl -u': [(x) => `curl -u bob:${x} https://example.com`, 'curlS3cret'],
+	'curl --user': [(x) => `curl --user 'bob:${x}' https://example.com`, 'curluS3cret'],
+	'netrc': [(x) => `machine example.com login bob password ${x}`, 'netrcsecret'],
+	'netrc of several lines': [(x) => `machine example.com\n  login bob\n  password ${x}\n`, 'netrcsecrets'],
+	'docker login -p': [(x) => `docker login -u bob -p ${x} r.example.com`, 'dockerpS3cret'],
+	'sshpass': [(x) => `sshpass -p ${x} ssh host`, 'sshpassS3cret'],
+	'redis-cli -a': [(x) => `redis-cli -h db -a ${x} ping`, 'redisaS3cret'],
+	'openssl -passin': [(x) => `openssl rsa -passin pass:${x}`, 'opensslS3cret'],
+	'keytool': [(x) => `keytool -list -storepass ${x}`, 'keytoolS3cret'],
+	'password in a sentence': [(x) => `login with password ${x} was refused`, 'sentenceS3cret'],
+	'unknown scheme': [(x) => `Authorization: GenieKey ${x}`, mixed(24)],
+	'variable of Kubernetes': [(x) => `{"name":"DB_PASSWORD","value":"${x}"}`, 'kubenvS3cret'],
+	'appSettings': [(x) => `<add key="DbPassword" value="${x}"/>`, 'appsetS3cret'],
+	'kubeconfig': [(x) => `client-key-data: ${x}`, mixed(60)],
+	'WireGuard': [(x) => `[Interface]\nPrivateKey = ${x}=`, mixed(43)],
+	'behind an escaped newline': [(x) => `first\\ntoken=${x}\\nlast`, mixed(24)],
+	'wallet key': [(x) => `wallet ${x}`, s('xprv', '9s21ZrQH143K', mixed(91))],
 	'German': [(x) => `Passwort: ${x}`, 'Geh3imnis'],
 };
 
@@ -133,6 +180,9 @@ function needles(secret) {
 }
 
 const sinks = {};
+
+// An argument that does not fit its schema; nothing but its name says what it is.
+const tooShort = 'correcthorse';
 
 async function plant() {
 	const environment = Object.values(kinds).slice(0, 12).map(([write, secret]) => write(secret)).join('\n');
@@ -154,6 +204,7 @@ async function plant() {
 	const say = (method, params, meta = {}) =>
 		lines.push(JSON.stringify({ jsonrpc: '2.0', id: lines.length + 1, method, params: { ...params, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, ...meta } } }) + '\n');
 
+	say('tools/call', { name: 'login', arguments: { password: tooShort } });
 	for (const [write, secret] of Object.values(kinds)) {
 		const text = write(secret);
 		say('tools/call', { name: 'leak', arguments: { text } });
@@ -166,8 +217,11 @@ async function plant() {
 		say('tools/call', { name: 'leak', arguments: { text: 'x' } }, { 'io.modelcontextprotocol/clientInfo': { name: text, version: '1' } });
 	}
 	expected = lines.length;
-	// Slowly enough that the log holds nothing back: it is limited by code.
-	for (const line of lines) child.stdin.write(line);
+	// A few at a time: a call that is refused because too many wait leaks nothing.
+	for (let at = 0; at < lines.length; at += 8) {
+		child.stdin.write(lines.slice(at, at + 8).join(''));
+		for (let i = 0; i < 5000 && answers < Math.min(at + 8, lines.length); i++) await new Promise((next) => setTimeout(next, 1));
+	}
 	await all;
 	for (let i = 0; i < 500 && !sinks.alerts?.includes('audit.log_failed'); i++) {
 		await new Promise((done) => setTimeout(done, 10));
@@ -195,6 +249,7 @@ test('the secrets are planted, and every failure leaves its traces', async () =>
 	const { answers, kept } = await plant();
 	same(kept, answers, 'each call is an incident');
 	for (const name of ['hashed.jsonl', 'redacted.jsonl']) same(sinks[name].split('\n').length - 1, answers, `each call is a record of ${name}`);
+	check(!sinks.replies.includes('server.overloaded'), 'no call was refused before it could leak');
 	check(sinks['hashed.jsonl'].includes('"args_hash":"') && !sinks['hashed.jsonl'].includes('"args":'), 'hashes of arguments');
 	check(sinks['redacted.jsonl'].includes('"args":{"text":"[redacted]'), 'arguments, redacted');
 	check(sinks['redacted audit query'].includes('[redacted]') && sinks['redacted audit tail'].split('\n').length > answers, 'audit shows them');
@@ -216,6 +271,11 @@ for (const [name, [, secret]] of Object.entries(kinds))
 		same(found, [], 'found in');
 	});
 
-test('at least fifty kinds were planted', () => check(Object.keys(kinds).length >= 50, 'fifty'));
+test('a password that is too short for the schema is in no sink', () => {
+	check(sinks.replies.includes('minLength'), 'it was refused for that');
+	for (const [sink, text] of Object.entries(sinks)) check(!text.includes(tooShort), sink);
+});
+
+test('at least 133 kinds were planted', () => check(Object.keys(kinds).length >= 133, `${Object.keys(kinds).length}`));
 
 await finish();

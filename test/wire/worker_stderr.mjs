@@ -43,6 +43,21 @@ test('a line that looks like one of the log is told as what a tool wrote', async
 	same(events(wire).map(({ context }) => [context.tool, context.text]), [['say', forged], ['say_again', 'half a line'], ['say', 'then']]);
 });
 
+test('a private key that is longer than an event of the log is hidden, in the log and in the trail', async () => {
+	const label = ['RSA PRI', 'VATE KEY-----'].join('');
+	const body = Array.from({ length: 120 }, (_, i) => `qZkX3vTn8RwYb2LmPdHs7CgJf5UaEo1KiVx9NtBcDrMyWz4Gh6QSl${1000 + i}`);
+	let incident;
+	const wire = await session(async (w) => {
+		await w.call('say', { text: `before it\n-----BEGIN ${label}\n` });
+		await w.call('say', { text: `before it\n-----BEGIN ${label}\n${body.join('\n')}\n-----END ${label}\nafter it\n` });
+		incident = canonical(await w.call('say', { text: `${body.join('\n')}\n-----END ${label}\nbye\n`, crash: true })).incident_id;
+	});
+	const shown = run(['incident', 'show', incident, '--incidents', store, '--json']);
+	for (const text of [wire.err, shown.out, wire.raw.join('')]) check(!text.includes('qZkX3vTn8'), text);
+	check(events(wire).some(({ context }) => context.text.includes('after it')), wire.err);
+	check(shown.out.includes('bye'), shown.out);
+});
+
 test('secrets are hidden, in the log and in the trail', async () => {
 	const secret = ['ghp', '_', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('');
 	const key = ['-----BEGIN PRI', 'VATE KEY-----\n', 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nQ2hhbmdlIG1lIGlmIHlvdSBjYW4gcmVhZA==', '\n-----END PRI', 'VATE KEY-----\n'].join('');

@@ -17,7 +17,7 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "core/redact.h"
 
 #include <faultwire/raise.h>
 
@@ -67,14 +67,12 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 /* ---- what a failure says of its call ------------------------------------------------ */
 
-/* What is too long, and refused for that, is cut between two characters. */
+/* What is too long, and refused for that, is redacted and cut between two characters. */
 static void copy_text(char *to, size_t size, const char *text)
 {
-	size_t len = text ? fw_utf8_cut(text, strlen(text), size - 1) : 0;
-
-	if (len)
-		memcpy(to, text, len);
-	to[len] = '\0';
+	to[0] = '\0';
+	if (text)
+		(void)fw_redact_cut(to, size, text, strlen(text));
 }
 
 /* Phase and plan, as the arguments name them. */

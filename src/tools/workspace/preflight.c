@@ -22,20 +22,24 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "core/redact_stream.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
 enum { TAIL_BYTES = 2048, TIMED_OUT = 124, NOT_STARTED = 127 };
 
-/* The end of what was said. */
+/* The end of what was said: redacted first, then cut. */
 struct tail {
+	struct fw_redact_stream stream;
 	char text[2 * TAIL_BYTES];
 	size_t len;
 };
 
-static void keep(struct tail *tail, const char *text, size_t len)
+static void keep(void *ctx, const char *text, size_t len)
 {
+	struct tail *tail = ctx;
+
 	if (len > TAIL_BYTES) {
 		text += len - TAIL_BYTES;
 		len = TAIL_BYTES;
@@ -99,7 +103,7 @@ static bool listen_to(int in, int64_t until, struct tail *tail)
 		if (got == 0)
 			return true;
 		if (got > 0)
-			keep(tail, text, (size_t)got);
+			fw_redact_stream_add(&tail->stream, text, (size_t)got, keep, tail);
 		else if (errno != EINTR && errno != EAGAIN)
 			return true;
 	}
@@ -181,9 +185,11 @@ static fw_error *failed(const char *command, int status, uint32_t limit_ms, stru
 {
 	fw_error *err = fw_raise_policy_preflight_failed(command, status);
 	char said[3 * TAIL_BYTES + 1];
-	size_t from = tail->len > TAIL_BYTES ? tail->len - TAIL_BYTES : 0;
-	size_t len = fw_utf8_repair(said, sizeof said - 1, tail->text + from, tail->len - from);
+	size_t from, len;
 
+	fw_redact_stream_end(&tail->stream, keep, tail);
+	from = tail->len > TAIL_BYTES ? tail->len - TAIL_BYTES : 0;
+	len = fw_utf8_repair(said, sizeof said - 1, tail->text + from, tail->len - from);
 	said[len < sizeof said ? len : sizeof said - 1] = '\0';
 	if (status == TIMED_OUT) {
 		fw_error_add_bool(err, "timed_out", true);
