@@ -141,7 +141,7 @@ fw_error *fw_self_limit(const struct fw_sandbox_plan *plan)
 
 /* ---- privileges ------------------------------------------------------------------ */
 
-fw_error *fw_self_drop_privileges(void)
+fw_error *fw_self_drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
@@ -161,7 +161,12 @@ fw_error *fw_self_drop_privileges(void)
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &header, none))
 		return fw_error_from_errno(FW_HERE, errno, "capabilities");
+	return NULL;
+}
 
+fw_error *fw_self_drop_privileges(void)
+{
+	FW_TRY(fw_self_drop_capabilities());
 	/* Last: giving up capabilities sets it anew. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return fw_error_from_errno(FW_HERE, errno, "memory of the process");
