@@ -41,6 +41,25 @@ static void add_path(struct paths *paths, const char *path)
 		paths->list[paths->count++] = text;
 }
 
+/* One that is made later can be read then, if the directory above it is there. */
+static void add_path_to_come(struct paths *paths, const char *path)
+{
+	char above[CLI_PATH_SIZE];
+	char *slash;
+
+	add_path(paths, path);
+	if (!path || access(path, F_OK) == 0)
+		return;
+	(void)snprintf(above, sizeof above, "%s", path);
+	for (size_t len = strlen(above); len > 1 && above[len - 1] == '/'; len--)
+		above[len - 1] = '\0';
+	slash = strrchr(above, '/');
+	if (slash)
+		*slash = '\0';
+	/* Not the root: that would be all. */
+	add_path(paths, slash ? above : ".");
+}
+
 /* Files are made beside it: the next one of a log, the journal of a database. */
 static void add_directory_of(struct paths *paths, const char *file)
 {
@@ -122,7 +141,7 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	add_directory_of(&writable, how->audit);
 	add_directory_of(&writable, how->incidents);
 	add_path(&writable, how->workspace);
-	add_path(&readable, how->cache_root);
+	add_path_to_come(&readable, how->cache_root);
 	add_path(&readable, how->secret_file);
 	options.sandbox = how->sandbox;
 	options.readable = readable.list;
