@@ -14,7 +14,7 @@
 
 #include "state.h"
 
-enum { PATHS_MAX = 8, PORTS_MAX = 8, HTTP_PORT = 80, HTTPS_PORT = 443, PROXY_PORT = 1080 };
+enum { PATHS_MAX = 4, PORTS_MAX = 8, HTTP_PORT = 80, HTTPS_PORT = 443, PROXY_PORT = 1080 };
 
 struct paths {
 	size_t count;
@@ -128,7 +128,7 @@ static void add_alert_ports(struct ports *ports, const struct serve_confine *how
 
 fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 {
-	static struct paths readable, writable;
+	struct paths readable = { 0 }, writable = { 0 };
 	fw_confine_options options = FW_CONFINE_INIT;
 	struct ports ports = { 0 };
 	const char *colon = how->http ? strrchr(how->http, ':') : NULL;

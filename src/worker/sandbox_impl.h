@@ -13,6 +13,7 @@ struct fw_sandbox_plan {
 	fw_sandbox mode;
 	bool is_server;  /* for the server process itself, not for workers */
 	bool is_applied; /* the server's: its file rules are in force */
+	bool may_bind;   /* the server's: a port is still to be bound */
 	bool may_connect;
 	bool may_execute;
 	uint64_t memory_bytes;
@@ -52,8 +53,9 @@ FW_NODISCARD fw_error *fw_seccomp_apply(const struct fw_sandbox_plan *plan);
 
 FW_NODISCARD fw_error *fw_self_clean_environment(const struct fw_sandbox_plan *plan);
 FW_NODISCARD fw_error *fw_self_limit(const struct fw_sandbox_plan *plan);
-/* All capabilities, and the means to get them back. */
-FW_NODISCARD fw_error *fw_self_drop_capabilities(void);
+/* All capabilities of the thread, and the means to get them back; `may_bind`: but
+ * for the one that binds ports below 1024. */
+FW_NODISCARD fw_error *fw_self_drop_capabilities(bool may_bind);
 /* The same, and other processes of this user cannot look into this one. */
 FW_NODISCARD fw_error *fw_self_drop_privileges(void);
 

@@ -41,7 +41,7 @@ static fw_error *limit_files(struct fw_confine *base)
 	if (unshare(CLONE_THREAD) && errno == EINVAL)
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "the process has started a thread");
-	FW_TRY(fw_self_drop_capabilities());
+	FW_TRY(fw_self_drop_capabilities(plan->may_bind));
 	err = fw_landlock_apply(plan);
 	plan->is_applied = !err;
 	plan->ruleset = err ? plan->ruleset : -1; /* closed by then */
@@ -50,6 +50,9 @@ static fw_error *limit_files(struct fw_confine *base)
 
 static fw_error *limit_calls(struct fw_confine *base)
 {
+	/* That of binding stays with other threads, if there was one; but then no
+	 * thread can call bind() any more. */
+	FW_TRY(fw_self_drop_capabilities(false));
 	return fw_seccomp_apply(&((struct confine *)base)->plan);
 }
 
@@ -113,6 +116,7 @@ fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options
 		.plan = { .mode = options->sandbox,
 			  .is_server = true,
 			  .may_connect = options->connect_ports != NULL,
+			  .may_bind = options->listen_port != 0,
 			  .ruleset = -1 },
 	};
 	err = fill(&confine->plan, options);

@@ -82,6 +82,25 @@ test('all threads of the server are confined over HTTP, and it says nothing abou
 	server.child.kill('SIGTERM');
 });
 
+test('a server of root can listen on a port below 1024, and keeps no privilege', async () => {
+	if (process.getuid() !== 0) skip('only root can do that');
+	for (let tries = 0; tries < 20; tries++) {
+		const port = 600 + Math.floor(Math.random() * 400);
+		const server = spawn(bin, ['serve', '--http', `127.0.0.1:${port}`], { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+		let err = '';
+
+		children.push(server);
+		server.stderr.on('data', (bytes) => (err += bytes));
+		await until(() => /listening on|in use|in the way/.test(err) || server.exitCode !== null, 'it listens');
+		if (!err.includes('listening on') && tries < 19 && !/permission|denied/i.test(err)) continue;
+		check(err.includes(`listening on http://127.0.0.1:${port}/`), err);
+		await until(() => all(statusOf(server.pid, 'Seccomp'), '2'), 'it is confined');
+		same(readFileSync(`/proc/${server.pid}/status`, 'utf8').match(/^CapEff:\s*(\w+)$/m)[1], '0000000000000000');
+		server.kill('SIGTERM');
+		return;
+	}
+});
+
 test('--sandbox off: nothing is confined', async () => {
 	const wire = stdio('--sandbox', 'off');
 
