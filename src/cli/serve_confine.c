@@ -31,11 +31,12 @@ struct ports {
 
 static void add_path(struct paths *paths, const char *path)
 {
-	char *text = paths->text[paths->count];
+	char *text;
 	int len;
 
-	if (!path || !path[0] || paths->count == PATHS_MAX || access(path, F_OK) != 0)
+	if (!path || !path[0] || paths->count >= PATHS_MAX || access(path, F_OK) != 0)
 		return;
+	text = paths->text[paths->count];
 	len = snprintf(text, CLI_PATH_SIZE, "%s", path);
 	if (len > 0 && len < CLI_PATH_SIZE)
 		paths->list[paths->count++] = text;
