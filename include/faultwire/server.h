@@ -293,6 +293,39 @@ FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
 						    const fw_workers_options *options,
 						    fw_workers **ret_workers);
 
+/** What the server process itself may reach; begin with FW_CONFINE_INIT, which is
+ *  nothing. Paths and ports are read by fw_server_confine() and not kept. */
+typedef struct fw_confine_options {
+	fw_sandbox sandbox;
+	const char *const *readable; /**< paths, NULL at the end; NULL: none */
+	const char *const *writable; /**< the same; readable, too */
+	/** TCP ports of other machines that the program's own code connects to, 0 at
+	 *  the end; name lookups come with them. NULL: it makes no sockets. */
+	const uint16_t *connect_ports;
+	/** The port that fw_server_listen_http() will be given. */
+	uint16_t listen_port;
+} fw_confine_options;
+
+#define FW_CONFINE_INIT                                     \
+	{                                                   \
+		FW_SANDBOX_BEST_EFFORT, NULL, NULL, NULL, 0 \
+	}
+
+/**
+ * Confine this process, before fw_server_prepare(). From fw_server_prepare() on
+ * it opens only what is named here, the system's libraries and /proc; so that
+ * call has to come before the first thread, and what else is needed has to be
+ * open by then. From the moment that fw_server_run() takes its first byte it can
+ * also neither fork nor execute programs, makes no sockets other than for
+ * connect_ports, and binds none. Handlers with FW_RUN_PROCESS have the sandbox
+ * of their own pool instead; all others live under this one. It cannot be
+ * undone. Raises server.sandbox_unavailable (FW_SANDBOX_REQUIRED, and the kernel
+ * lacks something), what is wrong with a path, internal.api_misuse (too late, or
+ * twice), internal.out_of_memory.
+ */
+FW_API FW_NODISCARD fw_error *fw_server_confine(fw_server *server,
+						const fw_confine_options *options);
+
 /**
  * A text that the tools of a set share, and that lives in the server: what a
  * process cannot keep. Owned by the server. Raises input.too_large (1 MiB),

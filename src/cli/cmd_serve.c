@@ -14,6 +14,7 @@
 #include "limit.h"
 #include "observe/log.h"
 #include "report.h"
+#include "serve_confine.h"
 #include "serve_observe.h"
 #include "serve_workspace.h"
 #include "state.h"
@@ -129,9 +130,9 @@ static const cli_option options[] = {
 		      "Processes that are kept ready for tools; by default one a processor, at "
 		      "least 2." },
 	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
-		      "What the kernel lacks to confine those processes keeps the server from "
-		      "starting, or is done without, which is said; or they are not "
-		      "confined." },
+		      "Confine the server and the processes of its tools. required: refuse to "
+		      "start if the kernel lacks a part of it; best-effort (the default): warn "
+		      "and go on; off: do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
 		       "with --run inline." },
@@ -173,6 +174,7 @@ struct serving {
 	bool is_asked; /* somebody said so */
 	fw_workers_options isolation;
 	fw_workers *workers;
+	bool has_workspace;
 	struct fw_sandbox_report lacks; /* to be told once there is a log */
 	/* Threads that nobody waits for any more may use it until the very end, so
 	 * it is never freed. */
@@ -201,6 +203,7 @@ static fw_error *add_workspace(struct serving *serving)
 		.keeps_audit = cli_given(args, AUDIT),
 	};
 
+	serving->has_workspace = true;
 	return cli_workspace_add(serving->server, &how, &serving->observers);
 }
 
@@ -243,7 +246,6 @@ static fw_error *add_workers(struct serving *serving)
 	const char *run = args->values[RUN];
 	const char *sandbox = args->values[SANDBOX];
 	fw_workers_options *isolation = &serving->isolation;
-	struct fw_sandbox_report report;
 
 	serving->run = FW_RUN_PROCESS;
 	serving->is_asked = run != NULL;
@@ -256,9 +258,6 @@ static fw_error *add_workers(struct serving *serving)
 		serving->run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
 		return NULL;
 	}
-	fw_sandbox_probe(&report);
-	if (isolation->sandbox == FW_SANDBOX_BEST_EFFORT && !report.is_complete)
-		serving->lacks = report;
 	return fw_server_add_workers(serving->server, isolation, &serving->workers);
 }
 
@@ -388,6 +387,29 @@ static fw_contract contract_of(const cli_args *args)
 	return cli_contract(args, CONTRACT, FW_AUTO);
 }
 
+/* After the toolsets were added: some of them have to read files for that. */
+static fw_error *confine(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const char *workspace = args->values[WORKSPACE] ? args->values[WORKSPACE] : ".";
+	const struct serve_confine how = {
+		.sandbox = serving->isolation.sandbox,
+		.http = args->values[HTTP],
+		.audit = args->values[AUDIT],
+		.incidents = args->values[INCIDENTS],
+		.workspace = serving->has_workspace ? workspace : NULL,
+		.cache_root = serving->caches ? cache_root(args) : NULL,
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	/* Workers lack nothing that the server does not. */
+	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
+		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
+	return serve_confine(serving->server, &how);
+}
+
 /* Connections need one each, and the usual number is for programs that use select(). */
 static void raise_open_files(void)
 {
@@ -440,7 +462,8 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
 	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
-	/* All that follows may start threads. */
+	FW_TRY(confine(serving));
+	/* All that follows may start threads, and opens only what confine() allows. */
 	FW_TRY(fw_server_prepare(serving->server));
 	FW_TRY(add_log(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
 	if (serving->lacks.missing[0])

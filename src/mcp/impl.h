@@ -665,6 +665,7 @@ struct fw_server {
 	struct fw_lane *lanes;
 	struct fw_page_entry *pages;
 	size_t page_count;
+	struct fw_confine *confine;    /* of the process; NULL: it is not confined */
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;
 	struct fw_session *sessions; /* the most recently used first */
@@ -682,6 +683,14 @@ struct fw_server {
 	uint64_t deadline_next;
 	uint64_t stop_ms; /* when the grace ends */
 	bool is_past_grace;
+};
+
+/* How the process is confined, in two steps (worker/sandbox_server.c). Each is
+ * taken once, on the server's thread. */
+struct fw_confine {
+	fw_error *(*limit_files)(struct fw_confine *confine); /* no thread was started yet */
+	fw_error *(*limit_calls)(struct fw_confine *confine); /* before the first byte */
+	void (*free)(struct fw_confine *confine);
 };
 
 void fw_server__post(fw_server *server, struct fw_post *post);

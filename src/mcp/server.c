@@ -192,6 +192,8 @@ void fw_server_free(fw_server *server)
 	fw_offers_clear(&server->templates);
 	fw_offers_clear(&server->prompts);
 	fw_states_free(server);
+	if (server->confine)
+		server->confine->free(server->confine);
 	fw__release(server->observers);
 	fw__release(server->lanes);
 	fw_pages_clear(server);
@@ -474,7 +476,8 @@ fw_error *fw_server_prepare(fw_server *server)
 	for (struct fw_runner *r = server->runners; r; r = r->next)
 		if (r->ops->prepare)
 			FW_TRY(r->ops->prepare(r));
-	return NULL;
+	/* After them: workers are not confined as the server is. */
+	return server->confine ? server->confine->limit_files(server->confine) : NULL;
 }
 
 static void close_runners(fw_server *server)
@@ -516,6 +519,8 @@ fw_error *fw_server_run(fw_server *server)
 
 	if (!server || server->state != FW_IDLE)
 		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
+	if (server->confine && !server->is_prepared)
+		FW_TRY(fw_server_prepare(server));
 	server->thread = uv_thread_self();
 	watch_signals(server);
 	if (server->limits.session_idle_ms < expiry_ms)
@@ -525,6 +530,8 @@ fw_error *fw_server_run(fw_server *server)
 	err = start_runners(server);
 	if (!err)
 		err = start_transports(server);
+	if (!err && server->confine)
+		err = server->confine->limit_calls(server->confine);
 	if (err) {
 		close_transports(server);
 	} else if (atomic_load(&server->stop_wanted)) {

@@ -112,17 +112,47 @@ struct fw_report {
 struct fw_nursery {
 	pid_t pid; /* 0: none */
 	int control;
+	bool is_kept; /* made by a keeper, whose child it is */
+};
+
+/* What a nursery needs to know of its pool. */
+struct fw_nursery_setup {
+	const struct fw_seats *slots;
+	const fw_workers_options *options;
+	struct fw_sandbox_plan *plan;
+	fw_server *server;
 };
 
 /* Makes one. Raises io errors (fork, socketpair). */
-fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
-			   fw_server *server);
+fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_nursery_setup *setup);
+/* fork(); in the child, every descriptor of the server but `control` and the
+ * plan's is closed, and the standard ones are replaced. */
+pid_t fw_nursery_fork(const struct fw_nursery_setup *setup, int control);
+/* In the child: the nursery itself, until `control` ends or `parent` dies. */
+_Noreturn void fw_nursery_run(const struct fw_nursery_setup *setup, int control, pid_t parent);
+/* Waits for a child that was told to end; after a second it is killed. */
+void fw_nursery_await_end(pid_t pid);
 /* Kills it, its workers, and what they left; waits for that. */
 void fw_nursery_end(struct fw_nursery *nursery);
 /* False: it cannot be told. `socket` and `mouth` are -1 or stay the caller's. */
 bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *order,
 		      int socket, int mouth);
+
+/* ---- the keeper (keeper.c) ----------------------------------------------------------- */
+
+/* Makes nurseries for a confined server, which cannot fork. */
+struct fw_keeper {
+	pid_t pid; /* 0: none */
+	int control;
+	uint32_t asked; /* nurseries, so far */
+};
+
+/* Before the server is confined, by its only thread. Raises io errors. */
+fw_error *fw_keeper_start(struct fw_keeper *keeper, const struct fw_nursery_setup *setup);
+/* Has it make a nursery. Waits for that. Raises io errors. */
+fw_error *fw_keeper_make(struct fw_keeper *keeper, struct fw_nursery *nursery);
+/* Ends it and its nursery; waits for that. */
+void fw_keeper_end(struct fw_keeper *keeper);
 
 /* ---- a worker (child.c, crash.c) ------------------------------------------------------ */
 
@@ -193,6 +223,7 @@ struct fw_workers {
 	fw_workers_options options; /* copied, and without zeros */
 	struct fw_sandbox_plan *plan;
 	struct fw_seats slots;
+	struct fw_keeper keeper; /* of a server that is to be confined */
 	struct fw_nursery nursery;
 	uv_poll_t *control;
 	uv_timer_t *timer;

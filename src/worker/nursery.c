@@ -422,19 +422,16 @@ static void reset_signals(struct mother *mother)
 	mother->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static _Noreturn void be_nursery(struct mother *mother, const struct fifos *before,
-				 pid_t server)
+static _Noreturn void be_nursery(struct mother *mother, pid_t parent)
 {
 	struct pollfd watched[2];
 
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "fw-nursery");
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	replace_standard();
-	close_others(before, mother->control, fw_sandbox_plan_file(mother->plan));
 	reset_signals(mother);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != server || mother->signals < 0)
+	if (getppid() != parent || mother->signals < 0)
 		_exit(EXIT_FAILURE);
 	/* Workers need not know what the server signs with, nor guess its ids. */
 	memset(mother->server->key, 0, sizeof mother->server->key);
@@ -458,16 +455,35 @@ static _Noreturn void be_nursery(struct mother *mother, const struct fifos *befo
 	}
 }
 
+_Noreturn void fw_nursery_run(const struct fw_nursery_setup *setup, int control, pid_t parent)
+{
+	struct mother mother = { .control = control,
+				 .slots = setup->slots,
+				 .options = setup->options,
+				 .plan = setup->plan,
+				 .server = setup->server };
+
+	be_nursery(&mother, parent);
+}
+
 /* ---- in the server --------------------------------------------------------------------- */
 
-fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *slots,
-			   const fw_workers_options *options, struct fw_sandbox_plan *plan,
-			   fw_server *server)
+pid_t fw_nursery_fork(const struct fw_nursery_setup *setup, int control)
 {
-	struct mother mother = {
-		.slots = slots, .options = options, .plan = plan, .server = server
-	};
 	struct fifos before;
+	pid_t pid;
+
+	find_fifos(&before);
+	pid = fork();
+	if (pid == 0) {
+		replace_standard();
+		close_others(&before, control, fw_sandbox_plan_file(setup->plan));
+	}
+	return pid;
+}
+
+fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_nursery_setup *setup)
+{
 	pid_t self = getpid();
 	int ends[2];
 	int error;
@@ -478,11 +494,9 @@ fw_error *fw_nursery_start(struct fw_nursery *nursery, const struct fw_seats *sl
 		return fw_error_from_errno(FW_HERE, error, "a socket for workers");
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	find_fifos(&before);
-	mother.control = ends[1];
-	pid = fork();
+	pid = fw_nursery_fork(setup, ends[1]);
 	if (pid == 0)
-		be_nursery(&mother, &before, self);
+		fw_nursery_run(setup, ends[1], self);
 	error = errno;
 	(void)close(ends[1]);
 	if (pid < 0) {
@@ -520,19 +534,25 @@ bool fw_nursery_order(const struct fw_nursery *nursery, const struct fw_order *o
 	       sizeof *order;
 }
 
-void fw_nursery_end(struct fw_nursery *nursery)
+void fw_nursery_await_end(pid_t pid)
 {
 	int status;
 
+	for (int i = 0; i < END_MS && waitpid(pid, &status, WNOHANG) == 0; i++) {
+		/* A confined server may not signal it, and must not wait then. */
+		if (i == END_MS - 1 && kill(pid, SIGKILL) == 0)
+			(void)waitpid(pid, &status, 0);
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+void fw_nursery_end(struct fw_nursery *nursery)
+{
 	if (!nursery->pid)
 		return;
 	(void)close(nursery->control);
-	for (int i = 0; i < END_MS && waitpid(nursery->pid, &status, WNOHANG) == 0; i++) {
-		if (i == END_MS - 1) {
-			(void)kill(nursery->pid, SIGKILL);
-			(void)waitpid(nursery->pid, &status, 0);
-		}
-		(void)poll(NULL, 0, 1);
-	}
+	/* One that a keeper made is the keeper's child, and ends with its socket. */
+	if (!nursery->is_kept)
+		fw_nursery_await_end(nursery->pid);
 	*nursery = (struct fw_nursery){ .control = -1 };
 }

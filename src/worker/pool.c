@@ -88,14 +88,25 @@ static struct fw_worker *make_one(fw_workers *pool)
 
 static void on_control(uv_poll_t *poll, int status, int events);
 
+static fw_error *make_nursery(fw_workers *pool)
+{
+	const struct fw_nursery_setup setup = { &pool->slots, &pool->options, pool->plan,
+						pool->base.server };
+
+	if (!pool->base.server->confine)
+		return fw_nursery_start(&pool->nursery, &setup);
+	if (!pool->keeper.pid)
+		FW_TRY(fw_keeper_start(&pool->keeper, &setup));
+	return fw_keeper_make(&pool->keeper, &pool->nursery);
+}
+
 static fw_error *start_nursery(fw_workers *pool)
 {
 	uv_loop_t *loop = &pool->base.server->loop;
 
 	/* The first may be there already: see prepare(). */
 	if (!pool->nursery.pid)
-		FW_TRY(fw_nursery_start(&pool->nursery, &pool->slots, &pool->options,
-					pool->plan, pool->base.server));
+		FW_TRY(make_nursery(pool));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(loop, pool->control, pool->nursery.control) != 0) {
 		fw__release(pool->control);
@@ -401,8 +412,7 @@ static fw_error *prepare(struct fw_runner *runner)
 	if (!pool->plan)
 		FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
 	FW_TRY(map_slots(pool));
-	return fw_nursery_start(&pool->nursery, &pool->slots, &pool->options, pool->plan,
-				pool->base.server);
+	return make_nursery(pool);
 }
 
 static fw_error *start(struct fw_runner *runner)
@@ -436,6 +446,7 @@ static void close_pool(struct fw_runner *runner)
 	pool->is_running = false;
 	drop_control(pool);
 	fw_nursery_end(&pool->nursery);
+	fw_keeper_end(&pool->keeper);
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		fw_worker_buried(&pool->workers[i], SIGKILL, 0);
 	tell_refused(pool);
@@ -455,7 +466,9 @@ static void free_pool(struct fw_runner *runner)
 {
 	fw_workers *pool = (fw_workers *)runner;
 
-	fw_nursery_end(&pool->nursery); /* of a server that never ran */
+	/* Those of a server that never ran. */
+	fw_nursery_end(&pool->nursery);
+	fw_keeper_end(&pool->keeper);
 	if (pool->slots.pages)
 		(void)munmap(pool->slots.pages, pool->slots.stride * pool->slots.count);
 	fw_sandbox_plan_free(pool->plan);

@@ -57,6 +57,14 @@ void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool m
 		miss(report, "no rules for signals (Landlock 6, Linux 6.12)");
 }
 
+void fw_sandbox_judge_server(struct fw_sandbox_report *report, bool may_connect)
+{
+	fw_sandbox_judge(report, false, false);
+	/* With sockets to make, only Landlock tells one port from another. */
+	if (may_connect && report->has_seccomp && report->landlock_abi < 4)
+		miss(report, "no rules for TCP (Landlock 4, Linux 6.7)");
+}
+
 static void probe(bool may_connect, bool may_execute, struct fw_sandbox_report *ret)
 {
 	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_landlock_abi(),

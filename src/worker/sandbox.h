@@ -26,6 +26,9 @@ struct fw_sandbox_report {
 /* Asks the kernel, for a worker that may do nothing. Changes nothing. */
 void fw_sandbox_probe(struct fw_sandbox_report *ret);
 
+/* The same for the server process itself; `may_connect`: to some ports. */
+void fw_sandbox_probe_server(bool may_connect, struct fw_sandbox_report *ret);
+
 struct fw_sandbox_plan;
 
 /*

@@ -28,6 +28,7 @@
 
 #define CREATE_RULESET_VERSION 1U
 #define RULE_PATH_BENEATH 1
+#define RULE_NET_PORT 2
 
 #define FS_EXECUTE (UINT64_C(1) << 0)
 #define FS_WRITE_FILE (UINT64_C(1) << 1)
@@ -63,6 +64,11 @@ struct path_beneath {
 	uint64_t allowed;
 	int32_t parent;
 } __attribute__((packed));
+
+struct net_port {
+	uint64_t allowed;
+	uint64_t port;
+};
 
 #define READ (FS_READ_FILE | FS_READ_DIR)
 #define WRITE                                                                         \
@@ -105,6 +111,27 @@ static const char *const executing[] = {
 	"/etc/nsswitch.conf", "/etc/alternatives",    "/etc/gitconfig", "/etc/mime.types",
 	"/etc/os-release",    "/etc/ssl/openssl.cnf", "/proc",          NULL
 };
+
+/* The server process: libraries that it or the C library loads late, and what
+ * OpenSSL and the time zone are set up by. Public files of the system, all of
+ * them. /proc is for metrics; memory, environment and descriptors of processes
+ * outside the sandbox stay out of reach there. */
+static const char *const of_server[] = { "/usr/lib",
+					 "/usr/lib32",
+					 "/usr/lib64",
+					 "/usr/local/lib",
+					 "/lib",
+					 "/lib32",
+					 "/lib64",
+					 "/etc/ld.so.cache",
+					 "/etc/ld.so.conf",
+					 "/etc/ld.so.conf.d",
+					 "/etc/ld.so.preload",
+					 "/etc/ssl/openssl.cnf",
+					 "/etc/pki/tls/openssl.cnf",
+					 "/sys/devices/system/cpu",
+					 "/proc",
+					 NULL };
 
 int fw_landlock_abi(void)
 {
@@ -163,12 +190,14 @@ static void allow_if_there(const struct fw_sandbox_plan *plan, const char *const
 static fw_error *allow_declared(const struct fw_sandbox_plan *plan, const char *const *paths,
 				uint64_t rights, const char *what)
 {
+	const char *who = plan->is_server ? "the server" : "workers";
+
 	for (; paths && *paths; paths++) {
 		int errnum = allow(plan, *paths, rights);
 
 		if (errnum)
 			return fw_error_wrap(fw_error_from_errno(FW_HERE, errnum, *paths),
-					     FW_HERE, "cannot open a path that workers may %s",
+					     FW_HERE, "cannot open a path that %s may %s", who,
 					     what);
 	}
 	return NULL;
@@ -199,6 +228,55 @@ fw_error *fw_landlock_prepare(struct fw_sandbox_plan *plan, const fw_workers_opt
 		allow_if_there(plan, programs, READ | FS_EXECUTE);
 		allow_if_there(plan, executing, READ);
 	}
+	return NULL;
+}
+
+static fw_error *allow_port(const struct fw_sandbox_plan *plan, uint16_t port, uint64_t rights)
+{
+	const struct net_port rule = { .allowed = rights, .port = port };
+
+	if (plan->report.landlock_abi < 4)
+		return NULL;
+	if (syscall(SYS_landlock_add_rule, plan->ruleset, RULE_NET_PORT, &rule, 0U))
+		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
+	return NULL;
+}
+
+static fw_error *allow_ports(const struct fw_sandbox_plan *plan,
+			     const fw_confine_options *options)
+{
+	enum { DNS = 53 };
+
+	FW_TRY(allow_port(plan, options->listen_port, NET_BIND_TCP));
+	for (const uint16_t *port = options->connect_ports; port && *port; port++)
+		FW_TRY(allow_port(plan, *port, NET_CONNECT_TCP));
+	/* An answer that does not fit a datagram. */
+	return options->connect_ports ? allow_port(plan, DNS, NET_CONNECT_TCP) : NULL;
+}
+
+fw_error *fw_landlock_prepare_server(struct fw_sandbox_plan *plan,
+				     const fw_confine_options *options)
+{
+	const int abi = plan->report.landlock_abi;
+	struct ruleset_attr attr = { .handled_fs = handled_fs(abi) };
+
+	if (abi >= 4)
+		attr.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
+	if (abi >= 6)
+		attr.scoped = SCOPE_SIGNAL | SCOPE_ABSTRACT_SOCKET;
+	plan->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0U);
+	if (plan->ruleset < 0)
+		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
+	FW_TRY(allow_declared(plan, options->readable, READ, "read"));
+	FW_TRY(allow_declared(plan, options->writable, READ | (WRITE & ~FS_MAKE_SYM), "write"));
+	FW_TRY(allow_ports(plan, options));
+	allow_if_there(plan, always, READ);
+	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);
+	allow_if_there(plan, of_server, READ);
+	/* The log opens it anew, for a state of its own: a terminal, a FIFO. */
+	(void)allow(plan, "/proc/self/fd/2", FS_WRITE_FILE);
+	if (options->connect_ports)
+		allow_if_there(plan, connecting, READ);
 	return NULL;
 }
 

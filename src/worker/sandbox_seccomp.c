@@ -55,8 +55,23 @@ enum {
 	ALWAYS = 0,
 	NO_EXECUTE = 1, /* unless the pool may execute */
 	NO_CONNECT = 2,
-	CONNECT = 4, /* if it may connect */
+	NO_SERVER = 4,  /* with NO_CONNECT: nor the server process, if it may connect */
+	WORKER = 8,     /* of workers only */
+	SERVER = 16,    /* of the server process only */
+	NO_TRACER = 32, /* unless the leak check of a sanitizer needs it, at the end */
 };
+
+/* At exit, the leak checker forks a process that traces all threads. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_LEAK_CHECK true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_LEAK_CHECK true
+#endif
+#endif
+#ifndef HAS_LEAK_CHECK
+#define HAS_LEAK_CHECK false
+#endif
 
 struct refusal {
 	int call;
@@ -116,7 +131,7 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	/* Other processes: their memory, files, limits, priorities. */
-	REFUSE(ptrace, ALWAYS),
+	REFUSE(ptrace, NO_TRACER),
 	REFUSE(process_vm_readv, ALWAYS),
 	REFUSE(process_vm_writev, ALWAYS),
 	REFUSE(process_madvise, ALWAYS),
@@ -279,39 +294,58 @@ static const struct refusal refusals[] = {
 	REFUSE(execveat, NO_EXECUTE),
 	REFUSE(fork, NO_EXECUTE),
 	REFUSE(vfork, NO_EXECUTE),
-	REFUSE_BITS(clone, NO_EXECUTE, 0, CLONE_THREAD, 0),
+	REFUSE_BITS(clone, NO_EXECUTE | NO_TRACER, 0, CLONE_THREAD, 0),
 
 	/* Sockets. Without connections a pair is left, and of those the kinds
 	 * that cannot send to an address. */
 	REFUSE(socket, NO_CONNECT),
 	REFUSE(connect, NO_CONNECT),
-	REFUSE(bind, NO_CONNECT),
-	REFUSE(listen, NO_CONNECT),
-	REFUSE(accept, NO_CONNECT),
-	REFUSE(accept4, NO_CONNECT),
+	REFUSE(bind, NO_CONNECT | NO_SERVER),
+	REFUSE(listen, NO_CONNECT | NO_SERVER),
+	REFUSE(accept, NO_CONNECT | WORKER),
+	REFUSE(accept4, NO_CONNECT | WORKER),
 	REFUSE_UNLESS(sendto, NO_CONNECT, 4, 0),
-	REFUSE_UNLESS(socketpair, NO_CONNECT, 0, AF_UNIX),
-	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_DGRAM),
-	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_RAW),
-	REFUSE_BITS(socketpair, NO_CONNECT, 1, 15, SOCK_RDM),
+	REFUSE_UNLESS(socketpair, NO_CONNECT | NO_SERVER, 0, AF_UNIX),
+	REFUSE_BITS(socketpair, NO_CONNECT | NO_SERVER, 1, 15, SOCK_DGRAM),
+	REFUSE_BITS(socketpair, NO_CONNECT | NO_SERVER, 1, 15, SOCK_RAW),
+	REFUSE_BITS(socketpair, NO_CONNECT | NO_SERVER, 1, 15, SOCK_RDM),
 	/* Memory and queues that other processes share by name or number. */
-	REFUSE(shmget, NO_CONNECT),
-	REFUSE(shmat, NO_CONNECT),
-	REFUSE(shmctl, NO_CONNECT),
-	REFUSE(semget, NO_CONNECT),
-	REFUSE(semop, NO_CONNECT),
-	REFUSE(semtimedop, NO_CONNECT),
-	REFUSE(semctl, NO_CONNECT),
-	REFUSE(msgget, NO_CONNECT),
-	REFUSE(msgsnd, NO_CONNECT),
-	REFUSE(msgrcv, NO_CONNECT),
-	REFUSE(msgctl, NO_CONNECT),
-	REFUSE(mq_open, NO_CONNECT),
-	REFUSE(mq_unlink, NO_CONNECT),
+	REFUSE(shmget, NO_CONNECT | NO_SERVER),
+	REFUSE(shmat, NO_CONNECT | NO_SERVER),
+	REFUSE(shmctl, NO_CONNECT | NO_SERVER),
+	REFUSE(semget, NO_CONNECT | NO_SERVER),
+	REFUSE(semop, NO_CONNECT | NO_SERVER),
+	REFUSE(semtimedop, NO_CONNECT | NO_SERVER),
+	REFUSE(semctl, NO_CONNECT | NO_SERVER),
+	REFUSE(msgget, NO_CONNECT | NO_SERVER),
+	REFUSE(msgsnd, NO_CONNECT | NO_SERVER),
+	REFUSE(msgrcv, NO_CONNECT | NO_SERVER),
+	REFUSE(msgctl, NO_CONNECT | NO_SERVER),
+	REFUSE(mq_open, NO_CONNECT | NO_SERVER),
+	REFUSE(mq_unlink, NO_CONNECT | NO_SERVER),
+
+	/* The server process runs no code but what is in files: no page becomes
+	 * executable that was written before. Libraries can still be loaded. */
+	REFUSE_BITS(mprotect, SERVER, 2, PROT_EXEC, PROT_EXEC),
+	REFUSE_BITS(pkey_mprotect, SERVER, 2, PROT_EXEC, PROT_EXEC),
+	REFUSE_BITS(mmap, SERVER, 2, PROT_EXEC | PROT_WRITE, PROT_EXEC | PROT_WRITE),
+	{ SCMP_SYS(mmap),
+	  SERVER,
+	  EPERM,
+	  2,
+	  { { 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC },
+	    { 3, SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS } } },
+	/* Connecting by sending, which Landlock does not look at. */
+	REFUSE_BITS(sendto, SERVER, 3, MSG_FASTOPEN, MSG_FASTOPEN),
+	REFUSE_BITS(sendmsg, SERVER, 2, MSG_FASTOPEN, MSG_FASTOPEN),
+	REFUSE_BITS(sendmmsg, SERVER, 3, MSG_FASTOPEN, MSG_FASTOPEN),
 };
 
-/* What may connect uses these families; the last is for looking up names. */
+/* Families of those that may connect. AF_NETLINK is for looking up names; the
+ * C library can do without, so the server process has neither it nor AF_UNIX,
+ * behind which other programs of this machine take orders. */
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+static const int server_families[] = { AF_INET, AF_INET6 };
 
 /* ---- making it -------------------------------------------------------------------- */
 
@@ -326,21 +360,46 @@ static bool applies(const struct fw_sandbox_plan *plan, unsigned when)
 {
 	if ((when & NO_EXECUTE) && plan->may_execute)
 		return false;
-	if ((when & NO_CONNECT) && plan->may_connect)
+	if ((when & NO_CONNECT) && plan->may_connect &&
+	    !(plan->is_server && (when & NO_SERVER)))
 		return false;
-	return !(when & CONNECT) || plan->may_connect;
+	if ((when & NO_TRACER) && plan->is_server && HAS_LEAK_CHECK)
+		return false;
+	return !(when & (plan->is_server ? WORKER : SERVER));
 }
 
-static int refuse_families(scmp_filter_ctx filter)
+static bool is_family(const struct fw_sandbox_plan *plan, int family)
+{
+	const int *known = plan->is_server ? server_families : families;
+	const size_t count = plan->is_server ? sizeof server_families / sizeof *known
+					     : sizeof families / sizeof *known;
+
+	for (size_t i = 0; i < count; i++)
+		if (known[i] == family)
+			return true;
+	return false;
+}
+
+/* The server process has streams and datagrams, the latter to look up names. */
+static int refuse_types(scmp_filter_ctx filter)
+{
+	enum { TYPES = 16 };
+	int failed = 0;
+
+	for (unsigned type = 0; !failed && type < TYPES; type++)
+		if (type != SOCK_STREAM && type != SOCK_DGRAM)
+			failed = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+						  SCMP_SYS(socket), 1,
+						  SCMP_A1(SCMP_CMP_MASKED_EQ, TYPES - 1, type));
+	return failed;
+}
+
+static int refuse_families(const struct fw_sandbox_plan *plan, scmp_filter_ctx filter)
 {
 	const uint32_t action = SCMP_ACT_ERRNO(EAFNOSUPPORT);
 
 	for (int family = 0; family <= AF_NETLINK; family++) {
-		bool is_known = false;
-
-		for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-			is_known = is_known || families[i] == family;
-		if (is_known)
+		if (is_family(plan, family))
 			continue;
 		const int failed = seccomp_rule_add(
 			filter, action, SCMP_SYS(socket), 1,
@@ -370,7 +429,9 @@ static int add_rules(const struct fw_sandbox_plan *plan, scmp_filter_ctx filter)
 							row->call, row->count, row->compare);
 	}
 	if (!failed && plan->may_connect)
-		failed = refuse_families(filter);
+		failed = refuse_families(plan, filter);
+	if (!failed && plan->may_connect && plan->is_server)
+		failed = refuse_types(filter);
 	return failed;
 }
 
@@ -413,15 +474,21 @@ fw_error *fw_seccomp_prepare(struct fw_sandbox_plan *plan)
 	return failed ? fw_error_from_errno(FW_HERE, -failed, "filter of system calls") : NULL;
 }
 
-/* ---- in the worker ------------------------------------------------------------------ */
+/* ---- in the process ------------------------------------------------------------------ */
 
-static fw_error *install(struct sock_filter *code, unsigned short count)
+static fw_error *install(const struct fw_sandbox_plan *plan, struct sock_filter *code,
+			 unsigned short count)
 {
 	const struct sock_fprog program = { count, code };
+	/* The server process has other threads by then. */
+	const unsigned flags = plan->is_server ? SECCOMP_FILTER_FLAG_TSYNC : 0;
+	const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0U, &program))
-		return fw_error_from_errno(FW_HERE, errno, "filter of system calls");
-	return NULL;
+	if (result == 0)
+		return NULL;
+	/* With that flag, the id of a thread that has a filter of its own. */
+	return fw_error_from_errno(FW_HERE, result < 0 ? errno : ESRCH,
+				   "filter of system calls");
 }
 
 #define WORD(member) ((uint32_t)offsetof(struct seccomp_data, member))
@@ -467,7 +534,7 @@ static fw_error *install_small_filter(const struct fw_sandbox_plan *plan)
 	 * knows whose they are, restrains signals. */
 	if (plan->may_execute)
 		code[6] = (struct sock_filter)ALLOW;
-	return install(code, sizeof code / sizeof *code);
+	return install(plan, code, sizeof code / sizeof *code);
 }
 
 fw_error *fw_seccomp_apply(const struct fw_sandbox_plan *plan)
@@ -475,5 +542,5 @@ fw_error *fw_seccomp_apply(const struct fw_sandbox_plan *plan)
 	if (!plan->calls)
 		return NULL;
 	FW_TRY(install_small_filter(plan));
-	return install(plan->calls, plan->call_count);
+	return install(plan, plan->calls, plan->call_count);
 }

@@ -141,11 +141,23 @@ fw_error *fw_self_limit(const struct fw_sandbox_plan *plan)
 
 /* ---- privileges ------------------------------------------------------------------ */
 
-fw_error *fw_self_drop_privileges(void)
+/* Those of `keep` that the thread has. */
+static fw_error *set_capabilities(uint32_t keep)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
 
+	if (keep && syscall(SYS_capget, &header, data) == 0)
+		keep &= data[0].effective & data[0].permitted;
+	memset(data, 0, sizeof data);
+	data[0].effective = data[0].permitted = keep;
+	if (syscall(SYS_capset, &header, data))
+		return fw_error_from_errno(FW_HERE, errno, "capabilities");
+	return NULL;
+}
+
+fw_error *fw_self_drop_capabilities(bool may_bind)
+{
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return fw_error_from_errno(FW_HERE, errno, "no_new_privs");
 
@@ -159,9 +171,12 @@ fw_error *fw_self_drop_privileges(void)
 			    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
 		    0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &header, none))
-		return fw_error_from_errno(FW_HERE, errno, "capabilities");
+	return set_capabilities(may_bind ? UINT32_C(1) << CAP_NET_BIND_SERVICE : 0);
+}
 
+fw_error *fw_self_drop_privileges(void)
+{
+	FW_TRY(fw_self_drop_capabilities(false));
 	/* Last: giving up capabilities sets it anew. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return fw_error_from_errno(FW_HERE, errno, "memory of the process");

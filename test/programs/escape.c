@@ -2,7 +2,12 @@
  * escape.c - a server whose tools try to get out of the sandbox, one trick each.
  *
  *     escape (--stdio | --http ADDR:PORT) --read DIR --write DIR
- *            [--sandbox required|best-effort|off]
+ *            [--sandbox required|best-effort|off] [--confine inline|thread]
+ *            [--connect PORT]
+ *
+ * With --confine the tools run in the server process itself, inline or in
+ * threads, and it is the server that is confined; --sandbox off leaves it
+ * unconfined, and --connect names a port that it may connect to.
  *
  * A tool says "refused: EACCES", with the error that it met, or "done".
  * Arguments: secret (a file outside), read, write (the declared folders), pid
@@ -73,31 +78,54 @@ static fw_error *add_tricks(fw_server *server, fw_tool *tool, const struct trick
 	return NULL;
 }
 
-static fw_error *add_tools(fw_server *server, int argc, char **argv)
+static fw_sandbox sandbox_of(int argc, char **argv)
+{
+	const char *sandbox = option(argc, argv, "--sandbox");
+
+	if (sandbox && strcmp(sandbox, "off") == 0)
+		return FW_SANDBOX_OFF;
+	if (sandbox && strcmp(sandbox, "best-effort") == 0)
+		return FW_SANDBOX_BEST_EFFORT;
+	return FW_SANDBOX_REQUIRED;
+}
+
+/* Where the tools run: in workers, or in the server, which is confined then. */
+static fw_error *add_place(fw_server *server, int argc, char **argv, fw_tool *tool)
 {
 	const char *const readable[] = { option(argc, argv, "--read"), NULL };
 	const char *const writable[] = { option(argc, argv, "--write"), NULL };
-	const char *sandbox = option(argc, argv, "--sandbox");
-	fw_workers_options options = FW_WORKERS_INIT;
-	fw_workers *workers = NULL;
+	const char *connect = option(argc, argv, "--connect");
+	const char *confine = option(argc, argv, "--confine");
+	const uint16_t ports[] = { connect ? (uint16_t)strtoul(connect, NULL, 10) : 0, 0 };
+	fw_workers_options workers = FW_WORKERS_INIT;
+	fw_confine_options server_options = FW_CONFINE_INIT;
+
+	if (confine) {
+		tool->run = strcmp(confine, "thread") == 0 ? FW_RUN_THREAD : FW_RUN_INLINE;
+		server_options.sandbox = sandbox_of(argc, argv);
+		server_options.readable = readable;
+		server_options.writable = writable;
+		server_options.connect_ports = connect ? ports : NULL;
+		return fw_server_confine(server, &server_options);
+	}
+	workers.count = 1;
+	workers.most = 1;
+	workers.readable = readable;
+	workers.writable = writable;
+	workers.sandbox = sandbox_of(argc, argv);
+	tool->run = FW_RUN_PROCESS;
+	return fw_server_add_workers(server, &workers, &tool->workers);
+}
+
+static fw_error *add_tools(fw_server *server, int argc, char **argv)
+{
 	fw_tool tool = FW_TOOL_INIT;
 
-	options.count = 1;
-	options.most = 1;
-	options.readable = readable;
-	options.writable = writable;
-	options.sandbox = FW_SANDBOX_REQUIRED;
-	if (sandbox && strcmp(sandbox, "off") == 0)
-		options.sandbox = FW_SANDBOX_OFF;
-	else if (sandbox && strcmp(sandbox, "best-effort") == 0)
-		options.sandbox = FW_SANDBOX_BEST_EFFORT;
-	FW_TRY(fw_server_add_workers(server, &options, &workers));
-
-	tool.run = FW_RUN_PROCESS;
-	tool.workers = workers;
+	FW_TRY(add_place(server, argc, argv, &tool));
 	tool.handler = attempt;
 	FW_TRY(add_tricks(server, &tool, file_tricks));
 	FW_TRY(add_tricks(server, &tool, reach_tricks));
+	FW_TRY(add_tricks(server, &tool, server_tricks));
 	tool.name = "work";
 	tool.handler = work;
 	FW_TRY(fw_server_add_tool(server, &tool));

@@ -81,7 +81,8 @@ struct trick {
 	trick_fn *run;
 };
 
-extern const struct trick file_tricks[];  /* escape_files.c */
-extern const struct trick reach_tricks[]; /* escape_reach.c */
+extern const struct trick file_tricks[]; /* escape_files.c */
+extern const struct trick reach_tricks[];
+extern const struct trick server_tricks[]; /* escape_reach.c */
 
 #endif

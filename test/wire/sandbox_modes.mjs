@@ -50,6 +50,7 @@ test('best effort: it starts, and says so at once and on /readyz', async () => {
 	check(err.includes(`sandbox: ${missing}`), err);
 	same(status, 200);
 	check(text.includes(`sandbox: ${missing}`), text);
+	check(text.includes(`sandbox: server: ${missing}`), text);
 });
 
 test('off: nothing is missing', async () => {

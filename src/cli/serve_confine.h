@@ -1,0 +1,28 @@
+/*
+ * serve_confine.h - what `faultwire serve` itself may reach, by its options.
+ */
+#ifndef FW_CLI_SERVE_CONFINE_H
+#define FW_CLI_SERVE_CONFINE_H
+
+#include <faultwire/faultwire.h>
+
+/* As given to the program; NULL: not. */
+struct serve_confine {
+	fw_sandbox sandbox;
+	const char *http;        /* ADDR:PORT */
+	const char *audit;       /* a file, or off */
+	const char *incidents;   /* the same */
+	const char *workspace;   /* a directory that the server writes, too */
+	const char *cache_root;  /* a directory that it reads */
+	const char *secret_file; /* for the webhook */
+	const char *webhook;     /* URLs */
+	const char *alertmanager;
+};
+
+/** Before fw_server_prepare(). Raises what fw_server_confine() does. */
+FW_NODISCARD fw_error *serve_confine(fw_server *server, const struct serve_confine *how);
+
+/** The TCP port that a URL means; 0: it has none that can be told. */
+uint16_t serve_port_of(const char *url, uint16_t otherwise);
+
+#endif

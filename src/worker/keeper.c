@@ -1,0 +1,205 @@
+/*
+ * keeper.c - the parent process of nurseries, for a server that is confined.
+ *
+ * A confined server cannot fork, and a nursery that it forked would be confined
+ * as the server is, so that its workers could not run what they may run. So a
+ * process from before the confinement stays: it has one thread, waits for
+ * orders, and forks a nursery for each. It needs nothing else and does nothing
+ * else. If it is killed, its nursery ends with it, and no more workers can be
+ * made until the server is restarted; /readyz says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <faultwire/raw.h>
+
+#include "worker/impl.h"
+
+enum { ANSWER_MS = 1000 };
+
+/* The order is a number, with the nursery's end of its control socket. */
+struct answer {
+	uint32_t number; /* that of the order */
+	int32_t pid;
+	int32_t errnum; /* if there is no pid */
+};
+
+union aside {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* ---- the process ------------------------------------------------------------------ */
+
+/* False: the server has gone. `ret_file` is -1 if none came along. */
+static bool take_order(int control, uint32_t *ret_number, int *ret_file)
+{
+	union aside aside;
+	struct iovec part = { .iov_base = ret_number, .iov_len = sizeof *ret_number };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = aside.bytes,
+				  .msg_controllen = sizeof aside.bytes };
+	const struct cmsghdr *head;
+	ssize_t got;
+
+	do
+		got = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got != sizeof *ret_number)
+		return false;
+	*ret_file = -1;
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_type == SCM_RIGHTS &&
+	    head->cmsg_len == CMSG_LEN(sizeof *ret_file))
+		memcpy(ret_file, CMSG_DATA(head), sizeof *ret_file);
+	return true;
+}
+
+static void make(const struct fw_nursery_setup *setup, int control, uint32_t number, int file)
+{
+	struct answer answer = { .number = number };
+	pid_t self = getpid();
+	/* Not fork(): pthread_atfork handlers belong to the server process. */
+	pid_t pid = file < 0 ? -1 : _Fork();
+
+	if (pid == 0) {
+		(void)close(control);
+		fw_nursery_run(setup, file, self);
+	}
+	if (pid > 0)
+		answer.pid = pid;
+	else
+		answer.errnum = file < 0 ? EMFILE : errno;
+	if (file >= 0)
+		(void)close(file);
+	(void)send(control, &answer, sizeof answer, MSG_NOSIGNAL);
+}
+
+static _Noreturn void be_keeper(const struct fw_nursery_setup *setup, int control, pid_t server)
+{
+	uint32_t number;
+	int file;
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "fw-keeper");
+	for (int signum = 1; signum < NSIG; signum++)
+		(void)signal(signum, SIG_DFL);
+	/* Children are then reaped by the kernel. */
+	(void)signal(SIGCHLD, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != server)
+		_exit(EXIT_FAILURE);
+	/* Neither it nor its nurseries need the server's keys. */
+	memset(setup->server->key, 0, sizeof setup->server->key);
+	fw_random_forget();
+	while (take_order(control, &number, &file))
+		make(setup, control, number, file);
+	/* The server has closed the nursery's socket as well: it ends by itself. */
+	(void)alarm(1 + ANSWER_MS / 1000);
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
+	_exit(EXIT_SUCCESS);
+}
+
+/* ---- in the server ------------------------------------------------------------------- */
+
+static fw_error *make_pair(int ends[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return fw_error_from_errno(FW_HERE, errno, "a socket for workers");
+	return NULL;
+}
+
+fw_error *fw_keeper_start(struct fw_keeper *keeper, const struct fw_nursery_setup *setup)
+{
+	pid_t self = getpid();
+	int ends[2];
+	int error;
+	pid_t pid;
+
+	FW_TRY(make_pair(ends));
+	pid = fw_nursery_fork(setup, ends[1]);
+	if (pid == 0)
+		be_keeper(setup, ends[1], self);
+	error = errno;
+	(void)close(ends[1]);
+	if (pid < 0) {
+		(void)close(ends[0]);
+		return fw_error_from_errno(FW_HERE, error, "a process for workers");
+	}
+	*keeper = (struct fw_keeper){ .pid = pid, .control = ends[0] };
+	return NULL;
+}
+
+static bool send_order(const struct fw_keeper *keeper, int file)
+{
+	union aside aside = { 0 };
+	uint32_t number = keeper->asked;
+	struct iovec part = { .iov_base = &number, .iov_len = sizeof number };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = aside.bytes,
+				  .msg_controllen = sizeof aside.bytes };
+
+	aside.head.cmsg_level = SOL_SOCKET;
+	aside.head.cmsg_type = SCM_RIGHTS;
+	aside.head.cmsg_len = CMSG_LEN(sizeof file);
+	memcpy(CMSG_DATA(&aside.head), &file, sizeof file);
+	return sendmsg(keeper->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof number;
+}
+
+/* The errno, or 0. Answers to earlier orders came too late and are dropped. */
+static int await_answer(const struct fw_keeper *keeper, pid_t *ret_pid)
+{
+	struct pollfd watched = { .fd = keeper->control, .events = POLLIN };
+	struct answer answer;
+
+	do {
+		if (poll(&watched, 1, ANSWER_MS) <= 0)
+			return ETIMEDOUT;
+		if (recv(keeper->control, &answer, sizeof answer, MSG_DONTWAIT) !=
+		    sizeof answer)
+			return ESRCH;
+	} while (answer.number != keeper->asked);
+	*ret_pid = answer.pid;
+	return answer.errnum;
+}
+
+fw_error *fw_keeper_make(struct fw_keeper *keeper, struct fw_nursery *nursery)
+{
+	struct fw_nursery made = { .is_kept = true };
+	int ends[2];
+	int error;
+
+	FW_TRY(make_pair(ends));
+	keeper->asked++;
+	error = send_order(keeper, ends[1]) ? await_answer(keeper, &made.pid) : ESRCH;
+	(void)close(ends[1]);
+	if (error) {
+		(void)close(ends[0]);
+		return fw_error_from_errno(FW_HERE, error, "a process for workers");
+	}
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	made.control = ends[0];
+	*nursery = made;
+	return NULL;
+}
+
+void fw_keeper_end(struct fw_keeper *keeper)
+{
+	if (!keeper->pid)
+		return;
+	(void)close(keeper->control);
+	fw_nursery_await_end(keeper->pid);
+	*keeper = (struct fw_keeper){ .control = -1 };
+}

@@ -1,0 +1,131 @@
+/*
+ * sandbox_server.c - confines the server process itself, which reads what
+ * strangers send.
+ *
+ * In two steps, because each mechanism has its own right moment. Landlock binds
+ * the calling thread and those that it starts later, so it comes before the
+ * first thread; what set-up still has to open (the audit log, the port) is
+ * allowed by it. The filter of system calls can be given to all threads at once,
+ * so it comes last, when there is nothing left to set up: the port is bound,
+ * and bind() can go.
+ *
+ * Refused calls fail with EPERM or EACCES and do not end the process: libraries
+ * try things (io_uring, AF_NETLINK) and have another way.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <faultwire/raise.h>
+
+#include "base/mem.h"
+#include "mcp/impl.h"
+#include "mcp/page.h"
+#include "worker/sandbox_impl.h"
+
+struct confine {
+	struct fw_confine base;
+	struct fw_sandbox_plan plan;
+};
+
+static fw_error *limit_files(struct fw_confine *base)
+{
+	struct fw_sandbox_plan *plan = &((struct confine *)base)->plan;
+	fw_error *err;
+
+	if (plan->is_applied)
+		return NULL;
+	/* Changes nothing; it fails if there is a second thread, which would stay
+	 * unconfined. */
+	if (unshare(CLONE_THREAD) && errno == EINVAL)
+		return fw_raise_internal_api_misuse("fw_server_confine",
+						    "the process has started a thread");
+	FW_TRY(fw_self_drop_capabilities(plan->may_bind));
+	err = fw_landlock_apply(plan);
+	plan->is_applied = !err;
+	plan->ruleset = err ? plan->ruleset : -1; /* closed by then */
+	return err;
+}
+
+static fw_error *limit_calls(struct fw_confine *base)
+{
+	/* That of binding stays with other threads, if there was one; but then no
+	 * thread can call bind() any more. */
+	FW_TRY(fw_self_drop_capabilities(false));
+	return fw_seccomp_apply(&((struct confine *)base)->plan);
+}
+
+static void free_confine(struct fw_confine *base)
+{
+	struct confine *confine = (struct confine *)base;
+
+	if (confine->plan.ruleset >= 0)
+		(void)close(confine->plan.ruleset);
+	fw__release(confine->plan.calls);
+	fw__release(confine);
+}
+
+/* A line of /readyz. What is missing does not make the server unready. */
+static bool check(void *ctx, char *text, size_t size)
+{
+	const struct confine *confine = ctx;
+
+	if (!confine->plan.report.is_complete)
+		(void)snprintf(text, size, "sandbox: server: %s", confine->plan.report.missing);
+	return true;
+}
+
+void fw_sandbox_probe_server(bool may_connect, struct fw_sandbox_report *ret)
+{
+	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_landlock_abi(),
+					   .has_seccomp = fw_seccomp_is_there() };
+	fw_sandbox_judge_server(ret, may_connect);
+}
+
+/* Asks the kernel, and makes rules and filter. */
+static fw_error *fill(struct fw_sandbox_plan *plan, const fw_confine_options *options)
+{
+	struct fw_sandbox_report *report = &plan->report;
+
+	fw_sandbox_probe_server(plan->may_connect, report);
+	if (plan->mode == FW_SANDBOX_REQUIRED && !report->is_complete)
+		return fw_raise_server_sandbox_unavailable(report->missing);
+	if (report->landlock_abi)
+		FW_TRY(fw_landlock_prepare_server(plan, options));
+	return report->has_seccomp ? fw_seccomp_prepare(plan) : NULL;
+}
+
+fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options)
+{
+	struct confine *confine;
+	fw_error *err;
+
+	if (!server || !options)
+		return fw_raise_internal_api_misuse("fw_server_confine", "NULL argument");
+	if (server->confine || server->is_prepared || server->state != FW_IDLE)
+		return fw_raise_internal_api_misuse("fw_server_confine",
+						    "once, before fw_server_prepare()");
+	if (options->sandbox == FW_SANDBOX_OFF)
+		return NULL;
+	confine = fw__allocate(sizeof *confine);
+	if (!confine)
+		return fw_raise_internal_out_of_memory();
+	*confine = (struct confine){
+		.base = { limit_files, limit_calls, free_confine },
+		.plan = { .mode = options->sandbox,
+			  .is_server = true,
+			  .may_connect = options->connect_ports != NULL,
+			  .may_bind = options->listen_port != 0,
+			  .ruleset = -1 },
+	};
+	err = fill(&confine->plan, options);
+	if (!err)
+		err = fw_server__add_check(server, check, confine);
+	if (err) {
+		free_confine(&confine->base);
+		return err;
+	}
+	server->confine = &confine->base;
+	return NULL;
+}
