@@ -51,8 +51,9 @@ async function send(port, verdict, text, cut) {
 	const bytes = Buffer.from(text + (verdict === 'refused' || verdict === 'closed' ? canary : probe), 'latin1');
 	const done = verdict === 'one' || verdict === 'either' ? (found) => readResponses(found, heads).list.length > 1 : undefined;
 	const found = await talk(port, cut(bytes), { done, ms: 4000 });
-	const { list, rest } = readResponses(found.bytes, heads);
+	const { list, rest, fault } = readResponses(found.bytes, heads);
 
+	assert.equal(fault, undefined);
 	assert.equal(rest.length, 0, `bytes behind the response: ${show(rest)}`);
 	return { list, found };
 }

@@ -125,19 +125,25 @@ function parseJson(body) {
 	}
 }
 
-// All final responses in `bytes` (1xx ones are counted apart), and what is left over.
-// `heads[i]` says that the i-th request was HEAD, whose response has no body.
+// All final responses in `bytes` (1xx ones are counted apart), and what is left over;
+// `fault` says what is malformed. heads[i]: the i-th request was HEAD, so its response
+// has no body.
 export function readResponses(bytes, heads = []) {
 	const list = [];
 	let interim = 0;
-	while (bytes.length) {
-		const response = readResponse(bytes, { isHead: heads[list.length] });
-		if (!response) break;
-		bytes = bytes.subarray(response.length);
-		if (response.status < 200) interim++;
-		else list.push(response);
+	let fault;
+	try {
+		while (bytes.length) {
+			const response = readResponse(bytes, { isHead: heads[list.length] });
+			if (!response) break;
+			bytes = bytes.subarray(response.length);
+			if (response.status < 200) interim++;
+			else list.push(response);
+		}
+	} catch (error) {
+		fault = error.message;
 	}
-	return { list, interim, rest: bytes };
+	return { list, interim, rest: bytes, fault };
 }
 
 // The code of an error in either form in which HTTP refusals come: JSON-RPC or a
