@@ -128,7 +128,7 @@ const chunks = [
 	['a size in capitals', 'one', chunked(`${hex.toUpperCase()}\r\n${body}\r\n${end}`), [200]],
 	['a size with leading zeros', 'either', chunked(`0000${hex}\r\n${body}\r\n${end}`), [200, 400]],
 	['a size with thirty leading zeros', 'either', chunked(`${'0'.repeat(30)}${hex}\r\n${body}\r\n${end}`), [200, 400]],
-	['a size with 100,000 leading zeros', 'refused', chunked(`${'0'.repeat(100000)}${hex}\r\n${body}\r\n${end}`), [400, 413, 431]],
+	['a size with 100,000 leading zeros', 'either', chunked(`${'0'.repeat(100000)}${hex}\r\n${body}\r\n${end}`), [200, 400, 413, 431]],
 	['a last chunk of several zeros', 'either', chunked(`${chunk}000\r\n\r\n`), [200, 400]],
 	['a trailer', 'one', chunked(`${chunk}0\r\nX-Trailer: 1\r\n\r\n`), [200]],
 	...['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: evil.example', 'Authorization: Bearer x', 'Content-Type: text/plain', 'Connection: close', 'Mcp-Session-Id: x'].map((line) => [`the trailer ${line} has no effect (RFC 9110 6.5.1)`, 'either', chunked(`${chunk}0\r\n${line}\r\n\r\n`), [200, 400]]),

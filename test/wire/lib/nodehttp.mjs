@@ -62,3 +62,11 @@ function cut({ requests, refusal }) {
 	const at = requests.findIndex((one) => one.version === '1.1' && !hasHost(one));
 	return at < 0 ? { requests, refusal } : { requests: requests.slice(0, at), refusal: 'no Host' };
 }
+
+const has = ({ headers }, name, pattern) => headers.some((key, i) => i % 2 === 0 && key.toLowerCase() === name && pattern.test(headers[i + 1]));
+
+// Node ignores an Upgrade that nobody listens for, and drops the rest of the segment.
+export function skips({ requests }) {
+	const last = requests.at(-1);
+	return last && has(last, 'upgrade', /./) && has(last, 'connection', /upgrade/i) ? 'Node drops what follows an Upgrade that it ignores' : undefined;
+}
