@@ -25,9 +25,11 @@ const stricter = [
 	['more than one header that may come once (RFC 9110 5.3)', (one) => ['authorization', 'content-type', 'content-length', 'mcp-session-id', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'last-event-id', 'origin'].some((name) => count(one, name) > 1)],
 	['a length beyond message_bytes', (one) => values(one, 'content-length').some((length) => Number(length) > most)],
 	['more headers than http_fields', (one) => one.headers.length / 2 > fields],
-	['an Expect that is not 100-continue (RFC 9110 10.1.1)', (one) => values(one, 'expect').some((expect) => expect.toLowerCase() !== '100-continue')],
+	['an Expect that is not 100-continue, or more than one (RFC 9110 10.1.1)', (one) => count(one, 'expect') > 1 || values(one, 'expect').some((expect) => expect.toLowerCase() !== '100-continue')],
 	['a target that is no path, no http URI and no asterisk (RFC 9112 3.2)', (one) => !/^(\/|https?:\/\/[^/?#]|\*$)/i.test(one.url)],
 	['a target with a byte that no URI has, or with a fragment (RFC 3986 2)', (one) => !/^([A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=|^`{}"<>\\]|%[0-9A-Fa-f]{2})*$/.test(one.url) || one.url.includes('%00')],
+	['a bare CR or LF before the request line (RFC 9112 2.2)', (one, text) => /(^|[^\r])\n|\r(?!\n)/.test(text)],
+	['the request lines of RTSP and ICE', (one, text) => / (RTSP|ICE)\/1/.test(text)],
 	['the methods of other protocols', (one) => !['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'].includes(one.method)],
 ];
 
@@ -92,11 +94,11 @@ const parse = (body) => {
 
 // Refused as HTTP, and not by what its body says: the connection closes, and no
 // id was read. A body that is no JSON-RPC may be refused in the same words.
-function isRefusal(response, request) {
+function isRefusal(response, request, text) {
 	if (!request && response.status >= 400 && response.headers.connection?.toLowerCase() === 'close') return true;
 	if ([408, 411, 413, 414, 417, 431, 501, 503, 505].includes(response.status)) return true;
 	if (response.status !== 400 || response.headers.connection?.toLowerCase() !== 'close' || codeOf(response) !== 'protocol.invalid_request' || 'id' in (response.json ?? {})) return false;
-	return !request || request.method !== 'POST' || parse(request.body)?.jsonrpc === '2.0' || stricter.some(([, applies]) => applies(request));
+	return !request || request.method !== 'POST' || parse(request.body)?.jsonrpc === '2.0' || stricter.some(([, applies]) => applies(request, text));
 }
 
 // The same body? Seen where the answer repeats a part of it.
@@ -112,19 +114,25 @@ function bodyFault(response, request) {
 
 // A client that expects 100 and gets an error need not send the body: where the next
 // request begins is then not known.
-const mayClose = (response, request) => response?.status >= 400 && response.headers.connection?.toLowerCase() === 'close' && count(request, 'expect') > 0;
+// Nor need a connection of HTTP/1.0 be kept, whatever the client says.
+const mayClose = (response, request) => response?.headers.connection?.toLowerCase() === 'close' && (request.version === '1.0' || (response.status >= 400 && count(request, 'expect') > 0));
+
+// What the head alone decides, a page or an error, may be answered when the client
+// has closed its half before the end of the body. Nothing is executed then.
+const isHeadAlone = (other, accepted) => !other.refusal && accepted.length === other.requests.length + 1 && !accepted.at(-1).json?.result;
 
 // ---- the verdict -------------------------------------------------------------------
 
 
-function judge(other, ours, tally, { mustHaveReason, skips }) {
+function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 	const add = (what) => void (tally[what] = (tally[what] ?? 0) + 1);
 	if (ours.fault) return `a malformed response: ${ours.fault}`;
 	if (ours.isLate) return `the connection stays open, ${ours.list.length} responses, the other has ${other.requests.length}`;
-	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1]) ? ours.list.at(-1) : undefined;
+	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text) ? ours.list.at(-1) : undefined;
 	const accepted = refusal ? ours.list.slice(0, -1) : ours.list;
 	if (ours.rest.length) return `an incomplete response: ${show(ours.rest)}`;
 	if (refusal && !codeOf(refusal) && !(ours.isBodiless && /json$/.test(refusal.headers['content-type']))) return `a refusal that is no error of ours: ${refusal.status} ${refusal.body.slice(0, 200)}`;
+	if (isHeadAlone(other, accepted)) return add('answered by the head alone, the body being incomplete');
 	if (accepted.length > other.requests.length && skips?.(other)) return add(skips(other));
 	if (accepted.length > other.requests.length) return `we accepted ${accepted.length} requests, the other ${other.requests.length} (${other.refusal ?? 'incomplete'}): ${accepted.map(({ status, body }) => `${status} ${body.slice(0, 160)}`).join(' | ')}`;
 	for (const [i, response] of accepted.entries()) {
@@ -137,8 +145,8 @@ function judge(other, ours, tally, { mustHaveReason, skips }) {
 		else if (refusal) add('refused by us, not complete for the other');
 		return undefined;
 	}
-	const reason = stricter.find(([, applies]) => applies(other.requests[accepted.length]));
-	if (!refusal && mayClose(accepted.at(-1), other.requests[accepted.length - 1])) return add('closed instead of sending 100 (RFC 9110 10.1.1)');
+	const reason = stricter.find(([, applies]) => applies(other.requests[accepted.length], text));
+	if (!refusal && mayClose(accepted.at(-1), other.requests[accepted.length - 1])) return add('closed after HTTP/1.0, or instead of sending 100');
 	if (!refusal) return `we answered ${accepted.length} requests of ${other.requests.length} and closed the connection${ours.error ? ` (${ours.error})` : ''}`;
 	if (!mustHaveReason) return add('refused by us alone');
 	if (!reason) return `we refused what the other accepts, for no known reason: ${refusal.status} ${refusal.body.slice(0, 300)}`;
@@ -149,7 +157,7 @@ function judge(other, ours, tally, { mustHaveReason, skips }) {
 async function run(port, seed, number, reference, tally) {
 	const one = makeCase(seed, number);
 	const other = await reference.ask(one.segments);
-	const fault = judge(other, await send(port, one, other.requests), tally, reference);
+	const fault = judge(one.text, other, await send(port, one, other.requests), tally, reference);
 
 	tally.cases++;
 	return fault && `FW_SEED=${seed} FW_CASE=${number}: ${fault}\n  sent${one.hasFin ? ' (then half-closed)' : ''}: ${one.segments.map((segment) => show(segment, 1200)).join(' + ')}`;
