@@ -2,7 +2,7 @@
 no code with llhttp.
 
 One case per line on stdin: {"segments": [base64, ...]}; one answer per line:
-{"requests": [{"method", "url", "version", "headers", "body"}], "refusal"}.
+{"requests": [{"method", "url", "version", "headers", "body"}], "refusal", "begun"}.
 """
 
 import base64
@@ -11,7 +11,11 @@ import sys
 
 import h11
 
-ANSWER = h11.Response(status_code=200, headers=[("Content-Length", "0")])
+
+
+def answer(method):
+    # 2xx to CONNECT would make a tunnel.
+    return h11.Response(status_code=405 if method == b"CONNECT" else 200, headers=[("Content-Length", "0")])
 
 
 def text(value):
@@ -23,12 +27,14 @@ class Case:
         self.conn = h11.Connection(h11.SERVER)
         self.requests = []
         self.refusal = None
+        self.begun = 0
         self.head = None
         self.body = b""
 
     def take(self, event):
         if isinstance(event, h11.Request):
             self.head, self.body = event, b""
+            self.begun += 1
         elif isinstance(event, h11.Data):
             self.body += bytes(event.data)
         elif isinstance(event, h11.EndOfMessage):
@@ -41,7 +47,7 @@ class Case:
             "method": text(head.method), "url": text(head.target), "version": text(head.http_version),
             "headers": headers, "body": base64.b64encode(self.body).decode(),
         })
-        self.conn.send(ANSWER)
+        self.conn.send(answer(head.method))
         self.conn.send(h11.EndOfMessage())
         if self.conn.our_state is h11.DONE:
             self.conn.start_next_cycle()
@@ -60,7 +66,7 @@ class Case:
                 self.read(base64.b64decode(segment))
         except h11.RemoteProtocolError as error:
             self.refusal = str(error) or "malformed"
-        return {"requests": self.requests, "refusal": self.refusal}
+        return {"requests": self.requests, "refusal": self.refusal, "begun": self.begun}
 
 
 for line in sys.stdin:

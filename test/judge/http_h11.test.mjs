@@ -18,6 +18,7 @@ const total = Number(process.env.FW_CASES ?? (process.env.FW_LONG ? 50000 : 3000
 // Debian's Python: the package is installed for no other.
 const child = spawn('/usr/bin/python3', [join(here, 'http_h11.py')], { stdio: ['pipe', 'pipe', 'inherit'] });
 const waiting = [];
+child.on('exit', (status) => status && assert.fail(`http_h11.py: exit ${status}`));
 createInterface({ input: child.stdout }).on('line', (line) => {
 	const answer = JSON.parse(line);
 	for (const request of answer.requests) request.body = Buffer.from(request.body, 'base64');

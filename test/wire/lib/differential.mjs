@@ -27,8 +27,10 @@ const stricter = [
 	['more headers than http_fields', (one) => one.headers.length / 2 > fields],
 	['an Expect that is not 100-continue, or more than one (RFC 9110 10.1.1)', (one) => count(one, 'expect') > 1 || values(one, 'expect').some((expect) => expect.toLowerCase() !== '100-continue')],
 	['a target that is no path, no http URI and no asterisk (RFC 9112 3.2)', (one) => !/^(\/|https?:\/\/[^/?#]|\*$)/i.test(one.url)],
+	['an absolute target whose host is not the Host header (RFC 9112 3.2.2)', (one) => /^https?:\/\//i.test(one.url) && one.url.split(/[/?#]/)[2].toLowerCase() !== values(one, 'host')[0]?.toLowerCase()],
 	['a target with a byte that no URI has, or with a fragment (RFC 3986 2)', (one) => !/^([A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=|^`{}"<>\\]|%[0-9A-Fa-f]{2})*$/.test(one.url) || one.url.includes('%00')],
 	['a bare CR or LF before the request line (RFC 9112 2.2)', (one, text) => /(^|[^\r])\n|\r(?!\n)/.test(text)],
+	['more than one blank in the request line (RFC 9112 3)', (one, text) => / {2,}HTTP\/|^\S+ {2,}/m.test(text)],
 	['the request lines of RTSP and ICE', (one, text) => / (RTSP|ICE)\/1/.test(text)],
 	['the methods of other protocols', (one) => !['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'].includes(one.method)],
 ];
@@ -81,7 +83,7 @@ function readAll(bytes, heads) {
 	const found = readResponses(bytes, heads);
 	const { length } = found.list;
 	if (found.fault || !found.rest.length || length < heads.length || !found.rest.subarray(-4).equals(Buffer.from('\r\n\r\n'))) return found;
-	return { ...readResponses(bytes, [...heads, ...Array(length - heads.length), true]), isBodiless: true };
+	return readResponses(bytes, [...heads, ...Array(length - heads.length), true]);
 }
 
 const parse = (body) => {
@@ -97,6 +99,7 @@ const parse = (body) => {
 function isRefusal(response, request, text) {
 	if (!request && response.status >= 400 && response.headers.connection?.toLowerCase() === 'close') return true;
 	if ([408, 411, 413, 414, 417, 431, 501, 503, 505].includes(response.status)) return true;
+	if (response.status === 400 && !response.body && /json$/.test(response.headers['content-type'])) return true;
 	if (response.status !== 400 || response.headers.connection?.toLowerCase() !== 'close' || codeOf(response) !== 'protocol.invalid_request' || 'id' in (response.json ?? {})) return false;
 	return !request || request.method !== 'POST' || parse(request.body)?.jsonrpc === '2.0' || stricter.some(([, applies]) => applies(request, text));
 }
@@ -104,7 +107,7 @@ function isRefusal(response, request, text) {
 // The same body? Seen where the answer repeats a part of it.
 function bodyFault(response, request) {
 	const message = parse(request.body);
-	const content = response.json?.result?.content?.[0]?.text;
+	const content = response.json?.result?.isError ? undefined : response.json?.result?.content?.[0]?.text;
 	const code = codeOf(response);
 	if (content !== undefined && content !== message?.params?.arguments?.text) return `the body was "${show(content)}" for us, "${show(request.body)}" for the other`;
 	if (response.json?.id !== undefined && response.json.id !== message?.id) return `the id was ${response.json.id} for us, "${show(request.body)}" for the other`;
@@ -117,22 +120,23 @@ function bodyFault(response, request) {
 // Nor need a connection of HTTP/1.0 be kept, whatever the client says.
 const mayClose = (response, request) => response?.headers.connection?.toLowerCase() === 'close' && (request.version === '1.0' || (response.status >= 400 && count(request, 'expect') > 0));
 
-// What the head alone decides, a page or an error, may be answered when the client
-// has closed its half before the end of the body. Nothing is executed then.
-const isHeadAlone = (other, accepted) => !other.refusal && accepted.length === other.requests.length + 1 && !accepted.at(-1).json?.result;
+// What the head alone decides, a page or an error, may be answered although the body
+// is malformed or does not come to its end. Nothing is executed then.
+const isHeadAlone = (other, accepted) => other.begun > other.requests.length && accepted.length === other.requests.length + 1 && !accepted.at(-1).json?.result;
 
 // ---- the verdict -------------------------------------------------------------------
 
 
 function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 	const add = (what) => void (tally[what] = (tally[what] ?? 0) + 1);
+	if (ours.fault && skips?.(other)) return add(skips(other));
 	if (ours.fault) return `a malformed response: ${ours.fault}`;
 	if (ours.isLate) return `the connection stays open, ${ours.list.length} responses, the other has ${other.requests.length}`;
 	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text) ? ours.list.at(-1) : undefined;
 	const accepted = refusal ? ours.list.slice(0, -1) : ours.list;
 	if (ours.rest.length) return `an incomplete response: ${show(ours.rest)}`;
-	if (refusal && !codeOf(refusal) && !(ours.isBodiless && /json$/.test(refusal.headers['content-type']))) return `a refusal that is no error of ours: ${refusal.status} ${refusal.body.slice(0, 200)}`;
-	if (isHeadAlone(other, accepted)) return add('answered by the head alone, the body being incomplete');
+	if (refusal && !codeOf(refusal) && (refusal.body || !/json$/.test(refusal.headers['content-type']))) return `a refusal that is no error of ours: ${refusal.status} ${refusal.body.slice(0, 200)}`;
+	if (isHeadAlone(other, accepted)) return add('answered by the head alone, the body being incomplete or malformed');
 	if (accepted.length > other.requests.length && skips?.(other)) return add(skips(other));
 	if (accepted.length > other.requests.length) return `we accepted ${accepted.length} requests, the other ${other.requests.length} (${other.refusal ?? 'incomplete'}): ${accepted.map(({ status, body }) => `${status} ${body.slice(0, 160)}`).join(' | ')}`;
 	for (const [i, response] of accepted.entries()) {
@@ -164,7 +168,7 @@ async function run(port, seed, number, reference, tally) {
 }
 
 // Runs cases [from, to) of a seed against the server at `port` and the reference:
-//   ask(segments)    { requests: [{ method, url, version, headers, body }], refusal }
+//   ask(segments)    { requests: [{ method, url, version, headers, body }], refusal, begun }
 //   skips(answer)    a known weakness of the reference, if the answer shows one
 //   mustHaveReason   what only we refuse needs a reason in the table above
 // Stops at twenty differences.

@@ -8,6 +8,7 @@ import { Duplex } from 'node:stream';
 
 class Connection extends Duplex {
 	requests = [];
+	begun = 0;
 	refusal = undefined;
 	_read() {}
 	_write(chunk, encoding, done) {
@@ -21,6 +22,7 @@ class Connection extends Duplex {
 const collect = (req, res) => {
 	const parts = [];
 	const { socket } = req;
+	socket.begun++;
 	req.on('error', () => {});
 	req.on('data', (part) => parts.push(part));
 	req.on('end', () => {
@@ -38,8 +40,8 @@ server.on('clientError', (error, socket) => (socket.refusal ??= error.code));
 
 const turn = () => new Promise((done) => setImmediate(done));
 
-// { requests, refusal }: the complete requests in their order, and why the rest was
-// refused, if it was. As by default in Node, HTTP/1.1 without Host is refused; here,
+// { requests, refusal, begun }: the complete requests in their order, why the rest was
+// refused, if it was, and how many requests had a head that was accepted. As by default in Node, HTTP/1.1 without Host is refused; here,
 // and not by the server, because Node goes on to the next request after that answer.
 export async function ask(segments) {
 	const connection = new Connection();
@@ -58,9 +60,9 @@ export async function ask(segments) {
 
 const hasHost = ({ headers }) => headers.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
 
-function cut({ requests, refusal }) {
+function cut({ requests, refusal, begun }) {
 	const at = requests.findIndex((one) => one.version === '1.1' && !hasHost(one));
-	return at < 0 ? { requests, refusal } : { requests: requests.slice(0, at), refusal: 'no Host' };
+	return at < 0 ? { requests, refusal, begun } : { requests: requests.slice(0, at), refusal: 'no Host', begun: at };
 }
 
 const has = ({ headers }, name, pattern) => headers.some((key, i) => i % 2 === 0 && key.toLowerCase() === name && pattern.test(headers[i + 1]));
