@@ -117,8 +117,8 @@ function bodyFault(response, request) {
 
 // A client that expects 100 and gets an error need not send the body: where the next
 // request begins is then not known.
-// Nor need a connection of HTTP/1.0 be kept, whatever the client says.
-const mayClose = (response, request) => response?.headers.connection?.toLowerCase() === 'close' && (request.version === '1.0' || (response.status >= 400 && count(request, 'expect') > 0));
+// Nor need a connection of HTTP/1.0 be kept, or one that was to become a tunnel.
+const mayClose = (response, request) => response?.headers.connection?.toLowerCase() === 'close' && (request.version === '1.0' || request.method === 'CONNECT' || (response.status >= 400 && count(request, 'expect') > 0));
 
 // What the head alone decides, a page or an error, may be answered although the body
 // is malformed or does not come to its end. Nothing is executed then.
@@ -150,7 +150,7 @@ function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 		return undefined;
 	}
 	const reason = stricter.find(([, applies]) => applies(other.requests[accepted.length], text));
-	if (!refusal && mayClose(accepted.at(-1), other.requests[accepted.length - 1])) return add('closed after HTTP/1.0, or instead of sending 100');
+	if (!refusal && mayClose(accepted.at(-1), other.requests[accepted.length - 1])) return add('closed after HTTP/1.0, after CONNECT, or instead of sending 100');
 	if (!refusal) return `we answered ${accepted.length} requests of ${other.requests.length} and closed the connection${ours.error ? ` (${ours.error})` : ''}`;
 	if (!mustHaveReason) return add('refused by us alone');
 	if (!reason) return `we refused what the other accepts, for no known reason: ${refusal.status} ${refusal.body.slice(0, 300)}`;

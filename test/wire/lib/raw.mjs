@@ -57,6 +57,17 @@ export function talk(port, segments, { done, ms = 5000, fin = false, localAddres
 	});
 }
 
+class Response {
+	#json;
+	constructor(status, headers, { body, end }) {
+		Object.assign(this, { status, headers, body, length: end });
+	}
+	// Undefined if the body is not JSON; parsed when it is first asked for.
+	get json() {
+		return (this.#json ??= [parseJson(this.body)])[0];
+	}
+}
+
 // One response at the start of `bytes`, read strictly: { status, headers, body, length },
 // undefined if it is incomplete. Throws if it is not a well-formed HTTP/1.1 response.
 export function readResponse(bytes, { isHead = false } = {}) {
@@ -80,7 +91,7 @@ export function readResponse(bytes, { isHead = false } = {}) {
 		headers[name] = value;
 	}
 	const body = readBody(bytes, end + 4, status, headers, isHead);
-	return body && { status, headers, body: body.body, length: body.end, json: parseJson(body.body) };
+	return body && new Response(status, headers, body);
 }
 
 function readBody(bytes, at, status, headers, isHead) {
