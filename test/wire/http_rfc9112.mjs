@@ -194,6 +194,12 @@ const rows = [
 			assert.deepEqual(list.map(({ status }) => status >= 400), [true, false], target);
 		}
 	}],
+	['9110 9.3.2', 'nor has the refusal of a HEAD that is malformed', async () => {
+		for (const text of [edit(edit(get(), 'GET', 'HEAD'), 'HTTP/1.1', 'HTTP/2.0'), edit(get('/healthz', 'X : y'), 'GET', 'HEAD'), edit(get('/healthz', 'Host: b'), 'GET', 'HEAD')]) {
+			const { list, rest } = await exchange(text, undefined, { heads: [true] });
+			assert.deepEqual([list.length, list[0].status >= 400, rest.length], [1, true, 0]);
+		}
+	}],
 	['9110 9.1', 'methods are case-sensitive', async () => {
 		const { list } = await exchange(edit(get(), 'GET', 'get'), 1);
 		assert.ok([400, 405, 501].includes(list[0].status));

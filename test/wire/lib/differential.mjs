@@ -77,13 +77,16 @@ function send(port, { segments, hasFin }, requests) {
 }
 let atLocal = 0;
 
-// A refused request may have been HEAD, which the other does not tell: then its response,
-// the last one, has no body.
+// Whether the request of the last response was HEAD may be known to one side only: if
+// it was refused before its method was read, or refused by the other. Then the bytes
+// show whether the response has a body.
 function readAll(bytes, heads) {
 	const found = readResponses(bytes, heads);
-	const { length } = found.list;
-	if (found.fault || !found.rest.length || length < heads.length || !found.rest.subarray(-4).equals(Buffer.from('\r\n\r\n'))) return found;
-	return readResponses(bytes, [...heads, ...Array(length - heads.length), true]);
+	const last = found.fault ? found.list.length - 1 : found.list.length;
+	if (!found.fault && !found.rest.length) return found;
+	const others = [...heads.slice(0, last), !heads[last]];
+	const again = readResponses(bytes, Array.from({ length: last + 1 }, (_, i) => others[i]));
+	return again.fault || again.rest.length || again.list.length !== last + 1 ? found : again;
 }
 
 const parse = (body) => {
@@ -129,7 +132,7 @@ const isHeadAlone = (other, accepted) => other.begun > other.requests.length && 
 
 function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 	const add = (what) => void (tally[what] = (tally[what] ?? 0) + 1);
-	if (ours.fault && skips?.(other)) return add(skips(other));
+	if ((ours.fault || ours.rest.length) && skips?.(other)) return add(skips(other));
 	if (ours.fault) return `a malformed response: ${ours.fault}`;
 	if (ours.isLate) return `the connection stays open, ${ours.list.length} responses, the other has ${other.requests.length}`;
 	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text) ? ours.list.at(-1) : undefined;
