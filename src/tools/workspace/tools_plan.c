@@ -34,7 +34,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		distrust = fault;
 	} else {
-		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key);
+		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -200,7 +200,7 @@ static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, c
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key);
+		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
 
 		if (distrust)
 			find(found, "PLANS_AUTHENTIC", hash, distrust);

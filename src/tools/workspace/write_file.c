@@ -11,12 +11,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "tools/workspace/patch.h"
 #include "tools/workspace/preflight.h"
+#include "tools/workspace/protect.h"
 
 #include <faultwire/raise.h>
 
@@ -42,25 +42,6 @@ struct change {
 
 /* ---- path ---------------------------------------------------------------------------- */
 
-static bool is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return strncasecmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
-/* What tools of their own write, or nobody; file systems that do not tell
- * letters apart must not be a way in. */
-static bool is_protected(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	name = name ? name + 1 : path;
-	return is_below(path, FW_WS_OWN_DIR) || is_below(path, ".git") ||
-	       is_below(path, FW_WS_PLANS) || strncasecmp(path, "audit-log.", 10) == 0 ||
-	       strncasecmp(name, ".faultwire-", 11) == 0;
-}
-
 static fw_error *find_place(struct change *c)
 {
 	fw_ws_place_clear(&c->place);
@@ -76,6 +57,16 @@ static fw_error *pass_role(const struct change *c)
 		return fw_raise_auth_action_not_allowed("write_file outside of docs/reports/",
 							fw_ws_role_name(c->ws->role));
 	return fw_call_has(c->call, "plan") ? NULL : fw_raise_input_missing_field("plan");
+}
+
+/* Reports need no plan, so that no plan's scope refuses these. */
+static fw_error *pass_report(const struct change *c)
+{
+	if (fw_ws_is_protected(&c->root, c->place.path))
+		return fw_raise_auth_action_not_allowed("writing what other programs run by "
+							"themselves",
+							fw_ws_role_name(c->ws->role));
+	return NULL;
 }
 
 static fw_error *pass_path(struct change *c)
@@ -94,7 +85,7 @@ static fw_error *pass_path(struct change *c)
 		FW_TRY(pass_role(c));
 	}
 	FW_TRY(find_place(c));
-	return c->is_report ? NULL : pass_role(c);
+	return c->is_report ? pass_report(c) : pass_role(c);
 }
 
 /* ---- plan ----------------------------------------------------------------------------- */
@@ -110,10 +101,11 @@ static fw_error *judge_plan(const struct change *c, const char *hash, const char
 		return fw_raise_plan_enforcement_failed(hash, fault);
 	if (!plan.is_approved)
 		return fw_raise_plan_not_approved(hash);
-	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key);
+	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key, c->root.path);
 	if (distrust)
 		return fw_raise_plan_enforcement_failed(hash, distrust);
-	if (is_protected(c->place.path) || !fw_ws_plan_covers(&plan, c->place.path))
+	if (fw_ws_is_protected(&c->root, c->place.path) ||
+	    !fw_ws_plan_covers(&plan, c->place.path))
 		return fw_raise_plan_scope_violation(hash, c->place.path);
 	return NULL;
 }
@@ -302,8 +294,7 @@ static fw_error *pass_gates(struct change *c)
 	FW_TRY(fw_ws_journal_recover(&c->root, &c->recovered, &count));
 	/* Much may have happened before the lock was had. */
 	FW_TRY(find_place(c));
-	if (!c->is_report)
-		FW_TRY(pass_plan(c));
+	FW_TRY(c->is_report ? pass_report(c) : pass_plan(c));
 	FW_TRY(read_old(c));
 	FW_TRY(parse_patch(c));
 	FW_TRY(pass_existence(c));
