@@ -7,7 +7,7 @@
  * Reports (docs/reports/) need no plan and pass no policy and no preflight:
  * they are the way out of a locked session, and must not be locked themselves.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/trusted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +258,24 @@ static void look_again(struct change *c)
 	fw_error_free(err);
 }
 
+/* A command that has put something in the place of the log's name has failed,
+ * whatever it says. */
+static fw_error *run_preflight(const struct change *c)
+{
+	const fw_workspace *ws = c->ws;
+	bool was_in_place = fw_ws_trusted_is_in_place(ws, &c->root);
+	fw_error *err =
+		fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
+
+	if (!was_in_place || fw_ws_trusted_is_in_place(ws, &c->root))
+		return err;
+	return fw_error_caused_by(
+		fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
+				"the preflight command replaced audit-log.jsonl of the "
+				"workspace; the log itself is intact"),
+		err);
+}
+
 static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 {
 	const fw_workspace *ws = c->ws;
@@ -266,7 +284,7 @@ static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 	FW_TRY(fw_ws_write_begin(w));
 	FW_TRY(fw_ws_write_apply(w));
 	if (ws->preflight && !c->is_report) {
-		err = fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
+		err = run_preflight(c);
 		FW_WS_STEP("verdict");
 		if (err) {
 			fw_error *worse = fw_ws_write_undo(w);
