@@ -125,7 +125,8 @@ void fw_audit_file_clear(struct fw_audit_file *file)
 		(void)close(file->dir);
 	file->dir = -1;
 	fw__release(file->path);
-	file->path = NULL;
+	fw__release(file->head_path);
+	file->path = file->head_path = NULL;
 }
 
 bool fw_audit_sync_directory(const struct fw_audit_file *file)
@@ -343,12 +344,12 @@ bool fw_audit_file_sync(struct fw_audit_file *file, struct fw_audit_failure *ret
 static void keep_head(struct fw_audit_file *file)
 {
 	const struct fw_audit_head head = { .chain = file->chain, .size = file->size };
-	char path[4096];
+	const char *path;
 
 	if (!file->heads || file->chain.seq == file->kept.seq || !file->is_known)
 		return;
-	if (fw_audit_head_path(file->heads, file->dir, file->path, path, sizeof path) &&
-	    fw_audit_head_write(path, &head))
+	path = fw_audit_file_head(file);
+	if (path && fw_audit_head_write(path, &head))
 		file->kept = file->chain;
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/mem.h"
 #include "observe/audit_impl.h"
 
 #include <faultwire/raise.h>
@@ -62,6 +63,21 @@ bool fw_audit_head_path(const char *heads, int dir, const char *log, char *ret_p
 	return len > 0 && (size_t)len < size;
 }
 
+const char *fw_audit_file_head(struct fw_audit_file *file)
+{
+	char path[PATH_MAX];
+	size_t size;
+
+	if (file->head_path || !file->heads ||
+	    !fw_audit_head_path(file->heads, file->dir, file->path, path, sizeof path))
+		return file->head_path;
+	size = strlen(path) + 1;
+	file->head_path = fw__allocate(size);
+	if (file->head_path)
+		memcpy(file->head_path, path, size);
+	return file->head_path;
+}
+
 bool fw_audit_head_read(const char *path, struct fw_audit_head *ret_head)
 {
 	char text[TEXT_LEN + 1];
@@ -73,6 +89,8 @@ bool fw_audit_head_read(const char *path, struct fw_audit_head *ret_head)
 		return false;
 	len = pread(fd, text, TEXT_LEN, 0);
 	(void)close(fd);
+	/* A crash of the machine may leave an empty one. */
+	errno = ENOENT;
 	if (len != TEXT_LEN || text[20] != ' ' || text[85] != ' ')
 		return false;
 	text[TEXT_LEN] = '\0';

@@ -91,6 +91,7 @@ struct fw_audit_head {
 struct fw_audit_file {
 	char *path;
 	const char *heads;          /* folder for the last record, borrowed; NULL: not kept */
+	char *head_path;            /* in there; NULL: not known yet */
 	struct fw_audit_chain kept; /* what is kept there */
 	int dir; /* all names are looked up in there; -1: the path is, each time */
 	int fd;
@@ -150,10 +151,12 @@ bool fw_audit_continues(const struct fw_audit_file *file, const struct fw_audit_
 			struct fw_audit_chain *ret_chain);
 bool fw_audit_forged(struct fw_audit_failure *ret_failure, const char *how);
 
+/* The path of the file for this log; NULL: nothing is kept, or no memory. */
+const char *fw_audit_file_head(struct fw_audit_file *file);
 /* The file in `heads` for a log; false: there is no such folder, or no place. */
 bool fw_audit_head_path(const char *heads, int dir, const char *log, char *ret_path,
 			size_t size);
-/* False: nothing is kept there. */
+/* False: nothing is kept there (errno is ENOENT), or it cannot be read. */
 bool fw_audit_head_read(const char *path, struct fw_audit_head *ret_head);
 bool fw_audit_head_write(const char *path, const struct fw_audit_head *head);
 

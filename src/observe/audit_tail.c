@@ -243,18 +243,22 @@ static bool read_rotated(const struct fw_audit_file *file, const char *path,
 	return fw_audit_fail(ret_failure, 0, "the file before it is not an audit log");
 }
 
-/* The last record that this log is known to have: ours, or the one that was kept.
- * False: none is known. */
-static bool known_head(const struct fw_audit_file *file, struct fw_audit_head *ret_head)
+/* The last record that this log is known to have: ours, or the one that was kept;
+ * seq 0: none is known. What cannot be read is not taken for "none". */
+static bool known_head(struct fw_audit_file *file, struct fw_audit_head *ret_head,
+		       struct fw_audit_failure *ret_failure)
 {
-	char path[4096];
+	const char *path;
 
-	if (file->chain.seq > 0) {
-		*ret_head = (struct fw_audit_head){ .chain = file->chain, .size = file->size };
+	*ret_head = (struct fw_audit_head){ .chain = file->chain, .size = file->size };
+	if (file->chain.seq > 0 || !file->heads)
 		return true;
-	}
-	return fw_audit_head_path(file->heads, file->dir, file->path, path, sizeof path) &&
-	       fw_audit_head_read(path, ret_head);
+	path = fw_audit_file_head(file);
+	if (!path)
+		return fw_audit_fail(ret_failure, ENOMEM, "its last record is not known");
+	if (fw_audit_head_read(path, ret_head) || errno == ENOENT)
+		return true;
+	return fw_audit_fail(ret_failure, errno, "its last record is not known");
 }
 
 /* The log is empty: it begins, or it goes on from where a rotated file ended, or
@@ -279,8 +283,9 @@ static bool begin_empty(struct fw_audit_file *file, struct fw_hasher *hasher,
 						path, sizeof path) ||
 			 !read_rotated(file, path, &before, ret_failure)))
 		return false;
-	if (file->chain.seq == 0 && known_head(file, &known) &&
-	    !fw_audit_continues(file, &known, 0, hasher, &before))
+	if (!known_head(file, &known, ret_failure))
+		return false;
+	if (file->chain.seq == 0 && !fw_audit_continues(file, &known, 0, hasher, &before))
 		return fw_audit_forged(ret_failure,
 				       "it is missing, or empty, and had records before");
 	if (file->chain.seq > before.seq) {
@@ -315,8 +320,8 @@ bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_has
 		return false;
 	if (whole == 0)
 		return begin_empty(file, hasher, ret_failure);
-	if (!known_head(file, &known))
-		known = (struct fw_audit_head){ .size = 0 };
+	if (!known_head(file, &known, ret_failure))
+		return false;
 	if (!fw_audit_continues(file, &known, whole, hasher, &found))
 		return fw_audit_forged(ret_failure, "it does not go on from its last record: "
 						    "records were changed, removed or "
