@@ -57,7 +57,7 @@ struct fw_incidents {
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms; /* by the steady clock; 0: not yet */
+	int64_t pruned_ms;   /* by the steady clock; 0: not yet */
 	struct fw_buf clean; /* a record's texts without secrets, while it is written */
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
