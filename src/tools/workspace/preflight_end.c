@@ -89,8 +89,8 @@ static size_t stop_new(struct family *family)
 	if (!dir)
 		return 0;
 	/* In the order of their numbers: children mostly follow their parents, so
-	 * that one pass finds most generations.
-	 * cppcheck-suppress readdirCalled ; the stream is ours alone */
+	 * that one pass finds most generations. */
+	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
 	while ((item = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(item->d_name, NULL, 10);
 		pid_t parent = pid > 1 ? parent_of(item->d_name) : 0;
