@@ -115,6 +115,8 @@ enum {
 	FW_LIMIT_AUDIT_INTERVAL_MS = 200,
 	FW_LIMIT_AUDIT_PROBE_MS = 500,
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
+	/* How long a worker tries to end what a preflight command left running. */
+	FW_LIMIT_PREFLIGHT_END_MS = 10000,
 	/* Records of strangers that were refused: at once, and then a second. What is
 	 * left out is counted in a note, one in so many milliseconds. */
 	FW_LIMIT_AUDIT_STRANGERS = 100,

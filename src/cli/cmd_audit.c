@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
 		   "Print JSON: the verdict, or the records as they are." },
 	[PARTIAL] = { "partial", NULL, 0, CLI_NOTHING,
-		      "verify: the log may begin in the middle, its oldest files being "
+		      "verify, accept: the log may begin in the middle, its oldest files being "
 		      "elsewhere." },
 	[CONTAINS] = { "contains", "HASH", 0, CLI_TEXT,
 		       "verify: a record with this hash, which somebody kept, must be in it." },
@@ -67,6 +68,7 @@ static const cli_option options[] = {
 static fw_error *find_log(const cli_args *args, char path[CLI_PATH_SIZE])
 {
 	const char *given = args->operand_count > 1 ? args->operands[1] : NULL;
+	char real[PATH_MAX];
 	struct stat info;
 	int len;
 
@@ -80,9 +82,12 @@ static fw_error *find_log(const cli_args *args, char path[CLI_PATH_SIZE])
 		len = snprintf(path, CLI_PATH_SIZE, "%s/" LOG_NAME, given);
 	else
 		len = snprintf(path, CLI_PATH_SIZE, "%s", given);
-	return len > 0 && len < CLI_PATH_SIZE
-		       ? NULL
-		       : fw_error_from_errno(FW_HERE, ENAMETOOLONG, "audit log");
+	if (len <= 0 || len >= CLI_PATH_SIZE)
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "audit log");
+	/* That of a workspace is a link, and its rotated files lie beside the log. */
+	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real))
+		(void)snprintf(path, CLI_PATH_SIZE, "%s", real);
+	return NULL;
 }
 
 /* Calls `take` with each record, oldest first; false from it ends the walk. */
@@ -144,9 +149,16 @@ static void step(void *ctx, uint64_t records, uint64_t bytes, uint64_t total)
 	cli_progress_step(records, bytes);
 }
 
-static void put_verdict_json(const struct fw_audit_report *report, const char *missing)
+/* What was kept of the log outside of it. */
+struct kept {
+	uint64_t seq; /* 0: nothing */
+	bool is_there;
+};
+
+static void put_verdict_json(const struct fw_audit_report *report, const char *missing,
+			     const struct kept *kept)
 {
-	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing;
+	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing && kept->is_there;
 
 	cli_json_open(NULL, '{');
 	cli_json_bool("whole", is_whole);
@@ -166,11 +178,18 @@ static void put_verdict_json(const struct fw_audit_report *report, const char *m
 	}
 	if (missing)
 		cli_json_string("missing", missing);
+	if (kept->seq) {
+		cli_json_open("kept", '{');
+		cli_json_number("seq", (int64_t)kept->seq);
+		cli_json_bool("present", kept->is_there);
+		cli_json_close('}');
+	}
 	cli_json_close('}');
 	cli_json_line_end();
 }
 
-static void put_verdict(const struct fw_audit_report *report, const char *missing)
+static void put_verdict(const struct fw_audit_report *report, const char *missing,
+			const struct kept *kept)
 {
 	if (report->fault != FW_AUDIT_WHOLE) {
 		cli_put_harmless(report->file);
@@ -192,6 +211,12 @@ static void put_verdict(const struct fw_audit_report *report, const char *missin
 	if (missing)
 		cli_puts("but no record has the hash that was asked for: the log was cut, or "
 			 "is another\n");
+	if (!kept->is_there)
+		cli_printf(
+			"but record %llu, the last that a server here wrote to it, is not in "
+			"it any more: the log was cut or replaced. Put it back, or accept it "
+			"as it is: faultwire audit accept\n",
+			(unsigned long long)kept->seq);
 }
 
 struct search {
@@ -217,6 +242,8 @@ static int verify(const cli_args *args, const char *path)
 	const char *hash = args->values[CONTAINS];
 	struct fw_audit_report report;
 	struct search search = { .is_found = !hash };
+	struct kept kept = { .is_there = true };
+	char heads[CLI_PATH_SIZE] = "";
 	fw_error *err;
 
 	if (hash && (strlen(hash) != 64 || strspn(hash, "0123456789abcdef") != 64))
@@ -227,13 +254,53 @@ static int verify(const cli_args *args, const char *path)
 		(void)snprintf(search.end, sizeof search.end, "\"hash\":\"%s\"}", hash);
 		err = walk_log(path, is_sought, &search);
 	}
+	if (!err)
+		err = cli_state_path("heads", false, heads);
+	if (!err && heads[0])
+		err = fw_audit_check_head(heads, path, &kept.seq, &kept.is_there);
 	if (err)
 		return cli_fail(err);
 	if (cli_given(args, JSON))
-		put_verdict_json(&report, search.is_found ? NULL : hash);
+		put_verdict_json(&report, search.is_found ? NULL : hash, &kept);
 	else
-		put_verdict(&report, search.is_found ? NULL : hash);
-	return report.fault == FW_AUDIT_WHOLE && search.is_found ? CLI_DONE : CLI_FAILED;
+		put_verdict(&report, search.is_found ? NULL : hash, &kept);
+	return report.fault == FW_AUDIT_WHOLE && search.is_found && kept.is_there ? CLI_DONE
+										  : CLI_FAILED;
+}
+
+/* ---- accept --------------------------------------------------------------- */
+
+/* From now on the log as it is, or that there is none, is what servers expect. */
+static fw_error *accept_log(const cli_args *args, const char *path)
+{
+	struct fw_audit_verify_options how = { .partial = cli_given(args, PARTIAL) };
+	struct fw_audit_report report = { .fault = FW_AUDIT_WHOLE };
+	char heads[CLI_PATH_SIZE];
+	fw_error *err;
+
+	FW_TRY(cli_state_path("heads", false, heads));
+	if (!heads[0])
+		return cli_usage("nothing is kept of any log, for there is no home");
+	err = fw_audit_verify(path, &how, &report);
+	if (err && fw_error_code(err) == FW_FILE_NOT_FOUND)
+		fw_error_free(err);
+	else if (err)
+		return err;
+	if (report.fault != FW_AUDIT_WHOLE)
+		return fw_raise_input_invalid_value("the audit log",
+						    "one whose chain is intact: "
+						    "see faultwire audit verify");
+	FW_TRY(fw_audit_accept(heads, path, &report));
+	cli_printf("accepted: %llu records; servers go on from there\n",
+		   (unsigned long long)report.last_seq);
+	return NULL;
+}
+
+static int accept_it(const cli_args *args, const char *path)
+{
+	fw_error *err = accept_log(args, path);
+
+	return err ? cli_fail(err) : CLI_DONE;
 }
 
 /* ---- tail and query ------------------------------------------------------- */
@@ -300,6 +367,7 @@ static const struct {
 	unsigned options; /* that it takes */
 } verbs[] = {
 	{ "verify", verify, 1U << JSON | 1U << PARTIAL | 1U << CONTAINS },
+	{ "accept", accept_it, 1U << PARTIAL },
 	{ "tail", tail, 1U << JSON | 1U << FOLLOW | 1U << COUNT },
 	{ "query", query,
 	  1U << JSON | 1U << CODE | 1U << TOOL | 1U << SESSION | 1U << INCIDENT | 1U << SINCE |
@@ -322,7 +390,8 @@ static int run(const cli_args *args)
 		err = find_log(args, path);
 		return err ? cli_fail(err) : verbs[i].run(args, path);
 	}
-	return cli_fail(cli_usage("say what to do with the log: verify, tail or query"));
+	return cli_fail(
+		cli_usage("say what to do with the log: verify, accept, tail or query"));
 }
 
 static const cli_example examples[] = {
@@ -338,7 +407,7 @@ static const cli_example examples[] = {
 const cli_command cmd_audit = {
 	.name = "audit",
 	.summary = "verify, follow and search an audit log",
-	.synopsis = "verify|tail|query [OPTION]... [FILE|DIRECTORY]",
+	.synopsis = "verify|accept|tail|query [OPTION]... [FILE|DIRECTORY]",
 	.description =
 		"Works on the audit log FILE, on audit-log.jsonl in DIRECTORY, or on that of "
 		"the state directory; files that were rotated away belong to it.\n"
@@ -348,7 +417,11 @@ const cli_command cmd_audit = {
 		"changed), chain (it does not follow the one before), sequence (lines are "
 		"missing), torn (the last line has no end), start (the oldest are missing). "
 		"Records cut off at the end leave no trace in a log itself: keep the last hash "
-		"elsewhere, and ask for it with --contains.\n"
+		"elsewhere, and ask for it with --contains. What servers of this user wrote "
+		"last is kept in the state directory and compared by itself.\n"
+		"\n"
+		"accept makes the log as it is the one that servers expect, after it was cut, "
+		"replaced or removed on purpose. Stop the servers that write to it first.\n"
 		"\n"
 		"tail prints the last records, query those that are asked for, oldest first.",
 	.options = options,

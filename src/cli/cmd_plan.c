@@ -79,9 +79,10 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 	memset(ret, 0, sizeof *ret);
 	(void)snprintf(ret->hash, sizeof ret->hash, "%.64s", hash);
 	FW_TRY(fw_ws_plan_load(&job->root, hash, &ret->text, &len));
-	ret->distrust = fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
-				? fw_ws_plan_distrust(&ret->plan, hash, &job->key)
-				: ret->fault;
+	ret->distrust =
+		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
+			? fw_ws_plan_distrust(&ret->plan, hash, &job->key, job->root.path)
+			: ret->fault;
 	return NULL;
 }
 
@@ -495,7 +496,9 @@ const cli_command cmd_plan = {
 		"\n"
 		"A PLAN is a hash, at least four digits of its beginning, or a file. Approving "
 		"is a person's act: the key that signs lies outside of the workspace, and "
-		"none of its tools can read it.",
+		"none of its tools can read it. An approval counts in the workspace that it "
+		"was "
+		"given for, by its path: one that was moved or copied needs it again.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_TEXT,

@@ -63,6 +63,7 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers,
 	struct fw_audit_options options = { 0 };
 	fw_observer observer;
 	char path[CLI_PATH_SIZE];
+	char heads[CLI_PATH_SIZE];
 	fw_error *err;
 
 	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
@@ -82,8 +83,15 @@ fw_error *add_audit(fw_server *server, struct serve_observers *observers,
 	if (!file[0])
 		return cli_usage("there is no home for the audit log: give --audit FILE, or "
 				 "--audit off");
+	/* What was last written is known outside of the log, too. */
+	FW_TRY(cli_state_path("heads/x", true, heads));
+	if (heads[0])
+		*strrchr(heads, '/') = '\0';
+	options.heads = heads[0] ? heads : NULL;
 	(void)snprintf(observers->audit_home, sizeof observers->audit_home, "%s", file);
 	err = fw_audit_open(file, &options, &observers->audit);
+	if (err && fw_error_code(err) == FW_GOVERNANCE_INVARIANT_VIOLATION)
+		return err;
 	if (err) {
 		char hint[CLI_PATH_SIZE + 128];
 

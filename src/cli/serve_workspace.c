@@ -46,16 +46,14 @@ static fw_error *read_seconds(const char *word, uint32_t *ret_ms)
 
 /* ---- the audit log of a session --------------------------------------------- */
 
-static void move_audit(void *ctx, int dir, const char *root)
+static void move_audit(void *ctx, int dir, const char *log)
 {
 	struct serve_observers *observers = ctx;
-	char path[CLI_PATH_SIZE];
-	int len = root ? snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, root)
-		       : snprintf(path, sizeof path, "%s", observers->audit_home);
 
 	/* Where that fails the old log goes on; nothing is lost. */
-	if (observers->audit && len > 0 && (size_t)len < sizeof path)
-		fw_error_free(fw_audit_move(observers->audit, dir, path));
+	if (observers->audit)
+		fw_error_free(fw_audit_move(observers->audit, dir,
+					    log ? log : observers->audit_home));
 }
 
 static void on_noted(void *ctx, fw_error *err)
@@ -75,7 +73,29 @@ static void note(void *ctx, const char *text)
 	fw_error_free(fw_audit_append(observers->audit, &record, on_noted, NULL));
 }
 
-/* In a worker. */
+/* Compared with what was kept outside, which a worker cannot read: there the
+ * server does it with each record. */
+static fw_error *check_head(const char *path, struct fw_ws_audit_report *ret_report)
+{
+	char heads[CLI_PATH_SIZE];
+	bool is_there = true;
+	uint64_t seq = 0;
+
+	ret_report->is_whole = true;
+	FW_TRY(cli_state_path("heads", false, heads));
+	if (heads[0])
+		FW_TRY(fw_audit_check_head(heads, path, &seq, &is_there));
+	if (is_there)
+		return NULL;
+	ret_report->is_whole = false;
+	(void)snprintf(ret_report->reason, sizeof ret_report->reason,
+		       "the audit log does not contain its record %llu any more: it was cut or "
+		       "replaced; put it back, or accept it: faultwire audit accept FILE",
+		       (unsigned long long)seq);
+	return NULL;
+}
+
+/* At the start, and in a worker. */
 static fw_error *verify(const char *path, struct fw_ws_audit_report *ret_report)
 {
 	struct fw_audit_report report;
@@ -87,6 +107,9 @@ static fw_error *verify(const char *path, struct fw_ws_audit_report *ret_report)
 		return NULL;
 	}
 	FW_TRY(err);
+	FW_TRY(check_head(path, ret_report));
+	if (!ret_report->is_whole)
+		return NULL;
 	/* The server may be writing its last line just now. */
 	ret_report->is_whole = report.fault == FW_AUDIT_WHOLE || report.fault == FW_AUDIT_TORN;
 	ret_report->records = report.records;
@@ -108,6 +131,7 @@ fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
 						.note = note,
 						.verify_audit = verify,
 						.ctx = observers };
+	char state[CLI_PATH_SIZE];
 	char *policy = NULL;
 	size_t len = 0;
 	fw_error *err;
@@ -119,6 +143,9 @@ fw_error *cli_workspace_add(fw_server *server, const struct cli_workspace *how,
 	if (how->policy)
 		FW_TRY(cli_read_file(how->policy, POLICY_MAX, &policy, &len));
 	options.policy = policy;
+	err = cli_state_path("workspaces", false, state);
+	fw_error_free(err);
+	options.state = !err && state[0] ? state : NULL;
 	err = fw_workspace_add(server, &options, &observers->workspace);
 	free(policy);
 	return err;

@@ -43,6 +43,7 @@ void fw_audit_destroy(struct fw_audit *audit)
 	if (audit->file)
 		fw_audit_file_clear(audit->file);
 	fw__release(audit->file);
+	fw__release(audit->heads);
 	fw_buf_clear(&audit->batch);
 	fw_hasher_free(audit->hasher);
 	(void)pthread_cond_destroy(&audit->told);
@@ -65,6 +66,7 @@ static struct fw_audit_file *new_file(int dir, const char *path,
 	if (options->lock_ms)
 		file->lock_ms = options->lock_ms;
 	file->sync = options->sync != FW_AUDIT_SYNC_OFF;
+	file->heads = options->heads;
 	return file;
 }
 
@@ -102,6 +104,20 @@ static int start_thread(struct fw_audit *audit)
 	return errnum;
 }
 
+static bool copy_heads(struct fw_audit *audit, const struct fw_audit_options *options)
+{
+	size_t len = options && options->heads ? strlen(options->heads) : 0;
+
+	if (!len)
+		return true;
+	audit->heads = fw__allocate(len + 1);
+	if (!audit->heads)
+		return false;
+	memcpy(audit->heads, options->heads, len + 1);
+	audit->options.heads = audit->heads;
+	return true;
+}
+
 static struct fw_audit *new_audit(const char *path, const struct fw_audit_options *options)
 {
 	struct fw_audit *audit = fw__allocate(sizeof *audit);
@@ -114,6 +130,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 		audit->options = *options;
 	if (!audit->options.interval_ms)
 		audit->options.interval_ms = FW_LIMIT_AUDIT_INTERVAL_MS;
+	audit->options.heads = NULL;
 	audit->last = &audit->first;
 	audit->quota = 1;
 	fw_buf_init(&audit->batch,
@@ -124,6 +141,10 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	(void)pthread_cond_init(&audit->wanted, &monotonic);
 	(void)pthread_cond_init(&audit->told, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
+	if (!copy_heads(audit, options)) {
+		fw_audit_destroy(audit);
+		return NULL;
+	}
 	audit->file = new_file(-1, path, &audit->options);
 	if (audit->file && (audit->hasher = fw_hasher_new()))
 		return audit;

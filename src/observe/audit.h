@@ -58,6 +58,7 @@ struct fw_audit_options {
 	uint64_t rotate_bytes; /* 0: FW_LIMIT_AUDIT_FILE_BYTES; UINT64_MAX: never */
 	uint32_t lock_ms;      /* how long to wait for the lock; 0: FW_LIMIT_AUDIT_LOCK_MS */
 	uint32_t batch_most;   /* records of one fdatasync; 0: as many as fit */
+	const char *heads;     /* folder to keep the last record in; NULL: not kept */
 	bool keep_args;        /* arguments themselves, redacted; else their hash */
 	bool guard_reads;      /* while it cannot be written, refuse all tools */
 	/* What the observer cannot know of a call (role, plan...); may be NULL.
@@ -72,8 +73,9 @@ struct fw_audit_options {
  * A full disk or a lock that is held is no reason not to start: then the audit
  * is down (fw_audit_is_up), and comes up by itself. Raises audit.log_failed
  * with the cause where the path can never be a log: no directory, no right, a
- * symbolic link, no regular file, a file of something else. Also
- * internal.out_of_memory. The audit is yours, for fw_audit_close().
+ * symbolic link, no regular file, a file of something else; and
+ * governance.invariant_violation where the log does not contain the record that
+ * was kept of it in `heads`. Also internal.out_of_memory. The audit is yours, for fw_audit_close().
  */
 FW_NODISCARD fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options,
 				     struct fw_audit **ret_audit);
@@ -96,8 +98,9 @@ FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char
 
 /* ---- appending ---------------------------------------------------------- */
 
-/* On the writer's thread. `err` is yours: NULL, audit.log_failed or
- * audit.lock_failed. */
+/* On the writer's thread. `err` is yours: NULL, audit.log_failed,
+ * audit.lock_failed, or governance.invariant_violation (AUDIT_LOG_CONTINUES): the
+ * log does not go on from the last record, and is not written to. */
 typedef void fw_audit_done(void *ctx, fw_error *err);
 
 /*
@@ -182,6 +185,18 @@ struct fw_audit_verify_options {
 FW_NODISCARD fw_error *fw_audit_verify(const char *path,
 				       const struct fw_audit_verify_options *options,
 				       struct fw_audit_report *ret_report);
+
+/* ---- what is kept outside of it ------------------------------------------ */
+
+/* The number of the record that was kept of the log, 0: none; and is it in there?
+ * Raises internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_audit_check_head(const char *heads, const char *path,
+					   uint64_t *ret_seq, bool *ret_is_there);
+
+/* Keep the end of the log as it was just verified, whatever was kept before.
+ * Raises as errno. */
+FW_NODISCARD fw_error *fw_audit_accept(const char *heads, const char *path,
+				       const struct fw_audit_report *report);
 
 /* ---- its files ---------------------------------------------------------- */
 

@@ -44,6 +44,19 @@ fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 	fw_cause link;
 	char reason[256];
 
+	if (failure->is_forged) {
+		static const char id[] = "AUDIT_LOG_CONTINUES";
+		fw_error *err = fw_raise_governance_invariant_violation(id);
+
+		fw_error_fill_scope(err, &(fw_scope){ .invariant_id = id });
+		fw_error_add_cause(err, failure->doing, NULL, NULL);
+		fw_error_set_hint(err,
+				  "Stop and report this: somebody changed, cut or replaced "
+				  "the audit log. An operator looks at it (faultwire audit "
+				  "verify), and either puts it back or accepts it as it is "
+				  "(faultwire audit accept) and restarts the server.");
+		return err;
+	}
 	if (failure->is_lock && failure->errnum == EWOULDBLOCK) {
 		fw_error *err = say_why(fw_raise_audit_lock_failed(), failure, NULL);
 
@@ -112,7 +125,8 @@ void fw_audit_file_clear(struct fw_audit_file *file)
 		(void)close(file->dir);
 	file->dir = -1;
 	fw__release(file->path);
-	file->path = NULL;
+	fw__release(file->head_path);
+	file->path = file->head_path = NULL;
 }
 
 bool fw_audit_sync_directory(const struct fw_audit_file *file)
@@ -259,6 +273,13 @@ bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_hasher *hasher,
 		size = (uint64_t)info.st_size;
 		if (file->is_known)
 			file->others = size != file->size;
+		if (file->is_known && file->chain.seq > 0 && file->size > 0 &&
+		    !fw_audit_ends_at(file->fd, file->size, &file->chain)) {
+			/* It stays open: the same question is asked next time. */
+			(void)flock(file->fd, LOCK_UN);
+			return fw_audit_forged(ret_failure,
+					       "its last record was changed or cut off");
+		}
 		if ((!file->is_known || size != file->size) &&
 		    !fw_audit_tail_read(file, size, hasher, ret_failure)) {
 			close_log(file);
@@ -319,7 +340,21 @@ bool fw_audit_file_sync(struct fw_audit_file *file, struct fw_audit_failure *ret
 	return errnum == 0 || fw_audit_fail(ret_failure, errnum, "it could not be synced");
 }
 
+/* Kept while the log is locked, so that of several writers the last one wins. */
+static void keep_head(struct fw_audit_file *file)
+{
+	const struct fw_audit_head head = { .chain = file->chain, .size = file->size };
+	const char *path;
+
+	if (!file->heads || file->chain.seq == file->kept.seq || !file->is_known)
+		return;
+	path = fw_audit_file_head(file);
+	if (path && fw_audit_head_write(path, &head))
+		file->kept = file->chain;
+}
+
 void fw_audit_file_end(struct fw_audit_file *file)
 {
+	keep_head(file);
 	(void)flock(file->fd, LOCK_UN);
 }

@@ -62,6 +62,7 @@ bool fw_audit_mark_read(const char *line, size_t len, struct fw_audit_mark *ret_
 /* Why something could not be done; made into an error where one is wanted. */
 struct fw_audit_failure {
 	bool is_lock;
+	bool is_forged;    /* it does not go on from a record that is known */
 	int errnum;        /* 0: `doing` says it all */
 	const char *doing; /* static: "could not ..." */
 };
@@ -81,8 +82,17 @@ struct fw_audit_note {
 	char hash[FW_AUDIT_HASH_LEN + 1];
 };
 
+/* A record, and where its line ends in its file. */
+struct fw_audit_head {
+	struct fw_audit_chain chain;
+	uint64_t size;
+};
+
 struct fw_audit_file {
 	char *path;
+	const char *heads;          /* folder for the last record, borrowed; NULL: not kept */
+	char *head_path;            /* in there; NULL: not known yet */
+	struct fw_audit_chain kept; /* what is kept there */
 	int dir; /* all names are looked up in there; -1: the path is, each time */
 	int fd;
 	bool is_known; /* `size` and `chain` were read from this descriptor */
@@ -124,9 +134,31 @@ FW_NODISCARD fw_error *fw_audit_file_range(const struct fw_audit_file *file,
 /* So that names survive a crash, too. */
 bool fw_audit_sync_directory(const struct fw_audit_file *file);
 
-/* Learn size and chain of the locked file, which has `size` bytes. */
+/* Learn size and chain of the locked file, which has `size` bytes. Fails where it
+ * does not go on from the record that is known. */
 bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_hasher *hasher,
 			struct fw_audit_failure *ret_failure);
+
+/* ---- going on from a known record (audit_continue.c, audit_head.c) --------- */
+
+/* Does a record with this hash end at this place? */
+bool fw_audit_ends_at(int fd, uint64_t end, const struct fw_audit_chain *chain);
+/* Is the record in the open log, whose whole lines end at `end`, or in a rotated
+ * file, and does all that comes after it follow? Tells the last record then. A
+ * record with seq 0 is in every log; `ret_chain` is not set then. */
+bool fw_audit_continues(const struct fw_audit_file *file, const struct fw_audit_head *known,
+			uint64_t end, struct fw_hasher *hasher,
+			struct fw_audit_chain *ret_chain);
+bool fw_audit_forged(struct fw_audit_failure *ret_failure, const char *how);
+
+/* The path of the file for this log; NULL: nothing is kept, or no memory. */
+const char *fw_audit_file_head(struct fw_audit_file *file);
+/* The file in `heads` for a log; false: there is no such folder, or no place. */
+bool fw_audit_head_path(const char *heads, int dir, const char *log, char *ret_path,
+			size_t size);
+/* False: nothing is kept there (errno is ENOENT), or it cannot be read. */
+bool fw_audit_head_read(const char *path, struct fw_audit_head *ret_head);
+bool fw_audit_head_write(const char *path, const struct fw_audit_head *head);
 
 static inline bool fw_audit_fail(struct fw_audit_failure *ret_failure, int errnum,
 				 const char *doing)
@@ -157,6 +189,7 @@ struct fw_audit_item {
 
 struct fw_audit {
 	struct fw_audit_options options;
+	char *heads; /* a copy of the option */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wanted; /* by the thread: work, or the end */

@@ -75,7 +75,8 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 		record.tool_name = outcome->method;
 	if (audit->options.describe)
 		audit->options.describe(audit->options.describe_ctx, outcome, &record);
-	if (code == FW_AUDIT_LOG_FAILED || code == FW_AUDIT_LOCK_FAILED)
+	if (code == FW_AUDIT_LOG_FAILED || code == FW_AUDIT_LOCK_FAILED ||
+	    (code == FW_GOVERNANCE_INVARIANT_VIOLATION && !fw_audit_is_up(audit)))
 		done = release_as_told;
 	args = fw_outcome_arguments(outcome, &len);
 	err = fw_audit_append_taking(audit, &record, args, len, done, hold);

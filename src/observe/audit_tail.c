@@ -243,13 +243,33 @@ static bool read_rotated(const struct fw_audit_file *file, const char *path,
 	return fw_audit_fail(ret_failure, 0, "the file before it is not an audit log");
 }
 
+/* The last record that this log is known to have: ours, or the one that was kept;
+ * seq 0: none is known. What cannot be read is not taken for "none". */
+static bool known_head(struct fw_audit_file *file, struct fw_audit_head *ret_head,
+		       struct fw_audit_failure *ret_failure)
+{
+	const char *path;
+
+	*ret_head = (struct fw_audit_head){ .chain = file->chain, .size = file->size };
+	if (file->chain.seq > 0 || !file->heads)
+		return true;
+	path = fw_audit_file_head(file);
+	if (!path)
+		return fw_audit_fail(ret_failure, ENOMEM, "its last record is not known");
+	if (fw_audit_head_read(path, ret_head) || errno == ENOENT)
+		return true;
+	return fw_audit_fail(ret_failure, errno, "its last record is not known");
+}
+
 /* The log is empty: it begins, or it goes on from where a rotated file ended, or
  * it was taken away under our hands. Then the chain goes on as if it were there,
  * so that what is missing shows. */
-static bool begin_empty(struct fw_audit_file *file, struct fw_audit_failure *ret_failure)
+static bool begin_empty(struct fw_audit_file *file, struct fw_hasher *hasher,
+			struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_note note = { .is_due = true };
 	struct fw_audit_chain before = fw_audit_genesis;
+	struct fw_audit_head known;
 	unsigned first;
 	unsigned last;
 	fw_error *err = fw_audit_file_range(file, &first, &last);
@@ -263,6 +283,11 @@ static bool begin_empty(struct fw_audit_file *file, struct fw_audit_failure *ret
 						path, sizeof path) ||
 			 !read_rotated(file, path, &before, ret_failure)))
 		return false;
+	if (!known_head(file, &known, ret_failure))
+		return false;
+	if (file->chain.seq == 0 && !fw_audit_continues(file, &known, 0, hasher, &before))
+		return fw_audit_forged(ret_failure,
+				       "it is missing, or empty, and had records before");
 	if (file->chain.seq > before.seq) {
 		memcpy(note.hash, file->chain.hash, sizeof note.hash);
 		file->notes[FW_AUDIT_NOTE_REPLACED] = note;
@@ -281,6 +306,7 @@ bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_has
 			struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_chain found = fw_audit_genesis;
+	struct fw_audit_head known;
 	uint64_t whole = 0;
 
 	/* Only an empty file begins with these. */
@@ -293,10 +319,14 @@ bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_has
 	if (whole < size && !set_aside(file, whole, size, hasher, ret_failure))
 		return false;
 	if (whole == 0)
-		return begin_empty(file, ret_failure);
-	/* A log that was cut while we had it goes on from what we know. */
-	if (found.seq > file->chain.seq)
-		file->chain = found;
+		return begin_empty(file, hasher, ret_failure);
+	if (!known_head(file, &known, ret_failure))
+		return false;
+	if (!fw_audit_continues(file, &known, whole, hasher, &found))
+		return fw_audit_forged(ret_failure, "it does not go on from its last record: "
+						    "records were changed, removed or "
+						    "replaced");
+	file->chain = found;
 	file->size = whole;
 	file->is_known = true;
 	return true;

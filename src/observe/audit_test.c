@@ -253,7 +253,7 @@ static void test_audit__every_cut_of_the_last_line_starts_again(void **state)
 	free(text);
 }
 
-static void test_audit__a_log_removed_or_cut_while_open_shows(void **state)
+static void test_audit__a_log_removed_while_open_shows(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 
@@ -265,9 +265,6 @@ static void test_audit__a_log_removed_or_cut_while_open_shows(void **state)
 	assert_int_equal(verified(false).fault, FW_AUDIT_NOT_FROM_START);
 	assert_int_equal(verified(true).fault, FW_AUDIT_WHOLE);
 	assert_int_equal(verified(true).first_seq, 3);
-	assert_int_equal(truncate(path, 0), 0);
-	must(record(audit, "d"));
-	assert_int_equal(verified(true).first_seq, 5);
 	assert_true(fw_audit_close(audit));
 }
 
@@ -428,7 +425,7 @@ int main(void)
 		TEST(a_torn_last_line_is_set_aside),
 		TEST(a_torn_first_line_and_zeros_are_set_aside),
 		TEST(every_cut_of_the_last_line_starts_again),
-		TEST(a_log_removed_or_cut_while_open_shows),
+		TEST(a_log_removed_while_open_shows),
 		TEST(rotation_carries_the_chain),
 		TEST(a_crash_between_rename_and_creation_is_healed),
 		TEST(every_flipped_bit_is_found),

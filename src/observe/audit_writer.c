@@ -265,13 +265,16 @@ static void log_up(const struct fw_audit *audit)
 {
 	const char *name = fw_errno_name(audit->failure.errnum);
 	char since[FW_TIME_SIZE];
+
+	/* A field measures its text when it is made. */
+	(void)fw_time_text(audit->down_since_ms, since);
+
 	const fw_field fields[] = {
 		fw_log_text("since", since),
 		fw_log_text("failure", name ? name : audit->failure.doing),
 		fw_log_number("lost", audit->lost_since),
 	};
 
-	(void)fw_time_text(audit->down_since_ms, since);
 	fw_log_event(FW_LOG_NOTICE, "faultwire", "audit_restored", fields,
 		     sizeof fields / sizeof *fields);
 }

@@ -57,7 +57,7 @@ struct fw_incidents {
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms;
+	int64_t pruned_ms;   /* by the steady clock; 0: not yet */
 	struct fw_buf clean; /* a record's texts without secrets, while it is written */
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
@@ -242,12 +242,16 @@ static bool next(void *ctx, struct fw_incident *ret_incident)
 	return true;
 }
 
+static bool is_prune_due(const fw_incidents *incidents)
+{
+	return !incidents->pruned_ms || fw_steady_ms() - incidents->pruned_ms >= PRUNE_MS;
+}
+
 static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batch *batch,
 			     char *remark, size_t size)
 {
 	struct fw_incident_store *store = incidents->store;
 	struct walk walk = { .incidents = incidents, .batch = batch };
-	int64_t now = fw_unix_ms();
 
 	if (!batch->count) /* the beginning, or the end */
 		return incidents->pruned_ms ? NULL : store->ops->probe(store);
@@ -256,7 +260,7 @@ static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batc
 	FW_TRY(store->ops->write(store, next, &walk));
 	/* By size after each batch, which costs nothing when there is room. */
 	return store->ops->prune(
-		store, now - incidents->pruned_ms >= PRUNE_MS ? now - incidents->max_age_ms : 0,
+		store, is_prune_due(incidents) ? fw_unix_ms() - incidents->max_age_ms : 0,
 		incidents->max_bytes);
 }
 
@@ -288,8 +292,8 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 			     (const fw_field[]){ fw_log_number("count", batch->lost) }, 1);
 	if (is_done) {
 		atomic_fetch_add(&incidents->written, batch->count);
-		if (batch->count && fw_unix_ms() - incidents->pruned_ms >= PRUNE_MS)
-			incidents->pruned_ms = fw_unix_ms();
+		if (batch->count && is_prune_due(incidents))
+			incidents->pruned_ms = fw_steady_ms() + 1;
 	} else if (batch->is_last && batch->count) {
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
 			     (const fw_field[]){ fw_log_number("count", batch->count) }, 1);

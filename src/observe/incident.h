@@ -83,10 +83,12 @@ struct fw_incident_store_ops {
 	/* All of them, or none. */
 	fw_error *(*write)(struct fw_incident_store *store, fw_incident_next_fn *next,
 			   void *ctx);
-	/* Forget what is older, and the oldest while it is larger. */
+	/* Forget what is older, and the oldest while it is larger; oldest as
+	 * written first. `before_ms` 0: whatever its age. */
 	fw_error *(*prune)(struct fw_incident_store *store, int64_t before_ms,
 			   uint64_t max_bytes);
-	/* The newest first. */
+	/* The newest first, in the order in which they were written, whatever
+	 * the clock said. */
 	fw_error *(*list)(struct fw_incident_store *store,
 			  const struct fw_incident_filter *filter, fw_incident_fn *tell,
 			  void *ctx);

@@ -389,15 +389,23 @@ static fw_error *used_bytes(struct store *store, uint64_t *ret_bytes, uint64_t *
 	return NULL;
 }
 
+/*
+ * Age is judged in the order of insertion (n): the rows before the first one that
+ * is young enough go. A row written while the clock was behind looks old and is
+ * not; one written while it was ahead keeps those after it for longer, until the
+ * size limit evicts them.
+ */
 static fw_error *prune_age(struct store *store, int64_t before_ms)
 {
-	char sql[192];
+	char sql[320];
 
-	(void)snprintf(
-		sql, sizeof sql,
-		"DELETE FROM incident WHERE time<%lld; DELETE FROM tally WHERE last<%lld;"
-		"PRAGMA incremental_vacuum(4096)",
-		(long long)before_ms, (long long)before_ms);
+	(void)snprintf(sql, sizeof sql,
+		       "DELETE FROM incident WHERE n<coalesce("
+		       "(SELECT min(n) FROM incident WHERE time>=%lld),"
+		       "(SELECT max(n)+1 FROM incident));"
+		       "DELETE FROM tally WHERE last<%lld;"
+		       "PRAGMA incremental_vacuum(4096)",
+		       (long long)before_ms, (long long)before_ms);
 	return execute(store, sql);
 }
 
@@ -485,10 +493,11 @@ static fw_error *list(struct fw_incident_store *base, const struct fw_incident_f
 
 	if (store->is_empty)
 		return NULL;
-	/* Only what is asked for, so that the indexes can help. */
+	/* Only what is asked for, so that the indexes can help. Newest first is the
+	 * order of insertion: times go back when the clock does. */
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT " COLUMNS " FROM incident WHERE time>=?5 AND time<?6"
-		       "%s%s%s%s ORDER BY time DESC,n DESC LIMIT ?7",
+		       "%s%s%s%s ORDER BY n DESC LIMIT ?7",
 		       filter->code ? " AND code=?1" : "", filter->tool ? " AND tool=?2" : "",
 		       filter->client ? " AND client=?3" : "",
 		       filter->session ? " AND session=?4" : "");
@@ -501,7 +510,7 @@ static fw_error *list(struct fw_incident_store *base, const struct fw_incident_f
 		bind_text(rows, 3, filter->client);
 	if (filter->session)
 		bind_text(rows, 4, filter->session);
-	(void)sqlite3_bind_int64(rows, 5, filter->since_ms);
+	(void)sqlite3_bind_int64(rows, 5, filter->since_ms ? filter->since_ms : INT64_MIN);
 	(void)sqlite3_bind_int64(rows, 6, filter->until_ms ? filter->until_ms : INT64_MAX);
 	(void)sqlite3_bind_int64(rows, 7, filter->limit ? (int64_t)filter->limit : -1);
 	err = tell_rows(store, rows, false, tell, ctx);

@@ -214,6 +214,42 @@ static void test_incident__old_ones_are_forgotten_but_counted(void **state)
 	fw_incident_store_free(store);
 }
 
+struct first {
+	char id[64];
+	size_t count;
+};
+
+static void keep_first(void *ctx, const struct fw_incident *incident)
+{
+	struct first *first = ctx;
+
+	if (first->count++ == 0)
+		(void)snprintf(first->id, sizeof first->id, "%s", incident->id);
+}
+
+static void test_incident__a_clock_that_jumps_back_does_not_hide_new_ones(void **state)
+{
+	const struct fw_incident_filter filter = { .limit = 5 };
+	struct fw_incident_store *store = writer();
+	struct first first = { .count = 0 };
+
+	(void)state;
+	assert_null(add(store, 20, "old", 9000000));
+	/* Two hours earlier by the clock, and even before 1970. */
+	assert_null(add(store, 1, "new", 1800000));
+	assert_null(add(store, 1, "newest", -5000));
+	assert_null(store->ops->list(store, &filter, keep_first, &first));
+	assert_string_equal(first.id, "inc_20260115_newest0");
+	assert_int_equal(first.count, 5);
+	/* The clock is right again: what came last is not what is evicted. */
+	assert_null(store->ops->prune(store, 8000000, UINT64_MAX));
+	assert_int_equal(kept(), 22);
+	assert_null(add(store, 1, "later", 20000000));
+	assert_null(store->ops->prune(store, 10000000, UINT64_MAX));
+	assert_int_equal(kept(), 1);
+	fw_incident_store_free(store);
+}
+
 static void test_incident__the_oldest_make_room(void **state)
 {
 	struct fw_incident_store *store = writer();
@@ -544,6 +580,7 @@ int main(void)
 		TEST(what_is_written_is_found),
 		TEST(one_is_found_by_the_start_of_its_id),
 		TEST(old_ones_are_forgotten_but_counted),
+		TEST(a_clock_that_jumps_back_does_not_hide_new_ones),
 		TEST(the_oldest_make_room),
 		TEST(a_deleted_file_is_made_again),
 		TEST(what_is_no_database_is_set_aside),

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { linkSync, mkdirSync, readdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Place, Server, faulty, sha256 } from './workspace_lib.mjs';
 
@@ -88,13 +88,48 @@ test('what tools of their own write is in no plan\'s scope, however it is spelt'
 		for (const path of ['docs/plans/x.md', 'p/x.md', './docs//plans/x.md', '.git/hooks/pre-commit', '.faultwire/x', 'audit-log.jsonl',
 			'audit-log.jsonl.1', 'src/.faultwire-0.tmp'])
 			assert.match(await code(server, 'write_file', { path, content: 'x', create: !place.exists(path), plan }),
-				/^(PLAN_SCOPE_VIOLATION|PATH_NOT_FOUND)$/, path);
+				path === 'audit-log.jsonl' ? /^OUTSIDE_WORKSPACE$/ : /^(PLAN_SCOPE_VIOLATION|PATH_NOT_FOUND)$/, path);
 		/* By where the bytes would end up, not by the link's name. */
 		mkdirSync(place.path('other'));
 		symlinkSync('../other', place.path('src/link'));
 		const narrow = place.plan('src/**', { text: 'Narrow.' });
 		assert.equal(await code(server, 'write_file', { path: 'src/link/x', content: 'x', create: true, plan: narrow }), 'PLAN_SCOPE_VIOLATION');
 	}, { setup: (place) => place.plan('**') }));
+
+test('what runs by itself cannot be written at any depth, as a plan\'s file or as a report', () =>
+	session(async (server, place, plan) => {
+		const protectedPaths = ['src/.git/hooks/post-checkout', 'src/.git/config', 'src/.GIT2/../.git', 'src/sub/.git', 'src/.Git/config', 'src/.envrc',
+			'src/.vscode/tasks.json', 'src/.husky/pre-commit', 'src/.idea/x.xml', 'src/bare/HEAD'];
+		for (const path of protectedPaths) mkdirSync(dirname(place.path(path)), { recursive: true });
+		mkdirSync(place.path('src/bare/objects'));
+		mkdirSync(place.path('src/bare/refs'));
+		place.write('src/.git/index', 'there\n');
+		for (const path of protectedPaths)
+			assert.match(await code(server, 'write_file', { path, content: 'x', create: true, plan }), /^(PLAN_SCOPE_VIOLATION|PATH_TRAVERSAL_BLOCKED)$/, path);
+		/* Replaced, patched and deleted the same. */
+		assert.equal(await code(server, 'write_file', { path: 'src/.git/index', content: 'x', plan }), 'PLAN_SCOPE_VIOLATION');
+		for (const patch of ['--- a/src/.git/index\n+++ b/src/.git/index\n@@ -1 +1 @@\n-there\n+here\n', '--- a/src/.git/index\n+++ /dev/null\n@@ -1 +0,0 @@\n-there\n'])
+			assert.equal(await code(server, 'write_file', { path: 'src/.git/index', patch, plan }), 'PLAN_SCOPE_VIOLATION');
+		assert.equal(place.read('src/.git/index'), 'there\n');
+		assert.equal(await code(server, 'write_file', { path: 'docs/reports/.envrc', content: 'x' }), 'UNAUTHORIZED_ACTION');
+		assert.equal(await code(server, 'write_file', { path: 'src/.gitignore', content: 'x', create: true, plan }), 'ok');
+	}, { setup: (place) => place.plan('src/**') }));
+
+test('a plan approved in one workspace is refused in another', () =>
+	session(async (server, place, plan) => {
+		const other = join(place.root, '../v');
+		mkdirSync(join(other, 'docs/plans'), { recursive: true });
+		const copy = place.plan('src/**', { text: 'For the other one.', approve: false });
+		renameSync(place.path(place.planPath(copy)), join(other, place.planPath(copy)));
+		place.run(['plan', 'approve', '--yes', '--workspace', other, copy]);
+		writeFileSync(place.path(place.planPath(copy)), readFileSync(join(other, place.planPath(copy))));
+		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'x', plan: copy }), 'PLAN_ENFORCEMENT_FAILED');
+		assert.equal(place.read('src/a.txt'), 'one\ntwo\nthree\n');
+		await server.ok('write_file', { path: 'docs/reports/1.md', content: 'It was not approved here.' });
+		place.run(['plan', 'approve', '--yes', copy]);
+		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'x', plan: copy }), 'ok');
+		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'y', plan }), 'ok');
+	}, { setup: (place) => place.plan('src/**') }));
 
 test('the sandbox refuses the same with our own check taken out', () =>
 	session(async (server, place, plan) => {

@@ -1,7 +1,7 @@
 /*
  * bootstrap.c - see bootstrap.h. A payload is good for one plan in one place
- * until it expires, and once: its nonce is kept in .faultwire/, which no tool
- * writes to.
+ * until it expires, and once: its nonce is kept outside of the workspace
+ * (trusted.h), or in .faultwire/ if there is no state directory.
  */
 #include "tools/workspace/bootstrap.h"
 
@@ -14,7 +14,7 @@
 
 #include <yyjson.h>
 
-#include "tools/workspace/impl.h"
+#include "tools/workspace/trusted.h"
 
 #include "base/mem.h"
 
@@ -126,6 +126,24 @@ static fw_error *spend(const struct fw_ws_root *root, const char *nonce)
 	return fw_ws_errno(error, NONCES, true);
 }
 
+bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_ws_root *root,
+			     yyjson_val *arguments, char ret_nonce[64])
+{
+	yyjson_val *text = yyjson_obj_get(arguments, "planContent");
+	yyjson_val *payload = yyjson_obj_get(arguments, "payload");
+	yyjson_val *signature = yyjson_obj_get(arguments, "signature");
+	char fault[FW_WS_FAULT_SIZE];
+	struct fw_ws_plan plan;
+
+	return yyjson_is_str(text) && yyjson_is_str(payload) && yyjson_is_str(signature) &&
+	       yyjson_equals_str(yyjson_obj_get(arguments, "path"), root->path) &&
+	       fw_ws_plan_read(yyjson_get_str(text), yyjson_get_len(text), &plan, fault) &&
+	       !fw_ws_bootstrap_distrust(yyjson_get_str(payload), yyjson_get_len(payload),
+					 yyjson_get_str(signature), yyjson_get_len(signature),
+					 &ws->key, root->path, &plan, (int64_t)time(NULL),
+					 ret_nonce);
+}
+
 /* ---- bootstrap_create_foundation_plan --------------------------------------------------- */
 
 static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
@@ -158,7 +176,11 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 	fw__release(hashes);
 	if (count)
 		return fw_raise_governance_bootstrap_failed("a plan exists already");
-	FW_TRY(spend(root, nonce));
+	/* With a state directory the server has used it up before this call. */
+	if (!ws->trusted)
+		FW_TRY(spend(root, nonce));
+	else if (!fw_ws_trusted_is_spent(ws, root, nonce))
+		return fw_raise_governance_bootstrap_failed("its nonce was not recorded");
 	return fw_ws_plan_approve(root, plan, &ws->key);
 }
 

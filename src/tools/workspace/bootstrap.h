@@ -26,4 +26,12 @@ const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char
 				     const char *root, const struct fw_ws_plan *plan,
 				     int64_t now_s, char ret_nonce[64]);
 
+struct fw_workspace;
+struct yyjson_val;
+
+/* Do the arguments of a call hold a payload that authorizes their plan here and
+ * now? The nonce is told. */
+bool fw_ws_bootstrap_is_good(const struct fw_workspace *ws, const struct fw_ws_root *root,
+			     struct yyjson_val *arguments, char ret_nonce[64]);
+
 #endif

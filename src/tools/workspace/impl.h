@@ -21,6 +21,8 @@
 
 #define FW_WS_PLANS "docs/plans"
 #define FW_WS_REPORTS "docs/reports"
+/* Invariant: audit-log.jsonl of a workspace is the link to its log. */
+#define FW_WS_LOG_IN_PLACE "AUDIT_LOG_IN_ITS_PLACE"
 
 enum {
 	FW_WS_UUID_SIZE = 37,
@@ -59,7 +61,8 @@ struct fw_workspace {
 	uint32_t preflight_ms;
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;
-	void (*began)(void *ctx, int dir, const char *root);
+	char *trusted; /* folder for what no worker may write; NULL: there is none */
+	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
 	void *ctx;

@@ -8,7 +8,8 @@
  * it never began. Locks and releases come after the reply, from what the
  * client was really told.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/bootstrap.h"
+#include "tools/workspace/trusted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,26 @@ static void publish(fw_workspace *ws)
 
 /* ---- before a call ----------------------------------------------------------------- */
 
+/*
+ * The nonce of a bootstrap payload is used up here, by the server, where no worker
+ * can undo it; also when the call then fails, for a plan exists already. What is
+ * not signed is left to the worker to refuse.
+ */
+static fw_error *spend_nonce(const fw_workspace *ws, const fw_outcome *coming)
+{
+	size_t len = 0;
+	char *arguments = ws->trusted ? fw_outcome_arguments(coming, &len) : NULL;
+	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	char nonce[64];
+	fw_error *err = NULL;
+
+	if (doc && fw_ws_bootstrap_is_good(ws, &ws->root, yyjson_doc_get_root(doc), nonce))
+		err = fw_ws_trusted_spend(ws, &ws->root, nonce);
+	yyjson_doc_free(doc);
+	fw_free(arguments);
+	return err;
+}
+
 static fw_error *entering(void *ctx, const fw_outcome *coming)
 {
 	fw_workspace *ws = ctx;
@@ -62,6 +83,8 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 		return fw_raise_session_not_initialized(tool->name);
 	if (!(tool->roles & ws->role))
 		return fw_raise_auth_action_not_allowed(tool->name, fw_ws_role_name(ws->role));
+	if (strcmp(tool->name, "bootstrap_create_foundation_plan") == 0)
+		return spend_nonce(ws, coming);
 	return NULL;
 }
 
@@ -150,6 +173,9 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 {
 	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(word, "dev")),
 					 .ino = yyjson_get_uint(yyjson_obj_get(word, "ino")) };
+	char log[FW_WS_PATH_SIZE];
+	fw_error *err;
+	int dir;
 
 	text_of(session.id, sizeof session.id, yyjson_obj_get(word, "session"));
 	text_of(session.root, sizeof session.root, yyjson_obj_get(word, "root"));
@@ -162,9 +188,14 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 	}
 	/* Once by its path, and never again: it is held from here on. */
 	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
+	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
+	if (err) {
+		fw_ws_root_close(&ws->root);
+		return err;
+	}
 	ws->session = session;
 	if (ws->began)
-		ws->began(ws->ctx, ws->root.fd, ws->session.root);
+		ws->began(ws->ctx, dir, log);
 	return NULL;
 }
 

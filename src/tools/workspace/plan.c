@@ -238,11 +238,38 @@ void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const cha
 	rewrite(plan->text, plan->len, hash, status, signature, out);
 }
 
-const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key)
+bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
+		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE])
 {
+	char text[64 + 1 + 4096];
+	int len = snprintf(text, sizeof text, "%.64s\n%s", plan->computed, workspace);
+
+	return len > 0 && (size_t)len < sizeof text &&
+	       fw_ws_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
+}
+
+/* Why the signature is none for this workspace; NULL: it is. */
+static const char *distrust_signature(const struct fw_ws_plan *plan,
+				      const struct fw_ws_key *key, const char *workspace)
+{
+	const struct fw_ws_span *signature = &plan->signature;
 	char expected[FW_WS_HEX_SIZE];
 
+	if (fw_ws_plan_sign(plan, key, workspace, expected) &&
+	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
+		return NULL;
+	if (fw_ws_sign(key, FW_WS_SIGN_PLAN_UNBOUND, plan->computed, 64, expected) &&
+	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
+		return "an older version approved it, for no workspace in particular; a person "
+		       "has to approve it again (faultwire plan approve)";
+	return "its signature does not verify; one from another workspace, or from before "
+	       "this one was moved, does not count: a person has to approve it here "
+	       "(faultwire plan approve)";
+}
+
+const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
+				const struct fw_ws_key *key, const char *workspace)
+{
 	if (!is(plan->hash, plan->computed))
 		return "its hash does not match its content";
 	if (!is(plan->hash, name))
@@ -253,10 +280,7 @@ const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
 		return "it says that it is approved, and is not signed";
 	if (!key->is_set)
 		return "this server has no key to check its signature with";
-	if (!fw_ws_sign(key, FW_WS_SIGN_PLAN, plan->computed, 64, expected) ||
-	    !fw_ws_same_hex(plan->signature.text, plan->signature.len, expected, 64))
-		return "its signature does not verify";
-	return NULL;
+	return distrust_signature(plan, key, workspace);
 }
 
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path)

@@ -31,7 +31,9 @@
 enum { FW_WS_PLAN_BYTES = 256 * 1024, FW_WS_SCOPES = 64, FW_WS_FAULT_SIZE = 160 };
 
 /* What plans are signed with, and what bootstrap payloads are. */
-#define FW_WS_SIGN_PLAN "faultwire plan approval 1"
+#define FW_WS_SIGN_PLAN "faultwire plan approval 2"
+/* Of versions whose approvals were valid in every workspace. */
+#define FW_WS_SIGN_PLAN_UNBOUND "faultwire plan approval 1"
 #define FW_WS_SIGN_BOOTSTRAP "faultwire bootstrap 1"
 
 struct fw_ws_span {
@@ -62,10 +64,16 @@ bool fw_ws_plan_read(const char *text, size_t len, struct fw_ws_plan *ret_plan,
 void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const char *status,
 		      const char *signature, struct fw_buf *out);
 
-/* Why it cannot be trusted; NULL: it can. `name` is the hash it is kept under.
- * A pending plan has no signature to be looked at. */
+/* Why it cannot be trusted; NULL: it can. `name` is the hash it is kept under,
+ * `workspace` the canonical path of the root it is kept in. A pending plan has no
+ * signature to be looked at. */
 const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key);
+				const struct fw_ws_key *key, const char *workspace);
+
+/* The signature of an approval: of this plan, in this workspace. False: the
+ * library failed, or the path is too long. */
+bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
+		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE]);
 
 /* Is the path within its scope? */
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path);

@@ -78,7 +78,7 @@ fw_error *fw_ws_plan_approve(const struct fw_ws_root *root, const struct fw_ws_p
 	char signature[FW_WS_HEX_SIZE];
 	bool was_there;
 
-	if (!key->is_set || !fw_ws_sign(key, FW_WS_SIGN_PLAN, plan->computed, 64, signature))
+	if (!key->is_set || !fw_ws_plan_sign(plan, key, root->path, signature))
 		return fw_raise_internal_unexpected("signing failed");
 	return put(root, plan, "APPROVED", signature, true, &was_there);
 }

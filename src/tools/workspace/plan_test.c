@@ -9,6 +9,7 @@
 #include "tools/workspace/bootstrap.h"
 #include "tools/workspace/glob.h"
 #include "tools/workspace/plan.h"
+#include "tools/workspace/protect.h"
 
 static const struct fw_ws_key key = { .bytes = { 1, 2, 3 }, .is_set = true };
 static const struct fw_ws_key other_key = { .bytes = { 3, 2, 1 }, .is_set = true };
@@ -35,7 +36,7 @@ static char *approved(const char *draft, const struct fw_ws_key *signer, char *r
 	char *text;
 
 	fw_buf_init(&out, 1 << 20);
-	assert_true(fw_ws_sign(signer, FW_WS_SIGN_PLAN, plan.computed, 64, signature));
+	assert_true(fw_ws_plan_sign(&plan, signer, "/w", signature));
 	fw_ws_plan_write(&plan, plan.computed, "APPROVED", signature, &out);
 	text = strdup(out.text);
 	(void)snprintf(ret_hash, FW_WS_HEX_SIZE, "%s", plan.computed);
@@ -51,7 +52,7 @@ static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **
 
 	(void)state;
 	assert_string_equal(plan.computed, hash);
-	assert_null(fw_ws_plan_distrust(&plan, hash, &key));
+	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
 	assert_true(plan.is_approved);
 	assert_int_equal(plan.title.len, 5);
 	free(text);
@@ -64,10 +65,11 @@ static void expect_distrust(const char *text, const char *name, const struct fw_
 			    const char *why)
 {
 	struct fw_ws_plan plan = read_plan(text);
-	const char *distrust = fw_ws_plan_distrust(&plan, name, with);
+	const char *distrust = fw_ws_plan_distrust(&plan, name, with, "/w");
 
 	assert_non_null(distrust);
-	assert_string_equal(distrust, why);
+	if (strncmp(distrust, why, strlen(why)) != 0)
+		fail_msg("%s, not %s", distrust, why);
 }
 
 static char *replaced(const char *text, const char *from, const char *to)
@@ -147,6 +149,81 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 			"this server has no key to check its signature with");
 	free(text);
 	free(other);
+}
+
+static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state)
+{
+	char hash[FW_WS_HEX_SIZE], unbound[FW_WS_HEX_SIZE], line[128];
+	char *text = approved(DRAFT, &key, hash);
+	struct fw_ws_plan plan = read_plan(text);
+	char *old;
+
+	(void)state;
+	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const others[] = { "/v", "/w/w", "/", "" };
+
+		assert_non_null(strstr(fw_ws_plan_distrust(&plan, hash, &key, others[i]),
+				       "approve it here"));
+	}
+	/* As it was signed before signatures were bound. */
+	assert_true(fw_ws_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
+	(void)snprintf(line, sizeof line, "%.64s", strstr(text, "SIGNATURE: ") + 11);
+	old = replaced(text, line, unbound);
+	expect_distrust(old, hash, &key, "an older version approved it");
+	free(old);
+	free(text);
+}
+
+static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **state)
+{
+	static const char *const refused[] = { ".git/config",
+					       "src/.git/hooks/post-checkout",
+					       "src/deep/er/.git",
+					       "src/.GIT/config",
+					       "a/.Git",
+					       "git~1/config",
+					       ".faultwire/nonces/x",
+					       "src/.faultwire-0.tmp",
+					       "src/.envrc",
+					       "src/.vscode/tasks.json",
+					       "x/.idea/workspace.xml",
+					       ".husky/pre-commit",
+					       "x/.hg/hgrc",
+					       ".devcontainer/devcontainer.json",
+					       "docs/plans/x.md",
+					       "DOCS/PLANS/x.md",
+					       "audit-log.jsonl",
+					       "Audit-Log.000001.jsonl" };
+	static const char *const allowed[] = {
+		"src/a.c",  ".gitignore", "src/.gitattributes", ".github/workflows/ci.yml",
+		"git/a",    "x.git",      "Makefile",           "src/audit-log.txt",
+		"docs/a.md"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (!fw_ws_is_protected_name(refused[i]))
+			fail_msg("%s is not protected", refused[i]);
+	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+		if (fw_ws_is_protected_name(allowed[i]))
+			fail_msg("%s is protected", allowed[i]);
+}
+
+static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **state)
+{
+	struct fw_ws_root root = make_root();
+
+	(void)state;
+	shell("mkdir -p w/src/bare/objects w/src/bare/refs w/src/bare/hooks");
+	assert_true(fw_ws_is_protected(&root, "src/bare/HEAD"));
+	assert_true(fw_ws_is_protected(&root, "src/bare/head"));
+	assert_false(fw_ws_is_protected(&root, "src/bare/config"));
+	shell("echo 'ref: refs/heads/main' >w/src/bare/HEAD");
+	assert_true(fw_ws_is_protected(&root, "src/bare/config"));
+	assert_true(fw_ws_is_protected(&root, "src/bare/hooks/pre-receive"));
+	assert_false(fw_ws_is_protected(&root, "src/a.txt"));
+	fw_ws_root_close(&root);
 }
 
 static void expect_no_plan(const char *text, const char *fault)
@@ -289,6 +366,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plan__the_hash_covers_all_but_hash_status_and_signature),
 		cmocka_unit_test(test_plan__forged_approvals_are_found_out),
+		cmocka_unit_test(test_plan__an_approval_counts_in_its_own_workspace_only),
+		cmocka_unit_test(test_protect__what_runs_by_itself_is_refused_at_any_depth),
+		cmocka_unit_test(test_protect__a_bare_repository_is_refused_by_what_it_holds),
 		cmocka_unit_test(test_plan__what_is_none_is_told_with_its_line),
 		cmocka_unit_test(test_glob__matches_by_components),
 		cmocka_unit_test(

@@ -284,10 +284,12 @@ const char fw_ws_policy_default[] =
 	"]?Implemented(?:Error)?\\\\b\","
 	"\"message\":\"what is written is finished, or is not written\"},"
 	"{\"id\":\"no-debugger\",\"globs\":[\"**/*.js\",\"**/*.mjs\",\"**/*.jsx\",\"**/*.ts\","
-	"\"**/*.tsx\"],\"pattern\":\"^\\\\s*debugger\\\\s*;?\\\\s*$\","
+	"\"**/"
+	"*.tsx\"],\"pattern\":\"^[^\\\\S\\\\n]*+debugger[^\\\\S\\\\n]*+;?[^\\\\S\\\\n]*+$\","
 	"\"message\":\"debugging output and breakpoints are taken out first\"},"
 	"{\"id\":\"no-breakpoint\",\"globs\":[\"**/*.py\"],"
-	"\"pattern\":\"^\\\\s*(?:breakpoint\\\\(|import pdb\\\\b|pdb\\\\.set_trace\\\\()\","
+	"\"pattern\":\"^[^\\\\S\\\\n]*+(?:breakpoint\\\\(|import "
+	"pdb\\\\b|pdb\\\\.set_trace\\\\()\","
 	"\"message\":\"debugging output and breakpoints are taken out first\"},"
 	"{\"id\":\"no-unwrap\"," RUST RUST_TESTS
 	"\"pattern\":\"\\\\.(?:unwrap|unwrap_err)\\\\(\\\\)\","
@@ -295,10 +297,13 @@ const char fw_ws_policy_default[] =
 	"{\"id\":\"no-panic\"," RUST RUST_TESTS
 	"\"pattern\":\"\\\\b(?:panic|todo|unimplemented|unreachable)!\\\\s*[({\\\\[]\","
 	"\"message\":\"a library does not end the program\"},"
+	/* A line that is not a comment with SAFETY:, then one with an unsafe block.
+	 * Possessive throughout: each line is read twice at most. */
 	"{\"id\":\"unsafe-needs-reason\"," RUST
-	"\"pattern\":\"(?:\\\\A|^(?!.*//.*SAFETY:).*\\\\n)\\\\K[^\\\\n/"
-	"\\\"]*\\\\bunsafe\\\\s*(?:\\\\{|"
-	"impl\\\\b)\",\"message\":\"an unsafe block has a comment SAFETY: on the line "
-	"above it\"},"
+	"\"pattern\":\"(?:\\\\A|^(?![^\\\\n/]*+(?:/(?!/)[^\\\\n/]*+)*+"
+	"//.*?SAFETY:).*+\\\\n)\\\\K"
+	"[^\\\\n/\\\"u]*+(?:(?!\\\\bunsafe\\\\s*+(?:\\\\{|impl\\\\b))u[^\\\\n/\\\"u]*+)*+"
+	"unsafe\\\\s*+(?:\\\\{|impl\\\\b)\","
+	"\"message\":\"an unsafe block has a comment SAFETY: on the line above it\"},"
 	"{\"id\":\"no-silenced-lint\"," RUST "\"pattern\":\"#!?\\\\[allow\\\\(\","
 	"\"message\":\"a lint is satisfied, not silenced\"}]";

@@ -127,42 +127,6 @@ static bool wait_for(pid_t child, int64_t until, int *ret_status)
 	}
 }
 
-/*
- * All children of this process, which runs one call and has no others: those
- * whose parents have died come to it, being their reaper. A group of their own
- * would be simpler, but a sandbox keeps them in its own.
- */
-static void end_children(void)
-{
-	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
-
-	for (int i = 0; i < 200; i++) {
-		char list[4096];
-		ssize_t len = 0;
-		int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-
-		if (fd >= 0) {
-			len = read(fd, list, sizeof list - 1);
-			(void)close(fd);
-		}
-		list[len > 0 ? len : 0] = '\0';
-		/* Numbers with a space behind each; those beyond the list come next. */
-		for (char *at = list, *end; *at; at = end) {
-			long child = strtol(at, &end, 10);
-
-			if (*end != ' ' || child <= 1)
-				break;
-			(void)kill((pid_t)child, SIGKILL);
-			end++;
-		}
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
-			return;
-		(void)nanosleep(&pause, NULL);
-	}
-}
-
 /* 0, or what the shell would say of it. */
 static int status_of(pid_t child, int in, uint32_t limit_ms, struct tail *tail)
 {
@@ -170,12 +134,7 @@ static int status_of(pid_t child, int in, uint32_t limit_ms, struct tail *tail)
 	int status = 0;
 	bool in_time = listen_to(in, until, tail) && wait_for(child, until, &status);
 
-	if (!in_time) {
-		(void)kill(child, SIGKILL);
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-	}
-	end_children(); /* what it has left behind */
+	fw_ws_end_descendants(); /* what it has left behind */
 	if (!in_time)
 		return TIMED_OUT;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

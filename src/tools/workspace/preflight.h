@@ -16,4 +16,12 @@
 FW_NODISCARD fw_error *fw_ws_preflight(const struct fw_ws_root *root, const char *command,
 				       uint32_t limit_ms, const char *path);
 
+/*
+ * Ends every descendant of this process, which must be a child subreaper
+ * (PR_SET_CHILD_SUBREAPER) without children that are to live on. Does not return
+ * before the last one is dead; if that fails for FW_LIMIT_PREFLIGHT_END_MS, this
+ * process ends with its process group.
+ */
+void fw_ws_end_descendants(void);
+
 #endif

@@ -1,7 +1,7 @@
 /*
  * tools_plan.c - plans, as tools see them, and verify_workspace_integrity.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/trusted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		distrust = fault;
 	} else {
-		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key);
+		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -200,7 +200,7 @@ static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, c
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key);
+		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
 
 		if (distrust)
 			find(found, "PLANS_AUTHENTIC", hash, distrust);
@@ -213,19 +213,22 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_ws_root *r
 			      struct findings *found, unsigned long long *records)
 {
 	struct fw_ws_audit_report report;
-	char path[FW_WS_PATH_SIZE + 32];
+	char path[FW_WS_PATH_SIZE];
 	fw_error *err;
 
 	if (!ws->verify_audit)
 		return NULL;
 	memset(&report, 0, sizeof report);
-	(void)snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, root->path);
+	fw_ws_trusted_log(ws, root->path, path);
 	err = ws->verify_audit(path, &report);
 	if (err) {
 		/* cppcheck-suppress returnDanglingLifetime ; an error keeps nothing of it */
 		return err;
 	}
 	*records = report.records;
+	if (!fw_ws_trusted_is_in_place(ws, root))
+		find(found, FW_WS_LOG_IN_PLACE, FW_WS_AUDIT_LOG,
+		     "it is not the link to the log any more");
 	if (!report.is_whole)
 		find(found, "AUDIT_CHAIN_INTACT", FW_WS_AUDIT_LOG, report.reason);
 	return NULL;

@@ -14,6 +14,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "tools/workspace/impl.h"
+#include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>
 
@@ -253,11 +254,13 @@ static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options
 			     fw_workers **ret_workers)
 {
 	const char *const writable[] = { ws->directory.path, NULL };
+	const char *const readable[] = { ws->trusted, NULL };
 	fw_workers_options options = FW_WORKERS_INIT;
 
 	options.count = how->workers;
 	options.sandbox = how->sandbox;
 	options.writable = writable;
+	options.readable = readable;
 	options.may_execute = ws->preflight != NULL;
 	options.files = 128;
 	if (ws->preflight)
@@ -313,11 +316,11 @@ static fw_error *audit_tools(const fw_workspace *ws)
 static fw_error *audit_log(const fw_workspace *ws)
 {
 	struct fw_ws_audit_report report = { .is_whole = true };
-	char path[FW_WS_PATH_SIZE + 32];
+	char path[FW_WS_PATH_SIZE];
 	fw_error *err;
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%s/" FW_WS_AUDIT_LOG, ws->directory.path);
+	fw_ws_trusted_log(ws, ws->directory.path, path);
 	if (!ws->verify_audit || lstat(path, &st) != 0)
 		return NULL;
 	err = ws->verify_audit(path, &report);
@@ -448,6 +451,8 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	fw_workers *workers = NULL;
 
 	FW_TRY(read_options(ws, options));
+	if (options->state)
+		FW_TRY(fw_ws_trusted_open(ws, options->state));
 	FW_TRY(self_audit(ws, options->plan_key));
 	FW_TRY(fw_server_add_state(ws->server, "{}", 2, &ws->state));
 	FW_TRY(add_workers(ws, options, &workers));
@@ -490,6 +495,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw_ws_policy_free(ws->policy);
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
+	fw__release(ws->trusted);
 	fw_ws_root_close(&ws->directory);
 	fw_ws_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);

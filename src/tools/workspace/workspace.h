@@ -29,6 +29,9 @@ struct fw_workspace_options {
 	const char *role;      /* "windsurf" or "antigravity"; required */
 	const char *plan_key;  /* a file; NULL: fw_ws_key_path() */
 	const char *policy;    /* a rules file's text; NULL: the default rules */
+	const char *state;     /* a folder outside, for what workers may not write: logs
+				* and nonces; made where it is missing. NULL: both are kept
+				* in the workspace, in reach of preflight commands */
 	const char *preflight; /* a command for /bin/sh; NULL: none */
 	uint32_t preflight_ms; /* 0: 60000 */
 	enum fw_ws_lock_on lock_on;
@@ -37,9 +40,10 @@ struct fw_workspace_options {
 	uint32_t workers; /* 0: as many as is usual */
 	/* What the toolset leaves to whoever runs the server; may be NULL. The
 	 * first two are called on its thread and must not block, the last one in
-	 * a worker. `began`: a session has this root from now on, whose descriptor
-	 * is borrowed; -1 and NULL: that session never was. */
-	void (*began)(void *ctx, int dir, const char *root);
+	 * a worker. `began`: a session has begun, and its audit log is `log`: that
+	 * name in the folder `dir`, which is borrowed, or with -1 that path. NULL:
+	 * that session never was. */
+	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
 	void *ctx;

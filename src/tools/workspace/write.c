@@ -218,7 +218,7 @@ fw_error *fw_ws_write_begin(struct fw_ws_write *w)
 	fw_error *err;
 
 	w->journal = -1;
-	w->has_temp = w->is_applied = w->is_exchanged = false;
+	w->has_temp = w->is_applied = w->is_exchanged = w->is_old_aside = false;
 	fw_ws_random_hex(w->id, sizeof w->id);
 	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
 	FW_WS_STEP("begin");
@@ -275,6 +275,7 @@ static fw_error *apply(struct fw_ws_write *w)
 	w->is_exchanged = w->place->exists;
 	if (w->is_exchanged && !is_as_read(w))
 		return changed_meanwhile(w);
+	w->is_old_aside = w->is_exchanged;
 	if (fsync(w->place->dir) != 0 || (w->aside != w->place->dir && fsync(w->aside) != 0))
 		return fw_ws_errno(errno, w->place->path, true);
 	FW_WS_STEP("synced");
@@ -321,6 +322,28 @@ static int put_old_again(const struct fw_ws_write *w)
 	return err ? ENOENT : 0;
 }
 
+/* A command that ran meanwhile may also have changed what lay aside. */
+static bool is_old_there(const struct fw_ws_write *w)
+{
+	const struct fw_ws_place *place = w->place;
+	int fd =
+		openat(place->dir, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char *text = NULL;
+	size_t len = 0;
+	bool is_same = false;
+	fw_error *err;
+
+	if (fd < 0)
+		return false;
+	err = fw_ws_read_all(fd, place->path, w->old_len, &text, &len);
+	(void)close(fd);
+	if (!err)
+		is_same = len == w->old_len && memcmp(text, w->old_text, len) == 0;
+	fw_error_free(err);
+	fw__release(text);
+	return is_same;
+}
+
 static int bring_back(const struct fw_ws_write *w)
 {
 	const struct fw_ws_place *place = w->place;
@@ -336,7 +359,9 @@ static int bring_back(const struct fw_ws_write *w)
 		error = fw_ws_move_new(w->aside, w->temp, place->dir, place->name);
 	else
 		error = fw_ws_exchange(w->aside, w->temp, place->dir, place->name);
-	return error == ENOENT || error == EEXIST ? put_old_again(w) : error;
+	if (error == ENOENT || error == EEXIST)
+		return put_old_again(w);
+	return error || !w->is_old_aside || is_old_there(w) ? error : put_old_again(w);
 }
 
 fw_error *fw_ws_write_undo(struct fw_ws_write *w)

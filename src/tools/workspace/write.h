@@ -47,7 +47,8 @@ struct fw_ws_write {
 	char temp[40]; /* the other file, in there */
 	bool has_temp;
 	bool is_applied;
-	bool is_exchanged; /* the old file lies in `temp` */
+	bool is_exchanged; /* the file that was there lies in `temp` */
+	bool is_old_aside; /* and it is the one that was read */
 };
 
 /* Each undoes what it did when it fails. Raise file.write_failed, io.no_space,

@@ -7,16 +7,16 @@
  * Reports (docs/reports/) need no plan and pass no policy and no preflight:
  * they are the way out of a locked session, and must not be locked themselves.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/trusted.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "tools/workspace/patch.h"
 #include "tools/workspace/preflight.h"
+#include "tools/workspace/protect.h"
 
 #include <faultwire/raise.h>
 
@@ -42,25 +42,6 @@ struct change {
 
 /* ---- path ---------------------------------------------------------------------------- */
 
-static bool is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return strncasecmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
-/* What tools of their own write, or nobody; file systems that do not tell
- * letters apart must not be a way in. */
-static bool is_protected(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	name = name ? name + 1 : path;
-	return is_below(path, FW_WS_OWN_DIR) || is_below(path, ".git") ||
-	       is_below(path, FW_WS_PLANS) || strncasecmp(path, "audit-log.", 10) == 0 ||
-	       strncasecmp(name, ".faultwire-", 11) == 0;
-}
-
 static fw_error *find_place(struct change *c)
 {
 	fw_ws_place_clear(&c->place);
@@ -76,6 +57,16 @@ static fw_error *pass_role(const struct change *c)
 		return fw_raise_auth_action_not_allowed("write_file outside of docs/reports/",
 							fw_ws_role_name(c->ws->role));
 	return fw_call_has(c->call, "plan") ? NULL : fw_raise_input_missing_field("plan");
+}
+
+/* Reports need no plan, so that no plan's scope refuses these. */
+static fw_error *pass_report(const struct change *c)
+{
+	if (fw_ws_is_protected(&c->root, c->place.path))
+		return fw_raise_auth_action_not_allowed("writing what other programs run by "
+							"themselves",
+							fw_ws_role_name(c->ws->role));
+	return NULL;
 }
 
 static fw_error *pass_path(struct change *c)
@@ -94,7 +85,7 @@ static fw_error *pass_path(struct change *c)
 		FW_TRY(pass_role(c));
 	}
 	FW_TRY(find_place(c));
-	return c->is_report ? NULL : pass_role(c);
+	return c->is_report ? pass_report(c) : pass_role(c);
 }
 
 /* ---- plan ----------------------------------------------------------------------------- */
@@ -110,10 +101,11 @@ static fw_error *judge_plan(const struct change *c, const char *hash, const char
 		return fw_raise_plan_enforcement_failed(hash, fault);
 	if (!plan.is_approved)
 		return fw_raise_plan_not_approved(hash);
-	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key);
+	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key, c->root.path);
 	if (distrust)
 		return fw_raise_plan_enforcement_failed(hash, distrust);
-	if (is_protected(c->place.path) || !fw_ws_plan_covers(&plan, c->place.path))
+	if (fw_ws_is_protected(&c->root, c->place.path) ||
+	    !fw_ws_plan_covers(&plan, c->place.path))
 		return fw_raise_plan_scope_violation(hash, c->place.path);
 	return NULL;
 }
@@ -266,6 +258,24 @@ static void look_again(struct change *c)
 	fw_error_free(err);
 }
 
+/* A command that has put something in the place of the log's name has failed,
+ * whatever it says. */
+static fw_error *run_preflight(const struct change *c)
+{
+	const fw_workspace *ws = c->ws;
+	bool was_in_place = fw_ws_trusted_is_in_place(ws, &c->root);
+	fw_error *err =
+		fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
+
+	if (!was_in_place || fw_ws_trusted_is_in_place(ws, &c->root))
+		return err;
+	return fw_error_caused_by(
+		fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
+				"the preflight command replaced audit-log.jsonl of the "
+				"workspace; the log itself is intact"),
+		err);
+}
+
 static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 {
 	const fw_workspace *ws = c->ws;
@@ -274,7 +284,7 @@ static fw_error *write_it(struct change *c, struct fw_ws_write *w)
 	FW_TRY(fw_ws_write_begin(w));
 	FW_TRY(fw_ws_write_apply(w));
 	if (ws->preflight && !c->is_report) {
-		err = fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
+		err = run_preflight(c);
 		FW_WS_STEP("verdict");
 		if (err) {
 			fw_error *worse = fw_ws_write_undo(w);
@@ -302,8 +312,7 @@ static fw_error *pass_gates(struct change *c)
 	FW_TRY(fw_ws_journal_recover(&c->root, &c->recovered, &count));
 	/* Much may have happened before the lock was had. */
 	FW_TRY(find_place(c));
-	if (!c->is_report)
-		FW_TRY(pass_plan(c));
+	FW_TRY(c->is_report ? pass_report(c) : pass_plan(c));
 	FW_TRY(read_old(c));
 	FW_TRY(parse_patch(c));
 	FW_TRY(pass_existence(c));

@@ -1,0 +1,195 @@
+/*
+ * trusted.c - see trusted.h.
+ */
+#include "tools/workspace/trusted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+#define NONCES "nonces"
+
+enum { KEY_CHARS = 32 };
+
+/* `path` of the folder, `root` and `name` may be NULL. False: it is too long. */
+static bool compose(const char *folder, const char *root, const char *name,
+		    char ret_path[FW_WS_PATH_SIZE])
+{
+	char hex[FW_WS_HEX_SIZE] = "";
+	int len;
+
+	if (root)
+		fw_ws_sha256(root, strlen(root), hex);
+	len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
+		       KEY_CHARS, hex, name ? "/" : "", name ? name : "");
+	return len > 0 && len < FW_WS_PATH_SIZE;
+}
+
+/* Each folder of the path that is not there yet. */
+static fw_error *make_folders(const char *path)
+{
+	char part[FW_WS_PATH_SIZE];
+	char *at = part;
+
+	(void)snprintf(part, sizeof part, "%s", path);
+	do {
+		at = strchr(at + 1, '/');
+		if (at)
+			*at = '\0';
+		if (mkdir(part, 0700) != 0 && errno != EEXIST && !at)
+			return fw_error_from_errno(FW_HERE, errno, path);
+		if (at)
+			*at = '/';
+	} while (at);
+	return NULL;
+}
+
+fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
+{
+	char path[FW_WS_PATH_SIZE];
+	char real[PATH_MAX];
+	size_t size;
+
+	if (!compose(state, ws->directory.path, NULL, path))
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	FW_TRY(make_folders(path));
+	if (!realpath(path, real))
+		return fw_error_from_errno(FW_HERE, errno, path);
+	if (fw_ws_is_beneath(real, ws->directory.path))
+		return fw_raise_governance_self_audit_failed(
+			"the state directory lies inside the workspace, where tools could "
+			"write to it");
+	size = strlen(real) + 1;
+	ws->trusted = fw__allocate(size);
+	if (!ws->trusted)
+		return fw_raise_internal_out_of_memory();
+	memcpy(ws->trusted, real, size);
+	return NULL;
+}
+
+/* A root whose path leaves no room for it cannot be opened by that path either. */
+static void in_root(const char *root, char ret_path[FW_WS_PATH_SIZE])
+{
+	int len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
+
+	if (len < 0 || len >= FW_WS_PATH_SIZE)
+		ret_path[0] = '\0';
+}
+
+void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_WS_PATH_SIZE])
+{
+	if (ws->trusted && compose(ws->trusted, root, FW_WS_AUDIT_LOG, ret_path) &&
+	    access(ret_path, F_OK) == 0)
+		return;
+	in_root(root, ret_path);
+}
+
+/* ---- the log ------------------------------------------------------------------- */
+
+enum link { LINK_OURS, LINK_NONE, LINK_OTHER };
+
+static enum link look_at_link(const struct fw_ws_root *root, const char *target)
+{
+	char found[FW_WS_PATH_SIZE];
+	ssize_t len = readlinkat(root->fd, FW_WS_AUDIT_LOG, found, sizeof found);
+
+	if (len < 0)
+		return errno == ENOENT ? LINK_NONE : LINK_OTHER;
+	return (size_t)len == strlen(target) && memcmp(found, target, (size_t)len) == 0
+		       ? LINK_OURS
+		       : LINK_OTHER;
+}
+
+fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *root,
+			      int *ret_dir, char ret_path[FW_WS_PATH_SIZE])
+{
+	char folder[FW_WS_PATH_SIZE];
+	char log[FW_WS_PATH_SIZE];
+	enum link link;
+
+	*ret_dir = root->fd;
+	in_root(root->path, ret_path);
+	if (!ws->trusted)
+		return NULL;
+	if (!compose(ws->trusted, root->path, NULL, folder) ||
+	    !compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log))
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	link = look_at_link(root, log);
+	if (link == LINK_OTHER && access(log, F_OK) == 0)
+		return fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
+				       "audit-log.jsonl of the workspace is not the link to "
+				       "its log any more; the log itself is intact, and "
+				       "what took the place of the link has to be removed");
+	/* A log that was begun without a state directory goes on where it is, and
+	 * what is no log is refused when it is opened. */
+	if (link == LINK_OTHER)
+		return NULL;
+	FW_TRY(make_folders(folder));
+	/* In a workspace that is read-only there is no link; the log is kept. */
+	if (link == LINK_NONE)
+		(void)symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
+	*ret_dir = -1;
+	memcpy(ret_path, log, sizeof log);
+	return NULL;
+}
+
+bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_ws_root *root)
+{
+	char log[FW_WS_PATH_SIZE];
+
+	return !ws->trusted || !compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log) ||
+	       access(log, F_OK) != 0 || look_at_link(root, log) == LINK_OURS;
+}
+
+/* ---- nonces --------------------------------------------------------------------- */
+
+fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_ws_root *root,
+			      const char *nonce)
+{
+	char folder[FW_WS_PATH_SIZE];
+	int error;
+	int dir;
+	int fd;
+
+	if (!compose(ws->trusted, root->path, NONCES, folder))
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	FW_TRY(make_folders(folder));
+	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return fw_error_from_errno(FW_HERE, errno, folder);
+	fd = openat(dir, nonce, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	error = errno;
+	if (fd >= 0) {
+		(void)fsync(fd);
+		(void)close(fd);
+		(void)fsync(dir);
+	}
+	(void)close(dir);
+	if (fd >= 0)
+		return NULL;
+	if (error == EEXIST)
+		return fw_raise_governance_bootstrap_failed("the payload was used before");
+	return fw_error_from_errno(FW_HERE, error, folder);
+}
+
+bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_ws_root *root,
+			    const char *nonce)
+{
+	char folder[FW_WS_PATH_SIZE];
+	char path[FW_WS_PATH_SIZE + 80];
+
+	if (!compose(ws->trusted, root->path, NONCES, folder))
+		return false;
+	(void)snprintf(path, sizeof path, "%s/%.64s", folder, nonce);
+	return access(path, F_OK) == 0;
+}
