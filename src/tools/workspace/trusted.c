@@ -137,7 +137,7 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *r
 	FW_TRY(make_folders(folder));
 	/* In a workspace that is read-only there is no link; the log is kept. */
 	if (link == LINK_NONE)
-		(void)symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
+		(void)!symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
 	*ret_dir = -1;
 	memcpy(ret_path, log, sizeof log);
 	return NULL;
