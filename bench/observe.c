@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "observe/incident.h"
-#include "observe/log.h"
+#include "observe/incident/incident.h"
+#include "observe/log/log.h"
 
 #include <faultwire/faultwire.h>
 

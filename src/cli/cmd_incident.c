@@ -16,7 +16,7 @@
 
 #include "incident_page.h"
 #include "lookup.h"
-#include "observe/incident.h"
+#include "observe/incident/incident.h"
 #include "output.h"
 #include "registry_file.h"
 #include "report.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "limit.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "report.h"
 #include "state.h"
 

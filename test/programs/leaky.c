@@ -13,11 +13,11 @@
 #include <faultwire/faultwire.h>
 
 #include "base/buf.h"
-#include "observe/alerting.h"
-#include "observe/audit.h"
-#include "observe/incident.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/alert/alerting.h"
+#include "observe/audit/audit.h"
+#include "observe/incident/incident.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 
 static fw_error *leak(fw_call *call, void *ctx)
 {
