@@ -1,16 +1,14 @@
 /*
  * alerting.c - see alerting.h.
  *
- * The windows are under a lock that nobody holds for long: a failure costs the
- * server's thread the lock and a look-up. Only a change (it fires, it is over)
- * is put into a list and wakes the thread.
+ * The windows are under a lock that is held only briefly: a failure costs the
+ * server's thread the lock and a lookup. Only a change (an alert fires or ends) is
+ * queued for the thread, and wakes it.
  */
 #include "observe/alert/alerting.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,54 +22,44 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/queue_thread.h"
 #include "observe/alert/alerting_send.h"
 #include "observe/alert/alerting_text.h"
 #include "observe/log/log.h"
 #include "policy/alert.h"
 
 enum {
-	/* The Alertmanager forgets what it does not hear of. */
+	/* The Alertmanager drops alerts that are not sent again. */
 	RESEND_MS = 60 * 1000,
-	/* It is told the end of an alert for so long. */
+	/* The end of an alert is sent to it for this long. */
 	RETAIN_MS = 15 * 60 * 1000,
-	/* How long the end waits for what is to be told. */
+	/* How long fw_alerting_free() waits for pending deliveries. */
 	FLUSH_MS = 1000,
 	STATE_BYTES = 4 * 1024 * 1024,
 	PATH_BYTES = 4096,
 };
 
 struct fw_alerting {
-	pthread_t thread;
-	bool has_thread;
+	/* For its thread and its lock, which protects what follows `start_ticks`. */
+	struct fw_queue_thread queue;
 	int log_fd;
 	char server[256];
 	char state_file[PATH_BYTES]; /* "": none */
 	int64_t (*now_ms)(void);
 	int64_t offset_ms;                 /* from that clock to the calendar */
-	struct fw_alerting_sender *sender; /* NULL: nobody to tell over HTTP */
-	int64_t resend_ms;                 /* the thread's */
+	struct fw_alerting_sender *sender; /* NULL: no webhook, no Alertmanager */
+	int64_t resend_ms;                 /* used by the thread only */
 	char start_ticks[24];
 
-	pthread_mutex_t lock; /* of all that follows */
-	pthread_cond_t woken; /* where there is no sender to wait in */
 	struct fw_alerts *alerts;
-	bool is_ending;
 	bool is_changed;
-	/* Changes that the thread has not seen. */
+	/* Changes for the thread. */
 	struct fw_alerting_fact changes[FW_LIMIT_ALERT_QUEUE];
 	size_t change_count;
-	/* Over, but the Alertmanager is still told so: a ring. */
+	/* Ring buffer of ended alerts that the Alertmanager still gets. */
 	struct fw_alerting_fact ended[FW_LIMIT_ALERT_QUEUE];
 	size_t ended_at;
 };
-
-static int64_t monotonic_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- facts ------------------------------------------------------------------------ */
 
@@ -93,14 +81,14 @@ static struct fw_alerting_fact fact_of(const struct fw_alerting *alerting,
 	return fact;
 }
 
-/* Under the lock, from within the windows. */
+/* Called by the windows, under the lock. */
 static void on_change(void *ctx, const struct fw_alert *alert)
 {
 	struct fw_alerting *alerting = ctx;
 	struct fw_alerting_fact fact = fact_of(alerting, alert);
 
 	alerting->is_changed = true;
-	/* The oldest makes room: what fires now matters more. */
+	/* The oldest is dropped: newer changes matter more. */
 	if (alerting->change_count == FW_LIMIT_ALERT_QUEUE)
 		memmove(alerting->changes, alerting->changes + 1,
 			--alerting->change_count * sizeof fact);
@@ -109,7 +97,7 @@ static void on_change(void *ctx, const struct fw_alert *alert)
 		alerting->ended[alerting->ended_at++ % FW_LIMIT_ALERT_QUEUE] = fact;
 		return;
 	}
-	/* It is not over any more. */
+	/* It fires again. */
 	for (size_t i = 0; i < FW_LIMIT_ALERT_QUEUE; i++)
 		if (alerting->ended[i].row == fact.row &&
 		    strcmp(alerting->ended[i].client, fact.client) == 0)
@@ -145,12 +133,12 @@ static void list_for_alertmanager(void *ctx, const struct fw_alert *alert)
 	struct fw_alerting_fact fact = fact_of(listing->alerting, alert);
 
 	comma(listing);
-	/* It ends by itself should this server never speak again. */
+	/* It ends by itself if this server is gone. */
 	fw_alerting_put_alertmanager(listing->out, &fact, listing->alerting->server,
 				     listing->now_unix_ms + 3 * (int64_t)RESEND_MS);
 }
 
-/* What fires, and whose it is. Under the lock. */
+/* The state file: this process and its firing alerts. Under the lock. */
 static void put_state(struct fw_alerting *alerting, struct fw_buf *out)
 {
 	struct listing listing = { .alerting = alerting, .out = out };
@@ -200,9 +188,9 @@ static fw_error *save_state(struct fw_alerting *alerting)
 	if (!alerting->state_file[0])
 		return NULL;
 	fw_buf_init(&text, STATE_BYTES);
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	put_state(alerting, &text);
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	err = text.state == FW_BUF_OK ? write_state(alerting->state_file, &text)
 				      : fw_raise_internal_out_of_memory();
 	fw_buf_clear(&text);
@@ -231,12 +219,12 @@ static void log_change(const struct fw_alerting *alerting, const struct fw_alert
 	fw_buf_init(&line, FW_LIMIT_TEXT_BYTES);
 	fw_alerting_put_log(&line, fact, fw_unix_ms());
 	if (line.state == FW_BUF_OK && write(alerting->log_fd, line.text, line.len) < 0) {
-		/* Nobody to tell; the other sinks have it. */
+		/* Ignored: the other sinks have it. */
 	}
 	fw_buf_clear(&line);
 }
 
-static void tell_webhook(struct fw_alerting *alerting, const struct fw_alerting_fact *fact)
+static void queue_webhook(struct fw_alerting *alerting, const struct fw_alerting_fact *fact)
 {
 	struct fw_buf body;
 
@@ -250,10 +238,10 @@ static void tell_webhook(struct fw_alerting *alerting, const struct fw_alerting_
 	FW_BUF(&body, "}");
 	if (body.state != FW_BUF_OK)
 		fw_buf_clear(&body);
-	fw_alerting_sender_tell_webhook(alerting->sender, body.text, body.len);
+	fw_alerting_sender_queue_webhook(alerting->sender, body.text, body.len);
 }
 
-static void tell_alertmanager(struct fw_alerting *alerting)
+static void queue_alertmanager(struct fw_alerting *alerting)
 {
 	struct listing listing = { .alerting = alerting,
 				   .now_unix_ms = alerting->now_ms() + alerting->offset_ms };
@@ -262,7 +250,7 @@ static void tell_alertmanager(struct fw_alerting *alerting)
 	fw_buf_init(&body, STATE_BYTES);
 	listing.out = &body;
 	FW_BUF(&body, "[");
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	for (size_t i = 0; i < FW_LIMIT_ALERT_QUEUE; i++) {
 		const struct fw_alerting_fact *fact = &alerting->ended[i];
 
@@ -272,50 +260,50 @@ static void tell_alertmanager(struct fw_alerting *alerting)
 		fw_alerting_put_alertmanager(&body, fact, alerting->server, fact->over_unix_ms);
 	}
 	fw_alerts_each(alerting->alerts, list_for_alertmanager, &listing);
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	FW_BUF(&body, "]");
 	if (body.state != FW_BUF_OK || !listing.is_begun)
 		fw_buf_clear(&body);
 	if (body.text)
-		fw_alerting_sender_tell_alertmanager(alerting->sender, body.text, body.len);
+		fw_alerting_sender_queue_alertmanager(alerting->sender, body.text, body.len);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-/* Takes the oldest change that nobody was told; false: none is left. */
+/* Takes the oldest change; false: none is left. */
 static bool next_change(struct fw_alerting *alerting, struct fw_alerting_fact *ret_fact)
 {
 	bool is_there;
 
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	is_there = alerting->change_count > 0;
 	if (is_there) {
 		*ret_fact = alerting->changes[0];
 		memmove(alerting->changes, alerting->changes + 1,
 			--alerting->change_count * sizeof *ret_fact);
 	}
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	return is_there;
 }
 
-static void tell(struct fw_alerting *alerting, bool is_changed)
+static void publish(struct fw_alerting *alerting, bool is_changed)
 {
 	int64_t now_ms = alerting->now_ms();
 	struct fw_alerting_fact fact;
 
 	while (next_change(alerting, &fact)) {
 		log_change(alerting, &fact);
-		tell_webhook(alerting, &fact);
+		queue_webhook(alerting, &fact);
 	}
 	if (is_changed)
 		fw_error_free(save_state(alerting));
 	if (!alerting->sender)
 		return;
 	if (is_changed || now_ms >= alerting->resend_ms) {
-		tell_alertmanager(alerting);
+		queue_alertmanager(alerting);
 		alerting->resend_ms = now_ms + RESEND_MS;
 	}
-	fw_alerting_sender_step(alerting->sender, monotonic_ms());
+	fw_alerting_sender_step(alerting->sender, fw_steady_ms());
 }
 
 static void wake(struct fw_alerting *alerting)
@@ -323,31 +311,23 @@ static void wake(struct fw_alerting *alerting)
 	if (alerting->sender)
 		fw_alerting_sender_wake(alerting->sender);
 	else
-		(void)pthread_cond_signal(&alerting->woken);
+		fw_queue_thread_wake(&alerting->queue);
 }
 
 static void sleep_for(struct fw_alerting *alerting, int64_t most_ms)
 {
-	struct timespec until;
-
 	if (alerting->sender) {
-		fw_alerting_sender_wait(alerting->sender, monotonic_ms(), most_ms);
+		fw_alerting_sender_wait(alerting->sender, fw_steady_ms(), most_ms);
 		return;
 	}
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)(most_ms / 1000);
-	until.tv_nsec += (long)(most_ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&alerting->lock);
-	if (!alerting->is_changed && !alerting->is_ending)
-		(void)pthread_cond_timedwait(&alerting->woken, &alerting->lock, &until);
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
+	if (!alerting->is_changed && !alerting->queue.is_stopping)
+		(void)fw_queue_thread_wait(&alerting->queue,
+					   fw_steady_ns() + most_ms * 1000000);
+	fw_queue_thread_unlock(&alerting->queue);
 }
 
-static void *run(void *ctx)
+static void run(void *ctx)
 {
 	struct fw_alerting *alerting = ctx;
 	bool is_ending = false;
@@ -357,21 +337,21 @@ static void *run(void *ctx)
 		int64_t now_ms = alerting->now_ms(), wait_ms;
 		bool is_changed;
 
-		pthread_mutex_lock(&alerting->lock);
+		fw_queue_thread_lock(&alerting->queue);
 		fw_alerts_advance(alerting->alerts, now_ms);
 		is_changed = alerting->is_changed;
 		alerting->is_changed = false;
-		if (alerting->is_ending && !is_ending) {
+		if (alerting->queue.is_stopping && !is_ending) {
 			is_ending = true;
-			end_ms = monotonic_ms() + FLUSH_MS;
+			end_ms = fw_steady_ms() + FLUSH_MS;
 		}
 		wait_ms = fw_alerts_next(alerting->alerts);
-		pthread_mutex_unlock(&alerting->lock);
-		tell(alerting, is_changed);
+		fw_queue_thread_unlock(&alerting->queue);
+		publish(alerting, is_changed);
 		if (is_ending &&
 		    (!alerting->sender || fw_alerting_sender_is_idle(alerting->sender) ||
-		     monotonic_ms() >= end_ms))
-			return NULL;
+		     fw_steady_ms() >= end_ms))
+			return;
 		wait_ms = wait_ms == INT64_MAX ? RESEND_MS : wait_ms - now_ms;
 		if (wait_ms > RESEND_MS)
 			wait_ms = RESEND_MS;
@@ -383,23 +363,14 @@ static void *run(void *ctx)
 
 static fw_error *start_thread(struct fw_alerting *alerting)
 {
-	sigset_t all, before;
-	int result;
-
-	/* Signals are the server's. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&alerting->thread, NULL, run, alerting);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (result != 0)
+	if (fw_queue_thread_start(&alerting->queue, run, NULL, alerting) != 0)
 		return fw_raise_internal_unexpected("pthread_create");
-	alerting->has_thread = true;
 	return NULL;
 }
 
-/* ---- made ---------------------------------------------------------------------------- */
+/* ---- lifecycle ---------------------------------------------------------------------------- */
 
-/* When the process began, in ticks: a process id alone may be another's later. */
+/* Start time of the process in clock ticks: process ids are reused. */
 static void read_start(char *ticks, size_t size)
 {
 	char text[1024];
@@ -432,7 +403,7 @@ static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_op
 	if (sending.webhook_url || sending.alertmanager_url)
 		FW_TRY(fw_alerting_sender_new(&sending, &alerting->sender));
 	(void)snprintf(alerting->state_file, sizeof alerting->state_file, "%s", path);
-	/* A disk that is full keeps no server from starting. */
+	/* Not fatal: the server starts even if the disk is full. */
 	fw_error_free(save_state(alerting));
 	return start_thread(alerting);
 }
@@ -446,10 +417,9 @@ fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 	if (!alerting)
 		return fw_raise_internal_out_of_memory();
 	memset(alerting, 0, sizeof *alerting);
-	(void)pthread_mutex_init(&alerting->lock, NULL);
-	(void)pthread_cond_init(&alerting->woken, NULL);
+	fw_queue_thread_init(&alerting->queue);
 	alerting->log_fd = options->log_fd;
-	alerting->now_ms = options->now_ms ? options->now_ms : monotonic_ms;
+	alerting->now_ms = options->now_ms ? options->now_ms : fw_steady_ms;
 	alerting->offset_ms = fw_unix_ms() - alerting->now_ms();
 	alerting->resend_ms = alerting->now_ms() + RESEND_MS;
 	(void)snprintf(alerting->server, sizeof alerting->server, "%s",
@@ -468,42 +438,39 @@ void fw_alerting_free(struct fw_alerting *alerting)
 {
 	if (!alerting)
 		return;
-	if (alerting->has_thread) {
-		pthread_mutex_lock(&alerting->lock);
-		alerting->is_ending = true;
-		pthread_mutex_unlock(&alerting->lock);
-		wake(alerting);
-		(void)pthread_join(alerting->thread, NULL);
-	}
+	fw_queue_thread_lock(&alerting->queue);
+	alerting->queue.is_stopping = true;
+	fw_queue_thread_unlock(&alerting->queue);
+	wake(alerting);
+	(void)fw_queue_thread_stop(&alerting->queue, INT64_MAX);
 	if (alerting->state_file[0])
 		(void)unlink(alerting->state_file);
 	fw_alerting_sender_free(alerting->sender);
 	fw_alerts_free(alerting->alerts);
-	(void)pthread_cond_destroy(&alerting->woken);
-	(void)pthread_mutex_destroy(&alerting->lock);
+	fw_queue_thread_clear(&alerting->queue);
 	fw__release(alerting);
 }
 
-/* ---- what the server says -------------------------------------------------------------- */
+/* ---- called by the server -------------------------------------------------------------- */
 
 void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const char *client)
 {
 	bool is_changed;
 
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	fw_alerts_note(alerting->alerts, fw_error_row(err), client, fw_error_incident_id(err),
 		       alerting->now_ms());
 	is_changed = alerting->is_changed;
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	if (is_changed)
 		wake(alerting);
 }
 
 void fw_alerting_wake(struct fw_alerting *alerting)
 {
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	alerting->is_changed = true;
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	wake(alerting);
 }
 
@@ -519,10 +486,10 @@ fw_error *fw_alerting_page(fw_page *page, void *ctx)
 	struct fw_buf text;
 
 	fw_buf_init(&text, STATE_BYTES);
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	fw_alerts_advance(alerting->alerts, alerting->now_ms());
 	put_state(alerting, &text);
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
 		return fw_raise_internal_out_of_memory();
@@ -538,9 +505,9 @@ double fw_alerting_firing(void *ctx)
 	struct fw_alerting *alerting = ctx;
 	size_t firing;
 
-	pthread_mutex_lock(&alerting->lock);
+	fw_queue_thread_lock(&alerting->queue);
 	firing = fw_alerts_firing(alerting->alerts);
-	pthread_mutex_unlock(&alerting->lock);
+	fw_queue_thread_unlock(&alerting->queue);
 	return (double)firing;
 }
 

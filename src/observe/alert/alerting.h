@@ -1,9 +1,10 @@
 /*
- * alerting.h - alerts of a running server, and whom they are told.
+ * alerting.h - the alerts of a running server, and where they are sent.
  *
- * The server's thread says what failed; a thread of this module's own writes
- * the log line, the file that `faultwire alerts` reads, and talks to webhook
- * and Alertmanager. The one rule to remember: the server never waits for them.
+ * The server's thread reports failures. Another thread writes the log line and the
+ * file that `faultwire alerts` reads, and sends to the webhook and the Alertmanager.
+ *
+ * The one rule to remember: the server never waits for any of them.
  */
 #ifndef FW_OBSERVE_ALERTING_H
 #define FW_OBSERVE_ALERTING_H
@@ -19,22 +20,22 @@ struct fw_alerting_options {
 	const char *webhook_url;      /* NULL: none */
 	const char *webhook_secret;   /* NULL: not signed */
 	const char *alertmanager_url; /* NULL: none */
-	/* Replaced at every change, and removed at the end; NULL: none. */
+	/* Rewritten at every change, removed at the end; NULL: none. */
 	const char *state_file;
-	const char *server;      /* shown as its name; NULL: none */
+	const char *server;      /* name in alerts; NULL: none */
 	int64_t (*now_ms)(void); /* NULL: the monotonic clock */
 };
 
 /* Strings are copied. Raises internal.out_of_memory, input.invalid_value,
- * internal.unexpected (no thread). A file that cannot be written is no error. */
+ * internal.unexpected (no thread). A state file that cannot be written is ignored. */
 fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 			  struct fw_alerting **ret_alerting);
-/* What waits to be told has a second for it. */
+/* Waits up to a second for pending deliveries. */
 void fw_alerting_free(struct fw_alerting *alerting);
 
 /* A failure, from any thread. */
 void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const char *client);
-/* It has a clock of its own that has moved. */
+/* For tests with their own clock: the time has changed. */
 void fw_alerting_wake(struct fw_alerting *alerting);
 
 /* For fw_server_add_observer() and fw_server_add_page(), ctx the alerting. */

@@ -1,10 +1,9 @@
 /*
  * alerting_send.c - see alerting_send.h.
  *
- * libcurl's multi interface carries at most one request to each of the two at a
- * time: a webhook that hangs holds up nothing but itself. Redirects are not
- * followed, and nothing but HTTP is spoken: an address in a configuration file
- * must not be talked into being another.
+ * libcurl's multi interface runs at most one request to each of the two at a time, so
+ * a webhook that hangs does not delay the Alertmanager. Redirects are not followed
+ * and only HTTP and HTTPS are allowed: the peer must not send us elsewhere.
  */
 #include "observe/alert/alerting_send.h"
 
@@ -33,8 +32,8 @@ struct channel {
 	char *url;
 	CURL *easy;
 	struct curl_slist *headers;
-	bool is_under_way;
-	unsigned attempts; /* at the first letter */
+	bool is_sending;
+	unsigned attempts; /* to send the first letter */
 	int64_t due_ms;
 	struct letter *first;
 	struct letter *last;
@@ -50,7 +49,7 @@ struct fw_alerting_sender {
 	struct fw_alerting_sender_stats stats;
 };
 
-/* ---- made ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 static char *copy_text(const char *text)
 {
@@ -62,8 +61,8 @@ static char *copy_text(const char *text)
 	return copy;
 }
 
-/* What the other side says is not of interest, but that it says it. */
-static size_t pass_over(char *data, size_t size, size_t count, void *ctx)
+/* The body of the response is ignored; the status counts. */
+static size_t ignore_body(char *data, size_t size, size_t count, void *ctx)
 {
 	(void)data;
 	(void)ctx;
@@ -93,7 +92,7 @@ static fw_error *open_channel(struct channel *channel, const char *url, const ch
 	(void)curl_easy_setopt(channel->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(channel->easy, CURLOPT_TIMEOUT_MS, (long)FW_LIMIT_ALERT_SEND_MS);
 	(void)curl_easy_setopt(channel->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_WRITEFUNCTION, pass_over);
+	(void)curl_easy_setopt(channel->easy, CURLOPT_WRITEFUNCTION, ignore_body);
 	(void)curl_easy_setopt(channel->easy, CURLOPT_USERAGENT, "faultwire/" FW_VERSION);
 	return NULL;
 }
@@ -104,8 +103,8 @@ fw_error *fw_alerting_sender_new(const struct fw_alerting_sender_options *option
 	struct fw_alerting_sender *sender;
 	fw_error *err;
 
-	/* libcurl brings libcrypto along, and the loader loses a few bytes of a
-	 * library that comes as a part first and by itself later. */
+	/* Before libcurl, which depends on libcrypto: in the other order the dynamic
+	 * loader leaks a few bytes. */
 	if (!fw_digest_load() && options->webhook_secret)
 		return fw_raise_internal_unsupported("signing without libcrypto");
 	FW_TRY(fw_curl_load());
@@ -161,7 +160,7 @@ static void drop_second(struct channel *channel)
 
 static void close_channel(struct fw_alerting_sender *sender, struct channel *channel)
 {
-	if (channel->is_under_way)
+	if (channel->is_sending)
 		(void)curl_multi_remove_handle(sender->multi, channel->easy);
 	if (channel->easy)
 		curl_easy_cleanup(channel->easy);
@@ -193,7 +192,7 @@ const struct fw_alerting_sender_stats *fw_alerting_sender_stats(
 
 /* ---- queues ------------------------------------------------------------------------ */
 
-/* False: consumed, and there was no room or nobody to tell. */
+/* Consumes `body`. False: no memory, or no such channel. */
 static bool put(struct fw_alerting_sender *sender, struct channel *channel, char *body,
 		size_t len)
 {
@@ -213,7 +212,7 @@ static bool put(struct fw_alerting_sender *sender, struct channel *channel, char
 	return true;
 }
 
-void fw_alerting_sender_tell_webhook(struct fw_alerting_sender *sender, char *body, size_t len)
+void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *body, size_t len)
 {
 	struct channel *channel = &sender->webhook;
 
@@ -223,9 +222,9 @@ void fw_alerting_sender_tell_webhook(struct fw_alerting_sender *sender, char *bo
 	}
 	if (!put(sender, channel, body, len))
 		atomic_fetch_add(&sender->stats.lost, 1);
-	/* The oldest makes room; but libcurl may be reading the first. */
+	/* Drop the oldest one that libcurl is not reading. */
 	if (channel->count > FW_LIMIT_ALERT_QUEUE) {
-		if (channel->is_under_way)
+		if (channel->is_sending)
 			drop_second(channel);
 		else
 			drop_first(channel);
@@ -234,18 +233,18 @@ void fw_alerting_sender_tell_webhook(struct fw_alerting_sender *sender, char *bo
 	atomic_store(&sender->stats.waiting, channel->count);
 }
 
-void fw_alerting_sender_tell_alertmanager(struct fw_alerting_sender *sender, char *body,
-					  size_t len)
+void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, char *body,
+					   size_t len)
 {
 	struct channel *channel = &sender->alertmanager;
 	unsigned attempts = channel->attempts;
 
-	/* Only the newest counts; not so what is being read. */
-	while (channel->first && !channel->is_under_way)
+	/* Keep only the newest, and the one that libcurl is reading. */
+	while (channel->first && !channel->is_sending)
 		drop_first(channel);
 	while (channel->count > 1)
 		drop_second(channel);
-	/* A new state does not hurry what fails. */
+	/* A new state does not reset the delay after failures. */
 	channel->attempts = attempts;
 	(void)put(sender, channel, body, len);
 }
@@ -289,7 +288,7 @@ static void start(struct fw_alerting_sender *sender, struct channel *channel, in
 	curl_slist_free_all(channel->headers);
 	channel->headers = NULL;
 	add_header(channel, "Content-Type: application/json");
-	/* No waiting for leave to send a few hundred bytes. */
+	/* Without 100-continue: the body is small. */
 	add_header(channel, "Expect:");
 	if (channel == &sender->webhook) {
 		(void)snprintf(line, sizeof line, "Faultwire-Delivery: %lu", letter->number);
@@ -298,7 +297,7 @@ static void start(struct fw_alerting_sender *sender, struct channel *channel, in
 			       (long long)unix_s);
 		add_header(channel, line);
 		if (sender->secret) {
-			/* One that cannot be signed is refused there, and comes again. */
+			/* Without a valid signature it is refused, and tried again. */
 			if (!fw_alerting_sender_sign(sender->secret, unix_s, letter->body,
 						     letter->len, hex))
 				hex[0] = '\0';
@@ -312,8 +311,8 @@ static void start(struct fw_alerting_sender *sender, struct channel *channel, in
 	(void)curl_easy_setopt(channel->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 			       (curl_off_t)letter->len);
 	channel->attempts++;
-	channel->is_under_way = curl_multi_add_handle(sender->multi, channel->easy) == CURLM_OK;
-	if (!channel->is_under_way)
+	channel->is_sending = curl_multi_add_handle(sender->multi, channel->easy) == CURLM_OK;
+	if (!channel->is_sending)
 		channel->due_ms = now_ms + LONGEST_PAUSE_MS;
 }
 
@@ -326,8 +325,8 @@ static int64_t pause_after(unsigned attempts)
 	return pause < LONGEST_PAUSE_MS ? pause : LONGEST_PAUSE_MS;
 }
 
-/* Would another attempt be any use? */
-static bool may_help(CURLcode result, long status)
+/* Is another attempt useful? */
+static bool may_retry(CURLcode result, long status)
 {
 	return result != CURLE_OK || status >= 500 || status == 408 || status == 429;
 }
@@ -339,7 +338,7 @@ static void ended(struct fw_alerting_sender *sender, struct channel *channel, CU
 	curl_off_t wanted = 0;
 	long status = 0;
 
-	channel->is_under_way = false;
+	channel->is_sending = false;
 	(void)curl_easy_getinfo(channel->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(channel->easy, CURLINFO_RETRY_AFTER, &wanted);
 	if (result == CURLE_OK && status >= 200 && status < 300) {
@@ -354,7 +353,7 @@ static void ended(struct fw_alerting_sender *sender, struct channel *channel, CU
 	if (wanted > 0 && wanted * 1000 < LONGEST_PAUSE_MS &&
 	    now_ms + wanted * 1000 > channel->due_ms)
 		channel->due_ms = now_ms + wanted * 1000;
-	if (may_help(result, status) && channel->attempts < FW_LIMIT_ALERT_ATTEMPTS)
+	if (may_retry(result, status) && channel->attempts < FW_LIMIT_ALERT_ATTEMPTS)
 		return;
 	if (is_webhook)
 		atomic_fetch_add(&sender->stats.lost, 1);
@@ -364,7 +363,7 @@ static void ended(struct fw_alerting_sender *sender, struct channel *channel, CU
 static void start_if_due(struct fw_alerting_sender *sender, struct channel *channel,
 			 int64_t now_ms)
 {
-	if (channel->first && !channel->is_under_way && now_ms >= channel->due_ms)
+	if (channel->first && !channel->is_sending && now_ms >= channel->due_ms)
 		start(sender, channel, now_ms);
 }
 
@@ -397,7 +396,7 @@ bool fw_alerting_sender_is_idle(const struct fw_alerting_sender *sender)
 
 static int64_t until_due(const struct channel *channel, int64_t now_ms, int64_t most_ms)
 {
-	if (!channel->first || channel->is_under_way)
+	if (!channel->first || channel->is_sending)
 		return most_ms;
 	return channel->due_ms - now_ms < most_ms ? channel->due_ms - now_ms : most_ms;
 }

@@ -1,12 +1,12 @@
 /*
  * alerting_send.h - alerts over HTTP: a webhook, and the Alertmanager.
  *
- * A webhook is told every change once and in order; what cannot be delivered is
- * tried again, with growing pauses, and given up at a limit. The Alertmanager
- * is told the whole state, again and again, so that only the newest matters.
+ * The webhook gets every change once and in order. A failed delivery is tried again
+ * with growing delays, and dropped after a number of attempts. The Alertmanager gets
+ * the complete state repeatedly, so only the newest one is kept.
  *
- * The one rule to remember: all of it belongs to one thread, which may wait;
- * fw_alerting_sender_wake() alone may be called by others.
+ * The one rule to remember: all functions belong to one thread, which may block;
+ * only fw_alerting_sender_wake() may be called by others.
  */
 #ifndef FW_OBSERVE_ALERTING_SEND_H
 #define FW_OBSERVE_ALERTING_SEND_H
@@ -31,30 +31,31 @@ struct fw_alerting_sender_options {
 /* May be read by any thread. */
 struct fw_alerting_sender_stats {
 	atomic_ulong delivered; /* to the webhook */
-	atomic_ulong lost;      /* given up, or no room */
+	atomic_ulong lost;      /* dropped: too many attempts, or the queue is full */
 	atomic_ulong waiting;
 	atomic_ulong posted; /* to the Alertmanager */
 	atomic_ulong failed; /* attempts, to either */
 };
 
 /* Strings are copied. Raises internal.out_of_memory, input.invalid_value,
- * internal.unsupported (libcurl is not there). */
+ * internal.unsupported (libcurl is not installed). */
 fw_error *fw_alerting_sender_new(const struct fw_alerting_sender_options *options,
 				 struct fw_alerting_sender **ret_sender);
 void fw_alerting_sender_free(struct fw_alerting_sender *sender);
 const struct fw_alerting_sender_stats *fw_alerting_sender_stats(
 	const struct fw_alerting_sender *sender);
 
-/* Consumes `body`, which may be NULL for want of memory. */
-void fw_alerting_sender_tell_webhook(struct fw_alerting_sender *sender, char *body, size_t len);
-void fw_alerting_sender_tell_alertmanager(struct fw_alerting_sender *sender, char *body,
-					  size_t len);
+/* Consumes `body`; NULL (out of memory) counts as lost. */
+void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *body,
+				      size_t len);
+void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, char *body,
+					   size_t len);
 
-/* Begins what is due, and takes in what has ended. */
+/* Starts requests that are due, and handles those that have ended. */
 void fw_alerting_sender_step(struct fw_alerting_sender *sender, int64_t now_ms);
-/* Is everything told that can be? */
+/* Is nothing left to send? */
 bool fw_alerting_sender_is_idle(const struct fw_alerting_sender *sender);
-/* Until something happens, or for so long. */
+/* Waits until something happens, at most `most_ms`. */
 void fw_alerting_sender_wait(struct fw_alerting_sender *sender, int64_t now_ms,
 			     int64_t most_ms);
 void fw_alerting_sender_wake(struct fw_alerting_sender *sender);

@@ -1,16 +1,14 @@
 /*
- * audit.c - the queue of records: opening, appending, moving, closing. What is
- * done with them is the thread's, in audit_writer.c.
+ * audit.c - the queue of records: open, append, move to another file, close.
+ * audit_writer.c has the thread that writes them.
  */
 #include "observe/audit/audit.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -32,13 +30,16 @@ void fw_audit_item_free(struct fw_audit_item *item)
 	fw__release(item);
 }
 
-void fw_audit_destroy(struct fw_audit *audit)
+void fw_audit_destroy(void *arg)
 {
-	while (audit->queue.first) {
-		struct fw_audit_item *next = audit->queue.first->next;
+	struct fw_audit *audit = arg;
+	struct fw_queue_item *item = fw_queue_thread_take(&audit->queue);
 
-		fw_audit_item_free(audit->queue.first);
-		audit->queue.first = next;
+	while (item) {
+		struct fw_queue_item *next = item->next;
+
+		fw_audit_item_free((struct fw_audit_item *)(void *)item);
+		item = next;
 	}
 	if (audit->writer.file)
 		fw_audit_file_clear(audit->writer.file);
@@ -46,9 +47,7 @@ void fw_audit_destroy(struct fw_audit *audit)
 	fw__release(audit->heads);
 	fw_buf_clear(&audit->writer.batch);
 	fw_hasher_free(audit->writer.hasher);
-	(void)pthread_cond_destroy(&audit->state);
-	(void)pthread_cond_destroy(&audit->work);
-	(void)pthread_mutex_destroy(&audit->lock);
+	fw_queue_thread_clear(&audit->queue);
 	fw__release(audit);
 }
 
@@ -70,7 +69,6 @@ static struct fw_audit_file *new_file(int dir, const char *path,
 	return file;
 }
 
-/* What more time or more space does not heal. */
 bool fw_audit_is_permanent(const struct fw_audit_failure *failure)
 {
 	if (failure->is_lock)
@@ -87,21 +85,6 @@ bool fw_audit_is_permanent(const struct fw_audit_failure *failure)
 	case ENOMEM: return false;
 	default: return true;
 	}
-}
-
-/* The thread gets no signals: they are the program's, and a file that may not
- * grow (SIGXFSZ) is an error like any other. */
-static int start_thread(struct fw_audit *audit)
-{
-	sigset_t all;
-	sigset_t before;
-	int errnum;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	errnum = pthread_create(&audit->thread, NULL, fw_audit_work, audit);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return errnum;
 }
 
 static bool copy_heads(struct fw_audit *audit, const struct fw_audit_options *options)
@@ -121,7 +104,6 @@ static bool copy_heads(struct fw_audit *audit, const struct fw_audit_options *op
 static struct fw_audit *new_audit(const char *path, const struct fw_audit_options *options)
 {
 	struct fw_audit *audit = fw__allocate(sizeof *audit);
-	pthread_condattr_t monotonic;
 
 	if (!audit)
 		return NULL;
@@ -131,16 +113,10 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 	if (!audit->options.interval_ms)
 		audit->options.interval_ms = FW_LIMIT_AUDIT_INTERVAL_MS;
 	audit->options.heads = NULL;
-	audit->queue.last = &audit->queue.first;
-	audit->queue.wake_count = 1;
+	audit->wake_count = 1;
 	fw_buf_init(&audit->writer.batch,
 		    (size_t)FW_LIMIT_AUDIT_BATCH_BYTES + 2 * FW_LIMIT_AUDIT_LINE_BYTES);
-	(void)pthread_mutex_init(&audit->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&audit->work, &monotonic);
-	(void)pthread_cond_init(&audit->state, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	fw_queue_thread_init(&audit->queue);
 	if (!copy_heads(audit, options)) {
 		fw_audit_destroy(audit);
 		return NULL;
@@ -162,17 +138,17 @@ fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options
 
 	if (!audit)
 		return fw_raise_internal_out_of_memory();
-	errnum = start_thread(audit);
+	errnum = fw_queue_thread_start(&audit->queue, fw_audit_work, fw_audit_destroy, audit);
 	if (errnum) {
 		fw_audit_destroy(audit);
 		return fw_error_from_errno(FW_HERE, errnum, "thread of the audit log");
 	}
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	while (!audit->is_tried)
-		(void)pthread_cond_wait(&audit->state, &audit->lock);
+		fw_queue_thread_await(&audit->queue);
 	failure = audit->failure;
 	is_refused = atomic_load(&audit->is_down) && fw_audit_is_permanent(&failure);
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	if (is_refused) {
 		(void)fw_audit_close(audit);
 		return fw_audit_failure_error(&failure);
@@ -183,40 +159,22 @@ fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options
 
 bool fw_audit_close(struct fw_audit *audit)
 {
-	struct timespec until;
-	bool is_over;
-
 	if (!audit)
 		return true;
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += FW_LIMIT_AUDIT_CLOSE_MS / 1000;
-	(void)pthread_mutex_lock(&audit->lock);
-	audit->is_closing = true;
-	(void)pthread_cond_signal(&audit->work);
-	while (!audit->is_over &&
-	       pthread_cond_timedwait(&audit->state, &audit->lock, &until) == 0)
-		;
-	is_over = audit->is_over;
-	audit->is_abandoned = !is_over;
-	(void)pthread_mutex_unlock(&audit->lock);
-	if (!is_over) {
-		(void)pthread_detach(audit->thread);
+	if (!fw_queue_thread_stop(&audit->queue, FW_LIMIT_AUDIT_CLOSE_MS))
 		return false;
-	}
-	(void)pthread_join(audit->thread, NULL);
 	fw_audit_destroy(audit);
 	return true;
 }
 
 /* ---- appending -------------------------------------------------------------- */
 
-/* True: the thread is to be woken, once the lock is free. */
+/* Locked. True: wake the thread after unlocking. */
 static bool push(struct fw_audit *audit, struct fw_audit_item *item)
 {
-	*audit->queue.last = item;
-	audit->queue.last = &item->next;
-	audit->queue.bytes += item->body.len + item->args_len;
-	return ++audit->queue.count == audit->queue.wake_count || item->move;
+	fw_queue_thread_push(&audit->queue, &item->item);
+	audit->queue_bytes += item->body.len + item->args_len;
+	return audit->queue.count == audit->wake_count || item->move;
 }
 
 static struct fw_audit_item *new_item(void)
@@ -225,7 +183,7 @@ static struct fw_audit_item *new_item(void)
 
 	if (!item)
 		return NULL;
-	*item = (struct fw_audit_item){ .next = NULL };
+	*item = (struct fw_audit_item){ .done = NULL };
 	fw_buf_init(&item->body, FW_LIMIT_AUDIT_LINE_BYTES / 2);
 	return item;
 }
@@ -242,12 +200,12 @@ fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path)
 		fw_audit_item_free(item);
 		return fw_raise_internal_out_of_memory();
 	}
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	is_wanted = push(audit, item);
 	(void)atomic_fetch_add(&audit->moves, 1);
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	if (is_wanted)
-		(void)pthread_cond_signal(&audit->work);
+		fw_queue_thread_wake(&audit->queue);
 	return NULL;
 }
 
@@ -267,10 +225,10 @@ fw_error *fw_audit_append_taking(struct fw_audit *audit, const struct fw_audit_r
 	}
 	item->done = done;
 	item->ctx = ctx;
-	(void)pthread_mutex_lock(&audit->lock);
-	assert(!audit->is_closing);
+	fw_queue_thread_lock(&audit->queue);
+	assert(!audit->queue.is_stopping);
 	is_full = audit->queue.count >= FW_LIMIT_AUDIT_QUEUE ||
-		  audit->queue.bytes >= FW_LIMIT_AUDIT_QUEUE_BYTES;
+		  audit->queue_bytes >= FW_LIMIT_AUDIT_QUEUE_BYTES;
 	if (!is_full) {
 		item->args = args;
 		item->args_len = args_len;
@@ -278,9 +236,9 @@ fw_error *fw_audit_append_taking(struct fw_audit *audit, const struct fw_audit_r
 	} else {
 		audit->lost++;
 	}
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	if (is_wanted)
-		(void)pthread_cond_signal(&audit->work);
+		fw_queue_thread_wake(&audit->queue);
 	if (!is_full)
 		return NULL;
 	fw_audit_item_free(item);
@@ -308,7 +266,7 @@ fw_error *fw_audit_append(struct fw_audit *audit, const struct fw_audit_record *
 
 struct waiter {
 	pthread_mutex_t lock;
-	pthread_cond_t told;
+	pthread_cond_t finished;
 	bool is_done;
 	fw_error *err;
 };
@@ -320,46 +278,44 @@ static void wake(void *ctx, fw_error *err)
 	(void)pthread_mutex_lock(&waiter->lock);
 	waiter->err = err;
 	waiter->is_done = true;
-	(void)pthread_cond_signal(&waiter->told);
+	(void)pthread_cond_signal(&waiter->finished);
 	(void)pthread_mutex_unlock(&waiter->lock);
 }
 
 fw_error *fw_audit_append_wait(struct fw_audit *audit, const struct fw_audit_record *record)
 {
 	struct waiter waiter = { .lock = PTHREAD_MUTEX_INITIALIZER,
-				 .told = PTHREAD_COND_INITIALIZER };
+				 .finished = PTHREAD_COND_INITIALIZER };
 
 	FW_TRY(fw_audit_append(audit, record, wake, &waiter));
 	(void)pthread_mutex_lock(&waiter.lock);
 	while (!waiter.is_done)
-		(void)pthread_cond_wait(&waiter.told, &waiter.lock);
+		(void)pthread_cond_wait(&waiter.finished, &waiter.lock);
 	(void)pthread_mutex_unlock(&waiter.lock);
 	return waiter.err;
 }
 
 bool fw_audit_admit_unauthenticated(struct fw_audit *audit)
 {
-	struct timespec now = { 0 };
-	uint64_t now_ns;
-	bool is_taken, is_first;
+	struct fw_audit_omitted *omitted = &audit->omitted;
+	int64_t now_ns = fw_steady_ns();
+	bool is_admitted, is_first;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	(void)pthread_mutex_lock(&audit->lock);
-	is_taken = fw_rate_take(&audit->omitted.rate, FW_LIMIT_AUDIT_STRANGERS_PER_S,
-				FW_LIMIT_AUDIT_STRANGERS, now_ns);
-	is_first = !is_taken && !audit->omitted.count;
+	fw_queue_thread_lock(&audit->queue);
+	is_admitted = fw_rate_take(&omitted->rate, FW_LIMIT_AUDIT_STRANGERS_PER_S,
+				   FW_LIMIT_AUDIT_STRANGERS, (uint64_t)now_ns);
+	is_first = !is_admitted && !omitted->count;
 	if (is_first) {
-		audit->omitted.since_ms = (int64_t)(now_ns / 1000000);
-		audit->omitted.since_unix_ms = fw_unix_ms();
+		omitted->since_ms = now_ns / 1000000;
+		omitted->since_unix_ms = fw_unix_ms();
 	}
-	audit->omitted.count += !is_taken;
-	audit->omitted.total += !is_taken;
-	(void)pthread_mutex_unlock(&audit->lock);
-	/* The thread is to write a note when the time has come. */
+	omitted->count += !is_admitted;
+	omitted->total += !is_admitted;
+	fw_queue_thread_unlock(&audit->queue);
+	/* The thread has to write a note later. */
 	if (is_first)
-		(void)pthread_cond_signal(&audit->work);
-	return is_taken;
+		fw_queue_thread_wake(&audit->queue);
+	return is_admitted;
 }
 
 /* ---- health ----------------------------------------------------------------- */
@@ -371,7 +327,7 @@ bool fw_audit_is_up(const struct fw_audit *audit)
 
 void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health)
 {
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	*ret_health = (struct fw_audit_health){
 		.is_up = !atomic_load(&audit->is_down),
 		.records = audit->records,
@@ -386,5 +342,5 @@ void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health)
 		if (!ret_health->failure)
 			ret_health->failure = audit->failure.doing;
 	}
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 }

@@ -5,7 +5,6 @@
  * its record is written. While nothing can be written, what would change
  * something does not even start: it could not be accounted for.
  */
-#include <pthread.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
@@ -18,9 +17,9 @@ static fw_error *down_error(struct fw_audit *audit)
 {
 	struct fw_audit_failure failure;
 
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	failure = audit->failure;
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	/* Whatever the reason, this is no failure to lock: it is not even tried. */
 	failure.is_lock = false;
 	return fw_audit_failure_error(&failure);

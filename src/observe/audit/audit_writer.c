@@ -1,15 +1,14 @@
 /*
- * audit_writer.c - the thread that writes what waits.
+ * audit_writer.c - the thread that writes queued records.
  *
- * While the disk is busy with one batch, the next one gathers: so the number of
- * fdatasyncs follows the disk, and the number of records the load. Only this
- * thread touches the file. When a batch fails, all of it fails, and the audit is
- * down: from then on an attempt is made with each new batch, and every
- * FW_LIMIT_AUDIT_PROBE_MS without one. The first record that succeeds says for
- * how long there were none, and how many were lost.
+ * While the disk syncs one batch, the next one is queued. So the disk limits the
+ * number of fdatasyncs, and not the number of records. Only this thread uses the
+ * file. If a batch fails, all its records fail and the audit is down: the thread
+ * tries again with each new batch, and every FW_LIMIT_AUDIT_PROBE_MS without one.
+ * When writing works again, a note says since when it did not, and how many records
+ * were lost.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -23,165 +22,22 @@
 #include "observe/log/log.h"
 
 enum {
-	KEEP_BATCH_BYTES = 256 * 1024,
-	POLITE_NAP_US = 250,
+	YIELD_US = 250,
 	SYNCS_REMEMBERED = 8,
-	SLICE_LEAST_NS = 50 * 1000,
-	SLICE_MOST_NS = 250 * 1000
+	SLICE_MIN_NS = 50 * 1000,
+	SLICE_MAX_NS = 250 * 1000
 };
 
-static int64_t clock_ns(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int64_t clock_ms(void)
-{
-	return clock_ns() / 1000000;
-}
-
-/* ---- the batch -------------------------------------------------------------- */
-
-static void put_string(struct fw_buf *out, const char *key, const char *text)
-{
-	FW_BUF(out, ",\"");
-	fw_buf_str(out, key);
-	FW_BUF(out, "\":");
-	fw_buf_json_str(out, text);
-}
-
-static void put_number(struct fw_buf *out, const char *key, uint64_t value)
-{
-	FW_BUF(out, ",\"");
-	fw_buf_str(out, key);
-	FW_BUF(out, "\":");
-	fw_buf_i64(out, (int64_t)value);
-}
-
-static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *chain,
-			const char *reason)
-{
-	const struct fw_audit_record record = { .event = FW_AUDIT_NOTE, .reason = reason };
-	size_t start;
-
-	fw_audit_line_open(&audit->writer.batch, chain, &start);
-	fw_audit_put_body(&audit->writer.batch, &record);
-	return start;
-}
-
-static bool put_left_out(struct fw_audit *audit, struct fw_audit_chain *chain)
-{
-	char since[FW_TIME_SIZE];
-	int64_t since_ms;
-	size_t start;
-
-	(void)pthread_mutex_lock(&audit->lock);
-	audit->omitted.noted = audit->omitted.count;
-	since_ms = audit->omitted.since_unix_ms;
-	(void)pthread_mutex_unlock(&audit->lock);
-	(void)fw_time_text(since_ms, since);
-	start = open_note(audit, chain, "refusals left out");
-	put_string(&audit->writer.batch, "since", since);
-	put_number(&audit->writer.batch, "count", audit->omitted.noted);
-	return fw_audit_line_seal(&audit->writer.batch, start, audit->writer.hasher, chain);
-}
-
-/* What has to be said before any record. */
-static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
-{
-	/* An empty file begins with the one that says where it comes from. */
-	static const struct {
-		enum fw_audit_note_kind kind;
-		const char *reason;
-		const char *hash;
-	} kinds[] = {
-		{ FW_AUDIT_NOTE_ROTATED, "log rotated", "last_hash" },
-		{ FW_AUDIT_NOTE_REPLACED, "log removed while in use", "last_hash" },
-		{ FW_AUDIT_NOTE_TORN, "torn line set aside", "sha256" },
-	};
-	struct fw_buf *out = &audit->writer.batch;
-	size_t start;
-
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		const struct fw_audit_note *note = &audit->writer.file->notes[kinds[i].kind];
-
-		if (!note->is_due)
-			continue;
-		start = open_note(audit, chain, kinds[i].reason);
-		if (note->file[0])
-			put_string(out, "file", note->file);
-		if (note->bytes)
-			put_number(out, "bytes", note->bytes);
-		put_string(out, kinds[i].hash, note->hash);
-		if (!fw_audit_line_seal(out, start, audit->writer.hasher, chain))
-			return false;
-	}
-	if (audit->omitted.is_note_due && !put_left_out(audit, chain))
-		return false;
-	if (audit->writer.down_since_ms) {
-		char since[FW_TIME_SIZE];
-		const char *name = fw_errno_name(audit->failure.errnum);
-
-		(void)fw_time_text(audit->writer.down_since_ms, since);
-		start = open_note(audit, chain, "writing resumed");
-		put_string(out, "since", since);
-		put_number(out, "lost", audit->writer.lost_since);
-		put_string(out, "failure", name ? name : audit->failure.doing);
-		if (!fw_audit_line_seal(out, start, audit->writer.hasher, chain))
-			return false;
-	}
-	return true;
-}
-
-static bool put_item(struct fw_audit *audit, const struct fw_audit_item *item,
-		     struct fw_audit_chain *chain)
-{
-	struct fw_buf *out = &audit->writer.batch;
-	size_t start;
-
-	fw_audit_line_open(out, chain, &start);
-	fw_buf_put(out, item->body.text, item->body.len);
-	return fw_audit_put_args(out, audit->writer.hasher, item->args, item->args_len,
-				 audit->options.keep_args) &&
-	       fw_audit_line_seal(out, start, audit->writer.hasher, chain);
-}
-
-/* So many records from `first` on as fit one write; 0 of them is a probe. */
-static bool put_batch(struct fw_audit *audit, struct fw_audit_item *first,
-		      struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
-		      uint64_t *ret_count)
-{
-	uint64_t most = audit->options.batch_most ? audit->options.batch_most : UINT64_MAX;
-	uint64_t count = 0;
-
-	fw_buf_reset(&audit->writer.batch, KEEP_BATCH_BYTES);
-	*ret_rest = first;
-	*ret_count = 0;
-	if (!put_notes(audit, chain))
-		return false;
-	while (first && !first->move && count < most &&
-	       audit->writer.batch.len < FW_LIMIT_AUDIT_BATCH_BYTES) {
-		if (!put_item(audit, first, chain))
-			return false;
-		first = first->next;
-		count++;
-	}
-	*ret_rest = first;
-	*ret_count = count;
-	return true;
-}
+/* ---- a batch ---------------------------------------------------------------- */
 
 static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
 {
-	int64_t start_ns = clock_ns();
+	int64_t start_ns = fw_steady_ns();
 	int64_t end_ns;
 
 	if (!fw_audit_file_sync(audit->writer.file, ret_failure))
 		return false;
-	end_ns = clock_ns();
+	end_ns = fw_steady_ns();
 	audit->writer.sync_ns += (end_ns - start_ns - audit->writer.sync_ns) / SYNCS_REMEMBERED;
 	audit->writer.is_dirty = false;
 	audit->writer.synced_ms = end_ns / 1000000;
@@ -203,7 +59,7 @@ static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
 		return false;
 	chain = file->chain;
 	size = file->size;
-	if (!put_batch(audit, first, &chain, ret_rest, ret_count)) {
+	if (!fw_audit_batch_put(audit, first, &chain, ret_rest, ret_count)) {
 		fw_audit_file_end(file);
 		return fw_audit_fail(ret_failure, ENOMEM, "a record could not be made");
 	}
@@ -225,30 +81,30 @@ static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
 	return is_done;
 }
 
-/* ---- telling ---------------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------- */
 
-/* Up to `rest`, without it. */
-static void tell(struct fw_audit *audit, struct fw_audit_item *first,
-		 const struct fw_audit_item *rest, const struct fw_audit_failure *failure)
+/* Reports the result to the records before `rest`. */
+static void report(struct fw_audit *audit, struct fw_audit_item *first,
+		   const struct fw_audit_item *rest, const struct fw_audit_failure *failure)
 {
 	while (first != rest) {
-		struct fw_audit_item *next = first->next;
+		struct fw_audit_item *next = fw_audit_item_next(first);
 		fw_audit_done *done = first->done;
 		void *ctx = first->ctx;
 
-		/* Nothing of it is left when somebody hears that it is done. */
+		/* The callback may free what the record refers to. */
 		fw_audit_item_free(first);
-		(void)pthread_mutex_lock(&audit->lock);
-		if (audit->is_abandoned)
+		fw_queue_thread_lock(&audit->queue);
+		if (audit->queue.is_abandoned)
 			done = NULL;
-		(void)pthread_mutex_unlock(&audit->lock);
+		fw_queue_thread_unlock(&audit->queue);
 		if (done)
 			done(ctx, failure ? fw_audit_failure_error(failure) : NULL);
 		first = next;
 	}
 }
 
-/* The log hears of each change once, not of each record. */
+/* Logged once per change of state, not once per record. */
 static void log_down(const struct fw_audit_failure *failure)
 {
 	const fw_field fields[] = {
@@ -267,7 +123,7 @@ static void log_up(const struct fw_audit *audit)
 	const char *name = fw_errno_name(audit->failure.errnum);
 	char since[FW_TIME_SIZE];
 
-	/* A field measures its text when it is made. */
+	/* First: fw_log_text() measures the text. */
 	(void)fw_time_text(audit->writer.down_since_ms, since);
 
 	const fw_field fields[] = {
@@ -282,19 +138,19 @@ static void log_up(const struct fw_audit *audit)
 
 static void note_success(struct fw_audit *audit, uint64_t count)
 {
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	audit->records += count;
 	audit->batches += audit->writer.batch.len > 0;
 	audit->omitted.count -= audit->omitted.noted;
-	/* Those that came meanwhile begin a time of their own. */
+	/* Refusals omitted since the note was made begin a new period. */
 	if (audit->omitted.noted) {
-		audit->omitted.since_ms = clock_ms();
+		audit->omitted.since_ms = fw_steady_ms();
 		audit->omitted.since_unix_ms = fw_unix_ms();
 	}
 	audit->omitted.noted = 0;
 	audit->omitted.is_note_due = false;
 	atomic_store(&audit->is_down, false);
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	if (audit->writer.down_since_ms)
 		log_up(audit);
 	audit->writer.down_since_ms = 0;
@@ -305,7 +161,7 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 static void note_failure(struct fw_audit *audit, uint64_t count,
 			 const struct fw_audit_failure *failure)
 {
-	/* What keeps it from being opened at all, fw_audit_open() tells. */
+	/* A permanent failure of the first attempt is returned by fw_audit_open(). */
 	if (!audit->writer.down_since_ms &&
 	    (audit->is_tried || !fw_audit_is_permanent(failure)))
 		log_down(failure);
@@ -313,11 +169,11 @@ static void note_failure(struct fw_audit *audit, uint64_t count,
 		audit->writer.down_since_ms = fw_unix_ms();
 	audit->writer.lost_since += count;
 	audit->omitted.noted = 0;
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	audit->lost += count;
 	audit->failure = *failure;
 	atomic_store(&audit->is_down, true);
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 }
 
 static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
@@ -346,50 +202,51 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 
 		if (first && first->move) {
 			moves++;
-			rest = first->next;
+			rest = fw_audit_item_next(first);
 			change_file(audit, first);
 			fw_audit_item_free(first);
 			first = rest;
-			/* Whether it can be written shows now, not with its first record. */
+			/* Open the new file now, even if there is no record for it yet. */
 			if (first && first->move)
 				continue;
 		}
 		if (write_batch(audit, first, &rest, &count, &failure)) {
 			note_success(audit, count);
-			tell(audit, first, rest, NULL);
+			report(audit, first, rest, NULL);
 		} else {
-			/* What waits behind it would fare no better. */
-			for (count = 0, rest = first; rest && !rest->move; rest = rest->next)
+			/* The records behind it would fail in the same way. */
+			for (count = 0, rest = first; rest && !rest->move;
+			     rest = fw_audit_item_next(rest))
 				count++;
 			note_failure(audit, count, &failure);
-			tell(audit, first, rest, &failure);
+			report(audit, first, rest, &failure);
 		}
-		/* Now it is known what the new file is like. */
+		/* The new file was tried. */
 		(void)atomic_fetch_sub(&audit->moves, moves);
 		moves = 0;
 		first = rest;
 	} while (first);
 }
 
-static void sync_now_and_then(struct fw_audit *audit)
+static void sync_if_due(struct fw_audit *audit)
 {
 	struct fw_audit_failure failure;
 
 	if (audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL &&
 	    audit->writer.file->fd >= 0 &&
-	    clock_ms() - audit->writer.synced_ms >= audit->options.interval_ms &&
+	    fw_steady_ms() - audit->writer.synced_ms >= audit->options.interval_ms &&
 	    !sync_batch(audit, &failure))
 		note_failure(audit, 0, &failure);
 }
 
-/* Until the note of what was left out is due; 0 and less: it is. */
+/* Milliseconds until the note about omitted refusals is due; 0 or less: now. */
 static int64_t note_due_ms(const struct fw_audit *audit)
 {
-	return audit->omitted.since_ms + FW_LIMIT_AUDIT_STRANGERS_NOTE_MS - clock_ms();
+	return audit->omitted.since_ms + FW_LIMIT_AUDIT_STRANGERS_NOTE_MS - fw_steady_ms();
 }
 
-/* Milliseconds until something is to be done without being asked; 0: nothing. */
-static int64_t patience_ms(const struct fw_audit *audit)
+/* Milliseconds until there is work without a new record; 0: never. */
+static int64_t idle_limit_ms(const struct fw_audit *audit)
 {
 	if (audit->writer.down_since_ms)
 		return FW_LIMIT_AUDIT_PROBE_MS;
@@ -400,130 +257,107 @@ static int64_t patience_ms(const struct fw_audit *audit)
 	return 0;
 }
 
-/* Until somebody wants something, or the time has come; false: that. */
-static bool wait_until(struct fw_audit *audit, int64_t until_ns)
-{
-	const struct timespec until = { .tv_sec = until_ns / 1000000000,
-					.tv_nsec = until_ns % 1000000000 };
-
-	return pthread_cond_timedwait(&audit->work, &audit->lock, &until) != ETIMEDOUT;
-}
-
 static void wait_for_work(struct fw_audit *audit)
 {
-	int64_t start_ns = clock_ns();
+	int64_t start_ns = fw_steady_ns();
 
-	while (!audit->queue.first && !audit->is_closing) {
-		int64_t patience = patience_ms(audit);
+	while (!audit->queue.first && !audit->queue.is_stopping) {
+		int64_t limit_ms = idle_limit_ms(audit);
 
-		if (!patience)
-			(void)pthread_cond_wait(&audit->work, &audit->lock);
-		else if (!wait_until(audit, clock_ns() + patience * 1000000))
+		if (!limit_ms)
+			(void)fw_queue_thread_wait(&audit->queue, INT64_MAX);
+		else if (!fw_queue_thread_wait(&audit->queue,
+					       fw_steady_ns() + limit_ms * 1000000))
 			break;
 	}
-	/* Those of long ago are gone. */
-	if (clock_ns() - start_ns > 2 * audit->writer.sync_ns)
+	/* After a long pause nobody is expected to come back. */
+	if (fw_steady_ns() - start_ns > 2 * audit->writer.sync_ns)
 		audit->writer.expected = 0;
 }
 
 /*
- * Callers whose failures were in the last batch and who fail again are on their
- * way back. Whoever goes ahead without them makes two crowds that take turns,
- * each waiting for the other's fdatasync: so wait for them, while more of them
- * come, and not longer than an fdatasync takes. One caller alone never waits.
+ * Callers of the last batch that fail again will append soon. If the thread did not
+ * wait for them, they would split into two groups that take turns, each waiting for
+ * the fdatasync of the other. So wait while more of them arrive, at most for the
+ * duration of an fdatasync. A single caller never waits.
  */
 static void gather(struct fw_audit *audit)
 {
-	int64_t now_ns = clock_ns();
+	int64_t now_ns = fw_steady_ns();
 	int64_t end_ns = now_ns + audit->writer.sync_ns;
 	int64_t slice_ns = audit->writer.sync_ns / 4;
 
 	if (audit->options.sync != FW_AUDIT_SYNC_ALWAYS || audit->options.batch_most == 1)
 		return;
-	if (slice_ns < SLICE_LEAST_NS)
-		slice_ns = SLICE_LEAST_NS;
-	if (slice_ns > SLICE_MOST_NS)
-		slice_ns = SLICE_MOST_NS;
-	audit->queue.wake_count = audit->writer.expected;
+	if (slice_ns < SLICE_MIN_NS)
+		slice_ns = SLICE_MIN_NS;
+	if (slice_ns > SLICE_MAX_NS)
+		slice_ns = SLICE_MAX_NS;
+	audit->wake_count = audit->writer.expected;
 	while (audit->queue.count < audit->writer.expected && now_ns < end_ns &&
-	       !audit->is_closing) {
+	       !audit->queue.is_stopping) {
 		uint64_t before = audit->queue.count;
 
-		(void)wait_until(audit, now_ns + slice_ns);
+		(void)fw_queue_thread_wait(&audit->queue, now_ns + slice_ns);
 		if (audit->queue.count == before)
 			break;
-		now_ns = clock_ns();
+		now_ns = fw_steady_ns();
 	}
-	audit->queue.wake_count = 1;
+	audit->wake_count = 1;
 }
 
 static struct fw_audit_item *take(struct fw_audit *audit)
 {
-	struct fw_audit_item *first = audit->queue.first;
-
-	audit->queue.first = NULL;
-	audit->queue.last = &audit->queue.first;
-	audit->queue.count = 0;
-	audit->queue.bytes = 0;
-	return first;
+	audit->queue_bytes = 0;
+	return (struct fw_audit_item *)(void *)fw_queue_thread_take(&audit->queue);
 }
 
-/* Other processes poll for the lock: without a gap they would never get it. */
-static void be_polite(const struct fw_audit *audit)
+/* Other processes poll for the lock, and need a gap to get it. */
+static void yield_lock(const struct fw_audit *audit)
 {
-	const struct timespec nap = { .tv_nsec = POLITE_NAP_US * 1000L };
+	const struct timespec nap = { .tv_nsec = YIELD_US * 1000L };
 
 	if (audit->writer.file->others)
 		(void)nanosleep(&nap, NULL);
 }
 
-void *fw_audit_work(void *arg)
+void fw_audit_work(void *arg)
 {
 	struct fw_audit *audit = arg;
 	bool is_last;
-	bool is_mine;
 
-	/* The first attempt is without a record: open, look at the end, say what
-	 * has to be said. */
+	/* The first attempt has no records: it opens the file and writes notes. */
 	write_all(audit, NULL);
-	(void)pthread_mutex_lock(&audit->lock);
+	fw_queue_thread_lock(&audit->queue);
 	audit->is_tried = true;
-	(void)pthread_cond_broadcast(&audit->state);
+	fw_queue_thread_announce(&audit->queue);
 	do {
 		struct fw_audit_item *first;
 
 		wait_for_work(audit);
 		gather(audit);
 		first = take(audit);
-		is_last = audit->is_closing && !first;
+		is_last = audit->queue.is_stopping && !first;
 		audit->omitted.is_note_due =
 			audit->omitted.count && (is_last || note_due_ms(audit) <= 0);
-		(void)pthread_mutex_unlock(&audit->lock);
+		fw_queue_thread_unlock(&audit->queue);
 		if (first || audit->omitted.is_note_due ||
 		    (audit->writer.down_since_ms && !is_last)) {
 			write_all(audit, first);
-			be_polite(audit);
+			yield_lock(audit);
 		}
-		sync_now_and_then(audit);
-		(void)pthread_mutex_lock(&audit->lock);
+		sync_if_due(audit);
+		fw_queue_thread_lock(&audit->queue);
 		audit->writer.expected = audit->writer.last_count + audit->queue.count;
 	} while (!is_last);
-	(void)pthread_mutex_unlock(&audit->lock);
+	fw_queue_thread_unlock(&audit->queue);
 	if (audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL) {
 		audit->writer.synced_ms = INT64_MIN / 2;
-		sync_now_and_then(audit);
+		sync_if_due(audit);
 	}
 	if (audit->writer.lost_since)
 		fw_log_event(
 			FW_LOG_CRITICAL, "faultwire", "audit_lost",
 			(const fw_field[]){ fw_log_number("count", audit->writer.lost_since) },
 			1);
-	(void)pthread_mutex_lock(&audit->lock);
-	audit->is_over = true;
-	is_mine = audit->is_abandoned;
-	(void)pthread_cond_broadcast(&audit->state);
-	(void)pthread_mutex_unlock(&audit->lock);
-	if (is_mine)
-		fw_audit_destroy(audit);
-	return NULL;
 }

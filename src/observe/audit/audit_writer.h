@@ -5,30 +5,21 @@
 #ifndef FW_OBSERVE_AUDIT_WRITER_H
 #define FW_OBSERVE_AUDIT_WRITER_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/queue_thread.h"
 #include "observe/audit/audit_file.h"
 #include "policy/rate.h"
 
 /* A record, or (with `move`) another file for the records after it. */
 struct fw_audit_item {
-	struct fw_audit_item *next;
+	struct fw_queue_item item;
 	fw_audit_done *done;
 	void *ctx;
 	struct fw_audit_file *move;
 	struct fw_buf body;
 	char *args; /* hashed by the thread, because they may be long */
 	size_t args_len;
-};
-
-/* Records that wait for the thread. */
-struct fw_audit_queue {
-	struct fw_audit_item *first;
-	struct fw_audit_item **last;
-	uint64_t count;
-	uint64_t bytes;
-	uint64_t wake_count; /* the thread is woken when this many wait */
 };
 
 /* Refusals of unauthenticated peers: they are recorded up to a rate. */
@@ -60,19 +51,14 @@ struct fw_audit_writer {
 struct fw_audit {
 	struct fw_audit_options options;
 	char *heads; /* a copy of the option */
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t work;  /* for the thread: records, or the end */
-	pthread_cond_t state; /* for callers: the first attempt was made, or the end */
-	/* Under the lock: */
-	struct fw_audit_queue queue;
+	struct fw_queue_thread queue;
+	/* Under the lock of the queue: */
+	uint64_t queue_bytes;
+	uint64_t wake_count; /* the thread is woken when this many wait */
 	struct fw_audit_omitted omitted;
 	struct fw_audit_failure failure; /* the last one */
 	uint64_t records, lost, batches;
-	bool is_closing;
-	bool is_abandoned; /* nobody waits for the thread or for its results */
-	bool is_tried;     /* the first attempt to write was made */
-	bool is_over;
+	bool is_tried; /* the first attempt to write was made */
 	/* Read without the lock: */
 	atomic_uint_fast64_t syncs;
 	atomic_bool is_down;
@@ -90,10 +76,23 @@ FW_NODISCARD fw_error *fw_audit_append_taking(struct fw_audit *audit,
  * as omitted. */
 bool fw_audit_admit_unauthenticated(struct fw_audit *audit);
 
-/* The thread's function; the argument is the audit. */
-void *fw_audit_work(void *arg);
+/* The thread's function and its cleanup; the argument is the audit. */
+void fw_audit_work(void *arg);
+void fw_audit_destroy(void *arg);
 void fw_audit_item_free(struct fw_audit_item *item);
-/* After the thread has ended, or by the thread itself. */
-void fw_audit_destroy(struct fw_audit *audit);
+
+static inline struct fw_audit_item *fw_audit_item_next(const struct fw_audit_item *item)
+{
+	return (struct fw_audit_item *)(void *)item->item.next;
+}
+
+/* ---- a batch (audit_batch.c) -------------------------------------------- */
+
+/* Writes the due notes and as many records from `first` on as fit one write into
+ * writer.batch, and advances `chain`. Without records it is a test whether the log
+ * can be written. False: no memory. */
+bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,
+			struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
+			uint64_t *ret_count);
 
 #endif

@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/rate.h"
+
 struct fw_log_bucket {
 	const char *name; /* of a code or event: a literal, or a row's */
-	int64_t filled_ms;
-	unsigned tokens; /* thousandths of a line */
+	struct fw_rate rate;
+	int64_t last_ms; /* the newest line, written or suppressed */
 	uint64_t held;   /* lines suppressed, and not reported yet */
 };
 

@@ -1,21 +1,18 @@
 /*
- * spool.c - two buffers. Those who put records share one of them; the thread
- * takes it whole, leaves the other in its place, and works unlocked. So a
- * record costs its own bytes, copied once, and the lock is held only for that.
+ * spool.c - two buffers. Callers append records to one of them; the thread swaps it
+ * for the other and works without the lock. So a record costs one copy, and the lock
+ * is held only for that copy.
  *
- * The thread is woken only when it sleeps for want of work; under load it finds
- * the next batch by itself, after its window.
+ * The thread is woken only when it sleeps because there is no work. Under load it
+ * finds the next batch by itself, after its window.
  */
 #include "observe/spool/spool.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/queue_thread.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -24,19 +21,15 @@ enum { KEPT_BYTES = 64 * 1024 };
 
 struct fw_spool {
 	struct fw_spool_options options;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wanted;
-	pid_t pid;
-	struct fw_buf waiting; /* records that nobody has taken yet */
+	struct fw_queue_thread queue; /* for its thread and lock; records are in `waiting` */
+	struct fw_buf waiting;
 	size_t waiting_count;
-	size_t mark; /* where the record that is being written starts */
+	size_t mark; /* start of the record that is being written */
 	struct fw_buf taken;
 	size_t taken_count;
-	uint64_t lost;      /* in all */
-	uint64_t lost_told; /* of these */
+	uint64_t lost;          /* total */
+	uint64_t lost_reported; /* in batches */
 	bool is_asleep;
-	bool is_over;
 	bool is_reminded;
 };
 
@@ -44,19 +37,19 @@ struct fw_spool {
 
 void fw_spool_lock(struct fw_spool *spool)
 {
-	(void)pthread_mutex_lock(&spool->lock);
+	fw_queue_thread_lock(&spool->queue);
 }
 
 void fw_spool_unlock(struct fw_spool *spool)
 {
-	(void)pthread_mutex_unlock(&spool->lock);
+	fw_queue_thread_unlock(&spool->queue);
 }
 
 struct fw_buf *fw_spool_begin(struct fw_spool *spool)
 {
 	static const char no_length[sizeof(uint32_t)];
 
-	if (spool->pid != getpid())
+	if (!fw_queue_thread_is_here(&spool->queue))
 		return NULL;
 	fw_spool_lock(spool);
 	spool->mark = spool->waiting.len;
@@ -75,7 +68,7 @@ static void wake(struct fw_spool *spool)
 	if (!spool->is_asleep)
 		return;
 	spool->is_asleep = false;
-	(void)pthread_cond_signal(&spool->wanted);
+	fw_queue_thread_wake(&spool->queue);
 }
 
 void fw_spool_end(struct fw_spool *spool)
@@ -103,7 +96,7 @@ void fw_spool_cancel(struct fw_spool *spool)
 
 void fw_spool_remind(struct fw_spool *spool)
 {
-	/* Once is enough: it knows when to look. */
+	/* Later reminders do not shorten the wait. */
 	if (!spool->is_reminded)
 		wake(spool);
 	spool->is_reminded = true;
@@ -145,49 +138,36 @@ const char *fw_spool_next(const struct fw_spool_batch *batch, size_t *at, size_t
 
 /* ---- the thread ------------------------------------------------------------------- */
 
-/* Locked. Until somebody wakes it, or for so long; 0: for ever. */
+/* Locked. Sleeps for `ms`; 0: without a limit. `may_be_woken`: new records end it. */
 static void rest(struct fw_spool *spool, unsigned ms, bool may_be_woken)
 {
-	struct timespec until;
-
 	spool->is_asleep = may_be_woken;
-	if (!ms) {
-		(void)pthread_cond_wait(&spool->wanted, &spool->lock);
-		spool->is_asleep = false;
-		return;
-	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	(void)pthread_cond_timedwait(&spool->wanted, &spool->lock, &until);
+	(void)fw_queue_thread_wait(&spool->queue,
+				   ms ? fw_steady_ns() + (int64_t)ms * 1000000 : INT64_MAX);
 	spool->is_asleep = false;
 }
 
-/* Locked. Until there is something to do. */
-static void await(struct fw_spool *spool)
+/* Locked. Waits until there is something to do. */
+static void wait_for_work(struct fw_spool *spool)
 {
 	const struct fw_spool_options *options = &spool->options;
 
 	if (spool->taken_count) {
-		/* Not done the last time: others may wait as long. */
-		if (!spool->is_over)
+		/* The last batch failed: new records wait as well. */
+		if (!spool->queue.is_stopping)
 			rest(spool, options->retry_ms, false);
 		return;
 	}
-	while (!spool->waiting_count && !spool->is_over && !spool->is_reminded &&
-	       spool->lost == spool->lost_told)
+	while (!spool->waiting_count && !spool->queue.is_stopping && !spool->is_reminded &&
+	       spool->lost == spool->lost_reported)
 		rest(spool, 0, true);
-	if (!spool->is_over && spool->waiting_count && options->window_ms)
+	if (!spool->queue.is_stopping && spool->waiting_count && options->window_ms)
 		rest(spool, options->window_ms, false);
-	else if (!spool->is_over && spool->is_reminded)
+	else if (!spool->queue.is_stopping && spool->is_reminded)
 		rest(spool, options->tick_ms, true);
 }
 
-/* Locked. What waits becomes what is taken. */
+/* Locked. Swaps the buffers, unless a batch has to be repeated. */
 static void take(struct fw_spool *spool)
 {
 	struct fw_buf empty = spool->taken;
@@ -200,7 +180,7 @@ static void take(struct fw_spool *spool)
 	spool->waiting_count = 0;
 }
 
-static void *work(void *ctx)
+static void work(void *ctx)
 {
 	struct fw_spool *spool = ctx;
 	bool is_last = false;
@@ -211,17 +191,16 @@ static void *work(void *ctx)
 		uint64_t lost;
 		bool is_done;
 
-		await(spool);
+		wait_for_work(spool);
 		take(spool);
-		/* The end comes when nothing is left behind what was taken. */
-		is_last = spool->is_over && !spool->waiting_count;
+		is_last = spool->queue.is_stopping && !spool->waiting_count;
 		lost = spool->lost;
 		spool->is_reminded = false;
 		batch = (struct fw_spool_batch){
 			.records = spool->taken.text,
 			.len = spool->taken.len,
 			.count = spool->taken_count,
-			.lost = lost - spool->lost_told,
+			.lost = lost - spool->lost_reported,
 			.is_last = is_last,
 		};
 		fw_spool_unlock(spool);
@@ -229,8 +208,8 @@ static void *work(void *ctx)
 		fw_spool_lock(spool);
 		if (is_done || !spool->taken_count) {
 			is_done = true;
-			spool->lost_told = lost;
-		} else if (spool->is_over) {
+			spool->lost_reported = lost;
+		} else if (spool->queue.is_stopping) {
 			spool->lost += spool->taken_count;
 			is_done = true;
 		}
@@ -240,52 +219,31 @@ static void *work(void *ctx)
 		}
 	}
 	fw_spool_unlock(spool);
-	return NULL;
 }
 
-/* ---- its life ---------------------------------------------------------------------- */
-
-/* Signals are the loop's: none is taken here. A pipe that nobody reads is EPIPE. */
-static int start(struct fw_spool *spool)
-{
-	sigset_t all, before;
-	int error;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&spool->thread, NULL, work, spool);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
+/* ---- lifecycle ---------------------------------------------------------------------- */
 
 static void destroy(struct fw_spool *spool)
 {
 	fw_buf_clear(&spool->waiting);
 	fw_buf_clear(&spool->taken);
-	(void)pthread_cond_destroy(&spool->wanted);
-	(void)pthread_mutex_destroy(&spool->lock);
+	fw_queue_thread_clear(&spool->queue);
 	fw__release(spool);
 }
 
 fw_error *fw_spool_new(const struct fw_spool_options *options, struct fw_spool **ret_spool)
 {
 	struct fw_spool *spool = fw__allocate(sizeof *spool);
-	pthread_condattr_t clock;
 	int error;
 
 	if (!spool)
 		return fw_raise_internal_out_of_memory();
 	memset(spool, 0, sizeof *spool);
 	spool->options = *options;
-	spool->pid = getpid();
 	fw_buf_init(&spool->waiting, options->max_bytes);
 	fw_buf_init(&spool->taken, options->max_bytes);
-	(void)pthread_mutex_init(&spool->lock, NULL);
-	(void)pthread_condattr_init(&clock);
-	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&spool->wanted, &clock);
-	(void)pthread_condattr_destroy(&clock);
-	error = start(spool);
+	fw_queue_thread_init(&spool->queue);
+	error = fw_queue_thread_start(&spool->queue, work, NULL, spool);
 	if (error) {
 		destroy(spool);
 		return fw_error_from_errno(FW_HERE, error, "a thread");
@@ -298,12 +256,6 @@ void fw_spool_free(struct fw_spool *spool)
 {
 	if (!spool)
 		return;
-	if (spool->pid == getpid()) {
-		fw_spool_lock(spool);
-		spool->is_over = true;
-		(void)pthread_cond_signal(&spool->wanted);
-		fw_spool_unlock(spool);
-		(void)pthread_join(spool->thread, NULL);
-	}
+	(void)fw_queue_thread_stop(&spool->queue, INT64_MAX);
 	destroy(spool);
 }

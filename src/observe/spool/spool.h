@@ -1,9 +1,9 @@
 /*
- * spool.h - work for another thread: records wait in one bounded buffer, and a
- * thread of its own takes them in batches.
+ * spool.h - records for another thread: they wait in one bounded buffer, and a
+ * thread of the spool takes them in batches.
  *
- * The one rule to remember: putting a record never blocks on a disk and never
- * fails; what finds no room is counted, and the count is told.
+ * The one rule to remember: adding a record never waits for a disk and never fails.
+ * Records that do not fit are dropped and counted, and the next batch has the count.
  */
 #ifndef FW_OBSERVE_SPOOL_H
 #define FW_OBSERVE_SPOOL_H
@@ -18,50 +18,50 @@
 
 struct fw_spool;
 
-/* What the thread gets at once, oldest first. */
+/* The records that the thread gets in one call, oldest first. */
 struct fw_spool_batch {
 	const char *records;
 	size_t len;
 	size_t count;
-	uint64_t lost; /* since the last batch that was done */
-	bool is_last;  /* the end: what is not done now is lost */
+	uint64_t lost; /* records dropped since the last successful batch */
+	bool is_last;  /* the spool ends; if this batch fails, it is lost */
 };
 
 struct fw_spool_options {
-	size_t max_bytes;   /* of records that wait */
-	unsigned window_ms; /* a batch gathers for so long */
-	unsigned retry_ms;  /* until a batch that was not done is tried again */
-	unsigned tick_ms;   /* until the reminder of fw_spool_remind() */
-	/* On the spool's thread, unlocked. False: not done; the same batch comes
-	 * again. A batch may be empty: then it is a reminder, or the end. */
+	size_t max_bytes;   /* of waiting records */
+	unsigned window_ms; /* time for which a batch is collected */
+	unsigned retry_ms;  /* delay until a failed batch is tried again */
+	unsigned tick_ms;   /* delay of the call that fw_spool_remind() asks for */
+	/* On the spool's thread, without the lock. False: it failed; the same batch is
+	 * passed again. An empty batch is a reminder, or the end. */
 	bool (*work)(void *ctx, const struct fw_spool_batch *batch);
 	void *ctx;
 };
 
-/* Starts the thread. Raises internal.out_of_memory, or why there is no thread. */
+/* Starts the thread. Raises internal.out_of_memory, or the errno of starting it. */
 FW_NODISCARD fw_error *fw_spool_new(const struct fw_spool_options *options,
 				    struct fw_spool **ret_spool);
-/* What waits is done first. NULL is a no-op. */
+/* Works off waiting records first. NULL is a no-op. */
 void fw_spool_free(struct fw_spool *spool);
 
 /*
- * A record: begin, write into the buffer, end. The spool is locked between the
- * two, so write what is at hand and no more. NULL in a process that was forked
- * off: its copy of the spool has no thread.
+ * Add a record: begin, write into the buffer, end. The spool is locked between the
+ * two, so do nothing slow there. NULL in a forked child, whose copy of the spool has
+ * no thread.
  */
 struct fw_buf *fw_spool_begin(struct fw_spool *spool);
 void fw_spool_end(struct fw_spool *spool);
-/* Instead of the end: there is no record after all. */
+/* Instead of fw_spool_end(): discard the record. */
 void fw_spool_cancel(struct fw_spool *spool);
 
-/* Between begin and end: call `work` soon, even if nothing more comes. */
+/* Between begin and end: call `work` after tick_ms, even without new records. */
 void fw_spool_remind(struct fw_spool *spool);
 
-/* For the thread, which shares more than records with those who put them. */
+/* For data that the thread shares with those who add records. */
 void fw_spool_lock(struct fw_spool *spool);
 void fw_spool_unlock(struct fw_spool *spool);
 
-/* Records lost in all; bytes that wait. */
+/* Total of dropped records; bytes of waiting records. */
 uint64_t fw_spool_lost(struct fw_spool *spool);
 size_t fw_spool_waiting(struct fw_spool *spool);
 
