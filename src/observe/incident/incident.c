@@ -1,9 +1,9 @@
 /*
  * incident.c - from the end of a call to the store.
  *
- * On the loop's thread a failure is only written down: its canonical form and
- * a few texts, into the spool. All else (looking for secrets once more, the
- * database, making room) is done by the spool's thread.
+ * The loop's thread only copies a failure into the spool: its canonical form and a few
+ * texts. The spool's thread does the rest: it redacts secrets once more, writes to the
+ * store and prunes it.
  */
 #include "observe/incident/incident.h"
 
@@ -26,10 +26,10 @@ enum {
 	WINDOW_MS = 20,
 	RETRY_MS = 1000,
 	PRUNE_MS = 60 * 1000,
-	USUAL_BYTES = 2048, /* of an error as text */
+	USUAL_BYTES = 2048, /* size of a typical error as text */
 };
 
-/* The texts of a record, in this order; what comes before them: struct head. */
+/* The texts of a record, in this order, after a struct head. */
 enum text {
 	TEXT_ID,
 	TEXT_TOOL,
@@ -53,12 +53,12 @@ struct head {
 };
 
 struct fw_incidents {
-	struct fw_incident_store *store;
+	struct fw_store *store;
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms;   /* by the steady clock; 0: not yet */
-	struct fw_buf clean; /* a record's texts without secrets, while it is written */
+	int64_t pruned_ms;   /* monotonic clock; 0: not yet */
+	struct fw_buf clean; /* redacted texts of the record that is being written */
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
 };
@@ -71,7 +71,7 @@ static void put_text(struct fw_buf *out, struct head *head, enum text which, con
 	fw_buf_put(out, text ? text : "", (text ? strlen(text) : 0) + 1);
 }
 
-/* One too large is known by its code and message alone. */
+/* For an error that is too large: its code and message only. */
 static void put_small(struct fw_buf *out, const fw_error *err)
 {
 	FW_BUF(out, "{\"code\":");
@@ -113,7 +113,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	fw_scope scope;
 	size_t at;
 
-	/* Without memory there is an error, but no id to look it up by. */
+	/* An error that was raised out of memory has no id. */
 	if (!err || !fw_error_incident_id(err))
 		return;
 	out = fw_spool_begin(incidents->spool);
@@ -138,7 +138,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	put_text(out, &head, TEXT_DETAIL, fw_error_detail(err));
 	head.has[TEXT_ERROR] = true;
 	put_error(out, err);
-	/* Names that a peer can mint are counted together. */
+	/* Names that are not registered tools are counted together. */
 	put_text(out, &head, TEXT_COUNTED_AS, outcome->is_known ? outcome->name : NULL);
 	if (out->state == FW_BUF_OK)
 		memcpy(out->text + at, &head, sizeof head);
@@ -147,8 +147,8 @@ static void finished(void *ctx, const fw_outcome *outcome)
 
 /* ---- on the spool's thread --------------------------------------------------------- */
 
-/* Errors hold no secrets, unless somebody read one with keep_secrets. Reading it
- * once more takes them away. */
+/* Errors contain no secrets, unless one was decoded with keep_secrets. Decoding it
+ * again redacts them. */
 static const char *clean_error(fw_incidents *incidents, const char *text)
 {
 	const fw_encode_options options = { .stack = true };
@@ -189,7 +189,7 @@ static const char *clean_text(fw_incidents *incidents, const char *text)
 	return clean->text + clean->len - need - 1;
 }
 
-/* Room for all that could be cleaned of one record, so that nothing moves. */
+/* Reserves enough for all texts of a record, so that the buffer does not move. */
 static void make_room(fw_incidents *incidents, size_t len)
 {
 	fw_buf_reset(&incidents->clean, USUAL_BYTES * 8);
@@ -250,21 +250,21 @@ static bool is_prune_due(const fw_incidents *incidents)
 static fw_error *write_batch(fw_incidents *incidents, const struct fw_spool_batch *batch,
 			     char *remark, size_t size)
 {
-	struct fw_incident_store *store = incidents->store;
+	struct fw_store *store = incidents->store;
 	struct walk walk = { .incidents = incidents, .batch = batch };
 
-	if (!batch->count) /* the beginning, or the end */
-		return incidents->pruned_ms ? NULL : store->ops->probe(store);
-	FW_TRY(store->ops->prepare(store, remark, size));
+	if (!batch->count) /* at the start or the end */
+		return incidents->pruned_ms ? NULL : fw_store_probe(store);
+	FW_TRY(fw_store_prepare(store, remark, size));
 	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	FW_TRY(store->ops->write(store, next, &walk));
-	/* By size after each batch, which costs nothing when there is room. */
-	return store->ops->prune(
+	FW_TRY(fw_store_add_incidents(store, next, &walk));
+	/* The size is checked after each batch; the age once a minute. */
+	return fw_store_prune_incidents(
 		store, is_prune_due(incidents) ? fw_unix_ms() - incidents->max_age_ms : 0,
 		incidents->max_bytes);
 }
 
-static void tell_state(fw_incidents *incidents, fw_error *err)
+static void note_state(fw_incidents *incidents, fw_error *err)
 {
 	bool was_down = atomic_exchange(&incidents->is_down, err != NULL);
 
@@ -298,14 +298,13 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
 			     (const fw_field[]){ fw_log_number("count", batch->count) }, 1);
 	}
-	tell_state(incidents, err);
+	note_state(incidents, err);
 	return is_done;
 }
 
-/* ---- its life ----------------------------------------------------------------------- */
+/* ---- lifecycle ----------------------------------------------------------------------- */
 
-fw_error *fw_incidents_new(struct fw_incident_store *store,
-			   const struct fw_incidents_options *options,
+fw_error *fw_incidents_new(struct fw_store *store, const struct fw_incidents_options *options,
 			   fw_incidents **ret_incidents)
 {
 	fw_incidents *incidents = fw__allocate(sizeof *incidents);
@@ -320,7 +319,7 @@ fw_error *fw_incidents_new(struct fw_incident_store *store,
 	fw_error *err;
 
 	if (!incidents) {
-		fw_incident_store_free(store);
+		fw_store_free(store);
 		return fw_raise_internal_out_of_memory();
 	}
 	memset(incidents, 0, sizeof *incidents);
@@ -335,8 +334,8 @@ fw_error *fw_incidents_new(struct fw_incident_store *store,
 		fw_incidents_free(incidents);
 		return err;
 	}
-	/* What is wrong with the store is told now, and not with the first failure;
-	 * but a server that never fails does not load it. */
+	/* Report now if the store cannot be written, not with the first failure. SQLite
+	 * is not loaded for that. */
 	if (fw_spool_begin(incidents->spool)) {
 		fw_spool_remind(incidents->spool);
 		fw_spool_cancel(incidents->spool);
@@ -350,7 +349,7 @@ void fw_incidents_free(fw_incidents *incidents)
 	if (!incidents)
 		return;
 	fw_spool_free(incidents->spool);
-	fw_incident_store_free(incidents->store);
+	fw_store_free(incidents->store);
 	fw_buf_clear(&incidents->clean);
 	fw__release(incidents);
 }

@@ -10,7 +10,7 @@
 
 #include <faultwire/raise.h>
 
-/* Incidents that are looked at to see whether an id is the only one. */
+/* How many incidents are read to decide whether a prefix is unique. */
 enum { SEARCH_MOST = 100 };
 
 static void put_text(struct fw_buf *out, const char *key, const char *text)
@@ -65,7 +65,7 @@ void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident
 	FW_BUF(out, "}");
 }
 
-static fw_error *judge(const struct fw_buf *out)
+static fw_error *check(const struct fw_buf *out)
 {
 	switch (out->state) {
 	case FW_BUF_OK: return NULL;
@@ -75,11 +75,10 @@ static fw_error *judge(const struct fw_buf *out)
 	return fw_raise_internal_out_of_memory();
 }
 
-fw_error *fw_incident_list(struct fw_incident_store *store,
-			   const struct fw_incident_filter *filter, fw_incident_fn *tell,
-			   void *ctx)
+fw_error *fw_incident_list(struct fw_store *store, const struct fw_incident_filter *filter,
+			   fw_incident_fn *found, void *ctx)
 {
-	return store->ops->list(store, filter, tell, ctx);
+	return fw_store_list_incidents(store, filter, found, ctx);
 }
 
 static void put_listed(void *ctx, const struct fw_incident *incident)
@@ -91,21 +90,21 @@ static void put_listed(void *ctx, const struct fw_incident *incident)
 	fw_incident_put_json(out, incident);
 }
 
-fw_error *fw_incident_list_json(struct fw_incident_store *store,
-				const struct fw_incident_filter *filter, struct fw_buf *out)
+fw_error *fw_incident_list_json(struct fw_store *store, const struct fw_incident_filter *filter,
+				struct fw_buf *out)
 {
 	FW_BUF(out, "[");
-	FW_TRY(store->ops->list(store, filter, put_listed, out));
+	FW_TRY(fw_store_list_incidents(store, filter, put_listed, out));
 	FW_BUF(out, "]");
-	return judge(out);
+	return check(out);
 }
 
-/* Nothing is told before it is known that no other id starts like that. */
+/* First count the ids with this prefix, then pass on the incident. */
 struct search {
-	char id[128]; /* the first that was found */
-	size_t found; /* different ones */
-	bool is_told;
-	fw_incident_fn *tell;
+	char id[128]; /* the first one */
+	size_t ids;   /* different ones */
+	bool is_done;
+	fw_incident_fn *found;
 	void *ctx;
 };
 
@@ -113,38 +112,38 @@ static void count(void *ctx, const struct fw_incident *incident)
 {
 	struct search *search = ctx;
 
-	if (search->found && strncmp(search->id, incident->id, sizeof search->id - 1) == 0)
+	if (search->ids && strncmp(search->id, incident->id, sizeof search->id - 1) == 0)
 		return;
-	if (search->found++ == 0)
+	if (search->ids++ == 0)
 		(void)snprintf(search->id, sizeof search->id, "%s", incident->id);
 }
 
-static void tell_first(void *ctx, const struct fw_incident *incident)
+static void pass_first(void *ctx, const struct fw_incident *incident)
 {
 	struct search *search = ctx;
 
-	if (!search->is_told)
-		search->tell(search->ctx, incident);
-	search->is_told = true;
+	if (!search->is_done)
+		search->found(search->ctx, incident);
+	search->is_done = true;
 }
 
-fw_error *fw_incident_get(struct fw_incident_store *store, const char *id, fw_incident_fn *tell,
+fw_error *fw_incident_get(struct fw_store *store, const char *id, fw_incident_fn *found,
 			  void *ctx)
 {
-	struct search search = { .tell = tell, .ctx = ctx };
+	struct search search = { .found = found, .ctx = ctx };
 
 	if (!*id)
 		return fw_raise_incident_not_found(id);
 	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	FW_TRY(store->ops->find(store, id, SEARCH_MOST, count, &search));
-	if (search.found == 0)
+	FW_TRY(fw_store_find_incidents(store, id, SEARCH_MOST, count, &search));
+	if (search.ids == 0)
 		return fw_raise_incident_not_found(id);
-	/* An id is not ambiguous because a longer one starts with it. */
-	if (search.found > 1 && strcmp(search.id, id) != 0)
+	/* A complete id is unique even if a longer one begins with it. */
+	if (search.ids > 1 && strcmp(search.id, id) != 0)
 		return fw_raise_input_invalid_value("incident id",
 						    "longer: several start like that");
 	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	return store->ops->find(store, search.id, 1, tell_first, &search);
+	return fw_store_find_incidents(store, search.id, 1, pass_first, &search);
 }
 
 static void put_one(void *ctx, const struct fw_incident *incident)
@@ -152,9 +151,8 @@ static void put_one(void *ctx, const struct fw_incident *incident)
 	fw_incident_put_json(ctx, incident);
 }
 
-fw_error *fw_incident_get_json(struct fw_incident_store *store, const char *id,
-			       struct fw_buf *out)
+fw_error *fw_incident_get_json(struct fw_store *store, const char *id, struct fw_buf *out)
 {
 	FW_TRY(fw_incident_get(store, id, put_one, out));
-	return judge(out);
+	return check(out);
 }

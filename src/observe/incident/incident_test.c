@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <yyjson.h>
 
-#include "observe/incident/sqlite.h"
+#include "store/sqlite.h"
 
 #include <faultwire/faultwire.h>
 
@@ -77,29 +77,29 @@ static bool give(void *ctx, struct fw_incident *ret_incident)
 	return true;
 }
 
-static fw_error *add(struct fw_incident_store *store, size_t count, const char *code,
-		     int64_t time_ms)
+static fw_error *add(struct fw_store *store, size_t count, const char *code, int64_t time_ms)
 {
 	struct source source = { .left = count, .code = code, .time_ms = time_ms };
 	char remark[256] = "";
 
-	FW_TRY(store->ops->prepare(store, remark, sizeof remark));
+	FW_TRY(fw_store_prepare(store, remark, sizeof remark));
 	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	return store->ops->write(store, give, &source);
+	return fw_store_add_incidents(store, give, &source);
 }
 
-static struct fw_incident_store *writer(void)
+static struct fw_store *writer(void)
 {
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 
-	assert_null(fw_incident_sqlite(path, false, &store));
+	assert_null(fw_store_open(path, NULL, &store));
 	return store;
 }
 
-static struct fw_incident_store *reader(void)
+static struct fw_store *reader(void)
 {
-	struct fw_incident_store *store = NULL;
-	fw_error *err = fw_incident_sqlite(path, true, &store);
+	struct fw_store *store = NULL;
+	fw_error *err =
+		fw_store_open(path, &(struct fw_store_options){ .is_reader = true }, &store);
 
 	if (err)
 		print_message("%s\n", fw_error_message(err));
@@ -115,11 +115,11 @@ static void count(void *ctx, const struct fw_incident *incident)
 
 static size_t kept_with(struct fw_incident_filter filter)
 {
-	struct fw_incident_store *store = reader();
+	struct fw_store *store = reader();
 	size_t found = 0;
 
-	assert_null(store->ops->list(store, &filter, count, &found));
-	fw_incident_store_free(store);
+	assert_null(fw_store_list_incidents(store, &filter, count, &found));
+	fw_store_free(store);
 	return found;
 }
 
@@ -132,7 +132,7 @@ static size_t kept(void)
 
 static void test_incident__what_is_written_is_found(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	struct stat file;
 
 	(void)state;
@@ -148,7 +148,7 @@ static void test_incident__what_is_written_is_found(void **state)
 	assert_int_equal(kept_with((struct fw_incident_filter){ .since_ms = 2000 }), 2);
 	assert_int_equal(kept_with((struct fw_incident_filter){ .until_ms = 1002 }), 2);
 	assert_int_equal(kept_with((struct fw_incident_filter){ .limit = 4 }), 4);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 0777, 0600);
 	assert_int_equal(kept(), 5);
@@ -156,7 +156,7 @@ static void test_incident__what_is_written_is_found(void **state)
 
 static void test_incident__one_is_found_by_the_start_of_its_id(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	struct fw_buf json;
 	yyjson_doc *doc;
 	fw_error *err;
@@ -191,27 +191,27 @@ static void test_incident__one_is_found_by_the_start_of_its_id(void **state)
 	assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(doc)), 13);
 	yyjson_doc_free(doc);
 	fw_buf_clear(&json);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 static void test_incident__old_ones_are_forgotten_but_counted(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	struct fw_buf json;
 
 	(void)state;
 	assert_null(add(store, 5, "a", 1000));
 	assert_null(add(store, 3, "a", 9000));
-	assert_null(store->ops->prune(store, 5000, UINT64_MAX));
+	assert_null(fw_store_prune_incidents(store, 5000, UINT64_MAX));
 	assert_int_equal(kept(), 3);
 	fw_buf_init(&json, 1 << 20);
 	assert_null(fw_incident_get_json(store, "inc_20260115_a0", &json));
 	assert_non_null(
 		strstr(json.text, "\"count\":8,\"first\":\"1970-01-01T00:00:01.004Z\""));
 	fw_buf_clear(&json);
-	assert_null(store->ops->prune(store, 10000, UINT64_MAX));
+	assert_null(fw_store_prune_incidents(store, 10000, UINT64_MAX));
 	assert_int_equal(kept(), 0);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 struct first {
@@ -230,7 +230,7 @@ static void keep_first(void *ctx, const struct fw_incident *incident)
 static void test_incident__a_clock_that_jumps_back_does_not_hide_new_ones(void **state)
 {
 	const struct fw_incident_filter filter = { .limit = 5 };
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	struct first first = { .count = 0 };
 
 	(void)state;
@@ -238,21 +238,21 @@ static void test_incident__a_clock_that_jumps_back_does_not_hide_new_ones(void *
 	/* Two hours earlier by the clock, and even before 1970. */
 	assert_null(add(store, 1, "new", 1800000));
 	assert_null(add(store, 1, "newest", -5000));
-	assert_null(store->ops->list(store, &filter, keep_first, &first));
+	assert_null(fw_store_list_incidents(store, &filter, keep_first, &first));
 	assert_string_equal(first.id, "inc_20260115_newest0");
 	assert_int_equal(first.count, 5);
 	/* The clock is right again: what came last is not what is evicted. */
-	assert_null(store->ops->prune(store, 8000000, UINT64_MAX));
+	assert_null(fw_store_prune_incidents(store, 8000000, UINT64_MAX));
 	assert_int_equal(kept(), 22);
 	assert_null(add(store, 1, "later", 20000000));
-	assert_null(store->ops->prune(store, 10000000, UINT64_MAX));
+	assert_null(fw_store_prune_incidents(store, 10000000, UINT64_MAX));
 	assert_int_equal(kept(), 1);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 static void test_incident__the_oldest_make_room(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	char text[2048];
 	struct source source = { .left = 4000, .code = "a", .time_ms = 1000, .error = text };
 	char remark[8] = "";
@@ -262,32 +262,32 @@ static void test_incident__the_oldest_make_room(void **state)
 	(void)state;
 	memset(text, 'x', sizeof text);
 	text[sizeof text - 1] = '\0';
-	assert_null(store->ops->prepare(store, remark, sizeof remark));
-	assert_null(store->ops->write(store, give, &source));
-	assert_null(store->ops->prune(store, 0, 4 << 20));
+	assert_null(fw_store_prepare(store, remark, sizeof remark));
+	assert_null(fw_store_add_incidents(store, give, &source));
+	assert_null(fw_store_prune_incidents(store, 0, 4 << 20));
 	left = kept();
 	assert_true(left > 500 && left < 2500);
 	/* What is freed is used again: it grows no more. */
 	for (int i = 0; i < 10; i++) {
 		source.left = 1000;
-		assert_null(store->ops->write(store, give, &source));
-		assert_null(store->ops->prune(store, 0, 4 << 20));
+		assert_null(fw_store_add_incidents(store, give, &source));
+		assert_null(fw_store_prune_incidents(store, 0, 4 << 20));
 	}
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	assert_int_equal(stat(path, &file), 0);
 	assert_true(file.st_size < 14 << 20);
 }
 
 static void test_incident__a_deleted_file_is_made_again(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 
 	(void)state;
 	assert_null(add(store, 3, "a", 1000));
 	assert_int_equal(unlink(path), 0);
 	assert_null(add(store, 2, "b", 1000));
 	assert_int_equal(kept(), 2);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	assert_int_equal(kept(), 2);
 }
 
@@ -305,23 +305,23 @@ static void overwrite(const char *text)
 
 static void test_incident__what_is_no_database_is_set_aside(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	struct source source = { .left = 2, .code = "a" };
 	char remark[256] = "";
 
 	(void)state;
 	overwrite("this is no database");
-	assert_null(store->ops->prepare(store, remark, sizeof remark));
+	assert_null(fw_store_prepare(store, remark, sizeof remark));
 	assert_non_null(strstr(remark, "incidents.db.corrupt-"));
 	assert_int_equal(access(remark, F_OK), 0);
-	assert_null(store->ops->write(store, give, &source));
+	assert_null(fw_store_add_incidents(store, give, &source));
 	assert_int_equal(kept(), 2);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 static void test_incident__one_that_breaks_while_open_is_set_aside(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	char remark[256] = "";
 	fw_error *err = NULL;
 
@@ -333,19 +333,19 @@ static void test_incident__one_that_breaks_while_open_is_set_aside(void **state)
 	for (int i = 0; i < 3 && !remark[0]; i++) {
 		struct source source = { .left = 200, .code = "b" };
 
-		err = store->ops->prepare(store, remark, sizeof remark);
+		err = fw_store_prepare(store, remark, sizeof remark);
 		if (!err)
-			err = store->ops->write(store, give, &source);
+			err = fw_store_add_incidents(store, give, &source);
 		fw_error_free(err);
 	}
 	assert_null(add(store, 2, "c", 1000));
 	assert_true(kept() >= 2);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 static void test_incident__one_of_a_newer_version_is_left_alone(void **state)
 {
-	struct fw_incident_store *store = writer();
+	struct fw_store *store = writer();
 	char remark[256] = "";
 	sqlite3 *db = NULL;
 	fw_error *err;
@@ -358,36 +358,37 @@ static void test_incident__one_of_a_newer_version_is_left_alone(void **state)
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL),
 			 SQLITE_OK);
 	(void)sqlite3_close_v2(db);
-	err = store->ops->prepare(store, remark, sizeof remark);
+	err = fw_store_prepare(store, remark, sizeof remark);
 	assert_int_equal(fw_error_code(err), FW_INCIDENT_STORE_FAILED);
 	assert_non_null(strstr(fw_error_message(err), "newer"));
 	assert_string_equal(remark, "");
 	fw_error_free(err);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 static void test_incident__where_there_is_no_file_it_says_so(void **state)
 {
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	char remark[8] = "";
-	fw_error *err = fw_incident_sqlite(path, true, &store);
+	fw_error *err =
+		fw_store_open(path, &(struct fw_store_options){ .is_reader = true }, &store);
 
 	(void)state;
 	assert_int_equal(fw_error_code(err), FW_INCIDENT_STORE_FAILED);
 	fw_error_free(err);
 	(void)snprintf(path, sizeof path, "%s/no/such/folder.db", directory);
 	store = writer();
-	err = store->ops->prepare(store, remark, sizeof remark);
+	err = fw_store_prepare(store, remark, sizeof remark);
 	assert_int_equal(fw_error_code(err), FW_INCIDENT_STORE_FAILED);
 	fw_error_free(err);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	assert_int_equal(mkdir(directory, 0700), -1);
 	(void)snprintf(path, sizeof path, "%s", directory);
 	store = writer();
-	err = store->ops->prepare(store, remark, sizeof remark);
+	err = fw_store_prepare(store, remark, sizeof remark);
 	assert_int_equal(fw_error_code(err), FW_INCIDENT_STORE_FAILED);
 	fw_error_free(err);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 }
 
 /* ---- from a server's end of a call --------------------------------------------------------- */
@@ -414,7 +415,7 @@ static void test_incident__a_failure_is_kept_with_all_it_knows(void **state)
 		.name = "open_file", .error = err, .duration_ns = 2500000, .is_known = true
 	};
 	fw_observer observer;
-	struct fw_incident_store *store;
+	struct fw_store *store;
 	struct fw_buf json;
 
 	(void)state;
@@ -436,7 +437,7 @@ static void test_incident__a_failure_is_kept_with_all_it_knows(void **state)
 	assert_non_null(strstr(json.text, "\"trail\":[\""));
 	assert_non_null(strstr(json.text, "\"detail\":\"for the operator\""));
 	fw_buf_clear(&json);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	assert_int_equal(kept(), 1);
 }
 
@@ -523,14 +524,14 @@ static void release(void *ctx, void *ptr)
 static void test_incident__each_allocation_may_fail(void **state)
 {
 	static const fw_allocator allocator = { allocate, reallocate, release, NULL };
-	struct fw_incident_store *first = writer();
+	struct fw_store *first = writer();
 
 	(void)state;
 	assert_null(add(first, 3, "a", 1000));
-	fw_incident_store_free(first);
+	fw_store_free(first);
 	fw_allocator_set(&allocator);
 	for (size_t at = 1;; at++) {
-		struct fw_incident_store *store = NULL;
+		struct fw_store *store = NULL;
 		struct fw_buf json;
 		fw_error *err;
 
@@ -538,13 +539,14 @@ static void test_incident__each_allocation_may_fail(void **state)
 		memory.failed = false;
 		memory.fail_at = at;
 		fw_buf_init(&json, 1 << 20);
-		err = fw_incident_sqlite(path, true, &store);
+		err = fw_store_open(path, &(struct fw_store_options){ .is_reader = true },
+				    &store);
 		if (!err)
 			err = fw_incident_get_json(store, "inc_20260115_a1", &json);
 		if (!err)
 			err = fw_incident_list_json(store, &(struct fw_incident_filter){ 0 },
 						    &json);
-		fw_incident_store_free(store);
+		fw_store_free(store);
 		fw_buf_clear(&json);
 		assert_int_equal(err != NULL, memory.failed);
 		fw_error_free(err);
@@ -556,12 +558,12 @@ static void test_incident__each_allocation_may_fail(void **state)
 	for (size_t at = 1; at < 6; at++) {
 		const struct fw_incidents_options options = { 0 };
 		fw_incidents *incidents = NULL;
-		struct fw_incident_store *store = NULL;
+		struct fw_store *store = NULL;
 		fw_error *err;
 
 		memory.calls = 0;
 		memory.fail_at = at;
-		err = fw_incident_sqlite(path, false, &store);
+		err = fw_store_open(path, NULL, &store);
 		if (!err)
 			err = fw_incidents_new(store, &options, &incidents);
 		memory.fail_at = 0;

@@ -1,8 +1,8 @@
 /*
- * sqlite.c - see sqlite.h. The number is that of every SQLite 3.
+ * sqlite.c - see sqlite.h. The soname is the same for every SQLite 3.
  */
-#define FW_OBSERVE_SQLITE_NO_NAMES
-#include "observe/incident/sqlite.h"
+#define FW_STORE_SQLITE_NO_NAMES
+#include "store/sqlite.h"
 
 #include <faultwire/raise.h>
 
@@ -15,7 +15,7 @@ fw_error *fw_sqlite_load(void)
 
 	if (fw_late_load(&fw_sqlite_library, &why))
 		return NULL;
-	err = fw_raise_internal_unsupported("an incident store without SQLite");
+	err = fw_raise_internal_unsupported("a store without SQLite");
 	fw_error_set_hint(err, "Install the package libsqlite3-0.");
 	fw_error_add_string(err, "loader", why ? why : "");
 	return err;

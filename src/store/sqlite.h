@@ -1,8 +1,8 @@
 /*
- * sqlite.h - SQLite, loaded when incidents are kept or read (base/late.h).
+ * sqlite.h - SQLite, loaded with the first use of a store (base/late.h).
  */
-#ifndef FW_OBSERVE_SQLITE_H
-#define FW_OBSERVE_SQLITE_H
+#ifndef FW_STORE_SQLITE_H
+#define FW_STORE_SQLITE_H
 
 #include <sqlite3.h>
 
@@ -35,10 +35,10 @@ struct fw_sqlite {
 };
 extern struct fw_sqlite fw_sqlite;
 
-/* Raises internal.unsupported where it is not installed. */
+/* Raises internal.unsupported if it is not installed. */
 fw_error *fw_sqlite_load(void);
 
-#ifndef FW_OBSERVE_SQLITE_NO_NAMES
+#ifndef FW_STORE_SQLITE_NO_NAMES
 #define sqlite3_bind_int fw_sqlite.sqlite3_bind_int
 #define sqlite3_bind_int64 fw_sqlite.sqlite3_bind_int64
 #define sqlite3_bind_text fw_sqlite.sqlite3_bind_text
