@@ -215,12 +215,65 @@ static void test_http__notices_a_client_that_goes_from_an_open_stream(void **sta
 	fake_await(&server, &server.gone, 1);
 }
 
-static void test_http__notices_a_client_that_was_gone_before(void **state)
+static void reply_held(const char *json)
+{
+	struct fw_exchange *exchange = server.held;
+
+	server.held = NULL;
+	assert_non_null(exchange);
+	exchange->ops->reply(
+		exchange,
+		&(struct fw_reply){ .status = 200, .json = json, .len = strlen(json) });
+}
+
+static void test_http__a_half_closed_request_gets_its_answer(void **state)
 {
 	(void)state;
 	client_post(&client, NULL, "hold");
 	shutdown(client.fd, SHUT_WR);
-	fake_await(&server, &server.gone, 1);
+	fake_await(&server, &server.received, 1);
+	fake_spin(&server, 50);
+	reply_held("{\"half\":1}");
+	expect("HTTP/1.1 200 OK\r\n");
+	expect("\r\n\r\n{\"half\":1}");
+	client_expect_end(&client);
+	assert_int_equal(server.gone, 0);
+}
+
+static void test_http__a_half_closed_request_gets_a_slow_answer_as_a_stream(void **state)
+{
+	(void)state;
+	fake_http(&server)->pace.sweep_ms = 10;
+	client_post(&client, NULL, "hold");
+	shutdown(client.fd, SHUT_WR);
+	expect("text/event-stream\r\n");
+	expect(": keepalive\n\n");
+	fake_spin(&server, 50);
+	assert_int_equal(server.gone, 0);
+	reply_held("{\"half\":1}");
+	expect("event: message\ndata: {\"half\":1}\n\n");
+	client_expect_end(&client);
+}
+
+static void test_http__half_closed_pipelined_requests_get_all_their_answers(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		client_post(&client, NULL, i == 1 ? "later" : "{\"a\":1}");
+	shutdown(client.fd, SHUT_WR);
+	expect("{\"a\":1}");
+	expect("{\"late\":true}");
+	expect("{\"a\":1}");
+	client_expect_end(&client);
+	assert_int_equal(server.gone, 0);
+}
+
+static void test_http__a_half_closed_refusal_is_told(void **state)
+{
+	(void)state;
+	say("POST /other HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc");
+	shutdown(client.fd, SHUT_WR);
+	expect("HTTP/1.1 404 ");
 	client_expect_end(&client);
 }
 
@@ -283,6 +336,7 @@ static void quicken(void)
 	struct fw_http_pace *pace = &fake_http(&server)->pace;
 
 	pace->idle_ms = pace->head_ms = pace->body_ms = 40;
+	pace->linger_ms = 20;
 	pace->sweep_ms = 5;
 }
 
@@ -730,7 +784,10 @@ int main(void)
 		LISTENING(test_http__upgrades_a_slow_answer_to_a_stream),
 		LISTENING(test_http__notices_a_client_that_goes_while_it_waits),
 		LISTENING(test_http__notices_a_client_that_goes_from_an_open_stream),
-		LISTENING(test_http__notices_a_client_that_was_gone_before),
+		LISTENING(test_http__a_half_closed_request_gets_its_answer),
+		LISTENING(test_http__a_half_closed_request_gets_a_slow_answer_as_a_stream),
+		LISTENING(test_http__half_closed_pipelined_requests_get_all_their_answers),
+		LISTENING(test_http__a_half_closed_refusal_is_told),
 		LISTENING(test_http__cuts_off_a_client_that_does_not_read),
 		LISTENING(test_http__forgets_a_client_that_goes_amid_its_request),
 		LISTENING(test_http__forgets_clients_that_speak_and_go_at_once),
