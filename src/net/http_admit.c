@@ -10,7 +10,7 @@
  *
  * When there are too many surplus connections as well, the same is done for the
  * next newcomer; a surplus connection without a byte is left alone for
- * FW_LIMIT_HTTP_SILENT_MS only. Until somebody can be turned out, newcomers wait
+ * FW_LIMIT_HTTP_SILENT_MS only, as any is that a whole request needs the place of. Until somebody can be turned out, newcomers wait
  * in the queue of the listening socket: none is accepted to be closed at once.
  *
  * Whoever loses its place in the middle of a request, or before its first, gets
@@ -99,13 +99,14 @@ static void take_place(struct fw_http_conn *conn)
 	conn->http->standing++;
 }
 
-/* For how long may it take its time? */
-static uint64_t grace_ms(const struct fw_http_conn *conn)
+/* For how long may it take its time? A request that is there is worth more than
+ * a connection without a byte, and so is the next surplus connection. */
+static uint64_t grace_ms(const struct fw_http_conn *conn, bool is_asked_for)
 {
 	uint64_t spare = conn->http->pace.spare_ms;
 
-	if (conn->place == FW_HTTP_IN_SURPLUS && conn->state == FW_HTTP_IDLE &&
-	    spare > FW_LIMIT_HTTP_SILENT_MS)
+	if ((is_asked_for || conn->place == FW_HTTP_IN_SURPLUS) &&
+	    conn->state == FW_HTTP_IDLE && !conn->has_asked && spare > FW_LIMIT_HTTP_SILENT_MS)
 		return FW_LIMIT_HTTP_SILENT_MS;
 	return spare;
 }
@@ -132,16 +133,17 @@ static bool is_worth_less(const struct fw_http_conn *conn, const struct fw_http_
 	return conn->since_ms <= than->since_ms;
 }
 
+/* For `asking`, which has sent a whole head; NULL: for somebody who comes. */
 static struct fw_http_conn *find_victim(const struct fw_http *http, enum fw_http_place place,
-					const struct fw_http_conn *except)
+					const struct fw_http_conn *asking)
 {
 	uint64_t now = fw_http__now_ms(http);
 	struct fw_http_conn *found = NULL;
 
 	/* The newest are first. */
 	for (struct fw_http_conn *conn = http->peers; conn; conn = conn->next)
-		if (conn->place == place && conn != except && conn->state < FW_HTTP_ANSWERING &&
-		    now - conn->since_ms >= grace_ms(conn) &&
+		if (conn->place == place && conn != asking && conn->state < FW_HTTP_ANSWERING &&
+		    now - conn->since_ms >= grace_ms(conn, asking != NULL) &&
 		    (!found || is_worth_less(conn, found)))
 			found = conn;
 	return found;
