@@ -343,6 +343,8 @@ void fw_http__dispatch(struct fw_http_conn *conn);
 /* A part of the body. False: the request has been refused. */
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len);
 void fw_http__release_body(struct fw_http_conn *conn);
+/* An error for what is not HTTP, or HTTP that not every reader takes alike. */
+fw_error *fw_http__malformed(int status, const char *reason);
 /* Refuses the request and ends the connection after the answer. Consumes err. */
 void fw_http__refuse(struct fw_http_conn *conn, fw_error *err);
 

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <faultwire/raise.h>
-
 #include "base/mem.h"
 #include "net/http.h"
 #include "net/http_tls.h"
@@ -335,8 +333,7 @@ static bool begin_request(struct fw_http_conn *conn)
 	fw_http__enter(conn, FW_HTTP_HEAD);
 	if (in->data[0] != '\r' && in->data[0] != '\n')
 		return true;
-	fw_http__refuse(conn,
-			fw_raise_protocol_invalid_request("a line does not end in CR LF"));
+	fw_http__refuse(conn, fw_http__malformed(400, "a line does not end in CR LF"));
 	return true;
 }
 

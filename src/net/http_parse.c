@@ -128,11 +128,7 @@ void fw_http__set_callbacks(llhttp_settings_t *settings)
 /* Refuses a request that is not HTTP/1 as RFC 9112 has it. */
 static void refuse(struct fw_http_conn *conn, int status, const char *reason)
 {
-	fw_error *err = fw_raise_protocol_invalid_request(reason);
-
-	if (status != 400)
-		fw_error_set_status(err, status);
-	fw_http__refuse(conn, err);
+	fw_http__refuse(conn, fw_http__malformed(status, reason));
 }
 
 static void refuse_size(struct fw_http_conn *conn)

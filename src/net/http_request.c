@@ -114,6 +114,16 @@ static const char *find_ambiguity(struct fw_http_conn *conn)
 	return NULL;
 }
 
+fw_error *fw_http__malformed(int status, const char *reason)
+{
+	fw_error *err = fw_raise_protocol_invalid_request(reason);
+
+	fw_error_set_hint(err, "Send HTTP/1.1 as RFC 9112 describes it, on a new connection.");
+	if (status != 400)
+		fw_error_set_status(err, status);
+	return err;
+}
+
 /* A transfer coding that is simply not implemented. */
 static bool is_unknown_coding(const struct fw_http_conn *conn)
 {
@@ -329,9 +339,7 @@ static fw_error *check_head(struct fw_http_conn *conn)
 	if (conn->parser.method == HTTP_CONNECT)
 		err = fw_raise_protocol_http_method_not_allowed("CONNECT", "GET, POST, DELETE");
 	else if ((ambiguity = find_ambiguity(conn)) || (ambiguity = read_target(conn)))
-		err = fw_raise_protocol_invalid_request(ambiguity);
-	if (err && is_unknown_coding(conn))
-		fw_error_set_status(err, 501);
+		err = fw_http__malformed(is_unknown_coding(conn) ? 501 : 400, ambiguity);
 	if (err)
 		conn->must_linger = true;
 	return err;
