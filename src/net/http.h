@@ -342,6 +342,9 @@ void fw_http__judge(struct fw_http_conn *conn);
 void fw_http__dispatch(struct fw_http_conn *conn);
 /* A part of the body. False: the request has been refused. */
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len);
+/* The rest of a body that was to be dropped is not read: what the head decided is
+ * sent now, and the connection ends. */
+void fw_http__end_body(struct fw_http_conn *conn);
 void fw_http__release_body(struct fw_http_conn *conn);
 /* An error for what is not HTTP, or HTTP that not every reader takes alike. */
 fw_error *fw_http__malformed(int status, const char *reason);

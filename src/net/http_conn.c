@@ -451,8 +451,7 @@ static void end_input(struct fw_http_conn *conn)
 			fw_http__lose(conn);
 			break;
 		}
-		conn->must_close = true;
-		fw_http__enter(conn, FW_HTTP_ANSWERING);
+		fw_http__end_body(conn);
 		fw_http__advance(conn);
 		break;
 	case FW_HTTP_ANSWERING: break;

@@ -152,7 +152,8 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 	exchange->ops->reply(exchange, &(struct fw_reply){ .status = status,
 							   .json = text,
 							   .len = strlen(text),
-							   .challenge = status == 401 });
+							   .challenge = status == 401,
+							   .retry_after_s = status == 503 });
 }
 
 void fw_exchange_gone(struct fw_exchange *exchange)
@@ -286,7 +287,13 @@ enum { CLIENT_BYTES = 32 * 1024 * 1024, CLIENT_PATIENCE_MS = 5000 };
 
 void client_open(struct fake_client *client, fw_server *server)
 {
+	client_open_from(client, server, 1);
+}
+
+void client_open_from(struct fake_client *client, fw_server *server, unsigned char last)
+{
 	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	const char *colon = strrchr(fake_http(server)->url, ':');
 
 	address.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
@@ -297,6 +304,9 @@ void client_open(struct fake_client *client, fw_server *server)
 	assert_non_null(client->text);
 	client->text[0] = 0;
 	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last);
+	if (last != 1)
+		assert_int_equal(bind(client->fd, (void *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(client->fd, (void *)&address, sizeof(address)), 0);
 }
 

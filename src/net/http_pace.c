@@ -55,12 +55,10 @@ static void too_slow(struct fw_http_conn *conn, const char *what, uint64_t limit
 		return;
 	}
 	/* What was decided by the head is sent in place of a 408. */
-	if (conn->state == FW_HTTP_BODY && conn->is_decided) {
-		conn->must_close = true;
-		fw_http__enter(conn, FW_HTTP_ANSWERING);
-	} else {
+	if (conn->state == FW_HTTP_BODY && conn->is_decided)
+		fw_http__end_body(conn);
+	else
 		fw_http__refuse(conn, fw_raise_protocol_request_timeout(what, limit_ms));
-	}
 	fw_http__queue(conn);
 }
 

@@ -339,8 +339,11 @@ enum fw_http_parsed fw_http__parse_body(struct fw_http_conn *conn, const char *d
 		*ret_used = (size_t)(llhttp_get_error_pos(&conn->parser) - data);
 		return FW_HTTP_PARSED_DONE;
 	}
-	/* A callback may have refused it already, with a reason of its own. */
-	if (conn->state == FW_HTTP_BODY)
+	/* A callback may have refused it already, with a reason of its own; or the
+	 * head has, and there is one answer. */
+	if (conn->state == FW_HTTP_BODY && conn->is_decided)
+		fw_http__end_body(conn);
+	else if (conn->state == FW_HTTP_BODY)
 		refuse_fault(conn);
 	return FW_HTTP_PARSED_REFUSED;
 }

@@ -436,15 +436,20 @@ void fw_http__judge(struct fw_http_conn *conn)
 
 /* ---- the body ------------------------------------------------------------------- */
 
+void fw_http__end_body(struct fw_http_conn *conn)
+{
+	conn->must_close = true;
+	conn->must_linger = true;
+	conn->request_end = conn->in.len;
+	fw_http__enter(conn, FW_HTTP_ANSWERING);
+}
+
 static bool drop_body(struct fw_http_conn *conn, size_t len)
 {
 	conn->drained += len;
 	if (conn->drained <= conn->http->limits->http_drain_bytes)
 		return true;
-	/* What was decided is sent now, and the connection ends. */
-	conn->must_close = true;
-	conn->must_linger = true;
-	fw_http__enter(conn, FW_HTTP_ANSWERING);
+	fw_http__end_body(conn);
 	return false;
 }
 

@@ -507,6 +507,25 @@ static void test_http__reads_a_refused_body_to_its_end(void **state)
 	expect("{\"a\":1}");
 }
 
+/* The head decides it; the body is then malformed, or too long: one answer. */
+static void test_http__a_refused_request_with_a_malformed_body_has_one_answer(void **state)
+{
+	static const char *const BODIES[] = { "zz\r\n", "2\r\nabc\r\n", "2\nab" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(BODIES) / sizeof(*BODIES); i++) {
+		client_close(&client);
+		client_open(&client, &server);
+		say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+		    "Transfer-Encoding: chunked\r\n\r\n");
+		fake_spin(&server, 5);
+		say(BODIES[i]);
+		expect("HTTP/1.1 415 ");
+		client_expect_end(&client);
+		assert_null(strstr(client.text, "HTTP/1.1"));
+	}
+}
+
 static void test_http__asks_for_the_token(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
@@ -642,6 +661,123 @@ static void test_http__limits_headers(void **state)
 	expect("HTTP/1.1 431 ");
 	free(extra);
 	assert_int_equal(server.received, 0);
+}
+
+/* ---- too many ---------------------------------------------------------------- */
+
+static const char HALF[] = "POST /mcp HTTP/1.1\r\nHost: loc";
+
+/* A client with a local address of its own: 127.0.0.`last`. */
+static void open_from(struct fake_client *other, unsigned char last)
+{
+	client_open_from(other, &server, last);
+	client_send(other, HALF, sizeof(HALF) - 1);
+	fake_spin(&server, 5);
+}
+
+static void listen_with(uint64_t connections, uint64_t spare_ms)
+{
+	server.limits.http_connections = connections;
+	server.limits.http_spare_ms = spare_ms;
+	fake_listen(&server, NULL);
+}
+
+static void test_http__the_address_with_most_connections_makes_room(void **state)
+{
+	struct fake_client first, many[3];
+
+	begin(state);
+	listen_with(4, 0);
+	open_from(&first, 2);
+	for (int i = 0; i < 3; i++)
+		open_from(&many[i], 3);
+	client_open(&client, &server);
+	client_post(&client, NULL, "hold");
+	fake_await(&server, &server.received, 1);
+	/* The oldest of those, and not the oldest of all. */
+	client_expect(&many[0], "HTTP/1.1 503 ");
+	client_expect(&many[0], "server.overloaded");
+	client_expect_end(&many[0]);
+	fake_spin(&server, 20);
+	client_send(&first, "alhost\r\n\r\n", 11);
+	client_expect(&first, "HTTP/1.1 ");
+	client_close(&first);
+	for (int i = 0; i < 3; i++)
+		client_close(&many[i]);
+	end(state);
+}
+
+static void test_http__a_new_connection_is_not_turned_out(void **state)
+{
+	struct fake_client slow[2];
+
+	begin(state);
+	listen_with(2, 60000);
+	for (int i = 0; i < 2; i++)
+		open_from(&slow[i], 2);
+	client_open(&client, &server);
+	client_post(&client, NULL, "{}");
+	expect("HTTP/1.1 503 ");
+	expect("Retry-After: 1\r\n");
+	expect("server.overloaded");
+	client_expect_end(&client);
+	for (int i = 0; i < 2; i++) {
+		client_send(&slow[i], "alhost\r\n\r\n", 11);
+		client_expect(&slow[i], "HTTP/1.1 415 ");
+		client_close(&slow[i]);
+	}
+	end(state);
+}
+
+static void test_http__a_request_that_is_answered_is_not_turned_out(void **state)
+{
+	struct fake_client busy;
+
+	begin(state);
+	server.limits.http_connections = 1;
+	server.limits.http_spare_ms = 0;
+	fake_listen(&server, NULL);
+	client_open(&busy, &server);
+	client_post(&busy, NULL, "hold");
+	fake_await(&server, &server.received, 1);
+	client_open(&client, &server);
+	client_post(&client, NULL, "{}");
+	expect("HTTP/1.1 503 ");
+	reply_held("{\"kept\":1}");
+	client_expect(&busy, "{\"kept\":1}");
+	client_close(&busy);
+	end(state);
+}
+
+static void test_http__unread_bodies_are_limited_in_all(void **state)
+{
+	static const char head[] = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+				   "application/json\r\nContent-Length: 700000\r\n\r\n";
+	char *part = calloc(1, 700001);
+	struct fake_client other;
+
+	begin(state);
+	assert_non_null(part);
+	memset(part, ' ', 700000);
+	server.limits.http_unread_bytes = 1024 * 1024;
+	fake_listen(&server, NULL);
+	client_open(&client, &server);
+	client_open(&other, &server);
+	say(head);
+	client_send(&client, part, 600000);
+	fake_spin(&server, 20);
+	assert_true(fake_http(&server)->body_bytes >= 600000);
+	client_send(&other, head, sizeof(head) - 1);
+	client_send(&other, part, 600000);
+	expect("HTTP/1.1 503 ");
+	expect("Retry-After: 1\r\n");
+	client_expect_end(&client);
+	client_send(&other, part, 100000);
+	client_expect(&other, "HTTP/1.1 200 ");
+	assert_int_equal(fake_http(&server)->body_bytes, 0);
+	free(part);
+	client_close(&other);
+	end(state);
 }
 
 /* ---- listening and stopping ------------------------------------------------- */
@@ -798,11 +934,16 @@ int main(void)
 		LISTENING(test_http__does_not_close_a_stream_for_being_quiet),
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
+		LISTENING(test_http__a_refused_request_with_a_malformed_body_has_one_answer),
 		cmocka_unit_test(test_http__asks_for_the_token),
 		LISTENING(test_http__serves_pages_to_get_and_head),
 		LISTENING(test_http__what_the_headers_decide_may_be_answered_later),
 		LISTENING(test_http__hands_headers_over_trimmed_and_counted),
 		LISTENING(test_http__limits_headers),
+		cmocka_unit_test(test_http__the_address_with_most_connections_makes_room),
+		cmocka_unit_test(test_http__a_new_connection_is_not_turned_out),
+		cmocka_unit_test(test_http__a_request_that_is_answered_is_not_turned_out),
+		cmocka_unit_test(test_http__unread_bodies_are_limited_in_all),
 		cmocka_unit_test(test_http__refuses_options_that_are_not_safe),
 		LISTENING(test_http__says_when_the_port_is_taken),
 		cmocka_unit_test(test_http__can_be_freed_without_having_run),
