@@ -161,14 +161,17 @@ void fw_http__evict(struct fw_http_conn *conn)
 {
 	fw_http__leave_place(conn);
 	if ((conn->state == FW_HTTP_IDLE && conn->has_asked) ||
-	    (conn->state == FW_HTTP_BODY && conn->is_decided) ||
 	    (conn->ssl && !fw_http_tls_is_up(conn->ssl))) {
 		fw_http__lose(conn);
 		return;
 	}
-	if (conn->state == FW_HTTP_IDLE)
-		fw_http__renew(conn);
-	fw_http__refuse(conn, overloaded(conn->http->connections_most, "connections"));
+	if (conn->state == FW_HTTP_BODY && conn->is_decided) {
+		fw_http__end_body(conn);
+	} else {
+		if (conn->state == FW_HTTP_IDLE)
+			fw_http__renew(conn);
+		fw_http__refuse(conn, overloaded(conn->http->connections_most, "connections"));
+	}
 	fw_http__queue(conn);
 }
 

@@ -192,7 +192,9 @@ void fw_http__write(struct fw_http_conn *conn, struct iovec *parts, int count)
 	if (!conn->ssl && !conn->out.len) {
 		int errnum;
 
-		sent = sendmsg(conn->fd, &message, MSG_NOSIGNAL);
+		sent = count == 1
+			       ? send(conn->fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
+			       : sendmsg(conn->fd, &message, MSG_NOSIGNAL);
 		errnum = errno;
 		if (sent < 0 && !is_again(errnum)) {
 			conn->is_lost = true;

@@ -49,8 +49,7 @@ static void sweep_hung_up(struct fw_http_conn *conn, uint64_t now)
 
 static void too_slow(struct fw_http_conn *conn, const char *what, uint64_t limit_ms)
 {
-	if ((conn->ssl && !fw_http_tls_is_up(conn->ssl)) ||
-	    (conn->state == FW_HTTP_BODY && conn->is_decided && !conn->is_answered)) {
+	if (conn->ssl && !fw_http_tls_is_up(conn->ssl)) {
 		fw_http__lose(conn);
 		return;
 	}
