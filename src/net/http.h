@@ -3,10 +3,12 @@
  *
  *   http.c          options, listening socket, start and stop
  *   http_admit.c    accept, who may stay when connections run out
- *   http_conn.c     one connection: reading, writing, its states
+ *   http_conn.c     one connection: its events and states
+ *   http_io.c       its buffers
  *   http_parse.c    llhttp callbacks, strict checks of the head
  *   http_check.c    questions about header values and targets
  *   http_request.c  what a request asks for, up to the core
+ *   http_body.c     its body
  *   http_reply.c    the core's answer, as a document or as a stream
  *   http_pace.c     time limits
  *   http_tls.c      OpenSSL
@@ -35,6 +37,7 @@
 #ifndef FW_NET_HTTP_H
 #define FW_NET_HTTP_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -301,13 +304,26 @@ void fw_http__queue(struct fw_http_conn *conn);
 void fw_http__run_ready(uv_idle_t *handle);
 /* The peer is gone: tells the core, and closes. */
 void fw_http__lose(struct fw_http_conn *conn);
+uint64_t fw_http__now_ms(const struct fw_http *http);
+
+/* ---- http_io.c ---------------------------------------------------------------- */
+
 /* Writes, or keeps what the socket does not take. */
 void fw_http__write(struct fw_http_conn *conn, struct iovec *parts, int count);
 /* Only keeps it: the request has not come to its end. */
 void fw_http__keep(struct fw_http_conn *conn, const struct iovec *parts, int count);
 /* Moves the input out of the shared buffer. False: no memory, is_lost is set. */
 bool fw_http__own_input(struct fw_http_conn *conn);
-uint64_t fw_http__now_ms(const struct fw_http *http);
+/* Room for `more` bytes in memory of the connection. False: as above. */
+bool fw_http__reserve_input(struct fw_http_conn *conn, size_t more);
+/* The first `len` bytes are not needed any more. */
+void fw_http__drop_input(struct fw_http_conn *conn, size_t len);
+/* Sends what is kept, as far as the socket takes it. */
+void fw_http__flush(struct fw_http_conn *conn);
+static inline bool fw_http__is_again(int errnum)
+{
+	return errnum == EAGAIN || errnum == EINTR;
+}
 
 /* False: no memory, or more than `limit` bytes would be held. */
 bool fw_http__text_reserve(struct fw_http_text *text, size_t more, size_t limit);
@@ -340,16 +356,19 @@ void fw_http__renew(struct fw_http_conn *conn);
 void fw_http__judge(struct fw_http_conn *conn);
 /* The request is complete: hands it to the core. */
 void fw_http__dispatch(struct fw_http_conn *conn);
+/* An error for what is not HTTP, or HTTP that not every reader takes alike. */
+fw_error *fw_http__malformed(int status, const char *reason);
+/* Refuses the request and ends the connection after the answer. Consumes err. */
+void fw_http__refuse(struct fw_http_conn *conn, fw_error *err);
+
+/* ---- http_body.c -------------------------------------------------------------- */
+
 /* A part of the body. False: the request has been refused. */
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len);
 /* The rest of a body that was to be dropped is not read: what the head decided is
  * sent now, and the connection ends. */
 void fw_http__end_body(struct fw_http_conn *conn);
 void fw_http__release_body(struct fw_http_conn *conn);
-/* An error for what is not HTTP, or HTTP that not every reader takes alike. */
-fw_error *fw_http__malformed(int status, const char *reason);
-/* Refuses the request and ends the connection after the answer. Consumes err. */
-void fw_http__refuse(struct fw_http_conn *conn, fw_error *err);
 
 /* ---- http_reply.c ------------------------------------------------------------- */
 

@@ -26,190 +26,6 @@ uint64_t fw_http__now_ms(const struct fw_http *http)
 	return uv_now(fw_server__loop(http->base.server));
 }
 
-/* ---- text ------------------------------------------------------------------------ */
-
-bool fw_http__text_fit(struct fw_http_text *text, size_t cap)
-{
-	char *data = fw__reallocate(text->data, cap);
-
-	if (!data)
-		return false;
-	text->data = data;
-	text->cap = cap;
-	return true;
-}
-
-bool fw_http__text_reserve(struct fw_http_text *text, size_t more, size_t limit)
-{
-	size_t cap = text->cap ? text->cap : 1024;
-
-	if (more > limit || text->len > limit - more)
-		return false;
-	if (more <= text->cap - text->len)
-		return true;
-	while (cap - text->len < more)
-		cap *= 2;
-	return fw_http__text_fit(text, cap);
-}
-
-void fw_http__text_clear(struct fw_http_text *text)
-{
-	fw__release(text->data);
-	memset(text, 0, sizeof(*text));
-}
-
-void fw_http__text_reset(struct fw_http_text *text)
-{
-	text->len = 0;
-	if (text->cap > FW_LIMIT_HTTP_KEPT_BYTES)
-		fw_http__text_clear(text);
-}
-
-void fw_http__text_put(struct fw_http_text *text, const char *bytes, size_t len)
-{
-	if (len)
-		memcpy(text->data + text->len, bytes, len);
-	text->len += len;
-}
-
-/* ---- input ----------------------------------------------------------------------- */
-
-/* Room for `more` bytes in memory of the connection. */
-static bool reserve_input(struct fw_http_conn *conn, size_t more)
-{
-	struct fw_http_input *in = &conn->in;
-	size_t cap = in->cap ? in->cap : 2048;
-	char *data;
-
-	if (in->cap && in->cap - in->len >= more)
-		return true;
-	while (cap - in->len < more || cap < in->len)
-		cap *= 2;
-	data = fw__reallocate(in->cap ? in->data : NULL, cap);
-	if (!data) {
-		conn->is_lost = true;
-		return false;
-	}
-	if (!in->cap && in->len)
-		memcpy(data, in->data, in->len);
-	in->data = data;
-	in->cap = cap;
-	return true;
-}
-
-bool fw_http__own_input(struct fw_http_conn *conn)
-{
-	return conn->in.cap || !conn->in.len || reserve_input(conn, 0);
-}
-
-static void drop_input(struct fw_http_conn *conn, size_t len)
-{
-	struct fw_http_input *in = &conn->in;
-
-	in->len -= len;
-	in->parsed = 0;
-	if (!in->cap)
-		in->data += len;
-	else if (in->len)
-		memmove(in->data, in->data + len, in->len);
-	if (in->len)
-		return;
-	if (in->cap)
-		fw__release(in->data);
-	memset(in, 0, sizeof(*in));
-}
-
-/* ---- output ---------------------------------------------------------------------- */
-
-static void keep_output(struct fw_http_conn *conn, const struct iovec *parts, int count,
-			size_t sent)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < count; i++)
-		len += parts[i].iov_len;
-	len -= sent;
-	if (!len)
-		return;
-	/* The core bounds one answer, http_queue_bytes and http_held_bytes the rest. */
-	if (!fw_http__text_reserve(&conn->out, len, SIZE_MAX)) {
-		conn->is_lost = true;
-		return;
-	}
-	for (int i = 0; i < count; i++) {
-		size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
-
-		fw_http__text_put(&conn->out, (const char *)parts[i].iov_base + skip,
-				  parts[i].iov_len - skip);
-		sent -= skip;
-	}
-}
-
-void fw_http__keep(struct fw_http_conn *conn, const struct iovec *parts, int count)
-{
-	keep_output(conn, parts, count, 0);
-}
-
-static bool is_again(int errnum)
-{
-	return errnum == EAGAIN || errnum == EINTR;
-}
-
-/* Sends what is kept, as far as the socket takes it. */
-static void flush_output(struct fw_http_conn *conn)
-{
-	struct fw_http_text *out = &conn->out;
-
-	while (conn->out_at < out->len && !conn->is_lost) {
-		const char *data = out->data + conn->out_at;
-		size_t len = out->len - conn->out_at;
-		ssize_t sent = conn->ssl ? fw_http_tls_write(conn->ssl, data, len)
-					 : send(conn->fd, data, len, MSG_NOSIGNAL);
-		int errnum = errno;
-
-		if (sent < 0 && is_again(errnum)) {
-			if (!conn->owed_ms)
-				conn->owed_ms = fw_http__now_ms(conn->http);
-			return;
-		}
-		if (sent < 0)
-			conn->is_lost = true;
-		else
-			conn->out_at += (size_t)sent;
-	}
-	conn->out_at = 0;
-	conn->owed_ms = 0;
-	fw_http__text_reset(out);
-}
-
-void fw_http__write(struct fw_http_conn *conn, struct iovec *parts, int count)
-{
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)count };
-	ssize_t sent = 0;
-
-	if (conn->is_lost)
-		return;
-	if (!conn->ssl && !conn->out.len) {
-		int errnum;
-
-		sent = count == 1
-			       ? send(conn->fd, parts->iov_base, parts->iov_len, MSG_NOSIGNAL)
-			       : sendmsg(conn->fd, &message, MSG_NOSIGNAL);
-		errnum = errno;
-		if (sent < 0 && !is_again(errnum)) {
-			conn->is_lost = true;
-			return;
-		}
-		if (sent < 0)
-			sent = 0;
-	}
-	keep_output(conn, parts, count, (size_t)sent);
-	if (conn->ssl && !conn->is_lost)
-		flush_output(conn);
-	else if (conn->out.len && !conn->owed_ms)
-		conn->owed_ms = fw_http__now_ms(conn->http);
-}
-
 /* ---- the end of a connection ------------------------------------------------------- */
 
 static void handle_closed(uv_handle_t *handle)
@@ -302,7 +118,7 @@ static void begin_closing(struct fw_http_conn *conn)
 		return;
 	}
 	(void)shutdown(conn->fd, SHUT_WR);
-	drop_input(conn, conn->in.len);
+	fw_http__drop_input(conn, conn->in.len);
 	conn->drained = 0;
 	fw_http__enter(conn, FW_HTTP_CLOSING);
 	fw_http__stop_if_done(conn->http);
@@ -328,7 +144,7 @@ static bool begin_request(struct fw_http_conn *conn)
 	const struct fw_http_input *in = &conn->in;
 
 	while (in->len >= 2 && in->data[0] == '\r' && in->data[1] == '\n')
-		drop_input(conn, 2);
+		fw_http__drop_input(conn, 2);
 	if (!in->len || (in->len == 1 && in->data[0] == '\r'))
 		return false;
 	fw_http__renew(conn);
@@ -371,7 +187,7 @@ static bool end_answer(struct fw_http_conn *conn)
 {
 	fw_http__flush_stream(conn);
 	if (conn->out.len && !conn->is_lost)
-		flush_output(conn);
+		fw_http__flush(conn);
 	if (conn->is_lost) {
 		fw_http__lose(conn);
 		return false;
@@ -382,7 +198,7 @@ static bool end_answer(struct fw_http_conn *conn)
 		begin_closing(conn);
 		return false;
 	}
-	drop_input(conn, conn->request_end);
+	fw_http__drop_input(conn, conn->request_end);
 	fw_http__text_reset(&conn->events);
 	fw_http__enter(conn, FW_HTTP_IDLE);
 	return true;
@@ -500,7 +316,7 @@ static char *find_room(struct fw_http_conn *conn, size_t *ret_len)
 	*ret_len = FW_HTTP_SCRATCH_BYTES;
 	if (!in->len || conn->state == FW_HTTP_BODY || conn->state == FW_HTTP_CLOSING)
 		return conn->http->scratch;
-	if (!reserve_input(conn, 1024))
+	if (!fw_http__reserve_input(conn, 1024))
 		return NULL;
 	*ret_len = in->cap - in->len;
 	return in->data + in->len;
@@ -516,7 +332,7 @@ static void take_body(struct fw_http_conn *conn, char *data, size_t len)
 	case FW_HTTP_PARSED_REFUSED: break;
 	case FW_HTTP_PARSED_DONE:
 		/* The rest is the next request. */
-		if (len > used && reserve_input(conn, len - used)) {
+		if (len > used && fw_http__reserve_input(conn, len - used)) {
 			memcpy(conn->in.data + conn->in.len, data + used, len - used);
 			conn->in.len += len - used;
 		}
@@ -559,7 +375,7 @@ static void receive(struct fw_http_conn *conn)
 	ssize_t len = data ? read_socket(conn, data, room) : -1;
 	int errnum = errno;
 
-	if (!data || (len < 0 && !is_again(errnum))) {
+	if (!data || (len < 0 && !fw_http__is_again(errnum))) {
 		fw_http__lose(conn);
 	} else if (len > 0) {
 		take_input(conn, data, (size_t)len);
