@@ -23,7 +23,12 @@ static bool drop_body(struct fw_http_conn *conn, size_t len)
 	conn->drained += len;
 	if (conn->drained <= conn->http->limits->http_drain_bytes)
 		return true;
-	fw_http__end_body(conn);
+	if (conn->is_decided)
+		fw_http__end_body(conn);
+	else
+		fw_http__refuse(conn,
+				fw_raise_input_too_large("request body",
+							 conn->http->limits->http_drain_bytes));
 	return false;
 }
 

@@ -114,6 +114,12 @@ static void keep_output(struct fw_http_conn *conn, const struct iovec *parts, in
 	len -= sent;
 	if (!len)
 		return;
+	/* What was sent makes room. */
+	if (conn->out_at > conn->out.len / 2) {
+		conn->out.len -= conn->out_at;
+		memmove(conn->out.data, conn->out.data + conn->out_at, conn->out.len);
+		conn->out_at = 0;
+	}
 	/* The core bounds one answer, http_queue_bytes and http_held_bytes the rest. */
 	if (!fw_http__text_reserve(&conn->out, len, SIZE_MAX)) {
 		conn->is_lost = true;

@@ -411,8 +411,10 @@ static void decide(struct fw_http_conn *conn, fw_error *err)
 	fw_http__enter(conn, FW_HTTP_BODY);
 	if (err)
 		fw_exchange_refuse(&conn->exchange, err);
-	else
+	else {
+		say_continue(conn);
 		fw_exchange_get_page(&conn->exchange, fw_http__at(conn, conn->target));
+	}
 }
 
 void fw_http__judge(struct fw_http_conn *conn)

@@ -316,6 +316,29 @@ static void test_http__a_refused_request_with_a_malformed_body_has_one_answer(vo
 	}
 }
 
+static void test_http__a_get_with_an_endless_body_is_refused(void **state)
+{
+	(void)state;
+	server.limits.http_drain_bytes = 10;
+	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+	    "0123456789abcdef");
+	expect("HTTP/1.1 413 ");
+	client_expect_end(&client);
+	assert_int_equal(server.received, 0);
+}
+
+static void test_http__a_page_tells_a_client_that_waits_to_go_on(void **state)
+{
+	(void)state;
+	say("GET /open HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+	    "Content-Length: 2\r\n\r\n");
+	expect("HTTP/1.1 100 Continue\r\n\r\n");
+	say("{}");
+	expect("HTTP/1.1 200 ");
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+}
+
 static void test_http__asks_for_the_token(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
@@ -594,6 +617,8 @@ int main(void)
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
 		LISTENING(test_http__a_refused_request_with_a_malformed_body_has_one_answer),
+		LISTENING(test_http__a_get_with_an_endless_body_is_refused),
+		LISTENING(test_http__a_page_tells_a_client_that_waits_to_go_on),
 		cmocka_unit_test(test_http__asks_for_the_token),
 		LISTENING(test_http__serves_pages_to_get_and_head),
 		LISTENING(test_http__what_the_headers_decide_may_be_answered_later),
