@@ -18,6 +18,8 @@
 
 #include <faultwire/faultwire.h>
 
+#include "test/memory.h"
+
 static fw_server server;
 static struct fake_client client;
 
@@ -382,6 +384,60 @@ static void test_http_peers__unread_bodies_are_limited_in_all(void **state)
 	end(state);
 }
 
+/* ---- no memory ----------------------------------------------------------------- */
+
+#define POST "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+static void exchange_in_pieces(const char *const *pieces)
+{
+	client_open(&client, &server);
+	for (; *pieces; pieces++) {
+		say(*pieces);
+		fake_spin(&server, 2);
+	}
+	fake_spin(&server, 5);
+	if (server.held)
+		reply_held("{}");
+	fake_spin(&server, 2);
+	client_close(&client);
+	fake_spin(&server, 2);
+}
+
+static void serve_without_memory(void)
+{
+	static const char *const HEADS[] = { "GET /open?q=a%20b", "&c=d HTTP/1.1\r\nHo",
+					     "st: localhost\r\n\r\n", NULL };
+	static const char *const CHUNKS[] = { POST "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+					      "cde\r\n0\r\n\r\n" POST, "\r\n", NULL };
+	static const char *const HOLD[] = { POST "Content-Length: 4\r\n\r\nhold", "GET /open ",
+					    NULL };
+	static const char *const BURST[] = { POST "Content-Length: 5\r\n\r\nburst", NULL };
+	static const char *const WRONG[] = { "PUT /mcp HTTP/1.1\r\nHost: localhost\r\n"
+					     "Content-Length: 5\r\n\r\n",
+					     "ab", "cde", "nonsense\r\n\r\n", NULL };
+	fw_error *err;
+
+	fake_init(&server);
+	err = fw_server_listen_http(&server, NULL);
+	if (!err)
+		err = server.transport->ops->start(server.transport);
+	if (!err) {
+		exchange_in_pieces(HEADS);
+		exchange_in_pieces(CHUNKS);
+		exchange_in_pieces(HOLD);
+		exchange_in_pieces(BURST);
+		exchange_in_pieces(WRONG);
+	}
+	fw_error_free(err);
+	fake_clear(&server);
+}
+
+static void test_http_peers__each_allocation_may_fail(void **state)
+{
+	(void)state;
+	each_allocation_fails(serve_without_memory);
+}
+
 #define LISTENING(test) cmocka_unit_test_setup_teardown(test, begin_listening, end)
 
 int main(void)
@@ -407,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_http_peers__a_new_connection_is_not_turned_out),
 		cmocka_unit_test(test_http_peers__a_request_that_is_answered_is_not_turned_out),
 		cmocka_unit_test(test_http_peers__unread_bodies_are_limited_in_all),
+		cmocka_unit_test(test_http_peers__each_allocation_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
