@@ -21,6 +21,8 @@
 #include "net/http.h"
 #include "net/http_tls.h"
 
+enum { BODY_READS = 8 };
+
 uint64_t fw_http__now_ms(const struct fw_http *http)
 {
 	return uv_now(fw_server__loop(http->base.server));
@@ -368,7 +370,8 @@ static void take_input(struct fw_http_conn *conn, char *data, size_t len)
 	fw_http__advance(conn);
 }
 
-static void receive(struct fw_http_conn *conn)
+/* True: there is probably more. */
+static bool receive_once(struct fw_http_conn *conn)
 {
 	size_t room = 0;
 	char *data = find_room(conn, &room);
@@ -385,6 +388,15 @@ static void receive(struct fw_http_conn *conn)
 		if (!conn->is_closed)
 			end_input(conn);
 	}
+	return len > 0 && (size_t)len == room;
+}
+
+/* A large body is read in a few steps, but not so many that others wait. */
+static void receive(struct fw_http_conn *conn)
+{
+	for (int i = 0; i < BODY_READS; i++)
+		if (!receive_once(conn) || conn->is_closed || conn->state != FW_HTTP_BODY)
+			return;
 }
 
 /* ---- events ------------------------------------------------------------------------- */
