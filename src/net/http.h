@@ -241,7 +241,6 @@ struct fw_http_conn {
 	bool is_value;         /* the parser is in a header value */
 	bool is_head_complete; /* a callback paused the parser for this */
 	bool is_message_complete;
-	bool has_upgrade;
 	bool is_old;      /* HTTP/1.0 */
 	bool is_head;     /* HEAD: the answer has no body */
 	bool is_begun;    /* the core knows of it */

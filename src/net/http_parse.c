@@ -134,7 +134,8 @@ static void refuse(struct fw_http_conn *conn, int status, const char *reason)
 static void refuse_size(struct fw_http_conn *conn)
 {
 	uint64_t limit = conn->http->limits->http_head_bytes;
-	bool is_target = !memchr(conn->in.data, '\n', conn->in.len);
+	bool is_target = conn->target.len > FW_LIMIT_HTTP_TARGET_BYTES ||
+			 !memchr(conn->in.data, '\n', conn->in.len);
 	fw_error *err =
 		fw_raise_input_too_large(is_target ? "request target" : "request head", limit);
 

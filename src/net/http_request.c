@@ -53,10 +53,6 @@ static void note_field(struct fw_http_conn *conn, const struct fw_http_field *fi
 		} else if (is_named(conn, field, "Expect"))
 			keep_first(&conn->expect, &conn->expect_count, field);
 		break;
-	case 7:
-		if (is_named(conn, field, "Upgrade"))
-			conn->has_upgrade = true;
-		break;
 	case 12:
 		if (is_named(conn, field, "Content-Type"))
 			keep_first(&conn->type, &conn->type_count, field);
@@ -105,8 +101,6 @@ static const char *find_ambiguity(struct fw_http_conn *conn)
 		return "there is more than one Authorization header";
 	if (conn->type_count > 1)
 		return "there is more than one Content-Type header";
-	if (conn->has_upgrade)
-		return "this server does not upgrade connections";
 	if (conn->expect_count > 1 ||
 	    (conn->expect_count &&
 	     strcasecmp(fw_http__at(conn, conn->expect), "100-continue") != 0))
@@ -379,6 +373,7 @@ void fw_http__refuse(struct fw_http_conn *conn, fw_error *err)
 	conn->must_linger = true;
 	conn->is_decided = true;
 	conn->is_begun = true;
+	conn->is_head = conn->state != FW_HTTP_IDLE && conn->parser.method == HTTP_HEAD;
 	conn->request_end = conn->in.len;
 	fw_http__release_body(conn);
 	fw_http__enter(conn, FW_HTTP_ANSWERING);
@@ -424,6 +419,8 @@ void fw_http__judge(struct fw_http_conn *conn)
 	for (unsigned i = 0; i < conn->field_count; i++)
 		note_field(conn, &conn->fields[i]);
 	conn->has_asked = true;
+	/* Upgrades are declined by going on in HTTP/1.1. */
+	conn->parser.upgrade = 0;
 	conn->is_head = conn->parser.method == HTTP_HEAD;
 	conn->request_end = conn->in.parsed;
 	conn->must_close = conn->is_old || !llhttp_should_keep_alive(&conn->parser);
