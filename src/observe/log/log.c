@@ -1,9 +1,10 @@
 /*
- * log.c - what is told, and how it gets off the thread that tells it.
+ * log.c - what is logged, and how a line gets from the thread that logs to the
+ * thread that writes.
  *
- * On that thread a line is only gathered, into the spool; the spool's thread
- * writes it, and waits for slow readers. See log_line.c for the form of a line,
- * log_sink.c for where it goes, log_rate.c for how many of a kind there are.
+ * The thread that logs only collects the fields of a line in the spool. The spool's
+ * thread writes the line, and waits for slow readers. log_line.c has the form of a
+ * line, log_sink.c where it goes, log_rate.c the rate limit.
  */
 #include "observe/log/log_line.h"
 #include "observe/log/log_rate.h"
@@ -13,10 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
+#include "contract/log_words.h"
 #include "core/redact.h"
 #include "observe/spool/spool.h"
 
@@ -25,31 +27,23 @@
 enum { WINDOW_MS = 2, TICK_MS = 1000 };
 
 static struct {
-	/* Held for reading while a line is gathered, for writing to start and stop. */
+	/* Read-locked while a line is collected, write-locked to start and stop. */
 	pthread_rwlock_t lock;
-	struct fw_spool *spool;   /* NULL: it is off */
-	struct fw_spool *working; /* the same, for its thread */
+	struct fw_spool *spool;   /* NULL: the log is off */
+	struct fw_spool *working; /* the same; used by its thread */
 	enum fw_log_form form;
 	fw_log_level level;
 	struct fw_log_sink sink;
 	atomic_bool is_ending;
-	atomic_uint_least64_t unwritten; /* lines that the sink did not take */
-	uint64_t unwritten_told;
+	atomic_uint_least64_t unwritten; /* lines that could not be written */
+	uint64_t unwritten_reported;
 	struct fw_buf out;
 	struct fw_log_rates rates; /* under the spool's lock */
 } own = { .lock = PTHREAD_RWLOCK_INITIALIZER };
 
-static int64_t clock_ms(clockid_t clock)
-{
-	struct timespec now = { 0 };
+/* ---- collecting a line ------------------------------------------------------------------ */
 
-	(void)clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* ---- gathering a line ------------------------------------------------------------------ */
-
-/* NULL: the line is not wanted. Otherwise end_line() must follow. */
+/* NULL: the line is not logged. Otherwise end_line() must follow. */
 static struct fw_buf *begin_line(fw_log_level level, const char *kind)
 {
 	struct fw_log_head head = { .level = level };
@@ -64,13 +58,13 @@ static struct fw_buf *begin_line(fw_log_level level, const char *kind)
 		(void)pthread_rwlock_unlock(&own.lock);
 		return NULL;
 	}
-	if (!fw_log_rate_take(&own.rates, kind, clock_ms(CLOCK_MONOTONIC), &held)) {
+	if (!fw_log_rate_take(&own.rates, kind, fw_steady_ms(), &held)) {
 		fw_spool_remind(own.spool);
 		fw_spool_cancel(own.spool);
 		(void)pthread_rwlock_unlock(&own.lock);
 		return NULL;
 	}
-	head.time_ms = clock_ms(CLOCK_REALTIME);
+	head.time_ms = fw_unix_ms();
 	fw_buf_put(out, (const char *)&head, sizeof head);
 	if (held) {
 		(void)snprintf(number, sizeof number, "%llu", (unsigned long long)held);
@@ -116,7 +110,8 @@ static void put_value(struct fw_buf *out, const fw_field *field)
 	}
 }
 
-/* The fields as one object, gathered apart: its length comes before it. */
+/* The fields as one JSON object, in a buffer of their own: a record has the length of
+ * a field before its text. */
 static void put_context(struct fw_buf *out, size_t count,
 			bool (*field_at)(const void *, size_t, fw_field *), const void *of)
 {
@@ -174,20 +169,8 @@ static bool error_field(const void *of, size_t index, fw_field *ret_field)
 	return fw_error_field(of, index, ret_field);
 }
 
-/* The contract of the code intelligence tools names its component, and its
- * operations by these categories. */
-static bool is_codeintel(const char *operation)
-{
-	static const char *const categories[] = { "files:", "search:", "git:", "semantic:" };
-
-	for (size_t i = 0; operation && i < sizeof categories / sizeof *categories; i++)
-		if (strncmp(operation, categories[i], strlen(categories[i])) == 0)
-			return true;
-	return false;
-}
-
-/* What the client can mend is a warning; what nobody foresaw is an error, as
- * that contract has it, and comes with its trail. */
+/* Failures that the client can fix are warnings. An unexpected failure is an error,
+ * although its severity is critical. */
 static fw_log_level level_of(const fw_error *err)
 {
 	if (fw_error_code(err) == FW_INTERNAL_UNEXPECTED)
@@ -207,25 +190,16 @@ static void put_duration(struct fw_buf *out, uint64_t duration_ns)
 	fw_log_put_json(out, "duration_ms", number);
 }
 
-static void put_message(struct fw_buf *out, const fw_error *err, bool codeintel)
+static void put_message(struct fw_buf *out, const fw_error *err,
+			const struct fw_log_words *words)
 {
-	int code = fw_error_code(err);
-	fw_field type;
-
-	if (codeintel && code == FW_FILE_NOT_FOUND) {
-		fw_log_put_text(out, "message", "File not found");
-		fw_log_put_text(out, "error", fw_error_message(err));
-	} else if (codeintel && code == FW_INTERNAL_UNEXPECTED) {
-		fw_log_put_text(out, "message", "Unexpected error");
-		fw_log_put_text(out, "error", fw_error_message(err));
-		fw_log_put_text(out, "exception_type",
-				fw_error_find_field(err, "exception_type", &type) &&
-						type.type == FW_FIELD_STRING
-					? type.string
-					: "Error");
-	} else {
+	if (!words->message) {
 		fw_log_put_text(out, "message", fw_error_message(err));
+		return;
 	}
+	fw_log_put_text(out, "message", words->message);
+	fw_log_put_text(out, "error", fw_error_message(err));
+	fw_log_put_text(out, "exception_type", words->exception_type);
 }
 
 static void put_causes(struct fw_buf *out, const fw_error *err)
@@ -254,21 +228,21 @@ static void log_failure(const fw_outcome *outcome)
 	const fw_error *err = outcome->error;
 	const fw_row *row = fw_error_row(err);
 	fw_scope scope = fw_error_scope(err);
-	bool codeintel = is_codeintel(scope.operation);
+	struct fw_log_words words = fw_log_words_of(err);
 	struct fw_buf *out = begin_line(level_of(err), row->code);
 
 	if (!out)
 		return;
-	fw_log_put_text(out, "component", codeintel ? "codeintel_mcp" : "faultwire");
+	fw_log_put_text(out, "component", words.component);
 	fw_log_put_text(out, "operation", scope.operation ? scope.operation : outcome->method);
-	fw_log_put_text(out, "error_code", codeintel ? row->codeintel : row->code);
+	fw_log_put_text(out, "error_code", words.error_code);
 	fw_log_put_text(out, "incident_id", fw_error_incident_id(err));
 	fw_log_put_text(out, "tool", scope.tool);
 	fw_log_put_text(out, "session", scope.session_id);
 	fw_log_put_text(out, "client", scope.client);
 	fw_log_put_text(out, "trace_id", scope.trace_id);
 	put_duration(out, outcome->duration_ns);
-	put_message(out, err, codeintel);
+	put_message(out, err, &words);
 	put_causes(out, err);
 	fw_log_put_text(out, "detail", fw_error_detail(err));
 	if (row->category == FW_INTERNAL) {
@@ -313,7 +287,7 @@ fw_observer fw_log_observer(void)
 
 /* ---- on the spool's thread ------------------------------------------------------------------------ */
 
-/* What has been rendered leaves; so many lines were in it. */
+/* Writes what was rendered, which is `lines` lines. */
 static void flush(size_t lines)
 {
 	if (own.out.state != FW_BUF_OK ||
@@ -325,7 +299,7 @@ static void flush(size_t lines)
 /* A line about the log itself. */
 static void render_count(const char *event, const char *code, uint64_t count)
 {
-	struct fw_log_head head = { clock_ms(CLOCK_REALTIME), FW_LOG_WARNING };
+	struct fw_log_head head = { fw_unix_ms(), FW_LOG_WARNING };
 	struct fw_buf record;
 	char number[32];
 
@@ -342,9 +316,9 @@ static void render_count(const char *event, const char *code, uint64_t count)
 	flush(0);
 }
 
-static void tell_held(bool is_last)
+static void report_held(bool is_last)
 {
-	int64_t now = clock_ms(CLOCK_MONOTONIC) + (is_last ? TICK_MS : 0);
+	int64_t now = fw_steady_ms() + (is_last ? TICK_MS : 0);
 	bool is_left = true;
 
 	for (;;) {
@@ -365,7 +339,7 @@ static void tell_held(bool is_last)
 static bool work(void *ctx, const struct fw_spool_batch *batch)
 {
 	uint64_t unwritten = atomic_load(&own.unwritten);
-	uint64_t lost = batch->lost + unwritten - own.unwritten_told;
+	uint64_t lost = batch->lost + unwritten - own.unwritten_reported;
 	size_t at = 0, len, lines = 0;
 	const char *record;
 
@@ -375,7 +349,7 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 
 		fw_log_render(&own.out, own.form, record, len);
 		lines++;
-		/* A datagram for each; else as many lines as go whole. */
+		/* One datagram per line; otherwise as many lines as one write takes. */
 		if (own.sink.is_journal || (before && own.out.len > own.sink.most)) {
 			flush(lines);
 			lines = 0;
@@ -384,16 +358,16 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 	if (lines)
 		flush(lines);
 	if (lost && atomic_load(&own.unwritten) == unwritten) {
-		own.unwritten_told = unwritten;
+		own.unwritten_reported = unwritten;
 		render_count("log_lost", NULL, lost);
 	}
-	tell_held(batch->is_last);
+	report_held(batch->is_last);
 	return true;
 }
 
-/* ---- its life -------------------------------------------------------------------------------------- */
+/* ---- lifecycle -------------------------------------------------------------------------------------- */
 
-/* systemd says which stream leads to the journal: "device:inode". */
+/* systemd sets JOURNAL_STREAM to "device:inode" of the stream to the journal. */
 static bool is_journal(int fd)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

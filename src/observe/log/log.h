@@ -1,13 +1,12 @@
 /*
- * log.h - the operator's log: one line for each failure, where it stops
- * travelling, and for what happens to the server itself.
+ * log.h - the operator's log: one line for each failure of a call, and for events of
+ * the server itself.
  *
- * There is one log in a process, so that whatever goes wrong anywhere can be
- * told without carrying it along. Not started, it takes everything and says
- * nothing.
+ * The log is global: there is one per process, so that code anywhere can log without
+ * being passed an object. Until it is started, lines are discarded.
  *
- * The one rule to remember: logging never waits and never fails. Lines that a
- * slow reader leaves no room for are counted, and the count is a line itself.
+ * The one rule to remember: logging never blocks and never fails. Lines that do not
+ * fit because the reader is slow are dropped and counted, and the count is logged.
  */
 #ifndef FW_OBSERVE_LOG_H
 #define FW_OBSERVE_LOG_H
@@ -20,7 +19,7 @@
 #include <faultwire/server.h>
 
 enum fw_log_form {
-	FW_LOG_AUTO, /* journald where it is what reads us, text on a terminal, else JSON */
+	FW_LOG_AUTO, /* journald if the descriptor leads there, text on a terminal, else JSON */
 	FW_LOG_JSON,
 	FW_LOG_PLAIN,
 	FW_LOG_JOURNALD,
@@ -29,34 +28,35 @@ enum fw_log_form {
 
 struct fw_log_options {
 	enum fw_log_form form;
-	fw_log_level level;  /* the lowest that is told */
-	int fd;              /* where lines go; it stays the caller's */
-	const char *journal; /* journald's socket; NULL: where it always is */
+	fw_log_level level;  /* lower ones are not logged */
+	int fd;              /* where lines go; not closed by the log */
+	const char *journal; /* journald's socket; NULL: its usual path */
 };
 
-/* Raises internal.out_of_memory, io.failed (no journald). Not twice. */
+/* Raises internal.out_of_memory, io.failed (no journald), internal.api_misuse (it is
+ * started already). */
 FW_NODISCARD fw_error *fw_log_start(const struct fw_log_options *options);
-/* What waits is written, if somebody reads it. */
+/* Writes waiting lines, if the reader takes them within half a second. */
 void fw_log_stop(void);
 
-/* Whether lines go anywhere. */
+/* Is it started? */
 bool fw_log_is_on(void);
 
-/* Which of the forms AUTO means for that descriptor. */
+/* The form that FW_LOG_AUTO means for a descriptor. */
 enum fw_log_form fw_log_form_of(int fd);
 
-/* A server's failures; its successes, too, at level debug. */
+/* Logs the failures of a server, and at level debug its successes. */
 fw_observer fw_log_observer(void);
 
 /*
- * Something happened to `component`. From any thread. `event` is a literal in
- * snake case: lines of one event are limited in number, as those of one code.
- * Fields that look like secrets are hidden.
+ * Logs an event of `component`, from any thread. `event` is a string literal in snake
+ * case; lines of one event have a rate limit, as those of one error code have. Secrets
+ * in fields are redacted.
  */
 void fw_log_event(fw_log_level level, const char *component, const char *event,
 		  const fw_field *fields, size_t count);
 
-/* Lines that found no room, or no reader. */
+/* Number of lines that were dropped. */
 uint64_t fw_log_lost(void);
 
 /* Fields for an event; a NULL text is left out. */
