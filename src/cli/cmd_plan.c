@@ -52,7 +52,7 @@ static const cli_example examples[] = {
 
 struct job {
 	const cli_args *args;
-	struct fw_ws_root root;
+	struct fw_root root;
 	struct fw_ws_key key;
 	bool json;
 };
@@ -444,7 +444,7 @@ static int run(const cli_args *args)
 		{ "list", do_list, false },
 		{ "bootstrap", do_bootstrap, true },
 	};
-	struct job job = { .args = args, .root = FW_WS_ROOT_INIT };
+	struct job job = { .args = args, .root = FW_ROOT_INIT };
 	const char *directory = args->values[WORKSPACE];
 	fw_error *err;
 	size_t verb = 0;
@@ -469,12 +469,12 @@ static int run(const cli_args *args)
 		err = NULL;
 	}
 	if (!err)
-		err = fw_ws_root_open_any(directory ? directory : ".", &job.root);
+		err = fw_root_open_any(directory ? directory : ".", &job.root);
 	if (err)
 		return cli_fail(err);
 	job.root.hard_links = true;
 	status = verbs[verb].run(&job);
-	fw_ws_root_close(&job.root);
+	fw_root_close(&job.root);
 	return status;
 }
 

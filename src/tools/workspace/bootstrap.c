@@ -104,13 +104,13 @@ const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char
 }
 
 /* Of several that use it at once, one makes the file. */
-static fw_error *spend(const struct fw_ws_root *root, const char *nonce)
+static fw_error *spend(const struct fw_root *root, const char *nonce)
 {
 	int error;
 	int dir;
 	int fd;
 
-	FW_TRY(fw_ws_open_dir(root, NONCES, true, &dir));
+	FW_TRY(fw_root_open_dir(root, NONCES, true, &dir));
 	fd = openat(dir, nonce, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	error = errno;
 	if (fd >= 0) {
@@ -123,10 +123,10 @@ static fw_error *spend(const struct fw_ws_root *root, const char *nonce)
 		return NULL;
 	if (error == EEXIST)
 		return fw_raise_governance_bootstrap_failed("the payload was used before");
-	return fw_ws_errno(error, NONCES, true);
+	return fw_path_errno(error, NONCES, true);
 }
 
-bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_ws_root *root,
+bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_root *root,
 			     yyjson_val *arguments, char ret_nonce[64])
 {
 	yyjson_val *text = yyjson_obj_get(arguments, "planContent");
@@ -147,7 +147,7 @@ bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_ws_root *ro
 /* ---- bootstrap_create_foundation_plan --------------------------------------------------- */
 
 static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
-			   const struct fw_ws_root *root, struct fw_ws_plan *plan)
+			   const struct fw_root *root, struct fw_ws_plan *plan)
 {
 	size_t text_len = 0;
 	size_t payload_len = 0;
@@ -187,7 +187,7 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 fw_error *fw_ws_bootstrap(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_plan plan;
 	struct fw_buf out;
 	fw_error *err;
@@ -199,7 +199,7 @@ fw_error *fw_ws_bootstrap(fw_call *call, void *ctx)
 		err = bootstrap(ws, call, &root, &plan);
 		fw_ws_unlock(lock);
 	}
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
 	fw_buf_init(&out, 4096);
 	FW_BUF(&out, "{\"plan\":");

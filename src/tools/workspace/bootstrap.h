@@ -12,7 +12,7 @@
 #ifndef FW_TOOLS_WORKSPACE_BOOTSTRAP_H
 #define FW_TOOLS_WORKSPACE_BOOTSTRAP_H
 
-#include "tools/workspace/paths.h"
+#include "tools/common/root.h"
 #include "tools/workspace/plan.h"
 
 /* For whoever holds the key. */
@@ -31,7 +31,7 @@ struct yyjson_val;
 
 /* Do the arguments of a call hold a payload that authorizes their plan here and
  * now? The nonce is told. */
-bool fw_ws_bootstrap_is_good(const struct fw_workspace *ws, const struct fw_ws_root *root,
+bool fw_ws_bootstrap_is_good(const struct fw_workspace *ws, const struct fw_root *root,
 			     struct yyjson_val *arguments, char ret_nonce[64]);
 
 #endif

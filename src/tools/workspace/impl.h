@@ -34,7 +34,7 @@ enum {
 
 struct fw_ws_session {
 	char id[FW_WS_UUID_SIZE]; /* "": none */
-	char root[FW_WS_PATH_SIZE];
+	char root[FW_PATH_SIZE];
 	uint64_t dev;
 	uint64_t ino;
 	char locked_by[48]; /* "": not locked */
@@ -52,7 +52,7 @@ struct fw_ws_done {
 enum { FW_WS_WINDSURF = 1, FW_WS_ANTIGRAVITY = 2 };
 
 struct fw_workspace {
-	struct fw_ws_root directory;
+	struct fw_root directory;
 	char *alias; /* as whoever started it called the directory; NULL: relatively */
 	unsigned role;
 	struct fw_ws_key key;
@@ -70,7 +70,7 @@ struct fw_workspace {
 	fw_server *server;
 	fw_state *state;
 	struct fw_ws_session session;
-	struct fw_ws_root root; /* the session's, which its path may not lead to any more */
+	struct fw_root root; /* the session's, which its path may not lead to any more */
 	struct fw_ws_done *done;
 	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call last looked at */
 	char plan_hash[FW_WS_HEX_SIZE];
@@ -88,20 +88,19 @@ void fw_ws_session_of(const fw_call *call, struct fw_ws_session *ret_session);
 void fw_ws_session_write(const struct fw_ws_session *session, struct fw_buf *out);
 
 /*
- * The session's root, open, for fw_ws_root_close(). Raises
+ * The session's root, open, for fw_root_close(). Raises
  * session.not_initialized; governance.invariant_violation where it is not the
  * directory any more that the session began with.
  */
 FW_NODISCARD fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
-				   struct fw_ws_session *ret_session,
-				   struct fw_ws_root *ret_root);
+				   struct fw_ws_session *ret_session, struct fw_root *ret_root);
 /* The same for a session that is known. */
 FW_NODISCARD fw_error *fw_ws_enter_session(const fw_workspace *ws,
 					   const struct fw_ws_session *session,
-					   const char *name, struct fw_ws_root *ret_root);
+					   const char *name, struct fw_root *ret_root);
 /* The same for tools that a lock closes; raises session.locked, too. */
 FW_NODISCARD fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
-					    struct fw_ws_root *ret_root);
+					    struct fw_root *ret_root);
 
 /* governance.invariant_violation, with the id in its scope. */
 FW_NODISCARD fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why);
@@ -119,20 +118,20 @@ FW_NODISCARD fw_error *fw_ws_observe(fw_workspace *ws);
 /* ---- plans in a workspace (plan_store.c) ------------------------------------------ */
 
 /* Its text, for fw__release(). Raises plan.not_found, file.read_failed... */
-FW_NODISCARD fw_error *fw_ws_plan_load(const struct fw_ws_root *root, const char *hash,
+FW_NODISCARD fw_error *fw_ws_plan_load(const struct fw_root *root, const char *hash,
 				       char **ret_text, size_t *ret_len);
 /* Kept under its own hash, with this status and signature (NULL: none). The
  * hash is told. Where there is one already it stays as it is: *ret_was_there. */
-FW_NODISCARD fw_error *fw_ws_plan_save(const struct fw_ws_root *root,
+FW_NODISCARD fw_error *fw_ws_plan_save(const struct fw_root *root,
 				       const struct fw_ws_plan *plan, const char *status,
 				       const char *signature, bool *ret_was_there);
 /* The approved one takes the place of the pending one. */
-FW_NODISCARD fw_error *fw_ws_plan_approve(const struct fw_ws_root *root,
+FW_NODISCARD fw_error *fw_ws_plan_approve(const struct fw_root *root,
 					  const struct fw_ws_plan *plan,
 					  const struct fw_ws_key *key);
 
 /* The hashes of all plans, sorted, 64 digits and a NUL each; for fw__release(). */
-FW_NODISCARD fw_error *fw_ws_plan_list(const struct fw_ws_root *root,
+FW_NODISCARD fw_error *fw_ws_plan_list(const struct fw_root *root,
 				       char (**ret_hashes)[FW_WS_HEX_SIZE], size_t *ret_count);
 
 /* ---- the tools ---------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
+#include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
@@ -43,7 +44,7 @@ static void put_hash(struct fw_buf *out, const char *text, size_t len)
 
 fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
 {
-	struct fw_ws_place place = { .dir = w->journal };
+	struct fw_place place = { .dir = w->journal };
 	struct fw_buf text;
 	fw_error *err;
 
@@ -63,7 +64,7 @@ fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
 				      : fw_raise_internal_out_of_memory();
 	fw_buf_clear(&text);
 	if (!err && fsync(w->journal) != 0)
-		err = fw_ws_errno(errno, w->place->path, true);
+		err = fw_path_errno(errno, w->place->path, true);
 	return err;
 }
 
@@ -75,7 +76,7 @@ fw_error *fw_ws_journal_mark_done(int journal, const char *id, const char *path)
 	name_of(from, id, "pending");
 	name_of(to, id, "done");
 	if (renameat(journal, from, journal, to) != 0 || fsync(journal) != 0)
-		return fw_ws_errno(errno, path, true);
+		return fw_path_errno(errno, path, true);
 	return NULL;
 }
 
@@ -87,11 +88,11 @@ void fw_ws_journal_erase(int journal, const char *id)
 	(void)unlinkat(journal, name, 0);
 }
 
-void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id)
+void fw_ws_journal_drop(const struct fw_root *root, const char *id)
 {
 	char name[40];
 	int journal;
-	fw_error *err = fw_ws_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
+	fw_error *err = fw_root_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
 
 	if (err) {
 		fw_error_free(err);
@@ -125,7 +126,7 @@ static void hash_of(int dir, const char *name, char hex[FW_WS_HEX_SIZE])
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		err = fw_ws_read_all(fd, name, FILE_BYTES, &text, &len);
+		err = fw_file_read_all(fd, name, FILE_BYTES, &text, &len);
 		fw_error_free(err);
 		if (!err)
 			fw_ws_sha256(text, len, hex);
@@ -140,7 +141,7 @@ static bool same(const char *hash, const char *hex)
 }
 
 /* Undoes what was not finished. True: the new content is what is there. */
-static bool settle(const struct fw_ws_place *place, const struct entry *entry, int journal,
+static bool settle(const struct fw_place *place, const struct entry *entry, int journal,
 		   char hex[FW_WS_HEX_SIZE])
 {
 	char aside[FW_WS_HEX_SIZE];
@@ -197,7 +198,7 @@ static bool is_temp_name(const char *temp)
 }
 
 /* One entry; false: it cannot be read, which is worth nobody's start. */
-static bool recover(const struct fw_ws_root *root, int journal, const char *text, size_t len,
+static bool recover(const struct fw_root *root, int journal, const char *text, size_t len,
 		    bool is_done, struct fw_buf *list)
 {
 	yyjson_doc *doc = yyjson_read(text, len, 0);
@@ -209,22 +210,22 @@ static bool recover(const struct fw_ws_root *root, int journal, const char *text
 		.new_hash = yyjson_get_str(yyjson_obj_get(all, "new")),
 		.is_done = is_done,
 	};
-	struct fw_ws_place place = FW_WS_PLACE_INIT;
-	char clean[FW_WS_PATH_SIZE];
+	struct fw_place place = FW_PLACE_INIT;
+	char clean[FW_PATH_SIZE];
 	char hex[FW_WS_HEX_SIZE];
 	fw_error *err = NULL;
 	bool is_read = entry.path && is_temp_name(entry.temp);
 
 	if (is_read)
-		err = fw_ws_path_read(root, entry.path, strlen(entry.path), clean);
+		err = fw_root_normalize(root, entry.path, strlen(entry.path), clean);
 	if (is_read && !err)
-		err = fw_ws_find_place(root, clean, &place);
+		err = fw_place_find(root, clean, &place);
 	if (is_read && !err) {
 		bool is_new = settle(&place, &entry, journal, hex);
 
 		tell(list, &entry, is_new, hex);
 	}
-	fw_ws_place_clear(&place);
+	fw_place_clear(&place);
 	fw_error_free(err);
 	yyjson_doc_free(doc);
 	return is_read && !err;
@@ -237,7 +238,7 @@ static bool ends_in(const char *name, const char *end)
 	return len > strlen(end) && strcmp(name + len - strlen(end), end) == 0;
 }
 
-static void recover_named(const struct fw_ws_root *root, int journal, const char *name,
+static void recover_named(const struct fw_root *root, int journal, const char *name,
 			  struct fw_buf *list, size_t *count)
 {
 	bool is_done = ends_in(name, ".done");
@@ -251,7 +252,7 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	fd = openat(journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	err = fw_ws_read_all(fd, name, ENTRY_BYTES, &text, &len);
+	err = fw_file_read_all(fd, name, ENTRY_BYTES, &text, &len);
 	(void)close(fd);
 	fw_error_free(err);
 	if (!err && recover(root, journal, text, len, is_done, list))
@@ -260,7 +261,7 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	(void)unlinkat(journal, name, 0);
 }
 
-static bool is_pending(const struct fw_ws_root *root)
+static bool is_pending(const struct fw_root *root)
 {
 	struct dirent *item;
 	bool found = false;
@@ -282,7 +283,7 @@ static bool is_pending(const struct fw_ws_root *root)
 	return found;
 }
 
-void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
+void fw_ws_journal_tidy(const struct fw_root *root, struct fw_buf *ret_list)
 {
 	size_t count = 0;
 	fw_error *err;
@@ -298,14 +299,14 @@ void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
 	fw_error_free(err);
 }
 
-fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *ret_list,
+fw_error *fw_ws_journal_recover(const struct fw_root *root, struct fw_buf *ret_list,
 				size_t *ret_count)
 {
 	struct dirent *item;
 	DIR *dir;
 	int journal;
 	int copy;
-	fw_error *err = fw_ws_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
+	fw_error *err = fw_root_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
 
 	*ret_count = 0;
 	if (err) {
@@ -323,7 +324,7 @@ fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *re
 		if (copy >= 0)
 			(void)close(copy);
 		(void)close(journal);
-		return fw_ws_errno(error, FW_WS_JOURNAL_DIR, false);
+		return fw_path_errno(error, FW_WS_JOURNAL_DIR, false);
 	}
 	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
 	while ((item = readdir(dir)))

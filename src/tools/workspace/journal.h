@@ -18,7 +18,7 @@ void fw_ws_journal_erase(int journal, const char *id);
 /* Of write.c. Each returns 0 or an errno. */
 int fw_ws_exchange(int dir_a, const char *a, int dir_b, const char *b);
 int fw_ws_move_new(int from_dir, const char *from, int to_dir, const char *to);
-FW_NODISCARD fw_error *fw_ws_make_temp(const struct fw_ws_place *place, const char *temp,
+FW_NODISCARD fw_error *fw_ws_make_temp(const struct fw_place *place, const char *temp,
 				       const char *text, size_t len);
 
 #endif

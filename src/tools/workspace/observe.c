@@ -145,7 +145,7 @@ static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)
 static void note_recovered(const fw_workspace *ws, yyjson_val *list)
 {
 	yyjson_arr_iter iter;
-	char text[FW_WS_PATH_SIZE + 256];
+	char text[FW_PATH_SIZE + 256];
 
 	if (!ws->note || !yyjson_is_arr(list))
 		return;
@@ -173,7 +173,7 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 {
 	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(word, "dev")),
 					 .ino = yyjson_get_uint(yyjson_obj_get(word, "ino")) };
-	char log[FW_WS_PATH_SIZE];
+	char log[FW_PATH_SIZE];
 	fw_error *err;
 	int dir;
 
@@ -190,7 +190,7 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
 	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
 	if (err) {
-		fw_ws_root_close(&ws->root);
+		fw_root_close(&ws->root);
 		return err;
 	}
 	ws->session = session;
@@ -203,7 +203,7 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 static void take_back(fw_workspace *ws)
 {
 	memset(&ws->session, 0, sizeof ws->session);
-	fw_ws_root_close(&ws->root);
+	fw_root_close(&ws->root);
 	if (ws->began)
 		ws->began(ws->ctx, -1, NULL);
 }

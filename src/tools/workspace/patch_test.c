@@ -2,7 +2,7 @@
  * Unified diffs: read, refused with their line, applied; and whatever diff
  * makes of two files turns the one into the other.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "base/buf.h"
 #include "tools/workspace/patch.h"

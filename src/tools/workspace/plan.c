@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 
 static const char opening[] = "<!--";
 static const char closing[] = "-->";
@@ -66,7 +66,7 @@ static bool read_scope(struct fw_ws_plan *plan, struct fw_ws_span value, unsigne
 	while (at < end) {
 		const char *comma = memchr(at, ',', (size_t)(end - at));
 		struct fw_ws_span glob = trim(at, comma ? comma : end);
-		const char *wrong = fw_ws_glob_fault(glob.text, glob.len);
+		const char *wrong = fw_glob_fault(glob.text, glob.len);
 
 		if (wrong) {
 			(void)snprintf(ret_fault, FW_WS_FAULT_SIZE,
@@ -286,7 +286,7 @@ const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->scope_count; i++)
-		if (fw_ws_glob_match(plan->scopes[i].text, plan->scopes[i].len, path))
+		if (fw_glob_match(plan->scopes[i].text, plan->scopes[i].len, path))
 			return true;
 	return false;
 }

@@ -2,12 +2,12 @@
  * Plans and globs: what counts as a plan, what its hash covers, what an
  * approval is worth.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "tools/workspace/bootstrap.h"
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 #include "tools/workspace/plan.h"
 #include "tools/workspace/protect.h"
 
@@ -212,7 +212,7 @@ static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **sta
 
 static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **state)
 {
-	struct fw_ws_root root = make_root();
+	struct fw_root root = make_root();
 
 	(void)state;
 	shell("mkdir -p w/src/bare/objects w/src/bare/refs w/src/bare/hooks");
@@ -223,7 +223,7 @@ static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **s
 	assert_true(fw_ws_is_protected(&root, "src/bare/config"));
 	assert_true(fw_ws_is_protected(&root, "src/bare/hooks/pre-receive"));
 	assert_false(fw_ws_is_protected(&root, "src/a.txt"));
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void expect_no_plan(const char *text, const char *fault)
@@ -262,7 +262,7 @@ static void test_plan__what_is_none_is_told_with_its_line(void **state)
 
 static bool match(const char *glob, const char *path)
 {
-	return fw_ws_glob_match(glob, strlen(glob), path);
+	return fw_glob_match(glob, strlen(glob), path);
 }
 
 static void test_glob__matches_by_components(void **state)
@@ -297,11 +297,11 @@ static void test_glob__matches_by_components(void **state)
 	memset(many, 'a', sizeof many - 1);
 	many[sizeof many - 1] = '\0';
 	assert_false(match(stars, many));
-	assert_non_null(fw_ws_glob_fault("/a", 2));
-	assert_non_null(fw_ws_glob_fault("a//b", 4));
-	assert_non_null(fw_ws_glob_fault("a/../b", 6));
-	assert_non_null(fw_ws_glob_fault("a**", 3));
-	assert_null(fw_ws_glob_fault("a..b/*", 6));
+	assert_non_null(fw_glob_fault("/a", 2));
+	assert_non_null(fw_glob_fault("a//b", 4));
+	assert_non_null(fw_glob_fault("a/../b", 6));
+	assert_non_null(fw_glob_fault("a**", 3));
+	assert_null(fw_glob_fault("a..b/*", 6));
 }
 
 static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_while(

@@ -14,7 +14,7 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 
 #include <faultwire/raise.h>
 
@@ -60,7 +60,7 @@ static fw_error *add_glob(struct globs *globs, yyjson_val *value, const char *id
 	const char *text = yyjson_get_str(value);
 	size_t len = yyjson_get_len(value);
 
-	if (!text || fw_ws_glob_fault(text, len))
+	if (!text || fw_glob_fault(text, len))
 		return wrong(id, 0, member, "a glob relative to the workspace");
 	if (globs->count == GLOBS)
 		return wrong(id, 0, member, "at most 32 globs");
@@ -202,7 +202,7 @@ void fw_ws_policy_free(struct fw_ws_policy *policy)
 static bool any(const struct globs *globs, const char *path)
 {
 	for (size_t i = 0; i < globs->count; i++)
-		if (fw_ws_glob_match(globs->text[i], globs->len[i], path))
+		if (fw_glob_match(globs->text[i], globs->len[i], path))
 			return true;
 	return false;
 }

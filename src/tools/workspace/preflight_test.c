@@ -4,7 +4,7 @@
  * Each test starts a bounded number of processes, and each of those ends by
  * itself after some seconds.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static size_t count_running(const char *word)
 /* Runs the command as preflight does, in a process of its own as a worker is. */
 static int run(const char *command, uint32_t limit_ms)
 {
-	struct fw_ws_root root = make_root();
+	struct fw_root root = make_root();
 	pid_t worker = fork();
 	int status = 0;
 
@@ -117,7 +117,7 @@ static int run(const char *command, uint32_t limit_ms)
 	}
 	assert_true(worker > 0);
 	assert_int_equal(waitpid(worker, &status, 0), worker);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return status;
 }
 
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		return hop();
 	if (argc > 2 && strncmp(argv[1], "bomb-", 5) == 0)
 		return bomb(argv[2]);
-	workspace_test_uses_all();
+	test_support_uses_all();
 	self = realpath("/proc/self/exe", path);
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);
 }

@@ -80,10 +80,10 @@ bool fw_ws_is_protected_name(const char *path)
 }
 
 /* `folder` ends in a slash, or is "" for the root. */
-static bool has(const struct fw_ws_root *root, const char *folder, const char *name,
+static bool has(const struct fw_root *root, const char *folder, const char *name,
 		bool is_folder)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	struct stat st;
 	int len = snprintf(path, sizeof path, "%s%s", folder, name);
 
@@ -92,15 +92,15 @@ static bool has(const struct fw_ws_root *root, const char *folder, const char *n
 }
 
 /* Would git take this folder for a repository, once `rest` is written in it? */
-static bool is_repository(const struct fw_ws_root *root, const char *folder, const char *rest)
+static bool is_repository(const struct fw_root *root, const char *folder, const char *rest)
 {
 	return has(root, folder, "objects", true) && has(root, folder, "refs", true) &&
 	       (strcasecmp(rest, "HEAD") == 0 || has(root, folder, "HEAD", false));
 }
 
-bool fw_ws_is_protected(const struct fw_ws_root *root, const char *path)
+bool fw_ws_is_protected(const struct fw_root *root, const char *path)
 {
-	char folder[FW_WS_PATH_SIZE];
+	char folder[FW_PATH_SIZE];
 
 	if (fw_ws_is_protected_name(path))
 		return true;

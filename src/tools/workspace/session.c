@@ -77,21 +77,21 @@ fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
 }
 
 fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
-		      struct fw_ws_session *ret_session, struct fw_ws_root *ret_root)
+		      struct fw_ws_session *ret_session, struct fw_root *ret_root)
 {
 	fw_ws_session_of(call, ret_session);
 	return fw_ws_enter_session(ws, ret_session, fw_call_name(call), ret_root);
 }
 
 fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session *session,
-			      const char *name, struct fw_ws_root *ret_root)
+			      const char *name, struct fw_root *ret_root)
 {
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	fw_error *err;
 
 	if (!session->id[0])
 		return fw_raise_session_not_initialized(name);
-	err = fw_ws_root_open(session->root, strlen(session->root), &root);
+	err = fw_root_open(session->root, strlen(session->root), &root);
 	if (err) {
 		/* What became of it is not the caller's doing. */
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
@@ -103,7 +103,7 @@ fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session
 	}
 	root.hard_links = ws->hard_links;
 	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 		return fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
 				       "another folder has taken its place");
 	}
@@ -112,14 +112,14 @@ fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session
 }
 
 fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
-			       struct fw_ws_root *ret_root)
+			       struct fw_root *ret_root)
 {
 	struct fw_ws_session session;
 
 	FW_TRY(fw_ws_enter(ws, call, &session, ret_root));
 	if (!session.locked_by[0])
 		return NULL;
-	fw_ws_root_close(ret_root);
+	fw_root_close(ret_root);
 	return fw_raise_session_locked(session.locked_by);
 }
 

@@ -17,7 +17,7 @@ static void put_span(struct fw_buf *out, struct fw_ws_span span)
 	fw_buf_json(out, span.text, span.len);
 }
 
-static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, const char *hash,
+static void put_plan(const fw_workspace *ws, const struct fw_root *root, const char *hash,
 		     struct fw_buf *out)
 {
 	char fault[FW_WS_FAULT_SIZE] = "";
@@ -62,7 +62,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
 	size_t count = 0;
 	struct fw_buf out;
@@ -84,13 +84,13 @@ fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 		fw_call_structured(call, out.text, out.len);
 	fw_buf_clear(&out);
 	fw__release(hashes);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
 fw_error *fw_ws_read_plan(fw_call *call, void *ctx)
 {
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	char *text = NULL;
 	size_t len = 0;
 	fw_error *err;
@@ -100,7 +100,7 @@ fw_error *fw_ws_read_plan(fw_call *call, void *ctx)
 	if (!err)
 		fw_call_text_n(call, text, len);
 	fw__release(text);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
@@ -147,7 +147,7 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 {
 	size_t len = 0;
 	const char *text = fw_call_string(call, "content", &len);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_plan plan;
 	bool was_there = false;
 	fw_error *err;
@@ -158,7 +158,7 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 		err = fw_ws_plan_save(&root, &plan, "PENDING", NULL, &was_there);
 	if (!err)
 		tell_plan(call, &plan, "PENDING", was_there);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
@@ -186,7 +186,7 @@ static void find(struct findings *found, const char *invariant, const char *what
 	FW_BUF(&found->list, "}");
 }
 
-static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, const char *hash,
+static void verify_plan(const fw_workspace *ws, const struct fw_root *root, const char *hash,
 			struct findings *found)
 {
 	char fault[FW_WS_FAULT_SIZE];
@@ -209,11 +209,11 @@ static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, c
 	fw__release(text);
 }
 
-static fw_error *verify_audit(const fw_workspace *ws, const struct fw_ws_root *root,
+static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root,
 			      struct findings *found, unsigned long long *records)
 {
 	struct fw_ws_audit_report report;
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	fw_error *err;
 
 	if (!ws->verify_audit)
@@ -260,7 +260,7 @@ static fw_error *conclude(fw_call *call, struct findings *found, size_t plans,
 fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct findings found = { .count = 0 };
 	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
 	unsigned long long records = 0;
@@ -279,6 +279,6 @@ fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 		err = conclude(call, &found, count, records);
 	fw_buf_clear(&found.list);
 	fw__release(hashes);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }

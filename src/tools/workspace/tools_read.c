@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
@@ -32,12 +33,12 @@ static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
 
 /* A root that this server may serve, and that no session stands in the way of. */
 static fw_error *bind(const fw_workspace *ws, const fw_call *call,
-		      struct fw_ws_session *session, struct fw_ws_root *root, bool *ret_is_new)
+		      struct fw_ws_session *session, struct fw_root *root, bool *ret_is_new)
 {
 	size_t len = 0;
 	const char *path = fw_call_string(call, "workspace_root", &len);
 
-	FW_TRY(fw_ws_root_open_in(ws->directory.path, ws->alias, path, len, root));
+	FW_TRY(fw_root_open_in(ws->directory.path, ws->alias, path, len, root));
 	root->hard_links = ws->hard_links;
 	*ret_is_new = !session->id[0];
 	if (session->id[0] &&
@@ -49,7 +50,7 @@ static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 	return NULL;
 }
 
-static fw_error *recover(const struct fw_ws_root *root, struct fw_buf *list)
+static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
 {
 	size_t count = 0;
 	fw_error *err;
@@ -91,7 +92,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
 	const char *role = fw_call_string(call, "role", NULL);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
 	struct fw_buf recovered;
 	bool is_new = true;
@@ -107,6 +108,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 	if (!err)
 		err = recover(&root, &recovered);
 	if (!err) {
+		fw_ws_trusted_link(ws, &root);
 		if (is_new) {
 			make_uuid(session.id);
 			(void)snprintf(session.root, sizeof session.root, "%s", root.path);
@@ -117,17 +119,17 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 		fw_ws_tell_began(call, &session, recovered.text);
 	}
 	fw_buf_clear(&recovered);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
 /* ---- read_file ------------------------------------------------------------------------- */
 
-static fw_error *read_text(const struct fw_ws_root *root, const char *path, size_t len,
-			   char ret_path[FW_WS_PATH_SIZE], char **ret_text, size_t *ret_len)
+static fw_error *read_text(const struct fw_root *root, const char *path, size_t len,
+			   char ret_path[FW_PATH_SIZE], char **ret_text, size_t *ret_len)
 {
-	FW_TRY(fw_ws_path_read(root, path, len, ret_path));
-	FW_TRY(fw_ws_read_file(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
+	FW_TRY(fw_root_normalize(root, path, len, ret_path));
+	FW_TRY(fw_file_read(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
 	if (fw_utf8_valid(*ret_text, *ret_len) == *ret_len)
 		return NULL;
 	fw__release(*ret_text);
@@ -139,9 +141,9 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 {
 	size_t path_len = 0;
 	const char *path = fw_call_string(call, "path", &path_len);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
-	char clean[FW_WS_PATH_SIZE];
+	char clean[FW_PATH_SIZE];
 	char hex[FW_WS_HEX_SIZE];
 	char *text = NULL;
 	size_t len = 0;
@@ -157,7 +159,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 		fw_ws_tell_recovered(call, recovered.text);
 	fw_buf_clear(&recovered);
 	err = read_text(&root, path, path_len, clean, &text, &len);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
 	fw_ws_sha256(text, len, hex);
 	fw_buf_init(&out, 8 * (size_t)FW_WS_READ_BYTES);
@@ -215,10 +217,10 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	static const char scheme[] = "workspace:///";
 	fw_workspace *ws = ctx;
 	const char *uri = fw_call_name(call);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
-	char path[FW_WS_PATH_SIZE + 8];
-	char clean[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE + 8];
+	char clean[FW_PATH_SIZE];
 	char *text = NULL;
 	size_t len = 0;
 	size_t path_len;
@@ -232,7 +234,7 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	(void)pthread_mutex_unlock(&ws->lock);
 	FW_TRY(fw_ws_enter_session(ws, &session, uri, &root));
 	err = read_text(&root, path, path_len, clean, &text, &len);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
 	fw_call_resource_text(call, uri, "text/plain", text);
 	fw__release(text);
@@ -257,14 +259,14 @@ static const char *tail(const char *text, size_t len, int64_t limit)
 }
 
 /* Where the server writes it, which may be outside of the workspace. */
-static fw_error *open_log(const fw_workspace *ws, const struct fw_ws_root *root, int *ret_fd,
+static fw_error *open_log(const fw_workspace *ws, const struct fw_root *root, int *ret_fd,
 			  struct stat *ret_stat)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 
 	fw_ws_trusted_log(ws, root->path, path);
-	if (!ws->trusted || !fw_ws_is_beneath(path, ws->trusted))
-		return fw_ws_open_file(root, FW_WS_AUDIT_LOG, ret_fd, ret_stat);
+	if (!ws->trusted || !fw_path_is_beneath(path, ws->trusted))
+		return fw_file_open(root, FW_WS_AUDIT_LOG, ret_fd, ret_stat);
 	*ret_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*ret_fd >= 0 && fstat(*ret_fd, ret_stat) == 0)
 		return NULL;
@@ -274,7 +276,7 @@ static fw_error *open_log(const fw_workspace *ws, const struct fw_ws_root *root,
 fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 {
 	int64_t limit = fw_call_i64(call, "limit", AUDIT_LINES);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
 	struct stat st;
 	char *text = NULL;
@@ -284,7 +286,7 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 
 	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
 	err = open_log(ctx, &root, &fd, &st);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
 	/* A long log is read from its end. */
 	if (st.st_size > AUDIT_BYTES)

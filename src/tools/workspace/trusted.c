@@ -23,22 +23,22 @@ enum { KEY_CHARS = 32 };
 
 /* `path` of the folder, `root` and `name` may be NULL. False: it is too long. */
 static bool compose(const char *folder, const char *root, const char *name,
-		    char ret_path[FW_WS_PATH_SIZE])
+		    char ret_path[FW_PATH_SIZE])
 {
 	char hex[FW_WS_HEX_SIZE] = "";
 	int len;
 
 	if (root)
 		fw_ws_sha256(root, strlen(root), hex);
-	len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
+	len = snprintf(ret_path, FW_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
 		       KEY_CHARS, hex, name ? "/" : "", name ? name : "");
-	return len > 0 && len < FW_WS_PATH_SIZE;
+	return len > 0 && len < FW_PATH_SIZE;
 }
 
 /* Each folder of the path that is not there yet. */
 static fw_error *make_folders(const char *path)
 {
-	char part[FW_WS_PATH_SIZE];
+	char part[FW_PATH_SIZE];
 	char *at = part;
 
 	(void)snprintf(part, sizeof part, "%s", path);
@@ -56,7 +56,7 @@ static fw_error *make_folders(const char *path)
 
 fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	char real[PATH_MAX];
 	size_t size;
 
@@ -65,7 +65,7 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	FW_TRY(make_folders(path));
 	if (!realpath(path, real))
 		return fw_error_from_errno(FW_HERE, errno, path);
-	if (fw_ws_is_beneath(real, ws->directory.path))
+	if (fw_path_is_beneath(real, ws->directory.path))
 		return fw_raise_governance_self_audit_failed(
 			"the state directory lies inside the workspace, where tools could "
 			"write to it");
@@ -78,15 +78,15 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 }
 
 /* A root whose path leaves no room for it cannot be opened by that path either. */
-static void in_root(const char *root, char ret_path[FW_WS_PATH_SIZE])
+static void in_root(const char *root, char ret_path[FW_PATH_SIZE])
 {
-	int len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
+	int len = snprintf(ret_path, FW_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
 
-	if (len < 0 || len >= FW_WS_PATH_SIZE)
+	if (len < 0 || len >= FW_PATH_SIZE)
 		ret_path[0] = '\0';
 }
 
-void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_WS_PATH_SIZE])
+void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_PATH_SIZE])
 {
 	if (ws->trusted && compose(ws->trusted, root, FW_WS_AUDIT_LOG, ret_path) &&
 	    access(ret_path, F_OK) == 0)
@@ -98,9 +98,9 @@ void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[F
 
 enum link { LINK_OURS, LINK_NONE, LINK_OTHER };
 
-static enum link look_at_link(const struct fw_ws_root *root, const char *target)
+static enum link look_at_link(const struct fw_root *root, const char *target)
 {
-	char found[FW_WS_PATH_SIZE];
+	char found[FW_PATH_SIZE];
 	ssize_t len = readlinkat(root->fd, FW_WS_AUDIT_LOG, found, sizeof found);
 
 	if (len < 0)
@@ -110,11 +110,20 @@ static enum link look_at_link(const struct fw_ws_root *root, const char *target)
 		       : LINK_OTHER;
 }
 
-fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *root,
-			      int *ret_dir, char ret_path[FW_WS_PATH_SIZE])
+void fw_ws_trusted_link(const fw_workspace *ws, const struct fw_root *root)
 {
-	char folder[FW_WS_PATH_SIZE];
-	char log[FW_WS_PATH_SIZE];
+	char log[FW_PATH_SIZE];
+
+	if (ws->trusted && compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log) &&
+	    look_at_link(root, log) == LINK_NONE)
+		(void)!symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
+}
+
+fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root, int *ret_dir,
+			      char ret_path[FW_PATH_SIZE])
+{
+	char folder[FW_PATH_SIZE];
+	char log[FW_PATH_SIZE];
 	enum link link;
 
 	*ret_dir = root->fd;
@@ -135,17 +144,14 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *r
 	if (link == LINK_OTHER)
 		return NULL;
 	FW_TRY(make_folders(folder));
-	/* In a workspace that is read-only there is no link; the log is kept. */
-	if (link == LINK_NONE)
-		(void)!symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
 	*ret_dir = -1;
 	memcpy(ret_path, log, sizeof log);
 	return NULL;
 }
 
-bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_ws_root *root)
+bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_root *root)
 {
-	char log[FW_WS_PATH_SIZE];
+	char log[FW_PATH_SIZE];
 
 	return !ws->trusted || !compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log) ||
 	       access(log, F_OK) != 0 || look_at_link(root, log) == LINK_OURS;
@@ -153,10 +159,10 @@ bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_ws_root *
 
 /* ---- nonces --------------------------------------------------------------------- */
 
-fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_ws_root *root,
+fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_root *root,
 			      const char *nonce)
 {
-	char folder[FW_WS_PATH_SIZE];
+	char folder[FW_PATH_SIZE];
 	int error;
 	int dir;
 	int fd;
@@ -182,11 +188,11 @@ fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_ws_root *r
 	return fw_error_from_errno(FW_HERE, error, folder);
 }
 
-bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_ws_root *root,
+bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_root *root,
 			    const char *nonce)
 {
-	char folder[FW_WS_PATH_SIZE];
-	char path[FW_WS_PATH_SIZE + 80];
+	char folder[FW_PATH_SIZE];
+	char path[FW_PATH_SIZE + 80];
 
 	if (!compose(ws->trusted, root->path, NONCES, folder))
 		return false;

@@ -26,28 +26,31 @@
 FW_NODISCARD fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state);
 
 /* The log of a root: in the trusted folder if there is one, else in the root. */
-void fw_ws_trusted_log(const fw_workspace *ws, const char *root,
-		       char ret_path[FW_WS_PATH_SIZE]);
+void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_PATH_SIZE]);
+
+/* In a worker: creates the link in the workspace if there is none. A confined server
+ * may not create symbolic links. In a read-only workspace there is no link; the log is
+ * written anyway. */
+void fw_ws_trusted_link(const fw_workspace *ws, const struct fw_root *root);
 
 /*
  * Where the session's log is to be written: a folder's descriptor, -1: none, and
- * the path. Makes the link in the workspace. Raises
+ * the path. Raises
  * governance.invariant_violation where something else has taken its place.
  */
-FW_NODISCARD fw_error *fw_ws_trusted_begin(const fw_workspace *ws,
-					   const struct fw_ws_root *root, int *ret_dir,
-					   char ret_path[FW_WS_PATH_SIZE]);
+FW_NODISCARD fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root,
+					   int *ret_dir, char ret_path[FW_PATH_SIZE]);
 
 /* In a worker, too: is the link in the workspace as it was made? Also if the log
  * is elsewhere. */
-bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_ws_root *root);
+bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_root *root);
 
 /* Of several that use a nonce, one succeeds. Raises
  * governance.bootstrap_failed: it was used before. */
-FW_NODISCARD fw_error *fw_ws_trusted_spend(const fw_workspace *ws,
-					   const struct fw_ws_root *root, const char *nonce);
+FW_NODISCARD fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_root *root,
+					   const char *nonce);
 /* In a worker: has the server used it up? */
-bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_ws_root *root,
+bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_root *root,
 			    const char *nonce);
 
 #endif

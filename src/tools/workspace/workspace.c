@@ -316,7 +316,7 @@ static fw_error *audit_tools(const fw_workspace *ws)
 static fw_error *audit_log(const fw_workspace *ws)
 {
 	struct fw_ws_audit_report report = { .is_whole = true };
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	fw_error *err;
 	struct stat st;
 
@@ -343,9 +343,9 @@ static bool has_other_names(const char *path)
 /* Neither the name of the key nor what it leads to may be where tools are. */
 static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	char real[PATH_MAX];
-	struct fw_ws_root folder = FW_WS_ROOT_INIT;
+	struct fw_root folder = FW_ROOT_INIT;
 	fw_error *err = fw_ws_key_load(plan_key, true, &ws->key);
 	char *slash;
 	bool is_inside;
@@ -364,12 +364,12 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 	slash = strrchr(path, '/');
 	if (slash)
 		slash[slash == path] = '\0';
-	err = fw_ws_root_open_any(slash ? path : ".", &folder);
+	err = fw_root_open_any(slash ? path : ".", &folder);
 	if (err)
 		return failed("the key for plans cannot be used", err);
-	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path) ||
-		    fw_ws_is_beneath(real, ws->directory.path);
-	fw_ws_root_close(&folder);
+	is_inside = fw_path_is_beneath(folder.path, ws->directory.path) ||
+		    fw_path_is_beneath(real, ws->directory.path);
+	fw_root_close(&folder);
 	return is_inside ? failed("the key for plans lies inside the workspace, where tools "
 				  "could read it",
 				  NULL)
@@ -419,8 +419,7 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 		ws->role = FW_WS_ANTIGRAVITY;
 	else
 		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
-	FW_TRY(fw_ws_root_open_any(options->directory ? options->directory : ".",
-				   &ws->directory));
+	FW_TRY(fw_root_open_any(options->directory ? options->directory : ".", &ws->directory));
 	if (options->directory && options->directory[0] == '/') {
 		ws->alias = copy(options->directory);
 		if (!ws->alias)
@@ -496,8 +495,8 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw__release(ws->trusted);
-	fw_ws_root_close(&ws->directory);
-	fw_ws_root_close(&ws->root);
+	fw_root_close(&ws->directory);
+	fw_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);

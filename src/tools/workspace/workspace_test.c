@@ -2,7 +2,7 @@
  * The toolset as a whole: what it checks before it serves, and that memory may
  * run out at any moment of it.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "tools/workspace/workspace.h"
 

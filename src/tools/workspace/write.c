@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/common/file.h"
 #include "tools/workspace/journal.h"
 
 #include <faultwire/raise.h>
@@ -25,7 +26,7 @@
 
 /* ---- the lock of the workspace --------------------------------------------------- */
 
-fw_error *fw_ws_lock(const struct fw_ws_root *root, uint32_t patience_ms, int *ret_lock)
+fw_error *fw_ws_lock(const struct fw_root *root, uint32_t patience_ms, int *ret_lock)
 {
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
 	uint32_t waited = 0;
@@ -33,12 +34,12 @@ fw_error *fw_ws_lock(const struct fw_ws_root *root, uint32_t patience_ms, int *r
 	int error = errno;
 
 	if (fd < 0)
-		return fw_ws_errno(error, root->path, true);
+		return fw_path_errno(error, root->path, true);
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		error = errno;
 		if (error != EWOULDBLOCK && error != EINTR) {
 			(void)close(fd);
-			return fw_ws_errno(error, root->path, true);
+			return fw_path_errno(error, root->path, true);
 		}
 		if (waited >= patience_ms) {
 			(void)close(fd);
@@ -69,7 +70,7 @@ static fw_error *write_all(int fd, const char *text, size_t len, const char *pat
 
 			if (error == EINTR)
 				continue;
-			return fw_ws_errno(error, path, true);
+			return fw_path_errno(error, path, true);
 		}
 		text += put;
 		len -= (size_t)put;
@@ -78,23 +79,23 @@ static fw_error *write_all(int fd, const char *text, size_t len, const char *pat
 }
 
 /* Mode and owner are those of the file that it takes the place of. */
-static fw_error *take_over(int fd, const struct fw_ws_place *place)
+static fw_error *take_over(int fd, const struct fw_place *place)
 {
 	struct stat st;
 
 	if (!place->exists)
 		return NULL;
 	if (fstat(fd, &st) != 0)
-		return fw_ws_errno(errno, place->path, true);
+		return fw_path_errno(errno, place->path, true);
 	if ((st.st_uid != place->stat.st_uid || st.st_gid != place->stat.st_gid) &&
 	    fchown(fd, place->stat.st_uid, place->stat.st_gid) != 0)
-		return fw_ws_errno(errno, place->path, true);
+		return fw_path_errno(errno, place->path, true);
 	if (fchmod(fd, place->stat.st_mode & 07777) != 0)
-		return fw_ws_errno(errno, place->path, true);
+		return fw_path_errno(errno, place->path, true);
 	return NULL;
 }
 
-fw_error *fw_ws_make_temp(const struct fw_ws_place *place, const char *temp, const char *text,
+fw_error *fw_ws_make_temp(const struct fw_place *place, const char *temp, const char *text,
 			  size_t len)
 {
 	fw_error *err;
@@ -104,22 +105,22 @@ fw_error *fw_ws_make_temp(const struct fw_ws_place *place, const char *temp, con
 
 	error = errno;
 	if (fd < 0)
-		return fw_ws_errno(error, place->path, true);
+		return fw_path_errno(error, place->path, true);
 	err = write_all(fd, text, len, place->path);
 	if (!err)
 		err = take_over(fd, place);
 	FW_WS_STEP("written");
 	if (!err && fsync(fd) != 0)
-		err = fw_ws_errno(errno, place->path, true);
+		err = fw_path_errno(errno, place->path, true);
 	/* Some file systems tell of a full disk only here. */
 	if (close(fd) != 0 && !err)
-		err = fw_ws_errno(errno, place->path, true);
+		err = fw_path_errno(errno, place->path, true);
 	if (err)
 		(void)unlinkat(place->dir, temp, 0);
 	return err;
 }
 
-fw_error *fw_ws_put_file(const struct fw_ws_place *place, const char *text, size_t len)
+fw_error *fw_ws_put_file(const struct fw_place *place, const char *text, size_t len)
 {
 	char random[FW_WS_ID_SIZE];
 	char temp[40];
@@ -131,10 +132,10 @@ fw_error *fw_ws_put_file(const struct fw_ws_place *place, const char *text, size
 	if (renameat(place->dir, temp, place->dir, place->name) != 0) {
 		error = errno;
 		(void)unlinkat(place->dir, temp, 0);
-		return fw_ws_errno(error, place->path, true);
+		return fw_path_errno(error, place->path, true);
 	}
 	if (fsync(place->dir) != 0)
-		return fw_ws_errno(errno, place->path, true);
+		return fw_path_errno(errno, place->path, true);
 	return NULL;
 }
 
@@ -204,7 +205,7 @@ static fw_error *changed_meanwhile(const struct fw_ws_write *w)
 /* With the mode and owner of the place, in the folder that is for it. */
 static fw_error *make_new(struct fw_ws_write *w)
 {
-	struct fw_ws_place there = *w->place;
+	struct fw_place there = *w->place;
 	fw_error *err;
 
 	there.dir = w->aside;
@@ -222,7 +223,7 @@ fw_error *fw_ws_write_begin(struct fw_ws_write *w)
 	fw_ws_random_hex(w->id, sizeof w->id);
 	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
 	FW_WS_STEP("begin");
-	FW_TRY(fw_ws_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
+	FW_TRY(fw_root_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
 	/* What nobody saw yet gets its group and rights from its own folder. */
 	w->aside = w->place->exists ? w->journal : w->place->dir;
 	err = fw_ws_journal_enter(w);
@@ -237,7 +238,7 @@ fw_error *fw_ws_write_begin(struct fw_ws_write *w)
 
 static int change_places(const struct fw_ws_write *w)
 {
-	const struct fw_ws_place *place = w->place;
+	const struct fw_place *place = w->place;
 
 	if (!w->text) /* away with it */
 		return fw_ws_move_new(place->dir, place->name, w->aside, w->temp);
@@ -269,7 +270,7 @@ static fw_error *apply(struct fw_ws_write *w)
 	if (error == EEXIST)
 		return fw_raise_file_already_exists(w->place->path);
 	if (error)
-		return fw_ws_errno(error, w->place->path, true);
+		return fw_path_errno(error, w->place->path, true);
 	w->is_applied = true;
 	w->has_temp = !w->text || w->place->exists;
 	w->is_exchanged = w->place->exists;
@@ -277,7 +278,7 @@ static fw_error *apply(struct fw_ws_write *w)
 		return changed_meanwhile(w);
 	w->is_old_aside = w->is_exchanged;
 	if (fsync(w->place->dir) != 0 || (w->aside != w->place->dir && fsync(w->aside) != 0))
-		return fw_ws_errno(errno, w->place->path, true);
+		return fw_path_errno(errno, w->place->path, true);
 	FW_WS_STEP("synced");
 	return NULL;
 }
@@ -325,7 +326,7 @@ static int put_old_again(const struct fw_ws_write *w)
 /* A command that ran meanwhile may also have changed what lay aside. */
 static bool is_old_there(const struct fw_ws_write *w)
 {
-	const struct fw_ws_place *place = w->place;
+	const struct fw_place *place = w->place;
 	int fd =
 		openat(place->dir, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char *text = NULL;
@@ -335,7 +336,7 @@ static bool is_old_there(const struct fw_ws_write *w)
 
 	if (fd < 0)
 		return false;
-	err = fw_ws_read_all(fd, place->path, w->old_len, &text, &len);
+	err = fw_file_read_all(fd, place->path, w->old_len, &text, &len);
 	(void)close(fd);
 	if (!err)
 		is_same = len == w->old_len && memcmp(text, w->old_text, len) == 0;
@@ -346,7 +347,7 @@ static bool is_old_there(const struct fw_ws_write *w)
 
 static int bring_back(const struct fw_ws_write *w)
 {
-	const struct fw_ws_place *place = w->place;
+	const struct fw_place *place = w->place;
 	int error;
 
 	if (!w->is_applied)

@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "tools/workspace/digest.h"
-#include "tools/workspace/paths.h"
+#include "tools/common/place.h"
 
 #define FW_WS_OWN_DIR ".faultwire"
 #define FW_WS_JOURNAL_DIR ".faultwire/journal"
@@ -29,13 +29,13 @@ enum { FW_WS_ID_SIZE = 17, FW_WS_LOCK_MS = 30000 };
 
 /* One writer at a time in a workspace, whatever its process; a dead one never
  * blocks. Raises runtime.timeout, auth.insufficient_permissions. */
-FW_NODISCARD fw_error *fw_ws_lock(const struct fw_ws_root *root, uint32_t patience_ms,
+FW_NODISCARD fw_error *fw_ws_lock(const struct fw_root *root, uint32_t patience_ms,
 				  int *ret_lock);
 void fw_ws_unlock(int lock);
 
 struct fw_ws_write {
-	const struct fw_ws_root *root;
-	const struct fw_ws_place *place;
+	const struct fw_root *root;
+	const struct fw_place *place;
 	const char *text; /* NULL: the file goes away */
 	size_t len;
 	const char *old_text; /* NULL: there is none */
@@ -63,26 +63,26 @@ FW_NODISCARD fw_error *fw_ws_write_undo(struct fw_ws_write *w);
 void fw_ws_write_clear(struct fw_ws_write *w);
 
 /* The change is known to all who must know: its entry can go. */
-void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id);
+void fw_ws_journal_drop(const struct fw_root *root, const char *id);
 
 /*
  * What was under way when somebody died is undone or left, and told, as members
  * of a JSON array: {"path","outcome":"old"|"new","sha256"}. With the lock.
  */
-FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_ws_root *root,
+FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_root *root,
 					     struct fw_buf *ret_list, size_t *ret_count);
 
 /* The same before a read: only where something is pending and nobody is at work
  * on it. Never waits, never fails. */
-void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list);
+void fw_ws_journal_tidy(const struct fw_root *root, struct fw_buf *ret_list);
 
 /* A file with this content, made or replaced in one step, without a journal:
  * for files of which nobody has a right to the old content. */
-FW_NODISCARD fw_error *fw_ws_put_file(const struct fw_ws_place *place, const char *text,
+FW_NODISCARD fw_error *fw_ws_put_file(const struct fw_place *place, const char *text,
 				      size_t len);
 
 /* A step of a change, for tests that stop there; nothing in the product. */
-#ifdef FW_WS_TEST
+#ifdef FW_TEST_HOOKS
 void fw_ws_test_step(const char *name);
 #define FW_WS_STEP(name) fw_ws_test_step(name)
 #else

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/common/file.h"
 #include "tools/workspace/patch.h"
 #include "tools/workspace/preflight.h"
 #include "tools/workspace/protect.h"
@@ -23,10 +24,10 @@
 struct change {
 	const fw_workspace *ws;
 	fw_call *call;
-	struct fw_ws_root root;
+	struct fw_root root;
 	struct fw_ws_session session;
-	char path[FW_WS_PATH_SIZE]; /* as asked for */
-	struct fw_ws_place place;   /* where that is */
+	char path[FW_PATH_SIZE]; /* as asked for */
+	struct fw_place place;   /* where that is */
 	int lock;
 	bool is_report;
 	char *old_text; /* NULL: there is none */
@@ -44,8 +45,8 @@ struct change {
 
 static fw_error *find_place(struct change *c)
 {
-	fw_ws_place_clear(&c->place);
-	FW_TRY(fw_ws_find_place(&c->root, c->path, &c->place));
+	fw_place_clear(&c->place);
+	FW_TRY(fw_place_find(&c->root, c->path, &c->place));
 	c->is_report = strncmp(c->place.path, FW_WS_REPORTS "/", sizeof FW_WS_REPORTS) == 0;
 	return NULL;
 }
@@ -74,12 +75,12 @@ static fw_error *pass_path(struct change *c)
 	size_t len = 0;
 	const char *path = fw_call_string(c->call, "path", &len);
 
-	FW_TRY(fw_ws_path_read(&c->root, path, len, c->path));
+	FW_TRY(fw_root_normalize(&c->root, path, len, c->path));
 	/* The folder of reports is made, or the first lock would be for ever. */
 	if (strncmp(c->path, FW_WS_REPORTS "/", sizeof FW_WS_REPORTS) == 0) {
 		int dir;
 
-		FW_TRY(fw_ws_open_dir(&c->root, FW_WS_REPORTS, true, &dir));
+		FW_TRY(fw_root_open_dir(&c->root, FW_WS_REPORTS, true, &dir));
 		(void)close(dir);
 	} else {
 		FW_TRY(pass_role(c));
@@ -134,8 +135,8 @@ static fw_error *read_old(struct change *c)
 		return previous ? fw_raise_file_not_found(c->path) : NULL;
 	if (fw_call_bool(c->call, "create", false))
 		return fw_raise_file_already_exists(c->path);
-	FW_TRY(fw_ws_read_file(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->old_text,
-			       &c->old_len));
+	FW_TRY(fw_file_read(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->old_text,
+			    &c->old_len));
 	if (!previous)
 		return NULL;
 	fw_ws_sha256(c->old_text, c->old_len, hex);
@@ -214,7 +215,7 @@ static void tell(struct change *c)
 	char hex[FW_WS_HEX_SIZE];
 	struct fw_buf out;
 
-	fw_buf_init(&out, 4 * FW_WS_PATH_SIZE);
+	fw_buf_init(&out, 4 * FW_PATH_SIZE);
 	FW_BUF(&out, "{\"path\":");
 	fw_buf_json_str(&out, c->place.path);
 	FW_BUF(&out, ",\"outcome\":");
@@ -250,7 +251,7 @@ static void look_again(struct change *c)
 
 	if (!c->text)
 		return;
-	err = fw_ws_read_file(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->after, &len);
+	err = fw_file_read(&c->root, c->place.path, FW_WS_EDIT_BYTES, &c->after, &len);
 	if (!err) {
 		c->text = c->after;
 		c->len = len;
@@ -334,21 +335,21 @@ static bool says_something(const struct change *c)
 static void clear(struct change *c)
 {
 	fw_ws_unlock(c->lock);
-	fw_ws_place_clear(&c->place);
+	fw_place_clear(&c->place);
 	fw_ws_patch_clear(&c->patch);
 	fw_buf_clear(&c->patched);
 	fw_buf_clear(&c->recovered);
 	fw__release(c->old_text);
 	fw__release(c->after);
-	fw_ws_root_close(&c->root);
+	fw_root_close(&c->root);
 }
 
 fw_error *fw_ws_write_file(fw_call *call, void *ctx)
 {
 	struct change c = { .ws = ctx,
 			    .call = call,
-			    .root = FW_WS_ROOT_INIT,
-			    .place = FW_WS_PLACE_INIT,
+			    .root = FW_ROOT_INIT,
+			    .place = FW_PLACE_INIT,
 			    .lock = -1 };
 	struct fw_ws_write w = { .journal = -1 };
 	fw_error *err;

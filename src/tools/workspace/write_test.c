@@ -2,7 +2,7 @@
  * Writing, policy and preflight: what is on the disk afterwards, also when the
  * one who wrote is gone.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -13,11 +13,12 @@
 #include "tools/workspace/policy.h"
 #include "tools/workspace/preflight.h"
 #include "tools/workspace/write.h"
+#include "tools/common/file.h"
 
-static struct fw_ws_root root;
+static struct fw_root root;
 
 struct change {
-	struct fw_ws_place place;
+	struct fw_place place;
 	struct fw_ws_write w;
 	char *old_text;
 };
@@ -28,9 +29,9 @@ static fw_error *prepare(struct change *c, const char *path, const char *text)
 	memset(c, 0, sizeof *c);
 	c->place.dir = -1;
 	c->w.journal = -1;
-	FW_TRY(fw_ws_find_place(&root, path, &c->place));
+	FW_TRY(fw_place_find(&root, path, &c->place));
 	if (c->place.exists)
-		FW_TRY(fw_ws_read_file(&root, path, 1 << 20, &c->old_text, &c->w.old_len));
+		FW_TRY(fw_file_read(&root, path, 1 << 20, &c->old_text, &c->w.old_len));
 	c->w.root = &root;
 	c->w.place = &c->place;
 	c->w.text = text;
@@ -43,7 +44,7 @@ static fw_error *prepare(struct change *c, const char *path, const char *text)
 static void clear(struct change *c)
 {
 	fw_ws_write_clear(&c->w);
-	fw_ws_place_clear(&c->place);
+	fw_place_clear(&c->place);
 	fw__release(c->old_text);
 }
 
@@ -101,7 +102,7 @@ static void test_write__replaces_creates_and_deletes(void **state)
 	assert_null(write_path("src/empty", ""));
 	assert_content("w/src/empty", "");
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_write__keeps_mode_and_owner(void **state)
@@ -120,7 +121,7 @@ static void test_write__keeps_mode_and_owner(void **state)
 	assert_null(write_path("src/link", "again\n"));
 	shell("test -L w/src/link");
 	assert_content("w/src/a.txt", "again\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_write__undone_it_never_was(void **state)
@@ -147,7 +148,7 @@ static void test_write__undone_it_never_was(void **state)
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
@@ -167,7 +168,7 @@ static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
 	assert_content("w/src/b.txt", "theirs\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* Else a write that takes away what the preflight forbids could never pass. */
@@ -192,7 +193,7 @@ static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **s
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_write__the_old_content_comes_back_after_a_command_that_cleans_up(void **state)
@@ -211,7 +212,7 @@ static void test_write__the_old_content_comes_back_after_a_command_that_cleans_u
 		shell("test $(stat -c %a w/src/a.txt) = 751");
 		clear(&c);
 		assert_nothing_left();
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 	}
 }
 
@@ -226,7 +227,7 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	root = make_root();
 	(void)snprintf(where, sizeof where, "%s/w/src", scratch);
 	if (geteuid() != 0 || mount("none", where, "tmpfs", 0, "size=64k") != 0) {
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 		skip();
 	}
 	shell("echo old >w/src/a.txt");
@@ -249,7 +250,7 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	assert_nothing_left();
 	shell("test -z \"$(ls -A w/src)\"");
 	(void)umount(where);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* A writer that stops after `steps` steps, as if it had been killed. */
@@ -294,7 +295,7 @@ static void test_journal__a_pending_write_is_undone_and_a_done_one_stays(void **
 				assert_gone(name);
 			assert_nothing_left();
 			assert_int_equal(recover(list, sizeof list), 0);
-			fw_ws_root_close(&root);
+			fw_root_close(&root);
 		}
 	}
 }
@@ -314,7 +315,7 @@ static void test_journal__what_it_cannot_read_keeps_nobody_from_starting(void **
 	assert_int_equal(recover(list, sizeof list), 0);
 	assert_content("outside/s.txt", "secret\n");
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
@@ -337,7 +338,7 @@ static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
 	assert_int_equal(status, 0);
 	assert_null(fw_ws_lock(&root, 1000, &first));
 	fw_ws_unlock(first);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* ---- disks and limits that say no ------------------------------------------------- */
@@ -352,7 +353,7 @@ static void test_write__a_full_disk_leaves_the_old_content(void **state)
 	root = make_root();
 	(void)snprintf(where, sizeof where, "%s/w/src", scratch);
 	if (geteuid() != 0 || mount("none", where, "tmpfs", 0, "size=64k") != 0) {
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 		skip();
 	}
 	shell("echo old >w/src/a.txt");
@@ -366,7 +367,7 @@ static void test_write__a_full_disk_leaves_the_old_content(void **state)
 	assert_content("w/src/a.txt", "old\n");
 	(void)umount(where);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* In a process of its own, as somebody who may not. */
@@ -401,10 +402,9 @@ static void write_denied(void)
 	size_t len;
 
 	must(write_path("src/a.txt", "new\n"), FW_AUTH_INSUFFICIENT_PERMISSIONS);
-	must(fw_ws_read_file(&root, "src/closed", 100, &text, &len),
+	must(fw_file_read(&root, "src/closed", 100, &text, &len),
 	     FW_AUTH_INSUFFICIENT_PERMISSIONS);
-	must(fw_ws_read_file(&root, "shut/x", 100, &text, &len),
-	     FW_AUTH_INSUFFICIENT_PERMISSIONS);
+	must(fw_file_read(&root, "shut/x", 100, &text, &len), FW_AUTH_INSUFFICIENT_PERMISSIONS);
 }
 
 static void test_write__without_permission_nothing_happens(void **state)
@@ -417,7 +417,7 @@ static void test_write__without_permission_nothing_happens(void **state)
 	      "chmod 600 w/src/closed && mkdir w/shut && chmod 700 w/shut");
 	assert_int_equal(as_nobody(write_denied), 0);
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void write_without_descriptors(void)
@@ -432,7 +432,7 @@ static void write_without_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 	while (count < 64 && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		count++;
-	must(fw_ws_read_file(&root, "src/a.txt", 100, &text, &len), FW_IO_TOO_MANY_FILES);
+	must(fw_file_read(&root, "src/a.txt", 100, &text, &len), FW_IO_TOO_MANY_FILES);
 	must(write_path("src/a.txt", "new\n"), FW_IO_TOO_MANY_FILES);
 	/* At each number of descriptors that is almost enough, too. */
 	for (int i = 0; i < 6; i++) {
@@ -453,7 +453,7 @@ static void test_write__without_descriptors_nothing_happens(void **state)
 	shell("chmod -R a+rwX . && if test $(id -u) = 0; then chown -R 65534:65534 .; fi");
 	assert_int_equal(as_nobody(write_without_descriptors), 0);
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* ---- policy ---------------------------------------------------------------------------- */
@@ -580,7 +580,7 @@ static void test_write__and_policy_survive_every_allocation_failure(void **state
 	each_allocation_fails(write_once);
 	(void)recover(list, sizeof list);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* ---- preflight ---------------------------------------------------------------------------- */
@@ -609,7 +609,7 @@ static void test_preflight__tells_status_and_the_end_of_the_output(void **state)
 	assert_true(fw_error_find_field(err, "exit_status", &field));
 	assert_int_equal(field.i64, 128 + 11);
 	fw_error_free(err);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
@@ -627,7 +627,7 @@ static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
 	err = fw_ws_preflight(&root, "(setsid sleep 61 >/dev/null 2>&1 &) ; exit 0", 3000, "x");
 	assert_null(err);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 int main(void)

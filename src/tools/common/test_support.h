@@ -1,9 +1,9 @@
 /*
- * workspace_test.h - what the unit tests of this folder share: a directory of
- * their own, and an allocator that can be told to fail.
+ * test_support.h - what the unit tests of toolsets share: a directory of
+ * their own, and an allocator that fails on demand.
  */
-#ifndef FW_TOOLS_WORKSPACE_WORKSPACE_TEST_H
-#define FW_TOOLS_WORKSPACE_WORKSPACE_TEST_H
+#ifndef FW_TOOLS_COMMON_TEST_SUPPORT_H
+#define FW_TOOLS_COMMON_TEST_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #include <faultwire/faultwire.h>
 
-#include "tools/workspace/paths.h"
+#include "tools/common/place.h"
 
 /* ---- a directory ---------------------------------------------------------- */
 
@@ -50,15 +50,15 @@ static void shell(const char *what)
 }
 
 /* scratch/w, with a file and a folder in it, beside scratch/outside. */
-static struct fw_ws_root make_root(void)
+static struct fw_root make_root(void)
 {
-	struct fw_ws_root made = FW_WS_ROOT_INIT;
+	struct fw_root made = FW_ROOT_INIT;
 	char path[80];
 
 	shell("rm -rf w outside && mkdir -p w/src outside && echo inside >w/src/a.txt && "
 	      "echo secret >outside/s.txt");
 	(void)snprintf(path, sizeof path, "%s/w", scratch);
-	assert_null(fw_ws_root_open(path, strlen(path), &made));
+	assert_null(fw_root_open(path, strlen(path), &made));
 	return made;
 }
 
@@ -158,7 +158,7 @@ static void each_allocation_fails(void (*run)(void))
 	fw_allocator_set(NULL);
 }
 
-static inline void workspace_test_uses_all(void)
+static inline void test_support_uses_all(void)
 {
 	(void)scratch_make;
 	(void)scratch_drop;
