@@ -3,8 +3,8 @@
  *
  * Between fork() and exec() the child of a program with threads may only make
  * system calls: everything else (the path to the program, arrays) is prepared
- * before. A pipe that exec() closes reports the result to the parent: bytes are a
- * failed step and its errno, the end without bytes is success.
+ * before. A pipe that exec() closes reports the outcome to the parent:
+ * bytes are a failed step and its errno, the end without bytes is success.
  */
 #include "base/subprocess.h"
 
