@@ -22,8 +22,7 @@
 #include "output.h"
 #include "report.h"
 #include "text.h"
-#include "tools/workspace/bootstrap.h"
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plans.h"
 
 enum { WORKSPACE, PLAN_KEY, SCOPE, TITLE, YES, EXPIRES, JSON };
 
@@ -79,10 +78,9 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 	memset(ret, 0, sizeof *ret);
 	(void)snprintf(ret->hash, sizeof ret->hash, "%.64s", hash);
 	FW_TRY(fw_ws_plan_load(&job->root, hash, &ret->text, &len));
-	ret->distrust =
-		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
-			? fw_ws_plan_distrust(&ret->plan, hash, &job->key, job->root.path)
-			: ret->fault;
+	ret->distrust = fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
+				? fw_ws_plan_verify(&ret->plan, hash, &job->key, job->root.path)
+				: ret->fault;
 	return NULL;
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/root.h"
-#include "tools/workspace/write.h"
+#include "tools/workspace/file_ops.h"
 
 bool fw_root_unchecked;
 

@@ -14,9 +14,11 @@
 
 #include <yyjson.h>
 
-#include "tools/workspace/trusted.h"
-
 #include "base/mem.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/plan_store.h"
+#include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -73,10 +75,10 @@ static const char *judge(yyjson_val *payload, const char *root, const struct fw_
 	return NULL;
 }
 
-const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char *signature,
-				     size_t signature_len, const struct fw_ws_key *key,
-				     const char *root, const struct fw_ws_plan *plan,
-				     int64_t now_s, char ret_nonce[64])
+const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *signature,
+				   size_t signature_len, const struct fw_ws_key *key,
+				   const char *root, const struct fw_ws_plan *plan,
+				   int64_t now_s, char ret_nonce[64])
 {
 	char expected[FW_WS_HEX_SIZE];
 	yyjson_doc *doc;
@@ -126,8 +128,8 @@ static fw_error *spend(const struct fw_root *root, const char *nonce)
 	return fw_path_errno(error, NONCES, true);
 }
 
-bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_root *root,
-			     yyjson_val *arguments, char ret_nonce[64])
+bool fw_ws_bootstrap_is_valid(const fw_workspace *ws, const struct fw_root *root,
+			      yyjson_val *arguments, char ret_nonce[64])
 {
 	yyjson_val *text = yyjson_obj_get(arguments, "planContent");
 	yyjson_val *payload = yyjson_obj_get(arguments, "payload");
@@ -138,10 +140,10 @@ bool fw_ws_bootstrap_is_good(const fw_workspace *ws, const struct fw_root *root,
 	return yyjson_is_str(text) && yyjson_is_str(payload) && yyjson_is_str(signature) &&
 	       yyjson_equals_str(yyjson_obj_get(arguments, "path"), root->path) &&
 	       fw_ws_plan_read(yyjson_get_str(text), yyjson_get_len(text), &plan, fault) &&
-	       !fw_ws_bootstrap_distrust(yyjson_get_str(payload), yyjson_get_len(payload),
-					 yyjson_get_str(signature), yyjson_get_len(signature),
-					 &ws->key, root->path, &plan, (int64_t)time(NULL),
-					 ret_nonce);
+	       !fw_ws_bootstrap_verify(yyjson_get_str(payload), yyjson_get_len(payload),
+				       yyjson_get_str(signature), yyjson_get_len(signature),
+				       &ws->key, root->path, &plan, (int64_t)time(NULL),
+				       ret_nonce);
 }
 
 /* ---- bootstrap_create_foundation_plan --------------------------------------------------- */
@@ -159,7 +161,7 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
 	char fault[FW_WS_FAULT_SIZE];
 	char nonce[64];
-	const char *distrust;
+	const char *refusal;
 	size_t count = 0;
 
 	if (strcmp(path, root->path) != 0)
@@ -167,11 +169,11 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 			"path is not the root of the session");
 	if (!fw_ws_plan_read(text, text_len, plan, fault))
 		return fw_raise_governance_bootstrap_failed(fault);
-	distrust = fw_ws_bootstrap_distrust(payload, payload_len, signature, signature_len,
-					    &ws->key, root->path, plan, (int64_t)time(NULL),
-					    nonce);
-	if (distrust)
-		return fw_raise_governance_bootstrap_failed(distrust);
+	refusal =
+		fw_ws_bootstrap_verify(payload, payload_len, signature, signature_len, &ws->key,
+				       root->path, plan, (int64_t)time(NULL), nonce);
+	if (refusal)
+		return fw_raise_governance_bootstrap_failed(refusal);
 	FW_TRY(fw_ws_plan_list(root, &hashes, &count));
 	fw__release(hashes);
 	if (count)
@@ -179,7 +181,7 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 	/* With a state directory the server has used it up before this call. */
 	if (!ws->trusted)
 		FW_TRY(spend(root, nonce));
-	else if (!fw_ws_trusted_is_spent(ws, root, nonce))
+	else if (!fw_ws_trusted_is_nonce_used(ws, root, nonce))
 		return fw_raise_governance_bootstrap_failed("its nonce was not recorded");
 	return fw_ws_plan_approve(root, plan, &ws->key);
 }
@@ -193,11 +195,11 @@ fw_error *fw_ws_bootstrap(fw_call *call, void *ctx)
 	fw_error *err;
 	int lock;
 
-	FW_TRY(fw_ws_enter_unlocked(ws, call, &root));
-	err = fw_ws_lock(&root, FW_WS_LOCK_MS, &lock);
+	FW_TRY(fw_ws_session_enter_unlocked(ws, call, &root));
+	err = fw_ws_write_lock(&root, FW_WS_WRITE_LOCK_MS, &lock);
 	if (!err) {
 		err = bootstrap(ws, call, &root, &plan);
-		fw_ws_unlock(lock);
+		fw_ws_write_unlock(lock);
 	}
 	fw_root_close(&root);
 	FW_TRY(err);

@@ -21,17 +21,17 @@ void fw_ws_bootstrap_payload(const char *root, const struct fw_ws_plan *plan, in
 
 /* Why it does not authorize this plan here and now; NULL: it does. The nonce is
  * told. */
-const char *fw_ws_bootstrap_distrust(const char *payload, size_t len, const char *signature,
-				     size_t signature_len, const struct fw_ws_key *key,
-				     const char *root, const struct fw_ws_plan *plan,
-				     int64_t now_s, char ret_nonce[64]);
+const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *signature,
+				   size_t signature_len, const struct fw_ws_key *key,
+				   const char *root, const struct fw_ws_plan *plan,
+				   int64_t now_s, char ret_nonce[64]);
 
 struct fw_workspace;
 struct yyjson_val;
 
 /* Do the arguments of a call hold a payload that authorizes their plan here and
  * now? The nonce is told. */
-bool fw_ws_bootstrap_is_good(const struct fw_workspace *ws, const struct fw_root *root,
-			     struct yyjson_val *arguments, char ret_nonce[64]);
+bool fw_ws_bootstrap_is_valid(const struct fw_workspace *ws, const struct fw_root *root,
+			      struct yyjson_val *arguments, char ret_nonce[64]);
 
 #endif

@@ -18,6 +18,8 @@
 
 #include "base/mem.h"
 #include "tools/common/file.h"
+#include "tools/workspace/digest.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -42,7 +44,7 @@ static void put_hash(struct fw_buf *out, const char *text, size_t len)
 	fw_buf_json_str(out, hex);
 }
 
-fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
+fw_error *fw_ws_journal_add(const struct fw_ws_change *w)
 {
 	struct fw_place place = { .dir = w->journal };
 	struct fw_buf text;
@@ -60,8 +62,9 @@ fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
 	FW_BUF(&text, "}\n");
 	name_of(place.name, w->id, "pending");
 	(void)snprintf(place.path, sizeof place.path, "%s", w->place->path);
-	err = text.state == FW_BUF_OK ? fw_ws_make_temp(&place, place.name, text.text, text.len)
-				      : fw_raise_internal_out_of_memory();
+	err = text.state == FW_BUF_OK
+		      ? fw_ws_file_create(&place, place.name, text.text, text.len)
+		      : fw_raise_internal_out_of_memory();
 	fw_buf_clear(&text);
 	if (!err && fsync(w->journal) != 0)
 		err = fw_path_errno(errno, w->place->path, true);
@@ -80,7 +83,7 @@ fw_error *fw_ws_journal_mark_done(int journal, const char *id, const char *path)
 	return NULL;
 }
 
-void fw_ws_journal_erase(int journal, const char *id)
+void fw_ws_journal_remove(int journal, const char *id)
 {
 	char name[40];
 
@@ -159,9 +162,9 @@ static bool settle(const struct fw_place *place, const struct entry *entry, int 
 		if (!entry->old_hash)
 			error = unlinkat(place->dir, place->name, 0);
 		else if (same(entry->old_hash, aside) && !entry->new_hash)
-			error = fw_ws_move_new(dir, entry->temp, place->dir, place->name);
+			error = fw_ws_file_move(dir, entry->temp, place->dir, place->name);
 		else if (same(entry->old_hash, aside))
-			error = fw_ws_exchange(dir, entry->temp, place->dir, place->name);
+			error = fw_ws_file_exchange(dir, entry->temp, place->dir, place->name);
 		if (!error)
 			hash_of(place->dir, place->name, hex);
 	}
@@ -283,7 +286,7 @@ static bool is_pending(const struct fw_root *root)
 	return found;
 }
 
-void fw_ws_journal_tidy(const struct fw_root *root, struct fw_buf *ret_list)
+void fw_ws_journal_try_recover(const struct fw_root *root, struct fw_buf *ret_list)
 {
 	size_t count = 0;
 	fw_error *err;
@@ -291,10 +294,10 @@ void fw_ws_journal_tidy(const struct fw_root *root, struct fw_buf *ret_list)
 
 	if (!is_pending(root))
 		return;
-	err = fw_ws_lock(root, 0, &lock);
+	err = fw_ws_write_lock(root, 0, &lock);
 	if (!err) {
 		err = fw_ws_journal_recover(root, ret_list, &count);
-		fw_ws_unlock(lock);
+		fw_ws_write_unlock(lock);
 	}
 	fw_error_free(err);
 }

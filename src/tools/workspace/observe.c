@@ -8,9 +8,6 @@
  * it never began. Locks and releases come after the reply, from what the
  * client was really told.
  */
-#include "tools/workspace/bootstrap.h"
-#include "tools/workspace/trusted.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +16,20 @@
 
 #include "base/mem.h"
 #include "core/redact.h"
+#include "tools/workspace/bootstrap.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
+
+/* What a call did that its outcome does not say. */
+struct fw_ws_done {
+	struct fw_ws_done *next;
+	const fw_call *call;
+	bool began;
+	bool reported; /* it wrote a report, which unlocks the session */
+	char journal[FW_WS_ID_SIZE];
+};
 
 /* ---- what all handlers see ------------------------------------------------------ */
 
@@ -62,8 +71,8 @@ static fw_error *spend_nonce(const fw_workspace *ws, const fw_outcome *coming)
 	char nonce[64];
 	fw_error *err = NULL;
 
-	if (doc && fw_ws_bootstrap_is_good(ws, &ws->root, yyjson_doc_get_root(doc), nonce))
-		err = fw_ws_trusted_spend(ws, &ws->root, nonce);
+	if (doc && fw_ws_bootstrap_is_valid(ws, &ws->root, yyjson_doc_get_root(doc), nonce))
+		err = fw_ws_trusted_use_nonce(ws, &ws->root, nonce);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
 	return err;
@@ -187,7 +196,7 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 		return NULL;
 	}
 	/* Once by its path, and never again: it is held from here on. */
-	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
+	FW_TRY(fw_ws_session_open_root(ws, &session, "begin_session", &ws->root));
 	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
 	if (err) {
 		fw_root_close(&ws->root);
@@ -330,6 +339,16 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	if (changed)
 		publish(ws);
 	fw__release(done);
+}
+
+void fw_ws_observe_clear(fw_workspace *ws)
+{
+	while (ws->done) {
+		struct fw_ws_done *done = ws->done;
+
+		ws->done = done->next;
+		fw__release(done);
+	}
 }
 
 fw_error *fw_ws_observe(fw_workspace *ws)

@@ -33,6 +33,13 @@ struct fw_ws_hunk {
 	size_t count;
 };
 
+/* The first line of the old file that a hunk is about. A hunk that removes nothing is
+ * inserted after the line that its header names. */
+static inline uint64_t fw_ws_hunk_first_line(const struct fw_ws_hunk *hunk)
+{
+	return hunk->old_start + (hunk->old_count ? 0 : 1);
+}
+
 struct fw_ws_patch {
 	struct fw_ws_patch_line *lines;
 	size_t line_count;

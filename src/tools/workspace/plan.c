@@ -249,8 +249,8 @@ bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
 }
 
 /* Why the signature is none for this workspace; NULL: it is. */
-static const char *distrust_signature(const struct fw_ws_plan *plan,
-				      const struct fw_ws_key *key, const char *workspace)
+static const char *verify_signature(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
+				    const char *workspace)
 {
 	const struct fw_ws_span *signature = &plan->signature;
 	char expected[FW_WS_HEX_SIZE];
@@ -267,8 +267,8 @@ static const char *distrust_signature(const struct fw_ws_plan *plan,
 	       "(faultwire plan approve)";
 }
 
-const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key, const char *workspace)
+const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
+			      const struct fw_ws_key *key, const char *workspace)
 {
 	if (!is(plan->hash, plan->computed))
 		return "its hash does not match its content";
@@ -280,7 +280,7 @@ const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
 		return "it says that it is approved, and is not signed";
 	if (!key->is_set)
 		return "this server has no key to check its signature with";
-	return distrust_signature(plan, key, workspace);
+	return verify_signature(plan, key, workspace);
 }
 
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path)

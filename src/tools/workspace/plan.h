@@ -15,7 +15,7 @@
  * PENDING_HASH, the status as PENDING, and without the line of the signature.
  *
  * The one rule to remember: what a header says of itself counts only after
- * fw_ws_plan_distrust().
+ * fw_ws_plan_verify().
  */
 #ifndef FW_TOOLS_WORKSPACE_PLAN_H
 #define FW_TOOLS_WORKSPACE_PLAN_H
@@ -67,8 +67,8 @@ void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const cha
 /* Why it cannot be trusted; NULL: it can. `name` is the hash it is kept under,
  * `workspace` the canonical path of the root it is kept in. A pending plan has no
  * signature to be looked at. */
-const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key, const char *workspace);
+const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
+			      const struct fw_ws_key *key, const char *workspace);
 
 /* The signature of an approval: of this plan, in this workspace. False: the
  * library failed, or the path is too long. */

@@ -1,7 +1,7 @@
 /*
  * plan_store.c - plans as files: docs/plans/<hash>.md.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plan_store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "tools/common/file.h"
+#include "tools/workspace/file_ops.h"
 
 #include <faultwire/raise.h>
 
@@ -61,7 +62,7 @@ static fw_error *put(const struct fw_root *root, const struct fw_ws_plan *plan,
 	else if (place.exists && !replace)
 		err = NULL;
 	else
-		err = fw_ws_put_file(&place, text.text, text.len);
+		err = fw_ws_file_put(&place, text.text, text.len);
 	fw_buf_clear(&text);
 	fw_place_clear(&place);
 	return err;

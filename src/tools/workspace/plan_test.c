@@ -52,7 +52,7 @@ static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **
 
 	(void)state;
 	assert_string_equal(plan.computed, hash);
-	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
+	assert_null(fw_ws_plan_verify(&plan, hash, &key, "/w"));
 	assert_true(plan.is_approved);
 	assert_int_equal(plan.title.len, 5);
 	free(text);
@@ -65,11 +65,11 @@ static void expect_distrust(const char *text, const char *name, const struct fw_
 			    const char *why)
 {
 	struct fw_ws_plan plan = read_plan(text);
-	const char *distrust = fw_ws_plan_distrust(&plan, name, with, "/w");
+	const char *refusal = fw_ws_plan_verify(&plan, name, with, "/w");
 
-	assert_non_null(distrust);
-	if (strncmp(distrust, why, strlen(why)) != 0)
-		fail_msg("%s, not %s", distrust, why);
+	assert_non_null(refusal);
+	if (strncmp(refusal, why, strlen(why)) != 0)
+		fail_msg("%s, not %s", refusal, why);
 }
 
 static char *replaced(const char *text, const char *from, const char *to)
@@ -159,11 +159,11 @@ static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state
 	char *old;
 
 	(void)state;
-	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
+	assert_null(fw_ws_plan_verify(&plan, hash, &key, "/w"));
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const others[] = { "/v", "/w/w", "/", "" };
 
-		assert_non_null(strstr(fw_ws_plan_distrust(&plan, hash, &key, others[i]),
+		assert_non_null(strstr(fw_ws_plan_verify(&plan, hash, &key, others[i]),
 				       "approve it here"));
 	}
 	/* As it was signed before signatures were bound. */
@@ -313,9 +313,9 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	char nonce[64];
 	struct fw_buf payload;
 
-#define JUDGE(key_, root_, plan_, now_)                                                   \
-	fw_ws_bootstrap_distrust(payload.text, payload.len, signature, strlen(signature), \
-				 key_, root_, plan_, now_, nonce)
+#define JUDGE(key_, root_, plan_, now_)                                                       \
+	fw_ws_bootstrap_verify(payload.text, payload.len, signature, strlen(signature), key_, \
+			       root_, plan_, now_, nonce)
 	(void)state;
 	fw_buf_init(&payload, 4096);
 	fw_ws_bootstrap_payload("/w", &plan, 1000, &payload);

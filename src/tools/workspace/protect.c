@@ -9,7 +9,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "tools/workspace/impl.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/plan_store.h"
 
 /* Refused as a component of a path, as a file or as a folder. */
 static const char *const names[] = {

@@ -5,12 +5,15 @@
  * "did" a word to the server's thread, which takes it before anybody else
  * looks, and puts the session in its place (observe.c).
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/session.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
+
+#include "tools/workspace/digest.h"
+#include "tools/workspace/toolset.h"
 
 #include <faultwire/raise.h>
 
@@ -26,7 +29,7 @@ static void copy(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-void fw_ws_session_of(const fw_call *call, struct fw_ws_session *ret_session)
+void fw_ws_session_read(const fw_call *call, struct fw_ws_session *ret_session)
 {
 	size_t len = 0;
 	const char *text = fw_call_state(call, &len);
@@ -65,7 +68,7 @@ void fw_ws_session_write(const struct fw_ws_session *session, struct fw_buf *out
 	fw_buf_json_str(out, session->locked_by);
 }
 
-fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
+fw_error *fw_ws_raise_invariant(fw_src at, const char *id, const char *why)
 {
 	fw_error *err = fw_raise_governance_invariant_violation_at(at, id);
 	const fw_scope scope = { .invariant_id = id };
@@ -76,15 +79,15 @@ fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
 	return err;
 }
 
-fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
-		      struct fw_ws_session *ret_session, struct fw_root *ret_root)
+fw_error *fw_ws_session_enter(const fw_workspace *ws, const fw_call *call,
+			      struct fw_ws_session *ret_session, struct fw_root *ret_root)
 {
-	fw_ws_session_of(call, ret_session);
-	return fw_ws_enter_session(ws, ret_session, fw_call_name(call), ret_root);
+	fw_ws_session_read(call, ret_session);
+	return fw_ws_session_open_root(ws, ret_session, fw_call_name(call), ret_root);
 }
 
-fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session *session,
-			      const char *name, struct fw_root *ret_root)
+fw_error *fw_ws_session_open_root(const fw_workspace *ws, const struct fw_ws_session *session,
+				  const char *name, struct fw_root *ret_root)
 {
 	struct fw_root root = FW_ROOT_INIT;
 	fw_error *err;
@@ -97,26 +100,27 @@ fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
 		    fw_error_code(err) == FW_SESSION_INIT_FAILED)
 			return fw_error_caused_by(
-				fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED", NULL),
+				fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+						      NULL),
 				err);
 		return err;
 	}
 	root.hard_links = ws->hard_links;
 	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
 		fw_root_close(&root);
-		return fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
-				       "another folder has taken its place");
+		return fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+					     "another folder has taken its place");
 	}
 	*ret_root = root;
 	return NULL;
 }
 
-fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
-			       struct fw_root *ret_root)
+fw_error *fw_ws_session_enter_unlocked(const fw_workspace *ws, const fw_call *call,
+				       struct fw_root *ret_root)
 {
 	struct fw_ws_session session;
 
-	FW_TRY(fw_ws_enter(ws, call, &session, ret_root));
+	FW_TRY(fw_ws_session_enter(ws, call, &session, ret_root));
 	if (!session.locked_by[0])
 		return NULL;
 	fw_root_close(ret_root);
@@ -152,7 +156,8 @@ static void put_recovered(struct fw_buf *word, const char *recovered)
 	FW_BUF(word, "]}");
 }
 
-void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const char *recovered)
+void fw_ws_notify_began(fw_call *call, const struct fw_ws_session *session,
+			const char *recovered)
 {
 	struct fw_buf word;
 
@@ -165,7 +170,8 @@ void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const 
 	fw_buf_clear(&word);
 }
 
-void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered)
+void fw_ws_notify_wrote(fw_call *call, const char *journal, bool reported,
+			const char *recovered)
 {
 	struct fw_buf word;
 
@@ -180,7 +186,7 @@ void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const c
 	fw_buf_clear(&word);
 }
 
-void fw_ws_tell_recovered(fw_call *call, const char *recovered)
+void fw_ws_notify_recovered(fw_call *call, const char *recovered)
 {
 	struct fw_buf word;
 

@@ -1,12 +1,12 @@
 /*
  * tools_plan.c - plans, as tools see them, and verify_workspace_integrity.
  */
-#include "tools/workspace/trusted.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/workspace/plan_store.h"
+#include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
 
@@ -22,7 +22,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_root *root, const c
 {
 	char fault[FW_WS_FAULT_SIZE] = "";
 	struct fw_ws_plan plan = { .is_approved = false };
-	const char *distrust = NULL;
+	const char *refusal = NULL;
 	char *text = NULL;
 	size_t len = 0;
 	fw_error *err = fw_ws_plan_load(root, hash, &text, &len);
@@ -30,11 +30,11 @@ static void put_plan(const fw_workspace *ws, const struct fw_root *root, const c
 	FW_BUF(out, "{\"plan\":");
 	fw_buf_json_str(out, hash);
 	if (err) {
-		distrust = "it cannot be read";
+		refusal = "it cannot be read";
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
-		distrust = fault;
+		refusal = fault;
 	} else {
-		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
+		refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->path);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -48,10 +48,10 @@ static void put_plan(const fw_workspace *ws, const struct fw_root *root, const c
 		FW_BUF(out, "]");
 	}
 	FW_BUF(out, ",\"usable\":");
-	fw_buf_str(out, !distrust && plan.is_approved ? "true" : "false");
+	fw_buf_str(out, !refusal && plan.is_approved ? "true" : "false");
 	FW_BUF(out, ",\"fault\":");
-	if (distrust)
-		fw_buf_json_str(out, distrust);
+	if (refusal)
+		fw_buf_json_str(out, refusal);
 	else
 		FW_BUF(out, "null");
 	FW_BUF(out, "}");
@@ -68,7 +68,7 @@ fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 	struct fw_buf out;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ws, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ws, call, &root));
 	err = fw_ws_plan_list(&root, &hashes, &count);
 	fw_buf_init(&out, FW_WS_READ_BYTES);
 	FW_BUF(&out, "{\"plans\":[");
@@ -95,7 +95,7 @@ fw_error *fw_ws_read_plan(fw_call *call, void *ctx)
 	size_t len = 0;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ctx, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ctx, call, &root));
 	err = fw_ws_plan_load(&root, fw_call_string(call, "plan", NULL), &text, &len);
 	if (!err)
 		fw_call_text_n(call, text, len);
@@ -152,7 +152,7 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 	bool was_there = false;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ctx, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ctx, call, &root));
 	err = read_content(text, len, "content", &plan);
 	if (!err)
 		err = fw_ws_plan_save(&root, &plan, "PENDING", NULL, &was_there);
@@ -200,10 +200,10 @@ static void verify_plan(const fw_workspace *ws, const struct fw_root *root, cons
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
+		const char *refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->path);
 
-		if (distrust)
-			find(found, "PLANS_AUTHENTIC", hash, distrust);
+		if (refusal)
+			find(found, "PLANS_AUTHENTIC", hash, refusal);
 	}
 	fw_error_free(err);
 	fw__release(text);
@@ -226,7 +226,7 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root
 		return err;
 	}
 	*records = report.records;
-	if (!fw_ws_trusted_is_in_place(ws, root))
+	if (!fw_ws_trusted_is_link_intact(ws, root))
 		find(found, FW_WS_LOG_IN_PLACE, FW_WS_AUDIT_LOG,
 		     "it is not the link to the log any more");
 	if (!report.is_whole)
@@ -248,7 +248,7 @@ static fw_error *conclude(fw_call *call, struct findings *found, size_t plans,
 		fw_call_structured(call, text, (size_t)len);
 		return NULL;
 	}
-	err = fw_ws_invariant(FW_HERE, found->first, NULL);
+	err = fw_ws_raise_invariant(FW_HERE, found->first, NULL);
 	if (found->list.state == FW_BUF_OK) {
 		FW_BUF(&found->list, "]");
 		fw_error_add_json(err, "findings", found->list.text, found->list.len);
@@ -267,7 +267,7 @@ fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 	size_t count = 0;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ws, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ws, call, &root));
 	fw_buf_init(&found.list, FW_WS_READ_BYTES);
 	FW_BUF(&found.list, "[");
 	err = fw_ws_plan_list(&root, &hashes, &count);

@@ -2,8 +2,6 @@
  * tools_read.c - begin_session, read_file, read_audit_log, and the workspace as
  * resources: what changes nothing in it.
  */
-#include "tools/workspace/trusted.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +11,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/common/file.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -56,9 +57,9 @@ static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
 	fw_error *err;
 	int lock;
 
-	FW_TRY(fw_ws_lock(root, FW_WS_LOCK_MS, &lock));
+	FW_TRY(fw_ws_write_lock(root, FW_WS_WRITE_LOCK_MS, &lock));
 	err = fw_ws_journal_recover(root, list, &count);
-	fw_ws_unlock(lock);
+	fw_ws_write_unlock(lock);
 	return err;
 }
 
@@ -102,7 +103,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 		return fw_raise_auth_role_mismatch(
 			strcasecmp(role, "windsurf") == 0 ? "WINDSURF" : "ANTIGRAVITY",
 			fw_ws_role_name(ws->role));
-	fw_ws_session_of(call, &session);
+	fw_ws_session_read(call, &session);
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
 	err = bind(ws, call, &session, &root, &is_new);
 	if (!err)
@@ -116,7 +117,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 			session.ino = (uint64_t)root.ino;
 		}
 		tell_session(call, ws, &session, &recovered);
-		fw_ws_tell_began(call, &session, recovered.text);
+		fw_ws_notify_began(call, &session, recovered.text);
 	}
 	fw_buf_clear(&recovered);
 	fw_root_close(&root);
@@ -151,12 +152,12 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	struct fw_buf out;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	FW_TRY(fw_ws_session_enter(ctx, call, &session, &root));
 	/* What a dead worker wrote, and nobody has passed, is not for reading. */
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
-	fw_ws_journal_tidy(&root, &recovered);
+	fw_ws_journal_try_recover(&root, &recovered);
 	if (recovered.len)
-		fw_ws_tell_recovered(call, recovered.text);
+		fw_ws_notify_recovered(call, recovered.text);
 	fw_buf_clear(&recovered);
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_root_close(&root);
@@ -232,7 +233,7 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	(void)pthread_mutex_lock(&ws->lock);
 	session = ws->shared;
 	(void)pthread_mutex_unlock(&ws->lock);
-	FW_TRY(fw_ws_enter_session(ws, &session, uri, &root));
+	FW_TRY(fw_ws_session_open_root(ws, &session, uri, &root));
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_root_close(&root);
 	FW_TRY(err);
@@ -284,7 +285,7 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 	int fd;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	FW_TRY(fw_ws_session_enter(ctx, call, &session, &root));
 	err = open_log(ctx, &root, &fd, &st);
 	fw_root_close(&root);
 	FW_TRY(err);

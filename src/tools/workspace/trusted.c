@@ -135,10 +135,11 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
 	link = look_at_link(root, log);
 	if (link == LINK_OTHER && access(log, F_OK) == 0)
-		return fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
-				       "audit-log.jsonl of the workspace is not the link to "
-				       "its log any more; the log itself is intact, and "
-				       "what took the place of the link has to be removed");
+		return fw_ws_raise_invariant(
+			FW_HERE, FW_WS_LOG_IN_PLACE,
+			"audit-log.jsonl of the workspace is not the link to "
+			"its log any more; the log itself is intact, and "
+			"what took the place of the link has to be removed");
 	/* A log that was begun without a state directory goes on where it is, and
 	 * what is no log is refused when it is opened. */
 	if (link == LINK_OTHER)
@@ -149,7 +150,7 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root
 	return NULL;
 }
 
-bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_root *root)
+bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *root)
 {
 	char log[FW_PATH_SIZE];
 
@@ -159,8 +160,8 @@ bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_root *roo
 
 /* ---- nonces --------------------------------------------------------------------- */
 
-fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_root *root,
-			      const char *nonce)
+fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws, const struct fw_root *root,
+				  const char *nonce)
 {
 	char folder[FW_PATH_SIZE];
 	int error;
@@ -188,8 +189,8 @@ fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_root *root
 	return fw_error_from_errno(FW_HERE, error, folder);
 }
 
-bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_root *root,
-			    const char *nonce)
+bool fw_ws_trusted_is_nonce_used(const fw_workspace *ws, const struct fw_root *root,
+				 const char *nonce)
 {
 	char folder[FW_PATH_SIZE];
 	char path[FW_PATH_SIZE + 80];

@@ -14,12 +14,15 @@
  * read the folder; only the server itself writes there.
  *
  * The one rule to remember: all of this is called on the server's thread, but for
- * fw_ws_trusted_log(), fw_ws_trusted_is_in_place() and fw_ws_trusted_is_spent().
+ * fw_ws_trusted_log(), fw_ws_trusted_is_link_intact() and fw_ws_trusted_is_nonce_used().
  */
 #ifndef FW_TOOLS_WORKSPACE_TRUSTED_H
 #define FW_TOOLS_WORKSPACE_TRUSTED_H
 
-#include "tools/workspace/impl.h"
+#include "tools/workspace/toolset.h"
+
+/* The invariant that audit-log.jsonl of a workspace is the link to its log. */
+#define FW_WS_LOG_IN_PLACE "AUDIT_LOG_IN_ITS_PLACE"
 
 /* Makes the folder of the served directory. Raises governance.self_audit_failed
  * where it would lie inside of that; input and io errors. */
@@ -43,14 +46,14 @@ FW_NODISCARD fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct 
 
 /* In a worker, too: is the link in the workspace as it was made? Also if the log
  * is elsewhere. */
-bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_root *root);
+bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *root);
 
 /* Of several that use a nonce, one succeeds. Raises
  * governance.bootstrap_failed: it was used before. */
-FW_NODISCARD fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_root *root,
-					   const char *nonce);
+FW_NODISCARD fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws,
+					       const struct fw_root *root, const char *nonce);
 /* In a worker: has the server used it up? */
-bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_root *root,
-			    const char *nonce);
+bool fw_ws_trusted_is_nonce_used(const fw_workspace *ws, const struct fw_root *root,
+				 const char *nonce);
 
 #endif

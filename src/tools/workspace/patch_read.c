@@ -1,5 +1,5 @@
 /*
- * patch.c - see patch.h.
+ * patch_read.c - reading a unified diff; see patch.h.
  *
  * The counts of a hunk's header decide where it ends, so that a removed line
  * which begins with "--" is not taken for a file header. What mailers do to
@@ -390,12 +390,6 @@ static fw_error *read_body_line(const struct reader *r, struct fw_ws_patch *patc
 	return add_line(patch, kind, text, len);
 }
 
-/* A hunk that removes nothing stands behind the line it names. */
-static uint64_t first_line(const struct fw_ws_hunk *hunk)
-{
-	return hunk->old_start + (hunk->old_count ? 0 : 1);
-}
-
 /* The header has been read. */
 static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 {
@@ -408,7 +402,8 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 	if (patch->hunk_count) {
 		const struct fw_ws_hunk *before = &patch->hunks[patch->hunk_count - 1];
 
-		if (first_line(&hunk) < first_line(before) + before->old_count)
+		if (fw_ws_hunk_first_line(&hunk) <
+		    fw_ws_hunk_first_line(before) + before->old_count)
 			return invalid(r, "hunks overlap or are out of order");
 	}
 	old_left = hunk.old_count;
@@ -479,120 +474,4 @@ void fw_ws_patch_clear(struct fw_ws_patch *patch)
 	fw__release(patch->old_name);
 	fw__release(patch->new_name);
 	memset(patch, 0, sizeof *patch);
-}
-
-static bool is_name_of(const char *name, const char *path)
-{
-	const char *slash;
-
-	if (strncmp(name, "./", 2) == 0)
-		name += 2;
-	if (strcmp(name, path) == 0)
-		return true;
-	slash = strchr(name, '/');
-	return slash && strcmp(slash + 1, path) == 0;
-}
-
-fw_error *fw_ws_patch_check_name(const struct fw_ws_patch *patch, const char *path)
-{
-	if (!patch->old_name)
-		return NULL;
-	if ((patch->creates || is_name_of(patch->old_name, path)) &&
-	    (patch->deletes || is_name_of(patch->new_name, path)))
-		return NULL;
-	return fw_raise_patch_invalid(patch->name_line, "file headers name another file");
-}
-
-/* ---- applying ----------------------------------------------------------------------- */
-
-struct source {
-	const char *at;
-	const char *end;
-	uint64_t number; /* of the line at `at`, from 1 */
-};
-
-static bool take(struct source *s, const char **ret_text, size_t *ret_len, bool *ret_unended)
-{
-	const char *newline;
-
-	if (s->at == s->end)
-		return false;
-	newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
-	*ret_text = s->at;
-	*ret_len = (size_t)((newline ? newline : s->end) - s->at);
-	*ret_unended = !newline;
-	s->at = newline ? newline + 1 : s->end;
-	s->number++;
-	return true;
-}
-
-static void put(struct fw_buf *out, const char *text, size_t len, bool is_unended)
-{
-	fw_buf_put(out, text, len);
-	if (!is_unended)
-		fw_buf_put(out, "\n", 1);
-}
-
-/* A mail's CR is not the file's, unless the file has them itself. */
-static size_t length_of(const struct fw_ws_patch_line *line, bool strip)
-{
-	return strip && line->len && line->text[line->len - 1] == '\r' ? line->len - 1
-								       : line->len;
-}
-
-static fw_error *apply_hunk(const struct fw_ws_patch *patch, size_t index, bool strip,
-			    struct source *s, const char *path, struct fw_buf *out)
-{
-	const struct fw_ws_hunk *hunk = &patch->hunks[index];
-
-	for (size_t i = hunk->first; i < hunk->first + hunk->count; i++) {
-		const struct fw_ws_patch_line *line = &patch->lines[i];
-		size_t want = length_of(line, strip);
-		const char *text = NULL;
-		size_t len = 0;
-		bool is_unended = false;
-
-		if (line->kind == '+') {
-			/* A line without its newline is the last one of all. */
-			if (out->len && out->text[out->len - 1] != '\n')
-				return fw_raise_patch_apply_failed(path, index + 1, s->number);
-			put(out, line->text, want, line->is_unended);
-			continue;
-		}
-		if (!take(s, &text, &len, &is_unended))
-			return fw_raise_patch_apply_failed(path, index + 1, s->number);
-		if (len != want || memcmp(text, line->text, len) != 0 ||
-		    is_unended != line->is_unended)
-			return fw_raise_patch_apply_failed(path, index + 1, s->number - 1);
-		if (line->kind == ' ')
-			put(out, text, len, is_unended);
-	}
-	return NULL;
-}
-
-fw_error *fw_ws_patch_apply(const struct fw_ws_patch *patch, const char *path, const char *old,
-			    size_t old_len, struct fw_buf *out)
-{
-	struct source s = { .at = old, .end = old + old_len, .number = 1 };
-	const char *newline = old_len ? memchr(old, '\n', old_len) : NULL;
-	bool file_is_crlf = newline && newline > old && newline[-1] == '\r';
-	bool strip = patch->is_crlf && !file_is_crlf;
-	const char *text;
-	size_t len;
-	bool is_unended;
-
-	for (size_t i = 0; i < patch->hunk_count; i++) {
-		while (s.number < first_line(&patch->hunks[i])) {
-			if (!take(&s, &text, &len, &is_unended))
-				return fw_raise_patch_apply_failed(path, i + 1, s.number);
-			put(out, text, len, is_unended);
-		}
-		FW_TRY(apply_hunk(patch, i, strip, &s, path, out));
-	}
-	if (s.at < s.end && out->len && out->text[out->len - 1] != '\n')
-		return fw_raise_patch_apply_failed(path, patch->hunk_count, s.number);
-	fw_buf_put(out, s.at, (size_t)(s.end - s.at));
-	if (patch->deletes && out->len)
-		return fw_raise_patch_apply_failed(path, patch->hunk_count, s.number);
-	return NULL;
 }

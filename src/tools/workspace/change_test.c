@@ -12,14 +12,17 @@
 #include "base/mem.h"
 #include "tools/workspace/policy.h"
 #include "tools/workspace/preflight.h"
-#include "tools/workspace/write.h"
+#include "tools/workspace/change.h"
+#include "tools/workspace/digest.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/write_lock.h"
 #include "tools/common/file.h"
 
 static struct fw_root root;
 
 struct change {
 	struct fw_place place;
-	struct fw_ws_write w;
+	struct fw_ws_change w;
 	char *old_text;
 };
 
@@ -37,13 +40,13 @@ static fw_error *prepare(struct change *c, const char *path, const char *text)
 	c->w.text = text;
 	c->w.len = text ? strlen(text) : 0;
 	c->w.old_text = c->old_text;
-	FW_TRY(fw_ws_write_begin(&c->w));
+	FW_TRY(fw_ws_change_begin(&c->w));
 	return NULL;
 }
 
 static void clear(struct change *c)
 {
-	fw_ws_write_clear(&c->w);
+	fw_ws_change_clear(&c->w);
 	fw_place_clear(&c->place);
 	fw__release(c->old_text);
 }
@@ -54,9 +57,9 @@ static fw_error *write_path(const char *path, const char *text)
 	fw_error *err = prepare(&c, path, text);
 
 	if (!err)
-		err = fw_ws_write_apply(&c.w);
+		err = fw_ws_change_apply(&c.w);
 	if (!err)
-		err = fw_ws_write_keep(&c.w);
+		err = fw_ws_change_keep(&c.w);
 	if (!err)
 		fw_ws_journal_drop(&root, c.w.id);
 	clear(&c);
@@ -131,20 +134,20 @@ static void test_write__undone_it_never_was(void **state)
 	(void)state;
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	assert_content("w/src/a.txt", "new\n");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
-	assert_null(fw_ws_write_apply(&c.w));
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	shell("test ! -e w/src/b.txt");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test ! -e w/src/a.txt");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
@@ -159,12 +162,12 @@ static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("echo theirs >w/src/a.txt");
-	assert_code(fw_ws_write_apply(&c.w), FW_FILE_HASH_MISMATCH);
+	assert_code(fw_ws_change_apply(&c.w), FW_FILE_HASH_MISMATCH);
 	assert_content("w/src/a.txt", "theirs\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
 	shell("echo theirs >w/src/b.txt");
-	assert_code(fw_ws_write_apply(&c.w), FW_FILE_ALREADY_EXISTS);
+	assert_code(fw_ws_change_apply(&c.w), FW_FILE_ALREADY_EXISTS);
 	assert_content("w/src/b.txt", "theirs\n");
 	clear(&c);
 	assert_nothing_left();
@@ -180,16 +183,16 @@ static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **s
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("test \"$(ls -A w/src)\" = a.txt");
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test \"$(ls -A w/src)\" = a.txt");
 	assert_null(fw_ws_preflight(&root, "! grep -rq inside src", 5000, "src/a.txt"));
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test -z \"$(ls -A w/src)\"");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
@@ -205,9 +208,9 @@ static void test_write__the_old_content_comes_back_after_a_command_that_cleans_u
 		root = make_root();
 		shell("chmod 751 w/src/a.txt");
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "new\n"));
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 		shell("rm -rf w/.faultwire && echo other >w/src/a.txt");
-		assert_null(fw_ws_write_undo(&c.w));
+		assert_null(fw_ws_change_undo(&c.w));
 		assert_content("w/src/a.txt", "inside\n");
 		shell("test $(stat -c %a w/src/a.txt) = 751");
 		clear(&c);
@@ -235,13 +238,13 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	assert_content("w/src/a.txt", "new\n");
 	for (int deletes = 0; deletes < 2; deletes++) {
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_write_apply(&c.w));
-		assert_null(fw_ws_write_undo(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
+		assert_null(fw_ws_change_undo(&c.w));
 		assert_content("w/src/a.txt", "new\n");
 		clear(&c);
 		/* And by whoever comes after one who died. */
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 		clear(&c);
 		assert_int_equal(recover(list, sizeof list), 1);
 		assert_content("w/src/a.txt", "new\n");
@@ -260,9 +263,9 @@ static void die_after(const char *path, const char *text, int steps)
 
 	assert_null(prepare(&c, path, text));
 	if (steps > 1)
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 	if (steps > 2)
-		assert_null(fw_ws_write_keep(&c.w));
+		assert_null(fw_ws_change_keep(&c.w));
 	clear(&c);
 }
 
@@ -325,19 +328,19 @@ static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
 
 	(void)state;
 	root = make_root();
-	assert_null(fw_ws_lock(&root, 0, &first));
-	assert_code(fw_ws_lock(&root, 20, &second), FW_RUNTIME_TIMEOUT);
-	fw_ws_unlock(first);
+	assert_null(fw_ws_write_lock(&root, 0, &first));
+	assert_code(fw_ws_write_lock(&root, 20, &second), FW_RUNTIME_TIMEOUT);
+	fw_ws_write_unlock(first);
 	child = fork();
 	if (child == 0) {
-		fw_error *err = fw_ws_lock(&root, 1000, &first);
+		fw_error *err = fw_ws_write_lock(&root, 1000, &first);
 
 		_exit(err ? 1 : 0); /* with the lock */
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_null(fw_ws_lock(&root, 1000, &first));
-	fw_ws_unlock(first);
+	assert_null(fw_ws_write_lock(&root, 1000, &first));
+	fw_ws_write_unlock(first);
 	fw_root_close(&root);
 }
 

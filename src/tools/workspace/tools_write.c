@@ -7,17 +7,20 @@
  * Reports (docs/reports/) need no plan and pass no policy and no preflight:
  * they are the way out of a locked session, and must not be locked themselves.
  */
-#include "tools/workspace/trusted.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "tools/common/file.h"
+#include "tools/workspace/change.h"
+#include "tools/workspace/journal.h"
 #include "tools/workspace/patch.h"
+#include "tools/workspace/plan_store.h"
 #include "tools/workspace/preflight.h"
 #include "tools/workspace/protect.h"
+#include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -96,15 +99,15 @@ static fw_error *judge_plan(const struct change *c, const char *hash, const char
 {
 	char fault[FW_WS_FAULT_SIZE];
 	struct fw_ws_plan plan;
-	const char *distrust;
+	const char *refusal;
 
 	if (!fw_ws_plan_read(text, len, &plan, fault))
 		return fw_raise_plan_enforcement_failed(hash, fault);
 	if (!plan.is_approved)
 		return fw_raise_plan_not_approved(hash);
-	distrust = fw_ws_plan_distrust(&plan, hash, &c->ws->key, c->root.path);
-	if (distrust)
-		return fw_raise_plan_enforcement_failed(hash, distrust);
+	refusal = fw_ws_plan_verify(&plan, hash, &c->ws->key, c->root.path);
+	if (refusal)
+		return fw_raise_plan_enforcement_failed(hash, refusal);
 	if (fw_ws_is_protected(&c->root, c->place.path) ||
 	    !fw_ws_plan_covers(&plan, c->place.path))
 		return fw_raise_plan_scope_violation(hash, c->place.path);
@@ -264,37 +267,37 @@ static void look_again(struct change *c)
 static fw_error *run_preflight(const struct change *c)
 {
 	const fw_workspace *ws = c->ws;
-	bool was_in_place = fw_ws_trusted_is_in_place(ws, &c->root);
+	bool was_in_place = fw_ws_trusted_is_link_intact(ws, &c->root);
 	fw_error *err =
 		fw_ws_preflight(&c->root, ws->preflight, ws->preflight_ms, c->place.path);
 
-	if (!was_in_place || fw_ws_trusted_is_in_place(ws, &c->root))
+	if (!was_in_place || fw_ws_trusted_is_link_intact(ws, &c->root))
 		return err;
 	return fw_error_caused_by(
-		fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
-				"the preflight command replaced audit-log.jsonl of the "
-				"workspace; the log itself is intact"),
+		fw_ws_raise_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
+				      "the preflight command replaced audit-log.jsonl of the "
+				      "workspace; the log itself is intact"),
 		err);
 }
 
-static fw_error *write_it(struct change *c, struct fw_ws_write *w)
+static fw_error *write_it(struct change *c, struct fw_ws_change *w)
 {
 	const fw_workspace *ws = c->ws;
 	fw_error *err;
 
-	FW_TRY(fw_ws_write_begin(w));
-	FW_TRY(fw_ws_write_apply(w));
+	FW_TRY(fw_ws_change_begin(w));
+	FW_TRY(fw_ws_change_apply(w));
 	if (ws->preflight && !c->is_report) {
 		err = run_preflight(c);
 		FW_WS_STEP("verdict");
 		if (err) {
-			fw_error *worse = fw_ws_write_undo(w);
+			fw_error *worse = fw_ws_change_undo(w);
 
 			return worse ? fw_error_caused_by(worse, err) : err;
 		}
 		look_again(c);
 	}
-	return fw_ws_write_keep(w);
+	return fw_ws_change_keep(w);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
@@ -309,7 +312,7 @@ static fw_error *pass_gates(struct change *c)
 		return fw_raise_session_locked(c->session.locked_by);
 	if (!c->is_report)
 		FW_TRY(pass_plan(c));
-	FW_TRY(fw_ws_lock(&c->root, FW_WS_LOCK_MS + c->ws->preflight_ms, &c->lock));
+	FW_TRY(fw_ws_write_lock(&c->root, FW_WS_WRITE_LOCK_MS + c->ws->preflight_ms, &c->lock));
 	FW_TRY(fw_ws_journal_recover(&c->root, &c->recovered, &count));
 	/* Much may have happened before the lock was had. */
 	FW_TRY(find_place(c));
@@ -334,7 +337,7 @@ static bool says_something(const struct change *c)
 
 static void clear(struct change *c)
 {
-	fw_ws_unlock(c->lock);
+	fw_ws_write_unlock(c->lock);
 	fw_place_clear(&c->place);
 	fw_ws_patch_clear(&c->patch);
 	fw_buf_clear(&c->patched);
@@ -351,12 +354,12 @@ fw_error *fw_ws_write_file(fw_call *call, void *ctx)
 			    .root = FW_ROOT_INIT,
 			    .place = FW_PLACE_INIT,
 			    .lock = -1 };
-	struct fw_ws_write w = { .journal = -1 };
+	struct fw_ws_change w = { .journal = -1 };
 	fw_error *err;
 
 	fw_buf_init(&c.patched, FW_WS_EDIT_BYTES);
 	fw_buf_init(&c.recovered, FW_WS_STATE_BYTES / 2);
-	err = fw_ws_enter(c.ws, call, &c.session, &c.root);
+	err = fw_ws_session_enter(c.ws, call, &c.session, &c.root);
 	if (!err)
 		err = pass_gates(&c);
 	if (!err) {
@@ -367,12 +370,12 @@ fw_error *fw_ws_write_file(fw_call *call, void *ctx)
 		w.old_text = c.old_text;
 		w.old_len = c.old_len;
 		err = write_it(&c, &w);
-		fw_ws_write_clear(&w);
+		fw_ws_change_clear(&w);
 	}
 	if (!err) {
 		tell(&c);
-		fw_ws_tell_wrote(call, w.id, c.is_report && says_something(&c),
-				 c.recovered.text);
+		fw_ws_notify_wrote(call, w.id, c.is_report && says_something(&c),
+				   c.recovered.text);
 	}
 	FW_WS_STEP("returned");
 	clear(&c);
