@@ -139,8 +139,7 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 		give_up(report_fd, FW_SUBPROCESS_FORK);
 	close_others();
 	/* exec() changes neither the strings nor the arrays. */
-	(void)execve(file, (char *const *)(uintptr_t)options->argv,
-		     (char *const *)(uintptr_t)environment);
+	(void)execve(file, (char *const *)options->argv, (char *const *)environment);
 	give_up(report_fd, FW_SUBPROCESS_EXEC);
 }
 

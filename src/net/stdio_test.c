@@ -134,10 +134,9 @@ static void *guard_allocate(void *ctx, size_t size)
 		assert_true(++i < GUARDED_MAX);
 	guarded[i].mapped = room + page;
 	guarded[i].size = size;
-	/* cppcheck-suppress-begin invalidFunctionArg ; -1 is right for MAP_ANONYMOUS */
 	guarded[i].start = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+				/* cppcheck-suppress invalidFunctionArg ; anonymous */
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* cppcheck-suppress-end invalidFunctionArg */
 	assert_ptr_not_equal(guarded[i].start, MAP_FAILED);
 	assert_int_equal(mprotect(guarded[i].start + room, page, PROT_NONE), 0);
 	guarded[i].block = guarded[i].start + room - size;
