@@ -8,7 +8,7 @@ import { chmodSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, r
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Place, Server, program, sha256 } from './workspace_lib.mjs';
+import { Place, Server, program, sha256 } from './lib/workspace.mjs';
 
 /* A place and a server of it, with a session unless `how.before`. */
 async function serving(how, body) {
@@ -232,7 +232,7 @@ test('a link in the place of the root does not lead the audit log out', () => se
 	before: true,
 	setup: (place) => place.write('sub/a.txt', 'x'),
 }, async (server, place) => {
-	const outside = mkdtempSync(join(tmpdir(), 'faultwire-judge-'));
+	const outside = mkdtempSync(join(tmpdir(), 'faultwire-workspace-'));
 
 	await server.begin(place.path('sub'));
 	renameSync(place.path('sub'), place.path('moved'));
