@@ -14,6 +14,7 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/plan_store.h"
@@ -93,7 +94,7 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 	if (!fw_ws_sign(key, FW_WS_SIGN_BOOTSTRAP, payload, len, expected) ||
 	    !fw_ws_same_hex(signature, signature_len, expected, 64))
 		return "the signature does not verify";
-	doc = yyjson_read(payload, len, 0);
+	doc = fw_json_read(payload, len, FW_JSON_SMALL, 0, NULL, NULL);
 	if (!doc)
 		return "the payload is not JSON";
 	fault = judge(yyjson_doc_get_root(doc), root, plan, now_s);

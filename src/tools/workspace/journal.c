@@ -16,6 +16,7 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "tools/common/file.h"
 #include "tools/workspace/digest.h"
@@ -204,7 +205,7 @@ static bool is_temp_name(const char *temp)
 static bool recover(const struct fw_root *root, int journal, const char *text, size_t len,
 		    bool is_done, struct fw_buf *list)
 {
-	yyjson_doc *doc = yyjson_read(text, len, 0);
+	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	struct entry entry = {
 		.path = yyjson_get_str(yyjson_obj_get(all, "path")),

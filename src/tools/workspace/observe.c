@@ -14,6 +14,8 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "core/redact.h"
 #include "tools/workspace/bootstrap.h"
@@ -56,6 +58,14 @@ static void publish(fw_workspace *ws)
 	fw_server_set_scope(ws->server, &scope);
 }
 
+/* The arguments of a call; the server has limited the message they came in. */
+static yyjson_doc *read_json(const char *text, size_t len)
+{
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_JSON_BYTES };
+
+	return text ? fw_json_read(text, len, limits, 0, NULL, NULL) : NULL;
+}
+
 /* ---- before a call ----------------------------------------------------------------- */
 
 /*
@@ -67,7 +77,7 @@ static fw_error *spend_nonce(const fw_workspace *ws, const fw_outcome *coming)
 {
 	size_t len = 0;
 	char *arguments = ws->trusted ? fw_outcome_arguments(coming, &len) : NULL;
-	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	yyjson_doc *doc = read_json(arguments, len);
 	char nonce[64];
 	fw_error *err = NULL;
 
@@ -112,7 +122,7 @@ static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
 {
 	size_t len = 0;
 	char *arguments = fw_outcome_arguments(outcome, &len);
-	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	yyjson_doc *doc = read_json(arguments, len);
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	const char *plan = yyjson_get_str(yyjson_obj_get(all, "plan"));
 
@@ -250,7 +260,7 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	fw_workspace *ws = ctx;
 	size_t len = 0;
 	const char *text = fw_state_text(ws->state, &len);
-	yyjson_doc *doc = yyjson_read(text, len, 0);
+	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
 	yyjson_val *word = yyjson_doc_get_root(doc);
 	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;

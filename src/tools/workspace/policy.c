@@ -13,6 +13,7 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "tools/common/glob.h"
 
@@ -160,20 +161,11 @@ fw_error *fw_ws_policy_new(const char *json, size_t len, struct fw_ws_policy **r
 {
 	struct fw_ws_policy *policy = fw__allocate(sizeof *policy);
 	fw_error *err = NULL;
-	char *copy;
 
 	if (!policy)
 		return fw_raise_internal_out_of_memory();
 	memset(policy, 0, sizeof *policy);
-	copy = fw__allocate(len + 1);
-	if (!copy) {
-		fw__release(policy);
-		return fw_raise_internal_out_of_memory();
-	}
-	memcpy(copy, json, len);
-	copy[len] = '\0';
-	policy->doc = yyjson_read_opts(copy, len, 0, &fw__yyjson_alc, NULL);
-	fw__release(copy);
+	policy->doc = fw_json_read(json, len, FW_JSON_SMALL, 0, NULL, NULL);
 	if (!policy->doc)
 		err = fw_raise_input_invalid_format("the rules file", "JSON");
 	else

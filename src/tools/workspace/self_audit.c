@@ -1,5 +1,5 @@
 /*
- * self_audit.c - what the toolset checks before the server starts; see toolset.h.
+ * self_audit.c - what the toolset checks before the server starts; see data.h.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/digest.h"
-#include "tools/workspace/toolset.h"
+#include "tools/workspace/data.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>

@@ -12,8 +12,9 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "tools/workspace/digest.h"
-#include "tools/workspace/toolset.h"
+#include "tools/workspace/data.h"
 
 #include <faultwire/raise.h>
 
@@ -33,7 +34,7 @@ void fw_ws_session_read(const fw_call *call, struct fw_ws_session *ret_session)
 {
 	size_t len = 0;
 	const char *text = fw_call_state(call, &len);
-	yyjson_doc *doc = text ? yyjson_read(text, len, 0) : NULL;
+	yyjson_doc *doc = text ? fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL) : NULL;
 	yyjson_val *all = yyjson_doc_get_root(doc);
 
 	memset(ret_session, 0, sizeof *ret_session);

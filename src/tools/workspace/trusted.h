@@ -19,7 +19,7 @@
 #ifndef FW_TOOLS_WORKSPACE_TRUSTED_H
 #define FW_TOOLS_WORKSPACE_TRUSTED_H
 
-#include "tools/workspace/toolset.h"
+#include "tools/workspace/data.h"
 
 /* The invariant that audit-log.jsonl of a workspace is the link to its log. */
 #define FW_WS_LOG_IN_PLACE "AUDIT_LOG_IN_ITS_PLACE"

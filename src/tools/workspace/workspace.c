@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tools/workspace/toolset.h"
+#include "tools/workspace/data.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>

@@ -1,5 +1,5 @@
 /*
- * toolset.h - the data of the workspace toolset and its list of tools.
+ * data.h - the data of the workspace toolset and its list of tools.
  *
  * Handlers run in worker processes and keep nothing between calls. What they need to
  * know about the session comes to them as a text (session.h), and what they did goes
@@ -8,8 +8,8 @@
  * The one rule to remember: handlers only read `fw_workspace`, and only the observers
  * write its last part.
  */
-#ifndef FW_TOOLS_WORKSPACE_TOOLSET_H
-#define FW_TOOLS_WORKSPACE_TOOLSET_H
+#ifndef FW_TOOLS_WORKSPACE_DATA_H
+#define FW_TOOLS_WORKSPACE_DATA_H
 
 #include <pthread.h>
 
