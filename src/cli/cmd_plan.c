@@ -58,7 +58,7 @@ struct job {
 
 /* A plan of the workspace, read. */
 struct loaded {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	char *text;
 	struct fw_ws_plan plan;
 	char fault[FW_WS_FAULT_SIZE];
@@ -78,9 +78,10 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 	memset(ret, 0, sizeof *ret);
 	(void)snprintf(ret->hash, sizeof ret->hash, "%.64s", hash);
 	FW_TRY(fw_ws_plan_load(&job->root, hash, &ret->text, &len));
-	ret->distrust = fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
-				? fw_ws_plan_verify(&ret->plan, hash, &job->key, job->root.path)
-				: ret->fault;
+	ret->distrust =
+		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
+			? fw_ws_plan_verify(&ret->plan, hash, &job->key, job->root.identity)
+			: ret->fault;
 	return NULL;
 }
 
@@ -88,9 +89,9 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 
 /* A hash, the beginning of one, or a file's name. */
 static fw_error *find_hash(const struct job *job, const char *word,
-			   char ret_hash[FW_WS_HEX_SIZE])
+			   char ret_hash[FW_SHA256_TEXT])
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	const char *slash = strrchr(word, '/');
 	const char *name = slash ? slash + 1 : word;
 	size_t len = strcspn(name, ".");
@@ -101,7 +102,7 @@ static fw_error *find_hash(const struct job *job, const char *word,
 	for (size_t i = 0; i < count && len >= 4; i++) {
 		if (strncmp(hashes[i], name, len) != 0)
 			continue;
-		memcpy(ret_hash, hashes[i], FW_WS_HEX_SIZE);
+		memcpy(ret_hash, hashes[i], FW_SHA256_TEXT);
 		found++;
 	}
 	fw__release(hashes);
@@ -177,7 +178,7 @@ static void put_line(const struct loaded *loaded)
 /* Each plan, or those that are named; `*bad` counts what cannot be trusted. */
 static fw_error *each(struct job *job, size_t *bad)
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	fw_error *err = NULL;
 
@@ -327,7 +328,7 @@ static bool confirm(const struct loaded *loaded)
 
 static fw_error *approve(struct job *job)
 {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	struct loaded loaded = { .text = NULL };
 	fw_error *err = NULL;
 
@@ -391,7 +392,7 @@ static fw_error *bootstrap(struct job *job)
 	struct fw_buf out = { .text = NULL };
 	struct fw_buf payload;
 	struct fw_ws_plan plan;
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	int64_t lifetime_s;
 	fw_error *err;
 
@@ -402,8 +403,8 @@ static fw_error *bootstrap(struct job *job)
 		fw_ws_bootstrap_payload(job->root.path, &plan, (int64_t)time(NULL) + lifetime_s,
 					&payload);
 		if (payload.state != FW_BUF_OK ||
-		    !fw_ws_sign(&job->key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
-				signature))
+		    !fw_ws_key_sign(&job->key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
+				    signature))
 			err = fw_raise_internal_out_of_memory();
 	}
 	if (!err) {

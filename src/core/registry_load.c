@@ -8,6 +8,7 @@
  * single allocation. The built-in rows are copied to its front, so that lookups work
  * the same in both kinds of registry.
  */
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/out.h"
@@ -191,8 +192,7 @@ static const char *keep_kebab(struct block *block, const char *code)
 
 	(void)keep(block, code);
 	for (char *at = copy; *at; at++)
-		if (*at == '.' || *at == '_')
-			*at = '-';
+		*at = fw_slug_char(*at);
 	return copy;
 }
 

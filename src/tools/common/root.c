@@ -86,6 +86,19 @@ fw_error *fw_root_open(const char *path, size_t len, struct fw_root *ret_root)
 	return fw_root_open_any(path, ret_root);
 }
 
+/* Without the time where the file system does not keep it. */
+static void identify(int fd, struct fw_root *root)
+{
+	struct statx st = { .stx_mask = 0 };
+
+	(void)statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st);
+	(void)snprintf(root->identity, sizeof root->identity, "%s", root->path);
+	if (st.stx_mask & STATX_BTIME)
+		(void)snprintf(root->identity + strlen(root->path),
+			       sizeof root->identity - strlen(root->path), "\n%lld.%09u",
+			       (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+}
+
 /* Consumes the descriptor. */
 static fw_error *take_root(int fd, struct fw_root *ret_root)
 {
@@ -104,6 +117,7 @@ static fw_error *take_root(int fd, struct fw_root *ret_root)
 	root.fd = fd;
 	root.dev = st.st_dev;
 	root.ino = st.st_ino;
+	identify(fd, &root);
 	*ret_root = root;
 	return NULL;
 }

@@ -18,6 +18,9 @@
 struct fw_root {
 	int fd;                  /* O_PATH */
 	char path[FW_PATH_SIZE]; /* canonical */
+	/* The path and the time at which the directory was created: a directory that is
+	 * created later at the same path has another identity. */
+	char identity[FW_PATH_SIZE + 32];
 	dev_t dev;
 	ino_t ino;
 	bool hard_links; /* files with several names may be used */

@@ -14,6 +14,7 @@
 
 #include <yyjson.h>
 
+#include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "tools/workspace/journal.h"
@@ -32,7 +33,7 @@ void fw_ws_bootstrap_payload(const char *root, const struct fw_ws_plan *plan, in
 {
 	char nonce[33];
 
-	fw_ws_random_hex(nonce, sizeof nonce);
+	fw_random_hex(nonce, sizeof nonce);
 	FW_BUF(out, "{\"action\":\"bootstrap\",\"workspace\":");
 	fw_buf_json_str(out, root);
 	FW_BUF(out, ",\"plan\":");
@@ -81,7 +82,7 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 				   const char *root, const struct fw_ws_plan *plan,
 				   int64_t now_s, char ret_nonce[64])
 {
-	char expected[FW_WS_HEX_SIZE];
+	char expected[FW_SHA256_TEXT];
 	yyjson_doc *doc;
 	const char *fault;
 
@@ -89,10 +90,10 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 		return "this server has no key to check the signature with";
 	if (len > PAYLOAD_BYTES)
 		return "the payload is too large";
-	if (!fw_ws_is_hex(signature, signature_len))
+	if (!fw_sha256_is_text(signature, signature_len))
 		return "the signature is not 64 hexadecimal digits";
-	if (!fw_ws_sign(key, FW_WS_SIGN_BOOTSTRAP, payload, len, expected) ||
-	    !fw_ws_same_hex(signature, signature_len, expected, 64))
+	if (!fw_ws_key_sign(key, FW_WS_SIGN_BOOTSTRAP, payload, len, expected) ||
+	    !fw_ws_key_is_signature(signature, signature_len, expected))
 		return "the signature does not verify";
 	doc = fw_json_read(payload, len, FW_JSON_SMALL, 0, NULL, NULL);
 	if (!doc)
@@ -159,7 +160,7 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 	const char *text = fw_call_string(call, "planContent", &text_len);
 	const char *payload = fw_call_string(call, "payload", &payload_len);
 	const char *signature = fw_call_string(call, "signature", &signature_len);
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	char fault[FW_WS_FAULT_SIZE];
 	char nonce[64];
 	const char *refusal;

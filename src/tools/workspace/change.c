@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/digest.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "tools/common/file.h"
-#include "tools/workspace/digest.h"
 #include "tools/workspace/journal.h"
 
 #include <faultwire/raise.h>
@@ -35,9 +36,9 @@ static bool is_as_read(const struct fw_ws_change *w)
 
 static fw_error *changed_meanwhile(const struct fw_ws_change *w)
 {
-	char expected[FW_WS_HEX_SIZE];
+	char expected[FW_SHA256_TEXT];
 
-	fw_ws_sha256(w->old_text, w->old_len, expected);
+	fw_sha256_text(w->old_text, w->old_len, expected);
 	return fw_raise_file_hash_mismatch(w->place->path, expected, "another, just written");
 }
 
@@ -61,7 +62,7 @@ fw_error *fw_ws_change_begin(struct fw_ws_change *w)
 
 	w->journal = -1;
 	w->has_temp = w->is_applied = w->is_exchanged = w->is_old_aside = false;
-	fw_ws_random_hex(w->id, sizeof w->id);
+	fw_random_hex(w->id, sizeof w->id);
 	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
 	FW_WS_STEP("begin");
 	FW_TRY(fw_root_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));

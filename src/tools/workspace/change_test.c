@@ -9,14 +9,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
+#include "tools/workspace/change.h"
+#include "tools/workspace/journal.h"
 #include "tools/workspace/policy.h"
 #include "tools/workspace/preflight.h"
-#include "tools/workspace/change.h"
-#include "tools/workspace/digest.h"
-#include "tools/workspace/journal.h"
 #include "tools/workspace/write_lock.h"
-#include "tools/common/file.h"
 
 static struct fw_root root;
 

@@ -54,7 +54,7 @@ struct fw_workspace {
 	struct fw_root root;     /* of the session; its path may lead elsewhere by now */
 	struct fw_ws_done *done; /* calls whose replies are being sent */
 	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call described last */
-	char plan_hash[FW_WS_HEX_SIZE];
+	char plan_hash[FW_SHA256_TEXT];
 	/* A copy of the session for the threads that read resources. */
 	pthread_mutex_t lock;
 	struct fw_ws_session shared;

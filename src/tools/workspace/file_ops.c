@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tools/workspace/digest.h"
+#include "base/digest.h"
+#include "base/id.h"
 
 /* ---- creating ---- */
 
@@ -78,7 +79,7 @@ fw_error *fw_ws_file_put(const struct fw_place *place, const char *text, size_t 
 	char temp[40];
 	int error;
 
-	fw_ws_random_hex(random, sizeof random);
+	fw_random_hex(random, sizeof random);
 	(void)snprintf(temp, sizeof temp, FW_WS_TEMP_FORMAT, random);
 	FW_TRY(fw_ws_file_create(place, temp, text, len));
 	if (renameat(place->dir, temp, place->dir, place->name) != 0) {

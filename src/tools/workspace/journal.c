@@ -16,10 +16,10 @@
 
 #include <yyjson.h>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "tools/common/file.h"
-#include "tools/workspace/digest.h"
 #include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
@@ -35,13 +35,13 @@ static void name_of(char name[40], const char *id, const char *state)
 
 static void put_hash(struct fw_buf *out, const char *text, size_t len)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 
 	if (!text) {
 		FW_BUF(out, "null");
 		return;
 	}
-	fw_ws_sha256(text, len, hex);
+	fw_sha256_text(text, len, hex);
 	fw_buf_json_str(out, hex);
 }
 
@@ -118,7 +118,7 @@ struct entry {
 };
 
 /* The hash of a file in a directory; "": there is none. */
-static void hash_of(int dir, const char *name, char hex[FW_WS_HEX_SIZE])
+static void hash_of(int dir, const char *name, char hex[FW_SHA256_TEXT])
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
@@ -133,7 +133,7 @@ static void hash_of(int dir, const char *name, char hex[FW_WS_HEX_SIZE])
 		err = fw_file_read_all(fd, name, FILE_BYTES, &text, &len);
 		fw_error_free(err);
 		if (!err)
-			fw_ws_sha256(text, len, hex);
+			fw_sha256_text(text, len, hex);
 		fw__release(text);
 	}
 	(void)close(fd);
@@ -146,9 +146,9 @@ static bool same(const char *hash, const char *hex)
 
 /* Undoes what was not finished. True: the new content is what is there. */
 static bool settle(const struct fw_place *place, const struct entry *entry, int journal,
-		   char hex[FW_WS_HEX_SIZE])
+		   char hex[FW_SHA256_TEXT])
 {
-	char aside[FW_WS_HEX_SIZE];
+	char aside[FW_SHA256_TEXT];
 	int dir = journal;
 
 	hash_of(place->dir, place->name, hex);
@@ -216,7 +216,7 @@ static bool recover(const struct fw_root *root, int journal, const char *text, s
 	};
 	struct fw_place place = FW_PLACE_INIT;
 	char clean[FW_PATH_SIZE];
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	fw_error *err = NULL;
 	bool is_read = entry.path && is_temp_name(entry.temp);
 

@@ -129,7 +129,7 @@ static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
 	copy_text(ws->phase_id, sizeof ws->phase_id,
 		  yyjson_get_str(yyjson_obj_get(all, "phase_id")));
 	copy_text(ws->plan_hash, sizeof ws->plan_hash,
-		  plan && fw_ws_is_hex(plan, strlen(plan)) ? plan : NULL);
+		  plan && fw_sha256_is_text(plan, strlen(plan)) ? plan : NULL);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
 }
@@ -229,11 +229,11 @@ static void take_back(fw_workspace *ws)
 
 static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	size_t len = 0;
 	char *arguments = fw_outcome_arguments(outcome, &len);
 
-	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_sha256_text(arguments ? arguments : "", arguments ? len : 0, hex);
 	fw_free(arguments);
 	return hex[0] && yyjson_equals_str(yyjson_obj_get(word, "of"), hex);
 }

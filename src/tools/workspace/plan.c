@@ -110,7 +110,8 @@ static bool check_fields(struct fw_ws_plan *plan, char *ret_fault)
 {
 	if (!plan->hash.text)
 		return fault(ret_fault, 1, "KAIZA_PLAN_HASH is missing");
-	if (!is(plan->hash, "PENDING_HASH") && !fw_ws_is_hex(plan->hash.text, plan->hash.len))
+	if (!is(plan->hash, "PENDING_HASH") &&
+	    !fw_sha256_is_text(plan->hash.text, plan->hash.len))
 		return fault(ret_fault, 1,
 			     "KAIZA_PLAN_HASH is neither PENDING_HASH nor 64 digits");
 	if (!plan->role.text)
@@ -227,7 +228,7 @@ bool fw_ws_plan_read(const char *text, size_t len, struct fw_ws_plan *ret_plan,
 	fw_buf_init(&normal, 2 * (size_t)FW_WS_PLAN_BYTES);
 	rewrite(text, len, "PENDING_HASH", "PENDING", NULL, &normal);
 	if (normal.state == FW_BUF_OK)
-		fw_ws_sha256(normal.text, normal.len, ret_plan->computed);
+		fw_sha256_text(normal.text, normal.len, ret_plan->computed);
 	fw_buf_clear(&normal);
 	return ret_plan->computed[0] || fault(ret_fault, 1, "out of memory");
 }
@@ -239,13 +240,13 @@ void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const cha
 }
 
 bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
-		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE])
+		     const char *workspace, char ret_hex[FW_SHA256_TEXT])
 {
-	char text[64 + 1 + 4096];
+	char text[64 + 1 + 4096 + 32];
 	int len = snprintf(text, sizeof text, "%.64s\n%s", plan->computed, workspace);
 
 	return len > 0 && (size_t)len < sizeof text &&
-	       fw_ws_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
+	       fw_ws_key_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
 }
 
 /* Why the signature is none for this workspace; NULL: it is. */
@@ -253,18 +254,18 @@ static const char *verify_signature(const struct fw_ws_plan *plan, const struct 
 				    const char *workspace)
 {
 	const struct fw_ws_span *signature = &plan->signature;
-	char expected[FW_WS_HEX_SIZE];
+	char expected[FW_SHA256_TEXT];
 
 	if (fw_ws_plan_sign(plan, key, workspace, expected) &&
-	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
+	    fw_ws_key_is_signature(signature->text, signature->len, expected))
 		return NULL;
-	if (fw_ws_sign(key, FW_WS_SIGN_PLAN_UNBOUND, plan->computed, 64, expected) &&
-	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
-		return "an older version approved it, for no workspace in particular; a person "
-		       "has to approve it again (faultwire plan approve)";
-	return "its signature does not verify; one from another workspace, or from before "
-	       "this one was moved, does not count: a person has to approve it here "
-	       "(faultwire plan approve)";
+	if (fw_ws_key_sign(key, FW_WS_SIGN_PLAN_UNBOUND, plan->computed, 64, expected) &&
+	    fw_ws_key_is_signature(signature->text, signature->len, expected))
+		return "an older version approved it, for any workspace; a person has to "
+		       "approve it again (faultwire plan approve)";
+	return "its signature does not verify; an approval is valid only in the workspace that "
+	       "it was given for, and not after that directory was moved or created again: "
+	       "a person has to approve it here (faultwire plan approve)";
 }
 
 const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,

@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "tools/workspace/digest.h"
+#include "tools/workspace/key.h"
 
 #include <faultwire/error.h>
 
@@ -52,7 +52,7 @@ struct fw_ws_plan {
 	struct fw_ws_span scopes[FW_WS_SCOPES];
 	size_t scope_count;
 	struct fw_ws_span title; /* its first heading; len 0: none */
-	char computed[FW_WS_HEX_SIZE];
+	char computed[FW_SHA256_TEXT];
 	bool is_approved; /* so it says */
 };
 
@@ -73,19 +73,9 @@ const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
 /* The signature of an approval: of this plan, in this workspace. False: the
  * library failed, or the path is too long. */
 bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
-		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE]);
+		     const char *workspace, char ret_hex[FW_SHA256_TEXT]);
 
 /* Is the path within its scope? */
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path);
-
-/*
- * The key that approvals are signed with. `path` NULL:
- * $XDG_CONFIG_HOME/faultwire/plan.key. With `make` it is made where there is
- * none. Raises input.invalid_value where others may read it, or it is no key;
- * file.not_found and its like.
- */
-FW_NODISCARD fw_error *fw_ws_key_load(const char *path, bool make, struct fw_ws_key *ret_key);
-/* Where that is; false: neither XDG_CONFIG_HOME nor HOME says. */
-bool fw_ws_key_path(const char *path, char *ret_path, size_t size);
 
 #endif

@@ -77,10 +77,10 @@ fw_error *fw_ws_plan_save(const struct fw_root *root, const struct fw_ws_plan *p
 fw_error *fw_ws_plan_approve(const struct fw_root *root, const struct fw_ws_plan *plan,
 			     const struct fw_ws_key *key)
 {
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	bool was_there;
 
-	if (!key->is_set || !fw_ws_plan_sign(plan, key, root->path, signature))
+	if (!key->is_set || !fw_ws_plan_sign(plan, key, root->identity, signature))
 		return fw_raise_internal_unexpected("signing failed");
 	return put(root, plan, "APPROVED", signature, true, &was_there);
 }
@@ -90,10 +90,10 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-fw_error *fw_ws_plan_list(const struct fw_root *root, char (**ret_hashes)[FW_WS_HEX_SIZE],
+fw_error *fw_ws_plan_list(const struct fw_root *root, char (**ret_hashes)[FW_SHA256_TEXT],
 			  size_t *ret_count)
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	size_t room = 0;
 	struct dirent *item;
@@ -121,7 +121,7 @@ fw_error *fw_ws_plan_list(const struct fw_root *root, char (**ret_hashes)[FW_WS_
 		size_t len = strlen(item->d_name);
 
 		if (len != 67 || strcmp(item->d_name + 64, ".md") != 0 ||
-		    !fw_ws_is_hex(item->d_name, 64))
+		    !fw_sha256_is_text(item->d_name, 64))
 			continue;
 		if (count == room) {
 			void *more;

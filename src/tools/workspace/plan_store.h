@@ -26,6 +26,6 @@ FW_NODISCARD fw_error *fw_ws_plan_approve(const struct fw_root *root,
 /* The hashes of all plans, sorted, 64 digits and a NUL each; release the array with
  * fw__release(). */
 FW_NODISCARD fw_error *fw_ws_plan_list(const struct fw_root *root,
-				       char (**ret_hashes)[FW_WS_HEX_SIZE], size_t *ret_count);
+				       char (**ret_hashes)[FW_SHA256_TEXT], size_t *ret_count);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "tools/workspace/bootstrap.h"
 #include "tools/common/glob.h"
+#include "tools/workspace/bootstrap.h"
 #include "tools/workspace/plan.h"
 #include "tools/workspace/protect.h"
 
@@ -31,7 +31,7 @@ static struct fw_ws_plan read_plan(const char *text)
 static char *approved(const char *draft, const struct fw_ws_key *signer, char *ret_hash)
 {
 	struct fw_ws_plan plan = read_plan(draft);
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	struct fw_buf out;
 	char *text;
 
@@ -39,14 +39,14 @@ static char *approved(const char *draft, const struct fw_ws_key *signer, char *r
 	assert_true(fw_ws_plan_sign(&plan, signer, "/w", signature));
 	fw_ws_plan_write(&plan, plan.computed, "APPROVED", signature, &out);
 	text = strdup(out.text);
-	(void)snprintf(ret_hash, FW_WS_HEX_SIZE, "%s", plan.computed);
+	(void)snprintf(ret_hash, FW_SHA256_TEXT, "%s", plan.computed);
 	fw_buf_clear(&out);
 	return text;
 }
 
 static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **state)
 {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	char *text = approved(DRAFT, &key, hash);
 	struct fw_ws_plan plan = read_plan(text);
 
@@ -57,7 +57,7 @@ static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **
 	assert_int_equal(plan.title.len, 5);
 	free(text);
 	/* Line by line as a person can compute it. */
-	fw_ws_sha256(DRAFT, strlen(DRAFT), hash);
+	fw_sha256_text(DRAFT, strlen(DRAFT), hash);
 	assert_string_equal(read_plan(DRAFT).computed, hash);
 }
 
@@ -88,7 +88,7 @@ static char *replaced(const char *text, const char *from, const char *to)
 static void test_plan__forged_approvals_are_found_out(void **state)
 {
 	static const char no_match[] = "its hash does not match its content";
-	char hash[FW_WS_HEX_SIZE], second[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT], second[FW_SHA256_TEXT];
 	char *text = approved(DRAFT, &key, hash);
 	char *other = approved(DRAFT "More.\n", &key, second);
 	char *forged;
@@ -136,7 +136,7 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 	text = approved(DRAFT, &key, hash);
 	(void)snprintf(line, sizeof line, "%.64sff", strstr(text, "SIGNATURE: ") + 11);
 	{
-		char signature[FW_WS_HEX_SIZE];
+		char signature[FW_SHA256_TEXT];
 
 		(void)snprintf(signature, sizeof signature, "%.64s", line);
 		forged = replaced(text, signature, line);
@@ -153,7 +153,7 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 
 static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state)
 {
-	char hash[FW_WS_HEX_SIZE], unbound[FW_WS_HEX_SIZE], line[128];
+	char hash[FW_SHA256_TEXT], unbound[FW_SHA256_TEXT], line[128];
 	char *text = approved(DRAFT, &key, hash);
 	struct fw_ws_plan plan = read_plan(text);
 	char *old;
@@ -167,7 +167,7 @@ static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state
 				       "approve it here"));
 	}
 	/* As it was signed before signatures were bound. */
-	assert_true(fw_ws_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
+	assert_true(fw_ws_key_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
 	(void)snprintf(line, sizeof line, "%.64s", strstr(text, "SIGNATURE: ") + 11);
 	old = replaced(text, line, unbound);
 	expect_distrust(old, hash, &key, "an older version approved it");
@@ -309,7 +309,7 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 {
 	struct fw_ws_plan plan = read_plan(DRAFT);
 	struct fw_ws_plan other = read_plan(DRAFT "More.\n");
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	char nonce[64];
 	struct fw_buf payload;
 
@@ -319,8 +319,8 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	(void)state;
 	fw_buf_init(&payload, 4096);
 	fw_ws_bootstrap_payload("/w", &plan, 1000, &payload);
-	assert_true(
-		fw_ws_sign(&key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len, signature));
+	assert_true(fw_ws_key_sign(&key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
+				   signature));
 	assert_null(JUDGE(&key, "/w", &plan, 999));
 	assert_int_equal(strlen(nonce), 32);
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1000), "the payload has expired");
@@ -331,7 +331,8 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	assert_string_equal(JUDGE(&key, "/w", &other, 1), "the payload is for another plan");
 	assert_string_equal(JUDGE(&other_key, "/w", &plan, 1), "the signature does not verify");
 	/* Signed as a plan's approval is. */
-	assert_true(fw_ws_sign(&key, FW_WS_SIGN_PLAN, payload.text, payload.len, signature));
+	assert_true(
+		fw_ws_key_sign(&key, FW_WS_SIGN_PLAN, payload.text, payload.len, signature));
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1), "the signature does not verify");
 	signature[63] = '\0';
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1),

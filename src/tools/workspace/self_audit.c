@@ -107,12 +107,12 @@ static fw_error *audit_digests(void)
 	static const char known[] =
 		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 	const struct fw_ws_key zero = { .is_set = true };
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 
 	if (!fw_digest_load())
 		return failed("there is no libcrypto to check plans with", NULL);
-	fw_ws_sha256("abc", 3, hex);
-	if (strcmp(hex, known) != 0 || !fw_ws_sign(&zero, FW_WS_SIGN_PLAN, "abc", 3, hex))
+	fw_sha256_text("abc", 3, hex);
+	if (strcmp(hex, known) != 0 || !fw_ws_key_sign(&zero, FW_WS_SIGN_PLAN, "abc", 3, hex))
 		return failed("libcrypto gives wrong digests", NULL);
 	return NULL;
 }

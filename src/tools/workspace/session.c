@@ -12,8 +12,8 @@
 
 #include <yyjson.h>
 
+#include "base/digest.h"
 #include "base/json.h"
-#include "tools/workspace/digest.h"
 #include "tools/workspace/data.h"
 
 #include <faultwire/raise.h>
@@ -140,11 +140,11 @@ static void tell(fw_call *call, const struct fw_buf *word)
  * not be taken for another's. */
 static void put_call(struct fw_buf *word, fw_call *call)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	size_t len = 0;
 	const char *arguments = fw_call_json(call, NULL, &len);
 
-	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_sha256_text(arguments ? arguments : "", arguments ? len : 0, hex);
 	FW_BUF(word, ",\"of\":");
 	fw_buf_json_str(word, hex);
 }

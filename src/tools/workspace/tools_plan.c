@@ -34,7 +34,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_root *root, const c
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		refusal = fault;
 	} else {
-		refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->path);
+		refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -63,7 +63,7 @@ fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
 	struct fw_root root = FW_ROOT_INIT;
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	struct fw_buf out;
 	fw_error *err;
@@ -200,7 +200,7 @@ static void verify_plan(const fw_workspace *ws, const struct fw_root *root, cons
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->path);
+		const char *refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
 
 		if (refusal)
 			find(found, "PLANS_AUTHENTIC", hash, refusal);
@@ -262,7 +262,7 @@ fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 	const fw_workspace *ws = ctx;
 	struct fw_root root = FW_ROOT_INIT;
 	struct findings found = { .count = 0 };
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	unsigned long long records = 0;
 	size_t count = 0;
 	fw_error *err;

@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/common/file.h"
@@ -25,7 +26,7 @@ static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
 {
 	char hex[33];
 
-	fw_ws_random_hex(hex, sizeof hex);
+	fw_random_hex(hex, sizeof hex);
 	hex[12] = '4';
 	hex[16] = "89ab"[hex[16] & 3];
 	(void)snprintf(ret_id, FW_WS_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
@@ -145,7 +146,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
 	char clean[FW_PATH_SIZE];
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	char *text = NULL;
 	size_t len = 0;
 	struct fw_buf recovered;
@@ -162,7 +163,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_root_close(&root);
 	FW_TRY(err);
-	fw_ws_sha256(text, len, hex);
+	fw_sha256_text(text, len, hex);
 	fw_buf_init(&out, 8 * (size_t)FW_WS_READ_BYTES);
 	FW_BUF(&out, "{\"path\":");
 	fw_buf_json_str(&out, clean);

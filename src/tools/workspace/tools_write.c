@@ -105,7 +105,7 @@ static fw_error *judge_plan(const struct change *c, const char *hash, const char
 		return fw_raise_plan_enforcement_failed(hash, fault);
 	if (!plan.is_approved)
 		return fw_raise_plan_not_approved(hash);
-	refusal = fw_ws_plan_verify(&plan, hash, &c->ws->key, c->root.path);
+	refusal = fw_ws_plan_verify(&plan, hash, &c->ws->key, c->root.identity);
 	if (refusal)
 		return fw_raise_plan_enforcement_failed(hash, refusal);
 	if (fw_ws_is_protected(&c->root, c->place.path) ||
@@ -132,7 +132,7 @@ static fw_error *pass_plan(const struct change *c)
 static fw_error *read_old(struct change *c)
 {
 	const char *previous = fw_call_string(c->call, "previousHash", NULL);
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 
 	if (!c->place.exists)
 		return previous ? fw_raise_file_not_found(c->path) : NULL;
@@ -142,7 +142,7 @@ static fw_error *read_old(struct change *c)
 			    &c->old_len));
 	if (!previous)
 		return NULL;
-	fw_ws_sha256(c->old_text, c->old_len, hex);
+	fw_sha256_text(c->old_text, c->old_len, hex);
 	if (strcmp(previous, hex) != 0)
 		return fw_raise_file_hash_mismatch(c->path, previous, hex);
 	return NULL;
@@ -215,7 +215,7 @@ static fw_error *apply_patch(struct change *c)
 
 static void tell(struct change *c)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	struct fw_buf out;
 
 	fw_buf_init(&out, 4 * FW_PATH_SIZE);
@@ -227,14 +227,14 @@ static void tell(struct change *c)
 	fw_buf_i64(&out, (int64_t)c->len);
 	FW_BUF(&out, ",\"sha256\":");
 	if (c->text) {
-		fw_ws_sha256(c->text, c->len, hex);
+		fw_sha256_text(c->text, c->len, hex);
 		fw_buf_json_str(&out, hex);
 	} else {
 		FW_BUF(&out, "null");
 	}
 	FW_BUF(&out, ",\"previousHash\":");
 	if (c->old_text) {
-		fw_ws_sha256(c->old_text, c->old_len, hex);
+		fw_sha256_text(c->old_text, c->old_len, hex);
 		fw_buf_json_str(&out, hex);
 	} else {
 		FW_BUF(&out, "null");

@@ -25,11 +25,11 @@ enum { KEY_CHARS = 32 };
 static bool compose(const char *folder, const char *root, const char *name,
 		    char ret_path[FW_PATH_SIZE])
 {
-	char hex[FW_WS_HEX_SIZE] = "";
+	char hex[FW_SHA256_TEXT] = "";
 	int len;
 
 	if (root)
-		fw_ws_sha256(root, strlen(root), hex);
+		fw_sha256_text(root, strlen(root), hex);
 	len = snprintf(ret_path, FW_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
 		       KEY_CHARS, hex, name ? "/" : "", name ? name : "");
 	return len > 0 && len < FW_PATH_SIZE;
