@@ -91,7 +91,7 @@ static size_t stop_new(struct family *family)
 		return 0;
 	/* Entries come in the order of their numbers. Children mostly have higher numbers
 	 * than their parents, so one pass finds most generations. */
-	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(item->d_name, NULL, 10);
 		pid_t parent = pid > 1 ? parent_of(item->d_name) : 0;

@@ -32,7 +32,7 @@ static fw_error *relative(const struct fw_root *root, int fd, const char *path,
 	char here[FW_PATH_SIZE];
 	char above[FW_PATH_SIZE];
 
-	/* The root may have been renamed as a whole: look up where it is now. */
+	/* The root may have been renamed: look up where it is now. */
 	if (!fw_root_path_of(fd, here) || !fw_root_path_of(root->fd, above))
 		return fw_raise_file_write_failed(path, "its place cannot be looked up");
 	if (!fw_path_is_beneath(here, above) && !fw_root_unchecked)

@@ -1,5 +1,5 @@
 /*
- * Paths: what may be asked for, and what is behind it.
+ * Paths below a root: what may be requested, and what is found.
  */
 #include "tools/common/test_support.h"
 
@@ -44,7 +44,7 @@ static void expect(const char *path, int code)
 	fw_error *err;
 
 	assert_code(read_as(path, strlen(path)), code);
-	/* A place to write to is as hard to come by. */
+	/* The same for a place to write to. */
 	if (code != 0 && code != FW_FILE_NOT_FOUND && code != FW_FILE_READ_FAILED) {
 		err = place_of(path, &place);
 		assert_code(err, code);
@@ -52,7 +52,7 @@ static void expect(const char *path, int code)
 	fw_place_clear(&place);
 }
 
-static void test_paths__a_lawful_path_is_found_however_it_is_spelt(void **state)
+static void test_root__a_valid_path_is_found_in_every_spelling(void **state)
 {
 	char absolute[256];
 
@@ -70,7 +70,7 @@ static void test_paths__a_lawful_path_is_found_however_it_is_spelt(void **state)
 	fw_root_close(&root);
 }
 
-static void test_paths__dots_are_refused_in_every_spelling(void **state)
+static void test_root__dot_dot_is_refused_in_every_spelling(void **state)
 {
 	static const char *const paths[] = {
 		"..",
@@ -90,14 +90,14 @@ static void test_paths__dots_are_refused_in_every_spelling(void **state)
 	root = make_root();
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		expect(paths[i], FW_PATH_TRAVERSAL_BLOCKED);
-	/* Nothing is decoded: these are names, and there is nothing of that name. */
+	/* Nothing is decoded: these are names of files that do not exist. */
 	expect("%2e%2e/outside/s.txt", FW_PATH_NOT_FOUND);
 	expect("..%2foutside%2fs.txt", FW_FILE_NOT_FOUND);
 	expect(". ./x", FW_PATH_NOT_FOUND);
 	fw_root_close(&root);
 }
 
-static void test_paths__what_leads_out_is_outside(void **state)
+static void test_root__a_path_that_leads_outside_is_refused(void **state)
 {
 	char beside[256];
 
@@ -116,13 +116,14 @@ static void test_paths__what_leads_out_is_outside(void **state)
 	expect("link", FW_PATH_OUTSIDE_WORKSPACE);
 	expect("abs", FW_PATH_OUTSIDE_WORKSPACE);
 	expect("proc/etc/passwd", FW_PATH_OUTSIDE_WORKSPACE);
-	expect("round", FW_PATH_OUTSIDE_WORKSPACE); /* out and in again is out */
+	expect("round",
+	       FW_PATH_OUTSIDE_WORKSPACE); /* leaving and coming back is outside, too */
 	expect("in", 0);
 	expect("dir/a.txt", 0);
 	fw_root_close(&root);
 }
 
-static void test_paths__a_hard_link_may_be_anybodys(void **state)
+static void test_root__hard_links_are_refused_unless_allowed(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -135,7 +136,7 @@ static void test_paths__a_hard_link_may_be_anybodys(void **state)
 	fw_root_close(&root);
 }
 
-static void test_paths__what_is_no_file_is_not_read_and_nothing_hangs(void **state)
+static void test_root__only_regular_files_are_read_and_nothing_blocks(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -151,7 +152,7 @@ static void test_paths__what_is_no_file_is_not_read_and_nothing_hangs(void **sta
 	fw_root_close(&root);
 }
 
-static void test_paths__what_cannot_be_a_path_is_invalid(void **state)
+static void test_root__a_text_that_cannot_be_a_path_is_invalid(void **state)
 {
 	char text[9000];
 
@@ -179,7 +180,7 @@ static void test_paths__what_cannot_be_a_path_is_invalid(void **state)
 	fw_root_close(&root);
 }
 
-static void test_paths__a_missing_file_is_told_from_a_missing_folder(void **state)
+static void test_root__a_missing_file_differs_from_a_missing_directory(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -191,7 +192,7 @@ static void test_paths__a_missing_file_is_told_from_a_missing_folder(void **stat
 	fw_root_close(&root);
 }
 
-static void test_paths__a_place_is_where_the_bytes_would_end_up(void **state)
+static void test_root__a_place_is_where_the_bytes_are_written(void **state)
 {
 	struct fw_place place = FW_PLACE_INIT;
 
@@ -214,7 +215,7 @@ static void test_paths__a_place_is_where_the_bytes_would_end_up(void **state)
 	fw_root_close(&root);
 }
 
-/* ---- links that change while they are looked at ------------------------------- */
+/* ---- links that change during the lookup ---- */
 
 static atomic_bool racing;
 
@@ -227,7 +228,7 @@ static void *swap(void *ctx)
 	return NULL;
 }
 
-static void test_paths__a_link_that_is_swapped_meanwhile_never_leads_out(void **state)
+static void test_root__a_link_that_is_swapped_meanwhile_never_leads_outside(void **state)
 {
 	const char *seconds = getenv("FW_RACE_SECONDS");
 	time_t until = time(NULL) + (seconds ? (time_t)strtol(seconds, NULL, 10) : 2);
@@ -271,7 +272,7 @@ static void test_paths__a_link_that_is_swapped_meanwhile_never_leads_out(void **
 	fw_root_close(&root);
 }
 
-static void test_paths__a_root_is_an_existing_folder_by_an_absolute_path(void **state)
+static void test_root__a_root_is_an_existing_directory_with_an_absolute_path(void **state)
 {
 	struct fw_root other = FW_ROOT_INIT;
 	char path[128];
@@ -285,13 +286,13 @@ static void test_paths__a_root_is_an_existing_folder_by_an_absolute_path(void **
 	assert_code(fw_root_open(path, strlen(path), &other), FW_PATH_NOT_FOUND);
 	(void)snprintf(path, sizeof path, "%s/w/src/a.txt", scratch);
 	assert_code(fw_root_open(path, strlen(path), &other), FW_SESSION_INIT_FAILED);
-	/* By a link it is the folder that the link leads to. */
+	/* Through a link it is the directory that the link leads to. */
 	shell("ln -sfn w link");
 	(void)snprintf(path, sizeof path, "%s/link", scratch);
 	assert_null(fw_root_open(path, strlen(path), &other));
 	assert_string_equal(other.path, root.path);
 	fw_root_close(&other);
-	/* Beneath a directory, by either of its names; others are not looked up. */
+	/* Below a directory, by either of its names; other paths are not looked up. */
 	(void)snprintf(path, sizeof path, "%s/link/src", scratch);
 	assert_null(fw_root_open_in(root.path, NULL, root.path, strlen(root.path), &other));
 	fw_root_close(&other);
@@ -326,7 +327,7 @@ static void read_once(void)
 	fw_error_free(err);
 }
 
-static void test_paths__reading_survives_every_allocation_failure(void **state)
+static void test_root__reading_survives_every_allocation_failure(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -337,17 +338,19 @@ static void test_paths__reading_survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths__a_lawful_path_is_found_however_it_is_spelt),
-		cmocka_unit_test(test_paths__dots_are_refused_in_every_spelling),
-		cmocka_unit_test(test_paths__what_leads_out_is_outside),
-		cmocka_unit_test(test_paths__a_hard_link_may_be_anybodys),
-		cmocka_unit_test(test_paths__what_is_no_file_is_not_read_and_nothing_hangs),
-		cmocka_unit_test(test_paths__what_cannot_be_a_path_is_invalid),
-		cmocka_unit_test(test_paths__a_missing_file_is_told_from_a_missing_folder),
-		cmocka_unit_test(test_paths__a_place_is_where_the_bytes_would_end_up),
-		cmocka_unit_test(test_paths__a_link_that_is_swapped_meanwhile_never_leads_out),
-		cmocka_unit_test(test_paths__a_root_is_an_existing_folder_by_an_absolute_path),
-		cmocka_unit_test(test_paths__reading_survives_every_allocation_failure),
+		cmocka_unit_test(test_root__a_valid_path_is_found_in_every_spelling),
+		cmocka_unit_test(test_root__dot_dot_is_refused_in_every_spelling),
+		cmocka_unit_test(test_root__a_path_that_leads_outside_is_refused),
+		cmocka_unit_test(test_root__hard_links_are_refused_unless_allowed),
+		cmocka_unit_test(test_root__only_regular_files_are_read_and_nothing_blocks),
+		cmocka_unit_test(test_root__a_text_that_cannot_be_a_path_is_invalid),
+		cmocka_unit_test(test_root__a_missing_file_differs_from_a_missing_directory),
+		cmocka_unit_test(test_root__a_place_is_where_the_bytes_are_written),
+		cmocka_unit_test(
+			test_root__a_link_that_is_swapped_meanwhile_never_leads_outside),
+		cmocka_unit_test(
+			test_root__a_root_is_an_existing_directory_with_an_absolute_path),
+		cmocka_unit_test(test_root__reading_survives_every_allocation_failure),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);

@@ -21,7 +21,7 @@
 
 #include "tools/common/place.h"
 
-/* ---- a directory ---------------------------------------------------------- */
+/* ---- a directory ---- */
 
 static char scratch[64];
 
@@ -86,7 +86,7 @@ static void assert_content(const char *name, const char *content)
 	assert_string_equal(text, content);
 }
 
-/* ---- memory that fails ------------------------------------------------------ */
+/* ---- memory that fails ---- */
 
 static size_t memory_calls;
 static size_t memory_fail_at;

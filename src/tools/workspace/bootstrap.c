@@ -1,6 +1,6 @@
 /*
- * bootstrap.c - see bootstrap.h. A payload is good for one plan in one place
- * until it expires, and once: its nonce is kept outside of the workspace
+ * bootstrap.c - see bootstrap.h. A payload is valid once, for one plan in one
+ * workspace, until it expires. The used nonces are kept outside of the workspace
  * (trusted.h), or in .faultwire/ if there is no state directory.
  */
 #include "tools/workspace/bootstrap.h"
@@ -57,8 +57,8 @@ static bool is_nonce(const char *text)
 	return len >= 16 && len < 64 && strspn(text, "0123456789abcdef") == len;
 }
 
-static const char *judge(yyjson_val *payload, const char *root, const struct fw_ws_plan *plan,
-			 int64_t now_s)
+static const char *check_payload(yyjson_val *payload, const char *root,
+				 const struct fw_ws_plan *plan, int64_t now_s)
 {
 	yyjson_val *expires = yyjson_obj_get(payload, "expires");
 
@@ -73,7 +73,7 @@ static const char *judge(yyjson_val *payload, const char *root, const struct fw_
 	if (!yyjson_is_int(expires) || yyjson_get_sint(expires) <= now_s)
 		return "the payload has expired";
 	if (yyjson_get_sint(expires) - now_s > LIFETIME_S)
-		return "the payload would be good for more than a day";
+		return "the payload is valid for more than a day";
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 	doc = fw_json_read(payload, len, FW_JSON_SMALL, 0, NULL, NULL);
 	if (!doc)
 		return "the payload is not JSON";
-	fault = judge(yyjson_doc_get_root(doc), root, plan, now_s);
+	fault = check_payload(yyjson_doc_get_root(doc), root, plan, now_s);
 	if (!fault)
 		(void)snprintf(
 			ret_nonce, 64, "%s",
@@ -107,8 +107,8 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 	return fault;
 }
 
-/* Of several that use it at once, one makes the file. */
-static fw_error *spend(const struct fw_root *root, const char *nonce)
+/* Creating the file succeeds for one caller only. */
+static fw_error *use_nonce(const struct fw_root *root, const char *nonce)
 {
 	int error;
 	int dir;
@@ -148,7 +148,7 @@ bool fw_ws_bootstrap_is_valid(const fw_workspace *ws, const struct fw_root *root
 				       ret_nonce);
 }
 
-/* ---- bootstrap_create_foundation_plan --------------------------------------------------- */
+/* ---- bootstrap_create_foundation_plan ---- */
 
 static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 			   const struct fw_root *root, struct fw_ws_plan *plan)
@@ -180,9 +180,9 @@ static fw_error *bootstrap(const fw_workspace *ws, const fw_call *call,
 	fw__release(hashes);
 	if (count)
 		return fw_raise_governance_bootstrap_failed("a plan exists already");
-	/* With a state directory the server has used it up before this call. */
+	/* With a state directory the server has recorded the nonce before this call. */
 	if (!ws->trusted)
-		FW_TRY(spend(root, nonce));
+		FW_TRY(use_nonce(root, nonce));
 	else if (!fw_ws_trusted_is_nonce_used(ws, root, nonce))
 		return fw_raise_governance_bootstrap_failed("its nonce was not recorded");
 	return fw_ws_plan_approve(root, plan, &ws->key);

@@ -22,8 +22,8 @@
 
 #include <faultwire/raise.h>
 
-/* Is what was displaced the file whose content was read? */
-static bool is_as_read(const struct fw_ws_change *w)
+/* Is the displaced file the one whose content was read? */
+static bool is_unchanged(const struct fw_ws_change *w)
 {
 	const struct stat *then = &w->place->stat;
 	struct stat now;
@@ -34,7 +34,7 @@ static bool is_as_read(const struct fw_ws_change *w)
 	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
 }
 
-static fw_error *changed_meanwhile(const struct fw_ws_change *w)
+static fw_error *raise_changed(const struct fw_ws_change *w)
 {
 	char expected[FW_SHA256_TEXT];
 
@@ -42,10 +42,10 @@ static fw_error *changed_meanwhile(const struct fw_ws_change *w)
 	return fw_raise_file_hash_mismatch(w->place->path, expected, "another, just written");
 }
 
-/* ---- the steps of a change -------------------------------------------------------------- */
+/* ---- the steps of a change ---- */
 
-/* With the mode and owner of the place, in the folder that is for it. */
-static fw_error *make_new(struct fw_ws_change *w)
+/* Creates the new file with the mode and owner of the old one. */
+static fw_error *create_new(struct fw_ws_change *w)
 {
 	struct fw_place there = *w->place;
 	fw_error *err;
@@ -66,47 +66,47 @@ fw_error *fw_ws_change_begin(struct fw_ws_change *w)
 	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
 	FW_WS_STEP("begin");
 	FW_TRY(fw_root_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
-	/* What nobody saw yet gets its group and rights from its own folder. */
+	/* A new file gets group and default rights from the directory it is created in. */
 	w->aside = w->place->exists ? w->journal : w->place->dir;
 	err = fw_ws_journal_add(w);
 	FW_WS_STEP("journal");
 	if (!err && w->text)
-		err = make_new(w);
+		err = create_new(w);
 	FW_WS_STEP("temp");
 	if (err)
 		fw_ws_journal_remove(w->journal, w->id);
 	return err;
 }
 
-static int change_places(const struct fw_ws_change *w)
+static int exchange_files(const struct fw_ws_change *w)
 {
 	const struct fw_place *place = w->place;
 
-	if (!w->text) /* away with it */
+	if (!w->text) /* delete */
 		return fw_ws_file_move(place->dir, place->name, w->aside, w->temp);
 	if (!place->exists)
 		return fw_ws_file_move(w->aside, w->temp, place->dir, place->name);
 	return fw_ws_file_exchange(w->aside, w->temp, place->dir, place->name);
 }
 
-/* Another file system, or a kernel whose sandbox keeps files in their folders:
- * then both lie beside each other. */
-static fw_error *stay_beside(struct fw_ws_change *w)
+/* On another file system, or if the sandbox of this kernel allows no moves between
+ * directories, the two files are kept in the same directory. */
+static fw_error *use_same_directory(struct fw_ws_change *w)
 {
 	if (w->has_temp)
 		(void)unlinkat(w->aside, w->temp, 0);
 	w->has_temp = false;
 	w->aside = w->place->dir;
-	return w->text ? make_new(w) : NULL;
+	return w->text ? create_new(w) : NULL;
 }
 
 static fw_error *apply(struct fw_ws_change *w)
 {
-	int error = change_places(w);
+	int error = exchange_files(w);
 
 	if (error == EXDEV && w->aside != w->place->dir) {
-		FW_TRY(stay_beside(w));
-		error = change_places(w);
+		FW_TRY(use_same_directory(w));
+		error = exchange_files(w);
 	}
 	FW_WS_STEP("applied");
 	if (error == EEXIST)
@@ -116,8 +116,8 @@ static fw_error *apply(struct fw_ws_change *w)
 	w->is_applied = true;
 	w->has_temp = !w->text || w->place->exists;
 	w->is_exchanged = w->place->exists;
-	if (w->is_exchanged && !is_as_read(w))
-		return changed_meanwhile(w);
+	if (w->is_exchanged && !is_unchanged(w))
+		return raise_changed(w);
 	w->is_old_aside = w->is_exchanged;
 	if (fsync(w->place->dir) != 0 || (w->aside != w->place->dir && fsync(w->aside) != 0))
 		return fw_path_errno(errno, w->place->path, true);
@@ -155,9 +155,9 @@ fw_error *fw_ws_change_keep(struct fw_ws_change *w)
 	return NULL;
 }
 
-/* A command that ran meanwhile may have taken away what lay aside; what was
- * read of it is still known. */
-static int put_old_again(const struct fw_ws_change *w)
+/* The preflight command may have removed the old file; its content is still in
+ * memory. */
+static int write_old_again(const struct fw_ws_change *w)
 {
 	fw_error *err = fw_ws_file_put(w->place, w->old_text, w->old_len);
 
@@ -165,8 +165,8 @@ static int put_old_again(const struct fw_ws_change *w)
 	return err ? ENOENT : 0;
 }
 
-/* A command that ran meanwhile may also have changed what lay aside. */
-static bool is_old_there(const struct fw_ws_change *w)
+/* The preflight command may also have changed the old file. */
+static bool has_old_content(const struct fw_ws_change *w)
 {
 	const struct fw_place *place = w->place;
 	int fd =
@@ -187,7 +187,7 @@ static bool is_old_there(const struct fw_ws_change *w)
 	return is_same;
 }
 
-static int bring_back(const struct fw_ws_change *w)
+static int restore(const struct fw_ws_change *w)
 {
 	const struct fw_place *place = w->place;
 	int error;
@@ -203,16 +203,16 @@ static int bring_back(const struct fw_ws_change *w)
 	else
 		error = fw_ws_file_exchange(w->aside, w->temp, place->dir, place->name);
 	if (error == ENOENT || error == EEXIST)
-		return put_old_again(w);
-	return error || !w->is_old_aside || is_old_there(w) ? error : put_old_again(w);
+		return write_old_again(w);
+	return error || !w->is_old_aside || has_old_content(w) ? error : write_old_again(w);
 }
 
 fw_error *fw_ws_change_undo(struct fw_ws_change *w)
 {
 	FW_WS_STEP("undo");
-	if (bring_back(w) != 0) /* the journal still says what to do */
+	if (restore(w) != 0) /* the journal entry stays for recovery */
 		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
-	/* What a command has made of the new one may be a folder. */
+	/* The preflight command may have replaced the new file by a directory. */
 	if (w->has_temp && unlinkat(w->aside, w->temp, 0) != 0)
 		(void)unlinkat(w->aside, w->temp, AT_REMOVEDIR);
 	w->is_applied = w->has_temp = false;

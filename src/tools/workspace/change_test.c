@@ -92,7 +92,7 @@ static void assert_gone(const char *name)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_write__replaces_creates_and_deletes(void **state)
+static void test_change__replaces_creates_and_deletes(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -108,7 +108,7 @@ static void test_write__replaces_creates_and_deletes(void **state)
 	fw_root_close(&root);
 }
 
-static void test_write__keeps_mode_and_owner(void **state)
+static void test_change__keeps_mode_and_owner(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -127,7 +127,7 @@ static void test_write__keeps_mode_and_owner(void **state)
 	fw_root_close(&root);
 }
 
-static void test_write__undone_it_never_was(void **state)
+static void test_change__undo_restores_the_old_state(void **state)
 {
 	struct change c;
 
@@ -154,7 +154,7 @@ static void test_write__undone_it_never_was(void **state)
 	fw_root_close(&root);
 }
 
-static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
+static void test_change__a_concurrent_write_of_another_process_is_kept(void **state)
 {
 	struct change c;
 
@@ -174,8 +174,8 @@ static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
 	fw_root_close(&root);
 }
 
-/* Else a write that takes away what the preflight forbids could never pass. */
-static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **state)
+/* Otherwise a write that removes what the command forbids could never succeed. */
+static void test_change__the_preflight_command_does_not_see_the_old_file(void **state)
 {
 	struct change c;
 
@@ -199,7 +199,7 @@ static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **s
 	fw_root_close(&root);
 }
 
-static void test_write__the_old_content_comes_back_after_a_command_that_cleans_up(void **state)
+static void test_change__undo_restores_content_that_a_command_removed(void **state)
 {
 	struct change c;
 
@@ -219,8 +219,8 @@ static void test_write__the_old_content_comes_back_after_a_command_that_cleans_u
 	}
 }
 
-/* Where the folder is another file system's. */
-static void test_write__a_mounted_folder_is_written_and_undone(void **state)
+/* The directory is on another file system. */
+static void test_change__works_below_a_mount_point(void **state)
 {
 	struct change c;
 	char where[128];
@@ -242,7 +242,7 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 		assert_null(fw_ws_change_undo(&c.w));
 		assert_content("w/src/a.txt", "new\n");
 		clear(&c);
-		/* And by whoever comes after one who died. */
+		/* Also by recovery after a crash. */
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
 		assert_null(fw_ws_change_apply(&c.w));
 		clear(&c);
@@ -269,7 +269,7 @@ static void die_after(const char *path, const char *text, int steps)
 	clear(&c);
 }
 
-static void test_journal__a_pending_write_is_undone_and_a_done_one_stays(void **state)
+static void test_journal__recovery_undoes_pending_changes_and_keeps_final_ones(void **state)
 {
 	static const struct {
 		const char *path, *text;
@@ -303,7 +303,7 @@ static void test_journal__a_pending_write_is_undone_and_a_done_one_stays(void **
 	}
 }
 
-static void test_journal__what_it_cannot_read_keeps_nobody_from_starting(void **state)
+static void test_journal__unreadable_entries_are_ignored(void **state)
 {
 	char list[1024];
 
@@ -321,7 +321,7 @@ static void test_journal__what_it_cannot_read_keeps_nobody_from_starting(void **
 	fw_root_close(&root);
 }
 
-static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
+static void test_write_lock__has_one_holder_and_is_released_by_death(void **state)
 {
 	int first, second, status;
 	pid_t child;
@@ -344,11 +344,11 @@ static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
 	fw_root_close(&root);
 }
 
-/* ---- disks and limits that say no ------------------------------------------------- */
+/* ---- full disks and other limits ---- */
 
 static char big[256 * 1024];
 
-static void test_write__a_full_disk_leaves_the_old_content(void **state)
+static void test_change__a_full_disk_leaves_the_old_content(void **state)
 {
 	char where[128];
 
@@ -373,7 +373,7 @@ static void test_write__a_full_disk_leaves_the_old_content(void **state)
 	fw_root_close(&root);
 }
 
-/* In a process of its own, as somebody who may not. */
+/* In another process, as a user without permission. */
 static int as_nobody(void (*run)(void))
 {
 	int status = -1;
@@ -410,7 +410,7 @@ static void write_denied(void)
 	must(fw_file_read(&root, "shut/x", 100, &text, &len), FW_AUTH_INSUFFICIENT_PERMISSIONS);
 }
 
-static void test_write__without_permission_nothing_happens(void **state)
+static void test_change__without_permission_nothing_changes(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
@@ -437,7 +437,7 @@ static void write_without_descriptors(void)
 		count++;
 	must(fw_file_read(&root, "src/a.txt", 100, &text, &len), FW_IO_TOO_MANY_FILES);
 	must(write_path("src/a.txt", "new\n"), FW_IO_TOO_MANY_FILES);
-	/* At each number of descriptors that is almost enough, too. */
+	/* Also with every number of descriptors that is not quite enough. */
 	for (int i = 0; i < 6; i++) {
 		fw_error *err;
 
@@ -449,7 +449,7 @@ static void write_without_descriptors(void)
 	}
 }
 
-static void test_write__without_descriptors_nothing_happens(void **state)
+static void test_change__without_descriptors_nothing_changes(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -459,7 +459,7 @@ static void test_write__without_descriptors_nothing_happens(void **state)
 	fw_root_close(&root);
 }
 
-/* ---- policy ---------------------------------------------------------------------------- */
+/* ---- policy ---- */
 
 static struct fw_ws_policy *policy_of(const char *json)
 {
@@ -488,7 +488,7 @@ static void expect_rule(const struct fw_ws_policy *policy, const char *path, con
 	fw_error_free(err);
 }
 
-static void test_policy__the_default_rules_find_what_they_are_for(void **state)
+static void test_policy__the_built_in_rules_find_violations(void **state)
 {
 	struct fw_ws_policy *p = policy_of(fw_ws_policy_default);
 	const int rust = FW_POLICY_RUST_VIOLATION;
@@ -527,7 +527,7 @@ static void expect_bad_rules(const char *json, const char *part)
 	fw_error_free(err);
 }
 
-static void test_policy__rules_that_are_wrong_are_named(void **state)
+static void test_policy__errors_name_the_invalid_rule(void **state)
 {
 	(void)state;
 	expect_bad_rules("{", "JSON");
@@ -543,7 +543,7 @@ static void test_policy__rules_that_are_wrong_are_named(void **state)
 			 "set of rule r");
 }
 
-static void test_policy__a_rule_that_cannot_be_decided_refuses(void **state)
+static void test_policy__a_rule_that_exceeds_its_limits_refuses(void **state)
 {
 	struct fw_ws_policy *p = policy_of("[{\"id\":\"slow\",\"globs\":\"**\","
 					   "\"pattern\":\"^(a|aa|aaa)+$(?<=b)\"}]");
@@ -573,7 +573,7 @@ static void write_once(void)
 	fw_error_free(err);
 }
 
-static void test_write__and_policy_survive_every_allocation_failure(void **state)
+static void test_change__and_policy_survive_every_allocation_failure(void **state)
 {
 	char list[1024];
 
@@ -586,9 +586,9 @@ static void test_write__and_policy_survive_every_allocation_failure(void **state
 	fw_root_close(&root);
 }
 
-/* ---- preflight ---------------------------------------------------------------------------- */
+/* ---- preflight ---- */
 
-static void test_preflight__tells_status_and_the_end_of_the_output(void **state)
+static void test_preflight__reports_status_and_the_end_of_the_output(void **state)
 {
 	fw_error *err;
 	fw_cause cause;
@@ -615,7 +615,7 @@ static void test_preflight__tells_status_and_the_end_of_the_output(void **state)
 	fw_root_close(&root);
 }
 
-static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
+static void test_preflight__ends_all_processes_at_the_time_limit(void **state)
 {
 	fw_error *err;
 	fw_field field;
@@ -625,7 +625,7 @@ static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
 	err = fw_ws_preflight(&root, "sleep 61 & (setsid sleep 61 &) ; sleep 61", 300, "x");
 	assert_true(fw_error_find_field(err, "timed_out", &field));
 	fw_error_free(err);
-	/* Nobody of them is left to be waited for, or to live on. */
+	/* No process is left, neither running nor as a zombie. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	err = fw_ws_preflight(&root, "(setsid sleep 61 >/dev/null 2>&1 &) ; exit 0", 3000, "x");
 	assert_null(err);
@@ -636,26 +636,26 @@ static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write__replaces_creates_and_deletes),
-		cmocka_unit_test(test_write__keeps_mode_and_owner),
-		cmocka_unit_test(test_write__undone_it_never_was),
-		cmocka_unit_test(test_write__what_somebody_else_wrote_meanwhile_is_kept),
-		cmocka_unit_test(test_write__what_was_displaced_is_not_seen_by_the_preflight),
+		cmocka_unit_test(test_change__replaces_creates_and_deletes),
+		cmocka_unit_test(test_change__keeps_mode_and_owner),
+		cmocka_unit_test(test_change__undo_restores_the_old_state),
+		cmocka_unit_test(test_change__a_concurrent_write_of_another_process_is_kept),
+		cmocka_unit_test(test_change__the_preflight_command_does_not_see_the_old_file),
+		cmocka_unit_test(test_change__undo_restores_content_that_a_command_removed),
+		cmocka_unit_test(test_change__works_below_a_mount_point),
 		cmocka_unit_test(
-			test_write__the_old_content_comes_back_after_a_command_that_cleans_up),
-		cmocka_unit_test(test_write__a_mounted_folder_is_written_and_undone),
-		cmocka_unit_test(test_journal__a_pending_write_is_undone_and_a_done_one_stays),
-		cmocka_unit_test(test_journal__what_it_cannot_read_keeps_nobody_from_starting),
-		cmocka_unit_test(test_lock__has_one_holder_and_the_dead_hold_nothing),
-		cmocka_unit_test(test_write__a_full_disk_leaves_the_old_content),
-		cmocka_unit_test(test_write__without_permission_nothing_happens),
-		cmocka_unit_test(test_write__without_descriptors_nothing_happens),
-		cmocka_unit_test(test_policy__the_default_rules_find_what_they_are_for),
-		cmocka_unit_test(test_policy__rules_that_are_wrong_are_named),
-		cmocka_unit_test(test_policy__a_rule_that_cannot_be_decided_refuses),
-		cmocka_unit_test(test_write__and_policy_survive_every_allocation_failure),
-		cmocka_unit_test(test_preflight__tells_status_and_the_end_of_the_output),
-		cmocka_unit_test(test_preflight__ends_in_time_with_all_that_it_started),
+			test_journal__recovery_undoes_pending_changes_and_keeps_final_ones),
+		cmocka_unit_test(test_journal__unreadable_entries_are_ignored),
+		cmocka_unit_test(test_write_lock__has_one_holder_and_is_released_by_death),
+		cmocka_unit_test(test_change__a_full_disk_leaves_the_old_content),
+		cmocka_unit_test(test_change__without_permission_nothing_changes),
+		cmocka_unit_test(test_change__without_descriptors_nothing_changes),
+		cmocka_unit_test(test_policy__the_built_in_rules_find_violations),
+		cmocka_unit_test(test_policy__errors_name_the_invalid_rule),
+		cmocka_unit_test(test_policy__a_rule_that_exceeds_its_limits_refuses),
+		cmocka_unit_test(test_change__and_policy_survive_every_allocation_failure),
+		cmocka_unit_test(test_preflight__reports_status_and_the_end_of_the_output),
+		cmocka_unit_test(test_preflight__ends_all_processes_at_the_time_limit),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);

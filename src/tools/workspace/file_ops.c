@@ -31,8 +31,8 @@ static fw_error *write_all(int fd, const char *text, size_t len, const char *pat
 	return NULL;
 }
 
-/* Mode and owner are those of the file that it takes the place of. */
-static fw_error *take_over(int fd, const struct fw_place *place)
+/* Sets mode and owner of the file that is replaced. */
+static fw_error *copy_owner(int fd, const struct fw_place *place)
 {
 	struct stat st;
 
@@ -61,11 +61,11 @@ fw_error *fw_ws_file_create(const struct fw_place *place, const char *temp, cons
 		return fw_path_errno(error, place->path, true);
 	err = write_all(fd, text, len, place->path);
 	if (!err)
-		err = take_over(fd, place);
+		err = copy_owner(fd, place);
 	FW_WS_STEP("written");
 	if (!err && fsync(fd) != 0)
 		err = fw_path_errno(errno, place->path, true);
-	/* Some file systems tell of a full disk only here. */
+	/* Some file systems report a full disk only here. */
 	if (close(fd) != 0 && !err)
 		err = fw_path_errno(errno, place->path, true);
 	if (err)
@@ -94,7 +94,7 @@ fw_error *fw_ws_file_put(const struct fw_place *place, const char *text, size_t 
 
 /* ---- exchanging and moving ---- */
 
-static bool can_not(int error)
+static bool is_unsupported(int error)
 {
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
@@ -107,9 +107,9 @@ int fw_ws_file_exchange(int dir_a, const char *a, int dir_b, const char *b)
 	if (renameat2(dir_a, a, dir_b, b, RENAME_EXCHANGE) == 0)
 		return 0;
 	error = errno;
-	if (!can_not(error))
+	if (!is_unsupported(error))
 		return error;
-	/* `b` is never without a file; `a` is for a moment. */
+	/* `b` always exists; `a` is missing for a moment. */
 	(void)snprintf(third, sizeof third, "%.39s.x", a);
 	if (linkat(dir_b, b, dir_a, third, 0) != 0)
 		return errno;
@@ -125,7 +125,7 @@ int fw_ws_file_move(int from_dir, const char *from, int to_dir, const char *to)
 {
 	if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (!can_not(errno))
+	if (!is_unsupported(errno))
 		return errno;
 	if (linkat(from_dir, from, to_dir, to, 0) != 0)
 		return errno;

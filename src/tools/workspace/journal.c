@@ -1,9 +1,8 @@
 /*
- * journal.c - see journal.h and write.h.
+ * journal.c - see journal.h.
  *
- * An entry names both contents by their hashes, so that whoever comes later
- * can tell by looking at the files how far the change had come, and needs to
- * trust nothing else.
+ * An entry has the hashes of the old and the new content, so recovery can see from the
+ * files how far the change had come, and trusts nothing else.
  */
 #include "tools/workspace/journal.h"
 
@@ -31,7 +30,7 @@ static void name_of(char name[40], const char *id, const char *state)
 	(void)snprintf(name, 40, "%s.%s", id, state);
 }
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put_hash(struct fw_buf *out, const char *text, size_t len)
 {
@@ -107,17 +106,17 @@ void fw_ws_journal_drop(const struct fw_root *root, const char *id)
 	(void)close(journal);
 }
 
-/* ---- recovering ------------------------------------------------------------------- */
+/* ---- recovering ---- */
 
 struct entry {
 	const char *path;
 	const char *temp;
 	const char *old_hash; /* NULL: there was no file */
-	const char *new_hash; /* NULL: it goes away */
+	const char *new_hash; /* NULL: it is deleted */
 	bool is_done;
 };
 
-/* The hash of a file in a directory; "": there is none. */
+/* The hash of a file in a directory; "" if it does not exist. */
 static void hash_of(int dir, const char *name, char hex[FW_SHA256_TEXT])
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -144,9 +143,9 @@ static bool same(const char *hash, const char *hex)
 	return hash ? strcmp(hash, hex) == 0 : hex[0] == '\0';
 }
 
-/* Undoes what was not finished. True: the new content is what is there. */
-static bool settle(const struct fw_place *place, const struct entry *entry, int journal,
-		   char hex[FW_SHA256_TEXT])
+/* Undoes an unfinished change. True if the file has the new content afterwards. */
+static bool finish_change(const struct fw_place *place, const struct entry *entry, int journal,
+			  char hex[FW_SHA256_TEXT])
 {
 	char aside[FW_SHA256_TEXT];
 	int dir = journal;
@@ -169,7 +168,7 @@ static bool settle(const struct fw_place *place, const struct entry *entry, int 
 		if (!error)
 			hash_of(place->dir, place->name, hex);
 	}
-	/* What lies aside is of no use now, unless it is the only old one. */
+	/* The other file is no longer needed, unless it is the only copy of the old one. */
 	if (entry->is_done || same(entry->old_hash, hex)) {
 		(void)unlinkat(journal, entry->temp, 0);
 		(void)unlinkat(place->dir, entry->temp, 0);
@@ -178,7 +177,7 @@ static bool settle(const struct fw_place *place, const struct entry *entry, int 
 	return same(entry->new_hash, hex) && !same(entry->old_hash, hex);
 }
 
-static void tell(struct fw_buf *list, const struct entry *entry, bool is_new, const char *hex)
+static void report(struct fw_buf *list, const struct entry *entry, bool is_new, const char *hex)
 {
 	if (list->len)
 		FW_BUF(list, ",");
@@ -201,7 +200,7 @@ static bool is_temp_name(const char *temp)
 	return temp && strncmp(temp, ".faultwire-", 11) == 0 && !strchr(temp, '/');
 }
 
-/* One entry; false: it cannot be read, which is worth nobody's start. */
+/* Recovers one entry. False if it cannot be read; then it is ignored. */
 static bool recover(const struct fw_root *root, int journal, const char *text, size_t len,
 		    bool is_done, struct fw_buf *list)
 {
@@ -225,9 +224,9 @@ static bool recover(const struct fw_root *root, int journal, const char *text, s
 	if (is_read && !err)
 		err = fw_place_find(root, clean, &place);
 	if (is_read && !err) {
-		bool is_new = settle(&place, &entry, journal, hex);
+		bool is_new = finish_change(&place, &entry, journal, hex);
 
-		tell(list, &entry, is_new, hex);
+		report(list, &entry, is_new, hex);
 	}
 	fw_place_clear(&place);
 	fw_error_free(err);
@@ -280,7 +279,7 @@ static bool is_pending(const struct fw_root *root)
 		(void)close(fd);
 		return false;
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while (!found && (item = readdir(dir)))
 		found = ends_in(item->d_name, ".pending");
 	(void)closedir(dir);
@@ -330,7 +329,7 @@ fw_error *fw_ws_journal_recover(const struct fw_root *root, struct fw_buf *ret_l
 		(void)close(journal);
 		return fw_path_errno(error, FW_WS_JOURNAL_DIR, false);
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir)))
 		recover_named(root, journal, item->d_name, ret_list, ret_count);
 	(void)closedir(dir);

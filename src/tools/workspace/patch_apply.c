@@ -37,7 +37,8 @@ struct source {
 	uint64_t number; /* of the line at `at`, from 1 */
 };
 
-static bool take(struct source *s, const char **ret_text, size_t *ret_len, bool *ret_unended)
+static bool next_source_line(struct source *s, const char **ret_text, size_t *ret_len,
+			     bool *ret_lacks_newline)
 {
 	const char *newline;
 
@@ -46,20 +47,20 @@ static bool take(struct source *s, const char **ret_text, size_t *ret_len, bool 
 	newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
 	*ret_text = s->at;
 	*ret_len = (size_t)((newline ? newline : s->end) - s->at);
-	*ret_unended = !newline;
+	*ret_lacks_newline = !newline;
 	s->at = newline ? newline + 1 : s->end;
 	s->number++;
 	return true;
 }
 
-static void put(struct fw_buf *out, const char *text, size_t len, bool is_unended)
+static void put(struct fw_buf *out, const char *text, size_t len, bool lacks_newline)
 {
 	fw_buf_put(out, text, len);
-	if (!is_unended)
+	if (!lacks_newline)
 		fw_buf_put(out, "\n", 1);
 }
 
-/* A mail's CR is not the file's, unless the file has them itself. */
+/* A CR added by a mailer is dropped, unless the file has CR LF lines itself. */
 static size_t length_of(const struct fw_ws_patch_line *line, bool strip)
 {
 	return strip && line->len && line->text[line->len - 1] == '\r' ? line->len - 1
@@ -76,22 +77,22 @@ static fw_error *apply_hunk(const struct fw_ws_patch *patch, size_t index, bool 
 		size_t want = length_of(line, strip);
 		const char *text = NULL;
 		size_t len = 0;
-		bool is_unended = false;
+		bool lacks_newline = false;
 
 		if (line->kind == '+') {
-			/* A line without its newline is the last one of all. */
+			/* A line without a newline must be the last one. */
 			if (out->len && out->text[out->len - 1] != '\n')
 				return fw_raise_patch_apply_failed(path, index + 1, s->number);
-			put(out, line->text, want, line->is_unended);
+			put(out, line->text, want, line->lacks_newline);
 			continue;
 		}
-		if (!take(s, &text, &len, &is_unended))
+		if (!next_source_line(s, &text, &len, &lacks_newline))
 			return fw_raise_patch_apply_failed(path, index + 1, s->number);
 		if (len != want || memcmp(text, line->text, len) != 0 ||
-		    is_unended != line->is_unended)
+		    lacks_newline != line->lacks_newline)
 			return fw_raise_patch_apply_failed(path, index + 1, s->number - 1);
 		if (line->kind == ' ')
-			put(out, text, len, is_unended);
+			put(out, text, len, lacks_newline);
 	}
 	return NULL;
 }
@@ -105,13 +106,13 @@ fw_error *fw_ws_patch_apply(const struct fw_ws_patch *patch, const char *path, c
 	bool strip = patch->is_crlf && !file_is_crlf;
 	const char *text;
 	size_t len;
-	bool is_unended;
+	bool lacks_newline;
 
 	for (size_t i = 0; i < patch->hunk_count; i++) {
 		while (s.number < fw_ws_hunk_first_line(&patch->hunks[i])) {
-			if (!take(&s, &text, &len, &is_unended))
+			if (!next_source_line(&s, &text, &len, &lacks_newline))
 				return fw_raise_patch_apply_failed(path, i + 1, s.number);
-			put(out, text, len, is_unended);
+			put(out, text, len, lacks_newline);
 		}
 		FW_TRY(apply_hunk(patch, i, strip, &s, path, out));
 	}

@@ -1,10 +1,10 @@
 /*
  * patch_read.c - reading a unified diff; see patch.h.
  *
- * The counts of a hunk's header decide where it ends, so that a removed line
- * which begins with "--" is not taken for a file header. What mailers do to
- * diffs is put up with where it cannot be misread: an empty line stands for an
- * empty line of context, CR LF at the end of each line is the mail's own.
+ * The counts in a hunk's header decide where it ends, so a removed line that begins
+ * with "--" is not mistaken for a file header. Changes that mailers make are accepted
+ * where they are unambiguous: an empty line is an empty line of context, and CR LF at
+ * the end of every line is not part of the content.
  */
 #include "tools/workspace/patch.h"
 
@@ -21,8 +21,8 @@ struct reader {
 	const char *end;
 	uint64_t number; /* of the line last read, from 1 */
 	const char *line;
-	size_t len;      /* without the newline */
-	bool is_unended; /* the text ends without one */
+	size_t len;         /* without the newline */
+	bool lacks_newline; /* the text ends without one */
 	bool has_cr;
 };
 
@@ -36,7 +36,7 @@ static bool next_line(struct reader *r)
 	r->line = r->at;
 	r->len = (size_t)((newline ? newline : r->end) - r->at);
 	r->at = newline ? newline + 1 : r->end;
-	r->is_unended = !newline;
+	r->lacks_newline = !newline;
 	r->number++;
 	r->has_cr = r->len && r->line[r->len - 1] == '\r';
 	return true;
@@ -60,9 +60,9 @@ static fw_error *invalid(const struct reader *r, const char *reason)
 	return fw_raise_patch_invalid(r->number ? r->number : 1, reason);
 }
 
-/* ---- growing ------------------------------------------------------------------ */
+/* ---- growing ---- */
 
-static void *widen(void *items, size_t count, size_t *room, size_t size)
+static void *grow(void *items, size_t count, size_t *room, size_t size)
 {
 	size_t wider = *room ? *room * 2 : 16;
 	void *more;
@@ -80,7 +80,7 @@ static void *widen(void *items, size_t count, size_t *room, size_t size)
 static fw_error *add_line(struct fw_ws_patch *patch, char kind, const char *text, size_t len)
 {
 	struct fw_ws_patch_line *lines =
-		widen(patch->lines, patch->line_count, &patch->line_room, sizeof *patch->lines);
+		grow(patch->lines, patch->line_count, &patch->line_room, sizeof *patch->lines);
 
 	if (!lines)
 		return fw_raise_internal_out_of_memory();
@@ -93,7 +93,7 @@ static fw_error *add_line(struct fw_ws_patch *patch, char kind, const char *text
 static fw_error *add_hunk(struct fw_ws_patch *patch, const struct fw_ws_hunk *hunk)
 {
 	struct fw_ws_hunk *hunks =
-		widen(patch->hunks, patch->hunk_count, &patch->hunk_room, sizeof *patch->hunks);
+		grow(patch->hunks, patch->hunk_count, &patch->hunk_room, sizeof *patch->hunks);
 
 	if (!hunks)
 		return fw_raise_internal_out_of_memory();
@@ -102,7 +102,7 @@ static fw_error *add_hunk(struct fw_ws_patch *patch, const struct fw_ws_hunk *hu
 	return NULL;
 }
 
-/* ---- file headers ---------------------------------------------------------------- */
+/* ---- file headers ---- */
 
 static int octal(const char *at, const char *end)
 {
@@ -112,7 +112,7 @@ static int octal(const char *at, const char *end)
 	return (at[0] - '0') * 64 + (at[1] - '0') * 8 + (at[2] - '0');
 }
 
-/* "a/with \"quotes\"\303\244.c", as diff and git write names with odd letters. */
+/* "a/with \"quotes\"\303\244.c", as diff and git write names with special characters. */
 static char *unquote(const char *at, const char *end, char *to)
 {
 	static const char letters[] = "abfnrtv\\\"";
@@ -215,7 +215,7 @@ static fw_error *read_git_line(const struct reader *r, struct fw_ws_patch *patch
 	return NULL;
 }
 
-/* Everything before the first hunk; `*ret_hunk`: its header was read. */
+/* Reads everything before the first hunk. `*ret_hunk`: the hunk header was read. */
 static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool *ret_hunk)
 {
 	*ret_hunk = false;
@@ -240,7 +240,7 @@ static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool 
 		} else if (begins(r, "GIT binary") || begins(r, "Binary files ")) {
 			return invalid(r, "a patch cannot be binary");
 		} else if (patch->old_name || (!is_blank(r) && !is_git_line(r))) {
-			return invalid(r, "line is no part of a unified diff");
+			return invalid(r, "line is not part of a unified diff");
 		} else {
 			FW_TRY(read_git_line(r, patch));
 		}
@@ -248,7 +248,7 @@ static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool 
 	return NULL;
 }
 
-/* The second of git's two names, which are the same but for "a/" and "b/". */
+/* The second of git's two names, which differ in "a/" and "b/" only. */
 static char *read_git_name(const struct fw_ws_patch *patch)
 {
 	const char *at = patch->git_names;
@@ -273,7 +273,7 @@ static char *read_git_name(const struct fw_ws_patch *patch)
 	return name;
 }
 
-/* A file without a line has no hunk, and git no more to say of it. */
+/* An empty file has no hunk; git writes only its header. */
 static fw_error *read_empty(const struct reader *r, struct fw_ws_patch *patch)
 {
 	static const char none[] = "/dev/null";
@@ -296,7 +296,7 @@ static fw_error *read_empty(const struct reader *r, struct fw_ws_patch *patch)
 	return NULL;
 }
 
-/* ---- hunks ----------------------------------------------------------------------- */
+/* ---- hunks ---- */
 
 static bool read_number(const char **at, const char *end, uint64_t *ret_number)
 {
@@ -347,8 +347,9 @@ static fw_error *read_hunk_header(const struct reader *r, struct fw_ws_hunk *hun
 	return NULL;
 }
 
-/* "\ No newline at end of file", about the line before it. */
-static fw_error *read_unended(const struct reader *r, struct fw_ws_patch *patch, size_t first)
+/* "\ No newline at end of file": applies to the line before it. */
+static fw_error *read_no_newline(const struct reader *r, struct fw_ws_patch *patch,
+				 size_t first)
 {
 	struct fw_ws_patch_line *line;
 
@@ -356,8 +357,8 @@ static fw_error *read_unended(const struct reader *r, struct fw_ws_patch *patch,
 		return invalid(r, "\"\\\" line follows no line");
 	line = &patch->lines[patch->line_count - 1];
 	if (!line->len || (patch->is_crlf && line->len == 1 && line->text[0] == '\r'))
-		return invalid(r, "a line without text and newline is none");
-	line->is_unended = true;
+		return invalid(r, "a line without text must end with a newline");
+	line->lacks_newline = true;
 	return NULL;
 }
 
@@ -390,7 +391,7 @@ static fw_error *read_body_line(const struct reader *r, struct fw_ws_patch *patc
 	return add_line(patch, kind, text, len);
 }
 
-/* The header has been read. */
+/* Reads a hunk whose header line is the current one. */
 static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 {
 	struct fw_ws_hunk hunk = { .first = patch->line_count };
@@ -413,7 +414,7 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 			return fw_raise_patch_invalid(header, "hunk has fewer lines than its "
 							      "header says");
 		if (r->len && r->line[0] == '\\')
-			FW_TRY(read_unended(r, patch, hunk.first));
+			FW_TRY(read_no_newline(r, patch, hunk.first));
 		else if (begins(r, "@@ ") && !is_blank(r))
 			return fw_raise_patch_invalid(header, "hunk has fewer lines than its "
 							      "header says");
@@ -422,7 +423,7 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 	}
 	if (next_line(r)) {
 		if (r->len && r->line[0] == '\\')
-			FW_TRY(read_unended(r, patch, hunk.first));
+			FW_TRY(read_no_newline(r, patch, hunk.first));
 		else
 			unread(r);
 	}
@@ -439,12 +440,12 @@ static fw_error *read_hunks(struct reader *r, struct fw_ws_patch *patch)
 		else if (begins(r, "--- ") || begins(r, "diff "))
 			return invalid(r, "patch is about more than one file");
 		else if (begins(r, "-- ") && r->len <= 4)
-			return NULL; /* the signature of a mail */
+			return NULL; /* the signature of an e-mail */
 		else if (!is_blank(r) &&
 			 (r->line[0] == ' ' || r->line[0] == '+' || r->line[0] == '-'))
 			return invalid(r, "hunk has more lines than its header says");
 		else if (!is_blank(r))
-			return invalid(r, "line is no part of a unified diff");
+			return invalid(r, "line is not part of a unified diff");
 	}
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * plan.c - see plan.h. A header is read strictly: a field that stands twice
- * could be read in two ways, and somebody approved only one of them.
+ * plan.c - see plan.h. A header with a duplicate field is refused: it could be read in
+ * two ways, and a person approved only one of them.
  */
 #include "tools/workspace/plan.h"
 
@@ -29,8 +29,8 @@ static struct fw_ws_span trim(const char *at, const char *end)
 
 struct line {
 	const char *start;
-	const char *end;  /* of its text */
-	const char *next; /* behind its newline */
+	const char *end;  /* end of the text */
+	const char *next; /* after the newline */
 };
 
 static struct line line_at(const char *at, const char *end)
@@ -40,7 +40,7 @@ static struct line line_at(const char *at, const char *end)
 	return (struct line){ at, newline ? newline : end, newline ? newline + 1 : end };
 }
 
-/* "KEY: value"; len 0 of the key: it is none. */
+/* Splits "KEY: value". The key has length 0 if the line is not of that form. */
 static struct fw_ws_span key_of(struct line line, struct fw_ws_span *ret_value)
 {
 	const char *colon = memchr(line.start, ':', (size_t)(line.end - line.start));
@@ -93,13 +93,13 @@ static bool read_field(struct fw_ws_plan *plan, struct fw_ws_span key, struct fw
 
 	if (is(key, "SCOPE")) {
 		if (plan->scope_count)
-			return fault(ret_fault, number, "SCOPE stands twice");
+			return fault(ret_fault, number, "SCOPE occurs twice");
 		return read_scope(plan, value, number, ret_fault);
 	}
 	if (!slot)
-		return true; /* whatever else its author notes; the hash covers it */
+		return true; /* other fields are allowed; the hash covers them */
 	if (slot->text)
-		return fault(ret_fault, number, "a field stands twice");
+		return fault(ret_fault, number, "a field occurs twice");
 	if (!value.len)
 		return fault(ret_fault, number, "a field is empty");
 	*slot = value;
@@ -145,7 +145,7 @@ static bool has_cr(struct line line)
 	return line.end > line.start && line.end[-1] == '\r';
 }
 
-/* A line with another value, and otherwise to the byte as it is. */
+/* Writes a line with another value; everything else is unchanged. */
 static void put_line(struct fw_buf *out, struct line line, struct fw_ws_span value,
 		     const char *word)
 {
@@ -156,8 +156,8 @@ static void put_line(struct fw_buf *out, struct line line, struct fw_ws_span val
 	fw_buf_put(out, rest, (size_t)(line.next - rest));
 }
 
-/* The text as it is hashed, or written: two values of the header are replaced,
- * and one line comes or goes. */
+/* Writes the text with another hash and status, and with or without the signature
+ * line. */
 static void rewrite(const char *text, size_t len, const char *hash, const char *status,
 		    const char *signature, struct fw_buf *out)
 {
@@ -249,7 +249,7 @@ bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
 	       fw_ws_key_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
 }
 
-/* Why the signature is none for this workspace; NULL: it is. */
+/* Why the signature is not valid in this workspace; NULL if it is. */
 static const char *verify_signature(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
 				    const char *workspace)
 {
@@ -274,11 +274,11 @@ const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
 	if (!is(plan->hash, plan->computed))
 		return "its hash does not match its content";
 	if (!is(plan->hash, name))
-		return "it is kept under another hash than its own";
+		return "it is saved under a hash that is not its own";
 	if (!plan->is_approved)
-		return plan->signature.len ? "it is pending, and yet signed" : NULL;
+		return plan->signature.len ? "it is pending but has a signature" : NULL;
 	if (!plan->signature.len)
-		return "it says that it is approved, and is not signed";
+		return "it claims to be approved but has no signature";
 	if (!key->is_set)
 		return "this server has no key to check its signature with";
 	return verify_signature(plan, key, workspace);

@@ -1,5 +1,5 @@
 /*
- * plan_store.c - plans as files: docs/plans/<hash>.md.
+ * plan_store.c - see plan_store.h.
  */
 #include "tools/workspace/plan_store.h"
 
@@ -116,7 +116,7 @@ fw_error *fw_ws_plan_list(const struct fw_root *root, char (**ret_hashes)[FW_SHA
 		(void)close(fd);
 		return fw_path_errno(error, FW_WS_PLANS, false);
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir)) && count < PLANS) {
 		size_t len = strlen(item->d_name);
 

@@ -1,6 +1,6 @@
 /*
- * Plans and globs: what counts as a plan, what its hash covers, what an
- * approval is worth.
+ * Plans and globs: what is a valid plan, what its hash covers, and when an
+ * approval is valid.
  */
 #include "tools/common/test_support.h"
 
@@ -27,7 +27,7 @@ static struct fw_ws_plan read_plan(const char *text)
 	return plan;
 }
 
-/* The plan as it is kept, approved with `signer`; for free(). */
+/* The plan as it is saved, approved with `signer`; release it with free(). */
 static char *approved(const char *draft, const struct fw_ws_key *signer, char *ret_hash)
 {
 	struct fw_ws_plan plan = read_plan(draft);
@@ -56,13 +56,13 @@ static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **
 	assert_true(plan.is_approved);
 	assert_int_equal(plan.title.len, 5);
 	free(text);
-	/* Line by line as a person can compute it. */
+	/* As a person can compute it. */
 	fw_sha256_text(DRAFT, strlen(DRAFT), hash);
 	assert_string_equal(read_plan(DRAFT).computed, hash);
 }
 
-static void expect_distrust(const char *text, const char *name, const struct fw_ws_key *with,
-			    const char *why)
+static void expect_refusal(const char *text, const char *name, const struct fw_ws_key *with,
+			   const char *why)
 {
 	struct fw_ws_plan plan = read_plan(text);
 	const char *refusal = fw_ws_plan_verify(&plan, name, with, "/w");
@@ -85,7 +85,7 @@ static char *replaced(const char *text, const char *from, const char *to)
 	return out;
 }
 
-static void test_plan__forged_approvals_are_found_out(void **state)
+static void test_plan__forged_approvals_are_detected(void **state)
 {
 	static const char no_match[] = "its hash does not match its content";
 	char hash[FW_SHA256_TEXT], second[FW_SHA256_TEXT];
@@ -97,41 +97,41 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 	(void)state;
 	/* Scope, role and body changed after approval. */
 	forged = replaced(text, "src/**", "**");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
 	forged = replaced(text, "Text.", "Test.");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
 	forged = replaced(text, "# Title", "NOTE: x\n# Title");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
-	/* The header's hash put right, the signature kept. */
+	/* With a correct hash in the header and the old signature. */
 	forged = replaced(text, "src/**", "**");
 	free(text);
 	text = replaced(forged, hash, read_plan(forged).computed);
-	expect_distrust(text, read_plan(text).computed, &key, "its signature does not verify");
+	expect_refusal(text, read_plan(text).computed, &key, "its signature does not verify");
 	free(forged);
 	free(text);
-	/* A pending plan that is called approved. */
+	/* A pending plan whose status is changed to approved. */
 	text = approved(DRAFT, &key, hash);
 	forged = replaced(DRAFT, "PENDING_HASH", hash);
 	free(text);
 	text = replaced(forged, "STATUS: PENDING", "STATUS: APPROVED");
-	expect_distrust(text, hash, &key, "it says that it is approved, and is not signed");
+	expect_refusal(text, hash, &key, "it claims to be approved but has no signature");
 	free(forged);
 	/* With the signature of another plan, of another key, too short, too long. */
 	(void)snprintf(line, sizeof line, "STATUS: APPROVED\nSIGNATURE: %.64s",
 		       strstr(other, "SIGNATURE: ") + 11);
 	forged = replaced(text, "STATUS: APPROVED", line);
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
 	(void)snprintf(line, sizeof line, "STATUS: APPROVED\nSIGNATURE: abc");
 	forged = replaced(text, "STATUS: APPROVED", line);
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
 	free(text);
 	text = approved(DRAFT, &other_key, hash);
-	expect_distrust(text, hash, &key, "its signature does not verify");
+	expect_refusal(text, hash, &key, "its signature does not verify");
 	free(text);
 	text = approved(DRAFT, &key, hash);
 	(void)snprintf(line, sizeof line, "%.64sff", strstr(text, "SIGNATURE: ") + 11);
@@ -141,17 +141,17 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 		(void)snprintf(signature, sizeof signature, "%.64s", line);
 		forged = replaced(text, signature, line);
 	}
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
-	/* A good plan under another name, and without a key to check it with. */
-	expect_distrust(text, second, &key, "it is kept under another hash than its own");
-	expect_distrust(text, hash, &(struct fw_ws_key){ .is_set = false },
-			"this server has no key to check its signature with");
+	/* A valid plan under another name, and without a key to verify it. */
+	expect_refusal(text, second, &key, "it is saved under a hash that is not its own");
+	expect_refusal(text, hash, &(struct fw_ws_key){ .is_set = false },
+		       "this server has no key to check its signature with");
 	free(text);
 	free(other);
 }
 
-static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state)
+static void test_plan__an_approval_is_valid_in_its_own_workspace_only(void **state)
 {
 	char hash[FW_SHA256_TEXT], unbound[FW_SHA256_TEXT], line[128];
 	char *text = approved(DRAFT, &key, hash);
@@ -166,16 +166,16 @@ static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state
 		assert_non_null(strstr(fw_ws_plan_verify(&plan, hash, &key, others[i]),
 				       "approve it here"));
 	}
-	/* As it was signed before signatures were bound. */
+	/* Signed by a version whose approvals were not bound to a workspace. */
 	assert_true(fw_ws_key_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
 	(void)snprintf(line, sizeof line, "%.64s", strstr(text, "SIGNATURE: ") + 11);
 	old = replaced(text, line, unbound);
-	expect_distrust(old, hash, &key, "an older version approved it");
+	expect_refusal(old, hash, &key, "an older version approved it");
 	free(old);
 	free(text);
 }
 
-static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **state)
+static void test_protect__files_that_run_automatically_are_refused_at_any_depth(void **state)
 {
 	static const char *const refused[] = { ".git/config",
 					       "src/.git/hooks/post-checkout",
@@ -210,7 +210,7 @@ static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **sta
 			fail_msg("%s is protected", allowed[i]);
 }
 
-static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **state)
+static void test_protect__a_bare_repository_is_recognized_by_its_content(void **state)
 {
 	struct fw_root root = make_root();
 
@@ -235,7 +235,7 @@ static void expect_no_plan(const char *text, const char *fault)
 	assert_string_equal(got, fault);
 }
 
-static void test_plan__what_is_none_is_told_with_its_line(void **state)
+static void test_plan__an_invalid_plan_is_reported_with_its_line(void **state)
 {
 	(void)state;
 	expect_no_plan("", "line 1: plan does not begin with a line \"<!--\"");
@@ -250,9 +250,9 @@ static void test_plan__what_is_none_is_told_with_its_line(void **state)
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\nROLE: WINDSURF\n-->\n",
 		       "line 1: ROLE is not ANTIGRAVITY: that role writes plans");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\n" FIELDS "SCOPE: x\n-->\n",
-		       "line 6: SCOPE stands twice");
+		       "line 6: SCOPE occurs twice");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\n" FIELDS "STATUS: APPROVED\n-->\n",
-		       "line 6: a field stands twice");
+		       "line 6: a field occurs twice");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\nSCOPE: ../x\n-->\n",
 		       "line 3: glob \"../x\" of SCOPE is wrong: it has a \".\" or \"..\" "
 		       "component");
@@ -293,7 +293,7 @@ static void test_glob__matches_by_components(void **state)
 	assert_false(match("*.md", "docs/a.md"));
 	assert_false(match("", "a"));
 	assert_false(match("a[", "a["));
-	/* As many steps as letters, whatever the stars. */
+	/* Time is proportional to the length, whatever the number of stars. */
 	memset(many, 'a', sizeof many - 1);
 	many[sizeof many - 1] = '\0';
 	assert_false(match(stars, many));
@@ -304,7 +304,7 @@ static void test_glob__matches_by_components(void **state)
 	assert_null(fw_glob_fault("a..b/*", 6));
 }
 
-static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_while(
+static void test_bootstrap__a_payload_is_valid_for_one_plan_in_one_workspace_until_it_expires(
 	void **state)
 {
 	struct fw_ws_plan plan = read_plan(DRAFT);
@@ -325,12 +325,12 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	assert_int_equal(strlen(nonce), 32);
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1000), "the payload has expired");
 	assert_string_equal(JUDGE(&key, "/w", &plan, -90000),
-			    "the payload would be good for more than a day");
+			    "the payload is valid for more than a day");
 	assert_string_equal(JUDGE(&key, "/v", &plan, 1),
 			    "the payload is for another workspace");
 	assert_string_equal(JUDGE(&key, "/w", &other, 1), "the payload is for another plan");
 	assert_string_equal(JUDGE(&other_key, "/w", &plan, 1), "the signature does not verify");
-	/* Signed as a plan's approval is. */
+	/* Signed for the purpose of a plan. */
 	assert_true(
 		fw_ws_key_sign(&key, FW_WS_SIGN_PLAN, payload.text, payload.len, signature));
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1), "the signature does not verify");
@@ -340,7 +340,7 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	fw_buf_clear(&payload);
 }
 
-static void test_key__is_made_once_and_read_by_its_owner_alone(void **state)
+static void test_key__is_created_once_and_readable_by_its_owner_only(void **state)
 {
 	struct fw_ws_key first = { .is_set = false };
 	struct fw_ws_key second = { .is_set = false };
@@ -366,15 +366,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plan__the_hash_covers_all_but_hash_status_and_signature),
-		cmocka_unit_test(test_plan__forged_approvals_are_found_out),
-		cmocka_unit_test(test_plan__an_approval_counts_in_its_own_workspace_only),
-		cmocka_unit_test(test_protect__what_runs_by_itself_is_refused_at_any_depth),
-		cmocka_unit_test(test_protect__a_bare_repository_is_refused_by_what_it_holds),
-		cmocka_unit_test(test_plan__what_is_none_is_told_with_its_line),
+		cmocka_unit_test(test_plan__forged_approvals_are_detected),
+		cmocka_unit_test(test_plan__an_approval_is_valid_in_its_own_workspace_only),
+		cmocka_unit_test(
+			test_protect__files_that_run_automatically_are_refused_at_any_depth),
+		cmocka_unit_test(test_protect__a_bare_repository_is_recognized_by_its_content),
+		cmocka_unit_test(test_plan__an_invalid_plan_is_reported_with_its_line),
 		cmocka_unit_test(test_glob__matches_by_components),
 		cmocka_unit_test(
-			test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_while),
-		cmocka_unit_test(test_key__is_made_once_and_read_by_its_owner_alone),
+			test_bootstrap__a_payload_is_valid_for_one_plan_in_one_workspace_until_it_expires),
+		cmocka_unit_test(test_key__is_created_once_and_readable_by_its_owner_only),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);

@@ -1,7 +1,6 @@
 /*
- * policy.c - see policy.h. Patterns are PCRE2, multi-line (^ and $ are a line's)
- * and compiled for text that need not be UTF-8, since a patched file may be
- * anything.
+ * policy.c - see policy.h. Patterns are PCRE2 in multi-line mode (^ and $ match at each
+ * line), compiled without UTF-8, because a patched file may have any content.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
@@ -37,12 +36,12 @@ struct rule {
 };
 
 struct fw_ws_policy {
-	yyjson_doc *doc; /* what the rules borrow their texts from */
+	yyjson_doc *doc; /* the texts of the rules point into it */
 	struct rule *rules;
 	size_t count;
 };
 
-/* ---- reading -------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static fw_error *wrong(const char *id, size_t index, const char *member, const char *expected)
 {
@@ -183,13 +182,13 @@ void fw_ws_policy_free(struct fw_ws_policy *policy)
 	if (!policy)
 		return;
 	for (size_t i = 0; policy->rules && i <= policy->count; i++)
-		pcre2_code_free(policy->rules[i].code); /* the last may be half read */
+		pcre2_code_free(policy->rules[i].code); /* the last one may be incomplete */
 	fw__release(policy->rules);
 	yyjson_doc_free(policy->doc);
 	fw__release(policy);
 }
 
-/* ---- checking --------------------------------------------------------------------- */
+/* ---- checking ---- */
 
 static bool any(const struct globs *globs, const char *path)
 {
@@ -254,7 +253,7 @@ fw_error *fw_ws_policy_check(const struct fw_ws_policy *policy, const char *path
 	return err;
 }
 
-/* ---- the rules that come with the program ------------------------------------------- */
+/* ---- the rules that come with the program ---- */
 
 #define SOURCES                                                                                \
 	"\"**/*.c\",\"**/*.h\",\"**/*.cc\",\"**/*.cpp\",\"**/*.hpp\",\"**/*.go\",\"**/*.py\"," \
@@ -290,7 +289,7 @@ const char fw_ws_policy_default[] =
 	"\"pattern\":\"\\\\b(?:panic|todo|unimplemented|unreachable)!\\\\s*[({\\\\[]\","
 	"\"message\":\"a library does not end the program\"},"
 	/* A line that is not a comment with SAFETY:, then one with an unsafe block.
-	 * Possessive throughout: each line is read twice at most. */
+	 * All quantifiers are possessive, so each line is read at most twice. */
 	"{\"id\":\"unsafe-needs-reason\"," RUST
 	"\"pattern\":\"(?:\\\\A|^(?![^\\\\n/]*+(?:/(?!/)[^\\\\n/]*+)*+"
 	"//.*?SAFETY:).*+\\\\n)\\\\K"

@@ -12,7 +12,7 @@
 #include "tools/workspace/journal.h"
 #include "tools/workspace/plan_store.h"
 
-/* Refused as a component of a path, as a file or as a folder. */
+/* Refused as any component of a path, file or directory. */
 static const char *const names[] = {
 	/* repositories: hooks, and configuration that names programs */
 	".git",
@@ -39,7 +39,7 @@ static const char *const names[] = {
 	".vimrc",
 	".nvimrc",
 	".nvim.lua",
-	/* sourced by a shell or a debugger that enters the folder */
+	/* read by a shell, editor or debugger that enters the directory */
 	".envrc",
 	".direnv",
 	".gdbinit",
@@ -80,7 +80,7 @@ bool fw_ws_is_protected_name(const char *path)
 	return false;
 }
 
-/* `folder` ends in a slash, or is "" for the root. */
+/* `folder` ends with a slash, or is "" for the root. */
 static bool has(const struct fw_root *root, const char *folder, const char *name,
 		bool is_folder)
 {
@@ -92,7 +92,7 @@ static bool has(const struct fw_root *root, const char *folder, const char *name
 	       (!is_folder || S_ISDIR(st.st_mode));
 }
 
-/* Would git take this folder for a repository, once `rest` is written in it? */
+/* Would git treat this directory as a repository once `rest` is written in it? */
 static bool is_repository(const struct fw_root *root, const char *folder, const char *rest)
 {
 	return has(root, folder, "objects", true) && has(root, folder, "refs", true) &&

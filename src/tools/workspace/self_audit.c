@@ -17,7 +17,7 @@ static fw_error *failed(const char *reason, fw_error *cause)
 	return fw_error_caused_by(fw_raise_governance_self_audit_failed(reason), cause);
 }
 
-/* Every code of the contract can be told, every tool has what it needs. */
+/* Every code must have a code in the contract. */
 static fw_error *audit_registry(void)
 {
 	size_t seen = 0;
@@ -50,7 +50,7 @@ static fw_error *audit_log(const fw_workspace *ws)
 	return report.is_whole ? NULL : failed(report.reason, NULL);
 }
 
-/* One that is just being made has a second name for a moment. */
+/* A key that is just being created has a second name for a moment. */
 static bool has_other_names(const char *path)
 {
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
@@ -61,7 +61,7 @@ static bool has_other_names(const char *path)
 	return st.st_nlink > 1;
 }
 
-/* Neither the name of the key nor what it leads to may be where tools are. */
+/* Neither the key nor a link to it may be inside the workspace. */
 static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 {
 	char path[FW_PATH_SIZE];
@@ -81,7 +81,7 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 		return failed("the key for plans has several names, and tools could know one "
 			      "of them",
 			      NULL);
-	/* The canonical folder of the key, with links followed. */
+	/* The canonical directory of the key. */
 	slash = strrchr(path, '/');
 	if (slash)
 		slash[slash == path] = '\0';
@@ -98,9 +98,9 @@ static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
 }
 
 /*
- * Digests that are right. It also has libcrypto find its algorithms now, on a
- * thread that is still alone: a worker, forked later, must not meet a lock of it
- * that a thread of the server held at that moment.
+ * Are digests correct? This also loads libcrypto while there is only one thread: a
+ * worker that is forked later must not inherit a lock of libcrypto that another thread
+ * held at that moment.
  */
 static fw_error *audit_digests(void)
 {

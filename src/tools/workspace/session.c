@@ -1,9 +1,5 @@
 /*
- * session.c - what a handler knows of its session, and how it tells what it did.
- *
- * Both are a JSON object in the state of the toolset: the session, or with
- * "did" a word to the server's thread, which takes it before anybody else
- * looks, and puts the session in its place (observe.c).
+ * session.c - see session.h.
  */
 #include "tools/workspace/session.h"
 
@@ -97,7 +93,7 @@ fw_error *fw_ws_session_open_root(const fw_workspace *ws, const struct fw_ws_ses
 		return fw_raise_session_not_initialized(name);
 	err = fw_root_open(session->root, strlen(session->root), &root);
 	if (err) {
-		/* What became of it is not the caller's doing. */
+		/* The caller did not cause this. */
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
 		    fw_error_code(err) == FW_SESSION_INIT_FAILED)
 			return fw_error_caused_by(
@@ -128,73 +124,73 @@ fw_error *fw_ws_session_enter_unlocked(const fw_workspace *ws, const fw_call *ca
 	return fw_raise_session_locked(session.locked_by);
 }
 
-/* ---- telling ----------------------------------------------------------------------- */
+/* ---- telling ---- */
 
-static void tell(fw_call *call, const struct fw_buf *word)
+static void notify(fw_call *call, const struct fw_buf *report)
 {
-	if (word->state == FW_BUF_OK)
-		fw_call_set_state(call, word->text, word->len);
+	if (report->state == FW_BUF_OK)
+		fw_call_set_state(call, report->text, report->len);
 }
 
-/* Which call it is the word of: one that came too late for its own reply must
- * not be taken for another's. */
-static void put_call(struct fw_buf *word, fw_call *call)
+/* Identifies the call by its arguments: a report that came too late for its own reply
+ * must not be used for another call. */
+static void put_call(struct fw_buf *report, fw_call *call)
 {
 	char hex[FW_SHA256_TEXT];
 	size_t len = 0;
 	const char *arguments = fw_call_json(call, NULL, &len);
 
 	fw_sha256_text(arguments ? arguments : "", arguments ? len : 0, hex);
-	FW_BUF(word, ",\"of\":");
-	fw_buf_json_str(word, hex);
+	FW_BUF(report, ",\"of\":");
+	fw_buf_json_str(report, hex);
 }
 
-static void put_recovered(struct fw_buf *word, const char *recovered)
+static void put_recovered(struct fw_buf *report, const char *recovered)
 {
-	FW_BUF(word, ",\"recovered\":[");
+	FW_BUF(report, ",\"recovered\":[");
 	if (recovered)
-		fw_buf_str(word, recovered);
-	FW_BUF(word, "]}");
+		fw_buf_str(report, recovered);
+	FW_BUF(report, "]}");
 }
 
 void fw_ws_notify_began(fw_call *call, const struct fw_ws_session *session,
 			const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":\"began\",");
-	fw_ws_session_write(session, &word);
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":\"began\",");
+	fw_ws_session_write(session, &report);
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }
 
 void fw_ws_notify_wrote(fw_call *call, const char *journal, bool reported,
 			const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":");
-	fw_buf_json_str(&word, reported ? "reported" : "wrote");
-	FW_BUF(&word, ",\"journal\":");
-	fw_buf_json_str(&word, journal);
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":");
+	fw_buf_json_str(&report, reported ? "reported" : "wrote");
+	FW_BUF(&report, ",\"journal\":");
+	fw_buf_json_str(&report, journal);
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }
 
 void fw_ws_notify_recovered(fw_call *call, const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":\"recovered\"");
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":\"recovered\"");
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }

@@ -1,5 +1,5 @@
 /*
- * tools_plan.c - plans, as tools see them, and verify_workspace_integrity.
+ * tools_plan.c - list_plans, read_plan, save_plan and verify_workspace_integrity.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include <faultwire/raise.h>
 
-/* ---- list_plans ------------------------------------------------------------------- */
+/* ---- list_plans ---- */
 
 static void put_span(struct fw_buf *out, struct fw_ws_span span)
 {
@@ -104,7 +104,7 @@ fw_error *fw_ws_read_plan(fw_call *call, void *ctx)
 	return err;
 }
 
-/* ---- save_plan ------------------------------------------------------------------------ */
+/* ---- save_plan ---- */
 
 static fw_error *read_content(const char *text, size_t len, const char *field,
 			      struct fw_ws_plan *ret_plan)
@@ -116,15 +116,15 @@ static fw_error *read_content(const char *text, size_t len, const char *field,
 		(void)snprintf(expected, sizeof expected, "a plan; %s", fault);
 		return fw_raise_input_invalid_value(field, expected);
 	}
-	/* Approval is a person's act: a text that brings its own is a forgery. */
+	/* Only a person approves plans: a text that claims to be approved is forged. */
 	if (ret_plan->is_approved || ret_plan->signature.len)
 		return fw_raise_plan_enforcement_failed(ret_plan->computed,
-							"it says itself that it is approved");
+							"it claims to be approved already");
 	return NULL;
 }
 
-static void tell_plan(fw_call *call, const struct fw_ws_plan *plan, const char *status,
-		      bool was_there)
+static void write_result(fw_call *call, const struct fw_ws_plan *plan, const char *status,
+			 bool was_there)
 {
 	struct fw_buf out;
 
@@ -157,12 +157,12 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 	if (!err)
 		err = fw_ws_plan_save(&root, &plan, "PENDING", NULL, &was_there);
 	if (!err)
-		tell_plan(call, &plan, "PENDING", was_there);
+		write_result(call, &plan, "PENDING", was_there);
 	fw_root_close(&root);
 	return err;
 }
 
-/* ---- verify_workspace_integrity --------------------------------------------------------- */
+/* ---- verify_workspace_integrity ---- */
 
 struct findings {
 	struct fw_buf list;
@@ -222,13 +222,13 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root
 	fw_ws_trusted_log(ws, root->path, path);
 	err = ws->verify_audit(path, &report);
 	if (err) {
-		/* cppcheck-suppress returnDanglingLifetime ; an error keeps nothing of it */
+		/* cppcheck-suppress returnDanglingLifetime ; an error copies its texts */
 		return err;
 	}
 	*records = report.records;
 	if (!fw_ws_trusted_is_link_intact(ws, root))
 		find(found, FW_WS_LOG_IN_PLACE, FW_WS_AUDIT_LOG,
-		     "it is not the link to the log any more");
+		     "it is no longer the link to the log");
 	if (!report.is_whole)
 		find(found, "AUDIT_CHAIN_INTACT", FW_WS_AUDIT_LOG, report.reason);
 	return NULL;

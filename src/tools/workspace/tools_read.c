@@ -1,6 +1,6 @@
 /*
- * tools_read.c - begin_session, read_file, read_audit_log, and the workspace as
- * resources: what changes nothing in it.
+ * tools_read.c - the tools that change no file: begin_session, read_file,
+ * read_audit_log; and the files as resources.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 enum { AUDIT_LINES = 100, AUDIT_BYTES = 1024 * 1024 };
 
-/* ---- begin_session ------------------------------------------------------------------ */
+/* ---- begin_session ---- */
 
 static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
 {
@@ -33,7 +33,7 @@ static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
 		       hex + 12, hex + 16, hex + 20);
 }
 
-/* A root that this server may serve, and that no session stands in the way of. */
+/* Opens the root, if this server may serve it and no session uses another one. */
 static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 		      struct fw_ws_session *session, struct fw_root *root, bool *ret_is_new)
 {
@@ -64,7 +64,7 @@ static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
 	return err;
 }
 
-static void tell_session(fw_call *call, const fw_workspace *ws,
+static void write_result(fw_call *call, const fw_workspace *ws,
 			 const struct fw_ws_session *session, const struct fw_buf *recovered)
 {
 	struct fw_buf out;
@@ -117,7 +117,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 			session.dev = (uint64_t)root.dev;
 			session.ino = (uint64_t)root.ino;
 		}
-		tell_session(call, ws, &session, &recovered);
+		write_result(call, ws, &session, &recovered);
 		fw_ws_notify_began(call, &session, recovered.text);
 	}
 	fw_buf_clear(&recovered);
@@ -125,7 +125,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 	return err;
 }
 
-/* ---- read_file ------------------------------------------------------------------------- */
+/* ---- read_file ---- */
 
 static fw_error *read_text(const struct fw_root *root, const char *path, size_t len,
 			   char ret_path[FW_PATH_SIZE], char **ret_text, size_t *ret_len)
@@ -154,7 +154,8 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	fw_error *err;
 
 	FW_TRY(fw_ws_session_enter(ctx, call, &session, &root));
-	/* What a dead worker wrote, and nobody has passed, is not for reading. */
+	/* Content that a crashed worker wrote and no preflight command accepted must not
+	 * be read. */
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
 	fw_ws_journal_try_recover(&root, &recovered);
 	if (recovered.len)
@@ -183,7 +184,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	return err;
 }
 
-/* ---- resources ---------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
 static int hex_digit(char c)
 {
@@ -193,7 +194,7 @@ static int hex_digit(char c)
 				      : -1;
 }
 
-/* Percent-encoding is undone before the path is judged, so that "%2e%2e" is. */
+/* Percent-encoding is decoded before the path is checked, so "%2e%2e" is refused. */
 static size_t decode(const char *from, char *to, size_t size)
 {
 	size_t len = 0;
@@ -243,7 +244,7 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- read_audit_log ----------------------------------------------------------------------- */
+/* ---- read_audit_log ---- */
 
 /* The last `limit` lines of a text. */
 static const char *tail(const char *text, size_t len, int64_t limit)
@@ -260,7 +261,7 @@ static const char *tail(const char *text, size_t len, int64_t limit)
 	return at;
 }
 
-/* Where the server writes it, which may be outside of the workspace. */
+/* Opens the log where the server writes it, which may be outside of the workspace. */
 static fw_error *open_log(const fw_workspace *ws, const struct fw_root *root, int *ret_fd,
 			  struct stat *ret_stat)
 {
@@ -290,7 +291,7 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 	err = open_log(ctx, &root, &fd, &st);
 	fw_root_close(&root);
 	FW_TRY(err);
-	/* A long log is read from its end. */
+	/* Only the end of a long log is read. */
 	if (st.st_size > AUDIT_BYTES)
 		(void)lseek(fd, st.st_size - AUDIT_BYTES, SEEK_SET);
 	text = fw__allocate(AUDIT_BYTES + 1);
@@ -310,7 +311,7 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 	if (limit > 0 && len) {
 		const char *from = tail(text, len, limit);
 
-		/* Where it was cut, the first line is none. */
+		/* The first line may be incomplete; skip it. */
 		if (from == text && st.st_size > AUDIT_BYTES && strchr(from, '\n'))
 			from = strchr(from, '\n') + 1;
 		fw_call_text(call, from);

@@ -21,7 +21,8 @@
 
 enum { KEY_CHARS = 32 };
 
-/* `path` of the folder, `root` and `name` may be NULL. False: it is too long. */
+/* Composes a path in the directory. `root` and `name` may be NULL. False if it is too
+ * long. */
 static bool compose(const char *folder, const char *root, const char *name,
 		    char ret_path[FW_PATH_SIZE])
 {
@@ -35,7 +36,7 @@ static bool compose(const char *folder, const char *root, const char *name,
 	return len > 0 && len < FW_PATH_SIZE;
 }
 
-/* Each folder of the path that is not there yet. */
+/* Creates the missing directories of the path. */
 static fw_error *make_folders(const char *path)
 {
 	char part[FW_PATH_SIZE];
@@ -77,7 +78,7 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	return NULL;
 }
 
-/* A root whose path leaves no room for it cannot be opened by that path either. */
+/* "" if the path is too long; such a root cannot be opened either. */
 static void in_root(const char *root, char ret_path[FW_PATH_SIZE])
 {
 	int len = snprintf(ret_path, FW_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
@@ -94,7 +95,7 @@ void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[F
 	in_root(root, ret_path);
 }
 
-/* ---- the log ------------------------------------------------------------------- */
+/* ---- the log ---- */
 
 enum link { LINK_OURS, LINK_NONE, LINK_OTHER };
 
@@ -137,11 +138,11 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root
 	if (link == LINK_OTHER && access(log, F_OK) == 0)
 		return fw_ws_raise_invariant(
 			FW_HERE, FW_WS_LOG_IN_PLACE,
-			"audit-log.jsonl of the workspace is not the link to "
-			"its log any more; the log itself is intact, and "
-			"what took the place of the link has to be removed");
-	/* A log that was begun without a state directory goes on where it is, and
-	 * what is no log is refused when it is opened. */
+			"audit-log.jsonl of the workspace is no longer the link to its "
+			"log; the log itself is intact; remove the file that "
+			"replaced the link");
+	/* A log that was begun without a state directory is continued where it is. Any
+	 * other file is refused when it is opened. */
 	if (link == LINK_OTHER)
 		return NULL;
 	FW_TRY(make_folders(folder));
@@ -158,7 +159,7 @@ bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *
 	       access(log, F_OK) != 0 || look_at_link(root, log) == LINK_OURS;
 }
 
-/* ---- nonces --------------------------------------------------------------------- */
+/* ---- nonces ---- */
 
 fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws, const struct fw_root *root,
 				  const char *nonce)

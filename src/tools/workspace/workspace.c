@@ -1,6 +1,6 @@
 /*
- * workspace.c - the toolset as a whole: its tools, its prompt and resources, and
- * the check that it makes of itself before it serves.
+ * workspace.c - the toolset: its tools, prompt and resources, and how it is added to
+ * a server.
  */
 #include "tools/workspace/workspace.h"
 
@@ -15,7 +15,7 @@
 
 enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_ANTIGRAVITY };
 
-/* ---- the tools --------------------------------------------------------------------- */
+/* ---- the tools ---- */
 
 #define OBJECT(properties, required)                                                        \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
@@ -26,7 +26,7 @@ enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_
 	"\"" name                                                                         \
 	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
 	"\"}"
-/* The path's own rules are told by codes of their own. */
+/* The rules for paths have codes of their own. */
 #define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
 
 #define CONTENT                                                                               \
@@ -158,7 +158,7 @@ const struct fw_ws_tool *fw_ws_tool_find(const char *name)
 	return NULL;
 }
 
-/* ---- the prompt ---------------------------------------------------------------------- */
+/* ---- the prompt ---- */
 
 fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 {
@@ -191,7 +191,7 @@ fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- putting it together -------------------------------------------------------------- */
+/* ---- putting it together ---- */
 
 static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 {
@@ -285,7 +285,7 @@ static fw_error *audit_tools(const fw_workspace *ws)
 	return NULL;
 }
 
-/* ---- lifecycle ------------------------------------------------------------------------------ */
+/* ---- lifecycle ---- */
 
 static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_options *options)
 {
@@ -304,7 +304,7 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 		ws->alias = copy(options->directory);
 		if (!ws->alias)
 			return fw_raise_internal_out_of_memory();
-		/* "/ws/" and "/ws" are the same. */
+		/* "/ws/" and "/ws" are the same directory. */
 		for (size_t len = strlen(ws->alias); len > 1 && ws->alias[len - 1] == '/';
 		     len--)
 			ws->alias[len - 1] = '\0';
