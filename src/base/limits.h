@@ -20,6 +20,8 @@
 enum {
 	/* One error as text, in any contract. */
 	FW_LIMIT_ENVELOPE_BYTES = 1024 * 1024,
+	/* A JSON text whose reader has no smaller limit of its own. */
+	FW_LIMIT_JSON_BYTES = 512 * 1024 * 1024,
 	/* Nesting of JSON values in an error (context, cause, empty result). */
 	FW_LIMIT_JSON_DEPTH = 64,
 	/* Causes of one error; wraps beyond that change only the message. */

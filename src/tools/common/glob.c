@@ -1,9 +1,9 @@
 /*
- * glob.c - see glob.h. The pattern becomes a row of states, and the path walks
- * over all of them at once: nothing is ever tried twice, so that a pattern of
- * many stars costs no more than its length.
+ * glob.c - see glob.h. The pattern becomes a list of states, and all states that the
+ * path can be in are advanced together. There is no backtracking, so a pattern of many
+ * stars costs no more than its length.
  */
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -13,15 +13,15 @@ enum kind {
 	ONE,    /* ? */
 	CLASS,  /* [...] */
 	STAR,   /* *: stays within a component */
-	ENTER,  /* **: before it, at the start of a component */
-	INSIDE, /* **: within what it takes; leaves behind a slash */
-	ALL     /* ** at the end: the rest, at least one byte of it */
+	ENTER,  /* "**" is next, at the start of a component */
+	INSIDE, /* within what "**" matches; ends after a slash */
+	ALL     /* "**" at the end: the rest, at least one byte */
 };
 
 struct state {
 	enum kind kind;
 	uint32_t letter;
-	const char *set; /* CLASS: what stands between the brackets */
+	const char *set; /* CLASS: the text between the brackets */
 	size_t set_len;
 };
 
@@ -30,7 +30,7 @@ struct pattern {
 	size_t count;
 };
 
-/* One character; bytes that are not UTF-8 stand for themselves. */
+/* Reads one character; a byte that is not UTF-8 is a character of its own. */
 static uint32_t letter_at(const char *text, size_t len, size_t *at)
 {
 	unsigned char c = (unsigned char)text[(*at)++];
@@ -56,7 +56,7 @@ static void add(struct pattern *p, enum kind kind, uint32_t letter)
 	p->states[p->count++] = (struct state){ .kind = kind, .letter = letter };
 }
 
-/* From behind "[" to behind "]"; false: it is not closed. */
+/* Reads from after "[" to after "]". False if it is not closed. */
 static bool read_class(const char *glob, size_t len, size_t *at, struct pattern *p)
 {
 	size_t start = *at;
@@ -76,7 +76,7 @@ static bool read_class(const char *glob, size_t len, size_t *at, struct pattern 
 	return true;
 }
 
-/* `**` and what it stands for at its place. */
+/* Reads "*" or "**". */
 static const char *read_stars(const char *glob, size_t len, size_t *at, struct pattern *p)
 {
 	bool begins = *at == 0 || glob[*at - 1] == '/';
@@ -94,7 +94,7 @@ static const char *read_stars(const char *glob, size_t len, size_t *at, struct p
 		return NULL;
 	}
 	++*at;
-	/* A pattern that ends in "**" and a slash is one of all below. */
+	/* A pattern that ends with "**" and a slash matches everything below. */
 	if (*at == len) {
 		add(p, ALL, 0);
 		return NULL;
@@ -148,7 +148,7 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 	return NULL;
 }
 
-const char *fw_ws_glob_fault(const char *glob, size_t len)
+const char *fw_glob_fault(const char *glob, size_t len)
 {
 	struct pattern p;
 
@@ -181,7 +181,7 @@ static bool in_class(const struct state *state, uint32_t letter)
 	return found != is_opposite;
 }
 
-/* Adds state `i`, and those that can be had for nothing from there. */
+/* Adds state `i` and the states that can be reached from it without input. */
 static void reach(const struct pattern *p, bool *set, size_t i)
 {
 	while (i <= p->count && !set[i]) {
@@ -237,7 +237,7 @@ static void step(const struct pattern *p, const bool *from, bool *to, uint32_t l
 	}
 }
 
-bool fw_ws_glob_match(const char *glob, size_t len, const char *path)
+bool fw_glob_match(const char *glob, size_t len, const char *path)
 {
 	struct pattern p;
 	bool sets[2][FW_GLOB_BYTES + 5];

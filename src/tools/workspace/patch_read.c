@@ -1,10 +1,10 @@
 /*
- * patch.c - see patch.h.
+ * patch_read.c - reading a unified diff; see patch.h.
  *
- * The counts of a hunk's header decide where it ends, so that a removed line
- * which begins with "--" is not taken for a file header. What mailers do to
- * diffs is put up with where it cannot be misread: an empty line stands for an
- * empty line of context, CR LF at the end of each line is the mail's own.
+ * The counts in a hunk's header decide where it ends, so a removed line that begins
+ * with "--" is not mistaken for a file header. Changes that mailers make are accepted
+ * where they are unambiguous: an empty line is an empty line of context, and CR LF at
+ * the end of every line is not part of the content.
  */
 #include "tools/workspace/patch.h"
 
@@ -21,8 +21,8 @@ struct reader {
 	const char *end;
 	uint64_t number; /* of the line last read, from 1 */
 	const char *line;
-	size_t len;      /* without the newline */
-	bool is_unended; /* the text ends without one */
+	size_t len;         /* without the newline */
+	bool lacks_newline; /* the text ends without one */
 	bool has_cr;
 };
 
@@ -36,7 +36,7 @@ static bool next_line(struct reader *r)
 	r->line = r->at;
 	r->len = (size_t)((newline ? newline : r->end) - r->at);
 	r->at = newline ? newline + 1 : r->end;
-	r->is_unended = !newline;
+	r->lacks_newline = !newline;
 	r->number++;
 	r->has_cr = r->len && r->line[r->len - 1] == '\r';
 	return true;
@@ -60,9 +60,9 @@ static fw_error *invalid(const struct reader *r, const char *reason)
 	return fw_raise_patch_invalid(r->number ? r->number : 1, reason);
 }
 
-/* ---- growing ------------------------------------------------------------------ */
+/* ---- growing ---- */
 
-static void *widen(void *items, size_t count, size_t *room, size_t size)
+static void *grow(void *items, size_t count, size_t *room, size_t size)
 {
 	size_t wider = *room ? *room * 2 : 16;
 	void *more;
@@ -80,7 +80,7 @@ static void *widen(void *items, size_t count, size_t *room, size_t size)
 static fw_error *add_line(struct fw_ws_patch *patch, char kind, const char *text, size_t len)
 {
 	struct fw_ws_patch_line *lines =
-		widen(patch->lines, patch->line_count, &patch->line_room, sizeof *patch->lines);
+		grow(patch->lines, patch->line_count, &patch->line_room, sizeof *patch->lines);
 
 	if (!lines)
 		return fw_raise_internal_out_of_memory();
@@ -93,7 +93,7 @@ static fw_error *add_line(struct fw_ws_patch *patch, char kind, const char *text
 static fw_error *add_hunk(struct fw_ws_patch *patch, const struct fw_ws_hunk *hunk)
 {
 	struct fw_ws_hunk *hunks =
-		widen(patch->hunks, patch->hunk_count, &patch->hunk_room, sizeof *patch->hunks);
+		grow(patch->hunks, patch->hunk_count, &patch->hunk_room, sizeof *patch->hunks);
 
 	if (!hunks)
 		return fw_raise_internal_out_of_memory();
@@ -102,7 +102,7 @@ static fw_error *add_hunk(struct fw_ws_patch *patch, const struct fw_ws_hunk *hu
 	return NULL;
 }
 
-/* ---- file headers ---------------------------------------------------------------- */
+/* ---- file headers ---- */
 
 static int octal(const char *at, const char *end)
 {
@@ -112,7 +112,7 @@ static int octal(const char *at, const char *end)
 	return (at[0] - '0') * 64 + (at[1] - '0') * 8 + (at[2] - '0');
 }
 
-/* "a/with \"quotes\"\303\244.c", as diff and git write names with odd letters. */
+/* "a/with \"quotes\"\303\244.c", as diff and git write names with special characters. */
 static char *unquote(const char *at, const char *end, char *to)
 {
 	static const char letters[] = "abfnrtv\\\"";
@@ -215,7 +215,7 @@ static fw_error *read_git_line(const struct reader *r, struct fw_ws_patch *patch
 	return NULL;
 }
 
-/* Everything before the first hunk; `*ret_hunk`: its header was read. */
+/* Reads everything before the first hunk. `*ret_hunk`: the hunk header was read. */
 static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool *ret_hunk)
 {
 	*ret_hunk = false;
@@ -240,7 +240,7 @@ static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool 
 		} else if (begins(r, "GIT binary") || begins(r, "Binary files ")) {
 			return invalid(r, "a patch cannot be binary");
 		} else if (patch->old_name || (!is_blank(r) && !is_git_line(r))) {
-			return invalid(r, "line is no part of a unified diff");
+			return invalid(r, "line is not part of a unified diff");
 		} else {
 			FW_TRY(read_git_line(r, patch));
 		}
@@ -248,7 +248,7 @@ static fw_error *read_headers(struct reader *r, struct fw_ws_patch *patch, bool 
 	return NULL;
 }
 
-/* The second of git's two names, which are the same but for "a/" and "b/". */
+/* The second of git's two names, which differ in "a/" and "b/" only. */
 static char *read_git_name(const struct fw_ws_patch *patch)
 {
 	const char *at = patch->git_names;
@@ -273,7 +273,7 @@ static char *read_git_name(const struct fw_ws_patch *patch)
 	return name;
 }
 
-/* A file without a line has no hunk, and git no more to say of it. */
+/* An empty file has no hunk; git writes only its header. */
 static fw_error *read_empty(const struct reader *r, struct fw_ws_patch *patch)
 {
 	static const char none[] = "/dev/null";
@@ -296,7 +296,7 @@ static fw_error *read_empty(const struct reader *r, struct fw_ws_patch *patch)
 	return NULL;
 }
 
-/* ---- hunks ----------------------------------------------------------------------- */
+/* ---- hunks ---- */
 
 static bool read_number(const char **at, const char *end, uint64_t *ret_number)
 {
@@ -347,8 +347,9 @@ static fw_error *read_hunk_header(const struct reader *r, struct fw_ws_hunk *hun
 	return NULL;
 }
 
-/* "\ No newline at end of file", about the line before it. */
-static fw_error *read_unended(const struct reader *r, struct fw_ws_patch *patch, size_t first)
+/* "\ No newline at end of file": applies to the line before it. */
+static fw_error *read_no_newline(const struct reader *r, struct fw_ws_patch *patch,
+				 size_t first)
 {
 	struct fw_ws_patch_line *line;
 
@@ -356,8 +357,8 @@ static fw_error *read_unended(const struct reader *r, struct fw_ws_patch *patch,
 		return invalid(r, "\"\\\" line follows no line");
 	line = &patch->lines[patch->line_count - 1];
 	if (!line->len || (patch->is_crlf && line->len == 1 && line->text[0] == '\r'))
-		return invalid(r, "a line without text and newline is none");
-	line->is_unended = true;
+		return invalid(r, "a line without text must end with a newline");
+	line->lacks_newline = true;
 	return NULL;
 }
 
@@ -390,13 +391,7 @@ static fw_error *read_body_line(const struct reader *r, struct fw_ws_patch *patc
 	return add_line(patch, kind, text, len);
 }
 
-/* A hunk that removes nothing stands behind the line it names. */
-static uint64_t first_line(const struct fw_ws_hunk *hunk)
-{
-	return hunk->old_start + (hunk->old_count ? 0 : 1);
-}
-
-/* The header has been read. */
+/* Reads a hunk whose header line is the current one. */
 static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 {
 	struct fw_ws_hunk hunk = { .first = patch->line_count };
@@ -408,7 +403,8 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 	if (patch->hunk_count) {
 		const struct fw_ws_hunk *before = &patch->hunks[patch->hunk_count - 1];
 
-		if (first_line(&hunk) < first_line(before) + before->old_count)
+		if (fw_ws_hunk_first_line(&hunk) <
+		    fw_ws_hunk_first_line(before) + before->old_count)
 			return invalid(r, "hunks overlap or are out of order");
 	}
 	old_left = hunk.old_count;
@@ -418,7 +414,7 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 			return fw_raise_patch_invalid(header, "hunk has fewer lines than its "
 							      "header says");
 		if (r->len && r->line[0] == '\\')
-			FW_TRY(read_unended(r, patch, hunk.first));
+			FW_TRY(read_no_newline(r, patch, hunk.first));
 		else if (begins(r, "@@ ") && !is_blank(r))
 			return fw_raise_patch_invalid(header, "hunk has fewer lines than its "
 							      "header says");
@@ -427,7 +423,7 @@ static fw_error *read_hunk(struct reader *r, struct fw_ws_patch *patch)
 	}
 	if (next_line(r)) {
 		if (r->len && r->line[0] == '\\')
-			FW_TRY(read_unended(r, patch, hunk.first));
+			FW_TRY(read_no_newline(r, patch, hunk.first));
 		else
 			unread(r);
 	}
@@ -444,12 +440,12 @@ static fw_error *read_hunks(struct reader *r, struct fw_ws_patch *patch)
 		else if (begins(r, "--- ") || begins(r, "diff "))
 			return invalid(r, "patch is about more than one file");
 		else if (begins(r, "-- ") && r->len <= 4)
-			return NULL; /* the signature of a mail */
+			return NULL; /* the signature of an e-mail */
 		else if (!is_blank(r) &&
 			 (r->line[0] == ' ' || r->line[0] == '+' || r->line[0] == '-'))
 			return invalid(r, "hunk has more lines than its header says");
 		else if (!is_blank(r))
-			return invalid(r, "line is no part of a unified diff");
+			return invalid(r, "line is not part of a unified diff");
 	}
 	return NULL;
 }
@@ -479,120 +475,4 @@ void fw_ws_patch_clear(struct fw_ws_patch *patch)
 	fw__release(patch->old_name);
 	fw__release(patch->new_name);
 	memset(patch, 0, sizeof *patch);
-}
-
-static bool is_name_of(const char *name, const char *path)
-{
-	const char *slash;
-
-	if (strncmp(name, "./", 2) == 0)
-		name += 2;
-	if (strcmp(name, path) == 0)
-		return true;
-	slash = strchr(name, '/');
-	return slash && strcmp(slash + 1, path) == 0;
-}
-
-fw_error *fw_ws_patch_check_name(const struct fw_ws_patch *patch, const char *path)
-{
-	if (!patch->old_name)
-		return NULL;
-	if ((patch->creates || is_name_of(patch->old_name, path)) &&
-	    (patch->deletes || is_name_of(patch->new_name, path)))
-		return NULL;
-	return fw_raise_patch_invalid(patch->name_line, "file headers name another file");
-}
-
-/* ---- applying ----------------------------------------------------------------------- */
-
-struct source {
-	const char *at;
-	const char *end;
-	uint64_t number; /* of the line at `at`, from 1 */
-};
-
-static bool take(struct source *s, const char **ret_text, size_t *ret_len, bool *ret_unended)
-{
-	const char *newline;
-
-	if (s->at == s->end)
-		return false;
-	newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
-	*ret_text = s->at;
-	*ret_len = (size_t)((newline ? newline : s->end) - s->at);
-	*ret_unended = !newline;
-	s->at = newline ? newline + 1 : s->end;
-	s->number++;
-	return true;
-}
-
-static void put(struct fw_buf *out, const char *text, size_t len, bool is_unended)
-{
-	fw_buf_put(out, text, len);
-	if (!is_unended)
-		fw_buf_put(out, "\n", 1);
-}
-
-/* A mail's CR is not the file's, unless the file has them itself. */
-static size_t length_of(const struct fw_ws_patch_line *line, bool strip)
-{
-	return strip && line->len && line->text[line->len - 1] == '\r' ? line->len - 1
-								       : line->len;
-}
-
-static fw_error *apply_hunk(const struct fw_ws_patch *patch, size_t index, bool strip,
-			    struct source *s, const char *path, struct fw_buf *out)
-{
-	const struct fw_ws_hunk *hunk = &patch->hunks[index];
-
-	for (size_t i = hunk->first; i < hunk->first + hunk->count; i++) {
-		const struct fw_ws_patch_line *line = &patch->lines[i];
-		size_t want = length_of(line, strip);
-		const char *text = NULL;
-		size_t len = 0;
-		bool is_unended = false;
-
-		if (line->kind == '+') {
-			/* A line without its newline is the last one of all. */
-			if (out->len && out->text[out->len - 1] != '\n')
-				return fw_raise_patch_apply_failed(path, index + 1, s->number);
-			put(out, line->text, want, line->is_unended);
-			continue;
-		}
-		if (!take(s, &text, &len, &is_unended))
-			return fw_raise_patch_apply_failed(path, index + 1, s->number);
-		if (len != want || memcmp(text, line->text, len) != 0 ||
-		    is_unended != line->is_unended)
-			return fw_raise_patch_apply_failed(path, index + 1, s->number - 1);
-		if (line->kind == ' ')
-			put(out, text, len, is_unended);
-	}
-	return NULL;
-}
-
-fw_error *fw_ws_patch_apply(const struct fw_ws_patch *patch, const char *path, const char *old,
-			    size_t old_len, struct fw_buf *out)
-{
-	struct source s = { .at = old, .end = old + old_len, .number = 1 };
-	const char *newline = old_len ? memchr(old, '\n', old_len) : NULL;
-	bool file_is_crlf = newline && newline > old && newline[-1] == '\r';
-	bool strip = patch->is_crlf && !file_is_crlf;
-	const char *text;
-	size_t len;
-	bool is_unended;
-
-	for (size_t i = 0; i < patch->hunk_count; i++) {
-		while (s.number < first_line(&patch->hunks[i])) {
-			if (!take(&s, &text, &len, &is_unended))
-				return fw_raise_patch_apply_failed(path, i + 1, s.number);
-			put(out, text, len, is_unended);
-		}
-		FW_TRY(apply_hunk(patch, i, strip, &s, path, out));
-	}
-	if (s.at < s.end && out->len && out->text[out->len - 1] != '\n')
-		return fw_raise_patch_apply_failed(path, patch->hunk_count, s.number);
-	fw_buf_put(out, s.at, (size_t)(s.end - s.at));
-	if (patch->deletes && out->len)
-		return fw_raise_patch_apply_failed(path, patch->hunk_count, s.number);
-	return NULL;
 }

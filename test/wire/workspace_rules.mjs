@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Place, Server, program, sha256 } from './workspace_lib.mjs';
+import { Place, Server, program, sha256 } from './lib/workspace.mjs';
 
 /* A place and a server of it, with a session unless `how.before`. */
 async function serving(how, body) {
@@ -232,7 +232,7 @@ test('a link in the place of the root does not lead the audit log out', () => se
 	before: true,
 	setup: (place) => place.write('sub/a.txt', 'x'),
 }, async (server, place) => {
-	const outside = mkdtempSync(join(tmpdir(), 'faultwire-judge-'));
+	const outside = mkdtempSync(join(tmpdir(), 'faultwire-workspace-'));
 
 	await server.begin(place.path('sub'));
 	renameSync(place.path('sub'), place.path('moved'));
@@ -245,3 +245,22 @@ test('a link in the place of the root does not lead the audit log out', () => se
 	place.run(['audit', 'verify', place.path('sub/audit-log.jsonl')]);
 	rmSync(outside, { recursive: true });
 }));
+
+test('a directory that is created again at the same path does not accept old approvals', (t) => {
+	const place = new Place();
+	try {
+		const plan = place.plan();
+		const usable = () => JSON.parse(place.run(['plan', 'list', '--json']))[0].usable;
+		const kept = place.read(place.planPath(plan));
+		const born = statSync(place.root, { bigint: true }).birthtimeNs;
+		assert.equal(usable(), true);
+		rmSync(place.root, { recursive: true });
+		place.write(place.planPath(plan), kept);
+		if (statSync(place.root, { bigint: true }).birthtimeNs === born) return t.skip('the file system keeps no time of creation');
+		assert.equal(usable(), false);
+		place.run(['plan', 'approve', '--yes', plan]);
+		assert.equal(usable(), true);
+	} finally {
+		place.drop();
+	}
+});

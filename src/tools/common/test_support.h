@@ -1,9 +1,9 @@
 /*
- * workspace_test.h - what the unit tests of this folder share: a directory of
- * their own, and an allocator that can be told to fail.
+ * test_support.h - what the unit tests of toolsets share: a directory of
+ * their own, and an allocator that fails on demand.
  */
-#ifndef FW_TOOLS_WORKSPACE_WORKSPACE_TEST_H
-#define FW_TOOLS_WORKSPACE_WORKSPACE_TEST_H
+#ifndef FW_TOOLS_COMMON_TEST_SUPPORT_H
+#define FW_TOOLS_COMMON_TEST_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@
 
 #include <faultwire/faultwire.h>
 
-#include "tools/workspace/paths.h"
+#include "tools/common/place.h"
 
-/* ---- a directory ---------------------------------------------------------- */
+/* ---- a directory ---- */
 
 static char scratch[64];
 
@@ -50,15 +50,15 @@ static void shell(const char *what)
 }
 
 /* scratch/w, with a file and a folder in it, beside scratch/outside. */
-static struct fw_ws_root make_root(void)
+static struct fw_root make_root(void)
 {
-	struct fw_ws_root made = FW_WS_ROOT_INIT;
+	struct fw_root made = FW_ROOT_INIT;
 	char path[80];
 
 	shell("rm -rf w outside && mkdir -p w/src outside && echo inside >w/src/a.txt && "
 	      "echo secret >outside/s.txt");
 	(void)snprintf(path, sizeof path, "%s/w", scratch);
-	assert_null(fw_ws_root_open(path, strlen(path), &made));
+	assert_null(fw_root_open(path, strlen(path), &made));
 	return made;
 }
 
@@ -86,7 +86,7 @@ static void assert_content(const char *name, const char *content)
 	assert_string_equal(text, content);
 }
 
-/* ---- memory that fails ------------------------------------------------------ */
+/* ---- memory that fails ---- */
 
 static size_t memory_calls;
 static size_t memory_fail_at;
@@ -158,7 +158,7 @@ static void each_allocation_fails(void (*run)(void))
 	fw_allocator_set(NULL);
 }
 
-static inline void workspace_test_uses_all(void)
+static inline void test_support_uses_all(void)
 {
 	(void)scratch_make;
 	(void)scratch_drop;

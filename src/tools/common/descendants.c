@@ -1,19 +1,20 @@
 /*
- * preflight_end.c - ends all that a preflight command has started.
+ * descendants.c - see descendants.h.
  *
  * Killing one process after the other does not end a program that forks faster
  * than it is killed. So all descendants are stopped first: a stopped process
- * cannot fork. When a look at all processes finds nobody new, all are killed.
- * Descendants are found by their parents: an orphan's new parent is this process,
- * which is a child subreaper. setsid() and a second fork change nothing about
- * that.
+ * cannot fork. When a pass over all processes finds no new one, all are killed.
+ * Descendants are found by their parents. The new parent of an orphan is this process,
+ * which is a child subreaper; neither setsid() nor a second fork changes that.
  */
-#include "tools/workspace/preflight.h"
+#include "tools/common/descendants.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-/* Those that are known, in the order in which they were found. */
+/* The descendants found so far, in the order in which they were found. */
 struct family {
 	pid_t *pids;
 	size_t count;
@@ -34,7 +35,7 @@ struct family {
 
 static bool is_known(const struct family *family, pid_t pid)
 {
-	/* The newest are asked about most. */
+	/* Most lookups are for the newest. */
 	for (size_t i = family->count; i > 0; i--)
 		if (family->pids[i - 1] == pid)
 			return true;
@@ -56,7 +57,7 @@ static bool add(struct family *family, pid_t pid)
 	return true;
 }
 
-/* 0: it is gone, or cannot be seen. */
+/* 0 if it has ended, or cannot be seen. */
 static pid_t parent_of(const char *pid)
 {
 	char path[64];
@@ -74,12 +75,12 @@ static pid_t parent_of(const char *pid)
 	if (len <= 0)
 		return 0;
 	text[len] = '\0';
-	/* "PID (NAME) STATE PARENT ...", and a name may hold anything. */
+	/* "PID (NAME) STATE PARENT ..."; NAME may contain any character. */
 	end = strrchr(text, ')');
 	return end && strlen(end) > 4 && end[2] != 'Z' ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
 
-/* Stops each descendant that is not known yet; how many there were. */
+/* Stops each descendant that is not known yet. Returns how many there were. */
 static size_t stop_new(struct family *family)
 {
 	DIR *dir = opendir("/proc");
@@ -88,9 +89,9 @@ static size_t stop_new(struct family *family)
 
 	if (!dir)
 		return 0;
-	/* In the order of their numbers: children mostly follow their parents, so
-	 * that one pass finds most generations. */
-	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
+	/* Entries come in the order of their numbers. Children mostly have higher numbers
+	 * than their parents, so one pass finds most generations. */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(item->d_name, NULL, 10);
 		pid_t parent = pid > 1 ? parent_of(item->d_name) : 0;
@@ -106,8 +107,8 @@ static size_t stop_new(struct family *family)
 	return family->count - before;
 }
 
-/* All are children of this process soon, for it inherits the orphans. True: none
- * is left. */
+/* Every descendant becomes a child of this process once its parent has ended. True:
+ * no child is left. */
 static bool reap(void)
 {
 	pid_t got;
@@ -133,7 +134,7 @@ static bool end_family(int64_t until)
 	return is_over;
 }
 
-void fw_ws_end_descendants(void)
+void fw_descendants_end(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
 	int64_t until = fw_steady_ms() + FW_LIMIT_PREFLIGHT_END_MS;
@@ -147,8 +148,8 @@ void fw_ws_end_descendants(void)
 	}
 	if (reap())
 		return;
-	/* In a sandbox nobody can leave the group, and one signal reaches all of it
-	 * at once. The write that is under way is undone from the journal. */
+	/* In a sandbox no process can leave the group, and one signal reaches all of it
+	 * at once. The journal undoes the unfinished write later. */
 	if (getpgrp() == getpid())
 		(void)kill(0, SIGKILL);
 }

@@ -1,11 +1,11 @@
 /*
- * parallel.c - a loop whose iterations run on several threads.
+ * crew.c - a loop whose iterations run on several threads.
  *
  * Items are handed out in ascending order, so when one fails, all items before it
  * have been started. The error of the lowest failing item is returned, regardless of
  * the number of threads and of their scheduling.
  */
-#include "tools/context/parallel.h"
+#include "tools/common/crew.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 enum { BATCH = 16 };
 
 struct state {
-	const struct fw_context_parallel *loop;
+	const struct fw_crew *crew;
 	atomic_size_t next;
 	atomic_size_t end; /* no thread starts this item or a later one */
 	pthread_mutex_t lock;
@@ -28,16 +28,14 @@ struct member {
 	pthread_t thread;
 };
 
-unsigned fw_context_threads(const struct fw_context_run *run)
+unsigned fw_crew_size(unsigned wanted)
 {
-	unsigned threads = run ? run->threads : 0;
 	cpu_set_t set;
 
-	if (threads == 0)
-		threads = sched_getaffinity(0, sizeof set, &set) == 0
-				  ? (unsigned)CPU_COUNT(&set)
-				  : 1;
-	return threads < FW_CONTEXT_THREADS_MAX ? threads : FW_CONTEXT_THREADS_MAX;
+	if (wanted == 0)
+		wanted = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set)
+								     : 1;
+	return wanted < FW_CREW_MAX ? wanted : FW_CREW_MAX;
 }
 
 static void fail(struct state *state, size_t item, fw_error *err)
@@ -68,25 +66,24 @@ static void *work(void *ctx)
 
 			if (item >= atomic_load(&state->end))
 				return NULL;
-			err = state->loop->work(state->loop->ctx, member->number, item);
+			err = state->crew->work(state->crew->ctx, member->number, item);
 			if (err)
 				fail(state, item, err);
 		}
 	}
 }
 
-fw_error *fw_context_parallel_run(const struct fw_context_parallel *loop)
+fw_error *fw_crew_run(const struct fw_crew *crew)
 {
-	struct state state = { .loop = loop };
-	struct member members[FW_CONTEXT_THREADS_MAX];
-	unsigned wanted =
-		loop->threads < FW_CONTEXT_THREADS_MAX ? loop->threads : FW_CONTEXT_THREADS_MAX;
+	struct state state = { .crew = crew };
+	struct member members[FW_CREW_MAX];
+	unsigned wanted = crew->threads < FW_CREW_MAX ? crew->threads : FW_CREW_MAX;
 	unsigned started = 1;
 	sigset_t all, before;
 
-	if ((loop->count + BATCH - 1) / BATCH < wanted)
-		wanted = (unsigned)((loop->count + BATCH - 1) / BATCH);
-	atomic_store(&state.end, loop->count);
+	if ((crew->count + BATCH - 1) / BATCH < wanted)
+		wanted = (unsigned)((crew->count + BATCH - 1) / BATCH);
+	atomic_store(&state.end, crew->count);
 	(void)pthread_mutex_init(&state.lock, NULL);
 	members[0] = (struct member){ &state, 0, pthread_self() };
 	/* Signals are handled by the calling thread only. */

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Place, Server, faulty, sha256 } from './workspace_lib.mjs';
+import { Place, Server, faulty, sha256 } from './lib/workspace.mjs';
 
 /* A place and a server of it with a session, for as long as `body` runs. */
 async function session(body, how = {}) {

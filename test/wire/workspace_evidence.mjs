@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { lstatSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { Place, Server, program, sha256 } from './workspace_lib.mjs';
+import { Place, Server, program, sha256 } from './lib/workspace.mjs';
 
 async function session(body, how = {}) {
 	const place = new Place();

@@ -2,23 +2,27 @@
  * Writing, policy and preflight: what is on the disk afterwards, also when the
  * one who wrote is gone.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
+#include "tools/workspace/change.h"
+#include "tools/workspace/journal.h"
 #include "tools/workspace/policy.h"
 #include "tools/workspace/preflight.h"
-#include "tools/workspace/write.h"
+#include "tools/workspace/write_lock.h"
 
-static struct fw_ws_root root;
+static struct fw_root root;
 
 struct change {
-	struct fw_ws_place place;
-	struct fw_ws_write w;
+	struct fw_place place;
+	struct fw_ws_change w;
 	char *old_text;
 };
 
@@ -28,22 +32,22 @@ static fw_error *prepare(struct change *c, const char *path, const char *text)
 	memset(c, 0, sizeof *c);
 	c->place.dir = -1;
 	c->w.journal = -1;
-	FW_TRY(fw_ws_find_place(&root, path, &c->place));
+	FW_TRY(fw_place_find(&root, path, &c->place));
 	if (c->place.exists)
-		FW_TRY(fw_ws_read_file(&root, path, 1 << 20, &c->old_text, &c->w.old_len));
+		FW_TRY(fw_file_read(&root, path, 1 << 20, &c->old_text, &c->w.old_len));
 	c->w.root = &root;
 	c->w.place = &c->place;
 	c->w.text = text;
 	c->w.len = text ? strlen(text) : 0;
 	c->w.old_text = c->old_text;
-	FW_TRY(fw_ws_write_begin(&c->w));
+	FW_TRY(fw_ws_change_begin(&c->w));
 	return NULL;
 }
 
 static void clear(struct change *c)
 {
-	fw_ws_write_clear(&c->w);
-	fw_ws_place_clear(&c->place);
+	fw_ws_change_clear(&c->w);
+	fw_place_clear(&c->place);
 	fw__release(c->old_text);
 }
 
@@ -53,9 +57,9 @@ static fw_error *write_path(const char *path, const char *text)
 	fw_error *err = prepare(&c, path, text);
 
 	if (!err)
-		err = fw_ws_write_apply(&c.w);
+		err = fw_ws_change_apply(&c.w);
 	if (!err)
-		err = fw_ws_write_keep(&c.w);
+		err = fw_ws_change_keep(&c.w);
 	if (!err)
 		fw_ws_journal_drop(&root, c.w.id);
 	clear(&c);
@@ -88,7 +92,7 @@ static void assert_gone(const char *name)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_write__replaces_creates_and_deletes(void **state)
+static void test_change__replaces_creates_and_deletes(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -101,10 +105,10 @@ static void test_write__replaces_creates_and_deletes(void **state)
 	assert_null(write_path("src/empty", ""));
 	assert_content("w/src/empty", "");
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_write__keeps_mode_and_owner(void **state)
+static void test_change__keeps_mode_and_owner(void **state)
 {
 	(void)state;
 	root = make_root();
@@ -120,37 +124,37 @@ static void test_write__keeps_mode_and_owner(void **state)
 	assert_null(write_path("src/link", "again\n"));
 	shell("test -L w/src/link");
 	assert_content("w/src/a.txt", "again\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_write__undone_it_never_was(void **state)
+static void test_change__undo_restores_the_old_state(void **state)
 {
 	struct change c;
 
 	(void)state;
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	assert_content("w/src/a.txt", "new\n");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
-	assert_null(fw_ws_write_apply(&c.w));
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	shell("test ! -e w/src/b.txt");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test ! -e w/src/a.txt");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
+static void test_change__a_concurrent_write_of_another_process_is_kept(void **state)
 {
 	struct change c;
 
@@ -158,20 +162,20 @@ static void test_write__what_somebody_else_wrote_meanwhile_is_kept(void **state)
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("echo theirs >w/src/a.txt");
-	assert_code(fw_ws_write_apply(&c.w), FW_FILE_HASH_MISMATCH);
+	assert_code(fw_ws_change_apply(&c.w), FW_FILE_HASH_MISMATCH);
 	assert_content("w/src/a.txt", "theirs\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
 	shell("echo theirs >w/src/b.txt");
-	assert_code(fw_ws_write_apply(&c.w), FW_FILE_ALREADY_EXISTS);
+	assert_code(fw_ws_change_apply(&c.w), FW_FILE_ALREADY_EXISTS);
 	assert_content("w/src/b.txt", "theirs\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-/* Else a write that takes away what the preflight forbids could never pass. */
-static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **state)
+/* Otherwise a write that removes what the command forbids could never succeed. */
+static void test_change__the_preflight_command_does_not_see_the_old_file(void **state)
 {
 	struct change c;
 
@@ -179,23 +183,23 @@ static void test_write__what_was_displaced_is_not_seen_by_the_preflight(void **s
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("test \"$(ls -A w/src)\" = a.txt");
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test \"$(ls -A w/src)\" = a.txt");
 	assert_null(fw_ws_preflight(&root, "! grep -rq inside src", 5000, "src/a.txt"));
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_write_apply(&c.w));
+	assert_null(fw_ws_change_apply(&c.w));
 	shell("test -z \"$(ls -A w/src)\"");
-	assert_null(fw_ws_write_undo(&c.w));
+	assert_null(fw_ws_change_undo(&c.w));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_write__the_old_content_comes_back_after_a_command_that_cleans_up(void **state)
+static void test_change__undo_restores_content_that_a_command_removed(void **state)
 {
 	struct change c;
 
@@ -204,19 +208,19 @@ static void test_write__the_old_content_comes_back_after_a_command_that_cleans_u
 		root = make_root();
 		shell("chmod 751 w/src/a.txt");
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "new\n"));
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 		shell("rm -rf w/.faultwire && echo other >w/src/a.txt");
-		assert_null(fw_ws_write_undo(&c.w));
+		assert_null(fw_ws_change_undo(&c.w));
 		assert_content("w/src/a.txt", "inside\n");
 		shell("test $(stat -c %a w/src/a.txt) = 751");
 		clear(&c);
 		assert_nothing_left();
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 	}
 }
 
-/* Where the folder is another file system's. */
-static void test_write__a_mounted_folder_is_written_and_undone(void **state)
+/* The directory is on another file system. */
+static void test_change__works_below_a_mount_point(void **state)
 {
 	struct change c;
 	char where[128];
@@ -226,7 +230,7 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	root = make_root();
 	(void)snprintf(where, sizeof where, "%s/w/src", scratch);
 	if (geteuid() != 0 || mount("none", where, "tmpfs", 0, "size=64k") != 0) {
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 		skip();
 	}
 	shell("echo old >w/src/a.txt");
@@ -234,13 +238,13 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	assert_content("w/src/a.txt", "new\n");
 	for (int deletes = 0; deletes < 2; deletes++) {
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_write_apply(&c.w));
-		assert_null(fw_ws_write_undo(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
+		assert_null(fw_ws_change_undo(&c.w));
 		assert_content("w/src/a.txt", "new\n");
 		clear(&c);
-		/* And by whoever comes after one who died. */
+		/* Also by recovery after a crash. */
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 		clear(&c);
 		assert_int_equal(recover(list, sizeof list), 1);
 		assert_content("w/src/a.txt", "new\n");
@@ -249,7 +253,7 @@ static void test_write__a_mounted_folder_is_written_and_undone(void **state)
 	assert_nothing_left();
 	shell("test -z \"$(ls -A w/src)\"");
 	(void)umount(where);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 /* A writer that stops after `steps` steps, as if it had been killed. */
@@ -259,13 +263,13 @@ static void die_after(const char *path, const char *text, int steps)
 
 	assert_null(prepare(&c, path, text));
 	if (steps > 1)
-		assert_null(fw_ws_write_apply(&c.w));
+		assert_null(fw_ws_change_apply(&c.w));
 	if (steps > 2)
-		assert_null(fw_ws_write_keep(&c.w));
+		assert_null(fw_ws_change_keep(&c.w));
 	clear(&c);
 }
 
-static void test_journal__a_pending_write_is_undone_and_a_done_one_stays(void **state)
+static void test_journal__recovery_undoes_pending_changes_and_keeps_final_ones(void **state)
 {
 	static const struct {
 		const char *path, *text;
@@ -294,12 +298,12 @@ static void test_journal__a_pending_write_is_undone_and_a_done_one_stays(void **
 				assert_gone(name);
 			assert_nothing_left();
 			assert_int_equal(recover(list, sizeof list), 0);
-			fw_ws_root_close(&root);
+			fw_root_close(&root);
 		}
 	}
 }
 
-static void test_journal__what_it_cannot_read_keeps_nobody_from_starting(void **state)
+static void test_journal__unreadable_entries_are_ignored(void **state)
 {
 	char list[1024];
 
@@ -314,37 +318,37 @@ static void test_journal__what_it_cannot_read_keeps_nobody_from_starting(void **
 	assert_int_equal(recover(list, sizeof list), 0);
 	assert_content("outside/s.txt", "secret\n");
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_lock__has_one_holder_and_the_dead_hold_nothing(void **state)
+static void test_write_lock__has_one_holder_and_is_released_by_death(void **state)
 {
 	int first, second, status;
 	pid_t child;
 
 	(void)state;
 	root = make_root();
-	assert_null(fw_ws_lock(&root, 0, &first));
-	assert_code(fw_ws_lock(&root, 20, &second), FW_RUNTIME_TIMEOUT);
-	fw_ws_unlock(first);
+	assert_null(fw_ws_write_lock(&root, 0, &first));
+	assert_code(fw_ws_write_lock(&root, 20, &second), FW_RUNTIME_TIMEOUT);
+	fw_ws_write_unlock(first);
 	child = fork();
 	if (child == 0) {
-		fw_error *err = fw_ws_lock(&root, 1000, &first);
+		fw_error *err = fw_ws_write_lock(&root, 1000, &first);
 
 		_exit(err ? 1 : 0); /* with the lock */
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_null(fw_ws_lock(&root, 1000, &first));
-	fw_ws_unlock(first);
-	fw_ws_root_close(&root);
+	assert_null(fw_ws_write_lock(&root, 1000, &first));
+	fw_ws_write_unlock(first);
+	fw_root_close(&root);
 }
 
-/* ---- disks and limits that say no ------------------------------------------------- */
+/* ---- full disks and other limits ---- */
 
 static char big[256 * 1024];
 
-static void test_write__a_full_disk_leaves_the_old_content(void **state)
+static void test_change__a_full_disk_leaves_the_old_content(void **state)
 {
 	char where[128];
 
@@ -352,7 +356,7 @@ static void test_write__a_full_disk_leaves_the_old_content(void **state)
 	root = make_root();
 	(void)snprintf(where, sizeof where, "%s/w/src", scratch);
 	if (geteuid() != 0 || mount("none", where, "tmpfs", 0, "size=64k") != 0) {
-		fw_ws_root_close(&root);
+		fw_root_close(&root);
 		skip();
 	}
 	shell("echo old >w/src/a.txt");
@@ -366,10 +370,10 @@ static void test_write__a_full_disk_leaves_the_old_content(void **state)
 	assert_content("w/src/a.txt", "old\n");
 	(void)umount(where);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-/* In a process of its own, as somebody who may not. */
+/* In another process, as a user without permission. */
 static int as_nobody(void (*run)(void))
 {
 	int status = -1;
@@ -401,13 +405,12 @@ static void write_denied(void)
 	size_t len;
 
 	must(write_path("src/a.txt", "new\n"), FW_AUTH_INSUFFICIENT_PERMISSIONS);
-	must(fw_ws_read_file(&root, "src/closed", 100, &text, &len),
+	must(fw_file_read(&root, "src/closed", 100, &text, &len),
 	     FW_AUTH_INSUFFICIENT_PERMISSIONS);
-	must(fw_ws_read_file(&root, "shut/x", 100, &text, &len),
-	     FW_AUTH_INSUFFICIENT_PERMISSIONS);
+	must(fw_file_read(&root, "shut/x", 100, &text, &len), FW_AUTH_INSUFFICIENT_PERMISSIONS);
 }
 
-static void test_write__without_permission_nothing_happens(void **state)
+static void test_change__without_permission_nothing_changes(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
@@ -417,7 +420,7 @@ static void test_write__without_permission_nothing_happens(void **state)
 	      "chmod 600 w/src/closed && mkdir w/shut && chmod 700 w/shut");
 	assert_int_equal(as_nobody(write_denied), 0);
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void write_without_descriptors(void)
@@ -432,9 +435,9 @@ static void write_without_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 	while (count < 64 && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		count++;
-	must(fw_ws_read_file(&root, "src/a.txt", 100, &text, &len), FW_IO_TOO_MANY_FILES);
+	must(fw_file_read(&root, "src/a.txt", 100, &text, &len), FW_IO_TOO_MANY_FILES);
 	must(write_path("src/a.txt", "new\n"), FW_IO_TOO_MANY_FILES);
-	/* At each number of descriptors that is almost enough, too. */
+	/* Also with every number of descriptors that is not quite enough. */
 	for (int i = 0; i < 6; i++) {
 		fw_error *err;
 
@@ -446,17 +449,17 @@ static void write_without_descriptors(void)
 	}
 }
 
-static void test_write__without_descriptors_nothing_happens(void **state)
+static void test_change__without_descriptors_nothing_changes(void **state)
 {
 	(void)state;
 	root = make_root();
 	shell("chmod -R a+rwX . && if test $(id -u) = 0; then chown -R 65534:65534 .; fi");
 	assert_int_equal(as_nobody(write_without_descriptors), 0);
 	assert_content("w/src/a.txt", "inside\n");
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-/* ---- policy ---------------------------------------------------------------------------- */
+/* ---- policy ---- */
 
 static struct fw_ws_policy *policy_of(const char *json)
 {
@@ -485,7 +488,7 @@ static void expect_rule(const struct fw_ws_policy *policy, const char *path, con
 	fw_error_free(err);
 }
 
-static void test_policy__the_default_rules_find_what_they_are_for(void **state)
+static void test_policy__the_built_in_rules_find_violations(void **state)
 {
 	struct fw_ws_policy *p = policy_of(fw_ws_policy_default);
 	const int rust = FW_POLICY_RUST_VIOLATION;
@@ -524,7 +527,7 @@ static void expect_bad_rules(const char *json, const char *part)
 	fw_error_free(err);
 }
 
-static void test_policy__rules_that_are_wrong_are_named(void **state)
+static void test_policy__errors_name_the_invalid_rule(void **state)
 {
 	(void)state;
 	expect_bad_rules("{", "JSON");
@@ -540,7 +543,7 @@ static void test_policy__rules_that_are_wrong_are_named(void **state)
 			 "set of rule r");
 }
 
-static void test_policy__a_rule_that_cannot_be_decided_refuses(void **state)
+static void test_policy__a_rule_that_exceeds_its_limits_refuses(void **state)
 {
 	struct fw_ws_policy *p = policy_of("[{\"id\":\"slow\",\"globs\":\"**\","
 					   "\"pattern\":\"^(a|aa|aaa)+$(?<=b)\"}]");
@@ -570,7 +573,7 @@ static void write_once(void)
 	fw_error_free(err);
 }
 
-static void test_write__and_policy_survive_every_allocation_failure(void **state)
+static void test_change__and_policy_survive_every_allocation_failure(void **state)
 {
 	char list[1024];
 
@@ -580,12 +583,12 @@ static void test_write__and_policy_survive_every_allocation_failure(void **state
 	each_allocation_fails(write_once);
 	(void)recover(list, sizeof list);
 	assert_nothing_left();
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-/* ---- preflight ---------------------------------------------------------------------------- */
+/* ---- preflight ---- */
 
-static void test_preflight__tells_status_and_the_end_of_the_output(void **state)
+static void test_preflight__reports_status_and_the_end_of_the_output(void **state)
 {
 	fw_error *err;
 	fw_cause cause;
@@ -609,10 +612,10 @@ static void test_preflight__tells_status_and_the_end_of_the_output(void **state)
 	assert_true(fw_error_find_field(err, "exit_status", &field));
 	assert_int_equal(field.i64, 128 + 11);
 	fw_error_free(err);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
-static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
+static void test_preflight__ends_all_processes_at_the_time_limit(void **state)
 {
 	fw_error *err;
 	fw_field field;
@@ -622,37 +625,37 @@ static void test_preflight__ends_in_time_with_all_that_it_started(void **state)
 	err = fw_ws_preflight(&root, "sleep 61 & (setsid sleep 61 &) ; sleep 61", 300, "x");
 	assert_true(fw_error_find_field(err, "timed_out", &field));
 	fw_error_free(err);
-	/* Nobody of them is left to be waited for, or to live on. */
+	/* No process is left, neither running nor as a zombie. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	err = fw_ws_preflight(&root, "(setsid sleep 61 >/dev/null 2>&1 &) ; exit 0", 3000, "x");
 	assert_null(err);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write__replaces_creates_and_deletes),
-		cmocka_unit_test(test_write__keeps_mode_and_owner),
-		cmocka_unit_test(test_write__undone_it_never_was),
-		cmocka_unit_test(test_write__what_somebody_else_wrote_meanwhile_is_kept),
-		cmocka_unit_test(test_write__what_was_displaced_is_not_seen_by_the_preflight),
+		cmocka_unit_test(test_change__replaces_creates_and_deletes),
+		cmocka_unit_test(test_change__keeps_mode_and_owner),
+		cmocka_unit_test(test_change__undo_restores_the_old_state),
+		cmocka_unit_test(test_change__a_concurrent_write_of_another_process_is_kept),
+		cmocka_unit_test(test_change__the_preflight_command_does_not_see_the_old_file),
+		cmocka_unit_test(test_change__undo_restores_content_that_a_command_removed),
+		cmocka_unit_test(test_change__works_below_a_mount_point),
 		cmocka_unit_test(
-			test_write__the_old_content_comes_back_after_a_command_that_cleans_up),
-		cmocka_unit_test(test_write__a_mounted_folder_is_written_and_undone),
-		cmocka_unit_test(test_journal__a_pending_write_is_undone_and_a_done_one_stays),
-		cmocka_unit_test(test_journal__what_it_cannot_read_keeps_nobody_from_starting),
-		cmocka_unit_test(test_lock__has_one_holder_and_the_dead_hold_nothing),
-		cmocka_unit_test(test_write__a_full_disk_leaves_the_old_content),
-		cmocka_unit_test(test_write__without_permission_nothing_happens),
-		cmocka_unit_test(test_write__without_descriptors_nothing_happens),
-		cmocka_unit_test(test_policy__the_default_rules_find_what_they_are_for),
-		cmocka_unit_test(test_policy__rules_that_are_wrong_are_named),
-		cmocka_unit_test(test_policy__a_rule_that_cannot_be_decided_refuses),
-		cmocka_unit_test(test_write__and_policy_survive_every_allocation_failure),
-		cmocka_unit_test(test_preflight__tells_status_and_the_end_of_the_output),
-		cmocka_unit_test(test_preflight__ends_in_time_with_all_that_it_started),
+			test_journal__recovery_undoes_pending_changes_and_keeps_final_ones),
+		cmocka_unit_test(test_journal__unreadable_entries_are_ignored),
+		cmocka_unit_test(test_write_lock__has_one_holder_and_is_released_by_death),
+		cmocka_unit_test(test_change__a_full_disk_leaves_the_old_content),
+		cmocka_unit_test(test_change__without_permission_nothing_changes),
+		cmocka_unit_test(test_change__without_descriptors_nothing_changes),
+		cmocka_unit_test(test_policy__the_built_in_rules_find_violations),
+		cmocka_unit_test(test_policy__errors_name_the_invalid_rule),
+		cmocka_unit_test(test_policy__a_rule_that_exceeds_its_limits_refuses),
+		cmocka_unit_test(test_change__and_policy_survive_every_allocation_failure),
+		cmocka_unit_test(test_preflight__reports_status_and_the_end_of_the_output),
+		cmocka_unit_test(test_preflight__ends_all_processes_at_the_time_limit),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);

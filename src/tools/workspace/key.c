@@ -1,14 +1,14 @@
 /*
- * plan_key.c - the key that approvals are signed with: 64 hexadecimal digits in
- * a file that its owner alone can read, outside of every workspace.
+ * key.c - see key.h.
  */
-#include "tools/workspace/plan.h"
+#include "tools/workspace/key.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ static bool read_key(const char *text, size_t len, struct fw_ws_key *key)
 {
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
-	if (!fw_ws_is_hex(text, len))
+	if (!fw_sha256_is_text(text, len))
 		return false;
 	for (size_t i = 0; i < FW_WS_KEY_BYTES; i++)
 		key->bytes[i] =
@@ -50,7 +50,7 @@ static bool read_key(const char *text, size_t len, struct fw_ws_key *key)
 	return true;
 }
 
-/* The directories above it, for its owner alone. */
+/* Creates the parent directories, accessible to the owner only. */
 static void make_above(const char *path)
 {
 	char part[4096];
@@ -63,8 +63,8 @@ static void make_above(const char *path)
 	}
 }
 
-/* Written aside and linked into place: of two that make one at once, one wins
- * and both use that. */
+/* Written to another name and linked into place: if two processes create a key at
+ * once, one of them wins and both use its key. */
 static fw_error *make_key(const char *path)
 {
 	unsigned char bytes[FW_WS_KEY_BYTES];
@@ -73,10 +73,10 @@ static fw_error *make_key(const char *path)
 	int error = 0;
 	int fd;
 
-	if (!fw_ws_random(bytes, sizeof bytes))
+	/* Not fw_random(), which prefers a weak number to none. */
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
 		return fw_raise_internal_unexpected("no random numbers");
-	for (size_t i = 0; i < sizeof bytes; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	fw_hex(bytes, sizeof bytes, text);
 	text[2 * FW_WS_KEY_BYTES] = '\n';
 	make_above(path);
 	(void)snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid());
@@ -144,4 +144,24 @@ fw_error *fw_ws_key_load(const char *path, bool make, struct fw_ws_key *ret_key)
 	fw_error_free(err);
 	FW_TRY(make_key(where));
 	return load(where, ret_key);
+}
+
+bool fw_ws_key_sign(const struct fw_ws_key *key, const char *purpose, const char *text,
+		    size_t len, char ret_signature[FW_SHA256_TEXT])
+{
+	unsigned char own[FW_SHA256_BYTES];
+	unsigned char mac[FW_SHA256_BYTES];
+	bool is_made =
+		fw_hmac_sha256(key->bytes, FW_WS_KEY_BYTES, purpose, strlen(purpose), own) &&
+		fw_hmac_sha256(own, sizeof own, text, len, mac);
+
+	if (is_made)
+		fw_hex(mac, sizeof mac, ret_signature);
+	explicit_bzero(own, sizeof own);
+	return is_made;
+}
+
+bool fw_ws_key_is_signature(const char *text, size_t len, const char signature[FW_SHA256_TEXT])
+{
+	return fw_sha256_is_text(text, len) && fw_bytes_equal(text, signature, len);
 }
