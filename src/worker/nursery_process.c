@@ -302,9 +302,6 @@ static _Noreturn void be_nursery(struct nursery *nursery, pid_t parent)
 		_exit(EXIT_FAILURE);
 	memset(nursery->children, 0, nursery->setup->pages->count * sizeof *nursery->children);
 	fw_worker_crash_prepare();
-	/* Here and not in the server, whose first callers would have to wait. */
-	if (fw_sandbox_complete(nursery->setup->plan) != NULL)
-		_exit(EXIT_FAILURE);
 	watched[0] = (struct pollfd){ .fd = nursery->control, .events = POLLIN };
 	watched[1] = (struct pollfd){ .fd = nursery->signals, .events = POLLIN };
 	for (;;) {
