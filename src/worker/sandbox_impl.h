@@ -57,6 +57,8 @@ FW_NODISCARD fw_error *fw_sandbox_self_limit(const struct fw_sandbox_plan *plan)
 /* Drops all capabilities of the thread, and the means to get them back; `may_bind`:
  * except the one to bind ports below 1024. */
 FW_NODISCARD fw_error *fw_sandbox_self_drop_capabilities(bool may_bind);
+/* Drops those that the thread can use now; the means to get others are gone already. */
+FW_NODISCARD fw_error *fw_sandbox_self_clear_capabilities(bool may_bind);
 /* The same, and other processes of this user cannot read the memory of this one. */
 FW_NODISCARD fw_error *fw_sandbox_self_drop_privileges(void);
 

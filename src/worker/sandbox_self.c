@@ -139,9 +139,9 @@ fw_error *fw_sandbox_self_limit(const struct fw_sandbox_plan *plan)
 
 /* ---- privileges ------------------------------------------------------------------ */
 
-/* Keeps only the capabilities of `keep` that the thread has. */
-static fw_error *set_capabilities(uint32_t keep)
+fw_error *fw_sandbox_self_clear_capabilities(bool may_bind)
 {
+	uint32_t keep = may_bind ? UINT32_C(1) << CAP_NET_BIND_SERVICE : 0;
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
 
@@ -169,7 +169,7 @@ fw_error *fw_sandbox_self_drop_capabilities(bool may_bind)
 			    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
 		    0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return set_capabilities(may_bind ? UINT32_C(1) << CAP_NET_BIND_SERVICE : 0);
+	return fw_sandbox_self_clear_capabilities(may_bind);
 }
 
 fw_error *fw_sandbox_self_drop_privileges(void)

@@ -49,10 +49,13 @@ static fw_error *limit_files(struct fw_confine *base)
 
 static fw_error *limit_calls(struct fw_confine *base)
 {
+	const struct fw_sandbox_plan *plan = &((struct confine *)base)->plan;
+
 	/* Other threads may keep the capability to bind low ports, but after this no
 	 * thread can call bind(). */
-	FW_TRY(fw_sandbox_self_drop_capabilities(false));
-	return fw_sandbox_seccomp_apply(&((struct confine *)base)->plan);
+	if (plan->may_bind)
+		FW_TRY(fw_sandbox_self_clear_capabilities(false));
+	return fw_sandbox_seccomp_apply(plan);
 }
 
 static void free_confine(struct fw_confine *base)
