@@ -191,6 +191,7 @@ fw_error *fw_worker_keeper_fork(struct fw_worker_keeper *keeper,
 	keeper->asked++;
 	error = send_order(keeper, ends[1]) ? await_answer(keeper, &made.pid) : ESRCH;
 	(void)close(ends[1]);
+	keeper->is_lost = error == ESRCH;
 	if (error) {
 		(void)close(ends[0]);
 		return fw_error_from_errno(FW_HERE, error, "a process for workers");

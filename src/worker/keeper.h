@@ -10,6 +10,7 @@ struct fw_worker_keeper {
 	pid_t pid; /* 0: none */
 	int control;
 	uint32_t asked; /* number of the last order */
+	bool is_lost;   /* it has died: no nursery can be made until a restart */
 };
 
 /* Before the server is confined, while it has one thread. Raises io errors. */

@@ -120,7 +120,9 @@ static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 	if (!pool->is_running)
 		return false;
 	report = fw_sandbox_plan_report(pool->plan);
-	if (!report->is_complete)
+	if (pool->keeper.is_lost)
+		(void)snprintf(text, size, "workers: cannot be started; restart the server");
+	else if (!report->is_complete)
 		(void)snprintf(text, size, "sandbox: %s", report->missing);
 	return pool->nursery.pid && !pool->failures;
 }
