@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "observe/audit.h"
+#include "observe/audit/audit.h"
 #include "output.h"
 #include "state.h"
 

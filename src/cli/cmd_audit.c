@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "input.h"
 #include "json_out.h"
-#include "observe/audit.h"
+#include "observe/audit/audit.h"
 #include "output.h"
 #include "progress.h"
 #include "report.h"

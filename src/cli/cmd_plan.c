@@ -22,8 +22,7 @@
 #include "output.h"
 #include "report.h"
 #include "text.h"
-#include "tools/workspace/bootstrap.h"
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plans.h"
 
 enum { WORKSPACE, PLAN_KEY, SCOPE, TITLE, YES, EXPIRES, JSON };
 
@@ -52,14 +51,14 @@ static const cli_example examples[] = {
 
 struct job {
 	const cli_args *args;
-	struct fw_ws_root root;
+	struct fw_root root;
 	struct fw_ws_key key;
 	bool json;
 };
 
 /* A plan of the workspace, read. */
 struct loaded {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	char *text;
 	struct fw_ws_plan plan;
 	char fault[FW_WS_FAULT_SIZE];
@@ -81,7 +80,7 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 	FW_TRY(fw_ws_plan_load(&job->root, hash, &ret->text, &len));
 	ret->distrust =
 		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
-			? fw_ws_plan_distrust(&ret->plan, hash, &job->key, job->root.path)
+			? fw_ws_plan_verify(&ret->plan, hash, &job->key, job->root.identity)
 			: ret->fault;
 	return NULL;
 }
@@ -90,9 +89,9 @@ static fw_error *load(const struct job *job, const char *hash, struct loaded *re
 
 /* A hash, the beginning of one, or a file's name. */
 static fw_error *find_hash(const struct job *job, const char *word,
-			   char ret_hash[FW_WS_HEX_SIZE])
+			   char ret_hash[FW_SHA256_TEXT])
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	const char *slash = strrchr(word, '/');
 	const char *name = slash ? slash + 1 : word;
 	size_t len = strcspn(name, ".");
@@ -103,7 +102,7 @@ static fw_error *find_hash(const struct job *job, const char *word,
 	for (size_t i = 0; i < count && len >= 4; i++) {
 		if (strncmp(hashes[i], name, len) != 0)
 			continue;
-		memcpy(ret_hash, hashes[i], FW_WS_HEX_SIZE);
+		memcpy(ret_hash, hashes[i], FW_SHA256_TEXT);
 		found++;
 	}
 	fw__release(hashes);
@@ -179,7 +178,7 @@ static void put_line(const struct loaded *loaded)
 /* Each plan, or those that are named; `*bad` counts what cannot be trusted. */
 static fw_error *each(struct job *job, size_t *bad)
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	fw_error *err = NULL;
 
@@ -329,7 +328,7 @@ static bool confirm(const struct loaded *loaded)
 
 static fw_error *approve(struct job *job)
 {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	struct loaded loaded = { .text = NULL };
 	fw_error *err = NULL;
 
@@ -393,7 +392,7 @@ static fw_error *bootstrap(struct job *job)
 	struct fw_buf out = { .text = NULL };
 	struct fw_buf payload;
 	struct fw_ws_plan plan;
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	int64_t lifetime_s;
 	fw_error *err;
 
@@ -404,8 +403,8 @@ static fw_error *bootstrap(struct job *job)
 		fw_ws_bootstrap_payload(job->root.path, &plan, (int64_t)time(NULL) + lifetime_s,
 					&payload);
 		if (payload.state != FW_BUF_OK ||
-		    !fw_ws_sign(&job->key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
-				signature))
+		    !fw_ws_key_sign(&job->key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
+				    signature))
 			err = fw_raise_internal_out_of_memory();
 	}
 	if (!err) {
@@ -444,7 +443,7 @@ static int run(const cli_args *args)
 		{ "list", do_list, false },
 		{ "bootstrap", do_bootstrap, true },
 	};
-	struct job job = { .args = args, .root = FW_WS_ROOT_INIT };
+	struct job job = { .args = args, .root = FW_ROOT_INIT };
 	const char *directory = args->values[WORKSPACE];
 	fw_error *err;
 	size_t verb = 0;
@@ -469,12 +468,12 @@ static int run(const cli_args *args)
 		err = NULL;
 	}
 	if (!err)
-		err = fw_ws_root_open_any(directory ? directory : ".", &job.root);
+		err = fw_root_open_any(directory ? directory : ".", &job.root);
 	if (err)
 		return cli_fail(err);
 	job.root.hard_links = true;
 	status = verbs[verb].run(&job);
-	fw_ws_root_close(&job.root);
+	fw_root_close(&job.root);
 	return status;
 }
 

@@ -12,7 +12,7 @@
 #include <faultwire/faultwire.h>
 
 #include "limit.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "report.h"
 #include "serve_confine.h"
 #include "serve_observe.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "json_out.h"
-#include "observe/alert_text.h"
+#include "observe/alert/alerting_text.h"
 #include "output.h"
 #include "policy/alert.h"
 
@@ -58,9 +58,9 @@ static void put_annotation(const char *name, const char *text)
 
 static void put_rule(const fw_row *row)
 {
-	char name[FW_ALERT_NAME_SIZE];
+	char name[FW_ALERTING_NAME_SIZE];
 
-	fw_alert_name(row, name);
+	fw_alerting_name(row, name);
 	cli_printf("  - alert: %s\n", name);
 	put_expression(row);
 	cli_printf("    labels:\n      severity: %s\n    annotations:\n",

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "limit.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "report.h"
 #include "state.h"
 
@@ -40,7 +40,7 @@ fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
 {
 	struct fw_incidents_options options = { 0 };
 	const char *file = how->file;
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	char path[CLI_PATH_SIZE];
 	fw_observer observer;
 
@@ -55,7 +55,7 @@ fw_error *add_incidents(fw_server *server, struct serve_observers *observers,
 			return NULL;
 		file = path;
 	}
-	FW_TRY(fw_incident_sqlite(file, false, &store));
+	FW_TRY(fw_store_open(file, NULL, &store));
 	FW_TRY(fw_incidents_new(store, &options, &observers->incidents));
 	observer = fw_incidents_observer(observers->incidents);
 	return fw_server_add_observer(server, &observer);

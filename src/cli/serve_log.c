@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "report.h"
 
 static fw_error *read_form(const char *text, enum fw_log_form *ret_form)

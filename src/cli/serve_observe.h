@@ -8,10 +8,10 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/alerting.h"
-#include "observe/audit.h"
-#include "observe/incident.h"
-#include "observe/metrics.h"
+#include "observe/alert/alerting.h"
+#include "observe/audit/audit.h"
+#include "observe/incident/incident.h"
+#include "observe/metrics/metrics.h"
 #include "state.h"
 #include "tools/workspace/workspace.h"
 

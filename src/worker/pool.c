@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/frame.h"
 
 enum {

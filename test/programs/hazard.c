@@ -21,7 +21,7 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 /* The function that the stack trace of the crash must contain. */
 __attribute__((visibility("default"), noinline)) void hazard_write_nowhere(void);
