@@ -9,36 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
 #include "base/base64.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/method.h"
+#include "mcp/offer.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/version.h"
 
 #define META_PREFIX "io.modelcontextprotocol/"
-
-const char *const fw_version_names[FW_V_COUNT] = {
-	[FW_V_2025_03_26] = "2025-03-26",
-	[FW_V_2025_06_18] = "2025-06-18",
-	[FW_V_2025_11_25] = "2025-11-25",
-	[FW_V_2026_07_28] = "2026-07-28",
-};
-
-/* What a modern client may be offered: it would send a legacy version in its
- * `_meta`, and be refused. */
-static const char supported_modern[] = "[\"2026-07-28\"]";
-static const char supported_legacy[] = "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
-
-enum fw_version fw_version_find(struct fw_text name)
-{
-	for (int i = 0; i < FW_V_COUNT; i++)
-		if (fw_text_is(name, fw_version_names[i]))
-			return (enum fw_version)i;
-	return FW_V_NONE;
-}
-
-enum fw_version fw_version_named(const char *header)
-{
-	return fw_version_find((struct fw_text){ header, strlen(header) });
-}
 
 static const char *header(const fw_call *call, const char *name, unsigned *ret_count)
 {
@@ -148,7 +135,7 @@ static bool same_number(const char *text, size_t len, yyjson_val *value)
 
 static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror)
 {
-	yyjson_val *value = yyjson_ptr_get(call->arguments, mirror->pointer);
+	yyjson_val *value = yyjson_ptr_get(call->request.arguments, mirror->pointer);
 	char buf[HEADER_VALUE_MAX];
 	unsigned count;
 	const char *text;
@@ -177,9 +164,9 @@ static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror
 
 fw_error *fw_era_check_params_headers(fw_call *call)
 {
-	const struct fw_offer *offer = call->offer;
+	const struct fw_offer *offer = call->request.offer;
 
-	if (!call->is_modern || !call->exchange || !call->exchange->is_http)
+	if (!call->request.is_modern || !call->exchange || !call->exchange->is_http)
 		return NULL;
 	for (size_t i = 0; i < offer->mirror_count; i++)
 		FW_TRY(check_param(call, &offer->mirrors[i]));
@@ -199,20 +186,21 @@ static fw_error *invalid_meta(const char *key, const char *expected)
 
 static fw_error *check_claim(fw_call *call, yyjson_val *version)
 {
-	yyjson_val *info = fw_member(call->meta, META_PREFIX "clientInfo");
-	yyjson_val *level = fw_member(call->meta, META_PREFIX "logLevel");
+	yyjson_val *info = fw_json_member(call->request.meta, META_PREFIX "clientInfo");
+	yyjson_val *level = fw_json_member(call->request.meta, META_PREFIX "logLevel");
 
 	if (!fw_text_str(fw_text_of(version)))
 		return invalid_meta("protocolVersion", "a string");
-	call->capabilities = fw_member(call->meta, META_PREFIX "clientCapabilities");
-	if (!yyjson_is_obj(call->capabilities))
+	call->request.capabilities =
+		fw_json_member(call->request.meta, META_PREFIX "clientCapabilities");
+	if (!yyjson_is_obj(call->request.capabilities))
 		return invalid_meta("clientCapabilities", "an object");
-	if (info && (!fw_text_str(fw_text_of(fw_member(info, "name"))) ||
-		     !fw_text_str(fw_text_of(fw_member(info, "version")))))
+	if (info && (!fw_text_str(fw_text_of(fw_json_member(info, "name"))) ||
+		     !fw_text_str(fw_text_of(fw_json_member(info, "version")))))
 		return invalid_meta("clientInfo", "an object with name and version");
 	if (level) {
-		call->log_level = fw_log_level_find(fw_text_of(level));
-		if (call->log_level < 0)
+		call->request.log_level = fw_log_level_find(fw_text_of(level));
+		if (call->request.log_level < 0)
 			return invalid_meta("logLevel", "a log level");
 	}
 	return NULL;
@@ -222,9 +210,9 @@ static fw_error *check_name_header(const fw_call *call)
 {
 	yyjson_val *value;
 
-	if (!call->method || !call->method->name_param)
+	if (!call->request.method || !call->request.method->name_param)
 		return NULL;
-	value = fw_member(call->params, call->method->name_param);
+	value = fw_json_member(call->request.params, call->request.method->name_param);
 	if (!yyjson_is_str(value))
 		return NULL;
 	return check_mirror(call, "Mcp-Name", fw_text_of(value));
@@ -238,17 +226,17 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 	const char *version = is_http ? header(call, "MCP-Protocol-Version", &count) : NULL;
 	const char *method = is_http ? header(call, "Mcp-Method", NULL) : NULL;
 
-	call->is_modern = true;
-	call->version = FW_V_2026_07_28;
+	call->request.is_modern = true;
+	call->request.version = FW_V_2026_07_28;
 	FW_TRY(check_claim(call, claim));
 	if (version && (count > 1 || !fw_text_is(claimed, version)))
 		return mismatch("MCP-Protocol-Version", "differs from the body");
-	if (method && strcmp(method, call->method_name) != 0)
+	if (method && strcmp(method, call->request.method_name) != 0)
 		return mismatch("Mcp-Method", "differs from the body");
 	if (fw_version_find(claimed) != FW_V_2026_07_28)
-		return fw_raise_protocol_unsupported_version(supported_modern,
+		return fw_raise_protocol_unsupported_version(fw_version_modern_list,
 							     fw_text_str(claimed));
-	if (is_http && call->has_id) {
+	if (is_http && call->request.has_id) {
 		if (!version)
 			return mismatch("MCP-Protocol-Version", "is missing");
 		if (!method)
@@ -265,10 +253,11 @@ static fw_error *enter_legacy_http(fw_call *call)
 	const char *version = header(call, "MCP-Protocol-Version", NULL);
 	const char *id = header(call, "Mcp-Session-Id", NULL);
 	struct fw_session *session;
-	bool is_initialize = call->has_id && strcmp(call->method_name, "initialize") == 0;
+	bool is_initialize =
+		call->request.has_id && strcmp(call->request.method_name, "initialize") == 0;
 
 	if (version && fw_version_named(version) == FW_V_NONE)
-		return fw_raise_protocol_unsupported_version(supported_legacy, version);
+		return fw_raise_protocol_unsupported_version(fw_version_legacy_list, version);
 	if (is_initialize) {
 		if (id)
 			return fw_raise_protocol_invalid_request(
@@ -282,7 +271,7 @@ static fw_error *enter_legacy_http(fw_call *call)
 	if (!session)
 		return fw_raise_session_unknown();
 	fw_call_join(call, session);
-	call->version = session->version;
+	call->request.version = session->version;
 	return NULL;
 }
 
@@ -297,19 +286,19 @@ static fw_error *enter_legacy_wire(fw_call *call)
 		exchange->session->wire = exchange;
 	}
 	fw_call_join(call, exchange->session);
-	call->version = call->session->version;
-	if (call->version == FW_V_NONE && call->has_id &&
-	    strcmp(call->method_name, "initialize") != 0 &&
-	    strcmp(call->method_name, "ping") != 0 &&
+	call->request.version = call->session->version;
+	if (call->request.version == FW_V_NONE && call->request.has_id &&
+	    strcmp(call->request.method_name, "initialize") != 0 &&
+	    strcmp(call->request.method_name, "ping") != 0 &&
 	    /* The modern probe: a legacy server does not know it. */
-	    strcmp(call->method_name, "server/discover") != 0)
-		return fw_raise_protocol_not_initialized(call->method_name);
+	    strcmp(call->request.method_name, "server/discover") != 0)
+		return fw_raise_protocol_not_initialized(call->request.method_name);
 	return NULL;
 }
 
 fw_error *fw_era_enter(fw_call *call)
 {
-	yyjson_val *claim = fw_member(call->meta, META_PREFIX "protocolVersion");
+	yyjson_val *claim = fw_json_member(call->request.meta, META_PREFIX "protocolVersion");
 	const char *version;
 
 	call->stage = FW_STAGE_PROTOCOL;
@@ -317,11 +306,11 @@ fw_error *fw_era_enter(fw_call *call)
 		return enter_modern(call, claim);
 	version = call->exchange->is_http ? header(call, "MCP-Protocol-Version", NULL) : NULL;
 	if (version && fw_version_named(version) == FW_V_2026_07_28) {
-		call->is_modern = true;
-		call->version = FW_V_2026_07_28;
-		if (!call->has_id)
+		call->request.is_modern = true;
+		call->request.version = FW_V_2026_07_28;
+		if (!call->request.has_id)
 			return NULL;
-		if (strcmp(call->method_name, "initialize") == 0)
+		if (strcmp(call->request.method_name, "initialize") == 0)
 			return mismatch("MCP-Protocol-Version",
 					"names a version without initialize");
 		return invalid_meta("protocolVersion", "a string");

@@ -4,26 +4,29 @@
  */
 #include <string.h>
 
-#include "mcp/impl.h"
+#include "base/text.h"
+#include "mcp/method.h"
+#include "mcp/request.h"
+#include "mcp/server.h"
 
 static bool has_tools(const fw_server *server)
 {
-	return server->tools.count > 0;
+	return server->offers.tools.count > 0;
 }
 
 static bool has_resources(const fw_server *server)
 {
-	return server->resources.count + server->templates.count > 0;
+	return server->offers.resources.count + server->offers.templates.count > 0;
 }
 
 static bool has_prompts(const fw_server *server)
 {
-	return server->prompts.count > 0;
+	return server->offers.prompts.count > 0;
 }
 
 static bool has_completion(const fw_server *server)
 {
-	return server->has_completion;
+	return server->offers.has_completion;
 }
 
 static const struct fw_method methods[] = {

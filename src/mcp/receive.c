@@ -8,9 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/batch.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/lane.h"
+#include "mcp/method.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/version.h"
 
 /* What fits the pool of a call; longer messages get memory of their own. */
 enum { POOLED_BYTES = 2048 };
@@ -18,34 +37,6 @@ enum { POOLED_BYTES = 2048 };
 static const yyjson_read_flag read_flags = YYJSON_READ_NUMBER_AS_RAW;
 
 /* ---- text to JSON ------------------------------------------------------------- */
-
-bool fw_json_is_too_deep(const char *text, size_t len, size_t most)
-{
-	size_t depth = 0;
-	bool in_string = false;
-
-	/* Each level has an end, too. */
-	if (len <= 2 * most)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > most)
-				return true;
-		} else if ((c == '}' || c == ']') && depth > 0) {
-			depth--;
-		}
-	}
-	return false;
-}
 
 static fw_error *parse(fw_call *call, const char *text, size_t len)
 {
@@ -58,16 +49,17 @@ static fw_error *parse(fw_call *call, const char *text, size_t len)
 	if (fw_json_is_too_deep(text, len, limits->message_depth))
 		return fw_raise_input_too_deep("message", limits->message_depth);
 	/* There is no other way to write a NUL in JSON. */
-	call->may_hold_nul = memchr(text, '\\', len) && memmem(text, len, "\\u0000", 6);
+	call->request.may_hold_nul = memchr(text, '\\', len) && memmem(text, len, "\\u0000", 6);
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
-		call->doc = yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
-	if (!call->doc &&
+		call->request.doc =
+			yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
+	if (!call->request.doc &&
 	    (len > POOLED_BYTES || fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION))
-		call->doc = yyjson_read_opts((char *)text, len, read_flags, &fw__yyjson_alc,
-					     &fault);
-	if (call->doc) {
-		call->root = yyjson_doc_get_root(call->doc);
+		call->request.doc = yyjson_read_opts((char *)text, len, read_flags,
+						     &fw__yyjson_alc, &fault);
+	if (call->request.doc) {
+		call->request.root = yyjson_doc_get_root(call->request.doc);
 		return NULL;
 	}
 	if (fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
@@ -172,12 +164,13 @@ static bool is_response(const struct members *m)
 
 static fw_error *read_shape(fw_call *call, struct members *m)
 {
-	if (!yyjson_is_obj(call->root))
+	if (!yyjson_is_obj(call->request.root))
 		return fw_raise_protocol_invalid_request("it is not an object");
-	find_members(call->root, m);
+	find_members(call->request.root, m);
 	if (m->id && !is_response(m)) {
-		call->has_id = id_text(m->id, call->id, sizeof call->id, &call->id_len);
-		if (!call->has_id)
+		call->request.has_id = id_text(m->id, call->request.id, sizeof call->request.id,
+					       &call->request.id_len);
+		if (!call->request.has_id)
 			return fw_raise_protocol_invalid_request(
 				"id must be a string or an integer, and not long");
 	}
@@ -187,19 +180,19 @@ static fw_error *read_shape(fw_call *call, struct members *m)
 		return NULL;
 	if (!yyjson_is_str(m->method))
 		return fw_raise_protocol_invalid_request("method must be a string");
-	call->method = fw_method_find(fw_text_of(m->method));
-	call->method_name =
-		call->method ? call->method->name : fw_text_str(fw_text_of(m->method));
-	if (!call->method_name)
+	call->request.method = fw_method_find(fw_text_of(m->method));
+	call->request.method_name = call->request.method ? call->request.method->name
+							 : fw_text_str(fw_text_of(m->method));
+	if (!call->request.method_name)
 		return fw_raise_protocol_invalid_request(
 			"method must not contain NUL characters");
-	if (call->method)
-		call->kind = call->method->kind;
+	if (call->request.method)
+		call->request.kind = call->request.method->kind;
 	if (m->params && !yyjson_is_obj(m->params))
 		return fw_raise_protocol_invalid_params("/params", "an object");
-	call->params = m->params;
-	call->meta = fw_member(m->params, "_meta");
-	if (call->meta && !yyjson_is_obj(call->meta))
+	call->request.params = m->params;
+	call->request.meta = fw_json_member(m->params, "_meta");
+	if (call->request.meta && !yyjson_is_obj(call->request.meta))
 		return fw_raise_protocol_invalid_params("/params/_meta", "an object");
 	return NULL;
 }
@@ -215,9 +208,9 @@ static bool same_peer(const fw_call *call, const fw_call *other)
 
 static fw_call *find_by_id(const fw_call *call, const char *id, size_t len)
 {
-	for (fw_call *other = call->server->calls; other; other = other->next)
-		if (other != call && other->id_len == len && memcmp(other->id, id, len) == 0 &&
-		    same_peer(call, other))
+	for (fw_call *other = call->server->calls.first; other; other = other->next)
+		if (other != call && other->request.id_len == len &&
+		    memcmp(other->request.id, id, len) == 0 && same_peer(call, other))
 			return other;
 	return NULL;
 }
@@ -228,15 +221,16 @@ static void notified(fw_call *call)
 	size_t len;
 	fw_call *target;
 
-	if (strcmp(call->method_name, "notifications/initialized") == 0) {
+	if (strcmp(call->request.method_name, "notifications/initialized") == 0) {
 		if (call->session)
 			call->session->is_initialized = true;
-	} else if (strcmp(call->method_name, "notifications/cancelled") == 0) {
+	} else if (strcmp(call->request.method_name, "notifications/cancelled") == 0) {
 		/* Modern HTTP cancels by closing the connection. */
-		if (id_text(fw_member(call->params, "requestId"), id, sizeof id, &len)) {
+		if (id_text(fw_json_member(call->request.params, "requestId"), id, sizeof id,
+			    &len)) {
 			target = find_by_id(call, id, len);
-			if (target &&
-			    (!target->method || target->method->run != fw_method_initialize))
+			if (target && (!target->request.method ||
+				       target->request.method->run != fw_method_initialize))
 				fw_call_cancel(target);
 		}
 	}
@@ -248,9 +242,9 @@ static void answered(fw_call *call, const struct members *m)
 	fw_error *err;
 	uint64_t id = 0;
 
-	call->method_name = "";
+	call->request.method_name = "";
 	err = fw_era_enter(call);
-	if (!err && call->is_modern)
+	if (!err && call->request.is_modern)
 		err = fw_raise_protocol_invalid_request(
 			"this version has no answers to a server");
 	if (err) {
@@ -261,7 +255,7 @@ static void answered(fw_call *call, const struct members *m)
 	}
 	if (yyjson_is_raw(m->id))
 		id = strtoull(yyjson_get_raw(m->id), NULL, 10);
-	fw_ask_answer(call->session, id, call->root);
+	fw_ask_answer(call->session, id, call->request.root);
 	fw_mcp_accept(call);
 }
 
@@ -274,36 +268,38 @@ static fw_error *check_limits(fw_call *call)
 	call->stage = FW_STAGE_LIMITS;
 	if (server->state != FW_RUNNING)
 		return fw_raise_server_shutting_down();
-	if (server->admitted_count >= server->limits.in_flight) {
+	if (server->calls.admitted >= server->limits.in_flight) {
 		fw_error *err = fw_raise_server_overloaded(server->limits.in_flight, "calls");
 
 		fw_error_set_retry_after(err, 1);
 		return err;
 	}
-	if (server->calls && find_by_id(call, call->id, call->id_len))
+	if (server->calls.first && find_by_id(call, call->request.id, call->request.id_len))
 		return fw_raise_protocol_duplicate_id();
 	return fw_lane_enter(call);
 }
 
 static fw_error *start(fw_call *call)
 {
-	const struct fw_method *method = call->method;
+	const struct fw_method *method = call->request.method;
 	yyjson_val *token;
 
 	FW_TRY(fw_era_enter(call));
 	FW_TRY(check_limits(call));
-	if (!method || !(call->is_modern ? method->in_modern : method->in_legacy) ||
+	if (!method || !(call->request.is_modern ? method->in_modern : method->in_legacy) ||
 	    (method->is_offered && !method->is_offered(call->server)))
-		return fw_raise_protocol_method_not_found(call->method_name);
-	token = fw_member(call->meta, "progressToken");
+		return fw_raise_protocol_method_not_found(call->request.method_name);
+	token = fw_json_member(call->request.meta, "progressToken");
 	if (yyjson_is_str(token) || yyjson_is_raw(token))
-		call->progress_token = token;
+		call->request.progress_token = token;
 	/* As it is now: the session may end before a handler that asks or logs. */
-	if (!call->is_modern && call->session) {
-		call->log_level = (int)call->session->log_level;
-		if (call->session->able) {
-			call->able = fw_client_ref(call->session->able);
-			call->capabilities = yyjson_doc_get_root(call->able->capabilities);
+	if (!call->request.is_modern && call->session) {
+		call->request.log_level = (int)call->session->log_level;
+		if (call->session->capabilities) {
+			call->request.session_capabilities =
+				fw_capabilities_ref(call->session->capabilities);
+			call->request.capabilities =
+				yyjson_doc_get_root(call->request.session_capabilities->doc);
 		}
 	}
 	call->stage = FW_STAGE_METHOD;
@@ -323,7 +319,7 @@ static void receive_message(fw_call *call)
 		answered(call, &m);
 		return;
 	}
-	if (!err && !call->has_id) {
+	if (!err && !call->request.has_id) {
 		err = fw_era_enter(call);
 		if (!err) {
 			notified(call);
@@ -357,16 +353,16 @@ static fw_error *check_batch(fw_call *call)
 			session && session->version < FW_V_COUNT
 				? fw_version_names[session->version]
 				: fw_version_names[FW_V_2026_07_28]);
-	if (yyjson_arr_size(call->root) == 0)
+	if (yyjson_arr_size(call->request.root) == 0)
 		return fw_raise_protocol_invalid_request("the batch is empty");
-	if (yyjson_arr_size(call->root) > call->server->limits.batch_messages)
+	if (yyjson_arr_size(call->request.root) > call->server->limits.batch_messages)
 		return fw_raise_server_overloaded(call->server->limits.batch_messages,
 						  "messages in one batch");
 	fw_call_join(call, session);
-	FW_TRY(fw_lane_check_room(call, yyjson_arr_size(call->root)));
-	yyjson_arr_foreach(call->root, at, count, item)
+	FW_TRY(fw_lane_check_room(call, yyjson_arr_size(call->request.root)));
+	yyjson_arr_foreach(call->request.root, at, count, item)
 	{
-		if (yyjson_equals_str(fw_member(item, "method"), "initialize"))
+		if (yyjson_equals_str(fw_json_member(item, "method"), "initialize"))
 			return fw_raise_protocol_invalid_request(
 				"initialize cannot be part of a batch");
 	}
@@ -417,7 +413,7 @@ static void receive_batch(fw_call *call)
 		fw_mcp_fail(call, err);
 		return;
 	}
-	yyjson_arr_foreach(call->root, at, count, item)
+	yyjson_arr_foreach(call->request.root, at, count, item)
 	{
 		/* A connection may break while it is told something. */
 		if (batch->exchange)
@@ -463,7 +459,7 @@ void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t 
 	err = parse(call, text, len);
 	if (err)
 		fw_mcp_fail(call, err);
-	else if (yyjson_is_arr(call->root))
+	else if (yyjson_is_arr(call->request.root))
 		receive_batch(call);
 	else
 		receive_message(call);
@@ -481,7 +477,7 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 	call->exchange = exchange;
 	call->stage = FW_STAGE_TRANSPORT;
 	if (exchange->is_page)
-		call->method_name = "GET";
+		call->request.method_name = "GET";
 	fw_mcp_fail(call, err);
 }
 
@@ -501,7 +497,7 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 		fw_batch_detach(exchange->batches);
 	while (exchange->calls) {
 		fw_call *call = exchange->calls;
-		bool is_modern = call->is_modern || exchange->persistent;
+		bool is_modern = call->request.is_modern || exchange->persistent;
 
 		fw_call_detach(call);
 		if (is_modern)

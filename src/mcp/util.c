@@ -3,10 +3,12 @@
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "mcp/impl.h"
+#include <yyjson.h>
 
-yyjson_val *fw_member(yyjson_val *object, const char *name)
+#include "base/mem.h"
+#include "mcp/util.h"
+
+yyjson_val *fw_json_member(yyjson_val *object, const char *name)
 {
 	return yyjson_obj_get(object, name);
 }
@@ -33,4 +35,32 @@ char *fw_strdup_n(const char *text, size_t len)
 char *fw_strdup(const char *text)
 {
 	return fw_strdup_n(text, strlen(text));
+}
+
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	/* Each level takes two bytes at least. */
+	if (len <= 2 * most)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if (c == '{' || c == '[') {
+			if (++depth > most)
+				return true;
+		} else if ((c == '}' || c == ']') && depth > 0) {
+			depth--;
+		}
+	}
+	return false;
 }

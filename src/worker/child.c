@@ -185,10 +185,10 @@ static void prepare_call(struct child *child, fw_server *server)
 	fw_call *call = &child->call;
 
 	fw_ask_clear(call);
-	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	call->server = server;
-	call->recorder = &child->recorder;
-	atomic_store_explicit(&call->cancelled, false, memory_order_relaxed);
+	call->run.recorder = &child->recorder;
+	atomic_store_explicit(&call->run.cancelled, false, memory_order_relaxed);
 }
 
 static void run_one(struct child *child, fw_server *server)
@@ -203,8 +203,9 @@ static void run_one(struct child *child, fw_server *server)
 		_exit(EXIT_FAILURE);
 	limit_cpu(child);
 	atomic_store(&child->seat->taken, child->run);
-	err = call->kind == FW_CALL_COMPLETE ? call->offer->complete(call, call->offer->ctx)
-					     : call->offer->handler(call, call->offer->ctx);
+	err = call->request.kind == FW_CALL_COMPLETE
+		      ? call->request.offer->complete(call, call->request.offer->ctx)
+		      : call->request.offer->handler(call, call->request.offer->ctx);
 	if (err)
 		put_error(child, err);
 	finish_frame(child, FW_FRAME_DONE);
@@ -247,7 +248,7 @@ _Noreturn void fw_child_run(const struct fw_child *self)
 	fw_buf_init(&child->out, fw_frame_bytes_max(self->server));
 	/* What comes from the server is as large as the server lets it be. */
 	fw_buf_init(&child->in, SIZE_MAX / 2);
-	fw_buf_init(&child->call.json, 2 * (size_t)self->server->limits.message_bytes);
+	fw_buf_init(&child->call.request.json, 2 * (size_t)self->server->limits.message_bytes);
 	keep_own_slot(self->slots, self->slot);
 	fw_crash_watch(child->seat);
 	fw_frame_begin(&child->out);

@@ -15,9 +15,23 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "mcp/impl.h"
+#include <uv.h>
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/op.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/shared.h"
+#include "mcp/util.h"
 #include "worker/sandbox.h"
 
 /* ---- frames (frame.c) ------------------------------------------------------------ */

@@ -261,8 +261,8 @@ static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
  * asks, is not to be walked from within. */
 static void refuse(fw_workers *pool, fw_call *call)
 {
-	call->runner = &pool->base;
-	call->wait.next = pool->refused;
+	call->run.runner = &pool->base;
+	call->run.wait.next = pool->refused;
 	pool->refused = call;
 	fw_pool_watch(pool, now_of(pool));
 }
@@ -310,7 +310,7 @@ static void abandon(struct fw_runner *runner, fw_call *call)
 	if (!worker || worker->state == FW_WORKER_DYING)
 		return;
 	atomic_store(&fw_seat_at(&pool->slots, worker->slot)->cancelled, 1);
-	if (call->is_late) {
+	if (call->run.is_late) {
 		fw_worker_kill(worker);
 		return;
 	}
@@ -341,7 +341,7 @@ static void tell_refused(fw_workers *pool)
 
 	pool->refused = NULL;
 	while (call) {
-		fw_call *next = call->wait.next;
+		fw_call *next = call->run.wait.next;
 		fw_error *err = fw_raise_server_overloaded(0, "workers that can be started");
 
 		fw_error_set_retry_after(err, FW_LIMIT_RESPAWN_MS / 1000.0);

@@ -195,11 +195,11 @@ bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 		hung_up(worker);
 		return false;
 	}
-	fw_ear_turn(worker, call->offer);
+	fw_ear_turn(worker, call->request.offer);
 	worker->run = pool->run;
 	worker->call = call;
 	worker->state = FW_WORKER_BUSY;
-	call->runner = &pool->base;
+	call->run.runner = &pool->base;
 	if (out->state == FW_BUF_OK && sent < out->len) {
 		fw_buf_put(&worker->out, out->text + sent, out->len - sent);
 		watch(worker, UV_READABLE | UV_WRITABLE);
@@ -475,7 +475,7 @@ void fw_worker_pay(struct fw_worker *worker, uint64_t now_ms)
 /* Its place has been taken already, if another could be made. */
 static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
 {
-	const struct fw_breaker *breaker = call->offer->breaker;
+	const struct fw_breaker *breaker = call->request.offer->breaker;
 	uint64_t now_ms = uv_now(&worker->pool->base.server->loop);
 
 	if (worker->state != FW_WORKER_FREE || worker->is_up || call->is_answered)
