@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "mcp/offer.h"
+#include "mcp/runner.h"
 
 struct fw_check_entry;
 struct fw_confine;
@@ -106,8 +107,9 @@ struct fw_runners {
 	struct fw_runner *first;
 	struct fw_runner *threads; /* one of them; NULL: not needed yet */
 	fw_workers *workers;       /* default pool of process tools; NULL: not needed yet */
-	struct fw_later *laters;   /* timers of fw_call_after() */
-	bool has_busy_threads;     /* threads still use calls of this server */
+	fw_workers_factory *make_workers; /* creates that pool when it is first needed */
+	struct fw_later *laters;          /* timers of fw_call_after() */
+	bool has_busy_threads;            /* threads still use calls of this server */
 };
 
 struct fw_server {
@@ -141,6 +143,9 @@ struct fw_server {
 	struct fw_buf scratch; /* an error as text */
 };
 
+/* A server without runners and transports. fw_server_new() (worker/register.c) adds
+ * the factory of its default pool. */
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server);
 /* Makes sure that the timer fires at `deadline_ms` at the latest. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
 /* Continues a stop if no call is in progress any more. Called by the loop only. */

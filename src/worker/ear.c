@@ -34,7 +34,7 @@ struct fw_ear {
 
 static uint64_t now_of(const struct fw_worker *worker)
 {
-	return uv_now(&worker->pool->base.server->loop);
+	return uv_now(&worker->pool->base.runner.server->loop);
 }
 
 /* ---- telling ---------------------------------------------------------------------- */
@@ -193,7 +193,8 @@ bool fw_ear_new(struct fw_worker *worker, int *ret_mouth)
 		ear->worker = worker;
 	}
 	/* It makes the end that is read one that does not wait. */
-	if (!ear || uv_poll_init(&worker->pool->base.server->loop, &ear->poll, ends[0]) != 0) {
+	if (!ear ||
+	    uv_poll_init(&worker->pool->base.runner.server->loop, &ear->poll, ends[0]) != 0) {
 		fw__release(ear);
 		(void)close(ends[0]);
 		(void)close(ends[1]);

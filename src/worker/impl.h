@@ -197,10 +197,11 @@ enum fw_worker_state {
 };
 
 struct fw_link;
+struct fw_worker_pool;
 struct fw_ear;
 
 struct fw_worker {
-	fw_workers *pool;
+	struct fw_worker_pool *pool;
 	uint32_t slot;
 	uint64_t generation;
 	enum fw_worker_state state;
@@ -232,8 +233,8 @@ struct fw_worker {
 	bool is_end_cut;
 };
 
-struct fw_workers {
-	struct fw_runner base;
+struct fw_worker_pool {
+	fw_workers base;            /* first: the rest of the server knows the pool as this */
 	fw_workers_options options; /* copied, and without zeros */
 	struct fw_sandbox_plan *plan;
 	struct fw_seats slots;
@@ -285,9 +286,9 @@ void fw_ear_close(struct fw_worker *worker);
 size_t fw_ear_last_words(const struct fw_worker *worker, char *text, size_t size);
 
 /* Back in the pool. */
-void fw_pool_settle(fw_workers *pool);
+void fw_pool_settle(struct fw_worker_pool *pool);
 /* Gives the call, which holds a slot, to another worker; false: there is none. */
-bool fw_pool_pass_on(fw_workers *pool, fw_call *call);
-void fw_pool_watch(fw_workers *pool, uint64_t when_ms);
+bool fw_pool_pass_on(struct fw_worker_pool *pool, fw_call *call);
+void fw_pool_watch(struct fw_worker_pool *pool, uint64_t when_ms);
 
 #endif

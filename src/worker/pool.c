@@ -28,16 +28,16 @@ enum {
 
 static const uint64_t default_bytes = 1024ull * 1024 * 1024;
 
-static uint64_t now_of(const fw_workers *pool)
+static uint64_t now_of(const struct fw_worker_pool *pool)
 {
-	return uv_now(&pool->base.server->loop);
+	return uv_now(&pool->base.runner.server->loop);
 }
 
 /* ---- the timer ------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
 
-void fw_pool_watch(fw_workers *pool, uint64_t when_ms)
+void fw_pool_watch(struct fw_worker_pool *pool, uint64_t when_ms)
 {
 	uint64_t now = now_of(pool);
 	uint64_t delay = when_ms > now ? when_ms - now : 0;
@@ -52,7 +52,7 @@ void fw_pool_watch(fw_workers *pool, uint64_t when_ms)
 
 /* ---- making ------------------------------------------------------------------------------ */
 
-static struct fw_worker *find_empty(fw_workers *pool)
+static struct fw_worker *find_empty(struct fw_worker_pool *pool)
 {
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		if (pool->workers[i].state == FW_WORKER_NONE)
@@ -60,7 +60,7 @@ static struct fw_worker *find_empty(fw_workers *pool)
 	return NULL;
 }
 
-static void delay_making(fw_workers *pool)
+static void delay_making(struct fw_worker_pool *pool)
 {
 	pool->failures++;
 	pool->respawn_ms = now_of(pool) + FW_LIMIT_RESPAWN_MS;
@@ -68,7 +68,7 @@ static void delay_making(fw_workers *pool)
 }
 
 /* NULL: not now. */
-static struct fw_worker *make_one(fw_workers *pool)
+static struct fw_worker *make_one(struct fw_worker_pool *pool)
 {
 	struct fw_worker *worker;
 
@@ -88,21 +88,21 @@ static struct fw_worker *make_one(fw_workers *pool)
 
 static void on_control(uv_poll_t *poll, int status, int events);
 
-static fw_error *make_nursery(fw_workers *pool)
+static fw_error *make_nursery(struct fw_worker_pool *pool)
 {
 	const struct fw_nursery_setup setup = { &pool->slots, &pool->options, pool->plan,
-						pool->base.server };
+						pool->base.runner.server };
 
-	if (!pool->base.server->confine)
+	if (!pool->base.runner.server->confine)
 		return fw_nursery_start(&pool->nursery, &setup);
 	if (!pool->keeper.pid)
 		FW_TRY(fw_keeper_start(&pool->keeper, &setup));
 	return fw_keeper_make(&pool->keeper, &pool->nursery);
 }
 
-static fw_error *start_nursery(fw_workers *pool)
+static fw_error *start_nursery(struct fw_worker_pool *pool)
 {
-	uv_loop_t *loop = &pool->base.server->loop;
+	uv_loop_t *loop = &pool->base.runner.server->loop;
 
 	/* The first may be there already: see prepare(). */
 	if (!pool->nursery.pid)
@@ -120,7 +120,7 @@ static fw_error *start_nursery(fw_workers *pool)
 }
 
 /* Of one that takes the place of another. */
-static void tell_nursery(const fw_workers *pool, const fw_error *err)
+static void tell_nursery(const struct fw_worker_pool *pool, const fw_error *err)
 {
 	if (err)
 		fw_log_event(FW_LOG_ERROR, "faultwire", "nursery_not_started",
@@ -134,7 +134,7 @@ static void tell_nursery(const fw_workers *pool, const fw_error *err)
 }
 
 /* As many as are to be ready, if they can be had now. */
-void fw_pool_settle(fw_workers *pool)
+void fw_pool_settle(struct fw_worker_pool *pool)
 {
 	fw_error *err;
 
@@ -160,7 +160,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	fw__release(handle);
 }
 
-static void drop_control(fw_workers *pool)
+static void drop_control(struct fw_worker_pool *pool)
 {
 	if (!pool->control)
 		return;
@@ -170,7 +170,7 @@ static void drop_control(fw_workers *pool)
 }
 
 /* It was killed, and its workers die with it. */
-static void lost_nursery(fw_workers *pool)
+static void lost_nursery(struct fw_worker_pool *pool)
 {
 	fw_log_event(FW_LOG_WARNING, "faultwire", "nursery_lost",
 		     (const fw_field[]){ fw_log_number("pid", (uint64_t)pool->nursery.pid),
@@ -186,7 +186,7 @@ static void lost_nursery(fw_workers *pool)
 	fw_pool_watch(pool, pool->respawn_ms);
 }
 
-static void take_report(fw_workers *pool, const struct fw_report *report)
+static void take_report(struct fw_worker_pool *pool, const struct fw_report *report)
 {
 	struct fw_worker *worker;
 
@@ -206,7 +206,7 @@ static void take_report(fw_workers *pool, const struct fw_report *report)
 
 static void on_control(uv_poll_t *poll, int status, int events)
 {
-	fw_workers *pool = poll->data;
+	struct fw_worker_pool *pool = poll->data;
 	struct fw_report report;
 
 	(void)status;
@@ -228,7 +228,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
 
 /* One that is still starting is worth waiting for only if no other is up: those
  * that are will be free sooner. `ret_wait`: that is so. */
-static struct fw_worker *find_free(fw_workers *pool, bool *ret_wait)
+static struct fw_worker *find_free(struct fw_worker_pool *pool, bool *ret_wait)
 {
 	struct fw_worker *starting = NULL;
 	bool is_any_up = false;
@@ -249,7 +249,7 @@ static struct fw_worker *find_free(fw_workers *pool, bool *ret_wait)
 	return *ret_wait ? NULL : starting;
 }
 
-static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
+static struct fw_worker *find_call(struct fw_worker_pool *pool, const fw_call *call)
 {
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		if (pool->workers[i].call == call)
@@ -259,15 +259,15 @@ static struct fw_worker *find_call(fw_workers *pool, const fw_call *call)
 
 /* No worker is there, and none can be made. Told by the timer: the queue, which
  * asks, is not to be walked from within. */
-static void refuse(fw_workers *pool, fw_call *call)
+static void refuse(struct fw_worker_pool *pool, fw_call *call)
 {
-	call->run.runner = &pool->base;
+	call->run.runner = &pool->base.runner;
 	call->run.wait.next = pool->refused;
 	pool->refused = call;
 	fw_pool_watch(pool, now_of(pool));
 }
 
-static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
+static bool give(struct fw_worker_pool *pool, fw_call *call, uint32_t limit)
 {
 	for (;;) {
 		bool is_to_wait;
@@ -282,14 +282,14 @@ static bool give(fw_workers *pool, fw_call *call, uint32_t limit)
 	}
 }
 
-bool fw_pool_pass_on(fw_workers *pool, fw_call *call)
+bool fw_pool_pass_on(struct fw_worker_pool *pool, fw_call *call)
 {
 	return pool->is_running && give(pool, call, pool->options.count);
 }
 
 static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 	uint32_t limit = beyond ? pool->options.most : pool->options.count;
 
 	if (!pool->is_running)
@@ -304,7 +304,7 @@ static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 
 static void abandon(struct fw_runner *runner, fw_call *call)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 	struct fw_worker *worker = find_call(pool, call);
 
 	if (!worker || worker->state == FW_WORKER_DYING)
@@ -319,7 +319,7 @@ static void abandon(struct fw_runner *runner, fw_call *call)
 }
 
 /* Those that were added when others would have starved are not kept for long. */
-static void retire_spare(fw_workers *pool)
+static void retire_spare(struct fw_worker_pool *pool)
 {
 	uint32_t stay = pool->live;
 
@@ -335,7 +335,7 @@ static void retire_spare(fw_workers *pool)
 	}
 }
 
-static void tell_refused(fw_workers *pool)
+static void tell_refused(struct fw_worker_pool *pool)
 {
 	fw_call *call = pool->refused;
 
@@ -352,7 +352,7 @@ static void tell_refused(fw_workers *pool)
 
 static void on_timer(uv_timer_t *timer)
 {
-	fw_workers *pool = timer->data;
+	struct fw_worker_pool *pool = timer->data;
 	uint64_t now = now_of(pool);
 	uint64_t next = 0;
 	uint64_t ear_ms;
@@ -383,7 +383,7 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
-static fw_error *map_slots(fw_workers *pool)
+static fw_error *map_slots(struct fw_worker_pool *pool)
 {
 	struct fw_seats *slots = &pool->slots;
 	int error;
@@ -405,7 +405,7 @@ static fw_error *map_slots(fw_workers *pool)
 
 static fw_error *prepare(struct fw_runner *runner)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
 	if (pool->nursery.pid)
 		return NULL;
@@ -417,7 +417,7 @@ static fw_error *prepare(struct fw_runner *runner)
 
 static fw_error *start(struct fw_runner *runner)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
 	if (!pool->plan)
 		FW_TRY(fw_sandbox_prepare(&pool->options, &pool->plan));
@@ -441,7 +441,7 @@ static fw_error *start(struct fw_runner *runner)
 /* Every call has been answered by now; their runs end with their workers. */
 static void close_pool(struct fw_runner *runner)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
 	pool->is_running = false;
 	drop_control(pool);
@@ -464,7 +464,7 @@ static void free_list(const char *const *list)
 
 static void free_pool(struct fw_runner *runner)
 {
-	fw_workers *pool = (fw_workers *)runner;
+	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
 	/* Those of a server that never ran. */
 	fw_nursery_end(&pool->nursery);
@@ -482,7 +482,7 @@ static void free_pool(struct fw_runner *runner)
 
 static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 {
-	const fw_workers *pool = (const fw_workers *)runner;
+	const struct fw_worker_pool *pool = (const struct fw_worker_pool *)runner;
 	const struct fw_sandbox_report *report;
 
 	if (size)
@@ -498,17 +498,12 @@ static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 static void count(const struct fw_runner *runner, size_t *processes, size_t *busy,
 		  uint64_t *started)
 {
-	const fw_workers *pool = (const fw_workers *)runner;
+	const struct fw_worker_pool *pool = (const struct fw_worker_pool *)runner;
 
 	*processes += pool->live;
 	*started += pool->generation;
 	for (uint32_t i = 0; pool->workers && i < pool->options.most; i++)
 		*busy += pool->workers[i].state == FW_WORKER_BUSY;
-}
-
-struct fw_runner *fw_workers__runner(fw_workers *workers)
-{
-	return &workers->base;
 }
 
 static bool copy_list(const char *const **list)
@@ -533,7 +528,7 @@ static bool copy_list(const char *const **list)
 	return true;
 }
 
-static bool copy_options(fw_workers *pool, const fw_workers_options *options)
+static bool copy_options(struct fw_worker_pool *pool, const fw_workers_options *options)
 {
 	fw_workers_options *to = &pool->options;
 	bool is_copied;
@@ -563,7 +558,7 @@ static bool copy_options(fw_workers *pool, const fw_workers_options *options)
 	return is_copied;
 }
 
-static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_pool)
+static fw_error *pool_new(const fw_workers_options *options, struct fw_worker_pool **ret_pool)
 {
 	static const struct fw_runner_ops ops = { .prepare = prepare,
 						  .start = start,
@@ -573,12 +568,12 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 						  .free = free_pool,
 						  .is_ready = is_ready,
 						  .count = count };
-	fw_workers *pool = fw__allocate(sizeof *pool);
+	struct fw_worker_pool *pool = fw__allocate(sizeof *pool);
 
 	if (!pool)
 		return fw_raise_internal_out_of_memory();
 	memset(pool, 0, sizeof *pool);
-	pool->base.ops = &ops;
+	pool->base.runner.ops = &ops;
 	pool->nursery.control = -1;
 	/* A request is what a message was read into. */
 	fw_buf_init(&pool->scratch, SIZE_MAX / 2);
@@ -603,7 +598,7 @@ static fw_error *pool_new(const fw_workers_options *options, fw_workers **ret_po
 fw_error *fw_server_add_workers(fw_server *server, const fw_workers_options *options,
 				fw_workers **ret_workers)
 {
-	fw_workers *pool = NULL;
+	struct fw_worker_pool *pool = NULL;
 	fw_error *err;
 
 	if (!server || !options || !ret_workers)
@@ -617,12 +612,12 @@ fw_error *fw_server_add_workers(fw_server *server, const fw_workers_options *opt
 						    "count is at most most, and most 256");
 	err = pool_new(options, &pool);
 	if (!err)
-		err = fw_runner_attach(&pool->base, server);
+		err = fw_runner_attach(&pool->base.runner, server);
 	if (err) {
 		if (pool)
-			free_pool(&pool->base);
+			free_pool(&pool->base.runner);
 		return err;
 	}
-	*ret_workers = pool;
+	*ret_workers = &pool->base;
 	return NULL;
 }

@@ -33,7 +33,7 @@ void fw_worker_tell_crashed(const struct fw_worker *worker)
 	if (!breaker)
 		return;
 	was_open = breaker->is_open;
-	fw_breaker_crashed(breaker, uv_now(&worker->pool->base.server->loop), call,
+	fw_breaker_crashed(breaker, uv_now(&worker->pool->base.runner.server->loop), call,
 			   options->breaker_crashes, options->breaker_ms);
 	if (breaker->is_open && !was_open)
 		fw_log_event(

@@ -56,7 +56,7 @@ static struct fw_link *link_new(struct fw_worker *worker, int fd)
 		return NULL;
 	link->fd = fd;
 	link->worker = worker;
-	if (uv_poll_init(&worker->pool->base.server->loop, &link->poll, fd) != 0) {
+	if (uv_poll_init(&worker->pool->base.runner.server->loop, &link->poll, fd) != 0) {
 		fw__release(link);
 		return NULL;
 	}
@@ -67,7 +67,7 @@ static struct fw_link *link_new(struct fw_worker *worker, int fd)
 
 bool fw_worker_make(struct fw_worker *worker)
 {
-	fw_workers *pool = worker->pool;
+	struct fw_worker_pool *pool = worker->pool;
 	struct fw_order order = { .kind = FW_ORDER_MAKE, .slot = worker->slot };
 	int ends[2];
 	int mouth;
@@ -115,7 +115,8 @@ void fw_worker_kill(struct fw_worker *worker)
 	worker->kill_ms = 0;
 	/* A nursery that does not listen is asked again. */
 	if (!fw_nursery_order(&worker->pool->nursery, &order, -1, -1)) {
-		worker->kill_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
+		worker->kill_ms =
+			uv_now(&worker->pool->base.runner.server->loop) + FW_LIMIT_DEATH_MS;
 		fw_pool_watch(worker->pool, worker->kill_ms);
 	}
 }
@@ -124,7 +125,8 @@ void fw_worker_retire(struct fw_worker *worker)
 {
 	worker->state = FW_WORKER_DYING;
 	worker->is_retired = true;
-	worker->kill_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_CANCEL_GRACE_MS;
+	worker->kill_ms =
+		uv_now(&worker->pool->base.runner.server->loop) + FW_LIMIT_CANCEL_GRACE_MS;
 	fw_pool_watch(worker->pool, worker->kill_ms);
 	fw_worker_unlink(worker);
 }
@@ -140,7 +142,7 @@ static void hung_up(struct fw_worker *worker)
 		return;
 	worker->state = FW_WORKER_DYING;
 	/* If it is not dead but has only closed its socket, it will be. */
-	worker->kill_ms = uv_now(&worker->pool->base.server->loop) + FW_LIMIT_DEATH_MS;
+	worker->kill_ms = uv_now(&worker->pool->base.runner.server->loop) + FW_LIMIT_DEATH_MS;
 	fw_pool_watch(worker->pool, worker->kill_ms);
 }
 
@@ -185,7 +187,7 @@ static void send_rest(struct fw_worker *worker)
 
 bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 {
-	fw_workers *pool = worker->pool;
+	struct fw_worker_pool *pool = worker->pool;
 	struct fw_buf *out = &pool->scratch;
 	size_t sent;
 
@@ -199,7 +201,7 @@ bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 	worker->run = pool->run;
 	worker->call = call;
 	worker->state = FW_WORKER_BUSY;
-	call->run.runner = &pool->base;
+	call->run.runner = &pool->base.runner;
 	if (out->state == FW_BUF_OK && sent < out->len) {
 		fw_buf_put(&worker->out, out->text + sent, out->len - sent);
 		watch(worker, UV_READABLE | UV_WRITABLE);
@@ -295,10 +297,10 @@ static bool take_frame(struct fw_worker *worker, const struct fw_frame *frame, c
 	case FW_FRAME_READY:
 		worker->is_up = true;
 		worker->pool->failures = 0;
-		fw_worker_pay(worker, uv_now(&worker->pool->base.server->loop));
+		fw_worker_pay(worker, uv_now(&worker->pool->base.runner.server->loop));
 		/* Calls that came while none could be made wait for it. */
 		if (worker->state == FW_WORKER_FREE)
-			fw_runner_freed(&worker->pool->base, NULL);
+			fw_runner_freed(&worker->pool->base.runner, NULL);
 		break;
 	case FW_FRAME_UNABLE:
 		fw_error_free(worker->unable);
@@ -327,7 +329,7 @@ static bool take_frames(struct fw_worker *worker)
 			broke(worker, "it sent what is no frame");
 			return false;
 		}
-		if (frame.len > fw_frame_bytes_max(worker->pool->base.server)) {
+		if (frame.len > fw_frame_bytes_max(worker->pool->base.runner.server)) {
 			broke(worker, "it sent a frame that is too large");
 			return false;
 		}
@@ -476,7 +478,7 @@ void fw_worker_pay(struct fw_worker *worker, uint64_t now_ms)
 static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
 {
 	const struct fw_breaker *breaker = call->request.offer->breaker;
-	uint64_t now_ms = uv_now(&worker->pool->base.server->loop);
+	uint64_t now_ms = uv_now(&worker->pool->base.runner.server->loop);
 
 	if (worker->state != FW_WORKER_FREE || worker->is_up || call->is_answered)
 		return false;
@@ -492,7 +494,7 @@ static bool owe(struct fw_worker *worker, fw_call *call, fw_error *err)
 
 void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 {
-	fw_workers *pool = worker->pool;
+	struct fw_worker_pool *pool = worker->pool;
 	struct fw_seat *seat = fw_seat_at(&pool->slots, worker->slot);
 	fw_call *call;
 	fw_error *err = NULL;
@@ -513,7 +515,8 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 		err = verdict(worker, status, pid);
 	if (!worker->is_up && !worker->is_ours && !worker->is_retired) {
 		pool->failures++;
-		pool->respawn_ms = uv_now(&pool->base.server->loop) + FW_LIMIT_RESPAWN_MS;
+		pool->respawn_ms =
+			uv_now(&pool->base.runner.server->loop) + FW_LIMIT_RESPAWN_MS;
 	}
 	fw_error_free(worker->unable);
 	worker->unable = NULL;
@@ -529,7 +532,7 @@ void fw_worker_buried(struct fw_worker *worker, int status, pid_t pid)
 	fw_pool_settle(pool);
 	if (!call) {
 		/* Who waited for it waits for another, or in vain. */
-		fw_runner_freed(&pool->base, NULL);
+		fw_runner_freed(&pool->base.runner, NULL);
 		return;
 	}
 	if (!has_begun && !call->is_answered && fw_pool_pass_on(pool, call))
