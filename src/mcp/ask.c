@@ -28,15 +28,17 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
+#include "rpc/message.h"
+#include "rpc/names.h"
 
 static const struct {
 	const char *method;
 	const char *capability;
 	const char *required; /* as requiredCapabilities says it */
 } kinds[] = {
-	{ "elicitation/create", "elicitation", "{\"elicitation\":{\"form\":{}}}" },
-	{ "sampling/createMessage", "sampling", "{\"sampling\":{}}" },
-	{ "roots/list", "roots", "{\"roots\":{}}" },
+	{ FW_METHOD_ELICIT, "elicitation", "{\"elicitation\":{\"form\":{}}}" },
+	{ FW_METHOD_SAMPLE, "sampling", "{\"sampling\":{}}" },
+	{ FW_METHOD_ROOTS, "roots", "{\"roots\":{}}" },
 };
 
 /* A key that a handler gave, a C string. */
@@ -170,7 +172,7 @@ static char *compact(const fw_call *call, const struct fw_op_text *json)
 	yyjson_doc *doc;
 
 	if (json->len > limits->message_bytes ||
-	    fw_json_is_too_deep(json->text, json->len, limits->message_depth))
+	    fw_message_is_too_deep(json->text, json->len, limits->message_depth))
 		return NULL;
 	doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
 			       &fw__yyjson_alc, NULL);

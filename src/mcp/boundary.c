@@ -39,6 +39,7 @@
 #include "mcp/stream.h"
 #include "mcp/transport.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -49,7 +50,7 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 {
 	char *text = call->server->last_words;
 	const size_t size = sizeof call->server->last_words;
-	bool has_id = call->request.id_len && call->request.id_len < size / 2;
+	bool has_id = call->request.id.len && call->request.id.len < size / 2;
 	int len;
 
 	if (call->exchange && call->exchange->is_page)
@@ -61,8 +62,8 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 		len = snprintf(text, size,
 			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
 			       "\"message\":\"%s\"}}",
-			       has_id ? (int)call->request.id_len : 4,
-			       has_id ? call->request.id : "null", message);
+			       has_id ? (int)call->request.id.len : 4,
+			       has_id ? call->request.id.text : "null", message);
 	reply->json = text;
 	reply->len = (size_t)len;
 }
@@ -140,7 +141,7 @@ static void complete_error(fw_call *call, fw_error *err)
 		.role = server->identity.role,
 		.workspace_root = server->identity.workspace_root,
 	};
-	yyjson_val *trace = fw_json_member(call->request.meta, "traceparent");
+	yyjson_val *trace = fw_json_member(call->request.meta, FW_META_TRACE);
 	char id[FW_INCIDENT_ID_SIZE];
 	int64_t now = fw_unix_ms();
 
@@ -364,7 +365,7 @@ struct fw_buf *fw_mcp_begin(fw_call *call)
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-	fw_buf_put(out, call->request.id, call->request.id_len);
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
 	FW_BUF(out, ",\"result\":{");
 	return out;
 }

@@ -32,6 +32,7 @@
 #include "mcp/session.h"
 #include "mcp/stream.h"
 #include "mcp/transport.h"
+#include "rpc/names.h"
 #include "rpc/version.h"
 
 enum { FREE_CALLS = 64 };
@@ -118,7 +119,7 @@ static void wipe(fw_call *call)
 	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
 	/* Not the bytes of the id, which are the last member. */
-	memset(call, 0, offsetof(fw_call, request) + offsetof(struct fw_request, id));
+	memset(call, 0, offsetof(fw_call, request.id.text));
 	call->result.content = content;
 	call->result.structured = structured;
 	call->result.description = description;
@@ -279,7 +280,7 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op)
 	is_due = fw_rate_take(&call->run.progress_rate, limits->progress_per_second,
 			      limits->progress_burst, uv_hrtime());
 	fw_buf_init(&buf, call->server->limits.result_bytes);
-	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_PROGRESS "\",\"params\":{"
 		     "\"progressToken\":");
 	fw_buf_value(&buf, call->request.progress_token);
 	FW_BUF(&buf, ",\"progress\":");
@@ -325,7 +326,7 @@ static void send_log(fw_call *call, const struct fw_op *op)
 	struct fw_buf buf;
 
 	fw_buf_init(&buf, call->server->limits.result_bytes);
-	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_LOG "\",\"params\":{"
 		     "\"level\":\"");
 	fw_buf_str(&buf, levels[op->number]);
 	FW_BUF(&buf, "\"");

@@ -24,6 +24,7 @@
 #include "mcp/result.h"
 #include "mcp/server.h"
 #include "mcp/util.h"
+#include "rpc/message.h"
 #include "rpc/version.h"
 #include "schema/schema.h"
 
@@ -195,7 +196,8 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
 		return;
 	}
-	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
+	if (json->text &&
+	    fw_message_is_too_deep(json->text, json->len, limits->message_depth)) {
 		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
 		return;
 	}

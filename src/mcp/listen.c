@@ -19,8 +19,9 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 
-#define SUBSCRIPTION "\"io.modelcontextprotocol/subscriptionId\":"
+#define SUBSCRIPTION "\"" FW_META_SUBSCRIPTION "\":"
 
 static bool asks(yyjson_val *filter, const char *name, bool is_offered)
 {
@@ -66,9 +67,8 @@ static void acknowledge(fw_call *call)
 	size_t start;
 
 	fw_buf_reset(out, (size_t)-1);
-	FW_BUF(out,
-	       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
-	       "\"params\":{\"notifications\":{");
+	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_ACKNOWLEDGED "\","
+		    "\"params\":{\"notifications\":{");
 	start = out->len;
 	if (call->listening.tools)
 		FW_BUF(out, "\"toolsListChanged\":true,");
@@ -88,7 +88,7 @@ static void acknowledge(fw_call *call)
 	if (out->len > start)
 		out->len--;
 	FW_BUF(out, "},\"_meta\":{" SUBSCRIPTION);
-	fw_buf_put(out, call->request.id, call->request.id_len);
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
 	FW_BUF(out, "}}}");
 	if (out->state == FW_BUF_OK)
 		fw_call_send(call, out->text, out->len);
@@ -129,8 +129,8 @@ void fw_listen_end(fw_call *call)
 	call->server->calls.listeners--;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"resultType\":\"complete\",\"_meta\":{" SUBSCRIPTION);
-	fw_buf_put(out, call->request.id, call->request.id_len);
-	FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
+	FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
 	fw_buf_str(out, call->server->identity.implementation);
 	FW_BUF(out, "}}}");
 	fw_mcp_reply(call);
@@ -139,10 +139,10 @@ void fw_listen_end(fw_call *call)
 /* ---- telling ----------------------------------------------------------------------- */
 
 static const char *const methods[] = {
-	[FW_CHANGE_TOOLS] = "notifications/tools/list_changed",
-	[FW_CHANGE_PROMPTS] = "notifications/prompts/list_changed",
-	[FW_CHANGE_RESOURCES] = "notifications/resources/list_changed",
-	[FW_CHANGE_RESOURCE] = "notifications/resources/updated",
+	[FW_CHANGE_TOOLS] = FW_NOTE_TOOLS_CHANGED,
+	[FW_CHANGE_PROMPTS] = FW_NOTE_PROMPTS_CHANGED,
+	[FW_CHANGE_RESOURCES] = FW_NOTE_RESOURCES_CHANGED,
+	[FW_CHANGE_RESOURCE] = FW_NOTE_RESOURCE_UPDATED,
 };
 
 static bool wants(const fw_call *call, enum fw_change change, const char *uri)
@@ -174,7 +174,7 @@ static void put_change(struct fw_buf *out, const fw_call *listener, enum fw_chan
 		FW_BUF(out, ",\"params\":{");
 	if (listener) {
 		FW_BUF(out, "\"_meta\":{" SUBSCRIPTION);
-		fw_buf_put(out, listener->request.id, listener->request.id_len);
+		fw_buf_put(out, listener->request.id.text, listener->request.id.len);
 		FW_BUF(out, "}");
 	}
 	if (uri) {

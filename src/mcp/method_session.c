@@ -21,6 +21,7 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 #include "rpc/version.h"
 
 /* What was registered is what is declared; changes are always told. */
@@ -50,7 +51,7 @@ static fw_error *read_contract(struct fw_session *session)
 {
 	yyjson_val *root = yyjson_doc_get_root(session->capabilities->doc);
 	yyjson_val *value =
-		fw_json_member(fw_json_member(root, "experimental"), "dev.faultwire/contract");
+		fw_json_member(fw_json_member(root, "experimental"), FW_META_CONTRACT);
 	const char *name;
 
 	if (!value)

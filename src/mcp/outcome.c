@@ -17,6 +17,7 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { CLIENT_SIZE = 256 };
 
@@ -31,9 +32,8 @@ static fw_told told_of(const fw_call *call, const fw_error *err)
 
 const char *fw_mcp_client(fw_call *call)
 {
-	yyjson_val *name = fw_json_member(
-		fw_json_member(call->request.meta, "io.modelcontextprotocol/clientInfo"),
-		"name");
+	yyjson_val *name =
+		fw_json_member(fw_json_member(call->request.meta, FW_META_CLIENT_INFO), "name");
 	const char *text = fw_text_str(fw_text_of(name));
 	size_t len = yyjson_get_len(name);
 
@@ -73,7 +73,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.duration_ns = now - call->started_ns,
 		.client = fw_mcp_client(call),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = harmless(fw_json_member(call->request.meta, "traceparent"),
+		.trace = harmless(fw_json_member(call->request.meta, FW_META_TRACE),
 				  call->server->observers.shown_trace),
 		.changes = call->request.offer && call->request.offer->changes,
 		.is_known = call->request.offer != NULL,

@@ -21,6 +21,7 @@
 #include "mcp/session.h"
 #include "mcp/transport.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 
 enum {
 	KEEP_OUT_BYTES = 256 * 1024,
@@ -51,7 +52,7 @@ static const char *contract_text(yyjson_val *value)
 
 fw_error *fw_mcp_choose_contract(fw_call *call)
 {
-	yyjson_val *value = fw_json_member(call->request.meta, "dev.faultwire/contract");
+	yyjson_val *value = fw_json_member(call->request.meta, FW_META_CONTRACT);
 	const char *header;
 
 	call->request.contract = FW_AUTO;
@@ -59,20 +60,18 @@ fw_error *fw_mcp_choose_contract(fw_call *call)
 		return contract_named(call, "_meta/dev.faultwire/contract",
 				      contract_text(value));
 	if (call->exchange && call->exchange->ops->header) {
-		header =
-			call->exchange->ops->header(call->exchange, "Faultwire-Contract", NULL);
+		header = call->exchange->ops->header(call->exchange, FW_HEADER_CONTRACT, NULL);
 		if (header)
-			return contract_named(call, "Faultwire-Contract", header);
+			return contract_named(call, FW_HEADER_CONTRACT, header);
 	}
 	if (call->request.is_modern) {
 		value = fw_json_member(
 			fw_json_member(call->request.capabilities, "experimental"),
-			"dev.faultwire/contract");
+			FW_META_CONTRACT);
 		if (value)
-			return contract_named(call,
-					      "clientCapabilities/experimental/"
-					      "dev.faultwire/contract",
-					      contract_text(value));
+			return contract_named(
+				call, "clientCapabilities/experimental/" FW_META_CONTRACT,
+				contract_text(value));
 	} else if (call->session && call->session->has_contract) {
 		call->request.contract = call->session->contract;
 	}
@@ -211,7 +210,7 @@ static void put_start(const fw_call *call, struct fw_buf *out)
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",");
 	if (call->request.has_id) {
 		FW_BUF(out, "\"id\":");
-		fw_buf_put(out, call->request.id, call->request.id_len);
+		fw_buf_put(out, call->request.id.text, call->request.id.len);
 		FW_BUF(out, ",");
 	}
 }
@@ -237,10 +236,10 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 		fw_buf_put(out, server->scratch.text, server->scratch.len);
 		FW_BUF(out, ",");
 	}
-	FW_BUF(out, "\"isError\":true,\"_meta\":{\"dev.faultwire/error\":");
+	FW_BUF(out, "\"isError\":true,\"_meta\":{\"" FW_META_ERROR "\":");
 	encode(server, err, FW_CANONICAL, out);
 	if (call->request.is_modern) {
-		FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
+		FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
 		fw_buf_str(out, server->identity.implementation);
 		FW_BUF(out, "},\"resultType\":\"complete\"}}");
 	} else {
@@ -261,7 +260,7 @@ static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf
 	encode(call->server, err, fw_mcp_contract(call), out);
 	if (out->len && out->text[out->len - 1] == '\n') /* context-v0 ends in one */
 		out->len--;
-	FW_BUF(out, ",\"dev.faultwire/error\":");
+	FW_BUF(out, ",\"" FW_META_ERROR "\":");
 	encode(call->server, err, FW_CANONICAL, out);
 	FW_BUF(out, "}}}");
 }

@@ -16,7 +16,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "mcp/ask.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
@@ -29,172 +28,45 @@
 #include "mcp/stream.h"
 #include "mcp/transport.h"
 #include "mcp/util.h"
+#include "rpc/message.h"
+#include "rpc/names.h"
 #include "rpc/version.h"
 
-/* What fits the pool of a call; longer messages get memory of their own. */
-enum { POOLED_BYTES = 2048 };
-
-static const yyjson_read_flag read_flags = YYJSON_READ_NUMBER_AS_RAW;
-
-/* ---- text to JSON ------------------------------------------------------------- */
+/* ---- text to message ---------------------------------------------------------- */
 
 static fw_error *parse(fw_call *call, const char *text, size_t len)
 {
 	const struct fw_limits *limits = &call->server->limits;
-	yyjson_read_err fault = { 0 };
-	yyjson_alc pool;
+	const struct fw_message_limits most = { .bytes = limits->message_bytes,
+						.depth = limits->message_depth,
+						.pool = call->pool,
+						.pool_bytes = FW_CALL_POOL_BYTES };
 
-	if (len > limits->message_bytes)
-		return fw_raise_input_too_large("message", limits->message_bytes);
-	if (fw_json_is_too_deep(text, len, limits->message_depth))
-		return fw_raise_input_too_deep("message", limits->message_depth);
+	FW_TRY(fw_message_parse(text, len, &most, &call->request.doc));
 	/* There is no other way to write a NUL in JSON. */
 	call->request.may_hold_nul = memchr(text, '\\', len) && memmem(text, len, "\\u0000", 6);
-	/* yyjson takes a mutable pointer for its in-place mode only. */
-	if (len <= POOLED_BYTES && yyjson_alc_pool_init(&pool, call->pool, FW_CALL_POOL_BYTES))
-		call->request.doc =
-			yyjson_read_opts((char *)text, len, read_flags, &pool, &fault);
-	if (!call->request.doc &&
-	    (len > POOLED_BYTES || fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION))
-		call->request.doc = yyjson_read_opts((char *)text, len, read_flags,
-						     &fw__yyjson_alc, &fault);
-	if (call->request.doc) {
-		call->request.root = yyjson_doc_get_root(call->request.doc);
-		return NULL;
-	}
-	if (fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return fw_raise_internal_out_of_memory();
-	if (fault.code == YYJSON_READ_ERROR_INVALID_STRING) {
-		size_t valid = 0;
-
-		/* A NUL is well-formed here, though not in texts of ours. */
-		while (valid < len) {
-			valid += fw_utf8_valid(text + valid, len - valid);
-			if (valid >= len || text[valid] != '\0')
-				break;
-			valid++;
-		}
-		if (valid < len)
-			return fw_raise_input_invalid_encoding("message", valid);
-	}
-	return fw_raise_protocol_parse_error(fault.pos, fault.msg ? fault.msg : "empty");
-}
-
-/* ---- JSON to JSON-RPC ----------------------------------------------------------- */
-
-struct members {
-	yyjson_val *jsonrpc, *id, *method, *params, *result, *error;
-};
-
-static void find_members(yyjson_val *root, struct members *m)
-{
-	yyjson_obj_iter iter = yyjson_obj_iter_with(root);
-	yyjson_val *key;
-
-	while ((key = yyjson_obj_iter_next(&iter))) {
-		const char *name = fw_text_of(key).p;
-		yyjson_val *value = yyjson_obj_iter_get_val(key);
-
-		switch (yyjson_get_len(key)) {
-		case 2:
-			if (memcmp(name, "id", 2) == 0)
-				m->id = value;
-			break;
-		case 5:
-			if (memcmp(name, "error", 5) == 0)
-				m->error = value;
-			break;
-		case 6:
-			if (memcmp(name, "method", 6) == 0)
-				m->method = value;
-			else if (memcmp(name, "params", 6) == 0)
-				m->params = value;
-			else if (memcmp(name, "result", 6) == 0)
-				m->result = value;
-			break;
-		case 7:
-			if (memcmp(name, "jsonrpc", 7) == 0)
-				m->jsonrpc = value;
-			break;
-		default: break;
-		}
-	}
-}
-
-/* The id as JSON text: a number as it came, a string escaped anew. */
-static bool id_text(yyjson_val *id, char *buf, size_t cap, size_t *ret_len)
-{
-	struct fw_buf text;
-	bool fits;
-
-	if (yyjson_is_raw(id)) {
-		size_t len = yyjson_get_len(id);
-		const char *raw = yyjson_get_raw(id);
-
-		if (len > cap)
-			return false;
-		/* Of a number: no fraction and no exponent. */
-		for (size_t i = 0; i < len; i++) {
-			if (raw[i] > '9' || raw[i] == '.')
-				return false;
-			buf[i] = raw[i];
-		}
-		*ret_len = len;
-		return true;
-	}
-	if (!yyjson_is_str(id))
-		return false;
-	if (yyjson_get_len(id) > cap)
-		return false;
-	fw_buf_init(&text, 6 * (size_t)FW_LIMIT_ID_BYTES + 2);
-	fw_buf_json(&text, fw_text_of(id).p, yyjson_get_len(id));
-	fits = text.state == FW_BUF_OK && text.len <= cap;
-	if (fits) {
-		memcpy(buf, text.text, text.len);
-		*ret_len = text.len;
-	}
-	fw_buf_clear(&text);
-	return fits;
-}
-
-static bool is_response(const struct members *m)
-{
-	return !m->method && m->id && (m->result || m->error);
-}
-
-static fw_error *read_shape(fw_call *call, struct members *m)
-{
-	if (!yyjson_is_obj(call->request.root))
-		return fw_raise_protocol_invalid_request("it is not an object");
-	find_members(call->request.root, m);
-	if (m->id && !is_response(m)) {
-		call->request.has_id = id_text(m->id, call->request.id, sizeof call->request.id,
-					       &call->request.id_len);
-		if (!call->request.has_id)
-			return fw_raise_protocol_invalid_request(
-				"id must be a string or an integer, and not long");
-	}
-	if (!m->jsonrpc || !yyjson_equals_str(m->jsonrpc, "2.0"))
-		return fw_raise_protocol_invalid_request("jsonrpc must be \"2.0\"");
-	if (is_response(m))
-		return NULL;
-	if (!yyjson_is_str(m->method))
-		return fw_raise_protocol_invalid_request("method must be a string");
-	call->request.method = fw_method_find(fw_text_of(m->method));
-	call->request.method_name = call->request.method ? call->request.method->name
-							 : fw_text_str(fw_text_of(m->method));
-	if (!call->request.method_name)
-		return fw_raise_protocol_invalid_request(
-			"method must not contain NUL characters");
-	if (call->request.method)
-		call->request.kind = call->request.method->kind;
-	if (m->params && !yyjson_is_obj(m->params))
-		return fw_raise_protocol_invalid_params("/params", "an object");
-	call->request.params = m->params;
-	call->request.meta = fw_json_member(m->params, "_meta");
-	if (call->request.meta && !yyjson_is_obj(call->request.meta))
-		return fw_raise_protocol_invalid_params("/params/_meta", "an object");
+	call->request.root = yyjson_doc_get_root(call->request.doc);
 	return NULL;
+}
+
+/* Also after an error: what is valid goes into the reply. */
+static fw_error *read_message(fw_call *call, struct fw_message *message)
+{
+	struct fw_request *request = &call->request;
+	fw_error *err = fw_message_read(request->root, message, &request->id);
+
+	request->has_id = request->id.len > 0;
+	request->params = message->params;
+	request->meta = message->meta;
+	request->method_name = message->method;
+	if (message->method)
+		request->method = fw_method_find(
+			(struct fw_text){ message->method, strlen(message->method) });
+	if (request->method) {
+		request->method_name = request->method->name;
+		request->kind = request->method->kind;
+	}
+	return err;
 }
 
 /* ---- what needs no answer ---------------------------------------------------------- */
@@ -206,29 +78,29 @@ static bool same_peer(const fw_call *call, const fw_call *other)
 	return call->session && other->session == call->session;
 }
 
-static fw_call *find_by_id(const fw_call *call, const char *id, size_t len)
+static fw_call *find_by_id(const fw_call *call, const struct fw_message_id *id)
 {
 	for (fw_call *other = call->server->calls.first; other; other = other->next)
-		if (other != call && other->request.id_len == len &&
-		    memcmp(other->request.id, id, len) == 0 && same_peer(call, other))
+		if (other != call && other->request.id.len == id->len &&
+		    memcmp(other->request.id.text, id->text, id->len) == 0 &&
+		    same_peer(call, other))
 			return other;
 	return NULL;
 }
 
 static void notified(fw_call *call)
 {
-	char id[FW_LIMIT_ID_BYTES];
-	size_t len;
+	struct fw_message_id id;
 	fw_call *target;
 
-	if (strcmp(call->request.method_name, "notifications/initialized") == 0) {
+	if (strcmp(call->request.method_name, FW_NOTE_INITIALIZED) == 0) {
 		if (call->session)
 			call->session->is_initialized = true;
-	} else if (strcmp(call->request.method_name, "notifications/cancelled") == 0) {
+	} else if (strcmp(call->request.method_name, FW_NOTE_CANCELLED) == 0) {
 		/* Modern HTTP cancels by closing the connection. */
-		if (id_text(fw_json_member(call->request.params, "requestId"), id, sizeof id,
-			    &len)) {
-			target = find_by_id(call, id, len);
+		if (fw_message_read_id(fw_json_member(call->request.params, "requestId"),
+				       &id)) {
+			target = find_by_id(call, &id);
 			if (target && (!target->request.method ||
 				       target->request.method->run != fw_method_initialize))
 				fw_call_cancel(target);
@@ -237,7 +109,7 @@ static void notified(fw_call *call)
 	fw_mcp_accept(call);
 }
 
-static void answered(fw_call *call, const struct members *m)
+static void answered(fw_call *call, const struct fw_message *message)
 {
 	fw_error *err;
 	uint64_t id = 0;
@@ -253,8 +125,8 @@ static void answered(fw_call *call, const struct members *m)
 		fw_mcp_fail(call, err);
 		return;
 	}
-	if (yyjson_is_raw(m->id))
-		id = strtoull(yyjson_get_raw(m->id), NULL, 10);
+	if (yyjson_is_raw(message->id))
+		id = strtoull(yyjson_get_raw(message->id), NULL, 10);
 	fw_ask_answer(call->session, id, call->request.root);
 	fw_mcp_accept(call);
 }
@@ -274,7 +146,7 @@ static fw_error *check_limits(fw_call *call)
 		fw_error_set_retry_after(err, 1);
 		return err;
 	}
-	if (server->calls.first && find_by_id(call, call->request.id, call->request.id_len))
+	if (server->calls.first && find_by_id(call, &call->request.id))
 		return fw_raise_protocol_duplicate_id();
 	return fw_lane_enter(call);
 }
@@ -289,7 +161,7 @@ static fw_error *start(fw_call *call)
 	if (!method || !(call->request.is_modern ? method->in_modern : method->in_legacy) ||
 	    (method->is_offered && !method->is_offered(call->server)))
 		return fw_raise_protocol_method_not_found(call->request.method_name);
-	token = fw_json_member(call->request.meta, "progressToken");
+	token = fw_json_member(call->request.meta, FW_META_PROGRESS);
 	if (yyjson_is_str(token) || yyjson_is_raw(token))
 		call->request.progress_token = token;
 	/* As it is now: the session may end before a handler that asks or logs. */
@@ -310,13 +182,13 @@ static fw_error *start(fw_call *call)
 
 static void receive_message(fw_call *call)
 {
-	struct members m = { 0 };
+	struct fw_message message;
 	fw_error *err;
 
 	call->stage = FW_STAGE_PROTOCOL;
-	err = read_shape(call, &m);
-	if (!err && is_response(&m)) {
-		answered(call, &m);
+	err = read_message(call, &message);
+	if (!err && message.kind == FW_MESSAGE_RESPONSE) {
+		answered(call, &message);
 		return;
 	}
 	if (!err && !call->request.has_id) {
@@ -345,7 +217,7 @@ static fw_error *check_batch(fw_call *call)
 
 	call->stage = FW_STAGE_PROTOCOL;
 	if (exchange->is_http) {
-		id = exchange->ops->header(exchange, "Mcp-Session-Id", NULL);
+		id = exchange->ops->header(exchange, FW_HEADER_SESSION, NULL);
 		session = id ? fw_session_find(call->server, id) : NULL;
 	}
 	if (!session || session->version != FW_V_2025_03_26)
@@ -362,7 +234,7 @@ static fw_error *check_batch(fw_call *call)
 	FW_TRY(fw_lane_check_room(call, yyjson_arr_size(call->request.root)));
 	yyjson_arr_foreach(call->request.root, at, count, item)
 	{
-		if (yyjson_equals_str(fw_json_member(item, "method"), "initialize"))
+		if (yyjson_equals_str(fw_json_member(item, "method"), FW_METHOD_INITIALIZE))
 			return fw_raise_protocol_invalid_request(
 				"initialize cannot be part of a batch");
 	}

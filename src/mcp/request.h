@@ -13,7 +13,7 @@
 #include <faultwire/server.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
+#include "rpc/message.h"
 #include "rpc/version.h"
 
 struct fw_capabilities;
@@ -37,7 +37,6 @@ struct fw_request {
 	const struct fw_method *method;
 	const struct fw_offer *offer;
 	fw_contract contract;
-	size_t id_len;
 	yyjson_doc *doc;
 	yyjson_doc *made_arguments; /* variables of a resource template */
 	yyjson_val *root;
@@ -53,8 +52,8 @@ struct fw_request {
 	int log_level;      /* -1: none; legacy: that of the session at the start */
 	char *client_name;  /* modern: redacted name of the client; NULL: nothing to redact */
 	struct fw_buf json; /* text that fw_call_json() returned */
-	/* Last, because it is not cleared between calls. JSON text. */
-	char id[FW_LIMIT_ID_BYTES];
+	/* Last, because its text is not cleared between calls. */
+	struct fw_message_id id;
 };
 
 #endif

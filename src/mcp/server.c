@@ -31,6 +31,7 @@
 #include "mcp/shared.h"
 #include "mcp/transport.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -89,7 +90,7 @@ static bool copy_options(fw_server *server, const fw_server_options *options)
 	server->identity.implementation = buf.text;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
-	FW_BUF(&buf, "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+	FW_BUF(&buf, "\"_meta\":{\"" FW_META_SERVER_INFO "\":");
 	fw_buf_str(&buf, server->identity.implementation);
 	FW_BUF(&buf, "}");
 	if (buf.state != FW_BUF_OK)

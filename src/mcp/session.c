@@ -20,6 +20,7 @@
 #include "mcp/session.h"
 #include "mcp/stream.h"
 #include "mcp/transport.h"
+#include "rpc/names.h"
 #include "rpc/version.h"
 
 static void unlink_session(struct fw_session *session)
@@ -238,7 +239,7 @@ static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret
 
 static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **ret_session)
 {
-	const char *id = exchange->ops->header(exchange, "Mcp-Session-Id", NULL);
+	const char *id = exchange->ops->header(exchange, FW_HEADER_SESSION, NULL);
 
 	if (!id)
 		return fw_raise_session_missing();
@@ -248,8 +249,8 @@ static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **re
 
 void fw_exchange_open_stream(struct fw_exchange *exchange)
 {
-	const char *version = exchange->ops->header(exchange, "MCP-Protocol-Version", NULL);
-	const char *last = exchange->ops->header(exchange, "Last-Event-ID", NULL);
+	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
+	const char *last = exchange->ops->header(exchange, FW_HEADER_LAST_EVENT, NULL);
 	struct fw_session *session = NULL;
 	struct fw_stream *stream;
 	uint64_t number = 0;
@@ -288,7 +289,7 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 void fw_exchange_end_session(struct fw_exchange *exchange)
 {
 	static const struct fw_reply ended = { .status = 200 };
-	const char *version = exchange->ops->header(exchange, "MCP-Protocol-Version", NULL);
+	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
 	struct fw_session *session = NULL;
 	fw_error *err;
 

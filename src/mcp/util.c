@@ -36,31 +36,3 @@ char *fw_strdup(const char *text)
 {
 	return fw_strdup_n(text, strlen(text));
 }
-
-bool fw_json_is_too_deep(const char *text, size_t len, size_t most)
-{
-	size_t depth = 0;
-	bool in_string = false;
-
-	/* Each level takes two bytes at least. */
-	if (len <= 2 * most)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > most)
-				return true;
-		} else if ((c == '}' || c == ']') && depth > 0) {
-			depth--;
-		}
-	}
-	return false;
-}
