@@ -11,7 +11,7 @@
 
 #include <yyjson.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 #include "base/text.h"
 

@@ -6,7 +6,7 @@
 #ifndef FW_MCP_BOUNDARY_H
 #define FW_MCP_BOUNDARY_H
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 #include "base/buf.h"
 

@@ -7,7 +7,7 @@
 #ifndef FW_MCP_CONFINE_H
 #define FW_MCP_CONFINE_H
 
-#include <faultwire/server.h>
+#include <faultwire/serve.h>
 
 struct fw_confine {
 	fw_error *(*limit_files)(struct fw_confine *confine); /* before the first thread */

@@ -4,7 +4,7 @@
 #ifndef FW_MCP_ERA_H
 #define FW_MCP_ERA_H
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 #include "base/text.h"
 

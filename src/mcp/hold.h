@@ -26,7 +26,7 @@
 
 #include <stddef.h>
 
-#include <faultwire/server.h>
+#include <faultwire/observer.h>
 
 #include "base/buf.h"
 

@@ -8,7 +8,8 @@
 
 #include <yyjson.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "base/text.h"
 #include "mcp/request.h"

@@ -5,7 +5,8 @@
 #ifndef FW_MCP_OUTCOME_H
 #define FW_MCP_OUTCOME_H
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/observer.h>
 
 /* A tool was called; an observer may refuse it. */
 fw_error *fw_mcp_enter(fw_call *call);

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "mcp/listen.h"
 

@@ -10,7 +10,7 @@
 
 #include <yyjson.h>
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
 
 #include "base/buf.h"
 #include "rpc/message.h"

@@ -5,7 +5,7 @@
 #ifndef FW_MCP_REQUEST_STATE_H
 #define FW_MCP_REQUEST_STATE_H
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 #include "base/buf.h"
 #include "base/text.h"

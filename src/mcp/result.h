@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 #include "base/buf.h"
 

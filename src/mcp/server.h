@@ -14,7 +14,10 @@
 
 #include <uv.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/observer.h>
+#include <faultwire/serve.h>
+#include <faultwire/tool.h>
 
 #include "base/buf.h"
 #include "base/limits.h"

@@ -16,7 +16,8 @@
 
 #include <yyjson.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "mcp/stream.h"
 #include "rpc/version.h"

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 void fw_shared_begin(fw_call *call);
 /* `counts`: what the run set becomes the current version. */

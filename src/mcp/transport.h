@@ -16,7 +16,8 @@
 
 #include <uv.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "base/limits.h"
 

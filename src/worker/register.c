@@ -6,6 +6,8 @@
  * with FW_RUN_PROCESS that name no pool.
  */
 #include <faultwire/raise.h>
+#include <faultwire/serve.h>
+#include <faultwire/workers.h>
 
 #include "mcp/runner.h"
 #include "mcp/server.h"
