@@ -25,8 +25,8 @@ FW_API bool fw_call_has(const fw_call *call, const char *name);
 /**
  * NULL: none. The text ends in NUL. Arguments that hold another NUL are refused
  * with input.invalid_value before the handler runs, so the text can be used as a
- * C string. A tool that checks its arguments itself (checks_arguments) may get
- * such texts: with `ret_len` NULL, they are returned as NULL.
+ * C string. A tool with checks_arguments or takes_nul may get such texts: with
+ * `ret_len` NULL, they are returned as NULL.
  */
 FW_API const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_len);
 FW_API int64_t fw_call_i64(const fw_call *call, const char *name, int64_t otherwise);

@@ -73,12 +73,14 @@ typedef struct fw_tool {
 	/** It can be called, but is not listed. An observer can then refuse it with a
 	 *  reason, instead of "unknown tool". */
 	bool is_hidden;
+	/** The handler reads the lengths of strings: they may hold NULs. */
+	bool takes_nul;
 } fw_tool;
 
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, false, NULL, NULL, false                              \
+			FW_AUTO, false, false, NULL, NULL, false, false                       \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile,

@@ -57,6 +57,7 @@ struct fw_offer {
 	fw_contract contract;
 	bool changes;
 	bool checks_arguments;
+	bool takes_nul;
 	bool is_hidden;
 	struct fw_load *load;       /* owned by the queue */
 	struct fw_runner *runner;   /* FW_RUN_PROCESS only */

@@ -216,6 +216,8 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.state = ws->state;
 		tool.contract = FW_KAIZA;
 		tool.changes = about->tool.changes;
+		/* A path with a NUL in it has a code of its own: path.invalid. */
+		tool.takes_nul = true;
 		tool.is_hidden = !(about->tool.roles & ws->role);
 		tool.deadline_ms =
 			DEADLINE_MS +
