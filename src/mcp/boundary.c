@@ -7,7 +7,7 @@
  * shown to the observers, and only then becomes bytes. Nothing else in the
  * runtime writes an error.
  */
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -169,14 +169,32 @@ static void complete_error(fw_call *call, fw_error *err)
 					  strlen(call->request.offer->empty_result));
 }
 
+/* ---- the hold ------------------------------------------------------------------------- */
+
 static fw_call *call_of(fw_hold *hold)
 {
 	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
 }
 
-/* An observer that could not do its part is told in place of the outcome, which
- * is the first thing that a client can see behind it. */
-static void tell_instead(fw_call *call, fw_error *instead)
+/* The only function that changes the state; the table is in hold.h. */
+static void change_state(fw_hold *hold, enum fw_hold_state next)
+{
+	static const unsigned char allowed[] = {
+		[FW_HOLD_FREE] = 1 << FW_HOLD_ASKING,
+		[FW_HOLD_ASKING] =
+			1 << FW_HOLD_FREE | 1 << FW_HOLD_RELEASED | 1 << FW_HOLD_HELD,
+		[FW_HOLD_RELEASED] = 1 << FW_HOLD_FREE,
+		[FW_HOLD_HELD] = 1 << FW_HOLD_FREE | 1 << FW_HOLD_ABANDONED,
+		[FW_HOLD_ABANDONED] = 1 << FW_HOLD_FREE,
+	};
+
+	assert(allowed[hold->state] & 1 << next);
+	hold->state = next;
+}
+
+/* The error of an observer replaces the outcome. The earlier error, if any, becomes
+ * its cause. */
+static void replace_outcome(fw_call *call, fw_error *instead)
 {
 	struct fw_hold *hold = &call->hold;
 
@@ -185,9 +203,9 @@ static void tell_instead(fw_call *call, fw_error *instead)
 }
 
 /*
- * One that failed early is on no list yet; its connection may end, and the
- * server stop, before it is let go. Failures that wait for an observer burden
- * their client alone: they must not use up what all clients share.
+ * A call that failed early is on no list yet, but its connection may close and the
+ * server may stop before the reply is released. Failures that wait for an
+ * observer count against their client only, not against the limit of all clients.
  */
 static void list_held(fw_call *call)
 {
@@ -201,39 +219,46 @@ static void list_held(fw_call *call)
 	}
 }
 
-/* Asks the observers from where it stopped; false: one of them holds the reply. */
+/* Calls one observer; false: it holds the reply. */
+static bool ask(fw_call *call, const fw_observer *observer)
+{
+	struct fw_hold *hold = &call->hold;
+	const fw_outcome outcome = fw_outcome_of(call, hold->err);
+	fw_error *instead;
+
+	change_state(hold, FW_HOLD_ASKING);
+	if (observer->replying(observer->ctx, &outcome, hold) &&
+	    hold->state == FW_HOLD_ASKING) {
+		change_state(hold, FW_HOLD_HELD);
+		(void)fw_call__ref(call);
+		list_held(call);
+		return false;
+	}
+	change_state(hold, FW_HOLD_FREE);
+	instead = hold->instead;
+	hold->instead = NULL;
+	if (instead)
+		replace_outcome(call, instead);
+	return true;
+}
+
+/* Calls the observers that were not called yet; false: one of them holds the reply. */
 static bool consult(fw_call *call)
 {
-	fw_server *server = call->server;
+	const struct fw_observers *observers = &call->server->observers;
 	struct fw_hold *hold = &call->hold;
 
-	while (hold->next < server->observers.count) {
-		const fw_observer *observer = &server->observers.items[hold->next++];
-		fw_outcome outcome;
+	while (hold->next < observers->count) {
+		const fw_observer *observer = &observers->items[hold->next++];
 
-		if (!observer->replying)
-			continue;
-		outcome = fw_outcome_of(call, hold->err);
-		hold->state = FW_HOLD_ASKING;
-		if (observer->replying(observer->ctx, &outcome, hold) &&
-		    hold->state == FW_HOLD_ASKING) {
-			hold->state = FW_HOLD_HELD;
-			(void)fw_call__ref(call);
-			list_held(call);
+		if (observer->replying && !ask(call, observer))
 			return false;
-		}
-		hold->state = FW_HOLD_FREE;
-		if (hold->instead) {
-			fw_error *instead = hold->instead;
-
-			hold->instead = NULL;
-			tell_instead(call, instead);
-		}
 	}
 	return true;
 }
 
-/* The reply of a success waits in the call: others are written meanwhile. */
+/* The reply of a success waits in the call, because others use the server's buffer
+ * in the meantime. */
 static void set_aside(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -242,7 +267,19 @@ static void set_aside(fw_call *call)
 	fw_buf_init(&server->out, call->hold.out.max);
 }
 
-/* All observers have had their say. */
+static void take_back(fw_call *call)
+{
+	fw_server *server = call->server;
+	struct fw_hold *hold = &call->hold;
+
+	if (!hold->out.text)
+		return;
+	fw_buf_clear(&server->out);
+	server->out = hold->out;
+	memset(&hold->out, 0, sizeof hold->out);
+}
+
+/* All observers were called. */
 static void depart(fw_call *call)
 {
 	fw_error *err = call->hold.err;
@@ -256,48 +293,51 @@ static void depart(fw_call *call)
 	finish(call);
 }
 
-/* The loop's thread; a release that comes after all is over does nothing. */
+/* Calls the observers that are left; then the reply leaves or waits. */
+static void proceed(fw_call *call)
+{
+	if (consult(call))
+		depart(call);
+	else if (!call->hold.err)
+		set_aside(call);
+}
+
 void fw_hold_end(struct fw_hold *hold, fw_error *err)
 {
 	fw_call *call = call_of(hold);
-	fw_server *server = call->server;
 
-	if (hold->state == FW_HOLD_ASKING) {
-		hold->state = FW_HOLD_FREE;
+	switch (hold->state) {
+	case FW_HOLD_ASKING:
+		change_state(hold, FW_HOLD_RELEASED);
 		hold->instead = err;
 		return;
-	}
-	if (hold->state != FW_HOLD_HELD || call->is_answered) {
+	case FW_HOLD_HELD:
+		change_state(hold, FW_HOLD_FREE);
+		take_back(call);
+		if (err)
+			replace_outcome(call, err);
+		proceed(call);
+		break;
+	case FW_HOLD_ABANDONED:
+		change_state(hold, FW_HOLD_FREE);
 		fw_error_free(err);
-		fw_call__unref(call);
+		break;
+	case FW_HOLD_FREE:
+	case FW_HOLD_RELEASED: /* a second release is misuse, and ignored */
+		fw_error_free(err);
 		return;
 	}
-	hold->state = FW_HOLD_FREE;
-	/* The reply of a success was set aside. */
-	if (hold->out.text) {
-		fw_buf_clear(&server->out);
-		server->out = hold->out;
-		memset(&hold->out, 0, sizeof hold->out);
-	}
-	if (err)
-		tell_instead(call, err);
-	if (consult(call))
-		depart(call);
-	else if (!hold->err)
-		set_aside(call);
 	fw_call__unref(call);
 }
 
-/* The server stops and cannot wait. The hold keeps its reference until its
- * holder lets go. */
 void fw_hold_abandon(fw_hold *hold)
 {
 	fw_call *call = call_of(hold);
 
-	hold->state = FW_HOLD_FREE;
+	change_state(hold, FW_HOLD_ABANDONED);
 	fw_buf_clear(&hold->out);
-	tell_instead(call,
-		     fw_raise_audit_log_failed("the server stopped before it was written"));
+	replace_outcome(call,
+			fw_raise_audit_log_failed("the server stopped before it was written"));
 	depart(call);
 }
 
@@ -314,7 +354,7 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 	hold->instead = err;
 	hold->next_released = NULL;
 	uv_mutex_lock(&server->inbox.lock);
-	/* Whoever finds others there knows that the loop has been woken for them. */
+	/* If others are in the list, the loop was already woken for them. */
 	is_first = !server->inbox.released && !server->inbox.is_closed;
 	if (server->inbox.released)
 		server->inbox.last_released->next_released = hold;
@@ -322,8 +362,8 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 		server->inbox.released = hold;
 	server->inbox.last_released = hold;
 	uv_mutex_unlock(&server->inbox.lock);
-	/* From here on the call may be gone; the server is there for as long as
-	 * somebody holds replies of it. */
+	/* The call may be freed from here on; the server lives as long as a reply of
+	 * it is held. */
 	if (is_first)
 		(void)uv_async_send(&server->wakeup);
 }
@@ -351,8 +391,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	complete_error(call, err);
 	call->hold.err = err;
 	call->hold.next = 0;
-	if (consult(call))
-		depart(call);
+	proceed(call);
 	if (was_running)
 		fw_call_abandon(call);
 }
@@ -399,10 +438,7 @@ void fw_mcp_reply(fw_call *call)
 		return;
 	}
 	call->hold.next = 0;
-	if (consult(call))
-		depart(call);
-	else if (!call->hold.err)
-		set_aside(call);
+	proceed(call);
 }
 
 void fw_mcp_reply_empty(fw_call *call)

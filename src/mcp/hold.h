@@ -2,24 +2,28 @@
  * hold.h - the end of a call while observers look at it. An observer may hold
  * the reply until something is done, such as writing the audit log to disk.
  *
- * States, all changed by enter_state() in boundary.c on the loop's thread:
+ * States, changed by change_state() in boundary.c alone, on the loop's thread:
  *
- *   FREE     no observer is involved
- *   ASKING   an observer's replying() runs now
- *   HELD     an observer holds the reply; the hold owns a reference to its call,
- *            the call is on the server's list, and the reply of a success waits
- *            in `out`
+ *   FREE       no observer is involved
+ *   ASKING     an observer's replying() runs now
+ *   RELEASED   released within replying(); `instead` may be set
+ *   HELD       an observer holds the reply: the hold owns a reference to its call,
+ *              the call is on the server's list, and the reply of a success waits
+ *              in `out`
+ *   ABANDONED  the server stopped and the reply has left without the observer; the
+ *              hold still owns its reference
  *
- *   from     event                                          to
- *   FREE     the next observer is asked                     ASKING
- *   ASKING   replying() returns false                       FREE
- *   ASKING   fw_hold_release() inside replying()            FREE, `instead` set
- *   ASKING   replying() returns true, not released          HELD
- *   HELD     fw_hold_release(), on the loop or posted       FREE, ask the others
- *   HELD     the server stops and its grace is over         ABANDONED, reply leaves
- *   ABANDONED  fw_hold_release()                            FREE, reference dropped
+ *   state      event                                    next state
+ *   FREE       the next observer is called              ASKING
+ *   ASKING     replying() returns false                 FREE
+ *   ASKING     fw_hold_release() within replying()      RELEASED
+ *   ASKING     replying() returns true                  HELD
+ *   RELEASED   replying() returns                       FREE
+ *   HELD       fw_hold_release(), also of a thread      FREE, then the next observer
+ *   HELD       fw_hold_abandon()                        ABANDONED, reply leaves
+ *   ABANDONED  fw_hold_release()                        FREE, reference dropped
  *
- * When all observers were asked and the state is FREE, the reply leaves.
+ * When the state is FREE and all observers were called, the reply leaves.
  */
 #ifndef FW_MCP_HOLD_H
 #define FW_MCP_HOLD_H
@@ -30,7 +34,13 @@
 
 #include "base/buf.h"
 
-enum fw_hold_state { FW_HOLD_FREE, FW_HOLD_ASKING, FW_HOLD_HELD };
+enum fw_hold_state {
+	FW_HOLD_FREE,
+	FW_HOLD_ASKING,
+	FW_HOLD_RELEASED,
+	FW_HOLD_HELD,
+	FW_HOLD_ABANDONED
+};
 
 struct fw_hold {
 	enum fw_hold_state state;
