@@ -5,11 +5,8 @@
  * gets the function that creates its default pool of workers, the one for tools
  * with FW_RUN_PROCESS that name no pool.
  */
-#include <faultwire/raise.h>
-#include <faultwire/serve.h>
 #include <faultwire/workers.h>
 
-#include "mcp/runner.h"
 #include "mcp/server.h"
 
 static fw_error *make_default_pool(fw_server *server, fw_workers **ret_workers)

@@ -158,8 +158,9 @@ static int with_version(int abi, bool has_filter, attempt_fn *attempt)
 		plan.memory_bytes = UINT64_C(1) << 40;
 		plan.file_bytes = 1 << 20;
 		plan.files = 64;
-		if (fw_landlock_prepare(&plan, &options) ||
-		    (has_filter && fw_seccomp_prepare(&plan)) || fw_sandbox_apply(&plan))
+		if (has_filter)
+			fw_sandbox_seccomp_prepare(&plan);
+		if (fw_sandbox_landlock_prepare(&plan, &options) || fw_sandbox_apply(&plan))
 			_exit(NOT_ENTERED);
 		_exit(attempt());
 	}
@@ -186,7 +187,7 @@ static void judge(int abi, bool has_seccomp, bool may_execute, const char *expec
 {
 	struct fw_sandbox_report report = { .landlock_abi = abi, .has_seccomp = has_seccomp };
 
-	fw_sandbox_judge(&report, false, may_execute);
+	fw_sandbox_assess(&report, false, may_execute);
 	assert_string_equal(report.missing, expected);
 	assert_int_equal(report.is_complete, expected[0] == '\0');
 }

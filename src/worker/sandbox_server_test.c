@@ -168,12 +168,12 @@ static void test_confine__connecting_needs_rules_for_ports(void **state)
 	struct fw_sandbox_report report = { .landlock_abi = 3, .has_seccomp = true };
 
 	(void)state;
-	fw_sandbox_judge_server(&report, false);
+	fw_sandbox_assess_server(&report, false);
 	assert_null(strstr(report.missing, "TCP"));
-	fw_sandbox_judge_server(&report, true);
+	fw_sandbox_assess_server(&report, true);
 	assert_non_null(strstr(report.missing, "no rules for TCP (Landlock 4, Linux 6.7)"));
 	report.landlock_abi = 6;
-	fw_sandbox_judge_server(&report, true);
+	fw_sandbox_assess_server(&report, true);
 	assert_string_equal(report.missing, "");
 }
 
