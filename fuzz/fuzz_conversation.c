@@ -357,7 +357,7 @@ static void check_session_count(const struct fw_session *session)
 {
 	size_t calls = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next)
+	for (const fw_call *call = server->calls.first; call; call = call->next)
 		calls += call->session == session;
 	MUST(calls == session->calls);
 }
@@ -366,18 +366,18 @@ static void check_counts(void)
 {
 	size_t listed = 0, listening = 0, in_flight = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next) {
+	for (const fw_call *call = server->calls.first; call; call = call->next) {
 		listed++;
 		listening += call->is_listener && !call->is_answered &&
 			     call->hold.state != FW_HOLD_HELD;
 		in_flight += call->lane != NULL;
 	}
-	MUST(listed == server->call_count);
-	MUST(listening == server->listener_count);
-	for (const struct fw_session *s = server->sessions; s; s = s->next)
+	MUST(listed == server->calls.count);
+	MUST(listening == server->calls.listeners);
+	for (const struct fw_session *s = server->sessions.first; s; s = s->next)
 		check_session_count(s);
-	for (size_t i = 0; server->lanes && i < server->limits.client_lanes; i++)
-		in_flight -= server->lanes[i].in_flight;
+	for (size_t i = 0; server->calls.lanes && i < server->limits.client_lanes; i++)
+		in_flight -= server->calls.lanes[i].in_flight;
 	MUST(in_flight == 0);
 }
 
@@ -396,7 +396,7 @@ static void check_step(void)
 
 static bool waits_for_client(const fw_call *call)
 {
-	return call->is_listener || call->outstanding > 0;
+	return call->is_listener || call->questions.outstanding > 0;
 }
 
 /* Everything that can be answered has been: what is left waits for its client. */
@@ -404,7 +404,7 @@ static void check_settled(void)
 {
 	size_t waiting = 0, in_batch = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next) {
+	for (const fw_call *call = server->calls.first; call; call = call->next) {
 		MUST(waits_for_client(call));
 		if (call->exchange && call->exchange->persistent) {
 			waiting += !call->batch;
@@ -493,16 +493,17 @@ static void on_idle(uv_idle_t *handle)
 
 static void check_closed(void)
 {
-	MUST(!server->calls && server->call_count == 0 && server->listener_count == 0);
-	MUST(!server->sessions && server->session_count == 0);
+	MUST(!server->calls.first && server->calls.count == 0 && server->calls.listeners == 0);
+	MUST(!server->sessions.first && server->sessions.count == 0);
 	MUST(peer_count == 0);
 	/* Those who were not waited for let go now. */
 	for (int i = 0; i < 4 && let_end(); i++)
 		fw_server__take_posts(server);
 	fw_server__take_posts(server);
 	/* Those who sleep are woken by fw_server_free(). */
-	for (size_t i = 0; !sleeping && server->lanes && i < server->limits.client_lanes; i++)
-		MUST(server->lanes[i].refs == 0 && server->lanes[i].in_flight == 0);
+	for (size_t i = 0; !sleeping && server->calls.lanes && i < server->limits.client_lanes;
+	     i++)
+		MUST(server->calls.lanes[i].refs == 0 && server->calls.lanes[i].in_flight == 0);
 }
 
 static void reset_world(void)

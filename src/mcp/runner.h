@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
+#include <faultwire/tool.h>
 
 struct fw_runner;
 struct fw_queue;

@@ -6,11 +6,13 @@
  * An operation is: its kind, a mask of what follows, two zero bytes, `number`; two
  * doubles if the mask has HAS_NUMBERS; each text as its length, its bytes and a NUL.
  */
-#include "worker/frame.h"
-
 #include <string.h>
 
-#include "mcp/impl.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/op.h"
+#include "mcp/server.h"
+#include "worker/frame.h"
 
 enum { HAS_NUMBERS = 0x80, HEAD_BYTES = 8 };
 

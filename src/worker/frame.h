@@ -8,6 +8,8 @@
 #define FW_WORKER_FRAME_H
 
 #include "base/buf.h"
+#include <faultwire/serve.h>
+
 #include "mcp/op.h"
 
 enum fw_worker_frame_kind {

@@ -7,10 +7,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
-#include "mcp/impl.h"
+#include <faultwire/raise.h>
+
+#include <faultwire/server.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/op.h"
 #include "worker/frame.h"
 
 static const struct fw_op samples[] = {

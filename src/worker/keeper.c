@@ -8,8 +8,6 @@
  * its nursery ends with it, and no worker can be made until the server is restarted:
  * /readyz reports that, and calls get server.overloaded.
  */
-#include "worker/keeper.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,9 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-#include "mcp/impl.h"
+#include "base/id.h"
+#include "mcp/server.h"
+#include "worker/keeper.h"
 
 enum { ANSWER_MS = 1000 };
 

@@ -15,8 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/server.h"
 #include "worker/process.h"
 
 /* A worker process, as its parent knows it. */

@@ -1,6 +1,8 @@
 /*
  * pool.c - a pool of workers from its creation to its end, as a runner; see pool.h.
  */
+#include <faultwire/raise.h>
+
 #include "worker/pool.h"
 
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include "base/mem.h"
 #include "observe/log/log.h"
 #include "worker/frame.h"
+#include "mcp/util.h"
 
 enum {
 	DEFAULT_CPU_S = 60,

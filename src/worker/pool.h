@@ -9,8 +9,12 @@
 
 #include <uv.h>
 
-#include "mcp/impl.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
 #include "worker/keeper.h"
 #include "worker/nursery.h"
 #include "worker/page.h"

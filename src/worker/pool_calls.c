@@ -36,8 +36,8 @@ static struct fw_worker *find_by_call(struct fw_worker_pool *pool, const fw_call
  * queue that asks must not be changed during its walk. */
 static void refuse(struct fw_worker_pool *pool, fw_call *call)
 {
-	call->runner = &pool->base.runner;
-	call->wait.next = pool->refused;
+	call->run.runner = &pool->base.runner;
+	call->run.wait.next = pool->refused;
 	pool->refused = call;
 	fw_worker_pool_wake_at(pool, fw_worker_pool_now(pool));
 }
@@ -48,7 +48,7 @@ void fw_worker_pool_answer_refused(struct fw_worker_pool *pool)
 
 	pool->refused = NULL;
 	while (call) {
-		fw_call *next = call->wait.next;
+		fw_call *next = call->run.wait.next;
 
 		fw_call_complete(call, fw_worker_cannot_start(NULL));
 		call = next;
@@ -99,7 +99,7 @@ void fw_worker_pool_abandon(struct fw_runner *runner, fw_call *call)
 	if (!worker || fw_worker_state_is_ending(worker->state))
 		return;
 	atomic_store(&fw_worker_page_at(&pool->pages, worker->slot)->cancelled, 1);
-	if (call->is_late) {
+	if (call->run.is_late) {
 		fw_worker_change(worker, FW_WORKER_EVENT_KILL);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
 #include "base/mem.h"

@@ -4,8 +4,6 @@
  *
  * It may be killed at any time, so it leaves nothing that would have to be cleaned up.
  */
-#include "worker/process.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/op.h"
+#include "mcp/request.h"
+#include "mcp/server.h"
 #include "worker/frame.h"
+#include "worker/process.h"
 #include "worker/request.h"
 
 enum { READ_BYTES = 64 * 1024, CPU_CHECK_MS = 500 };
@@ -188,10 +195,10 @@ static void prepare_call(struct process *process, fw_server *server)
 	fw_call *call = &process->call;
 
 	fw_ask_clear(call);
-	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	call->server = server;
-	call->recorder = &process->recorder;
-	atomic_store_explicit(&call->cancelled, false, memory_order_relaxed);
+	call->run.recorder = &process->recorder;
+	atomic_store_explicit(&call->run.cancelled, false, memory_order_relaxed);
 }
 
 static void run_one(struct process *process, fw_server *server)
@@ -207,8 +214,9 @@ static void run_one(struct process *process, fw_server *server)
 		_exit(EXIT_FAILURE);
 	limit_cpu(process);
 	atomic_store(&process->page->begun_run, process->run);
-	err = call->kind == FW_CALL_COMPLETE ? call->offer->complete(call, call->offer->ctx)
-					     : call->offer->handler(call, call->offer->ctx);
+	err = call->request.kind == FW_CALL_COMPLETE
+		      ? call->request.offer->complete(call, call->request.offer->ctx)
+		      : call->request.offer->handler(call, call->request.offer->ctx);
 	if (err)
 		put_error(process, err);
 	finish_frame(process, FW_WORKER_FRAME_DONE);
@@ -240,7 +248,8 @@ _Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup
 	fw_buf_init(&process->out, fw_worker_frame_bytes_max(setup->server));
 	/* Requests are bounded by the server, which is trusted here. */
 	fw_buf_init(&process->in, SIZE_MAX / 2);
-	fw_buf_init(&process->call.json, 2 * (size_t)setup->server->limits.message_bytes);
+	fw_buf_init(&process->call.request.json,
+		    2 * (size_t)setup->server->limits.message_bytes);
 	fw_worker_pages_keep(setup->pages, slot);
 	atomic_store(&process->page->begun_run, 0);
 	fw_worker_crash_watch(&process->page->crash);

@@ -5,7 +5,9 @@
  * gets the function that creates its default pool of workers, the one for tools
  * with FW_RUN_PROCESS that name no pool.
  */
-#include "mcp/impl.h"
+#include <faultwire/workers.h>
+
+#include "mcp/server.h"
 
 static fw_error *make_default_pool(fw_server *server, fw_workers **ret_workers)
 {
@@ -17,6 +19,6 @@ static fw_error *make_default_pool(fw_server *server, fw_workers **ret_workers)
 fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
 {
 	FW_TRY(fw_server__create(options, ret_server));
-	(*ret_server)->make_workers = make_default_pool;
+	(*ret_server)->runners.make_workers = make_default_pool;
 	return NULL;
 }

@@ -5,12 +5,20 @@
  * a contiguous array of cells, and the strings that the cells point to are in one range
  * of memory. Both are sent unchanged, and the worker adjusts the pointers.
  */
-#include "worker/request.h"
-
 #include <string.h>
 
-#include "mcp/impl.h"
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
+#include "mcp/op.h"
+#include "mcp/request.h"
+#include "rpc/version.h"
 #include "worker/frame.h"
+#include "worker/request.h"
 
 struct request {
 	const struct fw_offer *offer; /* valid in workers, too: they are forked copies */
@@ -74,8 +82,8 @@ static void put_capabilities(struct fw_buf *out, const fw_call *call)
 
 static void put_answers(struct fw_buf *out, const fw_call *call)
 {
-	for (size_t i = 0; i < call->question_count; i++) {
-		const struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		const struct fw_question *question = &call->questions.items[i];
 		uint32_t len = (uint32_t)question->answer_len;
 
 		if (!question->answer)
@@ -89,14 +97,14 @@ static void put_answers(struct fw_buf *out, const fw_call *call)
 
 void fw_worker_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 {
-	const yyjson_val *cells = call->arguments;
-	struct request request = { .offer = call->offer,
-				   .name_len = (uint32_t)call->name_len,
+	const yyjson_val *cells = call->request.arguments;
+	struct request request = { .offer = call->request.offer,
+				   .name_len = (uint32_t)call->request.name_len,
 				   .log_level = fw_call_log_level(call),
-				   .kind = (uint8_t)call->kind,
-				   .version = (uint8_t)call->version,
-				   .is_modern = call->is_modern,
-				   .wants_progress = call->progress_token != NULL };
+				   .kind = (uint8_t)call->request.kind,
+				   .version = (uint8_t)call->request.version,
+				   .is_modern = call->request.is_modern,
+				   .wants_progress = call->request.progress_token != NULL };
 	const char *end = NULL;
 	const char *state;
 	size_t state_len = 0;
@@ -118,7 +126,7 @@ void fw_worker_request_write(struct fw_buf *out, const fw_call *call, uint64_t r
 		fw_buf_put(out, (const char *)cells, request.cell_count * sizeof *cells);
 	if (request.texts_len)
 		fw_buf_put(out, request.texts, request.texts_len);
-	fw_buf_put(out, call->name, call->name_len);
+	fw_buf_put(out, call->request.name, call->request.name_len);
 	FW_BUF(out, "\0");
 	if (state) {
 		fw_buf_put(out, state, state_len);
@@ -145,7 +153,7 @@ static void read_answers(fw_call *call, const char *at, size_t len)
 		const char *key = at;
 		uint32_t answer_len;
 
-		at += sizeof call->questions->key;
+		at += sizeof call->questions.items->key;
 		memcpy(&answer_len, at, sizeof answer_len);
 		at += sizeof answer_len;
 		fw_ask_restore_text(call, key, at, answer_len);
@@ -170,15 +178,15 @@ bool fw_worker_request_read(char *body, size_t len, fw_call *call, struct fw_rec
 		if (has_text(&cells[i]))
 			cells[i].uni.str = at + (cells[i].uni.str - request.texts);
 	at += request.texts_len;
-	call->offer = request.offer;
-	call->kind = (enum fw_call_kind)request.kind;
-	call->version = (enum fw_version)request.version;
-	call->is_modern = request.is_modern;
-	call->log_level = request.log_level;
-	call->arguments = request.cell_count ? cells : NULL;
-	call->progress_token = request.wants_progress ? &token : NULL;
-	call->name = at;
-	call->name_len = request.name_len;
+	call->request.offer = request.offer;
+	call->request.kind = (enum fw_call_kind)request.kind;
+	call->request.version = (enum fw_version)request.version;
+	call->request.is_modern = request.is_modern;
+	call->request.log_level = request.log_level;
+	call->request.arguments = request.cell_count ? cells : NULL;
+	call->request.progress_token = request.wants_progress ? &token : NULL;
+	call->request.name = at;
+	call->request.name_len = request.name_len;
 	at += request.name_len + 1;
 	recorder->state = request.has_state ? at : NULL;
 	recorder->state_len = request.state_len;

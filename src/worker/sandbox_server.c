@@ -19,7 +19,7 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/confine.h"
 #include "mcp/page.h"
 #include "worker/sandbox_impl.h"
 
@@ -106,7 +106,7 @@ fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options
 
 	if (!server || !options)
 		return fw_raise_internal_api_misuse("fw_server_confine", "NULL argument");
-	if (server->confine || server->is_prepared || server->state != FW_IDLE)
+	if (fw_server__cannot_confine(server))
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "once, before fw_server_prepare()");
 	if (options->sandbox == FW_SANDBOX_OFF)
@@ -129,6 +129,6 @@ fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options
 		free_confine(&confine->base);
 		return err;
 	}
-	server->confine = &confine->base;
+	fw_server__set_confine(server, &confine->base);
 	return NULL;
 }

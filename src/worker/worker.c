@@ -1,6 +1,8 @@
 /*
  * worker.c - starting, using and killing one worker; see worker.h and state.h.
  */
+#include <faultwire/raise.h>
+
 #include "worker/worker.h"
 
 #include <sys/socket.h>
@@ -129,11 +131,11 @@ bool fw_worker_send(struct fw_worker *worker, fw_call *call)
 	if (out->state == FW_BUF_OK &&
 	    !fw_worker_socket_send(worker, out->text, out->len, &sent))
 		return false;
-	fw_worker_output_begin(worker, call->offer);
+	fw_worker_output_begin(worker, call->request.offer);
 	worker->run = pool->run;
 	worker->call = call;
 	fw_worker_change(worker, FW_WORKER_EVENT_CALL);
-	call->runner = &pool->base.runner;
+	call->run.runner = &pool->base.runner;
 	if (out->state == FW_BUF_OK && sent < out->len) {
 		fw_buf_put(&worker->out, out->text + sent, out->len - sent);
 		fw_worker_socket_await_room(worker);

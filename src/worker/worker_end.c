@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
+#include "mcp/shared.h"
 #include "policy/breaker.h"
 #include "worker/pool.h"
 
@@ -111,7 +113,7 @@ void fw_worker_settle_pending(struct fw_worker *worker, uint64_t now_ms)
  * there is no replacement, or nobody waits for the reply. */
 static bool delay_reply(struct fw_worker *worker, fw_call *call, fw_error *err)
 {
-	const struct fw_breaker *breaker = call->offer->breaker;
+	const struct fw_breaker *breaker = call->request.offer->breaker;
 	uint64_t now_ms = fw_worker_pool_now(worker->pool);
 	uint64_t pace_ms = 0;
 

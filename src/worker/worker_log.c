@@ -13,13 +13,13 @@
 
 void fw_worker_log_success(const fw_call *call)
 {
-	struct fw_breaker *breaker = call->offer->breaker;
+	struct fw_breaker *breaker = call->request.offer->breaker;
 
 	if (!breaker)
 		return;
 	if (breaker->is_open)
 		fw_log_event(FW_LOG_NOTICE, "faultwire", "breaker_closed",
-			     (const fw_field[]){ fw_log_text("tool", call->name) }, 1);
+			     (const fw_field[]){ fw_log_text("tool", call->request.name) }, 1);
 	fw_breaker_worked(breaker);
 }
 
@@ -27,7 +27,7 @@ void fw_worker_log_crash(const struct fw_worker *worker)
 {
 	const fw_workers_options *options = &worker->pool->options;
 	const fw_call *call = worker->call;
-	struct fw_breaker *breaker = call->offer->breaker;
+	struct fw_breaker *breaker = call->request.offer->breaker;
 	bool was_open;
 
 	if (!breaker)
@@ -38,7 +38,7 @@ void fw_worker_log_crash(const struct fw_worker *worker)
 	if (breaker->is_open && !was_open)
 		fw_log_event(
 			FW_LOG_WARNING, "faultwire", "breaker_opened",
-			(const fw_field[]){ fw_log_text("tool", call->name),
+			(const fw_field[]){ fw_log_text("tool", call->request.name),
 					    fw_log_number("crashes", breaker->crashes),
 					    fw_log_number("pause_ms", options->breaker_ms) },
 			3);
@@ -68,16 +68,16 @@ void fw_worker_log_end(const struct fw_worker *worker, const struct fw_worker_ex
 		reason = worker->own_error ? fw_error_message(worker->own_error) : NULL;
 	} else if (is_killed(worker) && (!call || call->is_answered)) {
 		event = "worker_replaced";
-		reason = worker->own_error       ? "its request could not be sent"
-			 : call && call->is_late ? "its call took too long"
-						 : "its call was not wanted any more";
+		reason = worker->own_error           ? "its request could not be sent"
+			 : call && call->run.is_late ? "its call took too long"
+						     : "its call was not wanted any more";
 	} else if (!call) {
 		event = "worker_replaced";
 		reason = worker->broken ? worker->broken : "it ended while it was idle";
 	}
 	if (how->pid)
 		fields[count++] = fw_log_number("pid", (uint64_t)how->pid);
-	fields[count++] = fw_log_text("tool", call ? call->name : NULL);
+	fields[count++] = fw_log_text("tool", call ? call->request.name : NULL);
 	if (signum)
 		fields[count++] = fw_log_text("signal", fw_signal_name(signum));
 	else

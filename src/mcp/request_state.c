@@ -10,10 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
 #include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "base/text.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/request_state.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 enum { MAC_BYTES = 32, MAC_TEXT = 43, DIGEST_TEXT = 43 };
 
@@ -38,11 +50,11 @@ static bool digest(const fw_call *call, struct fw_buf *out)
 	bool is_made;
 
 	fw_buf_init(&text, 2 * (size_t)call->server->limits.message_bytes);
-	fw_buf_json_str(&text, call->method_name);
-	fw_buf_json(&text, call->name, call->name_len);
+	fw_buf_json_str(&text, call->request.method_name);
+	fw_buf_json(&text, call->request.name, call->request.name_len);
 	fw_buf_json_str(&text, principal);
-	if (call->arguments)
-		fw_buf_value(&text, call->arguments);
+	if (call->request.arguments)
+		fw_buf_value(&text, call->request.arguments);
 	is_made = text.state == FW_BUF_OK && fw_sha256(text.text, text.len, hash);
 	fw_buf_clear(&text);
 	if (is_made)
@@ -60,7 +72,7 @@ static bool sign(const fw_server *server, const char *text, size_t len, struct f
 	return true;
 }
 
-fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
+fw_error *fw_request_state_write(fw_call *call, struct fw_buf *out)
 {
 	struct fw_buf payload;
 	size_t start;
@@ -72,13 +84,13 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 	FW_BUF(&payload, "{\"e\":");
 	fw_buf_i64(&payload, (fw_unix_ms() + (int64_t)call->server->limits.state_ms) / 1000);
 	FW_BUF(&payload, ",\"n\":");
-	fw_buf_i64(&payload, call->round);
+	fw_buf_i64(&payload, call->questions.round);
 	FW_BUF(&payload, ",\"d\":\"");
 	if (!digest(call, &payload))
 		payload.state = FW_BUF_NO_MEMORY;
 	FW_BUF(&payload, "\",\"a\":{");
-	for (size_t i = 0; i < call->question_count; i++) {
-		const struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		const struct fw_question *question = &call->questions.items[i];
 
 		/* Only what was asked: a client may send whatever it likes. */
 		if (!question->answer)
@@ -119,27 +131,28 @@ fw_error *fw_state_write(fw_call *call, struct fw_buf *out)
 
 static bool take_payload(fw_call *call, yyjson_val *root)
 {
-	yyjson_val *answers = fw_member(root, "a");
+	yyjson_val *answers = fw_json_member(root, "a");
 	yyjson_obj_iter iter = yyjson_obj_iter_with(answers);
 	struct fw_buf expected;
 	yyjson_val *key;
 	bool is_mine;
 
-	if (fw_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_member(root, "e")), NULL, 10))
+	if (fw_unix_ms() / 1000 > strtoll(yyjson_get_raw(fw_json_member(root, "e")), NULL, 10))
 		return false;
 	fw_buf_init(&expected, 64);
 	is_mine = digest(call, &expected) && expected.state == FW_BUF_OK &&
-		  yyjson_equals_str(fw_member(root, "d"), expected.text);
+		  yyjson_equals_str(fw_json_member(root, "d"), expected.text);
 	fw_buf_clear(&expected);
 	if (!is_mine)
 		return false;
-	call->round = (unsigned)strtoul(yyjson_get_raw(fw_member(root, "n")), NULL, 10);
+	call->questions.round =
+		(unsigned)strtoul(yyjson_get_raw(fw_json_member(root, "n")), NULL, 10);
 	while ((key = yyjson_obj_iter_next(&iter)))
 		fw_ask_restore(call, fw_text_of(key), yyjson_obj_iter_get_val(key));
 	return true;
 }
 
-fw_error *fw_state_read(fw_call *call, struct fw_text state)
+fw_error *fw_request_state_read(fw_call *call, struct fw_text state)
 {
 	const char *text = state.p;
 	size_t len = state.n;
