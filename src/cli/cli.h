@@ -34,6 +34,12 @@ typedef struct cli_status {
 /** Of every command that has no statuses of its own; ends with a NULL. */
 extern const cli_status cli_common_statuses[];
 
+/* An entry of a list in a help text. */
+typedef struct cli_entry {
+	const char *name;
+	const char *summary; /* no capital, no period */
+} cli_entry;
+
 typedef struct cli_command {
 	const char *name;
 	const char *summary;       /* in lists: no capital, no period */
@@ -45,6 +51,12 @@ typedef struct cli_command {
 	const cli_example *examples;      /* ends with a NULL command */
 	int (*run)(const cli_args *args); /* NULL: not built yet */
 	const cli_status *statuses;       /* ends with a NULL; NULL: the common ones */
+	/* Options that parts of the command declare, such as toolsets: the option at
+	 * `index` and the name of its part; NULL past the end. */
+	const cli_option *(*more_options)(size_t index, const char **ret_part);
+	const char *part_kind; /* what such a part is: "toolset" */
+	/* Its parts, as a list in the help; false past the end. */
+	bool (*part_at)(size_t index, cli_entry *ret_part);
 	int misused; /* the status of a command line not understood; 0: CLI_MISUSED */
 } cli_command;
 

@@ -11,20 +11,12 @@
 #include "output.h"
 #include "report.h"
 
-/* Calls `put` for every option of `command`, the common ones too, each name once. */
 static void each_option(const cli_command *command, void (*put)(const cli_option *))
 {
-	for (size_t i = 0; i < command->option_count; i++)
-		put(&command->options[i]);
-	for (size_t i = 0; i < cli_common_option_count; i++) {
-		bool own = false;
+	const cli_option *option;
 
-		for (size_t j = 0; j < command->option_count; j++)
-			own = own ||
-			      strcmp(command->options[j].name, cli_common_options[i].name) == 0;
-		if (!own)
-			put(&cli_common_options[i]);
-	}
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++)
+		put(option);
 }
 
 static void put_words(cli_values values)
@@ -219,7 +211,7 @@ static void put_zsh(void)
 
 static int run(const cli_args *args)
 {
-	if (args->operand_count != 1 || !cli_value_is_lawful(CLI_SHELL, args->operands[0]))
+	if (args->operand_count != 1 || !cli_value_is_valid(CLI_SHELL, args->operands[0]))
 		return cli_fail(cli_usage(
 			"faultwire completion takes the name of a shell: bash or zsh"));
 	if (strcmp(args->operands[0], "bash") == 0)

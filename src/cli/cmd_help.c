@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,10 @@ static void put_option(const cli_option *option)
 	used = strlen(help);
 	for (size_t i = 0; (word = cli_listed_at(option->values, i)); i++) {
 		int n = snprintf(help + used, sizeof help - used, "%s%s",
-				 i ? ", " : " One of: ", word);
+				 i                         ? ", "
+				 : option->values->is_list ? " Any of: "
+							   : " One of: ",
+				 word);
 
 		if (n < 0 || (size_t)n >= sizeof help - used)
 			break;
@@ -54,19 +58,52 @@ static void put_option(const cli_option *option)
 
 static void put_options(const cli_command *command)
 {
+	const cli_option *option;
+	const char *last = NULL;
+
 	cli_putc('\n');
 	cli_heading("Options:");
-	for (size_t i = 0; i < command->option_count; i++)
-		put_option(&command->options[i]);
-	for (size_t i = 0; i < cli_common_option_count; i++) {
-		const cli_option *common = &cli_common_options[i];
-		bool own = false;
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++)
+		if (!cli_option_part(command, i))
+			put_option(option);
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+		const char *part = cli_option_part(command, i);
+		char heading[96];
 
-		for (size_t j = 0; j < command->option_count; j++)
-			own = own || strcmp(command->options[j].name, common->name) == 0;
-		if (!own)
-			put_option(common);
+		if (!part)
+			continue;
+		if (part != last) {
+			(void)snprintf(heading, sizeof heading,
+				       "Options of %s %s:", command->part_kind, part);
+			cli_putc('\n');
+			cli_heading(heading);
+			last = part;
+		}
+		put_option(option);
 	}
+}
+
+static void put_entry(const char *name, const char *summary)
+{
+	cli_pad(2);
+	cli_cell(name, COMMAND_COLUMN - 2);
+	cli_wrap(summary, COMMAND_COLUMN, COMMAND_COLUMN);
+}
+
+static void put_parts(const cli_command *command)
+{
+	char heading[64];
+	cli_entry part;
+
+	if (!command->part_at)
+		return;
+	(void)snprintf(heading, sizeof heading,
+		       "%c%ss:", toupper((unsigned char)command->part_kind[0]),
+		       command->part_kind + 1);
+	cli_putc('\n');
+	cli_heading(heading);
+	for (size_t i = 0; command->part_at(i, &part); i++)
+		put_entry(part.name, part.summary);
 }
 
 static void put_commands(void)
@@ -79,9 +116,7 @@ static void put_commands(void)
 		for (size_t i = 0; (command = cli_command_at(i)); i++) {
 			if ((command->run != NULL) != built)
 				continue;
-			cli_pad(2);
-			cli_cell(command->name, COMMAND_COLUMN - 2);
-			cli_wrap(command->summary, COMMAND_COLUMN, COMMAND_COLUMN);
+			put_entry(command->name, command->summary);
 		}
 	}
 }
@@ -119,6 +154,7 @@ void cli_help(const cli_command *command)
 	cli_wrap(command->description, 0, 0);
 	if (is_program(command))
 		put_commands();
+	put_parts(command);
 	put_options(command);
 	put_examples(command);
 	cli_putc('\n');

@@ -101,7 +101,7 @@ static void put_option(const cli_option *option)
 	cli_putc('\n');
 	put_prose(option->help);
 	for (size_t i = 0; (word = cli_listed_at(option->values, i)); i++) {
-		cli_puts(i ? ",\n" : "One of:\n");
+		cli_puts(i ? ",\n" : option->values->is_list ? "Any of:\n" : "One of:\n");
 		cli_puts("\\fB");
 		puts_roff(word);
 		cli_puts("\\fR");
@@ -112,17 +112,43 @@ static void put_option(const cli_option *option)
 
 static void put_options(const cli_command *command)
 {
-	cli_puts(".SH OPTIONS\n");
-	for (size_t i = 0; i < command->option_count; i++)
-		put_option(&command->options[i]);
-	for (size_t i = 0; i < cli_common_option_count; i++) {
-		bool own = false;
+	const cli_option *option;
+	const char *last = NULL;
 
-		for (size_t j = 0; j < command->option_count; j++)
-			own = own ||
-			      strcmp(command->options[j].name, cli_common_options[i].name) == 0;
-		if (!own)
-			put_option(&cli_common_options[i]);
+	cli_puts(".SH OPTIONS\n");
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++)
+		if (!cli_option_part(command, i))
+			put_option(option);
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
+		const char *part = cli_option_part(command, i);
+
+		if (!part)
+			continue;
+		if (part != last) {
+			cli_printf(".SS Options of %s ", command->part_kind);
+			puts_roff(part);
+			cli_putc('\n');
+			last = part;
+		}
+		put_option(option);
+	}
+}
+
+static void put_parts(const cli_command *command)
+{
+	cli_entry part;
+
+	if (!command->part_at)
+		return;
+	cli_puts(".SH ");
+	put_upper(command->part_kind);
+	cli_puts("S\n");
+	for (size_t i = 0; command->part_at(i, &part); i++) {
+		cli_puts(".TP\n\\fB");
+		puts_roff(part.name);
+		cli_puts("\\fR\n");
+		puts_roff(part.summary);
+		cli_putc('\n');
 	}
 }
 
@@ -212,6 +238,7 @@ static void put_page(const cli_command *command)
 	put_prose(command->description);
 	if (command == &cli_program)
 		put_commands();
+	put_parts(command);
 	put_options(command);
 	put_examples(command);
 	put_statuses(command->statuses ? command->statuses : cli_common_statuses);

@@ -16,10 +16,8 @@
 #include "report.h"
 #include "serve_confine.h"
 #include "serve_observe.h"
-#include "serve_workspace.h"
+#include "serve_toolsets.h"
 #include "state.h"
-#include "tools/context/context.h"
-#include "tools/diag/diag.h"
 #include "worker/sandbox.h"
 
 enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
@@ -50,25 +48,17 @@ enum {
 	INCIDENTS,
 	INCIDENTS_AGE,
 	INCIDENTS_BYTES,
-	CACHE_ROOT,
-	WORKSPACE,
-	PLAN_KEY,
-	POLICY,
-	PREFLIGHT,
-	PREFLIGHT_TIMEOUT,
-	LOCK_ON,
-	HARD_LINKS,
+	OPTION_COUNT
 };
 
-static const cli_option options[] = {
+static const cli_option options[OPTION_COUNT] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
 		    "Speak on standard input and output; the default." },
 	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
 		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
 		   "printed on standard error." },
-	[TOOLS] = { "tools", "LIST", 't', CLI_TEXT,
-		    "Toolsets to serve, separated by commas: diag, workspace, context. By "
-		    "default diag, and context where it is known where caches are." },
+	[TOOLS] = { "tools", "LIST", 't', CLI_TOOLSET,
+		    "Toolsets to serve, separated by commas; see above for the defaults." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "How errors are told to a client that does not choose; by default each "
 		       "toolset's own." },
@@ -76,31 +66,12 @@ static const cli_option options[] = {
 			 "HTTP: let in only who brings the bearer token on the first line of "
 			 "FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
-		   "The role that errors name; with the workspace toolset windsurf or "
-		   "antigravity, and it decides which tools there are." },
+		   "Role to name in errors. A toolset may require one; see above." },
 	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
 		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
-	[WORKSPACE] = { "workspace", "DIR", 'w', CLI_FILE,
-			"workspace: sessions are bound to this directory or one beneath it; by "
-			"default the current one." },
-	[PLAN_KEY] = { "plan-key", "FILE", 0, CLI_FILE,
-		       "workspace: what plans are signed with; by default "
-		       "$XDG_CONFIG_HOME/faultwire/plan.key." },
-	[POLICY] = { "policy", "FILE", 0, CLI_FILE,
-		     "workspace: rules for what is written, in place of those built in." },
-	[PREFLIGHT] = { "preflight", "COMMAND", 0, CLI_TEXT,
-			"workspace: run this after each write; if it fails the old content "
-			"comes back." },
-	[PREFLIGHT_TIMEOUT] = { "preflight-timeout", "SECONDS", 0, CLI_TEXT,
-				"workspace: how long it may take; by default 60." },
-	[LOCK_ON] = { "lock-on", "WHAT", 0, CLI_TEXT,
-		      "workspace: failures that lock the session: integrity (the default), any "
-		      "or never." },
-	[HARD_LINKS] = { "hard-links", NULL, 0, CLI_NOTHING,
-			 "workspace: let files with several names be read and written." },
 	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
 		    "Record failures and changes in this audit log, or off; by default "
 		    "audit-log.jsonl in the state directory." },
@@ -150,9 +121,6 @@ static const cli_option options[] = {
 	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
 			      "Forget the oldest incidents while the database is larger, 256m "
 			      "by default; k or m may follow." },
-	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
-			 "context: where caches are. CONTEXT_CACHE_ROOT in the environment "
-			 "means the same." },
 };
 
 static const cli_example examples[] = {
@@ -169,43 +137,14 @@ struct serving {
 	fw_server *server;
 	bool is_started;
 	struct serve_observers observers;
+	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
 	bool is_asked; /* somebody said so */
 	fw_workers_options isolation;
 	fw_workers *workers;
-	bool has_workspace;
 	struct fw_sandbox_report lacks; /* to be told once there is a log */
-	/* Threads that nobody waits for any more may use it until the very end, so
-	 * it is never freed. */
-	struct fw_context_store *caches;
 };
-
-static fw_error *add_diag(struct serving *serving)
-{
-	return fw_diag_add(serving->server, serving->run, serving->workers);
-}
-
-static fw_error *add_workspace(struct serving *serving)
-{
-	const cli_args *args = serving->args;
-	const struct cli_workspace how = {
-		.directory = args->values[WORKSPACE],
-		.role = args->values[ROLE],
-		.plan_key = args->values[PLAN_KEY],
-		.policy = args->values[POLICY],
-		.preflight = args->values[PREFLIGHT],
-		.preflight_timeout = args->values[PREFLIGHT_TIMEOUT],
-		.lock_on = args->values[LOCK_ON],
-		.hard_links = cli_given(args, HARD_LINKS),
-		.sandbox = serving->isolation.sandbox,
-		.workers = serving->isolation.count,
-		.keeps_audit = cli_given(args, AUDIT),
-	};
-
-	serving->has_workspace = true;
-	return cli_workspace_add(serving->server, &how, &serving->observers);
-}
 
 static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 			     uint32_t *ret_number)
@@ -261,65 +200,38 @@ static fw_error *add_workers(struct serving *serving)
 	return fw_server_add_workers(serving->server, isolation, &serving->workers);
 }
 
-/* Where the context toolset finds its caches; NULL: nobody said. */
-static const char *cache_root(const cli_args *args)
+static void allow(void *ctx, const char *path, bool may_write)
 {
-	const char *root = args->values[CACHE_ROOT];
+	struct serve_observers *observers = ctx;
 
-	if (!root)
-		root = getenv("CONTEXT_CACHE_ROOT");
-	return root && *root ? root : NULL;
+	serve_toolsets_allow(&observers->toolsets, path, may_write);
 }
 
-/*
- * In threads, which share what they have read and indexed; in processes, each of
- * which does that for itself, only where they are asked for.
- */
-static fw_error *add_context(struct serving *serving)
+static fw_error *add_toolsets(struct serving *serving)
 {
-	const char *root = cache_root(serving->args);
-	const char *const readable[] = { root, NULL };
-	fw_workers_options isolation = serving->isolation;
-	fw_workers *workers = NULL;
+	const cli_args *args = serving->args;
+	char *state = serving->state;
+	struct fw_toolset_host host = {
+		.server = serving->server,
+		.role = args->values[ROLE],
+		.run = serving->run,
+		.is_run_chosen = serving->is_asked,
+		.workers = serving->workers,
+		.isolation = serving->isolation,
+		.allow = allow,
+		.move_audit = cli_given(args, AUDIT) ? NULL : serve_audit_move,
+		.note_audit = serve_audit_note,
+		.verify_audit = serve_audit_verify,
+		.ctx = &serving->observers,
+	};
 
-	if (!root)
-		return cli_usage("toolset context needs --cache-root: say where caches are");
-	FW_TRY(fw_context_store_new(root, &serving->caches));
-	if (!serving->is_asked || serving->run != FW_RUN_PROCESS)
-		return fw_context_add(serving->server, serving->caches, FW_RUN_THREAD, NULL);
-	isolation.readable = readable;
-	FW_TRY(fw_server_add_workers(serving->server, &isolation, &workers));
-	return fw_context_add(serving->server, serving->caches, FW_RUN_PROCESS, workers);
-}
-
-static fw_error *add_toolsets(struct serving *serving, const char *list)
-{
-	static const struct {
-		const char *name;
-		fw_error *(*add)(struct serving *serving);
-	} toolsets[] = { { "diag", add_diag },
-			 { "workspace", add_workspace },
-			 { "context", add_context } };
-	bool is_added[sizeof toolsets / sizeof *toolsets] = { false };
-
-	if (!list)
-		list = cache_root(serving->args) ? "diag,context" : "diag";
-	for (const char *at = list; *at;) {
-		size_t len = strcspn(at, ",");
-		size_t i = 0;
-
-		while (i < sizeof toolsets / sizeof *toolsets &&
-		       (strlen(toolsets[i].name) != len ||
-			memcmp(toolsets[i].name, at, len) != 0))
-			i++;
-		if (i == sizeof toolsets / sizeof *toolsets)
-			return cli_usage("there is no toolset \"%.*s\"", (int)len, at);
-		if (!is_added[i])
-			FW_TRY(toolsets[i].add(serving));
-		is_added[i] = true;
-		at += len + (at[len] == ',');
-	}
-	return NULL;
+	FW_TRY(cli_state_path("", false, state));
+	/* Without the slash at its end. */
+	if (state[0])
+		state[strlen(state) - 1] = '\0';
+	host.state = state[0] ? state : NULL;
+	return serve_toolsets_add(&serving->observers.toolsets, args->values[TOOLS],
+				  args->values + OPTION_COUNT, &host);
 }
 
 static fw_error *listen_http(fw_server *server, const char *where, const char *token)
@@ -375,30 +287,18 @@ static void tell_start(const fw_server *server, const cli_args *args)
 		cli_remark("listening on %s", url);
 }
 
-/* A toolset that is alone has its own contract also where no tool is asked for. */
-static fw_contract contract_of(const cli_args *args)
-{
-	const char *tools = args->values[TOOLS];
-
-	if (tools && strcmp(tools, "workspace") == 0)
-		return cli_contract(args, CONTRACT, FW_KAIZA);
-	if (tools && strcmp(tools, "context") == 0)
-		return cli_contract(args, CONTRACT, FW_CONTEXT_V0);
-	return cli_contract(args, CONTRACT, FW_AUTO);
-}
-
 /* After the toolsets were added: some of them have to read files for that. */
 static fw_error *confine(struct serving *serving)
 {
 	const cli_args *args = serving->args;
-	const char *workspace = args->values[WORKSPACE] ? args->values[WORKSPACE] : ".";
+	const struct serve_toolsets *toolsets = &serving->observers.toolsets;
 	const struct serve_confine how = {
 		.sandbox = serving->isolation.sandbox,
 		.http = args->values[HTTP],
 		.audit = args->values[AUDIT],
 		.incidents = args->values[INCIDENTS],
-		.workspace = serving->has_workspace ? workspace : NULL,
-		.cache_root = serving->caches ? cache_root(args) : NULL,
+		.paths = toolsets->paths,
+		.path_count = toolsets->path_count,
 		.secret_file = args->values[ALERT_SECRET_FILE],
 		.webhook = args->values[ALERT_WEBHOOK],
 		.alertmanager = args->values[ALERTMANAGER],
@@ -448,7 +348,9 @@ static fw_error *serve(struct serving *serving)
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
-	server.contract = contract_of(args);
+	/* A toolset that is served alone determines the contract of the server. */
+	server.contract =
+		cli_contract(args, CONTRACT, serve_toolsets_contract(args->values[TOOLS]));
 	server.role = args->values[ROLE];
 	server.debug_stack = cli_wants_stack();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
@@ -461,7 +363,7 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(cli_limits_set(serving->server, args));
 	FW_TRY(add_workers(serving));
 	/* Before the audit, which is to write what a toolset knows of a call. */
-	FW_TRY(add_toolsets(serving, args->values[TOOLS]));
+	FW_TRY(add_toolsets(serving));
 	FW_TRY(confine(serving));
 	/* All that follows may start threads, and opens only what confine() allows. */
 	FW_TRY(fw_server_prepare(serving->server));
@@ -483,6 +385,13 @@ static fw_error *serve(struct serving *serving)
 	return fw_server_run(serving->server);
 }
 
+static fw_contract contract_of_failure(const struct serving *serving)
+{
+	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+
+	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+}
+
 static int run(const cli_args *args)
 {
 	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
@@ -495,16 +404,16 @@ static int run(const cli_args *args)
 	err = serve(&serving);
 	if (end_audit(&serving.observers)) {
 		fw_server_free(serving.server);
-		fw_workspace_free(serving.observers.workspace);
+		serve_toolsets_free(&serving.observers.toolsets);
 	}
 	end_alerts(&serving.observers);
 	end_incidents(&serving.observers);
 	if (serving.is_started)
 		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
 	fw_log_stop();
-	/* Whoever starts it reads the envelope, as its clients would. */
+	/* Reported to the process that started the server as to a client. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
-		cli_report_in(cli_contract(args, CONTRACT, FW_KAIZA));
+		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -524,7 +433,10 @@ const cli_command cmd_serve = {
 		"leaves, see faultwire audit; and can be looked up by their incident id, see "
 		"faultwire incident.",
 	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	.option_count = OPTION_COUNT,
+	.more_options = serve_toolset_option_at,
+	.part_kind = "toolset",
+	.part_at = serve_toolset_at,
 	.operands = CLI_NOTHING,
 	.examples = examples,
 	.run = run,

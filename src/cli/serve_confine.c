@@ -14,7 +14,13 @@
 
 #include "state.h"
 
-enum { PATHS_MAX = 4, PORTS_MAX = 8, HTTP_PORT = 80, HTTPS_PORT = 443, PROXY_PORT = 1080 };
+enum {
+	PATHS_MAX = 4 + SERVE_PATHS_MAX,
+	PORTS_MAX = 8,
+	HTTP_PORT = 80,
+	HTTPS_PORT = 443,
+	PROXY_PORT = 1080
+};
 
 struct paths {
 	size_t count;
@@ -141,8 +147,12 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	add_path(&writable, state);
 	add_directory_of(&writable, how->audit);
 	add_directory_of(&writable, how->incidents);
-	add_path(&writable, how->workspace);
-	add_path_to_come(&readable, how->cache_root);
+	for (size_t i = 0; i < how->path_count; i++) {
+		if (how->paths[i].may_write)
+			add_path(&writable, how->paths[i].path);
+		else
+			add_path_to_come(&readable, how->paths[i].path);
+	}
 	add_path(&readable, how->secret_file);
 	options.sandbox = how->sandbox;
 	options.readable = readable.list;

@@ -6,14 +6,16 @@
 
 #include <faultwire/faultwire.h>
 
+#include "serve_toolsets.h"
+
 /* As given to the program; NULL: not. */
 struct serve_confine {
 	fw_sandbox sandbox;
-	const char *http;        /* ADDR:PORT */
-	const char *audit;       /* a file, or off */
-	const char *incidents;   /* the same */
-	const char *workspace;   /* a directory that the server writes, too */
-	const char *cache_root;  /* a directory that it reads */
+	const char *http;               /* ADDR:PORT */
+	const char *audit;              /* a file, or off */
+	const char *incidents;          /* the same */
+	const struct serve_path *paths; /* of toolsets */
+	size_t path_count;
 	const char *secret_file; /* for the webhook */
 	const char *webhook;     /* URLs */
 	const char *alertmanager;

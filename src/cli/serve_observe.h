@@ -12,17 +12,17 @@
 #include "observe/audit.h"
 #include "observe/incident.h"
 #include "observe/metrics.h"
+#include "serve_toolsets.h"
 #include "state.h"
-#include "tools/workspace/workspace.h"
 
-/* All NULL to begin with. */
+/* All zero to begin with. */
 struct serve_observers {
 	struct fw_audit *audit;
 	char audit_home[CLI_PATH_SIZE]; /* the log's path without a session */
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;
-	fw_workspace *workspace;
+	struct serve_toolsets toolsets;
 };
 
 /** What the options say of the audit log; any may be NULL. */
@@ -36,6 +36,12 @@ struct serve_audit {
 /** Raises cli.usage, what fw_audit_open() does. */
 FW_NODISCARD fw_error *add_audit(fw_server *server, struct serve_observers *observers,
 				 const struct serve_audit *how);
+
+/** For fw_toolset_host: `ctx` is the struct serve_observers. */
+void serve_audit_move(void *ctx, int dir, const char *log);
+void serve_audit_note(void *ctx, const fw_scope *scope, const char *text);
+FW_NODISCARD fw_error *serve_audit_verify(const char *path,
+					  struct fw_toolset_audit_report *ret_report);
 
 /** Before the server is freed, for replies may still wait. False: the disk does
  *  not answer, and the server must not be freed. */

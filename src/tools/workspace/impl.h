@@ -64,7 +64,7 @@ struct fw_workspace {
 	char *trusted; /* folder for what no worker may write; NULL: there is none */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
-	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
+	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
 	/* Of the server's thread. */
 	fw_server *server;

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "tools/toolset.h"
 #include "tools/workspace/impl.h"
 #include "tools/workspace/trusted.h"
 
@@ -22,41 +23,14 @@ enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_
 
 /* ---- the tools --------------------------------------------------------------------- */
 
-#define OBJECT(properties, required)                                                        \
-	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
-	"\"additionalProperties\":false}"
-#define TEXT(name, words) \
-	"\"" name "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" words "\"}"
-#define HASH(name, words)                                                                 \
-	"\"" name                                                                         \
-	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
-	"\"}"
-/* The path's own rules are told by codes of their own. */
-#define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
-
-#define CONTENT                                                                               \
-	"\"content\":{\"type\":\"string\",\"description\":\"The whole new content; one that " \
-	"does not fit a message of 4 MiB goes in as patches\"}"
-#define PATCH TEXT("patch", "A unified diff of this file, in place of content")
-#define PLAN HASH("plan", "The hash of the approved plan; required outside of docs/reports/")
-#define PREVIOUS HASH("previousHash", "SHA-256 of the content that you have seen")
-#define CREATE                              \
-	"\"create\":{\"type\":\"boolean\"," \
-	"\"description\":\"The file must not exist yet\"}"
-#define INTENT TEXT("intent", "Why, in a sentence; for the audit log")
-#define PHASE                                                                  \
-	"\"phase_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256," \
-	"\"description\":\"The phase of the work, told again in errors\"}"
-#define WRITE_FILE                                \
-	PATH("path", "Relative to the workspace") \
-	"," CONTENT "," PATCH "," PLAN "," PREVIOUS "," CREATE "," INTENT "," PHASE
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_workspace_schemas[];
 
 struct description {
 	struct fw_ws_tool tool;
 	fw_handler *handler;
 	const char *title;
 	const char *words;
-	const char *schema;
 	const char *annotations;
 };
 
@@ -76,22 +50,11 @@ static const struct description tools[] = {
 	  "Begin a session",
 	  "Binds this server to a workspace. Call it before any other tool. Calling it again "
 	  "with the same root changes nothing.",
-	  OBJECT(PATH("workspace_root",
-		      "Absolute path of the workspace's folder") ","
-								 "\"role\":{\"type\":"
-								 "\"string\",\"enum\":["
-								 "\"windsurf\",\"antigravity\","
-								 "\"WINDSURF\",\"ANTIGRAVITY\"]"
-								 ",\"description\":\"The role "
-								 "you expect this "
-								 "server to run for\"}",
-		 "\"workspace_root\""),
 	  ADDS },
 	{ { "read_file", BOTH, false },
 	  fw_ws_read_file_tool,
 	  "Read a file",
 	  "Content, size and SHA-256 of a text file of the workspace.",
-	  OBJECT(PATH("path", "Relative to the workspace"), "\"path\""),
 	  READS },
 	{ { "write_file", BOTH, true },
 	  fw_ws_write_file,
@@ -99,19 +62,16 @@ static const struct description tools[] = {
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
-	  OBJECT(WRITE_FILE, "\"path\""),
 	  CHANGES },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
 	  "List the plans",
 	  "All plans with title, status and scope, and whether they can be used.",
-	  OBJECT("", ""),
 	  READS },
 	{ { "read_plan", BOTH, false },
 	  fw_ws_read_plan,
 	  "Read a plan",
 	  "The text of a plan.",
-	  OBJECT(HASH("plan", "The plan's hash"), "\"plan\""),
 	  READS },
 	{ { "save_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_save_plan,
@@ -119,37 +79,22 @@ static const struct description tools[] = {
 	  "Keeps a plan for a person to approve. It begins with a comment that has the lines "
 	  "KAIZA_PLAN_HASH: PENDING_HASH, ROLE: ANTIGRAVITY, STATUS: PENDING and SCOPE: with "
 	  "globs separated by commas.",
-	  OBJECT(TEXT("content", "The plan, as Markdown"), "\"content\""),
 	  ADDS },
 	{ { "bootstrap_create_foundation_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_bootstrap,
 	  "Create the foundation plan",
 	  "The first plan of a workspace, approved at once by a payload that a person has "
 	  "signed (faultwire plan bootstrap).",
-	  OBJECT(PATH("path", "The root of the session's workspace") "," TEXT(
-			 "planContent",
-			 "The plan, as Markdown") "," TEXT("payload",
-							   "The signed payload, exactly as it "
-							   "was given out") "," TEXT("signatur"
-										     "e",
-										     "Its "
-										     "signatur"
-										     "e"),
-		 "\"path\",\"planContent\",\"payload\",\"signature\""),
 	  ADDS },
 	{ { "read_audit_log", BOTH, false },
 	  fw_ws_read_audit_log,
 	  "Read the audit log",
 	  "The last lines of the workspace's audit log, as JSON Lines.",
-	  OBJECT("\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
-		 "\"description\":\"Lines; 100 if left out\"}",
-		 ""),
 	  READS },
 	{ { "verify_workspace_integrity", BOTH, false },
 	  fw_ws_verify_integrity,
 	  "Verify the workspace",
 	  "Checks the audit log's chain and every plan's hash and signature.",
-	  OBJECT("", ""),
 	  READS },
 };
 
@@ -207,7 +152,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.name = about->tool.name;
 		tool.title = about->title;
 		tool.description = about->words;
-		tool.input_schema = about->schema;
+		tool.input_schema = fw_toolset_input_schema(fw_workspace_schemas, tool.name);
 		tool.annotations = about->annotations;
 		tool.handler = about->handler;
 		tool.ctx = ws;
@@ -305,7 +250,8 @@ static fw_error *audit_registry(void)
 static fw_error *audit_tools(const fw_workspace *ws)
 {
 	for (size_t i = 0; i < TOOLS; i++) {
-		if (!tools[i].schema || !tools[i].handler || !tools[i].tool.roles)
+		if (!tools[i].handler || !tools[i].tool.roles ||
+		    !fw_toolset_input_schema(fw_workspace_schemas, tools[i].tool.name))
 			return failed("a tool lacks a schema, a role or a handler", NULL);
 	}
 	if (ws->role != FW_WS_WINDSURF && ws->role != FW_WS_ANTIGRAVITY)
@@ -315,7 +261,7 @@ static fw_error *audit_tools(const fw_workspace *ws)
 
 static fw_error *audit_log(const fw_workspace *ws)
 {
-	struct fw_ws_audit_report report = { .is_whole = true };
+	struct fw_toolset_audit_report report = { .is_intact = true };
 	char path[FW_WS_PATH_SIZE];
 	fw_error *err;
 	struct stat st;
@@ -326,7 +272,7 @@ static fw_error *audit_log(const fw_workspace *ws)
 	err = ws->verify_audit(path, &report);
 	if (err)
 		return failed("the audit log cannot be read", err);
-	return report.is_whole ? NULL : failed(report.reason, NULL);
+	return report.is_intact ? NULL : failed(report.reason, NULL);
 }
 
 /* One that is just being made has a second name for a moment. */
