@@ -24,10 +24,36 @@
 #include "../src/mcp/impl.h"
 #include "../src/policy/breaker.h"
 
-enum { HOLDS_MAX = 256, LATERS_MAX = 64, SLOTS = 2 };
+enum { STEPS_MAX = 100, HOLDS_MAX = 256, LATERS_MAX = 64, SLOTS = 2 };
 
 #define NS_PER_MS INT64_C(1000000)
 #define START_NS (INT64_C(1800000000) * 1000 * NS_PER_MS)
+
+enum op {
+	OP_TURN,
+	OP_OPEN,
+	OP_REQUEST,
+	OP_BATCH,
+	OP_NOTIFY,
+	OP_RESPOND,
+	OP_GET,
+	OP_DELETE,
+	OP_RESET,
+	OP_AUDIT,
+	OP_RELEASE,
+	OP_FINISH,
+	OP_WORKER,
+	OP_CLOCK,
+	OP_CHANGE,
+	OP_NO_MEMORY,
+	OP_STOP,
+	OP_RAW,
+	OP_REFUSE,
+	OP_PAGE,
+	OP_HALF_CLOSE,
+	OP_PART,
+	OP_COUNT
+};
 
 /* A step of the schedule: what to do, whose turn it is, and parameters. */
 struct step {

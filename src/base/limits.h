@@ -57,7 +57,18 @@ enum {
 	FW_LIMIT_TOOL_TEXT_PER_S = 256 * 1024,
 	/* Headers of one request; each connection has room for this many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
-	/* Buffers that outlive a request: a matter of speed, not of lawfulness. */
+	/* The request target; what is read beyond a request that is not answered yet;
+	 * how long an answer is kept back for a peer that has closed its side before
+	 * it is tested whether it still reads; how long a connection without a byte is
+	 * left alone when others need its place; how long a closing connection is read
+	 * from; connections accepted at once. */
+	FW_LIMIT_HTTP_TARGET_BYTES = 8 * 1024,
+	FW_LIMIT_HTTP_READ_AHEAD_BYTES = 16 * 1024,
+	FW_LIMIT_HTTP_HALF_CLOSED_MS = 250,
+	FW_LIMIT_HTTP_SILENT_MS = 50,
+	FW_LIMIT_HTTP_LINGER_MS = 1000,
+	FW_LIMIT_HTTP_ACCEPTS = 64,
+	/* Buffers up to this size are kept after use. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
 	/* How long a connection of the HTTP client may take to come up. */
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
@@ -217,6 +228,8 @@ enum {
 	  "headers of one request")                                                            \
 	X(http_drain_bytes, 8 * FW__MIB, 0, 256 * FW__MIB,                                     \
 	  "how much of a refused body is read")                                                \
+	X(http_unread_bytes, 128 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                    \
+	  "request bodies that are being read, in all")                                        \
 	X(http_queue_bytes, 16 * FW__MIB, 64 * FW__KIB, 1024 * FW__MIB,                        \
 	  "unsent bytes of one reply")                                                         \
 	X(http_held_bytes, 256 * FW__MIB, 1 * FW__MIB, 4096ull * FW__MIB,                      \

@@ -77,7 +77,7 @@ static void test_loop__tasks_of_another_thread_run_in_order(void **state)
 	assert_int_equal(over, 0);
 }
 
-static void test_loop__tasks_left_at_the_end_are_told_so(void **state)
+static void test_loop__tasks_left_at_the_end_run_with_is_over(void **state)
 {
 	static struct counted tasks[TASKS];
 	unsigned next = 0, over = 0;
@@ -145,7 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop__tasks_of_another_thread_run_in_order),
-		cmocka_unit_test(test_loop__tasks_left_at_the_end_are_told_so),
+		cmocka_unit_test(test_loop__tasks_left_at_the_end_run_with_is_over),
 		cmocka_unit_test(test_loop__a_closing_loop_takes_no_task),
 		cmocka_unit_test(test_loop__a_stop_before_the_run_ends_it),
 		cmocka_unit_test(test_loop__closing_what_never_began_does_nothing),

@@ -3,8 +3,8 @@
  *
  * Between fork() and exec() the child of a program with threads may only make
  * system calls: everything else (the path to the program, arrays) is prepared
- * before. A pipe that exec() closes tells the parent what became of it: bytes
- * are a failed step and its errno, the end without bytes is success.
+ * before. A pipe that exec() closes reports the outcome to the parent:
+ * bytes are a failed step and its errno, the end without bytes is success.
  */
 #include "base/subprocess.h"
 
@@ -130,8 +130,7 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 		give_up(report_fd, FW_SUBPROCESS_FORK);
 	close_others();
 	/* exec() changes neither the strings nor the arrays. */
-	(void)execve(file, (char *const *)(uintptr_t)options->argv,
-		     (char *const *)(uintptr_t)environment);
+	(void)execve(file, (char *const *)options->argv, (char *const *)environment);
 	give_up(report_fd, FW_SUBPROCESS_EXEC);
 }
 

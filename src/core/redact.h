@@ -30,7 +30,7 @@ enum { FW_REDACT_LEAST = 8 };
 bool fw_redact_key_is_secret(const char *key, size_t len);
 
 /*
- * The same for a member whose value is at hand, which decides where the key
+ * The same for a member with a known value, which decides where the key
  * alone does not: "pass", "auth", "pin", "otp", "mnemonic". Numbers as digits.
  */
 bool fw_redact_member_is_secret(const char *key, size_t len, const char *value,

@@ -1,6 +1,6 @@
 /*
- * redact_impl.h - what the files of redaction share: characters, the kinds of
- * secret that a key can name, the judgement of a value, and the matchers.
+ * redact_impl.h - what the files of redaction share: the kinds of secret that a
+ * key can name, the judgement of a value, and the matchers.
  */
 #ifndef FW_CORE_REDACT_IMPL_H
 #define FW_CORE_REDACT_IMPL_H
@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/ascii.h"
 
 /* What a key says about its value. */
 enum fw_redact_kind {
@@ -136,59 +138,6 @@ bool fw_redact__match_element(const struct fw_redact_view *v, size_t at,
 bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 			     struct fw_redact_match *m);
 
-/* ASCII only, whatever the locale. */
-static inline bool fw_is_lower(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static inline bool fw_is_upper(char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static inline bool fw_is_letter(char c)
-{
-	return fw_is_lower((char)(c | 0x20));
-}
-
-static inline bool fw_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static inline bool fw_is_alnum(char c)
-{
-	return fw_is_letter(c) || fw_is_digit(c);
-}
-
-static inline bool fw_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static inline bool fw_is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static inline bool fw_is_quote(char c)
-{
-	return c == '"' || c == '\'' || c == '`';
-}
-
-/* The same, capitals being letters; `lower` is lower case. */
-static inline bool fw_equals_lower(const char *text, const char *lower, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if ((fw_is_upper(c) ? (char)(c | 0x20) : c) != lower[i])
-			return false;
-	}
-	return true;
-}
-
 static inline char fw_redact_at(const struct fw_redact_view *v, size_t at)
 {
 	return at < v->len ? v->t[at] : '\0';
@@ -240,11 +189,6 @@ static inline size_t fw_redact_blank_before(const struct fw_redact_view *v, size
 static inline bool fw_redact_in_token(char c)
 {
 	return fw_is_alnum(c) || c == '_' || c == '-';
-}
-
-static inline bool fw_is_hex(char c)
-{
-	return fw_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
 /*

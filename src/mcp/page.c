@@ -95,10 +95,11 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 		.render = (its_render), .is_tree = (tree)                                \
 	}
 
-/* Health is asked for by address, whatever the name of the server. */
+/* Liveness says nothing about the server and is asked for by address; readiness
+ * names its parts, so a web page of another name must not read it. */
 static const struct fw_page_entry built_in[] = {
 	BUILT_IN("/healthz", FW_PAGE_UNCHECKED, render_health, false),
-	BUILT_IN("/readyz", FW_PAGE_UNCHECKED, render_ready, false),
+	BUILT_IN("/readyz", FW_PAGE_OPEN, render_ready, false),
 	BUILT_IN("/problems/", FW_PAGE_OPEN, fw_page_problem, true),
 };
 enum { BUILT_IN_COUNT = sizeof built_in / sizeof *built_in };

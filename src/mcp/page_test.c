@@ -159,7 +159,8 @@ static void test_page__the_longest_path_wins_and_a_slash_takes_all_below(void **
 	assert_int_equal(fw_server__page_access(server, "/a"), FW_PAGE_NONE);
 	assert_int_equal(fw_server__page_access(server, "/a/"), FW_PAGE_GUARDED);
 	assert_int_equal(fw_server__page_access(server, "/problems/x"), FW_PAGE_OPEN);
-	assert_int_equal(fw_server__page_access(server, "/readyz"), FW_PAGE_UNCHECKED);
+	assert_int_equal(fw_server__page_access(server, "/readyz"), FW_PAGE_OPEN);
+	assert_int_equal(fw_server__page_access(server, "/healthz"), FW_PAGE_UNCHECKED);
 }
 
 static void expect_problem(const char *code, int wanted)

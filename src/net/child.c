@@ -288,8 +288,8 @@ size_t fw_child_unsent(const struct fw_child *child)
 /* How many bytes of the line the pipe took at once; negative: it is broken. */
 static ssize_t try_write(struct fw_child *child, const char *text, size_t len)
 {
-	uv_buf_t bufs[] = { uv_buf_init((char *)(uintptr_t)text, (unsigned)len),
-			    uv_buf_init((char *)(uintptr_t) "\n", 1) };
+	uv_buf_t bufs[] = { uv_buf_init((char *)text, (unsigned)len),
+			    uv_buf_init((char *)"\n", 1) };
 	int status;
 
 	if (fw_child_unsent(child))

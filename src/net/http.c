@@ -1,5 +1,5 @@
 /*
- * http.c - MCP over HTTP: options, socket, daemon.
+ * http.c - MCP over HTTP: options, listening socket, start and stop.
  *
  * The socket is bound and listens from fw_server_listen_http() on, so that the
  * port is known and an address in use is that call's error; nothing is read
@@ -10,9 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,30 +21,111 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
+#include "net/http_tls.h"
 
 static const char LISTEN[] = "fw_server_listen_http";
 
+/* ---- the end ---------------------------------------------------------------- */
+
+void fw_http__handle_closed(struct fw_http *http)
+{
+	if (!--http->open_handles)
+		fw_transport_closed(&http->base);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+	fw_http__handle_closed(handle->data);
+}
+
+static void stop_listening(struct fw_http *http)
+{
+	http->is_quiet = true;
+	/* The handle before its descriptor: libuv forgets the number with it. */
+	if (http->is_started && !uv_is_closing((uv_handle_t *)&http->acceptor))
+		uv_close((uv_handle_t *)&http->acceptor, handle_closed);
+	if (http->listen_fd >= 0)
+		(void)close(http->listen_fd);
+	http->listen_fd = -1;
+}
+
+void fw_http__stop_if_done(struct fw_http *http)
+{
+	if (!http->is_closing || http->answering || http->is_closed)
+		return;
+	http->is_closed = true;
+	while (http->peers)
+		fw_http__lose(http->peers);
+	uv_close((uv_handle_t *)&http->ready, handle_closed);
+	uv_close((uv_handle_t *)&http->sweep, handle_closed);
+	uv_close((uv_handle_t *)&http->flush, handle_closed);
+	uv_close((uv_handle_t *)&http->retry, handle_closed);
+}
+
+static void flush_over(uv_timer_t *timer)
+{
+	struct fw_http *http = timer->data;
+
+	if (http->is_closed)
+		return;
+	/* Whoever does not take its answer by now loses it. */
+	for (struct fw_http_conn *conn = http->peers, *next; conn; conn = next) {
+		next = conn->next;
+		if (conn->state == FW_HTTP_ANSWERING)
+			fw_http__lose(conn);
+	}
+	fw_http__stop_if_done(http);
+}
+
+/* Everything is answered: let it out, then close. */
+static void http_close(struct fw_transport *transport)
+{
+	struct fw_http *http = (struct fw_http *)transport;
+
+	stop_listening(http);
+	http->is_closing = true;
+	if (!http->is_started) {
+		fw_transport_closed(transport);
+		return;
+	}
+	uv_timer_start(&http->flush, flush_over, http->limits->flush_ms, 0);
+	fw_http__stop_if_done(http);
+}
+
 /* ---- the transport ---------------------------------------------------------- */
+
+static fw_error *http_start(struct fw_transport *transport)
+{
+	struct fw_http *http = (struct fw_http *)transport;
+	uv_loop_t *loop = fw_server__loop(transport->server);
+	int errnum = -uv_poll_init(loop, &http->acceptor, http->listen_fd);
+
+	if (errnum)
+		return fw_error_from_errno(FW_HERE, errnum, "listening socket");
+	uv_idle_init(loop, &http->ready);
+	uv_timer_init(loop, &http->sweep);
+	uv_timer_init(loop, &http->flush);
+	uv_timer_init(loop, &http->retry);
+	http->acceptor.data = http->ready.data = http;
+	http->sweep.data = http->flush.data = http->retry.data = http;
+	http->open_handles = 5;
+	http->is_started = true;
+	fw_http__watch_listener(http, true);
+	return NULL;
+}
 
 static void http_quiesce(struct fw_transport *transport)
 {
-	struct fw_http *http = (struct fw_http *)transport;
-	int fd;
-
-	if (http->is_quiet || !http->daemon)
-		return;
-	http->is_quiet = true;
-	fd = MHD_quiesce_daemon(http->daemon);
-	if (fd >= 0)
-		close(fd);
+	stop_listening((struct fw_http *)transport);
 }
 
 static void http_free(struct fw_transport *transport)
 {
 	struct fw_http *http = (struct fw_http *)transport;
 
-	if (http->daemon)
-		MHD_stop_daemon(http->daemon);
+	if (http->listen_fd >= 0)
+		(void)close(http->listen_fd);
+	fw_http_tls_free(http->tls);
 	fw__release(http->path);
 	if (http->bearer_token)
 		explicit_bzero(http->bearer_token, strlen(http->bearer_token));
@@ -55,6 +134,8 @@ static void http_free(struct fw_transport *transport)
 	fw__release(http->allowed_origins);
 	fw__release(http->challenge);
 	fw__release(http->url);
+	fw__release(http->scratch);
+	fw_http__text_clear(&http->head);
 	fw__release(http);
 }
 
@@ -69,9 +150,9 @@ static size_t http_connections(const struct fw_transport *transport)
 }
 
 static const struct fw_transport_ops TRANSPORT_OPS = {
-	.start = fw_http__start,
+	.start = http_start,
 	.quiesce = http_quiesce,
-	.close = fw_http__close,
+	.close = http_close,
 	.free = http_free,
 	.url = http_url,
 	.connections = http_connections,
@@ -218,32 +299,7 @@ static char *make_url(const struct fw_http *http, const union address *address, 
 	return join(origin, http->path, "");
 }
 
-/* ---- the daemon ------------------------------------------------------------- */
-
-/* What it says while it starts is the reason why it does not; later it has
- * nothing to say that the library would print. */
-static void take_log(void *cls, const char *fmt, va_list args)
-	__attribute__((format(printf, 2, 0)));
-
-static void take_log(void *cls, const char *fmt, va_list args)
-{
-	struct fw_http *http = cls;
-
-	if (!http->daemon && !http->start_log[0])
-		vsnprintf(http->start_log, sizeof(http->start_log), fmt, args);
-}
-
-/* The daemon's own timeout is for what the sweep might not see. */
-static uint64_t longest_ms(const struct fw_http_pace *pace)
-{
-	uint64_t longest = pace->idle_ms;
-
-	if (pace->head_ms > longest)
-		longest = pace->head_ms;
-	if (pace->body_ms > longest)
-		longest = pace->body_ms;
-	return pace->read_ms > longest ? pace->read_ms : longest;
-}
+/* ---- limits ------------------------------------------------------------------ */
 
 /* How often to look, so that short limits are kept as well as long ones. */
 static uint64_t sweep_ms(const struct fw_limits *limits)
@@ -286,43 +342,6 @@ static void count_connections(struct fw_http *http)
 		http->connections_most = most;
 }
 
-static fw_error *start_daemon(struct fw_http *http, const fw_http_options *options, int fd)
-{
-	const struct fw_limits *limits = http->limits;
-	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-	struct MHD_OptionItem tls[] = { { MHD_OPTION_END, 0, NULL },
-					{ MHD_OPTION_END, 0, NULL },
-					{ MHD_OPTION_END, 0, NULL } };
-
-	if (options->tls_key) {
-		flags |= MHD_USE_TLS;
-		http->is_tls = true;
-		tls[0].option = MHD_OPTION_HTTPS_MEM_KEY;
-		tls[0].ptr_value = (void *)options->tls_key;
-		tls[1].option = MHD_OPTION_HTTPS_MEM_CERT;
-		tls[1].ptr_value = (void *)options->tls_certificate;
-	}
-	http->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, fw_http__handle, http, MHD_OPTION_EXTERNAL_LOGGER,
-		take_log, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 0,
-		MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)(http->connections_most + 4 * http->surplus_most),
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(longest_ms(&http->pace) / 1000 + 2),
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)limits->http_head_bytes,
-		MHD_OPTION_URI_LOG_CALLBACK, fw_http__first_line, http,
-		MHD_OPTION_NOTIFY_COMPLETED, fw_http__completed, http,
-		MHD_OPTION_NOTIFY_CONNECTION, fw_http__connected, http, MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_END);
-	if (http->daemon)
-		return NULL;
-	http->start_log[strcspn(http->start_log, "\n")] = 0;
-	if (options->tls_key)
-		return fw_raise_transport_tls_failed(
-			"this server's clients",
-			http->start_log[0] ? http->start_log : "certificate or key not usable");
-	return fw_raise_internal_unexpected("MHD_start_daemon");
-}
-
 static fw_error *listen_http(struct fw_http *http, fw_server *server,
 			     const fw_http_options *options)
 {
@@ -335,19 +354,19 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 		err = copy_options(http, options);
 	if (!err)
 		err = check_options(http, options);
+	if (!err && options->tls_key)
+		err = fw_http_tls_new(options->tls_certificate, options->tls_key, &http->tls);
 	if (!err)
 		err = open_socket(&address, &fd);
 	if (err)
 		return err;
-	http->url = make_url(http, &address, options->tls_key != NULL);
+	http->listen_fd = fd;
+	http->url = make_url(http, &address, http->tls != NULL);
+	http->scratch = fw__allocate(FW_HTTP_SCRATCH_BYTES);
+	if (!http->url || !http->scratch)
+		return fw_raise_internal_out_of_memory();
 	count_connections(http);
-	err = http->url ? start_daemon(http, options, fd) : fw_raise_internal_out_of_memory();
-	if (err) {
-		/* Some versions of the daemon have closed it, some have not. */
-		if (fcntl(fd, F_GETFD) >= 0)
-			close(fd);
-		return err;
-	}
+	fw_http__set_callbacks(&http->settings);
 	http->base.ops = &TRANSPORT_OPS;
 	fw_transport_attach(&http->base, server);
 	return NULL;
@@ -362,12 +381,12 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 
 	if (!server)
 		return fw_raise_internal_api_misuse(LISTEN, "there is no server");
-	FW_TRY(fw_mhd_load());
+	FW_TRY(fw_llhttp_load());
 	http = fw__allocate(sizeof(*http));
 	if (!http)
 		return fw_raise_internal_out_of_memory();
 	memset(http, 0, sizeof(*http));
-	http->watch_fd = -1;
+	http->listen_fd = -1;
 	http->limits = limits = fw_server__limits(server);
 	http->pace = (struct fw_http_pace){
 		.idle_ms = limits->http_idle_ms,
@@ -377,6 +396,7 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 		.silence_ms = limits->http_silence_ms,
 		.read_ms = limits->http_read_ms,
 		.spare_ms = limits->http_spare_ms,
+		.linger_ms = FW_LIMIT_HTTP_LINGER_MS,
 		.sweep_ms = sweep_ms(limits),
 	};
 	err = listen_http(http, server, options ? options : &DEFAULTS);

@@ -224,6 +224,58 @@ bool fw_http_bearer_is(const char *authorization, const char *token)
 	return len == expected && fw_bytes_equal(given, token, expected);
 }
 
+static int hex_value(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	digit |= 0x20;
+	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* -1: the two bytes are no hexadecimal digits. */
+static int escape_value(const char *digits)
+{
+	int high = hex_value(digits[0]);
+	int low = high < 0 ? -1 : hex_value(digits[1]);
+
+	return low < 0 ? -1 : high * 16 + low;
+}
+
+bool fw_http_escapes_are_valid(const char *target)
+{
+	bool is_query = false;
+
+	for (; *target; target++) {
+		int value;
+
+		is_query = is_query || *target == '?';
+		if (*target != '%')
+			continue;
+		value = escape_value(target + 1);
+		if (value <= 0 || (!is_query && (value < 0x20 || value == 0x7f)))
+			return false;
+	}
+	return true;
+}
+
+size_t fw_http_escapes_decode(char *text, bool is_query)
+{
+	char *out = text;
+
+	for (const char *at = text; *at; at++) {
+		int value = *at == '%' ? escape_value(at + 1) : -1;
+
+		if (value < 0 || (value == '/' && !is_query)) {
+			*out++ = (char)(is_query && *at == '+' ? ' ' : *at);
+			continue;
+		}
+		*out++ = (char)value;
+		at += 2;
+	}
+	*out = 0;
+	return (size_t)(out - text);
+}
+
 bool fw_http_length_read(const char *text, uint64_t *ret_length)
 {
 	uint64_t length = 0;

@@ -31,6 +31,13 @@ bool fw_http_type_is_json(const char *type);
 /* "Bearer TOKEN": takes the same time whatever the token's bytes are. */
 bool fw_http_bearer_is(const char *authorization, const char *token);
 
+/* Is every "%" of a request target followed by two hexadecimal digits, none of
+ * them stands for NUL, and none in the path for another control byte? */
+bool fw_http_escapes_are_valid(const char *target);
+/* In place; returns the new length. Valid escapes only. A query also has "+" for
+ * a blank; an escaped "/" of a path stays escaped, because it separates nothing. */
+size_t fw_http_escapes_decode(char *text, bool is_query);
+
 /* Digits alone. */
 bool fw_http_length_read(const char *text, uint64_t *ret_length);
 

@@ -152,7 +152,8 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 	exchange->ops->reply(exchange, &(struct fw_reply){ .status = status,
 							   .json = text,
 							   .len = strlen(text),
-							   .challenge = status == 401 });
+							   .challenge = status == 401,
+							   .retry_after_s = status == 503 });
 }
 
 void fw_exchange_gone(struct fw_exchange *exchange)
@@ -282,11 +283,18 @@ void fake_await(fw_server *server, const unsigned *count, unsigned wanted)
 
 /* ---- the client ------------------------------------------------------------- */
 
-enum { CLIENT_BYTES = 32 * 1024 * 1024, CLIENT_PATIENCE_MS = 5000 };
+/* Valgrind looks at all of the room of a read. */
+enum { CLIENT_BYTES = 32 * 1024 * 1024, CLIENT_READ = 1024 * 1024, CLIENT_PATIENCE_MS = 5000 };
 
 void client_open(struct fake_client *client, fw_server *server)
 {
+	client_open_from(client, server, 1);
+}
+
+void client_open_from(struct fake_client *client, fw_server *server, unsigned char last)
+{
 	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	const char *colon = strrchr(fake_http(server)->url, ':');
 
 	address.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
@@ -297,6 +305,9 @@ void client_open(struct fake_client *client, fw_server *server)
 	assert_non_null(client->text);
 	client->text[0] = 0;
 	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last);
+	if (last != 1)
+		assert_int_equal(bind(client->fd, (void *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(client->fd, (void *)&address, sizeof(address)), 0);
 }
 
@@ -311,8 +322,9 @@ void client_close(struct fake_client *client)
 
 static void client_read(struct fake_client *client)
 {
-	ssize_t len = recv(client->fd, client->text + client->len, CLIENT_BYTES - client->len,
-			   MSG_DONTWAIT);
+	size_t room = CLIENT_BYTES - client->len;
+	ssize_t len = recv(client->fd, client->text + client->len,
+			   room < CLIENT_READ ? room : CLIENT_READ, MSG_DONTWAIT);
 
 	if (len == 0 || (len < 0 && errno != EAGAIN))
 		client->is_ended = true;

@@ -52,6 +52,8 @@ struct fake_client {
 };
 
 void client_open(struct fake_client *client, fw_server *server);
+/* From 127.0.0.`last`. */
+void client_open_from(struct fake_client *client, fw_server *server, unsigned char last);
 void client_close(struct fake_client *client);
 void client_send(struct fake_client *client, const char *bytes, size_t len);
 /* A POST of the endpoint with the usual headers, and `extra` ("X: y\r\n"). */

@@ -1,244 +1,268 @@
 /*
  * http_reply.c - the answer to a request, as one document or as a stream.
  *
- * The core answers from wherever it is: from within the request's callback,
- * from a timer, from another request. So nothing here calls the daemon but for
- * making a response and waking the connection; the daemon's callback comes
- * again and takes what is there (fw_http__advance).
+ * A document is written with its head in one call, straight from the core's
+ * buffer. The events of a stream are collected first, because several often
+ * come together: they leave as one chunk when the core is done.
  *
- * What a stream has to say is copied into one buffer, which the daemon empties
- * as fast as the client reads; several events that meet there leave in one
- * chunk. A client that does not read at all is cut off at a limit.
+ * While the rest of a refused body is still being read, the answer is kept; it
+ * is sent when the request has come to its end.
  */
-#include "net/http.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
+#include <time.h>
 
-#include "base/mem.h"
+#include "net/http.h"
 
-/* What the daemon asks for at once, and so the largest chunk; ids are ours. */
-enum { BLOCK_BYTES = 16 * 1024, EVENT_ID_BYTES = 4096 };
+/* Event ids are ours. */
+enum { EVENT_ID_BYTES = 4096, COPIED_BYTES = 8 * 1024 };
 
-static struct fw_http_peer *peer_of(struct fw_exchange *exchange)
+static struct fw_http_conn *conn_of(struct fw_exchange *exchange)
 {
-	return (struct fw_http_peer *)exchange;
+	return (struct fw_http_conn *)exchange;
 }
 
-/* ---- text ------------------------------------------------------------------- */
-
-bool fw_http__text_reserve(struct fw_http_text *text, size_t more, size_t limit)
+/* Nobody will read it. The core is told later, outside of what it is doing. */
+static void give_up(struct fw_http_conn *conn)
 {
-	size_t cap = text->cap ? text->cap : 1024;
-	char *data;
-
-	if (more > limit || text->len > limit - more)
-		return false;
-	if (more <= text->cap - text->len)
-		return true;
-	while (cap - text->len < more)
-		cap *= 2;
-	data = fw__reallocate(text->data, cap);
-	if (!data)
-		return false;
-	text->data = data;
-	text->cap = cap;
-	return true;
-}
-
-void fw_http__text_reset(struct fw_http_text *text)
-{
-	text->len = 0;
-	if (text->cap <= FW_LIMIT_HTTP_KEPT_BYTES)
-		return;
-	fw__release(text->data);
-	text->data = NULL;
-	text->cap = 0;
-}
-
-static void put(struct fw_http_text *text, const char *bytes, size_t len)
-{
-	memcpy(text->data + text->len, bytes, len);
-	text->len += len;
-}
-
-static void put_str(struct fw_http_text *text, const char *str)
-{
-	put(text, str, strlen(str));
+	conn->is_lost = true;
+	fw_http__queue(conn);
 }
 
 /*
- * Answers that nobody takes add up: beyond the limit the client that has let
- * its answer lie for longest loses it. Only large ones are worth the count.
+ * Unsent bytes add up: above the limit the client that has not read for the
+ * longest time loses its answer. Only large ones count.
  */
-static void bound_held(struct fw_http_peer *peer)
+static void bound_held(struct fw_http_conn *conn)
 {
-	struct fw_http *http = peer->http;
+	struct fw_http *http = conn->http;
 
-	while (peer->out.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
-		struct fw_http_peer *slowest = NULL;
+	while (conn->out.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
+		struct fw_http_conn *slowest = NULL;
 		uint64_t held = 0;
 
-		for (struct fw_http_peer *at = http->peers; at; at = at->next) {
-			if (at->is_doomed)
+		for (struct fw_http_conn *at = http->peers; at; at = at->next) {
+			if (at->is_lost)
 				continue;
-			held += at->out.cap;
-			if (at != peer && at->owed_ms &&
+			held += at->out.cap + at->events.cap;
+			if (at != conn && at->owed_ms &&
 			    at->out.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
 			    (!slowest || at->owed_ms < slowest->owed_ms))
 				slowest = at;
 		}
 		if (held <= http->limits->http_held_bytes || !slowest)
 			break;
-		fw_http__cut(slowest);
+		give_up(slowest);
 	}
 }
 
-/* ---- responses -------------------------------------------------------------- */
+/* ---- the head ---------------------------------------------------------------------- */
 
-static void add_header(struct fw_http_peer *peer, const char *name, const char *value)
+static const char *phrase(int status)
 {
-	/* Fails for want of memory, or for a value that cannot be one. The
-	 * answer is worth more than the header. */
-	(void)MHD_add_response_header(peer->response, name, value);
+	static const struct {
+		int status;
+		const char *phrase;
+	} PHRASES[] = {
+		{ 200, "OK" },
+		{ 202, "Accepted" },
+		{ 204, "No Content" },
+		{ 400, "Bad Request" },
+		{ 401, "Unauthorized" },
+		{ 403, "Forbidden" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 406, "Not Acceptable" },
+		{ 408, "Request Timeout" },
+		{ 409, "Conflict" },
+		{ 410, "Gone" },
+		{ 412, "Precondition Failed" },
+		{ 413, "Content Too Large" },
+		{ 414, "URI Too Long" },
+		{ 415, "Unsupported Media Type" },
+		{ 422, "Unprocessable Content" },
+		{ 423, "Locked" },
+		{ 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" },
+		{ 500, "Internal Server Error" },
+		{ 501, "Not Implemented" },
+		{ 502, "Bad Gateway" },
+		{ 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" },
+		{ 505, "HTTP Version Not Supported" },
+		{ 507, "Insufficient Storage" },
+	};
+
+	for (size_t i = 0; i < sizeof(PHRASES) / sizeof(*PHRASES); i++)
+		if (PHRASES[i].status == status)
+			return PHRASES[i].phrase;
+	return status < 400 ? "OK" : "Error";
 }
 
-/* The response has `len` bytes that stay where they are. */
-static bool make_response(struct fw_http_peer *peer, unsigned status, const char *data,
-			  size_t len)
+/* The head is built in one buffer of the transport. Without memory it ends early,
+ * and the answer is given up. */
+static bool put_bytes(struct fw_http *http, const char *text, size_t len)
 {
-	assert(!peer->response);
-	/* The daemon asks for a pointer that may be written, and does not write. */
-	peer->response = MHD_create_response_from_buffer(len, len ? (void *)data : NULL,
-							 MHD_RESPMEM_PERSISTENT);
-	if (!peer->response) {
-		peer->is_lost = true;
+	if (!fw_http__text_reserve(&http->head, len, SIZE_MAX))
 		return false;
-	}
-	peer->status = status;
-	if (peer->must_close || peer->http->is_quiet)
-		add_header(peer, MHD_HTTP_HEADER_CONNECTION, "close");
+	fw_http__text_put(&http->head, text, len);
 	return true;
 }
 
-/* What is shown is of this moment, and for nobody to frame or guess at. */
-static void put_page_headers(struct fw_http_peer *peer)
+#define PUT(http, literal) put_bytes(http, literal, sizeof(literal) - 1)
+
+static bool put(struct fw_http *http, const char *text)
 {
-	add_header(peer, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	add_header(peer, "X-Content-Type-Options", "nosniff");
-	add_header(peer, "Content-Security-Policy",
-		   "default-src 'self'; style-src 'self' 'unsafe-inline'; "
-		   "frame-ancestors 'none'");
-	add_header(peer, "Vary", "Accept");
+	return put_bytes(http, text, strlen(text));
 }
 
-/* Small enough for any socket's buffer; what does not fit is lost. The rest of
- * the connection is for the sweep. */
-static void shout(struct fw_http_peer *peer, const struct fw_reply *reply)
+static bool put_header(struct fw_http *http, const char *name, const char *value)
 {
-	size_t len = reply->json ? reply->len : 0;
-	char head[256];
-	int head_len;
-
-	head_len = snprintf(head, sizeof(head),
-			    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
-			    "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n",
-			    reply->status,
-			    reply->status == MHD_HTTP_REQUEST_TIMEOUT ? "Request Timeout"
-								      : "Error",
-			    reply->type ? reply->type : "application/json", len);
-	if (send(peer->fd, head, (size_t)head_len, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE) ==
-	    head_len)
-		(void)!send(peer->fd, reply->json, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)shutdown(peer->fd, SHUT_WR);
-	peer->since_ms = uv_now(fw_server__loop(peer->http->base.server));
-	fw_http__wake(peer);
+	return put(http, name) && PUT(http, ": ") && put(http, value) && PUT(http, "\r\n");
 }
 
-static void answer_document(struct fw_http_peer *peer, const struct fw_reply *reply)
+/* Each answer has one or two: this is quicker than snprintf(). */
+static bool put_number(struct fw_http *http, uint64_t number)
 {
+	char text[24], *at = text + sizeof(text);
+
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	return put_bytes(http, at, (size_t)(text + sizeof(text) - at));
+}
+
+/* Once a second at most. */
+static const char *date(struct fw_http *http)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (now != http->date_s && gmtime_r(&now, &tm)) {
+		static const char DAYS[] = "SunMonTueWedThuFriSat";
+		static const char MONTHS[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+		/* strftime() would use the names of the locale. */
+		(void)snprintf(http->date, sizeof(http->date),
+			       "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+			       DAYS + 3 * (tm.tm_wday % 7), tm.tm_mday % 100,
+			       MONTHS + 3 * (tm.tm_mon % 12), (tm.tm_year + 1900) % 10000,
+			       tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+		http->date_s = now;
+	}
+	return http->date;
+}
+
+static bool begin_head(struct fw_http_conn *conn, int status)
+{
+	struct fw_http *http = conn->http;
+
+	http->head.len = 0;
+	conn->must_close = conn->must_close || http->is_quiet;
+	return PUT(http, "HTTP/1.1 ") && put_number(http, (uint64_t)status) && PUT(http, " ") &&
+	       put(http, phrase(status)) && put_header(http, "\r\nDate", date(http)) &&
+	       (!conn->must_close || PUT(http, "Connection: close\r\n"));
+}
+
+/* What is shown is of this moment, and not to be framed or guessed at. */
+static bool put_page_headers(struct fw_http *http)
+{
+	return PUT(http, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+			 "Content-Security-Policy: default-src 'self'; "
+			 "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'\r\n"
+			 "Vary: Accept\r\n");
+}
+
+static bool put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *reply)
+{
+	struct fw_http *http = conn->http;
+	const char *allow = reply->allow;
+
+	if (!allow && reply->status == 405)
+		allow = "GET, POST, DELETE";
+	return (!conn->exchange.is_page || put_page_headers(http)) &&
+	       (!reply->retry_after_s ||
+		(PUT(http, "Retry-After: ") && put_number(http, reply->retry_after_s) &&
+		 PUT(http, "\r\n"))) &&
+	       (!reply->session_id || put_header(http, "Mcp-Session-Id", reply->session_id)) &&
+	       (!allow || put_header(http, "Allow", allow)) &&
+	       ((!reply->challenge && reply->status != 401) ||
+		put_header(http, "WWW-Authenticate", http->challenge));
+}
+
+/* ---- documents ----------------------------------------------------------------------- */
+
+static void answer_document(struct fw_http_conn *conn, const struct fw_reply *reply)
+{
+	struct fw_http *http = conn->http;
 	size_t len = reply->json ? reply->len : 0;
+	struct iovec parts[2];
 
-	/* The core bounds what it says. */
-	if (len && !fw_http__text_reserve(&peer->out, len, SIZE_MAX)) {
-		peer->is_lost = true;
+	if (!begin_head(conn, reply->status) ||
+	    (len && !put_header(http, "Content-Type",
+				reply->type ? reply->type : "application/json")) ||
+	    !put_reply_headers(conn, reply) || !PUT(http, "Content-Length: ") ||
+	    !put_number(http, len) || !PUT(http, "\r\n\r\n")) {
+		give_up(conn);
 		return;
 	}
-	if (len)
-		put(&peer->out, reply->json, len);
-	bound_held(peer);
-	if (!make_response(peer, (unsigned)reply->status, peer->out.data, len))
-		return;
-	if (len)
-		add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE,
-			   reply->type ? reply->type : "application/json");
-	if (peer->exchange.is_page)
-		put_page_headers(peer);
-	if (reply->retry_after_s) {
-		char seconds[16];
-
-		(void)snprintf(seconds, sizeof(seconds), "%" PRIu32, reply->retry_after_s);
-		add_header(peer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	if (conn->is_head)
+		len = 0;
+	/* A copy of a small body is cheaper than a second part. */
+	if (len && len <= COPIED_BYTES && fw_http__text_reserve(&http->head, len, SIZE_MAX)) {
+		fw_http__text_put(&http->head, reply->json, len);
+		len = 0;
 	}
-	if (reply->session_id)
-		add_header(peer, "Mcp-Session-Id", reply->session_id);
-	if (reply->allow)
-		add_header(peer, MHD_HTTP_HEADER_ALLOW, reply->allow);
-	else if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		add_header(peer, MHD_HTTP_HEADER_ALLOW, "GET, POST, DELETE");
-	if (reply->challenge || reply->status == MHD_HTTP_UNAUTHORIZED)
-		add_header(peer, MHD_HTTP_HEADER_WWW_AUTHENTICATE, peer->http->challenge);
+	parts[0] = (struct iovec){ http->head.data, http->head.len };
+	parts[1] = (struct iovec){ (void *)reply->json, len };
+	if (conn->state == FW_HTTP_BODY)
+		fw_http__keep(conn, parts, len ? 2 : 1);
+	else
+		fw_http__write(conn, parts, len ? 2 : 1);
+	bound_held(conn);
 }
 
 /* ---- streams ---------------------------------------------------------------- */
 
-/* What has gone out makes room for what is to go. */
-static bool stream_reserve(struct fw_http_peer *peer, size_t more)
+static bool reserve_events(struct fw_http_conn *conn, size_t more)
 {
-	struct fw_http_text *out = &peer->out;
+	size_t unsent = conn->out.len - conn->out_at + conn->events.len;
 
-	if (peer->out_at == out->len) {
-		out->len = 0;
-		peer->out_at = 0;
-	} else if (peer->out_at > out->len / 2) {
-		memmove(out->data, out->data + peer->out_at, out->len - peer->out_at);
-		out->len -= peer->out_at;
-		peer->out_at = 0;
-	}
-	if (out->len - peer->out_at <= peer->http->limits->http_queue_bytes &&
-	    fw_http__text_reserve(out, more, SIZE_MAX)) {
-		bound_held(peer);
+	if (unsent <= conn->http->limits->http_queue_bytes &&
+	    fw_http__text_reserve(&conn->events, more, SIZE_MAX)) {
+		bound_held(conn);
 		return true;
 	}
-	/* From here on it is as if the client had gone; the core is told once the
-	 * daemon has noticed, and not in the middle of what it is doing. */
-	peer->is_lost = true;
-	fw_http__cut(peer);
+	give_up(conn);
 	return false;
 }
 
-static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
+static void put_str(struct fw_http_text *text, const char *str)
+{
+	fw_http__text_put(text, str, strlen(str));
+}
+
+static void put_event(struct fw_http_conn *conn, const struct fw_event *event)
 {
 	static const char FRAME[] = "event: message\nid: \nretry: 4294967295\ndata: \n\n";
 	size_t id_len = event->id ? strlen(event->id) : 0;
-	struct fw_http_text *out = &peer->out;
+	struct fw_http_text *out = &conn->events;
 	char retry[32];
 
-	/* Only to open the stream: the headers are all. */
+	/* Only to open the stream: the head is all. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
 	if (id_len > EVENT_ID_BYTES ||
-	    !stream_reserve(peer, sizeof(FRAME) + id_len + event->len))
+	    !reserve_events(conn, sizeof(FRAME) + id_len + event->len))
 		return;
 	if (event->len)
 		put_str(out, "event: message\n");
 	if (event->id) {
 		put_str(out, "id: ");
-		put(out, event->id, id_len);
+		fw_http__text_put(out, event->id, id_len);
 		put_str(out, "\n");
 	}
 	if (event->retry_ms) {
@@ -246,173 +270,151 @@ static void put_event(struct fw_http_peer *peer, const struct fw_event *event)
 		put_str(out, retry);
 	}
 	put_str(out, "data: ");
-	if (event->len)
-		put(out, event->json, event->len);
+	fw_http__text_put(out, event->json, event->len);
 	put_str(out, "\n\n");
 }
 
 /* To be called after each change of a stream. */
-static void stream_moved(struct fw_http_peer *peer)
+static void stream_moved(struct fw_http_conn *conn)
 {
-	peer->is_stream = true;
-	peer->spoke_ms = uv_now(fw_server__loop(peer->http->base.server));
-	if (!peer->owed_ms)
-		peer->owed_ms = peer->spoke_ms;
-	fw_http__wake(peer);
+	conn->is_stream = true;
+	conn->spoke_ms = fw_http__now_ms(conn->http);
+	fw_http__queue(conn);
 }
 
-void fw_http__keep_alive(struct fw_http_peer *peer)
+void fw_http__keep_alive(struct fw_http_conn *conn)
 {
 	static const char COMMENT[] = ": keepalive\n\n";
 
-	if (!stream_reserve(peer, sizeof(COMMENT)))
+	if (!reserve_events(conn, sizeof(COMMENT)))
 		return;
-	put_str(&peer->out, COMMENT);
-	stream_moved(peer);
+	put_str(&conn->events, COMMENT);
+	stream_moved(conn);
 }
 
-/* The daemon wants more of the stream. */
-static ssize_t read_stream(void *cls, uint64_t position, char *buf, size_t max)
+static bool put_stream_head(struct fw_http_conn *conn)
 {
-	struct fw_http_peer *peer = cls;
-	size_t len = peer->out.len - peer->out_at;
-
-	(void)position;
-	/*
-	 * Not "end with error": after that the daemon may forget to clean up until
-	 * its timeout. The end of the stream is sent to nobody, and that it
-	 * understands.
-	 */
-	if (peer->is_lost) {
-		fw_http__cut(peer);
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	}
-	if (len) {
-		if (len > max)
-			len = max;
-		memcpy(buf, peer->out.data + peer->out_at, len);
-		peer->out_at += len;
-		return (ssize_t)len;
-	}
-	peer->out_at = 0;
-	peer->owed_ms = 0;
-	fw_http__text_reset(&peer->out);
-	if (peer->is_complete)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	fw_http__suspend(peer);
-	return 0;
-}
-
-static void make_stream(struct fw_http_peer *peer)
-{
+	struct fw_http *http = conn->http;
 	const char *session_id;
 
-	peer->response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
-							   read_stream, peer, NULL);
-	if (!peer->response)
-		return;
-	peer->status = MHD_HTTP_OK;
-	add_header(peer, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
-	add_header(peer, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, no-transform");
-	add_header(peer, "X-Accel-Buffering", "no");
-	if (peer->http->is_quiet)
-		add_header(peer, MHD_HTTP_HEADER_CONNECTION, "close");
-	session_id = fw_http__exchange_ops.header(&peer->exchange, "Mcp-Session-Id", NULL);
-	if (session_id && (peer->exchange.session || peer->exchange.streaming))
-		add_header(peer, "Mcp-Session-Id", session_id);
+	/* HTTP/1.0 knows no chunks: the end of the connection ends the stream. */
+	conn->must_close = conn->must_close || conn->is_old;
+	session_id = fw_http__exchange_ops.header(&conn->exchange, "Mcp-Session-Id", NULL);
+	if (!conn->exchange.session && !conn->exchange.streaming)
+		session_id = NULL;
+	return begin_head(conn, 200) &&
+	       put(http,
+		   "Content-Type: text/event-stream\r\n"
+		   "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n") &&
+	       (!session_id || put_header(http, "Mcp-Session-Id", session_id)) &&
+	       put(http, conn->is_old ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n");
 }
 
-enum MHD_Result fw_http__advance(struct fw_http_peer *peer)
+static int add_part(struct iovec *parts, int count, const char *data, size_t len)
 {
-	enum MHD_Result result;
+	if (len)
+		parts[count++] = (struct iovec){ (void *)data, len };
+	return count;
+}
 
-	if (peer->is_queued)
-		return MHD_YES;
-	if (peer->is_lost)
-		return MHD_NO;
-	if (!peer->response && peer->is_stream)
-		make_stream(peer);
-	if (!peer->response) {
-		if (peer->is_answered || peer->is_stream)
-			return MHD_NO;
-		fw_http__suspend(peer);
-		return MHD_YES;
+void fw_http__flush_stream(struct fw_http_conn *conn)
+{
+	struct fw_http_text *events = &conn->events;
+	struct iovec parts[4];
+	bool is_last = conn->is_complete && !conn->has_end;
+	bool is_chunk = events->len && !conn->is_old;
+	char size[24];
+	int count = 0;
+
+	if (!conn->is_stream || conn->is_lost || (conn->has_head && !events->len && !is_last))
+		return;
+	if (!conn->has_head) {
+		if (!put_stream_head(conn)) {
+			give_up(conn);
+			return;
+		}
+		count = add_part(parts, count, conn->http->head.data, conn->http->head.len);
 	}
-	result = MHD_queue_response(peer->connection, peer->status, peer->response);
-	MHD_destroy_response(peer->response);
-	peer->response = NULL;
-	peer->is_queued = true;
-	peer->owed_ms = uv_now(fw_server__loop(peer->http->base.server));
-	return result;
+	if (is_chunk)
+		count = add_part(parts, count, size,
+				 (size_t)snprintf(size, sizeof(size), "%zx\r\n", events->len));
+	count = add_part(parts, count, events->data, events->len);
+	if (!conn->is_old) {
+		static const char END[] = "\r\n0\r\n\r\n";
+
+		/* The end of this chunk, the last chunk, or both. */
+		count = add_part(parts, count, END + (is_chunk ? 0 : 2),
+				 (is_chunk ? 2u : 0u) + (is_last ? 5u : 0u));
+	}
+	conn->has_head = true;
+	conn->has_end = conn->has_end || is_last;
+	fw_http__write(conn, parts, count);
+	events->len = 0;
+	fw_http__text_reset(events);
+	bound_held(conn);
 }
 
 /* ---- what the core calls ---------------------------------------------------- */
 
 static void http_send(struct fw_exchange *exchange, const struct fw_event *event)
 {
-	struct fw_http_peer *peer = peer_of(exchange);
+	struct fw_http_conn *conn = conn_of(exchange);
 
-	assert(!peer->is_answered);
-	if (peer->is_lost)
+	assert(!conn->is_answered);
+	if (conn->is_lost)
 		return;
-	put_event(peer, event);
-	stream_moved(peer);
+	put_event(conn, event);
+	stream_moved(conn);
 }
 
 static void http_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 {
-	struct fw_http_peer *peer = peer_of(exchange);
+	struct fw_http_conn *conn = conn_of(exchange);
 	struct fw_event event = { reply->json ? reply->json : "", reply->json ? reply->len : 0,
 				  reply->event_id, 0 };
 
-	assert(!peer->is_answered);
-	peer->is_answered = true;
-	if (peer->is_lost)
-		return;
-	if (peer->is_shouted) {
-		shout(peer, reply);
-		return;
+	assert(!conn->is_answered);
+	conn->is_answered = true;
+	if (!conn->is_lost && !conn->is_stream) {
+		answer_document(conn, reply);
+	} else if (!conn->is_lost) {
+		if (event.len)
+			put_event(conn, &event);
+		conn->is_complete = true;
+		stream_moved(conn);
 	}
-	if (!peer->is_stream) {
-		answer_document(peer, reply);
-		fw_http__wake(peer);
-		return;
-	}
-	if (event.len)
-		put_event(peer, &event);
-	peer->is_complete = true;
-	stream_moved(peer);
+	fw_http__queue(conn);
 }
 
 static void http_close(struct fw_exchange *exchange)
 {
-	struct fw_http_peer *peer = peer_of(exchange);
+	static const struct fw_reply ACCEPTED = { .status = 202 };
+	struct fw_http_conn *conn = conn_of(exchange);
 
-	assert(!peer->is_answered);
-	peer->is_answered = true;
-	if (peer->is_lost)
-		return;
-	peer->is_complete = true;
-	if (!peer->is_stream)
-		(void)make_response(peer, MHD_HTTP_ACCEPTED, NULL, 0);
-	fw_http__wake(peer);
+	assert(!conn->is_answered);
+	conn->is_answered = true;
+	conn->is_complete = true;
+	if (!conn->is_lost && !conn->is_stream)
+		answer_document(conn, &ACCEPTED);
+	fw_http__queue(conn);
 }
 
 static const char *http_header(struct fw_exchange *exchange, const char *name,
 			       unsigned *ret_count)
 {
-	const struct fw_http_peer *peer = peer_of(exchange);
+	const struct fw_http_conn *conn = conn_of(exchange);
 	size_t len = strlen(name);
 	const char *found = NULL;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < peer->field_count; i++) {
-		const struct fw_http_field *field = &peer->fields[i];
+	for (unsigned i = 0; i < conn->field_count; i++) {
+		const struct fw_http_field *field = &conn->fields[i];
 
-		if (field->name_len != len || strncasecmp(field->name, name, len) != 0)
+		if (field->name.len != len ||
+		    strncasecmp(fw_http__at(conn, field->name), name, len) != 0)
 			continue;
 		if (!count++)
-			found = field->value;
+			found = fw_http__at(conn, field->value);
 	}
 	if (ret_count)
 		*ret_count = count;
@@ -421,8 +423,15 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 
 static const char *http_query(struct fw_exchange *exchange, const char *name)
 {
-	return MHD_lookup_connection_value(peer_of(exchange)->connection, MHD_GET_ARGUMENT_KIND,
-					   name);
+	const struct fw_http_conn *conn = conn_of(exchange);
+
+	for (unsigned i = 0; i < conn->parameter_count; i++) {
+		const struct fw_http_field *field = &conn->fields[conn->field_count + i];
+
+		if (strcmp(fw_http__at(conn, field->name), name) == 0)
+			return fw_http__at(conn, field->value);
+	}
+	return NULL;
 }
 
 const struct fw_exchange_ops fw_http__exchange_ops = {

@@ -190,162 +190,6 @@ static void test_http__upgrades_a_slow_answer_to_a_stream(void **state)
 	expect("\r\n0\r\n\r\n");
 }
 
-/* ---- clients that go away --------------------------------------------------- */
-
-static void test_http__notices_a_client_that_goes_while_it_waits(void **state)
-{
-	(void)state;
-	client_post(&client, NULL, "hold");
-	fake_await(&server, &server.received, 1);
-	close(client.fd);
-	client.fd = -1;
-	fake_await(&server, &server.gone, 1);
-	assert_null(server.held);
-	fake_spin(&server, 20);
-	assert_int_equal(fake_http(&server)->peer_count, 0);
-}
-
-static void test_http__notices_a_client_that_goes_from_an_open_stream(void **state)
-{
-	(void)state;
-	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	expect("text/event-stream\r\n");
-	close(client.fd);
-	client.fd = -1;
-	fake_await(&server, &server.gone, 1);
-}
-
-static void test_http__notices_a_client_that_was_gone_before(void **state)
-{
-	(void)state;
-	client_post(&client, NULL, "hold");
-	shutdown(client.fd, SHUT_WR);
-	fake_await(&server, &server.gone, 1);
-	client_expect_end(&client);
-}
-
-static void test_http__cuts_off_a_client_that_does_not_read(void **state)
-{
-	(void)state;
-	client_post(&client, NULL, "flood");
-	fake_await(&server, &server.gone, 1);
-	assert_null(server.held);
-}
-
-static void test_http__forgets_a_client_that_goes_amid_its_request(void **state)
-{
-	(void)state;
-	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-	    "Content-Length: 100\r\n\r\nabc");
-	fake_spin(&server, 10);
-	close(client.fd);
-	client.fd = -1;
-	fake_spin(&server, 20);
-	assert_int_equal(fake_http(&server)->peer_count, 0);
-	assert_int_equal(server.received, 0);
-	assert_int_equal(server.gone, 0);
-}
-
-/* The end of the bytes comes with the last of them: one edge announces both. */
-static void test_http__forgets_clients_that_speak_and_go_at_once(void **state)
-{
-	static const char *const WORDS[] = { "POST /mcp HT",
-					     "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n",
-					     "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
-					     "Content-Type: application/json\r\n"
-					     "Content-Length: 9\r\n\r\nhold" };
-	struct linger reset = { 1, 0 };
-
-	(void)state;
-	fake_http(&server)->pace.sweep_ms = 5;
-	fake_spin(&server, 5);
-	for (int i = 0; i < 60; i++) {
-		struct fake_client other;
-
-		client_open(&other, &server);
-		send(other.fd, WORDS[i % 3], strlen(WORDS[i % 3]), MSG_NOSIGNAL);
-		if (i % 7 == 0)
-			fake_spin(&server, 1);
-		if (i % 2)
-			setsockopt(other.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		client_close(&other);
-	}
-	for (int i = 0; i < 1000 && fake_http(&server)->peer_count > 1; i++)
-		fake_spin(&server, 1);
-	assert_int_equal(fake_http(&server)->peer_count, 1);
-	assert_null(server.held);
-}
-
-/* ---- slowness --------------------------------------------------------------- */
-
-static void quicken(void)
-{
-	struct fw_http_pace *pace = &fake_http(&server)->pace;
-
-	pace->idle_ms = pace->head_ms = pace->body_ms = 40;
-	pace->sweep_ms = 5;
-}
-
-static void dribble(void)
-{
-	for (int i = 0; i < 200 && !client.is_ended; i++) {
-		char byte;
-
-		fake_spin(&server, 3);
-		if (send(client.fd, "a", 1, MSG_NOSIGNAL) < 0 ||
-		    recv(client.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
-			return;
-	}
-	fail_msg("it may go on like that");
-}
-
-static void test_http__cuts_off_slow_first_lines(void **state)
-{
-	(void)state;
-	quicken();
-	dribble();
-}
-
-static void test_http__cuts_off_slow_headers(void **state)
-{
-	(void)state;
-	quicken();
-	say("POST /mcp HTTP/1.1\r\nX-Long: ");
-	dribble();
-}
-
-static void test_http__cuts_off_slow_bodies(void **state)
-{
-	(void)state;
-	quicken();
-	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-	    "Content-Length: 10000\r\n\r\n");
-	dribble();
-	assert_int_equal(server.received, 0);
-}
-
-static void test_http__closes_idle_connections(void **state)
-{
-	(void)state;
-	quicken();
-	client_post(&client, NULL, "{}");
-	expect("\r\n\r\n{}");
-	client_expect_end(&client);
-}
-
-static void test_http__does_not_close_a_stream_for_being_quiet(void **state)
-{
-	(void)state;
-	quicken();
-	client_post(&client, NULL, "stream");
-	expect("{\"n\":1}");
-	uv_timer_stop(&server.later);
-	fake_spin(&server, 120);
-	assert_int_equal(server.gone, 0);
-	server.held->ops->close(server.held);
-	expect("\r\n0\r\n\r\n");
-}
-
 /* ---- refusals --------------------------------------------------------------- */
 
 #define USUAL "Content-Type: application/json\r\nContent-Length: 2\r\n"
@@ -449,6 +293,48 @@ static void test_http__reads_a_refused_body_to_its_end(void **state)
 	say("\r\n0\r\n\r\n");
 	expect("HTTP/1.1 413 ");
 	free(body);
+	client_post(&client, NULL, "{\"a\":1}");
+	expect("{\"a\":1}");
+}
+
+/* The head decides it; the body is then malformed, or too long: one answer. */
+static void test_http__a_refused_request_with_a_malformed_body_has_one_answer(void **state)
+{
+	static const char *const BODIES[] = { "zz\r\n", "2\r\nabc\r\n", "2\nab" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(BODIES) / sizeof(*BODIES); i++) {
+		client_close(&client);
+		client_open(&client, &server);
+		say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+		    "Transfer-Encoding: chunked\r\n\r\n");
+		fake_spin(&server, 5);
+		say(BODIES[i]);
+		expect("HTTP/1.1 415 ");
+		client_expect_end(&client);
+		assert_null(strstr(client.text, "HTTP/1.1"));
+	}
+}
+
+static void test_http__a_get_with_an_endless_body_is_refused(void **state)
+{
+	(void)state;
+	server.limits.http_drain_bytes = 10;
+	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+	    "0123456789abcdef");
+	expect("HTTP/1.1 413 ");
+	client_expect_end(&client);
+	assert_int_equal(server.received, 0);
+}
+
+static void test_http__a_page_tells_a_client_that_waits_to_go_on(void **state)
+{
+	(void)state;
+	say("GET /open HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+	    "Content-Length: 2\r\n\r\n");
+	expect("HTTP/1.1 100 Continue\r\n\r\n");
+	say("{}");
+	expect("HTTP/1.1 200 ");
 	client_post(&client, NULL, "{\"a\":1}");
 	expect("{\"a\":1}");
 }
@@ -728,19 +614,11 @@ int main(void)
 		LISTENING(test_http__sends_large_answers_whole),
 		LISTENING(test_http__takes_large_and_chunked_bodies),
 		LISTENING(test_http__upgrades_a_slow_answer_to_a_stream),
-		LISTENING(test_http__notices_a_client_that_goes_while_it_waits),
-		LISTENING(test_http__notices_a_client_that_goes_from_an_open_stream),
-		LISTENING(test_http__notices_a_client_that_was_gone_before),
-		LISTENING(test_http__cuts_off_a_client_that_does_not_read),
-		LISTENING(test_http__forgets_a_client_that_goes_amid_its_request),
-		LISTENING(test_http__forgets_clients_that_speak_and_go_at_once),
-		LISTENING(test_http__cuts_off_slow_first_lines),
-		LISTENING(test_http__cuts_off_slow_headers),
-		LISTENING(test_http__cuts_off_slow_bodies),
-		LISTENING(test_http__closes_idle_connections),
-		LISTENING(test_http__does_not_close_a_stream_for_being_quiet),
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
+		LISTENING(test_http__a_refused_request_with_a_malformed_body_has_one_answer),
+		LISTENING(test_http__a_get_with_an_endless_body_is_refused),
+		LISTENING(test_http__a_page_tells_a_client_that_waits_to_go_on),
 		cmocka_unit_test(test_http__asks_for_the_token),
 		LISTENING(test_http__serves_pages_to_get_and_head),
 		LISTENING(test_http__what_the_headers_decide_may_be_answered_later),

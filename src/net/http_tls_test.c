@@ -9,11 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
 
 #include <faultwire/faultwire.h>
 
@@ -171,12 +175,192 @@ static void test_http_tls__says_what_is_wrong_with_a_key(void **state)
 	fake_clear(&server);
 }
 
+/* ---- by hand ------------------------------------------------------------------ */
+
+static fw_server server;
+static struct fake_client client;
+static SSL_CTX *ctx;
+static SSL *ssl;
+
+static int begin(void **state)
+{
+	fw_http_options options = FW_HTTP_OPTIONS_INIT;
+	int result;
+
+	(void)state;
+	fake_init(&server);
+	options.tls_certificate = certificate;
+	options.tls_key = key;
+	fake_listen(&server, &options);
+	client_open(&client, &server);
+	fcntl(client.fd, F_SETFL, O_NONBLOCK);
+	ctx = SSL_CTX_new(TLS_client_method());
+	ssl = SSL_new(ctx);
+	SSL_set_fd(ssl, client.fd);
+	while ((result = SSL_connect(ssl)) != 1) {
+		assert_int_equal(SSL_get_error(ssl, result), SSL_ERROR_WANT_READ);
+		fake_spin(&server, 1);
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	client_close(&client);
+	fake_clear(&server);
+	return 0;
+}
+
+static void say(const char *text, size_t len)
+{
+	while (len) {
+		int sent = SSL_write(ssl, text, len > 16000 ? 16000 : (int)len);
+
+		if (sent > 0) {
+			text += sent;
+			len -= (size_t)sent;
+		} else {
+			assert_int_equal(SSL_get_error(ssl, sent), SSL_ERROR_WANT_WRITE);
+		}
+		uv_run(&server.loop, UV_RUN_NOWAIT);
+	}
+}
+
+/* Reads until `needle` is there; NULL: until the end. */
+static void expect(const char *needle)
+{
+	for (int i = 0; i < 5000; i++) {
+		int got = SSL_read(ssl, client.text + client.len, 65536);
+
+		if (got > 0)
+			client.len += (size_t)got;
+		client.text[client.len] = 0;
+		if (needle && strstr(client.text, needle))
+			return;
+		if (got <= 0 && SSL_get_error(ssl, got) != SSL_ERROR_WANT_READ) {
+			assert_null(needle);
+			return;
+		}
+		fake_spin(&server, 1);
+	}
+	fail_msg("no \"%s\" in: %.400s", needle ? needle : "(end)", client.text);
+}
+
+#define HEAD "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+static void test_http_tls__tells_408_to_a_slow_head(void **state)
+{
+	(void)state;
+	fake_http(&server)->pace.head_ms = 50;
+	fake_http(&server)->pace.sweep_ms = 10;
+	uv_timer_set_repeat(&fake_http(&server)->sweep, 10);
+	say(HEAD, sizeof(HEAD) - 1);
+	expect("HTTP/1.1 408 Request Timeout\r\n");
+	expect("protocol.request_timeout");
+	expect(NULL);
+	/* By close_notify, not by a reset. */
+	assert_true(SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN);
+}
+
+static void test_http_tls__refuses_what_is_malformed(void **state)
+{
+	static const char bytes[] = "GET / HTTP/1.1\nHost: localhost\n\n";
+
+	(void)state;
+	say(bytes, sizeof(bytes) - 1);
+	expect("HTTP/1.1 400 Bad Request\r\n");
+	expect(NULL);
+}
+
+/* Several requests in one record: no event announces the second. */
+static void test_http_tls__answers_pipelined_requests_of_one_record(void **state)
+{
+	static const char bytes[] =
+		HEAD "Content-Length: 5\r\n\r\nlater" HEAD
+		     "Content-Length: 4\r\n\r\n\"b\" " HEAD "Content-Length: 3\r\n\r\n\"c\"";
+
+	(void)state;
+	say(bytes, sizeof(bytes) - 1);
+	expect("\"c\"");
+	assert_int_equal(server.received, 3);
+	assert_non_null(strstr(client.text, "{\"late\":true}HTTP/1.1 200"));
+}
+
+static void test_http_tls__takes_large_bodies_and_sends_large_answers(void **state)
+{
+	static const char head[] = HEAD "Content-Length: 3000000\r\n\r\n";
+	char *body = malloc(3000001);
+
+	(void)state;
+	assert_non_null(body);
+	memset(body, 'z', 3000000);
+	body[2999999] = 'E';
+	body[3000000] = 0;
+	say(head, sizeof(head) - 1);
+	say(body, 3000000);
+	free(body);
+	expect("zE");
+	assert_true(client.len > 3000000);
+	client.len = 0;
+	say(HEAD "Content-Length: 3\r\n\r\nbig", sizeof(HEAD) - 1 + 24);
+	expect("Content-Length: 6291456\r\n");
+	expect("xxx\"");
+	assert_true(client.len > 6291456);
+}
+
+static void test_http_tls__a_half_closed_request_gets_its_answer(void **state)
+{
+	(void)state;
+	say(HEAD "Content-Length: 5\r\n\r\nlater", sizeof(HEAD) - 1 + 26);
+	assert_int_equal(SSL_shutdown(ssl), 0);
+	shutdown(client.fd, SHUT_WR);
+	expect("{\"late\":true}");
+	expect(NULL);
+	assert_int_equal(server.gone, 0);
+}
+
+static void test_http_tls__notices_a_client_that_goes(void **state)
+{
+	(void)state;
+	say(HEAD "Content-Length: 4\r\n\r\nhold", sizeof(HEAD) - 1 + 25);
+	fake_await(&server, &server.received, 1);
+	SSL_shutdown(ssl);
+	close(client.fd);
+	client.fd = -1;
+	fake_await(&server, &server.gone, 1);
+}
+
+static void test_http_tls__closes_a_connection_without_a_handshake(void **state)
+{
+	struct fake_client silent;
+
+	(void)state;
+	fake_http(&server)->pace.head_ms = 50;
+	uv_timer_set_repeat(&fake_http(&server)->sweep, 10);
+	client_open(&silent, &server);
+	client_expect_end(&silent);
+	assert_int_equal(silent.len, 0);
+	client_close(&silent);
+}
+
+#define BY_HAND(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http_tls__answers_and_streams),
 		cmocka_unit_test(test_http_tls__drops_clients_that_speak_plainly),
 		cmocka_unit_test(test_http_tls__says_what_is_wrong_with_a_key),
+		BY_HAND(test_http_tls__tells_408_to_a_slow_head),
+		BY_HAND(test_http_tls__refuses_what_is_malformed),
+		BY_HAND(test_http_tls__answers_pipelined_requests_of_one_record),
+		BY_HAND(test_http_tls__takes_large_bodies_and_sends_large_answers),
+		BY_HAND(test_http_tls__a_half_closed_request_gets_its_answer),
+		BY_HAND(test_http_tls__notices_a_client_that_goes),
+		BY_HAND(test_http_tls__closes_a_connection_without_a_handshake),
 	};
 
 	return cmocka_run_group_tests(tests, make_certificate, NULL);

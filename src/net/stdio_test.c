@@ -130,12 +130,12 @@ static void *guard_allocate(void *ctx, size_t size)
 	(void)ctx;
 	if (size < GUARDED_BYTES)
 		return malloc(size);
-	while (i < GUARDED_MAX && guarded[i].block)
-		i++;
-	assert_true(i < GUARDED_MAX);
+	while (guarded[i].block)
+		assert_true(++i < GUARDED_MAX);
 	guarded[i].mapped = room + page;
 	guarded[i].size = size;
 	guarded[i].start = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+				/* cppcheck-suppress invalidFunctionArg ; anonymous */
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(guarded[i].start, MAP_FAILED);
 	assert_int_equal(mprotect(guarded[i].start + room, page, PROT_NONE), 0);

@@ -1,9 +1,8 @@
 /*
  * sse.c - see sse.h.
  *
- * The reader works line by line. A line is collected in a buffer only where it
- * is cut by the end of the bytes at hand; a line that arrives in one piece is
- * read where it lies.
+ * The reader works line by line. A line is copied into a buffer only if it
+ * arrives in several pieces; a line that arrives whole is read in place.
  */
 #include "rpc/sse.h"
 

@@ -204,13 +204,8 @@ hostile('everything oversized is refused, and says why', async () => {
 		await expect(post(`${'['.repeat(1e6)}`), 400, 'input.too_deep');
 		await expect(post(`{"a":${'{"a":'.repeat(200)}1${'}'.repeat(201)}`), 400, 'input.too_deep');
 		await expect(request('POST', { Host: null }, '{}'), 400, 'protocol.invalid_request');
-		// The library's own words: it never had the whole head.
-		for (const bytes of [request('POST', { X: 'y'.repeat(1e6) }, '{}'), request('POST', {}, '{}', `/mcp?${'x'.repeat(1e5)}`)]) {
-			const wire = new Wire(server.port);
-			const { status } = await wire.send(bytes).head();
-			assert.ok([414, 431].includes(status), `${status}`);
-			wire.close();
-		}
+		await expect(request('POST', { X: 'y'.repeat(1e6) }, '{}'), 431, 'input.too_large');
+		await expect(request('POST', {}, '{}', `/mcp?${'x'.repeat(1e5)}`), 414, 'input.too_large');
 	}
 });
 

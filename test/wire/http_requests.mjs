@@ -89,12 +89,14 @@ test('the endpoint is one path', async () => {
 		assert.equal((await ask(server, request('POST', {}, ping, path))).status, 404, path);
 });
 
-test('health and readiness need no token and no name', async () => {
+test('health and readiness need no token; health needs no name, /readyz checks Host', async () => {
 	for (const which of [server, guarded]) {
 		const health = await ask(which, request('GET', { Host: '10.1.2.3', Accept: null }, undefined, '/healthz'));
 		assert.deepEqual([health.status, health.body], [200, 'ok\n']);
-		const ready = await ask(which, request('GET', { Host: '10.1.2.3', Accept: null }, undefined, '/readyz'));
+		const ready = await ask(which, request('GET', { Accept: null }, undefined, '/readyz'));
 		assert.deepEqual([ready.status, ready.body.split('\n')[0]], [200, 'ready']);
+		const elsewhere = await ask(which, request('GET', { Host: 'rebound.example', Accept: null }, undefined, '/readyz'));
+		assert.equal(elsewhere.status, 403);
 	}
 });
 

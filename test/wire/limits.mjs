@@ -352,6 +352,25 @@ const reach = {
 		await wire.end();
 		await served(server);
 	}),
+	http_unread_bytes: () => overHttp({ http_unread_bytes: 1048576 }, async (server) => {
+		const part = say('x'.repeat(900000)).subarray(0, -100);
+		const wires = [1, 2, 3].map(() => new http.Wire(server.port));
+		for (const wire of wires) {
+			await new Promise((done) => wire.socket.write(part, done));
+			await pause(100);
+		}
+		// The oldest has to go for the next.
+		for (const wire of wires.slice(0, 2)) {
+			const reply = await wire.response();
+			assert.equal(reply.status, 503);
+			assert.equal(errorOf(reply).code, 'server.overloaded');
+			assert.equal(reply.headers['retry-after'], '1');
+			await wire.end();
+		}
+		assert.ok((await wires[2].send(say('x'.repeat(900000)).subarray(-100)).response()).json.result);
+		wires[2].close();
+		await served(server);
+	}),
 	http_queue_bytes: () => overHttp({ http_queue_bytes: 65536, logs_per_second: 1000000, logs_burst: 1000000 }, async (server) => {
 		const wire = new http.Wire(server.port);
 		wire.socket.pause();

@@ -1,0 +1,339 @@
+/*
+ * http_tls.c - see http_tls.h.
+ *
+ * OpenSSL reads and writes the socket through a BIO of ours: its own would
+ * raise SIGPIPE, which a library must leave to the program.
+ */
+#include "net/http_tls.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <faultwire/raise.h>
+
+#include "base/late.h"
+#include "base/mem.h"
+
+#define SSL_FUNCTIONS(X)             \
+	X(SSL_CTX_check_private_key) \
+	X(SSL_CTX_ctrl)              \
+	X(SSL_CTX_free)              \
+	X(SSL_CTX_new)               \
+	X(SSL_CTX_set_options)       \
+	X(SSL_CTX_use_PrivateKey)    \
+	X(SSL_CTX_use_certificate)   \
+	X(SSL_free)                  \
+	X(SSL_get_error)             \
+	X(SSL_is_init_finished)      \
+	X(SSL_new)                   \
+	X(SSL_pending)               \
+	X(SSL_read)                  \
+	X(SSL_set_accept_state)      \
+	X(SSL_set_bio)               \
+	X(SSL_shutdown)              \
+	X(SSL_want)                  \
+	X(SSL_write)                 \
+	X(TLS_server_method)
+
+#define CRYPTO_FUNCTIONS(X)        \
+	X(BIO_clear_flags)         \
+	X(BIO_free)                \
+	X(BIO_get_data)            \
+	X(BIO_meth_free)           \
+	X(BIO_meth_new)            \
+	X(BIO_meth_set_ctrl)       \
+	X(BIO_meth_set_read)       \
+	X(BIO_meth_set_write)      \
+	X(BIO_new)                 \
+	X(BIO_new_mem_buf)         \
+	X(BIO_set_data)            \
+	X(BIO_set_flags)           \
+	X(BIO_set_init)            \
+	X(BIO_test_flags)          \
+	X(ERR_clear_error)         \
+	X(ERR_peek_last_error)     \
+	X(ERR_reason_error_string) \
+	X(EVP_PKEY_free)           \
+	X(PEM_read_bio_PrivateKey) \
+	X(PEM_read_bio_X509)       \
+	X(X509_free)
+
+struct ssl_table {
+	SSL_FUNCTIONS(FW_LATE_MEMBER)
+};
+struct crypto_table {
+	CRYPTO_FUNCTIONS(FW_LATE_MEMBER)
+};
+FW_LATE_DEFINE(ssl_table, "libssl.so.3", SSL_FUNCTIONS);
+FW_LATE_DEFINE(crypto_table, "libcrypto.so.3", CRYPTO_FUNCTIONS);
+
+struct fw_http_tls {
+	SSL_CTX *ctx;
+	BIO_METHOD *socket;
+};
+
+/* ---- the socket ---------------------------------------------------------------- */
+
+static int socket_of(BIO *bio)
+{
+	return (int)(intptr_t)crypto_table.BIO_get_data(bio);
+}
+
+static int socket_write(BIO *bio, const char *data, int len)
+{
+	ssize_t sent = send(socket_of(bio), data, (size_t)len, MSG_NOSIGNAL);
+	int errnum = errno;
+
+	crypto_table.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	if (sent < 0 && (errnum == EAGAIN || errnum == EINTR))
+		crypto_table.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
+	errno = errnum;
+	return (int)sent;
+}
+
+static int socket_read(BIO *bio, char *data, int len)
+{
+	ssize_t got = recv(socket_of(bio), data, (size_t)len, 0);
+	int errnum = errno;
+
+	crypto_table.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	if (got == 0)
+		crypto_table.BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+	if (got < 0 && (errnum == EAGAIN || errnum == EINTR))
+		crypto_table.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
+	errno = errnum;
+	return (int)got;
+}
+
+static long socket_ctrl(BIO *bio, int what, long number, void *ptr)
+{
+	(void)number;
+	(void)ptr;
+	if (what == BIO_CTRL_EOF)
+		return crypto_table.BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+	return what == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *make_method(void)
+{
+	BIO_METHOD *method = crypto_table.BIO_meth_new(BIO_TYPE_SOURCE_SINK | 100, "socket");
+
+	if (!method)
+		return NULL;
+	crypto_table.BIO_meth_set_write(method, socket_write);
+	crypto_table.BIO_meth_set_read(method, socket_read);
+	crypto_table.BIO_meth_set_ctrl(method, socket_ctrl);
+	return method;
+}
+
+/* ---- certificate and key --------------------------------------------------------- */
+
+/* A key with a password cannot be used: there is nobody to ask. */
+static int no_password(char *text, int size, int is_writing, void *ctx)
+{
+	(void)text;
+	(void)size;
+	(void)is_writing;
+	(void)ctx;
+	return -1;
+}
+
+static bool use_certificate(SSL_CTX *ctx, const char *text)
+{
+	BIO *bio = crypto_table.BIO_new_mem_buf(text, -1);
+	X509 *one = bio ? crypto_table.PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+	bool is_used = one && ssl_table.SSL_CTX_use_certificate(ctx, one) == 1;
+
+	crypto_table.X509_free(one);
+	while (is_used &&
+	       (one = crypto_table.PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
+		/* Takes the certificate over if it succeeds. */
+		is_used = ssl_table.SSL_CTX_ctrl(ctx, SSL_CTRL_EXTRA_CHAIN_CERT, 0, one) == 1;
+		if (!is_used)
+			crypto_table.X509_free(one);
+	}
+	crypto_table.BIO_free(bio);
+	return is_used;
+}
+
+static bool use_key(SSL_CTX *ctx, const char *text)
+{
+	BIO *bio = crypto_table.BIO_new_mem_buf(text, -1);
+	EVP_PKEY *key =
+		bio ? crypto_table.PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+	bool is_used = key && ssl_table.SSL_CTX_use_PrivateKey(ctx, key) == 1 &&
+		       ssl_table.SSL_CTX_check_private_key(ctx) == 1;
+
+	crypto_table.EVP_PKEY_free(key);
+	crypto_table.BIO_free(bio);
+	return is_used;
+}
+
+static fw_error *fail(const char *what)
+{
+	const char *reason =
+		crypto_table.ERR_reason_error_string(crypto_table.ERR_peek_last_error());
+	fw_error *err =
+		fw_raise_transport_tls_failed("this server's clients", reason ? reason : what);
+
+	fw_error_set_detail(err, what);
+	crypto_table.ERR_clear_error();
+	return err;
+}
+
+static fw_error *load(void)
+{
+	const char *why = NULL;
+	fw_error *err;
+
+	if (fw_late_load(&crypto_table_library, &why) && fw_late_load(&ssl_table_library, &why))
+		return NULL;
+	err = fw_raise_internal_unsupported("TLS without OpenSSL 3");
+	fw_error_set_hint(err, "Install the package libssl3.");
+	fw_error_add_string(err, "loader", why ? why : "");
+	return err;
+}
+
+static fw_error *set_up(struct fw_http_tls *tls, const char *certificate, const char *key)
+{
+	tls->socket = make_method();
+	tls->ctx = ssl_table.SSL_CTX_new(ssl_table.TLS_server_method());
+	if (!tls->socket || !tls->ctx)
+		return fw_raise_internal_out_of_memory();
+	(void)ssl_table.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
+				     NULL);
+	(void)ssl_table.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_MODE,
+				     SSL_MODE_ENABLE_PARTIAL_WRITE |
+					     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+					     SSL_MODE_RELEASE_BUFFERS,
+				     NULL);
+	/* The length of every request is known, so an end of the connection without
+	 * close_notify cannot shorten one. */
+	(void)ssl_table.SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION |
+							      SSL_OP_NO_COMPRESSION |
+							      SSL_OP_IGNORE_UNEXPECTED_EOF);
+	if (!use_certificate(tls->ctx, certificate))
+		return fail("the certificate cannot be used");
+	if (!use_key(tls->ctx, key))
+		return fail("the key cannot be used with the certificate");
+	return NULL;
+}
+
+fw_error *fw_http_tls_new(const char *certificate, const char *key,
+			  struct fw_http_tls **ret_tls)
+{
+	struct fw_http_tls *tls;
+	fw_error *err;
+
+	FW_TRY(load());
+	tls = fw__allocate(sizeof(*tls));
+	if (!tls)
+		return fw_raise_internal_out_of_memory();
+	memset(tls, 0, sizeof(*tls));
+	err = set_up(tls, certificate, key);
+	if (err)
+		fw_http_tls_free(tls);
+	else
+		*ret_tls = tls;
+	return err;
+}
+
+void fw_http_tls_free(struct fw_http_tls *tls)
+{
+	if (!tls)
+		return;
+	ssl_table.SSL_CTX_free(tls->ctx);
+	crypto_table.BIO_meth_free(tls->socket);
+	fw__release(tls);
+}
+
+/* ---- a connection ----------------------------------------------------------------- */
+
+struct ssl_st *fw_http_tls_accept(struct fw_http_tls *tls, int fd)
+{
+	SSL *ssl = ssl_table.SSL_new(tls->ctx);
+	BIO *bio = ssl ? crypto_table.BIO_new(tls->socket) : NULL;
+
+	if (!bio) {
+		ssl_table.SSL_free(ssl);
+		return NULL;
+	}
+	crypto_table.BIO_set_data(bio, (void *)(intptr_t)fd);
+	crypto_table.BIO_set_init(bio, 1);
+	ssl_table.SSL_set_bio(ssl, bio, bio);
+	ssl_table.SSL_set_accept_state(ssl);
+	return ssl;
+}
+
+static ssize_t result(struct ssl_st *ssl, int count)
+{
+	int errnum = errno;
+	int what;
+
+	if (count > 0)
+		return count;
+	what = ssl_table.SSL_get_error(ssl, count);
+	crypto_table.ERR_clear_error();
+	if (what == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	if (what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE)
+		errno = EAGAIN;
+	else
+		errno = what == SSL_ERROR_SYSCALL && errnum && errnum != EAGAIN ? errnum
+										: EPROTO;
+	return -1;
+}
+
+ssize_t fw_http_tls_read(struct ssl_st *ssl, char *data, size_t len)
+{
+	errno = 0;
+	return result(ssl,
+		      ssl_table.SSL_read(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
+}
+
+ssize_t fw_http_tls_write(struct ssl_st *ssl, const char *data, size_t len)
+{
+	ssize_t sent;
+
+	errno = 0;
+	sent = result(ssl,
+		      ssl_table.SSL_write(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
+	if (sent == 0) {
+		errno = EPIPE;
+		return -1;
+	}
+	return sent;
+}
+
+bool fw_http_tls_is_up(const struct ssl_st *ssl)
+{
+	return ssl_table.SSL_is_init_finished(ssl);
+}
+
+bool fw_http_tls_wants_write(const struct ssl_st *ssl)
+{
+	return ssl_table.SSL_want(ssl) == SSL_WRITING;
+}
+
+bool fw_http_tls_has_pending(const struct ssl_st *ssl)
+{
+	return ssl_table.SSL_pending(ssl) > 0;
+}
+
+void fw_http_tls_end(struct ssl_st *ssl)
+{
+	if (fw_http_tls_is_up(ssl))
+		(void)ssl_table.SSL_shutdown(ssl);
+	crypto_table.ERR_clear_error();
+}
+
+void fw_http_tls_drop(struct ssl_st *ssl)
+{
+	ssl_table.SSL_free(ssl);
+}
