@@ -2,7 +2,7 @@
  * main.c - finds the command, runs it, and makes sure that what it printed has
  * arrived.
  */
-#include "cli.h"
+#include "cli/command.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #include <faultwire/faultwire.h>
 
-#include "output.h"
-#include "report.h"
-#include "suggest.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/suggest.h"
 
 enum { VERSION };
 
@@ -57,9 +57,11 @@ static const cli_command not_built[] = {
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,      &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,
-	&cmd_audit,      &cmd_alerts,  &cmd_incident, &cmd_plan,    &cmd_context,
-	&cmd_completion, &cmd_man,     &cmd_help,
+	&cli_command_serve,   &cli_command_convert,    &cli_command_validate,
+	&cli_command_explain, &cli_command_registry,   &cli_command_audit,
+	&cli_command_alerts,  &cli_command_incident,   &cli_command_plan,
+	&cli_command_context, &cli_command_completion, &cli_command_man,
+	&cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)

@@ -5,16 +5,16 @@
  * abbreviations, which turn every new option into a possible break of
  * somebody's script.
  */
-#include "options.h"
+#include "cli/options.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "report.h"
-#include "suggest.h"
+#include "cli/command.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/suggest.h"
 #include "tools/toolset.h"
 
 enum { CONTRACT = 1, COMMON_COUNT = 2 };

@@ -1,9 +1,9 @@
 /*
  * stamp.c - see stamp.h.
  */
-#include "stamp.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/stamp.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * state.c - see state.h.
  */
-#include "state.h"
+#include "cli/state.h"
 
 #include <errno.h>
 #include <stdio.h>
