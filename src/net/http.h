@@ -362,6 +362,8 @@ void fw_http__refuse(struct fw_http_conn *conn, fw_error *err);
 
 /* ---- http_body.c -------------------------------------------------------------- */
 
+/* A chunk of that size is announced. False: it is too large, and refused. */
+bool fw_http__expect_chunk(struct fw_http_conn *conn, uint64_t size);
 /* A part of the body. False: the request has been refused. */
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len);
 /* The rest of a body that was to be dropped is not read: what the head decided is

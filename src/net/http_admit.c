@@ -133,6 +133,12 @@ static bool is_worth_less(const struct fw_http_conn *conn, const struct fw_http_
 	return conn->since_ms <= than->since_ms;
 }
 
+static bool may_go(const struct fw_http_conn *conn, bool is_asked_for, uint64_t now)
+{
+	return conn->state < FW_HTTP_ANSWERING &&
+	       now - conn->since_ms >= grace_ms(conn, is_asked_for);
+}
+
 /* For `asking`, which has sent a whole head; NULL: for somebody who comes. */
 static struct fw_http_conn *find_victim(const struct fw_http *http, enum fw_http_place place,
 					const struct fw_http_conn *asking)
@@ -141,11 +147,12 @@ static struct fw_http_conn *find_victim(const struct fw_http *http, enum fw_http
 	struct fw_http_conn *found = NULL;
 
 	/* The newest are first. */
-	for (struct fw_http_conn *conn = http->peers; conn; conn = conn->next)
-		if (conn->place == place && conn != asking && conn->state < FW_HTTP_ANSWERING &&
-		    now - conn->since_ms >= grace_ms(conn, asking != NULL) &&
-		    (!found || is_worth_less(conn, found)))
+	for (struct fw_http_conn *conn = http->peers; conn; conn = conn->next) {
+		if (asking == conn || conn->place != place || !may_go(conn, asking, now))
+			continue;
+		if (!found || is_worth_less(conn, found))
 			found = conn;
+	}
 	return found;
 }
 

@@ -62,6 +62,25 @@ void fw_http__release_body(struct fw_http_conn *conn)
 	fw_http__text_clear(&conn->body);
 }
 
+bool fw_http__expect_chunk(struct fw_http_conn *conn, uint64_t size)
+{
+	const struct fw_limits *limits = conn->http->limits;
+	bool is_dropped = conn->is_decided || conn->method != FW_HTTP_POST;
+	size_t before = is_dropped ? conn->drained : conn->body.len;
+	uint64_t drain =
+		limits->http_drain_bytes > before ? limits->http_drain_bytes - before : 0;
+
+	/* One that is only a little too long is dropped, and the connection kept. */
+	if (size <= drain || (!is_dropped && size <= limits->message_bytes - before))
+		return true;
+	if (conn->is_decided)
+		fw_http__end_body(conn);
+	else
+		fw_http__refuse(
+			conn, fw_raise_input_too_large("request body", limits->message_bytes));
+	return false;
+}
+
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len)
 {
 	uint64_t limit = conn->http->limits->message_bytes;

@@ -101,6 +101,11 @@ static int on_body(llhttp_t *parser, const char *at, size_t len)
 	return fw_http__take_body(parser->data, at, len) ? 0 : -1;
 }
 
+static int on_chunk_header(llhttp_t *parser)
+{
+	return fw_http__expect_chunk(parser->data, parser->content_length) ? 0 : -1;
+}
+
 static int on_message_complete(llhttp_t *parser)
 {
 	struct fw_http_conn *conn = parser->data;
@@ -118,6 +123,7 @@ void fw_http__set_callbacks(llhttp_settings_t *settings)
 	settings->on_header_value_complete = on_value_complete;
 	settings->on_headers_complete = on_headers_complete;
 	settings->on_body = on_body;
+	settings->on_chunk_header = on_chunk_header;
 	settings->on_chunk_extension_name = on_extra;
 	settings->on_chunk_extension_value = on_extra;
 	settings->on_message_complete = on_message_complete;

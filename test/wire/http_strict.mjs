@@ -64,6 +64,7 @@ const refused = [
 	['a chunk size is no number', `${line}${usual}${chunked}\r\nxyz\r\n`, 400],
 	['a chunk size is negative', `${line}${usual}${chunked}\r\n-1\r\n`, 400],
 	['a chunk size is beyond 64 bits', `${line}${usual}${chunked}\r\nfffffffffffffffff\r\n`, 400],
+	['a chunk size is beyond any body', `${line}${usual}${chunked}\r\nffffffffffffffff\r\n`, 413],
 	['a chunk is longer than its size', `${line}${usual}${chunked}\r\n2\r\nabcd\r\n0\r\n\r\n`, 400],
 	['a chunk size ends in LF', `${line}${usual}${chunked}\r\n2\nab\r\n0\r\n\r\n`, 400],
 	['a trailer is folded', `${line}${usual}${chunked}\r\n0\r\nX: a\r\n b\r\n\r\n`, 400],
