@@ -1,10 +1,9 @@
 /*
- * command.h - what the commands of the program share: their description, which
- * --help, the completions and the man pages are all made of, and the exit
- * statuses.
+ * command.h - the description of a command, from which --help, completion and man page
+ * are generated, and the exit statuses.
  *
- * The one rule to remember: a command says what went wrong itself, through
- * report.h, and returns an exit status.
+ * The one rule to remember: a command reports its errors itself, through report.h, and
+ * returns an exit status.
  */
 #ifndef FW_CLI_COMMAND_H
 #define FW_CLI_COMMAND_H
@@ -16,11 +15,11 @@
 
 enum {
 	CLI_DONE = 0,
-	CLI_FAILED = 1, /* the work was understood, but failed */
-	CLI_MISUSED = 2 /* the command line was not understood */
+	CLI_FAILED = 1, /* the command failed */
+	CLI_MISUSED = 2 /* the command line is invalid */
 };
 
-/* A command that works when pasted into a shell, and what it is good for. */
+/* A command that can be pasted into a shell, and what it does. */
 typedef struct cli_example {
 	const char *what;
 	const char *command;
@@ -31,7 +30,7 @@ typedef struct cli_status {
 	const char *what; /* no capital, no period */
 } cli_status;
 
-/** Of every command that has no statuses of its own; ends with a NULL. */
+/** For commands without statuses of their own; ends with a NULL. */
 extern const cli_status cli_common_statuses[];
 
 /* An entry of a list in a help text. */
@@ -44,12 +43,12 @@ typedef struct cli_command {
 	const char *name;
 	const char *summary;       /* in lists: no capital, no period */
 	const char *synopsis;      /* what follows the name in "Usage:" */
-	const char *description;   /* sentences; an empty line parts paragraphs */
-	const cli_option *options; /* its own; the common ones come on top */
+	const char *description;   /* sentences; an empty line separates paragraphs */
+	const cli_option *options; /* without the common ones */
 	size_t option_count;
-	cli_values operands;              /* what its operands are, for completion */
+	cli_values operands;              /* for completion */
 	const cli_example *examples;      /* ends with a NULL command */
-	int (*run)(const cli_args *args); /* NULL: not built yet */
+	int (*run)(const cli_args *args); /* NULL: not implemented */
 	const cli_status *statuses;       /* ends with a NULL; NULL: the common ones */
 	/* Options that parts of the command declare, such as toolsets: the option at
 	 * `index` and the name of its part; NULL past the end. */
@@ -57,19 +56,19 @@ typedef struct cli_command {
 	const char *part_kind; /* what such a part is: "toolset" */
 	/* Its parts, as a list in the help; false past the end. */
 	bool (*part_at)(size_t index, cli_entry *ret_part);
-	int misused; /* the status of a command line not understood; 0: CLI_MISUSED */
+	int misused; /* the status for an invalid command line; 0: CLI_MISUSED */
 } cli_command;
 
-/** What stands before the name of a command: `faultwire --contract C ...`. */
+/** The program itself: the options before the name of a command. */
 extern const cli_command cli_program;
 
-/** All commands, built or not, in the order of the help; NULL past the end. */
+/** All commands, in the order of the help; NULL past the end. */
 const cli_command *cli_command_at(size_t index);
 
-/** NULL where there is none of that name. */
+/** NULL if there is no such command. */
 const cli_command *cli_command_find(const char *name);
 
-/** The help of `command`, or of the program, on standard output. */
+/** Prints the help of `command`, or of the program. */
 void cli_help(const cli_command *command);
 
 extern const cli_command cli_command_serve;

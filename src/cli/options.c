@@ -1,9 +1,8 @@
 /*
- * options.c - reads a command line by a table.
+ * options.c - see options.h.
  *
- * Not getopt_long: it keeps its state in globals, prints on its own, and takes
- * abbreviations, which turn every new option into a possible break of
- * somebody's script.
+ * It does not use getopt_long, which keeps its state in globals, prints messages, and
+ * accepts abbreviations, so that any new option may break existing scripts.
  */
 #include "cli/options.h"
 
@@ -90,7 +89,7 @@ static const char *const sandboxes[] = { "required", "best-effort", "off", NULL 
 static const char *const context_actions[] = { "build",  "resolve", "inspect",
 					       "verify", "list",    NULL };
 
-/* Compared by address: an empty kind is not the same as another one. */
+/* Kinds are compared by address. */
 const struct cli_value_kind cli_nothing = { .is_open = true };
 const struct cli_value_kind cli_text = { .is_open = true };
 const struct cli_value_kind cli_file = { .is_open = true };
@@ -385,7 +384,7 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 		}
 	}
 	if (p.err && args.help) {
-		/* Whoever asks for help need not get the rest right. */
+		/* With --help, mistakes are ignored. */
 		fw_error_free(p.err);
 		p.err = NULL;
 	}

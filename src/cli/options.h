@@ -1,9 +1,8 @@
 /*
- * options.h - the command line as data: one table of options per command, and
- * the parser that it drives.
+ * options.h - options as tables, one per command, and the parser that uses them.
  *
- * The one rule to remember: the table is the only place that knows an option.
- * Parsing, --help, completion and the man page read it from there.
+ * The one rule to remember: an option is defined only in its table. Parsing, --help,
+ * completion and the man page use it.
  */
 #ifndef FW_CLI_OPTIONS_H
 #define FW_CLI_OPTIONS_H
@@ -54,11 +53,11 @@ typedef struct cli_option {
 
 enum { CLI_OPTIONS_MAX = 64, CLI_SETTINGS_MAX = 64 };
 
-/* What a command line said. All strings are borrowed from argv. */
+/* The parsed command line. All strings are borrowed from argv. */
 typedef struct cli_args {
 	/* By the index of cli_option_at(); NULL: not given; "" for a flag. */
 	const char *values[CLI_OPTIONS_MAX];
-	/* Those of CLI_SETTING, in their order. */
+	/* The values of CLI_SETTING, in order. */
 	const char *settings[CLI_SETTINGS_MAX];
 	size_t setting_count;
 	char **operands;
@@ -76,12 +75,12 @@ const cli_option *cli_option_at(const struct cli_command *command, size_t index)
 const char *cli_option_part(const struct cli_command *command, size_t index);
 
 /**
- * Read `argv` (without the command's name) by the table of `command`. Operands
- * and options may be mixed; "--" ends the options; of an option given twice the
- * last counts, but for settings, which all do. With `stop` the first operand ends the options too.
+ * Parses `argv` (without the command's name) by the table of `command`. Operands and
+ * options may be mixed; "--" ends the options, and with `stop` so does the first operand.
+ * If an option is repeated, the last value is used, except for settings, which all apply.
  *
- * The words are all read even after a mistake, so that a --contract behind it
- * still says how to report it. Reorders argv. Raises cli.usage.
+ * After a mistake the remaining words are still parsed, because a later --contract
+ * determines how it is reported. Reorders argv. Raises cli.usage.
  */
 FW_NODISCARD fw_error *cli_args_read(const struct cli_command *command, int argc, char **argv,
 				     bool stop, cli_args *ret_args);
@@ -92,7 +91,7 @@ static inline bool cli_given(const cli_args *args, size_t option)
 	return args->values[option] != NULL;
 }
 
-/** The contract that a (checked) option names; `otherwise` where not given. */
+/** The contract that a (checked) option names; `otherwise` if it is not given. */
 fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherwise);
 
 /** The words that `values` lists, by index; NULL past the end, and for free text. */

@@ -1,10 +1,8 @@
 /*
- * alerts.c - what is firing, in the servers that run here or in one that is
- * asked for it.
+ * alerts.c - the alerts that are firing in local servers, or in one server by URL.
  *
- * Each server keeps a file in the state directory, replaced at every change.
- * The file of a server that is gone says nothing of now: it is passed over, and
- * taken away.
+ * Each server keeps its alerts in a file in the state directory and replaces it at
+ * every change. The file of a server that no longer runs is ignored and removed.
  */
 #include "cli/command.h"
 
@@ -35,13 +33,12 @@ enum { STATE_BYTES = 8 * 1024 * 1024, COLUMNS = 6, REQUEST_S = 10 };
 
 static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
-		   "Print a JSON array: a server each, with all it says of what fires." },
+		   "Print a JSON array with one object per server." },
 	[URL] = { "url", "URL", 'u', CLI_TEXT,
-		  "Ask the server that listens there (http://127.0.0.1:4000) instead of "
-		  "looking "
-		  "at those of this user." },
+		  "Query the server at URL (such as http://127.0.0.1:4000) instead of the "
+		  "servers of this user." },
 	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
-			 "With --url: the bearer token is on the first line of FILE." },
+			 "With --url: read the bearer token from the first line of FILE." },
 };
 
 /* ---- finding ------------------------------------------------------------------- */
@@ -58,10 +55,9 @@ static fw_error *keep(struct servers *servers, const char *text, size_t len, con
 
 	if (!doc || !yyjson_is_arr(yyjson_obj_get(yyjson_doc_get_root(doc), "firing"))) {
 		yyjson_doc_free(doc);
-		return fw_error_wrap(
-			fw_raise_contract_malformed("alerts", "/firing", NULL,
-						    "not what a server says of its alerts"),
-			FW_HERE, "could not read %s", from);
+		return fw_error_wrap(fw_raise_contract_malformed("alerts", "/firing", NULL,
+								 "not the alerts of a server"),
+				     FW_HERE, "could not read %s", from);
 	}
 	more = realloc(servers->docs, (servers->count + 1) * sizeof *more);
 	if (!more) {
@@ -86,7 +82,7 @@ static bool read_file(int directory, const char *name, struct fw_buf *text)
 	return len == 0 && text->state == FW_BUF_OK;
 }
 
-/* Is it the process that wrote the file, and not a later one of that number? */
+/* Whether the process still runs, and is not a later one with the same id. */
 static bool is_alive(yyjson_val *root)
 {
 	const char *ticks = yyjson_get_str(yyjson_obj_get(root, "start_ticks"));
@@ -143,7 +139,7 @@ static fw_error *look_here(struct servers *servers)
 	if (!directory)
 		return path[0] && errno != ENOENT ? fw_error_from_errno(FW_HERE, errno, path)
 						  : NULL;
-	/* Its own stream: no other thread reads from it. */
+	/* No other thread uses this stream. */
 	/* cppcheck-suppress readdirCalled */
 	while ((entry = readdir(directory))) {
 		const char *dot = strrchr(entry->d_name, '.');
@@ -198,7 +194,7 @@ static fw_error *ask(struct servers *servers, const char *base, const char *toke
 
 	if (token_file)
 		FW_TRY(cli_read_first_line(token_file, "--token-file", token, sizeof token));
-	/* The URL that the server itself shows is that of its endpoint. */
+	/* The URL that a server prints is the one of its endpoint. */
 	if (len > 4 && strcmp(base + len - 4, "/mcp") == 0)
 		len -= 4;
 	while (len && base[len - 1] == '/')
@@ -302,7 +298,7 @@ static int run(const cli_args *args)
 		err = cli_usage("faultwire alerts takes no operand; found \"%s\"",
 				args->operands[0]);
 	else if (cli_given(args, TOKEN_FILE) && !cli_given(args, URL))
-		err = cli_usage("--token-file is for --url");
+		err = cli_usage("--token-file requires --url");
 	else if (cli_given(args, URL))
 		err = ask(&servers, args->values[URL], args->values[TOKEN_FILE]);
 	else
@@ -318,22 +314,22 @@ static int run(const cli_args *args)
 }
 
 static const cli_example examples[] = {
-	{ "What fires in the servers of this user:", "faultwire alerts" },
-	{ "For another program:", "faultwire alerts --json" },
+	{ "Alerts in the servers of this user:", "faultwire alerts" },
+	{ "The same as JSON:", "faultwire alerts --json" },
 	{ NULL, NULL },
 };
 
 const cli_command cli_command_alerts = {
 	.name = "alerts",
-	.summary = "what is firing",
+	.summary = "show alerts that are firing",
 	.synopsis = "[--json] [--url URL [--token-file FILE]]",
-	.description =
-		"Shows the alerts that fire in running servers. A critical code fires on a "
-		"single failure, a warning on more than 5 failures of one client within 5 "
-		"minutes; an alert is over when there are no more so many.\n"
-		"\n"
-		"Without --url it shows the servers that this user runs on this machine, over "
-		"HTTP or standard input and output alike.",
+	.description = "Shows the alerts that are firing in running servers. A critical code "
+		       "fires on a single failure, a warning on more than 5 failures of one "
+		       "client within 5 minutes; an alert is resolved when there are fewer "
+		       "failures than the threshold.\n"
+		       "\n"
+		       "Without --url it shows the servers that this user runs on this "
+		       "machine, over HTTP or standard input and output.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -1,5 +1,5 @@
 /*
- * audit.c - is an audit log whole, what is in it, and what is added to it.
+ * audit.c - verifies, follows and searches an audit log.
  */
 #include "cli/command.h"
 
@@ -42,29 +42,28 @@ enum {
 
 static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
-		   "Print JSON: the verdict, or the records as they are." },
+		   "Print JSON: the result of verify, or the records as stored." },
 	[PARTIAL] = { "partial", NULL, 0, CLI_NOTHING,
-		      "verify, accept: the log may begin in the middle, its oldest files being "
-		      "elsewhere." },
+		      "verify, accept: accept a log whose oldest files are stored elsewhere." },
 	[CONTAINS] = { "contains", "HASH", 0, CLI_TEXT,
-		       "verify: a record with this hash, which somebody kept, must be in it." },
+		       "verify: fail unless the log contains a record with this hash." },
 	[FOLLOW] = { "follow", NULL, 'f', CLI_NOTHING,
-		     "tail: go on with what is added, until interrupted." },
-	[COUNT] = { "count", "N", 'n', CLI_TEXT, "tail: so many records; by default 10." },
+		     "tail: keep printing new records until interrupted." },
+	[COUNT] = { "count", "N", 'n', CLI_TEXT, "tail: number of records; by default 10." },
 	[CODE] = { "code", "CODE", 0, CLI_CODE,
-		   "query: records of this code, canonical or of kaiza." },
+		   "query: records with this code, canonical or kaiza." },
 	[TOOL] = { "tool", "NAME", 0, CLI_TEXT, "query: records of this tool." },
 	[SESSION] = { "session", "ID", 0, CLI_TEXT, "query: records of this session." },
 	[INCIDENT] = { "incident", "ID", 0, CLI_TEXT, "query: the record of this incident." },
 	[SINCE] = { "since", "TIME", 0, CLI_TEXT,
-		    "query: records from then on: RFC 3339, a day, or how long ago (90s, 15m, "
+		    "query: records from this time on: RFC 3339, a date, or an age (90s, 15m, "
 		    "2h, 7d)." },
-	[UNTIL] = { "until", "TIME", 0, CLI_TEXT, "query: records up to then." },
+	[UNTIL] = { "until", "TIME", 0, CLI_TEXT, "query: records up to this time." },
 };
 
 /* ---- which log ------------------------------------------------------------ */
 
-/* A file; the log in a directory; or that of the state directory. */
+/* A file, the log in a directory, or by default the one in the state directory. */
 static fw_error *find_log(const cli_args *args, char path[CLI_PATH_SIZE])
 {
 	const char *given = args->operand_count > 1 ? args->operands[1] : NULL;
@@ -76,7 +75,7 @@ static fw_error *find_log(const cli_args *args, char path[CLI_PATH_SIZE])
 		return cli_usage("only one log can be given");
 	if (!given) {
 		FW_TRY(cli_state_path(LOG_NAME, false, path));
-		return path[0] ? NULL : cli_usage("no log is given, and there is no home");
+		return path[0] ? NULL : cli_usage("no log is given, and HOME is not set");
 	}
 	if (stat(given, &info) == 0 && S_ISDIR(info.st_mode))
 		len = snprintf(path, CLI_PATH_SIZE, "%s/" LOG_NAME, given);
@@ -84,13 +83,13 @@ static fw_error *find_log(const cli_args *args, char path[CLI_PATH_SIZE])
 		len = snprintf(path, CLI_PATH_SIZE, "%s", given);
 	if (len <= 0 || len >= CLI_PATH_SIZE)
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "audit log");
-	/* That of a workspace is a link, and its rotated files lie beside the log. */
+	/* The log of a workspace is a symbolic link; rotated files are next to its target. */
 	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real))
 		(void)snprintf(path, CLI_PATH_SIZE, "%s", real);
 	return NULL;
 }
 
-/* Calls `take` with each record, oldest first; false from it ends the walk. */
+/* Calls `take` for each record, oldest first, until it returns false. */
 static fw_error *walk_file(const char *name, bool (*take)(void *ctx, const char *, size_t),
 			   void *ctx, bool *ret_is_over)
 {
@@ -104,7 +103,7 @@ static fw_error *walk_file(const char *name, bool (*take)(void *ctx, const char 
 
 		err = cli_input_line(&in, &text, &len);
 		if (err && fw_error_code(err) == FW_INPUT_TOO_LARGE && !in.at_end) {
-			fw_error_free(err); /* no record: verify tells */
+			fw_error_free(err); /* not a record; verify reports it */
 			err = NULL;
 			continue;
 		}
@@ -149,16 +148,16 @@ static void step(void *ctx, uint64_t records, uint64_t bytes, uint64_t total)
 	cli_progress_step(records, bytes);
 }
 
-/* What was kept of the log outside of it. */
+/* The head of the log that is kept outside of it. */
 struct kept {
-	uint64_t seq; /* 0: nothing */
-	bool is_there;
+	uint64_t seq;    /* 0: there is none */
+	bool is_present; /* the log contains it */
 };
 
-static void put_verdict_json(const struct fw_audit_report *report, const char *missing,
-			     const struct kept *kept)
+static void put_result_json(const struct fw_audit_report *report, const char *missing,
+			    const struct kept *kept)
 {
-	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing && kept->is_there;
+	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing && kept->is_present;
 
 	cli_json_open(NULL, '{');
 	cli_json_bool("whole", is_whole);
@@ -181,15 +180,15 @@ static void put_verdict_json(const struct fw_audit_report *report, const char *m
 	if (kept->seq) {
 		cli_json_open("kept", '{');
 		cli_json_number("seq", (int64_t)kept->seq);
-		cli_json_bool("present", kept->is_there);
+		cli_json_bool("present", kept->is_present);
 		cli_json_close('}');
 	}
 	cli_json_close('}');
 	cli_json_line_end();
 }
 
-static void put_verdict(const struct fw_audit_report *report, const char *missing,
-			const struct kept *kept)
+static void put_result(const struct fw_audit_report *report, const char *missing,
+		       const struct kept *kept)
 {
 	if (report->fault != FW_AUDIT_WHOLE) {
 		cli_put_harmless(report->file);
@@ -197,30 +196,31 @@ static void put_verdict(const struct fw_audit_report *report, const char *missin
 			   fw_audit_fault_name(report->fault));
 		cli_put_harmless(report->reason);
 		cli_putc('\n');
-		cli_printf("%llu records before it are whole\n",
+		cli_printf("%llu records before it are intact\n",
 			   (unsigned long long)report->records);
 		return;
 	}
-	cli_printf("whole: %llu records in %llu %s", (unsigned long long)report->records,
-		   (unsigned long long)report->files, report->files == 1 ? "file" : "files");
+	cli_printf("OK: %llu records in %llu %s, chain intact",
+		   (unsigned long long)report->records, (unsigned long long)report->files,
+		   report->files == 1 ? "file" : "files");
 	if (report->records > 0)
-		cli_printf(", %llu to %llu; the last hash is %s",
+		cli_printf("; records %llu to %llu, last hash %s",
 			   (unsigned long long)report->first_seq,
 			   (unsigned long long)report->last_seq, report->last_hash);
 	cli_putc('\n');
 	if (missing)
-		cli_puts("but no record has the hash that was asked for: the log was cut, or "
-			 "is another\n");
-	if (!kept->is_there)
-		cli_printf(
-			"but record %llu, the last that a server here wrote to it, is not in "
-			"it any more: the log was cut or replaced. Put it back, or accept it "
-			"as it is: faultwire audit accept\n",
-			(unsigned long long)kept->seq);
+		cli_puts("but no record has the hash given by --contains: the log was "
+			 "truncated, "
+			 "or is a different log\n");
+	if (!kept->is_present)
+		cli_printf("but it no longer contains record %llu, the last one that a server "
+			   "wrote: the log was truncated or replaced. Restore it, or accept it "
+			   "as it is: faultwire audit accept\n",
+			   (unsigned long long)kept->seq);
 }
 
 struct search {
-	char end[80]; /* how the line of the record ends */
+	char end[80]; /* the end of the line of the record */
 	bool is_found;
 };
 
@@ -242,7 +242,7 @@ static int verify(const cli_args *args, const char *path)
 	const char *hash = args->values[CONTAINS];
 	struct fw_audit_report report;
 	struct search search = { .is_found = !hash };
-	struct kept kept = { .is_there = true };
+	struct kept kept = { .is_present = true };
 	char heads[CLI_PATH_SIZE] = "";
 	fw_error *err;
 
@@ -257,20 +257,21 @@ static int verify(const cli_args *args, const char *path)
 	if (!err)
 		err = cli_state_path("heads", false, heads);
 	if (!err && heads[0])
-		err = fw_audit_check_head(heads, path, &kept.seq, &kept.is_there);
+		err = fw_audit_check_head(heads, path, &kept.seq, &kept.is_present);
 	if (err)
 		return cli_fail(err);
 	if (cli_given(args, JSON))
-		put_verdict_json(&report, search.is_found ? NULL : hash, &kept);
+		put_result_json(&report, search.is_found ? NULL : hash, &kept);
 	else
-		put_verdict(&report, search.is_found ? NULL : hash, &kept);
-	return report.fault == FW_AUDIT_WHOLE && search.is_found && kept.is_there ? CLI_DONE
-										  : CLI_FAILED;
+		put_result(&report, search.is_found ? NULL : hash, &kept);
+	return report.fault == FW_AUDIT_WHOLE && search.is_found && kept.is_present
+		       ? CLI_DONE
+		       : CLI_FAILED;
 }
 
 /* ---- accept --------------------------------------------------------------- */
 
-/* From now on the log as it is, or that there is none, is what servers expect. */
+/* Makes servers expect the log in its current state, even if it does not exist. */
 static fw_error *accept_log(const cli_args *args, const char *path)
 {
 	struct fw_audit_verify_options how = { .partial = cli_given(args, PARTIAL) };
@@ -280,7 +281,7 @@ static fw_error *accept_log(const cli_args *args, const char *path)
 
 	FW_TRY(cli_state_path("heads", false, heads));
 	if (!heads[0])
-		return cli_usage("nothing is kept of any log, for there is no home");
+		return cli_usage("no state of logs is stored, because HOME is not set");
 	err = fw_audit_verify(path, &how, &report);
 	if (err && fw_error_code(err) == FW_FILE_NOT_FOUND)
 		fw_error_free(err);
@@ -288,10 +289,10 @@ static fw_error *accept_log(const cli_args *args, const char *path)
 		return err;
 	if (report.fault != FW_AUDIT_WHOLE)
 		return fw_raise_input_invalid_value("the audit log",
-						    "one whose chain is intact: "
+						    "one whose chain is intact; "
 						    "see faultwire audit verify");
 	FW_TRY(fw_audit_accept(heads, path, &report));
-	cli_printf("accepted: %llu records; servers go on from there\n",
+	cli_printf("accepted: %llu records; servers continue after them\n",
 		   (unsigned long long)report.last_seq);
 	return NULL;
 }
@@ -353,8 +354,9 @@ static int query(const cli_args *args, const char *path)
 	     !cli_audit_time_read(args->values[SINCE], &query.filter.since_ms)) ||
 	    (query.filter.has_until &&
 	     !cli_audit_time_read(args->values[UNTIL], &query.filter.until_ms)))
-		return cli_fail(cli_usage("--since and --until take a time as RFC 3339, a day, "
-					  "or how long ago: 90s, 15m, 2h, 7d"));
+		return cli_fail(
+			cli_usage("--since and --until take a time as RFC 3339, a date, "
+				  "or an age: 90s, 15m, 2h, 7d"));
 	err = walk_log(path, show_if_wanted, &query);
 	return err ? cli_fail(err) : CLI_DONE;
 }
@@ -364,7 +366,7 @@ static int query(const cli_args *args, const char *path)
 static const struct {
 	const char *name;
 	int (*run)(const cli_args *args, const char *path);
-	unsigned options; /* that it takes */
+	unsigned options; /* the ones it takes, as bits */
 } verbs[] = {
 	{ "verify", verify, 1U << JSON | 1U << PARTIAL | 1U << CONTAINS },
 	{ "accept", accept_it, 1U << PARTIAL },
@@ -390,16 +392,16 @@ static int run(const cli_args *args)
 		err = find_log(args, path);
 		return err ? cli_fail(err) : verbs[i].run(args, path);
 	}
-	return cli_fail(
-		cli_usage("say what to do with the log: verify, accept, tail or query"));
+	return cli_fail(cli_usage("faultwire audit takes verify, accept, tail or query"));
 }
 
 static const cli_example examples[] = {
-	{ "A server that fails once, and what is on record then (-f goes on watching):",
+	{ "A server with one failed request, and its record (-f keeps watching):",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}' | faultwire serve "
 	  "--log off --audit audit-log.jsonl && faultwire audit tail audit-log.jsonl" },
-	{ "Was anything changed, removed or added?", "faultwire audit verify audit-log.jsonl" },
-	{ "What failed with this within the last two hours?",
+	{ "Check whether records were changed, removed or added:",
+	  "faultwire audit verify audit-log.jsonl" },
+	{ "Failures of a tool in the last two hours:",
 	  "faultwire audit query --tool no/such --since 2h audit-log.jsonl" },
 	{ NULL, NULL },
 };
@@ -409,21 +411,25 @@ const cli_command cli_command_audit = {
 	.summary = "verify, follow and search an audit log",
 	.synopsis = "verify|accept|tail|query [OPTION]... [FILE|DIRECTORY]",
 	.description =
-		"Works on the audit log FILE, on audit-log.jsonl in DIRECTORY, or on that of "
-		"the state directory; files that were rotated away belong to it.\n"
+		"Works on the audit log FILE, on audit-log.jsonl in DIRECTORY, or by default "
+		"on "
+		"the log in the state directory, including rotated files.\n"
 		"\n"
-		"verify walks the whole chain and exits with 0 if it is whole. If not, it says "
-		"which line is the first that is wrong, and how: bad_json, hash (a line was "
-		"changed), chain (it does not follow the one before), sequence (lines are "
-		"missing), torn (the last line has no end), start (the oldest are missing). "
-		"Records cut off at the end leave no trace in a log itself: keep the last hash "
-		"elsewhere, and ask for it with --contains. What servers of this user wrote "
-		"last is kept in the state directory and compared by itself.\n"
+		"verify checks the hash chain of all records and exits with 0 if it is intact. "
+		"Otherwise it prints the first invalid line and what is wrong with it: "
+		"bad_json, "
+		"hash (the line was changed), chain (it does not follow the previous line), "
+		"sequence (lines are missing), torn (the last line is incomplete), start (the "
+		"oldest lines are missing). Records removed at the end cannot be detected from "
+		"the log itself: store the last hash elsewhere, and pass it to --contains. The "
+		"last record written by a server of this user is stored in the state directory "
+		"and checked automatically.\n"
 		"\n"
-		"accept makes the log as it is the one that servers expect, after it was cut, "
-		"replaced or removed on purpose. Stop the servers that write to it first.\n"
+		"accept makes servers accept the log in its current state, after it was "
+		"truncated, "
+		"replaced or removed on purpose. First stop the servers that write to it.\n"
 		"\n"
-		"tail prints the last records, query those that are asked for, oldest first.",
+		"tail prints the last records, query the matching ones, oldest first.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

@@ -1,8 +1,8 @@
 /*
- * audit_follow.c - the end of a log, and what is added to it.
+ * audit_follow.c - prints the end of a log, and records added later.
  *
- * Looks a few times a second: a log that is asked for by a person grows slowly,
- * and one that is written by another machine tells nobody.
+ * It polls a few times per second: inotify does not work for a log that another
+ * machine writes, and one that a person watches grows slowly.
  */
 #include "cli/commands/audit_show.h"
 
@@ -26,7 +26,7 @@ struct tail {
 	bool json;
 	int fd;
 	char *buffer; /* BLOCK + a line */
-	size_t left;  /* bytes of a line whose end was not there yet */
+	size_t left;  /* bytes of an incomplete last line */
 };
 
 static fw_error *open_at(struct tail *tail, const char *name, off_t offset)
@@ -45,7 +45,7 @@ static void close_file(struct tail *tail)
 	tail->left = 0;
 }
 
-/* All there is now. */
+/* Prints everything up to the current end of the file. */
 static fw_error *show_rest(struct tail *tail)
 {
 	for (;;) {
@@ -67,17 +67,17 @@ static fw_error *show_rest(struct tail *tail)
 		}
 		tail->left = (size_t)(end - at);
 		if (tail->left > FW_LIMIT_AUDIT_LINE_BYTES)
-			tail->left = 0; /* no record is as long */
+			tail->left = 0; /* too long to be a record */
 		memmove(tail->buffer, at, tail->left);
 	}
 }
 
-/* Where the last `*count` lines of the file begin; so many less are wanted. */
+/* Finds where the last `*count` lines begin, and subtracts the lines found. */
 static fw_error *find_start(const char *name, uint64_t *count, off_t *ret_offset)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	off_t at = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-	bool is_last = true; /* the newline that ends the last line begins none */
+	bool is_last = true; /* the newline at the end of the file starts no line */
 	uint64_t lines = 0;
 	char block[BLOCK];
 
@@ -114,7 +114,7 @@ static fw_error *find_start(const char *name, uint64_t *count, off_t *ret_offset
 	return NULL;
 }
 
-/* The file that comes after the one at hand; false: it is the current one still. */
+/* The file after the open one; false if the open one is still current. */
 static bool find_next(struct tail *tail, char name[CLI_PATH_SIZE])
 {
 	struct stat mine;
@@ -159,7 +159,7 @@ static fw_error *follow_on(struct tail *tail)
 		if (cli_output_failed())
 			return NULL;
 		if (find_next(tail, name)) {
-			/* What was added before it was rotated away. */
+			/* Records added just before the rotation. */
 			FW_TRY(show_rest(tail));
 			close_file(tail);
 			FW_TRY(open_at(tail, name, 0));
@@ -169,7 +169,7 @@ static fw_error *follow_on(struct tail *tail)
 	}
 }
 
-/* Goes back over the files until there are enough lines, then forward. */
+/* Goes back through rotated files until there are enough lines, then forward. */
 static fw_error *show(struct tail *tail, uint64_t count, bool follow)
 {
 	unsigned first = 0;

@@ -1,6 +1,7 @@
 /*
- * audit_show.c - see audit_show.h. A search through a large log looks for the
- * bytes of what is wanted before it parses a line.
+ * audit_show.c - see audit_show.h.
+ *
+ * For speed, a line is parsed only if it contains the bytes that are searched for.
  */
 #include "cli/commands/audit_show.h"
 
@@ -16,9 +17,9 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
 
-/* ---- which ---------------------------------------------------------------- */
+/* ---- filtering ------------------------------------------------------------ */
 
-/* Could `word` be a value of the line? Only where it is written as it is. */
+/* Whether `word` can be a value in the line. Words that JSON escapes always may be. */
 static bool may_hold(const char *line, size_t len, const char *word)
 {
 	for (const char *at = word; *at; at++)
@@ -61,21 +62,21 @@ bool cli_audit_filter_takes(const cli_audit_filter *filter, const char *line, si
 	const size_t count = sizeof members / sizeof *members;
 	yyjson_doc *doc;
 	yyjson_val *record;
-	bool is_taken;
+	bool matches;
 
 	for (size_t i = 0; i < count; i++)
 		if (members[i].wanted && !may_hold(line, len, members[i].wanted))
 			return false;
 	doc = yyjson_read(line, len, YYJSON_READ_NUMBER_AS_RAW);
 	record = yyjson_doc_get_root(doc);
-	is_taken = yyjson_is_obj(record) && is_in_time(filter, record);
-	for (size_t i = 0; i < count && is_taken; i++)
-		is_taken = !members[i].wanted ||
-			   is_member(record, members[i].key, members[i].wanted) ||
-			   (members[i].other &&
-			    is_member(record, members[i].other, members[i].wanted));
+	matches = yyjson_is_obj(record) && is_in_time(filter, record);
+	for (size_t i = 0; i < count && matches; i++)
+		matches = !members[i].wanted ||
+			  is_member(record, members[i].key, members[i].wanted) ||
+			  (members[i].other &&
+			   is_member(record, members[i].other, members[i].wanted));
 	yyjson_doc_free(doc);
-	return is_taken;
+	return matches;
 }
 
 bool cli_audit_time_read(const char *text, int64_t *ret_unix_ms)
@@ -92,7 +93,7 @@ bool cli_audit_time_read(const char *text, int64_t *ret_unix_ms)
 	return cli_ago_read(text, 100000000, ret_unix_ms);
 }
 
-/* ---- how ------------------------------------------------------------------ */
+/* ---- printing ------------------------------------------------------------- */
 
 static void put_word(yyjson_val *record, const char *key, const char *before)
 {
@@ -115,7 +116,7 @@ static void put_cause(yyjson_val *cause)
 	cli_put_harmless(text);
 }
 
-/* Numbers are read as they are written. */
+/* Numbers are printed with the digits of the file. */
 static void put_number(yyjson_val *record, const char *key, const char *before,
 		       const char *behind)
 {
@@ -144,7 +145,7 @@ void cli_audit_show(const char *line, size_t len, bool json)
 	const char *event = yyjson_get_str(yyjson_obj_get(record, "event"));
 
 	if (!event) {
-		/* As it is, also where it is no record: better than not at all. */
+		/* A line that is not a record is printed unchanged rather than skipped. */
 		if (json) {
 			cli_put_json(line, len);
 		} else {

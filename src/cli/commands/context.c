@@ -2,9 +2,9 @@
  * context.c - context caches from the command line: build, resolve, inspect,
  * verify, list.
  *
- * The exit statuses are the contract's, one for each of its codes, so that a
- * script need not read what went wrong. `resolve` is for programs: what it
- * prints is the tool's text to the byte, and its errors are the contract's.
+ * The contract defines the exit statuses, one per code, so that scripts need not parse
+ * messages. `resolve` is for programs: it prints exactly the bytes of the tool's result,
+ * and reports errors in the contract.
  */
 #include "cli/command.h"
 
@@ -28,32 +28,33 @@ enum { SOURCES, CACHE, CACHE_ROOT, QUERY, BUDGET, FORCE, JSON, THREADS };
 
 static const cli_option options[] = {
 	[SOURCES] = { "sources", "DIR", 's', CLI_FILE,
-		      "build: take every .md file below this directory." },
+		      "build: read every .md file below this directory." },
 	[CACHE] = { "cache", "PATH", 'c', CLI_FILE,
-		    "The cache: a directory, or with --cache-root the name of one below it." },
+		    "Path of the cache, or with --cache-root its name." },
 	[CACHE_ROOT] = { "cache-root", "DIR", 0, CLI_FILE,
-			 "Where caches are. list: CONTEXT_CACHE_ROOT in the environment means "
-			 "the same." },
+			 "Directory that contains the caches. For list, the environment "
+			 "variable CONTEXT_CACHE_ROOT has the same effect." },
 	[QUERY] = { "query", "TEXT", 'q', CLI_TEXT,
-		    "resolve: words to look for; may be empty." },
+		    "resolve: words to search for; may be empty." },
 	[BUDGET] = { "budget", "TOKENS", 'b', CLI_TEXT,
-		     "resolve: the most tokens of all documents together; a token is four "
-		     "bytes." },
+		     "resolve: maximum number of tokens of all documents together; a token is "
+		     "four bytes." },
 	[FORCE] = { "force", NULL, 'f', CLI_NOTHING,
-		    "build: replace a cache that is there, in one step." },
+		    "build: replace an existing cache, atomically." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
-		   "Print JSON, and errors in contract context-v0. resolve always does." },
+		   "Print JSON, and report errors in contract context-v0; resolve always "
+		   "does." },
 	[THREADS] = { "threads", "N", 0, CLI_TEXT,
-		      "Use so many threads, 8 at most; by default one for each processor." },
+		      "Number of threads, at most 8; by default one per CPU." },
 };
 
 static const cli_status statuses[] = {
 	{ 0, "done" },
-	{ 1, "the command line was not understood" },
+	{ 1, "the command line is invalid" },
 	{ 2, "invalid_query" },
 	{ 3, "invalid_budget" },
 	{ 4, "cache_missing" },
-	{ 5, "cache_invalid; of verify: there are violations" },
+	{ 5, "cache_invalid; for verify: there are violations" },
 	{ 6, "io_error" },
 	{ 7, "internal_error" },
 	{ 0, NULL },
@@ -77,7 +78,7 @@ static int fail(fw_error *err)
 			status = (int)i + 2;
 	if (strcmp(fw_error_name(err), "cli.usage") == 0)
 		status = MISUSED;
-	/* People get to know which rule is broken, the contract's readers do not. */
+	/* For people the message names the violated rule; in the contract it is fixed. */
 	if (fw_error_detail(err) && fw_error_code(err) == FW_CACHE_INVALID)
 		fw_error_add_cause(err, fw_error_detail(err), NULL, NULL);
 	(void)cli_fail(err);
@@ -118,12 +119,13 @@ static fw_error *read_run(const cli_args *args, struct fw_context_run *run)
 	if (!threads)
 		return NULL;
 	if (threads[0] < '1' || threads[0] > '9' || strlen(threads) > 3)
-		return cli_usage("--threads must be a number from 1 on; found \"%s\"", threads);
+		return cli_usage("--threads must be a number of at least 1; found \"%s\"",
+				 threads);
 	run->threads = (unsigned)strtoul(threads, NULL, 10);
 	return NULL;
 }
 
-/* An interrupted build takes away what it has made. */
+/* An interrupted build removes what it has created. */
 static void watch_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -136,7 +138,7 @@ static void watch_signals(void)
 static fw_error *open_store(const cli_args *args, struct fw_context_store **ret_store)
 {
 	if (!cli_given(args, CACHE))
-		return cli_usage("option --cache is missing: say which cache");
+		return cli_usage("option --cache is missing");
 	return fw_context_store_new(args->values[CACHE_ROOT], ret_store);
 }
 
@@ -154,7 +156,7 @@ static int64_t now_ms(void)
 	char *end = NULL;
 	long long seconds;
 
-	/* For builds that are to be the same to the last byte. */
+	/* For reproducible builds. */
 	if (fixed && *fixed) {
 		seconds = strtoll(fixed, &end, 10);
 		if (*end == '\0' && seconds >= 0 && seconds < 253402300800)
@@ -178,7 +180,7 @@ static void put_built(const struct fw_context_built *built, bool json)
 	cli_printf("built: %zu document%s, %s\n", built->documents,
 		   built->documents == 1 ? "" : "s", built->cache_version);
 	if (built->links)
-		cli_remark("%zu symbolic link%s left out", built->links,
+		cli_remark("%zu symbolic link%s skipped", built->links,
 			   built->links == 1 ? " was" : "s were");
 }
 
@@ -192,11 +194,11 @@ static fw_error *build(const cli_args *args, int *ret_status)
 
 	(void)ret_status;
 	if (!options_of.sources)
-		return cli_usage("option --sources is missing: say where the documents are");
+		return cli_usage("option --sources is missing");
 	if (!options_of.cache)
-		return cli_usage("option --cache is missing: say which directory to make");
+		return cli_usage("option --cache is missing");
 	if (cli_given(args, CACHE_ROOT))
-		return cli_usage("build takes the whole path with --cache, not --cache-root");
+		return cli_usage("build takes the full path with --cache, not --cache-root");
 	FW_TRY(read_run(args, &options_of.run));
 	options_of.created_ms = now_ms();
 	options_of.run.progress = on_progress;
@@ -319,7 +321,7 @@ static fw_error *verify_all(const cli_args *args, const struct fw_context_store 
 				json ? put_violation_json : put_violation, &count, facts);
 	cli_progress_stop();
 	if (err) {
-		/* Half a report reads like a whole one. */
+		/* An incomplete report would look like a complete one. */
 		cli_output_drop();
 		return err;
 	}
@@ -377,7 +379,7 @@ static fw_error *list(const cli_args *args, int *ret_status)
 	if (!root)
 		root = getenv("CONTEXT_CACHE_ROOT");
 	if (!root || !*root)
-		return cli_usage("option --cache-root is missing: say where caches are");
+		return cli_usage("option --cache-root is missing");
 	FW_TRY(fw_context_store_new(root, &store));
 	if (cli_given(args, JSON)) {
 		fw_buf_init(&out, FW_LIMIT_CONTEXT_OUTPUT_BYTES);
@@ -408,7 +410,8 @@ static int run(const cli_args *args)
 	int status = CLI_DONE;
 
 	if (args->operand_count != 1)
-		return fail(cli_usage("say one of build, resolve, inspect, verify, list"));
+		return fail(cli_usage(
+			"faultwire context takes build, resolve, inspect, verify or list"));
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
 		fw_error *err;
 
@@ -420,19 +423,21 @@ static int run(const cli_args *args)
 			cli_report_by_default_in(FW_CONTEXT_V0);
 		return err ? fail(err) : status;
 	}
-	return fail(
-		cli_usage("context has no %s: say one of build, resolve, inspect, verify, list",
-			  args->operands[0]));
+	return fail(cli_usage("there is no faultwire context %s; it takes build, resolve, "
+			      "inspect, verify or list",
+			      args->operands[0]));
 }
 
 static const cli_example examples[] = {
-	{ "A cache of a directory of documents:", "mkdir -p docs && echo '# Deploy with care' "
-						  ">docs/deploy.md && faultwire context build "
-						  "--sources docs --cache docs-cache --force" },
-	{ "What fits a query best, within 4000 tokens:",
+	{ "Build a cache from a directory of documents:",
+	  "mkdir -p docs && echo '# Deploy with care' "
+	  ">docs/deploy.md && faultwire context build "
+	  "--sources docs --cache docs-cache --force" },
+	{ "The best documents for a query, within 4000 tokens:",
 	  "faultwire context resolve --cache docs-cache --query 'how to deploy' --budget "
 	  "4000" },
-	{ "Is it whole and unchanged?", "faultwire context verify --cache docs-cache" },
+	{ "Check that it is complete and unchanged:",
+	  "faultwire context verify --cache docs-cache" },
 	{ NULL, NULL },
 };
 
@@ -441,16 +446,17 @@ const cli_command cli_command_context = {
 	.summary = "build, resolve, inspect, verify and list context caches",
 	.synopsis = "build|resolve|inspect|verify|list [OPTION]...",
 	.description =
-		"A context cache is a directory that holds documents and what they hash to; it "
-		"is built once and never changed. The same question to the same cache gives "
-		"the same bytes, always.\n"
+		"A context cache is a directory of documents with their hashes; it is built "
+		"once and never changed. The same query to the same cache always gives the "
+		"same bytes.\n"
 		"\n"
-		"build makes a cache of --sources: as a whole, or not at all. resolve prints "
-		"the documents that fit --query best within --budget, as one line of JSON. "
-		"inspect tells a cache's version and size. verify tells everything in it that "
-		"is missing, changed or added. list names the caches below --cache-root.\n"
+		"build creates a cache from --sources, completely or not at all. resolve "
+		"prints the documents that best fit --query within --budget, as one line of "
+		"JSON. inspect prints the version and size of a cache. verify reports "
+		"everything in it that is missing, changed or added. list prints the names of "
+		"the caches below --cache-root.\n"
 		"\n"
-		"SOURCE_DATE_EPOCH in the environment fixes the time that build writes down.",
+		"The environment variable SOURCE_DATE_EPOCH fixes the time that build records.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_CONTEXT_ACTION,

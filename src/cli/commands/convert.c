@@ -1,9 +1,9 @@
 /*
- * convert.c - an error in, the same error out in another contract.
+ * convert.c - converts errors to another contract.
  *
- * With --lines, line n of the output belongs to line n of the input, whatever
- * that line holds: what cannot be read is answered with the error that says
- * so, in the same contract. An empty line is no JSON either.
+ * With --lines, line n of the output always belongs to line n of the input: for a line
+ * that cannot be read it is the error that says why, in the target contract. An empty
+ * line cannot be read, because it is not JSON.
  */
 #include "cli/command.h"
 
@@ -35,31 +35,29 @@ enum {
 
 static const cli_option options[] = {
 	[FROM] = { "from", "CONTRACT", 'f', CLI_SOURCE,
-		   "The contract of the input; auto, the default, finds it out." },
-	[TO] = { "to", "CONTRACT", 't', CLI_CONTRACT, "The contract of the output; required." },
+		   "Contract of the input; auto, the default, detects it." },
+	[TO] = { "to", "CONTRACT", 't', CLI_CONTRACT, "Contract of the output; required." },
 	[LINES] = { "lines", NULL, 'l', CLI_NOTHING,
-		    "The input is JSON Lines: an error on each line, a line out for each line "
-		    "in. A line that cannot be read (an empty one, too) is answered with the "
-		    "error that says so, and the exit status is 1." },
-	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
-		       "Take your own codes from this file, too." },
+		    "Read JSON Lines: one error per line, one line of output per line of "
+		    "input. For a line that cannot be read, such as an empty one, the output "
+		    "is the error that says why, and the exit status is 1." },
+	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE, "Also use the codes of this file." },
 	[GO_ESCAPE] = { "go-escape", NULL, 0, CLI_NOTHING,
-			"To toolerror: escape and sort as Go's encoding/json does." },
+			"To toolerror: escape and sort like Go's encoding/json." },
 	[STACK] = { "stack", NULL, 0, CLI_NOTHING,
-		    "To kaiza and canonical: show where the error was raised. DEBUG_STACK=true "
-		    "in the environment means the same." },
+		    "To kaiza and canonical: include where the error was raised. "
+		    "DEBUG_STACK=true in the environment has the same effect." },
 	[KEEP_SECRETS] = { "keep-secrets", NULL, 0, CLI_NOTHING,
-			   "Do not blank out what looks like a password, key or token." },
+			   "Do not redact what looks like a password, key or token." },
 	[NOW] = { "now", "TIME", 0, CLI_TEXT,
-		  "The time (RFC 3339) of errors that have none, instead of the clock's." },
+		  "Time (RFC 3339) for errors without one, instead of the current time." },
 	[INCIDENT_ID] = { "incident-id", "ID", 0, CLI_TEXT,
-			  "The incident id of errors that have none, instead of a random "
-			  "one." },
-	[TOOL] = { "tool", "NAME", 0, CLI_TEXT, "The tool, for errors that name none." },
+			  "Incident id for errors without one, instead of a random one." },
+	[TOOL] = { "tool", "NAME", 0, CLI_TEXT, "Tool name for errors without one." },
 	[OPERATION] = { "operation", "CATEGORY:OPERATION", 0, CLI_TEXT,
-			"The operation, for errors that name none, such as files:open_file." },
+			"Operation for errors without one, such as files:open_file." },
 	[PROBLEM_BASE] = { "problem-base", "URI", 0, CLI_TEXT,
-			   "To owlclaw-api: what problem types begin with." },
+			   "To owlclaw-api: prefix of problem types." },
 };
 
 struct job {
@@ -78,7 +76,7 @@ static void back_fill(const struct job *job, fw_error *err)
 	fw_error_fill_scope(err, &job->scope);
 }
 
-/* `err` goes out; whatever became of it, it is freed. */
+/* Writes and frees `err`. */
 static void put(const struct job *job, fw_error *err)
 {
 	back_fill(job, err);
@@ -113,8 +111,8 @@ static void convert_file(struct job *job, const char *path)
 /* ---- an error per line --------------------------------------------------- */
 
 /*
- * JSON Lines hold JSON, so a line that is not is a fault of the input, and not
- * a text that some tool threw: whoever has such texts says --from text.
+ * A line that is not JSON is a fault of the input, not plain text from a tool; for
+ * lines of plain text there is --from text.
  */
 static fw_error *decode_line(const struct job *job, const char *text, size_t len,
 			     fw_error **ret_read)
@@ -129,7 +127,7 @@ static fw_error *decode_line(const struct job *job, const char *text, size_t len
 	return fw_error_decode(text, len, from, &job->decode, ret_read);
 }
 
-/* The answer in place of the line, and a word to whoever watches. */
+/* Writes the error in place of the line, and reports it on standard error. */
 static void refuse_line(struct job *job, const cli_input *in, fw_error *err)
 {
 	back_fill(job, err);
@@ -195,7 +193,7 @@ static fw_error *read_options(const cli_args *args, struct job *job)
 	const char *colon = operation ? strchr(operation, ':') : NULL;
 
 	if (!cli_given(args, TO))
-		return cli_usage("option --to is missing: say which contract to convert to");
+		return cli_usage("option --to is missing: it names the contract to convert to");
 	if (operation && (!colon || colon == operation || colon[1] == '\0'))
 		return cli_usage("--operation must be CATEGORY:OPERATION; found \"%s\"",
 				 operation);
@@ -243,29 +241,29 @@ static int run(const cli_args *args)
 }
 
 static const cli_example examples[] = {
-	{ "What a Go tool said, as kaiza says it:",
+	{ "An error of a Go tool in the contract kaiza:",
 	  "echo '{\"type\":\"NOT_FOUND\",\"message\":\"no such table\",\"recoverable\":false}' "
 	  "| faultwire convert --to kaiza --tool query" },
-	{ "A bare string is an error, too:",
+	{ "Plain text is an error, too:",
 	  "echo 'disk on fire' | faultwire convert --to kaiza" },
-	{ "A stream of errors, one on each line:",
+	{ "A stream of errors, one per line:",
 	  "faultwire registry --examples | faultwire convert --lines --to toolerror" },
 	{ NULL, NULL },
 };
 
 const cli_command cli_command_convert = {
 	.name = "convert",
-	.summary = "turn an error of any contract into another contract",
+	.summary = "convert an error to another contract",
 	.synopsis = "[--from CONTRACT] --to CONTRACT [--lines] [OPTION]... [FILE]...",
 	.description =
 		"Reads an error in any contract from each FILE, or from standard input, and "
-		"writes it in another, one on each line. What the target cannot hold is "
-		"dropped; what it demands and the source lacks comes from the registry.\n"
+		"writes it in another, one per line. Members that the target does not have are "
+		"dropped; members that it requires and the source lacks are taken from the "
+		"registry.\n"
 		"\n"
-		"An error without a time or an incident id gets them, as it would at the "
-		"boundary of a server. JSON of no contract, and plain text, are taken as what "
-		"a tool threw: tool.failed. With --lines plain text is refused, unless --from "
-		"says that the lines are texts.",
+		"An error without a time or an incident id gets them, as in a server. JSON in "
+		"no contract, and plain text, are treated as the output of a failed tool: "
+		"tool.failed. With --lines plain text is refused, unless --from text is given.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

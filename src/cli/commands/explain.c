@@ -1,5 +1,5 @@
 /*
- * explain.c - what a code means, in whatever contract somebody met it.
+ * explain.c - explains an error code of any contract.
  */
 #include "cli/command.h"
 
@@ -24,12 +24,11 @@ enum { LABEL_WIDTH = 14, INDENT = 2 };
 
 static const cli_option options[] = {
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT_OR_AUTO,
-		       "The contract that CODE, or the envelope, is in; auto, the default, "
-		       "finds it out. (For how errors of faultwire itself are reported, write "
-		       "--contract before the command.)" },
-	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
-		       "Take your own codes from this file, too." },
-	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print a line of JSON for each code." },
+		       "Contract of CODE, or of the error on standard input; auto, the "
+		       "default, detects it. (To report errors of faultwire itself in a "
+		       "contract, write --contract before the command.)" },
+	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE, "Also use the codes of this file." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print one line of JSON per code." },
 };
 
 const char *cli_retry_advice(fw_retry retry)
@@ -37,12 +36,12 @@ const char *cli_retry_advice(fw_retry retry)
 	switch (retry) {
 	case FW_RETRY_NEVER: return "Do not retry: the same call will fail again.";
 	case FW_RETRY_AFTER_FIX:
-		return "Retry once something has changed, in the call or in what it works on: "
-		       "unchanged, it will fail again.";
+		return "Retry after changing something, in the call or in what it works on; "
+		       "the unchanged call will fail again.";
 	case FW_RETRY_BACKOFF:
 		return "Retry the same call after a delay: the one that the error names, "
-		       "otherwise a growing one. If the call may have had its effect, only "
-		       "where doing it twice does no harm.";
+		       "otherwise an increasing one. If the call may have taken effect, retry "
+		       "only if doing it twice does no harm.";
 	case FW_RETRY_COUNT: break;
 	}
 	return "";
@@ -57,7 +56,7 @@ static void put_labelled(const char *label, const char *text)
 	cli_wrap(text, INDENT + LABEL_WIDTH, INDENT + LABEL_WIDTH);
 }
 
-/* The same of what a peer may have written. */
+/* The same for text that a peer may have written. */
 static void put_foreign(const char *label, const char *text)
 {
 	char harmless[4096];
@@ -157,7 +156,7 @@ static void put_row(const fw_row *row, fw_retry retry, const char *hint)
 		put_foreign("hint", hint);
 	cli_putc('\n');
 
-	cli_heading("Called, in each contract");
+	cli_heading("Code in each contract");
 	for (fw_contract c = FW_CANONICAL; c < FW_CONTRACT_COUNT; c++)
 		put_labelled(fw_contract_name(c), fw_row_code_in(row, c));
 	cli_putc('\n');
@@ -178,7 +177,7 @@ static void put_row(const fw_row *row, fw_retry retry, const char *hint)
 	put_examples(row);
 }
 
-/* What the one error at hand says, beyond its code. */
+/* What this error contains besides its code. */
 static void put_envelope(const fw_error *err, fw_contract contract)
 {
 	char text[4096];
@@ -187,7 +186,7 @@ static void put_envelope(const fw_error *err, fw_contract contract)
 	if (contract < FW_CONTRACT_COUNT)
 		cli_printf("An error in contract %s:\n", fw_contract_name(contract));
 	else
-		cli_puts("In no contract, so taken as what a tool threw:\n");
+		cli_puts("In no contract, so treated as the output of a failed tool:\n");
 	(void)fw_error_text(err, text, sizeof text);
 	put_foreign("message", text);
 	if (scope.tool)
@@ -314,8 +313,8 @@ static int run(const cli_args *args)
 	};
 
 	if (args->operand_count == 0)
-		return cli_fail(cli_usage("no code is given: name one, or - for an error on "
-					  "standard input"));
+		return cli_fail(cli_usage(
+			"no code is given; give one, or - for an error on standard input"));
 	if (!cli_registry_load(args->values[REGISTRY], &job.registry))
 		return CLI_FAILED;
 	for (size_t i = 0; i < args->operand_count; i++) {
@@ -335,10 +334,10 @@ static int run(const cli_args *args)
 }
 
 static const cli_example examples[] = {
-	{ "A code of any contract, or its number, or its name in C:",
+	{ "A code of any contract, its number, or its name in C:",
 	  "faultwire explain FILE_NOT_FOUND" },
 	{ NULL, "faultwire explain cache_missing governance.rate_limited 2511" },
-	{ "A whole error:",
+	{ "An error:",
 	  "echo '{\"error\":{\"code\":\"io_error\",\"message\":\"I/O error occurred\"}}' | "
 	  "faultwire explain -" },
 	{ NULL, NULL },
@@ -346,17 +345,16 @@ static const cli_example examples[] = {
 
 const cli_command cli_command_explain = {
 	.name = "explain",
-	.summary = "what a code of any contract means, and what to do",
+	.summary = "explain an error code, and what to do about it",
 	.synopsis = "[--contract CONTRACT] [--json] [OPTION]... CODE...|-",
-	.description =
-		"Tells what each CODE means, what it is called in every contract, its class, "
-		"what to do about it, and shows an example. CODE is one of any contract "
-		"(FILE_NOT_FOUND, file-not-found, cache_missing, governance.rate_limited, "
-		"NOT_FOUND), a name in C (FW_FILE_NOT_FOUND) or a number (2511). With - the "
-		"error on standard input is explained.\n"
-		"\n"
-		"A code that stands for several canonical ones is explained as the one it is "
-		"read as; the others are listed.",
+	.description = "Explains each CODE: its meaning, its name in every contract, its "
+		       "class, what to do about it, and an example. CODE is a code of any "
+		       "contract (FILE_NOT_FOUND, file-not-found, cache_missing, "
+		       "governance.rate_limited, NOT_FOUND), a name in C (FW_FILE_NOT_FOUND) "
+		       "or a number (2511). With - it explains the error on standard input.\n"
+		       "\n"
+		       "A code that stands for several canonical codes is explained as the one "
+		       "that it is read as; the others are listed.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_CODE,

@@ -1,6 +1,5 @@
 /*
- * help.c - the help of a command, laid out from its description, and the
- * command that asks for it.
+ * help.c - prints the help of a command from its description.
  */
 #include "cli/command.h"
 
@@ -136,8 +135,8 @@ static void put_examples(const cli_command *command)
 
 const cli_status cli_common_statuses[] = {
 	{ CLI_DONE, "done" },
-	{ CLI_FAILED, "the work failed: input that cannot be read, violations, no such code" },
-	{ CLI_MISUSED, "the command line was not understood" },
+	{ CLI_FAILED, "failed: input that cannot be read, violations, no such code" },
+	{ CLI_MISUSED, "the command line is invalid" },
 	{ 0, NULL },
 };
 
@@ -161,7 +160,7 @@ void cli_help(const cli_command *command)
 	cli_heading("Exit status:");
 	put_statuses(command->statuses ? command->statuses : cli_common_statuses);
 	if (is_program(command))
-		cli_puts("\nMore on a command: faultwire COMMAND --help, or faultwire man "
+		cli_puts("\nHelp on a command: faultwire COMMAND --help, or faultwire man "
 			 "COMMAND.\n");
 }
 
@@ -186,10 +185,10 @@ static const cli_example examples[] = {
 
 const cli_command cli_command_help = {
 	.name = "help",
-	.summary = "the help of a command",
+	.summary = "show the help of a command",
 	.synopsis = "[COMMAND]",
 	.description =
-		"Prints what COMMAND --help prints; without COMMAND, the list of commands.",
+		"Prints the same as COMMAND --help; without COMMAND, the list of commands.",
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 	.run = run,

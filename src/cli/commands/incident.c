@@ -1,7 +1,7 @@
 /*
- * incident.c - what went wrong, by the id that the caller was shown.
+ * incident.c - lists incidents, and shows one by its id.
  *
- * Reads the database beside the server that writes it.
+ * It reads the database while servers may write to it.
  */
 #include "cli/command.h"
 
@@ -30,21 +30,23 @@ enum { CODE, TOOL, CLIENT, SESSION, SINCE, UNTIL, LIMIT, JSON, DATABASE, REGISTR
 enum { LIMIT_DEFAULT = 50, JSON_MAX = 16 << 20, ID_SHORT = 21 };
 
 static const cli_option options[] = {
-	[CODE] = { "code", "CODE", 'c', CLI_CODE, "list: only this code, of any contract." },
-	[TOOL] = { "tool", "NAME", 0, CLI_TEXT, "list: only this tool's." },
-	[CLIENT] = { "client", "NAME", 0, CLI_TEXT, "list: only this client's." },
-	[SESSION] = { "session", "ID", 0, CLI_TEXT, "list: only this session's." },
+	[CODE] = { "code", "CODE", 'c', CLI_CODE, "list: only this code (of any contract)." },
+	[TOOL] = { "tool", "NAME", 0, CLI_TEXT, "list: only this tool." },
+	[CLIENT] = { "client", "NAME", 0, CLI_TEXT, "list: only this client." },
+	[SESSION] = { "session", "ID", 0, CLI_TEXT, "list: only this session." },
 	[SINCE] = { "since", "TIME", 0, CLI_TEXT,
-		    "list: not before. A time such as 2026-01-15T12:00:00Z, or how long ago: "
-		    "90s, 30m, 2h, 7d." },
-	[UNTIL] = { "until", "TIME", 0, CLI_TEXT, "list: before. As --since." },
+		    "list: only from this time on. A time such as 2026-01-15T12:00:00Z, or an "
+		    "age: 90s, 30m, 2h, 7d." },
+	[UNTIL] = { "until", "TIME", 0, CLI_TEXT,
+		    "list: only before this time, given as for --since." },
 	[LIMIT] = { "limit", "N", 'n', CLI_TEXT,
-		    "list: at most so many, the newest; 50 by default, 0 for all." },
+		    "list: maximum number of incidents, newest first; by default 50; 0: no "
+		    "limit." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
 	[DATABASE] = { "incidents", "FILE", 0, CLI_FILE,
-		       "The database; by default the one that faultwire serve writes." },
+		       "Database to read; by default the one that faultwire serve writes." },
 	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
-		       "Explain your own codes from this file, too." },
+		       "Also explain the codes of this file." },
 };
 
 /* ---- the command line ---------------------------------------------------------------- */
@@ -53,10 +55,9 @@ static fw_error *read_time(const char *option, const char *text, int64_t *ret_un
 {
 	if (cli_time_read(text, ret_unix_ms) || cli_ago_read(text, 1000000, ret_unix_ms))
 		return NULL;
-	return cli_usage(
-		"%s must be a time such as 2026-01-15T12:00:00Z, or how long ago, such "
-		"as 2h; found \"%s\"",
-		option, text);
+	return cli_usage("%s must be a time such as 2026-01-15T12:00:00Z, or an age such as "
+			 "2h; found \"%s\"",
+			 option, text);
 }
 
 static fw_error *read_limit(const char *text, size_t *ret_limit)
@@ -90,7 +91,7 @@ static fw_error *read_filter(const cli_args *args, const fw_registry *registry,
 		FW_TRY(read_time("--until", args->values[UNTIL], &filter.until_ms));
 	if (cli_given(args, LIMIT))
 		FW_TRY(read_limit(args->values[LIMIT], &filter.limit));
-	/* Incidents know the canonical code; people know the one they were shown. */
+	/* Incidents contain the canonical code; users may know the code of their contract. */
 	if (filter.code && cli_lookup(registry, filter.code, FW_AUTO, meanings))
 		filter.code = meanings[0].row->code;
 	*ret_filter = filter;
@@ -122,7 +123,7 @@ static void measure(void *ctx, const struct fw_incident *incident)
 	table->rows++;
 }
 
-/* What a peer wrote, in a column of its own. */
+/* A column with text that a peer wrote. */
 static void put_cell(const char *text, size_t width)
 {
 	char harmless[128];
@@ -165,7 +166,7 @@ static fw_error *put_list(struct fw_incident_store *store,
 	struct table table = { .id = 39, .code = 4, .tool = 4, .client = 6 };
 	fw_error *err;
 
-	/* On a terminal as much of the id as is needed to name it. */
+	/* On a terminal the id is shortened to what identifies it. */
 	if (isatty(STDOUT_FILENO))
 		table.id = ID_SHORT;
 	fw_buf_init(&table.json, JSON_MAX);
@@ -179,7 +180,7 @@ static fw_error *put_list(struct fw_incident_store *store,
 	if (store)
 		FW_TRY(fw_incident_list(store, filter, measure, &table));
 	if (!table.rows) {
-		cli_remark("no incident is kept that fits");
+		cli_remark("no matching incidents");
 		return NULL;
 	}
 	cli_cell("TIME (UTC)", 21);
@@ -234,7 +235,7 @@ static fw_error *put_shown(struct fw_incident_store *store, const fw_registry *r
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-/* NULL: no server has kept any yet. */
+/* NULL if no server has written a database yet. */
 static fw_error *open_store(const cli_args *args, struct fw_incident_store **ret_store)
 {
 	const char *file = args->values[DATABASE];
@@ -270,12 +271,12 @@ static fw_error *carry_out(const cli_args *args, const fw_registry *registry,
 	}
 	if (strcmp(verb, "show") == 0) {
 		if (args->operand_count < 2)
-			return cli_usage("name the incident: faultwire incident show ID");
+			return cli_usage("no id is given: faultwire incident show ID");
 		FW_TRY(open_store(args, store));
 		return put_shown(*store, registry, args);
 	}
 	return *verb ? cli_usage("there is no faultwire incident %s; use list or show", verb)
-		     : cli_usage("say what to do: faultwire incident list, or show ID");
+		     : cli_usage("faultwire incident takes list, or show ID");
 }
 
 static int run(const cli_args *args)
@@ -293,10 +294,10 @@ static int run(const cli_args *args)
 }
 
 static const cli_example examples[] = {
-	{ "What went wrong in the last hour:", "faultwire incident list --since 1h" },
-	{ "All that is known about one, by its id or the start of it:",
+	{ "Failures in the last hour:", "faultwire incident list --since 1h" },
+	{ "Everything about one incident, by its id or a prefix of it:",
 	  "faultwire incident show inc_20260115_abc" },
-	{ "For another program:", "faultwire incident list --code FILE_NOT_FOUND --json" },
+	{ "As JSON:", "faultwire incident list --code FILE_NOT_FOUND --json" },
 	{ NULL, NULL },
 };
 
@@ -306,12 +307,12 @@ const cli_command cli_command_incident = {
 	.synopsis = "list [OPTION]... | show ID...",
 	.description =
 		"Looks up failures in the database that faultwire serve writes. list prints "
-		"the newest first, a line each. show prints all that is known about one: what "
-		"went wrong, where, since when and how often, why, and what to do about it. "
-		"ID may be cut short as long as no other starts like it.\n"
+		"the newest first, one line each. show prints everything about one: what "
+		"failed, where, when, how often, why, and what to do about it. ID may be any "
+		"unique prefix.\n"
 		"\n"
-		"The database may be read while servers write to it. It is written a moment "
-		"after the reply; the audit log is what every reply waits for.",
+		"The database may be read while servers write to it. An incident is written "
+		"shortly after the reply; only the audit log is written before it.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_TEXT,

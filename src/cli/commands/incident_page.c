@@ -1,7 +1,7 @@
 /*
- * incident_page.c - see incident_page.h. The order is that of the questions of
- * whoever is called at night: what, where, since when and how often, why, what
- * now.
+ * incident_page.c - see incident_page.h.
+ *
+ * The page answers, in this order: what, where, when, how often, why, what to do.
  */
 #include "cli/commands/incident_page.h"
 
@@ -202,7 +202,7 @@ static void put_what_to_do(const fw_error *err, const fw_row *row)
 	}
 }
 
-/* What reading the error leaves out. */
+/* Members that the error itself does not contain. */
 static void put_trail(const char *json)
 {
 	yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
@@ -250,7 +250,7 @@ fw_error *cli_incident_json(const fw_registry *registry, const struct fw_inciden
 	fw_buf_init(&out, JSON_MAX);
 	fw_incident_put_json(&out, incident);
 	if (out.len && row) {
-		out.len--; /* its brace */
+		out.len--; /* the closing brace */
 		FW_BUF(&out, ",\"title\":");
 		fw_buf_json_str(&out, row->title);
 		FW_BUF(&out, ",\"explanation\":");

@@ -1,6 +1,8 @@
 /*
- * lookup.c - the contracts do not share codes, but for owlclaw's, which are
- * ours: so one answer is the rule, and the order matters only for users' rows.
+ * lookup.c - see lookup.h.
+ *
+ * Contracts have no codes in common, except that owlclaw uses the canonical ones. So
+ * there is usually one result, and the order matters only for users' own rows.
  */
 #include "cli/commands/lookup.h"
 
@@ -54,7 +56,7 @@ static const fw_row *in_contract(const fw_registry *registry, const char *code,
 
 	if (contract == FW_CANONICAL)
 		row = fw_registry_find(registry, code);
-	/* Written but never read back: the first that is written so. */
+	/* A code that is written but never read: the first row that is written so. */
 	for (size_t i = 0; !row && fw_registry_at(registry, i); i++)
 		if (strcmp(fw_row_code_in(fw_registry_at(registry, i), contract), code) == 0)
 			row = fw_registry_at(registry, i);

@@ -1,6 +1,6 @@
 /*
- * man.c - man pages, from the same descriptions as the help, so that they
- * cannot say anything else. `make install` installs what this prints.
+ * man.c - prints man pages from the same descriptions as the help. `make install`
+ * installs them.
  */
 #include "cli/command.h"
 
@@ -14,9 +14,9 @@
 #include "cli/terminal/report.h"
 
 /*
- * Text for troff: a backslash would start an escape, a bare "-" would become a
- * hyphen that cannot be pasted into a shell, a point or an apostrophe at the
- * start of a line would be a request.
+ * Escapes text for troff: a backslash would start an escape, a bare "-" would become a
+ * hyphen that cannot be pasted into a shell, and a period or an apostrophe at the start
+ * of a line would be a request.
  */
 static void put_roff(const char *text, size_t len)
 {
@@ -43,7 +43,7 @@ static void puts_roff(const char *text)
 	put_roff(text, strlen(text));
 }
 
-/* Prose: a new line for each sentence, as troff likes it, ".PP" for an empty one. */
+/* Prose: one line per sentence, as is usual for troff, and ".PP" for an empty line. */
 static void put_prose(const char *text)
 {
 	const char *from = text;
@@ -267,9 +267,10 @@ static const cli_example examples[] = {
 
 const cli_command cli_command_man = {
 	.name = "man",
-	.summary = "the manual page of the program, or of a command",
+	.summary = "print the manual page of a command",
 	.synopsis = "[COMMAND]",
-	.description = "Prints the manual page of COMMAND, or of the program, for man(1).",
+	.description = "Prints the manual page of COMMAND, or of the program, in the format of "
+		       "man(1).",
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 	.run = run,

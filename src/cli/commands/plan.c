@@ -1,9 +1,8 @@
 /*
- * plan.c - plans of a governed workspace, for the people who answer for
- * them: written, checked, approved and listed.
+ * plan.c - creates, checks, approves and lists the plans of a governed workspace.
  *
- * Approving is the one thing that no tool of the workspace can do: it needs the
- * key, which lies outside of it, and a person at a terminal or --yes.
+ * No tool of the workspace can approve a plan: that needs the key, which is outside of
+ * the workspace, and a person at a terminal or --yes.
  */
 #include "cli/command.h"
 
@@ -30,24 +29,26 @@ enum { WORKSPACE, PLAN_KEY, SCOPE, TITLE, YES, EXPIRES, JSON };
 
 static const cli_option options[] = {
 	[WORKSPACE] = { "workspace", "DIR", 'w', CLI_FILE,
-			"The workspace; by default the current directory." },
+			"Directory of the workspace; by default the current directory." },
 	[PLAN_KEY] = { "plan-key", "FILE", 0, CLI_FILE,
-		       "The key to sign and check with; by default "
-		       "$XDG_CONFIG_HOME/faultwire/plan.key, made where there is none." },
+		       "Key to sign and check plans with; by default "
+		       "$XDG_CONFIG_HOME/faultwire/plan.key, which is created if it does not "
+		       "exist." },
 	[SCOPE] = { "scope", "GLOBS", 's', CLI_TEXT,
-		    "new: the paths that the plan is about, separated by commas." },
-	[TITLE] = { "title", "TEXT", 0, CLI_TEXT, "new: a heading to put before the text." },
-	[YES] = { "yes", NULL, 'y', CLI_NOTHING, "approve: do not ask." },
+		    "new: globs of the paths that the plan permits to change, separated by "
+		    "commas." },
+	[TITLE] = { "title", "TEXT", 0, CLI_TEXT, "new: heading to insert before the text." },
+	[YES] = { "yes", NULL, 'y', CLI_NOTHING, "approve: do not ask for confirmation." },
 	[EXPIRES] = { "expires", "MINUTES", 0, CLI_TEXT,
-		      "bootstrap: how long the payload is good for; by default 60." },
+		      "bootstrap: how long the payload is valid; by default 60." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
 };
 
 static const cli_example examples[] = {
-	{ "A plan from a text, about all C files:",
+	{ "Create a plan that permits changes below src:",
 	  "echo 'Rename the buffer.' | faultwire plan new --scope 'src/**' --title 'Rename' "
 	  "-" },
-	{ "Which plans are there, and which may be used?", "faultwire plan list" },
+	{ "List all plans, and whether they can be used:", "faultwire plan list" },
 	{ NULL, NULL },
 };
 
@@ -59,7 +60,7 @@ struct job {
 
 /* ---- which plan is meant ---------------------------------------------------------- */
 
-/* A hash, the beginning of one, or a file's name. */
+/* `word` is a hash, a prefix of one, or a file name. */
 static fw_error *find_hash(const struct job *job, const char *word,
 			   char ret_hash[FW_WS_HEX_SIZE])
 {
@@ -83,7 +84,7 @@ static fw_error *find_hash(const struct job *job, const char *word,
 	return found ? NULL : fw_raise_plan_not_found(word);
 }
 
-/* Each plan, or those that are named; `*bad` counts what cannot be trusted. */
+/* Prints each plan, or those that are named; `*bad` counts those that are refused. */
 static fw_error *each(struct job *job, size_t *bad)
 {
 	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
@@ -145,7 +146,7 @@ static int do_lint(struct job *job)
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* A text of one's own becomes a plan by a header; one that has it keeps it. */
+/* Adds the header of a plan, unless the text has one. */
 static void compose(const char *text, size_t len, const char *scope, const char *title,
 		    struct fw_buf *out)
 {
@@ -210,7 +211,7 @@ static int do_new(struct job *job)
 			cli_remark("%s " FW_WS_PLANS
 				   "/%s.md; approve it with: faultwire plan approve "
 				   "%.12s",
-				   was_there ? "there was" : "wrote", plan.computed,
+				   was_there ? "already exists:" : "created", plan.computed,
 				   plan.computed);
 	}
 	fw_buf_clear(&out);
@@ -250,9 +251,10 @@ static fw_error *approve(struct job *job)
 		err = fw_raise_plan_enforcement_failed(hash,
 						       "its hash does not match its content");
 	else if (loaded.plan.is_approved && !loaded.distrust)
-		cli_remark("it is approved already");
+		cli_remark("already approved");
 	else if (!cli_given(job->args, YES) && !isatty(STDIN_FILENO))
-		err = cli_usage("approving asks on a terminal; elsewhere --yes is needed");
+		err = cli_usage(
+			"approve asks for confirmation on a terminal; without one, give --yes");
 	else if (!cli_given(job->args, YES) && !confirm(&loaded))
 		err = fw_raise_plan_not_approved(hash);
 	else
@@ -364,12 +366,12 @@ static int run(const cli_args *args)
 	       strcmp(verbs[verb].name, args->operands[0]) != 0)
 		verb++;
 	if (verb == sizeof verbs / sizeof *verbs)
-		return cli_fail(cli_usage("there is no faultwire plan %s; there are new, lint, "
-					  "approve, list and bootstrap",
+		return cli_fail(cli_usage("there is no faultwire plan %s; it takes new, lint, "
+					  "approve, list or bootstrap",
 					  args->operands[0]));
 	job.json = cli_given(args, JSON);
 	err = fw_ws_key_load(args->values[PLAN_KEY], verbs[verb].makes_key, &job.place.key);
-	/* Without a key nothing was ever approved. */
+	/* If there is no key, no plan was ever approved. */
 	if (err && !verbs[verb].makes_key && !args->values[PLAN_KEY] &&
 	    fw_error_code(err) == FW_FILE_NOT_FOUND) {
 		fw_error_free(err);
@@ -387,25 +389,24 @@ static int run(const cli_args *args)
 
 const cli_command cli_command_plan = {
 	.name = "plan",
-	.summary = "write, check, approve and list plans",
+	.summary = "create, check, approve and list plans",
 	.synopsis = "new|lint|approve|list|bootstrap [FILE|PLAN]... [OPTION]...",
 	.description =
-		"Plans say what agents may change in a governed workspace (faultwire serve "
+		"Plans define what agents may change in a governed workspace (faultwire serve "
 		"--tools workspace). They are Markdown files in docs/plans/, named by their "
 		"hash.\n"
 		"\n"
-		"  new FILE        keep a text (- is standard input) as a pending plan\n"
+		"  new FILE        store a text (- is standard input) as a pending plan\n"
 		"  lint [PLAN]...  check form, hash and signature; exit status 1 if one fails\n"
-		"  approve PLAN    sign it, after asking\n"
-		"  list            all plans\n"
-		"  bootstrap FILE  the arguments with which an agent may set up the first "
-		"plan\n"
+		"  approve PLAN    sign it, after confirmation\n"
+		"  list            list all plans\n"
+		"  bootstrap FILE  print the arguments for an agent to create the first plan\n"
 		"\n"
-		"A PLAN is a hash, at least four digits of its beginning, or a file. Approving "
-		"is a person's act: the key that signs lies outside of the workspace, and "
-		"none of its tools can read it. An approval counts in the workspace that it "
-		"was "
-		"given for, by its path: one that was moved or copied needs it again.",
+		"PLAN is a hash, a prefix of one with at least four digits, or a file. Only a "
+		"person can approve a plan: the key is outside of the workspace, where its "
+		"tools cannot read it. An approval is valid for one workspace, identified by "
+		"its path; after moving or copying the workspace its plans have to be approved "
+		"again.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_TEXT,

@@ -1,8 +1,8 @@
 /*
- * registry.c - all codes at a glance, or for programs.
+ * registry.c - prints all codes, as a table or in a format for programs.
  *
- * Everything is made from the rows, and not from the files that the generator
- * writes, so that a user's own codes are always among them.
+ * Everything is generated from the rows, not from the files of the generator, so that it
+ * includes the user's own codes.
  */
 #include "cli/command.h"
 
@@ -22,20 +22,18 @@
 enum { JSON, MARKDOWN, SCHEMA, EXAMPLES, PROMETHEUS_RULES, REGISTRY };
 
 static const cli_option options[] = {
-	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
-		   "Print all rows, with all they hold, as JSON." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print all rows as JSON." },
 	[MARKDOWN] = { "markdown", NULL, 0, CLI_NOTHING,
 		       "Print a page that explains every code." },
 	[SCHEMA] = { "schema", "CONTRACT", 0, CLI_CONTRACT,
 		     "Print the JSON Schema (draft 2020-12) of this contract." },
 	[EXAMPLES] = { "examples", NULL, 0, CLI_NOTHING,
-		       "Print an error of every code, as a line of canonical JSON; always the "
-		       "same." },
+		       "Print an error of every code as one line of canonical JSON; always the "
+		       "same bytes." },
 	[PROMETHEUS_RULES] = { "prometheus-rules", NULL, 0, CLI_NOTHING,
-			       "Print alerting rules for Prometheus, made from the codes' "
-			       "severities." },
-	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
-		       "Take your own codes from this file, too." },
+			       "Print alerting rules for Prometheus, generated from the "
+			       "severities of the codes." },
+	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE, "Also use the codes of this file." },
 };
 
 /* ---- the table --------------------------------------------------------------- */
@@ -165,7 +163,7 @@ static void put_markdown(const fw_registry *registry)
 		"# Codes\n\n| code | title | type | retry | status |\n|---|---|---|---|---|\n");
 	for (size_t i = 0; (row = fw_registry_at(registry, i)); i++) {
 		cli_printf("| [%s](#", row->code);
-		/* As the usual renderers make it of the heading: the point goes. */
+		/* The anchor that common renderers generate for the heading: without the period. */
 		for (const char *at = row->code; *at; at++)
 			if (*at != '.')
 				cli_putc(*at);
@@ -211,9 +209,9 @@ static int run(const cli_args *args)
 }
 
 static const cli_example examples[] = {
-	{ "What can go wrong with files:", "faultwire registry | grep '^file'" },
-	{ "For another program:", "faultwire registry --json" },
-	{ "What a kaiza client may expect:", "faultwire registry --schema kaiza" },
+	{ "Codes about files:", "faultwire registry | grep '^file'" },
+	{ "As JSON:", "faultwire registry --json" },
+	{ "The JSON Schema of a contract:", "faultwire registry --schema kaiza" },
 	{ "Alerting rules for Prometheus:",
 	  "faultwire registry --prometheus-rules | grep alert:" },
 	{ NULL, NULL },
@@ -221,12 +219,11 @@ static const cli_example examples[] = {
 
 const cli_command cli_command_registry = {
 	.name = "registry",
-	.summary = "all codes: a table, JSON, a page, schemas, examples",
+	.summary = "list all codes as a table, JSON, Markdown, schemas or examples",
 	.synopsis = "[--json|--markdown|--schema CONTRACT|--examples|--prometheus-rules] "
 		    "[--registry FILE]",
-	.description =
-		"Prints every code that there is: as a table for people, or in the form that "
-		"an option asks for. With --registry your own codes are among them.",
+	.description = "Prints all codes, as a table or in the format that an option selects. "
+		       "With --registry it includes your own codes.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_NOTHING,

@@ -1,6 +1,8 @@
 /*
- * registry_file.c - reports each bad row as it is found, and therefore not the
- * error that the library returns at the end, which is the first of them again.
+ * registry_file.c - see registry_file.h.
+ *
+ * Each invalid row is reported when it is found. The error that the library returns at
+ * the end is the first of them again, so it is not reported.
  */
 #include "cli/commands/registry_file.h"
 

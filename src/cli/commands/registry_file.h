@@ -9,8 +9,8 @@
 #include <faultwire/faultwire.h>
 
 /**
- * Load `path`; NULL gives NULL, the built-in registry. What is wrong with the
- * file is reported here, every row of it; the answer is then false.
+ * Loads `path`; if it is NULL, `*ret_registry` is NULL: the built-in registry. If rows are
+ * invalid, reports each of them and returns false.
  */
 bool cli_registry_load(const char *path, fw_registry **ret_registry);
 

@@ -1,6 +1,5 @@
 /*
- * row_json.c - the members of docs/registry.json, made from the rows
- * themselves, so that users' own codes are in it as well.
+ * row_json.c - see row_json.h. The members are those of docs/registry.json.
  */
 #include "cli/commands/row_json.h"
 

@@ -6,10 +6,10 @@
 
 #include <faultwire/registry.h>
 
-/** The row as one object; what a file for --registry holds, and its projections. */
+/** The row as one object: the members of a file for --registry, and its projections. */
 void cli_row_json(const char *key, const fw_row *row);
 
-/** {"kaiza":"FILE_NOT_FOUND",...}: what it is called in each contract. */
+/** {"kaiza":"FILE_NOT_FOUND",...}: its code in each contract. */
 void cli_row_contracts_json(const char *key, const fw_row *row);
 
 /** "string", "i64": the name of a parameter's type. */

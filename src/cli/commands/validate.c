@@ -1,10 +1,10 @@
 /*
- * validate.c - is this envelope lawful? If not: where, which rule, what was
- * expected and what is there.
+ * validate.c - checks errors against a contract: for each violation the place, the
+ * rule, what was expected and what was found.
  *
- * The verdicts are the output of this command. What could not be judged at
- * all (not JSON, too large, no such file) is an error, and goes where errors
- * go; it counts as not lawful.
+ * Violations are the output of this command. Input that cannot be checked at all (not
+ * JSON, too large, no such file) is reported as an error on standard error, and counts as
+ * invalid.
  */
 #include "cli/command.h"
 
@@ -22,15 +22,13 @@ enum { CONTRACT, LINES, JSON, REGISTRY };
 
 static const cli_option options[] = {
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT_OR_AUTO,
-		       "The contract to judge by; auto finds it out; required. (For how errors "
-		       "of faultwire itself are reported, write --contract before the "
+		       "Contract to check against, or auto to detect it; required. (To report "
+		       "errors of faultwire itself in a contract, write --contract before the "
 		       "command.)" },
-	[LINES] = { "lines", NULL, 'l', CLI_NOTHING,
-		    "The input is JSON Lines: each line is judged." },
+	[LINES] = { "lines", NULL, 'l', CLI_NOTHING, "Read JSON Lines and check each line." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
-		   "Print a line of JSON for each text judged, with all its violations." },
-	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
-		       "Take your own codes from this file, too." },
+		   "Print one line of JSON per error, with all its violations." },
+	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE, "Also use the codes of this file." },
 };
 
 struct job {
@@ -39,7 +37,7 @@ struct job {
 	bool lines;
 	bool json;
 	bool failed;
-	/* of the text that is judged now */
+	/* of the current text */
 	const char *name;
 	uint64_t line;
 };
@@ -76,7 +74,7 @@ static void on_violation(void *ctx, const fw_violation_info *violation)
 	cli_putc('\n');
 }
 
-static void begin_verdict(const struct job *job, fw_contract contract)
+static void begin_result(const struct job *job, fw_contract contract)
 {
 	if (!job->json)
 		return;
@@ -89,39 +87,40 @@ static void begin_verdict(const struct job *job, fw_contract contract)
 	cli_json_open("violations", '[');
 }
 
-static void end_verdict(struct job *job, fw_contract contract, bool lawful, const fw_error *err)
+static void end_result(struct job *job, fw_contract contract, bool is_valid,
+		       const fw_error *err)
 {
 	if (job->json) {
 		cli_json_close(']');
 		if (err)
 			cli_json_error("error", err, FW_CANONICAL);
-		cli_json_bool("lawful", lawful);
+		cli_json_bool("valid", is_valid);
 		cli_json_close('}');
 		cli_json_line_end();
-	} else if (lawful && !job->lines) {
+	} else if (is_valid && !job->lines) {
 		put_place(job);
-		cli_printf("lawful %s\n", fw_contract_name(contract));
+		cli_printf("valid %s\n", fw_contract_name(contract));
 	}
-	job->failed = job->failed || !lawful;
+	job->failed = job->failed || !is_valid;
 }
 
-/* ---- judging -------------------------------------------------------------- */
+/* ---- checking ------------------------------------------------------------- */
 
-/* Nothing to judge by: the text is in none of the contracts. */
-static size_t judge_stranger(struct job *job)
+/* The contract of the text could not be detected. */
+static size_t check_stranger(struct job *job)
 {
 	static const fw_violation_info stranger = {
 		.pointer = "",
 		.rule = "contract",
 		.expected = "an error in one of the contracts",
-		.found = "JSON that is in none of them",
+		.found = "JSON in none of them",
 	};
 
 	on_violation(job, &stranger);
 	return 1;
 }
 
-static void judge(struct job *job, const char *text, size_t len)
+static void check(struct job *job, const char *text, size_t len)
 {
 	fw_contract contract = job->contract;
 	fw_error *err = NULL;
@@ -129,28 +128,28 @@ static void judge(struct job *job, const char *text, size_t len)
 
 	if (contract == FW_AUTO)
 		contract = fw_sniff(text, len);
-	begin_verdict(job, contract);
+	begin_result(job, contract);
 	if (contract == FW_ANY_JSON)
-		count = judge_stranger(job);
+		count = check_stranger(job);
 	else
-		/* Text that is not JSON breaks them all alike. */
+		/* Text that is not JSON is invalid in every contract. */
 		err = fw_validate(text, len,
 				  contract < FW_CONTRACT_COUNT ? contract : FW_CANONICAL,
 				  &job->decode, on_violation, job, &count);
-	end_verdict(job, contract, !err && count == 0, err);
+	end_result(job, contract, !err && count == 0, err);
 	if (err)
 		(void)cli_fail_at(err, job->name, job->line);
 }
 
-/* It could not even be read. */
+/* The text could not be read. */
 static void give_up(struct job *job, fw_error *err)
 {
-	begin_verdict(job, job->contract);
-	end_verdict(job, job->contract, false, err);
+	begin_result(job, job->contract);
+	end_result(job, job->contract, false, err);
 	(void)cli_fail_at(err, job->line ? job->name : NULL, job->line);
 }
 
-static void judge_file(struct job *job, const char *path)
+static void check_file(struct job *job, const char *path)
 {
 	cli_input in;
 	const char *text;
@@ -164,11 +163,11 @@ static void judge_file(struct job *job, const char *path)
 	if (err)
 		give_up(job, err);
 	else
-		judge(job, text, len);
+		check(job, text, len);
 	cli_input_close(&in);
 }
 
-static void judge_lines(struct job *job, cli_input *in)
+static void check_lines(struct job *job, cli_input *in)
 {
 	while (!cli_output_failed()) {
 		const char *text = NULL;
@@ -182,14 +181,14 @@ static void judge_lines(struct job *job, cli_input *in)
 		if (err)
 			give_up(job, err);
 		else
-			judge(job, text, len);
+			check(job, text, len);
 		if (broken)
 			return;
 		cli_progress_step(in->line, in->consumed);
 	}
 }
 
-static void judge_stream(struct job *job, const char *path)
+static void check_stream(struct job *job, const char *path)
 {
 	cli_input in;
 	bool failed_before = job->failed;
@@ -203,13 +202,13 @@ static void judge_stream(struct job *job, const char *path)
 	} else {
 		in.before_read = cli_output_flush;
 		cli_progress_start(in.name, in.size);
-		judge_lines(job, &in);
+		check_lines(job, &in);
 		cli_progress_stop();
 	}
 	if (!job->failed && !job->json) {
 		job->line = 0;
 		put_place(job);
-		cli_printf("%llu lines, all lawful", (unsigned long long)in.line);
+		cli_printf("%llu lines, all valid", (unsigned long long)in.line);
 		if (job->contract != FW_AUTO)
 			cli_printf(" %s", fw_contract_name(job->contract));
 		cli_putc('\n');
@@ -228,27 +227,27 @@ static int run(const cli_args *args)
 		.json = cli_given(args, JSON),
 	};
 	fw_registry *registry = NULL;
-	void (*judge_input)(struct job *, const char *) = job.lines ? judge_stream : judge_file;
+	void (*check_input)(struct job *, const char *) = job.lines ? check_stream : check_file;
 
 	if (!cli_given(args, CONTRACT))
-		return cli_fail(cli_usage("option --contract is missing: say which contract to "
-					  "judge by, or auto"));
+		return cli_fail(cli_usage("option --contract is missing: it names the contract "
+					  "to check against, or auto"));
 	if (!cli_registry_load(args->values[REGISTRY], &registry))
 		return CLI_FAILED;
 	job.decode.registry = registry;
 	if (args->operand_count == 0)
-		judge_input(&job, NULL);
+		check_input(&job, NULL);
 	for (size_t i = 0; i < args->operand_count && !cli_output_failed(); i++)
-		judge_input(&job, args->operands[i]);
+		check_input(&job, args->operands[i]);
 	fw_registry_free(registry);
 	return job.failed ? CLI_FAILED : CLI_DONE;
 }
 
 static const cli_example examples[] = {
-	{ "Does what we write keep the contract?",
+	{ "Check all examples of the registry against a contract:",
 	  "faultwire registry --examples | faultwire convert --lines --to kaiza | faultwire "
 	  "validate --lines --contract kaiza" },
-	{ "One error, its contract found out:",
+	{ "Check one error, and detect its contract:",
 	  "echo '{\"error\":{\"code\":\"cache_missing\",\"message\":\"Cache does not "
 	  "exist\"}}' | faultwire validate --contract auto" },
 	{ NULL, NULL },
@@ -256,16 +255,15 @@ static const cli_example examples[] = {
 
 const cli_command cli_command_validate = {
 	.name = "validate",
-	.summary = "is this envelope lawful? says where not",
+	.summary = "check an error against a contract",
 	.synopsis = "--contract CONTRACT [--lines] [--json] [OPTION]... [FILE]...",
-	.description =
-		"Judges the error in each FILE, or on standard input, by the JSON Schema of "
-		"the contract and by what a schema cannot say: that category, status and retry "
-		"class are those of the code.\n"
-		"\n"
-		"Prints a line for each violation: file, line, JSON Pointer, rule, what was "
-		"expected and what was found. Exits with 0 if all was lawful, and with 1 if "
-		"not.",
+	.description = "Checks the error in each FILE, or on standard input, against the JSON "
+		       "Schema of the contract, and checks what a schema cannot express: that "
+		       "category, status and retry class are those of the code.\n"
+		       "\n"
+		       "Prints one line per violation: file, line, JSON Pointer, rule, what "
+		       "was expected and what was found. Exits with 0 if everything is valid, "
+		       "and with 1 otherwise.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

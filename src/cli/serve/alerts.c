@@ -14,16 +14,17 @@
 #include "mcp/page.h"
 
 static const struct serve_metric alert_metrics[] = {
-	{ "faultwire_alerts_firing", "Alerts that fire.", fw_alerting_firing, false },
-	{ "faultwire_alert_webhook_waiting", "Alerts that wait for the webhook.",
+	{ "faultwire_alerts_firing", "Alerts that are firing.", fw_alerting_firing, false },
+	{ "faultwire_alert_webhook_waiting", "Alerts waiting to be sent to the webhook.",
 	  fw_alerting_waiting, false },
-	{ "faultwire_alert_webhook_delivered_total", "Alerts that the webhook took.",
+	{ "faultwire_alert_webhook_delivered_total", "Alerts that the webhook accepted.",
 	  fw_alerting_delivered, true },
-	{ "faultwire_alert_webhook_lost_total", "Alerts given up, or without room to wait.",
+	{ "faultwire_alert_webhook_lost_total",
+	  "Alerts dropped after failed attempts, or because the queue was full.",
 	  fw_alerting_lost, true },
-	{ "faultwire_alertmanager_posts_total", "Times that the Alertmanager took what fires.",
+	{ "faultwire_alertmanager_posts_total", "Successful posts to the Alertmanager.",
 	  fw_alerting_posted, true },
-	{ "faultwire_alert_send_failures_total", "Attempts to tell an alert that failed.",
+	{ "faultwire_alert_send_failures_total", "Failed attempts to send an alert.",
 	  fw_alerting_failed, true },
 };
 
@@ -41,14 +42,14 @@ fw_error *serve_alerts_add(fw_server *server, struct serve_observers *observers,
 	fw_observer observer = { .finished = fw_alerting_finished };
 	char path[CLI_PATH_SIZE], secret[1024] = "";
 	struct fw_alerting_options alerting = {
-		.log_fd = -1, /* they are events of the log */
+		.log_fd = -1, /* alerts are logged as events */
 		.webhook_url = options->webhook,
 		.alertmanager_url = options->alertmanager,
 		.server = fw_server_url(server) ? fw_server_url(server) : "stdio",
 	};
 
 	if (options->secret_file && !options->webhook)
-		return cli_usage("--alert-secret-file is for --alert-webhook");
+		return cli_usage("--alert-secret-file requires --alert-webhook");
 	if (options->secret_file)
 		FW_TRY(cli_read_first_line(options->secret_file, "--alert-secret-file", secret,
 					   sizeof secret));

@@ -12,7 +12,7 @@
 #include "cli/state.h"
 #include "cli/terminal/report.h"
 
-/* A line must fit, and a file be one that others can still read. */
+/* A file must have room for a line. */
 enum { BYTES_LEAST = 64 * 1024 };
 static const uint64_t bytes_most = UINT64_C(1) << 40;
 
@@ -46,7 +46,7 @@ static fw_error *read_sync(const char *word, struct fw_audit_options *options)
 			 "off");
 }
 
-/* A change has no error that would name its session. */
+/* A record of a change has no error that names the session. */
 static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
 {
 	const struct serve_observers *observers = ctx;
@@ -80,9 +80,9 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 		file = path;
 	}
 	if (!file[0])
-		return cli_usage("there is no home for the audit log: give --audit FILE, or "
-				 "--audit off");
-	/* What was last written is known outside of the log, too. */
+		return cli_usage("HOME is not set, so there is no default audit log: give "
+				 "--audit FILE, or --audit off");
+	/* The head of the log is stored outside of it, too. */
 	FW_TRY(cli_state_path("heads/x", true, heads));
 	if (heads[0])
 		*strrchr(heads, '/') = '\0';
@@ -95,8 +95,8 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 		char hint[CLI_PATH_SIZE + 128];
 
 		(void)snprintf(hint, sizeof hint,
-			       "The log is %s: name another with --audit FILE, or do without "
-			       "one: --audit off.",
+			       "The log is %s; choose another one with --audit FILE, or none "
+			       "with --audit off.",
 			       file);
 		fw_error_set_hint(err, hint);
 		return err;
@@ -105,9 +105,9 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 		struct fw_audit_health health;
 
 		fw_audit_health(observers->audit, &health);
-		cli_remark("the audit log cannot be written now (%s): tools that change "
-			   "something are refused until it can",
-			   health.failure ? health.failure : "it came back just now");
+		cli_remark("the audit log cannot be written now (%s); tools that make changes "
+			   "are refused until it can",
+			   health.failure ? health.failure : "it has just recovered");
 	}
 	observer = fw_audit_observer(observers->audit);
 	return fw_server_add_observer(server, &observer);

@@ -1,8 +1,8 @@
 /*
  * confine.c - see confine.h.
  *
- * A path that is not there is left out here: whoever needs it says so later, in
- * words that name the option.
+ * Paths that do not exist are skipped here: the part that needs one reports it later,
+ * with the name of the option.
  */
 #include "cli/serve/confine.h"
 
@@ -48,8 +48,8 @@ static void add_path(struct paths *paths, const char *path)
 		paths->list[paths->count++] = text;
 }
 
-/* One that is made later can be read then, if the directory above it is there. */
-static void add_path_to_come(struct paths *paths, const char *path)
+/* A path that does not exist yet can be read later if its parent directory exists. */
+static void add_future_path(struct paths *paths, const char *path)
 {
 	char above[CLI_PATH_SIZE];
 	char *slash;
@@ -63,11 +63,11 @@ static void add_path_to_come(struct paths *paths, const char *path)
 	slash = strrchr(above, '/');
 	if (slash)
 		*slash = '\0';
-	/* Not the root: that would be all. */
+	/* Not the root directory, which would permit everything. */
 	add_path(paths, slash ? above : ".");
 }
 
-/* Files are made beside it: the next one of a log, the journal of a database. */
+/* The server creates files next to it: rotated logs, the journal of a database. */
 static void add_directory_of(struct paths *paths, const char *file)
 {
 	char path[CLI_PATH_SIZE];
@@ -76,7 +76,7 @@ static void add_directory_of(struct paths *paths, const char *file)
 
 	if (!file || strcmp(file, "off") == 0)
 		return;
-	/* SQLite follows a symbolic link, and puts its files where it leads. */
+	/* SQLite follows symbolic links, and creates its files next to the target. */
 	real = realpath(file, NULL);
 	(void)snprintf(path, sizeof path, "%s", real ? real : file);
 	free(real);
@@ -96,7 +96,7 @@ uint16_t serve_port_of(const char *url, uint16_t otherwise)
 	const char *colon = NULL;
 	unsigned long port;
 
-	/* Behind the last colon that is not inside [::1]. */
+	/* The port follows the last colon that is not inside [::1]. */
 	for (const char *c = host; c < end; c++) {
 		if (*c == ':')
 			colon = c;
@@ -119,7 +119,7 @@ static void add_port(struct ports *ports, const char *url, uint16_t otherwise)
 		ports->list[ports->count++] = port;
 }
 
-/* Alerts take the way that libcurl finds in the environment. */
+/* libcurl sends alerts through the proxies in the environment. */
 static void add_alert_ports(struct ports *ports, const struct serve_confine *how)
 {
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
@@ -151,7 +151,7 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 		if (how->paths[i].may_write)
 			add_path(&writable, how->paths[i].path);
 		else
-			add_path_to_come(&readable, how->paths[i].path);
+			add_future_path(&readable, how->paths[i].path);
 	}
 	add_path(&readable, how->secret_file);
 	options.sandbox = how->sandbox;

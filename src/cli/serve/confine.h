@@ -1,5 +1,5 @@
 /*
- * confine.h - what `faultwire serve` itself may reach, by its options.
+ * confine.h - confines `faultwire serve` to the files and ports that its options need.
  */
 #ifndef FW_CLI_SERVE_CONFINE_H
 #define FW_CLI_SERVE_CONFINE_H
@@ -8,7 +8,7 @@
 
 #include "cli/serve/toolsets.h"
 
-/* As given to the program; NULL: not. */
+/* Values of options; NULL: not given. */
 struct serve_confine {
 	fw_sandbox sandbox;
 	const char *http;               /* ADDR:PORT */
@@ -21,10 +21,10 @@ struct serve_confine {
 	const char *alertmanager;
 };
 
-/** Before fw_server_prepare(). Raises what fw_server_confine() does. */
+/** Call it before fw_server_prepare(). Raises what fw_server_confine() raises. */
 FW_NODISCARD fw_error *serve_confine(fw_server *server, const struct serve_confine *how);
 
-/** The TCP port that a URL means; 0: it has none that can be told. */
+/** The TCP port of a URL; 0: unknown. */
 uint16_t serve_port_of(const char *url, uint16_t otherwise);
 
 #endif

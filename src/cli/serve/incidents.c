@@ -87,17 +87,18 @@ fw_error *serve_incidents_add_metrics(struct serve_observers *observers)
 
 	if (!metrics)
 		return NULL;
-	FW_TRY(fw_metrics_counter(metrics, "faultwire_log_lost_total",
-				  "Lines of the log that found no room, or no reader.",
-				  count_log_lost, NULL));
+	FW_TRY(fw_metrics_counter(
+		metrics, "faultwire_log_lost_total",
+		"Log lines dropped because the queue was full or standard error was closed.",
+		count_log_lost, NULL));
 	if (!observers->incidents)
 		return NULL;
 	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_written_total",
-				  "Incidents that are in the store.", count_written,
+				  "Incidents written to the store.", count_written,
 				  observers->incidents));
 	FW_TRY(fw_metrics_counter(metrics, "faultwire_incidents_lost_total",
-				  "Incidents that found no room to wait for the store.",
-				  count_lost, observers->incidents));
+				  "Incidents dropped because the queue was full.", count_lost,
+				  observers->incidents));
 	return fw_metrics_gauge(metrics, "faultwire_incidents_down",
 				"1 while the store cannot be written.", is_down,
 				observers->incidents);

@@ -89,7 +89,7 @@ void serve_limits_put(bool as_json)
 	cli_cell("limit", NAME);
 	cli_cell("default", VALUE);
 	cli_cell("from - to", RANGE);
-	cli_puts("of what\n");
+	cli_puts("meaning\n");
 	for (size_t i = 0; (limit = fw_limit_at(i)); i++) {
 		cli_cell(limit->name, NAME);
 		format(limit->name, limit->value, text, sizeof text);
@@ -126,7 +126,7 @@ static fw_error *no_such_limit(const char *name, size_t len)
 	return err;
 }
 
-/* Digits, and a unit that fits the name. */
+/* Digits, and a unit that matches the name. */
 static bool read_value(const char *name, const char *text, uint64_t *ret_value)
 {
 	uint64_t size = 0;

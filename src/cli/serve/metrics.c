@@ -73,15 +73,15 @@ fw_error *serve_metrics_add_all(struct fw_metrics *metrics, const struct serve_m
 }
 
 static const struct serve_metric server_metrics[] = {
-	{ "faultwire_calls_in_flight", "Requests under way, listeners among them.", count_calls,
-	  false },
-	{ "faultwire_calls_queued", "Calls that wait for something to run on.", count_queued,
+	{ "faultwire_calls_in_flight", "Requests in progress, including listeners.",
+	  count_calls, false },
+	{ "faultwire_calls_queued", "Calls waiting for a worker or thread.", count_queued,
 	  false },
 	{ "faultwire_listeners", "Clients that listen for changes.", count_listeners, false },
 	{ "faultwire_sessions", "Sessions of legacy clients.", count_sessions, false },
 	{ "faultwire_connections", "Open connections.", count_connections, false },
 	{ "faultwire_workers", "Processes that run tools.", count_workers, false },
-	{ "faultwire_workers_busy", "Those of them that run a call.", count_busy_workers,
+	{ "faultwire_workers_busy", "Workers that are running a call.", count_busy_workers,
 	  false },
 	{ "faultwire_workers_started_total", "Processes started for tools.",
 	  count_started_workers, true },
@@ -132,15 +132,16 @@ static const struct serve_metric audit_metrics[] = {
 	  false },
 	{ "faultwire_audit_waiting", "Records that wait to be written.", audit_waiting, false },
 	{ "faultwire_audit_records_total", "Records written.", audit_records, true },
-	{ "faultwire_audit_lost_total", "Records refused, for they could not be written.",
+	{ "faultwire_audit_lost_total", "Records lost because they could not be written.",
 	  audit_lost, true },
 	{ "faultwire_audit_left_out_total",
-	  "Refusals of strangers that were counted and not recorded.", audit_left_out, true },
-	{ "faultwire_audit_syncs_total", "Times that records were forced to disk.", audit_syncs,
+	  "Refused unauthenticated requests that were counted but not recorded.",
+	  audit_left_out, true },
+	{ "faultwire_audit_syncs_total", "Number of syncs of the log to disk.", audit_syncs,
 	  true },
 };
 
-/* Who balances load may send calls elsewhere. */
+/* A load balancer can then send calls elsewhere. */
 static bool check_audit(void *ctx, char *text, size_t size)
 {
 	struct fw_audit_health health = health_of(ctx);
@@ -148,7 +149,7 @@ static bool check_audit(void *ctx, char *text, size_t size)
 	(void)snprintf(text, size, "audit: %s%s", health.is_up ? "up" : "down: ",
 		       health.is_up     ? ""
 		       : health.failure ? health.failure
-					: "why is not known");
+					: "reason unknown");
 	return health.is_up;
 }
 

@@ -1,5 +1,5 @@
 /*
- * serve.c - the toolsets as an MCP server.
+ * serve.c - the command serve: sets up a server from its options, and runs it.
  */
 #include "cli/command.h"
 
@@ -59,85 +59,83 @@ enum {
 
 static const cli_option options[OPTION_COUNT] = {
 	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
-		    "Speak on standard input and output; the default." },
+		    "Serve on standard input and output; the default." },
 	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
-		   "Listen there; the endpoint is /mcp. Port 0 takes a free one. The URL is "
-		   "printed on standard error." },
+		   "Listen on this address; the endpoint is /mcp. Port 0 chooses a free port. "
+		   "The URL is printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TOOLSET,
 		    "Toolsets to serve, separated by commas; see above for the defaults." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
-		       "How errors are told to a client that does not choose; by default each "
-		       "toolset's own." },
+		       "Default error contract, for clients that do not choose one; by default "
+		       "that of each toolset." },
 	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
-			 "HTTP: let in only who brings the bearer token on the first line of "
-			 "FILE." },
+			 "HTTP: require the bearer token on the first line of FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
 		   "Role to name in errors. A toolset may require one; see above." },
 	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
-		    "Set a limit; may be given several times. Bytes take k or m, times ms or "
+		    "Set a limit; may be repeated. Bytes take the suffix k or m, times ms or "
 		    "s." },
-	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits, and serve nothing." },
-	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: as JSON." },
+	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits and exit." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: print JSON." },
 	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
-		    "Record failures and changes in this audit log, or off; by default "
-		    "audit-log.jsonl in the state directory." },
+		    "Audit log of failures and changes, or off; by default audit-log.jsonl in "
+		    "the state directory." },
 	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
-			 "When records are forced to disk: always (before the reply, the "
+			 "When to sync the audit log to disk: always (before each reply, the "
 			 "default), interval, interval=MS, or off." },
 	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
-			 "What is recorded of arguments: hash (the default), or redacted." },
+			 "How to record arguments: hash (the default) or redacted." },
 	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
-			  "Begin another file of the audit log when it has so many bytes, 64m "
-			  "by "
-			  "default; k or m may follow. None is ever deleted." },
+			  "Rotate the audit log at this size, by default 64m; takes the suffix "
+			  "k or m. Rotated files are never deleted." },
 	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
-		      "HTTP: show metrics for Prometheus at /metrics; by default on." },
+		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
 	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
-			    "Post each alert there when it fires and when it is over, as "
-			    "JSON." },
+			    "Post each alert to URL as JSON, when it fires and when it is "
+			    "resolved." },
 	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
-				"Sign what the webhook gets with the secret on the first line "
-				"of FILE." },
+				"Sign webhook requests with the secret on the first line of "
+				"FILE." },
 	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
-			   "Tell the Prometheus Alertmanager at URL what is firing." },
+			   "Send firing alerts to the Prometheus Alertmanager at URL." },
 	[RUN] = { "run", "WHERE", 0, CLI_RUN,
-		  "Where tools run: in a process of their own, which may crash or hang; in a "
-		  "thread; or inline." },
+		  "Where tools run: in a separate process, which may crash or hang without "
+		  "harm to the server; in a thread; or inline." },
 	[WORKERS] = { "workers", "N", 0, CLI_TEXT,
-		      "Processes that are kept ready for tools; by default one a processor, at "
-		      "least 2." },
+		      "Number of worker processes for tools; by default one per CPU, at least "
+		      "2." },
 	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
-		      "Confine the server and the processes of its tools. required: refuse to "
-		      "start if the kernel lacks a part of it; best-effort (the default): warn "
-		      "and go on; off: do not confine." },
+		      "Confine the server and its workers. required: refuse to start if the "
+		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
+		      "do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
-		       "How long a call may take, 30 by default; 0: as long as it likes. Not "
-		       "with --run inline." },
+		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
+		       "inline." },
 	[LOG] = { "log", "FORM", 0, CLI_TEXT,
-		  "How to log on standard error: json, text, journald or off; by default text "
-		  "on a terminal, else JSON." },
+		  "Log format on standard error: json, text, journald or off; by default text "
+		  "on a terminal, otherwise json." },
 	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
-			"The lowest level that is logged: debug, info (the default), notice, "
-			"warning, error or critical." },
+			"Lowest level to log: debug, info (the default), notice, warning, "
+			"error or critical." },
 	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
-			"Keep incidents in this database, or off; by default incidents.db in "
-			"the state directory." },
+			"Database for incidents, or off; by default incidents.db in the state "
+			"directory." },
 	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
-			    "Forget incidents that are older; by default 30." },
+			    "Delete incidents older than this; by default 30." },
 	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
-			      "Forget the oldest incidents while the database is larger, 256m "
-			      "by default; k or m may follow." },
+			      "Maximum size of the incident database, by default 256m; takes "
+			      "the suffix k or m. The oldest incidents are deleted." },
 };
 
 static const cli_example examples[] = {
 	{ "One call over standard input and output:",
 	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
 	  "--stdio --log off" },
-	{ "What is limited, and by how much:", "faultwire serve --limits" },
+	{ "Show all limits:", "faultwire serve --limits" },
 	{ NULL, NULL },
 };
 
-/* What a server needs beside itself. */
+/* A server, and everything around it. */
 struct serving {
 	const cli_args *args;
 	fw_server *server;
@@ -146,10 +144,10 @@ struct serving {
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
-	bool is_asked; /* somebody said so */
+	bool is_run_chosen; /* by --run */
 	fw_workers_options isolation;
 	fw_workers *workers;
-	struct fw_sandbox_report lacks; /* to be told once there is a log */
+	struct fw_sandbox_report lacks; /* logged when there is a log */
 };
 
 static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
@@ -164,19 +162,19 @@ static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
-		return cli_usage("--%s takes a whole number up to %u; found \"%s\"",
+		return cli_usage("--%s takes a number up to %u; found \"%s\"",
 				 options[option].name, most, text);
 	*ret_number = (uint32_t)number;
 	return NULL;
 }
 
-/* A log that is JSON for programs is nothing else. */
+/* With --log json, standard error contains nothing else. */
 static bool is_log_only(const cli_args *args)
 {
 	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
 }
 
-static void tell_sandbox(const cli_args *args, const char *missing)
+static void report_sandbox(const cli_args *args, const char *missing)
 {
 	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
 		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
@@ -184,7 +182,7 @@ static void tell_sandbox(const cli_args *args, const char *missing)
 		cli_remark("sandbox: %s", missing);
 }
 
-/* Without a tool that runs in a process there are none. */
+/* There are workers only if tools run in processes. */
 static fw_error *add_workers(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -193,7 +191,7 @@ static fw_error *add_workers(struct serving *serving)
 	fw_workers_options *isolation = &serving->isolation;
 
 	serving->run = FW_RUN_PROCESS;
-	serving->is_asked = run != NULL;
+	serving->is_run_chosen = run != NULL;
 	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
 	if (sandbox && strcmp(sandbox, "required") == 0)
 		isolation->sandbox = FW_SANDBOX_REQUIRED;
@@ -221,7 +219,7 @@ static fw_error *add_toolsets(struct serving *serving)
 		.server = serving->server,
 		.role = args->values[ROLE],
 		.run = serving->run,
-		.is_run_chosen = serving->is_asked,
+		.is_run_chosen = serving->is_run_chosen,
 		.workers = serving->workers,
 		.isolation = serving->isolation,
 		.allow = allow,
@@ -232,7 +230,7 @@ static fw_error *add_toolsets(struct serving *serving)
 	};
 
 	FW_TRY(cli_state_path("", false, state));
-	/* Without the slash at its end. */
+	/* Removes the slash at the end. */
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
@@ -255,7 +253,7 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	errno = 0;
 	port = strtoul(colon + 1, &end, 10);
 	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
-		return cli_usage("the port of --http is a number up to 65535");
+		return cli_usage("the port of --http must be a number up to 65535");
 	len = (size_t)(colon - where);
 	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
 		where++;
@@ -277,7 +275,7 @@ static fw_error *listen_http(fw_server *server, const char *where, const char *t
 	return err;
 }
 
-static void tell_start(const fw_server *server, const cli_args *args)
+static void report_start(const fw_server *server, const cli_args *args)
 {
 	const char *url = fw_server_url(server);
 	const fw_field fields[] = {
@@ -293,7 +291,7 @@ static void tell_start(const fw_server *server, const cli_args *args)
 		cli_remark("listening on %s", url);
 }
 
-/* After the toolsets were added: some of them have to read files for that. */
+/* After the toolsets were added, because adding some of them reads files. */
 static fw_error *confine(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -310,13 +308,13 @@ static fw_error *confine(struct serving *serving)
 		.alertmanager = args->values[ALERTMANAGER],
 	};
 
-	/* Workers lack nothing that the server does not. */
+	/* Workers need no feature that the server does not need. */
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
 		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
 	return serve_confine(serving->server, &how);
 }
 
-/* Connections need one each, and the usual number is for programs that use select(). */
+/* Each connection needs a descriptor, and the usual soft limit is meant for select(). */
 static void raise_open_files(void)
 {
 	struct rlimit files;
@@ -349,7 +347,7 @@ static fw_error *serve(struct serving *serving)
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
-		return cli_usage("--metrics is for --http");
+		return cli_usage("--metrics requires --http");
 	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
@@ -368,14 +366,14 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(fw_server_new(&server, &serving->server));
 	FW_TRY(serve_limits_set(serving->server, args));
 	FW_TRY(add_workers(serving));
-	/* Before the audit, which is to write what a toolset knows of a call. */
+	/* Before the audit log, whose records contain what toolsets know about a call. */
 	FW_TRY(add_toolsets(serving));
 	FW_TRY(confine(serving));
-	/* All that follows may start threads, and opens only what confine() allows. */
+	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
 	FW_TRY(serve_log_add(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
 	if (serving->lacks.missing[0])
-		tell_sandbox(args, serving->lacks.missing);
+		report_sandbox(args, serving->lacks.missing);
 	FW_TRY(serve_audit_add(serving->server, observers, &audit));
 	FW_TRY(serve_incidents_add(serving->server, observers, &incidents));
 	if (http)
@@ -386,7 +384,7 @@ static fw_error *serve(struct serving *serving)
 		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
 	FW_TRY(serve_incidents_add_metrics(observers));
 	FW_TRY(serve_alerts_add(serving->server, observers, &alerts));
-	tell_start(serving->server, args);
+	report_start(serving->server, args);
 	serving->is_started = true;
 	return fw_server_run(serving->server);
 }
@@ -426,19 +424,18 @@ static int run(const cli_args *args)
 
 const cli_command cli_command_serve = {
 	.name = "serve",
-	.summary = "run the toolsets as an MCP server",
+	.summary = "run an MCP server with toolsets",
 	.synopsis = "[--stdio | --http ADDR:PORT] [OPTION]...",
-	.description =
-		"Serves tools over the Model Context Protocol: versions 2025-03-26, 2025-06-18 "
-		"and 2025-11-25 after a handshake, 2026-07-28 without, on the same endpoint. A "
-		"tool that fails says so in the contract that the request, the client or "
-		"--contract chooses.\n"
-		"\n"
-		"It ends with its input, with SIGTERM or with SIGINT, and finishes or answers "
-		"what is under way first. State is kept in $XDG_STATE_HOME/faultwire: "
-		"failures, and what tools changed, are on record there before the reply "
-		"leaves, see faultwire audit; and can be looked up by their incident id, see "
-		"faultwire incident.",
+	.description = "Serves tools over the Model Context Protocol: versions 2025-03-26, "
+		       "2025-06-18 and 2025-11-25 with a handshake, 2026-07-28 without one, on "
+		       "the same endpoint. Errors are reported in the contract that the "
+		       "request, the client or --contract chooses.\n"
+		       "\n"
+		       "The server stops at the end of its input, or on SIGTERM or SIGINT; "
+		       "calls in progress are completed or answered first. State is stored in "
+		       "$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
+		       "audit log before the reply is sent (see faultwire audit), and failures "
+		       "can be looked up by their incident id (see faultwire incident).",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.more_options = serve_toolset_option_at,

@@ -28,7 +28,7 @@ static cli_values values_of(const struct fw_toolset_option *option, size_t index
 	return &word_kinds[index];
 }
 
-/* Once: the descriptors do not change. */
+/* Done once: the descriptors do not change. */
 static void collect_options(void)
 {
 	if (option_count)

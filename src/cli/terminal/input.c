@@ -1,6 +1,8 @@
 /*
- * input.c - one buffer a little larger than the limit: lines are handed out in
- * place, and only the beginning of an unfinished one is ever moved.
+ * input.c - see input.h.
+ *
+ * The buffer is slightly larger than the limit. Lines are returned in place; only the
+ * beginning of an incomplete line is moved.
  */
 #include "cli/terminal/input.h"
 
@@ -13,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What one read asks for, beside the room that the longest line needs. */
+/* Bytes per read, in addition to the longest line. */
 enum { CHUNK = 256 << 10 };
 
 fw_error *cli_input_open(cli_input *in, const char *path, size_t limit)
@@ -30,7 +32,7 @@ fw_error *cli_input_open(cli_input *in, const char *path, size_t limit)
 	if (fstat(in->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
 		in->size = (uint64_t)info.st_size;
 	in->cap = limit + CHUNK;
-	/* Untouched pages cost nothing: a short input stays cheap. */
+	/* Pages that are not touched cost nothing. */
 	in->buf = malloc(in->cap + 1);
 	return in->buf ? NULL : fw_error_from_errno(FW_HERE, ENOMEM, in->name);
 }
@@ -44,7 +46,7 @@ void cli_input_close(cli_input *in)
 	in->buf = NULL;
 }
 
-/* Read once, behind what is there: at least one byte, or the end. */
+/* Reads once and appends to the buffer: at least one byte, or the end. */
 static fw_error *fill(cli_input *in)
 {
 	ssize_t n;
@@ -74,7 +76,7 @@ fw_error *cli_input_all(cli_input *in, const char **ret_text, size_t *ret_len)
 	if (in->end > in->limit)
 		return fw_raise_input_too_large(in->name, in->limit);
 	in->consumed = in->end;
-	/* The end of the line is not part of what stands on it. */
+	/* The newline is not part of the text. */
 	if (in->end > 0 && in->buf[in->end - 1] == '\n')
 		in->end--;
 	if (in->end > 0 && in->consumed > in->end && in->buf[in->end - 1] == '\r')
@@ -85,7 +87,7 @@ fw_error *cli_input_all(cli_input *in, const char **ret_text, size_t *ret_len)
 	return NULL;
 }
 
-/* Drop the bytes of an overlong line, up to and with its end. */
+/* Discards a line that is too long, with its newline. */
 static fw_error *skip_line(cli_input *in)
 {
 	for (;;) {
@@ -106,7 +108,7 @@ static fw_error *skip_line(cli_input *in)
 
 fw_error *cli_input_line(cli_input *in, const char **ret_text, size_t *ret_len)
 {
-	size_t looked = 0; /* bytes of the line that hold no end */
+	size_t looked = 0; /* bytes that were searched for a newline */
 	const char *end;
 	size_t len;
 

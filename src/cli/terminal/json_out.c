@@ -1,6 +1,6 @@
 /*
- * json_out.c - the state is one bit: whether a comma is due. It is the file's
- * because standard output is one too.
+ * json_out.c - see json_out.h. The state is global, like standard output: whether a
+ * comma is needed before the next value.
  */
 #include "cli/terminal/json_out.h"
 
@@ -59,7 +59,7 @@ void cli_json_close(char bracket)
 	comma = true;
 }
 
-/* Between two values of a stream of lines no comma is due. */
+/* Values on different lines are not separated by commas. */
 void cli_json_line_end(void)
 {
 	cli_putc('\n');

@@ -1,6 +1,8 @@
 /*
- * output.c - why not stdio: it forgets the errno of a write that failed behind
- * its buffer, and an error can be encoded straight into this one.
+ * output.c - see output.h.
+ *
+ * It does not use stdio, which loses the errno of a failed write of its buffer. Errors
+ * are encoded directly into this buffer.
  */
 #include "cli/terminal/output.h"
 
@@ -47,14 +49,14 @@ bool cli_output_failed(void)
 	return failed != 0;
 }
 
-/* At least `room` free bytes, where memory allows. */
+/* Makes at least `room` bytes free, if there is memory. */
 static bool make_room(size_t room)
 {
 	if (room <= cap - used)
 		return true;
 	cli_output_flush();
 	if (room > cap) {
-		/* The old buffer is empty now, so there is nothing to keep. */
+		/* The old buffer is empty, so nothing is copied. */
 		char *larger = malloc(room);
 
 		if (!larger) {
@@ -145,7 +147,7 @@ void cli_put_escaped(const char *text, size_t len)
 	}
 }
 
-/* Only characters beyond ASCII: the others are escaped already, or between values. */
+/* Only non-ASCII characters: others are escaped already, or white space. */
 void cli_put_json(const char *text, size_t len)
 {
 	size_t from = 0, at = 0;
@@ -187,7 +189,7 @@ void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_op
 {
 	size_t len;
 
-	/* Room for the newline is kept back. */
+	/* Leaves room for the newline. */
 	while ((len = fw_error_encode(err, contract, options, buf + used, cap - used)) + 1 >=
 	       cap - used)
 		if (!make_room(len + 2))
@@ -204,7 +206,7 @@ void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_op
 fw_error *cli_output_end(bool *ret_gone)
 {
 	cli_output_flush();
-	/* A file on a network may say only now that it is full. */
+	/* A network file system may report a full disk only on close. */
 	if (close(STDOUT_FILENO) < 0 && !failed && errno != EBADF)
 		failed = errno;
 	if (buf != first)

@@ -1,9 +1,9 @@
 /*
- * output.h - standard output, behind one buffer.
+ * output.h - buffered standard output.
  *
- * Writers return nothing: the first failure sticks, with its errno, and
- * cli_output_end() tells it. A loop that runs for long asks
- * cli_output_failed() now and then, and stops.
+ * The functions return nothing: the first failure is kept, with its errno, and
+ * cli_output_end() returns it. A long loop should call cli_output_failed() from time to
+ * time, and stop.
  */
 #ifndef FW_CLI_TERMINAL_OUTPUT_H
 #define FW_CLI_TERMINAL_OUTPUT_H
@@ -19,27 +19,27 @@ void cli_putc(char c);
 void cli_printf(const char *fmt, ...) FW_PRINTF(1, 2);
 void cli_pad(size_t spaces);
 
-/** The first character of `text` as \u and four digits, or two of these. */
+/** The first character of `text` as a JSON escape, \uXXXX, or as a surrogate pair. */
 void cli_put_escaped(const char *text, size_t len);
 
 /**
- * JSON. On a terminal what it must not show (see base/printable.h) is escaped,
- * which leaves the JSON the same; elsewhere it goes out byte for byte.
+ * Writes JSON. On a terminal, characters that are not printable (see base/printable.h)
+ * are escaped, which does not change its meaning; elsewhere the bytes are unchanged.
  */
 void cli_put_json(const char *text, size_t len);
 
-/** `err` in `contract`, and exactly one newline behind it. */
+/** Writes `err` in `contract`, followed by exactly one newline. */
 void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_options *options);
 
-/** Hand on what is in the buffer. */
+/** Writes the buffer. */
 void cli_output_flush(void);
 bool cli_output_failed(void);
-/** Forget what is in the buffer; what was handed on is gone. */
+/** Discards the buffer. */
 void cli_output_drop(void);
 
 /**
- * Flush, close, and say how it all went: the error is the caller's. A reader
- * that went away is not told: `*ret_gone` is set and there is no error.
+ * Flushes and closes the output, and returns the first failure. If the reader has closed
+ * the pipe, there is no error, and `*ret_gone` is set.
  */
 FW_NODISCARD fw_error *cli_output_end(bool *ret_gone);
 

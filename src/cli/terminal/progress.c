@@ -1,5 +1,5 @@
 /*
- * progress.c - one bar at a time, so its state is the file's.
+ * progress.c - see progress.h. There is one bar at a time, so its state is global.
  */
 #include "cli/terminal/progress.h"
 
@@ -19,10 +19,10 @@ enum {
 static struct {
 	bool on;
 	bool visible;
-	char name[28]; /* its beginning, harmless */
+	char name[28]; /* truncated, without control characters */
 	const char *unit;
 	uint64_t total;
-	uint64_t stride; /* between looks at the clock */
+	uint64_t stride; /* steps between two reads of the clock */
 	uint64_t next_look;
 	int64_t started_ms;
 	int64_t shown_ms;

@@ -1,6 +1,6 @@
 /*
- * progress.h - how far a long run is: a line on standard error, if that is a
- * terminal and the output goes elsewhere.
+ * progress.h - a progress bar on standard error, if that is a terminal and standard output
+ * is not.
  */
 #ifndef FW_CLI_TERMINAL_PROGRESS_H
 #define FW_CLI_TERMINAL_PROGRESS_H
@@ -8,25 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** From now on, of `total` bytes; 0: not known. */
+/** Starts a bar for `total` bytes; 0: unknown. */
 void cli_progress_start(const char *name, uint64_t total);
 
 /**
- * The same of things that are counted ("documents"), for a command whose output
- * is a line or two: shown on any terminal.
+ * Starts a bar that counts things ("documents"), for a command with little output: it is
+ * shown even if standard output is a terminal.
  */
 void cli_progress_count(const char *name, const char *unit);
 
-/** How many there are to count; 0: not known. */
+/** Sets how many there are to count; 0: unknown. */
 void cli_progress_total(uint64_t total);
 
-/** Cheap enough for every line: it looks at the clock only now and then. */
+/** Cheap enough to call for every line: it rarely reads the clock. */
 void cli_progress_step(uint64_t lines, uint64_t bytes);
 
-/** Take the bar away, for good. */
+/** Removes the bar. */
 void cli_progress_stop(void);
 
-/** Whether a bar stands on the terminal now: whoever writes there wipes it first. */
+/** Whether the bar is visible; erase it before writing to the terminal. */
 bool cli_progress_visible(void);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * report.c - a report is put together in one buffer and leaves in one write,
- * so that two processes on one terminal do not mix theirs.
+ * report.c - see report.h.
  *
- * Much of what an error says was written by a peer, so nothing of it reaches
- * the terminal but printable characters: an escape sequence could hide the
- * report, or forge one.
+ * A report is written with one write(), so that reports of two processes on one terminal
+ * do not mix. Much of an error was written by a peer, so only printable characters reach
+ * the terminal: an escape sequence could hide or forge a report.
  */
 #include "cli/terminal/report.h"
 
@@ -54,7 +53,7 @@ struct report {
 
 static void put(struct report *r, const char *text, size_t len)
 {
-	/* One byte is kept for the newline at the end. */
+	/* Leaves one byte for the newline at the end. */
 	size_t room = sizeof r->text - 1 - r->len;
 
 	if (len > room)
@@ -74,7 +73,7 @@ static void colour(struct report *r, const char *sequence)
 		puts_plain(r, sequence);
 }
 
-/* Text of whatever source, made harmless, and cut where it gets too long. */
+/* Untrusted text: without control characters, and truncated. */
 static void put_safely(struct report *r, const char *text)
 {
 	size_t left = strlen(text);
@@ -118,7 +117,7 @@ static void put_causes(struct report *r, const fw_error *err)
 
 		if (!text)
 			text = cause.code ? cause.code : "no reason given";
-		/* A wrapped message holds the one that it was wrapped around. */
+		/* The message of a wrapped error contains the original one. */
 		if (strstr(fw_error_message(err), text))
 			continue;
 		colour(r, "\033[2m");
@@ -179,7 +178,7 @@ static void report_words(const fw_error *err, const char *file, uint64_t line)
 	put_place(&r, file, line);
 	put_safely(&r, fw_error_message(err));
 	put_causes(&r, err);
-	/* One hint helps; one for each of a million lines does not. */
+	/* No hints for lines of a stream: there may be millions. */
 	if (hint && *hint && line == 0) {
 		colour(&r, "\033[2m");
 		puts_plain(&r, "\n  hint: ");
@@ -200,14 +199,14 @@ static void report_json(const fw_error *err)
 	fw_error *failure = fw_error_to_text(err, report_contract, &options, &text, &len);
 
 	if (failure) {
-		/* No memory for it: the words need none. */
+		/* Out of memory: the text form needs none. */
 		report_words(failure, NULL, 0);
 		fw_error_free(failure);
 		return;
 	}
 	if (cli_progress_visible())
 		(void)!write(STDERR_FILENO, "\r\033[K", 4);
-	/* The NUL at the end makes place for the newline. */
+	/* The newline replaces the NUL at the end. */
 	if (len == 0 || text[len - 1] != '\n')
 		text[len++] = '\n';
 	(void)!write(STDERR_FILENO, text, len);
@@ -242,7 +241,7 @@ int cli_fail(fw_error *err)
 	return cli_fail_at(err, NULL, 0);
 }
 
-/* A copy, because a report adds to what it reports. */
+/* A copy, because reporting adds members to the error. */
 void cli_report(const fw_error *err, const char *file, uint64_t line)
 {
 	fw_error *copy = NULL;
@@ -287,6 +286,6 @@ fw_error *cli_not_built(const char *what)
 {
 	fw_error *err = fw_raise_internal_unsupported(what);
 
-	fw_error_set_hint(err, "Run faultwire --help for the commands that are there.");
+	fw_error_set_hint(err, "Run faultwire --help for the list of commands.");
 	return fw_error_wrap(err, FW_HERE, "not built yet");
 }

@@ -1,5 +1,5 @@
 /*
- * suggest.c - edit distance over words short enough for two rows on the stack.
+ * suggest.c - see suggest.h. Words are short, so the table of distances is on the stack.
  */
 #include "cli/terminal/suggest.h"
 
@@ -46,7 +46,7 @@ size_t cli_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return rows[a_len % 3][b_len];
 }
 
-/* How many bytes `word` begins with as the wanted one does. */
+/* Length of the common prefix of `word` and the wanted one. */
 static size_t alike(const cli_suggestions *list, const char *word)
 {
 	size_t n = 0;
@@ -62,14 +62,14 @@ void cli_suggest(cli_suggestions *list, const char *word)
 	size_t distance = cli_distance(list->wanted, list->wanted_len, word, len);
 	size_t at = list->count;
 
-	/* A third of the letters may be wrong; of short words one or two. */
+	/* A third of the letters may differ; in short words one or two. */
 	if (len >= CLI_WORD_MAX ||
 	    distance > (list->wanted_len < 6 ? 2 : list->wanted_len / 3) || distance >= len)
 		return;
 	for (size_t i = 0; i < list->count; i++)
 		if (strcmp(list->words[i], word) == 0)
 			return;
-	/* Of two that are as near, the one that begins alike. */
+	/* At equal distance, the longer common prefix wins. */
 	while (at > 0 && (list->distances[at - 1] > distance ||
 			  (list->distances[at - 1] == distance &&
 			   alike(list, list->words[at - 1]) < alike(list, word))))

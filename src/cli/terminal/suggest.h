@@ -1,5 +1,5 @@
 /*
- * suggest.h - "did you mean": the words nearest to one that nobody knows.
+ * suggest.h - "did you mean": known words that are similar to an unknown one.
  */
 #ifndef FW_CLI_TERMINAL_SUGGEST_H
 #define FW_CLI_TERMINAL_SUGGEST_H
@@ -20,16 +20,16 @@ typedef struct cli_suggestions {
 } cli_suggestions;
 
 /**
- * How many letters must be put in, taken out, replaced or swapped with their
- * neighbour to make `b` of `a`. Case, and which of . _ - parts the words, is
- * not counted. Words over CLI_WORD_MAX are as far apart as they are long.
+ * The edit distance of `a` and `b`: letters inserted, removed, replaced, or swapped with
+ * their neighbour. Ignores case, and treats the separators . _ - as equal. For words over
+ * CLI_WORD_MAX it is the longer length.
  */
 size_t cli_distance(const char *a, size_t a_len, const char *b, size_t b_len);
 
-/** Keep `word` (copied) if it is near enough, and nearer than those kept. */
+/** Adds a copy of `word` if it is similar enough, and more similar than those kept. */
 void cli_suggest(cli_suggestions *list, const char *word);
 
-/** Make the list the hint of `err`; with nothing in it the hint stays. */
+/** Sets the hint of `err` to the list, unless it is empty. */
 void cli_suggestions_hint(const cli_suggestions *list, fw_error *err);
 
 #endif

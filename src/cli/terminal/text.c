@@ -1,7 +1,6 @@
 /*
- * text.c - no more of typography than the commands need. A character counts as
- * one column: our own texts hold no wide ones, and a table that is off by one
- * because of somebody's path does no harm.
+ * text.c - see text.h. A character counts as one column: our texts contain no wide
+ * characters, and a wide one in a path only shifts a table.
  */
 #include "cli/terminal/text.h"
 
@@ -117,7 +116,7 @@ void cli_heading(const char *text)
 	cli_printf("%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
 }
 
-/* One line of the source that is to be filled: its words. Returns the column. */
+/* Fills the words of one line of the text. Returns the column. */
 static size_t wrap_words(const char *text, size_t len, size_t at, size_t indent, size_t width,
 			 bool *fresh)
 {
@@ -153,8 +152,8 @@ static size_t wrap_words(const char *text, size_t len, size_t at, size_t indent,
 void cli_wrap(const char *text, size_t at, size_t indent)
 {
 	size_t width = cli_width();
-	bool fresh = true;    /* nothing stands on the line yet */
-	bool indented = true; /* but its indent */
+	bool fresh = true;    /* the line is empty */
+	bool indented = true; /* except for its indent */
 
 	while (*text) {
 		size_t len = strcspn(text, "\n");
