@@ -383,12 +383,14 @@ typedef struct fw_tool {
 	/** No list shows it, but it can be called: for an observer that says why
 	 *  not, in place of a tool that is not known. */
 	bool is_hidden;
+	/** Its handler asks for the lengths of strings: they may hold NULs. */
+	bool takes_nul;
 } fw_tool;
 
 #define FW_TOOL_INIT                                                                          \
 	{                                                                                     \
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, false, NULL, NULL, false                              \
+			FW_AUTO, false, false, NULL, NULL, false, false                       \
 	}
 
 /** Raises internal.api_misuse (name taken, schema that does not compile,
@@ -453,8 +455,8 @@ FW_API bool fw_call_has(const fw_call *call, const char *name);
 /**
  * NULL: none. The text ends in NUL. Arguments that hold another NUL are refused
  * with input.invalid_value before the handler runs, so that a text can be read
- * as a C string. A tool that checks its arguments itself (checks_arguments)
- * gets them: it passes `ret_len`, since without it such a text is NULL.
+ * as a C string. A tool with checks_arguments or takes_nul gets them: its
+ * handler passes `ret_len`, since without it such a text is NULL.
  */
 FW_API const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_len);
 FW_API int64_t fw_call_i64(const fw_call *call, const char *name, int64_t otherwise);

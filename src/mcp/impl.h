@@ -132,6 +132,7 @@ struct fw_offer {
 	fw_contract contract;
 	bool changes;
 	bool checks_arguments;
+	bool takes_nul;
 	bool is_hidden;
 	struct fw_load *load;       /* the queue's */
 	struct fw_runner *runner;   /* of FW_RUN_PROCESS */

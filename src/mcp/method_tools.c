@@ -181,7 +181,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
 	/* Before the observers, which read the arguments as well. */
-	if (call->may_hold_nul && !call->offer->checks_arguments)
+	if (call->may_hold_nul && !call->offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));

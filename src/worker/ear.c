@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "core/redact.h"
 #include "core/redact_stream.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/impl.h"
 
 enum { READ_BYTES = 16 * 1024, WINDOW_MS = 1000, PIPE_BYTES = 64 * 1024 };

@@ -12,7 +12,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/impl.h"
 #include "worker/sandbox.h"
 

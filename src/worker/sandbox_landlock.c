@@ -268,7 +268,7 @@ fw_error *fw_landlock_prepare_server(struct fw_sandbox_plan *plan,
 	if (plan->ruleset < 0)
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
 	FW_TRY(allow_declared(plan, options->readable, READ, "read"));
-	FW_TRY(allow_declared(plan, options->writable, READ | (WRITE & ~FS_MAKE_SYM), "write"));
+	FW_TRY(allow_declared(plan, options->writable, READ | WRITE, "write"));
 	FW_TRY(allow_ports(plan, options));
 	allow_if_there(plan, always, READ);
 	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);

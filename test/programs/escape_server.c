@@ -53,11 +53,6 @@ static int read_key_of_user(fw_call *call)
 	return try_read(in(call, "home", ".ssh/id_ed25519"));
 }
 
-static int make_symlink(fw_call *call)
-{
-	return told(symlink("/", in(call, "write", "way-out")));
-}
-
 /* ---- code -------------------------------------------------------------------------- */
 
 static int map_code(fw_call *call)
@@ -182,7 +177,6 @@ const struct trick server_tricks[] = {
 	{ "create_in_tmp", create_in_tmp },
 	{ "create_in_proc_cwd", create_in_proc_cwd },
 	{ "read_key_of_user", read_key_of_user },
-	{ "make_symlink", make_symlink },
 	{ "map_code", map_code },
 	{ "turn_data_into_code", turn_data_into_code },
 	{ "use_raw_socket", use_raw_socket },

@@ -21,7 +21,7 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 /* The function that a trail must name. */
 __attribute__((visibility("default"), noinline)) void hazard_write_nowhere(void);

@@ -21,7 +21,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
-#include "observe/audit.h"
+#include "observe/audit/audit.h"
 
 enum {
 	JSON,

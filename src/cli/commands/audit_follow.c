@@ -17,7 +17,7 @@
 #include "base/limits.h"
 #include "cli/state.h"
 #include "cli/terminal/output.h"
-#include "observe/audit.h"
+#include "observe/audit/audit.h"
 
 enum { BLOCK = 64 * 1024, NAP_MS = 100 };
 

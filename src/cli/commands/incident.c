@@ -23,7 +23,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
-#include "observe/incident.h"
+#include "observe/incident/incident.h"
 
 enum { CODE, TOOL, CLIENT, SESSION, SINCE, UNTIL, LIMIT, JSON, DATABASE, REGISTRY };
 
@@ -160,8 +160,8 @@ static void put_json_row(void *ctx, const struct fw_incident *incident)
 	cli_put_json(table->json.text, table->json.len);
 }
 
-static fw_error *put_list(struct fw_incident_store *store,
-			  const struct fw_incident_filter *filter, bool json)
+static fw_error *put_list(struct fw_store *store, const struct fw_incident_filter *filter,
+			  bool json)
 {
 	struct table table = { .id = 39, .code = 4, .tool = 4, .client = 6 };
 	fw_error *err;
@@ -208,7 +208,7 @@ static void show(void *ctx, const struct fw_incident *incident)
 				     : cli_incident_page(showing->registry, incident);
 }
 
-static fw_error *put_shown(struct fw_incident_store *store, const fw_registry *registry,
+static fw_error *put_shown(struct fw_store *store, const fw_registry *registry,
 			   const cli_args *args)
 {
 	struct showing showing = { .registry = registry, .json = cli_given(args, JSON) };
@@ -236,7 +236,7 @@ static fw_error *put_shown(struct fw_incident_store *store, const fw_registry *r
 /* ---- the command -------------------------------------------------------------------------- */
 
 /* NULL if no server has written a database yet. */
-static fw_error *open_store(const cli_args *args, struct fw_incident_store **ret_store)
+static fw_error *open_store(const cli_args *args, struct fw_store **ret_store)
 {
 	const char *file = args->values[DATABASE];
 	char path[CLI_PATH_SIZE];
@@ -250,12 +250,13 @@ static fw_error *open_store(const cli_args *args, struct fw_incident_store **ret
 	}
 	if (access(file, R_OK) != 0)
 		return fw_error_from_errno(FW_HERE, errno, file);
-	return fw_error_wrap(fw_incident_sqlite(file, true, ret_store), FW_HERE,
-			     "could not read %s", file);
+	return fw_error_wrap(
+		fw_store_open(file, &(struct fw_store_options){ .is_reader = true }, ret_store),
+		FW_HERE, "could not read %s", file);
 }
 
 static fw_error *carry_out(const cli_args *args, const fw_registry *registry,
-			   struct fw_incident_store **store)
+			   struct fw_store **store)
 {
 	const char *verb = args->operand_count ? args->operands[0] : "";
 	struct fw_incident_filter filter;
@@ -281,14 +282,14 @@ static fw_error *carry_out(const cli_args *args, const fw_registry *registry,
 
 static int run(const cli_args *args)
 {
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	fw_registry *registry = NULL;
 	fw_error *err;
 
 	if (!cli_registry_load(args->values[REGISTRY], &registry))
 		return CLI_FAILED;
 	err = carry_out(args, registry, &store);
-	fw_incident_store_free(store);
+	fw_store_free(store);
 	fw_registry_free(registry);
 	return err ? cli_fail(err) : CLI_DONE;
 }

@@ -6,7 +6,7 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/incident.h"
+#include "observe/incident/incident.h"
 
 /** Prints the page. Raises what reading the error raises. */
 FW_NODISCARD fw_error *cli_incident_page(const fw_registry *registry,

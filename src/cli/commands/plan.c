@@ -22,8 +22,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
-#include "tools/workspace/bootstrap.h"
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plans.h"
 
 enum { WORKSPACE, PLAN_KEY, SCOPE, TITLE, YES, EXPIRES, JSON };
 
@@ -62,9 +61,9 @@ struct job {
 
 /* `word` is a hash, a prefix of one, or a file name. */
 static fw_error *find_hash(const struct job *job, const char *word,
-			   char ret_hash[FW_WS_HEX_SIZE])
+			   char ret_hash[FW_SHA256_TEXT])
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	const char *slash = strrchr(word, '/');
 	const char *name = slash ? slash + 1 : word;
 	size_t len = strcspn(name, ".");
@@ -75,7 +74,7 @@ static fw_error *find_hash(const struct job *job, const char *word,
 	for (size_t i = 0; i < count && len >= 4; i++) {
 		if (strncmp(hashes[i], name, len) != 0)
 			continue;
-		memcpy(ret_hash, hashes[i], FW_WS_HEX_SIZE);
+		memcpy(ret_hash, hashes[i], FW_SHA256_TEXT);
 		found++;
 	}
 	fw__release(hashes);
@@ -87,7 +86,7 @@ static fw_error *find_hash(const struct job *job, const char *word,
 /* Prints each plan, or those that are named; `*bad` counts those that are refused. */
 static fw_error *each(struct job *job, size_t *bad)
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	fw_error *err = NULL;
 
@@ -237,7 +236,7 @@ static bool confirm(const struct cli_plan *loaded)
 
 static fw_error *approve(struct job *job)
 {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	struct cli_plan loaded = { .text = NULL };
 	fw_error *err = NULL;
 
@@ -302,7 +301,7 @@ static fw_error *bootstrap(struct job *job)
 	struct fw_buf out = { .text = NULL };
 	struct fw_buf payload;
 	struct fw_ws_plan plan;
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	int64_t lifetime_s;
 	fw_error *err;
 
@@ -313,8 +312,8 @@ static fw_error *bootstrap(struct job *job)
 		fw_ws_bootstrap_payload(job->place.root.path, &plan,
 					(int64_t)time(NULL) + lifetime_s, &payload);
 		if (payload.state != FW_BUF_OK ||
-		    !fw_ws_sign(&job->place.key, FW_WS_SIGN_BOOTSTRAP, payload.text,
-				payload.len, signature))
+		    !fw_ws_key_sign(&job->place.key, FW_WS_SIGN_BOOTSTRAP, payload.text,
+				    payload.len, signature))
 			err = fw_raise_internal_out_of_memory();
 	}
 	if (!err) {
@@ -353,7 +352,7 @@ static int run(const cli_args *args)
 		{ "list", do_list, false },
 		{ "bootstrap", do_bootstrap, true },
 	};
-	struct job job = { .args = args, .place.root = FW_WS_ROOT_INIT };
+	struct job job = { .args = args, .place.root = FW_ROOT_INIT };
 	const char *directory = args->values[WORKSPACE];
 	fw_error *err;
 	size_t verb = 0;
@@ -378,12 +377,12 @@ static int run(const cli_args *args)
 		err = NULL;
 	}
 	if (!err)
-		err = fw_ws_root_open_any(directory ? directory : ".", &job.place.root);
+		err = fw_root_open_any(directory ? directory : ".", &job.place.root);
 	if (err)
 		return cli_fail(err);
 	job.place.root.hard_links = true;
 	status = verbs[verb].run(&job);
-	fw_ws_root_close(&job.place.root);
+	fw_root_close(&job.place.root);
 	return status;
 }
 

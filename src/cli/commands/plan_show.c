@@ -29,7 +29,7 @@ fw_error *cli_plan_load(const struct cli_plan_place *place, const char *hash,
 	FW_TRY(fw_ws_plan_load(&place->root, hash, &ret->text, &len));
 	ret->distrust =
 		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
-			? fw_ws_plan_distrust(&ret->plan, hash, &place->key, place->root.path)
+			? fw_ws_plan_verify(&ret->plan, hash, &place->key, place->root.identity)
 			: ret->fault;
 	return NULL;
 }

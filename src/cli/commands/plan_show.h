@@ -4,16 +4,16 @@
 #ifndef FW_CLI_COMMANDS_PLAN_SHOW_H
 #define FW_CLI_COMMANDS_PLAN_SHOW_H
 
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plans.h"
 
 /* Where plans are, and the key that checks them. */
 struct cli_plan_place {
-	struct fw_ws_root root;
+	struct fw_root root;
 	struct fw_ws_key key;
 };
 
 struct cli_plan {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	char *text;
 	struct fw_ws_plan plan;
 	char fault[FW_WS_FAULT_SIZE]; /* why it could not be parsed; "": it was */

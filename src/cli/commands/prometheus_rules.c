@@ -14,7 +14,7 @@
 
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
-#include "observe/alert_text.h"
+#include "observe/alert/alerting_text.h"
 #include "policy/alert.h"
 
 enum { WINDOW_MINUTES = FW_ALERT_WINDOW_MS / 60000 };
@@ -57,9 +57,9 @@ static void put_annotation(const char *name, const char *text)
 
 static void put_rule(const fw_row *row)
 {
-	char name[FW_ALERT_NAME_SIZE];
+	char name[FW_ALERTING_NAME_SIZE];
 
-	fw_alert_name(row, name);
+	fw_alerting_name(row, name);
 	cli_printf("  - alert: %s\n", name);
 	put_expression(row);
 	cli_printf("    labels:\n      severity: %s\n    annotations:\n",

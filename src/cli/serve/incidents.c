@@ -10,7 +10,7 @@
 #include "cli/serve/limit.h"
 #include "cli/state.h"
 #include "cli/terminal/report.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 enum { BYTES_LEAST = 1024 * 1024, DAYS_MOST = 3650, DAY_S = 24 * 3600 };
 static const uint64_t bytes_most = UINT64_C(1) << 40;
@@ -39,7 +39,7 @@ fw_error *serve_incidents_add(fw_server *server, struct serve_observers *observe
 {
 	struct fw_incidents_options options = { 0 };
 	const char *file = how->file;
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	char path[CLI_PATH_SIZE];
 	fw_observer observer;
 
@@ -54,7 +54,7 @@ fw_error *serve_incidents_add(fw_server *server, struct serve_observers *observe
 			return NULL;
 		file = path;
 	}
-	FW_TRY(fw_incident_sqlite(file, false, &store));
+	FW_TRY(fw_store_open(file, NULL, &store));
 	FW_TRY(fw_incidents_new(store, &options, &observers->incidents));
 	observer = fw_incidents_observer(observers->incidents);
 	return fw_server_add_observer(server, &observer);

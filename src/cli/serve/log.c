@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/terminal/report.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 static fw_error *read_form(const char *text, enum fw_log_form *ret_form)
 {

@@ -6,10 +6,10 @@
 
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
-#include "observe/alerting.h"
-#include "observe/audit.h"
-#include "observe/incident.h"
-#include "observe/metrics.h"
+#include "observe/alert/alerting.h"
+#include "observe/audit/audit.h"
+#include "observe/incident/incident.h"
+#include "observe/metrics/metrics.h"
 
 /* All zero to begin with. */
 struct serve_observers {

@@ -23,7 +23,7 @@
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/sandbox.h"
 
 enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };

@@ -1,27 +1,22 @@
 /*
- * workspace.c - the toolset as a whole: its tools, its prompt and resources, and
- * the check that it makes of itself before it serves.
+ * workspace.c - the toolset: its tools, prompt and resources, and how it is added to
+ * a server.
  */
 #include "tools/workspace/workspace.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
-#include "base/digest.h"
 #include "base/mem.h"
 #include "tools/toolset.h"
-#include "tools/workspace/impl.h"
+#include "tools/workspace/data.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>
 
 enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_ANTIGRAVITY };
 
-/* ---- the tools --------------------------------------------------------------------- */
+/* ---- the tools ---- */
 
 /* Generated from schemas/. */
 extern const struct fw_toolset_file fw_workspace_schemas[];
@@ -108,7 +103,7 @@ const struct fw_ws_tool *fw_ws_tool_find(const char *name)
 	return NULL;
 }
 
-/* ---- the prompt ---------------------------------------------------------------------- */
+/* ---- the prompt ---- */
 
 fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 {
@@ -141,7 +136,7 @@ fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- putting it together -------------------------------------------------------------- */
+/* ---- putting it together ---- */
 
 static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 {
@@ -161,6 +156,8 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.state = ws->state;
 		tool.contract = FW_KAIZA;
 		tool.changes = about->tool.changes;
+		/* A path with a NUL in it has a code of its own: path.invalid. */
+		tool.takes_nul = true;
 		tool.is_hidden = !(about->tool.roles & ws->role);
 		tool.deadline_ms =
 			DEADLINE_MS +
@@ -223,135 +220,20 @@ static char *copy(const char *text)
 	return to;
 }
 
-/* ---- the check of itself ------------------------------------------------------------------ */
-
-static fw_error *failed(const char *reason, fw_error *cause)
-{
-	return fw_error_caused_by(fw_raise_governance_self_audit_failed(reason), cause);
-}
-
-/* Every code of the contract can be told, every tool has what it needs. */
-static fw_error *audit_registry(void)
-{
-	size_t seen = 0;
-
-	for (size_t i = 0;; i++) {
-		const fw_row *row = fw_registry_at(NULL, i);
-
-		if (!row)
-			break;
-		if (!row->kaiza || !row->kaiza_len)
-			return failed("a code of the registry has no kaiza code", NULL);
-		seen++;
-	}
-	return seen ? NULL : failed("the registry is empty", NULL);
-}
-
 static fw_error *audit_tools(const fw_workspace *ws)
 {
 	for (size_t i = 0; i < TOOLS; i++) {
 		if (!tools[i].handler || !tools[i].tool.roles ||
 		    !fw_toolset_input_schema(fw_workspace_schemas, tools[i].tool.name))
-			return failed("a tool lacks a schema, a role or a handler", NULL);
+			return fw_raise_governance_self_audit_failed(
+				"a tool lacks a schema, a role or a handler");
 	}
 	if (ws->role != FW_WS_WINDSURF && ws->role != FW_WS_ANTIGRAVITY)
-		return failed("the server has no role", NULL);
+		return fw_raise_governance_self_audit_failed("the server has no role");
 	return NULL;
 }
 
-static fw_error *audit_log(const fw_workspace *ws)
-{
-	struct fw_toolset_audit_report report = { .is_intact = true };
-	char path[FW_WS_PATH_SIZE];
-	fw_error *err;
-	struct stat st;
-
-	fw_ws_trusted_log(ws, ws->directory.path, path);
-	if (!ws->verify_audit || lstat(path, &st) != 0)
-		return NULL;
-	err = ws->verify_audit(path, &report);
-	if (err)
-		return failed("the audit log cannot be read", err);
-	return report.is_intact ? NULL : failed(report.reason, NULL);
-}
-
-/* One that is just being made has a second name for a moment. */
-static bool has_other_names(const char *path)
-{
-	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
-	struct stat st = { .st_nlink = 1 };
-
-	for (int i = 0; i < 40 && stat(path, &st) == 0 && st.st_nlink > 1; i++)
-		(void)nanosleep(&pause, NULL);
-	return st.st_nlink > 1;
-}
-
-/* Neither the name of the key nor what it leads to may be where tools are. */
-static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
-{
-	char path[FW_WS_PATH_SIZE];
-	char real[PATH_MAX];
-	struct fw_ws_root folder = FW_WS_ROOT_INIT;
-	fw_error *err = fw_ws_key_load(plan_key, true, &ws->key);
-	char *slash;
-	bool is_inside;
-
-	if (err)
-		return failed("the key for plans cannot be used", err);
-	if (!fw_ws_key_path(plan_key, path, sizeof path))
-		return NULL;
-	if (!realpath(path, real))
-		return failed("the key for plans cannot be used", NULL);
-	if (has_other_names(real))
-		return failed("the key for plans has several names, and tools could know one "
-			      "of them",
-			      NULL);
-	/* The canonical folder of the key, with links followed. */
-	slash = strrchr(path, '/');
-	if (slash)
-		slash[slash == path] = '\0';
-	err = fw_ws_root_open_any(slash ? path : ".", &folder);
-	if (err)
-		return failed("the key for plans cannot be used", err);
-	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path) ||
-		    fw_ws_is_beneath(real, ws->directory.path);
-	fw_ws_root_close(&folder);
-	return is_inside ? failed("the key for plans lies inside the workspace, where tools "
-				  "could read it",
-				  NULL)
-			 : NULL;
-}
-
-/*
- * Digests that are right. It also has libcrypto find its algorithms now, on a
- * thread that is still alone: a worker, forked later, must not meet a lock of it
- * that a thread of the server held at that moment.
- */
-static fw_error *audit_digests(void)
-{
-	static const char known[] =
-		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-	const struct fw_ws_key zero = { .is_set = true };
-	char hex[FW_WS_HEX_SIZE];
-
-	if (!fw_digest_load())
-		return failed("there is no libcrypto to check plans with", NULL);
-	fw_ws_sha256("abc", 3, hex);
-	if (strcmp(hex, known) != 0 || !fw_ws_sign(&zero, FW_WS_SIGN_PLAN, "abc", 3, hex))
-		return failed("libcrypto gives wrong digests", NULL);
-	return NULL;
-}
-
-static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
-{
-	FW_TRY(audit_digests());
-	FW_TRY(audit_registry());
-	FW_TRY(audit_tools(ws));
-	FW_TRY(audit_key(ws, plan_key));
-	return audit_log(ws);
-}
-
-/* ---- lifecycle ------------------------------------------------------------------------------ */
+/* ---- lifecycle ---- */
 
 static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_options *options)
 {
@@ -365,13 +247,12 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 		ws->role = FW_WS_ANTIGRAVITY;
 	else
 		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
-	FW_TRY(fw_ws_root_open_any(options->directory ? options->directory : ".",
-				   &ws->directory));
+	FW_TRY(fw_root_open_any(options->directory ? options->directory : ".", &ws->directory));
 	if (options->directory && options->directory[0] == '/') {
 		ws->alias = copy(options->directory);
 		if (!ws->alias)
 			return fw_raise_internal_out_of_memory();
-		/* "/ws/" and "/ws" are the same. */
+		/* "/ws/" and "/ws" are the same directory. */
 		for (size_t len = strlen(ws->alias); len > 1 && ws->alias[len - 1] == '/';
 		     len--)
 			ws->alias[len - 1] = '\0';
@@ -399,7 +280,8 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	FW_TRY(read_options(ws, options));
 	if (options->state)
 		FW_TRY(fw_ws_trusted_open(ws, options->state));
-	FW_TRY(self_audit(ws, options->plan_key));
+	FW_TRY(audit_tools(ws));
+	FW_TRY(fw_ws_self_audit(ws, options->plan_key));
 	FW_TRY(fw_server_add_state(ws->server, "{}", 2, &ws->state));
 	FW_TRY(add_workers(ws, options, &workers));
 	FW_TRY(add_tools(ws, workers));
@@ -432,18 +314,13 @@ void fw_workspace_free(fw_workspace *ws)
 {
 	if (!ws)
 		return;
-	while (ws->done) {
-		struct fw_ws_done *done = ws->done;
-
-		ws->done = done->next;
-		fw__release(done);
-	}
+	fw_ws_observe_clear(ws);
 	fw_ws_policy_free(ws->policy);
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw__release(ws->trusted);
-	fw_ws_root_close(&ws->directory);
-	fw_ws_root_close(&ws->root);
+	fw_root_close(&ws->directory);
+	fw_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);
