@@ -646,8 +646,9 @@ struct fw_server {
 	char last_words[512]; /* of a reply that there is no memory for */
 	struct fw_transport *transports;
 	struct fw_runner *runners;
-	struct fw_runner *threads; /* one of them; NULL: not needed yet */
-	fw_workers *workers;       /* of process tools that name none; the same */
+	struct fw_runner *threads;        /* one of them; NULL: not needed yet */
+	fw_workers *workers;              /* of process tools that name none; the same */
+	fw_workers_factory *make_workers; /* creates that pool when it is first needed */
 	fw_state *states;
 	/* Options. */
 	char *name, *version, *title, *instructions, *role, *workspace_root;
@@ -694,6 +695,9 @@ struct fw_confine {
 	void (*free)(struct fw_confine *confine);
 };
 
+/* A server without runners and transports. fw_server_new() (worker/register.c) adds
+ * the factory of its default pool. */
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server);
 void fw_server__post(fw_server *server, struct fw_post *post);
 void fw_server__take_posts(fw_server *server);
 void fw_server__drop_post(struct fw_post *post);

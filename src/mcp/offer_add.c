@@ -81,17 +81,18 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 /* A pool of processes for those who need one, and a breaker. */
 static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_workers *workers)
 {
-	static const fw_workers_options options = FW_WORKERS_INIT;
-
 	if (offer->run != FW_RUN_PROCESS)
 		return NULL;
 	if (server->state != FW_IDLE || server->is_prepared)
 		return misuse("fw_server_add_tool", offer->name,
 			      "workers are copies from before the server ran, and do not "
 			      "know it");
+	if (!workers && !server->workers && !server->make_workers)
+		return misuse("fw_server_add_tool", offer->name,
+			      "this server has no pool of worker processes");
 	if (!workers && !server->workers)
-		FW_TRY(fw_server_add_workers(server, &options, &server->workers));
-	offer->runner = fw_workers__runner(workers ? workers : server->workers);
+		FW_TRY(server->make_workers(server, &server->workers));
+	offer->runner = workers ? &workers->runner : &server->workers->runner;
 	offer->breaker = fw__allocate(sizeof *offer->breaker);
 	if (!offer->breaker)
 		return fw_raise_internal_out_of_memory();

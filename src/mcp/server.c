@@ -89,7 +89,7 @@ static void on_wakeup(uv_async_t *handle);
 static void on_deadline(uv_timer_t *timer);
 static void on_expiry(uv_timer_t *timer);
 
-fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server)
 {
 	fw_server *server;
 

@@ -1,18 +1,20 @@
 /*
  * request.c - a call as bytes, from the server to a worker.
  *
- * Arguments are not written as text to be parsed again: a value that yyjson has
- * read is an array of cells in which the value's own come one after another, and
- * the texts that they point to lie in one stretch of memory. Both are sent as
- * they are, and the worker moves the pointers.
+ * Arguments are not serialized as JSON and parsed again. A value that yyjson has read is
+ * a contiguous array of cells, and the strings that the cells point to are in one range
+ * of memory. Both are sent unchanged, and the worker adjusts the pointers.
  */
+#include "worker/request.h"
+
 #include <string.h>
 
-#include "worker/impl.h"
+#include "mcp/impl.h"
+#include "worker/frame.h"
 
 struct request {
-	const struct fw_offer *offer; /* workers are copies: it is the same there */
-	const char *texts;            /* where they were */
+	const struct fw_offer *offer; /* valid in workers, too: they are forked copies */
+	const char *texts;            /* address of the strings in the server */
 	uint32_t cell_count;
 	uint32_t texts_len;
 	uint32_t name_len;
@@ -28,7 +30,7 @@ struct request {
 	uint8_t spare[7];
 };
 
-_Static_assert(sizeof(struct fw_frame) % 8 == 0 && sizeof(struct request) % 8 == 0,
+_Static_assert(sizeof(struct fw_worker_frame) % 8 == 0 && sizeof(struct request) % 8 == 0,
 	       "cells are aligned");
 
 static bool has_text(const yyjson_val *cell)
@@ -38,7 +40,7 @@ static bool has_text(const yyjson_val *cell)
 	return type == YYJSON_TYPE_STR || type == YYJSON_TYPE_RAW;
 }
 
-/* The stretch of memory that the value's texts lie in, with their NULs. */
+/* The range of memory that contains the strings of the value, with their NULs. */
 static void find_texts(const yyjson_val *cells, size_t count, const char **ret_start,
 		       const char **ret_end)
 {
@@ -85,7 +87,7 @@ static void put_answers(struct fw_buf *out, const fw_call *call)
 	}
 }
 
-void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
+void fw_worker_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 {
 	const yyjson_val *cells = call->arguments;
 	struct request request = { .offer = call->offer,
@@ -100,7 +102,7 @@ void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 	size_t state_len = 0;
 	size_t mark;
 
-	fw_frame_begin(out);
+	fw_worker_frame_begin(out);
 	if (cells) {
 		request.cell_count =
 			(uint32_t)(unsafe_yyjson_get_next((yyjson_val *)cells) - cells);
@@ -130,7 +132,7 @@ void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 	request.answers_len = (uint32_t)out->len - request.answers_len;
 	if (out->state == FW_BUF_OK)
 		memcpy(out->text + mark, &request, sizeof request);
-	fw_frame_end(out, FW_FRAME_REQUEST, run);
+	fw_worker_frame_end(out, FW_WORKER_FRAME_REQUEST, run);
 }
 
 /* ---- in the worker ---------------------------------------------------------------- */
@@ -151,7 +153,7 @@ static void read_answers(fw_call *call, const char *at, size_t len)
 	}
 }
 
-bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *recorder)
+bool fw_worker_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *recorder)
 {
 	static yyjson_val token = { .tag = YYJSON_TYPE_NULL };
 	struct request request;
@@ -163,7 +165,7 @@ bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *
 	memcpy(&request, body, sizeof request);
 	cells = (yyjson_val *)(void *)at;
 	at += request.cell_count * sizeof *cells;
-	/* How far into the texts it was is how far it is now. */
+	/* The offset into the string area is unchanged. */
 	for (size_t i = 0; i < request.cell_count; i++)
 		if (has_text(&cells[i]))
 			cells[i].uni.str = at + (cells[i].uni.str - request.texts);
