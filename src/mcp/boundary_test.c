@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
 #include "base/buf.h"
-#include "mcp/impl.h"
+#include "mcp/server.h"
 #include "mcp/transport.h"
 
 /* ---- a transport that keeps what it is told ---------------------------------- */

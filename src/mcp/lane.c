@@ -11,8 +11,18 @@
 #include <math.h>
 #include <string.h>
 
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/lane.h"
+#include "mcp/method.h"
+#include "mcp/request.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 enum {
 	/* How far a client may be from the lane that its number names. */
@@ -47,7 +57,7 @@ static struct fw_lane *find(fw_server *server, uint64_t key)
 	struct fw_lane *spare = NULL;
 
 	for (size_t i = 0; i < NEAR && i < count; i++) {
-		struct fw_lane *lane = &server->lanes[(key + i) % count];
+		struct fw_lane *lane = &server->calls.lanes[(key + i) % count];
 
 		if (lane->key == key)
 			return lane;
@@ -56,7 +66,7 @@ static struct fw_lane *find(fw_server *server, uint64_t key)
 			spare = lane;
 	}
 	if (!spare)
-		return &server->lanes[key % count];
+		return &server->calls.lanes[key % count];
 	*spare = (struct fw_lane){ .key = key };
 	return spare;
 }
@@ -74,13 +84,13 @@ static struct fw_lane *lane_of(const fw_call *call)
 {
 	fw_server *server = call->server;
 
-	if (!server->lanes) {
-		size_t size = server->limits.client_lanes * sizeof *server->lanes;
+	if (!server->calls.lanes) {
+		size_t size = server->limits.client_lanes * sizeof *server->calls.lanes;
 
-		server->lanes = fw__allocate(size);
-		if (!server->lanes)
+		server->calls.lanes = fw__allocate(size);
+		if (!server->calls.lanes)
 			return NULL;
-		memset(server->lanes, 0, size);
+		memset(server->calls.lanes, 0, size);
 	}
 	return find(server, key_of(call));
 }
@@ -119,8 +129,8 @@ fw_error *fw_lane_enter(fw_call *call)
 		return too_many(limits->client_in_flight);
 	/* Each new session would have a burst of its own: beginning one counts. */
 	if (limits->calls_per_second &&
-	    (call->kind != FW_CALL_OTHER ||
-	     (call->method && call->method->run == fw_method_initialize)) &&
+	    (call->request.kind != FW_CALL_OTHER ||
+	     (call->request.method && call->request.method->run == fw_method_initialize)) &&
 	    !fw_rate_take(&lane->rate, limits->calls_per_second, limits->calls_burst,
 			  call->started_ns)) {
 		uint64_t wait_ns = fw_rate_wait_ns(&lane->rate, limits->calls_per_second,

@@ -4,7 +4,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "mcp/impl.h"
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
 
 static const fw_limit rows[] = {
 #define ROW(name, value, least, most, summary) { #name, value, least, most, summary },

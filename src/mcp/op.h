@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 enum fw_op_kind {
 	/* The result (call_result.c). */
@@ -77,6 +77,6 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op);
 void fw_log_apply(fw_call *call, const struct fw_op *op);
 void fw_ask_apply(fw_call *call, const struct fw_op *op);
 void fw_close_stream_apply(fw_call *call, uint32_t retry_ms);
-void fw_state_apply(fw_call *call, const char *text, size_t len);
+void fw_shared_apply(fw_call *call, const char *text, size_t len);
 
 #endif

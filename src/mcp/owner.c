@@ -6,13 +6,20 @@
  * that begins sessions without end displaces its own. Sessions that were begun
  * and never confirmed (notifications/initialized) go first.
  */
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/owner.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 {
 	fw_server *server = exchange->server;
-	struct fw_owner *owner = server->owners;
+	struct fw_owner *owner = server->sessions.owners;
 	uint64_t key;
 
 	memcpy(&key, server->key, sizeof key);
@@ -25,14 +32,14 @@ struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 	owner = fw__allocate(sizeof *owner);
 	if (!owner)
 		return NULL;
-	*owner = (struct fw_owner){ .next = server->owners, .key = key };
-	server->owners = owner;
+	*owner = (struct fw_owner){ .next = server->sessions.owners, .key = key };
+	server->sessions.owners = owner;
 	return owner;
 }
 
 void fw_owner_leave(fw_server *server, struct fw_owner *owner)
 {
-	struct fw_owner **at = &server->owners;
+	struct fw_owner **at = &server->sessions.owners;
 
 	if (!owner || (owner->sessions && --owner->sessions))
 		return;
@@ -44,7 +51,7 @@ void fw_owner_leave(fw_server *server, struct fw_owner *owner)
 
 static const struct fw_owner *heaviest(const fw_server *server)
 {
-	const struct fw_owner *found = server->owners;
+	const struct fw_owner *found = server->sessions.owners;
 
 	for (const struct fw_owner *owner = found; owner; owner = owner->next)
 		if (owner->sessions > found->sessions)
@@ -59,7 +66,8 @@ static struct fw_session *oldest(const fw_server *server, const struct fw_owner 
 {
 	struct fw_session *found = NULL;
 
-	for (struct fw_session *session = server->sessions; session; session = session->next)
+	for (struct fw_session *session = server->sessions.first; session;
+	     session = session->next)
 		if ((!owner || session->owner == owner) &&
 		    fw_session_is_idle(session, idle_ms) &&
 		    !(is_unconfirmed && session->is_initialized))
@@ -70,7 +78,7 @@ static struct fw_session *oldest(const fw_server *server, const struct fw_owner 
 fw_error *fw_owner_make_room(fw_server *server, const struct fw_owner *owner)
 {
 	const struct fw_limits *limits = &server->limits;
-	const bool is_full = server->session_count >= limits->sessions;
+	const bool is_full = server->sessions.count >= limits->sessions;
 	const bool is_beyond_share = owner->sessions > limits->client_sessions;
 	const struct fw_owner *giver = is_beyond_share ? owner : heaviest(server);
 	struct fw_session *session = NULL;

@@ -6,14 +6,19 @@
  * refused, leaves through the boundary like any other failure, as a problem
  * document.
  */
-#include "mcp/page.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/page.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 static const char PLAIN[] = "text/plain; charset=utf-8";
 
@@ -65,18 +70,19 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 
 	(void)ctx;
 	fw_buf_init(&lines, server->limits.page_bytes);
-	(void)snprintf(line, sizeof line, "calls: %zu of %llu under way", server->call_count,
+	(void)snprintf(line, sizeof line, "calls: %zu of %llu under way", server->calls.count,
 		       (unsigned long long)server->limits.in_flight);
 	put_line(&lines, line);
-	for (struct fw_runner *runner = server->runners; runner; runner = runner->next) {
+	for (struct fw_runner *runner = server->runners.first; runner; runner = runner->next) {
 		line[0] = '\0';
 		if (runner->ops->is_ready && !runner->ops->is_ready(runner, line, sizeof line))
 			is_ready = false;
 		put_line(&lines, line);
 	}
-	for (size_t i = 0; i < server->check_count; i++) {
+	for (size_t i = 0; i < server->pages.check_count; i++) {
 		line[0] = '\0';
-		if (!server->checks[i].check(server->checks[i].ctx, line, sizeof line))
+		if (!server->pages.checks[i].check(server->pages.checks[i].ctx, line,
+						   sizeof line))
 			is_ready = false;
 		put_line(&lines, line);
 	}
@@ -109,12 +115,12 @@ enum { BUILT_IN_COUNT = sizeof built_in / sizeof *built_in };
 static const struct fw_page_entry *entry_at(const fw_server *server, size_t index)
 {
 	return index < BUILT_IN_COUNT ? &built_in[index]
-				      : &server->pages[index - BUILT_IN_COUNT];
+				      : &server->pages.items[index - BUILT_IN_COUNT];
 }
 
 static size_t entry_count(const fw_server *server)
 {
-	return BUILT_IN_COUNT + server->page_count;
+	return BUILT_IN_COUNT + server->pages.count;
 }
 
 fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
@@ -131,18 +137,18 @@ fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
 	for (size_t i = 0; i < entry_count(server); i++)
 		if (strcmp(entry_at(server, i)->path, path) == 0)
 			return fw_raise_internal_api_misuse(FUNCTION, "the path is taken");
-	if (server->page_count == FW_LIMIT_PAGES)
+	if (server->pages.count == FW_LIMIT_PAGES)
 		return fw_raise_internal_api_misuse(FUNCTION, "there are too many pages");
 	copy = fw_strdup(path);
 	if (!copy)
 		return fw_raise_internal_out_of_memory();
-	more = fw__reallocate(server->pages, (server->page_count + 1) * sizeof *more);
+	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof *more);
 	if (!more) {
 		fw__release(copy);
 		return fw_raise_internal_out_of_memory();
 	}
-	server->pages = more;
-	more[server->page_count++] = (struct fw_page_entry){
+	server->pages.items = more;
+	more[server->pages.count++] = (struct fw_page_entry){
 		.path = copy,
 		.len = strlen(copy),
 		.is_tree = copy[strlen(copy) - 1] == '/',
@@ -155,22 +161,22 @@ fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
 
 fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx)
 {
-	struct fw_check_entry *more =
-		fw__reallocate(server->checks, (server->check_count + 1) * sizeof *more);
+	struct fw_check_entry *more = fw__reallocate(
+		server->pages.checks, (server->pages.check_count + 1) * sizeof *more);
 
 	if (!more)
 		return fw_raise_internal_out_of_memory();
-	server->checks = more;
-	more[server->check_count++] = (struct fw_check_entry){ check, ctx };
+	server->pages.checks = more;
+	more[server->pages.check_count++] = (struct fw_check_entry){ check, ctx };
 	return NULL;
 }
 
 void fw_pages_clear(fw_server *server)
 {
-	for (size_t i = 0; i < server->page_count; i++)
-		fw__release((char *)server->pages[i].path);
-	fw__release(server->pages);
-	fw__release(server->checks);
+	for (size_t i = 0; i < server->pages.count; i++)
+		fw__release((char *)server->pages.items[i].path);
+	fw__release(server->pages.items);
+	fw__release(server->pages.checks);
 }
 
 /* ---- asking ------------------------------------------------------------------------- */

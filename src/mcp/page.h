@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <faultwire/server.h>
+#include <faultwire/page.h>
+#include <faultwire/serve.h>
 
 /*
  * Asked for /readyz: is this part of the server at work? Writes what is worth

@@ -2,14 +2,12 @@
  * pool.c - see pool.h. Threads are made as they are needed, up to a limit, and
  * stay. The pool belongs to whoever uses it last: its owner or a thread.
  */
-#include "mcp/pool.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/pool.h"
 
 struct job {
 	struct job *next;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 struct fw_pool;
 

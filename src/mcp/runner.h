@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
+#include <faultwire/tool.h>
 
 struct fw_runner;
 struct fw_queue;
@@ -85,7 +87,15 @@ bool fw_queue_leave(struct fw_runner *runner, fw_call *call);
 void fw_runner_freed(struct fw_runner *runner, fw_call *call);
 void fw_queue_free(struct fw_queue *queue);
 
-/* Of a pool of processes (src/worker/pool.c). */
-struct fw_runner *fw_workers__runner(fw_workers *workers);
+/* A pool of processes as this folder sees it: a runner. The implementation
+ * (src/worker/) keeps the rest behind it. */
+struct fw_workers {
+	struct fw_runner runner;
+};
+
+/* Creates the pool for process tools that name none, and attaches it. Whoever
+ * implements such pools registers this as `server->make_workers`, so that this
+ * folder does not call into that one. */
+typedef fw_error *fw_workers_factory(fw_server *server, fw_workers **ret_workers);
 
 #endif

@@ -8,10 +8,30 @@
 #include <signal.h>
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/confine.h"
+#include "mcp/hold.h"
+#include "mcp/listen.h"
+#include "mcp/offer.h"
 #include "mcp/page.h"
+#include "mcp/post.h"
+#include "mcp/run.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/shared.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -24,10 +44,10 @@ bool fw_server__is_ready(const fw_server *server)
 {
 	char text[256];
 
-	for (const struct fw_runner *r = server->runners; r; r = r->next)
+	for (const struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
 			return false;
-	return server->state == FW_RUNNING && server->admitted_count < server->limits.in_flight;
+	return server->state == FW_RUNNING && server->calls.admitted < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */
@@ -47,41 +67,41 @@ static bool copy_options(fw_server *server, const fw_server_options *options)
 		server->options.grace_ms = DEFAULT_GRACE_MS;
 	if (!server->options.page_size)
 		server->options.page_size = 100;
-	if (!copy_into(&server->name, options->name) ||
-	    !copy_into(&server->version, options->version) ||
-	    !copy_into(&server->title, options->title) ||
-	    !copy_into(&server->instructions, options->instructions) ||
-	    !copy_into(&server->role, options->role) ||
-	    !copy_into(&server->workspace_root, options->workspace_root))
+	if (!copy_into(&server->identity.name, options->name) ||
+	    !copy_into(&server->identity.version, options->version) ||
+	    !copy_into(&server->identity.title, options->title) ||
+	    !copy_into(&server->identity.instructions, options->instructions) ||
+	    !copy_into(&server->identity.role, options->role) ||
+	    !copy_into(&server->identity.workspace_root, options->workspace_root))
 		return false;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
 	FW_BUF(&buf, "{\"name\":");
-	fw_buf_json_str(&buf, server->name);
-	if (server->title) {
+	fw_buf_json_str(&buf, server->identity.name);
+	if (server->identity.title) {
 		FW_BUF(&buf, ",\"title\":");
-		fw_buf_json_str(&buf, server->title);
+		fw_buf_json_str(&buf, server->identity.title);
 	}
 	FW_BUF(&buf, ",\"version\":");
-	fw_buf_json_str(&buf, server->version);
+	fw_buf_json_str(&buf, server->identity.version);
 	FW_BUF(&buf, "}");
 	if (buf.state != FW_BUF_OK)
 		return false;
-	server->implementation = buf.text;
+	server->identity.implementation = buf.text;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
-	FW_BUF(&buf, "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
-	fw_buf_str(&buf, server->implementation);
+	FW_BUF(&buf, "\"_meta\":{\"" FW_META_SERVER_INFO "\":");
+	fw_buf_str(&buf, server->identity.implementation);
 	FW_BUF(&buf, "}");
 	if (buf.state != FW_BUF_OK)
 		return false;
-	server->modern_meta = buf.text;
+	server->identity.modern_meta = buf.text;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
 	FW_BUF(&buf, "\"resultType\":\"complete\",");
-	fw_buf_str(&buf, server->modern_meta);
-	server->modern_tail = buf.text;
-	server->modern_tail_len = buf.len;
+	fw_buf_str(&buf, server->identity.modern_meta);
+	server->identity.modern_tail = buf.text;
+	server->identity.modern_tail_len = buf.len;
 	return buf.state == FW_BUF_OK;
 }
 
@@ -89,7 +109,7 @@ static void on_wakeup(uv_async_t *handle);
 static void on_deadline(uv_timer_t *timer);
 static void on_expiry(uv_timer_t *timer);
 
-fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server)
 {
 	fw_server *server;
 
@@ -107,7 +127,7 @@ fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server
 		fw__release(server);
 		return fw_raise_internal_unexpected("uv_loop_init");
 	}
-	(void)uv_mutex_init(&server->lock);
+	(void)uv_mutex_init(&server->inbox.lock);
 	(void)uv_async_init(&server->loop, &server->wakeup, on_wakeup);
 	(void)uv_timer_init(&server->loop, &server->timer);
 	(void)uv_timer_init(&server->loop, &server->expiry);
@@ -132,24 +152,24 @@ static void close_handle(uv_handle_t *handle)
 
 static void free_calls(fw_server *server)
 {
-	while (server->free_calls) {
-		fw_call *call = server->free_calls;
+	while (server->calls.unused) {
+		fw_call *call = server->calls.unused;
 
-		server->free_calls = call->next;
+		server->calls.unused = call->next;
 		fw_call_destroy(call);
 	}
 }
 
 static void free_runners(fw_server *server)
 {
-	while (server->runners) {
-		struct fw_runner *runner = server->runners;
+	while (server->runners.first) {
+		struct fw_runner *runner = server->runners.first;
 
-		server->runners = runner->next;
+		server->runners.first = runner->next;
 		fw_queue_free(runner->queue);
 		runner->ops->free(runner);
 	}
-	server->threads = NULL;
+	server->runners.threads = NULL;
 }
 
 void fw_server_free(fw_server *server)
@@ -157,12 +177,12 @@ void fw_server_free(fw_server *server)
 	if (!server)
 		return;
 	fw_server__take_posts(server);
-	uv_mutex_lock(&server->lock);
-	server->is_deaf = true;
-	uv_mutex_unlock(&server->lock);
+	uv_mutex_lock(&server->inbox.lock);
+	server->inbox.is_closed = true;
+	uv_mutex_unlock(&server->inbox.lock);
 	fw_later_end(server);
-	while (server->sessions)
-		fw_session_free(server->sessions);
+	while (server->sessions.first)
+		fw_session_free(server->sessions.first);
 	free_runners(server);
 	while (server->transports) {
 		struct fw_transport *next = server->transports->next;
@@ -174,39 +194,39 @@ void fw_server_free(fw_server *server)
 	close_handle((uv_handle_t *)&server->timer);
 	close_handle((uv_handle_t *)&server->expiry);
 	(void)uv_run(&server->loop, UV_RUN_DEFAULT);
-	while (server->posts) {
-		struct fw_post *next = server->posts->next;
+	while (server->inbox.posts) {
+		struct fw_post *next = server->inbox.posts->next;
 
-		fw_server__drop_post(server->posts);
-		server->posts = next;
+		fw_server__drop_post(server->inbox.posts);
+		server->inbox.posts = next;
 	}
 	(void)uv_loop_close(&server->loop);
 	/* A handler that is still at work uses its call, and the server with it:
 	 * they stay for as long as the program does. */
-	if (server->has_stragglers)
+	if (server->runners.has_busy_threads)
 		return;
-	uv_mutex_destroy(&server->lock);
+	uv_mutex_destroy(&server->inbox.lock);
 	free_calls(server);
-	fw_offers_clear(&server->tools);
-	fw_offers_clear(&server->resources);
-	fw_offers_clear(&server->templates);
-	fw_offers_clear(&server->prompts);
-	fw_states_free(server);
+	fw_offers_clear(&server->offers.tools);
+	fw_offers_clear(&server->offers.resources);
+	fw_offers_clear(&server->offers.templates);
+	fw_offers_clear(&server->offers.prompts);
+	fw_shared_free_all(server);
 	if (server->confine)
 		server->confine->free(server->confine);
-	fw__release(server->observers);
-	fw__release(server->lanes);
+	fw__release(server->observers.items);
+	fw__release(server->calls.lanes);
 	fw_pages_clear(server);
-	fw__release(server->name);
-	fw__release(server->version);
-	fw__release(server->title);
-	fw__release(server->instructions);
-	fw__release(server->role);
-	fw__release(server->workspace_root);
-	fw__release(server->session_id);
-	fw__release(server->implementation);
-	fw__release(server->modern_meta);
-	fw__release(server->modern_tail);
+	fw__release(server->identity.name);
+	fw__release(server->identity.version);
+	fw__release(server->identity.title);
+	fw__release(server->identity.instructions);
+	fw__release(server->identity.role);
+	fw__release(server->identity.workspace_root);
+	fw__release(server->identity.session_id);
+	fw__release(server->identity.implementation);
+	fw__release(server->identity.modern_meta);
+	fw__release(server->identity.modern_tail);
 	fw_buf_clear(&server->out);
 	fw_buf_clear(&server->scratch);
 	fw__release(server);
@@ -218,11 +238,12 @@ fw_error *fw_server_add_observer(fw_server *server, const fw_observer *observer)
 
 	if (!server || !observer)
 		return fw_raise_internal_api_misuse("fw_server_add_observer", "NULL argument");
-	more = fw__reallocate(server->observers, (server->observer_count + 1) * sizeof *more);
+	more = fw__reallocate(server->observers.items,
+			      (server->observers.count + 1) * sizeof *more);
 	if (!more)
 		return fw_raise_internal_out_of_memory();
-	more[server->observer_count++] = *observer;
-	server->observers = more;
+	more[server->observers.count++] = *observer;
+	server->observers.items = more;
 	return NULL;
 }
 
@@ -236,10 +257,10 @@ void fw_server_set_scope(fw_server *server, const fw_scope *scope)
 {
 	if (!server || !scope)
 		return;
-	replace(&server->role, scope->role);
-	replace(&server->session_id, scope->session_id);
-	replace(&server->workspace_root, scope->workspace_root);
-	server->has_own_sessions = true;
+	replace(&server->identity.role, scope->role);
+	replace(&server->identity.session_id, scope->session_id);
+	replace(&server->identity.workspace_root, scope->workspace_root);
+	server->identity.has_own_sessions = true;
 }
 
 const char *fw_server_url(const fw_server *server)
@@ -248,6 +269,16 @@ const char *fw_server_url(const fw_server *server)
 		if (t->ops->url && t->ops->url(t))
 			return t->ops->url(t);
 	return NULL;
+}
+
+bool fw_server__cannot_confine(const fw_server *server)
+{
+	return server->confine || server->is_prepared || server->state != FW_IDLE;
+}
+
+void fw_server__set_confine(fw_server *server, struct fw_confine *confine)
+{
+	server->confine = confine;
 }
 
 /* ---- deadlines ----------------------------------------------------------- */
@@ -270,7 +301,8 @@ static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
 {
 	fw_error *err = fw_raise_runtime_timeout(limit);
 
-	if (call->is_running && (call->runner || call->offer->run == FW_RUN_ASYNC))
+	if (call->run.is_active &&
+	    (call->run.runner || call->request.offer->run == FW_RUN_ASYNC))
 		fw_error_set_origin(err, FW_ORIGIN_TOOL);
 	return err;
 }
@@ -283,27 +315,27 @@ static void on_deadline(uv_timer_t *timer)
 	fw_call *next;
 
 	server->deadline_next = 0;
-	for (fw_call *call = server->calls; call; call = next) {
+	for (fw_call *call = server->calls.first; call; call = next) {
 		next = call->next;
-		if (!call->deadline_ms)
+		if (!call->run.deadline_ms)
 			continue;
-		if (call->deadline_ms <= now) {
-			uint32_t limit = call->offer && call->offer->deadline_ms
-						 ? call->offer->deadline_ms
+		if (call->run.deadline_ms <= now) {
+			uint32_t limit = call->request.offer && call->request.offer->deadline_ms
+						 ? call->request.offer->deadline_ms
 						 : server->options.deadline_ms;
 
-			atomic_store(&call->cancelled, true);
-			call->is_late = true;
-			call->deadline_ms = 0;
+			atomic_store(&call->run.cancelled, true);
+			call->run.is_late = true;
+			call->run.deadline_ms = 0;
 			(void)fw_call__ref(call);
 			fw_mcp_fail(call, raise_timeout(call, limit));
 			fw_call__unref(call);
 			/* Anything may have gone with it. */
-			next = server->calls;
+			next = server->calls.first;
 			continue;
 		}
-		if (!nearest || call->deadline_ms < nearest)
-			nearest = call->deadline_ms;
+		if (!nearest || call->run.deadline_ms < nearest)
+			nearest = call->run.deadline_ms;
 	}
 	if (server->state == FW_DRAINING) {
 		if (now >= server->stop_ms)
@@ -338,8 +370,8 @@ static void close_transports(fw_server *server)
 	struct fw_transport *next;
 
 	server->state = FW_CLOSING;
-	while (server->sessions)
-		fw_session_free(server->sessions);
+	while (server->sessions.first)
+		fw_session_free(server->sessions.first);
 	for (struct fw_transport *t = server->transports; t; t = next) {
 		next = t->next;
 		if (!t->is_closed)
@@ -350,7 +382,7 @@ static void close_transports(fw_server *server)
 /* Each one that is not at its end already. */
 static void refuse_calls(fw_server *server)
 {
-	for (fw_call *call = server->calls; call;) {
+	for (fw_call *call = server->calls.first; call;) {
 		if (call->is_listener || call->hold.state == FW_HOLD_HELD) {
 			call = call->next;
 			continue;
@@ -359,7 +391,7 @@ static void refuse_calls(fw_server *server)
 		fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);
 		/* Anything may have gone with it; what is left is held. */
-		call = server->calls;
+		call = server->calls.first;
 	}
 }
 
@@ -370,7 +402,7 @@ void fw_server__settle(fw_server *server)
 
 	if (server->state != FW_DRAINING)
 		return;
-	if (server->call_count > server->listener_count && !is_late)
+	if (server->calls.count > server->calls.listeners && !is_late)
 		return;
 	if (is_late && !server->is_past_grace) {
 		/* They are told to end; what observers make of that has its time. */
@@ -378,12 +410,13 @@ void fw_server__settle(fw_server *server)
 		server->stop_ms = uv_now(&server->loop) + server->limits.flush_ms;
 		fw_server__watch(server, server->stop_ms);
 		refuse_calls(server);
-		if (server->state != FW_DRAINING || server->call_count > server->listener_count)
+		if (server->state != FW_DRAINING ||
+		    server->calls.count > server->calls.listeners)
 			return;
 	}
 	server->state = FW_CLOSING;
-	while (server->calls) {
-		fw_call *call = server->calls;
+	while (server->calls.first) {
+		fw_call *call = server->calls.first;
 
 		(void)fw_call__ref(call);
 		/* First: the end of a listener may be held as well. What is not on
@@ -461,7 +494,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 /* Before anything else: workers are copies of what is there now. */
 static fw_error *start_runners(fw_server *server)
 {
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->start)
 			FW_TRY(r->ops->start(r));
 	return NULL;
@@ -473,7 +506,7 @@ fw_error *fw_server_prepare(fw_server *server)
 		return fw_raise_internal_api_misuse("fw_server_prepare", "it runs already");
 	(void)signal(SIGPIPE, SIG_IGN);
 	server->is_prepared = true;
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->prepare)
 			FW_TRY(r->ops->prepare(r));
 	/* After them: workers are not confined as the server is. */
@@ -482,7 +515,7 @@ fw_error *fw_server_prepare(fw_server *server)
 
 static void close_runners(fw_server *server)
 {
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		r->ops->close(r);
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/serve.h>
 
 struct fw_server_stats {
 	size_t calls;     /* requests under way, listeners among them */

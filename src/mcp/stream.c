@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
 
 static void drop_oldest(struct fw_stream *stream)
 {

@@ -16,7 +16,8 @@
 
 #include <uv.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "base/limits.h"
 
@@ -77,8 +78,15 @@ struct fw_exchange_ops {
 };
 
 /*
- * Where answers to something go: one HTTP request, or one stdio connection.
- * Embedded in the transport's own structure; zeroed, then fw_exchange_init().
+ * Where replies go: one HTTP request, or one stdio connection. Embedded in the
+ * transport's own structure; zeroed, then fw_exchange_init().
+ *
+ * The transport owns it. The core points to it only from its `calls` and
+ * `batches` lists, from call->exchange and batch->exchange of their members, and
+ * from stream->exchange if exchange->streaming names the stream's session.
+ * fw_exchange_gone() clears all of these, whatever state the call or the session
+ * is in. So never take a call off the server's list before it has answered its
+ * exchange, and never keep a pointer to an exchange elsewhere.
  */
 struct fw_exchange {
 	const struct fw_exchange_ops *ops;
