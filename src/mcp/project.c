@@ -98,17 +98,16 @@ static bool is_page(const fw_call *call)
 	return call->exchange && call->exchange->is_page;
 }
 
-/* A tool's failure is its result; what breaks the protocol is not a tool's. */
+/* The failure of a tool is reported as its result, unless the registry says that the
+ * code is always a protocol error. */
 bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 {
-	int code = fw_error_code(err);
-
 	if (call->request.kind != FW_CALL_TOOL || !call->request.offer ||
 	    call->stage < FW_STAGE_METHOD)
 		return false;
-	if (code == FW_PROTOCOL_MISSING_CAPABILITY)
+	if (fw_error_code(err) == FW_PROTOCOL_MISSING_CAPABILITY)
 		return !call->request.is_modern;
-	return code < 4001 || code > 4500;
+	return !fw_error_row(err)->is_protocol_error;
 }
 
 /* Whether nobody offers it, or its handler could not find it. */
