@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "observe/audit.h"
+#include "observe/audit/audit.h"
 
 #include <faultwire/faultwire.h>
 

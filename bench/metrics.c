@@ -13,8 +13,8 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/alerting.h"
-#include "observe/metrics.h"
+#include "observe/alert/alerting.h"
+#include "observe/metrics/metrics.h"
 
 enum { ROUNDS = 51, EVENTS = 20000, TOOLS = 64, CLIENTS = 32 };
 

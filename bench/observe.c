@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "observe/incident.h"
-#include "observe/log.h"
+#include "observe/incident/incident.h"
+#include "observe/log/log.h"
 
 #include <faultwire/faultwire.h>
 
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	struct fw_log_options log = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
 	void (*judge)(const char *, const fw_observer *, size_t, const fw_outcome *) =
 		argc > 2 ? count_instructions : measure;
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	fw_incidents *incidents = NULL;
 	fw_observer observers[2];
 	fw_error *err = sample();
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	(void)snprintf(path, sizeof path, "%s/log", argv[1]);
 	sink = fopen(path, "we");
 	(void)snprintf(path, sizeof path, "%s/incidents.db", argv[1]);
-	if (!sink || fw_incident_sqlite(path, false, &store) ||
+	if (!sink || fw_store_open(path, NULL, &store) ||
 	    fw_incidents_new(store, &keep, &incidents))
 		return 1;
 	log.fd = fileno(sink);

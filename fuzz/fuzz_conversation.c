@@ -19,12 +19,13 @@
 
 enum {
 	END_TURNS = 400,
+	QUIET_TURNS = 3, /* after which nothing more is expected to happen */
 };
 
 static const struct step *steps;
 static size_t step_count, step_next;
 static uv_idle_t idle;
-static unsigned end_turns;
+static unsigned end_turns, quiet_turns;
 static bool is_settled;
 static bool is_warm, is_checking_blocks;
 static bool is_skipped[OP_COUNT];
@@ -423,8 +424,8 @@ static void check_settled(void)
 /* One turn's worth of letting everything come to its end; false: it has. */
 static bool let_end(void)
 {
-	bool was_busy = hold_count || later_count || running_count || sleeping ||
-			(stdio_ours >= 0 && !is_stdio_ended && unsent.sent < unsent.len);
+	bool was_busy =
+		hold_count || later_count || running_count || sleeping || has_unread_input();
 
 	memset(audits, 0, sizeof audits);
 	while (hold_count)
@@ -438,12 +439,16 @@ static bool let_end(void)
 	return was_busy;
 }
 
-static void on_end(void)
+/* `has_read`: stdio had something to say in this turn. */
+static void on_end(bool has_read)
 {
 	/* The header says whether a stop comes before or after that. */
 	if (!is_settled && !(header.d & 1)) {
 		MUST(++end_turns < END_TURNS);
-		if (let_end() || end_turns < 3)
+		quiet_turns = let_end() || has_read ? 0 : quiet_turns + 1;
+		/* A timer's answer is written after this callback, and read in the
+		 * next turn. */
+		if (quiet_turns < QUIET_TURNS)
 			return;
 		if (server->state == FW_RUNNING && !is_memory_only)
 			check_settled();
@@ -464,8 +469,9 @@ static void print_step(const struct step *step)
 
 static void on_idle(uv_idle_t *handle)
 {
+	bool has_read = read_stdio();
+
 	(void)handle;
-	read_stdio();
 	if (stdio_ours >= 0)
 		write_stdio();
 	check_step();
@@ -481,7 +487,7 @@ static void on_idle(uv_idle_t *handle)
 		if (step->op % OP_COUNT == OP_TURN || step->op % OP_COUNT == OP_CLOCK)
 			return;
 	}
-	on_end();
+	on_end(has_read);
 	check_step();
 }
 
@@ -510,6 +516,7 @@ static void reset_world(void)
 	had_no_memory = false;
 	moved_count = 0;
 	end_turns = 0;
+	quiet_turns = 0;
 	is_settled = false;
 	memset(clients, 0, sizeof clients);
 	memset(wires, 0, sizeof wires);

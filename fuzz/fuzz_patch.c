@@ -9,7 +9,8 @@
 
 #include "../src/base/buf.h"
 /* The toolsets are no part of the library. */
-#include "../src/tools/workspace/patch.c"
+#include "../src/tools/workspace/patch_read.c"
+#include "../src/tools/workspace/patch_apply.c"
 
 static size_t count(const char *text, size_t len)
 {

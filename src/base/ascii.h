@@ -22,6 +22,12 @@ static inline bool fw_is_letter(char c)
 	return fw_is_lower((char)(c | 0x20));
 }
 
+/* A character of a code's name in a slug: "tool.not_found" is "tool-not-found". */
+static inline char fw_slug_char(char c)
+{
+	return c == '.' || c == '_' ? '-' : c;
+}
+
 static inline bool fw_is_digit(char c)
 {
 	return c >= '0' && c <= '9';

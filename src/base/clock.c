@@ -24,6 +24,14 @@ int64_t fw_steady_ms(void)
 	return read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t fw_steady_ns(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void put_digits(char *to, unsigned count, unsigned value)
 {
 	while (count--) {

@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 /* Wall-clock time, in milliseconds since 1970; and monotonic time, in milliseconds
- * since an arbitrary point. */
+ * or nanoseconds since an arbitrary point. */
 int64_t fw_unix_ms(void);
 int64_t fw_steady_ms(void);
+int64_t fw_steady_ns(void);
 
 enum { FW_TIME_SIZE = 25 };
 

@@ -6,6 +6,8 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <string.h>
+
 #include "base/late.h"
 #include "base/mem.h"
 
@@ -113,6 +115,25 @@ void fw_hasher_free(struct fw_hasher *hasher)
 	if (hasher->ctx)
 		crypto.EVP_MD_CTX_free(hasher->ctx);
 	fw__release(hasher);
+}
+
+void fw_sha256_text(const void *data, size_t len, char ret_text[FW_SHA256_TEXT])
+{
+	unsigned char hash[FW_SHA256_BYTES];
+
+	memset(ret_text, 0, FW_SHA256_TEXT);
+	if (fw_sha256(data, len, hash))
+		fw_hex(hash, sizeof hash, ret_text);
+}
+
+bool fw_sha256_is_text(const char *text, size_t len)
+{
+	if (len != FW_SHA256_TEXT - 1)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
+			return false;
+	return true;
 }
 
 void fw_hex(const unsigned char *bytes, size_t len, char *ret_text)

@@ -51,7 +51,8 @@ void fw_random_forget(void)
 	memset(&pool, 0, sizeof pool);
 }
 
-void fw_random_text(char *text, size_t size)
+/* `letters` has a power of two of them, `mask` + 1. */
+static void put_random(char *text, size_t size, const char *letters, unsigned mask)
 {
 	unsigned char bytes[64];
 	size_t len = size - 1;
@@ -60,8 +61,18 @@ void fw_random_text(char *text, size_t size)
 		len = sizeof bytes;
 	fw_random(bytes, len);
 	for (size_t i = 0; i < len; i++)
-		text[i] = base32[bytes[i] & 31];
+		text[i] = letters[bytes[i] & mask];
 	text[len] = '\0';
+}
+
+void fw_random_text(char *text, size_t size)
+{
+	put_random(text, size, base32, 31);
+}
+
+void fw_random_hex(char *text, size_t size)
+{
+	put_random(text, size, "0123456789abcdef", 15);
 }
 
 void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])

@@ -11,6 +11,8 @@
 void fw_random(unsigned char *bytes, size_t len);
 /* Random lower-case base32, NUL-terminated; `size` includes the NUL. */
 void fw_random_text(char *text, size_t size);
+/* The same in lower-case hexadecimal. */
+void fw_random_hex(char *text, size_t size);
 /* Call after a fork: drops the bytes that both processes know. */
 void fw_random_forget(void);
 

@@ -20,6 +20,8 @@
 enum {
 	/* One error as text, in any contract. */
 	FW_LIMIT_ENVELOPE_BYTES = 1024 * 1024,
+	/* A JSON text whose reader has no smaller limit of its own. */
+	FW_LIMIT_JSON_BYTES = 512 * 1024 * 1024,
 	/* Nesting of JSON values in an error (context, cause, empty result). */
 	FW_LIMIT_JSON_DEPTH = 64,
 	/* Causes of one error; wraps beyond that change only the message. */
@@ -128,8 +130,8 @@ enum {
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 	/* How long a worker tries to end what a preflight command left running. */
 	FW_LIMIT_PREFLIGHT_END_MS = 10000,
-	/* Records of strangers that were refused: at once, and then a second. What is
-	 * left out is counted in a note, one in so many milliseconds. */
+	/* Records of refused requests of unauthenticated peers: burst, and rate per
+	 * second. Others are counted in a note, at most one per interval. */
 	FW_LIMIT_AUDIT_STRANGERS = 100,
 	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
 	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
@@ -140,6 +142,13 @@ enum {
 	/* How long incidents are kept, and the size limit of their database. */
 	FW_LIMIT_INCIDENT_AGE_S = 30 * 24 * 3600,
 	FW_LIMIT_INCIDENT_STORE_BYTES = 256 * 1024 * 1024,
+	/* Rows of a store: kind; key and owner; value; changes in one transaction; calls
+	 * waiting for the store's thread. */
+	FW_LIMIT_STORE_KIND_BYTES = 64,
+	FW_LIMIT_STORE_KEY_BYTES = 512,
+	FW_LIMIT_STORE_VALUE_BYTES = 256 * 1024,
+	FW_LIMIT_STORE_CHANGES = 32,
+	FW_LIMIT_STORE_QUEUE = 4096,
 	/* Log lines waiting to be read, size of one line, and of its context. */
 	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
 	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,

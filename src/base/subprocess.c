@@ -91,7 +91,8 @@ static bool set_standard(const struct fw_subprocess_options *options)
 	int moved[3];
 
 	for (int i = 0; i < 3; i++) {
-		int fd = wanted[i] >= 0 ? wanted[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+		int mode = i == 0 ? O_RDONLY : O_WRONLY;
+		int fd = wanted[i] >= 0 ? wanted[i] : open("/dev/null", mode | O_CLOEXEC);
 
 		moved[i] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		if (moved[i] < 0)
@@ -109,6 +110,13 @@ static void close_others(void)
 	(void)syscall(SYS_close_range, 3U, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
 }
 
+static bool enter_directory(const struct fw_subprocess_options *options)
+{
+	if (options->directory_fd > 0)
+		return fchdir(options->directory_fd) == 0;
+	return !options->directory || chdir(options->directory) == 0;
+}
+
 static void run_child(const struct fw_subprocess_options *options, const char *file,
 		      pid_t parent, int report_fd)
 {
@@ -116,15 +124,16 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 	const char *const *environment =
 		options->environment ? options->environment : NO_ENVIRONMENT;
 
-	(void)setpgid(0, 0);
+	if (!options->in_parent_group)
+		(void)setpgid(0, 0);
 	if (options->dies_with_parent) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* The parent may have ended before that. */
+		/* The parent may have ended before that call. */
 		if (getppid() != parent)
 			_exit(127);
 	}
 	reset_signals();
-	if (options->directory && chdir(options->directory) != 0)
+	if (!enter_directory(options))
 		give_up(report_fd, FW_SUBPROCESS_DIRECTORY);
 	if (!set_standard(options))
 		give_up(report_fd, FW_SUBPROCESS_FORK);
@@ -166,8 +175,8 @@ enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *
 	pid_t parent = getpid();
 	char file[PATH_MAX];
 	struct report report;
+	struct fw_subprocess child = { .pidfd = -1, .has_group = !options->in_parent_group };
 	int pipe_fds[2];
-	int pidfd;
 	pid_t pid;
 
 	if (!find_program(options->argv[0], path_of(options->environment), file))
@@ -184,28 +193,31 @@ enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *
 		(void)close(pipe_fds[0]);
 		return FW_SUBPROCESS_FORK;
 	}
-	(void)setpgid(pid, pid); /* by both: whoever comes first */
+	if (!options->in_parent_group)
+		(void)setpgid(pid, pid); /* by both: whichever comes first */
 	report = read_report(pipe_fds[0]);
 	(void)close(pipe_fds[0]);
 	if (report.step != FW_SUBPROCESS_STARTED) {
 		reap_failed(pid);
 		return failed(report.step, report.errnum, ret_errno);
 	}
-	pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
-	if (pidfd < 0) {
+	child.pid = pid;
+	if (!options->in_parent_group)
+		child.pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+	if (child.pidfd < 0 && !options->in_parent_group) {
 		*ret_errno = errno;
 		(void)kill(-pid, SIGKILL);
 		reap_failed(pid);
 		return FW_SUBPROCESS_FORK;
 	}
-	*ret_child = (struct fw_subprocess){ .pid = pid, .pidfd = pidfd };
+	*ret_child = child;
 	return FW_SUBPROCESS_STARTED;
 }
 
 void fw_subprocess_signal(const struct fw_subprocess *child, int signum)
 {
 	if (child->pid > 0)
-		(void)kill(-child->pid, signum);
+		(void)kill(child->has_group ? -child->pid : child->pid, signum);
 }
 
 bool fw_subprocess_reap(struct fw_subprocess *child, int *ret_status, int *ret_signal)
@@ -221,7 +233,8 @@ bool fw_subprocess_reap(struct fw_subprocess *child, int *ret_status, int *ret_s
 	/* A pid that cannot be waited for was reaped by somebody else. */
 	*ret_status = pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
 	*ret_signal = pid > 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-	(void)close(child->pidfd);
+	if (child->pidfd >= 0)
+		(void)close(child->pidfd);
 	*child = (struct fw_subprocess){ .pidfd = -1 };
 	return true;
 }

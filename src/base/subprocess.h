@@ -21,15 +21,20 @@ struct fw_subprocess_options {
 	/* "NAME=value", NULL at the end; NULL: empty. */
 	const char *const *environment;
 	const char *directory; /* NULL: the parent's */
+	int directory_fd;      /* in place of `directory`; 0: none */
 	int in, out, err;      /* become 0, 1 and 2; -1: /dev/null */
 	/* The kernel kills the child when the thread that started it ends, however
 	 * that happens. */
 	bool dies_with_parent;
+	/* Stay in the parent's process group, and open no pidfd: for a parent whose
+	 * sandbox allows neither. */
+	bool in_parent_group;
 };
 
 struct fw_subprocess {
-	pid_t pid; /* also its process group; 0: none */
-	int pidfd; /* readable once it has ended; -1: none */
+	pid_t pid;      /* 0: none */
+	bool has_group; /* its process group has the number of the pid */
+	int pidfd;      /* readable once it has ended; -1: none */
 };
 
 /* What failed, where a child could not be started. */

@@ -5,6 +5,7 @@
  * string is already in place and reading takes one allocation. A reader without a
  * given contract detects it, and looks inside MCP messages (carrier.c).
  */
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "contract/contract_impl.h"
@@ -41,9 +42,11 @@ static fw_error *not_json(const yyjson_read_err *problem)
 fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yyjson_alc *alc,
 			yyjson_doc **ret_doc)
 {
+	/* The decoders check the depth of what they keep. */
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_JSON_BYTES };
 	yyjson_read_err problem;
-	yyjson_doc *doc =
-		yyjson_read_opts(text, len, flags | YYJSON_READ_NUMBER_AS_RAW, alc, &problem);
+	yyjson_doc *doc = fw_json_read(text, len, limits, flags | YYJSON_READ_NUMBER_AS_RAW,
+				       alc, &problem);
 
 	if (!doc)
 		return not_json(&problem);

@@ -3,6 +3,7 @@
  * problem+json. Code, category and retryable are the same in both, because the same
  * functions write and read them.
  */
+#include "base/ascii.h"
 #include "contract/contract_impl.h"
 
 #include <faultwire/raise.h>
@@ -46,7 +47,7 @@ static void write_slug(struct fw_out *out, const char *code)
 	if (strcmp(code, "protocol.unsupported_version") == 0)
 		code = "protocol.version";
 	for (; *code && len < sizeof(slug); code++)
-		slug[len++] = *code == '.' || *code == '_' ? '-' : *code;
+		slug[len++] = fw_slug_char(*code);
 	fw_out_put(out, slug, len);
 }
 

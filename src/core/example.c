@@ -3,6 +3,7 @@
  * raised with the example values of its registry row and, for display, with a fixed
  * scope, time and incident, so that examples are the same bytes everywhere.
  */
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <faultwire/raise.h>
@@ -66,8 +67,8 @@ fw_error *fw_row_raise_example(const fw_row *row)
 	fw_field fields[PARAMS_MAX];
 	char *json[PARAMS_MAX] = { NULL };
 	size_t count = row->param_count < PARAMS_MAX ? row->param_count : PARAMS_MAX;
-	yyjson_doc *doc = yyjson_read_opts((char *)row->example, strlen(row->example), 0,
-					   &fw__yyjson_alc, NULL);
+	yyjson_doc *doc =
+		fw_json_read(row->example, strlen(row->example), FW_JSON_SMALL, 0, NULL, NULL);
 	yyjson_val *values = yyjson_doc_get_root(doc);
 	fw_error *err;
 

@@ -8,6 +8,8 @@
  * single allocation. The built-in rows are copied to its front, so that lookups work
  * the same in both kinds of registry.
  */
+#include "base/ascii.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/out.h"
 #include "core/registry.h"
@@ -190,8 +192,7 @@ static const char *keep_kebab(struct block *block, const char *code)
 
 	(void)keep(block, code);
 	for (char *at = copy; *at; at++)
-		if (*at == '.' || *at == '_')
-			*at = '-';
+		*at = fw_slug_char(*at);
 	return copy;
 }
 
@@ -375,7 +376,8 @@ fw_error *fw_registry_load(const char *json, size_t len, fw_registry_problem_fn 
 
 	if (len > BYTES_MAX)
 		return fw_raise_input_too_large("registry", BYTES_MAX);
-	doc = yyjson_read_opts((char *)json, len, 0, &fw__yyjson_alc, &fault);
+	doc = fw_json_read(json, len, (struct fw_json_limits){ .bytes = BYTES_MAX }, 0, NULL,
+			   &fault);
 	if (!doc && fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
 		return fw_raise_internal_out_of_memory();
 	if (!doc)

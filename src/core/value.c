@@ -6,6 +6,7 @@
  */
 #include "core/value.h"
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "core/redact.h"
@@ -29,9 +30,10 @@ struct walk {
 
 yyjson_doc *fw_value_parse(const char *text, size_t len)
 {
-	/* The text is not modified without YYJSON_READ_INSITU. */
-	return yyjson_read_opts((char *)text, len, YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc,
-				NULL);
+	/* The depth is checked by whoever walks the value, without recursion. */
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_JSON_BYTES };
+
+	return fw_json_read(text, len, limits, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 }
 
 void fw_value_pointer_put(struct fw_out *out, const char *name, size_t len)

@@ -89,6 +89,31 @@ static const char *find_framing_fault(struct fw_http_conn *conn)
 	return NULL;
 }
 
+static bool is_same_name(struct fw_http_conn *conn, const struct fw_http_field *a,
+			 const struct fw_http_field *b)
+{
+	return a->name.len == b->name.len &&
+	       strncasecmp(fw_http__at(conn, a->name), fw_http__at(conn, b->name),
+			   a->name.len) == 0;
+}
+
+/* Mcp-Method, Mcp-Name and the like: a proxy may decide by the first of two, and
+ * the core by the last. */
+static bool has_mcp_field_twice(struct fw_http_conn *conn)
+{
+	for (unsigned i = 0; i < conn->field_count; i++) {
+		const struct fw_http_field *field = &conn->fields[i];
+
+		if (field->name.len < 4 ||
+		    strncasecmp(fw_http__at(conn, field->name), "Mcp-", 4) != 0)
+			continue;
+		for (unsigned k = 0; k < i; k++)
+			if (is_same_name(conn, field, &conn->fields[k]))
+				return true;
+	}
+	return false;
+}
+
 static const char *find_ambiguity(struct fw_http_conn *conn)
 {
 	const char *fault = find_framing_fault(conn);
@@ -105,6 +130,8 @@ static const char *find_ambiguity(struct fw_http_conn *conn)
 	    (conn->expect_count &&
 	     strcasecmp(fw_http__at(conn, conn->expect), "100-continue") != 0))
 		return "the only expectation is 100-continue";
+	if (has_mcp_field_twice(conn))
+		return "a header of MCP is given more than once";
 	return NULL;
 }
 

@@ -10,6 +10,8 @@
  */
 #include <string.h>
 
+#include "base/json.h"
+
 #include "compiler.h"
 #include "pointer.h"
 #include "text.h"
@@ -281,8 +283,8 @@ uint32_t fw_schema__load(struct fw_schema__compiler *c, const char *json, size_t
 	c->bytes += len;
 	if (!fw_schema__grow(c, &s->docs, sizeof *s->docs.at, 1))
 		return FW_SCHEMA__NONE;
-	/* The text is not modified: the flag for in-place parsing is not set. */
-	doc = yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW, &s->alc, &err);
+	doc = fw_json_read(json, len, (struct fw_json_limits){ .bytes = c->opts.max_bytes },
+			   YYJSON_READ_NUMBER_AS_RAW, &s->alc, &err);
 	if (!doc) {
 		fw_schema__fail(c,
 				err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION

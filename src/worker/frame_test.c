@@ -1,6 +1,5 @@
 /*
- * frame_test.c - what a worker may say, and what it may not; and pools that
- * cannot be made.
+ * frame_test.c - valid and invalid frames of a worker, and pools that cannot be created.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +75,7 @@ static void test_frame__operations_are_read_as_they_were_written(void **state)
 	fw_buf_clear(&out);
 }
 
-/* In memory of its own size, so that a sanitizer sees who reads beyond it. */
+/* In an allocation of the exact size, so that a sanitizer finds reads beyond it. */
 static bool reads_to_its_end(const char *bytes, size_t len)
 {
 	char *copy = malloc(len ? len : 1);
@@ -108,7 +107,7 @@ static void test_frame__half_an_operation_is_none(void **state)
 	len = out.len - sizeof(struct fw_worker_frame);
 	for (size_t cut = 0; cut <= len; cut++)
 		whole += reads_to_its_end(body, cut);
-	/* Only where one ends and the next begins, and at the start. */
+	/* Only at the boundaries between operations, and at the start. */
 	assert_int_equal(whole, SAMPLES + 1);
 	fw_buf_clear(&out);
 }

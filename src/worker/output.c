@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "core/redact.h"
 #include "core/redact_stream.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/pool.h"
 
 enum {

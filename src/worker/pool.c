@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/frame.h"
 #include "mcp/util.h"
 

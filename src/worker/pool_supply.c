@@ -9,7 +9,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "worker/pool.h"
 
 /* After this time the pool looks whether workers above `count` are idle. */

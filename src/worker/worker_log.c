@@ -7,7 +7,7 @@
 
 #include <faultwire/raw.h>
 
-#include "observe/log.h"
+#include "observe/log/log.h"
 #include "policy/breaker.h"
 #include "worker/pool.h"
 

@@ -15,8 +15,8 @@
 
 #include <faultwire/faultwire.h>
 
-#include "observe/audit.h"
-#include "observe/log.h"
+#include "observe/audit/audit.h"
+#include "observe/log/log.h"
 
 #define TEXT                                                                                  \
 	"{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[" \

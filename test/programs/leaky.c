@@ -13,11 +13,11 @@
 #include <faultwire/faultwire.h>
 
 #include "base/buf.h"
-#include "observe/alerting.h"
-#include "observe/audit.h"
-#include "observe/incident.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/alert/alerting.h"
+#include "observe/audit/audit.h"
+#include "observe/incident/incident.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 
 static fw_error *leak(fw_call *call, void *ctx)
 {
@@ -118,11 +118,11 @@ static fw_error *add_sinks(struct sinks *sinks)
 	const struct fw_audit_options redacted = { .sync = FW_AUDIT_SYNC_OFF,
 						   .keep_args = true };
 	struct fw_alerting_options alerting = { .log_fd = -1 };
-	struct fw_incident_store *store = NULL;
+	struct fw_store *store = NULL;
 	fw_observer observers[6];
 
 	FW_TRY(fw_log_start(&log));
-	FW_TRY(fw_incident_sqlite(path_of(sinks, "incidents.db"), false, &store));
+	FW_TRY(fw_store_open(path_of(sinks, "incidents.db"), NULL, &store));
 	FW_TRY(fw_incidents_new(store, &keep, &sinks->incidents));
 	FW_TRY(fw_audit_open(path_of(sinks, "hashed.jsonl"), &hashed, &sinks->audits[0]));
 	FW_TRY(fw_audit_open(path_of(sinks, "redacted.jsonl"), &redacted, &sinks->audits[1]));

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/workspace/paths.h"
-#include "tools/workspace/write.h"
+#include "tools/common/root.h"
+#include "tools/workspace/file_ops.h"
 
-bool fw_ws_paths_unchecked;
+bool fw_root_unchecked;
 
 static pid_t server;
 static long kill_at;
@@ -24,7 +24,7 @@ __attribute__((constructor)) static void begin(void)
 
 	server = getpid();
 	kill_at = at ? strtol(at, NULL, 10) : 0;
-	fw_ws_paths_unchecked = getenv("FW_UNCHECKED") != NULL;
+	fw_root_unchecked = getenv("FW_UNCHECKED") != NULL;
 }
 
 void fw_ws_test_step(const char *name)

@@ -29,8 +29,8 @@ struct build {
 	const struct fw_context_build *options;
 	struct fw_context_sources sources;
 	struct fw_context_staging staging;
-	struct fw_context_reader readers[FW_CONTEXT_THREADS_MAX];
-	struct fw_buf texts[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_reader readers[FW_CREW_MAX];
+	struct fw_buf texts[FW_CREW_MAX];
 	bool is_large;
 	pthread_mutex_t lock;
 	uint64_t done;
@@ -208,8 +208,7 @@ static fw_error *write_lists(struct build *build, char ret_version[FW_CONTEXT_VE
 static fw_error *run_build(struct build *build, struct fw_context_built *built)
 {
 	const struct fw_context_build *options = build->options;
-	struct fw_context_parallel loop = { build_document, build, 0,
-					    fw_context_threads(&options->run) };
+	struct fw_crew loop = { build_document, build, 0, fw_crew_size(options->run.threads) };
 
 	FW_TRY(fw_context_sources_find(options->sources, &build->sources));
 	FW_TRY(fw_context_staging_start(options->cache, options->force, &build->staging));
@@ -217,7 +216,7 @@ static fw_error *run_build(struct build *build, struct fw_context_built *built)
 		FW_TRY(fw_context_reader_init(&build->readers[i]));
 	loop.count = build->sources.count;
 	build->is_large = loop.count >= MANY;
-	FW_TRY(fw_context_parallel_run(&loop));
+	FW_TRY(fw_crew_run(&loop));
 	if (build->is_repeated)
 		return raise_duplicate(&build->sources);
 	FW_TRY(write_lists(build, built->cache_version));
@@ -237,12 +236,12 @@ fw_error *fw_context_build(const struct fw_context_build *options,
 	struct fw_context_built built = { 0 };
 	fw_error *err;
 
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++)
+	for (unsigned i = 0; i < FW_CREW_MAX; i++)
 		fw_buf_init(&build.texts[i], FW_LIMIT_CONTEXT_FILE_BYTES);
 	(void)pthread_mutex_init(&build.lock, NULL);
 	err = run_build(&build, &built);
 	(void)pthread_mutex_destroy(&build.lock);
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
+	for (unsigned i = 0; i < FW_CREW_MAX; i++) {
 		fw_context_reader_clear(&build.readers[i]);
 		fw_buf_clear(&build.texts[i]);
 	}

@@ -7,9 +7,9 @@
 
 #include <stdatomic.h>
 
+#include "tools/common/crew.h"
 #include "tools/context/context.h"
 #include "tools/context/format.h"
-#include "tools/context/parallel.h"
 #include "tools/context/terms.h"
 
 struct fw_context_document_facts {
@@ -28,7 +28,7 @@ struct fw_context_cache {
 	struct fw_context_document_facts *facts; /* one per entry of the manifest */
 	uint64_t total_bytes;
 	/* The index: one part per thread that built it. */
-	struct fw_context_terms *parts[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_terms *parts[FW_CREW_MAX];
 	unsigned part_count;
 	uint32_t *least; /* tree of minimal token counts, see choose.c */
 	size_t leaves;

@@ -164,7 +164,7 @@ static fw_error *check_folder(struct fw_context_check *check, struct fw_context_
 struct pass {
 	struct fw_context_check *check;
 	struct fw_context_cache *cache;
-	struct fw_context_reader readers[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_reader readers[FW_CREW_MAX];
 	fw_error *
 		*faults; /* per document, reported at the end; NULL: the first ends the pass */
 	pthread_mutex_t lock;
@@ -230,8 +230,8 @@ static fw_error *check_documents(struct fw_context_check *check, struct fw_conte
 {
 	size_t count = cache->manifest.count;
 	struct pass pass = { .check = check, .cache = cache };
-	struct fw_context_parallel loop = { check_document, &pass, count,
-					    fw_context_threads(&check->run) };
+	struct fw_crew loop = { check_document, &pass, count,
+				fw_crew_size(check->run.threads) };
 	fw_error *err = NULL;
 
 	if (count == 0)
@@ -250,7 +250,7 @@ static fw_error *check_documents(struct fw_context_check *check, struct fw_conte
 		err = fw_context_reader_init(&pass.readers[i]);
 	(void)pthread_mutex_init(&pass.lock, NULL);
 	if (!err)
-		err = fw_context_parallel_run(&loop);
+		err = fw_crew_run(&loop);
 	(void)pthread_mutex_destroy(&pass.lock);
 	for (unsigned i = 0; i < loop.threads; i++)
 		fw_context_reader_clear(&pass.readers[i]);

@@ -5,8 +5,8 @@
  * the damage is to a time, a source or white space, which no rule covers); never
  * another result or another code.
  */
-#include "tools/context/test_support.h"
 #include "tools/context/format.h"
+#include "tools/context/test_support.h"
 
 static struct fw_context_store *store;
 static struct fw_buf good, now;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tools/context/rule.h"
@@ -95,11 +96,12 @@ static bool find_members(yyjson_val *object, const char *const *names, size_t co
 	return true;
 }
 
-static yyjson_doc *parse(char *text, size_t len, yyjson_read_flag flags, const yyjson_alc *alc,
-			 bool *ret_no_memory)
+static yyjson_doc *parse(const char *text, size_t len, yyjson_read_flag flags,
+			 const yyjson_alc *alc, bool *ret_no_memory)
 {
 	yyjson_read_err why = { 0 };
-	yyjson_doc *doc = yyjson_read_opts(text, len, flags, alc, &why);
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_CONTEXT_LIST_BYTES };
+	yyjson_doc *doc = fw_json_read(text, len, limits, flags, alc, &why);
 
 	*ret_no_memory = !doc && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION;
 	return doc;
@@ -197,7 +199,7 @@ fw_error *fw_context_manifest_read(const char *text, size_t len,
 	bool no_memory;
 
 	*ret_manifest = (struct fw_context_manifest){ 0 };
-	ret_manifest->doc = parse((char *)text, len, 0, &fw__yyjson_alc, &no_memory);
+	ret_manifest->doc = parse(text, len, 0, &fw__yyjson_alc, &no_memory);
 	if (no_memory)
 		return fw_raise_internal_out_of_memory();
 	if (!ret_manifest->doc ||
@@ -233,7 +235,7 @@ fw_error *fw_context_index_check(const char *text, size_t len,
 	yyjson_val *key, *value;
 	size_t at = 0;
 	bool no_memory;
-	yyjson_doc *doc = parse((char *)text, len, 0, &fw__yyjson_alc, &no_memory);
+	yyjson_doc *doc = parse(text, len, 0, &fw__yyjson_alc, &no_memory);
 
 	if (no_memory)
 		return fw_raise_internal_out_of_memory();

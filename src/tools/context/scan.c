@@ -12,8 +12,8 @@
 
 struct scan {
 	const struct fw_context_query *query;
-	struct fw_context_words words[FW_CONTEXT_THREADS_MAX];
-	struct fw_context_matches found[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_words words[FW_CREW_MAX];
+	struct fw_context_matches found[FW_CREW_MAX];
 };
 
 static fw_error *count(void *ctx, unsigned thread, uint32_t document, const char *content,
@@ -37,7 +37,7 @@ static fw_error *count(void *ctx, unsigned thread, uint32_t document, const char
 
 static fw_error *gather(struct scan *scan, struct fw_context_matches *matches)
 {
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++)
+	for (unsigned i = 0; i < FW_CREW_MAX; i++)
 		for (size_t j = 0; j < scan->found[i].count; j++)
 			if (!fw_context_matches_add(matches, scan->found[i].items[j].document,
 						    scan->found[i].items[j].matches))
@@ -47,7 +47,7 @@ static fw_error *gather(struct scan *scan, struct fw_context_matches *matches)
 
 static void scan_clear(struct scan *scan)
 {
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
+	for (unsigned i = 0; i < FW_CREW_MAX; i++) {
 		fw_context_words_clear(&scan->words[i]);
 		fw__release(scan->found[i].items);
 	}

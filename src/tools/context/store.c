@@ -208,8 +208,8 @@ static bool is_same(const struct fw_context_cache *cache, int dir)
 /* ---- the index ---- */
 
 struct indexing {
-	struct fw_context_terms *parts[FW_CONTEXT_THREADS_MAX];
-	struct fw_context_words words[FW_CONTEXT_THREADS_MAX];
+	struct fw_context_terms *parts[FW_CREW_MAX];
+	struct fw_context_words words[FW_CREW_MAX];
 };
 
 static fw_error *index_document(void *ctx, unsigned thread, uint32_t document,
@@ -241,7 +241,7 @@ static fw_error *load(int dir, const struct fw_context_run *run,
 	if (run)
 		check.run = *run;
 	err = fw_context_cache_check(dir, &check, &cache);
-	for (unsigned i = 0; i < FW_CONTEXT_THREADS_MAX; i++) {
+	for (unsigned i = 0; i < FW_CREW_MAX; i++) {
 		if (cache && indexing.parts[i])
 			cache->parts[cache->part_count++] = indexing.parts[i];
 		else

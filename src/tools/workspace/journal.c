@@ -1,9 +1,8 @@
 /*
- * journal.c - see journal.h and write.h.
+ * journal.c - see journal.h.
  *
- * An entry names both contents by their hashes, so that whoever comes later
- * can tell by looking at the files how far the change had come, and needs to
- * trust nothing else.
+ * An entry has the hashes of the old and the new content, so recovery can see from the
+ * files how far the change had come, and trusts nothing else.
  */
 #include "tools/workspace/journal.h"
 
@@ -16,7 +15,11 @@
 
 #include <yyjson.h>
 
+#include "base/digest.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -27,23 +30,23 @@ static void name_of(char name[40], const char *id, const char *state)
 	(void)snprintf(name, 40, "%s.%s", id, state);
 }
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put_hash(struct fw_buf *out, const char *text, size_t len)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 
 	if (!text) {
 		FW_BUF(out, "null");
 		return;
 	}
-	fw_ws_sha256(text, len, hex);
+	fw_sha256_text(text, len, hex);
 	fw_buf_json_str(out, hex);
 }
 
-fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
+fw_error *fw_ws_journal_add(const struct fw_ws_change *w)
 {
-	struct fw_ws_place place = { .dir = w->journal };
+	struct fw_place place = { .dir = w->journal };
 	struct fw_buf text;
 	fw_error *err;
 
@@ -59,11 +62,12 @@ fw_error *fw_ws_journal_enter(const struct fw_ws_write *w)
 	FW_BUF(&text, "}\n");
 	name_of(place.name, w->id, "pending");
 	(void)snprintf(place.path, sizeof place.path, "%s", w->place->path);
-	err = text.state == FW_BUF_OK ? fw_ws_make_temp(&place, place.name, text.text, text.len)
-				      : fw_raise_internal_out_of_memory();
+	err = text.state == FW_BUF_OK
+		      ? fw_ws_file_create(&place, place.name, text.text, text.len)
+		      : fw_raise_internal_out_of_memory();
 	fw_buf_clear(&text);
 	if (!err && fsync(w->journal) != 0)
-		err = fw_ws_errno(errno, w->place->path, true);
+		err = fw_path_errno(errno, w->place->path, true);
 	return err;
 }
 
@@ -75,11 +79,11 @@ fw_error *fw_ws_journal_mark_done(int journal, const char *id, const char *path)
 	name_of(from, id, "pending");
 	name_of(to, id, "done");
 	if (renameat(journal, from, journal, to) != 0 || fsync(journal) != 0)
-		return fw_ws_errno(errno, path, true);
+		return fw_path_errno(errno, path, true);
 	return NULL;
 }
 
-void fw_ws_journal_erase(int journal, const char *id)
+void fw_ws_journal_remove(int journal, const char *id)
 {
 	char name[40];
 
@@ -87,11 +91,11 @@ void fw_ws_journal_erase(int journal, const char *id)
 	(void)unlinkat(journal, name, 0);
 }
 
-void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id)
+void fw_ws_journal_drop(const struct fw_root *root, const char *id)
 {
 	char name[40];
 	int journal;
-	fw_error *err = fw_ws_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
+	fw_error *err = fw_root_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
 
 	if (err) {
 		fw_error_free(err);
@@ -102,18 +106,18 @@ void fw_ws_journal_drop(const struct fw_ws_root *root, const char *id)
 	(void)close(journal);
 }
 
-/* ---- recovering ------------------------------------------------------------------- */
+/* ---- recovering ---- */
 
 struct entry {
 	const char *path;
 	const char *temp;
 	const char *old_hash; /* NULL: there was no file */
-	const char *new_hash; /* NULL: it goes away */
+	const char *new_hash; /* NULL: it is deleted */
 	bool is_done;
 };
 
-/* The hash of a file in a directory; "": there is none. */
-static void hash_of(int dir, const char *name, char hex[FW_WS_HEX_SIZE])
+/* The hash of a file in a directory; "" if it does not exist. */
+static void hash_of(int dir, const char *name, char hex[FW_SHA256_TEXT])
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
@@ -125,10 +129,10 @@ static void hash_of(int dir, const char *name, char hex[FW_WS_HEX_SIZE])
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		err = fw_ws_read_all(fd, name, FILE_BYTES, &text, &len);
+		err = fw_file_read_all(fd, name, FILE_BYTES, &text, &len);
 		fw_error_free(err);
 		if (!err)
-			fw_ws_sha256(text, len, hex);
+			fw_sha256_text(text, len, hex);
 		fw__release(text);
 	}
 	(void)close(fd);
@@ -139,11 +143,11 @@ static bool same(const char *hash, const char *hex)
 	return hash ? strcmp(hash, hex) == 0 : hex[0] == '\0';
 }
 
-/* Undoes what was not finished. True: the new content is what is there. */
-static bool settle(const struct fw_ws_place *place, const struct entry *entry, int journal,
-		   char hex[FW_WS_HEX_SIZE])
+/* Undoes an unfinished change. True if the file has the new content afterwards. */
+static bool finish_change(const struct fw_place *place, const struct entry *entry, int journal,
+			  char hex[FW_SHA256_TEXT])
 {
-	char aside[FW_WS_HEX_SIZE];
+	char aside[FW_SHA256_TEXT];
 	int dir = journal;
 
 	hash_of(place->dir, place->name, hex);
@@ -158,13 +162,13 @@ static bool settle(const struct fw_ws_place *place, const struct entry *entry, i
 		if (!entry->old_hash)
 			error = unlinkat(place->dir, place->name, 0);
 		else if (same(entry->old_hash, aside) && !entry->new_hash)
-			error = fw_ws_move_new(dir, entry->temp, place->dir, place->name);
+			error = fw_ws_file_move(dir, entry->temp, place->dir, place->name);
 		else if (same(entry->old_hash, aside))
-			error = fw_ws_exchange(dir, entry->temp, place->dir, place->name);
+			error = fw_ws_file_exchange(dir, entry->temp, place->dir, place->name);
 		if (!error)
 			hash_of(place->dir, place->name, hex);
 	}
-	/* What lies aside is of no use now, unless it is the only old one. */
+	/* The other file is no longer needed, unless it is the only copy of the old one. */
 	if (entry->is_done || same(entry->old_hash, hex)) {
 		(void)unlinkat(journal, entry->temp, 0);
 		(void)unlinkat(place->dir, entry->temp, 0);
@@ -173,7 +177,7 @@ static bool settle(const struct fw_ws_place *place, const struct entry *entry, i
 	return same(entry->new_hash, hex) && !same(entry->old_hash, hex);
 }
 
-static void tell(struct fw_buf *list, const struct entry *entry, bool is_new, const char *hex)
+static void report(struct fw_buf *list, const struct entry *entry, bool is_new, const char *hex)
 {
 	if (list->len)
 		FW_BUF(list, ",");
@@ -196,11 +200,11 @@ static bool is_temp_name(const char *temp)
 	return temp && strncmp(temp, ".faultwire-", 11) == 0 && !strchr(temp, '/');
 }
 
-/* One entry; false: it cannot be read, which is worth nobody's start. */
-static bool recover(const struct fw_ws_root *root, int journal, const char *text, size_t len,
+/* Recovers one entry. False if it cannot be read; then it is ignored. */
+static bool recover(const struct fw_root *root, int journal, const char *text, size_t len,
 		    bool is_done, struct fw_buf *list)
 {
-	yyjson_doc *doc = yyjson_read(text, len, 0);
+	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	struct entry entry = {
 		.path = yyjson_get_str(yyjson_obj_get(all, "path")),
@@ -209,22 +213,22 @@ static bool recover(const struct fw_ws_root *root, int journal, const char *text
 		.new_hash = yyjson_get_str(yyjson_obj_get(all, "new")),
 		.is_done = is_done,
 	};
-	struct fw_ws_place place = FW_WS_PLACE_INIT;
-	char clean[FW_WS_PATH_SIZE];
-	char hex[FW_WS_HEX_SIZE];
+	struct fw_place place = FW_PLACE_INIT;
+	char clean[FW_PATH_SIZE];
+	char hex[FW_SHA256_TEXT];
 	fw_error *err = NULL;
 	bool is_read = entry.path && is_temp_name(entry.temp);
 
 	if (is_read)
-		err = fw_ws_path_read(root, entry.path, strlen(entry.path), clean);
+		err = fw_root_normalize(root, entry.path, strlen(entry.path), clean);
 	if (is_read && !err)
-		err = fw_ws_find_place(root, clean, &place);
+		err = fw_place_find(root, clean, &place);
 	if (is_read && !err) {
-		bool is_new = settle(&place, &entry, journal, hex);
+		bool is_new = finish_change(&place, &entry, journal, hex);
 
-		tell(list, &entry, is_new, hex);
+		report(list, &entry, is_new, hex);
 	}
-	fw_ws_place_clear(&place);
+	fw_place_clear(&place);
 	fw_error_free(err);
 	yyjson_doc_free(doc);
 	return is_read && !err;
@@ -237,7 +241,7 @@ static bool ends_in(const char *name, const char *end)
 	return len > strlen(end) && strcmp(name + len - strlen(end), end) == 0;
 }
 
-static void recover_named(const struct fw_ws_root *root, int journal, const char *name,
+static void recover_named(const struct fw_root *root, int journal, const char *name,
 			  struct fw_buf *list, size_t *count)
 {
 	bool is_done = ends_in(name, ".done");
@@ -251,7 +255,7 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	fd = openat(journal, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	err = fw_ws_read_all(fd, name, ENTRY_BYTES, &text, &len);
+	err = fw_file_read_all(fd, name, ENTRY_BYTES, &text, &len);
 	(void)close(fd);
 	fw_error_free(err);
 	if (!err && recover(root, journal, text, len, is_done, list))
@@ -260,7 +264,7 @@ static void recover_named(const struct fw_ws_root *root, int journal, const char
 	(void)unlinkat(journal, name, 0);
 }
 
-static bool is_pending(const struct fw_ws_root *root)
+static bool is_pending(const struct fw_root *root)
 {
 	struct dirent *item;
 	bool found = false;
@@ -275,14 +279,14 @@ static bool is_pending(const struct fw_ws_root *root)
 		(void)close(fd);
 		return false;
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while (!found && (item = readdir(dir)))
 		found = ends_in(item->d_name, ".pending");
 	(void)closedir(dir);
 	return found;
 }
 
-void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
+void fw_ws_journal_try_recover(const struct fw_root *root, struct fw_buf *ret_list)
 {
 	size_t count = 0;
 	fw_error *err;
@@ -290,22 +294,22 @@ void fw_ws_journal_tidy(const struct fw_ws_root *root, struct fw_buf *ret_list)
 
 	if (!is_pending(root))
 		return;
-	err = fw_ws_lock(root, 0, &lock);
+	err = fw_ws_write_lock(root, 0, &lock);
 	if (!err) {
 		err = fw_ws_journal_recover(root, ret_list, &count);
-		fw_ws_unlock(lock);
+		fw_ws_write_unlock(lock);
 	}
 	fw_error_free(err);
 }
 
-fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *ret_list,
+fw_error *fw_ws_journal_recover(const struct fw_root *root, struct fw_buf *ret_list,
 				size_t *ret_count)
 {
 	struct dirent *item;
 	DIR *dir;
 	int journal;
 	int copy;
-	fw_error *err = fw_ws_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
+	fw_error *err = fw_root_open_dir(root, FW_WS_JOURNAL_DIR, false, &journal);
 
 	*ret_count = 0;
 	if (err) {
@@ -323,9 +327,9 @@ fw_error *fw_ws_journal_recover(const struct fw_ws_root *root, struct fw_buf *re
 		if (copy >= 0)
 			(void)close(copy);
 		(void)close(journal);
-		return fw_ws_errno(error, FW_WS_JOURNAL_DIR, false);
+		return fw_path_errno(error, FW_WS_JOURNAL_DIR, false);
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir)))
 		recover_named(root, journal, item->d_name, ret_list, ret_count);
 	(void)closedir(dir);

@@ -1,24 +1,40 @@
 /*
- * journal.h - the notes of changes under way, between write.c and journal.c.
+ * journal.h - notes about unfinished changes, for recovery after a crash.
  *
- * An entry is a file ".faultwire/journal/<id>.pending", or ".done" once the
- * change is to stay.
+ * An entry is a file ".faultwire/journal/<id>.pending", renamed to ".done" once the
+ * change is final.
  *
- * The one rule to remember: an entry is on the disk before what it is about is.
+ * The one rule to remember: the entry is on the disk before the change is.
  */
 #ifndef FW_TOOLS_WORKSPACE_JOURNAL_H
 #define FW_TOOLS_WORKSPACE_JOURNAL_H
 
-#include "tools/workspace/write.h"
+#include "base/buf.h"
+#include "tools/workspace/change.h"
 
-FW_NODISCARD fw_error *fw_ws_journal_enter(const struct fw_ws_write *w);
+#define FW_WS_OWN_DIR ".faultwire"
+#define FW_WS_JOURNAL_DIR ".faultwire/journal"
+
+/* ---- for change.c ---- */
+
+FW_NODISCARD fw_error *fw_ws_journal_add(const struct fw_ws_change *w);
 FW_NODISCARD fw_error *fw_ws_journal_mark_done(int journal, const char *id, const char *path);
-void fw_ws_journal_erase(int journal, const char *id);
+void fw_ws_journal_remove(int journal, const char *id);
 
-/* Of write.c. Each returns 0 or an errno. */
-int fw_ws_exchange(int dir_a, const char *a, int dir_b, const char *b);
-int fw_ws_move_new(int from_dir, const char *from, int to_dir, const char *to);
-FW_NODISCARD fw_error *fw_ws_make_temp(const struct fw_ws_place *place, const char *temp,
-				       const char *text, size_t len);
+/* ---- for everyone ---- */
+
+/* Removes the entry of a final change, once the client knows about it. */
+void fw_ws_journal_drop(const struct fw_root *root, const char *id);
+
+/*
+ * Undoes pending changes and keeps final ones. Appends what it found as members of a
+ * JSON array: {"path","outcome":"old"|"new","sha256"}. Hold the write lock.
+ */
+FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_root *root,
+					     struct fw_buf *ret_list, size_t *ret_count);
+
+/* The same before a read, if there is a pending change and no process holds the
+ * write lock. Never waits, never fails. */
+void fw_ws_journal_try_recover(const struct fw_root *root, struct fw_buf *ret_list);
 
 #endif

@@ -1,28 +1,38 @@
 /*
- * observe.c - the session's truth, on the server's thread: who may call what
- * before its arguments are looked at, what a call has changed about the
- * session, and which failures lock it.
+ * observe.c - keeps the session, on the server's thread: which tools may be called, how
+ * a call changes the session, and which failures lock it.
  *
- * A session begins when begin_session is about to be answered, so that its own
- * audit line is already in the workspace; where that line cannot be written,
- * it never began. Locks and releases come after the reply, from what the
- * client was really told.
+ * A session begins just before begin_session is answered, so that the audit record of
+ * that call is already written to the log of the workspace. If the record cannot be
+ * written, the session does not begin. The session is locked and unlocked after the
+ * reply, according to what the client received.
  */
-#include "tools/workspace/bootstrap.h"
-#include "tools/workspace/trusted.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <yyjson.h>
 
+#include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "core/redact.h"
+#include "tools/workspace/bootstrap.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
 
-/* ---- what all handlers see ------------------------------------------------------ */
+/* What a call did that its outcome does not say. */
+struct fw_ws_done {
+	struct fw_ws_done *next;
+	const fw_call *call;
+	bool began;
+	bool reported; /* it wrote a report, which unlocks the session */
+	char journal[FW_WS_ID_SIZE];
+};
+
+/* ---- what all handlers see ---- */
 
 static void publish(fw_workspace *ws)
 {
@@ -47,23 +57,31 @@ static void publish(fw_workspace *ws)
 	fw_server_set_scope(ws->server, &scope);
 }
 
-/* ---- before a call ----------------------------------------------------------------- */
+/* The arguments of a call; the server has limited the message they came in. */
+static yyjson_doc *read_json(const char *text, size_t len)
+{
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_JSON_BYTES };
+
+	return text ? fw_json_read(text, len, limits, 0, NULL, NULL) : NULL;
+}
+
+/* ---- before a call ---- */
 
 /*
- * The nonce of a bootstrap payload is used up here, by the server, where no worker
- * can undo it; also when the call then fails, for a plan exists already. What is
- * not signed is left to the worker to refuse.
+ * The server records the nonce of a bootstrap payload before the call runs, where no
+ * worker can undo it. The nonce stays used if the call then fails. A payload without a
+ * valid signature is refused by the worker.
  */
-static fw_error *spend_nonce(const fw_workspace *ws, const fw_outcome *coming)
+static fw_error *use_nonce(const fw_workspace *ws, const fw_outcome *coming)
 {
 	size_t len = 0;
 	char *arguments = ws->trusted ? fw_outcome_arguments(coming, &len) : NULL;
-	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	yyjson_doc *doc = read_json(arguments, len);
 	char nonce[64];
 	fw_error *err = NULL;
 
-	if (doc && fw_ws_bootstrap_is_good(ws, &ws->root, yyjson_doc_get_root(doc), nonce))
-		err = fw_ws_trusted_spend(ws, &ws->root, nonce);
+	if (doc && fw_ws_bootstrap_is_valid(ws, &ws->root, yyjson_doc_get_root(doc), nonce))
+		err = fw_ws_trusted_use_nonce(ws, &ws->root, nonce);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
 	return err;
@@ -76,7 +94,7 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 
 	if (!tool)
 		return NULL;
-	/* The word of a call that nobody waits for any more. */
+	/* A call whose client has disconnected has left its report; discard it. */
 	if (strncmp(fw_state_text(ws->state, NULL), "{\"did\"", 6) == 0)
 		publish(ws);
 	if (!ws->session.id[0] && strcmp(tool->name, "begin_session") != 0)
@@ -84,13 +102,13 @@ static fw_error *entering(void *ctx, const fw_outcome *coming)
 	if (!(tool->roles & ws->role))
 		return fw_raise_auth_action_not_allowed(tool->name, fw_ws_role_name(ws->role));
 	if (strcmp(tool->name, "bootstrap_create_foundation_plan") == 0)
-		return spend_nonce(ws, coming);
+		return use_nonce(ws, coming);
 	return NULL;
 }
 
-/* ---- what a failure says of its call ------------------------------------------------ */
+/* ---- what a failure says of its call ---- */
 
-/* What is too long, and refused for that, is redacted and cut between two characters. */
+/* A text that is too long is redacted and cut between two characters. */
 static void copy_text(char *to, size_t size, const char *text)
 {
 	to[0] = '\0';
@@ -98,19 +116,19 @@ static void copy_text(char *to, size_t size, const char *text)
 		(void)fw_redact_cut(to, size, text, strlen(text));
 }
 
-/* Phase and plan, as the arguments name them. */
+/* Reads phase and plan from the arguments. */
 static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
 {
 	size_t len = 0;
 	char *arguments = fw_outcome_arguments(outcome, &len);
-	yyjson_doc *doc = arguments ? yyjson_read(arguments, len, 0) : NULL;
+	yyjson_doc *doc = read_json(arguments, len);
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	const char *plan = yyjson_get_str(yyjson_obj_get(all, "plan"));
 
 	copy_text(ws->phase_id, sizeof ws->phase_id,
 		  yyjson_get_str(yyjson_obj_get(all, "phase_id")));
 	copy_text(ws->plan_hash, sizeof ws->plan_hash,
-		  plan && fw_ws_is_hex(plan, strlen(plan)) ? plan : NULL);
+		  plan && fw_sha256_is_text(plan, strlen(plan)) ? plan : NULL);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
 }
@@ -139,13 +157,13 @@ static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)
 	fw_error_fill_scope(err, &scope);
 }
 
-/* ---- a call's own word ---------------------------------------------------------------- */
+/* ---- a call's own report ---- */
 
-/* "a write of src/a.c was under way: the old content is there" */
+/* Records each recovered write in the audit log. */
 static void note_recovered(const fw_workspace *ws, yyjson_val *list)
 {
 	yyjson_arr_iter iter;
-	char text[FW_WS_PATH_SIZE + 256];
+	char text[FW_PATH_SIZE + 256];
 
 	if (!ws->note || !yyjson_is_arr(list))
 		return;
@@ -169,28 +187,29 @@ static void text_of(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-static fw_error *begin(fw_workspace *ws, yyjson_val *word)
+static fw_error *begin(fw_workspace *ws, yyjson_val *report)
 {
-	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(word, "dev")),
-					 .ino = yyjson_get_uint(yyjson_obj_get(word, "ino")) };
-	char log[FW_WS_PATH_SIZE];
+	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(report, "dev")),
+					 .ino = yyjson_get_uint(
+						 yyjson_obj_get(report, "ino")) };
+	char log[FW_PATH_SIZE];
 	fw_error *err;
 	int dir;
 
-	text_of(session.id, sizeof session.id, yyjson_obj_get(word, "session"));
-	text_of(session.root, sizeof session.root, yyjson_obj_get(word, "root"));
+	text_of(session.id, sizeof session.id, yyjson_obj_get(report, "session"));
+	text_of(session.root, sizeof session.root, yyjson_obj_get(report, "root"));
 	if (ws->session.id[0]) {
-		/* Another was begun meanwhile. */
+		/* Another begin_session came first. */
 		if (ws->session.dev != session.dev || ws->session.ino != session.ino)
 			return fw_raise_session_init_failed(
 				"the session is bound to another root already");
 		return NULL;
 	}
-	/* Once by its path, and never again: it is held from here on. */
-	FW_TRY(fw_ws_enter_session(ws, &session, "begin_session", &ws->root));
+	/* Opened by its path here and only here; from now on the descriptor is used. */
+	FW_TRY(fw_ws_session_open_root(ws, &session, "begin_session", &ws->root));
 	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
 	if (err) {
-		fw_ws_root_close(&ws->root);
+		fw_root_close(&ws->root);
 		return err;
 	}
 	ws->session = session;
@@ -199,39 +218,40 @@ static fw_error *begin(fw_workspace *ws, yyjson_val *word)
 	return NULL;
 }
 
-/* It was never told to anybody. */
-static void take_back(fw_workspace *ws)
+/* Ends a session that no client knows about. */
+static void end_unknown_session(fw_workspace *ws)
 {
 	memset(&ws->session, 0, sizeof ws->session);
-	fw_ws_root_close(&ws->root);
+	fw_root_close(&ws->root);
 	if (ws->began)
 		ws->began(ws->ctx, -1, NULL);
 }
 
-static bool is_word_of(const fw_outcome *outcome, yyjson_val *word)
+static bool is_report_of(const fw_outcome *outcome, yyjson_val *report)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	size_t len = 0;
 	char *arguments = fw_outcome_arguments(outcome, &len);
 
-	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
+	fw_sha256_text(arguments ? arguments : "", arguments ? len : 0, hex);
 	fw_free(arguments);
-	return hex[0] && yyjson_equals_str(yyjson_obj_get(word, "of"), hex);
+	return hex[0] && yyjson_equals_str(yyjson_obj_get(report, "of"), hex);
 }
 
-static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *word, bool is_new)
+static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *report, bool is_new)
 {
 	struct fw_ws_done *done = fw__allocate(sizeof *done);
-	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
+	const char *did = yyjson_get_str(yyjson_obj_get(report, "did"));
 
-	/* Without memory the lock stays, and the journal tells its tale later. */
+	/* Out of memory: the session stays locked, and recovery removes the journal
+	 * entry later. */
 	if (!done)
 		return;
 	memset(done, 0, sizeof *done);
 	done->call = call;
 	done->began = is_new;
 	done->reported = strcmp(did, "reported") == 0;
-	text_of(done->journal, sizeof done->journal, yyjson_obj_get(word, "journal"));
+	text_of(done->journal, sizeof done->journal, yyjson_obj_get(report, "journal"));
 	done->next = ws->done;
 	ws->done = done;
 }
@@ -241,24 +261,24 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	fw_workspace *ws = ctx;
 	size_t len = 0;
 	const char *text = fw_state_text(ws->state, &len);
-	yyjson_doc *doc = yyjson_read(text, len, 0);
-	yyjson_val *word = yyjson_doc_get_root(doc);
-	const char *did = yyjson_get_str(yyjson_obj_get(word, "did"));
+	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
+	yyjson_val *report = yyjson_doc_get_root(doc);
+	const char *did = yyjson_get_str(yyjson_obj_get(report, "did"));
 	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
-	bool is_its_word = did && tool && is_word_of(outcome, word);
+	bool is_own_report = did && tool && is_report_of(outcome, report);
 	fw_error *err = NULL;
 
-	if (is_its_word && !outcome->error) {
+	if (is_own_report && !outcome->error) {
 		bool had_session = ws->session.id[0] != '\0';
 
 		if (strcmp(did, "began") == 0)
-			err = begin(ws, word);
+			err = begin(ws, report);
 		if (!err)
-			remember(ws, outcome->call, word, !had_session);
+			remember(ws, outcome->call, report, !had_session);
 	}
-	/* Into the log of the session, if it has just begun. */
-	if (is_its_word)
-		note_recovered(ws, yyjson_obj_get(word, "recovered"));
+	/* If the session has just begun, this is written to its log. */
+	if (is_own_report)
+		note_recovered(ws, yyjson_obj_get(report, "recovered"));
 	if (did)
 		publish(ws);
 	yyjson_doc_free(doc);
@@ -268,9 +288,9 @@ static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	return true;
 }
 
-/* ---- after a call ------------------------------------------------------------------------ */
+/* ---- after a call ---- */
 
-static bool is_of_integrity(const char *code)
+static bool is_integrity_failure(const char *code)
 {
 	static const char *const codes[] = { "INVARIANT_VIOLATION", "AUDIT_LOG_FAILED",
 					     "AUDIT_LOCK_FAILED", "PREFLIGHT_FAILED",
@@ -289,7 +309,7 @@ static bool locks(const fw_workspace *ws, const fw_outcome *outcome)
 	if (ws->lock_on == FW_WS_LOCK_NEVER || !outcome->name ||
 	    !fw_ws_tool_find(outcome->name) || strcmp(outcome->name, "begin_session") == 0)
 		return false;
-	return ws->lock_on == FW_WS_LOCK_ANY || is_of_integrity(code);
+	return ws->lock_on == FW_WS_LOCK_ANY || is_integrity_failure(code);
 }
 
 static struct fw_ws_done *take(fw_workspace *ws, const fw_call *call)
@@ -318,7 +338,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		changed = true;
 	}
 	if (done && outcome->error && done->began) {
-		take_back(ws);
+		end_unknown_session(ws);
 		changed = true;
 	}
 	if (done && !outcome->error && done->journal[0])
@@ -330,6 +350,16 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	if (changed)
 		publish(ws);
 	fw__release(done);
+}
+
+void fw_ws_observe_clear(fw_workspace *ws)
+{
+	while (ws->done) {
+		struct fw_ws_done *done = ws->done;
+
+		ws->done = done->next;
+		fw__release(done);
+	}
 }
 
 fw_error *fw_ws_observe(fw_workspace *ws)

@@ -1,8 +1,8 @@
 /*
- * Unified diffs: read, refused with their line, applied; and whatever diff
- * makes of two files turns the one into the other.
+ * Unified diffs: reading, refusing with the line, and applying; the output of diff for
+ * two files turns one into the other.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "base/buf.h"
 #include "tools/workspace/patch.h"
@@ -64,7 +64,7 @@ static void expect_misfit(const char *patch, const char *old, uint64_t hunk, uin
 
 #define GIT(name) "diff --git a/" name " b/" name "\n"
 
-static void test_patch__git_says_of_an_empty_file_only_that_it_comes_or_goes(void **state)
+static void test_patch__git_headers_alone_create_and_delete_empty_files(void **state)
 {
 	static const char quoted[] = "diff --git \"a/\\303\\244\" \"b/\\303\\244\"\n"
 				     "new file mode 100644\nindex 0000000..e69de29\n";
@@ -86,7 +86,7 @@ static void test_patch__git_says_of_an_empty_file_only_that_it_comes_or_goes(voi
 	fw_ws_patch_clear(&patch);
 }
 
-static void test_patch__hunks_are_applied_where_they_say(void **state)
+static void test_patch__hunks_are_applied_at_their_lines(void **state)
 {
 	(void)state;
 	expect(HEAD "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\nb\nc\nd\n", "a\nB\nc\nd\n");
@@ -97,13 +97,13 @@ static void test_patch__hunks_are_applied_where_they_say(void **state)
 	expect("diff --git a/f b/f\nindex 1..2 100644\n" HEAD
 	       "@@ -1 +1 @@\n-a\n+b\n-- \n2.39\n",
 	       "a\n", "b\n");
-	/* What looks like a header within a hunk is a line of it. */
+	/* A line within a hunk that looks like a header is content. */
 	expect(HEAD "@@ -1,2 +1,2 @@\n--- x\n+++ y\n a\n", "-- x\na\n", "++ y\na\n");
 	/* An empty line that lost its space. */
 	expect(HEAD "@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", "a\n\nb\n", "a\n\nc\n");
 }
 
-static void test_patch__ends_without_newline_count(void **state)
+static void test_patch__a_missing_newline_at_the_end_must_match(void **state)
 {
 	static const char without[] = "\\ No newline at end of file\n";
 	char patch[256];
@@ -118,12 +118,12 @@ static void test_patch__ends_without_newline_count(void **state)
 	expect(patch, "a\n", "a");
 	(void)snprintf(patch, sizeof patch, HEAD "@@ -1 +1,2 @@\n a\n+b\n");
 	expect_misfit(patch, "a", 1, 1);
-	/* A line cannot go on behind one that does not end. */
+	/* No line can follow one without a newline. */
 	(void)snprintf(patch, sizeof patch, HEAD "@@ -1 +1 @@\n-a\n+b\n%s", without);
 	expect_misfit(patch, "a\nc\n", 1, 2);
 }
 
-static void test_patch__carriage_returns_are_the_files_or_the_mails(void **state)
+static void test_patch__carriage_returns_belong_to_the_file_or_to_the_mail(void **state)
 {
 	(void)state;
 	expect(HEAD "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n", "a\r\nb\r\n", "a\r\nc\r\n");
@@ -134,7 +134,7 @@ static void test_patch__carriage_returns_are_the_files_or_the_mails(void **state
 	expect_misfit(HEAD "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\r\nb\r\n", 1, 1);
 }
 
-static void test_patch__files_are_made_and_taken_away(void **state)
+static void test_patch__files_are_created_and_deleted(void **state)
 {
 	struct fw_ws_patch patch;
 	const char *made = "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n";
@@ -152,7 +152,7 @@ static void test_patch__files_are_made_and_taken_away(void **state)
 	fw_ws_patch_clear(&patch);
 }
 
-static void test_patch__what_is_wrong_is_told_with_its_line(void **state)
+static void test_patch__an_invalid_patch_is_reported_with_its_line(void **state)
 {
 	(void)state;
 	expect_invalid("", 1);
@@ -179,17 +179,17 @@ static void test_patch__what_is_wrong_is_told_with_its_line(void **state)
 	expect_invalid("--- \"a/\\9\"\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", 1);
 }
 
-static void test_patch__what_does_not_fit_is_told_with_hunk_and_line(void **state)
+static void test_patch__a_mismatch_is_reported_with_hunk_and_line(void **state)
 {
 	(void)state;
 	expect_misfit(HEAD "@@ -1,2 +1,2 @@\n a\n-x\n+y\n", "a\nb\n", 1, 2);
 	expect_misfit(HEAD "@@ -1 +1 @@\n-a\n+b\n@@ -3 +3 @@\n-c\n+d\n", "a\nb\nx\n", 2, 3);
 	expect_misfit(HEAD "@@ -9 +9 @@\n-a\n+b\n", "a\n", 1, 2);
-	/* No searching around: one line further is not there. */
+	/* Hunks are not searched for: one line off does not match. */
 	expect_misfit(HEAD "@@ -1 +1 @@\n-b\n+c\n", "a\nb\n", 1, 1);
 }
 
-static void test_patch__its_headers_name_the_file(void **state)
+static void test_patch__headers_must_name_the_file(void **state)
 {
 	static const struct {
 		const char *head;
@@ -218,7 +218,7 @@ static void test_patch__its_headers_name_the_file(void **state)
 	}
 }
 
-/* ---- against diff and patch themselves ------------------------------------------ */
+/* ---- against diff and patch themselves ---- */
 
 static unsigned seed = 20260119;
 
@@ -228,7 +228,7 @@ static unsigned below(unsigned n)
 	return (seed >> 16) % n;
 }
 
-/* Few letters, so that lines repeat; CR LF now and then; maybe no last newline. */
+/* Few different characters, so that lines repeat; sometimes CR LF or no newline at the end. */
 static size_t random_text(char *text, const char *from, size_t from_len)
 {
 	size_t len = 0;
@@ -295,7 +295,7 @@ static size_t get(const char *name, char *text, size_t size)
 	return len;
 }
 
-static void test_patch__what_diff_writes_is_undone_by_applying_it(void **state)
+static void test_patch__applying_the_output_of_diff_gives_the_new_file(void **state)
 {
 	const char *rounds = getenv("FW_PATCH_ROUNDS");
 	long most = rounds ? strtol(rounds, NULL, 10) : 150;
@@ -331,7 +331,7 @@ static void test_patch__what_diff_writes_is_undone_by_applying_it(void **state)
 			fail_msg("round %ld differs:\n%s", round, diff);
 		fw_ws_patch_clear(&patch);
 		fw_buf_clear(&out);
-		/* And what patch makes of it is the same, where it is installed. */
+		/* The program patch, if it is installed, gives the same result. */
 		if (round % 10 == 0 && system("command -v patch >/dev/null") == 0) {
 			shell("cp a p && patch --binary -s -F0 p <d");
 			assert_int_equal(get("p", got, sizeof got), b_len);
@@ -360,16 +360,16 @@ static void test_patch__survives_every_allocation_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patch__git_headers_alone_create_and_delete_empty_files),
+		cmocka_unit_test(test_patch__hunks_are_applied_at_their_lines),
+		cmocka_unit_test(test_patch__a_missing_newline_at_the_end_must_match),
 		cmocka_unit_test(
-			test_patch__git_says_of_an_empty_file_only_that_it_comes_or_goes),
-		cmocka_unit_test(test_patch__hunks_are_applied_where_they_say),
-		cmocka_unit_test(test_patch__ends_without_newline_count),
-		cmocka_unit_test(test_patch__carriage_returns_are_the_files_or_the_mails),
-		cmocka_unit_test(test_patch__files_are_made_and_taken_away),
-		cmocka_unit_test(test_patch__what_is_wrong_is_told_with_its_line),
-		cmocka_unit_test(test_patch__what_does_not_fit_is_told_with_hunk_and_line),
-		cmocka_unit_test(test_patch__its_headers_name_the_file),
-		cmocka_unit_test(test_patch__what_diff_writes_is_undone_by_applying_it),
+			test_patch__carriage_returns_belong_to_the_file_or_to_the_mail),
+		cmocka_unit_test(test_patch__files_are_created_and_deleted),
+		cmocka_unit_test(test_patch__an_invalid_patch_is_reported_with_its_line),
+		cmocka_unit_test(test_patch__a_mismatch_is_reported_with_hunk_and_line),
+		cmocka_unit_test(test_patch__headers_must_name_the_file),
+		cmocka_unit_test(test_patch__applying_the_output_of_diff_gives_the_new_file),
 		cmocka_unit_test(test_patch__survives_every_allocation_failure),
 	};
 

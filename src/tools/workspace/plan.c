@@ -1,6 +1,6 @@
 /*
- * plan.c - see plan.h. A header is read strictly: a field that stands twice
- * could be read in two ways, and somebody approved only one of them.
+ * plan.c - see plan.h. A header with a duplicate field is refused: it could be read in
+ * two ways, and a person approved only one of them.
  */
 #include "tools/workspace/plan.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 
 static const char opening[] = "<!--";
 static const char closing[] = "-->";
@@ -29,8 +29,8 @@ static struct fw_ws_span trim(const char *at, const char *end)
 
 struct line {
 	const char *start;
-	const char *end;  /* of its text */
-	const char *next; /* behind its newline */
+	const char *end;  /* end of the text */
+	const char *next; /* after the newline */
 };
 
 static struct line line_at(const char *at, const char *end)
@@ -40,7 +40,7 @@ static struct line line_at(const char *at, const char *end)
 	return (struct line){ at, newline ? newline : end, newline ? newline + 1 : end };
 }
 
-/* "KEY: value"; len 0 of the key: it is none. */
+/* Splits "KEY: value". The key has length 0 if the line is not of that form. */
 static struct fw_ws_span key_of(struct line line, struct fw_ws_span *ret_value)
 {
 	const char *colon = memchr(line.start, ':', (size_t)(line.end - line.start));
@@ -66,7 +66,7 @@ static bool read_scope(struct fw_ws_plan *plan, struct fw_ws_span value, unsigne
 	while (at < end) {
 		const char *comma = memchr(at, ',', (size_t)(end - at));
 		struct fw_ws_span glob = trim(at, comma ? comma : end);
-		const char *wrong = fw_ws_glob_fault(glob.text, glob.len);
+		const char *wrong = fw_glob_fault(glob.text, glob.len);
 
 		if (wrong) {
 			(void)snprintf(ret_fault, FW_WS_FAULT_SIZE,
@@ -93,13 +93,13 @@ static bool read_field(struct fw_ws_plan *plan, struct fw_ws_span key, struct fw
 
 	if (is(key, "SCOPE")) {
 		if (plan->scope_count)
-			return fault(ret_fault, number, "SCOPE stands twice");
+			return fault(ret_fault, number, "SCOPE occurs twice");
 		return read_scope(plan, value, number, ret_fault);
 	}
 	if (!slot)
-		return true; /* whatever else its author notes; the hash covers it */
+		return true; /* other fields are allowed; the hash covers them */
 	if (slot->text)
-		return fault(ret_fault, number, "a field stands twice");
+		return fault(ret_fault, number, "a field occurs twice");
 	if (!value.len)
 		return fault(ret_fault, number, "a field is empty");
 	*slot = value;
@@ -110,7 +110,8 @@ static bool check_fields(struct fw_ws_plan *plan, char *ret_fault)
 {
 	if (!plan->hash.text)
 		return fault(ret_fault, 1, "KAIZA_PLAN_HASH is missing");
-	if (!is(plan->hash, "PENDING_HASH") && !fw_ws_is_hex(plan->hash.text, plan->hash.len))
+	if (!is(plan->hash, "PENDING_HASH") &&
+	    !fw_sha256_is_text(plan->hash.text, plan->hash.len))
 		return fault(ret_fault, 1,
 			     "KAIZA_PLAN_HASH is neither PENDING_HASH nor 64 digits");
 	if (!plan->role.text)
@@ -144,7 +145,7 @@ static bool has_cr(struct line line)
 	return line.end > line.start && line.end[-1] == '\r';
 }
 
-/* A line with another value, and otherwise to the byte as it is. */
+/* Writes a line with another value; everything else is unchanged. */
 static void put_line(struct fw_buf *out, struct line line, struct fw_ws_span value,
 		     const char *word)
 {
@@ -155,8 +156,8 @@ static void put_line(struct fw_buf *out, struct line line, struct fw_ws_span val
 	fw_buf_put(out, rest, (size_t)(line.next - rest));
 }
 
-/* The text as it is hashed, or written: two values of the header are replaced,
- * and one line comes or goes. */
+/* Writes the text with another hash and status, and with or without the signature
+ * line. */
 static void rewrite(const char *text, size_t len, const char *hash, const char *status,
 		    const char *signature, struct fw_buf *out)
 {
@@ -227,7 +228,7 @@ bool fw_ws_plan_read(const char *text, size_t len, struct fw_ws_plan *ret_plan,
 	fw_buf_init(&normal, 2 * (size_t)FW_WS_PLAN_BYTES);
 	rewrite(text, len, "PENDING_HASH", "PENDING", NULL, &normal);
 	if (normal.state == FW_BUF_OK)
-		fw_ws_sha256(normal.text, normal.len, ret_plan->computed);
+		fw_sha256_text(normal.text, normal.len, ret_plan->computed);
 	fw_buf_clear(&normal);
 	return ret_plan->computed[0] || fault(ret_fault, 1, "out of memory");
 }
@@ -239,54 +240,54 @@ void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const cha
 }
 
 bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
-		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE])
+		     const char *workspace, char ret_hex[FW_SHA256_TEXT])
 {
-	char text[64 + 1 + 4096];
+	char text[64 + 1 + 4096 + 32];
 	int len = snprintf(text, sizeof text, "%.64s\n%s", plan->computed, workspace);
 
 	return len > 0 && (size_t)len < sizeof text &&
-	       fw_ws_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
+	       fw_ws_key_sign(key, FW_WS_SIGN_PLAN, text, (size_t)len, ret_hex);
 }
 
-/* Why the signature is none for this workspace; NULL: it is. */
-static const char *distrust_signature(const struct fw_ws_plan *plan,
-				      const struct fw_ws_key *key, const char *workspace)
+/* Why the signature is not valid in this workspace; NULL if it is. */
+static const char *verify_signature(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
+				    const char *workspace)
 {
 	const struct fw_ws_span *signature = &plan->signature;
-	char expected[FW_WS_HEX_SIZE];
+	char expected[FW_SHA256_TEXT];
 
 	if (fw_ws_plan_sign(plan, key, workspace, expected) &&
-	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
+	    fw_ws_key_is_signature(signature->text, signature->len, expected))
 		return NULL;
-	if (fw_ws_sign(key, FW_WS_SIGN_PLAN_UNBOUND, plan->computed, 64, expected) &&
-	    fw_ws_same_hex(signature->text, signature->len, expected, 64))
-		return "an older version approved it, for no workspace in particular; a person "
-		       "has to approve it again (faultwire plan approve)";
-	return "its signature does not verify; one from another workspace, or from before "
-	       "this one was moved, does not count: a person has to approve it here "
-	       "(faultwire plan approve)";
+	if (fw_ws_key_sign(key, FW_WS_SIGN_PLAN_UNBOUND, plan->computed, 64, expected) &&
+	    fw_ws_key_is_signature(signature->text, signature->len, expected))
+		return "an older version approved it, for any workspace; a person has to "
+		       "approve it again (faultwire plan approve)";
+	return "its signature does not verify; an approval is valid only in the workspace that "
+	       "it was given for, and not after that directory was moved or created again: "
+	       "a person has to approve it here (faultwire plan approve)";
 }
 
-const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key, const char *workspace)
+const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
+			      const struct fw_ws_key *key, const char *workspace)
 {
 	if (!is(plan->hash, plan->computed))
 		return "its hash does not match its content";
 	if (!is(plan->hash, name))
-		return "it is kept under another hash than its own";
+		return "it is saved under a hash that is not its own";
 	if (!plan->is_approved)
-		return plan->signature.len ? "it is pending, and yet signed" : NULL;
+		return plan->signature.len ? "it is pending but has a signature" : NULL;
 	if (!plan->signature.len)
-		return "it says that it is approved, and is not signed";
+		return "it claims to be approved but has no signature";
 	if (!key->is_set)
 		return "this server has no key to check its signature with";
-	return distrust_signature(plan, key, workspace);
+	return verify_signature(plan, key, workspace);
 }
 
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->scope_count; i++)
-		if (fw_ws_glob_match(plan->scopes[i].text, plan->scopes[i].len, path))
+		if (fw_glob_match(plan->scopes[i].text, plan->scopes[i].len, path))
 			return true;
 	return false;
 }

@@ -14,8 +14,7 @@
  * Its hash is the SHA-256 of the whole text with the hash written as
  * PENDING_HASH, the status as PENDING, and without the line of the signature.
  *
- * The one rule to remember: what a header says of itself counts only after
- * fw_ws_plan_distrust().
+ * The one rule to remember: do not trust a header before fw_ws_plan_verify().
  */
 #ifndef FW_TOOLS_WORKSPACE_PLAN_H
 #define FW_TOOLS_WORKSPACE_PLAN_H
@@ -24,15 +23,15 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "tools/workspace/digest.h"
+#include "tools/workspace/key.h"
 
 #include <faultwire/error.h>
 
 enum { FW_WS_PLAN_BYTES = 256 * 1024, FW_WS_SCOPES = 64, FW_WS_FAULT_SIZE = 160 };
 
-/* What plans are signed with, and what bootstrap payloads are. */
+/* The purposes of signatures: of plans, and of bootstrap payloads. */
 #define FW_WS_SIGN_PLAN "faultwire plan approval 2"
-/* Of versions whose approvals were valid in every workspace. */
+/* Used by versions whose approvals were valid in every workspace. */
 #define FW_WS_SIGN_PLAN_UNBOUND "faultwire plan approval 1"
 #define FW_WS_SIGN_BOOTSTRAP "faultwire bootstrap 1"
 
@@ -41,51 +40,41 @@ struct fw_ws_span {
 	size_t len;
 };
 
-/* All borrowed from the text. */
+/* Points into the text of the plan. */
 struct fw_ws_plan {
 	const char *text;
 	size_t len;
-	struct fw_ws_span hash; /* as its header says */
+	struct fw_ws_span hash; /* as the header states it */
 	struct fw_ws_span role;
 	struct fw_ws_span status;
 	struct fw_ws_span signature; /* len 0: none */
 	struct fw_ws_span scopes[FW_WS_SCOPES];
 	size_t scope_count;
 	struct fw_ws_span title; /* its first heading; len 0: none */
-	char computed[FW_WS_HEX_SIZE];
-	bool is_approved; /* so it says */
+	char computed[FW_SHA256_TEXT];
+	bool is_approved; /* as the header states it */
 };
 
-/* False: it is no plan, and `ret_fault` says why, with the line. */
+/* False if it is not a plan; `ret_fault` then has the reason and the line. */
 bool fw_ws_plan_read(const char *text, size_t len, struct fw_ws_plan *ret_plan,
 		     char ret_fault[FW_WS_FAULT_SIZE]);
 
-/* The text with another hash, status and signature (NULL: none). */
+/* Writes the text with another hash, status and signature (NULL: none). */
 void fw_ws_plan_write(const struct fw_ws_plan *plan, const char *hash, const char *status,
 		      const char *signature, struct fw_buf *out);
 
-/* Why it cannot be trusted; NULL: it can. `name` is the hash it is kept under,
- * `workspace` the canonical path of the root it is kept in. A pending plan has no
- * signature to be looked at. */
-const char *fw_ws_plan_distrust(const struct fw_ws_plan *plan, const char *name,
-				const struct fw_ws_key *key, const char *workspace);
+/* Why the plan is not authentic; NULL if it is. `name` is the hash that it is saved
+ * under, `workspace` the identity of its workspace (fw_root). The signature of a
+ * pending plan is not checked: it must have none. */
+const char *fw_ws_plan_verify(const struct fw_ws_plan *plan, const char *name,
+			      const struct fw_ws_key *key, const char *workspace);
 
-/* The signature of an approval: of this plan, in this workspace. False: the
- * library failed, or the path is too long. */
+/* Signs the approval of this plan in this workspace. False if libcrypto fails or the
+ * path is too long. */
 bool fw_ws_plan_sign(const struct fw_ws_plan *plan, const struct fw_ws_key *key,
-		     const char *workspace, char ret_hex[FW_WS_HEX_SIZE]);
+		     const char *workspace, char ret_hex[FW_SHA256_TEXT]);
 
-/* Is the path within its scope? */
+/* Is the path within the scope of the plan? */
 bool fw_ws_plan_covers(const struct fw_ws_plan *plan, const char *path);
-
-/*
- * The key that approvals are signed with. `path` NULL:
- * $XDG_CONFIG_HOME/faultwire/plan.key. With `make` it is made where there is
- * none. Raises input.invalid_value where others may read it, or it is no key;
- * file.not_found and its like.
- */
-FW_NODISCARD fw_error *fw_ws_key_load(const char *path, bool make, struct fw_ws_key *ret_key);
-/* Where that is; false: neither XDG_CONFIG_HOME nor HOME says. */
-bool fw_ws_key_path(const char *path, char *ret_path, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * plan_store.c - plans as files: docs/plans/<hash>.md.
+ * plan_store.c - see plan_store.h.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/plan_store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/common/file.h"
+#include "tools/workspace/file_ops.h"
 
 #include <faultwire/raise.h>
 
@@ -22,14 +24,14 @@ static void path_of(const char *hash, char path[96])
 	(void)snprintf(path, 96, FW_WS_PLANS "/%.64s.md", hash);
 }
 
-fw_error *fw_ws_plan_load(const struct fw_ws_root *root, const char *hash, char **ret_text,
+fw_error *fw_ws_plan_load(const struct fw_root *root, const char *hash, char **ret_text,
 			  size_t *ret_len)
 {
 	char path[96];
 	fw_error *err;
 
 	path_of(hash, path);
-	err = fw_ws_read_file(root, path, FW_WS_PLAN_BYTES, ret_text, ret_len);
+	err = fw_file_read(root, path, FW_WS_PLAN_BYTES, ret_text, ret_len);
 	if (err && (fw_error_code(err) == FW_FILE_NOT_FOUND ||
 		    fw_error_code(err) == FW_PATH_NOT_FOUND)) {
 		fw_error_free(err);
@@ -38,20 +40,20 @@ fw_error *fw_ws_plan_load(const struct fw_ws_root *root, const char *hash, char 
 	return err;
 }
 
-static fw_error *put(const struct fw_ws_root *root, const struct fw_ws_plan *plan,
+static fw_error *put(const struct fw_root *root, const struct fw_ws_plan *plan,
 		     const char *status, const char *signature, bool replace,
 		     bool *ret_was_there)
 {
-	struct fw_ws_place place = FW_WS_PLACE_INIT;
+	struct fw_place place = FW_PLACE_INIT;
 	struct fw_buf text;
 	fw_error *err;
 	char path[96];
 	int dir = -1;
 
 	path_of(plan->computed, path);
-	FW_TRY(fw_ws_open_dir(root, FW_WS_PLANS, true, &dir));
+	FW_TRY(fw_root_open_dir(root, FW_WS_PLANS, true, &dir));
 	(void)close(dir);
-	FW_TRY(fw_ws_find_place(root, path, &place));
+	FW_TRY(fw_place_find(root, path, &place));
 	*ret_was_there = place.exists;
 	fw_buf_init(&text, 2 * (size_t)FW_WS_PLAN_BYTES);
 	fw_ws_plan_write(plan, plan->computed, status, signature, &text);
@@ -60,25 +62,25 @@ static fw_error *put(const struct fw_ws_root *root, const struct fw_ws_plan *pla
 	else if (place.exists && !replace)
 		err = NULL;
 	else
-		err = fw_ws_put_file(&place, text.text, text.len);
+		err = fw_ws_file_put(&place, text.text, text.len);
 	fw_buf_clear(&text);
-	fw_ws_place_clear(&place);
+	fw_place_clear(&place);
 	return err;
 }
 
-fw_error *fw_ws_plan_save(const struct fw_ws_root *root, const struct fw_ws_plan *plan,
+fw_error *fw_ws_plan_save(const struct fw_root *root, const struct fw_ws_plan *plan,
 			  const char *status, const char *signature, bool *ret_was_there)
 {
 	return put(root, plan, status, signature, false, ret_was_there);
 }
 
-fw_error *fw_ws_plan_approve(const struct fw_ws_root *root, const struct fw_ws_plan *plan,
+fw_error *fw_ws_plan_approve(const struct fw_root *root, const struct fw_ws_plan *plan,
 			     const struct fw_ws_key *key)
 {
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	bool was_there;
 
-	if (!key->is_set || !fw_ws_plan_sign(plan, key, root->path, signature))
+	if (!key->is_set || !fw_ws_plan_sign(plan, key, root->identity, signature))
 		return fw_raise_internal_unexpected("signing failed");
 	return put(root, plan, "APPROVED", signature, true, &was_there);
 }
@@ -88,16 +90,16 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-fw_error *fw_ws_plan_list(const struct fw_ws_root *root, char (**ret_hashes)[FW_WS_HEX_SIZE],
+fw_error *fw_ws_plan_list(const struct fw_root *root, char (**ret_hashes)[FW_SHA256_TEXT],
 			  size_t *ret_count)
 {
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	size_t room = 0;
 	struct dirent *item;
 	DIR *dir;
 	int fd;
-	fw_error *err = fw_ws_open_dir(root, FW_WS_PLANS, false, &fd);
+	fw_error *err = fw_root_open_dir(root, FW_WS_PLANS, false, &fd);
 
 	*ret_hashes = NULL;
 	*ret_count = 0;
@@ -112,14 +114,14 @@ fw_error *fw_ws_plan_list(const struct fw_ws_root *root, char (**ret_hashes)[FW_
 		int error = errno;
 
 		(void)close(fd);
-		return fw_ws_errno(error, FW_WS_PLANS, false);
+		return fw_path_errno(error, FW_WS_PLANS, false);
 	}
-	/* cppcheck-suppress readdirCalled ; a stream of one's own is safe */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir)) && count < PLANS) {
 		size_t len = strlen(item->d_name);
 
 		if (len != 67 || strcmp(item->d_name + 64, ".md") != 0 ||
-		    !fw_ws_is_hex(item->d_name, 64))
+		    !fw_sha256_is_text(item->d_name, 64))
 			continue;
 		if (count == room) {
 			void *more;

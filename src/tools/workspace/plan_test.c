@@ -1,13 +1,13 @@
 /*
- * Plans and globs: what counts as a plan, what its hash covers, what an
- * approval is worth.
+ * Plans and globs: what is a valid plan, what its hash covers, and when an
+ * approval is valid.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "tools/common/glob.h"
 #include "tools/workspace/bootstrap.h"
-#include "tools/workspace/glob.h"
 #include "tools/workspace/plan.h"
 #include "tools/workspace/protect.h"
 
@@ -27,11 +27,11 @@ static struct fw_ws_plan read_plan(const char *text)
 	return plan;
 }
 
-/* The plan as it is kept, approved with `signer`; for free(). */
+/* The plan as it is saved, approved with `signer`; release it with free(). */
 static char *approved(const char *draft, const struct fw_ws_key *signer, char *ret_hash)
 {
 	struct fw_ws_plan plan = read_plan(draft);
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	struct fw_buf out;
 	char *text;
 
@@ -39,37 +39,37 @@ static char *approved(const char *draft, const struct fw_ws_key *signer, char *r
 	assert_true(fw_ws_plan_sign(&plan, signer, "/w", signature));
 	fw_ws_plan_write(&plan, plan.computed, "APPROVED", signature, &out);
 	text = strdup(out.text);
-	(void)snprintf(ret_hash, FW_WS_HEX_SIZE, "%s", plan.computed);
+	(void)snprintf(ret_hash, FW_SHA256_TEXT, "%s", plan.computed);
 	fw_buf_clear(&out);
 	return text;
 }
 
 static void test_plan__the_hash_covers_all_but_hash_status_and_signature(void **state)
 {
-	char hash[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT];
 	char *text = approved(DRAFT, &key, hash);
 	struct fw_ws_plan plan = read_plan(text);
 
 	(void)state;
 	assert_string_equal(plan.computed, hash);
-	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
+	assert_null(fw_ws_plan_verify(&plan, hash, &key, "/w"));
 	assert_true(plan.is_approved);
 	assert_int_equal(plan.title.len, 5);
 	free(text);
-	/* Line by line as a person can compute it. */
-	fw_ws_sha256(DRAFT, strlen(DRAFT), hash);
+	/* As a person can compute it. */
+	fw_sha256_text(DRAFT, strlen(DRAFT), hash);
 	assert_string_equal(read_plan(DRAFT).computed, hash);
 }
 
-static void expect_distrust(const char *text, const char *name, const struct fw_ws_key *with,
-			    const char *why)
+static void expect_refusal(const char *text, const char *name, const struct fw_ws_key *with,
+			   const char *why)
 {
 	struct fw_ws_plan plan = read_plan(text);
-	const char *distrust = fw_ws_plan_distrust(&plan, name, with, "/w");
+	const char *refusal = fw_ws_plan_verify(&plan, name, with, "/w");
 
-	assert_non_null(distrust);
-	if (strncmp(distrust, why, strlen(why)) != 0)
-		fail_msg("%s, not %s", distrust, why);
+	assert_non_null(refusal);
+	if (strncmp(refusal, why, strlen(why)) != 0)
+		fail_msg("%s, not %s", refusal, why);
 }
 
 static char *replaced(const char *text, const char *from, const char *to)
@@ -85,10 +85,10 @@ static char *replaced(const char *text, const char *from, const char *to)
 	return out;
 }
 
-static void test_plan__forged_approvals_are_found_out(void **state)
+static void test_plan__forged_approvals_are_detected(void **state)
 {
 	static const char no_match[] = "its hash does not match its content";
-	char hash[FW_WS_HEX_SIZE], second[FW_WS_HEX_SIZE];
+	char hash[FW_SHA256_TEXT], second[FW_SHA256_TEXT];
 	char *text = approved(DRAFT, &key, hash);
 	char *other = approved(DRAFT "More.\n", &key, second);
 	char *forged;
@@ -97,85 +97,85 @@ static void test_plan__forged_approvals_are_found_out(void **state)
 	(void)state;
 	/* Scope, role and body changed after approval. */
 	forged = replaced(text, "src/**", "**");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
 	forged = replaced(text, "Text.", "Test.");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
 	forged = replaced(text, "# Title", "NOTE: x\n# Title");
-	expect_distrust(forged, hash, &key, no_match);
+	expect_refusal(forged, hash, &key, no_match);
 	free(forged);
-	/* The header's hash put right, the signature kept. */
+	/* With a correct hash in the header and the old signature. */
 	forged = replaced(text, "src/**", "**");
 	free(text);
 	text = replaced(forged, hash, read_plan(forged).computed);
-	expect_distrust(text, read_plan(text).computed, &key, "its signature does not verify");
+	expect_refusal(text, read_plan(text).computed, &key, "its signature does not verify");
 	free(forged);
 	free(text);
-	/* A pending plan that is called approved. */
+	/* A pending plan whose status is changed to approved. */
 	text = approved(DRAFT, &key, hash);
 	forged = replaced(DRAFT, "PENDING_HASH", hash);
 	free(text);
 	text = replaced(forged, "STATUS: PENDING", "STATUS: APPROVED");
-	expect_distrust(text, hash, &key, "it says that it is approved, and is not signed");
+	expect_refusal(text, hash, &key, "it claims to be approved but has no signature");
 	free(forged);
 	/* With the signature of another plan, of another key, too short, too long. */
 	(void)snprintf(line, sizeof line, "STATUS: APPROVED\nSIGNATURE: %.64s",
 		       strstr(other, "SIGNATURE: ") + 11);
 	forged = replaced(text, "STATUS: APPROVED", line);
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
 	(void)snprintf(line, sizeof line, "STATUS: APPROVED\nSIGNATURE: abc");
 	forged = replaced(text, "STATUS: APPROVED", line);
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
 	free(text);
 	text = approved(DRAFT, &other_key, hash);
-	expect_distrust(text, hash, &key, "its signature does not verify");
+	expect_refusal(text, hash, &key, "its signature does not verify");
 	free(text);
 	text = approved(DRAFT, &key, hash);
 	(void)snprintf(line, sizeof line, "%.64sff", strstr(text, "SIGNATURE: ") + 11);
 	{
-		char signature[FW_WS_HEX_SIZE];
+		char signature[FW_SHA256_TEXT];
 
 		(void)snprintf(signature, sizeof signature, "%.64s", line);
 		forged = replaced(text, signature, line);
 	}
-	expect_distrust(forged, hash, &key, "its signature does not verify");
+	expect_refusal(forged, hash, &key, "its signature does not verify");
 	free(forged);
-	/* A good plan under another name, and without a key to check it with. */
-	expect_distrust(text, second, &key, "it is kept under another hash than its own");
-	expect_distrust(text, hash, &(struct fw_ws_key){ .is_set = false },
-			"this server has no key to check its signature with");
+	/* A valid plan under another name, and without a key to verify it. */
+	expect_refusal(text, second, &key, "it is saved under a hash that is not its own");
+	expect_refusal(text, hash, &(struct fw_ws_key){ .is_set = false },
+		       "this server has no key to check its signature with");
 	free(text);
 	free(other);
 }
 
-static void test_plan__an_approval_counts_in_its_own_workspace_only(void **state)
+static void test_plan__an_approval_is_valid_in_its_own_workspace_only(void **state)
 {
-	char hash[FW_WS_HEX_SIZE], unbound[FW_WS_HEX_SIZE], line[128];
+	char hash[FW_SHA256_TEXT], unbound[FW_SHA256_TEXT], line[128];
 	char *text = approved(DRAFT, &key, hash);
 	struct fw_ws_plan plan = read_plan(text);
 	char *old;
 
 	(void)state;
-	assert_null(fw_ws_plan_distrust(&plan, hash, &key, "/w"));
+	assert_null(fw_ws_plan_verify(&plan, hash, &key, "/w"));
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const others[] = { "/v", "/w/w", "/", "" };
 
-		assert_non_null(strstr(fw_ws_plan_distrust(&plan, hash, &key, others[i]),
+		assert_non_null(strstr(fw_ws_plan_verify(&plan, hash, &key, others[i]),
 				       "approve it here"));
 	}
-	/* As it was signed before signatures were bound. */
-	assert_true(fw_ws_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
+	/* Signed by a version whose approvals were not bound to a workspace. */
+	assert_true(fw_ws_key_sign(&key, FW_WS_SIGN_PLAN_UNBOUND, plan.computed, 64, unbound));
 	(void)snprintf(line, sizeof line, "%.64s", strstr(text, "SIGNATURE: ") + 11);
 	old = replaced(text, line, unbound);
-	expect_distrust(old, hash, &key, "an older version approved it");
+	expect_refusal(old, hash, &key, "an older version approved it");
 	free(old);
 	free(text);
 }
 
-static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **state)
+static void test_protect__files_that_run_automatically_are_refused_at_any_depth(void **state)
 {
 	static const char *const refused[] = { ".git/config",
 					       "src/.git/hooks/post-checkout",
@@ -210,9 +210,9 @@ static void test_protect__what_runs_by_itself_is_refused_at_any_depth(void **sta
 			fail_msg("%s is protected", allowed[i]);
 }
 
-static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **state)
+static void test_protect__a_bare_repository_is_recognized_by_its_content(void **state)
 {
-	struct fw_ws_root root = make_root();
+	struct fw_root root = make_root();
 
 	(void)state;
 	shell("mkdir -p w/src/bare/objects w/src/bare/refs w/src/bare/hooks");
@@ -223,7 +223,7 @@ static void test_protect__a_bare_repository_is_refused_by_what_it_holds(void **s
 	assert_true(fw_ws_is_protected(&root, "src/bare/config"));
 	assert_true(fw_ws_is_protected(&root, "src/bare/hooks/pre-receive"));
 	assert_false(fw_ws_is_protected(&root, "src/a.txt"));
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 }
 
 static void expect_no_plan(const char *text, const char *fault)
@@ -235,7 +235,7 @@ static void expect_no_plan(const char *text, const char *fault)
 	assert_string_equal(got, fault);
 }
 
-static void test_plan__what_is_none_is_told_with_its_line(void **state)
+static void test_plan__an_invalid_plan_is_reported_with_its_line(void **state)
 {
 	(void)state;
 	expect_no_plan("", "line 1: plan does not begin with a line \"<!--\"");
@@ -250,9 +250,9 @@ static void test_plan__what_is_none_is_told_with_its_line(void **state)
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\nROLE: WINDSURF\n-->\n",
 		       "line 1: ROLE is not ANTIGRAVITY: that role writes plans");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\n" FIELDS "SCOPE: x\n-->\n",
-		       "line 6: SCOPE stands twice");
+		       "line 6: SCOPE occurs twice");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\n" FIELDS "STATUS: APPROVED\n-->\n",
-		       "line 6: a field stands twice");
+		       "line 6: a field occurs twice");
 	expect_no_plan("<!--\nKAIZA_PLAN_HASH: PENDING_HASH\nSCOPE: ../x\n-->\n",
 		       "line 3: glob \"../x\" of SCOPE is wrong: it has a \".\" or \"..\" "
 		       "component");
@@ -262,7 +262,7 @@ static void test_plan__what_is_none_is_told_with_its_line(void **state)
 
 static bool match(const char *glob, const char *path)
 {
-	return fw_ws_glob_match(glob, strlen(glob), path);
+	return fw_glob_match(glob, strlen(glob), path);
 }
 
 static void test_glob__matches_by_components(void **state)
@@ -293,45 +293,46 @@ static void test_glob__matches_by_components(void **state)
 	assert_false(match("*.md", "docs/a.md"));
 	assert_false(match("", "a"));
 	assert_false(match("a[", "a["));
-	/* As many steps as letters, whatever the stars. */
+	/* Time is proportional to the length, whatever the number of stars. */
 	memset(many, 'a', sizeof many - 1);
 	many[sizeof many - 1] = '\0';
 	assert_false(match(stars, many));
-	assert_non_null(fw_ws_glob_fault("/a", 2));
-	assert_non_null(fw_ws_glob_fault("a//b", 4));
-	assert_non_null(fw_ws_glob_fault("a/../b", 6));
-	assert_non_null(fw_ws_glob_fault("a**", 3));
-	assert_null(fw_ws_glob_fault("a..b/*", 6));
+	assert_non_null(fw_glob_fault("/a", 2));
+	assert_non_null(fw_glob_fault("a//b", 4));
+	assert_non_null(fw_glob_fault("a/../b", 6));
+	assert_non_null(fw_glob_fault("a**", 3));
+	assert_null(fw_glob_fault("a..b/*", 6));
 }
 
-static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_while(
+static void test_bootstrap__a_payload_is_valid_for_one_plan_in_one_workspace_until_it_expires(
 	void **state)
 {
 	struct fw_ws_plan plan = read_plan(DRAFT);
 	struct fw_ws_plan other = read_plan(DRAFT "More.\n");
-	char signature[FW_WS_HEX_SIZE];
+	char signature[FW_SHA256_TEXT];
 	char nonce[64];
 	struct fw_buf payload;
 
-#define JUDGE(key_, root_, plan_, now_)                                                   \
-	fw_ws_bootstrap_distrust(payload.text, payload.len, signature, strlen(signature), \
-				 key_, root_, plan_, now_, nonce)
+#define JUDGE(key_, root_, plan_, now_)                                                       \
+	fw_ws_bootstrap_verify(payload.text, payload.len, signature, strlen(signature), key_, \
+			       root_, plan_, now_, nonce)
 	(void)state;
 	fw_buf_init(&payload, 4096);
 	fw_ws_bootstrap_payload("/w", &plan, 1000, &payload);
-	assert_true(
-		fw_ws_sign(&key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len, signature));
+	assert_true(fw_ws_key_sign(&key, FW_WS_SIGN_BOOTSTRAP, payload.text, payload.len,
+				   signature));
 	assert_null(JUDGE(&key, "/w", &plan, 999));
 	assert_int_equal(strlen(nonce), 32);
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1000), "the payload has expired");
 	assert_string_equal(JUDGE(&key, "/w", &plan, -90000),
-			    "the payload would be good for more than a day");
+			    "the payload is valid for more than a day");
 	assert_string_equal(JUDGE(&key, "/v", &plan, 1),
 			    "the payload is for another workspace");
 	assert_string_equal(JUDGE(&key, "/w", &other, 1), "the payload is for another plan");
 	assert_string_equal(JUDGE(&other_key, "/w", &plan, 1), "the signature does not verify");
-	/* Signed as a plan's approval is. */
-	assert_true(fw_ws_sign(&key, FW_WS_SIGN_PLAN, payload.text, payload.len, signature));
+	/* Signed for the purpose of a plan. */
+	assert_true(
+		fw_ws_key_sign(&key, FW_WS_SIGN_PLAN, payload.text, payload.len, signature));
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1), "the signature does not verify");
 	signature[63] = '\0';
 	assert_string_equal(JUDGE(&key, "/w", &plan, 1),
@@ -339,7 +340,7 @@ static void test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_wh
 	fw_buf_clear(&payload);
 }
 
-static void test_key__is_made_once_and_read_by_its_owner_alone(void **state)
+static void test_key__is_created_once_and_readable_by_its_owner_only(void **state)
 {
 	struct fw_ws_key first = { .is_set = false };
 	struct fw_ws_key second = { .is_set = false };
@@ -365,15 +366,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plan__the_hash_covers_all_but_hash_status_and_signature),
-		cmocka_unit_test(test_plan__forged_approvals_are_found_out),
-		cmocka_unit_test(test_plan__an_approval_counts_in_its_own_workspace_only),
-		cmocka_unit_test(test_protect__what_runs_by_itself_is_refused_at_any_depth),
-		cmocka_unit_test(test_protect__a_bare_repository_is_refused_by_what_it_holds),
-		cmocka_unit_test(test_plan__what_is_none_is_told_with_its_line),
+		cmocka_unit_test(test_plan__forged_approvals_are_detected),
+		cmocka_unit_test(test_plan__an_approval_is_valid_in_its_own_workspace_only),
+		cmocka_unit_test(
+			test_protect__files_that_run_automatically_are_refused_at_any_depth),
+		cmocka_unit_test(test_protect__a_bare_repository_is_recognized_by_its_content),
+		cmocka_unit_test(test_plan__an_invalid_plan_is_reported_with_its_line),
 		cmocka_unit_test(test_glob__matches_by_components),
 		cmocka_unit_test(
-			test_bootstrap__a_payload_is_good_for_one_plan_in_one_place_for_a_while),
-		cmocka_unit_test(test_key__is_made_once_and_read_by_its_owner_alone),
+			test_bootstrap__a_payload_is_valid_for_one_plan_in_one_workspace_until_it_expires),
+		cmocka_unit_test(test_key__is_created_once_and_readable_by_its_owner_only),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);

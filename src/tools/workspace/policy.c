@@ -1,7 +1,6 @@
 /*
- * policy.c - see policy.h. Patterns are PCRE2, multi-line (^ and $ are a line's)
- * and compiled for text that need not be UTF-8, since a patched file may be
- * anything.
+ * policy.c - see policy.h. Patterns are PCRE2 in multi-line mode (^ and $ match at each
+ * line), compiled without UTF-8, because a patched file may have any content.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
@@ -13,8 +12,9 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "base/mem.h"
-#include "tools/workspace/glob.h"
+#include "tools/common/glob.h"
 
 #include <faultwire/raise.h>
 
@@ -36,12 +36,12 @@ struct rule {
 };
 
 struct fw_ws_policy {
-	yyjson_doc *doc; /* what the rules borrow their texts from */
+	yyjson_doc *doc; /* the texts of the rules point into it */
 	struct rule *rules;
 	size_t count;
 };
 
-/* ---- reading -------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static fw_error *wrong(const char *id, size_t index, const char *member, const char *expected)
 {
@@ -60,7 +60,7 @@ static fw_error *add_glob(struct globs *globs, yyjson_val *value, const char *id
 	const char *text = yyjson_get_str(value);
 	size_t len = yyjson_get_len(value);
 
-	if (!text || fw_ws_glob_fault(text, len))
+	if (!text || fw_glob_fault(text, len))
 		return wrong(id, 0, member, "a glob relative to the workspace");
 	if (globs->count == GLOBS)
 		return wrong(id, 0, member, "at most 32 globs");
@@ -160,20 +160,11 @@ fw_error *fw_ws_policy_new(const char *json, size_t len, struct fw_ws_policy **r
 {
 	struct fw_ws_policy *policy = fw__allocate(sizeof *policy);
 	fw_error *err = NULL;
-	char *copy;
 
 	if (!policy)
 		return fw_raise_internal_out_of_memory();
 	memset(policy, 0, sizeof *policy);
-	copy = fw__allocate(len + 1);
-	if (!copy) {
-		fw__release(policy);
-		return fw_raise_internal_out_of_memory();
-	}
-	memcpy(copy, json, len);
-	copy[len] = '\0';
-	policy->doc = yyjson_read_opts(copy, len, 0, &fw__yyjson_alc, NULL);
-	fw__release(copy);
+	policy->doc = fw_json_read(json, len, FW_JSON_SMALL, 0, NULL, NULL);
 	if (!policy->doc)
 		err = fw_raise_input_invalid_format("the rules file", "JSON");
 	else
@@ -191,18 +182,18 @@ void fw_ws_policy_free(struct fw_ws_policy *policy)
 	if (!policy)
 		return;
 	for (size_t i = 0; policy->rules && i <= policy->count; i++)
-		pcre2_code_free(policy->rules[i].code); /* the last may be half read */
+		pcre2_code_free(policy->rules[i].code); /* the last one may be incomplete */
 	fw__release(policy->rules);
 	yyjson_doc_free(policy->doc);
 	fw__release(policy);
 }
 
-/* ---- checking --------------------------------------------------------------------- */
+/* ---- checking ---- */
 
 static bool any(const struct globs *globs, const char *path)
 {
 	for (size_t i = 0; i < globs->count; i++)
-		if (fw_ws_glob_match(globs->text[i], globs->len[i], path))
+		if (fw_glob_match(globs->text[i], globs->len[i], path))
 			return true;
 	return false;
 }
@@ -262,7 +253,7 @@ fw_error *fw_ws_policy_check(const struct fw_ws_policy *policy, const char *path
 	return err;
 }
 
-/* ---- the rules that come with the program ------------------------------------------- */
+/* ---- the rules that come with the program ---- */
 
 #define SOURCES                                                                                \
 	"\"**/*.c\",\"**/*.h\",\"**/*.cc\",\"**/*.cpp\",\"**/*.hpp\",\"**/*.go\",\"**/*.py\"," \
@@ -298,7 +289,7 @@ const char fw_ws_policy_default[] =
 	"\"pattern\":\"\\\\b(?:panic|todo|unimplemented|unreachable)!\\\\s*[({\\\\[]\","
 	"\"message\":\"a library does not end the program\"},"
 	/* A line that is not a comment with SAFETY:, then one with an unsafe block.
-	 * Possessive throughout: each line is read twice at most. */
+	 * All quantifiers are possessive, so each line is read at most twice. */
 	"{\"id\":\"unsafe-needs-reason\"," RUST
 	"\"pattern\":\"(?:\\\\A|^(?![^\\\\n/]*+(?:/(?!/)[^\\\\n/]*+)*+"
 	"//.*?SAFETY:).*+\\\\n)\\\\K"

@@ -5,7 +5,7 @@
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include <pcre2.h>
 #include <yyjson.h>
@@ -130,6 +130,6 @@ int main(void)
 			test_policy__a_megabyte_takes_steps_in_proportion_to_its_length),
 	};
 
-	workspace_test_uses_all();
+	test_support_uses_all();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /*
- * The preflight command: whatever it starts is dead when the verdict is there.
+ * The preflight command: everything it started is dead when its result is reported.
  *
- * Each test starts a bounded number of processes, and each of those ends by
- * itself after some seconds.
+ * Each test starts a bounded number of processes, and each of those ends
+ * after some seconds.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ enum { LIMIT_MS = 400, LIFE_MS = 15000, BOMB_MOST = 50 };
 
 static const char *self;
 
-/* ---- what is run as a command ------------------------------------------------ */
+/* ---- what is run as a command ---- */
 
 /* A process that forks and ends, again and again: by the time that its number is
  * read it is another one. */
@@ -39,7 +39,7 @@ static int hop(void)
 	return 0;
 }
 
-/* A lock that its holder's death releases; -1: somebody has it. */
+/* A lock that the death of its holder releases; -1 if it is taken. */
 static int take_slot(const char *path, int slot)
 {
 	char name[300];
@@ -65,14 +65,14 @@ static int bomb(const char *path)
 
 		if (fd < 0)
 			continue;
-		/* The slot is the child's, and free when the child is dead. */
+		/* The slot belongs to the child and is free when the child is dead. */
 		if (fork() != 0)
 			(void)close(fd);
 	}
 	return 0;
 }
 
-/* ---- helpers ------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 /* Processes whose command line has this word in it. */
 static size_t count_running(const char *word)
@@ -82,7 +82,7 @@ static size_t count_running(const char *word)
 	size_t found = 0;
 
 	assert_non_null(dir);
-	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
 	while ((item = readdir(dir))) {
 		char path[300];
 		char text[1024];
@@ -101,10 +101,10 @@ static size_t count_running(const char *word)
 	return found;
 }
 
-/* Runs the command as preflight does, in a process of its own as a worker is. */
+/* Runs the command as preflight does, in a separate process like a worker. */
 static int run(const char *command, uint32_t limit_ms)
 {
-	struct fw_ws_root root = make_root();
+	struct fw_root root = make_root();
 	pid_t worker = fork();
 	int status = 0;
 
@@ -117,7 +117,7 @@ static int run(const char *command, uint32_t limit_ms)
 	}
 	assert_true(worker > 0);
 	assert_int_equal(waitpid(worker, &status, 0), worker);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return status;
 }
 
@@ -134,11 +134,11 @@ static void leaves_nothing(const char *what, const char *word, bool hangs)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), hangs ? 1 : 0);
 	assert_int_equal(count_running(word), 0);
-	/* Before they would have ended by themselves. */
+	/* Before they would have ended on their own. */
 	assert_true(fw_steady_ms() - start < LIFE_MS - 2000);
 }
 
-/* ---- tests ----------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void test_preflight__a_daemon_does_not_outlive_it(void **state)
 {
@@ -150,7 +150,7 @@ static void test_preflight__a_daemon_does_not_outlive_it(void **state)
 	leaves_nothing(what, what + strlen("(setsid sh -c 'setsid sleep "), false);
 }
 
-static void test_preflight__a_process_that_forks_away_does_not_outlive_it(void **state)
+static void test_preflight__a_process_that_keeps_forking_does_not_outlive_it(void **state)
 {
 	char what[512];
 
@@ -169,7 +169,7 @@ static void test_preflight__a_fork_bomb_does_not_outlive_its_timeout(void **stat
 	leaves_nothing(what, "bomb-", true);
 }
 
-static void test_preflight__a_command_that_only_ends_is_told_by_its_status(void **state)
+static void test_preflight__an_ordinary_command_is_reported_by_its_status(void **state)
 {
 	(void)state;
 	assert_int_equal(run("true", 5000), 0);
@@ -181,10 +181,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_preflight__a_daemon_does_not_outlive_it),
-		cmocka_unit_test(test_preflight__a_process_that_forks_away_does_not_outlive_it),
-		cmocka_unit_test(test_preflight__a_fork_bomb_does_not_outlive_its_timeout),
 		cmocka_unit_test(
-			test_preflight__a_command_that_only_ends_is_told_by_its_status),
+			test_preflight__a_process_that_keeps_forking_does_not_outlive_it),
+		cmocka_unit_test(test_preflight__a_fork_bomb_does_not_outlive_its_timeout),
+		cmocka_unit_test(test_preflight__an_ordinary_command_is_reported_by_its_status),
 	};
 	static char path[4096];
 
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		return hop();
 	if (argc > 2 && strncmp(argv[1], "bomb-", 5) == 0)
 		return bomb(argv[2]);
-	workspace_test_uses_all();
+	test_support_uses_all();
 	self = realpath("/proc/self/exe", path);
 	return cmocka_run_group_tests(tests, scratch_make, scratch_drop);
 }

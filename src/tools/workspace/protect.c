@@ -9,9 +9,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "tools/workspace/impl.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/plan_store.h"
 
-/* Refused as a component of a path, as a file or as a folder. */
+/* Refused as any component of a path, file or directory. */
 static const char *const names[] = {
 	/* repositories: hooks, and configuration that names programs */
 	".git",
@@ -38,7 +39,7 @@ static const char *const names[] = {
 	".vimrc",
 	".nvimrc",
 	".nvim.lua",
-	/* sourced by a shell or a debugger that enters the folder */
+	/* read by a shell, editor or debugger that enters the directory */
 	".envrc",
 	".direnv",
 	".gdbinit",
@@ -79,11 +80,11 @@ bool fw_ws_is_protected_name(const char *path)
 	return false;
 }
 
-/* `folder` ends in a slash, or is "" for the root. */
-static bool has(const struct fw_ws_root *root, const char *folder, const char *name,
+/* `folder` ends with a slash, or is "" for the root. */
+static bool has(const struct fw_root *root, const char *folder, const char *name,
 		bool is_folder)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	struct stat st;
 	int len = snprintf(path, sizeof path, "%s%s", folder, name);
 
@@ -91,16 +92,16 @@ static bool has(const struct fw_ws_root *root, const char *folder, const char *n
 	       (!is_folder || S_ISDIR(st.st_mode));
 }
 
-/* Would git take this folder for a repository, once `rest` is written in it? */
-static bool is_repository(const struct fw_ws_root *root, const char *folder, const char *rest)
+/* Would git treat this directory as a repository once `rest` is written in it? */
+static bool is_repository(const struct fw_root *root, const char *folder, const char *rest)
 {
 	return has(root, folder, "objects", true) && has(root, folder, "refs", true) &&
 	       (strcasecmp(rest, "HEAD") == 0 || has(root, folder, "HEAD", false));
 }
 
-bool fw_ws_is_protected(const struct fw_ws_root *root, const char *path)
+bool fw_ws_is_protected(const struct fw_root *root, const char *path)
 {
-	char folder[FW_WS_PATH_SIZE];
+	char folder[FW_PATH_SIZE];
 
 	if (fw_ws_is_protected_name(path))
 		return true;

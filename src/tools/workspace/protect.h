@@ -1,23 +1,23 @@
 /*
- * protect.h - the paths that no plan lets anybody write.
+ * protect.h - paths that no plan allows anyone to write.
  *
- * Two kinds: what this program keeps for itself, and what other programs run by
- * themselves, without anybody asking: repositories' hooks and configuration,
- * tasks of editors, files that a shell sources on entering a folder. What runs
- * only when somebody runs it (a Makefile, package.json) is ordinary source.
+ * These are the files of this program, and files that other programs run
+ * automatically: hooks and configuration of repositories, tasks of editors, files that
+ * a shell reads when it enters a directory. Files that run only when a person runs
+ * them (a Makefile, package.json) are ordinary sources.
  *
- * The one rule to remember: ask about where the bytes end up (fw_ws_place.path),
- * not about how the caller spelt it.
+ * The one rule to remember: check the location where the bytes are written
+ * (fw_place.path), not the path that the caller gave.
  */
 #ifndef FW_TOOLS_WORKSPACE_PROTECT_H
 #define FW_TOOLS_WORKSPACE_PROTECT_H
 
-#include "tools/workspace/paths.h"
+#include "tools/common/root.h"
 
-/* Is it by its name? Letters' case does not matter, nor how deep it lies. */
+/* Is it protected by its name? At any depth, in upper or lower case. */
 bool fw_ws_is_protected_name(const char *path);
 
-/* The same, and whether it lies in a bare repository (HEAD, objects, refs). */
-bool fw_ws_is_protected(const struct fw_ws_root *root, const char *path);
+/* The same, or is it in a bare repository (HEAD, objects, refs)? */
+bool fw_ws_is_protected(const struct fw_root *root, const char *path);
 
 #endif

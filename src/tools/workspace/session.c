@@ -1,16 +1,16 @@
 /*
- * session.c - what a handler knows of its session, and how it tells what it did.
- *
- * Both are a JSON object in the state of the toolset: the session, or with
- * "did" a word to the server's thread, which takes it before anybody else
- * looks, and puts the session in its place (observe.c).
+ * session.c - see session.h.
  */
-#include "tools/workspace/impl.h"
+#include "tools/workspace/session.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "tools/workspace/data.h"
 
 #include <faultwire/raise.h>
 
@@ -26,11 +26,11 @@ static void copy(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-void fw_ws_session_of(const fw_call *call, struct fw_ws_session *ret_session)
+void fw_ws_session_read(const fw_call *call, struct fw_ws_session *ret_session)
 {
 	size_t len = 0;
 	const char *text = fw_call_state(call, &len);
-	yyjson_doc *doc = text ? yyjson_read(text, len, 0) : NULL;
+	yyjson_doc *doc = text ? fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL) : NULL;
 	yyjson_val *all = yyjson_doc_get_root(doc);
 
 	memset(ret_session, 0, sizeof *ret_session);
@@ -65,7 +65,7 @@ void fw_ws_session_write(const struct fw_ws_session *session, struct fw_buf *out
 	fw_buf_json_str(out, session->locked_by);
 }
 
-fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
+fw_error *fw_ws_raise_invariant(fw_src at, const char *id, const char *why)
 {
 	fw_error *err = fw_raise_governance_invariant_violation_at(at, id);
 	const fw_scope scope = { .invariant_id = id };
@@ -76,118 +76,121 @@ fw_error *fw_ws_invariant(fw_src at, const char *id, const char *why)
 	return err;
 }
 
-fw_error *fw_ws_enter(const fw_workspace *ws, const fw_call *call,
-		      struct fw_ws_session *ret_session, struct fw_ws_root *ret_root)
+fw_error *fw_ws_session_enter(const fw_workspace *ws, const fw_call *call,
+			      struct fw_ws_session *ret_session, struct fw_root *ret_root)
 {
-	fw_ws_session_of(call, ret_session);
-	return fw_ws_enter_session(ws, ret_session, fw_call_name(call), ret_root);
+	fw_ws_session_read(call, ret_session);
+	return fw_ws_session_open_root(ws, ret_session, fw_call_name(call), ret_root);
 }
 
-fw_error *fw_ws_enter_session(const fw_workspace *ws, const struct fw_ws_session *session,
-			      const char *name, struct fw_ws_root *ret_root)
+fw_error *fw_ws_session_open_root(const fw_workspace *ws, const struct fw_ws_session *session,
+				  const char *name, struct fw_root *ret_root)
 {
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	fw_error *err;
 
 	if (!session->id[0])
 		return fw_raise_session_not_initialized(name);
-	err = fw_ws_root_open(session->root, strlen(session->root), &root);
+	err = fw_root_open(session->root, strlen(session->root), &root);
 	if (err) {
-		/* What became of it is not the caller's doing. */
+		/* The caller did not cause this. */
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
 		    fw_error_code(err) == FW_SESSION_INIT_FAILED)
 			return fw_error_caused_by(
-				fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED", NULL),
+				fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+						      NULL),
 				err);
 		return err;
 	}
 	root.hard_links = ws->hard_links;
 	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
-		fw_ws_root_close(&root);
-		return fw_ws_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
-				       "another folder has taken its place");
+		fw_root_close(&root);
+		return fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+					     "another folder has taken its place");
 	}
 	*ret_root = root;
 	return NULL;
 }
 
-fw_error *fw_ws_enter_unlocked(const fw_workspace *ws, const fw_call *call,
-			       struct fw_ws_root *ret_root)
+fw_error *fw_ws_session_enter_unlocked(const fw_workspace *ws, const fw_call *call,
+				       struct fw_root *ret_root)
 {
 	struct fw_ws_session session;
 
-	FW_TRY(fw_ws_enter(ws, call, &session, ret_root));
+	FW_TRY(fw_ws_session_enter(ws, call, &session, ret_root));
 	if (!session.locked_by[0])
 		return NULL;
-	fw_ws_root_close(ret_root);
+	fw_root_close(ret_root);
 	return fw_raise_session_locked(session.locked_by);
 }
 
-/* ---- telling ----------------------------------------------------------------------- */
+/* ---- telling ---- */
 
-static void tell(fw_call *call, const struct fw_buf *word)
+static void notify(fw_call *call, const struct fw_buf *report)
 {
-	if (word->state == FW_BUF_OK)
-		fw_call_set_state(call, word->text, word->len);
+	if (report->state == FW_BUF_OK)
+		fw_call_set_state(call, report->text, report->len);
 }
 
-/* Which call it is the word of: one that came too late for its own reply must
- * not be taken for another's. */
-static void put_call(struct fw_buf *word, fw_call *call)
+/* Identifies the call by its arguments: a report that came too late for its own reply
+ * must not be used for another call. */
+static void put_call(struct fw_buf *report, fw_call *call)
 {
-	char hex[FW_WS_HEX_SIZE];
+	char hex[FW_SHA256_TEXT];
 	size_t len = 0;
 	const char *arguments = fw_call_json(call, NULL, &len);
 
-	fw_ws_sha256(arguments ? arguments : "", arguments ? len : 0, hex);
-	FW_BUF(word, ",\"of\":");
-	fw_buf_json_str(word, hex);
+	fw_sha256_text(arguments ? arguments : "", arguments ? len : 0, hex);
+	FW_BUF(report, ",\"of\":");
+	fw_buf_json_str(report, hex);
 }
 
-static void put_recovered(struct fw_buf *word, const char *recovered)
+static void put_recovered(struct fw_buf *report, const char *recovered)
 {
-	FW_BUF(word, ",\"recovered\":[");
+	FW_BUF(report, ",\"recovered\":[");
 	if (recovered)
-		fw_buf_str(word, recovered);
-	FW_BUF(word, "]}");
+		fw_buf_str(report, recovered);
+	FW_BUF(report, "]}");
 }
 
-void fw_ws_tell_began(fw_call *call, const struct fw_ws_session *session, const char *recovered)
+void fw_ws_notify_began(fw_call *call, const struct fw_ws_session *session,
+			const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":\"began\",");
-	fw_ws_session_write(session, &word);
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":\"began\",");
+	fw_ws_session_write(session, &report);
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }
 
-void fw_ws_tell_wrote(fw_call *call, const char *journal, bool reported, const char *recovered)
+void fw_ws_notify_wrote(fw_call *call, const char *journal, bool reported,
+			const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":");
-	fw_buf_json_str(&word, reported ? "reported" : "wrote");
-	FW_BUF(&word, ",\"journal\":");
-	fw_buf_json_str(&word, journal);
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":");
+	fw_buf_json_str(&report, reported ? "reported" : "wrote");
+	FW_BUF(&report, ",\"journal\":");
+	fw_buf_json_str(&report, journal);
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }
 
-void fw_ws_tell_recovered(fw_call *call, const char *recovered)
+void fw_ws_notify_recovered(fw_call *call, const char *recovered)
 {
-	struct fw_buf word;
+	struct fw_buf report;
 
-	fw_buf_init(&word, FW_WS_STATE_BYTES);
-	FW_BUF(&word, "{\"did\":\"recovered\"");
-	put_call(&word, call);
-	put_recovered(&word, recovered);
-	tell(call, &word);
-	fw_buf_clear(&word);
+	fw_buf_init(&report, FW_WS_STATE_BYTES);
+	FW_BUF(&report, "{\"did\":\"recovered\"");
+	put_call(&report, call);
+	put_recovered(&report, recovered);
+	notify(call, &report);
+	fw_buf_clear(&report);
 }

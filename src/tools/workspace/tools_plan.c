@@ -1,28 +1,28 @@
 /*
- * tools_plan.c - plans, as tools see them, and verify_workspace_integrity.
+ * tools_plan.c - list_plans, read_plan, save_plan and verify_workspace_integrity.
  */
-#include "tools/workspace/trusted.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/workspace/plan_store.h"
+#include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
 
-/* ---- list_plans ------------------------------------------------------------------- */
+/* ---- list_plans ---- */
 
 static void put_span(struct fw_buf *out, struct fw_ws_span span)
 {
 	fw_buf_json(out, span.text, span.len);
 }
 
-static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, const char *hash,
+static void put_plan(const fw_workspace *ws, const struct fw_root *root, const char *hash,
 		     struct fw_buf *out)
 {
 	char fault[FW_WS_FAULT_SIZE] = "";
 	struct fw_ws_plan plan = { .is_approved = false };
-	const char *distrust = NULL;
+	const char *refusal = NULL;
 	char *text = NULL;
 	size_t len = 0;
 	fw_error *err = fw_ws_plan_load(root, hash, &text, &len);
@@ -30,11 +30,11 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 	FW_BUF(out, "{\"plan\":");
 	fw_buf_json_str(out, hash);
 	if (err) {
-		distrust = "it cannot be read";
+		refusal = "it cannot be read";
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
-		distrust = fault;
+		refusal = fault;
 	} else {
-		distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
+		refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -48,10 +48,10 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 		FW_BUF(out, "]");
 	}
 	FW_BUF(out, ",\"usable\":");
-	fw_buf_str(out, !distrust && plan.is_approved ? "true" : "false");
+	fw_buf_str(out, !refusal && plan.is_approved ? "true" : "false");
 	FW_BUF(out, ",\"fault\":");
-	if (distrust)
-		fw_buf_json_str(out, distrust);
+	if (refusal)
+		fw_buf_json_str(out, refusal);
 	else
 		FW_BUF(out, "null");
 	FW_BUF(out, "}");
@@ -62,13 +62,13 @@ static void put_plan(const fw_workspace *ws, const struct fw_ws_root *root, cons
 fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	struct fw_root root = FW_ROOT_INIT;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	size_t count = 0;
 	struct fw_buf out;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ws, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ws, call, &root));
 	err = fw_ws_plan_list(&root, &hashes, &count);
 	fw_buf_init(&out, FW_WS_READ_BYTES);
 	FW_BUF(&out, "{\"plans\":[");
@@ -84,27 +84,27 @@ fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 		fw_call_structured(call, out.text, out.len);
 	fw_buf_clear(&out);
 	fw__release(hashes);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
 fw_error *fw_ws_read_plan(fw_call *call, void *ctx)
 {
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	char *text = NULL;
 	size_t len = 0;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ctx, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ctx, call, &root));
 	err = fw_ws_plan_load(&root, fw_call_string(call, "plan", NULL), &text, &len);
 	if (!err)
 		fw_call_text_n(call, text, len);
 	fw__release(text);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
-/* ---- save_plan ------------------------------------------------------------------------ */
+/* ---- save_plan ---- */
 
 static fw_error *read_content(const char *text, size_t len, const char *field,
 			      struct fw_ws_plan *ret_plan)
@@ -116,15 +116,15 @@ static fw_error *read_content(const char *text, size_t len, const char *field,
 		(void)snprintf(expected, sizeof expected, "a plan; %s", fault);
 		return fw_raise_input_invalid_value(field, expected);
 	}
-	/* Approval is a person's act: a text that brings its own is a forgery. */
+	/* Only a person approves plans: a text that claims to be approved is forged. */
 	if (ret_plan->is_approved || ret_plan->signature.len)
 		return fw_raise_plan_enforcement_failed(ret_plan->computed,
-							"it says itself that it is approved");
+							"it claims to be approved already");
 	return NULL;
 }
 
-static void tell_plan(fw_call *call, const struct fw_ws_plan *plan, const char *status,
-		      bool was_there)
+static void write_result(fw_call *call, const struct fw_ws_plan *plan, const char *status,
+			 bool was_there)
 {
 	struct fw_buf out;
 
@@ -147,22 +147,22 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 {
 	size_t len = 0;
 	const char *text = fw_call_string(call, "content", &len);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_plan plan;
 	bool was_there = false;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ctx, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ctx, call, &root));
 	err = read_content(text, len, "content", &plan);
 	if (!err)
 		err = fw_ws_plan_save(&root, &plan, "PENDING", NULL, &was_there);
 	if (!err)
-		tell_plan(call, &plan, "PENDING", was_there);
-	fw_ws_root_close(&root);
+		write_result(call, &plan, "PENDING", was_there);
+	fw_root_close(&root);
 	return err;
 }
 
-/* ---- verify_workspace_integrity --------------------------------------------------------- */
+/* ---- verify_workspace_integrity ---- */
 
 struct findings {
 	struct fw_buf list;
@@ -186,7 +186,7 @@ static void find(struct findings *found, const char *invariant, const char *what
 	FW_BUF(&found->list, "}");
 }
 
-static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, const char *hash,
+static void verify_plan(const fw_workspace *ws, const struct fw_root *root, const char *hash,
 			struct findings *found)
 {
 	char fault[FW_WS_FAULT_SIZE];
@@ -200,20 +200,20 @@ static void verify_plan(const fw_workspace *ws, const struct fw_ws_root *root, c
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *distrust = fw_ws_plan_distrust(&plan, hash, &ws->key, root->path);
+		const char *refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
 
-		if (distrust)
-			find(found, "PLANS_AUTHENTIC", hash, distrust);
+		if (refusal)
+			find(found, "PLANS_AUTHENTIC", hash, refusal);
 	}
 	fw_error_free(err);
 	fw__release(text);
 }
 
-static fw_error *verify_audit(const fw_workspace *ws, const struct fw_ws_root *root,
+static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root,
 			      struct findings *found, unsigned long long *records)
 {
-	struct fw_ws_audit_report report;
-	char path[FW_WS_PATH_SIZE];
+	struct fw_toolset_audit_report report;
+	char path[FW_PATH_SIZE];
 	fw_error *err;
 
 	if (!ws->verify_audit)
@@ -222,14 +222,14 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_ws_root *r
 	fw_ws_trusted_log(ws, root->path, path);
 	err = ws->verify_audit(path, &report);
 	if (err) {
-		/* cppcheck-suppress returnDanglingLifetime ; an error keeps nothing of it */
+		/* cppcheck-suppress returnDanglingLifetime ; an error copies its texts */
 		return err;
 	}
 	*records = report.records;
-	if (!fw_ws_trusted_is_in_place(ws, root))
+	if (!fw_ws_trusted_is_link_intact(ws, root))
 		find(found, FW_WS_LOG_IN_PLACE, FW_WS_AUDIT_LOG,
-		     "it is not the link to the log any more");
-	if (!report.is_whole)
+		     "it is no longer the link to the log");
+	if (!report.is_intact)
 		find(found, "AUDIT_CHAIN_INTACT", FW_WS_AUDIT_LOG, report.reason);
 	return NULL;
 }
@@ -248,7 +248,7 @@ static fw_error *conclude(fw_call *call, struct findings *found, size_t plans,
 		fw_call_structured(call, text, (size_t)len);
 		return NULL;
 	}
-	err = fw_ws_invariant(FW_HERE, found->first, NULL);
+	err = fw_ws_raise_invariant(FW_HERE, found->first, NULL);
 	if (found->list.state == FW_BUF_OK) {
 		FW_BUF(&found->list, "]");
 		fw_error_add_json(err, "findings", found->list.text, found->list.len);
@@ -260,14 +260,14 @@ static fw_error *conclude(fw_call *call, struct findings *found, size_t plans,
 fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct findings found = { .count = 0 };
-	char(*hashes)[FW_WS_HEX_SIZE] = NULL;
+	char(*hashes)[FW_SHA256_TEXT] = NULL;
 	unsigned long long records = 0;
 	size_t count = 0;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter_unlocked(ws, call, &root));
+	FW_TRY(fw_ws_session_enter_unlocked(ws, call, &root));
 	fw_buf_init(&found.list, FW_WS_READ_BYTES);
 	FW_BUF(&found.list, "[");
 	err = fw_ws_plan_list(&root, &hashes, &count);
@@ -279,6 +279,6 @@ fw_error *fw_ws_verify_integrity(fw_call *call, void *ctx)
 		err = conclude(call, &found, count, records);
 	fw_buf_clear(&found.list);
 	fw__release(hashes);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }

@@ -1,43 +1,46 @@
 /*
- * tools_read.c - begin_session, read_file, read_audit_log, and the workspace as
- * resources: what changes nothing in it.
+ * tools_read.c - the tools that change no file: begin_session, read_file,
+ * read_audit_log; and the files as resources.
  */
-#include "tools/workspace/trusted.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tools/common/file.h"
+#include "tools/workspace/journal.h"
+#include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
 enum { AUDIT_LINES = 100, AUDIT_BYTES = 1024 * 1024 };
 
-/* ---- begin_session ------------------------------------------------------------------ */
+/* ---- begin_session ---- */
 
 static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
 {
 	char hex[33];
 
-	fw_ws_random_hex(hex, sizeof hex);
+	fw_random_hex(hex, sizeof hex);
 	hex[12] = '4';
 	hex[16] = "89ab"[hex[16] & 3];
 	(void)snprintf(ret_id, FW_WS_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
 		       hex + 12, hex + 16, hex + 20);
 }
 
-/* A root that this server may serve, and that no session stands in the way of. */
+/* Opens the root, if this server may serve it and no session uses another one. */
 static fw_error *bind(const fw_workspace *ws, const fw_call *call,
-		      struct fw_ws_session *session, struct fw_ws_root *root, bool *ret_is_new)
+		      struct fw_ws_session *session, struct fw_root *root, bool *ret_is_new)
 {
 	size_t len = 0;
 	const char *path = fw_call_string(call, "workspace_root", &len);
 
-	FW_TRY(fw_ws_root_open_in(ws->directory.path, ws->alias, path, len, root));
+	FW_TRY(fw_root_open_in(ws->directory.path, ws->alias, path, len, root));
 	root->hard_links = ws->hard_links;
 	*ret_is_new = !session->id[0];
 	if (session->id[0] &&
@@ -49,19 +52,19 @@ static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 	return NULL;
 }
 
-static fw_error *recover(const struct fw_ws_root *root, struct fw_buf *list)
+static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
 {
 	size_t count = 0;
 	fw_error *err;
 	int lock;
 
-	FW_TRY(fw_ws_lock(root, FW_WS_LOCK_MS, &lock));
+	FW_TRY(fw_ws_write_lock(root, FW_WS_WRITE_LOCK_MS, &lock));
 	err = fw_ws_journal_recover(root, list, &count);
-	fw_ws_unlock(lock);
+	fw_ws_write_unlock(lock);
 	return err;
 }
 
-static void tell_session(fw_call *call, const fw_workspace *ws,
+static void write_result(fw_call *call, const fw_workspace *ws,
 			 const struct fw_ws_session *session, const struct fw_buf *recovered)
 {
 	struct fw_buf out;
@@ -91,7 +94,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
 	const char *role = fw_call_string(call, "role", NULL);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
 	struct fw_buf recovered;
 	bool is_new = true;
@@ -101,33 +104,34 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 		return fw_raise_auth_role_mismatch(
 			strcasecmp(role, "windsurf") == 0 ? "WINDSURF" : "ANTIGRAVITY",
 			fw_ws_role_name(ws->role));
-	fw_ws_session_of(call, &session);
+	fw_ws_session_read(call, &session);
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
 	err = bind(ws, call, &session, &root, &is_new);
 	if (!err)
 		err = recover(&root, &recovered);
 	if (!err) {
+		fw_ws_trusted_link(ws, &root);
 		if (is_new) {
 			make_uuid(session.id);
 			(void)snprintf(session.root, sizeof session.root, "%s", root.path);
 			session.dev = (uint64_t)root.dev;
 			session.ino = (uint64_t)root.ino;
 		}
-		tell_session(call, ws, &session, &recovered);
-		fw_ws_tell_began(call, &session, recovered.text);
+		write_result(call, ws, &session, &recovered);
+		fw_ws_notify_began(call, &session, recovered.text);
 	}
 	fw_buf_clear(&recovered);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	return err;
 }
 
-/* ---- read_file ------------------------------------------------------------------------- */
+/* ---- read_file ---- */
 
-static fw_error *read_text(const struct fw_ws_root *root, const char *path, size_t len,
-			   char ret_path[FW_WS_PATH_SIZE], char **ret_text, size_t *ret_len)
+static fw_error *read_text(const struct fw_root *root, const char *path, size_t len,
+			   char ret_path[FW_PATH_SIZE], char **ret_text, size_t *ret_len)
 {
-	FW_TRY(fw_ws_path_read(root, path, len, ret_path));
-	FW_TRY(fw_ws_read_file(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
+	FW_TRY(fw_root_normalize(root, path, len, ret_path));
+	FW_TRY(fw_file_read(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
 	if (fw_utf8_valid(*ret_text, *ret_len) == *ret_len)
 		return NULL;
 	fw__release(*ret_text);
@@ -139,27 +143,28 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 {
 	size_t path_len = 0;
 	const char *path = fw_call_string(call, "path", &path_len);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
-	char clean[FW_WS_PATH_SIZE];
-	char hex[FW_WS_HEX_SIZE];
+	char clean[FW_PATH_SIZE];
+	char hex[FW_SHA256_TEXT];
 	char *text = NULL;
 	size_t len = 0;
 	struct fw_buf recovered;
 	struct fw_buf out;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
-	/* What a dead worker wrote, and nobody has passed, is not for reading. */
+	FW_TRY(fw_ws_session_enter(ctx, call, &session, &root));
+	/* Content that a crashed worker wrote and no preflight command accepted must not
+	 * be read. */
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
-	fw_ws_journal_tidy(&root, &recovered);
+	fw_ws_journal_try_recover(&root, &recovered);
 	if (recovered.len)
-		fw_ws_tell_recovered(call, recovered.text);
+		fw_ws_notify_recovered(call, recovered.text);
 	fw_buf_clear(&recovered);
 	err = read_text(&root, path, path_len, clean, &text, &len);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
-	fw_ws_sha256(text, len, hex);
+	fw_sha256_text(text, len, hex);
 	fw_buf_init(&out, 8 * (size_t)FW_WS_READ_BYTES);
 	FW_BUF(&out, "{\"path\":");
 	fw_buf_json_str(&out, clean);
@@ -179,7 +184,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	return err;
 }
 
-/* ---- resources ---------------------------------------------------------------------------- */
+/* ---- resources ---- */
 
 static int hex_digit(char c)
 {
@@ -189,7 +194,7 @@ static int hex_digit(char c)
 				      : -1;
 }
 
-/* Percent-encoding is undone before the path is judged, so that "%2e%2e" is. */
+/* Percent-encoding is decoded before the path is checked, so "%2e%2e" is refused. */
 static size_t decode(const char *from, char *to, size_t size)
 {
 	size_t len = 0;
@@ -215,10 +220,10 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	static const char scheme[] = "workspace:///";
 	fw_workspace *ws = ctx;
 	const char *uri = fw_call_name(call);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
-	char path[FW_WS_PATH_SIZE + 8];
-	char clean[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE + 8];
+	char clean[FW_PATH_SIZE];
 	char *text = NULL;
 	size_t len = 0;
 	size_t path_len;
@@ -230,16 +235,16 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	(void)pthread_mutex_lock(&ws->lock);
 	session = ws->shared;
 	(void)pthread_mutex_unlock(&ws->lock);
-	FW_TRY(fw_ws_enter_session(ws, &session, uri, &root));
+	FW_TRY(fw_ws_session_open_root(ws, &session, uri, &root));
 	err = read_text(&root, path, path_len, clean, &text, &len);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
 	fw_call_resource_text(call, uri, "text/plain", text);
 	fw__release(text);
 	return NULL;
 }
 
-/* ---- read_audit_log ----------------------------------------------------------------------- */
+/* ---- read_audit_log ---- */
 
 /* The last `limit` lines of a text. */
 static const char *tail(const char *text, size_t len, int64_t limit)
@@ -256,15 +261,15 @@ static const char *tail(const char *text, size_t len, int64_t limit)
 	return at;
 }
 
-/* Where the server writes it, which may be outside of the workspace. */
-static fw_error *open_log(const fw_workspace *ws, const struct fw_ws_root *root, int *ret_fd,
+/* Opens the log where the server writes it, which may be outside of the workspace. */
+static fw_error *open_log(const fw_workspace *ws, const struct fw_root *root, int *ret_fd,
 			  struct stat *ret_stat)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 
 	fw_ws_trusted_log(ws, root->path, path);
-	if (!ws->trusted || !fw_ws_is_beneath(path, ws->trusted))
-		return fw_ws_open_file(root, FW_WS_AUDIT_LOG, ret_fd, ret_stat);
+	if (!ws->trusted || !fw_path_is_beneath(path, ws->trusted))
+		return fw_file_open(root, FW_WS_AUDIT_LOG, ret_fd, ret_stat);
 	*ret_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*ret_fd >= 0 && fstat(*ret_fd, ret_stat) == 0)
 		return NULL;
@@ -274,7 +279,7 @@ static fw_error *open_log(const fw_workspace *ws, const struct fw_ws_root *root,
 fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 {
 	int64_t limit = fw_call_i64(call, "limit", AUDIT_LINES);
-	struct fw_ws_root root = FW_WS_ROOT_INIT;
+	struct fw_root root = FW_ROOT_INIT;
 	struct fw_ws_session session;
 	struct stat st;
 	char *text = NULL;
@@ -282,11 +287,11 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 	int fd;
 	fw_error *err;
 
-	FW_TRY(fw_ws_enter(ctx, call, &session, &root));
+	FW_TRY(fw_ws_session_enter(ctx, call, &session, &root));
 	err = open_log(ctx, &root, &fd, &st);
-	fw_ws_root_close(&root);
+	fw_root_close(&root);
 	FW_TRY(err);
-	/* A long log is read from its end. */
+	/* Only the end of a long log is read. */
 	if (st.st_size > AUDIT_BYTES)
 		(void)lseek(fd, st.st_size - AUDIT_BYTES, SEEK_SET);
 	text = fw__allocate(AUDIT_BYTES + 1);
@@ -306,7 +311,7 @@ fw_error *fw_ws_read_audit_log(fw_call *call, void *ctx)
 	if (limit > 0 && len) {
 		const char *from = tail(text, len, limit);
 
-		/* Where it was cut, the first line is none. */
+		/* The first line may be incomplete; skip it. */
 		if (from == text && st.st_size > AUDIT_BYTES && strchr(from, '\n'))
 			from = strchr(from, '\n') + 1;
 		fw_call_text(call, from);

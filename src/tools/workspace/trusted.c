@@ -21,24 +21,25 @@
 
 enum { KEY_CHARS = 32 };
 
-/* `path` of the folder, `root` and `name` may be NULL. False: it is too long. */
+/* Composes a path in the directory. `root` and `name` may be NULL. False if it is too
+ * long. */
 static bool compose(const char *folder, const char *root, const char *name,
-		    char ret_path[FW_WS_PATH_SIZE])
+		    char ret_path[FW_PATH_SIZE])
 {
-	char hex[FW_WS_HEX_SIZE] = "";
+	char hex[FW_SHA256_TEXT] = "";
 	int len;
 
 	if (root)
-		fw_ws_sha256(root, strlen(root), hex);
-	len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
+		fw_sha256_text(root, strlen(root), hex);
+	len = snprintf(ret_path, FW_PATH_SIZE, "%s%s%.*s%s%s", folder, root ? "/" : "",
 		       KEY_CHARS, hex, name ? "/" : "", name ? name : "");
-	return len > 0 && len < FW_WS_PATH_SIZE;
+	return len > 0 && len < FW_PATH_SIZE;
 }
 
-/* Each folder of the path that is not there yet. */
+/* Creates the missing directories of the path. */
 static fw_error *make_folders(const char *path)
 {
-	char part[FW_WS_PATH_SIZE];
+	char part[FW_PATH_SIZE];
 	char *at = part;
 
 	(void)snprintf(part, sizeof part, "%s", path);
@@ -56,7 +57,7 @@ static fw_error *make_folders(const char *path)
 
 fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 {
-	char path[FW_WS_PATH_SIZE];
+	char path[FW_PATH_SIZE];
 	char real[PATH_MAX];
 	size_t size;
 
@@ -65,7 +66,7 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	FW_TRY(make_folders(path));
 	if (!realpath(path, real))
 		return fw_error_from_errno(FW_HERE, errno, path);
-	if (fw_ws_is_beneath(real, ws->directory.path))
+	if (fw_path_is_beneath(real, ws->directory.path))
 		return fw_raise_governance_self_audit_failed(
 			"the state directory lies inside the workspace, where tools could "
 			"write to it");
@@ -77,16 +78,16 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	return NULL;
 }
 
-/* A root whose path leaves no room for it cannot be opened by that path either. */
-static void in_root(const char *root, char ret_path[FW_WS_PATH_SIZE])
+/* "" if the path is too long; such a root cannot be opened either. */
+static void in_root(const char *root, char ret_path[FW_PATH_SIZE])
 {
-	int len = snprintf(ret_path, FW_WS_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
+	int len = snprintf(ret_path, FW_PATH_SIZE, "%s/%s", root, FW_WS_AUDIT_LOG);
 
-	if (len < 0 || len >= FW_WS_PATH_SIZE)
+	if (len < 0 || len >= FW_PATH_SIZE)
 		ret_path[0] = '\0';
 }
 
-void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_WS_PATH_SIZE])
+void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[FW_PATH_SIZE])
 {
 	if (ws->trusted && compose(ws->trusted, root, FW_WS_AUDIT_LOG, ret_path) &&
 	    access(ret_path, F_OK) == 0)
@@ -94,13 +95,13 @@ void fw_ws_trusted_log(const fw_workspace *ws, const char *root, char ret_path[F
 	in_root(root, ret_path);
 }
 
-/* ---- the log ------------------------------------------------------------------- */
+/* ---- the log ---- */
 
 enum link { LINK_OURS, LINK_NONE, LINK_OTHER };
 
-static enum link look_at_link(const struct fw_ws_root *root, const char *target)
+static enum link look_at_link(const struct fw_root *root, const char *target)
 {
-	char found[FW_WS_PATH_SIZE];
+	char found[FW_PATH_SIZE];
 	ssize_t len = readlinkat(root->fd, FW_WS_AUDIT_LOG, found, sizeof found);
 
 	if (len < 0)
@@ -110,11 +111,20 @@ static enum link look_at_link(const struct fw_ws_root *root, const char *target)
 		       : LINK_OTHER;
 }
 
-fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *root,
-			      int *ret_dir, char ret_path[FW_WS_PATH_SIZE])
+void fw_ws_trusted_link(const fw_workspace *ws, const struct fw_root *root)
 {
-	char folder[FW_WS_PATH_SIZE];
-	char log[FW_WS_PATH_SIZE];
+	char log[FW_PATH_SIZE];
+
+	if (ws->trusted && compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log) &&
+	    look_at_link(root, log) == LINK_NONE)
+		(void)!symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
+}
+
+fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_root *root, int *ret_dir,
+			      char ret_path[FW_PATH_SIZE])
+{
+	char folder[FW_PATH_SIZE];
+	char log[FW_PATH_SIZE];
 	enum link link;
 
 	*ret_dir = root->fd;
@@ -126,37 +136,35 @@ fw_error *fw_ws_trusted_begin(const fw_workspace *ws, const struct fw_ws_root *r
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
 	link = look_at_link(root, log);
 	if (link == LINK_OTHER && access(log, F_OK) == 0)
-		return fw_ws_invariant(FW_HERE, FW_WS_LOG_IN_PLACE,
-				       "audit-log.jsonl of the workspace is not the link to "
-				       "its log any more; the log itself is intact, and "
-				       "what took the place of the link has to be removed");
-	/* A log that was begun without a state directory goes on where it is, and
-	 * what is no log is refused when it is opened. */
+		return fw_ws_raise_invariant(
+			FW_HERE, FW_WS_LOG_IN_PLACE,
+			"audit-log.jsonl of the workspace is no longer the link to its "
+			"log; the log itself is intact; remove the file that "
+			"replaced the link");
+	/* A log that was begun without a state directory is continued where it is. Any
+	 * other file is refused when it is opened. */
 	if (link == LINK_OTHER)
 		return NULL;
 	FW_TRY(make_folders(folder));
-	/* In a workspace that is read-only there is no link; the log is kept. */
-	if (link == LINK_NONE)
-		(void)!symlinkat(log, root->fd, FW_WS_AUDIT_LOG);
 	*ret_dir = -1;
 	memcpy(ret_path, log, sizeof log);
 	return NULL;
 }
 
-bool fw_ws_trusted_is_in_place(const fw_workspace *ws, const struct fw_ws_root *root)
+bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *root)
 {
-	char log[FW_WS_PATH_SIZE];
+	char log[FW_PATH_SIZE];
 
 	return !ws->trusted || !compose(ws->trusted, root->path, FW_WS_AUDIT_LOG, log) ||
 	       access(log, F_OK) != 0 || look_at_link(root, log) == LINK_OURS;
 }
 
-/* ---- nonces --------------------------------------------------------------------- */
+/* ---- nonces ---- */
 
-fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_ws_root *root,
-			      const char *nonce)
+fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws, const struct fw_root *root,
+				  const char *nonce)
 {
-	char folder[FW_WS_PATH_SIZE];
+	char folder[FW_PATH_SIZE];
 	int error;
 	int dir;
 	int fd;
@@ -182,11 +190,11 @@ fw_error *fw_ws_trusted_spend(const fw_workspace *ws, const struct fw_ws_root *r
 	return fw_error_from_errno(FW_HERE, error, folder);
 }
 
-bool fw_ws_trusted_is_spent(const fw_workspace *ws, const struct fw_ws_root *root,
-			    const char *nonce)
+bool fw_ws_trusted_is_nonce_used(const fw_workspace *ws, const struct fw_root *root,
+				 const char *nonce)
 {
-	char folder[FW_WS_PATH_SIZE];
-	char path[FW_WS_PATH_SIZE + 80];
+	char folder[FW_PATH_SIZE];
+	char path[FW_PATH_SIZE + 80];
 
 	if (!compose(ws->trusted, root->path, NONCES, folder))
 		return false;

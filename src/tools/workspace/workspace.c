@@ -1,62 +1,31 @@
 /*
- * workspace.c - the toolset as a whole: its tools, its prompt and resources, and
- * the check that it makes of itself before it serves.
+ * workspace.c - the toolset: its tools, prompt and resources, and how it is added to
+ * a server.
  */
 #include "tools/workspace/workspace.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
-#include "base/digest.h"
 #include "base/mem.h"
-#include "tools/workspace/impl.h"
+#include "tools/toolset.h"
+#include "tools/workspace/data.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>
 
 enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_ANTIGRAVITY };
 
-/* ---- the tools --------------------------------------------------------------------- */
+/* ---- the tools ---- */
 
-#define OBJECT(properties, required)                                                        \
-	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
-	"\"additionalProperties\":false}"
-#define TEXT(name, words) \
-	"\"" name "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" words "\"}"
-#define HASH(name, words)                                                                 \
-	"\"" name                                                                         \
-	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
-	"\"}"
-/* The path's own rules are told by codes of their own. */
-#define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
-
-#define CONTENT                                                                               \
-	"\"content\":{\"type\":\"string\",\"description\":\"The whole new content; one that " \
-	"does not fit a message of 4 MiB goes in as patches\"}"
-#define PATCH TEXT("patch", "A unified diff of this file, in place of content")
-#define PLAN HASH("plan", "The hash of the approved plan; required outside of docs/reports/")
-#define PREVIOUS HASH("previousHash", "SHA-256 of the content that you have seen")
-#define CREATE                              \
-	"\"create\":{\"type\":\"boolean\"," \
-	"\"description\":\"The file must not exist yet\"}"
-#define INTENT TEXT("intent", "Why, in a sentence; for the audit log")
-#define PHASE                                                                  \
-	"\"phase_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256," \
-	"\"description\":\"The phase of the work, told again in errors\"}"
-#define WRITE_FILE                                \
-	PATH("path", "Relative to the workspace") \
-	"," CONTENT "," PATCH "," PLAN "," PREVIOUS "," CREATE "," INTENT "," PHASE
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_workspace_schemas[];
 
 struct description {
 	struct fw_ws_tool tool;
 	fw_handler *handler;
 	const char *title;
 	const char *words;
-	const char *schema;
 	const char *annotations;
 };
 
@@ -76,22 +45,11 @@ static const struct description tools[] = {
 	  "Begin a session",
 	  "Binds this server to a workspace. Call it before any other tool. Calling it again "
 	  "with the same root changes nothing.",
-	  OBJECT(PATH("workspace_root",
-		      "Absolute path of the workspace's folder") ","
-								 "\"role\":{\"type\":"
-								 "\"string\",\"enum\":["
-								 "\"windsurf\",\"antigravity\","
-								 "\"WINDSURF\",\"ANTIGRAVITY\"]"
-								 ",\"description\":\"The role "
-								 "you expect this "
-								 "server to run for\"}",
-		 "\"workspace_root\""),
 	  ADDS },
 	{ { "read_file", BOTH, false },
 	  fw_ws_read_file_tool,
 	  "Read a file",
 	  "Content, size and SHA-256 of a text file of the workspace.",
-	  OBJECT(PATH("path", "Relative to the workspace"), "\"path\""),
 	  READS },
 	{ { "write_file", BOTH, true },
 	  fw_ws_write_file,
@@ -99,19 +57,16 @@ static const struct description tools[] = {
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
-	  OBJECT(WRITE_FILE, "\"path\""),
 	  CHANGES },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
 	  "List the plans",
 	  "All plans with title, status and scope, and whether they can be used.",
-	  OBJECT("", ""),
 	  READS },
 	{ { "read_plan", BOTH, false },
 	  fw_ws_read_plan,
 	  "Read a plan",
 	  "The text of a plan.",
-	  OBJECT(HASH("plan", "The plan's hash"), "\"plan\""),
 	  READS },
 	{ { "save_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_save_plan,
@@ -119,37 +74,22 @@ static const struct description tools[] = {
 	  "Keeps a plan for a person to approve. It begins with a comment that has the lines "
 	  "KAIZA_PLAN_HASH: PENDING_HASH, ROLE: ANTIGRAVITY, STATUS: PENDING and SCOPE: with "
 	  "globs separated by commas.",
-	  OBJECT(TEXT("content", "The plan, as Markdown"), "\"content\""),
 	  ADDS },
 	{ { "bootstrap_create_foundation_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_bootstrap,
 	  "Create the foundation plan",
 	  "The first plan of a workspace, approved at once by a payload that a person has "
 	  "signed (faultwire plan bootstrap).",
-	  OBJECT(PATH("path", "The root of the session's workspace") "," TEXT(
-			 "planContent",
-			 "The plan, as Markdown") "," TEXT("payload",
-							   "The signed payload, exactly as it "
-							   "was given out") "," TEXT("signatur"
-										     "e",
-										     "Its "
-										     "signatur"
-										     "e"),
-		 "\"path\",\"planContent\",\"payload\",\"signature\""),
 	  ADDS },
 	{ { "read_audit_log", BOTH, false },
 	  fw_ws_read_audit_log,
 	  "Read the audit log",
 	  "The last lines of the workspace's audit log, as JSON Lines.",
-	  OBJECT("\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
-		 "\"description\":\"Lines; 100 if left out\"}",
-		 ""),
 	  READS },
 	{ { "verify_workspace_integrity", BOTH, false },
 	  fw_ws_verify_integrity,
 	  "Verify the workspace",
 	  "Checks the audit log's chain and every plan's hash and signature.",
-	  OBJECT("", ""),
 	  READS },
 };
 
@@ -163,7 +103,7 @@ const struct fw_ws_tool *fw_ws_tool_find(const char *name)
 	return NULL;
 }
 
-/* ---- the prompt ---------------------------------------------------------------------- */
+/* ---- the prompt ---- */
 
 fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 {
@@ -196,7 +136,7 @@ fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- putting it together -------------------------------------------------------------- */
+/* ---- putting it together ---- */
 
 static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 {
@@ -207,7 +147,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.name = about->tool.name;
 		tool.title = about->title;
 		tool.description = about->words;
-		tool.input_schema = about->schema;
+		tool.input_schema = fw_toolset_input_schema(fw_workspace_schemas, tool.name);
 		tool.annotations = about->annotations;
 		tool.handler = about->handler;
 		tool.ctx = ws;
@@ -280,134 +220,20 @@ static char *copy(const char *text)
 	return to;
 }
 
-/* ---- the check of itself ------------------------------------------------------------------ */
-
-static fw_error *failed(const char *reason, fw_error *cause)
-{
-	return fw_error_caused_by(fw_raise_governance_self_audit_failed(reason), cause);
-}
-
-/* Every code of the contract can be told, every tool has what it needs. */
-static fw_error *audit_registry(void)
-{
-	size_t seen = 0;
-
-	for (size_t i = 0;; i++) {
-		const fw_row *row = fw_registry_at(NULL, i);
-
-		if (!row)
-			break;
-		if (!row->kaiza || !row->kaiza_len)
-			return failed("a code of the registry has no kaiza code", NULL);
-		seen++;
-	}
-	return seen ? NULL : failed("the registry is empty", NULL);
-}
-
 static fw_error *audit_tools(const fw_workspace *ws)
 {
 	for (size_t i = 0; i < TOOLS; i++) {
-		if (!tools[i].schema || !tools[i].handler || !tools[i].tool.roles)
-			return failed("a tool lacks a schema, a role or a handler", NULL);
+		if (!tools[i].handler || !tools[i].tool.roles ||
+		    !fw_toolset_input_schema(fw_workspace_schemas, tools[i].tool.name))
+			return fw_raise_governance_self_audit_failed(
+				"a tool lacks a schema, a role or a handler");
 	}
 	if (ws->role != FW_WS_WINDSURF && ws->role != FW_WS_ANTIGRAVITY)
-		return failed("the server has no role", NULL);
+		return fw_raise_governance_self_audit_failed("the server has no role");
 	return NULL;
 }
 
-static fw_error *audit_log(const fw_workspace *ws)
-{
-	struct fw_ws_audit_report report = { .is_whole = true };
-	char path[FW_WS_PATH_SIZE];
-	fw_error *err;
-	struct stat st;
-
-	fw_ws_trusted_log(ws, ws->directory.path, path);
-	if (!ws->verify_audit || lstat(path, &st) != 0)
-		return NULL;
-	err = ws->verify_audit(path, &report);
-	if (err)
-		return failed("the audit log cannot be read", err);
-	return report.is_whole ? NULL : failed(report.reason, NULL);
-}
-
-/* One that is just being made has a second name for a moment. */
-static bool has_other_names(const char *path)
-{
-	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
-	struct stat st = { .st_nlink = 1 };
-
-	for (int i = 0; i < 40 && stat(path, &st) == 0 && st.st_nlink > 1; i++)
-		(void)nanosleep(&pause, NULL);
-	return st.st_nlink > 1;
-}
-
-/* Neither the name of the key nor what it leads to may be where tools are. */
-static fw_error *audit_key(fw_workspace *ws, const char *plan_key)
-{
-	char path[FW_WS_PATH_SIZE];
-	char real[PATH_MAX];
-	struct fw_ws_root folder = FW_WS_ROOT_INIT;
-	fw_error *err = fw_ws_key_load(plan_key, true, &ws->key);
-	char *slash;
-	bool is_inside;
-
-	if (err)
-		return failed("the key for plans cannot be used", err);
-	if (!fw_ws_key_path(plan_key, path, sizeof path))
-		return NULL;
-	if (!realpath(path, real))
-		return failed("the key for plans cannot be used", NULL);
-	if (has_other_names(real))
-		return failed("the key for plans has several names, and tools could know one "
-			      "of them",
-			      NULL);
-	/* The canonical folder of the key, with links followed. */
-	slash = strrchr(path, '/');
-	if (slash)
-		slash[slash == path] = '\0';
-	err = fw_ws_root_open_any(slash ? path : ".", &folder);
-	if (err)
-		return failed("the key for plans cannot be used", err);
-	is_inside = fw_ws_is_beneath(folder.path, ws->directory.path) ||
-		    fw_ws_is_beneath(real, ws->directory.path);
-	fw_ws_root_close(&folder);
-	return is_inside ? failed("the key for plans lies inside the workspace, where tools "
-				  "could read it",
-				  NULL)
-			 : NULL;
-}
-
-/*
- * Digests that are right. It also has libcrypto find its algorithms now, on a
- * thread that is still alone: a worker, forked later, must not meet a lock of it
- * that a thread of the server held at that moment.
- */
-static fw_error *audit_digests(void)
-{
-	static const char known[] =
-		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-	const struct fw_ws_key zero = { .is_set = true };
-	char hex[FW_WS_HEX_SIZE];
-
-	if (!fw_digest_load())
-		return failed("there is no libcrypto to check plans with", NULL);
-	fw_ws_sha256("abc", 3, hex);
-	if (strcmp(hex, known) != 0 || !fw_ws_sign(&zero, FW_WS_SIGN_PLAN, "abc", 3, hex))
-		return failed("libcrypto gives wrong digests", NULL);
-	return NULL;
-}
-
-static fw_error *self_audit(fw_workspace *ws, const char *plan_key)
-{
-	FW_TRY(audit_digests());
-	FW_TRY(audit_registry());
-	FW_TRY(audit_tools(ws));
-	FW_TRY(audit_key(ws, plan_key));
-	return audit_log(ws);
-}
-
-/* ---- lifecycle ------------------------------------------------------------------------------ */
+/* ---- lifecycle ---- */
 
 static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_options *options)
 {
@@ -421,13 +247,12 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 		ws->role = FW_WS_ANTIGRAVITY;
 	else
 		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
-	FW_TRY(fw_ws_root_open_any(options->directory ? options->directory : ".",
-				   &ws->directory));
+	FW_TRY(fw_root_open_any(options->directory ? options->directory : ".", &ws->directory));
 	if (options->directory && options->directory[0] == '/') {
 		ws->alias = copy(options->directory);
 		if (!ws->alias)
 			return fw_raise_internal_out_of_memory();
-		/* "/ws/" and "/ws" are the same. */
+		/* "/ws/" and "/ws" are the same directory. */
 		for (size_t len = strlen(ws->alias); len > 1 && ws->alias[len - 1] == '/';
 		     len--)
 			ws->alias[len - 1] = '\0';
@@ -455,7 +280,8 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	FW_TRY(read_options(ws, options));
 	if (options->state)
 		FW_TRY(fw_ws_trusted_open(ws, options->state));
-	FW_TRY(self_audit(ws, options->plan_key));
+	FW_TRY(audit_tools(ws));
+	FW_TRY(fw_ws_self_audit(ws, options->plan_key));
 	FW_TRY(fw_server_add_state(ws->server, "{}", 2, &ws->state));
 	FW_TRY(add_workers(ws, options, &workers));
 	FW_TRY(add_tools(ws, workers));
@@ -488,18 +314,13 @@ void fw_workspace_free(fw_workspace *ws)
 {
 	if (!ws)
 		return;
-	while (ws->done) {
-		struct fw_ws_done *done = ws->done;
-
-		ws->done = done->next;
-		fw__release(done);
-	}
+	fw_ws_observe_clear(ws);
 	fw_ws_policy_free(ws->policy);
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw__release(ws->trusted);
-	fw_ws_root_close(&ws->directory);
-	fw_ws_root_close(&ws->root);
+	fw_root_close(&ws->directory);
+	fw_root_close(&ws->root);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);

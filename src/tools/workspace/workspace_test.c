@@ -1,8 +1,8 @@
 /*
- * The toolset as a whole: what it checks before it serves, and that memory may
+ * The toolset: what it checks before the server starts, and that memory may
  * run out at any moment of it.
  */
-#include "workspace_test.h"
+#include "tools/common/test_support.h"
 
 #include "tools/workspace/workspace.h"
 
@@ -45,10 +45,10 @@ static fw_error *add(void)
 	return err;
 }
 
-static fw_error *verify_broken(const char *path, struct fw_ws_audit_report *ret_report)
+static fw_error *verify_broken(const char *path, struct fw_toolset_audit_report *ret_report)
 {
 	(void)path;
-	ret_report->is_whole = false;
+	ret_report->is_intact = false;
 	(void)snprintf(ret_report->reason, sizeof ret_report->reason, "chain is broken");
 	return NULL;
 }
@@ -65,7 +65,7 @@ static void expect(int code, const char *words)
 	fw_error_free(err);
 }
 
-static void test_workspace__checks_itself_before_it_serves(void **state)
+static void test_workspace__checks_itself_before_it_starts(void **state)
 {
 	struct fw_workspace_options good = options;
 	char inside[128];
@@ -84,7 +84,7 @@ static void test_workspace__checks_itself_before_it_serves(void **state)
 	(void)snprintf(inside, sizeof inside, "%s/key", directory);
 	options.plan_key = inside;
 	expect(FW_GOVERNANCE_SELF_AUDIT_FAILED, "inside the workspace");
-	/* By a link, it still lies inside. */
+	/* Through a link it is still inside. */
 	shell("ln -s w link && rm -f w/key");
 	(void)snprintf(inside, sizeof inside, "%s/link/key", scratch);
 	expect(FW_GOVERNANCE_SELF_AUDIT_FAILED, "inside the workspace");
@@ -98,7 +98,7 @@ static void test_workspace__checks_itself_before_it_serves(void **state)
 	expect(0, "");
 }
 
-/* The server itself is made with memory to spare. */
+/* The server itself is created without failing allocations. */
 static void add_without_memory(void)
 {
 	size_t fail_at = memory_fail_at;
@@ -128,7 +128,7 @@ static void test_workspace__adding_survives_every_allocation_failure(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_workspace__checks_itself_before_it_serves),
+		cmocka_unit_test(test_workspace__checks_itself_before_it_starts),
 		cmocka_unit_test(test_workspace__adding_survives_every_allocation_failure),
 	};
 

@@ -1,0 +1,39 @@
+/*
+ * json.h - reading JSON with limits.
+ *
+ * The one rule to remember: this is the only way to parse JSON, apart from the
+ * exceptions in test/checks/banned. Whoever parses decides how large and how deep the
+ * text may be.
+ */
+#ifndef FW_BASE_JSON_H
+#define FW_BASE_JSON_H
+
+#include <stddef.h>
+
+#include <yyjson.h>
+
+struct fw_json_limits {
+	size_t bytes;
+	unsigned depth; /* of nesting; 0: the caller checks it, or never recurses */
+};
+
+/* For small texts of our own: state, journals, payloads. */
+#define FW_JSON_SMALL                             \
+	(struct fw_json_limits)                   \
+	{                                         \
+		.bytes = 1024 * 1024, .depth = 16 \
+	}
+
+/*
+ * Parses a text. NULL if it is not JSON, exceeds a limit, or memory is exhausted;
+ * `ret_err` may be NULL. `alc` NULL is the allocator of base/mem.h. The text is only
+ * modified with YYJSON_READ_INSITU.
+ */
+yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits limits,
+			 yyjson_read_flag flags, const yyjson_alc *alc,
+			 yyjson_read_err *ret_err);
+
+/* How deep the arrays and objects of a text are nested. The text need not be valid. */
+size_t fw_json_depth(const char *text, size_t len);
+
+#endif

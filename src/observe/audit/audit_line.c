@@ -1,0 +1,349 @@
+/*
+ * audit_line.c - see audit_line.h.
+ *
+ * The hash is over the bytes of the line without the member "hash", so that sed and
+ * sha256sum can check it, and a verifier need not write JSON. All texts are redacted,
+ * also those of an error, which were redacted before: the second pass changes nothing
+ * there, and other texts need it.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "core/redact.h"
+#include "core/value.h"
+#include "observe/audit/audit_line.h"
+
+#define START "{\"seq\":"
+#define PREV ",\"prev_hash\":\""
+#define HASH "\",\"hash\":\""
+
+/* How much older than its record an error may be. */
+enum { TOLD_LATE_MS = 10000 };
+
+const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
+
+/* ---- hashing -------------------------------------------------------------- */
+
+bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len,
+		   const char *second, size_t second_len, char ret_hex[FW_AUDIT_HASH_LEN + 1])
+{
+	unsigned char hash[FW_SHA256_BYTES];
+
+	fw_hasher_begin(hasher);
+	fw_hasher_add(hasher, first, first_len);
+	fw_hasher_add(hasher, second, second_len);
+	if (!fw_hasher_take(hasher, hash))
+		return false;
+	fw_hex(hash, sizeof hash, ret_hex);
+	return true;
+}
+
+/* ---- members -------------------------------------------------------------- */
+
+/* Text from outside: made valid UTF-8, redacted, then cut. */
+static void put_text(struct fw_buf *out, const char *text, size_t most)
+{
+	char small[3 * FW_LIMIT_AUDIT_TEXT_BYTES];
+	char *clean = small;
+	char *safe = NULL;
+	size_t len;
+	size_t safe_len;
+
+	if (!text) {
+		FW_BUF(out, "null");
+		return;
+	}
+	len = strnlen(text, most + FW_LIMIT_REDACT_AHEAD_BYTES);
+	if (len <= most && fw_utf8_valid(text, len) == len &&
+	    fw_redact_find(text, len) == len) {
+		fw_buf_json(out, text, len);
+		return;
+	}
+	if (3 * len > sizeof small)
+		clean = fw__allocate(3 * len);
+	if (clean) {
+		len = fw_utf8_repair(clean, 3 * len, text, len);
+		safe = fw__allocate(most + 1);
+	}
+	if (safe) {
+		safe_len = fw_redact_cut(safe, most + 1, clean, len);
+		fw_buf_json(out, safe, safe_len);
+	} else {
+		out->state = FW_BUF_NO_MEMORY;
+	}
+	fw__release(safe);
+	if (clean != small)
+		fw__release(clean);
+}
+
+static void put_member(struct fw_buf *out, const char *key, const char *text)
+{
+	FW_BUF(out, ",\"");
+	fw_buf_str(out, key);
+	FW_BUF(out, "\":");
+	put_text(out, text, FW_LIMIT_AUDIT_TEXT_BYTES);
+}
+
+/* JSON as redacted JSON; false: it is invalid or too large. */
+static bool put_value(struct fw_buf *out, const char *json, size_t len, size_t most)
+{
+	const struct fw_value_options options = { .redact = true };
+	yyjson_doc *doc = len <= most ? fw_value_parse(json, len) : NULL;
+	struct fw_out count;
+	struct fw_out text;
+	size_t whole = 0;
+	bool fits = false;
+
+	if (!doc)
+		return false;
+	fw_out_init(&count, NULL, 0);
+	if (fw_value_write(&count, yyjson_doc_get_root(doc), &options, NULL) == FW_VALUE_OK)
+		whole = fw_out_finish(&count, 0);
+	if (whole > 0 && whole <= 2 * most && fw_buf_reserve(out, whole)) {
+		fw_out_init(&text, out->text + out->len, whole + 1);
+		(void)fw_value_write(&text, yyjson_doc_get_root(doc), &options, NULL);
+		(void)fw_out_finish(&text, whole + 1);
+		out->len += whole;
+		fits = true;
+	}
+	yyjson_doc_free(doc);
+	return fits;
+}
+
+/* null, a text, or {message, code, name}, as in the kaiza envelope. */
+static void put_cause(struct fw_buf *out, const fw_error *err)
+{
+	fw_cause cause;
+
+	if (!err || !fw_error_cause(err, 0, &cause)) {
+		FW_BUF(out, "null");
+		return;
+	}
+	if (cause.json) {
+		if (!put_value(out, cause.json, strlen(cause.json), FW_LIMIT_AUDIT_CAUSE_BYTES))
+			FW_BUF(out, "\"[too large]\"");
+		return;
+	}
+	if (!cause.code && !cause.name) {
+		put_text(out, cause.message, FW_LIMIT_AUDIT_CAUSE_BYTES);
+		return;
+	}
+	FW_BUF(out, "{\"message\":");
+	put_text(out, cause.message, FW_LIMIT_AUDIT_CAUSE_BYTES);
+	put_member(out, "code", cause.code);
+	put_member(out, "name", cause.name);
+	FW_BUF(out, "}");
+}
+
+/* The id in a traceparent (00-<id>-<span>-<flags>), otherwise the text itself. */
+static const char *trace_id(const char *trace, char ret_id[33])
+{
+	if (!trace || strlen(trace) < 55 || trace[2] != '-' || trace[35] != '-' ||
+	    strspn(trace + 3, "0123456789abcdef") != 32)
+		return trace;
+	memcpy(ret_id, trace + 3, 32);
+	ret_id[32] = '\0';
+	return ret_id;
+}
+
+static const char *first_of(const char *one, const char *other)
+{
+	return one ? one : other;
+}
+
+/* The time in the reply, so that both can be matched. An upstream's error may have any
+ * time; one that does not fit is replaced by the current time. */
+static void find_time(const struct fw_audit_record *record,
+		      char ret_text[FW_AUDIT_TIME_LEN + 1])
+{
+	const char *stated = record->error ? fw_error_timestamp(record->error) : NULL;
+	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_unix_ms();
+	char earliest[FW_AUDIT_TIME_LEN + 1];
+
+	(void)fw_time_text(now_ms - TOLD_LATE_MS, earliest);
+	(void)fw_time_text(now_ms, ret_text);
+	if (stated && strlen(stated) == FW_AUDIT_TIME_LEN && strcmp(stated, earliest) >= 0 &&
+	    strcmp(stated, ret_text) < 0)
+		memcpy(ret_text, stated, FW_AUDIT_TIME_LEN);
+}
+
+void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
+{
+	static const char *const events[] = { "failure", "change", "note" };
+	const fw_error *err = record->error;
+	const fw_row *row = err ? fw_error_row(err) : NULL;
+	const fw_scope *given = &record->scope;
+	fw_scope known = { 0 };
+	char timestamp[FW_AUDIT_TIME_LEN + 1];
+	char id[33];
+
+	if (err)
+		known = fw_error_scope(err);
+	find_time(record, timestamp);
+	FW_BUF(out, "\"timestamp\":");
+	fw_buf_json(out, timestamp, FW_AUDIT_TIME_LEN);
+	put_member(out, "event", events[record->event]);
+	if (record->event == FW_AUDIT_NOTE) {
+		put_member(out, "reason", record->reason);
+		return;
+	}
+	put_member(out, "tool_name", first_of(record->tool_name, known.tool));
+	put_member(out, "error_code", row ? row->kaiza : NULL);
+	put_member(out, "code", row ? row->code : NULL);
+	put_member(out, "invariant_id", first_of(known.invariant_id, given->invariant_id));
+	put_member(out, "plan_hash", first_of(known.plan_hash, given->plan_hash));
+	put_member(out, "phase_id", first_of(known.phase_id, given->phase_id));
+	put_member(out, "session_id", first_of(known.session_id, given->session_id));
+	put_member(out, "role", first_of(known.role, given->role));
+	put_member(out, "workspace_root",
+		   first_of(known.workspace_root, given->workspace_root));
+	put_member(out, "client", first_of(known.client, given->client));
+	put_member(out, "incident_id", err ? fw_error_incident_id(err) : NULL);
+	put_member(out, "trace_id", trace_id(first_of(known.trace_id, given->trace_id), id));
+	FW_BUF(out, ",\"cause\":");
+	put_cause(out, err);
+}
+
+bool fw_audit_put_args(struct fw_buf *out, struct fw_hasher *hasher, const char *args,
+		       size_t len, bool keep)
+{
+	char hash[FW_AUDIT_HASH_LEN + 1];
+	size_t start = out->len;
+
+	if (!args) {
+		FW_BUF(out, ",\"args_hash\":null");
+		return out->state == FW_BUF_OK;
+	}
+	if (keep) {
+		FW_BUF(out, ",\"args\":");
+		if (put_value(out, args, len, FW_LIMIT_AUDIT_ARGS_BYTES))
+			return out->state == FW_BUF_OK;
+		out->len = start;
+	}
+	if (!fw_audit_hash(hasher, args, len, NULL, 0, hash))
+		return false;
+	FW_BUF(out, ",\"args_hash\":\"");
+	fw_buf_put(out, hash, FW_AUDIT_HASH_LEN);
+	FW_BUF(out, "\"");
+	return out->state == FW_BUF_OK;
+}
+
+/* ---- the line ------------------------------------------------------------- */
+
+static void put_u64(struct fw_buf *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	fw_buf_put(out, digits + at, sizeof digits - at);
+}
+
+void fw_audit_line_open(struct fw_buf *out, const struct fw_audit_chain *chain,
+			size_t *ret_start)
+{
+	*ret_start = out->len;
+	FW_BUF(out, START);
+	put_u64(out, chain->seq + 1);
+	FW_BUF(out, ",");
+}
+
+bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_hasher *hasher,
+			struct fw_audit_chain *chain)
+{
+	char hash[FW_AUDIT_HASH_LEN + 1];
+
+	FW_BUF(out, PREV);
+	fw_buf_str(out, chain->hash);
+	FW_BUF(out, "\"");
+	if (out->state != FW_BUF_OK ||
+	    !fw_audit_hash(hasher, out->text + start, out->len - start, "}", 1, hash))
+		return false;
+	out->len--;
+	FW_BUF(out, HASH);
+	fw_buf_put(out, hash, FW_AUDIT_HASH_LEN);
+	FW_BUF(out, "\"}\n");
+	if (out->state != FW_BUF_OK)
+		return false;
+	chain->seq++;
+	memcpy(chain->hash, hash, sizeof hash);
+	return true;
+}
+
+/* Without a branch per digit, which could not be predicted. */
+static bool is_hash(const char *text)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < FW_AUDIT_HASH_LEN; i++) {
+		unsigned c = (unsigned char)text[i];
+
+		wrong |= (unsigned)(c - '0' > 9) & (unsigned)(c - 'a' > 5);
+	}
+	return !wrong;
+}
+
+static bool read_seq(const char *line, size_t len, uint64_t *ret_seq)
+{
+	size_t at = sizeof START - 1;
+	uint64_t seq = 0;
+
+	if (len <= at || memcmp(line, START, at) != 0 || line[at] < '1' || line[at] > '9')
+		return false;
+	for (; at < len && line[at] >= '0' && line[at] <= '9'; at++) {
+		unsigned digit = (unsigned)(line[at] - '0');
+
+		if (seq > (UINT64_MAX - digit) / 10)
+			return false;
+		seq = seq * 10 + digit;
+	}
+	*ret_seq = seq;
+	return at < len && line[at] == ',';
+}
+
+/* ,"prev_hash":"<which>" must end at `end`. */
+static bool read_prev(const char *line, size_t end, size_t which_len,
+		      struct fw_audit_mark *mark)
+{
+	size_t whole = sizeof PREV - 1 + which_len;
+
+	if (end < whole || memcmp(line + end - whole, PREV, sizeof PREV - 1) != 0)
+		return false;
+	mark->prev = line + end - which_len;
+	mark->prev_len = which_len;
+	return true;
+}
+
+bool fw_audit_mark_read(const char *line, size_t len, struct fw_audit_mark *ret_mark)
+{
+	const size_t tail = sizeof HASH - 1 + FW_AUDIT_HASH_LEN + 2;
+	const size_t genesis = sizeof FW_AUDIT_GENESIS - 1;
+	struct fw_audit_mark mark;
+	size_t end;
+
+	if (len < tail || !read_seq(line, len, &mark.seq))
+		return false;
+	end = len - tail;
+	if (memcmp(line + end, HASH, sizeof HASH - 1) != 0 ||
+	    memcmp(line + len - 2, "\"}", 2) != 0)
+		return false;
+	mark.hash = line + end + sizeof HASH - 1;
+	mark.hashed_len = end + 1;
+	if (!is_hash(mark.hash))
+		return false;
+	if (read_prev(line, end, FW_AUDIT_HASH_LEN, &mark) && is_hash(mark.prev)) {
+		*ret_mark = mark;
+		return true;
+	}
+	if (!read_prev(line, end, genesis, &mark) ||
+	    memcmp(mark.prev, FW_AUDIT_GENESIS, genesis) != 0)
+		return false;
+	*ret_mark = mark;
+	return true;
+}

@@ -1,0 +1,97 @@
+/*
+ * audit_observer.c - a server's outcomes as records.
+ *
+ * The reply of a failure, and of a success that changed state, is held until its record
+ * is written. While the log cannot be written, tools that change state are not run,
+ * because their changes could not be recorded.
+ */
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "observe/audit/audit_writer.h"
+
+/* ---- a server --------------------------------------------------------------- */
+
+static fw_error *down_error(struct fw_audit *audit)
+{
+	struct fw_audit_failure failure;
+
+	fw_queue_thread_lock(&audit->queue);
+	failure = audit->failure;
+	fw_queue_thread_unlock(&audit->queue);
+	/* No lock was tried here, so it is not reported as a failure to lock. */
+	failure.is_lock = false;
+	return fw_audit_failure_error(&failure);
+}
+
+static fw_error *on_admitting(void *ctx, const fw_outcome *coming)
+{
+	struct fw_audit *audit = ctx;
+
+	if (fw_audit_is_up(audit) || atomic_load(&audit->moves) > 0 ||
+	    (!coming->changes && !audit->options.guard_reads))
+		return NULL;
+	return down_error(audit);
+}
+
+static void release(void *ctx, fw_error *err)
+{
+	fw_hold_release(ctx, err);
+}
+
+/* The reply already says that the audit is down. */
+static void release_unchanged(void *ctx, fw_error *err)
+{
+	fw_error_free(err);
+	fw_hold_release(ctx, NULL);
+}
+
+static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
+{
+	struct fw_audit *audit = ctx;
+	struct fw_audit_record record = {
+		.event = outcome->error ? FW_AUDIT_FAILURE : FW_AUDIT_CHANGE,
+		.error = outcome->error,
+		.scope = { .session_id = outcome->session,
+			   .client = outcome->client,
+			   .trace_id = outcome->trace },
+	};
+	int code = fw_error_code(outcome->error);
+	fw_audit_done *done = release;
+	size_t len = 0;
+	char *args;
+	fw_error *err;
+
+	if (!outcome->error && !outcome->changes)
+		return false;
+	/* Unauthenticated peers must not be able to fill the disk. */
+	if (outcome->is_stranger && !fw_audit_admit_unauthenticated(audit))
+		return false;
+	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
+		record.tool_name = outcome->name;
+	else
+		record.tool_name = outcome->method;
+	if (audit->options.describe)
+		audit->options.describe(audit->options.describe_ctx, outcome, &record);
+	if (code == FW_AUDIT_LOG_FAILED || code == FW_AUDIT_LOCK_FAILED ||
+	    (code == FW_GOVERNANCE_INVARIANT_VIOLATION && !fw_audit_is_up(audit)))
+		done = release_unchanged;
+	args = fw_outcome_arguments(outcome, &len);
+	err = fw_audit_append_taking(audit, &record, args, len, done, hold);
+	if (err) {
+		fw_free(args);
+		done(hold, fw_error_code(err) == FW_AUDIT_LOG_FAILED
+				   ? err
+				   : fw_error_caused_by(
+					     fw_raise_audit_log_failed("out of memory"), err));
+	}
+	return true;
+}
+
+fw_observer fw_audit_observer(struct fw_audit *audit)
+{
+	return (fw_observer){ .admitting = on_admitting,
+			      .replying = on_replying,
+			      .ctx = audit };
+}

@@ -1,0 +1,31 @@
+/*
+ * log_line.h - one line of the log: gathered as a record on the thread that logs,
+ * written as text on the log's own thread.
+ */
+#ifndef FW_OBSERVE_LOG_LINE_H
+#define FW_OBSERVE_LOG_LINE_H
+
+#include "base/buf.h"
+#include "observe/log/log.h"
+
+/* A record of the spool: this header, then fields, each a key, a kind and a text. */
+struct fw_log_head {
+	int64_t time_ms;
+	fw_log_level level;
+};
+
+enum fw_log_kind { FW_LOG_KIND_TEXT, FW_LOG_KIND_JSON };
+
+/* On the thread that logs. A NULL text adds no field. */
+void fw_log_put(struct fw_buf *out, const char *key, enum fw_log_kind kind, const char *text,
+		size_t len);
+void fw_log_put_text(struct fw_buf *out, const char *key, const char *text);
+void fw_log_put_json(struct fw_buf *out, const char *key, const char *json);
+
+/* On the spool's thread: append a record as a line, or as a datagram for journald.
+ * Secrets are searched for once more. */
+void fw_log_render(struct fw_buf *out, enum fw_log_form form, const char *record, size_t len);
+
+const char *fw_log_level_name(fw_log_level level);
+
+#endif

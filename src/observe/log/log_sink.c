@@ -1,0 +1,130 @@
+/*
+ * log_sink.c - writes to a descriptor whose reader may be slow or gone.
+ *
+ * Standard error is usually shared with the parent process, as a pipe or a terminal.
+ * Making it non-blocking would affect all processes that share it. So a pipe or a
+ * terminal is opened again through /proc, which gives a separate file status; a socket
+ * is written with MSG_DONTWAIT; a file never blocks. If it cannot be opened again, a
+ * write is not larger than a pipe takes in one piece.
+ */
+#include "observe/log/log_sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <faultwire/raw.h>
+
+enum {
+	POLL_MS = 50,
+	ENDING_MS = 500, /* time for a slow reader when the log ends */
+	MOST_BYTES = 64 * 1024,
+};
+
+static fw_error *open_journal(struct fw_log_sink *sink, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int room = 8 * 1024 * 1024;
+	int error;
+
+	(void)snprintf(address.sun_path, sizeof address.sun_path, "%s",
+		       path ? path : "/run/systemd/journal/socket");
+	sink->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sink->fd < 0 ||
+	    connect(sink->fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+		error = errno;
+		if (sink->fd >= 0)
+			(void)close(sink->fd);
+		return fw_error_from_errno(FW_HERE, error, "journald");
+	}
+	(void)setsockopt(sink->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+	sink->is_own = true;
+	sink->is_socket = true;
+	sink->is_journal = true;
+	sink->most = MOST_BYTES;
+	return NULL;
+}
+
+fw_error *fw_log_sink_open(struct fw_log_sink *sink, const struct fw_log_options *options,
+			   enum fw_log_form form, const atomic_bool *is_ending)
+{
+	char path[64];
+	struct stat kind;
+	int own = -1;
+
+	*sink = (struct fw_log_sink){ .fd = options->fd, .is_ending = is_ending };
+	if (form == FW_LOG_JOURNALD)
+		return open_journal(sink, options->journal);
+	sink->most = MOST_BYTES;
+	if (fstat(options->fd, &kind) != 0)
+		return NULL; /* closed: each write will fail */
+	sink->is_socket = S_ISSOCK(kind.st_mode);
+	if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", options->fd);
+		own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+		/* Writes up to this size are not mixed with those of other processes. */
+		sink->most = PIPE_BUF;
+	}
+	if (own >= 0) {
+		sink->fd = own;
+		sink->is_own = true;
+	}
+	return NULL;
+}
+
+void fw_log_sink_close(struct fw_log_sink *sink)
+{
+	if (sink->is_own)
+		(void)close(sink->fd);
+	sink->is_own = false;
+	sink->fd = -1;
+}
+
+static ssize_t write_some(const struct fw_log_sink *sink, const char *text, size_t len)
+{
+	if (sink->is_socket)
+		return send(sink->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return write(sink->fd, text, len < sink->most ? len : sink->most);
+}
+
+/* Waits for the reader; when the log ends, only for a limited time. */
+static bool wait_for_reader(struct fw_log_sink *sink)
+{
+	struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
+
+	if (sink->late_ms >= ENDING_MS)
+		return false;
+	if (poll(&fd, 1, POLL_MS) > 0)
+		return !(fd.revents & (POLLERR | POLLNVAL));
+	if (atomic_load(sink->is_ending))
+		sink->late_ms += POLL_MS;
+	return sink->late_ms < ENDING_MS;
+}
+
+bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n;
+
+		/* Poll a descriptor that may block before writing. */
+		if (!sink->is_own && !sink->is_socket && !wait_for_reader(sink))
+			return false;
+		n = write_some(sink, text, len);
+		if (n > 0) {
+			text += n;
+			len -= (size_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			if (!wait_for_reader(sink))
+				return false;
+		} else if (n == 0 || errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}

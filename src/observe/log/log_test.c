@@ -1,0 +1,433 @@
+/*
+ * log_test.c - one line per failure, with a rate limit, and without blocking, whatever
+ * standard error is.
+ */
+#include "observe/log/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <yyjson.h>
+
+#include "observe/log/log_line.h"
+#include "observe/log/log_rate.h"
+#include "observe/log/log_sink.h"
+
+#include <faultwire/faultwire.h>
+
+/* ---- a log into a pipe ------------------------------------------------------------------ */
+
+static int ends[2];
+static char said[1 << 20];
+
+static void begin(enum fw_log_form form, fw_log_level level)
+{
+	struct fw_log_options options = { .form = form, .level = level };
+
+	assert_int_equal(pipe(ends), 0);
+	options.fd = ends[1];
+	assert_null(fw_log_start(&options));
+}
+
+/* Stops it; what it wrote is in `said`. */
+static void end(void)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	fw_log_stop();
+	(void)close(ends[1]);
+	while ((n = read(ends[0], said + len, sizeof said - 1 - len)) > 0)
+		len += (size_t)n;
+	said[len] = '\0';
+	(void)close(ends[0]);
+}
+
+static size_t lines(void)
+{
+	size_t count = 0;
+
+	for (const char *at = said; (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
+/* The member of line `index`, as JSON text; "" where it has none. */
+static const char *member(size_t index, const char *key)
+{
+	static char text[4096];
+	const char *line = said;
+	yyjson_doc *doc;
+	char *json;
+
+	while (index--)
+		line = strchr(line, '\n') + 1;
+	doc = yyjson_read(line, (size_t)(strchr(line, '\n') - line), 0);
+	assert_non_null(doc);
+	json = yyjson_val_write(yyjson_obj_get(yyjson_doc_get_root(doc), key), 0, NULL);
+	(void)snprintf(text, sizeof text, "%s", json ? json : "");
+	free(json);
+	yyjson_doc_free(doc);
+	return text;
+}
+
+static void fail_with(fw_error *err, const char *operation)
+{
+	fw_outcome outcome = { .method = "tools/call",
+			       .name = "open_file",
+			       .error = err,
+			       .duration_ns = 1234567 };
+	fw_observer observer = fw_log_observer();
+
+	fw_error_set_incident_id(err, "inc_20260115_x");
+	fw_error_fill_scope(err, &(fw_scope){ .tool = "open_file",
+					      .operation = operation,
+					      .client = "c",
+					      .session_id = "s" });
+	observer.finished(observer.ctx, &outcome);
+	fw_error_free(err);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void test_log__a_failure_is_one_line_of_json(void **state)
+{
+	(void)state;
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	fail_with(fw_raise_input_invalid_value("limit", "at most 5"), NULL);
+	end();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(member(0, "level"), "\"warning\"");
+	assert_string_equal(member(0, "component"), "\"faultwire\"");
+	assert_string_equal(member(0, "operation"), "\"tools/call\"");
+	assert_string_equal(member(0, "error_code"), "\"input.invalid_value\"");
+	assert_string_equal(member(0, "incident_id"), "\"inc_20260115_x\"");
+	assert_string_equal(member(0, "session"), "\"s\"");
+	assert_string_equal(member(0, "client"), "\"c\"");
+	assert_string_equal(member(0, "duration_ms"), "1.234");
+	assert_string_equal(member(0, "message"), "\"limit must be at most 5\"");
+	assert_string_equal(member(0, "context"),
+			    "{\"field\":\"limit\",\"expected\":\"at most 5\"}");
+	assert_int_equal(strlen(member(0, "time")), 26);
+}
+
+static void test_log__the_codeintel_contract_names_level_message_and_fields(void **state)
+{
+	(void)state;
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	fail_with(fw_raise_file_not_found("src/a.py"), "files:open_file");
+	fail_with(fw_raise_internal_unexpected("KeyError"), "git:blame_range");
+	fail_with(fw_raise_git_operation_failed("blame", "a.py", "bad revision"),
+		  "git:blame_range");
+	end();
+	assert_int_equal(lines(), 3);
+	assert_string_equal(member(0, "component"), "\"codeintel_mcp\"");
+	assert_string_equal(member(0, "level"), "\"warning\"");
+	assert_string_equal(member(0, "message"), "\"File not found\"");
+	assert_string_equal(member(0, "error"), "\"File not found: src/a.py\"");
+	assert_string_equal(member(0, "error_code"), "\"file-not-found\"");
+	assert_string_equal(member(0, "operation"), "\"files:open_file\"");
+	assert_string_equal(member(1, "level"), "\"error\"");
+	assert_string_equal(member(1, "message"), "\"Unexpected error\"");
+	assert_string_equal(member(1, "exception_type"), "\"KeyError\"");
+	assert_non_null(strstr(member(1, "trail"), "log_test.c"));
+	assert_string_equal(member(2, "error_code"), "\"git-operation-error\"");
+	assert_non_null(strstr(member(2, "context"), "a.py"));
+}
+
+static void test_log__lower_levels_are_not_logged(void **state)
+{
+	fw_outcome fine = { .method = "tools/call", .name = "x", .duration_ns = 1 };
+	fw_observer observer = fw_log_observer();
+
+	(void)state;
+	begin(FW_LOG_JSON, FW_LOG_WARNING);
+	observer.finished(observer.ctx, &fine);
+	fw_log_event(FW_LOG_INFO, "faultwire", "quiet", NULL, 0);
+	fw_log_event(FW_LOG_WARNING, "faultwire", "loud", NULL, 0);
+	end();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(member(0, "event"), "\"loud\"");
+	begin(FW_LOG_JSON, FW_LOG_DEBUG);
+	observer.finished(observer.ctx, &fine);
+	end();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(member(0, "event"), "\"call\"");
+}
+
+static void test_log__a_flood_is_suppressed_and_counted(void **state)
+{
+	size_t told = 0;
+	yyjson_doc *doc;
+
+	(void)state;
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	for (int i = 0; i < 1000; i++)
+		fw_log_event(FW_LOG_INFO, "faultwire", "flood", NULL, 0);
+	fw_log_event(FW_LOG_INFO, "faultwire", "other", NULL, 0);
+	end();
+	assert_true(lines() < 200);
+	for (char *line = strtok_r(said, "\n", &(char *){ NULL }); line;) {
+		char *next = line + strlen(line) + 1;
+
+		doc = yyjson_read(line, strlen(line), 0);
+		assert_non_null(doc);
+		if (yyjson_equals_str(yyjson_obj_get(yyjson_doc_get_root(doc), "event"),
+				      "flood"))
+			told++;
+		told += yyjson_get_uint(yyjson_obj_get(yyjson_doc_get_root(doc), "held_back"));
+		yyjson_doc_free(doc);
+		line = *next ? next : NULL;
+		if (line)
+			line[strcspn(line, "\n")] = '\0';
+	}
+	assert_int_equal(told, 1000);
+}
+
+static void test_log__lines_have_a_burst_and_a_rate(void **state)
+{
+	static struct fw_log_rates rates;
+	static const char name[] = "a.code";
+	uint64_t held = 99;
+	size_t passed = 0;
+	bool is_left;
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		passed += fw_log_rate_take(&rates, name, 1000, &held);
+	assert_int_equal(passed, 20);
+	assert_false(fw_log_rate_take(&rates, name, 1099, &held));
+	assert_true(fw_log_rate_take(&rates, name, 1100, &held));
+	assert_int_equal(held, 31);
+	assert_false(fw_log_rate_take(&rates, name, 1100, &held));
+	passed = 0;
+	for (int64_t now = 1101; now <= 11150; now++)
+		passed += fw_log_rate_take(&rates, name, now, &held);
+	assert_int_equal(passed, 100);
+	/* Another name has its own bucket. */
+	assert_true(fw_log_rate_take(&rates, "another", 1100, &held));
+	assert_null(fw_log_rate_due(&rates, 11151, &held, &is_left));
+	assert_true(is_left);
+	assert_ptr_equal(fw_log_rate_due(&rates, 12150, &held, &is_left), name);
+	assert_null(fw_log_rate_due(&rates, 12150, &held, &is_left));
+	assert_false(is_left);
+}
+
+static void test_log__more_names_than_buckets_share_them(void **state)
+{
+	static struct fw_log_rates rates;
+	static char names[2 * FW_LOG_BUCKETS][16];
+	uint64_t held;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * FW_LOG_BUCKETS; i++)
+		assert_true(fw_log_rate_take(&rates, names[i], 1000, &held));
+}
+
+static void test_log__secrets_are_redacted(void **state)
+{
+	(void)state;
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	fw_log_event(FW_LOG_INFO, "faultwire", "a",
+		     (const fw_field[]){ fw_log_text("url", "https://u:hunter2@h/"),
+					 fw_log_text("password", "hunter2"),
+					 fw_log_text("nothing", NULL), fw_log_number("n", 5) },
+		     4);
+	end();
+	assert_null(strstr(said, "hunter2"));
+	assert_string_equal(member(0, "context"),
+			    "{\"url\":\"https://[redacted]@h/\",\"password\":\"[redacted]\","
+			    "\"n\":5}");
+}
+
+static void test_log__text_for_a_terminal_has_no_control_characters(void **state)
+{
+	(void)state;
+	begin(FW_LOG_PLAIN, FW_LOG_INFO);
+	fail_with(fw_raise_file_not_found("a\033[2Jb\nc"), NULL);
+	end();
+	assert_int_equal(lines(), 1);
+	assert_null(strchr(said, '\033'));
+	assert_non_null(strstr(said, "warning  File not found: a?[2Jb c -- tools/call")
+				? said
+				: strstr(said, "File not found: a?[2Jb c"));
+}
+
+static void test_log__text_for_a_terminal_has_no_c1_or_bidi_characters(void **state)
+{
+	static const char *const never[] = { "\xc2\x9b",     "\xe2\x80\xae", "\xe2\x80\x8b",
+					     "\xe2\x80\xa8", "\xe2\x81\xa6", "\xef\xbb\xbf" };
+
+	(void)state;
+	begin(FW_LOG_PLAIN, FW_LOG_INFO);
+	fail_with(fw_raise_file_not_found("a\xc2\x9b"
+					  "2Jb\xe2\x80\xae"
+					  "c\xe2\x80\x8b"
+					  "d\xe2\x80\xa8"
+					  "e\xe2\x81\xa6"
+					  "f\xef\xbb\xbf\xc3\xa9"),
+		  NULL);
+	end();
+	assert_int_equal(lines(), 1);
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		assert_null(strstr(said, never[i]));
+	assert_non_null(strstr(said, "a?2Jb?c?d?e?f?\xc3\xa9"));
+}
+
+static void test_log__a_key_is_redacted_before_a_long_text_is_cut(void **state)
+{
+	static char text[8192];
+	size_t len = (size_t)snprintf(text, sizeof text,
+				      "%3900s-----BEGIN RSA PRI"
+				      "VATE KEY-----\n",
+				      "x");
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		len += (size_t)snprintf(
+			text + len, sizeof text - len,
+			"qZkX3vTn8RwYb2LmPdHs7CgJf5UaEo1KiVx9NtBcDrMyWz4Gh6QSl0\n");
+	begin(FW_LOG_JSON, FW_LOG_INFO);
+	fw_log_event(FW_LOG_WARNING, "faultwire", "test",
+		     (const fw_field[]){ fw_log_text("text", text) }, 1);
+	fail_with(fw_error_wrap(fw_raise_file_not_found("a"), FW_HERE, "%s", text + 3000),
+		  NULL);
+	end();
+	assert_null(strstr(said, "qZkX3vTn8"));
+	assert_null(strstr(said, "BEGIN RSA"));
+}
+
+static void test_log__a_full_pipe_does_not_block(void **state)
+{
+	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
+	char text[2048];
+	uint64_t before = fw_log_lost();
+
+	(void)state;
+	memset(text, 'x', sizeof text);
+	text[sizeof text - 1] = '\0';
+	assert_int_equal(pipe(ends), 0);
+	options.fd = ends[1];
+	assert_null(fw_log_start(&options));
+	/* With different names, or they would be suppressed. */
+	for (int i = 0; i < 4000; i++) {
+		static char names[200][16];
+
+		fw_log_event(FW_LOG_INFO, "faultwire", names[i % 200],
+			     (const fw_field[]){ fw_log_text("text", text) }, 1);
+	}
+	assert_true(fw_log_lost() > before);
+	/* Nobody reads, and the log still ends. */
+	fw_log_stop();
+	/* The descriptor is not closed, and its flags are unchanged. */
+	assert_false(fcntl(ends[1], F_GETFL) & O_NONBLOCK);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void test_log__a_closed_pipe_does_not_end_the_process(void **state)
+{
+	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
+	uint64_t before = fw_log_lost();
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	(void)close(ends[0]);
+	options.fd = ends[1];
+	assert_null(fw_log_start(&options));
+	fw_log_event(FW_LOG_INFO, "faultwire", "a", NULL, 0);
+	fw_log_stop();
+	assert_int_equal(fw_log_lost(), before + 1);
+	(void)close(ends[1]);
+	options.fd = 987; /* closed */
+	assert_null(fw_log_start(&options));
+	fw_log_event(FW_LOG_INFO, "faultwire", "a", NULL, 0);
+	fw_log_stop();
+	assert_int_equal(fw_log_lost(), before + 2);
+}
+
+static void test_log__journald_gets_fields_by_its_own_protocol(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct fw_log_options options = { .form = FW_LOG_JOURNALD, .level = FW_LOG_INFO };
+	char datagram[8192];
+	ssize_t len;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	(void)snprintf(address.sun_path, sizeof address.sun_path, "/tmp/fw-journal-%d",
+		       (int)getpid());
+	(void)unlink(address.sun_path);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+	options.journal = address.sun_path;
+	assert_null(fw_log_start(&options));
+	fail_with(fw_raise_file_not_found("a\nb"), NULL);
+	fw_log_stop();
+	len = recv(fd, datagram, sizeof datagram - 1, MSG_DONTWAIT);
+	assert_true(len > 0);
+	for (ssize_t i = 0; i < len; i++)
+		if (!datagram[i])
+			datagram[i] = '.'; /* of the length */
+	datagram[len] = '\0';
+	assert_non_null(strstr(datagram, "PRIORITY=4\nSYSLOG_IDENTIFIER=faultwire\n"));
+	assert_non_null(strstr(datagram, "\nERROR_CODE=file.not_found\n"));
+	assert_non_null(strstr(datagram, "\nMESSAGE\n\x13.......File not found: a\nb\n"));
+	(void)close(fd);
+	(void)unlink(address.sun_path);
+	/* There is none. */
+	fw_error *err = fw_log_start(&options);
+
+	assert_non_null(err);
+	fw_error_free(err);
+}
+
+static void test_log__without_a_start_lines_are_discarded(void **state)
+{
+	const struct fw_log_options off = { .form = FW_LOG_OFF };
+
+	(void)state;
+	fw_log_event(FW_LOG_CRITICAL, "faultwire", "a", NULL, 0);
+	fw_log_stop();
+	assert_null(fw_log_start(&off));
+	fail_with(fw_raise_file_not_found("a"), NULL);
+	fw_log_stop();
+}
+
+static int no_error_is_left(void **state)
+{
+	(void)state;
+	return fw_error_live() == 0 ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_log__a_failure_is_one_line_of_json),
+		cmocka_unit_test(
+			test_log__the_codeintel_contract_names_level_message_and_fields),
+		cmocka_unit_test(test_log__lower_levels_are_not_logged),
+		cmocka_unit_test(test_log__a_flood_is_suppressed_and_counted),
+		cmocka_unit_test(test_log__lines_have_a_burst_and_a_rate),
+		cmocka_unit_test(test_log__more_names_than_buckets_share_them),
+		cmocka_unit_test(test_log__secrets_are_redacted),
+		cmocka_unit_test(test_log__text_for_a_terminal_has_no_control_characters),
+		cmocka_unit_test(test_log__text_for_a_terminal_has_no_c1_or_bidi_characters),
+		cmocka_unit_test(test_log__a_key_is_redacted_before_a_long_text_is_cut),
+		cmocka_unit_test(test_log__a_full_pipe_does_not_block),
+		cmocka_unit_test(test_log__a_closed_pipe_does_not_end_the_process),
+		cmocka_unit_test(test_log__journald_gets_fields_by_its_own_protocol),
+		cmocka_unit_test(test_log__without_a_start_lines_are_discarded),
+	};
+
+	(void)signal(SIGPIPE, SIG_DFL);
+	return cmocka_run_group_tests(tests, NULL, no_error_is_left);
+}

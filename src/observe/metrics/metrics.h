@@ -1,0 +1,51 @@
+/*
+ * metrics.h - what a server counts, and how Prometheus reads it.
+ *
+ * The one rule to remember: all functions belong to the server's thread, and counting
+ * allocates nothing once all series exist. The number of label values that peers can
+ * invent is limited; the rest is "other".
+ */
+#ifndef FW_OBSERVE_METRICS_H
+#define FW_OBSERVE_METRICS_H
+
+#include <faultwire/server.h>
+
+#include "base/buf.h"
+
+struct fw_metrics;
+
+/* Yours, for fw_metrics_free(). Raises internal.out_of_memory. */
+fw_error *fw_metrics_new(struct fw_metrics **ret_metrics);
+void fw_metrics_free(struct fw_metrics *metrics);
+
+/* Counts a request that has ended. Not counted if out of memory. */
+void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome);
+
+/* Reads a number when the metrics are requested; must not block. */
+typedef double fw_metrics_fn(void *ctx);
+
+/*
+ * Adds a gauge or a counter. `name` and `help` are borrowed for as long as the metrics
+ * exist; the name of a counter ends in "_total". Raises internal.api_misuse (too many).
+ */
+fw_error *fw_metrics_gauge(struct fw_metrics *metrics, const char *name, const char *help,
+			   fw_metrics_fn *read, void *ctx);
+fw_error *fw_metrics_counter(struct fw_metrics *metrics, const char *name, const char *help,
+			     fw_metrics_fn *read, void *ctx);
+
+/* Adds memory, descriptors, CPU time and start time of this process. */
+fw_error *fw_metrics_add_process(struct fw_metrics *metrics);
+
+enum fw_metrics_form {
+	FW_METRICS_TEXT,       /* Prometheus text format 0.0.4 */
+	FW_METRICS_OPENMETRICS /* 1.0.0 */
+};
+
+void fw_metrics_write(const struct fw_metrics *metrics, enum fw_metrics_form form,
+		      struct fw_buf *out);
+
+/* For fw_server_add_page() and fw_server_add_observer(), ctx the metrics. */
+fw_error *fw_metrics_page(fw_page *page, void *metrics);
+void fw_metrics_finished(void *metrics, const fw_outcome *outcome);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * incident_row.h - an incident as a store keeps it, and which incidents to list.
+ */
+#ifndef FW_STORE_INCIDENT_ROW_H
+#define FW_STORE_INCIDENT_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One failure. Strings are borrowed; NULL: not known. */
+struct fw_incident {
+	const char *id;
+	int64_t time_ms;
+	int64_t duration_us;
+	const char *code;
+	const char *severity;
+	int status;
+	const char *tool;
+	const char *operation;
+	const char *client;
+	const char *session;
+	const char *trace;
+	const char *message;
+	/* Not in lists: the canonical error with its trail, and the detail for the
+	 * operator. */
+	const char *error;
+	const char *detail;
+	/* For writing: the tool name under which it is counted. */
+	const char *counted_as;
+	/* When read in full: how often this code came from this tool. */
+	int64_t first_ms;
+	int64_t last_ms;
+	uint64_t count;
+};
+
+/* Which incidents to list. Strings NULL and times 0: any. */
+struct fw_incident_filter {
+	const char *code;
+	const char *tool;
+	const char *client;
+	const char *session;
+	int64_t since_ms; /* inclusive */
+	int64_t until_ms; /* exclusive */
+	size_t limit;     /* 0: all */
+};
+
+typedef void fw_incident_fn(void *ctx, const struct fw_incident *incident);
+/* False: there are no more. */
+typedef bool fw_incident_next_fn(void *ctx, struct fw_incident *ret_incident);
+
+#endif

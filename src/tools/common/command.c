@@ -1,0 +1,153 @@
+/*
+ * command.c - see command.h.
+ */
+#include "tools/common/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/subprocess.h"
+#include "base/utf8.h"
+#include "core/redact_stream.h"
+#include "tools/common/descendants.h"
+
+#include <faultwire/raw.h>
+
+/* The end of the output. It is redacted before it is cut, because half a secret is
+ * not recognized. */
+struct tail {
+	struct fw_redact_stream stream;
+	char text[2 * FW_COMMAND_TAIL_BYTES];
+	size_t len;
+};
+
+static void keep(void *ctx, const char *text, size_t len)
+{
+	struct tail *tail = ctx;
+
+	if (len > FW_COMMAND_TAIL_BYTES) {
+		text += len - FW_COMMAND_TAIL_BYTES;
+		len = FW_COMMAND_TAIL_BYTES;
+	}
+	if (tail->len + len > sizeof tail->text) {
+		size_t drop = tail->len + len - sizeof tail->text;
+
+		memmove(tail->text, tail->text + drop, tail->len - drop);
+		tail->len -= drop;
+	}
+	memcpy(tail->text + tail->len, text, len);
+	tail->len += len;
+}
+
+static void finish_tail(struct tail *tail, struct fw_command_result *result)
+{
+	size_t size = sizeof result->tail - 1;
+	size_t from, len;
+
+	fw_redact_stream_end(&tail->stream, keep, tail);
+	from = tail->len > FW_COMMAND_TAIL_BYTES ? tail->len - FW_COMMAND_TAIL_BYTES : 0;
+	len = fw_utf8_repair(result->tail, size, tail->text + from, tail->len - from);
+	result->tail[len < size ? len : size] = '\0';
+}
+
+/* Reads until every process that holds the other end has closed it. False: the time
+ * is over. */
+static bool read_output(int in, int64_t until, struct tail *tail)
+{
+	char text[4096];
+
+	for (;;) {
+		struct pollfd poll_in = { .fd = in, .events = POLLIN };
+		int64_t left = until - fw_steady_ms();
+		ssize_t got;
+
+		if (left <= 0)
+			return false;
+		if (poll(&poll_in, 1, left > 1000 ? 1000 : (int)left) <= 0)
+			continue;
+		got = read(in, text, sizeof text);
+		if (got == 0)
+			return true;
+		if (got > 0)
+			fw_redact_stream_add(&tail->stream, text, (size_t)got, keep, tail);
+		else if (errno != EINTR && errno != EAGAIN)
+			return true;
+	}
+}
+
+/* A command may close its output and continue. False: the time is over. */
+static bool wait_for(struct fw_subprocess *child, int64_t until, int *ret_status)
+{
+	const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
+	int status, signal;
+
+	while (!fw_subprocess_reap(child, &status, &signal)) {
+		if (fw_steady_ms() >= until)
+			return false;
+		(void)nanosleep(&pause, NULL);
+	}
+	*ret_status = signal ? 128 + signal : status;
+	return status >= 0 || signal;
+}
+
+static int finish(struct fw_subprocess *child, int in, uint32_t limit_ms, struct tail *tail)
+{
+	int64_t until = fw_steady_ms() + limit_ms;
+	int status = 0;
+	bool in_time = read_output(in, until, tail) && wait_for(child, until, &status);
+
+	fw_descendants_end();
+	return in_time ? status : FW_COMMAND_TIMED_OUT;
+}
+
+/* Consumes both ends of the pipe. */
+static fw_error *run(const struct fw_command *command, const int ends[2],
+		     struct fw_command_result *result)
+{
+	const struct fw_subprocess_options options = {
+		.argv = command->argv,
+		.environment = command->environment,
+		.directory_fd = command->directory_fd,
+		.in = -1,
+		.out = ends[1],
+		.err = ends[1],
+		.dies_with_parent = true,
+		.in_parent_group = true,
+	};
+	struct fw_subprocess child = { .pidfd = -1 };
+	struct tail tail = { .len = 0 };
+	int error = 0;
+	enum fw_subprocess_step step = fw_subprocess_start(&options, &child, &error);
+
+	(void)close(ends[1]);
+	if (step == FW_SUBPROCESS_STARTED)
+		result->status = finish(&child, ends[0], command->limit_ms, &tail);
+	else
+		result->status = FW_COMMAND_NOT_STARTED;
+	(void)close(ends[0]);
+	finish_tail(&tail, result);
+	return step == FW_SUBPROCESS_FORK ? fw_error_from_errno(FW_HERE, error, "the command")
+					  : NULL;
+}
+
+fw_error *fw_command_run(const struct fw_command *command, struct fw_command_result *ret_result)
+{
+	fw_error *err;
+	int was_dumpable;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return fw_error_from_errno(FW_HERE, errno, "a pipe for the command");
+	was_dumpable = prctl(PR_GET_DUMPABLE);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	err = run(command, ends, ret_result);
+	(void)prctl(PR_SET_DUMPABLE, was_dumpable == 1);
+	return err;
+}

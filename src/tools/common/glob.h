@@ -1,0 +1,26 @@
+/*
+ * glob.h - patterns for paths.
+ *
+ * `*` and `?` stay within one component, `**` crosses them, `[a-z]` is a class
+ * and `[!a-z]` its opposite; a pattern that ends in "/" matches everything below it.
+ * Matching takes time proportional to the length of the pattern times that of the
+ * path, whatever the pattern.
+ *
+ * The one rule to remember: both sides are relative to the same directory, without
+ * a leading "./".
+ */
+#ifndef FW_TOOLS_COMMON_GLOB_H
+#define FW_TOOLS_COMMON_GLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FW_GLOB_BYTES = 256 };
+
+/* What is wrong with the pattern; NULL if it is valid. */
+const char *fw_glob_fault(const char *glob, size_t len);
+
+/* An invalid pattern matches nothing. */
+bool fw_glob_match(const char *glob, size_t len, const char *path);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * change.c - see change.h.
+ *
+ * The new and the old file are exchanged in one step (RENAME_EXCHANGE). The other file
+ * is kept in .faultwire/, where commands that look at the workspace do not find it.
+ * After the exchange the displaced file is checked: if it is not the one that was
+ * read, another process has written it meanwhile, and the exchange is undone.
+ */
+#include "tools/workspace/change.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/id.h"
+#include "base/mem.h"
+#include "tools/common/file.h"
+#include "tools/workspace/journal.h"
+
+#include <faultwire/raise.h>
+
+/* Is the displaced file the one whose content was read? */
+static bool is_unchanged(const struct fw_ws_change *w)
+{
+	const struct stat *then = &w->place->stat;
+	struct stat now;
+
+	return fstatat(w->aside, w->temp, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       now.st_ino == then->st_ino && now.st_dev == then->st_dev &&
+	       now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
+}
+
+static fw_error *raise_changed(const struct fw_ws_change *w)
+{
+	char expected[FW_SHA256_TEXT];
+
+	fw_sha256_text(w->old_text, w->old_len, expected);
+	return fw_raise_file_hash_mismatch(w->place->path, expected, "another, just written");
+}
+
+/* ---- the steps of a change ---- */
+
+/* Creates the new file with the mode and owner of the old one. */
+static fw_error *create_new(struct fw_ws_change *w)
+{
+	struct fw_place there = *w->place;
+	fw_error *err;
+
+	there.dir = w->aside;
+	err = fw_ws_file_create(&there, w->temp, w->text, w->len);
+	w->has_temp = !err;
+	return err;
+}
+
+fw_error *fw_ws_change_begin(struct fw_ws_change *w)
+{
+	fw_error *err;
+
+	w->journal = -1;
+	w->has_temp = w->is_applied = w->is_exchanged = w->is_old_aside = false;
+	fw_random_hex(w->id, sizeof w->id);
+	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
+	FW_WS_STEP("begin");
+	FW_TRY(fw_root_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
+	/* A new file gets group and default rights from the directory it is created in. */
+	w->aside = w->place->exists ? w->journal : w->place->dir;
+	err = fw_ws_journal_add(w);
+	FW_WS_STEP("journal");
+	if (!err && w->text)
+		err = create_new(w);
+	FW_WS_STEP("temp");
+	if (err)
+		fw_ws_journal_remove(w->journal, w->id);
+	return err;
+}
+
+static int exchange_files(const struct fw_ws_change *w)
+{
+	const struct fw_place *place = w->place;
+
+	if (!w->text) /* delete */
+		return fw_ws_file_move(place->dir, place->name, w->aside, w->temp);
+	if (!place->exists)
+		return fw_ws_file_move(w->aside, w->temp, place->dir, place->name);
+	return fw_ws_file_exchange(w->aside, w->temp, place->dir, place->name);
+}
+
+/* On another file system, or if the sandbox of this kernel allows no moves between
+ * directories, the two files are kept in the same directory. */
+static fw_error *use_same_directory(struct fw_ws_change *w)
+{
+	if (w->has_temp)
+		(void)unlinkat(w->aside, w->temp, 0);
+	w->has_temp = false;
+	w->aside = w->place->dir;
+	return w->text ? create_new(w) : NULL;
+}
+
+static fw_error *apply(struct fw_ws_change *w)
+{
+	int error = exchange_files(w);
+
+	if (error == EXDEV && w->aside != w->place->dir) {
+		FW_TRY(use_same_directory(w));
+		error = exchange_files(w);
+	}
+	FW_WS_STEP("applied");
+	if (error == EEXIST)
+		return fw_raise_file_already_exists(w->place->path);
+	if (error)
+		return fw_path_errno(error, w->place->path, true);
+	w->is_applied = true;
+	w->has_temp = !w->text || w->place->exists;
+	w->is_exchanged = w->place->exists;
+	if (w->is_exchanged && !is_unchanged(w))
+		return raise_changed(w);
+	w->is_old_aside = w->is_exchanged;
+	if (fsync(w->place->dir) != 0 || (w->aside != w->place->dir && fsync(w->aside) != 0))
+		return fw_path_errno(errno, w->place->path, true);
+	FW_WS_STEP("synced");
+	return NULL;
+}
+
+fw_error *fw_ws_change_apply(struct fw_ws_change *w)
+{
+	fw_error *err = apply(w);
+
+	if (err) {
+		fw_error *worse = fw_ws_change_undo(w);
+
+		if (worse)
+			return fw_error_caused_by(worse, err);
+	}
+	return err;
+}
+
+fw_error *fw_ws_change_keep(struct fw_ws_change *w)
+{
+	fw_error *err = fw_ws_journal_mark_done(w->journal, w->id, w->place->path);
+
+	if (err) {
+		fw_error *worse = fw_ws_change_undo(w);
+
+		return worse ? fw_error_caused_by(worse, err) : err;
+	}
+	FW_WS_STEP("done");
+	if (w->has_temp)
+		(void)unlinkat(w->aside, w->temp, 0);
+	w->has_temp = false;
+	FW_WS_STEP("kept");
+	return NULL;
+}
+
+/* The preflight command may have removed the old file; its content is still in
+ * memory. */
+static int write_old_again(const struct fw_ws_change *w)
+{
+	fw_error *err = fw_ws_file_put(w->place, w->old_text, w->old_len);
+
+	fw_error_free(err);
+	return err ? ENOENT : 0;
+}
+
+/* The preflight command may also have changed the old file. */
+static bool has_old_content(const struct fw_ws_change *w)
+{
+	const struct fw_place *place = w->place;
+	int fd =
+		openat(place->dir, place->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char *text = NULL;
+	size_t len = 0;
+	bool is_same = false;
+	fw_error *err;
+
+	if (fd < 0)
+		return false;
+	err = fw_file_read_all(fd, place->path, w->old_len, &text, &len);
+	(void)close(fd);
+	if (!err)
+		is_same = len == w->old_len && memcmp(text, w->old_text, len) == 0;
+	fw_error_free(err);
+	fw__release(text);
+	return is_same;
+}
+
+static int restore(const struct fw_ws_change *w)
+{
+	const struct fw_place *place = w->place;
+	int error;
+
+	if (!w->is_applied)
+		return 0;
+	if (!w->is_exchanged) {
+		error = unlinkat(place->dir, place->name, 0) == 0 ? 0 : errno;
+		return error == ENOENT ? 0 : error;
+	}
+	if (!w->text)
+		error = fw_ws_file_move(w->aside, w->temp, place->dir, place->name);
+	else
+		error = fw_ws_file_exchange(w->aside, w->temp, place->dir, place->name);
+	if (error == ENOENT || error == EEXIST)
+		return write_old_again(w);
+	return error || !w->is_old_aside || has_old_content(w) ? error : write_old_again(w);
+}
+
+fw_error *fw_ws_change_undo(struct fw_ws_change *w)
+{
+	FW_WS_STEP("undo");
+	if (restore(w) != 0) /* the journal entry stays for recovery */
+		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
+	/* The preflight command may have replaced the new file by a directory. */
+	if (w->has_temp && unlinkat(w->aside, w->temp, 0) != 0)
+		(void)unlinkat(w->aside, w->temp, AT_REMOVEDIR);
+	w->is_applied = w->has_temp = false;
+	(void)fsync(w->place->dir);
+	FW_WS_STEP("undone");
+	fw_ws_journal_remove(w->journal, w->id);
+	return NULL;
+}
+
+void fw_ws_change_clear(struct fw_ws_change *w)
+{
+	if (w->journal >= 0)
+		(void)close(w->journal);
+	w->journal = -1;
+}
