@@ -52,7 +52,9 @@ static void test_header__decodes_plain_text_and_base64(void **state)
 	assert_decodes("", "");
 	assert_decodes("us-west", "us-west");
 	assert_decodes("=?base64?aGk=?=", "hi");
-	assert_decodes("=?base64?" "?=", "");
+	assert_decodes("=?base64?"
+		       "?=",
+		       "");
 	/* Markers that are not complete are plain text. */
 	assert_decodes("=?base64?aGk=", "=?base64?aGk=");
 	assert_decodes("=?base64?=", "=?base64?=");
