@@ -7,7 +7,6 @@
 #ifndef FAULTWIRE_OBSERVER_H
 #define FAULTWIRE_OBSERVER_H
 
-#include <faultwire/contract.h>
 #include <faultwire/error.h>
 
 FW_EXTERN_C_BEGIN

@@ -6,7 +6,6 @@
 #ifndef FAULTWIRE_SERVE_H
 #define FAULTWIRE_SERVE_H
 
-#include <faultwire/contract.h>
 #include <faultwire/error.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>

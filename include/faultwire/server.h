@@ -15,6 +15,7 @@
 #define FAULTWIRE_SERVER_H
 
 #include <faultwire/call.h>
+#include <faultwire/contract.h>
 #include <faultwire/listen.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>

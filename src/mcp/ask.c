@@ -1,10 +1,10 @@
 /*
- * ask.c - a handler asks the client something, in either era.
+ * ask.c - questions of a handler to the client, in both eras.
  *
- * Both eras come down to one model: the handler runs from its start with all
- * answers so far. In the modern era the questions go back as the result of the
- * call, and the client calls again, with answers and a state that we signed;
- * in the legacy era they are requests of ours, and the call waits.
+ * Both eras use one model: the handler runs from its start with all answers so
+ * far. In the modern era the questions are the result of the call, and the
+ * client calls again with answers and a signed state; in the legacy era they are
+ * requests of ours, and the call waits.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,14 +34,14 @@
 static const struct {
 	const char *method;
 	const char *capability;
-	const char *required; /* as requiredCapabilities says it */
+	const char *required; /* the value of requiredCapabilities */
 } kinds[] = {
 	{ FW_METHOD_ELICIT, "elicitation", "{\"elicitation\":{\"form\":{}}}" },
 	{ FW_METHOD_SAMPLE, "sampling", "{\"sampling\":{}}" },
 	{ FW_METHOD_ROOTS, "roots", "{\"roots\":{}}" },
 };
 
-/* A key that a handler gave, a C string. */
+/* The key is a C string of the handler. */
 static struct fw_text text_of(const char *key)
 {
 	return (struct fw_text){ key, strlen(key) };
@@ -109,7 +109,7 @@ void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 {
 	struct fw_question *question = add(call, key);
 
-	/* What we signed fits, unless memory is short: then it is asked again. */
+	/* The signed answers fit, unless memory is short: then the question is asked again. */
 	if (question)
 		fw_error_free(set_answer(call, question, answer));
 }
@@ -164,7 +164,7 @@ static void refuse(fw_call *call, fw_error *err)
 		call->result.fault = err;
 }
 
-/* Params become part of a message of ours: one object, compact. */
+/* Params become part of our message: one object, compact. */
 static char *compact(const fw_call *call, const struct fw_op_text *json)
 {
 	const struct fw_limits *limits = &call->server->limits;
@@ -250,8 +250,8 @@ bool fw_ask_is_open(const fw_call *call)
 
 /* ---- modern ----------------------------------------------------------------------- */
 
-/* What came with the request: a state of ours, and answers of the client's. An
- * answer that is no object answers nothing, so that it is asked for again. */
+/* Reads our state and the client's answers from the request. An answer that is not an
+ * object is ignored, so the question is asked again. */
 fw_error *fw_ask_read(fw_call *call)
 {
 	yyjson_val *answers;
@@ -265,7 +265,8 @@ fw_error *fw_ask_read(fw_call *call)
 	state = fw_json_member(call->request.params, "requestState");
 	if (answers && !yyjson_is_obj(answers))
 		return fw_raise_protocol_invalid_params("/params/inputResponses", "an object");
-	/* Questions leave with a state; answers without one are to nothing we asked. */
+	/* Questions are sent with a state; answers without one do not belong to any
+	 * question of ours. */
 	if (answers && !state)
 		return fw_raise_protocol_invalid_params(
 			"/params/requestState", "the state that came with the questions");
@@ -386,7 +387,7 @@ fw_error *fw_ask_send(fw_call *call)
 	return call->request.is_modern ? ask_modern(call) : ask_legacy(call);
 }
 
-/* The call is over: what it asked is of no use any more. */
+/* The call is over, so its questions are obsolete. */
 void fw_ask_forget(fw_call *call)
 {
 	struct fw_pending **at;

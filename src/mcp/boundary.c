@@ -45,7 +45,7 @@ enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
-/* An error without context, for want of memory or room. */
+/* An error without context, if there is no memory or no room. */
 static void put_last_words(const fw_call *call, struct fw_reply *reply, const char *message)
 {
 	char *text = call->server->last_words;
@@ -122,8 +122,8 @@ static void leave(fw_call *call, const fw_error *err)
 		fw_buf_clear(&server->out);
 }
 
-/* A stop goes on from the loop, not from here: it ends sessions and closes
- * transports, and one of them may be our caller. */
+/* A stop continues on the loop, not here: it ends sessions and closes transports, and
+ * one of them may be our caller. */
 static void finish(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -133,7 +133,7 @@ static void finish(fw_call *call)
 		(void)uv_async_send(&server->wakeup);
 }
 
-/* What the raiser did not know. */
+/* Adds what the raising code could not know. */
 static void complete_error(fw_call *call, fw_error *err)
 {
 	fw_server *server = call->server;
@@ -372,7 +372,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 {
 	bool was_running;
 
-	/* A reply that is held has its outcome. */
+	/* The outcome of a held reply is decided. */
 	if (fw_call_is_over(call)) {
 		fw_error_free(err);
 		return;
@@ -381,11 +381,11 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	call->is_stranger = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 			    call->exchange->is_http && !call->exchange->principal &&
 			    !call->session;
-	/* A handler at work on it learns that nobody waits; its run keeps the call. */
+	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;
 	if (was_running)
 		atomic_store(&call->run.cancelled, true);
-	/* An answer that comes while the reply is held must not start it again. */
+	/* An answer that arrives while the reply is held must not restart the call. */
 	if (call->questions.items)
 		fw_ask_forget(call);
 	complete_error(call, err);

@@ -1,8 +1,8 @@
 /*
- * call.c - the life of a call, and what leaves it before its answer.
+ * call.c - the life of a call, and its messages before the reply.
  *
- * Calls are used again: a call that has ended keeps its pool and its buffers
- * for the next, so that an ordinary call allocates nothing.
+ * Calls are reused: a call that has ended keeps its pool and its buffers for the
+ * next one, so an ordinary call allocates nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -91,7 +91,7 @@ fw_call *fw_call__ref(fw_call *call)
 	return call;
 }
 
-/* All that is not kept for the next call. */
+/* Clears everything that is not kept for the next call. */
 static void wipe(fw_call *call)
 {
 	struct fw_buf content, structured, description, json;
@@ -118,7 +118,7 @@ static void wipe(fw_call *call)
 	yyjson_doc_free(call->request.doc);
 	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
-	/* Not the bytes of the id, which are the last member. */
+	/* All but the text of the id, which is the last member. */
 	memset(call, 0, offsetof(fw_call, request.id.text));
 	call->result.content = content;
 	call->result.structured = structured;
@@ -143,7 +143,7 @@ void fw_call__unref(fw_call *call)
 {
 	fw_server *server = call->server;
 
-	/* Only the loop's thread lets the last one go: others post theirs. */
+	/* Only the loop's thread drops the last reference: other threads post theirs. */
 	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	wipe(call);
@@ -259,7 +259,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 	}
 }
 
-/* A notification that is no text is not worth failing for; it is left out. */
+/* A notification that is not valid text is dropped, without an error. */
 static bool is_text(const struct fw_op_text *text)
 {
 	return !text->text || fw_utf8_valid(text->text, text->len) == text->len;
@@ -271,12 +271,12 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op)
 	struct fw_buf buf;
 	bool is_due;
 
-	/* It only ever grows: the protocol says so, and clients count on it. */
+	/* Progress must increase: the protocol requires it, and clients rely on it. */
 	if (!call->request.progress_token || !(op->numbers[0] > call->run.last_progress) ||
 	    !isfinite(op->numbers[0]) || !is_text(&op->texts[0]))
 		return;
 	call->run.last_progress = op->numbers[0];
-	/* Too much of it: the newest stands for those before it. */
+	/* Above the rate limit, the newest replaces those before it. */
 	is_due = fw_rate_take(&call->run.progress_rate, limits->progress_per_second,
 			      limits->progress_burst, uv_hrtime());
 	fw_buf_init(&buf, call->server->limits.result_bytes);
@@ -427,7 +427,7 @@ bool fw_call_is_cancelled(const fw_call *call)
 	return atomic_load(&call->run.cancelled);
 }
 
-/* The client does not want it any more: nothing is sent, but it is observed. */
+/* The client has cancelled: no reply is sent, but observers see the outcome. */
 void fw_call_cancel(fw_call *call)
 {
 	if (call->is_answered)

@@ -1,6 +1,6 @@
 /*
- * call_read.c - a handler looks at what was asked. Numbers are raw text in the
- * document; they are read when somebody wants them.
+ * call_read.c - arguments as a handler reads them. Numbers are raw text in the
+ * document, and converted on demand.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ yyjson_val *fw_call_capabilities(const fw_call *call)
 	return call->request.capabilities;
 }
 
-/* In a worker there are only the names. */
+/* A worker has the names only. */
 static bool is_named(const struct fw_recorder *recorder, const char *name)
 {
 	size_t at = 0;

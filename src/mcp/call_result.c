@@ -1,9 +1,9 @@
 /*
- * call_result.c - a handler adds to its result. What it says is written as the
- * JSON that will be sent, at once: a result is text that grows, not a tree.
+ * call_result.c - the result that a handler adds to. It is written at once as
+ * the JSON that will be sent: text that grows, not a tree.
  *
- * The first thing that cannot be sent is kept as the call's fault, and makes it
- * fail when the handler is done.
+ * The first content that cannot be sent is kept as the fault of the call, which
+ * makes it fail when the handler is done.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void fault(fw_call *call, fw_error *err)
 		call->result.fault = err;
 }
 
-/* Where in `text` the first byte is that is not UTF-8; NUL is allowed. */
+/* Offset of the first byte that is not UTF-8; NUL is allowed. */
 static bool check_text(fw_call *call, const char *text, size_t len)
 {
 	size_t valid = 0;
@@ -60,7 +60,7 @@ static bool check_text(fw_call *call, const char *text, size_t len)
 	return true;
 }
 
-/* Begins one block of content, with what stands around it in this result. */
+/* Begins one block of content, with the punctuation that this result needs. */
 static struct fw_buf *begin(fw_call *call)
 {
 	struct fw_buf *out = &call->result.content;
@@ -165,7 +165,7 @@ static void put_link(fw_call *call, const struct fw_op *op)
 	if (!takes_content(call) || !check_op_text(call, op, 0) ||
 	    !check_op_text(call, op, 1) || (op->texts[2].text && !check_op_text(call, op, 2)))
 		return;
-	/* The oldest version has no links; its clients get the address as text. */
+	/* The oldest version has no resource links: its clients get the URI as text. */
 	if (!call->request.is_modern && call->request.version == FW_V_2025_03_26) {
 		put_text(call, &op->texts[0]);
 		return;
@@ -206,7 +206,7 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 				       &fw__yyjson_alc, &err);
 	root = yyjson_doc_get_root(doc);
 	if (err.code == YYJSON_READ_ERROR_INVALID_STRING) {
-		/* What is wrong with it may be that it is no text at all. */
+		/* It may be invalid because it is not text at all. */
 		if (!check_text(call, json->text, json->len))
 			return;
 	}

@@ -1,10 +1,10 @@
 /*
- * era.c - which protocol a request speaks, and whether it speaks it well.
+ * era.c - which protocol a request speaks, and whether it follows its rules.
  *
- * The era is told per request: a modern one claims its version in `_meta` (or
- * in the HTTP header), everything else is legacy and lives in a session. The
- * order of the checks is the one that clients and the conformance suite count
- * on; each names the first thing that is wrong.
+ * The era is determined per request: a modern one states its version in `_meta`
+ * (or in the HTTP header), everything else is legacy and belongs to a session.
+ * Clients and the conformance suite rely on the order of the checks; each
+ * reports the first violation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static fw_error *check_mirror(const fw_call *call, const char *name, struct fw_t
 	return NULL;
 }
 
-/* The number that a raw JSON number or a header's text is. */
+/* The value of a raw JSON number, or of the text of a header. */
 static bool same_number(const char *text, size_t len, yyjson_val *value)
 {
 	char *end;
@@ -228,7 +228,7 @@ static fw_error *enter_legacy_wire(fw_call *call)
 	if (call->request.version == FW_V_NONE && call->request.has_id &&
 	    strcmp(call->request.method_name, FW_METHOD_INITIALIZE) != 0 &&
 	    strcmp(call->request.method_name, FW_METHOD_PING) != 0 &&
-	    /* The modern probe: a legacy server does not know it. */
+	    /* Modern clients probe with it; a legacy server does not know it. */
 	    strcmp(call->request.method_name, FW_METHOD_DISCOVER) != 0)
 		return fw_raise_protocol_not_initialized(call->request.method_name);
 	return NULL;

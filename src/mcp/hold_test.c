@@ -126,7 +126,7 @@ static void release_all(void)
 		fw_hold_release(holds[i], NULL);
 }
 
-/* Stays under way until the test ends it. */
+/* Stays in progress until the test ends it. */
 static fw_error *stay(fw_call *call, void *ctx)
 {
 	(void)ctx;

@@ -1,12 +1,12 @@
 /*
- * lane.c - clients told apart: how many calls each has under way, and how fast
- * they come.
+ * lane.c - limits per client: how many calls it has in progress, and how fast it
+ * sends them.
  *
- * A client is whom it has authenticated as; else the address it connects from,
- * with its legacy session. It is kept as a number, in one of a bounded set of
- * lanes. Clients with nothing under way give their lane up, so
- * that two busy ones share only where nearly all are taken. The number depends
- * on a secret of this process: nobody can choose whom to collide with.
+ * A client is its authenticated identity, else its address together with its
+ * legacy session. It is hashed into one of a bounded number of lanes. Clients
+ * without calls in progress give their lane up, so two busy clients share a lane
+ * only if nearly all are taken. The hash has a secret key of this process, so
+ * nobody can choose a client to collide with.
  */
 #include <math.h>
 #include <string.h>
@@ -25,11 +25,11 @@
 #include "mcp/util.h"
 
 enum {
-	/* How far a client may be from the lane that its number names. */
+	/* Largest distance of a client from the lane that its hash selects. */
 	NEAR = 8
 };
 
-/* Nothing of it is what the client says of itself. */
+/* Not derived from anything that the client claims about itself. */
 static uint64_t key_of(const fw_call *call)
 {
 	const struct fw_exchange *exchange = call->exchange;
@@ -50,7 +50,7 @@ static uint64_t key_of(const fw_call *call)
 	return hash ? hash : 1;
 }
 
-/* Its own, else one that nobody uses, else one that is shared. */
+/* The client's own lane, else an unused one, else a shared one. */
 static struct fw_lane *find(fw_server *server, uint64_t key)
 {
 	size_t count = server->limits.client_lanes;
@@ -61,7 +61,7 @@ static struct fw_lane *find(fw_server *server, uint64_t key)
 
 		if (lane->key == key)
 			return lane;
-		/* The one that was used longest ago, for the sake of its rate. */
+		/* The least recently used, so that its rate has recovered. */
 		if (!lane->refs && (!spare || lane->used_ns < spare->used_ns))
 			spare = lane;
 	}
@@ -102,7 +102,7 @@ fw_error *fw_lane_check_room(const fw_call *call, size_t count)
 
 	if (!lane)
 		return fw_raise_internal_out_of_memory();
-	/* A client with nothing under way may send one that is larger. */
+	/* A client without calls in progress may send a larger batch. */
 	return lane->in_flight && lane->in_flight + count > most ? too_many(most) : NULL;
 }
 
@@ -127,7 +127,7 @@ fw_error *fw_lane_enter(fw_call *call)
 	lane->used_ns = call->started_ns;
 	if (lane->in_flight >= limits->client_in_flight)
 		return too_many(limits->client_in_flight);
-	/* Each new session would have a burst of its own: beginning one counts. */
+	/* A new session would otherwise get a burst of its own, so initialize counts. */
 	if (limits->calls_per_second &&
 	    (call->request.kind != FW_CALL_OTHER ||
 	     (call->request.method && call->request.method->run == fw_method_initialize)) &&
@@ -137,7 +137,7 @@ fw_error *fw_lane_enter(fw_call *call)
 						   limits->calls_burst, call->started_ns);
 		fw_error *err = fw_raise_governance_rate_limited();
 
-		/* In whole milliseconds, and not too early. */
+		/* Whole milliseconds, rounded up. */
 		fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
 		return err;
 	}

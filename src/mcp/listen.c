@@ -1,5 +1,5 @@
 /*
- * listen.c - who wants to know of changes: modern listeners, each a call that
+ * listen.c - notifies clients of changes: modern listeners, each a call that
  * stays open, and legacy sessions.
  */
 #include <string.h>
@@ -119,7 +119,7 @@ fw_error *fw_method_listen(fw_call *call)
 	return NULL;
 }
 
-/* The last thing a listener hears is the result of its call. */
+/* The last message to a listener is the result of its call. */
 void fw_listen_end(fw_call *call)
 {
 	struct fw_buf *out;

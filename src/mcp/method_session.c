@@ -1,6 +1,6 @@
 /*
- * method_session.c - who is there: initialize and ping, server/discover, and
- * the level of a session's log.
+ * method_session.c - initialize and ping, server/discover, and the log level of
+ * a session.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #include "rpc/names.h"
 #include "rpc/version.h"
 
-/* What was registered is what is declared; changes are always told. */
+/* Capabilities follow from what was registered; changes are always reported. */
 static void put_capabilities(const fw_server *server, struct fw_buf *out)
 {
 	FW_BUF(out, "\"capabilities\":{");

@@ -1,6 +1,6 @@
 /*
- * method_tools.c - tools/call up to the handler: is there such a tool, do its
- * headers agree, do its arguments fit.
+ * method_tools.c - tools/call up to the handler: whether the tool exists, its
+ * headers agree, and its arguments are valid.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 
 /* ---- violations ------------------------------------------------------------- */
 
-/* The first violation names the code; all of them are listed. */
+/* The first violation determines the code; all of them are listed. */
 struct report {
 	struct fw_buf list;
 	char keyword[32];
@@ -46,7 +46,7 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 {
 	struct report *report = ctx;
 	struct fw_buf *list = &report->list;
-	/* A password that is too short is a password all the same. */
+	/* A password that is too short is still a secret. */
 	const char *found =
 		fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED : v->found;
 
@@ -69,7 +69,7 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 	return true;
 }
 
-/* property "path" is missing from its object: the field is the property. */
+/* A missing property "path" is reported with the property as its field, not its object. */
 static void append_property(struct report *report)
 {
 	static const char start[] = "property \"";
@@ -143,7 +143,7 @@ fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer
 	return NULL;
 }
 
-/* In a value and all below it: yyjson keeps them one after another. */
+/* Searches a value and everything below it: yyjson stores them consecutively. */
 static bool has_nul(yyjson_val *value)
 {
 	const yyjson_val *end = unsafe_yyjson_get_next(value);
@@ -200,7 +200,7 @@ fw_error *fw_method_tools_call(fw_call *call)
 	if (!yyjson_is_obj(call->request.arguments))
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
-	/* Before the observers, which read the arguments as well. */
+	/* Before the observers are called, because they read the arguments too. */
 	if (call->request.may_hold_nul && !call->request.offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(fw_mcp_enter(call));

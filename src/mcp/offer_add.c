@@ -1,6 +1,6 @@
 /*
- * offer_add.c - registration: what is offered is checked here, once, so that
- * no call finds out about it, and rendered as the lists show it.
+ * offer_add.c - registration: offers are checked here once, so that mistakes are
+ * found at start, and rendered as lists show them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void put_member(struct fw_buf *out, const char *key, const char *text)
 	fw_buf_json_str(out, text);
 }
 
-/* `json` compact, as member `key`; false where it is not an object. */
+/* Writes `json` compactly as member `key`; false: it is not an object. */
 static bool put_object(struct fw_buf *out, const char *key, const char *json)
 {
 	yyjson_doc *doc;
@@ -86,7 +86,7 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 	return offer;
 }
 
-/* A pool of processes for those who need one, and a breaker. */
+/* Sets the pool of processes and the breaker, if the tool needs them. */
 static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_workers *workers)
 {
 	if (offer->run != FW_RUN_PROCESS)
@@ -159,7 +159,7 @@ static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const 
 
 enum { MIRROR_DEPTH = 8, MIRROR_POINTER = 512 };
 
-/* Only what is reached through `properties` has one place in the arguments. */
+/* Only values that are reached through `properties` have one place in the arguments. */
 static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, const char *pointer,
 				int depth)
 {

@@ -1,6 +1,6 @@
 /*
- * op.c - see op.h: the functions with which a handler speaks, each of them an
- * operation that is done here or written down.
+ * op.c - the functions that a handler calls, each of them an operation (op.h)
+ * that is applied here or recorded.
  */
 #include <stdarg.h>
 #include <stdio.h>

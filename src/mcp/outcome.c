@@ -1,7 +1,7 @@
 /*
- * outcome.c - what observers are told of a call: before it is looked at, before
- * it runs, when it fails, and when it is over. Holding replies is the
- * boundary's.
+ * outcome.c - what observers get to see of a call: before its arguments are
+ * checked, before it runs, when it fails, and when it is over. boundary.c holds
+ * replies.
  */
 #include <uv.h>
 #include <yyjson.h>
@@ -49,7 +49,7 @@ const char *fw_mcp_client(fw_call *call)
 	return call->request.client_name ? call->request.client_name : FW_REDACTED;
 }
 
-/* What peers call themselves becomes a label, and the key of an alert. */
+/* Names of peers become labels of metrics and keys of alerts. */
 static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
 {
 	const char *text = fw_text_str(fw_text_of(value));

@@ -1,10 +1,11 @@
 /*
- * owner.c - who has how many sessions, and which one makes room for another.
+ * owner.c - counts sessions per owner, and chooses the session to evict for a
+ * new one.
  *
- * An owner is what the server knows by itself: the token that was shown, and
- * the address. A full table takes from whoever has most, so that one client
- * that begins sessions without end displaces its own. Sessions that were begun
- * and never confirmed (notifications/initialized) go first.
+ * An owner is what the server itself knows: the token, and the address. If the
+ * table is full, the owner with most sessions loses one, so a client that
+ * creates sessions without end displaces its own. Sessions that were never
+ * confirmed (notifications/initialized) are evicted first.
  */
 #include <faultwire/raise.h>
 
@@ -59,8 +60,8 @@ static const struct fw_owner *heaviest(const fw_server *server)
 	return found;
 }
 
-/* The one that was unused for longest; `owner` NULL: of anybody. The list has
- * the most recently used first. */
+/* The session that was unused for longest; `owner` NULL: of any owner. The list has the
+ * most recently used first. */
 static struct fw_session *oldest(const fw_server *server, const struct fw_owner *owner,
 				 uint64_t idle_ms, bool is_unconfirmed)
 {

@@ -1,10 +1,9 @@
 /*
- * page.c - documents that the server has beside the protocol.
+ * page.c - documents that the server serves beside the protocol.
  *
- * The transport asks whether there is such a page and who may see it, checks
- * that, and has it rendered. A page that fails, and a request for one that is
- * refused, leaves through the boundary like any other failure, as a problem
- * document.
+ * The transport asks which access a page requires, checks that, and lets it be
+ * rendered. A page that fails, and a request that is refused, leave through the
+ * boundary like any other failure, as a problem document.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +32,7 @@ struct fw_page {
 struct fw_page_entry {
 	const char *path;
 	size_t len;
-	bool is_tree; /* ends in a slash: all below it */
+	bool is_tree; /* ends in a slash: includes everything below it */
 	enum fw_page_access access;
 	fw_page_fn *render;
 	void *ctx;
@@ -70,7 +69,7 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 
 	(void)ctx;
 	fw_buf_init(&lines, server->limits.page_bytes);
-	(void)snprintf(line, sizeof line, "calls: %zu of %llu under way", server->calls.count,
+	(void)snprintf(line, sizeof line, "calls: %zu of %llu in progress", server->calls.count,
 		       (unsigned long long)server->limits.in_flight);
 	put_line(&lines, line);
 	for (struct fw_runner *runner = server->runners.first; runner; runner = runner->next) {
@@ -181,7 +180,7 @@ void fw_pages_clear(fw_server *server)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* The longest that fits. */
+/* The longest path that matches. */
 static const struct fw_page_entry *find(const fw_server *server, const char *path)
 {
 	const struct fw_page_entry *found = NULL;

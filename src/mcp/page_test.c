@@ -23,7 +23,7 @@
 #include "mcp/util.h"
 #include "test/memory.h"
 
-/* ---- a transport that keeps what it is told ---------------------------------- */
+/* ---- a transport that records what it gets ---------------------------------- */
 
 static struct fw_exchange exchange;
 static fw_server *server;
@@ -367,7 +367,7 @@ static void test_page__every_type_uri_has_a_page_that_explains_it(void **state)
 	}
 }
 
-static void test_page__a_problem_is_told_in_the_form_that_is_wanted(void **state)
+static void test_page__a_problem_is_sent_in_the_form_that_is_wanted(void **state)
 {
 	yyjson_doc *doc;
 
@@ -415,7 +415,7 @@ int main(void)
 			test_page__each_allocation_may_fail_and_everyone_has_an_answer),
 		WITH_SERVER(test_page__ready_says_what_is_not),
 		WITH_SERVER(test_page__every_type_uri_has_a_page_that_explains_it),
-		WITH_SERVER(test_page__a_problem_is_told_in_the_form_that_is_wanted),
+		WITH_SERVER(test_page__a_problem_is_sent_in_the_form_that_is_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * post.c - what other threads want of the loop: one queue, one wake-up.
+ * post.c - work for the loop from other threads: one queue, one wake-up.
  */
 #include <uv.h>
 
@@ -92,8 +92,7 @@ static void post_change(fw_server *server, enum fw_change change, const char *ur
 	size_t len = uri ? strlen(uri) : 0;
 	struct fw_post *post = fw__allocate(sizeof *post + len + 1);
 
-	/* A change that is not told for lack of memory is one that a client
-	 * learns of at its next list. */
+	/* If there is no memory, the client notices the change with its next list. */
 	if (!post)
 		return;
 	*post = (struct fw_post){ .kind = FW_POST_CHANGE, .change = change, .len = len };

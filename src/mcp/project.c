@@ -92,26 +92,25 @@ fw_contract fw_mcp_contract(const fw_call *call)
 
 /* ---- what an error becomes ------------------------------------------------------ */
 
-/* A document beside the endpoint: its failure is one, too. */
+/* A page beside the endpoint: its failure is a problem document. */
 static bool is_page(const fw_call *call)
 {
 	return call->exchange && call->exchange->is_page;
 }
 
-/* A tool's failure is its result; what breaks the protocol is not a tool's. */
+/* The failure of a tool is reported as its result, unless the registry says that the
+ * code is always a protocol error. */
 bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 {
-	int code = fw_error_code(err);
-
 	if (call->request.kind != FW_CALL_TOOL || !call->request.offer ||
 	    call->stage < FW_STAGE_METHOD)
 		return false;
-	if (code == FW_PROTOCOL_MISSING_CAPABILITY)
+	if (fw_error_code(err) == FW_PROTOCOL_MISSING_CAPABILITY)
 		return !call->request.is_modern;
-	return code < 4001 || code > 4500;
+	return !fw_error_row(err)->is_protocol_error;
 }
 
-/* Whether nobody offers it, or its handler could not find it. */
+/* It is not offered, or its handler did not find it. */
 static bool is_resource_missing(const fw_call *call, const fw_error *err)
 {
 	return fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND ||
@@ -124,7 +123,7 @@ static int jsonrpc_code(const fw_call *call, const fw_error *err)
 	if (is_resource_missing(call, err))
 		return call->request.is_modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
 	if (!call->request.is_modern) {
-		/* These codes were minted by the modern version. */
+		/* These codes were introduced by the modern version. */
 		switch (fw_error_code(err)) {
 		case FW_PROTOCOL_UNSUPPORTED_VERSION:
 		case FW_PROTOCOL_MISSING_CAPABILITY: return INVALID_PARAMS;
@@ -134,8 +133,8 @@ static int jsonrpc_code(const fw_call *call, const fw_error *err)
 	return fw_error_row(err)->jsonrpc;
 }
 
-/* Clients lose the body of most statuses, so 200 is told wherever the protocol
- * does not demand another. */
+/* Clients lose the body of most statuses, so the status is 200 unless the
+ * protocol requires another. */
 static int http_status(const fw_call *call, const fw_error *err)
 {
 	if (call->stage == FW_STAGE_TRANSPORT)
@@ -151,7 +150,7 @@ static int http_status(const fw_call *call, const fw_error *err)
 	}
 }
 
-/* What the protocol wants to find in `data` of some errors. */
+/* Members of `data` that the protocol requires for some errors. */
 static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error *err)
 {
 	static const struct {
@@ -222,7 +221,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 
 	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
 	encode(server, err, contract, &server->scratch);
-	/* Told without its context, then. */
+	/* Then it is reported without its context. */
 	if (server->scratch.state != FW_BUF_OK) {
 		out->state = server->scratch.state;
 		return;
@@ -276,7 +275,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 		put_tool_failure(call, err, out);
 	else
 		put_protocol_error(call, err, out);
-	/* An error too large for a reply is told without its context. */
+	/* An error too large for a reply is reported without its context. */
 	if (out->state != FW_BUF_OK && !is_page(call)) {
 		fw_buf_reset(out, KEEP_OUT_BYTES);
 		put_start(call, out);
@@ -284,7 +283,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	}
 }
 
-/* What HTTP says of a failure in its headers. */
+/* HTTP headers of a failure. */
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
 {
 	double delay = fw_error_retry_after(err);

@@ -1,19 +1,19 @@
 /*
- * queue.c - see runner.h: whose turn it is.
+ * queue.c - decides which waiting call runs next (runner.h).
  *
- * Calls wait in lanes, one for each client; in a lane, in strands, one for each
- * tool; in a strand, in the order of their coming. A free slot goes to the lane
- * that was served longest ago, and there to the strand that was. Passed over
- * are clients and tools that hold their share of the slots already, for as long
- * as there is anybody else to serve; nobody else, and one may have all. Who is
- * passed over stays in front, so that nobody is passed over for ever.
+ * Calls wait in lanes, one per client; within a lane in strands, one per tool;
+ * within a strand in order of arrival. A free slot goes to the lane that was served
+ * least recently, and there to the strand that was served least recently. Clients
+ * and tools that already hold their share of the slots are skipped as long as
+ * others wait; without competition, one may have all. Whoever is skipped stays in
+ * front, so nobody starves.
  *
- * The first call of a client that has nothing running, or of a tool that has
- * nothing running, may ask the runner for a slot beyond the usual number: what
- * hangs in all the slots then delays only its own kind.
+ * The first call of a client or of a tool that has nothing running may ask the
+ * runner for a slot beyond the usual number: calls that hang in all slots then
+ * delay only calls of the same client or tool.
  *
- * A strand is a ring of calls through its first, the head; heads of a lane are
- * a list. Entering looks at the heads of one lane, leaving at nothing.
+ * A strand is a ring of calls through its first, the head; the heads of a lane are
+ * a list. Entering searches the heads of one lane; leaving searches nothing.
  */
 #include <string.h>
 
@@ -34,9 +34,9 @@
 enum { RETRY_MAX_S = 60 };
 
 struct lane {
-	struct lane *next; /* of the lanes in which somebody waits */
+	struct lane *next; /* in the list of lanes with waiting calls */
 	struct lane *previous;
-	fw_call *first; /* heads, the one served longest ago first */
+	fw_call *first; /* heads, the least recently served first */
 	fw_call *last;
 	size_t waiting;
 	size_t running;
@@ -45,13 +45,13 @@ struct lane {
 struct fw_queue {
 	struct fw_runner *runner;
 	fw_queue_clock *clock;
-	struct lane *first; /* the one served longest ago */
+	struct lane *first; /* the least recently served */
 	struct lane *last;
 	size_t waiting;
 	size_t running;
-	size_t slots;     /* as many as were seen to be taken at once */
-	uint64_t each_ns; /* a run takes, on the whole */
-	bool is_busy;     /* handing out slots */
+	size_t slots;     /* the most that were in use at once */
+	uint64_t each_ns; /* average duration of a run */
+	bool is_busy;     /* slots are being assigned */
 	bool is_changed;
 	size_t lane_count;
 	struct lane lanes[];
@@ -191,7 +191,7 @@ static size_t share(const struct fw_queue *queue, uint64_t percent)
 	return slots ? slots : 1;
 }
 
-/* Others wait, and the client has its share. */
+/* Whether others wait and the client already has its share. */
 static bool client_has_enough(const struct fw_queue *queue, const struct lane *lane)
 {
 	const struct fw_limits *limits = &queue->runner->server->limits;
@@ -209,8 +209,7 @@ static bool tool_has_enough(const struct fw_queue *queue, const fw_call *head)
 	       load->running >= share(queue, limits->tool_share_percent);
 }
 
-/* The call to be served next. That a client has its share counts for more than
- * that a tool has. */
+/* The next call to run. Fairness between clients comes before fairness between tools. */
 static fw_call *choose(const struct fw_queue *queue)
 {
 	fw_call *second = NULL;
@@ -229,7 +228,7 @@ static fw_call *choose(const struct fw_queue *queue)
 	return queue->first ? queue->first->first : NULL;
 }
 
-/* One for whom a slot may be added; NULL: none. */
+/* A call for which a slot may be added; NULL: none. */
 static fw_call *choose_beyond(const struct fw_queue *queue)
 {
 	for (const struct lane *lane = queue->first; lane; lane = lane->next) {
@@ -259,7 +258,7 @@ static void count_ended(struct fw_queue *queue, fw_call *call)
 	queue->running--;
 }
 
-/* Where a call stood, should it have to go back there. */
+/* Where a call stood, in case it has to go back there. */
 struct place {
 	struct lane *next_lane;
 	fw_call *next_head;
@@ -297,7 +296,7 @@ static void put_back(struct fw_queue *queue, fw_call *call, const struct place *
 	}
 }
 
-/* The lane and the strand were served: others are before them now. */
+/* The lane and the strand were served and go to the end. */
 static void move_back(struct fw_queue *queue, struct lane *lane, fw_call *head)
 {
 	if (head) {
@@ -310,7 +309,7 @@ static void move_back(struct fw_queue *queue, struct lane *lane, fw_call *head)
 	}
 }
 
-/* It is out of the queue and counted before the runner is asked, which may end
+/* The call leaves the queue and is counted before the runner is called, which may end
  * the call at once, or make others enter and leave. */
 static bool serve(struct fw_queue *queue, fw_call *call, bool beyond)
 {
@@ -333,7 +332,7 @@ static bool serve(struct fw_queue *queue, fw_call *call, bool beyond)
 		queue->slots = queue->running;
 		put_back(queue, call, &place);
 	} else if (!call->run.is_active && call->run.wait.taken_ns) {
-		count_ended(queue, call); /* it could not even begin */
+		count_ended(queue, call); /* it could not start */
 	}
 	fw_call__unref(call);
 	return is_taken;
@@ -343,7 +342,7 @@ static void hand_out(struct fw_queue *queue)
 {
 	fw_call *next;
 
-	/* One round at a time: what happens meanwhile is looked at in the next. */
+	/* One round at a time: changes in the meantime are handled in the next. */
 	queue->is_changed = true;
 	if (queue->is_busy)
 		return;
@@ -364,12 +363,12 @@ static void learn(struct fw_queue *queue, const fw_call *call)
 {
 	uint64_t took_ns = queue->clock() - call->run.wait.taken_ns;
 
-	/* The newest counts for an eighth. */
+	/* Moving average: the newest value has a weight of one eighth. */
 	queue->each_ns =
 		queue->each_ns ? queue->each_ns - queue->each_ns / 8 + took_ns / 8 : took_ns;
 }
 
-/* So many calls have to run first, on so many slots. */
+/* The estimate: this many calls run first, on this many slots. */
 static fw_error *overloaded(const struct fw_queue *queue, uint64_t limit, const char *what,
 			    size_t before, size_t slots)
 {
@@ -403,7 +402,7 @@ void fw_queue_enter(struct fw_runner *runner, fw_call *call)
 	struct fw_queue *queue = runner->queue;
 	fw_error *err;
 
-	/* Nobody waits: the usual case, without the lists. */
+	/* The queue is empty, which is usual: no lists are needed. */
 	if (!queue->waiting && !queue->is_busy) {
 		(void)fw_call__ref(call);
 		count_running(queue, call);

@@ -242,7 +242,7 @@ static void test_queue__hung_slots_do_not_keep_others_out(void **state)
 	assert_int_equal(fake.count, 6);
 }
 
-static void test_queue__nobody_is_passed_over_for_ever(void **state)
+static void test_queue__nobody_starves(void **state)
 {
 	fw_call *wanted;
 	bool is_taken = false;
@@ -418,7 +418,7 @@ static bool has_enough(int client, int tool)
 	       count_running(-1, tool) >= part(server->limits.tool_share_percent);
 }
 
-/* Of the lawful ones the one whose lane, then strand, went back longest ago;
+/* Of the allowed ones the one whose lane, then strand, went back longest ago;
  * the first of the strand. `level` 0: all rules; 1: clients alone; 2: none; 3:
  * for a slot beyond. */
 static int choose(int level)
@@ -608,7 +608,7 @@ int main(void)
 		LAW(test_queue__a_client_gets_no_more_than_its_share_while_others_wait),
 		LAW(test_queue__a_slow_tool_leaves_slots_for_others),
 		LAW(test_queue__hung_slots_do_not_keep_others_out),
-		LAW(test_queue__nobody_is_passed_over_for_ever),
+		LAW(test_queue__nobody_starves),
 		LAW(test_queue__beyond_its_length_it_says_so_and_when_to_return),
 		LAW(test_queue__who_leaves_is_not_served),
 		LAW(test_queue__a_call_that_cannot_begin_holds_no_slot),

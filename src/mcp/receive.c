@@ -1,9 +1,6 @@
 /*
- * receive.c - a message comes in: text, JSON, JSON-RPC, era, method.
- *
- * A message is parsed once, into memory that its call keeps. Numbers stay
- * text: an id of 9007199254740993 is not ...992, and the schema checker reads
- * text as well.
+ * receive.c - receives a message: text, JSON, JSON-RPC, era, method. A message
+ * is parsed once, into memory that its call keeps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +117,7 @@ static void answered(fw_call *call, const struct fw_message *message)
 		err = fw_raise_protocol_invalid_request(
 			"this version has no answers to a server");
 	if (err) {
-		/* Nobody waits for an answer to an answer on a wire. */
+		/* On stdio, a response gets no reply. */
 		call->is_silent = !call->exchange->is_http;
 		fw_mcp_fail(call, err);
 		return;
@@ -164,7 +161,7 @@ static fw_error *start(fw_call *call)
 	token = fw_json_member(call->request.meta, FW_META_PROGRESS);
 	if (yyjson_is_str(token) || yyjson_is_raw(token))
 		call->request.progress_token = token;
-	/* As it is now: the session may end before a handler that asks or logs. */
+	/* A copy, because the session may end before a handler that asks or logs. */
 	if (!call->request.is_modern && call->session) {
 		call->request.log_level = (int)call->session->log_level;
 		if (call->session->capabilities) {
@@ -175,7 +172,7 @@ static fw_error *start(fw_call *call)
 		}
 	}
 	call->stage = FW_STAGE_METHOD;
-	/* On the call's own list before anything can answer it. */
+	/* Before anything can answer it. */
 	fw_call_enlist(call);
 	return method->run(call);
 }
@@ -241,7 +238,7 @@ static fw_error *check_batch(fw_call *call)
 	return NULL;
 }
 
-/* A member that cannot even begin still counts among the answers. */
+/* A member that cannot start still counts as one of the replies. */
 static void receive_member(struct fw_batch *batch, struct fw_exchange *exchange,
 			   yyjson_val *item)
 {
@@ -287,7 +284,7 @@ static void receive_batch(fw_call *call)
 	}
 	yyjson_arr_foreach(call->request.root, at, count, item)
 	{
-		/* A connection may break while it is told something. */
+		/* The connection may close during a reply. */
 		if (batch->exchange)
 			receive_member(batch, exchange, item);
 	}

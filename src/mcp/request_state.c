@@ -1,7 +1,7 @@
 /*
- * state.c - requestState: what a modern client carries from one round of a
- * call to the next. It is in the hands of whoever holds it, so it is signed,
- * bound to the request that it belongs to, and good for a while only.
+ * request_state.c - requestState: text that a modern client carries from one
+ * round of a call to the next. Clients could change it, so it is signed, bound
+ * to the request that it belongs to, and expires.
  *
  * v1.<payload>.<HMAC-SHA256 of that>, both base64url; the payload is JSON:
  * {"e":expiry,"n":round,"d":"digest of method, name, arguments, principal",
@@ -29,7 +29,7 @@
 
 enum { MAC_BYTES = 32, MAC_TEXT = 43, DIGEST_TEXT = 43 };
 
-/* The bytes of base64 text; NULL where it is none. */
+/* Decodes base64; NULL: it is not valid, or no memory. */
 static char *decode(const char *text, size_t len, size_t *ret_len)
 {
 	char *bytes = fw__allocate(len + 3);
@@ -40,7 +40,7 @@ static char *decode(const char *text, size_t len, size_t *ret_len)
 	return NULL;
 }
 
-/* What the state is good for: this very request, of this caller. */
+/* Binds the state to this request and this caller. */
 static bool digest(const fw_call *call, struct fw_buf *out)
 {
 	const char *principal =
@@ -92,7 +92,7 @@ fw_error *fw_request_state_write(fw_call *call, struct fw_buf *out)
 	for (size_t i = 0; i < call->questions.count; i++) {
 		const struct fw_question *question = &call->questions.items[i];
 
-		/* Only what was asked: a client may send whatever it likes. */
+		/* Only questions that were asked: a client may send anything. */
 		if (!question->answer)
 			continue;
 		if (!is_first)
@@ -114,7 +114,7 @@ fw_error *fw_request_state_write(fw_call *call, struct fw_buf *out)
 	if (out->state == FW_BUF_OK) {
 		size_t len = out->len - start;
 
-		/* Room first: the text that is signed must not move meanwhile. */
+		/* Reserve first: the signed text must not move in the meantime. */
 		if (fw_buf_reserve(out, MAC_TEXT + 2)) {
 			struct fw_buf mac;
 

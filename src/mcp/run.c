@@ -1,10 +1,10 @@
 /*
- * run.c - a handler runs: on the loop, on a thread, in a worker, or until it
- * says so.
+ * run.c - runs handlers: on the loop, on a thread, in a worker, or
+ * asynchronously.
  *
- * A run holds a reference to its call, so that a deadline or a client that
- * goes away can answer the call while its handler is still at work; what the
- * handler then says is dropped.
+ * A run holds a reference to its call. So a call can be answered because of a
+ * deadline or a closed connection while its handler is still running; later
+ * output of the handler is dropped.
  */
 #include <string.h>
 
@@ -45,14 +45,14 @@ static fw_handler *handler_of(const fw_call *call)
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* The pool's threads as a runner. */
+/* The thread pool as a runner. */
 struct threads {
 	struct fw_runner base;
 	struct fw_pool *pool;
 	unsigned busy;
 };
 
-/* On a thread. What the handler said on the way was posted before its end is. */
+/* On a thread. Messages of the handler are posted before its end. */
 static void on_thread(fw_call *call)
 {
 	fw_error *err = NULL;
@@ -62,7 +62,7 @@ static void on_thread(fw_call *call)
 	fw_call_finish(call, err);
 }
 
-/* What tells the loop that a run is over; false: out of memory. */
+/* Allocates the message that reports the end of a run; false: out of memory. */
 static bool make_end(fw_call *call)
 {
 	if (!call->run.end)
@@ -80,7 +80,7 @@ static struct fw_post *take_end(fw_call *call, fw_error *err)
 	return post;
 }
 
-/* No thread can be had. Told from the loop, for its queue is at work now. */
+/* No thread is available. Reported later from the loop, because its queue is busy now. */
 static void refuse(fw_call *call)
 {
 	fw_error *err = fw_raise_server_overloaded(call->server->limits.threads, "threads");
@@ -175,7 +175,7 @@ static struct fw_runner *runner_of(const fw_call *call)
 	return NULL;
 }
 
-/* A tool that keeps crashing is left alone for a while. */
+/* A tool that crashes repeatedly is suspended for a while. */
 static fw_error *check_breaker(fw_call *call)
 {
 	struct fw_breaker *breaker = call->request.offer->breaker;
@@ -236,7 +236,7 @@ void fw_call_start(fw_call *call)
 	fw_call_complete(call, handler_of(call)(call, call->request.offer->ctx));
 }
 
-/* What a run holds besides its slot. */
+/* Releases what a run holds besides its slot. */
 static void end_run(fw_call *call)
 {
 	call->run.is_active = false;
@@ -246,7 +246,7 @@ static void end_run(fw_call *call)
 		fw_breaker_let_go(call->request.offer->breaker, call);
 }
 
-/* Nobody waits for it any more. */
+/* The result is not needed any more. */
 void fw_call_abandon(fw_call *call)
 {
 	struct fw_runner *runner;
@@ -340,8 +340,8 @@ static void on_later(uv_timer_t *timer)
 	wake(timer->data);
 }
 
-/* The server ends: whoever waits is told now, so that it can let go of what
- * it holds; its call has been answered. */
+/* The server ends: all timers fire now, so that their owners can free resources; their
+ * calls have been answered. */
 void fw_later_end(fw_server *server)
 {
 	while (server->runners.laters)

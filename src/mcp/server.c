@@ -1,9 +1,10 @@
 /*
- * server.c - the server's life: made, listening, running, draining, closed.
+ * server.c - the life of a server: created, listening, running, draining,
+ * closed.
  *
- * A stop goes through the same steps whatever asked for it: transports take
- * nothing new in, calls under way finish or are answered, streams end,
- * transports flush and close, the loop runs empty.
+ * A stop always takes the same steps: transports accept nothing new, calls in
+ * progress finish or fail, streams end, transports flush and close, the loop
+ * runs empty.
  */
 #include <signal.h>
 #include <string.h>
@@ -201,8 +202,8 @@ void fw_server_free(fw_server *server)
 		server->inbox.posts = next;
 	}
 	(void)uv_loop_close(&server->loop);
-	/* A handler that is still at work uses its call, and the server with it:
-	 * they stay for as long as the program does. */
+	/* A handler that is still running uses its call and the server: they are never
+	 * freed. */
 	if (server->runners.has_busy_threads)
 		return;
 	uv_mutex_destroy(&server->inbox.lock);
@@ -283,8 +284,8 @@ void fw_server__set_confine(fw_server *server, struct fw_confine *confine)
 
 /* ---- deadlines ----------------------------------------------------------- */
 
-/* Few calls have a deadline, and fewer reach it: the next one is looked for
- * among those under way when the timer fires, not kept in order. */
+/* Few calls have a deadline, and fewer reach it: when the timer fires, the next one is
+ * searched among the calls in progress. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 {
 	uint64_t now = uv_now(&server->loop);
@@ -296,7 +297,7 @@ void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 			     deadline_ms > now ? deadline_ms - now : 0, 0);
 }
 
-/* It is the tool that is late, unless it had no chance to be. */
+/* The tool is late, unless it had not started yet. */
 static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
 {
 	fw_error *err = fw_raise_runtime_timeout(limit);
@@ -330,7 +331,7 @@ static void on_deadline(uv_timer_t *timer)
 			(void)fw_call__ref(call);
 			fw_mcp_fail(call, raise_timeout(call, limit));
 			fw_call__unref(call);
-			/* Anything may have gone with it. */
+			/* Other calls may have ended too. */
 			next = server->calls.first;
 			continue;
 		}
@@ -379,7 +380,7 @@ static void close_transports(fw_server *server)
 	}
 }
 
-/* Each one that is not at its end already. */
+/* Fails every call that has no outcome yet. */
 static void refuse_calls(fw_server *server)
 {
 	for (fw_call *call = server->calls.first; call;) {
@@ -390,12 +391,12 @@ static void refuse_calls(fw_server *server)
 		(void)fw_call__ref(call);
 		fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);
-		/* Anything may have gone with it; what is left is held. */
+		/* Other calls may have ended too; those that are left are held. */
 		call = server->calls.first;
 	}
 }
 
-/* Listeners never finish by themselves, so that they do not count. */
+/* Listeners never finish by themselves, so they do not count. */
 void fw_server__settle(fw_server *server)
 {
 	bool is_late = server->state == FW_DRAINING && uv_now(&server->loop) >= server->stop_ms;
@@ -405,7 +406,7 @@ void fw_server__settle(fw_server *server)
 	if (server->calls.count > server->calls.listeners && !is_late)
 		return;
 	if (is_late && !server->is_past_grace) {
-		/* They are told to end; what observers make of that has its time. */
+		/* The calls fail now; observers get time to handle that. */
 		server->is_past_grace = true;
 		server->stop_ms = uv_now(&server->loop) + server->limits.flush_ms;
 		fw_server__watch(server, server->stop_ms);
@@ -419,8 +420,8 @@ void fw_server__settle(fw_server *server)
 		fw_call *call = server->calls.first;
 
 		(void)fw_call__ref(call);
-		/* First: the end of a listener may be held as well. What is not on
-		 * disk is not told, whatever it was. */
+		/* First, because the end of a listener may be held as well. An outcome
+		 * that is not on disk must not be reported as it is. */
 		if (call->hold.state == FW_HOLD_HELD)
 			fw_hold_abandon(&call->hold);
 		else if (call->is_listener)
@@ -443,7 +444,7 @@ static void drain(fw_server *server)
 		if (!t->is_closed)
 			t->ops->quiesce(t);
 	fw_server__watch(server, server->stop_ms);
-	/* A transport whose input has ended is our caller, and is closed later. */
+	/* A transport whose input has ended is our caller, so it is closed later. */
 	(void)uv_async_send(&server->wakeup);
 }
 
@@ -491,7 +492,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 	drain(handle->data);
 }
 
-/* Before anything else: workers are copies of what is there now. */
+/* First of all, because workers are forked from the current state. */
 static fw_error *start_runners(fw_server *server)
 {
 	for (struct fw_runner *r = server->runners.first; r; r = r->next)
@@ -509,7 +510,7 @@ fw_error *fw_server_prepare(fw_server *server)
 	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->prepare)
 			FW_TRY(r->ops->prepare(r));
-	/* After them: workers are not confined as the server is. */
+	/* After the workers, which have another sandbox than the server. */
 	return server->confine ? server->confine->limit_files(server->confine) : NULL;
 }
 
@@ -532,9 +533,9 @@ static void watch_signals(fw_server *server)
 {
 	static const int signums[] = { SIGTERM, SIGINT };
 
-	/* A peer that goes away is told by write(), not by death. */
+	/* write() reports a closed connection; the signal would end the process. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* Nor does a file that may not grow, such as one that output goes to, end it. */
+	/* Likewise for an output file that has reached its size limit. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; i < 2; i++) {
 		(void)uv_signal_init(&server->loop, &server->terms[i]);

@@ -1,8 +1,8 @@
 /*
- * session.c - legacy sessions: begun, found, ended; GET and DELETE.
+ * session.c - legacy sessions: created, found, ended; GET and DELETE.
  *
- * Sessions are kept in the order of their last use. Clients that leave without
- * DELETE are usual: which session makes room for a new one is owner.c's matter.
+ * Sessions are kept in the order of their last use. Clients often leave without
+ * DELETE; owner.c decides which session is evicted for a new one.
  */
 #include <string.h>
 
@@ -85,7 +85,7 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 
 	if (!owner)
 		return fw_raise_internal_out_of_memory();
-	/* Counted before room is made: it must not go with its last session. */
+	/* Counted before room is made, so that the owner is not freed with its last session. */
 	owner->sessions++;
 	err = fw_owner_make_room(server, owner);
 	session = err ? NULL : fw__allocate(sizeof *session);
@@ -122,8 +122,8 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 	return NULL;
 }
 
-/* Each call that has no outcome yet fails. One whose reply is held keeps its
- * outcome; both stay on the lists of server and exchange until they leave. */
+/* Fails each call that has no outcome yet. A held reply keeps its outcome; both stay on
+ * the lists of server and exchange until they leave. */
 static void fail_calls(struct fw_session *session)
 {
 	fw_server *server = session->server;
@@ -137,10 +137,10 @@ static void fail_calls(struct fw_session *session)
 		(void)fw_call__ref(call);
 		fw_mcp_fail(call, fw_raise_session_ended());
 		fw_call__unref(call);
-		/* Other calls may have left with it. */
+		/* Other calls may have ended too. */
 		call = server->calls.first;
 	}
-	/* Streams go with the session; what is held has nowhere to go then. */
+	/* Streams end with the session; held replies then have no destination. */
 	for (call = server->calls.first; call; call = call->next)
 		if (call->session == session)
 			call->stream = NULL;
@@ -217,7 +217,7 @@ static struct fw_stream *find_stream(struct fw_session *session, uint64_t number
 	return NULL;
 }
 
-/* "3_17": stream 3 from behind event 17 on. */
+/* "3_17": stream 3, after event 17. */
 static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
 	uint64_t numbers[2] = { 0, 0 };
@@ -269,8 +269,8 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 	}
 	stream = &session->get;
 	if (last) {
-		/* 405 is what makes the official clients stop asking for a stream
-		 * that is no more; 404 would end their session. */
+		/* 405 makes the official clients stop asking for a stream that no
+		 * longer exists; 404 would end their session. */
 		stream = parse_event_id(last, &number, &after) ? find_stream(session, number)
 							       : NULL;
 		if (!stream) {

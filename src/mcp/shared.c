@@ -1,7 +1,7 @@
 /*
- * shared.c - a text that the tools of a set share. A run sees it as it was
- * when the run began, and what the run makes of it counts when the run ends:
- * so no copy is needed, and no lock.
+ * shared.c - text that several tools share. A run reads the version that was
+ * current when it began, and what it sets becomes current when it ends: so
+ * neither copies nor locks are needed.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "mcp/server.h"
 #include "mcp/shared.h"
 
-/* Never changed; freed by the last who uses it. All on the loop's thread. */
+/* Immutable; freed with the last reference. On the loop's thread only. */
 struct fw_shared_version {
 	size_t refs;
 	size_t len;
@@ -122,7 +122,7 @@ void fw_shared_end(fw_call *call, bool counts)
 	call->run.new_state = NULL;
 }
 
-/* By whoever runs the handler; the loop looks at it when the run is over. */
+/* On the thread that runs the handler; the loop reads it when the run is over. */
 void fw_shared_apply(fw_call *call, const char *text, size_t len)
 {
 	struct fw_shared_version *version;

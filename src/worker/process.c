@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <faultwire/contract.h>
 #include <faultwire/raise.h>
 
 #include "base/buf.h"

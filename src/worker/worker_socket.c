@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <faultwire/contract.h>
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
