@@ -1,14 +1,15 @@
 /*
- * fuzz_http.c - bytes to the HTTP surface: the real transport and the real core in
- * this process, a loopback connection, and the loop that turns while we wait.
+ * fuzz_http.c - sends bytes to the HTTP transport: the real transport and the real
+ * core in this process, over a loopback connection.
  *
- * The input is what the client sends; "\n%%\n" in it is a pause. It begins with 't'
- * for the endpoint that wants a token ("sesame"), with anything else for the open
- * one (that byte is not sent). A legacy session "fuzz" is there to be used.
+ * The input is what the client sends; "\n%%\n" in it is a pause. The first byte is
+ * not sent: 't' selects the endpoint that requires a token ("sesame"), any other byte
+ * the open one. There is a legacy session "fuzz".
  *
- * Properties: what comes back is HTTP, response after response, none after one that
- * closes; JSON is JSON, and an event's data too; when the client has gone, neither connection nor call,
- * session, error or descriptor is left; the next client is served.
+ * Properties: the output is a sequence of HTTP responses, with none after one that
+ * says "Connection: close"; JSON bodies and the data of events are valid JSON; when
+ * the client has disconnected, no connection, call, session, error or descriptor is
+ * left; the next client is served.
  */
 #include "fuzz_server.h"
 
@@ -24,7 +25,7 @@
 
 enum {
 	REPLY_BYTES = 1 << 20,
-	IDLE_TURNS = 10, /* without a byte: nothing more is coming */
+	IDLE_TURNS = 10, /* without a byte: the answer is complete */
 	HEALTH_EVERY = 64,
 	DIALS = 1000,
 };
@@ -42,7 +43,7 @@ static int dial_once(const struct sockaddr_in *address)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	MUST(fd >= 0);
-	/* A port is free again at once: there are many clients. */
+	/* Free the port at once: there are many clients. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	if (connect(fd, (const void *)address, sizeof *address) == 0)
@@ -51,7 +52,7 @@ static int dial_once(const struct sockaddr_in *address)
 	return -1;
 }
 
-/* The fuzzer's clock interrupts, and a busy machine has no port left at times. */
+/* The timer of the fuzzer interrupts, and a busy machine may have no free port. */
 static int dial(const struct fw_http *http)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
@@ -70,7 +71,7 @@ static int dial(const struct fw_http *http)
 	return fd;
 }
 
-/* Takes what there is; false: the server has ended the connection. */
+/* Reads what is available. False: the server has closed the connection. */
 static bool take(int fd, bool *ret_progress)
 {
 	char spare[4096];
@@ -131,7 +132,7 @@ static void hang_up(int fd)
 	MUST(fuzz_open->peer_count == 0 && fuzz_guarded->peer_count == 0);
 }
 
-/* ---- what came back --------------------------------------------------------------- */
+/* ---- checking the answers --------------------------------------------------------------- */
 
 static void must_be_json(const char *text, size_t len)
 {
@@ -143,7 +144,7 @@ static void must_be_json(const char *text, size_t len)
 	yyjson_doc_free(doc);
 }
 
-/* Whole events of a stream. */
+/* Checks the complete events of a stream. */
 static void check_events(const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -162,7 +163,7 @@ static void check_events(const char *text, size_t len)
 	}
 }
 
-/* Joins the chunks into `body`; false: there is more to come. */
+/* Joins the chunks into `body`. False: the last one is missing. */
 static bool read_chunks(const char **at, const char *end, char *body, size_t *ret_len)
 {
 	*ret_len = 0;
@@ -236,7 +237,7 @@ static void check_reply(bool is_ended)
 		at = stop + 2;
 		if (status == 100)
 			continue;
-		/* Every refusal is ours: it has a type, and our own words. */
+		/* Every error has a media type. */
 		MUST(type || status < 400);
 		if (coding) {
 			is_whole = read_chunks(&at, end, body, &len);
@@ -248,7 +249,7 @@ static void check_reply(bool is_ended)
 				at += len;
 			}
 		} else {
-			/* Up to the end of the connection. */
+			/* The body ends with the connection. */
 			len = (size_t)(end - at);
 			memcpy(body, at, len);
 			at = end;
@@ -260,14 +261,14 @@ static void check_reply(bool is_ended)
 			return;
 		if (type && strncmp(type, "application/json", 16) == 0 && len)
 			must_be_json(body, len);
-		/* Nothing is answered after the last answer. */
+		/* No answer follows one with "Connection: close". */
 		MUST(!connection || at == end);
 	}
 }
 
 /* ---- the target ---------------------------------------------------------------------- */
 
-/* Sockets alone: a sanitizer opens pipes when it likes. */
+/* Counts sockets only: a sanitizer may open pipes at any time. */
 static unsigned sockets(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -353,7 +354,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text += len;
 		left -= len;
 	}
-	/* A HEAD is answered with the length of a body that does not come. */
+	/* The answer to HEAD has the length of a body that is not sent. */
 	if (!memmem(data, size, "HEAD", 4))
 		check_reply(!is_open);
 	if (is_open && shutdown(fd, SHUT_WR) == 0)

@@ -59,19 +59,24 @@ enum {
 	FW_LIMIT_TOOL_TEXT_PER_S = 256 * 1024,
 	/* Headers of one request; each connection has room for this many. */
 	FW_LIMIT_HTTP_FIELDS = 128,
-	/* The request target; what is read beyond a request that is not answered yet;
-	 * how long an answer is kept back for a peer that has closed its side before
-	 * it is tested whether it still reads; how long a connection without a byte is
-	 * left alone when others need its place; how long a closing connection is read
-	 * from; connections accepted at once. */
+	/* In this order: the request target; input that is read ahead of a request that
+	 * is not answered yet; how long an answer waits for a peer that has closed its
+	 * side, before a probe finds out whether the peer still reads; when a connection
+	 * without a byte may be evicted; how long a closing connection is read from in
+	 * all, and how long without a byte; connections accepted in one iteration. */
 	FW_LIMIT_HTTP_TARGET_BYTES = 8 * 1024,
 	FW_LIMIT_HTTP_READ_AHEAD_BYTES = 16 * 1024,
 	FW_LIMIT_HTTP_HALF_CLOSED_MS = 250,
 	FW_LIMIT_HTTP_SILENT_MS = 50,
-	FW_LIMIT_HTTP_LINGER_MS = 1000,
+	FW_LIMIT_HTTP_LINGER_MS = 30 * 1000,
+	FW_LIMIT_HTTP_LINGER_SILENT_MS = 5 * 1000,
 	FW_LIMIT_HTTP_ACCEPTS = 64,
 	/* Buffers up to this size are kept after use. */
 	FW_LIMIT_HTTP_KEPT_BYTES = 64 * 1024,
+	/* A response head with a small body; the unsent output of one connection, which
+	 * is more than http_queue_bytes may be. */
+	FW_LIMIT_HTTP_REPLY_HEAD_BYTES = 64 * 1024,
+	FW_LIMIT_HTTP_OUTPUT_BYTES = 2047 * 1024 * 1024,
 	/* How long a connection of the HTTP client may take to come up. */
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
 	/* A child process that we speak to: one line of its output, what waits to be

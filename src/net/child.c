@@ -1,10 +1,9 @@
 /*
  * child.c - see child.h.
  *
- * Three pipes and a pidfd, each with a handle on the loop. The child has ended
- * when all of it is known: its exit status, and the end of its output, which
- * may come later (a grandchild can hold the pipe open, so the wait for it is
- * bounded).
+ * Three pipes and a pidfd, each with a handle on the loop. `exited` is called when
+ * the exit status is known and the output has ended. The output may end later than
+ * the process: a grandchild can hold the pipe open, so this wait is limited.
  */
 #include "net/child.h"
 
@@ -34,25 +33,25 @@ struct fw_child {
 	uv_pipe_t out;
 	uv_pipe_t err;
 	uv_poll_t end;    /* of the process: its pidfd */
-	uv_timer_t grace; /* for the second of two: end of the output, end of the process */
+	uv_timer_t grace; /* limits the time between the end of the output and the exit */
 	unsigned open_handles;
 	size_t line_max;
 	size_t unsent_max;
-	struct fw_buf line;   /* an unfinished one */
-	struct fw_buf errors; /* the newest of standard error */
+	struct fw_buf line;   /* an incomplete line */
+	struct fw_buf errors; /* the newest text of standard error */
 	bool is_tail;         /* older text of standard error is gone */
-	bool is_dropping;     /* the rest of a line that is too long */
+	bool is_dropping;     /* dropping the rest of a line that is too long */
 	bool is_input_over;
 	bool is_output_over;
-	bool has_ended; /* the process has */
-	bool is_freed;  /* nothing is called any more */
-	bool is_told;   /* `exited` was called */
+	bool has_ended;    /* the process has exited */
+	bool is_freed;     /* no callback is called any more */
+	bool has_reported; /* `exited` was called */
 	int status;
 	int signum;
 	char bytes[READ_BYTES];
 };
 
-/* A line on its way. */
+/* A line that the pipe has not taken yet. */
 struct sending {
 	uv_write_t request; /* first: libuv hands it back */
 	struct fw_child *child;
@@ -88,17 +87,18 @@ void fw_child_free(struct fw_child *child)
 	close_handle((uv_handle_t *)&child->out);
 	close_handle((uv_handle_t *)&child->err);
 	close_handle((uv_handle_t *)&child->grace);
-	/* The process is reaped when its end is seen; until then, the handle keeps
-	 * the loop running. */
+	/* The process is reaped when its pidfd is readable. Until then the handle
+	 * keeps the loop running. */
 	if (child->has_ended)
 		close_handle((uv_handle_t *)&child->end);
 }
 
-static void tell_exit(struct fw_child *child)
+static void report_exit(struct fw_child *child)
 {
-	if (child->is_freed || child->is_told || !child->has_ended || !child->is_output_over)
+	if (child->is_freed || child->has_reported || !child->has_ended ||
+	    !child->is_output_over)
 		return;
-	child->is_told = true;
+	child->has_reported = true;
 	(void)uv_timer_stop(&child->grace);
 	child->on.exited(child->ctx, child->status, child->signum);
 }
@@ -116,17 +116,17 @@ static void output_over(struct fw_child *child)
 				 child->line.len, child->is_dropping);
 	if (child->is_freed)
 		return;
-	/* A process that ends closes its output a moment before. */
+	/* An exiting process closes its output a moment before it can be reaped. */
 	if (!child->has_ended)
 		(void)uv_timer_start(&child->grace, on_grace_over, FW_LIMIT_DEATH_MS, 0);
-	tell_exit(child);
+	report_exit(child);
 }
 
 static void on_grace_over(uv_timer_t *timer)
 {
 	struct fw_child *child = timer->data;
 
-	/* The process has ended, and somebody whom it started holds its output. */
+	/* The process has exited, and one of its children holds its output open. */
 	if (child->has_ended)
 		output_over(child);
 	else if (child->on.closed)
@@ -139,7 +139,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	/* Reaping closes the descriptor: libuv must let go of it first. */
+	/* Reaping closes the descriptor: stop polling it first. */
 	(void)uv_poll_stop(poll);
 	if (!fw_subprocess_reap(&child->process, &child->status, &child->signum)) {
 		(void)uv_poll_start(poll, UV_READABLE, on_end);
@@ -151,7 +151,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
 		return;
 	if (!child->is_output_over)
 		(void)uv_timer_start(&child->grace, on_grace_over, FW_LIMIT_CHILD_DRAIN_MS, 0);
-	tell_exit(child);
+	report_exit(child);
 }
 
 /* ---- standard output ---------------------------------------------------------- */
@@ -164,8 +164,7 @@ static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf
 	*ret_buf = uv_buf_init(child->bytes, sizeof child->bytes);
 }
 
-/* A line that is longer than it may be: what there is of it is told, the rest is
- * skipped up to its newline. */
+/* A line is too long: reports its beginning and skips the rest up to the newline. */
 static void drop_line(struct fw_child *child, bool is_ended)
 {
 	child->on.broken(child->ctx, child->line.len ? child->line.text : "", child->line.len,
@@ -215,7 +214,7 @@ static void on_output(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 
 /* ---- standard error ----------------------------------------------------------- */
 
-/* Keeps the newest bytes: of a full buffer, the older half goes. */
+/* Keeps the newest bytes: drops the older half of a full buffer. */
 static void keep_errors(struct fw_child *child, const char *text, size_t len)
 {
 	struct fw_buf *errors = &child->errors;
@@ -233,7 +232,7 @@ static void keep_errors(struct fw_child *child, const char *text, size_t len)
 		child->is_tail = true;
 	}
 	fw_buf_put(errors, text, len);
-	/* Without memory the text is lost, and later text may be kept again. */
+	/* Without memory this text is lost; later text may be kept again. */
 	errors->state = FW_BUF_OK;
 }
 
@@ -308,7 +307,7 @@ enum fw_child_sent fw_child_send(struct fw_child *child, const char *text, size_
 		return FW_CHILD_BROKEN;
 	if (len >= child->unsent_max || fw_child_unsent(child) > child->unsent_max - len - 1)
 		return FW_CHILD_FULL;
-	/* Before anything is in the pipe: half a line cannot be taken back. */
+	/* Allocate before writing: half a line in the pipe cannot be taken back. */
 	sending = fw__allocate(sizeof *sending + len + 1);
 	if (!sending)
 		return FW_CHILD_NO_MEMORY;
@@ -349,7 +348,7 @@ void fw_child_end_input(struct fw_child *child)
 	request = fw__allocate(sizeof *request);
 	if (request)
 		request->data = child;
-	/* Without memory, what waits is lost: the child sees the end all the same. */
+	/* Without memory, unsent lines are lost; the child still sees the end. */
 	if (!request || uv_shutdown(request, (uv_stream_t *)&child->in, on_shutdown) != 0) {
 		fw__release(request);
 		close_handle((uv_handle_t *)&child->in);
@@ -364,7 +363,7 @@ void fw_child_signal(struct fw_child *child, int signum)
 /* ---- the beginning ------------------------------------------------------------ */
 
 struct pipes {
-	int child[3]; /* its ends, for 0, 1 and 2 */
+	int child[3]; /* the ends of the child, for descriptors 0, 1 and 2 */
 	int ours[3];
 };
 
@@ -412,7 +411,7 @@ static void open_handles(struct fw_child *child, const struct pipes *pipes)
 					 (uv_handle_t *)&child->err, (uv_handle_t *)&child->end,
 					 (uv_handle_t *)&child->grace };
 
-	/* None of these fails for descriptors that are open. */
+	/* None of these calls fails for open descriptors. */
 	(void)uv_pipe_init(uv, &child->in, 0);
 	(void)uv_pipe_init(uv, &child->out, 0);
 	(void)uv_pipe_init(uv, &child->err, 0);

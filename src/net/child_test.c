@@ -1,5 +1,5 @@
 /*
- * child_test.c - real programs on the loop: their lines, their ends.
+ * child_test.c - real programs on the loop: their lines and how they exit.
  */
 #include "net/child.h"
 
@@ -86,7 +86,7 @@ static void end(struct seen *seen)
 {
 	fw_child_free(seen->child);
 	fw_loop_close(&seen->loop);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child process is left */
 }
 
 static void expect(const char *script, const char *reports)
@@ -125,7 +125,7 @@ static void test_child__a_signal_is_named(void **state)
 	expect("echo one; kill -SEGV $$", "one|signal 11|");
 }
 
-static void test_child__closing_its_output_is_told_before_its_end(void **state)
+static void test_child__closing_its_output_is_reported_before_its_end(void **state)
 {
 	(void)state;
 	expect("echo one; exec >&-; sleep 0.2; exit 4", "one|closed|exit 4|");
@@ -134,7 +134,7 @@ static void test_child__closing_its_output_is_told_before_its_end(void **state)
 static void test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end(void **state)
 {
 	(void)state;
-	/* In a session of its own, so that only the wait for the output is bounded. */
+	/* In a session of its own, so that it is not killed with the child. */
 	expect("setsid sleep 3 & echo one; exit 5", "one|exit 5|");
 }
 
@@ -273,7 +273,7 @@ int main(void)
 		cmocka_unit_test(
 			test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on),
 		cmocka_unit_test(test_child__a_signal_is_named),
-		cmocka_unit_test(test_child__closing_its_output_is_told_before_its_end),
+		cmocka_unit_test(test_child__closing_its_output_is_reported_before_its_end),
 		cmocka_unit_test(
 			test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end),
 		cmocka_unit_test(test_child__answers_what_it_is_sent),

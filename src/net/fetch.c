@@ -1,9 +1,9 @@
 /*
  * fetch.c - see fetch.h.
  *
- * libcurl's multi interface in its socket form: libcurl names the sockets and
- * the time that it waits for, and one uv_poll_t each and one uv_timer_t tell it
- * when something has happened. Everything runs on the loop's thread.
+ * libcurl's multi_socket interface: libcurl reports the sockets and the timeout
+ * that it waits for; one uv_poll_t per socket and one uv_timer_t call it back.
+ * Everything runs on the thread of the loop.
  *
  * libcurl must not be called again from within one of its callbacks, so a
  * request that is cancelled there is only marked; it is removed when libcurl
@@ -32,11 +32,11 @@ struct fw_fetch {
 	struct fw_fetch_callbacks on;
 	void *ctx;
 	bool has_head;     /* `head` was called */
-	bool is_cancelled; /* to be removed; nothing is called any more */
+	bool is_cancelled; /* to be removed; no callback is called any more */
 	bool is_refused;   /* `body` returned false */
 };
 
-/* A socket of libcurl's that the loop watches. */
+/* A socket of libcurl that the loop polls. */
 struct watch {
 	uv_poll_t poll; /* first: libuv hands it back */
 	struct fw_fetcher *fetcher;
@@ -48,7 +48,7 @@ struct fw_fetcher {
 	CURLM *multi;
 	uv_timer_t timer;
 	struct fw_fetch *fetches;
-	unsigned depth; /* calls of libcurl under way */
+	unsigned depth; /* nested calls of libcurl */
 };
 
 /* ---- the end of a request --------------------------------------------------- */
@@ -95,7 +95,7 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 	return err;
 }
 
-/* Once, before the first byte of the body or at the end of a response without. */
+/* Once: before the first byte of the body, or at the end of a response without one. */
 static void show_head(struct fw_fetch *fetch)
 {
 	if (fetch->has_head)
@@ -136,7 +136,7 @@ static void drop_cancelled(struct fw_fetcher *fetcher)
 	}
 }
 
-/* What libcurl has finished, and what was cancelled while it was at work. */
+/* Ends the requests that libcurl has finished, and removes the cancelled ones. */
 static void collect(struct fw_fetcher *fetcher)
 {
 	CURLMsg *message;
@@ -452,7 +452,7 @@ const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name)
 {
 	struct curl_header *header = NULL;
 
-	/* The last request of the handle, in case that it took several. */
+	/* The headers of the last response of this handle. */
 	if (curl_easy_header(fetch->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
 		return NULL;
 	if (header->amount > 1 && curl_easy_header(fetch->easy, name, header->amount - 1,

@@ -1,13 +1,13 @@
 /*
- * fetch.h - HTTP requests on the event loop: the client half, by libcurl.
+ * fetch.h - HTTP requests on the event loop: an HTTP client that uses libcurl.
  *
  * A fetcher belongs to one loop and keeps connections open between requests.
- * A request reports its head, its body as it comes, and its end. A response
- * whose status is an error or a redirect is still a response: whoever asked
- * decides what it means. So no header reaches a host that was not named.
+ * A request reports its head, its body as it arrives, and its end. A response
+ * with an error or redirect status is reported like any other. Redirects are not
+ * followed, so no header is sent to a host that the caller did not name.
  *
  * The one rule to remember: `end` is called exactly once, and last, unless the
- * request is cancelled: then nothing is called any more.
+ * request is cancelled: then no callback is called any more.
  */
 #ifndef FW_NET_FETCH_H
 #define FW_NET_FETCH_H
@@ -27,17 +27,17 @@ struct fw_fetch;
  * outlives the fetcher. */
 fw_error *fw_fetcher_new(struct fw_loop *loop, struct fw_fetcher **ret_fetcher);
 /* Cancels every request and closes every connection. Not from within a
- * callback. Its handles are closed once the loop has run again, which
- * fw_loop_close() sees to. NULL is a no-op. */
+ * callback. Its handles are closed when the loop runs again, for example in
+ * fw_loop_close(). NULL is a no-op. */
 void fw_fetcher_free(struct fw_fetcher *fetcher);
 
 struct fw_fetch_callbacks {
-	/* The head has come. May be NULL. */
+	/* The head is complete. May be NULL. */
 	void (*head)(void *ctx, struct fw_fetch *fetch);
 	/* Bytes of the body. False ends the request with runtime.cancelled. */
 	bool (*body)(void *ctx, const char *bytes, size_t len);
-	/* The end. `err` is yours; NULL: the response is complete. An error tells
-	 * its delivery: not_sent, sent, or replied where a head had come. */
+	/* The end. The callee owns `err`; NULL: the response is complete. An error has a
+	 * delivery: not_sent, sent, or replied if the head was received. */
 	void (*end)(void *ctx, struct fw_fetch *fetch, fw_error *err);
 };
 
@@ -61,8 +61,8 @@ struct fw_fetch_options {
  * internal.api_misuse. A request that could not be started never calls back. */
 fw_error *fw_fetch_start(struct fw_fetcher *fetcher, const struct fw_fetch_options *options,
 			 struct fw_fetch **ret_fetch);
-/* Nothing is called any more, and the connection closes if the answer was not
- * complete. Also from within its callbacks. NULL is a no-op. */
+/* No callback is called any more, and the connection closes if the answer was not
+ * complete. May be called from a callback. NULL is a no-op. */
 void fw_fetch_cancel(struct fw_fetch *fetch);
 
 /* From `head` on. 0: there was no response. */

@@ -1,6 +1,6 @@
 /*
- * fetch_test.c - the HTTP client against a real socket that says what a test
- * tells it to say.
+ * fetch_test.c - the HTTP client against a real socket that sends the answer of the
+ * test.
  */
 #include "net/fetch.h"
 
@@ -20,8 +20,8 @@
 
 #include "base/buf.h"
 
-/* A server on a thread of its own: one connection after another, to each the
- * same answer once its request has come. */
+/* A server on a thread of its own: it accepts one connection after another, and
+ * answers each request with the same bytes. */
 struct peer {
 	int fd;
 	uint16_t port;
@@ -75,7 +75,7 @@ static void peer_start(struct peer *peer, const char *answer, unsigned connectio
 
 static void peer_end(struct peer *peer)
 {
-	/* Wakes an accept() that nobody will connect to any more. */
+	/* Wakes the thread if it waits in accept(). */
 	shutdown(peer->fd, SHUT_RDWR);
 	uv_thread_join(&peer->thread);
 	close(peer->fd);
@@ -335,7 +335,7 @@ static void test_fetch__a_body_that_is_refused_ends_the_request(void **state)
 	bench_end(&bench);
 }
 
-static void test_fetch__freeing_the_fetcher_ends_what_is_under_way(void **state)
+static void test_fetch__freeing_the_fetcher_ends_open_requests(void **state)
 {
 	struct bench bench;
 	struct peer peer;
@@ -383,7 +383,7 @@ int main(void)
 		cmocka_unit_test(test_fetch__cancelling_before_the_loop_runs_frees_it),
 		cmocka_unit_test(test_fetch__one_can_cancel_another_from_its_end),
 		cmocka_unit_test(test_fetch__a_body_that_is_refused_ends_the_request),
-		cmocka_unit_test(test_fetch__freeing_the_fetcher_ends_what_is_under_way),
+		cmocka_unit_test(test_fetch__freeing_the_fetcher_ends_open_requests),
 		cmocka_unit_test(test_fetch__a_header_with_a_line_break_is_refused),
 	};
 

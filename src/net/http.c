@@ -1,10 +1,10 @@
 /*
  * http.c - MCP over HTTP: options, listening socket, start and stop.
  *
- * The socket is bound and listens from fw_server_listen_http() on, so that the
- * port is known and an address in use is that call's error; nothing is read
- * until the server runs. The server listens on the local machine alone unless
- * it is told otherwise and has a way to tell its callers apart.
+ * fw_server_listen_http() binds the socket, so that the port is known and an address
+ * in use is an error of that call; nothing is read until the server runs. The server
+ * listens on a loopback address, unless another address is given together with a
+ * bearer token or a list of allowed hosts.
  */
 #include "net/http.h"
 
@@ -21,6 +21,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
+#include "net/http_conn.h"
 #include "net/http_tls.h"
 
 static const char LISTEN[] = "fw_server_listen_http";
@@ -38,10 +39,15 @@ static void handle_closed(uv_handle_t *handle)
 	fw_http__handle_closed(handle->data);
 }
 
+uint64_t fw_http__now_ms(const struct fw_http *http)
+{
+	return uv_now(fw_server__loop(http->base.server));
+}
+
 static void stop_listening(struct fw_http *http)
 {
-	http->is_quiet = true;
-	/* The handle before its descriptor: libuv forgets the number with it. */
+	http->is_quiesced = true;
+	/* Close the handle first: libuv must not poll a descriptor that is closed. */
 	if (http->is_started && !uv_is_closing((uv_handle_t *)&http->acceptor))
 		uv_close((uv_handle_t *)&http->acceptor, handle_closed);
 	if (http->listen_fd >= 0)
@@ -55,7 +61,7 @@ void fw_http__stop_if_done(struct fw_http *http)
 		return;
 	http->is_closed = true;
 	while (http->peers)
-		fw_http__lose(http->peers);
+		fw_http__abort(http->peers);
 	uv_close((uv_handle_t *)&http->ready, handle_closed);
 	uv_close((uv_handle_t *)&http->sweep, handle_closed);
 	uv_close((uv_handle_t *)&http->flush, handle_closed);
@@ -68,16 +74,16 @@ static void flush_over(uv_timer_t *timer)
 
 	if (http->is_closed)
 		return;
-	/* Whoever does not take its answer by now loses it. */
+	/* A peer that has not read its answer by now does not get it. */
 	for (struct fw_http_conn *conn = http->peers, *next; conn; conn = next) {
 		next = conn->next;
 		if (conn->state == FW_HTTP_ANSWERING)
-			fw_http__lose(conn);
+			fw_http__abort(conn);
 	}
 	fw_http__stop_if_done(http);
 }
 
-/* Everything is answered: let it out, then close. */
+/* Everything is answered: write the rest, then close. */
 static void http_close(struct fw_transport *transport)
 {
 	struct fw_http *http = (struct fw_http *)transport;
@@ -126,16 +132,16 @@ static void http_free(struct fw_transport *transport)
 	if (http->listen_fd >= 0)
 		(void)close(http->listen_fd);
 	fw_http_tls_free(http->tls);
-	fw__release(http->path);
-	if (http->bearer_token)
-		explicit_bzero(http->bearer_token, strlen(http->bearer_token));
-	fw__release(http->bearer_token);
-	fw__release(http->allowed_hosts);
-	fw__release(http->allowed_origins);
-	fw__release(http->challenge);
+	fw__release(http->config.path);
+	if (http->config.bearer_token)
+		explicit_bzero(http->config.bearer_token, strlen(http->config.bearer_token));
+	fw__release(http->config.bearer_token);
+	fw__release(http->config.allowed_hosts);
+	fw__release(http->config.allowed_origins);
+	fw__release(http->config.challenge);
 	fw__release(http->url);
 	fw__release(http->scratch);
-	fw_http__text_clear(&http->head);
+	fw_buf_clear(&http->head);
 	fw__release(http);
 }
 
@@ -177,7 +183,7 @@ static char *join(const char *first, const char *second, const char *third)
 	return text;
 }
 
-/* NULL stays NULL, and nothing but blanks and commas is nothing. */
+/* Leaves *ret_copy NULL for NULL and for a list without an entry. False: no memory. */
 static bool copy(char **ret_copy, const char *text)
 {
 	if (!text || !text[strspn(text, " \t,")])
@@ -199,15 +205,15 @@ static fw_error *read_address(struct fw_http *http, const char *text, uint16_t p
 
 		address.v4.sin_family = AF_INET;
 		address.v4.sin_port = htons(port);
-		http->is_loopback = bits >> 24 == 127;
-		http->is_wildcard = bits == INADDR_ANY;
+		http->config.is_loopback = bits >> 24 == 127;
+		http->config.is_wildcard = bits == INADDR_ANY;
 	} else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1) {
 		address.v6.sin6_family = AF_INET6;
 		address.v6.sin6_port = htons(port);
-		http->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
-		http->is_wildcard = IN6_IS_ADDR_UNSPECIFIED(&address.v6.sin6_addr);
+		http->config.is_loopback = IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr);
+		http->config.is_wildcard = IN6_IS_ADDR_UNSPECIFIED(&address.v6.sin6_addr);
 	} else {
-		return fw_raise_internal_api_misuse(LISTEN, "the address is no IP address");
+		return fw_raise_internal_api_misuse(LISTEN, "the address is not an IP address");
 	}
 	*ret_address = address;
 	return NULL;
@@ -219,11 +225,11 @@ static fw_error *check_options(const struct fw_http *http, const fw_http_options
 		return fw_raise_internal_api_misuse(
 			LISTEN, "a TLS certificate and its key go together");
 	if (options->path && (options->path[0] != '/' || strpbrk(options->path, "?#% ")))
-		return fw_raise_internal_api_misuse(LISTEN, "the path is no plain path");
+		return fw_raise_internal_api_misuse(LISTEN, "the path is not a plain path");
 	if (options->bearer_token && !options->bearer_token[0])
 		return fw_raise_internal_api_misuse(LISTEN, "the bearer token is empty");
-	/* Else any web page that its users open could speak for them. */
-	if (!http->is_loopback && !options->bearer_token && !http->allowed_hosts)
+	/* Without one of them, any web page that a user opens could send requests. */
+	if (!http->config.is_loopback && !options->bearer_token && !http->config.allowed_hosts)
 		return fw_raise_internal_api_misuse(LISTEN,
 						    "an address that is not loopback "
 						    "needs a bearer token or allowed hosts");
@@ -234,16 +240,16 @@ static fw_error *copy_options(struct fw_http *http, const fw_http_options *optio
 {
 	const char *metadata = options->resource_metadata_url;
 
-	http->path = join(options->path ? options->path : "/mcp", "", "");
-	http->challenge = metadata ? join("Bearer resource_metadata=\"", metadata, "\"")
-				   : join("Bearer", "", "");
-	if (!http->path || !http->challenge ||
-	    !copy(&http->allowed_hosts, options->allowed_hosts) ||
-	    !copy(&http->allowed_origins, options->allowed_origins))
+	http->config.path = join(options->path ? options->path : "/mcp", "", "");
+	http->config.challenge = metadata ? join("Bearer resource_metadata=\"", metadata, "\"")
+					  : join("Bearer", "", "");
+	if (!http->config.path || !http->config.challenge ||
+	    !copy(&http->config.allowed_hosts, options->allowed_hosts) ||
+	    !copy(&http->config.allowed_origins, options->allowed_origins))
 		return fw_raise_internal_out_of_memory();
 	if (options->bearer_token) {
-		http->bearer_token = join(options->bearer_token, "", "");
-		if (!http->bearer_token)
+		http->config.bearer_token = join(options->bearer_token, "", "");
+		if (!http->config.bearer_token)
 			return fw_raise_internal_out_of_memory();
 	}
 	return NULL;
@@ -262,7 +268,7 @@ static fw_error *open_socket(union address *address, int *ret_fd)
 	if (fd < 0)
 		return fw_error_from_errno(FW_HERE, errnum, "listening socket");
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	/* Connections inherit it. */
+	/* Accepted sockets inherit this option. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	if (bind(fd, &address->any, len) < 0 || listen(fd, SOMAXCONN) < 0 ||
 	    getsockname(fd, &address->any, &len) < 0) {
@@ -297,12 +303,12 @@ static char *make_url(const struct fw_http *http, const union address *address, 
 		(void)snprintf(origin, sizeof(origin), "%s://[%s]:%u", scheme, text,
 			       ntohs(address->v6.sin6_port));
 	}
-	return join(origin, http->path, "");
+	return join(origin, http->config.path, "");
 }
 
 /* ---- limits ------------------------------------------------------------------ */
 
-/* How often to look, so that short limits are kept as well as long ones. */
+/* The interval of the sweep: a quarter of the shortest limit, 10 ms to 1 s. */
 static uint64_t sweep_ms(const struct fw_limits *limits)
 {
 	const uint64_t times[] = { limits->http_idle_ms,     limits->http_head_ms,
@@ -316,12 +322,12 @@ static uint64_t sweep_ms(const struct fw_limits *limits)
 	return ms > 10 ? ms : 10;
 }
 
-/* What the server opens beside connections: logs, stores, workers. */
+/* Descriptors for everything but connections: logs, stores, workers. */
 enum { OTHER_FILES = 128 };
 
 /*
- * As many as the limit says, where there are descriptors for them: without one, nobody
- * could be let in to be told so. Of few, the others have most.
+ * Lowers the limit on connections if there are too few descriptors: without a free
+ * one, a connection could not even be accepted to be refused.
  */
 static void count_connections(struct fw_http *http)
 {
@@ -329,18 +335,19 @@ static void count_connections(struct fw_http *http)
 	struct rlimit files;
 	unsigned most;
 
-	http->connections_most = wanted;
-	http->surplus_most = FW_HTTP_SURPLUS;
+	http->admission.admitted_max = wanted;
+	http->admission.surplus_max = FW_HTTP_SURPLUS;
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 ||
 	    files.rlim_cur >= wanted + 4u * FW_HTTP_SURPLUS + OTHER_FILES)
 		return;
 	most = (unsigned)files.rlim_cur;
 	most = most > 2u * OTHER_FILES ? most - OTHER_FILES : most / 4;
 	if (most / 8 < FW_HTTP_SURPLUS)
-		http->surplus_most = most < 8 ? 1 : most / 8;
-	most = most > 5 * http->surplus_most ? most - 4 * http->surplus_most : 1;
+		http->admission.surplus_max = most < 8 ? 1 : most / 8;
+	most = most > 5 * http->admission.surplus_max ? most - 4 * http->admission.surplus_max
+						      : 1;
 	if (most < wanted)
-		http->connections_most = most;
+		http->admission.admitted_max = most;
 }
 
 static fw_error *listen_http(struct fw_http *http, fw_server *server,
@@ -367,6 +374,7 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 	if (!http->url || !http->scratch)
 		return fw_raise_internal_out_of_memory();
 	count_connections(http);
+	fw_buf_init(&http->head, FW_LIMIT_HTTP_REPLY_HEAD_BYTES);
 	fw_http__set_callbacks(&http->settings);
 	http->base.ops = &TRANSPORT_OPS;
 	fw_transport_attach(&http->base, server);
@@ -398,6 +406,7 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 		.read_ms = limits->http_read_ms,
 		.spare_ms = limits->http_spare_ms,
 		.linger_ms = FW_LIMIT_HTTP_LINGER_MS,
+		.linger_silent_ms = FW_LIMIT_HTTP_LINGER_SILENT_MS,
 		.sweep_ms = sweep_ms(limits),
 	};
 	err = listen_http(http, server, options ? options : &DEFAULTS);

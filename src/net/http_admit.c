@@ -1,21 +1,24 @@
 /*
- * http_admit.c - new connections, and who may stay when there are too many.
+ * http_admit.c - accepting connections, and evicting them when there are too many.
  *
- * A connection within the limit has a place. When all places are taken, a new
- * connection is surplus: its request is read, and only then it needs a place. It
- * gets the place of the connection that is worth least: of the address with
- * most connections, one that has not sent a whole request for the longest time.
- * A connection is left alone while it is new (http_spare_ms), and always while
- * its request is being answered. If nobody can be turned out, the answer is 503.
+ * A connection within the limit has a slot. When all slots are taken, a new
+ * connection is surplus: it needs a slot only when the head of its request is
+ * complete. It then gets the slot of another connection: of the address with the
+ * most connections, the one that has not sent a complete request for the longest
+ * time. A connection is not evicted while it is new (http_spare_ms), nor while
+ * its request is being answered. If none can be evicted, the answer is 503.
  *
- * When there are too many surplus connections as well, the same is done for the
- * next newcomer; a surplus connection without a byte is left alone for
- * FW_LIMIT_HTTP_SILENT_MS only, as any is that a whole request needs the place of. Until somebody can be turned out, newcomers wait
- * in the queue of the listening socket: none is accepted to be closed at once.
+ * When there are too many surplus connections as well, one of them is evicted for
+ * the next new connection. A surplus connection without a byte can be evicted
+ * after FW_LIMIT_HTTP_SILENT_MS; so can any connection without a byte when a
+ * complete head needs its slot. Until one can be evicted, new connections
+ * wait in the queue of the listening socket: none is accepted and closed at once.
  *
- * Whoever loses its place in the middle of a request, or before its first, gets
- * a 503. A connection between requests is closed, as clients expect.
+ * A connection that is evicted during a request, or before its first one, gets
+ * a 503. A connection between two requests is closed, as clients expect.
  */
+#include "net/http_admit.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -24,12 +27,12 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
-#include "net/http.h"
+#include "net/http_conn.h"
 #include "net/http_tls.h"
 
 /* ---- addresses ------------------------------------------------------------------- */
 
-/* IPv6: the network, because its owner has all addresses of it. */
+/* Of an IPv6 address only the /64: one owner has all addresses in it. */
 static uint64_t address_key(const struct sockaddr *address)
 {
 	uint64_t key = 0;
@@ -45,7 +48,7 @@ static uint64_t address_key(const struct sockaddr *address)
 static struct fw_http_address **find_address(struct fw_http *http, uint64_t key)
 {
 	uint64_t hash = key * 0x9e3779b97f4a7c15u;
-	struct fw_http_address **at = &http->addresses[hash >> 56];
+	struct fw_http_address **at = &http->admission.addresses[hash >> 56];
 
 	while (*at && (*at)->key != key)
 		at = &(*at)->next;
@@ -81,37 +84,37 @@ void fw_http__leave_address(struct fw_http_conn *conn)
 	conn->address = NULL;
 }
 
-/* ---- places ---------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------- */
 
-void fw_http__leave_place(struct fw_http_conn *conn)
+void fw_http__leave_slot(struct fw_http_conn *conn)
 {
-	if (conn->place == FW_HTTP_STANDING)
-		conn->http->standing--;
-	else if (conn->place == FW_HTTP_IN_SURPLUS)
-		conn->http->surplus--;
-	conn->place = FW_HTTP_NO_PLACE;
+	if (conn->slot == FW_HTTP_ADMITTED)
+		conn->http->admission.admitted--;
+	else if (conn->slot == FW_HTTP_SURPLUS_SLOT)
+		conn->http->admission.surplus--;
+	conn->slot = FW_HTTP_NO_SLOT;
 }
 
-static void take_place(struct fw_http_conn *conn)
+static void take_slot(struct fw_http_conn *conn)
 {
-	fw_http__leave_place(conn);
-	conn->place = FW_HTTP_STANDING;
-	conn->http->standing++;
+	fw_http__leave_slot(conn);
+	conn->slot = FW_HTTP_ADMITTED;
+	conn->http->admission.admitted++;
 }
 
-/* For how long may it take its time? A request that is there is worth more than
- * a connection without a byte, and so is the next surplus connection. */
-static uint64_t grace_ms(const struct fw_http_conn *conn, bool is_asked_for)
+/* How long a connection cannot be evicted. Shorter for one without a byte, if it is
+ * surplus or a complete head needs its slot. */
+static uint64_t grace_ms(const struct fw_http_conn *conn, bool is_for_head)
 {
 	uint64_t spare = conn->http->pace.spare_ms;
 
-	if ((is_asked_for || conn->place == FW_HTTP_IN_SURPLUS) &&
+	if ((is_for_head || conn->slot == FW_HTTP_SURPLUS_SLOT) &&
 	    conn->state == FW_HTTP_IDLE && !conn->has_asked && spare > FW_LIMIT_HTTP_SILENT_MS)
 		return FW_LIMIT_HTTP_SILENT_MS;
 	return spare;
 }
 
-/* The higher, the sooner it goes. */
+/* The higher, the sooner it is evicted. */
 static unsigned rank(const struct fw_http_conn *conn)
 {
 	if (conn->state == FW_HTTP_BODY)
@@ -124,33 +127,33 @@ static unsigned share(const struct fw_http_conn *conn)
 	return conn->address ? conn->address->count : 0;
 }
 
-static bool is_worth_less(const struct fw_http_conn *conn, const struct fw_http_conn *than)
+static bool is_evicted_before(const struct fw_http_conn *conn, const struct fw_http_conn *than)
 {
 	if (share(conn) != share(than))
 		return share(conn) > share(than);
 	if (rank(conn) != rank(than))
 		return rank(conn) > rank(than);
-	return conn->since_ms <= than->since_ms;
+	return conn->times.since_ms <= than->times.since_ms;
 }
 
-static bool may_go(const struct fw_http_conn *conn, bool is_asked_for, uint64_t now)
+static bool can_evict(const struct fw_http_conn *conn, bool is_for_head, uint64_t now)
 {
 	return conn->state < FW_HTTP_ANSWERING &&
-	       now - conn->since_ms >= grace_ms(conn, is_asked_for);
+	       now - conn->times.since_ms >= grace_ms(conn, is_for_head);
 }
 
-/* For `asking`, which has sent a whole head; NULL: for somebody who comes. */
-static struct fw_http_conn *find_victim(const struct fw_http *http, enum fw_http_place place,
+/* For `asking`, which has sent a complete head; NULL: for a new connection. */
+static struct fw_http_conn *find_victim(const struct fw_http *http, enum fw_http_slot slot,
 					const struct fw_http_conn *asking)
 {
 	uint64_t now = fw_http__now_ms(http);
 	struct fw_http_conn *found = NULL;
 
-	/* The newest are first. */
+	/* The newest connection is the first in the list. */
 	for (struct fw_http_conn *conn = http->peers; conn; conn = conn->next) {
-		if (asking == conn || conn->place != place || !may_go(conn, asking, now))
+		if (asking == conn || conn->slot != slot || !can_evict(conn, asking, now))
 			continue;
-		if (!found || is_worth_less(conn, found))
+		if (!found || is_evicted_before(conn, found))
 			found = conn;
 	}
 	return found;
@@ -166,18 +169,19 @@ static fw_error *overloaded(uint64_t limit, const char *what)
 
 void fw_http__evict(struct fw_http_conn *conn)
 {
-	fw_http__leave_place(conn);
+	fw_http__leave_slot(conn);
 	if ((conn->state == FW_HTTP_IDLE && conn->has_asked) ||
-	    (conn->ssl && !fw_http_tls_is_up(conn->ssl))) {
-		fw_http__lose(conn);
+	    (conn->socket.ssl && !fw_http_tls_is_up(conn->socket.ssl))) {
+		fw_http__abort(conn);
 		return;
 	}
-	if (conn->state == FW_HTTP_BODY && conn->is_decided) {
+	if (conn->state == FW_HTTP_BODY && conn->answer.is_decided) {
 		fw_http__end_body(conn);
 	} else {
 		if (conn->state == FW_HTTP_IDLE)
-			fw_http__renew(conn);
-		fw_http__refuse(conn, overloaded(conn->http->connections_most, "connections"));
+			fw_http__reset_request(conn);
+		fw_http__refuse(conn,
+				overloaded(conn->http->admission.admitted_max, "connections"));
 	}
 	fw_http__queue(conn);
 }
@@ -187,15 +191,15 @@ bool fw_http__admit(struct fw_http_conn *conn)
 	struct fw_http *http = conn->http;
 	struct fw_http_conn *victim;
 
-	if (conn->place == FW_HTTP_STANDING)
+	if (conn->slot == FW_HTTP_ADMITTED)
 		return true;
-	if (http->standing >= http->connections_most) {
-		victim = find_victim(http, FW_HTTP_STANDING, conn);
+	if (http->admission.admitted >= http->admission.admitted_max) {
+		victim = find_victim(http, FW_HTTP_ADMITTED, conn);
 		if (!victim)
 			return false;
 		fw_http__evict(victim);
 	}
-	take_place(conn);
+	take_slot(conn);
 	return true;
 }
 
@@ -210,8 +214,8 @@ bool fw_http__bound_bodies(struct fw_http_conn *conn)
 
 		for (struct fw_http_conn *at = http->peers; at; at = at->next)
 			if (at->state == FW_HTTP_BODY &&
-			    at->body.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
-			    (!victim || is_worth_less(at, victim)))
+			    at->body.buf.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
+			    (!victim || is_evicted_before(at, victim)))
 				victim = at;
 		if (!victim)
 			return true;
@@ -228,36 +232,37 @@ bool fw_http__bound_bodies(struct fw_http_conn *conn)
 
 static unsigned most_in_all(const struct fw_http *http)
 {
-	return http->connections_most + 4 * http->surplus_most;
+	return http->admission.admitted_max + 4 * http->admission.surplus_max;
 }
 
-/* The connection that has been closing for longest has had time to read. */
+/* Closes the connection that has been in CLOSING for the longest time. */
 static bool end_closing(struct fw_http *http)
 {
 	struct fw_http_conn *oldest = NULL;
 
 	for (struct fw_http_conn *conn = http->peers; conn; conn = conn->next)
 		if (conn->state == FW_HTTP_CLOSING &&
-		    (!oldest || conn->since_ms <= oldest->since_ms))
+		    (!oldest || conn->times.since_ms <= oldest->times.since_ms))
 			oldest = conn;
-	if (!oldest || fw_http__now_ms(http) - oldest->since_ms < FW_LIMIT_HTTP_SILENT_MS)
+	if (!oldest || fw_http__now_ms(http) - oldest->times.since_ms < FW_LIMIT_HTTP_SILENT_MS)
 		return false;
-	fw_http__lose(oldest);
+	fw_http__abort(oldest);
 	return true;
 }
 
-/* Can one more be accepted? Another one may be turned out for it. */
+/* True: one more can be accepted. Another one may be evicted for it. */
 static bool make_room(struct fw_http *http)
 {
 	struct fw_http_conn *victim;
 
 	if (http->peer_count >= most_in_all(http) && !end_closing(http))
 		return false;
-	if (http->standing < http->connections_most || http->surplus < http->surplus_most)
+	if (http->admission.admitted < http->admission.admitted_max ||
+	    http->admission.surplus < http->admission.surplus_max)
 		return true;
-	victim = find_victim(http, FW_HTTP_IN_SURPLUS, NULL);
+	victim = find_victim(http, FW_HTTP_SURPLUS_SLOT, NULL);
 	if (!victim)
-		victim = find_victim(http, FW_HTTP_STANDING, NULL);
+		victim = find_victim(http, FW_HTTP_ADMITTED, NULL);
 	if (victim)
 		fw_http__evict(victim);
 	return victim != NULL;
@@ -270,7 +275,7 @@ static void retry_due(uv_timer_t *timer)
 
 void fw_http__watch_listener(struct fw_http *http, bool should)
 {
-	if (!http->is_started || http->is_quiet || should == http->is_accepting)
+	if (!http->is_started || http->is_quiesced || should == http->is_accepting)
 		return;
 	http->is_accepting = should;
 	if (should) {
@@ -281,7 +286,7 @@ void fw_http__watch_listener(struct fw_http *http, bool should)
 	uv_timer_start(&http->retry, retry_due, FW_LIMIT_HTTP_SILENT_MS / 2, 0);
 }
 
-/* False: there is none, or no descriptor for it. */
+/* False: no connection is waiting, or there is no descriptor for it. */
 static bool accept_one(struct fw_http *http)
 {
 	union {
@@ -301,11 +306,11 @@ static bool accept_one(struct fw_http *http)
 	conn = fw_http__open(http, fd, &address.any);
 	if (!conn)
 		return true;
-	if (http->standing < http->connections_most) {
-		take_place(conn);
+	if (http->admission.admitted < http->admission.admitted_max) {
+		take_slot(conn);
 	} else {
-		conn->place = FW_HTTP_IN_SURPLUS;
-		http->surplus++;
+		conn->slot = FW_HTTP_SURPLUS_SLOT;
+		http->admission.surplus++;
 	}
 	return true;
 }

@@ -1,9 +1,9 @@
 /*
- * http_check.c - questions about the values of HTTP headers.
+ * http_check.c - see http_check.h.
  *
- * Apart from the transport because here is where a web page that talks to a
- * server on the local machine is told from a client: plain functions on
- * strings, so that the tests and the fuzzer reach them without a socket.
+ * These checks distinguish an MCP client from a web page that sends requests to a
+ * server on the local machine. They are plain functions on strings, so that tests
+ * and fuzzers can call them without a socket.
  */
 #include "net/http_check.h"
 
@@ -49,7 +49,7 @@ static bool next_part(const char **list, char separator, const char **ret_part, 
 
 /* ---- hosts ------------------------------------------------------------------ */
 
-/* How much of "name:port" is the name; 0 where it is neither that nor a name. */
+/* The length of the name in "name" or "name:port"; 0: it is neither. */
 static size_t name_length(const char *host, size_t len)
 {
 	const char *end = host;
@@ -127,7 +127,7 @@ bool fw_http_origin_is_listed(const char *origin, const char *list)
 
 /* ---- media types ------------------------------------------------------------ */
 
-/* "q=0", "q=0.000": a weight that says never. */
+/* "q=0", "q=0.000": not acceptable. */
 static bool is_refusal(const char *parameter, size_t len)
 {
 	size_t i;
@@ -220,7 +220,7 @@ bool fw_http_bearer_is(const char *authorization, const char *token)
 	given = authorization + 7;
 	len = strlen(given);
 	trim(&given, &len);
-	/* The length of the right token can be learnt, its bytes cannot. */
+	/* The time depends on the length of the token, but not on its bytes. */
 	return len == expected && fw_bytes_equal(given, token, expected);
 }
 
@@ -232,7 +232,7 @@ static int hex_value(char digit)
 	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* -1: the two bytes are no hexadecimal digits. */
+/* -1: the two bytes are not hexadecimal digits. */
 static int escape_value(const char *digits)
 {
 	int high = hex_value(digits[0]);

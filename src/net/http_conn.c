@@ -1,16 +1,14 @@
 /*
- * http_conn.c - one connection: the socket, its input and output, its states.
+ * http_conn.c - see http_conn.h.
  *
- * A request costs three system calls when all goes well: the loop's epoll_wait,
- * one recv into a buffer that all connections share, one sendmsg of head and
- * body. A request that came in one piece is parsed, run and answered in that
- * buffer; only what has to outlive the event is copied into memory of the
- * connection. The socket is watched for input all the time; other events are
- * asked for only while they are needed.
- *
- * The memory of a connection is freed in the callback of uv_close(), so code
- * here may look at is_closed after anything it calls.
+ * A typical request costs three system calls: the loop's epoll_wait, one recv into
+ * a buffer that all connections share, one sendmsg of head and body. A request that
+ * came in one piece is parsed, run and answered in that buffer; only what has to
+ * outlive the event is copied into memory of the connection. The socket is polled
+ * for input all the time, and for other events only while they are needed.
  */
+#include "net/http_conn.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -18,15 +16,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/http.h"
 #include "net/http_tls.h"
 
 enum { BODY_READS = 8 };
-
-uint64_t fw_http__now_ms(const struct fw_http *http)
-{
-	return uv_now(fw_server__loop(http->base.server));
-}
 
 /* ---- the end of a connection ------------------------------------------------------- */
 
@@ -61,14 +53,14 @@ static void unlink_conn(struct fw_http_conn *conn)
 static void free_buffers(struct fw_http_conn *conn)
 {
 	fw_http__release_body(conn);
-	fw_http__text_clear(&conn->events);
-	fw_http__text_clear(&conn->out);
+	fw_buf_clear(&conn->out.events);
+	fw_buf_clear(&conn->out.buf);
 	if (conn->in.cap)
 		fw__release(conn->in.data);
 	memset(&conn->in, 0, sizeof(conn->in));
-	if (conn->ssl)
-		fw_http_tls_drop(conn->ssl);
-	conn->ssl = NULL;
+	if (conn->socket.ssl)
+		fw_http_tls_drop(conn->socket.ssl);
+	conn->socket.ssl = NULL;
 }
 
 static void close_conn(struct fw_http_conn *conn)
@@ -78,51 +70,52 @@ static void close_conn(struct fw_http_conn *conn)
 
 	if (conn->is_closed)
 		return;
-	fw_http__leave_place(conn);
+	fw_http__leave_slot(conn);
 	fw_http__leave_address(conn);
 	fw_http__enter(conn, FW_HTTP_CLOSING);
 	conn->is_closed = true;
 	unlink_conn(conn);
-	/* The kernel drops what it holds for a peer that does not read. */
-	if (conn->owed_ms)
-		(void)setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	uv_close((uv_handle_t *)&conn->poll, handle_closed);
-	(void)close(conn->fd);
+	/* Make the kernel discard unsent bytes of a peer that does not read. */
+	if (conn->times.stalled_ms)
+		(void)setsockopt(conn->socket.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	uv_close((uv_handle_t *)&conn->socket.poll, handle_closed);
+	(void)close(conn->socket.fd);
 	free_buffers(conn);
 	fw_http__watch_listener(http, true);
 	fw_http__stop_if_done(http);
 }
 
-void fw_http__lose(struct fw_http_conn *conn)
+void fw_http__abort(struct fw_http_conn *conn)
 {
 	if (conn->is_closed)
 		return;
-	if (conn->is_begun && !conn->is_answered) {
-		conn->is_answered = true;
-		conn->is_lost = true;
+	if (conn->answer.exchange == FW_HTTP_IN_CORE) {
+		conn->answer.exchange = FW_HTTP_ANSWERED;
+		conn->answer.is_lost = true;
 		fw_exchange_gone(&conn->exchange);
 	}
 	close_conn(conn);
 }
 
 /*
- * The answer is written and is the last one. If bytes may still come, closing
- * would reset the connection, and the peer might not see the answer: so only
- * our side is closed, and what comes is dropped for a while.
+ * The last answer is written. If more bytes come, closing the socket would reset the
+ * connection, and the peer might not see the answer. So only our side is closed,
+ * and input is dropped until the peer closes or the linger time is over.
  */
 static void begin_closing(struct fw_http_conn *conn)
 {
-	fw_http__leave_place(conn);
-	if (conn->ssl)
-		fw_http_tls_end(conn->ssl);
-	if (conn->has_fin) {
+	fw_http__leave_slot(conn);
+	if (conn->socket.ssl)
+		fw_http_tls_end(conn->socket.ssl);
+	if (conn->socket.has_fin) {
 		close_conn(conn);
 		return;
 	}
-	(void)shutdown(conn->fd, SHUT_WR);
+	(void)shutdown(conn->socket.fd, SHUT_WR);
 	fw_http__drop_input(conn, conn->in.len);
-	conn->drained = 0;
+	conn->body.dropped = 0;
 	fw_http__enter(conn, FW_HTTP_CLOSING);
+	conn->times.dropped_ms = conn->times.since_ms;
 	fw_http__stop_if_done(conn->http);
 }
 
@@ -137,10 +130,10 @@ void fw_http__enter(struct fw_http_conn *conn, enum fw_http_state state)
 	if (state == FW_HTTP_ANSWERING)
 		http->answering++;
 	conn->state = state;
-	conn->since_ms = fw_http__now_ms(http);
+	conn->times.since_ms = fw_http__now_ms(http);
 }
 
-/* Empty lines before a request are skipped. False: there is nothing else yet. */
+/* Skips empty lines before a request. False: there is nothing else yet. */
 static bool begin_request(struct fw_http_conn *conn)
 {
 	const struct fw_http_input *in = &conn->in;
@@ -149,7 +142,7 @@ static bool begin_request(struct fw_http_conn *conn)
 		fw_http__drop_input(conn, 2);
 	if (!in->len || (in->len == 1 && in->data[0] == '\r'))
 		return false;
-	fw_http__renew(conn);
+	fw_http__reset_request(conn);
 	fw_http__enter(conn, FW_HTTP_HEAD);
 	if (in->data[0] != '\r' && in->data[0] != '\n')
 		return true;
@@ -160,7 +153,7 @@ static bool begin_request(struct fw_http_conn *conn)
 static void end_request(struct fw_http_conn *conn)
 {
 	fw_http__enter(conn, FW_HTTP_ANSWERING);
-	if (!conn->is_decided)
+	if (!conn->answer.is_decided)
 		fw_http__dispatch(conn);
 }
 
@@ -172,41 +165,42 @@ static bool read_body(struct fw_http_conn *conn)
 
 	switch (fw_http__parse_body(conn, in->data + in->parsed, in->len - in->parsed, &used)) {
 	case FW_HTTP_PARSED_MORE:
-		/* The head stays, for its header values. */
+		/* Keep the head: its header values are still needed. */
 		in->len = in->parsed;
 		return false;
 	case FW_HTTP_PARSED_DONE:
-		conn->request_end = in->parsed += used;
+		conn->in.request_end = in->parsed += used;
 		end_request(conn);
 		break;
-	case FW_HTTP_PARSED_REFUSED: conn->request_end = in->len; break;
+	case FW_HTTP_PARSED_REFUSED: conn->in.request_end = in->len; break;
 	}
 	return true;
 }
 
-/* False: the answer is not there, or not written yet. */
+/* False: the answer is not complete, or not written yet. */
 static bool end_answer(struct fw_http_conn *conn)
 {
 	fw_http__flush_stream(conn);
-	if (conn->out.len && !conn->is_lost)
+	if (conn->out.buf.len && !conn->answer.is_lost)
 		fw_http__flush(conn);
-	if (conn->is_lost) {
-		fw_http__lose(conn);
+	if (conn->answer.is_lost) {
+		fw_http__abort(conn);
 		return false;
 	}
-	if (!conn->is_answered || conn->out.len || (conn->is_stream && !conn->has_end))
+	if (conn->answer.exchange != FW_HTTP_ANSWERED || conn->out.buf.len ||
+	    (conn->answer.is_stream && !conn->answer.has_end))
 		return false;
-	if (conn->must_close) {
+	if (conn->answer.must_close) {
 		begin_closing(conn);
 		return false;
 	}
-	fw_http__drop_input(conn, conn->request_end);
-	fw_http__text_reset(&conn->events);
+	fw_http__drop_input(conn, conn->in.request_end);
+	fw_buf_reset(&conn->out.events, FW_LIMIT_HTTP_KEPT_BYTES);
 	fw_http__enter(conn, FW_HTTP_IDLE);
 	return true;
 }
 
-/* One step; false: nothing more can be done now. */
+/* One step. False: nothing more can be done now. */
 static bool step(struct fw_http_conn *conn)
 {
 	switch (conn->state) {
@@ -215,7 +209,7 @@ static bool step(struct fw_http_conn *conn)
 		if (conn->in.parsed == conn->in.len)
 			return false;
 		if (fw_http__parse_head(conn) == FW_HTTP_PARSED_DONE)
-			fw_http__judge(conn);
+			fw_http__take_head(conn);
 		return conn->state != FW_HTTP_HEAD;
 	case FW_HTTP_BODY: return read_body(conn);
 	case FW_HTTP_ANSWERING: return end_answer(conn);
@@ -228,23 +222,23 @@ static bool may_read(const struct fw_http_conn *conn)
 {
 	if (conn->state != FW_HTTP_ANSWERING)
 		return true;
-	return !conn->must_close &&
-	       conn->in.len - conn->request_end < FW_LIMIT_HTTP_READ_AHEAD_BYTES;
+	return !conn->answer.must_close &&
+	       conn->in.len - conn->in.request_end < FW_LIMIT_HTTP_READ_AHEAD_BYTES;
 }
 
 static int wanted_events(const struct fw_http_conn *conn)
 {
 	int events = 0;
 
-	if (conn->out.len && conn->state == FW_HTTP_ANSWERING)
+	if (conn->out.buf.len && conn->state == FW_HTTP_ANSWERING)
 		events |= UV_WRITABLE;
-	if (conn->ssl && fw_http_tls_wants_write(conn->ssl))
+	if (conn->socket.ssl && fw_http_tls_wants_write(conn->socket.ssl))
 		events |= UV_WRITABLE;
-	if (!conn->has_fin && may_read(conn))
+	if (!conn->socket.has_fin && may_read(conn))
 		events |= UV_READABLE;
-	else if (!conn->has_hung_up)
+	else if (!conn->socket.has_hung_up)
 		events |= UV_DISCONNECT;
-	/* Errors are always reported, but something has to be asked for. */
+	/* Errors are always reported, but uv_poll needs at least one event. */
 	return events ? events : UV_PRIORITIZED;
 }
 
@@ -254,10 +248,10 @@ static void arm(struct fw_http_conn *conn)
 {
 	int events = wanted_events(conn);
 
-	if (events == conn->armed)
+	if (events == conn->socket.armed)
 		return;
-	conn->armed = events;
-	uv_poll_start(&conn->poll, events, poll_ready);
+	conn->socket.armed = events;
+	uv_poll_start(&conn->socket.poll, events, poll_ready);
 }
 
 /* The peer sends nothing more. */
@@ -265,10 +259,10 @@ static void end_input(struct fw_http_conn *conn)
 {
 	switch (conn->state) {
 	case FW_HTTP_IDLE:
-	case FW_HTTP_HEAD: fw_http__lose(conn); break;
+	case FW_HTTP_HEAD: fw_http__abort(conn); break;
 	case FW_HTTP_BODY:
-		if (!conn->is_decided) {
-			fw_http__lose(conn);
+		if (!conn->answer.is_decided) {
+			fw_http__abort(conn);
 			break;
 		}
 		fw_http__end_body(conn);
@@ -281,24 +275,24 @@ static void end_input(struct fw_http_conn *conn)
 
 void fw_http__advance(struct fw_http_conn *conn)
 {
-	assert(!conn->is_inside);
-	conn->is_inside = true;
+	assert(!conn->is_advancing);
+	conn->is_advancing = true;
 	while (!conn->is_closed && step(conn))
 		;
-	conn->is_inside = false;
+	conn->is_advancing = false;
 	if (conn->is_closed)
 		return;
 	if (!fw_http__own_input(conn)) {
-		fw_http__lose(conn);
+		fw_http__abort(conn);
 		return;
 	}
-	if (conn->has_fin && conn->state != FW_HTTP_ANSWERING) {
+	if (conn->socket.has_fin && conn->state != FW_HTTP_ANSWERING) {
 		end_input(conn);
 		return;
 	}
 	arm(conn);
-	/* No event tells of bytes that are already decrypted. */
-	if (conn->ssl && may_read(conn) && fw_http_tls_has_pending(conn->ssl))
+	/* No event reports bytes that are already decrypted. */
+	if (conn->socket.ssl && may_read(conn) && fw_http_tls_has_pending(conn->socket.ssl))
 		fw_http__queue(conn);
 }
 
@@ -306,11 +300,11 @@ void fw_http__advance(struct fw_http_conn *conn)
 
 static ssize_t read_socket(struct fw_http_conn *conn, char *data, size_t len)
 {
-	return conn->ssl ? fw_http_tls_read(conn->ssl, data, len)
-			 : recv(conn->fd, data, len, 0);
+	return conn->socket.ssl ? fw_http_tls_read(conn->socket.ssl, data, len)
+				: recv(conn->socket.fd, data, len, 0);
 }
 
-/* Where the next bytes go: only a part of a request has memory of its own. */
+/* Where to read to: the shared buffer, unless part of a request is kept already. */
 static char *find_room(struct fw_http_conn *conn, size_t *ret_len)
 {
 	struct fw_http_input *in = &conn->in;
@@ -328,12 +322,12 @@ static void take_body(struct fw_http_conn *conn, char *data, size_t len)
 {
 	size_t used;
 
-	conn->is_inside = true;
+	conn->is_advancing = true;
 	switch (fw_http__parse_body(conn, data, len, &used)) {
 	case FW_HTTP_PARSED_MORE:
 	case FW_HTTP_PARSED_REFUSED: break;
 	case FW_HTTP_PARSED_DONE:
-		/* The rest is the next request. */
+		/* The remaining bytes belong to the next request. */
 		if (len > used && fw_http__reserve_input(conn, len - used)) {
 			memcpy(conn->in.data + conn->in.len, data + used, len - used);
 			conn->in.len += len - used;
@@ -341,9 +335,9 @@ static void take_body(struct fw_http_conn *conn, char *data, size_t len)
 		end_request(conn);
 		break;
 	}
-	conn->is_inside = false;
-	if (conn->is_lost)
-		fw_http__lose(conn);
+	conn->is_advancing = false;
+	if (conn->answer.is_lost)
+		fw_http__abort(conn);
 	else if (conn->state != FW_HTTP_BODY)
 		fw_http__advance(conn);
 }
@@ -353,8 +347,9 @@ static void take_input(struct fw_http_conn *conn, char *data, size_t len)
 	struct fw_http_input *in = &conn->in;
 
 	if (conn->state == FW_HTTP_CLOSING) {
-		conn->drained += len;
-		if (conn->drained > conn->http->limits->http_drain_bytes)
+		conn->body.dropped += len;
+		conn->times.dropped_ms = fw_http__now_ms(conn->http);
+		if (conn->body.dropped > conn->http->limits->http_drain_bytes)
 			close_conn(conn);
 		return;
 	}
@@ -370,7 +365,7 @@ static void take_input(struct fw_http_conn *conn, char *data, size_t len)
 	fw_http__advance(conn);
 }
 
-/* True: there is probably more. */
+/* True: there are probably more bytes. */
 static bool receive_once(struct fw_http_conn *conn)
 {
 	size_t room = 0;
@@ -379,11 +374,11 @@ static bool receive_once(struct fw_http_conn *conn)
 	int errnum = errno;
 
 	if (!data || (len < 0 && !fw_http__is_again(errnum))) {
-		fw_http__lose(conn);
+		fw_http__abort(conn);
 	} else if (len > 0) {
 		take_input(conn, data, (size_t)len);
 	} else if (len == 0) {
-		conn->has_fin = true;
+		conn->socket.has_fin = true;
 		fw_http__hung_up(conn);
 		if (!conn->is_closed)
 			end_input(conn);
@@ -391,7 +386,7 @@ static bool receive_once(struct fw_http_conn *conn)
 	return len > 0 && (size_t)len == room;
 }
 
-/* A large body is read in a few steps, but not so many that others wait. */
+/* Reads a large body in a few steps, but not all at once: other connections wait. */
 static void receive(struct fw_http_conn *conn)
 {
 	for (int i = 0; i < BODY_READS; i++)
@@ -405,17 +400,17 @@ static void poll_ready(uv_poll_t *handle, int status, int events)
 {
 	struct fw_http_conn *conn = handle->data;
 
-	/* An error of the socket: it was reset. */
+	/* A socket error: the connection was reset. */
 	if (status < 0 || (events & UV_PRIORITIZED)) {
-		fw_http__lose(conn);
+		fw_http__abort(conn);
 		return;
 	}
 	if (events & UV_DISCONNECT)
 		fw_http__hung_up(conn);
 	if ((events & UV_WRITABLE) && conn->state == FW_HTTP_ANSWERING)
 		fw_http__advance(conn);
-	if (!conn->is_closed && !conn->has_fin && may_read(conn) &&
-	    (events & (UV_READABLE | (conn->ssl ? UV_WRITABLE : 0))))
+	if (!conn->is_closed && !conn->socket.has_fin && may_read(conn) &&
+	    (events & (UV_READABLE | (conn->socket.ssl ? UV_WRITABLE : 0))))
 		receive(conn);
 	if (!conn->is_closed)
 		arm(conn);
@@ -425,7 +420,7 @@ void fw_http__queue(struct fw_http_conn *conn)
 {
 	struct fw_http *http = conn->http;
 
-	if (conn->is_ready || conn->is_closed || conn->is_inside)
+	if (conn->is_ready || conn->is_closed || conn->is_advancing)
 		return;
 	conn->is_ready = true;
 	conn->next_ready = http->ready_list;
@@ -434,7 +429,7 @@ void fw_http__queue(struct fw_http_conn *conn)
 		uv_idle_start(&http->ready, fw_http__run_ready);
 }
 
-/* Those that are queued meanwhile have their turn in the next round. */
+/* Connections that are queued meanwhile are advanced in the next iteration. */
 void fw_http__run_ready(uv_idle_t *handle)
 {
 	struct fw_http *http = handle->data;
@@ -447,8 +442,8 @@ void fw_http__run_ready(uv_idle_t *handle)
 		list->is_ready = false;
 		if (list->is_closed)
 			continue;
-		if (list->ssl && !list->has_fin && may_read(list) &&
-		    fw_http_tls_has_pending(list->ssl))
+		if (list->socket.ssl && !list->socket.has_fin && may_read(list) &&
+		    fw_http_tls_has_pending(list->socket.ssl))
 			receive(list);
 		if (!list->is_closed)
 			fw_http__advance(list);
@@ -478,14 +473,15 @@ static bool set_up(struct fw_http_conn *conn)
 	struct fw_http *http = conn->http;
 
 	if (http->tls) {
-		conn->ssl = fw_http_tls_accept(http->tls, conn->fd);
-		if (!conn->ssl)
+		conn->socket.ssl = fw_http_tls_accept(http->tls, conn->socket.fd);
+		if (!conn->socket.ssl)
 			return false;
 	}
-	if (uv_poll_init(fw_server__loop(http->base.server), &conn->poll, conn->fd) == 0)
+	if (uv_poll_init(fw_server__loop(http->base.server), &conn->socket.poll,
+			 conn->socket.fd) == 0)
 		return true;
-	if (conn->ssl)
-		fw_http_tls_drop(conn->ssl);
+	if (conn->socket.ssl)
+		fw_http_tls_drop(conn->socket.ssl);
 	return false;
 }
 
@@ -497,16 +493,17 @@ struct fw_http_conn *fw_http__open(struct fw_http *http, int fd, const struct so
 		(void)close(fd);
 		return NULL;
 	}
-	memset(conn, 0, offsetof(struct fw_http_conn, fields));
+	memset(conn, 0, offsetof(struct fw_http_conn, head.fields));
 	conn->http = http;
-	conn->fd = fd;
+	conn->socket.fd = fd;
 	if (!set_up(conn)) {
 		fw__release(conn);
 		(void)close(fd);
 		return NULL;
 	}
-	conn->poll.data = conn;
+	conn->socket.poll.data = conn;
 	http->open_handles++;
+	fw_http__init_output(&conn->out);
 	llhttp_init(&conn->parser, HTTP_REQUEST, &http->settings);
 	conn->parser.data = conn;
 	note_address(conn, address);

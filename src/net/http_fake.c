@@ -1,8 +1,8 @@
 /*
- * http_fake.c - a core for tests of the HTTP transport by itself.
+ * http_fake.c - a fake core for tests of the HTTP transport by itself.
  *
- * The real core is not linked here: what it may do at the worst moment, this
- * one does at once.
+ * It replaces the real core, and does at once what that one may do at the worst
+ * moment.
  */
 #include "net/http_fake.h"
 
@@ -67,7 +67,7 @@ static void reply_big(struct fw_exchange *exchange, size_t len)
 	free(text);
 }
 
-/* As many bytes as a client can leave unread, and more. */
+/* More bytes than a client may leave unread. */
 static void flood(struct fw_exchange *exchange)
 {
 	enum { BYTES = 1024 * 1024 };
@@ -197,7 +197,7 @@ enum fw_page_access fw_server__page_access(const fw_server *server, const char *
 	return strcmp(path, "/page") == 0 ? FW_PAGE_GUARDED : FW_PAGE_NONE;
 }
 
-/* Shows what the transport tells it; "/held" waits for the test. */
+/* Answers with the path, a parameter and a header; "/held" waits for the test. */
 void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
 {
 	const char *query = exchange->ops->query(exchange, "q");
@@ -283,7 +283,7 @@ void fake_await(fw_server *server, const unsigned *count, unsigned wanted)
 
 /* ---- the client ------------------------------------------------------------- */
 
-/* Valgrind looks at all of the room of a read. */
+/* Valgrind checks the whole buffer of a read, so reads are small. */
 enum { CLIENT_BYTES = 32 * 1024 * 1024, CLIENT_READ = 1024 * 1024, CLIENT_PATIENCE_MS = 5000 };
 
 void client_open(struct fake_client *client, fw_server *server)
@@ -347,7 +347,7 @@ void client_send(struct fake_client *client, const char *bytes, size_t len)
 		} else if (errno == EAGAIN) {
 			fake_spin(client->server, 1);
 		} else {
-			return; /* cut off: what it was told is in the buffer */
+			return; /* cut off: the answer is in the buffer */
 		}
 	}
 }

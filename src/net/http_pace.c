@@ -1,60 +1,64 @@
 /*
- * http_pace.c - how long peers may take.
+ * http_pace.c - see http_pace.h.
  *
- * One timer looks at all connections: limits are long, and a timer of its own
- * would cost each request more than the look costs all of them.
+ * One timer checks all connections. The limits are long, so this costs less than
+ * a timer per request would.
  */
+#include "net/http_pace.h"
+
 #include <faultwire/raise.h>
 
-#include "net/http.h"
+#include "net/http_conn.h"
 #include "net/http_check.h"
 #include "net/http_tls.h"
 
 static bool may_stream(const struct fw_http_conn *conn)
 {
-	return (conn->accepts & FW_HTTP_ACCEPTS_EVENTS) && !conn->exchange.is_page &&
-	       !conn->is_head;
+	return (conn->head.accepts & FW_HTTP_ACCEPTS_EVENTS) && !conn->exchange.is_page &&
+	       !conn->answer.has_no_body;
 }
 
 static void probe(struct fw_http_conn *conn)
 {
-	if (conn->is_probed)
+	if (conn->answer.is_probed)
 		return;
-	conn->is_probed = true;
+	conn->answer.is_probed = true;
 	fw_http__keep_alive(conn);
 }
 
 void fw_http__hung_up(struct fw_http_conn *conn)
 {
-	if (conn->has_hung_up)
+	if (conn->socket.has_hung_up)
 		return;
-	conn->has_hung_up = true;
-	conn->hung_ms = fw_http__now_ms(conn->http);
-	if (conn->state == FW_HTTP_ANSWERING && conn->is_stream && !conn->is_answered)
+	conn->socket.has_hung_up = true;
+	conn->times.hung_up_ms = fw_http__now_ms(conn->http);
+	if (conn->state == FW_HTTP_ANSWERING && conn->answer.is_stream &&
+	    conn->answer.exchange != FW_HTTP_ANSWERED)
 		probe(conn);
 }
 
-/* Nothing was written since the peer closed its side: is it still there? */
+/* Finds out whether a peer that has closed its side still reads. */
 static void sweep_hung_up(struct fw_http_conn *conn, uint64_t now)
 {
-	uint64_t age = now - conn->hung_ms;
+	uint64_t age = now - conn->times.hung_up_ms;
 
-	if (conn->is_answered || conn->is_probed || age < FW_LIMIT_HTTP_HALF_CLOSED_MS)
+	if (conn->answer.exchange == FW_HTTP_ANSWERED || conn->answer.is_probed ||
+	    age < FW_LIMIT_HTTP_HALF_CLOSED_MS)
 		return;
 	if (may_stream(conn))
 		probe(conn);
 	else if (age >= 4u * FW_LIMIT_HTTP_HALF_CLOSED_MS)
-		fw_http__lose(conn);
+		fw_http__abort(conn);
 }
 
 static void too_slow(struct fw_http_conn *conn, const char *what, uint64_t limit_ms)
 {
-	if (conn->ssl && !fw_http_tls_is_up(conn->ssl)) {
-		fw_http__lose(conn);
+	if (conn->socket.ssl && !fw_http_tls_is_up(conn->socket.ssl)) {
+		fw_http__abort(conn);
 		return;
 	}
-	/* What was decided by the head is sent in place of a 408. */
-	if (conn->state == FW_HTTP_BODY && conn->is_decided)
+	/* An answer that the head decided is sent instead of a 408. */
+	if (conn->state == FW_HTTP_BODY && conn->answer.is_decided)
 		fw_http__end_body(conn);
 	else
 		fw_http__refuse(conn, fw_raise_protocol_request_timeout(what, limit_ms));
@@ -65,12 +69,12 @@ static void sweep_idle(struct fw_http_conn *conn, uint64_t age)
 {
 	const struct fw_http_pace *pace = &conn->http->pace;
 
-	/* A handshake that does not end is not idleness. */
-	if (conn->ssl && !fw_http_tls_is_up(conn->ssl) && age >= pace->head_ms)
-		fw_http__lose(conn);
+	/* A handshake has the time limit of a head. */
+	if (conn->socket.ssl && !fw_http_tls_is_up(conn->socket.ssl) && age >= pace->head_ms)
+		fw_http__abort(conn);
 	else if (age >= pace->idle_ms)
-		fw_http__lose(conn);
-	else if (conn->place == FW_HTTP_IN_SURPLUS && age >= pace->spare_ms)
+		fw_http__abort(conn);
+	else if (conn->slot == FW_HTTP_SURPLUS_SLOT && age >= pace->spare_ms)
 		fw_http__evict(conn);
 }
 
@@ -78,23 +82,24 @@ static void sweep_answering(struct fw_http_conn *conn, uint64_t now)
 {
 	const struct fw_http_pace *pace = &conn->http->pace;
 
-	if (conn->owed_ms && now - conn->owed_ms >= pace->read_ms) {
-		fw_http__lose(conn);
+	if (conn->times.stalled_ms && now - conn->times.stalled_ms >= pace->read_ms) {
+		fw_http__abort(conn);
 		return;
 	}
-	if (conn->has_hung_up)
+	if (conn->socket.has_hung_up)
 		sweep_hung_up(conn, now);
-	if (conn->is_closed || conn->is_answered || conn->owed_ms || !may_stream(conn))
+	if (conn->is_closed || conn->answer.exchange == FW_HTTP_ANSWERED ||
+	    conn->times.stalled_ms || !may_stream(conn))
 		return;
-	if (conn->is_stream ? now - conn->spoke_ms >= pace->silence_ms
-			    : now - conn->since_ms >= pace->patience_ms)
+	if (conn->answer.is_stream ? now - conn->times.event_ms >= pace->silence_ms
+				   : now - conn->times.since_ms >= pace->patience_ms)
 		fw_http__keep_alive(conn);
 }
 
 static void sweep(struct fw_http_conn *conn, uint64_t now)
 {
 	const struct fw_http_pace *pace = &conn->http->pace;
-	uint64_t age = now - conn->since_ms;
+	uint64_t age = now - conn->times.since_ms;
 
 	switch (conn->state) {
 	case FW_HTTP_IDLE: sweep_idle(conn, age); break;
@@ -108,8 +113,9 @@ static void sweep(struct fw_http_conn *conn, uint64_t now)
 		break;
 	case FW_HTTP_ANSWERING: sweep_answering(conn, now); break;
 	case FW_HTTP_CLOSING:
-		if (age >= pace->linger_ms)
-			fw_http__lose(conn);
+		if (age >= pace->linger_ms ||
+		    now - conn->times.dropped_ms >= pace->linger_silent_ms)
+			fw_http__abort(conn);
 		break;
 	}
 }
@@ -120,8 +126,8 @@ void fw_http__sweep(uv_timer_t *timer)
 	uint64_t now = fw_http__now_ms(http);
 
 	for (struct fw_http_conn *conn = http->peers, *next; conn; conn = next) {
-		/* Only `conn` can be unlinked by its own sweep: a victim is chosen by
-		 * newcomers alone. */
+		/* The sweep of a connection unlinks no other one: only new connections
+		 * and requests evict others. */
 		next = conn->next;
 		sweep(conn, now);
 	}

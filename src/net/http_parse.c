@@ -1,21 +1,23 @@
 /*
- * http_parse.c - bytes to a request: llhttp finds the parts, the checks here
- * make sure that nobody could find others.
+ * http_parse.c - parses a request with llhttp, and refuses whatever another parser
+ * could read differently.
  *
- * llhttp runs without any lenient flag. It still takes a few things that
- * another reader might take differently: more than one blank in the request
- * line, other protocols than HTTP, HTTP/0.9. So the head is read a second time
- * as plain lines, and refused if a line is not what RFC 9112 has for it.
+ * llhttp runs without any lenient flag. It still accepts a few things that
+ * another parser may read differently: more than one space in the request
+ * line, other protocols than HTTP, HTTP/0.9. So the head is checked a second time,
+ * line by line, and refused if a line does not match RFC 9112.
  *
- * Callbacks only note where things are. The parser is paused at the end of the
- * head and at the end of the message; what follows happens outside it.
+ * The callbacks only record positions. The parser is paused at the end of the
+ * head and at the end of the message; everything else happens outside it.
  */
+#include "net/http_request.h"
+
 #include <string.h>
 #include <strings.h>
 
 #include <faultwire/raise.h>
 
-#include "net/http.h"
+#include "net/http_conn.h"
 #include "net/http_check.h"
 
 /* ---- callbacks ------------------------------------------------------------------ */
@@ -32,20 +34,20 @@ static int on_url(llhttp_t *parser, const char *at, size_t len)
 {
 	struct fw_http_conn *conn = parser->data;
 
-	extend(conn, &conn->target, at, len);
+	extend(conn, &conn->head.target, at, len);
 	return 0;
 }
 
-/* Trailers and chunk extensions are read past; how many is limited. */
+/* Trailers and chunk extensions are ignored; their size is limited. */
 static int on_extra(llhttp_t *parser, const char *at, size_t len)
 {
 	struct fw_http_conn *conn = parser->data;
 
 	(void)at;
-	conn->extra_bytes += len + 2;
-	if (conn->extra_bytes <= conn->http->limits->http_head_bytes)
+	conn->body.extra_bytes += len + 2;
+	if (conn->body.extra_bytes <= conn->http->limits->http_head_bytes)
 		return 0;
-	conn->fault = "trailers or chunk extensions are too long";
+	conn->head.fault = "trailers or chunk extensions are too long";
 	return -1;
 }
 
@@ -55,15 +57,16 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
 
 	if (conn->state == FW_HTTP_BODY)
 		return on_extra(parser, at, len);
-	if (!conn->field_count || conn->is_value) {
-		if (conn->field_count >= conn->http->limits->http_fields) {
-			conn->fault = "there are too many headers";
+	if (!conn->head.field_count || conn->head.progress == FW_HTTP_IN_VALUE) {
+		if (conn->head.field_count >= conn->http->limits->http_fields) {
+			conn->head.fault = "there are too many headers";
 			return -1;
 		}
-		memset(&conn->fields[conn->field_count++], 0, sizeof(conn->fields[0]));
-		conn->is_value = false;
+		memset(&conn->head.fields[conn->head.field_count++], 0,
+		       sizeof(conn->head.fields[0]));
+		conn->head.progress = FW_HTTP_IN_NAME;
 	}
-	extend(conn, &conn->fields[conn->field_count - 1].name, at, len);
+	extend(conn, &conn->head.fields[conn->head.field_count - 1].name, at, len);
 	return 0;
 }
 
@@ -73,18 +76,19 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
 
 	if (conn->state == FW_HTTP_BODY)
 		return on_extra(parser, at, len);
-	conn->is_value = true;
-	if (conn->field_count)
-		extend(conn, &conn->fields[conn->field_count - 1].value, at, len);
+	conn->head.progress = FW_HTTP_IN_VALUE;
+	if (conn->head.field_count)
+		extend(conn, &conn->head.fields[conn->head.field_count - 1].value, at, len);
 	return 0;
 }
 
-/* A header without a value has no span: it is over all the same. */
+/* llhttp does not call on_value() for an empty value. */
 static int on_value_complete(llhttp_t *parser)
 {
 	struct fw_http_conn *conn = parser->data;
 
-	conn->is_value = true;
+	if (conn->state != FW_HTTP_BODY)
+		conn->head.progress = FW_HTTP_IN_VALUE;
 	return 0;
 }
 
@@ -92,7 +96,7 @@ static int on_headers_complete(llhttp_t *parser)
 {
 	struct fw_http_conn *conn = parser->data;
 
-	conn->is_head_complete = true;
+	conn->head.progress = FW_HTTP_HEAD_COMPLETE;
 	return HPE_PAUSED;
 }
 
@@ -110,7 +114,7 @@ static int on_message_complete(llhttp_t *parser)
 {
 	struct fw_http_conn *conn = parser->data;
 
-	conn->is_message_complete = true;
+	conn->head.progress = FW_HTTP_MESSAGE_COMPLETE;
 	return HPE_PAUSED;
 }
 
@@ -131,7 +135,7 @@ void fw_http__set_callbacks(llhttp_settings_t *settings)
 
 /* ---- refusing --------------------------------------------------------------------- */
 
-/* Refuses a request that is not HTTP/1 as RFC 9112 has it. */
+/* Refuses a request that RFC 9112 does not allow. */
 static void refuse(struct fw_http_conn *conn, int status, const char *reason)
 {
 	fw_http__refuse(conn, fw_http__malformed(status, reason));
@@ -140,7 +144,7 @@ static void refuse(struct fw_http_conn *conn, int status, const char *reason)
 static void refuse_size(struct fw_http_conn *conn)
 {
 	uint64_t limit = conn->http->limits->http_head_bytes;
-	bool is_target = conn->target.len > FW_LIMIT_HTTP_TARGET_BYTES ||
+	bool is_target = conn->head.target.len > FW_LIMIT_HTTP_TARGET_BYTES ||
 			 !memchr(conn->in.data, '\n', conn->in.len);
 	fw_error *err =
 		fw_raise_input_too_large(is_target ? "request target" : "request head", limit);
@@ -176,8 +180,8 @@ static void refuse_fault(struct fw_http_conn *conn)
 	const llhttp_t *parser = &conn->parser;
 	int status = 400;
 
-	if (conn->fault) {
-		refuse(conn, 400, conn->fault);
+	if (conn->head.fault) {
+		refuse(conn, 400, conn->head.fault);
 		return;
 	}
 	if (what == HPE_INVALID_METHOD && conn->in.data[0] >= 'A' && conn->in.data[0] <= 'Z')
@@ -190,7 +194,7 @@ static void refuse_fault(struct fw_http_conn *conn)
 	       status == 505 ? "the only versions are HTTP/1.1 and HTTP/1.0" : describe(what));
 }
 
-/* ---- the head as lines -------------------------------------------------------------- */
+/* ---- the lines of the head -------------------------------------------------------------- */
 
 static bool is_token_byte(unsigned char byte)
 {
@@ -200,7 +204,7 @@ static bool is_token_byte(unsigned char byte)
 	       (byte >= '0' && byte <= '9') || (byte && strchr(OTHERS, byte));
 }
 
-/* method SP target SP HTTP/1.x, with nothing more and nothing less. */
+/* Exactly: method SP target SP HTTP/1.x */
 static bool is_request_line(const char *line, size_t len)
 {
 	const char *first = memchr(line, ' ', len);
@@ -232,7 +236,7 @@ static bool is_field_line(const char *line, size_t len)
 	return true;
 }
 
-/* NULL, or why the head is not one that every reader takes the same way. */
+/* NULL, or what another parser could read differently. */
 static const char *find_odd_line(const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -257,23 +261,23 @@ static const char *find_odd_line(const char *text, size_t len)
 	return "the head does not end in an empty line";
 }
 
-/* Values end in NUL: the byte behind one is a blank or CR. */
+/* Terminates each value with a NUL, in place of the blank or CR after it. */
 static void finish_values(struct fw_http_conn *conn)
 {
 	char *data = conn->in.data;
 
-	for (unsigned i = 0; i < conn->field_count; i++) {
-		struct fw_http_field *field = &conn->fields[i];
+	for (unsigned i = 0; i < conn->head.field_count; i++) {
+		struct fw_http_field *field = &conn->head.fields[i];
 		struct fw_http_span *value = &field->value;
 
 		if (!value->len)
-			/* Behind the name is the colon. */
+			/* Use the colon after the name. */
 			value->at = field->name.at + field->name.len;
 		while (value->len && memchr(" \t", data[value->at + value->len - 1], 2))
 			value->len--;
 		data[value->at + value->len] = 0;
 	}
-	data[conn->target.at + conn->target.len] = 0;
+	data[conn->head.target.at + conn->head.target.len] = 0;
 }
 
 /* ---- parsing ------------------------------------------------------------------------ */
@@ -297,7 +301,7 @@ static enum fw_http_parsed head_complete(struct fw_http_conn *conn)
 		refuse(conn, 400, odd);
 		return FW_HTTP_PARSED_REFUSED;
 	}
-	if (conn->target.len > FW_LIMIT_HTTP_TARGET_BYTES) {
+	if (conn->head.target.len > FW_LIMIT_HTTP_TARGET_BYTES) {
 		fw_error *err =
 			fw_raise_input_too_large("request target", FW_LIMIT_HTTP_TARGET_BYTES);
 
@@ -305,7 +309,7 @@ static enum fw_http_parsed head_complete(struct fw_http_conn *conn)
 		fw_http__refuse(conn, err);
 		return FW_HTTP_PARSED_REFUSED;
 	}
-	conn->is_old = parser->http_minor == 0;
+	conn->head.is_http10 = parser->http_minor == 0;
 	finish_values(conn);
 	return FW_HTTP_PARSED_DONE;
 }
@@ -316,7 +320,7 @@ enum fw_http_parsed fw_http__parse_head(struct fw_http_conn *conn)
 	llhttp_errno_t what =
 		llhttp_execute(&conn->parser, from, conn->in.len - conn->in.parsed);
 
-	if (what == HPE_PAUSED && conn->is_head_complete) {
+	if (what == HPE_PAUSED && conn->head.progress == FW_HTTP_HEAD_COMPLETE) {
 		conn->in.parsed = (size_t)(llhttp_get_error_pos(&conn->parser) - conn->in.data);
 		return head_complete(conn);
 	}
@@ -342,13 +346,13 @@ enum fw_http_parsed fw_http__parse_body(struct fw_http_conn *conn, const char *d
 	*ret_used = len;
 	if (what == HPE_OK)
 		return FW_HTTP_PARSED_MORE;
-	if (what == HPE_PAUSED && conn->is_message_complete) {
+	if (what == HPE_PAUSED && conn->head.progress == FW_HTTP_MESSAGE_COMPLETE) {
 		*ret_used = (size_t)(llhttp_get_error_pos(&conn->parser) - data);
 		return FW_HTTP_PARSED_DONE;
 	}
-	/* A callback may have refused it already, with a reason of its own; or the
-	 * head has, and there is one answer. */
-	if (conn->state == FW_HTTP_BODY && conn->is_decided)
+	/* A callback may have refused the request already. If the head had decided it,
+	 * that answer stays the only one. */
+	if (conn->state == FW_HTTP_BODY && conn->answer.is_decided)
 		fw_http__end_body(conn);
 	else if (conn->state == FW_HTTP_BODY)
 		refuse_fault(conn);

@@ -1,5 +1,5 @@
 /*
- * http_peers_test.c - the HTTP transport by itself, with peers that go away, are
+ * http_peers_test.c - the HTTP transport by itself, with peers that disconnect, are
  * slow, or are too many.
  */
 #include "net/http_fake.h"
@@ -135,7 +135,7 @@ static void test_http_peers__half_closed_pipelined_requests_get_all_their_answer
 	assert_int_equal(server.gone, 0);
 }
 
-static void test_http_peers__a_half_closed_refusal_is_told(void **state)
+static void test_http_peers__a_half_closed_refusal_is_sent(void **state)
 {
 	(void)state;
 	say("POST /other HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc");
@@ -166,7 +166,7 @@ static void test_http_peers__forgets_a_client_that_goes_amid_its_request(void **
 	assert_int_equal(server.gone, 0);
 }
 
-/* The end of the bytes comes with the last of them: one edge announces both. */
+/* The last bytes and the FIN arrive together: one event reports both. */
 static void test_http_peers__forgets_clients_that_speak_and_go_at_once(void **state)
 {
 	static const char *const WORDS[] = { "POST /mcp HT",
@@ -204,6 +204,7 @@ static void quicken(void)
 
 	pace->idle_ms = pace->head_ms = pace->body_ms = 40;
 	pace->linger_ms = 20;
+	pace->linger_silent_ms = 20;
 	pace->sweep_ms = 5;
 }
 
@@ -217,7 +218,49 @@ static void dribble(void)
 		    recv(client.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
 			return;
 	}
-	fail_msg("it may go on like that");
+	fail_msg("the connection was not cut off");
+}
+
+/* Sends a byte every few milliseconds; returns how long the server reads them. */
+static unsigned send_while_read(unsigned limit_ms)
+{
+	unsigned ms = 0;
+
+	for (; ms < limit_ms && fake_http(&server)->peer_count; ms += 5) {
+		(void)send(client.fd, "a", 1, MSG_NOSIGNAL);
+		fake_spin(&server, 5);
+	}
+	return ms;
+}
+
+static void test_http_peers__a_client_that_still_sends_is_not_reset_after_a_second(void **state)
+{
+	struct fw_http_pace *pace = &fake_http(&server)->pace;
+
+	(void)state;
+	assert_true(pace->linger_silent_ms > 1000 && pace->linger_ms > pace->linger_silent_ms);
+	pace->linger_ms = 600;
+	pace->linger_silent_ms = 200;
+	pace->sweep_ms = 5;
+	say("not HTTP\r\n\r\n");
+	expect("HTTP/1.1 400 ");
+	assert_int_equal(send_while_read(300), 300);
+	/* There is a limit, whatever it sends. */
+	assert_true(send_while_read(2000) < 2000);
+}
+
+static void test_http_peers__a_closing_connection_without_a_byte_is_closed(void **state)
+{
+	struct fw_http_pace *pace = &fake_http(&server)->pace;
+
+	(void)state;
+	pace->linger_silent_ms = 50;
+	pace->sweep_ms = 5;
+	say("not HTTP\r\n\r\n");
+	expect("HTTP/1.1 400 ");
+	for (int i = 0; i < 400 && fake_http(&server)->peer_count; i++)
+		fake_spin(&server, 5);
+	assert_int_equal(fake_http(&server)->peer_count, 0);
 }
 
 static void test_http_peers__cuts_off_slow_first_lines(void **state)
@@ -298,7 +341,7 @@ static void test_http_peers__the_address_with_most_connections_makes_room(void *
 	client_open(&client, &server);
 	client_post(&client, NULL, "hold");
 	fake_await(&server, &server.received, 1);
-	/* The oldest of those, and not the oldest of all. */
+	/* The oldest connection of that address, not the oldest of all. */
 	client_expect(&many[0], "HTTP/1.1 503 ");
 	client_expect(&many[0], "server.overloaded");
 	client_expect_end(&many[0]);
@@ -311,7 +354,7 @@ static void test_http_peers__the_address_with_most_connections_makes_room(void *
 	end(state);
 }
 
-static void test_http_peers__a_new_connection_is_not_turned_out(void **state)
+static void test_http_peers__a_new_connection_is_not_evicted(void **state)
 {
 	struct fake_client slow[2];
 
@@ -333,7 +376,7 @@ static void test_http_peers__a_new_connection_is_not_turned_out(void **state)
 	end(state);
 }
 
-static void test_http_peers__a_request_that_is_answered_is_not_turned_out(void **state)
+static void test_http_peers__a_request_that_is_answered_is_not_evicted(void **state)
 {
 	struct fake_client busy;
 
@@ -450,18 +493,21 @@ int main(void)
 			test_http_peers__a_half_closed_request_gets_a_slow_answer_as_a_stream),
 		LISTENING(
 			test_http_peers__half_closed_pipelined_requests_get_all_their_answers),
-		LISTENING(test_http_peers__a_half_closed_refusal_is_told),
+		LISTENING(test_http_peers__a_half_closed_refusal_is_sent),
 		LISTENING(test_http_peers__cuts_off_a_client_that_does_not_read),
 		LISTENING(test_http_peers__forgets_a_client_that_goes_amid_its_request),
 		LISTENING(test_http_peers__forgets_clients_that_speak_and_go_at_once),
+		LISTENING(
+			test_http_peers__a_client_that_still_sends_is_not_reset_after_a_second),
+		LISTENING(test_http_peers__a_closing_connection_without_a_byte_is_closed),
 		LISTENING(test_http_peers__cuts_off_slow_first_lines),
 		LISTENING(test_http_peers__cuts_off_slow_headers),
 		LISTENING(test_http_peers__cuts_off_slow_bodies),
 		LISTENING(test_http_peers__closes_idle_connections),
 		LISTENING(test_http_peers__does_not_close_a_stream_for_being_quiet),
 		cmocka_unit_test(test_http_peers__the_address_with_most_connections_makes_room),
-		cmocka_unit_test(test_http_peers__a_new_connection_is_not_turned_out),
-		cmocka_unit_test(test_http_peers__a_request_that_is_answered_is_not_turned_out),
+		cmocka_unit_test(test_http_peers__a_new_connection_is_not_evicted),
+		cmocka_unit_test(test_http_peers__a_request_that_is_answered_is_not_evicted),
 		cmocka_unit_test(test_http_peers__unread_bodies_are_limited_in_all),
 		cmocka_unit_test(test_http_peers__each_allocation_may_fail),
 	};

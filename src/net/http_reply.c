@@ -3,54 +3,58 @@
  *
  * A document is written with its head in one call, straight from the core's
  * buffer. The events of a stream are collected first, because several often
- * come together: they leave as one chunk when the core is done.
+ * come together, and are written as one chunk when the core returns.
  *
- * While the rest of a refused body is still being read, the answer is kept; it
- * is sent when the request has come to its end.
+ * While the rest of a refused body is still being read, the answer is kept. It
+ * is sent when the whole request is read.
  */
+#include "net/http_reply.h"
+
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
-#include "net/http.h"
+#include "net/http_conn.h"
+#include "rpc/sse.h"
 
-/* Event ids are ours. */
+/* The server creates the event ids. */
 enum { EVENT_ID_BYTES = 4096, COPIED_BYTES = 8 * 1024 };
+
+#define CLOSE "Connection: close\r\n"
 
 static struct fw_http_conn *conn_of(struct fw_exchange *exchange)
 {
 	return (struct fw_http_conn *)exchange;
 }
 
-/* Nobody will read it. The core is told later, outside of what it is doing. */
+/* Nobody will read the answer. The core learns it later, outside its own calls. */
 static void give_up(struct fw_http_conn *conn)
 {
-	conn->is_lost = true;
+	conn->answer.is_lost = true;
 	fw_http__queue(conn);
 }
 
 /*
- * Unsent bytes add up: above the limit the client that has not read for the
- * longest time loses its answer. Only large ones count.
+ * Limits the unsent bytes of all connections: above http_held_bytes, the client that
+ * has not read for the longest time loses its answer. Small buffers do not count.
  */
 static void bound_held(struct fw_http_conn *conn)
 {
 	struct fw_http *http = conn->http;
 
-	while (conn->out.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
+	while (conn->out.buf.cap > FW_LIMIT_HTTP_KEPT_BYTES) {
 		struct fw_http_conn *slowest = NULL;
 		uint64_t held = 0;
 
 		for (struct fw_http_conn *at = http->peers; at; at = at->next) {
-			if (at->is_lost)
+			if (at->answer.is_lost)
 				continue;
-			held += at->out.cap + at->events.cap;
-			if (at != conn && at->owed_ms &&
-			    at->out.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
-			    (!slowest || at->owed_ms < slowest->owed_ms))
+			held += at->out.buf.cap + at->out.events.cap;
+			if (at != conn && at->times.stalled_ms &&
+			    at->out.buf.cap > FW_LIMIT_HTTP_KEPT_BYTES &&
+			    (!slowest || at->times.stalled_ms < slowest->times.stalled_ms))
 				slowest = at;
 		}
 		if (held <= http->limits->http_held_bytes || !slowest)
@@ -102,137 +106,182 @@ static const char *phrase(int status)
 	return status < 400 ? "OK" : "Error";
 }
 
-/* The head is built in one buffer of the transport. Without memory it ends early,
- * and the answer is given up. */
-static bool put_bytes(struct fw_http *http, const char *text, size_t len)
-{
-	if (!fw_http__text_reserve(&http->head, len, SIZE_MAX))
-		return false;
-	fw_http__text_put(&http->head, text, len);
-	return true;
-}
-
-#define PUT(http, literal) put_bytes(http, literal, sizeof(literal) - 1)
-
-static bool put(struct fw_http *http, const char *text)
-{
-	return put_bytes(http, text, strlen(text));
-}
-
-static bool put_header(struct fw_http *http, const char *name, const char *value)
-{
-	return put(http, name) && PUT(http, ": ") && put(http, value) && PUT(http, "\r\n");
-}
-
-/* Each answer has one or two: this is quicker than snprintf(). */
-static bool put_number(struct fw_http *http, uint64_t number)
+/* Each answer has one or two numbers: this is quicker than snprintf(). */
+static void put_number(struct fw_buf *head, uint64_t number)
 {
 	char text[24], *at = text + sizeof(text);
 
 	do
 		*--at = (char)('0' + number % 10);
 	while (number /= 10);
-	return put_bytes(http, at, (size_t)(text + sizeof(text) - at));
+	fw_buf_put(head, at, (size_t)(text + sizeof(text) - at));
 }
 
-/* Once a second at most. */
+static void put_header(struct fw_buf *head, const char *name, const char *value)
+{
+	fw_buf_str(head, name);
+	FW_BUF(head, ": ");
+	fw_buf_str(head, value);
+	FW_BUF(head, "\r\n");
+}
+
+/* Formats the date at most once per second. */
 static const char *date(struct fw_http *http)
 {
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (now != http->date_s && gmtime_r(&now, &tm)) {
+	if (now != http->date.time && gmtime_r(&now, &tm)) {
 		static const char DAYS[] = "SunMonTueWedThuFriSat";
 		static const char MONTHS[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 		/* strftime() would use the names of the locale. */
-		(void)snprintf(http->date, sizeof(http->date),
+		(void)snprintf(http->date.text, sizeof(http->date.text),
 			       "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
 			       DAYS + 3 * (tm.tm_wday % 7), tm.tm_mday % 100,
 			       MONTHS + 3 * (tm.tm_mon % 12), (tm.tm_year + 1900) % 10000,
 			       tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
-		http->date_s = now;
+		http->date.time = now;
 	}
-	return http->date;
+	return http->date.text;
 }
 
-static bool begin_head(struct fw_http_conn *conn, int status)
+/* Begins the head in the buffer of the transport. The caller checks its state. */
+static struct fw_buf *begin_head(struct fw_http_conn *conn, int status)
 {
 	struct fw_http *http = conn->http;
+	struct fw_buf *head = &http->head;
 
-	http->head.len = 0;
-	conn->must_close = conn->must_close || http->is_quiet;
-	return PUT(http, "HTTP/1.1 ") && put_number(http, (uint64_t)status) && PUT(http, " ") &&
-	       put(http, phrase(status)) && put_header(http, "\r\nDate", date(http)) &&
-	       (!conn->must_close || PUT(http, "Connection: close\r\n"));
+	fw_buf_reset(head, FW_LIMIT_HTTP_KEPT_BYTES);
+	conn->answer.must_close = conn->answer.must_close || http->is_quiesced;
+	FW_BUF(head, "HTTP/1.1 ");
+	put_number(head, (uint64_t)status);
+	FW_BUF(head, " ");
+	fw_buf_str(head, phrase(status));
+	FW_BUF(head, "\r\nDate: ");
+	fw_buf_str(head, date(http));
+	FW_BUF(head, "\r\n");
+	if (conn->answer.must_close)
+		FW_BUF(head, CLOSE);
+	else
+		conn->answer.close_at = head->len;
+	return head;
 }
 
-/* What is shown is of this moment, and not to be framed or guessed at. */
-static bool put_page_headers(struct fw_http *http)
+/* Pages show the current state: they must not be cached, framed or sniffed. */
+static void put_page_headers(struct fw_buf *head)
 {
-	return PUT(http, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-			 "Content-Security-Policy: default-src 'self'; "
-			 "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'\r\n"
-			 "Vary: Accept\r\n");
+	FW_BUF(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+		     "Content-Security-Policy: default-src 'self'; "
+		     "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'\r\n"
+		     "Vary: Accept\r\n");
 }
 
-static bool put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *reply)
+static void put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *reply)
 {
-	struct fw_http *http = conn->http;
+	struct fw_buf *head = &conn->http->head;
 	const char *allow = reply->allow;
 
 	if (!allow && reply->status == 405)
 		allow = "GET, POST, DELETE";
-	return (!conn->exchange.is_page || put_page_headers(http)) &&
-	       (!reply->retry_after_s ||
-		(PUT(http, "Retry-After: ") && put_number(http, reply->retry_after_s) &&
-		 PUT(http, "\r\n"))) &&
-	       (!reply->session_id || put_header(http, "Mcp-Session-Id", reply->session_id)) &&
-	       (!allow || put_header(http, "Allow", allow)) &&
-	       ((!reply->challenge && reply->status != 401) ||
-		put_header(http, "WWW-Authenticate", http->challenge));
+	if (conn->exchange.is_page)
+		put_page_headers(head);
+	if (reply->retry_after_s) {
+		FW_BUF(head, "Retry-After: ");
+		put_number(head, reply->retry_after_s);
+		FW_BUF(head, "\r\n");
+	}
+	if (reply->session_id)
+		put_header(head, "Mcp-Session-Id", reply->session_id);
+	if (allow)
+		put_header(head, "Allow", allow);
+	if (reply->challenge || reply->status == 401)
+		put_header(head, "WWW-Authenticate", conn->http->config.challenge);
 }
 
 /* ---- documents ----------------------------------------------------------------------- */
 
+static struct fw_buf *put_document_head(struct fw_http_conn *conn, const struct fw_reply *reply,
+					size_t len)
+{
+	struct fw_buf *head = begin_head(conn, reply->status);
+
+	if (len)
+		put_header(head, "Content-Type",
+			   reply->type ? reply->type : "application/json");
+	put_reply_headers(conn, reply);
+	FW_BUF(head, "Content-Length: ");
+	put_number(head, len);
+	FW_BUF(head, "\r\n\r\n");
+	return head;
+}
+
+/* Keeps the answer until the rest of the body is read. */
+static void keep_document(struct fw_http_conn *conn, const struct iovec *parts, int count)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < count; i++)
+		len += parts[i].iov_len;
+	fw_http__keep(conn, parts, count);
+	if (conn->answer.close_at && !conn->answer.is_lost)
+		conn->answer.close_at += conn->out.buf.len - len;
+}
+
 static void answer_document(struct fw_http_conn *conn, const struct fw_reply *reply)
 {
-	struct fw_http *http = conn->http;
 	size_t len = reply->json ? reply->len : 0;
+	struct fw_buf *head = put_document_head(conn, reply, len);
 	struct iovec parts[2];
 
-	if (!begin_head(conn, reply->status) ||
-	    (len && !put_header(http, "Content-Type",
-				reply->type ? reply->type : "application/json")) ||
-	    !put_reply_headers(conn, reply) || !PUT(http, "Content-Length: ") ||
-	    !put_number(http, len) || !PUT(http, "\r\n\r\n")) {
+	if (conn->answer.has_no_body)
+		len = 0;
+	/* A copy of a small body is cheaper than a second part. */
+	if (len && len <= COPIED_BYTES) {
+		fw_buf_put(head, reply->json, len);
+		len = 0;
+	}
+	if (head->state != FW_BUF_OK) {
 		give_up(conn);
 		return;
 	}
-	if (conn->is_head)
-		len = 0;
-	/* A copy of a small body is cheaper than a second part. */
-	if (len && len <= COPIED_BYTES && fw_http__text_reserve(&http->head, len, SIZE_MAX)) {
-		fw_http__text_put(&http->head, reply->json, len);
-		len = 0;
-	}
-	parts[0] = (struct iovec){ http->head.data, http->head.len };
+	parts[0] = (struct iovec){ head->text, head->len };
 	parts[1] = (struct iovec){ (void *)reply->json, len };
 	if (conn->state == FW_HTTP_BODY)
-		fw_http__keep(conn, parts, len ? 2 : 1);
+		keep_document(conn, parts, len ? 2 : 1);
 	else
 		fw_http__write(conn, parts, len ? 2 : 1);
 	bound_held(conn);
+}
+
+void fw_http__must_close(struct fw_http_conn *conn)
+{
+	struct fw_buf *out = &conn->out.buf;
+	size_t at = conn->answer.close_at;
+	size_t len = sizeof(CLOSE) - 1;
+
+	if (conn->state == FW_HTTP_BODY && at && !conn->answer.must_close &&
+	    !conn->answer.is_lost) {
+		/* Without memory the answer does not say it, and the connection closes
+		 * all the same. */
+		if (fw_buf_reserve(out, len)) {
+			memmove(out->text + at + len, out->text + at, out->len - at);
+			memcpy(out->text + at, CLOSE, len);
+			out->len += len;
+		}
+		out->state = FW_BUF_OK;
+	}
+	conn->answer.must_close = true;
 }
 
 /* ---- streams ---------------------------------------------------------------- */
 
 static bool reserve_events(struct fw_http_conn *conn, size_t more)
 {
-	size_t unsent = conn->out.len - conn->out_at + conn->events.len;
+	size_t unsent = conn->out.buf.len - conn->out.sent + conn->out.events.len;
 
 	if (unsent <= conn->http->limits->http_queue_bytes &&
-	    fw_http__text_reserve(&conn->events, more, SIZE_MAX)) {
+	    fw_buf_reserve(&conn->out.events, more)) {
 		bound_held(conn);
 		return true;
 	}
@@ -240,45 +289,28 @@ static bool reserve_events(struct fw_http_conn *conn, size_t more)
 	return false;
 }
 
-static void put_str(struct fw_http_text *text, const char *str)
-{
-	fw_http__text_put(text, str, strlen(str));
-}
-
 static void put_event(struct fw_http_conn *conn, const struct fw_event *event)
 {
 	static const char FRAME[] = "event: message\nid: \nretry: 4294967295\ndata: \n\n";
 	size_t id_len = event->id ? strlen(event->id) : 0;
-	struct fw_http_text *out = &conn->events;
-	char retry[32];
 
-	/* Only to open the stream: the head is all. */
+	/* An empty event only opens the stream: the head is enough. */
 	if (!event->len && !event->id && !event->retry_ms)
 		return;
 	if (id_len > EVENT_ID_BYTES ||
 	    !reserve_events(conn, sizeof(FRAME) + id_len + event->len))
 		return;
-	if (event->len)
-		put_str(out, "event: message\n");
-	if (event->id) {
-		put_str(out, "id: ");
-		fw_http__text_put(out, event->id, id_len);
-		put_str(out, "\n");
-	}
-	if (event->retry_ms) {
-		snprintf(retry, sizeof(retry), "retry: %" PRIu32 "\n", event->retry_ms);
-		put_str(out, retry);
-	}
-	put_str(out, "data: ");
-	fw_http__text_put(out, event->json, event->len);
-	put_str(out, "\n\n");
+	fw_sse_put(&conn->out.events, &(struct fw_sse_event){ .data = event->json,
+							      .len = event->len,
+							      .id = event->id,
+							      .retry_ms = event->retry_ms });
 }
 
 /* To be called after each change of a stream. */
 static void stream_moved(struct fw_http_conn *conn)
 {
-	conn->is_stream = true;
-	conn->spoke_ms = fw_http__now_ms(conn->http);
+	conn->answer.is_stream = true;
+	conn->times.event_ms = fw_http__now_ms(conn->http);
 	fw_http__queue(conn);
 }
 
@@ -288,26 +320,29 @@ void fw_http__keep_alive(struct fw_http_conn *conn)
 
 	if (!reserve_events(conn, sizeof(COMMENT)))
 		return;
-	put_str(&conn->events, COMMENT);
+	fw_buf_put(&conn->out.events, COMMENT, sizeof(COMMENT) - 1);
 	stream_moved(conn);
 }
 
 static bool put_stream_head(struct fw_http_conn *conn)
 {
-	struct fw_http *http = conn->http;
+	struct fw_buf *head;
 	const char *session_id;
 
-	/* HTTP/1.0 knows no chunks: the end of the connection ends the stream. */
-	conn->must_close = conn->must_close || conn->is_old;
+	/* HTTP/1.0 has no chunks: the stream ends when the connection closes. */
+	conn->answer.must_close = conn->answer.must_close || conn->head.is_http10;
 	session_id = fw_http__exchange_ops.header(&conn->exchange, "Mcp-Session-Id", NULL);
 	if (!conn->exchange.session && !conn->exchange.streaming)
 		session_id = NULL;
-	return begin_head(conn, 200) &&
-	       put(http,
-		   "Content-Type: text/event-stream\r\n"
-		   "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n") &&
-	       (!session_id || put_header(http, "Mcp-Session-Id", session_id)) &&
-	       put(http, conn->is_old ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n");
+	head = begin_head(conn, 200);
+	FW_BUF(head, "Content-Type: text/event-stream\r\n"
+		     "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n");
+	if (session_id)
+		put_header(head, "Mcp-Session-Id", session_id);
+	if (!conn->head.is_http10)
+		FW_BUF(head, "Transfer-Encoding: chunked\r\n");
+	FW_BUF(head, "\r\n");
+	return head->state == FW_BUF_OK;
 }
 
 static int add_part(struct iovec *parts, int count, const char *data, size_t len)
@@ -319,49 +354,49 @@ static int add_part(struct iovec *parts, int count, const char *data, size_t len
 
 void fw_http__flush_stream(struct fw_http_conn *conn)
 {
-	struct fw_http_text *events = &conn->events;
+	struct fw_buf *events = &conn->out.events;
 	struct iovec parts[4];
-	bool is_last = conn->is_complete && !conn->has_end;
-	bool is_chunk = events->len && !conn->is_old;
+	bool is_last = conn->answer.is_complete && !conn->answer.has_end;
+	bool is_chunk = events->len && !conn->head.is_http10;
 	char size[24];
 	int count = 0;
 
-	if (!conn->is_stream || conn->is_lost || (conn->has_head && !events->len && !is_last))
+	if (!conn->answer.is_stream || conn->answer.is_lost ||
+	    (conn->answer.has_head && !events->len && !is_last))
 		return;
-	if (!conn->has_head) {
+	if (!conn->answer.has_head) {
 		if (!put_stream_head(conn)) {
 			give_up(conn);
 			return;
 		}
-		count = add_part(parts, count, conn->http->head.data, conn->http->head.len);
+		count = add_part(parts, count, conn->http->head.text, conn->http->head.len);
 	}
 	if (is_chunk)
 		count = add_part(parts, count, size,
 				 (size_t)snprintf(size, sizeof(size), "%zx\r\n", events->len));
-	count = add_part(parts, count, events->data, events->len);
-	if (!conn->is_old) {
+	count = add_part(parts, count, events->text, events->len);
+	if (!conn->head.is_http10) {
 		static const char END[] = "\r\n0\r\n\r\n";
 
 		/* The end of this chunk, the last chunk, or both. */
 		count = add_part(parts, count, END + (is_chunk ? 0 : 2),
 				 (is_chunk ? 2u : 0u) + (is_last ? 5u : 0u));
 	}
-	conn->has_head = true;
-	conn->has_end = conn->has_end || is_last;
+	conn->answer.has_head = true;
+	conn->answer.has_end = conn->answer.has_end || is_last;
 	fw_http__write(conn, parts, count);
-	events->len = 0;
-	fw_http__text_reset(events);
+	fw_buf_reset(events, FW_LIMIT_HTTP_KEPT_BYTES);
 	bound_held(conn);
 }
 
-/* ---- what the core calls ---------------------------------------------------- */
+/* ---- calls of the core ---------------------------------------------------- */
 
 static void http_send(struct fw_exchange *exchange, const struct fw_event *event)
 {
 	struct fw_http_conn *conn = conn_of(exchange);
 
-	assert(!conn->is_answered);
-	if (conn->is_lost)
+	assert(conn->answer.exchange != FW_HTTP_ANSWERED);
+	if (conn->answer.is_lost)
 		return;
 	put_event(conn, event);
 	stream_moved(conn);
@@ -373,14 +408,14 @@ static void http_reply(struct fw_exchange *exchange, const struct fw_reply *repl
 	struct fw_event event = { reply->json ? reply->json : "", reply->json ? reply->len : 0,
 				  reply->event_id, 0 };
 
-	assert(!conn->is_answered);
-	conn->is_answered = true;
-	if (!conn->is_lost && !conn->is_stream) {
+	assert(conn->answer.exchange != FW_HTTP_ANSWERED);
+	conn->answer.exchange = FW_HTTP_ANSWERED;
+	if (!conn->answer.is_lost && !conn->answer.is_stream) {
 		answer_document(conn, reply);
-	} else if (!conn->is_lost) {
+	} else if (!conn->answer.is_lost) {
 		if (event.len)
 			put_event(conn, &event);
-		conn->is_complete = true;
+		conn->answer.is_complete = true;
 		stream_moved(conn);
 	}
 	fw_http__queue(conn);
@@ -391,10 +426,10 @@ static void http_close(struct fw_exchange *exchange)
 	static const struct fw_reply ACCEPTED = { .status = 202 };
 	struct fw_http_conn *conn = conn_of(exchange);
 
-	assert(!conn->is_answered);
-	conn->is_answered = true;
-	conn->is_complete = true;
-	if (!conn->is_lost && !conn->is_stream)
+	assert(conn->answer.exchange != FW_HTTP_ANSWERED);
+	conn->answer.exchange = FW_HTTP_ANSWERED;
+	conn->answer.is_complete = true;
+	if (!conn->answer.is_lost && !conn->answer.is_stream)
 		answer_document(conn, &ACCEPTED);
 	fw_http__queue(conn);
 }
@@ -407,8 +442,8 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 	const char *found = NULL;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < conn->field_count; i++) {
-		const struct fw_http_field *field = &conn->fields[i];
+	for (unsigned i = 0; i < conn->head.field_count; i++) {
+		const struct fw_http_field *field = &conn->head.fields[i];
 
 		if (field->name.len != len ||
 		    strncasecmp(fw_http__at(conn, field->name), name, len) != 0)
@@ -425,8 +460,9 @@ static const char *http_query(struct fw_exchange *exchange, const char *name)
 {
 	const struct fw_http_conn *conn = conn_of(exchange);
 
-	for (unsigned i = 0; i < conn->parameter_count; i++) {
-		const struct fw_http_field *field = &conn->fields[conn->field_count + i];
+	for (unsigned i = 0; i < conn->head.parameter_count; i++) {
+		const struct fw_http_field *field =
+			&conn->head.fields[conn->head.field_count + i];
 
 		if (strcmp(fw_http__at(conn, field->name), name) == 0)
 			return fw_http__at(conn, field->value);

@@ -1,16 +1,18 @@
 /*
- * http_request.c - a request, from its head up to the core.
+ * http_request.c - a request, from its head to the call of the core.
  *
- * Everything that the head decides is decided before a byte of the body is
- * kept: is it one request for every reader, is there a place for it, where does
- * it go, who sends it, in which form.
+ * The head is checked before any byte of the body is kept: that it cannot be read
+ * in two ways, that there is a slot for the connection, the path, the sender, the
+ * method and the media types.
  *
  * A refusal is made at once but sent after the body, which is read and dropped:
- * the connection can be used again, and the client is not reset while it is
+ * so the connection can be used again, and the client is not reset while it is
  * still sending. If the client waits for 100 Continue, announces more than
- * http_drain_bytes, or has sent what two readers may take differently, the
- * refusal is sent at once and the connection ends.
+ * http_drain_bytes, or has sent something ambiguous, the refusal is sent at once
+ * and the connection closes.
  */
+#include "net/http_request.h"
+
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
@@ -18,7 +20,7 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
-#include "net/http.h"
+#include "net/http_conn.h"
 #include "net/http_check.h"
 
 /* ---- headers ---------------------------------------------------------------- */
@@ -29,62 +31,64 @@ static bool is_named(const struct fw_http_conn *conn, const struct fw_http_field
 	return strncasecmp(fw_http__at(conn, field->name), name, field->name.len) == 0;
 }
 
-static void keep_first(struct fw_http_span *kept, unsigned *count,
-		       const struct fw_http_field *field)
+static void keep_first(struct fw_http_header *header, const struct fw_http_field *field)
 {
-	if (!(*count)++)
-		*kept = field->value;
+	if (!header->count++)
+		header->value = field->value;
 }
 
-/* The ones that the transport itself needs. */
+/* Records the headers that the transport itself uses. */
 static void note_field(struct fw_http_conn *conn, const struct fw_http_field *field)
 {
 	switch (field->name.len) {
 	case 4:
 		if (is_named(conn, field, "Host"))
-			keep_first(&conn->host, &conn->host_count, field);
+			keep_first(&conn->head.host, field);
 		break;
 	case 6:
 		if (is_named(conn, field, "Origin"))
-			keep_first(&conn->origin, &conn->origin_count, field);
+			keep_first(&conn->head.origin, field);
 		else if (is_named(conn, field, "Accept")) {
-			conn->accepts |= fw_http_accept_read(fw_http__at(conn, field->value));
-			conn->accept_count++;
+			conn->head.accepts |=
+				fw_http_accept_read(fw_http__at(conn, field->value));
+			conn->head.accept_count++;
 		} else if (is_named(conn, field, "Expect"))
-			keep_first(&conn->expect, &conn->expect_count, field);
+			keep_first(&conn->head.expect, field);
 		break;
 	case 12:
 		if (is_named(conn, field, "Content-Type"))
-			keep_first(&conn->type, &conn->type_count, field);
+			keep_first(&conn->head.type, field);
 		break;
 	case 13:
 		if (is_named(conn, field, "Authorization"))
-			keep_first(&conn->authorization, &conn->authorization_count, field);
+			keep_first(&conn->head.authorization, field);
 		break;
 	case 14:
 		if (is_named(conn, field, "Content-Length"))
-			keep_first(&conn->length, &conn->length_count, field);
+			keep_first(&conn->head.length, field);
 		break;
 	case 17:
 		if (is_named(conn, field, "Transfer-Encoding"))
-			keep_first(&conn->coding, &conn->coding_count, field);
+			keep_first(&conn->head.coding, field);
 		break;
 	default: break;
 	}
 }
 
-/* ---- one message only, whoever reads it --------------------------------------- */
+/* ---- requests that could be read in two ways --------------------------------------- */
 
 static const char *find_framing_fault(struct fw_http_conn *conn)
 {
-	if (conn->length_count > 1 || (conn->length_count && conn->coding_count))
+	if (conn->head.length.count > 1 || (conn->head.length.count && conn->head.coding.count))
 		return "the length of the body is given more than once";
-	if (conn->length_count &&
-	    !fw_http_length_read(fw_http__at(conn, conn->length), &conn->body_length))
+	if (conn->head.length.count &&
+	    !fw_http_length_read(fw_http__at(conn, conn->head.length.value),
+				 &conn->body.announced))
 		return "Content-Length is not a number";
-	if (conn->coding_count > 1 || (conn->coding_count && conn->is_old))
+	if (conn->head.coding.count > 1 || (conn->head.coding.count && conn->head.is_http10))
 		return "Transfer-Encoding is given more than once, or with HTTP/1.0";
-	if (conn->coding_count && strcasecmp(fw_http__at(conn, conn->coding), "chunked") != 0)
+	if (conn->head.coding.count &&
+	    strcasecmp(fw_http__at(conn, conn->head.coding.value), "chunked") != 0)
 		return "the only Transfer-Encoding is chunked";
 	return NULL;
 }
@@ -97,18 +101,18 @@ static bool is_same_name(struct fw_http_conn *conn, const struct fw_http_field *
 			   a->name.len) == 0;
 }
 
-/* Mcp-Method, Mcp-Name and the like: a proxy may decide by the first of two, and
- * the core by the last. */
+/* Mcp-Method, Mcp-Name and so on: a proxy may use the first of two, and the core
+ * the last. */
 static bool has_mcp_field_twice(struct fw_http_conn *conn)
 {
-	for (unsigned i = 0; i < conn->field_count; i++) {
-		const struct fw_http_field *field = &conn->fields[i];
+	for (unsigned i = 0; i < conn->head.field_count; i++) {
+		const struct fw_http_field *field = &conn->head.fields[i];
 
 		if (field->name.len < 4 ||
 		    strncasecmp(fw_http__at(conn, field->name), "Mcp-", 4) != 0)
 			continue;
 		for (unsigned k = 0; k < i; k++)
-			if (is_same_name(conn, field, &conn->fields[k]))
+			if (is_same_name(conn, field, &conn->head.fields[k]))
 				return true;
 	}
 	return false;
@@ -120,15 +124,15 @@ static const char *find_ambiguity(struct fw_http_conn *conn)
 
 	if (fault)
 		return fault;
-	if (conn->host_count > 1 || (!conn->host_count && !conn->is_old))
+	if (conn->head.host.count > 1 || (!conn->head.host.count && !conn->head.is_http10))
 		return "there must be one Host header";
-	if (conn->authorization_count > 1)
+	if (conn->head.authorization.count > 1)
 		return "there is more than one Authorization header";
-	if (conn->type_count > 1)
+	if (conn->head.type.count > 1)
 		return "there is more than one Content-Type header";
-	if (conn->expect_count > 1 ||
-	    (conn->expect_count &&
-	     strcasecmp(fw_http__at(conn, conn->expect), "100-continue") != 0))
+	if (conn->head.expect.count > 1 ||
+	    (conn->head.expect.count &&
+	     strcasecmp(fw_http__at(conn, conn->head.expect.value), "100-continue") != 0))
 		return "the only expectation is 100-continue";
 	if (has_mcp_field_twice(conn))
 		return "a header of MCP is given more than once";
@@ -145,22 +149,23 @@ fw_error *fw_http__malformed(int status, const char *reason)
 	return err;
 }
 
-/* A transfer coding that is simply not implemented. */
+/* A valid transfer coding that is not implemented. */
 static bool is_unknown_coding(const struct fw_http_conn *conn)
 {
-	return conn->coding_count == 1 && !conn->length_count && !conn->is_old &&
-	       !strcasestr(fw_http__at(conn, conn->coding), "chunked");
+	return conn->head.coding.count == 1 && !conn->head.length.count &&
+	       !conn->head.is_http10 &&
+	       !strcasestr(fw_http__at(conn, conn->head.coding.value), "chunked");
 }
 
 /* ---- the target ------------------------------------------------------------------ */
 
 /*
- * The absolute form ("http://host/path") is for proxies, but a server must take
- * it. Its authority has to be the Host, so that there is one name to check.
+ * The absolute form ("http://host/path") is for proxies, but a server must accept
+ * it. Its authority must equal the Host header, so that there is one name to check.
  */
 static bool skip_authority(struct fw_http_conn *conn)
 {
-	char *target = conn->in.data + conn->target.at;
+	char *target = conn->in.data + conn->head.target.at;
 	size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7
 			: strncasecmp(target, "https://", 8) == 0 ? 8
 								  : 0;
@@ -169,34 +174,35 @@ static bool skip_authority(struct fw_http_conn *conn)
 	if (!scheme)
 		return false;
 	len = strcspn(target + scheme, "/?");
-	if (!len || len != conn->host.len ||
-	    strncasecmp(target + scheme, fw_http__at(conn, conn->host), len) != 0)
+	if (!len || len != conn->head.host.value.len ||
+	    strncasecmp(target + scheme, fw_http__at(conn, conn->head.host.value), len) != 0)
 		return false;
-	/* An empty path is "/": the last byte of the authority makes room for it. */
+	/* An empty path is "/": write it over the last byte of the authority. */
 	if (target[scheme + len] != '/') {
 		len--;
 		target[scheme + len] = '/';
 	}
-	conn->target.at += (uint32_t)(scheme + len);
-	conn->target.len -= (uint32_t)(scheme + len);
+	conn->head.target.at += (uint32_t)(scheme + len);
+	conn->head.target.len -= (uint32_t)(scheme + len);
 	return true;
 }
 
-/* Parameters take the places behind the fields. False: there are too many. */
+/* Stores the parameters in `fields`, after the headers. False: too many. */
 static bool split_query(struct fw_http_conn *conn)
 {
-	char *at = conn->in.data + conn->query.at;
+	char *at = conn->in.data + conn->head.query.at;
 
 	while (*at) {
 		char *end = at + strcspn(at, "&");
 		char *next = *end ? end + 1 : end;
 		struct fw_http_field *field =
-			&conn->fields[conn->field_count + conn->parameter_count];
+			&conn->head.fields[conn->head.field_count + conn->head.parameter_count];
 		char *value;
 
 		*end = 0;
 		if (end != at) {
-			if (conn->field_count + conn->parameter_count == FW_LIMIT_HTTP_FIELDS)
+			if (conn->head.field_count + conn->head.parameter_count ==
+			    FW_LIMIT_HTTP_FIELDS)
 				return false;
 			value = strchr(at, '=');
 			if (value)
@@ -207,17 +213,17 @@ static bool split_query(struct fw_http_conn *conn)
 			field->name.len = (uint32_t)fw_http_escapes_decode(at, true);
 			field->value.at = (uint32_t)(value - conn->in.data);
 			field->value.len = (uint32_t)fw_http_escapes_decode(value, true);
-			conn->parameter_count++;
+			conn->head.parameter_count++;
 		}
 		at = next;
 	}
 	return true;
 }
 
-/* NULL, or what is wrong with the target. Afterwards it is a decoded path. */
+/* Decodes the path and the query. NULL, or what is wrong with the target. */
 static const char *read_target(struct fw_http_conn *conn)
 {
-	char *target = conn->in.data + conn->target.at;
+	char *target = conn->in.data + conn->head.target.at;
 	char *query;
 
 	if (!fw_http_escapes_are_valid(target))
@@ -226,53 +232,55 @@ static const char *read_target(struct fw_http_conn *conn)
 		return "the request target has a fragment";
 	if (target[0] != '/' && strcmp(target, "*") != 0 && !skip_authority(conn))
 		return "the request target is not a path, or names another host";
-	target = conn->in.data + conn->target.at;
+	target = conn->in.data + conn->head.target.at;
 	query = strchr(target, '?');
 	if (query) {
 		*query++ = 0;
-		conn->query.at = (uint32_t)(query - conn->in.data);
+		conn->head.query.at = (uint32_t)(query - conn->in.data);
 		if (!split_query(conn))
 			return "the request target has too many parameters";
 	}
-	conn->target.len = (uint32_t)fw_http_escapes_decode(target, false);
+	conn->head.target.len = (uint32_t)fw_http_escapes_decode(target, false);
 	return NULL;
 }
 
-/* ---- who asks, and for what ------------------------------------------------------- */
+/* ---- sender, method and media types ------------------------------------------------------- */
 
 /*
- * A web page can reach this machine's servers under a name of its own choice
- * (DNS rebinding), but it cannot forge Host or Origin. On a public address with
- * a token any name will do: the page does not have the token.
+ * A web page can reach a server on this machine under any host name (DNS
+ * rebinding), but it cannot forge Host or Origin. On a public address with a token
+ * every name is accepted: the page does not have the token.
  */
 static fw_error *check_sender(struct fw_http_conn *conn)
 {
 	const struct fw_http *http = conn->http;
-	bool is_local = http->is_loopback || http->is_wildcard;
-	const char *host = conn->host_count ? fw_http__at(conn, conn->host) : "";
+	bool is_local = http->config.is_loopback || http->config.is_wildcard;
+	const char *host =
+		conn->head.host.count ? fw_http__at(conn, conn->head.host.value) : "";
 	const char *origin;
 
-	if (!fw_http_host_is_listed(host, http->allowed_hosts) &&
+	if (!fw_http_host_is_listed(host, http->config.allowed_hosts) &&
 	    !(is_local && fw_http_host_is_loopback(host)) &&
-	    !(!http->is_loopback && !http->allowed_hosts && http->bearer_token))
+	    !(!http->config.is_loopback && !http->config.allowed_hosts &&
+	      http->config.bearer_token))
 		return fw_raise_auth_origin_not_allowed(host);
-	if (!conn->origin_count)
+	if (!conn->head.origin.count)
 		return NULL;
-	origin = fw_http__at(conn, conn->origin);
-	if (conn->origin_count == 1 &&
-	    (fw_http_origin_is_listed(origin, http->allowed_origins) ||
-	     (http->is_loopback && fw_http_origin_is_loopback(origin))))
+	origin = fw_http__at(conn, conn->head.origin.value);
+	if (conn->head.origin.count == 1 &&
+	    (fw_http_origin_is_listed(origin, http->config.allowed_origins) ||
+	     (http->config.is_loopback && fw_http_origin_is_loopback(origin))))
 		return NULL;
 	return fw_raise_auth_origin_not_allowed(origin);
 }
 
 static fw_error *check_token(struct fw_http_conn *conn)
 {
-	if (!conn->http->bearer_token)
+	if (!conn->http->config.bearer_token)
 		return NULL;
-	if (!conn->authorization_count ||
-	    !fw_http_bearer_is(fw_http__at(conn, conn->authorization),
-			       conn->http->bearer_token))
+	if (!conn->head.authorization.count ||
+	    !fw_http_bearer_is(fw_http__at(conn, conn->head.authorization.value),
+			       conn->http->config.bearer_token))
 		return fw_raise_auth_unauthorized();
 	conn->exchange.principal = "bearer";
 	return NULL;
@@ -281,9 +289,9 @@ static fw_error *check_token(struct fw_http_conn *conn)
 static fw_error *check_method(struct fw_http_conn *conn)
 {
 	switch (conn->parser.method) {
-	case HTTP_POST: conn->method = FW_HTTP_POST; return NULL;
-	case HTTP_GET: conn->method = FW_HTTP_GET; return NULL;
-	case HTTP_DELETE: conn->method = FW_HTTP_DELETE; return NULL;
+	case HTTP_POST: conn->head.method = FW_HTTP_POST; return NULL;
+	case HTTP_GET: conn->head.method = FW_HTTP_GET; return NULL;
+	case HTTP_DELETE: conn->head.method = FW_HTTP_DELETE; return NULL;
 	default:
 		return fw_raise_protocol_http_method_not_allowed(
 			llhttp_method_name(conn->parser.method), "GET, POST, DELETE");
@@ -293,27 +301,28 @@ static fw_error *check_method(struct fw_http_conn *conn)
 static fw_error *check_form(struct fw_http_conn *conn)
 {
 	unsigned both = FW_HTTP_ACCEPTS_JSON | FW_HTTP_ACCEPTS_EVENTS;
-	const char *type = conn->type_count ? fw_http__at(conn, conn->type) : NULL;
+	const char *type =
+		conn->head.type.count ? fw_http__at(conn, conn->head.type.value) : NULL;
 	uint64_t limit = conn->http->limits->message_bytes;
 
-	/* Without the header everything is accepted. */
-	if (!conn->accept_count)
-		conn->accepts = both;
-	if (conn->method == FW_HTTP_GET && !(conn->accepts & FW_HTTP_ACCEPTS_EVENTS))
+	/* Without an Accept header the client accepts everything. */
+	if (!conn->head.accept_count)
+		conn->head.accepts = both;
+	if (conn->head.method == FW_HTTP_GET && !(conn->head.accepts & FW_HTTP_ACCEPTS_EVENTS))
 		return fw_raise_protocol_not_acceptable("text/event-stream");
-	if (conn->method != FW_HTTP_POST)
+	if (conn->head.method != FW_HTTP_POST)
 		return NULL;
-	if (conn->accepts != both)
+	if (conn->head.accepts != both)
 		return fw_raise_protocol_not_acceptable(
 			"application/json and text/event-stream");
 	if (!type || !fw_http_type_is_json(type))
 		return fw_raise_protocol_unsupported_media_type(type ? type : "nothing");
-	if (conn->body_length > limit)
+	if (conn->body.announced > limit)
 		return fw_raise_input_too_large("request body", limit);
 	return NULL;
 }
 
-/* Further documents, beside the endpoint. */
+/* A request for a page, that is, for any path but the endpoint. */
 static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 {
 	enum fw_page_access access = fw_server__page_access(conn->http->base.server, path);
@@ -339,19 +348,19 @@ static fw_error *check_message(struct fw_http_conn *conn)
 	return check_form(conn);
 }
 
-static fw_error *check_place(struct fw_http_conn *conn)
+static fw_error *check_admission(struct fw_http_conn *conn)
 {
 	fw_error *err;
 
 	if (fw_http__admit(conn))
 		return NULL;
-	conn->must_linger = true;
-	err = fw_raise_server_overloaded(conn->http->connections_most, "connections");
+	conn->answer.is_immediate = true;
+	err = fw_raise_server_overloaded(conn->http->admission.admitted_max, "connections");
 	fw_error_set_retry_after(err, 1);
 	return err;
 }
 
-/* What may be read differently elsewhere; the connection ends with it. */
+/* Refuses what another parser may read differently, and closes the connection. */
 static fw_error *check_head(struct fw_http_conn *conn)
 {
 	const char *ambiguity;
@@ -362,7 +371,7 @@ static fw_error *check_head(struct fw_http_conn *conn)
 	else if ((ambiguity = find_ambiguity(conn)) || (ambiguity = read_target(conn)))
 		err = fw_http__malformed(is_unknown_coding(conn) ? 501 : 400, ambiguity);
 	if (err)
-		conn->must_linger = true;
+		conn->answer.is_immediate = true;
 	return err;
 }
 
@@ -370,23 +379,24 @@ static fw_error *check(struct fw_http_conn *conn)
 {
 	const char *path;
 
-	FW_TRY(check_place(conn));
+	FW_TRY(check_admission(conn));
 	FW_TRY(check_head(conn));
-	path = fw_http__at(conn, conn->target);
-	conn->exchange.is_page = strcmp(path, conn->http->path) != 0;
+	path = fw_http__at(conn, conn->head.target);
+	conn->exchange.is_page = strcmp(path, conn->http->config.path) != 0;
 	return conn->exchange.is_page ? check_page(conn, path) : check_message(conn);
 }
 
 /* ---- the stages of a request ------------------------------------------------ */
 
-void fw_http__renew(struct fw_http_conn *conn)
+void fw_http__reset_request(struct fw_http_conn *conn)
 {
-	size_t zeroed = offsetof(struct fw_http_conn, request_end);
+	size_t zeroed = offsetof(struct fw_http_conn, answer);
 
-	memset((char *)conn + zeroed, 0, offsetof(struct fw_http_conn, fields) - zeroed);
+	assert(!conn->body.buf.cap);
+	memset((char *)conn + zeroed, 0, offsetof(struct fw_http_conn, head.fields) - zeroed);
 	conn->in.parsed = 0;
-	conn->drained = 0;
-	conn->owed_ms = 0;
+	conn->in.request_end = 0;
+	conn->times.stalled_ms = 0;
 	llhttp_reset(&conn->parser);
 	memset(&conn->exchange, 0, sizeof(conn->exchange));
 	fw_exchange_init(&conn->exchange, conn->http->base.server, &fw_http__exchange_ops,
@@ -396,84 +406,86 @@ void fw_http__renew(struct fw_http_conn *conn)
 
 void fw_http__refuse(struct fw_http_conn *conn, fw_error *err)
 {
-	conn->must_close = true;
-	conn->must_linger = true;
-	conn->is_decided = true;
-	conn->is_begun = true;
-	conn->is_head = conn->state != FW_HTTP_IDLE && conn->parser.method == HTTP_HEAD;
-	conn->request_end = conn->in.len;
+	conn->answer.must_close = true;
+	conn->answer.is_decided = true;
+	conn->answer.exchange = FW_HTTP_IN_CORE;
+	conn->answer.has_no_body =
+		conn->state != FW_HTTP_IDLE && conn->parser.method == HTTP_HEAD;
+	conn->in.request_end = conn->in.len;
 	fw_http__release_body(conn);
 	fw_http__enter(conn, FW_HTTP_ANSWERING);
 	fw_exchange_refuse(&conn->exchange, err);
 }
 
-static void say_continue(struct fw_http_conn *conn)
+static void send_continue(struct fw_http_conn *conn)
 {
 	static char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct iovec part = { text, sizeof(text) - 1 };
 
-	/* Not if the body is already coming. */
-	if (conn->expect_count && !conn->is_old && conn->in.len == conn->in.parsed &&
-	    (conn->body_length || conn->coding_count))
+	/* Not if bytes of the body are already here. */
+	if (conn->head.expect.count && !conn->head.is_http10 &&
+	    conn->in.len == conn->in.parsed &&
+	    (conn->body.announced || conn->head.coding.count))
 		fw_http__write(conn, &part, 1);
 }
 
-/* Decided by the head: refused, or a page. The body is dropped. */
+/* The head decides the answer, a refusal or a page. The body is dropped. */
 static void decide(struct fw_http_conn *conn, fw_error *err)
 {
-	bool is_at_once = conn->must_linger || conn->expect_count ||
-			  conn->body_length > conn->http->limits->http_drain_bytes;
+	bool is_immediate = conn->answer.is_immediate || conn->head.expect.count ||
+			    conn->body.announced > conn->http->limits->http_drain_bytes;
 
-	if (err && is_at_once) {
+	if (err && is_immediate) {
 		fw_http__refuse(conn, err);
 		return;
 	}
-	conn->is_decided = true;
-	conn->is_begun = true;
+	conn->answer.is_decided = true;
+	conn->answer.exchange = FW_HTTP_IN_CORE;
 	fw_http__enter(conn, FW_HTTP_BODY);
 	if (err)
 		fw_exchange_refuse(&conn->exchange, err);
 	else {
-		say_continue(conn);
-		fw_exchange_get_page(&conn->exchange, fw_http__at(conn, conn->target));
+		send_continue(conn);
+		fw_exchange_get_page(&conn->exchange, fw_http__at(conn, conn->head.target));
 	}
 }
 
-void fw_http__judge(struct fw_http_conn *conn)
+void fw_http__take_head(struct fw_http_conn *conn)
 {
 	fw_error *err;
 
-	for (unsigned i = 0; i < conn->field_count; i++)
-		note_field(conn, &conn->fields[i]);
+	for (unsigned i = 0; i < conn->head.field_count; i++)
+		note_field(conn, &conn->head.fields[i]);
 	conn->has_asked = true;
-	/* Upgrades are declined by going on in HTTP/1.1. */
+	/* Upgrades are declined: the connection stays HTTP/1.1. */
 	conn->parser.upgrade = 0;
-	conn->is_head = conn->parser.method == HTTP_HEAD;
-	conn->request_end = conn->in.parsed;
-	conn->must_close = conn->is_old || !llhttp_should_keep_alive(&conn->parser);
+	conn->answer.has_no_body = conn->parser.method == HTTP_HEAD;
+	conn->in.request_end = conn->in.parsed;
+	conn->answer.must_close =
+		conn->head.is_http10 || !llhttp_should_keep_alive(&conn->parser);
 	err = check(conn);
 	if (err || conn->exchange.is_page) {
 		decide(conn, err);
 	} else {
 		fw_http__enter(conn, FW_HTTP_BODY);
-		say_continue(conn);
+		send_continue(conn);
 	}
 }
 
 void fw_http__dispatch(struct fw_http_conn *conn)
 {
-	struct fw_http_text *body = &conn->body;
+	struct fw_buf *body = &conn->body.buf;
 
-	conn->is_begun = true;
-	switch (conn->method) {
+	conn->answer.exchange = FW_HTTP_IN_CORE;
+	switch (conn->head.method) {
 	case FW_HTTP_POST:
-		if (!conn->body_at) {
-			conn->body_at = body->len ? body->data : "";
-			conn->body_len = body->len;
+		if (!conn->body.data) {
+			conn->body.data = body->len ? body->text : "";
+			conn->body.len = body->len;
 		}
-		fw_exchange_receive(&conn->exchange, conn->body_at, conn->body_len);
+		fw_exchange_receive(&conn->exchange, conn->body.data, conn->body.len);
 		/* The core has copied what it needs. */
-		conn->body_at = NULL;
+		conn->body.data = NULL;
 		fw_http__release_body(conn);
 		break;
 	case FW_HTTP_GET: fw_exchange_open_stream(&conn->exchange); break;

@@ -316,6 +316,33 @@ static void test_http__a_refused_request_with_a_malformed_body_has_one_answer(vo
 	}
 }
 
+/* The answer is made before the body is read; then the body ends the connection. */
+static void test_http__a_refusal_says_close_if_its_body_ends_the_connection(void **state)
+{
+	static const char *const BODIES[] = { "zz\r\n", "9\r\n123456789\r\n9\r\n", "2\nab" };
+
+	(void)state;
+	server.limits.http_drain_bytes = 10;
+	for (size_t i = 0; i < sizeof(BODIES) / sizeof(*BODIES); i++) {
+		client_close(&client);
+		client_open(&client, &server);
+		say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+		    "Transfer-Encoding: chunked\r\n\r\n");
+		fake_spin(&server, 5);
+		say(BODIES[i]);
+		expect("HTTP/1.1 415 Unsupported Media Type\r\nDate: ");
+		expect(" GMT\r\nConnection: close\r\nContent-Type: application/json\r\n");
+		expect("\r\n\r\n[protocol.unsupported_media_type: ");
+		client_expect_end(&client);
+		assert_string_equal(client.text + client.len - 1, "]");
+	}
+	client_close(&client);
+	client_open(&client, &server);
+	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+	expect(" GMT\r\nContent-Type: application/json\r\n");
+}
+
 static void test_http__a_get_with_an_endless_body_is_refused(void **state)
 {
 	(void)state;
@@ -617,6 +644,7 @@ int main(void)
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
 		LISTENING(test_http__a_refused_request_with_a_malformed_body_has_one_answer),
+		LISTENING(test_http__a_refusal_says_close_if_its_body_ends_the_connection),
 		LISTENING(test_http__a_get_with_an_endless_body_is_refused),
 		LISTENING(test_http__a_page_tells_a_client_that_waits_to_go_on),
 		cmocka_unit_test(test_http__asks_for_the_token),

@@ -1,8 +1,8 @@
 /*
  * http_tls.c - see http_tls.h.
  *
- * OpenSSL reads and writes the socket through a BIO of ours: its own would
- * raise SIGPIPE, which a library must leave to the program.
+ * OpenSSL reads and writes the socket through our own BIO: the one of OpenSSL raises
+ * SIGPIPE, whose handling a library must leave to the program.
  */
 #include "net/http_tls.h"
 
@@ -134,7 +134,7 @@ static BIO_METHOD *make_method(void)
 
 /* ---- certificate and key --------------------------------------------------------- */
 
-/* A key with a password cannot be used: there is nobody to ask. */
+/* A key with a password cannot be used: there is nowhere to ask for it. */
 static int no_password(char *text, int size, int is_writing, void *ctx)
 {
 	(void)text;
@@ -153,7 +153,7 @@ static bool use_certificate(SSL_CTX *ctx, const char *text)
 	crypto_table.X509_free(one);
 	while (is_used &&
 	       (one = crypto_table.PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
-		/* Takes the certificate over if it succeeds. */
+		/* Takes ownership of the certificate if it succeeds. */
 		is_used = ssl_table.SSL_CTX_ctrl(ctx, SSL_CTRL_EXTRA_CHAIN_CERT, 0, one) == 1;
 		if (!is_used)
 			crypto_table.X509_free(one);
@@ -213,8 +213,8 @@ static fw_error *set_up(struct fw_http_tls *tls, const char *certificate, const 
 					     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 					     SSL_MODE_RELEASE_BUFFERS,
 				     NULL);
-	/* The length of every request is known, so an end of the connection without
-	 * close_notify cannot shorten one. */
+	/* Every request has a known length, so a connection that ends without
+	 * close_notify cannot truncate one unnoticed. */
 	(void)ssl_table.SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION |
 							      SSL_OP_NO_COMPRESSION |
 							      SSL_OP_IGNORE_UNEXPECTED_EOF);

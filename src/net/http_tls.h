@@ -23,20 +23,20 @@ fw_error *fw_http_tls_new(const char *certificate, const char *key,
 			  struct fw_http_tls **ret_tls);
 void fw_http_tls_free(struct fw_http_tls *tls);
 
-/* The server's end of a connection; the handshake is part of the first reads.
- * NULL: no memory. */
+/* The server side of a connection; the first reads perform the handshake. NULL: no
+ * memory. */
 struct ssl_st *fw_http_tls_accept(struct fw_http_tls *tls, int fd);
 /* 0: the peer has closed its side. -1: errno; EAGAIN: try again when the socket is
  * ready (fw_http_tls_wants_write). */
 ssize_t fw_http_tls_read(struct ssl_st *ssl, char *data, size_t len);
 ssize_t fw_http_tls_write(struct ssl_st *ssl, const char *data, size_t len);
-/* The handshake is over. */
+/* The handshake is complete. */
 bool fw_http_tls_is_up(const struct ssl_st *ssl);
-/* Reading waits for the socket to take bytes. */
+/* Reading waits until the socket can be written to. */
 bool fw_http_tls_wants_write(const struct ssl_st *ssl);
-/* Decrypted bytes are there that no event announces. */
+/* There are decrypted bytes, for which no poll event comes. */
 bool fw_http_tls_has_pending(const struct ssl_st *ssl);
-/* Says goodbye (close_notify). */
+/* Sends close_notify. */
 void fw_http_tls_end(struct ssl_st *ssl);
 void fw_http_tls_drop(struct ssl_st *ssl);
 

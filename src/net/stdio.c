@@ -1,10 +1,10 @@
 /*
- * stdio.c - MCP over two descriptors, one message a line.
+ * stdio.c - MCP over two descriptors, one message per line.
  *
- * Plain read() and write() on non-blocking descriptors, and uv_poll to learn
- * when: a stream of libuv would allocate per read and write per reply. All
- * lines of one read are answered with one write. Files cannot be polled, so
- * that input from one is read piece by piece whenever the loop is idle.
+ * Plain read() and write() on non-blocking descriptors that uv_poll reports as ready:
+ * a libuv stream would allocate memory for each read and write each reply on its
+ * own. All lines of one read are answered with one write. A regular file cannot be
+ * polled, so it is read in pieces while the loop is idle.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,26 +26,26 @@ struct stdio {
 	struct fw_exchange exchange;
 	const struct fw_limits *limits;
 	int in, out;
-	int in_flags, out_flags; /* as they were; -1: not changed */
+	int in_flags, out_flags; /* the original flags; -1: not changed */
 	uv_poll_t in_poll;
 	uv_poll_t out_poll;
-	uv_idle_t idle;       /* reads from what cannot be polled */
-	uv_prepare_t prepare; /* writes what came between reads */
+	uv_idle_t idle;       /* reads input that cannot be polled */
+	uv_prepare_t prepare; /* writes messages that were put between two reads */
 	uv_timer_t flush;
 	int open_handles;
 	bool can_poll_in;
 	bool can_poll_out;
-	bool is_shared;  /* input and output are one descriptor: in_poll watches both */
-	bool is_waiting; /* for room to write */
-	bool is_paused;  /* too much is unsent */
-	bool is_ended;   /* no more input */
+	bool is_shared;  /* input and output are one descriptor: in_poll polls both */
+	bool is_waiting; /* until the output can be written to */
+	bool is_paused;  /* too much is unsent: no input is read */
+	bool is_ended;   /* there is no more input */
 	bool is_broken;  /* nobody reads what is written */
-	bool is_gone;    /* and the core knows */
+	bool is_gone;    /* and the core has been informed */
 	bool is_closing;
-	bool is_skipping; /* the rest of a line that was too long */
+	bool is_skipping; /* skipping the rest of a line that is too long */
 	struct fw_buf lines;
 	struct fw_buf unsent;
-	size_t sent; /* of `unsent` */
+	size_t sent; /* bytes of `unsent` that were written */
 };
 
 static void watch(struct stdio *stdio);
@@ -58,14 +58,14 @@ static void put_line(struct stdio *stdio, const char *json, size_t len)
 
 	if (stdio->is_broken || !json)
 		return;
-	/* What has gone out makes room, also for a reader that never catches up. */
+	/* Remove the bytes that were written, also if the reader never catches up. */
 	if (stdio->sent > COMPACT_BYTES && stdio->sent > unsent->len / 2) {
 		memmove(unsent->text, unsent->text + stdio->sent, unsent->len - stdio->sent);
 		unsent->len -= stdio->sent;
 		stdio->sent = 0;
 	}
-	/* Whoever does not read this much will not read more. Not within what the
-	 * core is doing: see on_prepare(). */
+	/* A client that leaves this much unread is cut off, but not inside a call of the
+	 * core: see on_prepare(). */
 	if (unsent->len - stdio->sent > stdio->limits->stdio_unsent_bytes ||
 	    !fw_buf_reserve(unsent, len + 1)) {
 		stdio->is_broken = true;
@@ -103,9 +103,9 @@ static const struct fw_exchange_ops exchange_ops = { .send = on_send,
 
 static void close_all(struct stdio *stdio);
 
-/* Nobody reads our output: stop watching both descriptors, of which a closed one is
- * always ready, and let the core end the connection's calls. */
-static void broke(struct stdio *stdio)
+/* Nobody reads our output: stop polling both descriptors, because a closed one is
+ * always ready, and let the core end the calls of this connection. */
+static void end_output(struct stdio *stdio)
 {
 	stdio->is_broken = true;
 	stdio->is_gone = true;
@@ -135,7 +135,7 @@ static void write_out(struct stdio *stdio)
 			stdio->is_waiting = true;
 			watch(stdio);
 		} else if (error != EINTR) {
-			broke(stdio);
+			end_output(stdio);
 			break;
 		}
 	}
@@ -157,7 +157,7 @@ static void on_prepare(uv_prepare_t *prepare)
 	struct stdio *stdio = prepare->data;
 
 	if (stdio->is_broken && !stdio->is_gone)
-		broke(stdio);
+		end_output(stdio);
 	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
 		write_out(stdio);
 }
@@ -173,7 +173,7 @@ static bool is_blank(const char *line, size_t len)
 	return len == 0;
 }
 
-/* The line is not terminated: the last one may end where the buffer does. */
+/* The line has no terminating NUL: the last one may end with the buffer. */
 static void take_line(struct stdio *stdio, const char *line, size_t len)
 {
 	if (len && line[len - 1] == '\r')
@@ -219,7 +219,7 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		fw_buf_reset(lines, KEEP_BYTES);
 }
 
-static void ended(struct stdio *stdio)
+static void end_input(struct stdio *stdio)
 {
 	struct fw_buf *lines = &stdio->lines;
 
@@ -231,7 +231,7 @@ static void ended(struct stdio *stdio)
 	fw_transport_hangup(&stdio->base);
 }
 
-/* One read, and all that it completes. */
+/* One read, and all lines that it completes. */
 static void read_in(struct stdio *stdio)
 {
 	struct fw_buf *lines = &stdio->lines;
@@ -256,7 +256,7 @@ static void read_in(struct stdio *stdio)
 			watch(stdio);
 		}
 	} else if (n == 0 || (error != EAGAIN && error != EINTR)) {
-		ended(stdio);
+		end_input(stdio);
 	}
 }
 
@@ -265,7 +265,7 @@ static bool wants_input(const struct stdio *stdio)
 	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing;
 }
 
-/* An error (status) is looked at by reading and writing. */
+/* After an error (status), read() or write() finds the reason. */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct stdio *stdio = poll->data;
@@ -299,7 +299,7 @@ static void set_events(uv_poll_t *poll, int events)
 		(void)uv_poll_stop(poll);
 }
 
-/* Watches each descriptor for what the state waits for, and for nothing else. */
+/* Polls each descriptor for the events that the state waits for, and no others. */
 static void watch(struct stdio *stdio)
 {
 	int in = wants_input(stdio) ? UV_READABLE | UV_DISCONNECT : 0;
@@ -338,7 +338,7 @@ static fw_error *on_start(struct fw_transport *transport)
 		stdio->in_poll.data = stdio;
 		stdio->open_handles++;
 	}
-	/* A loop takes a descriptor once. */
+	/* A loop can poll a descriptor only once. */
 	stdio->is_shared = stdio->out == stdio->in && stdio->can_poll_in;
 	if (stdio->out != stdio->in) {
 		stdio->can_poll_out = uv_poll_init(loop, &stdio->out_poll, stdio->out) == 0;
@@ -357,7 +357,7 @@ static void on_quiesce(struct fw_transport *transport)
 {
 	struct stdio *stdio = (struct stdio *)transport;
 
-	/* Answers to our own questions may still come. */
+	/* Answers to requests of the server may still come. */
 	if (stdio->is_ended)
 		watch(stdio);
 }
@@ -411,7 +411,7 @@ static void on_free(struct fw_transport *transport)
 {
 	struct stdio *stdio = (struct stdio *)transport;
 
-	/* The descriptors may be shared with whoever started us. */
+	/* The descriptors may be shared with the parent process. */
 	if (stdio->in_flags >= 0)
 		(void)fcntl(stdio->in, F_SETFL, stdio->in_flags);
 	if (stdio->out_flags >= 0)
@@ -441,7 +441,7 @@ fw_error *fw_server_listen_fds(fw_server *server, int in, int out)
 	stdio->out_flags = -1;
 	stdio->limits = fw_server__limits(server);
 	fw_buf_init(&stdio->lines, stdio->limits->message_bytes + 2 * (size_t)READ_BYTES);
-	/* One message more than that. */
+	/* The limit, and one more message. */
 	fw_buf_init(&stdio->unsent, stdio->limits->stdio_unsent_bytes +
 					    2 * stdio->limits->result_bytes +
 					    FW_LIMIT_ENVELOPE_BYTES);

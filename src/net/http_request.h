@@ -1,0 +1,94 @@
+/*
+ * http_request.h - the head of a request, from its bytes to the call of the core.
+ */
+#ifndef FW_NET_HTTP_REQUEST_H
+#define FW_NET_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/error.h>
+
+#include "base/limits.h"
+#include "net/http_llhttp.h"
+
+struct fw_http_conn;
+
+/* A part of the input. By offset, because the input moves. */
+struct fw_http_span {
+	uint32_t at;
+	uint32_t len;
+};
+
+struct fw_http_field {
+	struct fw_http_span name;
+	struct fw_http_span value;
+};
+
+/* A header that the transport itself uses: the first value, and how often it came. */
+struct fw_http_header {
+	struct fw_http_span value;
+	unsigned count;
+};
+
+enum fw_http_method { FW_HTTP_POST, FW_HTTP_GET, FW_HTTP_DELETE };
+
+/* How far the parser is. The last two pause it. */
+enum fw_http_progress {
+	FW_HTTP_IN_NAME, /* of a header; or before the first one */
+	FW_HTTP_IN_VALUE,
+	FW_HTTP_HEAD_COMPLETE,
+	FW_HTTP_MESSAGE_COMPLETE,
+};
+
+/* All zero at the start of a request, except for `fields`. */
+struct fw_http_head {
+	enum fw_http_method method;
+	enum fw_http_progress progress;
+	const char *fault; /* why a callback stopped the parser */
+	struct fw_http_span target;
+	struct fw_http_span query;
+	struct fw_http_header host;
+	struct fw_http_header origin;
+	struct fw_http_header authorization;
+	struct fw_http_header type;
+	struct fw_http_header length;
+	struct fw_http_header coding;
+	struct fw_http_header expect;
+	unsigned accepts; /* FW_HTTP_ACCEPTS_* */
+	unsigned accept_count;
+	bool is_http10;
+	unsigned field_count;
+	unsigned parameter_count; /* of the query: in `fields`, after the headers */
+	struct fw_http_field fields[FW_LIMIT_HTTP_FIELDS];
+};
+
+/* ---- http_parse.c ------------------------------------------------------------- */
+
+enum fw_http_parsed {
+	FW_HTTP_PARSED_MORE,   /* more input is needed */
+	FW_HTTP_PARSED_DONE,   /* the head, or the message, is complete */
+	FW_HTTP_PARSED_REFUSED /* the request was refused */
+};
+
+void fw_http__set_callbacks(llhttp_settings_t *settings);
+/* Parses from in.parsed on. */
+enum fw_http_parsed fw_http__parse_head(struct fw_http_conn *conn);
+enum fw_http_parsed fw_http__parse_body(struct fw_http_conn *conn, const char *data, size_t len,
+					size_t *ret_used);
+
+/* ---- http_request.c ----------------------------------------------------------- */
+
+/* Resets the exchange and everything else that belongs to one request. */
+void fw_http__reset_request(struct fw_http_conn *conn);
+/* The head is complete: accepts or refuses the request, and enters the next state. */
+void fw_http__take_head(struct fw_http_conn *conn);
+/* The request is complete: hands it to the core. */
+void fw_http__dispatch(struct fw_http_conn *conn);
+/* An error for input that is not HTTP, or that two readers may read differently. */
+fw_error *fw_http__malformed(int status, const char *reason);
+/* Refuses the request and closes the connection after the answer. Consumes err. */
+void fw_http__refuse(struct fw_http_conn *conn, fw_error *err);
+
+#endif
