@@ -1,5 +1,5 @@
 /*
- * queue_test.c - laws of the queue, with a runner that runs nothing.
+ * queue_test.c - rules of the queue, with a runner that runs nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
