@@ -13,7 +13,7 @@
 
 #include "conversation_world.h"
 
-enum { CLIENTS = 4, PEERS_MAX = 48, OWED_MAX = 256, HEADERS_MAX = 8, MOVED_MAX = 64 };
+enum { CLIENTS = 4, PEERS_MAX = 48, OWED_MAX = 1024, HEADERS_MAX = 8, MOVED_MAX = 64 };
 
 enum kind { KIND_NONE, KIND_HTTP, KIND_WIRE, KIND_STDIO };
 
@@ -46,7 +46,7 @@ struct peer {
 	bool is_stdio;   /* stands for the real transport */
 	unsigned strays; /* answers without id that may come */
 	struct owed *owed;
-	size_t owed_count;
+	size_t owed_count, owed_room;
 	char session_id[64];
 	char address[16];
 	struct {
@@ -113,8 +113,10 @@ static void owe(struct peer *peer, yyjson_val *id, bool in_batch)
 {
 	struct owed *one;
 
-	if (!peer->owed)
-		peer->owed = malloc(OWED_MAX * sizeof *peer->owed);
+	if (peer->owed_count == peer->owed_room) {
+		peer->owed_room = peer->owed_room ? 2 * peer->owed_room : 8;
+		peer->owed = realloc(peer->owed, peer->owed_room * sizeof *peer->owed);
+	}
 	MUST(peer->owed && peer->owed_count < OWED_MAX);
 	one = &peer->owed[peer->owed_count++];
 	*one = (struct owed){ .len = yyjson_get_len(id),

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum { STDIO = CLIENTS - 1, LINE_BYTES = 1 << 16 };
@@ -115,6 +117,7 @@ static void take_stdio_lines(void)
 	char *newline;
 
 	while ((newline = memchr(at, '\n', line.len - (size_t)(at - line.text)))) {
+		TELL("    line   %.*s\n", (int)(newline - at < 160 ? newline - at : 160), at);
 		if (!line.is_long)
 			check_text(wires[STDIO], at, (size_t)(newline - at));
 		line.is_long = false;
@@ -130,8 +133,10 @@ static void take_stdio_lines(void)
 	}
 }
 
-static void read_stdio(void)
+/* False: the server has written nothing since the last time. */
+static bool read_stdio(void)
 {
+	bool has_read = false;
 	ssize_t n;
 
 	while (stdio_ours >= 0 && !is_stdio_ended &&
@@ -139,7 +144,9 @@ static void read_stdio(void)
 			 MSG_DONTWAIT)) > 0) {
 		line.len += (size_t)n;
 		take_stdio_lines();
+		has_read = true;
 	}
+	return has_read;
 }
 
 static void write_stdio(void)
@@ -162,6 +169,17 @@ static void write_stdio(void)
 	unsent.len -= unsent.line;
 	unsent.sent = unsent.len;
 	unsent.line = 0;
+}
+
+/* Is there input that has not reached the server? Without memory it may never. */
+static bool has_unread_input(void)
+{
+	int bytes = 0;
+
+	if (stdio_ours < 0 || is_stdio_ended || had_no_memory)
+		return false;
+	MUST(ioctl(stdio_ours, SIOCOUTQ, &bytes) == 0);
+	return bytes > 0 || unsent.sent < unsent.len;
 }
 
 static bool is_blank(const char *text, size_t len)

@@ -20,8 +20,24 @@
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
 
+#include "../src/base/id.h"
 #include "../src/base/mem.h"
-#include "../src/mcp/impl.h"
+#include "../src/mcp/batch.h"
+#include "../src/mcp/boundary.h"
+#include "../src/mcp/call.h"
+#include "../src/mcp/hold.h"
+#include "../src/mcp/lane.h"
+#include "../src/mcp/method.h"
+#include "../src/mcp/offer.h"
+#include "../src/mcp/owner.h"
+#include "../src/mcp/post.h"
+#include "../src/mcp/run.h"
+#include "../src/mcp/runner.h"
+#include "../src/mcp/server.h"
+#include "../src/mcp/session.h"
+#include "../src/mcp/shared.h"
+#include "../src/mcp/transport.h"
+#include "../src/mcp/util.h"
 #include "../src/policy/breaker.h"
 
 enum { STEPS_MAX = 100, HOLDS_MAX = 256, LATERS_MAX = 64, SLOTS = 2 };
@@ -303,12 +319,12 @@ static void wake(fw_call *call, void *ctx)
 
 static fw_error *tool_sleep(fw_call *call, void *ctx)
 {
-	const struct fw_later *before = server->laters;
+	const struct fw_later *before = server->runners.laters;
 
 	(void)ctx;
 	fw_call_after(call, 1000, wake, NULL);
 	/* Without memory the call has failed by now. */
-	sleeping += server->laters != before;
+	sleeping += server->runners.laters != before;
 	return NULL;
 }
 
@@ -380,7 +396,7 @@ static bool runner_take(struct fw_runner *self, fw_call *call, bool beyond)
 {
 	if (is_runner_closed || running_count >= SLOTS + (beyond ? 1u : 0u))
 		return false;
-	call->runner = self;
+	call->run.runner = self;
 	running[running_count++] = call;
 	return true;
 }
@@ -394,7 +410,7 @@ static void runner_abandon(struct fw_runner *self, fw_call *call)
 static void worker_ends(size_t index, fw_error *err, bool has_died)
 {
 	fw_call *call = running[index];
-	struct fw_breaker *breaker = call->offer->breaker;
+	struct fw_breaker *breaker = call->request.offer->breaker;
 
 	running[index] = running[--running_count];
 	if (has_died) {
@@ -458,7 +474,7 @@ static void add_worker_tool(void)
 	is_runner_closed = false;
 	MUST(!fw_runner_attach(&runner, server));
 	add_tool("work", never_run, FW_RUN_INLINE, NULL, NULL, NULL);
-	offer = server->tools.items[server->tools.count - 1];
+	offer = server->offers.tools.items[server->offers.tools.count - 1];
 	offer->run = FW_RUN_PROCESS;
 	offer->runner = &runner;
 	offer->deadline_ms = 3000;

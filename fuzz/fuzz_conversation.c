@@ -19,12 +19,13 @@
 
 enum {
 	END_TURNS = 400,
+	QUIET_TURNS = 3, /* after which nothing more is expected to happen */
 };
 
 static const struct step *steps;
 static size_t step_count, step_next;
 static uv_idle_t idle;
-static unsigned end_turns;
+static unsigned end_turns, quiet_turns;
 static bool is_settled;
 static bool is_warm, is_checking_blocks;
 static bool is_skipped[OP_COUNT];
@@ -356,7 +357,7 @@ static void check_session_count(const struct fw_session *session)
 {
 	size_t calls = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next)
+	for (const fw_call *call = server->calls.first; call; call = call->next)
 		calls += call->session == session;
 	MUST(calls == session->calls);
 }
@@ -365,18 +366,18 @@ static void check_counts(void)
 {
 	size_t listed = 0, listening = 0, in_flight = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next) {
+	for (const fw_call *call = server->calls.first; call; call = call->next) {
 		listed++;
 		listening += call->is_listener && !call->is_answered &&
 			     call->hold.state != FW_HOLD_HELD;
 		in_flight += call->lane != NULL;
 	}
-	MUST(listed == server->call_count);
-	MUST(listening == server->listener_count);
-	for (const struct fw_session *s = server->sessions; s; s = s->next)
+	MUST(listed == server->calls.count);
+	MUST(listening == server->calls.listeners);
+	for (const struct fw_session *s = server->sessions.first; s; s = s->next)
 		check_session_count(s);
-	for (size_t i = 0; server->lanes && i < server->limits.client_lanes; i++)
-		in_flight -= server->lanes[i].in_flight;
+	for (size_t i = 0; server->calls.lanes && i < server->limits.client_lanes; i++)
+		in_flight -= server->calls.lanes[i].in_flight;
 	MUST(in_flight == 0);
 }
 
@@ -395,7 +396,7 @@ static void check_step(void)
 
 static bool waits_for_client(const fw_call *call)
 {
-	return call->is_listener || call->outstanding > 0;
+	return call->is_listener || call->questions.outstanding > 0;
 }
 
 /* Everything that can be answered has been: what is left waits for its client. */
@@ -403,7 +404,7 @@ static void check_settled(void)
 {
 	size_t waiting = 0, in_batch = 0;
 
-	for (const fw_call *call = server->calls; call; call = call->next) {
+	for (const fw_call *call = server->calls.first; call; call = call->next) {
 		MUST(waits_for_client(call));
 		if (call->exchange && call->exchange->persistent) {
 			waiting += !call->batch;
@@ -423,8 +424,8 @@ static void check_settled(void)
 /* One turn's worth of letting everything come to its end; false: it has. */
 static bool let_end(void)
 {
-	bool was_busy = hold_count || later_count || running_count || sleeping ||
-			(stdio_ours >= 0 && !is_stdio_ended && unsent.sent < unsent.len);
+	bool was_busy =
+		hold_count || later_count || running_count || sleeping || has_unread_input();
 
 	memset(audits, 0, sizeof audits);
 	while (hold_count)
@@ -438,12 +439,16 @@ static bool let_end(void)
 	return was_busy;
 }
 
-static void on_end(void)
+/* `has_read`: stdio had something to say in this turn. */
+static void on_end(bool has_read)
 {
 	/* The header says whether a stop comes before or after that. */
 	if (!is_settled && !(header.d & 1)) {
 		MUST(++end_turns < END_TURNS);
-		if (let_end() || end_turns < 3)
+		quiet_turns = let_end() || has_read ? 0 : quiet_turns + 1;
+		/* A timer's answer is written after this callback, and read in the
+		 * next turn. */
+		if (quiet_turns < QUIET_TURNS)
 			return;
 		if (server->state == FW_RUNNING && !is_memory_only)
 			check_settled();
@@ -464,8 +469,9 @@ static void print_step(const struct step *step)
 
 static void on_idle(uv_idle_t *handle)
 {
+	bool has_read = read_stdio();
+
 	(void)handle;
-	read_stdio();
 	if (stdio_ours >= 0)
 		write_stdio();
 	check_step();
@@ -481,22 +487,23 @@ static void on_idle(uv_idle_t *handle)
 		if (step->op % OP_COUNT == OP_TURN || step->op % OP_COUNT == OP_CLOCK)
 			return;
 	}
-	on_end();
+	on_end(has_read);
 	check_step();
 }
 
 static void check_closed(void)
 {
-	MUST(!server->calls && server->call_count == 0 && server->listener_count == 0);
-	MUST(!server->sessions && server->session_count == 0);
+	MUST(!server->calls.first && server->calls.count == 0 && server->calls.listeners == 0);
+	MUST(!server->sessions.first && server->sessions.count == 0);
 	MUST(peer_count == 0);
 	/* Those who were not waited for let go now. */
 	for (int i = 0; i < 4 && let_end(); i++)
 		fw_server__take_posts(server);
 	fw_server__take_posts(server);
 	/* Those who sleep are woken by fw_server_free(). */
-	for (size_t i = 0; !sleeping && server->lanes && i < server->limits.client_lanes; i++)
-		MUST(server->lanes[i].refs == 0 && server->lanes[i].in_flight == 0);
+	for (size_t i = 0; !sleeping && server->calls.lanes && i < server->limits.client_lanes;
+	     i++)
+		MUST(server->calls.lanes[i].refs == 0 && server->calls.lanes[i].in_flight == 0);
 }
 
 static void reset_world(void)
@@ -509,6 +516,7 @@ static void reset_world(void)
 	had_no_memory = false;
 	moved_count = 0;
 	end_turns = 0;
+	quiet_turns = 0;
 	is_settled = false;
 	memset(clients, 0, sizeof clients);
 	memset(wires, 0, sizeof wires);

@@ -11,7 +11,17 @@
 #include <faultwire/raise.h>
 #include <faultwire/server.h>
 
-#include "../src/mcp/impl.h"
+#include "../src/mcp/boundary.h"
+#include "../src/mcp/call.h"
+#include "../src/mcp/lane.h"
+#include "../src/mcp/method.h"
+#include "../src/mcp/offer.h"
+#include "../src/mcp/post.h"
+#include "../src/mcp/run.h"
+#include "../src/mcp/runner.h"
+#include "../src/mcp/server.h"
+#include "../src/mcp/session.h"
+#include "../src/mcp/transport.h"
 
 enum { FUZZ_TURNS = 2000 };
 
@@ -173,16 +183,16 @@ static inline void fuzz_turn(void)
 /* Everybody has gone: nothing of theirs is left. */
 static inline void fuzz_server_settle(void)
 {
-	while (fuzz_server->sessions)
-		fw_session_free(fuzz_server->sessions);
-	for (int i = 0; i < FUZZ_TURNS && (fuzz_sleeping || fuzz_server->call_count); i++)
+	while (fuzz_server->sessions.first)
+		fw_session_free(fuzz_server->sessions.first);
+	for (int i = 0; i < FUZZ_TURNS && (fuzz_sleeping || fuzz_server->calls.count); i++)
 		fuzz_turn();
 	fuzz_turn();
 	MUST(fuzz_sleeping == 0);
-	MUST(fuzz_server->call_count == 0 && !fuzz_server->calls);
-	MUST(fuzz_server->listener_count == 0);
-	MUST(fuzz_server->session_count == 0);
-	MUST(!fuzz_server->posts);
+	MUST(fuzz_server->calls.count == 0 && !fuzz_server->calls.first);
+	MUST(fuzz_server->calls.listeners == 0);
+	MUST(fuzz_server->sessions.count == 0);
+	MUST(!fuzz_server->inbox.posts);
 	MUST(fw_error_live() == 0);
 }
 

@@ -46,6 +46,7 @@ enum key {
 	KEY_PARAMS,
 	KEY_MESSAGE,
 	KEY_STYLE,
+	KEY_REPLY,
 	KEY_HINT,
 	KEY_EXAMPLE,
 	KEY_PROSE, /* the indented text; has no name */
@@ -76,6 +77,7 @@ struct row {
 	struct param params[PARAMS_MAX];
 	size_t param_count;
 	bool contract_style;
+	bool is_protocol_error;  /* never the result of a tool */
 	const char *retired;     /* the release that retired it, or NULL */
 	const char *replaced_by; /* its successor, or NULL */
 };

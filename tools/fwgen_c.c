@@ -343,6 +343,8 @@ static void put_row(struct text *out, const struct row *row)
 	put_string(out, "message", row->text[KEY_MESSAGE]);
 	put_string(out, "hint", row->text[KEY_HINT]);
 	put_string(out, "explanation", row->text[KEY_PROSE]);
+	if (row->is_protocol_error)
+		text_puts(out, "\t\t.is_protocol_error = true,\n");
 	put_string(out, "since", row->text[KEY_SINCE]);
 	put_example(out, row);
 	put_length(out, "code", row->code);

@@ -101,7 +101,8 @@ static void put_projections(struct text *out, const struct row *row)
 		text_puts(out, "protocol-version");
 	else
 		text_put_kebab(out, row->code);
-	text_putf(out, "` |\n| JSON-RPC | `%d` |\n", row->jsonrpc);
+	text_putf(out, "` |\n| JSON-RPC | `%d`%s |\n", row->jsonrpc,
+		  row->is_protocol_error ? ", never the result of a tool" : "");
 }
 
 static void put_reads(struct text *out, const struct row *row)

@@ -26,6 +26,7 @@ const char *const param_type_names[] = { "string", "i64", "u64", "f64", "bool", 
 
 static const char *const bool_names[] = { "false", "true", NULL };
 static const char *const style_names[] = { "contract", NULL };
+static const char *const reply_names[] = { "protocol", NULL };
 
 int name_index(const char *const *names, const char *name)
 {
@@ -376,6 +377,11 @@ void row_parse_keys(struct row *row)
 		parse_name(row->file, row->line[KEY_STYLE], "style", style_names,
 			   row->text[KEY_STYLE]);
 		row->contract_style = true;
+	}
+	if (row->text[KEY_REPLY]) {
+		parse_name(row->file, row->line[KEY_REPLY], "reply", reply_names,
+			   row->text[KEY_REPLY]);
+		row->is_protocol_error = true;
 	}
 	parse_projections(row);
 	parse_reads(row);

@@ -39,6 +39,7 @@ static const struct {
 	[KEY_PARAMS] = { "params", false, false },
 	[KEY_MESSAGE] = { "message", true, false },
 	[KEY_STYLE] = { "style", false, true },
+	[KEY_REPLY] = { "reply", false, true },
 	[KEY_HINT] = { "hint", true, false },
 	[KEY_EXAMPLE] = { "example", false, false },
 };

@@ -127,6 +127,8 @@ typedef struct fw_row {
 	uint16_t context_v0_len;
 	uint16_t codeintel_len;
 	uint16_t hint_len;
+	/** Reported as a JSON-RPC error, never as the result of a tool. */
+	bool is_protocol_error;
 } fw_row;
 
 /** An example error of that code, as in the documentation. You own it; never NULL. */

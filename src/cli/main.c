@@ -1,8 +1,7 @@
 /*
- * main.c - finds the command, runs it, and makes sure that what it printed has
- * arrived.
+ * main.c - finds and runs the command, and checks that its output was written.
  */
-#include "cli.h"
+#include "cli/command.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +10,9 @@
 
 #include <faultwire/faultwire.h>
 
-#include "output.h"
-#include "report.h"
-#include "suggest.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/suggest.h"
 
 enum { VERSION };
 
@@ -22,10 +21,10 @@ static const cli_option options[] = {
 };
 
 static const cli_example examples[] = {
-	{ "An error of any contract, in another:",
+	{ "Convert an error to another contract:",
 	  "echo '{\"error\":{\"code\":\"cache_missing\",\"message\":\"Cache does not "
 	  "exist\"}}' | faultwire convert --to kaiza" },
-	{ "What does this code mean?", "faultwire explain FILE_NOT_FOUND" },
+	{ "Explain an error code:", "faultwire explain FILE_NOT_FOUND" },
 	{ NULL, NULL },
 };
 
@@ -33,10 +32,9 @@ const cli_command cli_program = {
 	.name = "faultwire",
 	.summary = "the error layer for MCP",
 	.synopsis = "[--contract CONTRACT] COMMAND [ARGUMENT]...",
-	.description =
-		"The error layer for MCP: reads, writes, checks and explains errors of tools "
-		"in five public contracts and in one of its own that holds what all of them "
-		"say.",
+	.description = "The error layer for MCP: converts, checks and explains errors of "
+		       "tools, in five public contracts and in the canonical contract, which "
+		       "includes what all of them contain.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_COMMAND_NAME,
@@ -50,16 +48,18 @@ const cli_command cli_program = {
 	}
 
 static const cli_command not_built[] = {
-	NOT_BUILT("gate", "the same front, before any other MCP server"),
+	NOT_BUILT("gate", "a gateway in front of other MCP servers"),
 	NOT_BUILT("call", "call a tool, following the retry rules"),
-	NOT_BUILT("classify", "flat legacy text in, canonical errors out"),
+	NOT_BUILT("classify", "classify plain text as canonical errors"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cmd_serve,      &cmd_convert, &cmd_validate, &cmd_explain, &cmd_registry,
-	&cmd_audit,      &cmd_alerts,  &cmd_incident, &cmd_plan,    &cmd_context,
-	&cmd_completion, &cmd_man,     &cmd_help,
+	&cli_command_serve,   &cli_command_convert,    &cli_command_validate,
+	&cli_command_explain, &cli_command_registry,   &cli_command_audit,
+	&cli_command_alerts,  &cli_command_incident,   &cli_command_plan,
+	&cli_command_context, &cli_command_completion, &cli_command_man,
+	&cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)
@@ -101,7 +101,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
 
 	(void)snprintf(name, sizeof name, "faultwire %s", command->name);
 	if (!command->run) {
-		/* Its options are not known, so only two words are looked for. */
+		/* Its options are not known; only help is supported. */
 		for (int i = 0; i < argc; i++) {
 			if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 				cli_help(command);
@@ -149,16 +149,16 @@ static int run(int argc, char **argv)
 }
 
 /*
- * Or the next file that is opened becomes a standard one, and is written to: the audit
- * log, say. Input and output are opened the wrong way round, so that using them fails
- * as it would have; nobody minds what is lost on standard error.
+ * Opens standard descriptors that are closed, so that no other file, such as the audit
+ * log, gets their numbers and is written to by mistake. Input is opened for writing and
+ * output for reading, so that using them fails as before; standard error is discarded.
  */
 static void keep_standard_descriptors(void)
 {
 	static const int flags[] = { O_WRONLY, O_RDONLY, O_WRONLY };
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		/* The lowest free one is this one, since those below are open. */
+		/* The lowest free descriptor is this one, since those below are open. */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) < 0)
 			return;
 }

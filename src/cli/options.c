@@ -1,36 +1,49 @@
 /*
- * options.c - reads a command line by a table.
+ * options.c - see options.h.
  *
- * Not getopt_long: it keeps its state in globals, prints on its own, and takes
- * abbreviations, which turn every new option into a possible break of
- * somebody's script.
+ * It does not use getopt_long, which keeps its state in globals, prints messages, and
+ * accepts abbreviations, so that any new option may break existing scripts.
  */
-#include "options.h"
+#include "cli/options.h"
 
+#include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "report.h"
-#include "suggest.h"
+#include "cli/command.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/suggest.h"
+#include "tools/toolset.h"
 
-enum { CONTRACT = 1 };
+enum { CONTRACT = 1, COMMON_COUNT = 2 };
 
-const cli_option cli_common_options[] = {
+#define NO_OPTION SIZE_MAX
+
+/* Every command takes these, unless its own table has an option of the same name. */
+static const cli_option common_options[COMMON_COUNT] = {
 	{ "help", NULL, 'h', CLI_NOTHING, "Show this help and exit." },
 	[CONTRACT] = { "contract", "CONTRACT", 0, CLI_CONTRACT,
 		       "Report errors of faultwire itself as one line of JSON in this "
 		       "contract." },
 };
-const size_t cli_common_option_count = sizeof cli_common_options / sizeof *cli_common_options;
 
 /* ---- what values may be ------------------------------------------------ */
 
-static const char *const shells[] = { "bash", "zsh" };
-static const char *const runs[] = { "process", "thread", "inline" };
-static const char *const sandboxes[] = { "required", "best-effort", "off" };
-static const char *const context_actions[] = { "build", "resolve", "inspect", "verify",
-					       "list" };
+static const char *contract_at(size_t index)
+{
+	return index < FW_CONTRACT_COUNT ? fw_contract_name((fw_contract)index) : NULL;
+}
+
+static const char *contract_or_auto_at(size_t index)
+{
+	return index == FW_CONTRACT_COUNT ? fw_contract_name(FW_AUTO) : contract_at(index);
+}
+
+static const char *source_at(size_t index)
+{
+	return index <= FW_AUTO ? fw_contract_name((fw_contract)index) : NULL;
+}
 
 /* Every code once: all canonical ones, then each contract's own. */
 static const char *code_at(size_t index)
@@ -55,49 +68,69 @@ static const char *code_at(size_t index)
 	return NULL;
 }
 
-const char *cli_listed_at(cli_values values, size_t index)
+static const char *command_name_at(size_t index)
 {
-	return values == CLI_CODE ? NULL : cli_value_at(values, index);
+	const cli_command *command = cli_command_at(index);
+
+	return command ? command->name : NULL;
 }
 
-const char *cli_value_at(cli_values values, size_t index)
+static const char *toolset_at(size_t index)
 {
-	switch (values) {
-	case CLI_CONTRACT:
-		return index < FW_CONTRACT_COUNT ? fw_contract_name((fw_contract)index) : NULL;
-	case CLI_CONTRACT_OR_AUTO:
-		if (index == FW_CONTRACT_COUNT)
-			return fw_contract_name(FW_AUTO);
-		return cli_value_at(CLI_CONTRACT, index);
-	case CLI_SOURCE: return index <= FW_AUTO ? fw_contract_name((fw_contract)index) : NULL;
-	case CLI_CODE: return code_at(index);
-	case CLI_RUN: return index < sizeof runs / sizeof *runs ? runs[index] : NULL;
-	case CLI_SANDBOX:
-		return index < sizeof sandboxes / sizeof *sandboxes ? sandboxes[index] : NULL;
-	case CLI_CONTEXT_ACTION:
-		return index < sizeof context_actions / sizeof *context_actions
-			       ? context_actions[index]
-			       : NULL;
-	case CLI_SHELL: return index < sizeof shells / sizeof *shells ? shells[index] : NULL;
-	case CLI_COMMAND_NAME: {
-		const cli_command *command = cli_command_at(index);
-
-		return command ? command->name : NULL;
-	}
-	case CLI_NOTHING:
-	case CLI_TEXT:
-	case CLI_FILE:
-	case CLI_SETTING: break;
-	}
+	for (size_t i = 0; fw_toolsets[i]; i++)
+		if (i == index)
+			return fw_toolsets[i]->name;
 	return NULL;
 }
 
-bool cli_value_is_lawful(cli_values values, const char *word)
+static const char *const shells[] = { "bash", "zsh", NULL };
+static const char *const runs[] = { "process", "thread", "inline", NULL };
+static const char *const sandboxes[] = { "required", "best-effort", "off", NULL };
+static const char *const context_actions[] = { "build",  "resolve", "inspect",
+					       "verify", "list",    NULL };
+
+/* Kinds are compared by address. */
+const struct cli_value_kind cli_nothing = { .is_open = true };
+const struct cli_value_kind cli_text = { .is_open = true };
+const struct cli_value_kind cli_file = { .is_open = true };
+const struct cli_value_kind cli_setting = { .is_open = true };
+const struct cli_value_kind cli_contracts = { .at = contract_at };
+const struct cli_value_kind cli_contracts_and_auto = { .at = contract_or_auto_at };
+const struct cli_value_kind cli_sources = { .at = source_at };
+const struct cli_value_kind cli_codes = { .at = code_at, .is_open = true, .is_long = true };
+const struct cli_value_kind cli_shells = { .words = shells };
+const struct cli_value_kind cli_context_actions = { .words = context_actions };
+const struct cli_value_kind cli_command_names = { .at = command_name_at };
+const struct cli_value_kind cli_runs = { .words = runs };
+const struct cli_value_kind cli_sandboxes = { .words = sandboxes };
+/* `serve` checks each name of the list. */
+const struct cli_value_kind cli_toolsets = { .at = toolset_at,
+					     .is_open = true,
+					     .is_list = true };
+
+const char *cli_value_at(cli_values values, size_t index)
 {
-	if (values == CLI_CODE || !cli_value_at(values, 0))
+	if (values->at)
+		return values->at(index);
+	for (size_t i = 0; values->words && values->words[i]; i++)
+		if (i == index)
+			return values->words[i];
+	return NULL;
+}
+
+const char *cli_listed_at(cli_values values, size_t index)
+{
+	return values->is_long ? NULL : cli_value_at(values, index);
+}
+
+bool cli_value_is_valid(cli_values values, const char *word)
+{
+	const char *permitted;
+
+	if (values->is_open)
 		return true;
-	for (size_t i = 0; cli_value_at(values, i); i++)
-		if (strcmp(word, cli_value_at(values, i)) == 0)
+	for (size_t i = 0; (permitted = cli_value_at(values, i)); i++)
+		if (strcmp(word, permitted) == 0)
 			return true;
 	return false;
 }
@@ -109,6 +142,60 @@ fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherw
 	if (args->values[option])
 		(void)fw_contract_from_name(args->values[option], &contract);
 	return contract;
+}
+
+/* ---- the options of a command -------------------------------------------- */
+
+static const cli_option *part_option_at(const cli_command *command, size_t index,
+					const char **ret_part)
+{
+	return command->more_options ? command->more_options(index, ret_part) : NULL;
+}
+
+static size_t count_part_options(const cli_command *command)
+{
+	const char *part;
+	size_t count = 0;
+
+	while (part_option_at(command, count, &part))
+		count++;
+	return count;
+}
+
+static bool is_replaced(const cli_command *command, const cli_option *common)
+{
+	for (size_t i = 0; i < command->option_count; i++)
+		if (strcmp(command->options[i].name, common->name) == 0)
+			return true;
+	return false;
+}
+
+const cli_option *cli_option_at(const cli_command *command, size_t index)
+{
+	const cli_option *option;
+	const char *part;
+
+	if (index < command->option_count)
+		return &command->options[index];
+	index -= command->option_count;
+	option = part_option_at(command, index, &part);
+	if (option)
+		return option;
+	index -= count_part_options(command);
+	for (size_t i = 0; i < COMMON_COUNT; i++)
+		if (!is_replaced(command, &common_options[i]) && index-- == 0)
+			return &common_options[i];
+	return NULL;
+}
+
+const char *cli_option_part(const cli_command *command, size_t index)
+{
+	const char *part = NULL;
+
+	if (index < command->option_count ||
+	    !part_option_at(command, index - command->option_count, &part))
+		return NULL;
+	return part;
 }
 
 /* ---- parsing ------------------------------------------------------------ */
@@ -129,33 +216,24 @@ static void mistake(struct parser *p, fw_error *err)
 		p->err = err;
 }
 
-/* The command's own options first, then the common ones. */
-static const cli_option *option_at(const cli_command *command, size_t index)
-{
-	if (index < command->option_count)
-		return &command->options[index];
-	index -= command->option_count;
-	return index < cli_common_option_count ? &cli_common_options[index] : NULL;
-}
-
-static const cli_option *find_long(const cli_command *command, const char *name, size_t len)
+static size_t find_long(const cli_command *command, const char *name, size_t len)
 {
 	const cli_option *option;
 
-	for (size_t i = 0; (option = option_at(command, i)); i++)
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++)
 		if (strlen(option->name) == len && memcmp(option->name, name, len) == 0)
-			return option;
-	return NULL;
+			return i;
+	return NO_OPTION;
 }
 
-static const cli_option *find_short(const cli_command *command, char name)
+static size_t find_short(const cli_command *command, char name)
 {
 	const cli_option *option;
 
-	for (size_t i = 0; (option = option_at(command, i)); i++)
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++)
 		if (option->short_name == name)
-			return option;
-	return NULL;
+			return i;
+	return NO_OPTION;
 }
 
 static fw_error *no_such_option(const cli_command *command, const char *word, size_t len)
@@ -165,7 +243,7 @@ static fw_error *no_such_option(const cli_command *command, const char *word, si
 	const cli_option *option;
 	char name[64];
 
-	for (size_t i = 0; (option = option_at(command, i)); i++) {
+	for (size_t i = 0; (option = cli_option_at(command, i)); i++) {
 		(void)snprintf(name, sizeof name, "--%s", option->name);
 		cli_suggest(&close, name);
 	}
@@ -194,32 +272,40 @@ static fw_error *bad_value(const cli_option *option, const char *value)
 	return err;
 }
 
-static void take(struct parser *p, const cli_option *option, const char *value)
+static void take_own(struct parser *p, size_t index, const char *value)
 {
-	if (!cli_value_is_lawful(option->values, value)) {
-		mistake(p, bad_value(option, value));
+	const cli_option *option = cli_option_at(p->command, index);
+	cli_args *args = p->args;
+
+	assert(index < CLI_OPTIONS_MAX);
+	args->values[index] = value;
+	if (option->values != CLI_SETTING)
 		return;
-	}
-	if (option == &cli_common_options[CONTRACT]) {
+	if (args->setting_count == CLI_SETTINGS_MAX)
+		mistake(p, cli_usage("--%s is given too often", option->name));
+	else
+		args->settings[args->setting_count++] = value;
+}
+
+static void take(struct parser *p, size_t index, const char *value)
+{
+	const cli_option *option = cli_option_at(p->command, index);
+
+	if (!cli_value_is_valid(option->values, value)) {
+		mistake(p, bad_value(option, value));
+	} else if (option == &common_options[CONTRACT]) {
 		fw_contract contract = FW_CANONICAL;
 
 		(void)fw_contract_from_name(value, &contract);
 		cli_report_in(contract);
-	} else if (option >= cli_common_options &&
-		   option < cli_common_options + cli_common_option_count) {
+	} else if (option >= common_options && option < common_options + COMMON_COUNT) {
 		p->args->help = true;
 	} else {
-		p->args->values[option - p->command->options] = value;
-		if (option->values != CLI_SETTING)
-			return;
-		if (p->args->setting_count == CLI_SETTINGS_MAX)
-			mistake(p, cli_usage("--%s is given too often", option->name));
-		else
-			p->args->settings[p->args->setting_count++] = value;
+		take_own(p, index, value);
 	}
 }
 
-/* The next word as the value of `option`: NULL and a mistake where none is left. */
+/* The next word as the value of `option`; NULL, and a mistake, if there is none. */
 static const char *value_of(struct parser *p, const cli_option *option)
 {
 	if (p->left == 0) {
@@ -234,38 +320,42 @@ static void read_long(struct parser *p, char *word)
 {
 	char *equals = strchr(word, '=');
 	size_t len = equals ? (size_t)(equals - word) : strlen(word);
-	const cli_option *option = find_long(p->command, word + 2, len - 2);
+	size_t index = find_long(p->command, word + 2, len - 2);
+	const cli_option *option;
 	const char *value = equals ? equals + 1 : "";
 
-	if (!option) {
+	if (index == NO_OPTION) {
 		mistake(p, no_such_option(p->command, word, len));
 		return;
 	}
+	option = cli_option_at(p->command, index);
 	if (option->argument && !equals)
 		value = value_of(p, option);
 	if (!option->argument && equals)
 		mistake(p, cli_usage("option --%s takes no value", option->name));
 	else if (value)
-		take(p, option, value);
+		take(p, index, value);
 }
 
 /* "-l", "-lj", "-tkaiza", "-t kaiza". */
 static void read_short(struct parser *p, char *word)
 {
 	for (const char *at = word + 1; *at; at++) {
-		const cli_option *option = find_short(p->command, *at);
+		size_t index = find_short(p->command, *at);
+		const cli_option *option;
 		const char *value = "";
 
-		if (!option) {
+		if (index == NO_OPTION) {
 			char shown[3] = { '-', *at, '\0' };
 
 			mistake(p, no_such_option(p->command, shown, 2));
 			return;
 		}
+		option = cli_option_at(p->command, index);
 		if (option->argument)
 			value = at[1] ? at + 1 : value_of(p, option);
 		if (value)
-			take(p, option, value);
+			take(p, index, value);
 		if (option->argument)
 			return;
 	}
@@ -294,7 +384,7 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 		}
 	}
 	if (p.err && args.help) {
-		/* Whoever asks for help need not get the rest right. */
+		/* With --help, mistakes are ignored. */
 		fw_error_free(p.err);
 		p.err = NULL;
 	}

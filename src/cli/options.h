@@ -1,9 +1,8 @@
 /*
- * options.h - the command line as data: one table of options per command, and
- * the parser that it drives.
+ * options.h - options as tables, one per command, and the parser that uses them.
  *
- * The one rule to remember: the table is the only place that knows an option.
- * Parsing, --help, completion and the man page read it from there.
+ * The one rule to remember: an option is defined only in its table. Parsing, --help,
+ * completion and the man page use it.
  */
 #ifndef FW_CLI_OPTIONS_H
 #define FW_CLI_OPTIONS_H
@@ -15,22 +14,34 @@
 
 struct cli_command;
 
-/* What may stand where a value is wanted. */
-typedef enum cli_values {
-	CLI_NOTHING, /* a flag; a command without operands */
-	CLI_TEXT,
-	CLI_FILE,
-	CLI_SETTING,          /* NAME=VALUE; may be given several times */
-	CLI_CONTRACT,         /* the name of a contract */
-	CLI_CONTRACT_OR_AUTO, /* the same, or "auto" */
-	CLI_SOURCE,           /* the same, or JSON or text of no contract */
-	CLI_CODE,             /* a code of any contract */
-	CLI_SHELL,
-	CLI_CONTEXT_ACTION, /* what is done with a context cache */
-	CLI_COMMAND_NAME,
-	CLI_RUN,    /* where tools run */
-	CLI_SANDBOX /* how strictly workers are confined */
-} cli_values;
+/* What the value of an option, or an operand, may be. */
+struct cli_value_kind {
+	const char *(*at)(size_t index); /* permitted words; NULL past the end */
+	const char *const *words;        /* the same as an array that ends with NULL */
+	bool is_open;                    /* other words are permitted, too */
+	bool is_long;                    /* too many words for a help text */
+	bool is_list;                    /* several words, separated by commas */
+};
+typedef const struct cli_value_kind *cli_values;
+
+extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_setting, cli_contracts,
+	cli_contracts_and_auto, cli_sources, cli_codes, cli_shells, cli_context_actions,
+	cli_command_names, cli_runs, cli_sandboxes, cli_toolsets;
+
+#define CLI_NOTHING (&cli_nothing) /* a flag; a command without operands */
+#define CLI_TEXT (&cli_text)
+#define CLI_FILE (&cli_file)
+#define CLI_SETTING (&cli_setting)                     /* NAME=VALUE; may be repeated */
+#define CLI_CONTRACT (&cli_contracts)                  /* the name of a contract */
+#define CLI_CONTRACT_OR_AUTO (&cli_contracts_and_auto) /* the same, or "auto" */
+#define CLI_SOURCE (&cli_sources)                      /* the same, or "json" or "text" */
+#define CLI_CODE (&cli_codes)                          /* an error code of any contract */
+#define CLI_SHELL (&cli_shells)
+#define CLI_CONTEXT_ACTION (&cli_context_actions)
+#define CLI_COMMAND_NAME (&cli_command_names)
+#define CLI_RUN (&cli_runs)          /* where tools run */
+#define CLI_SANDBOX (&cli_sandboxes) /* how strictly the server is confined */
+#define CLI_TOOLSET (&cli_toolsets)  /* names of toolsets, separated by commas */
 
 typedef struct cli_option {
 	const char *name;     /* without the dashes */
@@ -40,13 +51,13 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 48, CLI_SETTINGS_MAX = 64 };
+enum { CLI_OPTIONS_MAX = 64, CLI_SETTINGS_MAX = 64 };
 
-/* What a command line said. All strings are borrowed from argv. */
+/* The parsed command line. All strings are borrowed from argv. */
 typedef struct cli_args {
-	/* By position in the command's table; NULL: not given; "" for a flag. */
+	/* By the index of cli_option_at(); NULL: not given; "" for a flag. */
 	const char *values[CLI_OPTIONS_MAX];
-	/* Those of CLI_SETTING, in their order. */
+	/* The values of CLI_SETTING, in order. */
 	const char *settings[CLI_SETTINGS_MAX];
 	size_t setting_count;
 	char **operands;
@@ -54,17 +65,22 @@ typedef struct cli_args {
 	bool help;
 } cli_args;
 
-/** Options that every command takes, unless its own table has one of the name. */
-extern const cli_option cli_common_options[];
-extern const size_t cli_common_option_count;
+/**
+ * The options of `command`: first its own, then those of its parts (more_options),
+ * then the common ones that it does not replace. NULL past the end.
+ */
+const cli_option *cli_option_at(const struct cli_command *command, size_t index);
+
+/** The part of the command that declares the option, such as a toolset; NULL: none. */
+const char *cli_option_part(const struct cli_command *command, size_t index);
 
 /**
- * Read `argv` (without the command's name) by the table of `command`. Operands
- * and options may be mixed; "--" ends the options; of an option given twice the
- * last counts, but for settings, which all do. With `stop` the first operand ends the options too.
+ * Parses `argv` (without the command's name) by the table of `command`. Operands and
+ * options may be mixed; "--" ends the options, and with `stop` so does the first operand.
+ * If an option is repeated, the last value is used, except for settings, which all apply.
  *
- * The words are all read even after a mistake, so that a --contract behind it
- * still says how to report it. Reorders argv. Raises cli.usage.
+ * After a mistake the remaining words are still parsed, because a later --contract
+ * determines how it is reported. Reorders argv. Raises cli.usage.
  */
 FW_NODISCARD fw_error *cli_args_read(const struct cli_command *command, int argc, char **argv,
 				     bool stop, cli_args *ret_args);
@@ -75,15 +91,16 @@ static inline bool cli_given(const cli_args *args, size_t option)
 	return args->values[option] != NULL;
 }
 
-/** The contract that a (checked) option names; `otherwise` where not given. */
+/** The contract that a (checked) option names; `otherwise` if it is not given. */
 fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherwise);
 
-/** The words that `values` may be, by index; NULL past the end, and for free text. */
+/** The words that `values` lists, by index; NULL past the end, and for free text. */
 const char *cli_value_at(cli_values values, size_t index);
-/** Those that a help lists: not codes, of which there are too many. */
+
+/** The same for a help text: NULL if there are too many. */
 const char *cli_listed_at(cli_values values, size_t index);
 
-/** Whether `word` is one of them; always so for free text. */
-bool cli_value_is_lawful(cli_values values, const char *word);
+/** Whether `word` is permitted. */
+bool cli_value_is_valid(cli_values values, const char *word);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * stamp.c - see stamp.h.
  */
-#include "stamp.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/stamp.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err)
 
 /* ---- reading a time ----------------------------------------------------- */
 
-/* `digits` decimal digits, at most `most`; -1 where they are not there. */
+/* Reads `digits` decimal digits, a value of at most `most`; -1 if invalid. */
 static int number(const char **at, int digits, int most)
 {
 	int value = 0;

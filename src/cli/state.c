@@ -1,7 +1,7 @@
 /*
  * state.c - see state.h.
  */
-#include "state.h"
+#include "cli/state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The directory of `path`, and those above it. */
+/* Creates the directory of `path` and its parents. */
 static fw_error *make_directory(char *path)
 {
 	fw_error *err = NULL;

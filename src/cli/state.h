@@ -1,5 +1,5 @@
 /*
- * state.h - where the program keeps what outlives it.
+ * state.h - the directory for persistent state.
  */
 #ifndef FW_CLI_STATE_H
 #define FW_CLI_STATE_H
@@ -12,8 +12,8 @@
 enum { CLI_PATH_SIZE = 4096 };
 
 /**
- * $XDG_STATE_HOME/faultwire, or ~/.local/state/faultwire, and `name` in it;
- * "" where there is no home. `make`: the directory is made, for its owner alone.
+ * The path of `name` in $XDG_STATE_HOME/faultwire or ~/.local/state/faultwire; "" if HOME
+ * is not set. With `make` the directory is created, accessible only by its owner.
  */
 FW_NODISCARD fw_error *cli_state_path(const char *name, bool make,
 				      char ret_path[CLI_PATH_SIZE]);

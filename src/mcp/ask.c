@@ -1,30 +1,47 @@
 /*
- * ask.c - a handler asks the client something, in either era.
+ * ask.c - questions of a handler to the client, in both eras.
  *
- * Both eras come down to one model: the handler runs from its start with all
- * answers so far. In the modern era the questions go back as the result of the
- * call, and the client calls again, with answers and a state that we signed;
- * in the legacy era they are requests of ours, and the call waits.
+ * Both eras use one model: the handler runs from its start with all answers so
+ * far. In the modern era the questions are the result of the call, and the
+ * client calls again with answers and a signed state; in the legacy era they are
+ * requests of ours, and the call waits.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
 #include "mcp/op.h"
+#include "mcp/request_state.h"
+#include "mcp/result.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
+#include "rpc/message.h"
+#include "rpc/names.h"
 
 static const struct {
 	const char *method;
 	const char *capability;
-	const char *required; /* as requiredCapabilities says it */
+	const char *required; /* the value of requiredCapabilities */
 } kinds[] = {
-	{ "elicitation/create", "elicitation", "{\"elicitation\":{\"form\":{}}}" },
-	{ "sampling/createMessage", "sampling", "{\"sampling\":{}}" },
-	{ "roots/list", "roots", "{\"roots\":{}}" },
+	{ FW_METHOD_ELICIT, "elicitation", "{\"elicitation\":{\"form\":{}}}" },
+	{ FW_METHOD_SAMPLE, "sampling", "{\"sampling\":{}}" },
+	{ FW_METHOD_ROOTS, "roots", "{\"roots\":{}}" },
 };
 
-/* A key that a handler gave, a C string. */
+/* The key is a C string of the handler. */
 static struct fw_text text_of(const char *key)
 {
 	return (struct fw_text){ key, strlen(key) };
@@ -32,9 +49,9 @@ static struct fw_text text_of(const char *key)
 
 static struct fw_question *find(const fw_call *call, struct fw_text key)
 {
-	for (size_t i = 0; i < call->question_count; i++)
-		if (fw_text_is(key, call->questions[i].key))
-			return &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++)
+		if (fw_text_is(key, call->questions.items[i].key))
+			return &call->questions.items[i];
 	return NULL;
 }
 
@@ -45,18 +62,18 @@ static struct fw_question *add(fw_call *call, struct fw_text key)
 
 	if (question)
 		return question;
-	if (call->question_count >= call->server->limits.questions ||
+	if (call->questions.count >= call->server->limits.questions ||
 	    key.n >= sizeof question->key || !fw_text_str(key))
 		return NULL;
-	if (!call->questions) {
-		size_t size = call->server->limits.questions * sizeof *call->questions;
+	if (!call->questions.items) {
+		size_t size = call->server->limits.questions * sizeof *call->questions.items;
 
-		call->questions = fw__allocate(size);
-		if (!call->questions)
+		call->questions.items = fw__allocate(size);
+		if (!call->questions.items)
 			return NULL;
-		memset(call->questions, 0, size);
+		memset(call->questions.items, 0, size);
 	}
-	question = &call->questions[call->question_count++];
+	question = &call->questions.items[call->questions.count++];
 	memcpy(question->key, key.p, key.n);
 	return question;
 }
@@ -92,7 +109,7 @@ void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 {
 	struct fw_question *question = add(call, key);
 
-	/* What we signed fits, unless memory is short: then it is asked again. */
+	/* The signed answers fit, unless memory is short: then the question is asked again. */
 	if (question)
 		fw_error_free(set_answer(call, question, answer));
 }
@@ -109,27 +126,27 @@ void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_
 
 void fw_ask_clear(fw_call *call)
 {
-	for (size_t i = 0; i < call->question_count; i++) {
-		struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		struct fw_question *question = &call->questions.items[i];
 
 		fw__release(question->method);
 		fw__release(question->params);
 		fw__release(question->answer);
 		yyjson_doc_free(question->parsed);
 	}
-	fw__release(call->questions);
-	fw__release(call->capability);
-	call->questions = NULL;
-	call->capability = NULL;
-	call->question_count = 0;
+	fw__release(call->questions.items);
+	fw__release(call->questions.missing_capability);
+	call->questions.items = NULL;
+	call->questions.missing_capability = NULL;
+	call->questions.count = 0;
 }
 
 /* ---- the handler's side --------------------------------------------------------- */
 
 static void lacks(fw_call *call, const char *required)
 {
-	if (!call->capability)
-		call->capability = fw_strdup(required);
+	if (!call->questions.missing_capability)
+		call->questions.missing_capability = fw_strdup(required);
 }
 
 const char *fw_ask_answered(const fw_call *call, const char *key)
@@ -141,13 +158,13 @@ const char *fw_ask_answered(const fw_call *call, const char *key)
 
 static void refuse(fw_call *call, fw_error *err)
 {
-	if (call->fault)
+	if (call->result.fault)
 		fw_error_free(err);
 	else
-		call->fault = err;
+		call->result.fault = err;
 }
 
-/* Params become part of a message of ours: one object, compact. */
+/* Params become part of our message: one object, compact. */
 static char *compact(const fw_call *call, const struct fw_op_text *json)
 {
 	const struct fw_limits *limits = &call->server->limits;
@@ -155,7 +172,7 @@ static char *compact(const fw_call *call, const struct fw_op_text *json)
 	yyjson_doc *doc;
 
 	if (json->len > limits->message_bytes ||
-	    fw_json_is_too_deep(json->text, json->len, limits->message_depth))
+	    fw_message_is_too_deep(json->text, json->len, limits->message_depth))
 		return NULL;
 	doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
 			       &fw__yyjson_alc, NULL);
@@ -223,18 +240,18 @@ const char *fw_call_answer(fw_call *call, const char *key, const char *pointer)
 
 bool fw_ask_is_open(const fw_call *call)
 {
-	if (call->capability)
+	if (call->questions.missing_capability)
 		return true;
-	for (size_t i = 0; i < call->question_count; i++)
-		if (call->questions[i].method && !call->questions[i].answer)
+	for (size_t i = 0; i < call->questions.count; i++)
+		if (call->questions.items[i].method && !call->questions.items[i].answer)
 			return true;
 	return false;
 }
 
 /* ---- modern ----------------------------------------------------------------------- */
 
-/* What came with the request: a state of ours, and answers of the client's. An
- * answer that is no object answers nothing, so that it is asked for again. */
+/* Reads our state and the client's answers from the request. An answer that is not an
+ * object is ignored, so the question is asked again. */
 fw_error *fw_ask_read(fw_call *call)
 {
 	yyjson_val *answers;
@@ -242,20 +259,21 @@ fw_error *fw_ask_read(fw_call *call)
 	yyjson_obj_iter iter;
 	yyjson_val *key;
 
-	if (!call->is_modern)
+	if (!call->request.is_modern)
 		return NULL;
-	answers = fw_member(call->params, "inputResponses");
-	state = fw_member(call->params, "requestState");
+	answers = fw_json_member(call->request.params, "inputResponses");
+	state = fw_json_member(call->request.params, "requestState");
 	if (answers && !yyjson_is_obj(answers))
 		return fw_raise_protocol_invalid_params("/params/inputResponses", "an object");
-	/* Questions leave with a state; answers without one are to nothing we asked. */
+	/* Questions are sent with a state; answers without one do not belong to any
+	 * question of ours. */
 	if (answers && !state)
 		return fw_raise_protocol_invalid_params(
 			"/params/requestState", "the state that came with the questions");
 	if (state) {
 		if (!yyjson_is_str(state))
 			return fw_raise_protocol_state_tampered();
-		FW_TRY(fw_state_read(call, fw_text_of(state)));
+		FW_TRY(fw_request_state_read(call, fw_text_of(state)));
 	}
 	iter = yyjson_obj_iter_with(answers);
 	while ((key = yyjson_obj_iter_next(&iter))) {
@@ -285,8 +303,8 @@ static fw_error *ask_modern(fw_call *call)
 	bool is_first = true;
 
 	FW_BUF(out, "\"resultType\":\"input_required\",\"inputRequests\":{");
-	for (size_t i = 0; i < call->question_count; i++) {
-		const struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		const struct fw_question *question = &call->questions.items[i];
 
 		if (!question->method || question->answer)
 			continue;
@@ -299,9 +317,9 @@ static fw_error *ask_modern(fw_call *call)
 		FW_BUF(out, "}");
 	}
 	FW_BUF(out, "},\"requestState\":\"");
-	FW_TRY(fw_state_write(call, out));
+	FW_TRY(fw_request_state_write(call, out));
 	FW_BUF(out, "\",");
-	fw_buf_str(out, call->server->modern_meta);
+	fw_buf_str(out, call->server->identity.modern_meta);
 	FW_BUF(out, "}}");
 	fw_mcp_reply(call);
 	return NULL;
@@ -312,7 +330,7 @@ static fw_error *ask_modern(fw_call *call)
 static fw_error *ask_one(fw_call *call, size_t index)
 {
 	struct fw_session *session = call->session;
-	struct fw_question *question = &call->questions[index];
+	struct fw_question *question = &call->questions.items[index];
 	struct fw_pending *pending = fw__allocate(sizeof *pending);
 	struct fw_buf out;
 
@@ -324,7 +342,7 @@ static fw_error *ask_one(fw_call *call, size_t index)
 					.question = index };
 	session->pending = pending;
 	question->is_sent = true;
-	call->outstanding++;
+	call->questions.outstanding++;
 	fw_buf_init(&out, call->server->limits.message_bytes);
 	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
 	fw_buf_i64(&out, (int64_t)pending->id);
@@ -343,8 +361,8 @@ static fw_error *ask_legacy(fw_call *call)
 		return fw_raise_session_missing();
 	if (call->session->is_ended)
 		return fw_raise_session_ended();
-	for (size_t i = 0; i < call->question_count; i++) {
-		const struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		const struct fw_question *question = &call->questions.items[i];
 
 		if (question->method && !question->answer && !question->is_sent)
 			FW_TRY(ask_one(call, i));
@@ -354,22 +372,22 @@ static fw_error *ask_legacy(fw_call *call)
 
 fw_error *fw_ask_send(fw_call *call)
 {
-	if (call->fault) {
-		fw_error *err = call->fault;
+	if (call->result.fault) {
+		fw_error *err = call->result.fault;
 
-		call->fault = NULL;
+		call->result.fault = NULL;
 		return err;
 	}
-	if (call->capability)
-		return fw_raise_protocol_missing_capability(call->capability);
-	if (++call->round > call->server->limits.rounds)
+	if (call->questions.missing_capability)
+		return fw_raise_protocol_missing_capability(call->questions.missing_capability);
+	if (++call->questions.round > call->server->limits.rounds)
 		return fw_raise_server_overloaded(call->server->limits.rounds,
 						  "rounds of questions");
 	fw_call_forget_result(call);
-	return call->is_modern ? ask_modern(call) : ask_legacy(call);
+	return call->request.is_modern ? ask_modern(call) : ask_legacy(call);
 }
 
-/* The call is over: what it asked is of no use any more. */
+/* The call is over, so its questions are obsolete. */
 void fw_ask_forget(fw_call *call)
 {
 	struct fw_pending **at;
@@ -392,7 +410,7 @@ void fw_ask_forget(fw_call *call)
 static fw_error *refused(const struct fw_question *question, yyjson_val *error)
 {
 	char reason[512];
-	const char *text = fw_text_str(fw_text_of(fw_member(error, "message")));
+	const char *text = fw_text_str(fw_text_of(fw_json_member(error, "message")));
 
 	(void)snprintf(reason, sizeof reason, "client refused %s: %s", question->method,
 		       text ? text : "no reason given");
@@ -404,7 +422,7 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 	struct fw_pending **at = &session->pending;
 	struct fw_pending *pending;
 	struct fw_question *question;
-	yyjson_val *result = fw_member(message, "result");
+	yyjson_val *result = fw_json_member(message, "result");
 	fw_error *err;
 	fw_call *call;
 
@@ -415,16 +433,16 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		return;
 	*at = pending->next;
 	call = pending->call;
-	question = &call->questions[pending->question];
+	question = &call->questions.items[pending->question];
 	fw__release(pending);
-	call->outstanding--;
+	call->questions.outstanding--;
 	if (!yyjson_is_obj(result)) {
-		fw_mcp_fail(call, refused(question, fw_member(message, "error")));
+		fw_mcp_fail(call, refused(question, fw_json_member(message, "error")));
 		return;
 	}
 	err = set_answer(call, question, result);
 	if (err)
 		fw_mcp_fail(call, err);
-	else if (!call->outstanding)
+	else if (!call->questions.outstanding)
 		fw_call_start(call);
 }

@@ -7,25 +7,50 @@
  * shown to the observers, and only then becomes bytes. Nothing else in the
  * runtime writes an error.
  */
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <uv.h>
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "base/out.h"
+#include "base/text.h"
 #include "contract/contract_impl.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/batch.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/hold.h"
+#include "mcp/lane.h"
+#include "mcp/offer.h"
+#include "mcp/outcome.h"
+#include "mcp/project.h"
+#include "mcp/request.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
-/* An error without context, for want of memory or room. */
+/* An error without context, if there is no memory or no room. */
 static void put_last_words(const fw_call *call, struct fw_reply *reply, const char *message)
 {
 	char *text = call->server->last_words;
 	const size_t size = sizeof call->server->last_words;
-	bool has_id = call->id_len && call->id_len < size / 2;
+	bool has_id = call->request.id.len && call->request.id.len < size / 2;
 	int len;
 
 	if (call->exchange && call->exchange->is_page)
@@ -37,95 +62,24 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 		len = snprintf(text, size,
 			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
 			       "\"message\":\"%s\"}}",
-			       has_id ? (int)call->id_len : 4, has_id ? call->id : "null",
-			       message);
+			       has_id ? (int)call->request.id.len : 4,
+			       has_id ? call->request.id.text : "null", message);
 	reply->json = text;
 	reply->len = (size_t)len;
 }
 
-/* What an error of a batch takes at least, when there is no room for all of it. */
-enum { BATCH_ERROR_BYTES = 512 + FW_LIMIT_ID_BYTES };
-
-/* One answer of a batch; the last one sends them all. Results have been promised
- * their room; an error that does not fit is told without its context. */
+/* One reply of a batch. Room for results was reserved before; an error that does
+ * not fit is reported without its context. */
 static void put_in_batch(fw_call *call, const char *text, size_t len, bool is_error)
 {
-	struct fw_batch *batch = call->batch;
-	struct fw_reply small = { .status = 200 };
+	struct fw_reply brief = { .status = 200 };
 
-	if (len && is_error) {
-		if (len > FW_LIMIT_ENVELOPE_BYTES - batch->errors) {
-			put_last_words(call, &small, "error too large for its batch");
-			text = small.json;
-			len = small.len;
-		} else {
-			batch->errors += len;
-		}
+	if (len && is_error && !fw_batch_reserve_error(call->batch, len)) {
+		put_last_words(call, &brief, "error too large for its batch");
+		text = brief.json;
+		len = brief.len;
 	}
-	if (len) {
-		fw_buf_put(&batch->out, batch->out.len ? "," : "[", 1);
-		fw_buf_put(&batch->out, text, len);
-	}
-	batch->pending--;
-	fw_batch_settle(batch);
-}
-
-struct fw_batch *fw_batch_new(struct fw_exchange *exchange)
-{
-	const struct fw_limits *limits = &exchange->server->limits;
-	struct fw_batch *batch = fw__allocate(sizeof *batch);
-
-	if (!batch)
-		return NULL;
-	*batch = (struct fw_batch){ .next = exchange->batches,
-				    .exchange = exchange,
-				    .is_open = true };
-	/* Beside the results there is room for an error of each member. */
-	fw_buf_init(&batch->out, limits->result_bytes + FW_LIMIT_ENVELOPE_BYTES +
-					 limits->batch_messages * BATCH_ERROR_BYTES);
-	exchange->batches = batch;
-	return batch;
-}
-
-void fw_batch_detach(struct fw_batch *batch)
-{
-	struct fw_batch **at;
-
-	if (!batch->exchange)
-		return;
-	at = &batch->exchange->batches;
-	while (*at != batch)
-		at = &(*at)->next;
-	*at = batch->next;
-	batch->exchange = NULL;
-}
-
-void fw_batch_settle(struct fw_batch *batch)
-{
-	static const char no_memory[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
-					"\"message\":\"out of memory\"}}";
-	struct fw_reply reply = { .status = 202 };
-	struct fw_exchange *exchange;
-
-	if (batch->pending || batch->is_open)
-		return;
-	exchange = batch->exchange;
-	fw_batch_detach(batch);
-	if (batch->out.len) {
-		FW_BUF(&batch->out, "]");
-		reply.status = 200;
-		reply.json = batch->out.text;
-		reply.len = batch->out.len;
-	}
-	if (batch->out.state != FW_BUF_OK) {
-		reply.status = 503;
-		reply.json = no_memory;
-		reply.len = sizeof no_memory - 1;
-	}
-	if (exchange && (reply.json || exchange->is_http))
-		exchange->ops->reply(exchange, &reply);
-	fw_buf_clear(&batch->out);
-	fw__release(batch);
+	fw_batch_put(call->batch, text, len);
 }
 
 /* Hands `server->out` to the transport, and ends the call. The transport may free an
@@ -146,7 +100,7 @@ static void leave(fw_call *call, const fw_error *err)
 		if (server->out.state != FW_BUF_OK)
 			put_last_words(call, &reply, "out of memory");
 	}
-	if (call->questions)
+	if (call->questions.items)
 		fw_ask_forget(call);
 	if (!call->batch && !stream && call->session && exchange && exchange->is_http)
 		reply.session_id = call->session->id;
@@ -168,8 +122,8 @@ static void leave(fw_call *call, const fw_error *err)
 		fw_buf_clear(&server->out);
 }
 
-/* A stop goes on from the loop, not from here: it ends sessions and closes
- * transports, and one of them may be our caller. */
+/* A stop continues on the loop, not here: it ends sessions and closes transports, and
+ * one of them may be our caller. */
 static void finish(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -179,29 +133,29 @@ static void finish(fw_call *call)
 		(void)uv_async_send(&server->wakeup);
 }
 
-/* What the raiser did not know. */
+/* Adds what the raising code could not know. */
 static void complete_error(fw_call *call, fw_error *err)
 {
 	fw_server *server = call->server;
 	fw_scope scope = {
-		.role = server->role,
-		.workspace_root = server->workspace_root,
+		.role = server->identity.role,
+		.workspace_root = server->identity.workspace_root,
 	};
-	yyjson_val *trace = fw_member(call->meta, "traceparent");
+	yyjson_val *trace = fw_json_member(call->request.meta, FW_META_TRACE);
 	char id[FW_INCIDENT_ID_SIZE];
 	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
-	if (call->kind == FW_CALL_TOOL) {
-		scope.tool = call->name;
-		if (call->offer)
-			scope.operation = call->offer->operation;
+	if (call->request.kind == FW_CALL_TOOL) {
+		scope.tool = call->request.name;
+		if (call->request.offer)
+			scope.operation = call->request.offer->operation;
 	}
 	scope.client = fw_mcp_client(call);
 	if (call->session)
 		scope.session_id = call->session->id[0] ? call->session->id : NULL;
-	if (server->has_own_sessions)
-		scope.session_id = server->session_id;
+	if (server->identity.has_own_sessions)
+		scope.session_id = server->identity.session_id;
 	scope.trace_id = fw_text_str(fw_text_of(trace));
 	fw_error_fill_scope(err, &scope);
 	if (!fw_error_timestamp(err))
@@ -210,19 +164,37 @@ static void complete_error(fw_call *call, fw_error *err)
 		fw_incident_id(now, id);
 		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
 	}
-	if (call->offer && call->offer->empty_result)
-		fw_error_set_empty_result(err, call->offer->empty_result,
-					  strlen(call->offer->empty_result));
+	if (call->request.offer && call->request.offer->empty_result)
+		fw_error_set_empty_result(err, call->request.offer->empty_result,
+					  strlen(call->request.offer->empty_result));
 }
+
+/* ---- the hold ------------------------------------------------------------------------- */
 
 static fw_call *call_of(fw_hold *hold)
 {
 	return (fw_call *)(void *)((char *)hold - offsetof(fw_call, hold));
 }
 
-/* An observer that could not do its part is told in place of the outcome, which
- * is the first thing that a client can see behind it. */
-static void tell_instead(fw_call *call, fw_error *instead)
+/* The only function that changes the state; the table is in hold.h. */
+static void change_state(fw_hold *hold, enum fw_hold_state next)
+{
+	static const unsigned char allowed[] = {
+		[FW_HOLD_FREE] = 1 << FW_HOLD_ASKING,
+		[FW_HOLD_ASKING] =
+			1 << FW_HOLD_FREE | 1 << FW_HOLD_RELEASED | 1 << FW_HOLD_HELD,
+		[FW_HOLD_RELEASED] = 1 << FW_HOLD_FREE,
+		[FW_HOLD_HELD] = 1 << FW_HOLD_FREE | 1 << FW_HOLD_ABANDONED,
+		[FW_HOLD_ABANDONED] = 1 << FW_HOLD_FREE,
+	};
+
+	assert(allowed[hold->state] & 1 << next);
+	hold->state = next;
+}
+
+/* The error of an observer replaces the outcome. The earlier error, if any, becomes
+ * its cause. */
+static void replace_outcome(fw_call *call, fw_error *instead)
 {
 	struct fw_hold *hold = &call->hold;
 
@@ -231,9 +203,9 @@ static void tell_instead(fw_call *call, fw_error *instead)
 }
 
 /*
- * One that failed early is on no list yet; its connection may end, and the
- * server stop, before it is let go. Failures that wait for an observer burden
- * their client alone: they must not use up what all clients share.
+ * A call that failed early is on no list yet, but its connection may close and the
+ * server may stop before the reply is released. Failures that wait for an
+ * observer count against their client only, not against the limit of all clients.
  */
 static void list_held(fw_call *call)
 {
@@ -243,43 +215,50 @@ static void list_held(fw_call *call)
 		fw_call_enlist(call);
 	} else if (call->hold.err && !call->is_uncounted) {
 		call->is_uncounted = true;
-		call->server->admitted_count--;
+		call->server->calls.admitted--;
 	}
 }
 
-/* Asks the observers from where it stopped; false: one of them holds the reply. */
+/* Calls one observer; false: it holds the reply. */
+static bool ask(fw_call *call, const fw_observer *observer)
+{
+	struct fw_hold *hold = &call->hold;
+	const fw_outcome outcome = fw_outcome_of(call, hold->err);
+	fw_error *instead;
+
+	change_state(hold, FW_HOLD_ASKING);
+	if (observer->replying(observer->ctx, &outcome, hold) &&
+	    hold->state == FW_HOLD_ASKING) {
+		change_state(hold, FW_HOLD_HELD);
+		(void)fw_call__ref(call);
+		list_held(call);
+		return false;
+	}
+	change_state(hold, FW_HOLD_FREE);
+	instead = hold->instead;
+	hold->instead = NULL;
+	if (instead)
+		replace_outcome(call, instead);
+	return true;
+}
+
+/* Calls the observers that were not called yet; false: one of them holds the reply. */
 static bool consult(fw_call *call)
 {
-	fw_server *server = call->server;
+	const struct fw_observers *observers = &call->server->observers;
 	struct fw_hold *hold = &call->hold;
 
-	while (hold->next < server->observer_count) {
-		const fw_observer *observer = &server->observers[hold->next++];
-		fw_outcome outcome;
+	while (hold->next < observers->count) {
+		const fw_observer *observer = &observers->items[hold->next++];
 
-		if (!observer->replying)
-			continue;
-		outcome = fw_outcome_of(call, hold->err);
-		hold->state = FW_HOLD_ASKING;
-		if (observer->replying(observer->ctx, &outcome, hold) &&
-		    hold->state == FW_HOLD_ASKING) {
-			hold->state = FW_HOLD_HELD;
-			(void)fw_call__ref(call);
-			list_held(call);
+		if (observer->replying && !ask(call, observer))
 			return false;
-		}
-		hold->state = FW_HOLD_FREE;
-		if (hold->instead) {
-			fw_error *instead = hold->instead;
-
-			hold->instead = NULL;
-			tell_instead(call, instead);
-		}
 	}
 	return true;
 }
 
-/* The reply of a success waits in the call: others are written meanwhile. */
+/* The reply of a success waits in the call, because others use the server's buffer
+ * in the meantime. */
 static void set_aside(fw_call *call)
 {
 	fw_server *server = call->server;
@@ -288,7 +267,19 @@ static void set_aside(fw_call *call)
 	fw_buf_init(&server->out, call->hold.out.max);
 }
 
-/* All observers have had their say. */
+static void take_back(fw_call *call)
+{
+	fw_server *server = call->server;
+	struct fw_hold *hold = &call->hold;
+
+	if (!hold->out.text)
+		return;
+	fw_buf_clear(&server->out);
+	server->out = hold->out;
+	memset(&hold->out, 0, sizeof hold->out);
+}
+
+/* All observers were called. */
 static void depart(fw_call *call)
 {
 	fw_error *err = call->hold.err;
@@ -302,48 +293,51 @@ static void depart(fw_call *call)
 	finish(call);
 }
 
-/* The loop's thread; a release that comes after all is over does nothing. */
+/* Calls the observers that are left; then the reply leaves or waits. */
+static void proceed(fw_call *call)
+{
+	if (consult(call))
+		depart(call);
+	else if (!call->hold.err)
+		set_aside(call);
+}
+
 void fw_hold_end(struct fw_hold *hold, fw_error *err)
 {
 	fw_call *call = call_of(hold);
-	fw_server *server = call->server;
 
-	if (hold->state == FW_HOLD_ASKING) {
-		hold->state = FW_HOLD_FREE;
+	switch (hold->state) {
+	case FW_HOLD_ASKING:
+		change_state(hold, FW_HOLD_RELEASED);
 		hold->instead = err;
 		return;
-	}
-	if (hold->state != FW_HOLD_HELD || call->is_answered) {
+	case FW_HOLD_HELD:
+		change_state(hold, FW_HOLD_FREE);
+		take_back(call);
+		if (err)
+			replace_outcome(call, err);
+		proceed(call);
+		break;
+	case FW_HOLD_ABANDONED:
+		change_state(hold, FW_HOLD_FREE);
 		fw_error_free(err);
-		fw_call__unref(call);
+		break;
+	case FW_HOLD_FREE:
+	case FW_HOLD_RELEASED: /* a second release is misuse, and ignored */
+		fw_error_free(err);
 		return;
 	}
-	hold->state = FW_HOLD_FREE;
-	/* The reply of a success was set aside. */
-	if (hold->out.text) {
-		fw_buf_clear(&server->out);
-		server->out = hold->out;
-		memset(&hold->out, 0, sizeof hold->out);
-	}
-	if (err)
-		tell_instead(call, err);
-	if (consult(call))
-		depart(call);
-	else if (!hold->err)
-		set_aside(call);
 	fw_call__unref(call);
 }
 
-/* The server stops and cannot wait. The hold keeps its reference until its
- * holder lets go. */
 void fw_hold_abandon(fw_hold *hold)
 {
 	fw_call *call = call_of(hold);
 
-	hold->state = FW_HOLD_FREE;
+	change_state(hold, FW_HOLD_ABANDONED);
 	fw_buf_clear(&hold->out);
-	tell_instead(call,
-		     fw_raise_audit_log_failed("the server stopped before it was written"));
+	replace_outcome(call,
+			fw_raise_audit_log_failed("the server stopped before it was written"));
 	depart(call);
 }
 
@@ -359,17 +353,17 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 	}
 	hold->instead = err;
 	hold->next_released = NULL;
-	uv_mutex_lock(&server->lock);
-	/* Whoever finds others there knows that the loop has been woken for them. */
-	is_first = !server->released && !server->is_deaf;
-	if (server->released)
-		server->last_released->next_released = hold;
+	uv_mutex_lock(&server->inbox.lock);
+	/* If others are in the list, the loop was already woken for them. */
+	is_first = !server->inbox.released && !server->inbox.is_closed;
+	if (server->inbox.released)
+		server->inbox.last_released->next_released = hold;
 	else
-		server->released = hold;
-	server->last_released = hold;
-	uv_mutex_unlock(&server->lock);
-	/* From here on the call may be gone; the server is there for as long as
-	 * somebody holds replies of it. */
+		server->inbox.released = hold;
+	server->inbox.last_released = hold;
+	uv_mutex_unlock(&server->inbox.lock);
+	/* The call may be freed from here on; the server lives as long as a reply of
+	 * it is held. */
 	if (is_first)
 		(void)uv_async_send(&server->wakeup);
 }
@@ -378,7 +372,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 {
 	bool was_running;
 
-	/* A reply that is held has its outcome. */
+	/* The outcome of a held reply is decided. */
 	if (fw_call_is_over(call)) {
 		fw_error_free(err);
 		return;
@@ -387,18 +381,17 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	call->is_stranger = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 			    call->exchange->is_http && !call->exchange->principal &&
 			    !call->session;
-	/* A handler at work on it learns that nobody waits; its run keeps the call. */
-	was_running = call->is_running;
+	/* A running handler can see that nobody waits; its run keeps the call alive. */
+	was_running = call->run.is_active;
 	if (was_running)
-		atomic_store(&call->cancelled, true);
-	/* An answer that comes while the reply is held must not start it again. */
-	if (call->questions)
+		atomic_store(&call->run.cancelled, true);
+	/* An answer that arrives while the reply is held must not restart the call. */
+	if (call->questions.items)
 		fw_ask_forget(call);
 	complete_error(call, err);
 	call->hold.err = err;
 	call->hold.next = 0;
-	if (consult(call))
-		depart(call);
+	proceed(call);
 	if (was_running)
 		fw_call_abandon(call);
 }
@@ -411,28 +404,20 @@ struct fw_buf *fw_mcp_begin(fw_call *call)
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-	fw_buf_put(out, call->id, call->id_len);
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
 	FW_BUF(out, ",\"result\":{");
 	return out;
 }
 
 void fw_mcp_end(fw_call *call, struct fw_buf *out)
 {
-	if (call->is_modern) {
+	if (call->request.is_modern) {
 		if (out->len && out->text[out->len - 1] != '{')
 			FW_BUF(out, ",");
-		fw_buf_put(out, call->server->modern_tail, call->server->modern_tail_len);
+		fw_buf_put(out, call->server->identity.modern_tail,
+			   call->server->identity.modern_tail_len);
 	}
 	FW_BUF(out, "}}");
-}
-
-/* The results of a batch are bounded together. */
-static bool promise_room(struct fw_batch *batch, size_t len, uint64_t most)
-{
-	if (len + 2 > most - batch->promised)
-		return false;
-	batch->promised += len + 2;
-	return true;
 }
 
 void fw_mcp_reply(fw_call *call)
@@ -448,15 +433,12 @@ void fw_mcp_reply(fw_call *call)
 					  : fw_raise_internal_out_of_memory());
 		return;
 	}
-	if (call->batch && !promise_room(call->batch, out->len, most)) {
+	if (call->batch && !fw_batch_reserve_result(call->batch, out->len, most)) {
 		fw_mcp_fail(call, fw_raise_tool_result_too_large(most));
 		return;
 	}
 	call->hold.next = 0;
-	if (consult(call))
-		depart(call);
-	else if (!call->hold.err)
-		set_aside(call);
+	proceed(call);
 }
 
 void fw_mcp_reply_empty(fw_call *call)

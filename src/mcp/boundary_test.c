@@ -7,16 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
 #include "base/buf.h"
-#include "mcp/impl.h"
+#include "mcp/server.h"
 #include "mcp/transport.h"
 
-/* ---- a transport that keeps what it is told ---------------------------------- */
+/* ---- a transport that records what it gets ---------------------------------- */
 
 struct fake {
 	struct fw_exchange exchange;
@@ -308,7 +311,7 @@ static void test_boundary__a_success_is_not_observed_as_a_failure(void **state)
 	fw_server_free(server);
 }
 
-static void test_boundary__an_observer_that_fails_is_told_instead(void **state)
+static void test_boundary__the_error_of_an_observer_replaces_the_outcome(void **state)
 {
 	fw_server *server = server_new();
 	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",
@@ -402,7 +405,7 @@ static void test_boundary__replies_that_are_let_go_together_leave_in_that_order(
 	fw_server_free(server);
 }
 
-static void test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure(void **state)
+static void test_boundary__a_success_that_cannot_be_audited_becomes_a_failure(void **state)
 {
 	fw_server *server = server_new();
 	struct fake fake = { .headers = HEADERS };
@@ -540,14 +543,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_boundary__every_stage_fails_the_same_way),
 		cmocka_unit_test(test_boundary__a_success_is_not_observed_as_a_failure),
-		cmocka_unit_test(test_boundary__an_observer_that_fails_is_told_instead),
+		cmocka_unit_test(test_boundary__the_error_of_an_observer_replaces_the_outcome),
 		cmocka_unit_test(
 			test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not_there),
 		cmocka_unit_test(test_boundary__a_held_reply_waits_and_others_pass_it),
 		cmocka_unit_test(
 			test_boundary__replies_that_are_let_go_together_leave_in_that_order),
 		cmocka_unit_test(
-			test_boundary__a_success_that_cannot_be_audited_is_told_as_a_failure),
+			test_boundary__a_success_that_cannot_be_audited_becomes_a_failure),
 		cmocka_unit_test(test_boundary__a_caller_that_leaves_while_its_reply_is_held),
 		cmocka_unit_test(test_boundary__an_observer_may_refuse_a_tool_before_it_runs),
 		cmocka_unit_test(

@@ -1,35 +1,58 @@
 /*
- * call.c - the life of a call, and what leaves it before its answer.
+ * call.c - the life of a call, and its messages before the reply.
  *
- * Calls are used again: a call that has ended keeps its pool and its buffers
- * for the next, so that an ordinary call allocates nothing.
+ * Calls are reused: a call that has ended keeps its pool and its buffers for the
+ * next one, so an ordinary call allocates nothing.
  */
 #include <math.h>
 #include <string.h>
 
+#include <uv.h>
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/lane.h"
+#include "mcp/listen.h"
 #include "mcp/op.h"
+#include "mcp/post.h"
+#include "mcp/request.h"
+#include "mcp/result.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
+#include "rpc/names.h"
+#include "rpc/version.h"
 
 enum { FREE_CALLS = 64 };
 
 fw_call *fw_call_new(fw_server *server)
 {
-	fw_call *call = server->free_calls;
+	fw_call *call = server->calls.unused;
 
 	if (call) {
-		server->free_calls = call->next;
-		server->free_count--;
+		server->calls.unused = call->next;
+		server->calls.unused_count--;
 	} else {
 		call = fw__allocate(sizeof *call);
 		if (!call)
 			return NULL;
 		memset(call, 0, sizeof *call);
-		fw_buf_init(&call->content, server->limits.result_bytes);
-		fw_buf_init(&call->structured, server->limits.result_bytes);
-		fw_buf_init(&call->description, FW_LIMIT_TEXT_BYTES);
-		fw_buf_init(&call->json, 2 * (size_t)server->limits.message_bytes);
+		fw_buf_init(&call->result.content, server->limits.result_bytes);
+		fw_buf_init(&call->result.structured, server->limits.result_bytes);
+		fw_buf_init(&call->result.description, FW_LIMIT_TEXT_BYTES);
+		fw_buf_init(&call->request.json, 2 * (size_t)server->limits.message_bytes);
 		call->pool = fw__allocate(FW_CALL_POOL_BYTES);
 		if (!call->pool) {
 			fw__release(call);
@@ -39,27 +62,27 @@ fw_call *fw_call_new(fw_server *server)
 	call->next = NULL;
 	call->server = server;
 	atomic_store_explicit(&call->refs, 1, memory_order_relaxed);
-	call->version = FW_V_NONE;
-	call->kind = FW_CALL_OTHER;
-	call->log_level = -1;
-	call->role = "user";
-	call->contract = FW_AUTO;
-	call->last_progress = -1;
+	call->request.version = FW_V_NONE;
+	call->request.kind = FW_CALL_OTHER;
+	call->request.log_level = -1;
+	call->result.role = "user";
+	call->request.contract = FW_AUTO;
+	call->run.last_progress = -1;
 	call->started_ns = uv_hrtime();
 	return call;
 }
 
 void fw_call_forget_result(fw_call *call)
 {
-	fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
-	fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
-	fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
-	call->is_raw = false;
-	call->is_own_error = false;
-	call->values = 0;
-	call->role = "user";
-	fw_error_free(call->fault);
-	call->fault = NULL;
+	fw_buf_reset(&call->result.content, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->result.structured, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->result.description, FW_CALL_KEEP_BYTES);
+	call->result.is_raw = false;
+	call->result.is_own_error = false;
+	call->result.values = 0;
+	call->result.role = "user";
+	fw_error_free(call->result.fault);
+	call->result.fault = NULL;
 }
 
 fw_call *fw_call__ref(fw_call *call)
@@ -68,52 +91,51 @@ fw_call *fw_call__ref(fw_call *call)
 	return call;
 }
 
-/* All that is not kept for the next call. */
+/* Clears everything that is not kept for the next call. */
 static void wipe(fw_call *call)
 {
 	struct fw_buf content, structured, description, json;
 	char *pool = call->pool;
-	struct fw_post *end = call->end;
+	struct fw_post *end = call->run.end;
 
 	fw_call_forget_result(call);
-	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	fw_buf_clear(&call->hold.out);
-	fw_buf_clear(&call->late_progress);
+	fw_buf_clear(&call->run.late_progress);
 	if (call->lane)
 		fw_lane_leave(call);
-	content = call->content;
-	structured = call->structured;
-	description = call->description;
-	json = call->json;
-	if (call->questions || call->capability)
+	content = call->result.content;
+	structured = call->result.structured;
+	description = call->result.description;
+	json = call->request.json;
+	if (call->questions.items || call->questions.missing_capability)
 		fw_ask_clear(call);
-	for (size_t i = 0; i < call->uri_count; i++)
-		fw__release(call->uris[i]);
-	fw__release(call->uris);
-	fw__release(call->client);
-	yyjson_doc_free(call->made_arguments);
-	yyjson_doc_free(call->doc);
-	fw_client_unref(call->able);
+	for (size_t i = 0; i < call->listening.uri_count; i++)
+		fw__release(call->listening.uris[i]);
+	fw__release(call->listening.uris);
+	fw__release(call->request.client_name);
+	yyjson_doc_free(call->request.made_arguments);
+	yyjson_doc_free(call->request.doc);
+	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
-	memset(call, 0, offsetof(fw_call, id));
-	memset((char *)call + offsetof(fw_call, id_len), 0,
-	       sizeof *call - offsetof(fw_call, id_len));
-	call->content = content;
-	call->structured = structured;
-	call->description = description;
-	call->json = json;
+	/* All but the text of the id, which is the last member. */
+	memset(call, 0, offsetof(fw_call, request.id.text));
+	call->result.content = content;
+	call->result.structured = structured;
+	call->result.description = description;
+	call->request.json = json;
 	call->pool = pool;
-	call->end = end;
+	call->run.end = end;
 }
 
 void fw_call_destroy(fw_call *call)
 {
-	fw_buf_clear(&call->content);
-	fw_buf_clear(&call->structured);
-	fw_buf_clear(&call->description);
-	fw_buf_clear(&call->json);
+	fw_buf_clear(&call->result.content);
+	fw_buf_clear(&call->result.structured);
+	fw_buf_clear(&call->result.description);
+	fw_buf_clear(&call->request.json);
 	fw__release(call->pool);
-	fw__release(call->end);
+	fw__release(call->run.end);
 	fw__release(call);
 }
 
@@ -121,17 +143,17 @@ void fw_call__unref(fw_call *call)
 {
 	fw_server *server = call->server;
 
-	/* Only the loop's thread lets the last one go: others post theirs. */
+	/* Only the loop's thread drops the last reference: other threads post theirs. */
 	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	wipe(call);
-	if (server->free_count >= FREE_CALLS) {
+	if (server->calls.unused_count >= FREE_CALLS) {
 		fw_call_destroy(call);
 		return;
 	}
-	call->next = server->free_calls;
-	server->free_calls = call;
-	server->free_count++;
+	call->next = server->calls.unused;
+	server->calls.unused = call;
+	server->calls.unused_count++;
 }
 
 void fw_call_enlist(fw_call *call)
@@ -139,13 +161,13 @@ void fw_call_enlist(fw_call *call)
 	fw_server *server = call->server;
 
 	call->previous = NULL;
-	call->next = server->calls;
+	call->next = server->calls.first;
 	if (call->next)
 		call->next->previous = call;
-	server->calls = call;
-	server->call_count++;
+	server->calls.first = call;
+	server->calls.count++;
 	if (!call->is_uncounted)
-		server->admitted_count++;
+		server->calls.admitted++;
 	call->is_listed = true;
 	if (call->lane)
 		call->lane->in_flight++;
@@ -188,14 +210,14 @@ void fw_call_delist(fw_call *call)
 	if (call->previous)
 		call->previous->next = call->next;
 	else
-		server->calls = call->next;
+		server->calls.first = call->next;
 	if (call->next)
 		call->next->previous = call->previous;
 	call->next = NULL;
 	call->is_listed = false;
-	server->call_count--;
+	server->calls.count--;
 	if (!call->is_uncounted)
-		server->admitted_count--;
+		server->calls.admitted--;
 	if (call->lane)
 		call->lane->in_flight--;
 	if (call->session)
@@ -237,7 +259,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 	}
 }
 
-/* A notification that is no text is not worth failing for; it is left out. */
+/* A notification that is not valid text is dropped, without an error. */
 static bool is_text(const struct fw_op_text *text)
 {
 	return !text->text || fw_utf8_valid(text->text, text->len) == text->len;
@@ -249,18 +271,18 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op)
 	struct fw_buf buf;
 	bool is_due;
 
-	/* It only ever grows: the protocol says so, and clients count on it. */
-	if (!call->progress_token || !(op->numbers[0] > call->last_progress) ||
+	/* Progress must increase: the protocol requires it, and clients rely on it. */
+	if (!call->request.progress_token || !(op->numbers[0] > call->run.last_progress) ||
 	    !isfinite(op->numbers[0]) || !is_text(&op->texts[0]))
 		return;
-	call->last_progress = op->numbers[0];
-	/* Too much of it: the newest stands for those before it. */
-	is_due = fw_rate_take(&call->progress_rate, limits->progress_per_second,
+	call->run.last_progress = op->numbers[0];
+	/* Above the rate limit, the newest replaces those before it. */
+	is_due = fw_rate_take(&call->run.progress_rate, limits->progress_per_second,
 			      limits->progress_burst, uv_hrtime());
 	fw_buf_init(&buf, call->server->limits.result_bytes);
-	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_PROGRESS "\",\"params\":{"
 		     "\"progressToken\":");
-	fw_buf_value(&buf, call->progress_token);
+	fw_buf_value(&buf, call->request.progress_token);
 	FW_BUF(&buf, ",\"progress\":");
 	fw_buf_f64(&buf, op->numbers[0]);
 	if (op->numbers[1] > 0 && isfinite(op->numbers[1])) {
@@ -272,9 +294,9 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op)
 		fw_buf_json(&buf, op->texts[0].text, op->texts[0].len);
 	}
 	FW_BUF(&buf, "}}");
-	fw_buf_clear(&call->late_progress);
+	fw_buf_clear(&call->run.late_progress);
 	if (buf.state == FW_BUF_OK && !is_due) {
-		call->late_progress = buf;
+		call->run.late_progress = buf;
 		return;
 	}
 	if (buf.state == FW_BUF_OK)
@@ -296,7 +318,7 @@ int fw_log_level_find(struct fw_text name)
 
 int fw_call_log_level(const fw_call *call)
 {
-	return call->log_level;
+	return call->request.log_level;
 }
 
 static void send_log(fw_call *call, const struct fw_op *op)
@@ -304,7 +326,7 @@ static void send_log(fw_call *call, const struct fw_op *op)
 	struct fw_buf buf;
 
 	fw_buf_init(&buf, call->server->limits.result_bytes);
-	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+	FW_BUF(&buf, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_LOG "\",\"params\":{"
 		     "\"level\":\"");
 	fw_buf_str(&buf, levels[op->number]);
 	FW_BUF(&buf, "\"");
@@ -328,11 +350,11 @@ void fw_log_apply(fw_call *call, const struct fw_op *op)
 	if (lowest < 0 || op->number >= FW_LOG_LEVEL_COUNT || (int)op->number < lowest ||
 	    !op->texts[0].text || !is_text(&op->texts[0]) || !is_text(&op->texts[1]))
 		return;
-	if (fw_rate_take(&call->log_rate, limits->logs_per_second, limits->logs_burst,
+	if (fw_rate_take(&call->run.log_rate, limits->logs_per_second, limits->logs_burst,
 			 uv_hrtime()))
 		send_log(call, op);
 	else
-		call->logs_dropped++;
+		call->run.logs_dropped++;
 }
 
 void fw_call_catch_up(fw_call *call)
@@ -341,21 +363,21 @@ void fw_call_catch_up(fw_call *call)
 	struct fw_op op = { .kind = FW_OP_LOG };
 	char text[128];
 
-	if (call->late_progress.len) {
-		fw_call_send(call, call->late_progress.text, call->late_progress.len);
-		fw_buf_clear(&call->late_progress);
+	if (call->run.late_progress.len) {
+		fw_call_send(call, call->run.late_progress.text, call->run.late_progress.len);
+		fw_buf_clear(&call->run.late_progress);
 	}
-	if (!call->logs_dropped)
+	if (!call->run.logs_dropped)
 		return;
 	op.number = (uint32_t)(lowest > FW_LOG_WARNING ? lowest : FW_LOG_WARNING);
 	op.texts[0].len = (size_t)snprintf(
 		text, sizeof text, "%llu log messages were dropped: the limit is %llu a second",
-		(unsigned long long)call->logs_dropped,
+		(unsigned long long)call->run.logs_dropped,
 		(unsigned long long)call->server->limits.logs_per_second);
 	op.texts[0].text = text;
 	op.texts[1].text = "faultwire";
 	op.texts[1].len = 9;
-	call->logs_dropped = 0;
+	call->run.logs_dropped = 0;
 	send_log(call, &op);
 }
 
@@ -377,9 +399,9 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 		return;
 	}
 	session = call->session;
-	if (fw_call_is_over(call) || call->is_modern || !session || session->is_ended ||
+	if (fw_call_is_over(call) || call->request.is_modern || !session || session->is_ended ||
 	    !call->exchange || !call->exchange->is_http || call->batch ||
-	    call->version < FW_V_2025_11_25 || call->stream)
+	    call->request.version < FW_V_2025_11_25 || call->stream)
 		return;
 	stream = fw_stream_new(session);
 	if (!stream)
@@ -400,17 +422,17 @@ void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
 
 bool fw_call_is_cancelled(const fw_call *call)
 {
-	if (call->recorder)
-		return call->recorder->is_cancelled(call->recorder);
-	return atomic_load(&call->cancelled);
+	if (call->run.recorder)
+		return call->run.recorder->is_cancelled(call->run.recorder);
+	return atomic_load(&call->run.cancelled);
 }
 
-/* The client does not want it any more: nothing is sent, but it is observed. */
+/* The client has cancelled: no reply is sent, but observers see the outcome. */
 void fw_call_cancel(fw_call *call)
 {
 	if (call->is_answered)
 		return;
-	atomic_store(&call->cancelled, true);
+	atomic_store(&call->run.cancelled, true);
 	call->is_silent = true;
 	(void)fw_call__ref(call);
 	if (call->is_listener)

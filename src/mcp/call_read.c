@@ -1,22 +1,28 @@
 /*
- * call_read.c - a handler looks at what was asked. Numbers are raw text in the
- * document; they are read when somebody wants them.
+ * call_read.c - arguments as a handler reads them. Numbers are raw text in the
+ * document, and converted on demand.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/impl.h"
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "mcp/call.h"
 #include "mcp/op.h"
+#include "mcp/util.h"
+#include "rpc/version.h"
 
 const char *fw_call_name(const fw_call *call)
 {
-	return call->name;
+	return call->request.name;
 }
 
 static yyjson_val *argument(const fw_call *call, const char *name)
 {
-	return name ? fw_member(call->arguments, name) : NULL;
+	return name ? fw_json_member(call->request.arguments, name) : NULL;
 }
 
 bool fw_call_has(const fw_call *call, const char *name)
@@ -73,33 +79,34 @@ bool fw_call_bool(const fw_call *call, const char *name, bool otherwise)
 
 const char *fw_call_json(fw_call *call, const char *name, size_t *ret_len)
 {
-	yyjson_val *value = name ? argument(call, name) : call->arguments;
+	yyjson_val *value = name ? argument(call, name) : call->request.arguments;
 
-	fw_buf_reset(&call->json, FW_CALL_KEEP_BYTES);
+	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	if (!value && name)
 		return NULL;
 	if (value)
-		fw_buf_value(&call->json, value);
+		fw_buf_value(&call->request.json, value);
 	else
-		FW_BUF(&call->json, "{}");
-	if (call->json.state != FW_BUF_OK)
+		FW_BUF(&call->request.json, "{}");
+	if (call->request.json.state != FW_BUF_OK)
 		return NULL;
 	if (ret_len)
-		*ret_len = call->json.len;
-	return call->json.text;
+		*ret_len = call->request.json.len;
+	return call->request.json.text;
 }
 
 const char *fw_call_protocol(const fw_call *call)
 {
-	return call->version < FW_V_COUNT ? fw_version_names[call->version] : "";
+	return call->request.version < FW_V_COUNT ? fw_version_names[call->request.version]
+						  : "";
 }
 
 yyjson_val *fw_call_capabilities(const fw_call *call)
 {
-	return call->capabilities;
+	return call->request.capabilities;
 }
 
-/* In a worker there are only the names. */
+/* A worker has the names only. */
 static bool is_named(const struct fw_recorder *recorder, const char *name)
 {
 	size_t at = 0;
@@ -114,7 +121,7 @@ static bool is_named(const struct fw_recorder *recorder, const char *name)
 
 bool fw_call_client_can(const fw_call *call, const char *capability)
 {
-	if (capability && call->recorder)
-		return is_named(call->recorder, capability);
-	return capability && fw_member(fw_call_capabilities(call), capability) != NULL;
+	if (capability && call->run.recorder)
+		return is_named(call->run.recorder, capability);
+	return capability && fw_json_member(fw_call_capabilities(call), capability) != NULL;
 }

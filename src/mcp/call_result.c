@@ -1,30 +1,44 @@
 /*
- * call_result.c - a handler adds to its result. What it says is written as the
- * JSON that will be sent, at once: a result is text that grows, not a tree.
+ * call_result.c - the result that a handler adds to. It is written at once as
+ * the JSON that will be sent: text that grows, not a tree.
  *
- * The first thing that cannot be sent is kept as the call's fault, and makes it
- * fail when the handler is done.
+ * The first content that cannot be sent is kept as the fault of the call, which
+ * makes it fail when the handler is done.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "core/redact.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/op.h"
+#include "mcp/request.h"
+#include "mcp/result.h"
+#include "mcp/server.h"
+#include "mcp/util.h"
+#include "rpc/message.h"
+#include "rpc/version.h"
+#include "schema/schema.h"
 
 enum { VALUES_MAX = 100 };
 
 static void fault(fw_call *call, fw_error *err)
 {
-	if (call->fault)
+	if (call->result.fault)
 		fw_error_free(err);
 	else
-		call->fault = err;
+		call->result.fault = err;
 }
 
-/* Where in `text` the first byte is that is not UTF-8; NUL is allowed. */
+/* Offset of the first byte that is not UTF-8; NUL is allowed. */
 static bool check_text(fw_call *call, const char *text, size_t len)
 {
 	size_t valid = 0;
@@ -46,16 +60,16 @@ static bool check_text(fw_call *call, const char *text, size_t len)
 	return true;
 }
 
-/* Begins one block of content, with what stands around it in this result. */
+/* Begins one block of content, with the punctuation that this result needs. */
 static struct fw_buf *begin(fw_call *call)
 {
-	struct fw_buf *out = &call->content;
+	struct fw_buf *out = &call->result.content;
 
 	if (out->len)
 		FW_BUF(out, ",");
-	if (call->kind == FW_CALL_PROMPT) {
+	if (call->request.kind == FW_CALL_PROMPT) {
 		FW_BUF(out, "{\"role\":");
-		fw_buf_json_str(out, call->role);
+		fw_buf_json_str(out, call->result.role);
 		FW_BUF(out, ",\"content\":");
 	}
 	return out;
@@ -63,13 +77,13 @@ static struct fw_buf *begin(fw_call *call)
 
 static void end(fw_call *call, struct fw_buf *out)
 {
-	if (call->kind == FW_CALL_PROMPT)
+	if (call->request.kind == FW_CALL_PROMPT)
 		FW_BUF(out, "}");
 }
 
 static bool takes_content(fw_call *call)
 {
-	if (call->kind == FW_CALL_TOOL || call->kind == FW_CALL_PROMPT)
+	if (call->request.kind == FW_CALL_TOOL || call->request.kind == FW_CALL_PROMPT)
 		return true;
 	fault(call, fw_raise_internal_api_misuse("fw_call_text", "this is no tool or prompt"));
 	return false;
@@ -117,7 +131,7 @@ static void put_media(fw_call *call, const char *type, const struct fw_op *op)
 
 static void put_resource(fw_call *call, const char *member, const struct fw_op *op)
 {
-	bool is_read = call->kind == FW_CALL_RESOURCE;
+	bool is_read = call->request.kind == FW_CALL_RESOURCE;
 	struct fw_buf *out;
 
 	if (!is_read && !takes_content(call))
@@ -151,8 +165,8 @@ static void put_link(fw_call *call, const struct fw_op *op)
 	if (!takes_content(call) || !check_op_text(call, op, 0) ||
 	    !check_op_text(call, op, 1) || (op->texts[2].text && !check_op_text(call, op, 2)))
 		return;
-	/* The oldest version has no links; its clients get the address as text. */
-	if (!call->is_modern && call->version == FW_V_2025_03_26) {
+	/* The oldest version has no resource links: its clients get the URI as text. */
+	if (!call->request.is_modern && call->request.version == FW_V_2025_03_26) {
 		put_text(call, &op->texts[0]);
 		return;
 	}
@@ -182,7 +196,8 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
 		return;
 	}
-	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
+	if (json->text &&
+	    fw_message_is_too_deep(json->text, json->len, limits->message_depth)) {
 		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
 		return;
 	}
@@ -191,7 +206,7 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 				       &fw__yyjson_alc, &err);
 	root = yyjson_doc_get_root(doc);
 	if (err.code == YYJSON_READ_ERROR_INVALID_STRING) {
-		/* What is wrong with it may be that it is no text at all. */
+		/* It may be invalid because it is not text at all. */
 		if (!check_text(call, json->text, json->len))
 			return;
 	}
@@ -201,8 +216,8 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 				    root ? "another value" : "no JSON"));
 	else
 		fw_buf_value(out, root);
-	if (wants_object && call->kind == FW_CALL_TOOL)
-		call->is_own_error = yyjson_get_bool(fw_member(root, "isError"));
+	if (wants_object && call->request.kind == FW_CALL_TOOL)
+		call->result.is_own_error = yyjson_get_bool(fw_json_member(root, "isError"));
 	yyjson_doc_free(doc);
 }
 
@@ -210,11 +225,11 @@ static void put_value(fw_call *call, const struct fw_op *op)
 {
 	if (!check_op_text(call, op, 0))
 		return;
-	if (++call->values > VALUES_MAX)
+	if (++call->result.values > VALUES_MAX)
 		return;
-	if (call->content.len)
-		FW_BUF(&call->content, ",");
-	put_op_text(&call->content, op, 0);
+	if (call->result.content.len)
+		FW_BUF(&call->result.content, ",");
+	put_op_text(&call->result.content, op, 0);
 }
 
 static void lose(fw_call *call, uint32_t state)
@@ -234,23 +249,24 @@ void fw_result_apply(fw_call *call, const struct fw_op *op)
 	case FW_OP_RESOURCE_BLOB: put_resource(call, "blob", op); break;
 	case FW_OP_RESOURCE_LINK: put_link(call, op); break;
 	case FW_OP_STRUCTURED:
-		fw_buf_reset(&call->structured, FW_CALL_KEEP_BYTES);
-		put_json(call, &call->structured, &op->texts[0], false);
+		fw_buf_reset(&call->result.structured, FW_CALL_KEEP_BYTES);
+		put_json(call, &call->result.structured, &op->texts[0], false);
 		break;
 	case FW_OP_RESULT:
-		fw_buf_reset(&call->content, FW_CALL_KEEP_BYTES);
-		call->is_raw = true;
-		put_json(call, &call->content, &op->texts[0], true);
+		fw_buf_reset(&call->result.content, FW_CALL_KEEP_BYTES);
+		call->result.is_raw = true;
+		put_json(call, &call->result.content, &op->texts[0], true);
 		break;
 	case FW_OP_ROLE:
-		call->role = op->texts[0].text && strcmp(op->texts[0].text, "assistant") == 0
-				     ? "assistant"
-				     : "user";
+		call->result.role =
+			op->texts[0].text && strcmp(op->texts[0].text, "assistant") == 0
+				? "assistant"
+				: "user";
 		break;
 	case FW_OP_DESCRIPTION:
-		fw_buf_reset(&call->description, FW_CALL_KEEP_BYTES);
+		fw_buf_reset(&call->result.description, FW_CALL_KEEP_BYTES);
 		if (check_op_text(call, op, 0))
-			put_op_text(&call->description, op, 0);
+			put_op_text(&call->result.description, op, 0);
 		break;
 	case FW_OP_VALUE: put_value(call, op); break;
 	case FW_OP_LOST: lose(call, op->number); break;
@@ -290,16 +306,16 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 
 static fw_error *check_output(fw_call *call)
 {
-	const fw_schema *schema = call->offer->output;
+	const fw_schema *schema = call->request.offer->output;
 	struct first first = { "", "", "" };
 	const fw_schema_run run = { .on_violation = on_violation, .ctx = &first };
 	yyjson_doc *doc;
 	bool is_valid;
 
 	call->stage = FW_STAGE_OUTPUT;
-	if (!call->structured.len)
+	if (!call->result.structured.len)
 		return fw_raise_tool_invalid_result("", "structured content", "none");
-	doc = yyjson_read_opts(call->structured.text, call->structured.len,
+	doc = yyjson_read_opts(call->result.structured.text, call->result.structured.len,
 			       YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc, NULL);
 	if (!doc)
 		return fw_raise_internal_out_of_memory();
@@ -312,28 +328,28 @@ static fw_error *check_output(fw_call *call)
 
 static void put_tool(fw_call *call, struct fw_buf *out)
 {
-	bool shows = call->structured.len &&
-		     (call->is_modern ||
-		      (call->structured.text[0] == '{' && call->version > FW_V_2025_03_26));
+	bool shows = call->result.structured.len &&
+		     (call->request.is_modern || (call->result.structured.text[0] == '{' &&
+						  call->request.version > FW_V_2025_03_26));
 
 	FW_BUF(out, "\"content\":[");
-	if (call->content.len) {
-		fw_buf_put(out, call->content.text, call->content.len);
-	} else if (call->structured.len) {
+	if (call->result.content.len) {
+		fw_buf_put(out, call->result.content.text, call->result.content.len);
+	} else if (call->result.structured.len) {
 		FW_BUF(out, "{\"type\":\"text\",\"text\":");
-		fw_buf_json(out, call->structured.text, call->structured.len);
+		fw_buf_json(out, call->result.structured.text, call->result.structured.len);
 		FW_BUF(out, "}");
 	}
 	FW_BUF(out, "]");
 	if (shows) {
 		FW_BUF(out, ",\"structuredContent\":");
-		fw_buf_put(out, call->structured.text, call->structured.len);
+		fw_buf_put(out, call->result.structured.text, call->result.structured.len);
 	}
 }
 
 void fw_call_put_cache(const fw_call *call, struct fw_buf *out)
 {
-	if (!call->is_modern)
+	if (!call->request.is_modern)
 		return;
 	FW_BUF(out, ",\"ttlMs\":");
 	fw_buf_i64(out, call->server->options.cache_ttl_ms);
@@ -343,52 +359,53 @@ void fw_call_put_cache(const fw_call *call, struct fw_buf *out)
 
 fw_error *fw_call_write_result(fw_call *call, struct fw_buf *out)
 {
-	fw_error *err = call->fault;
+	fw_error *err = call->result.fault;
 
-	call->fault = NULL;
+	call->result.fault = NULL;
 	if (err)
 		return err;
-	FW_TRY(state_of(&call->content));
-	FW_TRY(state_of(&call->structured));
-	if (call->kind == FW_CALL_TOOL && !call->is_raw) {
-		if (!call->content.len && !call->structured.len)
+	FW_TRY(state_of(&call->result.content));
+	FW_TRY(state_of(&call->result.structured));
+	if (call->request.kind == FW_CALL_TOOL && !call->result.is_raw) {
+		if (!call->result.content.len && !call->result.structured.len)
 			return fw_raise_tool_no_result();
-		if (call->offer->output)
+		if (call->request.offer->output)
 			FW_TRY(check_output(call));
-	} else if (call->kind != FW_CALL_COMPLETE && !call->content.len) {
+	} else if (call->request.kind != FW_CALL_COMPLETE && !call->result.content.len) {
 		return fw_raise_tool_no_result();
 	}
-	if (call->is_raw) {
+	if (call->result.is_raw) {
 		/* Without its braces. */
-		fw_buf_put(out, call->content.text + 1, call->content.len - 2);
+		fw_buf_put(out, call->result.content.text + 1, call->result.content.len - 2);
 		return NULL;
 	}
-	switch (call->kind) {
+	switch (call->request.kind) {
 	case FW_CALL_TOOL: put_tool(call, out); break;
 	case FW_CALL_PROMPT:
-		if (call->description.len) {
+		if (call->result.description.len) {
 			FW_BUF(out, "\"description\":");
-			fw_buf_put(out, call->description.text, call->description.len);
+			fw_buf_put(out, call->result.description.text,
+				   call->result.description.len);
 			FW_BUF(out, ",");
 		}
 		FW_BUF(out, "\"messages\":[");
-		fw_buf_put(out, call->content.text, call->content.len);
+		fw_buf_put(out, call->result.content.text, call->result.content.len);
 		FW_BUF(out, "]");
 		break;
 	case FW_CALL_RESOURCE:
 		FW_BUF(out, "\"contents\":[");
-		fw_buf_put(out, call->content.text, call->content.len);
+		fw_buf_put(out, call->result.content.text, call->result.content.len);
 		FW_BUF(out, "]");
 		fw_call_put_cache(call, out);
 		break;
 	case FW_CALL_COMPLETE:
 		FW_BUF(out, "\"completion\":{\"values\":[");
-		if (call->content.len)
-			fw_buf_put(out, call->content.text, call->content.len);
+		if (call->result.content.len)
+			fw_buf_put(out, call->result.content.text, call->result.content.len);
 		FW_BUF(out, "],\"total\":");
-		fw_buf_i64(out, call->values);
-		fw_buf_str(out, call->values > VALUES_MAX ? ",\"hasMore\":true}"
-							  : ",\"hasMore\":false}");
+		fw_buf_i64(out, call->result.values);
+		fw_buf_str(out, call->result.values > VALUES_MAX ? ",\"hasMore\":true}"
+								 : ",\"hasMore\":false}");
 		break;
 	case FW_CALL_OTHER: break;
 	}

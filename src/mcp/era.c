@@ -1,44 +1,29 @@
 /*
- * era.c - which protocol a request speaks, and whether it speaks it well.
+ * era.c - which protocol a request speaks, and whether it follows its rules.
  *
- * The era is told per request: a modern one claims its version in `_meta` (or
- * in the HTTP header), everything else is legacy and lives in a session. The
- * order of the checks is the one that clients and the conformance suite count
- * on; each names the first thing that is wrong.
+ * The era is determined per request: a modern one states its version in `_meta`
+ * (or in the HTTP header), everything else is legacy and belongs to a session.
+ * Clients and the conformance suite rely on the order of the checks; each
+ * reports the first violation.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
-#include "mcp/impl.h"
+#include <yyjson.h>
 
-#define META_PREFIX "io.modelcontextprotocol/"
+#include <faultwire/raise.h>
 
-const char *const fw_version_names[FW_V_COUNT] = {
-	[FW_V_2025_03_26] = "2025-03-26",
-	[FW_V_2025_06_18] = "2025-06-18",
-	[FW_V_2025_11_25] = "2025-11-25",
-	[FW_V_2026_07_28] = "2026-07-28",
-};
-
-/* What a modern client may be offered: it would send a legacy version in its
- * `_meta`, and be refused. */
-static const char supported_modern[] = "[\"2026-07-28\"]";
-static const char supported_legacy[] = "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
-
-enum fw_version fw_version_find(struct fw_text name)
-{
-	for (int i = 0; i < FW_V_COUNT; i++)
-		if (fw_text_is(name, fw_version_names[i]))
-			return (enum fw_version)i;
-	return FW_V_NONE;
-}
-
-enum fw_version fw_version_named(const char *header)
-{
-	return fw_version_find((struct fw_text){ header, strlen(header) });
-}
+#include "base/text.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/method.h"
+#include "mcp/offer.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/header.h"
+#include "rpc/names.h"
+#include "rpc/version.h"
 
 static const char *header(const fw_call *call, const char *name, unsigned *ret_count)
 {
@@ -51,66 +36,6 @@ static const char *header(const fw_call *call, const char *name, unsigned *ret_c
 
 /* ---- header values ---------------------------------------------------------- */
 
-enum { HEADER_VALUE_MAX = 8192 };
-
-static bool is_header_text(const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if ((c < 0x20 && c != '\t') || c >= 0x7f)
-			return false;
-	}
-	return true;
-}
-
-static bool is_base64(const char *text, size_t len)
-{
-	size_t body = len;
-
-	if (len % 4 != 0)
-		return false;
-	while (body > 0 && len - body < 2 && text[body - 1] == '=')
-		body--;
-	for (size_t i = 0; i < body; i++) {
-		char c = text[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		      (c >= '0' && c <= '9') || c == '+' || c == '/'))
-			return false;
-	}
-	return true;
-}
-
-/* A mirrored value: itself, or base64 between its markers. */
-static bool decode_header(const char *value, char *buf, size_t cap, size_t *ret_len)
-{
-	static const char start[] = "=?base64?";
-	static const char end[] = "?=";
-	size_t len = strlen(value);
-	size_t body;
-
-	if (!is_header_text(value) || len >= cap)
-		return false;
-	if (len < sizeof start - 1 + sizeof end - 1 ||
-	    memcmp(value, start, sizeof start - 1) != 0 ||
-	    memcmp(value + len - 2, end, sizeof end - 1) != 0) {
-		memcpy(buf, value, len + 1);
-		*ret_len = len;
-		return true;
-	}
-	body = len - (sizeof start - 1) - (sizeof end - 1);
-	value += sizeof start - 1;
-	if (!is_base64(value, body))
-		return false;
-	while (body && value[body - 1] == '=')
-		body--;
-	if (!fw_base64_read(value, body, (unsigned char *)buf, ret_len))
-		return false;
-	buf[*ret_len] = '\0';
-	return fw_utf8_valid(buf, *ret_len) == *ret_len;
-}
-
 static fw_error *mismatch(const char *name, const char *reason)
 {
 	return fw_raise_protocol_header_mismatch(name, reason);
@@ -118,7 +43,7 @@ static fw_error *mismatch(const char *name, const char *reason)
 
 static fw_error *check_mirror(const fw_call *call, const char *name, struct fw_text text)
 {
-	char buf[HEADER_VALUE_MAX];
+	char buf[FW_HEADER_VALUE_MAX];
 	unsigned count;
 	size_t got;
 	const char *value = header(call, name, &count);
@@ -127,14 +52,14 @@ static fw_error *check_mirror(const fw_call *call, const char *name, struct fw_t
 		return mismatch(name, "is missing");
 	if (count > 1)
 		return mismatch(name, "came more than once");
-	if (!decode_header(value, buf, sizeof buf, &got))
+	if (!fw_header_decode(value, buf, sizeof buf, &got))
 		return mismatch(name, "cannot be decoded");
 	if (!fw__text_is(text, buf, got))
 		return mismatch(name, "differs from the body");
 	return NULL;
 }
 
-/* The number that a raw JSON number or a header's text is. */
+/* The value of a raw JSON number, or of the text of a header. */
 static bool same_number(const char *text, size_t len, yyjson_val *value)
 {
 	char *end;
@@ -148,8 +73,8 @@ static bool same_number(const char *text, size_t len, yyjson_val *value)
 
 static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror)
 {
-	yyjson_val *value = yyjson_ptr_get(call->arguments, mirror->pointer);
-	char buf[HEADER_VALUE_MAX];
+	yyjson_val *value = yyjson_ptr_get(call->request.arguments, mirror->pointer);
+	char buf[FW_HEADER_VALUE_MAX];
 	unsigned count;
 	const char *text;
 	size_t len;
@@ -168,7 +93,7 @@ static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror
 		return mismatch(mirror->header, "is missing");
 	if (count > 1)
 		return mismatch(mirror->header, "came more than once");
-	if (!decode_header(text, buf, sizeof buf, &len))
+	if (!fw_header_decode(text, buf, sizeof buf, &len))
 		return mismatch(mirror->header, "cannot be decoded");
 	if (yyjson_is_raw(value) && !same_number(buf, len, value))
 		return mismatch(mirror->header, "differs from the body");
@@ -177,9 +102,9 @@ static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror
 
 fw_error *fw_era_check_params_headers(fw_call *call)
 {
-	const struct fw_offer *offer = call->offer;
+	const struct fw_offer *offer = call->request.offer;
 
-	if (!call->is_modern || !call->exchange || !call->exchange->is_http)
+	if (!call->request.is_modern || !call->exchange || !call->exchange->is_http)
 		return NULL;
 	for (size_t i = 0; i < offer->mirror_count; i++)
 		FW_TRY(check_param(call, &offer->mirrors[i]));
@@ -199,20 +124,21 @@ static fw_error *invalid_meta(const char *key, const char *expected)
 
 static fw_error *check_claim(fw_call *call, yyjson_val *version)
 {
-	yyjson_val *info = fw_member(call->meta, META_PREFIX "clientInfo");
-	yyjson_val *level = fw_member(call->meta, META_PREFIX "logLevel");
+	yyjson_val *info = fw_json_member(call->request.meta, FW_META_CLIENT_INFO);
+	yyjson_val *level = fw_json_member(call->request.meta, FW_META_LOG_LEVEL);
 
 	if (!fw_text_str(fw_text_of(version)))
 		return invalid_meta("protocolVersion", "a string");
-	call->capabilities = fw_member(call->meta, META_PREFIX "clientCapabilities");
-	if (!yyjson_is_obj(call->capabilities))
+	call->request.capabilities =
+		fw_json_member(call->request.meta, FW_META_CLIENT_CAPABILITIES);
+	if (!yyjson_is_obj(call->request.capabilities))
 		return invalid_meta("clientCapabilities", "an object");
-	if (info && (!fw_text_str(fw_text_of(fw_member(info, "name"))) ||
-		     !fw_text_str(fw_text_of(fw_member(info, "version")))))
+	if (info && (!fw_text_str(fw_text_of(fw_json_member(info, "name"))) ||
+		     !fw_text_str(fw_text_of(fw_json_member(info, "version")))))
 		return invalid_meta("clientInfo", "an object with name and version");
 	if (level) {
-		call->log_level = fw_log_level_find(fw_text_of(level));
-		if (call->log_level < 0)
+		call->request.log_level = fw_log_level_find(fw_text_of(level));
+		if (call->request.log_level < 0)
 			return invalid_meta("logLevel", "a log level");
 	}
 	return NULL;
@@ -222,12 +148,12 @@ static fw_error *check_name_header(const fw_call *call)
 {
 	yyjson_val *value;
 
-	if (!call->method || !call->method->name_param)
+	if (!call->request.method || !call->request.method->name_param)
 		return NULL;
-	value = fw_member(call->params, call->method->name_param);
+	value = fw_json_member(call->request.params, call->request.method->name_param);
 	if (!yyjson_is_str(value))
 		return NULL;
-	return check_mirror(call, "Mcp-Name", fw_text_of(value));
+	return check_mirror(call, FW_HEADER_NAME, fw_text_of(value));
 }
 
 static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
@@ -235,24 +161,24 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 	bool is_http = call->exchange && call->exchange->is_http;
 	const struct fw_text claimed = fw_text_of(claim);
 	unsigned count = 0;
-	const char *version = is_http ? header(call, "MCP-Protocol-Version", &count) : NULL;
-	const char *method = is_http ? header(call, "Mcp-Method", NULL) : NULL;
+	const char *version = is_http ? header(call, FW_HEADER_VERSION, &count) : NULL;
+	const char *method = is_http ? header(call, FW_HEADER_METHOD, NULL) : NULL;
 
-	call->is_modern = true;
-	call->version = FW_V_2026_07_28;
+	call->request.is_modern = true;
+	call->request.version = FW_V_2026_07_28;
 	FW_TRY(check_claim(call, claim));
 	if (version && (count > 1 || !fw_text_is(claimed, version)))
-		return mismatch("MCP-Protocol-Version", "differs from the body");
-	if (method && strcmp(method, call->method_name) != 0)
-		return mismatch("Mcp-Method", "differs from the body");
+		return mismatch(FW_HEADER_VERSION, "differs from the body");
+	if (method && strcmp(method, call->request.method_name) != 0)
+		return mismatch(FW_HEADER_METHOD, "differs from the body");
 	if (fw_version_find(claimed) != FW_V_2026_07_28)
-		return fw_raise_protocol_unsupported_version(supported_modern,
+		return fw_raise_protocol_unsupported_version(fw_version_modern_list,
 							     fw_text_str(claimed));
-	if (is_http && call->has_id) {
+	if (is_http && call->request.has_id) {
 		if (!version)
-			return mismatch("MCP-Protocol-Version", "is missing");
+			return mismatch(FW_HEADER_VERSION, "is missing");
 		if (!method)
-			return mismatch("Mcp-Method", "is missing");
+			return mismatch(FW_HEADER_METHOD, "is missing");
 		FW_TRY(check_name_header(call));
 	}
 	return NULL;
@@ -262,13 +188,14 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 
 static fw_error *enter_legacy_http(fw_call *call)
 {
-	const char *version = header(call, "MCP-Protocol-Version", NULL);
-	const char *id = header(call, "Mcp-Session-Id", NULL);
+	const char *version = header(call, FW_HEADER_VERSION, NULL);
+	const char *id = header(call, FW_HEADER_SESSION, NULL);
 	struct fw_session *session;
-	bool is_initialize = call->has_id && strcmp(call->method_name, "initialize") == 0;
+	bool is_initialize = call->request.has_id &&
+			     strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
 
 	if (version && fw_version_named(version) == FW_V_NONE)
-		return fw_raise_protocol_unsupported_version(supported_legacy, version);
+		return fw_raise_protocol_unsupported_version(fw_version_legacy_list, version);
 	if (is_initialize) {
 		if (id)
 			return fw_raise_protocol_invalid_request(
@@ -282,7 +209,7 @@ static fw_error *enter_legacy_http(fw_call *call)
 	if (!session)
 		return fw_raise_session_unknown();
 	fw_call_join(call, session);
-	call->version = session->version;
+	call->request.version = session->version;
 	return NULL;
 }
 
@@ -297,32 +224,32 @@ static fw_error *enter_legacy_wire(fw_call *call)
 		exchange->session->wire = exchange;
 	}
 	fw_call_join(call, exchange->session);
-	call->version = call->session->version;
-	if (call->version == FW_V_NONE && call->has_id &&
-	    strcmp(call->method_name, "initialize") != 0 &&
-	    strcmp(call->method_name, "ping") != 0 &&
-	    /* The modern probe: a legacy server does not know it. */
-	    strcmp(call->method_name, "server/discover") != 0)
-		return fw_raise_protocol_not_initialized(call->method_name);
+	call->request.version = call->session->version;
+	if (call->request.version == FW_V_NONE && call->request.has_id &&
+	    strcmp(call->request.method_name, FW_METHOD_INITIALIZE) != 0 &&
+	    strcmp(call->request.method_name, FW_METHOD_PING) != 0 &&
+	    /* Modern clients probe with it; a legacy server does not know it. */
+	    strcmp(call->request.method_name, FW_METHOD_DISCOVER) != 0)
+		return fw_raise_protocol_not_initialized(call->request.method_name);
 	return NULL;
 }
 
 fw_error *fw_era_enter(fw_call *call)
 {
-	yyjson_val *claim = fw_member(call->meta, META_PREFIX "protocolVersion");
+	yyjson_val *claim = fw_json_member(call->request.meta, FW_META_VERSION);
 	const char *version;
 
 	call->stage = FW_STAGE_PROTOCOL;
 	if (claim)
 		return enter_modern(call, claim);
-	version = call->exchange->is_http ? header(call, "MCP-Protocol-Version", NULL) : NULL;
+	version = call->exchange->is_http ? header(call, FW_HEADER_VERSION, NULL) : NULL;
 	if (version && fw_version_named(version) == FW_V_2026_07_28) {
-		call->is_modern = true;
-		call->version = FW_V_2026_07_28;
-		if (!call->has_id)
+		call->request.is_modern = true;
+		call->request.version = FW_V_2026_07_28;
+		if (!call->request.has_id)
 			return NULL;
-		if (strcmp(call->method_name, "initialize") == 0)
-			return mismatch("MCP-Protocol-Version",
+		if (strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0)
+			return mismatch(FW_HEADER_VERSION,
 					"names a version without initialize");
 		return invalid_meta("protocolVersion", "a string");
 	}

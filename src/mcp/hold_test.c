@@ -9,11 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/impl.h"
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
 #include "mcp/transport.h"
 
 /* ---- a connection that fails the test if it is used after its end ------------- */
@@ -120,7 +126,7 @@ static void release_all(void)
 		fw_hold_release(holds[i], NULL);
 }
 
-/* Stays under way until the test ends it. */
+/* Stays in progress until the test ends it. */
 static fw_error *stay(fw_call *call, void *ctx)
 {
 	(void)ctx;
@@ -177,9 +183,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_null(server->calls);
-	assert_int_equal(server->call_count, 0);
-	assert_int_equal(server->listener_count, 0);
+	assert_null(server->calls.first);
+	assert_int_equal(server->calls.count, 0);
+	assert_int_equal(server->calls.listeners, 0);
 	fw_server_free(server);
 	return 0;
 }
@@ -224,7 +230,7 @@ static void delete_session(void)
 	fw_exchange_end_session(&fake.exchange);
 	assert_int_equal(fake.replies, 1);
 	assert_int_equal(fake.status, 200);
-	assert_null(server->sessions);
+	assert_null(server->sessions.first);
 }
 
 /* The transport frees the exchange then. */
@@ -364,11 +370,11 @@ static void test_hold__session_does_not_expire_while_a_reply_is_held(void **stat
 	receive(&fake, CALL("none"));
 	server->limits.session_idle_ms = 0;
 	fw_session_expire(server);
-	assert_non_null(server->sessions);
+	assert_non_null(server->sessions.first);
 	release_all();
 	assert_int_equal(fake.replies, 1);
 	fw_session_expire(server);
-	assert_null(server->sessions);
+	assert_null(server->sessions.first);
 }
 
 /* ---- the call is cancelled, its connection closes ----------------------------------- */
@@ -419,7 +425,7 @@ static void test_hold__stdio_wire_that_breaks_while_replies_are_held(void **stat
 	reset(&fake);
 	release_all();
 	assert_int_equal(fake.replies + fake.closes, 0);
-	assert_null(server->sessions);
+	assert_null(server->sessions.first);
 }
 
 /* ---- the handler ends late ------------------------------------------------------------ */
@@ -556,12 +562,12 @@ static void test_hold__stop_while_the_end_of_a_listener_is_held(void **state)
 		       "\"params\":{\"notifications\":{},\"_meta\":{"
 		       "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
 		       "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
-	assert_int_equal(server->listener_count, 1);
+	assert_int_equal(server->calls.listeners, 1);
 	is_holding = true;
 	receive(&fake, CANCEL);
-	assert_int_equal(server->listener_count, 0);
-	fw_call_cancel(server->calls);
-	assert_int_equal(server->listener_count, 0);
+	assert_int_equal(server->calls.listeners, 0);
+	fw_call_cancel(server->calls.first);
+	assert_int_equal(server->calls.listeners, 0);
 	stop();
 	release_all();
 }
@@ -582,7 +588,7 @@ static void test_hold__held_failures_count_in_the_share_of_their_client_alone(vo
 		receive(&held[i], "{oops");
 	}
 	assert_int_equal(hold_count, 5);
-	assert_int_equal(server->admitted_count, 0);
+	assert_int_equal(server->calls.admitted, 0);
 	is_holding = false;
 	mine = fake_new();
 	other = fake_new();
@@ -611,7 +617,7 @@ static void test_hold__batch_beyond_the_share_of_its_client_is_refused_as_one(vo
 	send_failing_batch(&first, 64);
 	send_failing_batch(&second, 64);
 	assert_int_equal(hold_count, 65);
-	assert_int_equal(server->admitted_count, 0);
+	assert_int_equal(server->calls.admitted, 0);
 	release_all();
 	assert_non_null(strstr(second.last, "server.overloaded"));
 	assert_int_equal(first.replies + second.replies, 2);
@@ -647,11 +653,11 @@ static void test_hold__sessions_of_a_flood_make_room_for_a_newcomer(void **state
 	memcpy(first, session_id, sizeof first);
 	for (int i = 0; i < 100; i++)
 		(void)begin_from("192.0.2.1", i % 2);
-	assert_int_equal(server->session_count, 8);
+	assert_int_equal(server->sessions.count, 8);
 	assert_true(is_there(first));
 	for (int i = 0; i < 3; i++)
 		assert_true(begin_from("192.0.2.2", true));
-	assert_int_equal(server->session_count, 8);
+	assert_int_equal(server->sessions.count, 8);
 	assert_true(is_there(first));
 }
 
@@ -664,7 +670,7 @@ static void test_hold__client_sessions_bound_the_share_of_one_address(void **sta
 		assert_true(begin_from("192.0.2.1", true));
 	assert_false(begin_from("192.0.2.1", true));
 	assert_true(begin_from("192.0.2.2", false));
-	assert_int_equal(server->session_count, 4);
+	assert_int_equal(server->sessions.count, 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_hold__##name, setup, teardown)

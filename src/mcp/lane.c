@@ -1,25 +1,35 @@
 /*
- * lane.c - clients told apart: how many calls each has under way, and how fast
- * they come.
+ * lane.c - limits per client: how many calls it has in progress, and how fast it
+ * sends them.
  *
- * A client is whom it has authenticated as; else the address it connects from,
- * with its legacy session. It is kept as a number, in one of a bounded set of
- * lanes. Clients with nothing under way give their lane up, so
- * that two busy ones share only where nearly all are taken. The number depends
- * on a secret of this process: nobody can choose whom to collide with.
+ * A client is its authenticated identity, else its address together with its
+ * legacy session. It is hashed into one of a bounded number of lanes. Clients
+ * without calls in progress give their lane up, so two busy clients share a lane
+ * only if nearly all are taken. The hash has a secret key of this process, so
+ * nobody can choose a client to collide with.
  */
 #include <math.h>
 #include <string.h>
 
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/lane.h"
+#include "mcp/method.h"
+#include "mcp/request.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 enum {
-	/* How far a client may be from the lane that its number names. */
+	/* Largest distance of a client from the lane that its hash selects. */
 	NEAR = 8
 };
 
-/* Nothing of it is what the client says of itself. */
+/* Not derived from anything that the client claims about itself. */
 static uint64_t key_of(const fw_call *call)
 {
 	const struct fw_exchange *exchange = call->exchange;
@@ -40,23 +50,23 @@ static uint64_t key_of(const fw_call *call)
 	return hash ? hash : 1;
 }
 
-/* Its own, else one that nobody uses, else one that is shared. */
+/* The client's own lane, else an unused one, else a shared one. */
 static struct fw_lane *find(fw_server *server, uint64_t key)
 {
 	size_t count = server->limits.client_lanes;
 	struct fw_lane *spare = NULL;
 
 	for (size_t i = 0; i < NEAR && i < count; i++) {
-		struct fw_lane *lane = &server->lanes[(key + i) % count];
+		struct fw_lane *lane = &server->calls.lanes[(key + i) % count];
 
 		if (lane->key == key)
 			return lane;
-		/* The one that was used longest ago, for the sake of its rate. */
+		/* The least recently used, so that its rate has recovered. */
 		if (!lane->refs && (!spare || lane->used_ns < spare->used_ns))
 			spare = lane;
 	}
 	if (!spare)
-		return &server->lanes[key % count];
+		return &server->calls.lanes[key % count];
 	*spare = (struct fw_lane){ .key = key };
 	return spare;
 }
@@ -74,13 +84,13 @@ static struct fw_lane *lane_of(const fw_call *call)
 {
 	fw_server *server = call->server;
 
-	if (!server->lanes) {
-		size_t size = server->limits.client_lanes * sizeof *server->lanes;
+	if (!server->calls.lanes) {
+		size_t size = server->limits.client_lanes * sizeof *server->calls.lanes;
 
-		server->lanes = fw__allocate(size);
-		if (!server->lanes)
+		server->calls.lanes = fw__allocate(size);
+		if (!server->calls.lanes)
 			return NULL;
-		memset(server->lanes, 0, size);
+		memset(server->calls.lanes, 0, size);
 	}
 	return find(server, key_of(call));
 }
@@ -92,7 +102,7 @@ fw_error *fw_lane_check_room(const fw_call *call, size_t count)
 
 	if (!lane)
 		return fw_raise_internal_out_of_memory();
-	/* A client with nothing under way may send one that is larger. */
+	/* A client without calls in progress may send a larger batch. */
 	return lane->in_flight && lane->in_flight + count > most ? too_many(most) : NULL;
 }
 
@@ -117,17 +127,17 @@ fw_error *fw_lane_enter(fw_call *call)
 	lane->used_ns = call->started_ns;
 	if (lane->in_flight >= limits->client_in_flight)
 		return too_many(limits->client_in_flight);
-	/* Each new session would have a burst of its own: beginning one counts. */
+	/* A new session would otherwise get a burst of its own, so initialize counts. */
 	if (limits->calls_per_second &&
-	    (call->kind != FW_CALL_OTHER ||
-	     (call->method && call->method->run == fw_method_initialize)) &&
+	    (call->request.kind != FW_CALL_OTHER ||
+	     (call->request.method && call->request.method->run == fw_method_initialize)) &&
 	    !fw_rate_take(&lane->rate, limits->calls_per_second, limits->calls_burst,
 			  call->started_ns)) {
 		uint64_t wait_ns = fw_rate_wait_ns(&lane->rate, limits->calls_per_second,
 						   limits->calls_burst, call->started_ns);
 		fw_error *err = fw_raise_governance_rate_limited();
 
-		/* In whole milliseconds, and not too early. */
+		/* Whole milliseconds, rounded up. */
 		fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
 		return err;
 	}

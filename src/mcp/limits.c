@@ -4,7 +4,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "mcp/impl.h"
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
 
 static const fw_limit rows[] = {
 #define ROW(name, value, least, most, summary) { #name, value, least, most, summary },
@@ -33,7 +37,7 @@ fw_error *fw_server_set_limit(fw_server *server, const char *name, uint64_t valu
 
 	if (!server || !name)
 		return fw_raise_internal_api_misuse("fw_server_set_limit", "NULL argument");
-	/* Transports have made their buffers by then. */
+	/* By then transports have allocated their buffers. */
 	if (server->transports || server->state != FW_IDLE)
 		return fw_raise_internal_api_misuse("fw_server_set_limit",
 						    "limits are set before listening");

@@ -1,17 +1,31 @@
 /*
- * listen.c - who wants to know of changes: modern listeners, each a call that
+ * listen.c - notifies clients of changes: modern listeners, each a call that
  * stays open, and legacy sessions.
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "mcp/impl.h"
+#include <yyjson.h>
 
-#define SUBSCRIPTION "\"io.modelcontextprotocol/subscriptionId\":"
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/listen.h"
+#include "mcp/method.h"
+#include "mcp/project.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
+
+#define SUBSCRIPTION "\"" FW_META_SUBSCRIPTION "\":"
 
 static bool asks(yyjson_val *filter, const char *name, bool is_offered)
 {
-	return is_offered && yyjson_is_true(fw_member(filter, name));
+	return is_offered && yyjson_is_true(fw_json_member(filter, name));
 }
 
 static fw_error *take_uris(fw_call *call, yyjson_val *list)
@@ -27,8 +41,9 @@ static fw_error *take_uris(fw_call *call, yyjson_val *list)
 	if (yyjson_arr_size(list) > call->server->limits.subscriptions)
 		return fw_raise_server_overloaded(call->server->limits.subscriptions,
 						  "subscriptions of one listener");
-	call->uris = fw__allocate((yyjson_arr_size(list) + 1) * sizeof *call->uris);
-	if (!call->uris)
+	call->listening.uris =
+		fw__allocate((yyjson_arr_size(list) + 1) * sizeof *call->listening.uris);
+	if (!call->listening.uris)
 		return fw_raise_internal_out_of_memory();
 	yyjson_arr_foreach(list, at, count, item)
 	{
@@ -41,7 +56,7 @@ static fw_error *take_uris(fw_call *call, yyjson_val *list)
 		uri = fw_strdup(fw_text_str(fw_text_of(item)));
 		if (!uri)
 			return fw_raise_internal_out_of_memory();
-		call->uris[call->uri_count++] = uri;
+		call->listening.uris[call->listening.uri_count++] = uri;
 	}
 	return NULL;
 }
@@ -52,29 +67,28 @@ static void acknowledge(fw_call *call)
 	size_t start;
 
 	fw_buf_reset(out, (size_t)-1);
-	FW_BUF(out,
-	       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
-	       "\"params\":{\"notifications\":{");
+	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_ACKNOWLEDGED "\","
+		    "\"params\":{\"notifications\":{");
 	start = out->len;
-	if (call->listens_tools)
+	if (call->listening.tools)
 		FW_BUF(out, "\"toolsListChanged\":true,");
-	if (call->listens_prompts)
+	if (call->listening.prompts)
 		FW_BUF(out, "\"promptsListChanged\":true,");
-	if (call->listens_resources)
+	if (call->listening.resources)
 		FW_BUF(out, "\"resourcesListChanged\":true,");
-	if (call->uris) {
+	if (call->listening.uris) {
 		FW_BUF(out, "\"resourceSubscriptions\":[");
-		for (size_t i = 0; i < call->uri_count; i++) {
+		for (size_t i = 0; i < call->listening.uri_count; i++) {
 			if (i)
 				FW_BUF(out, ",");
-			fw_buf_json_str(out, call->uris[i]);
+			fw_buf_json_str(out, call->listening.uris[i]);
 		}
 		FW_BUF(out, "],");
 	}
 	if (out->len > start)
 		out->len--;
 	FW_BUF(out, "},\"_meta\":{" SUBSCRIPTION);
-	fw_buf_put(out, call->id, call->id_len);
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
 	FW_BUF(out, "}}}");
 	if (out->state == FW_BUF_OK)
 		fw_call_send(call, out->text, out->len);
@@ -83,38 +97,41 @@ static void acknowledge(fw_call *call)
 fw_error *fw_method_listen(fw_call *call)
 {
 	fw_server *server = call->server;
-	yyjson_val *filter = fw_member(call->params, "notifications");
-	bool has_resources = server->resources.count + server->templates.count > 0;
+	yyjson_val *filter = fw_json_member(call->request.params, "notifications");
+	bool has_resources =
+		server->offers.resources.count + server->offers.templates.count > 0;
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (!yyjson_is_obj(filter))
 		return fw_raise_protocol_invalid_params("/params/notifications", "an object");
-	if (server->listener_count >= server->limits.listeners)
+	if (server->calls.listeners >= server->limits.listeners)
 		return fw_raise_server_overloaded(server->limits.listeners, "listeners");
-	call->listens_tools = asks(filter, "toolsListChanged", server->tools.count > 0);
-	call->listens_prompts = asks(filter, "promptsListChanged", server->prompts.count > 0);
-	call->listens_resources = asks(filter, "resourcesListChanged", has_resources);
+	call->listening.tools =
+		asks(filter, "toolsListChanged", server->offers.tools.count > 0);
+	call->listening.prompts =
+		asks(filter, "promptsListChanged", server->offers.prompts.count > 0);
+	call->listening.resources = asks(filter, "resourcesListChanged", has_resources);
 	if (has_resources)
-		FW_TRY(take_uris(call, fw_member(filter, "resourceSubscriptions")));
+		FW_TRY(take_uris(call, fw_json_member(filter, "resourceSubscriptions")));
 	call->is_listener = true;
-	server->listener_count++;
+	server->calls.listeners++;
 	acknowledge(call);
 	return NULL;
 }
 
-/* The last thing a listener hears is the result of its call. */
+/* The last message to a listener is the result of its call. */
 void fw_listen_end(fw_call *call)
 {
 	struct fw_buf *out;
 
 	if (fw_call_is_over(call))
 		return;
-	call->server->listener_count--;
+	call->server->calls.listeners--;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"resultType\":\"complete\",\"_meta\":{" SUBSCRIPTION);
-	fw_buf_put(out, call->id, call->id_len);
-	FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
-	fw_buf_str(out, call->server->implementation);
+	fw_buf_put(out, call->request.id.text, call->request.id.len);
+	FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
+	fw_buf_str(out, call->server->identity.implementation);
 	FW_BUF(out, "}}}");
 	fw_mcp_reply(call);
 }
@@ -122,21 +139,21 @@ void fw_listen_end(fw_call *call)
 /* ---- telling ----------------------------------------------------------------------- */
 
 static const char *const methods[] = {
-	[FW_CHANGE_TOOLS] = "notifications/tools/list_changed",
-	[FW_CHANGE_PROMPTS] = "notifications/prompts/list_changed",
-	[FW_CHANGE_RESOURCES] = "notifications/resources/list_changed",
-	[FW_CHANGE_RESOURCE] = "notifications/resources/updated",
+	[FW_CHANGE_TOOLS] = FW_NOTE_TOOLS_CHANGED,
+	[FW_CHANGE_PROMPTS] = FW_NOTE_PROMPTS_CHANGED,
+	[FW_CHANGE_RESOURCES] = FW_NOTE_RESOURCES_CHANGED,
+	[FW_CHANGE_RESOURCE] = FW_NOTE_RESOURCE_UPDATED,
 };
 
 static bool wants(const fw_call *call, enum fw_change change, const char *uri)
 {
 	switch (change) {
-	case FW_CHANGE_TOOLS: return call->listens_tools;
-	case FW_CHANGE_PROMPTS: return call->listens_prompts;
-	case FW_CHANGE_RESOURCES: return call->listens_resources;
+	case FW_CHANGE_TOOLS: return call->listening.tools;
+	case FW_CHANGE_PROMPTS: return call->listening.prompts;
+	case FW_CHANGE_RESOURCES: return call->listening.resources;
 	case FW_CHANGE_RESOURCE:
-		for (size_t i = 0; i < call->uri_count; i++)
-			if (strcmp(call->uris[i], uri) == 0)
+		for (size_t i = 0; i < call->listening.uri_count; i++)
+			if (strcmp(call->listening.uris[i], uri) == 0)
 				return true;
 		break;
 	}
@@ -157,7 +174,7 @@ static void put_change(struct fw_buf *out, const fw_call *listener, enum fw_chan
 		FW_BUF(out, ",\"params\":{");
 	if (listener) {
 		FW_BUF(out, "\"_meta\":{" SUBSCRIPTION);
-		fw_buf_put(out, listener->id, listener->id_len);
+		fw_buf_put(out, listener->request.id.text, listener->request.id.len);
 		FW_BUF(out, "}");
 	}
 	if (uri) {
@@ -173,14 +190,15 @@ void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri)
 {
 	struct fw_buf *out = &server->out;
 
-	for (fw_call *call = server->calls; call; call = call->next) {
+	for (fw_call *call = server->calls.first; call; call = call->next) {
 		if (!call->is_listener || fw_call_is_over(call) || !wants(call, change, uri))
 			continue;
 		put_change(out, call, change, uri);
 		if (out->state == FW_BUF_OK)
 			fw_call_send(call, out->text, out->len);
 	}
-	for (struct fw_session *session = server->sessions; session; session = session->next) {
+	for (struct fw_session *session = server->sessions.first; session;
+	     session = session->next) {
 		if (!session->is_initialized ||
 		    (change == FW_CHANGE_RESOURCE && !fw_session_subscribes(session, uri)))
 			continue;

@@ -7,15 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "base/text.h"
+#include "mcp/ask.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/method.h"
+#include "mcp/offer.h"
+#include "mcp/project.h"
+#include "mcp/result.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
 
 /* ---- lists ------------------------------------------------------------------- */
 
 static fw_error *read_cursor(const fw_call *call, const char *mark, size_t count,
 			     size_t *ret_at)
 {
-	yyjson_val *cursor = fw_member(call->params, "cursor");
+	yyjson_val *cursor = fw_json_member(call->request.params, "cursor");
 	struct fw_text text = fw_text_of(cursor);
 	size_t mark_len = strlen(mark);
 	size_t at = 0;
@@ -64,8 +80,9 @@ static fw_error *list(fw_call *call, const struct fw_offers *offers, const char 
 		if (!is_first)
 			FW_BUF(out, ",");
 		is_first = false;
-		fw_buf_str(out, call->is_modern || !offer->json_legacy ? offer->json
-								       : offer->json_legacy);
+		fw_buf_str(out, call->request.is_modern || !offer->json_legacy
+					? offer->json
+					: offer->json_legacy);
 	}
 	FW_BUF(out, "]");
 	if (end < offers->count) {
@@ -82,22 +99,22 @@ static fw_error *list(fw_call *call, const struct fw_offers *offers, const char 
 
 fw_error *fw_method_tools_list(fw_call *call)
 {
-	return list(call, &call->server->tools, "tools", "t");
+	return list(call, &call->server->offers.tools, "tools", "t");
 }
 
 fw_error *fw_method_resources_list(fw_call *call)
 {
-	return list(call, &call->server->resources, "resources", "r");
+	return list(call, &call->server->offers.resources, "resources", "r");
 }
 
 fw_error *fw_method_templates_list(fw_call *call)
 {
-	return list(call, &call->server->templates, "resourceTemplates", "x");
+	return list(call, &call->server->offers.templates, "resourceTemplates", "x");
 }
 
 fw_error *fw_method_prompts_list(fw_call *call)
 {
-	return list(call, &call->server->prompts, "prompts", "p");
+	return list(call, &call->server->offers.prompts, "prompts", "p");
 }
 
 /* ---- resources ------------------------------------------------------------------ */
@@ -120,24 +137,26 @@ static void on_variable(void *ctx, const char *name, size_t name_len, const char
 /* The variables of a template become the arguments of the call. */
 static const struct fw_offer *find_template(fw_call *call)
 {
-	const struct fw_offers *offers = &call->server->templates;
+	const struct fw_offers *offers = &call->server->offers.templates;
 
 	for (size_t i = 0; i < offers->count; i++) {
 		struct variables variables;
 		const struct fw_offer *offer = offers->items[i];
 
-		if (!fw_template_match(offer->name, call->name, call->name_len, NULL, NULL))
+		if (!fw_template_match(offer->name, call->request.name, call->request.name_len,
+				       NULL, NULL))
 			continue;
 		variables.doc = yyjson_mut_doc_new(&fw__yyjson_alc);
 		if (!variables.doc)
 			return NULL;
 		variables.object = yyjson_mut_obj(variables.doc);
 		yyjson_mut_doc_set_root(variables.doc, variables.object);
-		(void)fw_template_match(offer->name, call->name, call->name_len, on_variable,
-					&variables);
-		call->made_arguments = yyjson_mut_doc_imut_copy(variables.doc, &fw__yyjson_alc);
+		(void)fw_template_match(offer->name, call->request.name, call->request.name_len,
+					on_variable, &variables);
+		call->request.made_arguments =
+			yyjson_mut_doc_imut_copy(variables.doc, &fw__yyjson_alc);
 		yyjson_mut_doc_free(variables.doc);
-		call->arguments = yyjson_doc_get_root(call->made_arguments);
+		call->request.arguments = yyjson_doc_get_root(call->request.made_arguments);
 		return offer;
 	}
 	return NULL;
@@ -145,18 +164,20 @@ static const struct fw_offer *find_template(fw_call *call)
 
 static fw_error *read_uri(fw_call *call)
 {
-	return fw_mcp_read_name(call, fw_member(call->params, "uri"), "/params/uri");
+	return fw_mcp_read_name(call, fw_json_member(call->request.params, "uri"),
+				"/params/uri");
 }
 
 fw_error *fw_method_resources_read(fw_call *call)
 {
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
-	call->offer = fw_offers_find(&call->server->resources, call->name, call->name_len);
-	if (!call->offer)
-		call->offer = find_template(call);
-	if (!call->offer)
-		return fw_raise_protocol_resource_not_found(call->name);
+	call->request.offer = fw_offers_find(&call->server->offers.resources,
+					     call->request.name, call->request.name_len);
+	if (!call->request.offer)
+		call->request.offer = find_template(call);
+	if (!call->request.offer)
+		return fw_raise_protocol_resource_not_found(call->request.name);
 	FW_TRY(fw_ask_read(call));
 	fw_call_start(call);
 	return NULL;
@@ -169,13 +190,14 @@ fw_error *fw_method_subscribe(fw_call *call)
 
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
-	if (!fw_offers_find(&call->server->resources, call->name, call->name_len)) {
+	if (!fw_offers_find(&call->server->offers.resources, call->request.name,
+			    call->request.name_len)) {
 		const struct fw_offer *found = find_template(call);
 
 		if (!found)
-			return fw_raise_protocol_resource_not_found(call->name);
+			return fw_raise_protocol_resource_not_found(call->request.name);
 	}
-	if (!fw_session_subscribes(session, call->name)) {
+	if (!fw_session_subscribes(session, call->request.name)) {
 		if (session->subscription_count >= call->server->limits.subscriptions)
 			return fw_raise_server_overloaded(call->server->limits.subscriptions,
 							  "subscriptions of one session");
@@ -184,7 +206,7 @@ fw_error *fw_method_subscribe(fw_call *call)
 		if (!more)
 			return fw_raise_internal_out_of_memory();
 		session->subscriptions = more;
-		more[session->subscription_count] = fw_strdup(call->name);
+		more[session->subscription_count] = fw_strdup(call->request.name);
 		if (!more[session->subscription_count])
 			return fw_raise_internal_out_of_memory();
 		session->subscription_count++;
@@ -200,7 +222,7 @@ fw_error *fw_method_unsubscribe(fw_call *call)
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
 	for (size_t i = 0; i < session->subscription_count; i++) {
-		if (strcmp(session->subscriptions[i], call->name) != 0)
+		if (strcmp(session->subscriptions[i], call->request.name) != 0)
 			continue;
 		fw__release(session->subscriptions[i]);
 		session->subscriptions[i] =
@@ -215,7 +237,7 @@ fw_error *fw_method_unsubscribe(fw_call *call)
 
 static fw_error *check_prompt_arguments(const fw_call *call)
 {
-	yyjson_obj_iter iter = yyjson_obj_iter_with(call->arguments);
+	yyjson_obj_iter iter = yyjson_obj_iter_with(call->request.arguments);
 	yyjson_val *key;
 	char pointer[256];
 
@@ -226,22 +248,24 @@ static fw_error *check_prompt_arguments(const fw_call *call)
 			       fw_text_of(key).p);
 		return fw_raise_protocol_invalid_params(pointer, "a string");
 	}
-	for (size_t i = 0; i < call->offer->required_count; i++)
-		if (!fw_member(call->arguments, call->offer->required[i]))
-			return fw_raise_input_missing_field(call->offer->required[i]);
+	for (size_t i = 0; i < call->request.offer->required_count; i++)
+		if (!fw_json_member(call->request.arguments, call->request.offer->required[i]))
+			return fw_raise_input_missing_field(call->request.offer->required[i]);
 	return NULL;
 }
 
 fw_error *fw_method_prompts_get(fw_call *call)
 {
-	FW_TRY(fw_mcp_read_name(call, fw_member(call->params, "name"), "/params/name"));
-	call->arguments = fw_member(call->params, "arguments");
+	FW_TRY(fw_mcp_read_name(call, fw_json_member(call->request.params, "name"),
+				"/params/name"));
+	call->request.arguments = fw_json_member(call->request.params, "arguments");
 	FW_TRY(fw_mcp_choose_contract(call));
-	if (call->arguments && !yyjson_is_obj(call->arguments))
+	if (call->request.arguments && !yyjson_is_obj(call->request.arguments))
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
-	call->offer = fw_offers_find(&call->server->prompts, call->name, call->name_len);
-	if (!call->offer)
-		return fw_raise_protocol_prompt_not_found(call->name);
+	call->request.offer = fw_offers_find(&call->server->offers.prompts, call->request.name,
+					     call->request.name_len);
+	if (!call->request.offer)
+		return fw_raise_protocol_prompt_not_found(call->request.name);
 	call->stage = FW_STAGE_SCHEMA;
 	FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(check_prompt_arguments(call));
@@ -255,17 +279,17 @@ fw_error *fw_method_prompts_get(fw_call *call)
 static const struct fw_offer *find_template_by_text(const fw_server *server, const char *uri,
 						    size_t len)
 {
-	const struct fw_offer *found = fw_offers_find(&server->templates, uri, len);
+	const struct fw_offer *found = fw_offers_find(&server->offers.templates, uri, len);
 
-	return found ? found : fw_offers_find(&server->resources, uri, len);
+	return found ? found : fw_offers_find(&server->offers.resources, uri, len);
 }
 
 fw_error *fw_method_complete(fw_call *call)
 {
-	yyjson_val *ref = fw_member(call->params, "ref");
-	yyjson_val *type = fw_member(ref, "type");
+	yyjson_val *ref = fw_json_member(call->request.params, "ref");
+	yyjson_val *type = fw_json_member(ref, "type");
 	bool is_prompt = yyjson_equals_str(type, "ref/prompt");
-	yyjson_val *name = fw_member(ref, is_prompt ? "name" : "uri");
+	yyjson_val *name = fw_json_member(ref, is_prompt ? "name" : "uri");
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (!is_prompt && !yyjson_equals_str(type, "ref/resource"))
@@ -273,20 +297,22 @@ fw_error *fw_method_complete(fw_call *call)
 							"ref/prompt or ref/resource");
 	FW_TRY(fw_mcp_read_name(call, name,
 				is_prompt ? "/params/ref/name" : "/params/ref/uri"));
-	call->arguments = fw_member(call->params, "argument");
-	if (!yyjson_is_str(fw_member(call->arguments, "name")) ||
-	    !yyjson_is_str(fw_member(call->arguments, "value")))
+	call->request.arguments = fw_json_member(call->request.params, "argument");
+	if (!yyjson_is_str(fw_json_member(call->request.arguments, "name")) ||
+	    !yyjson_is_str(fw_json_member(call->request.arguments, "value")))
 		return fw_raise_protocol_invalid_params("/params/argument",
 							"an object with name and value");
 	FW_TRY(fw_mcp_refuse_nul(call));
-	call->offer =
-		is_prompt ? fw_offers_find(&call->server->prompts, call->name, call->name_len)
-			  : find_template_by_text(call->server, call->name, call->name_len);
-	if (!call->offer)
-		return is_prompt ? fw_raise_protocol_prompt_not_found(call->name)
+	call->request.offer =
+		is_prompt ? fw_offers_find(&call->server->offers.prompts, call->request.name,
+					   call->request.name_len)
+			  : find_template_by_text(call->server, call->request.name,
+						  call->request.name_len);
+	if (!call->request.offer)
+		return is_prompt ? fw_raise_protocol_prompt_not_found(call->request.name)
 				 : fw_raise_protocol_invalid_params(
 					   "/params/ref/uri", "a resource of this server");
-	if (!call->offer->complete) {
+	if (!call->request.offer->complete) {
 		fw_call_complete(call, NULL);
 		return NULL;
 	}

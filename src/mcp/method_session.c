@@ -1,48 +1,63 @@
 /*
- * method_session.c - who is there: initialize and ping, server/discover, and
- * the level of a session's log.
+ * method_session.c - initialize and ping, server/discover, and the log level of
+ * a session.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "core/redact.h"
-#include "mcp/impl.h"
+#include <yyjson.h>
 
-/* What was registered is what is declared; changes are always told. */
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/redact.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/method.h"
+#include "mcp/project.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
+#include "rpc/version.h"
+
+/* Capabilities follow from what was registered; changes are always reported. */
 static void put_capabilities(const fw_server *server, struct fw_buf *out)
 {
 	FW_BUF(out, "\"capabilities\":{");
-	if (server->tools.count)
+	if (server->offers.tools.count)
 		FW_BUF(out, "\"tools\":{\"listChanged\":true},");
-	if (server->resources.count + server->templates.count)
+	if (server->offers.resources.count + server->offers.templates.count)
 		FW_BUF(out, "\"resources\":{\"subscribe\":true,\"listChanged\":true},");
-	if (server->prompts.count)
+	if (server->offers.prompts.count)
 		FW_BUF(out, "\"prompts\":{\"listChanged\":true},");
-	if (server->has_completion)
+	if (server->offers.has_completion)
 		FW_BUF(out, "\"completions\":{},");
 	FW_BUF(out, "\"logging\":{}}");
 }
 
 static void put_instructions(const fw_server *server, struct fw_buf *out)
 {
-	if (server->instructions) {
+	if (server->identity.instructions) {
 		FW_BUF(out, ",\"instructions\":");
-		fw_buf_json_str(out, server->instructions);
+		fw_buf_json_str(out, server->identity.instructions);
 	}
 }
 
 static fw_error *read_contract(struct fw_session *session)
 {
-	yyjson_val *root = yyjson_doc_get_root(session->able->capabilities);
+	yyjson_val *root = yyjson_doc_get_root(session->capabilities->doc);
 	yyjson_val *value =
-		fw_member(fw_member(root, "experimental"), "dev.faultwire/contract");
+		fw_json_member(fw_json_member(root, "experimental"), FW_META_CONTRACT);
 	const char *name;
 
 	if (!value)
 		return NULL;
 	if (yyjson_is_obj(value))
-		value = fw_member(value, "name");
+		value = fw_json_member(value, "name");
 	name = fw_text_str(fw_text_of(value));
 	if (!name || !fw_contract_from_name(name, &session->contract) ||
 	    session->contract >= FW_CONTRACT_COUNT)
@@ -53,18 +68,18 @@ static fw_error *read_contract(struct fw_session *session)
 	return NULL;
 }
 
-static struct fw_client *client_new(const struct fw_buf *text)
+static struct fw_capabilities *capabilities_new(const struct fw_buf *text)
 {
-	struct fw_client *client = fw__allocate(sizeof *client);
+	struct fw_capabilities *capabilities = fw__allocate(sizeof *capabilities);
 
-	if (!client)
+	if (!capabilities)
 		return NULL;
-	client->refs = 1;
-	client->capabilities = yyjson_read_opts(text->text, text->len, YYJSON_READ_NOFLAG,
-						&fw__yyjson_alc, NULL);
-	if (client->capabilities)
-		return client;
-	fw_client_unref(client);
+	capabilities->refs = 1;
+	capabilities->doc = yyjson_read_opts(text->text, text->len, YYJSON_READ_NOFLAG,
+					     &fw__yyjson_alc, NULL);
+	if (capabilities->doc)
+		return capabilities;
+	fw_capabilities_unref(capabilities);
 	return NULL;
 }
 
@@ -72,13 +87,13 @@ static struct fw_client *client_new(const struct fw_buf *text)
 static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilities,
 			     yyjson_val *info)
 {
-	const char *name = fw_text_str(fw_text_of(fw_member(info, "name")));
-	const char *version = fw_text_str(fw_text_of(fw_member(info, "version")));
+	const char *name = fw_text_str(fw_text_of(fw_json_member(info, "name")));
+	const char *version = fw_text_str(fw_text_of(fw_json_member(info, "version")));
 	struct fw_buf text;
 	char client[256];
 
-	fw_client_unref(session->able);
-	session->able = NULL;
+	fw_capabilities_unref(session->capabilities);
+	session->capabilities = NULL;
 	fw__release(session->client);
 	session->client = NULL;
 	fw_buf_init(&text, session->server->limits.message_bytes);
@@ -93,17 +108,19 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)
-		session->able = client_new(&text);
+		session->capabilities = capabilities_new(&text);
 	fw_buf_clear(&text);
-	return session->able && session->client ? NULL : fw_raise_internal_out_of_memory();
+	return session->capabilities && session->capabilities
+		       ? NULL
+		       : fw_raise_internal_out_of_memory();
 }
 
 fw_error *fw_method_initialize(fw_call *call)
 {
 	fw_server *server = call->server;
-	yyjson_val *version = fw_member(call->params, "protocolVersion");
-	yyjson_val *capabilities = fw_member(call->params, "capabilities");
-	yyjson_val *info = fw_member(call->params, "clientInfo");
+	yyjson_val *version = fw_json_member(call->request.params, "protocolVersion");
+	yyjson_val *capabilities = fw_json_member(call->request.params, "capabilities");
+	yyjson_val *info = fw_json_member(call->request.params, "clientInfo");
 	struct fw_session *session = call->session;
 	bool is_new = !session;
 	enum fw_version agreed;
@@ -114,8 +131,8 @@ fw_error *fw_method_initialize(fw_call *call)
 		return fw_raise_protocol_invalid_params("/params/protocolVersion", "a string");
 	if (!yyjson_is_obj(capabilities))
 		return fw_raise_protocol_invalid_params("/params/capabilities", "an object");
-	if (!fw_text_str(fw_text_of(fw_member(info, "name"))) ||
-	    !fw_text_str(fw_text_of(fw_member(info, "version"))))
+	if (!fw_text_str(fw_text_of(fw_json_member(info, "name"))) ||
+	    !fw_text_str(fw_text_of(fw_json_member(info, "version"))))
 		return fw_raise_protocol_invalid_params("/params/clientInfo",
 							"an object with name and version");
 	agreed = fw_version_find(fw_text_of(version));
@@ -134,14 +151,14 @@ fw_error *fw_method_initialize(fw_call *call)
 	session->version = agreed;
 	if (is_new)
 		fw_call_join(call, session);
-	call->version = agreed;
+	call->request.version = agreed;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"protocolVersion\":\"");
 	fw_buf_str(out, fw_version_names[agreed]);
 	FW_BUF(out, "\",");
 	put_capabilities(server, out);
 	FW_BUF(out, ",\"serverInfo\":");
-	fw_buf_str(out, server->implementation);
+	fw_buf_str(out, server->identity.implementation);
 	put_instructions(server, out);
 	fw_mcp_end(call, out);
 	fw_mcp_reply(call);
@@ -174,7 +191,7 @@ fw_error *fw_method_ping(fw_call *call)
 
 fw_error *fw_method_set_level(fw_call *call)
 {
-	yyjson_val *level = fw_member(call->params, "level");
+	yyjson_val *level = fw_json_member(call->request.params, "level");
 	int found = fw_log_level_find(fw_text_of(level));
 
 	FW_TRY(fw_mcp_choose_contract(call));

@@ -1,16 +1,33 @@
 /*
- * method_tools.c - tools/call up to the handler: is there such a tool, do its
- * headers agree, do its arguments fit.
+ * method_tools.c - tools/call up to the handler: whether the tool exists, its
+ * headers agree, and its arguments are valid.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/text.h"
 #include "core/redact.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/era.h"
+#include "mcp/method.h"
+#include "mcp/offer.h"
+#include "mcp/outcome.h"
+#include "mcp/project.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
+#include "mcp/util.h"
+#include "schema/schema.h"
 
 /* ---- violations ------------------------------------------------------------- */
 
-/* The first violation names the code; all of them are listed. */
+/* The first violation determines the code; all of them are listed. */
 struct report {
 	struct fw_buf list;
 	char keyword[32];
@@ -29,7 +46,7 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 {
 	struct report *report = ctx;
 	struct fw_buf *list = &report->list;
-	/* A password that is too short is a password all the same. */
+	/* A password that is too short is still a secret. */
 	const char *found =
 		fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED : v->found;
 
@@ -52,7 +69,7 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 	return true;
 }
 
-/* property "path" is missing from its object: the field is the property. */
+/* A missing property "path" is reported with the property as its field, not its object. */
 static void append_property(struct report *report)
 {
 	static const char start[] = "property \"";
@@ -98,11 +115,11 @@ fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
 					    (unsigned)call->server->limits.violations };
 	fw_error *err;
 
-	if (fw_schema_check(schema, call->arguments, NULL))
+	if (fw_schema_check(schema, call->request.arguments, NULL))
 		return NULL;
 	memset(&report, 0, sizeof report);
 	fw_buf_init(&report.list, FW_LIMIT_TEXT_BYTES);
-	(void)fw_schema_check(schema, call->arguments, &run);
+	(void)fw_schema_check(schema, call->request.arguments, &run);
 	err = raise_violation(&report);
 	FW_BUF(&report.list, "]");
 	if (report.list.state == FW_BUF_OK && report.count)
@@ -116,17 +133,17 @@ fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
 fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer)
 {
 	const struct fw_text text = fw_text_of(value);
-	const bool is_unfit = call->may_hold_nul && fw_text_has_nul(text);
+	const bool is_unfit = call->request.may_hold_nul && fw_text_has_nul(text);
 
 	if (!text.p || is_unfit)
 		return fw_raise_protocol_invalid_params(
 			pointer, text.p ? "a string without NUL characters" : "a string");
-	call->name = text.p;
-	call->name_len = text.n;
+	call->request.name = text.p;
+	call->request.name_len = text.n;
 	return NULL;
 }
 
-/* In a value and all below it: yyjson keeps them one after another. */
+/* Searches a value and everything below it: yyjson stores them consecutively. */
 static bool has_nul(yyjson_val *value)
 {
 	const yyjson_val *end = unsafe_yyjson_get_next(value);
@@ -143,9 +160,10 @@ fw_error *fw_mcp_refuse_nul(const fw_call *call)
 	yyjson_val *key;
 	const char *field = NULL;
 
-	if (!call->may_hold_nul || !call->arguments || !has_nul(call->arguments))
+	if (!call->request.may_hold_nul || !call->request.arguments ||
+	    !has_nul(call->request.arguments))
 		return NULL;
-	iter = yyjson_obj_iter_with(call->arguments);
+	iter = yyjson_obj_iter_with(call->request.arguments);
 	while (!field && (key = yyjson_obj_iter_next(&iter)))
 		if (has_nul(key) || has_nul(yyjson_obj_iter_get_val(key)))
 			field = fw_text_str(fw_text_of(key));
@@ -167,27 +185,29 @@ fw_error *fw_method_tools_call(fw_call *call)
 {
 	fw_error *err;
 
-	FW_TRY(fw_mcp_read_name(call, fw_member(call->params, "name"), "/params/name"));
-	call->arguments = fw_member(call->params, "arguments");
-	if (!call->arguments)
-		call->arguments = no_arguments();
+	FW_TRY(fw_mcp_read_name(call, fw_json_member(call->request.params, "name"),
+				"/params/name"));
+	call->request.arguments = fw_json_member(call->request.params, "arguments");
+	if (!call->request.arguments)
+		call->request.arguments = no_arguments();
 	err = fw_mcp_choose_contract(call);
-	call->offer = fw_offers_find(&call->server->tools, call->name, call->name_len);
+	call->request.offer = fw_offers_find(&call->server->offers.tools, call->request.name,
+					     call->request.name_len);
 	if (err)
 		return err;
-	if (!call->offer)
-		return fw_raise_protocol_unknown_tool(call->name);
-	if (!yyjson_is_obj(call->arguments))
+	if (!call->request.offer)
+		return fw_raise_protocol_unknown_tool(call->request.name);
+	if (!yyjson_is_obj(call->request.arguments))
 		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
 	FW_TRY(fw_era_check_params_headers(call));
-	/* Before the observers, which read the arguments as well. */
-	if (call->may_hold_nul && !call->offer->takes_nul)
+	/* Before the observers are called, because they read the arguments too. */
+	if (call->request.may_hold_nul && !call->request.offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;
-	if (call->offer->input && !call->offer->checks_arguments)
-		FW_TRY(fw_mcp_check_arguments(call, call->offer->input));
+	if (call->request.offer->input && !call->request.offer->checks_arguments)
+		FW_TRY(fw_mcp_check_arguments(call, call->request.offer->input));
 	FW_TRY(fw_mcp_admit(call));
 	fw_call_start(call);
 	return NULL;

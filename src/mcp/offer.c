@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
 #include "mcp/offer.h"
+#include "schema/schema.h"
 
 static uint32_t hash_of(const char *name, size_t len)
 {

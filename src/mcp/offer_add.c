@@ -1,16 +1,24 @@
 /*
- * offer_add.c - registration: what is offered is checked here, once, so that
- * no call finds out about it, and rendered as the lists show it.
+ * offer_add.c - registration: offers are checked here once, so that mistakes are
+ * found at start, and rendered as lists show them.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "mcp/impl.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/util.h"
 #include "policy/breaker.h"
+#include "schema/schema.h"
 
 static fw_error *misuse(const char *function, const char *name, const char *reason)
 {
@@ -30,7 +38,7 @@ static void put_member(struct fw_buf *out, const char *key, const char *text)
 	fw_buf_json_str(out, text);
 }
 
-/* `json` compact, as member `key`; false where it is not an object. */
+/* Writes `json` compactly as member `key`; false: it is not an object. */
 static bool put_object(struct fw_buf *out, const char *key, const char *json)
 {
 	yyjson_doc *doc;
@@ -78,20 +86,21 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 	return offer;
 }
 
-/* A pool of processes for those who need one, and a breaker. */
+/* Sets the pool of processes and the breaker, if the tool needs them. */
 static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_workers *workers)
 {
-	static const fw_workers_options options = FW_WORKERS_INIT;
-
 	if (offer->run != FW_RUN_PROCESS)
 		return NULL;
 	if (server->state != FW_IDLE || server->is_prepared)
 		return misuse("fw_server_add_tool", offer->name,
 			      "workers are copies from before the server ran, and do not "
 			      "know it");
-	if (!workers && !server->workers)
-		FW_TRY(fw_server_add_workers(server, &options, &server->workers));
-	offer->runner = fw_workers__runner(workers ? workers : server->workers);
+	if (!workers && !server->runners.workers && !server->runners.make_workers)
+		return misuse("fw_server_add_tool", offer->name,
+			      "this server has no pool of worker processes");
+	if (!workers && !server->runners.workers)
+		FW_TRY(server->runners.make_workers(server, &server->runners.workers));
+	offer->runner = workers ? &workers->runner : &server->runners.workers->runner;
 	offer->breaker = fw__allocate(sizeof *offer->breaker);
 	if (!offer->breaker)
 		return fw_raise_internal_out_of_memory();
@@ -120,7 +129,7 @@ static bool is_token(const char *text)
 static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const char *header,
 			      const char *pointer)
 {
-	yyjson_val *type = fw_member(schema, "type");
+	yyjson_val *type = fw_json_member(schema, "type");
 	struct fw_mirror *more;
 	char name[256];
 
@@ -150,16 +159,16 @@ static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const 
 
 enum { MIRROR_DEPTH = 8, MIRROR_POINTER = 512 };
 
-/* Only what is reached through `properties` has one place in the arguments. */
+/* Only values that are reached through `properties` have one place in the arguments. */
 static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, const char *pointer,
 				int depth)
 {
-	yyjson_obj_iter iter = yyjson_obj_iter_with(fw_member(schema, "properties"));
+	yyjson_obj_iter iter = yyjson_obj_iter_with(fw_json_member(schema, "properties"));
 	yyjson_val *key;
 
 	while (depth < MIRROR_DEPTH && (key = yyjson_obj_iter_next(&iter))) {
 		yyjson_val *property = yyjson_obj_iter_get_val(key);
-		yyjson_val *header = fw_member(property, "x-mcp-header");
+		yyjson_val *header = fw_json_member(property, "x-mcp-header");
 		const char *name = fw_text_of(key).p;
 		const char *reason;
 		char path[MIRROR_POINTER];
@@ -207,14 +216,15 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			       NULL);
 	if (is_input) {
 		offer->input = schema;
-		if (!yyjson_equals_str(fw_member(yyjson_doc_get_root(doc), "type"), "object"))
+		if (!yyjson_equals_str(fw_json_member(yyjson_doc_get_root(doc), "type"),
+				       "object"))
 			reason = "input schema: its type must be object";
 		else
 			reason = find_mirrors(offer, yyjson_doc_get_root(doc), "", 0);
 	} else {
 		offer->output = schema;
 		offer->output_is_object = yyjson_equals_str(
-			fw_member(yyjson_doc_get_root(doc), "type"), "object");
+			fw_json_member(yyjson_doc_get_root(doc), "type"), "object");
 	}
 	yyjson_doc_free(doc);
 	return reason ? misuse("fw_server_add_tool", tool->name, reason) : NULL;
@@ -292,7 +302,7 @@ fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
 	if (!is_tool_name(tool->name))
 		return misuse("fw_server_add_tool", tool->name,
 			      "a name is 1 to 64 of A-Z a-z 0-9 _ - . /");
-	if (fw_offers_find(&server->tools, tool->name, strlen(tool->name)))
+	if (fw_offers_find(&server->offers.tools, tool->name, strlen(tool->name)))
 		return misuse("fw_server_add_tool", tool->name, "the name is taken");
 	offer = offer_new(FW_OFFER_TOOL, tool->name);
 	if (!offer)
@@ -304,7 +314,7 @@ fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
 		fw_offer_free(offer);
 		return err;
 	}
-	return take_offer(&server->tools, offer);
+	return take_offer(&server->offers.tools, offer);
 }
 
 /* ---- resources ------------------------------------------------------------------ */
@@ -322,7 +332,7 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 		return misuse("fw_server_add_resource", resource ? resource->uri : NULL,
 			      "a resource has a URI, a name and a handler");
 	is_template = strchr(resource->uri, '{') != NULL;
-	offers = is_template ? &server->templates : &server->resources;
+	offers = is_template ? &server->offers.templates : &server->offers.resources;
 	if (fw_offers_find(offers, resource->uri, strlen(resource->uri)))
 		return misuse("fw_server_add_resource", resource->uri, "the URI is taken");
 	offer = offer_new(is_template ? FW_OFFER_TEMPLATE : FW_OFFER_RESOURCE, resource->uri);
@@ -354,7 +364,7 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 			       : misuse("fw_server_add_resource", resource->uri,
 					"annotations must be a JSON object");
 	}
-	server->has_completion = server->has_completion || resource->complete;
+	server->offers.has_completion = server->offers.has_completion || resource->complete;
 	return take_offer(offers, offer);
 }
 
@@ -400,7 +410,7 @@ fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
 		if (!prompt->arguments[i].name)
 			return misuse("fw_server_add_prompt", prompt->name,
 				      "an argument has a name");
-	if (fw_offers_find(&server->prompts, prompt->name, strlen(prompt->name)))
+	if (fw_offers_find(&server->offers.prompts, prompt->name, strlen(prompt->name)))
 		return misuse("fw_server_add_prompt", prompt->name, "the name is taken");
 	offer = offer_new(FW_OFFER_PROMPT, prompt->name);
 	if (!offer)
@@ -426,6 +436,6 @@ fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
 		fw_offer_free(offer);
 		return fw_raise_internal_out_of_memory();
 	}
-	server->has_completion = server->has_completion || prompt->complete;
-	return take_offer(&server->prompts, offer);
+	server->offers.has_completion = server->offers.has_completion || prompt->complete;
+	return take_offer(&server->offers.prompts, offer);
 }

@@ -1,15 +1,15 @@
 /*
- * op.c - see op.h: the functions with which a handler speaks, each of them an
- * operation that is done here or written down.
+ * op.c - the functions that a handler calls, each of them an operation (op.h)
+ * that is applied here or recorded.
  */
-#include "mcp/op.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/op.h"
 
 void fw_op_apply(fw_call *call, const struct fw_op *op)
 {
@@ -18,15 +18,15 @@ void fw_op_apply(fw_call *call, const struct fw_op *op)
 	case FW_OP_LOG: fw_log_apply(call, op); break;
 	case FW_OP_ASK: fw_ask_apply(call, op); break;
 	case FW_OP_CLOSE_STREAM: fw_close_stream_apply(call, op->number); break;
-	case FW_OP_SET_STATE: fw_state_apply(call, op->texts[0].text, op->texts[0].len); break;
+	case FW_OP_SET_STATE: fw_shared_apply(call, op->texts[0].text, op->texts[0].len); break;
 	default: fw_result_apply(call, op); break;
 	}
 }
 
 static void say(fw_call *call, const struct fw_op *op)
 {
-	if (call->recorder)
-		call->recorder->record(call->recorder, op);
+	if (call->run.recorder)
+		call->run.recorder->record(call->run.recorder, op);
 	else
 		fw_op_apply(call, op);
 }
@@ -42,8 +42,8 @@ void fw_call_text_n(fw_call *call, const char *text, size_t len)
 {
 	const struct fw_op op = { .kind = FW_OP_TEXT, .texts = { { text, text ? len : 0 } } };
 
-	if (call->recorder)
-		call->recorder->record(call->recorder, &op);
+	if (call->run.recorder)
+		call->run.recorder->record(call->run.recorder, &op);
 	else
 		fw_result_apply(call, &op);
 }
@@ -156,7 +156,7 @@ void fw_call_value(fw_call *call, const char *value)
 
 bool fw_call_wants_progress(const fw_call *call)
 {
-	return call->progress_token != NULL;
+	return call->request.progress_token != NULL;
 }
 
 void fw_call_progress(fw_call *call, double progress, double total, const char *message)
@@ -165,7 +165,7 @@ void fw_call_progress(fw_call *call, double progress, double total, const char *
 				  .texts = { text_of(message) },
 				  .numbers = { progress, total } };
 
-	if (call->progress_token)
+	if (call->request.progress_token)
 		say(call, &op);
 }
 

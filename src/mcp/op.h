@@ -1,11 +1,11 @@
 /*
- * op.h - what a handler says of its call, as data: a block of content, a
- * question, progress. In the server it is done at once; in a worker it is
- * written down, sent, and done by the server with the very same code, which
- * therefore believes no worker anything.
+ * op.h - operations of a handler on its call, as data: a block of content, a
+ * question, progress. The server applies them at once. A worker records and
+ * sends them, and the server applies them with the same code, which therefore
+ * trusts no worker.
  *
- * The one rule to remember: a text ends in NUL behind its length, and may be
- * anything else: whoever does an operation checks it.
+ * The one rule to remember: a text ends in NUL behind its length, and is
+ * otherwise unchecked: the code that applies an operation checks it.
  */
 #ifndef FW_MCP_OP_H
 #define FW_MCP_OP_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
 
 enum fw_op_kind {
 	/* The result (call_result.c). */
@@ -29,13 +29,13 @@ enum fw_op_kind {
 	FW_OP_ROLE,          /* role */
 	FW_OP_DESCRIPTION,   /* text */
 	FW_OP_VALUE,         /* text */
-	/* On the way (call.c, ask.c). */
+	/* Before the result (call.c, ask.c). */
 	FW_OP_PROGRESS,     /* message or none; both numbers */
 	FW_OP_LOG,          /* text, logger or none; `number`: the level */
 	FW_OP_ASK,          /* key, method, params or none */
 	FW_OP_CLOSE_STREAM, /* `number`: milliseconds */
 	FW_OP_SET_STATE,    /* text */
-	/* A result that could not even be written down: `number` is a fw_buf_state. */
+	/* The result could not be recorded: `number` is a fw_buf_state. */
 	FW_OP_LOST,
 	/* The handler's error: canonical JSON, the operator's detail or none. */
 	FW_OP_ERROR,
@@ -58,17 +58,17 @@ struct fw_op {
 
 struct fw_recorder;
 
-/* What takes a call's operations where they are not done: in a worker. */
+/* Takes the operations of a call in a worker, where they are not applied. */
 struct fw_recorder {
 	void (*record)(struct fw_recorder *recorder, const struct fw_op *op);
 	bool (*is_cancelled)(const struct fw_recorder *recorder);
-	const char *capabilities; /* names of the client's, each ends in NUL */
+	const char *capabilities; /* names of the client's capabilities, each ends in NUL */
 	size_t capabilities_len;
 	const char *state; /* NULL: none */
 	size_t state_len;
 };
 
-/* Do it: in the server, or in the thread that handles the call. */
+/* Applies it: in the server, or on the thread that handles the call. */
 void fw_op_apply(fw_call *call, const struct fw_op *op);
 
 /* By kind. */
@@ -77,6 +77,6 @@ void fw_progress_apply(fw_call *call, const struct fw_op *op);
 void fw_log_apply(fw_call *call, const struct fw_op *op);
 void fw_ask_apply(fw_call *call, const struct fw_op *op);
 void fw_close_stream_apply(fw_call *call, uint32_t retry_ms);
-void fw_state_apply(fw_call *call, const char *text, size_t len);
+void fw_shared_apply(fw_call *call, const char *text, size_t len);
 
 #endif

@@ -1,18 +1,30 @@
 /*
- * outcome.c - what observers are told of a call: before it is looked at, before
- * it runs, when it fails, and when it is over. Holding replies is the
- * boundary's.
+ * outcome.c - what observers get to see of a call: before its arguments are
+ * checked, before it runs, when it fails, and when it is over. boundary.c holds
+ * replies.
  */
+#include <uv.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "core/redact.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
+#include "mcp/outcome.h"
+#include "mcp/project.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { CLIENT_SIZE = 256 };
 
 static fw_told told_of(const fw_call *call, const fw_error *err)
 {
 	if (!err)
-		return call->is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
+		return call->result.is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
 	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
 		return FW_TOLD_TRANSPORT_ERROR;
 	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
@@ -21,7 +33,7 @@ static fw_told told_of(const fw_call *call, const fw_error *err)
 const char *fw_mcp_client(fw_call *call)
 {
 	yyjson_val *name =
-		fw_member(fw_member(call->meta, "io.modelcontextprotocol/clientInfo"), "name");
+		fw_json_member(fw_json_member(call->request.meta, FW_META_CLIENT_INFO), "name");
 	const char *text = fw_text_str(fw_text_of(name));
 	size_t len = yyjson_get_len(name);
 
@@ -29,15 +41,15 @@ const char *fw_mcp_client(fw_call *call)
 		return call->session->client;
 	if (!text || (len < CLIENT_SIZE && fw_redact_find(text, len) == len))
 		return text;
-	if (!call->client) {
-		call->client = fw__allocate(CLIENT_SIZE);
-		if (call->client)
-			(void)fw_redact_copy(call->client, CLIENT_SIZE, text, len);
+	if (!call->request.client_name) {
+		call->request.client_name = fw__allocate(CLIENT_SIZE);
+		if (call->request.client_name)
+			(void)fw_redact_copy(call->request.client_name, CLIENT_SIZE, text, len);
 	}
-	return call->client ? call->client : FW_REDACTED;
+	return call->request.client_name ? call->request.client_name : FW_REDACTED;
 }
 
-/* What peers call themselves becomes a label, and the key of an alert. */
+/* Names of peers become labels of metrics and keys of alerts. */
 static const char *harmless(yyjson_val *value, char room[FW_SHOWN_SIZE])
 {
 	const char *text = fw_text_str(fw_text_of(value));
@@ -54,17 +66,17 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 	uint64_t now = uv_hrtime();
 
 	return (fw_outcome){
-		.method = call->method_name,
-		.name = call->name,
+		.method = call->request.method_name,
+		.name = call->request.name,
 		.error = err,
 		.contract = fw_mcp_contract(call),
 		.duration_ns = now - call->started_ns,
 		.client = fw_mcp_client(call),
 		.session = call->session && call->session->id[0] ? call->session->id : NULL,
-		.trace = harmless(fw_member(call->meta, "traceparent"),
-				  call->server->shown_trace),
-		.changes = call->offer && call->offer->changes,
-		.is_known = call->offer != NULL,
+		.trace = harmless(fw_json_member(call->request.meta, FW_META_TRACE),
+				  call->server->observers.shown_trace),
+		.changes = call->request.offer && call->request.offer->changes,
+		.is_known = call->request.offer != NULL,
 		.call = call,
 		.told = told_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
@@ -76,10 +88,10 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 {
 	struct fw_buf text;
 
-	if (!outcome->call->arguments)
+	if (!outcome->call->request.arguments)
 		return NULL;
 	fw_buf_init(&text, 2 * (size_t)outcome->call->server->limits.message_bytes);
-	fw_buf_value(&text, outcome->call->arguments);
+	fw_buf_value(&text, outcome->call->request.arguments);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);
 		return NULL;
@@ -93,8 +105,8 @@ fw_error *fw_mcp_enter(fw_call *call)
 {
 	fw_server *server = call->server;
 
-	for (size_t i = 0; i < server->observer_count; i++) {
-		const fw_observer *observer = &server->observers[i];
+	for (size_t i = 0; i < server->observers.count; i++) {
+		const fw_observer *observer = &server->observers.items[i];
 		fw_outcome coming;
 		fw_error *err;
 
@@ -116,13 +128,13 @@ fw_error *fw_mcp_admit(fw_call *call)
 	fw_server *server = call->server;
 	fw_outcome coming;
 
-	if (!server->observer_count)
+	if (!server->observers.count)
 		return NULL;
 	coming = fw_outcome_of(call, NULL);
 	coming.duration_ns = 0;
 	coming.told = FW_TOLD_RESULT;
-	for (size_t i = 0; i < server->observer_count; i++) {
-		const fw_observer *observer = &server->observers[i];
+	for (size_t i = 0; i < server->observers.count; i++) {
+		const fw_observer *observer = &server->observers.items[i];
 		fw_error *err = observer->admitting
 					? observer->admitting(observer->ctx, &coming)
 					: NULL;
@@ -140,20 +152,21 @@ void fw_mcp_tell_finished(fw_call *call, const fw_error *err)
 	fw_server *server = call->server;
 	fw_outcome outcome;
 
-	if (!server->observer_count)
+	if (!server->observers.count)
 		return;
 	outcome = fw_outcome_of(call, err);
-	for (size_t i = 0; i < server->observer_count; i++)
-		if (server->observers[i].finished)
-			server->observers[i].finished(server->observers[i].ctx, &outcome);
+	for (size_t i = 0; i < server->observers.count; i++)
+		if (server->observers.items[i].finished)
+			server->observers.items[i].finished(server->observers.items[i].ctx,
+							    &outcome);
 }
 
 void fw_mcp_tell_failing(fw_call *call, fw_error *err)
 {
 	fw_server *server = call->server;
 
-	for (size_t i = 0; i < server->observer_count; i++) {
-		const fw_observer *observer = &server->observers[i];
+	for (size_t i = 0; i < server->observers.count; i++) {
+		const fw_observer *observer = &server->observers.items[i];
 		fw_outcome outcome;
 
 		if (!observer->failing)

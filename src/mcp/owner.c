@@ -1,18 +1,26 @@
 /*
- * owner.c - who has how many sessions, and which one makes room for another.
+ * owner.c - counts sessions per owner, and chooses the session to evict for a
+ * new one.
  *
- * An owner is what the server knows by itself: the token that was shown, and
- * the address. A full table takes from whoever has most, so that one client
- * that begins sessions without end displaces its own. Sessions that were begun
- * and never confirmed (notifications/initialized) go first.
+ * An owner is what the server itself knows: the token, and the address. If the
+ * table is full, the owner with most sessions loses one, so a client that
+ * creates sessions without end displaces its own. Sessions that were never
+ * confirmed (notifications/initialized) are evicted first.
  */
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/owner.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 {
 	fw_server *server = exchange->server;
-	struct fw_owner *owner = server->owners;
+	struct fw_owner *owner = server->sessions.owners;
 	uint64_t key;
 
 	memcpy(&key, server->key, sizeof key);
@@ -25,14 +33,14 @@ struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 	owner = fw__allocate(sizeof *owner);
 	if (!owner)
 		return NULL;
-	*owner = (struct fw_owner){ .next = server->owners, .key = key };
-	server->owners = owner;
+	*owner = (struct fw_owner){ .next = server->sessions.owners, .key = key };
+	server->sessions.owners = owner;
 	return owner;
 }
 
 void fw_owner_leave(fw_server *server, struct fw_owner *owner)
 {
-	struct fw_owner **at = &server->owners;
+	struct fw_owner **at = &server->sessions.owners;
 
 	if (!owner || (owner->sessions && --owner->sessions))
 		return;
@@ -44,7 +52,7 @@ void fw_owner_leave(fw_server *server, struct fw_owner *owner)
 
 static const struct fw_owner *heaviest(const fw_server *server)
 {
-	const struct fw_owner *found = server->owners;
+	const struct fw_owner *found = server->sessions.owners;
 
 	for (const struct fw_owner *owner = found; owner; owner = owner->next)
 		if (owner->sessions > found->sessions)
@@ -52,14 +60,15 @@ static const struct fw_owner *heaviest(const fw_server *server)
 	return found;
 }
 
-/* The one that was unused for longest; `owner` NULL: of anybody. The list has
- * the most recently used first. */
+/* The session that was unused for longest; `owner` NULL: of any owner. The list has the
+ * most recently used first. */
 static struct fw_session *oldest(const fw_server *server, const struct fw_owner *owner,
 				 uint64_t idle_ms, bool is_unconfirmed)
 {
 	struct fw_session *found = NULL;
 
-	for (struct fw_session *session = server->sessions; session; session = session->next)
+	for (struct fw_session *session = server->sessions.first; session;
+	     session = session->next)
 		if ((!owner || session->owner == owner) &&
 		    fw_session_is_idle(session, idle_ms) &&
 		    !(is_unconfirmed && session->is_initialized))
@@ -70,7 +79,7 @@ static struct fw_session *oldest(const fw_server *server, const struct fw_owner 
 fw_error *fw_owner_make_room(fw_server *server, const struct fw_owner *owner)
 {
 	const struct fw_limits *limits = &server->limits;
-	const bool is_full = server->session_count >= limits->sessions;
+	const bool is_full = server->sessions.count >= limits->sessions;
 	const bool is_beyond_share = owner->sessions > limits->client_sessions;
 	const struct fw_owner *giver = is_beyond_share ? owner : heaviest(server);
 	struct fw_session *session = NULL;

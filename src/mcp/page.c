@@ -1,19 +1,23 @@
 /*
- * page.c - documents that the server has beside the protocol.
+ * page.c - documents that the server serves beside the protocol.
  *
- * The transport asks whether there is such a page and who may see it, checks
- * that, and has it rendered. A page that fails, and a request for one that is
- * refused, leaves through the boundary like any other failure, as a problem
- * document.
+ * The transport asks which access a page requires, checks that, and lets it be
+ * rendered. A page that fails, and a request that is refused, leave through the
+ * boundary like any other failure, as a problem document.
  */
-#include "mcp/page.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/page.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 
 static const char PLAIN[] = "text/plain; charset=utf-8";
 
@@ -28,7 +32,7 @@ struct fw_page {
 struct fw_page_entry {
 	const char *path;
 	size_t len;
-	bool is_tree; /* ends in a slash: all below it */
+	bool is_tree; /* ends in a slash: includes everything below it */
 	enum fw_page_access access;
 	fw_page_fn *render;
 	void *ctx;
@@ -65,18 +69,19 @@ static fw_error *render_ready(fw_page *page, void *ctx)
 
 	(void)ctx;
 	fw_buf_init(&lines, server->limits.page_bytes);
-	(void)snprintf(line, sizeof line, "calls: %zu of %llu under way", server->call_count,
+	(void)snprintf(line, sizeof line, "calls: %zu of %llu in progress", server->calls.count,
 		       (unsigned long long)server->limits.in_flight);
 	put_line(&lines, line);
-	for (struct fw_runner *runner = server->runners; runner; runner = runner->next) {
+	for (struct fw_runner *runner = server->runners.first; runner; runner = runner->next) {
 		line[0] = '\0';
 		if (runner->ops->is_ready && !runner->ops->is_ready(runner, line, sizeof line))
 			is_ready = false;
 		put_line(&lines, line);
 	}
-	for (size_t i = 0; i < server->check_count; i++) {
+	for (size_t i = 0; i < server->pages.check_count; i++) {
 		line[0] = '\0';
-		if (!server->checks[i].check(server->checks[i].ctx, line, sizeof line))
+		if (!server->pages.checks[i].check(server->pages.checks[i].ctx, line,
+						   sizeof line))
 			is_ready = false;
 		put_line(&lines, line);
 	}
@@ -109,12 +114,12 @@ enum { BUILT_IN_COUNT = sizeof built_in / sizeof *built_in };
 static const struct fw_page_entry *entry_at(const fw_server *server, size_t index)
 {
 	return index < BUILT_IN_COUNT ? &built_in[index]
-				      : &server->pages[index - BUILT_IN_COUNT];
+				      : &server->pages.items[index - BUILT_IN_COUNT];
 }
 
 static size_t entry_count(const fw_server *server)
 {
-	return BUILT_IN_COUNT + server->page_count;
+	return BUILT_IN_COUNT + server->pages.count;
 }
 
 fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
@@ -131,18 +136,18 @@ fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
 	for (size_t i = 0; i < entry_count(server); i++)
 		if (strcmp(entry_at(server, i)->path, path) == 0)
 			return fw_raise_internal_api_misuse(FUNCTION, "the path is taken");
-	if (server->page_count == FW_LIMIT_PAGES)
+	if (server->pages.count == FW_LIMIT_PAGES)
 		return fw_raise_internal_api_misuse(FUNCTION, "there are too many pages");
 	copy = fw_strdup(path);
 	if (!copy)
 		return fw_raise_internal_out_of_memory();
-	more = fw__reallocate(server->pages, (server->page_count + 1) * sizeof *more);
+	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof *more);
 	if (!more) {
 		fw__release(copy);
 		return fw_raise_internal_out_of_memory();
 	}
-	server->pages = more;
-	more[server->page_count++] = (struct fw_page_entry){
+	server->pages.items = more;
+	more[server->pages.count++] = (struct fw_page_entry){
 		.path = copy,
 		.len = strlen(copy),
 		.is_tree = copy[strlen(copy) - 1] == '/',
@@ -155,27 +160,27 @@ fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
 
 fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx)
 {
-	struct fw_check_entry *more =
-		fw__reallocate(server->checks, (server->check_count + 1) * sizeof *more);
+	struct fw_check_entry *more = fw__reallocate(
+		server->pages.checks, (server->pages.check_count + 1) * sizeof *more);
 
 	if (!more)
 		return fw_raise_internal_out_of_memory();
-	server->checks = more;
-	more[server->check_count++] = (struct fw_check_entry){ check, ctx };
+	server->pages.checks = more;
+	more[server->pages.check_count++] = (struct fw_check_entry){ check, ctx };
 	return NULL;
 }
 
 void fw_pages_clear(fw_server *server)
 {
-	for (size_t i = 0; i < server->page_count; i++)
-		fw__release((char *)server->pages[i].path);
-	fw__release(server->pages);
-	fw__release(server->checks);
+	for (size_t i = 0; i < server->pages.count; i++)
+		fw__release((char *)server->pages.items[i].path);
+	fw__release(server->pages.items);
+	fw__release(server->pages.checks);
 }
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* The longest that fits. */
+/* The longest path that matches. */
 static const struct fw_page_entry *find(const fw_server *server, const char *path)
 {
 	const struct fw_page_entry *found = NULL;

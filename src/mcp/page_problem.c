@@ -124,7 +124,7 @@ static void put_projections(struct fw_buf *out, enum form form, const fw_row *ro
 		put_fact(out, form, fw_contract_name(c), fw_row_code_in(row, c));
 }
 
-/* Why it may or may not be tried again, in words. */
+/* Whether a retry makes sense, in words. */
 static const char *retry_text(fw_retry retry)
 {
 	switch (retry) {
@@ -238,7 +238,7 @@ fw_error *fw_page_problem(fw_page *page, void *ctx)
 	(void)ctx;
 	if (*name && !row)
 		return fw_raise_protocol_path_not_found(fw_page_path(page));
-	/* The page itself is what is bounded. */
+	/* The size of the page is bounded. */
 	fw_buf_init(&out, FW_LIMIT_ENVELOPE_BYTES);
 	if (row)
 		put_row(&out, form, row);

@@ -6,20 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <yyjson.h>
+
 #include <faultwire/faultwire.h>
+#include <faultwire/raise.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
 #include "mcp/page.h"
+#include "mcp/server.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
 #include "test/memory.h"
 
-/* ---- a transport that keeps what it is told ---------------------------------- */
+/* ---- a transport that records what it gets ---------------------------------- */
 
 static struct fw_exchange exchange;
 static fw_server *server;
@@ -363,7 +367,7 @@ static void test_page__every_type_uri_has_a_page_that_explains_it(void **state)
 	}
 }
 
-static void test_page__a_problem_is_told_in_the_form_that_is_wanted(void **state)
+static void test_page__a_problem_is_sent_in_the_form_that_is_wanted(void **state)
 {
 	yyjson_doc *doc;
 
@@ -380,9 +384,10 @@ static void test_page__a_problem_is_told_in_the_form_that_is_wanted(void **state
 	assert_string_equal(type, "application/json");
 	doc = yyjson_read(body, body_len, 0);
 	assert_non_null(doc);
-	assert_string_equal(yyjson_get_str(fw_member(
-				    fw_member(yyjson_doc_get_root(doc), "contracts"), "kaiza")),
-			    "FILE_NOT_FOUND");
+	assert_string_equal(
+		yyjson_get_str(fw_json_member(
+			fw_json_member(yyjson_doc_get_root(doc), "contracts"), "kaiza")),
+		"FILE_NOT_FOUND");
 	yyjson_doc_free(doc);
 	get("/problems/");
 	doc = yyjson_read(body, body_len, 0);
@@ -410,7 +415,7 @@ int main(void)
 			test_page__each_allocation_may_fail_and_everyone_has_an_answer),
 		WITH_SERVER(test_page__ready_says_what_is_not),
 		WITH_SERVER(test_page__every_type_uri_has_a_page_that_explains_it),
-		WITH_SERVER(test_page__a_problem_is_told_in_the_form_that_is_wanted),
+		WITH_SERVER(test_page__a_problem_is_sent_in_the_form_that_is_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

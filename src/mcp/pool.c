@@ -1,15 +1,13 @@
 /*
- * pool.c - see pool.h. Threads are made as they are needed, up to a limit, and
- * stay. The pool belongs to whoever uses it last: its owner or a thread.
+ * pool.c - a pool of threads. Threads are created on demand, up to a limit, and
+ * stay. The pool is freed by its last user: its owner or a thread.
  */
-#include "mcp/pool.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/pool.h"
 
 struct job {
 	struct job *next;
@@ -94,7 +92,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Signals are the loop's business. */
+/* Signals are handled by the loop's thread. */
 static bool start_thread(struct fw_pool *pool)
 {
 	pthread_attr_t attributes;
@@ -122,7 +120,7 @@ bool fw_pool_submit(struct fw_pool *pool, fw_pool_fn *run, fw_call *call)
 	*job = (struct job){ .run = run, .call = call };
 	(void)pthread_mutex_lock(&pool->lock);
 	if (!pool->idle && pool->threads < pool->most) {
-		/* Counted before it runs, so that it cannot think itself the last. */
+		/* Counted before it runs, so that it does not take itself for the last one. */
 		pool->threads++;
 		if (!start_thread(pool))
 			is_taken = --pool->threads > 0;

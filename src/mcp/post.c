@@ -1,27 +1,34 @@
 /*
- * post.c - what other threads want of the loop: one queue, one wake-up.
+ * post.c - work for the loop from other threads: one queue, one wake-up.
  */
+#include <uv.h>
+
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/hold.h"
+#include "mcp/listen.h"
 #include "mcp/op.h"
+#include "mcp/post.h"
+#include "mcp/run.h"
+#include "mcp/server.h"
 
 void fw_server__post(fw_server *server, struct fw_post *post)
 {
 	post->next = NULL;
-	uv_mutex_lock(&server->lock);
-	if (server->is_deaf) {
-		uv_mutex_unlock(&server->lock);
+	uv_mutex_lock(&server->inbox.lock);
+	if (server->inbox.is_closed) {
+		uv_mutex_unlock(&server->inbox.lock);
 		fw_error_free(post->err);
 		fw__release(post);
 		return;
 	}
-	if (server->last_post)
-		server->last_post->next = post;
+	if (server->inbox.last_post)
+		server->inbox.last_post->next = post;
 	else
-		server->posts = post;
-	server->last_post = post;
+		server->inbox.posts = post;
+	server->inbox.last_post = post;
 	(void)uv_async_send(&server->wakeup);
-	uv_mutex_unlock(&server->lock);
+	uv_mutex_unlock(&server->inbox.lock);
 }
 
 void fw_server__drop_post(struct fw_post *post)
@@ -55,14 +62,14 @@ void fw_server__take_posts(fw_server *server)
 	struct fw_post *posts;
 	fw_hold *released;
 
-	uv_mutex_lock(&server->lock);
-	posts = server->posts;
-	server->posts = NULL;
-	server->last_post = NULL;
-	released = server->released;
-	server->released = NULL;
-	server->last_released = NULL;
-	uv_mutex_unlock(&server->lock);
+	uv_mutex_lock(&server->inbox.lock);
+	posts = server->inbox.posts;
+	server->inbox.posts = NULL;
+	server->inbox.last_post = NULL;
+	released = server->inbox.released;
+	server->inbox.released = NULL;
+	server->inbox.last_released = NULL;
+	uv_mutex_unlock(&server->inbox.lock);
 	while (released) {
 		fw_hold *next = released->next_released;
 		fw_error *err = released->instead;
@@ -85,8 +92,7 @@ static void post_change(fw_server *server, enum fw_change change, const char *ur
 	size_t len = uri ? strlen(uri) : 0;
 	struct fw_post *post = fw__allocate(sizeof *post + len + 1);
 
-	/* A change that is not told for lack of memory is one that a client
-	 * learns of at its next list. */
+	/* If there is no memory, the client notices the change with its next list. */
 	if (!post)
 		return;
 	*post = (struct fw_post){ .kind = FW_POST_CHANGE, .change = change, .len = len };

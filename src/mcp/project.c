@@ -5,9 +5,23 @@
 #include <math.h>
 #include <string.h>
 
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
 #include "base/out.h"
+#include "base/text.h"
 #include "contract/contract_impl.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
+#include "mcp/project.h"
+#include "mcp/request.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
 
 enum {
 	KEEP_OUT_BYTES = 256 * 1024,
@@ -22,7 +36,7 @@ static fw_error *contract_named(fw_call *call, const char *where, const char *na
 	fw_contract contract;
 
 	if (name && fw_contract_from_name(name, &contract) && contract < FW_CONTRACT_COUNT) {
-		call->contract = contract;
+		call->request.contract = contract;
 		return NULL;
 	}
 	return fw_raise_input_invalid_value(where, "canonical, kaiza, context-v0, codeintel, "
@@ -32,84 +46,84 @@ static fw_error *contract_named(fw_call *call, const char *where, const char *na
 static const char *contract_text(yyjson_val *value)
 {
 	if (yyjson_is_obj(value))
-		value = fw_member(value, "name");
+		value = fw_json_member(value, "name");
 	return fw_text_str(fw_text_of(value));
 }
 
 fw_error *fw_mcp_choose_contract(fw_call *call)
 {
-	yyjson_val *value = fw_member(call->meta, "dev.faultwire/contract");
+	yyjson_val *value = fw_json_member(call->request.meta, FW_META_CONTRACT);
 	const char *header;
 
-	call->contract = FW_AUTO;
+	call->request.contract = FW_AUTO;
 	if (value)
 		return contract_named(call, "_meta/dev.faultwire/contract",
 				      contract_text(value));
 	if (call->exchange && call->exchange->ops->header) {
-		header =
-			call->exchange->ops->header(call->exchange, "Faultwire-Contract", NULL);
+		header = call->exchange->ops->header(call->exchange, FW_HEADER_CONTRACT, NULL);
 		if (header)
-			return contract_named(call, "Faultwire-Contract", header);
+			return contract_named(call, FW_HEADER_CONTRACT, header);
 	}
-	if (call->is_modern) {
-		value = fw_member(fw_member(call->capabilities, "experimental"),
-				  "dev.faultwire/contract");
+	if (call->request.is_modern) {
+		value = fw_json_member(
+			fw_json_member(call->request.capabilities, "experimental"),
+			FW_META_CONTRACT);
 		if (value)
-			return contract_named(call,
-					      "clientCapabilities/experimental/"
-					      "dev.faultwire/contract",
-					      contract_text(value));
+			return contract_named(
+				call, "clientCapabilities/experimental/" FW_META_CONTRACT,
+				contract_text(value));
 	} else if (call->session && call->session->has_contract) {
-		call->contract = call->session->contract;
+		call->request.contract = call->session->contract;
 	}
 	return NULL;
 }
 
 fw_contract fw_mcp_contract(const fw_call *call)
 {
-	if (call->contract < FW_CONTRACT_COUNT)
-		return call->contract;
+	if (call->request.contract < FW_CONTRACT_COUNT)
+		return call->request.contract;
 	if (call->server->options.contract < FW_CONTRACT_COUNT)
 		return call->server->options.contract;
-	if (call->offer && call->offer->kind == FW_OFFER_TOOL &&
-	    call->offer->contract < FW_CONTRACT_COUNT)
-		return call->offer->contract;
+	if (call->request.offer && call->request.offer->kind == FW_OFFER_TOOL &&
+	    call->request.offer->contract < FW_CONTRACT_COUNT)
+		return call->request.offer->contract;
 	return FW_TOOLERROR;
 }
 
 /* ---- what an error becomes ------------------------------------------------------ */
 
-/* A document beside the endpoint: its failure is one, too. */
+/* A page beside the endpoint: its failure is a problem document. */
 static bool is_page(const fw_call *call)
 {
 	return call->exchange && call->exchange->is_page;
 }
 
-/* A tool's failure is its result; what breaks the protocol is not a tool's. */
+/* The failure of a tool is reported as its result, unless the registry says that the
+ * code is always a protocol error. */
 bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 {
-	int code = fw_error_code(err);
-
-	if (call->kind != FW_CALL_TOOL || !call->offer || call->stage < FW_STAGE_METHOD)
+	if (call->request.kind != FW_CALL_TOOL || !call->request.offer ||
+	    call->stage < FW_STAGE_METHOD)
 		return false;
-	if (code == FW_PROTOCOL_MISSING_CAPABILITY)
-		return !call->is_modern;
-	return code < 4001 || code > 4500;
+	if (fw_error_code(err) == FW_PROTOCOL_MISSING_CAPABILITY)
+		return !call->request.is_modern;
+	return !fw_error_row(err)->is_protocol_error;
 }
 
-/* Whether nobody offers it, or its handler could not find it. */
+/* It is not offered, or its handler did not find it. */
 static bool is_resource_missing(const fw_call *call, const fw_error *err)
 {
 	return fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND ||
-	       (call->kind == FW_CALL_RESOURCE && fw_error_row(err)->type == FW_TYPE_NOT_FOUND);
+	       (call->request.kind == FW_CALL_RESOURCE &&
+		fw_error_row(err)->type == FW_TYPE_NOT_FOUND);
 }
 
 static int jsonrpc_code(const fw_call *call, const fw_error *err)
 {
 	if (is_resource_missing(call, err))
-		return call->is_modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
-	if (!call->is_modern) {
-		/* These codes were minted by the modern version. */
+		return call->request.is_modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
+	if (!call->request.is_modern) {
+		/* These codes were introduced by the modern version. */
 		switch (fw_error_code(err)) {
 		case FW_PROTOCOL_UNSUPPORTED_VERSION:
 		case FW_PROTOCOL_MISSING_CAPABILITY: return INVALID_PARAMS;
@@ -119,8 +133,8 @@ static int jsonrpc_code(const fw_call *call, const fw_error *err)
 	return fw_error_row(err)->jsonrpc;
 }
 
-/* Clients lose the body of most statuses, so 200 is told wherever the protocol
- * does not demand another. */
+/* Clients lose the body of most statuses, so the status is 200 unless the
+ * protocol requires another. */
 static int http_status(const fw_call *call, const fw_error *err)
 {
 	if (call->stage == FW_STAGE_TRANSPORT)
@@ -128,15 +142,15 @@ static int http_status(const fw_call *call, const fw_error *err)
 	switch (fw_error_code(err)) {
 	case FW_SESSION_UNKNOWN: return 404;
 	case FW_SESSION_MISSING: return 400;
-	case FW_PROTOCOL_METHOD_NOT_FOUND: return call->is_modern ? 404 : 200;
+	case FW_PROTOCOL_METHOD_NOT_FOUND: return call->request.is_modern ? 404 : 200;
 	case FW_PROTOCOL_HEADER_MISMATCH:
 	case FW_PROTOCOL_UNSUPPORTED_VERSION: return 400;
-	case FW_PROTOCOL_MISSING_CAPABILITY: return call->is_modern ? 400 : 200;
+	case FW_PROTOCOL_MISSING_CAPABILITY: return call->request.is_modern ? 400 : 200;
 	default: return call->stage <= FW_STAGE_PROTOCOL ? 400 : 200;
 	}
 }
 
-/* What the protocol wants to find in `data` of some errors. */
+/* Members of `data` that the protocol requires for some errors. */
 static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error *err)
 {
 	static const struct {
@@ -151,9 +165,9 @@ static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error
 	};
 	fw_field field;
 
-	if (is_resource_missing(call, err) && call->name) {
+	if (is_resource_missing(call, err) && call->request.name) {
 		FW_BUF(out, "\"uri\":");
-		fw_buf_json(out, call->name, call->name_len);
+		fw_buf_json(out, call->request.name, call->request.name_len);
 		FW_BUF(out, ",");
 	}
 	for (size_t i = 0; i < sizeof demanded / sizeof *demanded; i++) {
@@ -193,9 +207,9 @@ static void encode(const fw_server *server, const fw_error *err, fw_contract con
 static void put_start(const fw_call *call, struct fw_buf *out)
 {
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",");
-	if (call->has_id) {
+	if (call->request.has_id) {
 		FW_BUF(out, "\"id\":");
-		fw_buf_put(out, call->id, call->id_len);
+		fw_buf_put(out, call->request.id.text, call->request.id.len);
 		FW_BUF(out, ",");
 	}
 }
@@ -207,7 +221,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 
 	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
 	encode(server, err, contract, &server->scratch);
-	/* Told without its context, then. */
+	/* Then it is reported without its context. */
 	if (server->scratch.state != FW_BUF_OK) {
 		out->state = server->scratch.state;
 		return;
@@ -216,16 +230,16 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
 	fw_buf_json(out, server->scratch.text, server->scratch.len);
 	FW_BUF(out, "}],");
-	if (contract == FW_CODEINTEL && call->offer->output) {
+	if (contract == FW_CODEINTEL && call->request.offer->output) {
 		FW_BUF(out, "\"structuredContent\":");
 		fw_buf_put(out, server->scratch.text, server->scratch.len);
 		FW_BUF(out, ",");
 	}
-	FW_BUF(out, "\"isError\":true,\"_meta\":{\"dev.faultwire/error\":");
+	FW_BUF(out, "\"isError\":true,\"_meta\":{\"" FW_META_ERROR "\":");
 	encode(server, err, FW_CANONICAL, out);
-	if (call->is_modern) {
-		FW_BUF(out, ",\"io.modelcontextprotocol/serverInfo\":");
-		fw_buf_str(out, server->implementation);
+	if (call->request.is_modern) {
+		FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
+		fw_buf_str(out, server->identity.implementation);
 		FW_BUF(out, "},\"resultType\":\"complete\"}}");
 	} else {
 		FW_BUF(out, "}}}");
@@ -245,7 +259,7 @@ static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf
 	encode(call->server, err, fw_mcp_contract(call), out);
 	if (out->len && out->text[out->len - 1] == '\n') /* context-v0 ends in one */
 		out->len--;
-	FW_BUF(out, ",\"dev.faultwire/error\":");
+	FW_BUF(out, ",\"" FW_META_ERROR "\":");
 	encode(call->server, err, FW_CANONICAL, out);
 	FW_BUF(out, "}}}");
 }
@@ -261,7 +275,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 		put_tool_failure(call, err, out);
 	else
 		put_protocol_error(call, err, out);
-	/* An error too large for a reply is told without its context. */
+	/* An error too large for a reply is reported without its context. */
 	if (out->state != FW_BUF_OK && !is_page(call)) {
 		fw_buf_reset(out, KEEP_OUT_BYTES);
 		put_start(call, out);
@@ -269,7 +283,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	}
 }
 
-/* What HTTP says of a failure in its headers. */
+/* HTTP headers of a failure. */
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
 {
 	double delay = fw_error_retry_after(err);

@@ -1,33 +1,42 @@
 /*
- * queue.c - see runner.h: whose turn it is.
+ * queue.c - decides which waiting call runs next (runner.h).
  *
- * Calls wait in lanes, one for each client; in a lane, in strands, one for each
- * tool; in a strand, in the order of their coming. A free slot goes to the lane
- * that was served longest ago, and there to the strand that was. Passed over
- * are clients and tools that hold their share of the slots already, for as long
- * as there is anybody else to serve; nobody else, and one may have all. Who is
- * passed over stays in front, so that nobody is passed over for ever.
+ * Calls wait in lanes, one per client; within a lane in strands, one per tool;
+ * within a strand in order of arrival. A free slot goes to the lane that was served
+ * least recently, and there to the strand that was served least recently. Clients
+ * and tools that already hold their share of the slots are skipped as long as
+ * others wait; without competition, one may have all. Whoever is skipped stays in
+ * front, so nobody starves.
  *
- * The first call of a client that has nothing running, or of a tool that has
- * nothing running, may ask the runner for a slot beyond the usual number: what
- * hangs in all the slots then delays only its own kind.
+ * The first call of a client or of a tool that has nothing running may ask the
+ * runner for a slot beyond the usual number: calls that hang in all slots then
+ * delay only calls of the same client or tool.
  *
- * A strand is a ring of calls through its first, the head; heads of a lane are
- * a list. Entering looks at the heads of one lane, leaving at nothing.
+ * A strand is a ring of calls through its first, the head; the heads of a lane are
+ * a list. Entering searches the heads of one lane; leaving searches nothing.
  */
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/lane.h"
+#include "mcp/offer.h"
 #include "mcp/queue.h"
+#include "mcp/run.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
 
 enum { RETRY_MAX_S = 60 };
 
 struct lane {
-	struct lane *next; /* of the lanes in which somebody waits */
+	struct lane *next; /* in the list of lanes with waiting calls */
 	struct lane *previous;
-	fw_call *first; /* heads, the one served longest ago first */
+	fw_call *first; /* heads, the least recently served first */
 	fw_call *last;
 	size_t waiting;
 	size_t running;
@@ -36,13 +45,13 @@ struct lane {
 struct fw_queue {
 	struct fw_runner *runner;
 	fw_queue_clock *clock;
-	struct lane *first; /* the one served longest ago */
+	struct lane *first; /* the least recently served */
 	struct lane *last;
 	size_t waiting;
 	size_t running;
-	size_t slots;     /* as many as were seen to be taken at once */
-	uint64_t each_ns; /* a run takes, on the whole */
-	bool is_busy;     /* handing out slots */
+	size_t slots;     /* the most that were in use at once */
+	uint64_t each_ns; /* average duration of a run */
+	bool is_busy;     /* slots are being assigned */
 	bool is_changed;
 	size_t lane_count;
 	struct lane lanes[];
@@ -52,7 +61,8 @@ struct fw_queue {
 
 static struct lane *lane_of(struct fw_queue *queue, const fw_call *call)
 {
-	size_t index = call->lane ? (size_t)(call->lane - queue->runner->server->lanes) : 0;
+	size_t index =
+		call->lane ? (size_t)(call->lane - queue->runner->server->calls.lanes) : 0;
 
 	return &queue->lanes[index % queue->lane_count];
 }
@@ -83,33 +93,33 @@ static void remove_lane(struct fw_queue *queue, struct lane *lane)
 /* Before `next`; NULL: at the end. */
 static void insert_head(struct lane *lane, fw_call *head, fw_call *next)
 {
-	fw_call *previous = next ? next->wait.previous_head : lane->last;
+	fw_call *previous = next ? next->run.wait.previous_head : lane->last;
 
-	head->wait.is_head = true;
-	head->wait.next_head = next;
-	head->wait.previous_head = previous;
+	head->run.wait.is_head = true;
+	head->run.wait.next_head = next;
+	head->run.wait.previous_head = previous;
 	if (previous)
-		previous->wait.next_head = head;
+		previous->run.wait.next_head = head;
 	else
 		lane->first = head;
 	if (next)
-		next->wait.previous_head = head;
+		next->run.wait.previous_head = head;
 	else
 		lane->last = head;
 }
 
 static void remove_head(struct lane *lane, fw_call *head)
 {
-	fw_call *next = head->wait.next_head;
-	fw_call *previous = head->wait.previous_head;
+	fw_call *next = head->run.wait.next_head;
+	fw_call *previous = head->run.wait.previous_head;
 
-	head->wait.is_head = false;
+	head->run.wait.is_head = false;
 	if (previous)
-		previous->wait.next_head = next;
+		previous->run.wait.next_head = next;
 	else
 		lane->first = next;
 	if (next)
-		next->wait.previous_head = previous;
+		next->run.wait.previous_head = previous;
 	else
 		lane->last = previous;
 }
@@ -118,15 +128,15 @@ static fw_call *strand_of(const struct lane *lane, const fw_call *call)
 {
 	fw_call *head = lane->first;
 
-	while (head && head->offer != call->offer)
-		head = head->wait.next_head;
+	while (head && head->request.offer != call->request.offer)
+		head = head->run.wait.next_head;
 	return head;
 }
 
 static void count_in(struct fw_queue *queue, struct lane *lane, fw_call *call)
 {
-	call->wait.is_waiting = true;
-	call->offer->load->waiting++;
+	call->run.wait.is_waiting = true;
+	call->request.offer->load->waiting++;
 	queue->waiting++;
 	if (!lane->waiting++)
 		append_lane(queue, lane);
@@ -138,14 +148,14 @@ static void append(struct fw_queue *queue, fw_call *call)
 	fw_call *head = strand_of(lane, call);
 
 	if (head) {
-		call->wait.next = head;
-		call->wait.previous = head->wait.previous;
-		head->wait.previous->wait.next = call;
-		head->wait.previous = call;
-		call->wait.is_head = false;
+		call->run.wait.next = head;
+		call->run.wait.previous = head->run.wait.previous;
+		head->run.wait.previous->run.wait.next = call;
+		head->run.wait.previous = call;
+		call->run.wait.is_head = false;
 	} else {
-		call->wait.next = call;
-		call->wait.previous = call;
+		call->run.wait.next = call;
+		call->run.wait.previous = call;
 		insert_head(lane, call, NULL);
 	}
 	count_in(queue, lane, call);
@@ -154,7 +164,7 @@ static void append(struct fw_queue *queue, fw_call *call)
 static void take_out(struct fw_queue *queue, fw_call *call)
 {
 	struct lane *lane = lane_of(queue, call);
-	struct fw_wait *wait = &call->wait;
+	struct fw_wait *wait = &call->run.wait;
 
 	if (wait->is_head) {
 		fw_call *after = wait->next_head;
@@ -163,10 +173,10 @@ static void take_out(struct fw_queue *queue, fw_call *call)
 		if (wait->next != call)
 			insert_head(lane, wait->next, after);
 	}
-	wait->next->wait.previous = wait->previous;
-	wait->previous->wait.next = wait->next;
+	wait->next->run.wait.previous = wait->previous;
+	wait->previous->run.wait.next = wait->next;
 	wait->is_waiting = false;
-	call->offer->load->waiting--;
+	call->request.offer->load->waiting--;
 	queue->waiting--;
 	if (!--lane->waiting)
 		remove_lane(queue, lane);
@@ -181,7 +191,7 @@ static size_t share(const struct fw_queue *queue, uint64_t percent)
 	return slots ? slots : 1;
 }
 
-/* Others wait, and the client has its share. */
+/* Whether others wait and the client already has its share. */
 static bool client_has_enough(const struct fw_queue *queue, const struct lane *lane)
 {
 	const struct fw_limits *limits = &queue->runner->server->limits;
@@ -193,14 +203,13 @@ static bool client_has_enough(const struct fw_queue *queue, const struct lane *l
 static bool tool_has_enough(const struct fw_queue *queue, const fw_call *head)
 {
 	const struct fw_limits *limits = &queue->runner->server->limits;
-	const struct fw_load *load = head->offer->load;
+	const struct fw_load *load = head->request.offer->load;
 
 	return load->waiting < queue->waiting &&
 	       load->running >= share(queue, limits->tool_share_percent);
 }
 
-/* The call to be served next. That a client has its share counts for more than
- * that a tool has. */
+/* The next call to run. Fairness between clients comes before fairness between tools. */
 static fw_call *choose(const struct fw_queue *queue)
 {
 	fw_call *second = NULL;
@@ -208,7 +217,7 @@ static fw_call *choose(const struct fw_queue *queue)
 	for (const struct lane *lane = queue->first; lane; lane = lane->next) {
 		if (client_has_enough(queue, lane))
 			continue;
-		for (fw_call *head = lane->first; head; head = head->wait.next_head)
+		for (fw_call *head = lane->first; head; head = head->run.wait.next_head)
 			if (!tool_has_enough(queue, head))
 				return head;
 		if (!second)
@@ -219,14 +228,14 @@ static fw_call *choose(const struct fw_queue *queue)
 	return queue->first ? queue->first->first : NULL;
 }
 
-/* One for whom a slot may be added; NULL: none. */
+/* A call for which a slot may be added; NULL: none. */
 static fw_call *choose_beyond(const struct fw_queue *queue)
 {
 	for (const struct lane *lane = queue->first; lane; lane = lane->next) {
 		if (!lane->running)
 			return lane->first;
-		for (fw_call *head = lane->first; head; head = head->wait.next_head)
-			if (!head->offer->load->running)
+		for (fw_call *head = lane->first; head; head = head->run.wait.next_head)
+			if (!head->request.offer->load->running)
 				return head;
 	}
 	return NULL;
@@ -234,22 +243,22 @@ static fw_call *choose_beyond(const struct fw_queue *queue)
 
 static void count_running(struct fw_queue *queue, fw_call *call)
 {
-	call->wait.taken_ns = queue->clock();
+	call->run.wait.taken_ns = queue->clock();
 	lane_of(queue, call)->running++;
-	call->offer->load->running++;
+	call->request.offer->load->running++;
 	if (++queue->running > queue->slots)
 		queue->slots = queue->running;
 }
 
 static void count_ended(struct fw_queue *queue, fw_call *call)
 {
-	call->wait.taken_ns = 0;
+	call->run.wait.taken_ns = 0;
 	lane_of(queue, call)->running--;
-	call->offer->load->running--;
+	call->request.offer->load->running--;
 	queue->running--;
 }
 
-/* Where a call stood, should it have to go back there. */
+/* Where a call stood, in case it has to go back there. */
 struct place {
 	struct lane *next_lane;
 	fw_call *next_head;
@@ -259,16 +268,16 @@ struct place {
 static void put_back(struct fw_queue *queue, fw_call *call, const struct place *place)
 {
 	struct lane *lane = lane_of(queue, call);
-	struct fw_wait *wait = &call->wait;
+	struct fw_wait *wait = &call->run.wait;
 
 	if (place->successor) {
 		fw_call *head = place->successor;
 
 		remove_head(lane, head);
 		wait->next = head;
-		wait->previous = head->wait.previous;
-		head->wait.previous->wait.next = call;
-		head->wait.previous = call;
+		wait->previous = head->run.wait.previous;
+		head->run.wait.previous->run.wait.next = call;
+		head->run.wait.previous = call;
 	} else {
 		wait->next = call;
 		wait->previous = call;
@@ -287,7 +296,7 @@ static void put_back(struct fw_queue *queue, fw_call *call, const struct place *
 	}
 }
 
-/* The lane and the strand were served: others are before them now. */
+/* The lane and the strand were served and go to the end. */
 static void move_back(struct fw_queue *queue, struct lane *lane, fw_call *head)
 {
 	if (head) {
@@ -300,7 +309,7 @@ static void move_back(struct fw_queue *queue, struct lane *lane, fw_call *head)
 	}
 }
 
-/* It is out of the queue and counted before the runner is asked, which may end
+/* The call leaves the queue and is counted before the runner is called, which may end
  * the call at once, or make others enter and leave. */
 static bool serve(struct fw_queue *queue, fw_call *call, bool beyond)
 {
@@ -308,8 +317,8 @@ static bool serve(struct fw_queue *queue, fw_call *call, bool beyond)
 	struct lane *lane = lane_of(queue, call);
 	struct place place = {
 		.next_lane = lane->next,
-		.next_head = call->wait.next_head,
-		.successor = call->wait.next == call ? NULL : call->wait.next,
+		.next_head = call->run.wait.next_head,
+		.successor = call->run.wait.next == call ? NULL : call->run.wait.next,
 	};
 	bool is_taken;
 
@@ -322,8 +331,8 @@ static bool serve(struct fw_queue *queue, fw_call *call, bool beyond)
 		count_ended(queue, call);
 		queue->slots = queue->running;
 		put_back(queue, call, &place);
-	} else if (!call->is_running && call->wait.taken_ns) {
-		count_ended(queue, call); /* it could not even begin */
+	} else if (!call->run.is_active && call->run.wait.taken_ns) {
+		count_ended(queue, call); /* it could not start */
 	}
 	fw_call__unref(call);
 	return is_taken;
@@ -333,7 +342,7 @@ static void hand_out(struct fw_queue *queue)
 {
 	fw_call *next;
 
-	/* One round at a time: what happens meanwhile is looked at in the next. */
+	/* One round at a time: changes in the meantime are handled in the next. */
 	queue->is_changed = true;
 	if (queue->is_busy)
 		return;
@@ -352,14 +361,14 @@ static void hand_out(struct fw_queue *queue)
 
 static void learn(struct fw_queue *queue, const fw_call *call)
 {
-	uint64_t took_ns = queue->clock() - call->wait.taken_ns;
+	uint64_t took_ns = queue->clock() - call->run.wait.taken_ns;
 
-	/* The newest counts for an eighth. */
+	/* Moving average: the newest value has a weight of one eighth. */
 	queue->each_ns =
 		queue->each_ns ? queue->each_ns - queue->each_ns / 8 + took_ns / 8 : took_ns;
 }
 
-/* So many calls have to run first, on so many slots. */
+/* The estimate: this many calls run first, on this many slots. */
 static fw_error *overloaded(const struct fw_queue *queue, uint64_t limit, const char *what,
 			    size_t before, size_t slots)
 {
@@ -393,12 +402,12 @@ void fw_queue_enter(struct fw_runner *runner, fw_call *call)
 	struct fw_queue *queue = runner->queue;
 	fw_error *err;
 
-	/* Nobody waits: the usual case, without the lists. */
+	/* The queue is empty, which is usual: no lists are needed. */
 	if (!queue->waiting && !queue->is_busy) {
 		(void)fw_call__ref(call);
 		count_running(queue, call);
 		if (runner->ops->take(runner, call, false)) {
-			if (!call->is_running && call->wait.taken_ns)
+			if (!call->run.is_active && call->run.wait.taken_ns)
 				count_ended(queue, call);
 			fw_call__unref(call);
 			return;
@@ -418,7 +427,7 @@ void fw_queue_enter(struct fw_runner *runner, fw_call *call)
 
 bool fw_queue_leave(struct fw_runner *runner, fw_call *call)
 {
-	if (!call->wait.is_waiting)
+	if (!call->run.wait.is_waiting)
 		return false;
 	take_out(runner->queue, call);
 	return true;
@@ -428,7 +437,7 @@ void fw_runner_freed(struct fw_runner *runner, fw_call *call)
 {
 	struct fw_queue *queue = runner->queue;
 
-	if (call && call->wait.taken_ns) {
+	if (call && call->run.wait.taken_ns) {
 		learn(queue, call);
 		count_ended(queue, call);
 	}
@@ -449,8 +458,8 @@ fw_error *fw_runner_attach(struct fw_runner *runner, fw_server *server)
 	runner->queue->clock = uv_hrtime;
 	runner->queue->lane_count = lanes;
 	runner->server = server;
-	runner->next = server->runners;
-	server->runners = runner;
+	runner->next = server->runners.first;
+	server->runners.first = runner;
 	return NULL;
 }
 

@@ -2,7 +2,7 @@
  * queue.h - what tests and /readyz see of a runner's queue; the rest is in
  * runner.h.
  *
- * The one rule to remember: as there, the loop's thread.
+ * The one rule to remember: everything here happens on the loop's thread.
  */
 #ifndef FW_MCP_QUEUE_H
 #define FW_MCP_QUEUE_H
@@ -12,7 +12,7 @@
 
 struct fw_queue;
 
-/* Nanoseconds that do not go back, and are not 0. */
+/* Monotonic nanoseconds, never 0. */
 typedef uint64_t fw_queue_clock(void);
 void fw_queue_set_clock(struct fw_queue *queue, fw_queue_clock *clock);
 

@@ -1,22 +1,23 @@
 /*
  * queue_test.c - laws of the queue, with a runner that runs nothing.
  */
-#include "mcp/queue.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include <faultwire/faultwire.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/call.h"
+#include "mcp/lane.h"
+#include "mcp/offer.h"
+#include "mcp/queue.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
 
 enum { CLIENTS = 6, TOOLS = 4, CALLS_MAX = 20000 };
 
@@ -53,9 +54,9 @@ static bool take(struct fw_runner *runner, fw_call *call, bool beyond)
 	if (fake.busy >= (beyond ? fake.most : fake.slots))
 		return false;
 	assert_ptr_equal(runner, &fake.base);
-	assert_false(call->wait.is_waiting);
+	assert_false(call->run.wait.is_waiting);
 	if (fake.is_failing) {
-		call->is_running = false;
+		call->run.is_active = false;
 		return true;
 	}
 	fake.busy++;
@@ -88,15 +89,17 @@ static int begin(void **state)
 	memset(loads, 0, sizeof loads);
 	for (int i = 0; i < TOOLS; i++)
 		offers[i] = (struct fw_offer){ .load = &loads[i] };
-	server->lanes = fw__allocate(server->limits.client_lanes * sizeof *server->lanes);
-	memset(server->lanes, 0, server->limits.client_lanes * sizeof *server->lanes);
+	server->calls.lanes =
+		fw__allocate(server->limits.client_lanes * sizeof *server->calls.lanes);
+	memset(server->calls.lanes, 0,
+	       server->limits.client_lanes * sizeof *server->calls.lanes);
 	fake.base.ops = &ops;
 	fake.slots = fake.most = 4;
 	made_count = 0;
 	now_ns = 1;
 	assert_null(fw_runner_attach(&fake.base, server));
 	fw_queue_set_clock(fake.base.queue, clock_ns);
-	server->runners = NULL; /* it is ours */
+	server->runners.first = NULL; /* it is ours */
 	return 0;
 }
 
@@ -105,7 +108,7 @@ static int end(void **state)
 	(void)state;
 	fw_queue_free(fake.base.queue);
 	for (size_t i = 0; i < made_count; i++) {
-		made[i]->wait.is_waiting = false;
+		made[i]->run.wait.is_waiting = false;
 		free(made[i]);
 	}
 	fw_server_free(server);
@@ -120,10 +123,10 @@ static fw_call *make(int client, int tool)
 	assert_non_null(call);
 	atomic_store(&call->refs, 1000);
 	call->server = server;
-	call->offer = &offers[tool];
-	call->lane = &server->lanes[client];
-	call->is_running = true;
-	call->log_level = -1;
+	call->request.offer = &offers[tool];
+	call->lane = &server->calls.lanes[client];
+	call->run.is_active = true;
+	call->request.log_level = -1;
 	made[made_count++] = call;
 	return call;
 }
@@ -139,18 +142,18 @@ static fw_call *enter(int client, int tool)
 static void end_run(fw_call *call)
 {
 	fake.busy--;
-	call->is_running = false;
+	call->run.is_active = false;
 	fw_runner_freed(&fake.base, call);
 }
 
 static int client_of(const fw_call *call)
 {
-	return (int)(call->lane - server->lanes);
+	return (int)(call->lane - server->calls.lanes);
 }
 
 static int tool_of(const fw_call *call)
 {
-	return (int)(call->offer - offers);
+	return (int)(call->request.offer - offers);
 }
 
 /* ---- laws ------------------------------------------------------------------------ */
@@ -239,7 +242,7 @@ static void test_queue__hung_slots_do_not_keep_others_out(void **state)
 	assert_int_equal(fake.count, 6);
 }
 
-static void test_queue__nobody_is_passed_over_for_ever(void **state)
+static void test_queue__nobody_starves(void **state)
 {
 	fw_call *wanted;
 	bool is_taken = false;
@@ -282,7 +285,7 @@ static void test_queue__beyond_its_length_it_says_so_and_when_to_return(void **s
 	assert_int_equal(fw_queue_waiting(fake.base.queue), 3);
 	call = enter(0, 0);
 	assert_true(call->is_answered);
-	assert_false(call->wait.is_waiting);
+	assert_false(call->run.wait.is_waiting);
 	assert_string_equal(last_error, "server.overloaded");
 	assert_non_null(strstr(last_message, "3 waiting calls of one client"));
 	/* 3 calls of 2 s on 4 slots. */
@@ -415,7 +418,7 @@ static bool has_enough(int client, int tool)
 	       count_running(-1, tool) >= part(server->limits.tool_share_percent);
 }
 
-/* Of the lawful ones the one whose lane, then strand, went back longest ago;
+/* Of the allowed ones the one whose lane, then strand, went back longest ago;
  * the first of the strand. `level` 0: all rules; 1: clients alone; 2: none; 3:
  * for a slot beyond. */
 static int choose(int level)
@@ -605,7 +608,7 @@ int main(void)
 		LAW(test_queue__a_client_gets_no_more_than_its_share_while_others_wait),
 		LAW(test_queue__a_slow_tool_leaves_slots_for_others),
 		LAW(test_queue__hung_slots_do_not_keep_others_out),
-		LAW(test_queue__nobody_is_passed_over_for_ever),
+		LAW(test_queue__nobody_starves),
 		LAW(test_queue__beyond_its_length_it_says_so_and_when_to_return),
 		LAW(test_queue__who_leaves_is_not_served),
 		LAW(test_queue__a_call_that_cannot_begin_holds_no_slot),

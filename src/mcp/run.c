@@ -1,17 +1,32 @@
 /*
- * run.c - a handler runs: on the loop, on a thread, in a worker, or until it
- * says so.
+ * run.c - runs handlers: on the loop, on a thread, in a worker, or
+ * asynchronously.
  *
- * A run holds a reference to its call, so that a deadline or a client that
- * goes away can answer the call while its handler is still at work; what the
- * handler then says is dropped.
+ * A run holds a reference to its call. So a call can be answered because of a
+ * deadline or a closed connection while its handler is still running; later
+ * output of the handler is dropped.
  */
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/ask.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
 #include "mcp/pool.h"
+#include "mcp/post.h"
+#include "mcp/request.h"
+#include "mcp/result.h"
+#include "mcp/run.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/shared.h"
 #include "policy/breaker.h"
 
 struct fw_later {
@@ -24,47 +39,48 @@ struct fw_later {
 
 static fw_handler *handler_of(const fw_call *call)
 {
-	return call->kind == FW_CALL_COMPLETE ? call->offer->complete : call->offer->handler;
+	return call->request.kind == FW_CALL_COMPLETE ? call->request.offer->complete
+						      : call->request.offer->handler;
 }
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* The pool's threads as a runner. */
+/* The thread pool as a runner. */
 struct threads {
 	struct fw_runner base;
 	struct fw_pool *pool;
 	unsigned busy;
 };
 
-/* On a thread. What the handler said on the way was posted before its end is. */
+/* On a thread. Messages of the handler are posted before its end. */
 static void on_thread(fw_call *call)
 {
 	fw_error *err = NULL;
 
-	if (!atomic_load(&call->cancelled))
-		err = handler_of(call)(call, call->offer->ctx);
+	if (!atomic_load(&call->run.cancelled))
+		err = handler_of(call)(call, call->request.offer->ctx);
 	fw_call_finish(call, err);
 }
 
-/* What tells the loop that a run is over; false: out of memory. */
+/* Allocates the message that reports the end of a run; false: out of memory. */
 static bool make_end(fw_call *call)
 {
-	if (!call->end)
-		call->end = fw__allocate(sizeof *call->end + 1);
-	return call->end != NULL;
+	if (!call->run.end)
+		call->run.end = fw__allocate(sizeof *call->run.end + 1);
+	return call->run.end != NULL;
 }
 
 static struct fw_post *take_end(fw_call *call, fw_error *err)
 {
-	struct fw_post *post = call->end;
+	struct fw_post *post = call->run.end;
 
-	call->end = NULL;
+	call->run.end = NULL;
 	*post = (struct fw_post){ .kind = FW_POST_FINISH, .err = err };
 	post->call = fw_call__ref(call);
 	return post;
 }
 
-/* No thread can be had. Told from the loop, for its queue is at work now. */
+/* No thread is available. Reported later from the loop, because its queue is busy now. */
 static void refuse(fw_call *call)
 {
 	fw_error *err = fw_raise_server_overloaded(call->server->limits.threads, "threads");
@@ -82,7 +98,7 @@ static bool take_thread(struct fw_runner *runner, fw_call *call, bool beyond)
 	if (!threads->pool)
 		threads->pool =
 			fw_pool_new((unsigned)(limits->threads + limits->threads_extra));
-	call->runner = runner;
+	call->run.runner = runner;
 	threads->busy++;
 	if (!threads->pool || !fw_pool_submit(threads->pool, on_thread, call))
 		refuse(call);
@@ -105,7 +121,7 @@ static void free_threads(struct fw_runner *runner)
 	struct threads *threads = (struct threads *)runner;
 
 	if (!fw_pool_free(threads->pool))
-		runner->server->has_stragglers = true;
+		runner->server->runners.has_busy_threads = true;
 	fw__release(threads);
 }
 
@@ -118,8 +134,8 @@ static struct fw_runner *threads_of(fw_server *server)
 	struct threads *threads;
 	fw_error *err;
 
-	if (server->threads)
-		return server->threads;
+	if (server->runners.threads)
+		return server->runners.threads;
 	threads = fw__allocate(sizeof *threads);
 	if (!threads)
 		return NULL;
@@ -131,38 +147,38 @@ static struct fw_runner *threads_of(fw_server *server)
 		fw__release(threads);
 		return NULL;
 	}
-	server->threads = &threads->base;
-	return server->threads;
+	server->runners.threads = &threads->base;
+	return server->runners.threads;
 }
 
 /* ---- a run -------------------------------------------------------------------------- */
 
 static void set_deadline(fw_call *call)
 {
-	uint32_t limit = call->offer->deadline_ms ? call->offer->deadline_ms
-						  : call->server->options.deadline_ms;
+	uint32_t limit = call->request.offer->deadline_ms ? call->request.offer->deadline_ms
+							  : call->server->options.deadline_ms;
 
-	if (!limit || call->deadline_ms)
+	if (!limit || call->run.deadline_ms)
 		return;
-	call->deadline_ms = uv_now(&call->server->loop) + limit;
-	fw_server__watch(call->server, call->deadline_ms);
+	call->run.deadline_ms = uv_now(&call->server->loop) + limit;
+	fw_server__watch(call->server, call->run.deadline_ms);
 }
 
 static struct fw_runner *runner_of(const fw_call *call)
 {
-	switch (call->offer->run) {
+	switch (call->request.offer->run) {
 	case FW_RUN_THREAD: return threads_of(call->server);
-	case FW_RUN_PROCESS: return call->offer->runner;
+	case FW_RUN_PROCESS: return call->request.offer->runner;
 	case FW_RUN_INLINE:
 	case FW_RUN_ASYNC: break;
 	}
 	return NULL;
 }
 
-/* A tool that keeps crashing is left alone for a while. */
+/* A tool that crashes repeatedly is suspended for a while. */
 static fw_error *check_breaker(fw_call *call)
 {
-	struct fw_breaker *breaker = call->offer->breaker;
+	struct fw_breaker *breaker = call->request.offer->breaker;
 	uint64_t wait_ms = 0;
 	fw_error *err;
 
@@ -189,18 +205,19 @@ void fw_call_start(fw_call *call)
 	fw_error *err;
 
 	call->stage = FW_STAGE_RUN;
-	call->is_running = true;
+	call->run.is_active = true;
 	(void)fw_call__ref(call);
-	if (call->offer->state)
+	if (call->request.offer->state)
 		fw_shared_begin(call);
-	if (call->offer->run != FW_RUN_INLINE)
+	if (call->request.offer->run != FW_RUN_INLINE)
 		set_deadline(call);
-	if ((call->offer->run == FW_RUN_THREAD || call->offer->run == FW_RUN_ASYNC) &&
+	if ((call->request.offer->run == FW_RUN_THREAD ||
+	     call->request.offer->run == FW_RUN_ASYNC) &&
 	    !make_end(call)) {
 		fw_call_complete(call, fw_raise_internal_out_of_memory());
 		return;
 	}
-	switch (call->offer->run) {
+	switch (call->request.offer->run) {
 	case FW_RUN_THREAD:
 	case FW_RUN_PROCESS:
 		err = enter_queue(call);
@@ -209,34 +226,34 @@ void fw_call_start(fw_call *call)
 		return;
 	case FW_RUN_ASYNC:
 		(void)fw_call__ref(call);
-		err = handler_of(call)(call, call->offer->ctx);
+		err = handler_of(call)(call, call->request.offer->ctx);
 		if (err)
 			fw_call_complete(call, err);
 		fw_call__unref(call);
 		return;
 	case FW_RUN_INLINE: break;
 	}
-	fw_call_complete(call, handler_of(call)(call, call->offer->ctx));
+	fw_call_complete(call, handler_of(call)(call, call->request.offer->ctx));
 }
 
-/* What a run holds besides its slot. */
+/* Releases what a run holds besides its slot. */
 static void end_run(fw_call *call)
 {
-	call->is_running = false;
-	if (call->state || call->new_state)
+	call->run.is_active = false;
+	if (call->run.state || call->run.new_state)
 		fw_shared_end(call, true);
-	if (call->offer && call->offer->breaker)
-		fw_breaker_let_go(call->offer->breaker, call);
+	if (call->request.offer && call->request.offer->breaker)
+		fw_breaker_let_go(call->request.offer->breaker, call);
 }
 
-/* Nobody waits for it any more. */
+/* The result is not needed any more. */
 void fw_call_abandon(fw_call *call)
 {
 	struct fw_runner *runner;
 
-	if (!call->is_running || !call->offer)
+	if (!call->run.is_active || !call->request.offer)
 		return;
-	runner = call->runner;
+	runner = call->run.runner;
 	if (runner) {
 		if (runner->ops->abandon)
 			runner->ops->abandon(runner, call);
@@ -264,14 +281,14 @@ static fw_error *conclude(fw_call *call)
 
 void fw_call_complete(fw_call *call, fw_error *err)
 {
-	bool was_running = call->is_running;
-	struct fw_runner *runner = call->runner;
+	bool was_running = call->run.is_active;
+	struct fw_runner *runner = call->run.runner;
 
 	if (was_running)
 		end_run(call);
 	if (!fw_call_is_over(call))
 		fw_call_catch_up(call);
-	call->runner = NULL;
+	call->run.runner = NULL;
 	if (runner && runner->ops->ended)
 		runner->ops->ended(runner, call);
 	if (fw_call_is_over(call)) {
@@ -307,7 +324,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void wake(struct fw_later *later)
 {
-	struct fw_later **at = &later->call->server->laters;
+	struct fw_later **at = &later->call->server->runners.laters;
 	fw_call *call = later->call;
 
 	while (*at != later)
@@ -323,12 +340,12 @@ static void on_later(uv_timer_t *timer)
 	wake(timer->data);
 }
 
-/* The server ends: whoever waits is told now, so that it can let go of what
- * it holds; its call has been answered. */
+/* The server ends: all timers fire now, so that their owners can free resources; their
+ * calls have been answered. */
 void fw_later_end(fw_server *server)
 {
-	while (server->laters)
-		wake(server->laters);
+	while (server->runners.laters)
+		wake(server->runners.laters);
 }
 
 void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, void *ctx)
@@ -340,8 +357,8 @@ void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, v
 		return;
 	}
 	*later = (struct fw_later){ .call = fw_call__ref(call), .resume = resume, .ctx = ctx };
-	later->next = call->server->laters;
-	call->server->laters = later;
+	later->next = call->server->runners.laters;
+	call->server->runners.laters = later;
 	(void)uv_timer_init(&call->server->loop, &later->timer);
 	later->timer.data = later;
 	(void)uv_timer_start(&later->timer, on_later, delay_ms, 0);

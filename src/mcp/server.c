@@ -1,17 +1,38 @@
 /*
- * server.c - the server's life: made, listening, running, draining, closed.
+ * server.c - the life of a server: created, listening, running, draining,
+ * closed.
  *
- * A stop goes through the same steps whatever asked for it: transports take
- * nothing new in, calls under way finish or are answered, streams end,
- * transports flush and close, the loop runs empty.
+ * A stop always takes the same steps: transports accept nothing new, calls in
+ * progress finish or fail, streams end, transports flush and close, the loop
+ * runs empty.
  */
 #include <signal.h>
 #include <string.h>
 
+#include <uv.h>
+
+#include <faultwire/raise.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/confine.h"
+#include "mcp/hold.h"
+#include "mcp/listen.h"
+#include "mcp/offer.h"
 #include "mcp/page.h"
+#include "mcp/post.h"
+#include "mcp/run.h"
 #include "mcp/runner.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/shared.h"
+#include "mcp/transport.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
 
 enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 };
 
@@ -24,10 +45,10 @@ bool fw_server__is_ready(const fw_server *server)
 {
 	char text[256];
 
-	for (const struct fw_runner *r = server->runners; r; r = r->next)
+	for (const struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->is_ready && !r->ops->is_ready(r, text, sizeof text))
 			return false;
-	return server->state == FW_RUNNING && server->admitted_count < server->limits.in_flight;
+	return server->state == FW_RUNNING && server->calls.admitted < server->limits.in_flight;
 }
 
 /* ---- made ---------------------------------------------------------------- */
@@ -47,41 +68,41 @@ static bool copy_options(fw_server *server, const fw_server_options *options)
 		server->options.grace_ms = DEFAULT_GRACE_MS;
 	if (!server->options.page_size)
 		server->options.page_size = 100;
-	if (!copy_into(&server->name, options->name) ||
-	    !copy_into(&server->version, options->version) ||
-	    !copy_into(&server->title, options->title) ||
-	    !copy_into(&server->instructions, options->instructions) ||
-	    !copy_into(&server->role, options->role) ||
-	    !copy_into(&server->workspace_root, options->workspace_root))
+	if (!copy_into(&server->identity.name, options->name) ||
+	    !copy_into(&server->identity.version, options->version) ||
+	    !copy_into(&server->identity.title, options->title) ||
+	    !copy_into(&server->identity.instructions, options->instructions) ||
+	    !copy_into(&server->identity.role, options->role) ||
+	    !copy_into(&server->identity.workspace_root, options->workspace_root))
 		return false;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
 	FW_BUF(&buf, "{\"name\":");
-	fw_buf_json_str(&buf, server->name);
-	if (server->title) {
+	fw_buf_json_str(&buf, server->identity.name);
+	if (server->identity.title) {
 		FW_BUF(&buf, ",\"title\":");
-		fw_buf_json_str(&buf, server->title);
+		fw_buf_json_str(&buf, server->identity.title);
 	}
 	FW_BUF(&buf, ",\"version\":");
-	fw_buf_json_str(&buf, server->version);
+	fw_buf_json_str(&buf, server->identity.version);
 	FW_BUF(&buf, "}");
 	if (buf.state != FW_BUF_OK)
 		return false;
-	server->implementation = buf.text;
+	server->identity.implementation = buf.text;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
-	FW_BUF(&buf, "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
-	fw_buf_str(&buf, server->implementation);
+	FW_BUF(&buf, "\"_meta\":{\"" FW_META_SERVER_INFO "\":");
+	fw_buf_str(&buf, server->identity.implementation);
 	FW_BUF(&buf, "}");
 	if (buf.state != FW_BUF_OK)
 		return false;
-	server->modern_meta = buf.text;
+	server->identity.modern_meta = buf.text;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
 	FW_BUF(&buf, "\"resultType\":\"complete\",");
-	fw_buf_str(&buf, server->modern_meta);
-	server->modern_tail = buf.text;
-	server->modern_tail_len = buf.len;
+	fw_buf_str(&buf, server->identity.modern_meta);
+	server->identity.modern_tail = buf.text;
+	server->identity.modern_tail_len = buf.len;
 	return buf.state == FW_BUF_OK;
 }
 
@@ -89,7 +110,7 @@ static void on_wakeup(uv_async_t *handle);
 static void on_deadline(uv_timer_t *timer);
 static void on_expiry(uv_timer_t *timer);
 
-fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server)
 {
 	fw_server *server;
 
@@ -107,7 +128,7 @@ fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server
 		fw__release(server);
 		return fw_raise_internal_unexpected("uv_loop_init");
 	}
-	(void)uv_mutex_init(&server->lock);
+	(void)uv_mutex_init(&server->inbox.lock);
 	(void)uv_async_init(&server->loop, &server->wakeup, on_wakeup);
 	(void)uv_timer_init(&server->loop, &server->timer);
 	(void)uv_timer_init(&server->loop, &server->expiry);
@@ -132,24 +153,24 @@ static void close_handle(uv_handle_t *handle)
 
 static void free_calls(fw_server *server)
 {
-	while (server->free_calls) {
-		fw_call *call = server->free_calls;
+	while (server->calls.unused) {
+		fw_call *call = server->calls.unused;
 
-		server->free_calls = call->next;
+		server->calls.unused = call->next;
 		fw_call_destroy(call);
 	}
 }
 
 static void free_runners(fw_server *server)
 {
-	while (server->runners) {
-		struct fw_runner *runner = server->runners;
+	while (server->runners.first) {
+		struct fw_runner *runner = server->runners.first;
 
-		server->runners = runner->next;
+		server->runners.first = runner->next;
 		fw_queue_free(runner->queue);
 		runner->ops->free(runner);
 	}
-	server->threads = NULL;
+	server->runners.threads = NULL;
 }
 
 void fw_server_free(fw_server *server)
@@ -157,12 +178,12 @@ void fw_server_free(fw_server *server)
 	if (!server)
 		return;
 	fw_server__take_posts(server);
-	uv_mutex_lock(&server->lock);
-	server->is_deaf = true;
-	uv_mutex_unlock(&server->lock);
+	uv_mutex_lock(&server->inbox.lock);
+	server->inbox.is_closed = true;
+	uv_mutex_unlock(&server->inbox.lock);
 	fw_later_end(server);
-	while (server->sessions)
-		fw_session_free(server->sessions);
+	while (server->sessions.first)
+		fw_session_free(server->sessions.first);
 	free_runners(server);
 	while (server->transports) {
 		struct fw_transport *next = server->transports->next;
@@ -174,39 +195,39 @@ void fw_server_free(fw_server *server)
 	close_handle((uv_handle_t *)&server->timer);
 	close_handle((uv_handle_t *)&server->expiry);
 	(void)uv_run(&server->loop, UV_RUN_DEFAULT);
-	while (server->posts) {
-		struct fw_post *next = server->posts->next;
+	while (server->inbox.posts) {
+		struct fw_post *next = server->inbox.posts->next;
 
-		fw_server__drop_post(server->posts);
-		server->posts = next;
+		fw_server__drop_post(server->inbox.posts);
+		server->inbox.posts = next;
 	}
 	(void)uv_loop_close(&server->loop);
-	/* A handler that is still at work uses its call, and the server with it:
-	 * they stay for as long as the program does. */
-	if (server->has_stragglers)
+	/* A handler that is still running uses its call and the server: they are never
+	 * freed. */
+	if (server->runners.has_busy_threads)
 		return;
-	uv_mutex_destroy(&server->lock);
+	uv_mutex_destroy(&server->inbox.lock);
 	free_calls(server);
-	fw_offers_clear(&server->tools);
-	fw_offers_clear(&server->resources);
-	fw_offers_clear(&server->templates);
-	fw_offers_clear(&server->prompts);
-	fw_states_free(server);
+	fw_offers_clear(&server->offers.tools);
+	fw_offers_clear(&server->offers.resources);
+	fw_offers_clear(&server->offers.templates);
+	fw_offers_clear(&server->offers.prompts);
+	fw_shared_free_all(server);
 	if (server->confine)
 		server->confine->free(server->confine);
-	fw__release(server->observers);
-	fw__release(server->lanes);
+	fw__release(server->observers.items);
+	fw__release(server->calls.lanes);
 	fw_pages_clear(server);
-	fw__release(server->name);
-	fw__release(server->version);
-	fw__release(server->title);
-	fw__release(server->instructions);
-	fw__release(server->role);
-	fw__release(server->workspace_root);
-	fw__release(server->session_id);
-	fw__release(server->implementation);
-	fw__release(server->modern_meta);
-	fw__release(server->modern_tail);
+	fw__release(server->identity.name);
+	fw__release(server->identity.version);
+	fw__release(server->identity.title);
+	fw__release(server->identity.instructions);
+	fw__release(server->identity.role);
+	fw__release(server->identity.workspace_root);
+	fw__release(server->identity.session_id);
+	fw__release(server->identity.implementation);
+	fw__release(server->identity.modern_meta);
+	fw__release(server->identity.modern_tail);
 	fw_buf_clear(&server->out);
 	fw_buf_clear(&server->scratch);
 	fw__release(server);
@@ -218,11 +239,12 @@ fw_error *fw_server_add_observer(fw_server *server, const fw_observer *observer)
 
 	if (!server || !observer)
 		return fw_raise_internal_api_misuse("fw_server_add_observer", "NULL argument");
-	more = fw__reallocate(server->observers, (server->observer_count + 1) * sizeof *more);
+	more = fw__reallocate(server->observers.items,
+			      (server->observers.count + 1) * sizeof *more);
 	if (!more)
 		return fw_raise_internal_out_of_memory();
-	more[server->observer_count++] = *observer;
-	server->observers = more;
+	more[server->observers.count++] = *observer;
+	server->observers.items = more;
 	return NULL;
 }
 
@@ -236,10 +258,10 @@ void fw_server_set_scope(fw_server *server, const fw_scope *scope)
 {
 	if (!server || !scope)
 		return;
-	replace(&server->role, scope->role);
-	replace(&server->session_id, scope->session_id);
-	replace(&server->workspace_root, scope->workspace_root);
-	server->has_own_sessions = true;
+	replace(&server->identity.role, scope->role);
+	replace(&server->identity.session_id, scope->session_id);
+	replace(&server->identity.workspace_root, scope->workspace_root);
+	server->identity.has_own_sessions = true;
 }
 
 const char *fw_server_url(const fw_server *server)
@@ -250,10 +272,20 @@ const char *fw_server_url(const fw_server *server)
 	return NULL;
 }
 
+bool fw_server__cannot_confine(const fw_server *server)
+{
+	return server->confine || server->is_prepared || server->state != FW_IDLE;
+}
+
+void fw_server__set_confine(fw_server *server, struct fw_confine *confine)
+{
+	server->confine = confine;
+}
+
 /* ---- deadlines ----------------------------------------------------------- */
 
-/* Few calls have a deadline, and fewer reach it: the next one is looked for
- * among those under way when the timer fires, not kept in order. */
+/* Few calls have a deadline, and fewer reach it: when the timer fires, the next one is
+ * searched among the calls in progress. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 {
 	uint64_t now = uv_now(&server->loop);
@@ -265,12 +297,13 @@ void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 			     deadline_ms > now ? deadline_ms - now : 0, 0);
 }
 
-/* It is the tool that is late, unless it had no chance to be. */
+/* The tool is late, unless it had not started yet. */
 static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
 {
 	fw_error *err = fw_raise_runtime_timeout(limit);
 
-	if (call->is_running && (call->runner || call->offer->run == FW_RUN_ASYNC))
+	if (call->run.is_active &&
+	    (call->run.runner || call->request.offer->run == FW_RUN_ASYNC))
 		fw_error_set_origin(err, FW_ORIGIN_TOOL);
 	return err;
 }
@@ -283,27 +316,27 @@ static void on_deadline(uv_timer_t *timer)
 	fw_call *next;
 
 	server->deadline_next = 0;
-	for (fw_call *call = server->calls; call; call = next) {
+	for (fw_call *call = server->calls.first; call; call = next) {
 		next = call->next;
-		if (!call->deadline_ms)
+		if (!call->run.deadline_ms)
 			continue;
-		if (call->deadline_ms <= now) {
-			uint32_t limit = call->offer && call->offer->deadline_ms
-						 ? call->offer->deadline_ms
+		if (call->run.deadline_ms <= now) {
+			uint32_t limit = call->request.offer && call->request.offer->deadline_ms
+						 ? call->request.offer->deadline_ms
 						 : server->options.deadline_ms;
 
-			atomic_store(&call->cancelled, true);
-			call->is_late = true;
-			call->deadline_ms = 0;
+			atomic_store(&call->run.cancelled, true);
+			call->run.is_late = true;
+			call->run.deadline_ms = 0;
 			(void)fw_call__ref(call);
 			fw_mcp_fail(call, raise_timeout(call, limit));
 			fw_call__unref(call);
-			/* Anything may have gone with it. */
-			next = server->calls;
+			/* Other calls may have ended too. */
+			next = server->calls.first;
 			continue;
 		}
-		if (!nearest || call->deadline_ms < nearest)
-			nearest = call->deadline_ms;
+		if (!nearest || call->run.deadline_ms < nearest)
+			nearest = call->run.deadline_ms;
 	}
 	if (server->state == FW_DRAINING) {
 		if (now >= server->stop_ms)
@@ -338,8 +371,8 @@ static void close_transports(fw_server *server)
 	struct fw_transport *next;
 
 	server->state = FW_CLOSING;
-	while (server->sessions)
-		fw_session_free(server->sessions);
+	while (server->sessions.first)
+		fw_session_free(server->sessions.first);
 	for (struct fw_transport *t = server->transports; t; t = next) {
 		next = t->next;
 		if (!t->is_closed)
@@ -347,10 +380,10 @@ static void close_transports(fw_server *server)
 	}
 }
 
-/* Each one that is not at its end already. */
+/* Fails every call that has no outcome yet. */
 static void refuse_calls(fw_server *server)
 {
-	for (fw_call *call = server->calls; call;) {
+	for (fw_call *call = server->calls.first; call;) {
 		if (call->is_listener || call->hold.state == FW_HOLD_HELD) {
 			call = call->next;
 			continue;
@@ -358,36 +391,37 @@ static void refuse_calls(fw_server *server)
 		(void)fw_call__ref(call);
 		fw_mcp_fail(call, fw_raise_server_shutting_down());
 		fw_call__unref(call);
-		/* Anything may have gone with it; what is left is held. */
-		call = server->calls;
+		/* Other calls may have ended too; those that are left are held. */
+		call = server->calls.first;
 	}
 }
 
-/* Listeners never finish by themselves, so that they do not count. */
+/* Listeners never finish by themselves, so they do not count. */
 void fw_server__settle(fw_server *server)
 {
 	bool is_late = server->state == FW_DRAINING && uv_now(&server->loop) >= server->stop_ms;
 
 	if (server->state != FW_DRAINING)
 		return;
-	if (server->call_count > server->listener_count && !is_late)
+	if (server->calls.count > server->calls.listeners && !is_late)
 		return;
 	if (is_late && !server->is_past_grace) {
-		/* They are told to end; what observers make of that has its time. */
+		/* The calls fail now; observers get time to handle that. */
 		server->is_past_grace = true;
 		server->stop_ms = uv_now(&server->loop) + server->limits.flush_ms;
 		fw_server__watch(server, server->stop_ms);
 		refuse_calls(server);
-		if (server->state != FW_DRAINING || server->call_count > server->listener_count)
+		if (server->state != FW_DRAINING ||
+		    server->calls.count > server->calls.listeners)
 			return;
 	}
 	server->state = FW_CLOSING;
-	while (server->calls) {
-		fw_call *call = server->calls;
+	while (server->calls.first) {
+		fw_call *call = server->calls.first;
 
 		(void)fw_call__ref(call);
-		/* First: the end of a listener may be held as well. What is not on
-		 * disk is not told, whatever it was. */
+		/* First, because the end of a listener may be held as well. An outcome
+		 * that is not on disk must not be reported as it is. */
 		if (call->hold.state == FW_HOLD_HELD)
 			fw_hold_abandon(&call->hold);
 		else if (call->is_listener)
@@ -410,7 +444,7 @@ static void drain(fw_server *server)
 		if (!t->is_closed)
 			t->ops->quiesce(t);
 	fw_server__watch(server, server->stop_ms);
-	/* A transport whose input has ended is our caller, and is closed later. */
+	/* A transport whose input has ended is our caller, so it is closed later. */
 	(void)uv_async_send(&server->wakeup);
 }
 
@@ -458,10 +492,10 @@ static void on_signal(uv_signal_t *handle, int signum)
 	drain(handle->data);
 }
 
-/* Before anything else: workers are copies of what is there now. */
+/* First of all, because workers are forked from the current state. */
 static fw_error *start_runners(fw_server *server)
 {
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->start)
 			FW_TRY(r->ops->start(r));
 	return NULL;
@@ -473,16 +507,16 @@ fw_error *fw_server_prepare(fw_server *server)
 		return fw_raise_internal_api_misuse("fw_server_prepare", "it runs already");
 	(void)signal(SIGPIPE, SIG_IGN);
 	server->is_prepared = true;
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		if (r->ops->prepare)
 			FW_TRY(r->ops->prepare(r));
-	/* After them: workers are not confined as the server is. */
+	/* After the workers, which have another sandbox than the server. */
 	return server->confine ? server->confine->limit_files(server->confine) : NULL;
 }
 
 static void close_runners(fw_server *server)
 {
-	for (struct fw_runner *r = server->runners; r; r = r->next)
+	for (struct fw_runner *r = server->runners.first; r; r = r->next)
 		r->ops->close(r);
 }
 
@@ -499,9 +533,9 @@ static void watch_signals(fw_server *server)
 {
 	static const int signums[] = { SIGTERM, SIGINT };
 
-	/* A peer that goes away is told by write(), not by death. */
+	/* write() reports a closed connection; the signal would end the process. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* Nor does a file that may not grow, such as one that output goes to, end it. */
+	/* Likewise for an output file that has reached its size limit. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; i < 2; i++) {
 		(void)uv_signal_init(&server->loop, &server->terms[i]);

@@ -1,20 +1,34 @@
 /*
- * session.c - legacy sessions: begun, found, ended; GET and DELETE.
+ * session.c - legacy sessions: created, found, ended; GET and DELETE.
  *
- * Sessions are kept in the order of their last use. Clients that leave without
- * DELETE are usual: which session makes room for a new one is owner.c's matter.
+ * Sessions are kept in the order of their last use. Clients often leave without
+ * DELETE; owner.c decides which session is evicted for a new one.
  */
 #include <string.h>
 
+#include <uv.h>
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/id.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/owner.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
+#include "rpc/names.h"
+#include "rpc/version.h"
 
 static void unlink_session(struct fw_session *session)
 {
 	if (session->previous)
 		session->previous->next = session->next;
 	else
-		session->server->sessions = session->next;
+		session->server->sessions.first = session->next;
 	if (session->next)
 		session->next->previous = session->previous;
 }
@@ -24,10 +38,10 @@ static void link_session(struct fw_session *session)
 	fw_server *server = session->server;
 
 	session->previous = NULL;
-	session->next = server->sessions;
+	session->next = server->sessions.first;
 	if (session->next)
 		session->next->previous = session;
-	server->sessions = session;
+	server->sessions.first = session;
 	session->used_ms = uv_now(&server->loop);
 }
 
@@ -41,25 +55,25 @@ void fw_session_expire(fw_server *server)
 {
 	struct fw_session *next;
 
-	for (struct fw_session *session = server->sessions; session; session = next) {
+	for (struct fw_session *session = server->sessions.first; session; session = next) {
 		next = session->next;
 		if (fw_session_is_idle(session, server->limits.session_idle_ms))
 			fw_session_free(session);
 	}
 }
 
-struct fw_client *fw_client_ref(struct fw_client *client)
+struct fw_capabilities *fw_capabilities_ref(struct fw_capabilities *capabilities)
 {
-	client->refs++;
-	return client;
+	capabilities->refs++;
+	return capabilities;
 }
 
-void fw_client_unref(struct fw_client *client)
+void fw_capabilities_unref(struct fw_capabilities *capabilities)
 {
-	if (!client || --client->refs)
+	if (!capabilities || --capabilities->refs)
 		return;
-	yyjson_doc_free(client->capabilities);
-	fw__release(client);
+	yyjson_doc_free(capabilities->doc);
+	fw__release(capabilities);
 }
 
 fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_session)
@@ -71,7 +85,7 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 
 	if (!owner)
 		return fw_raise_internal_out_of_memory();
-	/* Counted before room is made: it must not go with its last session. */
+	/* Counted before room is made, so that the owner is not freed with its last session. */
 	owner->sessions++;
 	err = fw_owner_make_room(server, owner);
 	session = err ? NULL : fw__allocate(sizeof *session);
@@ -87,17 +101,18 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 	session->get.session = session;
 	fw_random_text(session->id, 33);
 	link_session(session);
-	server->session_count++;
+	server->sessions.count++;
 	*ret_session = session;
 	return NULL;
 }
 
 struct fw_session *fw_session_find(fw_server *server, const char *id)
 {
-	for (struct fw_session *session = server->sessions; session; session = session->next) {
+	for (struct fw_session *session = server->sessions.first; session;
+	     session = session->next) {
 		if (session->wire || strcmp(session->id, id) != 0)
 			continue;
-		if (server->sessions != session) {
+		if (server->sessions.first != session) {
 			unlink_session(session);
 			link_session(session);
 		}
@@ -107,12 +122,12 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 	return NULL;
 }
 
-/* Each call that has no outcome yet fails. One whose reply is held keeps its
- * outcome; both stay on the lists of server and exchange until they leave. */
+/* Fails each call that has no outcome yet. A held reply keeps its outcome; both stay on
+ * the lists of server and exchange until they leave. */
 static void fail_calls(struct fw_session *session)
 {
 	fw_server *server = session->server;
-	fw_call *call = server->calls;
+	fw_call *call = server->calls.first;
 
 	while (call) {
 		if (call->session != session || fw_call_is_over(call)) {
@@ -122,11 +137,11 @@ static void fail_calls(struct fw_session *session)
 		(void)fw_call__ref(call);
 		fw_mcp_fail(call, fw_raise_session_ended());
 		fw_call__unref(call);
-		/* Other calls may have left with it. */
-		call = server->calls;
+		/* Other calls may have ended too. */
+		call = server->calls.first;
 	}
-	/* Streams go with the session; what is held has nowhere to go then. */
-	for (call = server->calls; call; call = call->next)
+	/* Streams end with the session; held replies then have no destination. */
+	for (call = server->calls.first; call; call = call->next)
 		if (call->session == session)
 			call->stream = NULL;
 }
@@ -147,7 +162,7 @@ void fw_session_free(struct fw_session *session)
 		return;
 	session->is_ended = true;
 	unlink_session(session);
-	session->server->session_count--;
+	session->server->sessions.count--;
 	fw_owner_leave(session->server, session->owner);
 	session->owner = NULL;
 	fail_calls(session);
@@ -165,7 +180,7 @@ void fw_session__destroy(struct fw_session *session)
 		fw__release(session->subscriptions[i]);
 	fw__release(session->subscriptions);
 	fw__release(session->client);
-	fw_client_unref(session->able);
+	fw_capabilities_unref(session->capabilities);
 	fw__release(session);
 }
 
@@ -202,7 +217,7 @@ static struct fw_stream *find_stream(struct fw_session *session, uint64_t number
 	return NULL;
 }
 
-/* "3_17": stream 3 from behind event 17 on. */
+/* "3_17": stream 3, after event 17. */
 static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
 	uint64_t numbers[2] = { 0, 0 };
@@ -224,7 +239,7 @@ static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret
 
 static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **ret_session)
 {
-	const char *id = exchange->ops->header(exchange, "Mcp-Session-Id", NULL);
+	const char *id = exchange->ops->header(exchange, FW_HEADER_SESSION, NULL);
 
 	if (!id)
 		return fw_raise_session_missing();
@@ -234,8 +249,8 @@ static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **re
 
 void fw_exchange_open_stream(struct fw_exchange *exchange)
 {
-	const char *version = exchange->ops->header(exchange, "MCP-Protocol-Version", NULL);
-	const char *last = exchange->ops->header(exchange, "Last-Event-ID", NULL);
+	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
+	const char *last = exchange->ops->header(exchange, FW_HEADER_LAST_EVENT, NULL);
 	struct fw_session *session = NULL;
 	struct fw_stream *stream;
 	uint64_t number = 0;
@@ -254,8 +269,8 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 	}
 	stream = &session->get;
 	if (last) {
-		/* 405 is what makes the official clients stop asking for a stream
-		 * that is no more; 404 would end their session. */
+		/* 405 makes the official clients stop asking for a stream that no
+		 * longer exists; 404 would end their session. */
 		stream = parse_event_id(last, &number, &after) ? find_stream(session, number)
 							       : NULL;
 		if (!stream) {
@@ -274,7 +289,7 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 void fw_exchange_end_session(struct fw_exchange *exchange)
 {
 	static const struct fw_reply ended = { .status = 200 };
-	const char *version = exchange->ops->header(exchange, "MCP-Protocol-Version", NULL);
+	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
 	struct fw_session *session = NULL;
 	fw_error *err;
 

@@ -1,16 +1,22 @@
 /*
- * shared.c - a text that the tools of a set share. A run sees it as it was
- * when the run began, and what the run makes of it counts when the run ends:
- * so no copy is needed, and no lock.
+ * shared.c - text that several tools share. A run reads the version that was
+ * current when it began, and what it sets becomes current when it ends: so
+ * neither copies nor locks are needed.
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "mcp/impl.h"
-#include "mcp/op.h"
+#include <faultwire/raise.h>
 
-/* Never changed; freed by the last who uses it. All on the loop's thread. */
-struct fw_version_of_state {
+#include "base/limits.h"
+#include "base/mem.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
+#include "mcp/op.h"
+#include "mcp/server.h"
+#include "mcp/shared.h"
+
+/* Immutable; freed with the last reference. On the loop's thread only. */
+struct fw_shared_version {
 	size_t refs;
 	size_t len;
 	char text[];
@@ -18,12 +24,12 @@ struct fw_version_of_state {
 
 struct fw_state {
 	struct fw_state *next;
-	struct fw_version_of_state *now;
+	struct fw_shared_version *now;
 };
 
-static struct fw_version_of_state *version_new(const char *text, size_t len)
+static struct fw_shared_version *version_new(const char *text, size_t len)
 {
-	struct fw_version_of_state *version = NULL;
+	struct fw_shared_version *version = NULL;
 
 	if (len <= FW_LIMIT_SHARED_BYTES && (text || !len))
 		version = fw__allocate(sizeof *version + len + 1);
@@ -37,7 +43,7 @@ static struct fw_version_of_state *version_new(const char *text, size_t len)
 	return version;
 }
 
-static void version_unref(struct fw_version_of_state *version)
+static void version_unref(struct fw_shared_version *version)
 {
 	if (version && --version->refs == 0)
 		fw__release(version);
@@ -60,8 +66,8 @@ fw_error *fw_server_add_state(fw_server *server, const char *text, size_t len,
 		fw__release(state);
 		return fw_raise_internal_out_of_memory();
 	}
-	state->next = server->states;
-	server->states = state;
+	state->next = server->offers.states;
+	server->offers.states = state;
 	*ret_state = state;
 	return NULL;
 }
@@ -75,7 +81,7 @@ const char *fw_state_text(const fw_state *state, size_t *ret_len)
 
 bool fw_state_set(fw_state *state, const char *text, size_t len)
 {
-	struct fw_version_of_state *version = version_new(text, len);
+	struct fw_shared_version *version = version_new(text, len);
 
 	if (!version)
 		return false;
@@ -84,12 +90,12 @@ bool fw_state_set(fw_state *state, const char *text, size_t len)
 	return true;
 }
 
-void fw_states_free(fw_server *server)
+void fw_shared_free_all(fw_server *server)
 {
-	while (server->states) {
-		fw_state *state = server->states;
+	while (server->offers.states) {
+		fw_state *state = server->offers.states;
 
-		server->states = state->next;
+		server->offers.states = state->next;
 		version_unref(state->now);
 		fw__release(state);
 	}
@@ -99,55 +105,55 @@ void fw_states_free(fw_server *server)
 
 void fw_shared_begin(fw_call *call)
 {
-	call->state = call->offer->state->now;
-	call->state->refs++;
+	call->run.state = call->request.offer->state->now;
+	call->run.state->refs++;
 }
 
 void fw_shared_end(fw_call *call, bool counts)
 {
-	version_unref(call->state);
-	call->state = NULL;
-	if (call->new_state && counts) {
-		version_unref(call->offer->state->now);
-		call->offer->state->now = call->new_state;
+	version_unref(call->run.state);
+	call->run.state = NULL;
+	if (call->run.new_state && counts) {
+		version_unref(call->request.offer->state->now);
+		call->request.offer->state->now = call->run.new_state;
 	} else {
-		version_unref(call->new_state);
+		version_unref(call->run.new_state);
 	}
-	call->new_state = NULL;
+	call->run.new_state = NULL;
 }
 
-/* By whoever runs the handler; the loop looks at it when the run is over. */
-void fw_state_apply(fw_call *call, const char *text, size_t len)
+/* On the thread that runs the handler; the loop reads it when the run is over. */
+void fw_shared_apply(fw_call *call, const char *text, size_t len)
 {
-	struct fw_version_of_state *version;
+	struct fw_shared_version *version;
 
-	if (!call->offer || !call->offer->state) {
-		if (!call->fault)
-			call->fault = fw_raise_internal_api_misuse("fw_call_set_state",
-								   "this tool has no state");
+	if (!call->request.offer || !call->request.offer->state) {
+		if (!call->result.fault)
+			call->result.fault = fw_raise_internal_api_misuse(
+				"fw_call_set_state", "this tool has no state");
 		return;
 	}
 	version = version_new(text, len);
 	if (!version) {
-		if (!call->fault)
-			call->fault = len > FW_LIMIT_SHARED_BYTES
-					      ? fw_raise_input_too_large("state",
-									 FW_LIMIT_SHARED_BYTES)
-					      : fw_raise_internal_out_of_memory();
+		if (!call->result.fault)
+			call->result.fault = len > FW_LIMIT_SHARED_BYTES
+						     ? fw_raise_input_too_large(
+							       "state", FW_LIMIT_SHARED_BYTES)
+						     : fw_raise_internal_out_of_memory();
 		return;
 	}
-	version_unref(call->new_state);
-	call->new_state = version;
+	version_unref(call->run.new_state);
+	call->run.new_state = version;
 }
 
 const char *fw_call_state(const fw_call *call, size_t *ret_len)
 {
-	if (call->recorder) {
+	if (call->run.recorder) {
 		if (ret_len)
-			*ret_len = call->recorder->state_len;
-		return call->recorder->state;
+			*ret_len = call->run.recorder->state_len;
+		return call->run.recorder->state;
 	}
 	if (ret_len)
-		*ret_len = call->state ? call->state->len : 0;
-	return call->state ? call->state->text : NULL;
+		*ret_len = call->run.state ? call->run.state->len : 0;
+	return call->run.state ? call->run.state->text : NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * stats.h - what a server has at hand, in numbers, for metrics and pages.
+ * stats.h - numbers about a running server, for metrics and pages.
  */
 #ifndef FW_MCP_STATS_H
 #define FW_MCP_STATS_H
@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/serve.h>
 
 struct fw_server_stats {
-	size_t calls;     /* requests under way, listeners among them */
-	size_t listeners; /* of changes */
+	size_t calls;     /* in progress, including listeners */
+	size_t listeners; /* calls that stay open to report changes */
 	size_t sessions;
 	size_t connections;
-	size_t queued;  /* calls that wait for something to run on */
+	size_t queued;  /* calls that wait for a slot */
 	size_t workers; /* processes that run tools */
 	size_t workers_busy;
 	uint64_t workers_started; /* so far */

@@ -1,13 +1,17 @@
 /*
- * stream.c - streams of a session whose events are kept, so that a client whose
- * connection was closed can come back for them. What is kept is bounded per
- * stream and per session; streams whose answer is there go first.
+ * stream.c - streams of a session. Their events are kept, so that a client whose
+ * connection was closed can resume. What is kept is bounded per stream and per
+ * session; streams that have their reply are evicted first.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/transport.h"
 
 static void drop_oldest(struct fw_stream *stream)
 {
@@ -48,8 +52,8 @@ static void free_stream(struct fw_stream *stream)
 	fw__release(stream);
 }
 
-/* Of those whose answer is there and that nobody reads now, the oldest, which
- * is the last on the list. False: there is none but `except`. */
+/* Evicts the oldest stream, which is the last on the list, among those that have their
+ * reply and no reader. False: there is none except `except`. */
 static bool evict_finished(struct fw_session *session, const struct fw_stream *except)
 {
 	struct fw_stream *found = NULL;
@@ -80,7 +84,7 @@ struct fw_stream *fw_stream_new(struct fw_session *session)
 	return stream;
 }
 
-/* The newest event stays, whatever its size: it may be the answer. */
+/* The newest event is kept whatever its size: it may be the reply. */
 static void trim(struct fw_stream *stream)
 {
 	const struct fw_limits *limits = &stream->session->server->limits;
@@ -121,7 +125,7 @@ static void keep(struct fw_stream *stream, const char *json, size_t len)
 	trim(stream);
 }
 
-/* The answer is the last event; who carried it is then done. */
+/* The reply is the last event; then the connection is done. */
 static void deliver(struct fw_stream *stream, const struct fw_stored *event, bool is_last)
 {
 	struct fw_exchange *exchange = stream->exchange;
@@ -147,7 +151,7 @@ static void deliver(struct fw_stream *stream, const struct fw_stored *event, boo
 	}
 }
 
-/* Whoever reads it, if anybody, has read its end. */
+/* A reader, if any, has got its end. */
 static void detach(struct fw_stream *stream)
 {
 	struct fw_exchange *exchange = stream->exchange;
@@ -167,7 +171,7 @@ void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool
 	if (stream->exchange && stream->newest && stream->newest->number == stream->last)
 		deliver(stream, stream->newest, is_answer);
 	else if (is_answer)
-		/* For want of memory: it must not wait for what is lost. */
+		/* Out of memory: the client must not wait for a lost event. */
 		detach(stream);
 }
 
@@ -185,7 +189,7 @@ void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, ui
 		if (event->number > after)
 			deliver(stream, event, stream->is_over && event == stream->newest);
 	}
-	/* It had the answer already: there is nothing to wait for. */
+	/* It already has the reply: there is nothing to wait for. */
 	if (stream->is_over)
 		detach(stream);
 }

@@ -16,7 +16,8 @@
 
 #include <uv.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
 
 #include "base/limits.h"
 
@@ -26,7 +27,7 @@ struct fw_batch;
 
 /* ---- what the core says to a transport ------------------------------------ */
 
-/* One message that is not the answer, or one event of a stream. */
+/* One message before the reply, or one event of a stream. */
 struct fw_event {
 	const char *json; /* one line, no newline in it; "" (len 0): a priming event */
 	size_t len;
@@ -38,10 +39,10 @@ struct fw_reply {
 	int status;       /* HTTP */
 	const char *json; /* the body; NULL: none (202, 200 of DELETE) */
 	size_t len;
-	const char *event_id;   /* SSE event id, where the exchange became a stream */
+	const char *event_id;   /* SSE event id, if the exchange became a stream */
 	const char *session_id; /* Mcp-Session-Id of the response; NULL: none */
 	const char *allow;      /* Allow header, with 405; NULL: none */
-	const char *type;       /* of the body; NULL: application/json */
+	const char *type;       /* media type of the body; NULL: application/json */
 	uint32_t retry_after_s; /* Retry-After header; 0: none */
 	bool challenge;         /* 401: the transport adds WWW-Authenticate */
 };
@@ -71,28 +72,35 @@ struct fw_exchange_ops {
 	 */
 	const char *(*header)(struct fw_exchange *exchange, const char *name,
 			      unsigned *ret_count);
-	/* A parameter of the query, decoded, valid as long; NULL: absent. NULL
-	 * member: a transport without a query. */
+	/* A decoded query parameter, valid as long; NULL: absent. NULL member: a
+	 * transport without a query. */
 	const char *(*query)(struct fw_exchange *exchange, const char *name);
 };
 
 /*
- * Where answers to something go: one HTTP request, or one stdio connection.
- * Embedded in the transport's own structure; zeroed, then fw_exchange_init().
+ * Where replies go: one HTTP request, or one stdio connection. Embedded in the
+ * transport's own structure; zeroed, then fw_exchange_init().
+ *
+ * The transport owns it. The core points to it only from its `calls` and
+ * `batches` lists, from call->exchange and batch->exchange of their members, and
+ * from stream->exchange if exchange->streaming names the stream's session.
+ * fw_exchange_gone() clears all of these, whatever state the call or the session
+ * is in. So never take a call off the server's list before it has answered its
+ * exchange, and never keep a pointer to an exchange elsewhere.
  */
 struct fw_exchange {
 	const struct fw_exchange_ops *ops;
 	fw_server *server;
 	bool is_http;
-	bool is_page;          /* not of the endpoint: failures are told as problem documents */
-	const char *principal; /* who it is, after authentication; NULL: nobody */
-	const char *peer;      /* the address it speaks from; NULL: none */
-	/* The core's: */
-	struct fw_session *session;   /* borrowed; for stdio its one session */
-	fw_call *calls;               /* under way on it */
+	bool is_page; /* a page beside the endpoint: failures become problem documents */
+	const char *principal; /* authenticated identity; NULL: none */
+	const char *peer;      /* address of the peer; NULL: none */
+	/* Owned by the core: */
+	struct fw_session *session;   /* borrowed; the only session of stdio */
+	fw_call *calls;               /* in progress */
 	struct fw_session *streaming; /* it is the GET stream of this session */
 	bool persistent;              /* stdio: outlives its answers */
-	struct fw_batch *batches;     /* that will answer through it */
+	struct fw_batch *batches;     /* that will reply through it */
 };
 
 /* ---- what a transport says to the core ------------------------------------- */
@@ -106,24 +114,23 @@ void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
  */
 void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len);
 
-/* HTTP GET of the endpoint: a stream of the session, or of a resumed one
+/* HTTP GET of the endpoint: opens the stream of the session, or resumes one
  * (Last-Event-ID). Refuses with reply(), or sends now and later. */
 void fw_exchange_open_stream(struct fw_exchange *exchange);
 
 /* HTTP DELETE of the endpoint. Always ends in reply(). */
 void fw_exchange_end_session(struct fw_exchange *exchange);
 
-/* Who may see a page, by path; there may be none of that path. */
+/* Who may see the page of a path. */
 enum fw_page_access {
 	FW_PAGE_NONE,
-	FW_PAGE_UNCHECKED, /* anyone, under whatever name of the server */
+	FW_PAGE_UNCHECKED, /* anyone, whatever the Host header is */
 	FW_PAGE_OPEN,      /* without a token */
 	FW_PAGE_GUARDED
 };
 enum fw_page_access fw_server__page_access(const fw_server *server, const char *path);
 
-/* HTTP GET or HEAD of another path than the endpoint's, allowed by the access
- * it asks for. Ends in reply(). */
+/* HTTP GET or HEAD of a page, after its access was checked. Ends in reply(). */
 void fw_exchange_get_page(struct fw_exchange *exchange, const char *path);
 
 /*
@@ -140,7 +147,7 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err);
  */
 void fw_exchange_gone(struct fw_exchange *exchange);
 
-/* Is something of the core's still going to answer this exchange? */
+/* Whether the core will still reply to this exchange. */
 bool fw_exchange_is_busy(const struct fw_exchange *exchange);
 
 /* ---- the transport as a whole ---------------------------------------------- */
@@ -150,7 +157,7 @@ struct fw_transport;
 struct fw_transport_ops {
 	/* fw_server_run() begins: read, accept. */
 	fw_error *(*start)(struct fw_transport *transport);
-	/* A stop began: take nothing new in. What is under way goes on. */
+	/* A stop has begun: accept nothing new. Calls in progress continue. */
 	void (*quiesce)(struct fw_transport *transport);
 	/*
 	 * All is answered: flush (within the limit flush_ms), close every handle,
@@ -172,9 +179,9 @@ struct fw_transport {
 	bool is_closed;
 };
 
-/* Hands the transport over to the server. */
+/* The server owns the transport from now on. */
 void fw_transport_attach(struct fw_transport *transport, fw_server *server);
-/* stdio: the input has ended. With no other transport this begins the stop. */
+/* stdio: the input has ended. The server stops if there is no other transport. */
 void fw_transport_hangup(struct fw_transport *transport);
 /* All its handles are closed. */
 void fw_transport_closed(struct fw_transport *transport);
@@ -183,7 +190,7 @@ void fw_transport_closed(struct fw_transport *transport);
 uv_loop_t *fw_server__loop(fw_server *server);
 /* Its limits do not change once a transport is attached. */
 const struct fw_limits *fw_server__limits(const fw_server *server);
-/* Takes new calls: for /readyz. */
+/* Whether it accepts new calls, for /readyz. */
 bool fw_server__is_ready(const fw_server *server);
 
 #endif

@@ -3,10 +3,12 @@
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "mcp/impl.h"
+#include <yyjson.h>
 
-yyjson_val *fw_member(yyjson_val *object, const char *name)
+#include "base/mem.h"
+#include "mcp/util.h"
+
+yyjson_val *fw_json_member(yyjson_val *object, const char *name)
 {
 	return yyjson_obj_get(object, name);
 }

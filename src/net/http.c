@@ -280,7 +280,8 @@ static fw_error *open_socket(union address *address, int *ret_fd)
 			  address->any.sa_family == AF_INET ? (void *)&address->v4.sin_addr
 							    : (void *)&address->v6.sin6_addr,
 			  text, sizeof(text));
-		snprintf(what, sizeof(what), "address %s port %u", text,
+		snprintf(what, sizeof(what),
+			 address->any.sa_family == AF_INET ? "%s:%u" : "[%s]:%u", text,
 			 ntohs(address->v4.sin_port));
 		return fw_error_from_errno(FW_HERE, errnum, what);
 	}

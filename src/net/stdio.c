@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "mcp/transport.h"
 
+#include <faultwire/listen.h>
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 

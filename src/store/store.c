@@ -133,15 +133,12 @@ bool fw_store_change_allows(const struct fw_store_change *change, uint64_t versi
 fw_error *fw_store_apply(struct fw_store *store, const struct fw_store_change *changes,
 			 size_t count, struct fw_store_result *ret_result)
 {
-	struct fw_store_result result = { .is_refused = false };
-
 	if (count > FW_LIMIT_STORE_CHANGES)
 		return fw_raise_internal_api_misuse("fw_store_apply", "too many changes");
 	for (size_t i = 0; i < count; i++)
 		FW_TRY(check_change(&changes[i]));
-	FW_TRY(store->rows->apply(store, changes, count, &result));
-	*ret_result = result;
-	return NULL;
+	*ret_result = (struct fw_store_result){ .is_refused = false };
+	return store->rows->apply(store, changes, count, ret_result);
 }
 
 fw_error *fw_store_get(struct fw_store *store, const char *kind, const char *key,

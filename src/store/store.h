@@ -132,8 +132,8 @@ struct fw_store_result {
 
 /*
  * Applies all changes in their order, or none of them: a reservation is an addition to
- * a counter with a limit, and a row with an expiry. A refused change is not an error.
- * At most FW_LIMIT_STORE_CHANGES.
+ * a counter with a limit, and a row with an expiry. A refused change is not an error; if
+ * an error is returned, `ret_result` is undefined. At most FW_LIMIT_STORE_CHANGES.
  */
 FW_NODISCARD fw_error *fw_store_apply(struct fw_store *store,
 				      const struct fw_store_change *changes, size_t count,

@@ -58,7 +58,6 @@ struct addition {
 	struct fw_store_call call;
 	struct fw_store_result result;
 	pthread_t worked_on;
-	int64_t number;
 };
 
 static struct {

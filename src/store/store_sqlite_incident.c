@@ -59,7 +59,6 @@ fw_error *fw_store_sqlite_add_incidents(struct fw_store *base, fw_incident_next_
 {
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	struct fw_incident incident;
-	int result;
 	fw_error *err;
 
 	store->is_for_rows = false;
@@ -68,7 +67,8 @@ fw_error *fw_store_sqlite_add_incidents(struct fw_store *base, fw_incident_next_
 	if (!err)
 		err = fw_store_sqlite_execute(store, "BEGIN IMMEDIATE");
 	while (!err && next(ctx, &incident)) {
-		result = write_one(store, &incident);
+		int result = write_one(store, &incident);
+
 		if (result != SQLITE_DONE)
 			err = fw_store_sqlite_failed(FW_HERE, store, result);
 	}

@@ -92,11 +92,11 @@ static void test_store__a_url_without_a_backend_is_a_clear_error(void **state)
 	static const char *const urls[] = { "postgresql://u:hunter2@db/x",
 					    "postgres://u:hunter2@db/x" };
 	struct fw_store *store = NULL;
-	fw_error *err;
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		err = fw_store_open(urls[i], NULL, &store);
+		fw_error *err = fw_store_open(urls[i], NULL, &store);
+
 		assert_int_equal(fw_error_code(err), FW_INTERNAL_UNSUPPORTED);
 		assert_string_equal(fw_error_message(err),
 				    "a PostgreSQL store is not supported");

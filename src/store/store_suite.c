@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include <faultwire/faultwire.h>
+#include <faultwire/raise.h>
 
 #include "base/limits.h"
 #include "store/store.h"

@@ -17,6 +17,6 @@ struct fw_store_suite_backend {
 };
 
 /* The number of failed tests. */
-int fw_store_suite(const struct fw_store_suite_backend *backend);
+int fw_store_suite(const struct fw_store_suite_backend *tested);
 
 #endif

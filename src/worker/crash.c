@@ -1,9 +1,11 @@
 /*
- * crash.c - what is known of a crash, from the dying worker to the operator.
+ * crash.c - records a crash in the worker and describes it in the server.
  *
- * The worker writes addresses into its slot and dies as it would have; the
- * server, which is the same program at the same addresses, gives them names.
+ * The worker writes addresses into the record and then dies of its signal. The server
+ * is the same program at the same addresses, so it can find the names of the functions.
  */
+#include "worker/crash.h"
+
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -14,16 +16,17 @@
 
 #include <faultwire/raw.h>
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "core/error_impl.h"
-#include "worker/impl.h"
 
 enum { STACK_BYTES = 64 * 1024 };
 
 static const int watched[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
 
-static struct fw_seat *own;
+static struct fw_worker_crash *own;
 
-static void *place_of(const ucontext_t *context)
+static void *instruction_of(const ucontext_t *context)
 {
 #if defined(__x86_64__)
 	return (void *)context->uc_mcontext.gregs[REG_RIP]; /* NOLINT: a register */
@@ -35,31 +38,31 @@ static void *place_of(const ucontext_t *context)
 #endif
 }
 
-/* On a stack of its own. Only what a signal handler may do, and backtrace(),
- * which was made ready before. */
+/* Runs on a stack of its own. Uses only async-signal-safe functions, and backtrace(),
+ * whose library is loaded already. */
 static void on_crash(int signum, siginfo_t *info, void *context)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
-	void *frames[FW_CRASH_FRAMES + 8];
-	void *place = place_of(context);
+	void *frames[FW_WORKER_CRASH_FRAMES + 8];
+	void *instruction = instruction_of(context);
 	int depth, first = 0;
 	sigset_t only;
 
 	own->code = info->si_code;
 	own->address = info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
-	own->frames[0] = place;
-	own->depth = place != NULL;
-	/* If unwinding crashes in its turn, so much is known. */
+	own->frames[0] = instruction;
+	own->depth = instruction != NULL;
+	/* The record is valid from here on, in case backtrace() crashes as well. */
 	atomic_store(&own->signal, signum);
 	(void)sigaction(signum, &standard, NULL);
 	for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
 		(void)sigaction(watched[i], &standard, NULL);
-	depth = backtrace(frames, FW_CRASH_FRAMES + 8);
-	for (int i = 0; place && i < depth; i++)
-		if (frames[i] == place)
+	depth = backtrace(frames, FW_WORKER_CRASH_FRAMES + 8);
+	for (int i = 0; instruction && i < depth; i++)
+		if (frames[i] == instruction)
 			first = i;
-	if (depth - first > FW_CRASH_FRAMES)
-		depth = first + FW_CRASH_FRAMES;
+	if (depth - first > FW_WORKER_CRASH_FRAMES)
+		depth = first + FW_WORKER_CRASH_FRAMES;
 	if (depth > first)
 		memcpy(own->frames, frames + first, (size_t)(depth - first) * sizeof *frames);
 	own->depth = depth - first;
@@ -69,23 +72,23 @@ static void on_crash(int signum, siginfo_t *info, void *context)
 	(void)sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
-void fw_crash_prepare(void)
+void fw_worker_crash_prepare(void)
 {
-	void *warm[FW_CRASH_FRAMES];
+	void *warm[FW_WORKER_CRASH_FRAMES];
 
-	/* The first backtrace() loads a library, which a crash could not, and
-	 * which takes as long as all the rest of making a worker. */
-	(void)backtrace(warm, FW_CRASH_FRAMES);
+	/* The first backtrace() loads a library. That is not possible in a signal
+	 * handler, and takes as long as forking a worker. */
+	(void)backtrace(warm, FW_WORKER_CRASH_FRAMES);
 }
 
-void fw_crash_watch(struct fw_seat *slot)
+void fw_worker_crash_watch(struct fw_worker_crash *crash)
 {
 	struct sigaction action = { .sa_sigaction = on_crash,
 				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	stack_t stack = { .ss_size = STACK_BYTES };
 
-	own = slot;
-	memset(slot, 0, sizeof *slot);
+	own = crash;
+	memset(crash, 0, sizeof *crash);
 	/* Anonymous memory has no file. */
 	stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
 			   /* cppcheck-suppress invalidFunctionArg */
@@ -125,19 +128,19 @@ static void put_frame(struct fw_buf *out, void *frame)
 	fw_buf_str(out, line);
 }
 
-/* The slot is the worker's: a number in it may be anything. */
-void fw_crash_describe(const struct fw_seat *slot, fw_error *err)
+/* The worker can write any number into the record. */
+void fw_worker_crash_describe(const struct fw_worker_crash *crash, fw_error *err)
 {
-	int depth = slot->depth;
+	int depth = crash->depth;
 	struct fw_buf out;
 
 	if (depth < 0)
 		depth = 0;
-	if (depth > FW_CRASH_FRAMES)
-		depth = FW_CRASH_FRAMES;
+	if (depth > FW_WORKER_CRASH_FRAMES)
+		depth = FW_WORKER_CRASH_FRAMES;
 	fw_buf_init(&out, FW_LIMIT_TEXT_BYTES);
 	for (int i = 0; i < depth; i++)
-		put_frame(&out, slot->frames[i]);
+		put_frame(&out, crash->frames[i]);
 	if (out.state == FW_BUF_OK && out.len)
 		fw__error_set_own(err, FW_SLOT_STACK, out.text, out.len);
 	fw_buf_clear(&out);

@@ -1,26 +1,35 @@
 /*
- * frame.c - operations as bytes. Both ends are the same program on the same
- * machine, so that numbers are sent as they are; but the reader is the server,
- * and the writer may be anything.
+ * frame.c - operations as bytes. Both ends are the same program on the same machine, so
+ * numbers have the byte order of the machine. The server reads what a worker, which may
+ * have been taken over, has written.
  *
- * An operation: kind, a mask of what follows, two bytes of zero, `number`; two
- * numbers if the mask says so; each text as its length, its bytes and a NUL.
+ * An operation is: its kind, a mask of what follows, two zero bytes, `number`; two
+ * doubles if the mask has HAS_NUMBERS; each text as its length, its bytes and a NUL.
  */
 #include <string.h>
 
-#include "worker/impl.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/op.h"
+#include "mcp/server.h"
+#include "worker/frame.h"
 
 enum { HAS_NUMBERS = 0x80, HEAD_BYTES = 8 };
 
-void fw_frame_begin(struct fw_buf *out)
+size_t fw_worker_frame_bytes_max(const fw_server *server)
 {
-	static const struct fw_frame none;
+	return (size_t)server->limits.result_bytes + 2 * (size_t)FW_LIMIT_ENVELOPE_BYTES;
+}
+
+void fw_worker_frame_begin(struct fw_buf *out)
+{
+	static const struct fw_worker_frame none;
 
 	fw_buf_reset(out, FW_LIMIT_HTTP_KEPT_BYTES);
 	fw_buf_put(out, (const char *)&none, sizeof none);
 }
 
-void fw_frame_put(struct fw_buf *out, const struct fw_op *op)
+void fw_worker_frame_put(struct fw_buf *out, const struct fw_op *op)
 {
 	unsigned char head[HEAD_BYTES] = { (unsigned char)op->kind };
 
@@ -48,9 +57,9 @@ void fw_frame_put(struct fw_buf *out, const struct fw_op *op)
 	}
 }
 
-void fw_frame_end(struct fw_buf *out, enum fw_frame_kind kind, uint64_t run)
+void fw_worker_frame_end(struct fw_buf *out, enum fw_worker_frame_kind kind, uint64_t run)
 {
-	struct fw_frame frame = { .kind = (uint32_t)kind, .run = run };
+	struct fw_worker_frame frame = { .kind = (uint32_t)kind, .run = run };
 
 	if (out->state != FW_BUF_OK)
 		return;
@@ -58,7 +67,7 @@ void fw_frame_end(struct fw_buf *out, enum fw_frame_kind kind, uint64_t run)
 	memcpy(out->text, &frame, sizeof frame);
 }
 
-static bool take(struct fw_frame_reader *reader, void *to, size_t len)
+static bool take(struct fw_worker_frame_reader *reader, void *to, size_t len)
 {
 	if ((size_t)(reader->end - reader->at) < len)
 		return false;
@@ -67,7 +76,7 @@ static bool take(struct fw_frame_reader *reader, void *to, size_t len)
 	return true;
 }
 
-static bool take_text(struct fw_frame_reader *reader, struct fw_op_text *text)
+static bool take_text(struct fw_worker_frame_reader *reader, struct fw_op_text *text)
 {
 	uint32_t len;
 
@@ -79,7 +88,7 @@ static bool take_text(struct fw_frame_reader *reader, struct fw_op_text *text)
 	return true;
 }
 
-static bool read_op(struct fw_frame_reader *reader, struct fw_op *op)
+static bool read_op(struct fw_worker_frame_reader *reader, struct fw_op *op)
 {
 	unsigned char head[HEAD_BYTES];
 
@@ -97,7 +106,7 @@ static bool read_op(struct fw_frame_reader *reader, struct fw_op *op)
 	return true;
 }
 
-bool fw_frame_next(struct fw_frame_reader *reader, struct fw_op *ret_op)
+bool fw_worker_frame_next(struct fw_worker_frame_reader *reader, struct fw_op *ret_op)
 {
 	const char *start = reader->at;
 
@@ -106,7 +115,7 @@ bool fw_frame_next(struct fw_frame_reader *reader, struct fw_op *ret_op)
 		return false;
 	if (read_op(reader, ret_op))
 		return true;
-	/* Half of one may have been read: it is none, and not the end either. */
+	/* A part may have been read: go back, so that `at` is not `end`. */
 	reader->at = start;
 	return false;
 }

@@ -1,6 +1,5 @@
 /*
- * frame_test.c - what a worker may say, and what it may not; and pools that
- * cannot be made.
+ * frame_test.c - valid and invalid frames of a worker, and pools that cannot be created.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +7,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
-#include "worker/impl.h"
+#include <faultwire/raise.h>
+
+#include <faultwire/server.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/op.h"
+#include "worker/frame.h"
 
 static const struct fw_op samples[] = {
 	{ .kind = FW_OP_TEXT, .texts = { { "a\0b", 3 } } },
@@ -28,29 +33,29 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 static void write_samples(struct fw_buf *out)
 {
 	fw_buf_init(out, 1024 * 1024);
-	fw_frame_begin(out);
+	fw_worker_frame_begin(out);
 	for (size_t i = 0; i < SAMPLES; i++)
-		fw_frame_put(out, &samples[i]);
-	fw_frame_end(out, FW_FRAME_DONE, 7);
+		fw_worker_frame_put(out, &samples[i]);
+	fw_worker_frame_end(out, FW_WORKER_FRAME_DONE, 7);
 	assert_int_equal(out->state, FW_BUF_OK);
 }
 
 static void test_frame__operations_are_read_as_they_were_written(void **state)
 {
-	struct fw_frame_reader reader;
-	struct fw_frame frame;
+	struct fw_worker_frame_reader reader;
+	struct fw_worker_frame frame;
 	struct fw_buf out;
 	struct fw_op op;
 
 	(void)state;
 	write_samples(&out);
 	memcpy(&frame, out.text, sizeof frame);
-	assert_int_equal(frame.kind, FW_FRAME_DONE);
+	assert_int_equal(frame.kind, FW_WORKER_FRAME_DONE);
 	assert_int_equal(frame.run, 7);
 	assert_int_equal(frame.len, out.len - sizeof frame);
-	reader = (struct fw_frame_reader){ out.text + sizeof frame, out.text + out.len };
+	reader = (struct fw_worker_frame_reader){ out.text + sizeof frame, out.text + out.len };
 	for (size_t i = 0; i < SAMPLES; i++) {
-		assert_true(fw_frame_next(&reader, &op));
+		assert_true(fw_worker_frame_next(&reader, &op));
 		assert_int_equal(op.kind, samples[i].kind);
 		assert_int_equal(op.number, samples[i].number);
 		assert_memory_equal(op.numbers, samples[i].numbers, sizeof op.numbers);
@@ -65,22 +70,22 @@ static void test_frame__operations_are_read_as_they_were_written(void **state)
 			}
 		}
 	}
-	assert_false(fw_frame_next(&reader, &op));
+	assert_false(fw_worker_frame_next(&reader, &op));
 	assert_ptr_equal(reader.at, reader.end);
 	fw_buf_clear(&out);
 }
 
-/* In memory of its own size, so that a sanitizer sees who reads beyond it. */
+/* In an allocation of the exact size, so that a sanitizer finds reads beyond it. */
 static bool reads_to_its_end(const char *bytes, size_t len)
 {
 	char *copy = malloc(len ? len : 1);
-	struct fw_frame_reader reader = { copy, copy + len };
+	struct fw_worker_frame_reader reader = { copy, copy + len };
 	struct fw_op op;
 	bool is_end;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, len);
-	while (fw_frame_next(&reader, &op))
+	while (fw_worker_frame_next(&reader, &op))
 		for (size_t t = 0; t < FW_OP_TEXTS; t++)
 			assert_true(!op.texts[t].text ||
 				    op.texts[t].text[op.texts[t].len] == '\0');
@@ -98,11 +103,11 @@ static void test_frame__half_an_operation_is_none(void **state)
 
 	(void)state;
 	write_samples(&out);
-	body = out.text + sizeof(struct fw_frame);
-	len = out.len - sizeof(struct fw_frame);
+	body = out.text + sizeof(struct fw_worker_frame);
+	len = out.len - sizeof(struct fw_worker_frame);
 	for (size_t cut = 0; cut <= len; cut++)
 		whole += reads_to_its_end(body, cut);
-	/* Only where one ends and the next begins, and at the start. */
+	/* Only at the boundaries between operations, and at the start. */
 	assert_int_equal(whole, SAMPLES + 1);
 	fw_buf_clear(&out);
 }
@@ -116,10 +121,10 @@ static void test_frame__any_bytes_are_read_safely(void **state)
 	write_samples(&out);
 	for (int i = 0; i < 20000; i++) {
 		char bytes[512];
-		size_t len = out.len - sizeof(struct fw_frame);
+		size_t len = out.len - sizeof(struct fw_worker_frame);
 
 		assert_true(len <= sizeof bytes);
-		memcpy(bytes, out.text + sizeof(struct fw_frame), len);
+		memcpy(bytes, out.text + sizeof(struct fw_worker_frame), len);
 		for (int n = 0; n < 4; n++) {
 			seed = seed * 1664525u + 1013904223u;
 			bytes[(seed >> 8) % len] = (char)(seed >> 24);

@@ -1,12 +1,12 @@
 /*
  * keeper.c - the parent process of nurseries, for a server that is confined.
  *
- * A confined server cannot fork, and a nursery that it forked would be confined
- * as the server is, so that its workers could not run what they may run. So a
- * process from before the confinement stays: it has one thread, waits for
- * orders, and forks a nursery for each. It needs nothing else and does nothing
- * else. If it is killed, its nursery ends with it, and no more workers can be
- * made until the server is restarted; /readyz says so.
+ * A confined server cannot fork, and a nursery that it forked would inherit its
+ * confinement, so that workers could not run what they are allowed to run. Therefore
+ * the keeper is forked before the server is confined. It has one thread, waits for
+ * orders and forks a nursery for each; it does nothing else. If the keeper is killed,
+ * its nursery ends with it, and no worker can be made until the server is restarted:
+ * /readyz reports that, and calls get server.overloaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,35 +19,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-#include "worker/impl.h"
+#include "base/id.h"
+#include "mcp/server.h"
+#include "worker/keeper.h"
 
 enum { ANSWER_MS = 1000 };
 
-/* The order is a number, with the nursery's end of its control socket. */
+/* An order is a number, sent with the nursery's end of its control socket. */
 struct answer {
-	uint32_t number; /* that of the order */
+	uint32_t number; /* of the order */
 	int32_t pid;
-	int32_t errnum; /* if there is no pid */
+	int32_t errnum; /* 0: `pid` is valid */
 };
 
-union aside {
+union ancillary {
 	struct cmsghdr head;
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
 /* ---- the process ------------------------------------------------------------------ */
 
-/* False: the server has gone. `ret_file` is -1 if none came along. */
+/* False: the server is gone. `ret_file` is -1 if no descriptor came with it. */
 static bool take_order(int control, uint32_t *ret_number, int *ret_file)
 {
-	union aside aside;
+	union ancillary ancillary;
 	struct iovec part = { .iov_base = ret_number, .iov_len = sizeof *ret_number };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,
-				  .msg_control = aside.bytes,
-				  .msg_controllen = sizeof aside.bytes };
+				  .msg_control = ancillary.bytes,
+				  .msg_controllen = sizeof ancillary.bytes };
 	const struct cmsghdr *head;
 	ssize_t got;
 
@@ -64,7 +67,8 @@ static bool take_order(int control, uint32_t *ret_number, int *ret_file)
 	return true;
 }
 
-static void make(const struct fw_nursery_setup *setup, int control, uint32_t number, int file)
+static void fork_nursery(const struct fw_worker_nursery_setup *setup, int control,
+			 uint32_t number, int file)
 {
 	struct answer answer = { .number = number };
 	pid_t self = getpid();
@@ -73,7 +77,7 @@ static void make(const struct fw_nursery_setup *setup, int control, uint32_t num
 
 	if (pid == 0) {
 		(void)close(control);
-		fw_nursery_run(setup, file, self);
+		fw_worker_nursery_run(setup, file, self);
 	}
 	if (pid > 0)
 		answer.pid = pid;
@@ -84,7 +88,8 @@ static void make(const struct fw_nursery_setup *setup, int control, uint32_t num
 	(void)send(control, &answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-static _Noreturn void be_keeper(const struct fw_nursery_setup *setup, int control, pid_t server)
+static _Noreturn void be_keeper(const struct fw_worker_nursery_setup *setup, int control,
+				pid_t server)
 {
 	uint32_t number;
 	int file;
@@ -93,7 +98,7 @@ static _Noreturn void be_keeper(const struct fw_nursery_setup *setup, int contro
 	(void)prctl(PR_SET_NAME, "fw-keeper");
 	for (int signum = 1; signum < NSIG; signum++)
 		(void)signal(signum, SIG_DFL);
-	/* Children are then reaped by the kernel. */
+	/* The kernel then reaps our children. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -103,8 +108,8 @@ static _Noreturn void be_keeper(const struct fw_nursery_setup *setup, int contro
 	memset(setup->server->key, 0, sizeof setup->server->key);
 	fw_random_forget();
 	while (take_order(control, &number, &file))
-		make(setup, control, number, file);
-	/* The server has closed the nursery's socket as well: it ends by itself. */
+		fork_nursery(setup, control, number, file);
+	/* The server has closed the nursery's socket as well, so the nursery ends. */
 	(void)alarm(1 + ANSWER_MS / 1000);
 	while (wait(NULL) > 0 || errno == EINTR)
 		;
@@ -120,7 +125,8 @@ static fw_error *make_pair(int ends[2])
 	return NULL;
 }
 
-fw_error *fw_keeper_start(struct fw_keeper *keeper, const struct fw_nursery_setup *setup)
+fw_error *fw_worker_keeper_start(struct fw_worker_keeper *keeper,
+				 const struct fw_worker_nursery_setup *setup)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -128,7 +134,7 @@ fw_error *fw_keeper_start(struct fw_keeper *keeper, const struct fw_nursery_setu
 	pid_t pid;
 
 	FW_TRY(make_pair(ends));
-	pid = fw_nursery_fork(setup, ends[1]);
+	pid = fw_worker_fork_clean(setup->plan, ends[1]);
 	if (pid == 0)
 		be_keeper(setup, ends[1], self);
 	error = errno;
@@ -137,29 +143,29 @@ fw_error *fw_keeper_start(struct fw_keeper *keeper, const struct fw_nursery_setu
 		(void)close(ends[0]);
 		return fw_error_from_errno(FW_HERE, error, "a process for workers");
 	}
-	*keeper = (struct fw_keeper){ .pid = pid, .control = ends[0] };
+	*keeper = (struct fw_worker_keeper){ .pid = pid, .control = ends[0] };
 	return NULL;
 }
 
-static bool send_order(const struct fw_keeper *keeper, int file)
+static bool send_order(const struct fw_worker_keeper *keeper, int file)
 {
-	union aside aside = { 0 };
+	union ancillary ancillary = { 0 };
 	uint32_t number = keeper->asked;
 	struct iovec part = { .iov_base = &number, .iov_len = sizeof number };
 	struct msghdr message = { .msg_iov = &part,
 				  .msg_iovlen = 1,
-				  .msg_control = aside.bytes,
-				  .msg_controllen = sizeof aside.bytes };
+				  .msg_control = ancillary.bytes,
+				  .msg_controllen = sizeof ancillary.bytes };
 
-	aside.head.cmsg_level = SOL_SOCKET;
-	aside.head.cmsg_type = SCM_RIGHTS;
-	aside.head.cmsg_len = CMSG_LEN(sizeof file);
-	memcpy(CMSG_DATA(&aside.head), &file, sizeof file);
+	ancillary.head.cmsg_level = SOL_SOCKET;
+	ancillary.head.cmsg_type = SCM_RIGHTS;
+	ancillary.head.cmsg_len = CMSG_LEN(sizeof file);
+	memcpy(CMSG_DATA(&ancillary.head), &file, sizeof file);
 	return sendmsg(keeper->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof number;
 }
 
 /* The errno, or 0. Answers to earlier orders came too late and are dropped. */
-static int await_answer(const struct fw_keeper *keeper, pid_t *ret_pid)
+static int await_answer(const struct fw_worker_keeper *keeper, pid_t *ret_pid)
 {
 	struct pollfd watched = { .fd = keeper->control, .events = POLLIN };
 	struct answer answer;
@@ -175,9 +181,10 @@ static int await_answer(const struct fw_keeper *keeper, pid_t *ret_pid)
 	return answer.errnum;
 }
 
-fw_error *fw_keeper_make(struct fw_keeper *keeper, struct fw_nursery *nursery)
+fw_error *fw_worker_keeper_fork(struct fw_worker_keeper *keeper,
+				struct fw_worker_nursery *nursery)
 {
-	struct fw_nursery made = { .is_kept = true };
+	struct fw_worker_nursery made = { .is_kept = true };
 	int ends[2];
 	int error;
 
@@ -185,6 +192,7 @@ fw_error *fw_keeper_make(struct fw_keeper *keeper, struct fw_nursery *nursery)
 	keeper->asked++;
 	error = send_order(keeper, ends[1]) ? await_answer(keeper, &made.pid) : ESRCH;
 	(void)close(ends[1]);
+	keeper->is_lost = error == ESRCH;
 	if (error) {
 		(void)close(ends[0]);
 		return fw_error_from_errno(FW_HERE, error, "a process for workers");
@@ -195,11 +203,11 @@ fw_error *fw_keeper_make(struct fw_keeper *keeper, struct fw_nursery *nursery)
 	return NULL;
 }
 
-void fw_keeper_end(struct fw_keeper *keeper)
+void fw_worker_keeper_end(struct fw_worker_keeper *keeper)
 {
 	if (!keeper->pid)
 		return;
 	(void)close(keeper->control);
-	fw_nursery_await_end(keeper->pid);
-	*keeper = (struct fw_keeper){ .control = -1 };
+	fw_worker_nursery_await_end(keeper->pid);
+	*keeper = (struct fw_worker_keeper){ .control = -1 };
 }

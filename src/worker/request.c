@@ -1,18 +1,28 @@
 /*
  * request.c - a call as bytes, from the server to a worker.
  *
- * Arguments are not written as text to be parsed again: a value that yyjson has
- * read is an array of cells in which the value's own come one after another, and
- * the texts that they point to lie in one stretch of memory. Both are sent as
- * they are, and the worker moves the pointers.
+ * Arguments are not serialized as JSON and parsed again. A value that yyjson has read is
+ * a contiguous array of cells, and the strings that the cells point to are in one range
+ * of memory. Both are sent unchanged, and the worker adjusts the pointers.
  */
 #include <string.h>
 
-#include "worker/impl.h"
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/offer.h"
+#include "mcp/op.h"
+#include "mcp/request.h"
+#include "rpc/version.h"
+#include "worker/frame.h"
+#include "worker/request.h"
 
 struct request {
-	const struct fw_offer *offer; /* workers are copies: it is the same there */
-	const char *texts;            /* where they were */
+	const struct fw_offer *offer; /* valid in workers, too: they are forked copies */
+	const char *texts;            /* address of the strings in the server */
 	uint32_t cell_count;
 	uint32_t texts_len;
 	uint32_t name_len;
@@ -28,7 +38,7 @@ struct request {
 	uint8_t spare[7];
 };
 
-_Static_assert(sizeof(struct fw_frame) % 8 == 0 && sizeof(struct request) % 8 == 0,
+_Static_assert(sizeof(struct fw_worker_frame) % 8 == 0 && sizeof(struct request) % 8 == 0,
 	       "cells are aligned");
 
 static bool has_text(const yyjson_val *cell)
@@ -38,7 +48,7 @@ static bool has_text(const yyjson_val *cell)
 	return type == YYJSON_TYPE_STR || type == YYJSON_TYPE_RAW;
 }
 
-/* The stretch of memory that the value's texts lie in, with their NULs. */
+/* The range of memory that contains the strings of the value, with their NULs. */
 static void find_texts(const yyjson_val *cells, size_t count, const char **ret_start,
 		       const char **ret_end)
 {
@@ -72,8 +82,8 @@ static void put_capabilities(struct fw_buf *out, const fw_call *call)
 
 static void put_answers(struct fw_buf *out, const fw_call *call)
 {
-	for (size_t i = 0; i < call->question_count; i++) {
-		const struct fw_question *question = &call->questions[i];
+	for (size_t i = 0; i < call->questions.count; i++) {
+		const struct fw_question *question = &call->questions.items[i];
 		uint32_t len = (uint32_t)question->answer_len;
 
 		if (!question->answer)
@@ -85,22 +95,22 @@ static void put_answers(struct fw_buf *out, const fw_call *call)
 	}
 }
 
-void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
+void fw_worker_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 {
-	const yyjson_val *cells = call->arguments;
-	struct request request = { .offer = call->offer,
-				   .name_len = (uint32_t)call->name_len,
+	const yyjson_val *cells = call->request.arguments;
+	struct request request = { .offer = call->request.offer,
+				   .name_len = (uint32_t)call->request.name_len,
 				   .log_level = fw_call_log_level(call),
-				   .kind = (uint8_t)call->kind,
-				   .version = (uint8_t)call->version,
-				   .is_modern = call->is_modern,
-				   .wants_progress = call->progress_token != NULL };
+				   .kind = (uint8_t)call->request.kind,
+				   .version = (uint8_t)call->request.version,
+				   .is_modern = call->request.is_modern,
+				   .wants_progress = call->request.progress_token != NULL };
 	const char *end = NULL;
 	const char *state;
 	size_t state_len = 0;
 	size_t mark;
 
-	fw_frame_begin(out);
+	fw_worker_frame_begin(out);
 	if (cells) {
 		request.cell_count =
 			(uint32_t)(unsafe_yyjson_get_next((yyjson_val *)cells) - cells);
@@ -116,7 +126,7 @@ void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 		fw_buf_put(out, (const char *)cells, request.cell_count * sizeof *cells);
 	if (request.texts_len)
 		fw_buf_put(out, request.texts, request.texts_len);
-	fw_buf_put(out, call->name, call->name_len);
+	fw_buf_put(out, call->request.name, call->request.name_len);
 	FW_BUF(out, "\0");
 	if (state) {
 		fw_buf_put(out, state, state_len);
@@ -130,7 +140,7 @@ void fw_request_write(struct fw_buf *out, const fw_call *call, uint64_t run)
 	request.answers_len = (uint32_t)out->len - request.answers_len;
 	if (out->state == FW_BUF_OK)
 		memcpy(out->text + mark, &request, sizeof request);
-	fw_frame_end(out, FW_FRAME_REQUEST, run);
+	fw_worker_frame_end(out, FW_WORKER_FRAME_REQUEST, run);
 }
 
 /* ---- in the worker ---------------------------------------------------------------- */
@@ -143,7 +153,7 @@ static void read_answers(fw_call *call, const char *at, size_t len)
 		const char *key = at;
 		uint32_t answer_len;
 
-		at += sizeof call->questions->key;
+		at += sizeof call->questions.items->key;
 		memcpy(&answer_len, at, sizeof answer_len);
 		at += sizeof answer_len;
 		fw_ask_restore_text(call, key, at, answer_len);
@@ -151,7 +161,7 @@ static void read_answers(fw_call *call, const char *at, size_t len)
 	}
 }
 
-bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *recorder)
+bool fw_worker_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *recorder)
 {
 	static yyjson_val token = { .tag = YYJSON_TYPE_NULL };
 	struct request request;
@@ -163,20 +173,20 @@ bool fw_request_read(char *body, size_t len, fw_call *call, struct fw_recorder *
 	memcpy(&request, body, sizeof request);
 	cells = (yyjson_val *)(void *)at;
 	at += request.cell_count * sizeof *cells;
-	/* How far into the texts it was is how far it is now. */
+	/* The offset into the string area is unchanged. */
 	for (size_t i = 0; i < request.cell_count; i++)
 		if (has_text(&cells[i]))
 			cells[i].uni.str = at + (cells[i].uni.str - request.texts);
 	at += request.texts_len;
-	call->offer = request.offer;
-	call->kind = (enum fw_call_kind)request.kind;
-	call->version = (enum fw_version)request.version;
-	call->is_modern = request.is_modern;
-	call->log_level = request.log_level;
-	call->arguments = request.cell_count ? cells : NULL;
-	call->progress_token = request.wants_progress ? &token : NULL;
-	call->name = at;
-	call->name_len = request.name_len;
+	call->request.offer = request.offer;
+	call->request.kind = (enum fw_call_kind)request.kind;
+	call->request.version = (enum fw_version)request.version;
+	call->request.is_modern = request.is_modern;
+	call->request.log_level = request.log_level;
+	call->request.arguments = request.cell_count ? cells : NULL;
+	call->request.progress_token = request.wants_progress ? &token : NULL;
+	call->request.name = at;
+	call->request.name_len = request.name_len;
 	at += request.name_len + 1;
 	recorder->state = request.has_state ? at : NULL;
 	recorder->state_len = request.state_len;

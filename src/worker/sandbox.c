@@ -1,11 +1,10 @@
 /*
- * sandbox.c - the plan of a sandbox, and the order in which a worker closes it.
+ * sandbox.c - the plan of a sandbox, and the order in which a worker applies its parts.
  *
- * Two mechanisms overlap on purpose. Landlock decides about things (files,
- * ports, processes) and cannot be fooled by names; seccomp decides about calls,
- * takes away whole parts of the kernel, and covers what Landlock does not look
- * at (changing modes, prlimit() of another process) or does not know on an
- * older kernel.
+ * Two mechanisms overlap on purpose. Landlock checks access to objects (files, ports,
+ * processes) and cannot be deceived by names. Seccomp checks system calls: it makes whole
+ * parts of the kernel unreachable, and covers what Landlock does not check (changing
+ * modes, prlimit() of another process) or does not know on an older kernel.
  */
 #include "worker/sandbox_impl.h"
 
@@ -34,7 +33,7 @@ static void miss(struct fw_sandbox_report *report, const char *what)
 	report->is_complete = false;
 }
 
-void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool may_execute)
+void fw_sandbox_assess(struct fw_sandbox_report *report, bool may_connect, bool may_execute)
 {
 	const int abi = report->landlock_abi;
 
@@ -45,7 +44,7 @@ void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool m
 	if (abi < 1) {
 		miss(report, "no rules for files (Landlock, Linux 5.13)");
 	} else if (abi < 3) {
-		/* The filter sees to truncate() and open(), but not into openat2(). */
+		/* The filter checks truncate() and open(), but cannot check openat2(). */
 		miss(report,
 		     "no rules for emptying files that may be read (Landlock 3, Linux 6.2)");
 	}
@@ -57,19 +56,19 @@ void fw_sandbox_judge(struct fw_sandbox_report *report, bool may_connect, bool m
 		miss(report, "no rules for signals (Landlock 6, Linux 6.12)");
 }
 
-void fw_sandbox_judge_server(struct fw_sandbox_report *report, bool may_connect)
+void fw_sandbox_assess_server(struct fw_sandbox_report *report, bool may_connect)
 {
-	fw_sandbox_judge(report, false, false);
-	/* With sockets to make, only Landlock tells one port from another. */
+	fw_sandbox_assess(report, false, false);
+	/* If sockets can be made, only Landlock distinguishes ports. */
 	if (may_connect && report->has_seccomp && report->landlock_abi < 4)
 		miss(report, "no rules for TCP (Landlock 4, Linux 6.7)");
 }
 
 static void probe(bool may_connect, bool may_execute, struct fw_sandbox_report *ret)
 {
-	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_landlock_abi(),
-					   .has_seccomp = fw_seccomp_is_there() };
-	fw_sandbox_judge(ret, may_connect, may_execute);
+	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_sandbox_landlock_abi(),
+					   .has_seccomp = fw_sandbox_seccomp_is_available() };
+	fw_sandbox_assess(ret, may_connect, may_execute);
 }
 
 void fw_sandbox_probe(struct fw_sandbox_report *ret)
@@ -97,7 +96,7 @@ static fw_error *copy_names(const char *const *names, char ***ret_copy)
 	for (; names && names[count]; count++)
 		bytes += strlen(names[count]) + 1;
 
-	/* The list, and the names behind it. */
+	/* One allocation: the list, followed by the names. */
 	char **copy = fw__allocate((count + 1) * sizeof *copy + bytes);
 
 	if (!copy)
@@ -125,16 +124,9 @@ static fw_error *fill(struct fw_sandbox_plan *plan, const fw_workers_options *op
 	probe(options->may_connect, options->may_execute, &plan->report);
 	if (plan->mode == FW_SANDBOX_REQUIRED && !plan->report.is_complete)
 		return fw_raise_server_sandbox_unavailable(plan->report.missing);
-	if (plan->report.landlock_abi)
-		FW_TRY(fw_landlock_prepare(plan, options));
-	return NULL;
-}
-
-fw_error *fw_sandbox_complete(struct fw_sandbox_plan *plan)
-{
-	if (!plan->report.has_seccomp || plan->calls)
-		return NULL;
-	return fw_seccomp_prepare(plan);
+	if (plan->report.has_seccomp)
+		fw_sandbox_seccomp_prepare(plan);
+	return plan->report.landlock_abi ? fw_sandbox_landlock_prepare(plan, options) : NULL;
 }
 
 fw_error *fw_sandbox_prepare(const fw_workers_options *options,
@@ -171,7 +163,6 @@ void fw_sandbox_plan_free(struct fw_sandbox_plan *plan)
 		return;
 	if (plan->ruleset >= 0)
 		(void)close(plan->ruleset);
-	fw__release(plan->calls);
 	fw__release(plan->environment);
 	fw__release(plan);
 }
@@ -185,7 +176,7 @@ static void close_range_or_each(unsigned first, unsigned last)
 	if (syscall(SYS_close_range, first, last, 0U) == 0)
 		return;
 
-	/* Linux before 5.9, and filters of others. */
+	/* Linux before 5.9, or a filter of another program refuses it. */
 	const long most = sysconf(_SC_OPEN_MAX);
 
 	for (unsigned fd = first; fd <= last && fd < (most > 0 ? (unsigned)most : 65536U); fd++)
@@ -212,25 +203,23 @@ void fw_sandbox_close_files(const struct fw_sandbox_plan *plan, int keep)
 
 fw_error *fw_sandbox_apply(const struct fw_sandbox_plan *plan)
 {
-	/* With others in its group, a signal to the group would be a way out. */
+	/* Otherwise it could send signals to other processes of its group. */
 	if (getpgrp() != getpid())
 		return fw_raise_internal_api_misuse(
 			"fw_sandbox_apply", "the worker does not lead its process group");
 	if (plan->mode == FW_SANDBOX_OFF)
-		return fw_self_limit(plan);
-	if (plan->report.has_seccomp && !plan->calls)
-		return fw_raise_internal_api_misuse("fw_sandbox_apply",
-						    "the plan is not complete");
+		return fw_sandbox_self_limit(plan);
 
-	/* Does nothing but tell: another thread would stay outside. */
+	/* This changes nothing, but fails if there is a second thread, which would stay
+	 * unconfined. */
 	if (unshare(CLONE_THREAD) && errno == EINVAL)
 		return fw_raise_internal_api_misuse("fw_sandbox_apply",
 						    "the worker has more than one thread");
-	FW_TRY(fw_self_clean_environment(plan));
-	FW_TRY(fw_self_limit(plan));
-	FW_TRY(fw_self_drop_privileges());
-	FW_TRY(fw_landlock_apply(plan));
-	return fw_seccomp_apply(plan);
+	FW_TRY(fw_sandbox_self_clean_environment(plan));
+	FW_TRY(fw_sandbox_self_limit(plan));
+	FW_TRY(fw_sandbox_self_drop_privileges());
+	FW_TRY(fw_sandbox_landlock_apply(plan));
+	return fw_sandbox_seccomp_apply(plan);
 }
 
 fw_error *fw_sandbox_enter(const fw_workers_options *options)
@@ -238,12 +227,10 @@ fw_error *fw_sandbox_enter(const fw_workers_options *options)
 	struct fw_sandbox_plan *plan = NULL;
 
 	FW_TRY(fw_sandbox_prepare(options, &plan));
-	fw_error *err = fw_sandbox_complete(plan);
+	fw_error *err = fw_sandbox_apply(plan);
 
 	if (!err)
-		err = fw_sandbox_apply(plan);
-	if (!err)
-		plan->ruleset = -1; /* closed by then */
+		plan->ruleset = -1; /* closed by fw_sandbox_landlock_apply() */
 	fw_sandbox_plan_free(plan);
 	return err;
 }

@@ -1,7 +1,7 @@
 /*
- * Older kernels, and containers that keep calls from us. A call is taken away
- * for real, by a filter of the test's own; a version of Landlock by asking for
- * no more than it has.
+ * sandbox_kernels_test.c - older kernels, and containers that refuse system calls. The
+ * test refuses the calls with a filter of its own, and simulates an older version of
+ * Landlock by using only its features.
  */
 #include "worker/sandbox_test.h"
 
@@ -16,7 +16,7 @@
 
 #include "worker/sandbox_impl.h"
 
-/* In the child: the call is not there any more. */
+/* In the child: the call fails from now on. */
 static void take_away(long call, int errnum)
 {
 	struct sock_filter code[] = {
@@ -53,12 +53,12 @@ static int write_inside(void)
 
 static int signal_parent(void)
 {
-	return told(kill(getppid(), 0));
+	return errno_of(kill(getppid(), 0));
 }
 
 static int open_a_socket(void)
 {
-	return told(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	return errno_of(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 static int truncate_readable(void)
@@ -66,7 +66,7 @@ static int truncate_readable(void)
 	return open_and_close(in_file, O_RDONLY | O_TRUNC);
 }
 
-/* `call` is missing, the sandbox does its best, and `attempt` is made. */
+/* Makes `attempt` in a best-effort sandbox on a kernel without `call`. */
 static int without(long call, int errnum, attempt_fn *attempt)
 {
 	const pid_t child = fork();
@@ -84,7 +84,7 @@ static int without(long call, int errnum, attempt_fn *attempt)
 	return status_of(child);
 }
 
-/* `call` is missing: is it told, and does REQUIRED refuse to go on? */
+/* Without `call`: is that reported, and does FW_SANDBOX_REQUIRED fail? */
 static int told_without(long call, int errnum, const char *what)
 {
 	const pid_t child = fork();
@@ -113,7 +113,7 @@ static void test_sandbox__without_landlock_the_filter_still_holds(void **state)
 	const long call = SYS_landlock_create_ruleset;
 
 	(void)state;
-	/* Not built in; turned off; kept away by a container. */
+	/* Not built in; turned off; refused by a container. */
 	assert_int_equal(told_without(call, ENOSYS, "no rules for files"), 0);
 	assert_int_equal(told_without(call, EOPNOTSUPP, "no rules for files"), 0);
 	assert_int_equal(told_without(call, EPERM, "no rules for files"), 0);
@@ -134,7 +134,7 @@ static void test_sandbox__without_seccomp_landlock_still_holds(void **state)
 	assert_int_equal(without(SYS_seccomp, ENOSYS, open_a_socket), 0);
 }
 
-/* What the kernel promised and does not do is no reason to do without. */
+/* A feature that the kernel offers and then refuses is an error, in any mode. */
 static void test_sandbox__a_broken_promise_is_an_error(void **state)
 {
 	(void)state;
@@ -144,7 +144,7 @@ static void test_sandbox__a_broken_promise_is_an_error(void **state)
 	assert_int_equal(without(SYS_prlimit64, EPERM, read_secret), NOT_ENTERED);
 }
 
-/* The same, with the rules of an older Landlock and perhaps no filter. */
+/* The same with the rules of an older Landlock, with or without a filter. */
 static int with_version(int abi, bool has_filter, attempt_fn *attempt)
 {
 	const pid_t child = fork();
@@ -158,15 +158,16 @@ static int with_version(int abi, bool has_filter, attempt_fn *attempt)
 		plan.memory_bytes = UINT64_C(1) << 40;
 		plan.file_bytes = 1 << 20;
 		plan.files = 64;
-		if (fw_landlock_prepare(&plan, &options) ||
-		    (has_filter && fw_seccomp_prepare(&plan)) || fw_sandbox_apply(&plan))
+		if (has_filter)
+			fw_sandbox_seccomp_prepare(&plan);
+		if (fw_sandbox_landlock_prepare(&plan, &options) || fw_sandbox_apply(&plan))
 			_exit(NOT_ENTERED);
 		_exit(attempt());
 	}
 	return status_of(child);
 }
 
-static void test_sandbox__every_version_of_landlock_will_do(void **state)
+static void test_sandbox__works_with_every_version_of_landlock(void **state)
 {
 	(void)state;
 	for (int abi = 1; abi <= 7; abi++) {
@@ -178,15 +179,15 @@ static void test_sandbox__every_version_of_landlock_will_do(void **state)
 		assert_int_equal(with_version(abi, false, read_secret), EACCES);
 		assert_int_equal(with_version(abi, false, signal_parent), abi < 6 ? 0 : EPERM);
 	}
-	/* A version to come is used as the newest that is known. */
+	/* A future version is used like the newest known one. */
 	assert_int_equal(with_version(99, true, read_secret), EACCES);
 }
 
-static void judge(int abi, bool has_seccomp, bool may_execute, const char *expected)
+static void assess(int abi, bool has_seccomp, bool may_execute, const char *expected)
 {
 	struct fw_sandbox_report report = { .landlock_abi = abi, .has_seccomp = has_seccomp };
 
-	fw_sandbox_judge(&report, false, may_execute);
+	fw_sandbox_assess(&report, false, may_execute);
 	assert_string_equal(report.missing, expected);
 	assert_int_equal(report.is_complete, expected[0] == '\0');
 }
@@ -199,18 +200,18 @@ static void judge(int abi, bool has_seccomp, bool may_execute, const char *expec
 static void test_sandbox__what_is_missing_is_named(void **state)
 {
 	(void)state;
-	judge(7, true, false, "");
-	judge(7, true, true, "");
-	judge(6, true, true, "");
-	judge(5, true, false, "");
-	judge(5, true, true, SIGNALS);
-	judge(4, true, false, DEVICES);
-	judge(2, true, false, EMPTYING ", " DEVICES);
-	judge(0, true, false, "no rules for files (Landlock, Linux 5.13)");
-	judge(7, false, false, "no filter of system calls (seccomp)");
-	judge(2, false, false,
-	      "no filter of system calls (seccomp), " EMPTYING ", " TCP ", " DEVICES
-	      ", " SIGNALS);
+	assess(7, true, false, "");
+	assess(7, true, true, "");
+	assess(6, true, true, "");
+	assess(5, true, false, "");
+	assess(5, true, true, SIGNALS);
+	assess(4, true, false, DEVICES);
+	assess(2, true, false, EMPTYING ", " DEVICES);
+	assess(0, true, false, "no rules for files (Landlock, Linux 5.13)");
+	assess(7, false, false, "no filter of system calls (seccomp)");
+	assess(2, false, false,
+	       "no filter of system calls (seccomp), " EMPTYING ", " TCP ", " DEVICES
+	       ", " SIGNALS);
 }
 
 int main(void)
@@ -219,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_sandbox__without_landlock_the_filter_still_holds),
 		cmocka_unit_test(test_sandbox__without_seccomp_landlock_still_holds),
 		cmocka_unit_test(test_sandbox__a_broken_promise_is_an_error),
-		cmocka_unit_test(test_sandbox__every_version_of_landlock_will_do),
+		cmocka_unit_test(test_sandbox__works_with_every_version_of_landlock),
 		cmocka_unit_test(test_sandbox__what_is_missing_is_named),
 	};
 

@@ -1,13 +1,13 @@
 /*
- * sandbox_landlock.c - files, TCP, abstract sockets and signals, by Landlock.
+ * sandbox_landlock.c - rules for files, TCP, abstract sockets and signals, by Landlock.
  *
- * The rules are made once, in the server, from descriptors of the declared
- * paths: a worker that may write beside a declared path cannot make it mean
- * another one for the workers after it. The price is that a directory that is
- * replaced by another of its name stays out of reach until a restart.
+ * The rules are made once, in the server, from descriptors of the declared paths: a
+ * worker that can replace a declared path by a link does not change what later workers
+ * may reach. In return, a directory that is replaced by another one of the same name
+ * is not accessible until the server is restarted.
  *
- * The constants are our own, so that a program built on an old system uses
- * what a new kernel has.
+ * The constants are defined here, so that a program that was built on an old system uses
+ * the features of a newer kernel.
  */
 #include "worker/sandbox_impl.h"
 
@@ -53,7 +53,7 @@
 #define SCOPE_ABSTRACT_SOCKET (UINT64_C(1) << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (UINT64_C(1) << 1)
 
-/* The kernel takes a longer one than it knows, if the rest is zero. */
+/* The kernel accepts a longer struct than it knows if the rest is zero. */
 struct ruleset_attr {
 	uint64_t handled_fs;
 	uint64_t handled_net;
@@ -75,15 +75,15 @@ struct net_port {
 	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | \
 	 FS_MAKE_SYM | FS_REFER | FS_TRUNCATE)
 
-/* What a worker has without asking, where it is there. Nothing in it is of
- * this machine alone, but the name of its time zone. */
+/* Always readable for workers, if it exists. Nothing in it is private to this machine,
+ * except the name of its time zone. */
 static const char *const always[] = { "/usr/share/zoneinfo", "/etc/localtime",
 				      "/usr/share/locale",   "/usr/lib/locale",
 				      "/dev/zero",           "/dev/random",
 				      "/dev/urandom",        NULL };
 static const char *const always_writable[] = { "/dev/null", "/dev/full", NULL };
 
-/* With may_connect: what names and certificates are looked up in. */
+/* With may_connect: configuration for name lookups and certificates. */
 static const char *const connecting[] = { "/etc/resolv.conf",
 					  "/etc/hosts",
 					  "/etc/host.conf",
@@ -101,9 +101,9 @@ static const char *const connecting[] = { "/etc/resolv.conf",
 					  "/run/resolvconf",
 					  NULL };
 
-/* With may_execute: the system's programs, and what most of them read first.
- * Not the whole of /etc: as root, that would be /etc/shadow. /proc shows other
- * processes' command lines, but not their memory, environment or files. */
+/* With may_execute: the programs of the system, and what most of them read at start. Not
+ * all of /etc, which for root contains /etc/shadow. /proc shows the command lines of
+ * other processes, but not their memory, environment or files. */
 static const char *const programs[] = { "/usr",   "/bin",   "/sbin",   "/lib",
 					"/lib32", "/lib64", "/libx32", NULL };
 static const char *const executing[] = {
@@ -112,10 +112,10 @@ static const char *const executing[] = {
 	"/etc/os-release",    "/etc/ssl/openssl.cnf", "/proc",          NULL
 };
 
-/* The server process: libraries that it or the C library loads late, and what
- * OpenSSL and the time zone are set up by. Public files of the system, all of
- * them. /proc is for metrics; memory, environment and descriptors of processes
- * outside the sandbox stay out of reach there. */
+/* For the server process: libraries that are loaded when they are first needed, and the
+ * configuration of OpenSSL and the loader. All are public files of the system. /proc is
+ * for metrics; memory, environment and descriptors of processes outside the sandbox are
+ * not accessible there. */
 static const char *const of_server[] = { "/usr/lib",
 					 "/usr/lib32",
 					 "/usr/lib64",
@@ -133,7 +133,7 @@ static const char *const of_server[] = { "/usr/lib",
 					 "/proc",
 					 NULL };
 
-int fw_landlock_abi(void)
+int fw_sandbox_landlock_abi(void)
 {
 	long abi =
 		syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, CREATE_RULESET_VERSION);
@@ -166,7 +166,7 @@ static int allow(const struct fw_sandbox_plan *plan, const char *path, uint64_t 
 	if (fstat(rule.parent, &stat)) {
 		errnum = errno;
 	} else {
-		/* A device that is named itself may be used as one. */
+		/* ioctl() is allowed on a device that was declared itself. */
 		if (S_ISCHR(stat.st_mode) || S_ISBLK(stat.st_mode))
 			rights |= FS_IOCTL_DEV;
 		if (!S_ISDIR(stat.st_mode))
@@ -179,7 +179,7 @@ static int allow(const struct fw_sandbox_plan *plan, const char *path, uint64_t 
 	return errnum;
 }
 
-/* What is not there is left out, and so is what is no file system's. */
+/* Paths that do not exist or cannot have a rule are skipped. */
 static void allow_if_there(const struct fw_sandbox_plan *plan, const char *const *paths,
 			   uint64_t rights)
 {
@@ -203,7 +203,8 @@ static fw_error *allow_declared(const struct fw_sandbox_plan *plan, const char *
 	return NULL;
 }
 
-fw_error *fw_landlock_prepare(struct fw_sandbox_plan *plan, const fw_workers_options *options)
+fw_error *fw_sandbox_landlock_prepare(struct fw_sandbox_plan *plan,
+				      const fw_workers_options *options)
 {
 	const int abi = plan->report.landlock_abi;
 	const uint64_t execute = options->may_execute ? FS_EXECUTE : 0;
@@ -250,12 +251,12 @@ static fw_error *allow_ports(const struct fw_sandbox_plan *plan,
 	FW_TRY(allow_port(plan, options->listen_port, NET_BIND_TCP));
 	for (const uint16_t *port = options->connect_ports; port && *port; port++)
 		FW_TRY(allow_port(plan, *port, NET_CONNECT_TCP));
-	/* An answer that does not fit a datagram. */
+	/* For DNS answers that do not fit into a datagram. */
 	return options->connect_ports ? allow_port(plan, DNS, NET_CONNECT_TCP) : NULL;
 }
 
-fw_error *fw_landlock_prepare_server(struct fw_sandbox_plan *plan,
-				     const fw_confine_options *options)
+fw_error *fw_sandbox_landlock_prepare_server(struct fw_sandbox_plan *plan,
+					     const fw_confine_options *options)
 {
 	const int abi = plan->report.landlock_abi;
 	struct ruleset_attr attr = { .handled_fs = handled_fs(abi) };
@@ -268,25 +269,25 @@ fw_error *fw_landlock_prepare_server(struct fw_sandbox_plan *plan,
 	if (plan->ruleset < 0)
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
 	FW_TRY(allow_declared(plan, options->readable, READ, "read"));
-	FW_TRY(allow_declared(plan, options->writable, READ | WRITE, "write"));
+	FW_TRY(allow_declared(plan, options->writable, READ | (WRITE & ~FS_MAKE_SYM), "write"));
 	FW_TRY(allow_ports(plan, options));
 	allow_if_there(plan, always, READ);
 	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);
 	allow_if_there(plan, of_server, READ);
-	/* The log opens it anew, for a state of its own: a terminal, a FIFO. */
+	/* The log opens its own description of stderr (terminal, FIFO). */
 	(void)allow(plan, "/proc/self/fd/2", FS_WRITE_FILE);
 	if (options->connect_ports)
 		allow_if_there(plan, connecting, READ);
 	return NULL;
 }
 
-fw_error *fw_landlock_apply(const struct fw_sandbox_plan *plan)
+fw_error *fw_sandbox_landlock_apply(const struct fw_sandbox_plan *plan)
 {
 	if (plan->ruleset < 0)
 		return NULL;
 	if (syscall(SYS_landlock_restrict_self, plan->ruleset, 0U))
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
-	/* The rules are in force; the handle could only be given away. */
+	/* The rules are in force; the descriptor is not needed any more. */
 	(void)close(plan->ruleset);
 	return NULL;
 }

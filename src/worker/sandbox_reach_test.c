@@ -26,14 +26,14 @@ static int do_fork(void)
 
 	if (child == 0)
 		_exit(0);
-	return told(child);
+	return errno_of(child);
 }
 
 static int do_exec(void)
 {
 	char *arguments[] = { (char *)"true", NULL };
 
-	return told(execv("/bin/true", arguments));
+	return errno_of(execv("/bin/true", arguments));
 }
 
 static void *nothing(void *ctx)
@@ -51,7 +51,7 @@ static int start_a_thread(void)
 
 static int run_a_shell(void)
 {
-	/* Not system(): it would need /bin/sh alone. */
+	/* Not system(), which needs /bin/sh. */
 	const int status = system("x=$(cat /dev/null; /bin/echo hello) && test \"$x\" = hello");
 
 	return status == -1 ? errno : WEXITSTATUS(status);
@@ -73,22 +73,22 @@ static int signal_own_child(void)
 
 static int signal_parent(void)
 {
-	return told(kill(getppid(), 0));
+	return errno_of(kill(getppid(), 0));
 }
 
 static int signal_parent_thread(void)
 {
-	return told(syscall(SYS_tgkill, getppid(), getppid(), 0));
+	return errno_of(syscall(SYS_tgkill, getppid(), getppid(), 0));
 }
 
 static int queue_to_parent(void)
 {
-	return told(sigqueue(getppid(), SIGUSR1, (union sigval){ 0 }));
+	return errno_of(sigqueue(getppid(), SIGUSR1, (union sigval){ 0 }));
 }
 
 static int signal_everybody(void)
 {
-	return told(kill(-1, 0));
+	return errno_of(kill(-1, 0));
 }
 
 static int signal_oneself(void)
@@ -109,12 +109,12 @@ static int own_a_pipe_to_parent(void)
 
 	if (pipe2(ends, O_CLOEXEC))
 		return NOT_SO;
-	return told(fcntl(ends[0], F_SETOWN, getppid()));
+	return errno_of(fcntl(ends[0], F_SETOWN, getppid()));
 }
 
 static int trace_parent(void)
 {
-	return told(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+	return errno_of(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
 }
 
 static int read_parent(void)
@@ -123,7 +123,7 @@ static int read_parent(void)
 	const struct iovec here = { &byte, 1 };
 	const struct iovec there = { root, 1 };
 
-	return told(process_vm_readv(getppid(), &here, 1, &there, 1, 0));
+	return errno_of(process_vm_readv(getppid(), &here, 1, &there, 1, 0));
 }
 
 static int proc_of_parent(const char *name)
@@ -144,7 +144,7 @@ static int environment_of_parent(void)
 	return proc_of_parent("environ");
 }
 
-/* It is a pipe then, which no rule for files holds back. */
+/* It is a pipe then, which file rules do not cover. */
 static int output_of_parent(void)
 {
 	return proc_of_parent("fd/0");
@@ -159,18 +159,18 @@ static int limit_parent(void)
 {
 	const struct rlimit none = { 0, 0 };
 
-	return told(prlimit(getppid(), RLIMIT_NOFILE, &none, NULL));
+	return errno_of(prlimit(getppid(), RLIMIT_NOFILE, &none, NULL));
 }
 
 static int slow_parent(void)
 {
-	return told(setpriority(PRIO_PROCESS, (id_t)getppid(), 19));
+	return errno_of(setpriority(PRIO_PROCESS, (id_t)getppid(), 19));
 }
 
 static int slow_all_of_the_user(void)
 {
 	/* IOPRIO_WHO_USER, oneself, idle */
-	return told(syscall(SYS_ioprio_set, 3, 0, 3 << 13));
+	return errno_of(syscall(SYS_ioprio_set, 3, 0, 3 << 13));
 }
 
 static int make_a_sibling(void)
@@ -179,7 +179,7 @@ static int make_a_sibling(void)
 
 	if (child == 0)
 		_exit(0);
-	return told(child);
+	return errno_of(child);
 }
 
 static int pin_parent(void)
@@ -188,17 +188,17 @@ static int pin_parent(void)
 
 	CPU_ZERO(&set);
 	CPU_SET(0, &set);
-	return told(sched_setaffinity(getppid(), sizeof set, &set));
+	return errno_of(sched_setaffinity(getppid(), sizeof set, &set));
 }
 
 static int outlive_parent(void)
 {
-	return told(prctl(PR_SET_PDEATHSIG, 0));
+	return errno_of(prctl(PR_SET_PDEATHSIG, 0));
 }
 
 static int leave_the_group(void)
 {
-	return told(setpgid(0, getppid()));
+	return errno_of(setpgid(0, getppid()));
 }
 
 static void test_sandbox__no_programs_and_processes_unless_allowed(void **state)
@@ -224,7 +224,7 @@ static void test_sandbox__signals_reach_nobody_else(void **state)
 	assert_int_equal(try_ordinary(own_a_pipe_to_parent), EPERM);
 	assert_int_equal(try_ordinary(signal_oneself), 0);
 	assert_int_equal(try_ordinary(die_of_abort), 128 + SIGABRT);
-	/* There by Landlock alone. */
+	/* Refused by Landlock only. */
 	assert_int_equal(try_executing(signal_parent), EPERM);
 	assert_int_equal(try_executing(queue_to_parent), EPERM);
 	assert_int_equal(try_executing(own_a_pipe_to_parent), EPERM);
@@ -251,7 +251,7 @@ static void test_sandbox__the_parent_is_out_of_reach(void **state)
 	assert_int_equal(try_ordinary(environment_of_parent), EACCES);
 	assert_int_equal(try_ordinary(output_of_parent), EACCES);
 	assert_int_equal(try_ordinary(command_of_parent), EACCES);
-	/* /proc may be read then, but not this. */
+	/* /proc may be read then, but not this file. */
 	assert_int_equal(try_executing(memory_of_parent), EACCES);
 	assert_int_equal(try_executing(environment_of_parent), EACCES);
 	assert_int_equal(try_executing(output_of_parent), EACCES);
@@ -274,7 +274,7 @@ static int connect_tcp(void)
 					     .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	return fd < 0 ? errno : told(connect(fd, (const void *)&address, sizeof address));
+	return fd < 0 ? errno : errno_of(connect(fd, (const void *)&address, sizeof address));
 }
 
 static int send_udp(void)
@@ -285,7 +285,7 @@ static int send_udp(void)
 	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	return fd < 0 ? errno
-		      : told(sendto(fd, "x", 1, 0, (const void *)&address, sizeof address));
+		      : errno_of(sendto(fd, "x", 1, 0, (const void *)&address, sizeof address));
 }
 
 static struct sockaddr_un abstract_address(socklen_t *ret_len)
@@ -304,15 +304,15 @@ static int connect_unix(void)
 	const struct sockaddr_un address = abstract_address(&len);
 	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	return fd < 0 ? errno : told(connect(fd, (const void *)&address, len));
+	return fd < 0 ? errno : errno_of(connect(fd, (const void *)&address, len));
 }
 
-/* One half of a pair can be sent from, to any address. */
+/* One end of a datagram pair can send to any address. */
 static int send_from_a_pair(void)
 {
 	int pair[2];
 
-	return told(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair));
+	return errno_of(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair));
 }
 
 static int address_from_a_pair(void)
@@ -328,7 +328,7 @@ static int address_from_a_pair(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return NOT_SO;
-	return told(sendmsg(pair[0], &message, MSG_NOSIGNAL));
+	return errno_of(sendmsg(pair[0], &message, MSG_NOSIGNAL));
 }
 
 static int talk_within_a_pair(void)
@@ -344,17 +344,17 @@ static int talk_within_a_pair(void)
 
 static int raw_packets(void)
 {
-	return told(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+	return errno_of(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
 }
 
 static int share_memory(void)
 {
-	return told(syscall(SYS_shmget, 0, 4096, 0600));
+	return errno_of(syscall(SYS_shmget, 0, 4096, 0600));
 }
 
 static int read_a_queue(void)
 {
-	return told(syscall(SYS_msgctl, 0, 2 /* IPC_STAT */, NULL));
+	return errno_of(syscall(SYS_msgctl, 0, 2 /* IPC_STAT */, NULL));
 }
 
 static void test_sandbox__no_connections_unless_allowed(void **state)
@@ -396,99 +396,99 @@ static void test_sandbox__no_connections_unless_allowed(void **state)
 
 static int do_mount(void)
 {
-	return told(mount("none", out_dir, "tmpfs", 0, NULL));
+	return errno_of(mount("none", out_dir, "tmpfs", 0, NULL));
 }
 
 static int do_chroot(void)
 {
-	return told(chroot(out_dir));
+	return errno_of(chroot(out_dir));
 }
 
 static int new_namespace(void)
 {
-	return told(unshare(CLONE_NEWUSER));
+	return errno_of(unshare(CLONE_NEWUSER));
 }
 
 static int clone_namespace(void)
 {
-	return told(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+	return errno_of(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
 }
 
 static int clone3_namespace(void)
 {
 	uint64_t arguments[8] = { CLONE_NEWUSER };
 
-	return told(syscall(SYS_clone3, arguments, sizeof arguments));
+	return errno_of(syscall(SYS_clone3, arguments, sizeof arguments));
 }
 
 static int join_namespace(void)
 {
-	return told(setns(0, 0));
+	return errno_of(setns(0, 0));
 }
 
 static int new_ring(void)
 {
 	char parameters[120] = { 0 };
 
-	return told(syscall(SYS_io_uring_setup, 1, parameters));
+	return errno_of(syscall(SYS_io_uring_setup, 1, parameters));
 }
 
 static int load_bpf(void)
 {
-	return told(syscall(SYS_bpf, 0, NULL, 0));
+	return errno_of(syscall(SYS_bpf, 0, NULL, 0));
 }
 
 static int count_events(void)
 {
-	return told(syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
+	return errno_of(syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
 }
 
 static int use_keys(void)
 {
-	return told(syscall(SYS_keyctl, 0, -3, 1));
+	return errno_of(syscall(SYS_keyctl, 0, -3, 1));
 }
 
 static int handle_faults(void)
 {
-	return told(syscall(SYS_userfaultfd, 1));
+	return errno_of(syscall(SYS_userfaultfd, 1));
 }
 
 static int open_by_handle(void)
 {
-	return told(syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, 0));
+	return errno_of(syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, 0));
 }
 
 static int set_the_clock(void)
 {
 	const struct timespec now = { 0, 0 };
 
-	return told(clock_settime(CLOCK_REALTIME, &now));
+	return errno_of(clock_settime(CLOCK_REALTIME, &now));
 }
 
 static int change_personality(void)
 {
-	return told(personality(ADDR_NO_RANDOMIZE));
+	return errno_of(personality(ADDR_NO_RANDOMIZE));
 }
 
 static int ask_personality(void)
 {
-	return told(personality(0xffffffffUL));
+	return errno_of(personality(0xffffffffUL));
 }
 
 static int type_into_the_terminal(void)
 {
-	return told(ioctl(0, TIOCSTI, "x"));
+	return errno_of(ioctl(0, TIOCSTI, "x"));
 }
 
-/* High bits, which the kernel does not look at. */
+/* With high bits set, which the kernel ignores. */
 static int type_with_high_bits(void)
 {
-	return told(syscall(SYS_ioctl, 0, UINT64_C(0x100000000) | TIOCSTI, "x"));
+	return errno_of(syscall(SYS_ioctl, 0, UINT64_C(0x100000000) | TIOCSTI, "x"));
 }
 
 static int call_from_the_future(void)
 {
-	return told(syscall(470, 0, 0, 0, 0, 0, 0));
+	return errno_of(syscall(470, 0, 0, 0, 0, 0, 0));
 }
 
 static void test_sandbox__parts_of_the_kernel_are_closed(void **state)

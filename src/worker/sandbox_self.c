@@ -1,6 +1,5 @@
 /*
- * sandbox_self.c - what a process gives up without help: the environment,
- * resources, privileges.
+ * sandbox_self.c - clears the environment, sets resource limits, drops privileges.
  */
 #include "worker/sandbox_impl.h"
 
@@ -43,9 +42,9 @@ static bool is_kept(const struct fw_sandbox_plan *plan, const char *name, size_t
 }
 
 /*
- * Variables that the process was started with lie above its stack, where
- * /proc/self/environ, and a pointer, still find them after clearenv(). Only
- * those are wiped: others may be in memory that cannot be written.
+ * Variables that the process was started with are above its stack, where they can still
+ * be read after clearenv(), for example in /proc/self/environ. Only those are
+ * overwritten: others may be in read-only memory.
  */
 static void wipe(char *text)
 {
@@ -55,14 +54,14 @@ static void wipe(char *text)
 		explicit_bzero(text, strlen(text));
 }
 
-fw_error *fw_self_clean_environment(const struct fw_sandbox_plan *plan)
+fw_error *fw_sandbox_self_clean_environment(const struct fw_sandbox_plan *plan)
 {
 	size_t count = 0;
 
 	while (environ && environ[count])
 		count++;
 
-	/* The list is ours, the strings that are kept stay where they are. */
+	/* The list is new; the strings that are kept stay where they are. */
 	char **kept = fw__allocate((count + 1) * sizeof *kept);
 
 	if (!kept)
@@ -77,13 +76,13 @@ fw_error *fw_self_clean_environment(const struct fw_sandbox_plan *plan)
 	}
 	kept[n] = NULL;
 	(void)clearenv();
-	environ = kept; /* for as long as the process lives */
+	environ = kept; /* never freed */
 	return NULL;
 }
 
 /* ---- resources ----------------------------------------------------------------- */
 
-/* Never more than there was: raising needs a privilege, and is not our business. */
+/* Lowers a limit; a limit that is lower already stays. */
 static fw_error *limit(int resource, uint64_t value, const char *name)
 {
 	struct rlimit now;
@@ -99,7 +98,7 @@ static fw_error *limit(int resource, uint64_t value, const char *name)
 	return NULL;
 }
 
-/* Sanitizers map terabytes that they hardly use. */
+/* Sanitizers map terabytes of memory that they hardly use. */
 static bool has_shadow_memory(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -116,24 +115,23 @@ static bool has_shadow_memory(void)
 #endif
 }
 
-fw_error *fw_self_limit(const struct fw_sandbox_plan *plan)
+fw_error *fw_sandbox_self_limit(const struct fw_sandbox_plan *plan)
 {
 	struct sysinfo info;
 
-	/* Programs such as node reserve far more addresses than they use, so
-	 * that for them what counts is memory of their own that they may write. */
+	/* Programs such as node reserve much more address space than they use, so for
+	 * them the private writable memory is limited instead. */
 	if (!has_shadow_memory())
 		FW_TRY(limit(plan->may_execute ? RLIMIT_DATA : RLIMIT_AS, plan->memory_bytes,
 			     "limit of memory"));
 	FW_TRY(limit(RLIMIT_NOFILE, plan->files, "limit of open files"));
 	FW_TRY(limit(RLIMIT_FSIZE, plan->file_bytes, "limit of file sizes"));
 	FW_TRY(limit(RLIMIT_CORE, 0, "limit of core dumps"));
-	/* The kernel counts all that the user has, in all sessions, and does not
-	 * count root's at all. */
+	/* The kernel counts all processes of the user, and does not limit root. */
 	if (sysinfo(&info) == 0)
 		FW_TRY(limit(RLIMIT_NPROC, (uint64_t)info.procs + FW_LIMIT_WORKER_PROCESSES,
 			     "limit of processes"));
-	/* Past the limit of a file's size: an error, not the end. */
+	/* Writing beyond the file size limit is an error and does not end the process. */
 	if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return fw_error_from_errno(FW_HERE, errno, "SIGXFSZ");
 	return NULL;
@@ -141,9 +139,9 @@ fw_error *fw_self_limit(const struct fw_sandbox_plan *plan)
 
 /* ---- privileges ------------------------------------------------------------------ */
 
-/* Those of `keep` that the thread has. */
-static fw_error *set_capabilities(uint32_t keep)
+fw_error *fw_sandbox_self_clear_capabilities(bool may_bind)
 {
+	uint32_t keep = may_bind ? UINT32_C(1) << CAP_NET_BIND_SERVICE : 0;
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
 
@@ -156,13 +154,13 @@ static fw_error *set_capabilities(uint32_t keep)
 	return NULL;
 }
 
-fw_error *fw_self_drop_capabilities(bool may_bind)
+fw_error *fw_sandbox_self_drop_capabilities(bool may_bind)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return fw_error_from_errno(FW_HERE, errno, "no_new_privs");
 
-	/* The first of these need a privilege themselves: who lacks it has no
-	 * others to lose by them. */
+	/* The first two need a capability themselves: a thread without it has nothing
+	 * that they could drop. */
 	for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
 		(void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 	(void)prctl(PR_SET_SECUREBITS,
@@ -171,13 +169,13 @@ fw_error *fw_self_drop_capabilities(bool may_bind)
 			    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
 		    0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return set_capabilities(may_bind ? UINT32_C(1) << CAP_NET_BIND_SERVICE : 0);
+	return fw_sandbox_self_clear_capabilities(may_bind);
 }
 
-fw_error *fw_self_drop_privileges(void)
+fw_error *fw_sandbox_self_drop_privileges(void)
 {
-	FW_TRY(fw_self_drop_capabilities(false));
-	/* Last: giving up capabilities sets it anew. */
+	FW_TRY(fw_sandbox_self_drop_capabilities(false));
+	/* Last, because dropping capabilities resets it. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return fw_error_from_errno(FW_HERE, errno, "memory of the process");
 	return NULL;

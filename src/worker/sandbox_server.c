@@ -1,16 +1,15 @@
 /*
- * sandbox_server.c - confines the server process itself, which reads what
- * strangers send.
+ * sandbox_server.c - confines the server process itself, which reads data from
+ * strangers.
  *
- * In two steps, because each mechanism has its own right moment. Landlock binds
- * the calling thread and those that it starts later, so it comes before the
- * first thread; what set-up still has to open (the audit log, the port) is
- * allowed by it. The filter of system calls can be given to all threads at once,
- * so it comes last, when there is nothing left to set up: the port is bound,
- * and bind() can go.
+ * This is done in two steps. Landlock applies to the calling thread and to threads that
+ * it starts later, so it is applied before the first thread is started; its rules allow
+ * what still has to be opened during start-up (the audit log, the port). The filter of
+ * system calls can be applied to all threads at once, so it comes last: by then the port
+ * is bound, and bind() can be refused.
  *
- * Refused calls fail with EPERM or EACCES and do not end the process: libraries
- * try things (io_uring, AF_NETLINK) and have another way.
+ * Refused calls fail with EPERM or EACCES and do not end the process: libraries try
+ * features (io_uring, AF_NETLINK) and fall back to others.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +19,7 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
-#include "mcp/impl.h"
+#include "mcp/confine.h"
 #include "mcp/page.h"
 #include "worker/sandbox_impl.h"
 
@@ -36,24 +35,27 @@ static fw_error *limit_files(struct fw_confine *base)
 
 	if (plan->is_applied)
 		return NULL;
-	/* Changes nothing; it fails if there is a second thread, which would stay
+	/* This changes nothing, but fails if there is a second thread, which would stay
 	 * unconfined. */
 	if (unshare(CLONE_THREAD) && errno == EINVAL)
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "the process has started a thread");
-	FW_TRY(fw_self_drop_capabilities(plan->may_bind));
-	err = fw_landlock_apply(plan);
+	FW_TRY(fw_sandbox_self_drop_capabilities(plan->may_bind));
+	err = fw_sandbox_landlock_apply(plan);
 	plan->is_applied = !err;
-	plan->ruleset = err ? plan->ruleset : -1; /* closed by then */
+	plan->ruleset = err ? plan->ruleset : -1; /* closed by fw_sandbox_landlock_apply() */
 	return err;
 }
 
 static fw_error *limit_calls(struct fw_confine *base)
 {
-	/* That of binding stays with other threads, if there was one; but then no
-	 * thread can call bind() any more. */
-	FW_TRY(fw_self_drop_capabilities(false));
-	return fw_seccomp_apply(&((struct confine *)base)->plan);
+	const struct fw_sandbox_plan *plan = &((struct confine *)base)->plan;
+
+	/* Other threads may keep the capability to bind low ports, but after this no
+	 * thread can call bind(). */
+	if (plan->may_bind)
+		FW_TRY(fw_sandbox_self_clear_capabilities(false));
+	return fw_sandbox_seccomp_apply(plan);
 }
 
 static void free_confine(struct fw_confine *base)
@@ -62,11 +64,10 @@ static void free_confine(struct fw_confine *base)
 
 	if (confine->plan.ruleset >= 0)
 		(void)close(confine->plan.ruleset);
-	fw__release(confine->plan.calls);
 	fw__release(confine);
 }
 
-/* A line of /readyz. What is missing does not make the server unready. */
+/* A line for /readyz. A missing feature does not make the server unready. */
 static bool check(void *ctx, char *text, size_t size)
 {
 	const struct confine *confine = ctx;
@@ -78,12 +79,12 @@ static bool check(void *ctx, char *text, size_t size)
 
 void fw_sandbox_probe_server(bool may_connect, struct fw_sandbox_report *ret)
 {
-	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_landlock_abi(),
-					   .has_seccomp = fw_seccomp_is_there() };
-	fw_sandbox_judge_server(ret, may_connect);
+	*ret = (struct fw_sandbox_report){ .landlock_abi = fw_sandbox_landlock_abi(),
+					   .has_seccomp = fw_sandbox_seccomp_is_available() };
+	fw_sandbox_assess_server(ret, may_connect);
 }
 
-/* Asks the kernel, and makes rules and filter. */
+/* Asks the kernel, makes the Landlock rules and selects the filter. */
 static fw_error *fill(struct fw_sandbox_plan *plan, const fw_confine_options *options)
 {
 	struct fw_sandbox_report *report = &plan->report;
@@ -92,8 +93,10 @@ static fw_error *fill(struct fw_sandbox_plan *plan, const fw_confine_options *op
 	if (plan->mode == FW_SANDBOX_REQUIRED && !report->is_complete)
 		return fw_raise_server_sandbox_unavailable(report->missing);
 	if (report->landlock_abi)
-		FW_TRY(fw_landlock_prepare_server(plan, options));
-	return report->has_seccomp ? fw_seccomp_prepare(plan) : NULL;
+		FW_TRY(fw_sandbox_landlock_prepare_server(plan, options));
+	if (report->has_seccomp)
+		fw_sandbox_seccomp_prepare(plan);
+	return NULL;
 }
 
 fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options)
@@ -103,7 +106,7 @@ fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options
 
 	if (!server || !options)
 		return fw_raise_internal_api_misuse("fw_server_confine", "NULL argument");
-	if (server->confine || server->is_prepared || server->state != FW_IDLE)
+	if (fw_server__cannot_confine(server))
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "once, before fw_server_prepare()");
 	if (options->sandbox == FW_SANDBOX_OFF)
@@ -126,6 +129,6 @@ fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options
 		free_confine(&confine->base);
 		return err;
 	}
-	server->confine = &confine->base;
+	fw_server__set_confine(server, &confine->base);
 	return NULL;
 }

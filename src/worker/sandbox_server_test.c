@@ -1,6 +1,6 @@
 /*
- * sandbox_server_test.c - confining the server process: misuse, and what a
- * kernel lacks. What is refused then is shown by test/wire/sandbox_server.mjs.
+ * sandbox_server_test.c - confining the server process: misuse, and features that a
+ * kernel lacks. test/wire/sandbox_server.mjs tests what is refused then.
  */
 #include "worker/sandbox_test.h"
 
@@ -85,7 +85,7 @@ static void test_confine__a_path_that_is_not_there_is_named(void **state)
 
 /* ---- in a process of its own ---------------------------------------------------- */
 
-static void *wait_for_ever(void *ctx)
+static void *wait_without_end(void *ctx)
 {
 	(void)pause();
 	return ctx;
@@ -121,7 +121,7 @@ static int prepare_with_a_thread(void)
 	pthread_t thread;
 	fw_error *err;
 
-	if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+	if (pthread_create(&thread, NULL, wait_without_end, NULL))
 		return NOT_ENTERED;
 	err = confine_and_prepare(FW_SANDBOX_REQUIRED);
 	return err && fw_error_code(err) == FW_INTERNAL_API_MISUSE ? 0 : NOT_SO;
@@ -168,12 +168,12 @@ static void test_confine__connecting_needs_rules_for_ports(void **state)
 	struct fw_sandbox_report report = { .landlock_abi = 3, .has_seccomp = true };
 
 	(void)state;
-	fw_sandbox_judge_server(&report, false);
+	fw_sandbox_assess_server(&report, false);
 	assert_null(strstr(report.missing, "TCP"));
-	fw_sandbox_judge_server(&report, true);
+	fw_sandbox_assess_server(&report, true);
 	assert_non_null(strstr(report.missing, "no rules for TCP (Landlock 4, Linux 6.7)"));
 	report.landlock_abi = 6;
-	fw_sandbox_judge_server(&report, true);
+	fw_sandbox_assess_server(&report, true);
 	assert_string_equal(report.missing, "");
 }
 

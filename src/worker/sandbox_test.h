@@ -1,8 +1,8 @@
 /*
- * sandbox_test.h - what the two unit tests of the sandbox share.
+ * sandbox_test.h - shared by the unit tests of the sandbox.
  *
- * Each test forks, enters, tries, and tells by its exit status what came of it:
- * an errno, or 0 where nothing kept it from succeeding.
+ * Each test forks a child that enters the sandbox and makes an attempt. Its exit status
+ * is the errno of the attempt, or 0 if it succeeded.
  */
 #ifndef FW_WORKER_SANDBOX_TEST_H
 #define FW_WORKER_SANDBOX_TEST_H
@@ -25,10 +25,10 @@
 
 #include "worker/sandbox.h"
 
-/* Beyond every errno: the sandbox could not be entered, or lied. */
+/* Not an errno: the sandbox could not be entered, or did not do what it reported. */
 enum { NOT_ENTERED = 200, NOT_SO = 201 };
 
-/* root/in may be read, root/out may be written, root/secret neither. */
+/* root/in is readable, root/out is writable, root/secret is not accessible. */
 static char root[64];
 static char in_dir[96];
 static char out_dir[96];
@@ -50,7 +50,7 @@ static inline fw_workers_options ordinary(void)
 
 typedef int attempt_fn(void);
 
-/* A child that does it in the sandbox: an errno, 0, or 128 and a signal. */
+/* Runs it in a sandboxed child: an errno, 0, or 128 plus a signal. */
 static inline int in_sandbox(const fw_workers_options *options, attempt_fn *attempt)
 {
 	const pid_t child = fork();
@@ -94,7 +94,7 @@ static inline int try_connecting(attempt_fn *attempt)
 	return in_sandbox(&options, attempt);
 }
 
-static inline int told(long result)
+static inline int errno_of(long result)
 {
 	return result < 0 ? errno : 0;
 }
@@ -150,7 +150,7 @@ static inline int tear_down(void **state)
 	return rmdir(root);
 }
 
-/* Whether the tests can run here. If not, that is the result. */
+/* Skips the tests if the kernel lacks a feature. */
 static inline bool can_be_tested(void)
 {
 	const char *preload = getenv("LD_PRELOAD");

@@ -339,10 +339,10 @@ for (const name of contracts)
 			const what = `${input[i]}\n  ours: ${JSON.stringify(ours)}\n  ajv: ` +
 				JSON.stringify(judges[name].published.errors);
 
-			assert.equal(ours.lawful, rules.length === 0, what);
+			assert.equal(ours.valid, rules.length === 0, what);
 			assert.equal(bySchema.length === 0, theirs, what);
 			count[theirs ? "lawful" : "unlawful"]++;
-			count.registry += theirs && !ours.lawful;
+			count.registry += theirs && !ours.valid;
 			/* A pointer of ours names a place that ajv complains of too. */
 			if (!theirs && rules.length < 64) {
 				const places = new Set(judges[name].published.errors.map((e) => e.instancePath));
@@ -365,7 +365,7 @@ test("an envelope of one contract is unlawful in the others", () => {
 				const theirs = judges[name].published(JSON.parse(line));
 				const bySchema = ours[i].violations.filter((v) => v.rule !== "registry");
 				assert.equal(bySchema.length === 0, theirs, `${other} judged as ${name}: ${line}`);
-				assert.equal(ours[i].lawful, false, `${other} is lawful ${name}: ${line}`);
+				assert.equal(ours[i].valid, false, `${other} is valid ${name}: ${line}`);
 			});
 		}
 });

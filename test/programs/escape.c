@@ -1,5 +1,5 @@
 /*
- * escape.c - a server whose tools try to get out of the sandbox, one trick each.
+ * escape.c - a server whose tools try to get out of the sandbox, one attempt each.
  *
  *     escape (--stdio | --http ADDR:PORT) --read DIR --write DIR
  *            [--sandbox required|best-effort|off] [--confine inline|thread]
@@ -9,9 +9,9 @@
  * threads, and it is the server that is confined; --sandbox off leaves it
  * unconfined, and --connect names a port that it may connect to.
  *
- * A tool says "refused: EACCES", with the error that it met, or "done".
- * Arguments: secret (a file outside), read, write (the declared folders), pid
- * (whom to attack), port, socket (a path), abstract (a name).
+ * A tool answers "refused: EACCES", with the error that it got, or "done".
+ * Arguments: secret (a file outside), read, write (the declared directories), pid
+ * (the process to attack), port, socket (a path), abstract (a name).
  */
 #include "escape.h"
 
@@ -29,7 +29,7 @@ static fw_error *attempt(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* What has to work, so that refusing everything is not enough. */
+/* Allowed actions, so that a sandbox that refuses everything fails the tests. */
 static fw_error *work(fw_call *call, void *ctx)
 {
 	const char *path;
@@ -50,7 +50,7 @@ static fw_error *work(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* Says something where the server speaks. */
+/* Writes to the standard output of the server. */
 static fw_error *shout(fw_call *call, void *ctx)
 {
 	(void)ctx;
@@ -89,7 +89,7 @@ static fw_sandbox sandbox_of(int argc, char **argv)
 	return FW_SANDBOX_REQUIRED;
 }
 
-/* Where the tools run: in workers, or in the server, which is confined then. */
+/* Tools run in workers, or in the server, which is confined then. */
 static fw_error *add_place(fw_server *server, int argc, char **argv, fw_tool *tool)
 {
 	const char *const readable[] = { option(argc, argv, "--read"), NULL };

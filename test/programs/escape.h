@@ -1,7 +1,7 @@
 /*
- * escape.h - what the tricks of escape.c are made of.
+ * escape.h - shared by the attempts of escape.c.
  *
- * There is no check of any path in here: what is refused, the kernel refuses.
+ * Nothing here checks a path: only the kernel refuses.
  */
 #ifndef FW_TEST_ESCAPE_H
 #define FW_TEST_ESCAPE_H
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 0: it worked; else the errno. */
+/* 0: it succeeded; otherwise the errno. */
 typedef int trick_fn(fw_call *call);
 
-static inline int told(long result)
+static inline int errno_of(long result)
 {
 	return result < 0 ? errno : 0;
 }
@@ -34,7 +34,7 @@ static inline pid_t pid_of(const fw_call *call)
 	return (pid_t)fw_call_i64(call, "pid", getppid());
 }
 
-/* "DIR/name" of a folder that is an argument. */
+/* "DIR/name", for a directory that is an argument. */
 static inline const char *in(const fw_call *call, const char *folder, const char *name)
 {
 	static char path[4096];
@@ -53,7 +53,7 @@ static inline int try_open(const char *path, int flags)
 	return 0;
 }
 
-/* Reading counts only if a byte comes. */
+/* Reading succeeds only if a byte is read. */
 static inline int try_read(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);

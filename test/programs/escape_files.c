@@ -1,5 +1,5 @@
 /*
- * escape_files.c - tricks to read and change what is outside.
+ * escape_files.c - attempts to read and change files outside the declared paths.
  */
 #include "escape.h"
 
@@ -52,7 +52,7 @@ static int read_by_symlink(fw_call *call)
 
 	(void)unlink(path);
 	if (symlink(text_of(call, "secret"), path))
-		return EBADMSG; /* that much is allowed */
+		return EBADMSG; /* making the link is allowed */
 	return try_read(path);
 }
 
@@ -68,7 +68,7 @@ static int read_by_symlinked_folder(fw_call *call)
 
 static int read_by_working_folder(fw_call *call)
 {
-	/* Going there is allowed; it does not help. */
+	/* chdir() is allowed, but does not give access. */
 	if (chdir(in(call, "write", "..")))
 		return errno;
 	return try_read("secret");
@@ -91,7 +91,7 @@ static int read_by_proc_of_server(fw_call *call)
 	return try_read(path);
 }
 
-/* A handle without rights can be had for any file. To open it again needs them. */
+/* An O_PATH descriptor can be had for any file. Opening that again needs rights. */
 static int read_by_handle(fw_call *call)
 {
 	const int fd = open(text_of(call, "secret"), O_PATH | O_CLOEXEC);
@@ -112,7 +112,8 @@ static int read_by_openat2(fw_call *call)
 		uint64_t flags, mode, resolve;
 	} how = { O_RDONLY | O_CLOEXEC, 0, 0 };
 
-	return told(syscall(SYS_openat2, AT_FDCWD, text_of(call, "secret"), &how, sizeof how));
+	return errno_of(
+		syscall(SYS_openat2, AT_FDCWD, text_of(call, "secret"), &how, sizeof how));
 }
 
 static int read_by_file_handle(fw_call *call)
@@ -127,7 +128,7 @@ static int read_by_file_handle(fw_call *call)
 	if (syscall(SYS_name_to_handle_at, AT_FDCWD, text_of(call, "secret"), &handle, &mount,
 		    0))
 		return errno;
-	return told(syscall(SYS_open_by_handle_at, AT_FDCWD, &handle, O_RDONLY));
+	return errno_of(syscall(SYS_open_by_handle_at, AT_FDCWD, &handle, O_RDONLY));
 }
 
 static int read_attributes(fw_call *call)
@@ -135,7 +136,7 @@ static int read_attributes(fw_call *call)
 	char value[8];
 	const ssize_t got = getxattr(text_of(call, "secret"), "user.x", value, sizeof value);
 
-	/* No such attribute: it could have been read. */
+	/* "No such attribute" means that reading was allowed. */
 	return got < 0 && errno != ENODATA ? errno : 0;
 }
 
@@ -145,7 +146,7 @@ static int watch_secret(fw_call *call)
 
 	if (fd < 0)
 		return errno;
-	const int errnum = told(inotify_add_watch(fd, text_of(call, "secret"), IN_OPEN));
+	const int errnum = errno_of(inotify_add_watch(fd, text_of(call, "secret"), IN_OPEN));
 
 	(void)close(fd);
 	return errnum;
@@ -197,7 +198,7 @@ static int write_readable(fw_call *call)
 
 static int truncate_readable(fw_call *call)
 {
-	return told(truncate(in(call, "read", "file"), 4));
+	return errno_of(truncate(in(call, "read", "file"), 4));
 }
 
 static int truncate_by_opening(fw_call *call)
@@ -212,19 +213,19 @@ static int create_outside(fw_call *call)
 
 static int make_folder_outside(fw_call *call)
 {
-	return told(mkdir(in(call, "write", "../made"), 0700));
+	return errno_of(mkdir(in(call, "write", "../made"), 0700));
 }
 
 static int remove_outside(fw_call *call)
 {
-	return told(unlink(in(call, "write", "../removable")));
+	return errno_of(unlink(in(call, "write", "../removable")));
 }
 
 static int link_in(fw_call *call)
 {
 	const char *path = in(call, "write", "linked");
 
-	return told(link(text_of(call, "secret"), path));
+	return errno_of(link(text_of(call, "secret"), path));
 }
 
 static int rename_in(fw_call *call)
@@ -232,7 +233,7 @@ static int rename_in(fw_call *call)
 	static char from[4096];
 
 	(void)snprintf(from, sizeof from, "%s", in(call, "write", "../renamable"));
-	return told(rename(from, in(call, "write", "renamed")));
+	return errno_of(rename(from, in(call, "write", "renamed")));
 }
 
 static int rename_out(fw_call *call)
@@ -242,7 +243,7 @@ static int rename_out(fw_call *call)
 	(void)snprintf(from, sizeof from, "%s", in(call, "write", "mine"));
 	if (try_open(from, O_WRONLY | O_CREAT))
 		return EBADMSG;
-	return told(rename(from, in(call, "write", "../mine")));
+	return errno_of(rename(from, in(call, "write", "../mine")));
 }
 
 static int exchange(fw_call *call)
@@ -252,13 +253,13 @@ static int exchange(fw_call *call)
 	(void)snprintf(from, sizeof from, "%s", in(call, "write", "mine-too"));
 	if (try_open(from, O_WRONLY | O_CREAT))
 		return EBADMSG;
-	return told(renameat2(AT_FDCWD, from, AT_FDCWD, in(call, "write", "../exchanged"),
-			      RENAME_EXCHANGE));
+	return errno_of(renameat2(AT_FDCWD, from, AT_FDCWD, in(call, "write", "../exchanged"),
+				  RENAME_EXCHANGE));
 }
 
 static int chmod_secret(fw_call *call)
 {
-	return told(chmod(text_of(call, "secret"), 0640));
+	return errno_of(chmod(text_of(call, "secret"), 0640));
 }
 
 static int chmod_by_handle(fw_call *call)
@@ -269,7 +270,7 @@ static int chmod_by_handle(fw_call *call)
 	if (fd < 0)
 		return errno;
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	const int errnum = told(chmod(path, 0640));
+	const int errnum = errno_of(chmod(path, 0640));
 
 	(void)close(fd);
 	return errnum;
@@ -277,12 +278,12 @@ static int chmod_by_handle(fw_call *call)
 
 static int chown_secret(fw_call *call)
 {
-	return told(chown(text_of(call, "secret"), getuid(), getgid()));
+	return errno_of(chown(text_of(call, "secret"), getuid(), getgid()));
 }
 
 static int touch_secret(fw_call *call)
 {
-	return told(utimensat(AT_FDCWD, text_of(call, "secret"), NULL, 0));
+	return errno_of(utimensat(AT_FDCWD, text_of(call, "secret"), NULL, 0));
 }
 
 static int make_setuid(fw_call *call)
@@ -291,7 +292,7 @@ static int make_setuid(fw_call *call)
 
 	if (fd < 0)
 		return EBADMSG;
-	const int errnum = told(fchmod(fd, 04755));
+	const int errnum = errno_of(fchmod(fd, 04755));
 
 	(void)close(fd);
 	return errnum;
@@ -299,7 +300,7 @@ static int make_setuid(fw_call *call)
 
 static int make_device(fw_call *call)
 {
-	return told(mknod(in(call, "write", "memory"), S_IFCHR | 0600, makedev(1, 1)));
+	return errno_of(mknod(in(call, "write", "memory"), S_IFCHR | 0600, makedev(1, 1)));
 }
 
 const struct trick file_tricks[] = {

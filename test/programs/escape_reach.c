@@ -1,5 +1,5 @@
 /*
- * escape_reach.c - tricks to get at other processes, the network, the kernel.
+ * escape_reach.c - attempts to reach other processes, the network and the kernel.
  */
 #include "escape.h"
 
@@ -38,7 +38,7 @@ static int open_maps(fw_call *call)
 	return try_proc(call, "maps", O_RDONLY);
 }
 
-/* Over stdio that is a pipe, on which no rule for files has a say. */
+/* Over stdio that is a pipe, which file rules do not cover. */
 static int open_output(fw_call *call)
 {
 	return try_proc(call, "fd/1", O_WRONLY);
@@ -55,7 +55,7 @@ static int trace(fw_call *call)
 
 	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
 		return errno;
-	/* It is let go by waiting for a stop that never comes: by our end. */
+	/* The process is released when we exit. */
 	return 0;
 }
 
@@ -63,11 +63,11 @@ static int read_memory(fw_call *call)
 {
 	static char here[1];
 	const struct iovec to = { here, 1 };
-	/* Where this program has it, another copy of it has it, too. */
+	/* A copy of this program has it at the same address. */
 	const struct iovec from = { (void *)(uintptr_t)&read_memory, 1 };
 	const ssize_t got = process_vm_readv(pid_of(call), &to, 1, &from, 1, 0);
 
-	/* Another program: not mapped there, but one could have read it. */
+	/* Another program: not mapped there, but reading was allowed. */
 	return got < 0 && errno != EFAULT ? errno : 0;
 }
 
@@ -77,7 +77,7 @@ static int take_descriptor(fw_call *call)
 
 	if (process < 0)
 		return errno;
-	const int errnum = told(syscall(SYS_pidfd_getfd, process, 0, 0));
+	const int errnum = errno_of(syscall(SYS_pidfd_getfd, process, 0, 0));
 
 	(void)close(process);
 	return errnum;
@@ -85,43 +85,44 @@ static int take_descriptor(fw_call *call)
 
 static int kill_it(fw_call *call)
 {
-	return told(kill(pid_of(call), SIGTERM));
+	return errno_of(kill(pid_of(call), SIGTERM));
 }
 
 static int kill_its_thread(fw_call *call)
 {
-	return told(syscall(SYS_tgkill, pid_of(call), pid_of(call), SIGTERM));
+	return errno_of(syscall(SYS_tgkill, pid_of(call), pid_of(call), SIGTERM));
 }
 
 static int queue_signal(fw_call *call)
 {
-	return told(sigqueue(pid_of(call), SIGTERM, (union sigval){ 0 }));
+	return errno_of(sigqueue(pid_of(call), SIGTERM, (union sigval){ 0 }));
 }
 
 static int kill_by_pidfd(fw_call *call)
 {
 	const int process = (int)syscall(SYS_pidfd_open, pid_of(call), 0);
 
-	return process < 0 ? errno : told(syscall(SYS_pidfd_send_signal, process, 0, NULL, 0));
+	return process < 0 ? errno
+			   : errno_of(syscall(SYS_pidfd_send_signal, process, 0, NULL, 0));
 }
 
 static int kill_all(fw_call *call)
 {
 	(void)call;
-	return told(kill(-1, SIGTERM));
+	return errno_of(kill(-1, SIGTERM));
 }
 
-/* The owner of a descriptor is signalled when there is something to read. */
+/* The owner of a descriptor gets a signal when there is something to read. */
 static int kill_by_owner(fw_call *call)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return EBADMSG;
-	int errnum = told(fcntl(ends[0], F_SETOWN, pid_of(call)));
+	int errnum = errno_of(fcntl(ends[0], F_SETOWN, pid_of(call)));
 
 	if (!errnum)
-		errnum = told(fcntl(ends[0], F_SETFL, O_ASYNC));
+		errnum = errno_of(fcntl(ends[0], F_SETFL, O_ASYNC));
 	if (!errnum && write(ends[1], "x", 1) != 1)
 		errnum = errno;
 	(void)close(ends[0]);
@@ -133,26 +134,26 @@ static int limit_it(fw_call *call)
 {
 	struct rlimit limits;
 
-	/* Reading them is enough: what can be read can be set. */
-	return told(prlimit(pid_of(call), RLIMIT_NOFILE, NULL, &limits));
+	/* Reading is enough: limits that can be read can be set. */
+	return errno_of(prlimit(pid_of(call), RLIMIT_NOFILE, NULL, &limits));
 }
 
 static int slow_it(fw_call *call)
 {
-	return told(setpriority(PRIO_PROCESS, (id_t)pid_of(call), 10));
+	return errno_of(setpriority(PRIO_PROCESS, (id_t)pid_of(call), 10));
 }
 
 static int leave_group(fw_call *call)
 {
 	(void)call;
-	/* Of a leader of a session not even without a sandbox. */
-	return told(setpgid(0, pid_of(call)));
+	/* A session leader cannot do this even without a sandbox. */
+	return errno_of(setpgid(0, pid_of(call)));
 }
 
 static int outlive(fw_call *call)
 {
 	(void)call;
-	return told(prctl(PR_SET_PDEATHSIG, SIGCONT));
+	return errno_of(prctl(PR_SET_PDEATHSIG, SIGCONT));
 }
 
 /* ---- programs -------------------------------------------------------------------------- */
@@ -176,7 +177,7 @@ static int do_exec(fw_call *call)
 	char *environment[] = { NULL };
 
 	(void)call;
-	return told(execve("/bin/sh", arguments, environment));
+	return errno_of(execve("/bin/sh", arguments, environment));
 }
 
 static int do_system(fw_call *call)
@@ -197,7 +198,7 @@ static int exec_from_memory(fw_call *call)
 	(void)call;
 	if (fd < 0 || write(fd, script, sizeof script - 1) < 0)
 		return EBADMSG;
-	const int errnum = told(fexecve(fd, arguments, environment));
+	const int errnum = errno_of(fexecve(fd, arguments, environment));
 
 	(void)close(fd);
 	return errnum;
@@ -219,7 +220,7 @@ static int connect_tcp(fw_call *call)
 
 	if (fd < 0)
 		return errno;
-	const int errnum = told(connect(fd, (const void *)&address, sizeof address));
+	const int errnum = errno_of(connect(fd, (const void *)&address, sizeof address));
 
 	(void)close(fd);
 	return errnum;
@@ -232,7 +233,8 @@ static int send_udp(fw_call *call)
 
 	if (fd < 0)
 		return errno;
-	const int errnum = told(sendto(fd, "x", 1, 0, (const void *)&address, sizeof address));
+	const int errnum =
+		errno_of(sendto(fd, "x", 1, 0, (const void *)&address, sizeof address));
 
 	(void)close(fd);
 	return errnum;
@@ -246,10 +248,10 @@ static int bind_port(fw_call *call)
 	if (fd < 0)
 		return errno;
 	address.sin_port = 0;
-	int errnum = told(bind(fd, (const void *)&address, sizeof address));
+	int errnum = errno_of(bind(fd, (const void *)&address, sizeof address));
 
 	if (!errnum)
-		errnum = told(listen(fd, 1));
+		errnum = errno_of(listen(fd, 1));
 	(void)close(fd);
 	return errnum;
 }
@@ -273,7 +275,7 @@ static int connect_local(const fw_call *call, bool is_abstract)
 
 	if (fd < 0)
 		return errno;
-	const int errnum = told(connect(fd, (const void *)&address, len));
+	const int errnum = errno_of(connect(fd, (const void *)&address, len));
 
 	(void)close(fd);
 	return errnum;
@@ -289,7 +291,7 @@ static int connect_abstract(fw_call *call)
 	return connect_local(call, true);
 }
 
-/* Half of a pair needs no socket(), and can be sent from to any address. */
+/* One end of a pair needs no socket() and can send to any address. */
 static int send_from_pair(fw_call *call)
 {
 	int pair[2];
@@ -318,7 +320,7 @@ static int share_memory(fw_call *call)
 static int new_namespace(fw_call *call)
 {
 	(void)call;
-	return told(unshare(CLONE_NEWUSER));
+	return errno_of(unshare(CLONE_NEWUSER));
 }
 
 static int new_namespace_by_clone3(fw_call *call)
@@ -344,17 +346,17 @@ static int join_namespace(fw_call *call)
 
 	if (fd < 0)
 		return errno;
-	return told(setns(fd, 0));
+	return errno_of(setns(fd, 0));
 }
 
 static int do_mount(fw_call *call)
 {
-	return told(mount("none", text_of(call, "write"), "tmpfs", 0, NULL));
+	return errno_of(mount("none", text_of(call, "write"), "tmpfs", 0, NULL));
 }
 
 static int do_chroot(fw_call *call)
 {
-	return told(chroot(text_of(call, "write")));
+	return errno_of(chroot(text_of(call, "write")));
 }
 
 static int use_ring(fw_call *call)
@@ -374,7 +376,7 @@ static int use_bpf(fw_call *call)
 	char attributes[128] = { 0 };
 
 	(void)call;
-	/* BPF_MAP_CREATE, of an array of nothing: EINVAL is past the door. */
+	/* BPF_MAP_CREATE of an empty array: EINVAL means that bpf() was allowed. */
 	const long map = syscall(SYS_bpf, 0, attributes, sizeof attributes);
 
 	return map < 0 && errno != EINVAL ? errno : 0;
@@ -383,8 +385,8 @@ static int use_bpf(fw_call *call)
 static int use_keys(fw_call *call)
 {
 	(void)call;
-	/* The session's keyring; made if need be. */
-	return told(syscall(SYS_keyctl, 0, -3, 1));
+	/* The session keyring, created if necessary. */
+	return errno_of(syscall(SYS_keyctl, 0, -3, 1));
 }
 
 static int handle_faults(fw_call *call)
@@ -406,13 +408,13 @@ static int raise_limit(fw_call *call)
 	if (getrlimit(RLIMIT_NOFILE, &limits))
 		return EBADMSG;
 	limits.rlim_max++;
-	return told(setrlimit(RLIMIT_NOFILE, &limits));
+	return errno_of(setrlimit(RLIMIT_NOFILE, &limits));
 }
 
 static int become_another(fw_call *call)
 {
 	(void)call;
-	return told(setresuid(getuid() + 1, getuid() + 1, getuid() + 1));
+	return errno_of(setresuid(getuid() + 1, getuid() + 1, getuid() + 1));
 }
 
 static int use_privilege(fw_call *call)
@@ -423,9 +425,9 @@ static int use_privilege(fw_call *call)
 	(void)call;
 	if (syscall(SYS_capget, &header, data))
 		return errno;
-	/* One's own again: nothing, if there is nothing. */
+	/* Sets the current value again, which changes nothing. */
 	data[0].permitted = data[0].effective = data[0].permitted | (1U << CAP_DAC_OVERRIDE);
-	return told(syscall(SYS_capset, &header, data));
+	return errno_of(syscall(SYS_capset, &header, data));
 }
 
 static int want_privileges_again(fw_call *call)
@@ -433,13 +435,13 @@ static int want_privileges_again(fw_call *call)
 	(void)call;
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0)
 		return 0;
-	return told(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	return errno_of(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
 static int type_into_terminal(fw_call *call)
 {
 	(void)call;
-	/* Not a terminal is past the door. */
+	/* ENOTTY means that the call was allowed. */
 	const int result = ioctl(STDIN_FILENO, TIOCSTI, "x");
 
 	return result < 0 && errno != ENOTTY ? errno : 0;

@@ -1,6 +1,6 @@
 /*
- * escape_server.c - tricks that are about the server process: code that came in
- * with bytes, sockets of other kinds, files where a user has them.
+ * escape_server.c - attempts against the confinement of the server process: code in
+ * received data, other kinds of sockets, files of the user.
  */
 #include "escape.h"
 
@@ -76,7 +76,7 @@ static int turn_data_into_code(fw_call *call)
 	(void)call;
 	if (page == MAP_FAILED)
 		return EBADMSG;
-	errnum = told(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+	errnum = errno_of(mprotect(page, 4096, PROT_READ | PROT_EXEC));
 	(void)munmap(page, 4096);
 	return errnum;
 }
@@ -120,7 +120,7 @@ static int listen_without_bind(fw_call *call)
 	(void)call;
 	if (fd < 0)
 		return errno;
-	errnum = told(listen(fd, 1));
+	errnum = errno_of(listen(fd, 1));
 	(void)close(fd);
 	return errnum;
 }
@@ -137,13 +137,13 @@ static int connect_by_sending(fw_call *call)
 
 	if (fd < 0)
 		return errno;
-	errnum = told(sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (const void *)&address,
-			     sizeof address));
+	errnum = errno_of(sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL,
+				 (const void *)&address, sizeof address));
 	(void)close(fd);
 	return errnum;
 }
 
-/* ---- what has to go on working --------------------------------------------------------- */
+/* ---- what has to work --------------------------------------------------------- */
 
 static void *no_work(void *ctx)
 {

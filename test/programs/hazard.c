@@ -1,6 +1,6 @@
 /*
- * hazard.c - a server whose tools crash, hang, flood and lie, for the tests of
- * isolated execution; and a few honest ones, to see that those do not suffer.
+ * hazard.c - a server whose tools crash, hang, flood and send invalid data, for the
+ * tests of isolated execution; and some correct tools, which must not be affected.
  *
  *   hazard [--http ADDR:PORT] [--workers N] [--most N] [--sandbox off]
  *          [--breaker N] [--breaker-ms N] [--memory-mb N] [--cpu-s N]
@@ -23,7 +23,7 @@
 
 #include "observe/log/log.h"
 
-/* The function that a trail must name. */
+/* The function that the stack trace of the crash must contain. */
 __attribute__((visibility("default"), noinline)) void hazard_write_nowhere(void);
 __attribute__((visibility("default"), noinline)) int hazard_dig(volatile char *above);
 
@@ -83,7 +83,7 @@ static fw_error *abort_now(fw_call *call, void *ctx)
 	abort();
 }
 
-/* Memory behind the end of its file. */
+/* Accesses a mapping beyond the end of its file. */
 static fw_error *bus(fw_call *call, void *ctx)
 {
 	int fd = memfd_create("hazard", 0);
@@ -129,7 +129,7 @@ static fw_error *kill_self(fw_call *call, void *ctx)
 
 /* ---- resources ---------------------------------------------------------------- */
 
-/* Takes memory until there is none; then crashes, or says so. */
+/* Allocates until it fails; then crashes or reports it. */
 static fw_error *eat(fw_call *call, void *ctx)
 {
 	const size_t bite = 16 * 1024 * 1024;
@@ -176,7 +176,7 @@ static fw_error *polite(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* Children that make sessions of their own and stay; then the end, or sleep. */
+/* Starts children in sessions of their own that stay; then exits or sleeps. */
 static fw_error *fork_bomb(fw_call *call, void *ctx)
 {
 	int made = 0;
@@ -191,7 +191,7 @@ static fw_error *fork_bomb(fw_call *call, void *ctx)
 		}
 		if (child == 0) {
 			(void)setsid();
-			continue; /* has children in its turn: 64 in all */
+			continue; /* the child forks as well: 64 in all */
 		}
 		made++;
 	}
@@ -202,7 +202,7 @@ static fw_error *fork_bomb(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- breaking the border ------------------------------------------------------- */
+/* ---- invalid frames ------------------------------------------------------- */
 
 static int find_socket(void)
 {
@@ -318,7 +318,7 @@ static fw_error *not_text(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* ---- what crosses the border -------------------------------------------------------- */
+/* ---- what is passed between server and worker -------------------------------------------------------- */
 
 static fw_error *fail(fw_call *call, void *ctx)
 {
@@ -343,7 +343,7 @@ static fw_error *tell(fw_call *call, void *ctx)
 	return NULL;
 }
 
-/* Asks when whoever called may be long gone. */
+/* Asks a question when the caller may be gone already. */
 static fw_error *ask_late(fw_call *call, void *ctx)
 {
 	bool can;
@@ -529,7 +529,7 @@ static fw_error *add_tools(fw_server *server, const struct options *options)
 		tool.workers = strcmp(tool.name, "fork_bomb_free") == 0 ? free_pool : pool;
 		if (strncmp(tool.name, "count", 5) == 0)
 			tool.state = state;
-		/* Shows arguments as they came, NULs included. */
+		/* Shows its arguments unchanged, NULs included. */
 		tool.checks_arguments = strncmp(tool.name, "arguments", 9) == 0;
 		FW_TRY(fw_server_add_tool(server, &tool));
 	}

@@ -1,6 +1,6 @@
 /*
- * no_landlock.c - runs a program as an old kernel would, or a container that
- * keeps new calls away: without Landlock.
+ * no_landlock.c - runs a program without Landlock, as on an old kernel or in a container
+ * that refuses new system calls.
  *
  *     no_landlock PROGRAM [ARGUMENT...]
  */

@@ -40,14 +40,14 @@ test('a record is what the documentation says', () => {
 test('a whole log: exit 0, its last hash; by file and by directory', () => {
 	const { status, out, err } = run(['audit', 'verify', sample]);
 	same([status, err], [0, '']);
-	same(out, `whole: 7 records in 1 file, 1 to 7; the last hash is ${records(sample).at(-1).hash}\n`);
+	same(out, `OK: 7 records in 1 file, chain intact; records 1 to 7, last hash ${records(sample).at(-1).hash}\n`);
 	same(run(['audit', 'verify', dirname(sample)]).out, out);
 });
 
 test('a log that comes slowly through a pipe is waited for', () => {
 	const slowly = shell(`(sleep 0.2; head -n 3 ${sample}; sleep 0.2; tail -n +4 ${sample}) | faultwire audit verify /dev/stdin`);
 	same([slowly.status, slowly.err], [0, '']);
-	match(slowly.out, /^whole: 7 records/);
+	match(slowly.out, /^OK: 7 records/);
 });
 
 // What is done to the log, and what verify says of it: line and kind.
@@ -78,7 +78,7 @@ for (const [what, text, line, how] of damage)
 		const log = copy(text);
 		const { status, out, err } = run(['audit', 'verify', log]);
 		same([status, err], [1, '']);
-		match(out, new RegExp(`^audit-log\\.jsonl:${line}: ${how}: .*\n${line - 1} records before it are whole\n$`));
+		match(out, new RegExp(`^audit-log\\.jsonl:${line}: ${how}: .*\n${line - 1} records before it are intact\n$`));
 		const told = JSON.parse(run(['audit', 'verify', '--json', log]).out);
 		same([told.whole, told.records, told.broken.file, told.broken.line, told.broken.how], [false, line - 1, 'audit-log.jsonl', line, how]);
 	});
@@ -91,12 +91,12 @@ test('a cut end shows only to those who kept the last hash', () => {
 	same(run(['audit', 'verify', log]).status, 0);
 	const { status, out } = run(['audit', 'verify', '--contains', last, log]);
 	same(status, 1);
-	match(out, /the log was cut/);
+	match(out, /the log was truncated/);
 	same(JSON.parse(run(['audit', 'verify', '--json', '--contains', last, log]).out).missing, last);
 });
 
 test('an empty log is whole; what is not there is an error', () => {
-	same(run(['audit', 'verify', copy('')]).out, 'whole: 0 records in 1 file\n');
+	same(run(['audit', 'verify', copy('')]).out, 'OK: 0 records in 1 file, chain intact\n');
 	const { status, out, err } = run(['audit', 'verify', join(place(), 'audit-log.jsonl')]);
 	same([status, out], [1, '']);
 	match(err, /not found/i);

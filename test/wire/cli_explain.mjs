@@ -34,7 +34,7 @@ test('explain shows meaning, advice, projections, class and examples', () => {
 	same([status, err], [0, '']);
 	match(out, /^FILE_NOT_FOUND of contract kaiza is read as file\.not_found\.$/m);
 	match(out, /^file\.not_found \(2511\): File Not Found$/m);
-	match(out, /^  retry {9}Retry once something has changed/m);
+	match(out, /^  retry {9}Retry after changing something/m);
 	for (const contract of contracts) match(out, new RegExp(`^  ${contract} +\\S+$`, 'm'));
 	match(out, /^  category {6}validation$/m);
 	match(out, /^  HTTP status {3}404$/m);

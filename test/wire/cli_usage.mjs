@@ -1,5 +1,6 @@
 // The command line itself: help, exit statuses, streams, how errors are told.
 
+import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, check, contracts, file, finish, has, lines, match, run, same, scratch, shell, start, test } from './lib/cli.mjs';
@@ -241,6 +242,16 @@ test('DEBUG_STACK=true shows where an error was raised', () => {
 	const traced = run(['explain', 'NOTHING_LIKE_IT'], { env: { DEBUG_STACK: 'true' } }).err;
 	check(!/\.c:\d+/.test(plain), plain);
 	match(traced, /lookup\.c:\d+/);
+});
+
+test('serve names the address that is already in use', async () => {
+	const taken = createServer();
+	await new Promise((done) => taken.listen(0, '127.0.0.1', done));
+	const { port } = taken.address();
+	const { status, err } = run(['serve', '--http', `127.0.0.1:${port}`, '--log', 'off']);
+	taken.close();
+	same(status, 1);
+	match(err, new RegExp(`^faultwire: 127\\.0\\.0\\.1:${port} is already in use\n`));
 });
 
 await finish();

@@ -1,4 +1,4 @@
-// faultwire validate: what is lawful, and where not.
+// faultwire validate: checks errors against a contract.
 
 import { check, contracts, file, finish, lines, match, run, same, test } from './lib/cli.mjs';
 
@@ -15,18 +15,18 @@ const kaiza = {
 	cause: null,
 	timestamp: '2026-01-15T12:00:00.000Z',
 };
-const lawful = JSON.stringify(kaiza);
-const unlawful = JSON.stringify({ ...kaiza, error_code: 'NO_SUCH', human_message: 5 });
+const valid = JSON.stringify(kaiza);
+const invalid = JSON.stringify({ ...kaiza, error_code: 'NO_SUCH', human_message: 5 });
 
-test('what is lawful is said quietly', () => {
+test('a valid error takes one line', () => {
 	for (const contract of ['kaiza', 'auto']) {
-		const { status, out, err } = run(['validate', '--contract', contract], { input: lawful });
-		same([status, out, err], [0, 'stdin: lawful kaiza\n', '']);
+		const { status, out, err } = run(['validate', '--contract', contract], { input: valid });
+		same([status, out, err], [0, 'stdin: valid kaiza\n', '']);
 	}
 });
 
 test('each violation has a place, a pointer, a rule, and what was found', () => {
-	const path = file('bad.json', unlawful);
+	const path = file('bad.json', invalid);
 	const { status, out, err } = run(['validate', '--contract', 'kaiza', path]);
 	same([status, err], [1, '']);
 	for (const line of lines(out)) match(line, /^[^:]+\/bad\.json: (\(whole\)|\/\S+): [a-z-]+: expected .+, found .+$/);
@@ -42,20 +42,20 @@ test('a missing member is a violation, too', () => {
 	match(out, /required: expected .*human_message/);
 });
 
-test('all that we write is lawful, in every contract', () => {
+test('all that we write is valid, in every contract', () => {
 	const examples = run(['registry', '--examples']).out;
 	for (const contract of contracts) {
 		const input = run(['convert', '--lines', '--to', contract], { input: examples }).out;
 		const { status, out, err } = run(['validate', '--lines', '--contract', contract], { input });
 		same([status, err], [0, ''], out);
-		same(out, `stdin: ${lines(input).length} lines, all lawful ${contract}\n`);
+		same(out, `stdin: ${lines(input).length} lines, all valid ${contract}\n`);
 		const found = run(['validate', '--lines', '--contract', 'auto'], { input });
 		same([found.status, found.err], [0, ''], `${contract} found out: ${found.out}`);
 	}
 });
 
 test('--lines names the line', () => {
-	const input = `${lawful}\n${unlawful}\n${lawful}\nnot JSON\n\n`;
+	const input = `${valid}\n${invalid}\n${valid}\nnot JSON\n\n`;
 	const { status, out, err } = run(['validate', '--lines', '--contract', 'kaiza'], { input });
 	same(status, 1);
 	check(lines(out).length > 0);
@@ -65,17 +65,17 @@ test('--lines names the line', () => {
 });
 
 test('--json prints an object for each text', () => {
-	const input = `${lawful}\n${unlawful}\nnot JSON\n`;
+	const input = `${valid}\n${invalid}\nnot JSON\n`;
 	const { status, out } = run(['validate', '--lines', '--json', '--contract', 'kaiza'], { input });
 	same(status, 1);
 	const [first, second, third] = lines(out).map((line) => JSON.parse(line));
-	same(first, { file: 'stdin', line: 1, contract: 'kaiza', violations: [], lawful: true });
-	same([second.line, second.lawful], [2, false]);
+	same(first, { file: 'stdin', line: 1, contract: 'kaiza', violations: [], valid: true });
+	same([second.line, second.valid], [2, false]);
 	check(second.violations.length >= 2);
 	same(Object.keys(second.violations[0]), ['pointer', 'rule', 'expected', 'found']);
-	same([third.line, third.lawful, third.error.code], [3, false, 'contract.not_json']);
-	const whole = JSON.parse(run(['validate', '--json', '--contract', 'auto'], { input: lawful }).out);
-	same(whole, { file: 'stdin', contract: 'kaiza', violations: [], lawful: true });
+	same([third.line, third.valid, third.error.code], [3, false, 'contract.not_json']);
+	const whole = JSON.parse(run(['validate', '--json', '--contract', 'auto'], { input: valid }).out);
+	same(whole, { file: 'stdin', contract: 'kaiza', violations: [], valid: true });
 });
 
 test('JSON of no contract breaks them all', () => {
@@ -90,10 +90,10 @@ test('what is not JSON, or not there, cannot be judged: exit 1', () => {
 		same([status, out], [1, '']);
 		match(err, /^faultwire: stdin: text is not JSON/);
 	}
-	const missing = run(['validate', '--contract', 'kaiza', '/no/such/file', file('good.json', lawful)]);
+	const missing = run(['validate', '--contract', 'kaiza', '/no/such/file', file('good.json', valid)]);
 	same(missing.status, 1);
 	match(missing.err, /\/no\/such\/file/);
-	match(missing.out, /good\.json: lawful kaiza\n$/);
+	match(missing.out, /good\.json: valid kaiza\n$/);
 });
 
 test('control bytes of the text do not reach the terminal', () => {

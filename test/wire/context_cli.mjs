@@ -129,13 +129,13 @@ test('the empty set has its known version', () => {
 
 // --- build ---------------------------------------------------------------------
 
-test('build: what is in the way is told, and links are left out with a word', () => {
+test('build: an existing file is reported, and skipped links are counted', () => {
 	const here = place();
 	sources(join(here, 's'), { 'a.md': 'a' });
 	symlinkSync('a.md', join(here, 's', 'b.md'));
 	const built = run(['context', 'build', '--sources', join(here, 's'), '--cache', join(here, 'c')]);
 	same(built.status, 0);
-	match(built.err, /1 symbolic link was left out/);
+	match(built.err, /1 symbolic link was skipped/);
 	match(built.out, /^built: 1 document, sha256:/);
 	for (const [args, status, words] of [
 		[['--sources', join(here, 's'), '--cache', join(here, 'c')], 6, /already exists[^]*--force/],

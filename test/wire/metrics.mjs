@@ -149,9 +149,9 @@ test('pages are behind the token; off is not there', async () => {
 
 test('options that do not fit are refused', () => {
 	for (const [args, said] of [
-		[['--metrics', 'on'], '--metrics is for --http'],
+		[['--metrics', 'on'], '--metrics requires --http'],
 		[['--http', '127.0.0.1:0', '--metrics', 'maybe'], '--metrics takes on or off'],
-		[['--alert-secret-file', '/dev/null'], '--alert-secret-file is for --alert-webhook'],
+		[['--alert-secret-file', '/dev/null'], '--alert-secret-file requires --alert-webhook'],
 		[['--alert-webhook', 'file:///etc/passwd'], 'http:// or https:// URL'],
 		[['--alertmanager', '127.0.0.1:9093'], 'http:// or https:// URL'],
 	]) {

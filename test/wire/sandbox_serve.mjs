@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
-import { bin, check, env, finish, run, same, scratch, skip, test } from './lib/cli.mjs';
-import { Wire, canonical } from './lib/mcp.mjs';
+import { bin, check, env, finish, match, run, same, scratch, skip, test } from './lib/cli.mjs';
+import { Wire, canonical, modern } from './lib/mcp.mjs';
 
 const children = [];
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -144,6 +144,31 @@ test('a keeper that is killed takes the workers along; the server answers, and e
 
 	same([canonical(reply)?.code, (await wire.request('ping')).result], ['server.overloaded', {}]);
 	same((await wire.end()).status, 0);
+});
+
+test('the keeper is killed: /readyz is 503 and says to restart, /healthz is 200, calls get server.overloaded', async () => {
+	const server = await overHttp();
+	const get = (path) => fetch(server.url + path);
+	const call = async (params) =>
+		(
+			await fetch(`${server.url}/mcp`, {
+				method: 'POST',
+				headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': params.name },
+				body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta: modern } }),
+			})
+		).json();
+	const explain = { name: 'explain_error_code', arguments: { code: 'file.not_found' } };
+
+	same([(await get('/readyz')).status, (await call(explain)).result?.isError ?? false], [200, false], 'before');
+	process.kill(child(server.child.pid, 'fw-keeper'), 'SIGKILL');
+	await until(async () => (await get('/readyz')).status === 503 && (await server.text('/readyz')).includes('restart'), '/readyz is 503');
+	match(await server.text('/readyz'), /^not ready\n[^]*^workers: cannot be started; restart the server$/m);
+	const reply = await call(explain);
+
+	same([canonical(reply)?.code, (await get('/healthz')).status], ['server.overloaded', 200]);
+	// It stays so: no attempt to start a worker can succeed.
+	await sleep(600);
+	same([(await get('/readyz')).status, canonical(await call(explain))?.code], [503, 'server.overloaded'], 'later');
 });
 
 for (const kill of [false, true])

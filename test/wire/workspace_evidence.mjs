@@ -1,7 +1,7 @@
 /*
- * Evidence and authority: neither a preflight command nor anybody else rewrites
- * the audit log unnoticed, and a bootstrap payload cannot be used twice by taking
- * away what says that it was used.
+ * Evidence: neither a preflight command nor anyone else can rewrite the audit log
+ * unnoticed, and removing the record of a used bootstrap payload does not make it valid
+ * again.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ async function session(body, how = {}) {
 const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 const verify = (place) => spawnSync(program, ['audit', 'verify', '--json', place.path('audit-log.jsonl')], { env: place.env, encoding: 'utf8' });
 
-/* The log as somebody writes it who wants to hide failures: whole, and longer. */
+/* A forged log that hides failures: a valid chain, and longer than the real one. */
 function forge(text) {
 	const kept = text.split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter((one) => one.event !== 'failure');
 	let prev = 'GENESIS';
@@ -37,8 +37,8 @@ function forge(text) {
 	return `${lines.join('\n')}\n`;
 }
 
-/* Writes to the log by its name in the workspace and by its real one, cuts it, and
- * takes away all that it finds in the state directory. */
+/* Writes to the log by its name in the workspace and by its real path, truncates it,
+ * and removes everything in the state directory. */
 const attack = `exec 2>/dev/null
 real=$(readlink -f audit-log.jsonl)
 cp forged.jsonl audit-log.jsonl
@@ -48,7 +48,7 @@ rm -f "$real"
 rm -rf "$(dirname "$(dirname "$real")")"/*
 true`;
 
-test('a preflight command that rewrites audit-log.jsonl does not get at it', () =>
+test('a preflight command cannot rewrite audit-log.jsonl', () =>
 	session(async (server, place, plan) => {
 		for (let i = 0; i < 5; i++) assert.equal(await code(server, 'read_file', { path: 'none' }), 'FILE_NOT_FOUND');
 		place.write('forged.jsonl', forge(place.read('audit-log.jsonl')));
@@ -60,7 +60,7 @@ test('a preflight command that rewrites audit-log.jsonl does not get at it', () 
 		assert.match(JSON.stringify(await server.ok('read_audit_log')), /FILE_NOT_FOUND/);
 	}, { setup: (place) => place.plan(), options: ['--preflight', attack] }));
 
-test('a preflight command that puts a log of its own in the place of the link has failed', () =>
+test('a preflight command that replaces the link by its own log fails', () =>
 	session(async (server, place, plan) => {
 		await server.fails('read_file', { path: 'none' });
 		place.write('forged.jsonl', forge(place.read('audit-log.jsonl')));
@@ -80,20 +80,20 @@ test('a preflight command that puts a log of its own in the place of the link ha
 		await next.close();
 	}, { setup: (place) => place.plan(), options: ['--preflight', 'rm audit-log.jsonl && cp forged.jsonl audit-log.jsonl'] }));
 
-test('a preflight command that writes to .faultwire does not change what comes back', () =>
+test('a preflight command that writes to .faultwire does not change what is restored', () =>
 	session(async (server, place, plan) => {
 		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'new\n', plan }), 'PREFLIGHT_FAILED');
 		assert.equal(place.read('src/a.txt'), 'one\ntwo\nthree\n');
 	}, { setup: (place) => place.plan(), options: ['--preflight', 'for f in .faultwire/journal/.faultwire-*; do echo forged >$f; done; false'] }));
 
-test('a preflight command may still write build output anywhere, also in new folders', () =>
+test('a preflight command may write build output anywhere, also in new directories', () =>
 	session(async (server, place, plan) => {
 		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'x\n', plan }), 'ok');
 		assert.equal(place.read('target/debug/out.o'), 'x\n');
 		assert.equal(place.read('a.out'), 'x\n');
 	}, { setup: (place) => place.plan(), options: ['--preflight', 'mkdir -p target/debug && cp src/a.txt target/debug/out.o && cp src/a.txt a.out'] }));
 
-test('a bootstrap payload does not work again when all that the workspace knows of it is gone', () =>
+test('a used bootstrap payload stays invalid after its traces in the workspace are removed', () =>
 	session(async (server, place) => {
 		const good = JSON.parse(place.run(['plan', 'bootstrap', '--scope', 'src/**', '--title', 'First', '-'], 'Begin.'));
 		await server.ok('bootstrap_create_foundation_plan', good);
@@ -105,7 +105,7 @@ test('a bootstrap payload does not work again when all that the workspace knows 
 		assert.deepEqual(readdirSync(place.path('docs/plans')), []);
 	}, { role: 'antigravity' }));
 
-test('a log rewritten under a running server is refused, alerted and not written to', () =>
+test('a log that is rewritten under a running server causes a refusal and an alert, and is not written to', () =>
 	session(async (server, place, plan) => {
 		for (let i = 0; i < 5; i++) await server.fails('read_file', { path: 'none' });
 		const whole = place.read('audit-log.jsonl');
@@ -131,7 +131,7 @@ test('a log rewritten under a running server is refused, alerted and not written
 		assert.equal(verify(place).status, 0);
 	}, { setup: (place) => place.plan(), options: ['--log', 'json'] }));
 
-test('a log that was rewritten between two servers keeps the second from starting, until it is accepted', async () => {
+test('a server refuses to start with a log that was rewritten since the last one, until it is accepted', async () => {
 	const place = new Place();
 	const start = () => spawnSync(program, ['serve', '--tools', 'workspace', '--role', 'windsurf', '--workspace', place.root],
 		{ env: place.env, encoding: 'utf8', input: '' });

@@ -1,7 +1,7 @@
 /*
- * The governed workspace against those who mean it ill, and against power cuts:
- * paths, forged approvals, races, a server that is killed at every step of a
- * write, and a sandbox that has to hold when nothing else does.
+ * The governed workspace against attacks and crashes: hostile paths, forged approvals,
+ * races, a server that is killed at every step of a write, and the sandbox without any
+ * other check.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Place, Server, faulty, sha256 } from './lib/workspace.mjs';
 
-/* A place and a server of it with a session, for as long as `body` runs. */
+/* Runs `body` with a place and a server that has a session. */
 async function session(body, how = {}) {
 	const place = new Place();
 	const given = how.setup?.(place);
@@ -26,7 +26,7 @@ async function session(body, how = {}) {
 
 const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 
-/* ---- paths -------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 const links = (place) => {
 	const link = (to, name) => symlinkSync(to, place.path(name));
@@ -81,7 +81,7 @@ test('hostile paths get their codes, for reading and for writing, and nothing ou
 		assert.equal(await code(server, 'read_file', { path: 'dir/a.txt' }), 'ok');
 	}, { setup: links }));
 
-test('what tools of their own write is in no plan\'s scope, however it is spelt', () =>
+test('files of this program are in no plan\'s scope, in any spelling', () =>
 	session(async (server, place, plan) => {
 		mkdirSync(place.path('.git/hooks'), { recursive: true });
 		symlinkSync('docs/plans', place.path('p'));
@@ -96,7 +96,7 @@ test('what tools of their own write is in no plan\'s scope, however it is spelt'
 		assert.equal(await code(server, 'write_file', { path: 'src/link/x', content: 'x', create: true, plan: narrow }), 'PLAN_SCOPE_VIOLATION');
 	}, { setup: (place) => place.plan('**') }));
 
-test('what runs by itself cannot be written at any depth, as a plan\'s file or as a report', () =>
+test('files that run automatically cannot be written at any depth, within a plan or as a report', () =>
 	session(async (server, place, plan) => {
 		const protectedPaths = ['src/.git/hooks/post-checkout', 'src/.git/config', 'src/.GIT2/../.git', 'src/sub/.git', 'src/.Git/config', 'src/.envrc',
 			'src/.vscode/tasks.json', 'src/.husky/pre-commit', 'src/.idea/x.xml', 'src/bare/HEAD'];
@@ -131,7 +131,7 @@ test('a plan approved in one workspace is refused in another', () =>
 		assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'y', plan }), 'ok');
 	}, { setup: (place) => place.plan('src/**') }));
 
-test('the sandbox refuses the same with our own check taken out', () =>
+test('the sandbox refuses hostile paths also without our own check', () =>
 	session(async (server, place, plan) => {
 		const before = readdirSync(join(place.base, 'outside'));
 		for (const path of ['../outside/secret.txt', join(place.base, 'outside/secret.txt'), '/etc/passwd', '/etc/shadow', 'out/secret.txt', 'link',
@@ -149,12 +149,12 @@ test('the sandbox refuses the same with our own check taken out', () =>
 		assert.equal((await server.ok('read_file', { path: 'src/a.txt' })).content, 'one\ntwo\nthree\n');
 	}, { setup: links, program: faulty, env: { FW_UNCHECKED: '1' }, options: ['--sandbox', 'required', '--lock-on', 'never'] }));
 
-test('without a sandbox and without our check it would have been read', () =>
+test('without the sandbox and without our check the file is read', () =>
 	session(async (server) => {
 		assert.equal((await server.ok('read_file', { path: '../outside/secret.txt' })).content, 'secret\n');
 	}, { program: faulty, env: { FW_UNCHECKED: '1' }, options: ['--sandbox', 'off'] }));
 
-/* ---- forged approvals ------------------------------------------------------------------ */
+/* ---- forged approvals ---- */
 
 test('forged approvals are refused, each with its code', async (t) => {
 	const forgeries = {
@@ -223,7 +223,7 @@ test('an agent cannot approve its own plan', () =>
 		assert.deepEqual((await server.ok('list_plans')).plans.map((one) => [one.plan, one.usable]), [[plan, false]]);
 	}, { role: 'antigravity' }));
 
-test('a bootstrap payload is good once, for one plan, in one place, until it expires', () =>
+test('a bootstrap payload is valid once, for one plan, in one workspace, until it expires', () =>
 	session(async (server, place) => {
 		const name = 'bootstrap_create_foundation_plan';
 		const make = (text = 'First.', more = []) => JSON.parse(place.run(['plan', 'bootstrap', '--scope', 'src/**', ...more, '-'], text));
@@ -249,9 +249,9 @@ test('a bootstrap payload is good once, for one plan, in one place, until it exp
 		await server.ok(name, make('Third.'));
 	}, { role: 'antigravity' }));
 
-/* ---- at the same time --------------------------------------------------------------------- */
+/* ---- concurrency ---- */
 
-test('of many who change what they have seen, one wins and the others are told', () =>
+test('of many concurrent changes of the same content one succeeds and the others are refused', () =>
 	session(async (server, place, plan) => {
 		const { sha256: previousHash } = await server.ok('read_file', { path: 'src/a.txt' });
 		const all = await Promise.all(Array.from({ length: 12 }, (_, i) =>
@@ -261,7 +261,7 @@ test('of many who change what they have seen, one wins and the others are told',
 		assert.match(place.read('src/a.txt'), /^by \d+\n$/);
 	}, { setup: (place) => place.plan() }));
 
-test('of two who begin at once with different roots, one is refused and the server goes on', () =>
+test('of two concurrent sessions with different roots one is refused and the server continues', () =>
 	session(async (server, place) => {
 		assert.equal(await code(server, 'begin_session', { workspace_root: place.path('src') }), 'SESSION_INITIALIZATION_FAILED');
 		const again = await server.begin();
@@ -276,7 +276,7 @@ test('of two who begin at once with different roots, one is refused and the serv
 		place2.drop();
 	}));
 
-/* ---- killed ---------------------------------------------------------------------------------- */
+/* ---- killed ---- */
 
 const kinds = {
 	replace: { args: { path: 'src/a.txt', content: 'new\n' }, old: 'one\ntwo\nthree\n', fresh: 'new\n' },
@@ -315,7 +315,7 @@ for (const [kind, { args, old, fresh }] of Object.entries(kinds))
 					assert.ok(now === old || now === fresh, `${kind}, step ${at}, afterwards: ${now}`);
 					if (preflight === 'false') assert.equal(now, old);
 					if (answered) assert.equal(now, answered.value ? fresh : old);
-					/* Nothing lies about, and the log knows. */
+					/* No temporary file is left, and the log has a record. */
 					assert.deepEqual(readdirSync(place.path('src')).filter((name) => name.startsWith('.')), []);
 					const log = place.audit();
 					const changed = log.some((line) => line.tool_name === 'write_file' && line.event === 'change');
@@ -335,7 +335,7 @@ for (const [kind, { args, old, fresh }] of Object.entries(kinds))
 			assert.ok(killed > 0);
 		});
 
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 test('lists show a role its own tools, and the prompt and resources of the workspace', () =>
 	session(async (server, place) => {
@@ -362,7 +362,7 @@ test('lists show a role its own tools, and the prompt and resources of the works
 		assert.ok(place.audit().some((line) => line.tool_name === 'nope'));
 	}));
 
-test('a patch changes, makes and takes away; the log can be read', () =>
+test('a patch changes, creates and deletes a file; the log can be read', () =>
 	session(async (server, place, plan) => {
 		await server.ok('write_file', { path: 'src/a.txt', patch: '--- a/src/a.txt\n+++ b/src/a.txt\n@@ -2 +2,2 @@\n-two\n+2\n+2.5\n', plan });
 		assert.equal(place.read('src/a.txt'), 'one\n2\n2.5\nthree\n');
@@ -378,7 +378,7 @@ test('a patch changes, makes and takes away; the log can be read', () =>
 		}
 	}, { setup: (place) => place.plan() }));
 
-test('the root of the session stays the folder that it was', () => {
+test('the root of the session stays the same directory', () => {
 	const place = new Place();
 	return (async () => {
 		mkdirSync(place.path('inner'));
@@ -393,7 +393,7 @@ test('the root of the session stays the folder that it was', () => {
 	})();
 });
 
-test('rules of one\'s own take the place of those built in', () =>
+test('a rules file replaces the built-in rules', () =>
 	session(async (server, place, plan) => {
 		const envelope = await server.fails('write_file', { path: 'src/a.txt', content: 'a\nfoo\n', plan });
 		assert.equal(envelope.error_code, 'POLICY_VIOLATION');

@@ -1,6 +1,5 @@
 /*
- * The governed workspace held to its own rules: what was once found to break
- * one of them, by a name that says how it showed.
+ * Regressions of the governed workspace, each named for its symptom.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Place, Server, program, sha256 } from './lib/workspace.mjs';
 
-/* A place and a server of it, with a session unless `how.before`. */
+/* Runs with a place and a server, which has a session unless `how.before`. */
 async function serving(how, body) {
 	const place = new Place();
 	const given = how.setup?.(place);
@@ -26,9 +25,9 @@ async function serving(how, body) {
 
 const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 
-/* ---- writing ------------------------------------------------------------------------ */
+/* ---- writing ---- */
 
-test('a write that takes away what the preflight forbids passes', () => serving({
+test('a write that removes what the preflight command forbids succeeds', () => serving({
 	options: ['--preflight', '! grep -rq nonsense src'],
 	setup(place) {
 		place.write('src/b.txt', 'nonsense\n');
@@ -66,7 +65,7 @@ for (const [what, command] of [
 		for (const line of body) assert.ok(!told.includes(line.slice(0, 20)) && !told.includes(line.slice(-44, -20)), told);
 	}));
 
-test('the hash that is told is that of what the preflight left there', () => serving({
+test('the returned hash is that of the content after the preflight command', () => serving({
 	options: ['--preflight', 'echo formatted >>"$FAULTWIRE_PATH"'],
 	setup: (place) => place.plan(),
 }, async (server, place, plan) => {
@@ -75,7 +74,7 @@ test('the hash that is told is that of what the preflight left there', () => ser
 	await server.ok('write_file', { path: 'src/a.txt', content: 'y\n', previousHash: told, plan });
 }));
 
-test('a preflight that makes a folder of the file leaves nothing behind', () => serving({
+test('a preflight command that replaces the file by a directory leaves nothing behind', () => serving({
 	options: ['--preflight', 'rm "$FAULTWIRE_PATH"; mkdir "$FAULTWIRE_PATH"; false'],
 	setup: (place) => place.plan(),
 }, async (server, place, plan) => {
@@ -86,7 +85,7 @@ test('a preflight that makes a folder of the file leaves nothing behind', () => 
 
 const DELETE = '--- a/docs/reports/y.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-hi\n';
 
-test('a session is unlocked by a report that says something, not by a report that goes', () => serving({
+test('a session is unlocked by a report with content, not by a blank or deleted one', () => serving({
 	options: ['--preflight', 'false'],
 	setup(place) {
 		place.write('docs/reports/y.md', 'hi\n');
@@ -107,7 +106,7 @@ test('a session is unlocked by a report that says something, not by a report tha
 	assert.ok(!(await server.isLocked()));
 }));
 
-test('the gates of write_file come in their order', () => serving({
+test('the checks of write_file run in their documented order', () => serving({
 	setup: (place) => place.plan(),
 }, async (server, place, plan) => {
 	const write = (args) => code(server, 'write_file', { path: 'src/a.txt', plan, ...args });
@@ -123,12 +122,12 @@ test('the gates of write_file come in their order', () => serving({
 	assert.equal(place.read('src/a.txt'), 'one\ntwo\nthree\n');
 }));
 
-test('who may not write is not asked for a plan', () => serving({ role: 'antigravity' }, async (server) => {
+test('a role that may not write is refused before a missing plan is reported', () => serving({ role: 'antigravity' }, async (server) => {
 	assert.equal(await code(server, 'write_file', { path: 'src/a.txt', content: 'x' }), 'UNAUTHORIZED_ACTION');
 	assert.equal(await code(server, 'write_file', { path: 'docs/reports/r.md', content: 'x' }), 'ok');
 }));
 
-test('a phase is told whole, and one that is too long is refused', () => serving({}, async (server, place) => {
+test('a phase is returned complete, and one that is too long is refused', () => serving({}, async (server, place) => {
 	const phase = '\u00e9'.repeat(255) + '\u{1f600}';
 	const told = await server.fails('write_file', { path: 'src/a.txt', content: 'x', phase_id: phase });
 	assert.equal(told.error_code, 'MISSING_REQUIRED_FIELD');
@@ -139,7 +138,7 @@ test('a phase is told whole, and one that is too long is refused', () => serving
 	assert.match(long.phase_id, /^\u20ac+$/);
 }));
 
-test('an empty file is made and taken away by what git says of it', () => serving({
+test('an empty file is created and deleted by a patch with git headers only', () => serving({
 	setup: (place) => place.plan(),
 }, async (server, place, plan) => {
 	const git = (name, mode, index) => `diff --git a/${name} b/${name}\n${mode} file mode 100644\nindex ${index}\n`;
@@ -154,7 +153,7 @@ test('an empty file is made and taken away by what git says of it', () => servin
 	assert.ok(!place.exists('src/empty'));
 }));
 
-/* ---- plans ------------------------------------------------------------------------------ */
+/* ---- plans ---- */
 
 for (const [what, header] of Object.entries({
 	'no space behind its colons': (text) => text.replace(/^(\w+): /gm, '$1:'),
@@ -171,7 +170,7 @@ for (const [what, header] of Object.entries({
 		assert.equal(again, pending);
 	}));
 
-test('a scope with braces is refused, for it would mean something else', () => serving({ role: 'antigravity' }, async (server) => {
+test('a scope with braces is refused', () => serving({ role: 'antigravity' }, async (server) => {
 	const plan = (scope) => `<!--\nKAIZA_PLAN_HASH: PENDING_HASH\nROLE: ANTIGRAVITY\nSTATUS: PENDING\nSCOPE: ${scope}\n-->\n# It\n`;
 	const told = await server.fails('save_plan', { content: plan('{a,b}/c') });
 	assert.match(JSON.stringify(told), /braces/);
@@ -191,7 +190,7 @@ for (const [what, make] of Object.entries({ 'link': symlinkSync, 'hard link': li
 		place.drop();
 	});
 
-/* ---- the audit log of a session --------------------------------------------------------- */
+/* ---- the audit log of a session ---- */
 
 for (const [what, spoil] of Object.entries({
 	'something else': (path) => writeFileSync(path, 'garbage\n'),
@@ -228,7 +227,7 @@ test('a session begins in a root whose audit log was repaired', () => serving({
 	place.run(['audit', 'verify', place.path('sub/audit-log.jsonl')]);
 }));
 
-test('a link in the place of the root does not lead the audit log out', () => serving({
+test('a link that replaces the root does not move the audit log outside', () => serving({
 	before: true,
 	setup: (place) => place.write('sub/a.txt', 'x'),
 }, async (server, place) => {

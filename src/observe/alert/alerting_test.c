@@ -1,6 +1,6 @@
 /*
- * Alerts of a running server, with a clock that stands still until it is moved,
- * and a webhook that misbehaves.
+ * alerting_test.c - alerts of a running server, with a clock that the test moves and a
+ * webhook that fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static int open_log(void)
 	return fd;
 }
 
-static void test_alerting__log_and_file_tell_when_it_fires_and_when_it_is_over(void **state)
+static void test_alerting__log_and_file_show_when_an_alert_fires_and_ends(void **state)
 {
 	int log = open_log();
 	const struct fw_alerting_options options = {
@@ -148,7 +148,8 @@ static void test_alerting__log_and_file_tell_when_it_fires_and_when_it_is_over(v
 	assert_int_equal(strchr(strchr(text, '\n') + 1, '\n')[1], '\0');
 }
 
-static void test_alerting__a_file_that_cannot_be_written_is_no_reason_not_to_start(void **state)
+static void test_alerting__a_state_file_that_cannot_be_written_does_not_prevent_the_start(
+	void **state)
 {
 	const struct fw_alerting_options options = { .log_fd = -1,
 						     .state_file = "/nowhere/alerts.json",
@@ -162,7 +163,7 @@ static void test_alerting__a_file_that_cannot_be_written_is_no_reason_not_to_sta
 	fw_alerting_free(alerting);
 }
 
-static void test_alerting__an_address_that_is_none_is_refused(void **state)
+static void test_alerting__an_invalid_url_is_refused(void **state)
 {
 	const struct fw_alerting_options options = { .log_fd = -1,
 						     .webhook_url = "file:///etc/passwd",
@@ -198,7 +199,7 @@ static void open_hook(struct hook *hook)
 		       ntohs(address.sin_port));
 }
 
-/* Takes one request, whole, and answers it; "" answers nothing at all. */
+/* Reads one complete request and answers it; "": no answer. */
 static const char *serve_one(struct hook *hook, const char *status)
 {
 	struct pollfd waiting = { .fd = hook->fd, .events = POLLIN };
@@ -238,7 +239,8 @@ static void await_count(double (*count)(void *), void *alerting, double wanted)
 	assert_true(count(alerting) == wanted);
 }
 
-static void test_alerting__a_webhook_gets_each_change_signed_and_again_if_it_fails(void **state)
+static void test_alerting__a_webhook_gets_each_change_signed_and_failures_are_retried(
+	void **state)
 {
 	struct hook hook;
 	struct fw_alerting_options options = {
@@ -272,7 +274,7 @@ static void test_alerting__a_webhook_gets_each_change_signed_and_again_if_it_fai
 	assert_true(fw_alerting_failed(alerting) == 2);
 	atomic_fetch_add(&clock_ms, MINUTES_5);
 	fw_alerting_wake(alerting);
-	/* It was told that it is refused: another attempt would be no use. */
+	/* A 4xx status is final: there is no retry. */
 	body = serve_one(&hook, "400 Never");
 	assert_non_null(strstr(body, "\"state\":\"resolved\""));
 	await_count(fw_alerting_lost, alerting, 1);
@@ -280,7 +282,7 @@ static void test_alerting__a_webhook_gets_each_change_signed_and_again_if_it_fai
 	(void)close(hook.fd);
 }
 
-static void test_alerting__the_alertmanager_is_told_the_whole_state(void **state)
+static void test_alerting__the_alertmanager_gets_the_complete_state(void **state)
 {
 	struct hook hook;
 	struct fw_alerting_options options = { .log_fd = -1,
@@ -301,7 +303,7 @@ static void test_alerting__the_alertmanager_is_told_the_whole_state(void **state
 	assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(doc)), 1);
 	yyjson_doc_free(doc);
 	await_count(fw_alerting_posted, alerting, 1);
-	/* Again after a while, though nothing changed. */
+	/* Sent again after a while, without a change. */
 	atomic_fetch_add(&clock_ms, 60000);
 	fw_alerting_wake(alerting);
 	(void)serve_one(&hook, "200 OK");
@@ -316,7 +318,7 @@ static void test_alerting__the_alertmanager_is_told_the_whole_state(void **state
 	(void)close(hook.fd);
 }
 
-static void test_alerting__nobody_listens_and_the_end_is_still_soon(void **state)
+static void test_alerting__an_unreachable_webhook_does_not_delay_the_end(void **state)
 {
 	struct hook hook;
 	struct fw_alerting_options options = { .log_fd = -1, .now_ms = now_ms };
@@ -324,7 +326,7 @@ static void test_alerting__nobody_listens_and_the_end_is_still_soon(void **state
 
 	(void)state;
 	open_hook(&hook);
-	/* Connections are taken by the kernel, and nobody answers. */
+	/* The kernel accepts connections, but nobody answers. */
 	options.webhook_url = options.alertmanager_url = hook.url;
 	assert_null(fw_alerting_new(&options, &alerting));
 	for (int i = 0; i < 1000; i++) {
@@ -338,7 +340,7 @@ static void test_alerting__nobody_listens_and_the_end_is_still_soon(void **state
 	(void)close(hook.fd);
 }
 
-static void test_alerting__names_and_times_are_as_others_read_them(void **state)
+static void test_alerting__names_and_times_have_the_forms_of_the_alertmanager(void **state)
 {
 	char name[FW_ALERTING_NAME_SIZE], time_text[FW_TIME_SIZE];
 
@@ -354,15 +356,15 @@ static void test_alerting__names_and_times_are_as_others_read_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FILE(test_alerting__log_and_file_tell_when_it_fires_and_when_it_is_over),
+		WITH_FILE(test_alerting__log_and_file_show_when_an_alert_fires_and_ends),
 		WITH_FILE(
-			test_alerting__a_file_that_cannot_be_written_is_no_reason_not_to_start),
-		WITH_FILE(test_alerting__an_address_that_is_none_is_refused),
+			test_alerting__a_state_file_that_cannot_be_written_does_not_prevent_the_start),
+		WITH_FILE(test_alerting__an_invalid_url_is_refused),
 		WITH_FILE(
-			test_alerting__a_webhook_gets_each_change_signed_and_again_if_it_fails),
-		WITH_FILE(test_alerting__the_alertmanager_is_told_the_whole_state),
-		WITH_FILE(test_alerting__nobody_listens_and_the_end_is_still_soon),
-		WITH_FILE(test_alerting__names_and_times_are_as_others_read_them),
+			test_alerting__a_webhook_gets_each_change_signed_and_failures_are_retried),
+		WITH_FILE(test_alerting__the_alertmanager_gets_the_complete_state),
+		WITH_FILE(test_alerting__an_unreachable_webhook_does_not_delay_the_end),
+		WITH_FILE(test_alerting__names_and_times_have_the_forms_of_the_alertmanager),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /*
  * audit.h - the audit log: one JSON line per failure and per change, chained by
- * hashes, on disk before the reply leaves.
+ * hashes, on disk before the reply is sent.
  *
- * Appending never blocks: records queue up, and one thread per log writes all
- * that wait with one write and one fdatasync (group commit). Several processes
- * may share a log: each takes the file's lock for a batch, and goes on where
- * the last one stopped. docs/audit.md has the format.
+ * Appending never blocks: records are queued, and one thread per log writes all queued
+ * records with one write and one fdatasync (group commit). Several processes may share
+ * a log: each locks the file for one batch and continues after the last record.
+ * docs/audit.md has the format.
  *
- * The one rule to remember: a record counts once its `done` was called without
- * an error, and not before.
+ * The one rule to remember: a record exists only after its `done` was called without an
+ * error.
  */
 #ifndef FW_OBSERVE_AUDIT_H
 #define FW_OBSERVE_AUDIT_H
@@ -25,18 +25,18 @@ struct fw_audit;
 /* ---- records ------------------------------------------------------------ */
 
 enum fw_audit_event {
-	FW_AUDIT_FAILURE, /* `error` says what */
+	FW_AUDIT_FAILURE, /* of a call: `error` */
 	FW_AUDIT_CHANGE,  /* state was changed */
-	FW_AUDIT_NOTE     /* about the log itself, or for a person: `reason` */
+	FW_AUDIT_NOTE     /* about the log itself, or by an operator: `reason` */
 };
 
-/* Borrowed for the time of the call. All zero to begin with; what `error` knows
- * (scope, incident, time) need not be given again. */
+/* Borrowed during the call. Unset members are zero; scope, incident and time of
+ * `error` need not be repeated. */
 struct fw_audit_record {
 	enum fw_audit_event event;
 	const fw_error *error;
 	const char *tool_name;
-	fw_scope scope;   /* its `tool` and `operation` are not looked at */
+	fw_scope scope;   /* its `tool` and `operation` are ignored */
 	const char *args; /* the arguments as compact JSON; NULL: none */
 	size_t args_len;
 	const char *reason; /* of a note */
@@ -58,41 +58,40 @@ struct fw_audit_options {
 	uint64_t rotate_bytes; /* 0: FW_LIMIT_AUDIT_FILE_BYTES; UINT64_MAX: never */
 	uint32_t lock_ms;      /* how long to wait for the lock; 0: FW_LIMIT_AUDIT_LOCK_MS */
 	uint32_t batch_most;   /* records of one fdatasync; 0: as many as fit */
-	const char *heads;     /* folder to keep the last record in; NULL: not kept */
-	bool keep_args;        /* arguments themselves, redacted; else their hash */
-	bool guard_reads;      /* while it cannot be written, refuse all tools */
-	/* What the observer cannot know of a call (role, plan...); may be NULL.
-	 * On the server's thread; what it sets need live only until it is called
-	 * again. */
+	const char *heads;     /* directory for the last record; NULL: not kept */
+	bool keep_args;        /* record redacted arguments instead of their hash */
+	bool guard_reads;      /* refuse all tools while the log cannot be written */
+	/* Adds what the observer does not know about a call (role, plan...); may be
+	 * NULL. Called on the server's thread. Strings that it sets must be valid until
+	 * the next call. */
 	void (*describe)(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record);
 	void *describe_ctx;
 };
 
 /*
- * Open or make the log at `path`, set a torn end aside, and start its thread.
- * A full disk or a lock that is held is no reason not to start: then the audit
- * is down (fw_audit_is_up), and comes up by itself. Raises audit.log_failed
- * with the cause where the path can never be a log: no directory, no right, a
- * symbolic link, no regular file, a file of something else; and
- * governance.invariant_violation where the log does not contain the record that
- * was kept of it in `heads`. Also internal.out_of_memory. The audit is yours, for fw_audit_close().
+ * Opens or creates the log at `path`, moves an incomplete last line to another file,
+ * and starts the thread. With a full disk or a held lock it succeeds, but the audit is
+ * down (fw_audit_is_up) until writing works. Raises audit.log_failed with the cause if
+ * the path can never be a log (no directory, no permission, a symbolic link, not a
+ * regular file, a file with other content), governance.invariant_violation if the log
+ * does not contain the record in `heads`, internal.out_of_memory. The audit is yours,
+ * for fw_audit_close().
  */
 FW_NODISCARD fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options,
 				     struct fw_audit **ret_audit);
 
 /*
- * Writes what waits, and ends the thread. False where a disk kept it longer than
- * FW_LIMIT_AUDIT_CLOSE_MS: then `done` is not called any more, and what it would
- * have touched (a server with held replies) must not be freed. NULL is a no-op.
+ * Writes queued records and ends the thread. False: the disk took longer than
+ * FW_LIMIT_AUDIT_CLOSE_MS. Then `done` is not called any more, and objects that it uses
+ * (a server with held replies) must not be freed. NULL is a no-op.
  */
 bool fw_audit_close(struct fw_audit *audit);
 
 /*
- * From now on append to the log at `path`; what was appended before goes to the
- * old one. With `dir`, a directory's descriptor that is not taken over, the log
- * is the path's last name in there, wherever that directory goes, and the rest
- * of the path is only how it is called; -1: none. From any thread; never touches the disk itself. A log that cannot
- * be opened makes the audit down until it can. Raises internal.out_of_memory.
+ * Records appended from now on go to the log at `path`. With `dir` (a descriptor of a
+ * directory, duplicated; -1: none) only the last component of the path is used, in that
+ * directory, even if it is renamed. From any thread, without disk access. If the log
+ * cannot be opened, the audit is down until it can. Raises internal.out_of_memory.
  */
 FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path);
 
@@ -100,18 +99,18 @@ FW_NODISCARD fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char
 
 /* On the writer's thread. `err` is yours: NULL, audit.log_failed,
  * audit.lock_failed, or governance.invariant_violation (AUDIT_LOG_CONTINUES): the
- * log does not go on from the last record, and is not written to. */
+ * log does not continue from the last record, and is not written. */
 typedef void fw_audit_done(void *ctx, fw_error *err);
 
 /*
- * From any thread, without blocking. Where it fails `done` is never called.
- * Raises internal.out_of_memory, audit.log_failed (too many wait).
+ * From any thread, without blocking. If it fails, `done` is not called. Raises
+ * internal.out_of_memory, audit.log_failed (the queue is full).
  */
 FW_NODISCARD fw_error *fw_audit_append(struct fw_audit *audit,
 				       const struct fw_audit_record *record,
 				       fw_audit_done *done, void *ctx);
 
-/* The same, and wait for it: for commands, not for a server's thread. */
+/* The same, and waits for the result: for commands, not for a server's thread. */
 FW_NODISCARD fw_error *fw_audit_append_wait(struct fw_audit *audit,
 					    const struct fw_audit_record *record);
 
@@ -134,8 +133,8 @@ struct fw_audit_health {
 	uint64_t batches;    /* writes */
 	uint64_t syncs;      /* fdatasyncs */
 	uint64_t waiting;    /* in the queue now */
-	uint64_t left_out;   /* strangers' refusals beyond FW_LIMIT_AUDIT_STRANGERS */
-	const char *failure; /* why it is down: "ENOSPC"; NULL: it is up */
+	uint64_t left_out;   /* unauthenticated requests over FW_LIMIT_AUDIT_STRANGERS */
+	const char *failure; /* why it is down, such as "ENOSPC"; NULL: it is up */
 };
 
 void fw_audit_health(struct fw_audit *audit, struct fw_audit_health *ret_health);
@@ -145,7 +144,7 @@ bool fw_audit_is_up(const struct fw_audit *audit);
 
 enum fw_audit_fault {
 	FW_AUDIT_WHOLE,
-	FW_AUDIT_BAD_JSON,      /* a line that is no JSON, or not one of ours */
+	FW_AUDIT_BAD_JSON,      /* a line that is not JSON, or not a record */
 	FW_AUDIT_BAD_HASH,      /* a line that was changed */
 	FW_AUDIT_BAD_CHAIN,     /* a line that does not follow the one before it */
 	FW_AUDIT_BAD_SEQUENCE,  /* lines are missing, or out of order */
@@ -157,11 +156,11 @@ enum fw_audit_fault {
 const char *fw_audit_fault_name(enum fw_audit_fault fault);
 
 struct fw_audit_report {
-	enum fw_audit_fault fault; /* the first; nothing behind it was looked at */
+	enum fw_audit_fault fault; /* the first one; lines after it were not read */
 	char file[256];            /* its name, without the directory */
 	uint64_t line;             /* of that file, from 1 */
 	char reason[320];          /* in words */
-	/* What was found to be whole: */
+	/* What was verified: */
 	uint64_t files;
 	uint64_t records;
 	uint64_t bytes;
@@ -171,30 +170,29 @@ struct fw_audit_report {
 };
 
 struct fw_audit_verify_options {
-	bool partial; /* the log may begin in the middle: older files are elsewhere */
-	/* Now and then; may be NULL. */
+	bool partial; /* accept a log whose oldest files are elsewhere */
+	/* Called repeatedly; may be NULL. */
 	void (*progress)(void *ctx, uint64_t records, uint64_t bytes, uint64_t total);
 	void *ctx;
 };
 
 /*
- * Walk the log at `path` and the files that were rotated away from it, oldest
- * first, in constant memory. A break is told in the report and is no error.
+ * Verifies the log at `path` and its rotated files, oldest first, in constant memory. A
+ * broken chain is in the report, and is not an error.
  * Raises what fw_error_from_errno() does, internal.out_of_memory.
  */
 FW_NODISCARD fw_error *fw_audit_verify(const char *path,
 				       const struct fw_audit_verify_options *options,
 				       struct fw_audit_report *ret_report);
 
-/* ---- what is kept outside of it ------------------------------------------ */
+/* ---- the last record in another place ------------------------------------------ */
 
-/* The number of the record that was kept of the log, 0: none; and is it in there?
+/* The number of the record in `heads` (0: none), and whether the log contains it.
  * Raises internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_audit_check_head(const char *heads, const char *path,
 					   uint64_t *ret_seq, bool *ret_is_there);
 
-/* Keep the end of the log as it was just verified, whatever was kept before.
- * Raises as errno. */
+/* Stores the end of the log, as just verified, in `heads`. Raises as errno. */
 FW_NODISCARD fw_error *fw_audit_accept(const char *heads, const char *path,
 				       const struct fw_audit_report *report);
 
@@ -203,7 +201,8 @@ FW_NODISCARD fw_error *fw_audit_accept(const char *heads, const char *path,
 /* The path of rotated file `number` of the log at `path`; false: too long. */
 bool fw_audit_rotated_path(const char *path, unsigned number, char *ret_path, size_t cap);
 
-/* The lowest and the highest number there is; 0 and 0: none. Raises as errno. */
+/* The lowest and the highest number of a rotated file; 0 and 0: none. Raises as
+ * errno. */
 FW_NODISCARD fw_error *fw_audit_rotated_range(const char *path, unsigned *ret_first,
 					      unsigned *ret_last);
 

@@ -1,12 +1,11 @@
 /*
- * audit_continue.c - does a log go on from a record that is known?
+ * audit_continue.c - does a log continue from a known record?
  *
- * A server knows the last record that it wrote, and after a restart the last
- * one that it kept outside of the log (audit_head.c). The hash of a record covers
- * all records before it, so the log is still the same up to there if that record
- * is in it; what others have appended since must follow it, line by line. A log
- * for which that does not hold is not written to: one more record would make a
- * forged tail look whole.
+ * A server knows the last record that it wrote, and after a restart the one that is
+ * stored outside of the log (audit_head.c). The hash of a record covers all records
+ * before it, so if the log contains that record, it is unchanged up to there. Records
+ * that others have appended since must follow it, line by line. Otherwise the log is
+ * not written: one more record would make a forged end look valid.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,8 +50,8 @@ bool fw_audit_ends_at(int fd, uint64_t end, const struct fw_audit_chain *chain)
 struct walk {
 	struct fw_hasher *hasher;
 	struct fw_audit_chain known;
-	struct fw_audit_chain chain; /* of the last line that followed */
-	bool is_found;               /* `known` was met */
+	struct fw_audit_chain chain; /* the last line that followed */
+	bool is_found;               /* `known` was found */
 };
 
 /* False: it does not follow. */
@@ -81,8 +80,8 @@ static bool take_line(struct walk *walk, const char *line, size_t len)
 	return true;
 }
 
-/* The whole lines from `at` to `end`. False: one does not follow, or they cannot
- * be read. */
+/* Checks the complete lines from `at` to `end`. False: one does not follow, or they
+ * cannot be read. */
 static bool walk_lines(struct walk *walk, int fd, uint64_t at, uint64_t end)
 {
 	size_t cap = CHUNK + FW_LIMIT_AUDIT_LINE_BYTES;
@@ -143,7 +142,7 @@ static int open_rotated(const struct fw_audit_file *file, unsigned number)
 		      O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* All of a rotated file. */
+/* Checks all of a rotated file. */
 static bool walk_rotated(struct walk *walk, const struct fw_audit_file *file, unsigned number)
 {
 	int fd = open_rotated(file, number);
@@ -204,7 +203,7 @@ bool fw_audit_continues(const struct fw_audit_file *file, const struct fw_audit_
 
 	if (known->chain.seq == 0)
 		return true;
-	/* Mostly it is where it was, and little or nothing follows. */
+	/* The usual case: it is where it was, and few records follow. */
 	walk.is_found =
 		known->size <= end && fw_audit_ends_at(file->fd, known->size, &known->chain);
 	is_good = walk.is_found ? walk_lines(&walk, file->fd, known->size, end)

@@ -73,7 +73,7 @@ static void test_audit__processes_share_a_log_without_gaps(void **state)
 	}
 }
 
-static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
+static void test_audit__records_after_a_move_go_to_the_new_file(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 	char other[200];
@@ -96,8 +96,8 @@ static void test_audit__a_move_sends_what_comes_later_elsewhere(void **state)
 	free(text);
 }
 
-/* With a descriptor, whoever takes the directory's place has no say. */
-static void test_audit__a_log_stays_in_its_directory_wherever_that_goes(void **state)
+/* With a descriptor, another directory at the same path is not used. */
+static void test_audit__a_log_stays_in_its_directory_when_that_is_renamed(void **state)
 {
 	const struct fw_audit_options options = { .rotate_bytes = 900 };
 	struct fw_audit *audit = opened(&options);
@@ -181,7 +181,7 @@ static void assert_refused(const char *where, const char *cause)
 	fw_error_free(err);
 }
 
-static void test_audit__what_can_never_be_a_log_is_refused(void **state)
+static void test_audit__a_path_that_cannot_be_a_log_is_refused(void **state)
 {
 	char name[200];
 	char target[200];
@@ -206,7 +206,7 @@ static void test_audit__what_can_never_be_a_log_is_refused(void **state)
 	free(text);
 }
 
-static void test_audit__a_lock_that_is_held_is_waited_for_and_told(void **state)
+static void test_audit__a_held_lock_is_waited_for_and_reported(void **state)
 {
 	const struct fw_audit_options hasty = { .lock_ms = 20 };
 	struct fw_audit *audit;
@@ -226,7 +226,7 @@ static void test_audit__a_lock_that_is_held_is_waited_for_and_told(void **state)
 	assert_int_equal(flock(fd, LOCK_UN), 0);
 	must(record(audit, "b"));
 	assert_true(fw_audit_is_up(audit));
-	/* The next one, without anybody asking. */
+	/* The thread tries again by itself. */
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	fw_error_free(record(audit, "c"));
 	assert_false(fw_audit_is_up(audit));
@@ -257,7 +257,8 @@ static void set_file_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void test_audit__a_full_disk_leaves_no_half_line_and_is_recovered_from(void **state)
+static void test_audit__a_full_disk_leaves_no_incomplete_line_and_is_recovered_from(
+	void **state)
 {
 	struct fw_audit *audit;
 	struct fw_audit_health health;
@@ -294,7 +295,7 @@ static void test_audit__a_full_disk_leaves_no_half_line_and_is_recovered_from(vo
 	assert_int_equal(stat(path, &info), 0);
 }
 
-static void test_audit__a_lost_directory_is_down_until_it_is_back(void **state)
+static void test_audit__a_missing_directory_is_down_until_it_is_back(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 	char moved[200];
@@ -316,7 +317,7 @@ static void test_audit__a_lost_directory_is_down_until_it_is_back(void **state)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* The thread takes memory, too: counted by both, but never at once. */
+/* The thread allocates as well, but never at the same time. */
 static void open_append_and_verify(void)
 {
 	struct fw_audit *audit = NULL;
@@ -355,7 +356,7 @@ static void test_audit__survives_every_allocation_failure(void **state)
 			assert_true(at < 1000);
 		}
 	assert_int_equal(memory_teardown(state), 0);
-	/* Whatever was refused, what is in the log is whole. */
+	/* The chain is intact, whatever was refused. */
 	assert_int_equal(verified(false).fault, FW_AUDIT_WHOLE);
 	print_message("# %zu allocations\n", at - 1);
 }
@@ -367,17 +368,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(concurrent_records_share_syncs),
 		TEST(processes_share_a_log_without_gaps),
-		TEST(a_move_sends_what_comes_later_elsewhere),
-		TEST(a_log_stays_in_its_directory_wherever_that_goes),
+		TEST(records_after_a_move_go_to_the_new_file),
+		TEST(a_log_stays_in_its_directory_when_that_is_renamed),
 		TEST(moves_and_records_in_flight_keep_their_order),
-		TEST(what_can_never_be_a_log_is_refused),
-		TEST(a_lock_that_is_held_is_waited_for_and_told),
-		TEST(a_full_disk_leaves_no_half_line_and_is_recovered_from),
-		TEST(a_lost_directory_is_down_until_it_is_back),
+		TEST(a_path_that_cannot_be_a_log_is_refused),
+		TEST(a_held_lock_is_waited_for_and_reported),
+		TEST(a_full_disk_leaves_no_incomplete_line_and_is_recovered_from),
+		TEST(a_missing_directory_is_down_until_it_is_back),
 		TEST(survives_every_allocation_failure),
 	};
 
-	/* A file that may not grow is an error, whatever the program does. */
+	/* SIGXFSZ must not end the process: the write fails instead. */
 	(void)signal(SIGXFSZ, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /*
  * audit_file.c - the file that lines are appended to, shared between processes.
  *
- * The lock is the kernel's (flock) on the log itself: it dies with its holder.
- * Whoever has it makes sure that the path still names the file that is locked,
- * for another process may have rotated it away meanwhile; and that its size is
- * as we left it, for another may have appended. What cannot be written whole is
- * taken back, so that no half line stays.
+ * The lock is flock() on the log itself, which the kernel releases when its holder dies.
+ * The holder checks that the path still names the locked file, because another process
+ * may have rotated it, and that its size is unchanged, because another process may have
+ * appended. A write that fails in the middle is truncated away.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,12 +24,12 @@
 #include "observe/audit/audit_head.h"
 
 enum {
-	OPEN_TRIES = 64, /* each is lost only to somebody who rotates just then */
+	OPEN_TRIES = 64, /* an attempt fails only if another process rotates just then */
 	NAP_FIRST_US = 100,
 	NAP_LAST_US = 1000
 };
 
-/* The field stays where it is when a call's own error becomes the cause. */
+/* As a field, errno stays visible if another error is added as the cause. */
 static fw_error *say_why(fw_error *err, const struct fw_audit_failure *failure, fw_error *cause)
 {
 	if (failure->errnum)
@@ -146,13 +145,13 @@ bool fw_audit_sync_directory(const struct fw_audit_file *file)
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* Some file systems cannot do it to a directory, and need not. */
+	/* EINVAL: the file system does not support it for directories. */
 	is_synced = fsync(fd) == 0 || errno == EINVAL;
 	(void)close(fd);
 	return is_synced;
 }
 
-/* A FIFO without a reader must not make us wait, nor a symbolic link lead us. */
+/* Does not block on a FIFO, and does not follow a symbolic link. */
 static bool open_log(struct fw_audit_file *file, struct fw_audit_failure *ret_failure)
 {
 	const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -187,7 +186,7 @@ static bool open_log(struct fw_audit_file *file, struct fw_audit_failure *ret_fa
 	return fw_audit_fail(ret_failure, 0, "it is not a regular file");
 }
 
-/* Pollers have to find the gaps, so they look often. */
+/* Polls often: the gaps between the batches of another process are short. */
 static bool lock_log(struct fw_audit_file *file, struct fw_audit_failure *ret_failure)
 {
 	long nap_us = NAP_FIRST_US;
@@ -223,8 +222,8 @@ static bool is_current(const struct fw_audit_file *file, const struct stat *info
 	       named.st_dev == info->st_dev && named.st_ino == info->st_ino;
 }
 
-/* The locked, whole file gets the next number. The one who then finds no log,
- * or an empty one, goes on from the highest number: see audit_tail.c. */
+/* Renames the locked file to the next number. A process that then finds no log, or an
+ * empty one, continues from the highest number: see audit_tail.c. */
 static bool rotate(struct fw_audit_file *file, struct fw_audit_failure *ret_failure)
 {
 	unsigned first;
@@ -240,7 +239,7 @@ static bool rotate(struct fw_audit_file *file, struct fw_audit_failure *ret_fail
 	}
 	if (!fw_audit_rotated_path(from, last + 1, name, sizeof name))
 		return fw_audit_fail(ret_failure, ENAMETOOLONG, "it could not be rotated");
-	/* What is in it must be on disk before the next file says that it was. */
+	/* It must be on disk before the next file refers to it. */
 	if (file->sync && fdatasync(file->fd) != 0)
 		return fw_audit_fail(ret_failure, errno, "it could not be synced");
 	if (renameat2(at, from, at, name, RENAME_NOREPLACE) != 0) {
@@ -267,7 +266,7 @@ bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_hasher *hasher,
 		if (!lock_log(file, ret_failure))
 			return false;
 		if (fstat(file->fd, &info) != 0 || !is_current(file, &info)) {
-			close_log(file); /* and with it the lock */
+			close_log(file); /* and releases the lock */
 			continue;
 		}
 		size = (uint64_t)info.st_size;
@@ -275,7 +274,7 @@ bool fw_audit_file_begin(struct fw_audit_file *file, struct fw_hasher *hasher,
 			file->others = size != file->size;
 		if (file->is_known && file->chain.seq > 0 && file->size > 0 &&
 		    !fw_audit_ends_at(file->fd, file->size, &file->chain)) {
-			/* It stays open: the same question is asked next time. */
+			/* It stays open, for the same check next time. */
 			(void)flock(file->fd, LOCK_UN);
 			return fw_audit_forged(ret_failure,
 					       "its last record was changed or cut off");
@@ -300,7 +299,7 @@ void fw_audit_file_cut(struct fw_audit_file *file, uint64_t size)
 {
 	if (ftruncate(file->fd, (off_t)size) == 0) {
 		file->size = size;
-		/* A crash now should not bring it back; if it does, it is found. */
+		/* So that a crash does not bring it back. */
 		(void)fdatasync(file->fd);
 	} else {
 		file->is_known = false;
@@ -340,7 +339,7 @@ bool fw_audit_file_sync(struct fw_audit_file *file, struct fw_audit_failure *ret
 	return errnum == 0 || fw_audit_fail(ret_failure, errnum, "it could not be synced");
 }
 
-/* Kept while the log is locked, so that of several writers the last one wins. */
+/* Under the lock, so that the newest record of several writers is stored. */
 static void keep_head(struct fw_audit_file *file)
 {
 	const struct fw_audit_head head = { .chain = file->chain, .size = file->size };

@@ -1,6 +1,6 @@
 /*
- * audit_files.c - the names of the files of a log: audit-log.jsonl is the one
- * that grows, audit-log.000001.jsonl the oldest.
+ * audit_files.c - the names of the files of a log: audit-log.jsonl is the current one,
+ * audit-log.000001.jsonl the oldest.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ bool fw_audit_rotated_path(const char *path, unsigned number, char *ret_path, si
 	return len > 0 && (size_t)len < cap;
 }
 
-/* The number in `name`, which has to be `stem`.NUMBER`suffix`; 0: it is none. */
+/* The number in `name`, which has the form `stem`.NUMBER`suffix`; 0: it has not. */
 static unsigned number_of(const char *name, const char *stem, size_t len, const char *suffix)
 {
 	unsigned number = 0;
@@ -53,7 +53,7 @@ static unsigned number_of(const char *name, const char *stem, size_t len, const 
 	return number;
 }
 
-/* The directory `name` seen from `at`. */
+/* Opens directory `name`, relative to `at`. */
 static DIR *open_directory(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -82,7 +82,7 @@ static fw_error *find_range(int at, const char *path, unsigned *ret_first, unsig
 	dir = open_directory(at, name > path ? directory : ".");
 	if (!dir)
 		return fw_error_from_errno(FW_HERE, errno, directory);
-	/* cppcheck-suppress readdirCalled ; the stream is ours alone */
+	/* cppcheck-suppress readdirCalled ; no other thread uses the stream */
 	while ((entry = readdir(dir))) {
 		unsigned number = number_of(entry->d_name, name, len, name + len);
 

@@ -1,11 +1,11 @@
 /*
- * audit_head.c - the last record of each log, kept outside of it.
+ * audit_head.c - the last record of each log, stored outside of it.
  *
- * A chain cannot show that its end was cut off, or that all of it was written
- * anew. So number, hash and place of the last record are kept in a file of their
- * own, in a folder that no worker can reach. It is written under the lock of the
- * log, after the records are on disk, in one write of a fixed size. A crash of the
- * machine can leave an older one behind, which the log still contains.
+ * A chain cannot show that its end was cut off, or that all of it was written again. So
+ * number, hash and position of the last record are stored in another file, in a
+ * directory that workers cannot access. It is written under the lock of the log, after
+ * the records are on disk, in one write of a fixed size. A crash of the machine can
+ * leave an older state of it, which the log still contains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 enum { TEXT_LEN = 20 + 1 + FW_AUDIT_HASH_LEN + 1 + 20 + 1 };
 
-/* The canonical path of the log, though it need not exist. */
+/* The canonical path of the log, which need not exist. */
 static bool real_path(int dir, const char *path, char *ret_path, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -89,7 +89,7 @@ bool fw_audit_head_read(const char *path, struct fw_audit_head *ret_head)
 		return false;
 	len = pread(fd, text, TEXT_LEN, 0);
 	(void)close(fd);
-	/* A crash of the machine may leave an empty one. */
+	/* A crash of the machine may leave an empty file. */
 	errno = ENOENT;
 	if (len != TEXT_LEN || text[20] != ' ' || text[85] != ' ')
 		return false;
@@ -142,7 +142,7 @@ fw_error *fw_audit_check_head(const char *heads, const char *path, uint64_t *ret
 		uint64_t end = (uint64_t)info.st_size;
 
 		*ret_is_there = fw_audit_continues(&file, &head, end, hasher, &chain);
-		/* A server may have written meanwhile, or its last line not whole. */
+		/* A server may be writing, or its last line may be incomplete. */
 		if (!*ret_is_there && end >= head.size)
 			*ret_is_there = fw_audit_ends_at(file.fd, head.size, &head.chain);
 	}

@@ -1,6 +1,6 @@
 /*
- * A log that somebody else has written: a running server refuses it, and so does
- * the next one, which knows its last record from outside of the log.
+ * audit_head_test.c - a log that somebody else has changed: a running server refuses it,
+ * and so does the next one, which knows the last record from outside of the log.
  */
 #include "audit_test.h"
 
@@ -28,7 +28,7 @@ static void is_refused(fw_error *err)
 	fw_error_free(err);
 }
 
-/* Records of another chain, as whoever wants to hide something writes them. */
+/* Writes records of another chain, as a forger would. */
 static char *forge(unsigned records, size_t *ret_len)
 {
 	const struct fw_audit_record nothing = { .event = FW_AUDIT_CHANGE,
@@ -49,7 +49,7 @@ static char *forge(unsigned records, size_t *ret_len)
 	return text;
 }
 
-/* Nothing may be appended that would make it look whole. */
+/* Nothing may be appended that would make it look intact. */
 static void assert_content_is(const char *text, size_t len)
 {
 	size_t now_len = 0;
@@ -75,7 +75,7 @@ static void test_audit__a_rewritten_log_is_refused_by_the_running_server(void **
 	is_refused(record(audit, "a"));
 	assert_false(fw_audit_is_up(audit));
 	assert_content_is(forged, forged_len);
-	/* Put back, it goes on. */
+	/* After the original is put back, writing resumes. */
 	write_all(path, whole, len);
 	must(record(audit, "b"));
 	assert_whole(7); /* and a note that it resumed */
@@ -123,7 +123,7 @@ static void test_audit__a_cut_or_changed_last_record_is_refused(void **state)
 	free(text);
 }
 
-static void test_audit__a_forged_record_behind_ours_is_refused(void **state)
+static void test_audit__a_forged_record_after_ours_is_refused(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 	size_t len = 0;
@@ -139,7 +139,7 @@ static void test_audit__a_forged_record_behind_ours_is_refused(void **state)
 	free(forged);
 }
 
-static void test_audit__what_others_append_is_followed(void **state)
+static void test_audit__records_of_other_processes_are_accepted(void **state)
 {
 	struct fw_audit_options small = { .heads = heads, .rotate_bytes = 2000 };
 	struct fw_audit *first = opened(&small);
@@ -157,7 +157,7 @@ static void test_audit__what_others_append_is_followed(void **state)
 	report = verified(false);
 	assert_int_equal(report.fault, FW_AUDIT_WHOLE);
 	assert_true(report.files > 5);
-	/* And after a restart, from the record that was kept. */
+	/* And after a restart, because of the stored record. */
 	first = opened(&small);
 	must(record(first, "c"));
 	assert_true(fw_audit_close(first));
@@ -208,7 +208,7 @@ static void test_audit__a_log_that_lost_its_end_is_refused_at_the_next_start(voi
 	assert_true(!is_there && seq == 6);
 	assert_int_equal(unlink(path), 0);
 	does_not_open();
-	/* As it was, or accepted as it is. */
+	/* Restored, or accepted. */
 	write_all(path, text, len);
 	write_some(1);
 	write_all(path, forged, forged_len);
@@ -236,8 +236,8 @@ int main(void)
 		TEST(a_rewritten_log_is_refused_by_the_running_server),
 		TEST(a_log_replaced_by_another_file_is_refused),
 		TEST(a_cut_or_changed_last_record_is_refused),
-		TEST(a_forged_record_behind_ours_is_refused),
-		TEST(what_others_append_is_followed),
+		TEST(a_forged_record_after_ours_is_refused),
+		TEST(records_of_other_processes_are_accepted),
 		TEST(a_log_that_lost_its_end_is_refused_at_the_next_start),
 		TEST(a_log_without_a_kept_record_opens_as_before),
 	};

@@ -1,12 +1,10 @@
 /*
- * audit_line.c - what a record looks like.
+ * audit_line.c - see audit_line.h.
  *
- * The hash is of the bytes of the line itself, its own member left out, so that
- * sed and sha256sum can check it, and a verifier need not write JSON again to do
- * so. That works because the form is fixed: seq is first, prev_hash and hash are
- * last, nothing is padded. All of it is redacted, also what an error has
- * already been through: a second pass changes nothing, and a text that came
- * another way gets its first.
+ * The hash is over the bytes of the line without the member "hash", so that sed and
+ * sha256sum can check it, and a verifier need not write JSON. All texts are redacted,
+ * also those of an error, which were redacted before: the second pass changes nothing
+ * there, and other texts need it.
  */
 #include <string.h>
 #include <time.h>
@@ -23,7 +21,7 @@
 #define PREV ",\"prev_hash\":\""
 #define HASH "\",\"hash\":\""
 
-/* How much older than its record the time of an error may be. */
+/* How much older than its record an error may be. */
 enum { TOLD_LATE_MS = 10000 };
 
 const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
@@ -46,7 +44,7 @@ bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len
 
 /* ---- members -------------------------------------------------------------- */
 
-/* Text from anywhere: made UTF-8, redacted, then cut. */
+/* Text from outside: made valid UTF-8, redacted, then cut. */
 static void put_text(struct fw_buf *out, const char *text, size_t most)
 {
 	char small[3 * FW_LIMIT_AUDIT_TEXT_BYTES];
@@ -90,7 +88,7 @@ static void put_member(struct fw_buf *out, const char *key, const char *text)
 	put_text(out, text, FW_LIMIT_AUDIT_TEXT_BYTES);
 }
 
-/* JSON as redacted JSON; false where it is none, or too large. */
+/* JSON as redacted JSON; false: it is invalid or too large. */
 static bool put_value(struct fw_buf *out, const char *json, size_t len, size_t most)
 {
 	const struct fw_value_options options = { .redact = true };
@@ -116,7 +114,7 @@ static bool put_value(struct fw_buf *out, const char *json, size_t len, size_t m
 	return fits;
 }
 
-/* null, a text, or {message, code, name}, as the kaiza envelope has it. */
+/* null, a text, or {message, code, name}, as in the kaiza envelope. */
 static void put_cause(struct fw_buf *out, const fw_error *err)
 {
 	fw_cause cause;
@@ -141,7 +139,7 @@ static void put_cause(struct fw_buf *out, const fw_error *err)
 	FW_BUF(out, "}");
 }
 
-/* The id out of a traceparent (00-<id>-<span>-<flags>), else the text itself. */
+/* The id in a traceparent (00-<id>-<span>-<flags>), otherwise the text itself. */
 static const char *trace_id(const char *trace, char ret_id[33])
 {
 	if (!trace || strlen(trace) < 55 || trace[2] != '-' || trace[35] != '-' ||
@@ -157,20 +155,20 @@ static const char *first_of(const char *one, const char *other)
 	return one ? one : other;
 }
 
-/* The time that the caller is told, so that both can be found together; but an
- * error may come from elsewhere with any time, and the log's order is ours. */
+/* The time in the reply, so that both can be matched. An upstream's error may have any
+ * time; one that does not fit is replaced by the current time. */
 static void find_time(const struct fw_audit_record *record,
 		      char ret_text[FW_AUDIT_TIME_LEN + 1])
 {
-	const char *told = record->error ? fw_error_timestamp(record->error) : NULL;
+	const char *stated = record->error ? fw_error_timestamp(record->error) : NULL;
 	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_unix_ms();
 	char earliest[FW_AUDIT_TIME_LEN + 1];
 
 	(void)fw_time_text(now_ms - TOLD_LATE_MS, earliest);
 	(void)fw_time_text(now_ms, ret_text);
-	if (told && strlen(told) == FW_AUDIT_TIME_LEN && strcmp(told, earliest) >= 0 &&
-	    strcmp(told, ret_text) < 0)
-		memcpy(ret_text, told, FW_AUDIT_TIME_LEN);
+	if (stated && strlen(stated) == FW_AUDIT_TIME_LEN && strcmp(stated, earliest) >= 0 &&
+	    strcmp(stated, ret_text) < 0)
+		memcpy(ret_text, stated, FW_AUDIT_TIME_LEN);
 }
 
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
@@ -278,7 +276,7 @@ bool fw_audit_line_seal(struct fw_buf *out, size_t start, struct fw_hasher *hash
 	return true;
 }
 
-/* Without a branch for each digit: hashes have nothing to predict. */
+/* Without a branch per digit, which could not be predicted. */
 static bool is_hash(const char *text)
 {
 	unsigned wrong = 0;

@@ -1,9 +1,9 @@
 /*
  * audit_observer.c - a server's outcomes as records.
  *
- * The reply of a failure, and of a success that changed something, is held until
- * its record is written. While nothing can be written, what would change
- * something does not even start: it could not be accounted for.
+ * The reply of a failure, and of a success that changed state, is held until its record
+ * is written. While the log cannot be written, tools that change state are not run,
+ * because their changes could not be recorded.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static fw_error *down_error(struct fw_audit *audit)
 	fw_queue_thread_lock(&audit->queue);
 	failure = audit->failure;
 	fw_queue_thread_unlock(&audit->queue);
-	/* Whatever the reason, this is no failure to lock: it is not even tried. */
+	/* No lock was tried here, so it is not reported as a failure to lock. */
 	failure.is_lock = false;
 	return fw_audit_failure_error(&failure);
 }
@@ -40,8 +40,8 @@ static void release(void *ctx, fw_error *err)
 	fw_hold_release(ctx, err);
 }
 
-/* The caller is told already that there is no audit. */
-static void release_as_told(void *ctx, fw_error *err)
+/* The reply already says that the audit is down. */
+static void release_unchanged(void *ctx, fw_error *err)
 {
 	fw_error_free(err);
 	fw_hold_release(ctx, NULL);
@@ -65,7 +65,7 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 
 	if (!outcome->error && !outcome->changes)
 		return false;
-	/* Who may not even speak may not fill the disk either. */
+	/* Unauthenticated peers must not be able to fill the disk. */
 	if (outcome->is_stranger && !fw_audit_admit_unauthenticated(audit))
 		return false;
 	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
@@ -76,7 +76,7 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 		audit->options.describe(audit->options.describe_ctx, outcome, &record);
 	if (code == FW_AUDIT_LOG_FAILED || code == FW_AUDIT_LOCK_FAILED ||
 	    (code == FW_GOVERNANCE_INVARIANT_VIOLATION && !fw_audit_is_up(audit)))
-		done = release_as_told;
+		done = release_unchanged;
 	args = fw_outcome_arguments(outcome, &len);
 	err = fw_audit_append_taking(audit, &record, args, len, done, hold);
 	if (err) {

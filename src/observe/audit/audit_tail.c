@@ -1,11 +1,10 @@
 /*
- * audit_tail.c - where a log ends.
+ * audit_tail.c - finds the end of a log.
  *
- * A crash leaves a line without its end, or, when the whole machine went down,
- * bytes that are no line at all. What stands behind the last line of ours is
- * copied into a file beside the log, the log is cut there, and the next record
- * says so with the bytes' hash. A line of ours with a wrong hash is not such a
- * remainder: somebody changed it, it stays, and verifying finds it.
+ * A crash leaves an incomplete line; a crash of the machine may leave arbitrary bytes.
+ * What follows the last complete record is copied to another file, the log is truncated
+ * there, and the next record is a note with the hash of these bytes. A complete record
+ * with a wrong hash is not removed: somebody changed it, and verifying reports it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A file may be named by any bytes, a record only by text. */
+/* A file name may be any bytes; a record needs UTF-8. */
 static void name_file(struct fw_audit_note *note, const char *path)
 {
 	const char *name = base_name(path);
@@ -61,7 +60,7 @@ static bool read_at(int fd, uint64_t at, char *text, size_t len)
 	return true;
 }
 
-/* The last line of ours in `text`, which begins at a line's start or not. */
+/* Finds the last record in `text`. `is_start`: the text begins with a line. */
 static bool find_line(const char *text, size_t len, bool is_start,
 		      struct fw_audit_chain *ret_chain, size_t *ret_end)
 {
@@ -85,7 +84,7 @@ static bool find_line(const char *text, size_t len, bool is_start,
 	return false;
 }
 
-/* How far the file is whole; 0 where there is no line of ours in it. */
+/* Finds where the last record of the file ends; 0: there is none. */
 static bool find_end(int fd, uint64_t size, struct fw_audit_chain *ret_chain,
 		     uint64_t *ret_whole, struct fw_audit_failure *ret_failure)
 {
@@ -113,13 +112,13 @@ static bool find_end(int fd, uint64_t size, struct fw_audit_chain *ret_chain,
 		if (is_found || len == size)
 			return true;
 		window *= 4;
-		/* No batch of ours is larger, however it was torn. */
+		/* An incomplete batch cannot be larger. */
 		if (window > (uint64_t)16 * FW_LIMIT_AUDIT_BATCH_BYTES)
 			return fw_audit_fail(ret_failure, 0, "it is not an audit log");
 	}
 }
 
-/* Nothing of it is a line of ours: may it be the torn beginning of one? */
+/* There is no record in it: may it be the incomplete first one? */
 static bool is_remainder(int fd, uint64_t size, struct fw_audit_failure *ret_failure)
 {
 	static const char start[] = "{\"seq\":";
@@ -192,8 +191,8 @@ static bool copy_out(int from, uint64_t at, uint64_t size, int to, struct fw_has
 	return fsync(to) == 0;
 }
 
-/* First the copy is safe, then the original goes: a crash between the two
- * leaves one copy more, never one less. */
+/* Truncates after the copy is on disk: a crash in between leaves two copies, never
+ * none. */
 static bool set_aside(struct fw_audit_file *file, uint64_t whole, uint64_t size,
 		      struct fw_hasher *hasher, struct fw_audit_failure *ret_failure)
 {
@@ -244,8 +243,8 @@ static bool read_rotated(const struct fw_audit_file *file, const char *path,
 	return fw_audit_fail(ret_failure, 0, "the file before it is not an audit log");
 }
 
-/* The last record that this log is known to have: ours, or the one that was kept;
- * seq 0: none is known. What cannot be read is not taken for "none". */
+/* The last record that the log must contain: ours, or the stored one; seq 0: none is
+ * known. A stored one that cannot be read is a failure, not "none". */
 static bool known_head(struct fw_audit_file *file, struct fw_audit_head *ret_head,
 		       struct fw_audit_failure *ret_failure)
 {
@@ -262,9 +261,9 @@ static bool known_head(struct fw_audit_file *file, struct fw_audit_head *ret_hea
 	return fw_audit_fail(ret_failure, errno, "its last record is not known");
 }
 
-/* The log is empty: it begins, or it goes on from where a rotated file ended, or
- * it was taken away under our hands. Then the chain goes on as if it were there,
- * so that what is missing shows. */
+/* The log is empty: it is new, or continues after a rotated file, or was removed while
+ * in use. In the last case the chain continues, so that verifying reports the missing
+ * records. */
 static bool begin_empty(struct fw_audit_file *file, struct fw_hasher *hasher,
 			struct fw_audit_failure *ret_failure)
 {
@@ -310,7 +309,7 @@ bool fw_audit_tail_read(struct fw_audit_file *file, uint64_t size, struct fw_has
 	struct fw_audit_head known;
 	uint64_t whole = 0;
 
-	/* Only an empty file begins with these. */
+	/* These notes are only at the beginning of a file. */
 	file->notes[FW_AUDIT_NOTE_ROTATED].is_due = false;
 	file->notes[FW_AUDIT_NOTE_REPLACED].is_due = false;
 	if (size > 0 && !find_end(file->fd, size, &found, &whole, ret_failure))

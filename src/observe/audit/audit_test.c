@@ -55,7 +55,7 @@ static void test_audit__the_hash_is_what_sha256sum_says(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void test_audit__an_error_that_brings_another_time_is_recorded_now(void **state)
+static void test_audit__an_error_with_an_implausible_time_gets_the_current_time(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 	fw_error *failed = fw_raise_internal_unexpected(NULL);
@@ -116,7 +116,7 @@ static void test_audit__scope_cause_and_trace_are_kept(void **state)
 	assert_whole(2);
 }
 
-static void test_audit__secrets_and_bytes_that_are_no_text_never_arrive(void **state)
+static void test_audit__secrets_and_invalid_utf8_are_not_recorded(void **state)
 {
 	const struct fw_audit_options keep = { .keep_args = true };
 	struct fw_audit *audit = opened(&keep);
@@ -253,7 +253,7 @@ static void test_audit__every_cut_of_the_last_line_starts_again(void **state)
 	free(text);
 }
 
-static void test_audit__a_log_removed_while_open_shows(void **state)
+static void test_audit__a_log_removed_while_open_is_noted(void **state)
 {
 	struct fw_audit *audit = opened(NULL);
 
@@ -295,14 +295,14 @@ static void test_audit__rotation_carries_the_chain(void **state)
 	text = read_all(path, NULL);
 	assert_non_null(strstr(text, "\"reason\":\"log rotated\",\"file\":\"audit-log.00000"));
 	free(text);
-	/* A file in the middle is gone: that shows. */
+	/* A missing file in the middle is reported. */
 	assert_true(fw_audit_rotated_path(path, 3, name, sizeof name));
 	assert_int_equal(unlink(name), 0);
 	report = verified(false);
 	assert_int_equal(report.fault, FW_AUDIT_BAD_SEQUENCE);
 	assert_string_equal(report.file, "audit-log.000004.jsonl");
 	assert_int_equal(report.line, 1);
-	/* The oldest are elsewhere: so only if one says so. */
+	/* Missing oldest files are accepted only with `partial`. */
 	for (unsigned i = 1; i <= 2; i++) {
 		assert_true(fw_audit_rotated_path(path, i, name, sizeof name));
 		assert_int_equal(unlink(name), 0);
@@ -311,7 +311,7 @@ static void test_audit__rotation_carries_the_chain(void **state)
 	assert_int_equal(verified(true).fault, FW_AUDIT_WHOLE);
 }
 
-static void test_audit__a_crash_between_rename_and_creation_is_healed(void **state)
+static void test_audit__a_crash_between_rename_and_creation_is_recovered_from(void **state)
 {
 	char name[300];
 
@@ -404,7 +404,7 @@ static void test_audit__a_record_of_another_log_breaks_the_chain(void **state)
 	fw_hasher_free(hasher);
 }
 
-static void test_audit__an_empty_log_is_whole(void **state)
+static void test_audit__an_empty_log_is_intact(void **state)
 {
 	(void)state;
 	write_log(0);
@@ -418,20 +418,20 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_has_all_fields_in_their_order),
 		TEST(the_hash_is_what_sha256sum_says),
-		TEST(an_error_that_brings_another_time_is_recorded_now),
+		TEST(an_error_with_an_implausible_time_gets_the_current_time),
 		TEST(scope_cause_and_trace_are_kept),
-		TEST(secrets_and_bytes_that_are_no_text_never_arrive),
+		TEST(secrets_and_invalid_utf8_are_not_recorded),
 		TEST(arguments_are_only_a_hash_unless_asked_for),
 		TEST(a_torn_last_line_is_set_aside),
 		TEST(a_torn_first_line_and_zeros_are_set_aside),
 		TEST(every_cut_of_the_last_line_starts_again),
-		TEST(a_log_removed_while_open_shows),
+		TEST(a_log_removed_while_open_is_noted),
 		TEST(rotation_carries_the_chain),
-		TEST(a_crash_between_rename_and_creation_is_healed),
+		TEST(a_crash_between_rename_and_creation_is_recovered_from),
 		TEST(every_flipped_bit_is_found),
 		TEST(lines_removed_doubled_or_exchanged_are_found),
 		TEST(a_record_of_another_log_breaks_the_chain),
-		TEST(an_empty_log_is_whole),
+		TEST(an_empty_log_is_intact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

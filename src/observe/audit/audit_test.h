@@ -1,6 +1,5 @@
 /*
- * audit_test.h - what the tests of the audit log share: a directory of their
- * own, and a log in it.
+ * audit_test.h - for the tests of the audit log: a temporary directory with a log in it.
  */
 #ifndef FW_OBSERVE_AUDIT_TEST_H
 #define FW_OBSERVE_AUDIT_TEST_H
@@ -95,7 +94,7 @@ static inline struct fw_audit *opened(const struct fw_audit_options *options)
 	return audit;
 }
 
-/* A failure, recorded. */
+/* Records a failure. */
 static inline fw_error *record(struct fw_audit *audit, const char *what)
 {
 	fw_error *failed = fw_raise_file_not_found(what);

@@ -1,11 +1,10 @@
 /*
- * audit_verify.c - is the log whole?
+ * audit_verify.c - verifies the chain of a log.
  *
- * One pass, one buffer. A line is judged by its bytes: its hash covers all of
- * them, so a single changed bit shows; parsing it as JSON only tells how it is
- * broken, and keeps a writer that is not ours from passing off anything. What
- * stands behind the end of a log that a server writes at this moment is looked
- * at again under the lock, before it is called torn.
+ * One pass with one buffer. The hash of a line covers all its bytes, so a single changed
+ * bit is detected. Parsing the line as JSON only explains how it is broken, and refuses
+ * lines of another writer that are not JSON. An incomplete last line is read again under
+ * the lock before it is reported, because a server may be writing it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 
 enum {
 	BUFFER = 1024 * 1024,
-	/* More than yyjson takes for any line that we write. */
+	/* More than yyjson needs for the longest line. */
 	PARSE_ROOM = 8 * FW_LIMIT_AUDIT_LINE_BYTES,
 	RECORDS_BETWEEN_STEPS = 256
 };
@@ -40,7 +39,7 @@ struct walk {
 	uint64_t total;
 	char *buffer; /* BUFFER + a line */
 	void *parse_room;
-	/* of the file at hand */
+	/* of the current file */
 	int fd;
 	bool is_locked;
 	uint64_t line;
@@ -66,7 +65,7 @@ static bool broken(struct walk *walk, enum fw_audit_fault fault)
 
 /* ---- a line ----------------------------------------------------------------- */
 
-/* JSON, and an object? Says why not. */
+/* Is it a JSON object? If not, the report has the reason. */
 static bool is_json(struct walk *walk, char *line, size_t len)
 {
 	yyjson_alc pool;
@@ -78,7 +77,7 @@ static bool is_json(struct walk *walk, char *line, size_t len)
 	doc = yyjson_read_opts(line, len, YYJSON_READ_NUMBER_AS_RAW, &pool, &why);
 	if (!doc) {
 		if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-			return true; /* then its hash is to say */
+			return true; /* its hash decides */
 		SAY(walk, "it is not JSON: %s at byte %zu", why.msg, why.pos);
 		return false;
 	}
@@ -107,7 +106,7 @@ static bool check_start(struct walk *walk, const struct fw_audit_mark *mark)
 		    mark->seq, mark->seq - 1);
 		return broken(walk, FW_AUDIT_NOT_FROM_START);
 	}
-	/* What it claims to follow has to be believed. */
+	/* The files before it are not here, so this cannot be checked. */
 	walk->chain.seq = mark->seq - 1;
 	memcpy(walk->chain.hash, mark->prev, FW_AUDIT_HASH_LEN);
 	walk->chain.hash[FW_AUDIT_HASH_LEN] = '\0';
@@ -168,7 +167,7 @@ static bool check_line(struct walk *walk, char *line, size_t len)
 
 /* ---- a file ----------------------------------------------------------------- */
 
-/* Whoever is writing finishes first. Not had in time: then it is as it is. */
+/* Waits for a writer to finish. On a timeout, the line is judged as it is. */
 static void lock_to_read(struct walk *walk)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
@@ -181,7 +180,7 @@ static void lock_to_read(struct walk *walk)
 	}
 }
 
-/* The whole lines of `buffer`; tells how much of it is left over. */
+/* Checks the complete lines in `buffer`; `ret_left` is the length of the rest. */
 static bool check_lines(struct walk *walk, size_t len, size_t *ret_left)
 {
 	char *at = walk->buffer;
@@ -207,7 +206,7 @@ static bool check_rest(struct walk *walk, size_t left)
 	return broken(walk, FW_AUDIT_TORN);
 }
 
-/* False: broken, or (with an error) not readable. */
+/* False: the chain is broken, or (with an error) the file cannot be read. */
 static bool check_file(struct walk *walk, const char *name, fw_error **ret_err)
 {
 	size_t left = 0;
@@ -266,21 +265,21 @@ static fw_error *open_to_read(const char *path, int *ret_fd, struct stat *ret_in
 		(void)close(fd);
 		return fw_error_from_errno(FW_HERE, EISDIR, path);
 	}
-	/* A pipe is waited for: "verify <(zcat old.gz)". */
+	/* Reading blocks for a pipe: "verify <(zcat old.gz)". */
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	*ret_fd = fd;
 	return NULL;
 }
 
-/* True while all is whole. The current log was opened first: what is rotated
- * away meanwhile is met there, and not again under its new name. */
+/* True: all are intact. The current log was opened before. If it is rotated meanwhile,
+ * it is skipped here under its new name. */
 static bool check_rotated(struct walk *walk, const char *path, const struct stat *current,
 			  unsigned first, unsigned last, fw_error **ret_err)
 {
 	for (unsigned i = first; i > 0 && i <= last; i++) {
 		char name[4096];
 		struct stat info = { 0 };
-		bool is_whole;
+		bool is_intact;
 
 		if (!fw_audit_rotated_path(path, i, name, sizeof name)) {
 			*ret_err = fw_error_from_errno(FW_HERE, ENAMETOOLONG, path);
@@ -288,17 +287,18 @@ static bool check_rotated(struct walk *walk, const char *path, const struct stat
 		}
 		*ret_err = open_to_read(name, &walk->fd, &info);
 		if (*ret_err && fw_error_has_code(*ret_err, "file.not_found")) {
-			/* A gap in the numbers shows as one in the sequence. */
+			/* A missing file is reported as a gap in the sequence. */
 			fw_error_free(*ret_err);
 			*ret_err = NULL;
 			continue;
 		}
 		if (*ret_err)
 			return false;
-		is_whole = (info.st_dev == current->st_dev && info.st_ino == current->st_ino) ||
-			   check_file(walk, base_name(name), ret_err);
+		is_intact =
+			(info.st_dev == current->st_dev && info.st_ino == current->st_ino) ||
+			check_file(walk, base_name(name), ret_err);
 		(void)close(walk->fd);
-		if (!is_whole)
+		if (!is_intact)
 			return false;
 	}
 	return true;

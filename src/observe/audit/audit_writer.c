@@ -87,7 +87,7 @@ static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
 static void report(struct fw_audit *audit, struct fw_audit_item *first,
 		   const struct fw_audit_item *rest, const struct fw_audit_failure *failure)
 {
-	while (first != rest) {
+	while (first && first != rest) {
 		struct fw_audit_item *next = fw_audit_item_next(first);
 		fw_audit_done *done = first->done;
 		void *ctx = first->ctx;

@@ -1,6 +1,6 @@
 /*
- * incident_test.c - incidents are kept and found; and whatever happens to the
- * file that they are kept in, the store comes back.
+ * incident_test.c - incidents are stored and found, and the store recovers from
+ * whatever happens to its file.
  */
 #include "observe/incident/incident.h"
 
@@ -130,7 +130,7 @@ static size_t kept(void)
 
 /* ---- tests ------------------------------------------------------------------------------ */
 
-static void test_incident__what_is_written_is_found(void **state)
+static void test_incident__incidents_that_were_written_are_found(void **state)
 {
 	struct fw_store *store = writer();
 	struct stat file;
@@ -154,7 +154,7 @@ static void test_incident__what_is_written_is_found(void **state)
 	assert_int_equal(kept(), 5);
 }
 
-static void test_incident__one_is_found_by_the_start_of_its_id(void **state)
+static void test_incident__an_incident_is_found_by_a_prefix_of_its_id(void **state)
 {
 	struct fw_store *store = writer();
 	struct fw_buf json;
@@ -173,7 +173,7 @@ static void test_incident__one_is_found_by_the_start_of_its_id(void **state)
 	assert_non_null(yyjson_obj_get(yyjson_doc_get_root(doc), "error"));
 	yyjson_doc_free(doc);
 	fw_buf_reset(&json, 0);
-	/* a1 is whole, though a10 and a11 start with it. */
+	/* a1 is a complete id, although a10 and a11 begin with it. */
 	assert_null(fw_incident_get_json(store, "inc_20260115_a1", &json));
 	assert_non_null(strstr(json.text, "\"count\":12"));
 	err = fw_incident_get_json(store, "inc_20260115_a", &json);
@@ -194,7 +194,7 @@ static void test_incident__one_is_found_by_the_start_of_its_id(void **state)
 	fw_store_free(store);
 }
 
-static void test_incident__old_ones_are_forgotten_but_counted(void **state)
+static void test_incident__old_incidents_are_deleted_but_stay_counted(void **state)
 {
 	struct fw_store *store = writer();
 	struct fw_buf json;
@@ -241,7 +241,7 @@ static void test_incident__a_clock_that_jumps_back_does_not_hide_new_ones(void *
 	assert_null(fw_store_list_incidents(store, &filter, keep_first, &first));
 	assert_string_equal(first.id, "inc_20260115_newest0");
 	assert_int_equal(first.count, 5);
-	/* The clock is right again: what came last is not what is evicted. */
+	/* The clock is right again: the newest are not evicted. */
 	assert_null(fw_store_prune_incidents(store, 8000000, UINT64_MAX));
 	assert_int_equal(kept(), 22);
 	assert_null(add(store, 1, "later", 20000000));
@@ -250,7 +250,7 @@ static void test_incident__a_clock_that_jumps_back_does_not_hide_new_ones(void *
 	fw_store_free(store);
 }
 
-static void test_incident__the_oldest_make_room(void **state)
+static void test_incident__the_oldest_are_deleted_when_the_store_is_too_large(void **state)
 {
 	struct fw_store *store = writer();
 	char text[2048];
@@ -267,7 +267,7 @@ static void test_incident__the_oldest_make_room(void **state)
 	assert_null(fw_store_prune_incidents(store, 0, 4 << 20));
 	left = kept();
 	assert_true(left > 500 && left < 2500);
-	/* What is freed is used again: it grows no more. */
+	/* Free pages are used again: the file does not grow. */
 	for (int i = 0; i < 10; i++) {
 		source.left = 1000;
 		assert_null(fw_store_add_incidents(store, give, &source));
@@ -303,7 +303,7 @@ static void overwrite(const char *text)
 	(void)close(fd);
 }
 
-static void test_incident__what_is_no_database_is_set_aside(void **state)
+static void test_incident__a_file_that_is_not_a_database_is_renamed(void **state)
 {
 	struct fw_store *store = writer();
 	struct source source = { .left = 2, .code = "a" };
@@ -319,7 +319,7 @@ static void test_incident__what_is_no_database_is_set_aside(void **state)
 	fw_store_free(store);
 }
 
-static void test_incident__one_that_breaks_while_open_is_set_aside(void **state)
+static void test_incident__a_file_that_is_corrupted_while_open_is_renamed(void **state)
 {
 	struct fw_store *store = writer();
 	char remark[256] = "";
@@ -327,7 +327,7 @@ static void test_incident__one_that_breaks_while_open_is_set_aside(void **state)
 
 	(void)state;
 	assert_null(add(store, 200, "a", 1000));
-	/* Into the log, too, or the file is hardly looked at. */
+	/* Overwrite the log as well, from which SQLite reads first. */
 	assert_int_equal(truncate(path, 0), 0);
 	overwrite("SQLite format 3");
 	for (int i = 0; i < 3 && !remark[0]; i++) {
@@ -343,7 +343,7 @@ static void test_incident__one_that_breaks_while_open_is_set_aside(void **state)
 	fw_store_free(store);
 }
 
-static void test_incident__one_of_a_newer_version_is_left_alone(void **state)
+static void test_incident__a_file_of_a_newer_version_is_not_touched(void **state)
 {
 	struct fw_store *store = writer();
 	char remark[256] = "";
@@ -366,7 +366,7 @@ static void test_incident__one_of_a_newer_version_is_left_alone(void **state)
 	fw_store_free(store);
 }
 
-static void test_incident__where_there_is_no_file_it_says_so(void **state)
+static void test_incident__a_missing_file_is_an_error(void **state)
 {
 	struct fw_store *store = NULL;
 	char remark[8] = "";
@@ -406,7 +406,7 @@ static fw_error *sample(void)
 	return err;
 }
 
-static void test_incident__a_failure_is_kept_with_all_it_knows(void **state)
+static void test_incident__a_failure_is_stored_with_all_its_members(void **state)
 {
 	const struct fw_incidents_options options = { 0 };
 	fw_incidents *incidents = NULL;
@@ -422,7 +422,7 @@ static void test_incident__a_failure_is_kept_with_all_it_knows(void **state)
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
 	observer.finished(observer.ctx, &outcome);
-	outcome.error = NULL; /* a success is no incident */
+	outcome.error = NULL; /* a success is not an incident */
 	observer.finished(observer.ctx, &outcome);
 	fw_incidents_free(incidents);
 	fw_error_free(err);
@@ -450,7 +450,7 @@ static void test_incident__while_the_store_is_down_incidents_wait_for_it(void **
 	fw_observer observer;
 
 	(void)state;
-	/* A folder is where the file should be. */
+	/* There is a directory at the path of the file. */
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
@@ -464,7 +464,8 @@ static void test_incident__while_the_store_is_down_incidents_wait_for_it(void **
 	assert_int_equal(kept(), 1);
 }
 
-static void test_incident__what_finds_no_room_is_counted_and_nothing_grows(void **state)
+static void test_incident__incidents_that_do_not_fit_are_counted_and_memory_is_bounded(
+	void **state)
 {
 	const struct fw_incidents_options options = { 0 };
 	fw_incidents *incidents = NULL;
@@ -579,19 +580,19 @@ static void test_incident__each_allocation_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_written_is_found),
-		TEST(one_is_found_by_the_start_of_its_id),
-		TEST(old_ones_are_forgotten_but_counted),
+		TEST(incidents_that_were_written_are_found),
+		TEST(an_incident_is_found_by_a_prefix_of_its_id),
+		TEST(old_incidents_are_deleted_but_stay_counted),
 		TEST(a_clock_that_jumps_back_does_not_hide_new_ones),
-		TEST(the_oldest_make_room),
+		TEST(the_oldest_are_deleted_when_the_store_is_too_large),
 		TEST(a_deleted_file_is_made_again),
-		TEST(what_is_no_database_is_set_aside),
-		TEST(one_that_breaks_while_open_is_set_aside),
-		TEST(one_of_a_newer_version_is_left_alone),
-		TEST(where_there_is_no_file_it_says_so),
-		TEST(a_failure_is_kept_with_all_it_knows),
+		TEST(a_file_that_is_not_a_database_is_renamed),
+		TEST(a_file_that_is_corrupted_while_open_is_renamed),
+		TEST(a_file_of_a_newer_version_is_not_touched),
+		TEST(a_missing_file_is_an_error),
+		TEST(a_failure_is_stored_with_all_its_members),
 		TEST(while_the_store_is_down_incidents_wait_for_it),
-		TEST(what_finds_no_room_is_counted_and_nothing_grows),
+		TEST(incidents_that_do_not_fit_are_counted_and_memory_is_bounded),
 		TEST(each_allocation_may_fail),
 	};
 

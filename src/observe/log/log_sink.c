@@ -1,11 +1,11 @@
 /*
- * log_sink.c - writing where nobody may be reading.
+ * log_sink.c - writes to a descriptor whose reader may be slow or gone.
  *
- * Standard error is usually shared: a pipe to whoever started us, a terminal.
- * Making it non-blocking would change it for all who share it. So a pipe and a
- * terminal are opened anew, with a state of their own; a socket takes a flag
- * with each send; a file never blocks. Where opening anew is not allowed, no
- * more is written at once than a pipe takes whole.
+ * Standard error is usually shared with the parent process, as a pipe or a terminal.
+ * Making it non-blocking would affect all processes that share it. So a pipe or a
+ * terminal is opened again through /proc, which gives a separate file status; a socket
+ * is written with MSG_DONTWAIT; a file never blocks. If it cannot be opened again, a
+ * write is not larger than a pipe takes in one piece.
  */
 #include "observe/log/log_sink.h"
 
@@ -23,7 +23,7 @@
 
 enum {
 	POLL_MS = 50,
-	ENDING_MS = 500, /* a reader that is late when we end has so long */
+	ENDING_MS = 500, /* time for a slow reader when the log ends */
 	MOST_BYTES = 64 * 1024,
 };
 
@@ -63,12 +63,12 @@ fw_error *fw_log_sink_open(struct fw_log_sink *sink, const struct fw_log_options
 		return open_journal(sink, options->journal);
 	sink->most = MOST_BYTES;
 	if (fstat(options->fd, &kind) != 0)
-		return NULL; /* closed: each write will say so */
+		return NULL; /* closed: each write will fail */
 	sink->is_socket = S_ISSOCK(kind.st_mode);
 	if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", options->fd);
 		own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-		/* Whole lines of this length do not mix with those of others. */
+		/* Writes up to this size are not mixed with those of other processes. */
 		sink->most = PIPE_BUF;
 	}
 	if (own >= 0) {
@@ -93,8 +93,8 @@ static ssize_t write_some(const struct fw_log_sink *sink, const char *text, size
 	return write(sink->fd, text, len < sink->most ? len : sink->most);
 }
 
-/* Waits for a reader, but not when we are to end. */
-static bool await(struct fw_log_sink *sink)
+/* Waits for the reader; when the log ends, only for a limited time. */
+static bool wait_for_reader(struct fw_log_sink *sink)
 {
 	struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
 
@@ -112,15 +112,15 @@ bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
 	while (len) {
 		ssize_t n;
 
-		/* A descriptor that may block is asked before. */
-		if (!sink->is_own && !sink->is_socket && !await(sink))
+		/* Poll a descriptor that may block before writing. */
+		if (!sink->is_own && !sink->is_socket && !wait_for_reader(sink))
 			return false;
 		n = write_some(sink, text, len);
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
 		} else if (n < 0 && errno == EAGAIN) {
-			if (!await(sink))
+			if (!wait_for_reader(sink))
 				return false;
 		} else if (n == 0 || errno != EINTR) {
 			return false;

@@ -14,7 +14,7 @@ struct fw_log_sink {
 	bool is_own;    /* we opened it and close it */
 	bool is_socket; /* written with send() */
 	bool is_journal;
-	int late_ms; /* time spent waiting since the log was told to end */
+	int late_ms; /* time spent waiting since the log began to end */
 	size_t most; /* bytes per write that are not split */
 	const atomic_bool *is_ending;
 };

@@ -1,5 +1,5 @@
 /*
- * log_test.c - one line for each, limited in number, and never a wait: whatever
+ * log_test.c - one line per failure, with a rate limit, and without blocking, whatever
  * standard error is.
  */
 #include "observe/log/log.h"
@@ -144,7 +144,7 @@ static void test_log__the_codeintel_contract_names_level_message_and_fields(void
 	assert_non_null(strstr(member(2, "context"), "a.py"));
 }
 
-static void test_log__levels_below_are_not_told(void **state)
+static void test_log__lower_levels_are_not_logged(void **state)
 {
 	fw_outcome fine = { .method = "tools/call", .name = "x", .duration_ns = 1 };
 	fw_observer observer = fw_log_observer();
@@ -164,7 +164,7 @@ static void test_log__levels_below_are_not_told(void **state)
 	assert_string_equal(member(0, "event"), "\"call\"");
 }
 
-static void test_log__a_flood_is_held_back_and_counted(void **state)
+static void test_log__a_flood_is_suppressed_and_counted(void **state)
 {
 	size_t told = 0;
 	yyjson_doc *doc;
@@ -193,7 +193,7 @@ static void test_log__a_flood_is_held_back_and_counted(void **state)
 	assert_int_equal(told, 1000);
 }
 
-static void test_log__so_many_at_once_and_so_many_a_second(void **state)
+static void test_log__lines_have_a_burst_and_a_rate(void **state)
 {
 	static struct fw_log_rates rates;
 	static const char name[] = "a.code";
@@ -213,7 +213,7 @@ static void test_log__so_many_at_once_and_so_many_a_second(void **state)
 	for (int64_t now = 1101; now <= 11150; now++)
 		passed += fw_log_rate_take(&rates, name, now, &held);
 	assert_int_equal(passed, 100);
-	/* Another name has its own. */
+	/* Another name has its own bucket. */
 	assert_true(fw_log_rate_take(&rates, "another", 1100, &held));
 	assert_null(fw_log_rate_due(&rates, 11151, &held, &is_left));
 	assert_true(is_left);
@@ -233,7 +233,7 @@ static void test_log__more_names_than_buckets_share_them(void **state)
 		assert_true(fw_log_rate_take(&rates, names[i], 1000, &held));
 }
 
-static void test_log__secrets_are_hidden(void **state)
+static void test_log__secrets_are_redacted(void **state)
 {
 	(void)state;
 	begin(FW_LOG_JSON, FW_LOG_INFO);
@@ -249,7 +249,7 @@ static void test_log__secrets_are_hidden(void **state)
 			    "\"n\":5}");
 }
 
-static void test_log__words_for_a_terminal_hold_no_control_characters(void **state)
+static void test_log__text_for_a_terminal_has_no_control_characters(void **state)
 {
 	(void)state;
 	begin(FW_LOG_PLAIN, FW_LOG_INFO);
@@ -262,7 +262,7 @@ static void test_log__words_for_a_terminal_hold_no_control_characters(void **sta
 				: strstr(said, "File not found: a?[2Jb c"));
 }
 
-static void test_log__words_for_a_terminal_hold_no_c1_or_bidi_characters(void **state)
+static void test_log__text_for_a_terminal_has_no_c1_or_bidi_characters(void **state)
 {
 	static const char *const never[] = { "\xc2\x9b",     "\xe2\x80\xae", "\xe2\x80\x8b",
 					     "\xe2\x80\xa8", "\xe2\x81\xa6", "\xef\xbb\xbf" };
@@ -283,7 +283,7 @@ static void test_log__words_for_a_terminal_hold_no_c1_or_bidi_characters(void **
 	assert_non_null(strstr(said, "a?2Jb?c?d?e?f?\xc3\xa9"));
 }
 
-static void test_log__a_key_is_hidden_before_a_long_text_is_cut(void **state)
+static void test_log__a_key_is_redacted_before_a_long_text_is_cut(void **state)
 {
 	static char text[8192];
 	size_t len = (size_t)snprintf(text, sizeof text,
@@ -306,7 +306,7 @@ static void test_log__a_key_is_hidden_before_a_long_text_is_cut(void **state)
 	assert_null(strstr(said, "BEGIN RSA"));
 }
 
-static void test_log__a_full_pipe_is_not_waited_for(void **state)
+static void test_log__a_full_pipe_does_not_block(void **state)
 {
 	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
 	char text[2048];
@@ -318,7 +318,7 @@ static void test_log__a_full_pipe_is_not_waited_for(void **state)
 	assert_int_equal(pipe(ends), 0);
 	options.fd = ends[1];
 	assert_null(fw_log_start(&options));
-	/* Each of another name, or they would be held back. */
+	/* With different names, or they would be suppressed. */
 	for (int i = 0; i < 4000; i++) {
 		static char names[200][16];
 
@@ -326,15 +326,15 @@ static void test_log__a_full_pipe_is_not_waited_for(void **state)
 			     (const fw_field[]){ fw_log_text("text", text) }, 1);
 	}
 	assert_true(fw_log_lost() > before);
-	/* Nobody reads: the end comes nevertheless. */
+	/* Nobody reads, and the log still ends. */
 	fw_log_stop();
-	/* It is the caller's, and as it was. */
+	/* The descriptor is not closed, and its flags are unchanged. */
 	assert_false(fcntl(ends[1], F_GETFL) & O_NONBLOCK);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }
 
-static void test_log__a_pipe_that_nobody_reads_is_no_end(void **state)
+static void test_log__a_closed_pipe_does_not_end_the_process(void **state)
 {
 	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
 	uint64_t before = fw_log_lost();
@@ -390,7 +390,7 @@ static void test_log__journald_gets_fields_by_its_own_protocol(void **state)
 	fw_error_free(err);
 }
 
-static void test_log__not_started_it_takes_everything(void **state)
+static void test_log__without_a_start_lines_are_discarded(void **state)
 {
 	const struct fw_log_options off = { .form = FW_LOG_OFF };
 
@@ -414,18 +414,18 @@ int main(void)
 		cmocka_unit_test(test_log__a_failure_is_one_line_of_json),
 		cmocka_unit_test(
 			test_log__the_codeintel_contract_names_level_message_and_fields),
-		cmocka_unit_test(test_log__levels_below_are_not_told),
-		cmocka_unit_test(test_log__a_flood_is_held_back_and_counted),
-		cmocka_unit_test(test_log__so_many_at_once_and_so_many_a_second),
+		cmocka_unit_test(test_log__lower_levels_are_not_logged),
+		cmocka_unit_test(test_log__a_flood_is_suppressed_and_counted),
+		cmocka_unit_test(test_log__lines_have_a_burst_and_a_rate),
 		cmocka_unit_test(test_log__more_names_than_buckets_share_them),
-		cmocka_unit_test(test_log__secrets_are_hidden),
-		cmocka_unit_test(test_log__words_for_a_terminal_hold_no_control_characters),
-		cmocka_unit_test(test_log__words_for_a_terminal_hold_no_c1_or_bidi_characters),
-		cmocka_unit_test(test_log__a_key_is_hidden_before_a_long_text_is_cut),
-		cmocka_unit_test(test_log__a_full_pipe_is_not_waited_for),
-		cmocka_unit_test(test_log__a_pipe_that_nobody_reads_is_no_end),
+		cmocka_unit_test(test_log__secrets_are_redacted),
+		cmocka_unit_test(test_log__text_for_a_terminal_has_no_control_characters),
+		cmocka_unit_test(test_log__text_for_a_terminal_has_no_c1_or_bidi_characters),
+		cmocka_unit_test(test_log__a_key_is_redacted_before_a_long_text_is_cut),
+		cmocka_unit_test(test_log__a_full_pipe_does_not_block),
+		cmocka_unit_test(test_log__a_closed_pipe_does_not_end_the_process),
 		cmocka_unit_test(test_log__journald_gets_fields_by_its_own_protocol),
-		cmocka_unit_test(test_log__not_started_it_takes_everything),
+		cmocka_unit_test(test_log__without_a_start_lines_are_discarded),
 	};
 
 	(void)signal(SIGPIPE, SIG_DFL);

@@ -1,10 +1,10 @@
 /*
  * metrics.c - counting.
  *
- * A request at its end is a few look-ups in tables that are filled after a
- * while. A tool has its counters and its histogram in one series, found once.
- * Names of tools count only where the server offers them: an unknown one is
- * the peer's invention, and "other".
+ * Counting a request is a few lookups in tables, which do not grow after a while. A tool
+ * has its counters and its histogram in one series, so one lookup finds them. Only names
+ * of registered tools are used as labels; other names are "other", because a peer can
+ * invent any number of them.
  */
 #include "observe/metrics/metrics_tables.h"
 
@@ -31,7 +31,7 @@ const struct fw_metrics_bucket fw_metrics_buckets[FW_METRICS_BUCKETS] = {
 	{ 5000000000, "5.0" }, { 30000000000, "30.0" }, { UINT64_MAX, "+Inf" },
 };
 
-/* What MCP has; other methods are the peer's invention. */
+/* The methods of MCP; others are counted as "other". */
 static const char *const methods[] = {
 	"tools/call",
 	"tools/list",
@@ -135,7 +135,7 @@ static void count_call(struct fw_metrics *metrics, const fw_outcome *outcome)
 	observe(tool->values + FW_TOLD_COUNT, outcome->duration_ns);
 }
 
-/* Three digits, as every status has: snprintf() would be half of the cost. */
+/* Always three digits; snprintf() would be half of the cost of counting. */
 static void put_status(char ret_text[4], int status)
 {
 	for (int i = 2; i >= 0; i--, status /= 10)
@@ -143,8 +143,8 @@ static void put_status(char ret_text[4], int status)
 	ret_text[3] = '\0';
 }
 
-/* As the codeintel contract counts: what its tools raise, under its names. The
- * status is the one that the registry gives the code as it is told. */
+/* The metrics of the codeintel contract: errors that tools raised, under its codes. The
+ * status is the one in the registry for that code. */
 static void count_codeintel(struct fw_metrics *metrics, const fw_outcome *outcome)
 {
 	const fw_row *row = fw_error_row(outcome->error);
@@ -194,7 +194,7 @@ void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome)
 	bool is_call = method == methods[0];
 
 	count_one(&metrics->requests, method, fw_metrics_outcomes[outcome->told], NULL);
-	/* One that nobody could read might have been a call. */
+	/* A request that could not be parsed might have been a call. */
 	if (is_call || !outcome->method)
 		count_call(metrics, outcome);
 	if (outcome->error)

@@ -1,9 +1,9 @@
 /*
  * metrics.h - what a server counts, and how Prometheus reads it.
  *
- * The one rule to remember: everything here belongs to the server's thread,
- * and counting in the steady state allocates nothing. Label values that peers
- * can mint are bounded, the rest is "other".
+ * The one rule to remember: all functions belong to the server's thread, and counting
+ * allocates nothing once all series exist. The number of label values that peers can
+ * invent is limited; the rest is "other".
  */
 #ifndef FW_OBSERVE_METRICS_H
 #define FW_OBSERVE_METRICS_H
@@ -18,22 +18,22 @@ struct fw_metrics;
 fw_error *fw_metrics_new(struct fw_metrics **ret_metrics);
 void fw_metrics_free(struct fw_metrics *metrics);
 
-/* One request is over. What there is no memory for is not counted. */
+/* Counts a request that has ended. Not counted if out of memory. */
 void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome);
 
-/* A number that is looked at when it is asked for; must not block. */
+/* Reads a number when the metrics are requested; must not block. */
 typedef double fw_metrics_fn(void *ctx);
 
 /*
- * Add one. `name` and `help` are kept, not copied; a counter's name ends in
- * "_total". Raises internal.api_misuse: too many.
+ * Adds a gauge or a counter. `name` and `help` are borrowed for as long as the metrics
+ * exist; the name of a counter ends in "_total". Raises internal.api_misuse (too many).
  */
 fw_error *fw_metrics_gauge(struct fw_metrics *metrics, const char *name, const char *help,
 			   fw_metrics_fn *read, void *ctx);
 fw_error *fw_metrics_counter(struct fw_metrics *metrics, const char *name, const char *help,
 			     fw_metrics_fn *read, void *ctx);
 
-/* Memory, descriptors, processor time, start of this process. */
+/* Adds memory, descriptors, CPU time and start time of this process. */
 fw_error *fw_metrics_add_process(struct fw_metrics *metrics);
 
 enum fw_metrics_form {

@@ -1,7 +1,6 @@
 /*
- * metrics_process.c - the process itself, under the names that Prometheus's
- * own client libraries use. Read from /proc when asked for; what cannot be
- * read is NaN.
+ * metrics_process.c - the process itself, under the names that the client libraries of
+ * Prometheus use. Read from /proc on request; NaN if it cannot be read.
  */
 #include "observe/metrics/metrics.h"
 
@@ -15,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A small file of /proc as text; false: it cannot be read. */
+/* Reads a small file of /proc as text; false: it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -31,7 +30,7 @@ static bool read_text(const char *path, char *text, size_t size)
 	return true;
 }
 
-/* Number `index` of blank-separated ones. */
+/* The number at `index` in a list separated by spaces. */
 static double number_at(const char *text, unsigned index)
 {
 	while (index--) {
@@ -82,12 +81,12 @@ static double open_fds(void *ctx)
 	(void)ctx;
 	if (!directory)
 		return NAN;
-	/* Its own stream: no other thread reads from it. */
+	/* The stream is used by this function only. */
 	/* cppcheck-suppress readdirCalled */
 	while (readdir(directory))
 		count++;
 	(void)closedir(directory);
-	/* Not ".", "..", and the one that it was counted with. */
+	/* Without ".", ".." and the descriptor of this directory. */
 	return count > 3 ? count - 3 : 0;
 }
 
@@ -101,8 +100,8 @@ static double max_fds(void *ctx)
 	return limit.rlim_cur == RLIM_INFINITY ? INFINITY : (double)limit.rlim_cur;
 }
 
-/* In clock ticks after the boot, in the 22nd field of stat; the name before it
- * may hold blanks. */
+/* In clock ticks after the boot: the 22nd field of stat. The name before it may contain
+ * spaces. */
 static double start_time(void *ctx)
 {
 	struct timespec now, since_boot;

@@ -37,7 +37,7 @@ static unsigned label_count(const struct fw_metrics_series_table *table)
 							     : FW_METRICS_SERIES_LABELS;
 }
 
-/* How much of a value is kept: whole characters of UTF-8. */
+/* How many bytes of a value are kept: complete UTF-8 characters. */
 static size_t label_length(const char *text)
 {
 	size_t len = strnlen(text, FW_LIMIT_METRIC_LABEL_BYTES + 1);
@@ -50,7 +50,7 @@ static size_t label_length(const char *text)
 	return len;
 }
 
-/* FNV-1a: labels are short, and a flood of collisions is bounded by `max`. */
+/* FNV-1a. Deliberate collisions are limited by `max`. */
 static uint32_t hash_labels(const struct fw_metrics_series_table *table,
 			    const char *const *labels)
 {
@@ -161,7 +161,7 @@ struct fw_metrics_series *fw_metrics_series_find(struct fw_metrics_series_table 
 	struct fw_metrics_series *found;
 	uint32_t hash;
 
-	/* As it is; then without the open label; then without any. */
+	/* First as it is, then with the open label as "other", then with all as "other". */
 	for (unsigned level = 0;; level++) {
 		hash = hash_labels(table, labels);
 		found = look_up(table, labels, hash);

@@ -1,9 +1,9 @@
 /*
  * metrics_series.h - the series of one metric: a table from label values to numbers,
- * with a ceiling.
+ * with a limit.
  *
- * The one rule to remember: finding a series that is there allocates nothing.
- * Past the ceiling a label that others can mint becomes "other".
+ * The one rule to remember: finding an existing series allocates nothing. Above the
+ * limit, the label that peers can invent becomes "other".
  */
 #ifndef FW_OBSERVE_METRICS_SERIES_H
 #define FW_OBSERVE_METRICS_SERIES_H
@@ -23,7 +23,7 @@ struct fw_metrics_series_table {
 	unsigned label_count;
 	unsigned open_label;  /* the one that becomes "other" */
 	unsigned value_count; /* of each series */
-	size_t max;           /* series, but for those with "other" */
+	size_t max;           /* number of series, without those with "other" */
 	struct fw_metrics_series **items;
 	size_t count;
 	size_t room;
@@ -31,12 +31,12 @@ struct fw_metrics_series_table {
 	size_t slot_count;
 };
 
-/* Of `max` series with so many numbers, all 0 at first. */
+/* A table of at most `max` series with `value_count` numbers each, 0 at first. */
 void fw_metrics_series_init(struct fw_metrics_series_table *table, unsigned label_count,
 			    unsigned open_label, unsigned value_count, size_t max);
 void fw_metrics_series_clear(struct fw_metrics_series_table *table);
 
-/* NULL: no memory for a new one. Values are cut at a limit. */
+/* Finds or adds a series. NULL: no memory. Long values are cut. */
 struct fw_metrics_series *fw_metrics_series_find(struct fw_metrics_series_table *table,
 						 const char *const *labels);
 

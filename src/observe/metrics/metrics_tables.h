@@ -1,5 +1,5 @@
 /*
- * metrics_tables.h - what counting (metrics.c) and showing (metrics_write.c) share.
+ * metrics_tables.h - the tables that metrics.c counts in and metrics_write.c prints.
  */
 #ifndef FW_OBSERVE_METRICS_TABLES_H
 #define FW_OBSERVE_METRICS_TABLES_H
@@ -12,7 +12,7 @@
 #include "observe/metrics/metrics.h"
 #include "observe/metrics/metrics_series.h"
 
-/* A histogram's numbers: one a bucket, the last of them +Inf, then the sum. */
+/* The numbers of a histogram: one per bucket, the last of them +Inf, then the sum. */
 enum { FW_METRICS_BUCKETS = 18, FW_METRICS_HISTOGRAM = FW_METRICS_BUCKETS + 1 };
 
 struct fw_metrics_bucket {
@@ -30,7 +30,7 @@ struct fw_metrics_gauge {
 };
 
 struct fw_metrics {
-	/* By tool: so many calls for each way of being told, then a histogram. */
+	/* By tool: number of calls for each outcome, then a histogram. */
 	struct fw_metrics_series_table tools;
 	struct fw_metrics_series_table requests; /* method, outcome */
 	struct fw_metrics_series_table errors;   /* code, origin, retry */

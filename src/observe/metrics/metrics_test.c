@@ -1,5 +1,5 @@
 /*
- * What is counted as what, under bounded labels, in two formats.
+ * metrics_test.c - what is counted, that labels are limited, and both formats.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void test_metrics__calls_count_by_tool_and_outcome(void **state)
 	assert_shows("\nfaultwire_requests_total{method=\"tools/call\",outcome=\"ok\"} 2\n");
 }
 
-static void test_metrics__a_bucket_holds_what_is_at_most_its_bound(void **state)
+static void test_metrics__a_bucket_counts_values_up_to_its_bound(void **state)
 {
 	(void)state;
 	count("a", FW_TOLD_RESULT, 0);
@@ -122,7 +122,7 @@ static void test_metrics__errors_count_as_the_codeintel_contract_names_them(void
 		     "severity=\"critical\",client=\"unnamed\"} 1\n");
 }
 
-static void test_metrics__what_is_no_tools_failure_is_not_codeintels(void **state)
+static void test_metrics__failures_outside_of_tools_are_not_counted_for_codeintel(void **state)
 {
 	(void)state;
 	count_failure(fw_raise_auth_unauthorized(), NULL, NULL, false, NULL);
@@ -146,13 +146,13 @@ static size_t lines_with(const char *needle)
 	return found;
 }
 
-static void test_metrics__names_that_peers_mint_are_bounded(void **state)
+static void test_metrics__names_that_peers_invent_are_limited(void **state)
 {
 	char name[40];
 
 	(void)state;
 	for (unsigned i = 0; i < 3 * FW_LIMIT_METRIC_SERIES; i++) {
-		(void)snprintf(name, sizeof name, "minted-%u", i);
+		(void)snprintf(name, sizeof name, "invented-%u", i);
 		count(name, FW_TOLD_RESULT, 1);
 		count_failure(fw_raise_protocol_unknown_tool(name), name, name, false, name);
 	}
@@ -211,7 +211,7 @@ static double read_gauge(void *ctx)
 	return *(double *)ctx;
 }
 
-static void test_metrics__gauges_are_read_when_asked(void **state)
+static void test_metrics__gauges_are_read_on_request(void **state)
 {
 	double value = 3;
 
@@ -316,13 +316,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_METRICS(test_metrics__calls_count_by_tool_and_outcome),
-		WITH_METRICS(test_metrics__a_bucket_holds_what_is_at_most_its_bound),
+		WITH_METRICS(test_metrics__a_bucket_counts_values_up_to_its_bound),
 		WITH_METRICS(test_metrics__errors_count_as_the_codeintel_contract_names_them),
-		WITH_METRICS(test_metrics__what_is_no_tools_failure_is_not_codeintels),
-		WITH_METRICS(test_metrics__names_that_peers_mint_are_bounded),
+		WITH_METRICS(
+			test_metrics__failures_outside_of_tools_are_not_counted_for_codeintel),
+		WITH_METRICS(test_metrics__names_that_peers_invent_are_limited),
 		WITH_METRICS(test_metrics__a_table_that_is_full_twice_keeps_one_more),
 		WITH_METRICS(test_metrics__a_label_is_cut_between_characters_and_escaped),
-		WITH_METRICS(test_metrics__gauges_are_read_when_asked),
+		WITH_METRICS(test_metrics__gauges_are_read_on_request),
 		WITH_METRICS(test_metrics__openmetrics_names_counters_without_total_and_ends),
 		WITH_METRICS(test_metrics__the_process_is_measured),
 		WITH_METRICS(test_metrics__survive_every_allocation_failure),

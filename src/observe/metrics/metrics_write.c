@@ -1,8 +1,8 @@
 /*
  * metrics_write.c - metrics as text: Prometheus 0.0.4, or OpenMetrics 1.0.0.
  *
- * The two differ in little: OpenMetrics names a counter without its "_total"
- * where it describes it, and ends in "# EOF".
+ * The two differ little: OpenMetrics describes a counter without "_total" in its name, and
+ * ends with "# EOF".
  */
 #include "observe/metrics/metrics_tables.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/accept.h"
 
-/* The tables are bounded, and far below it. */
+/* Never reached, because the tables are limited. */
 enum { MOST_BYTES = 64 * 1024 * 1024 };
 
 static void put_head(struct fw_buf *out, enum fw_metrics_form form, const char *name,

@@ -1,6 +1,6 @@
 /*
- * spool_test.c - records arrive in order and whole, what finds no room is
- * counted, and a batch that was not done comes again.
+ * spool_test.c - records arrive in order and complete, those that do not fit are
+ * counted, and a failed batch is passed again.
  */
 #include "observe/spool/spool.h"
 
@@ -67,7 +67,7 @@ static void put(struct fw_spool *spool, const char *text)
 	fw_spool_end(spool);
 }
 
-static void test_spool__what_was_put_arrives_in_order(void **state)
+static void test_spool__records_arrive_in_order(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool = open_spool(&seen, 1 << 20);
@@ -87,7 +87,7 @@ static void test_spool__what_was_put_arrives_in_order(void **state)
 	fw_spool_free(NULL);
 }
 
-static void test_spool__what_finds_no_room_is_counted(void **state)
+static void test_spool__records_that_do_not_fit_are_counted(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool;
@@ -107,7 +107,7 @@ static void test_spool__what_finds_no_room_is_counted(void **state)
 	assert_int_equal(seen.lost, lost);
 }
 
-static void test_spool__a_batch_that_was_not_done_comes_again(void **state)
+static void test_spool__a_failed_batch_is_passed_again(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool;
@@ -125,7 +125,7 @@ static void test_spool__a_batch_that_was_not_done_comes_again(void **state)
 	assert_int_equal(seen.len, 2);
 }
 
-static void test_spool__what_is_not_done_at_the_end_is_lost_and_the_end_comes(void **state)
+static void test_spool__a_batch_that_fails_at_the_end_is_lost(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool;
@@ -138,7 +138,7 @@ static void test_spool__what_is_not_done_at_the_end_is_lost_and_the_end_comes(vo
 	assert_int_equal(seen.records, 0);
 }
 
-static void test_spool__a_reminder_comes_with_nothing_in_it(void **state)
+static void test_spool__a_reminder_is_an_empty_batch(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool = open_spool(&seen, 1 << 20);
@@ -153,8 +153,8 @@ static void test_spool__a_reminder_comes_with_nothing_in_it(void **state)
 	fw_spool_free(spool);
 }
 
-/* The thread is not there, and whoever forked may have held the lock. */
-static void test_spool__a_forked_process_puts_nothing_and_does_not_hang(void **state)
+/* The child has no thread, and the lock may have been held during the fork. */
+static void test_spool__a_forked_process_adds_nothing_and_does_not_hang(void **state)
 {
 	static struct seen seen;
 	struct fw_spool *spool = open_spool(&seen, 1 << 20);
@@ -199,7 +199,7 @@ static void put_without_memory(void)
 	}
 }
 
-static void test_spool__each_allocation_may_fail_and_what_it_costs_is_counted(void **state)
+static void test_spool__each_allocation_may_fail_and_lost_records_are_counted(void **state)
 {
 	(void)state;
 	each_allocation_fails(put_without_memory);
@@ -208,15 +208,14 @@ static void test_spool__each_allocation_may_fail_and_what_it_costs_is_counted(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spool__what_was_put_arrives_in_order),
-		cmocka_unit_test(test_spool__what_finds_no_room_is_counted),
-		cmocka_unit_test(test_spool__a_batch_that_was_not_done_comes_again),
+		cmocka_unit_test(test_spool__records_arrive_in_order),
+		cmocka_unit_test(test_spool__records_that_do_not_fit_are_counted),
+		cmocka_unit_test(test_spool__a_failed_batch_is_passed_again),
+		cmocka_unit_test(test_spool__a_batch_that_fails_at_the_end_is_lost),
+		cmocka_unit_test(test_spool__a_reminder_is_an_empty_batch),
+		cmocka_unit_test(test_spool__a_forked_process_adds_nothing_and_does_not_hang),
 		cmocka_unit_test(
-			test_spool__what_is_not_done_at_the_end_is_lost_and_the_end_comes),
-		cmocka_unit_test(test_spool__a_reminder_comes_with_nothing_in_it),
-		cmocka_unit_test(test_spool__a_forked_process_puts_nothing_and_does_not_hang),
-		cmocka_unit_test(
-			test_spool__each_allocation_may_fail_and_what_it_costs_is_counted),
+			test_spool__each_allocation_may_fail_and_lost_records_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,12 @@
 
 #include "base/digest.h"
 #include "base/limits.h"
+#include "tools/toolset.h"
 
 #include <faultwire/raise.h>
+
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_context_schemas[];
 
 static bool is_cancelled(void *ctx)
 {
@@ -76,25 +80,9 @@ static fw_error *list(fw_call *call, void *ctx)
 	return err;
 }
 
-#define CACHE                                                                                \
-	"\"cache\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Name of a cache, " \
-	"as "                                                                                \
-	"context.list_caches tells it\"}"
-
 fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_run run,
 			 fw_workers *workers)
 {
-	static const char resolve_schema[] =
-		"{\"type\":\"object\",\"properties\":{" CACHE ","
-		"\"query\":{\"type\":\"string\",\"description\":\"Words to look for; may be "
-		"empty\"},"
-		"\"budget\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Most tokens "
-		"of "
-		"all documents together; a token is four bytes\"}},"
-		"\"required\":[\"cache\",\"query\",\"budget\"]}";
-	static const char inspect_schema[] =
-		"{\"type\":\"object\",\"properties\":{" CACHE "},\"required\":[\"cache\"]}";
-	static const char list_schema[] = "{\"type\":\"object\"}";
 	fw_tool tool = FW_TOOL_INIT;
 
 	/* Libraries cannot be loaded inside a sandbox: load it now. */
@@ -113,14 +101,14 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_r
 		"Gives the documents of a cache that fit a query best, within a budget of "
 		"tokens, each with its score and why. The same question always gives the same "
 		"bytes.";
-	tool.input_schema = resolve_schema;
+	tool.input_schema = fw_toolset_input_schema(fw_context_schemas, tool.name);
 	tool.handler = resolve;
 	tool.operation = "context:resolve";
 	FW_TRY(fw_server_add_tool(server, &tool));
 	tool.name = "context.list_caches";
 	tool.title = "List caches";
 	tool.description = "Gives the names of the caches that there are.";
-	tool.input_schema = list_schema;
+	tool.input_schema = fw_toolset_input_schema(fw_context_schemas, tool.name);
 	tool.handler = list;
 	tool.operation = "context:list_caches";
 	FW_TRY(fw_server_add_tool(server, &tool));
@@ -128,7 +116,7 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_r
 	tool.title = "Inspect a cache";
 	tool.description = "Gives a cache's version, how many documents and bytes it has, and "
 			   "whether it is valid: nothing in it missing, changed or added.";
-	tool.input_schema = inspect_schema;
+	tool.input_schema = fw_toolset_input_schema(fw_context_schemas, tool.name);
 	tool.handler = inspect;
 	tool.operation = "context:inspect_cache";
 	return fw_server_add_tool(server, &tool);

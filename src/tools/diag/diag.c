@@ -1,16 +1,15 @@
 /*
- * diag.c - see diag.h. They need nothing but the registry and the contracts, so
- * that a server which has these alone can still show how its errors look.
+ * diag.c - the toolset diag: explains an error code, converts an error to another
+ * contract, and fails on request.
+ *
+ * It needs only the registry and the contracts, so every server can offer it.
  */
-#include "tools/diag/diag.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include <faultwire/faultwire.h>
 
-#define CONTRACTS \
-	"\"canonical\",\"kaiza\",\"context-v0\",\"codeintel\",\"toolerror\",\"owlclaw\""
+#include "tools/toolset.h"
+
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_diag_schemas[];
 
 static const fw_row *row_of(const char *code)
 {
@@ -69,41 +68,52 @@ static fw_error *raise(fw_call *call, void *ctx)
 	return row ? fw_row_raise_example(row) : fw_raise_registry_code_unregistered(code);
 }
 
-fw_error *fw_diag_add(fw_server *server, fw_run run, fw_workers *workers)
-{
-	static const char code_schema[] =
-		"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\","
-		"\"minLength\":1,"
-		"\"description\":\"A code of any contract, such as file.not_found or "
-		"FILE_NOT_FOUND\"}},\"required\":[\"code\"],\"additionalProperties\":false}";
-	static const char convert_schema[] =
-		"{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\","
-		"\"description\":"
-		"\"The error, as text in any "
-		"contract\"},\"to\":{\"type\":\"string\",\"enum\":[" CONTRACTS
-		"]}},\"required\":[\"text\",\"to\"],\"additionalProperties\":false}";
-	fw_tool tool = FW_TOOL_INIT;
+struct diag_tool {
+	const char *name;
+	const char *title;
+	const char *description;
+	fw_handler *handler;
+};
 
-	tool.name = "explain_error_code";
-	tool.title = "Explain an error code";
-	tool.description =
-		"Tells what an error code of any contract means, and what to do about it.";
-	tool.input_schema = code_schema;
-	tool.annotations = "{\"readOnlyHint\":true,\"openWorldHint\":false}";
-	tool.run = run;
-	tool.workers = workers;
-	tool.handler = explain;
-	FW_TRY(fw_server_add_tool(server, &tool));
-	tool.name = "convert_error";
-	tool.title = "Convert an error";
-	tool.description = "Reads an error in any contract and writes it in another.";
-	tool.input_schema = convert_schema;
-	tool.handler = convert;
-	FW_TRY(fw_server_add_tool(server, &tool));
-	tool.name = "raise_error";
-	tool.title = "Raise an error";
-	tool.description = "Fails with the example of an error code, to see how it arrives.";
-	tool.input_schema = code_schema;
-	tool.handler = raise;
-	return fw_server_add_tool(server, &tool);
+static const struct diag_tool tools[] = {
+	{ "explain_error_code", "Explain an error code",
+	  "Tells what an error code of any contract means, and what to do about it.", explain },
+	{ "convert_error", "Convert an error",
+	  "Reads an error in any contract and writes it in another.", convert },
+	{ "raise_error", "Raise an error",
+	  "Fails with the example of an error code, to see how it arrives.", raise },
+};
+
+static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
+{
+	(void)ret_instance;
+	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+		fw_tool tool = FW_TOOL_INIT;
+
+		tool.name = tools[i].name;
+		tool.title = tools[i].title;
+		tool.description = tools[i].description;
+		tool.input_schema = fw_toolset_input_schema(fw_diag_schemas, tools[i].name);
+		tool.annotations = "{\"readOnlyHint\":true,\"openWorldHint\":false}";
+		tool.handler = tools[i].handler;
+		tool.run = host->run;
+		tool.workers = host->workers;
+		FW_TRY(fw_server_add_tool(host->server, &tool));
+	}
+	return NULL;
 }
+
+static bool is_default(const char *const *values)
+{
+	(void)values;
+	return true;
+}
+
+const struct fw_toolset fw_toolset_diag = {
+	.name = "diag",
+	.summary = "explains error codes, converts errors, raises errors for tests; served by "
+		   "default",
+	.contract = FW_AUTO,
+	.is_default = is_default,
+	.add = add,
+};

@@ -1,6 +1,6 @@
 /*
- * Writing, policy and preflight: what is on the disk afterwards, also when the
- * one who wrote is gone.
+ * Changes, policy and preflight: what is on the disk afterwards, also after a crash of
+ * the writer.
  */
 #include "tools/common/test_support.h"
 

@@ -45,7 +45,7 @@ struct fw_workspace {
 	char *trusted; /* directory that no worker may write; NULL: none */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
-	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
+	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
 	/* Used by the server's thread only. */
 	fw_server *server;

@@ -1,6 +1,6 @@
 /*
- * Unified diffs: read, refused with their line, applied; and whatever diff
- * makes of two files turns the one into the other.
+ * Unified diffs: reading, refusing with the line, and applying; the output of diff for
+ * two files turns one into the other.
  */
 #include "tools/common/test_support.h"
 

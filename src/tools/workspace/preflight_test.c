@@ -1,8 +1,8 @@
 /*
  * The preflight command: everything it started is dead when its result is reported.
  *
- * Each test starts a bounded number of processes, and each of those ends by
- * itself after some seconds.
+ * Each test starts a bounded number of processes, and each of those ends
+ * after some seconds.
  */
 #include "tools/common/test_support.h"
 

@@ -36,7 +36,7 @@ static fw_error *audit_registry(void)
 
 static fw_error *audit_log(const fw_workspace *ws)
 {
-	struct fw_ws_audit_report report = { .is_whole = true };
+	struct fw_toolset_audit_report report = { .is_intact = true };
 	char path[FW_PATH_SIZE];
 	fw_error *err;
 	struct stat st;
@@ -47,7 +47,7 @@ static fw_error *audit_log(const fw_workspace *ws)
 	err = ws->verify_audit(path, &report);
 	if (err)
 		return failed("the audit log cannot be read", err);
-	return report.is_whole ? NULL : failed(report.reason, NULL);
+	return report.is_intact ? NULL : failed(report.reason, NULL);
 }
 
 /* A key that is just being created has a second name for a moment. */

@@ -212,7 +212,7 @@ static void verify_plan(const fw_workspace *ws, const struct fw_root *root, cons
 static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root,
 			      struct findings *found, unsigned long long *records)
 {
-	struct fw_ws_audit_report report;
+	struct fw_toolset_audit_report report;
 	char path[FW_PATH_SIZE];
 	fw_error *err;
 
@@ -229,7 +229,7 @@ static fw_error *verify_audit(const fw_workspace *ws, const struct fw_root *root
 	if (!fw_ws_trusted_is_link_intact(ws, root))
 		find(found, FW_WS_LOG_IN_PLACE, FW_WS_AUDIT_LOG,
 		     "it is no longer the link to the log");
-	if (!report.is_whole)
+	if (!report.is_intact)
 		find(found, "AUDIT_CHAIN_INTACT", FW_WS_AUDIT_LOG, report.reason);
 	return NULL;
 }

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "tools/toolset.h"
 #include "tools/workspace/data.h"
 #include "tools/workspace/trusted.h"
 
@@ -17,41 +18,14 @@ enum { PREFLIGHT_MS = 60000, DEADLINE_MS = 60000, BOTH = FW_WS_WINDSURF | FW_WS_
 
 /* ---- the tools ---- */
 
-#define OBJECT(properties, required)                                                        \
-	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
-	"\"additionalProperties\":false}"
-#define TEXT(name, words) \
-	"\"" name "\":{\"type\":\"string\",\"minLength\":1,\"description\":\"" words "\"}"
-#define HASH(name, words)                                                                 \
-	"\"" name                                                                         \
-	"\":{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\",\"description\":\"" words \
-	"\"}"
-/* The rules for paths have codes of their own. */
-#define PATH(name, words) "\"" name "\":{\"type\":\"string\",\"description\":\"" words "\"}"
-
-#define CONTENT                                                                               \
-	"\"content\":{\"type\":\"string\",\"description\":\"The whole new content; one that " \
-	"does not fit a message of 4 MiB goes in as patches\"}"
-#define PATCH TEXT("patch", "A unified diff of this file, in place of content")
-#define PLAN HASH("plan", "The hash of the approved plan; required outside of docs/reports/")
-#define PREVIOUS HASH("previousHash", "SHA-256 of the content that you have seen")
-#define CREATE                              \
-	"\"create\":{\"type\":\"boolean\"," \
-	"\"description\":\"The file must not exist yet\"}"
-#define INTENT TEXT("intent", "Why, in a sentence; for the audit log")
-#define PHASE                                                                  \
-	"\"phase_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256," \
-	"\"description\":\"The phase of the work, told again in errors\"}"
-#define WRITE_FILE                                \
-	PATH("path", "Relative to the workspace") \
-	"," CONTENT "," PATCH "," PLAN "," PREVIOUS "," CREATE "," INTENT "," PHASE
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_workspace_schemas[];
 
 struct description {
 	struct fw_ws_tool tool;
 	fw_handler *handler;
 	const char *title;
 	const char *words;
-	const char *schema;
 	const char *annotations;
 };
 
@@ -71,22 +45,11 @@ static const struct description tools[] = {
 	  "Begin a session",
 	  "Binds this server to a workspace. Call it before any other tool. Calling it again "
 	  "with the same root changes nothing.",
-	  OBJECT(PATH("workspace_root",
-		      "Absolute path of the workspace's folder") ","
-								 "\"role\":{\"type\":"
-								 "\"string\",\"enum\":["
-								 "\"windsurf\",\"antigravity\","
-								 "\"WINDSURF\",\"ANTIGRAVITY\"]"
-								 ",\"description\":\"The role "
-								 "you expect this "
-								 "server to run for\"}",
-		 "\"workspace_root\""),
 	  ADDS },
 	{ { "read_file", BOTH, false },
 	  fw_ws_read_file_tool,
 	  "Read a file",
 	  "Content, size and SHA-256 of a text file of the workspace.",
-	  OBJECT(PATH("path", "Relative to the workspace"), "\"path\""),
 	  READS },
 	{ { "write_file", BOTH, true },
 	  fw_ws_write_file,
@@ -94,19 +57,16 @@ static const struct description tools[] = {
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
-	  OBJECT(WRITE_FILE, "\"path\""),
 	  CHANGES },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
 	  "List the plans",
 	  "All plans with title, status and scope, and whether they can be used.",
-	  OBJECT("", ""),
 	  READS },
 	{ { "read_plan", BOTH, false },
 	  fw_ws_read_plan,
 	  "Read a plan",
 	  "The text of a plan.",
-	  OBJECT(HASH("plan", "The plan's hash"), "\"plan\""),
 	  READS },
 	{ { "save_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_save_plan,
@@ -114,37 +74,22 @@ static const struct description tools[] = {
 	  "Keeps a plan for a person to approve. It begins with a comment that has the lines "
 	  "KAIZA_PLAN_HASH: PENDING_HASH, ROLE: ANTIGRAVITY, STATUS: PENDING and SCOPE: with "
 	  "globs separated by commas.",
-	  OBJECT(TEXT("content", "The plan, as Markdown"), "\"content\""),
 	  ADDS },
 	{ { "bootstrap_create_foundation_plan", FW_WS_ANTIGRAVITY, true },
 	  fw_ws_bootstrap,
 	  "Create the foundation plan",
 	  "The first plan of a workspace, approved at once by a payload that a person has "
 	  "signed (faultwire plan bootstrap).",
-	  OBJECT(PATH("path", "The root of the session's workspace") "," TEXT(
-			 "planContent",
-			 "The plan, as Markdown") "," TEXT("payload",
-							   "The signed payload, exactly as it "
-							   "was given out") "," TEXT("signatur"
-										     "e",
-										     "Its "
-										     "signatur"
-										     "e"),
-		 "\"path\",\"planContent\",\"payload\",\"signature\""),
 	  ADDS },
 	{ { "read_audit_log", BOTH, false },
 	  fw_ws_read_audit_log,
 	  "Read the audit log",
 	  "The last lines of the workspace's audit log, as JSON Lines.",
-	  OBJECT("\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
-		 "\"description\":\"Lines; 100 if left out\"}",
-		 ""),
 	  READS },
 	{ { "verify_workspace_integrity", BOTH, false },
 	  fw_ws_verify_integrity,
 	  "Verify the workspace",
 	  "Checks the audit log's chain and every plan's hash and signature.",
-	  OBJECT("", ""),
 	  READS },
 };
 
@@ -202,7 +147,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.name = about->tool.name;
 		tool.title = about->title;
 		tool.description = about->words;
-		tool.input_schema = about->schema;
+		tool.input_schema = fw_toolset_input_schema(fw_workspace_schemas, tool.name);
 		tool.annotations = about->annotations;
 		tool.handler = about->handler;
 		tool.ctx = ws;
@@ -278,7 +223,8 @@ static char *copy(const char *text)
 static fw_error *audit_tools(const fw_workspace *ws)
 {
 	for (size_t i = 0; i < TOOLS; i++) {
-		if (!tools[i].schema || !tools[i].handler || !tools[i].tool.roles)
+		if (!tools[i].handler || !tools[i].tool.roles ||
+		    !fw_toolset_input_schema(fw_workspace_schemas, tools[i].tool.name))
 			return fw_raise_governance_self_audit_failed(
 				"a tool lacks a schema, a role or a handler");
 	}

@@ -12,16 +12,12 @@
 
 #include <faultwire/server.h>
 
+#include "tools/toolset.h"
+
 typedef struct fw_workspace fw_workspace;
 
 /* Which failures lock the session. */
 enum fw_ws_lock_on { FW_WS_LOCK_INTEGRITY, FW_WS_LOCK_ANY, FW_WS_LOCK_NEVER };
-
-struct fw_ws_audit_report {
-	bool is_whole;
-	unsigned long long records;
-	char reason[320]; /* where it is not */
-};
 
 /* All zero to begin with. Strings are copied. */
 struct fw_workspace_options {
@@ -45,7 +41,7 @@ struct fw_workspace_options {
 	 * `log` NULL: the session that began last does not exist after all. */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
-	fw_error *(*verify_audit)(const char *path, struct fw_ws_audit_report *ret_report);
+	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
 };
 

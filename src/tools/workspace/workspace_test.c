@@ -45,10 +45,10 @@ static fw_error *add(void)
 	return err;
 }
 
-static fw_error *verify_broken(const char *path, struct fw_ws_audit_report *ret_report)
+static fw_error *verify_broken(const char *path, struct fw_toolset_audit_report *ret_report)
 {
 	(void)path;
-	ret_report->is_whole = false;
+	ret_report->is_intact = false;
 	(void)snprintf(ret_report->reason, sizeof ret_report->reason, "chain is broken");
 	return NULL;
 }

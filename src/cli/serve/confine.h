@@ -1,0 +1,30 @@
+/*
+ * confine.h - confines `faultwire serve` to the files and ports that its options need.
+ */
+#ifndef FW_CLI_SERVE_CONFINE_H
+#define FW_CLI_SERVE_CONFINE_H
+
+#include <faultwire/faultwire.h>
+
+#include "cli/serve/toolsets.h"
+
+/* Values of options; NULL: not given. */
+struct serve_confine {
+	fw_sandbox sandbox;
+	const char *http;               /* ADDR:PORT */
+	const char *audit;              /* a file, or off */
+	const char *incidents;          /* the same */
+	const struct serve_path *paths; /* of toolsets */
+	size_t path_count;
+	const char *secret_file; /* for the webhook */
+	const char *webhook;     /* URLs */
+	const char *alertmanager;
+};
+
+/** Call it before fw_server_prepare(). Raises what fw_server_confine() raises. */
+FW_NODISCARD fw_error *serve_confine(fw_server *server, const struct serve_confine *how);
+
+/** The TCP port of a URL; 0: unknown. */
+uint16_t serve_port_of(const char *url, uint16_t otherwise);
+
+#endif

@@ -1,0 +1,447 @@
+/*
+ * serve.c - the command serve: sets up a server from its options, and runs it.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <faultwire/faultwire.h>
+
+#include "cli/serve/alerts.h"
+#include "cli/serve/audit.h"
+#include "cli/serve/confine.h"
+#include "cli/serve/incidents.h"
+#include "cli/serve/limit.h"
+#include "cli/serve/log.h"
+#include "cli/serve/metrics.h"
+#include "cli/serve/observers.h"
+#include "cli/serve/toolsets.h"
+#include "cli/state.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/report.h"
+#include "observe/log/log.h"
+#include "worker/sandbox.h"
+
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
+enum {
+	STDIO,
+	HTTP,
+	TOOLS,
+	CONTRACT,
+	TOKEN_FILE,
+	ROLE,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
+	AUDIT_BYTES,
+	LIMIT,
+	LIMITS,
+	JSON,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
+	RUN,
+	WORKERS,
+	SANDBOX,
+	DEADLINE,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
+	INCIDENTS_AGE,
+	INCIDENTS_BYTES,
+	OPTION_COUNT
+};
+
+static const cli_option options[OPTION_COUNT] = {
+	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
+		    "Serve on standard input and output; the default." },
+	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
+		   "Listen on this address; the endpoint is /mcp. Port 0 chooses a free port. "
+		   "The URL is printed on standard error." },
+	[TOOLS] = { "tools", "LIST", 't', CLI_TOOLSET,
+		    "Toolsets to serve, separated by commas; see above for the defaults." },
+	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
+		       "Default error contract, for clients that do not choose one; by default "
+		       "that of each toolset." },
+	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
+			 "HTTP: require the bearer token on the first line of FILE." },
+	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
+		   "Role to name in errors. A toolset may require one; see above." },
+	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
+		    "Set a limit; may be repeated. Bytes take the suffix k or m, times ms or "
+		    "s." },
+	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits and exit." },
+	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: print JSON." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Audit log of failures and changes, or off; by default audit-log.jsonl in "
+		    "the state directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When to sync the audit log to disk: always (before each reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "How to record arguments: hash (the default) or redacted." },
+	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
+			  "Rotate the audit log at this size, by default 64m; takes the suffix "
+			  "k or m. Rotated files are never deleted." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert to URL as JSON, when it fires and when it is "
+			    "resolved." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign webhook requests with the secret on the first line of "
+				"FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Send firing alerts to the Prometheus Alertmanager at URL." },
+	[RUN] = { "run", "WHERE", 0, CLI_RUN,
+		  "Where tools run: in a separate process, which may crash or hang without "
+		  "harm to the server; in a thread; or inline." },
+	[WORKERS] = { "workers", "N", 0, CLI_TEXT,
+		      "Number of worker processes for tools; by default one per CPU, at least "
+		      "2." },
+	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
+		      "Confine the server and its workers. required: refuse to start if the "
+		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
+		      "do not confine." },
+	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
+		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
+		       "inline." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "Log format on standard error: json, text, journald or off; by default text "
+		  "on a terminal, otherwise json." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"Lowest level to log: debug, info (the default), notice, warning, "
+			"error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Database for incidents, or off; by default incidents.db in the state "
+			"directory." },
+	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
+			    "Delete incidents older than this; by default 30." },
+	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
+			      "Maximum size of the incident database, by default 256m; takes "
+			      "the suffix k or m. The oldest incidents are deleted." },
+};
+
+static const cli_example examples[] = {
+	{ "One call over standard input and output:",
+	  "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | faultwire serve "
+	  "--stdio --log off" },
+	{ "Show all limits:", "faultwire serve --limits" },
+	{ NULL, NULL },
+};
+
+/* A server, and everything around it. */
+struct serving {
+	const cli_args *args;
+	fw_server *server;
+	bool is_started;
+	struct serve_observers observers;
+	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
+	/* How tools are run. */
+	fw_run run;
+	bool is_run_chosen; /* by --run */
+	fw_workers_options isolation;
+	fw_workers *workers;
+	struct fw_sandbox_report lacks; /* logged when there is a log */
+};
+
+static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
+			     uint32_t *ret_number)
+{
+	const char *text = args->values[option];
+	unsigned long number;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
+		return cli_usage("--%s takes a number up to %u; found \"%s\"",
+				 options[option].name, most, text);
+	*ret_number = (uint32_t)number;
+	return NULL;
+}
+
+/* With --log json, standard error contains nothing else. */
+static bool is_log_only(const cli_args *args)
+{
+	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
+}
+
+static void report_sandbox(const cli_args *args, const char *missing)
+{
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!is_log_only(args))
+		cli_remark("sandbox: %s", missing);
+}
+
+/* There are workers only if tools run in processes. */
+static fw_error *add_workers(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const char *run = args->values[RUN];
+	const char *sandbox = args->values[SANDBOX];
+	fw_workers_options *isolation = &serving->isolation;
+
+	serving->run = FW_RUN_PROCESS;
+	serving->is_run_chosen = run != NULL;
+	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
+	if (sandbox && strcmp(sandbox, "required") == 0)
+		isolation->sandbox = FW_SANDBOX_REQUIRED;
+	else if (sandbox && strcmp(sandbox, "off") == 0)
+		isolation->sandbox = FW_SANDBOX_OFF;
+	if (run && strcmp(run, "process") != 0) {
+		serving->run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
+		return NULL;
+	}
+	return fw_server_add_workers(serving->server, isolation, &serving->workers);
+}
+
+static void allow(void *ctx, const char *path, bool may_write)
+{
+	struct serve_observers *observers = ctx;
+
+	serve_toolsets_allow(&observers->toolsets, path, may_write);
+}
+
+static fw_error *add_toolsets(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	char *state = serving->state;
+	struct fw_toolset_host host = {
+		.server = serving->server,
+		.role = args->values[ROLE],
+		.run = serving->run,
+		.is_run_chosen = serving->is_run_chosen,
+		.workers = serving->workers,
+		.isolation = serving->isolation,
+		.allow = allow,
+		.move_audit = cli_given(args, AUDIT) ? NULL : serve_audit_move,
+		.note_audit = serve_audit_note,
+		.verify_audit = serve_audit_verify,
+		.ctx = &serving->observers,
+	};
+
+	FW_TRY(cli_state_path("", false, state));
+	/* Removes the slash at the end. */
+	if (state[0])
+		state[strlen(state) - 1] = '\0';
+	host.state = state[0] ? state : NULL;
+	return serve_toolsets_add(&serving->observers.toolsets, args->values[TOOLS],
+				  args->values + OPTION_COUNT, &host);
+}
+
+static fw_error *listen_http(fw_server *server, const char *where, const char *token)
+{
+	fw_http_options http = FW_HTTP_OPTIONS_INIT;
+	const char *colon = strrchr(where, ':');
+	char address[256];
+	unsigned long port;
+	fw_error *err;
+	char *end;
+	size_t len;
+
+	if (!colon)
+		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
+	errno = 0;
+	port = strtoul(colon + 1, &end, 10);
+	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
+		return cli_usage("the port of --http must be a number up to 65535");
+	len = (size_t)(colon - where);
+	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
+		where++;
+		len -= 2;
+	}
+	if (len >= sizeof address)
+		return cli_usage("the address of --http is too long");
+	memcpy(address, where, len);
+	address[len] = '\0';
+	http.address = len ? address : NULL;
+	http.port = (uint16_t)port;
+	http.bearer_token = token;
+	err = fw_server_listen_http(server, &http);
+	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
+		fw_error_free(err);
+		return cli_usage("--http on an address that is not loopback needs "
+				 "--token-file");
+	}
+	return err;
+}
+
+static void report_start(const fw_server *server, const cli_args *args)
+{
+	const char *url = fw_server_url(server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", args->values[TOOLS]),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
+		     sizeof fields / sizeof *fields);
+	if (url && !is_log_only(args))
+		cli_remark("listening on %s", url);
+}
+
+/* After the toolsets were added, because adding some of them reads files. */
+static fw_error *confine(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const struct serve_toolsets *toolsets = &serving->observers.toolsets;
+	const struct serve_confine how = {
+		.sandbox = serving->isolation.sandbox,
+		.http = args->values[HTTP],
+		.audit = args->values[AUDIT],
+		.incidents = args->values[INCIDENTS],
+		.paths = toolsets->paths,
+		.path_count = toolsets->path_count,
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	/* Workers need no feature that the server does not need. */
+	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
+		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
+	return serve_confine(serving->server, &how);
+}
+
+/* Each connection needs a descriptor, and the usual soft limit is meant for select(). */
+static void raise_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+		return;
+	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static fw_error *serve(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	struct serve_observers *observers = &serving->observers;
+	fw_server_options server = FW_SERVER_OPTIONS_INIT;
+	const char *http = args->values[HTTP];
+	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
+					     args->values[ALERT_SECRET_FILE],
+					     args->values[ALERTMANAGER] };
+	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
+					   args->values[AUDIT_ARGS],
+					   args->values[AUDIT_BYTES] };
+	const struct serve_incidents incidents = { args->values[INCIDENTS],
+						   args->values[INCIDENTS_AGE],
+						   args->values[INCIDENTS_BYTES] };
+	uint32_t deadline_s = DEADLINE_S;
+	char token[1024] = "";
+	char state[CLI_PATH_SIZE];
+
+	if (http && cli_given(args, STDIO))
+		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && cli_given(args, METRICS))
+		return cli_usage("--metrics requires --http");
+	raise_open_files();
+	server.name = "faultwire";
+	server.title = "faultwire";
+	server.version = fw_version();
+	/* A toolset that is served alone determines the contract of the server. */
+	server.contract =
+		cli_contract(args, CONTRACT, serve_toolsets_contract(args->values[TOOLS]));
+	server.role = args->values[ROLE];
+	server.debug_stack = cli_stack_is_wanted();
+	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
+	server.deadline_ms = deadline_s * 1000;
+	if (cli_given(args, TOKEN_FILE))
+		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
+					   sizeof token));
+	FW_TRY(cli_state_path("", true, state));
+	FW_TRY(fw_server_new(&server, &serving->server));
+	FW_TRY(serve_limits_set(serving->server, args));
+	FW_TRY(add_workers(serving));
+	/* Before the audit log, whose records contain what toolsets know about a call. */
+	FW_TRY(add_toolsets(serving));
+	FW_TRY(confine(serving));
+	/* From here on threads may start, and only what confine() permits can be opened. */
+	FW_TRY(fw_server_prepare(serving->server));
+	FW_TRY(serve_log_add(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	if (serving->lacks.missing[0])
+		report_sandbox(args, serving->lacks.missing);
+	FW_TRY(serve_audit_add(serving->server, observers, &audit));
+	FW_TRY(serve_incidents_add(serving->server, observers, &incidents));
+	if (http)
+		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
+	else
+		FW_TRY(fw_server_listen_stdio(serving->server));
+	if (http)
+		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
+	FW_TRY(serve_incidents_add_metrics(observers));
+	FW_TRY(serve_alerts_add(serving->server, observers, &alerts));
+	report_start(serving->server, args);
+	serving->is_started = true;
+	return fw_server_run(serving->server);
+}
+
+static fw_contract contract_of_failure(const struct serving *serving)
+{
+	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+
+	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+}
+
+static int run(const cli_args *args)
+{
+	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	fw_error *err;
+
+	if (cli_given(args, LIMITS)) {
+		serve_limits_put(cli_given(args, JSON));
+		return CLI_DONE;
+	}
+	err = serve(&serving);
+	if (serve_audit_end(&serving.observers)) {
+		fw_server_free(serving.server);
+		serve_toolsets_free(&serving.observers.toolsets);
+	}
+	serve_alerts_end(&serving.observers);
+	serve_metrics_end(&serving.observers);
+	serve_incidents_end(&serving.observers);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_log_stop();
+	/* Reported to the process that started the server as to a client. */
+	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
+		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
+	return err ? cli_fail(err) : CLI_DONE;
+}
+
+const cli_command cli_command_serve = {
+	.name = "serve",
+	.summary = "run an MCP server with toolsets",
+	.synopsis = "[--stdio | --http ADDR:PORT] [OPTION]...",
+	.description = "Serves tools over the Model Context Protocol: versions 2025-03-26, "
+		       "2025-06-18 and 2025-11-25 with a handshake, 2026-07-28 without one, on "
+		       "the same endpoint. Errors are reported in the contract that the "
+		       "request, the client or --contract chooses.\n"
+		       "\n"
+		       "The server stops at the end of its input, or on SIGTERM or SIGINT; "
+		       "calls in progress are completed or answered first. State is stored in "
+		       "$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
+		       "audit log before the reply is sent (see faultwire audit), and failures "
+		       "can be looked up by their incident id (see faultwire incident).",
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.more_options = serve_toolset_option_at,
+	.part_kind = "toolset",
+	.part_at = serve_toolset_at,
+	.operands = CLI_NOTHING,
+	.examples = examples,
+	.run = run,
+};

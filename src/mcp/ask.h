@@ -1,0 +1,55 @@
+/*
+ * ask.h - questions that a handler asks the client (elicitation, sampling,
+ * roots), and their answers.
+ */
+#ifndef FW_MCP_ASK_H
+#define FW_MCP_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <yyjson.h>
+
+#include <faultwire/call.h>
+
+#include "base/text.h"
+
+struct fw_session;
+
+struct fw_question {
+	char key[64];
+	char *method; /* NULL: not asked in this run */
+	char *params;
+	char *answer; /* JSON text; NULL: not known */
+	size_t answer_len;
+	yyjson_doc *parsed;
+	bool is_sent; /* legacy: the client was asked and has not answered */
+};
+
+/* The questions of one call. */
+struct fw_questions {
+	struct fw_question *items;
+	size_t count;
+	size_t outstanding;
+	unsigned round;
+	char *missing_capability; /* of the client; NULL: none */
+};
+
+/* The answer as JSON text; NULL: not known yet. */
+const char *fw_ask_answered(const fw_call *call, const char *key);
+/* Reads the answers that a modern client sends with its request. */
+fw_error *fw_ask_read(fw_call *call);
+/* Whether a question has to be answered before the call can continue. */
+bool fw_ask_is_open(const fw_call *call);
+fw_error *fw_ask_send(fw_call *call);
+/* A legacy client answers question `id`. */
+void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message);
+/* No answer is awaited any more. */
+void fw_ask_forget(fw_call *call);
+void fw_ask_clear(fw_call *call);
+/* An answer from an earlier round. */
+void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer);
+void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
+
+#endif

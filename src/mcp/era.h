@@ -1,0 +1,18 @@
+/*
+ * era.h - which protocol a request speaks, and whether it follows its rules.
+ */
+#ifndef FW_MCP_ERA_H
+#define FW_MCP_ERA_H
+
+#include <faultwire/call.h>
+
+#include "base/text.h"
+
+/* Determines era, version and session of the call. */
+fw_error *fw_era_enter(fw_call *call);
+/* Checks headers that mirror arguments of a tool. */
+fw_error *fw_era_check_params_headers(fw_call *call);
+/* -1: there is no such level. */
+int fw_log_level_find(struct fw_text name);
+
+#endif

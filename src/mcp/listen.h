@@ -1,0 +1,28 @@
+/*
+ * listen.h - clients that want to know of changes: modern listeners
+ * (subscriptions/listen) and legacy sessions.
+ */
+#ifndef FW_MCP_LISTEN_H
+#define FW_MCP_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
+
+enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
+
+/* What a listener wants to know of. */
+struct fw_listening {
+	bool tools;
+	bool prompts;
+	bool resources;
+	char **uris;
+	size_t uri_count;
+};
+
+void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri);
+void fw_listen_end(fw_call *call);
+
+#endif

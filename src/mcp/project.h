@@ -1,0 +1,25 @@
+/*
+ * project.h - the wire form of an error: which contract the client understands,
+ * and the error in it.
+ */
+#ifndef FW_MCP_PROJECT_H
+#define FW_MCP_PROJECT_H
+
+#include <stdbool.h>
+
+#include <faultwire/call.h>
+
+struct fw_reply;
+
+/* Reads the contract that the request asks for, if any. */
+fw_error *fw_mcp_choose_contract(fw_call *call);
+/* The contract in which errors of this call are reported. */
+fw_contract fw_mcp_contract(const fw_call *call);
+/* Whether the error is reported as a tool's result, not as a protocol error. */
+bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err);
+/* Writes the whole reply into `server->out`. */
+void fw_mcp_put_error(fw_call *call, const fw_error *err);
+/* Sets the HTTP status and headers. */
+void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * server.h - the server: its loop, what it offers, and what is in progress.
+ *
+ * The one rule to remember: all of this belongs to the loop's thread, except
+ * the inbox, which has a lock.
+ */
+#ifndef FW_MCP_SERVER_H
+#define FW_MCP_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include <faultwire/call.h>
+#include <faultwire/observer.h>
+#include <faultwire/serve.h>
+#include <faultwire/tool.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "mcp/offer.h"
+#include "mcp/runner.h"
+
+struct fw_check_entry;
+struct fw_confine;
+struct fw_hold;
+struct fw_lane;
+struct fw_later;
+struct fw_owner;
+struct fw_page_entry;
+struct fw_post;
+struct fw_runner;
+struct fw_session;
+struct fw_transport;
+
+enum fw_server_state { FW_IDLE, FW_RUNNING, FW_DRAINING, FW_CLOSING, FW_CLOSED };
+
+/* Longest name of a peer that observers see. */
+enum { FW_SHOWN_SIZE = 256 };
+
+/* What other threads hand to the loop. */
+struct fw_inbox {
+	uv_mutex_t lock;
+	bool is_closed; /* nothing is accepted any more */
+	struct fw_post *posts;
+	struct fw_post *last_post;
+	struct fw_hold *released; /* in order of release */
+	struct fw_hold *last_released;
+};
+
+/* How the server presents itself, and the scope of its errors. */
+struct fw_identity {
+	char *name;
+	char *version;
+	char *title;
+	char *instructions;
+	char *role;
+	char *workspace_root;
+	char *session_id;      /* of the tools, with has_own_sessions */
+	bool has_own_sessions; /* fw_server_set_scope() was called */
+	char *implementation;  /* {"name":...,"version":...} */
+	char *modern_tail;     /* the last members of modern results */
+	size_t modern_tail_len;
+	char *modern_meta; /* "_meta":{serverInfo} alone */
+};
+
+struct fw_catalogue {
+	struct fw_offers tools;
+	struct fw_offers resources;
+	struct fw_offers templates;
+	struct fw_offers prompts;
+	bool has_completion;
+	fw_state *states; /* shared by tools */
+};
+
+struct fw_observers {
+	fw_observer *items;
+	size_t count;
+	/* Redacted traceparent of the outcome that observers look at now. */
+	char shown_trace[FW_SHOWN_SIZE];
+};
+
+struct fw_pages {
+	struct fw_page_entry *items;
+	size_t count;
+	struct fw_check_entry *checks; /* of /readyz */
+	size_t check_count;
+};
+
+struct fw_sessions {
+	struct fw_session *first; /* the most recently used */
+	size_t count;
+	struct fw_owner *owners;
+};
+
+struct fw_calls {
+	fw_call *first; /* in progress */
+	size_t count;
+	size_t admitted;  /* of these, those that count against in_flight */
+	size_t listeners; /* of these, listeners */
+	fw_call *unused;  /* kept for reuse */
+	size_t unused_count;
+	struct fw_lane *lanes;
+};
+
+struct fw_runners {
+	struct fw_runner *first;
+	struct fw_runner *threads; /* one of them; NULL: not needed yet */
+	fw_workers *workers;       /* default pool of process tools; NULL: not needed yet */
+	fw_workers_factory *make_workers; /* creates that pool when it is first needed */
+	struct fw_later *laters;          /* timers of fw_call_after() */
+	bool has_busy_threads;            /* threads still use calls of this server */
+};
+
+struct fw_server {
+	uv_loop_t loop;
+	uv_async_t wakeup;
+	uv_timer_t timer;  /* the next deadline */
+	uv_timer_t expiry; /* of sessions */
+	uv_signal_t terms[2];
+	uv_thread_t thread;
+	enum fw_server_state state;
+	bool is_prepared; /* fw_server_prepare() was called */
+	atomic_int stop_wanted;
+	uint64_t deadline_next;
+	uint64_t stop_ms; /* when the grace period ends */
+	bool is_past_grace;
+	struct fw_inbox inbox;
+	struct fw_transport *transports;
+	struct fw_confine *confine; /* NULL: the process is not confined */
+	fw_server_options options;
+	struct fw_limits limits;
+	unsigned char key[32]; /* signs requestState */
+	struct fw_identity identity;
+	struct fw_catalogue offers;
+	struct fw_observers observers;
+	struct fw_pages pages;
+	struct fw_sessions sessions;
+	struct fw_calls calls;
+	struct fw_runners runners;
+	char last_words[512];  /* a reply that there is no memory for */
+	struct fw_buf out;     /* the reply being written */
+	struct fw_buf scratch; /* an error as text */
+};
+
+/* A server without runners and transports. fw_server_new() (worker/register.c) adds
+ * the factory of its default pool. */
+fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server);
+/* Makes sure that the timer fires at `deadline_ms` at the latest. */
+void fw_server__watch(fw_server *server, uint64_t deadline_ms);
+/* Continues a stop if no call is in progress any more. Called by the loop only. */
+void fw_server__settle(fw_server *server);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * stream.h - a stream of events to one client. Its events are kept, so that a
+ * client whose connection broke can resume it.
+ */
+#ifndef FW_MCP_STREAM_H
+#define FW_MCP_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fw_exchange;
+struct fw_session;
+
+/* One event. */
+struct fw_stored {
+	struct fw_stored *next;
+	uint64_t number;
+	size_t len;
+	char json[];
+};
+
+/* Number 0 is the session's GET stream, others belong to single calls. */
+struct fw_stream {
+	struct fw_stream *next;
+	struct fw_session *session;
+	uint64_t number;
+	uint64_t last;                /* number of the newest event */
+	struct fw_exchange *exchange; /* the connection that reads it; NULL: none */
+	struct fw_stored *first;
+	struct fw_stored *newest;
+	size_t count;
+	size_t bytes;
+	bool is_over; /* the reply is among the events */
+};
+
+/* A stream for the reply of one call; NULL: too many are kept, or no memory. */
+struct fw_stream *fw_stream_new(struct fw_session *session);
+/* Numbers the event, keeps it, and sends it if a connection reads the stream. */
+void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer);
+void fw_stream_clear(struct fw_stream *stream);
+/* `exchange` reads the events after number `after`, and replaces any earlier reader. */
+void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after);
+/* Closes and frees all streams of the session. */
+void fw_streams_close(struct fw_session *session);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * header.h - values that modern clients mirror in HTTP headers: as they are, or
+ * as base64 between "=?base64?" and "?=".
+ */
+#ifndef FW_RPC_HEADER_H
+#define FW_RPC_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Longest value of a mirrored header, with its NUL. */
+enum { FW_HEADER_VALUE_MAX = 8192 };
+
+/* Decodes into `buf` of `cap` bytes, with a NUL behind `*ret_len`. False: it has
+ * control characters, is not valid base64 or not UTF-8, or is too long. */
+bool fw_header_decode(const char *value, char *buf, size_t cap, size_t *ret_len);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * nursery.h - the process that forks the workers of a pool (the "nursery").
+ *
+ * The server has threads and handles strangers' data, so it does not fork workers
+ * itself. Before its first call it forks the nursery: a copy with one thread, which
+ * forks workers on request, waits for their death and reports it. It ends when the
+ * server closes its end of the control socket.
+ */
+#ifndef FW_WORKER_NURSERY_H
+#define FW_WORKER_NURSERY_H
+
+#include <sys/types.h>
+
+#include <faultwire/server.h>
+
+#include "worker/page.h"
+#include "worker/sandbox.h"
+
+enum fw_worker_order_kind { FW_WORKER_ORDER_FORK = 1, FW_WORKER_ORDER_KILL };
+
+/* From the server to the nursery. FW_WORKER_ORDER_FORK carries the worker's socket
+ * and, if the server keeps a log, the write end of its stderr pipe. */
+struct fw_worker_order {
+	uint32_t kind;
+	uint32_t slot;
+	uint64_t generation;
+};
+
+enum fw_worker_report_kind {
+	FW_WORKER_REPORT_DIED = 1,
+	FW_WORKER_REPORT_KILLED,     /* it was still alive when the order to kill it came */
+	FW_WORKER_REPORT_NOT_FORKED, /* `status` is an errno */
+};
+
+/* From the nursery to the server. */
+struct fw_worker_report {
+	uint32_t kind;
+	uint32_t slot;
+	uint64_t generation;
+	int32_t pid;
+	int32_t status; /* as wait() gives it */
+};
+
+/* The server's view of its nursery. */
+struct fw_worker_nursery {
+	pid_t pid; /* 0: none */
+	int control;
+	bool is_kept; /* forked by the keeper, so not our child */
+};
+
+/* What a nursery has to know about its pool. */
+struct fw_worker_nursery_setup {
+	const struct fw_worker_pages *pages;
+	const fw_workers_options *options;
+	struct fw_sandbox_plan *plan;
+	fw_server *server;
+};
+
+/* ---- nursery.c: in the server ---- */
+
+/* Forks a nursery. Raises io errors (fork, socketpair). */
+FW_NODISCARD fw_error *fw_worker_nursery_start(struct fw_worker_nursery *nursery,
+					       const struct fw_worker_nursery_setup *setup);
+/* Sends an order. False: it could not be sent. `socket` and `output` are -1 or stay the
+ * caller's. */
+bool fw_worker_nursery_order(const struct fw_worker_nursery *nursery,
+			     const struct fw_worker_order *order, int socket, int output);
+/* Ends the nursery with all workers and their descendants, and waits for that. */
+void fw_worker_nursery_end(struct fw_worker_nursery *nursery);
+/* Waits for a child process that was asked to end; after one second it is killed. */
+void fw_worker_nursery_await_end(pid_t pid);
+
+/* ---- nursery_process.c: in the forked process ---- */
+
+/* Serves orders until `control` ends or `parent` dies. */
+_Noreturn void fw_worker_nursery_run(const struct fw_worker_nursery_setup *setup, int control,
+				     pid_t parent);
+
+/* ---- descriptors.c ---- */
+
+/* fork(). In the child, all inherited descriptors except `control` and that of the
+ * sandbox plan are closed, and the standard ones are replaced. */
+pid_t fw_worker_fork_clean(const struct fw_sandbox_plan *plan, int control);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * process.h - the worker process itself: reads requests, runs handlers, answers.
+ */
+#ifndef FW_WORKER_PROCESS_H
+#define FW_WORKER_PROCESS_H
+
+#include "worker/nursery.h"
+
+/* Runs in the forked process until its socket ends. */
+_Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup, uint32_t slot,
+				     int socket);
+
+#endif

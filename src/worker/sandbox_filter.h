@@ -1,0 +1,36 @@
+/*
+ * sandbox_filter.h - the filters of system calls, as BPF programs.
+ *
+ * Used at build time and by a test; the library uses the generated table of them.
+ */
+#ifndef FW_WORKER_SANDBOX_FILTER_H
+#define FW_WORKER_SANDBOX_FILTER_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the filter of a process depends on. */
+struct fw_sandbox_filter_kind {
+	bool is_server;
+	bool may_connect;
+	bool may_execute;
+};
+
+enum { FW_SANDBOX_FILTERS = 8 };
+
+/* The place of a kind in the table. */
+static inline unsigned fw_sandbox_filter_index(const struct fw_sandbox_filter_kind *kind)
+{
+	return (kind->is_server ? 4u : 0u) | (kind->may_connect ? 2u : 0u) |
+	       (kind->may_execute ? 1u : 0u);
+}
+
+/* By libseccomp: returns the number of instructions, or a negative errno. */
+int fw_sandbox_filter_compile(const struct fw_sandbox_filter_kind *kind,
+			      struct sock_filter *code, size_t room);
+/* The architecture whose system calls they check. */
+uint32_t fw_sandbox_filter_arch(void);
+
+#endif
