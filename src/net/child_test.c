@@ -99,7 +99,7 @@ static void expect(const char *script, const char *reports)
 	end(&seen);
 }
 
-static void test_child__its_lines_come_before_its_end(void **state)
+static void test_child__its_lines_come_before_its_exit(void **state)
 {
 	(void)state;
 	expect("echo one; echo; echo two; exit 3", "one||two|exit 3|");
@@ -119,19 +119,19 @@ static void test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on(v
 	       "0000000000000000000000000000000000000001!long|after|exit 0|");
 }
 
-static void test_child__a_signal_is_named(void **state)
+static void test_child__the_signal_is_reported(void **state)
 {
 	(void)state;
 	expect("echo one; kill -SEGV $$", "one|signal 11|");
 }
 
-static void test_child__closing_its_output_is_reported_before_its_end(void **state)
+static void test_child__closing_its_output_is_reported_before_its_exit(void **state)
 {
 	(void)state;
 	expect("echo one; exec >&-; sleep 0.2; exit 4", "one|closed|exit 4|");
 }
 
-static void test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end(void **state)
+static void test_child__a_grandchild_that_holds_the_output_does_not_delay_the_exit(void **state)
 {
 	(void)state;
 	/* In a session of its own, so that it is not killed with the child. */
@@ -172,7 +172,7 @@ static void test_child__a_pipe_that_is_full_loses_nothing(void **state)
 	end(&seen);
 }
 
-static void test_child__what_waits_for_it_is_bounded(void **state)
+static void test_child__unsent_lines_are_limited(void **state)
 {
 	const char *const argv[] = { "sleep", "60", NULL };
 	static char line[100000];
@@ -198,7 +198,7 @@ static void test_child__what_waits_for_it_is_bounded(void **state)
 	assert_string_equal(seen.text, "");
 }
 
-static void test_child__one_that_closes_its_input_is_broken_not_fatal(void **state)
+static void test_child__sending_to_a_closed_input_is_not_fatal(void **state)
 {
 	struct seen seen;
 	enum fw_child_sent sent = FW_CHILD_SENT;
@@ -215,7 +215,7 @@ static void test_child__one_that_closes_its_input_is_broken_not_fatal(void **sta
 	end(&seen);
 }
 
-static void test_child__freed_in_a_callback_it_calls_nothing_more(void **state)
+static void test_child__no_callback_after_it_is_freed_in_one(void **state)
 {
 	struct seen seen;
 
@@ -244,7 +244,7 @@ static void test_child__keeps_the_end_of_its_standard_error_without_secrets(void
 	assert_memory_equal(text, "line ", 5);
 }
 
-static void test_child__a_program_that_is_not_there_never_calls_back(void **state)
+static void test_child__a_missing_program_never_calls_back(void **state)
 {
 	const char *const argv[] = { "no-such-program-anywhere", NULL };
 	struct seen seen = { .lines = 0 };
@@ -268,22 +268,22 @@ static void test_child__a_program_that_is_not_there_never_calls_back(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_child__its_lines_come_before_its_end),
+		cmocka_unit_test(test_child__its_lines_come_before_its_exit),
 		cmocka_unit_test(test_child__a_line_without_a_newline_is_cut),
 		cmocka_unit_test(
 			test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on),
-		cmocka_unit_test(test_child__a_signal_is_named),
-		cmocka_unit_test(test_child__closing_its_output_is_reported_before_its_end),
+		cmocka_unit_test(test_child__the_signal_is_reported),
+		cmocka_unit_test(test_child__closing_its_output_is_reported_before_its_exit),
 		cmocka_unit_test(
-			test_child__a_grandchild_that_holds_the_output_does_not_hold_the_end),
+			test_child__a_grandchild_that_holds_the_output_does_not_delay_the_exit),
 		cmocka_unit_test(test_child__answers_what_it_is_sent),
 		cmocka_unit_test(test_child__a_pipe_that_is_full_loses_nothing),
-		cmocka_unit_test(test_child__what_waits_for_it_is_bounded),
-		cmocka_unit_test(test_child__one_that_closes_its_input_is_broken_not_fatal),
-		cmocka_unit_test(test_child__freed_in_a_callback_it_calls_nothing_more),
+		cmocka_unit_test(test_child__unsent_lines_are_limited),
+		cmocka_unit_test(test_child__sending_to_a_closed_input_is_not_fatal),
+		cmocka_unit_test(test_child__no_callback_after_it_is_freed_in_one),
 		cmocka_unit_test(
 			test_child__keeps_the_end_of_its_standard_error_without_secrets),
-		cmocka_unit_test(test_child__a_program_that_is_not_there_never_calls_back),
+		cmocka_unit_test(test_child__a_missing_program_never_calls_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ static void expect(const char *needle)
 
 /* ---- clients that go away --------------------------------------------------- */
 
-static void test_http_peers__notices_a_client_that_goes_while_it_waits(void **state)
+static void test_http_peers__notices_a_client_that_disconnects_while_it_waits(void **state)
 {
 	(void)state;
 	client_post(&client, NULL, "hold");
@@ -72,7 +72,7 @@ static void test_http_peers__notices_a_client_that_goes_while_it_waits(void **st
 	assert_int_equal(fake_http(&server)->peer_count, 0);
 }
 
-static void test_http_peers__notices_a_client_that_goes_from_an_open_stream(void **state)
+static void test_http_peers__notices_a_client_that_disconnects_from_an_open_stream(void **state)
 {
 	(void)state;
 	say("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -152,7 +152,7 @@ static void test_http_peers__cuts_off_a_client_that_does_not_read(void **state)
 	assert_null(server.held);
 }
 
-static void test_http_peers__forgets_a_client_that_goes_amid_its_request(void **state)
+static void test_http_peers__drops_a_client_that_disconnects_during_its_request(void **state)
 {
 	(void)state;
 	say("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -167,7 +167,7 @@ static void test_http_peers__forgets_a_client_that_goes_amid_its_request(void **
 }
 
 /* The last bytes and the FIN arrive together: one event reports both. */
-static void test_http_peers__forgets_clients_that_speak_and_go_at_once(void **state)
+static void test_http_peers__drops_clients_that_send_and_disconnect_at_once(void **state)
 {
 	static const char *const WORDS[] = { "POST /mcp HT",
 					     "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -329,7 +329,7 @@ static void listen_with(uint64_t connections, uint64_t spare_ms)
 	fake_listen(&server, NULL);
 }
 
-static void test_http_peers__the_address_with_most_connections_makes_room(void **state)
+static void test_http_peers__a_connection_of_the_busiest_address_is_evicted(void **state)
 {
 	struct fake_client first, many[3];
 
@@ -486,8 +486,9 @@ static void test_http_peers__each_allocation_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LISTENING(test_http_peers__notices_a_client_that_goes_while_it_waits),
-		LISTENING(test_http_peers__notices_a_client_that_goes_from_an_open_stream),
+		LISTENING(test_http_peers__notices_a_client_that_disconnects_while_it_waits),
+		LISTENING(
+			test_http_peers__notices_a_client_that_disconnects_from_an_open_stream),
 		LISTENING(test_http_peers__a_half_closed_request_gets_its_answer),
 		LISTENING(
 			test_http_peers__a_half_closed_request_gets_a_slow_answer_as_a_stream),
@@ -495,8 +496,8 @@ int main(void)
 			test_http_peers__half_closed_pipelined_requests_get_all_their_answers),
 		LISTENING(test_http_peers__a_half_closed_refusal_is_sent),
 		LISTENING(test_http_peers__cuts_off_a_client_that_does_not_read),
-		LISTENING(test_http_peers__forgets_a_client_that_goes_amid_its_request),
-		LISTENING(test_http_peers__forgets_clients_that_speak_and_go_at_once),
+		LISTENING(test_http_peers__drops_a_client_that_disconnects_during_its_request),
+		LISTENING(test_http_peers__drops_clients_that_send_and_disconnect_at_once),
 		LISTENING(
 			test_http_peers__a_client_that_still_sends_is_not_reset_after_a_second),
 		LISTENING(test_http_peers__a_closing_connection_without_a_byte_is_closed),
@@ -505,7 +506,8 @@ int main(void)
 		LISTENING(test_http_peers__cuts_off_slow_bodies),
 		LISTENING(test_http_peers__closes_idle_connections),
 		LISTENING(test_http_peers__does_not_close_a_stream_for_being_quiet),
-		cmocka_unit_test(test_http_peers__the_address_with_most_connections_makes_room),
+		cmocka_unit_test(
+			test_http_peers__a_connection_of_the_busiest_address_is_evicted),
 		cmocka_unit_test(test_http_peers__a_new_connection_is_not_evicted),
 		cmocka_unit_test(test_http_peers__a_request_that_is_answered_is_not_evicted),
 		cmocka_unit_test(test_http_peers__unread_bodies_are_limited_in_all),

@@ -65,7 +65,7 @@ static void test_http__answers_with_one_document(void **state)
 	expect("\r\n\r\n{\"a\":1}");
 }
 
-static void test_http__keeps_the_connection_and_takes_pipelined_requests(void **state)
+static void test_http__keeps_the_connection_and_answers_pipelined_requests(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -101,7 +101,7 @@ static void test_http__streams_events_then_the_answer(void **state)
 	expect("{\"a\":1}");
 }
 
-static void test_http__streams_what_is_all_there_at_once(void **state)
+static void test_http__streams_events_that_come_together(void **state)
 {
 	(void)state;
 	client_post(&client, NULL, "burst");
@@ -153,7 +153,7 @@ static void test_http__sends_large_answers_whole(void **state)
 	expect("{\"a\":1}");
 }
 
-static void test_http__takes_large_and_chunked_bodies(void **state)
+static void test_http__accepts_large_and_chunked_bodies(void **state)
 {
 	size_t len = server.limits.message_bytes;
 	char *body = malloc(len + 1);
@@ -266,7 +266,7 @@ static void test_http__refuses(void **state)
 		client_post(&client, NULL, "{\"a\":1}");
 		expect("{\"a\":1}");
 	}
-	/* Not by us, and not in the same way by each version of the library. */
+	/* Without a Host header. */
 	client_close(&client);
 	client_open(&client, &server);
 	say("POST /mcp HTTP/1.1\r\n" USUAL "\r\n{}");
@@ -297,7 +297,7 @@ static void test_http__reads_a_refused_body_to_its_end(void **state)
 	expect("{\"a\":1}");
 }
 
-/* The head decides it; the body is then malformed, or too long: one answer. */
+/* The head decides the answer, then the body is malformed: there is one answer. */
 static void test_http__a_refused_request_with_a_malformed_body_has_one_answer(void **state)
 {
 	static const char *const BODIES[] = { "zz\r\n", "2\r\nabc\r\n", "2\nab" };
@@ -354,7 +354,7 @@ static void test_http__a_get_with_an_endless_body_is_refused(void **state)
 	assert_int_equal(server.received, 0);
 }
 
-static void test_http__a_page_tells_a_client_that_waits_to_go_on(void **state)
+static void test_http__a_page_sends_100_continue(void **state)
 {
 	(void)state;
 	say("GET /open HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
@@ -366,7 +366,7 @@ static void test_http__a_page_tells_a_client_that_waits_to_go_on(void **state)
 	expect("{\"a\":1}");
 }
 
-static void test_http__asks_for_the_token(void **state)
+static void test_http__requires_the_token(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
 
@@ -433,8 +433,8 @@ static void test_http__serves_pages_to_get_and_head(void **state)
 	assert_int_equal(server.received, 0);
 }
 
-/* Somebody may want to write a refusal down before it leaves. */
-static void test_http__what_the_headers_decide_may_be_answered_later(void **state)
+/* A refusal may be written to the audit log before it is sent. */
+static void test_http__an_answer_decided_by_the_head_may_come_later(void **state)
 {
 	(void)state;
 	say("GET /held HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}");
@@ -457,7 +457,7 @@ static void test_http__what_the_headers_decide_may_be_answered_later(void **stat
 	client_open(&client, &server);
 }
 
-static void test_http__hands_headers_over_trimmed_and_counted(void **state)
+static void test_http__passes_headers_trimmed_and_counted(void **state)
 {
 	(void)state;
 	client_post(&client, "X-TEST: \t a b \t \r\n", "{}");
@@ -540,7 +540,7 @@ static void test_http__refuses_options_that_are_not_safe(void **state)
 	fake_clear(&server);
 }
 
-static void test_http__says_when_the_port_is_taken(void **state)
+static void test_http__reports_a_port_in_use(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
 	fw_error *err;
@@ -591,7 +591,7 @@ static void test_http__stops_with_clients_that_wait_and_streams_that_are_open(vo
 	client_close(&partial);
 }
 
-static void test_http__lets_the_last_answer_out_before_it_stops(void **state)
+static void test_http__writes_the_last_answer_before_it_stops(void **state)
 {
 	struct fw_exchange *exchange;
 
@@ -613,7 +613,7 @@ static void test_http__lets_the_last_answer_out_before_it_stops(void **state)
 	assert_int_equal(server.gone, 0);
 }
 
-static void test_http__still_serves_kept_connections_when_it_takes_no_new_ones(void **state)
+static void test_http__serves_open_connections_after_quiesce(void **state)
 {
 	(void)state;
 	client_post(&client, NULL, "{}");
@@ -631,33 +631,33 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LISTENING(test_http__answers_with_one_document),
-		LISTENING(test_http__keeps_the_connection_and_takes_pipelined_requests),
+		LISTENING(test_http__keeps_the_connection_and_answers_pipelined_requests),
 		LISTENING(test_http__answers_later),
 		LISTENING(test_http__streams_events_then_the_answer),
-		LISTENING(test_http__streams_what_is_all_there_at_once),
+		LISTENING(test_http__streams_events_that_come_together),
 		LISTENING(test_http__ends_without_an_answer),
 		LISTENING(test_http__opens_a_quiet_stream_at_once),
 		LISTENING(test_http__ends_a_session),
 		LISTENING(test_http__sends_large_answers_whole),
-		LISTENING(test_http__takes_large_and_chunked_bodies),
+		LISTENING(test_http__accepts_large_and_chunked_bodies),
 		LISTENING(test_http__upgrades_a_slow_answer_to_a_stream),
 		LISTENING(test_http__refuses),
 		LISTENING(test_http__reads_a_refused_body_to_its_end),
 		LISTENING(test_http__a_refused_request_with_a_malformed_body_has_one_answer),
 		LISTENING(test_http__a_refusal_says_close_if_its_body_ends_the_connection),
 		LISTENING(test_http__a_get_with_an_endless_body_is_refused),
-		LISTENING(test_http__a_page_tells_a_client_that_waits_to_go_on),
-		cmocka_unit_test(test_http__asks_for_the_token),
+		LISTENING(test_http__a_page_sends_100_continue),
+		cmocka_unit_test(test_http__requires_the_token),
 		LISTENING(test_http__serves_pages_to_get_and_head),
-		LISTENING(test_http__what_the_headers_decide_may_be_answered_later),
-		LISTENING(test_http__hands_headers_over_trimmed_and_counted),
+		LISTENING(test_http__an_answer_decided_by_the_head_may_come_later),
+		LISTENING(test_http__passes_headers_trimmed_and_counted),
 		LISTENING(test_http__limits_headers),
 		cmocka_unit_test(test_http__refuses_options_that_are_not_safe),
-		LISTENING(test_http__says_when_the_port_is_taken),
+		LISTENING(test_http__reports_a_port_in_use),
 		cmocka_unit_test(test_http__can_be_freed_without_having_run),
 		LISTENING(test_http__stops_with_clients_that_wait_and_streams_that_are_open),
-		LISTENING(test_http__lets_the_last_answer_out_before_it_stops),
-		LISTENING(test_http__still_serves_kept_connections_when_it_takes_no_new_ones),
+		LISTENING(test_http__writes_the_last_answer_before_it_stops),
+		LISTENING(test_http__serves_open_connections_after_quiesce),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * http_tls_test.c - the HTTP transport with TLS, spoken to by libcurl.
+ * http_tls_test.c - the HTTP transport with TLS, with libcurl as the client.
  */
 #include "net/http_fake.h"
 
@@ -32,7 +32,7 @@ static void take_pem(BIO *bio, char *text, size_t cap)
 	BIO_free(bio);
 }
 
-/* A key of its own, and a certificate for 127.0.0.1 that it signs itself. */
+/* A new key, and a self-signed certificate for 127.0.0.1. */
 static int make_certificate(void **state)
 {
 	EVP_PKEY *pair = EVP_EC_gen("P-256");
@@ -132,13 +132,13 @@ static void test_http_tls__answers_and_streams(void **state)
 	assert_int_equal(post(&server, multi, "stream", &answer), CURLE_OK);
 	assert_non_null(strstr(answer.text, "data: {\"n\":1}\n\n"));
 	assert_non_null(strstr(answer.text, "data: {\"late\":true}\n\n"));
-	/* One connection for all of them. */
+	/* All requests used one connection. */
 	assert_int_equal(fake_http(&server)->peer_count, 1);
 	curl_multi_cleanup(multi);
 	fake_clear(&server);
 }
 
-static void test_http_tls__drops_clients_that_speak_plainly(void **state)
+static void test_http_tls__drops_clients_without_tls(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
 	struct fake_client client;
@@ -157,7 +157,7 @@ static void test_http_tls__drops_clients_that_speak_plainly(void **state)
 	fake_clear(&server);
 }
 
-static void test_http_tls__says_what_is_wrong_with_a_key(void **state)
+static void test_http_tls__reports_why_a_key_cannot_be_used(void **state)
 {
 	fw_http_options options = FW_HTTP_OPTIONS_INIT;
 	fw_server server;
@@ -229,7 +229,7 @@ static void say(const char *text, size_t len)
 	}
 }
 
-/* Reads until `needle` is there; NULL: until the end. */
+/* Reads until `needle` has come; NULL: until the connection ends. */
 static void expect(const char *needle)
 {
 	for (int i = 0; i < 5000; i++) {
@@ -251,7 +251,7 @@ static void expect(const char *needle)
 
 #define HEAD "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
-static void test_http_tls__tells_408_to_a_slow_head(void **state)
+static void test_http_tls__answers_408_to_a_slow_head(void **state)
 {
 	(void)state;
 	fake_http(&server)->pace.head_ms = 50;
@@ -265,7 +265,7 @@ static void test_http_tls__tells_408_to_a_slow_head(void **state)
 	assert_true(SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN);
 }
 
-static void test_http_tls__refuses_what_is_malformed(void **state)
+static void test_http_tls__refuses_malformed_requests(void **state)
 {
 	static const char bytes[] = "GET / HTTP/1.1\nHost: localhost\n\n";
 
@@ -275,7 +275,7 @@ static void test_http_tls__refuses_what_is_malformed(void **state)
 	expect(NULL);
 }
 
-/* Several requests in one record: no event announces the second. */
+/* Several requests in one record: no poll event comes for the second. */
 static void test_http_tls__answers_pipelined_requests_of_one_record(void **state)
 {
 	static const char bytes[] =
@@ -322,7 +322,7 @@ static void test_http_tls__a_half_closed_request_gets_its_answer(void **state)
 	assert_int_equal(server.gone, 0);
 }
 
-static void test_http_tls__notices_a_client_that_goes(void **state)
+static void test_http_tls__notices_a_client_that_disconnects(void **state)
 {
 	(void)state;
 	say(HEAD "Content-Length: 4\r\n\r\nhold", sizeof(HEAD) - 1 + 25);
@@ -352,14 +352,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http_tls__answers_and_streams),
-		cmocka_unit_test(test_http_tls__drops_clients_that_speak_plainly),
-		cmocka_unit_test(test_http_tls__says_what_is_wrong_with_a_key),
-		BY_HAND(test_http_tls__tells_408_to_a_slow_head),
-		BY_HAND(test_http_tls__refuses_what_is_malformed),
+		cmocka_unit_test(test_http_tls__drops_clients_without_tls),
+		cmocka_unit_test(test_http_tls__reports_why_a_key_cannot_be_used),
+		BY_HAND(test_http_tls__answers_408_to_a_slow_head),
+		BY_HAND(test_http_tls__refuses_malformed_requests),
 		BY_HAND(test_http_tls__answers_pipelined_requests_of_one_record),
 		BY_HAND(test_http_tls__takes_large_bodies_and_sends_large_answers),
 		BY_HAND(test_http_tls__a_half_closed_request_gets_its_answer),
-		BY_HAND(test_http_tls__notices_a_client_that_goes),
+		BY_HAND(test_http_tls__notices_a_client_that_disconnects),
 		BY_HAND(test_http_tls__closes_a_connection_without_a_handshake),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * The stdio transport on descriptors of its own, with the real server behind it:
- * one socket for both directions, and a last line without a newline.
+ * stdio_test.c - the stdio transport of a real server: one socket for both
+ * directions, a last line without a newline, and an output that nobody reads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ struct reader {
 	bool has_line;
 };
 
-/* Reads late, when the socket's buffer has long been full. */
+/* Starts to read only when the buffer of the socket is full. */
 static void *read_late(void *ctx)
 {
 	static const char call[] =
@@ -102,7 +102,7 @@ static void test_stdio__large_reply_is_cut_on_one_socket_for_both_directions(voi
 	reader.fd = ends[0];
 	assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
 	serve(ends[1], ends[1]);
-	/* What a server that gave up leaves unsent would be waited for in vain. */
+	/* Do not wait for bytes that the server has given up to send. */
 	(void)shutdown(ends[1], SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	(void)close(ends[0]);
@@ -113,7 +113,7 @@ static void test_stdio__large_reply_is_cut_on_one_socket_for_both_directions(voi
 
 /* ---- a last line without a newline ------------------------------------------------ */
 
-/* Large blocks are full of blanks, and the byte after each cannot be read. */
+/* Large blocks are filled with spaces and end at a page that cannot be read. */
 static struct {
 	char *start;
 	char *block;
@@ -224,7 +224,7 @@ static void on_watched(uv_timer_t *timer)
 	uv_close((uv_handle_t *)timer, NULL);
 }
 
-/* The server knows by now that nobody reads its output. */
+/* The server has noticed that nobody reads its output. */
 static void on_first(uv_timer_t *timer)
 {
 	assert_int_equal(write(input, ping, sizeof ping - 1), sizeof ping - 1);
