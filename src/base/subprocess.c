@@ -72,15 +72,23 @@ static void give_up(int report_fd, enum fw_subprocess_step step)
 	_exit(127);
 }
 
-/* Every signal as it is by default, none blocked. */
+/* Every signal as it is by default, none blocked. By system calls: signal() of
+ * glibc refuses the two signals that glibc uses itself, and those can be ignored
+ * by whoever started us. */
 static void reset_signals(void)
 {
-	sigset_t none;
+	/* The kernel's struct sigaction: handler, flags, restorer, mask. */
+	static const struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} by_default = { SIG_DFL, 0, NULL, 0 };
+	static const uint64_t none = 0;
 
 	for (int signum = 1; signum < NSIG; signum++)
-		(void)signal(signum, SIG_DFL);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)syscall(SYS_rt_sigaction, signum, &by_default, NULL, sizeof none);
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
 /* Descriptors 0, 1 and 2 as wanted. They are moved out of the way first, since
