@@ -37,7 +37,8 @@ static struct {
 static struct {
 	char text[MESSAGE_BYTES + LINE_BYTES];
 	size_t len, sent;
-	size_t line; /* where the line that has no end yet begins */
+	size_t line;  /* where the line that has no end yet begins */
+	bool is_over; /* and it is too long already: the server need not wait for its end */
 } unsent;
 
 static fw_error *on_start(struct fw_transport *self)
@@ -95,6 +96,7 @@ static void open_transports(void)
 	is_stdio_ended = false;
 	is_half_closed = false;
 	unsent.len = unsent.sent = unsent.line = 0;
+	unsent.is_over = false;
 }
 
 static void close_stdio(void)
@@ -196,6 +198,10 @@ static void end_line(size_t end)
 	const char *text = unsent.text + unsent.line;
 	size_t len = end - unsent.line;
 
+	if (unsent.is_over) {
+		unsent.is_over = false;
+		return;
+	}
 	if (len && text[len - 1] == '\r')
 		len--;
 	if (!is_blank(text, len))
@@ -215,6 +221,10 @@ static void send_stdio(const char *bytes, size_t len)
 		if (bytes[i] == '\n') {
 			end_line(unsent.len - 1);
 			unsent.line = unsent.len;
+		} else if (!unsent.is_over &&
+			   unsent.len - unsent.line > server->limits.message_bytes + 1) {
+			unsent.is_over = true;
+			wires[STDIO]->strays++;
 		}
 	}
 	write_stdio();

@@ -576,6 +576,25 @@ static void test_redact__again_changes_nothing(void **state)
 			assert_idempotent(secrets[i].text, len);
 }
 
+/* The second part was shown if the first one was random too. */
+static void test_redact__hides_each_random_part_of_a_webhook_address(void **state)
+{
+	static const char *const parts[] = {
+		"/webhooks/222222UTF-822222hoos/k2222222dependentSc0",
+		"/IncomingWebhook/0f1E2d3C4b5A69788796a5B4c3D2e1F0/9c8B7a6F5e4D3c2B1a0F9e8D",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		char *once = copy(parts[i], strlen(parts[i]));
+
+		assert_null(strstr(once, strrchr(parts[i], '/') + 1));
+		assert_idempotent(parts[i], strlen(parts[i]));
+		free(once);
+	}
+	assert_idempotent("/webhooks/222222UTF-822222hoos /k2222222dependentSc0", 52);
+}
+
 static uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -769,6 +788,7 @@ int main(void)
 		cmocka_unit_test(test_redact__judges_keys_by_their_words),
 		cmocka_unit_test(test_redact__finds_the_values_of_secret_keys),
 		cmocka_unit_test(test_redact__again_changes_nothing),
+		cmocka_unit_test(test_redact__hides_each_random_part_of_a_webhook_address),
 		cmocka_unit_test(test_redact__again_changes_nothing_in_any_mixture),
 		cmocka_unit_test(test_redact__cuts_to_the_room_and_never_a_character),
 		cmocka_unit_test(test_redact__keeps_bytes_that_are_zero),

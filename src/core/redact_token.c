@@ -278,18 +278,35 @@ static bool match_refresh(const struct fw_redact_view *v, size_t at, struct fw_r
 	return fw_redact_take(m, at - 3, end);
 }
 
-/* The last part of the address of a webhook: whoever knows it may post. */
+/* Is `at` in a path that contains the name of a service whose webhooks have secrets? */
+static bool is_in_webhook(const struct fw_redact_view *v, size_t at)
+{
+	size_t from = at;
+
+	while (from > v->from && at - from < WEBHOOK_BEFORE &&
+	       (unsigned char)v->t[from - 1] > ' ' && !strchr("\"'<>[]", v->t[from - 1]))
+		from--;
+	return memmem(v->t + from, at - from, "hooks.slack.com/", 16) ||
+	       memmem(v->t + from, at - from, "/webhooks/", 10) ||
+	       memmem(v->t + from, at - from, "/IncomingWebhook/", 17);
+}
+
+/* The random parts of the address of a webhook: whoever knows them may post. All of
+ * them are one match, because matchers cannot look back beyond the last match. */
 static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
-	size_t from = at - v->from > WEBHOOK_BEFORE ? at - WEBHOOK_BEFORE : v->from;
-	size_t end = run_end(v, at, DASHES);
+	size_t end = run_end(v, at, DASHES), next = end;
 
 	if (at == v->from || v->t[at - 1] != '/' ||
-	    !fw_redact__is_random(v->t + at, end - at, WEBHOOK_LEAST) ||
-	    (!memmem(v->t + from, at - from, "hooks.slack.com/", 16) &&
-	     !memmem(v->t + from, at - from, "/webhooks/", 10) &&
-	     !memmem(v->t + from, at - from, "/IncomingWebhook/", 17)))
+	    !fw_redact__is_random(v->t + at, end - at, WEBHOOK_LEAST) || !is_in_webhook(v, at))
 		return false;
+	while (fw_redact_at(v, next) == '/') {
+		size_t part = next + 1;
+
+		next = run_end(v, part, DASHES);
+		if (fw_redact__is_random(v->t + part, next - part, WEBHOOK_LEAST))
+			end = next;
+	}
 	return fw_redact_take(m, at, end);
 }
 

@@ -210,7 +210,8 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		memmove(lines->text, at, lines->len);
 	if (stdio->is_skipping) {
 		lines->len = 0;
-	} else if (lines->len > stdio->limits->message_bytes) {
+	} else if (lines->len > stdio->limits->message_bytes + 1) {
+		/* One byte more may be the CR of a line that ends with CR LF. */
 		refuse_long(stdio);
 		stdio->is_skipping = true;
 		lines->len = 0;

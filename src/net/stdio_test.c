@@ -36,7 +36,8 @@ static fw_error *large(fw_call *call, void *ctx)
 	return NULL;
 }
 
-static fw_server *server_new(int in, int out)
+/* Without a transport: limits are set before there is one. */
+static fw_server *server_bare(void)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
 	fw_tool tool = FW_TOOL_INIT;
@@ -49,6 +50,13 @@ static fw_server *server_new(int in, int out)
 	tool.name = "large";
 	tool.handler = large;
 	assert_null(fw_server_add_tool(server, &tool));
+	return server;
+}
+
+static fw_server *server_new(int in, int out)
+{
+	fw_server *server = server_bare();
+
 	assert_null(fw_server_listen_fds(server, in, out));
 	return server;
 }
@@ -109,6 +117,51 @@ static void test_stdio__large_reply_is_cut_on_one_socket_for_both_directions(voi
 	(void)close(ends[1]);
 	assert_true(reader.has_line);
 	assert_true(reader.received > REPLY_BYTES);
+}
+
+/* ---- the longest line that is allowed ----------------------------------------------- */
+
+enum { LONGEST = 1024 };
+
+/* Sends a ping of the longest length, whose newline comes later than its CR. */
+static void *ping_in_two_pieces(void *ctx)
+{
+	static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+	const int *fd = ctx;
+	char line[LONGEST + 1];
+
+	memset(line, ' ', sizeof line);
+	memcpy(line, ping, sizeof ping - 1);
+	line[LONGEST] = '\r';
+	if (write(*fd, line, sizeof line) != (ssize_t)sizeof line)
+		return NULL;
+	(void)usleep(200 * 1000);
+	(void)!write(*fd, "\n", 1);
+	(void)shutdown(*fd, SHUT_WR);
+	return NULL;
+}
+
+static void test_stdio__longest_line_is_refused_when_its_newline_comes_late(void **state)
+{
+	char reply[4096] = "";
+	fw_server *server;
+	pthread_t thread;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	server = server_bare();
+	assert_null(fw_server_set_limit(server, "message_bytes", LONGEST));
+	assert_null(fw_server_listen_fds(server, ends[1], ends[1]));
+	assert_int_equal(pthread_create(&thread, NULL, ping_in_two_pieces, &ends[0]), 0);
+	assert_null(fw_server_run(server));
+	fw_server_free(server);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(recv(ends[0], reply, sizeof reply - 1, MSG_DONTWAIT) > 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	assert_null(strstr(reply, "input.too_large"));
+	assert_non_null(strstr(reply, "\"id\":1"));
 }
 
 /* ---- a last line without a newline ------------------------------------------------ */
@@ -267,6 +320,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_stdio__large_reply_is_cut_on_one_socket_for_both_directions),
+		cmocka_unit_test(
+			test_stdio__longest_line_is_refused_when_its_newline_comes_late),
 		cmocka_unit_test_teardown(test_stdio__blank_last_line_is_read_beyond_its_end,
 					  reset_allocator),
 		cmocka_unit_test(test_stdio__loop_spins_when_output_is_closed_and_http_goes_on),
