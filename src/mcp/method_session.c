@@ -110,9 +110,8 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	if (text.state == FW_BUF_OK)
 		session->capabilities = capabilities_new(&text);
 	fw_buf_clear(&text);
-	return session->capabilities && session->capabilities
-		       ? NULL
-		       : fw_raise_internal_out_of_memory();
+	return session->capabilities && session->client ? NULL
+							: fw_raise_internal_out_of_memory();
 }
 
 fw_error *fw_method_initialize(fw_call *call)

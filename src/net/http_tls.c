@@ -264,6 +264,7 @@ struct ssl_st *fw_http_tls_accept(struct fw_http_tls *tls, int fd)
 		ssl_table.SSL_free(ssl);
 		return NULL;
 	}
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the pointer is only a number */
 	crypto_table.BIO_set_data(bio, (void *)(intptr_t)fd);
 	crypto_table.BIO_set_init(bio, 1);
 	ssl_table.SSL_set_bio(ssl, bio, bio);

@@ -124,6 +124,7 @@ static fw_error *add(struct serve_toolsets *toolsets, const struct fw_toolset *t
 		return NULL;
 	own.values = values + first_option_of(toolset);
 	toolsets->failed = toolset;
+	/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 	FW_TRY(toolset->add(&own, &instance));
 	toolsets->failed = NULL;
 	toolsets->added[toolsets->count].toolset = toolset;
