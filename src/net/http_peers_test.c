@@ -18,44 +18,8 @@
 
 #include <faultwire/faultwire.h>
 
+#include "net/http_fixture_test.h"
 #include "test/memory.h"
-
-static fw_server server;
-static struct fake_client client;
-
-static int begin(void **state)
-{
-	(void)state;
-	fake_init(&server);
-	return 0;
-}
-
-/* Most tests: a server with no options and one client. */
-static int begin_listening(void **state)
-{
-	begin(state);
-	fake_listen(&server, NULL);
-	client_open(&client, &server);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	client_close(&client);
-	fake_clear(&server);
-	return 0;
-}
-
-static void say(const char *bytes)
-{
-	client_send(&client, bytes, strlen(bytes));
-}
-
-static void expect(const char *needle)
-{
-	client_expect(&client, needle);
-}
 
 /* ---- clients that go away --------------------------------------------------- */
 
