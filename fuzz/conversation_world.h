@@ -415,7 +415,7 @@ static void worker_ends(size_t index, fw_error *err, bool has_died)
 	running[index] = running[--running_count];
 	if (has_died) {
 		fw_shared_end(call, false);
-		fw_breaker_crashed(breaker, uv_now(&server->loop), call, 3, 1000);
+		fw_breaker_crashed(breaker, uv_now(server->loop), call, 3, 1000);
 	} else {
 		fw_breaker_worked(breaker);
 	}

@@ -536,7 +536,7 @@ static void run_input(const uint8_t *data, size_t size)
 	step_next = 0;
 	server_open(&header);
 	open_transports();
-	MUST(uv_idle_init(&server->loop, &idle) == 0);
+	MUST(uv_idle_init(server->loop, &idle) == 0);
 	MUST(uv_idle_start(&idle, on_idle) == 0);
 	MUST(!fw_server_run(server));
 	if (!is_memory_only)

@@ -177,7 +177,7 @@ static inline void fuzz_server_open(void)
 
 static inline void fuzz_turn(void)
 {
-	(void)uv_run(&fuzz_server->loop, UV_RUN_NOWAIT);
+	(void)uv_run(fuzz_server->loop, UV_RUN_NOWAIT);
 }
 
 /* Everybody has gone: nothing of theirs is left. */

@@ -130,7 +130,7 @@ static void finish(fw_call *call)
 
 	fw_call__unref(call);
 	if (server->state == FW_DRAINING)
-		(void)uv_async_send(&server->wakeup);
+		fw_server__wake(server);
 }
 
 /* Adds what the raising code could not know. */
@@ -365,7 +365,7 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 	/* The call may be freed from here on; the server lives as long as a reply of
 	 * it is held. */
 	if (is_first)
-		(void)uv_async_send(&server->wakeup);
+		fw_server__wake(server);
 }
 
 void fw_mcp_fail(fw_call *call, fw_error *err)

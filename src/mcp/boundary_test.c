@@ -397,7 +397,7 @@ static void test_boundary__replies_that_are_let_go_together_leave_in_that_order(
 			assert_int_equal(pthread_join(thread, NULL), 0);
 		}
 		assert_int_equal(reply_count, from);
-		(void)uv_run(&server->loop, UV_RUN_NOWAIT);
+		(void)uv_run(server->loop, UV_RUN_NOWAIT);
 		assert_int_equal(reply_count, from + count);
 	}
 	for (int i = 0; i < GROUP; i++)

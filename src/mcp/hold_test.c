@@ -532,7 +532,7 @@ static void stop(void)
 {
 	fw_server_stop(server);
 	for (int i = 0; i < 1000 && server->state != FW_CLOSING; i++)
-		(void)uv_run(&server->loop, UV_RUN_ONCE);
+		(void)uv_run(server->loop, UV_RUN_ONCE);
 	assert_int_equal(server->state, FW_CLOSING);
 }
 

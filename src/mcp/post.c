@@ -27,7 +27,7 @@ void fw_server__post(fw_server *server, struct fw_post *post)
 	else
 		server->inbox.posts = post;
 	server->inbox.last_post = post;
-	(void)uv_async_send(&server->wakeup);
+	fw_server__wake(server);
 	uv_mutex_unlock(&server->inbox.lock);
 }
 

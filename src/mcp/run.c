@@ -160,7 +160,7 @@ static void set_deadline(fw_call *call)
 
 	if (!limit || call->run.deadline_ms)
 		return;
-	call->run.deadline_ms = uv_now(&call->server->loop) + limit;
+	call->run.deadline_ms = uv_now(call->server->loop) + limit;
 	fw_server__watch(call->server, call->run.deadline_ms);
 }
 
@@ -182,7 +182,7 @@ static fw_error *check_breaker(fw_call *call)
 	uint64_t wait_ms = 0;
 	fw_error *err;
 
-	if (!breaker || fw_breaker_admit(breaker, uv_now(&call->server->loop), call, &wait_ms))
+	if (!breaker || fw_breaker_admit(breaker, uv_now(call->server->loop), call, &wait_ms))
 		return NULL;
 	err = fw_raise_tool_suspended(breaker->crashes);
 	fw_error_set_retry_after(err, (double)wait_ms / 1000);
@@ -359,7 +359,7 @@ void fw_call_after(fw_call *call, uint32_t delay_ms, fw_call_timer_fn *resume, v
 	*later = (struct fw_later){ .call = fw_call__ref(call), .resume = resume, .ctx = ctx };
 	later->next = call->server->runners.laters;
 	call->server->runners.laters = later;
-	(void)uv_timer_init(&call->server->loop, &later->timer);
+	(void)uv_timer_init(call->server->loop, &later->timer);
 	later->timer.data = later;
 	(void)uv_timer_start(&later->timer, on_later, delay_ms, 0);
 }

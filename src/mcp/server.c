@@ -38,7 +38,7 @@ enum { DEFAULT_GRACE_MS = 1500, EXPIRY_MS = 60000, KEEP_OUT_BYTES = 256 * 1024 }
 
 uv_loop_t *fw_server__loop(fw_server *server)
 {
-	return &server->loop;
+	return server->loop;
 }
 
 bool fw_server__is_ready(const fw_server *server)
@@ -110,9 +110,97 @@ static void on_wakeup(uv_async_t *handle);
 static void on_deadline(uv_timer_t *timer);
 static void on_expiry(uv_timer_t *timer);
 
-fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server)
+/* ---- its loop ------------------------------------------------------------- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct fw_server_handles *handles = handle->data;
+
+	if (!--handles->open)
+		fw__release(handles);
+}
+
+/* A closed handle knows only its block: the server may be gone by then. */
+static void close_handle(struct fw_server_handles *handles, uv_handle_t *handle)
+{
+	handle->data = handles;
+	uv_close(handle, on_handle_closed);
+}
+
+static void close_handles(struct fw_server_handles *handles)
+{
+	close_handle(handles, (uv_handle_t *)&handles->wakeup);
+	close_handle(handles, (uv_handle_t *)&handles->timer);
+	close_handle(handles, (uv_handle_t *)&handles->expiry);
+	for (size_t i = 0; i < 2; i++)
+		close_handle(handles, (uv_handle_t *)&handles->terms[i]);
+}
+
+static void open_handles(fw_server *server, struct fw_server_handles *handles)
+{
+	(void)uv_timer_init(server->loop, &handles->timer);
+	(void)uv_timer_init(server->loop, &handles->expiry);
+	handles->wakeup.data = server;
+	handles->timer.data = server;
+	handles->expiry.data = server;
+	for (size_t i = 0; i < 2; i++) {
+		(void)uv_signal_init(server->loop, &handles->terms[i]);
+		handles->terms[i].data = server;
+		uv_unref((uv_handle_t *)&handles->terms[i]);
+	}
+	handles->open = 5;
+	server->residence.handles = handles;
+}
+
+/* Consumes `handles`. */
+static fw_error *settle_on(fw_server *server, struct fw_server_handles *handles)
+{
+	server->loop = &server->residence.loop->uv;
+	if (uv_async_init(server->loop, &handles->wakeup, on_wakeup) == 0) {
+		open_handles(server, handles);
+		return NULL;
+	}
+	fw__release(handles);
+	if (server->residence.loop == &server->residence.own)
+		fw_loop_close(&server->residence.own);
+	return fw_raise_internal_unexpected("uv_async_init");
+}
+
+static fw_error *settle_in(fw_server *server, struct fw_loop *loop)
+{
+	struct fw_residence *residence = &server->residence;
+	struct fw_server_handles *handles = fw__allocate(sizeof *handles);
+
+	if (!handles)
+		return fw_raise_internal_out_of_memory();
+	memset(handles, 0, sizeof *handles);
+	residence->loop = loop ? loop : &residence->own;
+	if (loop || fw_loop_init(&residence->own) == 0)
+		return settle_on(server, handles);
+	fw__release(handles);
+	return fw_raise_internal_unexpected("uv_loop_init");
+}
+
+/* Last of all: from here on the server has no handle. */
+static void leave_loop(fw_server *server)
+{
+	close_handles(server->residence.handles);
+	if (server->residence.loop == &server->residence.own)
+		fw_loop_close(&server->residence.own);
+}
+
+void fw_server__wake(fw_server *server)
+{
+	(void)uv_async_send(&server->residence.handles->wakeup);
+}
+
+/* ---- made and freed --------------------------------------------------------- */
+
+fw_error *fw_server__create(const fw_server_options *options, struct fw_loop *loop,
+			    fw_server **ret_server)
 {
 	fw_server *server;
+	fw_error *err;
 
 	if (!options || !options->name || !options->version)
 		return fw_raise_internal_api_misuse("fw_server_new",
@@ -124,17 +212,12 @@ fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_se
 	server->limits = (struct fw_limits)FW_LIMITS_INIT;
 	fw_buf_init(&server->out, server->limits.result_bytes + FW_LIMIT_ENVELOPE_BYTES);
 	fw_buf_init(&server->scratch, 2 * FW_LIMIT_ENVELOPE_BYTES);
-	if (uv_loop_init(&server->loop) != 0) {
+	err = settle_in(server, loop);
+	if (err) {
 		fw__release(server);
-		return fw_raise_internal_unexpected("uv_loop_init");
+		return err;
 	}
 	(void)uv_mutex_init(&server->inbox.lock);
-	(void)uv_async_init(&server->loop, &server->wakeup, on_wakeup);
-	(void)uv_timer_init(&server->loop, &server->timer);
-	(void)uv_timer_init(&server->loop, &server->expiry);
-	server->wakeup.data = server;
-	server->timer.data = server;
-	server->expiry.data = server;
 	server->thread = uv_thread_self();
 	fw_random(server->key, sizeof server->key);
 	if (!copy_options(server, options)) {
@@ -143,12 +226,6 @@ fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_se
 	}
 	*ret_server = server;
 	return NULL;
-}
-
-static void close_handle(uv_handle_t *handle)
-{
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
 }
 
 static void free_calls(fw_server *server)
@@ -191,17 +268,13 @@ void fw_server_free(fw_server *server)
 		server->transports->ops->free(server->transports);
 		server->transports = next;
 	}
-	close_handle((uv_handle_t *)&server->wakeup);
-	close_handle((uv_handle_t *)&server->timer);
-	close_handle((uv_handle_t *)&server->expiry);
-	(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+	leave_loop(server);
 	while (server->inbox.posts) {
 		struct fw_post *next = server->inbox.posts->next;
 
 		fw_server__drop_post(server->inbox.posts);
 		server->inbox.posts = next;
 	}
-	(void)uv_loop_close(&server->loop);
 	/* A handler that is still running uses its call and the server: they are never
 	 * freed. */
 	if (server->runners.has_busy_threads)
@@ -288,12 +361,12 @@ void fw_server__set_confine(fw_server *server, struct fw_confine *confine)
  * searched among the calls in progress. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 {
-	uint64_t now = uv_now(&server->loop);
+	uint64_t now = uv_now(server->loop);
 
 	if (server->deadline_next && server->deadline_next <= deadline_ms)
 		return;
 	server->deadline_next = deadline_ms;
-	(void)uv_timer_start(&server->timer, on_deadline,
+	(void)uv_timer_start(&server->residence.handles->timer, on_deadline,
 			     deadline_ms > now ? deadline_ms - now : 0, 0);
 }
 
@@ -311,7 +384,7 @@ static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
 static void on_deadline(uv_timer_t *timer)
 {
 	fw_server *server = timer->data;
-	uint64_t now = uv_now(&server->loop);
+	uint64_t now = uv_now(server->loop);
 	uint64_t nearest = 0;
 	fw_call *next;
 
@@ -399,7 +472,7 @@ static void refuse_calls(fw_server *server)
 /* Listeners never finish by themselves, so they do not count. */
 void fw_server__settle(fw_server *server)
 {
-	bool is_late = server->state == FW_DRAINING && uv_now(&server->loop) >= server->stop_ms;
+	bool is_late = server->state == FW_DRAINING && uv_now(server->loop) >= server->stop_ms;
 
 	if (server->state != FW_DRAINING)
 		return;
@@ -408,7 +481,7 @@ void fw_server__settle(fw_server *server)
 	if (is_late && !server->is_past_grace) {
 		/* The calls fail now; observers get time to handle that. */
 		server->is_past_grace = true;
-		server->stop_ms = uv_now(&server->loop) + server->limits.flush_ms;
+		server->stop_ms = uv_now(server->loop) + server->limits.flush_ms;
 		fw_server__watch(server, server->stop_ms);
 		refuse_calls(server);
 		if (server->state != FW_DRAINING ||
@@ -438,14 +511,14 @@ static void drain(fw_server *server)
 	if (server->state != FW_RUNNING)
 		return;
 	server->state = FW_DRAINING;
-	uv_update_time(&server->loop);
-	server->stop_ms = uv_now(&server->loop) + server->options.grace_ms;
+	uv_update_time(server->loop);
+	server->stop_ms = uv_now(server->loop) + server->options.grace_ms;
 	for (struct fw_transport *t = server->transports; t; t = t->next)
 		if (!t->is_closed)
 			t->ops->quiesce(t);
 	fw_server__watch(server, server->stop_ms);
 	/* A transport whose input has ended is our caller, so it is closed later. */
-	(void)uv_async_send(&server->wakeup);
+	fw_server__wake(server);
 }
 
 void fw_transport_hangup(struct fw_transport *transport)
@@ -458,6 +531,16 @@ void fw_transport_hangup(struct fw_transport *transport)
 	drain(server);
 }
 
+static void all_closed(fw_server *server)
+{
+	server->state = FW_CLOSED;
+	if (server->residence.closed)
+		/* The caller is a callback of the transport, which `closed` may free. */
+		fw_server__wake(server);
+	else
+		uv_stop(server->loop);
+}
+
 void fw_transport_closed(struct fw_transport *transport)
 {
 	fw_server *server = transport->server;
@@ -466,14 +549,19 @@ void fw_transport_closed(struct fw_transport *transport)
 	for (struct fw_transport *t = server->transports; t; t = t->next)
 		if (!t->is_closed)
 			return;
-	server->state = FW_CLOSED;
-	uv_stop(&server->loop);
+	all_closed(server);
 }
+
+static void finish(fw_server *server);
 
 static void on_wakeup(uv_async_t *handle)
 {
 	fw_server *server = handle->data;
 
+	if (server->state == FW_CLOSED && server->residence.closed) {
+		finish(server);
+		return;
+	}
 	fw_server__take_posts(server);
 	if (atomic_load(&server->stop_wanted))
 		drain(server);
@@ -483,7 +571,7 @@ static void on_wakeup(uv_async_t *handle)
 void fw_server_stop(fw_server *server)
 {
 	atomic_store(&server->stop_wanted, 1);
-	(void)uv_async_send(&server->wakeup);
+	fw_server__wake(server);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -537,47 +625,86 @@ static void watch_signals(fw_server *server)
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* Likewise for an output file that has reached its size limit. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	for (size_t i = 0; i < 2; i++) {
-		(void)uv_signal_init(&server->loop, &server->terms[i]);
-		server->terms[i].data = server;
-		if (!server->options.keep_signals)
-			(void)uv_signal_start(&server->terms[i], on_signal, signums[i]);
-		uv_unref((uv_handle_t *)&server->terms[i]);
-	}
+	for (size_t i = 0; i < 2 && !server->options.keep_signals; i++)
+		(void)uv_signal_start(&server->residence.handles->terms[i], on_signal,
+				      signums[i]);
 }
 
-fw_error *fw_server_run(fw_server *server)
+/* Starts everything. If that fails, what was started is closed again. */
+static fw_error *begin(fw_server *server)
 {
 	uint64_t expiry_ms = EXPIRY_MS;
 	fw_error *err;
 
-	if (!server || server->state != FW_IDLE)
-		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
-	if (server->confine && !server->is_prepared)
-		FW_TRY(fw_server_prepare(server));
 	server->thread = uv_thread_self();
 	watch_signals(server);
 	if (server->limits.session_idle_ms < expiry_ms)
 		expiry_ms = server->limits.session_idle_ms;
-	(void)uv_timer_start(&server->expiry, on_expiry, expiry_ms, expiry_ms);
+	(void)uv_timer_start(&server->residence.handles->expiry, on_expiry, expiry_ms,
+			     expiry_ms);
 	server->state = FW_RUNNING;
 	err = start_runners(server);
 	if (!err)
 		err = start_transports(server);
 	if (!err && server->confine)
 		err = server->confine->limit_calls(server->confine);
-	if (err) {
+	if (err)
 		close_transports(server);
-	} else if (atomic_load(&server->stop_wanted)) {
+	else if (atomic_load(&server->stop_wanted))
 		drain(server);
-	}
-	while (server->state != FW_CLOSED)
-		(void)uv_run(&server->loop, UV_RUN_DEFAULT);
+	if (!server->transports)
+		all_closed(server);
+	return err;
+}
+
+/* All transports are closed: ends the rest. */
+static void end(fw_server *server)
+{
+	struct fw_server_handles *handles = server->residence.handles;
+
 	close_runners(server);
 	for (size_t i = 0; i < 2; i++)
-		close_handle((uv_handle_t *)&server->terms[i]);
-	(void)uv_timer_stop(&server->expiry);
-	(void)uv_timer_stop(&server->timer);
-	(void)uv_run(&server->loop, UV_RUN_NOWAIT);
+		(void)uv_signal_stop(&handles->terms[i]);
+	(void)uv_timer_stop(&handles->expiry);
+	(void)uv_timer_stop(&handles->timer);
+}
+
+/* Of a server that fw_server__start() began. */
+static void finish(fw_server *server)
+{
+	fw_server_closed_fn *closed = server->residence.closed;
+	fw_error *err = server->residence.err;
+
+	end(server);
+	server->residence.closed = NULL;
+	server->residence.err = NULL;
+	closed(server->residence.ctx, err);
+}
+
+fw_error *fw_server__start(fw_server *server, fw_server_closed_fn *closed, void *ctx)
+{
+	if (server->state != FW_IDLE)
+		return fw_raise_internal_api_misuse("fw_server__start", "it runs once");
+	if (server->confine && !server->is_prepared)
+		FW_TRY(fw_server_prepare(server));
+	server->residence.closed = closed;
+	server->residence.ctx = ctx;
+	server->residence.err = begin(server);
+	return NULL;
+}
+
+fw_error *fw_server_run(fw_server *server)
+{
+	fw_error *err;
+
+	if (!server || server->state != FW_IDLE)
+		return fw_raise_internal_api_misuse("fw_server_run", "it runs once");
+	if (server->confine && !server->is_prepared)
+		FW_TRY(fw_server_prepare(server));
+	err = begin(server);
+	while (server->state != FW_CLOSED)
+		(void)uv_run(server->loop, UV_RUN_DEFAULT);
+	end(server);
+	(void)uv_run(server->loop, UV_RUN_NOWAIT);
 	return err;
 }

@@ -1,6 +1,10 @@
 /*
  * server.h - the server: its loop, what it offers, and what is in progress.
  *
+ * A server lives on a loop of its own, or on one that it shares with other parts
+ * (clients, an alert sender, another server). fw_server_run() runs the loop until
+ * the server has stopped; fw_server__start() leaves that to the loop's owner.
+ *
  * The one rule to remember: all of this belongs to the loop's thread, except
  * the inbox, which has a lock.
  */
@@ -21,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/loop.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 
@@ -115,12 +120,32 @@ struct fw_runners {
 	bool has_busy_threads;            /* threads still use calls of this server */
 };
 
-struct fw_server {
-	uv_loop_t loop;
-	uv_async_t wakeup;
+/* The server's handles on its loop. A block of their own: a shared loop closes them
+ * when it runs again, and the server may be freed by then. */
+struct fw_server_handles {
+	uv_async_t wakeup; /* not a task of the loop: a signal handler may send it */
 	uv_timer_t timer;  /* the next deadline */
 	uv_timer_t expiry; /* of sessions */
 	uv_signal_t terms[2];
+	unsigned open;
+};
+
+/* `err` is the callee's: why the server could not begin; NULL: it was stopped. */
+typedef void fw_server_closed_fn(void *ctx, fw_error *err);
+
+/* Where a server runs. */
+struct fw_residence {
+	struct fw_loop *loop; /* shared, or `own` */
+	struct fw_loop own;
+	struct fw_server_handles *handles;
+	fw_server_closed_fn *closed; /* NULL: fw_server_run() waits */
+	void *ctx;
+	fw_error *err; /* for `closed` */
+};
+
+struct fw_server {
+	uv_loop_t *loop; /* of `residence` */
+	struct fw_residence residence;
 	uv_thread_t thread;
 	enum fw_server_state state;
 	bool is_prepared; /* fw_server_prepare() was called */
@@ -146,9 +171,21 @@ struct fw_server {
 	struct fw_buf scratch; /* an error as text */
 };
 
-/* A server without runners and transports. fw_server_new() (worker/register.c) adds
- * the factory of its default pool. */
-fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server);
+/* A server without runners and transports, on a loop that outlives it; NULL: on one of
+ * its own. fw_server_new() (worker/register.c) adds the factory of its default pool. */
+fw_error *fw_server__create(const fw_server_options *options, struct fw_loop *loop,
+			    fw_server **ret_server);
+/* The same with that factory: fw_server_new() on a shared loop. fw_server_free() leaves
+ * handles to the loop, which closes them when it runs again. */
+fw_error *fw_server__new_on(struct fw_loop *loop, const fw_server_options *options,
+			    fw_server **ret_server);
+/* Begins to serve on a loop that the caller runs, as fw_server_run() does on its own.
+ * `closed` is called once, on the loop, when the server has stopped or could not
+ * begin; then it may be freed, also by `closed`. Raises internal.api_misuse; then
+ * `closed` is not called. */
+fw_error *fw_server__start(fw_server *server, fw_server_closed_fn *closed, void *ctx);
+/* Wakes the loop to do what was posted. From any thread, and from a signal handler. */
+void fw_server__wake(fw_server *server);
 /* Makes sure that the timer fires at `deadline_ms` at the latest. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
 /* Continues a stop if no call is in progress any more. Called by the loop only. */

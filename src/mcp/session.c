@@ -42,13 +42,13 @@ static void link_session(struct fw_session *session)
 	if (session->next)
 		session->next->previous = session;
 	server->sessions.first = session;
-	session->used_ms = uv_now(&server->loop);
+	session->used_ms = uv_now(server->loop);
 }
 
 bool fw_session_is_idle(const struct fw_session *session, uint64_t ms)
 {
 	return !session->wire && !session->calls && !session->get.exchange &&
-	       uv_now(&session->server->loop) - session->used_ms >= ms;
+	       uv_now(session->server->loop) - session->used_ms >= ms;
 }
 
 void fw_session_expire(fw_server *server)
@@ -116,7 +116,7 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 			unlink_session(session);
 			link_session(session);
 		}
-		session->used_ms = uv_now(&server->loop);
+		session->used_ms = uv_now(server->loop);
 		return session;
 	}
 	return NULL;

@@ -43,7 +43,7 @@ struct fw_worker_pool {
 
 static inline uv_loop_t *fw_worker_pool_loop(const struct fw_worker_pool *pool)
 {
-	return &pool->base.runner.server->loop;
+	return pool->base.runner.server->loop;
 }
 
 static inline uint64_t fw_worker_pool_now(const struct fw_worker_pool *pool)

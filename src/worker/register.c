@@ -16,9 +16,15 @@ static fw_error *make_default_pool(fw_server *server, fw_workers **ret_workers)
 	return fw_server_add_workers(server, &options, ret_workers);
 }
 
-fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+fw_error *fw_server__new_on(struct fw_loop *loop, const fw_server_options *options,
+			    fw_server **ret_server)
 {
-	FW_TRY(fw_server__create(options, ret_server));
+	FW_TRY(fw_server__create(options, loop, ret_server));
 	(*ret_server)->runners.make_workers = make_default_pool;
 	return NULL;
+}
+
+fw_error *fw_server_new(const fw_server_options *options, fw_server **ret_server)
+{
+	return fw_server__new_on(NULL, options, ret_server);
 }

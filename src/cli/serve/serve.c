@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
+#include <faultwire/raise.h>
 
+#include "base/loop.h"
 #include "cli/serve/alerts.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
@@ -23,6 +25,7 @@
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "mcp/server.h"
 #include "observe/log/log.h"
 #include "worker/sandbox.h"
 
@@ -148,6 +151,7 @@ struct serving {
 	fw_workers_options isolation;
 	fw_workers *workers;
 	struct fw_sandbox_report lacks; /* logged when there is a log */
+	struct fw_loop loop;            /* of the server and the alerts */
 };
 
 static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
@@ -363,7 +367,9 @@ static fw_error *serve(struct serving *serving)
 		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
 					   sizeof token));
 	FW_TRY(cli_state_path("", true, state));
-	FW_TRY(fw_server_new(&server, &serving->server));
+	if (fw_loop_init(&serving->loop) != 0)
+		return fw_raise_internal_unexpected("uv_loop_init");
+	FW_TRY(fw_server__new_on(&serving->loop, &server, &serving->server));
 	FW_TRY(serve_limits_set(serving->server, args));
 	FW_TRY(add_workers(serving));
 	/* Before the audit log, whose records contain what toolsets know about a call. */
@@ -399,6 +405,7 @@ static fw_contract contract_of_failure(const struct serving *serving)
 static int run(const cli_args *args)
 {
 	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	bool is_free;
 	fw_error *err;
 
 	if (cli_given(args, LIMITS)) {
@@ -406,11 +413,15 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
-	if (serve_audit_end(&serving.observers)) {
+	is_free = serve_audit_end(&serving.observers);
+	if (is_free) {
 		fw_server_free(serving.server);
 		serve_toolsets_free(&serving.observers.toolsets);
 	}
 	serve_alerts_end(&serving.observers);
+	/* A server that is still in use keeps its handles. */
+	if (is_free)
+		fw_loop_close(&serving.loop);
 	serve_metrics_end(&serving.observers);
 	serve_incidents_end(&serving.observers);
 	if (serving.is_started)
