@@ -16,8 +16,8 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "mcp/server.h"
-#include "net/child.h"
-#include "net/fetch.h"
+#include "io/child.h"
+#include "io/fetch.h"
 
 static const char ASK[] =
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"

@@ -25,7 +25,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
-#include "core/curl.h"
+#include "io/curl.h"
 
 enum { JSON, URL, TOKEN_FILE };
 

@@ -36,13 +36,15 @@ static fw_error *alerts_file(char ret_path[CLI_PATH_SIZE])
 	return cli_state_path(name, true, ret_path);
 }
 
-fw_error *serve_alerts_add(fw_server *server, struct serve_observers *observers,
+fw_error *serve_alerts_add(fw_server *server, struct fw_loop *loop,
+			   struct serve_observers *observers,
 			   const struct serve_alerts *options)
 {
 	fw_observer observer = { .finished = fw_alerting_finished };
 	char path[CLI_PATH_SIZE], secret[1024] = "";
 	struct fw_alerting_options alerting = {
 		.log_fd = -1, /* alerts are logged as events */
+		.loop = loop,
 		.webhook_url = options->webhook,
 		.alertmanager_url = options->alertmanager,
 		.server = fw_server_url(server) ? fw_server_url(server) : "stdio",

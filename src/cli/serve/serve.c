@@ -389,7 +389,7 @@ static fw_error *serve(struct serving *serving)
 	if (http)
 		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
 	FW_TRY(serve_incidents_add_metrics(observers));
-	FW_TRY(serve_alerts_add(serving->server, observers, &alerts));
+	FW_TRY(serve_alerts_add(serving->server, &serving->loop, observers, &alerts));
 	report_start(serving->server, args);
 	serving->is_started = true;
 	return fw_server_run(serving->server);

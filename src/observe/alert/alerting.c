@@ -33,7 +33,7 @@ enum {
 	RESEND_MS = 60 * 1000,
 	/* The end of an alert is sent to it for this long. */
 	RETAIN_MS = 15 * 60 * 1000,
-	/* How long fw_alerting_free() waits for pending deliveries. */
+	/* How long fw_alerting_free() runs the loop for pending deliveries. */
 	FLUSH_MS = 1000,
 	STATE_BYTES = 4 * 1024 * 1024,
 	PATH_BYTES = 4096,
@@ -297,29 +297,14 @@ static void publish(struct fw_alerting *alerting, bool is_changed)
 	}
 	if (is_changed)
 		fw_error_free(save_state(alerting));
-	if (!alerting->sender)
-		return;
-	if (is_changed || now_ms >= alerting->resend_ms) {
+	if (alerting->sender && (is_changed || now_ms >= alerting->resend_ms)) {
 		queue_alertmanager(alerting);
 		alerting->resend_ms = now_ms + RESEND_MS;
 	}
-	fw_alerting_sender_step(alerting->sender, fw_steady_ms());
-}
-
-static void wake(struct fw_alerting *alerting)
-{
-	if (alerting->sender)
-		fw_alerting_sender_wake(alerting->sender);
-	else
-		fw_queue_thread_wake(&alerting->queue);
 }
 
 static void sleep_for(struct fw_alerting *alerting, int64_t most_ms)
 {
-	if (alerting->sender) {
-		fw_alerting_sender_wait(alerting->sender, fw_steady_ms(), most_ms);
-		return;
-	}
 	fw_queue_thread_lock(&alerting->queue);
 	if (!alerting->is_changed && !alerting->queue.is_stopping)
 		(void)fw_queue_thread_wait(&alerting->queue,
@@ -331,9 +316,8 @@ static void run(void *ctx)
 {
 	struct fw_alerting *alerting = ctx;
 	bool is_ending = false;
-	int64_t end_ms = INT64_MAX;
 
-	for (;;) {
+	while (!is_ending) {
 		int64_t now_ms = alerting->now_ms(), wait_ms;
 		bool is_changed;
 
@@ -341,22 +325,13 @@ static void run(void *ctx)
 		fw_alerts_advance(alerting->alerts, now_ms);
 		is_changed = alerting->is_changed;
 		alerting->is_changed = false;
-		if (alerting->queue.is_stopping && !is_ending) {
-			is_ending = true;
-			end_ms = fw_steady_ms() + FLUSH_MS;
-		}
+		is_ending = alerting->queue.is_stopping;
 		wait_ms = fw_alerts_next(alerting->alerts);
 		fw_queue_thread_unlock(&alerting->queue);
 		publish(alerting, is_changed);
-		if (is_ending &&
-		    (!alerting->sender || fw_alerting_sender_is_idle(alerting->sender) ||
-		     fw_steady_ms() >= end_ms))
-			return;
 		wait_ms = wait_ms == INT64_MAX ? RESEND_MS : wait_ms - now_ms;
 		if (wait_ms > RESEND_MS)
 			wait_ms = RESEND_MS;
-		if (is_ending)
-			wait_ms = 20;
 		sleep_for(alerting, wait_ms > 0 ? wait_ms : 0);
 	}
 }
@@ -391,6 +366,7 @@ static void read_start(char *ticks, size_t size)
 static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_options *options)
 {
 	const struct fw_alerting_sender_options sending = {
+		.loop = options->loop,
 		.webhook_url = options->webhook_url,
 		.webhook_secret = options->webhook_secret,
 		.alertmanager_url = options->alertmanager_url,
@@ -438,11 +414,9 @@ void fw_alerting_free(struct fw_alerting *alerting)
 {
 	if (!alerting)
 		return;
-	fw_queue_thread_lock(&alerting->queue);
-	alerting->queue.is_stopping = true;
-	fw_queue_thread_unlock(&alerting->queue);
-	wake(alerting);
 	(void)fw_queue_thread_stop(&alerting->queue, INT64_MAX);
+	if (alerting->sender)
+		fw_alerting_sender_flush(alerting->sender, FLUSH_MS);
 	if (alerting->state_file[0])
 		(void)unlink(alerting->state_file);
 	fw_alerting_sender_free(alerting->sender);
@@ -463,7 +437,7 @@ void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const c
 	is_changed = alerting->is_changed;
 	fw_queue_thread_unlock(&alerting->queue);
 	if (is_changed)
-		wake(alerting);
+		fw_queue_thread_wake(&alerting->queue);
 }
 
 void fw_alerting_wake(struct fw_alerting *alerting)
@@ -471,7 +445,7 @@ void fw_alerting_wake(struct fw_alerting *alerting)
 	fw_queue_thread_lock(&alerting->queue);
 	alerting->is_changed = true;
 	fw_queue_thread_unlock(&alerting->queue);
-	wake(alerting);
+	fw_queue_thread_wake(&alerting->queue);
 }
 
 void fw_alerting_finished(void *alerting, const fw_outcome *outcome)

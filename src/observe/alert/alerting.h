@@ -1,8 +1,9 @@
 /*
  * alerting.h - the alerts of a running server, and where they are sent.
  *
- * The server's thread reports failures. Another thread writes the log line and the
- * file that `faultwire alerts` reads, and sends to the webhook and the Alertmanager.
+ * The server's thread reports failures. Another thread, which a disk may block, writes
+ * the log line and the file that `faultwire alerts` reads. The webhook and the
+ * Alertmanager get theirs on the event loop that the server runs on too.
  *
  * The one rule to remember: the server never waits for any of them.
  */
@@ -11,12 +12,17 @@
 
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/observer.h>
+#include <faultwire/page.h>
+
+#include "base/loop.h"
 
 struct fw_alerting;
 
 struct fw_alerting_options {
 	int log_fd;                   /* -1: none */
+	struct fw_loop *loop;         /* sends to the two URLs; NULL if there are none */
 	const char *webhook_url;      /* NULL: none */
 	const char *webhook_secret;   /* NULL: not signed */
 	const char *alertmanager_url; /* NULL: none */
@@ -30,7 +36,8 @@ struct fw_alerting_options {
  * internal.unexpected (no thread). A state file that cannot be written is ignored. */
 fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 			  struct fw_alerting **ret_alerting);
-/* Waits up to a second for pending deliveries. */
+/* Waits up to a second for pending deliveries, and runs the loop for them. On the
+ * loop's thread, when nobody else runs the loop. */
 void fw_alerting_free(struct fw_alerting *alerting);
 
 /* A failure, from any thread. */

@@ -1,9 +1,9 @@
 /*
  * alerting_send.c - see alerting_send.h.
  *
- * libcurl's multi interface runs at most one request to each of the two at a time, so
- * a webhook that hangs does not delay the Alertmanager. Redirects are not followed
- * and only HTTP and HTTPS are allowed: the peer must not send us elsewhere.
+ * At most one request to each of the two is in progress at a time, so a webhook that
+ * hangs does not delay the Alertmanager. The queues are under a lock, because the
+ * thread that writes the log fills them; a task of the loop then starts what is due.
  */
 #include "observe/alert/alerting_send.h"
 
@@ -14,10 +14,11 @@
 
 #include <faultwire/raise.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "core/curl.h"
+#include "io/fetch.h"
 
 enum { FIRST_PAUSE_MS = 500, LONGEST_PAUSE_MS = 60 * 1000, CONNECT_MS = 5000 };
 
@@ -29,9 +30,8 @@ struct letter {
 };
 
 struct channel {
+	struct fw_alerting_sender *sender;
 	char *url;
-	CURL *easy;
-	struct curl_slist *headers;
 	bool is_sending;
 	unsigned attempts; /* to send the first letter */
 	int64_t due_ms;
@@ -41,8 +41,18 @@ struct channel {
 };
 
 struct fw_alerting_sender {
-	CURLM *multi;
+	struct fw_loop *loop;
+	struct fw_fetcher *fetcher;
+	struct fw_task task; /* starts what is due */
+	uv_timer_t timer;    /* the same, after a pause */
+	uv_timer_t patience; /* of fw_alerting_sender_flush() */
+	unsigned users;      /* handles that are open; once it is freed, also a posted task */
+	bool is_late;        /* `patience` has ended */
 	char *secret;
+
+	uv_mutex_t lock; /* protects what follows, except the atomic counters */
+	bool is_posted;
+	bool is_freed;
 	unsigned long numbers;
 	struct channel webhook;
 	struct channel alertmanager;
@@ -61,14 +71,6 @@ static char *copy_text(const char *text)
 	return copy;
 }
 
-/* The body of the response is ignored; the status counts. */
-static size_t ignore_body(char *data, size_t size, size_t count, void *ctx)
-{
-	(void)data;
-	(void)ctx;
-	return size * count;
-}
-
 static fw_error *open_channel(struct channel *channel, const char *url, const char *option,
 			      const char *path)
 {
@@ -83,52 +85,24 @@ static fw_error *open_channel(struct channel *channel, const char *url, const ch
 		len--;
 	size = len + strlen(path) + 1;
 	channel->url = fw__allocate(size);
-	channel->easy = curl_easy_init();
-	if (!channel->url || !channel->easy)
+	if (!channel->url)
 		return fw_raise_internal_out_of_memory();
 	(void)snprintf(channel->url, size, "%.*s%s", (int)len, url, path);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_URL, channel->url);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(channel->easy, CURLOPT_TIMEOUT_MS, (long)FW_LIMIT_ALERT_SEND_MS);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_WRITEFUNCTION, ignore_body);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_USERAGENT, "faultwire/" FW_VERSION);
 	return NULL;
 }
 
-fw_error *fw_alerting_sender_new(const struct fw_alerting_sender_options *options,
-				 struct fw_alerting_sender **ret_sender)
+static fw_error *open_channels(struct fw_alerting_sender *sender,
+			       const struct fw_alerting_sender_options *options)
 {
-	struct fw_alerting_sender *sender;
-	fw_error *err;
-
-	/* Before libcurl, which depends on libcrypto: in the other order the dynamic
-	 * loader leaks a few bytes. */
-	if (!fw_digest_load() && options->webhook_secret)
-		return fw_raise_internal_unsupported("signing without libcrypto");
-	FW_TRY(fw_curl_load());
-	sender = fw__allocate(sizeof *sender);
-	if (!sender)
-		return fw_raise_internal_out_of_memory();
-	memset(sender, 0, sizeof *sender);
-	sender->multi = curl_multi_init();
-	if (options->webhook_secret)
+	if (options->webhook_secret) {
 		sender->secret = copy_text(options->webhook_secret);
-	if (!sender->multi || (options->webhook_secret && !sender->secret))
-		err = fw_raise_internal_out_of_memory();
-	else
-		err = open_channel(&sender->webhook, options->webhook_url, "--alert-webhook",
-				   "");
-	if (!err)
-		err = open_channel(&sender->alertmanager, options->alertmanager_url,
-				   "--alertmanager", "/api/v2/alerts");
-	if (err) {
-		fw_alerting_sender_free(sender);
-		return err;
+		if (!sender->secret)
+			return fw_raise_internal_out_of_memory();
 	}
-	*ret_sender = sender;
-	return NULL;
+	sender->webhook.sender = sender->alertmanager.sender = sender;
+	FW_TRY(open_channel(&sender->webhook, options->webhook_url, "--alert-webhook", ""));
+	return open_channel(&sender->alertmanager, options->alertmanager_url, "--alertmanager",
+			    "/api/v2/alerts");
 }
 
 static void drop_first(struct channel *channel)
@@ -158,30 +132,87 @@ static void drop_second(struct channel *channel)
 	fw__release(second);
 }
 
-static void close_channel(struct fw_alerting_sender *sender, struct channel *channel)
+static void close_channel(struct channel *channel)
 {
-	if (channel->is_sending)
-		(void)curl_multi_remove_handle(sender->multi, channel->easy);
-	if (channel->easy)
-		curl_easy_cleanup(channel->easy);
-	curl_slist_free_all(channel->headers);
 	while (channel->first)
 		drop_first(channel);
 	fw__release(channel->url);
+}
+
+static void destroy(struct fw_alerting_sender *sender)
+{
+	close_channel(&sender->webhook);
+	close_channel(&sender->alertmanager);
+	uv_mutex_destroy(&sender->lock);
+	if (sender->secret)
+		explicit_bzero(sender->secret, strlen(sender->secret));
+	fw__release(sender->secret);
+	fw__release(sender);
+}
+
+/* The last of its handles and its task frees it. */
+static void let_go(struct fw_alerting_sender *sender)
+{
+	if (!--sender->users)
+		destroy(sender);
+}
+
+static void run_task(struct fw_task *task, bool is_over);
+
+static void open_handles(struct fw_alerting_sender *sender)
+{
+	(void)uv_timer_init(&sender->loop->uv, &sender->timer);
+	(void)uv_timer_init(&sender->loop->uv, &sender->patience);
+	sender->timer.data = sender->patience.data = sender;
+	sender->users = 2;
+	sender->task.run = run_task;
+}
+
+fw_error *fw_alerting_sender_new(const struct fw_alerting_sender_options *options,
+				 struct fw_alerting_sender **ret_sender)
+{
+	struct fw_alerting_sender *sender;
+	fw_error *err;
+
+	/* Before libcurl, which depends on libcrypto: in the other order the dynamic
+	 * loader leaks a few bytes. */
+	if (!fw_digest_load() && options->webhook_secret)
+		return fw_raise_internal_unsupported("signing without libcrypto");
+	sender = fw__allocate(sizeof *sender);
+	if (!sender)
+		return fw_raise_internal_out_of_memory();
+	memset(sender, 0, sizeof *sender);
+	sender->loop = options->loop;
+	(void)uv_mutex_init(&sender->lock);
+	err = open_channels(sender, options);
+	if (!err)
+		err = fw_fetcher_new(options->loop, &sender->fetcher);
+	if (err) {
+		destroy(sender);
+		return err;
+	}
+	open_handles(sender);
+	*ret_sender = sender;
+	return NULL;
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+	let_go(handle->data);
 }
 
 void fw_alerting_sender_free(struct fw_alerting_sender *sender)
 {
 	if (!sender)
 		return;
-	close_channel(sender, &sender->webhook);
-	close_channel(sender, &sender->alertmanager);
-	if (sender->multi)
-		(void)curl_multi_cleanup(sender->multi);
-	if (sender->secret)
-		explicit_bzero(sender->secret, strlen(sender->secret));
-	fw__release(sender->secret);
-	fw__release(sender);
+	fw_fetcher_free(sender->fetcher);
+	uv_mutex_lock(&sender->lock);
+	sender->is_freed = true;
+	if (sender->is_posted)
+		sender->users++;
+	uv_mutex_unlock(&sender->lock);
+	uv_close((uv_handle_t *)&sender->timer, handle_closed);
+	uv_close((uv_handle_t *)&sender->patience, handle_closed);
 }
 
 const struct fw_alerting_sender_stats *fw_alerting_sender_stats(
@@ -212,6 +243,13 @@ static bool put(struct fw_alerting_sender *sender, struct channel *channel, char
 	return true;
 }
 
+/* Under the lock. */
+static void post(struct fw_alerting_sender *sender)
+{
+	if (!sender->is_posted)
+		sender->is_posted = fw_loop_post(sender->loop, &sender->task);
+}
+
 void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *body, size_t len)
 {
 	struct channel *channel = &sender->webhook;
@@ -220,9 +258,10 @@ void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *b
 		fw__release(body);
 		return;
 	}
+	uv_mutex_lock(&sender->lock);
 	if (!put(sender, channel, body, len))
 		atomic_fetch_add(&sender->stats.lost, 1);
-	/* Drop the oldest one that libcurl is not reading. */
+	/* Drop the oldest one that is not being sent. */
 	if (channel->count > FW_LIMIT_ALERT_QUEUE) {
 		if (channel->is_sending)
 			drop_second(channel);
@@ -231,15 +270,19 @@ void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *b
 		atomic_fetch_add(&sender->stats.lost, 1);
 	}
 	atomic_store(&sender->stats.waiting, channel->count);
+	post(sender);
+	uv_mutex_unlock(&sender->lock);
 }
 
 void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, char *body,
 					   size_t len)
 {
 	struct channel *channel = &sender->alertmanager;
-	unsigned attempts = channel->attempts;
+	unsigned attempts;
 
-	/* Keep only the newest, and the one that libcurl is reading. */
+	uv_mutex_lock(&sender->lock);
+	attempts = channel->attempts;
+	/* Keep only the newest, and the one that is being sent. */
 	while (channel->first && !channel->is_sending)
 		drop_first(channel);
 	while (channel->count > 1)
@@ -247,6 +290,8 @@ void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, ch
 	/* A new state does not reset the delay after failures. */
 	channel->attempts = attempts;
 	(void)put(sender, channel, body, len);
+	post(sender);
+	uv_mutex_unlock(&sender->lock);
 }
 
 /* ---- sending -------------------------------------------------------------------------- */
@@ -271,49 +316,73 @@ bool fw_alerting_sender_sign(const char *secret, int64_t unix_s, const char *bod
 	return is_made;
 }
 
-static void add_header(struct channel *channel, const char *line)
-{
-	struct curl_slist *more = curl_slist_append(channel->headers, line);
+/* The lines of a request. */
+struct lines {
+	char delivery[64];
+	char timestamp[64];
+	char signature[64 + FW_SHA256_TEXT];
+	const char *all[5];
+};
 
-	if (more)
-		channel->headers = more;
+static void sign_webhook(const struct fw_alerting_sender *sender, const struct letter *letter,
+			 struct lines *lines)
+{
+	int64_t unix_s = fw_unix_ms() / 1000;
+	char hex[FW_SHA256_TEXT];
+
+	(void)snprintf(lines->delivery, sizeof lines->delivery, "Faultwire-Delivery: %lu",
+		       letter->number);
+	(void)snprintf(lines->timestamp, sizeof lines->timestamp, "Faultwire-Timestamp: %lld",
+		       (long long)unix_s);
+	lines->all[1] = lines->delivery;
+	lines->all[2] = lines->timestamp;
+	if (!sender->secret)
+		return;
+	/* Without a valid signature it is refused, and tried again. */
+	if (!fw_alerting_sender_sign(sender->secret, unix_s, letter->body, letter->len, hex))
+		hex[0] = '\0';
+	(void)snprintf(lines->signature, sizeof lines->signature,
+		       "Faultwire-Signature: sha256=%s", hex);
+	lines->all[3] = lines->signature;
 }
+
+/* The body of the response is ignored; the status counts. */
+static bool ignore_body(void *ctx, const char *bytes, size_t len)
+{
+	(void)ctx;
+	(void)bytes;
+	(void)len;
+	return true;
+}
+
+static void on_end(void *ctx, struct fw_fetch *fetch, fw_error *err);
 
 static void start(struct fw_alerting_sender *sender, struct channel *channel, int64_t now_ms)
 {
 	const struct letter *letter = channel->first;
-	int64_t unix_s = (int64_t)time(NULL);
-	char line[160], hex[FW_SHA256_TEXT];
+	struct lines lines = { .all = { "Content-Type: application/json" } };
+	const struct fw_fetch_options options = {
+		.method = "POST",
+		.url = channel->url,
+		.headers = lines.all,
+		.body = letter->body,
+		.len = letter->len,
+		.connect_ms = CONNECT_MS,
+		.total_ms = FW_LIMIT_ALERT_SEND_MS,
+		.on = { .body = ignore_body, .end = on_end },
+		.ctx = channel,
+	};
+	struct fw_fetch *fetch = NULL;
+	fw_error *err;
 
-	curl_slist_free_all(channel->headers);
-	channel->headers = NULL;
-	add_header(channel, "Content-Type: application/json");
-	/* Without 100-continue: the body is small. */
-	add_header(channel, "Expect:");
-	if (channel == &sender->webhook) {
-		(void)snprintf(line, sizeof line, "Faultwire-Delivery: %lu", letter->number);
-		add_header(channel, line);
-		(void)snprintf(line, sizeof line, "Faultwire-Timestamp: %lld",
-			       (long long)unix_s);
-		add_header(channel, line);
-		if (sender->secret) {
-			/* Without a valid signature it is refused, and tried again. */
-			if (!fw_alerting_sender_sign(sender->secret, unix_s, letter->body,
-						     letter->len, hex))
-				hex[0] = '\0';
-			(void)snprintf(line, sizeof line, "Faultwire-Signature: sha256=%s",
-				       hex);
-			add_header(channel, line);
-		}
-	}
-	(void)curl_easy_setopt(channel->easy, CURLOPT_HTTPHEADER, channel->headers);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_POSTFIELDS, letter->body);
-	(void)curl_easy_setopt(channel->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-			       (curl_off_t)letter->len);
+	if (channel == &sender->webhook)
+		sign_webhook(sender, letter, &lines);
 	channel->attempts++;
-	channel->is_sending = curl_multi_add_handle(sender->multi, channel->easy) == CURLM_OK;
-	if (!channel->is_sending)
+	err = fw_fetch_start(sender->fetcher, &options, &fetch);
+	channel->is_sending = !err;
+	if (err)
 		channel->due_ms = now_ms + LONGEST_PAUSE_MS;
+	fw_error_free(err);
 }
 
 static int64_t pause_after(unsigned attempts)
@@ -326,72 +395,42 @@ static int64_t pause_after(unsigned attempts)
 }
 
 /* Is another attempt useful? */
-static bool may_retry(CURLcode result, long status)
+static bool may_retry(const fw_error *err, int status)
 {
-	return result != CURLE_OK || status >= 500 || status == 408 || status == 429;
+	return err || status >= 500 || status == 408 || status == 429;
 }
 
-static void ended(struct fw_alerting_sender *sender, struct channel *channel, CURLcode result,
-		  int64_t now_ms)
+static void delivered(struct fw_alerting_sender *sender, struct channel *channel,
+		      int64_t now_ms)
 {
-	bool is_webhook = channel == &sender->webhook;
-	curl_off_t wanted = 0;
-	long status = 0;
+	atomic_fetch_add(channel == &sender->webhook ? &sender->stats.delivered
+						     : &sender->stats.posted,
+			 1);
+	drop_first(channel);
+	channel->due_ms = now_ms;
+}
 
-	channel->is_sending = false;
-	(void)curl_easy_getinfo(channel->easy, CURLINFO_RESPONSE_CODE, &status);
-	(void)curl_easy_getinfo(channel->easy, CURLINFO_RETRY_AFTER, &wanted);
-	if (result == CURLE_OK && status >= 200 && status < 300) {
-		atomic_fetch_add(is_webhook ? &sender->stats.delivered : &sender->stats.posted,
-				 1);
-		drop_first(channel);
-		channel->due_ms = now_ms;
-		return;
-	}
+static void failed(struct fw_alerting_sender *sender, struct channel *channel, int64_t now_ms,
+		   int64_t wanted_ms, bool is_final)
+{
 	atomic_fetch_add(&sender->stats.failed, 1);
 	channel->due_ms = now_ms + pause_after(channel->attempts);
-	if (wanted > 0 && wanted * 1000 < LONGEST_PAUSE_MS &&
-	    now_ms + wanted * 1000 > channel->due_ms)
-		channel->due_ms = now_ms + wanted * 1000;
-	if (may_retry(result, status) && channel->attempts < FW_LIMIT_ALERT_ATTEMPTS)
+	if (wanted_ms < LONGEST_PAUSE_MS && now_ms + wanted_ms > channel->due_ms)
+		channel->due_ms = now_ms + wanted_ms;
+	if (!is_final && channel->attempts < FW_LIMIT_ALERT_ATTEMPTS)
 		return;
-	if (is_webhook)
+	if (channel == &sender->webhook)
 		atomic_fetch_add(&sender->stats.lost, 1);
 	drop_first(channel);
 }
+
+/* ---- on the loop ------------------------------------------------------------------- */
 
 static void start_if_due(struct fw_alerting_sender *sender, struct channel *channel,
 			 int64_t now_ms)
 {
 	if (channel->first && !channel->is_sending && now_ms >= channel->due_ms)
 		start(sender, channel, now_ms);
-}
-
-void fw_alerting_sender_step(struct fw_alerting_sender *sender, int64_t now_ms)
-{
-	CURLMsg *message;
-	int running;
-
-	start_if_due(sender, &sender->webhook, now_ms);
-	start_if_due(sender, &sender->alertmanager, now_ms);
-	(void)curl_multi_perform(sender->multi, &running);
-	while ((message = curl_multi_info_read(sender->multi, &running))) {
-		struct channel *channel = message->easy_handle == sender->webhook.easy
-						  ? &sender->webhook
-						  : &sender->alertmanager;
-		CURLcode result = message->data.result;
-
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		(void)curl_multi_remove_handle(sender->multi, channel->easy);
-		ended(sender, channel, result, now_ms);
-	}
-	atomic_store(&sender->stats.waiting, sender->webhook.count);
-}
-
-bool fw_alerting_sender_is_idle(const struct fw_alerting_sender *sender)
-{
-	return !sender->webhook.first && !sender->alertmanager.first;
 }
 
 static int64_t until_due(const struct channel *channel, int64_t now_ms, int64_t most_ms)
@@ -401,15 +440,95 @@ static int64_t until_due(const struct channel *channel, int64_t now_ms, int64_t 
 	return channel->due_ms - now_ms < most_ms ? channel->due_ms - now_ms : most_ms;
 }
 
-void fw_alerting_sender_wait(struct fw_alerting_sender *sender, int64_t now_ms, int64_t most_ms)
-{
-	int64_t timeout = until_due(&sender->webhook, now_ms, most_ms);
+static void on_timer(uv_timer_t *timer);
 
-	timeout = until_due(&sender->alertmanager, now_ms, timeout);
-	(void)curl_multi_poll(sender->multi, NULL, 0, timeout > 0 ? (int)timeout : 0, NULL);
+/* Starts what is due, and sets the timer for the rest. Under the lock. */
+static void step(struct fw_alerting_sender *sender)
+{
+	int64_t now_ms = fw_steady_ms();
+	int64_t pause;
+
+	start_if_due(sender, &sender->webhook, now_ms);
+	start_if_due(sender, &sender->alertmanager, now_ms);
+	atomic_store(&sender->stats.waiting, sender->webhook.count);
+	pause = until_due(&sender->webhook, now_ms, INT64_MAX);
+	pause = until_due(&sender->alertmanager, now_ms, pause);
+	if (pause == INT64_MAX)
+		(void)uv_timer_stop(&sender->timer);
+	else
+		(void)uv_timer_start(&sender->timer, on_timer, pause > 0 ? (uint64_t)pause : 0,
+				     0);
 }
 
-void fw_alerting_sender_wake(struct fw_alerting_sender *sender)
+static void on_timer(uv_timer_t *timer)
 {
-	(void)curl_multi_wakeup(sender->multi);
+	struct fw_alerting_sender *sender = timer->data;
+
+	uv_mutex_lock(&sender->lock);
+	step(sender);
+	uv_mutex_unlock(&sender->lock);
+}
+
+static void run_task(struct fw_task *task, bool is_over)
+{
+	struct fw_alerting_sender *sender =
+		(struct fw_alerting_sender *)((char *)task -
+					      offsetof(struct fw_alerting_sender, task));
+
+	bool is_freed;
+
+	uv_mutex_lock(&sender->lock);
+	sender->is_posted = false;
+	is_freed = sender->is_freed;
+	if (!is_over && !is_freed)
+		step(sender);
+	uv_mutex_unlock(&sender->lock);
+	if (is_freed)
+		let_go(sender);
+}
+
+static void on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
+{
+	struct channel *channel = ctx;
+	struct fw_alerting_sender *sender = channel->sender;
+	int64_t now_ms = fw_steady_ms();
+	int status = fw_fetch_status(fetch);
+
+	uv_mutex_lock(&sender->lock);
+	channel->is_sending = false;
+	if (!err && status >= 200 && status < 300)
+		delivered(sender, channel, now_ms);
+	else
+		failed(sender, channel, now_ms, 1000 * (int64_t)fw_fetch_retry_after_s(fetch),
+		       !may_retry(err, status));
+	step(sender);
+	uv_mutex_unlock(&sender->lock);
+	fw_error_free(err);
+}
+
+static void on_patience(uv_timer_t *timer)
+{
+	struct fw_alerting_sender *sender = timer->data;
+
+	sender->is_late = true;
+}
+
+static bool is_idle(struct fw_alerting_sender *sender)
+{
+	bool is_idle;
+
+	uv_mutex_lock(&sender->lock);
+	is_idle = !sender->webhook.first && !sender->alertmanager.first;
+	uv_mutex_unlock(&sender->lock);
+	return is_idle;
+}
+
+void fw_alerting_sender_flush(struct fw_alerting_sender *sender, uint32_t most_ms)
+{
+	/* The loop's clock may be as old as its last turn. */
+	uv_update_time(&sender->loop->uv);
+	(void)uv_timer_start(&sender->patience, on_patience, most_ms, 0);
+	while (!sender->is_late && !is_idle(sender))
+		(void)uv_run(&sender->loop->uv, UV_RUN_ONCE);
+	(void)uv_timer_stop(&sender->patience);
 }

@@ -5,8 +5,10 @@
  * with growing delays, and dropped after a number of attempts. The Alertmanager gets
  * the complete state repeatedly, so only the newest one is kept.
  *
- * The one rule to remember: all functions belong to one thread, which may block;
- * only fw_alerting_sender_wake() may be called by others.
+ * The requests are sent on an event loop (io/fetch.h), so nothing here blocks.
+ *
+ * The one rule to remember: any thread may queue; all else belongs to the thread of
+ * the loop.
  */
 #ifndef FW_OBSERVE_ALERTING_SEND_H
 #define FW_OBSERVE_ALERTING_SEND_H
@@ -19,10 +21,12 @@
 #include <faultwire/error.h>
 
 #include "base/digest.h"
+#include "base/loop.h"
 
 struct fw_alerting_sender;
 
 struct fw_alerting_sender_options {
+	struct fw_loop *loop;         /* outlives the sender */
 	const char *webhook_url;      /* NULL: none */
 	const char *webhook_secret;   /* NULL: not signed */
 	const char *alertmanager_url; /* NULL: none */
@@ -41,24 +45,21 @@ struct fw_alerting_sender_stats {
  * internal.unsupported (libcurl is not installed). */
 fw_error *fw_alerting_sender_new(const struct fw_alerting_sender_options *options,
 				 struct fw_alerting_sender **ret_sender);
+/* Drops what is not sent. Its handles are closed when the loop runs again. Not from
+ * within a callback of the loop. NULL is a no-op. */
 void fw_alerting_sender_free(struct fw_alerting_sender *sender);
 const struct fw_alerting_sender_stats *fw_alerting_sender_stats(
 	const struct fw_alerting_sender *sender);
 
-/* Consumes `body`; NULL (out of memory) counts as lost. */
+/* From any thread. Consumes `body`; NULL (out of memory) counts as lost. */
 void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *body,
 				      size_t len);
 void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, char *body,
 					   size_t len);
 
-/* Starts requests that are due, and handles those that have ended. */
-void fw_alerting_sender_step(struct fw_alerting_sender *sender, int64_t now_ms);
-/* Is nothing left to send? */
-bool fw_alerting_sender_is_idle(const struct fw_alerting_sender *sender);
-/* Waits until something happens, at most `most_ms`. */
-void fw_alerting_sender_wait(struct fw_alerting_sender *sender, int64_t now_ms,
-			     int64_t most_ms);
-void fw_alerting_sender_wake(struct fw_alerting_sender *sender);
+/* Runs the loop until everything is sent or dropped, at most `most_ms`. At the end,
+ * when nobody else runs the loop. */
+void fw_alerting_sender_flush(struct fw_alerting_sender *sender, uint32_t most_ms);
 
 /* HMAC-SHA256 of "SECONDS.BODY" in hex. False: no memory. */
 bool fw_alerting_sender_sign(const char *secret, int64_t unix_s, const char *body, size_t len,

@@ -25,9 +25,12 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/loop.h"
+#include "base/mem.h"
 #include "observe/alert/alerting_send.h"
 #include "observe/alert/alerting_text.h"
 #include "observe/alert/alerting.h"
+#include "test/memory.h"
 
 enum { MINUTES_5 = 300000, PATIENCE_MS = 5000 };
 
@@ -70,6 +73,44 @@ static void fail_once(struct fw_alerting *alerting, const char *client)
 	fw_error_set_incident_id(err, "inc_7");
 	fw_alerting_note(alerting, err, client);
 	fw_error_free(err);
+}
+
+/* ---- the loop that sends -------------------------------------------------------------- */
+
+static struct fw_loop loop;
+static uv_timer_t keeper; /* keeps the loop running */
+static uv_thread_t loop_thread;
+
+static void run_loop(void *ctx)
+{
+	fw_loop_run(ctx);
+}
+
+static void ignore(uv_timer_t *timer)
+{
+	(void)timer;
+}
+
+static struct fw_alerting *open_alerting(struct fw_alerting_options options)
+{
+	struct fw_alerting *alerting = NULL;
+
+	assert_int_equal(fw_loop_init(&loop), 0);
+	(void)uv_timer_init(&loop.uv, &keeper);
+	(void)uv_timer_start(&keeper, ignore, 1000000, 1000000);
+	options.loop = &loop;
+	assert_null(fw_alerting_new(&options, &alerting));
+	assert_int_equal(uv_thread_create(&loop_thread, run_loop, &loop), 0);
+	return alerting;
+}
+
+static void close_alerting(struct fw_alerting *alerting)
+{
+	fw_loop_stop(&loop);
+	(void)uv_thread_join(&loop_thread);
+	fw_alerting_free(alerting);
+	uv_close((uv_handle_t *)&keeper, NULL);
+	fw_loop_close(&loop);
 }
 
 /* ---- a log and a file ------------------------------------------------------------ */
@@ -246,14 +287,14 @@ static void test_alerting__a_webhook_gets_each_change_signed_and_failures_are_re
 	struct fw_alerting_options options = {
 		.log_fd = -1, .webhook_secret = "s3cret", .server = "here", .now_ms = now_ms
 	};
-	struct fw_alerting *alerting = NULL;
+	struct fw_alerting *alerting;
 	char hex[FW_SHA256_TEXT], header[128], first[8192];
 	const char *body, *stamp;
 
 	(void)state;
 	open_hook(&hook);
 	options.webhook_url = hook.url;
-	assert_null(fw_alerting_new(&options, &alerting));
+	alerting = open_alerting(options);
 	fail_once(alerting, "cli");
 	body = serve_one(&hook, "503 Busy");
 	(void)snprintf(first, sizeof first, "%s", body);
@@ -278,7 +319,7 @@ static void test_alerting__a_webhook_gets_each_change_signed_and_failures_are_re
 	body = serve_one(&hook, "400 Never");
 	assert_non_null(strstr(body, "\"state\":\"resolved\""));
 	await_count(fw_alerting_lost, alerting, 1);
-	fw_alerting_free(alerting);
+	close_alerting(alerting);
 	(void)close(hook.fd);
 }
 
@@ -288,14 +329,14 @@ static void test_alerting__the_alertmanager_gets_the_complete_state(void **state
 	struct fw_alerting_options options = { .log_fd = -1,
 					       .server = "here",
 					       .now_ms = now_ms };
-	struct fw_alerting *alerting = NULL;
+	struct fw_alerting *alerting;
 	yyjson_doc *doc;
 	const char *body;
 
 	(void)state;
 	open_hook(&hook);
 	options.alertmanager_url = hook.url;
-	assert_null(fw_alerting_new(&options, &alerting));
+	alerting = open_alerting(options);
 	fail_once(alerting, "a");
 	body = serve_one(&hook, "200 OK");
 	assert_memory_equal(hook.request, "POST /api/v2/alerts HTTP/1.1\r\n", 29);
@@ -314,7 +355,7 @@ static void test_alerting__the_alertmanager_gets_the_complete_state(void **state
 	assert_non_null(strstr(body, "\"client\":\"a\""));
 	assert_non_null(strstr(body, "\"client\":\"b\""));
 	await_count(fw_alerting_posted, alerting, 3);
-	fw_alerting_free(alerting);
+	close_alerting(alerting);
 	(void)close(hook.fd);
 }
 
@@ -322,13 +363,13 @@ static void test_alerting__an_unreachable_webhook_does_not_delay_the_end(void **
 {
 	struct hook hook;
 	struct fw_alerting_options options = { .log_fd = -1, .now_ms = now_ms };
-	struct fw_alerting *alerting = NULL;
+	struct fw_alerting *alerting;
 
 	(void)state;
 	open_hook(&hook);
 	/* The kernel accepts connections, but nobody answers. */
 	options.webhook_url = options.alertmanager_url = hook.url;
-	assert_null(fw_alerting_new(&options, &alerting));
+	alerting = open_alerting(options);
 	for (int i = 0; i < 1000; i++) {
 		char name[16];
 
@@ -336,8 +377,78 @@ static void test_alerting__an_unreachable_webhook_does_not_delay_the_end(void **
 		fail_once(alerting, name);
 		atomic_fetch_add(&clock_ms, MINUTES_5);
 	}
-	fw_alerting_free(alerting);
+	close_alerting(alerting);
 	(void)close(hook.fd);
+}
+
+static bool has_request(const struct hook *hook)
+{
+	struct pollfd waiting = { .fd = hook->fd, .events = POLLIN };
+
+	return poll(&waiting, 1, 0) == 1;
+}
+
+static void answer_one(void *ctx)
+{
+	(void)serve_one(ctx, "204 Thanks");
+}
+
+static void test_alerting__webhooks_are_sent_by_the_loop_and_the_end_waits_for_them(
+	void **state)
+{
+	struct hook hook;
+	struct fw_alerting_options options = { .log_fd = -1, .now_ms = now_ms, .loop = &loop };
+	struct fw_alerting *alerting = NULL;
+	uv_thread_t receiver;
+
+	(void)state;
+	open_hook(&hook);
+	assert_int_equal(fw_loop_init(&loop), 0);
+	options.webhook_url = hook.url;
+	assert_null(fw_alerting_new(&options, &alerting));
+	fail_once(alerting, "cli");
+	/* Nobody runs the loop, so nothing is sent. */
+	await_count(fw_alerting_waiting, alerting, 1);
+	assert_false(has_request(&hook));
+	assert_int_equal(uv_thread_create(&receiver, answer_one, &hook), 0);
+	fw_alerting_free(alerting);
+	(void)uv_thread_join(&receiver);
+	assert_non_null(strstr(hook.request, "\"state\":\"firing\""));
+	fw_loop_close(&loop);
+	(void)close(hook.fd);
+}
+
+static void open_and_queue(void)
+{
+	const struct fw_alerting_sender_options options = {
+		.loop = &loop,
+		.webhook_url = "http://127.0.0.1:9/",
+		.webhook_secret = "s3cret",
+		.alertmanager_url = "http://127.0.0.1:9/",
+	};
+	struct fw_alerting_sender *sender = NULL;
+	fw_error *err;
+
+	assert_int_equal(fw_loop_init(&loop), 0);
+	err = fw_alerting_sender_new(&options, &sender);
+	if (sender) {
+		fw_alerting_sender_queue_webhook(sender, fw__allocate(1), 1);
+		fw_alerting_sender_queue_alertmanager(sender, fw__allocate(1), 1);
+		/* Posted, and never run: the end of the loop frees it. */
+		fw_alerting_sender_free(sender);
+	} else {
+		assert_int_equal(fw_error_code(err), FW_INTERNAL_OUT_OF_MEMORY);
+	}
+	fw_error_free(err);
+	fw_loop_close(&loop);
+}
+
+static void test_alerting__a_sender_without_memory_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	/* The libraries are loaded once, and stay. */
+	open_and_queue();
+	each_allocation_fails(open_and_queue);
 }
 
 static void test_alerting__names_and_times_have_the_forms_of_the_alertmanager(void **state)
@@ -364,6 +475,9 @@ int main(void)
 			test_alerting__a_webhook_gets_each_change_signed_and_failures_are_retried),
 		WITH_FILE(test_alerting__the_alertmanager_gets_the_complete_state),
 		WITH_FILE(test_alerting__an_unreachable_webhook_does_not_delay_the_end),
+		WITH_FILE(
+			test_alerting__webhooks_are_sent_by_the_loop_and_the_end_waits_for_them),
+		WITH_FILE(test_alerting__a_sender_without_memory_leaves_nothing_behind),
 		WITH_FILE(test_alerting__names_and_times_have_the_forms_of_the_alertmanager),
 	};
 

@@ -1,8 +1,8 @@
 /*
  * curl.c - see curl.h. The number is that of every libcurl since 2006.
  */
-#define FW_CORE_CURL_NO_NAMES
-#include "core/curl.h"
+#define FW_IO_CURL_NO_NAMES
+#include "io/curl.h"
 
 #include <faultwire/raise.h>
 

@@ -9,7 +9,7 @@
  * request that is cancelled there is only marked; it is removed when libcurl
  * has returned.
  */
-#include "net/fetch.h"
+#include "io/fetch.h"
 
 #include <assert.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "core/curl.h"
+#include "io/curl.h"
 
 struct fw_fetch {
 	struct fw_fetch *next;
@@ -459,4 +459,14 @@ const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name)
 						   CURLH_HEADER, -1, &header) != CURLHE_OK)
 		return NULL;
 	return header->value;
+}
+
+uint32_t fw_fetch_retry_after_s(const struct fw_fetch *fetch)
+{
+	curl_off_t wanted = 0;
+
+	(void)curl_easy_getinfo(fetch->easy, CURLINFO_RETRY_AFTER, &wanted);
+	if (wanted < 0)
+		return 0;
+	return wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX;
 }

@@ -8,8 +8,8 @@
  * The one rule to remember: `exited` is called exactly once, after every other
  * callback. After fw_child_free() no callback is called.
  */
-#ifndef FW_NET_CHILD_H
-#define FW_NET_CHILD_H
+#ifndef FW_IO_CHILD_H
+#define FW_IO_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

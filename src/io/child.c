@@ -5,7 +5,7 @@
  * the exit status is known and the output has ended. The output may end later than
  * the process: a grandchild can hold the pipe open, so this wait is limited.
  */
-#include "net/child.h"
+#include "io/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

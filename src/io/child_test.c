@@ -1,7 +1,7 @@
 /*
  * child_test.c - real programs on the loop: their lines and how they exit.
  */
-#include "net/child.h"
+#include "io/child.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -9,8 +9,8 @@
  * The one rule to remember: `end` is called exactly once, and last, unless the
  * request is cancelled: then no callback is called any more.
  */
-#ifndef FW_NET_FETCH_H
-#define FW_NET_FETCH_H
+#ifndef FW_IO_FETCH_H
+#define FW_IO_FETCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +70,7 @@ int fw_fetch_status(const struct fw_fetch *fetch);
 /* A response header, the last one of that name; NULL: absent. Borrowed until
  * the callback returns. */
 const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name);
+/* How long the response asks to wait (Retry-After, seconds or a date); 0: it does not. */
+uint32_t fw_fetch_retry_after_s(const struct fw_fetch *fetch);
 
 #endif

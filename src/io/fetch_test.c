@@ -2,7 +2,7 @@
  * fetch_test.c - the HTTP client against a real socket that sends the answer of the
  * test.
  */
-#include "net/fetch.h"
+#include "io/fetch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

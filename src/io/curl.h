@@ -1,8 +1,8 @@
 /*
  * curl.h - libcurl, loaded when the first HTTP request is to be sent (base/late.h).
  */
-#ifndef FW_CORE_CURL_H
-#define FW_CORE_CURL_H
+#ifndef FW_IO_CURL_H
+#define FW_IO_CURL_H
 
 #include <curl/curl.h>
 
@@ -21,7 +21,6 @@
 	X(curl_easy_header)         \
 	X(curl_easy_init)           \
 	X(curl_easy_perform)        \
-	X(curl_easy_reset)          \
 	X(curl_easy_setopt)         \
 	X(curl_easy_strerror)       \
 	X(curl_global_init)         \
@@ -30,12 +29,9 @@
 	X(curl_multi_cleanup)       \
 	X(curl_multi_info_read)     \
 	X(curl_multi_init)          \
-	X(curl_multi_perform)       \
-	X(curl_multi_poll)          \
 	X(curl_multi_remove_handle) \
 	X(curl_multi_setopt)        \
 	X(curl_multi_socket_action) \
-	X(curl_multi_wakeup)        \
 	X(curl_slist_append)        \
 	X(curl_slist_free_all)
 
@@ -48,13 +44,12 @@ extern struct fw_curl fw_curl;
  * installed. Before other threads are at work. */
 fw_error *fw_curl_load(void);
 
-#ifndef FW_CORE_CURL_NO_NAMES
+#ifndef FW_IO_CURL_NO_NAMES
 #define curl_easy_cleanup fw_curl.curl_easy_cleanup
 #define curl_easy_getinfo fw_curl.curl_easy_getinfo
 #define curl_easy_header fw_curl.curl_easy_header
 #define curl_easy_init fw_curl.curl_easy_init
 #define curl_easy_perform fw_curl.curl_easy_perform
-#define curl_easy_reset fw_curl.curl_easy_reset
 #define curl_easy_setopt fw_curl.curl_easy_setopt
 #define curl_easy_strerror fw_curl.curl_easy_strerror
 #define curl_global_init fw_curl.curl_global_init
@@ -63,12 +58,9 @@ fw_error *fw_curl_load(void);
 #define curl_multi_cleanup fw_curl.curl_multi_cleanup
 #define curl_multi_info_read fw_curl.curl_multi_info_read
 #define curl_multi_init fw_curl.curl_multi_init
-#define curl_multi_perform fw_curl.curl_multi_perform
-#define curl_multi_poll fw_curl.curl_multi_poll
 #define curl_multi_remove_handle fw_curl.curl_multi_remove_handle
 #define curl_multi_setopt fw_curl.curl_multi_setopt
 #define curl_multi_socket_action fw_curl.curl_multi_socket_action
-#define curl_multi_wakeup fw_curl.curl_multi_wakeup
 #define curl_slist_append fw_curl.curl_slist_append
 #define curl_slist_free_all fw_curl.curl_slist_free_all
 #endif
