@@ -9,6 +9,7 @@
 #define FAULTWIRE_CALL_H
 
 #include <faultwire/error.h>
+#include <faultwire/level.h>
 
 FW_EXTERN_C_BEGIN
 
@@ -83,18 +84,6 @@ FW_API void fw_call_value(fw_call *call, const char *value);
 /** Sent if the client asked for it. `total` <= 0: not known. `message` may be NULL. */
 FW_API void fw_call_progress(fw_call *call, double progress, double total, const char *message);
 FW_API bool fw_call_wants_progress(const fw_call *call);
-
-typedef enum fw_log_level {
-	FW_LOG_DEBUG,
-	FW_LOG_INFO,
-	FW_LOG_NOTICE,
-	FW_LOG_WARNING,
-	FW_LOG_ERROR,
-	FW_LOG_CRITICAL,
-	FW_LOG_ALERT,
-	FW_LOG_EMERGENCY,
-	FW_LOG_LEVEL_COUNT
-} fw_log_level;
 
 /** A log message for the client, if its level permits. `logger` may be NULL. */
 FW_API void fw_call_log(fw_call *call, fw_log_level level, const char *logger,

@@ -48,7 +48,8 @@
 
 #include <uv.h>
 
-#include <faultwire/server.h>
+#include <faultwire/listen.h>
+#include <faultwire/serve.h>
 
 #include "base/buf.h"
 #include "base/limits.h"

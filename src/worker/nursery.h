@@ -11,7 +11,8 @@
 
 #include <sys/types.h>
 
-#include <faultwire/server.h>
+#include <faultwire/serve.h>
+#include <faultwire/workers.h>
 
 #include "worker/page.h"
 #include "worker/sandbox.h"

@@ -12,7 +12,8 @@
 #define FW_WORKER_SANDBOX_H
 
 #include <faultwire/error.h>
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/workers.h>
 
 /* What a kernel can do, or what it lacks for one plan. */
 struct fw_sandbox_report {

@@ -10,7 +10,8 @@
 
 #include <sys/types.h>
 
-#include <faultwire/server.h>
+#include <faultwire/call.h>
+#include <faultwire/error.h>
 
 #include "worker/output.h"
 #include "worker/state.h"

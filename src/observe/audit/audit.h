@@ -18,7 +18,8 @@
 #include <stdint.h>
 
 #include <faultwire/error.h>
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/observer.h>
 
 struct fw_audit;
 

@@ -18,7 +18,8 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/observer.h>
 
 /* ---- reading ------------------------------------------------------------------ */
 

@@ -16,7 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/level.h>
+#include <faultwire/observer.h>
 
 enum fw_log_form {
 	FW_LOG_AUTO, /* journald if the descriptor leads there, text on a terminal, else JSON */

@@ -8,7 +8,9 @@
 #ifndef FW_OBSERVE_METRICS_H
 #define FW_OBSERVE_METRICS_H
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/observer.h>
+#include <faultwire/page.h>
 
 #include "base/buf.h"
 

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-#include <faultwire/server.h>
+#include <faultwire/error.h>
+#include <faultwire/observer.h>
 
 #include "base/limits.h"
 #include "observe/metrics/metrics.h"
