@@ -24,12 +24,27 @@ int64_t fw_steady_ms(void)
 	return read_ms(CLOCK_MONOTONIC);
 }
 
-int64_t fw_steady_ns(void)
+int64_t fw_boot_ms(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
+static int64_t read_ns(clockid_t clock)
 {
 	struct timespec now = { 0 };
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t fw_steady_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t fw_cpu_ns(void)
+{
+	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void put_two(char *to, unsigned value)

@@ -12,6 +12,9 @@
 int64_t fw_unix_ms(void);
 int64_t fw_steady_ms(void);
 int64_t fw_steady_ns(void);
+/* Time since the system was started, and CPU time that this process has used. */
+int64_t fw_boot_ms(void);
+int64_t fw_cpu_ns(void);
 
 enum { FW_TIME_SIZE = 25 };
 

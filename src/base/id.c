@@ -10,6 +10,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 /* Loop threads of several servers may share it. */
@@ -29,9 +31,8 @@ void fw_random(unsigned char *bytes, size_t len)
 			if (got < 0 && errno != EINTR) {
 				/* Does not happen on supported kernels. An id that
 				 * is easier to guess is better than no answer. */
-				struct timespec now = { 0 };
+				int64_t now = fw_steady_ns();
 
-				(void)clock_gettime(CLOCK_MONOTONIC, &now);
 				memcpy(pool.bytes, &now, sizeof now);
 				got = sizeof now;
 			}

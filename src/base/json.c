@@ -7,32 +7,34 @@
  */
 #include "base/json.h"
 
-#include <stdbool.h>
-
 #include "base/mem.h"
 
-size_t fw_json_depth(const char *text, size_t len)
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most)
 {
-	size_t depth = 0, most = 0;
+	size_t depth = 0;
 	bool in_string = false;
 
-	for (const char *at = text, *end = text + len; at < end; at++) {
+	/* Each level takes two bytes at least. */
+	if (len <= 2 * most)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
 		if (in_string) {
-			if (*at == '\\')
-				at += end - at > 1;
-			else if (*at == '"')
+			if (c == '\\')
+				i++;
+			else if (c == '"')
 				in_string = false;
-		} else if (*at == '"') {
+		} else if (c == '"') {
 			in_string = true;
-		} else if (*at == '[' || *at == '{') {
-			depth++;
-			if (depth > most)
-				most = depth;
-		} else if ((*at == ']' || *at == '}') && depth) {
+		} else if (c == '{' || c == '[') {
+			if (++depth > most)
+				return true;
+		} else if ((c == '}' || c == ']') && depth > 0) {
 			depth--;
 		}
 	}
-	return most;
+	return false;
 }
 
 static yyjson_doc *refuse(const char *why, size_t at, yyjson_read_err *ret_err)
@@ -50,7 +52,8 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 {
 	if (len > limits.bytes)
 		return refuse("text is too large", limits.bytes, ret_err);
-	if (limits.depth && fw_json_depth(text, len) > limits.depth)
+	if (limits.depth && fw_json_is_too_deep(text, len, limits.depth))
 		return refuse("values are nested too deeply", 0, ret_err);
+	/* yyjson takes a mutable pointer for its in-place mode only. */
 	return yyjson_read_opts((char *)text, len, flags, alc ? alc : &fw__yyjson_alc, ret_err);
 }

@@ -1,13 +1,13 @@
 /*
  * json.h - reading JSON with limits.
  *
- * The one rule to remember: this is the only way to parse JSON, apart from the
- * exceptions in test/checks/banned. Whoever parses decides how large and how deep the
- * text may be.
+ * The one rule to remember: this is the only way to parse JSON (test/checks/banned).
+ * Whoever parses decides how large and how deep the text may be.
  */
 #ifndef FW_BASE_JSON_H
 #define FW_BASE_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <yyjson.h>
@@ -33,7 +33,7 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 			 yyjson_read_flag flags, const yyjson_alc *alc,
 			 yyjson_read_err *ret_err);
 
-/* How deep the arrays and objects of a text are nested. The text need not be valid. */
-size_t fw_json_depth(const char *text, size_t len);
+/* Whether arrays and objects are nested deeper than `most`. The text need not be valid. */
+bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
 
 #endif

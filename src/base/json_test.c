@@ -57,11 +57,15 @@ static void nesting_over_the_depth_limit_is_refused(void **state)
 static void brackets_in_strings_do_not_count_as_nesting(void **state)
 {
 	(void)state;
-	assert_int_equal(fw_json_depth("[\"[[[\\\"[[{\"]", 12), 1);
-	assert_int_equal(fw_json_depth("[] [] {}", 8), 1);
-	assert_int_equal(fw_json_depth("]]}", 3), 0);
-	assert_int_equal(fw_json_depth("\"\\", 2), 0);
-	assert_int_equal(fw_json_depth("", 0), 0);
+	assert_false(fw_json_is_too_deep("[\"[[[\\\"[[{\"]", 12, 1));
+	assert_false(fw_json_is_too_deep("[\"[[[[[\\\"[[[\"]", 14, 1));
+	assert_false(fw_json_is_too_deep("[] [] {}", 8, 1));
+	assert_true(fw_json_is_too_deep("[] [] {}", 8, 0));
+	assert_true(fw_json_is_too_deep("[[0],[0],[0]]", 13, 1));
+	assert_false(fw_json_is_too_deep("[[0],[0],[0]]", 13, 2));
+	assert_false(fw_json_is_too_deep("]]}", 3, 0));
+	assert_false(fw_json_is_too_deep("\"\\", 2, 0));
+	assert_false(fw_json_is_too_deep("", 0, 0));
 }
 
 static void text_that_is_not_json_is_reported_with_its_place(void **state)

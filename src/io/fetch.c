@@ -351,13 +351,10 @@ static fw_error *check_options(const struct fw_fetch_options *options)
 /* False: no memory. */
 static bool copy_texts(struct fw_fetch *fetch, const struct fw_fetch_options *options)
 {
-	size_t url_size = strlen(options->url) + 1;
-
-	fetch->url = fw__allocate(url_size);
+	fetch->url = fw_strdup(options->url);
 	fetch->body = options->len ? fw__allocate(options->len) : NULL;
 	if (!fetch->url || (options->len && !fetch->body))
 		return false;
-	memcpy(fetch->url, options->url, url_size);
 	if (options->len)
 		memcpy(fetch->body, options->body, options->len);
 	return add_headers(fetch, options->headers);

@@ -14,6 +14,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -100,8 +101,10 @@ static fw_error *set_answer(const fw_call *call, struct fw_question *question,
 	}
 	question->answer = text.text;
 	question->answer_len = text.len;
-	question->parsed = yyjson_read_opts(text.text, text.len, YYJSON_READ_NUMBER_AS_RAW,
-					    &fw__yyjson_alc, NULL);
+	/* Here and below the depth was checked with the message. */
+	question->parsed =
+		fw_json_read(text.text, text.len, (struct fw_json_limits){ .bytes = most },
+			     YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	return NULL;
 }
 
@@ -116,8 +119,9 @@ void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
 
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len)
 {
-	yyjson_doc *doc = yyjson_read_opts((char *)json, len, YYJSON_READ_NUMBER_AS_RAW,
-					   &fw__yyjson_alc, NULL);
+	const struct fw_json_limits limits = { .bytes = call->server->limits.answer_bytes };
+	yyjson_doc *doc =
+		fw_json_read(json, len, limits, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 
 	if (doc)
 		fw_ask_restore(call, text_of(key), yyjson_doc_get_root(doc));
@@ -171,11 +175,10 @@ static char *compact(const fw_call *call, const struct fw_op_text *json)
 	struct fw_buf out;
 	yyjson_doc *doc;
 
-	if (json->len > limits->message_bytes ||
-	    fw_message_is_too_deep(json->text, json->len, limits->message_depth))
-		return NULL;
-	doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
-			       &fw__yyjson_alc, NULL);
+	doc = fw_json_read(json->text, json->len,
+			   (struct fw_json_limits){ .bytes = limits->message_bytes,
+						    .depth = (unsigned)limits->message_depth },
+			   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	fw_buf_init(&out, limits->message_bytes);
 	if (yyjson_is_obj(yyjson_doc_get_root(doc)))
 		fw_buf_value(&out, yyjson_doc_get_root(doc));

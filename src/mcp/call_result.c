@@ -13,6 +13,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -196,14 +197,14 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
 		return;
 	}
-	if (json->text &&
-	    fw_message_is_too_deep(json->text, json->len, limits->message_depth)) {
+	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
 		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
 		return;
 	}
 	if (json->text)
-		doc = yyjson_read_opts((char *)json->text, json->len, YYJSON_READ_NUMBER_AS_RAW,
-				       &fw__yyjson_alc, &err);
+		doc = fw_json_read(json->text, json->len,
+				   (struct fw_json_limits){ limits->result_bytes, 0 },
+				   YYJSON_READ_NUMBER_AS_RAW, NULL, &err);
 	root = yyjson_doc_get_root(doc);
 	if (err.code == YYJSON_READ_ERROR_INVALID_STRING) {
 		/* It may be invalid because it is not text at all. */
@@ -315,8 +316,10 @@ static fw_error *check_output(fw_call *call)
 	call->stage = FW_STAGE_OUTPUT;
 	if (!call->result.structured.len)
 		return fw_raise_tool_invalid_result("", "structured content", "none");
-	doc = yyjson_read_opts(call->result.structured.text, call->result.structured.len,
-			       YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc, NULL);
+	/* Its depth was checked when it was added. */
+	doc = fw_json_read(call->result.structured.text, call->result.structured.len,
+			   (struct fw_json_limits){ call->result.structured.max, 0 },
+			   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	if (!doc)
 		return fw_raise_internal_out_of_memory();
 	is_valid = fw_schema_check(schema, yyjson_doc_get_root(doc), &run);

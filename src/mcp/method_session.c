@@ -10,6 +10,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/redact.h"
@@ -68,6 +69,7 @@ static fw_error *read_contract(struct fw_session *session)
 	return NULL;
 }
 
+/* The depth of the text was checked with the message. */
 static struct fw_capabilities *capabilities_new(const struct fw_buf *text)
 {
 	struct fw_capabilities *capabilities = fw__allocate(sizeof *capabilities);
@@ -75,8 +77,9 @@ static struct fw_capabilities *capabilities_new(const struct fw_buf *text)
 	if (!capabilities)
 		return NULL;
 	capabilities->refs = 1;
-	capabilities->doc = yyjson_read_opts(text->text, text->len, YYJSON_READ_NOFLAG,
-					     &fw__yyjson_alc, NULL);
+	capabilities->doc =
+		fw_json_read(text->text, text->len, (struct fw_json_limits){ text->max, 0 },
+			     YYJSON_READ_NOFLAG, NULL, NULL);
 	if (capabilities->doc)
 		return capabilities;
 	fw_capabilities_unref(capabilities);

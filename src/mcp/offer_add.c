@@ -10,6 +10,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -21,6 +22,10 @@
 #include "mcp/util.h"
 #include "policy/breaker.h"
 #include "schema/schema.h"
+
+/* JSON of the program itself: schemas and annotations. */
+static const struct fw_json_limits offer_json = { .bytes = FW_SCHEMA_BYTES_MAX,
+						  .depth = FW_SCHEMA_DEPTH_MAX };
 
 static fw_error *misuse(const char *function, const char *name, const char *reason)
 {
@@ -48,8 +53,8 @@ static bool put_object(struct fw_buf *out, const char *key, const char *json)
 
 	if (!json)
 		return true;
-	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NUMBER_AS_RAW,
-			       &fw__yyjson_alc, NULL);
+	doc = fw_json_read(json, strlen(json), offer_json, YYJSON_READ_NUMBER_AS_RAW, NULL,
+			   NULL);
 	is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
 	if (is_object) {
 		FW_BUF(out, ",\"");
@@ -216,8 +221,7 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			       problem.detail);
 		return misuse("fw_server_add_tool", tool->name, text);
 	}
-	doc = yyjson_read_opts((char *)json, strlen(json), YYJSON_READ_NOFLAG, &fw__yyjson_alc,
-			       NULL);
+	doc = fw_json_read(json, strlen(json), offer_json, YYJSON_READ_NOFLAG, NULL, NULL);
 	if (is_input) {
 		offer->input = schema;
 		if (!yyjson_equals_str(fw_json_member(yyjson_doc_get_root(doc), "type"),

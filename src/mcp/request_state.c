@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
@@ -174,8 +175,10 @@ fw_error *fw_request_state_read(fw_call *call, struct fw_text state)
 	payload = decode(text + 3, signed_len - 3, &payload_len);
 	if (!payload)
 		return fw_raise_protocol_state_tampered();
-	doc = yyjson_read_opts(payload, payload_len, YYJSON_READ_NUMBER_AS_RAW, &fw__yyjson_alc,
-			       NULL);
+	/* We wrote it, from answers whose depth was checked. */
+	doc = fw_json_read(payload, payload_len,
+			   (struct fw_json_limits){ call->server->limits.message_bytes, 0 },
+			   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	is_mine = doc && take_payload(call, yyjson_doc_get_root(doc));
 	yyjson_doc_free(doc);
 	fw__release(payload);

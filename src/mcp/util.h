@@ -1,5 +1,5 @@
 /*
- * util.h - copies and hashes of text, members of JSON objects.
+ * util.h - hashes of text, members of JSON objects.
  */
 #ifndef FW_MCP_UTIL_H
 #define FW_MCP_UTIL_H
@@ -19,7 +19,5 @@ static inline yyjson_val *fw_json_member(yyjson_val *object, const char *name)
 }
 /* Mixes a C string with its NUL into a hash: "ab" and "c" are not "a" and "bc". */
 uint64_t fw_mix(uint64_t hash, const char *text);
-char *fw_strdup_n(const char *text, size_t len);
-char *fw_strdup(const char *text);
 
 #endif

@@ -8,6 +8,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
@@ -17,34 +18,6 @@
 
 /* Longer messages do not fit the pool of a call. */
 enum { POOLED_BYTES = 2048 };
-
-bool fw_message_is_too_deep(const char *text, size_t len, size_t most)
-{
-	size_t depth = 0;
-	bool in_string = false;
-
-	/* Each level takes two bytes at least. */
-	if (len <= 2 * most)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > most)
-				return true;
-		} else if ((c == '}' || c == ']') && depth > 0) {
-			depth--;
-		}
-	}
-	return false;
-}
 
 /* How many bytes from the start are UTF-8. A NUL is valid UTF-8, although
  * fw_utf8_valid() stops there. */
@@ -78,22 +51,23 @@ fw_error *fw_message_parse(const char *text, size_t len, const struct fw_message
 			   yyjson_doc **ret_doc)
 {
 	static const yyjson_read_flag flags = YYJSON_READ_NUMBER_AS_RAW;
+	/* The depth was checked. */
+	const struct fw_json_limits checked = { .bytes = limits->bytes };
 	yyjson_read_err fault = { 0 };
 	yyjson_doc *doc = NULL;
 	yyjson_alc pool;
 
 	if (len > limits->bytes)
 		return fw_raise_input_too_large("message", limits->bytes);
-	if (fw_message_is_too_deep(text, len, limits->depth))
+	if (fw_json_is_too_deep(text, len, limits->depth))
 		return fw_raise_input_too_deep("message", limits->depth);
-	/* yyjson takes a mutable pointer for its in-place mode only. */
 	if (len <= POOLED_BYTES &&
 	    yyjson_alc_pool_init(&pool, limits->pool, limits->pool_bytes))
-		doc = yyjson_read_opts((char *)text, len, flags, &pool, &fault);
+		doc = fw_json_read(text, len, checked, flags, &pool, &fault);
 	else
 		fault.code = YYJSON_READ_ERROR_MEMORY_ALLOCATION;
 	if (!doc && fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		doc = yyjson_read_opts((char *)text, len, flags, &fw__yyjson_alc, &fault);
+		doc = fw_json_read(text, len, checked, flags, NULL, &fault);
 	if (!doc)
 		return parse_error(text, len, &fault);
 	*ret_doc = doc;

@@ -62,7 +62,4 @@ struct fw_message_limits {
 fw_error *fw_message_parse(const char *text, size_t len, const struct fw_message_limits *limits,
 			   yyjson_doc **ret_doc);
 
-/* Whether the JSON text is nested deeper than `most`. */
-bool fw_message_is_too_deep(const char *text, size_t len, size_t most);
-
 #endif

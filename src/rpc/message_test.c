@@ -205,14 +205,6 @@ static void test_parse__uses_the_heap_beyond_the_pool(void **state)
 	yyjson_doc_free(doc);
 }
 
-static void test_is_too_deep__ignores_brackets_in_strings(void **state)
-{
-	(void)state;
-	assert_false(fw_message_is_too_deep("[\"[[[[[\\\"[[[\"]", 14, 1));
-	assert_true(fw_message_is_too_deep("[[0],[0],[0]]", 13, 1));
-	assert_false(fw_message_is_too_deep("[[0],[0],[0]]", 13, 2));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,7 +217,6 @@ int main(void)
 		cmocka_unit_test(test_read__keeps_id_and_method_of_an_invalid_request),
 		cmocka_unit_test(test_parse__enforces_size_depth_and_encoding),
 		cmocka_unit_test(test_parse__uses_the_heap_beyond_the_pool),
-		cmocka_unit_test(test_is_too_deep__ignores_brackets_in_strings),
 	};
 
 	return cmocka_run_group_tests_name("message", tests, NULL, NULL);

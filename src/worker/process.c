@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <faultwire/contract.h>
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/ask.h"
@@ -174,17 +174,13 @@ static void read_request(struct process *process)
 static void limit_cpu(struct process *process)
 {
 	struct rlimit limit;
-	struct timespec used, now;
-	uint64_t wanted, now_ms;
+	uint64_t now_ms = (uint64_t)fw_steady_ms();
+	uint64_t wanted;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	if (now_ms < process->cpu_checked_ms + CPU_CHECK_MS)
 		return;
 	process->cpu_checked_ms = now_ms;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0)
-		return;
-	wanted = (uint64_t)used.tv_sec + process->cpu_s + 2;
+	wanted = (uint64_t)fw_cpu_ns() / 1000000000 + process->cpu_s + 2;
 	if (wanted == process->cpu_limit_s || getrlimit(RLIMIT_CPU, &limit) != 0)
 		return;
 	process->cpu_limit_s = wanted;

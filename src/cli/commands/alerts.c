@@ -20,6 +20,7 @@
 #include <faultwire/faultwire.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/output.h"
@@ -29,7 +30,7 @@
 
 enum { JSON, URL, TOKEN_FILE };
 
-enum { STATE_BYTES = 8 * 1024 * 1024, COLUMNS = 6, REQUEST_S = 10 };
+enum { STATE_BYTES = 8 * 1024 * 1024, STATE_DEPTH = 16, COLUMNS = 6, REQUEST_S = 10 };
 
 static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING,
@@ -50,7 +51,8 @@ struct servers {
 
 static fw_error *keep(struct servers *servers, const char *text, size_t len, const char *from)
 {
-	yyjson_doc *doc = yyjson_read(text, len, 0);
+	const struct fw_json_limits limits = { .bytes = STATE_BYTES, .depth = STATE_DEPTH };
+	yyjson_doc *doc = fw_json_read(text, len, limits, 0, NULL, NULL);
 	yyjson_doc **more;
 
 	if (!doc || !yyjson_is_arr(yyjson_obj_get(yyjson_doc_get_root(doc), "firing"))) {

@@ -13,9 +13,14 @@
 #include <yyjson.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "cli/stamp.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
+
+/* Only members of the record are read, so its depth does not matter. */
+static const struct fw_json_limits audit_line = { .bytes = FW_LIMIT_AUDIT_LINE_BYTES };
 
 /* ---- filtering ------------------------------------------------------------ */
 
@@ -67,7 +72,7 @@ bool cli_audit_filter_takes(const cli_audit_filter *filter, const char *line, si
 	for (size_t i = 0; i < count; i++)
 		if (members[i].wanted && !may_hold(line, len, members[i].wanted))
 			return false;
-	doc = yyjson_read(line, len, YYJSON_READ_NUMBER_AS_RAW);
+	doc = fw_json_read(line, len, audit_line, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	record = yyjson_doc_get_root(doc);
 	matches = yyjson_is_obj(record) && is_in_time(filter, record);
 	for (size_t i = 0; i < count && matches; i++)
@@ -140,7 +145,9 @@ static void put_note(yyjson_val *record)
 
 void cli_audit_show(const char *line, size_t len, bool json)
 {
-	yyjson_doc *doc = json ? NULL : yyjson_read(line, len, YYJSON_READ_NUMBER_AS_RAW);
+	yyjson_doc *doc = json ? NULL
+			       : fw_json_read(line, len, audit_line, YYJSON_READ_NUMBER_AS_RAW,
+					      NULL, NULL);
 	yyjson_val *record = yyjson_doc_get_root(doc);
 	const char *event = yyjson_get_str(yyjson_obj_get(record, "event"));
 

@@ -11,6 +11,8 @@
 #include <yyjson.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/limits.h"
 #include "cli/commands/lookup.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
@@ -205,7 +207,9 @@ static void put_what_to_do(const fw_error *err, const fw_row *row)
 /* Members that the error itself does not contain. */
 static void put_trail(const char *json)
 {
-	yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
+	/* Only the first two levels are read. */
+	const struct fw_json_limits limits = { .bytes = FW_LIMIT_INCIDENT_BYTES };
+	yyjson_doc *doc = fw_json_read(json, strlen(json), limits, 0, NULL, NULL);
 	yyjson_val *trail = yyjson_obj_get(yyjson_doc_get_root(doc), "trail");
 	size_t index, max;
 	yyjson_val *line;

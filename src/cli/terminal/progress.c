@@ -4,9 +4,9 @@
 #include "cli/terminal/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/terminal/text.h"
 
 enum {
@@ -28,14 +28,6 @@ static struct {
 	int64_t shown_ms;
 } bar;
 
-static int64_t clock_ms(void)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void show(const char *text, int len)
 {
 	if (len > 0)
@@ -51,7 +43,7 @@ void cli_progress_start(const char *name, uint64_t total)
 	cli_make_harmless(name, bar.name, sizeof bar.name);
 	bar.total = total;
 	bar.next_look = 0;
-	bar.started_ms = bar.shown_ms = clock_ms();
+	bar.started_ms = bar.shown_ms = fw_steady_ms();
 }
 
 void cli_progress_count(const char *name, const char *unit)
@@ -104,7 +96,7 @@ void cli_progress_step(uint64_t lines, uint64_t bytes)
 	if (!bar.on || lines < bar.next_look)
 		return;
 	bar.next_look = lines + bar.stride;
-	now_ms = clock_ms();
+	now_ms = fw_steady_ms();
 	if (now_ms - bar.shown_ms >= MS_BETWEEN_BARS)
 		draw(lines, bytes, now_ms);
 }

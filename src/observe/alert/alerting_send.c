@@ -61,16 +61,6 @@ struct fw_alerting_sender {
 
 /* ---- lifecycle ------------------------------------------------------------------------ */
 
-static char *copy_text(const char *text)
-{
-	size_t size = strlen(text) + 1;
-	char *copy = fw__allocate(size);
-
-	if (copy)
-		memcpy(copy, text, size);
-	return copy;
-}
-
 static fw_error *open_channel(struct channel *channel, const char *url, const char *option,
 			      const char *path)
 {
@@ -95,7 +85,7 @@ static fw_error *open_channels(struct fw_alerting_sender *sender,
 			       const struct fw_alerting_sender_options *options)
 {
 	if (options->webhook_secret) {
-		sender->secret = copy_text(options->webhook_secret);
+		sender->secret = fw_strdup(options->webhook_secret);
 		if (!sender->secret)
 			return fw_raise_internal_out_of_memory();
 	}

@@ -20,6 +20,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "observe/audit/audit_line.h"
@@ -74,7 +75,9 @@ static bool is_json(struct walk *walk, char *line, size_t len)
 
 	if (!yyjson_alc_pool_init(&pool, walk->parse_room, PARSE_ROOM))
 		return true;
-	doc = yyjson_read_opts(line, len, YYJSON_READ_NUMBER_AS_RAW, &pool, &why);
+	/* Only the type of the outermost value matters, not its depth. */
+	doc = fw_json_read(line, len, (struct fw_json_limits){ FW_LIMIT_AUDIT_LINE_BYTES, 0 },
+			   YYJSON_READ_NUMBER_AS_RAW, &pool, &why);
 	if (!doc) {
 		if (why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
 			return true; /* its hash decides */

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* Reads a small file of /proc as text; false: it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
@@ -65,12 +66,8 @@ static double resident_bytes(void *ctx)
 
 static double cpu_seconds(void *ctx)
 {
-	struct timespec used;
-
 	(void)ctx;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0)
-		return NAN;
-	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+	return (double)fw_cpu_ns() / 1e9;
 }
 
 static double open_fds(void *ctx)
@@ -104,7 +101,6 @@ static double max_fds(void *ctx)
  * spaces. */
 static double start_time(void *ctx)
 {
-	struct timespec now, since_boot;
 	char text[1024];
 	const char *after;
 
@@ -112,10 +108,9 @@ static double start_time(void *ctx)
 	if (!read_text("/proc/self/stat", text, sizeof text))
 		return NAN;
 	after = strrchr(text, ')');
-	if (!after || clock_gettime(CLOCK_REALTIME, &now) != 0 ||
-	    clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0)
+	if (!after)
 		return NAN;
-	return floor((double)(now.tv_sec - since_boot.tv_sec) +
+	return floor((double)(fw_unix_ms() / 1000 - fw_boot_ms() / 1000) +
 		     number_at(after + 2, 19) / (double)sysconf(_SC_CLK_TCK));
 }
 
