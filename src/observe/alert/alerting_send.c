@@ -501,6 +501,8 @@ static void on_patience(uv_timer_t *timer)
 	struct fw_alerting_sender *sender = timer->data;
 
 	sender->is_late = true;
+	/* Otherwise uv_run() goes on to wait for other events. */
+	uv_stop(timer->loop);
 }
 
 static bool is_idle(struct fw_alerting_sender *sender)
