@@ -186,15 +186,15 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 
 /* ---- legacy ------------------------------------------------------------------- */
 
-static fw_error *enter_legacy_http(fw_call *call)
+/* `version` is the header, NULL if there is none, and `named` the version it names. */
+static fw_error *enter_legacy_http(fw_call *call, const char *version, enum fw_version named)
 {
-	const char *version = header(call, FW_HEADER_VERSION, NULL);
 	const char *id = header(call, FW_HEADER_SESSION, NULL);
 	struct fw_session *session;
 	bool is_initialize = call->request.has_id &&
 			     strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
 
-	if (version && fw_version_named(version) == FW_V_NONE)
+	if (version && named == FW_V_NONE)
 		return fw_raise_protocol_unsupported_version(fw_version_legacy_list, version);
 	if (is_initialize) {
 		if (id)
@@ -238,12 +238,16 @@ fw_error *fw_era_enter(fw_call *call)
 {
 	yyjson_val *claim = fw_json_member(call->request.meta, FW_META_VERSION);
 	const char *version;
+	enum fw_version named;
 
 	call->stage = FW_STAGE_PROTOCOL;
 	if (claim)
 		return enter_modern(call, claim);
-	version = call->exchange->is_http ? header(call, FW_HEADER_VERSION, NULL) : NULL;
-	if (version && fw_version_named(version) == FW_V_2026_07_28) {
+	if (!call->exchange->is_http)
+		return enter_legacy_wire(call);
+	version = header(call, FW_HEADER_VERSION, NULL);
+	named = version ? fw_version_named(version) : FW_V_NONE;
+	if (named == FW_V_2026_07_28) {
 		call->request.is_modern = true;
 		call->request.version = FW_V_2026_07_28;
 		if (!call->request.has_id)
@@ -253,5 +257,5 @@ fw_error *fw_era_enter(fw_call *call)
 					"names a version without initialize");
 		return invalid_meta("protocolVersion", "a string");
 	}
-	return call->exchange->is_http ? enter_legacy_http(call) : enter_legacy_wire(call);
+	return enter_legacy_http(call, version, named);
 }

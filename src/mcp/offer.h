@@ -38,7 +38,7 @@ struct fw_offer {
 	char *name; /* for a resource: its URI or template */
 	size_t name_len;
 	bool is_plain_name; /* nothing in it is redacted */
-	char *json; /* its entry in lists */
+	char *json;         /* its entry in lists */
 	char *mime_type;
 	char *operation;
 	char *empty_result;

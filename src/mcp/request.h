@@ -49,8 +49,8 @@ struct fw_request {
 	const char *method_name;                      /* without a NUL inside */
 	const char *name;                             /* without a NUL inside */
 	size_t name_len;
-	int log_level;      /* -1: none; legacy: that of the session at the start */
-	char *client_name;  /* modern: redacted name of the client; NULL: nothing to redact */
+	int log_level;     /* -1: none; legacy: that of the session at the start */
+	char *client_name; /* modern: redacted name of the client; NULL: nothing to redact */
 	/* From here on, memory is kept for the next call. */
 	struct fw_buf json; /* text that fw_call_json() returned */
 	struct fw_message_id id;

@@ -7,8 +7,15 @@
 
 uint64_t fw_mix(uint64_t hash, const char *text)
 {
-	do
+	size_t left = strlen(text) + 1;
+	uint64_t word;
+
+	for (; left >= sizeof word; left -= sizeof word, text += sizeof word) {
+		memcpy(&word, text, sizeof word);
+		hash = (hash ^ word) * 1099511628211u;
+		hash ^= hash >> 32;
+	}
+	for (; left; left--, text++)
 		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	while (*text++);
 	return hash;
 }

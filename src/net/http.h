@@ -5,7 +5,8 @@
  *   http_admit.c    accepting connections, and evicting them when there are too many
  *   http_conn.c     one connection: its events and states
  *   http_io.c       input and output buffers of a connection
- *   http_parse.c    llhttp callbacks and strict checks of the request head
+ *   http_usual.c    requests of the usual form, without a parser
+ *   http_parse.c    all others: llhttp callbacks and strict checks of the request head
  *   http_check.c    predicates on header values and request targets
  *   http_request.c  checks of a request, and its dispatch to the core
  *   http_body.c     request bodies
@@ -14,7 +15,7 @@
  *   http_tls.c      OpenSSL
  *
  * Each of them has a header of the same name; http_request.h is also the header of
- * http_parse.c. A connection (http_conn.h) consists of the structs of those
+ * http_parse.c and http_usual.c. A connection (http_conn.h) consists of the structs of those
  * headers.
  *
  * A connection carries one request at a time and is in one of these states:
@@ -77,10 +78,11 @@ struct fw_http_config {
 	bool is_wildcard;      /* bound to all addresses */
 };
 
-/* The Date header, formatted once per second. */
+/* The Date header with the line breaks around it, formatted once per second. */
 struct fw_http_date {
 	time_t time;
-	char text[48];
+	size_t len;
+	char line[64];
 };
 
 struct fw_http {

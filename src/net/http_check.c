@@ -27,7 +27,7 @@ static void trim(const char **text, size_t *len)
 		(*len)--;
 }
 
-static bool is_same(const char *text, size_t len, const char *word)
+static inline bool is_same(const char *text, size_t len, const char *word)
 {
 	return strlen(word) == len && strncasecmp(text, word, len) == 0;
 }
@@ -89,11 +89,13 @@ bool fw_http_host_is_loopback(const char *host)
 
 bool fw_http_host_is_listed(const char *host, const char *list)
 {
-	size_t len = strlen(host);
-	size_t name = name_length(host, len);
+	size_t len, name, entry_len;
 	const char *entry;
-	size_t entry_len;
 
+	if (!list)
+		return false;
+	len = strlen(host);
+	name = name_length(host, len);
 	if (!name)
 		return false;
 	while (next_part(&list, ',', &entry, &entry_len)) {
@@ -177,6 +179,9 @@ unsigned fw_http_accept_read(const char *accept)
 	unsigned bits = 0;
 	size_t len;
 
+	/* As the protocol tells clients to write it. */
+	if (strcmp(accept, "application/json, text/event-stream") == 0)
+		return FW_HTTP_ACCEPTS_JSON | FW_HTTP_ACCEPTS_EVENTS;
 	while (next_part(&accept, ',', &range, &len))
 		bits |= read_range(range, len);
 	return bits;
@@ -200,6 +205,8 @@ bool fw_http_type_is_json(const char *type)
 	const char *part;
 	size_t len;
 
+	if (strcmp(type, "application/json") == 0)
+		return true;
 	if (!next_part(&type, ';', &part, &len) || !is_same(part, len, "application/json"))
 		return false;
 	while (next_part(&type, ';', &part, &len))

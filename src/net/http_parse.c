@@ -317,9 +317,11 @@ static enum fw_http_parsed head_complete(struct fw_http_conn *conn)
 enum fw_http_parsed fw_http__parse_head(struct fw_http_conn *conn)
 {
 	const char *from = conn->in.data + conn->in.parsed;
-	llhttp_errno_t what =
-		llhttp_execute(&conn->parser, from, conn->in.len - conn->in.parsed);
+	llhttp_errno_t what;
 
+	if (!conn->in.parsed && fw_http__take_usual(conn))
+		return FW_HTTP_PARSED_DONE;
+	what = llhttp_execute(&conn->parser, from, conn->in.len - conn->in.parsed);
 	if (what == HPE_PAUSED && conn->head.progress == FW_HTTP_HEAD_COMPLETE) {
 		conn->in.parsed = (size_t)(llhttp_get_error_pos(&conn->parser) - conn->in.data);
 		return head_complete(conn);
@@ -335,11 +337,34 @@ enum fw_http_parsed fw_http__parse_head(struct fw_http_conn *conn)
 	return FW_HTTP_PARSED_REFUSED;
 }
 
+/* A callback may have refused the request already. If the head had decided it, that
+ * answer stays the only one. */
+static enum fw_http_parsed end_bad_body(struct fw_http_conn *conn)
+{
+	if (conn->state == FW_HTTP_BODY && conn->answer.is_decided)
+		fw_http__end_body(conn);
+	else if (conn->state == FW_HTTP_BODY)
+		refuse_fault(conn);
+	return FW_HTTP_PARSED_REFUSED;
+}
+
+static enum fw_http_parsed take_whole_body(struct fw_http_conn *conn, const char *data)
+{
+	if (!fw_http__take_body(conn, data, conn->head.whole_body))
+		return end_bad_body(conn);
+	conn->head.progress = FW_HTTP_MESSAGE_COMPLETE;
+	return FW_HTTP_PARSED_DONE;
+}
+
 enum fw_http_parsed fw_http__parse_body(struct fw_http_conn *conn, const char *data, size_t len,
 					size_t *ret_used)
 {
 	llhttp_errno_t what;
 
+	if (conn->head.whole_body) {
+		*ret_used = conn->head.whole_body;
+		return take_whole_body(conn, data);
+	}
 	if (llhttp_get_errno(&conn->parser) == HPE_PAUSED)
 		llhttp_resume(&conn->parser);
 	what = llhttp_execute(&conn->parser, data, len);
@@ -350,11 +375,5 @@ enum fw_http_parsed fw_http__parse_body(struct fw_http_conn *conn, const char *d
 		*ret_used = (size_t)(llhttp_get_error_pos(&conn->parser) - data);
 		return FW_HTTP_PARSED_DONE;
 	}
-	/* A callback may have refused the request already. If the head had decided it,
-	 * that answer stays the only one. */
-	if (conn->state == FW_HTTP_BODY && conn->answer.is_decided)
-		fw_http__end_body(conn);
-	else if (conn->state == FW_HTTP_BODY)
-		refuse_fault(conn);
-	return FW_HTTP_PARSED_REFUSED;
+	return end_bad_body(conn);
 }

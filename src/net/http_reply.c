@@ -126,7 +126,7 @@ static void put_header(struct fw_buf *head, const char *name, const char *value)
 }
 
 /* Formats the date at most once per second. */
-static const char *date(struct fw_http *http)
+static void put_date(struct fw_http *http, struct fw_buf *head)
 {
 	time_t now = time(NULL);
 	struct tm tm;
@@ -136,14 +136,15 @@ static const char *date(struct fw_http *http)
 		static const char MONTHS[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 		/* strftime() would use the names of the locale. */
-		(void)snprintf(http->date.text, sizeof(http->date.text),
-			       "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-			       DAYS + 3 * (tm.tm_wday % 7), tm.tm_mday % 100,
-			       MONTHS + 3 * (tm.tm_mon % 12), (tm.tm_year + 1900) % 10000,
-			       tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+		http->date.len = (size_t)snprintf(
+			http->date.line, sizeof(http->date.line),
+			"\r\nDate: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
+			DAYS + 3 * (tm.tm_wday % 7), tm.tm_mday % 100,
+			MONTHS + 3 * (tm.tm_mon % 12), (tm.tm_year + 1900) % 10000,
+			tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
 		http->date.time = now;
 	}
-	return http->date.text;
+	fw_buf_put(head, http->date.line, http->date.len);
 }
 
 /* Begins the head in the buffer of the transport. The caller checks its state. */
@@ -154,13 +155,15 @@ static struct fw_buf *begin_head(struct fw_http_conn *conn, int status)
 
 	fw_buf_reset(head, FW_LIMIT_HTTP_KEPT_BYTES);
 	conn->answer.must_close = conn->answer.must_close || http->is_quiesced;
-	FW_BUF(head, "HTTP/1.1 ");
-	put_number(head, (uint64_t)status);
-	FW_BUF(head, " ");
-	fw_buf_str(head, phrase(status));
-	FW_BUF(head, "\r\nDate: ");
-	fw_buf_str(head, date(http));
-	FW_BUF(head, "\r\n");
+	if (status == 200) {
+		FW_BUF(head, "HTTP/1.1 200 OK");
+	} else {
+		FW_BUF(head, "HTTP/1.1 ");
+		put_number(head, (uint64_t)status);
+		FW_BUF(head, " ");
+		fw_buf_str(head, phrase(status));
+	}
+	put_date(http, head);
 	if (conn->answer.must_close)
 		FW_BUF(head, CLOSE);
 	else
@@ -206,9 +209,10 @@ static struct fw_buf *put_document_head(struct fw_http_conn *conn, const struct 
 {
 	struct fw_buf *head = begin_head(conn, reply->status);
 
-	if (len)
-		put_header(head, "Content-Type",
-			   reply->type ? reply->type : "application/json");
+	if (len && reply->type)
+		put_header(head, "Content-Type", reply->type);
+	else if (len)
+		FW_BUF(head, "Content-Type: application/json\r\n");
 	put_reply_headers(conn, reply);
 	FW_BUF(head, "Content-Length: ");
 	put_number(head, len);
@@ -445,8 +449,10 @@ static const char *http_header(struct fw_exchange *exchange, const char *name,
 	for (unsigned i = 0; i < conn->head.field_count; i++) {
 		const struct fw_http_field *field = &conn->head.fields[i];
 
-		if (field->name.len != len ||
-		    strncasecmp(fw_http__at(conn, field->name), name, len) != 0)
+		const char *given = fw_http__at(conn, field->name);
+
+		if (field->name.len != len || (*given | 0x20) != (*name | 0x20) ||
+		    strncasecmp(given, name, len) != 0)
 			continue;
 		if (!count++)
 			found = fw_http__at(conn, field->value);

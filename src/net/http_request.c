@@ -25,12 +25,6 @@
 
 /* ---- headers ---------------------------------------------------------------- */
 
-static bool is_named(const struct fw_http_conn *conn, const struct fw_http_field *field,
-		     const char *name)
-{
-	return strncasecmp(fw_http__at(conn, field->name), name, field->name.len) == 0;
-}
-
 static void keep_first(struct fw_http_header *header, const struct fw_http_field *field)
 {
 	if (!header->count++)
@@ -40,35 +34,37 @@ static void keep_first(struct fw_http_header *header, const struct fw_http_field
 /* Records the headers that the transport itself uses. */
 static void note_field(struct fw_http_conn *conn, const struct fw_http_field *field)
 {
+	const char *name = fw_http__at(conn, field->name);
+
 	switch (field->name.len) {
 	case 4:
-		if (is_named(conn, field, "Host"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "host"))
 			keep_first(&conn->head.host, field);
 		break;
 	case 6:
-		if (is_named(conn, field, "Origin"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "origin"))
 			keep_first(&conn->head.origin, field);
-		else if (is_named(conn, field, "Accept")) {
+		else if (FW_HTTP_NAME_IS(name, field->name.len, "accept")) {
 			conn->head.accepts |=
 				fw_http_accept_read(fw_http__at(conn, field->value));
 			conn->head.accept_count++;
-		} else if (is_named(conn, field, "Expect"))
+		} else if (FW_HTTP_NAME_IS(name, field->name.len, "expect"))
 			keep_first(&conn->head.expect, field);
 		break;
 	case 12:
-		if (is_named(conn, field, "Content-Type"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "content-type"))
 			keep_first(&conn->head.type, field);
 		break;
 	case 13:
-		if (is_named(conn, field, "Authorization"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "authorization"))
 			keep_first(&conn->head.authorization, field);
 		break;
 	case 14:
-		if (is_named(conn, field, "Content-Length"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "content-length"))
 			keep_first(&conn->head.length, field);
 		break;
 	case 17:
-		if (is_named(conn, field, "Transfer-Encoding"))
+		if (FW_HTTP_NAME_IS(name, field->name.len, "transfer-encoding"))
 			keep_first(&conn->head.coding, field);
 		break;
 	default: break;
@@ -109,7 +105,7 @@ static bool has_mcp_field_twice(struct fw_http_conn *conn)
 		const struct fw_http_field *field = &conn->head.fields[i];
 
 		if (field->name.len < 4 ||
-		    strncasecmp(fw_http__at(conn, field->name), "Mcp-", 4) != 0)
+		    !fw_http__same_name(fw_http__at(conn, field->name), "mcp-", 4))
 			continue;
 		for (unsigned k = 0; k < i; k++)
 			if (is_same_name(conn, field, &conn->head.fields[k]))
@@ -226,6 +222,9 @@ static const char *read_target(struct fw_http_conn *conn)
 	char *target = conn->in.data + conn->head.target.at;
 	char *query;
 
+	/* A usual request has a plain path. */
+	if (conn->head.whole_body)
+		return NULL;
 	if (!fw_http_escapes_are_valid(target))
 		return "the request target has an escape that is not valid";
 	if (strchr(target, '#'))

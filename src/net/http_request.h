@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <faultwire/error.h>
 
@@ -60,9 +61,56 @@ struct fw_http_head {
 	unsigned accept_count;
 	bool is_http10;
 	unsigned field_count;
+	/* The length of the body, if all of it is in the input and the parser has seen
+	 * nothing of the request (http_usual.c); else 0. */
+	size_t whole_body;
 	unsigned parameter_count; /* of the query: in `fields`, after the headers */
 	struct fw_http_field fields[FW_LIMIT_HTTP_FIELDS];
 };
+
+/*
+ * Compares the name of a header, whose bytes are those of a token, with a literal of
+ * lower-case letters and dashes, of four bytes at least. Setting the bit of lower case
+ * in all bytes changes no other byte of a token into one of these.
+ */
+static inline bool fw_http__same_name(const char *name, const char *lower, size_t len)
+{
+	const uint64_t bits = UINT64_C(0x2020202020202020);
+	uint64_t a, b;
+	uint32_t c, d;
+	size_t at = 0;
+
+	for (; len - at > 8; at += 8) {
+		memcpy(&a, name + at, 8);
+		memcpy(&b, lower + at, 8);
+		if ((a | bits) != b)
+			return false;
+	}
+	/* The last bytes, together with some of those before them. */
+	if (len >= 8) {
+		memcpy(&a, name + len - 8, 8);
+		memcpy(&b, lower + len - 8, 8);
+		return (a | bits) == b;
+	}
+	memcpy(&c, name, 4);
+	memcpy(&d, lower, 4);
+	if ((c | (uint32_t)bits) != d)
+		return false;
+	memcpy(&c, name + len - 4, 4);
+	memcpy(&d, lower + len - 4, 4);
+	return (c | (uint32_t)bits) == d;
+}
+
+#define FW_HTTP_NAME_IS(name, len, lower) \
+	((len) == sizeof(lower) - 1 && fw_http__same_name(name, "" lower, sizeof(lower) - 1))
+
+/* ---- http_usual.c ------------------------------------------------------------- */
+
+/*
+ * Takes a request of the usual form, if it is complete and in.parsed is 0: sets the
+ * head as a parser would. False: nothing has changed.
+ */
+bool fw_http__take_usual(struct fw_http_conn *conn);
 
 /* ---- http_parse.c ------------------------------------------------------------- */
 
