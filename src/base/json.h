@@ -33,6 +33,9 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 			 yyjson_read_flag flags, const yyjson_alc *alc,
 			 yyjson_read_err *ret_err);
 
+/* NULL: there is no such member, or `object` is NULL or not an object. */
+yyjson_val *fw_json_member(yyjson_val *object, const char *name);
+
 /* How deep the arrays and objects of a text are nested. The text need not be valid. */
 size_t fw_json_depth(const char *text, size_t len);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <faultwire/base.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *libc_allocate(void *ctx, size_t size)
 {
@@ -83,3 +84,19 @@ static void yyjson_release(void *ctx, void *ptr)
 }
 
 const yyjson_alc fw__yyjson_alc = { yyjson_allocate, yyjson_reallocate, yyjson_release, NULL };
+
+char *fw_strdup_n(const char *text, size_t len)
+{
+	char *copy = fw__allocate(len + 1);
+
+	if (copy) {
+		memcpy(copy, text, len);
+		copy[len] = '\0';
+	}
+	return copy;
+}
+
+char *fw_strdup(const char *text)
+{
+	return fw_strdup_n(text, strlen(text));
+}

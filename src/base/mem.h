@@ -16,6 +16,10 @@ void *fw__reallocate(void *ptr, size_t size);
 /* NULL is a no-op; preserves errno. */
 void fw__release(void *ptr);
 
+/* A copy that ends in NUL; NULL if out of memory. */
+char *fw_strdup_n(const char *text, size_t len);
+char *fw_strdup(const char *text);
+
 /* The same allocator in the form that yyjson takes. */
 extern const yyjson_alc fw__yyjson_alc;
 

@@ -1,38 +1,12 @@
 /*
- * util.c - copies and hashes of text, and members of JSON objects, for the runtime.
+ * util.c - hashes of text.
  */
-#include <string.h>
-
-#include <yyjson.h>
-
-#include "base/mem.h"
 #include "mcp/util.h"
 
-yyjson_val *fw_json_member(yyjson_val *object, const char *name)
-{
-	return yyjson_obj_get(object, name);
-}
-
-uint64_t fw_mix(uint64_t hash, const char *text)
+uint64_t fw_mcp_mix(uint64_t hash, const char *text)
 {
 	do
 		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
 	while (*text++);
 	return hash;
-}
-
-char *fw_strdup_n(const char *text, size_t len)
-{
-	char *copy = fw__allocate(len + 1);
-
-	if (copy) {
-		memcpy(copy, text, len);
-		copy[len] = '\0';
-	}
-	return copy;
-}
-
-char *fw_strdup(const char *text)
-{
-	return fw_strdup_n(text, strlen(text));
 }

@@ -1,20 +1,15 @@
 /*
- * util.h - copies and hashes of text, members of JSON objects.
+ * util.h - hashes of text; and what the runtime uses of base/ everywhere.
  */
 #ifndef FW_MCP_UTIL_H
 #define FW_MCP_UTIL_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <yyjson.h>
+#include "base/json.h"
+#include "base/mem.h"
 
-/* NULL: there is no such member, or `object` is NULL or not an object. */
-yyjson_val *fw_json_member(yyjson_val *object, const char *name);
 /* Mixes a C string with its NUL into a hash: "ab" and "c" are not "a" and "bc". */
-uint64_t fw_mix(uint64_t hash, const char *text);
-char *fw_strdup_n(const char *text, size_t len);
-char *fw_strdup(const char *text);
+uint64_t fw_mcp_mix(uint64_t hash, const char *text);
 
 #endif
