@@ -54,8 +54,3 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 		return refuse("values are nested too deeply", 0, ret_err);
 	return yyjson_read_opts((char *)text, len, flags, alc ? alc : &fw__yyjson_alc, ret_err);
 }
-
-yyjson_val *fw_json_member(yyjson_val *object, const char *name)
-{
-	return yyjson_obj_get(object, name);
-}

@@ -9,6 +9,7 @@
 #define FW_BASE_JSON_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include <yyjson.h>
 
@@ -34,7 +35,11 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 			 yyjson_read_err *ret_err);
 
 /* NULL: there is no such member, or `object` is NULL or not an object. */
-yyjson_val *fw_json_member(yyjson_val *object, const char *name);
+static inline yyjson_val *fw_json_member(yyjson_val *object, const char *name)
+{
+	/* With a literal, the length is a constant. */
+	return object ? yyjson_obj_getn(object, name, strlen(name)) : NULL;
+}
 
 /* How deep the arrays and objects of a text are nested. The text need not be valid. */
 size_t fw_json_depth(const char *text, size_t len);

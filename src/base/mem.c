@@ -59,6 +59,11 @@ void fw__release(void *ptr)
 	errno = saved;
 }
 
+void fw__zero(void *ptr, size_t size)
+{
+	memset(ptr, 0, size);
+}
+
 void fw_free(void *ptr)
 {
 	fw__release(ptr);
