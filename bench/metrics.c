@@ -59,14 +59,15 @@ static double measure(void (*finished)(void *ctx, const fw_outcome *outcome), vo
 static void set(fw_error *err)
 {
 	for (int i = 0; i < TOOLS; i++)
-		outcomes[i] = (fw_outcome){ .method = "tools/call",
-					    .name = names[i],
-					    .client = clients[i % CLIENTS],
-					    .error = err,
-					    .is_known = true,
-					    .told = err ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT,
-					    .duration_ns = 40000,
-					    .handling_ns = 9000 };
+		outcomes[i] =
+			(fw_outcome){ .method = "tools/call",
+				      .name = names[i],
+				      .client = clients[i % CLIENTS],
+				      .error = err,
+				      .is_known = true,
+				      .kind = err ? FW_OUTCOME_TOOL_ERROR : FW_OUTCOME_RESULT,
+				      .duration_ns = 40000,
+				      .handling_ns = 9000 };
 }
 
 int main(void)

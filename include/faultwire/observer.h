@@ -14,14 +14,14 @@ FW_EXTERN_C_BEGIN
 typedef struct fw_call fw_call;
 
 /** How the outcome of a request reaches the client. */
-typedef enum fw_told {
-	FW_TOLD_RESULT,         /**< it succeeded */
-	FW_TOLD_TOOL_ERROR,     /**< a tool's result with isError, raised or made by itself */
-	FW_TOLD_PROTOCOL_ERROR, /**< a JSON-RPC error */
+typedef enum fw_outcome_kind {
+	FW_OUTCOME_RESULT,     /**< it succeeded */
+	FW_OUTCOME_TOOL_ERROR, /**< a tool's result with isError, raised or made by itself */
+	FW_OUTCOME_PROTOCOL_ERROR, /**< a JSON-RPC error */
 	/** Refused before it was read, or could not be delivered. */
-	FW_TOLD_TRANSPORT_ERROR,
-	FW_TOLD_COUNT
-} fw_told;
+	FW_OUTCOME_TRANSPORT_ERROR,
+	FW_OUTCOME_COUNT
+} fw_outcome_kind;
 
 /** One request at its end. Borrowed: valid during the callback. */
 typedef struct fw_outcome {
@@ -36,11 +36,11 @@ typedef struct fw_outcome {
 	bool changes;        /**< the tool is declared to change state */
 	bool is_known;       /**< the server offers something of this name */
 	fw_call *call;       /**< for fw_outcome_arguments() */
-	fw_told told;
+	fw_outcome_kind kind;
 	uint64_t handling_ns; /**< time since it failed; 0: it has not */
 	/** Refused by HTTP before authentication: anybody can cause any number of
 	 *  these. */
-	bool is_stranger;
+	bool is_unauthenticated;
 } fw_outcome;
 
 /** The arguments as compact JSON text; free it with fw_free(). NULL: none, or no

@@ -21,10 +21,10 @@
 	X(EVP_Digest)         \
 	X(HMAC)
 
-struct crypto {
+struct fw_digest_crypto {
 	FUNCTIONS(FW_LATE_MEMBER)
 };
-FW_LATE_DEFINE(crypto, "libcrypto.so.3", FUNCTIONS);
+FW_LATE_DEFINE(fw_digest_crypto, "libcrypto.so.3", FUNCTIONS);
 
 /* Looked up once, because OpenSSL 3 searches its providers each time. Never freed. */
 static EVP_MD *sha256;
@@ -41,9 +41,9 @@ bool fw_digest_load(void)
 
 	if (__atomic_load_n(&sha256, __ATOMIC_ACQUIRE))
 		return true;
-	if (!fw_late_load(&crypto_library, NULL))
+	if (!fw_late_load(&fw_digest_crypto_library, NULL))
 		return false;
-	found = crypto.EVP_MD_fetch(NULL, "SHA256", NULL);
+	found = fw_digest_crypto.EVP_MD_fetch(NULL, "SHA256", NULL);
 	/* If another thread was faster, its value is used. */
 	if (found)
 		(void)__atomic_compare_exchange_n(&sha256, &none, found, false,
@@ -54,14 +54,14 @@ bool fw_digest_load(void)
 bool fw_sha256(const void *data, size_t len, unsigned char ret_hash[FW_SHA256_BYTES])
 {
 	return fw_digest_load() &&
-	       crypto.EVP_Digest(data, len, ret_hash, NULL, sha256, NULL) == 1;
+	       fw_digest_crypto.EVP_Digest(data, len, ret_hash, NULL, sha256, NULL) == 1;
 }
 
 bool fw_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
 		    unsigned char ret_mac[FW_SHA256_BYTES])
 {
-	return fw_digest_load() &&
-	       crypto.HMAC(sha256, key, (int)key_len, data, len, ret_mac, NULL) != NULL;
+	return fw_digest_load() && fw_digest_crypto.HMAC(sha256, key, (int)key_len, data, len,
+							 ret_mac, NULL) != NULL;
 }
 
 struct fw_hasher *fw_hasher_new(void)
@@ -82,8 +82,9 @@ void fw_hasher_begin(struct fw_hasher *hasher)
 static void start(struct fw_hasher *hasher)
 {
 	if (!hasher->ctx && fw_digest_load())
-		hasher->ctx = crypto.EVP_MD_CTX_new();
-	hasher->state = hasher->ctx && crypto.EVP_DigestInit_ex(hasher->ctx, sha256, NULL) == 1
+		hasher->ctx = fw_digest_crypto.EVP_MD_CTX_new();
+	hasher->state = hasher->ctx && fw_digest_crypto.EVP_DigestInit_ex(hasher->ctx, sha256,
+									  NULL) == 1
 				? GROWING
 				: FAILED;
 }
@@ -92,7 +93,8 @@ void fw_hasher_add(struct fw_hasher *hasher, const void *data, size_t len)
 {
 	if (hasher->state == BEGUN)
 		start(hasher);
-	if (hasher->state == GROWING && crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
+	if (hasher->state == GROWING &&
+	    fw_digest_crypto.EVP_DigestUpdate(hasher->ctx, data, len) != 1)
 		hasher->state = FAILED;
 }
 
@@ -103,7 +105,7 @@ bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_B
 	if (hasher->state == BEGUN)
 		start(hasher);
 	is_good = hasher->state == GROWING &&
-		  crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
+		  fw_digest_crypto.EVP_DigestFinal_ex(hasher->ctx, ret_hash, NULL) == 1;
 	fw_hasher_begin(hasher);
 	return is_good;
 }
@@ -113,7 +115,7 @@ void fw_hasher_free(struct fw_hasher *hasher)
 	if (!hasher)
 		return;
 	if (hasher->ctx)
-		crypto.EVP_MD_CTX_free(hasher->ctx);
+		fw_digest_crypto.EVP_MD_CTX_free(hasher->ctx);
 	fw__release(hasher);
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <yyjson.h>
 
@@ -35,5 +36,12 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 
 /* Whether arrays and objects are nested deeper than `most`. The text need not be valid. */
 bool fw_json_is_too_deep(const char *text, size_t len, size_t most);
+
+/* NULL: there is no such member, or `object` is NULL or not an object. */
+static inline yyjson_val *fw_json_member(yyjson_val *object, const char *name)
+{
+	/* With a literal, the length is a constant. */
+	return object ? yyjson_obj_getn(object, name, strlen(name)) : NULL;
+}
 
 #endif

@@ -29,7 +29,7 @@ static const char *exception_type(const fw_error *err)
 	return "Error";
 }
 
-struct fw_log_words fw_log_words_of(const fw_error *err)
+struct fw_log_words fw_contract_log_words(const fw_error *err)
 {
 	const fw_row *row = fw_error_row(err);
 	struct fw_log_words words = { .component = "faultwire", .error_code = row->code };

@@ -16,6 +16,6 @@ struct fw_log_words {
 
 /* The words for a failure, by the operation in its scope. Strings are borrowed from
  * `err`. */
-struct fw_log_words fw_log_words_of(const fw_error *err);
+struct fw_log_words fw_contract_log_words(const fw_error *err);
 
 #endif

@@ -397,9 +397,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		return;
 	}
 	call->failed_ns = uv_hrtime();
-	call->is_stranger = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
-			    call->exchange->is_http && !call->exchange->principal &&
-			    !call->session;
+	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
+				   call->exchange->is_http && !call->exchange->principal &&
+				   !call->session;
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;
 	if (was_running)

@@ -260,7 +260,7 @@ static bool is_text(const struct fw_op_text *text)
 	return !text->text || fw_utf8_valid(text->text, text->len) == text->len;
 }
 
-void fw_progress_apply(fw_call *call, const struct fw_op *op)
+void fw_op_apply_progress(fw_call *call, const struct fw_op *op)
 {
 	const struct fw_limits *limits = &call->server->limits;
 	struct fw_buf buf;
@@ -303,7 +303,7 @@ static const char *const levels[FW_LOG_LEVEL_COUNT] = {
 	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 };
 
-int fw_log_level_find(struct fw_text name)
+int fw_mcp_log_level(struct fw_text name)
 {
 	for (int i = 0; i < FW_LOG_LEVEL_COUNT; i++)
 		if (fw_text_is(name, levels[i]))
@@ -337,7 +337,7 @@ static void send_log(fw_call *call, const struct fw_op *op)
 	fw_buf_clear(&buf);
 }
 
-void fw_log_apply(fw_call *call, const struct fw_op *op)
+void fw_op_apply_log(fw_call *call, const struct fw_op *op)
 {
 	const struct fw_limits *limits = &call->server->limits;
 	int lowest = fw_call_log_level(call);
@@ -376,7 +376,7 @@ void fw_call_catch_up(fw_call *call)
 	send_log(call, &op);
 }
 
-void fw_close_stream_apply(fw_call *call, uint32_t retry_ms)
+void fw_op_apply_close_stream(fw_call *call, uint32_t retry_ms)
 {
 	struct fw_session *session;
 	struct fw_stream *stream;

@@ -69,12 +69,12 @@ struct fw_call {
 	struct fw_lane *lane; /* of its client; NULL: not determined yet */
 	atomic_int refs;
 	enum fw_stage stage;
-	bool is_listed;    /* in the list of calls in progress */
-	bool is_answered;  /* or never will be */
-	bool is_listener;  /* subscriptions/listen: stays open to report changes */
-	bool is_silent;    /* cancelled: no reply is sent */
-	bool is_stranger;  /* refused by HTTP before it was authenticated */
-	bool is_uncounted; /* a held failure: does not count against in_flight any more */
+	bool is_listed;          /* in the list of calls in progress */
+	bool is_answered;        /* or never will be */
+	bool is_listener;        /* subscriptions/listen: stays open to report changes */
+	bool is_silent;          /* cancelled: no reply is sent */
+	bool is_unauthenticated; /* refused by HTTP before it was authenticated */
+	bool is_uncounted;       /* a held failure: does not count against in_flight any more */
 	uint64_t started_ns;
 	uint64_t failed_ns; /* 0: it has not failed */
 	struct fw_execution run;

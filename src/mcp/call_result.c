@@ -240,7 +240,7 @@ static void lose(fw_call *call, uint32_t state)
 			    : fw_raise_internal_out_of_memory());
 }
 
-void fw_result_apply(fw_call *call, const struct fw_op *op)
+void fw_op_apply_result(fw_call *call, const struct fw_op *op)
 {
 	switch (op->kind) {
 	case FW_OP_TEXT: put_text(call, &op->texts[0]); break;

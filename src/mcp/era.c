@@ -137,7 +137,7 @@ static fw_error *check_claim(fw_call *call, yyjson_val *version)
 		     !fw_text_str(fw_text_of(fw_json_member(info, "version")))))
 		return invalid_meta("clientInfo", "an object with name and version");
 	if (level) {
-		call->request.log_level = fw_log_level_find(fw_text_of(level));
+		call->request.log_level = fw_mcp_log_level(fw_text_of(level));
 		if (call->request.log_level < 0)
 			return invalid_meta("logLevel", "a log level");
 	}

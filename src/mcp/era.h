@@ -13,6 +13,6 @@ fw_error *fw_era_enter(fw_call *call);
 /* Checks headers that mirror arguments of a tool. */
 fw_error *fw_era_check_params_headers(fw_call *call);
 /* -1: there is no such level. */
-int fw_log_level_find(struct fw_text name);
+int fw_mcp_log_level(struct fw_text name);
 
 #endif

@@ -39,10 +39,10 @@ static uint64_t key_of(const fw_call *call)
 	if (exchange && exchange->persistent) {
 		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
 	} else if (exchange && exchange->principal) {
-		hash = fw_mix(hash, exchange->principal);
+		hash = fw_mcp_mix(hash, exchange->principal);
 	} else {
-		hash = fw_mix(hash, exchange && exchange->peer ? exchange->peer : "");
-		hash = fw_mix(hash, call->session ? call->session->id : "");
+		hash = fw_mcp_mix(hash, exchange && exchange->peer ? exchange->peer : "");
+		hash = fw_mcp_mix(hash, call->session ? call->session->id : "");
 	}
 	hash ^= hash >> 33;
 	hash *= 0xff51afd7ed558ccdu;

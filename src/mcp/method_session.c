@@ -194,7 +194,7 @@ fw_error *fw_method_ping(fw_call *call)
 fw_error *fw_method_set_level(fw_call *call)
 {
 	yyjson_val *level = fw_json_member(call->request.params, "level");
-	int found = fw_log_level_find(fw_text_of(level));
+	int found = fw_mcp_log_level(fw_text_of(level));
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (found < 0)

@@ -14,12 +14,12 @@
 void fw_op_apply(fw_call *call, const struct fw_op *op)
 {
 	switch (op->kind) {
-	case FW_OP_PROGRESS: fw_progress_apply(call, op); break;
-	case FW_OP_LOG: fw_log_apply(call, op); break;
+	case FW_OP_PROGRESS: fw_op_apply_progress(call, op); break;
+	case FW_OP_LOG: fw_op_apply_log(call, op); break;
 	case FW_OP_ASK: fw_ask_apply(call, op); break;
-	case FW_OP_CLOSE_STREAM: fw_close_stream_apply(call, op->number); break;
+	case FW_OP_CLOSE_STREAM: fw_op_apply_close_stream(call, op->number); break;
 	case FW_OP_SET_STATE: fw_shared_apply(call, op->texts[0].text, op->texts[0].len); break;
-	default: fw_result_apply(call, op); break;
+	default: fw_op_apply_result(call, op); break;
 	}
 }
 
@@ -45,7 +45,7 @@ void fw_call_text_n(fw_call *call, const char *text, size_t len)
 	if (call->run.recorder)
 		call->run.recorder->record(call->run.recorder, &op);
 	else
-		fw_result_apply(call, &op);
+		fw_op_apply_result(call, &op);
 }
 
 void fw_call_text(fw_call *call, const char *text)

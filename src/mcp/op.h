@@ -72,11 +72,11 @@ struct fw_recorder {
 void fw_op_apply(fw_call *call, const struct fw_op *op);
 
 /* By kind. */
-void fw_result_apply(fw_call *call, const struct fw_op *op);
-void fw_progress_apply(fw_call *call, const struct fw_op *op);
-void fw_log_apply(fw_call *call, const struct fw_op *op);
+void fw_op_apply_result(fw_call *call, const struct fw_op *op);
+void fw_op_apply_progress(fw_call *call, const struct fw_op *op);
+void fw_op_apply_log(fw_call *call, const struct fw_op *op);
 void fw_ask_apply(fw_call *call, const struct fw_op *op);
-void fw_close_stream_apply(fw_call *call, uint32_t retry_ms);
+void fw_op_apply_close_stream(fw_call *call, uint32_t retry_ms);
 void fw_shared_apply(fw_call *call, const char *text, size_t len);
 
 #endif

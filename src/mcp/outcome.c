@@ -21,13 +21,14 @@
 
 enum { CLIENT_SIZE = 256 };
 
-static fw_told told_of(const fw_call *call, const fw_error *err)
+static fw_outcome_kind kind_of(const fw_call *call, const fw_error *err)
 {
 	if (!err)
-		return call->result.is_own_error ? FW_TOLD_TOOL_ERROR : FW_TOLD_RESULT;
+		return call->result.is_own_error ? FW_OUTCOME_TOOL_ERROR : FW_OUTCOME_RESULT;
 	if (call->stage == FW_STAGE_TRANSPORT || fw_error_origin(err) == FW_ORIGIN_TRANSPORT)
-		return FW_TOLD_TRANSPORT_ERROR;
-	return fw_mcp_is_tool_failure(call, err) ? FW_TOLD_TOOL_ERROR : FW_TOLD_PROTOCOL_ERROR;
+		return FW_OUTCOME_TRANSPORT_ERROR;
+	return fw_mcp_is_tool_failure(call, err) ? FW_OUTCOME_TOOL_ERROR
+						 : FW_OUTCOME_PROTOCOL_ERROR;
 }
 
 const char *fw_mcp_client(fw_call *call)
@@ -78,9 +79,9 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.changes = call->request.offer && call->request.offer->changes,
 		.is_known = call->request.offer != NULL,
 		.call = call,
-		.told = told_of(call, err),
+		.kind = kind_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
-		.is_stranger = err && call->is_stranger,
+		.is_unauthenticated = err && call->is_unauthenticated,
 	};
 }
 
@@ -132,7 +133,7 @@ fw_error *fw_mcp_admit(fw_call *call)
 		return NULL;
 	coming = fw_outcome_of(call, NULL);
 	coming.duration_ns = 0;
-	coming.told = FW_TOLD_RESULT;
+	coming.kind = FW_OUTCOME_RESULT;
 	for (size_t i = 0; i < server->observers.count; i++) {
 		const fw_observer *observer = &server->observers.items[i];
 		fw_error *err = observer->admitting

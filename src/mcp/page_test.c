@@ -204,7 +204,7 @@ static fw_hold *held;
 static bool hold_it(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 {
 	(void)ctx;
-	assert_int_equal(outcome->told, FW_TOLD_TRANSPORT_ERROR);
+	assert_int_equal(outcome->kind, FW_OUTCOME_TRANSPORT_ERROR);
 	assert_string_equal(outcome->method, "GET");
 	held = hold;
 	return true;

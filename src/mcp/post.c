@@ -50,7 +50,7 @@ static void take(fw_server *server, struct fw_post *post)
 		fw_call_complete(post->call, err);
 		break;
 	}
-	case FW_POST_CLOSE_STREAM: fw_close_stream_apply(post->call, post->retry_ms); break;
+	case FW_POST_CLOSE_STREAM: fw_op_apply_close_stream(post->call, post->retry_ms); break;
 	case FW_POST_CHANGE:
 		fw_listen_tell(server, post->change, post->len ? post->text : NULL);
 		break;

@@ -342,7 +342,7 @@ static void on_later(uv_timer_t *timer)
 
 /* The server ends: all timers fire now, so that their owners can free resources; their
  * calls have been answered. */
-void fw_later_end(fw_server *server)
+void fw_call_later_end(fw_server *server)
 {
 	while (server->runners.laters)
 		wake(server->runners.laters);

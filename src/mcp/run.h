@@ -52,6 +52,6 @@ void fw_call_abandon(fw_call *call);
  * At the end of a run, by the thread that ran the handler. */
 void fw_call_catch_up(fw_call *call);
 /* Ends all timers of fw_call_after(); the server is being freed. */
-void fw_later_end(fw_server *server);
+void fw_call_later_end(fw_server *server);
 
 #endif

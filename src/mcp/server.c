@@ -261,7 +261,7 @@ void fw_server_free(fw_server *server)
 	uv_mutex_lock(&server->inbox.lock);
 	server->inbox.is_closed = true;
 	uv_mutex_unlock(&server->inbox.lock);
-	fw_later_end(server);
+	fw_call_later_end(server);
 	while (server->sessions.first)
 		fw_session_free(server->sessions.first);
 	free_runners(server);

@@ -1,11 +1,11 @@
 /*
- * util.c - copies and hashes of text, for the runtime.
+ * util.c - hashes of text.
  */
-#include <yyjson.h>
-
 #include "mcp/util.h"
 
-uint64_t fw_mix(uint64_t hash, const char *text)
+#include <string.h>
+
+uint64_t fw_mcp_mix(uint64_t hash, const char *text)
 {
 	size_t left = strlen(text) + 1;
 	uint64_t word;

@@ -1,23 +1,15 @@
 /*
- * util.h - hashes of text, members of JSON objects.
+ * util.h - hashes of text; and what the runtime uses of base/ everywhere.
  */
 #ifndef FW_MCP_UTIL_H
 #define FW_MCP_UTIL_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#include <yyjson.h>
+#include "base/json.h"
+#include "base/mem.h"
 
-/* NULL: there is no such member, or `object` is NULL or not an object. */
-static inline yyjson_val *fw_json_member(yyjson_val *object, const char *name)
-{
-	/* With a literal, the length is a constant. */
-	return object ? yyjson_obj_getn(object, name, strlen(name)) : NULL;
-}
 /* Mixes a C string with its NUL into a hash: "ab" and "c" are not "a" and "bc". */
-uint64_t fw_mix(uint64_t hash, const char *text);
+uint64_t fw_mcp_mix(uint64_t hash, const char *text);
 
 #endif

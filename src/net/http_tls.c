@@ -64,14 +64,14 @@
 	X(PEM_read_bio_X509)       \
 	X(X509_free)
 
-struct ssl_table {
+struct fw_http_ssl {
 	SSL_FUNCTIONS(FW_LATE_MEMBER)
 };
-struct crypto_table {
+struct fw_http_crypto {
 	CRYPTO_FUNCTIONS(FW_LATE_MEMBER)
 };
-FW_LATE_DEFINE(ssl_table, "libssl.so.3", SSL_FUNCTIONS);
-FW_LATE_DEFINE(crypto_table, "libcrypto.so.3", CRYPTO_FUNCTIONS);
+FW_LATE_DEFINE(fw_http_ssl, "libssl.so.3", SSL_FUNCTIONS);
+FW_LATE_DEFINE(fw_http_crypto, "libcrypto.so.3", CRYPTO_FUNCTIONS);
 
 struct fw_http_tls {
 	SSL_CTX *ctx;
@@ -82,7 +82,7 @@ struct fw_http_tls {
 
 static int socket_of(BIO *bio)
 {
-	return (int)(intptr_t)crypto_table.BIO_get_data(bio);
+	return (int)(intptr_t)fw_http_crypto.BIO_get_data(bio);
 }
 
 static int socket_write(BIO *bio, const char *data, int len)
@@ -90,9 +90,9 @@ static int socket_write(BIO *bio, const char *data, int len)
 	ssize_t sent = send(socket_of(bio), data, (size_t)len, MSG_NOSIGNAL);
 	int errnum = errno;
 
-	crypto_table.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	fw_http_crypto.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
 	if (sent < 0 && (errnum == EAGAIN || errnum == EINTR))
-		crypto_table.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
+		fw_http_crypto.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
 	errno = errnum;
 	return (int)sent;
 }
@@ -102,11 +102,11 @@ static int socket_read(BIO *bio, char *data, int len)
 	ssize_t got = recv(socket_of(bio), data, (size_t)len, 0);
 	int errnum = errno;
 
-	crypto_table.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	fw_http_crypto.BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
 	if (got == 0)
-		crypto_table.BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+		fw_http_crypto.BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
 	if (got < 0 && (errnum == EAGAIN || errnum == EINTR))
-		crypto_table.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
+		fw_http_crypto.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
 	errno = errnum;
 	return (int)got;
 }
@@ -116,19 +116,19 @@ static long socket_ctrl(BIO *bio, int what, long number, void *ptr)
 	(void)number;
 	(void)ptr;
 	if (what == BIO_CTRL_EOF)
-		return crypto_table.BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+		return fw_http_crypto.BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
 	return what == BIO_CTRL_FLUSH;
 }
 
 static BIO_METHOD *make_method(void)
 {
-	BIO_METHOD *method = crypto_table.BIO_meth_new(BIO_TYPE_SOURCE_SINK | 100, "socket");
+	BIO_METHOD *method = fw_http_crypto.BIO_meth_new(BIO_TYPE_SOURCE_SINK | 100, "socket");
 
 	if (!method)
 		return NULL;
-	crypto_table.BIO_meth_set_write(method, socket_write);
-	crypto_table.BIO_meth_set_read(method, socket_read);
-	crypto_table.BIO_meth_set_ctrl(method, socket_ctrl);
+	fw_http_crypto.BIO_meth_set_write(method, socket_write);
+	fw_http_crypto.BIO_meth_set_read(method, socket_read);
+	fw_http_crypto.BIO_meth_set_ctrl(method, socket_ctrl);
 	return method;
 }
 
@@ -146,44 +146,45 @@ static int no_password(char *text, int size, int is_writing, void *ctx)
 
 static bool use_certificate(SSL_CTX *ctx, const char *text)
 {
-	BIO *bio = crypto_table.BIO_new_mem_buf(text, -1);
-	X509 *one = bio ? crypto_table.PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
-	bool is_used = one && ssl_table.SSL_CTX_use_certificate(ctx, one) == 1;
+	BIO *bio = fw_http_crypto.BIO_new_mem_buf(text, -1);
+	X509 *one = bio ? fw_http_crypto.PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+	bool is_used = one && fw_http_ssl.SSL_CTX_use_certificate(ctx, one) == 1;
 
-	crypto_table.X509_free(one);
+	fw_http_crypto.X509_free(one);
 	while (is_used &&
-	       (one = crypto_table.PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
+	       (one = fw_http_crypto.PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
 		/* Takes ownership of the certificate if it succeeds. */
-		is_used = ssl_table.SSL_CTX_ctrl(ctx, SSL_CTRL_EXTRA_CHAIN_CERT, 0, one) == 1;
+		is_used = fw_http_ssl.SSL_CTX_ctrl(ctx, SSL_CTRL_EXTRA_CHAIN_CERT, 0, one) == 1;
 		if (!is_used)
-			crypto_table.X509_free(one);
+			fw_http_crypto.X509_free(one);
 	}
-	crypto_table.BIO_free(bio);
+	fw_http_crypto.BIO_free(bio);
 	return is_used;
 }
 
 static bool use_key(SSL_CTX *ctx, const char *text)
 {
-	BIO *bio = crypto_table.BIO_new_mem_buf(text, -1);
+	BIO *bio = fw_http_crypto.BIO_new_mem_buf(text, -1);
 	EVP_PKEY *key =
-		bio ? crypto_table.PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
-	bool is_used = key && ssl_table.SSL_CTX_use_PrivateKey(ctx, key) == 1 &&
-		       ssl_table.SSL_CTX_check_private_key(ctx) == 1;
+		bio ? fw_http_crypto.PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL)
+		    : NULL;
+	bool is_used = key && fw_http_ssl.SSL_CTX_use_PrivateKey(ctx, key) == 1 &&
+		       fw_http_ssl.SSL_CTX_check_private_key(ctx) == 1;
 
-	crypto_table.EVP_PKEY_free(key);
-	crypto_table.BIO_free(bio);
+	fw_http_crypto.EVP_PKEY_free(key);
+	fw_http_crypto.BIO_free(bio);
 	return is_used;
 }
 
 static fw_error *fail(const char *what)
 {
 	const char *reason =
-		crypto_table.ERR_reason_error_string(crypto_table.ERR_peek_last_error());
+		fw_http_crypto.ERR_reason_error_string(fw_http_crypto.ERR_peek_last_error());
 	fw_error *err =
 		fw_raise_transport_tls_failed("this server's clients", reason ? reason : what);
 
 	fw_error_set_detail(err, what);
-	crypto_table.ERR_clear_error();
+	fw_http_crypto.ERR_clear_error();
 	return err;
 }
 
@@ -192,7 +193,8 @@ static fw_error *load(void)
 	const char *why = NULL;
 	fw_error *err;
 
-	if (fw_late_load(&crypto_table_library, &why) && fw_late_load(&ssl_table_library, &why))
+	if (fw_late_load(&fw_http_crypto_library, &why) &&
+	    fw_late_load(&fw_http_ssl_library, &why))
 		return NULL;
 	err = fw_raise_internal_unsupported("TLS without OpenSSL 3");
 	fw_error_set_hint(err, "Install the package libssl3.");
@@ -203,21 +205,21 @@ static fw_error *load(void)
 static fw_error *set_up(struct fw_http_tls *tls, const char *certificate, const char *key)
 {
 	tls->socket = make_method();
-	tls->ctx = ssl_table.SSL_CTX_new(ssl_table.TLS_server_method());
+	tls->ctx = fw_http_ssl.SSL_CTX_new(fw_http_ssl.TLS_server_method());
 	if (!tls->socket || !tls->ctx)
 		return fw_raise_internal_out_of_memory();
-	(void)ssl_table.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
-				     NULL);
-	(void)ssl_table.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_MODE,
-				     SSL_MODE_ENABLE_PARTIAL_WRITE |
-					     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-					     SSL_MODE_RELEASE_BUFFERS,
-				     NULL);
+	(void)fw_http_ssl.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
+				       NULL);
+	(void)fw_http_ssl.SSL_CTX_ctrl(tls->ctx, SSL_CTRL_MODE,
+				       SSL_MODE_ENABLE_PARTIAL_WRITE |
+					       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+					       SSL_MODE_RELEASE_BUFFERS,
+				       NULL);
 	/* Every request has a known length, so a connection that ends without
 	 * close_notify cannot truncate one unnoticed. */
-	(void)ssl_table.SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION |
-							      SSL_OP_NO_COMPRESSION |
-							      SSL_OP_IGNORE_UNEXPECTED_EOF);
+	(void)fw_http_ssl.SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION |
+								SSL_OP_NO_COMPRESSION |
+								SSL_OP_IGNORE_UNEXPECTED_EOF);
 	if (!use_certificate(tls->ctx, certificate))
 		return fail("the certificate cannot be used");
 	if (!use_key(tls->ctx, key))
@@ -248,8 +250,8 @@ void fw_http_tls_free(struct fw_http_tls *tls)
 {
 	if (!tls)
 		return;
-	ssl_table.SSL_CTX_free(tls->ctx);
-	crypto_table.BIO_meth_free(tls->socket);
+	fw_http_ssl.SSL_CTX_free(tls->ctx);
+	fw_http_crypto.BIO_meth_free(tls->socket);
 	fw__release(tls);
 }
 
@@ -257,18 +259,18 @@ void fw_http_tls_free(struct fw_http_tls *tls)
 
 struct ssl_st *fw_http_tls_accept(struct fw_http_tls *tls, int fd)
 {
-	SSL *ssl = ssl_table.SSL_new(tls->ctx);
-	BIO *bio = ssl ? crypto_table.BIO_new(tls->socket) : NULL;
+	SSL *ssl = fw_http_ssl.SSL_new(tls->ctx);
+	BIO *bio = ssl ? fw_http_crypto.BIO_new(tls->socket) : NULL;
 
 	if (!bio) {
-		ssl_table.SSL_free(ssl);
+		fw_http_ssl.SSL_free(ssl);
 		return NULL;
 	}
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the pointer is only a number */
-	crypto_table.BIO_set_data(bio, (void *)(intptr_t)fd);
-	crypto_table.BIO_set_init(bio, 1);
-	ssl_table.SSL_set_bio(ssl, bio, bio);
-	ssl_table.SSL_set_accept_state(ssl);
+	fw_http_crypto.BIO_set_data(bio, (void *)(intptr_t)fd);
+	fw_http_crypto.BIO_set_init(bio, 1);
+	fw_http_ssl.SSL_set_bio(ssl, bio, bio);
+	fw_http_ssl.SSL_set_accept_state(ssl);
 	return ssl;
 }
 
@@ -279,8 +281,8 @@ static ssize_t result(struct ssl_st *ssl, int count)
 
 	if (count > 0)
 		return count;
-	what = ssl_table.SSL_get_error(ssl, count);
-	crypto_table.ERR_clear_error();
+	what = fw_http_ssl.SSL_get_error(ssl, count);
+	fw_http_crypto.ERR_clear_error();
 	if (what == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	if (what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE)
@@ -295,7 +297,7 @@ ssize_t fw_http_tls_read(struct ssl_st *ssl, char *data, size_t len)
 {
 	errno = 0;
 	return result(ssl,
-		      ssl_table.SSL_read(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
+		      fw_http_ssl.SSL_read(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
 }
 
 ssize_t fw_http_tls_write(struct ssl_st *ssl, const char *data, size_t len)
@@ -304,7 +306,7 @@ ssize_t fw_http_tls_write(struct ssl_st *ssl, const char *data, size_t len)
 
 	errno = 0;
 	sent = result(ssl,
-		      ssl_table.SSL_write(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
+		      fw_http_ssl.SSL_write(ssl, data, len > INT32_MAX ? INT32_MAX : (int)len));
 	if (sent == 0) {
 		errno = EPIPE;
 		return -1;
@@ -314,27 +316,27 @@ ssize_t fw_http_tls_write(struct ssl_st *ssl, const char *data, size_t len)
 
 bool fw_http_tls_is_up(const struct ssl_st *ssl)
 {
-	return ssl_table.SSL_is_init_finished(ssl);
+	return fw_http_ssl.SSL_is_init_finished(ssl);
 }
 
 bool fw_http_tls_wants_write(const struct ssl_st *ssl)
 {
-	return ssl_table.SSL_want(ssl) == SSL_WRITING;
+	return fw_http_ssl.SSL_want(ssl) == SSL_WRITING;
 }
 
 bool fw_http_tls_has_pending(const struct ssl_st *ssl)
 {
-	return ssl_table.SSL_pending(ssl) > 0;
+	return fw_http_ssl.SSL_pending(ssl) > 0;
 }
 
 void fw_http_tls_end(struct ssl_st *ssl)
 {
 	if (fw_http_tls_is_up(ssl))
-		(void)ssl_table.SSL_shutdown(ssl);
-	crypto_table.ERR_clear_error();
+		(void)fw_http_ssl.SSL_shutdown(ssl);
+	fw_http_crypto.ERR_clear_error();
 }
 
 void fw_http_tls_drop(struct ssl_st *ssl)
 {
-	ssl_table.SSL_free(ssl);
+	fw_http_ssl.SSL_free(ssl);
 }

@@ -44,6 +44,11 @@ test('a whole log: exit 0, its last hash; by file and by directory', () => {
 	same(run(['audit', 'verify', dirname(sample)]).out, out);
 });
 
+test('verify prints "1 record" for one record, not "1 records"', () => {
+	const { status, out } = run(['audit', 'verify', copy(`${whole.split('\n')[0]}\n`)]);
+	same([status, out], [0, `OK: 1 record in 1 file, chain intact; record 1, hash ${records(sample)[0].hash}\n`]);
+});
+
 test('a log that comes slowly through a pipe is waited for', () => {
 	const slowly = shell(`(sleep 0.2; head -n 3 ${sample}; sleep 0.2; tail -n +4 ${sample}) | faultwire audit verify /dev/stdin`);
 	same([slowly.status, slowly.err], [0, '']);
@@ -76,9 +81,10 @@ const damage = [
 for (const [what, text, line, how] of damage)
 	test(`verify finds ${what}`, () => {
 		const log = copy(text);
+		const before = line === 2 ? '1 record before it is' : `${line - 1} records before it are`;
 		const { status, out, err } = run(['audit', 'verify', log]);
 		same([status, err], [1, '']);
-		match(out, new RegExp(`^audit-log\\.jsonl:${line}: ${how}: .*\n${line - 1} records before it are intact\n$`));
+		match(out, new RegExp(`^audit-log\\.jsonl:${line}: ${how}: .*\n${before} intact\n$`));
 		const told = JSON.parse(run(['audit', 'verify', '--json', log]).out);
 		same([told.whole, told.records, told.broken.file, told.broken.line, told.broken.how], [false, line - 1, 'audit-log.jsonl', line, how]);
 	});

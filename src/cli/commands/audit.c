@@ -187,6 +187,12 @@ static void put_result_json(const struct fw_audit_report *report, const char *mi
 	cli_json_line_end();
 }
 
+/* "1 record", "2 records" */
+static void put_count(uint64_t records)
+{
+	cli_printf("%llu record%s", (unsigned long long)records, records == 1 ? "" : "s");
+}
+
 static void put_result(const struct fw_audit_report *report, const char *missing,
 		       const struct kept *kept)
 {
@@ -196,14 +202,18 @@ static void put_result(const struct fw_audit_report *report, const char *missing
 			   fw_audit_fault_name(report->fault));
 		cli_put_harmless(report->reason);
 		cli_putc('\n');
-		cli_printf("%llu records before it are intact\n",
-			   (unsigned long long)report->records);
+		put_count(report->records);
+		cli_printf(" before it %s intact\n", report->records == 1 ? "is" : "are");
 		return;
 	}
-	cli_printf("OK: %llu records in %llu %s, chain intact",
-		   (unsigned long long)report->records, (unsigned long long)report->files,
-		   report->files == 1 ? "file" : "files");
-	if (report->records > 0)
+	cli_puts("OK: ");
+	put_count(report->records);
+	cli_printf(" in %llu file%s, chain intact", (unsigned long long)report->files,
+		   report->files == 1 ? "" : "s");
+	if (report->records == 1)
+		cli_printf("; record %llu, hash %s", (unsigned long long)report->last_seq,
+			   report->last_hash);
+	else if (report->records > 1)
 		cli_printf("; records %llu to %llu, last hash %s",
 			   (unsigned long long)report->first_seq,
 			   (unsigned long long)report->last_seq, report->last_hash);
@@ -292,8 +302,9 @@ static fw_error *accept_log(const cli_args *args, const char *path)
 						    "one whose chain is intact; "
 						    "see faultwire audit verify");
 	FW_TRY(fw_audit_accept(heads, path, &report));
-	cli_printf("accepted: %llu records; servers continue after them\n",
-		   (unsigned long long)report.last_seq);
+	cli_puts("accepted: ");
+	put_count(report.last_seq);
+	cli_puts("; servers continue after the last\n");
 	return NULL;
 }
 

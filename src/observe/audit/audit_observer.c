@@ -66,7 +66,7 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	if (!outcome->error && !outcome->changes)
 		return false;
 	/* Unauthenticated peers must not be able to fill the disk. */
-	if (outcome->is_stranger && !fw_audit_admit_unauthenticated(audit))
+	if (outcome->is_unauthenticated && !fw_audit_admit_unauthenticated(audit))
 		return false;
 	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
 		record.tool_name = outcome->name;

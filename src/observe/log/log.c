@@ -228,7 +228,7 @@ static void log_failure(const fw_outcome *outcome)
 	const fw_error *err = outcome->error;
 	const fw_row *row = fw_error_row(err);
 	fw_scope scope = fw_error_scope(err);
-	struct fw_log_words words = fw_log_words_of(err);
+	struct fw_log_words words = fw_contract_log_words(err);
 	struct fw_buf *out = begin_line(level_of(err), row->code);
 
 	if (!out)

@@ -15,11 +15,11 @@
 
 #include "base/mem.h"
 
-const char *const fw_metrics_outcomes[FW_TOLD_COUNT] = {
-	[FW_TOLD_RESULT] = "ok",
-	[FW_TOLD_TOOL_ERROR] = "tool_error",
-	[FW_TOLD_PROTOCOL_ERROR] = "protocol_error",
-	[FW_TOLD_TRANSPORT_ERROR] = "transport_error",
+const char *const fw_metrics_outcomes[FW_OUTCOME_COUNT] = {
+	[FW_OUTCOME_RESULT] = "ok",
+	[FW_OUTCOME_TOOL_ERROR] = "tool_error",
+	[FW_OUTCOME_PROTOCOL_ERROR] = "protocol_error",
+	[FW_OUTCOME_TRANSPORT_ERROR] = "transport_error",
 };
 
 const struct fw_metrics_bucket fw_metrics_buckets[FW_METRICS_BUCKETS] = {
@@ -57,7 +57,7 @@ fw_error *fw_metrics_new(struct fw_metrics **ret_metrics)
 	if (!metrics)
 		return fw_raise_internal_out_of_memory();
 	memset(metrics, 0, sizeof *metrics);
-	fw_metrics_series_init(&metrics->tools, 1, 0, FW_TOLD_COUNT + FW_METRICS_HISTOGRAM,
+	fw_metrics_series_init(&metrics->tools, 1, 0, FW_OUTCOME_COUNT + FW_METRICS_HISTOGRAM,
 			       FW_LIMIT_METRIC_TOOLS);
 	fw_metrics_series_init(&metrics->requests, 2, 0, 1, FW_LIMIT_METRIC_SERIES);
 	fw_metrics_series_init(&metrics->errors, 3, 0, 1, FW_LIMIT_METRIC_SERIES);
@@ -131,8 +131,8 @@ static void count_call(struct fw_metrics *metrics, const fw_outcome *outcome)
 
 	if (!tool)
 		return;
-	tool->values[outcome->told]++;
-	observe(tool->values + FW_TOLD_COUNT, outcome->duration_ns);
+	tool->values[outcome->kind]++;
+	observe(tool->values + FW_OUTCOME_COUNT, outcome->duration_ns);
 }
 
 /* Always three digits; snprintf() would be half of the cost of counting. */
@@ -149,9 +149,9 @@ static void count_codeintel(struct fw_metrics *metrics, const fw_outcome *outcom
 {
 	const fw_row *row = fw_error_row(outcome->error);
 	const char *code = fw_row_code_in(row, FW_CODEINTEL);
-	const fw_row *told = row->reads & 1u << FW_CODEINTEL
-				     ? row
-				     : fw_registry_read(NULL, FW_CODEINTEL, code);
+	const fw_row *listed = row->reads & 1u << FW_CODEINTEL
+				       ? row
+				       : fw_registry_read(NULL, FW_CODEINTEL, code);
 	const char *operation = fw_error_scope(outcome->error).operation;
 	struct fw_metrics_series *times;
 	char made[FW_LIMIT_METRIC_LABEL_BYTES + 8], status[4];
@@ -160,7 +160,7 @@ static void count_codeintel(struct fw_metrics *metrics, const fw_outcome *outcom
 		(void)snprintf(made, sizeof made, "tools:%s", outcome->name);
 		operation = made;
 	}
-	put_status(status, told ? told->status : row->status);
+	put_status(status, listed ? listed->status : row->status);
 	count_one(&metrics->codeintel_errors, code, operation, status);
 	times = fw_metrics_series_find(&metrics->codeintel_times, &operation);
 	if (times)
@@ -193,7 +193,7 @@ void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome)
 	const char *method = method_label(outcome->method);
 	bool is_call = method == methods[0];
 
-	count_one(&metrics->requests, method, fw_metrics_outcomes[outcome->told], NULL);
+	count_one(&metrics->requests, method, fw_metrics_outcomes[outcome->kind], NULL);
 	/* A request that could not be parsed might have been a call. */
 	if (is_call || !outcome->method)
 		count_call(metrics, outcome);

@@ -43,6 +43,6 @@ struct fw_metrics {
 	size_t gauge_count;
 };
 
-extern const char *const fw_metrics_outcomes[FW_TOLD_COUNT];
+extern const char *const fw_metrics_outcomes[FW_OUTCOME_COUNT];
 
 #endif

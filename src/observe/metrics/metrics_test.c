@@ -48,12 +48,12 @@ static void assert_shows(const char *line)
 		fail_msg("no \"%s\" in:\n%s", line, text.text);
 }
 
-static void count(const char *tool, fw_told told, uint64_t ns)
+static void count(const char *tool, fw_outcome_kind kind, uint64_t ns)
 {
 	fw_metrics_count(metrics, &(fw_outcome){ .method = "tools/call",
 						 .name = tool,
 						 .is_known = true,
-						 .told = told,
+						 .kind = kind,
 						 .duration_ns = ns });
 }
 
@@ -66,7 +66,7 @@ static void count_failure(fw_error *err, const char *method, const char *name, b
 						 .error = err,
 						 .is_known = is_known,
 						 .client = client,
-						 .told = FW_TOLD_TOOL_ERROR,
+						 .kind = FW_OUTCOME_TOOL_ERROR,
 						 .duration_ns = 1000,
 						 .handling_ns = 30000 });
 	fw_error_free(err);
@@ -75,11 +75,11 @@ static void count_failure(fw_error *err, const char *method, const char *name, b
 static void test_metrics__calls_count_by_tool_and_outcome(void **state)
 {
 	(void)state;
-	count("a", FW_TOLD_RESULT, 1);
-	count("a", FW_TOLD_RESULT, 1);
-	count("a", FW_TOLD_TOOL_ERROR, 1);
-	count("b", FW_TOLD_PROTOCOL_ERROR, 1);
-	count("b", FW_TOLD_TRANSPORT_ERROR, 1);
+	count("a", FW_OUTCOME_RESULT, 1);
+	count("a", FW_OUTCOME_RESULT, 1);
+	count("a", FW_OUTCOME_TOOL_ERROR, 1);
+	count("b", FW_OUTCOME_PROTOCOL_ERROR, 1);
+	count("b", FW_OUTCOME_TRANSPORT_ERROR, 1);
 	assert_shows("\nfaultwire_calls_total{tool=\"a\",outcome=\"ok\"} 2\n");
 	assert_shows("\nfaultwire_calls_total{tool=\"a\",outcome=\"tool_error\"} 1\n");
 	assert_shows("\nfaultwire_calls_total{tool=\"a\",outcome=\"protocol_error\"} 0\n");
@@ -91,10 +91,10 @@ static void test_metrics__calls_count_by_tool_and_outcome(void **state)
 static void test_metrics__a_bucket_counts_values_up_to_its_bound(void **state)
 {
 	(void)state;
-	count("a", FW_TOLD_RESULT, 0);
-	count("a", FW_TOLD_RESULT, 10000);
-	count("a", FW_TOLD_RESULT, 10001);
-	count("a", FW_TOLD_RESULT, 30000000001);
+	count("a", FW_OUTCOME_RESULT, 0);
+	count("a", FW_OUTCOME_RESULT, 10000);
+	count("a", FW_OUTCOME_RESULT, 10001);
+	count("a", FW_OUTCOME_RESULT, 30000000001);
 	assert_shows("_seconds_bucket{tool=\"a\",le=\"1e-05\"} 2\n");
 	assert_shows("_seconds_bucket{tool=\"a\",le=\"2.5e-05\"} 3\n");
 	assert_shows("_seconds_bucket{tool=\"a\",le=\"30.0\"} 3\n");
@@ -153,7 +153,7 @@ static void test_metrics__names_that_peers_invent_are_limited(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3 * FW_LIMIT_METRIC_SERIES; i++) {
 		(void)snprintf(name, sizeof name, "invented-%u", i);
-		count(name, FW_TOLD_RESULT, 1);
+		count(name, FW_OUTCOME_RESULT, 1);
 		count_failure(fw_raise_protocol_unknown_tool(name), name, name, false, name);
 	}
 	assert_int_equal(metrics->tools.count, FW_LIMIT_METRIC_TOOLS + 1);
@@ -233,7 +233,7 @@ static void test_metrics__gauges_are_read_on_request(void **state)
 static void test_metrics__openmetrics_names_counters_without_total_and_ends(void **state)
 {
 	(void)state;
-	count("a", FW_TOLD_RESULT, 1);
+	count("a", FW_OUTCOME_RESULT, 1);
 	show(FW_METRICS_OPENMETRICS);
 	assert_non_null(strstr(text.text, "# TYPE faultwire_calls counter\n"));
 	assert_non_null(strstr(text.text, "\nfaultwire_calls_total{tool=\"a\""));
@@ -294,7 +294,7 @@ static void test_metrics__counting_what_is_known_allocates_nothing(void **state)
 				     .name = "a",
 				     .error = err,
 				     .is_known = true,
-				     .told = FW_TOLD_TOOL_ERROR };
+				     .kind = FW_OUTCOME_TOOL_ERROR };
 	const fw_allocator refusing = { test_memory_allocate, test_memory_reallocate,
 					test_memory_release, NULL };
 

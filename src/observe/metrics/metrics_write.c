@@ -134,13 +134,13 @@ static void put_calls(struct fw_buf *out, enum fw_metrics_form form,
 	put_head(out, form, "faultwire_calls_total", "counter",
 		 "Calls of tools, by how they ended; isError is never ok.");
 	for (size_t i = 0; i < tools->count; i++) {
-		for (unsigned told = 0; told < FW_TOLD_COUNT; told++) {
+		for (unsigned kind = 0; kind < FW_OUTCOME_COUNT; kind++) {
 			FW_BUF(out, "faultwire_calls_total{");
 			put_label(out, "tool", tools->items[i]->labels[0]);
 			FW_BUF(out, ",");
-			put_label(out, "outcome", fw_metrics_outcomes[told]);
+			put_label(out, "outcome", fw_metrics_outcomes[kind]);
 			FW_BUF(out, "} ");
-			put_u64(out, tools->items[i]->values[told]);
+			put_u64(out, tools->items[i]->values[kind]);
 			FW_BUF(out, "\n");
 		}
 	}
@@ -149,7 +149,7 @@ static void put_calls(struct fw_buf *out, enum fw_metrics_form form,
 	for (size_t i = 0; i < tools->count; i++)
 		put_histogram(out, "faultwire_call_duration_seconds", "tool",
 			      tools->items[i]->labels[0],
-			      tools->items[i]->values + FW_TOLD_COUNT);
+			      tools->items[i]->values + FW_OUTCOME_COUNT);
 }
 
 static void put_codeintel(struct fw_buf *out, enum fw_metrics_form form,
