@@ -42,7 +42,8 @@ struct fw_workspace {
 	uint32_t preflight_ms;
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;
-	char *trusted; /* directory that no worker may write; NULL: none */
+	bool is_fenced; /* commands may not write everything that workers may */
+	char *trusted;  /* directory that no worker may write; NULL: none */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
@@ -67,6 +68,12 @@ const char *fw_ws_role_name(unsigned role); /* "WINDSURF" */
 fw_handler fw_ws_begin_session;
 fw_handler fw_ws_read_file_tool;
 fw_handler fw_ws_write_file;
+fw_handler fw_ws_write_files;
+fw_handler fw_ws_move_file;
+fw_handler fw_ws_delete_file;
+fw_handler fw_ws_make_directory;
+fw_handler fw_ws_list_files;
+fw_handler fw_ws_search_files;
 fw_handler fw_ws_list_plans;
 fw_handler fw_ws_read_plan;
 fw_handler fw_ws_save_plan;

@@ -172,10 +172,14 @@ static void note_recovered(const fw_workspace *ws, yyjson_val *list)
 		const char *path = yyjson_get_str(yyjson_obj_get(item, "path"));
 		const char *outcome = yyjson_get_str(yyjson_obj_get(item, "outcome"));
 		const char *hash = yyjson_get_str(yyjson_obj_get(item, "sha256"));
+		const char *kept = yyjson_get_str(yyjson_obj_get(item, "kept"));
 
 		(void)snprintf(text, sizeof text,
-			       "a write of %s was interrupted; its content is %s (sha256 %s)",
-			       path ? path : "", outcome ? outcome : "", hash ? hash : "none");
+			       "a write of %s was interrupted; its content is %s (sha256 "
+			       "%s)%s%s",
+			       path ? path : "", outcome ? outcome : "", hash ? hash : "none",
+			       kept ? "; other content that was there is in " : "",
+			       kept ? kept : "");
 		ws->note(ws->ctx, text);
 	}
 }
@@ -342,7 +346,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		changed = true;
 	}
 	if (done && !outcome->error && done->journal[0])
-		fw_ws_journal_drop(&ws->root, done->journal);
+		fw_ws_journal_drop(&ws->root, ws->trusted, done->journal);
 	if (done && !outcome->error && done->reported && ws->session.locked_by[0]) {
 		ws->session.locked_by[0] = '\0';
 		changed = true;

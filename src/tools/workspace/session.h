@@ -13,7 +13,7 @@
 #include "tools/common/root.h"
 #include "tools/workspace/workspace.h"
 
-enum { FW_WS_UUID_SIZE = 37, FW_WS_STATE_BYTES = 32 * 1024 };
+enum { FW_WS_UUID_SIZE = 37, FW_WS_STATE_BYTES = 512 * 1024 };
 
 struct fw_ws_session {
 	char id[FW_WS_UUID_SIZE]; /* "": none */

@@ -52,14 +52,15 @@ static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 	return NULL;
 }
 
-static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
+static fw_error *recover(const fw_workspace *ws, const struct fw_root *root,
+			 struct fw_buf *list)
 {
 	size_t count = 0;
 	fw_error *err;
 	int lock;
 
 	FW_TRY(fw_ws_write_lock(root, FW_WS_WRITE_LOCK_MS, &lock));
-	err = fw_ws_journal_recover(root, list, &count);
+	err = fw_ws_journal_recover(root, ws->trusted, list, &count);
 	fw_ws_write_unlock(lock);
 	return err;
 }
@@ -108,7 +109,7 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
 	err = bind(ws, call, &session, &root, &is_new);
 	if (!err)
-		err = recover(&root, &recovered);
+		err = recover(ws, &root, &recovered);
 	if (!err) {
 		fw_ws_trusted_link(ws, &root);
 		if (is_new) {
@@ -141,6 +142,7 @@ static fw_error *read_text(const struct fw_root *root, const char *path, size_t 
 
 fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 {
+	const fw_workspace *ws = ctx;
 	size_t path_len = 0;
 	const char *path = fw_call_string(call, "path", &path_len);
 	struct fw_root root = FW_ROOT_INIT;
@@ -157,7 +159,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	/* Content that a crashed worker wrote and no preflight command accepted must not
 	 * be read. */
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
-	fw_ws_journal_try_recover(&root, &recovered);
+	fw_ws_journal_try_recover(&root, ws->trusted, &recovered);
 	if (recovered.len)
 		fw_ws_notify_recovered(call, recovered.text);
 	fw_buf_clear(&recovered);

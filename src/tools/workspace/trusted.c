@@ -18,6 +18,7 @@
 #include <faultwire/raw.h>
 
 #define NONCES "nonces"
+#define JOURNAL "journal"
 
 enum { KEY_CHARS = 32 };
 
@@ -75,7 +76,23 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	if (!ws->trusted)
 		return fw_raise_internal_out_of_memory();
 	memcpy(ws->trusted, real, size);
-	return NULL;
+	/* Workers may write below it; their sandbox is made from what exists now. */
+	if (snprintf(path, sizeof path, "%s/" JOURNAL, real) >= (int)sizeof path)
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	return make_folders(path);
+}
+
+bool fw_ws_trusted_journal(const char *trusted, const char *root, char ret_path[FW_PATH_SIZE])
+{
+	char above[FW_PATH_SIZE];
+	int len = snprintf(above, sizeof above, "%s/" JOURNAL, trusted);
+
+	if (len < 0 || len >= (int)sizeof above)
+		return false;
+	if (root)
+		return compose(above, root, NULL, ret_path);
+	memcpy(ret_path, above, (size_t)len + 1);
+	return true;
 }
 
 /* "" if the path is too long; such a root cannot be opened either. */

@@ -58,6 +58,38 @@ static const struct description tools[] = {
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
 	  CHANGES },
+	{ { "write_files", FW_WS_WINDSURF, true },
+	  fw_ws_write_files,
+	  "Write several files",
+	  "Writes, patches, creates and deletes up to 100 files within an approved plan, all "
+	  "or "
+	  "none of them. The preflight command runs once, with all changes in place.",
+	  CHANGES },
+	{ { "move_file", FW_WS_WINDSURF, true },
+	  fw_ws_move_file,
+	  "Move a file",
+	  "Moves a file to a path that does not exist yet, within an approved plan.",
+	  CHANGES },
+	{ { "delete_file", FW_WS_WINDSURF, true },
+	  fw_ws_delete_file,
+	  "Delete a file",
+	  "Deletes a file within an approved plan.",
+	  CHANGES },
+	{ { "make_directory", FW_WS_WINDSURF, true },
+	  fw_ws_make_directory,
+	  "Create a directory",
+	  "Creates a directory and its missing parents within an approved plan.",
+	  ADDS },
+	{ { "list_files", BOTH, false },
+	  fw_ws_list_files,
+	  "List files",
+	  "Paths and sizes of the files of the workspace, or of those that match a glob.",
+	  READS },
+	{ { "search_files", BOTH, false },
+	  fw_ws_search_files,
+	  "Search files",
+	  "Lines of text files that contain a text or match a regular expression.",
+	  READS },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
 	  "List the plans",
@@ -138,6 +170,14 @@ fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 
 /* ---- putting it together ---- */
 
+/* Does the preflight command run in it? */
+static bool is_writer(fw_handler *handler)
+{
+	return handler == fw_ws_write_file || handler == fw_ws_write_files ||
+	       handler == fw_ws_move_file || handler == fw_ws_delete_file ||
+	       handler == fw_ws_make_directory;
+}
+
 static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 {
 	for (size_t i = 0; i < TOOLS; i++) {
@@ -160,8 +200,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.takes_nul = true;
 		tool.is_hidden = !(about->tool.roles & ws->role);
 		tool.deadline_ms =
-			DEADLINE_MS +
-			(about->handler == fw_ws_write_file ? 2 * ws->preflight_ms : 0);
+			DEADLINE_MS + (is_writer(about->handler) ? 2 * ws->preflight_ms : 0);
 		FW_TRY(fw_server_add_tool(ws->server, &tool));
 	}
 	return NULL;
@@ -195,16 +234,20 @@ static fw_error *add_others(fw_workspace *ws)
 static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options *how,
 			     fw_workers **ret_workers)
 {
-	const char *const writable[] = { ws->directory.path, NULL };
+	char journal[FW_PATH_SIZE] = "";
+	const char *writable[] = { ws->directory.path, NULL, NULL };
 	const char *const readable[] = { ws->trusted, NULL };
 	fw_workers_options options = FW_WORKERS_INIT;
 
+	if (ws->trusted && fw_ws_trusted_journal(ws->trusted, NULL, journal))
+		writable[1] = journal;
+	ws->is_fenced = ws->trusted && how->sandbox != FW_SANDBOX_OFF;
 	options.count = how->workers;
 	options.sandbox = how->sandbox;
 	options.writable = writable;
 	options.readable = readable;
 	options.may_execute = ws->preflight != NULL;
-	options.files = 128;
+	options.files = 256;
 	if (ws->preflight)
 		options.cpu_s = DEADLINE_MS / 1000 + 2 * ws->preflight_ms / 1000;
 	return fw_server_add_workers(ws->server, &options, ret_workers);
