@@ -23,6 +23,9 @@ struct fw_ws_session {
 	char locked_by[48]; /* the code that locked it; "": not locked */
 };
 
+/* Gives a session its id and its root. */
+void fw_ws_session_make(const struct fw_root *root, struct fw_ws_session *session);
+
 /* The session as this call sees it. Without a session its id is "". */
 void fw_ws_session_read(const fw_call *call, struct fw_ws_session *ret_session);
 /* Writes the members of the session's JSON object. */

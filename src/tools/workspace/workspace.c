@@ -5,11 +5,10 @@
 #include "tools/workspace/workspace.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "tools/toolset.h"
-#include "tools/workspace/data.h"
+#include "tools/workspace/clients.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>
@@ -284,12 +283,10 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 
 	if (!options->role)
 		return fw_raise_input_missing_field("--role");
-	if (strcasecmp(options->role, "windsurf") == 0)
-		ws->role = FW_WS_WINDSURF;
-	else if (strcasecmp(options->role, "antigravity") == 0)
-		ws->role = FW_WS_ANTIGRAVITY;
-	else
-		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
+	ws->role = fw_ws_role_read(options->role);
+	if (!ws->role)
+		return fw_raise_input_invalid_value("--role", "windsurf or antigravity, also "
+							      "named executor and planner");
 	FW_TRY(fw_root_open_any(options->directory ? options->directory : ".", &ws->directory));
 	if (options->directory && options->directory[0] == '/') {
 		ws->alias = copy(options->directory);
@@ -309,6 +306,7 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 	}
 	ws->lock_on = options->lock_on;
 	ws->hard_links = options->hard_links;
+	ws->begins_sessions = options->begins_sessions;
 	ws->began = options->began;
 	ws->note = options->note;
 	ws->verify_audit = options->verify_audit;
@@ -329,6 +327,9 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	FW_TRY(add_workers(ws, options, &workers));
 	FW_TRY(add_tools(ws, workers));
 	FW_TRY(add_others(ws));
+	/* The server itself cannot create links once it is confined. */
+	if (ws->begins_sessions)
+		fw_ws_trusted_link(ws, &ws->directory);
 	return fw_ws_observe(ws);
 }
 
@@ -364,6 +365,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->trusted);
 	fw_root_close(&ws->directory);
 	fw_root_close(&ws->root);
+	fw_ws_clients_free(ws);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);
