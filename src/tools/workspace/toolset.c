@@ -240,5 +240,6 @@ const struct fw_toolset fw_toolset_workspace = {
 	.option_count = OPTION_COUNT,
 	.add = add,
 	.describe = describe,
+	.instructions = fw_workspace_instructions,
 	.free = instance_free,
 };

@@ -136,34 +136,48 @@ const struct fw_ws_tool *fw_ws_tool_find(const char *name)
 
 /* ---- the prompt ---- */
 
+static const char planner_text[] =
+	"You plan, and do not change files. Call begin_session with the absolute path of the "
+	"workspace first. Look around with list_files and search_files, and read what you need "
+	"with read_file. Write each plan as Markdown that says what will be done and why, with "
+	"the narrowest SCOPE that is enough, and keep it with save_plan. A person approves it; "
+	"you cannot, and must not look for a way. When an error has the code SESSION_LOCKED, "
+	"write what happened to docs/reports/ with write_file. Decide by error_code, never by "
+	"human_message.";
+
+static const char executor_text[] =
+	"You carry out approved plans. Call begin_session with the absolute path of the "
+	"workspace first, then list_plans; use a plan that is usable, and keep to its SCOPE. "
+	"Find files with list_files and search_files. Read a file before you change it, and "
+	"give its sha256 as previousHash. Change one file with write_file (content, or a "
+	"unified "
+	"diff as patch). Changes that belong together, such as a declaration and its uses, go "
+	"into one call of write_files: all or none of them are made, and the preflight command "
+	"sees all of them. There are also move_file, delete_file and make_directory. When you "
+	"get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a person. HASH_MISMATCH: "
+	"read the file again. PREFLIGHT_FAILED: nothing was changed; the output is in cause. "
+	"SESSION_LOCKED: write what happened to docs/reports/ with write_file, which unlocks "
+	"the "
+	"session. Decide by error_code, never by human_message.";
+
+const char *fw_workspace_instructions(const char *role)
+{
+	switch (role ? fw_ws_role_read(role) : 0) {
+	case FW_WS_WINDSURF: return executor_text;
+	case FW_WS_ANTIGRAVITY: return planner_text;
+	default: return NULL;
+	}
+}
+
 fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
+	bool plans = ws->role == FW_WS_ANTIGRAVITY;
 
-	if (ws->role == FW_WS_ANTIGRAVITY) {
-		fw_call_description(call, "How to work as ANTIGRAVITY");
-		fw_call_text(
-			call,
-			"You plan, and do not change files. Call begin_session first. Read "
-			"what you need with read_file. Write each plan as Markdown that says "
-			"what will be done and why, with the narrowest SCOPE that is enough, "
-			"and keep it with save_plan. A person approves it; you cannot, and "
-			"must not look for a way. When an error has the code SESSION_LOCKED, "
-			"write what happened to docs/reports/ with write_file. Decide by "
-			"error_code, never by human_message.");
-	} else {
-		fw_call_description(call, "How to work as WINDSURF");
-		fw_call_text(
-			call,
-			"You carry out approved plans. Call begin_session first, then "
-			"list_plans; use a plan that is usable, and keep to its SCOPE. Read a "
-			"file before you change it, and give its sha256 as previousHash. "
-			"Change with write_file: content, or a unified diff as patch. When "
-			"you get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a "
-			"person. HASH_MISMATCH: read the file again. SESSION_LOCKED: write "
-			"what happened to docs/reports/, which unlocks the session. Decide by "
-			"error_code, never by human_message.");
-	}
+	fw_call_description(call, plans ? "How to work as ANTIGRAVITY"
+					: "How to work as "
+					  "WINDSURF");
+	fw_call_text(call, plans ? planner_text : executor_text);
 	return NULL;
 }
 

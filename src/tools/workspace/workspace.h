@@ -63,6 +63,9 @@ FW_NODISCARD fw_error *fw_workspace_add(fw_server *server,
  * session. On the server's thread; the texts are valid until the next call. */
 void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope *scope);
 
+/* What a model should know about working in this role; NULL: there is no such role. */
+const char *fw_workspace_instructions(const char *role);
+
 /* NULL is a no-op. */
 void fw_workspace_free(fw_workspace *ws);
 
