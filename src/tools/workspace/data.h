@@ -45,6 +45,7 @@ struct fw_workspace {
 	bool hard_links;
 	bool is_fenced; /* commands may not write everything that workers may */
 	char *trusted;  /* directory that no worker may write; NULL: none */
+	char *revoked;  /* directory with the hashes of revoked plans; NULL: none */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);

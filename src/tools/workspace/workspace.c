@@ -249,7 +249,7 @@ static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options
 {
 	char journal[FW_PATH_SIZE] = "";
 	const char *writable[] = { ws->directory.path, NULL, NULL };
-	const char *const readable[] = { ws->trusted, NULL };
+	const char *const readable[] = { ws->trusted, ws->revoked, NULL };
 	fw_workers_options options = FW_WORKERS_INIT;
 
 	if (ws->trusted && fw_ws_trusted_journal(ws->trusted, NULL, journal))
@@ -377,6 +377,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw__release(ws->trusted);
+	fw__release(ws->revoked);
 	fw_root_close(&ws->directory);
 	fw_root_close(&ws->root);
 	fw_ws_clients_free(ws);

@@ -14,6 +14,7 @@
 #include "tools/workspace/plan_store.h"
 #include "tools/workspace/preflight.h"
 #include "tools/workspace/protect.h"
+#include "tools/workspace/revoked.h"
 #include "tools/workspace/trusted.h"
 #include "tools/workspace/write_lock.h"
 
@@ -178,6 +179,8 @@ static fw_error *check_plan_text(const struct fw_ws_write *w, const char *hash,
 	if (!plan.is_approved)
 		return fw_raise_plan_not_approved(hash);
 	refusal = fw_ws_plan_verify(&plan, hash, &w->ws->key, w->root.identity);
+	if (!refusal && fw_ws_revoked_has(w->ws->revoked, &w->root, hash))
+		refusal = FW_WS_REVOKED_FAULT;
 	if (refusal)
 		return fw_raise_plan_enforcement_failed(hash, refusal);
 	return check_scope(w, &plan, hash);
