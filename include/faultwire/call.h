@@ -38,6 +38,11 @@ FW_API const char *fw_call_json(fw_call *call, const char *name, size_t *ret_len
 
 /** "2025-11-25", "2026-07-28"... */
 FW_API const char *fw_call_protocol(const fw_call *call);
+/** The id of the client's session (HTTP, Mcp-Session-Id); NULL: the protocol version or
+ *  the transport has none. Not known in a worker process. */
+FW_API const char *fw_call_session(const fw_call *call);
+/** What the client calls itself; NULL: nothing. Not known in a worker process. */
+FW_API const char *fw_call_client(const fw_call *call);
 /** Whether the client has this capability: "sampling", "elicitation", "roots". */
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's shared state, as it was when this run began. */

@@ -80,6 +80,9 @@ typedef struct fw_observer {
 	/** After the reply has been handed to the transport. */
 	void (*finished)(void *ctx, const fw_outcome *outcome);
 	void *ctx;
+	/** A session of the protocol (HTTP) has ended: deleted by its client, expired, or
+	 *  evicted. Its calls have failed by now; replies may still be held. */
+	void (*session_ended)(void *ctx, const char *session);
 } fw_observer;
 
 #define FW_OBSERVER_INIT FW_INIT(fw_observer)

@@ -27,6 +27,9 @@ FW_API FW_NODISCARD fw_error *fw_server_add_state(fw_server *server, const char 
 FW_API const char *fw_state_text(const fw_state *state, size_t *ret_len);
 /** On the server's thread. False: too large or no memory; then it is unchanged. */
 FW_API bool fw_state_set(fw_state *state, const char *text, size_t len);
+/** In entering() or admitting() of an observer: this call reads and replaces `state`
+ *  in place of its tool's, which must have one. NULL: the tool's own. */
+FW_API void fw_call_use_state(fw_call *call, fw_state *state);
 
 /* ---- tools, resources and prompts ----------------------------------------- */
 

@@ -135,6 +135,23 @@ enum {
 	FW_LIMIT_AUDIT_CLOSE_MS = 5000,
 	/* How long a worker tries to end what a preflight command left running. */
 	FW_LIMIT_PREFLIGHT_END_MS = 10000,
+	/* Temporary files of a preflight command: bytes and number; how often they are
+	 * counted while it runs. */
+	FW_LIMIT_PREFLIGHT_TEMP_BYTES = 1024 * 1024 * 1024,
+	FW_LIMIT_PREFLIGHT_TEMP_FILES = 65536,
+	FW_LIMIT_PREFLIGHT_CHECK_MS = 250,
+	/* One call of a governed workspace: files that it changes, directories that it
+	 * creates, old and new bytes of these files together. */
+	FW_LIMIT_WORKSPACE_FILES = 100,
+	FW_LIMIT_WORKSPACE_DIRECTORIES = 64,
+	FW_LIMIT_WORKSPACE_BYTES = 48 * 1024 * 1024,
+	/* Clients of a workspace that have a session, and what one search may look at and
+	 * find. */
+	FW_LIMIT_WORKSPACE_SESSIONS = 256,
+	FW_LIMIT_WORKSPACE_WALK = 200000,
+	FW_LIMIT_WORKSPACE_FOUND = 1000,
+	FW_LIMIT_WORKSPACE_SEARCH_BYTES = 256 * 1024 * 1024,
+	FW_LIMIT_WORKSPACE_SEARCH_MS = 20000,
 	/* Records of refused requests of unauthenticated peers: burst, and rate per
 	 * second. Others are counted in a note, at most one per interval. */
 	FW_LIMIT_AUDIT_STRANGERS = 100,

@@ -19,6 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446
+#endif
+
 static const char DEFAULT_PATH[] = "/usr/local/bin:/usr/bin:/bin";
 
 /* What the child writes into the pipe. */
@@ -125,6 +129,13 @@ static bool enter_directory(const struct fw_subprocess_options *options)
 	return !options->directory || chdir(options->directory) == 0;
 }
 
+static bool enter_ruleset(const struct fw_subprocess_options *options)
+{
+	return options->ruleset <= 0 ||
+	       (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
+		syscall(SYS_landlock_restrict_self, options->ruleset, 0U) == 0);
+}
+
 static void run_child(const struct fw_subprocess_options *options, const char *file,
 		      pid_t parent, int report_fd)
 {
@@ -145,6 +156,8 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 		give_up(report_fd, FW_SUBPROCESS_DIRECTORY);
 	if (!set_standard(options))
 		give_up(report_fd, FW_SUBPROCESS_FORK);
+	if (!enter_ruleset(options))
+		give_up(report_fd, FW_SUBPROCESS_EXEC);
 	close_others();
 	/* exec() changes neither the strings nor the arrays. */
 	(void)execve(file, (char *const *)options->argv, (char *const *)environment);

@@ -26,6 +26,9 @@ struct fw_subprocess_options {
 	/* The kernel kills the child when the thread that started it ends, however
 	 * that happens. */
 	bool dies_with_parent;
+	/* Landlock rules that the child gets, a descriptor; 0: none. If they cannot be put in
+	 * force, the program is not started. */
+	int ruleset;
 	/* Stay in the parent's process group, and open no pidfd: for a parent whose
 	 * sandbox allows neither. */
 	bool in_parent_group;

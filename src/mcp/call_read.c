@@ -12,12 +12,27 @@
 #include "base/text.h"
 #include "mcp/call.h"
 #include "mcp/op.h"
+#include "mcp/session.h"
 #include "mcp/util.h"
+#include "rpc/names.h"
 #include "rpc/version.h"
 
 const char *fw_call_name(const fw_call *call)
 {
 	return call->request.name;
+}
+
+const char *fw_call_session(const fw_call *call)
+{
+	return call->session && call->session->id[0] ? call->session->id : NULL;
+}
+
+const char *fw_call_client(const fw_call *call)
+{
+	yyjson_val *info = fw_json_member(call->request.meta, FW_META_CLIENT_INFO);
+
+	return call->session ? call->session->client
+			     : fw_text_str(fw_text_of(fw_json_member(info, "name")));
 }
 
 static yyjson_val *argument(const fw_call *call, const char *name)

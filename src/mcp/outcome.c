@@ -176,3 +176,13 @@ void fw_mcp_tell_failing(fw_call *call, fw_error *err)
 		observer->failing(observer->ctx, &outcome, err);
 	}
 }
+
+void fw_mcp_tell_session_ended(fw_server *server, const char *session)
+{
+	for (size_t i = 0; i < server->observers.count; i++) {
+		const fw_observer *observer = &server->observers.items[i];
+
+		if (observer->session_ended)
+			observer->session_ended(observer->ctx, session);
+	}
+}

@@ -7,6 +7,7 @@
 
 #include <faultwire/call.h>
 #include <faultwire/observer.h>
+#include <faultwire/tool.h>
 
 /* A tool was called; an observer may refuse it. */
 fw_error *fw_mcp_enter(fw_call *call);
@@ -17,6 +18,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
 /* The client's name for itself, redacted; NULL: it gave none. */
 const char *fw_mcp_client(fw_call *call);
 void fw_mcp_tell_failing(fw_call *call, fw_error *err);
+void fw_mcp_tell_session_ended(fw_server *server, const char *session);
 void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
 
 #endif

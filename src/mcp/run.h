@@ -28,6 +28,7 @@ struct fw_execution {
 	uint64_t deadline_ms;     /* in loop time; 0: none */
 	struct fw_wait wait;      /* in the queue of a runner */
 	struct fw_runner *runner; /* where it runs or waits; NULL: on the loop */
+	fw_state *own_state;      /* in place of the tool's; NULL: that */
 	struct fw_recorder *recorder;    /* in a worker: records its operations */
 	struct fw_shared_version *state; /* shared state as this run sees it */
 	struct fw_shared_version *new_state;

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/outcome.h"
 #include "mcp/owner.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
@@ -171,6 +172,8 @@ void fw_session_free(struct fw_session *session)
 	if (session->wire)
 		session->wire->session = NULL;
 	session->wire = NULL;
+	if (session->id[0])
+		fw_mcp_tell_session_ended(session->server, session->id);
 	fw_session_unref(session);
 }
 

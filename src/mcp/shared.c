@@ -103,9 +103,19 @@ void fw_shared_free_all(fw_server *server)
 
 /* ---- a run ------------------------------------------------------------------------ */
 
+static fw_state *state_of(const fw_call *call)
+{
+	return call->run.own_state ? call->run.own_state : call->request.offer->state;
+}
+
+void fw_call_use_state(fw_call *call, fw_state *state)
+{
+	call->run.own_state = state;
+}
+
 void fw_shared_begin(fw_call *call)
 {
-	call->run.state = call->request.offer->state->now;
+	call->run.state = state_of(call)->now;
 	call->run.state->refs++;
 }
 
@@ -114,8 +124,8 @@ void fw_shared_end(fw_call *call, bool counts)
 	version_unref(call->run.state);
 	call->run.state = NULL;
 	if (call->run.new_state && counts) {
-		version_unref(call->request.offer->state->now);
-		call->request.offer->state->now = call->run.new_state;
+		version_unref(state_of(call)->now);
+		state_of(call)->now = call->run.new_state;
 	} else {
 		version_unref(call->run.new_state);
 	}

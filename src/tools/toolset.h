@@ -117,6 +117,9 @@ struct fw_toolset {
 	fw_error *(*add)(const struct fw_toolset_host *host, void **ret_instance);
 	/* Fills in what an audit record of this call should name. NULL: nothing. */
 	void (*describe)(void *instance, const fw_outcome *outcome, fw_scope *scope);
+	/* What the server tells models about these tools; `role` is --role and may be NULL.
+	 * NULL: nothing. */
+	const char *(*instructions)(const char *role);
 	/* After the server is freed. NULL: nothing to free. */
 	void (*free)(void *instance);
 };

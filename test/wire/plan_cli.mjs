@@ -1,4 +1,4 @@
-// faultwire plan from outside: new, lint, approve, list, bootstrap.
+// faultwire plan from outside: new, lint, show, approve, revoke, list, bootstrap.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ function place() {
 	const base = join(scratch(), `plan-${++number}`);
 	const root = join(base, 'w');
 	mkdirSync(root, { recursive: true });
-	const env = { XDG_CONFIG_HOME: join(base, 'config') };
+	const env = { XDG_CONFIG_HOME: join(base, 'config'), XDG_STATE_HOME: join(base, 'state') };
 	return {
 		base, root, env,
 		key: join(base, 'config/faultwire/plan.key'),
@@ -75,13 +75,55 @@ test('plan approve asks, on a terminal alone', () => {
 	same(silent.status, 2);
 	check(/--yes/.test(silent.err), silent.err);
 	if (!has('script')) skip('there is no script(1)');
-	const answer = (word) => shell(`cd '${p.root}' && printf '${word}\\n' | XDG_CONFIG_HOME='${p.env.XDG_CONFIG_HOME}' script -qec 'faultwire plan approve ${hash}' /dev/null`);
+	const answer = (word) => shell(`cd '${p.root}' && printf '${word}\\n' | XDG_CONFIG_HOME='${p.env.XDG_CONFIG_HOME}' XDG_STATE_HOME='${p.env.XDG_STATE_HOME}' script -qec 'faultwire plan approve ${hash}' /dev/null`);
 	const no = answer('n');
 	same(no.status, 1);
 	check(/scope {3}src\/\*\*/.test(no.out) && /Approve\? \[y\/N\]/.test(no.out), no.out);
 	check(/STATUS: PENDING/.test(readFileSync(p.path(hash), 'utf8')), 'approved');
 	same(answer('y').status, 0);
 	check(/STATUS: APPROVED/.test(readFileSync(p.path(hash), 'utf8')), 'not approved');
+});
+
+test('plan approve shows the whole text before it asks', () => {
+	if (!has('script')) skip('there is no script(1)');
+	const p = place();
+	const hash = p.make(`Begin.\n\n${'long '.repeat(1000)}end-of-line\n\x1b[2Jhidden\nThe last line.`);
+	const { out } = shell(`cd '${p.root}' && printf 'n\\n' | XDG_CONFIG_HOME='${p.env.XDG_CONFIG_HOME}' XDG_STATE_HOME='${p.env.XDG_STATE_HOME}' script -qec 'faultwire plan approve ${hash}' /dev/null`);
+	const plain = out.replace(/\r/g, '');
+	check(plain.includes(`${'long '.repeat(1000)}end-of-line\n`), 'the long line was cut');
+	check(plain.indexOf('The last line.\n') > 0 && plain.indexOf('The last line.\n') < plain.indexOf('Approve? [y/N]'), plain);
+	check(plain.includes('hidden') && !plain.includes('\x1b[2J'), 'a control sequence was printed');
+});
+
+test('plan show prints a plan and whether it can be used', () => {
+	const p = place();
+	const hash = p.make('Do it.\tNow.');
+	const pending = p.run(['show', hash.slice(0, 8)]);
+	same(pending.status, 0, pending.err);
+	same(pending.out, `${hash.slice(0, 12)}  PENDING   A plan  [src/**]\n\n${readFileSync(p.path(hash), 'utf8')}`);
+	const json = JSON.parse(p.run(['show', '--json', hash]).out);
+	same([json.plan, json.usable, json.text], [hash, false, readFileSync(p.path(hash), 'utf8')]);
+	same(p.run(['show']).status, 2);
+	same(p.run(['show', 'ffffffff']).status, 1);
+});
+
+test('plan revoke withdraws an approval, also from a copy of the approved file', () => {
+	const p = place();
+	const hash = p.make();
+	p.run(['approve', '--yes', hash]);
+	const approved = readFileSync(p.path(hash), 'utf8');
+	const revoked = p.run(['revoke', hash]);
+	same([revoked.status, revoked.out], [0, `${hash.slice(0, 12)}  REVOKED\n`], revoked.err);
+	check(/STATUS: PENDING/.test(readFileSync(p.path(hash), 'utf8')), 'still approved');
+	check(!/SIGNATURE/.test(readFileSync(p.path(hash), 'utf8')), 'still signed');
+	writeFileSync(p.path(hash), approved);
+	const lint = p.run(['lint']);
+	same(lint.status, 1);
+	check(/REFUSED +its approval was revoked/.test(lint.out), lint.out);
+	same(p.run(['approve', '--yes', hash]).status, 0);
+	same(p.run(['lint']).status, 0);
+	same(p.run(['revoke']).status, 2);
+	same(JSON.parse(p.run(['revoke', '--json', hash]).out), { plan: hash, status: 'REVOKED' });
 });
 
 test('plan lint finds what was changed, and its exit status tells', () => {

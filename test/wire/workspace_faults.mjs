@@ -340,8 +340,8 @@ for (const [kind, { args, old, fresh }] of Object.entries(kinds))
 test('lists show a role its own tools, and the prompt and resources of the workspace', () =>
 	session(async (server, place) => {
 		const { tools } = await server.client.listTools();
-		assert.deepEqual(tools.map((tool) => tool.name).sort(), ['begin_session', 'list_plans', 'read_audit_log', 'read_file', 'read_plan',
-			'verify_workspace_integrity', 'write_file']);
+		assert.deepEqual(tools.map((tool) => tool.name).sort(), ['begin_session', 'delete_file', 'list_files', 'list_plans', 'make_directory',
+			'move_file', 'read_audit_log', 'read_file', 'read_plan', 'search_files', 'verify_workspace_integrity', 'write_file', 'write_files']);
 		const { prompts } = await server.client.listPrompts();
 		assert.deepEqual(prompts.map((one) => one.name), ['windsurf']);
 		const { messages } = await server.client.getPrompt({ name: 'windsurf' });

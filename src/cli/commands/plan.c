@@ -1,5 +1,5 @@
 /*
- * plan.c - creates, checks, approves and lists the plans of a governed workspace.
+ * plan.c - creates, checks, shows, approves, revokes and lists the plans of a governed workspace.
  *
  * No tool of the workspace can approve a plan: that needs the key, which is outside of
  * the workspace, and a person at a terminal or --yes.
@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "cli/commands/plan_show.h"
+#include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
@@ -109,7 +110,7 @@ static fw_error *each(struct job *job, size_t *bad)
 		if (!err) {
 			*bad += loaded.distrust != NULL;
 			if (job->json)
-				cli_plan_put_json(&loaded);
+				cli_plan_put_json(&loaded, false);
 			else
 				cli_plan_put_line(&loaded);
 		}
@@ -223,7 +224,8 @@ static bool confirm(const struct cli_plan *loaded)
 {
 	char answer[16] = "";
 
-	cli_printf("plan    %s\ntitle   ", loaded->hash);
+	cli_plan_put_text(loaded);
+	cli_printf("\nplan    %s\ntitle   ", loaded->hash);
 	cli_plan_put_span(loaded->plan.title);
 	cli_puts("\nscope   ");
 	cli_plan_put_scopes(&loaded->plan);
@@ -232,6 +234,25 @@ static bool confirm(const struct cli_plan *loaded)
 	if (!fgets(answer, sizeof answer, stdin))
 		return false;
 	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static void put_status(const struct job *job, const char *hash, const char *status)
+{
+	if (!job->json) {
+		cli_printf("%.12s  %s\n", hash, status);
+		return;
+	}
+	cli_json_open(NULL, '{');
+	cli_json_string("plan", hash);
+	cli_json_string("status", status);
+	cli_json_close('}');
+	cli_json_line_end();
+}
+
+static fw_error *sign(const struct job *job, const struct cli_plan *loaded)
+{
+	FW_TRY(fw_ws_plan_approve(&job->place.root, &loaded->plan, &job->place.key));
+	return fw_ws_revoked_remove(job->place.revoked, &job->place.root, loaded->hash);
 }
 
 static fw_error *approve(struct job *job)
@@ -257,16 +278,9 @@ static fw_error *approve(struct job *job)
 	else if (!cli_given(job->args, YES) && !confirm(&loaded))
 		err = fw_raise_plan_not_approved(hash);
 	else
-		err = fw_ws_plan_approve(&job->place.root, &loaded.plan, &job->place.key);
-	if (!err && job->json) {
-		cli_json_open(NULL, '{');
-		cli_json_string("plan", hash);
-		cli_json_string("status", "APPROVED");
-		cli_json_close('}');
-		cli_json_line_end();
-	} else if (!err) {
-		cli_printf("%.12s  APPROVED\n", hash);
-	}
+		err = sign(job, &loaded);
+	if (!err)
+		put_status(job, hash, "APPROVED");
 	cli_plan_unload(&loaded);
 	return err;
 }
@@ -274,6 +288,65 @@ static fw_error *approve(struct job *job)
 static int do_approve(struct job *job)
 {
 	fw_error *err = approve(job);
+
+	return err ? cli_fail(err) : CLI_DONE;
+}
+
+/* ---- revoking and showing ---------------------------------------------------------------- */
+
+/* The note comes first: a plan whose file cannot be written is revoked nevertheless. */
+static fw_error *revoke_plan(struct job *job)
+{
+	char hash[FW_SHA256_TEXT];
+	struct cli_plan loaded = { .text = NULL };
+	fw_error *err;
+
+	if (job->args->operand_count != 2)
+		return cli_usage("faultwire plan revoke takes one plan");
+	FW_TRY(find_hash(job, job->args->operands[1], hash));
+	FW_TRY(fw_ws_revoked_add(job->place.revoked, &job->place.root, hash));
+	err = cli_plan_load(&job->place, hash, &loaded);
+	/* The file of a plan that was edited is left as it is; it cannot be used anyway. */
+	if (!err && !loaded.fault[0] && strcmp(loaded.plan.computed, hash) == 0)
+		err = fw_ws_plan_revoke(&job->place.root, &loaded.plan);
+	if (!err)
+		put_status(job, hash, "REVOKED");
+	cli_plan_unload(&loaded);
+	return err;
+}
+
+static int do_revoke(struct job *job)
+{
+	fw_error *err = revoke_plan(job);
+
+	return err ? cli_fail(err) : CLI_DONE;
+}
+
+static fw_error *show(struct job *job)
+{
+	char hash[FW_SHA256_TEXT];
+	struct cli_plan loaded = { .text = NULL };
+	fw_error *err;
+
+	if (job->args->operand_count != 2)
+		return cli_usage("faultwire plan show takes one plan");
+	FW_TRY(find_hash(job, job->args->operands[1], hash));
+	err = cli_plan_load(&job->place, hash, &loaded);
+	if (!err && job->json) {
+		cli_plan_put_json(&loaded, true);
+		cli_json_line_end();
+	} else if (!err) {
+		cli_plan_put_line(&loaded);
+		cli_putc('\n');
+		cli_plan_put_text(&loaded);
+	}
+	cli_plan_unload(&loaded);
+	return err;
+}
+
+static int do_show(struct job *job)
+{
+	fw_error *err = show(job);
 
 	return err ? cli_fail(err) : CLI_DONE;
 }
@@ -339,6 +412,11 @@ static int do_bootstrap(struct job *job)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static bool does_write(int (*run)(struct job *job))
+{
+	return run == do_revoke || run == do_approve;
+}
+
 static int run(const cli_args *args)
 {
 	static const struct {
@@ -348,25 +426,28 @@ static int run(const cli_args *args)
 	} verbs[] = {
 		{ "new", do_new, false },
 		{ "lint", do_lint, false },
+		{ "show", do_show, false },
 		{ "approve", do_approve, true },
+		{ "revoke", do_revoke, false },
 		{ "list", do_list, false },
 		{ "bootstrap", do_bootstrap, true },
 	};
 	struct job job = { .args = args, .place.root = FW_ROOT_INIT };
 	const char *directory = args->values[WORKSPACE];
+	char revoked[CLI_PATH_SIZE] = "";
 	fw_error *err;
 	size_t verb = 0;
 	int status;
 
 	if (args->operand_count == 0)
-		return cli_fail(cli_usage("faultwire plan takes new, lint, approve, list or "
-					  "bootstrap"));
+		return cli_fail(cli_usage("faultwire plan takes new, lint, show, approve, "
+					  "revoke, list or bootstrap"));
 	while (verb < sizeof verbs / sizeof *verbs &&
 	       strcmp(verbs[verb].name, args->operands[0]) != 0)
 		verb++;
 	if (verb == sizeof verbs / sizeof *verbs)
 		return cli_fail(cli_usage("there is no faultwire plan %s; it takes new, lint, "
-					  "approve, list or bootstrap",
+					  "show, approve, revoke, list or bootstrap",
 					  args->operands[0]));
 	job.json = cli_given(args, JSON);
 	err = fw_ws_key_load(args->values[PLAN_KEY], verbs[verb].makes_key, &job.place.key);
@@ -376,6 +457,10 @@ static int run(const cli_args *args)
 		fw_error_free(err);
 		err = NULL;
 	}
+	if (!err)
+		err = cli_state_path("workspaces/" FW_WS_REVOKED_DIR,
+				     does_write(verbs[verb].run), revoked);
+	job.place.revoked = revoked[0] ? revoked : NULL;
 	if (!err)
 		err = fw_root_open_any(directory ? directory : ".", &job.place.root);
 	if (err)
@@ -388,8 +473,9 @@ static int run(const cli_args *args)
 
 const cli_command cli_command_plan = {
 	.name = "plan",
-	.summary = "create, check, approve and list plans",
-	.synopsis = "new|lint|approve|list|bootstrap [FILE|PLAN]... [OPTION]...",
+	.summary = "create, check, show, approve, revoke and list plans",
+	.synopsis = "new|lint|show|approve|revoke|list|bootstrap [FILE|PLAN]... "
+		    "[OPTION]...",
 	.description =
 		"Plans define what agents may change in a governed workspace (faultwire serve "
 		"--tools workspace). They are Markdown files in docs/plans/, named by their "
@@ -397,7 +483,9 @@ const cli_command cli_command_plan = {
 		"\n"
 		"  new FILE        store a text (- is standard input) as a pending plan\n"
 		"  lint [PLAN]...  check form, hash and signature; exit status 1 if one fails\n"
-		"  approve PLAN    sign it, after confirmation\n"
+		"  show PLAN       print it, and whether it can be used\n"
+		"  approve PLAN    print its whole text, and sign it after confirmation\n"
+		"  revoke PLAN     withdraw its approval; servers that run notice it at once\n"
 		"  list            list all plans\n"
 		"  bootstrap FILE  print the arguments for an agent to create the first plan\n"
 		"\n"

@@ -22,15 +22,16 @@ void cli_plan_unload(struct cli_plan *plan)
 fw_error *cli_plan_load(const struct cli_plan_place *place, const char *hash,
 			struct cli_plan *ret)
 {
-	size_t len = 0;
-
 	memset(ret, 0, sizeof *ret);
 	(void)snprintf(ret->hash, sizeof ret->hash, "%.64s", hash);
-	FW_TRY(fw_ws_plan_load(&place->root, hash, &ret->text, &len));
+	FW_TRY(fw_ws_plan_load(&place->root, hash, &ret->text, &ret->len));
 	ret->distrust =
-		fw_ws_plan_read(ret->text, len, &ret->plan, ret->fault)
+		fw_ws_plan_read(ret->text, ret->len, &ret->plan, ret->fault)
 			? fw_ws_plan_verify(&ret->plan, hash, &place->key, place->root.identity)
 			: ret->fault;
+	if (!ret->distrust && ret->plan.is_approved &&
+	    fw_ws_revoked_has(place->revoked, &place->root, hash))
+		ret->distrust = FW_WS_REVOKED_FAULT;
 	return NULL;
 }
 
@@ -50,6 +51,42 @@ void cli_plan_put_span(struct fw_ws_span span)
 	cli_put_harmless(text);
 }
 
+static bool is_break(char c)
+{
+	return c == '\n' || c == '\t';
+}
+
+/* The length of the next piece that fits, not cut within a character. */
+static size_t piece_len(const char *at, const char *end)
+{
+	size_t len = 0;
+
+	while (at + len < end && len < TEXT_SIZE - 1 && !is_break(at[len]))
+		len++;
+	for (int i = 0; i < 3 && at + len < end && len > 3; i++)
+		if (((unsigned char)at[len] & 0xc0) == 0x80)
+			len--;
+	return len;
+}
+
+/* In pieces: nothing of what a person approves may be left out. */
+void cli_plan_put_text(const struct cli_plan *plan)
+{
+	const char *at = plan->text;
+	const char *end = at + plan->len;
+
+	while (at < end) {
+		size_t len = piece_len(at, end);
+
+		cli_plan_put_span((struct fw_ws_span){ at, len });
+		at += len;
+		if (at < end && is_break(*at))
+			cli_putc(*at++);
+	}
+	if (plan->len && end[-1] != '\n')
+		cli_putc('\n');
+}
+
 static void put_member(const char *key, struct fw_ws_span span)
 {
 	char text[TEXT_SIZE];
@@ -58,7 +95,7 @@ static void put_member(const char *key, struct fw_ws_span span)
 	cli_json_string(key, text);
 }
 
-void cli_plan_put_json(const struct cli_plan *plan)
+void cli_plan_put_json(const struct cli_plan *plan, bool with_text)
 {
 	const struct fw_ws_plan *parsed = &plan->plan;
 	bool is_read = !plan->fault[0];
@@ -75,6 +112,8 @@ void cli_plan_put_json(const struct cli_plan *plan)
 	}
 	cli_json_bool("usable", is_read && parsed->is_approved && !plan->distrust);
 	cli_json_string("fault", plan->distrust);
+	if (with_text)
+		cli_json_string("text", plan->text);
 	cli_json_close('}');
 }
 

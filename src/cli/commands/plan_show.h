@@ -10,11 +10,13 @@
 struct cli_plan_place {
 	struct fw_root root;
 	struct fw_ws_key key;
+	const char *revoked; /* directory of the list of revoked plans; NULL: none */
 };
 
 struct cli_plan {
 	char hash[FW_SHA256_TEXT];
 	char *text;
+	size_t len;
 	struct fw_ws_plan plan;
 	char fault[FW_WS_FAULT_SIZE]; /* why it could not be parsed; "": it was */
 	const char *distrust;         /* why it may not be used; NULL: it may */
@@ -25,9 +27,12 @@ FW_NODISCARD fw_error *cli_plan_load(const struct cli_plan_place *place, const c
 				     struct cli_plan *ret_plan);
 void cli_plan_unload(struct cli_plan *plan);
 
-/** One line for people, or one JSON object. */
+/** One line for people, or one JSON object; `with_text`: its text, too. */
 void cli_plan_put_line(const struct cli_plan *plan);
-void cli_plan_put_json(const struct cli_plan *plan);
+void cli_plan_put_json(const struct cli_plan *plan, bool with_text);
+
+/** The whole text, without control characters. */
+void cli_plan_put_text(const struct cli_plan *plan);
 
 /** Text of a plan, without control characters. */
 void cli_plan_put_span(struct fw_ws_span span);

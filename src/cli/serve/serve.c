@@ -360,6 +360,8 @@ static fw_error *serve(struct serving *serving)
 	server.contract =
 		cli_contract(args, CONTRACT, serve_toolsets_contract(args->values[TOOLS]));
 	server.role = args->values[ROLE];
+	server.instructions =
+		serve_toolsets_instructions(args->values[TOOLS], args->values[ROLE]);
 	server.debug_stack = cli_stack_is_wanted();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;

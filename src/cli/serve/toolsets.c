@@ -106,6 +106,21 @@ fw_contract serve_toolsets_contract(const char *list)
 	return only ? only->contract : FW_AUTO;
 }
 
+const char *serve_toolsets_instructions(const char *list, const char *role)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		const struct fw_toolset *toolset = find(list, len);
+		const char *text =
+			toolset && toolset->instructions ? toolset->instructions(role) : NULL;
+
+		if (text)
+			return text;
+		list += len + (list[len] == ',');
+	}
+	return NULL;
+}
+
 static bool is_added(const struct serve_toolsets *toolsets, const struct fw_toolset *toolset)
 {
 	for (size_t i = 0; i < toolsets->count; i++)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "core/redact_stream.h"
@@ -56,54 +57,83 @@ static void finish_tail(struct tail *tail, struct fw_command_result *result)
 	result->tail[len < size ? len : size] = '\0';
 }
 
-/* Reads until every process that holds the other end has closed it. False: the time
- * is over. */
-static bool read_output(int in, int64_t until, struct tail *tail)
+/* When to end a command, and why it was ended. */
+struct watch {
+	const struct fw_command *command;
+	int64_t until;
+	int64_t next_check;
+	int status; /* 0: it may continue */
+};
+
+static bool may_continue(struct watch *watch)
+{
+	const struct fw_command *command = watch->command;
+	int64_t now = fw_steady_ms();
+
+	if (now >= watch->until) {
+		watch->status = FW_COMMAND_TIMED_OUT;
+	} else if (command->may_continue && now >= watch->next_check) {
+		if (!command->may_continue(command->ctx))
+			watch->status = FW_COMMAND_STOPPED;
+		watch->next_check = fw_steady_ms() + FW_LIMIT_PREFLIGHT_CHECK_MS;
+	}
+	return !watch->status;
+}
+
+/* Reads until every process that holds the other end has closed it. */
+static void read_output(int in, struct watch *watch, struct tail *tail)
 {
 	char text[4096];
 
-	for (;;) {
+	while (may_continue(watch)) {
 		struct pollfd poll_in = { .fd = in, .events = POLLIN };
-		int64_t left = until - fw_steady_ms();
+		int64_t left = watch->until - fw_steady_ms();
 		ssize_t got;
 
-		if (left <= 0)
-			return false;
-		if (poll(&poll_in, 1, left > 1000 ? 1000 : (int)left) <= 0)
+		if (left > FW_LIMIT_PREFLIGHT_CHECK_MS)
+			left = FW_LIMIT_PREFLIGHT_CHECK_MS;
+		if (left < 0 || poll(&poll_in, 1, (int)left) <= 0)
 			continue;
 		got = read(in, text, sizeof text);
 		if (got == 0)
-			return true;
+			return;
 		if (got > 0)
 			fw_redact_stream_add(&tail->stream, text, (size_t)got, keep, tail);
 		else if (errno != EINTR && errno != EAGAIN)
-			return true;
+			return;
 	}
 }
 
-/* A command may close its output and continue. False: the time is over. */
-static bool wait_for(struct fw_subprocess *child, int64_t until, int *ret_status)
+/* A command may close its output and continue. */
+static int wait_for(struct fw_subprocess *child, struct watch *watch)
 {
 	const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
 	int status, signal;
 
 	while (!fw_subprocess_reap(child, &status, &signal)) {
-		if (fw_steady_ms() >= until)
-			return false;
+		if (!may_continue(watch))
+			return watch->status;
 		(void)nanosleep(&pause, NULL);
 	}
-	*ret_status = signal ? 128 + signal : status;
-	return status >= 0 || signal;
+	if (!signal && status < 0)
+		return FW_COMMAND_TIMED_OUT;
+	return signal ? 128 + signal : status;
 }
 
-static int finish(struct fw_subprocess *child, int in, uint32_t limit_ms, struct tail *tail)
+static int finish(struct fw_subprocess *child, int in, const struct fw_command *command,
+		  struct tail *tail)
 {
-	int64_t until = fw_steady_ms() + limit_ms;
-	int status = 0;
-	bool in_time = read_output(in, until, tail) && wait_for(child, until, &status);
+	struct watch watch = { .command = command,
+			       .until = fw_steady_ms() + command->limit_ms };
+	int status;
 
+	read_output(in, &watch, tail);
+	status = watch.status ? watch.status : wait_for(child, &watch);
 	fw_descendants_end();
-	return in_time ? status : FW_COMMAND_TIMED_OUT;
+	/* A command that ended before it was looked at. */
+	if (!status && command->may_continue && !command->may_continue(command->ctx))
+		status = FW_COMMAND_STOPPED;
+	return status;
 }
 
 /* Consumes both ends of the pipe. */
@@ -118,6 +148,7 @@ static fw_error *run(const struct fw_command *command, const int ends[2],
 		.out = ends[1],
 		.err = ends[1],
 		.dies_with_parent = true,
+		.ruleset = command->fence > 0 ? command->fence : 0,
 		.in_parent_group = true,
 	};
 	struct fw_subprocess child = { .pidfd = -1 };
@@ -127,7 +158,7 @@ static fw_error *run(const struct fw_command *command, const int ends[2],
 
 	(void)close(ends[1]);
 	if (step == FW_SUBPROCESS_STARTED)
-		result->status = finish(&child, ends[0], command->limit_ms, &tail);
+		result->status = finish(&child, ends[0], command, &tail);
 	else
 		result->status = FW_COMMAND_NOT_STARTED;
 	(void)close(ends[0]);

@@ -19,6 +19,7 @@
 enum {
 	FW_COMMAND_TAIL_BYTES = 2048,
 	FW_COMMAND_TIMED_OUT = 124,  /* exit statuses as a shell reports them */
+	FW_COMMAND_STOPPED = 125,    /* by may_continue() */
 	FW_COMMAND_NOT_STARTED = 127 /* with a signal: 128 and its number */
 };
 
@@ -27,6 +28,10 @@ struct fw_command {
 	const char *const *environment; /* NULL at the end */
 	int directory_fd;               /* where it runs */
 	uint32_t limit_ms;
+	int fence; /* fw_fence_open(); 0 or -1: none */
+	/* Called now and then while it runs; false ends the command. NULL: none. */
+	bool (*may_continue)(void *ctx);
+	void *ctx;
 };
 
 struct fw_command_result {

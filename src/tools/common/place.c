@@ -105,3 +105,62 @@ fw_error *fw_place_find(const struct fw_root *root, const char *path,
 	*ret_place = place;
 	return NULL;
 }
+
+/* Opens the nearest directory above `path` that exists; `ret_parent` is its path. */
+static fw_error *open_above(const struct fw_root *root, const char *path,
+			    char ret_parent[FW_PATH_SIZE], int *ret_fd)
+{
+	char here[FW_PATH_SIZE];
+
+	(void)snprintf(here, sizeof here, "%s", path);
+	for (;;) {
+		int error;
+
+		(void)fw_path_split(here, ret_parent);
+		*ret_fd = fw_root_open_beneath(root->fd, ret_parent, O_PATH | O_DIRECTORY);
+		error = errno;
+		if (*ret_fd >= 0)
+			return NULL;
+		if (error != ENOENT)
+			return fw_path_errno(error, path, true);
+		(void)snprintf(here, sizeof here, "%s", ret_parent);
+	}
+}
+
+static fw_error *compose(const struct fw_root *root, const char *path, struct fw_place *place)
+{
+	char parent[FW_PATH_SIZE];
+	char real[FW_PATH_SIZE];
+	const char *rest = path;
+	fw_error *err;
+	int fd;
+
+	FW_TRY(open_above(root, path, parent, &fd));
+	err = relative(root, fd, path, real);
+	(void)close(fd);
+	FW_TRY(err);
+	if (strcmp(parent, ".") != 0)
+		rest += strlen(parent) + 1;
+	if (strlen(real) + strlen(rest) + 2 > FW_PATH_SIZE)
+		return fw_raise_path_invalid("(too long to show)",
+					     "it is longer than 4095 bytes");
+	(void)snprintf(place->path, sizeof place->path, "%s%s", real, real[0] ? "/" : "");
+	(void)snprintf(place->path + strlen(place->path),
+		       sizeof place->path - strlen(place->path), "%s", rest);
+	(void)snprintf(place->name, sizeof place->name, "%s", fw_path_split(path, parent));
+	return NULL;
+}
+
+fw_error *fw_place_find_new(const struct fw_root *root, const char *path,
+			    struct fw_place *ret_place)
+{
+	struct fw_place place = FW_PLACE_INIT;
+	fw_error *err = fw_place_find(root, path, ret_place);
+
+	if (!err || fw_error_code(err) != FW_PATH_NOT_FOUND)
+		return err;
+	fw_error_free(err);
+	FW_TRY(compose(root, path, &place));
+	*ret_place = place;
+	return NULL;
+}

@@ -26,6 +26,10 @@ struct fw_place {
 /* The file need not exist; its directory must. Raises what fw_file_open() raises. */
 FW_NODISCARD fw_error *fw_place_find(const struct fw_root *root, const char *path,
 				     struct fw_place *ret_place);
+/* The same, and the directories of a new file need not exist either; then `dir` is -1, and
+ * `path` has the names of the missing ones as they were given. */
+FW_NODISCARD fw_error *fw_place_find_new(const struct fw_root *root, const char *path,
+					 struct fw_place *ret_place);
 void fw_place_clear(struct fw_place *place);
 
 #endif

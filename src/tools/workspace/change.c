@@ -15,10 +15,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/id.h"
 #include "base/mem.h"
 #include "tools/common/file.h"
-#include "tools/workspace/journal.h"
 
 #include <faultwire/raise.h>
 
@@ -51,31 +49,17 @@ static fw_error *create_new(struct fw_ws_change *w)
 	fw_error *err;
 
 	there.dir = w->aside;
-	err = fw_ws_file_create(&there, w->temp, w->text, w->len);
+	err = fw_ws_file_create(&there, w->temp, w->like, w->text, w->len);
 	w->has_temp = !err;
 	return err;
 }
 
-fw_error *fw_ws_change_begin(struct fw_ws_change *w)
+fw_error *fw_ws_change_stage(struct fw_ws_change *w, int journal)
 {
-	fw_error *err;
-
-	w->journal = -1;
 	w->has_temp = w->is_applied = w->is_exchanged = w->is_old_aside = false;
-	fw_random_hex(w->id, sizeof w->id);
-	(void)snprintf(w->temp, sizeof w->temp, FW_WS_TEMP_FORMAT, w->id);
-	FW_WS_STEP("begin");
-	FW_TRY(fw_root_open_dir(w->root, FW_WS_JOURNAL_DIR, true, &w->journal));
 	/* A new file gets group and default rights from the directory it is created in. */
-	w->aside = w->place->exists ? w->journal : w->place->dir;
-	err = fw_ws_journal_add(w);
-	FW_WS_STEP("journal");
-	if (!err && w->text)
-		err = create_new(w);
-	FW_WS_STEP("temp");
-	if (err)
-		fw_ws_journal_remove(w->journal, w->id);
-	return err;
+	w->aside = w->place->exists ? journal : w->place->dir;
+	return w->text ? create_new(w) : NULL;
 }
 
 static int exchange_files(const struct fw_ws_change *w)
@@ -100,7 +84,7 @@ static fw_error *use_same_directory(struct fw_ws_change *w)
 	return w->text ? create_new(w) : NULL;
 }
 
-static fw_error *apply(struct fw_ws_change *w)
+fw_error *fw_ws_change_apply(struct fw_ws_change *w)
 {
 	int error = exchange_files(w);
 
@@ -125,34 +109,11 @@ static fw_error *apply(struct fw_ws_change *w)
 	return NULL;
 }
 
-fw_error *fw_ws_change_apply(struct fw_ws_change *w)
+void fw_ws_change_settle(struct fw_ws_change *w)
 {
-	fw_error *err = apply(w);
-
-	if (err) {
-		fw_error *worse = fw_ws_change_undo(w);
-
-		if (worse)
-			return fw_error_caused_by(worse, err);
-	}
-	return err;
-}
-
-fw_error *fw_ws_change_keep(struct fw_ws_change *w)
-{
-	fw_error *err = fw_ws_journal_mark_done(w->journal, w->id, w->place->path);
-
-	if (err) {
-		fw_error *worse = fw_ws_change_undo(w);
-
-		return worse ? fw_error_caused_by(worse, err) : err;
-	}
-	FW_WS_STEP("done");
 	if (w->has_temp)
 		(void)unlinkat(w->aside, w->temp, 0);
 	w->has_temp = false;
-	FW_WS_STEP("kept");
-	return NULL;
 }
 
 /* The preflight command may have removed the old file; its content is still in
@@ -207,24 +168,15 @@ static int restore(const struct fw_ws_change *w)
 	return error || !w->is_old_aside || has_old_content(w) ? error : write_old_again(w);
 }
 
-fw_error *fw_ws_change_undo(struct fw_ws_change *w)
+bool fw_ws_change_undo(struct fw_ws_change *w)
 {
-	FW_WS_STEP("undo");
-	if (restore(w) != 0) /* the journal entry stays for recovery */
-		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
+	if (restore(w) != 0)
+		return false;
 	/* The preflight command may have replaced the new file by a directory. */
 	if (w->has_temp && unlinkat(w->aside, w->temp, 0) != 0)
 		(void)unlinkat(w->aside, w->temp, AT_REMOVEDIR);
 	w->is_applied = w->has_temp = false;
-	(void)fsync(w->place->dir);
-	FW_WS_STEP("undone");
-	fw_ws_journal_remove(w->journal, w->id);
-	return NULL;
-}
-
-void fw_ws_change_clear(struct fw_ws_change *w)
-{
-	if (w->journal >= 0)
-		(void)close(w->journal);
-	w->journal = -1;
+	if (w->place->dir >= 0)
+		(void)fsync(w->place->dir);
+	return true;
 }

@@ -23,30 +23,44 @@ static struct fw_root root;
 struct change {
 	struct fw_place place;
 	struct fw_ws_change w;
+	struct fw_ws_changes set;
 	char *old_text;
 };
+
+/* Where entries are kept; NULL: in the workspace. */
+static const char *trusted;
 
 /* As write_file does it. */
 static fw_error *prepare(struct change *c, const char *path, const char *text)
 {
 	memset(c, 0, sizeof *c);
 	c->place.dir = -1;
-	c->w.journal = -1;
+	c->set.journal = c->set.entries = -1;
 	FW_TRY(fw_place_find(&root, path, &c->place));
 	if (c->place.exists)
 		FW_TRY(fw_file_read(&root, path, 1 << 20, &c->old_text, &c->w.old_len));
-	c->w.root = &root;
+	c->set.root = &root;
+	c->set.trusted = trusted;
+	c->set.list = &c->w;
+	c->set.count = 1;
 	c->w.place = &c->place;
 	c->w.text = text;
 	c->w.len = text ? strlen(text) : 0;
 	c->w.old_text = c->old_text;
-	FW_TRY(fw_ws_change_begin(&c->w));
+	FW_TRY(fw_ws_changes_begin(&c->set));
 	return NULL;
+}
+
+static fw_error *preflight(const char *command, uint32_t limit_ms, const char *path)
+{
+	const struct fw_ws_preflight how = { .command = command, .limit_ms = limit_ms };
+
+	return fw_ws_preflight_run(&root, &how, &path, 1);
 }
 
 static void clear(struct change *c)
 {
-	fw_ws_change_clear(&c->w);
+	fw_ws_changes_clear(&c->set);
 	fw_place_clear(&c->place);
 	fw__release(c->old_text);
 }
@@ -57,11 +71,11 @@ static fw_error *write_path(const char *path, const char *text)
 	fw_error *err = prepare(&c, path, text);
 
 	if (!err)
-		err = fw_ws_change_apply(&c.w);
+		err = fw_ws_changes_apply(&c.set);
 	if (!err)
-		err = fw_ws_change_keep(&c.w);
+		err = fw_ws_changes_keep(&c.set);
 	if (!err)
-		fw_ws_journal_drop(&root, c.w.id);
+		fw_ws_journal_drop(&root, trusted, c.set.id);
 	clear(&c);
 	return err;
 }
@@ -72,7 +86,7 @@ static size_t recover(char *ret_list, size_t size)
 	size_t count = 0;
 
 	fw_buf_init(&list, 1 << 16);
-	assert_null(fw_ws_journal_recover(&root, &list, &count));
+	assert_null(fw_ws_journal_recover(&root, trusted, &list, &count));
 	(void)snprintf(ret_list, size, "%s", list.text ? list.text : "");
 	fw_buf_clear(&list);
 	return count;
@@ -134,20 +148,20 @@ static void test_change__undo_restores_the_old_state(void **state)
 	(void)state;
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
-	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_changes_apply(&c.set));
 	assert_content("w/src/a.txt", "new\n");
-	assert_null(fw_ws_change_undo(&c.w));
+	assert_null(fw_ws_changes_undo(&c.set));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
-	assert_null(fw_ws_change_apply(&c.w));
-	assert_null(fw_ws_change_undo(&c.w));
+	assert_null(fw_ws_changes_apply(&c.set));
+	assert_null(fw_ws_changes_undo(&c.set));
 	shell("test ! -e w/src/b.txt");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_changes_apply(&c.set));
 	shell("test ! -e w/src/a.txt");
-	assert_null(fw_ws_change_undo(&c.w));
+	assert_null(fw_ws_changes_undo(&c.set));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
@@ -162,12 +176,12 @@ static void test_change__a_concurrent_write_of_another_process_is_kept(void **st
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("echo theirs >w/src/a.txt");
-	assert_code(fw_ws_change_apply(&c.w), FW_FILE_HASH_MISMATCH);
+	assert_code(fw_ws_changes_apply(&c.set), FW_FILE_HASH_MISMATCH);
 	assert_content("w/src/a.txt", "theirs\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/b.txt", "new\n"));
 	shell("echo theirs >w/src/b.txt");
-	assert_code(fw_ws_change_apply(&c.w), FW_FILE_ALREADY_EXISTS);
+	assert_code(fw_ws_changes_apply(&c.set), FW_FILE_ALREADY_EXISTS);
 	assert_content("w/src/b.txt", "theirs\n");
 	clear(&c);
 	assert_nothing_left();
@@ -183,16 +197,16 @@ static void test_change__the_preflight_command_does_not_see_the_old_file(void **
 	root = make_root();
 	assert_null(prepare(&c, "src/a.txt", "new\n"));
 	shell("test \"$(ls -A w/src)\" = a.txt");
-	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_changes_apply(&c.set));
 	shell("test \"$(ls -A w/src)\" = a.txt");
-	assert_null(fw_ws_preflight(&root, "! grep -rq inside src", 5000, "src/a.txt"));
-	assert_null(fw_ws_change_undo(&c.w));
+	assert_null(preflight("! grep -rq inside src", 5000, "src/a.txt"));
+	assert_null(fw_ws_changes_undo(&c.set));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_null(prepare(&c, "src/a.txt", NULL));
-	assert_null(fw_ws_change_apply(&c.w));
+	assert_null(fw_ws_changes_apply(&c.set));
 	shell("test -z \"$(ls -A w/src)\"");
-	assert_null(fw_ws_change_undo(&c.w));
+	assert_null(fw_ws_changes_undo(&c.set));
 	assert_content("w/src/a.txt", "inside\n");
 	clear(&c);
 	assert_nothing_left();
@@ -208,9 +222,9 @@ static void test_change__undo_restores_content_that_a_command_removed(void **sta
 		root = make_root();
 		shell("chmod 751 w/src/a.txt");
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "new\n"));
-		assert_null(fw_ws_change_apply(&c.w));
+		assert_null(fw_ws_changes_apply(&c.set));
 		shell("rm -rf w/.faultwire && echo other >w/src/a.txt");
-		assert_null(fw_ws_change_undo(&c.w));
+		assert_null(fw_ws_changes_undo(&c.set));
 		assert_content("w/src/a.txt", "inside\n");
 		shell("test $(stat -c %a w/src/a.txt) = 751");
 		clear(&c);
@@ -238,13 +252,13 @@ static void test_change__works_below_a_mount_point(void **state)
 	assert_content("w/src/a.txt", "new\n");
 	for (int deletes = 0; deletes < 2; deletes++) {
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_change_apply(&c.w));
-		assert_null(fw_ws_change_undo(&c.w));
+		assert_null(fw_ws_changes_apply(&c.set));
+		assert_null(fw_ws_changes_undo(&c.set));
 		assert_content("w/src/a.txt", "new\n");
 		clear(&c);
 		/* Also by recovery after a crash. */
 		assert_null(prepare(&c, "src/a.txt", deletes ? NULL : "newer\n"));
-		assert_null(fw_ws_change_apply(&c.w));
+		assert_null(fw_ws_changes_apply(&c.set));
 		clear(&c);
 		assert_int_equal(recover(list, sizeof list), 1);
 		assert_content("w/src/a.txt", "new\n");
@@ -263,9 +277,9 @@ static void die_after(const char *path, const char *text, int steps)
 
 	assert_null(prepare(&c, path, text));
 	if (steps > 1)
-		assert_null(fw_ws_change_apply(&c.w));
+		assert_null(fw_ws_changes_apply(&c.set));
 	if (steps > 2)
-		assert_null(fw_ws_change_keep(&c.w));
+		assert_null(fw_ws_changes_keep(&c.set));
 	clear(&c);
 }
 
@@ -596,11 +610,10 @@ static void test_preflight__reports_status_and_the_end_of_the_output(void **stat
 
 	(void)state;
 	root = make_root();
-	assert_null(fw_ws_preflight(&root, "test -f src/a.txt", 5000, "src/a.txt"));
-	assert_null(fw_ws_preflight(&root, "test \"$FAULTWIRE_PATH\" = src/a.txt", 5000,
-				    "src/a.txt"));
-	assert_null(fw_ws_preflight(&root, "test -z \"$XDG_RUNTIME_DIR$FW_ROOT\"", 5000, "x"));
-	err = fw_ws_preflight(&root, "seq 100000; echo the end >&2; exit 7", 5000, "x");
+	assert_null(preflight("test -f src/a.txt", 5000, "src/a.txt"));
+	assert_null(preflight("test \"$FAULTWIRE_PATH\" = src/a.txt", 5000, "src/a.txt"));
+	assert_null(preflight("test -z \"$XDG_RUNTIME_DIR$FW_ROOT\"", 5000, "x"));
+	err = preflight("seq 100000; echo the end >&2; exit 7", 5000, "x");
 	assert_int_equal(fw_error_code(err), FW_POLICY_PREFLIGHT_FAILED);
 	assert_true(fw_error_find_field(err, "exit_status", &field));
 	assert_int_equal(field.i64, 7);
@@ -608,7 +621,7 @@ static void test_preflight__reports_status_and_the_end_of_the_output(void **stat
 	assert_non_null(strstr(cause.message, "the end"));
 	assert_true(strlen(cause.message) <= 2048);
 	fw_error_free(err);
-	err = fw_ws_preflight(&root, "kill -SEGV $$", 5000, "x");
+	err = preflight("kill -SEGV $$", 5000, "x");
 	assert_true(fw_error_find_field(err, "exit_status", &field));
 	assert_int_equal(field.i64, 128 + 11);
 	fw_error_free(err);
@@ -622,12 +635,12 @@ static void test_preflight__ends_all_processes_at_the_time_limit(void **state)
 
 	(void)state;
 	root = make_root();
-	err = fw_ws_preflight(&root, "sleep 61 & (setsid sleep 61 &) ; sleep 61", 300, "x");
+	err = preflight("sleep 61 & (setsid sleep 61 &) ; sleep 61", 300, "x");
 	assert_true(fw_error_find_field(err, "timed_out", &field));
 	fw_error_free(err);
 	/* No process is left, neither running nor as a zombie. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	err = fw_ws_preflight(&root, "(setsid sleep 61 >/dev/null 2>&1 &) ; exit 0", 3000, "x");
+	err = preflight("(setsid sleep 61 >/dev/null 2>&1 &) ; exit 0", 3000, "x");
 	assert_null(err);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	fw_root_close(&root);

@@ -30,7 +30,8 @@ enum {
 /* The roles, as a set of flags. */
 enum { FW_WS_WINDSURF = 1, FW_WS_ANTIGRAVITY = 2 };
 
-struct fw_ws_done;
+struct fw_ws_client;
+struct fw_ws_progress;
 
 struct fw_workspace {
 	struct fw_root directory;
@@ -42,31 +43,44 @@ struct fw_workspace {
 	uint32_t preflight_ms;
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;
-	char *trusted; /* directory that no worker may write; NULL: none */
+	bool is_fenced; /* commands may not write everything that workers may */
+	char *trusted;  /* directory that no worker may write; NULL: none */
+	char *revoked;  /* directory with the hashes of revoked plans; NULL: none */
 	void (*began)(void *ctx, int dir, const char *log);
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
+	bool begins_sessions; /* a client need not call begin_session */
 	/* Used by the server's thread only. */
 	fw_server *server;
-	fw_state *state;
-	struct fw_ws_session session;
-	struct fw_root root;     /* of the session; its path may lead elsewhere by now */
-	struct fw_ws_done *done; /* calls whose replies are being sent */
+	fw_state *state;              /* of the tools; each client has its own */
+	struct fw_root root;          /* of all sessions; its path may lead elsewhere by now */
+	struct fw_ws_progress *calls; /* in progress */
+	struct fw_ws_client *noted;   /* the client that a note is about; NULL: none */
+	size_t client_count;
+	uint64_t last_use;
 	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call described last */
 	char plan_hash[FW_SHA256_TEXT];
-	/* A copy of the session for the threads that read resources. */
+	/* For the threads that read resources. */
 	pthread_mutex_t lock;
-	struct fw_ws_session shared;
+	struct fw_ws_client *clients;
 };
 
 const char *fw_ws_role_name(unsigned role); /* "WINDSURF" */
+/* A role by its name or its neutral name (executor, planner), in any case; 0: none. */
+unsigned fw_ws_role_read(const char *word);
 
 /* ---- the tools ---- */
 
 fw_handler fw_ws_begin_session;
 fw_handler fw_ws_read_file_tool;
 fw_handler fw_ws_write_file;
+fw_handler fw_ws_write_files;
+fw_handler fw_ws_move_file;
+fw_handler fw_ws_delete_file;
+fw_handler fw_ws_make_directory;
+fw_handler fw_ws_list_files;
+fw_handler fw_ws_search_files;
 fw_handler fw_ws_list_plans;
 fw_handler fw_ws_read_plan;
 fw_handler fw_ws_save_plan;

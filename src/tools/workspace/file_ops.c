@@ -48,13 +48,15 @@ static fw_error *copy_owner(int fd, const struct fw_place *place)
 	return NULL;
 }
 
-fw_error *fw_ws_file_create(const struct fw_place *place, const char *temp, const char *text,
-			    size_t len)
+fw_error *fw_ws_file_create(const struct fw_place *place, const char *temp,
+			    const struct stat *like, const char *text, size_t len)
 {
 	fw_error *err;
 	int error;
 	int fd = openat(place->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			place->exists ? 0600 : 0666);
+			place->exists ? 0600
+			: like        ? like->st_mode & 0777
+				      : 0666);
 
 	error = errno;
 	if (fd < 0)
@@ -81,7 +83,7 @@ fw_error *fw_ws_file_put(const struct fw_place *place, const char *text, size_t 
 
 	fw_random_hex(random, sizeof random);
 	(void)snprintf(temp, sizeof temp, FW_WS_TEMP_FORMAT, random);
-	FW_TRY(fw_ws_file_create(place, temp, text, len));
+	FW_TRY(fw_ws_file_create(place, temp, NULL, text, len));
 	if (renameat(place->dir, temp, place->dir, place->name) != 0) {
 		error = errno;
 		(void)unlinkat(place->dir, temp, 0);

@@ -12,9 +12,10 @@
 enum { FW_WS_ID_SIZE = 17 };
 
 /* Creates the file `temp` in the directory of `place`, with the mode and owner of the
- * file at `place` if there is one, and syncs it. */
+ * file at `place` if there is one, and syncs it. A new file gets the mode of `like`, as
+ * far as the umask permits; NULL: the default mode. */
 FW_NODISCARD fw_error *fw_ws_file_create(const struct fw_place *place, const char *temp,
-					 const char *text, size_t len);
+					 const struct stat *like, const char *text, size_t len);
 
 /* Creates or replaces a file in one step, without a journal: for files whose old
  * content does not matter. */

@@ -1,6 +1,6 @@
 /*
- * observe.c - keeps the session, on the server's thread: which tools may be called, how
- * a call changes the session, and which failures lock it.
+ * observe.c - keeps the sessions, on the server's thread: which tools may be called, how
+ * a call changes the session of its client, and which failures lock it.
  *
  * A session begins just before begin_session is answered, so that the audit record of
  * that call is already written to the log of the workspace. If the record cannot be
@@ -18,43 +18,71 @@
 #include "base/mem.h"
 #include "core/redact.h"
 #include "tools/workspace/bootstrap.h"
+#include "tools/workspace/clients.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
 
-/* What a call did that its outcome does not say. */
-struct fw_ws_done {
-	struct fw_ws_done *next;
+/* A call in progress, and what it did that its outcome does not say. */
+struct fw_ws_progress {
+	struct fw_ws_progress *next;
 	const fw_call *call;
-	bool began;
+	struct fw_ws_client *client;
+	bool began;    /* it began the session of its client */
+	bool bound;    /* and that was the first one of the server */
 	bool reported; /* it wrote a report, which unlocks the session */
 	char journal[FW_WS_ID_SIZE];
 };
 
-/* ---- what all handlers see ---- */
-
-static void publish(fw_workspace *ws)
+static struct fw_ws_progress *progress_of(const fw_workspace *ws, const fw_call *call)
 {
-	struct fw_buf text;
-	fw_scope scope = { .role = NULL };
+	struct fw_ws_progress *progress = ws->calls;
 
-	fw_buf_init(&text, FW_WS_STATE_BYTES);
-	FW_BUF(&text, "{");
-	fw_ws_session_write(&ws->session, &text);
-	FW_BUF(&text, "}");
-	if (text.state == FW_BUF_OK)
-		(void)fw_state_set(ws->state, text.text, text.len);
-	fw_buf_clear(&text);
-	(void)pthread_mutex_lock(&ws->lock);
-	ws->shared = ws->session;
-	(void)pthread_mutex_unlock(&ws->lock);
-	if (ws->session.id[0]) {
-		scope.role = fw_ws_role_name(ws->role);
-		scope.session_id = ws->session.id;
-		scope.workspace_root = ws->session.root;
+	while (progress && progress->call != call)
+		progress = progress->next;
+	return progress;
+}
+
+static struct fw_ws_progress *take(fw_workspace *ws, const fw_call *call)
+{
+	for (struct fw_ws_progress **at = &ws->calls; *at; at = &(*at)->next) {
+		struct fw_ws_progress *progress = *at;
+
+		if (progress->call == call) {
+			*at = progress->next;
+			progress->client->calls--;
+			return progress;
+		}
 	}
-	fw_server_set_scope(ws->server, &scope);
+	return NULL;
+}
+
+static fw_error *enter(fw_workspace *ws, struct fw_ws_client *client, fw_call *call)
+{
+	struct fw_ws_progress *progress = fw__allocate(sizeof *progress);
+
+	/* A call of the same address has ended without a word. */
+	fw__release(take(ws, call));
+	if (!progress)
+		return fw_raise_internal_out_of_memory();
+	*progress =
+		(struct fw_ws_progress){ .next = ws->calls, .call = call, .client = client };
+	ws->calls = progress;
+	client->calls++;
+	client->used = ++ws->last_use;
+	fw_call_use_state(call, client->state);
+	return NULL;
+}
+
+static struct fw_ws_client *client_of(fw_workspace *ws, const fw_outcome *outcome)
+{
+	const struct fw_ws_progress *progress =
+		outcome->call ? progress_of(ws, outcome->call) : NULL;
+
+	if (progress)
+		return progress->client;
+	return outcome->call ? fw_ws_client_find(ws, outcome->call) : NULL;
 }
 
 /* The arguments of a call; the server has limited the message they came in. */
@@ -87,18 +115,69 @@ static fw_error *use_nonce(const fw_workspace *ws, const fw_outcome *coming)
 	return err;
 }
 
+/* Binds the server to the root of its first session. */
+static fw_error *bind_root(fw_workspace *ws, const struct fw_ws_session *session)
+{
+	char log[FW_PATH_SIZE];
+	fw_error *err;
+	int dir;
+
+	/* Opened by its path here and only here; from now on the descriptor is used. */
+	FW_TRY(fw_ws_session_open_root(ws, session, "begin_session", &ws->root));
+	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
+	if (err) {
+		fw_root_close(&ws->root);
+		return err;
+	}
+	if (ws->began)
+		ws->began(ws->ctx, dir, log);
+	return NULL;
+}
+
+/* With --auto-session. */
+static fw_error *begin_unasked(fw_workspace *ws, struct fw_ws_client *client)
+{
+	struct fw_ws_session session = client->session;
+
+	fw_ws_session_make(&ws->directory, &session);
+	if (ws->root.fd < 0)
+		FW_TRY(bind_root(ws, &session));
+	else if (ws->root.dev != ws->directory.dev || ws->root.ino != ws->directory.ino)
+		return fw_raise_session_not_initialized("any tool");
+	client->session = session;
+	fw_ws_client_publish(ws, client);
+	return NULL;
+}
+
+static fw_error *find_session(fw_workspace *ws, const struct fw_ws_tool *tool, fw_call *call,
+			      struct fw_ws_client **ret_client)
+{
+	bool begins = strcmp(tool->name, "begin_session") == 0;
+	struct fw_ws_client *client = fw_ws_client_find(ws, call);
+
+	if (!client && (begins || ws->begins_sessions))
+		FW_TRY(fw_ws_client_add(ws, call, &client));
+	if (client && !client->session.id[0] && ws->begins_sessions)
+		FW_TRY(begin_unasked(ws, client));
+	if (!begins && (!client || !client->session.id[0]))
+		return fw_raise_session_not_initialized(tool->name);
+	*ret_client = client;
+	return NULL;
+}
+
 static fw_error *entering(void *ctx, const fw_outcome *coming)
 {
 	fw_workspace *ws = ctx;
 	const struct fw_ws_tool *tool = coming->name ? fw_ws_tool_find(coming->name) : NULL;
+	struct fw_ws_client *client = NULL;
 
 	if (!tool)
 		return NULL;
+	FW_TRY(find_session(ws, tool, coming->call, &client));
+	FW_TRY(enter(ws, client, coming->call));
 	/* A call whose client has disconnected has left its report; discard it. */
-	if (strncmp(fw_state_text(ws->state, NULL), "{\"did\"", 6) == 0)
-		publish(ws);
-	if (!ws->session.id[0] && strcmp(tool->name, "begin_session") != 0)
-		return fw_raise_session_not_initialized(tool->name);
+	if (strncmp(fw_state_text(client->state, NULL), "{\"did\"", 6) == 0)
+		fw_ws_client_publish(ws, client);
 	if (!(tool->roles & ws->role))
 		return fw_raise_auth_action_not_allowed(tool->name, fw_ws_role_name(ws->role));
 	if (strcmp(tool->name, "bootstrap_create_foundation_plan") == 0)
@@ -135,10 +214,12 @@ static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
 
 void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope *scope)
 {
-	if (ws->session.id[0]) {
+	const struct fw_ws_client *client = outcome ? client_of(ws, outcome) : ws->noted;
+
+	if (client && client->session.id[0]) {
 		scope->role = fw_ws_role_name(ws->role);
-		scope->session_id = ws->session.id;
-		scope->workspace_root = ws->session.root;
+		scope->session_id = client->session.id;
+		scope->workspace_root = client->session.root;
 	}
 	if (!outcome || !outcome->name || !fw_ws_tool_find(outcome->name))
 		return;
@@ -151,8 +232,6 @@ static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)
 {
 	fw_scope scope = { .role = NULL };
 
-	if (!outcome->name || !fw_ws_tool_find(outcome->name))
-		return;
 	fw_workspace_describe(ctx, outcome, &scope);
 	fw_error_fill_scope(err, &scope);
 }
@@ -172,10 +251,14 @@ static void note_recovered(const fw_workspace *ws, yyjson_val *list)
 		const char *path = yyjson_get_str(yyjson_obj_get(item, "path"));
 		const char *outcome = yyjson_get_str(yyjson_obj_get(item, "outcome"));
 		const char *hash = yyjson_get_str(yyjson_obj_get(item, "sha256"));
+		const char *kept = yyjson_get_str(yyjson_obj_get(item, "kept"));
 
 		(void)snprintf(text, sizeof text,
-			       "a write of %s was interrupted; its content is %s (sha256 %s)",
-			       path ? path : "", outcome ? outcome : "", hash ? hash : "none");
+			       "a write of %s was interrupted; its content is %s (sha256 "
+			       "%s)%s%s",
+			       path ? path : "", outcome ? outcome : "", hash ? hash : "none",
+			       kept ? "; other content that was there is in " : "",
+			       kept ? kept : "");
 		ws->note(ws->ctx, text);
 	}
 }
@@ -187,41 +270,42 @@ static void text_of(char *to, size_t size, yyjson_val *value)
 	(void)snprintf(to, size, "%s", text ? text : "");
 }
 
-static fw_error *begin(fw_workspace *ws, yyjson_val *report)
+static fw_error *begin(fw_workspace *ws, yyjson_val *report, struct fw_ws_progress *progress)
 {
-	struct fw_ws_session session = { .dev = yyjson_get_uint(yyjson_obj_get(report, "dev")),
-					 .ino = yyjson_get_uint(
-						 yyjson_obj_get(report, "ino")) };
-	char log[FW_PATH_SIZE];
-	fw_error *err;
-	int dir;
+	struct fw_ws_client *client = progress->client;
+	struct fw_ws_session session = client->session;
+	uint64_t dev = yyjson_get_uint(yyjson_obj_get(report, "dev"));
+	uint64_t ino = yyjson_get_uint(yyjson_obj_get(report, "ino"));
 
+	/* Another begin_session came first. */
+	if (ws->root.fd >= 0 &&
+	    ((uint64_t)ws->root.dev != dev || (uint64_t)ws->root.ino != ino))
+		return fw_raise_session_init_failed(
+			"the sessions of this server are bound to another root already");
+	if (session.id[0])
+		return NULL;
 	text_of(session.id, sizeof session.id, yyjson_obj_get(report, "session"));
 	text_of(session.root, sizeof session.root, yyjson_obj_get(report, "root"));
-	if (ws->session.id[0]) {
-		/* Another begin_session came first. */
-		if (ws->session.dev != session.dev || ws->session.ino != session.ino)
-			return fw_raise_session_init_failed(
-				"the session is bound to another root already");
-		return NULL;
+	session.dev = dev;
+	session.ino = ino;
+	if (ws->root.fd < 0) {
+		FW_TRY(bind_root(ws, &session));
+		progress->bound = true;
 	}
-	/* Opened by its path here and only here; from now on the descriptor is used. */
-	FW_TRY(fw_ws_session_open_root(ws, &session, "begin_session", &ws->root));
-	err = fw_ws_trusted_begin(ws, &ws->root, &dir, log);
-	if (err) {
-		fw_root_close(&ws->root);
-		return err;
-	}
-	ws->session = session;
-	if (ws->began)
-		ws->began(ws->ctx, dir, log);
+	client->session = session;
+	progress->began = true;
 	return NULL;
 }
 
-/* Ends a session that no client knows about. */
-static void end_unknown_session(fw_workspace *ws)
+/* Ends a session that no client knows about. A lock stays. */
+static void end_unknown_session(fw_workspace *ws, const struct fw_ws_progress *progress)
 {
-	memset(&ws->session, 0, sizeof ws->session);
+	struct fw_ws_session *session = &progress->client->session;
+
+	session->id[0] = session->root[0] = '\0';
+	session->dev = session->ino = 0;
+	if (!progress->bound || fw_ws_clients_have_session(ws))
+		return;
 	fw_root_close(&ws->root);
 	if (ws->began)
 		ws->began(ws->ctx, -1, NULL);
@@ -238,49 +322,40 @@ static bool is_report_of(const fw_outcome *outcome, yyjson_val *report)
 	return hex[0] && yyjson_equals_str(yyjson_obj_get(report, "of"), hex);
 }
 
-static void remember(fw_workspace *ws, const fw_call *call, yyjson_val *report, bool is_new)
+/* What the call reports is used only if it succeeded. */
+static fw_error *use_report(fw_workspace *ws, yyjson_val *report,
+			    struct fw_ws_progress *progress)
 {
-	struct fw_ws_done *done = fw__allocate(sizeof *done);
 	const char *did = yyjson_get_str(yyjson_obj_get(report, "did"));
 
-	/* Out of memory: the session stays locked, and recovery removes the journal
-	 * entry later. */
-	if (!done)
-		return;
-	memset(done, 0, sizeof *done);
-	done->call = call;
-	done->began = is_new;
-	done->reported = strcmp(did, "reported") == 0;
-	text_of(done->journal, sizeof done->journal, yyjson_obj_get(report, "journal"));
-	done->next = ws->done;
-	ws->done = done;
+	if (strcmp(did, "began") == 0)
+		FW_TRY(begin(ws, report, progress));
+	progress->reported = strcmp(did, "reported") == 0;
+	text_of(progress->journal, sizeof progress->journal, yyjson_obj_get(report, "journal"));
+	return NULL;
 }
 
 static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 {
 	fw_workspace *ws = ctx;
+	struct fw_ws_progress *progress = progress_of(ws, outcome->call);
 	size_t len = 0;
-	const char *text = fw_state_text(ws->state, &len);
+	const char *text = progress ? fw_state_text(progress->client->state, &len) : "";
 	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
 	yyjson_val *report = yyjson_doc_get_root(doc);
-	const char *did = yyjson_get_str(yyjson_obj_get(report, "did"));
-	const struct fw_ws_tool *tool = outcome->name ? fw_ws_tool_find(outcome->name) : NULL;
-	bool is_own_report = did && tool && is_report_of(outcome, report);
+	bool has_report = yyjson_is_str(yyjson_obj_get(report, "did"));
 	fw_error *err = NULL;
 
-	if (is_own_report && !outcome->error) {
-		bool had_session = ws->session.id[0] != '\0';
-
-		if (strcmp(did, "began") == 0)
-			err = begin(ws, report);
-		if (!err)
-			remember(ws, outcome->call, report, !had_session);
-	}
-	/* If the session has just begun, this is written to its log. */
-	if (is_own_report)
+	if (has_report && is_report_of(outcome, report)) {
+		if (!outcome->error)
+			err = use_report(ws, report, progress);
+		/* If the session has just begun, this is written to its log. */
+		ws->noted = progress->client;
 		note_recovered(ws, yyjson_obj_get(report, "recovered"));
-	if (did)
-		publish(ws);
+		ws->noted = NULL;
+	}
+	if (has_report)
+		fw_ws_client_publish(ws, progress->client);
 	yyjson_doc_free(doc);
 	if (!err)
 		return false;
@@ -312,53 +387,63 @@ static bool locks(const fw_workspace *ws, const fw_outcome *outcome)
 	return ws->lock_on == FW_WS_LOCK_ANY || is_integrity_failure(code);
 }
 
-static struct fw_ws_done *take(fw_workspace *ws, const fw_call *call)
+/* True if the session is locked now, and was not before. */
+static bool lock(const fw_workspace *ws, struct fw_ws_client *client, const fw_outcome *outcome)
 {
-	for (struct fw_ws_done **at = &ws->done; *at; at = &(*at)->next) {
-		struct fw_ws_done *done = *at;
+	struct fw_ws_session *session = &client->session;
 
-		if (done->call == call) {
-			*at = done->next;
-			return done;
-		}
+	if (!outcome->error || !session->id[0] || session->locked_by[0] || !locks(ws, outcome))
+		return false;
+	(void)snprintf(session->locked_by, sizeof session->locked_by, "%s",
+		       fw_error_row(outcome->error)->kaiza);
+	return true;
+}
+
+/* True if the session has changed. */
+static bool conclude(fw_workspace *ws, const struct fw_ws_progress *progress,
+		     const fw_outcome *outcome)
+{
+	struct fw_ws_session *session = &progress->client->session;
+
+	if (outcome->error) {
+		if (progress->began)
+			end_unknown_session(ws, progress);
+		return progress->began;
 	}
-	return NULL;
+	if (progress->journal[0])
+		fw_ws_journal_drop(&ws->root, ws->trusted, progress->journal);
+	if (!progress->reported || !session->locked_by[0])
+		return false;
+	session->locked_by[0] = '\0';
+	return true;
 }
 
 static void finished(void *ctx, const fw_outcome *outcome)
 {
 	fw_workspace *ws = ctx;
-	struct fw_ws_done *done = take(ws, outcome->call);
-	bool changed = false;
+	struct fw_ws_client *client = client_of(ws, outcome);
+	struct fw_ws_progress *progress = outcome->call ? take(ws, outcome->call) : NULL;
+	bool changed = client && lock(ws, client, outcome);
 
-	if (outcome->error && ws->session.id[0] && !ws->session.locked_by[0] &&
-	    locks(ws, outcome)) {
-		(void)snprintf(ws->session.locked_by, sizeof ws->session.locked_by, "%s",
-			       fw_error_row(outcome->error)->kaiza);
-		changed = true;
-	}
-	if (done && outcome->error && done->began) {
-		end_unknown_session(ws);
-		changed = true;
-	}
-	if (done && !outcome->error && done->journal[0])
-		fw_ws_journal_drop(&ws->root, done->journal);
-	if (done && !outcome->error && done->reported && ws->session.locked_by[0]) {
-		ws->session.locked_by[0] = '\0';
-		changed = true;
-	}
+	if (progress)
+		changed = conclude(ws, progress, outcome) || changed;
 	if (changed)
-		publish(ws);
-	fw__release(done);
+		fw_ws_client_publish(ws, client);
+	fw__release(progress);
+}
+
+static void session_ended(void *ctx, const char *session)
+{
+	fw_ws_client_leave(ctx, session);
 }
 
 void fw_ws_observe_clear(fw_workspace *ws)
 {
-	while (ws->done) {
-		struct fw_ws_done *done = ws->done;
+	while (ws->calls) {
+		struct fw_ws_progress *progress = ws->calls;
 
-		ws->done = done->next;
-		fw__release(done);
+		ws->calls = progress->next;
+		fw__release(progress);
 	}
 }
 
@@ -370,9 +455,11 @@ fw_error *fw_ws_observe(fw_workspace *ws)
 		.failing = failing,
 		.replying = replying,
 		.finished = finished,
+		.session_ended = session_ended,
 		.ctx = ws,
 	};
+	const fw_scope none = { .role = NULL };
 
-	publish(ws);
+	fw_server_set_scope(ws->server, &none);
 	return fw_server_add_observer(ws->server, &observer);
 }

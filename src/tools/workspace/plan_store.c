@@ -85,6 +85,13 @@ fw_error *fw_ws_plan_approve(const struct fw_root *root, const struct fw_ws_plan
 	return put(root, plan, "APPROVED", signature, true, &was_there);
 }
 
+fw_error *fw_ws_plan_revoke(const struct fw_root *root, const struct fw_ws_plan *plan)
+{
+	bool was_there;
+
+	return put(root, plan, "PENDING", NULL, true, &was_there);
+}
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(a, b);

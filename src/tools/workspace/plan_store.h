@@ -23,6 +23,10 @@ FW_NODISCARD fw_error *fw_ws_plan_approve(const struct fw_root *root,
 					  const struct fw_ws_plan *plan,
 					  const struct fw_ws_key *key);
 
+/* Replaces the plan by the pending one, without a signature. */
+FW_NODISCARD fw_error *fw_ws_plan_revoke(const struct fw_root *root,
+					 const struct fw_ws_plan *plan);
+
 /* The hashes of all plans, sorted, 64 digits and a NUL each; release the array with
  * fw__release(). */
 FW_NODISCARD fw_error *fw_ws_plan_list(const struct fw_root *root,

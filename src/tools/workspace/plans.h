@@ -11,5 +11,6 @@
 #include "tools/workspace/bootstrap.h"
 #include "tools/workspace/plan.h"
 #include "tools/workspace/plan_store.h"
+#include "tools/workspace/revoked.h"
 
 #endif

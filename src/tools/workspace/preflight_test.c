@@ -109,10 +109,12 @@ static int run(const char *command, uint32_t limit_ms)
 	int status = 0;
 
 	if (worker == 0) {
+		const char *const paths[] = { "src/a.txt" };
+		const struct fw_ws_preflight how = { .command = command, .limit_ms = limit_ms };
 		fw_error *err;
 
 		(void)setpgid(0, 0);
-		err = fw_ws_preflight(&root, command, limit_ms, "src/a.txt");
+		err = fw_ws_preflight_run(&root, &how, paths, 1);
 		_exit(err ? fw_error_code(err) == FW_POLICY_PREFLIGHT_FAILED ? 1 : 2 : 0);
 	}
 	assert_true(worker > 0);

@@ -114,3 +114,15 @@ bool fw_ws_is_protected(const struct fw_root *root, const char *path)
 	}
 	return false;
 }
+
+bool fw_ws_is_protected_directory(const struct fw_root *root, const char *path)
+{
+	char folder[FW_PATH_SIZE];
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	(void)snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+	if (fw_ws_is_protected(root, path) || strcasecmp(name, "refs") == 0)
+		return true;
+	return strcasecmp(name, "objects") == 0 && has(root, folder, "refs", true);
+}

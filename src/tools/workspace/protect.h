@@ -20,4 +20,10 @@ bool fw_ws_is_protected_name(const char *path);
 /* The same, or is it in a bare repository (HEAD, objects, refs)? */
 bool fw_ws_is_protected(const struct fw_root *root, const char *path);
 
+/*
+ * May the directory not be created? With "refs", and with "objects" beside it, any
+ * directory could be made a bare repository, whose configuration names programs.
+ */
+bool fw_ws_is_protected_directory(const struct fw_root *root, const char *path);
+
 #endif

@@ -5,10 +5,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <yyjson.h>
 
 #include "base/digest.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "tools/workspace/data.h"
 
@@ -17,6 +19,29 @@
 const char *fw_ws_role_name(unsigned role)
 {
 	return role == FW_WS_ANTIGRAVITY ? "ANTIGRAVITY" : "WINDSURF";
+}
+
+unsigned fw_ws_role_read(const char *word)
+{
+	if (strcasecmp(word, "windsurf") == 0 || strcasecmp(word, "executor") == 0)
+		return FW_WS_WINDSURF;
+	if (strcasecmp(word, "antigravity") == 0 || strcasecmp(word, "planner") == 0)
+		return FW_WS_ANTIGRAVITY;
+	return 0;
+}
+
+void fw_ws_session_make(const struct fw_root *root, struct fw_ws_session *session)
+{
+	char hex[33];
+
+	fw_random_hex(hex, sizeof hex);
+	hex[12] = '4';
+	hex[16] = "89ab"[hex[16] & 3];
+	(void)snprintf(session->id, sizeof session->id, "%.8s-%.4s-%.4s-%.4s-%.12s", hex,
+		       hex + 8, hex + 12, hex + 16, hex + 20);
+	(void)snprintf(session->root, sizeof session->root, "%s", root->path);
+	session->dev = (uint64_t)root->dev;
+	session->ino = (uint64_t)root->ino;
 }
 
 static void copy(char *to, size_t size, yyjson_val *value)

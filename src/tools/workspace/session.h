@@ -13,7 +13,7 @@
 #include "tools/common/root.h"
 #include "tools/workspace/workspace.h"
 
-enum { FW_WS_UUID_SIZE = 37, FW_WS_STATE_BYTES = 32 * 1024 };
+enum { FW_WS_UUID_SIZE = 37, FW_WS_STATE_BYTES = 512 * 1024 };
 
 struct fw_ws_session {
 	char id[FW_WS_UUID_SIZE]; /* "": none */
@@ -22,6 +22,9 @@ struct fw_ws_session {
 	uint64_t ino;
 	char locked_by[48]; /* the code that locked it; "": not locked */
 };
+
+/* Gives a session its id and its root. */
+void fw_ws_session_make(const struct fw_root *root, struct fw_ws_session *session);
 
 /* The session as this call sees it. Without a session its id is "". */
 void fw_ws_session_read(const fw_call *call, struct fw_ws_session *ret_session);

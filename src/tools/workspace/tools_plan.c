@@ -6,9 +6,21 @@
 
 #include "base/mem.h"
 #include "tools/workspace/plan_store.h"
+#include "tools/workspace/revoked.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/raise.h>
+
+/* Why the plan cannot be trusted; NULL if it can. */
+static const char *verify(const fw_workspace *ws, const struct fw_root *root,
+			  const struct fw_ws_plan *plan, const char *hash)
+{
+	const char *refusal = fw_ws_plan_verify(plan, hash, &ws->key, root->identity);
+
+	if (!refusal && plan->is_approved && fw_ws_revoked_has(ws->revoked, root, hash))
+		return FW_WS_REVOKED_FAULT;
+	return refusal;
+}
 
 /* ---- list_plans ---- */
 
@@ -34,7 +46,7 @@ static void put_plan(const fw_workspace *ws, const struct fw_root *root, const c
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		refusal = fault;
 	} else {
-		refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
+		refusal = verify(ws, root, &plan, hash);
 		FW_BUF(out, ",\"title\":");
 		put_span(out, plan.title);
 		FW_BUF(out, ",\"status\":");
@@ -200,7 +212,7 @@ static void verify_plan(const fw_workspace *ws, const struct fw_root *root, cons
 	} else if (!fw_ws_plan_read(text, len, &plan, fault)) {
 		find(found, "PLANS_WELL_FORMED", hash, fault);
 	} else {
-		const char *refusal = fw_ws_plan_verify(&plan, hash, &ws->key, root->identity);
+		const char *refusal = verify(ws, root, &plan, hash);
 
 		if (refusal)
 			find(found, "PLANS_AUTHENTIC", hash, refusal);

@@ -5,13 +5,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
-#include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/common/file.h"
+#include "tools/workspace/clients.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/trusted.h"
 #include "tools/workspace/write_lock.h"
@@ -21,17 +20,6 @@
 enum { AUDIT_LINES = 100, AUDIT_BYTES = 1024 * 1024 };
 
 /* ---- begin_session ---- */
-
-static void make_uuid(char ret_id[FW_WS_UUID_SIZE])
-{
-	char hex[33];
-
-	fw_random_hex(hex, sizeof hex);
-	hex[12] = '4';
-	hex[16] = "89ab"[hex[16] & 3];
-	(void)snprintf(ret_id, FW_WS_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
-		       hex + 12, hex + 16, hex + 20);
-}
 
 /* Opens the root, if this server may serve it and no session uses another one. */
 static fw_error *bind(const fw_workspace *ws, const fw_call *call,
@@ -43,23 +31,24 @@ static fw_error *bind(const fw_workspace *ws, const fw_call *call,
 	FW_TRY(fw_root_open_in(ws->directory.path, ws->alias, path, len, root));
 	root->hard_links = ws->hard_links;
 	*ret_is_new = !session->id[0];
-	if (session->id[0] &&
+	if (session->ino &&
 	    (root->dev != (dev_t)session->dev || root->ino != (ino_t)session->ino))
 		return fw_raise_session_init_failed(
-			"the session is bound to another root already");
+			"the sessions of this server are bound to another root already");
 	if (faccessat(root->fd, ".", R_OK | X_OK, AT_EACCESS) != 0)
 		return fw_raise_auth_insufficient_permissions(root->path);
 	return NULL;
 }
 
-static fw_error *recover(const struct fw_root *root, struct fw_buf *list)
+static fw_error *recover(const fw_workspace *ws, const struct fw_root *root,
+			 struct fw_buf *list)
 {
 	size_t count = 0;
 	fw_error *err;
 	int lock;
 
 	FW_TRY(fw_ws_write_lock(root, FW_WS_WRITE_LOCK_MS, &lock));
-	err = fw_ws_journal_recover(root, list, &count);
+	err = fw_ws_journal_recover(root, ws->trusted, list, &count);
 	fw_ws_write_unlock(lock);
 	return err;
 }
@@ -100,23 +89,18 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 	bool is_new = true;
 	fw_error *err;
 
-	if (role && strcasecmp(role, fw_ws_role_name(ws->role)) != 0)
-		return fw_raise_auth_role_mismatch(
-			strcasecmp(role, "windsurf") == 0 ? "WINDSURF" : "ANTIGRAVITY",
-			fw_ws_role_name(ws->role));
+	if (role && fw_ws_role_read(role) != ws->role)
+		return fw_raise_auth_role_mismatch(fw_ws_role_name(fw_ws_role_read(role)),
+						   fw_ws_role_name(ws->role));
 	fw_ws_session_read(call, &session);
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
 	err = bind(ws, call, &session, &root, &is_new);
 	if (!err)
-		err = recover(&root, &recovered);
+		err = recover(ws, &root, &recovered);
 	if (!err) {
 		fw_ws_trusted_link(ws, &root);
-		if (is_new) {
-			make_uuid(session.id);
-			(void)snprintf(session.root, sizeof session.root, "%s", root.path);
-			session.dev = (uint64_t)root.dev;
-			session.ino = (uint64_t)root.ino;
-		}
+		if (is_new)
+			fw_ws_session_make(&root, &session);
 		write_result(call, ws, &session, &recovered);
 		fw_ws_notify_began(call, &session, recovered.text);
 	}
@@ -141,6 +125,7 @@ static fw_error *read_text(const struct fw_root *root, const char *path, size_t 
 
 fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 {
+	const fw_workspace *ws = ctx;
 	size_t path_len = 0;
 	const char *path = fw_call_string(call, "path", &path_len);
 	struct fw_root root = FW_ROOT_INIT;
@@ -157,7 +142,7 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	/* Content that a crashed worker wrote and no preflight command accepted must not
 	 * be read. */
 	fw_buf_init(&recovered, FW_WS_STATE_BYTES / 2);
-	fw_ws_journal_try_recover(&root, &recovered);
+	fw_ws_journal_try_recover(&root, ws->trusted, &recovered);
 	if (recovered.len)
 		fw_ws_notify_recovered(call, recovered.text);
 	fw_buf_clear(&recovered);
@@ -232,9 +217,7 @@ fw_error *fw_ws_read_resource(fw_call *call, void *ctx)
 	if (strncmp(uri, scheme, sizeof scheme - 1) != 0)
 		return fw_raise_protocol_resource_not_found(uri);
 	path_len = decode(uri + sizeof scheme - 1, path, sizeof path);
-	(void)pthread_mutex_lock(&ws->lock);
-	session = ws->shared;
-	(void)pthread_mutex_unlock(&ws->lock);
+	fw_ws_client_read_session(ws, call, &session);
 	FW_TRY(fw_ws_session_open_root(ws, &session, uri, &root));
 	err = read_text(&root, path, path_len, clean, &text, &len);
 	fw_root_close(&root);

@@ -23,6 +23,7 @@ enum {
 	PREFLIGHT_TIMEOUT,
 	LOCK_ON,
 	HARD_LINKS,
+	AUTO_SESSION,
 	OPTION_COUNT
 };
 
@@ -49,6 +50,10 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 		      "Failures that lock the session; by default integrity." },
 	[HARD_LINKS] = { "hard-links", NULL, 0, FW_TOOLSET_FLAG, NULL,
 			 "Permit reading and writing files that have several hard links." },
+	[AUTO_SESSION] = { "auto-session", NULL, 0, FW_TOOLSET_FLAG, NULL,
+			   "Begin a session in the directory of --workspace with the first "
+			   "call "
+			   "of a client, without begin_session." },
 };
 
 struct instance {
@@ -170,6 +175,7 @@ static fw_error *add_workspace(struct instance *instance)
 		.preflight = values[PREFLIGHT],
 		.lock_on = read_lock_on(values[LOCK_ON]),
 		.hard_links = values[HARD_LINKS] != NULL,
+		.begins_sessions = values[AUTO_SESSION] != NULL,
 		.sandbox = host->isolation.sandbox,
 		.workers = host->isolation.count,
 		.began = host->move_audit ? move_audit : NULL,
@@ -183,7 +189,10 @@ static fw_error *add_workspace(struct instance *instance)
 
 	if (!how.role)
 		return fw_raise_cli_usage(
-			"the workspace toolset needs --role windsurf or antigravity");
+			"the workspace toolset needs --role windsurf or antigravity (also "
+			"named executor and planner)");
+	if (how.begins_sessions && !how.directory)
+		return fw_raise_cli_usage("--auto-session needs --workspace DIR");
 	FW_TRY(read_seconds(values[PREFLIGHT_TIMEOUT], &how.preflight_ms));
 	FW_TRY(read_policy(values[POLICY], &policy));
 	how.policy = policy;
@@ -225,11 +234,12 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 const struct fw_toolset fw_toolset_workspace = {
 	.name = "workspace",
 	.summary = "files of a directory, changed only as approved plans permit; needs "
-		   "--role windsurf or antigravity",
+		   "--role windsurf or antigravity (or executor, planner)",
 	.contract = FW_KAIZA,
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.add = add,
 	.describe = describe,
+	.instructions = fw_workspace_instructions,
 	.free = instance_free,
 };

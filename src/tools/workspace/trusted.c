@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/workspace/revoked.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
 #define NONCES "nonces"
+#define JOURNAL "journal"
 
 enum { KEY_CHARS = 32 };
 
@@ -55,6 +57,26 @@ static fw_error *make_folders(const char *path)
 	return NULL;
 }
 
+/* Created here, because the sandbox of workers is made from what exists. */
+static fw_error *open_revoked(fw_workspace *ws, const char *state)
+{
+	char path[FW_PATH_SIZE];
+	char real[PATH_MAX];
+	size_t size;
+
+	if (snprintf(path, sizeof path, "%s/" FW_WS_REVOKED_DIR, state) >= (int)sizeof path)
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	FW_TRY(make_folders(path));
+	if (!realpath(path, real))
+		return fw_error_from_errno(FW_HERE, errno, path);
+	size = strlen(real) + 1;
+	ws->revoked = fw__allocate(size);
+	if (!ws->revoked)
+		return fw_raise_internal_out_of_memory();
+	memcpy(ws->revoked, real, size);
+	return NULL;
+}
+
 fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 {
 	char path[FW_PATH_SIZE];
@@ -75,7 +97,24 @@ fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state)
 	if (!ws->trusted)
 		return fw_raise_internal_out_of_memory();
 	memcpy(ws->trusted, real, size);
-	return NULL;
+	/* Workers may write below it; their sandbox is made from what exists now. */
+	if (snprintf(path, sizeof path, "%s/" JOURNAL, real) >= (int)sizeof path)
+		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
+	FW_TRY(make_folders(path));
+	return open_revoked(ws, state);
+}
+
+bool fw_ws_trusted_journal(const char *trusted, const char *root, char ret_path[FW_PATH_SIZE])
+{
+	char above[FW_PATH_SIZE];
+	int len = snprintf(above, sizeof above, "%s/" JOURNAL, trusted);
+
+	if (len < 0 || len >= (int)sizeof above)
+		return false;
+	if (root)
+		return compose(above, root, NULL, ret_path);
+	memcpy(ret_path, above, (size_t)len + 1);
+	return true;
 }
 
 /* "" if the path is too long; such a root cannot be opened either. */

@@ -9,9 +9,11 @@
  *
  *	<state>/workspaces/<of the directory>/<of the root>/audit-log.jsonl
  *	                                                    nonces/
+ *	<state>/workspaces/<of the directory>/journal/<of the root>/
  *
  * In the workspace, audit-log.jsonl is a symbolic link to the log. Workers may
- * read the directory; only the server writes there.
+ * read the directory; only the server writes there, except for journal/, which
+ * workers write and commands do not (tools/common/fence.h).
  *
  * The one rule to remember: these functions are called on the server's thread, unless
  * their comment says that a worker may call them.
@@ -27,6 +29,10 @@
 /* Creates the directory for the served directory. Raises governance.self_audit_failed
  * if it would be inside the latter; input.* and io.*. */
 FW_NODISCARD fw_error *fw_ws_trusted_open(fw_workspace *ws, const char *state);
+
+/* Any process: the directory of the journal entries of a root, or with NULL of all roots.
+ * `trusted` is fw_workspace.trusted. False if the path is too long. */
+bool fw_ws_trusted_journal(const char *trusted, const char *root, char ret_path[FW_PATH_SIZE]);
 
 /* Any process: the path of the log of a root, in the trusted directory if it is there,
  * else in the root. */

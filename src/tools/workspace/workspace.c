@@ -5,11 +5,10 @@
 #include "tools/workspace/workspace.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "tools/toolset.h"
-#include "tools/workspace/data.h"
+#include "tools/workspace/clients.h"
 #include "tools/workspace/trusted.h"
 
 #include <faultwire/faultwire.h>
@@ -58,6 +57,38 @@ static const struct description tools[] = {
 	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
 	  CHANGES },
+	{ { "write_files", FW_WS_WINDSURF, true },
+	  fw_ws_write_files,
+	  "Write several files",
+	  "Writes, patches, creates and deletes up to 100 files within an approved plan, all "
+	  "or "
+	  "none of them. The preflight command runs once, with all changes in place.",
+	  CHANGES },
+	{ { "move_file", FW_WS_WINDSURF, true },
+	  fw_ws_move_file,
+	  "Move a file",
+	  "Moves a file to a path that does not exist yet, within an approved plan.",
+	  CHANGES },
+	{ { "delete_file", FW_WS_WINDSURF, true },
+	  fw_ws_delete_file,
+	  "Delete a file",
+	  "Deletes a file within an approved plan.",
+	  CHANGES },
+	{ { "make_directory", FW_WS_WINDSURF, true },
+	  fw_ws_make_directory,
+	  "Create a directory",
+	  "Creates a directory and its missing parents within an approved plan.",
+	  ADDS },
+	{ { "list_files", BOTH, false },
+	  fw_ws_list_files,
+	  "List files",
+	  "Paths and sizes of the files of the workspace, or of those that match a glob.",
+	  READS },
+	{ { "search_files", BOTH, false },
+	  fw_ws_search_files,
+	  "Search files",
+	  "Lines of text files that contain a text or match a regular expression.",
+	  READS },
 	{ { "list_plans", BOTH, false },
 	  fw_ws_list_plans,
 	  "List the plans",
@@ -105,38 +136,60 @@ const struct fw_ws_tool *fw_ws_tool_find(const char *name)
 
 /* ---- the prompt ---- */
 
+static const char planner_text[] =
+	"You plan, and do not change files. Call begin_session with the absolute path of the "
+	"workspace first. Look around with list_files and search_files, and read what you need "
+	"with read_file. Write each plan as Markdown that says what will be done and why, with "
+	"the narrowest SCOPE that is enough, and keep it with save_plan. A person approves it; "
+	"you cannot, and must not look for a way. When an error has the code SESSION_LOCKED, "
+	"write what happened to docs/reports/ with write_file. Decide by error_code, never by "
+	"human_message.";
+
+static const char executor_text[] =
+	"You carry out approved plans. Call begin_session with the absolute path of the "
+	"workspace first, then list_plans; use a plan that is usable, and keep to its SCOPE. "
+	"Find files with list_files and search_files. Read a file before you change it, and "
+	"give its sha256 as previousHash. Change one file with write_file (content, or a "
+	"unified "
+	"diff as patch). Changes that belong together, such as a declaration and its uses, go "
+	"into one call of write_files: all or none of them are made, and the preflight command "
+	"sees all of them. There are also move_file, delete_file and make_directory. When you "
+	"get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a person. HASH_MISMATCH: "
+	"read the file again. PREFLIGHT_FAILED: nothing was changed; the output is in cause. "
+	"SESSION_LOCKED: write what happened to docs/reports/ with write_file, which unlocks "
+	"the "
+	"session. Decide by error_code, never by human_message.";
+
+const char *fw_workspace_instructions(const char *role)
+{
+	switch (role ? fw_ws_role_read(role) : 0) {
+	case FW_WS_WINDSURF: return executor_text;
+	case FW_WS_ANTIGRAVITY: return planner_text;
+	default: return NULL;
+	}
+}
+
 fw_error *fw_ws_role_prompt(fw_call *call, void *ctx)
 {
 	const fw_workspace *ws = ctx;
+	bool plans = ws->role == FW_WS_ANTIGRAVITY;
 
-	if (ws->role == FW_WS_ANTIGRAVITY) {
-		fw_call_description(call, "How to work as ANTIGRAVITY");
-		fw_call_text(
-			call,
-			"You plan, and do not change files. Call begin_session first. Read "
-			"what you need with read_file. Write each plan as Markdown that says "
-			"what will be done and why, with the narrowest SCOPE that is enough, "
-			"and keep it with save_plan. A person approves it; you cannot, and "
-			"must not look for a way. When an error has the code SESSION_LOCKED, "
-			"write what happened to docs/reports/ with write_file. Decide by "
-			"error_code, never by human_message.");
-	} else {
-		fw_call_description(call, "How to work as WINDSURF");
-		fw_call_text(
-			call,
-			"You carry out approved plans. Call begin_session first, then "
-			"list_plans; use a plan that is usable, and keep to its SCOPE. Read a "
-			"file before you change it, and give its sha256 as previousHash. "
-			"Change with write_file: content, or a unified diff as patch. When "
-			"you get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a "
-			"person. HASH_MISMATCH: read the file again. SESSION_LOCKED: write "
-			"what happened to docs/reports/, which unlocks the session. Decide by "
-			"error_code, never by human_message.");
-	}
+	fw_call_description(call, plans ? "How to work as ANTIGRAVITY"
+					: "How to work as "
+					  "WINDSURF");
+	fw_call_text(call, plans ? planner_text : executor_text);
 	return NULL;
 }
 
 /* ---- putting it together ---- */
+
+/* Does the preflight command run in it? */
+static bool is_writer(fw_handler *handler)
+{
+	return handler == fw_ws_write_file || handler == fw_ws_write_files ||
+	       handler == fw_ws_move_file || handler == fw_ws_delete_file ||
+	       handler == fw_ws_make_directory;
+}
 
 static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 {
@@ -160,8 +213,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 		tool.takes_nul = true;
 		tool.is_hidden = !(about->tool.roles & ws->role);
 		tool.deadline_ms =
-			DEADLINE_MS +
-			(about->handler == fw_ws_write_file ? 2 * ws->preflight_ms : 0);
+			DEADLINE_MS + (is_writer(about->handler) ? 2 * ws->preflight_ms : 0);
 		FW_TRY(fw_server_add_tool(ws->server, &tool));
 	}
 	return NULL;
@@ -197,16 +249,20 @@ static fw_error *add_others(fw_workspace *ws)
 static fw_error *add_workers(fw_workspace *ws, const struct fw_workspace_options *how,
 			     fw_workers **ret_workers)
 {
-	const char *const writable[] = { ws->directory.path, NULL };
-	const char *const readable[] = { ws->trusted, NULL };
+	char journal[FW_PATH_SIZE] = "";
+	const char *writable[] = { ws->directory.path, NULL, NULL };
+	const char *const readable[] = { ws->trusted, ws->revoked, NULL };
 	fw_workers_options options = FW_WORKERS_INIT;
 
+	if (ws->trusted && fw_ws_trusted_journal(ws->trusted, NULL, journal))
+		writable[1] = journal;
+	ws->is_fenced = ws->trusted && how->sandbox != FW_SANDBOX_OFF;
 	options.count = how->workers;
 	options.sandbox = how->sandbox;
 	options.writable = writable;
 	options.readable = readable;
 	options.may_execute = ws->preflight != NULL;
-	options.files = 128;
+	options.files = 256;
 	if (ws->preflight)
 		options.cpu_s = DEADLINE_MS / 1000 + 2 * ws->preflight_ms / 1000;
 	return fw_server_add_workers(ws->server, &options, ret_workers);
@@ -243,12 +299,10 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 
 	if (!options->role)
 		return fw_raise_input_missing_field("--role");
-	if (strcasecmp(options->role, "windsurf") == 0)
-		ws->role = FW_WS_WINDSURF;
-	else if (strcasecmp(options->role, "antigravity") == 0)
-		ws->role = FW_WS_ANTIGRAVITY;
-	else
-		return fw_raise_input_invalid_value("--role", "windsurf or antigravity");
+	ws->role = fw_ws_role_read(options->role);
+	if (!ws->role)
+		return fw_raise_input_invalid_value("--role", "windsurf or antigravity, also "
+							      "named executor and planner");
 	FW_TRY(fw_root_open_any(options->directory ? options->directory : ".", &ws->directory));
 	if (options->directory && options->directory[0] == '/') {
 		ws->alias = copy(options->directory);
@@ -268,6 +322,7 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 	}
 	ws->lock_on = options->lock_on;
 	ws->hard_links = options->hard_links;
+	ws->begins_sessions = options->begins_sessions;
 	ws->began = options->began;
 	ws->note = options->note;
 	ws->verify_audit = options->verify_audit;
@@ -288,6 +343,9 @@ static fw_error *set_up(fw_workspace *ws, const struct fw_workspace_options *opt
 	FW_TRY(add_workers(ws, options, &workers));
 	FW_TRY(add_tools(ws, workers));
 	FW_TRY(add_others(ws));
+	/* The server itself cannot create links once it is confined. */
+	if (ws->begins_sessions)
+		fw_ws_trusted_link(ws, &ws->directory);
 	return fw_ws_observe(ws);
 }
 
@@ -321,8 +379,10 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->preflight);
 	fw__release(ws->alias);
 	fw__release(ws->trusted);
+	fw__release(ws->revoked);
 	fw_root_close(&ws->directory);
 	fw_root_close(&ws->root);
+	fw_ws_clients_free(ws);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);
 	fw__release(ws);

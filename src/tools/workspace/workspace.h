@@ -22,7 +22,8 @@ enum fw_ws_lock_on { FW_WS_LOCK_INTEGRITY, FW_WS_LOCK_ANY, FW_WS_LOCK_NEVER };
 /* All zero to begin with. Strings are copied. */
 struct fw_workspace_options {
 	const char *directory; /* sessions may use it and what is below; NULL: "." */
-	const char *role;      /* "windsurf" or "antigravity"; required */
+	const char *role;      /* "windsurf" or "antigravity" (or "executor", "planner");
+				* required */
 	const char *plan_key;  /* a file; NULL: fw_ws_key_path() */
 	const char *policy;    /* text of a rules file; NULL: the built-in rules */
 	const char *state;     /* directory outside of the workspace for logs and nonces,
@@ -32,7 +33,8 @@ struct fw_workspace_options {
 	const char *preflight; /* a command for /bin/sh; NULL: none */
 	uint32_t preflight_ms; /* 0: 60000 */
 	enum fw_ws_lock_on lock_on;
-	bool hard_links; /* files with several names may be used */
+	bool hard_links;      /* files with several names may be used */
+	bool begins_sessions; /* the first call of a client begins its session, in `directory` */
 	fw_sandbox sandbox;
 	uint32_t workers; /* 0: the default number */
 	/* Callbacks; may be NULL. The first two are called on the server's thread and
@@ -60,6 +62,9 @@ FW_NODISCARD fw_error *fw_workspace_add(fw_server *server,
 /* Fills in role, session, root, phase and plan of a call, or with NULL those of the
  * session. On the server's thread; the texts are valid until the next call. */
 void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope *scope);
+
+/* What a model should know about working in this role; NULL: there is no such role. */
+const char *fw_workspace_instructions(const char *role);
 
 /* NULL is a no-op. */
 void fw_workspace_free(fw_workspace *ws);
