@@ -27,6 +27,7 @@
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/early.h"
 #include "mcp/hold.h"
 #include "mcp/lane.h"
 #include "mcp/offer.h"
@@ -378,6 +379,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		return;
 	}
 	call->failed_ns = uv_hrtime();
+	fw_mcp_read_early(call);
 	call->is_stranger = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 			    call->exchange->is_http && !call->exchange->principal &&
 			    !call->session;

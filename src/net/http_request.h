@@ -59,6 +59,7 @@ struct fw_http_head {
 	unsigned accepts; /* FW_HTTP_ACCEPTS_* */
 	unsigned accept_count;
 	bool is_http10;
+	bool is_finished; /* header values are trimmed and terminated */
 	unsigned field_count;
 	unsigned parameter_count; /* of the query: in `fields`, after the headers */
 	struct fw_http_field fields[FW_LIMIT_HTTP_FIELDS];
