@@ -30,6 +30,7 @@
 #include "mcp/early.h"
 #include "mcp/hold.h"
 #include "mcp/lane.h"
+#include "mcp/method.h"
 #include "mcp/offer.h"
 #include "mcp/outcome.h"
 #include "mcp/project.h"
@@ -151,6 +152,9 @@ static void complete_error(fw_call *call, fw_error *err)
 		scope.tool = call->request.name;
 		if (call->request.offer)
 			scope.operation = call->request.offer->operation;
+	} else if (call->request.kind != FW_CALL_OTHER && call->request.method) {
+		/* A resource or a prompt has a handler too; its method stands for it. */
+		scope.tool = call->request.method->name;
 	}
 	scope.client = fw_mcp_client(call);
 	if (call->session)
