@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "core/options.h"
+#include "core/redact.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
@@ -80,6 +81,8 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 	offer->contract = FW_AUTO;
 	offer->name = fw_strdup(name);
 	offer->name_len = strlen(name);
+	offer->is_plain_name = fw_utf8_valid(name, offer->name_len) == offer->name_len &&
+			       fw_redact_find(name, offer->name_len) == offer->name_len;
 	if (!offer->name) {
 		fw__release(offer);
 		return NULL;
