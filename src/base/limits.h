@@ -114,10 +114,12 @@ enum {
 	FW_LIMIT_WORKER_FILE_BYTES = 1024 * 1024 * 1024,
 	FW_LIMIT_WORKER_FILES = 64,
 	FW_LIMIT_WORKER_PROCESSES = 512,
-	/* One record of the audit log: a text, the cause, the arguments if they are
-	 * recorded, and the complete line. */
+	/* One record of the audit log: a text, the message, the cause, the context of the
+	 * error, the arguments if they are recorded, and the complete line. */
 	FW_LIMIT_AUDIT_TEXT_BYTES = 1024,
+	FW_LIMIT_AUDIT_MESSAGE_BYTES = 4 * 1024,
 	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
+	FW_LIMIT_AUDIT_CONTEXT_BYTES = 16 * 1024,
 	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
 	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
 	/* Records waiting to be written, their bytes, and the bytes of one write. */

@@ -27,8 +27,10 @@
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/early.h"
 #include "mcp/hold.h"
 #include "mcp/lane.h"
+#include "mcp/method.h"
 #include "mcp/offer.h"
 #include "mcp/outcome.h"
 #include "mcp/project.h"
@@ -168,6 +170,9 @@ static void complete_error(fw_call *call, fw_error *err)
 		scope.tool = call->request.name;
 		if (call->request.offer)
 			scope.operation = call->request.offer->operation;
+	} else if (call->request.kind != FW_CALL_OTHER && call->request.method) {
+		/* A resource or a prompt has a handler too; its method stands for it. */
+		scope.tool = call->request.method->name;
 	}
 	scope.client = fw_mcp_client(call);
 	if (call->session)
@@ -397,6 +402,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		return;
 	}
 	call->failed_ns = uv_hrtime();
+	fw_mcp_read_early(call);
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&
 				   !call->session;

@@ -172,7 +172,7 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 	if (method && strcmp(method, call->request.method_name) != 0)
 		return mismatch(FW_HEADER_METHOD, "differs from the body");
 	if (fw_version_find(claimed) != FW_V_2026_07_28)
-		return fw_raise_protocol_unsupported_version(fw_version_modern_list,
+		return fw_raise_protocol_unsupported_version(fw_version_list,
 							     fw_text_str(claimed));
 	if (is_http && call->request.has_id) {
 		if (!version)
@@ -195,7 +195,7 @@ static fw_error *enter_legacy_http(fw_call *call, const char *version, enum fw_v
 			     strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
 
 	if (version && named == FW_V_NONE)
-		return fw_raise_protocol_unsupported_version(fw_version_legacy_list, version);
+		return fw_raise_protocol_unsupported_version(fw_version_list, version);
 	if (is_initialize) {
 		if (id)
 			return fw_raise_protocol_invalid_request(

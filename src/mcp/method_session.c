@@ -53,18 +53,13 @@ static fw_error *read_contract(struct fw_session *session)
 	yyjson_val *root = yyjson_doc_get_root(session->capabilities->doc);
 	yyjson_val *value =
 		fw_json_member(fw_json_member(root, "experimental"), FW_META_CONTRACT);
-	const char *name;
 
 	if (!value)
 		return NULL;
-	if (yyjson_is_obj(value))
-		value = fw_json_member(value, "name");
-	name = fw_text_str(fw_text_of(value));
-	if (!name || !fw_contract_from_name(name, &session->contract) ||
-	    session->contract >= FW_CONTRACT_COUNT)
+	if (!fw_mcp_read_contract(value, &session->contract))
 		return fw_raise_input_invalid_value(
 			"capabilities/experimental/dev.faultwire/contract",
-			"canonical, kaiza, context-v0, codeintel, toolerror or owlclaw");
+			FW_MCP_CONTRACT_NAMES);
 	session->has_contract = true;
 	return NULL;
 }

@@ -102,6 +102,13 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 	return text.text;
 }
 
+const char *fw_outcome_argument(const fw_outcome *outcome, const char *name)
+{
+	yyjson_val *arguments = outcome->call->request.arguments;
+
+	return fw_text_str(fw_text_of(fw_json_member(arguments, name)));
+}
+
 fw_error *fw_mcp_enter(fw_call *call)
 {
 	fw_server *server = call->server;

@@ -22,6 +22,7 @@
 #include "mcp/transport.h"
 #include "mcp/util.h"
 #include "rpc/names.h"
+#include "rpc/version.h"
 
 enum {
 	KEEP_OUT_BYTES = 256 * 1024,
@@ -39,8 +40,7 @@ static fw_error *contract_named(fw_call *call, const char *where, const char *na
 		call->request.contract = contract;
 		return NULL;
 	}
-	return fw_raise_input_invalid_value(where, "canonical, kaiza, context-v0, codeintel, "
-						   "toolerror or owlclaw");
+	return fw_raise_input_invalid_value(where, FW_MCP_CONTRACT_NAMES);
 }
 
 static const char *contract_text(yyjson_val *value)
@@ -50,12 +50,23 @@ static const char *contract_text(yyjson_val *value)
 	return fw_text_str(fw_text_of(value));
 }
 
+bool fw_mcp_read_contract(yyjson_val *value, fw_contract *ret_contract)
+{
+	const char *name = contract_text(value);
+	fw_contract found;
+
+	if (!name || !fw_contract_from_name(name, &found) || found >= FW_CONTRACT_COUNT)
+		return false;
+	*ret_contract = found;
+	return true;
+}
+
 fw_error *fw_mcp_choose_contract(fw_call *call)
 {
 	yyjson_val *value = fw_json_member(call->request.meta, FW_META_CONTRACT);
 	const char *header;
 
-	call->request.contract = FW_AUTO;
+	call->request.has_chosen = true;
 	if (value)
 		return contract_named(call, "_meta/dev.faultwire/contract",
 				      contract_text(value));
@@ -102,8 +113,12 @@ static bool is_page(const fw_call *call)
  * code is always a protocol error. */
 bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 {
-	if (call->request.kind != FW_CALL_TOOL || !call->request.offer ||
-	    call->stage < FW_STAGE_METHOD)
+	if (call->request.kind != FW_CALL_TOOL || !call->request.offer)
+		return false;
+	/* Whatever limit refuses it: the caller asked for a tool. */
+	if (call->stage == FW_STAGE_LIMITS)
+		return true;
+	if (call->stage < FW_STAGE_METHOD)
 		return false;
 	if (fw_error_code(err) == FW_PROTOCOL_MISSING_CAPABILITY)
 		return !call->request.is_modern;
@@ -158,13 +173,18 @@ static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error
 		const char *field;
 		const char *member;
 	} demanded[] = {
-		{ FW_PROTOCOL_UNSUPPORTED_VERSION, "supported_versions", "supported" },
 		{ FW_PROTOCOL_UNSUPPORTED_VERSION, "requested", "requested" },
 		{ FW_PROTOCOL_MISSING_CAPABILITY, "required_capabilities",
 		  "requiredCapabilities" },
 	};
 	fw_field field;
 
+	if (fw_error_code(err) == FW_PROTOCOL_UNSUPPORTED_VERSION) {
+		FW_BUF(out, "\"supported\":");
+		fw_buf_str(out, call->request.is_modern ? fw_version_modern_list
+							: fw_version_legacy_list);
+		FW_BUF(out, ",");
+	}
 	if (is_resource_missing(call, err) && call->request.name) {
 		FW_BUF(out, "\"uri\":");
 		fw_buf_json(out, call->request.name, call->request.name_len);

@@ -7,10 +7,18 @@
 
 #include <stdbool.h>
 
+#include <yyjson.h>
+
 #include <faultwire/call.h>
 
 struct fw_reply;
 
+/* What a client may choose, in words. */
+#define FW_MCP_CONTRACT_NAMES "canonical, kaiza, context-v0, codeintel, toolerror or owlclaw"
+
+/* A contract as a client writes it: its name, or an object with `name`. False: it is
+ * neither, or there is no such contract. */
+bool fw_mcp_read_contract(yyjson_val *value, fw_contract *ret_contract);
 /* Reads the contract that the request asks for, if any. */
 fw_error *fw_mcp_choose_contract(fw_call *call);
 /* The contract in which errors of this call are reported. */

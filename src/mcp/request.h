@@ -31,6 +31,7 @@ enum fw_call_kind {
 struct fw_request {
 	bool is_modern;
 	bool has_id;
+	bool has_chosen;   /* the contract that the client asks for was read */
 	bool may_hold_nul; /* the message contains \u0000, so a string may hold a NUL */
 	enum fw_version version;
 	enum fw_call_kind kind;

@@ -107,20 +107,32 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 	return NULL;
 }
 
+static struct fw_session *look_up(const fw_server *server, const char *id)
+{
+	struct fw_session *session = server->sessions.first;
+
+	while (session && (session->wire || strcmp(session->id, id) != 0))
+		session = session->next;
+	return session;
+}
+
 struct fw_session *fw_session_find(fw_server *server, const char *id)
 {
-	for (struct fw_session *session = server->sessions.first; session;
-	     session = session->next) {
-		if (session->wire || strcmp(session->id, id) != 0)
-			continue;
-		if (server->sessions.first != session) {
-			unlink_session(session);
-			link_session(session);
-		}
-		session->used_ms = uv_now(server->loop);
-		return session;
+	struct fw_session *session = look_up(server, id);
+
+	if (!session)
+		return NULL;
+	if (server->sessions.first != session) {
+		unlink_session(session);
+		link_session(session);
 	}
-	return NULL;
+	session->used_ms = uv_now(server->loop);
+	return session;
+}
+
+const struct fw_session *fw_session_peek(const fw_server *server, const char *id)
+{
+	return look_up(server, id);
 }
 
 /* Fails each call that has no outcome yet. A held reply keeps its outcome; both stay on
@@ -250,6 +262,16 @@ static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **re
 	return *ret_session ? NULL : fw_raise_session_unknown();
 }
 
+/* GET and DELETE are about sessions, which modern versions do not have. */
+static fw_error *check_version(const char *version, const char *method)
+{
+	switch (fw_version_named(version)) {
+	case FW_V_NONE: return fw_raise_protocol_unsupported_version(fw_version_list, version);
+	case FW_V_2026_07_28: return fw_raise_protocol_http_method_not_allowed(method, "POST");
+	default: return NULL;
+	}
+}
+
 void fw_exchange_open_stream(struct fw_exchange *exchange)
 {
 	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
@@ -260,9 +282,13 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 	uint64_t after = 0;
 	fw_error *err = NULL;
 
-	if (version && fw_version_named(version) >= FW_V_2026_07_28)
-		err = fw_raise_protocol_http_method_not_allowed("GET", "POST");
-	else if (exchange->server->state != FW_RUNNING)
+	if (version)
+		err = check_version(version, "GET");
+	if (err) {
+		fw_exchange_refuse(exchange, err);
+		return;
+	}
+	if (exchange->server->state != FW_RUNNING)
 		err = fw_raise_server_shutting_down();
 	else
 		err = session_of(exchange, &session);
@@ -294,11 +320,9 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 	static const struct fw_reply ended = { .status = 200 };
 	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
 	struct fw_session *session = NULL;
-	fw_error *err;
+	fw_error *err = version ? check_version(version, "DELETE") : NULL;
 
-	if (version && fw_version_named(version) >= FW_V_2026_07_28)
-		err = fw_raise_protocol_http_method_not_allowed("DELETE", "POST");
-	else
+	if (!err)
 		err = session_of(exchange, &session);
 	if (err) {
 		fw_exchange_refuse(exchange, err);

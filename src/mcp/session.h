@@ -88,6 +88,8 @@ static inline void fw_session_unref(struct fw_session *session)
 		fw_session__destroy(session);
 }
 struct fw_session *fw_session_find(fw_server *server, const char *id);
+/* The same without counting as use: the request may not be one of this session. */
+const struct fw_session *fw_session_peek(const fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);
 /* To the GET stream of the session, or its stdio connection. */
 void fw_session_send(struct fw_session *session, const char *json, size_t len);

@@ -278,6 +278,7 @@ static void finish_values(struct fw_http_conn *conn)
 		data[value->at + value->len] = 0;
 	}
 	data[conn->head.target.at + conn->head.target.len] = 0;
+	conn->head.is_finished = true;
 }
 
 /* ---- parsing ------------------------------------------------------------------------ */

@@ -411,6 +411,9 @@ void fw_http__refuse(struct fw_http_conn *conn, fw_error *err)
 	conn->answer.has_no_body =
 		conn->state != FW_HTTP_IDLE && conn->parser.method == HTTP_HEAD;
 	conn->in.request_end = conn->in.len;
+	/* Values of an incomplete head are not terminated, so nobody may ask for them. */
+	if (!conn->head.is_finished)
+		conn->head.field_count = 0;
 	fw_http__release_body(conn);
 	fw_http__enter(conn, FW_HTTP_ANSWERING);
 	fw_exchange_refuse(&conn->exchange, err);

@@ -60,6 +60,7 @@ struct fw_http_head {
 	unsigned accepts; /* FW_HTTP_ACCEPTS_* */
 	unsigned accept_count;
 	bool is_http10;
+	bool is_finished; /* header values are trimmed and terminated */
 	unsigned field_count;
 	/* The length of the body, if all of it is in the input and the parser has seen
 	 * nothing of the request (http_usual.c); else 0. */

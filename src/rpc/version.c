@@ -12,6 +12,7 @@ const char *const fw_version_names[FW_V_COUNT] = {
 	[FW_V_2026_07_28] = "2026-07-28",
 };
 
+const char fw_version_list[] = "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
 const char fw_version_modern_list[] = "[\"2026-07-28\"]";
 const char fw_version_legacy_list[] = "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]";
 

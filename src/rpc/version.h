@@ -21,8 +21,10 @@ enum fw_version {
 
 extern const char *const fw_version_names[FW_V_COUNT];
 
-/* As JSON arrays of names, the newest first. A modern client is offered modern
- * versions only: it would repeat a legacy one in `_meta`, which is refused. */
+/* As JSON arrays of names, the newest first. The member `supported` of the protocol
+ * has only the versions of the client's era, because a modern client would repeat a
+ * legacy one in `_meta`, which is refused. Everything else lists all of them. */
+extern const char fw_version_list[];
 extern const char fw_version_modern_list[];
 extern const char fw_version_legacy_list[];
 

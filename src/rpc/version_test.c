@@ -34,6 +34,8 @@ static void test_version__lists_each_version_in_the_list_of_its_era(void **state
 				   fw_version_names[i]));
 	}
 	assert_false(fw_version_is_modern(FW_V_NONE));
+	for (int i = 0; i < FW_V_COUNT; i++)
+		assert_true(strstr(fw_version_list, fw_version_names[i]));
 }
 
 static void assert_decodes(const char *value, const char *expected)

@@ -26,7 +26,7 @@ const copy = (text) => {
 
 test('a record is what the documentation says', () => {
 	const [first, second] = records(sample);
-	same(Object.keys(first).join(), 'seq,timestamp,event,tool_name,error_code,code,invariant_id,plan_hash,phase_id,session_id,role,workspace_root,client,incident_id,trace_id,cause,args_hash,prev_hash,hash');
+	same(Object.keys(first).join(), 'seq,timestamp,event,tool_name,error_code,code,message,path,intent,invariant_id,plan_hash,phase_id,session_id,role,workspace_root,client,incident_id,trace_id,cause,context,args_hash,prev_hash,hash');
 	same([first.seq, first.event, first.tool_name, first.error_code, first.code], [1, 'failure', 'fail', 'FILE_NOT_FOUND', 'file.not_found']);
 	same([first.incident_id, first.timestamp], [errors[0].incident_id, errors[0].timestamp]);
 	same(first.args_hash, argsHash({ text: 'a/0' }));
@@ -134,7 +134,7 @@ test('tail prints a line per record, for people', () => {
 	const { status, out, err } = run(['audit', 'tail', '-n', '2', sample]);
 	same([status, err], [0, '']);
 	const [failure, change] = lines(out);
-	match(failure, /^ {5}6 {2}20\d\d-.*Z {2}failure {2}fail {2}FILE_NOT_FOUND.* {2}inc_\d{8}_\w+/);
+	match(failure, /^ {5}6 {2}20\d\d-.*Z {2}failure {2}fail {2}file\.not_found: .* {2}inc_\d{8}_\w+/);
 	match(change, /^ {5}7 {2}20\d\d-.*Z {2}change {3}change/);
 	same(lines(run(['audit', 'tail', sample]).out).length, 7);
 });

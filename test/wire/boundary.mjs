@@ -308,7 +308,7 @@ for (const era of both) {
 		const peer = await peerOf('stdio', era);
 		for (let i = 0; i < 1024; i++) peer.line.send({ ...call(peer, 'later', { ms: 1500 }), id: `call-${i}` });
 		peer.line.send(call(peer, 'echo', { text: 'x' }));
-		failure({ answers: [await peer.line.reply(7)] }, { code: 'server.overloaded', id: 7, where: `overloaded (${era})` });
+		failure({ answers: [await peer.line.reply(7)] }, { code: 'server.overloaded', id: 7, tool: 'echo', where: `overloaded (${era})` });
 		for (let i = 0; i < 1024; i++) await peer.line.reply(`call-${i}`);
 		assert.equal((await peer.say(call(peer, 'echo', { text: 'x' }))).answers[0].result.content[0].text, 'x');
 		await peer.close();

@@ -110,15 +110,28 @@ static void put_word(yyjson_val *record, const char *key, const char *before)
 	cli_put_harmless(text);
 }
 
-static void put_cause(yyjson_val *cause)
+static const char *text_of(yyjson_val *record, const char *key)
 {
-	const char *text =
-		yyjson_get_str(yyjson_is_obj(cause) ? yyjson_obj_get(cause, "message") : cause);
+	return yyjson_get_str(yyjson_obj_get(record, key));
+}
+
+/* What failed. Older records have no message; their cause says most. */
+static void put_message(yyjson_val *record)
+{
+	yyjson_val *cause = yyjson_obj_get(record, "cause");
+	const char *text = text_of(record, "message");
+	const char *path = text_of(record, "path");
 
 	if (!text)
-		return;
-	cli_puts(": ");
-	cli_put_harmless(text);
+		text = yyjson_get_str(yyjson_is_obj(cause) ? yyjson_obj_get(cause, "message")
+							   : cause);
+	if (text) {
+		cli_puts(": ");
+		cli_put_harmless(text);
+	}
+	if (path && !(text && strstr(text, path)))
+		put_word(record, "path", "  path ");
+	put_word(record, "intent", "  intent: ");
 }
 
 /* Numbers are printed with the digits of the file. */
@@ -174,8 +187,9 @@ void cli_audit_show(const char *line, size_t len, bool json)
 		if (strcmp(event, "note") == 0)
 			put_note(record);
 		put_word(record, "tool_name", "  ");
-		put_word(record, "error_code", "  ");
-		put_cause(yyjson_obj_get(record, "cause"));
+		/* The canonical code: several share one of kaiza's. */
+		put_word(record, text_of(record, "code") ? "code" : "error_code", "  ");
+		put_message(record);
 		put_word(record, "incident_id", "  ");
 		put_word(record, "session_id", "  session ");
 	}

@@ -37,8 +37,10 @@ struct fw_audit_record {
 	enum fw_audit_event event;
 	const fw_error *error;
 	const char *tool_name;
-	fw_scope scope;   /* its `tool` and `operation` are ignored */
-	const char *args; /* the arguments as compact JSON; NULL: none */
+	const char *path;   /* what it was about, unless the context of `error` says it */
+	const char *intent; /* why, in the caller's words */
+	fw_scope scope;     /* its `tool` and `operation` are ignored */
+	const char *args;   /* the arguments as compact JSON; NULL: none */
 	size_t args_len;
 	const char *reason; /* of a note */
 	int64_t unix_ms;    /* 0: now */

@@ -44,6 +44,28 @@ bool fw_audit_hash(struct fw_hasher *hasher, const char *first, size_t first_len
 
 /* ---- members -------------------------------------------------------------- */
 
+static void put_u64(struct fw_buf *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	fw_buf_put(out, digits + at, sizeof digits - at);
+}
+
+/* As the envelopes write it, so that both can be compared. */
+static void put_f64(struct fw_buf *out, double value)
+{
+	char digits[64];
+	struct fw_out text;
+
+	fw_out_init(&text, digits, sizeof digits);
+	fw_out_f64(&text, value);
+	fw_buf_put(out, digits, fw_out_finish(&text, sizeof digits));
+}
+
 /* Text from outside: made valid UTF-8, redacted, then cut. */
 static void put_text(struct fw_buf *out, const char *text, size_t most)
 {
@@ -139,6 +161,58 @@ static void put_cause(struct fw_buf *out, const fw_error *err)
 	FW_BUF(out, "}");
 }
 
+/* Of an error that was read with its secrets kept. */
+static bool is_secret(const fw_field *field)
+{
+	return fw_redact_member_is_secret(field->key, field->key_len, field->string,
+					  field->string_len);
+}
+
+/* One field of the context. A text is cut; JSON that does not fit is left out. */
+static void put_field(struct fw_buf *out, const fw_field *field, size_t most)
+{
+	put_text(out, field->key, FW_LIMIT_AUDIT_TEXT_BYTES);
+	FW_BUF(out, ":");
+	switch (field->type) {
+	case FW_FIELD_I64: fw_buf_i64(out, field->i64); break;
+	case FW_FIELD_U64: put_u64(out, field->u64); break;
+	case FW_FIELD_F64: put_f64(out, field->f64); break;
+	case FW_FIELD_BOOL: fw_buf_str(out, field->boolean ? "true" : "false"); break;
+	case FW_FIELD_STRING:
+		put_text(out, is_secret(field) ? FW_REDACTED : field->string,
+			 FW_LIMIT_AUDIT_TEXT_BYTES);
+		break;
+	case FW_FIELD_JSON:
+		if (!put_value(out, field->string, field->string_len, most))
+			FW_BUF(out, "\"[too large]\"");
+		break;
+	}
+}
+
+/* The context of the error, up to a limit: fields beyond it are left out. */
+static void put_context(struct fw_buf *out, const fw_error *err)
+{
+	const size_t count = err ? fw_error_field_count(err) : 0;
+	const size_t start = out->len;
+	fw_field field;
+
+	if (!count) {
+		FW_BUF(out, "null");
+		return;
+	}
+	FW_BUF(out, "{");
+	for (size_t i = 0; i < count && fw_error_field(err, i, &field); i++) {
+		size_t used = out->len - start;
+
+		if (used >= FW_LIMIT_AUDIT_CONTEXT_BYTES)
+			break;
+		if (i > 0)
+			FW_BUF(out, ",");
+		put_field(out, &field, (FW_LIMIT_AUDIT_CONTEXT_BYTES - used) / 2);
+	}
+	FW_BUF(out, "}");
+}
+
 /* The id in a traceparent (00-<id>-<span>-<flags>), otherwise the text itself. */
 static const char *trace_id(const char *trace, char ret_id[33])
 {
@@ -171,6 +245,16 @@ static void find_time(const struct fw_audit_record *record,
 		memcpy(ret_text, stated, FW_AUDIT_TIME_LEN);
 }
 
+static const char *path_of(const struct fw_audit_record *record)
+{
+	fw_field field;
+
+	if (record->error && fw_error_find_field(record->error, "path", &field) &&
+	    field.type == FW_FIELD_STRING)
+		return field.string;
+	return record->path;
+}
+
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 {
 	static const char *const events[] = { "failure", "change", "note" };
@@ -191,9 +275,14 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 		put_member(out, "reason", record->reason);
 		return;
 	}
-	put_member(out, "tool_name", first_of(record->tool_name, known.tool));
+	put_member(out, "tool_name",
+		   first_of(first_of(record->tool_name, known.tool), err ? "unknown" : NULL));
 	put_member(out, "error_code", row ? row->kaiza : NULL);
 	put_member(out, "code", row ? row->code : NULL);
+	FW_BUF(out, ",\"message\":");
+	put_text(out, err ? fw_error_message(err) : NULL, FW_LIMIT_AUDIT_MESSAGE_BYTES);
+	put_member(out, "path", path_of(record));
+	put_member(out, "intent", record->intent);
 	put_member(out, "invariant_id", first_of(known.invariant_id, given->invariant_id));
 	put_member(out, "plan_hash", first_of(known.plan_hash, given->plan_hash));
 	put_member(out, "phase_id", first_of(known.phase_id, given->phase_id));
@@ -206,6 +295,8 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	put_member(out, "trace_id", trace_id(first_of(known.trace_id, given->trace_id), id));
 	FW_BUF(out, ",\"cause\":");
 	put_cause(out, err);
+	FW_BUF(out, ",\"context\":");
+	put_context(out, err);
 }
 
 bool fw_audit_put_args(struct fw_buf *out, struct fw_hasher *hasher, const char *args,
@@ -233,17 +324,6 @@ bool fw_audit_put_args(struct fw_buf *out, struct fw_hasher *hasher, const char 
 }
 
 /* ---- the line ------------------------------------------------------------- */
-
-static void put_u64(struct fw_buf *out, uint64_t value)
-{
-	char digits[20];
-	size_t at = sizeof digits;
-
-	do
-		digits[--at] = (char)('0' + value % 10);
-	while (value /= 10);
-	fw_buf_put(out, digits + at, sizeof digits - at);
-}
 
 void fw_audit_line_open(struct fw_buf *out, const struct fw_audit_chain *chain,
 			size_t *ret_start)

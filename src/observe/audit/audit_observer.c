@@ -47,6 +47,20 @@ static void release_unchanged(void *ctx, fw_error *err)
 	fw_hold_release(ctx, NULL);
 }
 
+static void name_call(const fw_outcome *outcome, struct fw_audit_record *record)
+{
+	const char *method = outcome->method;
+
+	if (method && strcmp(method, "tools/call") == 0)
+		record->tool_name = outcome->name;
+	else
+		record->tool_name = method;
+	record->path = fw_outcome_argument(outcome, "path");
+	if (!record->path && method && strncmp(method, "resources/", 10) == 0)
+		record->path = outcome->name;
+	record->intent = fw_outcome_argument(outcome, "intent");
+}
+
 static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 {
 	struct fw_audit *audit = ctx;
@@ -68,10 +82,7 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 	/* Unauthenticated peers must not be able to fill the disk. */
 	if (outcome->is_unauthenticated && !fw_audit_admit_unauthenticated(audit))
 		return false;
-	if (outcome->method && strcmp(outcome->method, "tools/call") == 0)
-		record.tool_name = outcome->name;
-	else
-		record.tool_name = outcome->method;
+	name_call(outcome, &record);
 	if (audit->options.describe)
 		audit->options.describe(audit->options.describe_ctx, outcome, &record);
 	if (code == FW_AUDIT_LOG_FAILED || code == FW_AUDIT_LOCK_FAILED ||

@@ -15,10 +15,11 @@ static void test_audit__a_line_has_all_fields_in_their_order(void **state)
 	static const char expected[] =
 		"{\"seq\":1,\"timestamp\":\"2026-01-19T15:32:10.123Z\",\"event\":\"failure\","
 		"\"tool_name\":\"read_file\",\"error_code\":\"FILE_NOT_FOUND\","
-		"\"code\":\"file.not_found\",\"invariant_id\":null,\"plan_hash\":null,"
+		"\"code\":\"file.not_found\",\"message\":\"File not found: a/b\","
+		"\"path\":null,\"intent\":null,\"invariant_id\":null,\"plan_hash\":null,"
 		"\"phase_id\":null,\"session_id\":null,\"role\":null,\"workspace_root\":null,"
 		"\"client\":null,\"incident_id\":\"inc_20260119_abcdefgh\",\"trace_id\":null,"
-		"\"cause\":null,\"args_hash\":"
+		"\"cause\":null,\"context\":null,\"args_hash\":"
 		"\"fde64ffe7a4a0bbd5d2fe2c294b795808c14bcb57a1d08f1c9dcd59871a020f4\","
 		"\"prev_hash\":\"GENESIS\",\"hash\":\"";
 	char *text;
@@ -32,6 +33,95 @@ static void test_audit__a_line_has_all_fields_in_their_order(void **state)
 	text = read_all(path, NULL);
 	assert_true(is_json(text, strlen(text)));
 	free(text);
+	assert_whole(1);
+}
+
+/* The one record that `entry` makes, as text. */
+static char *line_of(const struct fw_audit_record *entry)
+{
+	struct fw_audit *audit = opened(NULL);
+	char *text;
+
+	must(fw_audit_append_wait(audit, entry));
+	assert_true(fw_audit_close(audit));
+	text = read_all(path, NULL);
+	assert_true(is_json(text, strlen(text)));
+	return text;
+}
+
+static void test_audit__a_line_says_what_failed_and_why(void **state)
+{
+	static const char list[] = "[1,{\"token\":\"abc\"}]";
+	fw_error *failed = fw_raise_plan_not_found("abc");
+	struct fw_audit_record entry = { .error = failed,
+					 .tool_name = "write_file",
+					 .path = "src/main.c",
+					 .intent = "fix the leak" };
+	char *text;
+
+	(void)state;
+	fw_error_add_u64(failed, "tries", 3);
+	fw_error_add_f64(failed, "share", 0.5);
+	fw_error_add_bool(failed, "forced", true);
+	fw_error_add_json(failed, "list", list, sizeof list - 1);
+	fw_error_set_hint(failed, "a hint that the log does not need");
+	text = line_of(&entry);
+	assert_non_null(strstr(text, "\"path\":\"src/main.c\",\"intent\":\"fix the leak\","));
+	assert_non_null(strstr(text, fw_error_message(failed)));
+	assert_non_null(strstr(text, "\"tries\":3,\"share\":0.5,\"forced\":true,\"list\":"
+				     "[1,{\"token\":\"[redacted]\"}]},\"args_hash\""));
+	assert_null(strstr(text, "hint"));
+	free(text);
+	fw_error_free(failed);
+}
+
+static void test_audit__a_failure_always_names_a_tool(void **state)
+{
+	fw_error *failed = fw_raise_protocol_parse_error(0, "empty");
+	struct fw_audit_record entry = { .error = failed };
+	char *text;
+
+	(void)state;
+	text = line_of(&entry);
+	assert_non_null(strstr(text, "\"tool_name\":\"unknown\""));
+	free(text);
+	fw_error_free(failed);
+}
+
+/* A text that becomes six times as long in JSON. */
+static char *worst_text(size_t len)
+{
+	char *text = malloc(len + 1);
+
+	assert_non_null(text);
+	memset(text, 1, len);
+	text[len] = '\0';
+	return text;
+}
+
+static void test_audit__the_size_of_a_record_has_a_limit(void **state)
+{
+	char *worst = worst_text(64 * 1024);
+	fw_error *failed = fw_error_wrap(fw_raise_internal_unexpected(NULL), FW_HERE, "%s", worst);
+	struct fw_audit_record entry = { .error = failed, .path = worst, .intent = worst };
+	fw_scope scope = { .tool = worst, .client = worst, .session_id = worst };
+	char key[16];
+	char *text;
+
+	(void)state;
+	fw_error_fill_scope(failed, &scope);
+	for (unsigned i = 0; i < FW_LIMIT_FIELDS; i++) {
+		(void)snprintf(key, sizeof key, "field_%u", i);
+		fw_error_add_string(failed, key, worst);
+	}
+	fw_error_add_cause(failed, worst, worst, worst);
+	text = line_of(&entry);
+	assert_true(strlen(text) < FW_LIMIT_AUDIT_LINE_BYTES / 2);
+	assert_non_null(strstr(text, "field_0"));
+	assert_null(strstr(text, "field_100"));
+	free(text);
+	free(worst);
+	fw_error_free(failed);
 	assert_whole(1);
 }
 
@@ -417,6 +507,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_has_all_fields_in_their_order),
+		TEST(a_line_says_what_failed_and_why),
+		TEST(a_failure_always_names_a_tool),
+		TEST(the_size_of_a_record_has_a_limit),
 		TEST(the_hash_is_what_sha256sum_says),
 		TEST(an_error_with_an_implausible_time_gets_the_current_time),
 		TEST(scope_cause_and_trace_are_kept),
