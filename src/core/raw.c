@@ -70,6 +70,16 @@ fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
 	return err;
 }
 
+fw_error *fw__raw_text(fw_src at, const fw_row *row, const char *text, size_t len)
+{
+	fw_error *err = fw__error_new(at, row, len);
+
+	if (len == 0)
+		text = UNEXPECTED, len = strlen(UNEXPECTED);
+	set_text(err, text, len);
+	return err;
+}
+
 /* The text of an error object: `message` comes first; the other names are common in
  * APIs. */
 static yyjson_val *words_of(yyjson_val *object)

@@ -13,4 +13,7 @@
  */
 FW_NODISCARD fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reason);
 
+/* An error of `row` with the text as its message and its first cause. */
+FW_NODISCARD fw_error *fw__raw_text(fw_src at, const fw_row *row, const char *text, size_t len);
+
 #endif
