@@ -573,7 +573,8 @@ static void run_to_text(int contract)
 
 static void decode(int contract, bool keep_secrets)
 {
-	const fw_decode_options options = { .keep_secrets = keep_secrets };
+	const fw_decode_options options = { .struct_size = sizeof(fw_decode_options),
+					    .keep_secrets = keep_secrets };
 	fw_error *read;
 
 	if (fw_error_decode(texts[contract], lens[contract], (fw_contract)contract, &options,

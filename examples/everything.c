@@ -651,65 +651,76 @@ static const struct {
 
 static fw_error *add_tools(fw_server *server)
 {
-	fw_tool change = FW_TOOL_INIT, own = FW_TOOL_INIT;
+	const fw_tool own = {
+		.struct_size = sizeof(own),
+		.name = "test_own_contract",
+		.description = "Always fails, in a contract of its own choice",
+		.input_schema = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"
+				"\"string\",\"pattern\":\"^[a-z]+$\"},\"text\":{\"type\":"
+				"\"string\"}}}",
+		.handler = failing,
+		.contract = FW_KAIZA,
+	};
+	fw_tool change = {
+		FW_TOOL_DEFAULTS,
+		.name = "test_trigger_tool_change",
+		.description = "Tells listeners that the tools have changed",
+		.input_schema = NONE,
+		.handler = tools_changed,
+		.ctx = server,
+	};
 
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-		fw_tool tool = FW_TOOL_INIT;
+		const fw_tool tool = {
+			FW_TOOL_DEFAULTS,
+			.name = tools[i].name,
+			.description = tools[i].description,
+			.input_schema = tools[i].input,
+			.output_schema = tools[i].output,
+			.handler = tools[i].handler,
+			.ctx = (void *)(uintptr_t)tools[i].ctx,
+			.run = tools[i].run,
+			.deadline_ms = tools[i].deadline_ms,
+		};
 
-		tool.name = tools[i].name;
-		tool.description = tools[i].description;
-		tool.input_schema = tools[i].input;
-		tool.output_schema = tools[i].output;
-		tool.handler = tools[i].handler;
-		tool.ctx = (void *)(uintptr_t)tools[i].ctx;
-		tool.run = tools[i].run;
-		tool.deadline_ms = tools[i].deadline_ms;
 		FW_TRY(fw_server_add_tool(server, &tool));
 	}
-	change.name = "test_trigger_tool_change";
-	change.description = "Tells listeners that the tools have changed";
-	change.input_schema = NONE;
-	change.handler = tools_changed;
-	change.ctx = server;
 	FW_TRY(fw_server_add_tool(server, &change));
 	change.name = "test_trigger_prompt_change";
 	change.description = "Tells listeners that the prompts have changed";
 	change.handler = prompts_changed;
 	FW_TRY(fw_server_add_tool(server, &change));
-	own.name = "test_own_contract";
-	own.description = "Always fails, in a contract of its own choice";
-	own.input_schema = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
-			   "\"pattern\":"
-			   "\"^[a-z]+$\"},\"text\":{\"type\":\"string\"}}}";
-	own.handler = failing;
-	own.contract = FW_KAIZA;
 	return fw_server_add_tool(server, &own);
 }
 
 static fw_error *add_resources(fw_server *server)
 {
 	const fw_resource resources[] = {
-		{ .uri = "test://static-text",
+		{ .struct_size = sizeof(fw_resource),
+		  .uri = "test://static-text",
 		  .name = "static-text",
 		  .title = "Static Text Resource",
 		  .description = "A static text resource for testing",
 		  .mime_type = "text/plain",
 		  .handler = read_text,
 		  .ctx = (void *)"This is the content of the static text resource." },
-		{ .uri = "test://static-binary",
+		{ .struct_size = sizeof(fw_resource),
+		  .uri = "test://static-binary",
 		  .name = "static-binary",
 		  .title = "Static Binary Resource",
 		  .description = "A static binary resource (image) for testing",
 		  .mime_type = "image/png",
 		  .handler = read_binary },
-		{ .uri = "test://watched-resource",
+		{ .struct_size = sizeof(fw_resource),
+		  .uri = "test://watched-resource",
 		  .name = "watched-resource",
 		  .title = "Watched Resource",
 		  .description = "For subscribing and unsubscribing",
 		  .mime_type = "text/plain",
 		  .handler = read_text,
 		  .ctx = (void *)"Watched resource content" },
-		{ .uri = "test://template/{id}/data",
+		{ .struct_size = sizeof(fw_resource),
+		  .uri = "test://template/{id}/data",
 		  .name = "template",
 		  .title = "Resource Template",
 		  .description = "A resource template with parameter substitution",
@@ -729,28 +740,33 @@ static fw_error *add_prompts(fw_server *server)
 	static const fw_prompt_argument uri[] = { { "resourceUri",
 						    "URI of the resource to embed", true } };
 	const fw_prompt prompts[] = {
-		{ .name = "test_simple_prompt",
+		{ .struct_size = sizeof(fw_prompt),
+		  .name = "test_simple_prompt",
 		  .title = "Simple Test Prompt",
 		  .description = "A simple prompt without arguments",
 		  .handler = simple_prompt },
-		{ .name = "test_prompt_with_arguments",
+		{ .struct_size = sizeof(fw_prompt),
+		  .name = "test_prompt_with_arguments",
 		  .title = "Prompt With Arguments",
 		  .description = "A prompt with required arguments",
 		  .arguments = two,
 		  .argument_count = 2,
 		  .handler = prompt_with_arguments,
 		  .complete = complete_argument },
-		{ .name = "test_prompt_with_embedded_resource",
+		{ .struct_size = sizeof(fw_prompt),
+		  .name = "test_prompt_with_embedded_resource",
 		  .title = "Prompt With Embedded Resource",
 		  .description = "A prompt that includes an embedded resource",
 		  .arguments = uri,
 		  .argument_count = 1,
 		  .handler = prompt_with_resource },
-		{ .name = "test_prompt_with_image",
+		{ .struct_size = sizeof(fw_prompt),
+		  .name = "test_prompt_with_image",
 		  .title = "Prompt With Image",
 		  .description = "A prompt that includes image content",
 		  .handler = prompt_with_image },
-		{ .name = "test_input_required_result_prompt",
+		{ .struct_size = sizeof(fw_prompt),
+		  .name = "test_input_required_result_prompt",
 		  .title = "Prompt That Asks",
 		  .description = "A prompt that needs an answer before it can be made",
 		  .handler = prompt_that_asks },

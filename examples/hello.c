@@ -19,19 +19,22 @@ static fw_error *greet(fw_call *call, void *ctx)
 
 int main(void)
 {
-	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	fw_tool tool = FW_TOOL_INIT;
+	const fw_server_options options = {
+		FW_SERVER_OPTIONS_DEFAULTS,
+		.name = "hello",
+		.version = "1.0.0",
+	};
+	const fw_tool tool = {
+		FW_TOOL_DEFAULTS,
+		.name = "greet",
+		.description = "Greets somebody by name.",
+		.input_schema = "{\"type\":\"object\",\"properties\":{\"name\":{"
+				"\"type\":\"string\"}},\"required\":[\"name\"]}",
+		.handler = greet,
+	};
 	fw_server *server = NULL;
 	fw_error *err;
 
-	options.name = "hello";
-	options.version = "1.0.0";
-	tool.name = "greet";
-	tool.description = "Greets somebody by name.";
-	tool.input_schema =
-		"{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
-		"\"required\":[\"name\"]}";
-	tool.handler = greet;
 	err = fw_server_new(&options, &server);
 	if (!err)
 		err = fw_server_add_tool(server, &tool);

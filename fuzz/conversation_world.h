@@ -511,14 +511,17 @@ static void add_tools(void)
 static void add_offers(void)
 {
 	static const fw_prompt_argument topic = { "topic", "what about", true };
-	const fw_resource fixed = { .uri = "test://fixed",
+	const fw_resource fixed = { .struct_size = sizeof(fw_resource),
+				    .uri = "test://fixed",
 				    .name = "fixed",
 				    .handler = read_resource };
-	const fw_resource item = { .uri = "test://item/{id}",
+	const fw_resource item = { .struct_size = sizeof(fw_resource),
+				   .uri = "test://item/{id}",
 				   .name = "item",
 				   .handler = read_resource,
 				   .complete = complete_value };
-	const fw_prompt prompt = { .name = "topic",
+	const fw_prompt prompt = { .struct_size = sizeof(fw_prompt),
+				   .name = "topic",
 				   .arguments = &topic,
 				   .argument_count = 1,
 				   .handler = get_prompt,
@@ -572,7 +575,8 @@ static void set_limits(uint8_t bits)
 static void server_open(const struct step *header)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	fw_observer observer = { .entering = on_entering,
+	fw_observer observer = { .struct_size = sizeof(fw_observer),
+				 .entering = on_entering,
 				 .admitting = on_admitting,
 				 .failing = on_failing,
 				 .replying = on_replying };

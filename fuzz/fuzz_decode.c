@@ -39,7 +39,7 @@ static void read_refused(const fw_error *err, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	fw_encode_options options = { 0 };
+	fw_encode_options options = { .struct_size = sizeof(fw_encode_options) };
 	fw_error *read = NULL, *err;
 	size_t told = 0, violations = 0;
 	long live = fw_error_live();

@@ -19,7 +19,8 @@ static void use(const fw_registry *registry)
 	MUST(count >= fw_registry_count(NULL));
 	for (size_t i = fw_registry_count(NULL); i < count; i++) {
 		const fw_row *row = fw_registry_at(registry, i);
-		const fw_decode_options options = { .registry = registry };
+		const fw_decode_options options = { .struct_size = sizeof(fw_decode_options),
+						    .registry = registry };
 		fw_error *err, *read = NULL;
 		size_t len;
 		char *text;

@@ -135,14 +135,17 @@ static inline void fuzz_server_add(const char *name, const char *input, const ch
 static inline void fuzz_server_open(void)
 {
 	static const fw_prompt_argument topic = { "topic", "what about", true };
-	const fw_resource fixed = { .uri = "test://fixed",
+	const fw_resource fixed = { .struct_size = sizeof(fw_resource),
+				    .uri = "test://fixed",
 				    .name = "fixed",
 				    .handler = fuzz_read };
-	const fw_resource item = { .uri = "test://item/{id}",
+	const fw_resource item = { .struct_size = sizeof(fw_resource),
+				   .uri = "test://item/{id}",
 				   .name = "item",
 				   .handler = fuzz_read,
 				   .complete = fuzz_complete };
-	const fw_prompt prompt = { .name = "topic",
+	const fw_prompt prompt = { .struct_size = sizeof(fw_prompt),
+				   .name = "topic",
 				   .arguments = &topic,
 				   .argument_count = 1,
 				   .handler = fuzz_prompt,

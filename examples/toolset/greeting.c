@@ -32,17 +32,19 @@ static fw_error *greet(fw_call *call, void *ctx)
 
 static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 {
-	fw_tool tool = FW_TOOL_INIT;
+	const fw_tool tool = {
+		FW_TOOL_DEFAULTS,
+		.name = "greet",
+		.title = "Greet",
+		.description = "Greets somebody by name.",
+		.input_schema = fw_toolset_input_schema(fw_greeting_schemas, "greet"),
+		.handler = greet,
+		.ctx = (void *)host->values[GREETING],
+		.run = host->run,
+		.workers = host->workers,
+	};
 
 	(void)ret_instance;
-	tool.name = "greet";
-	tool.title = "Greet";
-	tool.description = "Greets somebody by name.";
-	tool.input_schema = fw_toolset_input_schema(fw_greeting_schemas, tool.name);
-	tool.handler = greet;
-	tool.ctx = (void *)host->values[GREETING];
-	tool.run = host->run;
-	tool.workers = host->workers;
 	return fw_server_add_tool(host->server, &tool);
 }
 

@@ -30,6 +30,41 @@
 #define FW_PRINTF(format_at, first_at)
 #endif
 
+/*
+ * Option structs. The first member of each is struct_size, the size that the struct
+ * had when the caller was compiled. FW_..._INIT sets it, and leaves every other member
+ * at its default. Members are only ever appended: a caller compiled against an older
+ * header passes a smaller size, and gets the defaults for what it does not know. A
+ * size of 0, or one larger than this library knows, raises internal.api_misuse, and
+ * nothing beyond struct_size is read.
+ *
+ * C++ has designated initializers only since C++20, hence the functions.
+ */
+#ifdef __cplusplus
+template <typename Options> inline Options fw_init(void)
+{
+	Options made = Options();
+
+	made.struct_size = sizeof(Options);
+	return made;
+}
+
+template <typename Options, typename Contract> inline Options fw_init(Contract contract)
+{
+	Options made = fw_init<Options>();
+
+	made.contract = contract;
+	return made;
+}
+
+#define FW_INIT(type) fw_init<type>()
+#else
+#define FW_INIT(type)                       \
+	{                                   \
+		.struct_size = sizeof(type) \
+	}
+#endif
+
 FW_EXTERN_C_BEGIN
 
 /** The version of the library, for example "0.1.0". Static; never NULL. */

@@ -15,8 +15,9 @@
 
 FW_EXTERN_C_BEGIN
 
-/** Options for encoding. Zeroed or NULL: the defaults. */
+/** Options for encoding; NULL: the defaults. Begin with FW_ENCODE_OPTIONS_INIT. */
 typedef struct fw_encode_options {
+	size_t struct_size;
 	/** FW_TOOLERROR: as Go's encoding/json writes it (escapes < > & U+2028
 	 * U+2029, sorts the keys of `data`). */
 	bool go_escape;
@@ -28,30 +29,36 @@ typedef struct fw_encode_options {
 	const char *problem_base;
 } fw_encode_options;
 
+#define FW_ENCODE_OPTIONS_INIT FW_INIT(fw_encode_options)
+
 /**
  * Write `err` in `contract`: one compact object without a final newline
  * (FW_CONTEXT_V0 has one, as its contract requires).
  *
  * Writes at most `cap` bytes including the NUL and returns the complete length
  * without it, as snprintf does: a return >= cap means that the text was cut.
- * Allocates nothing and cannot fail. If `err` is NULL, writes internal.unexpected.
+ * Allocates nothing and cannot fail. If `err` is NULL, writes internal.unexpected;
+ * if `options` has an invalid struct_size, internal.api_misuse.
  */
 FW_API size_t fw_error_encode(const fw_error *err, fw_contract contract,
 			      const fw_encode_options *options, char *buf, size_t cap);
 
 /**
  * The same into new memory, NUL-terminated, to be released with fw_free(). Raises
- * internal.out_of_memory.
+ * internal.out_of_memory, internal.api_misuse (struct_size).
  */
 FW_API FW_NODISCARD fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,
 					       const fw_encode_options *options,
 					       char **ret_text, size_t *ret_len);
 
-/** Options for decoding. Zeroed or NULL: the defaults. */
+/** Options for decoding; NULL: the defaults. Begin with FW_DECODE_OPTIONS_INIT. */
 typedef struct fw_decode_options {
+	size_t struct_size;
 	const fw_registry *registry; /**< NULL: built-in */
 	bool keep_secrets;           /** do not redact */
 } fw_decode_options;
+
+#define FW_DECODE_OPTIONS_INIT FW_INIT(fw_decode_options)
 
 /**
  * Read an error from `text`. FW_AUTO detects the contract, and looks inside MCP
@@ -63,7 +70,8 @@ typedef struct fw_decode_options {
  *
  * Raises contract.not_json, contract.malformed (with the JSON Pointer),
  * input.too_large, input.too_deep, input.invalid_encoding, registry.code_unregistered
- * (in contracts with a closed set of codes), internal.out_of_memory.
+ * (in contracts with a closed set of codes), internal.out_of_memory,
+ * internal.api_misuse (struct_size).
  */
 FW_API FW_NODISCARD fw_error *fw_error_decode(const char *text, size_t len,
 					      fw_contract contract,

@@ -143,7 +143,8 @@ FW_API void fw_error_set_time(fw_error *err, int64_t unix_ms);
 /** The tool's empty result, a JSON object, which codeintel shows next to the error. */
 FW_API void fw_error_set_empty_result(fw_error *err, const char *json, size_t len);
 
-/** The circumstances of an error. Any member may be NULL. */
+/** The circumstances of an error. Any member may be NULL. It never gets another member:
+ *  fw_error_scope() returns it by value. */
 typedef struct fw_scope {
 	const char *tool;
 	const char *operation; /**< "files:open_file" */

@@ -18,6 +18,7 @@ FW_API FW_NODISCARD fw_error *fw_server_listen_fds(fw_server *server, int in, in
 
 /** Begin with FW_HTTP_OPTIONS_INIT. Strings are copied. */
 typedef struct fw_http_options {
+	size_t struct_size;
 	const char *address;      /**< "127.0.0.1", "::1", "0.0.0.0"; NULL: 127.0.0.1 */
 	uint16_t port;            /**< 0: any free port; see fw_server_url() */
 	const char *path;         /**< NULL: "/mcp" */
@@ -33,12 +34,9 @@ typedef struct fw_http_options {
 	const char *resource_metadata_url;
 } fw_http_options;
 
-#define FW_HTTP_OPTIONS_INIT                                      \
-	{                                                         \
-		NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
-	}
+#define FW_HTTP_OPTIONS_INIT FW_INIT(fw_http_options)
 
-/** Bind now; requests are served while the server runs. An address that is not
+/** `options` may be NULL: the defaults. Bind now; requests are served while the server runs. An address that is not
  *  loopback requires a bearer token or allowed hosts. Raises io.failed,
  *  internal.api_misuse, internal.out_of_memory, transport.tls_failed. */
 FW_API FW_NODISCARD fw_error *fw_server_listen_http(fw_server *server,

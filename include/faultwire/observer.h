@@ -58,8 +58,10 @@ typedef struct fw_hold fw_hold;
  */
 FW_API void fw_hold_release(fw_hold *hold, fw_error *err);
 
-/** Any member may be NULL. Called on the server's thread; must not block. */
+/** Begin with FW_OBSERVER_INIT. Any member may be NULL. Called on the server's thread;
+ *  must not block. */
 typedef struct fw_observer {
+	size_t struct_size;
 	/** A tool is called, and its arguments are not checked yet: an error refuses
 	 *  the call. */
 	fw_error *(*entering)(void *ctx, const fw_outcome *coming);
@@ -79,6 +81,8 @@ typedef struct fw_observer {
 	void (*finished)(void *ctx, const fw_outcome *outcome);
 	void *ctx;
 } fw_observer;
+
+#define FW_OBSERVER_INIT FW_INIT(fw_observer)
 
 FW_EXTERN_C_END
 

@@ -16,6 +16,7 @@ typedef struct fw_server fw_server;
 
 /** Begin with FW_SERVER_OPTIONS_INIT. Strings are copied. */
 typedef struct fw_server_options {
+	size_t struct_size;
 	const char *name;         /**< required */
 	const char *version;      /**< required */
 	const char *title;        /**< NULL: none */
@@ -39,10 +40,16 @@ typedef struct fw_server_options {
 	bool keep_signals;
 } fw_server_options;
 
-#define FW_SERVER_OPTIONS_INIT                                                               \
-	{                                                                                    \
-		NULL, NULL, NULL, NULL, FW_AUTO, NULL, NULL, 0, 0, 0, 0, false, false, false \
+/** To begin a list of designated initializers: { FW_SERVER_OPTIONS_DEFAULTS, ... }. */
+#define FW_SERVER_OPTIONS_DEFAULTS .struct_size = sizeof(fw_server_options), .contract = FW_AUTO
+#ifdef __cplusplus
+#define FW_SERVER_OPTIONS_INIT fw_init<fw_server_options>(FW_AUTO)
+#else
+#define FW_SERVER_OPTIONS_INIT             \
+	{                                  \
+		FW_SERVER_OPTIONS_DEFAULTS \
 	}
+#endif
 
 /** The server is yours, for fw_server_free(). Raises internal.api_misuse
  *  (no name or version), internal.out_of_memory, internal.unexpected. */
@@ -77,7 +84,7 @@ FW_API void fw_server_stop(fw_server *server);
 
 /* ---- observers, scope and pages ------------------------------------------ */
 
-/** The structure is copied. Observers are called in the order of adding. */
+/** `observer` is copied. Observers are called in the order of adding. */
 FW_API FW_NODISCARD fw_error *fw_server_add_observer(fw_server *server,
 						     const fw_observer *observer);
 

@@ -46,6 +46,7 @@ typedef enum fw_run {
 
 /** Begin with FW_TOOL_INIT. Strings are copied, `ctx` is kept. */
 typedef struct fw_tool {
+	size_t struct_size;
 	const char *name; /**< required: 1 to 64 of A-Z a-z 0-9 _ - . / */
 	const char *title;
 	const char *description;
@@ -76,18 +77,25 @@ typedef struct fw_tool {
 	bool takes_nul;
 } fw_tool;
 
-#define FW_TOOL_INIT                                                                          \
-	{                                                                                     \
-		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, FW_RUN_INLINE, 0, \
-			FW_AUTO, false, false, NULL, NULL, false, false                       \
+/** To begin a list of designated initializers: { FW_TOOL_DEFAULTS, .name = ... }. */
+#define FW_TOOL_DEFAULTS .struct_size = sizeof(fw_tool), .contract = FW_AUTO
+#ifdef __cplusplus
+#define FW_TOOL_INIT fw_init<fw_tool>(FW_AUTO)
+#else
+#define FW_TOOL_INIT             \
+	{                        \
+		FW_TOOL_DEFAULTS \
 	}
+#endif
 
 /** Raises internal.api_misuse (name taken, schema that does not compile,
  *  FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
 FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool);
 
-/** A resource, or a template of resources. Initialize it to zero. */
+/** A resource, or a template of resources. Begin with FW_RESOURCE_INIT. Strings are
+ *  copied. */
 typedef struct fw_resource {
+	size_t struct_size;
 	/** "file:///a", or with variables "test://item/{id}", which become arguments
 	 *  of the call. "{+path}" also matches slashes. Required. */
 	const char *uri;
@@ -103,17 +111,21 @@ typedef struct fw_resource {
 	fw_run run;
 } fw_resource;
 
+#define FW_RESOURCE_INIT FW_INIT(fw_resource)
+
 FW_API FW_NODISCARD fw_error *fw_server_add_resource(fw_server *server,
 						     const fw_resource *resource);
 
+/** An element of an array, so it never gets another member. */
 typedef struct fw_prompt_argument {
 	const char *name;
 	const char *description; /**< NULL: none */
 	bool required;
 } fw_prompt_argument;
 
-/** Initialize it to zero. */
+/** Begin with FW_PROMPT_INIT. Strings and arguments are copied. */
 typedef struct fw_prompt {
+	size_t struct_size;
 	const char *name; /**< required */
 	const char *title;
 	const char *description;
@@ -124,6 +136,8 @@ typedef struct fw_prompt {
 	void *ctx;
 	fw_run run;
 } fw_prompt;
+
+#define FW_PROMPT_INIT FW_INIT(fw_prompt)
 
 FW_API FW_NODISCARD fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt);
 

@@ -19,6 +19,7 @@ typedef enum fw_sandbox {
 
 /** Begin with FW_WORKERS_INIT, which allows nothing. Strings are copied. */
 typedef struct fw_workers_options {
+	size_t struct_size;
 	uint32_t count; /**< processes kept ready; 0: one per CPU, at least 2 */
 	uint32_t most;  /**< maximum, under load; 0: four times `count` */
 	fw_sandbox sandbox;
@@ -40,11 +41,7 @@ typedef struct fw_workers_options {
 	void *ctx;
 } fw_workers_options;
 
-#define FW_WORKERS_INIT                                                                      \
-	{                                                                                    \
-		0, 0, FW_SANDBOX_BEST_EFFORT, NULL, NULL, NULL, false, false, 0, 0, 0, 0, 0, \
-			0, NULL, NULL                                                        \
-	}
+#define FW_WORKERS_INIT FW_INIT(fw_workers_options)
 
 typedef struct fw_workers fw_workers;
 
@@ -62,6 +59,7 @@ FW_API FW_NODISCARD fw_error *fw_server_add_workers(fw_server *server,
  *  allows nothing. fw_server_confine() reads paths and ports and does not keep
  *  them. */
 typedef struct fw_confine_options {
+	size_t struct_size;
 	fw_sandbox sandbox;
 	const char *const *readable; /**< paths, NULL at the end; NULL: none */
 	const char *const *writable; /**< likewise; also readable */
@@ -72,10 +70,7 @@ typedef struct fw_confine_options {
 	uint16_t listen_port;
 } fw_confine_options;
 
-#define FW_CONFINE_INIT                                     \
-	{                                                   \
-		FW_SANDBOX_BEST_EFFORT, NULL, NULL, NULL, 0 \
-	}
+#define FW_CONFINE_INIT FW_INIT(fw_confine_options)
 
 /**
  * Confine this process; call it before fw_server_prepare(). From

@@ -20,16 +20,6 @@ void fw_buf_clear(struct fw_buf *buf)
 	fw_buf_init(buf, buf->max);
 }
 
-void fw_buf_reset(struct fw_buf *buf, size_t keep)
-{
-	if (buf->cap > keep) {
-		fw_buf_clear(buf);
-		return;
-	}
-	buf->len = 0;
-	buf->state = FW_BUF_OK;
-}
-
 bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more)
 {
 	size_t cap = buf->cap ? buf->cap : SMALLEST;

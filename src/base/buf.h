@@ -33,7 +33,13 @@ void fw_buf_init(struct fw_buf *buf, size_t max);
 /* Frees the memory; the buffer can be used again. */
 void fw_buf_clear(struct fw_buf *buf);
 /* Empties the buffer, and frees its memory if it is more than `keep` bytes. */
-void fw_buf_reset(struct fw_buf *buf, size_t keep);
+static inline void fw_buf_reset(struct fw_buf *buf, size_t keep)
+{
+	if (buf->cap > keep)
+		fw_buf_clear(buf);
+	buf->len = 0;
+	buf->state = FW_BUF_OK;
+}
 
 /* Makes room for `more` bytes and a NUL; false on failure. */
 bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more);

@@ -65,6 +65,23 @@ static void put_random(char *text, size_t size, const char *letters, unsigned ma
 	text[len] = '\0';
 }
 
+typedef unsigned char lane __attribute__((vector_size(16)));
+
+/* Sixteen characters of base32 for sixteen random bytes, without a table: 'a' to 'z',
+ * then '2' to '7'. */
+static void put_lane(char *text, const unsigned char *bytes)
+{
+	lane value;
+	lane is_digit;
+
+	memcpy(&value, bytes, sizeof value);
+	value &= 31;
+	is_digit = (lane)(value > 25);
+	value += 'a';
+	value -= is_digit & ('a' + 26 - '2');
+	memcpy(text, &value, sizeof value);
+}
+
 void fw_random_text(char *text, size_t size)
 {
 	put_random(text, size, base32, 31);
@@ -80,8 +97,9 @@ void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 	/* The date is formatted once per day. */
 	static _Thread_local int64_t known_day = -1;
 	static _Thread_local char prefix[16];
-	int64_t day = unix_ms / 86400000;
 	enum { PREFIX = 13, RANDOM = 26 };
+	unsigned char bytes[RANDOM];
+	int64_t day = unix_ms / 86400000;
 
 	if (day != known_day) {
 		time_t seconds = (time_t)(unix_ms / 1000);
@@ -91,6 +109,10 @@ void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 		(void)strftime(prefix, sizeof prefix, "inc_%Y%m%d_", &parts);
 		known_day = day;
 	}
+	fw_random(bytes, sizeof bytes);
 	memcpy(ret_id, prefix, PREFIX);
-	fw_random_text(ret_id + PREFIX, RANDOM + 1);
+	/* The lanes overlap. */
+	put_lane(ret_id + PREFIX, bytes);
+	put_lane(ret_id + PREFIX + RANDOM - sizeof(lane), bytes + RANDOM - sizeof(lane));
+	ret_id[PREFIX + RANDOM] = '\0';
 }

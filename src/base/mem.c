@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <faultwire/base.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *libc_allocate(void *ctx, size_t size)
 {
@@ -56,6 +57,11 @@ void fw__release(void *ptr)
 	if (ptr)
 		current.release(current.ctx, ptr);
 	errno = saved;
+}
+
+void fw__zero(void *ptr, size_t size)
+{
+	memset(ptr, 0, size);
 }
 
 void fw_free(void *ptr)

@@ -16,6 +16,10 @@ void *fw__reallocate(void *ptr, size_t size);
 /* NULL is a no-op; preserves errno. */
 void fw__release(void *ptr);
 
+/* memset() to 0 as a call of the C library. For a constant size compilers write "rep
+ * stos" instead, which is slower for a few hundred bytes. */
+void fw__zero(void *ptr, size_t size);
+
 /* The same allocator in the form that yyjson takes. */
 extern const yyjson_alc fw__yyjson_alc;
 

@@ -133,7 +133,8 @@ static inline bool needs_escape(uint64_t word)
  * length is not a multiple of sixteen is read and written twice, overlapping, rather
  * than byte by byte, because most texts in an error are that short.
  */
-static inline size_t copy_plain(char *to, const char *text, size_t len)
+__attribute__((always_inline)) static inline size_t copy_plain(char *to, const char *text,
+							       size_t len)
 {
 	size_t done = 0;
 
@@ -206,31 +207,147 @@ static inline size_t copy_plain(char *to, const char *text, size_t len)
 }
 #endif
 
-void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
+#ifdef __SSE2__
+/* The most that one byte becomes, and what a store of sixteen bytes may write beyond. */
+enum { ESCAPED_MAX = 6, LANE = 16 };
+
+/* Writes the escape of `byte` in plain JSON; returns the end. */
+static inline char *write_escape(char *to, unsigned char byte)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	to[0] = '\\';
+	to[1] = escape_of[byte];
+	if (escape_of[byte] != 'u')
+		return to + 2;
+	to[2] = '0';
+	to[3] = '0';
+	to[4] = hex[byte >> 4];
+	to[5] = hex[byte & 15];
+	return to + ESCAPED_MAX;
+}
+
+/* Writes the first `count` bytes of `text`, at most sixteen, escaped; returns the end.
+ * Reads up to 32 bytes, and writes up to sixteen beyond the end. */
+static inline char *write_lane(char *to, const char *text, size_t count)
+{
+	__m128i lane = _mm_loadu_si128((const __m128i *)(const void *)text);
+	unsigned mask = escape_mask(lane) & ((2u << (count - 1)) - 1);
+	size_t done = 0;
+
+	_mm_storeu_si128((__m128i *)(void *)to, lane);
+	for (; mask; mask &= mask - 1) {
+		size_t at = (size_t)__builtin_ctz(mask);
+
+		to = write_escape(to + (at - done), (unsigned char)text[at]);
+		done = at + 1;
+		lane = _mm_loadu_si128((const __m128i *)(const void *)(text + done));
+		_mm_storeu_si128((__m128i *)(void *)to, lane);
+	}
+	return to + (count - done);
+}
+
+/*
+ * Writes a text of which many bytes must be escaped, such as JSON inside JSON, as far
+ * as there is room for sure. Returns how many bytes of it were written.
+ */
+static size_t escape_lanes(struct fw_out *out, const char *text, size_t len)
+{
+	const size_t margin = (size_t)LANE * ESCAPED_MAX + LANE;
+	char *to = out->at;
+	size_t done = 0;
+
+	for (; len - done >= 2 * LANE && (size_t)(out->end - to) >= margin; done += LANE)
+		to = write_lane(to, text + done, LANE);
+	/* The last bytes are copied, because a lane reads beyond them. */
+	if (len - done < 2 * LANE && (size_t)(out->end - to) >= 2 * margin) {
+		char last[3 * LANE] = { 0 };
+
+		memcpy(last, text + done, len - done);
+		for (size_t at = 0; done < len; at += LANE) {
+			size_t count = len - done < LANE ? len - done : LANE;
+
+			to = write_lane(to, last + at, count);
+			done += count;
+		}
+	}
+	out->at = to;
+	return done;
+}
+#else
+static size_t escape_lanes(struct fw_out *out, const char *text, size_t len)
+{
+	(void)out;
+	(void)text;
+	(void)len;
+	return 0;
+}
+#endif
+
+/* As far as there is room, and then counting. */
+static void escape_bytes(struct fw_out *out, const char *text, size_t len)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		size_t run;
+		size_t run = plain_run(out, text + done, len - done);
 
-		if (!out->go_escape && len - done <= (size_t)(out->end - out->at)) {
-			run = copy_plain(out->at, text + done, len - done);
-			out->at += run;
-		} else {
-			run = plain_run(out, text + done, len - done);
-			fw_out_put(out, text + done, run);
-		}
+		fw_out_put(out, text + done, run);
 		done += run;
 		if (done < len)
 			done += put_escaped(out, text + done, len - done);
 	}
 }
 
+void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	if (!out->go_escape && len <= (size_t)(out->end - out->at)) {
+		done = copy_plain(out->at, text, len);
+		out->at += done;
+		if (done < len)
+			done += escape_lanes(out, text + done, len - done);
+	}
+	if (done < len)
+		escape_bytes(out, text + done, len - done);
+}
+
+/* The rest of a text of which `text` is the first byte that must be escaped. */
+__attribute__((noinline)) static void finish_json(struct fw_out *out, const char *text,
+						  size_t len)
+{
+	size_t done = 0;
+
+	if (!out->go_escape && len <= (size_t)(out->end - out->at))
+		done = escape_lanes(out, text, len);
+	if (done < len)
+		escape_bytes(out, text + done, len - done);
+	FW_OUT(out, "\"");
+}
+
 void fw_out_json(struct fw_out *out, const char *text, size_t len)
 {
+	char *at = out->at;
+	size_t room = (size_t)(out->end - at);
+
+	/* Nearly always there is room, and nothing to escape. */
+	if (len < room && room - len >= 2 && !out->go_escape) {
+		size_t plain;
+
+		*at = '"';
+		plain = copy_plain(at + 1, text, len);
+		if (plain == len) {
+			at[len + 1] = '"';
+			out->at = at + len + 2;
+			return;
+		}
+		out->at = at + 1 + plain;
+		finish_json(out, text + plain, len - plain);
+		return;
+	}
 	FW_OUT(out, "\"");
-	fw_out_json_body(out, text, len);
-	FW_OUT(out, "\"");
+	finish_json(out, text, len);
 }
 
 void fw_out_u64(struct fw_out *out, uint64_t value)

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -86,6 +87,60 @@ static void test_out__returns_the_complete_length_for_any_capacity(void **state)
 	}
 }
 
+/* JSON as the standard says it, a byte at a time. */
+static size_t reference_of(const char *text, size_t len, char *to)
+{
+	static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	char *at = to;
+
+	*at++ = '"';
+	for (size_t i = 0; i < len; i++) {
+		const char *found = text[i] ? strchr(named, text[i]) : NULL;
+
+		if (found)
+			at += sprintf(at, "\\%c", letters[found - named]);
+		else if ((unsigned char)text[i] < 0x20)
+			at += sprintf(at, "\\u%04x", (unsigned)text[i]);
+		else
+			*at++ = text[i];
+	}
+	*at++ = '"';
+	return (size_t)(at - to);
+}
+
+/* Texts in which many bytes are escaped, such as JSON inside JSON, are written in steps
+ * of sixteen bytes that look beyond their end and write beyond it. */
+static void test_out__text_full_of_escapes_is_written_like_a_byte_at_a_time(void **state)
+{
+	static const char bytes[] = "abc\"\"\"\\\n\x01\x1f\x7f\xc3\xa9{}:,";
+	char text[96], wanted[6 * sizeof text + 2];
+	unsigned random = 1;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		size_t need, cap, len = (random = random * 1103515245 + 12345) >> 16;
+		char *exact;
+		struct fw_out out;
+
+		len %= sizeof text + 1;
+		for (size_t i = 0; i < len; i++) {
+			random = random * 1103515245 + 12345;
+			text[i] = bytes[(random >> 16) % (round % 3 ? sizeof bytes : 4)];
+		}
+		need = reference_of(text, len, wanted);
+		random = random * 1103515245 + 12345;
+		cap = round % 2 ? need + 1 : (random >> 16) % (need + 300) + 1;
+		/* A block of its own, so that a sanitizer sees a byte too many. */
+		exact = malloc(cap);
+		assert_non_null(exact);
+		fw_out_init(&out, exact, cap);
+		fw_out_json(&out, text, len);
+		assert_int_equal(fw_out_finish(&out, cap), need);
+		assert_memory_equal(exact, wanted, need < cap ? need : cap - 1);
+		free(exact);
+	}
+}
+
 static const char *number_of(double value)
 {
 	struct fw_out out;
@@ -131,6 +186,8 @@ int main(void)
 		cmocka_unit_test(test_out__go_escape_matches_go),
 		cmocka_unit_test(test_out__escape_is_found_at_every_position),
 		cmocka_unit_test(test_out__returns_the_complete_length_for_any_capacity),
+		cmocka_unit_test(
+			test_out__text_full_of_escapes_is_written_like_a_byte_at_a_time),
 		cmocka_unit_test(test_out__numbers_read_back_and_are_short),
 		cmocka_unit_test(test_out__integers_at_their_ends),
 	};

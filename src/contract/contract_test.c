@@ -182,7 +182,8 @@ static void test_kaiza__a_wrapped_error_is_message_code_name(void **state)
 
 static void test_kaiza__stack_trace_only_when_asked(void **state)
 {
-	const fw_encode_options options = { .stack = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = true };
 	fw_error *err = fw_raise_file_not_found("a");
 
 	(void)state;
@@ -220,7 +221,8 @@ static void test_toolerror__examples_of_the_contract(void **state)
 
 static void test_toolerror__go_escape_sorts_and_escapes(void **state)
 {
-	const fw_encode_options options = { .go_escape = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .go_escape = true };
 	fw_error *err = decode("{\"type\":\"TRANSIENT\",\"message\":\"a<b>&c\",\"recoverable\":"
 			       "true,\"data\":{\"z\":{\"y\":1,\"x\":\"<\"},\"a\":true,"
 			       "\"retry_after\":0.5,\"s\":\"t\"}}",
@@ -287,7 +289,8 @@ static void test_owlclaw__codes_of_others_survive(void **state)
 
 static void test_owlclaw__base_of_the_type_can_be_chosen(void **state)
 {
-	const fw_encode_options options = { .problem_base = "http://127.0.0.1:8940/problems/" };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .problem_base = "http://127.0.0.1:8940/problems/" };
 	fw_error *err = sample();
 
 	(void)state;
@@ -353,7 +356,8 @@ static void test_context_v0__has_six_fixed_messages(void **state)
 
 static void test_canonical__has_every_member(void **state)
 {
-	const fw_encode_options options = { .stack = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = true };
 	fw_error *err = sample(), *again;
 	char first[4096];
 

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "core/options.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -166,12 +167,14 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 fw_error *fw_error_decode(const char *text, size_t len, fw_contract contract,
 			  const fw_decode_options *options, fw_error **ret_error)
 {
-	const struct fw_reading reading = {
+	fw_decode_options known = FW_DECODE_OPTIONS_INIT;
+	struct fw_reading reading = {
 		.contract = (unsigned)contract <= FW_AUTO ? contract : FW_AUTO,
-		.registry = options ? options->registry : NULL,
-		.keep_secrets = options && options->keep_secrets,
 	};
 
+	FW_TRY(fw_options_read("fw_error_decode", options, &known, sizeof(known)));
+	reading.registry = known.registry;
+	reading.keep_secrets = known.keep_secrets;
 	if (len > FW_LIMIT_ENVELOPE_BYTES)
 		return fw_raise_input_too_large("text", FW_LIMIT_ENVELOPE_BYTES);
 	return decode(&reading, text ? text : "", text ? len : 0, ret_error);

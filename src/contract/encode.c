@@ -6,6 +6,7 @@
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "core/options.h"
 
 #include <faultwire/raise.h>
 #include <math.h>
@@ -20,37 +21,39 @@ static fw_encode_fn *const encoders[FW_CONTRACT_COUNT] = {
 size_t fw_error_encode(const fw_error *err, fw_contract contract,
 		       const fw_encode_options *options, char *buf, size_t cap)
 {
-	static const fw_encode_options defaults;
+	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
+	fw_error *misuse = fw_options_read("fw_error_encode", options, &known, sizeof(known));
+	fw_error *missing = err || misuse ? NULL : fw_raise_internal_unexpected(NULL);
 	struct fw_out out;
-	size_t len;
 
 	if ((unsigned)contract >= FW_CONTRACT_COUNT)
 		contract = FW_CANONICAL;
-	if (!err) {
-		fw_error *missing = fw_raise_internal_unexpected(NULL);
-
-		len = fw_error_encode(missing, contract, options, buf, cap);
-		fw_error_free(missing);
-		return len;
-	}
+	if (misuse || missing)
+		err = misuse ? misuse : missing;
 	fw_out_init(&out, buf, cap);
-	encoders[contract](&out, err, options ? options : &defaults);
+	encoders[contract](&out, err, &known);
+	fw_error_free(misuse);
+	fw_error_free(missing);
 	return fw_out_finish(&out, cap);
 }
 
 fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,
 			   const fw_encode_options *options, char **ret_text, size_t *ret_len)
 {
+	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
 	char small[4096];
-	size_t len = fw_error_encode(err, contract, options, small, sizeof(small));
-	char *text = fw__allocate(len + 1);
+	size_t len;
+	char *text;
 
+	FW_TRY(fw_options_read("fw_error_to_text", options, &known, sizeof(known)));
+	len = fw_error_encode(err, contract, &known, small, sizeof(small));
+	text = fw__allocate(len + 1);
 	if (!text)
 		return fw_raise_internal_out_of_memory();
 	if (len < sizeof(small))
 		memcpy(text, small, len + 1);
 	else
-		(void)fw_error_encode(err, contract, options, text, len + 1);
+		(void)fw_error_encode(err, contract, &known, text, len + 1);
 	*ret_text = text;
 	if (ret_len)
 		*ret_len = len;

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "core/options.h"
 #include "core/redact.h"
 #include "core/registry_table.h"
 #include "schema/schema.h"
@@ -30,8 +31,10 @@ const char *fw_contract_schema(fw_contract contract)
 fw_error *fw_validator_new(fw_contract contract, const fw_decode_options *options,
 			   fw_validator **ret_validator)
 {
+	fw_decode_options known = FW_DECODE_OPTIONS_INIT;
 	fw_validator *validator;
 
+	FW_TRY(fw_options_read("fw_validator_new", options, &known, sizeof(known)));
 	if ((unsigned)contract >= FW_CONTRACT_COUNT && contract != FW_AUTO)
 		return fw_raise_internal_api_misuse("fw_validator_new", "contract");
 	validator = fw__allocate(sizeof(*validator));
@@ -39,7 +42,7 @@ fw_error *fw_validator_new(fw_contract contract, const fw_decode_options *option
 		return fw_raise_internal_out_of_memory();
 	*validator = (fw_validator){
 		.contract = contract,
-		.registry = options ? options->registry : NULL,
+		.registry = known.registry,
 	};
 	*ret_validator = validator;
 	return NULL;

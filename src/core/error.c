@@ -56,7 +56,7 @@ fw_error *fw__error_blank(size_t room)
 	err = fw__allocate(sizeof(*err) + room);
 	if (!err)
 		return (fw_error *)&fw__out_of_memory;
-	memset(err, 0, sizeof(*err));
+	fw__zero(err, sizeof(*err));
 	err->retry_after = -1;
 	err->room = (char *)(err + 1);
 	err->room_end = err->room + room;
@@ -305,12 +305,30 @@ void fw__error_set_message(fw_error *err, const char *text, size_t len)
 		err->message = (struct fw_text){ err->row->title, strlen(err->row->title) };
 }
 
+/* The text that is the whole message, if the template is "{name}"; NULL: it is not. */
+static const fw_field *find_whole_message(const char *template, const fw_field *fields,
+					  size_t count)
+{
+	const char *close = template[0] == '{' ? strchrnul(template, '}') : "";
+	const fw_field *field;
+
+	if (!close[0] || close[1])
+		return NULL;
+	field = find_field(fields, count, template + 1, (size_t)(close - template - 1));
+	return field && field->type == FW_FIELD_STRING ? field : NULL;
+}
+
 static void set_message_from_template(fw_error *err, const fw_field *fields, size_t count)
 {
-	char small[512];
-	size_t len = render_message(small, sizeof(small), err->row->message, fields, count);
-	char *text = small;
+	const fw_field *whole = find_whole_message(err->row->message, fields, count);
+	char small[512], *text = small;
+	size_t len;
 
+	if (whole) {
+		fw__error_set_message(err, whole->string, whole->string_len);
+		return;
+	}
+	len = render_message(small, sizeof(small), err->row->message, fields, count);
 	if (len >= sizeof(small)) {
 		text = fw__allocate(len + 1);
 		if (!text) {

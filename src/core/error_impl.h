@@ -144,6 +144,9 @@ FW_NODISCARD fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool k
 /* Sets a slot from text of our own: valid UTF-8 and without secrets. */
 void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
+/* The same, unless the slot has a text already or `text` is NULL. */
+void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
+
 /* Replaces the text of a slot; NULL clears it. */
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 

@@ -179,6 +179,12 @@ void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_
 		err->slots[slot] = fw__error_copy(err, text, len);
 }
 
+void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
+{
+	if (text && !err->slots[slot].p)
+		fw__error_set_own(err, slot, text, len);
+}
+
 static void set_slot(fw_error *err, enum fw_slot slot, const char *text)
 {
 	fw__error_set_slot(err, slot, text, text ? strlen(text) : 0);

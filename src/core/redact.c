@@ -352,13 +352,14 @@ static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m
 bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 {
 	size_t at = 0, last_body = FW_REDACT_NOT_LOOKED;
-	struct fw_redact_view between = *v;
+	struct fw_redact_view between;
 	struct fw_redact_match earlier;
 
 	if (!find_first(v, m, &at))
 		return false;
 	if (m->start < at + FW_REDACT_LEAST)
 		return true;
+	between = *v;
 	between.len = m->start;
 	between.last_body = &last_body;
 	if (find_first(&between, &earlier, &at) && earlier.start < m->start)

@@ -133,6 +133,24 @@ static void finish(fw_call *call)
 		(void)uv_async_send(&server->wakeup);
 }
 
+/* Sets the parts of the scope that were redacted before, so that they are not searched
+ * for secrets with every failure. */
+static void fill_known_scope(const fw_call *call, fw_error *err)
+{
+	const struct fw_offer *offer = call->request.offer;
+	const struct fw_session *session = call->session;
+
+	if (call->request.kind == FW_CALL_TOOL && offer && offer->is_plain_name)
+		fw__error_fill_own(err, FW_SLOT_TOOL, offer->name, offer->name_len);
+	if (!session)
+		return;
+	if (session->client)
+		fw__error_fill_own(err, FW_SLOT_CLIENT, session->client,
+				   strlen(session->client));
+	if (session->id[0] && !call->server->identity.has_own_sessions)
+		fw__error_fill_own(err, FW_SLOT_SESSION_ID, session->id, strlen(session->id));
+}
+
 /* Adds what the raising code could not know. */
 static void complete_error(fw_call *call, fw_error *err)
 {
@@ -157,6 +175,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	if (server->identity.has_own_sessions)
 		scope.session_id = server->identity.session_id;
 	scope.trace_id = fw_text_str(fw_text_of(trace));
+	fill_known_scope(call, err);
 	fw_error_fill_scope(err, &scope);
 	if (!fw_error_timestamp(err))
 		fw_error_set_time(err, now);

@@ -142,7 +142,8 @@ static fw_error *work(fw_call *call, void *ctx)
 static fw_server *server_new(void)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	const fw_observer observer = { .admitting = on_admitting,
+	const fw_observer observer = { .struct_size = sizeof(fw_observer),
+				       .admitting = on_admitting,
 				       .replying = on_replying,
 				       .finished = on_finished };
 	fw_tool tool = FW_TOOL_INIT;
@@ -246,7 +247,9 @@ static void on_failing(void *ctx, const fw_outcome *outcome, fw_error *err)
 
 static void test_boundary__a_tool_is_refused_before_its_arguments_are_looked_at(void **state)
 {
-	const fw_observer observer = { .entering = on_entering, .failing = on_failing };
+	const fw_observer observer = { .struct_size = sizeof(fw_observer),
+				       .entering = on_entering,
+				       .failing = on_failing };
 	const fw_scope scope = { .role = "WINDSURF",
 				 .session_id = "s-1",
 				 .workspace_root = "/w" };
@@ -466,7 +469,8 @@ static void test_boundary__a_resource_that_its_handler_misses_is_one_that_is_not
 	void **state)
 {
 	fw_server *server = server_new();
-	const fw_resource resource = { .uri = "test://gone",
+	const fw_resource resource = { .struct_size = sizeof(fw_resource),
+				       .uri = "test://gone",
 				       .name = "gone",
 				       .handler = missing };
 	struct fake fake = { .headers = { "MCP-Protocol-Version", "2026-07-28", "Mcp-Method",

@@ -91,40 +91,35 @@ fw_call *fw_call__ref(fw_call *call)
 	return call;
 }
 
-/* Clears everything that is not kept for the next call. */
+/* Clears everything that is not kept for the next call. The result has been reset, and
+ * the buffers and the text of the id, which follow, are kept. */
 static void wipe(fw_call *call)
 {
-	struct fw_buf content, structured, description, json;
-	char *pool = call->pool;
 	struct fw_post *end = call->run.end;
 
 	fw_call_forget_result(call);
 	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
-	fw_buf_clear(&call->hold.out);
-	fw_buf_clear(&call->run.late_progress);
+	if (call->hold.out.text)
+		fw_buf_clear(&call->hold.out);
+	if (call->run.late_progress.text)
+		fw_buf_clear(&call->run.late_progress);
 	if (call->lane)
 		fw_lane_leave(call);
-	content = call->result.content;
-	structured = call->result.structured;
-	description = call->result.description;
-	json = call->request.json;
 	if (call->questions.items || call->questions.missing_capability)
 		fw_ask_clear(call);
 	for (size_t i = 0; i < call->listening.uri_count; i++)
 		fw__release(call->listening.uris[i]);
-	fw__release(call->listening.uris);
-	fw__release(call->request.client_name);
-	yyjson_doc_free(call->request.made_arguments);
+	if (call->listening.uris)
+		fw__release(call->listening.uris);
+	if (call->request.client_name)
+		fw__release(call->request.client_name);
+	if (call->request.made_arguments)
+		yyjson_doc_free(call->request.made_arguments);
 	yyjson_doc_free(call->request.doc);
 	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
-	/* All but the text of the id, which is the last member. */
-	memset(call, 0, offsetof(fw_call, request.id.text));
-	call->result.content = content;
-	call->result.structured = structured;
-	call->result.description = description;
-	call->request.json = json;
-	call->pool = pool;
+	fw__zero(call, offsetof(fw_call, request.json));
+	call->request.id.len = 0;
 	call->run.end = end;
 }
 

@@ -78,12 +78,13 @@ struct fw_call {
 	uint64_t started_ns;
 	uint64_t failed_ns; /* 0: it has not failed */
 	struct fw_execution run;
-	struct fw_result result;
 	struct fw_questions questions;
 	struct fw_hold hold;
 	struct fw_listening listening;
-	char *pool; /* memory for parsing small messages */
+	/* Up to request.json, everything is zeroed between two uses of the struct. */
 	struct fw_request request;
+	struct fw_result result;
+	char *pool; /* memory for parsing small messages */
 };
 
 enum { FW_CALL_POOL_BYTES = 16 * 1024, FW_CALL_KEEP_BYTES = 16 * 1024 };

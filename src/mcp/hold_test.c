@@ -160,7 +160,9 @@ static void add_tool(const char *name, fw_handler *handler, fw_run run)
 static int setup(void **state)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	const fw_observer observer = { .replying = on_replying, .finished = on_finished };
+	const fw_observer observer = { .struct_size = sizeof(fw_observer),
+				       .replying = on_replying,
+				       .finished = on_finished };
 
 	(void)state;
 	options.name = "test";

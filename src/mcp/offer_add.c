@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "core/options.h"
+#include "core/redact.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
@@ -79,6 +81,8 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 	offer->contract = FW_AUTO;
 	offer->name = fw_strdup(name);
 	offer->name_len = strlen(name);
+	offer->is_plain_name = fw_utf8_valid(name, offer->name_len) == offer->name_len &&
+			       fw_redact_find(name, offer->name_len) == offer->name_len;
 	if (!offer->name) {
 		fw__release(offer);
 		return NULL;
@@ -291,13 +295,13 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	return NULL;
 }
 
-fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
+static fw_error *add_tool(fw_server *server, const fw_tool *tool)
 {
 	struct fw_offer *offer;
 	fw_error *err;
 
-	if (!server || !tool || !tool->name || !tool->handler)
-		return misuse("fw_server_add_tool", tool ? tool->name : NULL,
+	if (!server || !tool->name || !tool->handler)
+		return misuse("fw_server_add_tool", tool->name,
 			      "a tool has a name and a handler");
 	if (!is_tool_name(tool->name))
 		return misuse("fw_server_add_tool", tool->name,
@@ -317,9 +321,17 @@ fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
 	return take_offer(&server->offers.tools, offer);
 }
 
+fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool)
+{
+	fw_tool known = FW_TOOL_INIT;
+
+	FW_TRY(fw_options_read("fw_server_add_tool", tool, &known, sizeof(known)));
+	return add_tool(server, &known);
+}
+
 /* ---- resources ------------------------------------------------------------------ */
 
-fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
+static fw_error *add_resource(fw_server *server, const fw_resource *resource)
 {
 	struct fw_offers *offers;
 	struct fw_offer *offer;
@@ -328,8 +340,8 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 	bool is_template;
 	bool is_good;
 
-	if (!server || !resource || !resource->uri || !resource->name || !resource->handler)
-		return misuse("fw_server_add_resource", resource ? resource->uri : NULL,
+	if (!server || !resource->uri || !resource->name || !resource->handler)
+		return misuse("fw_server_add_resource", resource->uri,
 			      "a resource has a URI, a name and a handler");
 	is_template = strchr(resource->uri, '{') != NULL;
 	offers = is_template ? &server->offers.templates : &server->offers.resources;
@@ -368,6 +380,14 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 	return take_offer(offers, offer);
 }
 
+fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
+{
+	fw_resource known = FW_RESOURCE_INIT;
+
+	FW_TRY(fw_options_read("fw_server_add_resource", resource, &known, sizeof(known)));
+	return add_resource(server, &known);
+}
+
 /* ---- prompts --------------------------------------------------------------------- */
 
 static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw_offer *offer)
@@ -396,15 +416,15 @@ static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw
 	return true;
 }
 
-fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
+static fw_error *add_prompt(fw_server *server, const fw_prompt *prompt)
 {
 	struct fw_offer *offer;
 	struct fw_buf out;
 	fw_error *err;
 	bool is_good;
 
-	if (!server || !prompt || !prompt->name || !prompt->handler)
-		return misuse("fw_server_add_prompt", prompt ? prompt->name : NULL,
+	if (!server || !prompt->name || !prompt->handler)
+		return misuse("fw_server_add_prompt", prompt->name,
 			      "a prompt has a name and a handler");
 	for (size_t i = 0; i < prompt->argument_count; i++)
 		if (!prompt->arguments[i].name)
@@ -438,4 +458,12 @@ fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
 	}
 	server->offers.has_completion = server->offers.has_completion || prompt->complete;
 	return take_offer(&server->offers.prompts, offer);
+}
+
+fw_error *fw_server_add_prompt(fw_server *server, const fw_prompt *prompt)
+{
+	fw_prompt known = FW_PROMPT_INIT;
+
+	FW_TRY(fw_options_read("fw_server_add_prompt", prompt, &known, sizeof(known)));
+	return add_prompt(server, &known);
 }

@@ -212,7 +212,8 @@ static bool hold_it(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 
 static void hold_replies(void)
 {
-	const fw_observer observer = { .replying = hold_it };
+	const fw_observer observer = { .struct_size = sizeof(fw_observer),
+				       .replying = hold_it };
 
 	assert_null(fw_server_add_observer(server, &observer));
 }

@@ -188,7 +188,8 @@ static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error
 static void encode(const fw_server *server, const fw_error *err, fw_contract contract,
 		   struct fw_buf *out)
 {
-	const fw_encode_options options = { .stack = server->options.debug_stack };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = server->options.debug_stack };
 	size_t len;
 
 	if (!fw_buf_reserve(out, 1024))

@@ -79,7 +79,8 @@ static void finished(void *ctx, const fw_outcome *outcome)
 static int begin(void **state)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-	const fw_observer observer = { .finished = finished };
+	const fw_observer observer = { .struct_size = sizeof(fw_observer),
+				       .finished = finished };
 
 	(void)state;
 	options.name = options.version = "x";

@@ -51,8 +51,8 @@ struct fw_request {
 	size_t name_len;
 	int log_level;      /* -1: none; legacy: that of the session at the start */
 	char *client_name;  /* modern: redacted name of the client; NULL: nothing to redact */
+	/* From here on, memory is kept for the next call. */
 	struct fw_buf json; /* text that fw_call_json() returned */
-	/* Last, because its text is not cleared between calls. */
 	struct fw_message_id id;
 };
 

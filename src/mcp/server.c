@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "core/options.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/confine.h"
@@ -112,9 +113,11 @@ static void on_expiry(uv_timer_t *timer);
 
 fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_server)
 {
+	fw_server_options known = FW_SERVER_OPTIONS_INIT;
 	fw_server *server;
 
-	if (!options || !options->name || !options->version)
+	FW_TRY(fw_options_read("fw_server_new", options, &known, sizeof(known)));
+	if (!known.name || !known.version)
 		return fw_raise_internal_api_misuse("fw_server_new",
 						    "a server has a name and a version");
 	server = fw__allocate(sizeof *server);
@@ -137,7 +140,7 @@ fw_error *fw_server__create(const fw_server_options *options, fw_server **ret_se
 	server->expiry.data = server;
 	server->thread = uv_thread_self();
 	fw_random(server->key, sizeof server->key);
-	if (!copy_options(server, options)) {
+	if (!copy_options(server, &known)) {
 		fw_server_free(server);
 		return fw_raise_internal_out_of_memory();
 	}
@@ -235,15 +238,17 @@ void fw_server_free(fw_server *server)
 
 fw_error *fw_server_add_observer(fw_server *server, const fw_observer *observer)
 {
+	fw_observer known = FW_OBSERVER_INIT;
 	fw_observer *more;
 
 	if (!server || !observer)
 		return fw_raise_internal_api_misuse("fw_server_add_observer", "NULL argument");
+	FW_TRY(fw_options_read("fw_server_add_observer", observer, &known, sizeof(known)));
 	more = fw__reallocate(server->observers.items,
 			      (server->observers.count + 1) * sizeof *more);
 	if (!more)
 		return fw_raise_internal_out_of_memory();
-	more[server->observers.count++] = *observer;
+	more[server->observers.count++] = known;
 	server->observers.items = more;
 	return NULL;
 }

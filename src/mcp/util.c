@@ -1,5 +1,5 @@
 /*
- * util.c - copies and hashes of text, and members of JSON objects, for the runtime.
+ * util.c - copies and hashes of text, for the runtime.
  */
 #include <string.h>
 
@@ -7,11 +7,6 @@
 
 #include "base/mem.h"
 #include "mcp/util.h"
-
-yyjson_val *fw_json_member(yyjson_val *object, const char *name)
-{
-	return yyjson_obj_get(object, name);
-}
 
 uint64_t fw_mix(uint64_t hash, const char *text)
 {

@@ -21,6 +21,7 @@
 #include <faultwire/raw.h>
 
 #include "base/mem.h"
+#include "core/options.h"
 #include "net/http_conn.h"
 #include "net/http_tls.h"
 
@@ -383,13 +384,14 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 
 fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *options)
 {
-	static const fw_http_options DEFAULTS = FW_HTTP_OPTIONS_INIT;
+	fw_http_options known = FW_HTTP_OPTIONS_INIT;
 	const struct fw_limits *limits;
 	struct fw_http *http;
 	fw_error *err;
 
 	if (!server)
 		return fw_raise_internal_api_misuse(LISTEN, "there is no server");
+	FW_TRY(fw_options_read(LISTEN, options, &known, sizeof(known)));
 	FW_TRY(fw_llhttp_load());
 	http = fw__allocate(sizeof(*http));
 	if (!http)
@@ -409,7 +411,7 @@ fw_error *fw_server_listen_http(fw_server *server, const fw_http_options *option
 		.linger_silent_ms = FW_LIMIT_HTTP_LINGER_SILENT_MS,
 		.sweep_ms = sweep_ms(limits),
 	};
-	err = listen_http(http, server, options ? options : &DEFAULTS);
+	err = listen_http(http, server, &known);
 	if (err)
 		http_free(&http->base);
 	return err;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/options.h"
 #include "observe/log/log.h"
 #include "worker/frame.h"
 #include "mcp/util.h"
@@ -248,19 +249,21 @@ static fw_error *pool_new(const fw_workers_options *options, struct fw_worker_po
 fw_error *fw_server_add_workers(fw_server *server, const fw_workers_options *options,
 				fw_workers **ret_workers)
 {
+	fw_workers_options known = FW_WORKERS_INIT;
 	struct fw_worker_pool *pool = NULL;
 	fw_error *err;
 
 	if (!server || !options || !ret_workers)
 		return fw_raise_internal_api_misuse("fw_server_add_workers", "NULL argument");
+	FW_TRY(fw_options_read("fw_server_add_workers", options, &known, sizeof(known)));
 	if (server->state != FW_IDLE)
 		return fw_raise_internal_api_misuse("fw_server_add_workers",
 						    "the server runs already");
-	if (options->count > FW_LIMIT_WORKERS || options->most > FW_LIMIT_WORKERS ||
-	    (options->most && options->most < options->count))
+	if (known.count > FW_LIMIT_WORKERS || known.most > FW_LIMIT_WORKERS ||
+	    (known.most && known.most < known.count))
 		return fw_raise_internal_api_misuse("fw_server_add_workers",
 						    "count is at most most, and most 256");
-	err = pool_new(options, &pool);
+	err = pool_new(&known, &pool);
 	if (!err)
 		err = fw_runner_attach(&pool->base.runner, server);
 	if (err) {

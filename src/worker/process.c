@@ -109,7 +109,8 @@ static bool is_cancelled(const struct fw_recorder *recorder)
 
 static void put_error(struct process *process, fw_error *err)
 {
-	const fw_encode_options options = { .stack = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = true };
 	struct fw_op op = { .kind = FW_OP_ERROR };
 	struct fw_buf text;
 	size_t len = fw_error_encode(err, FW_CANONICAL, &options, NULL, 0);

@@ -19,6 +19,7 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
+#include "core/options.h"
 #include "mcp/confine.h"
 #include "mcp/page.h"
 #include "worker/sandbox_impl.h"
@@ -101,28 +102,30 @@ static fw_error *fill(struct fw_sandbox_plan *plan, const fw_confine_options *op
 
 fw_error *fw_server_confine(fw_server *server, const fw_confine_options *options)
 {
+	fw_confine_options known = FW_CONFINE_INIT;
 	struct confine *confine;
 	fw_error *err;
 
 	if (!server || !options)
 		return fw_raise_internal_api_misuse("fw_server_confine", "NULL argument");
+	FW_TRY(fw_options_read("fw_server_confine", options, &known, sizeof(known)));
 	if (fw_server__cannot_confine(server))
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "once, before fw_server_prepare()");
-	if (options->sandbox == FW_SANDBOX_OFF)
+	if (known.sandbox == FW_SANDBOX_OFF)
 		return NULL;
 	confine = fw__allocate(sizeof *confine);
 	if (!confine)
 		return fw_raise_internal_out_of_memory();
 	*confine = (struct confine){
 		.base = { limit_files, limit_calls, free_confine },
-		.plan = { .mode = options->sandbox,
+		.plan = { .mode = known.sandbox,
 			  .is_server = true,
-			  .may_connect = options->connect_ports != NULL,
-			  .may_bind = options->listen_port != 0,
+			  .may_connect = known.connect_ports != NULL,
+			  .may_bind = known.listen_port != 0,
 			  .ruleset = -1 },
 	};
-	err = fill(&confine->plan, options);
+	err = fill(&confine->plan, &known);
 	if (!err)
 		err = fw_server__add_check(server, check, confine);
 	if (err) {

@@ -210,7 +210,8 @@ static size_t len_at_hand;
 static void to_text(void)
 {
 	static char keep[16384];
-	fw_encode_options options = { .go_escape = true,
+	fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+				      .go_escape = true,
 				      .stack = true,
 				      .problem_base = "https://example.org/p/" };
 	fw_error *made = sample_error();

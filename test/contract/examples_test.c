@@ -115,7 +115,8 @@ static fw_error *reservation_conflict(void)
 
 static void test_toolerror__conflict_and_rate_limited(void **state)
 {
-	const fw_encode_options go = { .go_escape = true };
+	const fw_encode_options go = { .struct_size = sizeof(fw_encode_options),
+				       .go_escape = true };
 	fw_error *limited = fw_raise_governance_rate_limited();
 
 	(void)state;

@@ -484,11 +484,13 @@ static fw_error *complete_who(fw_call *call, void *ctx)
 static fw_error *add_others(fw_server *server)
 {
 	static const fw_prompt_argument who = { .name = "who", .required = true };
-	const fw_resource note = { .uri = "hazard://note",
+	const fw_resource note = { .struct_size = sizeof(fw_resource),
+				   .uri = "hazard://note",
 				   .name = "note",
 				   .handler = read_note,
 				   .run = FW_RUN_PROCESS };
-	const fw_prompt hello = { .name = "greet",
+	const fw_prompt hello = { .struct_size = sizeof(fw_prompt),
+				  .name = "greet",
 				  .arguments = &who,
 				  .argument_count = 1,
 				  .handler = greet,

@@ -133,9 +133,12 @@ static fw_error *add_sinks(struct sinks *sinks)
 	observers[1] = fw_incidents_observer(sinks->incidents);
 	observers[2] = fw_audit_observer(sinks->audits[0]);
 	observers[3] = fw_audit_observer(sinks->audits[1]);
-	observers[4] = (fw_observer){ .finished = fw_metrics_finished, .ctx = sinks->metrics };
-	observers[5] =
-		(fw_observer){ .finished = fw_alerting_finished, .ctx = sinks->alerting };
+	observers[4] = (fw_observer){ .struct_size = sizeof(fw_observer),
+				      .finished = fw_metrics_finished,
+				      .ctx = sinks->metrics };
+	observers[5] = (fw_observer){ .struct_size = sizeof(fw_observer),
+				      .finished = fw_alerting_finished,
+				      .ctx = sinks->alerting };
 	for (size_t i = 0; i < sizeof observers / sizeof *observers; i++)
 		FW_TRY(fw_server_add_observer(sinks->server, &observers[i]));
 	return NULL;

@@ -585,7 +585,7 @@ static void on_violation(void *ctx, const fw_violation_info *violation)
 
 static void ask(uint64_t seed)
 {
-	fw_encode_options options = { 0 };
+	fw_encode_options options = { .struct_size = sizeof(fw_encode_options) };
 	long live = fw_error_live();
 	int contract, other;
 	size_t len, again_len;

@@ -220,7 +220,9 @@ static fw_error *read_options(const cli_args *args, struct job *job)
 
 static int run(const cli_args *args)
 {
-	struct job job = { .stamp = CLI_STAMP_NOW };
+	struct job job = { .stamp = CLI_STAMP_NOW,
+			   .encode = FW_ENCODE_OPTIONS_INIT,
+			   .decode = FW_DECODE_OPTIONS_INIT };
 	fw_registry *registry = NULL;
 	void (*convert)(struct job *, const char *) = convert_file;
 	fw_error *err = read_options(args, &job);

@@ -273,7 +273,8 @@ static void explain_code(struct job *job, const char *code)
 
 static fw_error *explain_input(struct job *job)
 {
-	fw_decode_options decode = { .registry = job->registry };
+	fw_decode_options decode = { .struct_size = sizeof(fw_decode_options),
+				     .registry = job->registry };
 	fw_contract contract = job->contract;
 	fw_error *read = NULL;
 	char *text = NULL;

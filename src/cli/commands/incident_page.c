@@ -223,7 +223,8 @@ static void put_trail(const char *json)
 
 fw_error *cli_incident_page(const fw_registry *registry, const struct fw_incident *incident)
 {
-	const fw_decode_options options = { .registry = registry };
+	const fw_decode_options options = { .struct_size = sizeof(fw_decode_options),
+					    .registry = registry };
 	const fw_row *row = row_of(registry, incident);
 	fw_error *err = NULL;
 

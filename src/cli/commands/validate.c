@@ -222,6 +222,7 @@ static void check_stream(struct job *job, const char *path)
 static int run(const cli_args *args)
 {
 	struct job job = {
+		.decode = FW_DECODE_OPTIONS_INIT,
 		.contract = cli_contract(args, CONTRACT, FW_AUTO),
 		.lines = cli_given(args, LINES),
 		.json = cli_given(args, JSON),

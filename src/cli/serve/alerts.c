@@ -39,7 +39,8 @@ static fw_error *alerts_file(char ret_path[CLI_PATH_SIZE])
 fw_error *serve_alerts_add(fw_server *server, struct serve_observers *observers,
 			   const struct serve_alerts *options)
 {
-	fw_observer observer = { .finished = fw_alerting_finished };
+	fw_observer observer = { .struct_size = sizeof(fw_observer),
+				 .finished = fw_alerting_finished };
 	char path[CLI_PATH_SIZE], secret[1024] = "";
 	struct fw_alerting_options alerting = {
 		.log_fd = -1, /* alerts are logged as events */

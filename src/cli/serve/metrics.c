@@ -158,7 +158,8 @@ static bool check_audit(void *ctx, char *text, size_t size)
 fw_error *serve_metrics_add(fw_server *server, struct serve_observers *observers,
 			    const char *word)
 {
-	fw_observer observer = { .finished = fw_metrics_finished };
+	fw_observer observer = { .struct_size = sizeof(fw_observer),
+				 .finished = fw_metrics_finished };
 
 	if (word && strcmp(word, "on") != 0 && strcmp(word, "off") != 0)
 		return cli_usage("--metrics takes on or off");

@@ -193,7 +193,8 @@ static void report_words(const fw_error *err, const char *file, uint64_t line)
 
 static void report_json(const fw_error *err)
 {
-	fw_encode_options options = { .stack = cli_stack_is_wanted() };
+	fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+				      .stack = cli_stack_is_wanted() };
 	char *text = NULL;
 	size_t len = 0;
 	fw_error *failure = fw_error_to_text(err, report_contract, &options, &text, &len);

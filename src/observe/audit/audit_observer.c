@@ -91,7 +91,8 @@ static bool on_replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
 
 fw_observer fw_audit_observer(struct fw_audit *audit)
 {
-	return (fw_observer){ .admitting = on_admitting,
+	return (fw_observer){ .struct_size = sizeof(fw_observer),
+			      .admitting = on_admitting,
 			      .replying = on_replying,
 			      .ctx = audit };
 }

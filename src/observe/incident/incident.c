@@ -83,7 +83,8 @@ static void put_small(struct fw_buf *out, const fw_error *err)
 
 static void put_error(struct fw_buf *out, const fw_error *err)
 {
-	const fw_encode_options options = { .stack = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = true };
 	size_t len;
 
 	if (!fw_buf_reserve(out, USUAL_BYTES))
@@ -151,7 +152,8 @@ static void finished(void *ctx, const fw_outcome *outcome)
  * again redacts them. */
 static const char *clean_error(fw_incidents *incidents, const char *text)
 {
-	const fw_encode_options options = { .stack = true };
+	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
+					    .stack = true };
 	size_t len = strlen(text);
 	fw_error *copy = NULL;
 	fw_error *failure;
@@ -356,7 +358,9 @@ void fw_incidents_free(fw_incidents *incidents)
 
 fw_observer fw_incidents_observer(fw_incidents *incidents)
 {
-	return (fw_observer){ .finished = finished, .ctx = incidents };
+	return (fw_observer){ .struct_size = sizeof(fw_observer),
+			      .finished = finished,
+			      .ctx = incidents };
 }
 
 struct fw_incidents_health fw_incidents_health(fw_incidents *incidents)

@@ -282,7 +282,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 
 fw_observer fw_log_observer(void)
 {
-	return (fw_observer){ .finished = finished };
+	return (fw_observer){ .struct_size = sizeof(fw_observer), .finished = finished };
 }
 
 /* ---- on the spool's thread ------------------------------------------------------------------------ */

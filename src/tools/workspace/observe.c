@@ -365,6 +365,7 @@ void fw_ws_observe_clear(fw_workspace *ws)
 fw_error *fw_ws_observe(fw_workspace *ws)
 {
 	const fw_observer observer = {
+		.struct_size = sizeof(fw_observer),
 		.entering = entering,
 		.failing = failing,
 		.replying = replying,

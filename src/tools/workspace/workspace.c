@@ -170,6 +170,7 @@ static fw_error *add_tools(fw_workspace *ws, fw_workers *workers)
 static fw_error *add_others(fw_workspace *ws)
 {
 	const fw_prompt prompt = {
+		.struct_size = sizeof(fw_prompt),
 		.name = ws->role == FW_WS_ANTIGRAVITY ? "antigravity" : "windsurf",
 		.title = "How to work in this workspace",
 		.description = "What this role does, with which tools, and what to do when "
@@ -178,6 +179,7 @@ static fw_error *add_others(fw_workspace *ws)
 		.ctx = ws,
 	};
 	const fw_resource files = {
+		.struct_size = sizeof(fw_resource),
 		.uri = "workspace:///{+path}",
 		.name = "workspace-file",
 		.title = "A file of the workspace",

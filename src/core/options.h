@@ -1,0 +1,26 @@
+/*
+ * options.h - reads an option struct of a caller that may be older or newer.
+ *
+ * The first member of every public option struct is `size_t struct_size`
+ * (<faultwire/base.h>). A function that takes such a struct reads it through
+ * fw_options_read() and uses only the copy.
+ *
+ * The rule to remember: a new member goes to the end, and begins at or behind the size
+ * that the struct had in the last release. If the struct ended in padding, fill that
+ * first with a reserved member: an old caller's padding has no defined value.
+ */
+#ifndef FW_CORE_OPTIONS_H
+#define FW_CORE_OPTIONS_H
+
+#include <faultwire/error.h>
+
+/**
+ * Copy `given` over `options`, which holds the defaults and has `size` bytes. Members
+ * that the caller does not know keep their defaults. NULL: nothing is copied. Raises
+ * internal.api_misuse, naming `function`, for a struct_size that no version of the
+ * struct up to this one had; then only struct_size was read.
+ */
+FW_NODISCARD fw_error *fw_options_read(const char *function, const void *given, void *options,
+				       size_t size);
+
+#endif
