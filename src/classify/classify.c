@@ -103,8 +103,8 @@ static void mark(struct scan *scan, char c, uint32_t sentence)
 
 static void read_part(struct scan *scan, const char *text, size_t len)
 {
-	struct fw_word_reader reader = { text, text, text + len, scan->phrases.sentence,
-					 scan->clause };
+	struct fw_word_reader reader = { text,         text, text + len, scan->phrases.sentence,
+					 scan->clause, false };
 	struct fw_word word;
 
 	while (fw_word_next(&reader, &word)) {

@@ -250,7 +250,7 @@ static void take_delay(struct fw_facts *facts, const struct fw_word *next)
 static void take_advice(struct fw_facts *facts)
 {
 	static const char *const words[] = { "retry", "retryable", "retried", NULL };
-	static const char *const denials[] = { "not", "dont", "never", NULL };
+	static const char *const denials[] = { "not", "never", NULL };
 	const struct fw_word *word = word_at(facts, 0), *before = word_at(facts, 1);
 
 	if (is_one_of(word, words) &&

@@ -34,11 +34,26 @@ static bool is_fact(const char *p, size_t len)
 	       (len > 4 && memcmp(p, "rpc:", 4) == 0) || (len == 1 && (*p == '^' || *p == '$'));
 }
 
+/* Words that word.h splits. */
+static bool is_contraction(const char *p, size_t len)
+{
+	static const char *const known[] = { "cannot", "cant",  "dont",    "doesnt",  "didnt",
+					     "isnt",   "arent", "wasnt",   "werent",  "hasnt",
+					     "havent", "wont",  "couldnt", "shouldnt" };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strlen(known[i]) == len && memcmp(known[i], p, len) == 0)
+			return true;
+	return false;
+}
+
 /* A word as word.h writes them: otherwise it could never match. */
 static fw_error *check_word(const char *p, size_t len)
 {
 	if (is_fact(p, len))
 		return NULL;
+	if (is_contraction(p, len))
+		return bad("write \"can not\" for \"cannot\", and so on");
 	if (len == 0 || len >= FW_WORD_BYTES)
 		return bad("a word of the pattern is empty or too long");
 	for (size_t i = 0; i < len; i++) {

@@ -108,8 +108,10 @@ static bool is_joint(const char *p, const char *end, bool is_number)
 	       (*p == '.' && is_number && fw_is_digit(next));
 }
 
-static void read_word(struct fw_word_reader *reader, struct fw_word *word)
+/* True if an apostrophe is within the word. */
+static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
 {
+	bool is_joined = false;
 	const char *p = reader->p, *end = reader->end;
 
 	word->is_capital = fw_is_upper(*p) && fw_is_lower(next_of(p, end));
@@ -120,6 +122,8 @@ static void read_word(struct fw_word_reader *reader, struct fw_word *word)
 		if (p > first && is_joint(p, end, word->is_number)) {
 			if (*p == '.')
 				put(word, *p);
+			else
+				is_joined = true;
 			continue;
 		}
 		if (!is_word_byte(*p) || is_typographic_quote(p, end) ||
@@ -130,10 +134,57 @@ static void read_word(struct fw_word_reader *reader, struct fw_word *word)
 	}
 	word->after = p < end ? *p : '\0';
 	reader->p = p;
+	return is_joined;
+}
+
+static void put_all(struct fw_word *word, const char *text)
+{
+	word->len = 0;
+	word->hash = FNV_BASIS;
+	while (*text)
+		put(word, *text++);
+}
+
+static bool ends_with(const struct fw_word *word, const char *end)
+{
+	size_t len = strlen(end);
+
+	return word->len > len && memcmp(word->text + word->len - len, end, len) == 0;
+}
+
+/* "doesn't" is read as "doesnt": the word is "does", and the next one "not". */
+static void split_contraction(struct fw_word_reader *reader, struct fw_word *word,
+			      bool is_joined)
+{
+	char text[FW_WORD_BYTES + 1];
+
+	if (fw_word_is(word, "cannot") || (is_joined && fw_word_is(word, "cant"))) {
+		put_all(word, "can");
+	} else if (is_joined && ends_with(word, "nt")) {
+		memcpy(text, word->text, word->len - 2);
+		text[word->len - 2] = '\0';
+		put_all(word, strcmp(text, "wo") == 0 ? "will" : text);
+	} else {
+		return;
+	}
+	reader->has_not = true;
+}
+
+static bool next_not(struct fw_word_reader *reader, struct fw_word *ret_word)
+{
+	reader->has_not = false;
+	put_all(ret_word, "not");
+	ret_word->is_capital = ret_word->is_number = false;
+	ret_word->after = reader->p < reader->end ? *reader->p : '\0';
+	return true;
 }
 
 bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
 {
+	bool is_joined;
+
+	if (reader->has_not)
+		return next_not(reader, ret_word);
 	ret_word->len = 0;
 	ret_word->hash = FNV_BASIS;
 	ret_word->is_enclosed = ret_word->is_value = false;
@@ -141,7 +192,8 @@ bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
 		return false;
 	ret_word->sentence = reader->sentence;
 	ret_word->clause = reader->clause;
-	read_word(reader, ret_word);
+	is_joined = read_word(reader, ret_word);
+	split_contraction(reader, ret_word, is_joined);
 	return true;
 }
 

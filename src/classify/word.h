@@ -4,7 +4,7 @@
  *
  * A word is a run of ASCII letters and digits, in lower case, and of bytes that are not
  * ASCII. A capital after a small letter begins a new word. Quotes and backslashes are
- * dropped; an apostrophe within a word joins its parts ("don't" is "dont").
+ * dropped. "Don't" is "do not", "cannot" is "can not".
  */
 #ifndef FW_CLASSIFY_WORD_H
 #define FW_CLASSIFY_WORD_H
@@ -32,6 +32,7 @@ struct fw_word {
 struct fw_word_reader {
 	const char *begin, *p, *end;
 	uint32_t sentence, clause;
+	bool has_not; /* the next word is the "not" of a contraction */
 };
 
 /* The next word; false at the end of the text. */
