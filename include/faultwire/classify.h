@@ -89,6 +89,14 @@ FW_API size_t fw_classify_matches(const fw_classifier *classifier, const fw_flat
 FW_API FW_NODISCARD fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier,
 						const fw_flat_text *text);
 
+/**
+ * Gives `err` the code that the classifier finds in `text`, if its code is tool.failed:
+ * an error that was read from JSON in no contract, for instance. Its message and causes
+ * stay. Consumes `err` and returns it; NULL returns NULL.
+ */
+FW_API FW_NODISCARD fw_error *fw_error_reclassify(fw_error *err, const fw_classifier *classifier,
+						  const fw_flat_text *text);
+
 FW_EXTERN_C_END
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <faultwire/registry.h>
+#include <faultwire/raw.h>
 
 #include "classify/facts.h"
 #include "classify/rules.h"
@@ -264,14 +264,15 @@ size_t fw_classify_matches(const fw_classifier *classifier, const fw_flat_text *
 	return count;
 }
 
-fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier,
-			    const fw_flat_text *text)
+fw_error *fw_error_reclassify(fw_error *err, const fw_classifier *classifier,
+			      const fw_flat_text *text)
 {
 	fw_classification found;
-	fw_error *err;
 
+	if (fw_error_code(err) != FW_TOOL_FAILED)
+		return err;
 	fw_classify(classifier, text, &found);
-	err = fw__raw_text(at, found.row, text->text, text->len);
+	fw__raw_set_row(err, found.row);
 	fw_error_set_retry(err, found.retry);
 	if (found.retry_after >= 0)
 		fw_error_set_retry_after(err, found.retry_after);
@@ -279,4 +280,11 @@ fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier,
 		fw_error_set_status(err, found.http_status);
 	fw_error_fill_scope(err, &(fw_scope){ .tool = text->tool });
 	return err;
+}
+
+fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier, const fw_flat_text *text)
+{
+	fw_error *err = fw_error_from_text(at, text->text, text->len);
+
+	return fw_error_reclassify(err, classifier, text);
 }

@@ -28,7 +28,7 @@ enum {
 	FW_RULES_MAX = 1024,
 	FW_RULE_SEGMENTS_MAX = 16384,
 	/* Segments whose place a scan must remember, because another follows. */
-	FW_RULE_SLOTS_MAX = 1024,
+	FW_RULE_SLOTS_MAX = 2048,
 	FW_RULE_FILE_BYTES = 1024 * 1024,
 	FW_RULE_LINE_BYTES = 1024,
 	FW_RULE_NAME_BYTES = 64,

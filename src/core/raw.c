@@ -70,14 +70,10 @@ fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
 	return err;
 }
 
-fw_error *fw__raw_text(fw_src at, const fw_row *row, const char *text, size_t len)
+void fw__raw_set_row(fw_error *err, const fw_row *row)
 {
-	fw_error *err = fw__error_new(at, row, len);
-
-	if (len == 0)
-		text = UNEXPECTED, len = strlen(UNEXPECTED);
-	set_text(err, text, len);
-	return err;
+	if (fw__error_is_mine(err))
+		fw__error_set_row(err, row);
 }
 
 /* The text of an error object: `message` comes first; the other names are common in

@@ -13,7 +13,8 @@
  */
 FW_NODISCARD fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reason);
 
-/* An error of `row` with the text as its message and its first cause. */
-FW_NODISCARD fw_error *fw__raw_text(fw_src at, const fw_row *row, const char *text, size_t len);
+/* Gives an error that was made from a text or a JSON value another row, with the row's
+ * class, retry advice and status. */
+void fw__raw_set_row(fw_error *err, const fw_row *row);
 
 #endif

@@ -23,7 +23,7 @@
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
 
-enum { MATCHES_MAX = 32, RULES_MAX = 1 << 20, INPUT_MAX = 4 << 20, DEPTH_MAX = 64 };
+enum { MATCHES_MAX = 256, RULES_MAX = 1 << 20, INPUT_MAX = 4 << 20, DEPTH_MAX = 64 };
 
 enum { LINES, JSON, EXPLAIN, RULES, TOOL, JSONRPC_CODE, HTTP_STATUS };
 
