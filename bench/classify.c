@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	const fw_classifier *rules = fw_classifier_builtin();
 	FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
 	static char line[65536], all[1 << 20];
-	double start = now_us(), built;
+	double start = now_us(), built, typical;
 	size_t count = 0, used = 0;
 	fw_classifier *again = NULL;
 	char *text;
@@ -115,13 +115,15 @@ int main(int argc, char **argv)
 	}
 	(void)fclose(file);
 	(void)printf("build %.0f us\n", built);
-	(void)printf("corpus median %.2f us p99 %.2f us of %zu texts\n", median(times, count),
+	typical = median(times, count);
+	(void)printf("corpus: median %.2f us, p99 %.2f us, %zu texts\n", typical,
 		     times[count * 99 / 100], count);
 	count = 0;
 	for (size_t at = 0; at + LONG < used && count < TEXTS_MAX; at += LONG)
 		times[count++] = time_of(rules, all + at, LONG, ROUNDS);
-	(void)printf("2000 characters: median %.2f us, worst %.2f us, floor %.2f us\n",
-		     median(times, count), times[count - 1], floor_of(all, LONG));
+	typical = median(times, count);
+	(void)printf("2000 characters: median %.2f us, worst %.2f us, floor %.2f us\n", typical,
+		     times[count - 1], floor_of(all, LONG));
 	text = repeat("not no such can not be found ", HUGE_TEXT);
 	if (text)
 		(void)printf("4 MiB: %.0f us\n", time_of(rules, text, HUGE_TEXT, 5));

@@ -85,3 +85,7 @@ for (let fold = 0; fold < folds; fold++) {
 	found.push(...classify(part, ['--rules', writeRules(kept, 'kept.rules')]));
 }
 console.log(`servers left out (${folds} parts of ${servers.length} servers): ${score(rows, found)}`);
+if (process.env.FW_BENCH_SHOW)
+	rows.forEach((row, i) => {
+		if (row.type !== found[i].type) console.log(`${row.hard ? '?' : ' '} ${row.type} found ${found[i].type} by ${found[i].rule}: ${row.text.replaceAll('\n', ' ').slice(0, 160)}`);
+	});
