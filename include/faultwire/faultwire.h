@@ -5,6 +5,7 @@
 #define FAULTWIRE_FAULTWIRE_H
 
 #include <faultwire/base.h>
+#include <faultwire/classify.h>
 #include <faultwire/codes.h>
 #include <faultwire/contract.h>
 #include <faultwire/error.h>

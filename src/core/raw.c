@@ -70,6 +70,12 @@ fw_error *fw_error_from_text(fw_src at, const char *text, size_t len)
 	return err;
 }
 
+void fw__raw_set_row(fw_error *err, const fw_row *row)
+{
+	if (fw__error_is_mine(err))
+		fw__error_set_row(err, row);
+}
+
 /* The text of an error object: `message` comes first; the other names are common in
  * APIs. */
 static yyjson_val *words_of(yyjson_val *object)

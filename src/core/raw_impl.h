@@ -13,4 +13,8 @@
  */
 FW_NODISCARD fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reason);
 
+/* Gives an error that was made from a text or a JSON value another row, with the row's
+ * class, retry advice and status. */
+void fw__raw_set_row(fw_error *err, const fw_row *row);
+
 #endif

@@ -1,0 +1,91 @@
+// How right the classifier is: on the whole corpus, and with servers left out.
+//
+// usage: node classify.mjs PROGRAM RULES CORPUS
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [program, rulesPath, corpusPath] = process.argv.slice(2);
+const corpus = readFileSync(corpusPath, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+const scratch = mkdtempSync(join(tmpdir(), 'fw-classify-'));
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+
+function classify(rows, args) {
+	const input = rows.map(({ text, jsonrpc_code, tool }) => `${JSON.stringify({ text, jsonrpc_code, tool })}\n`).join('');
+	return execFileSync(program, ['classify', '--lines', ...args], { input, maxBuffer: 1 << 28 }).toString().trim().split('\n').map((line) => JSON.parse(line));
+}
+
+// { head, lines: [...] } for each rule; a line is a pattern or an example.
+function readRules() {
+	const rules = [];
+	for (const line of readFileSync(rulesPath, 'utf8').split('\n')) {
+		if (line.startsWith('rule:')) rules.push({ head: line, name: line.split(/\s+/)[1], lines: [] });
+		else if (/^(when|unless|example):/.test(line)) rules.at(-1).lines.push(line);
+	}
+	return rules;
+}
+
+function writeRules(rules, name) {
+	const path = join(scratch, name);
+	writeFileSync(path, rules.map((rule) => [rule.head, ...rule.lines, ''].join('\n')).join('\n'));
+	return path;
+}
+
+// For each "when" of the file the servers whose texts contain it. A file may have 1,024
+// rules, so the patterns are tried in parts.
+function serversOfPatterns(rules) {
+	const patterns = rules.flatMap((rule) => rule.lines.filter((line) => line.startsWith('when:')).map((line) => ({ rule, line, servers: new Set() })));
+	for (let from = 0; from < patterns.length; from += 20) {
+		const part = patterns.slice(from, from + 20);
+		const path = writeRules(part.map((one, i) => ({ head: `rule: pattern-${i} code: tool.failed rank: 99`, lines: [one.line, 'example: x'] })), 'part.rules');
+		classify(corpus, ['--explain', '--rules', path]).forEach((found, row) => {
+			for (const match of found.matches) {
+				const number = /^pattern-(\d+)$/.exec(match.rule)?.[1];
+				if (number !== undefined) part[Number(number)].servers.add(corpus[row].server);
+			}
+		});
+	}
+	return patterns;
+}
+
+function score(rows, found) {
+	const types = [...new Set(corpus.map((row) => row.type))];
+	const right = rows.filter((row, i) => row.type === found[i].type).length;
+	const f1 = types.map((type) => {
+		const hit = rows.filter((row, i) => row.type === type && found[i].type === type).length;
+		return (2 * hit) / Math.max(1, rows.filter((row) => row.type === type).length + found.filter((one) => one.type === type).length);
+	});
+	const permanent = rows.filter((row) => !row.retryable).length;
+	const wrong = rows.filter((row, i) => !row.retryable && found[i].retryable).length;
+	const missing = rows.filter((row, i) => (row.http_status !== null && row.http_status !== found[i].http_status) || (row.retry_after !== null && row.retry_after !== found[i].retry_after)).length;
+	const percent = (x) => `${(100 * x).toFixed(1)} %`;
+	return `types right ${percent(right / rows.length)}, macro F1 ${(f1.reduce((a, b) => a + b) / types.length).toFixed(3)}, permanent called retryable ${percent(wrong / permanent)} (${wrong}), statuses and delays missed ${missing}`;
+}
+
+console.log(`whole corpus (${corpus.length} texts): ${score(corpus, classify(corpus, []))}`);
+
+const rules = readRules();
+const patterns = serversOfPatterns(rules);
+const servers = [...new Set(corpus.map((row) => row.server))].sort();
+const folds = 10;
+const rows = [];
+const found = [];
+for (let fold = 0; fold < folds; fold++) {
+	const out = new Set(servers.filter((_, i) => i % folds === fold));
+	const dropped = patterns.filter((one) => one.servers.size > 0 && [...one.servers].every((server) => out.has(server)));
+	const kept = rules.map((rule) => {
+		const gone = new Set(dropped.filter((one) => one.rule === rule).map((one) => one.line));
+		const lines = rule.lines.filter((line) => !gone.has(line));
+		return { head: rule.head, lines: lines.some((line) => line.startsWith('when:')) ? lines : ['when: zzzz', ...lines] };
+	});
+	const part = corpus.filter((row) => out.has(row.server));
+	rows.push(...part);
+	found.push(...classify(part, ['--rules', writeRules(kept, 'kept.rules')]));
+}
+console.log(`servers left out (${folds} parts of ${servers.length} servers): ${score(rows, found)}`);
+if (process.env.FW_BENCH_SHOW)
+	rows.forEach((row, i) => {
+		if (row.type !== found[i].type) console.log(`${row.hard ? '?' : ' '} ${row.type} found ${found[i].type} by ${found[i].rule}: ${row.text.replaceAll('\n', ' ').slice(0, 160)}`);
+	});

@@ -1,0 +1,284 @@
+/*
+ * facts.c - see facts.h.
+ */
+#include "classify/facts.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/ascii.h"
+
+enum {
+	/* How far before its number a word such as "retry" may be. */
+	TRIGGER_WORDS = 5,
+};
+
+/* The longest delay that is believed; beyond it a number means something else. */
+static const double delay_max = 30.0 * 24 * 3600;
+
+void fw_facts_init(struct fw_facts *facts)
+{
+	facts->http_status = 0;
+	facts->retry_after = -1;
+	facts->jsonrpc_code = 0;
+	facts->forbids_retry = false;
+	facts->count = 0;
+}
+
+/* The word `back` places before the one seen last (0: that one); NULL: none. */
+static const struct fw_word *word_at(const struct fw_facts *facts, uint32_t back)
+{
+	if (back >= facts->count || back >= FW_FACTS_WORDS)
+		return NULL;
+	return &facts->last[(facts->count - 1 - back) % FW_FACTS_WORDS];
+}
+
+static bool is_one_of(const struct fw_word *word, const char *const *known)
+{
+	for (; word && *known; known++)
+		if (fw_word_is(word, *known))
+			return true;
+	return false;
+}
+
+/* ---- the HTTP status ---- */
+
+/* Statuses in use, standard or not: other numbers are codes of something else. */
+static bool is_known_status(int status)
+{
+	return (status >= 400 && status <= 431) || status == 451 || status == 499 ||
+	       (status >= 500 && status <= 511) || (status >= 520 && status <= 530) ||
+	       status == 598 || status == 599;
+}
+
+static bool is_status(const struct fw_word *word)
+{
+	return word->is_number && word->len == 3 && is_known_status((int)fw_word_value(word));
+}
+
+/* Words before a status: "status code 404", "HTTP/1.1 404", "responded with 500". */
+static bool follows_status_word(const struct fw_facts *facts)
+{
+	static const char *const known[] = { "http",     "https",    "status", "statuscode",
+					     "error",    "response", "code",   "httpcode",
+					     "returned", "got",      NULL };
+	static const char *const skipped[] = { "code", "with", "a", "an", "is",
+					       "1.1",  "1.0",  "2", "of", NULL };
+
+	for (uint32_t back = 1; back < 4; back++) {
+		const struct fw_word *word = word_at(facts, back);
+
+		if (is_one_of(word, known))
+			return true;
+		if (!is_one_of(word, skipped))
+			return false;
+	}
+	return false;
+}
+
+/* The first word of the reason phrase of a status, or of what libraries call it. */
+static bool is_reason(int status, const struct fw_word *next)
+{
+	static const struct {
+		int status;
+		const char *word;
+	} reasons[] = {
+		{ 400, "bad" },           { 401, "unauthorized" }, { 402, "payment" },
+		{ 403, "forbidden" },     { 404, "not" },          { 405, "method" },
+		{ 406, "not" },           { 408, "request" },      { 409, "conflict" },
+		{ 410, "gone" },          { 412, "precondition" }, { 413, "payload" },
+		{ 413, "request" },       { 413, "content" },      { 415, "unsupported" },
+		{ 422, "unprocessable" }, { 423, "locked" },       { 429, "too" },
+		{ 500, "internal" },      { 501, "not" },          { 502, "bad" },
+		{ 503, "service" },       { 504, "gateway" },
+	};
+
+	if (fw_word_is(next, "client") || fw_word_is(next, "server") ||
+	    fw_word_is(next, "status") || fw_word_is(next, "error"))
+		return true;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (reasons[i].status == status && fw_word_is(next, reasons[i].word))
+			return true;
+	return false;
+}
+
+static void take_status(struct fw_facts *facts, const struct fw_word *next)
+{
+	const struct fw_word *word = word_at(facts, 0);
+	int status;
+
+	if (!word || !is_status(word))
+		return;
+	status = (int)fw_word_value(word);
+	if (!word->is_enclosed && !follows_status_word(facts) &&
+	    !(next && next->sentence == word->sentence && is_reason(status, next)))
+		return;
+	if (!facts->http_status)
+		facts->http_status = status;
+}
+
+/* ---- the delay ---- */
+
+/* Seconds of a unit; 0: no unit. */
+static double unit_of(const char *text, size_t len)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {
+		{ "s", 1 },
+		{ "sec", 1 },
+		{ "secs", 1 },
+		{ "second", 1 },
+		{ "seconds", 1 },
+		{ "ms", 0.001 },
+		{ "msec", 0.001 },
+		{ "millisecond", 0.001 },
+		{ "milliseconds", 0.001 },
+		{ "m", 60 },
+		{ "min", 60 },
+		{ "mins", 60 },
+		{ "minute", 60 },
+		{ "minutes", 60 },
+		{ "h", 3600 },
+		{ "hr", 3600 },
+		{ "hrs", 3600 },
+		{ "hour", 3600 },
+		{ "hours", 3600 },
+		{ "day", 86400 },
+		{ "days", 86400 },
+	};
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strlen(units[i].name) == len && memcmp(units[i].name, text, len) == 0)
+			return units[i].seconds;
+	return 0;
+}
+
+/* "90s", "6m0s", "1h30m": the seconds; negative: another word. */
+static double compact_delay(const struct fw_word *word)
+{
+	double total = 0;
+	uint32_t i = 0;
+
+	while (i < word->len) {
+		struct fw_word number = *word;
+		uint32_t from = i, unit;
+
+		while (i < word->len && (fw_is_digit(word->text[i]) || word->text[i] == '.'))
+			i++;
+		unit = i;
+		while (i < word->len && fw_is_lower(word->text[i]))
+			i++;
+		if (unit == from || i == unit || unit_of(word->text + unit, i - unit) == 0)
+			return -1;
+		number.len = unit - from;
+		memcpy(number.text, word->text + from, number.len);
+		total += fw_word_value(&number) * unit_of(word->text + unit, i - unit);
+	}
+	return word->len ? total : -1;
+}
+
+/* Whether the number is preceded by words that make it a delay before an attempt. */
+static bool follows_trigger(const struct fw_facts *facts)
+{
+	static const char *const triggers[] = {
+		"retry",     "again",    "wait",    "waiting",  "reset", "resets", "retryafter",
+		"available", "cooldown", "backoff", "retrying", "until", "back",   NULL
+	};
+	const struct fw_word *number = word_at(facts, 0);
+
+	for (uint32_t back = 1; back <= TRIGGER_WORDS; back++) {
+		const struct fw_word *word = word_at(facts, back);
+
+		if (!word || word->sentence != number->sentence || fw_word_is(word, "timeout"))
+			return false;
+		if (is_one_of(word, triggers))
+			return true;
+	}
+	return false;
+}
+
+/* "Retry-After: 30", "retry_after_ms=1500": the unit of a number without one; 0: none. */
+static double unit_of_key(const struct fw_facts *facts)
+{
+	const struct fw_word *a = word_at(facts, 1), *b = word_at(facts, 2),
+			     *c = word_at(facts, 3);
+	double unit = a ? unit_of(a->text, a->len) : 0;
+
+	if (unit != 0 && b && c && fw_word_is(b, "after") && fw_word_is(c, "retry"))
+		return unit;
+	if (a && b && fw_word_is(a, "after") && fw_word_is(b, "retry"))
+		return word_at(facts, 0)->is_value ? 1 : 0;
+	return 0;
+}
+
+/* The seconds that the number seen last means with the word after it. */
+static double delay_of(const struct fw_facts *facts, const struct fw_word *next)
+{
+	const struct fw_word *word = word_at(facts, 0);
+	double unit;
+
+	if (!word->is_number)
+		return fw_is_digit(word->text[0]) ? compact_delay(word) : -1;
+	if (word->text[0] == '-' || word->after == '-')
+		return -1; /* a negative number, or the year of a date */
+	unit = next && next->sentence == word->sentence && !next->is_value
+		       ? unit_of(next->text, next->len)
+		       : 0;
+	if (unit == 0)
+		unit = unit_of_key(facts);
+	return unit != 0 ? fw_word_value(word) * unit : -1;
+}
+
+static void take_delay(struct fw_facts *facts, const struct fw_word *next)
+{
+	const struct fw_word *word = word_at(facts, 0);
+	double delay;
+
+	if (!word || facts->retry_after >= 0 || !fw_is_digit(word->text[0]) ||
+	    !follows_trigger(facts))
+		return;
+	delay = delay_of(facts, next);
+	if (delay >= 0 && delay <= delay_max)
+		facts->retry_after = delay;
+}
+
+/* ---- words ---- */
+
+/* "Do NOT retry", "not retryable", "retryable": false. */
+static void take_advice(struct fw_facts *facts)
+{
+	static const char *const words[] = { "retry", "retryable", "retried", NULL };
+	static const char *const denials[] = { "not", "never", NULL };
+	const struct fw_word *word = word_at(facts, 0), *before = word_at(facts, 1);
+
+	if (is_one_of(word, words) &&
+	    (is_one_of(before, denials) ||
+	     (before && fw_word_is(before, "be") && is_one_of(word_at(facts, 2), denials))))
+		facts->forbids_retry = true;
+	if (word->is_value && fw_word_is(word, "false") && before &&
+	    fw_word_is(before, "retryable"))
+		facts->forbids_retry = true;
+}
+
+static bool is_jsonrpc_code(const struct fw_word *word)
+{
+	return word->is_number && word->len == 6 && memcmp(word->text, "-32", 3) == 0;
+}
+
+void fw_facts_see(struct fw_facts *facts, const struct fw_word *word)
+{
+	facts->jsonrpc_code = 0;
+	take_status(facts, word);
+	take_delay(facts, word);
+	if (!word)
+		return;
+	facts->last[facts->count++ % FW_FACTS_WORDS] = *word;
+	take_advice(facts);
+	if (is_jsonrpc_code(word))
+		facts->jsonrpc_code = -(int)fw_word_value(&(struct fw_word){
+			.text = { word->text[1], word->text[2], word->text[3], word->text[4],
+				  word->text[5] },
+			.len = 5 });
+}

@@ -1,0 +1,245 @@
+/*
+ * phrase.c - see phrase.h.
+ */
+#include "classify/phrase.h"
+
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/mem.h"
+
+enum { SLOTS_MIN = 64, ITEMS_MIN = 64 };
+
+void fw_phrases_free(struct fw_phrases *set)
+{
+	fw__release(set->words);
+	fw__release(set->edges);
+	fw__release(set->ends);
+	fw__release(set->end_list);
+	fw__release(set->texts);
+	*set = (struct fw_phrases){ 0 };
+}
+
+/* Grows an array to hold one more item; the new items are zero. */
+static bool grow(void **items, size_t *cap, size_t needed, size_t size)
+{
+	size_t more = *cap ? *cap : ITEMS_MIN;
+	char *grown;
+
+	if (needed <= *cap)
+		return true;
+	while (more < needed)
+		more *= 2;
+	grown = fw__reallocate(*items, more * size);
+	if (!grown)
+		return false;
+	memset(grown + *cap * size, 0, (more - *cap) * size);
+	*items = grown;
+	*cap = more;
+	return true;
+}
+
+/* ---- words ---- */
+
+static size_t word_slot(const struct fw_phrases *set, const char *text, size_t len,
+			uint32_t hash)
+{
+	size_t at = hash & (set->word_slots - 1);
+
+	for (;; at = (at + 1) & (set->word_slots - 1)) {
+		const struct fw_phrase_word *word = &set->words[at];
+
+		if (!word->len)
+			return at;
+		if (word->hash == hash && word->len == len &&
+		    memcmp(set->texts + word->text, text, len) == 0)
+			return at;
+	}
+}
+
+static uint32_t word_id(const struct fw_phrases *set, const char *text, size_t len,
+			uint32_t hash)
+{
+	return set->word_slots ? set->words[word_slot(set, text, len, hash)].id
+			       : FW_PHRASE_NONE;
+}
+
+static bool grow_words(struct fw_phrases *set)
+{
+	struct fw_phrases old = *set;
+	size_t slots = old.word_slots ? 2 * old.word_slots : SLOTS_MIN;
+
+	if (2 * (old.word_count + 1) <= old.word_slots)
+		return true;
+	set->words = fw__allocate(slots * sizeof *set->words);
+	if (!set->words) {
+		set->words = old.words;
+		return false;
+	}
+	memset(set->words, 0, slots * sizeof *set->words);
+	set->word_slots = slots;
+	for (size_t i = 0; i < old.word_slots; i++) {
+		const struct fw_phrase_word *word = &old.words[i];
+
+		if (word->len)
+			set->words[word_slot(set, set->texts + word->text, word->len,
+					     word->hash)] = *word;
+	}
+	fw__release(old.words);
+	return true;
+}
+
+static uint32_t add_word(struct fw_phrases *set, const char *text, size_t len)
+{
+	uint32_t hash = fw_word_hash(text, len);
+	struct fw_phrase_word *word;
+
+	if (!grow_words(set))
+		return FW_PHRASE_NONE;
+	word = &set->words[word_slot(set, text, len, hash)];
+	if (word->len)
+		return word->id;
+	if (!grow((void **)&set->texts, &set->text_cap, set->text_len + len, 1))
+		return FW_PHRASE_NONE;
+	memcpy(set->texts + set->text_len, text, len);
+	*word = (struct fw_phrase_word){ hash, (uint32_t)set->text_len, (uint32_t)len,
+					 (uint32_t)++set->word_count };
+	set->text_len += len;
+	return word->id;
+}
+
+/* ---- nodes and edges ---- */
+
+static size_t edge_slot(const struct fw_phrases *set, uint32_t from, uint32_t word)
+{
+	size_t at = (from * 2654435761u ^ word * 40503u) & (set->edge_slots - 1);
+
+	for (;; at = (at + 1) & (set->edge_slots - 1)) {
+		const struct fw_phrase_edge *edge = &set->edges[at];
+
+		if (!edge->from || (edge->from == from && edge->word == word))
+			return at;
+	}
+}
+
+static uint32_t follow(const struct fw_phrases *set, uint32_t from, uint32_t word)
+{
+	return set->edge_slots ? set->edges[edge_slot(set, from, word)].to : FW_PHRASE_NONE;
+}
+
+static bool grow_edges(struct fw_phrases *set)
+{
+	struct fw_phrases old = *set;
+	size_t slots = old.edge_slots ? 2 * old.edge_slots : SLOTS_MIN;
+
+	if (2 * (old.edge_count + 1) <= old.edge_slots)
+		return true;
+	set->edges = fw__allocate(slots * sizeof *set->edges);
+	if (!set->edges) {
+		set->edges = old.edges;
+		return false;
+	}
+	memset(set->edges, 0, slots * sizeof *set->edges);
+	set->edge_slots = slots;
+	for (size_t i = 0; i < old.edge_slots; i++)
+		if (old.edges[i].from)
+			set->edges[edge_slot(set, old.edges[i].from, old.edges[i].word)] =
+				old.edges[i];
+	fw__release(old.edges);
+	return true;
+}
+
+bool fw_phrases_extend(struct fw_phrases *set, uint32_t *node, const char *text, size_t len)
+{
+	uint32_t word = add_word(set, text, len);
+	struct fw_phrase_edge *edge;
+
+	if (set->node_count < FW_PHRASE_ROOT)
+		set->node_count = FW_PHRASE_ROOT;
+	if (!word || !grow_edges(set) ||
+	    !grow((void **)&set->ends, &set->node_cap, set->node_count + 2, sizeof *set->ends))
+		return false;
+	edge = &set->edges[edge_slot(set, *node, word)];
+	if (!edge->from) {
+		*edge = (struct fw_phrase_edge){ *node, word, (uint32_t)++set->node_count };
+		set->edge_count++;
+	}
+	*node = edge->to;
+	return true;
+}
+
+bool fw_phrases_end(struct fw_phrases *set, uint32_t node, uint32_t owner)
+{
+	if (!grow((void **)&set->end_list, &set->end_cap, set->end_count + 2,
+		  sizeof *set->end_list))
+		return false;
+	set->end_list[++set->end_count] = (struct fw_phrase_end){ set->ends[node], owner };
+	set->ends[node] = (uint32_t)set->end_count;
+	return true;
+}
+
+/* ---- the scan ---- */
+
+static void report(const struct fw_phrase_scan *scan, uint32_t node, uint32_t first,
+		   fw_phrase_fn *found, void *ctx)
+{
+	for (uint32_t end = scan->set->ends[node]; end; end = scan->set->end_list[end].next)
+		found(ctx, scan->set->end_list[end].owner, first, scan->index);
+}
+
+static void reach(struct fw_phrase_scan *scan, uint32_t from, uint32_t first, uint32_t word,
+		  fw_phrase_fn *found, void *ctx)
+{
+	uint32_t node = word ? follow(scan->set, from, word) : FW_PHRASE_NONE;
+
+	if (!node)
+		return;
+	report(scan, node, first, found, ctx);
+	if (scan->count == FW_PHRASE_ACTIVE)
+		return;
+	scan->nodes[scan->count] = node;
+	scan->starts[scan->count++] = first;
+}
+
+/* The number of the word as written with a capital, for phrases that demand one. */
+static uint32_t capital_id(const struct fw_phrases *set, const struct fw_word *word)
+{
+	char text[FW_WORD_BYTES];
+
+	if (!word->is_capital)
+		return FW_PHRASE_NONE;
+	memcpy(text, word->text, word->len);
+	text[0] = (char)(text[0] & ~0x20);
+	return word_id(set, text, word->len, fw_word_hash(text, word->len));
+}
+
+void fw_phrase_step(struct fw_phrase_scan *scan, const struct fw_word *word,
+		    fw_phrase_fn *found, void *ctx)
+{
+	uint32_t ids[2] = { word_id(scan->set, word->text, word->len, word->hash),
+			    capital_id(scan->set, word) };
+	struct fw_phrase_scan before = *scan;
+
+	if (word->sentence != scan->sentence)
+		before.count = 0;
+	scan->sentence = word->sentence;
+	scan->count = 0;
+	scan->index++;
+	for (int i = 0; i < 2; i++) {
+		if (!ids[i])
+			continue;
+		reach(scan, FW_PHRASE_ROOT, scan->index, ids[i], found, ctx);
+		for (uint32_t j = 0; j < before.count; j++)
+			reach(scan, before.nodes[j], before.starts[j], ids[i], found, ctx);
+	}
+}
+
+void fw_phrase_fact(const struct fw_phrase_scan *scan, const char *word, fw_phrase_fn *found,
+		    void *ctx)
+{
+	uint32_t id = word_id(scan->set, word, strlen(word), fw_word_hash(word, strlen(word)));
+	uint32_t node = id ? follow(scan->set, FW_PHRASE_ROOT, id) : FW_PHRASE_NONE;
+
+	if (node)
+		report(scan, node, scan->index, found, ctx);
+}

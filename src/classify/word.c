@@ -1,0 +1,230 @@
+/*
+ * word.c - see word.h.
+ */
+#include "classify/word.h"
+
+#include <string.h>
+
+#include "base/ascii.h"
+
+static const uint32_t FNV_BASIS = 2166136261u, FNV_PRIME = 16777619u;
+
+static bool is_word_byte(char c)
+{
+	return fw_is_alnum(c) || (unsigned char)c >= 0x80;
+}
+
+/* Typographic quotes, U+2018 to U+201F, are three bytes of UTF-8. */
+static bool is_typographic_quote(const char *p, const char *end)
+{
+	return end - p >= 3 && p[0] == '\xe2' && p[1] == '\x80' &&
+	       (unsigned char)p[2] >= 0x98 && (unsigned char)p[2] <= 0x9f;
+}
+
+/* An escape of JSON in a text that was quoted: its letter is not part of a word. */
+static bool is_escape(const char *p, const char *end)
+{
+	return end - p >= 2 && p[0] == '\\' && (p[1] == 'n' || p[1] == 'r' || p[1] == 't');
+}
+
+static char next_of(const char *p, const char *end)
+{
+	return p + 1 < end ? p[1] : '\0';
+}
+
+/* A period ends a sentence if no word follows it directly, as in "example.com". */
+static bool ends_sentence(const char *p, const char *end)
+{
+	char c = *p;
+
+	if (c == '\n')
+		return true;
+	return (c == '.' || c == '!' || c == '?' || c == ';') && !is_word_byte(next_of(p, end));
+}
+
+static bool is_sign(const struct fw_word_reader *reader)
+{
+	const char *p = reader->p;
+
+	return *p == '-' && fw_is_digit(next_of(p, reader->end)) &&
+	       (p == reader->begin || !is_word_byte(p[-1]));
+}
+
+/* Goes to the first byte of the next word. */
+static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
+{
+	for (; reader->p < reader->end; reader->p++) {
+		const char *p = reader->p;
+
+		if (is_typographic_quote(p, reader->end)) {
+			reader->p += 2;
+		} else if (is_escape(p, reader->end)) {
+			reader->sentence += p[1] == 'n';
+			reader->clause += p[1] == 'n';
+			reader->p++;
+		} else if (is_word_byte(*p) || is_sign(reader)) {
+			return true;
+		} else if (ends_sentence(p, reader->end)) {
+			reader->sentence++;
+			reader->clause++;
+		} else if (*p == '(') {
+			word->is_enclosed = true;
+		} else if (*p == ':' || *p == '=') {
+			word->is_value = true;
+			reader->clause += fw_is_space(next_of(p, reader->end));
+		}
+	}
+	return false;
+}
+
+static void put(struct fw_word *word, char c)
+{
+	if (word->len == FW_WORD_BYTES)
+		return;
+	c = fw_is_upper(c) ? (char)(c | 0x20) : c;
+	word->text[word->len++] = c;
+	word->hash = (word->hash ^ (unsigned char)c) * FNV_PRIME;
+}
+
+/* "HTTPError" is two words, the second begins at the last capital; "IDs" is one. */
+static bool ends_acronym(const char *p, const char *end)
+{
+	if (!fw_is_upper(p[-1]) || !fw_is_upper(*p) || !fw_is_lower(next_of(p, end)))
+		return false;
+	return p[1] != 's' || (end - p > 2 && fw_is_lower(p[2]));
+}
+
+static bool begins_word(const char *p, const char *end)
+{
+	return (fw_is_lower(p[-1]) && fw_is_upper(*p)) || ends_acronym(p, end);
+}
+
+/* Whether the byte at `p` joins two parts of a word: "don't", "1.5". */
+static bool is_joint(const char *p, const char *end, bool is_number)
+{
+	char next = next_of(p, end);
+
+	return (*p == '\'' && fw_is_lower(p[-1]) && fw_is_lower(next)) ||
+	       (*p == '.' && is_number && fw_is_digit(next));
+}
+
+/* True if an apostrophe is within the word. */
+static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
+{
+	bool is_joined = false;
+	const char *p = reader->p, *end = reader->end;
+
+	word->is_capital = fw_is_upper(*p) && fw_is_lower(next_of(p, end));
+	word->is_number = true;
+	if (*p == '-')
+		put(word, *p++);
+	for (const char *first = p; p < end; p++) {
+		if (p > first && is_joint(p, end, word->is_number)) {
+			if (*p == '.')
+				put(word, *p);
+			else
+				is_joined = true;
+			continue;
+		}
+		if (!is_word_byte(*p) || is_typographic_quote(p, end) ||
+		    (p > first && begins_word(p, end)))
+			break;
+		word->is_number &= fw_is_digit(*p);
+		put(word, *p);
+	}
+	word->after = p < end ? *p : '\0';
+	reader->p = p;
+	return is_joined;
+}
+
+static void put_all(struct fw_word *word, const char *text)
+{
+	word->len = 0;
+	word->hash = FNV_BASIS;
+	while (*text)
+		put(word, *text++);
+}
+
+static bool ends_with(const struct fw_word *word, const char *end)
+{
+	size_t len = strlen(end);
+
+	return word->len > len && memcmp(word->text + word->len - len, end, len) == 0;
+}
+
+/* "doesn't" is read as "doesnt": the word is "does", and the next one "not". */
+static void split_contraction(struct fw_word_reader *reader, struct fw_word *word,
+			      bool is_joined)
+{
+	char text[FW_WORD_BYTES + 1];
+
+	if (fw_word_is(word, "cannot") || (is_joined && fw_word_is(word, "cant"))) {
+		put_all(word, "can");
+	} else if (is_joined && ends_with(word, "nt")) {
+		memcpy(text, word->text, word->len - 2);
+		text[word->len - 2] = '\0';
+		put_all(word, strcmp(text, "wo") == 0 ? "will" : text);
+	} else {
+		return;
+	}
+	reader->has_not = true;
+}
+
+static bool next_not(struct fw_word_reader *reader, struct fw_word *ret_word)
+{
+	reader->has_not = false;
+	put_all(ret_word, "not");
+	ret_word->is_capital = ret_word->is_number = false;
+	ret_word->after = reader->p < reader->end ? *reader->p : '\0';
+	return true;
+}
+
+bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
+{
+	bool is_joined;
+
+	if (reader->has_not)
+		return next_not(reader, ret_word);
+	ret_word->len = 0;
+	ret_word->hash = FNV_BASIS;
+	ret_word->is_enclosed = ret_word->is_value = false;
+	if (!skip_to_word(reader, ret_word))
+		return false;
+	ret_word->sentence = reader->sentence;
+	ret_word->clause = reader->clause;
+	is_joined = read_word(reader, ret_word);
+	split_contraction(reader, ret_word, is_joined);
+	return true;
+}
+
+uint32_t fw_word_hash(const char *text, size_t len)
+{
+	uint32_t hash = FNV_BASIS;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * FNV_PRIME;
+	return hash;
+}
+
+bool fw_word_is(const struct fw_word *word, const char *known)
+{
+	return word->len == strlen(known) && memcmp(word->text, known, word->len) == 0;
+}
+
+double fw_word_value(const struct fw_word *word)
+{
+	double value = 0, scale = 0;
+
+	for (uint32_t i = 0;
+	     i < word->len && (fw_is_digit(word->text[i]) || word->text[i] == '.'); i++) {
+		if (word->text[i] == '.') {
+			if (scale != 0)
+				break;
+			scale = 1;
+			continue;
+		}
+		value = value * 10 + (word->text[i] - '0');
+		scale *= 10;
+	}
+	return scale > 1 ? value / scale : value;
+}
