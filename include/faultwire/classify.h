@@ -94,7 +94,8 @@ FW_API FW_NODISCARD fw_error *fw_error_classify(fw_src at, const fw_classifier *
  * an error that was read from JSON in no contract, for instance. Its message and causes
  * stay. Consumes `err` and returns it; NULL returns NULL.
  */
-FW_API FW_NODISCARD fw_error *fw_error_reclassify(fw_error *err, const fw_classifier *classifier,
+FW_API FW_NODISCARD fw_error *fw_error_reclassify(fw_error *err,
+						  const fw_classifier *classifier,
 						  const fw_flat_text *text);
 
 FW_EXTERN_C_END

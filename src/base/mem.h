@@ -24,10 +24,6 @@ char *fw_strdup_n(const char *text, size_t len);
  * stos" instead, which is slower for a few hundred bytes. */
 void fw__zero(void *ptr, size_t size);
 
-/* A copy that ends in NUL; NULL if out of memory. */
-char *fw_strdup_n(const char *text, size_t len);
-char *fw_strdup(const char *text);
-
 /* The same allocator in the form that yyjson takes. */
 extern const yyjson_alc fw__yyjson_alc;
 

@@ -113,7 +113,7 @@ static size_t reference_of(const char *text, size_t len, char *to)
 static void test_out__text_full_of_escapes_is_written_like_a_byte_at_a_time(void **state)
 {
 	static const char bytes[] = "abc\"\"\"\\\n\x01\x1f\x7f\xc3\xa9{}:,";
-	char text[96], wanted[6 * sizeof text + 8];
+	char text[96] = "", wanted[6 * sizeof text + 8];
 	unsigned random = 1;
 
 	(void)state;

@@ -282,7 +282,8 @@ fw_error *fw_error_reclassify(fw_error *err, const fw_classifier *classifier,
 	return err;
 }
 
-fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier, const fw_flat_text *text)
+fw_error *fw_error_classify(fw_src at, const fw_classifier *classifier,
+			    const fw_flat_text *text)
 {
 	fw_error *err = fw_error_from_text(at, text->text, text->len);
 

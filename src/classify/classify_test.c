@@ -251,7 +251,7 @@ static void note_mistake(void *ctx, const fw_error *problem)
 				      "%llu ", (unsigned long long)row.u64);
 }
 
-static void test_rules__every_mistake_is_told_with_its_line(void **state)
+static void test_rules__every_mistake_is_reported_with_its_line(void **state)
 {
 	static const char text[] =
 		"when: a\n"                                         /* 1 */
@@ -324,7 +324,7 @@ int main(void)
 		cmocka_unit_test(test_classify__an_error_has_the_text_and_the_advice),
 		cmocka_unit_test(test_rules__a_user_adds_rules),
 		cmocka_unit_test(test_rules__a_user_replaces_a_built_in_rule),
-		cmocka_unit_test(test_rules__every_mistake_is_told_with_its_line),
+		cmocka_unit_test(test_rules__every_mistake_is_reported_with_its_line),
 		cmocka_unit_test(test_rules__a_rule_without_when_or_example_is_refused),
 		cmocka_unit_test(test_rules__each_allocation_may_fail),
 	};

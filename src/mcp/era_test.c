@@ -197,11 +197,11 @@ static void test_era__log_levels_are_found_by_their_exact_name(void **state)
 	(void)state;
 	for (int i = 0; i < FW_LOG_LEVEL_COUNT; i++)
 		assert_int_equal(
-			fw_log_level_find((struct fw_text){ NAMES[i], strlen(NAMES[i]) }), i);
-	assert_int_equal(fw_log_level_find((struct fw_text){ "info\0", 5 }), -1);
-	assert_int_equal(fw_log_level_find((struct fw_text){ "Info", 4 }), -1);
-	assert_int_equal(fw_log_level_find((struct fw_text){ "", 0 }), -1);
-	assert_int_equal(fw_log_level_find((struct fw_text){ NULL, 0 }), -1);
+			fw_mcp_log_level((struct fw_text){ NAMES[i], strlen(NAMES[i]) }), i);
+	assert_int_equal(fw_mcp_log_level((struct fw_text){ "info\0", 5 }), -1);
+	assert_int_equal(fw_mcp_log_level((struct fw_text){ "Info", 4 }), -1);
+	assert_int_equal(fw_mcp_log_level((struct fw_text){ "", 0 }), -1);
+	assert_int_equal(fw_mcp_log_level((struct fw_text){ NULL, 0 }), -1);
 }
 
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -250,7 +250,7 @@ static void test_run__timers_of_answered_calls_fire_when_the_server_is_freed(voi
 	fw_exchange_gone(&fake.exchange);
 	assert_int_equal(server->calls.count, 0);
 	assert_int_equal(resumed, 0);
-	fw_later_end(server);
+	fw_call_later_end(server);
 	assert_int_equal(resumed, 1);
 	assert_int_equal(fake.replies, 0);
 }

@@ -90,6 +90,7 @@ static inline bool fw_http__same_name(const char *name, const char *lower, size_
 	/* The last bytes, together with some of those before them. */
 	if (len >= 8) {
 		memcpy(&a, name + len - 8, 8);
+		/* cppcheck-suppress pointerOutOfBoundsCond; `len` is that of the literal */
 		memcpy(&b, lower + len - 8, 8);
 		return (a | bits) == b;
 	}

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include <faultwire/codes.h>
+#include <faultwire/serve.h>
 
 #include "worker/sandbox_impl.h"
 

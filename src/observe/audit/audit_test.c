@@ -102,7 +102,8 @@ static char *worst_text(size_t len)
 static void test_audit__the_size_of_a_record_has_a_limit(void **state)
 {
 	char *worst = worst_text(64 * 1024);
-	fw_error *failed = fw_error_wrap(fw_raise_internal_unexpected(NULL), FW_HERE, "%s", worst);
+	fw_error *failed =
+		fw_error_wrap(fw_raise_internal_unexpected(NULL), FW_HERE, "%s", worst);
 	struct fw_audit_record entry = { .error = failed, .path = worst, .intent = worst };
 	fw_scope scope = { .tool = worst, .client = worst, .session_id = worst };
 	char key[16];

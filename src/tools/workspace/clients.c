@@ -18,7 +18,7 @@ static void digest(const char *kind, const char *text, char ret_hex[FW_SHA256_TE
 	char whole[1024];
 	int len = snprintf(whole, sizeof whole, "%s:%s", kind, text ? text : "");
 
-	/* Names are cut: no two clients that differ later are told apart. */
+	/* Names are cut: clients that differ only after the cut count as one. */
 	fw_sha256_text(whole, len < (int)sizeof whole ? (size_t)len : sizeof whole - 1,
 		       ret_hex);
 }
