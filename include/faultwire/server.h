@@ -19,6 +19,7 @@
 #include <faultwire/listen.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>
+#include <faultwire/principal.h>
 #include <faultwire/serve.h>
 #include <faultwire/tool.h>
 #include <faultwire/workers.h>
