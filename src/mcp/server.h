@@ -176,9 +176,9 @@ struct fw_server {
 	struct fw_calls calls;
 	struct fw_runners runners;
 	struct fw_companion companion; /* of fw_server_observe(); all NULL: none */
-	char last_words[512];  /* a reply that there is no memory for */
-	struct fw_buf out;     /* the reply being written */
-	struct fw_buf scratch; /* an error as text */
+	char last_words[512];          /* a reply that there is no memory for */
+	struct fw_buf out;             /* the reply being written */
+	struct fw_buf scratch;         /* an error as text */
 };
 
 /* A server without runners and transports, on a loop that outlives it; NULL: on one of
