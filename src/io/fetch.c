@@ -180,8 +180,10 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 	struct watch *watch = (struct watch *)poll;
 	int flags = 0;
 
+	/* Not CURL_CSELECT_ERR: libcurl would report that it could not send, whatever the
+	 * error. If it reads or writes, the error of the socket says what happened. */
 	if (status < 0)
-		flags = CURL_CSELECT_ERR;
+		flags = CURL_CSELECT_IN | CURL_CSELECT_OUT;
 	if (events & UV_READABLE)
 		flags |= CURL_CSELECT_IN;
 	if (events & UV_WRITABLE)

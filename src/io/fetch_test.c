@@ -27,6 +27,7 @@ struct peer {
 	uint16_t port;
 	uv_thread_t thread;
 	const char *answer; /* NULL: closes without one */
+	bool resets;        /* instead of closing */
 	unsigned connections;
 	char request[4096];
 };
@@ -54,23 +55,33 @@ static void serve(void *ctx)
 		}
 		if (peer->answer)
 			(void)send(fd, peer->answer, strlen(peer->answer), MSG_NOSIGNAL);
+		if (peer->resets) {
+			const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+		}
 		close(fd);
 	}
 }
 
-static void peer_start(struct peer *peer, const char *answer, unsigned connections)
+static void peer_open(struct peer *peer, const char *answer, unsigned connections, bool resets)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof address;
 
-	*peer = (struct peer){ .answer = answer, .connections = connections };
+	*peer = (struct peer){ .answer = answer, .connections = connections, .resets = resets };
 	peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(peer->fd, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(listen(peer->fd, 8), 0);
 	assert_int_equal(getsockname(peer->fd, (struct sockaddr *)&address, &len), 0);
 	peer->port = ntohs(address.sin_port);
 	assert_int_equal(uv_thread_create(&peer->thread, serve, peer), 0);
+}
+
+static void peer_start(struct peer *peer, const char *answer, unsigned connections)
+{
+	peer_open(peer, answer, connections, false);
 }
 
 static void peer_end(struct peer *peer)
@@ -248,6 +259,23 @@ static void test_fetch__a_connection_closed_without_an_answer_was_sent(void **st
 	bench_end(&bench);
 }
 
+static void test_fetch__a_reset_connection_is_reported_as_one(void **state)
+{
+	struct bench bench;
+	struct peer peer;
+
+	(void)state;
+	peer_open(&peer, NULL, 1, true);
+	bench_begin(&bench);
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	peer_end(&peer);
+	assert_int_equal(bench.seen.ends, 1);
+	assert_int_equal(fw_error_code(bench.seen.err), FW_TRANSPORT_CONNECTION_RESET);
+	assert_int_equal(fw_error_delivery(bench.seen.err), FW_SENT);
+	bench_end(&bench);
+}
+
 static void test_fetch__a_cut_body_was_replied(void **state)
 {
 	struct bench bench;
@@ -378,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_fetch__a_response_without_a_body_reports_its_head),
 		cmocka_unit_test(test_fetch__a_refused_connection_was_not_sent),
 		cmocka_unit_test(test_fetch__a_connection_closed_without_an_answer_was_sent),
+		cmocka_unit_test(test_fetch__a_reset_connection_is_reported_as_one),
 		cmocka_unit_test(test_fetch__a_cut_body_was_replied),
 		cmocka_unit_test(test_fetch__nothing_is_called_after_a_cancellation),
 		cmocka_unit_test(test_fetch__cancelling_before_the_loop_runs_frees_it),
