@@ -59,7 +59,9 @@ struct fw_scan {
 	enum fw_scan_status status;
 	size_t position; /* of the first offending byte */
 	bool is_array;
+	bool is_ambiguous; /* a member below occurs twice */
 	/* Of the message. */
+	struct fw_slice version; /* jsonrpc */
 	struct fw_slice id;
 	struct fw_slice method;
 	struct fw_slice params;
