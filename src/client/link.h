@@ -42,6 +42,13 @@ enum fw_link_noise {
 	FW_LINK_CUT        /* the output ended inside a message; the text is its start */
 };
 
+/* How a process ended. */
+struct fw_link_ending {
+	enum { FW_LINK_EXITED, FW_LINK_CRASHED, FW_LINK_CLOSED } how;
+	int status; /* FW_LINK_EXITED */
+	int signum; /* FW_LINK_CRASHED */
+};
+
 struct fw_link_callbacks {
 	/* One line, one HTTP body, or one event. `key` is the request whose response it
 	 * is part of; 0: not known (stdio, the GET stream). The text is borrowed. */
@@ -52,9 +59,12 @@ struct fw_link_callbacks {
 	 * answer to it: the callee knows whether it was. `err` NULL: the response is
 	 * complete. The callee owns it. */
 	void (*failed)(void *ctx, uint64_t key, fw_error *err);
-	/* The process exited, crashed or closed its output. The callee owns `err`, whose
-	 * delivery is not set: it differs per request. May free the link. */
-	void (*ended)(void *ctx, fw_error *err);
+	/* HTTP: is the request still without an answer? Then its stream is resumed if the
+	 * server allows that. */
+	bool (*is_open)(void *ctx, uint64_t key);
+	/* The process exited, crashed or closed its output: stdio only. The callee may free
+	 * the link. */
+	void (*ended)(void *ctx, const struct fw_link_ending *ending);
 };
 
 /* Starts the process, or prepares for requests. `fetcher` is for HTTP; NULL: not
@@ -96,6 +106,11 @@ void fw_link_set_version(struct fw_link *link, const char *version, bool is_mode
 void fw_link_forget_session(struct fw_link *link);
 bool fw_link_is_http(const struct fw_link *link);
 bool fw_link_has_session(const struct fw_link *link);
+/* An error for one request that the ending left without an answer: upstream.exited,
+ * upstream.crashed or upstream.closed, with the end of standard error as detail for the
+ * operator, and the given delivery. Cannot fail. */
+fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_ending *ending,
+			       fw_delivery delivery);
 /* stdio: the last text of standard error, without secrets; as fw_child_stderr(). */
 size_t fw_link_stderr(const struct fw_link *link, char *ret_text, size_t size);
 

@@ -138,10 +138,9 @@ static void skip_plain(struct scanner *s)
 	while (s->end - s->at >= 16) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)s->at);
 		/* The smaller of a byte and 0x1f is the byte itself for a control. */
-		__m128i found =
-			_mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
-						  _mm_cmpeq_epi8(bytes, slash)),
-				     _mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
+		__m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
+							  _mm_cmpeq_epi8(bytes, slash)),
+					     _mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
 		int mask = _mm_movemask_epi8(found);
 
 		if (mask) {
@@ -481,22 +480,34 @@ struct place {
 	const struct place *below;
 };
 
-#define PLACE(name, member) { name, offsetof(struct fw_scan, member), NULL }
+#define PLACE(name, member)                                  \
+	{                                                    \
+		name, offsetof(struct fw_scan, member), NULL \
+	}
 
 static const struct place of_result[] = {
-	PLACE("content", content),       PLACE("structuredContent", structured),
-	PLACE("isError", is_error),      PLACE("resultType", type),
-	PLACE("_meta", meta),            PLACE("requestState", state),
-	PLACE("inputRequests", questions), PLACE("nextCursor", cursor),
+	PLACE("content", content),
+	PLACE("structuredContent", structured),
+	PLACE("isError", is_error),
+	PLACE("resultType", type),
+	PLACE("_meta", meta),
+	PLACE("requestState", state),
+	PLACE("inputRequests", questions),
+	PLACE("nextCursor", cursor),
 	{ NULL, 0, NULL },
 };
 
 static const struct place of_error[] = {
-	PLACE("code", code), PLACE("message", message), PLACE("data", data), { NULL, 0, NULL },
+	PLACE("code", code),
+	PLACE("message", message),
+	PLACE("data", data),
+	{ NULL, 0, NULL },
 };
 
 static const struct place of_params[] = {
-	PLACE("progressToken", token), PLACE("requestId", request_id), PLACE("uri", uri),
+	PLACE("progressToken", token),
+	PLACE("requestId", request_id),
+	PLACE("uri", uri),
 	{ NULL, 0, NULL },
 };
 

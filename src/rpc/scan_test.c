@@ -31,12 +31,12 @@ static void test_scan__finds_members_of_a_result(void **state)
 	struct fw_scan found;
 
 	(void)state;
-	assert_int_equal(
-		scan(" {\"jsonrpc\":\"2.0\", \"id\" : 9007199254740993 ,\"result\":{\"content\":"
-		     "[{\"type\":\"text\",\"text\":\"a \\\" b\"}],\"isError\" : true,"
-		     "\"structuredContent\":{\"content\":1},\"\\u005fmeta\":{}}}\n",
-		     &found),
-		FW_SCAN_OK);
+	assert_int_equal(scan(" {\"jsonrpc\":\"2.0\", \"id\" : 9007199254740993 "
+			      ",\"result\":{\"content\":"
+			      "[{\"type\":\"text\",\"text\":\"a \\\" b\"}],\"isError\" : true,"
+			      "\"structuredContent\":{\"content\":1},\"\\u005fmeta\":{}}}\n",
+			      &found),
+			 FW_SCAN_OK);
 	expect_slice(found.version, "\"2.0\"");
 	expect_slice(found.id, "9007199254740993");
 	expect_slice(found.content, "[{\"type\":\"text\",\"text\":\"a \\\" b\"}]");
@@ -196,13 +196,24 @@ static void put(struct made *made, const char *text)
 static void put_value(struct made *made, unsigned depth)
 {
 	static const char *const scalars[] = {
-		"0",      "-1",       "1.5",  "2e9", "-0.1E-2",  "true", "false",
-		"null",   "\"\"",     "\"a\"", "\"\\u00e9\\n\"", "\"\xe2\x82\xac\"",
-		"\"0123456789abcdef0123456789\\\"abcdef\"", "\"\\ud83d\\ude00\"",
+		"0",
+		"-1",
+		"1.5",
+		"2e9",
+		"-0.1E-2",
+		"true",
+		"false",
+		"null",
+		"\"\"",
+		"\"a\"",
+		"\"\\u00e9\\n\"",
+		"\"\xe2\x82\xac\"",
+		"\"0123456789abcdef0123456789\\\"abcdef\"",
+		"\"\\ud83d\\ude00\"",
 		"12345678901234567890",
 	};
-	static const char *const keys[] = { "\"id\"",   "\"result\"", "\"error\"",
-					    "\"code\"", "\"x\"",      "\"isError\"",
+	static const char *const keys[] = { "\"id\"",      "\"result\"",   "\"error\"",
+					    "\"code\"",    "\"x\"",        "\"isError\"",
 					    "\"content\"", "\"\\u0069d\"", "\"method\"" };
 	uint32_t kind = depth ? next_random(4) : 0;
 	uint32_t count = next_random(4);
@@ -231,17 +242,14 @@ static void spoil(struct made *made)
 	switch (next_random(3)) {
 	case 0: made->text[at] = bytes[next_random(sizeof bytes - 1)]; break;
 	case 1: made->len = at; break;
-	default:
-		memmove(made->text + at, made->text + at + 1, made->len - at - 1);
-		made->len--;
+	default: memmove(made->text + at, made->text + at + 1, made->len - at - 1); made->len--;
 	}
 }
 
 /* What yyjson accepts we accept, and nothing else; and both see the same members. */
 static void compare(const struct made *made)
 {
-	yyjson_doc *doc =
-		yyjson_read(made->text, made->len, YYJSON_READ_NUMBER_AS_RAW);
+	yyjson_doc *doc = yyjson_read(made->text, made->len, YYJSON_READ_NUMBER_AS_RAW);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	struct fw_scan found;
 	enum fw_scan_status status = fw_scan_message(made->text, made->len, 64, &found);
