@@ -215,12 +215,26 @@ static void allow(void *ctx, const char *path, bool may_write)
 	serve_toolsets_allow(&observers->toolsets, path, may_write);
 }
 
+/* See fw_toolset_host. */
+static const char *value_at(const struct fw_toolset_host *host, size_t option, size_t index)
+{
+	const cli_args *args = host->arguments;
+
+	for (size_t i = 0; i < args->file_count; i++)
+		if (args->files[i].option == host->first_option + option && index-- == 0)
+			return args->files[i].value;
+	return NULL;
+}
+
 static fw_error *add_toolsets(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	char *state = serving->state;
 	struct fw_toolset_host host = {
 		.server = serving->server,
+		.value_at = value_at,
+		.arguments = args,
+		.first_option = OPTION_COUNT,
 		.role = args->values[ROLE],
 		.run = serving->run,
 		.is_run_chosen = serving->is_run_chosen,
@@ -392,6 +406,7 @@ static fw_error *serve(struct serving *serving)
 		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
 	FW_TRY(serve_incidents_add_metrics(observers));
 	FW_TRY(serve_alerts_add(serving->server, &serving->loop, observers, &alerts));
+	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
 	serving->is_started = true;
 	return fw_server_run(serving->server);
