@@ -51,7 +51,7 @@ bool fw_link__may_resume(struct fw_link_post *post, int status, const fw_error *
 
 	if (link->is_modern || post->form != FW_POST_EVENTS || status != 200)
 		return false;
-	/* The GET stream is opened again for ever, with or without numbers. */
+	/* The GET stream is always opened again, with or without numbers. */
 	if (!post->is_listener && (!post->last_id[0] || post->resumptions >= RESUMPTIONS ||
 				   !link->base.on.is_open(link->base.ctx, post->key)))
 		return false;

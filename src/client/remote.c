@@ -56,7 +56,7 @@ static void expire(struct fw_remote *remote, struct fw_remote_pending *pending)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
-/* Callbacks may end other requests and make new ones, so each search begins anew. */
+/* Callbacks may end other requests and make new ones, so each search starts from the beginning. */
 static struct fw_remote_pending *find_expired(const struct fw_remote *remote, uint64_t now)
 {
 	for (struct fw_remote_pending *at = remote->first; at; at = at->next)

@@ -96,7 +96,7 @@ struct fw_remote_options {
 	void *ctx;
 };
 
-/* What became of messages; never reset. */
+/* Counts of messages; never reset. */
 struct fw_remote_counts {
 	uint64_t sent;
 	uint64_t replies;

@@ -64,7 +64,8 @@ static fw_error *raise_broken(const struct fw_remote *remote, const struct fw_sc
 	case FW_SCAN_TOO_DEEP: return invalid(remote, "it is nested too deeply");
 	case FW_SCAN_AMBIGUOUS: return invalid(remote, "a member occurs twice");
 	case FW_SCAN_NOT_OBJECT:
-		return invalid(remote, scan->is_array ? "it is a batch" : "it is no object");
+		return invalid(remote,
+			       scan->is_array ? "it is a batch" : "it is not an object");
 	default: break;
 	}
 	err = fw_raise_upstream_garbled(name_of(remote), scan->position);
@@ -149,19 +150,19 @@ static const char *check_tool_result(const struct fw_scan *scan)
 
 	if (scan->is_error.p && !fw_slice_is(scan->is_error, "true") &&
 	    !fw_slice_is(scan->is_error, "false"))
-		return "isError is no boolean";
+		return "isError is not a boolean";
 	if (fw_slice_equals(scan->type, "input_required"))
 		return NULL;
 	if (!scan->content.p)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
-		return "content is no array";
+		return "content is not an array";
 	while (fw_scan_next(scan->content, &at, &key, &item)) {
 		struct fw_scan_member type = { .name = "type" };
 
 		/* A large text is skipped only as far as its type. */
 		if (!fw_scan_object(item, &type, 1))
-			return "a block of content is no object";
+			return "a block of content is not an object";
 		if (!fw_slice_is_string(type.value))
 			return "a block of content has no type";
 	}
@@ -182,13 +183,13 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 		const char *digits = scan->code.p;
 
 		if (!fw_slice_is_object(scan->error))
-			return "its error is no object";
+			return "its error is not an object";
 		if (!digits || !(*digits == '-' || (*digits >= '0' && *digits <= '9')))
 			return "its error has no code";
 		return fw_slice_is_string(scan->message) ? NULL : "its error has no message";
 	}
 	if (!fw_slice_is_object(scan->result))
-		return "its result is no object";
+		return "its result is not an object";
 	if (scan->type.p && !fw_slice_equals(scan->type, "complete") &&
 	    !fw_slice_equals(scan->type, "input_required"))
 		return "its resultType is not known";

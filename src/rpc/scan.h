@@ -39,7 +39,7 @@ static inline bool fw_slice_is_string(struct fw_slice slice)
 bool fw_slice_is(struct fw_slice slice, const char *json);
 /* Is it a string with this value? `value` is ASCII; escapes in the slice count. */
 bool fw_slice_equals(struct fw_slice slice, const char *value);
-/* An integer that fits; false: it is none. */
+/* An integer that fits; false: it is not one. */
 bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number);
 /* The value of a string, decoded: writes at most `size` bytes including a NUL, and
  * returns the complete length, as snprintf does. 0 for anything else. */
@@ -98,7 +98,7 @@ struct fw_scan_member {
 };
 
 /* Finds members of an object that was validated before; the first of each name counts.
- * False: it is no object. */
+ * False: it is not an object. */
 bool fw_scan_object(struct fw_slice object, struct fw_scan_member *members, size_t count);
 
 /* Walks an array or object that was validated before. Begin with at = NULL; false: no more.
