@@ -38,6 +38,9 @@ typedef struct fw_server_options {
 	bool debug_stack;  /**< show trails in kaiza and canonical errors */
 	/** Do not handle SIGTERM and SIGINT while running. */
 	bool keep_signals;
+	/** Your own codes (fw_registry_load()), which errors of worker processes then keep.
+	 *  Must outlive the server. NULL: none. */
+	const fw_registry *registry;
 } fw_server_options;
 
 /** To begin a list of designated initializers: { FW_SERVER_OPTIONS_DEFAULTS, ... }. */

@@ -13,13 +13,9 @@
 #include <faultwire/raise.h>
 
 #include "base/loop.h"
-#include "cli/serve/alerts.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
-#include "cli/serve/incidents.h"
 #include "cli/serve/limit.h"
-#include "cli/serve/log.h"
-#include "cli/serve/metrics.h"
 #include "cli/serve/observers.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
@@ -343,21 +339,35 @@ static void raise_open_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static fw_error *read_observers(struct serving *serving, fw_observe_options *ret_options)
+{
+	const cli_args *args = serving->args;
+	const struct serve_observing observing = {
+		.log = args->values[LOG],
+		.log_level = args->values[LOG_LEVEL],
+		.audit = args->values[AUDIT],
+		.audit_sync = args->values[AUDIT_SYNC],
+		.audit_args = args->values[AUDIT_ARGS],
+		.audit_bytes = args->values[AUDIT_BYTES],
+		.incidents = args->values[INCIDENTS],
+		.incidents_age = args->values[INCIDENTS_AGE],
+		.incidents_bytes = args->values[INCIDENTS_BYTES],
+		.metrics = args->values[METRICS],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	return serve_observers_read(&serving->observers, &observing, ret_options);
+}
+
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
-	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
-					     args->values[ALERT_SECRET_FILE],
-					     args->values[ALERTMANAGER] };
-	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
-					   args->values[AUDIT_ARGS],
-					   args->values[AUDIT_BYTES] };
-	const struct serve_incidents incidents = { args->values[INCIDENTS],
-						   args->values[INCIDENTS_AGE],
-						   args->values[INCIDENTS_BYTES] };
+	fw_observe_options observe;
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -366,6 +376,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics requires --http");
+	FW_TRY(read_observers(serving, &observe));
 	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
@@ -393,19 +404,16 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_log_add(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(serve_observers_begin(observers, serving->server, &observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
-	FW_TRY(serve_audit_add(serving->server, observers, &audit));
-	FW_TRY(serve_incidents_add(serving->server, observers, &incidents));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
-	if (http)
-		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
-	FW_TRY(serve_incidents_add_metrics(observers));
-	FW_TRY(serve_alerts_add(serving->server, &serving->loop, observers, &alerts));
+	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
+				       &observe));
+	explicit_bzero(observers->secret, sizeof observers->secret);
 	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
 	serving->is_started = true;
@@ -430,20 +438,17 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
-	is_free = serve_audit_end(&serving.observers);
+	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
 		fw_server_free(serving.server);
 		serve_toolsets_free(&serving.observers.toolsets);
 	}
-	serve_alerts_end(&serving.observers);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_observation_clear(&serving.observers.observation);
 	/* A server that is still in use keeps its handles. */
 	if (is_free)
 		fw_loop_close(&serving.loop);
-	serve_metrics_end(&serving.observers);
-	serve_incidents_end(&serving.observers);
-	if (serving.is_started)
-		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
-	fw_log_stop();
 	/* Reported to the process that started the server as to a client. */
 	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
 		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
