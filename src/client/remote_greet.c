@@ -21,6 +21,17 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 {
 	fw_error *err;
 
+	/* The process is about to exit, and its status says more. */
+	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
+		fw_error_free(remote->start_err);
+		remote->start_err = fw_error_caused_by(
+			fw_raise_upstream_start_failed(remote->options.target.name,
+						       fw_error_message(cause)),
+			cause);
+		fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
+		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
+		return;
+	}
 	/* The failure of a server that could not even be reached says enough. */
 	if (cause && (fw_error_origin(cause) == FW_ORIGIN_TRANSPORT ||
 		      fw_error_code(cause) == FW_UPSTREAM_UNAUTHORIZED)) {

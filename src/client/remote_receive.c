@@ -400,6 +400,8 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 			remote->greeting.era == FW_REMOTE_AUTO;
 	fw_error *err;
 
+	fw_error_free(remote->start_err);
+	remote->start_err = NULL;
 	if (is_probe) {
 		/* Some legacy servers exit when the first message is not initialize. */
 		struct fw_link *link = remote->link;
