@@ -38,6 +38,9 @@ typedef struct fw_server_options {
 	bool debug_stack;  /**< show trails in kaiza and canonical errors */
 	/** Do not handle SIGTERM and SIGINT while running. */
 	bool keep_signals;
+	/** No call may take longer, not even of a tool with a longer deadline of its own;
+	 *  0: no such limit. */
+	uint32_t deadline_most_ms;
 } fw_server_options;
 
 /** To begin a list of designated initializers: { FW_SERVER_OPTIONS_DEFAULTS, ... }. */

@@ -251,7 +251,8 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
 	fw_buf_json(out, server->scratch.text, server->scratch.len);
 	FW_BUF(out, "}],");
-	if (contract == FW_CODEINTEL && call->request.offer->output) {
+	if (contract == FW_CODEINTEL && call->request.offer->output &&
+	    call->request.offer->empty_result) {
 		FW_BUF(out, "\"structuredContent\":");
 		fw_buf_put(out, server->scratch.text, server->scratch.len);
 		FW_BUF(out, ",");

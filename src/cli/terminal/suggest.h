@@ -19,13 +19,6 @@ typedef struct cli_suggestions {
 	size_t count;
 } cli_suggestions;
 
-/**
- * The edit distance of `a` and `b`: letters inserted, removed, replaced, or swapped with
- * their neighbour. Ignores case, and treats the separators . _ - as equal. For words over
- * CLI_WORD_MAX it is the longer length.
- */
-size_t cli_distance(const char *a, size_t a_len, const char *b, size_t b_len);
-
 /** Adds a copy of `word` if it is similar enough, and more similar than those kept. */
 void cli_suggest(cli_suggestions *list, const char *word);
 
