@@ -234,7 +234,7 @@ function refused(path, pattern, runner = (args) => run(args)) {
 	same([status, out], [1, ''], err);
 	match(err, pattern);
 	match(err, /hint: The log is .*--audit off/s);
-	match(runner(['--contract', 'kaiza', 'serve', '--audit', path]).err, /"error_code":"AUDIT_LOG_FAILED"/);
+	match(runner(['--contract', 'kaiza', 'serve', '--audit', path]).err, /"error_code":"BOOTSTRAP_FAILURE".*"cause":\{"message":"[^"]*","code":"audit.log_failed"/);
 }
 
 test('serve says why a path cannot be its audit log, and does not start', () => {

@@ -67,7 +67,7 @@ struct job {
 	fw_decode_options decode;
 	cli_stamp stamp;
 	fw_scope scope;
-	bool failed; /* an input could not be read */
+	int status; /* of the process */
 };
 
 static void back_fill(const struct job *job, fw_error *err)
@@ -86,6 +86,11 @@ static void put(const struct job *job, fw_error *err)
 
 /* ---- one error per file -------------------------------------------------- */
 
+static bool is_blank(const char *text, size_t len)
+{
+	return strspn(text, " \t\r\n") == len;
+}
+
 static void convert_file(struct job *job, const char *path)
 {
 	cli_input in;
@@ -96,12 +101,12 @@ static void convert_file(struct job *job, const char *path)
 
 	if (!err)
 		err = cli_input_all(&in, &text, &len);
+	if (!err && is_blank(text, len))
+		err = cli_usage("%s is empty: there is no error to convert", in.name);
 	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
+		job->status = cli_fail(err);
 	} else if ((err = fw_error_decode(text, len, job->from, &job->decode, &read))) {
-		(void)cli_fail_at(err, in.name, 0);
-		job->failed = true;
+		job->status = cli_fail_at(err, in.name, 0);
 	} else {
 		put(job, read);
 	}
@@ -112,18 +117,16 @@ static void convert_file(struct job *job, const char *path)
 
 /*
  * A line that is not JSON is a fault of the input, not plain text from a tool; for
- * lines of plain text there is --from text.
+ * lines of plain text there is --from text. Everything else is detected as without
+ * --lines, so that MCP messages are opened.
  */
 static fw_error *decode_line(const struct job *job, const char *text, size_t len,
 			     fw_error **ret_read)
 {
 	fw_contract from = job->from;
 
-	if (from == FW_AUTO) {
-		from = fw_sniff(text, len);
-		if (from == FW_PLAIN_TEXT)
-			from = FW_ANY_JSON;
-	}
+	if (from == FW_AUTO && fw_sniff(text, len) == FW_PLAIN_TEXT)
+		from = FW_ANY_JSON;
 	return fw_error_decode(text, len, from, &job->decode, ret_read);
 }
 
@@ -132,8 +135,7 @@ static void refuse_line(struct job *job, const cli_input *in, fw_error *err)
 {
 	back_fill(job, err);
 	cli_put_error(err, job->to, &job->encode);
-	(void)cli_fail_at(err, in->name, in->line);
-	job->failed = true;
+	job->status = cli_fail_at(err, in->name, in->line);
 }
 
 /* `*refused` counts the lines that could not be read. */
@@ -174,10 +176,8 @@ static void convert_stream(struct job *job, const char *path)
 		err = convert_lines(job, &in, &refused);
 		cli_progress_stop();
 	}
-	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
-	}
+	if (err)
+		job->status = cli_fail(err);
 	if (refused > 0)
 		cli_remark("%s: %llu of %llu lines could not be read", in.name,
 			   (unsigned long long)refused, (unsigned long long)in.line);
@@ -239,7 +239,7 @@ static int run(const cli_args *args)
 	for (size_t i = 0; i < args->operand_count && !cli_output_failed(); i++)
 		convert(&job, args->operands[i]);
 	fw_registry_free(registry);
-	return job.failed ? CLI_FAILED : CLI_DONE;
+	return job.status;
 }
 
 static const cli_example examples[] = {
@@ -265,7 +265,9 @@ const cli_command cli_command_convert = {
 		"\n"
 		"An error without a time or an incident id gets them, as in a server. JSON in "
 		"no contract, and plain text, are treated as the output of a failed tool: "
-		"tool.failed. With --lines plain text is refused, unless --from text is given.",
+		"tool.failed. With --lines plain text is refused, unless --from text is given. "
+		"JSON-RPC responses and results of tools are opened. Empty input is a usage "
+		"error.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

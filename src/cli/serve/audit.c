@@ -54,13 +54,12 @@ static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_recor
 	serve_toolsets_describe(&observers->toolsets, outcome, &record->scope);
 }
 
-fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
-			  const struct serve_audit *how)
+/* Opens the log; with --audit off there is none. */
+static fw_error *open_log(struct serve_observers *observers, const struct serve_audit *how)
 {
 	const char *file = how->file;
 	const char *args = how->args;
 	struct fw_audit_options options = { 0 };
-	fw_observer observer;
 	char path[CLI_PATH_SIZE];
 	char heads[CLI_PATH_SIZE];
 	fw_error *err;
@@ -89,9 +88,7 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 	options.heads = heads[0] ? heads : NULL;
 	(void)snprintf(observers->audit_home, sizeof observers->audit_home, "%s", file);
 	err = fw_audit_open(file, &options, &observers->audit);
-	if (err && fw_error_code(err) == FW_GOVERNANCE_INVARIANT_VIOLATION)
-		return err;
-	if (err) {
+	if (err && fw_error_code(err) != FW_GOVERNANCE_INVARIANT_VIOLATION) {
 		char hint[CLI_PATH_SIZE + 128];
 
 		(void)snprintf(hint, sizeof hint,
@@ -99,8 +96,18 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 			       "with --audit off.",
 			       file);
 		fw_error_set_hint(err, hint);
-		return err;
 	}
+	return err;
+}
+
+fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
+			  const struct serve_audit *how)
+{
+	fw_observer observer;
+
+	FW_TRY(open_log(observers, how));
+	if (!observers->audit)
+		return NULL;
 	if (!fw_audit_is_up(observers->audit)) {
 		struct fw_audit_health health;
 
@@ -111,6 +118,18 @@ fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 	}
 	observer = fw_audit_observer(observers->audit);
 	return fw_server_add_observer(server, &observer);
+}
+
+fw_error *serve_audit_record(struct serve_observers *observers, const struct serve_audit *how,
+			     const fw_error *failure)
+{
+	const struct fw_audit_record record = { .event = FW_AUDIT_FAILURE, .error = failure };
+
+	if (!observers->audit)
+		FW_TRY(open_log(observers, how));
+	if (!observers->audit)
+		return NULL;
+	return fw_audit_append_wait(observers->audit, &record);
 }
 
 /* ---- for toolsets ---------------------------------------------------------- */

@@ -18,6 +18,12 @@ struct serve_audit {
 FW_NODISCARD fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
 				       const struct serve_audit *how);
 
+/** Writes a failure outside of a call, and waits for it; opens the log if it is not open
+ * yet. With --audit off nothing is written. Raises what opening and writing raise. */
+FW_NODISCARD fw_error *serve_audit_record(struct serve_observers *observers,
+					  const struct serve_audit *how,
+					  const fw_error *failure);
+
 /** For fw_toolset_host: `ctx` is the struct serve_observers. */
 void serve_audit_move(void *ctx, int dir, const char *log);
 void serve_audit_note(void *ctx, const fw_scope *scope, const char *text);

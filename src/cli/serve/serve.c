@@ -21,6 +21,7 @@
 #include "cli/serve/log.h"
 #include "cli/serve/metrics.h"
 #include "cli/serve/observers.h"
+#include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
@@ -112,8 +113,8 @@ static const cli_option options[OPTION_COUNT] = {
 		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
 		      "do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
-		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
-		       "inline." },
+		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
+		       "the limits that tools have of their own. Not with --run inline." },
 	[LOG] = { "log", "FORM", 0, CLI_TEXT,
 		  "Log format on standard error: json, text, journald or off; by default text "
 		  "on a terminal, otherwise json." },
@@ -329,6 +330,12 @@ static void raise_open_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static struct serve_audit audit_options(const cli_args *args)
+{
+	return (struct serve_audit){ args->values[AUDIT], args->values[AUDIT_SYNC],
+				     args->values[AUDIT_ARGS], args->values[AUDIT_BYTES] };
+}
+
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -338,9 +345,7 @@ static fw_error *serve(struct serving *serving)
 	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
 					     args->values[ALERT_SECRET_FILE],
 					     args->values[ALERTMANAGER] };
-	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
-					   args->values[AUDIT_ARGS],
-					   args->values[AUDIT_BYTES] };
+	const struct serve_audit audit = audit_options(args);
 	const struct serve_incidents incidents = { args->values[INCIDENTS],
 						   args->values[INCIDENTS_AGE],
 						   args->values[INCIDENTS_BYTES] };
@@ -365,6 +370,8 @@ static fw_error *serve(struct serving *serving)
 	server.debug_stack = cli_stack_is_wanted();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
+	if (cli_given(args, DEADLINE))
+		server.deadline_most_ms = server.deadline_ms;
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
 					   sizeof token));
@@ -397,11 +404,37 @@ static fw_error *serve(struct serving *serving)
 	return fw_server_run(serving->server);
 }
 
-static fw_contract contract_of_failure(const struct serving *serving)
+/*
+ * Makes a failure to start be reported in a contract: that of --contract; without one, in
+ * kaiza if a toolset has that contract, which has codes for failures to start. An error of
+ * usage is for whoever types the command.
+ */
+static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {
+	const cli_args *args = serving->args;
 	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+	fw_contract contract =
+		serve_toolsets_include(args->values[TOOLS], FW_KAIZA) ? FW_KAIZA : FW_AUTO;
+	bool is_self_audit = fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED;
 
-	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+	if (failed && contract != FW_KAIZA)
+		contract = failed->contract;
+	if (!cli_given(args, CONTRACT) &&
+	    (fw_error_code(err) == FW_CLI_USAGE || (contract != FW_KAIZA && !is_self_audit)))
+		return cli_reports_in_contract();
+	contract = cli_contract(args, CONTRACT, contract);
+	cli_report_by_default_in(contract < FW_CONTRACT_COUNT ? contract : FW_CANONICAL);
+	return true;
+}
+
+/* Before the log is closed. Consumes `err`, and returns what to report. */
+static fw_error *fail_to_start(struct serving *serving, fw_error *err)
+{
+	const struct serve_audit audit = audit_options(serving->args);
+	bool in_contract = report_in_contract(serving, err);
+
+	return serve_start_failed(&serving->observers, &audit, serving->args->values[ROLE], err,
+				  in_contract);
 }
 
 static int run(const cli_args *args)
@@ -415,6 +448,8 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
+	if (err && !serving.is_started)
+		err = fail_to_start(&serving, err);
 	is_free = serve_audit_end(&serving.observers);
 	if (is_free) {
 		fw_server_free(serving.server);
@@ -429,9 +464,6 @@ static int run(const cli_args *args)
 	if (serving.is_started)
 		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
 	fw_log_stop();
-	/* Reported to the process that started the server as to a client. */
-	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
-		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
