@@ -4,7 +4,8 @@
  * Reads a line (or an HTTP request), finds the id and the text by search, and
  * writes a prepared reply around them. It parses no JSON, checks nothing and is
  * no MCP server: what it costs is the cost of the transport alone. Its failing
- * tool answers with isError and the text, where a real server says more.
+ * tool answers with isError and the text, where a real server says more. For
+ * bench/gate it also lists its tools, and on stdio `big` answers with 4 MiB.
  *
  *   server_floor --stdio
  *   server_floor --http PORT      on the loopback; 8 connections or so
@@ -25,7 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, REPLY_MAX = 1024, CONNECTIONS = 64 };
+enum { BUFFER = 1 << 16, REPLY_MAX = 1024, CONNECTIONS = 64, BIG = 4 << 20 };
 
 struct input {
 	int fd;
@@ -67,14 +68,24 @@ static struct text between(struct text in, struct text before, char end)
 #define BETWEEN(in, literal, end) \
 	between(in, (struct text){ literal, sizeof(literal) - 1 }, end)
 
+/* The raw id. Some clients write it last, so it may end at the brace. */
+static struct text id_of(struct text message)
+{
+	struct text id = BETWEEN(message, "\"id\":", ',');
+
+	if (!id.n)
+		id = BETWEEN(message, "\"id\":", '}');
+	return id;
+}
+
 /* Writes the reply to `message` at `at`, where REPLY_MAX bytes fit. Returns its
  * length, 0 when none is due. */
 static size_t answer(struct text message, char *at)
 {
-	struct text id = BETWEEN(message, "\"id\":", ',');
+	struct text id = id_of(message);
 	char *end = at;
 
-	if (!id.n)
+	if (!id.n || HAS(message, "\"notifications/"))
 		return 0;
 	end = PUT(end, "{\"jsonrpc\":\"2.0\",\"id\":");
 	end = put(end, id);
@@ -85,6 +96,14 @@ static size_t answer(struct text message, char *at)
 			end = PUT(end, "\"}],\"isError\":true}}");
 		else
 			end = PUT(end, "\"}]}}");
+	} else if (HAS(message, "\"tools/list\"")) {
+		end = PUT(end, ",\"result\":{\"tools\":["
+			       "{\"name\":\"echo\",\"inputSchema\":{\"type\":\"object\"}},"
+			       "{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}},"
+			       "{\"name\":\"big\",\"inputSchema\":{\"type\":\"object\"}}]}}");
+	} else if (HAS(message, "\"server/discover\"")) {
+		end = PUT(end, ",\"error\":{\"code\":-32601,"
+			       "\"message\":\"method not found\"}}");
 	} else {
 		end = PUT(end, ",\"result\":{\"protocolVersion\":\"2025-06-18\","
 			       "\"capabilities\":{\"tools\":{}},"
@@ -126,6 +145,27 @@ static void drop(struct input *in, size_t n)
 
 /* ---- stdio ------------------------------------------------------------- */
 
+/* A reply of 4 MiB, made at the first call: what it costs to make is not measured. */
+static bool answer_big(struct text message)
+{
+	static const char tail[] = "\"}]}}\n";
+	static char *text;
+	char head[REPLY_MAX], *at = head;
+
+	if (!text) {
+		text = malloc(BIG);
+		if (!text)
+			return false;
+		memset(text, 'x', BIG);
+	}
+	at = PUT(at, "{\"jsonrpc\":\"2.0\",\"id\":");
+	at = put(at, id_of(message));
+	at = PUT(at, ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"");
+	return write_all(STDOUT_FILENO, head, (size_t)(at - head)) &&
+	       write_all(STDOUT_FILENO, text, BIG) &&
+	       write_all(STDOUT_FILENO, tail, sizeof(tail) - 1);
+}
+
 /* All the lines that came with one read are answered with one write. */
 static bool answer_lines(struct input *in)
 {
@@ -135,9 +175,16 @@ static bool answer_lines(struct input *in)
 
 	while ((end = memchr(in->bytes + done, '\n', in->len - done)) != NULL) {
 		struct text line = { in->bytes + done, (size_t)(end - in->bytes) - done };
-		size_t n = answer(line, out + used);
+		size_t n;
 
 		done += line.n + 1;
+		if (HAS(line, "\"name\":\"big\"")) {
+			if (!write_all(STDOUT_FILENO, out, used) || !answer_big(line))
+				return false;
+			used = 0;
+			continue;
+		}
+		n = answer(line, out + used);
 		used += n;
 		if (n)
 			out[used++] = '\n';
@@ -185,6 +232,8 @@ static bool answer_requests(struct input *in)
 		head.n = (size_t)(end - in->bytes) + 4;
 		body.p = in->bytes + head.n;
 		length = BETWEEN(head, "Content-Length: ", '\r');
+		if (!length.n)
+			length = BETWEEN(head, "content-length: ", '\r');
 		body.n = length.n ? strtoul(length.p, NULL, 10) : 0;
 		if (in->len - head.n < body.n)
 			return true;
@@ -196,6 +245,9 @@ static bool answer_requests(struct input *in)
 			at = put_number(at, n);
 			at = PUT(at, "\r\n\r\n");
 			at = put(at, (struct text){ reply, n });
+		} else if (!memcmp(head.p, "GET ", 4)) {
+			at = PUT(at, "HTTP/1.1 405 Method Not Allowed\r\nAllow: POST\r\n"
+				     "Content-Length: 0\r\n\r\n");
 		} else {
 			at = PUT(at, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
 		}

@@ -9,6 +9,7 @@
 #define FAULTWIRE_CALL_H
 
 #include <faultwire/error.h>
+#include <faultwire/json.h>
 #include <faultwire/level.h>
 
 FW_EXTERN_C_BEGIN
@@ -76,6 +77,9 @@ FW_API void fw_call_resource_link(fw_call *call, const char *uri, const char *na
 /** Structured content, JSON text. If no other content is added, it is also added
  *  as text, as the protocol advises. */
 FW_API void fw_call_structured(fw_call *call, const char *json, size_t len);
+/** The same from a builder, which is consumed. One that is not complete makes the call
+ *  fail. */
+FW_API void fw_call_structured_json(fw_call *call, fw_json *json);
 /** The whole result object, as JSON text, in place of all of the above. */
 FW_API void fw_call_result(fw_call *call, const char *json, size_t len);
 /** Prompts: the role of the messages that follow; the description of the prompt. */

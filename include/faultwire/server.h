@@ -17,6 +17,7 @@
 #include <faultwire/call.h>
 #include <faultwire/contract.h>
 #include <faultwire/listen.h>
+#include <faultwire/observe.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>
 #include <faultwire/serve.h>

@@ -22,6 +22,8 @@ enum {
 	FW_LIMIT_ENVELOPE_BYTES = 1024 * 1024,
 	/* A JSON text whose reader has no smaller limit of its own. */
 	FW_LIMIT_JSON_BYTES = 512 * 1024 * 1024,
+	/* A text that is written with <faultwire/json.h>. */
+	FW_LIMIT_JSON_WRITE_BYTES = 64 * 1024 * 1024,
 	/* Nesting of JSON values in an error (context, cause, empty result). */
 	FW_LIMIT_JSON_DEPTH = 64,
 	/* Causes of one error; wraps beyond that change only the message. */

@@ -327,7 +327,7 @@ fw_error *fw_classifier_new(const char *rules, size_t len, const fw_registry *re
 		return fw_raise_internal_out_of_memory();
 	*loader.rules = (fw_classifier){ 0 };
 	err = load(&loader, fw_rules_builtin, fw_rules_builtin_len);
-	if (!err)
+	if (!err && len > 0)
 		err = load(&loader, rules, len);
 	if (err)
 		fw_classifier_free(loader.rules);

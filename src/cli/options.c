@@ -107,6 +107,7 @@ static const char *const context_actions[] = { "build",  "resolve", "inspect",
 const struct cli_value_kind cli_nothing = { .is_open = true };
 const struct cli_value_kind cli_text = { .is_open = true };
 const struct cli_value_kind cli_file = { .is_open = true };
+const struct cli_value_kind cli_files = { .is_open = true };
 const struct cli_value_kind cli_setting = { .is_open = true };
 const struct cli_value_kind cli_contracts = { .at = contract_at };
 const struct cli_value_kind cli_contracts_and_auto = { .at = contract_or_auto_at };
@@ -294,12 +295,16 @@ static void take_own(struct parser *p, size_t index, const char *value)
 
 	assert(index < CLI_OPTIONS_MAX);
 	args->values[index] = value;
-	if (option->values != CLI_SETTING)
+	if (option->values != CLI_SETTING && option->values != CLI_FILES)
 		return;
-	if (args->setting_count == CLI_SETTINGS_MAX)
+	if (args->setting_count == CLI_SETTINGS_MAX || args->file_count == CLI_SETTINGS_MAX) {
 		mistake(p, cli_usage("--%s is given too often", option->name));
-	else
+	} else if (option->values == CLI_SETTING) {
 		args->settings[args->setting_count++] = value;
+	} else {
+		args->files[args->file_count].option = index;
+		args->files[args->file_count++].value = value;
+	}
 }
 
 static void take(struct parser *p, size_t index, const char *value)

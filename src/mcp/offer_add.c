@@ -209,7 +209,9 @@ static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, cons
 static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			 struct fw_offer *offer)
 {
-	const fw_schema_options options = { .assert_format = is_input, .alc = &fw__yyjson_alc };
+	const fw_schema_options options = { .assert_format = is_input,
+					    .check_spelling = !tool->checks_arguments,
+					    .alc = &fw__yyjson_alc };
 	fw_schema_problem problem = { 0 };
 	fw_schema *schema = fw_schema_compile(json, strlen(json), &options, &problem);
 	yyjson_doc *doc;

@@ -128,8 +128,9 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 /* It is not offered, or its handler did not find it. */
 static bool is_resource_missing(const fw_call *call, const fw_error *err)
 {
+	/* Without an offer the call failed before: its method or session does not exist. */
 	return fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND ||
-	       (call->request.kind == FW_CALL_RESOURCE &&
+	       (call->request.kind == FW_CALL_RESOURCE && call->request.offer &&
 		fw_error_row(err)->type == FW_TYPE_NOT_FOUND);
 }
 

@@ -186,6 +186,8 @@ static fw_error *settle_in(fw_server *server, struct fw_loop *loop)
 static void leave_loop(fw_server *server)
 {
 	close_handles(server->residence.handles);
+	if (server->companion.free)
+		server->companion.free(server->companion.ctx);
 	if (server->residence.loop == &server->residence.own)
 		fw_loop_close(&server->residence.own);
 }
@@ -257,6 +259,10 @@ void fw_server_free(fw_server *server)
 {
 	if (!server)
 		return;
+	if (server->companion.close && !server->companion.close(server->companion.ctx)) {
+		server->companion.free(server->companion.ctx);
+		return;
+	}
 	fw_server__take_posts(server);
 	uv_mutex_lock(&server->inbox.lock);
 	server->inbox.is_closed = true;

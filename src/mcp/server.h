@@ -143,6 +143,15 @@ struct fw_residence {
 	fw_error *err; /* for `closed` */
 };
 
+/* What lives and ends with the server, and is not part of it. */
+struct fw_companion {
+	/* Before the server is freed. False: it is still used, and is not freed. */
+	bool (*close)(void *ctx);
+	/* After that, while the loop can still run. */
+	void (*free)(void *ctx);
+	void *ctx;
+};
+
 struct fw_server {
 	uv_loop_t *loop; /* of `residence` */
 	struct fw_residence residence;
@@ -166,9 +175,10 @@ struct fw_server {
 	struct fw_sessions sessions;
 	struct fw_calls calls;
 	struct fw_runners runners;
-	char last_words[512];  /* a reply that there is no memory for */
-	struct fw_buf out;     /* the reply being written */
-	struct fw_buf scratch; /* an error as text */
+	struct fw_companion companion; /* of fw_server_observe(); all NULL: none */
+	char last_words[512];          /* a reply that there is no memory for */
+	struct fw_buf out;             /* the reply being written */
+	struct fw_buf scratch;         /* an error as text */
 };
 
 /* A server without runners and transports, on a loop that outlives it; NULL: on one of

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "base/similar.h"
+#include "base/distance.h"
 #include "format.h"
 #include "pointer.h"
 #include "report.h"
@@ -289,6 +289,12 @@ bool fw_schema__refuse_type(struct fw_schema__run *r, uint32_t node,
 
 enum { NEAREST_TRIED = 64 };
 
+/* A third of the letters may differ; in short words one or two. */
+static bool is_meant(size_t distance, size_t wanted_len, size_t len)
+{
+	return distance <= (wanted_len < 6 ? 2 : wanted_len / 3) && distance < len;
+}
+
 /* Finds the property of `node` that the unknown one most likely should be. */
 static void find_nearest(struct fw_schema__run *r, uint32_t node, const char *key, size_t len)
 {
@@ -308,10 +314,10 @@ static void find_nearest(struct fw_schema__run *r, uint32_t node, const char *ke
 			&s->props.at[s->objects.at[op[i].a].props + p];
 		size_t distance;
 
-		if (prop->node == FW_SCHEMA__NONE || prop->len > FW_SIMILAR_WORD_MAX)
+		if (prop->node == FW_SCHEMA__NONE || prop->len > FW_DISTANCE_WORD_MAX)
 			continue;
-		distance = fw_similar_distance(key, len, prop->key, prop->len);
-		if (distance < best_distance && fw_similar_is_meant(distance, len, prop->len)) {
+		distance = fw_distance(key, len, prop->key, prop->len);
+		if (distance < best_distance && is_meant(distance, len, prop->len)) {
 			best = prop;
 			best_distance = distance;
 		}

@@ -27,11 +27,9 @@ struct fw_toolset_file {
 	const char *text;
 };
 
-/* The text of NAME.input.json for the tool NAME; NULL if there is no such file. */
-static inline const char *fw_toolset_input_schema(const struct fw_toolset_file *files,
-						  const char *tool)
+static inline const char *fw_toolset_schema(const struct fw_toolset_file *files,
+					    const char *tool, const char *suffix)
 {
-	static const char suffix[] = ".input";
 	size_t len = strlen(tool);
 
 	for (; files->name; files++)
@@ -41,13 +39,28 @@ static inline const char *fw_toolset_input_schema(const struct fw_toolset_file *
 	return NULL;
 }
 
+/* The text of NAME.input.json for the tool NAME; NULL if there is no such file. */
+static inline const char *fw_toolset_input_schema(const struct fw_toolset_file *files,
+						  const char *tool)
+{
+	return fw_toolset_schema(files, tool, ".input");
+}
+
+/* The same for NAME.output.json. */
+static inline const char *fw_toolset_output_schema(const struct fw_toolset_file *files,
+						   const char *tool)
+{
+	return fw_toolset_schema(files, tool, ".output");
+}
+
 /* ---- options ------------------------------------------------------------------- */
 
 enum fw_toolset_values {
 	FW_TOOLSET_FLAG, /* takes no value */
 	FW_TOOLSET_TEXT,
-	FW_TOOLSET_PATH, /* a file or a directory */
-	FW_TOOLSET_WORD  /* one of `words` */
+	FW_TOOLSET_PATH,  /* a file or a directory */
+	FW_TOOLSET_PATHS, /* the same; the option may be repeated */
+	FW_TOOLSET_WORD   /* one of `words` */
 };
 
 /* An option of `faultwire serve`. Names must be unique among all its options. */
@@ -75,8 +88,13 @@ struct fw_toolset_host {
 	/* One per option of the descriptor; NULL: not given; "" for a flag. Checked
 	 * already if the option is a word. */
 	const char *const *values;
-	const char *role;  /* --role; NULL: not given */
-	const char *state; /* the state directory; NULL: there is none */
+	/* Value `index` of an option that may be repeated; NULL past the end. */
+	const char *(*value_at)(const struct fw_toolset_host *host, size_t option,
+				size_t index);
+	const void *arguments; /* of value_at() */
+	size_t first_option;   /* of value_at() */
+	const char *role;      /* --role; NULL: not given */
+	const char *state;     /* the state directory; NULL: there is none */
 	/* How tools should run. `workers` are shared by toolsets that need to reach
 	 * no files, and NULL unless `run` is FW_RUN_PROCESS. */
 	fw_run run;
@@ -115,6 +133,9 @@ struct fw_toolset {
 	/* Adds the tools. `ret_instance` is for the two functions below and may be left
 	 * NULL. */
 	fw_error *(*add)(const struct fw_toolset_host *host, void **ret_instance);
+	/* When the server is confined, before it reads its first byte: may start threads.
+	 * NULL: nothing to start. */
+	void (*start)(void *instance);
 	/* Fills in what an audit record of this call should name. NULL: nothing. */
 	void (*describe)(void *instance, const fw_outcome *outcome, fw_scope *scope);
 	/* What the server tells models about these tools; `role` is --role and may be NULL.

@@ -1,6 +1,8 @@
 // The audit cannot be written: a disk that is full, a file that may not grow, a
 // lock that somebody holds, a file that may not be changed. Callers are told, in
 // every contract; nothing changes meanwhile; it comes back by itself.
+//
+// reaches: audit.log_failed, audit.lock_failed
 
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';

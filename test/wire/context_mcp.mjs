@@ -1,5 +1,7 @@
 // The context toolset over stdio and HTTP, in both eras: the same bytes as the
 // command line, and each of the six errors through each of its conditions.
+//
+// reaches: cache.invalid, cache.missing, input.invalid_query, input.invalid_budget
 
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

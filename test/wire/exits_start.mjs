@@ -1,5 +1,7 @@
 // A server that cannot start says so in one envelope on standard error, ends with status 1,
 // and leaves a record in the audit log if that can be written.
+//
+// reaches: server.start_failed
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -13,13 +13,9 @@
 #include <faultwire/raise.h>
 
 #include "base/loop.h"
-#include "cli/serve/alerts.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
-#include "cli/serve/incidents.h"
 #include "cli/serve/limit.h"
-#include "cli/serve/log.h"
-#include "cli/serve/metrics.h"
 #include "cli/serve/observers.h"
 #include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
@@ -145,6 +141,7 @@ struct serving {
 	fw_server *server;
 	bool is_started;
 	struct serve_observers observers;
+	fw_observe_options observe;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
@@ -216,12 +213,26 @@ static void allow(void *ctx, const char *path, bool may_write)
 	serve_toolsets_allow(&observers->toolsets, path, may_write);
 }
 
+/* See fw_toolset_host. */
+static const char *value_at(const struct fw_toolset_host *host, size_t option, size_t index)
+{
+	const cli_args *args = host->arguments;
+
+	for (size_t i = 0; i < args->file_count; i++)
+		if (args->files[i].option == host->first_option + option && index-- == 0)
+			return args->files[i].value;
+	return NULL;
+}
+
 static fw_error *add_toolsets(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	char *state = serving->state;
 	struct fw_toolset_host host = {
 		.server = serving->server,
+		.value_at = value_at,
+		.arguments = args,
+		.first_option = OPTION_COUNT,
 		.role = args->values[ROLE],
 		.run = serving->run,
 		.is_run_chosen = serving->is_run_chosen,
@@ -330,10 +341,26 @@ static void raise_open_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static struct serve_audit audit_options(const cli_args *args)
+static fw_error *read_observers(struct serving *serving)
 {
-	return (struct serve_audit){ args->values[AUDIT], args->values[AUDIT_SYNC],
-				     args->values[AUDIT_ARGS], args->values[AUDIT_BYTES] };
+	const cli_args *args = serving->args;
+	const struct serve_observing observing = {
+		.log = args->values[LOG],
+		.log_level = args->values[LOG_LEVEL],
+		.audit = args->values[AUDIT],
+		.audit_sync = args->values[AUDIT_SYNC],
+		.audit_args = args->values[AUDIT_ARGS],
+		.audit_bytes = args->values[AUDIT_BYTES],
+		.incidents = args->values[INCIDENTS],
+		.incidents_age = args->values[INCIDENTS_AGE],
+		.incidents_bytes = args->values[INCIDENTS_BYTES],
+		.metrics = args->values[METRICS],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	return serve_observers_read(&serving->observers, &observing, &serving->observe);
 }
 
 static fw_error *serve(struct serving *serving)
@@ -342,13 +369,6 @@ static fw_error *serve(struct serving *serving)
 	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
-	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
-					     args->values[ALERT_SECRET_FILE],
-					     args->values[ALERTMANAGER] };
-	const struct serve_audit audit = audit_options(args);
-	const struct serve_incidents incidents = { args->values[INCIDENTS],
-						   args->values[INCIDENTS_AGE],
-						   args->values[INCIDENTS_BYTES] };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -357,6 +377,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics requires --http");
+	FW_TRY(read_observers(serving));
 	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
@@ -386,19 +407,17 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_log_add(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(serve_observers_begin(observers, serving->server, &serving->observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
-	FW_TRY(serve_audit_add(serving->server, observers, &audit));
-	FW_TRY(serve_incidents_add(serving->server, observers, &incidents));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
-	if (http)
-		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
-	FW_TRY(serve_incidents_add_metrics(observers));
-	FW_TRY(serve_alerts_add(serving->server, &serving->loop, observers, &alerts));
+	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
+				       &serving->observe));
+	explicit_bzero(observers->secret, sizeof observers->secret);
+	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
 	serving->is_started = true;
 	return fw_server_run(serving->server);
@@ -430,16 +449,17 @@ static bool report_in_contract(const struct serving *serving, const fw_error *er
 /* Before the log is closed. Consumes `err`, and returns what to report. */
 static fw_error *fail_to_start(struct serving *serving, fw_error *err)
 {
-	const struct serve_audit audit = audit_options(serving->args);
 	bool in_contract = report_in_contract(serving, err);
 
-	return serve_start_failed(&serving->observers, &audit, serving->args->values[ROLE], err,
-				  in_contract);
+	return serve_start_failed(&serving->observers, &serving->observe,
+				  serving->args->values[ROLE], err, in_contract);
 }
 
 static int run(const cli_args *args)
 {
-	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	struct serving serving = { .args = args,
+				   .isolation = FW_WORKERS_INIT,
+				   .observe = FW_OBSERVE_OPTIONS_INIT };
 	bool is_free;
 	fw_error *err;
 
@@ -450,20 +470,17 @@ static int run(const cli_args *args)
 	err = serve(&serving);
 	if (err && !serving.is_started)
 		err = fail_to_start(&serving, err);
-	is_free = serve_audit_end(&serving.observers);
+	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
 		fw_server_free(serving.server);
 		serve_toolsets_free(&serving.observers.toolsets);
 	}
-	serve_alerts_end(&serving.observers);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_observation_clear(&serving.observers.observation);
 	/* A server that is still in use keeps its handles. */
 	if (is_free)
 		fw_loop_close(&serving.loop);
-	serve_metrics_end(&serving.observers);
-	serve_incidents_end(&serving.observers);
-	if (serving.is_started)
-		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
-	fw_log_stop();
 	return err ? cli_fail(err) : CLI_DONE;
 }
 

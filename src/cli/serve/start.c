@@ -37,8 +37,21 @@ static void fill(fw_error *err, const char *role)
 	fw_error_fill_scope(err, &scope);
 }
 
-fw_error *serve_start_failed(struct serve_observers *observers, const struct serve_audit *how,
-			     const char *role, fw_error *err, bool in_contract)
+/* The log may be the reason why the server cannot start; then there is no record. */
+static void record(struct fw_observation *observation, const fw_observe_options *options,
+		   const fw_error *failure)
+{
+	const struct fw_audit_record line = { .event = FW_AUDIT_FAILURE, .error = failure };
+
+	if (!observation->audit)
+		fw_error_free(fw_observation_open_audit(observation, options));
+	if (observation->audit)
+		fw_error_free(fw_audit_append_wait(observation->audit, &line));
+}
+
+fw_error *serve_start_failed(struct serve_observers *observers,
+			     const fw_observe_options *options, const char *role, fw_error *err,
+			     bool in_contract)
 {
 	/* Checks of the server itself have codes of their own in every contract. */
 	bool is_check = strncmp(fw_error_name(err), "governance.", 11) == 0;
@@ -49,8 +62,7 @@ fw_error *serve_start_failed(struct serve_observers *observers, const struct ser
 	if (!is_check)
 		failure = make_failure(err);
 	fill(failure, role);
-	/* The log may be the reason why the server cannot start. */
-	fw_error_free(serve_audit_record(observers, how, failure));
+	record(&observers->observation, options, failure);
 	if (is_check)
 		return err;
 	fw_error_free(in_contract ? err : failure);

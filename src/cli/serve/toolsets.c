@@ -22,6 +22,7 @@ static cli_values values_of(const struct fw_toolset_option *option, size_t index
 	case FW_TOOLSET_FLAG: return CLI_NOTHING;
 	case FW_TOOLSET_TEXT: return CLI_TEXT;
 	case FW_TOOLSET_PATH: return CLI_FILE;
+	case FW_TOOLSET_PATHS: return CLI_FILES;
 	case FW_TOOLSET_WORD: break;
 	}
 	word_kinds[index].words = option->words;
@@ -151,6 +152,7 @@ static fw_error *add(struct serve_toolsets *toolsets, const struct fw_toolset *t
 	if (is_added(toolsets, toolset))
 		return NULL;
 	own.values = values + first_option_of(toolset);
+	own.first_option += first_option_of(toolset);
 	toolsets->failed = toolset;
 	/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 	FW_TRY(toolset->add(&own, &instance));
@@ -194,6 +196,13 @@ void serve_toolsets_allow(struct serve_toolsets *toolsets, const char *path, boo
 {
 	assert(toolsets->path_count < SERVE_PATHS_MAX);
 	toolsets->paths[toolsets->path_count++] = (struct serve_path){ path, may_write };
+}
+
+void serve_toolsets_start(const struct serve_toolsets *toolsets)
+{
+	for (size_t i = 0; i < toolsets->count; i++)
+		if (toolsets->added[i].toolset->start)
+			toolsets->added[i].toolset->start(toolsets->added[i].instance);
 }
 
 /* ---- afterwards ----------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "tools/toolset.h"
 
-enum { SERVE_PATHS_MAX = 8 };
+enum { SERVE_PATHS_MAX = 40 };
 
 /* A path that the confined server may use. */
 struct serve_path {
@@ -53,6 +53,9 @@ FW_NODISCARD fw_error *serve_toolsets_add(struct serve_toolsets *toolsets, const
 
 /** For fw_toolset_host: `ctx` is the struct serve_toolsets. */
 void serve_toolsets_allow(struct serve_toolsets *toolsets, const char *path, bool may_write);
+
+/** When threads may start, before the server runs. */
+void serve_toolsets_start(const struct serve_toolsets *toolsets);
 
 /** What an audit record of this call should name. */
 void serve_toolsets_describe(const struct serve_toolsets *toolsets, const fw_outcome *outcome,

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/similar.h"
-
 /* Length of the common prefix of `word` and the wanted one. */
 static size_t alike(const cli_suggestions *list, const char *word)
 {
@@ -21,10 +19,12 @@ static size_t alike(const cli_suggestions *list, const char *word)
 void cli_suggest(cli_suggestions *list, const char *word)
 {
 	size_t len = strlen(word);
-	size_t distance = fw_similar_distance(list->wanted, list->wanted_len, word, len);
+	size_t distance = fw_distance(list->wanted, list->wanted_len, word, len);
 	size_t at = list->count;
 
-	if (len >= CLI_WORD_MAX || !fw_similar_is_meant(distance, list->wanted_len, len))
+	/* A third of the letters may differ; in short words one or two. */
+	if (len >= FW_DISTANCE_WORD_MAX ||
+	    distance > (list->wanted_len < 6 ? 2 : list->wanted_len / 3) || distance >= len)
 		return;
 	for (size_t i = 0; i < list->count; i++)
 		if (strcmp(list->words[i], word) == 0)
@@ -39,7 +39,7 @@ void cli_suggest(cli_suggestions *list, const char *word)
 	if (list->count < CLI_SUGGESTIONS_MAX)
 		list->count++;
 	for (size_t i = list->count - 1; i > at; i--) {
-		memcpy(list->words[i], list->words[i - 1], CLI_WORD_MAX);
+		memcpy(list->words[i], list->words[i - 1], FW_DISTANCE_WORD_MAX);
 		list->distances[i] = list->distances[i - 1];
 	}
 	memcpy(list->words[at], word, len + 1);
@@ -48,7 +48,7 @@ void cli_suggest(cli_suggestions *list, const char *word)
 
 void cli_suggestions_hint(const cli_suggestions *list, fw_error *err)
 {
-	char hint[sizeof "Did you mean ,  or ?" + 3 * CLI_WORD_MAX];
+	char hint[sizeof "Did you mean ,  or ?" + 3 * FW_DISTANCE_WORD_MAX];
 
 	switch (list->count) {
 	case 0: return;

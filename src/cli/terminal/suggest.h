@@ -8,13 +8,15 @@
 
 #include <faultwire/error.h>
 
-enum { CLI_SUGGESTIONS_MAX = 3, CLI_WORD_MAX = 64 };
+#include "base/distance.h"
+
+enum { CLI_SUGGESTIONS_MAX = 3 };
 
 /* Set `wanted` and zero the rest. */
 typedef struct cli_suggestions {
 	const char *wanted;
 	size_t wanted_len;
-	char words[CLI_SUGGESTIONS_MAX][CLI_WORD_MAX]; /* nearest first */
+	char words[CLI_SUGGESTIONS_MAX][FW_DISTANCE_WORD_MAX]; /* nearest first */
 	size_t distances[CLI_SUGGESTIONS_MAX];
 	size_t count;
 } cli_suggestions;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 enum kind {
 	LITERAL,
 	ONE,    /* ? */
@@ -28,6 +30,7 @@ struct state {
 struct pattern {
 	struct state states[FW_GLOB_BYTES + 4];
 	size_t count;
+	bool is_git;
 };
 
 /* Reads one character; a byte that is not UTF-8 is a character of its own. */
@@ -67,13 +70,21 @@ static bool read_class(const char *glob, size_t len, size_t *at, struct pattern 
 	if (i < len && glob[i] == ']')
 		i++;
 	while (i < len && glob[i] != ']')
-		i++;
+		i += p->is_git && glob[i] == '\\' ? 2 : 1;
 	if (i >= len)
 		return false;
 	p->states[p->count++] =
 		(struct state){ .kind = CLASS, .set = glob + start, .set_len = i - start };
 	*at = i + 1;
 	return true;
+}
+
+/* In git's patterns, "**" that does not stand alone is the same as "*". */
+static void read_odd_stars(const char *glob, size_t len, size_t *at, struct pattern *p)
+{
+	while (*at < len && glob[*at] == '*')
+		++*at;
+	add(p, STAR, 0);
 }
 
 /* Reads "*" or "**". */
@@ -87,8 +98,12 @@ static const char *read_stars(const char *glob, size_t len, size_t *at, struct p
 		return NULL;
 	}
 	*at += 2;
-	if (!begins || (*at < len && glob[*at] != '/'))
-		return "** stands alone between slashes";
+	if (!begins || (*at < len && glob[*at] != '/')) {
+		if (!p->is_git)
+			return "** stands alone between slashes";
+		read_odd_stars(glob, len, at, p);
+		return NULL;
+	}
 	if (*at == len) {
 		add(p, ALL, 0);
 		return NULL;
@@ -104,6 +119,22 @@ static const char *read_stars(const char *glob, size_t len, size_t *at, struct p
 	return NULL;
 }
 
+/* What no pattern may have at this place; NULL: nothing of the kind. */
+static const char *fault_at(const char *glob, size_t len, size_t at)
+{
+	unsigned char c = (unsigned char)glob[at];
+
+	if (c < 0x20 || c == 0x7f)
+		return "it has control characters";
+	if (c == '/' && at + 1 < len && glob[at + 1] == '/')
+		return "it has an empty component";
+	if ((at == 0 || glob[at - 1] == '/') && glob[at] == '.' &&
+	    (at + 1 == len || glob[at + 1] == '/' ||
+	     (glob[at + 1] == '.' && (at + 2 == len || glob[at + 2] == '/'))))
+		return "it has a \".\" or \"..\" component";
+	return NULL;
+}
+
 static const char *compile(const char *glob, size_t len, struct pattern *p)
 {
 	p->count = 0;
@@ -114,18 +145,17 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 	if (glob[0] == '/')
 		return "it is absolute";
 	for (size_t at = 0; at < len;) {
-		unsigned char c = (unsigned char)glob[at];
-		const char *fault = NULL;
+		const char *fault = p->is_git ? NULL : fault_at(glob, len, at);
 
-		if (c < 0x20 || c == 0x7f)
-			return "it has control characters";
-		if (c == '/' && at + 1 < len && glob[at + 1] == '/')
-			return "it has an empty component";
-		if ((at == 0 || glob[at - 1] == '/') && glob[at] == '.' &&
-		    (at + 1 == len || glob[at + 1] == '/' ||
-		     (glob[at + 1] == '.' && (at + 2 == len || glob[at + 2] == '/'))))
-			return "it has a \".\" or \"..\" component";
-		switch (c) {
+		if (fault)
+			return fault;
+		if (p->is_git && glob[at] == '\\') {
+			if (++at == len)
+				return "it ends in a backslash";
+			add(p, LITERAL, letter_at(glob, len, &at));
+			continue;
+		}
+		switch (glob[at]) {
 		case '*': fault = read_stars(glob, len, &at, p); break;
 		case '?':
 			add(p, ONE, 0);
@@ -137,7 +167,12 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 				fault = "a [ is not closed";
 			break;
 		case '{':
-		case '}': fault = "braces mean nothing: write two globs"; break;
+		case '}':
+			if (!p->is_git) {
+				fault = "braces mean nothing: write two globs";
+				break;
+			}
+			/* fall through */
 		default: add(p, LITERAL, letter_at(glob, len, &at)); break;
 		}
 		if (fault)
@@ -150,7 +185,7 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 
 const char *fw_glob_fault(const char *glob, size_t len)
 {
-	struct pattern p;
+	struct pattern p = { .is_git = false };
 
 	return compile(glob, len, &p);
 }
@@ -237,25 +272,101 @@ static void step(const struct pattern *p, const bool *from, bool *to, uint32_t l
 	}
 }
 
-bool fw_glob_match(const char *glob, size_t len, const char *path)
+static bool run(const struct pattern *p, const char *path, size_t path_len)
 {
-	struct pattern p;
 	bool sets[2][FW_GLOB_BYTES + 5];
 	bool *now = sets[0];
 	bool *then = sets[1];
-	size_t path_len = strlen(path);
 
-	if (compile(glob, len, &p))
-		return false;
-	memset(sets, 0, sizeof sets);
-	reach(&p, now, 0);
+	memset(now, 0, p->count + 1);
+	reach(p, now, 0);
 	for (size_t at = 0; at < path_len;) {
 		bool *swap = now;
 
-		memset(then, 0, p.count + 1);
-		step(&p, now, then, letter_at(path, path_len, &at));
+		memset(then, 0, p->count + 1);
+		step(p, now, then, letter_at(path, path_len, &at));
 		now = then;
 		then = swap;
 	}
-	return now[p.count];
+	return now[p->count];
+}
+
+bool fw_glob_match(const char *glob, size_t len, const char *path)
+{
+	struct pattern p = { .is_git = false };
+
+	return !compile(glob, len, &p) && run(&p, path, strlen(path));
+}
+
+/* ---- compiled once ---- */
+
+/* The usual globs are a name, or a star and the end of a name: those are compared. */
+enum shape { EXACT, ENDING, OTHER };
+
+struct fw_glob {
+	enum shape shape;
+	size_t len; /* of the text, or of what follows the star */
+	char *text;
+	struct pattern pattern; /* only allocated for OTHER */
+};
+
+static enum shape shape_of(const char *glob, size_t len)
+{
+	bool begins = glob[0] == '*';
+
+	for (size_t i = begins; i < len; i++)
+		if (strchr("*?[\\/{}", glob[i]) && !(glob[i] == '/' && !begins && i + 1 < len))
+			return OTHER;
+	return begins ? ENDING : EXACT;
+}
+
+struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const char **ret_fault)
+{
+	/* The states of a class point into the text, so they are compiled from the copy. */
+	struct fw_glob *made = fw__allocate(sizeof *made + len + 1);
+	struct fw_glob *less;
+
+	*ret_fault = NULL;
+	if (!made)
+		return NULL;
+	made->text = (char *)(made + 1);
+	memcpy(made->text, glob, len);
+	made->text[len] = '\0';
+	made->pattern.is_git = is_git;
+	*ret_fault = compile(made->text, len, &made->pattern);
+	if (*ret_fault) {
+		fw__release(made);
+		return NULL;
+	}
+	made->shape = shape_of(glob, len);
+	made->len = len;
+	if (made->shape == OTHER)
+		return made;
+	less = fw__allocate(offsetof(struct fw_glob, pattern) + len + 1);
+	if (less) {
+		bool is_ending = made->shape == ENDING;
+
+		less->shape = made->shape;
+		less->len = len - is_ending;
+		less->text = (char *)less + offsetof(struct fw_glob, pattern);
+		memcpy(less->text, made->text + is_ending, len + 1 - is_ending);
+	}
+	fw__release(made);
+	return less;
+}
+
+void fw_glob_free(struct fw_glob *glob)
+{
+	fw__release(glob);
+}
+
+bool fw_glob_test(const struct fw_glob *glob, const char *path, size_t len)
+{
+	switch (glob->shape) {
+	case EXACT: return len == glob->len && memcmp(path, glob->text, len) == 0;
+	case ENDING:
+		return len >= glob->len && !memchr(path, '/', len - glob->len) &&
+		       memcmp(path + len - glob->len, glob->text, glob->len) == 0;
+	default: return run(&glob->pattern, path, len);
+	}
 }

@@ -23,4 +23,17 @@ const char *fw_glob_fault(const char *glob, size_t len);
 /* An invalid pattern matches nothing. */
 bool fw_glob_match(const char *glob, size_t len, const char *path);
 
+/* ---- compiled once ---- */
+
+struct fw_glob;
+
+/*
+ * With `is_git`, it is read as a line of .gitignore: a backslash escapes the next
+ * character, braces are ordinary characters, and "**" may be anywhere. NULL: invalid, or
+ * out of memory if `*ret_fault` is NULL.
+ */
+struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const char **ret_fault);
+void fw_glob_free(struct fw_glob *glob);
+bool fw_glob_test(const struct fw_glob *glob, const char *path, size_t len);
+
 #endif

@@ -120,7 +120,7 @@ static fw_error *read_text(const struct fw_root *root, const char *path, size_t 
 	FW_TRY(fw_file_read(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
 	if (fw_utf8_valid(*ret_text, *ret_len) == *ret_len)
 		return NULL;
-	err = fw_file_not_text(ret_path, *ret_text, *ret_len);
+	err = fw_file_not_text(ret_path, *ret_text, *ret_len, 0);
 	fw__release(*ret_text);
 	*ret_text = NULL;
 	return err;

@@ -1,7 +1,7 @@
 /*
- * similar.c - see similar.h. Words are short, so the table of distances is on the stack.
+ * distance.c - see distance.h. Words are short, so the table is on the stack.
  */
-#include "base/similar.h"
+#include "base/distance.h"
 
 #include <ctype.h>
 
@@ -17,12 +17,12 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-size_t fw_similar_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+size_t fw_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	/* Rows i - 2, i - 1 and i of the table, by i modulo 3. */
-	size_t rows[3][FW_SIMILAR_WORD_MAX + 1];
+	size_t rows[3][FW_DISTANCE_WORD_MAX + 1];
 
-	if (a_len > FW_SIMILAR_WORD_MAX || b_len > FW_SIMILAR_WORD_MAX)
+	if (a_len > FW_DISTANCE_WORD_MAX || b_len > FW_DISTANCE_WORD_MAX)
 		return a_len > b_len ? a_len : b_len;
 
 	for (size_t j = 0; j <= b_len; j++)
@@ -42,9 +42,4 @@ size_t fw_similar_distance(const char *a, size_t a_len, const char *b, size_t b_
 		}
 	}
 	return rows[a_len % 3][b_len];
-}
-
-bool fw_similar_is_meant(size_t distance, size_t wanted_len, size_t len)
-{
-	return distance <= (wanted_len < 6 ? 2 : wanted_len / 3) && distance < len;
 }

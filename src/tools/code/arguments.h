@@ -1,0 +1,27 @@
+/*
+ * arguments.h - arguments that several tools have: lists of texts, globs, numbers of
+ * results.
+ */
+#ifndef FW_TOOLS_CODE_ARGUMENTS_H
+#define FW_TOOLS_CODE_ARGUMENTS_H
+
+#include <faultwire/faultwire.h>
+
+struct fw_globs;
+
+/* Calls `each` for every text of the list `name`; none if the argument is absent. Raises
+ * input.too_large, input.invalid_value, and what `each` raises. */
+FW_NODISCARD fw_error *fw_code_each(fw_call *call, const char *name,
+				    fw_error *(*each)(void *ctx, const char *text, size_t len),
+				    void *ctx);
+
+/* Adds the globs of the list `name`. */
+FW_NODISCARD fw_error *fw_code_globs(fw_call *call, const char *name, struct fw_globs *globs);
+
+/* A number from 1 to `most`; larger numbers are reduced to it. Raises
+ * input.invalid_value. */
+FW_NODISCARD fw_error *fw_code_max_results(const fw_call *call, const char *name,
+					   int64_t otherwise, int64_t most,
+					   int64_t *ret_number);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * limits.h - the limits of the toolset code on what clients and repositories can make
+ * large. Those of the server are in base/limits.h.
+ */
+#ifndef FW_TOOLS_CODE_LIMITS_H
+#define FW_TOOLS_CODE_LIMITS_H
+
+enum {
+	/* Content that open_file returns; any result. */
+	FW_LIMIT_CODE_FILE_BYTES = 2 * 1024 * 1024,
+	FW_LIMIT_CODE_RESULT_BYTES = 16 * 1024 * 1024,
+	/* A file of ignore rules, and its lines. */
+	FW_LIMIT_CODE_IGNORE_BYTES = 1024 * 1024,
+	FW_LIMIT_CODE_IGNORE_LINES = 10000,
+	/* Nesting of directories, and entries of all of them, that are looked at. */
+	FW_LIMIT_CODE_DEPTH = 128,
+	FW_LIMIT_CODE_WALK = 4 * 1000 * 1000,
+	/* Paths that list_paths returns. */
+	FW_LIMIT_CODE_PATHS = 20000,
+	/* Elements of a list argument, and its bytes. */
+	FW_LIMIT_CODE_LIST = 64,
+	FW_LIMIT_CODE_LIST_BYTES = 64 * 1024,
+};
+
+#endif

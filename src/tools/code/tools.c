@@ -1,0 +1,68 @@
+/*
+ * tools.c - the list of tools: names, texts, schemas, operations and empty results.
+ *
+ * The empty result of a tool is what the contract adds to each of its errors, so that an
+ * error has the shape of a result. The operation is the instance of the problem, a field of
+ * log lines and a label of metrics.
+ */
+#include "tools/code/code.h"
+
+#include "tools/toolset.h"
+
+#include <faultwire/raise.h>
+
+/* Generated from schemas/. */
+extern const struct fw_toolset_file fw_code_schemas[];
+
+struct listed {
+	const char *name;
+	const char *title;
+	const char *description;
+	const char *operation;
+	const char *empty_result;
+	fw_handler *handler;
+};
+
+static const struct listed file_tools[] = {
+	{ "open_file", "Open a file",
+	  "Gives the text of a file of the repository, or some of its lines.",
+	  "files:open_file", "{\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0}",
+	  fw_code_open_file },
+	{ "list_paths", "List paths",
+	  "Lists the files of the repository, or of one folder, by globs. Leaves out what "
+	  ".gitignore and .ignore name, and folders such as .git and node_modules. total is "
+	  "the number of all paths that fit.",
+	  "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}",
+	  fw_code_list_paths },
+};
+
+static fw_error *add(fw_server *server, struct fw_code_set *code, const struct listed *listed,
+		     size_t count, const struct fw_code_runs *runs)
+{
+	for (size_t i = 0; i < count; i++) {
+		fw_tool tool = FW_TOOL_INIT;
+
+		tool.name = listed[i].name;
+		tool.title = listed[i].title;
+		tool.description = listed[i].description;
+		tool.input_schema = fw_toolset_input_schema(fw_code_schemas, tool.name);
+		tool.output_schema = fw_toolset_output_schema(fw_code_schemas, tool.name);
+		tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"
+				   "\"openWorldHint\":false}";
+		tool.empty_result = listed[i].empty_result;
+		tool.operation = listed[i].operation;
+		tool.handler = listed[i].handler;
+		tool.ctx = code;
+		tool.run = runs->run;
+		tool.contract = FW_CODEINTEL;
+		tool.workers = runs->workers;
+		FW_TRY(fw_server_add_tool(server, &tool));
+	}
+	return NULL;
+}
+
+fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
+		      const struct fw_code_runs *files)
+{
+	return add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files);
+}

@@ -1,0 +1,70 @@
+// What the tests of the code toolset share: a directory with files, and a server of it.
+
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bin, same, scratch } from './cli.mjs';
+import { Wire, modern } from './mcp.mjs';
+
+export const isLong = Boolean(process.env.FW_LONG);
+
+// A new directory with these files: { 'src/a.c': 'text' }.
+export function repository(files = {}) {
+	const dir = mkdtempSync(join(scratch(), 'repo-'));
+	write(dir, files);
+	return dir;
+}
+
+export function write(dir, files) {
+	for (const [path, content] of Object.entries(files)) {
+		mkdirSync(dirname(join(dir, path)), { recursive: true });
+		writeFileSync(join(dir, path), content);
+	}
+}
+
+export const emptyResults = {
+	open_file: { path: '', content: '', lines: 0, size: 0 },
+	list_paths: { items: [], total: 0, truncated: false },
+	search_text: { matches: [], total: 0, truncated: false },
+	semantic_search: { findings: [], answer: '', confidence: 0 },
+	blame_range: { blame: [] },
+	file_history: { commits: [] },
+};
+export const operations = {
+	open_file: 'files:open_file',
+	list_paths: 'files:list_paths',
+	search_text: 'search:text',
+	semantic_search: 'semantic:search',
+	blame_range: 'git:blame_range',
+	file_history: 'git:file_history',
+};
+
+// A server of one directory. `call` gives the structured content of a success; `fail` gives
+// the envelope of a failure, which is checked against what the contract says of all of them.
+export async function serve(repo, ...args) {
+	const repos = Array.isArray(repo) ? repo.flatMap((one) => ['--repo', one]) : ['--repo', repo];
+	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
+
+	return {
+		wire,
+		async call(name, given = {}) {
+			const reply = await wire.call(name, given, modern);
+			same(reply.result?.isError ?? false, false, JSON.stringify(reply).slice(0, 600));
+			same('error' in reply.result.structuredContent || 'problem' in reply.result.structuredContent, false, 'a success has no error');
+			return reply.result.structuredContent;
+		},
+		async fail(name, given, code, status, error) {
+			const { result } = await wire.call(name, given, modern);
+			same(result?.isError, true, `${name} ${JSON.stringify(given)}: ${JSON.stringify(result).slice(0, 600)}`);
+			const envelope = JSON.parse(result.content[0].text);
+			same(result.structuredContent, envelope, 'both carriers');
+			const { error: text, problem, ...empty } = envelope;
+			same(empty, emptyResults[name], 'empty result');
+			same(Object.keys(envelope).slice(-2), ['error', 'problem'], 'order');
+			same([problem.code, problem.status, problem.detail, problem.instance, problem.type],
+				[code, status, text, `urn:codeintel:${operations[name]}`, `https://kgfoundry.dev/problems/${code}`], JSON.stringify(envelope));
+			if (error !== undefined) same(text, error);
+			return envelope;
+		},
+		end: () => wire.end(),
+	};
+}
