@@ -48,6 +48,7 @@ install:
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
 	@$(NINJA)
 	@DESTDIR=$(DESTDIR) meson install -C build --no-rebuild
+	@echo 'Programs that link libfaultwire.so find it after "sudo ldconfig" (docs/library.md).'
 
 format:
 	@scripts/install-deps test

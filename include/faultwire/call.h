@@ -9,7 +9,9 @@
 #define FAULTWIRE_CALL_H
 
 #include <faultwire/error.h>
+#include <faultwire/json.h>
 #include <faultwire/level.h>
+#include <faultwire/principal.h>
 
 FW_EXTERN_C_BEGIN
 
@@ -43,6 +45,8 @@ FW_API const char *fw_call_protocol(const fw_call *call);
 FW_API const char *fw_call_session(const fw_call *call);
 /** What the client calls itself; NULL: nothing. Not known in a worker process. */
 FW_API const char *fw_call_client(const fw_call *call);
+/** Who is calling; never NULL. In a worker process always "anonymous". */
+FW_API const fw_principal *fw_call_principal(const fw_call *call);
 /** Whether the client has this capability: "sampling", "elicitation", "roots". */
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's shared state, as it was when this run began. */
@@ -76,6 +80,9 @@ FW_API void fw_call_resource_link(fw_call *call, const char *uri, const char *na
 /** Structured content, JSON text. If no other content is added, it is also added
  *  as text, as the protocol advises. */
 FW_API void fw_call_structured(fw_call *call, const char *json, size_t len);
+/** The same from a builder, which is consumed. One that is not complete makes the call
+ *  fail. */
+FW_API void fw_call_structured_json(fw_call *call, fw_json *json);
 /** The whole result object, as JSON text, in place of all of the above. */
 FW_API void fw_call_result(fw_call *call, const char *json, size_t len);
 /** Prompts: the role of the messages that follow; the description of the prompt. */

@@ -1,6 +1,6 @@
 /*
  * raw.h - errors made from what other software reports: an errno, an HTTP status, a
- * signal, a libcurl result, a string, a JSON value.
+ * signal, a libcurl result, a SQLSTATE, a string, a JSON value.
  *
  * The original is kept as the first cause, with its own name.
  */
@@ -43,6 +43,17 @@ FW_API FW_NODISCARD fw_error *fw_error_from_curl(fw_src at, int curlcode, const 
 
 /** "CURLE_COULDNT_CONNECT"; NULL if the number is not a CURLcode. */
 FW_API const char *fw_curl_name(int curlcode);
+
+/**
+ * A failed statement, by the five characters that the database reports, such as
+ * "23505" (resource.already_exists). `what` is the object, such as "note 7"; may be
+ * NULL. Success, a warning, and what is no SQLSTATE give internal.unexpected.
+ */
+FW_API FW_NODISCARD fw_error *fw_error_from_sqlstate(fw_src at, const char *sqlstate,
+						     const char *what);
+
+/** "unique violation"; NULL if it is not the SQLSTATE of a failure. */
+FW_API const char *fw_sqlstate_words(const char *sqlstate);
 
 /**
  * A string that a tool threw: tool.failed, with the string as message and cause.

@@ -17,8 +17,10 @@
 #include <faultwire/call.h>
 #include <faultwire/contract.h>
 #include <faultwire/listen.h>
+#include <faultwire/observe.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>
+#include <faultwire/principal.h>
 #include <faultwire/serve.h>
 #include <faultwire/tool.h>
 #include <faultwire/workers.h>

@@ -9,7 +9,9 @@
 
 #include <faultwire/faultwire.h>
 
-enum { CLI_PATH_SIZE = 4096 };
+#include "host/home.h"
+
+enum { CLI_PATH_SIZE = FW_HOME_PATH_SIZE };
 
 /**
  * The path of `name` in $XDG_STATE_HOME/faultwire or ~/.local/state/faultwire; "" if HOME

@@ -615,6 +615,73 @@ static void test_json__keeps_what_is_too_deep_as_words(void **state)
 
 /* ---- out of memory ---- */
 
+/* ---- SQLSTATE ---- */
+
+static void test_sqlstate__picks_the_code_that_fits(void **state)
+{
+	static const struct {
+		const char *state;
+		int code;
+		fw_retry retry;
+	} rows[] = {
+		{ "23505", FW_RESOURCE_ALREADY_EXISTS, FW_RETRY_AFTER_FIX },
+		{ "23503", FW_RESOURCE_CONFLICT, FW_RETRY_AFTER_FIX },
+		{ "23514", FW_INPUT_INVALID_VALUE, FW_RETRY_AFTER_FIX },
+		{ "40001", FW_RESOURCE_CONFLICT, FW_RETRY_BACKOFF },
+		{ "40P01", FW_RESOURCE_CONFLICT, FW_RETRY_BACKOFF },
+		{ "08006", FW_DEPENDENCY_UNAVAILABLE, FW_RETRY_BACKOFF },
+		{ "53100", FW_IO_NO_SPACE, FW_RETRY_AFTER_FIX },
+		{ "42501", FW_AUTH_INSUFFICIENT_PERMISSIONS, FW_RETRY_NEVER },
+		{ "42601", FW_INTERNAL_UNEXPECTED, FW_RETRY_NEVER },
+		{ "P0001", FW_TOOL_FAILED, FW_RETRY_NEVER },
+		{ "ZZ999", FW_INTERNAL_UNEXPECTED, FW_RETRY_NEVER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fw_error *err = fw_error_from_sqlstate(FW_HERE, rows[i].state, "note 7");
+		fw_cause cause;
+
+		assert_int_equal(fw_error_code(err), rows[i].code);
+		if (rows[i].retry == FW_RETRY_BACKOFF)
+			assert_int_equal(fw_error_retry(err), FW_RETRY_BACKOFF);
+		assert_true(fw_error_cause(err, fw_error_cause_count(err) - 1, &cause));
+		assert_string_equal(cause.code, rows[i].state);
+		assert_string_equal(cause.name, "sqlstate");
+		assert_string_equal(cause.message, fw_sqlstate_words(rows[i].state));
+		fw_error_free(err);
+	}
+}
+
+static void test_sqlstate__is_five_characters_of_a_failure(void **state)
+{
+	static const char *const others[] = { "", "2350", "235055", "00000", "01000", "2350x" };
+	fw_error *err = fw_error_from_sqlstate(FW_HERE, "23505", NULL);
+
+	(void)state;
+	assert_string_equal(fw_error_message(err), "the row already exists");
+	fw_error_free(err);
+	assert_null(fw_sqlstate_words(NULL));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_null(fw_sqlstate_words(others[i]));
+		err = fw_error_from_sqlstate(FW_HERE, others[i], NULL);
+		assert_int_equal(fw_error_code(err), FW_INTERNAL_UNEXPECTED);
+		fw_error_free(err);
+	}
+}
+
+static void test_not_found__is_the_tools_unless_it_came_over_http(void **state)
+{
+	fw_error *local = fw_raise_resource_not_found("note 7");
+	fw_error *remote = fw_error_from_http(FW_HERE, 404, NULL, 0, "api");
+
+	(void)state;
+	assert_int_equal(fw_error_origin(local), FW_ORIGIN_TOOL);
+	assert_int_equal(fw_error_origin(remote), FW_ORIGIN_UPSTREAM);
+	fw_error_free(local);
+	fw_error_free(remote);
+}
+
 struct budget {
 	long left; /* allocations until one fails */
 	bool is_permanent;
@@ -664,6 +731,7 @@ static void test_raw__survives_every_allocation_failure(void **state)
 		fw_error_free(fw_error_from_http(FW_HERE, 429, "5", 0, big));
 		fw_error_free(fw_error_from_signal(FW_HERE, SIGKILL));
 		fw_error_free(fw_error_from_curl(FW_HERE, 35, big));
+		fw_error_free(fw_error_from_sqlstate(FW_HERE, "23505", big));
 		fw_error_free(fw_error_from_text(FW_HERE, big, sizeof(big)));
 		fw_error_free(from_json("{\"message\":\"x\",\"b\":[1,{\"c\":null}]}"));
 	}
@@ -694,6 +762,9 @@ int main(void)
 		cmocka_unit_test(test_json__message_of_an_object_is_the_message),
 		cmocka_unit_test(test_json__other_values_are_their_text),
 		cmocka_unit_test(test_json__keeps_what_is_too_deep_as_words),
+		cmocka_unit_test(test_sqlstate__picks_the_code_that_fits),
+		cmocka_unit_test(test_sqlstate__is_five_characters_of_a_failure),
+		cmocka_unit_test(test_not_found__is_the_tools_unless_it_came_over_http),
 		cmocka_unit_test(test_raw__survives_every_allocation_failure),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
@@ -130,6 +131,20 @@ void fw_call_resource_link(fw_call *call, const char *uri, const char *name,
 void fw_call_structured(fw_call *call, const char *json, size_t len)
 {
 	say_json(call, FW_OP_STRUCTURED, json, len);
+}
+
+void fw_call_structured_json(fw_call *call, fw_json *json)
+{
+	const struct fw_op lost = { .kind = FW_OP_LOST, .number = fw_json__state(json) };
+	size_t len = 0;
+	const char *text = fw_json_text(json, &len);
+
+	/* An empty text is reported as a result that is not JSON. */
+	if (lost.number == FW_BUF_OK)
+		fw_call_structured(call, text ? text : "", len);
+	else
+		say(call, &lost);
+	fw_json_free(json);
 }
 
 void fw_call_result(fw_call *call, const char *json, size_t len)

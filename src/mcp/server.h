@@ -35,8 +35,8 @@ struct fw_hold;
 struct fw_lane;
 struct fw_later;
 struct fw_owner;
-struct fw_page_entry;
 struct fw_post;
+struct fw_route_entry;
 struct fw_runner;
 struct fw_session;
 struct fw_transport;
@@ -89,10 +89,13 @@ struct fw_observers {
 };
 
 struct fw_pages {
-	struct fw_page_entry *items;
+	struct fw_route_entry *items;
 	size_t count;
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;
+	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
+	size_t pending; /* of these, those that are not streams */
+	size_t streams;
 };
 
 struct fw_sessions {
@@ -143,6 +146,15 @@ struct fw_residence {
 	fw_error *err; /* for `closed` */
 };
 
+/* What lives and ends with the server, and is not part of it. */
+struct fw_companion {
+	/* Before the server is freed. False: it is still used, and is not freed. */
+	bool (*close)(void *ctx);
+	/* After that, while the loop can still run. */
+	void (*free)(void *ctx);
+	void *ctx;
+};
+
 struct fw_server {
 	uv_loop_t *loop; /* of `residence` */
 	struct fw_residence residence;
@@ -166,9 +178,10 @@ struct fw_server {
 	struct fw_sessions sessions;
 	struct fw_calls calls;
 	struct fw_runners runners;
-	char last_words[512];  /* a reply that there is no memory for */
-	struct fw_buf out;     /* the reply being written */
-	struct fw_buf scratch; /* an error as text */
+	struct fw_companion companion; /* of fw_server_observe(); all NULL: none */
+	char last_words[512];          /* a reply that there is no memory for */
+	struct fw_buf out;             /* the reply being written */
+	struct fw_buf scratch;         /* an error as text */
 };
 
 /* A server without runners and transports, on a loop that outlives it; NULL: on one of

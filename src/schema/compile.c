@@ -10,6 +10,7 @@
  * that checks less than its author intended would accept invalid instances. The first
  * problem ends the compilation.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "compiler.h"
@@ -470,6 +471,17 @@ static bool finish(struct fw_schema__compiler *c, struct fw_schema__draft *d)
 	return true;
 }
 
+static bool fail_spelling(struct fw_schema__compiler *c, uint32_t node, const char *name,
+			  size_t len, const char *meant)
+{
+	char detail[128];
+
+	(void)snprintf(detail, sizeof detail, "\"%.*s\", did you mean \"%s\"?",
+		       len < 48 ? (int)len : 48, name, meant);
+	return fw_schema__fail(c, "keyword does not exist", node, KW_NONE, detail,
+			       strlen(detail));
+}
+
 static bool compile_body(struct fw_schema__compiler *c, uint32_t node, yyjson_val *val,
 			 uint32_t resource)
 {
@@ -485,9 +497,15 @@ static bool compile_body(struct fw_schema__compiler *c, uint32_t node, yyjson_va
 	res = &c->s->resources.at[resource];
 	yyjson_obj_foreach(val, i, max, key, kw)
 	{
-		unsigned k = fw_schema__keyword_find(unsafe_yyjson_get_str(key),
-						     unsafe_yyjson_get_len(key));
+		const char *name = unsafe_yyjson_get_str(key);
+		size_t len = unsafe_yyjson_get_len(key);
+		unsigned k = fw_schema__keyword_find(name, len);
+		const char *meant = k == KW_COUNT && c->opts.check_spelling
+					    ? fw_schema__keyword_meant(name, len)
+					    : NULL;
 
+		if (meant)
+			return fail_spelling(c, node, name, len, meant);
 		if (k < KW_COUNT && res->dialect >= fw_schema__keywords[k].since &&
 		    res->dialect <= fw_schema__keywords[k].until &&
 		    (fw_schema__keywords[k].vocab & (res->vocab | VOCAB_CORE)))

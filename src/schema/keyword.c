@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/distance.h"
 #include "keyword.h"
 
 #define CORE VOCAB_CORE
@@ -97,4 +98,40 @@ unsigned fw_schema__keyword_find(const char *name, size_t len)
 			lo = mid + 1;
 	}
 	return KW_COUNT;
+}
+
+/* Annotations; and keywords of earlier drafts and of OpenAPI, which many schemas have. */
+static const char *const others[] = {
+	"$comment",     "$vocabulary", "title",    "description",     "default",
+	"examples",     "deprecated",  "readOnly", "writeOnly",       "contentMediaType",
+	"example",      "nullable",    "id",       "contentEncoding", "discriminator",
+	"externalDocs", "xml",
+};
+
+static bool is_similar(const char *name, size_t len, const char *known)
+{
+	size_t known_len = strlen(known);
+
+	/* Too many words resemble "if" and "not". */
+	return len > 2 && known_len > 3 &&
+	       fw_distance(name, len, known, known_len) <= (len < 6 ? 1 : 2);
+}
+
+const char *fw_schema__keyword_meant(const char *name, size_t len)
+{
+	const char *meant = NULL;
+
+	/* "x-..." is how extensions are named. */
+	if (len > 1 && name[0] == 'x' && name[1] == '-')
+		return NULL;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		if (strlen(others[i]) == len && memcmp(others[i], name, len) == 0)
+			return NULL;
+		if (!meant && is_similar(name, len, others[i]))
+			meant = others[i];
+	}
+	for (unsigned k = 0; k < KW_COUNT; k++)
+		if (is_similar(name, len, fw_schema__keywords[k].name))
+			return fw_schema__keywords[k].name;
+	return meant;
 }

@@ -116,5 +116,8 @@ struct fw_schema__keyword {
 extern const struct fw_schema__keyword fw_schema__keywords[KW_NONE + 1];
 /** KW_COUNT if there is no such keyword. */
 unsigned fw_schema__keyword_find(const char *name, size_t len);
+/** The keyword that `name`, which is none, was probably meant to be; NULL: none. Also
+ *  knows keywords without effect on the check, such as `description`. */
+const char *fw_schema__keyword_meant(const char *name, size_t len);
 
 #endif

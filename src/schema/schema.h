@@ -59,6 +59,9 @@ typedef struct fw_schema_options {
 	 * annotations. A metaschema that names the format-assertion vocabulary
 	 * turns it on for its schemas regardless of this option. */
 	bool assert_format;
+	/* A keyword that does not exist and resembles one that does is a problem. Others
+	 * are ignored, as the standard says. */
+	bool check_spelling;
 	/* Schemas that have no `$schema` are draft-07, not 2020-12. */
 	bool draft7_default;
 	/* Base URI of the schema, used if there is no `$id`. NULL: "". */
@@ -108,6 +111,8 @@ struct fw_violation {
 	const char *expected;         /* string | one of "a", "b" | >= 1 |
 					 * property "path" | ... */
 	const char *found;            /* number 5 | missing | string "x" | ... */
+	const char *nearest;          /* for a property that is not allowed: the most similar
+				       * one that is; NULL: none */
 };
 
 /** Return false to end the check; the instance is then refused. */

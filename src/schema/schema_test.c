@@ -420,6 +420,44 @@ static void test_schema__format_asserts_only_when_asked(void **state)
 	fw_schema_free(regex);
 }
 
+static void test_schema__a_misspelt_keyword_is_reported_if_asked(void **state)
+{
+	static const fw_schema_options strict = { .check_spelling = true };
+	static const char *const misspelt[][3] = {
+		{ "{\"requird\":[\"a\"]}", "", "\"requird\", did you mean \"required\"?" },
+		{ "{\"properties\":{\"requird\":{\"tpye\":\"string\"}}}", "/properties/requird",
+		  "\"tpye\", did you mean \"type\"?" },
+		{ "{\"additionalproperties\":false}", "",
+		  "\"additionalproperties\", did you mean \"additionalProperties\"?" },
+		{ "{\"items\":{\"max_length\":3}}", "/items",
+		  "\"max_length\", did you mean \"maxLength\"?" },
+		{ "{\"desciption\":\"x\"}", "",
+		  "\"desciption\", did you mean \"description\"?" },
+	};
+	static const char *const allowed[] = {
+		"{\"x-type\":1,\"note\":1,\"unit\":1,\"example\":1,\"nullable\":true}",
+		"{\"enum\":[{\"requird\":1}],\"default\":{\"tpye\":1}}",
+		"{\"title\":\"t\",\"examples\":[],\"$comment\":\"c\",\"id\":\"i\"}",
+	};
+	fw_schema_problem p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof misspelt / sizeof *misspelt; i++) {
+		assert_string_equal(problem_of(misspelt[i][0], &strict, &p),
+				    "keyword does not exist");
+		assert_string_equal(p.pointer, misspelt[i][1]);
+		assert_string_equal(p.detail, misspelt[i][2]);
+		fw_schema_free(
+			fw_schema_compile(misspelt[i][0], strlen(misspelt[i][0]), NULL, NULL));
+	}
+	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+		fw_schema *s = fw_schema_compile(allowed[i], strlen(allowed[i]), &strict, &p);
+
+		assert_non_null(s);
+		fw_schema_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_schema__boolean_schemas),
 		cmocka_unit_test(test_schema__compiles_from_a_value_that_is_then_freed),
 		cmocka_unit_test(test_schema__problems_say_what_and_where),
+		cmocka_unit_test(test_schema__a_misspelt_keyword_is_reported_if_asked),
 		cmocka_unit_test(test_schema__resolver_serves_remote_references),
 		cmocka_unit_test(test_schema__metaschema_is_built_in),
 		cmocka_unit_test(test_schema__violations_name_place_and_expectation),

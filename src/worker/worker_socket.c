@@ -120,14 +120,18 @@ static void send_rest(struct fw_worker *worker)
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /* The handler's error, or tool.garbled if it cannot be decoded. */
-static fw_error *read_error(const struct fw_op *op)
+static fw_error *read_error(const struct fw_worker *worker, const struct fw_op *op)
 {
+	const fw_decode_options options = {
+		.struct_size = sizeof(fw_decode_options),
+		.registry = worker->pool->base.runner.server->options.registry,
+	};
 	fw_error *decoded = NULL;
 	fw_error *err;
 
 	if (!op->texts[0].text)
 		return fw_raise_tool_garbled("its error is missing");
-	err = fw_error_decode(op->texts[0].text, op->texts[0].len, FW_CANONICAL, NULL,
+	err = fw_error_decode(op->texts[0].text, op->texts[0].len, FW_CANONICAL, &options,
 			      &decoded);
 	if (err)
 		return fw_error_caused_by(fw_raise_tool_garbled("its error cannot be read"),
@@ -147,7 +151,7 @@ static bool apply(struct fw_worker *worker, struct fw_worker_frame_reader *reade
 	while (fw_worker_frame_next(reader, &op)) {
 		if (op.kind == FW_OP_ERROR) {
 			if (!*ret_err)
-				*ret_err = read_error(&op);
+				*ret_err = read_error(worker, &op);
 		} else if (call && (!call->is_answered || op.kind == FW_OP_SET_STATE)) {
 			fw_op_apply(call, &op);
 		}

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include <faultwire/classify.h>
 #include <faultwire/faultwire.h>
 
 #include "cli/commands/registry_file.h"
@@ -26,6 +27,7 @@ enum {
 	GO_ESCAPE,
 	STACK,
 	KEEP_SECRETS,
+	NO_CLASSIFY,
 	NOW,
 	INCIDENT_ID,
 	TOOL,
@@ -49,6 +51,9 @@ static const cli_option options[] = {
 		    "DEBUG_STACK=true in the environment has the same effect." },
 	[KEEP_SECRETS] = { "keep-secrets", NULL, 0, CLI_NOTHING,
 			   "Do not redact what looks like a password, key or token." },
+	[NO_CLASSIFY] = { "no-classify", NULL, 0, CLI_NOTHING,
+			  "Do not classify plain text and JSON in no contract: it is "
+			  "tool.failed, not to be retried, as the contracts say." },
 	[NOW] = { "now", "TIME", 0, CLI_TEXT,
 		  "Time (RFC 3339) for errors without one, instead of the current time." },
 	[INCIDENT_ID] = { "incident-id", "ID", 0, CLI_TEXT,
@@ -67,7 +72,8 @@ struct job {
 	fw_decode_options decode;
 	cli_stamp stamp;
 	fw_scope scope;
-	bool failed; /* an input could not be read */
+	bool no_classify;
+	int status; /* of the process */
 };
 
 static void back_fill(const struct job *job, fw_error *err)
@@ -84,7 +90,27 @@ static void put(const struct job *job, fw_error *err)
 	fw_error_free(err);
 }
 
+/* Reads an error; what is in no contract is classified. */
+static fw_error *decode(const struct job *job, fw_contract from, const char *text, size_t len,
+			fw_error **ret_read)
+{
+	fw_flat_text flat = { .text = text, .len = len, .tool = job->scope.tool };
+	fw_decode_options how = job->decode;
+	fw_contract found = FW_CANONICAL;
+
+	how.ret_contract = &found;
+	FW_TRY(fw_error_decode(text, len, from, &how, ret_read));
+	if (!job->no_classify && (found == FW_ANY_JSON || found == FW_PLAIN_TEXT))
+		*ret_read = fw_error_reclassify(*ret_read, fw_classifier_builtin(), &flat);
+	return NULL;
+}
+
 /* ---- one error per file -------------------------------------------------- */
+
+static bool is_blank(const char *text, size_t len)
+{
+	return strspn(text, " \t\r\n") == len;
+}
 
 static void convert_file(struct job *job, const char *path)
 {
@@ -96,12 +122,12 @@ static void convert_file(struct job *job, const char *path)
 
 	if (!err)
 		err = cli_input_all(&in, &text, &len);
+	if (!err && is_blank(text, len))
+		err = cli_usage("%s is empty: there is no error to convert", in.name);
 	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
-	} else if ((err = fw_error_decode(text, len, job->from, &job->decode, &read))) {
-		(void)cli_fail_at(err, in.name, 0);
-		job->failed = true;
+		job->status = cli_fail(err);
+	} else if ((err = decode(job, job->from, text, len, &read))) {
+		job->status = cli_fail_at(err, in.name, 0);
 	} else {
 		put(job, read);
 	}
@@ -119,12 +145,9 @@ static fw_error *decode_line(const struct job *job, const char *text, size_t len
 {
 	fw_contract from = job->from;
 
-	if (from == FW_AUTO) {
-		from = fw_sniff(text, len);
-		if (from == FW_PLAIN_TEXT)
-			from = FW_ANY_JSON;
-	}
-	return fw_error_decode(text, len, from, &job->decode, ret_read);
+	if (from == FW_AUTO && fw_sniff(text, len) == FW_PLAIN_TEXT)
+		from = FW_ANY_JSON;
+	return decode(job, from, text, len, ret_read);
 }
 
 /* Writes the error in place of the line, and reports it on standard error. */
@@ -132,8 +155,7 @@ static void refuse_line(struct job *job, const cli_input *in, fw_error *err)
 {
 	back_fill(job, err);
 	cli_put_error(err, job->to, &job->encode);
-	(void)cli_fail_at(err, in->name, in->line);
-	job->failed = true;
+	job->status = cli_fail_at(err, in->name, in->line);
 }
 
 /* `*refused` counts the lines that could not be read. */
@@ -174,10 +196,8 @@ static void convert_stream(struct job *job, const char *path)
 		err = convert_lines(job, &in, &refused);
 		cli_progress_stop();
 	}
-	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
-	}
+	if (err)
+		job->status = cli_fail(err);
 	if (refused > 0)
 		cli_remark("%s: %llu of %llu lines could not be read", in.name,
 			   (unsigned long long)refused, (unsigned long long)in.line);
@@ -214,6 +234,7 @@ static fw_error *read_options(const cli_args *args, struct job *job)
 	job->encode.go_escape = cli_given(args, GO_ESCAPE);
 	job->encode.stack = cli_given(args, STACK) || cli_stack_is_wanted();
 	job->encode.problem_base = args->values[PROBLEM_BASE];
+	job->no_classify = cli_given(args, NO_CLASSIFY);
 	job->decode.keep_secrets = cli_given(args, KEEP_SECRETS);
 	return NULL;
 }
@@ -239,7 +260,7 @@ static int run(const cli_args *args)
 	for (size_t i = 0; i < args->operand_count && !cli_output_failed(); i++)
 		convert(&job, args->operands[i]);
 	fw_registry_free(registry);
-	return job.failed ? CLI_FAILED : CLI_DONE;
+	return job.status;
 }
 
 static const cli_example examples[] = {
@@ -264,8 +285,11 @@ const cli_command cli_command_convert = {
 		"registry.\n"
 		"\n"
 		"An error without a time or an incident id gets them, as in a server. JSON in "
-		"no contract, and plain text, are treated as the output of a failed tool: "
-		"tool.failed. With --lines plain text is refused, unless --from text is given.",
+		"no contract, and plain text, are classified as \"faultwire classify\" does; "
+		"with "
+		"--no-classify they are the output of a failed tool: tool.failed. With --lines "
+		"plain text is refused, unless --from text is given. JSON-RPC responses and "
+		"results of tools are opened. Empty input is a usage error.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

@@ -3,126 +3,18 @@
  */
 #include "cli/serve/audit.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cli/serve/limit.h"
 #include "cli/state.h"
-#include "cli/terminal/report.h"
-
-/* A file must have room for a line. */
-enum { BYTES_LEAST = 64 * 1024 };
-static const uint64_t bytes_most = UINT64_C(1) << 40;
-
-/* ---- the audit log -------------------------------------------------------- */
-
-static fw_error *read_sync(const char *word, struct fw_audit_options *options)
-{
-	static const char interval[] = "interval=";
-	unsigned long ms;
-	char *end;
-
-	if (!word || strcmp(word, "always") == 0)
-		return NULL;
-	if (strcmp(word, "off") == 0) {
-		options->sync = FW_AUDIT_SYNC_OFF;
-		return NULL;
-	}
-	options->sync = FW_AUDIT_SYNC_INTERVAL;
-	if (strcmp(word, "interval") == 0)
-		return NULL;
-	if (strncmp(word, interval, sizeof interval - 1) == 0) {
-		word += sizeof interval - 1;
-		errno = 0;
-		ms = strtoul(word, &end, 10);
-		if (!errno && end > word && *end == '\0' && ms >= 1 && ms <= 60000) {
-			options->interval_ms = (uint32_t)ms;
-			return NULL;
-		}
-	}
-	return cli_usage("--audit-sync takes always, interval, interval=MS (up to 60000) or "
-			 "off");
-}
-
-/* A record of a change has no error that names the session. */
-static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
-{
-	const struct serve_observers *observers = ctx;
-
-	serve_toolsets_describe(&observers->toolsets, outcome, &record->scope);
-}
-
-fw_error *serve_audit_add(fw_server *server, struct serve_observers *observers,
-			  const struct serve_audit *how)
-{
-	const char *file = how->file;
-	const char *args = how->args;
-	struct fw_audit_options options = { 0 };
-	fw_observer observer;
-	char path[CLI_PATH_SIZE];
-	char heads[CLI_PATH_SIZE];
-	fw_error *err;
-
-	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
-		return cli_usage("--audit-args takes hash or redacted");
-	options.describe = describe;
-	options.describe_ctx = observers;
-	options.keep_args = args && strcmp(args, "redacted") == 0;
-	FW_TRY(read_sync(how->sync, &options));
-	FW_TRY(serve_bytes_read("--audit-bytes", how->bytes, BYTES_LEAST, bytes_most,
-				&options.rotate_bytes));
-	if (file && strcmp(file, "off") == 0)
-		return NULL;
-	if (!file) {
-		FW_TRY(cli_state_path("audit-log.jsonl", true, path));
-		file = path;
-	}
-	if (!file[0])
-		return cli_usage("HOME is not set, so there is no default audit log: give "
-				 "--audit FILE, or --audit off");
-	/* The head of the log is stored outside of it, too. */
-	FW_TRY(cli_state_path("heads/x", true, heads));
-	if (heads[0])
-		*strrchr(heads, '/') = '\0';
-	options.heads = heads[0] ? heads : NULL;
-	(void)snprintf(observers->audit_home, sizeof observers->audit_home, "%s", file);
-	err = fw_audit_open(file, &options, &observers->audit);
-	if (err && fw_error_code(err) == FW_GOVERNANCE_INVARIANT_VIOLATION)
-		return err;
-	if (err) {
-		char hint[CLI_PATH_SIZE + 128];
-
-		(void)snprintf(hint, sizeof hint,
-			       "The log is %s; choose another one with --audit FILE, or none "
-			       "with --audit off.",
-			       file);
-		fw_error_set_hint(err, hint);
-		return err;
-	}
-	if (!fw_audit_is_up(observers->audit)) {
-		struct fw_audit_health health;
-
-		fw_audit_health(observers->audit, &health);
-		cli_remark("the audit log cannot be written now (%s); tools that make changes "
-			   "are refused until it can",
-			   health.failure ? health.failure : "it has just recovered");
-	}
-	observer = fw_audit_observer(observers->audit);
-	return fw_server_add_observer(server, &observer);
-}
-
-/* ---- for toolsets ---------------------------------------------------------- */
 
 void serve_audit_move(void *ctx, int dir, const char *log)
 {
 	struct serve_observers *observers = ctx;
 
 	/* If that fails, the log continues in the old file, and nothing is lost. */
-	if (observers->audit)
-		fw_error_free(fw_audit_move(observers->audit, dir,
-					    log ? log : observers->audit_home));
+	if (observers->observation.audit)
+		fw_error_free(fw_audit_move(observers->observation.audit, dir,
+					    log ? log : observers->observation.audit_path));
 }
 
 static void on_noted(void *ctx, fw_error *err)
@@ -138,9 +30,9 @@ void serve_audit_note(void *ctx, const fw_scope *scope, const char *text)
 					  .reason = text,
 					  .scope = *scope };
 
-	if (!observers->audit)
+	if (!observers->observation.audit)
 		return;
-	fw_error_free(fw_audit_append(observers->audit, &record, on_noted, NULL));
+	fw_error_free(fw_audit_append(observers->observation.audit, &record, on_noted, NULL));
 }
 
 /* Compares the log with the head that is kept outside of it. Workers cannot read that;
@@ -185,14 +77,4 @@ fw_error *serve_audit_verify(const char *path, struct fw_toolset_audit_report *r
 	ret_report->records = report.records;
 	(void)snprintf(ret_report->reason, sizeof ret_report->reason, "%s", report.reason);
 	return NULL;
-}
-
-/* ---- the end ------------------------------------------------------------------ */
-
-bool serve_audit_end(struct serve_observers *observers)
-{
-	bool is_over = fw_audit_close(observers->audit);
-
-	observers->audit = NULL;
-	return is_over;
 }

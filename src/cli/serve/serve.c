@@ -13,14 +13,11 @@
 #include <faultwire/raise.h>
 
 #include "base/loop.h"
-#include "cli/serve/alerts.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
-#include "cli/serve/incidents.h"
 #include "cli/serve/limit.h"
-#include "cli/serve/log.h"
-#include "cli/serve/metrics.h"
 #include "cli/serve/observers.h"
+#include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
@@ -112,8 +109,8 @@ static const cli_option options[OPTION_COUNT] = {
 		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
 		      "do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
-		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
-		       "inline." },
+		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
+		       "the limits that tools have of their own. Not with --run inline." },
 	[LOG] = { "log", "FORM", 0, CLI_TEXT,
 		  "Log format on standard error: json, text, journald or off; by default text "
 		  "on a terminal, otherwise json." },
@@ -144,6 +141,7 @@ struct serving {
 	fw_server *server;
 	bool is_started;
 	struct serve_observers observers;
+	fw_observe_options observe;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
@@ -343,21 +341,34 @@ static void raise_open_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static fw_error *read_observers(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const struct serve_observing observing = {
+		.log = args->values[LOG],
+		.log_level = args->values[LOG_LEVEL],
+		.audit = args->values[AUDIT],
+		.audit_sync = args->values[AUDIT_SYNC],
+		.audit_args = args->values[AUDIT_ARGS],
+		.audit_bytes = args->values[AUDIT_BYTES],
+		.incidents = args->values[INCIDENTS],
+		.incidents_age = args->values[INCIDENTS_AGE],
+		.incidents_bytes = args->values[INCIDENTS_BYTES],
+		.metrics = args->values[METRICS],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	return serve_observers_read(&serving->observers, &observing, &serving->observe);
+}
+
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
-	const struct serve_alerts alerts = { args->values[ALERT_WEBHOOK],
-					     args->values[ALERT_SECRET_FILE],
-					     args->values[ALERTMANAGER] };
-	const struct serve_audit audit = { args->values[AUDIT], args->values[AUDIT_SYNC],
-					   args->values[AUDIT_ARGS],
-					   args->values[AUDIT_BYTES] };
-	const struct serve_incidents incidents = { args->values[INCIDENTS],
-						   args->values[INCIDENTS_AGE],
-						   args->values[INCIDENTS_BYTES] };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -366,6 +377,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics requires --http");
+	FW_TRY(read_observers(serving));
 	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
@@ -379,6 +391,8 @@ static fw_error *serve(struct serving *serving)
 	server.debug_stack = cli_stack_is_wanted();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
+	if (cli_given(args, DEADLINE))
+		server.deadline_most_ms = server.deadline_ms;
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
 					   sizeof token));
@@ -393,35 +407,59 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_log_add(serving->server, args->values[LOG], args->values[LOG_LEVEL]));
+	FW_TRY(serve_observers_begin(observers, serving->server, &serving->observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
-	FW_TRY(serve_audit_add(serving->server, observers, &audit));
-	FW_TRY(serve_incidents_add(serving->server, observers, &incidents));
 	if (http)
 		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
-	if (http)
-		FW_TRY(serve_metrics_add(serving->server, observers, args->values[METRICS]));
-	FW_TRY(serve_incidents_add_metrics(observers));
-	FW_TRY(serve_alerts_add(serving->server, &serving->loop, observers, &alerts));
+	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
+				       &serving->observe));
+	explicit_bzero(observers->secret, sizeof observers->secret);
 	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
 	serving->is_started = true;
 	return fw_server_run(serving->server);
 }
 
-static fw_contract contract_of_failure(const struct serving *serving)
+/*
+ * Makes a failure to start be reported in a contract: that of --contract; without one, in
+ * kaiza if a toolset has that contract, which has codes for failures to start. An error of
+ * usage is for whoever types the command.
+ */
+static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {
+	const cli_args *args = serving->args;
 	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+	fw_contract contract =
+		serve_toolsets_include(args->values[TOOLS], FW_KAIZA) ? FW_KAIZA : FW_AUTO;
+	bool is_self_audit = fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED;
 
-	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+	if (failed && contract != FW_KAIZA)
+		contract = failed->contract;
+	if (!cli_given(args, CONTRACT) &&
+	    (fw_error_code(err) == FW_CLI_USAGE || (contract != FW_KAIZA && !is_self_audit)))
+		return cli_reports_in_contract();
+	contract = cli_contract(args, CONTRACT, contract);
+	cli_report_by_default_in(contract < FW_CONTRACT_COUNT ? contract : FW_CANONICAL);
+	return true;
+}
+
+/* Before the log is closed. Consumes `err`, and returns what to report. */
+static fw_error *fail_to_start(struct serving *serving, fw_error *err)
+{
+	bool in_contract = report_in_contract(serving, err);
+
+	return serve_start_failed(&serving->observers, &serving->observe,
+				  serving->args->values[ROLE], err, in_contract);
 }
 
 static int run(const cli_args *args)
 {
-	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	struct serving serving = { .args = args,
+				   .isolation = FW_WORKERS_INIT,
+				   .observe = FW_OBSERVE_OPTIONS_INIT };
 	bool is_free;
 	fw_error *err;
 
@@ -430,23 +468,19 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
-	is_free = serve_audit_end(&serving.observers);
+	if (err && !serving.is_started)
+		err = fail_to_start(&serving, err);
+	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
 		fw_server_free(serving.server);
 		serve_toolsets_free(&serving.observers.toolsets);
 	}
-	serve_alerts_end(&serving.observers);
+	if (serving.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
+	fw_observation_clear(&serving.observers.observation);
 	/* A server that is still in use keeps its handles. */
 	if (is_free)
 		fw_loop_close(&serving.loop);
-	serve_metrics_end(&serving.observers);
-	serve_incidents_end(&serving.observers);
-	if (serving.is_started)
-		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
-	fw_log_stop();
-	/* Reported to the process that started the server as to a client. */
-	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
-		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 

@@ -8,23 +8,18 @@
 
 #include <faultwire/error.h>
 
-enum { CLI_SUGGESTIONS_MAX = 3, CLI_WORD_MAX = 64 };
+#include "base/distance.h"
+
+enum { CLI_SUGGESTIONS_MAX = 3 };
 
 /* Set `wanted` and zero the rest. */
 typedef struct cli_suggestions {
 	const char *wanted;
 	size_t wanted_len;
-	char words[CLI_SUGGESTIONS_MAX][CLI_WORD_MAX]; /* nearest first */
+	char words[CLI_SUGGESTIONS_MAX][FW_DISTANCE_WORD_MAX]; /* nearest first */
 	size_t distances[CLI_SUGGESTIONS_MAX];
 	size_t count;
 } cli_suggestions;
-
-/**
- * The edit distance of `a` and `b`: letters inserted, removed, replaced, or swapped with
- * their neighbour. Ignores case, and treats the separators . _ - as equal. For words over
- * CLI_WORD_MAX it is the longer length.
- */
-size_t cli_distance(const char *a, size_t a_len, const char *b, size_t b_len);
 
 /** Adds a copy of `word` if it is similar enough, and more similar than those kept. */
 void cli_suggest(cli_suggestions *list, const char *word);

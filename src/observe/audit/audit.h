@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include <faultwire/error.h>
-#include <faultwire/error.h>
+#include <faultwire/observe.h>
 #include <faultwire/observer.h>
 
 struct fw_audit;
@@ -44,12 +44,6 @@ struct fw_audit_record {
 	size_t args_len;
 	const char *reason; /* of a note */
 	int64_t unix_ms;    /* 0: now */
-};
-
-enum fw_audit_sync {
-	FW_AUDIT_SYNC_ALWAYS,   /* fdatasync before `done` */
-	FW_AUDIT_SYNC_INTERVAL, /* every interval_ms; `done` after the write */
-	FW_AUDIT_SYNC_OFF       /* never; `done` after the write */
 };
 
 /* ---- lifecycle ---------------------------------------------------------- */

@@ -18,15 +18,8 @@
 
 #include <faultwire/error.h>
 #include <faultwire/level.h>
+#include <faultwire/observe.h>
 #include <faultwire/observer.h>
-
-enum fw_log_form {
-	FW_LOG_AUTO, /* journald if the descriptor leads there, text on a terminal, else JSON */
-	FW_LOG_JSON,
-	FW_LOG_PLAIN,
-	FW_LOG_JOURNALD,
-	FW_LOG_OFF
-};
 
 struct fw_log_options {
 	enum fw_log_form form;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
 #include "tools/context/cache.h"
 #include "tools/context/rule.h"
 #include "tools/context/sources.h"
@@ -66,7 +67,7 @@ static fw_error *read_source(const struct build *build, const struct fw_context_
 		return fw_raise_file_read_failed(source->path,
 						 "it changed while it was being read");
 	if (!fw_context_is_utf8(bytes->data, bytes->len))
-		return fw_raise_file_unsupported_encoding(source->path);
+		return fw_file_not_text(source->path, bytes->data, bytes->len, 0);
 	return NULL;
 }
 
@@ -85,8 +86,7 @@ static fw_error *write_document(struct build *build, const struct fw_context_sou
 		return text->state == FW_BUF_TOO_LARGE
 			       ? fw_raise_file_too_large(source->path, text->max)
 			       : fw_raise_internal_out_of_memory();
-	err = fw_context_staging_write(build->staging.documents, name, text->text, text->len,
-				       !build->is_large);
+	err = fw_context_staging_write(build->staging.documents, name, text->text, text->len);
 	if (err && fw_error_code(err) == FW_FILE_ALREADY_EXISTS) {
 		fw_error_free(err);
 		(void)pthread_mutex_lock(&build->lock);
@@ -165,7 +165,7 @@ static fw_error *write_list(const struct build *build, const char *name,
 		return fw_raise_file_too_large(name, text->max);
 	if (text->state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	return fw_context_staging_write(build->staging.dir, name, text->text, text->len, true);
+	return fw_context_staging_write(build->staging.dir, name, text->text, text->len);
 }
 
 static fw_error *write_lists(struct build *build, char ret_version[FW_CONTEXT_VERSION_LEN + 1])

@@ -1,16 +1,35 @@
 /*
- * metrics.c - see metrics.h.
+ * observation_metrics.c - the metrics of a server, at /metrics: calls, workers, and the
+ * health of what records them.
  */
-#include "cli/serve/metrics.h"
+#include "host/observation.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "cli/terminal/report.h"
+#include <faultwire/serve.h>
+
 #include "mcp/page.h"
 #include "mcp/stats.h"
+#include "observe/log/log.h"
 
-/* ---- metrics ---------------------------------------------------------------- */
+#define COUNT_OF(list) (sizeof(list) / sizeof *(list))
+
+fw_error *fw_observation_add_list(struct fw_observation *observation,
+				  const struct fw_observation_metric *list, size_t count,
+				  void *ctx)
+{
+	if (!observation->metrics)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct fw_observation_metric *metric = &list[i];
+
+		FW_TRY((metric->is_counter ? fw_metrics_counter : fw_metrics_gauge)(
+			observation->metrics, metric->name, metric->help, metric->read, ctx));
+	}
+	return NULL;
+}
+
+/* ---- the server ------------------------------------------------------------- */
 
 static struct fw_server_stats stats_of(const fw_server *server)
 {
@@ -60,19 +79,7 @@ static double count_started_workers(void *server)
 	return (double)stats_of(server).workers_started;
 }
 
-fw_error *serve_metrics_add_all(struct fw_metrics *metrics, const struct serve_metric *list,
-				size_t count, void *ctx)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct serve_metric *metric = &list[i];
-
-		FW_TRY((metric->is_counter ? fw_metrics_counter : fw_metrics_gauge)(
-			metrics, metric->name, metric->help, metric->read, ctx));
-	}
-	return NULL;
-}
-
-static const struct serve_metric server_metrics[] = {
+static const struct fw_observation_metric server_metrics[] = {
 	{ "faultwire_calls_in_flight", "Requests in progress, including listeners.",
 	  count_calls, false },
 	{ "faultwire_calls_queued", "Calls waiting for a worker or thread.", count_queued,
@@ -127,7 +134,7 @@ static double audit_waiting(void *audit)
 	return (double)health_of(audit).waiting;
 }
 
-static const struct serve_metric audit_metrics[] = {
+static const struct fw_observation_metric audit_metrics[] = {
 	{ "faultwire_audit_up", "Whether the audit log can be written: 1 or 0.", audit_up,
 	  false },
 	{ "faultwire_audit_waiting", "Records that wait to be written.", audit_waiting, false },
@@ -153,36 +160,66 @@ static bool check_audit(void *ctx, char *text, size_t size)
 	return health.is_up;
 }
 
+/* ---- incidents and log ---------------------------------------------------------- */
+
+static double count_written(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).written;
+}
+
+static double count_lost(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).lost;
+}
+
+static double is_down(void *incidents)
+{
+	return fw_incidents_health(incidents).is_down;
+}
+
+static double count_log_lost(void *ctx)
+{
+	(void)ctx;
+	return (double)fw_log_lost();
+}
+
+static const struct fw_observation_metric log_metrics[] = {
+	{ "faultwire_log_lost_total",
+	  "Log lines dropped because the queue was full or standard error was closed.",
+	  count_log_lost, true },
+};
+
+static const struct fw_observation_metric incident_metrics[] = {
+	{ "faultwire_incidents_written_total", "Incidents written to the store.", count_written,
+	  true },
+	{ "faultwire_incidents_lost_total", "Incidents dropped because the queue was full.",
+	  count_lost, true },
+	{ "faultwire_incidents_down", "1 while the store cannot be written.", is_down, false },
+};
+
 /* ---- adding them ---------------------------------------------------------------- */
 
-fw_error *serve_metrics_add(fw_server *server, struct serve_observers *observers,
-			    const char *word)
+fw_error *fw_observation_add_metrics(struct fw_observation *observation, fw_server *server)
 {
 	fw_observer observer = { .struct_size = sizeof(fw_observer),
 				 .finished = fw_metrics_finished };
 
-	if (word && strcmp(word, "on") != 0 && strcmp(word, "off") != 0)
-		return cli_usage("--metrics takes on or off");
-	if (word && strcmp(word, "off") == 0)
-		return NULL;
-	FW_TRY(fw_metrics_new(&observers->metrics));
-	observer.ctx = observers->metrics;
-	FW_TRY(fw_metrics_add_process(observers->metrics));
-	FW_TRY(serve_metrics_add_all(observers->metrics, server_metrics,
-				     sizeof server_metrics / sizeof *server_metrics, server));
-	if (observers->audit) {
-		FW_TRY(serve_metrics_add_all(observers->metrics, audit_metrics,
-					     sizeof audit_metrics / sizeof *audit_metrics,
-					     observers->audit));
-		FW_TRY(fw_server__add_check(server, check_audit, observers->audit));
+	FW_TRY(fw_metrics_new(&observation->metrics));
+	observer.ctx = observation->metrics;
+	FW_TRY(fw_metrics_add_process(observation->metrics));
+	FW_TRY(fw_observation_add_list(observation, server_metrics, COUNT_OF(server_metrics),
+				       server));
+	FW_TRY(fw_observation_add_list(observation, log_metrics, COUNT_OF(log_metrics), NULL));
+	if (observation->audit) {
+		FW_TRY(fw_observation_add_list(observation, audit_metrics,
+					       COUNT_OF(audit_metrics), observation->audit));
+		FW_TRY(fw_server__add_check(server, check_audit, observation->audit));
 	}
+	if (observation->incidents)
+		FW_TRY(fw_observation_add_list(observation, incident_metrics,
+					       COUNT_OF(incident_metrics),
+					       observation->incidents));
 	FW_TRY(fw_server_add_observer(server, &observer));
 	return fw_server_add_page(server, "/metrics", false, fw_metrics_page,
-				  observers->metrics);
-}
-
-void serve_metrics_end(struct serve_observers *observers)
-{
-	fw_metrics_free(observers->metrics);
-	observers->metrics = NULL;
+				  observation->metrics);
 }

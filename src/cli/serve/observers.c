@@ -1,0 +1,202 @@
+/*
+ * observers.c - see observers.h.
+ */
+#include "cli/serve/observers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/serve/limit.h"
+#include "cli/state.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/report.h"
+
+enum {
+	AUDIT_BYTES_LEAST = 64 * 1024, /* a file must have room for a line */
+	INCIDENT_BYTES_LEAST = 1024 * 1024,
+	DAYS_MOST = 3650,
+	INTERVAL_MOST_MS = 60000
+};
+static const uint64_t bytes_most = UINT64_C(1) << 40;
+
+/* ---- the values ----------------------------------------------------------------- */
+
+static fw_error *read_form(const char *text, fw_log_form *ret_form)
+{
+	static const char *const names[] = { "auto", "json", "text", "journald", "off" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*ret_form = (fw_log_form)i;
+			return NULL;
+		}
+	return cli_usage("--log must be one of json, text, journald, off; found \"%s\"", text);
+}
+
+static fw_error *read_level(const char *text, fw_log_level *ret_level)
+{
+	static const char *const names[] = { "debug", "info",     "notice", "warning",
+					     "error", "critical", "alert",  "emergency" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*ret_level = (fw_log_level)i;
+			return NULL;
+		}
+	return cli_usage("--log-level must be one of debug, info, notice, warning, error, "
+			 "critical; found \"%s\"",
+			 text);
+}
+
+static fw_error *read_sync(const char *word, fw_observe_options *options)
+{
+	static const char interval[] = "interval=";
+	unsigned long ms;
+	char *end;
+
+	if (!word || strcmp(word, "always") == 0)
+		return NULL;
+	if (strcmp(word, "off") == 0) {
+		options->audit_sync = FW_AUDIT_SYNC_OFF;
+		return NULL;
+	}
+	options->audit_sync = FW_AUDIT_SYNC_INTERVAL;
+	if (strcmp(word, "interval") == 0)
+		return NULL;
+	if (strncmp(word, interval, sizeof interval - 1) == 0) {
+		word += sizeof interval - 1;
+		errno = 0;
+		ms = strtoul(word, &end, 10);
+		if (!errno && end > word && *end == '\0' && ms >= 1 && ms <= INTERVAL_MOST_MS) {
+			options->audit_interval_ms = (uint32_t)ms;
+			return NULL;
+		}
+	}
+	return cli_usage("--audit-sync takes always, interval, interval=MS (up to 60000) or "
+			 "off");
+}
+
+static fw_error *read_age(const char *text, uint32_t *ret_days)
+{
+	unsigned long days;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	days = strtoul(text, &end, 10);
+	if (*end == 'd')
+		end++;
+	if (errno || *text < '0' || *text > '9' || *end || days < 1 || days > DAYS_MOST)
+		return cli_usage("--incidents-age takes a number of days from 1 to %d; "
+				 "found \"%s\"",
+				 DAYS_MOST, text);
+	*ret_days = (uint32_t)days;
+	return NULL;
+}
+
+static fw_error *read_words(const struct serve_observing *values, fw_observe_options *options)
+{
+	const char *args = values->audit_args;
+	const char *metrics = values->metrics;
+
+	if (values->log)
+		FW_TRY(read_form(values->log, &options->log_form));
+	if (values->log_level)
+		FW_TRY(read_level(values->log_level, &options->log_level));
+	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
+		return cli_usage("--audit-args takes hash or redacted");
+	options->audit_arguments = args && strcmp(args, "redacted") == 0;
+	if (metrics && strcmp(metrics, "on") != 0 && strcmp(metrics, "off") != 0)
+		return cli_usage("--metrics takes on or off");
+	options->no_metrics = metrics && strcmp(metrics, "off") == 0;
+	return read_sync(values->audit_sync, options);
+}
+
+fw_error *serve_observers_read(struct serve_observers *observers,
+			       const struct serve_observing *values,
+			       fw_observe_options *ret_options)
+{
+	fw_observe_options options = FW_OBSERVE_OPTIONS_INIT;
+
+	FW_TRY(read_words(values, &options));
+	FW_TRY(serve_bytes_read("--audit-bytes", values->audit_bytes, AUDIT_BYTES_LEAST,
+				bytes_most, &options.audit_bytes));
+	FW_TRY(read_age(values->incidents_age, &options.incident_days));
+	FW_TRY(serve_bytes_read("--incidents-bytes", values->incidents_bytes,
+				INCIDENT_BYTES_LEAST, bytes_most, &options.incident_bytes));
+	if (values->secret_file && !values->webhook)
+		return cli_usage("--alert-secret-file requires --alert-webhook");
+	if (values->secret_file)
+		FW_TRY(cli_read_first_line(values->secret_file, "--alert-secret-file",
+					   observers->secret, sizeof observers->secret));
+	options.audit_file = values->audit;
+	options.incident_file = values->incidents;
+	options.webhook_url = values->webhook;
+	options.webhook_secret = observers->secret[0] ? observers->secret : NULL;
+	options.alertmanager_url = values->alertmanager;
+	*ret_options = options;
+	return NULL;
+}
+
+/* ---- beginning ------------------------------------------------------------------ */
+
+/* A record of a change has no error that names the session. */
+static void describe(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record)
+{
+	const struct serve_observers *observers = ctx;
+
+	serve_toolsets_describe(&observers->toolsets, outcome, &record->scope);
+}
+
+static fw_error *check_audit_path(const fw_observe_options *options)
+{
+	char path[CLI_PATH_SIZE];
+
+	if (options->audit_file)
+		return NULL;
+	FW_TRY(cli_state_path("", false, path));
+	return path[0] ? NULL
+		       : cli_usage("HOME is not set, so there is no default audit log: give "
+				   "--audit FILE, or --audit off");
+}
+
+/* Which options help. */
+static void add_hint(fw_error *err, const char *file)
+{
+	char hint[CLI_PATH_SIZE + 128];
+
+	(void)snprintf(hint, sizeof hint,
+		       "The log is %s; choose another one with --audit FILE, or none with "
+		       "--audit off.",
+		       file);
+	fw_error_set_hint(err, hint);
+}
+
+fw_error *serve_observers_begin(struct serve_observers *observers, fw_server *server,
+				const fw_observe_options *options)
+{
+	struct fw_observation *observation = &observers->observation;
+	struct fw_audit_health health;
+	fw_error *err;
+
+	FW_TRY(check_audit_path(options));
+	observation->describe = describe;
+	observation->describe_ctx = observers;
+	err = fw_observation_begin(observation, server, options);
+	if (err) {
+		if (!observation->audit && observation->audit_path[0] &&
+		    fw_error_code(err) != FW_GOVERNANCE_INVARIANT_VIOLATION)
+			add_hint(err, observation->audit_path);
+		return err;
+	}
+	if (observation->audit && !fw_audit_is_up(observation->audit)) {
+		fw_audit_health(observation->audit, &health);
+		cli_remark("the audit log cannot be written now (%s); tools that make changes "
+			   "are refused until it can",
+			   health.failure ? health.failure : "it has just recovered");
+	}
+	return NULL;
+}
