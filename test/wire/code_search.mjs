@@ -100,6 +100,7 @@ test('an expression that would take for ever ends in a clear error', async () =>
 	same(await places({ query: 'brackets' }), ['odd/[x].txt:1:1']);
 });
 
+// reaches: search.timeout
 test('a search that takes too long is "Search timeout", as in the example of the contract', async () => {
 	const tree = repository();
 	execFileSync('sh', ['-c', `cd ${tree} && for i in $(seq 40); do yes "some aaaaaaaaaaaaaaaaaaaaab text" | head -20000 >f$i.txt; done`]);
