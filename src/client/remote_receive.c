@@ -158,13 +158,15 @@ static const char *check_tool_result(const struct fw_scan *scan)
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
 	while (fw_scan_next(scan->content, &at, &key, &item)) {
-		struct fw_scan_member type = { .name = "type" };
+		struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" } };
 
-		/* A large text is skipped only as far as its type. */
-		if (!fw_scan_object(item, &type, 1))
+		if (!fw_scan_object(item, parts, 2))
 			return "a block of content is not an object";
-		if (!fw_slice_is_string(type.value))
+		if (!fw_slice_is_string(parts[0].value))
 			return "a block of content has no type";
+		if (fw_slice_equals(parts[0].value, "text") &&
+		    !fw_slice_is_string(parts[1].value))
+			return "a block of text has no text";
 	}
 	return NULL;
 }
@@ -343,11 +345,13 @@ static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const ch
 
 	(void)fw_scan_message(text, len, remote->options.depth, &scan);
 	if (noise == FW_LINK_CUT) {
-		/* The end of the connection follows, and says more. */
 		if (scan.status == FW_SCAN_OK)
 			take_message(remote, key, text, len);
-		else
+		else if (key)
 			take_broken(remote, key, &scan, text, len);
+		else
+			/* The end of the process follows, and says more. */
+			stray(remote, text, len);
 		return;
 	}
 	if (scan.id.p && !scan.method.p && fw_slice_u64(scan.id, &id))

@@ -272,7 +272,7 @@ const answer = [
 	{ name: 'answer_flat', does: 'isError with a text that says nothing', on: BOTH, act: (c) => c.reply(failure('the frobnicator is unhappy')), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed'] }, has: kept('the frobnicator is unhappy') },
 	{ name: 'answer_empty', does: 'isError with empty content', on: BOTH, act: (c) => c.reply({ content: [], isError: true }), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed', 'tool.no_result'] } },
 	asJson('kaiza', 'path.not_found', 'after_fix'),
-	asJson('context-v0', 'io.failed', 'backoff'),
+	asJson('context-v0', 'io.failed', 'never'),
 	asJson('codeintel', 'file.not_found', 'after_fix'),
 	asJson('toolerror', 'dependency.unavailable', 'backoff'),
 	asJson('owlclaw', 'path.not_found', 'after_fix'),
