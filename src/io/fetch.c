@@ -34,6 +34,8 @@ struct fw_fetch {
 	bool has_head;     /* `head` was called */
 	bool is_cancelled; /* to be removed; no callback is called any more */
 	bool is_refused;   /* `body` returned false */
+	bool is_begun;     /* a connection was about to be given the request */
+	bool is_repeated;  /* libcurl wanted to send it again */
 };
 
 /* A socket of libcurl that the loop polls. */
@@ -89,9 +91,11 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 		return NULL;
 	if (fetch->is_refused)
 		err = fw_raise_runtime_cancelled();
+	else if (fetch->is_repeated)
+		err = fw_error_from_curl(FW_HERE, CURLE_GOT_NOTHING, fetch->url);
 	else
 		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
-	fw_error_set_delivery(err, delivery_of(fetch));
+	fw_error_set_delivery(err, fetch->is_repeated ? FW_SENT : delivery_of(fetch));
 	return err;
 }
 
@@ -376,6 +380,23 @@ static void set_method(struct fw_fetch *fetch, const struct fw_fetch_options *op
 	(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
 }
 
+/* If a connection that was kept alive ends without an answer, libcurl sends the request again
+ * on another, up to five times. The first may have been carried out, so that is
+ * prevented: the caller learns that it was sent, and decides. */
+static int before_sending(void *ctx, char *remote_ip, char *local_ip, int remote_port,
+			  int local_port)
+{
+	struct fw_fetch *fetch = ctx;
+
+	(void)remote_ip;
+	(void)local_ip;
+	(void)remote_port;
+	(void)local_port;
+	fetch->is_repeated = fetch->is_begun;
+	fetch->is_begun = true;
+	return fetch->is_repeated ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *options)
 {
 	CURL *easy = fetch->easy;
@@ -388,6 +409,8 @@ static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *o
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "faultwire/" FW_VERSION);
+	(void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
+	(void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, fetch);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);

@@ -29,6 +29,7 @@ struct peer {
 	const char *answer; /* NULL: closes without one */
 	bool resets;        /* instead of closing */
 	unsigned connections;
+	unsigned requests; /* serve_one_of_two() */
 	char request[4096];
 };
 
@@ -64,6 +65,24 @@ static void serve(void *ctx)
 	}
 }
 
+/* Answers the first request of a connection, and closes without an answer to the second. */
+static void serve_one_of_two(void *ctx)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	struct peer *peer = ctx;
+	int fd;
+
+	while ((fd = accept(peer->fd, NULL, NULL)) >= 0) {
+		for (int i = 0; i < 2 && recv(fd, peer->request, sizeof peer->request, 0) > 0;
+		     i++) {
+			peer->requests++;
+			if (i == 0)
+				(void)send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL);
+		}
+		close(fd);
+	}
+}
+
 static void peer_open(struct peer *peer, const char *answer, unsigned connections, bool resets)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -76,7 +95,9 @@ static void peer_open(struct peer *peer, const char *answer, unsigned connection
 	assert_int_equal(listen(peer->fd, 8), 0);
 	assert_int_equal(getsockname(peer->fd, (struct sockaddr *)&address, &len), 0);
 	peer->port = ntohs(address.sin_port);
-	assert_int_equal(uv_thread_create(&peer->thread, serve, peer), 0);
+	assert_int_equal(
+		uv_thread_create(&peer->thread, connections ? serve : serve_one_of_two, peer),
+		0);
 }
 
 static void peer_start(struct peer *peer, const char *answer, unsigned connections)
@@ -276,6 +297,28 @@ static void test_fetch__a_reset_connection_is_reported_as_one(void **state)
 	bench_end(&bench);
 }
 
+static void test_fetch__a_request_without_an_answer_is_not_sent_again(void **state)
+{
+	struct bench bench;
+	struct peer peer;
+
+	(void)state;
+	peer_start(&peer, NULL, 0);
+	bench_begin(&bench);
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	assert_null(bench.seen.err);
+	/* On the connection that was kept. */
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	assert_int_equal(bench.seen.ends, 2);
+	assert_int_equal(fw_error_code(bench.seen.err), FW_TRANSPORT_CONNECTION_RESET);
+	assert_int_equal(fw_error_delivery(bench.seen.err), FW_SENT);
+	peer_end(&peer);
+	assert_int_equal(peer.requests, 2);
+	bench_end(&bench);
+}
+
 static void test_fetch__a_cut_body_was_replied(void **state)
 {
 	struct bench bench;
@@ -407,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_fetch__a_refused_connection_was_not_sent),
 		cmocka_unit_test(test_fetch__a_connection_closed_without_an_answer_was_sent),
 		cmocka_unit_test(test_fetch__a_reset_connection_is_reported_as_one),
+		cmocka_unit_test(test_fetch__a_request_without_an_answer_is_not_sent_again),
 		cmocka_unit_test(test_fetch__a_cut_body_was_replied),
 		cmocka_unit_test(test_fetch__nothing_is_called_after_a_cancellation),
 		cmocka_unit_test(test_fetch__cancelling_before_the_loop_runs_frees_it),
