@@ -5,8 +5,8 @@
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, finish, match, run, same, scratch, test } from './lib/cli.mjs';
-import { repository, serve, write } from './lib/code.mjs';
+import { check, match, run, same, scratch, test } from './lib/cli.mjs';
+import { end, repository, serve, write } from './lib/code.mjs';
 
 const dir = repository({
 	'src/main.py': 'def main():\n    pass',
@@ -230,4 +230,4 @@ test('the command line: what --repo must be', () => {
 
 test('the server ends', () => server.end());
 
-await finish();
+await end();
