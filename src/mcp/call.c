@@ -24,7 +24,9 @@
 #include "mcp/lane.h"
 #include "mcp/listen.h"
 #include "mcp/op.h"
+#include "mcp/page.h"
 #include "mcp/post.h"
+#include "mcp/principal.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -101,6 +103,7 @@ static void wipe(fw_call *call)
 	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	if (call->hold.out.text)
 		fw_buf_clear(&call->hold.out);
+	fw_relay_clear(call);
 	if (call->run.late_progress.text)
 		fw_buf_clear(&call->run.late_progress);
 	if (call->lane)
@@ -118,6 +121,9 @@ static void wipe(fw_call *call)
 	yyjson_doc_free(call->request.doc);
 	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
+	fw_principal_unref(call->principal);
+	if (call->page)
+		fw_page_unref(call->page);
 	fw__zero(call, offsetof(fw_call, request.json));
 	call->request.id.len = 0;
 	call->run.end = end;

@@ -34,6 +34,7 @@
 #include "mcp/ask.h"
 #include "mcp/hold.h"
 #include "mcp/listen.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -66,7 +67,9 @@ struct fw_call {
 	struct fw_session *session;
 	struct fw_batch *batch;
 	struct fw_stream *stream;
-	struct fw_lane *lane; /* of its client; NULL: not determined yet */
+	struct fw_lane *lane;    /* of its client; NULL: not determined yet */
+	fw_page *page;           /* a reference: of a page that failed; else NULL */
+	fw_principal *principal; /* a reference */
 	atomic_int refs;
 	enum fw_stage stage;
 	bool is_listed;          /* in the list of calls in progress */
@@ -81,6 +84,7 @@ struct fw_call {
 	struct fw_questions questions;
 	struct fw_hold hold;
 	struct fw_listening listening;
+	struct fw_relayed relayed;
 	/* Up to request.json, everything is zeroed between two uses of the struct. */
 	struct fw_request request;
 	struct fw_result result;

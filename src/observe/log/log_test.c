@@ -130,8 +130,12 @@ static void test_log__the_codeintel_contract_names_level_message_and_fields(void
 	fail_with(fw_raise_internal_unexpected("KeyError"), "git:blame_range");
 	fail_with(fw_raise_git_operation_failed("blame", "a.py", "bad revision"),
 		  "git:blame_range");
+	fail_with(fw_error_from_text(FW_HERE, "boom", 4), "git:blame_range");
 	end();
-	assert_int_equal(lines(), 3);
+	assert_int_equal(lines(), 4);
+	assert_string_equal(member(3, "message"), "\"Unexpected error\"");
+	assert_string_equal(member(3, "error"), "\"boom\"");
+	assert_string_equal(member(3, "error_code"), "\"internal-error\"");
 	assert_string_equal(member(0, "component"), "\"codeintel_mcp\"");
 	assert_string_equal(member(0, "level"), "\"warning\"");
 	assert_string_equal(member(0, "message"), "\"File not found\"");
