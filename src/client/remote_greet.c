@@ -95,9 +95,9 @@ static bool offers_modern(struct fw_slice result)
 	struct fw_slice value;
 	const char *at = NULL;
 
-	if (!fw_scan_object(result, &versions, 1))
+	if (!fw_slice_members(result, &versions, 1))
 		return false;
-	while (versions.value.p && fw_scan_next(versions.value, &at, &key, &value))
+	while (versions.value.p && fw_slice_next(versions.value, &at, &key, &value))
 		if (fw_slice_equals(value, fw_version_names[FW_V_2026_07_28]))
 			return true;
 	return false;
@@ -173,7 +173,7 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 		fail(remote, reason, NULL);
 		return;
 	}
-	(void)fw_scan_object(reply->result, &agreed, 1);
+	(void)fw_slice_members(reply->result, &agreed, 1);
 	(void)fw_slice_text(agreed.value, name, sizeof name);
 	/* The oldest version differs in nothing that is used here, and servers built with the
 	 * first SDKs still answer with it. */

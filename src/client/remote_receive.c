@@ -121,14 +121,25 @@ void fw_remote__alarm(struct fw_remote *remote)
 	fw_remote__finish(remote, remote->first, NULL, err);
 }
 
+/* Text that begins like a message is one that was cut or spoilt. A brace or a bracket is
+ * not enough: "[INFO] ..." and printed objects are log lines. */
+static bool is_like_message(const char *text, size_t len)
+{
+	enum { LOOKED_AT = 256 };
+	size_t most = len < LOOKED_AT ? len : LOOKED_AT;
+
+	return len && (text[0] == '{' || text[0] == '[') &&
+	       (memmem(text, most, "jsonrpc", 7) || memmem(text, most, "\"result\":", 9) ||
+		memmem(text, most, "\"error\":{", 9));
+}
+
 static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
 			const char *text, size_t len)
 {
 	struct fw_remote_pending *pending = NULL;
 	unsigned long long id;
 
-	/* Text that begins like a message is one that was cut or spoilt. */
-	bool is_message = len && (text[0] == '{' || text[0] == '[');
+	bool is_message = is_like_message(text, len);
 
 	if (scan->id.p && !scan->method.p && fw_slice_u64(scan->id, &id))
 		pending = fw_remote__find(remote, id);
@@ -157,10 +168,10 @@ static const char *check_tool_result(const struct fw_scan *scan)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
-	while (fw_scan_next(scan->content, &at, &key, &item)) {
+	while (fw_slice_next(scan->content, &at, &key, &item)) {
 		struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" } };
 
-		if (!fw_scan_object(item, parts, 2))
+		if (!fw_slice_members(item, parts, 2))
 			return "a block of content is not an object";
 		if (!fw_slice_is_string(parts[0].value))
 			return "a block of content has no type";
@@ -288,7 +299,7 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 {
 	struct fw_scan scan;
 
-	if (fw_scan_message(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
+	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
 			take_batch(remote, key, &scan, text, len);
@@ -323,7 +334,7 @@ static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_s
 
 	(void)scan;
 	/* A message cannot end the connection, so the link and the text stay. */
-	while (fw_scan_next(batch, &at, &none, &item))
+	while (fw_slice_next(batch, &at, &none, &item))
 		if (fw_slice_is_object(item))
 			take_message(remote, key, item.p, item.n);
 }
@@ -343,7 +354,7 @@ static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const ch
 	struct fw_remote_pending *pending = NULL;
 	unsigned long long id;
 
-	(void)fw_scan_message(text, len, remote->options.depth, &scan);
+	(void)fw_slice_scan(text, len, remote->options.depth, &scan);
 	if (noise == FW_LINK_CUT) {
 		if (scan.status == FW_SCAN_OK)
 			take_message(remote, key, text, len);

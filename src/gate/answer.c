@@ -33,10 +33,10 @@ static size_t first_text(struct fw_slice content, char *ret_text, size_t size)
 	const char *at = NULL;
 
 	ret_text[0] = '\0';
-	while (content.p && fw_scan_next(content, &at, &key, &item)) {
+	while (content.p && fw_slice_next(content, &at, &key, &item)) {
 		struct fw_scan_member text = { .name = "text" };
 
-		(void)fw_scan_object(item, &text, 1);
+		(void)fw_slice_members(item, &text, 1);
 		if (fw_slice_is_string(text.value)) {
 			size_t len = fw_slice_text(text.value, ret_text, size);
 
@@ -118,7 +118,7 @@ static fw_error *known_error(const fw_call *call, const struct fw_scan *scan, lo
 		char *text;
 		fw_error *err;
 
-		(void)fw_scan_object(scan->data, &required, 1);
+		(void)fw_slice_members(scan->data, &required, 1);
 		if (!fw_slice_is_object(required.value))
 			return NULL;
 		text = fw_strdup_n(required.value.p, required.value.n);

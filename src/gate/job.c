@@ -330,14 +330,14 @@ static void pass_questions(struct fw_job *job, const struct fw_scan *scan)
 	fw_buf_init(&job->state, call->server->limits.message_bytes);
 	if (scan->state.p)
 		fw_buf_put(&job->state, scan->state.p, scan->state.n);
-	while (scan->questions.p && fw_scan_next(scan->questions, &at, &key, &value)) {
+	while (scan->questions.p && fw_slice_next(scan->questions, &at, &key, &value)) {
 		struct fw_scan_member members[] = { { .name = "method" },
 						    { .name = "params" } };
 		char name[64];
 		char method[64];
 		char *params = NULL;
 
-		(void)fw_scan_object(value, members, 2);
+		(void)fw_slice_members(value, members, 2);
 		(void)fw_slice_text(key, name, sizeof name);
 		(void)fw_slice_text(members[0].value, method, sizeof method);
 		if (members[1].value.p)

@@ -42,8 +42,8 @@ static void add_abilities(const struct fw_upstream *upstream, struct abilities *
 					    { .name = "completions" },
 					    { .name = "logging" } };
 
-	(void)fw_scan_object(fw_remote_hello(upstream->remote), &capabilities, 1);
-	(void)fw_scan_object(capabilities.value, members, 5);
+	(void)fw_slice_members(fw_remote_hello(upstream->remote), &capabilities, 1);
+	(void)fw_slice_members(capabilities.value, members, 5);
 	all->tools |= members[0].value.p != NULL;
 	all->prompts |= members[1].value.p != NULL;
 	all->resources |= members[2].value.p != NULL;
@@ -88,8 +88,8 @@ static void put_identity(struct fw_gate *gate)
 	fw_buf_reset(&gate->hello_instructions, FW_LIMIT_HELLO_BYTES);
 	if (gate->count != 1)
 		return;
-	(void)fw_scan_object(fw_remote_hello(gate->upstreams[0].remote), members, 3);
-	(void)fw_scan_object(members[2].value, &info, 1);
+	(void)fw_slice_members(fw_remote_hello(gate->upstreams[0].remote), members, 3);
+	(void)fw_slice_members(members[2].value, &info, 1);
 	found = fw_slice_is_object(members[0].value) ? members[0].value : info.value;
 	if (fw_slice_is_object(found))
 		fw_buf_put(&gate->hello_server, found.p, found.n);

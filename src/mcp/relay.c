@@ -212,7 +212,7 @@ static void put_members(struct fw_buf *out, struct fw_slice object, const char *
 	struct fw_slice value;
 	const char *at = NULL;
 
-	while (fw_scan_next(object, &at, &key, &value)) {
+	while (fw_slice_next(object, &at, &key, &value)) {
 		if ((without && fw_slice_equals(key, without)) ||
 		    (nor && fw_slice_equals(key, nor)))
 			continue;
@@ -234,7 +234,7 @@ static void put_result_failure(fw_call *call, const fw_error *err, struct fw_sli
 {
 	struct fw_scan_member members[] = { { .name = "_meta" }, { .name = "resultType" } };
 
-	(void)fw_scan_object(original, members, 2);
+	(void)fw_slice_members(original, members, 2);
 	put_start(call, out);
 	FW_BUF(out, ",\"result\":{");
 	/* A success that --suspect took for a failure has no isError yet. */
@@ -255,13 +255,13 @@ static void put_error_failure(fw_call *call, const fw_error *err, struct fw_slic
 	struct fw_scan_member data = { .name = "data" };
 	struct fw_scan_member own = { .name = FW_META_ERROR };
 
-	(void)fw_scan_object(original, &data, 1);
+	(void)fw_slice_members(original, &data, 1);
 	put_start(call, out);
 	FW_BUF(out, ",\"error\":{");
 	put_members(out, original, "data", NULL);
 	FW_BUF(out, "\"data\":{");
 	if (fw_slice_is_object(data.value)) {
-		(void)fw_scan_object(data.value, &own, 1);
+		(void)fw_slice_members(data.value, &own, 1);
 		put_members(out, data.value, FW_META_ERROR, NULL);
 	} else if (data.value.p) {
 		FW_BUF(out, "\"data\":");

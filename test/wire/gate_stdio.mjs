@@ -1,4 +1,6 @@
 // The gateway in front of a server on standard input and output: results pass as they are, and each failure gets one answer.
+// reaches: upstream.exited, upstream.crashed, upstream.garbled, upstream.invalid_reply, upstream.wrong_id, upstream.timeout, transport.connection_refused
+// reaches: upstream.start_failed, upstream.failed, upstream.rate_limited
 
 import test from 'node:test';
 import assert from 'node:assert/strict';
