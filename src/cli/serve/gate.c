@@ -36,6 +36,7 @@ enum {
 	HEADER,
 	CONFIG,
 	NAME,
+	WRAPPED,
 	ENV,
 	CWD,
 	ERA,
@@ -79,6 +80,8 @@ static const cli_option options[OPTION_COUNT] = {
 	[NAME] = { "name", "NAME", 0, CLI_TEXT,
 		   "Name of the upstream in errors and logs; by default that of its program or "
 		   "host." },
+	[WRAPPED] = { "wrapped", "HOW", 0, CLI_TEXT,
+		      "Written by faultwire wrap for its --undo; has no effect." },
 	[ENV] = { "env", "NAME[=VALUE]", 'e', CLI_FILES,
 		  "Pass this variable to the program; may be repeated. Only PATH, HOME, USER, "
 		  "LOGNAME, SHELL, LANG, LC_ALL, LC_CTYPE, TMPDIR, TERM and TZ are passed by "
