@@ -83,7 +83,8 @@ static void serve_one_of_two(void *ctx)
 	}
 }
 
-static void peer_open(struct peer *peer, const char *answer, unsigned connections, bool resets)
+static void peer_open(struct peer *peer, const char *answer, unsigned connections, bool resets,
+		      uv_thread_cb serves)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -95,14 +96,12 @@ static void peer_open(struct peer *peer, const char *answer, unsigned connection
 	assert_int_equal(listen(peer->fd, 8), 0);
 	assert_int_equal(getsockname(peer->fd, (struct sockaddr *)&address, &len), 0);
 	peer->port = ntohs(address.sin_port);
-	assert_int_equal(
-		uv_thread_create(&peer->thread, connections ? serve : serve_one_of_two, peer),
-		0);
+	assert_int_equal(uv_thread_create(&peer->thread, serves, peer), 0);
 }
 
 static void peer_start(struct peer *peer, const char *answer, unsigned connections)
 {
-	peer_open(peer, answer, connections, false);
+	peer_open(peer, answer, connections, false, serve);
 }
 
 static void peer_end(struct peer *peer)
@@ -286,7 +285,7 @@ static void test_fetch__a_reset_connection_is_reported_as_one(void **state)
 	struct peer peer;
 
 	(void)state;
-	peer_open(&peer, NULL, 1, true);
+	peer_open(&peer, NULL, 1, true, serve);
 	bench_begin(&bench);
 	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
 	fw_loop_run(&bench.loop);
@@ -303,7 +302,7 @@ static void test_fetch__a_request_without_an_answer_is_not_sent_again(void **sta
 	struct peer peer;
 
 	(void)state;
-	peer_start(&peer, NULL, 0);
+	peer_open(&peer, NULL, 0, false, serve_one_of_two);
 	bench_begin(&bench);
 	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
 	fw_loop_run(&bench.loop);
