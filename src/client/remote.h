@@ -83,6 +83,9 @@ struct fw_remote_callbacks {
 	void (*asked)(void *ctx, uint64_t key, const struct fw_scan *message);
 	/* A line that is no message: a banner or a log line. NULL member: only counted. */
 	void (*stray)(void *ctx, const char *text, size_t len);
+	/* Each message that is sent, and each that is received, as it is. NULL member: not
+	 * wanted. */
+	void (*trace)(void *ctx, bool is_sent, const char *text, size_t len);
 };
 
 struct fw_remote_options {
