@@ -8,6 +8,7 @@
 #define FAULTWIRE_OBSERVER_H
 
 #include <faultwire/error.h>
+#include <faultwire/principal.h>
 
 FW_EXTERN_C_BEGIN
 
@@ -41,6 +42,7 @@ typedef struct fw_outcome {
 	/** Refused by HTTP before authentication: anybody can cause any number of
 	 *  these. */
 	bool is_unauthenticated;
+	const fw_principal *principal; /**< who is calling; never NULL */
 } fw_outcome;
 
 /** The arguments as compact JSON text; free it with fw_free(). NULL: none, or no

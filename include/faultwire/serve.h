@@ -41,6 +41,9 @@ typedef struct fw_server_options {
 	/** Your own codes (fw_registry_load()), which errors of worker processes then keep.
 	 *  Must outlive the server. NULL: none. */
 	const fw_registry *registry;
+	/** No call may take longer, not even of a tool with a longer deadline of its own;
+	 *  0: no such limit. */
+	uint32_t deadline_most_ms;
 } fw_server_options;
 
 /** To begin a list of designated initializers: { FW_SERVER_OPTIONS_DEFAULTS, ... }. */
@@ -106,6 +109,13 @@ FW_API void fw_server_set_scope(fw_server *server, const fw_scope *scope);
  */
 FW_API FW_NODISCARD fw_error *fw_server_add_page(fw_server *server, const char *path,
 						 bool is_open, fw_page_fn *render, void *ctx);
+
+/**
+ * The same with every choice: methods, parameters of the path, a request body. Several
+ * routes may have the same path, each for methods of its own. On the server's thread,
+ * or before it runs. Raises internal.api_misuse, internal.out_of_memory.
+ */
+FW_API FW_NODISCARD fw_error *fw_server_add_route(fw_server *server, const fw_route *route);
 
 /* ---- limits ------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@
 #include "mcp/method.h"
 #include "mcp/offer.h"
 #include "mcp/outcome.h"
+#include "mcp/page.h"
 #include "mcp/project.h"
 #include "mcp/request.h"
 #include "mcp/run.h"
@@ -96,6 +97,11 @@ static void leave(fw_call *call, const fw_error *err)
 	call->is_answered = true;
 	if (err)
 		fw_mcp_put_headers(call, err, &reply);
+	/* Another thread may still be writing what it has not finished. */
+	if (call->page && (!call->page->is_kept || call->page->is_finished)) {
+		reply.headers = call->page->answer.headers.text;
+		reply.has_cache_control = call->page->answer.has_cache_control;
+	}
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
@@ -188,9 +194,10 @@ static void complete_error(fw_call *call, fw_error *err)
 		fw_incident_id(now, id);
 		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
 	}
-	if (call->request.offer && call->request.offer->empty_result)
-		fw_error_set_empty_result(err, call->request.offer->empty_result,
-					  strlen(call->request.offer->empty_result));
+	if (call->request.offer && call->request.offer->empty_result &&
+	    call->request.offer->empty_result[1] != '}')
+		fw__error_set_own(err, FW_SLOT_EMPTY_RESULT, call->request.offer->empty_result,
+				  strlen(call->request.offer->empty_result));
 }
 
 /* ---- the hold ------------------------------------------------------------------------- */

@@ -82,6 +82,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.kind = kind_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
 		.is_unauthenticated = err && call->is_unauthenticated,
+		.principal = fw_call_principal(call),
 	};
 }
 

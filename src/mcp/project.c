@@ -252,7 +252,8 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
 	fw_buf_json(out, server->scratch.text, server->scratch.len);
 	FW_BUF(out, "}],");
-	if (contract == FW_CODEINTEL && call->request.offer->output) {
+	if (contract == FW_CODEINTEL && call->request.offer->output &&
+	    call->request.offer->empty_result) {
 		FW_BUF(out, "\"structuredContent\":");
 		fw_buf_put(out, server->scratch.text, server->scratch.len);
 		FW_BUF(out, ",");
@@ -309,12 +310,14 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
 {
 	double delay = fw_error_retry_after(err);
+	fw_field allowed;
 
 	reply->status = http_status(call, err);
 	if (is_page(call)) {
 		reply->type = "application/problem+json";
-		if (reply->status == 405)
-			reply->allow = "GET, HEAD";
+		reply->event_name = "error";
+		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
+			reply->allow = allowed.string;
 	}
 	if (reply->status != 200 && delay >= 0)
 		reply->retry_after_s = delay < 1       ? 1

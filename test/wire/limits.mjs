@@ -2,6 +2,8 @@
 // there is an answer, and the next request is served. A limit without an entry
 // here fails the first test; one whose law is in a unit test names it. Also
 // keeps the table of docs/limits.md (FW_UPDATE=1 writes it).
+//
+// reaches: session.limit_reached, governance.rate_limited, protocol.request_timeout, tool.result_too_large
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -445,6 +447,8 @@ const reach = {
 		await wire.until((text) => (text.includes(': keepalive') ? true : undefined));
 		wire.close();
 	}),
+	page_ms: unit('src/mcp/page_later_test.c', 'test_page__has_the_time_of_a_limit_unless_its_route_says'),
+	page_streams: unit('src/mcp/page_later_test.c', 'test_stream__their_number_is_limited'),
 	page_bytes: () => overHttp({ page_bytes: 1024 }, async (server) => {
 		const reply = await http.ask(server, http.request('GET', { Accept: '*/*' }, undefined, '/problems/'));
 		assert.equal(reply.status, 500);
