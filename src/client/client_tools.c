@@ -68,7 +68,7 @@ static bool has_valid_headers(yyjson_val *tool)
 {
 	yyjson_val *properties =
 		fw_json_member(fw_json_member(tool, "inputSchema"), "properties");
-	const char *seen[FW_CLIENT_PARAMS_MAX];
+	const char *seen[FW_CLIENT_PARAMS_MAX], *name;
 	yyjson_val *key, *property;
 	size_t index, max, count = 0;
 
@@ -80,10 +80,11 @@ static bool has_valid_headers(yyjson_val *tool)
 			continue;
 		if (!is_valid_annotation(property, header) || count == FW_CLIENT_PARAMS_MAX)
 			return false;
+		name = yyjson_get_str(header); /* a token, so it has no NUL */
 		for (size_t i = 0; i < count; i++)
-			if (strcasecmp(seen[i], yyjson_get_str(header)) == 0)
+			if (strcasecmp(seen[i], name) == 0)
 				return false;
-		seen[count++] = yyjson_get_str(header);
+		seen[count++] = name;
 	}
 	return true;
 }

@@ -127,7 +127,7 @@ static int show_failure(struct job *job, fw_error *err)
 		cli_puts(failure);
 		cli_putc('\n');
 	} else if (job->json) {
-		call_show_failure_json(job->client, err);
+		cli_call_show_failure_json(job->client, err);
 	} else {
 		cli_report(err, NULL, 0);
 		if (status != INTERRUPTED && !job->show.is_verbose)
@@ -150,7 +150,7 @@ static int show_result(const struct job *job, fw_client_result *result)
 			cli_put_json(result->text, result->len);
 		cli_putc('\n');
 	} else {
-		call_show_result(result);
+		cli_call_show_result(result);
 	}
 	fw_client_result_clear(result);
 	return CLI_DONE;
@@ -205,7 +205,7 @@ static int list_all(struct job *job)
 			cli_json_raw(lists[i].key,
 				     strchr(list.text, '[')); /* {"tools":[...]} */
 		else
-			call_show_list(lists[i].method, &list);
+			cli_call_show_list(lists[i].method, &list);
 		fw_client_result_clear(&list);
 	}
 	if (job->json) {
@@ -241,7 +241,7 @@ static int call_tool(struct job *job, const char *name, char **words, size_t cou
 	fw_error_free(err);
 	doc = fw_json_read(list.text ? list.text : "", list.len,
 			   (struct fw_json_limits){ list.len, 0 }, 0, NULL, NULL);
-	err = call_input_read(find_tool(doc, name), words, count, &arguments);
+	err = cli_call_input_read(find_tool(doc, name), words, count, &arguments);
 	yyjson_doc_free(doc);
 	fw_client_result_clear(&list);
 	if (err)
@@ -277,7 +277,7 @@ static int request(struct job *job, const char *method, const char *key, const c
 static int get_prompt(struct job *job, const char *name, char **words, size_t count)
 {
 	char *arguments = NULL;
-	fw_error *err = call_input_read(NULL, words, count, &arguments);
+	fw_error *err = cli_call_input_read(NULL, words, count, &arguments);
 	int status;
 
 	if (err)
@@ -345,11 +345,11 @@ static fw_error *read_options(const cli_args *args, struct job *job)
 	FW_TRY(read_seconds("timeout", args->values[TIMEOUT], &how->timeout));
 	FW_TRY(read_retry(args->values[RETRY], &how->attempts_max));
 	FW_TRY(read_protocol(args->values[PROTOCOL], &how->era));
-	FW_TRY(call_target_read(args->operands[0], &job->target));
+	FW_TRY(cli_call_target_read(args->operands[0], &job->target));
 	for (size_t i = 0; i < args->file_count; i++)
-		FW_TRY(call_target_header(&job->target, args->files[i].value));
+		FW_TRY(cli_call_target_header(&job->target, args->files[i].value));
 	for (size_t i = 0; i < args->setting_count; i++)
-		FW_TRY(call_target_variable(&job->target, args->settings[i]));
+		FW_TRY(cli_call_target_variable(&job->target, args->settings[i]));
 	job->json = cli_given(args, JSON);
 	job->raw = cli_given(args, RAW);
 	job->show.traces = cli_given(args, TRACE);
@@ -372,7 +372,7 @@ static fw_error *open_client(struct job *job)
 		how->environment = (const char *const *)target->environment.words;
 	/* Servers ask only clients that say so; what they ask is declined. */
 	how->capabilities = "{\"elicitation\":{}}";
-	how->event = call_show_event;
+	how->event = cli_call_show_event;
 	how->ctx = &job->show;
 	return fw_client_new(how, &job->client);
 }
@@ -386,7 +386,7 @@ static int run(const cli_args *args)
 	if (!err)
 		err = open_client(&job);
 	if (err) {
-		call_target_clear(&job.target);
+		cli_call_target_clear(&job.target);
 		return cli_fail(err);
 	}
 	catch_interrupt(job.client);
@@ -406,7 +406,7 @@ static int run(const cli_args *args)
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	fw_client_free(job.client);
-	call_target_clear(&job.target);
+	cli_call_target_clear(&job.target);
 	return status;
 }
 
@@ -433,7 +433,7 @@ static const cli_status statuses[] = {
 	{ 7, "it was sent and may have taken effect: check, do not repeat it" },
 	{ 8, "it failed temporarily, and attempts or time are used up: try again later" },
 	{ 9, "another step is needed first; the decision names it" },
-	{ INTERRUPTED, "interrupted; the server was told" },
+	{ INTERRUPTED, "interrupted; the server got a cancellation" },
 	{ 0, NULL },
 };
 

@@ -87,7 +87,7 @@ static fw_error *add_json(yyjson_mut_doc *doc, const char *key, size_t key_len,
 	return err;
 }
 
-/* key=value: a text, unless the schema says otherwise. */
+/* key=value: a text, unless the schema has another type. */
 static fw_error *add_value(yyjson_mut_doc *doc, yyjson_val *tool, const char *key,
 			   size_t key_len, const char *text)
 {
@@ -164,7 +164,7 @@ static fw_error *check_required(yyjson_mut_doc *doc, yyjson_val *tool)
 		   : NULL;
 }
 
-fw_error *call_input_read(yyjson_val *tool, char **words, size_t count, char **ret_json)
+fw_error *cli_call_input_read(yyjson_val *tool, char **words, size_t count, char **ret_json)
 {
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	fw_error *err = NULL;
@@ -187,7 +187,7 @@ fw_error *call_input_read(yyjson_val *tool, char **words, size_t count, char **r
 
 /* ---- usage ------------------------------------------------------------------------------ */
 
-void call_input_usage(yyjson_val *tool)
+void cli_call_input_usage(yyjson_val *tool)
 {
 	yyjson_val *key, *property;
 	size_t index, max;

@@ -14,13 +14,13 @@
 /*
  * Makes a JSON object of words: key=value, key:=json, or an object. A value has the type
  * that the schema of `tool` gives it. The caller frees the text with free(). Raises
- * cli.usage: for a word that is none of these, a value that is not of its type, and for
+ * cli.usage: for any other word, a value that is not of its type, and for
  * required arguments that are missing. `tool` NULL: no schema is known.
  */
-FW_NODISCARD fw_error *call_input_read(yyjson_val *tool, char **words, size_t count,
-				       char **ret_json);
+FW_NODISCARD fw_error *cli_call_input_read(yyjson_val *tool, char **words, size_t count,
+					   char **ret_json);
 
 /* Prints "path=STRING [limit:=INTEGER]" to standard output. */
-void call_input_usage(yyjson_val *tool);
+void cli_call_input_usage(yyjson_val *tool);
 
 #endif

@@ -88,7 +88,7 @@ static void show_failed(const fw_client_event *event)
 			   decision->reason);
 }
 
-void call_show_event(void *ctx, const fw_client_event *event)
+void cli_call_show_event(void *ctx, const fw_client_event *event)
 {
 	const struct call_show *show = ctx;
 
@@ -165,7 +165,7 @@ static void put_prompt_usage(yyjson_val *prompt)
 	}
 }
 
-void call_show_list(const char *method, const fw_client_result *list)
+void cli_call_show_list(const char *method, const fw_client_result *list)
 {
 	static const struct {
 		const char *method, *items, *heading, *name;
@@ -189,7 +189,7 @@ void call_show_list(const char *method, const fw_client_result *list)
 	{
 		put_name(item, kinds[kind].name);
 		if (kind == 0)
-			call_input_usage(item);
+			cli_call_input_usage(item);
 		if (kind == 3)
 			put_prompt_usage(item);
 		cli_putc('\n');
@@ -248,7 +248,7 @@ static void put_message(yyjson_val *message)
 	put_block(fw_json_member(message, "content"));
 }
 
-void call_show_result(const fw_client_result *result)
+void cli_call_show_result(const fw_client_result *result)
 {
 	yyjson_doc *doc = parse(result->text, result->len);
 	yyjson_val *root = yyjson_doc_get_root(doc), *block;
@@ -267,7 +267,7 @@ void call_show_result(const fw_client_result *result)
 	yyjson_doc_free(doc);
 }
 
-void call_show_failure_json(const fw_client *client, const fw_error *err)
+void cli_call_show_failure_json(const fw_client *client, const fw_error *err)
 {
 	const fw_decision *decision = fw_client_decision(client);
 	char delay[32];

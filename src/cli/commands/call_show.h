@@ -14,15 +14,15 @@ struct call_show {
 };
 
 /* An fw_client_event_fn; `ctx` is a struct call_show. */
-void call_show_event(void *ctx, const fw_client_event *event);
+void cli_call_show_event(void *ctx, const fw_client_event *event);
 
 /* A list as text: of tools with a usage line each, of resources, templates or prompts. */
-void call_show_list(const char *method, const fw_client_result *list);
+void cli_call_show_list(const char *method, const fw_client_result *list);
 
 /* The content of a result: texts as they are, a line for anything else. */
-void call_show_result(const fw_client_result *result);
+void cli_call_show_result(const fw_client_result *result);
 
 /* A failure as JSON: the error, what to do, the attempts. */
-void call_show_failure_json(const fw_client *client, const fw_error *err);
+void cli_call_show_failure_json(const fw_client *client, const fw_error *err);
 
 #endif

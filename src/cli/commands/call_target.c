@@ -38,7 +38,7 @@ static void clear(struct call_words *list)
 	*list = (struct call_words){ .count = 0 };
 }
 
-void call_target_clear(struct call_target *target)
+void cli_call_target_clear(struct call_target *target)
 {
 	free(target->name);
 	free(target->url);
@@ -47,7 +47,7 @@ void call_target_clear(struct call_target *target)
 	clear(&target->environment);
 }
 
-fw_error *call_target_header(struct call_target *target, const char *line)
+fw_error *cli_call_target_header(struct call_target *target, const char *line)
 {
 	const char *colon = strchr(line, ':');
 
@@ -56,7 +56,7 @@ fw_error *call_target_header(struct call_target *target, const char *line)
 	return add(&target->headers, strdup(line));
 }
 
-fw_error *call_target_variable(struct call_target *target, const char *variable)
+fw_error *cli_call_target_variable(struct call_target *target, const char *variable)
 {
 	size_t name = strcspn(variable, "=");
 
@@ -137,13 +137,13 @@ static fw_error *read_server(yyjson_val *server, struct call_target *target)
 	{
 		(void)snprintf(line, sizeof line, "%s=%s", yyjson_get_str(key),
 			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
-		FW_TRY(call_target_variable(target, line));
+		FW_TRY(cli_call_target_variable(target, line));
 	}
 	yyjson_obj_foreach(fw_json_member(server, "headers"), index, max, key, value)
 	{
 		(void)snprintf(line, sizeof line, "%s: %s", yyjson_get_str(key),
 			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
-		FW_TRY(call_target_header(target, line));
+		FW_TRY(cli_call_target_header(target, line));
 	}
 	return NULL;
 }
@@ -208,7 +208,7 @@ static size_t config_path(const char *text)
 											 : 0;
 }
 
-fw_error *call_target_read(const char *text, struct call_target *ret_target)
+fw_error *cli_call_target_read(const char *text, struct call_target *ret_target)
 {
 	size_t path = config_path(text);
 

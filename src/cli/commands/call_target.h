@@ -26,10 +26,11 @@ struct call_target {
 };
 
 /* Reads TARGET. Raises cli.usage, and what reading the file raises. */
-FW_NODISCARD fw_error *call_target_read(const char *text, struct call_target *ret_target);
+FW_NODISCARD fw_error *cli_call_target_read(const char *text, struct call_target *ret_target);
 /* Adds a header "Name: value" or a variable "NAME=value". */
-FW_NODISCARD fw_error *call_target_header(struct call_target *target, const char *line);
-FW_NODISCARD fw_error *call_target_variable(struct call_target *target, const char *variable);
-void call_target_clear(struct call_target *target);
+FW_NODISCARD fw_error *cli_call_target_header(struct call_target *target, const char *line);
+FW_NODISCARD fw_error *cli_call_target_variable(struct call_target *target,
+						const char *variable);
+void cli_call_target_clear(struct call_target *target);
 
 #endif
