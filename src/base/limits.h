@@ -81,14 +81,6 @@ enum {
 	FW_LIMIT_HTTP_OUTPUT_BYTES = 2047 * 1024 * 1024,
 	/* How long a connection of the HTTP client may take to come up. */
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
-	/* A server that we are a client of: time for its handshake, and for its answer to
-	 * the probe that begins it; how long a call goes on after the server has printed
-	 * a crash report; nesting of one of its messages; its answer to the handshake. */
-	FW_LIMIT_HANDSHAKE_MS = 30 * 1000,
-	FW_LIMIT_PROBE_MS = 3 * 1000,
-	FW_LIMIT_CRASH_REPORT_MS = 40,
-	FW_LIMIT_REPLY_DEPTH = 512,
-	FW_LIMIT_HELLO_BYTES = 256 * 1024,
 	/* A child process that we speak to: one line of its output, what waits to be
 	 * sent to it, the end of its standard error, the buffer kept between two
 	 * lines, and how long its output is waited for once it has ended. */

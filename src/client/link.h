@@ -21,6 +21,15 @@
 struct fw_fetcher;
 struct fw_link;
 
+/* Limits of a server that we are a client of. */
+enum {
+	FW_LIMIT_HANDSHAKE_MS = 30 * 1000, /* time for the handshake */
+	FW_LIMIT_PROBE_MS = 3 * 1000,      /* of that, for the answer to a probe */
+	FW_LIMIT_CRASH_REPORT_MS = 40,     /* a call may go on after a crash report */
+	FW_LIMIT_REPLY_DEPTH = 512,        /* nesting of a message */
+	FW_LIMIT_HELLO_BYTES = 256 * 1024, /* answer to the handshake */
+};
+
 /* Where a server is. All of it is borrowed for the life of the link. */
 struct fw_link_target {
 	const char *name; /* of the server, in errors: upstream "github" */

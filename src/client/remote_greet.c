@@ -21,6 +21,17 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 {
 	fw_error *err;
 
+	/* The process is about to exit, and its status says more. */
+	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
+		fw_error_free(remote->start_err);
+		remote->start_err = fw_error_caused_by(
+			fw_raise_upstream_start_failed(remote->options.target.name,
+						       fw_error_message(cause)),
+			cause);
+		fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
+		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
+		return;
+	}
 	/* The failure of a server that could not even be reached says enough. */
 	if (cause && (fw_error_origin(cause) == FW_ORIGIN_TRANSPORT ||
 		      fw_error_code(cause) == FW_UPSTREAM_UNAUTHORIZED)) {
@@ -84,9 +95,9 @@ static bool offers_modern(struct fw_slice result)
 	struct fw_slice value;
 	const char *at = NULL;
 
-	if (!fw_scan_object(result, &versions, 1))
+	if (!fw_slice_members(result, &versions, 1))
 		return false;
-	while (versions.value.p && fw_scan_next(versions.value, &at, &key, &value))
+	while (versions.value.p && fw_slice_next(versions.value, &at, &key, &value))
 		if (fw_slice_equals(value, fw_version_names[FW_V_2026_07_28]))
 			return true;
 	return false;
@@ -162,7 +173,7 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 		fail(remote, reason, NULL);
 		return;
 	}
-	(void)fw_scan_object(reply->result, &agreed, 1);
+	(void)fw_slice_members(reply->result, &agreed, 1);
 	(void)fw_slice_text(agreed.value, name, sizeof name);
 	version = fw_version_named(name);
 	if (version >= FW_V_2026_07_28) {

@@ -157,11 +157,11 @@ static const char *check_tool_result(const struct fw_scan *scan)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
-	while (fw_scan_next(scan->content, &at, &key, &item)) {
+	while (fw_slice_next(scan->content, &at, &key, &item)) {
 		struct fw_scan_member type = { .name = "type" };
 
 		/* A large text is skipped only as far as its type. */
-		if (!fw_scan_object(item, &type, 1))
+		if (!fw_slice_members(item, &type, 1))
 			return "a block of content is not an object";
 		if (!fw_slice_is_string(type.value))
 			return "a block of content has no type";
@@ -286,7 +286,7 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 {
 	struct fw_scan scan;
 
-	if (fw_scan_message(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
+	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
 			take_batch(remote, key, &scan, text, len);
@@ -321,7 +321,7 @@ static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_s
 
 	(void)scan;
 	/* A message cannot end the connection, so the link and the text stay. */
-	while (fw_scan_next(batch, &at, &none, &item))
+	while (fw_slice_next(batch, &at, &none, &item))
 		if (fw_slice_is_object(item))
 			take_message(remote, key, item.p, item.n);
 }
@@ -345,7 +345,7 @@ static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const ch
 	struct fw_remote_pending *pending = NULL;
 	unsigned long long id;
 
-	(void)fw_scan_message(text, len, remote->options.depth, &scan);
+	(void)fw_slice_scan(text, len, remote->options.depth, &scan);
 	if (noise == FW_LINK_CUT) {
 		/* The end of the connection follows, and says more. */
 		if (scan.status == FW_SCAN_OK)
@@ -404,6 +404,8 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 			remote->greeting.era == FW_REMOTE_AUTO;
 	fw_error *err;
 
+	fw_error_free(remote->start_err);
+	remote->start_err = NULL;
 	if (is_probe) {
 		/* Some legacy servers exit when the first message is not initialize. */
 		struct fw_link *link = remote->link;

@@ -594,8 +594,8 @@ static void check_utf8(struct scanner *s)
 	}
 }
 
-enum fw_scan_status fw_scan_message(const char *text, size_t len, size_t depth,
-				    struct fw_scan *ret_scan)
+enum fw_scan_status fw_slice_scan(const char *text, size_t len, size_t depth,
+				  struct fw_scan *ret_scan)
 {
 	struct scanner s = { .at = text,
 			     .end = text + len,
@@ -626,8 +626,8 @@ enum fw_scan_status fw_scan_message(const char *text, size_t len, size_t depth,
 
 /* ---- inside a validated value ------------------------------------------------ */
 
-bool fw_scan_next(struct fw_slice container, const char **at, struct fw_slice *ret_key,
-		  struct fw_slice *ret_value)
+bool fw_slice_next(struct fw_slice container, const char **at, struct fw_slice *ret_key,
+		   struct fw_slice *ret_value)
 {
 	struct scanner s = { .at = *at ? *at : container.p + 1,
 			     .end = container.p + container.n - 1,
@@ -654,7 +654,7 @@ bool fw_scan_next(struct fw_slice container, const char **at, struct fw_slice *r
 	return true;
 }
 
-bool fw_scan_object(struct fw_slice object, struct fw_scan_member *members, size_t count)
+bool fw_slice_members(struct fw_slice object, struct fw_scan_member *members, size_t count)
 {
 	const char *at = NULL;
 	struct fw_slice key;
@@ -664,7 +664,7 @@ bool fw_scan_object(struct fw_slice object, struct fw_scan_member *members, size
 		members[i].value = (struct fw_slice){ NULL, 0 };
 	if (!fw_slice_is_object(object))
 		return false;
-	while (fw_scan_next(object, &at, &key, &value))
+	while (fw_slice_next(object, &at, &key, &value))
 		for (size_t i = 0; i < count; i++)
 			if (!members[i].value.p && fw_slice_equals(key, members[i].name))
 				members[i].value = value;

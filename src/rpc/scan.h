@@ -88,10 +88,10 @@ struct fw_scan {
 
 /* Scans a whole message. Cannot fail but for what the status says. Also after a failure
  * the slices hold what was complete before it: the id of a cut reply, for instance. */
-enum fw_scan_status fw_scan_message(const char *text, size_t len, size_t depth,
-				    struct fw_scan *ret_scan);
+enum fw_scan_status fw_slice_scan(const char *text, size_t len, size_t depth,
+				  struct fw_scan *ret_scan);
 
-/* A member that fw_scan_object() looks for. */
+/* A member that fw_slice_members() looks for. */
 struct fw_scan_member {
 	const char *name; /* ASCII */
 	struct fw_slice value;
@@ -99,11 +99,11 @@ struct fw_scan_member {
 
 /* Finds members of an object that was validated before; the first of each name counts.
  * False: it is not an object. */
-bool fw_scan_object(struct fw_slice object, struct fw_scan_member *members, size_t count);
+bool fw_slice_members(struct fw_slice object, struct fw_scan_member *members, size_t count);
 
 /* Walks an array or object that was validated before. Begin with at = NULL; false: no more.
  * `ret_key` is absent for an array. */
-bool fw_scan_next(struct fw_slice container, const char **at, struct fw_slice *ret_key,
-		  struct fw_slice *ret_value);
+bool fw_slice_next(struct fw_slice container, const char **at, struct fw_slice *ret_key,
+		   struct fw_slice *ret_value);
 
 #endif

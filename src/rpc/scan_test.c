@@ -16,7 +16,7 @@
 
 static enum fw_scan_status scan(const char *text, struct fw_scan *ret_scan)
 {
-	return fw_scan_message(text, strlen(text), 32, ret_scan);
+	return fw_slice_scan(text, strlen(text), 32, ret_scan);
 }
 
 static void expect_slice(struct fw_slice slice, const char *text)
@@ -105,7 +105,7 @@ static void test_scan__tells_cut_text_from_other_text(void **state)
 	}
 	assert_int_equal(scan(whole, &found), FW_SCAN_OK);
 	for (size_t len = 0; len < sizeof whole - 1; len++) {
-		assert_int_equal(fw_scan_message(whole, len, 32, &found), FW_SCAN_CUT);
+		assert_int_equal(fw_slice_scan(whole, len, 32, &found), FW_SCAN_CUT);
 		assert_int_equal(found.position, len);
 		if (len > 8)
 			expect_slice(found.id, "1");
@@ -120,13 +120,13 @@ static void test_scan__limits_nesting(void **state)
 	(void)state;
 	memset(text, '[', 1000);
 	memset(text + 1000, ']', 1000);
-	assert_int_equal(fw_scan_message(text, 2000, 1000, &found), FW_SCAN_NOT_OBJECT);
-	assert_int_equal(fw_scan_message(text, 2000, 999, &found), FW_SCAN_TOO_DEEP);
+	assert_int_equal(fw_slice_scan(text, 2000, 1000, &found), FW_SCAN_NOT_OBJECT);
+	assert_int_equal(fw_slice_scan(text, 2000, 999, &found), FW_SCAN_TOO_DEEP);
 	memset(text, '[', 1500);
 	memset(text + 1500, ']', 1500);
-	assert_int_equal(fw_scan_message(text, 3000, 9999, &found), FW_SCAN_TOO_DEEP);
-	assert_int_equal(fw_scan_message("{\"result\":{\"a\":{}}}", 19, 3, &found), FW_SCAN_OK);
-	assert_int_equal(fw_scan_message("{\"result\":{\"a\":{}}}", 19, 2, &found),
+	assert_int_equal(fw_slice_scan(text, 3000, 9999, &found), FW_SCAN_TOO_DEEP);
+	assert_int_equal(fw_slice_scan("{\"result\":{\"a\":{}}}", 19, 3, &found), FW_SCAN_OK);
+	assert_int_equal(fw_slice_scan("{\"result\":{\"a\":{}}}", 19, 2, &found),
 			 FW_SCAN_TOO_DEEP);
 }
 
@@ -154,18 +154,18 @@ static void test_scan__walks_containers(void **state)
 	unsigned count = 0;
 
 	(void)state;
-	assert_true(fw_scan_object((struct fw_slice){ json, sizeof json - 1 }, members, 3));
+	assert_true(fw_slice_members((struct fw_slice){ json, sizeof json - 1 }, members, 3));
 	expect_slice(members[0].value, "[ 1 , 2 ]");
 	expect_slice(members[1].value, "\"x\"");
 	assert_null(members[2].value.p);
-	while (fw_scan_next(members[0].value, &at, &key, &value)) {
+	while (fw_slice_next(members[0].value, &at, &key, &value)) {
 		assert_null(key.p);
 		count++;
 	}
 	assert_int_equal(count, 2);
-	assert_false(fw_scan_object(members[1].value, members, 3));
+	assert_false(fw_slice_members(members[1].value, members, 3));
 	at = NULL;
-	assert_false(fw_scan_next((struct fw_slice){ "{ }", 3 }, &at, &key, &value));
+	assert_false(fw_slice_next((struct fw_slice){ "{ }", 3 }, &at, &key, &value));
 }
 
 /* ---- against yyjson ---------------------------------------------------------- */
@@ -252,7 +252,7 @@ static void compare(const struct made *made)
 	yyjson_doc *doc = yyjson_read(made->text, made->len, YYJSON_READ_NUMBER_AS_RAW);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	struct fw_scan found;
-	enum fw_scan_status status = fw_scan_message(made->text, made->len, 64, &found);
+	enum fw_scan_status status = fw_slice_scan(made->text, made->len, 64, &found);
 	bool is_valid = status == FW_SCAN_OK || status == FW_SCAN_AMBIGUOUS ||
 			status == FW_SCAN_NOT_OBJECT;
 

@@ -130,9 +130,13 @@ static fw_error *read_server(yyjson_val *server, struct call_target *target)
 		target->url = strdup(url);
 	else
 		FW_TRY(add(&target->command, strdup(command)));
-	yyjson_arr_foreach(fw_json_member(server, "args"), index, max,
-			   value) if (command && yyjson_is_str(value))
-		FW_TRY(add(&target->command, strdup(yyjson_get_str(value))));
+	yyjson_arr_foreach(fw_json_member(server, "args"), index, max, value)
+	{
+		const char *word = yyjson_is_str(value) ? yyjson_get_str(value) : NULL;
+
+		if (command && word)
+			FW_TRY(add(&target->command, strdup(word)));
+	}
 	yyjson_obj_foreach(fw_json_member(server, "env"), index, max, key, value)
 	{
 		(void)snprintf(line, sizeof line, "%s=%s", yyjson_get_str(key),
