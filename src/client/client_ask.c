@@ -60,15 +60,15 @@ fw_error *fw_client__answer_all(fw_client *client, struct fw_slice result,
 	bool is_first = true;
 
 	FW_BUF(params, "\"inputResponses\":{");
-	(void)fw_scan_object(result, &questions, 1);
+	(void)fw_slice_members(result, &questions, 1);
 	while (fw_slice_is_object(questions.value) &&
-	       fw_scan_next(questions.value, &at, &key, &question)) {
+	       fw_slice_next(questions.value, &at, &key, &question)) {
 		struct fw_scan_member members[] = { { .name = "method" },
 						    { .name = "params" } };
 		char method[METHOD_BYTES];
 		const char *answer;
 
-		(void)fw_scan_object(question, members, 2);
+		(void)fw_slice_members(question, members, 2);
 		(void)fw_slice_text(members[0].value, method, sizeof method);
 		answer = ask(client, method, members[1].value);
 		if (!answer && strcmp(method, FW_METHOD_ELICIT) == 0)

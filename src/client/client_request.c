@@ -112,7 +112,7 @@ static fw_error *next_round(fw_client *client, const struct fw_client_order *ord
 	if (params->len)
 		FW_BUF(params, ",");
 	FW_TRY(fw_client__answer_all(client, result, params));
-	if (fw_scan_object(result, &state, 1) && state.value.p) {
+	if (fw_slice_members(result, &state, 1) && state.value.p) {
 		FW_BUF(params, ",\"requestState\":");
 		fw_buf_put(params, state.value.p, state.value.n);
 	}

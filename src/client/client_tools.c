@@ -193,10 +193,10 @@ static bool add_page(const fw_client *client, const char *items, const fw_client
 	struct fw_slice key, item;
 	const char *at = NULL;
 
-	if (!fw_scan_object((struct fw_slice){ page->text, page->len }, members, 2))
+	if (!fw_slice_members((struct fw_slice){ page->text, page->len }, members, 2))
 		return false;
 	while (fw_slice_is_array(members[0].value) &&
-	       fw_scan_next(members[0].value, &at, &key, &item)) {
+	       fw_slice_next(members[0].value, &at, &key, &item)) {
 		yyjson_doc *doc = is_modern && strcmp(items, "tools") == 0
 					  ? fw_json_read(item.p, item.n,
 							 (struct fw_json_limits){ item.n, 0 },
