@@ -544,6 +544,12 @@ void fw_remote_disconnect(struct fw_remote *remote)
 	}
 }
 
+void fw_remote_end_input(struct fw_remote *remote)
+{
+	if (remote->link && !fw_link_is_http(remote->link))
+		fw_link_end(remote->link);
+}
+
 /* ---- questions about it ----------------------------------------------------------- */
 
 enum fw_remote_state fw_remote_state(const struct fw_remote *remote)

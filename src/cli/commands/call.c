@@ -201,9 +201,11 @@ static int list_all(struct job *job)
 				cli_output_drop();
 			return show_failure(job, err);
 		}
+		/* {"tools":[...]}: the array is what is wanted. */
 		if (job->json)
-			cli_json_raw(lists[i].key,
-				     strchr(list.text, '[')); /* {"tools":[...]} */
+			list.text[list.len - 1] = '\0';
+		if (job->json)
+			cli_json_raw(lists[i].key, strchr(list.text, '['));
 		else
 			cli_call_show_list(lists[i].method, &list);
 		fw_client_result_clear(&list);
