@@ -25,6 +25,7 @@
 #include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
+#include "mcp/transport.h"
 #include "mcp/util.h"
 #include "rpc/names.h"
 
@@ -112,6 +113,14 @@ bool fw_relay_puts_off(fw_call *call)
 		return false;
 	call->relayed.is_greeting = true;
 	return true;
+}
+
+bool fw_exchange_is_greeting(const struct fw_exchange *exchange)
+{
+	for (const fw_call *call = exchange->calls; call; call = call->exchange_next)
+		if (call->relayed.is_greeting)
+			return true;
+	return false;
 }
 
 void fw_relay_settled(struct fw_relay *relay)

@@ -41,6 +41,20 @@ test('a legacy client sees the server behind the gateway', async () => {
 	await ended(wire);
 });
 
+test('requests that follow initialize at once are answered, also at the end of input', async () => {
+	const wire = new Wire(['gate', ...quiet, '--', 'node', upstream, 'up'], faultwire);
+	const line = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
+	wire.child.stdin.end(
+		line(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'wire', version: '1' } }) +
+			line(undefined, 'notifications/initialized') +
+			line(2, 'tools/list', {}) +
+			line(3, 'tools/call', { name: 'ok', arguments: {} }),
+	);
+	assert.ok((await wire.next(({ id }) => id === 2)).result.tools.length);
+	assert.equal((await wire.next(({ id }) => id === 3)).result.content[0].text, 'hello from up');
+	assert.deepEqual(await wire.exit, { status: 0, signal: null });
+});
+
 test('a modern client uses a legacy server', async () => {
 	const wire = new Wire(['gate', ...quiet, '--', 'node', upstream, 'up'], faultwire);
 	const meta = { _meta: modern };
