@@ -48,7 +48,6 @@ const cli_command cli_program = {
 	}
 
 static const cli_command not_built[] = {
-	NOT_BUILT("gate", "a gateway in front of other MCP servers"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
