@@ -35,6 +35,7 @@
 #include "mcp/outcome.h"
 #include "mcp/page.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/run.h"
 #include "mcp/server.h"
@@ -194,9 +195,10 @@ static void complete_error(fw_call *call, fw_error *err)
 		fw_incident_id(now, id);
 		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
 	}
-	if (call->request.offer && call->request.offer->empty_result)
-		fw_error_set_empty_result(err, call->request.offer->empty_result,
-					  strlen(call->request.offer->empty_result));
+	if (call->request.offer && call->request.offer->empty_result &&
+	    call->request.offer->empty_result[1] != '}')
+		fw__error_set_own(err, FW_SLOT_EMPTY_RESULT, call->request.offer->empty_result,
+				  strlen(call->request.offer->empty_result));
 }
 
 /* ---- the hold ------------------------------------------------------------------------- */
@@ -401,6 +403,7 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 void fw_mcp_fail(fw_call *call, fw_error *err)
 {
 	bool was_running;
+	bool is_relayed;
 
 	/* The outcome of a held reply is decided. */
 	if (fw_call_is_over(call)) {
@@ -414,6 +417,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 				   !call->session;
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;
+	is_relayed = call->relayed.job != NULL;
+	if (is_relayed)
+		(void)fw_call__ref(call);
 	if (was_running)
 		atomic_store(&call->run.cancelled, true);
 	/* An answer that arrives while the reply is held must not restart the call. */
@@ -425,6 +431,10 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	proceed(call);
 	if (was_running)
 		fw_call_abandon(call);
+	if (is_relayed) {
+		fw_relay_abandon(call);
+		fw_call__unref(call);
+	}
 }
 
 /* ---- success --------------------------------------------------------------------------- */

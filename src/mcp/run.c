@@ -21,6 +21,7 @@
 #include "mcp/offer.h"
 #include "mcp/pool.h"
 #include "mcp/post.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -153,10 +154,21 @@ static struct fw_runner *threads_of(fw_server *server)
 
 /* ---- a run -------------------------------------------------------------------------- */
 
+uint32_t fw_call_limit_ms(const fw_call *call)
+{
+	const fw_server_options *options = &call->server->options;
+	uint32_t limit = options->deadline_ms;
+
+	if (call->request.offer && call->request.offer->deadline_ms)
+		limit = call->request.offer->deadline_ms;
+	if (options->deadline_most_ms && (!limit || limit > options->deadline_most_ms))
+		limit = options->deadline_most_ms;
+	return limit;
+}
+
 static void set_deadline(fw_call *call)
 {
-	uint32_t limit = call->request.offer->deadline_ms ? call->request.offer->deadline_ms
-							  : call->server->options.deadline_ms;
+	uint32_t limit = fw_call_limit_ms(call);
 
 	if (!limit || call->run.deadline_ms)
 		return;
@@ -270,6 +282,12 @@ static fw_error *conclude(fw_call *call)
 {
 	struct fw_buf *out;
 
+	if (call->relayed.result.p) {
+		out = fw_mcp_begin(call);
+		fw_relay_put_result(call, out);
+		fw_mcp_reply(call);
+		return NULL;
+	}
 	if (fw_ask_is_open(call))
 		return fw_ask_send(call);
 	out = fw_mcp_begin(call);

@@ -26,6 +26,7 @@
 #include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/post.h"
+#include "mcp/relay.h"
 #include "mcp/run.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
@@ -405,15 +406,11 @@ static void on_deadline(uv_timer_t *timer)
 		if (!call->run.deadline_ms)
 			continue;
 		if (call->run.deadline_ms <= now) {
-			uint32_t limit = call->request.offer && call->request.offer->deadline_ms
-						 ? call->request.offer->deadline_ms
-						 : server->options.deadline_ms;
-
 			atomic_store(&call->run.cancelled, true);
 			call->run.is_late = true;
 			call->run.deadline_ms = 0;
 			(void)fw_call__ref(call);
-			fw_mcp_fail(call, raise_timeout(call, limit));
+			fw_mcp_fail(call, raise_timeout(call, fw_call_limit_ms(call)));
 			fw_call__unref(call);
 			/* Other calls may have ended too. */
 			next = server->calls.first;
@@ -666,6 +663,8 @@ static fw_error *begin(fw_server *server)
 	err = start_runners(server);
 	if (!err)
 		err = start_transports(server);
+	if (!err && server->relay && server->relay->ops->start)
+		server->relay->ops->start(server->relay);
 	if (!err && server->confine)
 		err = server->confine->limit_calls(server->confine);
 	if (err)
@@ -683,6 +682,8 @@ static void end(fw_server *server)
 	struct fw_server_handles *handles = server->residence.handles;
 
 	close_runners(server);
+	if (server->relay)
+		server->relay->ops->stop(server->relay);
 	for (size_t i = 0; i < 2; i++)
 		(void)uv_signal_stop(&handles->terms[i]);
 	(void)uv_timer_stop(&handles->expiry);

@@ -1,6 +1,8 @@
 // The HTTP API: tools, codes, incidents, events and versions, against `faultwire serve`;
 // and that a tool fails there as it does by MCP.
 
+// reaches: protocol.version_conflict
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 #include <faultwire/raise.h>
@@ -17,7 +16,9 @@
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
+#include "cli/serve/listen.h"
 #include "cli/serve/observers.h"
+#include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
@@ -26,7 +27,7 @@
 #include "observe/log/log.h"
 #include "worker/sandbox.h"
 
-enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
 enum {
 	STDIO,
 	HTTP,
@@ -112,8 +113,8 @@ static const cli_option options[OPTION_COUNT] = {
 		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
 		      "do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
-		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
-		       "inline." },
+		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
+		       "the limits that tools have of their own. Not with --run inline." },
 	[LOG] = { "log", "FORM", 0, CLI_TEXT,
 		  "Log format on standard error: json, text, journald or off; by default text "
 		  "on a terminal, otherwise json." },
@@ -152,6 +153,7 @@ struct serving {
 	fw_server *server;
 	bool is_started;
 	struct serve_observers observers;
+	fw_observe_options observe;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
@@ -265,43 +267,6 @@ static fw_error *add_toolsets(struct serving *serving)
 				  args->values + OPTION_COUNT, &host);
 }
 
-static fw_error *listen_http(fw_server *server, const char *where, const char *token)
-{
-	fw_http_options http = FW_HTTP_OPTIONS_INIT;
-	const char *colon = strrchr(where, ':');
-	char address[256];
-	unsigned long port;
-	fw_error *err;
-	char *end;
-	size_t len;
-
-	if (!colon)
-		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
-		return cli_usage("the port of --http must be a number up to 65535");
-	len = (size_t)(colon - where);
-	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
-		where++;
-		len -= 2;
-	}
-	if (len >= sizeof address)
-		return cli_usage("the address of --http is too long");
-	memcpy(address, where, len);
-	address[len] = '\0';
-	http.address = len ? address : NULL;
-	http.port = (uint16_t)port;
-	http.bearer_token = token;
-	err = fw_server_listen_http(server, &http);
-	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
-		fw_error_free(err);
-		return cli_usage("--http on an address that is not loopback needs "
-				 "--token-file");
-	}
-	return err;
-}
-
 static void report_start(const fw_server *server, const cli_args *args)
 {
 	const char *url = fw_server_url(server);
@@ -342,18 +307,7 @@ static fw_error *confine(struct serving *serving)
 	return serve_confine(serving->server, &how);
 }
 
-/* Each connection needs a descriptor, and the usual soft limit is meant for select(). */
-static void raise_open_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
-		return;
-	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
-static fw_error *read_observers(struct serving *serving, fw_observe_options *ret_options)
+static fw_error *read_observers(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	const struct serve_observing observing = {
@@ -372,7 +326,7 @@ static fw_error *read_observers(struct serving *serving, fw_observe_options *ret
 		.alertmanager = args->values[ALERTMANAGER],
 	};
 
-	return serve_observers_read(&serving->observers, &observing, ret_options);
+	return serve_observers_read(&serving->observers, &observing, &serving->observe);
 }
 
 /* `name` in the state directory, unless the option names another file or is off. */
@@ -413,7 +367,6 @@ static fw_error *serve(struct serving *serving)
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
 	static const size_t needs_http[] = { METRICS, API, UPGRADE_REQUIRED, STORE };
-	fw_observe_options observe;
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -423,8 +376,8 @@ static fw_error *serve(struct serving *serving)
 	for (size_t i = 0; !http && i < sizeof needs_http / sizeof *needs_http; i++)
 		if (cli_given(args, needs_http[i]))
 			return cli_usage("--%s requires --http", options[needs_http[i]].name);
-	FW_TRY(read_observers(serving, &observe));
-	raise_open_files();
+	FW_TRY(read_observers(serving));
+	serve_raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
@@ -437,6 +390,8 @@ static fw_error *serve(struct serving *serving)
 	server.debug_stack = cli_stack_is_wanted();
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
+	if (cli_given(args, DEADLINE))
+		server.deadline_most_ms = server.deadline_ms;
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
 					   sizeof token));
@@ -451,17 +406,17 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_observers_begin(observers, serving->server, &observe));
+	FW_TRY(serve_observers_begin(observers, serving->server, &serving->observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
 		FW_TRY(add_api(serving));
 	if (http)
-		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
+		FW_TRY(serve_listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
 	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
-				       &observe));
+				       &serving->observe));
 	if (serving->api)
 		fw_api_set_alerting(serving->api, observers->observation.alerting);
 	explicit_bzero(observers->secret, sizeof observers->secret);
@@ -471,16 +426,43 @@ static fw_error *serve(struct serving *serving)
 	return fw_server_run(serving->server);
 }
 
-static fw_contract contract_of_failure(const struct serving *serving)
+/*
+ * Makes a failure to start be reported in a contract: that of --contract; without one, in
+ * kaiza if a toolset has that contract, which has codes for failures to start. An error of
+ * usage is for whoever types the command.
+ */
+static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {
+	const cli_args *args = serving->args;
 	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+	fw_contract contract =
+		serve_toolsets_include(args->values[TOOLS], FW_KAIZA) ? FW_KAIZA : FW_AUTO;
+	bool is_self_audit = fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED;
 
-	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+	if (failed && contract != FW_KAIZA)
+		contract = failed->contract;
+	if (!cli_given(args, CONTRACT) &&
+	    (fw_error_code(err) == FW_CLI_USAGE || (contract != FW_KAIZA && !is_self_audit)))
+		return cli_reports_in_contract();
+	contract = cli_contract(args, CONTRACT, contract);
+	cli_report_by_default_in(contract < FW_CONTRACT_COUNT ? contract : FW_CANONICAL);
+	return true;
+}
+
+/* Before the log is closed. Consumes `err`, and returns what to report. */
+static fw_error *fail_to_start(struct serving *serving, fw_error *err)
+{
+	bool in_contract = report_in_contract(serving, err);
+
+	return serve_start_failed(&serving->observers, &serving->observe,
+				  serving->args->values[ROLE], err, in_contract);
 }
 
 static int run(const cli_args *args)
 {
-	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	struct serving serving = { .args = args,
+				   .isolation = FW_WORKERS_INIT,
+				   .observe = FW_OBSERVE_OPTIONS_INIT };
 	bool is_free;
 	fw_error *err;
 
@@ -489,6 +471,8 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
+	if (err && !serving.is_started)
+		err = fail_to_start(&serving, err);
 	fw_api_close(serving.api);
 	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
@@ -502,9 +486,6 @@ static int run(const cli_args *args)
 	/* A server that is still in use keeps its handles. */
 	if (is_free)
 		fw_loop_close(&serving.loop);
-	/* Reported to the process that started the server as to a client. */
-	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
-		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 

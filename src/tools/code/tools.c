@@ -34,6 +34,23 @@ static const struct listed file_tools[] = {
 	  "the number of all paths that fit.",
 	  "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}",
 	  fw_code_list_paths },
+	{ "search_text", "Search text",
+	  "Finds lines that contain a text or match a regular expression (PCRE2, one line at "
+	  "a time), in the files that list_paths lists. Ignores case unless case_sensitive is "
+	  "true. total is the number of all matching lines.",
+	  "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}",
+	  fw_code_search_text },
+};
+
+static const struct listed git_tools[] = {
+	{ "blame_range", "Blame lines",
+	  "Tells for each line of a range which commit changed it last: hash, author, date and "
+	  "subject. Lines are those of the commit HEAD.",
+	  "git:blame_range", "{\"blame\":[]}", fw_code_blame_range },
+	{ "file_history", "File history",
+	  "Lists the commits that changed a file, newest first, also from before it was "
+	  "renamed.",
+	  "git:file_history", "{\"commits\":[]}", fw_code_file_history },
 };
 
 static fw_error *add(fw_server *server, struct fw_code_set *code, const struct listed *listed,
@@ -62,7 +79,8 @@ static fw_error *add(fw_server *server, struct fw_code_set *code, const struct l
 }
 
 fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
-		      const struct fw_code_runs *files)
+		      const struct fw_code_runs *files, const struct fw_code_runs *git)
 {
-	return add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files);
+	FW_TRY(add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files));
+	return add(server, code, git_tools, sizeof git_tools / sizeof *git_tools, git);
 }
