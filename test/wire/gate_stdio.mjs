@@ -167,6 +167,7 @@ test('a program gets only the environment that is named, and standard error stay
 	const wire = await started(['--env', 'FW_TEST_NAMED', '--env', 'FW_TEST_GIVEN=given']);
 	const env = JSON.parse((await wire.call('env')).result.content[0].text);
 	assert.deepEqual([env.FW_TEST_SECRET, env.FW_TEST_NAMED, env.FW_TEST_GIVEN], [undefined, 'named', 'given']);
+	assert.deepEqual(JSON.parse((await wire.call('args')).result.content[0].text), ['up']);
 	assert.ok(!JSON.stringify(await wire.call('exit')).includes('last words'));
 	await ended(wire);
 	const open = await started(['--expose-stderr']);
