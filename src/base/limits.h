@@ -161,6 +161,11 @@ enum {
 	FW_LIMIT_AUDIT_STRANGERS = 100,
 	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
 	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
+	/* Incidents of unauthenticated requests: how many are kept, and how many are
+	 * recorded: burst, and rate per second. Others are counted. */
+	FW_LIMIT_INCIDENT_STRANGERS = 1000,
+	FW_LIMIT_INCIDENT_STRANGERS_BURST = 100,
+	FW_LIMIT_INCIDENT_STRANGERS_PER_S = 1,
 	/* Incidents waiting to be written; size above which an incident is stored
 	 * without its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,

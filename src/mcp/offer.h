@@ -59,6 +59,7 @@ struct fw_offer {
 	bool changes;
 	bool checks_arguments;
 	bool takes_nul;
+	bool is_drill; /* a tool that fails on purpose */
 	bool is_hidden;
 	struct fw_load *load;       /* owned by the queue */
 	struct fw_runner *runner;   /* FW_RUN_PROCESS only */

@@ -289,6 +289,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	offer->is_hidden = tool->is_hidden;
 	offer->state = tool->state;
 	offer->checks_arguments = tool->checks_arguments;
+	offer->is_drill = tool->is_drill;
 	offer->takes_nul = tool->takes_nul || tool->checks_arguments;
 	FW_TRY(render_tool(tool, input, true, &offer->json));
 	if (tool->input_schema)
