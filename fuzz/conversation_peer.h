@@ -11,7 +11,9 @@
 #ifndef FW_CONVERSATION_PEER_H
 #define FW_CONVERSATION_PEER_H
 
-#include "conversation_world.h"
+#include "conversation_page.h"
+
+#include "../src/mcp/principal.h"
 
 enum { CLIENTS = 4, PEERS_MAX = 48, OWED_MAX = 1024, HEADERS_MAX = 8, MOVED_MAX = 64 };
 
@@ -365,6 +367,8 @@ static void forget_peer(struct peer *peer)
 		i++;
 	if (i < peer_count)
 		peers[i] = peers[--peer_count];
+	fw_principal_unref(peer->exchange.principal);
+	peer->exchange.principal = NULL;
 	free(peer->owed);
 	if (is_late_free && grave_count < PEERS_MAX) {
 		peer->owed = NULL;
@@ -388,7 +392,7 @@ static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
 	if (event->id)
 		(void)snprintf(peer->client->event_id, sizeof peer->client->event_id, "%s",
 			       event->id);
-	if (event->len)
+	if (event->len && peer->what != WHAT_PAGE)
 		check_text(peer, event->json, event->len);
 }
 

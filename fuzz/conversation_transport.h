@@ -271,7 +271,8 @@ static struct peer *request_new(const struct step *step, enum what what)
 	if (client->version == FW_V_2026_07_28 || step->who & 32)
 		add_header(peer, "MCP-Protocol-Version", fw_version_names[client->version]);
 	if (step->who & 64)
-		peer->exchange.principal = peer->address;
+		fw_error_free(fw_principal_new(FW_PROOF_TOKEN, peer->address, NULL, 0,
+					       &peer->exchange.principal));
 	return peer;
 }
 

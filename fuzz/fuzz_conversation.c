@@ -277,13 +277,25 @@ static void do_refuse(const struct step *step)
 
 static void do_page(const struct step *step)
 {
-	static const char *const paths[] = { "/healthz", "/readyz", "/no" };
-	struct peer *peer = request_new(step, WHAT_PAGE);
+	static const char *const paths[] = { "/healthz", "/readyz", "/no",
+					     "/later/x", "/events", "/twice" };
+	static const char *const verbs[] = { "GET", "HEAD", "POST" };
+	struct fw_page_request request = { .method = verbs[step->b % 3],
+					   .path = paths[step->a % 8 % 6],
+					   .body = "{}",
+					   .len = 2 };
+	struct peer *peer;
 
+	if (step->a % 8 >= 6) {
+		act_on_page(step);
+		return;
+	}
+	peer = request_new(step, WHAT_PAGE);
 	if (!peer)
 		return;
+	peer->may_close = true; /* the end of a stream */
 	peer->exchange.is_page = true;
-	fw_exchange_get_page(&peer->exchange, paths[step->a % 3]);
+	fw_exchange_open_page(&peer->exchange, &request);
 	request_over(peer);
 }
 
@@ -362,6 +374,18 @@ static void check_session_count(const struct fw_session *session)
 	MUST(calls == session->calls);
 }
 
+static void check_page_counts(void)
+{
+	size_t pending = 0, streams = 0;
+
+	for (const fw_page *page = server->pages.open; page; page = page->next) {
+		MUST(page->exchange && page->exchange->page == page);
+		pending += page->state == FW_PAGE_PENDING;
+		streams += page->state == FW_PAGE_STREAMING;
+	}
+	MUST(pending == server->pages.pending && streams == server->pages.streams);
+}
+
 static void check_counts(void)
 {
 	size_t listed = 0, listening = 0, in_flight = 0;
@@ -379,6 +403,7 @@ static void check_counts(void)
 	for (size_t i = 0; server->calls.lanes && i < server->limits.client_lanes; i++)
 		in_flight -= server->calls.lanes[i].in_flight;
 	MUST(in_flight == 0);
+	check_page_counts();
 }
 
 static void check_step(void)
@@ -424,14 +449,16 @@ static void check_settled(void)
 /* One turn's worth of letting everything come to its end; false: it has. */
 static bool let_end(void)
 {
-	bool was_busy =
-		hold_count || later_count || running_count || sleeping || has_unread_input();
+	bool was_busy = hold_count || later_count || running_count || sleeping || kept_count ||
+			has_unread_input();
 
 	memset(audits, 0, sizeof audits);
 	while (hold_count)
 		let_go(hold_count - 1, NULL, header.d & 4);
 	while (later_count)
 		fw_call_finish(laters[--later_count], NULL);
+	while (kept_count)
+		finish_page(0, NULL);
 	while (running_count)
 		worker_ends(0, NULL, false);
 	if (sleeping)
@@ -495,6 +522,7 @@ static void check_closed(void)
 {
 	MUST(!server->calls.first && server->calls.count == 0 && server->calls.listeners == 0);
 	MUST(!server->sessions.first && server->sessions.count == 0);
+	MUST(!server->pages.open);
 	MUST(peer_count == 0);
 	/* Those who were not waited for let go now. */
 	for (int i = 0; i < 4 && let_end(); i++)
@@ -535,6 +563,7 @@ static void run_input(const uint8_t *data, size_t size)
 		step_count = STEPS_MAX;
 	step_next = 0;
 	server_open(&header);
+	add_pages();
 	open_transports();
 	MUST(uv_idle_init(server->loop, &idle) == 0);
 	MUST(uv_idle_start(&idle, on_idle) == 0);

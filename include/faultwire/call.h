@@ -11,6 +11,7 @@
 #include <faultwire/error.h>
 #include <faultwire/json.h>
 #include <faultwire/level.h>
+#include <faultwire/principal.h>
 
 FW_EXTERN_C_BEGIN
 
@@ -44,6 +45,8 @@ FW_API const char *fw_call_protocol(const fw_call *call);
 FW_API const char *fw_call_session(const fw_call *call);
 /** What the client calls itself; NULL: nothing. Not known in a worker process. */
 FW_API const char *fw_call_client(const fw_call *call);
+/** Who is calling; never NULL. In a worker process always "anonymous". */
+FW_API const fw_principal *fw_call_principal(const fw_call *call);
 /** Whether the client has this capability: "sampling", "elicitation", "roots". */
 FW_API bool fw_call_client_can(const fw_call *call, const char *capability);
 /** The tool's shared state, as it was when this run began. */

@@ -56,6 +56,9 @@ typedef struct fw_decode_options {
 	size_t struct_size;
 	const fw_registry *registry; /**< NULL: built-in */
 	bool keep_secrets;           /** do not redact */
+	/** Set to the contract of the text, or of what the MCP message contained:
+	 * FW_ANY_JSON and FW_PLAIN_TEXT if it is in none. NULL: not wanted. */
+	fw_contract *ret_contract;
 } fw_decode_options;
 
 #define FW_DECODE_OPTIONS_INIT FW_INIT(fw_decode_options)

@@ -8,6 +8,7 @@
 #include <faultwire/classify.h>
 #include <faultwire/codes.h>
 #include <faultwire/contract.h>
+#include <faultwire/decide.h>
 #include <faultwire/error.h>
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>

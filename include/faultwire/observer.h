@@ -8,6 +8,7 @@
 #define FAULTWIRE_OBSERVER_H
 
 #include <faultwire/error.h>
+#include <faultwire/principal.h>
 
 FW_EXTERN_C_BEGIN
 
@@ -41,6 +42,7 @@ typedef struct fw_outcome {
 	/** Refused by HTTP before authentication: anybody can cause any number of
 	 *  these. */
 	bool is_unauthenticated;
+	const fw_principal *principal; /**< who is calling; never NULL */
 	/** Of a failure over HTTP: the address of the peer, "127.0.0.1"; NULL: none. Not
 	 *  to be shown to clients. */
 	const char *peer;

@@ -120,6 +120,13 @@ FW_API void fw_server_set_scope(fw_server *server, const fw_scope *scope);
 FW_API FW_NODISCARD fw_error *fw_server_add_page(fw_server *server, const char *path,
 						 bool is_open, fw_page_fn *render, void *ctx);
 
+/**
+ * The same with every choice: methods, parameters of the path, a request body. Several
+ * routes may have the same path, each for methods of its own. On the server's thread,
+ * or before it runs. Raises internal.api_misuse, internal.out_of_memory.
+ */
+FW_API FW_NODISCARD fw_error *fw_server_add_route(fw_server *server, const fw_route *route);
+
 /* ---- limits ------------------------------------------------------------- */
 
 /** One limit, by its name: "message_bytes". */

@@ -20,6 +20,7 @@
 #include <faultwire/observe.h>
 #include <faultwire/observer.h>
 #include <faultwire/page.h>
+#include <faultwire/principal.h>
 #include <faultwire/serve.h>
 #include <faultwire/tool.h>
 #include <faultwire/workers.h>

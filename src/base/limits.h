@@ -95,6 +95,8 @@ enum {
 	FW_LIMIT_SSE_KEPT_BYTES = 64 * 1024,
 	/* Pages that a server has beside the endpoint. */
 	FW_LIMIT_PAGES = 64,
+	/* The headers that one page adds to its answer. */
+	FW_LIMIT_PAGE_HEADER_BYTES = 8 * 1024,
 	/* Labels of metrics that clients can influence: tools (the rest is
 	 * "other"), series per metric, bytes per value. */
 	FW_LIMIT_METRIC_TOOLS = 256,
@@ -161,11 +163,8 @@ enum {
 	FW_LIMIT_AUDIT_STRANGERS = 100,
 	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
 	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
-	/* Incidents of unauthenticated requests: how many are kept, and how many are
-	 * recorded: burst, and rate per second. Others are counted. */
+	/* Incidents of such requests that are kept. They are recorded at the same rate. */
 	FW_LIMIT_INCIDENT_STRANGERS = 1000,
-	FW_LIMIT_INCIDENT_STRANGERS_BURST = 100,
-	FW_LIMIT_INCIDENT_STRANGERS_PER_S = 1,
 	/* Incidents waiting to be written; size above which an incident is stored
 	 * without its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,
@@ -281,6 +280,8 @@ enum {
 	X(http_patience_ms, 5000, 10, 86400000, "time after which a reply becomes a stream")   \
 	X(http_silence_ms, 15000, 10, 86400000, "interval of keep-alive comments on a stream") \
 	X(page_bytes, 8 * FW__MIB, 1 * FW__KIB, 256 * FW__MIB, "size of one page")             \
+	X(page_ms, 30000, 10, 86400000, "time for a page to answer")                           \
+	X(page_streams, 128, 1, 65536, "open event streams of pages")                          \
 	X(flush_ms, 1000, 0, 60000, "how long a stop waits for output to be read")
 
 struct fw_limits {

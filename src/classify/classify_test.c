@@ -99,6 +99,7 @@ static void test_facts__a_delay_is_found_in_every_unit(void **state)
 		{ "{\"error\":\"rate_limited\",\"retry_after\":12}", 12 },
 		{ "{\"error\":\"rate_limited\",\"retryAfterMs\":1500}", 1.5 },
 		{ "Too many requests, wait 2 minutes", 120 },
+		{ "Too Many Requests: retry after 5", 5 },
 		{ "Down for maintenance, back in 10 minutes", 600 },
 		{ "Quota per minute used up; resets in 1 hour", 3600 },
 		{ "Request timed out after 30 seconds", -1 },

@@ -59,9 +59,10 @@ static bool is_status(const struct fw_word *word)
 /* Words before a status: "status code 404", "HTTP/1.1 404", "responded with 500". */
 static bool follows_status_word(const struct fw_facts *facts)
 {
-	static const char *const known[] = { "http",     "https",    "status", "statuscode",
-					     "error",    "response", "code",   "httpcode",
-					     "returned", "got",      NULL };
+	static const char *const known[] = { "http",     "https",    "status",   "statuscode",
+					     "error",    "response", "code",     "httpcode",
+					     "returned", "got",      "received", "answered",
+					     "replied",  NULL };
 	static const char *const skipped[] = { "code", "with", "a", "an", "is",
 					       "1.1",  "1.0",  "2", "of", NULL };
 
@@ -199,8 +200,9 @@ static bool follows_trigger(const struct fw_facts *facts)
 	return false;
 }
 
-/* "Retry-After: 30", "retry_after_ms=1500": the unit of a number without one; 0: none. */
-static double unit_of_key(const struct fw_facts *facts)
+/* "Retry-After: 30", "retry_after_ms=1500", "retry after 5" at the end of a sentence: the
+ * unit of a number without one; 0: none. */
+static double unit_of_key(const struct fw_facts *facts, bool is_last)
 {
 	const struct fw_word *a = word_at(facts, 1), *b = word_at(facts, 2),
 			     *c = word_at(facts, 3);
@@ -209,7 +211,7 @@ static double unit_of_key(const struct fw_facts *facts)
 	if (unit != 0 && b && c && fw_word_is(b, "after") && fw_word_is(c, "retry"))
 		return unit;
 	if (a && b && fw_word_is(a, "after") && fw_word_is(b, "retry"))
-		return word_at(facts, 0)->is_value ? 1 : 0;
+		return word_at(facts, 0)->is_value || is_last ? 1 : 0;
 	return 0;
 }
 
@@ -227,7 +229,7 @@ static double delay_of(const struct fw_facts *facts, const struct fw_word *next)
 		       ? unit_of(next->text, next->len)
 		       : 0;
 	if (unit == 0)
-		unit = unit_of_key(facts);
+		unit = unit_of_key(facts, !next || next->sentence != word->sentence);
 	return unit != 0 ? fw_word_value(word) * unit : -1;
 }
 

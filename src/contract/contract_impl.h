@@ -73,7 +73,8 @@ struct fw_reading {
 	fw_contract contract;
 	const fw_registry *registry;
 	bool keep_secrets;
-	bool opened; /* taken from an MCP message; do not look inside again */
+	bool opened;               /* taken from an MCP message; do not look inside again */
+	fw_contract *ret_contract; /* where the caller wants to know it; NULL: nowhere */
 	/* The error being read. The text was parsed in its memory, so all strings
 	 * are already in place. */
 	fw_error *target;

@@ -55,6 +55,12 @@ fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yy
 	return NULL;
 }
 
+static void tell_contract(const struct fw_reading *reading, fw_contract found)
+{
+	if (reading->ret_contract)
+		*reading->ret_contract = found;
+}
+
 /* Decodes any value that a tool may have thrown. */
 static fw_error *decode_any(const struct fw_reading *reading, yyjson_val *value,
 			    fw_error **ret_error)
@@ -84,6 +90,7 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 			root = inner;
 		reading->contract = fw_sniff_value(root);
 	}
+	tell_contract(reading, reading->contract);
 	if (reading->contract == FW_ANY_JSON)
 		return decode_any(reading, root, ret_error);
 	FW_TRY(decoders[reading->contract](reading, root));
@@ -92,8 +99,9 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 }
 
 /* A final newline is not part of the text. */
-static fw_error *decode_text(const char *text, size_t len)
+static fw_error *decode_text(const struct fw_reading *reading, const char *text, size_t len)
 {
+	tell_contract(reading, FW_PLAIN_TEXT);
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
 	return fw_error_from_text(FW_HERE, text, len);
@@ -132,7 +140,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 	fw_error *failed, *err = NULL;
 
 	if (reading.contract == FW_PLAIN_TEXT) {
-		*ret_error = decode_text(text, len);
+		*ret_error = decode_text(&reading, text, len);
 		return NULL;
 	}
 	/* The text, and the same again for values that are kept in another form. */
@@ -143,6 +151,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 	if ((reading.contract == FW_AUTO || reading.contract == FW_TOOLERROR) &&
 	    fw_toolerror_is_string_form(text, len)) {
 		reading.contract = FW_TOOLERROR;
+		tell_contract(&reading, FW_TOOLERROR);
 		failed = fw_toolerror_decode_string(&reading, text, len);
 		err = reading.target;
 	} else {
@@ -158,7 +167,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 	 * as plain text or JSON. */
 	if (reading.contract == FW_AUTO && fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
 		fw_error_free(failed);
-		*ret_error = decode_text(text, len);
+		*ret_error = decode_text(&reading, text, len);
 		return NULL;
 	}
 	return failed;
@@ -175,6 +184,7 @@ fw_error *fw_error_decode(const char *text, size_t len, fw_contract contract,
 	FW_TRY(fw_options_read("fw_error_decode", options, &known, sizeof(known)));
 	reading.registry = known.registry;
 	reading.keep_secrets = known.keep_secrets;
+	reading.ret_contract = known.ret_contract;
 	if (len > FW_LIMIT_ENVELOPE_BYTES)
 		return fw_raise_input_too_large("text", FW_LIMIT_ENVELOPE_BYTES);
 	return decode(&reading, text ? text : "", text ? len : 0, ret_error);

@@ -33,6 +33,7 @@
 #include "mcp/method.h"
 #include "mcp/offer.h"
 #include "mcp/outcome.h"
+#include "mcp/page.h"
 #include "mcp/project.h"
 #include "mcp/request.h"
 #include "mcp/run.h"
@@ -96,6 +97,11 @@ static void leave(fw_call *call, const fw_error *err)
 	call->is_answered = true;
 	if (err)
 		fw_mcp_put_headers(call, err, &reply);
+	/* Another thread may still be writing what it has not finished. */
+	if (call->page && (!call->page->is_kept || call->page->is_finished)) {
+		reply.headers = call->page->answer.headers.text;
+		reply.has_cache_control = call->page->answer.has_cache_control;
+	}
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;

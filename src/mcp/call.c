@@ -24,7 +24,9 @@
 #include "mcp/lane.h"
 #include "mcp/listen.h"
 #include "mcp/op.h"
+#include "mcp/page.h"
 #include "mcp/post.h"
+#include "mcp/principal.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -118,6 +120,9 @@ static void wipe(fw_call *call)
 	yyjson_doc_free(call->request.doc);
 	fw_capabilities_unref(call->request.session_capabilities);
 	fw_session_unref(call->session);
+	fw_principal_unref(call->principal);
+	if (call->page)
+		fw_page_unref(call->page);
 	fw__zero(call, offsetof(fw_call, request.json));
 	call->request.id.len = 0;
 	call->run.end = end;

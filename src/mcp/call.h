@@ -66,7 +66,9 @@ struct fw_call {
 	struct fw_session *session;
 	struct fw_batch *batch;
 	struct fw_stream *stream;
-	struct fw_lane *lane; /* of its client; NULL: not determined yet */
+	struct fw_lane *lane;    /* of its client; NULL: not determined yet */
+	fw_page *page;           /* a reference: of a page that failed; else NULL */
+	fw_principal *principal; /* a reference */
 	atomic_int refs;
 	enum fw_stage stage;
 	bool is_listed;          /* in the list of calls in progress */

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "mcp/call.h"
 #include "mcp/op.h"
+#include "mcp/principal.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
 #include "rpc/names.h"
@@ -33,6 +34,11 @@ const char *fw_call_client(const fw_call *call)
 
 	return call->session ? call->session->client
 			     : fw_text_str(fw_text_of(fw_json_member(info, "name")));
+}
+
+const fw_principal *fw_call_principal(const fw_call *call)
+{
+	return call->principal ? call->principal : fw_principal_anonymous();
 }
 
 static yyjson_val *argument(const fw_call *call, const char *name)

@@ -39,7 +39,7 @@ static uint64_t key_of(const fw_call *call)
 	if (exchange && exchange->persistent) {
 		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
 	} else if (exchange && exchange->principal) {
-		hash = fw_mcp_mix(hash, exchange->principal);
+		hash = fw_mcp_mix(hash, fw_principal_name(exchange->principal));
 	} else {
 		hash = fw_mcp_mix(hash, exchange && exchange->peer ? exchange->peer : "");
 		hash = fw_mcp_mix(hash, call->session ? call->session->id : "");

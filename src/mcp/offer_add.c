@@ -399,9 +399,13 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 
 static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw_offer *offer)
 {
-	offer->required = fw__allocate((prompt->argument_count + 1) * sizeof *offer->required);
+	size_t bytes = (prompt->argument_count + 1) * sizeof *offer->required;
+	size_t required = 0;
+
+	offer->required = fw__allocate(bytes);
 	if (!offer->required)
 		return false;
+	memset(offer->required, 0, bytes);
 	if (!prompt->argument_count)
 		return true;
 	FW_BUF(out, ",\"arguments\":[");
@@ -415,9 +419,8 @@ static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw
 			   argument->required ? ",\"required\":true}" : ",\"required\":false}");
 		if (!argument->required)
 			continue;
-		if (!copy(&offer->required[offer->required_count], argument->name))
+		if (!copy(&offer->required[required++], argument->name))
 			return false;
-		offer->required_count++;
 	}
 	FW_BUF(out, "]");
 	return true;

@@ -84,6 +84,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.is_unauthenticated = err && call->is_unauthenticated,
 		.peer = err && call->peer[0] ? call->peer : NULL,
 		.is_drill = call->request.offer && call->request.offer->is_drill,
+		.principal = fw_call_principal(call),
 	};
 }
 

@@ -24,7 +24,8 @@ struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 	uint64_t key;
 
 	memcpy(&key, server->key, sizeof key);
-	key = fw_mcp_mix(key, exchange->principal ? exchange->principal : "");
+	key = fw_mcp_mix(key,
+			 exchange->principal ? fw_principal_name(exchange->principal) : "");
 	key = fw_mcp_mix(key, exchange->peer ? exchange->peer : "");
 	while (owner && owner->key != key)
 		owner = owner->next;

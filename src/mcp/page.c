@@ -1,269 +1,587 @@
 /*
- * page.c - documents that the server serves beside the protocol.
+ * page.c - the life of a page.
  *
- * The transport asks which access a page requires, checks that, and lets it be
- * rendered. A page that fails, and a request that is refused, leave through the
- * boundary like any other failure, as a problem document.
+ * The transport has checked who may see the page. Its handler runs here, and whatever
+ * happens afterwards is decided on the loop: fw_page_finish() and fw_page_send() of
+ * another thread are posted. A failure leaves through the boundary like any other,
+ * with a call of its own that keeps the page for the headers of the answer.
  */
+#include "mcp/page.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+#include <uv.h>
 
 #include <faultwire/raise.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "mcp/page.h"
-#include "mcp/runner.h"
+#include "mcp/boundary.h"
+#include "mcp/call.h"
+#include "mcp/post.h"
+#include "mcp/principal.h"
+#include "mcp/route.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 
 static const char PLAIN[] = "text/plain; charset=utf-8";
 
-struct fw_page {
-	struct fw_exchange *exchange;
-	const char *path;
-	int status;
-	char type[128];
-	struct fw_buf out;
-};
+/* ---- memory --------------------------------------------------------------------- */
 
-struct fw_page_entry {
-	const char *path;
-	size_t len;
-	bool is_tree; /* ends in a slash: includes everything below it */
-	enum fw_page_access access;
-	fw_page_fn *render;
-	void *ctx;
-};
-
-struct fw_check_entry {
-	fw_check_fn *check;
-	void *ctx;
-};
-
-/* ---- what the server always has -------------------------------------------------- */
-
-static fw_error *render_health(fw_page *page, void *ctx)
+fw_page *fw_page_ref(fw_page *page)
 {
-	(void)ctx;
-	fw_page_write(page, "ok\n", 3);
-	return NULL;
+	(void)atomic_fetch_add_explicit(&page->refs, 1, memory_order_relaxed);
+	return page;
 }
 
-static void put_line(struct fw_buf *out, const char *line)
+void fw_page_unref(fw_page *page)
 {
-	if (!line[0])
+	if (atomic_fetch_sub_explicit(&page->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	fw_buf_str(out, line);
-	FW_BUF(out, "\n");
+	assert(!page->exchange && !page->is_listed);
+	fw_error_free(page->answer.err);
+	fw_buf_clear(&page->answer.headers);
+	fw_buf_clear(&page->answer.out);
+	fw_principal_unref(page->principal);
+	fw__release(page->end);
+	fw__release(page);
 }
 
-static fw_error *render_ready(fw_page *page, void *ctx)
+static char *append(char **to, const char *text, size_t len)
 {
-	const fw_server *server = page->exchange->server;
-	bool is_ready = fw_server__is_ready(server);
-	struct fw_buf lines;
-	char line[256];
+	char *start = *to;
 
-	(void)ctx;
-	fw_buf_init(&lines, server->limits.page_bytes);
-	(void)snprintf(line, sizeof line, "calls: %zu of %llu in progress", server->calls.count,
-		       (unsigned long long)server->limits.in_flight);
-	put_line(&lines, line);
-	for (struct fw_runner *runner = server->runners.first; runner; runner = runner->next) {
-		line[0] = '\0';
-		if (runner->ops->is_ready && !runner->ops->is_ready(runner, line, sizeof line))
-			is_ready = false;
-		put_line(&lines, line);
-	}
-	for (size_t i = 0; i < server->pages.check_count; i++) {
-		line[0] = '\0';
-		if (!server->pages.checks[i].check(server->pages.checks[i].ctx, line,
-						   sizeof line))
-			is_ready = false;
-		put_line(&lines, line);
-	}
-	if (!is_ready)
-		fw_page_status(page, 503, PLAIN);
-	put_line(&page->out, is_ready ? "ready" : "not ready");
-	if (lines.state == FW_BUF_OK && lines.len)
-		fw_page_write(page, lines.text, lines.len);
-	fw_buf_clear(&lines);
-	return NULL;
+	memcpy(start, text, len);
+	start[len] = '\0';
+	*to += len + 1;
+	return start;
 }
 
-#define BUILT_IN(its_path, its_access, its_render, tree)                                 \
-	{                                                                                \
-		.path = (its_path), .len = sizeof(its_path) - 1, .access = (its_access), \
-		.render = (its_render), .is_tree = (tree)                                \
-	}
-
-/* Liveness says nothing about the server and is asked for by address; readiness
- * names its parts, so a web page of another name must not read it. */
-static const struct fw_page_entry built_in[] = {
-	BUILT_IN("/healthz", FW_PAGE_UNCHECKED, render_health, false),
-	BUILT_IN("/readyz", FW_PAGE_OPEN, render_ready, false),
-	BUILT_IN("/problems/", FW_PAGE_OPEN, fw_page_problem, true),
-};
-enum { BUILT_IN_COUNT = sizeof built_in / sizeof *built_in };
-
-/* ---- registering ------------------------------------------------------------------ */
-
-static const struct fw_page_entry *entry_at(const fw_server *server, size_t index)
+/* NULL: no memory. */
+static fw_page *page_new(struct fw_exchange *exchange, const struct fw_page_request *request,
+			 const struct fw_route_entry *entry)
 {
-	return index < BUILT_IN_COUNT ? &built_in[index]
-				      : &server->pages.items[index - BUILT_IN_COUNT];
-}
+	size_t method_len = strlen(request->method), path_len = strlen(request->path);
+	fw_page *page =
+		fw__allocate(sizeof *page + method_len + 2 * path_len + request->len + 4);
+	char *text, *parts;
 
-static size_t entry_count(const fw_server *server)
-{
-	return BUILT_IN_COUNT + server->pages.count;
-}
-
-fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
-			     fw_page_fn *render, void *ctx)
-{
-	static const char FUNCTION[] = "fw_server_add_page";
-	struct fw_page_entry *more;
-	char *copy;
-
-	if (!server || !path || !render)
-		return fw_raise_internal_api_misuse(FUNCTION, "NULL argument");
-	if (path[0] != '/' || strpbrk(path, "?#% "))
-		return fw_raise_internal_api_misuse(FUNCTION, "the path is no plain path");
-	for (size_t i = 0; i < entry_count(server); i++)
-		if (strcmp(entry_at(server, i)->path, path) == 0)
-			return fw_raise_internal_api_misuse(FUNCTION, "the path is taken");
-	if (server->pages.count == FW_LIMIT_PAGES)
-		return fw_raise_internal_api_misuse(FUNCTION, "there are too many pages");
-	copy = fw_strdup(path);
-	if (!copy)
-		return fw_raise_internal_out_of_memory();
-	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof *more);
-	if (!more) {
-		fw__release(copy);
-		return fw_raise_internal_out_of_memory();
-	}
-	server->pages.items = more;
-	more[server->pages.count++] = (struct fw_page_entry){
-		.path = copy,
-		.len = strlen(copy),
-		.is_tree = copy[strlen(copy) - 1] == '/',
-		.access = is_open ? FW_PAGE_OPEN : FW_PAGE_GUARDED,
-		.render = render,
-		.ctx = ctx,
+	if (!page)
+		return NULL;
+	text = (char *)(page + 1);
+	*page = (fw_page){
+		.server = exchange->server,
+		.exchange = exchange,
+		.is_head = strcmp(request->method, "HEAD") == 0,
+		.limit_ms = entry->deadline_ms ? entry->deadline_ms
+					       : (uint32_t)exchange->server->limits.page_ms,
+		.principal = fw_principal_ref(exchange->principal),
+		.gone = entry->gone,
+		.ctx = entry->ctx,
+		.pattern = entry->path,
+		.body_len = request->len,
 	};
-	return NULL;
+	atomic_init(&page->refs, 1);
+	page->method = append(&text, request->method, method_len);
+	page->path = append(&text, request->path, path_len);
+	page->parts = parts = append(&text, request->path, path_len);
+	for (; *parts || parts < page->parts + path_len; parts++)
+		if (*parts == '/')
+			*parts = '\0';
+	page->body = append(&text, request->body ? request->body : "", request->len);
+	fw_buf_init(&page->answer.headers, FW_LIMIT_PAGE_HEADER_BYTES);
+	fw_buf_init(&page->answer.out, exchange->server->limits.page_bytes);
+	fw_page_status(page, 200, PLAIN);
+	exchange->page = page;
+	return page;
 }
 
-fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx)
-{
-	struct fw_check_entry *more = fw__reallocate(
-		server->pages.checks, (server->pages.check_count + 1) * sizeof *more);
+/* ---- states ---------------------------------------------------------------------- */
 
-	if (!more)
+static void count(fw_page *page, size_t by)
+{
+	struct fw_pages *pages = &page->server->pages;
+
+	if (page->state == FW_PAGE_PENDING)
+		pages->pending += by;
+	else if (page->state == FW_PAGE_STREAMING)
+		pages->streams += by;
+}
+
+static void enter(fw_page *page, enum fw_page_state state)
+{
+	count(page, (size_t)-1);
+	page->state = state;
+	count(page, 1);
+}
+
+/* An open page, one that is kept, is found by a stop and by its deadline. */
+static void enlist(fw_page *page)
+{
+	fw_server *server = page->server;
+
+	if (page->is_listed)
+		return;
+	page->is_listed = true;
+	page->previous = NULL;
+	page->next = server->pages.open;
+	if (page->next)
+		page->next->previous = page;
+	server->pages.open = fw_page_ref(page);
+}
+
+static void delist(fw_page *page)
+{
+	if (!page->is_listed)
+		return;
+	page->is_listed = false;
+	if (page->previous)
+		page->previous->next = page->next;
+	else
+		page->server->pages.open = page->next;
+	if (page->next)
+		page->next->previous = page->previous;
+	fw_page_unref(page);
+}
+
+/* Nobody waits for it any more; returns the exchange that did, if there is one. The
+ * caller has a reference. */
+static struct fw_exchange *part(fw_page *page)
+{
+	struct fw_exchange *exchange = page->exchange;
+
+	page->exchange = NULL;
+	if (exchange)
+		exchange->page = NULL;
+	enter(page, FW_PAGE_OVER);
+	atomic_store(&page->is_gone, true);
+	delist(page);
+	/* A stop continues on the loop, not inside a caller. */
+	if (page->server->state == FW_DRAINING)
+		fw_server__wake(page->server);
+	return exchange;
+}
+
+/* The handler has a page that nobody waits for. */
+static void tell_gone(fw_page *page)
+{
+	if (page->is_kept && !page->is_finished && page->gone)
+		page->gone(page, page->ctx);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static void answer(fw_page *page)
+{
+	bool is_stream = page->state == FW_PAGE_STREAMING;
+	struct fw_exchange *exchange = part(page);
+	const struct fw_page_answer *made = &page->answer;
+	const struct fw_reply reply = {
+		.status = made->status,
+		.type = made->type,
+		.json = made->out.len ? made->out.text : "",
+		.len = made->out.len,
+		.headers = made->headers.len ? made->headers.text : NULL,
+		.has_cache_control = made->has_cache_control,
+	};
+
+	if (is_stream)
+		exchange->ops->close(exchange);
+	else
+		exchange->ops->reply(exchange, &reply);
+}
+
+/* Consumes `err`. The exchange is answered by the boundary. */
+static void fail(fw_page *page, fw_error *err)
+{
+	fw_exchange_fail_page(part(page), page, err);
+}
+
+static fw_error *find_fault(const fw_page *page)
+{
+	const struct fw_page_answer *made = &page->answer;
+
+	if (made->out.state == FW_BUF_TOO_LARGE)
+		return fw_raise_tool_result_too_large(page->server->limits.page_bytes);
+	if (made->headers.state == FW_BUF_TOO_LARGE)
+		return fw_raise_internal_unexpected("a header of a page is not valid");
+	if (made->out.state != FW_BUF_OK || made->headers.state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	server->pages.checks = more;
-	more[server->pages.check_count++] = (struct fw_check_entry){ check, ctx };
 	return NULL;
 }
 
-void fw_pages_clear(fw_server *server)
+/* The handler is done with it: `err` (consumed) or what it has written. */
+static void settle(fw_page *page, fw_error *err)
 {
-	for (size_t i = 0; i < server->pages.count; i++)
-		fw__release((char *)server->pages.items[i].path);
-	fw__release(server->pages.items);
-	fw__release(server->pages.checks);
-}
-
-/* ---- asking ------------------------------------------------------------------------- */
-
-/* The longest path that matches. */
-static const struct fw_page_entry *find(const fw_server *server, const char *path)
-{
-	const struct fw_page_entry *found = NULL;
-
-	for (size_t i = 0; i < entry_count(server); i++) {
-		const struct fw_page_entry *entry = entry_at(server, i);
-
-		if (strncmp(path, entry->path, entry->len) != 0 ||
-		    (!entry->is_tree && path[entry->len]))
-			continue;
-		if (!found || entry->len > found->len)
-			found = entry;
+	if (!page->exchange) {
+		fw_error_free(err);
+		return;
 	}
-	return found;
+	if (!err)
+		err = find_fault(page);
+	if (err)
+		fail(page, err);
+	else
+		answer(page);
 }
 
-enum fw_page_access fw_server__page_access(const fw_server *server, const char *path)
+static void wait_for(fw_page *page)
 {
-	const struct fw_page_entry *entry = find(server, path);
+	fw_server *server = page->server;
 
-	return entry ? entry->access : FW_PAGE_NONE;
+	enlist(page);
+	if (page->state != FW_PAGE_HANDLING) /* it has sent events */
+		return;
+	enter(page, FW_PAGE_PENDING);
+	page->deadline_ms = uv_now(server->loop) + page->limit_ms;
+	fw_server__watch(server, page->deadline_ms);
 }
 
-void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
+void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_request *request)
 {
-	const struct fw_page_entry *entry = find(exchange->server, path);
-	fw_page page = { .exchange = exchange, .path = path };
-	struct fw_reply reply = { .json = "" };
+	const struct fw_route_entry *entry =
+		fw_route_find(exchange->server, request->method, request->path, NULL);
+	fw_page_fn *handle = entry ? entry->handle : NULL;
+	fw_page *page;
 	fw_error *err;
 
-	if (!entry) {
-		fw_exchange_refuse(exchange, fw_raise_protocol_path_not_found(path));
+	if (!handle) {
+		fw_exchange_refuse(exchange, fw_raise_protocol_path_not_found(request->path));
 		return;
 	}
-	fw_buf_init(&page.out, exchange->server->limits.page_bytes);
-	fw_page_status(&page, 200, PLAIN);
-	err = entry->render(&page, entry->ctx);
-	if (!err && page.out.state == FW_BUF_TOO_LARGE)
-		err = fw_raise_tool_result_too_large(exchange->server->limits.page_bytes);
-	else if (!err && page.out.state != FW_BUF_OK)
-		err = fw_raise_internal_out_of_memory();
-	if (err) {
-		fw_exchange_refuse(exchange, err);
-	} else {
-		reply.status = page.status;
-		reply.type = page.type;
-		reply.len = page.out.len;
-		if (page.out.len)
-			reply.json = page.out.text;
-		exchange->ops->reply(exchange, &reply);
+	page = page_new(exchange, request, entry);
+	if (!page) {
+		fw_exchange_refuse(exchange, fw_raise_internal_out_of_memory());
+		return;
 	}
-	fw_buf_clear(&page.out);
+	err = handle(page, page->ctx);
+	if (page->is_finished) {
+		/* Finished, and then perhaps an error: the first answer counts. */
+		fw_error_free(err);
+		err = page->answer.err;
+		page->answer.err = NULL;
+		settle(page, err);
+	} else if (err || !page->is_kept) {
+		settle(page, err);
+	} else if (page->exchange) {
+		wait_for(page);
+	}
+	fw_page_unref(page);
 }
 
-/* ---- in a page ------------------------------------------------------------------------ */
+const char *fw_exchange_page_headers(const struct fw_exchange *exchange)
+{
+	const fw_page *page = exchange->page;
+
+	return page && page->answer.headers.len ? page->answer.headers.text : NULL;
+}
+
+/* ---- its end, from outside ------------------------------------------------------------ */
+
+void fw_page_lose(fw_page *page)
+{
+	(void)fw_page_ref(page);
+	(void)part(page);
+	tell_gone(page);
+	fw_page_unref(page);
+}
+
+uint64_t fw_pages_expire(fw_server *server, uint64_t now_ms)
+{
+	uint64_t nearest = 0;
+
+	for (fw_page *page = server->pages.open, *next; page; page = next) {
+		next = page->next;
+		if (page->state != FW_PAGE_PENDING)
+			continue;
+		if (page->deadline_ms > now_ms) {
+			if (!nearest || page->deadline_ms < nearest)
+				nearest = page->deadline_ms;
+			continue;
+		}
+		(void)fw_page_ref(page);
+		fail(page, fw_raise_runtime_timeout(page->limit_ms));
+		tell_gone(page);
+		fw_page_unref(page);
+		/* Others may have ended too. */
+		next = server->pages.open;
+		nearest = 0;
+	}
+	return nearest;
+}
+
+static void end_those(fw_server *server, bool with_streams)
+{
+	for (fw_page *page = server->pages.open; page;) {
+		if (page->state == FW_PAGE_STREAMING && !with_streams) {
+			page = page->next;
+			continue;
+		}
+		(void)fw_page_ref(page);
+		if (page->state == FW_PAGE_STREAMING)
+			answer(page);
+		else
+			fail(page, fw_raise_server_shutting_down());
+		tell_gone(page);
+		fw_page_unref(page);
+		page = server->pages.open;
+	}
+}
+
+void fw_pages_refuse(fw_server *server)
+{
+	end_those(server, false);
+}
+
+void fw_pages_end(fw_server *server)
+{
+	end_those(server, true);
+}
+
+/* ---- for handlers: the request --------------------------------------------------------- */
+
+const char *fw_page_method(const fw_page *page)
+{
+	return page->method;
+}
 
 const char *fw_page_path(const fw_page *page)
 {
 	return page->path;
 }
 
+const char *fw_page_parameter(const fw_page *page, const char *name)
+{
+	const char *pattern = page->pattern, *part = page->parts;
+	const char *end = part + strlen(page->path);
+
+	while (*pattern == '/' && part < end) {
+		size_t len = strcspn(++pattern, "/");
+
+		part++;
+		if (fw_route_is_parameter(pattern, len, name))
+			return part;
+		pattern += len;
+		part += strlen(part);
+	}
+	return NULL;
+}
+
+const char *fw_page_body(const fw_page *page, size_t *ret_len)
+{
+	if (ret_len)
+		*ret_len = page->body_len;
+	return page->body;
+}
+
+const fw_principal *fw_page_principal(const fw_page *page)
+{
+	return page->principal ? page->principal : fw_principal_anonymous();
+}
+
 const char *fw_page_header(const fw_page *page, const char *name)
 {
-	const struct fw_exchange_ops *ops = page->exchange->ops;
+	struct fw_exchange *exchange = page->exchange;
 
-	return ops->header ? ops->header(page->exchange, name, NULL) : NULL;
+	return exchange && exchange->ops->header ? exchange->ops->header(exchange, name, NULL)
+						 : NULL;
 }
 
 const char *fw_page_query(const fw_page *page, const char *name)
 {
-	const struct fw_exchange_ops *ops = page->exchange->ops;
+	struct fw_exchange *exchange = page->exchange;
 
-	return ops->query ? ops->query(page->exchange, name) : NULL;
+	return exchange && exchange->ops->query ? exchange->ops->query(exchange, name) : NULL;
 }
+
+/* ---- for handlers: the answer ------------------------------------------------------------ */
 
 void fw_page_status(fw_page *page, int status, const char *content_type)
 {
-	page->status = status;
-	(void)snprintf(page->type, sizeof page->type, "%s",
+	page->answer.status = status;
+	(void)snprintf(page->answer.type, sizeof page->answer.type, "%s",
 		       content_type ? content_type : PLAIN);
+}
+
+void fw_page_set_header(fw_page *page, const char *name, const char *value)
+{
+	struct fw_buf *headers = &page->answer.headers;
+	bool is_valid = name[0] && !strpbrk(name, " \t:\r\n") && !strpbrk(value, "\r\n");
+
+	if (!is_valid) {
+		headers->state = FW_BUF_TOO_LARGE;
+		return;
+	}
+	fw_buf_str(headers, name);
+	FW_BUF(headers, ": ");
+	fw_buf_str(headers, value);
+	FW_BUF(headers, "\r\n");
+	if (strcasecmp(name, "Cache-Control") == 0)
+		page->answer.has_cache_control = true;
 }
 
 void fw_page_write(fw_page *page, const char *text, size_t len)
 {
-	fw_buf_put(&page->out, text, len);
+	fw_buf_put(&page->answer.out, text, len);
+}
+
+fw_error *fw_page_keep(fw_page *page)
+{
+	if (page->state == FW_PAGE_PENDING || page->is_kept || page->is_finished)
+		return fw_raise_internal_api_misuse("fw_page_keep", "it is kept already");
+	page->end = fw__allocate(sizeof *page->end + 1);
+	if (!page->end)
+		return fw_raise_internal_out_of_memory();
+	*page->end = (struct fw_post){ .kind = FW_POST_PAGE_END };
+	page->is_kept = true;
+	(void)fw_page_ref(page);
+	return NULL;
+}
+
+void fw_page_end(fw_page *page, fw_error *err)
+{
+	if (page->is_finished) {
+		fw_error_free(err);
+		return;
+	}
+	page->is_finished = true;
+	/* Answered when the handler has returned. */
+	if (page->state == FW_PAGE_HANDLING)
+		page->answer.err = err;
+	else
+		settle(page, err);
+}
+
+static bool is_on_loop(const fw_page *page)
+{
+	uv_thread_t self = uv_thread_self();
+
+	return uv_thread_equal(&self, &page->server->thread) != 0;
+}
+
+void fw_page_finish(fw_page *page, fw_error *err)
+{
+	struct fw_post *post = page->end;
+
+	if (!post) { /* not kept, or finished before */
+		fw_error_free(err);
+		return;
+	}
+	page->end = NULL;
+	if (is_on_loop(page)) {
+		fw__release(post);
+		fw_page_end(page, err);
+		fw_page_unref(page);
+		return;
+	}
+	/* The reference of the handler becomes the post's. */
+	post->page = page;
+	post->err = err;
+	fw_server__post(page->server, post);
+}
+
+bool fw_page_is_gone(const fw_page *page)
+{
+	return atomic_load(&page->is_gone);
+}
+
+/* ---- for handlers: streams ------------------------------------------------------------------ */
+
+static bool is_one_line(const char *text, size_t len)
+{
+	return !memchr(text, '\n', len) && !memchr(text, '\r', len);
+}
+
+static bool is_valid(const fw_page *page, const fw_page_event *event)
+{
+	return event->len <= page->server->limits.page_bytes &&
+	       is_one_line(event->data, event->len) &&
+	       (!event->name || is_one_line(event->name, strlen(event->name))) &&
+	       (!event->id || is_one_line(event->id, strlen(event->id)));
+}
+
+/* HEAD asks for the headers of the stream. */
+static void answer_head(fw_page *page)
+{
+	const struct fw_reply reply = { .status = 200,
+					.type = "text/event-stream",
+					.json = "",
+					.headers = fw_exchange_page_headers(page->exchange) };
+	struct fw_exchange *exchange = part(page);
+
+	exchange->ops->reply(exchange, &reply);
+}
+
+static bool begin_stream(fw_page *page)
+{
+	const struct fw_pages *pages = &page->server->pages;
+
+	if (page->state == FW_PAGE_STREAMING)
+		return true;
+	if (page->is_head) {
+		answer_head(page);
+		return false;
+	}
+	if (pages->streams >= page->server->limits.page_streams) {
+		fw_error *err = fw_raise_server_overloaded(page->server->limits.page_streams,
+							   "event streams");
+
+		fw_error_set_retry_after(err, 1);
+		fail(page, err);
+		return false;
+	}
+	enter(page, FW_PAGE_STREAMING);
+	return true;
+}
+
+bool fw_page_send_now(fw_page *page, const fw_page_event *event)
+{
+	const struct fw_event sent = {
+		.json = event->data, .len = event->len, .id = event->id, .name = event->name
+	};
+
+	if (!page->exchange || !begin_stream(page))
+		return false;
+	page->exchange->ops->send(page->exchange, &sent);
+	return true;
+}
+
+/* The three texts, each with a NUL, follow the post. */
+static struct fw_post *post_of(const fw_page_event *event)
+{
+	const char *name = event->name ? event->name : "", *id = event->id ? event->id : "";
+	size_t size = event->len + strlen(name) + strlen(id) + 3;
+	struct fw_post *post = fw__allocate(sizeof *post + size);
+	char *at;
+
+	if (!post)
+		return NULL;
+	*post = (struct fw_post){ .kind = FW_POST_PAGE_EVENT, .len = event->len };
+	at = post->text;
+	(void)append(&at, event->data, event->len);
+	(void)append(&at, name, strlen(name));
+	(void)append(&at, id, strlen(id));
+	return post;
+}
+
+bool fw_page_send(fw_page *page, const fw_page_event *event)
+{
+	struct fw_post *post;
+
+	if (fw_page_is_gone(page) || !page->is_kept || !page->end || !is_valid(page, event))
+		return false;
+	if (is_on_loop(page))
+		return fw_page_send_now(page, event);
+	if (atomic_fetch_add(&page->queued_bytes, event->len + 1) >
+		    page->server->limits.http_queue_bytes ||
+	    !(post = post_of(event))) {
+		(void)atomic_fetch_sub(&page->queued_bytes, event->len + 1);
+		return false;
+	}
+	post->page = fw_page_ref(page);
+	fw_server__post(page->server, post);
+	return true;
 }

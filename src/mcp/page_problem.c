@@ -69,12 +69,7 @@ static void put_head(struct fw_buf *out, const char *title)
 	FW_BUF(out, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n"
 		    "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
 	put_html(out, title);
-	FW_BUF(out, "</title>\n<style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;"
-		    "margin:2rem auto;padding:0 1rem;color:#222;background:#fff}"
-		    "code{font:0.9em ui-monospace,monospace}table{border-collapse:collapse}"
-		    "th,td{text-align:left;padding:.2rem 1rem .2rem 0;vertical-align:top}"
-		    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}"
-		    "a{color:#8bf}}</style>\n<h1>");
+	FW_BUF(out, "</title>\n<link rel=\"stylesheet\" href=\"/assets/page.css\">\n<h1>");
 	put_html(out, title);
 	FW_BUF(out, "</h1>\n");
 }

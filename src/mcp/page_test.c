@@ -1,100 +1,8 @@
 /*
- * Pages: found, rendered, refused as problem documents.
+ * Pages: found, rendered, refused as problem documents. Those that answer later or
+ * stream are in page_later_test.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <yyjson.h>
-
-#include <faultwire/faultwire.h>
-#include <faultwire/raise.h>
-
-#include "base/limits.h"
-#include "base/mem.h"
-#include "mcp/page.h"
-#include "mcp/server.h"
-#include "mcp/transport.h"
-#include "mcp/util.h"
-#include "test/memory.h"
-
-/* ---- a transport that records what it gets ---------------------------------- */
-
-static struct fw_exchange exchange;
-static fw_server *server;
-static char *body;
-static size_t body_len;
-static char type[128];
-static int status;
-static uint32_t retry_after;
-static const char *allow;
-static const char *accepts;
-
-static void on_reply(struct fw_exchange *which, const struct fw_reply *reply)
-{
-	assert_ptr_equal(which, &exchange);
-	free(body);
-	body = malloc(reply->len + 1);
-	assert_non_null(body);
-	memcpy(body, reply->json, reply->len);
-	body[reply->len] = '\0';
-	body_len = reply->len;
-	status = reply->status;
-	retry_after = reply->retry_after_s;
-	allow = reply->allow;
-	(void)snprintf(type, sizeof type, "%s", reply->type ? reply->type : "");
-}
-
-static const char *on_header(struct fw_exchange *which, const char *name, unsigned *ret_count)
-{
-	(void)which;
-	(void)ret_count;
-	return strcmp(name, "Accept") == 0 ? accepts : NULL;
-}
-
-static const char *on_query(struct fw_exchange *which, const char *name)
-{
-	(void)which;
-	return strcmp(name, "who") == 0 ? "you" : NULL;
-}
-
-static const struct fw_exchange_ops OPS = { .reply = on_reply,
-					    .header = on_header,
-					    .query = on_query };
-
-static void get(const char *path)
-{
-	memset(&exchange, 0, sizeof exchange);
-	fw_exchange_init(&exchange, server, &OPS, true);
-	exchange.is_page = true;
-	status = 0;
-	fw_exchange_get_page(&exchange, path);
-}
-
-static int begin(void **state)
-{
-	fw_server_options options = FW_SERVER_OPTIONS_INIT;
-
-	(void)state;
-	options.name = "test";
-	options.version = "1";
-	accepts = NULL;
-	return fw_server_new(&options, &server) != NULL;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	fw_server_free(server);
-	free(body);
-	body = NULL;
-	return fw_error_live() != 0;
-}
+#include "mcp/page_fake.h"
 
 /* ---- pages ------------------------------------------------------------------- */
 
@@ -160,23 +68,11 @@ static void test_page__the_longest_path_wins_and_a_slash_takes_all_below(void **
 	assert_string_equal(body, "exact you");
 	get("/a/bc");
 	assert_string_equal(body, "/a/bc");
-	assert_int_equal(fw_server__page_access(server, "/a"), FW_PAGE_NONE);
-	assert_int_equal(fw_server__page_access(server, "/a/"), FW_PAGE_GUARDED);
-	assert_int_equal(fw_server__page_access(server, "/problems/x"), FW_PAGE_OPEN);
-	assert_int_equal(fw_server__page_access(server, "/readyz"), FW_PAGE_OPEN);
-	assert_int_equal(fw_server__page_access(server, "/healthz"), FW_PAGE_UNCHECKED);
-}
-
-static void expect_problem(const char *code, int wanted)
-{
-	size_t violations = 9;
-
-	assert_int_equal(status, wanted);
-	assert_string_equal(type, "application/problem+json");
-	assert_non_null(strstr(body, code));
-	assert_null(fw_validate(body, body_len, FW_OWLCLAW_API, NULL, NULL, NULL, &violations));
-	assert_int_equal(violations, 0);
-	assert_non_null(strstr(body, "\"incident_id\":\"inc_"));
+	assert_int_equal(access_of("/a"), FW_PAGE_NONE);
+	assert_int_equal(access_of("/a/"), FW_PAGE_GUARDED);
+	assert_int_equal(access_of("/problems/x"), FW_PAGE_OPEN);
+	assert_int_equal(access_of("/readyz"), FW_PAGE_OPEN);
+	assert_int_equal(access_of("/healthz"), FW_PAGE_UNCHECKED);
 }
 
 static void test_page__a_failure_is_a_problem_document(void **state)
@@ -286,6 +182,9 @@ static void test_page__a_path_is_plain_and_taken_once(void **state)
 	(void)state;
 	refuse_path("metrics", greet);
 	refuse_path("/a?b", greet);
+	refuse_path("/a/{b", greet);
+	refuse_path("/a/x{b}", greet);
+	refuse_path("/a/{}", greet);
 	refuse_path("/readyz", greet);
 	refuse_path("/x", NULL);
 	refuse_path(NULL, greet);
@@ -376,6 +275,7 @@ static void test_page__a_problem_is_sent_in_the_form_that_is_wanted(void **state
 	get("/problems/file-not-found");
 	assert_string_equal(type, "text/html; charset=utf-8");
 	assert_non_null(strstr(body, "<h1>File Not Found</h1>"));
+	assert_null(strstr(body, "<style"));
 	accepts = "text/plain";
 	get("/problems/FILE_NOT_FOUND");
 	assert_string_equal(type, "text/plain; charset=utf-8");

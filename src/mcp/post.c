@@ -1,6 +1,8 @@
 /*
  * post.c - work for the loop from other threads: one queue, one wake-up.
  */
+#include <string.h>
+
 #include <uv.h>
 
 #include "base/mem.h"
@@ -8,6 +10,7 @@
 #include "mcp/hold.h"
 #include "mcp/listen.h"
 #include "mcp/op.h"
+#include "mcp/page.h"
 #include "mcp/post.h"
 #include "mcp/run.h"
 #include "mcp/server.h"
@@ -36,7 +39,21 @@ void fw_server__drop_post(struct fw_post *post)
 	fw_error_free(post->err);
 	if (post->call)
 		fw_call__unref(post->call);
+	if (post->page)
+		fw_page_unref(post->page);
 	fw__release(post);
+}
+
+static void take_event(const struct fw_post *post)
+{
+	const char *name = post->text + post->len + 1;
+	const char *id = name + strlen(name) + 1;
+
+	(void)atomic_fetch_sub(&post->page->queued_bytes, post->len + 1);
+	(void)fw_page_send_now(post->page, &(fw_page_event){ .data = post->text,
+							     .len = post->len,
+							     .name = *name ? name : NULL,
+							     .id = *id ? id : NULL });
 }
 
 static void take(fw_server *server, struct fw_post *post)
@@ -51,6 +68,14 @@ static void take(fw_server *server, struct fw_post *post)
 		break;
 	}
 	case FW_POST_CLOSE_STREAM: fw_op_apply_close_stream(post->call, post->retry_ms); break;
+	case FW_POST_PAGE_EVENT: take_event(post); break;
+	case FW_POST_PAGE_END: {
+		fw_error *err = post->err;
+
+		post->err = NULL;
+		fw_page_end(post->page, err);
+		break;
+	}
 	case FW_POST_CHANGE:
 		fw_listen_tell(server, post->change, post->len ? post->text : NULL);
 		break;

@@ -12,12 +12,20 @@
 
 #include "mcp/listen.h"
 
-enum fw_post_kind { FW_POST_SEND, FW_POST_FINISH, FW_POST_CHANGE, FW_POST_CLOSE_STREAM };
+enum fw_post_kind {
+	FW_POST_SEND,
+	FW_POST_FINISH,
+	FW_POST_CHANGE,
+	FW_POST_CLOSE_STREAM,
+	FW_POST_PAGE_EVENT,
+	FW_POST_PAGE_END
+};
 
 struct fw_post {
 	struct fw_post *next;
 	enum fw_post_kind kind;
 	fw_call *call; /* a reference of its own */
+	fw_page *page; /* likewise */
 	fw_error *err;
 	enum fw_change change;
 	uint32_t retry_ms;

@@ -131,8 +131,9 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 /* It is not offered, or its handler did not find it. */
 static bool is_resource_missing(const fw_call *call, const fw_error *err)
 {
+	/* Without an offer the call failed before: its method or session does not exist. */
 	return fw_error_code(err) == FW_PROTOCOL_RESOURCE_NOT_FOUND ||
-	       (call->request.kind == FW_CALL_RESOURCE &&
+	       (call->request.kind == FW_CALL_RESOURCE && call->request.offer &&
 		fw_error_row(err)->type == FW_TYPE_NOT_FOUND);
 }
 
@@ -354,12 +355,14 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
 {
 	double delay = fw_error_retry_after(err);
+	fw_field allowed;
 
 	reply->status = http_status(call, err);
 	if (is_page(call)) {
 		reply->type = "application/problem+json";
-		if (reply->status == 405)
-			reply->allow = "GET, HEAD";
+		reply->event_name = "error";
+		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
+			reply->allow = allowed.string;
 	}
 	if (reply->status != 200 && delay >= 0)
 		reply->retry_after_s = delay < 1       ? 1

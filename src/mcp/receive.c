@@ -20,6 +20,8 @@
 #include "mcp/era.h"
 #include "mcp/lane.h"
 #include "mcp/method.h"
+#include "mcp/page.h"
+#include "mcp/principal.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -238,16 +240,27 @@ static fw_error *check_batch(fw_call *call)
 	return NULL;
 }
 
+/* NULL: no memory. */
+static fw_call *call_on(struct fw_exchange *exchange)
+{
+	fw_call *call = fw_call_new(exchange->server);
+
+	if (!call)
+		return NULL;
+	call->exchange = exchange;
+	call->principal = fw_principal_ref((fw_principal *)fw_exchange_principal(exchange));
+	return call;
+}
+
 /* A member that cannot start still counts as one of the replies. */
 static void receive_member(struct fw_batch *batch, struct fw_exchange *exchange,
 			   yyjson_val *item)
 {
-	fw_call *call = fw_call_new(exchange->server);
+	fw_call *call = call_on(exchange);
 	struct fw_buf text;
 
 	if (!call)
 		return;
-	call->exchange = exchange;
 	call->batch = batch;
 	batch->pending++;
 	fw_buf_init(&text, exchange->server->limits.message_bytes);
@@ -303,6 +316,13 @@ void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
 	};
 }
 
+const fw_principal *fw_exchange_principal(const struct fw_exchange *exchange)
+{
+	if (exchange->principal)
+		return exchange->principal;
+	return exchange->persistent ? fw_principal_process() : fw_principal_anonymous();
+}
+
 static void reply_without_memory(struct fw_exchange *exchange)
 {
 	static const char text[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
@@ -316,14 +336,13 @@ static void reply_without_memory(struct fw_exchange *exchange)
 
 void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len)
 {
-	fw_call *call = fw_call_new(exchange->server);
+	fw_call *call = call_on(exchange);
 	fw_error *err;
 
 	if (!call) {
 		reply_without_memory(exchange);
 		return;
 	}
-	call->exchange = exchange;
 	call->stage = FW_STAGE_PARSE;
 	err = parse(call, text, len);
 	if (err)
@@ -336,17 +355,23 @@ void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t 
 
 void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 {
-	fw_call *call = fw_call_new(exchange->server);
+	fw_exchange_fail_page(exchange, NULL, err);
+}
+
+void fw_exchange_fail_page(struct fw_exchange *exchange, fw_page *page, fw_error *err)
+{
+	fw_call *call = call_on(exchange);
 
 	if (!call) {
 		fw_error_free(err);
 		reply_without_memory(exchange);
 		return;
 	}
-	call->exchange = exchange;
 	call->stage = FW_STAGE_TRANSPORT;
+	if (page)
+		call->page = fw_page_ref(page);
 	if (exchange->is_page)
-		call->request.method_name = "GET";
+		call->request.method_name = page ? page->method : "GET";
 	fw_mcp_fail(call, err);
 }
 
@@ -362,6 +387,8 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 				stream->exchange = NULL;
 		exchange->streaming = NULL;
 	}
+	if (exchange->page)
+		fw_page_lose(exchange->page);
 	while (exchange->batches)
 		fw_batch_detach(exchange->batches);
 	while (exchange->calls) {
@@ -380,5 +407,5 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 
 bool fw_exchange_is_busy(const struct fw_exchange *exchange)
 {
-	return exchange->calls || exchange->batches || exchange->streaming;
+	return exchange->calls || exchange->batches || exchange->streaming || exchange->page;
 }

@@ -44,8 +44,7 @@ static char *decode(const char *text, size_t len, size_t *ret_len)
 /* Binds the state to this request and this caller. */
 static bool digest(const fw_call *call, struct fw_buf *out)
 {
-	const char *principal =
-		call->exchange && call->exchange->principal ? call->exchange->principal : "";
+	const char *principal = fw_principal_name(call->principal);
 	unsigned char hash[FW_SHA256_BYTES];
 	struct fw_buf text;
 	bool is_made;

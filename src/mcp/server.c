@@ -398,7 +398,7 @@ static void on_deadline(uv_timer_t *timer)
 {
 	fw_server *server = timer->data;
 	uint64_t now = uv_now(server->loop);
-	uint64_t nearest = 0;
+	uint64_t nearest = 0, page_next;
 	fw_call *next;
 
 	server->deadline_next = 0;
@@ -424,6 +424,9 @@ static void on_deadline(uv_timer_t *timer)
 		if (!nearest || call->run.deadline_ms < nearest)
 			nearest = call->run.deadline_ms;
 	}
+	page_next = fw_pages_expire(server, now);
+	if (page_next && (!nearest || page_next < nearest))
+		nearest = page_next;
 	if (server->state == FW_DRAINING) {
 		if (now >= server->stop_ms)
 			fw_server__settle(server);
@@ -466,9 +469,10 @@ static void close_transports(fw_server *server)
 	}
 }
 
-/* Fails every call that has no outcome yet. */
+/* Fails every call and page that has no outcome yet. */
 static void refuse_calls(fw_server *server)
 {
+	fw_pages_refuse(server);
 	for (fw_call *call = server->calls.first; call;) {
 		if (call->is_listener || call->hold.state == FW_HOLD_HELD) {
 			call = call->next;
@@ -482,14 +486,19 @@ static void refuse_calls(fw_server *server)
 	}
 }
 
-/* Listeners never finish by themselves, so they do not count. */
+/* Listeners and streams never finish by themselves, so they do not count. */
+static bool is_busy(const fw_server *server)
+{
+	return server->calls.count > server->calls.listeners || server->pages.pending;
+}
+
 void fw_server__settle(fw_server *server)
 {
 	bool is_late = server->state == FW_DRAINING && uv_now(server->loop) >= server->stop_ms;
 
 	if (server->state != FW_DRAINING)
 		return;
-	if (server->calls.count > server->calls.listeners && !is_late)
+	if (is_busy(server) && !is_late)
 		return;
 	if (is_late && !server->is_past_grace) {
 		/* The calls fail now; observers get time to handle that. */
@@ -497,11 +506,11 @@ void fw_server__settle(fw_server *server)
 		server->stop_ms = uv_now(server->loop) + server->limits.flush_ms;
 		fw_server__watch(server, server->stop_ms);
 		refuse_calls(server);
-		if (server->state != FW_DRAINING ||
-		    server->calls.count > server->calls.listeners)
+		if (server->state != FW_DRAINING || is_busy(server))
 			return;
 	}
 	server->state = FW_CLOSING;
+	fw_pages_end(server);
 	while (server->calls.first) {
 		fw_call *call = server->calls.first;
 

@@ -35,8 +35,8 @@ struct fw_hold;
 struct fw_lane;
 struct fw_later;
 struct fw_owner;
-struct fw_page_entry;
 struct fw_post;
+struct fw_route_entry;
 struct fw_runner;
 struct fw_session;
 struct fw_transport;
@@ -90,10 +90,13 @@ struct fw_observers {
 };
 
 struct fw_pages {
-	struct fw_page_entry *items;
+	struct fw_route_entry *items;
 	size_t count;
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;
+	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
+	size_t pending; /* of these, those that are not streams */
+	size_t streams;
 };
 
 struct fw_sessions {

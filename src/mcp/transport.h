@@ -17,6 +17,7 @@
 #include <uv.h>
 
 #include <faultwire/call.h>
+#include <faultwire/principal.h>
 #include <faultwire/serve.h>
 
 #include "base/limits.h"
@@ -33,6 +34,7 @@ struct fw_event {
 	size_t len;
 	const char *id;    /* SSE event id; NULL: none */
 	uint32_t retry_ms; /* SSE retry field; 0: none */
+	const char *name;  /* SSE event type; NULL: "message" */
 };
 
 struct fw_reply {
@@ -45,6 +47,10 @@ struct fw_reply {
 	const char *type;       /* media type of the body; NULL: application/json */
 	uint32_t retry_after_s; /* Retry-After header; 0: none */
 	bool challenge;         /* 401: the transport adds WWW-Authenticate */
+	/* Further headers of a page, each a line with CR LF; NULL: none. */
+	const char *headers;
+	bool has_cache_control; /* one of them is; else a page is not stored */
+	const char *event_name; /* SSE event type, if the exchange became a stream */
 };
 
 struct fw_exchange_ops {
@@ -82,8 +88,9 @@ struct fw_exchange_ops {
  * transport's own structure; zeroed, then fw_exchange_init().
  *
  * The transport owns it. The core points to it only from its `calls` and
- * `batches` lists, from call->exchange and batch->exchange of their members, and
- * from stream->exchange if exchange->streaming names the stream's session.
+ * `batches` lists, from call->exchange and batch->exchange of their members, from
+ * page->exchange of its page, and from stream->exchange if exchange->streaming names
+ * the stream's session.
  * fw_exchange_gone() clears all of these, whatever state the call or the session
  * is in. So never take a call off the server's list before it has answered its
  * exchange, and never keep a pointer to an exchange elsewhere.
@@ -93,9 +100,10 @@ struct fw_exchange {
 	fw_server *server;
 	bool is_http;
 	bool is_page; /* a page beside the endpoint: failures become problem documents */
-	const char *principal; /* authenticated identity; NULL: none */
-	const char *peer;      /* address of the peer; NULL: none */
+	fw_principal *principal; /* borrowed; NULL: nothing was proven */
+	const char *peer;        /* address of the peer; NULL: none */
 	/* Owned by the core: */
+	fw_page *page;                /* open: to be answered, or a stream */
 	struct fw_session *session;   /* borrowed; the only session of stdio */
 	fw_call *calls;               /* in progress */
 	struct fw_session *streaming; /* it is the GET stream of this session */
@@ -128,10 +136,31 @@ enum fw_page_access {
 	FW_PAGE_OPEN,      /* without a token */
 	FW_PAGE_GUARDED
 };
-enum fw_page_access fw_server__page_access(const fw_server *server, const char *path);
 
-/* HTTP GET or HEAD of a page, after its access was checked. Ends in reply(). */
-void fw_exchange_get_page(struct fw_exchange *exchange, const char *path);
+/* What a request for a page must satisfy, before its body is read. */
+struct fw_page_terms {
+	enum fw_page_access access; /* FW_PAGE_NONE: there is no such path */
+	bool takes_method;
+	uint64_t body_bytes; /* the most that its handler takes; 0: the body is dropped */
+	char allow[48];      /* the methods that the path takes */
+};
+void fw_server__page_terms(const fw_server *server, const char *method, const char *path,
+			   struct fw_page_terms *ret_terms);
+
+/* The texts are copied. */
+struct fw_page_request {
+	const char *method; /* "GET" */
+	const char *path;   /* decoded */
+	const char *body;   /* NULL: none */
+	size_t len;
+};
+
+/* A request for a page, after its terms were checked. The answer may come during this
+ * call or later: reply(), or send() and then reply() or close(). */
+void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_request *request);
+
+/* The headers that the open page of a stream has set, as in fw_reply; NULL: none. */
+const char *fw_exchange_page_headers(const struct fw_exchange *exchange);
 
 /*
  * The transport refuses (Origin, token, media type, size, method): `err`
@@ -146,6 +175,9 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err);
  * exchange again.
  */
 void fw_exchange_gone(struct fw_exchange *exchange);
+
+/* Who is calling; never NULL. */
+const fw_principal *fw_exchange_principal(const struct fw_exchange *exchange);
 
 /* Whether the core will still reply to this exchange. */
 bool fw_exchange_is_busy(const struct fw_exchange *exchange);

@@ -6,6 +6,7 @@
  * listens on a loopback address, unless another address is given together with a
  * bearer token or a list of allowed hosts.
  */
+#include "mcp/principal.h"
 #include "net/http.h"
 
 #include <arpa/inet.h>
@@ -137,6 +138,7 @@ static void http_free(struct fw_transport *transport)
 	if (http->config.bearer_token)
 		explicit_bzero(http->config.bearer_token, strlen(http->config.bearer_token));
 	fw__release(http->config.bearer_token);
+	fw_principal_unref(http->config.principal);
 	fw__release(http->config.allowed_hosts);
 	fw__release(http->config.allowed_origins);
 	fw__release(http->config.challenge);
@@ -239,6 +241,7 @@ static fw_error *check_options(const struct fw_http *http, const fw_http_options
 
 static fw_error *copy_options(struct fw_http *http, const fw_http_options *options)
 {
+	static const char *const all_scopes[] = { "admin" };
 	const char *metadata = options->resource_metadata_url;
 
 	http->config.path = join(options->path ? options->path : "/mcp", "", "");
@@ -252,6 +255,9 @@ static fw_error *copy_options(struct fw_http *http, const fw_http_options *optio
 		http->config.bearer_token = join(options->bearer_token, "", "");
 		if (!http->config.bearer_token)
 			return fw_raise_internal_out_of_memory();
+		/* There is one token, for everything. */
+		return fw_principal_new(FW_PROOF_TOKEN, "token", all_scopes, 1,
+					&http->config.principal);
 	}
 	return NULL;
 }

@@ -70,12 +70,13 @@ enum {
 /* What requests are checked against. */
 struct fw_http_config {
 	char *path;
-	char *bearer_token;    /* NULL: none is required */
-	char *allowed_hosts;   /* NULL: no list */
-	char *allowed_origins; /* NULL: no list */
-	char *challenge;       /* WWW-Authenticate */
-	bool is_loopback;      /* bound to a loopback address */
-	bool is_wildcard;      /* bound to all addresses */
+	char *bearer_token;      /* NULL: none is required */
+	fw_principal *principal; /* who has that token */
+	char *allowed_hosts;     /* NULL: no list */
+	char *allowed_origins;   /* NULL: no list */
+	char *challenge;         /* WWW-Authenticate */
+	bool is_loopback;        /* bound to a loopback address */
+	bool is_wildcard;        /* bound to all addresses */
 };
 
 /* The Date header with the line breaks around it, formatted once per second. */

@@ -38,8 +38,7 @@ static bool keep_body(struct fw_http_conn *conn, const char *data, size_t len)
 	size_t before = body->buf.cap;
 
 	if (!before)
-		fw_buf_init(&body->buf, body->announced ? body->announced
-							: conn->http->limits->message_bytes);
+		fw_buf_init(&body->buf, body->announced ? body->announced : body->limit);
 	if (!fw_buf_reserve(&body->buf, len))
 		return false;
 	conn->http->body_bytes += body->buf.cap - before;
@@ -58,27 +57,29 @@ void fw_http__release_body(struct fw_http_conn *conn)
 bool fw_http__expect_chunk(struct fw_http_conn *conn, uint64_t size)
 {
 	const struct fw_limits *limits = conn->http->limits;
-	bool is_dropped = conn->answer.is_decided || conn->head.method != FW_HTTP_POST;
+	bool is_dropped = conn->answer.is_decided || !conn->body.limit;
 	size_t before = is_dropped ? conn->body.dropped : conn->body.buf.len;
 	uint64_t drain =
 		limits->http_drain_bytes > before ? limits->http_drain_bytes - before : 0;
 
 	/* A body that is only a little too long is dropped, and the connection kept. */
-	if (size <= drain || (!is_dropped && size <= limits->message_bytes - before))
+	if (size <= drain || (!is_dropped && size <= conn->body.limit - before))
 		return true;
 	if (conn->answer.is_decided)
 		fw_http__end_body(conn);
 	else
-		fw_http__refuse(
-			conn, fw_raise_input_too_large("request body", limits->message_bytes));
+		fw_http__refuse(conn, fw_raise_input_too_large(
+					      "request body", conn->body.limit
+								      ? conn->body.limit
+								      : limits->message_bytes));
 	return false;
 }
 
 bool fw_http__take_body(struct fw_http_conn *conn, const char *data, size_t len)
 {
-	uint64_t limit = conn->http->limits->message_bytes;
+	uint64_t limit = conn->body.limit;
 
-	if (conn->answer.is_decided || conn->head.method != FW_HTTP_POST)
+	if (conn->answer.is_decided || !limit)
 		return drop_body(conn, len);
 	if (len > limit - conn->body.buf.len) {
 		conn->body.dropped = conn->body.buf.len;

@@ -18,6 +18,7 @@ struct fw_http_body {
 	const char *data;  /* a body that came in one piece, in the input */
 	size_t len;
 	uint64_t announced; /* Content-Length */
+	uint64_t limit;     /* the most that is kept; 0: the body is dropped */
 	size_t extra_bytes; /* trailers and chunk extensions */
 	size_t dropped;     /* bytes that were read only to be dropped */
 };

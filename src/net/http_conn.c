@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "mcp/principal.h"
 #include "net/http_tls.h"
 
 enum { BODY_READS = 8 };
@@ -27,6 +28,7 @@ static void handle_closed(uv_handle_t *handle)
 	struct fw_http_conn *conn = handle->data;
 	struct fw_http *http = conn->http;
 
+	fw_principal_unref(conn->exchange.principal);
 	fw__release(conn);
 	fw_http__handle_closed(http);
 }

@@ -36,7 +36,10 @@ void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
 static void send_text(struct fw_exchange *exchange, const char *json, const char *id,
 		      uint32_t retry_ms)
 {
-	exchange->ops->send(exchange, &(struct fw_event){ json, strlen(json), id, retry_ms });
+	exchange->ops->send(exchange, &(struct fw_event){ .json = json,
+							  .len = strlen(json),
+							  .id = id,
+							  .retry_ms = retry_ms });
 }
 
 static void reply_text(struct fw_exchange *exchange, int status, const char *json, size_t len)
@@ -89,7 +92,7 @@ static void note_header(struct fw_exchange *exchange)
 	snprintf(server->header, sizeof(server->header), "%s", value ? value : "(none)");
 	assert_null(exchange->ops->header(exchange, "X-Absent", NULL));
 	snprintf(server->principal, sizeof(server->principal), "%s",
-		 exchange->principal ? exchange->principal : "(nobody)");
+		 fw_principal_name(exchange->principal));
 }
 
 void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len)
@@ -187,34 +190,65 @@ const struct fw_limits *fw_server__limits(const fw_server *server)
 	return &server->limits;
 }
 
-enum fw_page_access fw_server__page_access(const fw_server *server, const char *path)
+void fw_server__page_terms(const fw_server *server, const char *method, const char *path,
+			   struct fw_page_terms *ret_terms)
 {
+	bool is_posted = strcmp(path, "/posted") == 0;
+
 	(void)server;
+	*ret_terms = (struct fw_page_terms){ .access = FW_PAGE_NONE, .allow = "GET, HEAD" };
 	if (strcmp(path, "/healthz") == 0 || strcmp(path, "/held") == 0)
-		return FW_PAGE_UNCHECKED;
-	if (strcmp(path, "/open") == 0)
-		return FW_PAGE_OPEN;
-	return strcmp(path, "/page") == 0 ? FW_PAGE_GUARDED : FW_PAGE_NONE;
+		ret_terms->access = FW_PAGE_UNCHECKED;
+	else if (strcmp(path, "/open") == 0 || strcmp(path, "/events") == 0 || is_posted)
+		ret_terms->access = FW_PAGE_OPEN;
+	else if (strcmp(path, "/page") == 0)
+		ret_terms->access = FW_PAGE_GUARDED;
+	if (is_posted)
+		snprintf(ret_terms->allow, sizeof(ret_terms->allow), "POST, DELETE");
+	ret_terms->takes_method =
+		is_posted ? strcmp(method, "POST") == 0 || strcmp(method, "DELETE") == 0
+			  : strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+	ret_terms->body_bytes = is_posted ? 100 : 0;
 }
 
-/* Answers with the path, a parameter and a header; "/held" waits for the test. */
-void fw_exchange_get_page(struct fw_exchange *exchange, const char *path)
+/* Answers with the path, a parameter and a header; "/held" waits for the test, "/events"
+ * is a stream that stays open, "/posted" repeats its method and body. */
+void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_request *request)
 {
 	const char *query = exchange->ops->query(exchange, "q");
 	const char *accept = exchange->ops->header(exchange, "Accept", NULL);
+	struct fw_reply reply = { .status = 200, .type = "text/x-page" };
 	char text[256];
 
 	assert_true(exchange->is_page);
-	if (strcmp(path, "/held") == 0) {
+	if (strcmp(request->path, "/held") == 0) {
 		exchange->server->held = exchange;
 		return;
 	}
-	snprintf(text, sizeof(text), "%s q=%s accept=%s\n", path, query ? query : "-",
-		 accept ? accept : "-");
-	exchange->ops->reply(exchange, &(struct fw_reply){ .status = 200,
-							   .json = text,
-							   .len = strlen(text),
-							   .type = "text/x-page" });
+	if (strcmp(request->path, "/events") == 0) {
+		exchange->ops->send(
+			exchange, &(struct fw_event){ .json = "1", .len = 1, .name = "tick" });
+		exchange->server->held = exchange;
+		return;
+	}
+	if (strcmp(request->path, "/posted") == 0) {
+		snprintf(text, sizeof(text), "%s %.*s|\n", request->method, (int)request->len,
+			 request->body);
+		reply.status = 201;
+		reply.headers = "X-More: yes\r\n";
+	} else {
+		snprintf(text, sizeof(text), "%s q=%s accept=%s\n", request->path,
+			 query ? query : "-", accept ? accept : "-");
+	}
+	reply.json = text;
+	reply.len = strlen(text);
+	exchange->ops->reply(exchange, &reply);
+}
+
+const char *fw_exchange_page_headers(const struct fw_exchange *exchange)
+{
+	(void)exchange;
+	return "X-Stream: yes\r\n";
 }
 
 /* ---- the server ------------------------------------------------------------- */

@@ -14,8 +14,10 @@
 
 static bool may_stream(const struct fw_http_conn *conn)
 {
-	return (conn->head.accepts & FW_HTTP_ACCEPTS_EVENTS) && !conn->exchange.is_page &&
-	       !conn->answer.has_no_body;
+	/* The handler of a page decides whether its answer is a stream. */
+	if (conn->exchange.is_page)
+		return conn->answer.is_stream;
+	return (conn->head.accepts & FW_HTTP_ACCEPTS_EVENTS) && !conn->answer.has_no_body;
 }
 
 static void probe(struct fw_http_conn *conn)

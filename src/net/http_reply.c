@@ -72,8 +72,10 @@ static const char *phrase(int status)
 		const char *phrase;
 	} PHRASES[] = {
 		{ 200, "OK" },
+		{ 201, "Created" },
 		{ 202, "Accepted" },
 		{ 204, "No Content" },
+		{ 304, "Not Modified" },
 		{ 400, "Bad Request" },
 		{ 401, "Unauthorized" },
 		{ 403, "Forbidden" },
@@ -89,6 +91,7 @@ static const char *phrase(int status)
 		{ 415, "Unsupported Media Type" },
 		{ 422, "Unprocessable Content" },
 		{ 423, "Locked" },
+		{ 426, "Upgrade Required" },
 		{ 429, "Too Many Requests" },
 		{ 431, "Request Header Fields Too Large" },
 		{ 500, "Internal Server Error" },
@@ -171,13 +174,19 @@ static struct fw_buf *begin_head(struct fw_http_conn *conn, int status)
 	return head;
 }
 
-/* Pages show the current state: they must not be cached, framed or sniffed. */
-static void put_page_headers(struct fw_buf *head)
+/* Pages must not be framed or sniffed, and run nothing that is not a file of this
+ * server. Most show the current state, so caches do not store them. */
+static void put_page_headers(struct fw_buf *head, const char *headers, bool has_cache_control)
 {
-	FW_BUF(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-		     "Content-Security-Policy: default-src 'self'; "
-		     "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'\r\n"
+	if (!has_cache_control)
+		FW_BUF(head, "Cache-Control: no-store\r\n");
+	FW_BUF(head, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+		     "Content-Security-Policy: default-src 'none'; script-src 'self'; "
+		     "style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+		     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
 		     "Vary: Accept\r\n");
+	if (headers)
+		fw_buf_str(head, headers);
 }
 
 static void put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *reply)
@@ -188,7 +197,7 @@ static void put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *
 	if (!allow && reply->status == 405)
 		allow = "GET, POST, DELETE";
 	if (conn->exchange.is_page)
-		put_page_headers(head);
+		put_page_headers(head, reply->headers, reply->has_cache_control);
 	if (reply->retry_after_s) {
 		FW_BUF(head, "Retry-After: ");
 		put_number(head, reply->retry_after_s);
@@ -214,9 +223,13 @@ static struct fw_buf *put_document_head(struct fw_http_conn *conn, const struct 
 	else if (len)
 		FW_BUF(head, "Content-Type: application/json\r\n");
 	put_reply_headers(conn, reply);
-	FW_BUF(head, "Content-Length: ");
-	put_number(head, len);
-	FW_BUF(head, "\r\n\r\n");
+	/* These two never have a body (RFC 9110, section 8.6). */
+	if (reply->status != 204 && reply->status != 304) {
+		FW_BUF(head, "Content-Length: ");
+		put_number(head, len);
+		FW_BUF(head, "\r\n");
+	}
+	FW_BUF(head, "\r\n");
 	return head;
 }
 
@@ -234,7 +247,8 @@ static void keep_document(struct fw_http_conn *conn, const struct iovec *parts, 
 
 static void answer_document(struct fw_http_conn *conn, const struct fw_reply *reply)
 {
-	size_t len = reply->json ? reply->len : 0;
+	bool is_bare = reply->status == 204 || reply->status == 304;
+	size_t len = reply->json && !is_bare ? reply->len : 0;
 	struct fw_buf *head = put_document_head(conn, reply, len);
 	struct iovec parts[2];
 
@@ -297,17 +311,19 @@ static void put_event(struct fw_http_conn *conn, const struct fw_event *event)
 {
 	static const char FRAME[] = "event: message\nid: \nretry: 4294967295\ndata: \n\n";
 	size_t id_len = event->id ? strlen(event->id) : 0;
+	size_t name_len = event->name ? strlen(event->name) : 0;
 
 	/* An empty event only opens the stream: the head is enough. */
-	if (!event->len && !event->id && !event->retry_ms)
+	if (!event->len && !event->id && !event->retry_ms && !event->name)
 		return;
-	if (id_len > EVENT_ID_BYTES ||
-	    !reserve_events(conn, sizeof(FRAME) + id_len + event->len))
+	if (id_len > EVENT_ID_BYTES || name_len > EVENT_ID_BYTES ||
+	    !reserve_events(conn, sizeof(FRAME) + id_len + name_len + event->len))
 		return;
 	fw_sse_put(&conn->out.events, &(struct fw_sse_event){ .data = event->json,
 							      .len = event->len,
 							      .id = event->id,
-							      .retry_ms = event->retry_ms });
+							      .retry_ms = event->retry_ms,
+							      .name = event->name });
 }
 
 /* To be called after each change of a stream. */
@@ -341,6 +357,8 @@ static bool put_stream_head(struct fw_http_conn *conn)
 	head = begin_head(conn, 200);
 	FW_BUF(head, "Content-Type: text/event-stream\r\n"
 		     "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n");
+	if (conn->exchange.is_page)
+		put_page_headers(head, fw_exchange_page_headers(&conn->exchange), true);
 	if (session_id)
 		put_header(head, "Mcp-Session-Id", session_id);
 	if (!conn->head.is_http10)
@@ -409,8 +427,10 @@ static void http_send(struct fw_exchange *exchange, const struct fw_event *event
 static void http_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 {
 	struct fw_http_conn *conn = conn_of(exchange);
-	struct fw_event event = { reply->json ? reply->json : "", reply->json ? reply->len : 0,
-				  reply->event_id, 0 };
+	struct fw_event event = { .json = reply->json ? reply->json : "",
+				  .len = reply->json ? reply->len : 0,
+				  .id = reply->event_id,
+				  .name = reply->event_name };
 
 	assert(conn->answer.exchange != FW_HTTP_ANSWERED);
 	conn->answer.exchange = FW_HTTP_ANSWERED;

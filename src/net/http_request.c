@@ -20,6 +20,7 @@
 #include <faultwire/raise.h>
 
 #include "base/mem.h"
+#include "mcp/principal.h"
 #include "net/http_conn.h"
 #include "net/http_check.h"
 
@@ -281,7 +282,8 @@ static fw_error *check_token(struct fw_http_conn *conn)
 	    !fw_http_bearer_is(fw_http__at(conn, conn->head.authorization.value),
 			       conn->http->config.bearer_token))
 		return fw_raise_auth_unauthorized();
-	conn->exchange.principal = "bearer";
+	fw_principal_unref(conn->exchange.principal);
+	conn->exchange.principal = fw_principal_ref(conn->http->config.principal);
 	return NULL;
 }
 
@@ -295,6 +297,15 @@ static fw_error *check_method(struct fw_http_conn *conn)
 		return fw_raise_protocol_http_method_not_allowed(
 			llhttp_method_name(conn->parser.method), "GET, POST, DELETE");
 	}
+}
+
+/* A body of up to `limit` bytes is kept; 0: it is dropped. */
+static fw_error *expect_body(struct fw_http_conn *conn, uint64_t limit)
+{
+	if (limit && conn->body.announced > limit)
+		return fw_raise_input_too_large("request body", limit);
+	conn->body.limit = limit;
+	return NULL;
 }
 
 static fw_error *check_form(struct fw_http_conn *conn)
@@ -316,27 +327,26 @@ static fw_error *check_form(struct fw_http_conn *conn)
 			"application/json and text/event-stream");
 	if (!type || !fw_http_type_is_json(type))
 		return fw_raise_protocol_unsupported_media_type(type ? type : "nothing");
-	if (conn->body.announced > limit)
-		return fw_raise_input_too_large("request body", limit);
-	return NULL;
+	return expect_body(conn, limit);
 }
 
 /* A request for a page, that is, for any path but the endpoint. */
 static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 {
-	enum fw_page_access access = fw_server__page_access(conn->http->base.server, path);
-	uint8_t method = conn->parser.method;
+	const char *method = llhttp_method_name(conn->parser.method);
+	struct fw_page_terms terms;
 
-	if (access == FW_PAGE_NONE)
+	conn->head.method = FW_HTTP_PAGE;
+	fw_server__page_terms(conn->http->base.server, method, path, &terms);
+	if (terms.access == FW_PAGE_NONE)
 		return fw_raise_protocol_path_not_found(path);
-	if (access != FW_PAGE_UNCHECKED)
+	if (terms.access != FW_PAGE_UNCHECKED)
 		FW_TRY(check_sender(conn));
-	if (access == FW_PAGE_GUARDED)
+	if (terms.access == FW_PAGE_GUARDED)
 		FW_TRY(check_token(conn));
-	if (method != HTTP_GET && method != HTTP_HEAD)
-		return fw_raise_protocol_http_method_not_allowed(llhttp_method_name(method),
-								 "GET, HEAD");
-	return NULL;
+	if (!terms.takes_method)
+		return fw_raise_protocol_http_method_not_allowed(method, terms.allow);
+	return expect_body(conn, terms.body_bytes);
 }
 
 static fw_error *check_message(struct fw_http_conn *conn)
@@ -397,6 +407,7 @@ void fw_http__reset_request(struct fw_http_conn *conn)
 	conn->in.request_end = 0;
 	conn->times.stalled_ms = 0;
 	llhttp_reset(&conn->parser);
+	fw_principal_unref(conn->exchange.principal);
 	memset(&conn->exchange, 0, sizeof(conn->exchange));
 	fw_exchange_init(&conn->exchange, conn->http->base.server, &fw_http__exchange_ops,
 			 true);
@@ -431,6 +442,18 @@ static void send_continue(struct fw_http_conn *conn)
 		fw_http__write(conn, &part, 1);
 }
 
+static void open_page(struct fw_http_conn *conn)
+{
+	const struct fw_page_request request = {
+		.method = llhttp_method_name(conn->parser.method),
+		.path = fw_http__at(conn, conn->head.target),
+		.body = conn->body.data,
+		.len = conn->body.len,
+	};
+
+	fw_exchange_open_page(&conn->exchange, &request);
+}
+
 /* The head decides the answer, a refusal or a page. The body is dropped. */
 static void decide(struct fw_http_conn *conn, fw_error *err)
 {
@@ -448,7 +471,7 @@ static void decide(struct fw_http_conn *conn, fw_error *err)
 		fw_exchange_refuse(&conn->exchange, err);
 	else {
 		send_continue(conn);
-		fw_exchange_get_page(&conn->exchange, fw_http__at(conn, conn->head.target));
+		open_page(conn);
 	}
 }
 
@@ -466,7 +489,7 @@ void fw_http__take_head(struct fw_http_conn *conn)
 	conn->answer.must_close =
 		conn->head.is_http10 || !llhttp_should_keep_alive(&conn->parser);
 	err = check(conn);
-	if (err || conn->exchange.is_page) {
+	if (err || (conn->exchange.is_page && !conn->body.limit)) {
 		decide(conn, err);
 	} else {
 		fw_http__enter(conn, FW_HTTP_BODY);
@@ -479,18 +502,20 @@ void fw_http__dispatch(struct fw_http_conn *conn)
 	struct fw_buf *body = &conn->body.buf;
 
 	conn->answer.exchange = FW_HTTP_IN_CORE;
+	if (conn->body.limit && !conn->body.data) {
+		conn->body.data = body->len ? body->text : "";
+		conn->body.len = body->len;
+	}
 	switch (conn->head.method) {
 	case FW_HTTP_POST:
-		if (!conn->body.data) {
-			conn->body.data = body->len ? body->text : "";
-			conn->body.len = body->len;
-		}
 		fw_exchange_receive(&conn->exchange, conn->body.data, conn->body.len);
-		/* The core has copied what it needs. */
-		conn->body.data = NULL;
-		fw_http__release_body(conn);
 		break;
 	case FW_HTTP_GET: fw_exchange_open_stream(&conn->exchange); break;
 	case FW_HTTP_DELETE: fw_exchange_end_session(&conn->exchange); break;
+	case FW_HTTP_PAGE: open_page(conn); break;
 	}
+	/* The core has copied what it needs. */
+	conn->body.data = NULL;
+	conn->body.len = 0;
+	fw_http__release_body(conn);
 }

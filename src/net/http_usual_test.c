@@ -71,6 +71,7 @@ static void assert_same_body(void)
 		struct fw_http_conn *conn = i ? &parsed : &usual;
 
 		conn->state = FW_HTTP_BODY;
+		conn->body.limit = limits.message_bytes;
 		conn->body.announced = usual.head.whole_body;
 		assert_int_equal(fw_http__parse_body(conn, conn->in.data + conn->in.parsed,
 						     conn->in.len - conn->in.parsed, &used),

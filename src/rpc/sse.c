@@ -18,8 +18,13 @@ void fw_sse_put(struct fw_buf *out, const struct fw_sse_event *event)
 {
 	char retry[32];
 
-	if (event->len)
+	if (event->name) {
+		FW_BUF(out, "event: ");
+		fw_buf_str(out, event->name);
+		FW_BUF(out, "\n");
+	} else if (event->len) {
 		FW_BUF(out, "event: message\n");
+	}
 	if (event->id) {
 		FW_BUF(out, "id: ");
 		fw_buf_str(out, event->id);

@@ -26,6 +26,7 @@ struct fw_sse_event {
 	size_t len;
 	const char *id;    /* NULL: none */
 	uint32_t retry_ms; /* 0: none */
+	const char *name;  /* its type; NULL: "message" */
 };
 
 /* Appends one whole event. A failure is in the buffer's state. */

@@ -122,6 +122,7 @@ for (const [version, connect] of Object.entries(ways))
 			assert.equal(await b.code('list_plans'), 'ok');
 			assert.equal(await a.code('write_file', { path: 'docs/reports/1.md', content: 'It did not compile.\n' }), 'ok');
 			assert.equal(await a.code('list_plans'), 'ok');
+			assert.deepEqual(place.audit().filter((line) => line.event === 'note'), []);
 		} finally {
 			await Promise.all([a, b].map((tools) => tools.client.close()));
 			child.kill();

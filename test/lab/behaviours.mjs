@@ -58,6 +58,7 @@ const process_ = [
 	{ name: 'hangs_at_start', does: 'never answers the handshake', on: BOTH, at: 'start', act: () => {}, expect: { ...notStarted, also: ['upstream.timeout'] }, soon: false },
 	{ name: 'error_at_start', does: 'answers the handshake with an error', on: BOTH, at: 'start', act: (c) => c.error(-32603, 'database is not configured'), expect: notStarted },
 	{ name: 'version_at_start', does: 'answers the handshake with a protocol version that nobody knows', on: BOTH, at: 'start', act: (c) => c.reply({ ...c.hello(), protocolVersion: '1999-01-01', supportedVersions: ['1999-01-01'] }), expect: notStarted },
+	{ name: 'old_version', does: 'answers the handshake with 2024-11-05, as servers of an old SDK do', on: BOTH, at: 'start', act: (c) => (c.request.method === 'initialize' ? c.reply({ ...c.hello(), protocolVersion: '2024-11-05' }) : c.error(-32601, 'Method not found')), expect: null },
 	{ name: 'garbage_at_start', does: 'answers the handshake with a cut message', on: BOTH, at: 'start', act: (c) => c.body(message(c, { result: c.hello() }).slice(0, 40)), expect: { ...notStarted, also: ['upstream.garbled'] } },
 	{ name: 'exits_0', does: 'exits with status 0 in a call', on: STDIO, act: () => process.exit(0), expect: exited, has: { exit_status: 0 } },
 	{ name: 'exits_42', does: 'writes to stderr and exits with status 42 in a call', on: STDIO, act: () => {

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, file, finish, lines, match, root, run, same, test } from './lib/cli.mjs';
 
-const corpus = readFileSync(join(root, 'test/classify/corpus.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+// Texts in the words of libraries, databases, shells and services, written for this test.
+const corpus = readFileSync(join(root, 'test/classify/field.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 
 function classify(rows, args = []) {
 	const input = rows.map((row) => `${JSON.stringify({ text: row.text, jsonrpc_code: row.jsonrpc_code, tool: row.tool })}\n`).join('');
@@ -62,6 +63,16 @@ test('--explain shows the rules considered', () => {
 	match(out, /85 {2}http-403/);
 	const json = JSON.parse(run(['classify', '--explain', '--json', 'HTTP 404: File not found']).out);
 	check(json.matches.some((one) => one.rule === 'http-404'));
+});
+
+test('convert classifies what is in no contract, unless it must not', () => {
+	const convert = (input, ...args) => JSON.parse(run(['convert', '--to', 'toolerror', ...args], { input }).out);
+	same(convert('connect ECONNREFUSED 127.0.0.1:1').type, 'TRANSIENT');
+	same(convert('connect ECONNREFUSED 127.0.0.1:1', '--no-classify').type, 'INTERNAL');
+	same(convert('{"error":"Too many requests, retry in 4 seconds"}').data.retry_after, 4);
+	same(convert('{"jsonrpc":"2.0","id":1,"result":{"isError":true,"content":[{"type":"text","text":"permission denied"}]}}').type, 'PERMISSION');
+	// An envelope of a contract says itself what it is.
+	same(convert('{"type":"INTERNAL","message":"connection refused","recoverable":false}').type, 'INTERNAL');
 });
 
 test('rules of a user: used, and refused with file and line', () => {

@@ -219,4 +219,14 @@ test('a version that does not exist is unsupported on GET and DELETE, and all fo
 	});
 });
 
+test('resources/read of a server without resources is method not found, and does not repeat the URI', async () => {
+	await http([], async (server) => {
+		const inside = await session(server, legacy, {});
+		const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'memo://private/words' } };
+		const { json } = await ask(server, post(body, inside));
+		same([json.error.code, canonical(json).code], [-32601, 'protocol.method_not_found']);
+		same(JSON.stringify(json).includes('memo://'), false);
+	});
+});
+
 await finish();

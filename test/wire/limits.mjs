@@ -445,6 +445,8 @@ const reach = {
 		await wire.until((text) => (text.includes(': keepalive') ? true : undefined));
 		wire.close();
 	}),
+	page_ms: unit('src/mcp/page_later_test.c', 'test_page__has_the_time_of_a_limit_unless_its_route_says'),
+	page_streams: unit('src/mcp/page_later_test.c', 'test_stream__their_number_is_limited'),
 	page_bytes: () => overHttp({ page_bytes: 1024 }, async (server) => {
 		const reply = await http.ask(server, http.request('GET', { Accept: '*/*' }, undefined, '/problems/'));
 		assert.equal(reply.status, 500);

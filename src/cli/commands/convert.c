@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include <faultwire/classify.h>
 #include <faultwire/faultwire.h>
 
 #include "cli/commands/registry_file.h"
@@ -26,6 +27,7 @@ enum {
 	GO_ESCAPE,
 	STACK,
 	KEEP_SECRETS,
+	NO_CLASSIFY,
 	NOW,
 	INCIDENT_ID,
 	TOOL,
@@ -49,6 +51,9 @@ static const cli_option options[] = {
 		    "DEBUG_STACK=true in the environment has the same effect." },
 	[KEEP_SECRETS] = { "keep-secrets", NULL, 0, CLI_NOTHING,
 			   "Do not redact what looks like a password, key or token." },
+	[NO_CLASSIFY] = { "no-classify", NULL, 0, CLI_NOTHING,
+			  "Do not classify plain text and JSON in no contract: it is "
+			  "tool.failed, not to be retried, as the contracts say." },
 	[NOW] = { "now", "TIME", 0, CLI_TEXT,
 		  "Time (RFC 3339) for errors without one, instead of the current time." },
 	[INCIDENT_ID] = { "incident-id", "ID", 0, CLI_TEXT,
@@ -67,6 +72,7 @@ struct job {
 	fw_decode_options decode;
 	cli_stamp stamp;
 	fw_scope scope;
+	bool no_classify;
 	bool failed; /* an input could not be read */
 };
 
@@ -84,6 +90,21 @@ static void put(const struct job *job, fw_error *err)
 	fw_error_free(err);
 }
 
+/* Reads an error; what is in no contract is classified. */
+static fw_error *decode(const struct job *job, fw_contract from, const char *text, size_t len,
+			fw_error **ret_read)
+{
+	fw_flat_text flat = { .text = text, .len = len, .tool = job->scope.tool };
+	fw_decode_options how = job->decode;
+	fw_contract found = FW_CANONICAL;
+
+	how.ret_contract = &found;
+	FW_TRY(fw_error_decode(text, len, from, &how, ret_read));
+	if (!job->no_classify && (found == FW_ANY_JSON || found == FW_PLAIN_TEXT))
+		*ret_read = fw_error_reclassify(*ret_read, fw_classifier_builtin(), &flat);
+	return NULL;
+}
+
 /* ---- one error per file -------------------------------------------------- */
 
 static void convert_file(struct job *job, const char *path)
@@ -99,7 +120,7 @@ static void convert_file(struct job *job, const char *path)
 	if (err) {
 		(void)cli_fail(err);
 		job->failed = true;
-	} else if ((err = fw_error_decode(text, len, job->from, &job->decode, &read))) {
+	} else if ((err = decode(job, job->from, text, len, &read))) {
 		(void)cli_fail_at(err, in.name, 0);
 		job->failed = true;
 	} else {
@@ -124,7 +145,7 @@ static fw_error *decode_line(const struct job *job, const char *text, size_t len
 		if (from == FW_PLAIN_TEXT)
 			from = FW_ANY_JSON;
 	}
-	return fw_error_decode(text, len, from, &job->decode, ret_read);
+	return decode(job, from, text, len, ret_read);
 }
 
 /* Writes the error in place of the line, and reports it on standard error. */
@@ -214,6 +235,7 @@ static fw_error *read_options(const cli_args *args, struct job *job)
 	job->encode.go_escape = cli_given(args, GO_ESCAPE);
 	job->encode.stack = cli_given(args, STACK) || cli_stack_is_wanted();
 	job->encode.problem_base = args->values[PROBLEM_BASE];
+	job->no_classify = cli_given(args, NO_CLASSIFY);
 	job->decode.keep_secrets = cli_given(args, KEEP_SECRETS);
 	return NULL;
 }
@@ -264,8 +286,10 @@ const cli_command cli_command_convert = {
 		"registry.\n"
 		"\n"
 		"An error without a time or an incident id gets them, as in a server. JSON in "
-		"no contract, and plain text, are treated as the output of a failed tool: "
-		"tool.failed. With --lines plain text is refused, unless --from text is given.",
+		"no contract, and plain text, are classified as \"faultwire classify\" does; "
+		"with "
+		"--no-classify they are the output of a failed tool: tool.failed. With --lines "
+		"plain text is refused, unless --from text is given.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

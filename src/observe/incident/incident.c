@@ -123,8 +123,8 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	if (!err || !fw_error_incident_id(err))
 		return;
 	if (outcome->is_unauthenticated &&
-	    !fw_rate_take(&incidents->strangers, FW_LIMIT_INCIDENT_STRANGERS_PER_S,
-			  FW_LIMIT_INCIDENT_STRANGERS_BURST, (uint64_t)fw_steady_ns())) {
+	    !fw_rate_take(&incidents->strangers, FW_LIMIT_AUDIT_STRANGERS_PER_S,
+			  FW_LIMIT_AUDIT_STRANGERS, (uint64_t)fw_steady_ns())) {
 		atomic_fetch_add(&incidents->left_out, 1);
 		return;
 	}

@@ -17,11 +17,11 @@ enum { LOOKUP_ATTEMPTS = 64 };
 
 /* ---- looking up ---- */
 
-int fw_root_open_beneath(int dir, const char *path, int flags)
+static int open_resolved(int dir, const char *path, int flags, unsigned resolve)
 {
 	struct open_how how = {
 		.flags = (unsigned)(flags | O_CLOEXEC | ((flags & O_PATH) ? 0 : O_NOCTTY)),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_BENEATH | resolve,
 	};
 	long fd = -1;
 
@@ -34,6 +34,16 @@ int fw_root_open_beneath(int dir, const char *path, int flags)
 			break;
 	}
 	return (int)fd;
+}
+
+int fw_root_open_beneath(int dir, const char *path, int flags)
+{
+	return open_resolved(dir, path, flags, RESOLVE_NO_MAGICLINKS);
+}
+
+int fw_root_open_canonical(int dir, const char *path, int flags)
+{
+	return open_resolved(dir, path, flags, RESOLVE_NO_SYMLINKS);
 }
 
 bool fw_root_path_of(int fd, char ret_path[FW_PATH_SIZE])
@@ -179,17 +189,19 @@ void fw_root_close(struct fw_root *root)
 
 /* ---- directories ---- */
 
-/* Creates one directory, whose parent exists. */
+/* Creates one directory, whose parent exists, so that it is there after a crash. */
 static fw_error *make_dir(const struct fw_root *root, const char *path)
 {
 	char parent[FW_PATH_SIZE];
 	const char *name = fw_path_split(path, parent);
-	int above = fw_root_open_beneath(root->fd, parent, O_PATH | O_DIRECTORY);
+	int above = fw_root_open_beneath(root->fd, parent, O_RDONLY | O_DIRECTORY);
 	int error = 0;
 
 	if (above < 0)
 		return NULL; /* opening the whole path will report it */
-	if (mkdirat(above, name, 0777) != 0 && errno != EEXIST)
+	if (mkdirat(above, name, 0777) == 0)
+		(void)fsync(above);
+	else if (errno != EEXIST)
 		error = errno;
 	(void)close(above);
 	return error ? fw_path_errno(error, path, true) : NULL;

@@ -64,6 +64,8 @@ FW_NODISCARD fw_error *fw_root_open_dir(const struct fw_root *root, const char *
 /* Opens `path` below the directory `dir`, whatever links are on the way. Returns a
  * descriptor, or -1 with errno; EXDEV means that the path leads outside. */
 int fw_root_open_beneath(int dir, const char *path, int flags);
+/* The same for a canonical path: ELOOP if there is a link on the way. */
+int fw_root_open_canonical(int dir, const char *path, int flags);
 /* The canonical path of a descriptor; false if it has none. */
 bool fw_root_path_of(int fd, char ret_path[FW_PATH_SIZE]);
 

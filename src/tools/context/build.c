@@ -85,8 +85,7 @@ static fw_error *write_document(struct build *build, const struct fw_context_sou
 		return text->state == FW_BUF_TOO_LARGE
 			       ? fw_raise_file_too_large(source->path, text->max)
 			       : fw_raise_internal_out_of_memory();
-	err = fw_context_staging_write(build->staging.documents, name, text->text, text->len,
-				       !build->is_large);
+	err = fw_context_staging_write(build->staging.documents, name, text->text, text->len);
 	if (err && fw_error_code(err) == FW_FILE_ALREADY_EXISTS) {
 		fw_error_free(err);
 		(void)pthread_mutex_lock(&build->lock);
@@ -165,7 +164,7 @@ static fw_error *write_list(const struct build *build, const char *name,
 		return fw_raise_file_too_large(name, text->max);
 	if (text->state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	return fw_context_staging_write(build->staging.dir, name, text->text, text->len, true);
+	return fw_context_staging_write(build->staging.dir, name, text->text, text->len);
 }
 
 static fw_error *write_lists(struct build *build, char ret_version[FW_CONTEXT_VERSION_LEN + 1])

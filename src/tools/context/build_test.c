@@ -238,6 +238,92 @@ static void test_build__survives_every_allocation_failure(void **state)
 	fw_allocator_set(NULL);
 }
 
+/* ---- the order in which things reach the disk ---- */
+
+/* Calls of the builder, by the linker (--wrap): which files are not on the disk yet? */
+static struct {
+	bool is_watching;
+	ino_t dirty[256];
+	size_t dirty_count;
+	size_t renames;
+	size_t dirty_at_rename;
+	size_t parent_syncs; /* after the rename */
+} disk;
+
+int __real_fsync(int fd);
+int __real_syncfs(int fd);
+int __real_renameat2(int from, const char *a, int to, const char *b, unsigned flags);
+ssize_t __real_write(int fd, const void *text, size_t len);
+int __wrap_fsync(int fd);
+int __wrap_syncfs(int fd);
+int __wrap_renameat2(int from, const char *a, int to, const char *b, unsigned flags);
+ssize_t __wrap_write(int fd, const void *text, size_t len);
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+static void mark_clean(ino_t inode)
+{
+	for (size_t i = 0; i < disk.dirty_count; i++)
+		if (disk.dirty[i] == inode)
+			disk.dirty[i--] = disk.dirty[--disk.dirty_count];
+}
+
+ssize_t __wrap_write(int fd, const void *text, size_t len)
+{
+	if (disk.is_watching && disk.dirty_count < 256) {
+		mark_clean(inode_of(fd));
+		disk.dirty[disk.dirty_count++] = inode_of(fd);
+	}
+	return __real_write(fd, text, len);
+}
+
+int __wrap_fsync(int fd)
+{
+	mark_clean(inode_of(fd));
+	disk.parent_syncs += disk.renames > 0;
+	return __real_fsync(fd);
+}
+
+int __wrap_syncfs(int fd)
+{
+	disk.dirty_count = 0;
+	return __real_syncfs(fd);
+}
+
+int __wrap_renameat2(int from, const char *a, int to, const char *b, unsigned flags)
+{
+	disk.renames++;
+	disk.dirty_at_rename += disk.dirty_count;
+	return __real_renameat2(from, a, to, b, flags);
+}
+
+static void test_build__is_on_the_disk_before_it_gets_its_name(void **state)
+{
+	static const int counts[] = { 1, 5, 63, 64, 200 };
+	char path[64];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+		shell("rm -rf s c && mkdir s");
+		for (int i = 0; i < counts[n]; i++) {
+			(void)snprintf(path, sizeof path, "s/%d.md", i);
+			put_text(path, path);
+		}
+		memset(&disk, 0, sizeof disk);
+		disk.is_watching = true;
+		must(build("s", "c", false, 1));
+		disk.is_watching = false;
+		assert_int_equal(disk.renames, 1);
+		assert_int_equal(disk.dirty_at_rename, 0);
+		assert_int_equal(disk.parent_syncs, 1);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_directory, leave_directory)
 
 int main(void)
@@ -250,6 +336,7 @@ int main(void)
 		TEST(test_build__a_cache_is_complete_at_any_time_while_it_is_replaced),
 		TEST(test_build__removes_leftovers_of_killed_builds_but_not_running_ones),
 		TEST(test_build__that_is_cancelled_or_out_of_room_leaves_nothing),
+		TEST(test_build__is_on_the_disk_before_it_gets_its_name),
 		TEST(test_build__survives_every_allocation_failure),
 	};
 

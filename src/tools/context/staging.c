@@ -7,6 +7,7 @@
  * time. A build that was killed leaves a hidden directory without a lock; the next
  * build of the same name removes it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -215,8 +216,7 @@ fw_error *fw_context_staging_start(const char *path, bool force,
 
 /* ---- writing ---- */
 
-fw_error *fw_context_staging_write(int dir, const char *name, const char *text, size_t len,
-				   bool sync)
+fw_error *fw_context_staging_write(int dir, const char *name, const char *text, size_t len)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	int error = fd < 0 ? errno : 0;
@@ -230,8 +230,6 @@ fw_error *fw_context_staging_write(int dir, const char *name, const char *text, 
 		else if (errno != EINTR)
 			error = errno;
 	}
-	if (!error && sync && fsync(fd) != 0)
-		error = errno;
 	if (fd >= 0 && close(fd) != 0 && !error)
 		error = errno;
 	return error ? fw_context_system_error(FW_HERE, error, name) : NULL;
@@ -253,16 +251,69 @@ static int put_in_place(struct fw_context_staging *staging, bool force)
 		       : errno;
 }
 
+/* ---- on the disk ---- */
+
+/* Starts writing the content, which also decides where on the disk it will be. */
+static int start_writing(int fd)
+{
+	(void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* fsync() tells the errors */
+	return 0;
+}
+
+static int call_on_file(int dir, const char *name, int (*call)(int fd))
+{
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int error = fd < 0 || call(fd) != 0 ? errno : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return error;
+}
+
+static int call_on_files(int dir, int (*call)(int fd))
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *item;
+	int error = stream ? 0 : errno;
+
+	if (!stream && copy >= 0)
+		(void)close(copy);
+	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
+	while (!error && (item = readdir(stream)))
+		if (item->d_name[0] != '.')
+			error = call_on_file(dir, item->d_name, call);
+	if (stream)
+		(void)closedir(stream);
+	return error;
+}
+
+/*
+ * The new name is what makes the cache valid, so everything must be on the disk before the
+ * directory gets it, and nothing need be there earlier. The content of all files is on its
+ * way before the first one is waited for: the file system then writes its own records
+ * once, not once per file. For many files one syncfs() is faster still, but it also waits for whatever
+ * other programs have written.
+ */
+static int sync_all(const struct fw_context_staging *staging, bool is_large)
+{
+	int error;
+
+	if (is_large)
+		return syncfs(staging->dir) == 0 ? 0 : errno;
+	error = call_on_files(staging->documents, start_writing);
+	if (!error)
+		error = call_on_files(staging->documents, fsync);
+	if (!error)
+		error = call_on_files(staging->dir, fsync); /* "documents", too */
+	return error || fsync(staging->dir) == 0 ? error : errno;
+}
+
 fw_error *fw_context_staging_commit(struct fw_context_staging *staging, bool force,
 				    bool is_large)
 {
-	int error = 0;
+	int error = sync_all(staging, is_large);
 
-	/* For many files one syncfs() is faster than an fsync() for each. */
-	if (is_large && syncfs(staging->dir) != 0)
-		error = errno;
-	if (!error && (fsync(staging->documents) != 0 || fsync(staging->dir) != 0))
-		error = errno;
 	if (!error)
 		error = put_in_place(staging, force);
 	if (error == EEXIST)

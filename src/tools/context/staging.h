@@ -24,13 +24,14 @@ struct fw_context_staging {
  * directories of builds that were killed. */
 FW_NODISCARD fw_error *fw_context_staging_start(const char *path, bool force,
 						struct fw_context_staging *staging);
-/* Syncs the directory to disk and renames it to its final name. */
+/* Syncs the directory with all its files to disk, then renames it to its final name.
+ * `is_large`: by syncing the whole file system. */
 FW_NODISCARD fw_error *fw_context_staging_commit(struct fw_context_staging *staging, bool force,
 						 bool is_large);
 /* Removes the temporary directory, if it is still there, and closes everything. */
 void fw_context_staging_end(struct fw_context_staging *staging);
-/* Writes a new file in `dir`; `sync`: also flush it to disk. */
+/* Writes a new file in `dir`; it is on the disk when the directory is committed. */
 FW_NODISCARD fw_error *fw_context_staging_write(int dir, const char *name, const char *text,
-						size_t len, bool sync);
+						size_t len);
 
 #endif

@@ -116,14 +116,19 @@ void fw_ws_change_settle(struct fw_ws_change *w)
 	w->has_temp = false;
 }
 
+static bool is_put(const struct fw_place *place, const char *text, size_t len)
+{
+	fw_error *err = fw_ws_file_put(place, text, len);
+
+	fw_error_free(err);
+	return !err;
+}
+
 /* The preflight command may have removed the old file; its content is still in
  * memory. */
 static int write_old_again(const struct fw_ws_change *w)
 {
-	fw_error *err = fw_ws_file_put(w->place, w->old_text, w->old_len);
-
-	fw_error_free(err);
-	return err ? ENOENT : 0;
+	return is_put(w->place, w->old_text, w->old_len) ? 0 : ENOENT;
 }
 
 /* The preflight command may also have changed the old file. */
@@ -153,8 +158,6 @@ static int restore(const struct fw_ws_change *w)
 	const struct fw_place *place = w->place;
 	int error;
 
-	if (!w->is_applied)
-		return 0;
 	if (!w->is_exchanged) {
 		error = unlinkat(place->dir, place->name, 0) == 0 ? 0 : errno;
 		return error == ENOENT ? 0 : error;
@@ -168,9 +171,70 @@ static int restore(const struct fw_ws_change *w)
 	return error || !w->is_old_aside || has_old_content(w) ? error : write_old_again(w);
 }
 
-bool fw_ws_change_undo(struct fw_ws_change *w)
+/* ---- a directory that is not the one that was written into ---- */
+
+static int open_directory(const struct fw_root *root, const struct fw_ws_change *w)
 {
-	if (restore(w) != 0)
+	char parent[FW_PATH_SIZE];
+
+	(void)fw_path_split(w->place->path, parent);
+	return fw_root_open_canonical(root->fd, parent, O_RDONLY | O_DIRECTORY);
+}
+
+static bool is_same_directory(int a, int b)
+{
+	struct stat st_a, st_b;
+
+	return fstat(a, &st_a) == 0 && fstat(b, &st_b) == 0 && st_a.st_ino == st_b.st_ino &&
+	       st_a.st_dev == st_b.st_dev;
+}
+
+static void make_directory(const struct fw_root *root, const struct fw_ws_change *w)
+{
+	char parent[FW_PATH_SIZE];
+	int fd;
+	fw_error *err;
+
+	(void)fw_path_split(w->place->path, parent);
+	err = fw_root_open_dir(root, parent, true, &fd);
+	if (!err)
+		(void)close(fd);
+	fw_error_free(err);
+}
+
+/* Restores the state of the file in the directory `dir`, which has taken the place of the
+ * other one. */
+static int restore_in(int dir, const struct fw_ws_change *w)
+{
+	struct fw_place place = *w->place;
+
+	place.dir = dir;
+	if (w->is_exchanged)
+		return is_put(&place, w->old_text, w->old_len) ? 0 : EIO;
+	return unlinkat(dir, place.name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+static int restore_in_place(const struct fw_root *root, const struct fw_ws_change *w)
+{
+	int dir = open_directory(root, w);
+	int error;
+
+	if (dir < 0 && errno == ENOENT && !w->is_exchanged)
+		return 0; /* neither the directory nor the new file exists */
+	if (dir < 0 && errno == ENOENT) {
+		make_directory(root, w);
+		dir = open_directory(root, w);
+	}
+	if (dir < 0)
+		return errno;
+	error = is_same_directory(dir, w->place->dir) ? restore(w) : restore_in(dir, w);
+	(void)close(dir);
+	return error;
+}
+
+bool fw_ws_change_undo(const struct fw_root *root, struct fw_ws_change *w)
+{
+	if (w->is_applied && restore_in_place(root, w) != 0)
 		return false;
 	/* The preflight command may have replaced the new file by a directory. */
 	if (w->has_temp && unlinkat(w->aside, w->temp, 0) != 0)

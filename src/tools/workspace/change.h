@@ -37,8 +37,8 @@ FW_NODISCARD fw_error *fw_ws_change_stage(struct fw_ws_change *w, int journal);
 /* On failure the file may be exchanged already; undo it. */
 FW_NODISCARD fw_error *fw_ws_change_apply(struct fw_ws_change *w);
 void fw_ws_change_settle(struct fw_ws_change *w);
-/* Takes a change back, however far it came. False: the old content could not be
- * restored. */
-bool fw_ws_change_undo(struct fw_ws_change *w);
+/* Takes a change back, however far it came, also if a command has removed or replaced
+ * the directory of the file. False: the old content could not be restored. */
+bool fw_ws_change_undo(const struct fw_root *root, struct fw_ws_change *w);
 
 #endif

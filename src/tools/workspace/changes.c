@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "tools/workspace/journal.h"
+#include "tools/workspace/session.h"
 
 #include <faultwire/raise.h>
 
@@ -201,12 +202,12 @@ fw_error *fw_ws_changes_undo(struct fw_ws_changes *set)
 
 	FW_WS_STEP("undo");
 	for (size_t i = set->count; i-- > 0;) {
-		is_restored = fw_ws_change_undo(&set->list[i]) && is_restored;
+		is_restored = fw_ws_change_undo(set->root, &set->list[i]) && is_restored;
 		FW_WS_STEP("one undone");
 	}
 	remove_directories(set);
 	if (!is_restored) /* the journal entry stays for recovery */
-		return fw_raise_governance_invariant_violation("OLD_CONTENT_COMES_BACK");
+		return fw_ws_raise_invariant(FW_HERE, "OLD_CONTENT_COMES_BACK", NULL);
 	FW_WS_STEP("undone");
 	fw_ws_journal_remove(set->entries, set->id);
 	return NULL;

@@ -25,6 +25,7 @@ struct fw_ws_changes {
 	/* Directory for entries that commands cannot write; NULL: the entries are kept
 	 * in the workspace. */
 	const char *trusted;
+	uint64_t server; /* its number (write_lock.h); 0: none */
 	struct fw_ws_change *list;
 	size_t count;
 	const char *directory; /* to be created, with its parents; NULL: none */

@@ -51,10 +51,12 @@ struct fw_workspace {
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
 	bool begins_sessions; /* a client need not call begin_session */
+	uint64_t number;      /* of this server (write_lock.h) */
 	/* Used by the server's thread only. */
 	fw_server *server;
 	fw_state *state;              /* of the tools; each client has its own */
 	struct fw_root root;          /* of all sessions; its path may lead elsewhere by now */
+	int mark;                     /* shows in that directory that the server is running */
 	struct fw_ws_progress *calls; /* in progress */
 	struct fw_ws_client *noted;   /* the client that a note is about; NULL: none */
 	size_t client_count;

@@ -112,7 +112,7 @@ int fw_ws_file_exchange(int dir_a, const char *a, int dir_b, const char *b)
 	if (!is_unsupported(error))
 		return error;
 	/* `b` always exists; `a` is missing for a moment. */
-	(void)snprintf(third, sizeof third, "%.39s.x", a);
+	(void)snprintf(third, sizeof third, FW_WS_THIRD_FORMAT, a);
 	if (linkat(dir_b, b, dir_a, third, 0) != 0)
 		return errno;
 	if (renameat(dir_a, a, dir_b, b) != 0) {

@@ -8,6 +8,8 @@
 #include "tools/common/place.h"
 
 #define FW_WS_TEMP_FORMAT ".faultwire-%s.tmp"
+/* A third name that an exchange uses on file systems without RENAME_EXCHANGE. */
+#define FW_WS_THIRD_FORMAT "%.39s.x"
 
 enum { FW_WS_ID_SIZE = 17 };
 

@@ -19,6 +19,20 @@ static void name_of(char name[40], const char *id, const char *state)
 	(void)snprintf(name, 40, "%s.%s", id, state);
 }
 
+/* The directory must be there after a crash, if the entry in it is to be found. */
+static void sync_parent(const char *path)
+{
+	char parent[FW_PATH_SIZE];
+	int fd;
+
+	(void)fw_path_split(path, parent);
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	(void)close(fd);
+}
+
 fw_error *fw_ws_journal_open(const struct fw_root *root, const char *trusted, bool make,
 			     int *ret_dir)
 {
@@ -29,7 +43,9 @@ fw_error *fw_ws_journal_open(const struct fw_root *root, const char *trusted, bo
 		return fw_root_open_dir(root, FW_WS_JOURNAL_DIR, make, ret_dir);
 	if (!fw_ws_trusted_journal(trusted, root->path, path))
 		return fw_path_errno(ENAMETOOLONG, FW_WS_JOURNAL_DIR, make);
-	if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
+	if (make && mkdir(path, 0700) == 0)
+		sync_parent(path);
+	else if (make && errno != EEXIST)
 		return fw_path_errno(errno, FW_WS_JOURNAL_DIR, true);
 	*ret_dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	error = errno;
@@ -77,7 +93,11 @@ static void put_file(struct fw_buf *out, const struct fw_ws_changes *set,
 
 static void put_entry(struct fw_buf *out, const struct fw_ws_changes *set)
 {
-	FW_BUF(out, "{\"files\":[");
+	FW_BUF(out, "{\"root\":");
+	fw_buf_json_str(out, set->root->identity);
+	FW_BUF(out, ",\"server\":");
+	fw_buf_i64(out, (int64_t)set->server);
+	FW_BUF(out, ",\"files\":[");
 	for (size_t i = 0; i < set->count; i++) {
 		if (i)
 			FW_BUF(out, ",");
@@ -124,8 +144,15 @@ fw_error *fw_ws_journal_mark_done(int entries, const char *id, const char *path)
 
 	name_of(from, id, "pending");
 	name_of(to, id, "done");
-	if (renameat(entries, from, entries, to) != 0 || fsync(entries) != 0)
+	if (renameat(entries, from, entries, to) != 0)
 		return fw_path_errno(errno, path, true);
+	if (fsync(entries) != 0) {
+		int error = errno;
+
+		/* The changes are undone now, and a crash meanwhile must not keep half. */
+		(void)renameat(entries, to, entries, from);
+		return fw_path_errno(error, path, true);
+	}
 	return NULL;
 }
 

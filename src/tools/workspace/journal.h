@@ -4,8 +4,10 @@
  * An entry is a file "<id>.pending", renamed to ".done" once its changes are final. It
  * is a line of JSON, and after it the old content of the files, one after another:
  *
- *	{"files":[{"path","temp","old","new","size"}],"directories":[...]}
+ *	{"root","server","files":[{"path","temp","old","new","size"}],"directories":[...]}
  *
+ * "root" is the identity of the workspace: in a directory that was created later at the
+ * same path, nothing is restored. "server" is the number of the server (write_lock.h),
  * "old" and "new" are SHA-256 or null, "size" is the number of bytes of the old content
  * that follow, "directories" are those that the changes create.
  *
@@ -50,7 +52,9 @@ void fw_ws_journal_drop(const struct fw_root *root, const char *trusted, const c
  * Undoes pending changes and keeps final ones. Appends what it found as members of a
  * JSON array: {"path","outcome":"old"|"new"|"not restored","sha256"}. If another process
  * has changed a file meanwhile, the old content is restored and the other content kept:
- * "kept" is its path. Hold the write lock.
+ * "kept" is its path. If the old content cannot be restored to its place, "kept" is the
+ * path of the old content. Entries of final changes whose server is running are left
+ * to it: it has yet to answer the call. Hold the write lock.
  */
 FW_NODISCARD fw_error *fw_ws_journal_recover(const struct fw_root *root, const char *trusted,
 					     struct fw_buf *ret_list, size_t *ret_count);

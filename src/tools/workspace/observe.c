@@ -21,6 +21,7 @@
 #include "tools/workspace/clients.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/raise.h>
 
@@ -129,9 +130,17 @@ static fw_error *bind_root(fw_workspace *ws, const struct fw_ws_session *session
 		fw_root_close(&ws->root);
 		return err;
 	}
+	ws->mark = fw_ws_server_mark(&ws->root, ws->number);
 	if (ws->began)
 		ws->began(ws->ctx, dir, log);
 	return NULL;
+}
+
+static void unbind_root(fw_workspace *ws)
+{
+	fw_root_close(&ws->root);
+	fw_ws_write_unlock(ws->mark);
+	ws->mark = -1;
 }
 
 /* With --auto-session. */
@@ -306,7 +315,7 @@ static void end_unknown_session(fw_workspace *ws, const struct fw_ws_progress *p
 	session->dev = session->ino = 0;
 	if (!progress->bound || fw_ws_clients_have_session(ws))
 		return;
-	fw_root_close(&ws->root);
+	unbind_root(ws);
 	if (ws->began)
 		ws->began(ws->ctx, -1, NULL);
 }

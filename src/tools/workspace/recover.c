@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <yyjson.h>
@@ -23,7 +24,10 @@
 
 #include <faultwire/raise.h>
 
-enum { FILE_BYTES = 64 * 1024 * 1024 };
+enum {
+	FILE_BYTES = 64 * 1024 * 1024,
+	ANSWER_S = 60, /* a server has answered a call by then, or its client has gone */
+};
 
 /* One file of an entry. */
 struct item {
@@ -45,6 +49,8 @@ struct recovery {
 	int journal;
 	int entries;
 	bool is_done;
+	bool is_other_root; /* the workspace of the entry does not exist any more */
+	bool is_in_use;     /* its server has yet to answer the call */
 	struct fw_buf *list;
 	size_t count;
 	bool is_complete; /* nothing is left to be tried again */
@@ -78,25 +84,32 @@ static bool same(const char *hash, const char *hex)
 	return hash ? strcmp(hash, hex) == 0 : hex[0] == '\0';
 }
 
+/* A command may have removed the directory of the file. */
+static void make_directory(const struct fw_root *root, const char *path)
+{
+	int fd;
+	fw_error *err = fw_root_open_dir(root, path, true, &fd);
+
+	if (!err)
+		(void)close(fd);
+	fw_error_free(err);
+}
+
 /* Opens the directory of the file, which must be where it was: no link may lead
  * elsewhere by now. */
-static bool open_place(const struct fw_root *root, struct item *item)
+static bool open_place(const struct recovery *r, struct item *item)
 {
 	struct fw_place *place = &item->place;
 	char parent[FW_PATH_SIZE];
-	char here[FW_PATH_SIZE];
-	char above[FW_PATH_SIZE];
-	char clean[FW_PATH_SIZE];
 	const char *name = fw_path_split(item->path, parent);
 
-	place->dir = fw_root_open_beneath(root->fd, parent, O_RDONLY | O_DIRECTORY);
+	place->dir = fw_root_open_canonical(r->root->fd, parent, O_RDONLY | O_DIRECTORY);
+	if (place->dir < 0 && errno == ENOENT && !r->is_done && item->copy) {
+		make_directory(r->root, parent);
+		place->dir =
+			fw_root_open_canonical(r->root->fd, parent, O_RDONLY | O_DIRECTORY);
+	}
 	if (place->dir < 0)
-		return false;
-	if (!fw_root_path_of(place->dir, here) || !fw_root_path_of(root->fd, above) ||
-	    !fw_path_is_beneath(here, above))
-		return false;
-	fw_path_tidy(here + strlen(above), clean);
-	if (strcmp(clean[0] ? clean : ".", parent) != 0)
 		return false;
 	(void)snprintf(place->name, sizeof place->name, "%s", name);
 	(void)snprintf(place->path, sizeof place->path, "%s", item->path);
@@ -106,13 +119,23 @@ static bool open_place(const struct fw_root *root, struct item *item)
 	return true;
 }
 
+/* The third name of fw_ws_file_exchange(). */
+static void third_name(const struct item *item, char ret_name[FW_WS_TEMP_SIZE])
+{
+	(void)snprintf(ret_name, FW_WS_TEMP_SIZE, FW_WS_THIRD_FORMAT, item->temp);
+}
+
 /* Is the old file in one of the two places where it may be? */
 static bool find_old(const struct recovery *r, struct item *item)
 {
 	char hex[FW_SHA256_TEXT];
+	char third[FW_WS_TEMP_SIZE];
 	const int dirs[] = { r->journal, item->place.dir };
 
+	third_name(item, third);
 	for (size_t i = 0; i < 2; i++) {
+		/* An exchange without RENAME_EXCHANGE may have been interrupted. */
+		(void)fw_ws_file_move(dirs[i], third, dirs[i], item->temp);
 		hash_of(dirs[i], item->temp, hex);
 		item->aside = dirs[i];
 		if (hex[0] && same(item->old_hash, hex))
@@ -123,6 +146,16 @@ static bool find_old(const struct recovery *r, struct item *item)
 
 /* ---- restoring ---- */
 
+static void lost_name(const struct item *item, char ret_name[FW_WS_TEMP_SIZE])
+{
+	(void)snprintf(ret_name, FW_WS_TEMP_SIZE, "%.39s.lost", item->temp);
+}
+
+static void set_kept(struct item *item, const char *lost)
+{
+	(void)snprintf(item->kept, sizeof item->kept, FW_WS_JOURNAL_DIR "/%s", lost);
+}
+
 /* Content that is neither old nor new is somebody's work: it is moved to the journal's
  * directory. `dir` and `name` tell where it is. */
 static void keep_other(const struct recovery *r, struct item *item, int dir, const char *name)
@@ -130,18 +163,40 @@ static void keep_other(const struct recovery *r, struct item *item, int dir, con
 	char lost[FW_WS_TEMP_SIZE];
 	struct stat st;
 
-	(void)snprintf(lost, sizeof lost, "%.39s.lost", item->temp);
+	lost_name(item, lost);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	if (fw_ws_file_move(dir, name, r->journal, lost) == 0)
-		(void)snprintf(item->kept, sizeof item->kept, FW_WS_JOURNAL_DIR "/%s", lost);
+		set_kept(item, lost);
 }
 
 static void remove_temp(const struct recovery *r, const struct item *item)
 {
+	char third[FW_WS_TEMP_SIZE];
+
+	third_name(item, third);
 	(void)unlinkat(r->journal, item->temp, 0);
-	if (item->place.dir >= 0)
+	(void)unlinkat(r->journal, third, 0);
+	if (item->place.dir >= 0) {
 		(void)unlinkat(item->place.dir, item->temp, 0);
+		(void)unlinkat(item->place.dir, third, 0);
+	}
+}
+
+/* The old content has no place any more: something else has the name of its directory. */
+static bool keep_copy(const struct recovery *r, struct item *item)
+{
+	const struct fw_place place = { .dir = r->journal };
+	char lost[FW_WS_TEMP_SIZE];
+	fw_error *err;
+
+	lost_name(item, lost);
+	(void)unlinkat(r->journal, lost, 0);
+	err = fw_ws_file_create(&place, lost, NULL, item->copy, item->copy_len);
+	fw_error_free(err);
+	if (!err)
+		set_kept(item, lost);
+	return !err;
 }
 
 /* Writes the old content beside the file, to be exchanged with it. */
@@ -223,15 +278,16 @@ static void report(struct recovery *r, const struct item *item, const char *outc
 
 static void recover_item(struct recovery *r, struct item *item)
 {
-	bool is_found = open_place(r->root, item);
+	bool is_found = !r->is_other_root && open_place(r, item);
 	/* The directory of a new file may not have been created yet. */
-	bool is_old =
-		is_found ? !r->is_done && restore(r, item) : !r->is_done && !item->old_hash;
+	bool is_old = is_found ? !r->is_done && restore(r, item)
+			       : !r->is_done && !r->is_other_root && !item->old_hash;
 
 	if (is_old || r->is_done)
 		remove_temp(r, item);
-	else if (is_found && item->copy)
+	else if (item->copy && !r->is_other_root && (is_found || !keep_copy(r, item)))
 		r->is_complete = false; /* a full disk, for example */
+	FW_WS_STEP("recovered");
 	report(r, item, is_old ? "old" : r->is_done ? "new" : "not restored");
 	fw_place_clear(&item->place);
 }
@@ -290,24 +346,49 @@ static void remove_directories(const struct fw_root *root, yyjson_val *list)
 	}
 }
 
-/* An entry that cannot be read is ignored. */
-static void recover_entry(struct recovery *r, const char *text, size_t len)
+/* Was the answer to the call given long ago, if there was one? */
+static bool is_old_entry(int fd)
 {
+	struct timespec now;
+	struct stat st;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return fstat(fd, &st) != 0 || now.tv_sec - st.st_ctim.tv_sec > ANSWER_S;
+}
+
+static void read_head(struct recovery *r, yyjson_val *all, int fd)
+{
+	const char *identity = yyjson_get_str(yyjson_obj_get(all, "root"));
+	uint64_t server = yyjson_get_uint(yyjson_obj_get(all, "server"));
+
+	r->is_other_root = identity && strcmp(identity, r->root->identity) != 0;
+	r->is_in_use = r->is_done && server && !is_old_entry(fd) &&
+		       fw_ws_server_is_running(r->root, server);
+}
+
+/* An entry that is not JSON was not complete when its writer died, and nothing was
+ * changed yet. */
+static void recover_entry(struct recovery *r, int fd, const char *text, size_t len)
+{
+	yyjson_read_err fault = { .code = 0 };
 	const char *end = text + len;
 	const char *line = memchr(text, '\n', len);
 	const struct fw_json_limits limits = { .bytes = FW_WS_ENTRY_BYTES, .depth = 8 };
 	yyjson_doc *doc =
-		fw_json_read(text, line ? (size_t)(line - text) : len, limits, 0, NULL, NULL);
+		fw_json_read(text, line ? (size_t)(line - text) : len, limits, 0, NULL, &fault);
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	const char *at = line ? line + 1 : end;
 	yyjson_arr_iter iter;
 	struct item item;
 
+	if (!doc && fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		r->is_complete = false;
+	read_head(r, all, fd);
 	yyjson_arr_iter_init(yyjson_obj_get(all, "files"), &iter);
-	for (yyjson_val *one; (one = yyjson_arr_iter_next(&iter));)
+	for (yyjson_val *one; !r->is_in_use && (one = yyjson_arr_iter_next(&iter));)
 		if (read_item(r->root, one, &at, end, &item))
 			recover_item(r, &item);
-	if (!r->is_done)
+	if (!r->is_done && !r->is_other_root)
 		remove_directories(r->root, yyjson_obj_get(all, "directories"));
 	yyjson_doc_free(doc);
 }
@@ -328,6 +409,7 @@ static void recover_named(struct recovery *r, const char *name)
 
 	r->is_done = ends_in(name, ".done");
 	r->is_complete = true;
+	r->is_in_use = false;
 	if (!r->is_done && !ends_in(name, ".pending"))
 		return;
 	fd = openat(r->entries, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -335,12 +417,14 @@ static void recover_named(struct recovery *r, const char *name)
 		return;
 	err = fw_file_read_all(fd, name, FW_WS_ENTRY_BYTES + FW_LIMIT_WORKSPACE_BYTES, &text,
 			       &len);
-	(void)close(fd);
 	if (!err)
-		recover_entry(r, text, len);
+		recover_entry(r, fd, text, len);
+	else
+		r->is_complete = false; /* no memory, for example: later */
+	(void)close(fd);
 	fw_error_free(err);
 	fw__release(text);
-	if (r->is_complete)
+	if (r->is_complete && !r->is_in_use)
 		(void)unlinkat(r->entries, name, 0);
 }
 

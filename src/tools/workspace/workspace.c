@@ -10,6 +10,7 @@
 #include "tools/toolset.h"
 #include "tools/workspace/clients.h"
 #include "tools/workspace/trusted.h"
+#include "tools/workspace/write_lock.h"
 
 #include <faultwire/faultwire.h>
 
@@ -358,7 +359,8 @@ fw_error *fw_workspace_add(fw_server *server, const struct fw_workspace_options 
 	if (!ws)
 		return fw_raise_internal_out_of_memory();
 	memset(ws, 0, sizeof *ws);
-	ws->directory.fd = ws->root.fd = -1;
+	ws->directory.fd = ws->root.fd = ws->mark = -1;
+	ws->number = fw_ws_server_number();
 	(void)pthread_mutex_init(&ws->lock, NULL);
 	ws->server = server;
 	err = set_up(ws, options);
@@ -382,6 +384,7 @@ void fw_workspace_free(fw_workspace *ws)
 	fw__release(ws->revoked);
 	fw_root_close(&ws->directory);
 	fw_root_close(&ws->root);
+	fw_ws_write_unlock(ws->mark);
 	fw_ws_clients_free(ws);
 	(void)pthread_mutex_destroy(&ws->lock);
 	explicit_bzero(&ws->key, sizeof ws->key);

@@ -3,6 +3,7 @@
  */
 #include "tools/workspace/write.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -311,25 +312,39 @@ static fw_error *make_content(struct fw_ws_write *w, struct fw_ws_item *item)
 
 /* ---- writing ---- */
 
-/* The preflight command may have formatted the files: the result has the hashes of the
- * current content. */
-static void reread(struct fw_ws_write *w)
+/* The preflight command may have formatted the file: the result has the hash of the
+ * current content, and that content must be on the disk before the change is final. */
+static fw_error *reread(const struct fw_ws_write *w, struct fw_ws_item *item)
+{
+	struct stat st;
+	size_t len = 0;
+	fw_error *err;
+	int fd;
+
+	FW_TRY(fw_file_open(&w->root, item->place.path, &fd, &st));
+	err = fw_file_read_all(fd, item->place.path, FW_WS_EDIT_BYTES, &item->after, &len);
+	if (!err && (len != item->len || memcmp(item->after, item->text, len) != 0) &&
+	    (fsync(fd) != 0 || fsync(item->place.dir) != 0))
+		err = fw_path_errno(errno, item->place.path, true);
+	(void)close(fd);
+	if (!err) {
+		item->text = item->after;
+		item->len = len;
+	}
+	return err;
+}
+
+/* A command that removed a file, or made it something that cannot be read, has failed. */
+static fw_error *reread_all(struct fw_ws_write *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
-		struct fw_ws_item *item = &w->items[i];
-		size_t len = 0;
-		fw_error *err;
+		fw_error *err = w->items[i].text ? reread(w, &w->items[i]) : NULL;
 
-		if (!item->text)
-			continue;
-		err = fw_file_read(&w->root, item->place.path, FW_WS_EDIT_BYTES, &item->after,
-				   &len);
-		if (!err) {
-			item->text = item->after;
-			item->len = len;
-		}
-		fw_error_free(err);
+		if (err)
+			return fw_error_caused_by(
+				fw_raise_policy_preflight_failed(w->ws->preflight, 0), err);
 	}
+	return NULL;
 }
 
 static fw_error *run_command(const struct fw_ws_write *w)
@@ -370,12 +385,13 @@ static fw_error *write_and_check(struct fw_ws_write *w)
 	if (w->ws->preflight && !is_report(w)) {
 		err = run_preflight(w);
 		FW_WS_STEP("verdict");
+		if (!err)
+			err = reread_all(w);
 		if (err) {
 			fw_error *worse = fw_ws_changes_undo(&w->set);
 
 			return worse ? fw_error_caused_by(worse, err) : err;
 		}
-		reread(w);
 	}
 	return fw_ws_changes_keep(&w->set);
 }
@@ -402,6 +418,7 @@ static fw_error *write_all(struct fw_ws_write *w)
 	}
 	w->set.root = &w->root;
 	w->set.trusted = w->ws->trusted;
+	w->set.server = w->ws->number;
 	w->set.list = list;
 	w->set.count = w->count;
 	w->set.directory = w->directory ? w->directory_place.path : NULL;

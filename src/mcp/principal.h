@@ -1,0 +1,28 @@
+/*
+ * principal.h - who is calling, as the server keeps it.
+ *
+ * The one rule to remember: principals belong to the loop's thread. They are shared by
+ * reference, so that a token which is revoked or reloaded takes nothing away from calls
+ * that are in progress.
+ */
+#ifndef FW_MCP_PRINCIPAL_H
+#define FW_MCP_PRINCIPAL_H
+
+#include <stddef.h>
+
+#include <faultwire/error.h>
+#include <faultwire/principal.h>
+
+/* Everything is copied. Yours, for fw_principal_unref(). Raises internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_principal_new(fw_proof proof, const char *name,
+					const char *const *scopes, size_t scope_count,
+					fw_principal **ret_principal);
+/* NULL is a no-op for both. */
+fw_principal *fw_principal_ref(fw_principal *principal);
+void fw_principal_unref(fw_principal *principal);
+
+/* A caller that has proven nothing; the process that started a server on stdio. */
+const fw_principal *fw_principal_anonymous(void);
+const fw_principal *fw_principal_process(void);
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * route.c - see route.h.
+ *
+ * There are few routes and requests for pages are rare, so a path is compared with each
+ * of them. The path alone decides which route is meant; only then the method counts, so
+ * that a wrong method is refused and not handed to a more general route.
+ */
+#include "mcp/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "core/options.h"
+#include "mcp/server.h"
+
+static const struct {
+	const char *name;
+	unsigned method;
+} methods[] = {
+	{ "GET", FW_ROUTE_GET }, { "HEAD", FW_ROUTE_GET },    { "POST", FW_ROUTE_POST },
+	{ "PUT", FW_ROUTE_PUT }, { "PATCH", FW_ROUTE_PATCH }, { "DELETE", FW_ROUTE_DELETE },
+};
+enum { METHOD_NAMES = sizeof methods / sizeof *methods };
+enum { ALL_METHODS = 31 };
+
+unsigned fw_route_method(const char *name)
+{
+	for (size_t i = 0; i < METHOD_NAMES; i++)
+		if (strcmp(methods[i].name, name) == 0)
+			return methods[i].method;
+	return 0;
+}
+
+static const struct fw_route_entry *entry_at(const fw_server *server, size_t index)
+{
+	return index < fw_route_builtin_count
+		       ? &fw_route_builtin[index]
+		       : &server->pages.items[index - fw_route_builtin_count];
+}
+
+static size_t entry_count(const fw_server *server)
+{
+	return fw_route_builtin_count + server->pages.count;
+}
+
+/* ---- adding ------------------------------------------------------------------- */
+
+/* Letters, digits and underscores in braces. */
+static bool is_parameter(const char *segment, size_t len)
+{
+	if (len < 3 || segment[0] != '{' || segment[len - 1] != '}')
+		return false;
+	for (size_t i = 1; i < len - 1; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyz_0123456789", segment[i]))
+			return false;
+	return true;
+}
+
+bool fw_route_is_parameter(const char *segment, size_t len, const char *name)
+{
+	return is_parameter(segment, len) && len - 2 == strlen(name) &&
+	       memcmp(segment + 1, name, len - 2) == 0;
+}
+
+/* Counts the literal bytes; false: the path is not a valid pattern. */
+static bool read_pattern(const char *path, struct fw_route_entry *entry)
+{
+	const char *at = path;
+
+	if (path[0] != '/' || strpbrk(path, "?#% "))
+		return false;
+	while (*at) {
+		size_t len = strcspn(++at, "/");
+
+		if (is_parameter(at, len))
+			entry->has_parameters = true;
+		else if (memchr(at, '{', len) || memchr(at, '}', len))
+			return false;
+		else
+			entry->literal += len;
+		entry->literal++;
+		at += len;
+	}
+	entry->len = (size_t)(at - path);
+	entry->is_tree = at[-1] == '/';
+	return true;
+}
+
+static const char *find_fault(const fw_server *server, const fw_route *route)
+{
+	if (route->methods & ~(unsigned)ALL_METHODS)
+		return "there is no such method";
+	for (size_t i = 0; i < entry_count(server); i++)
+		if (strcmp(entry_at(server, i)->path, route->path) == 0 &&
+		    (entry_at(server, i)->methods & route->methods))
+			return "the path is taken";
+	return server->pages.count == FW_LIMIT_PAGES ? "there are too many pages" : NULL;
+}
+
+static fw_error *add(const char *function, fw_server *server, const fw_route *route)
+{
+	struct fw_route_entry entry = { 0 };
+	struct fw_route_entry *more;
+	const char *fault;
+	char *copy;
+
+	if (!read_pattern(route->path, &entry))
+		return fw_raise_internal_api_misuse(function, "the path is not valid");
+	fault = find_fault(server, route);
+	if (fault)
+		return fw_raise_internal_api_misuse(function, fault);
+	copy = fw_strdup(route->path);
+	if (!copy)
+		return fw_raise_internal_out_of_memory();
+	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof *more);
+	if (!more) {
+		fw__release(copy);
+		return fw_raise_internal_out_of_memory();
+	}
+	entry.path = copy;
+	entry.access = route->is_open ? FW_PAGE_OPEN : FW_PAGE_GUARDED;
+	entry.methods = route->methods;
+	entry.body_bytes = route->body_bytes;
+	entry.deadline_ms = route->deadline_ms;
+	entry.handle = route->handle;
+	entry.gone = route->gone;
+	entry.ctx = route->ctx;
+	server->pages.items = more;
+	more[server->pages.count++] = entry;
+	return NULL;
+}
+
+fw_error *fw_server_add_route(fw_server *server, const fw_route *route)
+{
+	static const char FUNCTION[] = "fw_server_add_route";
+	fw_route known = FW_ROUTE_INIT;
+
+	if (!server || !route)
+		return fw_raise_internal_api_misuse(FUNCTION, "NULL argument");
+	FW_TRY(fw_options_read(FUNCTION, route, &known, sizeof known));
+	if (!known.path || !known.handle)
+		return fw_raise_internal_api_misuse(FUNCTION,
+						    "a route has a path and a handler");
+	if (!known.methods)
+		known.methods = FW_ROUTE_GET;
+	return add(FUNCTION, server, &known);
+}
+
+fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
+			     fw_page_fn *render, void *ctx)
+{
+	const fw_route route = { .struct_size = sizeof route,
+				 .path = path,
+				 .methods = FW_ROUTE_GET,
+				 .is_open = is_open,
+				 .handle = render,
+				 .ctx = ctx };
+
+	if (!server || !path || !render)
+		return fw_raise_internal_api_misuse("fw_server_add_page", "NULL argument");
+	return add("fw_server_add_page", server, &route);
+}
+
+void fw_routes_clear(fw_server *server)
+{
+	for (size_t i = 0; i < server->pages.count; i++)
+		fw__release((char *)server->pages.items[i].path);
+	fw__release(server->pages.items);
+}
+
+/* ---- finding ------------------------------------------------------------------- */
+
+/* Segment by segment; a parameter matches one that is not empty. */
+static bool matches_pattern(const char *pattern, const char *path)
+{
+	while (*pattern == '/' && *path == '/') {
+		size_t want = strcspn(++pattern, "/"), have = strcspn(++path, "/");
+
+		/* The slash at the end of a tree. */
+		if (!*pattern)
+			return true;
+		if (is_parameter(pattern, want)
+			    ? !have
+			    : want != have || memcmp(pattern, path, want) != 0)
+			return false;
+		pattern += want;
+		path += have;
+	}
+	return !*pattern && !*path;
+}
+
+static bool matches(const struct fw_route_entry *entry, const char *path)
+{
+	if (entry->has_parameters)
+		return matches_pattern(entry->path, path);
+	return strncmp(path, entry->path, entry->len) == 0 &&
+	       (entry->is_tree || !path[entry->len]);
+}
+
+/* A path of its own is better than one below a tree of as many bytes. */
+static bool is_better(const struct fw_route_entry *one, const struct fw_route_entry *other)
+{
+	if (one->literal != other->literal)
+		return one->literal > other->literal;
+	return other->is_tree && !one->is_tree;
+}
+
+static const struct fw_route_entry *find_path(const fw_server *server, const char *path)
+{
+	const struct fw_route_entry *found = NULL;
+
+	for (size_t i = 0; i < entry_count(server); i++) {
+		const struct fw_route_entry *entry = entry_at(server, i);
+
+		if (matches(entry, path) && (!found || is_better(entry, found)))
+			found = entry;
+	}
+	return found;
+}
+
+const struct fw_route_entry *fw_route_find(const fw_server *server, const char *method,
+					   const char *path, unsigned *ret_methods)
+{
+	const struct fw_route_entry *found = find_path(server, path), *taker = NULL;
+	unsigned wanted = fw_route_method(method), taken = 0;
+
+	/* Several routes may share a path, each with methods of its own. */
+	for (size_t i = 0; found && i < entry_count(server); i++) {
+		const struct fw_route_entry *entry = entry_at(server, i);
+
+		if (strcmp(entry->path, found->path) != 0)
+			continue;
+		taken |= entry->methods;
+		if (entry->methods & wanted)
+			taker = entry;
+	}
+	if (ret_methods)
+		*ret_methods = taken;
+	return taker;
+}
+
+/* ---- for transports -------------------------------------------------------------- */
+
+static void put_allow(unsigned taken, char *allow, size_t size)
+{
+	size_t len = 0;
+
+	allow[0] = '\0';
+	for (size_t i = 0; i < METHOD_NAMES && len < size; i++)
+		if (methods[i].method & taken)
+			len += (size_t)snprintf(allow + len, size - len, "%s%s",
+						len ? ", " : "", methods[i].name);
+}
+
+void fw_server__page_terms(const fw_server *server, const char *method, const char *path,
+			   struct fw_page_terms *ret_terms)
+{
+	const struct fw_route_entry *entry = find_path(server, path);
+	unsigned taken = 0;
+
+	*ret_terms = (struct fw_page_terms){ .access = FW_PAGE_NONE };
+	if (!entry)
+		return;
+	ret_terms->access = entry->access;
+	entry = fw_route_find(server, method, path, &taken);
+	put_allow(taken, ret_terms->allow, sizeof ret_terms->allow);
+	if (!entry)
+		return;
+	ret_terms->access = entry->access;
+	ret_terms->takes_method = true;
+	ret_terms->body_bytes = entry->body_bytes < server->limits.message_bytes
+					? entry->body_bytes
+					: server->limits.message_bytes;
+}

@@ -1,0 +1,45 @@
+/*
+ * route.h - which handler gets which path and method.
+ */
+#ifndef FW_MCP_ROUTE_H
+#define FW_MCP_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/page.h>
+#include <faultwire/serve.h>
+
+#include "mcp/transport.h"
+
+struct fw_route_entry {
+	const char *path; /* outlives every page of the route */
+	size_t len;
+	size_t literal; /* its bytes that are not part of a parameter */
+	bool is_tree;   /* ends in a slash: includes everything below it */
+	bool has_parameters;
+	enum fw_page_access access;
+	unsigned methods;
+	uint64_t body_bytes;
+	uint32_t deadline_ms;
+	fw_page_fn *handle;
+	void (*gone)(fw_page *page, void *ctx);
+	void *ctx;
+};
+
+/* The routes that every server has: page_builtin.c. */
+extern const struct fw_route_entry fw_route_builtin[];
+extern const size_t fw_route_builtin_count;
+
+/* The entry for a path and a method. NULL: there is none; then `*ret_methods` (may be
+ * NULL) has the methods that the path takes, 0 if there is no such path. */
+const struct fw_route_entry *fw_route_find(const fw_server *server, const char *method,
+					   const char *path, unsigned *ret_methods);
+/* FW_ROUTE_* of "GET", "HEAD"...; 0: no route can take it. */
+unsigned fw_route_method(const char *name);
+/* Whether `segment` (of that length) of a pattern is the parameter `name`. */
+bool fw_route_is_parameter(const char *segment, size_t len, const char *name);
+
+void fw_routes_clear(fw_server *server);
+
+#endif
