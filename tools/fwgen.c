@@ -14,7 +14,8 @@ static const char usage[] =
 	"\n"
 	"Checks the registry in DIR (\"registry\") and, where it is sound, writes\n"
 	"  --out-c DIR     the C files that the library is built from\n"
-	"  --out-docs DIR  codes.md, registry.json and schemas/\n"
+	"  --out-docs DIR  codes.md, registry.json, schemas/ and, where there is\n"
+	"                  one, the table of contracts.md\n"
 	"  --update-lock   the codes that codes.lock does not list yet, into it\n"
 	"Ends with status 1 for a fault in the registry, 2 for any other.\n";
 

@@ -74,6 +74,8 @@ struct row {
 	int jsonrpc;
 	const char *code_in[CONTRACT_COUNT];
 	unsigned reads; /* bit 1u << contract */
+	/* The least retryable class of all rows with the same code; see lower_retry(). */
+	int read_retry[CONTRACT_COUNT];
 	struct param params[PARAMS_MAX];
 	size_t param_count;
 	bool contract_style;
@@ -149,6 +151,10 @@ void registry_update_lock(const struct registry *registry);
 /* Sorts the rows and reports every rule that they violate. */
 void registry_check(struct registry *registry);
 
+/* The row that the code of `row` in `contract` is read as; NULL if there is none. */
+const struct row *row_reader(const struct registry *registry, const struct row *row,
+			     enum contract contract);
+
 /* Reports texts that do not follow the wording rules of docs/registry.md. */
 void row_check_words(const struct row *row);
 
@@ -162,6 +168,8 @@ void write_c(const struct registry *registry, const char *dir);
 /* The files for people and other programs, into `dir` (fwgen_docs.c). */
 void write_docs(const struct registry *registry, const char *dir);
 void put_markdown(struct text *out, const struct registry *registry);
+/* Rewrites the generated part of dir/contracts.md, if that file exists (fwgen_lost.c). */
+void write_lost(const struct registry *registry, const char *dir);
 void put_registry_json(struct text *out, const struct registry *registry);
 
 /* JSON Schemas, from the templates in registry/schemas/ (fwgen_schema.c). */
@@ -171,7 +179,9 @@ struct schema {
 };
 extern const struct schema schemas[];
 extern const size_t schema_count;
-void put_schema(struct text *out, const struct registry *registry, const struct schema *schema);
+/* Names of further schemas, of the codeintel contract; ends in NULL. */
+extern const char *const more_schemas[];
+void put_schema(struct text *out, const struct registry *registry, const char *schema);
 
 /* ---- memory, messages, text: fwgen_text.c ---- */
 

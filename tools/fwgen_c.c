@@ -300,6 +300,23 @@ static void put_reads(struct text *out, const struct row *row)
 	text_puts(out, *joint ? ",\n" : "0,\n");
 }
 
+static void put_read_retry(struct text *out, const struct row *row)
+{
+	const char *joint = "";
+
+	text_puts(out, "\t\t.read_retry = ");
+	for (int contract = 0; contract < OWLCLAW; contract++) {
+		if (!(row->reads & 1u << contract))
+			continue;
+		text_putf(out, "%s(unsigned)FW_RETRY_", joint);
+		text_put_upper(out, retry_names[row->read_retry[contract]]);
+		text_puts(out, " << 2 * FW_");
+		text_put_upper(out, contract_names[contract]);
+		joint = " |\n\t\t\t";
+	}
+	text_puts(out, *joint ? ",\n" : "0,\n");
+}
+
 static void put_length(struct text *out, const char *member, const char *value)
 {
 	text_putf(out, "\t\t.%s_len = %zu,\n", member, strlen(value));
@@ -335,6 +352,7 @@ static void put_row(struct text *out, const struct row *row)
 	put_string(out, "context_v0", row->code_in[CONTEXT_V0]);
 	put_string(out, "codeintel", row->code_in[CODEINTEL]);
 	put_reads(out, row);
+	put_read_retry(out, row);
 	if (row->param_count)
 		text_putf(out, "\t\t.params = params_%d,\n", row->number);
 	else
@@ -436,13 +454,23 @@ static void put_schemas_source(struct text *out, const struct registry *registry
 	for (size_t i = 0; i < schema_count; i++) {
 		struct text schema = { 0 };
 
-		put_schema(&schema, registry, &schemas[i]);
+		put_schema(&schema, registry, schemas[i].name);
 		put_bytes(out, keep_format("static const char schema_%zu[]", i), &schema);
 	}
 	text_puts(out, "\nconst char *const fw__schemas[FW_CONTRACT_COUNT] = {\n");
 	for (size_t i = 0; i < schema_count; i++)
 		text_putf(out, "\t[%s] = schema_%zu,\n", schemas[i].constant, i);
 	text_puts(out, "};\n");
+	for (size_t i = 0; more_schemas[i]; i++) {
+		struct text schema = { 0 };
+
+		put_schema(&schema, registry, more_schemas[i]);
+		put_bytes(out, keep_format("static const char more_%zu[]", i), &schema);
+	}
+	text_puts(out, "\nconst struct fw_named_schema fw__more_schemas[] = {\n");
+	for (size_t i = 0; more_schemas[i]; i++)
+		text_putf(out, "\t{ \"%s\", more_%zu },\n", more_schemas[i], i);
+	text_puts(out, "\t{ NULL, NULL },\n};\n");
 }
 
 static void put_export_source(struct text *out, const struct registry *registry)

@@ -183,19 +183,6 @@ static void check_read_once(const struct registry *registry, const struct row *r
 	}
 }
 
-static void check_codeintel_is_read(const struct registry *registry, const struct row *row)
-{
-	for (size_t i = 0; i < registry->row_count; i++) {
-		const struct row *reader = registry->rows[i];
-
-		if (reader->reads & 1u << CODEINTEL &&
-		    strcmp(reader->code_in[CODEINTEL], row->code_in[CODEINTEL]) == 0)
-			return;
-	}
-	complain(row->file, row->line[KEY_CODEINTEL], "no row reads codeintel code \"%s\"",
-		 row->code_in[CODEINTEL]);
-}
-
 static void check_covered(const struct registry *registry, const struct contract_code *code)
 {
 	size_t projected = 0, read = 0;
@@ -214,6 +201,47 @@ static void check_covered(const struct registry *registry, const struct contract
 	else if (read == 0 && code->contract != OWLCLAW)
 		complain(code->file, code->line, "no row reads %s code %s",
 			 contract_names[code->contract], code->code);
+}
+
+const struct row *row_reader(const struct registry *registry, const struct row *row,
+			     enum contract contract)
+{
+	for (size_t i = 0; i < registry->row_count; i++) {
+		const struct row *reader = registry->rows[i];
+
+		if (reader->reads & 1u << contract &&
+		    strcmp(reader->code_in[contract], row->code_in[contract]) == 0)
+			return reader;
+	}
+	return NULL;
+}
+
+static void check_codeintel_is_read(const struct registry *registry, const struct row *row)
+{
+	if (!row_reader(registry, row, CODEINTEL))
+		complain(row->file, row->line[KEY_CODEINTEL],
+			 "no row reads codeintel code \"%s\"", row->code_in[CODEINTEL]);
+}
+
+/*
+ * Whoever reads a code that several rows share cannot tell which of them was written.
+ * So that reading never makes an error more retryable, the code is read as the least
+ * retryable class of all of them. The classes are listed from the least to the most
+ * retryable.
+ */
+static void lower_retry(const struct registry *registry, struct row *row)
+{
+	for (int contract = 0; contract < CONTRACT_COUNT; contract++) {
+		row->read_retry[contract] = row->retry;
+		for (size_t i = 0; i < registry->row_count; i++) {
+			const struct row *other = registry->rows[i];
+
+			if (contract != OWLCLAW &&
+			    strcmp(other->code_in[contract], row->code_in[contract]) == 0 &&
+			    other->retry < row->read_retry[contract])
+				row->read_retry[contract] = other->retry;
+		}
+	}
 }
 
 /* ---- the lock ---- */
@@ -271,6 +299,7 @@ void registry_check(struct registry *registry)
 			check_read_once(registry, row, (enum contract)contract);
 		check_codeintel_is_read(registry, row);
 		row_check_words(row);
+		lower_retry(registry, registry->rows[i]);
 	}
 	for (size_t i = 0; i < registry->code_count; i++)
 		check_covered(registry, &registry->codes[i]);

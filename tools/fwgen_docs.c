@@ -270,8 +270,13 @@ void write_docs(const struct registry *registry, const char *dir)
 	text_write(&out, dir, "codes.md");
 	put_registry_json(&out, registry);
 	text_write(&out, dir, "registry.json");
+	write_lost(registry, dir);
 	for (size_t i = 0; i < schema_count; i++) {
-		put_schema(&out, registry, &schemas[i]);
+		put_schema(&out, registry, schemas[i].name);
 		text_write(&out, dir, keep_format("schemas/%s.schema.json", schemas[i].name));
+	}
+	for (size_t i = 0; more_schemas[i]; i++) {
+		put_schema(&out, registry, more_schemas[i]);
+		text_write(&out, dir, keep_format("schemas/%s.schema.json", more_schemas[i]));
 	}
 }

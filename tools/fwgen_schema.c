@@ -18,6 +18,12 @@ const struct schema schemas[] = {
 };
 const size_t schema_count = sizeof schemas / sizeof *schemas;
 
+/* What the codeintel contract publishes beside its envelope. */
+const char *const more_schemas[] = {
+	"problem_details", "open_file",   "list_paths",   "search_text",
+	"semantic_search", "blame_range", "file_history", NULL,
+};
+
 static const struct {
 	const char *name;
 	const char *const *names;
@@ -52,9 +58,9 @@ static bool put_list(struct text *out, const struct registry *registry, const ch
 	return count > 0;
 }
 
-void put_schema(struct text *out, const struct registry *registry, const struct schema *schema)
+void put_schema(struct text *out, const struct registry *registry, const char *schema)
 {
-	const char *path = keep_format("%s/schemas/%s.json", registry->dir, schema->name);
+	const char *path = keep_format("%s/schemas/%s.json", registry->dir, schema);
 	const char *at = file_read(path), *mark;
 
 	if (!at)

@@ -249,9 +249,17 @@ static void make_folders_of(const char *path)
 void text_write(struct text *out, const char *dir, const char *name)
 {
 	const char *path = keep_format("%s/%s", dir, name);
+	const char *old = file_read(path);
 	FILE *file;
 	bool written;
 
+	/* A file that stays the same is left alone, so that what includes it is not
+	 * compiled again. */
+	if (old && strlen(old) == out->len && memcmp(old, out->bytes, out->len) == 0) {
+		free(out->bytes);
+		*out = (struct text){ 0 };
+		return;
+	}
 	make_folders_of(path);
 	file = fopen(path, "w");
 	if (!file)

@@ -129,6 +129,9 @@ typedef struct fw_row {
 	uint16_t hint_len;
 	/** Reported as a JSON-RPC error, never as the result of a tool. */
 	bool is_protocol_error;
+	/** Retry class of an error that is read as this row, two bits per contract; see
+	 * fw_row_retry_in(). */
+	unsigned read_retry;
 } fw_row;
 
 /** An example error of that code, as in the documentation. You own it; never NULL. */
@@ -187,6 +190,15 @@ FW_API const fw_row *fw_registry_read(const fw_registry *registry, fw_contract c
 
 /** The name of `row` in `contract`. Borrowed from the row; never NULL. */
 FW_API const char *fw_row_code_in(const fw_row *row, fw_contract contract);
+
+/**
+ * The retry class of an error that is read as `row` from its code in `contract` alone.
+ *
+ * Several rows may have the same code there, and the reader cannot tell which of them was
+ * written. So it is the least retryable class of all of them: reading never makes an
+ * error more retryable. Other contracts and codes: the class of the row.
+ */
+FW_API fw_retry fw_row_retry_in(const fw_row *row, fw_contract contract);
 
 /* Names as written on the wire; NULL for a value out of range. */
 FW_API const char *fw_category_name(fw_category category);

@@ -50,6 +50,9 @@ typedef struct fw_server_options {
 	/** Your own codes (fw_registry_load()), which errors of worker processes then keep.
 	 *  Must outlive the server. NULL: none. */
 	const fw_registry *registry;
+	/** No call may take longer, not even of a tool with a longer deadline of its own;
+	 *  0: no such limit. */
+	uint32_t deadline_most_ms;
 	fw_hints hints;
 	/** Base of the type URIs in problem documents; NULL:
 	 *  "https://owlclaw.dev/problems/". */

@@ -58,7 +58,9 @@ typedef struct fw_tool {
 	/** Of structured content, which a result must then have; NULL: none. */
 	const char *output_schema;
 	const char *annotations; /**< JSON object; NULL: none */
-	/** Empty result that the codeintel contract adds to an error; NULL: {} */
+	/** Empty result, to which the codeintel contract adds `error` and `problem`. It must
+	 *  be valid by the output schema with them. NULL: derived from the output schema;
+	 *  if that is not possible, errors have no structured content. */
 	const char *empty_result;
 	const char *operation; /**< scope: "files:open_file"; NULL: none */
 	fw_handler *handler;   /**< required */
@@ -93,8 +95,8 @@ typedef struct fw_tool {
 	}
 #endif
 
-/** Raises internal.api_misuse (name taken, schema that does not compile,
- *  FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
+/** Raises internal.api_misuse (name taken, schema that does not compile, empty result
+ *  that it does not allow, FW_RUN_PROCESS while the server runs...), internal.out_of_memory. */
 FW_API FW_NODISCARD fw_error *fw_server_add_tool(fw_server *server, const fw_tool *tool);
 
 /** A resource, or a template of resources. Begin with FW_RESOURCE_INIT. Strings are

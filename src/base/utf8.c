@@ -75,6 +75,33 @@ size_t fw_utf8_valid(const char *text, size_t len)
 	return at;
 }
 
+const char *fw_utf8_fault(const char *text, size_t len, size_t *ret_at)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t at = fw_utf8_valid(text, len);
+	size_t need;
+
+	*ret_at = at;
+	if (at == len)
+		return NULL;
+	if (s[at] == 0)
+		return "NUL byte";
+	if (s[at] < 0xc2 || s[at] > 0xf4)
+		return "invalid start byte";
+	need = s[at] < 0xe0 ? 2 : s[at] < 0xf0 ? 3 : 4;
+	/* Complete the character with bytes that may follow: is the end the only fault? */
+	if (len - at < need) {
+		unsigned char whole[4] = { s[at], 0xa0, 0x80, 0x80 };
+
+		if (s[at] == 0xed || s[at] == 0xf4)
+			whole[1] = 0x80;
+		memcpy(whole, s + at, len - at);
+		if (character(whole, need) == need)
+			return "unexpected end of data";
+	}
+	return "invalid continuation byte";
+}
+
 size_t fw_utf8_repair(char *dst, size_t cap, const char *src, size_t len)
 {
 	static const char replacement[] = "\xef\xbf\xbd";

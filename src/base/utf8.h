@@ -13,6 +13,12 @@
 size_t fw_utf8_valid(const char *text, size_t len);
 
 /*
+ * Why the text is not well-formed: "NUL byte", "invalid start byte", "invalid
+ * continuation byte" or "unexpected end of data", and at which byte. NULL: it is.
+ */
+const char *fw_utf8_fault(const char *text, size_t len, size_t *ret_at);
+
+/*
  * Copies `src` with every invalid byte replaced by U+FFFD. Writes at most `cap`
  * bytes, never part of a character, and no NUL. Returns the complete length.
  */

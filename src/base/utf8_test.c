@@ -82,6 +82,39 @@ static void test_utf8__cut_keeps_characters_whole(void **state)
 	assert_int_equal(fw_utf8_cut("a\xe2\x82\xac", 4, 0), 0);
 }
 
+static void test_utf8__says_what_is_wrong_and_where(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *fault;
+		size_t at;
+	} cases[] = {
+		{ "ab", 2, NULL, 2 },
+		{ "a\0b", 3, "NUL byte", 1 },
+		{ "\x89PNG", 4, "invalid start byte", 0 },
+		{ "abc\xc0\xaf", 5, "invalid start byte", 3 },
+		{ "caf\xe9 au", 7, "invalid continuation byte", 3 },
+		{ "\xed\xa0\x80", 3, "invalid continuation byte", 0 },
+		{ "\xed\xa0", 2, "invalid continuation byte", 0 },
+		{ "a\xe2\x82", 3, "unexpected end of data", 1 },
+		{ "\xf4", 1, "unexpected end of data", 0 },
+		{ "\xf0\x9f\x98", 3, "unexpected end of data", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t at = 99;
+		const char *fault = fw_utf8_fault(cases[i].text, cases[i].len, &at);
+
+		assert_int_equal(at, cases[i].at);
+		if (cases[i].fault)
+			assert_string_equal(fault, cases[i].fault);
+		else
+			assert_null(fault);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_utf8__repairs_each_broken_byte),
 		cmocka_unit_test(test_utf8__repair_never_writes_past_its_room),
 		cmocka_unit_test(test_utf8__cut_keeps_characters_whole),
+		cmocka_unit_test(test_utf8__says_what_is_wrong_and_where),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/suggest.h"
+#include "core/registry_table.h"
 #include "tools/toolset.h"
 
 enum { CONTRACT = 1, COMMON_COUNT = 2 };
@@ -38,6 +39,19 @@ static const char *contract_at(size_t index)
 static const char *contract_or_auto_at(size_t index)
 {
 	return index == FW_CONTRACT_COUNT ? fw_contract_name(FW_AUTO) : contract_at(index);
+}
+
+static const char *schema_at(size_t index)
+{
+	size_t more = 0;
+
+	while (fw__more_schemas[more].name)
+		more++;
+	if (index < FW_CONTRACT_COUNT)
+		return contract_at(index);
+	return index - FW_CONTRACT_COUNT < more
+		       ? fw__more_schemas[index - FW_CONTRACT_COUNT].name
+		       : NULL;
 }
 
 static const char *source_at(size_t index)
@@ -122,6 +136,7 @@ const struct cli_value_kind cli_audit_syncs = { .words = audit_syncs,
 						.is_open = true,
 						.is_long = true };
 const struct cli_value_kind cli_audit_forms = { .words = audit_forms, .is_long = true };
+const struct cli_value_kind cli_schemas = { .at = schema_at };
 /* `serve` checks each name of the list. */
 const struct cli_value_kind cli_toolsets = { .at = toolset_at,
 					     .is_open = true,

@@ -26,8 +26,8 @@ typedef const struct cli_value_kind *cli_values;
 
 extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, cli_setting,
 	cli_contracts, cli_contracts_and_auto, cli_sources, cli_codes, cli_shells,
-	cli_command_names, cli_runs, cli_sandboxes, cli_toolsets, cli_switches, cli_hints,
-	cli_log_forms, cli_log_levels, cli_audit_syncs, cli_audit_forms;
+	cli_command_names, cli_runs, cli_sandboxes, cli_schemas, cli_toolsets, cli_switches,
+	cli_hints, cli_log_forms, cli_log_levels, cli_audit_syncs, cli_audit_forms;
 
 #define CLI_NOTHING (&cli_nothing) /* a flag; a command without operands */
 #define CLI_TEXT (&cli_text)
@@ -42,6 +42,7 @@ extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, c
 #define CLI_COMMAND_NAME (&cli_command_names)
 #define CLI_RUN (&cli_runs)          /* where tools run */
 #define CLI_SANDBOX (&cli_sandboxes) /* how strictly the server is confined */
+#define CLI_SCHEMA (&cli_schemas)    /* a contract, or a part of codeintel with a schema */
 #define CLI_TOOLSET (&cli_toolsets)  /* names of toolsets, separated by commas */
 #define CLI_SWITCH (&cli_switches)   /* on or off */
 #define CLI_HINTS (&cli_hints)       /* the same, or "auto" */

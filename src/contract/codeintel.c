@@ -4,9 +4,15 @@
  * The empty result makes the envelope valid under the tool's own outputSchema. It is
  * that of the error, if the server has set one, otherwise that of the operation in
  * the table below.
+ *
+ * A failure that nobody classified (tool.failed) is the contract's internal-error: its
+ * text may hold anything, so the client gets a fixed sentence and, in the extensions, the
+ * type of what was thrown. The text itself is in the audit log and the incident.
  */
+#include "base/json.h"
 #include "contract/contract_impl.h"
 
+#include <faultwire/codes.h>
 #include <faultwire/raise.h>
 
 #define TYPE_BASE "https://kgfoundry.dev/problems/"
@@ -136,18 +142,99 @@ static int status_of(const fw_error *err, const fw_row *row, const char *code)
 	return fixed ? fixed : status;
 }
 
+/* ---- extensions ---- */
+
+static const struct fw_text unexpected = T("An unexpected error occurred");
+
+/* The member `name` of the object that a tool threw: {"name":"TypeError",...}. */
+static void write_thrown_name(struct fw_out *out, struct fw_text object)
+{
+	enum { NAME_MAX_BYTES = 128 };
+	char room[4096];
+	/* Larger ones do not fit the pool, and have no name here. */
+	const struct fw_json_limits limits = { .bytes = sizeof(room) / 16, .depth = 16 };
+	yyjson_alc pool;
+	yyjson_doc *doc;
+	const char *name;
+
+	yyjson_alc_pool_init(&pool, room, sizeof(room));
+	doc = fw_json_read(object.p, object.n, limits, YYJSON_READ_NUMBER_AS_RAW, &pool, NULL);
+	name = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "name"));
+	if (name && *name && strlen(name) <= NAME_MAX_BYTES)
+		fw_out_json(out, name, strlen(name));
+	else
+		FW_OUT(out, "\"object\"");
+}
+
+/* Writes "exception_type":..., unless the error has such a field or needs none. */
+static bool write_exception_type(struct fw_out *out, const fw_error *err)
+{
+	static const char key[] = "exception_type";
+	const fw_row *row = fw_error_row(err);
+	const struct fw_link *cause = err->causes;
+
+	if (row->number != FW_TOOL_FAILED && row->number != FW_INTERNAL_OUT_OF_MEMORY &&
+	    row->number != FW_INTERNAL_API_MISUSE)
+		return false;
+	for (size_t i = 0; i < err->item_count; i++)
+		if (fw__text_is(err->items[i].key, key, sizeof(key) - 1))
+			return false;
+	FW_OUT(out, ",\"extensions\":{\"exception_type\":");
+	if (row->number != FW_TOOL_FAILED || !cause) {
+		FW_OUT(out, "\"");
+		fw_out_put(out, row->code, row->code_len);
+		FW_OUT(out, "\"");
+	} else if (cause->kind == FW_CAUSE_JSON) {
+		write_thrown_name(out, cause->message);
+	} else if (cause->kind == FW_CAUSE_NAMED && (cause->name.n || cause->code.n)) {
+		fw_write_text(out, cause->name.n ? cause->name : cause->code);
+	} else {
+		FW_OUT(out, "\"string\"");
+	}
+	return true;
+}
+
+/*
+ * The contract has no member for the retry class, which readers derive from the code. If
+ * the raiser has forbidden to retry, that must not get lost.
+ */
+static bool write_not_retryable(struct fw_out *out, const fw_error *err, const fw_row *row)
+{
+	if (row->retry != FW_RETRY_BACKOFF || err->retry == FW_RETRY_BACKOFF)
+		return false;
+	FW_OUT(out, ",\"extensions\":{\"retryable\":false");
+	return true;
+}
+
+static void write_extensions(struct fw_out *out, const fw_error *err, const fw_row *row)
+{
+	double delay = fw_write_delay(err, err->retry == FW_RETRY_BACKOFF &&
+						   row->retry == FW_RETRY_BACKOFF);
+	bool is_open = write_exception_type(out, err) || write_not_retryable(out, err, row);
+
+	if (!is_open)
+		FW_WRITE_CONTEXT(out, ",\"extensions\":{", err, delay);
+	else if (err->item_count > 0 || delay >= 0)
+		FW_WRITE_CONTEXT(out, ",", err, delay);
+	else
+		FW_OUT(out, "}");
+}
+
 void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
 	struct fw_text code = fw_write_code(err, FW_CODEINTEL);
 	const struct tool *tool = tool_of(err);
 	const fw_row *row = row_read(err, code.p);
+	struct fw_text message = err->message;
 
 	(void)options;
+	if (fw_error_row(err)->number == FW_TOOL_FAILED)
+		message = unexpected;
 	FW_OUT(out, "{");
 	write_empty_result(out, err, tool);
 	FW_OUT(out, "\"error\":");
-	fw_write_text(out, err->message);
+	fw_write_text(out, message);
 	FW_OUT(out, ",\"problem\":{\"type\":\"" TYPE_BASE);
 	fw_write_plain(out, code);
 	FW_OUT(out, "\",\"title\":");
@@ -155,14 +242,13 @@ void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, status_of(err, row, code.p));
 	FW_OUT(out, ",\"detail\":");
-	fw_write_text(out, err->message);
+	fw_write_text(out, message);
 	FW_OUT(out, ",\"instance\":");
 	write_instance(out, err, tool);
 	FW_OUT(out, ",\"code\":\"");
 	fw_write_plain(out, code);
 	FW_OUT(out, "\"");
-	FW_WRITE_CONTEXT(out, ",\"extensions\":{", err,
-			 fw_write_delay(err, row->retry == FW_RETRY_BACKOFF));
+	write_extensions(out, err, row);
 	FW_OUT(out, "}}");
 }
 
@@ -200,6 +286,27 @@ static void read_operation(fw_error *err, yyjson_val *instance)
 	    strcmp(text + base, "tools:unknown") != 0)
 		err->slots[FW_SLOT_OPERATION] =
 			fw__error_copy(err, text + base, yyjson_get_len(instance) - base);
+}
+
+/* Reads "retryable":false, as write_not_retryable() writes it. */
+static fw_error *read_extensions(const struct fw_reading *reading, fw_error *err,
+				 yyjson_val *extensions)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(extensions);
+	yyjson_val *key = yyjson_obj_iter_next(&iter);
+	bool is_denied = err->retry == FW_RETRY_BACKOFF &&
+			 yyjson_equals_strn(key, "retryable", 9) &&
+			 yyjson_is_false(yyjson_obj_iter_get_val(key));
+
+	if (is_denied) {
+		fw_error_set_retry(err, FW_RETRY_NEVER);
+		err->recoverable = false;
+	}
+	FW_TRY(fw_read_context(reading, "/problem/extensions", err, extensions,
+			       err->retry == FW_RETRY_BACKOFF));
+	if (is_denied)
+		memmove(err->items, err->items + 1, --err->item_count * sizeof(*err->items));
+	return NULL;
 }
 
 static void read_title(fw_error *err, const char *code, yyjson_val *title)
@@ -241,10 +348,11 @@ fw_error *fw_codeintel_decode(const struct fw_reading *reading, yyjson_val *root
 	err = fw_read_start(reading, row, envelope[0]);
 	if (!known)
 		fw_read_original(reading, err, problem[CODE]);
+	else
+		fw_read_lower_retry(reading, err);
 	fw_read_status(err, problem[STATUS]);
 	read_title(err, code, problem[TITLE]);
 	read_operation(err, problem[INSTANCE]);
 	FW_TRY(fw_read_empty_result(reading, "", err, root));
-	return fw_read_context(reading, "/problem/extensions", err, problem[EXTENSIONS],
-			       err->retry == FW_RETRY_BACKOFF);
+	return read_extensions(reading, err, problem[EXTENSIONS]);
 }

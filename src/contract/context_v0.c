@@ -62,6 +62,6 @@ fw_error *fw_context_v0_decode(const struct fw_reading *reading, yyjson_val *roo
 	row = fw_registry_read(reading->registry, FW_CONTEXT_V0, yyjson_get_str(values[0]));
 	if (!row)
 		return fw_raise_registry_code_unregistered(yyjson_get_str(values[0]));
-	(void)fw_read_start(reading, row, values[1]);
+	fw_read_lower_retry(reading, fw_read_start(reading, row, values[1]));
 	return NULL;
 }

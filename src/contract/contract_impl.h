@@ -140,6 +140,12 @@ FW_NODISCARD fw_error *fw_read_malformed(const struct fw_reading *reading, const
 fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
 			yyjson_val *message);
 
+/*
+ * Lowers the retry class to the least retryable one of all rows that share the code by
+ * which the row of `err` was found in the contract.
+ */
+void fw_read_lower_retry(const struct fw_reading *reading, fw_error *err);
+
 /* Sets a slot from a string value; NULL and JSON null leave it unchanged. */
 void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value);
 

@@ -75,8 +75,9 @@ static void test_contract__one_error_in_all_contracts(void **state)
 		"positive "
 		"integer\",\"role\":\"WINDSURF\",\"session_id\":null,\"workspace_root\":"
 		"null,\"tool_name\":\"open_file\",\"invariant_id\":null,\"phase_id\":null,"
-		"\"plan_hash\":null,\"cause\":null,\"timestamp\":\"2026-01-19T15:32:10."
-		"123Z\"}");
+		"\"plan_hash\":null,\"cause\":{\"message\":\"Invalid Parameter\",\"code\":"
+		"\"input.invalid_line_range\",\"name\":\"fw_error\"},\"timestamp\":"
+		"\"2026-01-19T15:32:10.123Z\"}");
 	assert_string_equal(
 		encode(err, FW_CONTEXT_V0, NULL),
 		"{\"error\":{\"code\":\"invalid_query\",\"message\":\"Query is invalid\"}}\n");
@@ -180,6 +181,78 @@ static void test_kaiza__a_wrapped_error_is_message_code_name(void **state)
 	fw_error_free(err);
 }
 
+/* Reads what `err` (consumed) is in `contract`. */
+static fw_error *read_back(fw_error *err, fw_contract contract)
+{
+	fw_error *read = NULL;
+
+	(void)encode(err, contract, NULL);
+	fw_error_free(err);
+	assert_null(fw_error_decode(text, strlen(text), contract, NULL, &read));
+	return read;
+}
+
+static void comes_back(fw_error *err, fw_contract contract, int code, fw_retry retry)
+{
+	fw_error *read = read_back(err, contract);
+
+	assert_int_equal(fw_error_code(read), code);
+	assert_int_equal(fw_error_retry(read), retry);
+	fw_error_free(read);
+}
+
+static void test_kaiza__a_shared_code_comes_back_by_the_cause(void **state)
+{
+	fw_error *err;
+
+	(void)state;
+	comes_back(fw_raise_io_no_space("a"), FW_KAIZA, FW_IO_NO_SPACE, FW_RETRY_NEVER);
+	assert_non_null(strstr(text, "\"cause\":{\"message\":\"No Space Left\",\"code\":"
+				     "\"io.no_space\",\"name\":\"fw_error\"}"));
+	comes_back(fw_raise_runtime_timeout(5), FW_KAIZA, FW_RUNTIME_TIMEOUT, FW_RETRY_BACKOFF);
+	comes_back(fw_error_wrap(fw_raise_runtime_timeout(5), FW_HERE, "could not wait"),
+		   FW_KAIZA, FW_RUNTIME_TIMEOUT, FW_RETRY_BACKOFF);
+	/* The cause is not shown twice. */
+	err = read_back(fw_raise_runtime_timeout(5), FW_KAIZA);
+	assert_int_equal(fw_error_cause_count(err), 0);
+	fw_error_free(err);
+}
+
+static void test_kaiza__the_code_of_another_error_is_only_a_cause(void **state)
+{
+	(void)state;
+	comes_back(fw_error_caused_by(fw_raise_tool_failed("x: call timed out"),
+				      fw_raise_runtime_timeout(5)),
+		   FW_KAIZA, FW_TOOL_FAILED, FW_RETRY_NEVER);
+	comes_back(fw_error_caused_by(fw_raise_audit_log_failed("full"),
+				      fw_raise_runtime_timeout(5)),
+		   FW_KAIZA, FW_AUDIT_LOG_FAILED, FW_RETRY_NEVER);
+}
+
+static void test_contract__a_retry_that_was_forbidden_stays_forbidden(void **state)
+{
+	(void)state;
+	for (int contract = 0; contract < FW_CONTRACT_COUNT; contract++)
+		for (int wrapped = 0; wrapped < 2; wrapped++) {
+			fw_error *err = fw_raise_upstream_timeout("files", 5);
+			fw_error *read;
+
+			fw_error_set_retry(err, FW_RETRY_NEVER);
+			if (wrapped)
+				err = fw_error_wrap(err, FW_HERE, "could not read");
+			read = read_back(err, (fw_contract)contract);
+			assert_int_not_equal(fw_error_retry(read), FW_RETRY_BACKOFF);
+			fw_error_free(read);
+		}
+}
+
+static void test_context_v0__io_error_is_not_retried_since_it_may_be_a_full_disk(void **state)
+{
+	(void)state;
+	comes_back(fw_raise_io_no_space("a"), FW_CONTEXT_V0, FW_IO_FAILED, FW_RETRY_NEVER);
+	comes_back(fw_raise_io_failed(), FW_CONTEXT_V0, FW_IO_FAILED, FW_RETRY_NEVER);
+}
+
 static void test_kaiza__stack_trace_only_when_asked(void **state)
 {
 	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
@@ -197,6 +270,72 @@ static void test_kaiza__refuses_what_is_not_registered(void **state)
 	(void)state;
 	refuse(KAIZA("NO_SUCH_CODE", "m", "null"), FW_KAIZA, FW_REGISTRY_CODE_UNREGISTERED,
 	       "code is not registered: NO_SUCH_CODE");
+}
+
+static void test_kaiza__a_rate_limit_is_no_lack_of_permissions(void **state)
+{
+	(void)state;
+	assert_string_equal(fw_registry_find(NULL, "governance.rate_limited")->kaiza,
+			    "UNKNOWN_TOOL_FAILURE");
+	assert_string_equal(fw_registry_find(NULL, "resource.conflict")->kaiza,
+			    "UNKNOWN_TOOL_FAILURE");
+	comes_back(fw_raise_governance_rate_limited(), FW_KAIZA, FW_GOVERNANCE_RATE_LIMITED,
+		   FW_RETRY_BACKOFF);
+}
+
+/* ---- codeintel ---- */
+
+/* What a client sees of `err` (consumed). */
+static void shown(fw_error *err, const char *code, const char *extensions)
+{
+	char expected[512];
+
+	(void)snprintf(expected, sizeof(expected), "\"code\":\"%s\",\"extensions\":%s}}", code,
+		       extensions);
+	(void)encode(err, FW_CODEINTEL, NULL);
+	if (!strstr(text, expected))
+		fail_msg("%s is not in %s", expected, text);
+	fw_error_free(err);
+}
+
+static void test_codeintel__an_unknown_failure_does_not_show_what_the_tool_said(void **state)
+{
+	static const char *const thrown[][2] = {
+		{ "\"password of root is hunter2\"", "{\"exception_type\":\"string\"}" },
+		{ "{\"name\":\"TypeError\",\"message\":\"hunter2\"}",
+		  "{\"exception_type\":\"TypeError\"}" },
+		{ "{\"message\":\"hunter2\"}", "{\"exception_type\":\"object\"}" },
+		{ "null", "{\"exception_type\":\"tool.failed\"}" },
+	};
+	static char once[sizeof(text)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(thrown) / sizeof(thrown[0]); i++) {
+		shown(fw_error_from_json(FW_HERE, thrown[i][0], strlen(thrown[i][0])),
+		      "internal-error", thrown[i][1]);
+		assert_null(strstr(text, "hunter2"));
+		assert_non_null(strstr(text, "\"error\":\"An unexpected error occurred\""));
+		assert_non_null(strstr(text, "\"status\":500"));
+		memcpy(once, text, sizeof(text));
+		check(once, FW_CODEINTEL, FW_CODEINTEL, once);
+	}
+	shown(fw_error_wrap(fw_raise_tool_failed("hunter2"), FW_HERE, "could not"),
+	      "internal-error", "{\"exception_type\":\"fw_error\"}");
+	assert_null(strstr(text, "hunter2"));
+}
+
+static void test_codeintel__a_missing_file_has_its_path(void **state)
+{
+	(void)state;
+	shown(fw_raise_file_not_found("src/main.py"), "file-not-found",
+	      "{\"path\":\"src/main.py\"}");
+	shown(fw_raise_file_unsupported_encoding("a.png", "utf-8", "invalid start byte"),
+	      "unsupported-encoding",
+	      "{\"path\":\"a.png\",\"encoding\":\"utf-8\",\"reason\":"
+	      "\"invalid start byte\"}");
+	shown(fw_raise_file_operation_failed("src", "path is not a file"),
+	      "file-operation-failed", "{\"path\":\"src\"}");
+	assert_non_null(strstr(text, "\"status\":400"));
 }
 
 /* ---- toolerror ---- */
@@ -558,6 +697,15 @@ int main(void)
 		cmocka_unit_test(test_contract__encode_null_is_still_an_error),
 		cmocka_unit_test(test_contract__to_text_owns_its_memory),
 		cmocka_unit_test(test_kaiza__causes_come_back_as_they_were),
+		cmocka_unit_test(test_kaiza__a_shared_code_comes_back_by_the_cause),
+		cmocka_unit_test(test_kaiza__the_code_of_another_error_is_only_a_cause),
+		cmocka_unit_test(test_contract__a_retry_that_was_forbidden_stays_forbidden),
+		cmocka_unit_test(
+			test_context_v0__io_error_is_not_retried_since_it_may_be_a_full_disk),
+		cmocka_unit_test(test_kaiza__a_rate_limit_is_no_lack_of_permissions),
+		cmocka_unit_test(
+			test_codeintel__an_unknown_failure_does_not_show_what_the_tool_said),
+		cmocka_unit_test(test_codeintel__a_missing_file_has_its_path),
 		cmocka_unit_test(
 			test_kaiza__a_thrown_string_is_the_cause_here_and_the_message_elsewhere),
 		cmocka_unit_test(test_kaiza__a_wrapped_error_is_message_code_name),

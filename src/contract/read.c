@@ -160,6 +160,17 @@ fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
 	return err;
 }
 
+void fw_read_lower_retry(const struct fw_reading *reading, fw_error *err)
+{
+	fw_retry retry = fw_row_retry_in(err->row, reading->contract);
+
+	if (retry >= (fw_retry)err->retry)
+		return;
+	if (err->retry == FW_RETRY_BACKOFF)
+		err->recoverable = false;
+	fw_error_set_retry(err, retry);
+}
+
 void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value)
 {
 	if (yyjson_is_str(value))

@@ -57,11 +57,18 @@ static const struct fw_item *next_item(const struct fw_item *items, size_t count
 	return best;
 }
 
+/* What must not be retried unchanged is not recoverable as TRANSIENT. */
+static bool is_recoverable(const fw_error *err)
+{
+	return err->recoverable &&
+	       (fw_error_row(err)->type != FW_TYPE_TRANSIENT || err->retry == FW_RETRY_BACKOFF);
+}
+
 static void write_go_data(struct fw_out *out, const fw_error *err)
 {
 	const struct fw_item delay = { .key = { "retry_after", 11 },
 				       .type = FW_FIELD_F64,
-				       .as.f64 = fw_write_delay(err, err->recoverable) };
+				       .as.f64 = fw_write_delay(err, is_recoverable(err)) };
 	const struct fw_item *item = NULL;
 	bool delay_due = delay.as.f64 >= 0, first = true;
 
@@ -103,12 +110,12 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "\",\"message\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"recoverable\":");
-	fw_out_bool(out, err->recoverable);
+	fw_out_bool(out, is_recoverable(err));
 	if (options->go_escape)
 		write_go_data(out, err);
 	else
 		FW_WRITE_CONTEXT(out, ",\"data\":{", err,
-				 fw_write_delay(err, err->recoverable));
+				 fw_write_delay(err, is_recoverable(err)));
 	FW_OUT(out, "}");
 }
 
@@ -120,7 +127,7 @@ static fw_error *start(const struct fw_reading *reading, const char *type, yyjso
 		return fw_read_malformed(reading, "", "type",
 					 "must be NOT_FOUND, CONFLICT, VALIDATION, PERMISSION, "
 					 "TRANSIENT or INTERNAL");
-	(void)fw_read_start(reading, row, message);
+	fw_read_lower_retry(reading, fw_read_start(reading, row, message));
 	return NULL;
 }
 

@@ -46,10 +46,10 @@ static void test_error__raise_fills_message_and_context_from_the_same_arguments(
 
 static void test_error__message_only_parameters_are_not_stored_as_context(void **state)
 {
-	fw_error *err = fw_raise_file_not_found("src/main.py");
+	fw_error *err = fw_raise_protocol_unknown_tool("read_fil");
 
 	(void)state;
-	assert_string_equal(fw_error_message(err), "File not found: src/main.py");
+	assert_string_equal(fw_error_message(err), "tool does not exist: read_fil");
 	assert_int_equal(fw_error_field_count(err), 0);
 	fw_error_free(err);
 }

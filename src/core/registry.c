@@ -139,6 +139,13 @@ const char *fw_row_code_in(const fw_row *row, fw_contract contract)
 	}
 }
 
+fw_retry fw_row_retry_in(const fw_row *row, fw_contract contract)
+{
+	if ((unsigned)contract >= FW_CONTRACT_COUNT || !(row->reads & 1u << contract))
+		return row->retry;
+	return (fw_retry)(row->read_retry >> 2 * contract & 3u);
+}
+
 /* ---- names ---- */
 
 #define T(text)                        \

@@ -272,6 +272,29 @@ static void claim_codeintel(struct loader *loader, const struct block *block, fw
 			      row->codeintel, reader->code);
 }
 
+/*
+ * The rows of the file share codes of the closed contracts with built-in rows, which
+ * may be more retryable. Their codes are then read as the less retryable class.
+ */
+static void lower_readers(const struct block *block, const fw_row *row)
+{
+	static const fw_contract shared[] = { FW_KAIZA, FW_CONTEXT_V0, FW_CODEINTEL,
+					      FW_TOOLERROR };
+
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		fw_contract contract = shared[i];
+		const fw_row *found = fw_registry_read(block->registry, contract,
+						       fw_row_code_in(row, contract));
+		fw_row *reader;
+
+		if (!found || fw_row_retry_in(found, contract) <= row->retry)
+			continue;
+		reader = &block->rows[found - block->rows];
+		reader->read_retry &= ~(3u << 2 * contract);
+		reader->read_retry |= (unsigned)row->retry << 2 * contract;
+	}
+}
+
 static void pack(struct loader *loader, struct block *block)
 {
 	size_t i, count;
@@ -312,7 +335,9 @@ static void pack(struct loader *loader, struct block *block)
 		row.params = block->params;
 		block->params += row.param_count;
 		claim_codeintel(loader, block, &row, is_default);
+		row.read_retry = (unsigned)row.retry << 2 * FW_CODEINTEL;
 		add_row(block, &row);
+		lower_readers(block, &block->rows[block->registry->count - 1]);
 	}
 }
 

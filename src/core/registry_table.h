@@ -22,6 +22,13 @@ extern const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS];
 /* The JSON Schema of each contract. */
 extern const char *const fw__schemas[FW_CONTRACT_COUNT];
 
+/* Further schemas, by name; ends in NULL: what the codeintel contract publishes. */
+struct fw_named_schema {
+	const char *name;
+	const char *text;
+};
+extern const struct fw_named_schema fw__more_schemas[];
+
 /* docs/registry.json and docs/codes.md, NUL-terminated. */
 extern const char fw__registry_json[];
 extern const char fw__codes_markdown[];

@@ -54,8 +54,8 @@ static fw_error *find_file(const fw_observe_options *options, const char *file,
 	return NULL;
 }
 
-static fw_error *add_audit(struct fw_observation *observation, fw_server *server,
-			   const fw_observe_options *options)
+fw_error *fw_observation_open_audit(struct fw_observation *observation,
+				    const fw_observe_options *options)
 {
 	char heads[FW_HOME_PATH_SIZE];
 	struct fw_audit_options audit = {
@@ -66,9 +66,8 @@ static fw_error *add_audit(struct fw_observation *observation, fw_server *server
 		.describe = observation->describe,
 		.describe_ctx = observation->describe_ctx,
 	};
-	fw_observer observer;
 
-	if (is_off(options->audit_file))
+	if (is_off(options->audit_file) || observation->audit)
 		return NULL;
 	FW_TRY(find_file(options, options->audit_file, "audit-log.jsonl",
 			 observation->audit_path));
@@ -80,7 +79,17 @@ static fw_error *add_audit(struct fw_observation *observation, fw_server *server
 	if (heads[0])
 		*strrchr(heads, '/') = '\0';
 	audit.heads = heads[0] ? heads : NULL;
-	FW_TRY(fw_audit_open(observation->audit_path, &audit, &observation->audit));
+	return fw_audit_open(observation->audit_path, &audit, &observation->audit);
+}
+
+static fw_error *add_audit(struct fw_observation *observation, fw_server *server,
+			   const fw_observe_options *options)
+{
+	fw_observer observer;
+
+	FW_TRY(fw_observation_open_audit(observation, options));
+	if (!observation->audit)
+		return NULL;
 	observer = fw_audit_observer(observation->audit);
 	return fw_server_add_observer(server, &observer);
 }

@@ -51,6 +51,10 @@ FW_NODISCARD fw_error *fw_observation_begin(struct fw_observation *observation,
 					    fw_server *server,
 					    const fw_observe_options *options);
 
+/* Opens the audit log alone, unless it is open or off; fw_observation_begin() does it, too. */
+FW_NODISCARD fw_error *fw_observation_open_audit(struct fw_observation *observation,
+						 const fw_observe_options *options);
+
 /* Adds metrics and alerts, after the server listens: alerts have its URL. They are sent
  * on the loop. */
 FW_NODISCARD fw_error *fw_observation_complete(struct fw_observation *observation,

@@ -194,9 +194,10 @@ static void complete_error(fw_call *call, fw_error *err)
 		fw_incident_id(now, id);
 		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
 	}
-	if (call->request.offer && call->request.offer->empty_result)
-		fw_error_set_empty_result(err, call->request.offer->empty_result,
-					  strlen(call->request.offer->empty_result));
+	if (call->request.offer && call->request.offer->empty_result &&
+	    call->request.offer->empty_result[1] != '}')
+		fw__error_set_own(err, FW_SLOT_EMPTY_RESULT, call->request.offer->empty_result,
+				  strlen(call->request.offer->empty_result));
 }
 
 /* ---- the hold ------------------------------------------------------------------------- */

@@ -50,7 +50,5 @@ fw_error *fw_mcp_read_name(fw_call *call, yyjson_val *value, const char *pointer
 /* Raises input.invalid_value if a key or string among the arguments holds a NUL,
  * because handlers read them as C strings. */
 fw_error *fw_mcp_refuse_nul(const fw_call *call);
-/* Checks arguments against a schema: the first violation decides the code. */
-fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema);
 
 #endif

@@ -2,17 +2,13 @@
  * method_tools.c - tools/call up to the handler: whether the tool exists, its
  * headers agree, and its arguments are valid.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
 
 #include <faultwire/raise.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
 #include "base/text.h"
-#include "core/redact.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
@@ -23,110 +19,7 @@
 #include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/util.h"
-#include "schema/schema.h"
-
-/* ---- violations ------------------------------------------------------------- */
-
-/* The first violation determines the code; all of them are listed. */
-struct report {
-	struct fw_buf list;
-	char keyword[32];
-	char pointer[512];
-	char expected[512];
-	char found[512];
-	unsigned count;
-};
-
-static void copy_text(char *to, size_t cap, const char *from)
-{
-	(void)snprintf(to, cap, "%s", from ? from : "");
-}
-
-static bool on_violation(void *ctx, const struct fw_violation *v)
-{
-	struct report *report = ctx;
-	struct fw_buf *list = &report->list;
-	/* A password that is too short is still a secret. */
-	const char *found =
-		fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED : v->found;
-
-	if (report->count++ == 0) {
-		copy_text(report->keyword, sizeof report->keyword, v->keyword);
-		copy_text(report->pointer, sizeof report->pointer, v->instance_pointer);
-		copy_text(report->expected, sizeof report->expected, v->expected);
-		copy_text(report->found, sizeof report->found, found);
-	}
-	fw_buf_put(list, report->count == 1 ? "[" : ",", 1);
-	FW_BUF(list, "{\"pointer\":");
-	fw_buf_json_str(list, v->instance_pointer);
-	FW_BUF(list, ",\"rule\":");
-	fw_buf_json_str(list, v->keyword);
-	FW_BUF(list, ",\"expected\":");
-	fw_buf_json_str(list, v->expected);
-	FW_BUF(list, ",\"found\":");
-	fw_buf_json_str(list, found);
-	FW_BUF(list, "}");
-	return true;
-}
-
-/* A missing property "path" is reported with the property as its field, not its object. */
-static void append_property(struct report *report)
-{
-	static const char start[] = "property \"";
-	size_t len = strlen(report->expected);
-	size_t at = strlen(report->pointer);
-
-	if (strncmp(report->expected, start, sizeof start - 1) != 0 || len < sizeof start)
-		return;
-	(void)snprintf(report->pointer + at, sizeof report->pointer - at, "/%.*s",
-		       (int)(len - sizeof start), report->expected + sizeof start - 1);
-}
-
-static fw_error *raise_violation(struct report *report)
-{
-	const char *field;
-	fw_error *err;
-
-	if (strcmp(report->keyword, "required") == 0)
-		append_property(report);
-	field = report->pointer[0] == '/' ? report->pointer + 1 : "arguments";
-	if (strcmp(report->keyword, "required") == 0)
-		err = fw_raise_input_missing_field(field);
-	else if (strcmp(report->keyword, "type") == 0)
-		err = fw_raise_input_invalid_type(field, report->expected, report->found);
-	else if (strcmp(report->keyword, "format") == 0 ||
-		 strcmp(report->keyword, "pattern") == 0)
-		err = fw_raise_input_invalid_format(field, report->expected);
-	else
-		err = fw_raise_input_invalid_value(field, report->expected);
-	fw_error_add_string(err, "pointer", report->pointer);
-	fw_error_add_string(err, "expected", report->expected);
-	fw_error_add_string(err, "found", report->found);
-	fw_error_add_string(err, "rule", report->keyword);
-	return err;
-}
-
-fw_error *fw_mcp_check_arguments(fw_call *call, const fw_schema *schema)
-{
-	struct report report;
-	const fw_schema_run run = { .on_violation = on_violation,
-				    .ctx = &report,
-				    .max_violations =
-					    (unsigned)call->server->limits.violations };
-	fw_error *err;
-
-	if (fw_schema_check(schema, call->request.arguments, NULL))
-		return NULL;
-	memset(&report, 0, sizeof report);
-	fw_buf_init(&report.list, FW_LIMIT_TEXT_BYTES);
-	(void)fw_schema_check(schema, call->request.arguments, &run);
-	err = raise_violation(&report);
-	FW_BUF(&report.list, "]");
-	if (report.list.state == FW_BUF_OK && report.count)
-		fw_error_add_json(err, "violations", report.list.text, report.list.len);
-	fw_buf_clear(&report.list);
-	return err;
-}
+#include "mcp/violation.h"
 
 /* ---- names and arguments with a NUL inside ------------------------------------ */
 
@@ -207,7 +100,8 @@ fw_error *fw_method_tools_call(fw_call *call)
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;
 	if (call->request.offer->input && !call->request.offer->checks_arguments)
-		FW_TRY(fw_mcp_check_arguments(call, call->request.offer->input));
+		FW_TRY(fw_violation_check(call->request.offer->input, call->request.arguments,
+					  (uint32_t)call->server->limits.violations));
 	FW_TRY(fw_mcp_admit(call));
 	fw_call_start(call);
 	return NULL;

@@ -41,6 +41,7 @@ struct fw_offer {
 	char *json;         /* its entry in lists */
 	char *mime_type;
 	char *operation;
+	/* Compact JSON, valid by the output schema, if there is one; NULL: none is. */
 	char *empty_result;
 	fw_schema *input;
 	fw_schema *output;

@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "core/options.h"
 #include "core/redact.h"
+#include "mcp/empty.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
@@ -272,13 +273,73 @@ static bool copy(char **ret_copy, const char *text)
 	return !text || *ret_copy;
 }
 
+/* Copies the empty result of the tool compactly, without what an envelope adds. */
+static fw_error *copy_empty(const fw_tool *tool, struct fw_buf *out)
+{
+	yyjson_doc *doc = fw_json_read(tool->empty_result, strlen(tool->empty_result),
+				       offer_json, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
+	yyjson_obj_iter iter = yyjson_obj_iter_with(yyjson_doc_get_root(doc));
+	bool is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
+	yyjson_val *key;
+
+	FW_BUF(out, "{");
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		if (yyjson_equals_str(key, "error") || yyjson_equals_str(key, "problem"))
+			continue;
+		if (out->len > 1)
+			FW_BUF(out, ",");
+		fw_buf_value(out, key);
+		FW_BUF(out, ":");
+		fw_buf_value(out, yyjson_obj_iter_get_val(key));
+	}
+	FW_BUF(out, "}");
+	yyjson_doc_free(doc);
+	return is_object ? NULL
+			 : misuse("fw_server_add_tool", tool->name,
+				  "empty_result must be a JSON object");
+}
+
+/*
+ * The empty result of the tool, or one that is derived from the output schema. If the
+ * schema allows none, there is none, and errors have no structured content: clients would
+ * refuse it.
+ */
+static fw_error *set_empty(const fw_tool *tool, struct fw_offer *offer)
+{
+	char where[512], reason[640];
+	struct fw_buf out;
+	fw_error *err = NULL;
+
+	if (!tool->empty_result && !offer->output)
+		return NULL;
+	fw_buf_init(&out, FW_SCHEMA_BYTES_MAX);
+	if (tool->empty_result)
+		err = copy_empty(tool, &out);
+	else
+		fw_mcp_derive_empty(tool->output_schema, &out);
+	if (!err && out.state != FW_BUF_OK) {
+		err = fw_raise_internal_out_of_memory();
+	} else if (!err && (!offer->output ||
+			    fw_mcp_check_empty(offer->output, out.text, where, sizeof where))) {
+		offer->empty_result = out.text;
+		return NULL;
+	} else if (!err && tool->empty_result) {
+		(void)snprintf(reason, sizeof reason,
+			       "the output schema does not allow empty_result with error and "
+			       "problem: %s",
+			       where);
+		err = misuse("fw_server_add_tool", tool->name, reason);
+	}
+	fw_buf_clear(&out);
+	return err;
+}
+
 static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 {
 	static const char any_object[] = "{\"type\":\"object\"}";
 	const char *input = tool->input_schema ? tool->input_schema : any_object;
 
-	if (!copy(&offer->operation, tool->operation) ||
-	    !copy(&offer->empty_result, tool->empty_result))
+	if (!copy(&offer->operation, tool->operation))
 		return fw_raise_internal_out_of_memory();
 	offer->handler = tool->handler;
 	offer->ctx = tool->ctx;
@@ -299,7 +360,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 		if (!offer->output_is_object)
 			FW_TRY(render_tool(tool, input, false, &offer->json_legacy));
 	}
-	return NULL;
+	return set_empty(tool, offer);
 }
 
 static fw_error *add_tool(fw_server *server, const fw_tool *tool)

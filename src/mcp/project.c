@@ -298,7 +298,8 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	if (wants_hint(call, contract))
 		put_hint(err, out);
 	FW_BUF(out, "],");
-	if (contract == FW_CODEINTEL && call->request.offer->output) {
+	if (contract == FW_CODEINTEL && call->request.offer->output &&
+	    call->request.offer->empty_result) {
 		FW_BUF(out, "\"structuredContent\":");
 		fw_buf_put(out, server->scratch.text, server->scratch.len);
 		FW_BUF(out, ",");

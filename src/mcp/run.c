@@ -153,10 +153,21 @@ static struct fw_runner *threads_of(fw_server *server)
 
 /* ---- a run -------------------------------------------------------------------------- */
 
+uint32_t fw_call_limit_ms(const fw_call *call)
+{
+	const fw_server_options *options = &call->server->options;
+	uint32_t limit = options->deadline_ms;
+
+	if (call->request.offer && call->request.offer->deadline_ms)
+		limit = call->request.offer->deadline_ms;
+	if (options->deadline_most_ms && (!limit || limit > options->deadline_most_ms))
+		limit = options->deadline_most_ms;
+	return limit;
+}
+
 static void set_deadline(fw_call *call)
 {
-	uint32_t limit = call->request.offer->deadline_ms ? call->request.offer->deadline_ms
-							  : call->server->options.deadline_ms;
+	uint32_t limit = fw_call_limit_ms(call);
 
 	if (!limit || call->run.deadline_ms)
 		return;

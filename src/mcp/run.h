@@ -43,6 +43,8 @@ struct fw_execution {
 	struct fw_post *end;
 };
 
+/* The time limit of the call in ms, by its tool and the server; 0: none. */
+uint32_t fw_call_limit_ms(const fw_call *call);
 /* Starts the call's handler, again if it has asked questions. */
 void fw_call_start(fw_call *call);
 /* The handler is done. Consumes `err`. */

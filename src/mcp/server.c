@@ -407,15 +407,11 @@ static void on_deadline(uv_timer_t *timer)
 		if (!call->run.deadline_ms)
 			continue;
 		if (call->run.deadline_ms <= now) {
-			uint32_t limit = call->request.offer && call->request.offer->deadline_ms
-						 ? call->request.offer->deadline_ms
-						 : server->options.deadline_ms;
-
 			atomic_store(&call->run.cancelled, true);
 			call->run.is_late = true;
 			call->run.deadline_ms = 0;
 			(void)fw_call__ref(call);
-			fw_mcp_fail(call, raise_timeout(call, limit));
+			fw_mcp_fail(call, raise_timeout(call, fw_call_limit_ms(call)));
 			fw_call__unref(call);
 			/* Other calls may have ended too. */
 			next = server->calls.first;

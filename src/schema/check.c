@@ -336,6 +336,7 @@ bool fw_schema_check(const fw_schema *schema, yyjson_val *instance, const fw_sch
 	r.scratch_used = 0;
 	r.spill = NULL;
 	r.match = NULL;
+	r.text_nearest[0] = '\0';
 	if (run)
 		take_options(&r, run);
 	if (schema->regexes.n) {

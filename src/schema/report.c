@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/distance.h"
 #include "format.h"
 #include "pointer.h"
 #include "report.h"
@@ -240,11 +241,13 @@ static bool send(struct fw_schema__run *r, const struct fw_schema__frame *frame,
 		.keyword = fw_schema__keywords[kw].name,
 		.expected = r->text_expected,
 		.found = r->text_found,
+		.nearest = r->text_nearest[0] ? r->text_nearest : NULL,
 	};
 
 	fw_schema__path(frame, r->text_instance, sizeof r->text_instance);
 	if (!r->on_violation(r->ctx, &v) || ++r->violations >= r->max_violations)
 		r->stop = true;
+	r->text_nearest[0] = '\0';
 	return false;
 }
 
@@ -284,6 +287,45 @@ bool fw_schema__refuse_type(struct fw_schema__run *r, uint32_t node,
 	return send(r, at->frame, KW_TYPE);
 }
 
+enum { NEAREST_TRIED = 64 };
+
+/* A third of the letters may differ; in short words one or two. */
+static bool is_meant(size_t distance, size_t wanted_len, size_t len)
+{
+	return distance <= (wanted_len < 6 ? 2 : wanted_len / 3) && distance < len;
+}
+
+/* Finds the property of `node` that the unknown one most likely should be. */
+static void find_nearest(struct fw_schema__run *r, uint32_t node, const char *key, size_t len)
+{
+	const fw_schema *s = r->s;
+	const struct fw_schema__op *op = s->ops.at + s->nodes.at[node].ops;
+	struct fw_schema__text t = begin(r->text_nearest, sizeof r->text_nearest);
+	const struct fw_schema__prop *best = NULL;
+	size_t best_distance = SIZE_MAX;
+	uint32_t i = 0;
+
+	while (i < s->nodes.at[node].n_ops && op[i].kind != OP_OBJECT)
+		i++;
+	if (i == s->nodes.at[node].n_ops)
+		return;
+	for (uint32_t p = 0; p < s->objects.at[op[i].a].n_props && p < NEAREST_TRIED; p++) {
+		const struct fw_schema__prop *prop =
+			&s->props.at[s->objects.at[op[i].a].props + p];
+		size_t distance;
+
+		if (prop->node == FW_SCHEMA__NONE || prop->len > FW_DISTANCE_WORD_MAX)
+			continue;
+		distance = fw_distance(key, len, prop->key, prop->len);
+		if (distance < best_distance && is_meant(distance, len, prop->len)) {
+			best = prop;
+			best_distance = distance;
+		}
+	}
+	if (best)
+		fw_schema__text_safe(&t, best->key, best->len);
+}
+
 /* A false schema is reported under the keyword that contains it. */
 bool fw_schema__refuse_false(struct fw_schema__run *r, uint32_t node,
 			     const struct fw_schema__at *at)
@@ -299,6 +341,9 @@ bool fw_schema__refuse_false(struct fw_schema__run *r, uint32_t node,
 		fw_schema__text_put(&t, "no property ");
 		put_quoted(&t, unsafe_yyjson_get_str(at->frame->key),
 			   unsafe_yyjson_get_len(at->frame->key), VALUE_MAX);
+		if (n->parent != FW_SCHEMA__NONE)
+			find_nearest(r, n->parent, unsafe_yyjson_get_str(at->frame->key),
+				     unsafe_yyjson_get_len(at->frame->key));
 	} else if (at->frame) {
 		fw_schema__text_put(&t, "no item at index ");
 		fw_schema__text_number(&t, at->frame->index);

@@ -51,6 +51,7 @@ struct fw_schema__run {
 	pcre2_match_data *match;
 	char text_instance[512], text_schema[512];
 	char text_expected[192], text_found[112];
+	char text_nearest[72]; /* "": none */
 };
 
 /* Arguments of eval, in one struct because every handler passes them on. */

@@ -111,6 +111,8 @@ struct fw_violation {
 	const char *expected;         /* string | one of "a", "b" | >= 1 |
 					 * property "path" | ... */
 	const char *found;            /* number 5 | missing | string "x" | ... */
+	const char *nearest;          /* for a property that is not allowed: the most similar
+				       * one that is; NULL: none */
 };
 
 /** Return false to end the check; the instance is then refused. */

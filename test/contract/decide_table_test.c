@@ -45,7 +45,8 @@ static fw_action expect_toolerror(yyjson_val *root)
 	return FW_ACTION_COUNT;
 }
 
-/* Section 7 of kaiza; COUNT: "refer to spec above". */
+/* Section 7 of kaiza; COUNT: "refer to spec above", or to the canonical code, which the
+ * cause has if the code of the contract stands for several. */
 static fw_action expect_kaiza(yyjson_val *root)
 {
 	static const struct {
@@ -63,6 +64,8 @@ static fw_action expect_kaiza(yyjson_val *root)
 		{ "INTERNAL_ERROR", FW_ACTION_GIVE_UP },
 	};
 
+	if (strcmp(text_of(yyjson_obj_get(root, "cause"), "name"), "fw_error") == 0)
+		return FW_ACTION_COUNT;
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (strcmp(text_of(root, "error_code"), codes[i].code) == 0)
 			return codes[i].action;
@@ -73,8 +76,10 @@ static fw_action expect_context_v0(yyjson_val *root)
 {
 	const char *code = text_of(yyjson_obj_get(root, "error"), "code");
 
+	/* "Retry may succeed", but it also stands for a full disk and a denied permission:
+	 * reading it never gives a right to retry that the error did not have. */
 	if (strcmp(code, "io_error") == 0)
-		return FW_ACTION_RETRY; /* "Retry may succeed." */
+		return FW_ACTION_GIVE_UP;
 	if (strcmp(code, "cache_missing") == 0)
 		return FW_ACTION_WORK_AROUND;
 	if (strcmp(code, "cache_invalid") == 0)

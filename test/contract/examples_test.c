@@ -36,7 +36,9 @@ static void test_codeintel__file_not_found(void **state)
 		"\"title\":\"File Not Found\",\"status\":404,"
 		"\"detail\":\"File not found: src/main.py\","
 		"\"instance\":\"urn:codeintel:files:open_file\","
-		"\"code\":\"file-not-found\"}}");
+		"\"code\":\"file-not-found\","
+		/* The example has none; FR-ERR-009 wants the path. */
+		"\"extensions\":{\"path\":\"src/main.py\"}}}");
 }
 
 static void test_codeintel__invalid_line_range(void **state)

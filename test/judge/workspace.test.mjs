@@ -3,6 +3,13 @@
  * each of the 35 codes of the contract the real condition, the exact envelope,
  * its line in the audit log, and what the session is like afterwards.
  */
+// reaches: session.not_initialized, session.locked, session.init_failed, auth.action_not_allowed
+// reaches: auth.insufficient_permissions, auth.role_mismatch, path.invalid, path.not_found
+// reaches: path.traversal_blocked, path.outside_workspace, file.not_found, file.already_exists
+// reaches: file.read_failed, file.write_failed, file.hash_mismatch, patch.invalid, patch.apply_failed
+// reaches: plan.not_found, plan.not_approved, plan.enforcement_failed, plan.scope_violation, policy.violation
+// reaches: policy.rust_violation, policy.preflight_failed, governance.invariant_violation
+// reaches: governance.bootstrap_failed, governance.self_audit_failed
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';

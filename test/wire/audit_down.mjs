@@ -1,6 +1,8 @@
 // The audit cannot be written: a disk that is full, a file that may not grow, a
 // lock that somebody holds, a file that may not be changed. Callers are told, in
 // every contract; nothing changes meanwhile; it comes back by itself.
+//
+// reaches: audit.log_failed, audit.lock_failed
 
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -234,7 +236,7 @@ function refused(path, pattern, runner = (args) => run(args)) {
 	same([status, out], [1, ''], err);
 	match(err, pattern);
 	match(err, /hint: The log is .*--audit off/s);
-	match(runner(['--contract', 'kaiza', 'serve', '--audit', path]).err, /"error_code":"AUDIT_LOG_FAILED"/);
+	match(runner(['--contract', 'kaiza', 'serve', '--audit', path]).err, /"error_code":"BOOTSTRAP_FAILURE".*"cause":\{"message":"[^"]*","code":"audit.log_failed"/);
 }
 
 test('serve says why a path cannot be its audit log, and does not start', () => {

@@ -4,6 +4,16 @@
 // envelope of the contract that was chosen, lawful by the program's own judgement.
 //
 // Then the ways of choosing a contract, each, and each against the next weaker.
+//
+// reaches: input.missing_field, input.invalid_type, input.invalid_format, input.invalid_value, input.too_large
+// reaches: input.too_deep, input.invalid_encoding, session.unknown, session.missing, auth.unauthorized
+// reaches: auth.origin_not_allowed, protocol.unsupported_version, protocol.parse_error
+// reaches: protocol.invalid_request, protocol.method_not_found, protocol.invalid_params, protocol.unknown_tool
+// reaches: protocol.resource_not_found, protocol.header_mismatch, protocol.missing_capability
+// reaches: protocol.invalid_cursor, protocol.batch_not_allowed, protocol.not_acceptable
+// reaches: protocol.unsupported_media_type, protocol.http_method_not_allowed, protocol.duplicate_id
+// reaches: protocol.not_initialized, tool.failed, tool.no_result, tool.invalid_result, runtime.timeout
+// reaches: server.overloaded
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

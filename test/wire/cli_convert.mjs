@@ -136,7 +136,6 @@ test('several files give a line each; one that fails does not stop the others', 
 test('what cannot be read is an error with its place, exit 1', () => {
 	for (const [input, pattern] of [
 		['{"error_code":', /not JSON|byte/],
-		['', /./],
 		['{"error_code":5}', /error_code|malformed/],
 		['{"error_code":"NO_SUCH_CODE","human_message":"m"}', /NO_SUCH_CODE|malformed/],
 	]) {

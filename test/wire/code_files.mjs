@@ -1,10 +1,12 @@
 // open_file and list_paths: what they return, what they refuse, and what is left out.
+//
+// reaches: input.invalid_line_range
 
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, finish, match, run, same, scratch, test } from './lib/cli.mjs';
-import { repository, serve, write } from './lib/code.mjs';
+import { check, match, run, same, scratch, test } from './lib/cli.mjs';
+import { end, repository, serve, write } from './lib/code.mjs';
 
 const dir = repository({
 	'src/main.py': 'def main():\n    pass',
@@ -69,14 +71,17 @@ test('open_file: a character may be split between two pieces that are read', asy
 test('open_file: what does not exist', async () => {
 	const envelope = await fail('open_file', { path: 'src/missing.py' }, 'file-not-found', 404, 'File not found: src/missing.py');
 	same(envelope.problem.title, 'File Not Found');
-	same('extensions' in envelope.problem, false);
+	same(envelope.problem.extensions, { path: 'src/missing.py' });
 	await fail('open_file', { path: 'no/such/folder/x' }, 'file-not-found', 404, 'File not found: no/such/folder/x');
 	await fail('open_file', { path: 'src/main.py/x' }, 'file-not-found', 404);
 });
 
 test('open_file: what is not text', async () => {
-	for (const path of ['logo.png', 'latin1.txt'])
-		same((await fail('open_file', { path }, 'unsupported-encoding', 415)).problem.extensions, { path });
+	for (const path of ['logo.png', 'latin1.txt']) {
+		const { reason, ...known } = (await fail('open_file', { path }, 'unsupported-encoding', 415)).problem.extensions;
+		same(known, { path, encoding: 'utf-8' });
+		check(/^(invalid start byte|invalid continuation byte|unexpected end of data|NUL byte) at position \d+$/.test(reason), reason);
+	}
 	// The encoding is checked before the numbers of the lines.
 	await fail('open_file', { path: 'logo.png', start_line: 0 }, 'unsupported-encoding', 415);
 });
@@ -225,4 +230,4 @@ test('the command line: what --repo must be', () => {
 
 test('the server ends', () => server.end());
 
-await finish();
+await end();

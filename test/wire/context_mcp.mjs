@@ -1,5 +1,7 @@
 // The context toolset over stdio and HTTP, in both eras: the same bytes as the
 // command line, and each of the six errors through each of its conditions.
+//
+// reaches: cache.invalid, cache.missing, input.invalid_query, input.invalid_budget
 
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -165,7 +167,7 @@ test('the schema tells the truth, and another contract can be chosen', async () 
 test('what fails before a tool is asked is told in this contract, too', async () => {
 	const server = await stdio(root);
 	const { error } = await server.wire.call('context.nothing', {});
-	same([error.code, error.data.error], [-32602, JSON.parse(errorText('invalid_query'))]);
+	same([error.code, error.data.error], [-32602, JSON.parse(errorText('internal_error'))]);
 	await server.end();
 	const other = await stdio(root, { args: ['--contract', 'toolerror'] });
 	const { error: told } = await other.wire.call('context.nothing', {});

@@ -1,5 +1,7 @@
 // A session is deleted while its calls run or their failures are being written
 // to the audit log, and connections are reset in between.
+//
+// reaches: session.ended
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

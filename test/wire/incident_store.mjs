@@ -1,6 +1,8 @@
 // Incidents: every failure that a client was told can be looked up by its id, also
 // after a kill -9; and whatever happens to the database while the server runs, calls
 // go on, and the log says so once.
+//
+// reaches: incident.not_found, incident.store_failed
 
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';

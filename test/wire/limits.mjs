@@ -2,6 +2,8 @@
 // there is an answer, and the next request is served. A limit without an entry
 // here fails the first test; one whose law is in a unit test names it. Also
 // keeps the table of docs/limits.md (FW_UPDATE=1 writes it).
+//
+// reaches: session.limit_reached, governance.rate_limited, protocol.request_timeout, tool.result_too_large
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,7 @@
 // A server of one's own gets the whole layer by one call: examples/notes.c, whose tools
 // run in worker processes and have a code of their own.
+//
+// reaches: resource.not_found, resource.already_exists
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
 // Calls that take time, and servers that end: over stdio.
+//
+// reaches: protocol.state_tampered, server.shutting_down
 
 import { spawnSync } from 'node:child_process';
 import { check, file, finish, same, shell, test } from './lib/cli.mjs';

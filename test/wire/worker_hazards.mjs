@@ -1,5 +1,7 @@
 // Tools that crash, hang and lie, each over stdio and HTTP in both eras: exactly
 // one answer, the right code, and the next call is as good as ever.
+//
+// reaches: tool.crashed, tool.exited, tool.result_not_text, tool.result_too_deep, tool.garbled
 
 import { check, finish, same, test } from './lib/cli.mjs';
 import * as http from './lib/http.mjs';

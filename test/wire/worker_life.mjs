@@ -1,5 +1,7 @@
 // The life of workers: kept ready, used again, replaced, killed, and gone with
 // their server; and what crosses the border to them and back.
+//
+// reaches: tool.suspended
 
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';

@@ -73,7 +73,7 @@ struct job {
 	cli_stamp stamp;
 	fw_scope scope;
 	bool no_classify;
-	bool failed; /* an input could not be read */
+	int status; /* of the process */
 };
 
 static void back_fill(const struct job *job, fw_error *err)
@@ -107,6 +107,11 @@ static fw_error *decode(const struct job *job, fw_contract from, const char *tex
 
 /* ---- one error per file -------------------------------------------------- */
 
+static bool is_blank(const char *text, size_t len)
+{
+	return strspn(text, " \t\r\n") == len;
+}
+
 static void convert_file(struct job *job, const char *path)
 {
 	cli_input in;
@@ -117,12 +122,12 @@ static void convert_file(struct job *job, const char *path)
 
 	if (!err)
 		err = cli_input_all(&in, &text, &len);
+	if (!err && is_blank(text, len))
+		err = cli_usage("%s is empty: there is no error to convert", in.name);
 	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
+		job->status = cli_fail(err);
 	} else if ((err = decode(job, job->from, text, len, &read))) {
-		(void)cli_fail_at(err, in.name, 0);
-		job->failed = true;
+		job->status = cli_fail_at(err, in.name, 0);
 	} else {
 		put(job, read);
 	}
@@ -140,11 +145,8 @@ static fw_error *decode_line(const struct job *job, const char *text, size_t len
 {
 	fw_contract from = job->from;
 
-	if (from == FW_AUTO) {
-		from = fw_sniff(text, len);
-		if (from == FW_PLAIN_TEXT)
-			from = FW_ANY_JSON;
-	}
+	if (from == FW_AUTO && fw_sniff(text, len) == FW_PLAIN_TEXT)
+		from = FW_ANY_JSON;
 	return decode(job, from, text, len, ret_read);
 }
 
@@ -153,8 +155,7 @@ static void refuse_line(struct job *job, const cli_input *in, fw_error *err)
 {
 	back_fill(job, err);
 	cli_put_error(err, job->to, &job->encode);
-	(void)cli_fail_at(err, in->name, in->line);
-	job->failed = true;
+	job->status = cli_fail_at(err, in->name, in->line);
 }
 
 /* `*refused` counts the lines that could not be read. */
@@ -195,10 +196,8 @@ static void convert_stream(struct job *job, const char *path)
 		err = convert_lines(job, &in, &refused);
 		cli_progress_stop();
 	}
-	if (err) {
-		(void)cli_fail(err);
-		job->failed = true;
-	}
+	if (err)
+		job->status = cli_fail(err);
 	if (refused > 0)
 		cli_remark("%s: %llu of %llu lines could not be read", in.name,
 			   (unsigned long long)refused, (unsigned long long)in.line);
@@ -261,7 +260,7 @@ static int run(const cli_args *args)
 	for (size_t i = 0; i < args->operand_count && !cli_output_failed(); i++)
 		convert(&job, args->operands[i]);
 	fw_registry_free(registry);
-	return job.failed ? CLI_FAILED : CLI_DONE;
+	return job.status;
 }
 
 static const cli_example examples[] = {
@@ -289,7 +288,8 @@ const cli_command cli_command_convert = {
 		"no contract, and plain text, are classified as \"faultwire classify\" does; "
 		"with "
 		"--no-classify they are the output of a failed tool: tool.failed. With --lines "
-		"plain text is refused, unless --from text is given.",
+		"plain text is refused, unless --from text is given. JSON-RPC responses and "
+		"results of tools are opened. Empty input is a usage error.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_FILE,

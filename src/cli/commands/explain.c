@@ -96,6 +96,15 @@ static void put_others(const fw_registry *registry, const cli_meaning *meaning)
 		return;
 	cli_puts("It also stands for ");
 	cli_wrap(list, sizeof "It also stands for" - 1 + 1, INDENT);
+	if (fw_row_retry_in(meaning->row, meaning->contract) != meaning->row->retry) {
+		char text[128];
+
+		(void)snprintf(text, sizeof text,
+			       "It is read with the retry class %s: the least retryable of all "
+			       "of them.",
+			       fw_retry_name(fw_row_retry_in(meaning->row, meaning->contract)));
+		cli_wrap(text, 0, INDENT);
+	}
 }
 
 static void put_reading(const fw_registry *registry, const cli_meaning *meaning)

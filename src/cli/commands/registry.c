@@ -18,6 +18,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
+#include "core/registry_table.h"
 
 enum { JSON, MARKDOWN, SCHEMA, EXAMPLES, PROMETHEUS_RULES, REGISTRY };
 
@@ -25,8 +26,9 @@ static const cli_option options[] = {
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print all rows as JSON." },
 	[MARKDOWN] = { "markdown", NULL, 0, CLI_NOTHING,
 		       "Print a page that explains every code." },
-	[SCHEMA] = { "schema", "CONTRACT", 0, CLI_CONTRACT,
-		     "Print the JSON Schema (draft 2020-12) of this contract." },
+	[SCHEMA] = { "schema", "NAME", 0, CLI_SCHEMA,
+		     "Print a JSON Schema (draft 2020-12): of a contract, of the problem "
+		     "details of codeintel, or of the result of one of its tools." },
 	[EXAMPLES] = { "examples", NULL, 0, CLI_NOTHING,
 		       "Print an error of every code as one line of canonical JSON; always the "
 		       "same bytes." },
@@ -107,9 +109,20 @@ static void put_examples(const fw_registry *registry)
 	}
 }
 
-static void put_schema(fw_contract contract)
+static const char *find_schema(const char *name)
 {
-	const char *schema = fw_contract_schema(contract);
+	fw_contract contract;
+
+	for (size_t i = 0; fw__more_schemas[i].name; i++)
+		if (strcmp(fw__more_schemas[i].name, name) == 0)
+			return fw__more_schemas[i].text;
+	return fw_contract_schema(fw_contract_from_name(name, &contract) ? contract
+									 : FW_CANONICAL);
+}
+
+static void put_schema(const char *name)
+{
+	const char *schema = find_schema(name);
 	size_t len = strlen(schema);
 
 	cli_put(schema, len);
@@ -197,7 +210,7 @@ static int run(const cli_args *args)
 	else if (cli_given(args, MARKDOWN))
 		put_markdown(registry);
 	else if (cli_given(args, SCHEMA))
-		put_schema(cli_contract(args, SCHEMA, FW_CANONICAL));
+		put_schema(args->values[SCHEMA]);
 	else if (cli_given(args, EXAMPLES))
 		put_examples(registry);
 	else if (cli_given(args, PROMETHEUS_RULES))
@@ -212,6 +225,8 @@ static const cli_example examples[] = {
 	{ "Codes about files:", "faultwire registry | grep '^file'" },
 	{ "As JSON:", "faultwire registry --json" },
 	{ "The JSON Schema of a contract:", "faultwire registry --schema kaiza" },
+	{ "The JSON Schema of a tool's result in codeintel:",
+	  "faultwire registry --schema open_file" },
 	{ "Alerting rules for Prometheus:",
 	  "faultwire registry --prometheus-rules | grep alert:" },
 	{ NULL, NULL },
@@ -220,7 +235,7 @@ static const cli_example examples[] = {
 const cli_command cli_command_registry = {
 	.name = "registry",
 	.summary = "list all codes as a table, JSON, Markdown, schemas or examples",
-	.synopsis = "[--json|--markdown|--schema CONTRACT|--examples|--prometheus-rules] "
+	.synopsis = "[--json|--markdown|--schema NAME|--examples|--prometheus-rules] "
 		    "[--registry FILE]",
 	.description = "Prints all codes, as a table or in the format that an option selects. "
 		       "With --registry it includes your own codes.",

@@ -17,6 +17,7 @@
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
 #include "cli/serve/observers.h"
+#include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
@@ -110,8 +111,8 @@ static const cli_option options[OPTION_COUNT] = {
 		      "kernel lacks a feature; best-effort (the default): warn and go on; off: "
 		      "do not confine." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
-		       "Time limit of a call, by default 30; 0: no limit. Not with --run "
-		       "inline." },
+		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
+		       "the limits that tools have of their own. Not with --run inline." },
 	[LOG] = { "log", "FORM", 0, CLI_LOG_FORM,
 		  "Log format on standard error: json, text, journald or off; by default text "
 		  "on a terminal, otherwise json." },
@@ -151,6 +152,7 @@ struct serving {
 	fw_server *server;
 	bool is_started;
 	struct serve_observers observers;
+	fw_observe_options observe;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	/* How tools are run. */
 	fw_run run;
@@ -350,7 +352,7 @@ static void raise_open_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static fw_error *read_observers(struct serving *serving, fw_observe_options *ret_options)
+static fw_error *read_observers(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	const struct serve_observing observing = {
@@ -369,7 +371,7 @@ static fw_error *read_observers(struct serving *serving, fw_observe_options *ret
 		.alertmanager = args->values[ALERTMANAGER],
 	};
 
-	return serve_observers_read(&serving->observers, &observing, ret_options);
+	return serve_observers_read(&serving->observers, &observing, &serving->observe);
 }
 
 static fw_hints hints_of(const char *word)
@@ -398,7 +400,6 @@ static fw_error *serve(struct serving *serving)
 	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
-	fw_observe_options observe;
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
@@ -407,7 +408,7 @@ static fw_error *serve(struct serving *serving)
 		return cli_usage("--stdio and --http cannot both be given");
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics requires --http");
-	FW_TRY(read_observers(serving, &observe));
+	FW_TRY(read_observers(serving));
 	raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
@@ -424,6 +425,8 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(check_problem_base(server.problem_base));
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
+	if (cli_given(args, DEADLINE))
+		server.deadline_most_ms = server.deadline_ms;
 	if (cli_given(args, TOKEN_FILE))
 		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
 					   sizeof token));
@@ -438,7 +441,7 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_observers_begin(observers, serving->server, &observe));
+	FW_TRY(serve_observers_begin(observers, serving->server, &serving->observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
@@ -446,7 +449,7 @@ static fw_error *serve(struct serving *serving)
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
 	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
-				       &observe));
+				       &serving->observe));
 	explicit_bzero(observers->secret, sizeof observers->secret);
 	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
@@ -454,16 +457,43 @@ static fw_error *serve(struct serving *serving)
 	return fw_server_run(serving->server);
 }
 
-static fw_contract contract_of_failure(const struct serving *serving)
+/*
+ * Makes a failure to start be reported in a contract: that of --contract; without one, in
+ * kaiza if a toolset has that contract, which has codes for failures to start. An error of
+ * usage is for whoever types the command.
+ */
+static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {
+	const cli_args *args = serving->args;
 	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+	fw_contract contract =
+		serve_toolsets_include(args->values[TOOLS], FW_KAIZA) ? FW_KAIZA : FW_AUTO;
+	bool is_self_audit = fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED;
 
-	return failed && failed->contract < FW_CONTRACT_COUNT ? failed->contract : FW_CANONICAL;
+	if (failed && contract != FW_KAIZA)
+		contract = failed->contract;
+	if (!cli_given(args, CONTRACT) &&
+	    (fw_error_code(err) == FW_CLI_USAGE || (contract != FW_KAIZA && !is_self_audit)))
+		return cli_reports_in_contract();
+	contract = cli_contract(args, CONTRACT, contract);
+	cli_report_by_default_in(contract < FW_CONTRACT_COUNT ? contract : FW_CANONICAL);
+	return true;
+}
+
+/* Before the log is closed. Consumes `err`, and returns what to report. */
+static fw_error *fail_to_start(struct serving *serving, fw_error *err)
+{
+	bool in_contract = report_in_contract(serving, err);
+
+	return serve_start_failed(&serving->observers, &serving->observe,
+				  serving->args->values[ROLE], err, in_contract);
 }
 
 static int run(const cli_args *args)
 {
-	struct serving serving = { .args = args, .isolation = FW_WORKERS_INIT };
+	struct serving serving = { .args = args,
+				   .isolation = FW_WORKERS_INIT,
+				   .observe = FW_OBSERVE_OPTIONS_INIT };
 	bool is_free;
 	fw_error *err;
 
@@ -472,6 +502,8 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
+	if (err && !serving.is_started)
+		err = fail_to_start(&serving, err);
 	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
 		fw_server_free(serving.server);
@@ -483,9 +515,6 @@ static int run(const cli_args *args)
 	/* A server that is still in use keeps its handles. */
 	if (is_free)
 		fw_loop_close(&serving.loop);
-	/* Reported to the process that started the server as to a client. */
-	if (err && fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED)
-		cli_report_in(cli_contract(args, CONTRACT, contract_of_failure(&serving)));
 	return err ? cli_fail(err) : CLI_DONE;
 }
 

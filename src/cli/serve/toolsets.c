@@ -107,6 +107,19 @@ fw_contract serve_toolsets_contract(const char *list)
 	return only ? only->contract : FW_AUTO;
 }
 
+bool serve_toolsets_include(const char *list, fw_contract contract)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		const struct fw_toolset *toolset = find(list, len);
+
+		if (toolset && toolset->contract == contract)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
 const char *serve_toolsets_instructions(const char *list, const char *role)
 {
 	while (list && *list) {

@@ -36,6 +36,9 @@ bool serve_toolset_at(size_t index, cli_entry *ret_entry);
 /** The contract of the only toolset in `list`; FW_AUTO if there are several. */
 fw_contract serve_toolsets_contract(const char *list);
 
+/** Whether a toolset of the list has this contract. */
+bool serve_toolsets_include(const char *list, fw_contract contract);
+
 /* The instructions for models of the first toolset of the list that has some; NULL: none. */
 const char *serve_toolsets_instructions(const char *list, const char *role);
 

@@ -36,6 +36,11 @@ void cli_report_by_default_in(fw_contract contract)
 		cli_report_in(contract);
 }
 
+bool cli_reports_in_contract(void)
+{
+	return in_contract;
+}
+
 bool cli_stack_is_wanted(void)
 {
 	const char *value = getenv("DEBUG_STACK");

@@ -15,6 +15,9 @@ void cli_report_in(fw_contract contract);
 /** The same, unless cli_report_in() was called. */
 void cli_report_by_default_in(fw_contract contract);
 
+/** Whether reports are JSON in a contract. */
+bool cli_reports_in_contract(void);
+
 /** Consumes `err`, which must not be NULL; returns the exit status. */
 int cli_fail(fw_error *err);
 

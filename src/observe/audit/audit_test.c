@@ -16,10 +16,10 @@ static void test_audit__a_line_has_all_fields_in_their_order(void **state)
 		"{\"seq\":1,\"timestamp\":\"2026-01-19T15:32:10.123Z\",\"event\":\"failure\","
 		"\"tool_name\":\"read_file\",\"error_code\":\"FILE_NOT_FOUND\","
 		"\"code\":\"file.not_found\",\"message\":\"File not found: a/b\","
-		"\"path\":null,\"intent\":null,\"invariant_id\":null,\"plan_hash\":null,"
+		"\"path\":\"a/b\",\"intent\":null,\"invariant_id\":null,\"plan_hash\":null,"
 		"\"phase_id\":null,\"session_id\":null,\"role\":null,\"workspace_root\":null,"
 		"\"client\":null,\"incident_id\":\"inc_20260119_abcdefgh\",\"trace_id\":null,"
-		"\"cause\":null,\"context\":null,\"args_hash\":"
+		"\"cause\":null,\"context\":{\"path\":\"a/b\"},\"args_hash\":"
 		"\"fde64ffe7a4a0bbd5d2fe2c294b795808c14bcb57a1d08f1c9dcd59871a020f4\","
 		"\"prev_hash\":\"GENESIS\",\"hash\":\"";
 	char *text;

@@ -25,6 +25,7 @@ struct fw_code_set {
 /* The handlers; `ctx` is a struct fw_code_set. */
 fw_error *fw_code_open_file(fw_call *call, void *ctx);
 fw_error *fw_code_list_paths(fw_call *call, void *ctx);
+fw_error *fw_code_search_text(fw_call *call, void *ctx);
 
 /* How the tools of a group run. */
 struct fw_code_runs {

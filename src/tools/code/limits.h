@@ -17,6 +17,17 @@ enum {
 	FW_LIMIT_CODE_WALK = 4 * 1000 * 1000,
 	/* Paths that list_paths returns. */
 	FW_LIMIT_CODE_PATHS = 20000,
+	/* The query of a search; matches that it returns; a piece of a file that is searched
+	 * at once, and a line. */
+	FW_LIMIT_CODE_QUERY_BYTES = 4096,
+	FW_LIMIT_CODE_MATCHES = 10000,
+	FW_LIMIT_CODE_PIECE_BYTES = 4 * 1024 * 1024,
+	FW_LIMIT_CODE_LINE_BYTES = 256 * 1024 * 1024,
+	/* One match of a regular expression: steps, nesting, memory, stack. */
+	FW_LIMIT_CODE_MATCH_STEPS = 10 * 1000 * 1000,
+	FW_LIMIT_CODE_MATCH_DEPTH = 250 * 1000,
+	FW_LIMIT_CODE_MATCH_KIB = 32 * 1024,
+	FW_LIMIT_CODE_JIT_STACK_BYTES = 1024 * 1024,
 	/* Elements of a list argument, and its bytes. */
 	FW_LIMIT_CODE_LIST = 64,
 	FW_LIMIT_CODE_LIST_BYTES = 64 * 1024,

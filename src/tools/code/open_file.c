@@ -16,6 +16,7 @@
 #include "tools/code/limits.h"
 #include "base/utf8.h"
 #include "tools/code/code.h"
+#include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
@@ -51,6 +52,15 @@ static void take(struct reading *r, const char *text, size_t len)
 	r->is_done = r->line > r->end && !r->is_checked_whole;
 }
 
+/* The piece of `len` bytes that was read last is not text. */
+static fw_error *not_text(const struct reading *r, size_t len)
+{
+	off_t end = lseek(r->fd, 0, SEEK_CUR);
+
+	return fw_file_not_text(r->path, r->piece, len,
+				end >= (off_t)len ? (uint64_t)end - len : 0);
+}
+
 /* Reads a piece; false at the end of the file. */
 static fw_error *read_piece(struct reading *r, bool *ret_has_more)
 {
@@ -69,7 +79,7 @@ static fw_error *read_piece(struct reading *r, bool *ret_has_more)
 	valid = fw_utf8_valid(r->piece, len);
 	/* The end of a piece may split a character, the end of the file may not. */
 	if (len - valid >= CHARACTER || (valid != len && got == 0))
-		return fw_raise_file_unsupported_encoding(r->path);
+		return not_text(r, len);
 	take(r, r->piece, valid);
 	r->kept = len - valid;
 	memmove(r->piece, r->piece + valid, r->kept);

@@ -34,6 +34,12 @@ static const struct listed file_tools[] = {
 	  "the number of all paths that fit.",
 	  "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}",
 	  fw_code_list_paths },
+	{ "search_text", "Search text",
+	  "Finds lines that contain a text or match a regular expression (PCRE2, one line at "
+	  "a time), in the files that list_paths lists. Ignores case unless case_sensitive is "
+	  "true. total is the number of all matching lines.",
+	  "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}",
+	  fw_code_search_text },
 };
 
 static fw_error *add(fw_server *server, struct fw_code_set *code, const struct listed *listed,

@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -29,6 +32,17 @@ static fw_error *missing(const struct fw_root *root, const char *path)
 static fw_error *open_error(const struct fw_root *root, int error, const char *path)
 {
 	return error == ENOENT ? missing(root, path) : fw_path_errno(error, path, false);
+}
+
+fw_error *fw_file_not_text(const char *path, const char *text, size_t len, uint64_t offset)
+{
+	char reason[96];
+	size_t at = 0;
+	const char *fault = fw_utf8_fault(text, len, &at);
+
+	(void)snprintf(reason, sizeof(reason), "%s at position %" PRIu64,
+		       fault ? fault : "invalid data", offset + at);
+	return fw_raise_file_unsupported_encoding(path, "utf-8", reason);
 }
 
 fw_error *fw_file_check(const struct fw_root *root, const struct stat *st, const char *path)

@@ -22,6 +22,11 @@ FW_NODISCARD fw_error *fw_file_read_all(int fd, const char *path, size_t limit, 
 FW_NODISCARD fw_error *fw_file_read(const struct fw_root *root, const char *path, size_t limit,
 				    char **ret_text, size_t *ret_len);
 
+/* The error for a file whose bytes are not UTF-8: file.unsupported_encoding, with the
+ * reason and the position of the first fault in `text`, which is at `offset`. */
+FW_NODISCARD fw_error *fw_file_not_text(const char *path, const char *text, size_t len,
+					uint64_t offset);
+
 /* Is it a regular file, and does it have one name unless the root allows more?
  * Raises file.read_failed, path.outside_workspace. */
 FW_NODISCARD fw_error *fw_file_check(const struct fw_root *root, const struct stat *st,

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
 #include "tools/context/cache.h"
 #include "tools/context/rule.h"
 #include "tools/context/sources.h"
@@ -66,7 +67,7 @@ static fw_error *read_source(const struct build *build, const struct fw_context_
 		return fw_raise_file_read_failed(source->path,
 						 "it changed while it was being read");
 	if (!fw_context_is_utf8(bytes->data, bytes->len))
-		return fw_raise_file_unsupported_encoding(source->path);
+		return fw_file_not_text(source->path, bytes->data, bytes->len, 0);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tools/common/file.h"
 #include "tools/context/rule.h"
 #include "tools/context/sources.h"
 #include "tools/context/words.h"
@@ -39,7 +40,7 @@ static fw_error *make_id(struct fw_context_source *source)
 	char *plain;
 
 	if (!fw_context_is_utf8(path, len))
-		return fw_raise_file_unsupported_encoding(path);
+		return fw_file_not_text(path, path, len, 0);
 	plain = malloc(len + 1);
 	if (!plain)
 		return fw_raise_internal_out_of_memory();

@@ -114,13 +114,16 @@ fw_error *fw_ws_begin_session(fw_call *call, void *ctx)
 static fw_error *read_text(const struct fw_root *root, const char *path, size_t len,
 			   char ret_path[FW_PATH_SIZE], char **ret_text, size_t *ret_len)
 {
+	fw_error *err;
+
 	FW_TRY(fw_root_normalize(root, path, len, ret_path));
 	FW_TRY(fw_file_read(root, ret_path, FW_WS_READ_BYTES, ret_text, ret_len));
 	if (fw_utf8_valid(*ret_text, *ret_len) == *ret_len)
 		return NULL;
+	err = fw_file_not_text(ret_path, *ret_text, *ret_len, 0);
 	fw__release(*ret_text);
 	*ret_text = NULL;
-	return fw_raise_file_unsupported_encoding(ret_path);
+	return err;
 }
 
 fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)

@@ -2,8 +2,15 @@
 
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bin, same, scratch } from './cli.mjs';
+import { bin, finish, same, scratch } from './cli.mjs';
 import { Wire, modern } from './mcp.mjs';
+
+// Servers that a failed test has left do not keep the tests from ending.
+const children = [];
+export async function end() {
+	await finish();
+	for (const child of children) child.kill('SIGKILL');
+}
 
 export const isLong = Boolean(process.env.FW_LONG);
 
@@ -44,6 +51,7 @@ export async function serve(repo, ...args) {
 	const repos = Array.isArray(repo) ? repo.flatMap((one) => ['--repo', one]) : ['--repo', repo];
 	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
 
+	children.push(wire.child);
 	return {
 		wire,
 		async call(name, given = {}) {

@@ -21,6 +21,7 @@ export class Wire {
 		this.waiting = [];
 		this.err = '';
 		let rest = '';
+		this.child.stdout.setEncoding('utf8');
 		this.child.stdout.on('data', (bytes) => {
 			rest += bytes;
 			const lines = rest.split('\n');

@@ -1,0 +1,315 @@
+/*
+ * hunt_file.c - one thread's part in a hunt: reading files in pieces and matching them.
+ *
+ * A file is read with read() into one buffer per thread: for files of the usual size that
+ * is quicker than mapping them, and a file that is cut while it is read does no harm. A
+ * piece ends at the end of a line; a longer line makes the buffer grow.
+ *
+ * A file with a NUL byte is binary and not searched, as in git and ripgrep. It is looked for
+ * only in files that may match.
+ */
+#include "tools/code/hunt_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tools/code/limits.h"
+#include "tools/code/query.h"
+#include "tools/code/scan.h"
+#include "tools/common/root.h"
+
+#include <faultwire/raise.h>
+
+enum { BUFFER_BYTES = 256 * 1024, BEFORE = 40 };
+
+struct hunter {
+	struct fw_hunt *hunt;
+	struct fw_matcher *matcher;
+	char *buffer;
+	size_t room;
+	struct fw_hit *hits; /* of the file, with previews */
+	size_t hit_count;
+	size_t hit_room;
+	struct fw_hunt_file file;
+	uint64_t number;  /* of the file */
+	uint64_t line;    /* lines before the piece */
+	uint64_t matches; /* in the file */
+	bool has_no_memory;
+};
+
+/* ---- a hit ---- */
+
+static bool is_start(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static uint64_t count_characters(const char *text, size_t len)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += is_start(text[i]);
+	return count;
+}
+
+/* The part of a long line that is shown: with the match in it. */
+static void choose_part(const struct fw_match *match, uint64_t column, const char **ret_text,
+			size_t *ret_len)
+{
+	const char *end = match->line + match->len;
+	const char *from = match->line;
+	size_t shown = 0;
+	const char *to;
+
+	if (column > FW_HUNT_PREVIEW - BEFORE) {
+		from = match->line + match->start;
+		for (unsigned i = 0; i < BEFORE && from > match->line; i++)
+			do
+				from--;
+			while (from > match->line && !is_start(*from));
+	}
+	for (to = from; to < end; to++)
+		if (is_start(*to) && ++shown > FW_HUNT_PREVIEW)
+			break;
+	*ret_text = from;
+	*ret_len = (size_t)(to - from);
+}
+
+/* Not more than FW_HUNT_PREVIEW characters, also where bytes are replaced. */
+static size_t cut(const char *text, size_t len)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (is_start(text[i]) && ++shown > FW_HUNT_PREVIEW)
+			return i;
+	return len;
+}
+
+static char *make_preview(const struct fw_match *match, uint64_t column, size_t *ret_len)
+{
+	const char *text;
+	size_t len, size;
+	char *preview;
+
+	choose_part(match, column, &text, &len);
+	size = 3 * len + 1;
+	preview = fw__allocate(size);
+	if (preview)
+		*ret_len = cut(preview, fw_utf8_repair(preview, size, text, len));
+	return preview;
+}
+
+static bool found(void *ctx, const struct fw_match *match)
+{
+	struct hunter *h = ctx;
+	struct fw_hit *hit;
+
+	h->matches++;
+	if (h->number > h->hunt->cutoff || h->hit_count == h->hunt->options.most)
+		return true;
+	if (h->hit_count == h->hit_room) {
+		size_t room = h->hit_room ? 2 * h->hit_room : 64;
+		struct fw_hit *more = fw__reallocate(h->hits, room * sizeof *more);
+
+		if (!more) {
+			h->has_no_memory = true;
+			return false;
+		}
+		h->hits = more;
+		h->hit_room = room;
+	}
+	hit = &h->hits[h->hit_count];
+	*hit = (struct fw_hit){ .file = h->number,
+				.path = h->file.path,
+				.prefix = h->file.prefix,
+				.line = h->line + match->number + 1 };
+	hit->column = count_characters(match->line, match->start) + 1;
+	hit->preview = make_preview(match, hit->column, &hit->preview_len);
+	if (!hit->preview) {
+		h->has_no_memory = true;
+		return false;
+	}
+	h->hit_count++;
+	return true;
+}
+
+static bool is_stopped(void *ctx)
+{
+	struct hunter *h = ctx;
+	const struct fw_hunt_options *options = &h->hunt->options;
+
+	if (h->hunt->is_ended)
+		return true;
+	if (fw_steady_ms() >= options->until_ms)
+		fw_hunt__end(h->hunt, FW_HUNT_TIMED_OUT);
+	else if (options->is_cancelled && options->is_cancelled(options->ctx))
+		fw_hunt__end(h->hunt, FW_HUNT_CANCELLED);
+	return h->hunt->is_ended;
+}
+
+/* ---- a file ---- */
+
+static bool grow(struct hunter *h, size_t room)
+{
+	char *more = fw__reallocate(h->buffer, room);
+
+	if (!more)
+		return false;
+	h->buffer = more;
+	h->room = room;
+	return true;
+}
+
+/* Searches a piece that consists of complete lines. False: the file is binary. */
+static fw_error *search_piece(struct hunter *h, const char *text, size_t len, bool *ret_is_text)
+{
+	const struct fw_matching matching = { found, is_stopped, h };
+
+	if (!fw_query_may_match(h->hunt->options.query, text, len))
+		return NULL;
+	if (memchr(text, '\0', len)) {
+		*ret_is_text = false;
+		return NULL;
+	}
+	return fw_matcher_run(h->matcher, &matching, text, len);
+}
+
+/* Reads until the buffer is full or the file ends. */
+static ssize_t fill(struct hunter *h, int fd, size_t len)
+{
+	size_t start = len;
+
+	while (len < h->room) {
+		ssize_t got = read(fd, h->buffer + len, h->room - len);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	return (ssize_t)(len - start);
+}
+
+/* How much of the buffer is complete lines; everything at the end of the file. */
+static size_t complete(const char *text, size_t len, bool is_end)
+{
+	const char *newline = is_end ? NULL : memrchr(text, '\n', len);
+
+	return is_end ? len : newline ? (size_t)(newline - text) + 1 : 0;
+}
+
+static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
+{
+	size_t len = 0, skip = 0;
+	bool is_first = true;
+
+	for (;;) {
+		ssize_t got = fill(h, fd, len);
+		bool is_end;
+		size_t part;
+
+		if (got < 0) /* a file that cannot be read is left out */
+			return NULL;
+		len += (size_t)got;
+		is_end = len < h->room;
+		skip = is_first && len >= 3 && memcmp(h->buffer, "\xef\xbb\xbf", 3) == 0 ? 3
+											 : 0;
+		is_first = false;
+		part = complete(h->buffer, len, is_end);
+		if (part > skip)
+			FW_TRY(search_piece(h, h->buffer + skip, part - skip, ret_is_text));
+		if (is_end || !*ret_is_text || is_stopped(h))
+			return NULL;
+		h->line += fw_scan_lines(h->buffer, part);
+		memmove(h->buffer, h->buffer + part, len - part);
+		len -= part;
+		if (!part && (h->room >= FW_LIMIT_CODE_LINE_BYTES || !grow(h, 2 * h->room)))
+			return fw_raise_file_too_large(h->file.path, FW_LIMIT_CODE_LINE_BYTES);
+	}
+}
+
+static void drop_hits(struct hunter *h)
+{
+	while (h->hit_count)
+		fw__release(h->hits[--h->hit_count].preview);
+}
+
+static fw_error *search_file(struct hunter *h, int fd)
+{
+	bool is_text = true;
+	struct stat st;
+	fw_error *err;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return NULL;
+	/* One more byte shows that the file has ended. */
+	if (st.st_size >= (off_t)h->room && h->room < FW_LIMIT_CODE_PIECE_BYTES &&
+	    !grow(h, st.st_size < FW_LIMIT_CODE_PIECE_BYTES ? (size_t)st.st_size + 1
+							    : FW_LIMIT_CODE_PIECE_BYTES))
+		return fw_raise_internal_out_of_memory();
+	err = search_pieces(h, fd, &is_text);
+	if (!err && h->has_no_memory)
+		err = fw_raise_internal_out_of_memory();
+	if (err || !is_text) {
+		drop_hits(h);
+		return err;
+	}
+	h->hunt->total += h->matches;
+	fw_hunt__keep(h->hunt, h->hits, h->hit_count);
+	h->hit_count = 0;
+	return NULL;
+}
+
+static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
+{
+	int fd = fw_root_open_beneath(file->root, file->path,
+				      O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+	fw_error *err;
+
+	if (fd < 0)
+		return;
+	h->file = *file;
+	h->number = number;
+	h->line = 0;
+	h->matches = 0;
+	err = search_file(h, fd);
+	(void)close(fd);
+	if (err)
+		fw_hunt__fail(h->hunt, err);
+}
+
+static fw_error *begin(struct hunter *h)
+{
+	FW_TRY(fw_matcher_new(h->hunt->options.query, &h->matcher));
+	return grow(h, BUFFER_BYTES) ? NULL : fw_raise_internal_out_of_memory();
+}
+
+void fw_hunt__run(struct fw_hunt *hunt)
+{
+	struct hunter h = { .hunt = hunt };
+	struct fw_hunt_file batch[FW_HUNT_BATCH];
+	uint64_t first;
+	size_t count;
+	fw_error *err = begin(&h);
+
+	if (err)
+		fw_hunt__fail(hunt, err);
+	while (!hunt->is_ended && (count = fw_hunt__take(hunt, batch, &first)))
+		for (size_t i = 0; i < count && !is_stopped(&h); i++)
+			hunt_in(&h, &batch[i], first + i);
+	drop_hits(&h);
+	fw__release(h.hits);
+	fw__release(h.buffer);
+	fw_matcher_free(h.matcher);
+}

@@ -1,0 +1,340 @@
+/*
+ * literal.c - see literal.h.
+ *
+ * It reads the part of the syntax that is common, and gives up at anything else: options
+ * in the pattern, assertions, numbered characters, quoting. Letters k and s match the Kelvin
+ * sign and the long s if case is ignored, so they end a text like any other character that is
+ * not fixed.
+ */
+#include "tools/code/literal.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 20 };
+
+struct parser {
+	const char *at;
+	const char *end;
+	bool ignores_case;
+	bool has_failed;
+	unsigned depth;
+};
+
+/* The best texts of a sequence so far, and the one that is being read. */
+struct sequence {
+	struct fw_literals best;
+	struct fw_literal run;
+};
+
+static void alternatives(struct parser *p, struct fw_literals *ret_literals);
+
+/* ---- which texts are best ---- */
+
+static size_t shortest(const struct fw_literals *literals)
+{
+	size_t least = FW_LITERAL_BYTES + 1;
+
+	for (size_t i = 0; i < literals->count; i++)
+		if (literals->list[i].len < least)
+			least = literals->list[i].len;
+	return literals->count ? least : 0;
+}
+
+/* Longer is better; if as long, fewer. */
+static void offer(struct sequence *sequence, const struct fw_literals *literals)
+{
+	size_t now = shortest(&sequence->best), then = shortest(literals);
+
+	if (then > now || (then && then == now && literals->count < sequence->best.count))
+		sequence->best = *literals;
+}
+
+static void end_run(struct sequence *sequence)
+{
+	struct fw_literals one = { .count = 1 };
+
+	if (sequence->run.len) {
+		one.list[0] = sequence->run;
+		offer(sequence, &one);
+	}
+	sequence->run.len = 0;
+}
+
+static bool is_fixed(const struct parser *p, unsigned char c)
+{
+	return !p->ignores_case || (c < 0x80 && !strchr("kKsS", c));
+}
+
+static void put(struct parser *p, struct sequence *sequence, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!text[i] || !is_fixed(p, (unsigned char)text[i])) {
+			end_run(sequence);
+			return;
+		}
+	if (sequence->run.len + len > FW_LITERAL_BYTES)
+		end_run(sequence);
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (p->ignores_case && c >= 'A' && c <= 'Z')
+			c = (char)(c | 0x20);
+		sequence->run.text[sequence->run.len++] = c;
+	}
+}
+
+/* ---- reading the pattern ---- */
+
+static bool digits(struct parser *p, unsigned *ret_number)
+{
+	const char *start = p->at;
+
+	*ret_number = 0;
+	while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at - start < 6)
+		*ret_number = *ret_number * 10 + (unsigned)(*p->at++ - '0');
+	return p->at > start;
+}
+
+/* {2}, {2,}, {2,5}; another brace may be an ordinary character, or not. */
+static unsigned braces(struct parser *p)
+{
+	unsigned least = 0, most;
+
+	p->at++;
+	if (!digits(p, &least))
+		p->has_failed = true;
+	if (p->at < p->end && *p->at == ',') {
+		p->at++;
+		(void)digits(p, &most);
+	}
+	if (p->at >= p->end || *p->at++ != '}')
+		p->has_failed = true;
+	return least;
+}
+
+enum times { ONCE, MORE, PERHAPS };
+
+/* Reads the quantifier that follows, if there is one. */
+static enum times times(struct parser *p)
+{
+	enum times times;
+
+	if (p->at >= p->end)
+		return ONCE;
+	switch (*p->at) {
+	case '*':
+	case '?':
+		p->at++;
+		times = PERHAPS;
+		break;
+	case '+':
+		p->at++;
+		times = MORE;
+		break;
+	case '{': times = braces(p) ? MORE : PERHAPS; break;
+	default: return ONCE;
+	}
+	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
+		p->at++;
+	/* Two quantifiers in a row are an error, or mean something else. */
+	if (p->at < p->end && strchr("*+?{", *p->at))
+		p->has_failed = true;
+	return times;
+}
+
+static void literal(struct parser *p, struct sequence *sequence, const char *text, size_t len)
+{
+	switch (times(p)) {
+	case ONCE: put(p, sequence, text, len); return;
+	case MORE: put(p, sequence, text, len); break;
+	case PERHAPS: break;
+	}
+	end_run(sequence);
+}
+
+/* Anything that matches one character, or none, but not a fixed one. */
+static void other(struct parser *p, struct sequence *sequence)
+{
+	end_run(sequence);
+	(void)times(p);
+}
+
+static void escape(struct parser *p, struct sequence *sequence)
+{
+	char c;
+
+	if (++p->at >= p->end) {
+		p->has_failed = true;
+		return;
+	}
+	c = *p->at++;
+	if ((c >= 0x21 && c <= 0x2f) || (c >= 0x3a && c <= 0x40) || (c >= 0x5b && c <= 0x60) ||
+	    (c >= 0x7b && c <= 0x7e) || c == ' ') {
+		literal(p, sequence, p->at - 1, 1);
+	} else if (c == 't') {
+		literal(p, sequence, "\t", 1);
+	} else if (c && strchr("dDwWsSbBhHvVAzZ", c)) {
+		other(p, sequence);
+	} else if ((c == 'p' || c == 'P') && p->at < p->end && *p->at == '{') {
+		const char *close = memchr(p->at, '}', (size_t)(p->end - p->at));
+
+		if (!close) {
+			p->has_failed = true;
+			return;
+		}
+		p->at = close + 1;
+		other(p, sequence);
+	} else {
+		p->has_failed = true;
+	}
+}
+
+static void class(struct parser *p, struct sequence *sequence)
+{
+	p->at++;
+	if (p->at < p->end && *p->at == '^')
+		p->at++;
+	if (p->at < p->end && *p->at == ']')
+		p->at++;
+	while (p->at < p->end && *p->at != ']') {
+		if (*p->at == '[' && p->at + 1 < p->end && strchr(":.=", p->at[1])) {
+			const char *close = memmem(p->at, (size_t)(p->end - p->at), ":]", 2);
+
+			if (p->at[1] != ':' || !close) {
+				p->has_failed = true;
+				return;
+			}
+			p->at = close + 2;
+		} else if (*p->at == '\\') {
+			if (p->at + 1 >= p->end || strchr("QEco", p->at[1])) {
+				p->has_failed = true;
+				return;
+			}
+			p->at += 2;
+		} else {
+			p->at++;
+		}
+	}
+	if (p->at >= p->end) {
+		p->has_failed = true;
+		return;
+	}
+	p->at++;
+	other(p, sequence);
+}
+
+static void group(struct parser *p, struct sequence *sequence)
+{
+	struct fw_literals inside = { .count = 0 };
+
+	p->at++;
+	if (p->at < p->end && (*p->at == '*' || *p->at == '?')) {
+		if (p->end - p->at < 2 || p->at[0] == '*' || p->at[1] != ':') {
+			p->has_failed = true;
+			return;
+		}
+		p->at += 2;
+	}
+	if (++p->depth > DEPTH_MAX) {
+		p->has_failed = true;
+		return;
+	}
+	alternatives(p, &inside);
+	p->depth--;
+	if (p->has_failed || p->at >= p->end || *p->at != ')') {
+		p->has_failed = true;
+		return;
+	}
+	p->at++;
+	end_run(sequence);
+	if (times(p) != PERHAPS)
+		offer(sequence, &inside);
+}
+
+static size_t character(const struct parser *p)
+{
+	unsigned char c = (unsigned char)*p->at;
+	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+
+	return len <= (size_t)(p->end - p->at) ? len : 1;
+}
+
+static void item(struct parser *p, struct sequence *sequence)
+{
+	size_t len;
+
+	switch (*p->at) {
+	case '\\': escape(p, sequence); break;
+	case '[': class(p, sequence); break;
+	case '(': group(p, sequence); break;
+	case '.':
+	case '^':
+	case '$':
+		p->at++;
+		other(p, sequence);
+		break;
+	case '*':
+	case '+':
+	case '?':
+	case '{': p->has_failed = true; break;
+	default:
+		len = character(p);
+		p->at += len;
+		literal(p, sequence, p->at - len, len);
+		break;
+	}
+}
+
+/* Reads up to the end, or to the parenthesis that closes the group. */
+static void alternatives(struct parser *p, struct fw_literals *ret_literals)
+{
+	struct fw_literals all = { .count = 0 };
+	bool is_known = true;
+
+	for (;;) {
+		struct sequence sequence = { .run.len = 0 };
+
+		while (p->at < p->end && *p->at != '|' && *p->at != ')' && !p->has_failed)
+			item(p, &sequence);
+		end_run(&sequence);
+		if (p->has_failed)
+			return;
+		if (!sequence.best.count || all.count + sequence.best.count > FW_LITERALS_MAX)
+			is_known = false;
+		for (size_t i = 0; is_known && i < sequence.best.count; i++)
+			all.list[all.count++] = sequence.best.list[i];
+		if (p->at >= p->end || *p->at == ')')
+			break;
+		p->at++;
+	}
+	if (is_known)
+		*ret_literals = all;
+}
+
+void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
+			  struct fw_literals *ret_literals)
+{
+	struct parser p = { .at = pattern, .end = pattern + len, .ignores_case = ignores_case };
+
+	ret_literals->count = 0;
+	alternatives(&p, ret_literals);
+	if (p.has_failed || p.at < p.end)
+		ret_literals->count = 0;
+}
+
+void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
+			 struct fw_literals *ret_literals)
+{
+	struct parser p = { .at = text, .end = text + len, .ignores_case = ignores_case };
+	struct sequence sequence = { .run.len = 0 };
+
+	while (p.at < p.end) {
+		size_t one = character(&p);
+
+		put(&p, &sequence, p.at, one);
+		p.at += one;
+	}
+	end_run(&sequence);
+	*ret_literals = sequence.best;
+}

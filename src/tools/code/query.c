@@ -1,0 +1,423 @@
+/*
+ * query.c - see query.h.
+ *
+ * Most of the time of a search goes to lines that do not match. They are skipped by looking
+ * for the texts that a match requires (literal.h, scan.h). An expression without such a
+ * text, `[0-9]{7,}`, is first run on the whole block, which finds the next line that can
+ * match, and then on that line alone. That is right only for expressions that match
+ * in the block wherever they match in a line: no assertions, no atomic groups.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "tools/code/query.h"
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tools/code/limits.h"
+#include "tools/code/scan.h"
+
+#include <faultwire/raise.h>
+
+enum { ASK_LINES = 256, ASK_REGEX_LINES = 4, JIT_STACK_LEAST = 32 * 1024 };
+
+struct fw_query {
+	char *text;
+	size_t len;
+	bool ignores_case;
+	bool is_exact; /* where a literal is found, there is a match: no expression needed */
+	struct fw_literals literals;
+	struct fw_scan scans[FW_LITERALS_MAX];
+	size_t scan_count;
+	pcre2_code *code;  /* for a line; NULL if exact */
+	pcre2_code *sieve; /* for a block; NULL: match line by line */
+	bool has_jit;
+	bool sieve_has_jit;
+};
+
+struct fw_matcher {
+	const struct fw_query *query;
+	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack;
+};
+
+/* ---- compiling ---- */
+
+static fw_error *invalid(int error, size_t at)
+{
+	PCRE2_UCHAR words[128];
+	char expected[224];
+	fw_error *err;
+
+	if (pcre2_get_error_message(error, words, sizeof words) < 0)
+		words[0] = '\0';
+	(void)snprintf(expected, sizeof expected, "a regular expression; at offset %zu: %s", at,
+		       (const char *)words);
+	err = fw_raise_input_invalid_value("query", expected);
+	fw_error_add_u64(err, "offset", at);
+	return err;
+}
+
+static pcre2_code *compile(const struct fw_query *query, uint32_t options, int *ret_error,
+			   size_t *ret_at, bool *ret_has_jit)
+{
+	pcre2_code *code;
+
+	if (query->ignores_case)
+		options |= PCRE2_CASELESS;
+	code = pcre2_compile((PCRE2_SPTR)query->text, query->len,
+			     options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, ret_error, ret_at,
+			     NULL);
+	if (code)
+		*ret_has_jit = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+	return code;
+}
+
+/* Does it match in a block wherever it matches in a line? If in doubt, no. */
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		char next = i + 1 < len ? text[i + 1] : '\0';
+
+		switch (text[i]) {
+		case '\\':
+			if (!strchr("dDwWsSbBhH.()[]{}*+?|/-_\"'<>=,:;!@#%&~^$ ", next) ||
+			    !next)
+				return false;
+			i++;
+			break;
+		case '$': /* the line end of CR LF */
+		case '^': return false;
+		case '(':
+			if (next == '*' ||
+			    (next == '?' && (i + 2 >= len || text[i + 2] != ':')))
+				return false;
+			break;
+		case '+':
+		case '?':
+		case '*':
+		case '}':
+			if (next == '+')
+				return false;
+			break;
+		default: break;
+		}
+	}
+	return true;
+}
+
+static fw_error *compile_regex(struct fw_query *query)
+{
+	const uint32_t options = PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
+	size_t at = 0;
+	int error = 0;
+
+	query->code = compile(query, options, &error, &at, &query->has_jit);
+	if (!query->code)
+		return error == PCRE2_ERROR_HEAP_FAILED ? fw_raise_internal_out_of_memory()
+							: invalid(error, at);
+	fw_literals_of_regex(query->text, query->len, query->ignores_case, &query->literals);
+	/* A class that excludes something may begin with ^, which is_plain() refuses. */
+	if (!query->literals.count && is_plain(query->text, query->len))
+		query->sieve = compile(query, options, &error, &at, &query->sieve_has_jit);
+	return NULL;
+}
+
+static fw_error *compile_text(struct fw_query *query)
+{
+	size_t at = 0;
+	int error = 0;
+
+	fw_literals_of_text(query->text, query->len, query->ignores_case, &query->literals);
+	query->is_exact = !query->ignores_case || (query->literals.count == 1 &&
+						   query->literals.list[0].len == query->len);
+	if (query->is_exact)
+		return NULL;
+	query->code = compile(query, PCRE2_LITERAL, &error, &at, &query->has_jit);
+	return query->code ? NULL : fw_raise_internal_out_of_memory();
+}
+
+static void prepare_scans(struct fw_query *query)
+{
+	/* A text may be longer than a literal is kept. */
+	if (query->is_exact && !query->ignores_case) {
+		fw_scan_init(&query->scans[0], query->text, query->len, false);
+		query->scan_count = 1;
+		return;
+	}
+	for (size_t i = 0; i < query->literals.count; i++)
+		fw_scan_init(&query->scans[i], query->literals.list[i].text,
+			     query->literals.list[i].len, query->ignores_case);
+	query->scan_count = query->literals.count;
+}
+
+static fw_error *check(const struct fw_query_options *options)
+{
+	if (!options->len)
+		return fw_raise_input_invalid_value("query", "a text that is not empty");
+	if (options->len > FW_LIMIT_CODE_QUERY_BYTES)
+		return fw_raise_input_too_large("query", FW_LIMIT_CODE_QUERY_BYTES);
+	if (memchr(options->text, '\n', options->len))
+		return fw_raise_input_invalid_value(
+			"query", "a text without line breaks: lines are searched one by one");
+	return NULL;
+}
+
+fw_error *fw_query_new(const struct fw_query_options *options, struct fw_query **ret_query)
+{
+	struct fw_query *query;
+	fw_error *err;
+
+	FW_TRY(check(options));
+	query = fw__allocate(sizeof *query);
+	if (!query)
+		return fw_raise_internal_out_of_memory();
+	fw__zero(query, sizeof *query);
+	query->text = fw_strdup_n(options->text, options->len);
+	query->len = options->len;
+	query->ignores_case = !options->is_case_sensitive;
+	err = !query->text        ? fw_raise_internal_out_of_memory()
+	      : options->is_regex ? compile_regex(query)
+				  : compile_text(query);
+	if (err) {
+		fw_query_free(query);
+		return err;
+	}
+	prepare_scans(query);
+	*ret_query = query;
+	return NULL;
+}
+
+void fw_query_free(struct fw_query *query)
+{
+	if (!query)
+		return;
+	pcre2_code_free(query->code);
+	pcre2_code_free(query->sieve);
+	fw__release(query->text);
+	fw__release(query);
+}
+
+const struct fw_literals *fw_query_literals(const struct fw_query *query)
+{
+	return &query->literals;
+}
+
+bool fw_query_ignores_case(const struct fw_query *query)
+{
+	return query->ignores_case;
+}
+
+bool fw_query_may_match(const struct fw_query *query, const char *text, size_t len)
+{
+	for (size_t i = 0; i < query->scan_count; i++)
+		if (fw_scan_find(&query->scans[i], text, len))
+			return true;
+	return query->scan_count == 0;
+}
+
+/* ---- a matcher ---- */
+
+fw_error *fw_matcher_new(const struct fw_query *query, struct fw_matcher **ret_matcher)
+{
+	struct fw_matcher *matcher = fw__allocate(sizeof *matcher);
+
+	if (!matcher)
+		return fw_raise_internal_out_of_memory();
+	*matcher = (struct fw_matcher){ .query = query };
+	if (query->code) {
+		matcher->data = pcre2_match_data_create(1, NULL);
+		matcher->context = pcre2_match_context_create(NULL);
+		matcher->stack = pcre2_jit_stack_create(JIT_STACK_LEAST,
+							FW_LIMIT_CODE_JIT_STACK_BYTES, NULL);
+		if (!matcher->data || !matcher->context || !matcher->stack) {
+			fw_matcher_free(matcher);
+			return fw_raise_internal_out_of_memory();
+		}
+		(void)pcre2_set_match_limit(matcher->context, FW_LIMIT_CODE_MATCH_STEPS);
+		(void)pcre2_set_depth_limit(matcher->context, FW_LIMIT_CODE_MATCH_DEPTH);
+		(void)pcre2_set_heap_limit(matcher->context, FW_LIMIT_CODE_MATCH_KIB);
+		pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
+	}
+	*ret_matcher = matcher;
+	return NULL;
+}
+
+void fw_matcher_free(struct fw_matcher *matcher)
+{
+	if (!matcher)
+		return;
+	pcre2_match_data_free(matcher->data);
+	pcre2_match_context_free(matcher->context);
+	pcre2_jit_stack_free(matcher->stack);
+	fw__release(matcher);
+}
+
+/* Where the expression matches in a text; `*ret_at` is not set if it does not. */
+static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, size_t len,
+		       size_t from, bool *ret_has_match, size_t *ret_at)
+{
+	const pcre2_code *code = with_sieve ? m->query->sieve : m->query->code;
+	bool has_jit = with_sieve ? m->query->sieve_has_jit : m->query->has_jit;
+	int result = has_jit ? pcre2_jit_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
+					       m->context)
+			     : pcre2_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
+					   m->context);
+
+	*ret_has_match = result >= 0;
+	if (result >= 0) {
+		const size_t *at = pcre2_get_ovector_pointer(m->data);
+
+		*ret_at = at[0] < at[1] ? at[0] : at[1];
+		return NULL;
+	}
+	if (result == PCRE2_ERROR_NOMATCH || result == PCRE2_ERROR_PARTIAL)
+		return NULL;
+	if (result == PCRE2_ERROR_NOMEMORY)
+		return fw_raise_internal_out_of_memory();
+	return fw_raise_input_invalid_value(
+		"query", "a regular expression that can be matched within the step limit");
+}
+
+/* ---- a block ---- */
+
+struct block {
+	struct fw_matcher *matcher;
+	const struct fw_matching *matching;
+	const char *text;
+	const char *end;
+	const char *at;      /* the start of the first line that is not looked at yet */
+	const char *counted; /* up to here lines were counted */
+	uint64_t number;     /* of the line that begins there */
+	unsigned lines;      /* since is_stopped() was asked */
+	bool is_ended;
+	const char *next[FW_LITERALS_MAX]; /* occurrences at or behind `at`; NULL: none */
+	bool is_known[FW_LITERALS_MAX];    /* next[] is up to date */
+};
+
+static const char *line_end(const struct block *b, const char *from)
+{
+	const char *newline = memchr(from, '\n', (size_t)(b->end - from));
+
+	return newline ? newline : b->end;
+}
+
+static void report(struct block *b, const char *line, size_t len, size_t start)
+{
+	struct fw_match found = { .line = line, .len = len, .start = start };
+
+	b->number += fw_scan_lines(b->counted, (size_t)(line - b->counted));
+	b->counted = line;
+	found.number = b->number;
+	if (!b->matching->found(b->matching->ctx, &found))
+		b->is_ended = true;
+}
+
+/* Matches the line that begins at `line`, and goes behind it. `hit`: where a literal is;
+ * NULL: not known. */
+static fw_error *try_line(struct block *b, const char *line, const char *hit)
+{
+	const struct fw_query *query = b->matcher->query;
+	const char *end = line_end(b, hit ? hit : line);
+	size_t len = (size_t)(end - line);
+	size_t start = hit ? (size_t)(hit - line) : 0;
+	bool has_match = true;
+
+	b->at = end < b->end ? end + 1 : b->end;
+	if (len && line[len - 1] == '\r')
+		len--;
+	if (++b->lines >= (query->code ? ASK_REGEX_LINES : ASK_LINES)) {
+		b->lines = 0;
+		if (b->matching->is_stopped(b->matching->ctx)) {
+			b->is_ended = true;
+			return NULL;
+		}
+	}
+	if (query->code)
+		FW_TRY(match(b->matcher, false, line, len, 0, &has_match, &start));
+	else
+		has_match = start + query->len <= len;
+	if (has_match)
+		report(b, line, len, start);
+	return NULL;
+}
+
+/* The next occurrence of a literal. */
+static const char *next_hit(struct block *b)
+{
+	const struct fw_query *query = b->matcher->query;
+	const char *first = NULL;
+
+	for (size_t i = 0; i < query->scan_count; i++) {
+		if (!b->is_known[i] || (b->next[i] && b->next[i] < b->at)) {
+			b->next[i] =
+				fw_scan_find(&query->scans[i], b->at, (size_t)(b->end - b->at));
+			b->is_known[i] = true;
+		}
+		if (b->next[i] && (!first || b->next[i] < first))
+			first = b->next[i];
+	}
+	return first;
+}
+
+static const char *line_of(const struct block *b, const char *hit)
+{
+	const char *newline = memrchr(b->at, '\n', (size_t)(hit - b->at));
+
+	return newline ? newline + 1 : b->at;
+}
+
+static fw_error *run_scans(struct block *b)
+{
+	const char *hit;
+
+	while (!b->is_ended && b->at < b->end && (hit = next_hit(b)))
+		FW_TRY(try_line(b, line_of(b, hit), hit));
+	return NULL;
+}
+
+static fw_error *run_lines(struct block *b)
+{
+	while (!b->is_ended && b->at < b->end)
+		FW_TRY(try_line(b, b->at, NULL));
+	return NULL;
+}
+
+static fw_error *run_sieve(struct block *b)
+{
+	while (!b->is_ended && b->at < b->end) {
+		bool has_match = false;
+		size_t at = 0;
+		fw_error *err = match(b->matcher, true, b->text, (size_t)(b->end - b->text),
+				      (size_t)(b->at - b->text), &has_match, &at);
+
+		/* Across lines it takes too many steps; within them it may not. */
+		if (err && fw_error_code(err) == FW_INPUT_INVALID_VALUE) {
+			fw_error_free(err);
+			return run_lines(b);
+		}
+		FW_TRY(err);
+		if (!has_match || b->text + at >= b->end)
+			return NULL;
+		FW_TRY(try_line(b, line_of(b, b->text + at), NULL));
+	}
+	return NULL;
+}
+
+fw_error *fw_matcher_run(struct fw_matcher *matcher, const struct fw_matching *matching,
+			 const char *text, size_t len)
+{
+	struct block block = { .matcher = matcher,
+			       .matching = matching,
+			       .text = text,
+			       .end = text + len,
+			       .at = text,
+			       .counted = text };
+
+	if (matcher->query->scan_count)
+		return run_scans(&block);
+	return matcher->query->sieve ? run_sieve(&block) : run_lines(&block);
+}

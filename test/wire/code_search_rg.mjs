@@ -1,0 +1,92 @@
+// search_text finds what ripgrep finds: generated queries on a generated tree. FW_LONG=1: 500 queries on
+// 12,000 files; FW_SEED and FW_CASE repeat one query.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { check, root, same, scratch, test } from './lib/cli.mjs';
+import { end, isLong, serve } from './lib/code.mjs';
+import { makeQuery, makeTree, random } from './lib/corpus.mjs';
+
+const seed = Number(process.env.FW_SEED ?? 7);
+const queries = isLong ? 500 : 80;
+const most = 10000;
+
+const excluded = ['.git', '.hg', '.svn', '.bzr', '.jj', 'node_modules', '__pycache__', '.mypy_cache', '.pytest_cache', '.ruff_cache', '.tox', '.venv', '.idea', '.faultwire'];
+const flags = ['--no-config', '--hidden', '--no-require-git', '--no-ignore-global', '--no-ignore-parent', '--no-messages', '--crlf', '--line-number', '--with-filename',
+	'--null', '--color=never', '--max-columns=1', ...excluded.flatMap((name) => ['--glob', `!${name}`])];
+
+const globs = {
+	'*.c': /\.c$/, '*.{h,py}': /\.(h|py)$/, 'src/**': /^src\//, '**/deep1*/*': /(^|\/)deep1[^/]*\/[^/]+$/, '!*.md': /^(?!.*\.md$)/,
+};
+
+// "path:line" of every matching line, in the order of the paths.
+function ripgrep(dir, query) {
+	const args = [...flags, query.regex ? '--regexp' : '--fixed-strings', ...(query.regex ? [] : ['--regexp']), query.query, ...(query.case_sensitive ? [] : ['--ignore-case']), '--', query.folder ?? '.'];
+	const { status, stdout, stderr } = spawnSync('rg', args, { cwd: dir, maxBuffer: 1 << 30 });
+	check(status === 0 || status === 1, `rg ${args.join(' ')}: ${stderr}`);
+	const found = stdout.toString().split('\n').filter((line) => line.includes('\0')).map((line) => {
+		const [path, rest] = line.split('\0');
+		return [path.replace(/^\.\//, ''), Number(rest.split(':')[0])];
+	});
+	// It may report lines of a binary file that it read before it saw the NUL; we never do.
+	return found.filter(([path]) => !path.startsWith('binary/'));
+}
+
+const order = (a, b) => Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])) || a[1] - b[1];
+
+async function ours(server, query) {
+	const paths = [query.folder, query.glob].filter(Boolean);
+	const { query: text, regex, case_sensitive } = query;
+	const result = await server.call('search_text', { query: text, regex, case_sensitive, max_results: most, ...(paths.length && { paths }) });
+	const found = result.matches.map((match) => [match.path, match.line]);
+	for (let i = 1; i < found.length; i++) check(order(found[i - 1], found[i]) < 0, `order: ${found[i - 1]} ${found[i]}`);
+	if (result.total <= most) same([result.truncated, found.length], [false, result.total]);
+	for (const match of result.matches) check([...match.preview].length <= 200 && match.column >= 1);
+	return [found, result.total];
+}
+
+async function compare(server, dir, query, number) {
+	const name = `FW_SEED=${seed} FW_CASE=${number} ${JSON.stringify(query)}`;
+	let expected = ripgrep(dir, query).sort(order);
+	let [found, total] = await ours(server, query);
+	if (query.glob) expected = expected.filter(([path]) => globs[query.glob].test(path));
+	if (!query.isLoose) same(total, expected.length, name);
+	expected = expected.slice(0, most);
+	if (query.isLoose) [expected, found] = [expected, found].map((list) => list.filter(([path]) => !path.startsWith('crlf/')));
+	if (total > most) expected = expected.slice(0, found.length);
+	const a = new Set(found.map(String)), b = new Set(expected.map(String));
+	same([[...a].filter((one) => !b.has(one)).slice(0, 5), [...b].filter((one) => !a.has(one)).slice(0, 5)], [[], []], `${name}: [only ours, only ripgrep's]`);
+	return found.length > 0;
+}
+
+async function compareAll(dir, count, make) {
+	const server = await serve(dir);
+	const only = process.env.FW_CASE;
+	let hits = 0;
+	for (let i = 0; i < count; i++) {
+		const query = make(random(seed * 1000 + i));
+		if (only === undefined || Number(only) === i) hits += await compare(server, dir, query, i);
+	}
+	await server.end();
+	return hits;
+}
+
+test(`${queries} generated queries on a generated tree: the lines that ripgrep finds`, async () => {
+	const dir = mkdtempSync(join(scratch(), 'tree-'));
+	makeTree(dir, isLong ? 12000 : 400, random(seed));
+	const hits = await compareAll(dir, queries, makeQuery);
+	if (process.env.FW_CASE === undefined) check(hits > queries / 2, `only ${hits} queries have results`);
+});
+
+test('queries on this repository: the lines that ripgrep finds', async () => {
+	const dir = mkdtempSync(join(scratch(), 'own-'));
+	execFileSync('sh', ['-c', `cp -r src include docs registry test/wire ${dir}`], { cwd: root });
+	const list = ['fw_error', 'struct fw_\\w+ \\{', '^#include', 'FW_TRY\\(', '[A-Z]{12,}', 'todo|fixme|because', '\\bint\\b.*;$', 'is_\\w+\\(', '"[^"]{60,}"', '(?i)sqlite', 'zzz_no_match', 'e', '^\\s*$', 'a.*b.*c.*d.*e'];
+	await compareAll(dir, list.length * 2, (() => {
+		let i = 0;
+		return () => ({ query: list[i >> 1], regex: true, case_sensitive: i++ % 2 === 0 });
+	})());
+});
+
+await end();
