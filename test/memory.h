@@ -22,9 +22,11 @@ static struct test_memory test_memory;
 
 static inline bool test_memory_refuses(void)
 {
-	test_memory.calls++;
-	if (!test_memory.fail_at || test_memory.calls < test_memory.fail_at ||
-	    (test_memory.calls > test_memory.fail_at && !test_memory.fail_on))
+	/* Other threads of the operation allocate, too. */
+	size_t call = __atomic_add_fetch(&test_memory.calls, 1, __ATOMIC_RELAXED);
+
+	if (!test_memory.fail_at || call < test_memory.fail_at ||
+	    (call > test_memory.fail_at && !test_memory.fail_on))
 		return false;
 	test_memory.failed = true;
 	return true;
@@ -35,7 +37,7 @@ static inline void *test_memory_allocate(void *ctx, size_t size)
 	void *block = test_memory_refuses() ? NULL : malloc(size);
 
 	(void)ctx;
-	test_memory.blocks += block != NULL;
+	(void)__atomic_add_fetch(&test_memory.blocks, block != NULL, __ATOMIC_RELAXED);
 	return block;
 }
 
@@ -44,14 +46,14 @@ static inline void *test_memory_reallocate(void *ctx, void *ptr, size_t size)
 	void *block = test_memory_refuses() ? NULL : realloc(ptr, size);
 
 	(void)ctx;
-	test_memory.blocks += block && !ptr;
+	(void)__atomic_add_fetch(&test_memory.blocks, block && !ptr, __ATOMIC_RELAXED);
 	return block;
 }
 
 static inline void test_memory_release(void *ctx, void *ptr)
 {
 	(void)ctx;
-	test_memory.blocks -= ptr != NULL;
+	(void)__atomic_sub_fetch(&test_memory.blocks, ptr != NULL, __ATOMIC_RELAXED);
 	free(ptr);
 }
 

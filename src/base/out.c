@@ -355,6 +355,17 @@ void fw_out_u64(struct fw_out *out, uint64_t value)
 	char digits[20];
 	size_t at = sizeof(digits);
 
+	/* Line numbers and HTTP statuses have few digits. */
+	if (value < 1000) {
+		unsigned small = (unsigned)value;
+
+		digits[0] = (char)('0' + small / 100);
+		digits[1] = (char)('0' + small / 10 % 10);
+		digits[2] = (char)('0' + small % 10);
+		at = small >= 100 ? 0 : small >= 10 ? 1 : 2;
+		fw_out_put(out, digits + at, 3 - at);
+		return;
+	}
 	do {
 		digits[--at] = (char)('0' + value % 10);
 		value /= 10;

@@ -227,6 +227,8 @@ void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 	const struct tool *tool = tool_of(err);
 	const fw_row *row = row_read(err, code.p);
 	struct fw_text message = err->message;
+	const char *once;
+	size_t len;
 
 	(void)options;
 	if (fw_error_row(err)->number == FW_TOOL_FAILED)
@@ -234,7 +236,9 @@ void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "{");
 	write_empty_result(out, err, tool);
 	FW_OUT(out, "\"error\":");
+	once = out->at;
 	fw_write_text(out, message);
+	len = (size_t)(out->at - once);
 	FW_OUT(out, ",\"problem\":{\"type\":\"" TYPE_BASE);
 	fw_write_plain(out, code);
 	FW_OUT(out, "\",\"title\":");
@@ -242,7 +246,11 @@ void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, status_of(err, row, code.p));
 	FW_OUT(out, ",\"detail\":");
-	fw_write_text(out, message);
+	/* It is there already, escaped, unless the buffer is full. */
+	if (out->cut)
+		fw_write_text(out, message);
+	else
+		fw_out_put(out, once, len);
 	FW_OUT(out, ",\"instance\":");
 	write_instance(out, err, tool);
 	FW_OUT(out, ",\"code\":\"");

@@ -18,23 +18,36 @@ static fw_encode_fn *const encoders[FW_CONTRACT_COUNT] = {
 	[FW_OWLCLAW_API] = fw_owlclaw_api_encode,
 };
 
-size_t fw_error_encode(const fw_error *err, fw_contract contract,
-		       const fw_encode_options *options, char *buf, size_t cap)
+static size_t encode(const fw_error *err, fw_contract contract,
+		     const fw_encode_options *options, char *buf, size_t cap)
 {
-	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
-	fw_error *misuse = fw_options_read("fw_error_encode", options, &known, sizeof(known));
-	fw_error *missing = err || misuse ? NULL : fw_raise_internal_unexpected(NULL);
 	struct fw_out out;
 
 	if ((unsigned)contract >= FW_CONTRACT_COUNT)
 		contract = FW_CANONICAL;
-	if (misuse || missing)
-		err = misuse ? misuse : missing;
 	fw_out_init(&out, buf, cap);
-	encoders[contract](&out, err, &known);
-	fw_error_free(misuse);
-	fw_error_free(missing);
+	encoders[contract](&out, err, options);
 	return fw_out_finish(&out, cap);
+}
+
+size_t fw_error_encode(const fw_error *err, fw_contract contract,
+		       const fw_encode_options *options, char *buf, size_t cap)
+{
+	static const fw_encode_options usual = FW_ENCODE_OPTIONS_INIT;
+	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
+	fw_error *fault;
+	size_t len;
+
+	if (err && !options)
+		return encode(err, contract, &usual, buf, cap);
+	fault = fw_options_read("fw_error_encode", options, &known, sizeof(known));
+	if (!fault && err)
+		return encode(err, contract, &known, buf, cap);
+	if (!fault)
+		fault = fw_raise_internal_unexpected(NULL);
+	len = encode(fault, contract, &known, buf, cap);
+	fw_error_free(fault);
+	return len;
 }
 
 fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,
@@ -62,8 +75,14 @@ fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,
 
 void fw_write_item(struct fw_out *out, const struct fw_item *item)
 {
-	fw_write_text(out, item->key);
-	FW_OUT(out, ":");
+	if (item->has_plain_key) {
+		FW_OUT(out, "\"");
+		fw_write_plain(out, item->key);
+		FW_OUT(out, "\":");
+	} else {
+		fw_write_text(out, item->key);
+		FW_OUT(out, ":");
+	}
 	switch (item->type) {
 	case FW_FIELD_STRING: fw_write_text(out, item->as.text); break;
 	case FW_FIELD_JSON: fw_out_put(out, item->as.text.p, item->as.text.n); break;
@@ -114,6 +133,19 @@ void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error
 {
 	bool first = true;
 
+	/* Usually there is no delay, and so nothing to hide. */
+	if (delay < 0) {
+		if (!err->item_count)
+			return;
+		fw_write_plain(out, opening);
+		fw_write_item(out, &err->items[0]);
+		for (size_t i = 1; i < err->item_count; i++) {
+			FW_OUT(out, ",");
+			fw_write_item(out, &err->items[i]);
+		}
+		FW_OUT(out, "}");
+		return;
+	}
 	for (size_t i = 0; i < err->item_count; i++) {
 		if (!fw_write_shows(&err->items[i], delay))
 			continue;
@@ -124,17 +156,13 @@ void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error
 		first = false;
 		fw_write_item(out, &err->items[i]);
 	}
-	if (delay >= 0) {
-		if (first)
-			fw_write_plain(out, opening);
-		else
-			FW_OUT(out, ",");
-		first = false;
-		FW_OUT(out, "\"retry_after\":");
-		fw_out_f64(out, delay);
-	}
-	if (!first)
-		FW_OUT(out, "}");
+	if (first)
+		fw_write_plain(out, opening);
+	else
+		FW_OUT(out, ",");
+	FW_OUT(out, "\"retry_after\":");
+	fw_out_f64(out, delay);
+	FW_OUT(out, "}");
 }
 
 int fw_write_status(const fw_error *err)

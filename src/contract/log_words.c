@@ -23,9 +23,12 @@ static bool is_codeintel(const char *operation)
 static const char *exception_type(const fw_error *err)
 {
 	fw_field type;
+	fw_cause cause;
 
 	if (fw_error_find_field(err, "exception_type", &type) && type.type == FW_FIELD_STRING)
 		return type.string;
+	if (fw_error_cause(err, 0, &cause) && cause.name && *cause.name)
+		return cause.name;
 	return "Error";
 }
 
@@ -40,7 +43,9 @@ struct fw_log_words fw_contract_log_words(const fw_error *err)
 	words.error_code = row->codeintel;
 	if (fw_error_code(err) == FW_FILE_NOT_FOUND)
 		words.message = "File not found";
-	if (fw_error_code(err) == FW_INTERNAL_UNEXPECTED) {
+	/* The contract knows one code for both: internal-error. */
+	if (fw_error_code(err) == FW_INTERNAL_UNEXPECTED ||
+	    fw_error_code(err) == FW_TOOL_FAILED) {
 		words.message = "Unexpected error";
 		words.exception_type = exception_type(err);
 	}

@@ -104,18 +104,19 @@ static void write_go_data(struct fw_out *out, const fw_error *err)
 void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
+	bool recoverable = is_recoverable(err);
+
 	out->go_escape = options->go_escape;
 	FW_OUT(out, "{\"type\":\"");
 	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
 	FW_OUT(out, "\",\"message\":");
 	fw_write_text(out, err->message);
 	FW_OUT(out, ",\"recoverable\":");
-	fw_out_bool(out, is_recoverable(err));
+	fw_out_bool(out, recoverable);
 	if (options->go_escape)
 		write_go_data(out, err);
 	else
-		FW_WRITE_CONTEXT(out, ",\"data\":{", err,
-				 fw_write_delay(err, is_recoverable(err)));
+		FW_WRITE_CONTEXT(out, ",\"data\":{", err, fw_write_delay(err, recoverable));
 	FW_OUT(out, "}");
 }
 

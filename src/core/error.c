@@ -362,14 +362,21 @@ fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields, siz
 		return err;
 	set_message_from_template(err, fields, count);
 	for (size_t i = 0; i < count; i++) {
-		bool message_only = false;
+		bool message_only = false, is_param = false;
+		size_t before = err->item_count;
 
 		for (size_t j = 0; j < row->param_count; j++)
 			if (strlen(row->params[j].name) == fields[i].key_len &&
-			    memcmp(row->params[j].name, fields[i].key, fields[i].key_len) == 0)
+			    memcmp(row->params[j].name, fields[i].key, fields[i].key_len) ==
+				    0) {
 				message_only = row->params[j].message_only;
-		if (!message_only)
-			fw__error_add_field(err, &fields[i]);
+				is_param = true;
+			}
+		if (message_only)
+			continue;
+		fw__error_add_field(err, &fields[i]);
+		if (is_param && err->item_count > before)
+			err->items[before].has_plain_key = true;
 	}
 	return err;
 }

@@ -56,6 +56,7 @@ struct fw_link {
 struct fw_item {
 	struct fw_text key;
 	fw_field_type type;
+	bool has_plain_key; /* a parameter of a code: nothing in it is escaped */
 	union {
 		struct fw_text text;
 		int64_t i64;

@@ -35,6 +35,7 @@
 #include "mcp/outcome.h"
 #include "mcp/page.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/run.h"
 #include "mcp/server.h"
@@ -413,6 +414,7 @@ static void keep_peer(fw_call *call)
 void fw_mcp_fail(fw_call *call, fw_error *err)
 {
 	bool was_running;
+	bool is_relayed;
 
 	/* The outcome of a held reply is decided. */
 	if (fw_call_is_over(call)) {
@@ -427,6 +429,9 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	keep_peer(call);
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;
+	is_relayed = call->relayed.job != NULL;
+	if (is_relayed)
+		(void)fw_call__ref(call);
 	if (was_running)
 		atomic_store(&call->run.cancelled, true);
 	/* An answer that arrives while the reply is held must not restart the call. */
@@ -438,6 +443,10 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	proceed(call);
 	if (was_running)
 		fw_call_abandon(call);
+	if (is_relayed) {
+		fw_relay_abandon(call);
+		fw_call__unref(call);
+	}
 }
 
 /* ---- success --------------------------------------------------------------------------- */

@@ -103,6 +103,7 @@ static void wipe(fw_call *call)
 	fw_buf_reset(&call->request.json, FW_CALL_KEEP_BYTES);
 	if (call->hold.out.text)
 		fw_buf_clear(&call->hold.out);
+	fw_relay_clear(call);
 	if (call->run.late_progress.text)
 		fw_buf_clear(&call->run.late_progress);
 	if (call->lane)

@@ -34,6 +34,7 @@
 #include "mcp/ask.h"
 #include "mcp/hold.h"
 #include "mcp/listen.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -84,6 +85,7 @@ struct fw_call {
 	struct fw_questions questions;
 	struct fw_hold hold;
 	struct fw_listening listening;
+	struct fw_relayed relayed;
 	/* Up to request.json, everything is zeroed between two uses of the struct. */
 	struct fw_request request;
 	struct fw_result result;

@@ -15,6 +15,7 @@
 #include "mcp/method.h"
 #include "mcp/offer.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
@@ -95,7 +96,9 @@ static void find_name(fw_call *call)
 		return;
 	request->name = name.p;
 	request->name_len = name.n;
-	if (request->kind == FW_CALL_TOOL)
+	if (request->kind == FW_CALL_TOOL && call->server->relay)
+		request->offer = &call->server->relay->tool;
+	else if (request->kind == FW_CALL_TOOL)
 		request->offer = fw_offers_find(&call->server->offers.tools, name.p, name.n);
 }
 

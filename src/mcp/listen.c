@@ -16,6 +16,7 @@
 #include "mcp/listen.h"
 #include "mcp/method.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
@@ -98,8 +99,10 @@ fw_error *fw_method_listen(fw_call *call)
 {
 	fw_server *server = call->server;
 	yyjson_val *filter = fw_json_member(call->request.params, "notifications");
+	const struct fw_relay *relay = server->relay;
 	bool has_resources =
-		server->offers.resources.count + server->offers.templates.count > 0;
+		relay ? relay->hello.has_resources
+		      : server->offers.resources.count + server->offers.templates.count > 0;
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (!yyjson_is_obj(filter))
@@ -107,15 +110,19 @@ fw_error *fw_method_listen(fw_call *call)
 	if (server->calls.listeners >= server->limits.listeners)
 		return fw_raise_server_overloaded(server->limits.listeners, "listeners");
 	call->listening.tools =
-		asks(filter, "toolsListChanged", server->offers.tools.count > 0);
+		asks(filter, "toolsListChanged",
+		     relay ? relay->hello.has_tools : server->offers.tools.count > 0);
 	call->listening.prompts =
-		asks(filter, "promptsListChanged", server->offers.prompts.count > 0);
+		asks(filter, "promptsListChanged",
+		     relay ? relay->hello.has_prompts : server->offers.prompts.count > 0);
 	call->listening.resources = asks(filter, "resourcesListChanged", has_resources);
 	if (has_resources)
 		FW_TRY(take_uris(call, fw_json_member(filter, "resourceSubscriptions")));
 	call->is_listener = true;
 	server->calls.listeners++;
 	acknowledge(call);
+	if (relay && relay->ops->listening)
+		relay->ops->listening(server->relay, call);
 	return NULL;
 }
 

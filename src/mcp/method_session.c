@@ -19,6 +19,7 @@
 #include "mcp/era.h"
 #include "mcp/method.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
@@ -28,7 +29,14 @@
 /* Capabilities follow from what was registered; changes are always reported. */
 static void put_capabilities(const fw_server *server, struct fw_buf *out)
 {
-	FW_BUF(out, "\"capabilities\":{");
+	FW_BUF(out, "\"capabilities\":");
+	if (server->relay) {
+		const char *relayed = server->relay->hello.capabilities;
+
+		fw_buf_str(out, relayed ? relayed : "{}");
+		return;
+	}
+	FW_BUF(out, "{");
 	if (server->offers.tools.count)
 		FW_BUF(out, "\"tools\":{\"listChanged\":true},");
 	if (server->offers.resources.count + server->offers.templates.count)
@@ -42,7 +50,10 @@ static void put_capabilities(const fw_server *server, struct fw_buf *out)
 
 static void put_instructions(const fw_server *server, struct fw_buf *out)
 {
-	if (server->identity.instructions) {
+	if (server->relay && server->relay->hello.instructions) {
+		FW_BUF(out, ",\"instructions\":");
+		fw_buf_str(out, server->relay->hello.instructions);
+	} else if (server->identity.instructions) {
 		FW_BUF(out, ",\"instructions\":");
 		fw_buf_json_str(out, server->identity.instructions);
 	}
@@ -155,7 +166,9 @@ fw_error *fw_method_initialize(fw_call *call)
 	FW_BUF(out, "\",");
 	put_capabilities(server, out);
 	FW_BUF(out, ",\"serverInfo\":");
-	fw_buf_str(out, server->identity.implementation);
+	fw_buf_str(out, server->relay && server->relay->hello.server
+				? server->relay->hello.server
+				: server->identity.implementation);
 	put_instructions(server, out);
 	fw_mcp_end(call, out);
 	fw_mcp_reply(call);
@@ -196,6 +209,8 @@ fw_error *fw_method_set_level(fw_call *call)
 		return fw_raise_protocol_invalid_params("/params/level", "a log level");
 	if (call->session)
 		call->session->log_level = (fw_log_level)found;
+	if (call->server->relay && call->server->relay->ops->levelled)
+		call->server->relay->ops->levelled(call->server->relay, found);
 	fw_mcp_reply_empty(call);
 	return NULL;
 }

@@ -46,16 +46,22 @@ static void put_member(struct fw_buf *out, const char *key, const char *text)
 	fw_buf_json_str(out, text);
 }
 
-/* Writes `json` compactly as member `key`; false: it is not an object. */
+/* Writes `json` compactly as member `key`; false: it is not an object. Without memory the
+ * state of `out` says so. */
 static bool put_object(struct fw_buf *out, const char *key, const char *json)
 {
+	yyjson_read_err fault = { .code = 0 };
 	yyjson_doc *doc;
 	bool is_object;
 
 	if (!json)
 		return true;
 	doc = fw_json_read(json, strlen(json), offer_json, YYJSON_READ_NUMBER_AS_RAW, NULL,
-			   NULL);
+			   &fault);
+	if (fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) {
+		out->state = FW_BUF_NO_MEMORY;
+		return true;
+	}
 	is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
 	if (is_object) {
 		FW_BUF(out, ",\"");
@@ -218,6 +224,8 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 	const char *reason = NULL;
 	char text[512];
 
+	if (!schema && strcmp(problem.reason, "out of memory") == 0)
+		return fw_raise_internal_out_of_memory();
 	if (!schema) {
 		(void)snprintf(text, sizeof text, "%s schema: %s at \"%s\" %s",
 			       is_input ? "input" : "output", problem.reason, problem.pointer,
@@ -225,6 +233,10 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 		return misuse("fw_server_add_tool", tool->name, text);
 	}
 	doc = fw_json_read(json, strlen(json), offer_json, YYJSON_READ_NOFLAG, NULL, NULL);
+	if (!doc) { /* it is JSON: it has been compiled */
+		fw_schema_free(schema);
+		return fw_raise_internal_out_of_memory();
+	}
 	if (is_input) {
 		offer->input = schema;
 		if (!yyjson_equals_str(fw_json_member(yyjson_doc_get_root(doc), "type"),
@@ -238,6 +250,8 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			fw_json_member(yyjson_doc_get_root(doc), "type"), "object");
 	}
 	yyjson_doc_free(doc);
+	if (reason && strcmp(reason, "out of memory") == 0)
+		return fw_raise_internal_out_of_memory();
 	return reason ? misuse("fw_server_add_tool", tool->name, reason) : NULL;
 }
 

@@ -18,6 +18,7 @@
 #include "mcp/call.h"
 #include "mcp/offer.h"
 #include "mcp/project.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
@@ -118,6 +119,8 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 {
 	if (call->request.kind != FW_CALL_TOOL || !call->request.offer)
 		return false;
+	if (call->relayed.form != FW_RELAYED_NOTHING)
+		return call->relayed.form == FW_RELAYED_RESULT;
 	/* Whatever limit refuses it: the caller asked for a tool. */
 	if (call->stage == FW_STAGE_LIMITS)
 		return true;
@@ -209,7 +212,7 @@ static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error
 	}
 }
 
-static void encode(const fw_server *server, const fw_error *err, fw_contract contract,
+void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract contract,
 		   struct fw_buf *out)
 {
 	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
@@ -285,7 +288,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	fw_contract contract = fw_mcp_contract(call);
 
 	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
-	encode(server, err, contract, &server->scratch);
+	fw_mcp_encode(server, err, contract, &server->scratch);
 	/* Then it is reported without its context. */
 	if (server->scratch.state != FW_BUF_OK) {
 		out->state = server->scratch.state;
@@ -305,7 +308,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 		FW_BUF(out, ",");
 	}
 	FW_BUF(out, "\"isError\":true,\"_meta\":{\"" FW_META_ERROR "\":");
-	encode(server, err, FW_CANONICAL, out);
+	fw_mcp_encode(server, err, FW_CANONICAL, out);
 	if (call->request.is_modern) {
 		FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
 		fw_buf_str(out, server->identity.implementation);
@@ -325,11 +328,11 @@ static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf
 	FW_BUF(out, ",\"data\":{");
 	put_demanded(out, call, err);
 	FW_BUF(out, "\"error\":");
-	encode(call->server, err, fw_mcp_contract(call), out);
+	fw_mcp_encode(call->server, err, fw_mcp_contract(call), out);
 	if (out->len && out->text[out->len - 1] == '\n') /* context-v0 ends in one */
 		out->len--;
 	FW_BUF(out, ",\"" FW_META_ERROR "\":");
-	encode(call->server, err, FW_CANONICAL, out);
+	fw_mcp_encode(call->server, err, FW_CANONICAL, out);
 	FW_BUF(out, "}}}");
 }
 
@@ -339,7 +342,9 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	if (is_page(call))
-		encode(call->server, err, FW_OWLCLAW_API, out);
+		fw_mcp_encode(call->server, err, FW_OWLCLAW_API, out);
+	else if (fw_relay_put_failure(call, err, out))
+		;
 	else if (fw_mcp_is_tool_failure(call, err))
 		put_tool_failure(call, err, out);
 	else

@@ -11,6 +11,7 @@
 
 #include <faultwire/call.h>
 
+struct fw_buf;
 struct fw_reply;
 
 /* What a client may choose, in words. */
@@ -27,6 +28,9 @@ fw_contract fw_mcp_contract(const fw_call *call);
 bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err);
 /* Writes the whole reply into `server->out`. */
 void fw_mcp_put_error(fw_call *call, const fw_error *err);
+/* Appends the error in a contract. */
+void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract contract,
+		   struct fw_buf *out);
 /* Sets the HTTP status and headers. */
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply);
 

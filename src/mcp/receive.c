@@ -22,6 +22,7 @@
 #include "mcp/method.h"
 #include "mcp/page.h"
 #include "mcp/principal.h"
+#include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -104,6 +105,8 @@ static void notified(fw_call *call)
 				       target->request.method->run != fw_method_initialize))
 				fw_call_cancel(target);
 		}
+	} else if (call->server->relay) {
+		call->server->relay->ops->notified(call->server->relay, call);
 	}
 	fw_mcp_accept(call);
 }
@@ -154,11 +157,14 @@ static fw_error *start(fw_call *call)
 {
 	const struct fw_method *method = call->request.method;
 	yyjson_val *token;
+	bool is_relayed;
 
 	FW_TRY(fw_era_enter(call));
 	FW_TRY(check_limits(call));
-	if (!method || !(call->request.is_modern ? method->in_modern : method->in_legacy) ||
-	    (method->is_offered && !method->is_offered(call->server)))
+	is_relayed = fw_relay_wants(call);
+	if (!is_relayed &&
+	    (!method || !(call->request.is_modern ? method->in_modern : method->in_legacy) ||
+	     (method->is_offered && !method->is_offered(call->server))))
 		return fw_raise_protocol_method_not_found(call->request.method_name);
 	token = fw_json_member(call->request.meta, FW_META_PROGRESS);
 	if (yyjson_is_str(token) || yyjson_is_raw(token))
@@ -176,7 +182,9 @@ static fw_error *start(fw_call *call)
 	call->stage = FW_STAGE_METHOD;
 	/* Before anything can answer it. */
 	fw_call_enlist(call);
-	return method->run(call);
+	if (is_relayed)
+		return fw_relay_enter(call);
+	return fw_relay_puts_off(call) ? NULL : method->run(call);
 }
 
 static void receive_message(fw_call *call)

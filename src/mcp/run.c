@@ -21,6 +21,7 @@
 #include "mcp/offer.h"
 #include "mcp/pool.h"
 #include "mcp/post.h"
+#include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -281,6 +282,12 @@ static fw_error *conclude(fw_call *call)
 {
 	struct fw_buf *out;
 
+	if (call->relayed.result.p) {
+		out = fw_mcp_begin(call);
+		fw_relay_put_result(call, out);
+		fw_mcp_reply(call);
+		return NULL;
+	}
 	if (fw_ask_is_open(call))
 		return fw_ask_send(call);
 	out = fw_mcp_begin(call);

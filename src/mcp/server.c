@@ -26,6 +26,7 @@
 #include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/post.h"
+#include "mcp/relay.h"
 #include "mcp/run.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
@@ -664,6 +665,8 @@ static fw_error *begin(fw_server *server)
 	err = start_runners(server);
 	if (!err)
 		err = start_transports(server);
+	if (!err && server->relay && server->relay->ops->start)
+		server->relay->ops->start(server->relay);
 	if (!err && server->confine)
 		err = server->confine->limit_calls(server->confine);
 	if (err)
@@ -681,6 +684,8 @@ static void end(fw_server *server)
 	struct fw_server_handles *handles = server->residence.handles;
 
 	close_runners(server);
+	if (server->relay)
+		server->relay->ops->stop(server->relay);
 	for (size_t i = 0; i < 2; i++)
 		(void)uv_signal_stop(&handles->terms[i]);
 	(void)uv_timer_stop(&handles->expiry);

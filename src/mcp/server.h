@@ -36,6 +36,7 @@ struct fw_lane;
 struct fw_later;
 struct fw_owner;
 struct fw_post;
+struct fw_relay;
 struct fw_route_entry;
 struct fw_runner;
 struct fw_session;
@@ -169,6 +170,7 @@ struct fw_server {
 	struct fw_inbox inbox;
 	struct fw_transport *transports;
 	struct fw_confine *confine; /* NULL: the process is not confined */
+	struct fw_relay *relay;     /* NULL: the server has offers of its own */
 	fw_server_options options;
 	struct fw_limits limits;
 	unsigned char key[32]; /* signs requestState */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 #include <faultwire/raise.h>
@@ -16,6 +15,7 @@
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
+#include "cli/serve/listen.h"
 #include "cli/serve/observers.h"
 #include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
@@ -26,7 +26,7 @@
 #include "observe/log/log.h"
 #include "worker/sandbox.h"
 
-enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30, OPEN_FILES = 66560 };
+enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
 enum {
 	STDIO,
 	HTTP,
@@ -265,43 +265,6 @@ static fw_error *add_toolsets(struct serving *serving)
 				  args->values + OPTION_COUNT, &host);
 }
 
-static fw_error *listen_http(fw_server *server, const char *where, const char *token)
-{
-	fw_http_options http = FW_HTTP_OPTIONS_INIT;
-	const char *colon = strrchr(where, ':');
-	char address[256];
-	unsigned long port;
-	fw_error *err;
-	char *end;
-	size_t len;
-
-	if (!colon)
-		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
-		return cli_usage("the port of --http must be a number up to 65535");
-	len = (size_t)(colon - where);
-	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
-		where++;
-		len -= 2;
-	}
-	if (len >= sizeof address)
-		return cli_usage("the address of --http is too long");
-	memcpy(address, where, len);
-	address[len] = '\0';
-	http.address = len ? address : NULL;
-	http.port = (uint16_t)port;
-	http.bearer_token = token;
-	err = fw_server_listen_http(server, &http);
-	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
-		fw_error_free(err);
-		return cli_usage("--http on an address that is not loopback needs "
-				 "--token-file");
-	}
-	return err;
-}
-
 static void report_start(const fw_server *server, const cli_args *args)
 {
 	const char *url = fw_server_url(server);
@@ -339,17 +302,6 @@ static fw_error *confine(struct serving *serving)
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
 		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
 	return serve_confine(serving->server, &how);
-}
-
-/* Each connection needs a descriptor, and the usual soft limit is meant for select(). */
-static void raise_open_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
-		return;
-	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 static fw_error *read_observers(struct serving *serving)
@@ -409,7 +361,7 @@ static fw_error *serve(struct serving *serving)
 	if (!http && cli_given(args, METRICS))
 		return cli_usage("--metrics requires --http");
 	FW_TRY(read_observers(serving));
-	raise_open_files();
+	serve_raise_open_files();
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
@@ -445,7 +397,7 @@ static fw_error *serve(struct serving *serving)
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
-		FW_TRY(listen_http(serving->server, http, token[0] ? token : NULL));
+		FW_TRY(serve_listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
 	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,

@@ -451,6 +451,50 @@ static void test_alerting__a_sender_without_memory_leaves_nothing_behind(void **
 	each_allocation_fails(open_and_queue);
 }
 
+static void open_and_note(const char *url, bool fails)
+{
+	const struct fw_alerting_options options = {
+		.log_fd = -1,
+		.state_file = state_file,
+		.server = "s",
+		.now_ms = now_ms,
+		.loop = &loop,
+		.webhook_url = url,
+		.webhook_secret = url ? "s3cret" : NULL,
+		.alertmanager_url = url,
+	};
+	struct fw_alerting *alerting = NULL;
+	fw_error *err;
+
+	assert_int_equal(fw_loop_init(&loop), 0);
+	err = fw_alerting_new(&options, &alerting);
+	if (err)
+		assert_int_equal(fw_error_code(err), FW_INTERNAL_OUT_OF_MEMORY);
+	else if (fails)
+		fail_once(alerting, "cli");
+	fw_error_free(err);
+	fw_alerting_free(alerting);
+	fw_loop_close(&loop);
+}
+
+static void open_with_sinks(void)
+{
+	open_and_note("http://127.0.0.1:9/", false);
+}
+
+static void fire_into_the_state_file(void)
+{
+	open_and_note(NULL, true);
+}
+
+static void test_alerting__without_memory_sinks_leave_nothing_behind(void **state)
+{
+	(void)state;
+	open_with_sinks();
+	each_allocation_fails(open_with_sinks);
+	each_allocation_fails(fire_into_the_state_file);
+}
+
 static void test_alerting__names_and_times_have_the_forms_of_the_alertmanager(void **state)
 {
 	char name[FW_ALERTING_NAME_SIZE], time_text[FW_TIME_SIZE];
@@ -468,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FILE(test_alerting__log_and_file_show_when_an_alert_fires_and_ends),
+		WITH_FILE(test_alerting__without_memory_sinks_leave_nothing_behind),
 		WITH_FILE(
 			test_alerting__a_state_file_that_cannot_be_written_does_not_prevent_the_start),
 		WITH_FILE(test_alerting__an_invalid_url_is_refused),

@@ -100,17 +100,26 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 	return true;
 }
 
-static bool put_item(struct fw_audit *audit, const struct fw_audit_item *item,
+void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item)
+{
+	item->is_complete =
+		!item->move && fw_audit_put_args(&item->body, audit->writer.hasher, item->args,
+						 item->args_len, audit->options.keep_args);
+}
+
+static bool put_item(struct fw_audit *audit, struct fw_audit_item *item,
 		     struct fw_audit_chain *chain)
 {
 	struct fw_buf *out = &audit->writer.batch;
 	size_t start;
 
+	if (!item->is_complete)
+		fw_audit_item_complete(audit, item);
+	if (!item->is_complete)
+		return false;
 	fw_audit_line_open(out, chain, &start);
 	fw_buf_put(out, item->body.text, item->body.len);
-	return fw_audit_put_args(out, audit->writer.hasher, item->args, item->args_len,
-				 audit->options.keep_args) &&
-	       fw_audit_line_seal(out, start, audit->writer.hasher, chain);
+	return fw_audit_line_seal(out, start, audit->writer.hasher, chain);
 }
 
 bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,

@@ -22,7 +22,7 @@
 #define HASH "\",\"hash\":\""
 
 /* How much older than its record an error may be. */
-enum { TOLD_LATE_MS = 10000 };
+enum { TOLD_LATE_MS = 10000, USUAL_BYTES = 1000 };
 
 const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
 
@@ -102,12 +102,27 @@ static void put_text(struct fw_buf *out, const char *text, size_t most)
 		fw__release(clean);
 }
 
-static void put_member(struct fw_buf *out, const char *key, const char *text)
+static void put_key(struct fw_buf *out, const char *key, size_t key_len, const char *text)
 {
-	FW_BUF(out, ",\"");
-	fw_buf_str(out, key);
-	FW_BUF(out, "\":");
+	fw_buf_put(out, key, key_len);
 	put_text(out, text, FW_LIMIT_AUDIT_TEXT_BYTES);
+}
+
+/* The key is a literal: one copy, with its length known. */
+#define PUT_MEMBER(out, key, text) \
+	put_key(out, ",\"" key "\":", sizeof(",\"" key "\":") - 1, text)
+
+/* A word of our own (an event, a code of the registry), which needs no escapes and holds no
+ * secret. */
+static void put_word(struct fw_buf *out, const char *word)
+{
+	if (!word) {
+		FW_BUF(out, "null");
+		return;
+	}
+	FW_BUF(out, "\"");
+	fw_buf_str(out, word);
+	FW_BUF(out, "\"");
 }
 
 /* JSON as redacted JSON; false: it is invalid or too large. */
@@ -156,8 +171,8 @@ static void put_cause(struct fw_buf *out, const fw_error *err)
 	}
 	FW_BUF(out, "{\"message\":");
 	put_text(out, cause.message, FW_LIMIT_AUDIT_CAUSE_BYTES);
-	put_member(out, "code", cause.code);
-	put_member(out, "name", cause.name);
+	PUT_MEMBER(out, "code", cause.code);
+	PUT_MEMBER(out, "name", cause.name);
 	FW_BUF(out, "}");
 }
 
@@ -268,31 +283,35 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	if (err)
 		known = fw_error_scope(err);
 	find_time(record, timestamp);
-	FW_BUF(out, "\"timestamp\":");
-	fw_buf_json(out, timestamp, FW_AUDIT_TIME_LEN);
-	put_member(out, "event", events[record->event]);
+	/* Most records fit without growing the buffer again. */
+	(void)fw_buf_reserve(out, USUAL_BYTES);
+	FW_BUF(out, "\"timestamp\":\"");
+	fw_buf_put(out, timestamp, FW_AUDIT_TIME_LEN);
+	FW_BUF(out, "\",\"event\":");
+	put_word(out, events[record->event]);
 	if (record->event == FW_AUDIT_NOTE) {
-		put_member(out, "reason", record->reason);
+		PUT_MEMBER(out, "reason", record->reason);
 		return;
 	}
-	put_member(out, "tool_name",
+	PUT_MEMBER(out, "tool_name",
 		   first_of(first_of(record->tool_name, known.tool), err ? "unknown" : NULL));
-	put_member(out, "error_code", row ? row->kaiza : NULL);
-	put_member(out, "code", row ? row->code : NULL);
+	FW_BUF(out, ",\"error_code\":");
+	put_word(out, row ? row->kaiza : NULL);
+	PUT_MEMBER(out, "code", row ? row->code : NULL);
 	FW_BUF(out, ",\"message\":");
 	put_text(out, err ? fw_error_message(err) : NULL, FW_LIMIT_AUDIT_MESSAGE_BYTES);
-	put_member(out, "path", path_of(record));
-	put_member(out, "intent", record->intent);
-	put_member(out, "invariant_id", first_of(known.invariant_id, given->invariant_id));
-	put_member(out, "plan_hash", first_of(known.plan_hash, given->plan_hash));
-	put_member(out, "phase_id", first_of(known.phase_id, given->phase_id));
-	put_member(out, "session_id", first_of(known.session_id, given->session_id));
-	put_member(out, "role", first_of(known.role, given->role));
-	put_member(out, "workspace_root",
+	PUT_MEMBER(out, "path", path_of(record));
+	PUT_MEMBER(out, "intent", record->intent);
+	PUT_MEMBER(out, "invariant_id", first_of(known.invariant_id, given->invariant_id));
+	PUT_MEMBER(out, "plan_hash", first_of(known.plan_hash, given->plan_hash));
+	PUT_MEMBER(out, "phase_id", first_of(known.phase_id, given->phase_id));
+	PUT_MEMBER(out, "session_id", first_of(known.session_id, given->session_id));
+	PUT_MEMBER(out, "role", first_of(known.role, given->role));
+	PUT_MEMBER(out, "workspace_root",
 		   first_of(known.workspace_root, given->workspace_root));
-	put_member(out, "client", first_of(known.client, given->client));
-	put_member(out, "incident_id", err ? fw_error_incident_id(err) : NULL);
-	put_member(out, "trace_id", trace_id(first_of(known.trace_id, given->trace_id), id));
+	PUT_MEMBER(out, "client", first_of(known.client, given->client));
+	PUT_MEMBER(out, "incident_id", err ? fw_error_incident_id(err) : NULL);
+	PUT_MEMBER(out, "trace_id", trace_id(first_of(known.trace_id, given->trace_id), id));
 	FW_BUF(out, ",\"cause\":");
 	put_cause(out, err);
 	FW_BUF(out, ",\"context\":");

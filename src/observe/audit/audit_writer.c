@@ -1,12 +1,13 @@
 /*
  * audit_writer.c - the thread that writes queued records.
  *
- * While the disk syncs one batch, the next one is queued. So the disk limits the
- * number of fdatasyncs, and not the number of records. Only this thread uses the
- * file. If a batch fails, all its records fail and the audit is down: the thread
- * tries again with each new batch, and every FW_LIMIT_AUDIT_PROBE_MS without one.
- * When writing works again, a note says since when it did not, and how many records
- * were lost.
+ * While the disk syncs one batch, the next one is queued, and its records are made by
+ * those who append them (all but the hash of the arguments, which may be long, and the
+ * chain). So the disk limits the number of fdatasyncs, and not the number of records.
+ * Only this thread uses the file. If a batch fails, all its records fail and the audit
+ * is down: the thread tries again with each new batch, and every
+ * FW_LIMIT_AUDIT_PROBE_MS without one. When writing works again, a note says since when
+ * it did not, and how many records were lost.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -276,6 +277,31 @@ static void wait_for_work(struct fw_audit *audit)
 }
 
 /*
+ * Completes the records that are in the queue while more are expected. Locked, and unlocked
+ * meanwhile: only this thread takes items from the queue, and the member `next` of the
+ * last one, which others set, is not read.
+ */
+static void complete_queued(struct fw_audit *audit)
+{
+	struct fw_audit_writer *writer = &audit->writer;
+	struct fw_audit_item *last = (struct fw_audit_item *)(void *)audit->queue.last;
+	struct fw_audit_item *item =
+		writer->completed ? fw_audit_item_next(writer->completed)
+				  : (struct fw_audit_item *)(void *)audit->queue.first;
+
+	if (!item)
+		return;
+	fw_queue_thread_unlock(&audit->queue);
+	for (;; item = fw_audit_item_next(item)) {
+		fw_audit_item_complete(audit, item);
+		if (item == last)
+			break;
+	}
+	fw_queue_thread_lock(&audit->queue);
+	writer->completed = last;
+}
+
+/*
  * Callers of the last batch that fail again will append soon. If the thread did not
  * wait for them, they would split into two groups that take turns, each waiting for
  * the fdatasync of the other. So wait while more of them arrive, at most for the
@@ -298,6 +324,9 @@ static void gather(struct fw_audit *audit)
 	       !audit->queue.is_stopping) {
 		uint64_t before = audit->queue.count;
 
+		complete_queued(audit);
+		if (audit->queue.count >= audit->writer.expected)
+			break;
 		(void)fw_queue_thread_wait(&audit->queue, now_ns + slice_ns);
 		if (audit->queue.count == before)
 			break;
@@ -309,6 +338,7 @@ static void gather(struct fw_audit *audit)
 static struct fw_audit_item *take(struct fw_audit *audit)
 {
 	audit->queue_bytes = 0;
+	audit->writer.completed = NULL;
 	return (struct fw_audit_item *)(void *)fw_queue_thread_take(&audit->queue);
 }
 

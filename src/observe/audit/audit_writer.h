@@ -20,6 +20,7 @@ struct fw_audit_item {
 	struct fw_buf body;
 	char *args; /* hashed by the thread, because they may be long */
 	size_t args_len;
+	bool is_complete; /* the body has all that does not depend on the chain */
 };
 
 /* Refusals of unauthenticated peers: they are recorded up to a rate. */
@@ -43,9 +44,10 @@ struct fw_audit_writer {
 	uint64_t lost_since;   /* records lost since then */
 	bool is_dirty;         /* written, but not synced */
 	int64_t synced_ms;
-	int64_t sync_ns;     /* average duration of an fdatasync */
-	uint64_t last_count; /* records in the last batch */
-	uint64_t expected;   /* those, and the ones that queued up behind them */
+	int64_t sync_ns;                 /* average duration of an fdatasync */
+	uint64_t last_count;             /* records in the last batch */
+	uint64_t expected;               /* those, and the ones that queued up behind them */
+	struct fw_audit_item *completed; /* the last one in the queue that is; NULL: none */
 };
 
 struct fw_audit {
@@ -87,6 +89,10 @@ static inline struct fw_audit_item *fw_audit_item_next(const struct fw_audit_ite
 }
 
 /* ---- a batch (audit_batch.c) -------------------------------------------- */
+
+/* Adds to the body what the thread has to make of the record before it is known where in
+ * the chain it will be. If it fails, writing the batch does. */
+void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item);
 
 /* Writes the due notes and as many records from `first` on as fit one write into
  * writer.batch, and advances `chain`. Without records it is a test whether the log

@@ -24,6 +24,8 @@
 
 #include <faultwire/faultwire.h>
 
+#include "test/memory.h"
+
 /* ---- a log into a pipe ------------------------------------------------------------------ */
 
 static int ends[2];
@@ -128,8 +130,12 @@ static void test_log__the_codeintel_contract_names_level_message_and_fields(void
 	fail_with(fw_raise_internal_unexpected("KeyError"), "git:blame_range");
 	fail_with(fw_raise_git_operation_failed("blame", "a.py", "bad revision"),
 		  "git:blame_range");
+	fail_with(fw_error_from_text(FW_HERE, "boom", 4), "git:blame_range");
 	end();
-	assert_int_equal(lines(), 3);
+	assert_int_equal(lines(), 4);
+	assert_string_equal(member(3, "message"), "\"Unexpected error\"");
+	assert_string_equal(member(3, "error"), "\"boom\"");
+	assert_string_equal(member(3, "error_code"), "\"internal-error\"");
 	assert_string_equal(member(0, "component"), "\"codeintel_mcp\"");
 	assert_string_equal(member(0, "level"), "\"warning\"");
 	assert_string_equal(member(0, "message"), "\"File not found\"");
@@ -402,6 +408,46 @@ static void test_log__without_a_start_lines_are_discarded(void **state)
 	fw_log_stop();
 }
 
+static void log_something(enum fw_log_form form)
+{
+	const fw_field fields[] = { fw_log_text("path", "/a"), fw_log_number("count", 7) };
+	struct fw_log_options options = { .form = form, .level = FW_LOG_DEBUG };
+	fw_error *err;
+
+	assert_int_equal(pipe(ends), 0);
+	options.fd = ends[1];
+	err = fw_log_start(&options);
+	if (err) {
+		assert_int_equal(fw_error_code(err), FW_INTERNAL_OUT_OF_MEMORY);
+		fw_error_free(err);
+	} else {
+		fw_log_event(FW_LOG_NOTICE, "faultwire", "test_event", fields, 2);
+		fail_with(fw_raise_file_not_found("a"), "files:open");
+	}
+	end();
+	/* Lines may be missing, but none is cut. */
+	assert_true(!said[0] || said[strlen(said) - 1] == '\n');
+	for (size_t i = 0; form == FW_LOG_JSON && i < lines(); i++)
+		assert_true(member(i, "event")[0] || member(i, "level")[0]);
+}
+
+static void log_json(void)
+{
+	log_something(FW_LOG_JSON);
+}
+
+static void log_text(void)
+{
+	log_something(FW_LOG_PLAIN);
+}
+
+static void test_log__without_memory_lines_are_whole_or_missing(void **state)
+{
+	(void)state;
+	each_allocation_fails(log_json);
+	each_allocation_fails(log_text);
+}
+
 static int no_error_is_left(void **state)
 {
 	(void)state;
@@ -426,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_log__a_closed_pipe_does_not_end_the_process),
 		cmocka_unit_test(test_log__journald_gets_fields_by_its_own_protocol),
 		cmocka_unit_test(test_log__without_a_start_lines_are_discarded),
+		cmocka_unit_test(test_log__without_memory_lines_are_whole_or_missing),
 	};
 
 	(void)signal(SIGPIPE, SIG_DFL);

@@ -26,6 +26,8 @@ struct fw_code_set {
 fw_error *fw_code_open_file(fw_call *call, void *ctx);
 fw_error *fw_code_list_paths(fw_call *call, void *ctx);
 fw_error *fw_code_search_text(fw_call *call, void *ctx);
+fw_error *fw_code_blame_range(fw_call *call, void *ctx);
+fw_error *fw_code_file_history(fw_call *call, void *ctx);
 
 /* How the tools of a group run. */
 struct fw_code_runs {
@@ -35,6 +37,7 @@ struct fw_code_runs {
 
 /* Adds the tools. Raises internal.api_misuse, internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
-				   const struct fw_code_runs *files);
+				   const struct fw_code_runs *files,
+				   const struct fw_code_runs *git);
 
 #endif

@@ -28,6 +28,10 @@ enum {
 	FW_LIMIT_CODE_MATCH_DEPTH = 250 * 1000,
 	FW_LIMIT_CODE_MATCH_KIB = 32 * 1024,
 	FW_LIMIT_CODE_JIT_STACK_BYTES = 1024 * 1024,
+	/* A git command; lines that blame_range returns, commits that file_history returns. */
+	FW_LIMIT_CODE_GIT_MS = 20000,
+	FW_LIMIT_CODE_BLAME_LINES = 5000,
+	FW_LIMIT_CODE_COMMITS = 1000,
 	/* Elements of a list argument, and its bytes. */
 	FW_LIMIT_CODE_LIST = 64,
 	FW_LIMIT_CODE_LIST_BYTES = 64 * 1024,

@@ -42,6 +42,17 @@ static const struct listed file_tools[] = {
 	  fw_code_search_text },
 };
 
+static const struct listed git_tools[] = {
+	{ "blame_range", "Blame lines",
+	  "Tells for each line of a range which commit changed it last: hash, author, date and "
+	  "subject. Lines are those of the commit HEAD.",
+	  "git:blame_range", "{\"blame\":[]}", fw_code_blame_range },
+	{ "file_history", "File history",
+	  "Lists the commits that changed a file, newest first, also from before it was "
+	  "renamed.",
+	  "git:file_history", "{\"commits\":[]}", fw_code_file_history },
+};
+
 static fw_error *add(fw_server *server, struct fw_code_set *code, const struct listed *listed,
 		     size_t count, const struct fw_code_runs *runs)
 {
@@ -68,7 +79,8 @@ static fw_error *add(fw_server *server, struct fw_code_set *code, const struct l
 }
 
 fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
-		      const struct fw_code_runs *files)
+		      const struct fw_code_runs *files, const struct fw_code_runs *git)
 {
-	return add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files);
+	FW_TRY(add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files));
+	return add(server, code, git_tools, sizeof git_tools / sizeof *git_tools, git);
 }

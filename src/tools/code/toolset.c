@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "tools/code/code.h"
+#include "tools/code/git.h"
 
 enum { SEARCH_MS = 10000, SEARCH_MOST_MS = 600000, WORKER_FILES = 256 };
 
@@ -52,13 +53,45 @@ static fw_error *read_options(const struct fw_toolset_host *host, struct fw_code
 	return NULL;
 }
 
-/* The tools that read files run in workers that can read the repositories and nothing
- * else. */
+/* Programs, and the directories of commits that are not in their repository. */
+static fw_error *add_git_workers(const struct fw_toolset_host *host,
+				 const struct fw_code_set *code,
+				 const char *const *repositories, fw_workers **ret_workers)
+{
+	char(*found)[FW_PATH_SIZE] = fw__allocate(2 * FW_CODE_REPOS_MAX * sizeof *found);
+	const char *readable[3 * FW_CODE_REPOS_MAX + 1];
+	fw_workers_options isolation = host->isolation;
+	size_t count = 0, used = 0;
+	fw_error *err;
+
+	if (!found)
+		return fw_raise_internal_out_of_memory();
+	for (; count < code->repos.count; count++)
+		readable[count] = repositories[count];
+	for (size_t i = 0; i < code->repos.count; i++) {
+		size_t more = fw_git_directories(code->repos.list[i].path, found + used);
+
+		for (size_t j = 0; j < more; j++)
+			readable[count++] = found[used++];
+	}
+	readable[count] = NULL;
+	isolation.readable = readable;
+	isolation.may_execute = true;
+	err = fw_server_add_workers(host->server, &isolation, ret_workers);
+	fw__release(found);
+	return err;
+}
+
+/*
+ * Files are read by workers that can read the repositories and nothing else. git runs in
+ * workers that can also run programs, whatever --run says: a confined server cannot.
+ */
 static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_set *code)
 {
 	const char *readable[FW_CODE_REPOS_MAX + 1] = { NULL };
 	fw_workers_options isolation = host->isolation;
 	struct fw_code_runs files = { .run = host->run };
+	struct fw_code_runs git = { .run = FW_RUN_PROCESS };
 
 	for (size_t i = 0; i < code->repos.count; i++) {
 		readable[i] = code->repos.list[i].path;
@@ -68,7 +101,8 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 	isolation.files = WORKER_FILES;
 	if (files.run == FW_RUN_PROCESS)
 		FW_TRY(fw_server_add_workers(host->server, &isolation, &files.workers));
-	return fw_code_add(host->server, code, &files);
+	FW_TRY(add_git_workers(host, code, readable, &git.workers));
+	return fw_code_add(host->server, code, &files, &git);
 }
 
 static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
@@ -111,7 +145,8 @@ static void instance_free(void *instance)
 
 const struct fw_toolset fw_toolset_code = {
 	.name = "code",
-	.summary = "files of a source repository: read, list, search; served by default if "
+	.summary = "files and history of a source repository: read, list, search, blame; "
+		   "served by default if "
 		   "--repo is given",
 	.contract = FW_CODEINTEL,
 	.options = options,

@@ -80,27 +80,46 @@ static bool may_continue(struct watch *watch)
 	return !watch->status;
 }
 
-/* Reads until every process that holds the other end has closed it. */
-static void read_output(int in, struct watch *watch, struct tail *tail)
-{
-	char text[4096];
+/* The ends of the pipes that this process reads; -1: closed by the other side. */
+struct ends {
+	int err; /* with the output, unless that is taken */
+	int out;
+};
 
-	while (may_continue(watch)) {
-		struct pollfd poll_in = { .fd = in, .events = POLLIN };
+static void read_end(int *end, bool is_output, struct watch *watch, struct tail *tail)
+{
+	const struct fw_command *command = watch->command;
+	char text[16 * 1024];
+	ssize_t got = read(*end, text, sizeof text);
+
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (got <= 0) {
+		(void)close(*end);
+		*end = -1;
+	} else if (!is_output) {
+		fw_redact_stream_add(&tail->stream, text, (size_t)got, keep, tail);
+	} else if (!command->take(command->ctx, text, (size_t)got)) {
+		watch->status = FW_COMMAND_STOPPED;
+	}
+}
+
+/* Reads until every process that holds the other ends has closed them. */
+static void read_output(struct ends *ends, struct watch *watch, struct tail *tail)
+{
+	while ((ends->err >= 0 || ends->out >= 0) && may_continue(watch)) {
+		struct pollfd polled[] = { { .fd = ends->err, .events = POLLIN },
+					   { .fd = ends->out, .events = POLLIN } };
 		int64_t left = watch->until - fw_steady_ms();
-		ssize_t got;
 
 		if (left > FW_LIMIT_PREFLIGHT_CHECK_MS)
 			left = FW_LIMIT_PREFLIGHT_CHECK_MS;
-		if (left < 0 || poll(&poll_in, 1, (int)left) <= 0)
+		if (left < 0 || poll(polled, 2, (int)left) <= 0)
 			continue;
-		got = read(in, text, sizeof text);
-		if (got == 0)
-			return;
-		if (got > 0)
-			fw_redact_stream_add(&tail->stream, text, (size_t)got, keep, tail);
-		else if (errno != EINTR && errno != EAGAIN)
-			return;
+		if (polled[0].revents)
+			read_end(&ends->err, false, watch, tail);
+		if (polled[1].revents && !watch->status)
+			read_end(&ends->out, true, watch, tail);
 	}
 }
 
@@ -120,14 +139,14 @@ static int wait_for(struct fw_subprocess *child, struct watch *watch)
 	return signal ? 128 + signal : status;
 }
 
-static int finish(struct fw_subprocess *child, int in, const struct fw_command *command,
-		  struct tail *tail)
+static int finish(struct fw_subprocess *child, struct ends *ends,
+		  const struct fw_command *command, struct tail *tail)
 {
 	struct watch watch = { .command = command,
 			       .until = fw_steady_ms() + command->limit_ms };
 	int status;
 
-	read_output(in, &watch, tail);
+	read_output(ends, &watch, tail);
 	status = watch.status ? watch.status : wait_for(child, &watch);
 	fw_descendants_end();
 	/* A command that ended before it was looked at. */
@@ -136,32 +155,41 @@ static int finish(struct fw_subprocess *child, int in, const struct fw_command *
 	return status;
 }
 
-/* Consumes both ends of the pipe. */
-static fw_error *run(const struct fw_command *command, const int ends[2],
-		     struct fw_command_result *result)
+static void close_end(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+/* Consumes the ends of both pipes; that of the output is -1 unless it is taken. */
+static fw_error *run(const struct fw_command *command, const int err_pipe[2],
+		     const int out_pipe[2], struct fw_command_result *result)
 {
 	const struct fw_subprocess_options options = {
 		.argv = command->argv,
 		.environment = command->environment,
 		.directory_fd = command->directory_fd,
 		.in = -1,
-		.out = ends[1],
-		.err = ends[1],
+		.out = out_pipe[1] >= 0 ? out_pipe[1] : err_pipe[1],
+		.err = err_pipe[1],
 		.dies_with_parent = true,
 		.ruleset = command->fence > 0 ? command->fence : 0,
 		.in_parent_group = true,
 	};
 	struct fw_subprocess child = { .pidfd = -1 };
+	struct ends ends = { err_pipe[0], out_pipe[0] };
 	struct tail tail = { .len = 0 };
 	int error = 0;
 	enum fw_subprocess_step step = fw_subprocess_start(&options, &child, &error);
 
-	(void)close(ends[1]);
+	close_end(err_pipe[1]);
+	close_end(out_pipe[1]);
 	if (step == FW_SUBPROCESS_STARTED)
-		result->status = finish(&child, ends[0], command, &tail);
+		result->status = finish(&child, &ends, command, &tail);
 	else
 		result->status = FW_COMMAND_NOT_STARTED;
-	(void)close(ends[0]);
+	close_end(ends.err);
+	close_end(ends.out);
 	finish_tail(&tail, result);
 	return step == FW_SUBPROCESS_FORK ? fw_error_from_errno(FW_HERE, error, "the command")
 					  : NULL;
@@ -171,14 +199,22 @@ fw_error *fw_command_run(const struct fw_command *command, struct fw_command_res
 {
 	fw_error *err;
 	int was_dumpable;
-	int ends[2];
+	int err_pipe[2];
+	int out_pipe[2] = { -1, -1 };
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (pipe2(err_pipe, O_CLOEXEC) != 0)
 		return fw_error_from_errno(FW_HERE, errno, "a pipe for the command");
+	if (command->take && pipe2(out_pipe, O_CLOEXEC) != 0) {
+		int error = errno;
+
+		close_end(err_pipe[0]);
+		close_end(err_pipe[1]);
+		return fw_error_from_errno(FW_HERE, error, "a pipe for the command");
+	}
 	was_dumpable = prctl(PR_GET_DUMPABLE);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	err = run(command, ends, ret_result);
+	err = run(command, err_pipe, out_pipe, ret_result);
 	(void)prctl(PR_SET_DUMPABLE, was_dumpable == 1);
 	return err;
 }

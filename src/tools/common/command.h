@@ -31,6 +31,9 @@ struct fw_command {
 	int fence; /* fw_fence_open(); 0 or -1: none */
 	/* Called now and then while it runs; false ends the command. NULL: none. */
 	bool (*may_continue)(void *ctx);
+	/* Called with its output as it comes; false ends the command, as STOPPED. The tail
+	 * then has only its errors. NULL: the output is kept in the tail as well. */
+	bool (*take)(void *ctx, const char *bytes, size_t len);
 	void *ctx;
 };
 

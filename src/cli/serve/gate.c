@@ -1,0 +1,438 @@
+/*
+ * gate.c - the command gate: a server that passes its requests on to other servers.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <faultwire/faultwire.h>
+#include <faultwire/raise.h>
+
+#include "base/loop.h"
+#include "cli/serve/limit.h"
+#include "cli/serve/listen.h"
+#include "cli/serve/observers.h"
+#include "cli/state.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/report.h"
+#include "gate/config.h"
+#include "gate/gate.h"
+#include "mcp/server.h"
+#include "observe/log/log.h"
+
+enum {
+	DEADLINE_MOST_S = 86400,
+	DEADLINE_S = 60,
+	LISTED_MOST = 64,
+	CONFIG_BYTES = 4 * 1024 * 1024
+};
+enum {
+	STDIO,
+	HTTP,
+	URL,
+	HEADER,
+	CONFIG,
+	NAME,
+	ENV,
+	CWD,
+	ERA,
+	DEADLINE,
+	LISTS,
+	TRUST_ANNOTATIONS,
+	EXPOSE_STDERR,
+	SUSPECT,
+	PIN,
+	CONTRACT,
+	TOKEN_FILE,
+	LIMIT,
+	AUDIT,
+	AUDIT_SYNC,
+	AUDIT_ARGS,
+	AUDIT_BYTES,
+	METRICS,
+	ALERT_WEBHOOK,
+	ALERT_SECRET_FILE,
+	ALERTMANAGER,
+	LOG,
+	LOG_LEVEL,
+	INCIDENTS,
+	INCIDENTS_AGE,
+	INCIDENTS_BYTES,
+	OPTION_COUNT
+};
+
+static const cli_option options[OPTION_COUNT] = {
+	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
+		    "Serve on standard input and output; the default." },
+	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
+		   "Listen on this address; the endpoint is /mcp. Port 0 chooses a free port. "
+		   "The URL is printed on standard error." },
+	[URL] = { "url", "URL", 0, CLI_TEXT,
+		  "The upstream is this Streamable HTTP endpoint, not a program." },
+	[HEADER] = { "header", "'NAME: VALUE'", 0, CLI_FILES,
+		     "Send this header to --url; may be repeated." },
+	[CONFIG] = { "config", "FILE", 0, CLI_FILE,
+		     "The upstreams are the mcpServers of FILE, a client's configuration." },
+	[NAME] = { "name", "NAME", 0, CLI_TEXT,
+		   "Name of the upstream in errors and logs; by default that of its program or "
+		   "host." },
+	[ENV] = { "env", "NAME[=VALUE]", 'e', CLI_FILES,
+		  "Pass this variable to the program; may be repeated. Only PATH, HOME, USER, "
+		  "LOGNAME, SHELL, LANG, LC_ALL, LC_CTYPE, TMPDIR, TERM and TZ are passed by "
+		  "default." },
+	[CWD] = { "cwd", "DIR", 0, CLI_FILE, "Start the program in this directory." },
+	[ERA] = { "era", "ERA", 0, CLI_TEXT,
+		  "Protocol of the upstream: auto (the default: probe), legacy (initialize) or "
+		  "modern (2026-07-28)." },
+	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
+		       "Time limit of a call, by default 60; 0: no limit." },
+	[LISTS] = { "lists", "HOW", 0, CLI_TEXT,
+		    "With several upstreams, if one of them is down: partial (the default): "
+		    "list the others and name the missing one in _meta; strict: fail." },
+	[TRUST_ANNOTATIONS] = { "trust-annotations", NULL, 0, CLI_NOTHING,
+				"Repeat a failed call also after it was sent, if the tool's "
+				"annotations say readOnlyHint or idempotentHint." },
+	[EXPOSE_STDERR] = { "expose-stderr", NULL, 0, CLI_NOTHING,
+			    "Show clients the end of an upstream's standard error, redacted." },
+	[SUSPECT] = { "suspect", NULL, 0, CLI_NOTHING,
+		      "Treat a short success whose text is an error as a failure." },
+	[PIN] = { "pin", "FILE", 0, CLI_FILE,
+		  "Record hashes of tool definitions in FILE, and refuse tools that differ "
+		  "from it." },
+	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
+		       "Report every failure in this error contract; by default failures of "
+		       "upstreams keep their text." },
+	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
+			 "HTTP: require the bearer token on the first line of FILE." },
+	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
+		    "Set a limit; may be repeated. See faultwire serve --limits." },
+	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+		    "Audit log of failures, or off; by default audit-log.jsonl in the state "
+		    "directory." },
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+			 "When to sync the audit log to disk: always (before each reply, the "
+			 "default), interval, interval=MS, or off." },
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+			 "How to record arguments: hash (the default) or redacted." },
+	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
+			  "Rotate the audit log at this size, by default 64m." },
+	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
+	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+			    "Post each alert to URL as JSON." },
+	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				"Sign webhook requests with the secret on the first line of "
+				"FILE." },
+	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+			   "Send firing alerts to the Prometheus Alertmanager at URL." },
+	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+		  "Log format on standard error: json, text, journald or off; by default text "
+		  "on a terminal, otherwise json." },
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+			"Lowest level to log: debug, info (the default), notice, warning, "
+			"error or critical." },
+	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			"Database for incidents, or off; by default incidents.db in the state "
+			"directory." },
+	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
+			    "Delete incidents older than this; by default 30." },
+	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
+			      "Maximum size of the incident database, by default 256m." },
+};
+
+static const cli_example examples[] = {
+	{ "A server of npm, through the gateway, on standard input and output:",
+	  "faultwire gate -- npx -y @modelcontextprotocol/server-everything" },
+	{ "A remote server, for clients that start programs only:",
+	  "faultwire gate --url https://mcp.example.com/mcp --header 'Authorization: Bearer "
+	  "TOKEN'" },
+	{ "All servers of a client's configuration on one endpoint:",
+	  "faultwire gate --config ~/.cursor/mcp.json --http 127.0.0.1:4000" },
+	{ NULL, NULL },
+};
+
+/* A gateway, and everything around it. */
+struct gating {
+	const cli_args *args;
+	fw_server *server;
+	struct fw_gate *gate;
+	struct fw_gate_config *config;
+	struct serve_observers observers;
+	struct fw_loop loop;
+	bool is_started;
+};
+
+/* ---- upstreams -------------------------------------------------------------------------- */
+
+/* The values of an option that may be repeated, with a NULL at the end. */
+static void list_values(const cli_args *args, size_t option, const char **ret_values)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < args->file_count && count < LISTED_MOST; i++)
+		if (args->files[i].option == option)
+			ret_values[count++] = args->files[i].value;
+	ret_values[count] = NULL;
+}
+
+/* "github" of "npx -y @scope/server-github@1.2", "https://github.example.com/mcp" */
+static void default_name(const char *const *argv, const char *url, char *ret_name, size_t size)
+{
+	static const char *const launchers[] = { "npx",     "uvx",  "node", "python",
+						 "python3", "bunx", "deno", "env" };
+	const char *text = url;
+	const char *slash;
+	size_t len;
+
+	if (argv) {
+		size_t at = 0;
+
+		for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+			slash = strrchr(argv[0], '/');
+			if (strcmp(slash ? slash + 1 : argv[0], launchers[i]) == 0) {
+				at = 1;
+				break;
+			}
+		}
+		while (at && argv[at] && argv[at][0] == '-')
+			at++;
+		text = argv[at] ? argv[at] : argv[0];
+		slash = strrchr(text, '/');
+		text = slash ? slash + 1 : text;
+		len = strcspn(text, "@");
+	} else {
+		slash = strstr(text, "://");
+		text = slash ? slash + 3 : text;
+		len = strcspn(text, "/:?@");
+	}
+	(void)snprintf(ret_name, size, "%.*s", (int)(len && len < 60 ? len : 8),
+		       len ? text : "upstream");
+}
+
+static fw_error *read_header_lines(const char *const *headers)
+{
+	for (; *headers; headers++)
+		if (!strchr(*headers, ':') || strpbrk(*headers, "\r\n"))
+			return cli_usage("--header takes 'NAME: VALUE'");
+	return NULL;
+}
+
+static fw_error *read_upstreams(struct gating *gating)
+{
+	const cli_args *args = gating->args;
+	const char *url = args->values[URL];
+	const char *file = args->values[CONFIG];
+	bool has_program = args->operand_count > 0;
+	const char *headers[LISTED_MOST + 1];
+	const char *names[LISTED_MOST + 1];
+	char name[64];
+	fw_error *err;
+
+	if (has_program + (url != NULL) + (file != NULL) != 1)
+		return cli_usage("give the server as -- COMMAND..., --url or --config");
+	if (file) {
+		char *text;
+		size_t len;
+
+		FW_TRY(cli_read_file(file, CONFIG_BYTES, &text, &len));
+		err = fw_gate_config_read(text, len, file, &gating->config);
+		free(text);
+		return err;
+	}
+	list_values(args, HEADER, headers);
+	list_values(args, ENV, names);
+	if (headers[0] && !url)
+		return cli_usage("--header requires --url");
+	if (names[0] && url)
+		return cli_usage("--env requires a program");
+	FW_TRY(read_header_lines(headers));
+	if (url && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+		return cli_usage("--url takes an http or https URL; found \"%s\"", url);
+	default_name(has_program ? (const char *const *)args->operands : NULL, url, name,
+		     sizeof name);
+	FW_TRY(fw_gate_config_new(&gating->config));
+	return fw_gate_config_add(gating->config,
+				  args->values[NAME] ? args->values[NAME] : name,
+				  has_program ? (const char *const *)args->operands : NULL, url,
+				  args->values[CWD], names, headers);
+}
+
+static fw_error *read_era(const char *text, enum fw_remote_era *ret_era)
+{
+	static const char *const names[] = { "auto", "legacy", "modern" };
+
+	*ret_era = FW_REMOTE_AUTO;
+	for (int i = 0; text && i < 3; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret_era = (enum fw_remote_era)i;
+			return NULL;
+		}
+	}
+	return text ? cli_usage("--era takes auto, legacy or modern; found \"%s\"", text)
+		    : NULL;
+}
+
+static fw_error *read_deadline(const char *text, uint32_t *ret_ms)
+{
+	unsigned long seconds = DEADLINE_S;
+	char *end;
+
+	if (text) {
+		errno = 0;
+		seconds = strtoul(text, &end, 10);
+		if (errno || end == text || *end != '\0' || text[0] == '-' ||
+		    seconds > DEADLINE_MOST_S)
+			return cli_usage("--deadline takes a number up to %d; found \"%s\"",
+					 DEADLINE_MOST_S, text);
+	}
+	*ret_ms = (uint32_t)seconds * 1000;
+	return NULL;
+}
+
+static fw_error *make_gate(struct gating *gating)
+{
+	const cli_args *args = gating->args;
+	const char *lists = args->values[LISTS];
+	struct fw_gate_options how = { .is_http = cli_given(args, HTTP),
+				       .trusts_annotations = cli_given(args, TRUST_ANNOTATIONS),
+				       .exposes_stderr = cli_given(args, EXPOSE_STDERR),
+				       .suspects = cli_given(args, SUSPECT),
+				       .pin_file = args->values[PIN] };
+
+	if (lists && strcmp(lists, "strict") != 0 && strcmp(lists, "partial") != 0)
+		return cli_usage("--lists takes partial or strict; found \"%s\"", lists);
+	how.is_strict = lists && strcmp(lists, "strict") == 0;
+	FW_TRY(read_era(args->values[ERA], &how.era));
+	FW_TRY(read_deadline(args->values[DEADLINE], &how.deadline_ms));
+	FW_TRY(read_upstreams(gating));
+	how.entries = fw_gate_config_entries(gating->config, &how.count);
+	return fw_gate_new(&gating->loop, &how, &gating->gate);
+}
+
+/* ---- running ------------------------------------------------------------------------------ */
+
+static fw_error *read_observers(struct gating *gating, fw_observe_options *ret_options)
+{
+	const cli_args *args = gating->args;
+	const struct serve_observing observing = {
+		.log = args->values[LOG],
+		.log_level = args->values[LOG_LEVEL],
+		.audit = args->values[AUDIT],
+		.audit_sync = args->values[AUDIT_SYNC],
+		.audit_args = args->values[AUDIT_ARGS],
+		.audit_bytes = args->values[AUDIT_BYTES],
+		.incidents = args->values[INCIDENTS],
+		.incidents_age = args->values[INCIDENTS_AGE],
+		.incidents_bytes = args->values[INCIDENTS_BYTES],
+		.metrics = args->values[METRICS],
+		.webhook = args->values[ALERT_WEBHOOK],
+		.secret_file = args->values[ALERT_SECRET_FILE],
+		.alertmanager = args->values[ALERTMANAGER],
+	};
+
+	return serve_observers_read(&gating->observers, &observing, ret_options);
+}
+
+static void report_start(const struct gating *gating)
+{
+	const char *url = fw_server_url(gating->server);
+	const char *log = gating->args->values[LOG];
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", "gateway_started", fields,
+		     sizeof fields / sizeof *fields);
+	if (url && !(log && strcmp(log, "json") == 0))
+		cli_remark("listening on %s", url);
+}
+
+static fw_error *gate(struct gating *gating)
+{
+	const cli_args *args = gating->args;
+	const char *http = args->values[HTTP];
+	fw_server_options server = FW_SERVER_OPTIONS_INIT;
+	fw_observe_options observe;
+	char token[1024] = "";
+	char state[CLI_PATH_SIZE];
+
+	if (http && cli_given(args, STDIO))
+		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && cli_given(args, METRICS))
+		return cli_usage("--metrics requires --http");
+	FW_TRY(read_observers(gating, &observe));
+	serve_raise_open_files();
+	server.name = "faultwire-gate";
+	server.title = "faultwire gateway";
+	server.version = fw_version();
+	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
+	server.debug_stack = cli_stack_is_wanted();
+	if (cli_given(args, TOKEN_FILE))
+		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
+					   sizeof token));
+	FW_TRY(cli_state_path("", true, state));
+	if (fw_loop_init(&gating->loop) != 0)
+		return fw_raise_internal_unexpected("uv_loop_init");
+	FW_TRY(make_gate(gating));
+	FW_TRY(fw_server__new_on(&gating->loop, &server, &gating->server));
+	FW_TRY(serve_limits_set(gating->server, args));
+	fw_gate_attach(gating->gate, gating->server);
+	FW_TRY(fw_server_prepare(gating->server));
+	FW_TRY(serve_observers_begin(&gating->observers, gating->server, &observe));
+	if (http)
+		FW_TRY(serve_listen_http(gating->server, http, token[0] ? token : NULL));
+	else
+		FW_TRY(fw_server_listen_stdio(gating->server));
+	FW_TRY(fw_observation_complete(&gating->observers.observation, gating->server,
+				       &gating->loop, &observe));
+	explicit_bzero(gating->observers.secret, sizeof gating->observers.secret);
+	report_start(gating);
+	gating->is_started = true;
+	return fw_server_run(gating->server);
+}
+
+static int run(const cli_args *args)
+{
+	struct gating gating = { .args = args };
+	fw_error *err = gate(&gating);
+	bool is_free = fw_observation_close(&gating.observers.observation);
+
+	if (is_free)
+		fw_server_free(gating.server);
+	if (gating.is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", "gateway_stopped", NULL, 0);
+	fw_gate_free(gating.gate);
+	fw_gate_config_free(gating.config);
+	fw_observation_clear(&gating.observers.observation);
+	/* A server that is still in use keeps its handles. */
+	if (is_free)
+		fw_loop_close(&gating.loop);
+	return err ? cli_fail(err) : CLI_DONE;
+}
+
+const cli_command cli_command_gate = {
+	.name = "gate",
+	.summary = "run a gateway in front of other MCP servers",
+	.synopsis = "[OPTION]... -- COMMAND... | --url URL | --config FILE",
+	.description =
+		"Passes requests on to other MCP servers (upstreams), over standard input and "
+		"output or Streamable HTTP on either side, in both eras of the protocol. A "
+		"result reaches the client unchanged. Whatever goes wrong gets exactly one "
+		"answer, as soon as it is known: a canonical error that says which side "
+		"failed, whether the call was delivered, and whether a retry is safe.\n"
+		"\n"
+		"With several upstreams, tools and prompts with the same name get the name of "
+		"their server in front of it. An upstream that ends is started again for the "
+		"next call. A call is repeated only if that is safe: if it was not sent, or "
+		"reads only.",
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.operands = CLI_TEXT,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,63 @@
+/*
+ * listen.c - see listen.h.
+ */
+#include "cli/serve/listen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <faultwire/faultwire.h>
+
+#include "cli/terminal/report.h"
+
+enum { OPEN_FILES = 66560 };
+
+fw_error *serve_listen_http(fw_server *server, const char *where, const char *token)
+{
+	fw_http_options http = FW_HTTP_OPTIONS_INIT;
+	const char *colon = strrchr(where, ':');
+	char address[256];
+	unsigned long port;
+	fw_error *err;
+	char *end;
+	size_t len;
+
+	if (!colon)
+		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
+	errno = 0;
+	port = strtoul(colon + 1, &end, 10);
+	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
+		return cli_usage("the port of --http must be a number up to 65535");
+	len = (size_t)(colon - where);
+	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {
+		where++;
+		len -= 2;
+	}
+	if (len >= sizeof address)
+		return cli_usage("the address of --http is too long");
+	memcpy(address, where, len);
+	address[len] = '\0';
+	http.address = len ? address : NULL;
+	http.port = (uint16_t)port;
+	http.bearer_token = token;
+	err = fw_server_listen_http(server, &http);
+	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
+		fw_error_free(err);
+		return cli_usage("--http on an address that is not loopback needs "
+				 "--token-file");
+	}
+	return err;
+}
+
+/* Each connection needs a descriptor, and the usual soft limit is meant for select(). */
+void serve_raise_open_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+		return;
+	files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}

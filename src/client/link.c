@@ -1,0 +1,108 @@
+/*
+ * link.c - see link.h. What both kinds of links have in common; link_child.c and
+ * link_http.c are the kinds.
+ */
+#include "client/link.h"
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+#include "base/limits.h"
+#include "client/link_impl.h"
+
+fw_error *fw_link_open(struct fw_loop *loop, struct fw_fetcher *fetcher,
+		       const struct fw_link_target *target,
+		       const struct fw_link_callbacks *callbacks, void *ctx,
+		       struct fw_link **ret_link)
+{
+	const struct fw_link base = { .target = target,
+				      .on = *callbacks,
+				      .ctx = ctx,
+				      .message_bytes = target->message_bytes
+							       ? target->message_bytes
+							       : FW_LIMIT_CHILD_LINE_BYTES };
+
+	if (target->argv)
+		return fw_link__open_child(loop, &base, ret_link);
+	return fw_link__open_http(loop, fetcher, &base, ret_link);
+}
+
+void fw_link_free(struct fw_link *link)
+{
+	if (link)
+		link->ops->free(link);
+}
+
+fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *message)
+{
+	return link->ops->send(link, message);
+}
+
+void fw_link_abort(struct fw_link *link, uint64_t key)
+{
+	if (link->ops->abort)
+		link->ops->abort(link, key);
+}
+
+void fw_link_listen(struct fw_link *link)
+{
+	if (link->ops->listen)
+		link->ops->listen(link);
+}
+
+void fw_link_end(struct fw_link *link)
+{
+	link->ops->end(link);
+}
+
+bool fw_link_is_http(const struct fw_link *link)
+{
+	return !link->target->argv;
+}
+
+void fw_link_set_version(struct fw_link *link, const char *version, bool is_modern)
+{
+	if (fw_link_is_http(link))
+		fw_link__set_version(link, version, is_modern);
+}
+
+void fw_link_forget_session(struct fw_link *link)
+{
+	if (fw_link_is_http(link))
+		fw_link__forget_session(link);
+}
+
+bool fw_link_has_session(const struct fw_link *link)
+{
+	return fw_link_is_http(link) && fw_link__has_session(link);
+}
+
+size_t fw_link_stderr(const struct fw_link *link, char *ret_text, size_t size)
+{
+	if (size)
+		ret_text[0] = '\0';
+	return link->ops->errors ? link->ops->errors(link, ret_text, size) : 0;
+}
+
+fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_ending *ending,
+			       fw_delivery delivery)
+{
+	const char *name = link->target->name;
+	char text[FW_LIMIT_CHILD_STDERR_BYTES];
+	fw_error *err = NULL;
+
+	switch (ending->how) {
+	case FW_LINK_EXITED: err = fw_raise_upstream_exited(name, ending->status); break;
+	case FW_LINK_CRASHED: {
+		const char *signal = fw_signal_name(ending->signum);
+
+		err = fw_raise_upstream_crashed(name, signal ? signal : "a signal");
+		break;
+	}
+	case FW_LINK_CLOSED: err = fw_raise_upstream_closed(name); break;
+	}
+	fw_error_set_delivery(err, delivery);
+	if (fw_link_stderr(link, text, sizeof text))
+		fw_error_set_detail(err, text);
+	return err;
+}

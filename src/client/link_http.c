@@ -1,0 +1,578 @@
+/*
+ * link_http.c - a link to a Streamable HTTP endpoint: one POST per message, whose
+ * response is a JSON body or a stream of events, and a GET stream for the rest.
+ *
+ * A callback may free the link, so a post that is being read is only marked dead then
+ * and frees itself when the callback has returned.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <faultwire/raise.h>
+#include <faultwire/raw.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "client/link_http.h"
+#include "core/redact.h"
+#include "rpc/header.h"
+#include "rpc/names.h"
+
+/* ---- posts ------------------------------------------------------------------------ */
+
+static void post_free(struct fw_link_post *post)
+{
+	fw_sse_reader_clear(&post->events);
+	fw_buf_clear(&post->body);
+	fw__release(post);
+}
+
+/* Takes it off the link. It is freed now, or by the callback that is reading it. */
+void fw_link__post_drop(struct fw_link_post *post)
+{
+	struct fw_link_post **at = &post->link->posts;
+
+	while (*at != post)
+		at = &(*at)->next;
+	*at = post->next;
+	post->link = NULL;
+	fw_link__stop_timer(post);
+	fw_fetch_cancel(post->fetch);
+	if (!post->is_busy)
+		post_free(post);
+}
+
+/* A callback has returned: false if the post was dropped by it, and is gone now. */
+static bool resume_post(struct fw_link_post *post)
+{
+	post->is_busy = false;
+	if (post->link)
+		return true;
+	post_free(post);
+	return false;
+}
+
+static bool deliver(void *ctx, const struct fw_sse_received *event)
+{
+	struct fw_link_post *post = ctx;
+	struct fw_link_http *link = post->link;
+
+	/* An empty event only sets the id for a resumption. */
+	if (event->id_len < sizeof post->last_id && !memchr(event->id, '\0', event->id_len)) {
+		memcpy(post->last_id, event->id, event->id_len);
+		post->last_id[event->id_len] = '\0';
+	}
+	if (link && event->len)
+		link->base.on.message(link->base.ctx, post->key, event->data, event->len);
+	return post->link != NULL;
+}
+
+void fw_link__read_events(struct fw_link_post *post)
+{
+	fw_sse_reader_init(&post->events, post->link->base.message_bytes, deliver, post);
+}
+
+/* ---- headers ---------------------------------------------------------------------- */
+
+struct lines {
+	struct fw_buf text;
+	size_t starts[FW_LINK_HEADERS];
+	const char *lines[FW_LINK_HEADERS + 1];
+	size_t count;
+};
+
+static void end_line(struct lines *lines)
+{
+	fw_buf_put(&lines->text, "", 1);
+}
+
+static bool begin_line(struct lines *lines, const char *name)
+{
+	if (lines->count >= FW_LINK_HEADERS)
+		return false;
+	lines->starts[lines->count++] = lines->text.len;
+	fw_buf_str(&lines->text, name);
+	FW_BUF(&lines->text, ": ");
+	return true;
+}
+
+static void add_line(struct lines *lines, const char *name, const char *value)
+{
+	if (!begin_line(lines, name))
+		return;
+	fw_buf_str(&lines->text, value);
+	end_line(lines);
+}
+
+static bool is_plain_value(const char *value)
+{
+	size_t len = strlen(value);
+
+	if (!len || value[0] == ' ' || value[len - 1] == ' ' ||
+	    strncmp(value, "=?base64?", 9) == 0)
+		return false;
+	for (; *value; value++)
+		if (*value < 0x20 || *value > 0x7e)
+			return false;
+	return true;
+}
+
+/* A value that mirrors the body; in base64 if a header cannot hold it. */
+static void add_mirror(struct lines *lines, const char *name, const char *value)
+{
+	struct fw_buf *text = &lines->text;
+	size_t len = strlen(value);
+	size_t start;
+
+	if (is_plain_value(value)) {
+		add_line(lines, name, value);
+		return;
+	}
+	if (len > FW_HEADER_VALUE_MAX / 2 || !begin_line(lines, name))
+		return;
+	FW_BUF(text, "=?base64?");
+	start = text->len;
+	fw_base64url_put(text, (const unsigned char *)value, len);
+	/* Headers have the usual alphabet, with padding. */
+	for (size_t i = start; i < text->len; i++)
+		if (text->text[i] == '-' || text->text[i] == '_')
+			text->text[i] = text->text[i] == '-' ? '+' : '/';
+	while (text->state == FW_BUF_OK && (text->len - start) % 4)
+		FW_BUF(text, "=");
+	FW_BUF(text, "?=");
+	end_line(lines);
+}
+
+static void put_lines(const struct fw_link_http *link, const struct fw_link_message *message,
+		      struct lines *lines)
+{
+	if (message) {
+		add_line(lines, "Content-Type", "application/json");
+		add_line(lines, "Accept", "application/json, text/event-stream");
+	} else {
+		add_line(lines, "Accept", "text/event-stream");
+	}
+	if (link->version)
+		add_line(lines, FW_HEADER_VERSION, link->version);
+	if (link->session[0] && !link->is_modern)
+		add_line(lines, FW_HEADER_SESSION, link->session);
+	if (message && link->is_modern && message->method)
+		add_mirror(lines, FW_HEADER_METHOD, message->method);
+	if (message && link->is_modern && message->name)
+		add_mirror(lines, FW_HEADER_NAME, message->name);
+}
+
+fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message *message)
+{
+	static const struct fw_fetch_callbacks callbacks = { fw_link__on_head, fw_link__on_body,
+							     fw_link__on_end };
+	struct fw_link_http *link = post->link;
+	const struct fw_link_target *target = link->base.target;
+	struct fw_fetch_options options = { .method = message ? "POST" : "GET",
+					    .url = target->url,
+					    .connect_ms = target->connect_ms,
+					    .on = callbacks,
+					    .ctx = post };
+	const char *const *more;
+	struct lines lines = { .count = 0 };
+	size_t n = 0;
+	fw_error *err;
+
+	fw_buf_init(&lines.text, FW_LIMIT_HELLO_BYTES);
+	put_lines(link, message, &lines);
+	if (!message && post->last_id[0])
+		add_line(&lines, FW_HEADER_LAST_EVENT, post->last_id);
+	if (lines.text.state != FW_BUF_OK) {
+		fw_buf_clear(&lines.text);
+		return fw_raise_internal_out_of_memory();
+	}
+	for (; n < lines.count; n++)
+		lines.lines[n] = lines.text.text + lines.starts[n];
+	for (more = target->headers; more && *more && n < FW_LINK_HEADERS; more++)
+		lines.lines[n++] = *more;
+	for (more = message ? message->headers : NULL; more && *more && n < FW_LINK_HEADERS;
+	     more++)
+		lines.lines[n++] = *more;
+	lines.lines[n] = NULL;
+	options.headers = lines.lines;
+	if (message) {
+		options.body = message->text;
+		options.len = message->len;
+	}
+	err = fw_fetch_start(link->fetcher, &options, &post->fetch);
+	fw_buf_clear(&lines.text);
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	return err;
+}
+
+struct fw_link_post *fw_link__post_new(struct fw_link_http *link, uint64_t key)
+{
+	struct fw_link_post *post = fw__allocate(sizeof *post);
+
+	if (!post)
+		return NULL;
+	memset(post, 0, sizeof *post);
+	post->link = link;
+	post->key = key;
+	fw_buf_init(&post->body, link->base.message_bytes);
+	fw_link__read_events(post);
+	post->next = link->posts;
+	link->posts = post;
+	return post;
+}
+
+static fw_error *send_post(struct fw_link *base, const struct fw_link_message *message)
+{
+	struct fw_link_http *link = (struct fw_link_http *)base;
+	struct fw_link_post *post = fw_link__post_new(link, message->key);
+	fw_error *err;
+
+	if (!post)
+		return fw_raise_internal_out_of_memory();
+	post->is_initialize =
+		message->method && strcmp(message->method, FW_METHOD_INITIALIZE) == 0;
+	err = fw_link__fetch(post, message);
+	if (err)
+		fw_link__post_drop(post);
+	return err;
+}
+
+/* ---- the response ------------------------------------------------------------------- */
+
+static bool is_type(const char *type, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	return type && strncasecmp(type, wanted, len) == 0 &&
+	       (type[len] == '\0' || type[len] == ';' || type[len] == ' ');
+}
+
+void fw_link__on_head(void *ctx, struct fw_fetch *fetch)
+{
+	struct fw_link_post *post = ctx;
+	const char *type = fw_fetch_header(fetch, "Content-Type");
+	const char *session = fw_fetch_header(fetch, FW_HEADER_SESSION);
+	int status = fw_fetch_status(fetch);
+
+	if (status >= 200 && status < 300) {
+		if (is_type(type, "text/event-stream"))
+			post->form = FW_POST_EVENTS;
+		else if (is_type(type, "application/json"))
+			post->form = FW_POST_BODY;
+		else
+			post->form = FW_POST_OTHER;
+		if (post->is_initialize && session &&
+		    strlen(session) < sizeof post->link->session)
+			(void)snprintf(post->link->session, sizeof post->link->session, "%s",
+				       session);
+	} else {
+		post->form = FW_POST_FAILED;
+	}
+}
+
+bool fw_link__on_body(void *ctx, const char *bytes, size_t len)
+{
+	struct fw_link_post *post = ctx;
+	enum fw_sse_status status;
+
+	if (post->form != FW_POST_EVENTS) {
+		/* The page of a proxy need not be kept whole. */
+		if (post->form == FW_POST_BODY || post->body.len + len < FW_LIMIT_TEXT_BYTES)
+			fw_buf_put(&post->body, bytes, len);
+		return post->body.state == FW_BUF_OK;
+	}
+	post->is_busy = true;
+	status = fw_sse_reader_push(&post->events, bytes, len);
+	if (!resume_post(post))
+		return false;
+	return status == FW_SSE_OK;
+}
+
+/* ---- its end ------------------------------------------------------------------------ */
+
+static fw_error *invalid(const struct fw_link_http *link, const char *reason)
+{
+	fw_error *err = fw_raise_upstream_invalid_reply(link->base.target->name, reason);
+
+	fw_error_set_delivery(err, FW_REPLIED);
+	return err;
+}
+
+static bool mentions_session(const struct fw_link_post *post)
+{
+	return post->body.len && strcasestr(post->body.text, "session");
+}
+
+static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch *fetch)
+{
+	fw_error *err = fw_raise_upstream_unauthorized(link->base.target->name);
+	const char *challenge = fw_fetch_header(fetch, "WWW-Authenticate");
+	char text[512];
+
+	fw_error_set_status(err, fw_fetch_status(fetch));
+	if (challenge) {
+		(void)fw_redact_copy(text, sizeof text, challenge, strlen(challenge));
+		fw_error_add_string(err, "www_authenticate", text);
+	}
+	return err;
+}
+
+/* A response that is no success, and no message either. */
+static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch)
+{
+	const struct fw_link_http *link = post->link;
+	const char *name = link->base.target->name;
+	int status = fw_fetch_status(fetch);
+	const char *after = fw_fetch_header(fetch, "Retry-After");
+	char text[512];
+	fw_error *err;
+
+	if (link->session[0] && (status == 404 || (status == 400 && mentions_session(post)))) {
+		err = fw_raise_session_unknown();
+	} else if (status == 401 || status == 403) {
+		err = raise_refused(link, fetch);
+	} else if (status == 429) {
+		double delay = after ? fw_retry_after_parse(after, fw_unix_ms()) : -1;
+
+		err = fw_raise_upstream_rate_limited(name);
+		if (delay >= 0)
+			fw_error_set_retry_after(err, delay);
+	} else if (status >= 300 && status < 400) {
+		err = fw_raise_transport_protocol_violation(
+			name, "it redirects elsewhere, which is not followed");
+	} else {
+		err = fw_error_from_http(FW_HERE, status, after, fw_unix_ms(), name);
+		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
+	}
+	fw_error_add_i64(err, "http_status", status);
+	fw_error_set_delivery(err, FW_REPLIED);
+	if (post->body.len) {
+		(void)fw_redact_copy(text, sizeof text, post->body.text, post->body.len);
+		fw_error_set_detail(err, text);
+	}
+	return err;
+}
+
+/* The modern era answers some errors with 400 or 404 and a message. */
+static bool is_message(const struct fw_link_post *post, int status)
+{
+	return (status == 400 || status == 404 || status == 200) && post->body.len &&
+	       post->body.text[0] == '{' && strstr(post->body.text, "\"jsonrpc\"");
+}
+
+/* What ended the response, once it is complete; NULL: nothing but its end. */
+static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch)
+{
+	struct fw_link_http *link = post->link;
+	const struct fw_link_callbacks *on = &link->base.on;
+	int status = fw_fetch_status(fetch);
+	char reason[256];
+
+	switch (post->form) {
+	case FW_POST_BODY:
+		if (!post->body.len)
+			return invalid(link, "its body is empty");
+		on->message(link->base.ctx, post->key, post->body.text, post->body.len);
+		return NULL;
+	case FW_POST_EVENTS:
+		if (fw_sse_reader_is_partial(&post->events))
+			on->noise(link->base.ctx, post->key, FW_LINK_CUT,
+				  post->events.data.len ? post->events.data.text : "",
+				  post->events.data.len);
+		return NULL;
+	case FW_POST_FAILED:
+		if (!(link->session[0] && status == 404) &&
+		    !(link->session[0] && status == 400 && mentions_session(post)) &&
+		    is_message(post, status)) {
+			on->message(link->base.ctx, post->key, post->body.text, post->body.len);
+			return NULL;
+		}
+		return raise_status(post, fetch);
+	case FW_POST_OTHER: break;
+	}
+	if (!post->body.len) {
+		(void)snprintf(reason, sizeof reason, "HTTP status %d with an empty body",
+			       status);
+	} else {
+		const char *type = fw_fetch_header(fetch, "Content-Type");
+
+		(void)snprintf(reason, sizeof reason, "its content type is %.100s",
+			       type ? type : "not stated");
+	}
+	return invalid(link, reason);
+}
+
+/* What a request that libcurl gave up became. Consumes `err`. */
+static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
+{
+	struct fw_link_http *link = post->link;
+
+	/* Our own callback refused to read on: the response is too large. */
+	if (fw_error_code(err) == FW_RUNTIME_CANCELLED) {
+		fw_error_free(err);
+		link->base.on.noise(link->base.ctx, post->key, FW_LINK_TOO_LARGE, "", 0);
+		return NULL;
+	}
+	return err;
+}
+
+/* Removes a post whose fetch has ended. */
+static void end_post(struct fw_link_post *post, fw_error *err)
+{
+	struct fw_link_http *link = post->link;
+	uint64_t key = post->key;
+
+	post->fetch = NULL;
+	fw_link__post_drop(post);
+	if (key)
+		link->base.on.failed(link->base.ctx, key, err);
+	else
+		fw_error_free(err);
+}
+
+void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
+{
+	struct fw_link_post *post = ctx;
+	int status = fw_fetch_status(fetch);
+
+	/* From here on there is nothing to cancel. */
+	post->fetch = NULL;
+	post->is_busy = true;
+	err = err ? judge_broken(post, err) : judge(post, fetch);
+	if (!resume_post(post))
+		fw_error_free(err);
+	else if (fw_link__may_resume(post, status, err))
+		fw_error_free(err);
+	else
+		end_post(post, err);
+}
+
+/* ---- the link ------------------------------------------------------------------------ */
+
+static void abort_post(struct fw_link *base, uint64_t key)
+{
+	struct fw_link_post *post = ((struct fw_link_http *)base)->posts;
+
+	while (post && post->key != key)
+		post = post->next;
+	if (post)
+		fw_link__post_drop(post);
+}
+
+static void free_link(struct fw_link *base)
+{
+	struct fw_link_http *link = (struct fw_link_http *)base;
+
+	while (link->posts)
+		fw_link__post_drop(link->posts);
+	fw__release(link);
+}
+
+static bool ignore_body(void *ctx, const char *bytes, size_t len)
+{
+	(void)ctx;
+	(void)bytes;
+	(void)len;
+	return true;
+}
+
+static void ignore_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
+{
+	(void)ctx;
+	(void)fetch;
+	fw_error_free(err);
+}
+
+/* Deletes the session. The request outlives the link, and its answer is of no interest. */
+static void end_link(struct fw_link *base)
+{
+	struct fw_link_http *link = (struct fw_link_http *)base;
+	const struct fw_link_target *target = base->target;
+	char session[sizeof link->session + sizeof FW_HEADER_SESSION + 2];
+	const char *lines[FW_LINK_HEADERS + 1] = { session };
+	size_t n = 1;
+	struct fw_fetch *fetch;
+
+	if (!link->session[0])
+		return;
+	(void)snprintf(session, sizeof session, FW_HEADER_SESSION ": %s", link->session);
+	for (const char *const *more = target->headers; more && *more && n < FW_LINK_HEADERS;
+	     more++)
+		lines[n++] = *more;
+	lines[n] = NULL;
+	fw_error_free(fw_fetch_start(
+		link->fetcher,
+		&(struct fw_fetch_options){ .method = "DELETE",
+					    .url = target->url,
+					    .headers = lines,
+					    .total_ms = FW_LIMIT_PROBE_MS,
+					    .on = { NULL, ignore_body, ignore_end } },
+		&fetch));
+	link->session[0] = '\0';
+}
+
+static void open_stream(struct fw_link *base)
+{
+	struct fw_link_http *link = (struct fw_link_http *)base;
+	struct fw_link_post *post;
+	fw_error *err;
+
+	for (post = link->posts; post; post = post->next)
+		if (post->is_listener)
+			return;
+	post = fw_link__post_new(link, 0);
+	if (!post)
+		return;
+	post->is_listener = true;
+	err = fw_link__fetch(post, NULL);
+	if (err) {
+		fw_error_free(err);
+		fw_link__post_drop(post);
+	}
+}
+
+void fw_link__set_version(struct fw_link *base, const char *version, bool is_modern)
+{
+	struct fw_link_http *link = (struct fw_link_http *)base;
+
+	link->version = version;
+	link->is_modern = is_modern;
+}
+
+void fw_link__forget_session(struct fw_link *base)
+{
+	((struct fw_link_http *)base)->session[0] = '\0';
+}
+
+bool fw_link__has_session(const struct fw_link *base)
+{
+	return ((const struct fw_link_http *)base)->session[0] != '\0';
+}
+
+fw_error *fw_link__open_http(struct fw_loop *loop, struct fw_fetcher *fetcher,
+			     const struct fw_link *base, struct fw_link **ret_link)
+{
+	static const struct fw_link_ops ops = { .free = free_link,
+						.send = send_post,
+						.abort = abort_post,
+						.listen = open_stream,
+						.end = end_link };
+	struct fw_link_http *link;
+
+	if (!fetcher || !base->target->url)
+		return fw_raise_internal_api_misuse("fw_link_open",
+						    "there is no fetcher or URL");
+	link = fw__allocate(sizeof *link);
+	if (!link)
+		return fw_raise_internal_out_of_memory();
+	memset(link, 0, sizeof *link);
+	link->base = *base;
+	link->base.ops = &ops;
+	link->loop = loop;
+	link->fetcher = fetcher;
+	*ret_link = &link->base;
+	return NULL;
+}

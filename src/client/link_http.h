@@ -1,0 +1,66 @@
+/*
+ * link_http.h - the inside of a link to an HTTP endpoint: link_http.c sends and reads,
+ * link_resume.c continues streams that were cut.
+ */
+#ifndef FW_CLIENT_LINK_HTTP_H
+#define FW_CLIENT_LINK_HTTP_H
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "client/link_impl.h"
+#include "io/fetch.h"
+#include "rpc/sse.h"
+
+enum { FW_LINK_HEADERS = 64, FW_LINK_SESSION_BYTES = 512 };
+
+enum fw_link_form { FW_POST_OTHER, FW_POST_BODY, FW_POST_EVENTS, FW_POST_FAILED };
+
+/* One request of HTTP, and its response. */
+struct fw_link_post {
+	struct fw_link_post *next;
+	struct fw_link_http *link; /* NULL: dropped, and freed when a callback returns */
+	uint64_t key;
+	struct fw_fetch *fetch; /* NULL: it has ended */
+	enum fw_link_form form;
+	bool is_initialize;
+	bool is_listener; /* the GET stream */
+	bool is_busy;     /* a callback is being called */
+	struct fw_buf body;
+	struct fw_sse_reader events;
+	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
+	unsigned resumptions;
+	uv_timer_t *timer; /* until it is resumed; NULL: none */
+};
+
+struct fw_link_http {
+	struct fw_link base;
+	struct fw_loop *loop;
+	struct fw_fetcher *fetcher;
+	const char *version; /* NULL: none */
+	bool is_modern;
+	char session[FW_LINK_SESSION_BYTES]; /* "": none */
+	struct fw_link_post *posts;
+};
+
+/* ---- link_http.c ---- */
+
+/* NULL: no memory. */
+struct fw_link_post *fw_link__post_new(struct fw_link_http *link, uint64_t key);
+void fw_link__post_drop(struct fw_link_post *post);
+/* Prepares the reader for a stream of events. */
+void fw_link__read_events(struct fw_link_post *post);
+/* Begins the request; `message` NULL: a GET of a stream. */
+fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message *message);
+void fw_link__on_head(void *ctx, struct fw_fetch *fetch);
+bool fw_link__on_body(void *ctx, const char *bytes, size_t len);
+void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err);
+
+/* ---- link_resume.c ---- */
+
+/* The response has ended. True: it is resumed after a while. `err` is borrowed. */
+bool fw_link__may_resume(struct fw_link_post *post, int status, const fw_error *err);
+void fw_link__stop_timer(struct fw_link_post *post);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * remote_greet.c - the handshake, in both eras.
+ *
+ * A modern server describes itself in answer to server/discover. A legacy one answers
+ * that with some error, with silence, or by exiting; then the handshake is initialize.
+ * What worked is remembered, so that a restart asks once.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "client/remote_impl.h"
+#include "rpc/names.h"
+
+static void initialize(struct fw_remote *remote);
+
+/* Consumes `cause`, which may be NULL. */
+static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
+{
+	fw_error *err;
+
+	/* The process is about to exit, and its status says more. */
+	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
+		fw_error_free(remote->start_err);
+		remote->start_err = fw_error_caused_by(
+			fw_raise_upstream_start_failed(remote->options.target.name,
+						       fw_error_message(cause)),
+			cause);
+		fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
+		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
+		return;
+	}
+	/* The failure of a server that could not even be reached says enough. */
+	if (cause && (fw_error_origin(cause) == FW_ORIGIN_TRANSPORT ||
+		      fw_error_code(cause) == FW_UPSTREAM_UNAUTHORIZED)) {
+		err = cause;
+	} else {
+		err = fw_raise_upstream_start_failed(remote->options.target.name,
+						     reason ? reason : fw_error_message(cause));
+		err = fw_error_caused_by(err, cause);
+	}
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	fw_remote__go_down(remote, NULL, err);
+}
+
+static bool keep_hello(struct fw_remote *remote, struct fw_slice result)
+{
+	fw_buf_reset(&remote->greeting.hello, FW_LIMIT_HELLO_BYTES);
+	fw_buf_put(&remote->greeting.hello, result.p, result.n);
+	return remote->greeting.hello.state == FW_BUF_OK;
+}
+
+static void become_ready(struct fw_remote *remote, enum fw_version version,
+			 struct fw_slice hello)
+{
+	bool is_renewal = remote->greeting.is_renewal;
+	bool is_modern = fw_version_is_modern(version);
+
+	if (!keep_hello(remote, hello)) {
+		fail(remote, "its answer to the handshake is too large", NULL);
+		return;
+	}
+	remote->version = version;
+	remote->greeting.step = FW_STEP_NONE;
+	remote->greeting.is_renewal = false;
+	remote->greeting.era = is_modern ? FW_REMOTE_MODERN : FW_REMOTE_LEGACY;
+	fw_link_set_version(remote->link, fw_version_names[version], is_modern);
+	remote->state = FW_REMOTE_READY;
+	if (!is_modern) {
+		fw_remote_notify(remote, FW_NOTE_INITIALIZED, (struct fw_slice){ NULL, 0 });
+		fw_link_listen(remote->link);
+	}
+	if (is_renewal)
+		fw_remote__send_waiting(remote);
+	else
+		remote->options.on.ready(remote->options.ctx);
+}
+
+/* How much of the time for the handshake is left, at least 1. */
+static uint32_t time_left(const struct fw_remote *remote)
+{
+	uint64_t now = uv_now(&remote->loop->uv);
+
+	return remote->greeting.due_ms > now ? (uint32_t)(remote->greeting.due_ms - now) : 1;
+}
+
+/* ---- modern ------------------------------------------------------------------- */
+
+static bool offers_modern(struct fw_slice result)
+{
+	struct fw_scan_member versions = { .name = "supportedVersions" };
+	struct fw_slice key;
+	struct fw_slice value;
+	const char *at = NULL;
+
+	if (!fw_slice_members(result, &versions, 1))
+		return false;
+	while (versions.value.p && fw_slice_next(versions.value, &at, &key, &value))
+		if (fw_slice_equals(value, fw_version_names[FW_V_2026_07_28]))
+			return true;
+	return false;
+}
+
+static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	struct fw_remote *remote = ctx;
+	bool is_final = err && (fw_error_origin(err) == FW_ORIGIN_TRANSPORT ||
+				fw_error_code(err) == FW_UPSTREAM_UNAUTHORIZED);
+
+	/* The connection has ended: fw_remote__go_down() reports it. */
+	if (remote->state != FW_REMOTE_GREETING) {
+		fw_error_free(err);
+		return;
+	}
+	if (!err && reply->result.p && offers_modern(reply->result)) {
+		become_ready(remote, FW_V_2026_07_28, reply->result);
+	} else if (remote->greeting.era == FW_REMOTE_MODERN || is_final) {
+		fail(remote, err ? NULL : "it does not speak 2026-07-28", err);
+	} else {
+		fw_error_free(err);
+		initialize(remote);
+	}
+}
+
+static void discover(struct fw_remote *remote)
+{
+	uint32_t left = time_left(remote);
+	const struct fw_remote_request request = {
+		.method = FW_METHOD_DISCOVER,
+		.done = discovered,
+		.ctx = remote,
+		.deadline_ms =
+			remote->greeting.era == FW_REMOTE_MODERN || left < FW_LIMIT_PROBE_MS
+				? left
+				: FW_LIMIT_PROBE_MS,
+	};
+	fw_error *err;
+
+	remote->greeting.step = FW_STEP_PROBE;
+	fw_link_set_version(remote->link, fw_version_names[FW_V_2026_07_28], true);
+	err = fw_remote__request(remote, &request, false, NULL);
+	if (err)
+		fail(remote, NULL, err);
+}
+
+/* ---- legacy ------------------------------------------------------------------- */
+
+static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	struct fw_remote *remote = ctx;
+	struct fw_scan_member agreed = { .name = "protocolVersion" };
+	enum fw_version version;
+	char name[64];
+	char reason[256];
+
+	if (remote->state != FW_REMOTE_GREETING) {
+		fw_error_free(err);
+		return;
+	}
+	if (err) {
+		bool is_silent = fw_error_code(err) == FW_UPSTREAM_TIMEOUT;
+
+		fail(remote, is_silent ? "it gave no answer to the handshake" : NULL, err);
+		return;
+	}
+	if (!reply->result.p) {
+		char text[128];
+
+		(void)fw_slice_text(reply->scan->message, text, sizeof text);
+		(void)snprintf(reason, sizeof reason, "it refused the handshake: %s", text);
+		fail(remote, reason, NULL);
+		return;
+	}
+	(void)fw_slice_members(reply->result, &agreed, 1);
+	(void)fw_slice_text(agreed.value, name, sizeof name);
+	version = fw_version_named(name);
+	if (version >= FW_V_2026_07_28) {
+		(void)snprintf(reason, sizeof reason, "it speaks protocol version \"%s\"",
+			       name);
+		fail(remote, reason, NULL);
+		return;
+	}
+	become_ready(remote, version, reply->result);
+}
+
+static void initialize(struct fw_remote *remote)
+{
+	const struct fw_remote_options *options = &remote->options;
+	struct fw_remote_request request = {
+		.method = FW_METHOD_INITIALIZE,
+		.done = initialized,
+		.ctx = remote,
+		.deadline_ms = time_left(remote),
+	};
+	struct fw_buf params;
+	fw_error *err;
+
+	remote->greeting.step = FW_STEP_INITIALIZE;
+	fw_link_set_version(remote->link, NULL, false);
+	fw_buf_init(&params, FW_LIMIT_HELLO_BYTES);
+	FW_BUF(&params, "\"protocolVersion\":\"");
+	fw_buf_str(&params, fw_version_names[FW_V_2025_11_25]);
+	FW_BUF(&params, "\",\"capabilities\":");
+	fw_buf_str(&params, options->capabilities ? options->capabilities : "{}");
+	FW_BUF(&params, ",\"clientInfo\":");
+	fw_buf_str(&params,
+		   options->client ? options->client
+				   : "{\"name\":\"faultwire\",\"version\":\"" FW_VERSION "\"}");
+	request.params = (struct fw_slice){ params.text, params.len };
+	err = params.state == FW_BUF_OK ? fw_remote__request(remote, &request, false, NULL)
+					: fw_raise_internal_out_of_memory();
+	fw_buf_clear(&params);
+	if (err)
+		fail(remote, NULL, err);
+}
+
+void fw_remote__greet(struct fw_remote *remote)
+{
+	if (remote->greeting.era == FW_REMOTE_LEGACY)
+		initialize(remote);
+	else
+		discover(remote);
+}
+
+void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pending)
+{
+	pending->is_waiting = true;
+	pending->is_repeated = true;
+	if (remote->state == FW_REMOTE_GREETING)
+		return;
+	remote->state = FW_REMOTE_GREETING;
+	remote->greeting.is_renewal = true;
+	remote->greeting.due_ms = uv_now(&remote->loop->uv) + remote->options.handshake_ms;
+	remote->counts.connects++;
+	fw_link_forget_session(remote->link);
+	initialize(remote);
+}

@@ -1,0 +1,100 @@
+/*
+ * remote_impl.h - the inside of a remote: remote.c has its life and what it sends,
+ * remote_greet.c the handshake, remote_receive.c what it receives and how that fails.
+ */
+#ifndef FW_CLIENT_REMOTE_IMPL_H
+#define FW_CLIENT_REMOTE_IMPL_H
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "client/remote.h"
+
+enum { FW_REMOTE_BUCKETS = 256 };
+
+/* A request without an answer. */
+struct fw_remote_pending {
+	struct fw_remote_pending *next; /* of all, the oldest first */
+	struct fw_remote_pending *previous;
+	struct fw_remote_pending *bucket_next;
+	uint64_t id;
+	uint64_t due_ms; /* in loop time; 0: no deadline */
+	uint32_t deadline_ms;
+	bool is_tool;     /* tools/call */
+	bool is_waiting;  /* not sent: a handshake is in progress */
+	bool is_repeated; /* sent again in a new session */
+	fw_remote_done_fn *done;
+	fw_remote_progress_fn *progress;
+	void *ctx;
+	/* HTTP: the message, for sending it again in a new session. */
+	struct fw_buf text;
+	char *method;
+	char *name;
+};
+
+enum fw_remote_step { FW_STEP_NONE, FW_STEP_PROBE, FW_STEP_INITIALIZE };
+
+/* The handshake. */
+struct fw_remote_greeting {
+	enum fw_remote_step step;
+	enum fw_remote_era era; /* what is known: AUTO until a handshake has succeeded */
+	bool is_renewal;        /* of an HTTP session; requests wait for it */
+	uint64_t due_ms;
+	struct fw_buf hello;
+};
+
+struct fw_remote {
+	struct fw_loop *loop;
+	struct fw_fetcher *fetcher;
+	struct fw_remote_options options;
+	struct fw_link *link;
+	enum fw_remote_state state;
+	enum fw_version version;
+	struct fw_remote_greeting greeting;
+	struct fw_remote_counts counts;
+	uint64_t last_id;
+	struct fw_remote_pending *first;
+	struct fw_remote_pending *last;
+	size_t outstanding;
+	struct fw_remote_pending *unused;
+	struct fw_remote_pending *buckets[FW_REMOTE_BUCKETS];
+	uv_timer_t *timer;
+	uint64_t timer_ms;   /* when it fires; 0: it is not set */
+	fw_error *start_err; /* why the link could not be opened; reported by the timer */
+	uint64_t alarm_ms;   /* a crash report was printed: the call fails then; 0: no */
+	struct fw_buf out;
+};
+
+/* ---- remote.c ---- */
+
+void fw_remote__watch(struct fw_remote *remote, uint64_t due_ms);
+struct fw_remote_pending *fw_remote__find(const struct fw_remote *remote, uint64_t id);
+/* Ends a request. Consumes `err`. */
+void fw_remote__finish(struct fw_remote *remote, struct fw_remote_pending *pending,
+		       const struct fw_remote_reply *reply, fw_error *err);
+/* As fw_remote_call(), in any state. With `may_wait` it is sent after the handshake that is
+ * in progress, if any. */
+fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_request *request,
+			     bool may_wait, uint64_t *ret_key);
+/* Opens the link, and begins the handshake. */
+void fw_remote__open(struct fw_remote *remote);
+/* The connection is over: requests fail with the ending, or with a copy of the handshake's
+ * failure. Consumes `err`. */
+void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *ending,
+			fw_error *err);
+/* Sends the requests that waited for a handshake. */
+void fw_remote__send_waiting(struct fw_remote *remote);
+
+/* ---- remote_greet.c ---- */
+
+void fw_remote__greet(struct fw_remote *remote);
+/* The HTTP session is gone: begins another one, and `pending` waits for it. */
+void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pending);
+
+/* ---- remote_receive.c ---- */
+
+extern const struct fw_link_callbacks fw_remote__callbacks;
+/* A crash report was printed a while ago, and no answer has come. */
+void fw_remote__alarm(struct fw_remote *remote);
+
+#endif

@@ -1,0 +1,433 @@
+/*
+ * remote_receive.c - what a server sends, and the code of each way in which it fails.
+ *
+ * A reply is matched by its id. One that cannot be matched, or is broken, is attributed
+ * to a request only if that is certain: by the HTTP response it came in, by an id that
+ * can still be read, or because exactly one request has no answer. Then the request
+ * fails at once instead of at its deadline. Everything else that is no message is
+ * counted and left to the operator, because many servers print banners and log lines.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "client/remote_impl.h"
+#include "core/redact.h"
+#include "rpc/names.h"
+
+enum { SHOWN_BYTES = 512 };
+
+static const char *name_of(const struct fw_remote *remote)
+{
+	return remote->options.target.name;
+}
+
+/* ---- failing a request ------------------------------------------------------------ */
+
+/* The operator sees the beginning of the text. Consumes `err`. */
+static void fail_with(struct fw_remote *remote, struct fw_remote_pending *pending,
+		      fw_error *err, const char *text, size_t len)
+{
+	char shown[SHOWN_BYTES];
+
+	fw_error_set_delivery(err, FW_REPLIED);
+	if (len) {
+		(void)fw_redact_copy(shown, sizeof shown, text, len);
+		fw_error_set_detail(err, shown);
+	}
+	fw_remote__finish(remote, pending, NULL, err);
+}
+
+static fw_error *invalid(const struct fw_remote *remote, const char *reason)
+{
+	return fw_raise_upstream_invalid_reply(name_of(remote), reason);
+}
+
+/* The request that a message without a usable id belongs to, if that is certain. */
+static struct fw_remote_pending *only_one(const struct fw_remote *remote, uint64_t key)
+{
+	if (key)
+		return fw_remote__find(remote, key);
+	return remote->outstanding == 1 ? remote->first : NULL;
+}
+
+/* ---- broken text ------------------------------------------------------------------ */
+
+static fw_error *raise_broken(const struct fw_remote *remote, const struct fw_scan *scan)
+{
+	fw_error *err;
+
+	switch (scan->status) {
+	case FW_SCAN_TOO_DEEP: return invalid(remote, "it is nested too deeply");
+	case FW_SCAN_AMBIGUOUS: return invalid(remote, "a member occurs twice");
+	case FW_SCAN_NOT_OBJECT:
+		return invalid(remote,
+			       scan->is_array ? "it is a batch" : "it is not an object");
+	default: break;
+	}
+	err = fw_raise_upstream_garbled(name_of(remote), scan->position);
+	fw_error_add_string(err, "reason",
+			    scan->status == FW_SCAN_CUT        ? "cut"
+			    : scan->status == FW_SCAN_NOT_UTF8 ? "not UTF-8"
+							       : "not JSON");
+	return err;
+}
+
+/* A report that programs print when they are about to give up. */
+static bool is_crash_report(const char *text, size_t len)
+{
+	static const char *const starts[] = {
+		"Traceback (most recent call last)",
+		"panic: ",
+		"fatal error: ",
+		"Uncaught ",
+		"Unhandled ",
+		"thread 'main' panicked",
+		"Segmentation fault",
+	};
+	const struct fw_text line = { text, len };
+
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		if (fw_text_starts(line, starts[i]))
+			return true;
+	return false;
+}
+
+static void stray(struct fw_remote *remote, const char *text, size_t len)
+{
+	remote->counts.stray++;
+	if (remote->options.on.stray)
+		remote->options.on.stray(remote->options.ctx, text, len);
+	/* An answer may still follow, for example of a server that catches the exception. */
+	if (remote->outstanding == 1 && !remote->alarm_ms && is_crash_report(text, len)) {
+		remote->alarm_ms = uv_now(&remote->loop->uv) + FW_LIMIT_CRASH_REPORT_MS;
+		fw_remote__watch(remote, remote->alarm_ms);
+	}
+}
+
+void fw_remote__alarm(struct fw_remote *remote)
+{
+	fw_error *err;
+
+	remote->alarm_ms = 0;
+	if (remote->outstanding != 1)
+		return;
+	err = fw_raise_upstream_garbled(name_of(remote), 0);
+	fw_error_add_string(err, "reason", "crash report");
+	fw_error_set_delivery(err, FW_SENT);
+	fw_remote__finish(remote, remote->first, NULL, err);
+}
+
+static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
+			const char *text, size_t len)
+{
+	struct fw_remote_pending *pending = NULL;
+	unsigned long long id;
+
+	/* Text that begins like a message is one that was cut or spoilt. */
+	bool is_message = len && (text[0] == '{' || text[0] == '[');
+
+	if (scan->id.p && !scan->method.p && fw_slice_u64(scan->id, &id))
+		pending = fw_remote__find(remote, id);
+	if (!pending && (key || is_message))
+		pending = only_one(remote, key);
+	if (pending)
+		fail_with(remote, pending, raise_broken(remote, scan), text, len);
+	else
+		stray(remote, text, len);
+}
+
+/* ---- replies ---------------------------------------------------------------------- */
+
+static const char *check_tool_result(const struct fw_scan *scan)
+{
+	struct fw_slice key;
+	struct fw_slice item;
+	const char *at = NULL;
+
+	if (scan->is_error.p && !fw_slice_is(scan->is_error, "true") &&
+	    !fw_slice_is(scan->is_error, "false"))
+		return "isError is not a boolean";
+	if (fw_slice_equals(scan->type, "input_required"))
+		return NULL;
+	if (!scan->content.p)
+		return scan->structured.p ? NULL : "the tool's result has no content";
+	if (!fw_slice_is_array(scan->content))
+		return "content is not an array";
+	while (fw_slice_next(scan->content, &at, &key, &item)) {
+		struct fw_scan_member type = { .name = "type" };
+
+		/* A large text is skipped only as far as its type. */
+		if (!fw_slice_members(item, &type, 1))
+			return "a block of content is not an object";
+		if (!fw_slice_is_string(type.value))
+			return "a block of content has no type";
+	}
+	return NULL;
+}
+
+/* NULL: it is valid. */
+static const char *check_reply(const struct fw_remote_pending *pending,
+			       const struct fw_scan *scan)
+{
+	if (!fw_slice_equals(scan->version, "2.0"))
+		return "it is not JSON-RPC 2.0";
+	if (scan->result.p && scan->error.p)
+		return "it has both a result and an error";
+	if (!scan->result.p && !scan->error.p)
+		return "it has neither a result nor an error";
+	if (scan->error.p) {
+		const char *digits = scan->code.p;
+
+		if (!fw_slice_is_object(scan->error))
+			return "its error is not an object";
+		if (!digits || !(*digits == '-' || (*digits >= '0' && *digits <= '9')))
+			return "its error has no code";
+		return fw_slice_is_string(scan->message) ? NULL : "its error has no message";
+	}
+	if (!fw_slice_is_object(scan->result))
+		return "its result is not an object";
+	if (scan->type.p && !fw_slice_equals(scan->type, "complete") &&
+	    !fw_slice_equals(scan->type, "input_required"))
+		return "its resultType is not known";
+	return pending->is_tool ? check_tool_result(scan) : NULL;
+}
+
+static void take_matched(struct fw_remote *remote, struct fw_remote_pending *pending,
+			 const struct fw_scan *scan, const char *text, size_t len)
+{
+	const char *fault = check_reply(pending, scan);
+	struct fw_remote_reply reply = { .scan = scan };
+
+	remote->counts.replies++;
+	if (fault) {
+		fail_with(remote, pending, invalid(remote, fault), text, len);
+		return;
+	}
+	reply.result = scan->result;
+	reply.error = scan->error;
+	fw_remote__finish(remote, pending, &reply, NULL);
+}
+
+static void take_reply(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
+		       const char *text, size_t len)
+{
+	struct fw_remote_pending *pending = NULL;
+	unsigned long long id = 0;
+	bool is_number = fw_slice_u64(scan->id, &id);
+
+	if (is_number)
+		pending = fw_remote__find(remote, id);
+	if (pending) {
+		take_matched(remote, pending, scan, text, len);
+		return;
+	}
+	/* An id that was used before: late, or sent twice. It says nothing about others. */
+	if (is_number && id && id <= remote->last_id) {
+		remote->counts.late++;
+		return;
+	}
+	pending = only_one(remote, key);
+	if (!pending) {
+		remote->counts.unmatched++;
+		return;
+	}
+	/* A server that could not read the id of a request answers without one. */
+	if ((!scan->id.p || fw_slice_is(scan->id, "null")) && scan->error.p) {
+		take_matched(remote, pending, scan, text, len);
+		return;
+	}
+	remote->counts.unmatched++;
+	fail_with(remote, pending, fw_raise_upstream_wrong_id(name_of(remote)), text, len);
+}
+
+/* ---- messages by the server -------------------------------------------------------- */
+
+static void take_notification(struct fw_remote *remote, uint64_t key,
+			      const struct fw_scan *scan)
+{
+	unsigned long long token;
+
+	if (fw_slice_equals(scan->method, FW_NOTE_PROGRESS)) {
+		struct fw_remote_pending *pending = NULL;
+
+		if (fw_slice_u64(scan->token, &token))
+			pending = fw_remote__find(remote, token);
+		if (pending && pending->progress)
+			pending->progress(pending->ctx, scan->params);
+		return;
+	}
+	if (remote->options.on.notified)
+		remote->options.on.notified(remote->options.ctx, key, scan);
+}
+
+static void take_question(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan)
+{
+	static const char refusal[] = "{\"code\":-32601,\"message\":\"method not found\"}";
+	const struct fw_slice none = { NULL, 0 };
+
+	if (fw_slice_equals(scan->method, FW_METHOD_PING))
+		fw_remote_answer(remote, scan->id, (struct fw_slice){ "{}", 2 }, none);
+	else if (remote->options.on.asked && remote->state == FW_REMOTE_READY)
+		remote->options.on.asked(remote->options.ctx, key, scan);
+	else
+		fw_remote_answer(remote, scan->id, none,
+				 (struct fw_slice){ refusal, sizeof refusal - 1 });
+}
+
+/* 2025-03-26 allows a server to answer in batches. */
+static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
+		       const char *text, size_t len);
+
+static void take_message(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
+{
+	struct fw_scan scan;
+
+	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
+		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
+		    remote->version == FW_V_2025_03_26)
+			take_batch(remote, key, &scan, text, len);
+		else
+			take_broken(remote, key, &scan, text, len);
+	} else if (fw_slice_is_string(scan.method)) {
+		if (scan.id.p)
+			take_question(remote, key, &scan);
+		else
+			take_notification(remote, key, &scan);
+	} else if (scan.id.p || scan.result.p || scan.error.p) {
+		take_reply(remote, key, &scan, text, len);
+	} else if (key) {
+		struct fw_remote_pending *pending = fw_remote__find(remote, key);
+
+		if (pending)
+			fail_with(remote, pending, invalid(remote, "it is no message"), text,
+				  len);
+	} else {
+		/* A log line in JSON. */
+		stray(remote, text, len);
+	}
+}
+
+static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
+		       const char *text, size_t len)
+{
+	const struct fw_slice batch = { text, len };
+	struct fw_slice none;
+	struct fw_slice item;
+	const char *at = NULL;
+
+	(void)scan;
+	/* A message cannot end the connection, so the link and the text stay. */
+	while (fw_slice_next(batch, &at, &none, &item))
+		if (fw_slice_is_object(item))
+			take_message(remote, key, item.p, item.n);
+}
+
+/* ---- what the link reports ----------------------------------------------------------- */
+
+static void on_message(void *ctx, uint64_t key, const char *text, size_t len)
+{
+	take_message(ctx, key, text, len);
+}
+
+static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const char *text,
+		     size_t len)
+{
+	struct fw_remote *remote = ctx;
+	struct fw_scan scan;
+	struct fw_remote_pending *pending = NULL;
+	unsigned long long id;
+
+	(void)fw_slice_scan(text, len, remote->options.depth, &scan);
+	if (noise == FW_LINK_CUT) {
+		/* The end of the connection follows, and says more. */
+		if (scan.status == FW_SCAN_OK)
+			take_message(remote, key, text, len);
+		else
+			take_broken(remote, key, &scan, text, len);
+		return;
+	}
+	if (scan.id.p && !scan.method.p && fw_slice_u64(scan.id, &id))
+		pending = fw_remote__find(remote, id);
+	if (!pending)
+		pending = only_one(remote, key);
+	if (pending)
+		fail_with(
+			remote, pending,
+			fw_raise_upstream_reply_too_large(
+				name_of(remote), remote->options.target.message_bytes
+							 ? remote->options.target.message_bytes
+							 : FW_LIMIT_CHILD_LINE_BYTES),
+			NULL, 0);
+	else
+		remote->counts.unmatched++;
+}
+
+static void on_failed(void *ctx, uint64_t key, fw_error *err)
+{
+	struct fw_remote *remote = ctx;
+	struct fw_remote_pending *pending = fw_remote__find(remote, key);
+
+	if (!pending) {
+		fw_error_free(err);
+		return;
+	}
+	if (err && fw_error_code(err) == FW_SESSION_UNKNOWN && !pending->is_repeated &&
+	    (remote->state == FW_REMOTE_READY || remote->greeting.is_renewal)) {
+		fw_error_free(err);
+		fw_remote__renew(remote, pending);
+		return;
+	}
+	if (!err) {
+		err = fw_raise_upstream_closed(name_of(remote));
+		fw_error_set_delivery(err, FW_SENT);
+	}
+	fw_remote__finish(remote, pending, NULL, err);
+}
+
+static bool is_open(void *ctx, uint64_t key)
+{
+	return fw_remote__find(ctx, key) != NULL;
+}
+
+static void on_ended(void *ctx, const struct fw_link_ending *ending)
+{
+	struct fw_remote *remote = ctx;
+	bool is_probe = remote->greeting.step == FW_STEP_PROBE &&
+			remote->greeting.era == FW_REMOTE_AUTO;
+	fw_error *err;
+
+	fw_error_free(remote->start_err);
+	remote->start_err = NULL;
+	if (is_probe) {
+		/* Some legacy servers exit when the first message is not initialize. */
+		struct fw_link *link = remote->link;
+
+		remote->link = NULL;
+		remote->greeting.era = FW_REMOTE_LEGACY;
+		if (remote->first)
+			fw_remote_cancel(remote, remote->first->id, "");
+		fw_link_free(link);
+		fw_remote__open(remote);
+		return;
+	}
+	err = fw_link_raise_ending(remote->link, ending, FW_NOT_SENT);
+	if (remote->state == FW_REMOTE_GREETING) {
+		fw_error *failed =
+			fw_raise_upstream_start_failed(name_of(remote), fw_error_message(err));
+
+		fw_error_set_delivery(failed, FW_NOT_SENT);
+		fw_error_set_detail(failed, fw_error_detail(err));
+		err = fw_error_caused_by(failed, err);
+	}
+	fw_remote__go_down(remote, ending, err);
+}
+
+const struct fw_link_callbacks fw_remote__callbacks = { .message = on_message,
+							.noise = on_noise,
+							.failed = on_failed,
+							.is_open = is_open,
+							.ended = on_ended };

@@ -1,0 +1,470 @@
+/*
+ * config.c - see config.h.
+ *
+ * All strings are in one list of blocks, so that a configuration that could be read only
+ * in part is freed like any other.
+ */
+#include "gate/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32, LIST_MOST = 1024 };
+
+/* Variables without which programs do not find their files, or write odd text. */
+const char *const fw_gate_environment[] = { "PATH",   "HOME", "USER",   "LOGNAME",
+					    "SHELL",  "LANG", "LC_ALL", "LC_CTYPE",
+					    "TMPDIR", "TERM", "TZ",     NULL };
+
+/* Memory that lives as long as the configuration. */
+struct block {
+	struct block *next;
+	char bytes[];
+};
+
+struct fw_gate_config {
+	struct block *blocks;
+	struct fw_gate_entry entries[FW_GATE_UPSTREAMS];
+	size_t count;
+	const char *where;
+	bool is_short; /* of memory */
+};
+
+static void *allocate(struct fw_gate_config *config, size_t size)
+{
+	struct block *block = fw__allocate(sizeof *block + size);
+
+	if (!block) {
+		config->is_short = true;
+		return NULL;
+	}
+	memset(block->bytes, 0, size);
+	block->next = config->blocks;
+	config->blocks = block;
+	return block->bytes;
+}
+
+static char *copy(struct fw_gate_config *config, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *to = allocate(config, size);
+
+	if (to)
+		memcpy(to, text, size);
+	return to;
+}
+
+static char *join(struct fw_gate_config *config, const char *name, const char *between,
+		  const char *value)
+{
+	size_t size = strlen(name) + strlen(between) + strlen(value) + 1;
+	char *to = allocate(config, size);
+
+	if (to)
+		(void)snprintf(to, size, "%s%s%s", name, between, value);
+	return to;
+}
+
+fw_error *fw_gate_config_new(struct fw_gate_config **ret_config)
+{
+	struct fw_gate_config *config = fw__allocate(sizeof *config);
+
+	if (!config)
+		return fw_raise_internal_out_of_memory();
+	memset(config, 0, sizeof *config);
+	config->where = "command line";
+	*ret_config = config;
+	return NULL;
+}
+
+void fw_gate_config_free(struct fw_gate_config *config)
+{
+	if (!config)
+		return;
+	while (config->blocks) {
+		struct block *next = config->blocks->next;
+
+		fw__release(config->blocks);
+		config->blocks = next;
+	}
+	fw__release(config);
+}
+
+const struct fw_gate_entry *fw_gate_config_entries(const struct fw_gate_config *config,
+						   size_t *ret_count)
+{
+	*ret_count = config->count;
+	return config->entries;
+}
+
+/* ---- lists -------------------------------------------------------------------------- */
+
+/* A list of strings that grows up to its room, with a NULL at the end. */
+struct list {
+	const char **items;
+	size_t count;
+	size_t room;
+};
+
+static bool list_init(struct fw_gate_config *config, struct list *list, size_t room)
+{
+	*list = (struct list){ .room = room };
+	list->items = allocate(config, (room + 1) * sizeof *list->items);
+	return list->items != NULL;
+}
+
+static void list_add(struct list *list, const char *text)
+{
+	if (list->items && list->count < list->room)
+		list->items[list->count++] = text;
+}
+
+/* The variables of the short list that are set, unless they are replaced. */
+static void add_defaults(struct fw_gate_config *config, struct list *list)
+{
+	for (const char *const *name = fw_gate_environment; *name; name++) {
+		const char *value = getenv(*name);
+		size_t len = strlen(*name);
+		bool is_there = false;
+
+		for (size_t i = 0; i < list->count; i++)
+			is_there |= list->items[i] &&
+				    strncmp(list->items[i], *name, len) == 0 &&
+				    list->items[i][len] == '=';
+		if (value && !is_there)
+			list_add(list, join(config, *name, "=", value));
+	}
+}
+
+/* ---- by hand ------------------------------------------------------------------------- */
+
+static const char *const *copy_list(struct fw_gate_config *config, const char *const *from)
+{
+	struct list list;
+	size_t count = 0;
+
+	if (!from)
+		return NULL;
+	while (from[count])
+		count++;
+	if (!list_init(config, &list, count))
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		list_add(&list, copy(config, from[i]));
+	return list.items;
+}
+
+static const char *const *named_environment(struct fw_gate_config *config,
+					    const char *const *names)
+{
+	struct list list;
+	size_t count = 0;
+
+	while (names && names[count])
+		count++;
+	if (!list_init(config, &list, count + 32))
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *value = getenv(names[i]);
+
+		if (strchr(names[i], '='))
+			list_add(&list, copy(config, names[i]));
+		else if (value)
+			list_add(&list, join(config, names[i], "=", value));
+	}
+	add_defaults(config, &list);
+	return list.items;
+}
+
+fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
+			     const char *const *argv, const char *url, const char *directory,
+			     const char *const *names, const char *const *headers)
+{
+	struct fw_gate_entry *entry = &config->entries[config->count];
+
+	if (config->count == FW_GATE_UPSTREAMS)
+		return fw_raise_upstream_config_invalid(config->where,
+							"it has too many servers");
+	memset(entry, 0, sizeof *entry);
+	entry->retries = UINT32_MAX;
+	entry->target.name = copy(config, name);
+	if (argv) {
+		entry->target.argv = copy_list(config, argv);
+		entry->target.environment = named_environment(config, names);
+		entry->target.directory = directory ? copy(config, directory) : NULL;
+	} else {
+		entry->target.url = copy(config, url);
+		entry->target.headers = copy_list(config, headers);
+	}
+	if (config->is_short)
+		return fw_raise_internal_out_of_memory();
+	config->count++;
+	return NULL;
+}
+
+/* ---- from a file ----------------------------------------------------------------------- */
+
+static fw_error *invalid(const struct fw_gate_config *config, const char *name,
+			 const char *member, const char *expected)
+{
+	char reason[512];
+
+	(void)snprintf(reason, sizeof reason, "%s of \"%.100s\" must be %s", member, name,
+		       expected);
+	return fw_raise_upstream_config_invalid(config->where, reason);
+}
+
+static const char *text_of(yyjson_val *value)
+{
+	return fw_text_str(fw_text_of(value));
+}
+
+/* An array of strings after what the list has already. */
+static fw_error *read_strings(struct fw_gate_config *config, const char *name,
+			      const char *member, yyjson_val *array, struct list *list)
+{
+	yyjson_val *item;
+	size_t at, count;
+
+	if (array && (!yyjson_is_arr(array) || yyjson_arr_size(array) > LIST_MOST))
+		return invalid(config, name, member, "an array of strings");
+	yyjson_arr_foreach(array, at, count, item)
+	{
+		if (!text_of(item))
+			return invalid(config, name, member, "an array of strings");
+		list_add(list, copy(config, text_of(item)));
+	}
+	return NULL;
+}
+
+/* An object of strings, as "NAME=value" or "Name: value". */
+static fw_error *read_pairs(struct fw_gate_config *config, const char *name, const char *member,
+			    const char *between, yyjson_val *object, struct list *list)
+{
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+
+	if (object && (!yyjson_is_obj(object) || yyjson_obj_size(object) > LIST_MOST))
+		return invalid(config, name, member, "an object of strings");
+	iter = yyjson_obj_iter_with(object);
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		const char *value = text_of(yyjson_obj_iter_get_val(key));
+
+		if (!value || !text_of(key) || strpbrk(value, "\r\n") ||
+		    strpbrk(text_of(key), "=:\r\n"))
+			return invalid(config, name, member,
+				       "an object of strings of one line");
+		list_add(list, join(config, text_of(key), between, value));
+	}
+	return NULL;
+}
+
+static fw_error *read_program(struct fw_gate_config *config, struct fw_gate_entry *entry,
+			      yyjson_val *server)
+{
+	const char *name = entry->target.name;
+	const char *command = text_of(fw_json_member(server, "command"));
+	yyjson_val *args = fw_json_member(server, "args");
+	yyjson_val *env = fw_json_member(server, "env");
+	yyjson_val *cwd = fw_json_member(server, "cwd");
+	struct list argv;
+	struct list environment;
+
+	if (!list_init(config, &argv, yyjson_arr_size(args) + 1) ||
+	    !list_init(config, &environment, yyjson_obj_size(env) + 32))
+		return fw_raise_internal_out_of_memory();
+	list_add(&argv, copy(config, command));
+	FW_TRY(read_strings(config, name, "args", args, &argv));
+	FW_TRY(read_pairs(config, name, "env", "=", env, &environment));
+	add_defaults(config, &environment);
+	if (cwd && !text_of(cwd))
+		return invalid(config, name, "cwd", "a string");
+	entry->target.argv = argv.items;
+	entry->target.environment = environment.items;
+	entry->target.directory = cwd ? copy(config, text_of(cwd)) : NULL;
+	return NULL;
+}
+
+static fw_error *read_endpoint(struct fw_gate_config *config, struct fw_gate_entry *entry,
+			       yyjson_val *server)
+{
+	yyjson_val *headers = fw_json_member(server, "headers");
+	const char *type = text_of(fw_json_member(server, "type"));
+	struct list lines;
+
+	if (type && strcmp(type, "sse") == 0)
+		return invalid(config, entry->target.name, "type",
+			       "\"http\": the transport \"sse\" of 2024 is not supported");
+	if (!list_init(config, &lines, yyjson_obj_size(headers)))
+		return fw_raise_internal_out_of_memory();
+	FW_TRY(read_pairs(config, entry->target.name, "headers", ": ", headers, &lines));
+	entry->target.url = copy(config, text_of(fw_json_member(server, "url")));
+	entry->target.headers = lines.items;
+	return NULL;
+}
+
+static fw_error *read_seconds(const struct fw_gate_config *config, const char *name,
+			      yyjson_val *value, const char *member, uint32_t *ret_ms)
+{
+	if (!value)
+		return NULL;
+	if (!yyjson_is_num(value) || yyjson_get_num(value) < 0 || yyjson_get_num(value) > 86400)
+		return invalid(config, name, member, "a number of seconds up to 86400");
+	*ret_ms = (uint32_t)(yyjson_get_num(value) * 1000);
+	return NULL;
+}
+
+static fw_error *read_count(const struct fw_gate_config *config, const char *name,
+			    yyjson_val *value, const char *member, uint32_t *ret_count)
+{
+	if (!value)
+		return NULL;
+	if (!yyjson_is_uint(value) || yyjson_get_uint(value) > 1000)
+		return invalid(config, name, member, "a number up to 1000");
+	*ret_count = (uint32_t)yyjson_get_uint(value);
+	return NULL;
+}
+
+static fw_error *read_tools(struct fw_gate_config *config, const char *name, yyjson_val *array,
+			    const char *member, const char *const **ret_names)
+{
+	struct list list;
+
+	if (!array)
+		return NULL;
+	if (!list_init(config, &list, yyjson_arr_size(array)))
+		return fw_raise_internal_out_of_memory();
+	FW_TRY(read_strings(config, name, member, array, &list));
+	*ret_names = list.items;
+	return NULL;
+}
+
+/* Our own members. An unknown one is a mistake, because it would have no effect. */
+static fw_error *read_own(struct fw_gate_config *config, struct fw_gate_entry *entry,
+			  yyjson_val *own)
+{
+	static const char *const known[] = { "deadline", "retry", "breaker",
+					     "allow",    "deny",  NULL };
+	const char *name = entry->target.name;
+	yyjson_val *breaker = fw_json_member(own, "breaker");
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+
+	if (!own)
+		return NULL;
+	if (!yyjson_is_obj(own))
+		return invalid(config, name, "faultwire", "an object");
+	iter = yyjson_obj_iter_with(own);
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		size_t i = 0;
+
+		while (known[i] && !fw_text_is(fw_text_of(key), known[i]))
+			i++;
+		if (!known[i])
+			return invalid(config, name, "each member of faultwire",
+				       "deadline, retry, breaker, allow or deny");
+	}
+	FW_TRY(read_seconds(config, name, fw_json_member(own, "deadline"), "deadline",
+			    &entry->deadline_ms));
+	FW_TRY(read_count(config, name, fw_json_member(own, "retry"), "retry",
+			  &entry->retries));
+	FW_TRY(read_count(config, name, fw_json_member(breaker, "failures"), "failures",
+			  &entry->breaker_limit));
+	FW_TRY(read_seconds(config, name, fw_json_member(breaker, "pause"), "pause",
+			    &entry->breaker_pause_ms));
+	FW_TRY(read_tools(config, name, fw_json_member(own, "allow"), "allow", &entry->allow));
+	return read_tools(config, name, fw_json_member(own, "deny"), "deny", &entry->deny);
+}
+
+static fw_error *read_server(struct fw_gate_config *config, const char *name,
+			     yyjson_val *server)
+{
+	struct fw_gate_entry *entry = &config->entries[config->count];
+	bool is_program = text_of(fw_json_member(server, "command")) != NULL;
+	bool is_endpoint = text_of(fw_json_member(server, "url")) != NULL;
+
+	if (yyjson_is_true(fw_json_member(server, "disabled")))
+		return NULL;
+	if (config->count == FW_GATE_UPSTREAMS)
+		return fw_raise_upstream_config_invalid(config->where,
+							"it has too many servers");
+	if (is_program == is_endpoint)
+		return invalid(config, name, "the entry", "an object with a command or a url");
+	memset(entry, 0, sizeof *entry);
+	entry->retries = UINT32_MAX;
+	entry->target.name = copy(config, name);
+	FW_TRY(is_program ? read_program(config, entry, server)
+			  : read_endpoint(config, entry, server));
+	FW_TRY(read_own(config, entry, fw_json_member(server, "faultwire")));
+	if (config->is_short)
+		return fw_raise_internal_out_of_memory();
+	config->count++;
+	return NULL;
+}
+
+static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
+{
+	yyjson_val *servers = fw_json_member(root, "mcpServers");
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+
+	if (!servers)
+		servers = fw_json_member(root, "servers");
+	if (!yyjson_is_obj(servers))
+		return fw_raise_upstream_config_invalid(config->where,
+							"it has no object mcpServers");
+	iter = yyjson_obj_iter_with(servers);
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		const char *name = text_of(key);
+
+		if (!name || !*name || strlen(name) > 64)
+			return fw_raise_upstream_config_invalid(
+				config->where, "a server's name must have 1 to 64 bytes");
+		FW_TRY(read_server(config, name, yyjson_obj_iter_get_val(key)));
+	}
+	if (!config->count)
+		return fw_raise_upstream_config_invalid(config->where, "it names no server");
+	return NULL;
+}
+
+fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
+			      struct fw_gate_config **ret_config)
+{
+	struct fw_gate_config *config;
+	yyjson_read_err fault = { 0 };
+	char reason[256];
+	yyjson_doc *doc;
+	fw_error *err;
+
+	if (len > CONFIG_BYTES)
+		return fw_raise_input_too_large("configuration", CONFIG_BYTES);
+	FW_TRY(fw_gate_config_new(&config));
+	config->where = copy(config, where);
+	doc = fw_json_read(text, len, (struct fw_json_limits){ CONFIG_BYTES, CONFIG_DEPTH },
+			   YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL,
+			   &fault);
+	if (!doc) {
+		(void)snprintf(reason, sizeof reason, "it is not JSON at byte %zu: %s",
+			       fault.pos, fault.msg ? fault.msg : "nested too deeply");
+		err = fw_raise_upstream_config_invalid(where, reason);
+	} else {
+		err = config->where ? read_servers(config, yyjson_doc_get_root(doc))
+				    : fw_raise_internal_out_of_memory();
+	}
+	yyjson_doc_free(doc);
+	if (err) {
+		fw_gate_config_free(config);
+		return err;
+	}
+	*ret_config = config;
+	return NULL;
+}

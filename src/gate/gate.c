@@ -1,0 +1,187 @@
+/*
+ * gate.c - see gate.h. The life of a gateway, and what its server asks of it.
+ */
+#include "gate/gate.h"
+
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "gate/gate_impl.h"
+#include "io/fetch.h"
+#include "mcp/call.h"
+
+static struct fw_gate *gate_of(struct fw_relay *relay)
+{
+	return (struct fw_gate *)relay;
+}
+
+/* ---- what the server calls --------------------------------------------------------- */
+
+static void connect_all(struct fw_gate *gate)
+{
+	for (size_t i = 0; i < gate->count; i++)
+		fw_upstream_connect(&gate->upstreams[i]);
+}
+
+static void on_start(struct fw_relay *relay)
+{
+	struct fw_gate *gate = gate_of(relay);
+
+	if (gate->options.is_http)
+		connect_all(gate);
+}
+
+static bool is_settled(struct fw_relay *relay, const fw_call *call)
+{
+	struct fw_gate *gate = gate_of(relay);
+	bool is_all = true;
+
+	(void)call;
+	connect_all(gate);
+	for (size_t i = 0; i < gate->count; i++)
+		is_all &= gate->upstreams[i].is_settled;
+	return is_all;
+}
+
+static void on_take(struct fw_relay *relay, fw_call *call)
+{
+	fw_job_take(gate_of(relay), call);
+}
+
+static void on_abandon(struct fw_relay *relay, fw_call *call)
+{
+	(void)relay;
+	fw_job_abandon(call);
+}
+
+/* A change of the client's roots is of interest to every upstream. */
+static void on_notified(struct fw_relay *relay, const fw_call *call)
+{
+	struct fw_gate *gate = gate_of(relay);
+	const struct fw_slice none = { NULL, 0 };
+
+	for (size_t i = 0; i < gate->count; i++) {
+		struct fw_remote *remote = gate->upstreams[i].remote;
+
+		if (fw_remote_state(remote) == FW_REMOTE_READY && !fw_remote_is_modern(remote))
+			fw_remote_notify(remote, call->request.method_name, none);
+	}
+}
+
+static void on_levelled(struct fw_relay *relay, int level)
+{
+	struct fw_gate *gate = gate_of(relay);
+
+	for (size_t i = 0; i < gate->count; i++)
+		fw_upstream_set_level(&gate->upstreams[i], level);
+}
+
+static void on_stop(struct fw_relay *relay)
+{
+	struct fw_gate *gate = gate_of(relay);
+
+	gate->is_stopped = true;
+	for (size_t i = 0; i < gate->count; i++)
+		fw_upstream_disconnect(&gate->upstreams[i]);
+}
+
+/* ---- its life ------------------------------------------------------------------------ */
+
+static fw_error *add_upstreams(struct fw_gate *gate)
+{
+	size_t size = gate->options.count * sizeof *gate->upstreams;
+
+	gate->upstreams = fw__allocate(size);
+	if (!gate->upstreams)
+		return fw_raise_internal_out_of_memory();
+	memset(gate->upstreams, 0, size);
+	for (size_t i = 0; i < gate->options.count; i++) {
+		const struct fw_gate_entry *entry = &gate->options.entries[i];
+
+		if (!entry->target.argv && !gate->fetcher)
+			FW_TRY(fw_fetcher_new(gate->loop, &gate->fetcher));
+		FW_TRY(fw_upstream_init(&gate->upstreams[i], gate, entry));
+		gate->count++;
+	}
+	return NULL;
+}
+
+fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *options,
+		      struct fw_gate **ret_gate)
+{
+	struct fw_gate *gate = fw__allocate(sizeof *gate);
+	fw_error *err;
+
+	if (!gate)
+		return fw_raise_internal_out_of_memory();
+	memset(gate, 0, sizeof *gate);
+	gate->loop = loop;
+	gate->options = *options;
+	fw_buf_init(&gate->params, FW_LIMIT_CHILD_UNSENT_BYTES);
+	fw_buf_init(&gate->meta, FW_LIMIT_HELLO_BYTES);
+	fw_buf_init(&gate->scratch, FW_LIMIT_HELLO_BYTES);
+	fw_buf_init(&gate->hello_capabilities, FW_LIMIT_HELLO_BYTES);
+	fw_buf_init(&gate->hello_instructions, FW_LIMIT_HELLO_BYTES);
+	fw_buf_init(&gate->hello_server, FW_LIMIT_HELLO_BYTES);
+	err = add_upstreams(gate);
+	if (err) {
+		fw_gate_free(gate);
+		return err;
+	}
+	*ret_gate = gate;
+	return NULL;
+}
+
+void fw_gate_attach(struct fw_gate *gate, fw_server *server)
+{
+	static const struct fw_relay_ops ops = { .start = on_start,
+						 .is_settled = is_settled,
+						 .take = on_take,
+						 .abandon = on_abandon,
+						 .notified = on_notified,
+						 .levelled = on_levelled,
+						 .stop = on_stop };
+
+	gate->relay.ops = &ops;
+	fw_relay_attach(&gate->relay, server);
+}
+
+void fw_gate_free(struct fw_gate *gate)
+{
+	if (!gate)
+		return;
+	for (size_t i = 0; i < gate->count; i++)
+		fw_upstream_clear(&gate->upstreams[i]);
+	fw__release(gate->upstreams);
+	fw_fetcher_free(gate->fetcher);
+	fw_buf_clear(&gate->params);
+	fw_buf_clear(&gate->meta);
+	fw_buf_clear(&gate->scratch);
+	fw_buf_clear(&gate->hello_capabilities);
+	fw_buf_clear(&gate->hello_instructions);
+	fw_buf_clear(&gate->hello_server);
+	fw__release(gate);
+}
+
+bool fw_gate_status(const struct fw_gate *gate, size_t index, struct fw_gate_status *ret_status)
+{
+	const struct fw_upstream *upstream;
+	const struct fw_remote_counts *counts;
+
+	if (index >= gate->count)
+		return false;
+	upstream = &gate->upstreams[index];
+	counts = fw_remote_counts(upstream->remote);
+	*ret_status = (struct fw_gate_status){
+		.name = upstream->entry->target.name,
+		.is_up = fw_remote_state(upstream->remote) == FW_REMOTE_READY,
+		.connects = counts->connects,
+		.late = counts->late,
+		.stray = counts->stray,
+		.unmatched = counts->unmatched,
+	};
+	return true;
+}

@@ -1,0 +1,82 @@
+/*
+ * gate.h - the gateway: a relay (mcp/relay.h) to other MCP servers, its upstreams.
+ *
+ * Whatever an upstream does, each call gets one answer: its result unchanged, or one
+ * canonical error that says which side failed, whether the call was delivered, and
+ * whether repeating it is safe.
+ *
+ * The one rule to remember: a gateway lives on the loop of its server, is attached
+ * before the server runs, and is freed after the server.
+ */
+#ifndef FW_GATE_GATE_H
+#define FW_GATE_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/error.h>
+#include <faultwire/serve.h>
+
+#include "base/loop.h"
+#include "client/link.h"
+#include "client/remote.h"
+
+struct fw_gate;
+
+/* One upstream. All of it is borrowed for the life of the gateway. */
+struct fw_gate_entry {
+	struct fw_link_target target; /* its name is that of the upstream */
+	enum fw_remote_era era;
+	uint32_t deadline_ms;     /* of a call; 0: that of the gateway */
+	const char *const *allow; /* names of tools, NULL at the end; NULL: all */
+	const char *const *deny;
+	uint32_t breaker_limit;    /* failures in a row; 0: FW_GATE_BREAKER_LIMIT */
+	uint32_t breaker_pause_ms; /* 0: FW_GATE_BREAKER_PAUSE_MS */
+	uint32_t retries;          /* of calls that may be repeated; UINT32_MAX: the default */
+};
+
+enum {
+	FW_GATE_UPSTREAMS = 64,
+	FW_GATE_BREAKER_LIMIT = 5,
+	FW_GATE_BREAKER_PAUSE_MS = 10 * 1000,
+	FW_GATE_RETRIES = 2
+};
+
+struct fw_gate_options {
+	const struct fw_gate_entry *entries;
+	size_t count;           /* 1 to FW_GATE_UPSTREAMS */
+	uint32_t deadline_ms;   /* of a call; 0: none */
+	enum fw_remote_era era; /* of upstreams that do not say */
+	bool is_http;           /* many clients: connect at once, for all of them */
+	bool is_strict;         /* a list is an error if an upstream is missing */
+	bool trusts_annotations;
+	bool exposes_stderr;
+	bool suspects;        /* successes whose text is an error are failures */
+	const char *pin_file; /* NULL: none */
+};
+
+/* Raises internal.out_of_memory, internal.unsupported (no libcurl), and errors of the
+ * file of pins. */
+fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *options,
+		      struct fw_gate **ret_gate);
+/* Passes the requests of this server on. Before it runs. */
+void fw_gate_attach(struct fw_gate *gate, fw_server *server);
+/* NULL is a no-op. Its handles are closed when the loop runs again. */
+void fw_gate_free(struct fw_gate *gate);
+
+/* For the log and for metrics: one upstream. */
+struct fw_gate_status {
+	const char *name;
+	bool is_up;
+	uint64_t connects;
+	uint64_t late;
+	uint64_t stray;
+	uint64_t unmatched;
+	uint64_t changed_tools;
+};
+/* False past the end. */
+bool fw_gate_status(const struct fw_gate *gate, size_t index,
+		    struct fw_gate_status *ret_status);
+
+#endif

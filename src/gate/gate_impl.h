@@ -1,0 +1,116 @@
+/*
+ * gate_impl.h - the inside of a gateway: gate.c has its life, upstream.c connections and
+ * their restarts, job.c a call on its way, answer.c what replies mean, names.c routing.
+ */
+#ifndef FW_GATE_GATE_IMPL_H
+#define FW_GATE_GATE_IMPL_H
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "client/remote.h"
+#include "gate/gate.h"
+#include "mcp/relay.h"
+#include "policy/breaker.h"
+
+struct fw_job;
+struct fw_fetcher;
+
+struct fw_upstream {
+	struct fw_gate *gate;
+	const struct fw_gate_entry *entry;
+	struct fw_remote *remote;
+	struct fw_breaker breaker;
+	struct fw_job *jobs;    /* sent, or about to be */
+	struct fw_job *waiting; /* until it is connected */
+	bool is_settled;        /* it was ready, or failed to become so */
+	unsigned failed_starts; /* in a row */
+	uint64_t retry_ms;      /* when it may be started again, in loop time; 0: now */
+	/* Why it is down; NULL: it is not, or was never started. */
+	fw_error *fault;
+	uint64_t counted_connect; /* the connection whose end the breaker knows of */
+	int log_level;            /* -1: not set */
+};
+
+struct fw_gate {
+	struct fw_relay relay; /* first: the server hands it back */
+	struct fw_loop *loop;
+	struct fw_fetcher *fetcher; /* NULL: no upstream needs it */
+	struct fw_gate_options options;
+	struct fw_upstream *upstreams;
+	size_t count;
+	bool is_stopped;
+	struct fw_buf params; /* being written */
+	struct fw_buf meta;
+	struct fw_buf scratch;
+	struct fw_buf hello_capabilities;
+	struct fw_buf hello_instructions;
+	struct fw_buf hello_server;
+};
+
+/* A call on its way. */
+struct fw_job {
+	struct fw_job *next; /* in a list of its upstream */
+	struct fw_job *previous;
+	struct fw_upstream *upstream;
+	fw_call *call; /* NULL: abandoned, and freed soon */
+	uint64_t key;  /* of the remote; 0: not sent */
+	uint64_t due_ms;
+	unsigned attempts;
+	bool is_waiting; /* in the list `waiting` */
+	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
+	 * of its request. */
+	struct fw_buf state;
+	struct fw_buf question_id;
+	unsigned rounds;
+};
+
+/* ---- upstream.c ---- */
+
+fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
+			   const struct fw_gate_entry *entry);
+void fw_upstream_clear(struct fw_upstream *upstream);
+/* Makes sure that it is connected, or will be. */
+void fw_upstream_connect(struct fw_upstream *upstream);
+void fw_upstream_disconnect(struct fw_upstream *upstream);
+/* Is it ready for a request? Otherwise the job waits for it, or *ret_err says why not. */
+bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_error **ret_err);
+/* Also again after a restart; a FW_LOG_* level. */
+void fw_upstream_set_level(struct fw_upstream *upstream, int level);
+/* The outcome of an admitted job, for the breaker. `err` is borrowed; NULL: it worked. */
+void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
+		       const fw_error *err);
+
+/* ---- job.c ---- */
+
+void fw_job_take(struct fw_gate *gate, fw_call *call);
+void fw_job_abandon(fw_call *call);
+/* Sends it: its upstream is ready. */
+void fw_job_send(struct fw_job *job);
+/* Consumes `err`. */
+void fw_job_fail(struct fw_job *job, fw_error *err);
+void fw_job_unlink(struct fw_job *job);
+void fw_job_link(struct fw_job *job, bool is_waiting);
+/* The upstream asks something; `job` may be NULL. */
+void fw_job_asked(struct fw_upstream *upstream, struct fw_job *job,
+		  const struct fw_scan *message);
+/* The job that a message of the upstream belongs to, as far as that can be known. */
+struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
+
+/* ---- answer.c ---- */
+
+/* The failure that a reply reports; NULL: it is a success. */
+fw_error *fw_answer_read(const struct fw_upstream *upstream, const fw_call *call,
+			 const struct fw_remote_reply *reply);
+
+/* ---- names.c ---- */
+
+/* The upstream of a call; NULL with an error. */
+fw_error *fw_gate_route(struct fw_gate *gate, const fw_call *call,
+			struct fw_upstream **ret_upstream);
+/* The name of a tool, prompt or resource as its upstream knows it. */
+const char *fw_gate_own_name(const struct fw_job *job);
+/* What all upstreams together can do, for the hello. */
+void fw_gate_write_hello(struct fw_gate *gate);
+
+#endif

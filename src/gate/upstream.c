@@ -1,0 +1,352 @@
+/*
+ * upstream.c - the connection to one upstream: made when it is needed, and made again
+ * after it has ended.
+ *
+ * A restart after a crash is immediate, because most crashes are of one call. If the
+ * start itself fails, the next attempt waits, longer each time; calls wait with it as
+ * long as the wait is short, and are refused after that. A breaker refuses calls to an
+ * upstream that starts but answers nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/contract.h>
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "gate/gate_impl.h"
+#include "core/redact.h"
+#include "mcp/call.h"
+#include "mcp/listen.h"
+#include "observe/log/log.h"
+#include "rpc/names.h"
+
+enum { BACKOFF_MS = 250, BACKOFF_MOST_MS = 30 * 1000 };
+
+static uint64_t now_of(const struct fw_upstream *upstream)
+{
+	return uv_now(&upstream->gate->loop->uv);
+}
+
+static const char *name_of(const struct fw_upstream *upstream)
+{
+	return upstream->entry->target.name;
+}
+
+/* ---- what the remote reports ----------------------------------------------------- */
+
+static void log_event(const struct fw_upstream *upstream, fw_log_level level, const char *event,
+		      const fw_error *err)
+{
+	const fw_field fields[] = {
+		fw_log_text("upstream", name_of(upstream)),
+		fw_log_text("reason", err ? fw_error_message(err) : NULL),
+		fw_log_text("stderr", err ? fw_error_detail(err) : NULL),
+	};
+
+	fw_log_event(level, "gate", event, fields, sizeof fields / sizeof *fields);
+}
+
+static void settle(struct fw_upstream *upstream)
+{
+	struct fw_gate *gate = upstream->gate;
+
+	if (upstream->is_settled)
+		return;
+	upstream->is_settled = true;
+	for (size_t i = 0; i < gate->count; i++)
+		if (!gate->upstreams[i].is_settled)
+			return;
+	fw_gate_write_hello(gate);
+	fw_relay_settled(&gate->relay);
+}
+
+/* The session is new: what clients had set in the last one is set again. */
+static void restore(struct fw_upstream *upstream)
+{
+	struct fw_gate *gate = upstream->gate;
+
+	if (upstream->log_level >= 0)
+		fw_upstream_set_level(upstream, upstream->log_level);
+	if (fw_remote_counts(upstream->remote)->connects > 1) {
+		fw_listen_tell(gate->relay.server, FW_CHANGE_TOOLS, NULL);
+		fw_listen_tell(gate->relay.server, FW_CHANGE_PROMPTS, NULL);
+		fw_listen_tell(gate->relay.server, FW_CHANGE_RESOURCES, NULL);
+	}
+}
+
+static void on_ready(void *ctx)
+{
+	struct fw_upstream *upstream = ctx;
+
+	upstream->failed_starts = 0;
+	upstream->retry_ms = 0;
+	fw_error_free(upstream->fault);
+	upstream->fault = NULL;
+	log_event(upstream, FW_LOG_INFO, "upstream_ready", NULL);
+	settle(upstream);
+	restore(upstream);
+	while (upstream->waiting) {
+		struct fw_job *job = upstream->waiting;
+
+		fw_job_unlink(job);
+		fw_job_send(job);
+	}
+}
+
+/* An error belongs to one call, so each call gets a copy. NULL: there is no memory. */
+static fw_error *copy_error(const fw_error *err)
+{
+	fw_error *copy = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	fw_error *fault = fw_error_to_text(err, FW_CANONICAL, NULL, &text, &len);
+
+	if (!fault)
+		fault = fw_error_decode(text, len, FW_CANONICAL, NULL, &copy);
+	fw_free(text);
+	fw_error_free(fault);
+	if (copy && fw_error_detail(err))
+		fw_error_set_detail(copy, fw_error_detail(err));
+	return copy;
+}
+
+static fw_error *raise_fault(const struct fw_upstream *upstream)
+{
+	uint64_t now = now_of(upstream);
+	fw_error *err = upstream->fault ? copy_error(upstream->fault) : NULL;
+
+	if (!err)
+		err = fw_raise_upstream_start_failed(name_of(upstream), "it is not running");
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	if (upstream->retry_ms > now && fw_error_retry(err) == FW_RETRY_BACKOFF)
+		fw_error_set_retry_after(err, (double)(upstream->retry_ms - now) / 1000);
+	return err;
+}
+
+static void on_down(void *ctx, fw_error *err)
+{
+	struct fw_upstream *upstream = ctx;
+	bool is_start = !upstream->is_settled || upstream->waiting ||
+			fw_error_code(err) == FW_UPSTREAM_START_FAILED;
+
+	fw_error_free(upstream->fault);
+	upstream->fault = err;
+	log_event(upstream, FW_LOG_WARNING,
+		  is_start ? "upstream_start_failed" : "upstream_ended", err);
+	if (is_start) {
+		uint64_t delay = BACKOFF_MS;
+
+		for (unsigned i = 0; i < upstream->failed_starts && delay < BACKOFF_MOST_MS;
+		     i++)
+			delay *= 2;
+		upstream->failed_starts++;
+		upstream->retry_ms =
+			now_of(upstream) + (delay < BACKOFF_MOST_MS ? delay : BACKOFF_MOST_MS);
+	}
+	while (upstream->waiting) {
+		struct fw_job *job = upstream->waiting;
+
+		fw_job_unlink(job);
+		fw_job_fail(job, raise_fault(upstream));
+	}
+	settle(upstream);
+}
+
+static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
+{
+	struct fw_upstream *upstream = ctx;
+	struct fw_relay *relay = &upstream->gate->relay;
+	struct fw_job *job = fw_job_of(upstream, key);
+	char method[128];
+
+	if (fw_slice_equals(message->method, FW_NOTE_TOOLS_CHANGED)) {
+		fw_listen_tell(relay->server, FW_CHANGE_TOOLS, NULL);
+	} else if (fw_slice_equals(message->method, FW_NOTE_PROMPTS_CHANGED)) {
+		fw_listen_tell(relay->server, FW_CHANGE_PROMPTS, NULL);
+	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCES_CHANGED)) {
+		fw_listen_tell(relay->server, FW_CHANGE_RESOURCES, NULL);
+	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCE_UPDATED)) {
+		char uri[4096];
+
+		if (fw_slice_text(message->uri, uri, sizeof uri) < sizeof uri)
+			fw_listen_tell(relay->server, FW_CHANGE_RESOURCE, uri);
+	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
+		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
+		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
+		fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
+	}
+}
+
+static void on_asked(void *ctx, uint64_t key, const struct fw_scan *message)
+{
+	fw_job_asked(ctx, fw_job_of(ctx, key), message);
+}
+
+static void on_stray(void *ctx, const char *text, size_t len)
+{
+	const struct fw_upstream *upstream = ctx;
+	char line[256] = "";
+	const fw_field fields[] = { fw_log_text("upstream", name_of(upstream)),
+				    fw_log_text("line", line) };
+
+	(void)fw_redact_copy(line, sizeof line, text, len);
+	fw_log_event(FW_LOG_DEBUG, "gate", "upstream_stray_line", fields, 2);
+}
+
+/* ---- connecting ------------------------------------------------------------------ */
+
+fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
+			   const struct fw_gate_entry *entry)
+{
+	const uint32_t deadline =
+		entry->deadline_ms ? entry->deadline_ms : gate->options.deadline_ms;
+	struct fw_remote_options options = {
+		.target = entry->target,
+		.era = entry->era ? entry->era : gate->options.era,
+		.handshake_ms = deadline && deadline < FW_LIMIT_HANDSHAKE_MS ? deadline : 0,
+		.on = { .ready = on_ready,
+			.down = on_down,
+			.notified = on_notified,
+			.asked = on_asked,
+			.stray = on_stray },
+		.ctx = upstream,
+	};
+
+	memset(upstream, 0, sizeof *upstream);
+	upstream->gate = gate;
+	upstream->entry = entry;
+	upstream->log_level = -1;
+	return fw_remote_new(gate->loop, gate->fetcher, &options, &upstream->remote);
+}
+
+void fw_upstream_clear(struct fw_upstream *upstream)
+{
+	fw_remote_free(upstream->remote);
+	upstream->remote = NULL;
+	fw_error_free(upstream->fault);
+	upstream->fault = NULL;
+}
+
+void fw_upstream_connect(struct fw_upstream *upstream)
+{
+	enum fw_remote_state state = fw_remote_state(upstream->remote);
+
+	if (upstream->gate->is_stopped || state == FW_REMOTE_READY ||
+	    state == FW_REMOTE_GREETING || upstream->retry_ms > now_of(upstream))
+		return;
+	fw_remote_connect(upstream->remote);
+}
+
+void fw_upstream_disconnect(struct fw_upstream *upstream)
+{
+	fw_remote_disconnect(upstream->remote);
+	while (upstream->waiting) {
+		struct fw_job *job = upstream->waiting;
+		fw_error *err = fw_raise_server_shutting_down();
+
+		fw_error_set_delivery(err, FW_NOT_SENT);
+		fw_job_unlink(job);
+		fw_job_fail(job, err);
+	}
+}
+
+static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	(void)ctx;
+	(void)reply;
+	fw_error_free(err);
+}
+
+void fw_upstream_set_level(struct fw_upstream *upstream, int level)
+{
+	static const char *const names[] = { "debug", "info",     "notice", "warning",
+					     "error", "critical", "alert",  "emergency" };
+	char params[64];
+	struct fw_remote_request request = { .method = FW_METHOD_SET_LEVEL,
+					     .done = ignore_reply,
+					     .deadline_ms = FW_LIMIT_PROBE_MS };
+
+	upstream->log_level = level;
+	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY ||
+	    fw_remote_is_modern(upstream->remote))
+		return;
+	(void)snprintf(params, sizeof params, "\"level\":\"%s\"", names[level]);
+	request.params = (struct fw_slice){ params, strlen(params) };
+	fw_error_free(fw_remote_call(upstream->remote, &request, NULL));
+}
+
+/* ---- admitting -------------------------------------------------------------------- */
+
+bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_error **ret_err)
+{
+	uint64_t wait_ms = 0;
+
+	*ret_err = NULL;
+	if (!fw_breaker_admit(&upstream->breaker, now_of(upstream), job, &wait_ms)) {
+		fw_error *err = fw_raise_upstream_suspended(name_of(upstream),
+							    upstream->breaker.crashes);
+
+		fw_error_set_delivery(err, FW_NOT_SENT);
+		fw_error_set_retry_after(err, (double)wait_ms / 1000);
+		*ret_err = err;
+		return false;
+	}
+	if (fw_remote_state(upstream->remote) == FW_REMOTE_READY)
+		return true;
+	if (upstream->retry_ms > now_of(upstream)) {
+		fw_breaker_let_go(&upstream->breaker, job);
+		*ret_err = raise_fault(upstream);
+		return false;
+	}
+	fw_upstream_connect(upstream);
+	return false;
+}
+
+static bool ends_connection(const fw_error *err)
+{
+	int code = fw_error_code(err);
+
+	return code == FW_UPSTREAM_EXITED || code == FW_UPSTREAM_CRASHED ||
+	       code == FW_UPSTREAM_CLOSED || code == FW_UPSTREAM_START_FAILED;
+}
+
+/* Failures of the upstream as a whole, in contrast to an answer that is a failure. */
+static bool is_outage(const fw_error *err)
+{
+	switch (fw_error_code(err)) {
+	case FW_UPSTREAM_EXITED:
+	case FW_UPSTREAM_CRASHED:
+	case FW_UPSTREAM_CLOSED:
+	case FW_UPSTREAM_TIMEOUT:
+	case FW_UPSTREAM_START_FAILED: return true;
+	default: return fw_error_origin(err) == FW_ORIGIN_TRANSPORT;
+	}
+}
+
+void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
+		       const fw_error *err)
+{
+	const struct fw_gate_entry *entry = upstream->entry;
+	uint32_t limit = entry->breaker_limit ? entry->breaker_limit : FW_GATE_BREAKER_LIMIT;
+	uint32_t pause =
+		entry->breaker_pause_ms ? entry->breaker_pause_ms : FW_GATE_BREAKER_PAUSE_MS;
+
+	if (!err || !is_outage(err)) {
+		fw_breaker_worked(&upstream->breaker);
+		return;
+	}
+	/* The end of one process fails many calls, and is one failure. */
+	if (ends_connection(err)) {
+		uint64_t connects = fw_remote_counts(upstream->remote)->connects;
+
+		if (upstream->counted_connect == connects) {
+			fw_breaker_let_go(&upstream->breaker, job);
+			return;
+		}
+		upstream->counted_connect = connects;
+	}
+	fw_breaker_crashed(&upstream->breaker, now_of(upstream), job, limit, pause);
+}

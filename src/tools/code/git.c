@@ -1,0 +1,265 @@
+/*
+ * git.c - see git.h.
+ *
+ * The settings below turn off every way in which `git blame` and `git log` could run a program
+ * that a repository names. blame reads the commit HEAD and not the work tree, because reading
+ * the work tree would run the clean filter of a path. Missing objects of a partial clone are
+ * not fetched: no transport is permitted.
+ */
+#include "tools/code/git.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "tools/code/limits.h"
+#include "tools/common/command.h"
+#include "tools/common/file.h"
+
+#include <faultwire/raise.h>
+
+enum { ARGV_MAX = 64, REASON_BYTES = 256 };
+
+/* clang-format off */
+static const char *const safe_options[] = {
+	"git",
+	"--no-pager",
+	"--literal-pathspecs",
+	"-c", "core.fsmonitor=false",
+	"-c", "core.hooksPath=/dev/null",
+	"-c", "core.pager=cat",
+	"-c", "core.sshCommand=false",
+	"-c", "core.untrackedCache=false",
+	"-c", "core.attributesFile=/dev/null",
+	"-c", "log.showSignature=false",
+	"-c", "gpg.program=false",
+	"-c", "protocol.allow=never",
+	"-c", "i18n.logOutputEncoding=UTF-8",
+	"-c", "safe.directory=*",
+};
+/* clang-format on */
+
+/* ---- what went wrong ---- */
+
+/* The message of git without "fatal: " and without the server's path. */
+static void read_reason(const struct fw_git *git, const char *tail, char reason[REASON_BYTES])
+{
+	const char *root = git->place->root.path;
+	const char *fatal = strstr(tail, "fatal: ");
+	size_t used = 0, root_len = strlen(root);
+
+	if (!fatal)
+		fatal = strstr(tail, "error: ");
+	tail = fatal ? fatal + 7 : tail;
+	while (*tail && *tail != '\n' && used + 1 < REASON_BYTES) {
+		if (root_len > 1 && strncmp(tail, root, root_len) == 0) {
+			reason[used++] = '.';
+			tail += root_len;
+		} else {
+			reason[used++] = *tail++;
+		}
+	}
+	reason[fw_utf8_valid(reason, used)] = '\0';
+}
+
+static fw_error *failed(const struct fw_git *git, const char *reason)
+{
+	const char *shown = git->place->shown;
+
+	return fw_raise_git_operation_failed(shown[0] ? shown : ".", git->command, reason);
+}
+
+static bool is_on_disk(const struct fw_code_place *place)
+{
+	struct stat st;
+
+	return fstatat(place->root.fd, place->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Messages of git that have a better one. */
+static fw_error *translate(const struct fw_git *git, const char *reason)
+{
+	if (strstr(reason, "not a git repository"))
+		return failed(git, "the folder is not a git repository");
+	if (strstr(reason, "no such path") || strstr(reason, "has no commits"))
+		return is_on_disk(git->place) ? failed(git, "the path has no commits")
+					      : fw_raise_file_not_found(git->place->shown);
+	if (strstr(reason, "no such ref: HEAD") || strstr(reason, "bad revision 'HEAD'") ||
+	    strstr(reason, "does not have any commits"))
+		return failed(git, "the branch has no commits");
+	return failed(git, reason[0] ? reason : "git ended with an error");
+}
+
+static fw_error *judge(const struct fw_git *git, const struct fw_command_result *result)
+{
+	char reason[REASON_BYTES];
+
+	switch (result->status) {
+	case 0: return NULL;
+	case FW_COMMAND_TIMED_OUT: return failed(git, "it did not finish in time");
+	case FW_COMMAND_STOPPED: return NULL; /* the caller knows why */
+	case FW_COMMAND_NOT_STARTED: return failed(git, "the git program cannot be started");
+	default: break;
+	}
+	if (result->status > 128 && result->status != 129 && !strstr(result->tail, "fatal: ")) {
+		(void)snprintf(reason, sizeof reason, "git ended with signal %d",
+			       result->status - 128);
+		return failed(git, reason);
+	}
+	read_reason(git, result->tail, reason);
+	return translate(git, reason);
+}
+
+/* ---- running ---- */
+
+struct run {
+	const struct fw_git *git;
+};
+
+static bool may_continue(void *ctx)
+{
+	const struct run *run = ctx;
+
+	return !run->git->is_cancelled || !run->git->is_cancelled(run->git->ctx);
+}
+
+static bool take(void *ctx, const char *bytes, size_t len)
+{
+	const struct run *run = ctx;
+
+	return run->git->take(run->git->ctx, bytes, len);
+}
+
+static void put_argv(const struct fw_git *git, const char *argv[ARGV_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof safe_options / sizeof *safe_options; i++)
+		argv[count++] = safe_options[i];
+	argv[count++] = git->command;
+	for (size_t i = 0; git->argv[i] && count < ARGV_MAX - 3; i++)
+		argv[count++] = git->argv[i];
+	argv[count++] = "--";
+	argv[count++] = git->place->path;
+	argv[count] = NULL;
+}
+
+fw_error *fw_git_run(const struct fw_git *git)
+{
+	char ceiling[FW_PATH_SIZE + 32] = "GIT_CEILING_DIRECTORIES=";
+	char path[4200];
+	char above[FW_PATH_SIZE];
+	const char *const environment[] = {
+		path,
+		ceiling, /* a repository above is not looked for */
+		"HOME=/nonexistent",
+		"XDG_CONFIG_HOME=/nonexistent",
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none",
+		"GIT_OPTIONAL_LOCKS=0",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_PAGER=cat",
+		"LC_ALL=C.UTF-8",
+		"TZ=UTC",
+		NULL,
+	};
+	const char *argv[ARGV_MAX];
+	struct run run = { git };
+	const struct fw_command command = { .argv = argv,
+					    .environment = environment,
+					    .directory_fd = git->place->root.fd,
+					    .limit_ms = FW_LIMIT_CODE_GIT_MS,
+					    .may_continue = may_continue,
+					    .take = take,
+					    .ctx = &run };
+	struct fw_command_result result = { .status = 0 };
+	const char *given = getenv("PATH");
+
+	(void)fw_path_split(git->place->root.path, above);
+	(void)snprintf(ceiling + strlen(ceiling), FW_PATH_SIZE, "%s", above);
+	(void)snprintf(path, sizeof path, "PATH=%s", given ? given : "/usr/bin:/bin");
+	put_argv(git, argv);
+	FW_TRY(fw_command_run(&command, &result));
+	return judge(git, &result);
+}
+
+/* ---- worktrees and submodules ---- */
+
+/* The first line of a small file, or the rest of the line that begins with `key`. */
+static bool read_line(const char *directory, const char *name, const char *key,
+		      char ret_line[FW_PATH_SIZE])
+{
+	char path[2 * FW_PATH_SIZE];
+	char line[FW_PATH_SIZE];
+	bool has_found = false;
+	FILE *file;
+
+	(void)snprintf(path, sizeof path, "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!has_found && fgets(line, sizeof line, file)) {
+		const char *at = line + strspn(line, " \t");
+
+		if (strncmp(at, key, strlen(key)) != 0)
+			continue;
+		at += strlen(key);
+		at += strspn(at, " \t");
+		(void)snprintf(ret_line, FW_PATH_SIZE, "%.*s", (int)strcspn(at, "\r\n"), at);
+		has_found = true;
+	}
+	(void)fclose(file);
+	return has_found;
+}
+
+/* A path in a file of `directory`, made canonical; "" if there is nothing. */
+static bool resolve(const char *directory, const char *path, char ret_path[FW_PATH_SIZE])
+{
+	char joined[2 * FW_PATH_SIZE];
+	char *real;
+
+	(void)snprintf(joined, sizeof joined, "%s%s%s", path[0] == '/' ? "" : directory,
+		       path[0] == '/' ? "" : "/", path);
+	real = realpath(joined, NULL);
+	if (!real || strlen(real) >= FW_PATH_SIZE) {
+		free(real);
+		return false;
+	}
+	memcpy(ret_path, real, strlen(real) + 1);
+	free(real);
+	return true;
+}
+
+/* Does the git directory name the repository as its work tree? */
+static bool is_linked_back(const char *git_directory, const char *repository)
+{
+	char line[FW_PATH_SIZE], path[FW_PATH_SIZE], dot_git[FW_PATH_SIZE + 8];
+
+	(void)snprintf(dot_git, sizeof dot_git, "%s/.git", repository);
+	if (read_line(git_directory, "gitdir", "", line))
+		return resolve(git_directory, line, path) && strcmp(path, dot_git) == 0;
+	return read_line(git_directory, "config", "worktree =", line) &&
+	       resolve(git_directory, line, path) && strcmp(path, repository) == 0;
+}
+
+size_t fw_git_directories(const char *repository, char ret_paths[2][FW_PATH_SIZE])
+{
+	char line[FW_PATH_SIZE];
+
+	if (!read_line(repository, ".git", "gitdir:", line) ||
+	    !resolve(repository, line, ret_paths[0]) ||
+	    !is_linked_back(ret_paths[0], repository))
+		return 0;
+	/* The objects of a worktree are in the directory of the main one. */
+	if (read_line(ret_paths[0], "commondir", "", line) &&
+	    resolve(ret_paths[0], line, ret_paths[1]) &&
+	    fw_path_is_beneath(ret_paths[0], ret_paths[1]))
+		return 2;
+	return 1;
+}

@@ -1,0 +1,41 @@
+/*
+ * git.h - running the git program on a repository that may be hostile.
+ *
+ * A repository is only data here: nothing that its configuration names is run, no hook,
+ * filter, pager, text converter, signature check or transport, and no configuration of the
+ * user or the system is read. Commands read commits, never the files of the work tree.
+ *
+ * The one rule to remember: only in a worker process, because fw_command_run() ends every
+ * other child of the process.
+ */
+#ifndef FW_TOOLS_CODE_GIT_H
+#define FW_TOOLS_CODE_GIT_H
+
+#include <faultwire/faultwire.h>
+
+#include "tools/code/repo.h"
+
+struct fw_git {
+	const struct fw_code_place *place;
+	const char *command;     /* "blame" */
+	const char *const *argv; /* what follows it, NULL at the end; without the path */
+	/* Its output as it comes; false ends it. */
+	bool (*take)(void *ctx, const char *bytes, size_t len);
+	bool (*is_cancelled)(void *ctx);
+	void *ctx;
+};
+
+/* Runs git COMMAND ARGV -- PATH. Raises git.operation_failed with the path and the
+ * command; file.not_found if neither the commit nor the work tree has the path;
+ * input.invalid_line_range... see git.c. */
+FW_NODISCARD fw_error *fw_git_run(const struct fw_git *git);
+
+/*
+ * Where the commits of a repository are, if not in its directory: a worktree or a submodule has
+ * a file .git that names another directory. It is used only if that directory names this
+ * one as its work tree, so a repository cannot point to the commits of another. `ret_paths`
+ * gets up to two paths; their number is returned.
+ */
+size_t fw_git_directories(const char *repository, char ret_paths[2][FW_PATH_SIZE]);
+
+#endif

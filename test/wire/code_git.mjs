@@ -1,0 +1,303 @@
+// blame_range and file_history: equal to git's own answers on a generated history with renames,
+// merges and a mailmap (FW_LONG=1: 200 files); every kind of repository; and repositories whose
+// configuration would run programs.
+// reaches: git.operation_failed
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bin, check, match, same, scratch, test } from './lib/cli.mjs';
+import { end, isLong, repository, serve, write } from './lib/code.mjs';
+import { random } from './lib/corpus.mjs';
+
+const clean = { PATH: process.env.PATH, HOME: scratch(), GIT_CONFIG_NOSYSTEM: '1', LC_ALL: 'C.UTF-8', TZ: 'UTC' };
+let clock = 1700000000;
+function git(dir, ...args) {
+	const who = ['Ada', 'Émile', 'O\'Neil "x"'][clock % 3];
+	const zone = ['+0000', '+0130', '-0800'][clock % 3];
+	clock += 61;
+	const env = { ...clean, GIT_AUTHOR_NAME: who, GIT_AUTHOR_EMAIL: `${clock % 3}@example.org`, GIT_COMMITTER_NAME: 'c', GIT_COMMITTER_EMAIL: 'c@example.org',
+		GIT_AUTHOR_DATE: `${clock} ${zone}`, GIT_COMMITTER_DATE: `${clock} ${zone}` };
+	return execFileSync('git', ['-c', 'protocol.file.allow=always', '-c', 'init.defaultBranch=main', ...args], { cwd: dir, env, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+function history(files, commits) {
+	const dir = mkdtempSync(join(scratch(), 'git-'));
+	const rand = random(5);
+	const paths = Array.from({ length: files }, (_, i) => `d${i % 5}/file ${i}.txt`);
+	const put = (path) => write(dir, { [path]: Array.from({ length: 5 + rand(20) }, (_, i) => `${path.length} line ${i} ${rand(4)}\n`).join('') });
+	git(dir, 'init', '-q');
+	paths.forEach(put);
+	write(dir, { '.mailmap': 'Ada Lovelace <ada@example.org> <1@example.org>\n', 'long.txt': `${'x'.repeat(20000)}\nshort\n` });
+	git(dir, 'add', '-A');
+	git(dir, 'commit', '-qm', 'first: everything\n\nA body.');
+	for (let i = 0; i < commits; i++) {
+		if (i % 10 === 9) git(dir, 'checkout', '-qb', `topic${i}`);
+		for (let j = 0; j < 4; j++) put(paths[rand(paths.length)]);
+		if (i % 6 === 3) {
+			const at = rand(paths.length);
+			const to = `moved/${i}-${at}.txt`;
+			mkdirSync(join(dir, 'moved'), { recursive: true });
+			renameSync(join(dir, paths[at]), join(dir, to));
+			paths[at] = to;
+		}
+		git(dir, 'add', '-A');
+		git(dir, 'commit', '-qm', `change ${i}: „quotes“ \\ and\ttabs`);
+		if (i % 10 === 9) {
+			git(dir, 'checkout', '-q', 'main');
+			put('only-main.txt');
+			git(dir, 'add', '-A');
+			git(dir, 'commit', '-qm', 'on main');
+			git(dir, 'merge', '-q', '--no-ff', '-m', `merge ${i}`, `topic${i}`);
+		}
+	}
+	return { dir, paths };
+}
+
+function blameOf(dir, path, start, end) {
+	const commits = {};
+	let sha, line;
+	const found = [];
+	for (const text of git(dir, 'blame', '--porcelain', '-L', `${start},${end}`, 'HEAD', '--', path).split('\n')) {
+		const head = text.match(/^([0-9a-f]{40,64}) \d+ (\d+)/);
+		if (text.startsWith('\t')) found.push([Number(line), sha, commits[sha].author, Number(commits[sha]['author-time']) * 1000, commits[sha].summary]);
+		else if (head) [, sha, line] = head, (commits[sha] ??= {});
+		else if (text.includes(' ')) commits[sha][text.slice(0, text.indexOf(' '))] = text.slice(text.indexOf(' ') + 1);
+	}
+	return found;
+}
+const logOf = (dir, path, limit) => git(dir, 'log', '--follow', `-${limit}`, '-z', '--format=%h%x01%H%x01%aN%x01%aE%x01%aI%x01%s', '--abbrev=8', '--', path).split('\0').filter(Boolean)
+	.map((text) => text.split('\x01'));
+
+const { dir, paths } = history(isLong ? 200 : 20, isLong ? 400 : 40);
+const server = await serve(dir);
+const { call, fail } = server;
+
+test(`blame_range equals git blame, file_history equals git log --follow: ${paths.length} files with renames and merges`, async () => {
+	let renamed = 0;
+	for (const path of [...paths, 'only-main.txt', 'long.txt', '.mailmap']) {
+		const { blame } = await call('blame_range', { path, start_line: 1, end_line: 1000 });
+		same(blame.map((row) => [row.line, row.commit, row.author, Date.parse(row.date), row.message]), blameOf(dir, path, 1, 1000), path);
+		const { commits } = await call('file_history', { path });
+		same(commits.map((row) => [row.sha, row.full_sha, row.author, row.email, row.date, row.message]), logOf(dir, path, 50), path);
+		renamed += path.startsWith('moved/') && commits.length > 1;
+	}
+	check(renamed > 2, `${renamed} renamed files`);
+	same((await call('blame_range', { path: paths[0], start_line: 2, end_line: 3 })).blame.map((row) => row.line), [2, 3]);
+	same((await call('file_history', { path: 'only-main.txt', limit: 2 })).commits.length, 2);
+});
+
+test('dates are those of %aI; the mailmap applies', async () => {
+	const { commits } = await call('file_history', { path: '.mailmap' });
+	const { blame } = await call('blame_range', { path: '.mailmap', start_line: 1, end_line: 1 });
+	same(blame[0].date.replace('Z', '+00:00'), git(dir, 'log', '-1', '--format=%aI', '--', '.mailmap').trim().replace('Z', '+00:00'));
+	same(commits[0].full_sha, blame[0].commit);
+	check(JSON.stringify(await call('file_history', { path: paths[0] })).includes('Ada Lovelace') || paths.length < 2 ||
+		JSON.stringify(await call('file_history', { path: 'only-main.txt' })).includes('Ada Lovelace'));
+});
+
+test('ranges that are none', async () => {
+	const range = (start_line, end_line, error) => fail('blame_range', { path: paths[0], start_line, end_line }, 'invalid-parameter', 400, error);
+	same((await range(0, 3, 'start_line must be a positive integer')).problem.extensions, { path: paths[0], start_line: 0, end_line: 3 });
+	await range(1, 0, 'end_line must be a positive integer');
+	await range(4, 3, 'start_line must be less than or equal to end_line');
+	await range(1, 5001, 'a range has at most 5000 lines');
+	match((await range(1000, 1001)).error, /^start_line is beyond the end: the file has only \d+ lines?$/);
+	await fail('blame_range', { path: paths[0] }, 'invalid-parameter', 400);
+	await fail('file_history', { path: paths[0], limit: 0 }, 'invalid-parameter', 400, 'limit must be a positive integer');
+});
+
+test('paths: missing, never committed, outside, and names that look like options or patterns', async () => {
+	write(dir, { 'new.txt': 'x\n' });
+	for (const [tool, args] of [['blame_range', { start_line: 1, end_line: 1 }], ['file_history', {}]]) {
+		await fail(tool, { path: 'missing.txt', ...args }, 'file-not-found', 404, 'File not found: missing.txt');
+		same((await fail(tool, { path: 'new.txt', ...args }, 'git-operation-error', 500, 'git failed: the path has no commits')).problem.extensions,
+			{ path: 'new.txt', git_command: tool === 'blame_range' ? 'blame' : 'log' });
+		await fail(tool, { path: '../x', ...args }, 'forbidden', 403);
+		await fail(tool, { path: '/etc/passwd', ...args }, 'forbidden', 403);
+		for (const path of ['--output=/tmp/x', ':(top)*', '*', 'HEAD']) await fail(tool, { path, ...args }, 'file-not-found', 404);
+	}
+	// A file that was deleted has a history.
+	rmSync(join(dir, 'new.txt'));
+	git(dir, 'rm', '-q', 'long.txt');
+	git(dir, 'commit', '-qm', 'remove');
+	same((await call('file_history', { path: 'long.txt' })).commits[0].message, 'remove');
+});
+
+const small = (...init) => {
+	const at = repository({ 'a.txt': 'one\ntwo\n' });
+	git(at, 'init', '-q', ...init);
+	git(at, 'add', '-A');
+	git(at, 'commit', '-qm', 'first');
+	return at;
+};
+async function both(at, path = 'a.txt', ...args) {
+	const own = await serve(at, ...args);
+	const { blame } = await own.call('blame_range', { path, start_line: 1, end_line: 2 });
+	const { commits } = await own.call('file_history', { path });
+	same([blame.length, commits[0].full_sha], [2, blame[0].commit]);
+	await own.end();
+	return commits;
+}
+
+test('ordinary, bare, worktree, submodule, shallow and sha256 repositories', async () => {
+	const plain = small();
+	await both(plain);
+	const bare = mkdtempSync(join(scratch(), 'bare-'));
+	git(bare, 'clone', '-q', '--bare', plain, '.');
+	await both(bare);
+	const tree = join(scratch(), 'worktree');
+	git(plain, 'worktree', 'add', '-q', tree);
+	await both(tree);
+	const outer = small();
+	git(outer, 'submodule', 'add', '-q', plain, 'sub');
+	await both(join(outer, 'sub'));
+	git(plain, 'commit', '-q', '--allow-empty', '-m', 'second');
+	const shallow = mkdtempSync(join(scratch(), 'shallow-'));
+	git(shallow, 'clone', '-q', '--depth', '1', `file://${plain}`, '.');
+	same((await both(shallow)).length, 1);
+	same((await both(small('--object-format=sha256')))[0].full_sha.length, 64);
+	await both([`x=${plain}`, `y=${bare}`], 'y/a.txt');
+	await both(plain, 'a.txt', '--run', 'thread');
+});
+
+const broken = async (at, reason, ...args) => {
+	const own = await serve(at, ...args);
+	for (const [tool, more, command] of [['blame_range', { start_line: 1, end_line: 1 }, 'blame'], ['file_history', {}, 'log']]) {
+		const { error, problem } = await own.fail(tool, { path: 'a.txt', ...more }, 'git-operation-error', 500);
+		match(error, reason);
+		same(problem.extensions, { path: 'a.txt', git_command: command });
+		check(!JSON.stringify(problem).includes(scratch()), 'no absolute path');
+	}
+	await own.end();
+};
+
+test('no repository, a repository above, an unborn branch, damaged objects', async () => {
+	await broken(repository({ 'a.txt': 'x\n' }), /not a git repository/);
+	const outer = small();
+	write(outer, { 'below/a.txt': 'x\n' });
+	await broken(join(outer, 'below'), /not a git repository/);
+	const unborn = repository({ 'a.txt': 'x\n' });
+	git(unborn, 'init', '-q');
+	await broken(unborn, /the branch has no commits/);
+	const damaged = small();
+	for (const folder of readdirSync(join(damaged, '.git/objects')).filter((name) => name.length === 2))
+		for (const name of readdirSync(join(damaged, '.git/objects', folder))) {
+			chmodSync(join(damaged, '.git/objects', folder, name), 0o644);
+			writeFileSync(join(damaged, '.git/objects', folder, name), 'garbage');
+		}
+	await broken(damaged, /^git failed: /);
+	const nonsense = small();
+	writeFileSync(join(nonsense, '.git/config'), '[core\nnonsense');
+	await broken(nonsense, /^git failed: /);
+});
+
+test('git is missing', async () => {
+	const saved = process.env.PATH;
+	process.env.PATH = '/nonexistent';
+	try {
+		await broken(small(), /the git program cannot be started/);
+	} finally {
+		process.env.PATH = saved;
+	}
+});
+
+test('a hostile repository is only data: nothing that its configuration names is run', async () => {
+	const at = small();
+	const sign = join(at, 'pwned');
+	const run = join(at, 'run.sh');
+	writeFileSync(run, `#!/bin/sh\necho "$0 $*" >>${sign}\ncat\n`);
+	chmodSync(run, 0o755);
+	for (const hook of ['post-index-change', 'reference-transaction', 'fsmonitor-watchman', 'post-checkout', 'pre-auto-gc']) writeFileSync(join(at, '.git/hooks', hook), `#!/bin/sh\n${run}\n`, { mode: 0o755 });
+	writeFileSync(join(at, '.git/info/attributes'), '* diff=evil filter=evil merge=evil\n');
+	write(at, { '.gitattributes': '* diff=evil filter=evil\n' });
+	writeFileSync(join(at, '.git/config'), `[core]
+	repositoryformatversion = 0
+	fsmonitor = ${run}
+	pager = ${run}
+	hooksPath = ${join(at, '.git/hooks')}
+	sshCommand = ${run}
+	editor = ${run}
+	gitProxy = ${run}
+	alternateRefsCommand = ${run}
+	askPass = ${run}
+[alias]
+	blame = !${run}
+	log = !${run}
+[diff]
+	external = ${run}
+[diff "evil"]
+	command = ${run}
+	textconv = ${run}
+[filter "evil"]
+	clean = ${run}
+	smudge = ${run}
+	process = ${run}
+	required = true
+[log]
+	showSignature = true
+[gpg]
+	program = ${run}
+[blame]
+	ignoreRevsFile = ${run}
+[extensions]
+	partialClone = origin
+[remote "origin"]
+	url = ext::${run}
+	promisor = true
+	uploadpack = ${run}
+	partialclonefilter = blob:none
+[include]
+	path = ${run}
+[credential]
+	helper = !${run}
+[trace2]
+	eventTarget = ${sign}
+`);
+	const own = await serve(at);
+	for (const [tool, args] of [['blame_range', { start_line: 1, end_line: 2 }], ['file_history', {}]]) {
+		const { result } = await own.wire.call(tool, { path: 'a.txt', ...args }, { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });
+		// The included file is not configuration, and no list of commits: git refuses it, and no more.
+		check(!result.isError || result.structuredContent.problem.code === 'git-operation-error', JSON.stringify(result).slice(0, 300));
+	}
+	check(!existsSync(sign), 'something was run');
+	// The same without these two, which must succeed.
+	execFileSync('sed', ['-i', '/^\\[include\\]/,+1d; /^\\[blame\\]/,+1d', join(at, '.git/config')]);
+	same((await own.call('blame_range', { path: 'a.txt', start_line: 1, end_line: 2 })).blame.length, 2);
+	same((await own.call('file_history', { path: 'a.txt' })).commits.length, 1);
+	check(!existsSync(sign), 'something was run');
+	// Plain git would have run it: the trap works.
+	spawnSync('git', ['log', '-1', '-p', '--ext-diff', '--', 'a.txt'], { cwd: at, env: clean });
+	spawnSync('git', ['status'], { cwd: at, env: clean });
+	check(existsSync(sign), 'the trap does not work');
+	await own.end();
+});
+
+test('a missing object of a partial clone is not fetched', async () => {
+	const from = small();
+	git(from, 'config', 'uploadpack.allowFilter', 'true');
+	const at = mkdtempSync(join(scratch(), 'partial-'));
+	git(at, 'clone', '-q', '--filter=blob:none', '--no-checkout', `file://${from}`, '.');
+	const before = execFileSync('sh', ['-c', 'find .git/objects -type f | sort'], { cwd: at, encoding: 'utf8' });
+	const own = await serve(at);
+	await own.fail('blame_range', { path: 'a.txt', start_line: 1, end_line: 1 }, 'git-operation-error', 500);
+	same(execFileSync('sh', ['-c', 'find .git/objects -type f | sort'], { cwd: at, encoding: 'utf8' }), before);
+	await own.end();
+});
+
+test('a .git file cannot point to the commits of another repository', async () => {
+	const secret = small();
+	const at = repository({ 'a.txt': 'x\n' });
+	writeFileSync(join(at, '.git'), `gitdir: ${join(secret, '.git')}\n`);
+	await broken(at, /^git failed: /);
+	rmSync(join(at, '.git'));
+	symlinkSync(join(secret, '.git'), join(at, '.git'));
+	await broken(at, /^git failed: /);
+	const borrower = small();
+	writeFileSync(join(borrower, '.git/objects/info/alternates'), `${join(secret, '.git/objects')}\n`);
+	await both(borrower);
+});
+
+test('the server ends', () => server.end());
+
+await end();
