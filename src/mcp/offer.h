@@ -60,7 +60,7 @@ struct fw_offer {
 	bool checks_arguments;
 	bool takes_nul;
 	bool is_hidden;
-	bool is_drill; /* it fails on purpose */
+	bool is_drill;              /* it fails on purpose */
 	struct fw_load *load;       /* owned by the queue */
 	struct fw_runner *runner;   /* FW_RUN_PROCESS only */
 	struct fw_breaker *breaker; /* FW_RUN_PROCESS only */
