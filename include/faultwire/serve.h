@@ -47,8 +47,8 @@ typedef struct fw_server_options {
 	bool debug_stack;  /**< show trails in kaiza and canonical errors */
 	/** Do not handle SIGTERM and SIGINT while running. */
 	bool keep_signals;
-	/** Your own codes (fw_registry_load()), which errors of worker processes then keep.
-	 *  Must outlive the server. NULL: none. */
+	/** Your own codes (fw_registry_load()): errors of worker processes keep them, and
+	 *  /problems/ explains them. Must outlive the server. NULL: none. */
 	const fw_registry *registry;
 	/** No call may take longer, not even of a tool with a longer deadline of its own;
 	 *  0: no such limit. */

@@ -410,7 +410,9 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 		char *word = *p.next++;
 
 		p.left--;
-		if (only_operands || word[0] != '-' || word[1] == '\0') {
+		/* A negative number is no option. */
+		if (only_operands || word[0] != '-' || word[1] == '\0' ||
+		    (word[1] >= '0' && word[1] <= '9')) {
 			args.operands[args.operand_count++] = word;
 			only_operands = only_operands || stop;
 		} else if (strcmp(word, "--") == 0) {

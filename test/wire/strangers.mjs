@@ -133,6 +133,19 @@ test('raise_error of diag fires no alert, unless --drill-alerts asks for it', as
 	}
 });
 
+test('/favicon.ico, / and /livez are no incidents', async () => {
+	const server = await serve('--token-file', join(dir, 'token'));
+	const before = incidents().length;
+	const found = [];
+	for (const path of ['/favicon.ico', '/', '/livez', '/healthz']) found.push((await ask(server, path)).status);
+	same(found, [404, 200, 200, 200]);
+	await ask(server, '/nowhere');
+	await until('the one incident', () => incidents().length > before);
+	same([incidents().length - before, incidents()[0].code, server.log().filter((line) => line.error_code).length], [1, 'protocol.path_not_found', 1]);
+	match(run(['serve', '--help']).out, /\/livez and \/healthz/);
+	same(await server.stop(), 0);
+});
+
 test('faultwire alerts shows current counts', async () => {
 	const server = await serve('--incidents', 'off', '--drill-alerts');
 	const shown = () => JSON.parse(run(['alerts', '--json'], { env: { ...env, XDG_STATE_HOME: dir } }).out).flatMap((one) => one.firing)[0]?.events;

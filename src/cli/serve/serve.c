@@ -483,7 +483,11 @@ const cli_command cli_command_serve = {
 		       "calls in progress are completed or answered first. State is stored in "
 		       "$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
 		       "audit log before the reply is sent (see faultwire audit), and failures "
-		       "can be looked up by their incident id (see faultwire incident).",
+		       "can be looked up by their incident id (see faultwire incident).\n"
+		       "\n"
+		       "Over HTTP there are pages beside the endpoint: /livez and /healthz (is "
+		       "it alive), /readyz (does it accept calls), /problems/ (what codes "
+		       "mean), and with the token /metrics and /alerts.",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.more_options = serve_toolset_option_at,
