@@ -76,6 +76,7 @@ void cli_help(const cli_command *command);
 
 extern const cli_command cli_command_serve;
 extern const cli_command cli_command_gate;
+extern const cli_command cli_command_wrap;
 extern const cli_command cli_command_convert;
 extern const cli_command cli_command_validate;
 extern const cli_command cli_command_explain;

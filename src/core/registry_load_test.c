@@ -222,6 +222,38 @@ static void test_load__finds_own_rows_like_built_in_ones(void **state)
 	fw_registry_free(registry);
 }
 
+/* Reads a code of kaiza with the registry. */
+static fw_retry read_class(const fw_registry *registry, const char *code)
+{
+	fw_decode_options options = FW_DECODE_OPTIONS_INIT;
+	fw_error *read = NULL;
+	fw_retry retry;
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "{\"error_code\":\"%s\",\"human_message\":\"m\"}",
+		       code);
+	options.registry = registry;
+	assert_null(fw_error_decode(text, strlen(text), FW_KAIZA, &options, &read));
+	retry = fw_error_retry(read);
+	fw_error_free(read);
+	return retry;
+}
+
+static void test_load__a_row_makes_the_code_that_it_shares_no_more_retryable(void **state)
+{
+	fw_registry *registry = load_one("kaiza", "\"AUDIT_LOCK_FAILED\"");
+	const fw_row *reader = fw_registry_read(registry, FW_KAIZA, "AUDIT_LOCK_FAILED");
+
+	(void)state;
+	assert_string_equal(reader->code, "audit.lock_failed");
+	assert_int_equal(fw_row_retry_in(reader, FW_KAIZA), FW_RETRY_AFTER_FIX);
+	assert_int_equal(fw_row_retry_in(reader, FW_CODEINTEL), FW_RETRY_BACKOFF);
+	assert_int_equal(read_class(registry, "AUDIT_LOCK_FAILED"), FW_RETRY_AFTER_FIX);
+	/* Without the row, the code means what it meant. */
+	assert_int_equal(read_class(NULL, "AUDIT_LOCK_FAILED"), FW_RETRY_BACKOFF);
+	fw_registry_free(registry);
+}
+
 static void test_load__rows_can_be_raised(void **state)
 {
 	fw_registry *registry = load_one(NULL, NULL);
@@ -642,6 +674,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_load__takes_a_valid_row),
 		cmocka_unit_test(test_load__finds_own_rows_like_built_in_ones),
+		cmocka_unit_test(
+			test_load__a_row_makes_the_code_that_it_shares_no_more_retryable),
 		cmocka_unit_test(test_load__rows_can_be_raised),
 		cmocka_unit_test(test_load__takes_all_optional_members),
 		cmocka_unit_test(test_load__takes_an_empty_array),

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "gate/gate_impl.h"
+#include "gate/pins.h"
 #include "io/fetch.h"
 #include "mcp/call.h"
 
@@ -126,7 +127,9 @@ fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *option
 	fw_buf_init(&gate->hello_capabilities, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->hello_instructions, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->hello_server, FW_LIMIT_HELLO_BYTES);
-	err = add_upstreams(gate);
+	err = fw_pins_new(options->pin_file, &gate->pins);
+	if (!err)
+		err = add_upstreams(gate);
 	if (err) {
 		fw_gate_free(gate);
 		return err;
@@ -156,6 +159,7 @@ void fw_gate_free(struct fw_gate *gate)
 	for (size_t i = 0; i < gate->count; i++)
 		fw_upstream_clear(&gate->upstreams[i]);
 	fw__release(gate->upstreams);
+	fw_pins_free(gate->pins);
 	fw_fetcher_free(gate->fetcher);
 	fw_buf_clear(&gate->params);
 	fw_buf_clear(&gate->meta);
@@ -182,6 +186,7 @@ bool fw_gate_status(const struct fw_gate *gate, size_t index, struct fw_gate_sta
 		.late = counts->late,
 		.stray = counts->stray,
 		.unmatched = counts->unmatched,
+		.changed_tools = upstream->changed_tools,
 	};
 	return true;
 }

@@ -10,24 +10,33 @@
 #include "base/buf.h"
 #include "client/remote.h"
 #include "gate/gate.h"
+#include "gate/listing.h"
 #include "mcp/relay.h"
 #include "policy/breaker.h"
 
 struct fw_job;
 struct fw_fetcher;
+struct fw_pins;
+struct fetch;
 
 struct fw_upstream {
 	struct fw_gate *gate;
 	const struct fw_gate_entry *entry;
 	struct fw_remote *remote;
 	struct fw_breaker breaker;
-	struct fw_job *jobs;    /* sent, or about to be */
+	struct fw_job *jobs;    /* sent */
 	struct fw_job *waiting; /* until it is connected */
 	bool is_settled;        /* it was ready, or failed to become so */
 	unsigned failed_starts; /* in a row */
 	uint64_t retry_ms;      /* when it may be started again, in loop time; 0: now */
 	/* Why it is down; NULL: it is not, or was never started. */
 	fw_error *fault;
+	struct fw_listing listings[FW_LISTING_KINDS];
+	fw_error *list_faults[FW_LISTING_KINDS]; /* why the last fetch failed */
+	struct fetch *fetches;                   /* that wait for the connection */
+	uint64_t changed_tools;
+	bool is_pinned;           /* its tools are known: a new one is a change */
+	unsigned retry_tokens;    /* tenths: each call adds one, each retry costs ten */
 	uint64_t counted_connect; /* the connection whose end the breaker knows of */
 	int log_level;            /* -1: not set */
 };
@@ -36,6 +45,7 @@ struct fw_gate {
 	struct fw_relay relay; /* first: the server hands it back */
 	struct fw_loop *loop;
 	struct fw_fetcher *fetcher; /* NULL: no upstream needs it */
+	struct fw_pins *pins;
 	struct fw_gate_options options;
 	struct fw_upstream *upstreams;
 	size_t count;
@@ -52,12 +62,20 @@ struct fw_gate {
 struct fw_job {
 	struct fw_job *next; /* in a list of its upstream */
 	struct fw_job *previous;
-	struct fw_upstream *upstream;
-	fw_call *call; /* NULL: abandoned, and freed soon */
-	uint64_t key;  /* of the remote; 0: not sent */
+	struct fw_gate *gate;
+	struct fw_upstream *upstream; /* NULL: not known yet */
+	struct fw_gathering *gathering;
+	unsigned gathered;  /* how many kinds of lists were fetched for it */
+	char *own_name;     /* what its upstream calls it; NULL: the same */
+	uv_timer_t *timer;  /* until it is sent again; NULL: none */
+	uint64_t waited_ms; /* between attempts */
+	bool is_safe;       /* to be sent again after it was sent */
+	fw_call *call;
+	uint64_t key; /* of the remote; 0: not sent */
 	uint64_t due_ms;
 	unsigned attempts;
 	bool is_waiting; /* in the list `waiting` */
+	bool is_linked;
 	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
 	 * of its request. */
 	struct fw_buf state;
@@ -75,6 +93,10 @@ void fw_upstream_connect(struct fw_upstream *upstream);
 void fw_upstream_disconnect(struct fw_upstream *upstream);
 /* Is it ready for a request? Otherwise the job waits for it, or *ret_err says why not. */
 bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_error **ret_err);
+/* Is it connected? Otherwise it will be, or *ret_err says why not. */
+bool fw_upstream_is_ready(struct fw_upstream *upstream, fw_error **ret_err);
+/* An error belongs to one call, so each gets a copy. Cannot fail. */
+fw_error *fw_upstream_copy_error(const fw_error *err);
 /* Also again after a restart; a FW_LOG_* level. */
 void fw_upstream_set_level(struct fw_upstream *upstream, int level);
 /* The outcome of an admitted job, for the breaker. `err` is borrowed; NULL: it worked. */
@@ -97,6 +119,15 @@ void fw_job_asked(struct fw_upstream *upstream, struct fw_job *job,
 /* The job that a message of the upstream belongs to, as far as that can be known. */
 struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
 
+/* ---- retry.c ---- */
+
+/* Sends the job again after a while, if that is safe and its time allows it. `err` is why it
+ * failed, borrowed. */
+bool fw_job_retries(struct fw_job *job, const fw_error *err);
+void fw_job_stop_timer(struct fw_job *job);
+/* Starts a job, or starts it again. */
+void fw_job_start(struct fw_job *job);
+
 /* ---- answer.c ---- */
 
 /* The failure that a reply reports; NULL: it is a success. */
@@ -105,9 +136,11 @@ fw_error *fw_answer_read(const struct fw_upstream *upstream, const fw_call *call
 
 /* ---- names.c ---- */
 
-/* The upstream of a call; NULL with an error. */
-fw_error *fw_gate_route(struct fw_gate *gate, const fw_call *call,
-			struct fw_upstream **ret_upstream);
+/* Finds the upstream of a job, and the name that it has there. With `is_final` a name that
+ * is not found is an error; otherwise the upstream stays NULL, and lists are fetched. */
+fw_error *fw_gate_route(struct fw_job *job, bool is_final);
+/* The kind of list that says where the call goes; -1: none is needed. */
+int fw_gate_route_kind(const fw_call *call);
 /* The name of a tool, prompt or resource as its upstream knows it. */
 const char *fw_gate_own_name(const struct fw_job *job);
 /* What all upstreams together can do, for the hello. */

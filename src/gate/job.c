@@ -16,9 +16,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "gate/gate_impl.h"
+#include "gate/pins.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
+#include "mcp/listen.h"
 #include "mcp/method.h"
 #include "mcp/request.h"
 #include "mcp/server.h"
@@ -31,40 +33,48 @@ static const struct fw_slice none = { NULL, 0 };
 
 /* ---- lists ------------------------------------------------------------------------ */
 
+static struct fw_job **list_of(const struct fw_job *job)
+{
+	return job->is_waiting ? &job->upstream->waiting : &job->upstream->jobs;
+}
+
 void fw_job_link(struct fw_job *job, bool is_waiting)
 {
-	struct fw_job **list = is_waiting ? &job->upstream->waiting : &job->upstream->jobs;
+	struct fw_job **list;
+	struct fw_job *last;
 
 	job->is_waiting = is_waiting;
-	job->previous = NULL;
-	job->next = *list;
-	if (is_waiting) {
-		/* The first to wait is the first to be sent. */
-		struct fw_job *last = *list;
-
-		while (last && last->next)
-			last = last->next;
-		job->next = NULL;
-		job->previous = last;
-		if (last)
-			last->next = job;
-		else
-			*list = job;
+	job->is_linked = true;
+	list = list_of(job);
+	if (!is_waiting) {
+		job->previous = NULL;
+		job->next = *list;
+		if (job->next)
+			job->next->previous = job;
+		*list = job;
 		return;
 	}
-	if (job->next)
-		job->next->previous = job;
-	*list = job;
+	/* The first to wait is the first to be sent. */
+	last = *list;
+	while (last && last->next)
+		last = last->next;
+	job->next = NULL;
+	job->previous = last;
+	if (last)
+		last->next = job;
+	else
+		*list = job;
 }
 
 void fw_job_unlink(struct fw_job *job)
 {
-	struct fw_job **list = job->is_waiting ? &job->upstream->waiting : &job->upstream->jobs;
-
+	if (!job->is_linked)
+		return;
+	job->is_linked = false;
 	if (job->previous)
 		job->previous->next = job->next;
-	else if (*list == job)
-		*list = job->next;
+	else
+		*list_of(job) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;
 	job->next = NULL;
@@ -73,8 +83,11 @@ void fw_job_unlink(struct fw_job *job)
 
 static void job_free(struct fw_job *job)
 {
+	fw_job_stop_timer(job);
+	fw_gathering_cancel(job->gathering);
 	fw_buf_clear(&job->state);
 	fw_buf_clear(&job->question_id);
+	fw__release(job->own_name);
 	fw__release(job);
 }
 
@@ -91,13 +104,20 @@ struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key)
 
 /* ---- its end ------------------------------------------------------------------------ */
 
+static void tell_attempts(const struct fw_job *job, fw_error *err)
+{
+	if (job->attempts < 2)
+		return;
+	fw_error_add_u64(err, "attempts", job->attempts);
+	fw_error_add_u64(err, "waited_ms", job->waited_ms);
+}
+
 void fw_job_fail(struct fw_job *job, fw_error *err)
 {
 	fw_call *call = job->call;
 
-	if (job->attempts > 1)
-		fw_error_add_u64(err, "attempts", job->attempts);
-	if (job->upstream->gate->options.exposes_stderr && fw_error_detail(err))
+	tell_attempts(job, err);
+	if (job->gate->options.exposes_stderr && fw_error_detail(err))
 		fw_error_add_string(err, "stderr", fw_error_detail(err));
 	job_free(job);
 	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
@@ -108,7 +128,8 @@ void fw_job_abandon(fw_call *call)
 	struct fw_job *job = call->relayed.job;
 
 	fw_job_unlink(job);
-	fw_breaker_let_go(&job->upstream->breaker, job);
+	if (job->upstream)
+		fw_breaker_let_go(&job->upstream->breaker, job);
 	if (job->key)
 		fw_remote_cancel(job->upstream->remote, job->key, "the client has cancelled");
 	job_free(job);
@@ -189,6 +210,28 @@ static void put_answers(const struct fw_job *job, struct fw_buf *out)
 	}
 }
 
+/* completion/complete names a prompt inside of `ref`. */
+static void put_reference(struct fw_buf *out, yyjson_val *ref, const char *own)
+{
+	yyjson_obj_iter iter = yyjson_obj_iter_with(ref);
+	yyjson_val *key;
+	bool is_first = true;
+
+	FW_BUF(out, "{");
+	while ((key = yyjson_obj_iter_next(&iter))) {
+		if (!is_first)
+			FW_BUF(out, ",");
+		is_first = false;
+		fw_buf_value(out, key);
+		FW_BUF(out, ":");
+		if (fw_text_is(fw_text_of(key), "name"))
+			fw_buf_json_str(out, own);
+		else
+			fw_buf_value(out, yyjson_obj_iter_get_val(key));
+	}
+	FW_BUF(out, "}");
+}
+
 static void put_params(const struct fw_job *job, struct fw_buf *out)
 {
 	const struct fw_request *request = &job->call->request;
@@ -206,6 +249,8 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 		if (own && request->method->name_param &&
 		    fw_text_is(name, request->method->name_param))
 			fw_buf_json_str(out, own);
+		else if (own && fw_text_is(name, "ref"))
+			put_reference(out, yyjson_obj_iter_get_val(key), own);
 		else
 			fw_buf_value(out, yyjson_obj_iter_get_val(key));
 	}
@@ -253,9 +298,19 @@ static uint32_t time_left(const struct fw_job *job)
 	return job->due_ms > now ? (uint32_t)(job->due_ms - now) : 1;
 }
 
+/* Consumes `err`. */
+static void fail_or_retry(struct fw_job *job, fw_error *err)
+{
+	fw_upstream_judge(job->upstream, job, err);
+	if (fw_job_retries(job, err))
+		fw_error_free(err);
+	else
+		fw_job_fail(job, err);
+}
+
 void fw_job_send(struct fw_job *job)
 {
-	struct fw_gate *gate = job->upstream->gate;
+	struct fw_gate *gate = job->gate;
 	const struct fw_request *from = &job->call->request;
 	struct fw_remote_request request = {
 		.method = from->method_name,
@@ -282,14 +337,13 @@ void fw_job_send(struct fw_job *job)
 		err = fw_remote_call(job->upstream->remote, &request, &job->key);
 	if (err) {
 		job->key = 0;
-		fw_upstream_judge(job->upstream, job, err);
-		fw_job_fail(job, err);
+		fail_or_retry(job, err);
 		return;
 	}
 	fw_job_link(job, false);
 }
 
-static void start(struct fw_job *job)
+void fw_job_start(struct fw_job *job)
 {
 	fw_error *err;
 
@@ -351,6 +405,29 @@ static void pass_questions(struct fw_job *job, const struct fw_scan *scan)
 	fw_relay_ask(call);
 }
 
+/* A list that passes through is looked at for tools that have changed. */
+static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
+{
+	struct fw_scan_member tools = { .name = "tools" };
+	uint64_t changed = upstream->changed_tools;
+	struct fw_slice key;
+	struct fw_slice item;
+	const char *at = NULL;
+
+	(void)fw_slice_members(result, &tools, 1);
+	while (tools.value.p && fw_slice_next(tools.value, &at, &key, &item)) {
+		struct fw_scan_member name = { .name = "name" };
+		char text[256];
+
+		(void)fw_slice_members(item, &name, 1);
+		if (fw_slice_is_string(name.value) &&
+		    fw_slice_text(name.value, text, sizeof text) < sizeof text)
+			(void)fw_pins_check(upstream, text, item);
+	}
+	if (upstream->changed_tools != changed)
+		fw_listen_tell(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
+}
+
 static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 {
 	fw_call *call = job->call;
@@ -360,6 +437,9 @@ static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 		pass_questions(job, reply->scan);
 		return;
 	}
+	if (call->request.method &&
+	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS)
+		watch_tools(job->upstream, reply->result);
 	job_free(job);
 	fw_relay_reply(call, before, reply->result);
 }
@@ -372,18 +452,17 @@ static void on_done(void *ctx, const struct fw_remote_reply *reply, fw_error *er
 
 	fw_job_unlink(job);
 	job->key = 0;
-	fw_upstream_judge(job->upstream, job, err);
 	if (err) {
-		fw_job_fail(job, err);
+		fail_or_retry(job, err);
 		return;
 	}
+	fw_upstream_judge(job->upstream, job, NULL);
 	err = fw_answer_read(job->upstream, call, reply);
 	if (!err) {
 		succeed(job, reply);
 		return;
 	}
-	if (job->attempts > 1)
-		fw_error_add_u64(err, "attempts", job->attempts);
+	tell_attempts(job, err);
 	form = reply->result.p ? FW_RELAYED_RESULT : FW_RELAYED_ERROR;
 	job_free(job);
 	fw_relay_fail(call, err, form, reply->result.p ? reply->result : reply->error);
@@ -441,7 +520,7 @@ static void resume(struct fw_job *job)
 	struct fw_slice id = { job->question_id.text, job->question_id.len };
 
 	if (!job->question_id.len) {
-		start(job);
+		fw_job_start(job);
 		return;
 	}
 	(void)snprintf(key, sizeof key, "q%u", job->rounds);
@@ -454,34 +533,110 @@ static void resume(struct fw_job *job)
 
 /* ---- taking ------------------------------------------------------------------------- */
 
+/* Consumes `err`. */
+static void refuse(struct fw_job *job, fw_error *err)
+{
+	fw_call *call = job->call;
+
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	job_free(job);
+	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
+}
+
+static void find_upstream(struct fw_job *job);
+
+static void on_gathered(void *ctx)
+{
+	struct fw_job *job = ctx;
+
+	job->gathering = NULL;
+	job->gathered++;
+	find_upstream(job);
+}
+
+static void find_upstream(struct fw_job *job)
+{
+	struct fw_gate *gate = job->gate;
+	int kind = fw_gate_route_kind(job->call);
+	/* A resource may match a template. */
+	bool has_templates = kind == FW_LISTING_RESOURCES;
+	fw_error *err = fw_gate_route(job, job->gathered > has_templates);
+	uint32_t deadline;
+
+	if (err) {
+		refuse(job, err);
+		return;
+	}
+	if (!job->upstream) {
+		if (job->gathered)
+			kind = FW_LISTING_TEMPLATES;
+		fw_gathering_begin(gate, (enum fw_listing_kind)kind, true, on_gathered, job,
+				   &job->gathering);
+		return;
+	}
+	deadline = job->upstream->entry->deadline_ms ? job->upstream->entry->deadline_ms
+						     : gate->options.deadline_ms;
+	if (deadline)
+		job->due_ms = uv_now(&gate->loop->uv) + deadline;
+	if (job->upstream->retry_tokens < 100)
+		job->upstream->retry_tokens++;
+	fw_job_start(job);
+}
+
+/* A list of several upstreams, or a filtered one. */
+static void on_listed(void *ctx)
+{
+	struct fw_job *job = ctx;
+	fw_call *call = job->call;
+	struct fw_gate *gate = job->gate;
+	int kind = fw_listing_kind_of(call->request.method_name);
+	struct fw_buf out;
+	struct fw_scan scan;
+	fw_error *err;
+
+	job->gathering = NULL;
+	fw_buf_init(&out, call->server->limits.result_bytes);
+	err = fw_gate_merge(gate, (enum fw_listing_kind)kind, &out);
+	if (err) {
+		fw_buf_clear(&out);
+		refuse(job, err);
+		return;
+	}
+	memset(&scan, 0, sizeof scan);
+	{
+		struct fw_slice before = missing_members(job, &scan);
+
+		job_free(job);
+		fw_relay_reply(call, before, (struct fw_slice){ out.text, out.len });
+	}
+	fw_buf_clear(&out);
+}
+
 void fw_job_take(struct fw_gate *gate, fw_call *call)
 {
 	struct fw_job *job = call->relayed.job;
-	struct fw_upstream *upstream = NULL;
-	uint32_t deadline;
-	fw_error *err;
+	int kind = fw_listing_kind_of(call->request.method_name);
 
 	if (job) {
 		resume(job);
 		return;
 	}
-	err = fw_gate_route(gate, call, &upstream);
-	if (!err) {
-		job = fw__allocate(sizeof *job);
-		if (!job)
-			err = fw_raise_internal_out_of_memory();
-	}
-	if (err) {
-		fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
+	job = fw__allocate(sizeof *job);
+	if (!job) {
+		fw_relay_fail(call, fw_raise_internal_out_of_memory(), FW_RELAYED_NOTHING,
+			      none);
 		return;
 	}
 	memset(job, 0, sizeof *job);
-	job->upstream = upstream;
+	job->gate = gate;
 	job->call = call;
 	call->relayed.job = job;
-	deadline = upstream->entry->deadline_ms ? upstream->entry->deadline_ms
-						: gate->options.deadline_ms;
-	if (deadline)
-		job->due_ms = uv_now(&gate->loop->uv) + deadline;
-	start(job);
+	if (kind < 0 || !fw_gate_needs_lists(gate, (enum fw_listing_kind)kind)) {
+		if (kind >= 0)
+			job->is_safe = true;
+		find_upstream(job);
+		return;
+	}
+	fw_gathering_begin(gate, (enum fw_listing_kind)kind, false, on_listed, job,
+			   &job->gathering);
 }

@@ -1,25 +1,185 @@
 /*
  * names.c - which upstream a request is for, and what all of them together can do.
  */
+#include "gate/names.h"
+
+#include <stdio.h>
 #include <string.h>
+
+#include <yyjson.h>
 
 #include <faultwire/raise.h>
 
 #include "gate/gate_impl.h"
 #include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
 #include "mcp/call.h"
+#include "mcp/method.h"
+#include "mcp/offer.h"
+#include "mcp/util.h"
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '_';
+}
+
+void fw_gate_full_name(const struct fw_upstream *upstream, const char *name,
+		       char ret_name[FW_GATE_NAME_SIZE])
+{
+	const char *prefix = upstream->entry->target.name;
+	size_t len = 0;
+
+	for (; *prefix && len < 64; prefix++)
+		ret_name[len++] = is_plain(*prefix) ? *prefix : '_';
+	(void)snprintf(ret_name + len, FW_GATE_NAME_SIZE - len, "__%s", name);
+}
+
+const char *fw_gate_bare_name(const struct fw_upstream *upstream, const char *name)
+{
+	char prefix[FW_GATE_NAME_SIZE];
+	size_t len;
+
+	fw_gate_full_name(upstream, "", prefix);
+	len = strlen(prefix);
+	return strncmp(name, prefix, len) == 0 && name[len] ? name + len : NULL;
+}
 
 const char *fw_gate_own_name(const struct fw_job *job)
 {
-	(void)job;
+	return job->own_name;
+}
+
+/* ---- routing ------------------------------------------------------------------------ */
+
+/* What the call names, and the kind of list that has it. */
+static const char *named(const fw_call *call, int *ret_kind)
+{
+	yyjson_val *ref = fw_json_member(call->request.params, "ref");
+	const char *name = fw_text_str(fw_text_of(fw_json_member(ref, "name")));
+
+	*ret_kind = -1;
+	if (!call->request.method)
+		return NULL;
+	switch (call->request.kind) {
+	case FW_CALL_TOOL: *ret_kind = FW_LISTING_TOOLS; return call->request.name;
+	case FW_CALL_PROMPT: *ret_kind = FW_LISTING_PROMPTS; return call->request.name;
+	case FW_CALL_RESOURCE: *ret_kind = FW_LISTING_RESOURCES; return call->request.name;
+	case FW_CALL_COMPLETE:
+		*ret_kind = name ? FW_LISTING_PROMPTS : FW_LISTING_RESOURCES;
+		return name ? name : fw_text_str(fw_text_of(fw_json_member(ref, "uri")));
+	case FW_CALL_OTHER: break;
+	}
+	name = fw_text_str(fw_text_of(fw_json_member(call->request.params, "uri")));
+	if (name)
+		*ret_kind = FW_LISTING_RESOURCES;
+	return name;
+}
+
+int fw_gate_route_kind(const fw_call *call)
+{
+	int kind;
+
+	(void)named(call, &kind);
+	return kind;
+}
+
+static bool matches_template(const struct fw_upstream *upstream, const char *uri)
+{
+	const struct fw_listing *templates = &upstream->listings[FW_LISTING_TEMPLATES];
+
+	for (size_t i = 0; i < templates->count; i++)
+		if (strcmp(templates->items[i].name, uri) == 0 ||
+		    fw_template_match(templates->items[i].name, uri, strlen(uri), NULL, NULL))
+			return true;
+	return false;
+}
+
+/* The only upstream that has it; NULL: none has, or several. */
+static struct fw_upstream *find_exact(struct fw_gate *gate, int kind, const char *name,
+				      const struct fw_listing_item **ret_item)
+{
+	struct fw_upstream *found = NULL;
+
+	for (size_t i = 0; i < gate->count; i++) {
+		struct fw_upstream *upstream = &gate->upstreams[i];
+		const struct fw_listing_item *item =
+			fw_listing_find(&upstream->listings[kind], name);
+
+		if (!item &&
+		    (kind != FW_LISTING_RESOURCES || !matches_template(upstream, name)))
+			continue;
+		/* Two upstreams may offer the same resource: the first one serves it. */
+		if (found && kind != FW_LISTING_RESOURCES)
+			return NULL;
+		if (!found) {
+			found = upstream;
+			*ret_item = item;
+		}
+	}
+	return found;
+}
+
+static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const char *name,
+					 const struct fw_listing_item **ret_item,
+					 const char **ret_bare)
+{
+	for (size_t i = 0; i < gate->count && kind != FW_LISTING_RESOURCES; i++) {
+		struct fw_upstream *upstream = &gate->upstreams[i];
+		const char *bare = fw_gate_bare_name(upstream, name);
+
+		if (!bare)
+			continue;
+		*ret_item = fw_listing_find(&upstream->listings[kind], bare);
+		*ret_bare = bare;
+		/* Without its list, the prefix has to do: the upstream knows its tools. */
+		if (*ret_item || !upstream->listings[kind].is_loaded)
+			return upstream;
+	}
 	return NULL;
 }
 
-fw_error *fw_gate_route(struct fw_gate *gate, const fw_call *call,
-			struct fw_upstream **ret_upstream)
+static fw_error *not_found(const fw_call *call, const char *name)
 {
-	(void)call;
-	*ret_upstream = &gate->upstreams[0];
+	switch (call->request.kind) {
+	case FW_CALL_TOOL: return fw_raise_protocol_unknown_tool(name);
+	case FW_CALL_PROMPT: return fw_raise_protocol_prompt_not_found(name);
+	default: return fw_raise_protocol_resource_not_found(name);
+	}
+}
+
+fw_error *fw_gate_route(struct fw_job *job, bool is_final)
+{
+	struct fw_gate *gate = job->gate;
+	const struct fw_listing_item *item = NULL;
+	const char *bare = NULL;
+	int kind;
+	const char *name = named(job->call, &kind);
+
+	if (kind < 0 || !fw_gate_needs_lists(gate, (enum fw_listing_kind)kind)) {
+		if (gate->count > 1)
+			return fw_raise_protocol_method_not_found(
+				job->call->request.method_name);
+		job->upstream = &gate->upstreams[0];
+		return NULL;
+	}
+	if (!name)
+		return fw_raise_protocol_invalid_params("/params", "the name of what is meant");
+	job->upstream = find_exact(gate, kind, name, &item);
+	if (!job->upstream)
+		job->upstream = find_prefixed(gate, kind, name, &item, &bare);
+	if (!job->upstream)
+		return is_final ? not_found(job->call, name) : NULL;
+	if (item && item->is_refused)
+		return fw_raise_upstream_tool_changed(job->upstream->entry->target.name,
+						      item->name);
+	job->is_safe = item && item->is_safe && gate->options.trusts_annotations;
+	if (bare) {
+		job->own_name = fw_strdup(bare);
+		if (!job->own_name)
+			return fw_raise_internal_out_of_memory();
+	}
 	return NULL;
 }
 

@@ -18,8 +18,11 @@
 #include "base/text.h"
 #include "gate/gate_impl.h"
 #include "core/redact.h"
+#include "gate/pins.h"
 #include "mcp/call.h"
 #include "mcp/listen.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
 #include "observe/log/log.h"
 #include "rpc/names.h"
 
@@ -63,6 +66,35 @@ static void settle(struct fw_upstream *upstream)
 	fw_relay_settled(&gate->relay);
 }
 
+static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	(void)ctx;
+	(void)reply;
+	fw_error_free(err);
+}
+
+/* Each upstream is asked for all: it refuses what is not its own. */
+static void subscribe_again(struct fw_upstream *upstream)
+{
+	struct fw_gate *gate = upstream->gate;
+	const struct fw_session *session = gate->relay.server->sessions.first;
+	struct fw_remote_request request = { .method = FW_METHOD_SUBSCRIBE,
+					     .done = ignore_reply,
+					     .deadline_ms = FW_LIMIT_PROBE_MS };
+
+	for (; session; session = session->next) {
+		for (size_t i = 0; i < session->subscription_count; i++) {
+			fw_buf_reset(&gate->params, FW_LIMIT_CHILD_KEPT_BYTES);
+			FW_BUF(&gate->params, "\"uri\":");
+			fw_buf_json_str(&gate->params, session->subscriptions[i]);
+			request.params =
+				(struct fw_slice){ gate->params.text, gate->params.len };
+			if (gate->params.state == FW_BUF_OK)
+				fw_error_free(fw_remote_call(upstream->remote, &request, NULL));
+		}
+	}
+}
+
 /* The session is new: what clients had set in the last one is set again. */
 static void restore(struct fw_upstream *upstream)
 {
@@ -70,6 +102,8 @@ static void restore(struct fw_upstream *upstream)
 
 	if (upstream->log_level >= 0)
 		fw_upstream_set_level(upstream, upstream->log_level);
+	if (!fw_remote_is_modern(upstream->remote))
+		subscribe_again(upstream);
 	if (fw_remote_counts(upstream->remote)->connects > 1) {
 		fw_listen_tell(gate->relay.server, FW_CHANGE_TOOLS, NULL);
 		fw_listen_tell(gate->relay.server, FW_CHANGE_PROMPTS, NULL);
@@ -88,6 +122,7 @@ static void on_ready(void *ctx)
 	log_event(upstream, FW_LOG_INFO, "upstream_ready", NULL);
 	settle(upstream);
 	restore(upstream);
+	fw_gathering_resume(upstream, NULL);
 	while (upstream->waiting) {
 		struct fw_job *job = upstream->waiting;
 
@@ -96,8 +131,7 @@ static void on_ready(void *ctx)
 	}
 }
 
-/* An error belongs to one call, so each call gets a copy. NULL: there is no memory. */
-static fw_error *copy_error(const fw_error *err)
+fw_error *fw_upstream_copy_error(const fw_error *err)
 {
 	fw_error *copy = NULL;
 	char *text = NULL;
@@ -108,7 +142,9 @@ static fw_error *copy_error(const fw_error *err)
 		fault = fw_error_decode(text, len, FW_CANONICAL, NULL, &copy);
 	fw_free(text);
 	fw_error_free(fault);
-	if (copy && fw_error_detail(err))
+	if (!copy)
+		return fw_raise_internal_out_of_memory();
+	if (fw_error_detail(err))
 		fw_error_set_detail(copy, fw_error_detail(err));
 	return copy;
 }
@@ -116,7 +152,7 @@ static fw_error *copy_error(const fw_error *err)
 static fw_error *raise_fault(const struct fw_upstream *upstream)
 {
 	uint64_t now = now_of(upstream);
-	fw_error *err = upstream->fault ? copy_error(upstream->fault) : NULL;
+	fw_error *err = upstream->fault ? fw_upstream_copy_error(upstream->fault) : NULL;
 
 	if (!err)
 		err = fw_raise_upstream_start_failed(name_of(upstream), "it is not running");
@@ -146,6 +182,7 @@ static void on_down(void *ctx, fw_error *err)
 		upstream->retry_ms =
 			now_of(upstream) + (delay < BACKOFF_MOST_MS ? delay : BACKOFF_MOST_MS);
 	}
+	fw_gathering_resume(upstream, upstream->fault);
 	while (upstream->waiting) {
 		struct fw_job *job = upstream->waiting;
 
@@ -219,6 +256,8 @@ fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
 	upstream->gate = gate;
 	upstream->entry = entry;
 	upstream->log_level = -1;
+	upstream->retry_tokens = 100;
+	upstream->is_pinned = fw_pins_has(gate->pins, entry->target.name);
 	return fw_remote_new(gate->loop, gate->fetcher, &options, &upstream->remote);
 }
 
@@ -228,6 +267,10 @@ void fw_upstream_clear(struct fw_upstream *upstream)
 	upstream->remote = NULL;
 	fw_error_free(upstream->fault);
 	upstream->fault = NULL;
+	for (int i = 0; i < FW_LISTING_KINDS; i++) {
+		fw_listing_clear(&upstream->listings[i]);
+		fw_error_free(upstream->list_faults[i]);
+	}
 }
 
 void fw_upstream_connect(struct fw_upstream *upstream)
@@ -242,7 +285,11 @@ void fw_upstream_connect(struct fw_upstream *upstream)
 
 void fw_upstream_disconnect(struct fw_upstream *upstream)
 {
+	fw_error *stopped = fw_raise_server_shutting_down();
+
 	fw_remote_disconnect(upstream->remote);
+	fw_gathering_resume(upstream, stopped);
+	fw_error_free(stopped);
 	while (upstream->waiting) {
 		struct fw_job *job = upstream->waiting;
 		fw_error *err = fw_raise_server_shutting_down();
@@ -251,13 +298,6 @@ void fw_upstream_disconnect(struct fw_upstream *upstream)
 		fw_job_unlink(job);
 		fw_job_fail(job, err);
 	}
-}
-
-static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
-{
-	(void)ctx;
-	(void)reply;
-	fw_error_free(err);
 }
 
 void fw_upstream_set_level(struct fw_upstream *upstream, int level)
@@ -278,6 +318,20 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level)
 	fw_error_free(fw_remote_call(upstream->remote, &request, NULL));
 }
 
+bool fw_upstream_is_ready(struct fw_upstream *upstream, fw_error **ret_err)
+{
+	*ret_err = NULL;
+	if (fw_remote_state(upstream->remote) == FW_REMOTE_READY)
+		return true;
+	if (upstream->gate->is_stopped)
+		*ret_err = fw_raise_server_shutting_down();
+	else if (upstream->retry_ms > now_of(upstream))
+		*ret_err = raise_fault(upstream);
+	else
+		fw_upstream_connect(upstream);
+	return false;
+}
+
 /* ---- admitting -------------------------------------------------------------------- */
 
 bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_error **ret_err)
@@ -294,14 +348,10 @@ bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_erro
 		*ret_err = err;
 		return false;
 	}
-	if (fw_remote_state(upstream->remote) == FW_REMOTE_READY)
+	if (fw_upstream_is_ready(upstream, ret_err))
 		return true;
-	if (upstream->retry_ms > now_of(upstream)) {
+	if (*ret_err)
 		fw_breaker_let_go(&upstream->breaker, job);
-		*ret_err = raise_fault(upstream);
-		return false;
-	}
-	fw_upstream_connect(upstream);
 	return false;
 }
 

@@ -29,6 +29,8 @@ struct fw_fetch {
 	struct curl_slist *headers;
 	char *url;
 	char *body;
+	size_t body_len;
+	size_t body_sent;
 	struct fw_fetch_callbacks on;
 	void *ctx;
 	bool has_head;     /* `head` was called */
@@ -90,7 +92,10 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 	if (fetch->is_refused)
 		err = fw_raise_runtime_cancelled();
 	else
-		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
+		err = fw_error_from_curl(
+			FW_HERE,
+			(int)(result == CURLE_SEND_FAIL_REWIND ? CURLE_RECV_ERROR : result),
+			fetch->url);
 	fw_error_set_delivery(err, delivery_of(fetch));
 	return err;
 }
@@ -309,6 +314,21 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *ctx)
 	return fetch->is_cancelled || fetch->is_refused ? 0 : size * count;
 }
 
+/* libcurl sends a request again by itself if a connection that it kept open ends without a
+ * reply. That could carry out a call twice. Unlike CURLOPT_POSTFIELDS, a body that is read
+ * cannot be read again, so libcurl gives up with CURLE_SEND_FAIL_REWIND. */
+static size_t give_body(char *to, size_t size, size_t count, void *ctx)
+{
+	struct fw_fetch *fetch = ctx;
+	size_t left = fetch->body_len - fetch->body_sent;
+	size_t len = size * count < left ? size * count : left;
+
+	if (len)
+		memcpy(to, fetch->body + fetch->body_sent, len);
+	fetch->body_sent += len;
+	return len;
+}
+
 static bool add_header(struct fw_fetch *fetch, const char *line)
 {
 	struct curl_slist *more = curl_slist_append(fetch->headers, line);
@@ -353,6 +373,7 @@ static bool copy_texts(struct fw_fetch *fetch, const struct fw_fetch_options *op
 {
 	fetch->url = fw_strdup(options->url);
 	fetch->body = options->len ? fw__allocate(options->len) : NULL;
+	fetch->body_len = options->len;
 	if (!fetch->url || (options->len && !fetch->body))
 		return false;
 	if (options->len)
@@ -366,8 +387,8 @@ static void set_method(struct fw_fetch *fetch, const struct fw_fetch_options *op
 
 	if (options->body) {
 		(void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
-				       fetch->body ? fetch->body : "");
+		(void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+		(void)curl_easy_setopt(easy, CURLOPT_READDATA, fetch);
 		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				       (curl_off_t)options->len);
 	}

@@ -186,7 +186,6 @@ fw_error *fw_method_resources_read(fw_call *call)
 fw_error *fw_method_subscribe(fw_call *call)
 {
 	struct fw_session *session = call->session;
-	char **more;
 
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
@@ -197,20 +196,7 @@ fw_error *fw_method_subscribe(fw_call *call)
 		if (!found)
 			return fw_raise_protocol_resource_not_found(call->request.name);
 	}
-	if (!fw_session_subscribes(session, call->request.name)) {
-		if (session->subscription_count >= call->server->limits.subscriptions)
-			return fw_raise_server_overloaded(call->server->limits.subscriptions,
-							  "subscriptions of one session");
-		more = fw__reallocate(session->subscriptions,
-				      (session->subscription_count + 1) * sizeof *more);
-		if (!more)
-			return fw_raise_internal_out_of_memory();
-		session->subscriptions = more;
-		more[session->subscription_count] = fw_strdup(call->request.name);
-		if (!more[session->subscription_count])
-			return fw_raise_internal_out_of_memory();
-		session->subscription_count++;
-	}
+	FW_TRY(fw_session_subscribe(session, call->request.name));
 	fw_mcp_reply_empty(call);
 	return NULL;
 }
@@ -221,14 +207,7 @@ fw_error *fw_method_unsubscribe(fw_call *call)
 
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
-	for (size_t i = 0; i < session->subscription_count; i++) {
-		if (strcmp(session->subscriptions[i], call->request.name) != 0)
-			continue;
-		fw__release(session->subscriptions[i]);
-		session->subscriptions[i] =
-			session->subscriptions[--session->subscription_count];
-		break;
-	}
+	fw_session_unsubscribe(session, call->request.name);
 	fw_mcp_reply_empty(call);
 	return NULL;
 }

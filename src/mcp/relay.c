@@ -14,6 +14,7 @@
 #include <faultwire/raise.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 #include "contract/contract_impl.h"
 #include "mcp/ask.h"
 #include "mcp/boundary.h"
@@ -25,6 +26,7 @@
 #include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
+#include "mcp/transport.h"
 #include "mcp/util.h"
 #include "rpc/names.h"
 
@@ -114,6 +116,14 @@ bool fw_relay_puts_off(fw_call *call)
 	return true;
 }
 
+bool fw_exchange_is_greeting(const struct fw_exchange *exchange)
+{
+	for (const fw_call *call = exchange->calls; call; call = call->exchange_next)
+		if (call->relayed.is_greeting)
+			return true;
+	return false;
+}
+
 void fw_relay_settled(struct fw_relay *relay)
 {
 	fw_call *call = relay->server->calls.first;
@@ -153,8 +163,23 @@ void fw_relay_put_result(const fw_call *call, struct fw_buf *out)
 	FW_BUF(out, "}");
 }
 
+/* The session gets the notifications that it has subscribed to. */
+static void note_subscription(const fw_call *call)
+{
+	const struct fw_method *method = call->request.method;
+	const char *uri = fw_text_str(fw_text_of(fw_json_member(call->request.params, "uri")));
+
+	if (!method || !call->session || !uri)
+		return;
+	if (method->run == fw_method_subscribe)
+		fw_error_free(fw_session_subscribe(call->session, uri));
+	else if (method->run == fw_method_unsubscribe)
+		fw_session_unsubscribe(call->session, uri);
+}
+
 void fw_relay_reply(fw_call *call, struct fw_slice before, struct fw_slice result)
 {
+	note_subscription(call);
 	call->relayed.job = NULL;
 	call->relayed.before = before;
 	call->relayed.result = result;

@@ -331,3 +331,36 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 	fw_session_free(session);
 	exchange->ops->reply(exchange, &ended);
 }
+
+fw_error *fw_session_subscribe(struct fw_session *session, const char *uri)
+{
+	const uint64_t most = session->server->limits.subscriptions;
+	char **more;
+
+	if (fw_session_subscribes(session, uri))
+		return NULL;
+	if (session->subscription_count >= most)
+		return fw_raise_server_overloaded(most, "subscriptions of one session");
+	more = fw__reallocate(session->subscriptions,
+			      (session->subscription_count + 1) * sizeof *more);
+	if (!more)
+		return fw_raise_internal_out_of_memory();
+	session->subscriptions = more;
+	more[session->subscription_count] = fw_strdup(uri);
+	if (!more[session->subscription_count])
+		return fw_raise_internal_out_of_memory();
+	session->subscription_count++;
+	return NULL;
+}
+
+void fw_session_unsubscribe(struct fw_session *session, const char *uri)
+{
+	for (size_t i = 0; i < session->subscription_count; i++) {
+		if (strcmp(session->subscriptions[i], uri) != 0)
+			continue;
+		fw__release(session->subscriptions[i]);
+		session->subscriptions[i] =
+			session->subscriptions[--session->subscription_count];
+		return;
+	}
+}

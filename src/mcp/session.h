@@ -93,6 +93,9 @@ const struct fw_session *fw_session_peek(const fw_server *server, const char *id
 void fw_session_expire(fw_server *server);
 /* To the GET stream of the session, or its stdio connection. */
 void fw_session_send(struct fw_session *session, const char *json, size_t len);
+/* Raises server.overloaded (too many), internal.out_of_memory. */
+fw_error *fw_session_subscribe(struct fw_session *session, const char *uri);
+void fw_session_unsubscribe(struct fw_session *session, const char *uri);
 bool fw_session_subscribes(const struct fw_session *session, const char *uri);
 
 #endif

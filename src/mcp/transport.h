@@ -179,6 +179,10 @@ void fw_exchange_gone(struct fw_exchange *exchange);
 /* Who is calling; never NULL. */
 const fw_principal *fw_exchange_principal(const struct fw_exchange *exchange);
 
+/* Whether initialize or server/discover waits for a server behind this one. A client may
+ * send what follows it before the answer: stdio reads on when this is false. */
+bool fw_exchange_is_greeting(const struct fw_exchange *exchange);
+
 /* Whether the core will still reply to this exchange. */
 bool fw_exchange_is_busy(const struct fw_exchange *exchange);
 

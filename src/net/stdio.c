@@ -35,12 +35,13 @@ struct stdio {
 	int open_handles;
 	bool can_poll_in;
 	bool can_poll_out;
-	bool is_shared;  /* input and output are one descriptor: in_poll polls both */
-	bool is_waiting; /* until the output can be written to */
-	bool is_paused;  /* too much is unsent: no input is read */
-	bool is_ended;   /* there is no more input */
-	bool is_broken;  /* nobody reads what is written */
-	bool is_gone;    /* and the core has been informed */
+	bool is_shared;   /* input and output are one descriptor: in_poll polls both */
+	bool is_waiting;  /* until the output can be written to */
+	bool is_paused;   /* too much is unsent: no input is read */
+	bool is_greeting; /* a gateway's initialize is in progress: nothing is read */
+	bool is_ended;    /* there is no more input */
+	bool is_broken;   /* nobody reads what is written */
+	bool is_gone;     /* and the core has been informed */
 	bool is_closing;
 	bool is_skipping; /* skipping the rest of a line that is too long */
 	struct fw_buf lines;
@@ -152,16 +153,6 @@ static void write_out(struct stdio *stdio)
 	}
 }
 
-static void on_prepare(uv_prepare_t *prepare)
-{
-	struct stdio *stdio = prepare->data;
-
-	if (stdio->is_broken && !stdio->is_gone)
-		end_output(stdio);
-	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
-		write_out(stdio);
-}
-
 /* ---- in ------------------------------------------------------------------------- */
 
 static bool is_blank(const char *line, size_t len)
@@ -197,20 +188,25 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 	char *from = at + scanned;
 	char *newline;
 
-	while (!stdio->is_broken && (newline = memchr(from, '\n', (size_t)(end - from)))) {
+	while (!stdio->is_broken && !stdio->is_greeting &&
+	       (newline = memchr(from, '\n', (size_t)(end - from)))) {
 		if (stdio->is_skipping)
 			stdio->is_skipping = false;
 		else
 			take_line(stdio, at, (size_t)(newline - at));
 		at = newline + 1;
 		from = at;
+		if (stdio->exchange.calls && fw_exchange_is_greeting(&stdio->exchange)) {
+			stdio->is_greeting = true;
+			watch(stdio);
+		}
 	}
 	lines->len = (size_t)(end - at);
 	if (lines->len && at != lines->text)
 		memmove(lines->text, at, lines->len);
 	if (stdio->is_skipping) {
 		lines->len = 0;
-	} else if (lines->len > stdio->limits->message_bytes + 1) {
+	} else if (!stdio->is_greeting && lines->len > stdio->limits->message_bytes + 1) {
 		/* One byte more may be the CR of a line that ends with CR LF. */
 		refuse_long(stdio);
 		stdio->is_skipping = true;
@@ -218,6 +214,26 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 	}
 	if (!lines->len)
 		fw_buf_reset(lines, KEEP_BYTES);
+}
+
+/* Takes the lines that came behind initialize. */
+static void end_greeting(struct stdio *stdio)
+{
+	stdio->is_greeting = false;
+	take_lines(stdio, 0);
+	watch(stdio);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+	struct stdio *stdio = prepare->data;
+
+	if (stdio->is_broken && !stdio->is_gone)
+		end_output(stdio);
+	if (stdio->is_greeting && !fw_exchange_is_greeting(&stdio->exchange))
+		end_greeting(stdio);
+	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
+		write_out(stdio);
 }
 
 static void end_input(struct stdio *stdio)
@@ -263,7 +279,8 @@ static void read_in(struct stdio *stdio)
 
 static bool wants_input(const struct stdio *stdio)
 {
-	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing;
+	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing &&
+	       !stdio->is_greeting;
 }
 
 /* After an error (status), read() or write() finds the reason. */

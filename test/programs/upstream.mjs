@@ -13,6 +13,7 @@ const tools = {
 	echo: (id, params) => text(id, JSON.stringify(params.arguments)),
 	env: (id) => text(id, JSON.stringify(process.env)),
 	pid: (id) => text(id, String(process.pid)),
+	args: (id) => text(id, JSON.stringify(process.argv.slice(2))),
 	count: (id) => text(id, String(++calls)),
 	large: (id) => text(id, 'x'.repeat(3 * 1024 * 1024)),
 	flat: (id) => text(id, 'Error: rate limit exceeded, retry after 7 seconds', { isError: true }),

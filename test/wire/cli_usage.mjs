@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { bin, check, contracts, file, finish, has, lines, match, run, same, scratch, shell, start, test } from './lib/cli.mjs';
 
 const built = ['serve', 'convert', 'validate', 'explain', 'classify', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'completion', 'man', 'help'];
-const notBuilt = ['gate', 'call', 'index'];
+const notBuilt = ['call', 'index'];
 
 test('--version names the program and its version on one line', () => {
 	const { status, out, err } = run(['--version']);
@@ -141,7 +141,7 @@ for (const contract of contracts) {
 			[['--contract', contract, 'explain', 'NO_SUCH_CODE_AT_ALL'], 1],
 			[['convert', '--bogus', '--contract', contract], 2],
 			[['convert', '/no/such/file', '--to', 'kaiza', '--contract', contract], 1],
-			[['--contract', contract, 'gate'], 1],
+			[['--contract', contract, 'index'], 1],
 		]) {
 			const result = run(args);
 			same([result.status, result.out], [status, ''], args.join(' '));

@@ -41,6 +41,20 @@ test('a legacy client sees the server behind the gateway', async () => {
 	await ended(wire);
 });
 
+test('requests that follow initialize at once are answered, also at the end of input', async () => {
+	const wire = new Wire(['gate', ...quiet, '--', 'node', upstream, 'up'], faultwire);
+	const line = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
+	wire.child.stdin.end(
+		line(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'wire', version: '1' } }) +
+			line(undefined, 'notifications/initialized') +
+			line(2, 'tools/list', {}) +
+			line(3, 'tools/call', { name: 'ok', arguments: {} }),
+	);
+	assert.ok((await wire.next(({ id }) => id === 2)).result.tools.length);
+	assert.equal((await wire.next(({ id }) => id === 3)).result.content[0].text, 'hello from up');
+	assert.deepEqual(await wire.exit, { status: 0, signal: null });
+});
+
 test('a modern client uses a legacy server', async () => {
 	const wire = new Wire(['gate', ...quiet, '--', 'node', upstream, 'up'], faultwire);
 	const meta = { _meta: modern };
@@ -153,6 +167,7 @@ test('a program gets only the environment that is named, and standard error stay
 	const wire = await started(['--env', 'FW_TEST_NAMED', '--env', 'FW_TEST_GIVEN=given']);
 	const env = JSON.parse((await wire.call('env')).result.content[0].text);
 	assert.deepEqual([env.FW_TEST_SECRET, env.FW_TEST_NAMED, env.FW_TEST_GIVEN], [undefined, 'named', 'given']);
+	assert.deepEqual(JSON.parse((await wire.call('args')).result.content[0].text), ['up']);
 	assert.ok(!JSON.stringify(await wire.call('exit')).includes('last words'));
 	await ended(wire);
 	const open = await started(['--expose-stderr']);

@@ -27,6 +27,7 @@ enum {
 	DEADLINE_MOST_S = 86400,
 	DEADLINE_S = 60,
 	LISTED_MOST = 64,
+	OPERANDS_MOST = 1024,
 	CONFIG_BYTES = 4 * 1024 * 1024
 };
 enum {
@@ -36,6 +37,7 @@ enum {
 	HEADER,
 	CONFIG,
 	NAME,
+	WRAPPED,
 	ENV,
 	CWD,
 	ERA,
@@ -79,6 +81,8 @@ static const cli_option options[OPTION_COUNT] = {
 	[NAME] = { "name", "NAME", 0, CLI_TEXT,
 		   "Name of the upstream in errors and logs; by default that of its program or "
 		   "host." },
+	[WRAPPED] = { "wrapped", "HOW", 0, CLI_TEXT,
+		      "Written by faultwire wrap for its --undo; has no effect." },
 	[ENV] = { "env", "NAME[=VALUE]", 'e', CLI_FILES,
 		  "Pass this variable to the program; may be repeated. Only PATH, HOME, USER, "
 		  "LOGNAME, SHELL, LANG, LC_ALL, LC_CTYPE, TMPDIR, TERM and TZ are passed by "
@@ -228,6 +232,7 @@ static fw_error *read_upstreams(struct gating *gating)
 	bool has_program = args->operand_count > 0;
 	const char *headers[LISTED_MOST + 1];
 	const char *names[LISTED_MOST + 1];
+	const char *argv[OPERANDS_MOST + 1];
 	char name[64];
 	fw_error *err;
 
@@ -242,6 +247,12 @@ static fw_error *read_upstreams(struct gating *gating)
 		free(text);
 		return err;
 	}
+	if (args->operand_count > OPERANDS_MOST)
+		return cli_usage("the command has more than %d words", OPERANDS_MOST);
+	/* Words of options follow the operands. */
+	for (size_t i = 0; i < args->operand_count; i++)
+		argv[i] = args->operands[i];
+	argv[args->operand_count] = NULL;
 	list_values(args, HEADER, headers);
 	list_values(args, ENV, names);
 	if (headers[0] && !url)
@@ -251,13 +262,11 @@ static fw_error *read_upstreams(struct gating *gating)
 	FW_TRY(read_header_lines(headers));
 	if (url && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
 		return cli_usage("--url takes an http or https URL; found \"%s\"", url);
-	default_name(has_program ? (const char *const *)args->operands : NULL, url, name,
-		     sizeof name);
+	default_name(has_program ? argv : NULL, url, name, sizeof name);
 	FW_TRY(fw_gate_config_new(&gating->config));
-	return fw_gate_config_add(gating->config,
-				  args->values[NAME] ? args->values[NAME] : name,
-				  has_program ? (const char *const *)args->operands : NULL, url,
-				  args->values[CWD], names, headers);
+	return fw_gate_config_add(
+		gating->config, args->values[NAME] ? args->values[NAME] : name,
+		has_program ? argv : NULL, url, args->values[CWD], names, headers);
 }
 
 static fw_error *read_era(const char *text, enum fw_remote_era *ret_era)

@@ -1,0 +1,21 @@
+/*
+ * names.h - names of tools and prompts when several upstreams use the same one: the name
+ * of the upstream, two underscores, and the name.
+ */
+#ifndef FW_GATE_NAMES_H
+#define FW_GATE_NAMES_H
+
+#include <stddef.h>
+
+struct fw_upstream;
+
+enum { FW_GATE_NAME_SIZE = 4096 + 128 };
+
+/* Characters of the upstream's name that clients may not accept become underscores. A name
+ * that does not fit is cut. */
+void fw_gate_full_name(const struct fw_upstream *upstream, const char *name,
+		       char ret_name[FW_GATE_NAME_SIZE]);
+/* The name without the prefix of this upstream; NULL: it has another prefix, or none. */
+const char *fw_gate_bare_name(const struct fw_upstream *upstream, const char *name);
+
+#endif

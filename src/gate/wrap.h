@@ -1,0 +1,30 @@
+/*
+ * wrap.h - rewrites a client's configuration so that each of its servers is started
+ * through the gateway, and back.
+ *
+ * Only the bytes of `command` and `args` (of `url`, `headers` and `type` for a remote
+ * server) change; comments, order and layout of the file stay. What an entry was is kept
+ * inside it, as `"faultwire": {"wrapped": ...}`, so that it can be restored exactly.
+ *
+ * The one rule to remember: wrapping what is wrapped, and unwrapping what is not, change
+ * nothing.
+ */
+#ifndef FW_GATE_WRAP_H
+#define FW_GATE_WRAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/error.h>
+
+#include "base/buf.h"
+
+/* Called for each server that was changed, with what is done to it. */
+typedef void fw_wrap_fn(void *ctx, const char *server, const char *what);
+
+/* Rewrites `text` into `out`. `program` is the path of faultwire, `where` names the file in
+ * errors. Raises upstream.config_invalid, internal.out_of_memory. */
+fw_error *fw_wrap(const char *text, size_t len, const char *where, const char *program,
+		  bool is_undone, struct fw_buf *out, fw_wrap_fn *report, void *ctx);
+
+#endif
