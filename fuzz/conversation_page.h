@@ -69,6 +69,18 @@ static fw_error *page_twice(fw_page *page, void *ctx)
 	return fw_raise_tool_failed("and fails");
 }
 
+/* A tool by HTTP. The body is its arguments. */
+static fw_error *page_call(fw_page *page, void *ctx)
+{
+	size_t len = 0;
+	const char *body = fw_page_body(page, &len);
+
+	(void)ctx;
+	page->outlives_client = finishes_gone;
+	(void)fw_page_call_tool(page, fw_page_parameter(page, "name"), body, len);
+	return NULL;
+}
+
 static void page_gone(fw_page *page, void *ctx)
 {
 	(void)ctx;
@@ -90,6 +102,7 @@ static void add_pages(void)
 		  .body_bytes = 100,
 		  .handle = page_later },
 		{ .path = "/events", .handle = page_events },
+		{ .path = "/call/{name}", .methods = FW_ROUTE_POST, .handle = page_call },
 		{ .path = "/twice", .methods = FW_ROUTE_POST, .handle = page_twice },
 	};
 

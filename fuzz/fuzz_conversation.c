@@ -280,10 +280,15 @@ static void do_page(const struct step *step)
 	static const char *const paths[] = { "/healthz", "/readyz", "/no",
 					     "/later/x", "/events", "/twice" };
 	static const char *const verbs[] = { "GET", "HEAD", "POST" };
-	struct fw_page_request request = { .method = verbs[step->b % 3],
-					   .path = paths[step->a % 8 % 6],
-					   .body = "{}",
-					   .len = 2 };
+	static const char *const called[] = { "/call/echo", "/call/fail", "/call/later",
+					      "/call/work", "/call/ask",  "/call/none" };
+	bool is_call = step->f & 1;
+	struct fw_page_request request = {
+		.method = is_call ? "POST" : verbs[step->b % 3],
+		.path = is_call ? called[step->b % 6] : paths[step->a % 8 % 6],
+		.body = step->f & 2 ? "{\"text\":\"t\"}" : "{}",
+		.len = step->f & 2 ? 12 : 2,
+	};
 	struct peer *peer;
 
 	if (step->a % 8 >= 6) {

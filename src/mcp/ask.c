@@ -221,8 +221,11 @@ void fw_ask_apply(fw_call *call, const struct fw_op *op)
 	question = add(call, (struct fw_text){ op->texts[0].text, op->texts[0].len });
 	if (question && !question->method) {
 		question->method = fw_strdup(kinds[kind].method);
-		question->params = params;
-		return;
+		if (question->method) {
+			question->params = params;
+			return;
+		}
+		refuse(call, fw_raise_internal_out_of_memory());
 	}
 	fw__release(params);
 	if (!question)

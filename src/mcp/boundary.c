@@ -444,6 +444,10 @@ struct fw_buf *fw_mcp_begin(fw_call *call)
 	struct fw_buf *out = &call->server->out;
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
+	if (call->page) { /* the result alone */
+		FW_BUF(out, "{");
+		return out;
+	}
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"id\":");
 	fw_buf_put(out, call->request.id.text, call->request.id.len);
 	FW_BUF(out, ",\"result\":{");
@@ -452,6 +456,10 @@ struct fw_buf *fw_mcp_begin(fw_call *call)
 
 void fw_mcp_end(fw_call *call, struct fw_buf *out)
 {
+	if (call->page) {
+		FW_BUF(out, "}");
+		return;
+	}
 	if (call->request.is_modern) {
 		if (out->len && out->text[out->len - 1] != '{')
 			FW_BUF(out, ",");

@@ -247,7 +247,8 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 		fw_server__post(call->server, post);
 		return;
 	}
-	if (fw_call_is_over(call))
+	/* A page is answered with the result alone. */
+	if (fw_call_is_over(call) || call->page)
 		return;
 	if (call->stream) {
 		fw_stream_send(call->stream, json, len, false);

@@ -34,6 +34,8 @@ fw_error *fw_method_ping(fw_call *call);
 fw_error *fw_method_set_level(fw_call *call);
 fw_error *fw_method_tools_list(fw_call *call);
 fw_error *fw_method_tools_call(fw_call *call);
+/* The rest of it: the name, the arguments and the offer are known. */
+fw_error *fw_method_call_tool(fw_call *call);
 fw_error *fw_method_resources_list(fw_call *call);
 fw_error *fw_method_templates_list(fw_call *call);
 fw_error *fw_method_resources_read(fw_call *call);

@@ -86,13 +86,19 @@ fw_error *fw_method_tools_call(fw_call *call)
 	err = fw_mcp_choose_contract(call);
 	call->request.offer = fw_offers_find(&call->server->offers.tools, call->request.name,
 					     call->request.name_len);
-	if (err)
-		return err;
+	return err ? err : fw_method_call_tool(call);
+}
+
+fw_error *fw_method_call_tool(fw_call *call)
+{
 	if (!call->request.offer)
 		return fw_raise_protocol_unknown_tool(call->request.name);
 	if (!yyjson_is_obj(call->request.arguments))
-		return fw_raise_protocol_invalid_params("/params/arguments", "an object");
-	FW_TRY(fw_era_check_params_headers(call));
+		return fw_raise_protocol_invalid_params(call->page ? "" : "/params/arguments",
+							"an object");
+	/* A page has no arguments in its headers. */
+	if (!call->page)
+		FW_TRY(fw_era_check_params_headers(call));
 	/* Before the observers are called, because they read the arguments too. */
 	if (call->request.may_hold_nul && !call->request.offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));

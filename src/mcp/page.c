@@ -83,6 +83,7 @@ static fw_page *page_new(struct fw_exchange *exchange, const struct fw_page_requ
 		.ctx = entry->ctx,
 		.pattern = entry->path,
 		.body_len = request->len,
+		.answer.contract = FW_AUTO,
 	};
 	atomic_init(&page->refs, 1);
 	page->method = append(&text, request->method, method_len);
@@ -198,6 +199,16 @@ static void answer(fw_page *page)
 static void fail(fw_page *page, fw_error *err)
 {
 	fw_exchange_fail_page(part(page), page, err);
+}
+
+void fw_page_set_contract(fw_page *page, fw_contract contract)
+{
+	page->answer.contract = contract;
+}
+
+bool fw_page_call_tool(fw_page *page, const char *name, const char *text, size_t len)
+{
+	return fw_exchange_call_tool(part(page), page, name, text, len);
 }
 
 static fw_error *find_fault(const fw_page *page)

@@ -40,7 +40,8 @@ struct fw_page_answer {
 	struct fw_buf headers; /* lines with CR LF */
 	bool has_cache_control;
 	struct fw_buf out;
-	fw_error *err; /* given to fw_page_finish() while the handler runs */
+	fw_error *err;        /* given to fw_page_finish() while the handler runs */
+	fw_contract contract; /* of failures; FW_AUTO: a problem document */
 };
 
 struct fw_page {
@@ -70,6 +71,8 @@ struct fw_page {
 	const char *body;
 	size_t body_len;
 	struct fw_page_answer answer;
+	bool outlives_client; /* its call goes on if the client goes away */
+	void *note;           /* of the handler */
 };
 
 fw_page *fw_page_ref(fw_page *page);
@@ -83,6 +86,21 @@ void fw_page_lose(fw_page *page);
 /* Answers the exchange with `err` (consumed), through the boundary. `page` (may be NULL)
  * has the headers of the answer. */
 void fw_exchange_fail_page(struct fw_exchange *exchange, fw_page *page, fw_error *err);
+
+/*
+ * Calls a tool; its result or its error becomes the answer of the page. `text` is the
+ * arguments as JSON, and is copied as far as it is kept. It is a call like those of the
+ * protocol: same limits, checks, observers and runners. Only in the handler, which
+ * returns NULL afterwards, or while the page is kept; the headers that the page has set
+ * are sent with the answer. False: out of memory; then the page is answered, and no
+ * observer gets to see it.
+ */
+bool fw_page_call_tool(fw_page *page, const char *name, const char *text, size_t len);
+/* The name must outlive the call. */
+bool fw_exchange_call_tool(struct fw_exchange *exchange, fw_page *page, const char *name,
+			   const char *text, size_t len);
+/* Failures of the page are reported in this contract; FW_AUTO: as a problem document. */
+void fw_page_set_contract(fw_page *page, fw_contract contract);
 
 /* Fails pages whose deadline has passed; returns the next deadline, 0: there is none. */
 uint64_t fw_pages_expire(fw_server *server, uint64_t now_ms);

@@ -521,6 +521,109 @@ static void test_stream__its_client_goes_away(void **state)
 	fw_page_finish(kept, NULL);
 }
 
+/* ---- tools --------------------------------------------------------------------------------- */
+
+static fw_error *call_tool(fw_page *page, void *ctx)
+{
+	size_t len = 0;
+	const char *text = fw_page_body(page, &len);
+
+	(void)ctx;
+	fw_page_set_header(page, "X-Called", "yes");
+	(void)fw_page_call_tool(page, fw_page_parameter(page, "name"), text, len);
+	return NULL;
+}
+
+static fw_error *greet(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	fw_call_progress(call, 1, 2, "half");
+	fw_call_log(call, FW_LOG_ALERT, NULL, "said");
+	fw_call_textf(call, "hello %s", fw_call_string(call, "name", NULL));
+	return NULL;
+}
+
+static fw_error *refuse(fw_call *call, void *ctx)
+{
+	(void)call;
+	(void)ctx;
+	return fw_raise_file_not_found("a.txt");
+}
+
+static fw_call *later_call;
+
+static fw_error *greet_later(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	later_call = call;
+	return NULL;
+}
+
+static void add_tool(const char *name, fw_handler *handler, fw_run run)
+{
+	const fw_tool tool = {
+		FW_TOOL_DEFAULTS,
+		.name = name,
+		.handler = handler,
+		.run = run,
+		.input_schema = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"
+				"\"string\"}},\"required\":[\"name\"]}",
+	};
+
+	assert_null(fw_server_add_tool(server, &tool));
+}
+
+static void open_tools(void)
+{
+	route("/call/{name}", FW_ROUTE_POST, call_tool, NULL);
+	add_tool("greet", greet, FW_RUN_INLINE);
+	add_tool("refuse", refuse, FW_RUN_INLINE);
+	add_tool("later", greet_later, FW_RUN_ASYNC);
+	server->state = FW_RUNNING;
+}
+
+static void test_tool__its_result_is_the_answer_of_a_page(void **state)
+{
+	(void)state;
+	open_tools();
+	ask_body("POST", "/call/greet", "{\"name\":\"Ada\"}");
+	expect_text("{\"content\":[{\"type\":\"text\",\"text\":\"hello Ada\"}]}");
+	assert_string_equal(headers, "X-Called: yes\r\n");
+	assert_int_equal(events, 0);
+	ask_body("POST", "/call/greet", "{}");
+	expect_problem("input.missing_field", 400);
+	ask_body("POST", "/call/greet", "{\"name\"");
+	expect_problem("protocol.parse_error", 400);
+	ask_body("POST", "/call/greet", "7");
+	expect_problem("protocol.invalid_params", 400);
+	ask_body("POST", "/call/refuse", "{\"name\":\"x\"}");
+	expect_problem("file.not_found", 404);
+	assert_string_equal(headers, "X-Called: yes\r\n");
+	ask_body("POST", "/call/nobody", "{}");
+	expect_problem("protocol.unknown_tool", 404);
+	server->limits.in_flight = 0;
+	ask_body("POST", "/call/greet", "{\"name\":\"Ada\"}");
+	expect_problem("server.overloaded", 503);
+	server->state = FW_DRAINING;
+	ask_body("POST", "/call/greet", "{\"name\":\"Ada\"}");
+	expect_problem("server.shutting_down", 503);
+	server->state = FW_IDLE;
+}
+
+static void test_tool__its_client_goes_away(void **state)
+{
+	(void)state;
+	open_tools();
+	ask_body("POST", "/call/later", "{\"name\":\"x\"}");
+	assert_true(fw_exchange_is_busy(&exchange));
+	fw_exchange_gone(&exchange);
+	memset(&exchange, 0xFF, sizeof exchange);
+	assert_true(fw_call_is_cancelled(later_call));
+	fw_call_finish(later_call, NULL);
+	assert_int_equal(status, 0);
+	assert_null(server->calls.first);
+}
+
 /* ---- files, memory ---------------------------------------------------------------------- */
 
 static void test_file__is_sent_once_and_then_revalidated(void **state)
@@ -617,6 +720,8 @@ int main(void)
 		WITH_SERVER(test_stream__head_has_no_events),
 		WITH_SERVER(test_stream__what_waits_for_the_loop_is_bounded),
 		WITH_SERVER(test_stream__its_client_goes_away),
+		WITH_SERVER(test_tool__its_result_is_the_answer_of_a_page),
+		WITH_SERVER(test_tool__its_client_goes_away),
 		WITH_SERVER(test_file__is_sent_once_and_then_revalidated),
 		cmocka_unit_test(test_page__each_allocation_may_fail_and_there_is_an_answer),
 	};

@@ -90,10 +90,19 @@ fw_error *fw_mcp_choose_contract(fw_call *call)
 	return NULL;
 }
 
+/* A page beside the endpoint: its failure is a problem document, unless the client chose
+ * another contract. */
+static bool is_page(const fw_call *call)
+{
+	return call->page || (call->exchange && call->exchange->is_page);
+}
+
 fw_contract fw_mcp_contract(const fw_call *call)
 {
 	if (call->request.contract < FW_CONTRACT_COUNT)
 		return call->request.contract;
+	if (is_page(call))
+		return FW_OWLCLAW_API;
 	if (call->server->options.contract < FW_CONTRACT_COUNT)
 		return call->server->options.contract;
 	if (call->request.offer && call->request.offer->kind == FW_OFFER_TOOL &&
@@ -103,12 +112,6 @@ fw_contract fw_mcp_contract(const fw_call *call)
 }
 
 /* ---- what an error becomes ------------------------------------------------------ */
-
-/* A page beside the endpoint: its failure is a problem document. */
-static bool is_page(const fw_call *call)
-{
-	return call->exchange && call->exchange->is_page;
-}
 
 /* The failure of a tool is reported as its result, unless the registry says that the
  * code is always a protocol error. */
@@ -156,7 +159,7 @@ static int jsonrpc_code(const fw_call *call, const fw_error *err)
  * protocol requires another. */
 static int http_status(const fw_call *call, const fw_error *err)
 {
-	if (call->stage == FW_STAGE_TRANSPORT)
+	if (call->stage == FW_STAGE_TRANSPORT || is_page(call))
 		return fw_error_status(err);
 	switch (fw_error_code(err)) {
 	case FW_SESSION_UNKNOWN: return 404;
@@ -296,7 +299,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	if (is_page(call))
-		fw_mcp_encode(call->server, err, FW_OWLCLAW_API, out);
+		fw_mcp_encode(call->server, err, fw_mcp_contract(call), out);
 	else if (fw_relay_put_failure(call, err, out))
 		;
 	else if (fw_mcp_is_tool_failure(call, err))
@@ -319,7 +322,9 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 
 	reply->status = http_status(call, err);
 	if (is_page(call)) {
-		reply->type = "application/problem+json";
+		reply->type = fw_mcp_contract(call) == FW_OWLCLAW_API
+				      ? "application/problem+json"
+				      : "application/json";
 		reply->event_name = "error";
 		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
 			reply->allow = allowed.string;

@@ -20,6 +20,7 @@
 #include "mcp/era.h"
 #include "mcp/lane.h"
 #include "mcp/method.h"
+#include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/principal.h"
 #include "mcp/relay.h"
@@ -335,11 +336,18 @@ static void reply_without_memory(struct fw_exchange *exchange)
 {
 	static const char text[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,"
 				   "\"message\":\"out of memory\"}}";
+	static const char problem[] = "{\"title\":\"Out of Memory\",\"status\":503,"
+				      "\"code\":\"internal.out_of_memory\"}";
 	static const struct fw_reply reply = { .status = 503,
 					       .json = text,
 					       .len = sizeof text - 1 };
+	static const struct fw_reply of_page = { .status = 503,
+						 .json = problem,
+						 .len = sizeof problem - 1,
+						 .type = "application/problem+json",
+						 .event_name = "error" };
 
-	exchange->ops->reply(exchange, &reply);
+	exchange->ops->reply(exchange, exchange->is_page ? &of_page : &reply);
 }
 
 void fw_exchange_receive(struct fw_exchange *exchange, const char *text, size_t len)
@@ -366,6 +374,56 @@ void fw_exchange_refuse(struct fw_exchange *exchange, fw_error *err)
 	fw_exchange_fail_page(exchange, NULL, err);
 }
 
+/* A call that belongs to a page. */
+static void join_page(fw_call *call, fw_page *page)
+{
+	call->page = fw_page_ref(page);
+	call->request.contract = page->answer.contract;
+	call->request.has_chosen = true;
+}
+
+/* As start(), for a request that is not a message. */
+static fw_error *start_tool(fw_call *call, const char *text, size_t len)
+{
+	call->stage = FW_STAGE_PARSE;
+	FW_TRY(parse(call, text, len));
+	call->request.arguments = call->request.root;
+	FW_TRY(check_limits(call));
+	call->stage = FW_STAGE_METHOD;
+	fw_call_enlist(call);
+	return fw_method_call_tool(call);
+}
+
+bool fw_exchange_call_tool(struct fw_exchange *exchange, fw_page *page, const char *name,
+			   const char *text, size_t len)
+{
+	fw_call *call = call_on(exchange);
+	struct fw_request *request;
+	fw_error *err;
+
+	if (!call) {
+		reply_without_memory(exchange);
+		return false;
+	}
+	join_page(call, page);
+	request = &call->request;
+	/* Of the version that has no sessions. */
+	request->is_modern = true;
+	request->version = FW_V_2026_07_28;
+	request->kind = FW_CALL_TOOL;
+	request->method = fw_method_find(
+		(struct fw_text){ FW_METHOD_TOOLS_CALL, sizeof FW_METHOD_TOOLS_CALL - 1 });
+	request->method_name = FW_METHOD_TOOLS_CALL;
+	request->name = name;
+	request->name_len = strlen(name);
+	request->offer =
+		fw_offers_find(&call->server->offers.tools, request->name, request->name_len);
+	err = start_tool(call, text, len);
+	if (err)
+		fw_mcp_fail(call, err);
+	return true;
+}
+
 void fw_exchange_fail_page(struct fw_exchange *exchange, fw_page *page, fw_error *err)
 {
 	fw_call *call = call_on(exchange);
@@ -377,7 +435,7 @@ void fw_exchange_fail_page(struct fw_exchange *exchange, fw_page *page, fw_error
 	}
 	call->stage = FW_STAGE_TRANSPORT;
 	if (page)
-		call->page = fw_page_ref(page);
+		join_page(call, page);
 	if (exchange->is_page)
 		call->request.method_name = page ? page->method : "GET";
 	fw_mcp_fail(call, err);
@@ -402,9 +460,10 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 	while (exchange->calls) {
 		fw_call *call = exchange->calls;
 		bool is_modern = call->request.is_modern || exchange->persistent;
+		bool goes_on = call->page && call->page->outlives_client;
 
 		fw_call_detach(call);
-		if (is_modern)
+		if (is_modern && !goes_on)
 			fw_call_cancel(call);
 	}
 	if (exchange->persistent && exchange->session) {

@@ -1,5 +1,8 @@
 /*
  * nursery.c - the nursery as the server uses it: start, orders, end. See nursery.h.
+ *
+ * A nursery is not started by base/subprocess.h: it executes no program. It is a copy of
+ * this process, with the tools that were registered, so that workers can be copies in turn.
  */
 #include "worker/nursery.h"
 

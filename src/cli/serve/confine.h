@@ -14,6 +14,7 @@ struct serve_confine {
 	const char *http;               /* ADDR:PORT */
 	const char *audit;              /* a file, or off */
 	const char *incidents;          /* the same */
+	const char *store;              /* the same */
 	const struct serve_path *paths; /* of toolsets */
 	size_t path_count;
 	const char *secret_file; /* for the webhook */

@@ -11,6 +11,7 @@
 #include <faultwire/faultwire.h>
 #include <faultwire/raise.h>
 
+#include "api/api.h"
 #include "base/loop.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
@@ -54,6 +55,9 @@ enum {
 	INCIDENTS,
 	INCIDENTS_AGE,
 	INCIDENTS_BYTES,
+	API,
+	UPGRADE_REQUIRED,
+	STORE,
 	OPTION_COUNT
 };
 
@@ -125,6 +129,14 @@ static const cli_option options[OPTION_COUNT] = {
 	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
 			      "Maximum size of the incident database, by default 256m; takes "
 			      "the suffix k or m. The oldest incidents are deleted." },
+	[API] = { "api", "on|off", 0, CLI_TEXT,
+		  "HTTP: serve the HTTP API at /api/v1/ and /openapi.json; by default on." },
+	[UPGRADE_REQUIRED] = { "upgrade-required", NULL, 0, CLI_NOTHING,
+			       "HTTP API: answer 426 instead of 400 to a version that is not "
+			       "supported." },
+	[STORE] = { "store", "FILE", 0, CLI_FILE,
+		    "HTTP API: database for answers to requests with an Idempotency-Key, or "
+		    "off; by default store.db in the state directory." },
 };
 
 static const cli_example examples[] = {
@@ -150,6 +162,7 @@ struct serving {
 	fw_workers *workers;
 	struct fw_sandbox_report lacks; /* logged when there is a log */
 	struct fw_loop loop;            /* of the server and the alerts */
+	struct fw_api *api;             /* NULL: none */
 };
 
 static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
@@ -280,6 +293,7 @@ static fw_error *confine(struct serving *serving)
 		.http = args->values[HTTP],
 		.audit = args->values[AUDIT],
 		.incidents = args->values[INCIDENTS],
+		.store = args->values[STORE],
 		.paths = toolsets->paths,
 		.path_count = toolsets->path_count,
 		.secret_file = args->values[ALERT_SECRET_FILE],
@@ -315,20 +329,53 @@ static fw_error *read_observers(struct serving *serving)
 	return serve_observers_read(&serving->observers, &observing, &serving->observe);
 }
 
+/* `name` in the state directory, unless the option names another file or is off. */
+static fw_error *file_of(const cli_args *args, size_t option, const char *name,
+			 char path[CLI_PATH_SIZE], const char **ret_file)
+{
+	const char *given = args->values[option];
+
+	*ret_file = given && strcmp(given, "off") == 0 ? NULL : given;
+	if (given)
+		return NULL;
+	FW_TRY(cli_state_path(name, false, path));
+	*ret_file = path[0] ? path : NULL;
+	return NULL;
+}
+
+static fw_error *add_api(struct serving *serving)
+{
+	const cli_args *args = serving->args;
+	const char *api = args->values[API];
+	char incidents[CLI_PATH_SIZE], store[CLI_PATH_SIZE];
+	struct fw_api_options how = { .loop = &serving->loop,
+				      .upgrade_required = cli_given(args, UPGRADE_REQUIRED) };
+
+	if (api && strcmp(api, "on") != 0 && strcmp(api, "off") != 0)
+		return cli_usage("--api takes on or off; found \"%s\"", api);
+	if (api && strcmp(api, "off") == 0)
+		return NULL;
+	FW_TRY(file_of(args, INCIDENTS, "incidents.db", incidents, &how.incident_file));
+	FW_TRY(file_of(args, STORE, "store.db", store, &how.store_file));
+	return fw_api_new(serving->server, &how, &serving->api);
+}
+
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	struct serve_observers *observers = &serving->observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = args->values[HTTP];
+	static const size_t needs_http[] = { METRICS, API, UPGRADE_REQUIRED, STORE };
 	uint32_t deadline_s = DEADLINE_S;
 	char token[1024] = "";
 	char state[CLI_PATH_SIZE];
 
 	if (http && cli_given(args, STDIO))
 		return cli_usage("--stdio and --http cannot both be given");
-	if (!http && cli_given(args, METRICS))
-		return cli_usage("--metrics requires --http");
+	for (size_t i = 0; !http && i < sizeof needs_http / sizeof *needs_http; i++)
+		if (cli_given(args, needs_http[i]))
+			return cli_usage("--%s requires --http", options[needs_http[i]].name);
 	FW_TRY(read_observers(serving));
 	serve_raise_open_files();
 	server.name = "faultwire";
@@ -363,11 +410,15 @@ static fw_error *serve(struct serving *serving)
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
+		FW_TRY(add_api(serving));
+	if (http)
 		FW_TRY(serve_listen_http(serving->server, http, token[0] ? token : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(serving->server));
 	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
 				       &serving->observe));
+	if (serving->api)
+		fw_api_set_alerting(serving->api, observers->observation.alerting);
 	explicit_bzero(observers->secret, sizeof observers->secret);
 	serve_toolsets_start(&observers->toolsets);
 	report_start(serving->server, args);
@@ -422,9 +473,11 @@ static int run(const cli_args *args)
 	err = serve(&serving);
 	if (err && !serving.is_started)
 		err = fail_to_start(&serving, err);
+	fw_api_close(serving.api);
 	is_free = fw_observation_close(&serving.observers.observation);
 	if (is_free) {
 		fw_server_free(serving.server);
+		fw_api_free(serving.api);
 		serve_toolsets_free(&serving.observers.toolsets);
 	}
 	if (serving.is_started)

@@ -82,6 +82,7 @@ static const char *find_plain(const struct fw_scan *scan, const char *text, cons
 
 #ifdef __x86_64__
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses. */
 /* The same for each size of vector; `bits` are places where both bytes fit. */
 #define VECTOR_FIND(NAME, TARGET, VECTOR, WIDTH, SET, LOAD, EQUAL, AND, OR, MASK)          \
 	TARGET static const char *NAME(const struct fw_scan *scan, const char *text,       \
@@ -117,6 +118,7 @@ VECTOR_FIND(find_avx2, __attribute__((target("avx2"))), __m256i, 32, _mm256_set1
 	    _mm256_loadu_si256, _mm256_cmpeq_epi8, _mm256_and_si256, _mm256_or_si256,
 	    _mm256_movemask_epi8)
 /* clang-format on */
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const char *find(const struct fw_scan *scan, const char *text, const char *last)
 {

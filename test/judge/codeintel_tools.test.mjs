@@ -1,0 +1,165 @@
+/*
+ * The contract's exception table, end to end: each row is caused for real, seen by the
+ * official clients v1 and v2, and its envelope judged by ajv against a schema that was written by
+ * hand from the contract. EmbeddingError belongs to semantic_search, which has tests of its own.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
+import { byHand, listening } from './lib.mjs';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const program = process.env.FAULTWIRE ?? join(here, '../../build/faultwire');
+const identity = { name: 'judge', version: '1' };
+const dir = mkdtempSync(join(tmpdir(), 'fw-codeintel-'));
+const repo = join(dir, 'repo');
+const env = { PATH: process.env.PATH, HOME: dir, XDG_STATE_HOME: join(dir, 'state'), LC_ALL: 'C.UTF-8' };
+const args = ['serve', '--tools', 'code', '--repo', repo, '--search-timeout', '100', '--log', 'json', '--audit-sync', 'off'];
+const valid = byHand('codeintel');
+let server, url, log = '';
+
+before(async () => {
+	mkdirSync(join(repo, 'src'), { recursive: true });
+	writeFileSync(join(repo, 'src/main.py'), 'def main():\n    pass\n');
+	writeFileSync(join(repo, 'latin1.txt'), Buffer.from('gr\xfc\xdfe\n', 'latin1'));
+	writeFileSync(join(repo, 'logo.png'), Buffer.from([0x89, 0x50, 0, 0]));
+	for (let i = 0; i < 20; i++) writeFileSync(join(repo, `slow${i}.txt`), 'some aaaaaaaaaaaaaaaaaaaaab text\n'.repeat(20000));
+	server = spawn(program, [...args, '--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'], env });
+	server.stderr.on('data', (bytes) => (log += bytes));
+	url = await new Promise((found, lost) => {
+		server.stderr.on('data', () => {
+			const match = log.match(/"url":"(http:[^"]+)"/);
+			if (match) found(new URL(match[1]));
+		});
+		server.once('exit', () => lost(new Error(log)));
+	});
+});
+after(() => {
+	server.kill();
+	rmSync(dir, { recursive: true, force: true });
+});
+
+const empty = {
+	open_file: { path: '', content: '', lines: 0, size: 0 },
+	list_paths: { items: [], total: 0, truncated: false },
+	search_text: { matches: [], total: 0, truncated: false },
+	blame_range: { blame: [] },
+	file_history: { commits: [] },
+};
+const operation = { open_file: 'files:open_file', list_paths: 'files:list_paths', search_text: 'search:text', blame_range: 'git:blame_range', file_history: 'git:file_history' };
+
+/* exception, tool, arguments, status, code, title, message, extensions */
+const rows = [
+	['FileNotFoundError', 'open_file', { path: 'src/missing.py' }, 404, 'file-not-found', 'File Not Found', /^File not found: src\/missing\.py$/, undefined],
+	['UnicodeDecodeError', 'open_file', { path: 'latin1.txt' }, 415, 'unsupported-encoding', 'Unsupported Encoding', /latin1\.txt/, { path: 'latin1.txt', encoding: 'utf-8', reason: 'invalid start byte at position 2' }],
+	['ValueError', 'list_paths', { max_results: 0 }, 400, 'invalid-parameter', 'Invalid Parameter', /^max_results must be a positive integer$/, undefined],
+	['ValueError', 'search_text', { query: 'a(b', regex: true }, 400, 'invalid-parameter', 'Invalid Parameter', /at offset 3/, undefined],
+	['ValueError', 'file_history', { path: 'src/main.py', limit: -1 }, 400, 'invalid-parameter', 'Invalid Parameter', /^limit must be a positive integer$/, undefined],
+	['InvalidLineRangeError', 'open_file', { path: 'src/main.py', start_line: 0, end_line: 10 }, 400, 'invalid-parameter', 'Invalid Parameter', /^start_line must be a positive integer$/, { path: 'src/main.py', start_line: 0, end_line: 10 }],
+	['InvalidLineRangeError', 'blame_range', { path: 'src/main.py', start_line: 3, end_line: 2 }, 400, 'invalid-parameter', 'Invalid Parameter', /^start_line must be less/, { path: 'src/main.py', start_line: 3, end_line: 2 }],
+	['PathOutsideRepositoryError', 'open_file', { path: '../secret' }, 403, 'forbidden', 'Forbidden', /secret/, { path: '../secret' }],
+	['PathOutsideRepositoryError', 'search_text', { query: 'x', paths: ['/etc'] }, 403, 'forbidden', 'Forbidden', /\/etc/, { path: '/etc' }],
+	['FileReadError', 'open_file', { path: 'logo.png' }, 415, 'unsupported-encoding', 'Unsupported Encoding', /binary/, { path: 'logo.png', encoding: 'utf-8', reason: 'invalid start byte at position 0' }],
+	['GitOperationError', 'blame_range', { path: 'src/main.py', start_line: 1, end_line: 1 }, 500, 'git-operation-error', 'Git Operation Error', /^git failed: /, { path: 'src/main.py', git_command: 'blame' }],
+	['GitOperationError', 'file_history', { path: 'src/main.py' }, 500, 'git-operation-error', 'Git Operation Error', /^git failed: /, { path: 'src/main.py', git_command: 'log' }],
+	['VectorSearchError', 'search_text', { query: '(a+)+[cd]', regex: true }, 503, 'vector-search-error', 'Vector Search Error', /^Search timeout$/, { query: '(a+)+[cd]' }],
+];
+
+const ways = [
+	['v1 over stdio', () => new Client1(identity), () => new Stdio1({ command: program, args, env, stderr: 'ignore' })],
+	['v2 over HTTP', () => new Client2(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } }), () => new Http2(url)],
+];
+
+for (const [name, make, transport] of ways)
+	describe(name, () => {
+		let client;
+		before(async () => {
+			client = make();
+			await client.connect(transport());
+			await client.listTools(); /* now the client checks results by the output schemas */
+		});
+		after(() => client.close());
+
+		for (const [exception, tool, given, status, code, title, message, extensions] of rows)
+			test(`${name}: ${exception} of ${tool}`, async () => {
+				const result = await client.callTool({ name: tool, arguments: given });
+				assert.equal(result.isError, true);
+				const envelope = JSON.parse(result.content[0].text);
+				assert.deepEqual(result.structuredContent, envelope);
+				assert.ok(valid(envelope), JSON.stringify(valid.errors));
+				const { error, problem, ...rest } = envelope;
+				assert.deepEqual(rest, empty[tool]);
+				assert.match(error, message);
+				assert.equal(problem.detail, error);
+				assert.deepEqual([problem.status, problem.code, problem.title], [status, code, title]);
+				assert.equal(problem.type, `https://kgfoundry.dev/problems/${code}`);
+				assert.equal(problem.instance, `urn:codeintel:${operation[tool]}`);
+				if (extensions) assert.deepEqual(problem.extensions, extensions);
+				assert.ok(!JSON.stringify(envelope).includes(dir), 'no path of the server');
+			});
+
+		test(`${name}: a success has neither error nor problem`, async () => {
+			const { structuredContent } = await client.callTool({ name: 'open_file', arguments: { path: 'src/main.py', start_line: 1, end_line: 1 } });
+			assert.deepEqual(structuredContent, { path: 'src/main.py', content: 'def main():\n', lines: 1, size: 12 });
+		});
+
+		test(`${name}: arguments that break the schema, and an unknown one, have the envelope too`, async () => {
+			for (const given of [{}, { path: 5 }, { path: 'x', more: 1 }]) {
+				const result = await client.callTool({ name: 'open_file', arguments: given });
+				assert.ok(valid(result.structuredContent), JSON.stringify(valid.errors));
+				assert.equal(result.structuredContent.problem.status, 400);
+				assert.equal(result.structuredContent.content, '');
+			}
+		});
+	});
+
+test('a worker that dies in the middle of a call is reported in the same envelope', async () => {
+	const client = new Client2(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+	const own = spawn(program, ['serve', '--tools', 'code', '--repo', repo, '--log', 'off', '--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...env, XDG_STATE_HOME: join(dir, 'state2') } });
+	await client.connect(new Http2(await listening(own)));
+	const answer = client.callTool({ name: 'search_text', arguments: { query: '(a+)+[cd]', regex: true } });
+	/* The worker that is busy is the one that uses the processor. */
+	await new Promise((done) => setTimeout(done, 1500));
+	let most = 0, busy;
+	for (const pid of descendants(own.pid)) {
+		const used = Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[13]);
+		if (used > most) [most, busy] = [used, pid];
+	}
+	assert.ok(busy, 'a worker is busy');
+	process.kill(busy, 'SIGSEGV');
+	const { structuredContent } = await answer;
+	assert.ok(valid(structuredContent), JSON.stringify(valid.errors));
+	assert.deepEqual([structuredContent.matches, structuredContent.problem.status, structuredContent.problem.instance], [[], 500, 'urn:codeintel:search:text']);
+	await client.close();
+	own.kill();
+});
+
+function descendants(pid) {
+	const found = [];
+	for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one)))
+		try {
+			const [, ppid] = readFileSync(`/proc/${name}/stat`, 'utf8').match(/\) \S (\d+)/);
+			if (Number(ppid) === pid) found.push(Number(name), ...descendants(Number(name)));
+		} catch {
+			/* it has ended */
+		}
+	return found;
+}
+
+test('metrics and log lines are those of the contract', async () => {
+	const metrics = await (await fetch(new URL('/metrics', url))).text();
+	for (const [, tool, , status, code] of rows)
+		assert.match(metrics, new RegExp(`codeintel_errors_total\\{error_code="${code}",operation="${operation[tool]}",http_status="${status}"\\} [1-9]`));
+	assert.match(metrics, /codeintel_error_handling_duration_seconds_count\{operation="files:open_file"\} [1-9]/);
+	const lines = log.split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter((line) => line.component === 'codeintel_mcp');
+	const missing = lines.find((line) => line.error_code === 'file-not-found');
+	assert.deepEqual([missing.level, missing.message, missing.operation, missing.error], ['warning', 'File not found', 'files:open_file', 'File not found: src/missing.py']);
+	for (const [, tool, , , code] of rows) assert.ok(lines.some((line) => line.error_code === code && line.operation === operation[tool]), `${tool} ${code} in the log`);
+});
