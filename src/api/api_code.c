@@ -89,7 +89,7 @@ static fw_error *read_contract(const fw_page *page, const char *parameter,
 /* A code may mean different rows in different contracts; each row appears once. */
 static size_t put_meanings(struct fw_buf *out, const char *code, fw_contract contract)
 {
-	const fw_row *shown[FW_CONTRACT_COUNT];
+	const fw_row *shown[FW_CONTRACT_COUNT] = { NULL };
 	size_t count = 0;
 
 	for (fw_contract c = FW_CANONICAL; c < FW_CONTRACT_COUNT; c++) {

@@ -87,7 +87,7 @@ static void put_outcome(struct fw_buf *out, const fw_outcome *outcome)
 	put_text(out, "client", outcome->client);
 	put_text(out, "principal", fw_principal_name(outcome->principal));
 	fw_buf_json_key(out, "duration_ms");
-	fw_buf_f64(out, (double)(outcome->duration_ns / 1000) / 1000);
+	fw_buf_f64(out, (double)outcome->duration_ns / 1e6);
 	if (outcome->error)
 		put_error(out, outcome->error);
 	FW_BUF(out, "}");

@@ -59,6 +59,7 @@ bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *
 
 /* api_event.c */
 void fw_api_tell_events(struct fw_api *api, const fw_outcome *outcome);
-void fw_api_drop_stream(fw_page *page, void *api);
+/* `ctx` is the API. */
+void fw_api_drop_stream(fw_page *page, void *ctx);
 
 #endif

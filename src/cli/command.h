@@ -78,6 +78,7 @@ extern const cli_command cli_command_convert;
 extern const cli_command cli_command_validate;
 extern const cli_command cli_command_explain;
 extern const cli_command cli_command_classify;
+extern const cli_command cli_command_call;
 extern const cli_command cli_command_registry;
 extern const cli_command cli_command_plan;
 extern const cli_command cli_command_audit;

@@ -48,18 +48,16 @@ const cli_command cli_program = {
 	}
 
 static const cli_command not_built[] = {
-	NOT_BUILT("gate", "a gateway in front of other MCP servers"),
-	NOT_BUILT("call", "call a tool, following the retry rules"),
 	NOT_BUILT("index", "the semantic index of a repository"),
 };
 
 static const cli_command *const built[] = {
-	&cli_command_serve,    &cli_command_gate,       &cli_command_wrap,
-	&cli_command_convert,  &cli_command_validate,   &cli_command_explain,
-	&cli_command_classify, &cli_command_registry,   &cli_command_audit,
-	&cli_command_alerts,   &cli_command_incident,   &cli_command_plan,
-	&cli_command_context,  &cli_command_completion, &cli_command_man,
-	&cli_command_help,
+	&cli_command_serve,   &cli_command_gate,     &cli_command_wrap,
+	&cli_command_call,    &cli_command_convert,  &cli_command_validate,
+	&cli_command_explain, &cli_command_classify, &cli_command_registry,
+	&cli_command_audit,   &cli_command_alerts,   &cli_command_incident,
+	&cli_command_plan,    &cli_command_context,  &cli_command_completion,
+	&cli_command_man,     &cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)

@@ -108,6 +108,7 @@ const struct cli_value_kind cli_nothing = { .is_open = true };
 const struct cli_value_kind cli_text = { .is_open = true };
 const struct cli_value_kind cli_file = { .is_open = true };
 const struct cli_value_kind cli_files = { .is_open = true };
+const struct cli_value_kind cli_texts = { .is_open = true };
 const struct cli_value_kind cli_setting = { .is_open = true };
 const struct cli_value_kind cli_contracts = { .at = contract_at };
 const struct cli_value_kind cli_contracts_and_auto = { .at = contract_or_auto_at };
@@ -295,7 +296,8 @@ static void take_own(struct parser *p, size_t index, const char *value)
 
 	assert(index < CLI_OPTIONS_MAX);
 	args->values[index] = value;
-	if (option->values != CLI_SETTING && option->values != CLI_FILES)
+	if (option->values != CLI_SETTING && option->values != CLI_FILES &&
+	    option->values != CLI_TEXTS)
 		return;
 	if (args->setting_count == CLI_SETTINGS_MAX || args->file_count == CLI_SETTINGS_MAX) {
 		mistake(p, cli_usage("--%s is given too often", option->name));

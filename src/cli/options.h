@@ -24,8 +24,8 @@ struct cli_value_kind {
 };
 typedef const struct cli_value_kind *cli_values;
 
-extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, cli_setting,
-	cli_contracts, cli_contracts_and_auto, cli_sources, cli_codes, cli_shells,
+extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, cli_texts,
+	cli_setting, cli_contracts, cli_contracts_and_auto, cli_sources, cli_codes, cli_shells,
 	cli_context_actions, cli_command_names, cli_runs, cli_sandboxes, cli_schemas,
 	cli_toolsets;
 
@@ -33,6 +33,7 @@ extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, c
 #define CLI_TEXT (&cli_text)
 #define CLI_FILE (&cli_file)
 #define CLI_FILES (&cli_files)                         /* a file; may be repeated */
+#define CLI_TEXTS (&cli_texts)                         /* a text; may be repeated */
 #define CLI_SETTING (&cli_setting)                     /* NAME=VALUE; may be repeated */
 #define CLI_CONTRACT (&cli_contracts)                  /* the name of a contract */
 #define CLI_CONTRACT_OR_AUTO (&cli_contracts_and_auto) /* the same, or "auto" */
@@ -63,7 +64,7 @@ typedef struct cli_args {
 	/* The values of CLI_SETTING, in order. */
 	const char *settings[CLI_SETTINGS_MAX];
 	size_t setting_count;
-	/* The values of CLI_FILES, in order, each with the index of its option. */
+	/* The values of CLI_FILES and CLI_TEXTS, in order, each with the index of its option. */
 	struct {
 		size_t option;
 		const char *value;
@@ -86,7 +87,7 @@ const char *cli_option_part(const struct cli_command *command, size_t index);
 /**
  * Parses `argv` (without the command's name) by the table of `command`. Operands and
  * options may be mixed; "--" ends the options, and with `stop` so does the first operand.
- * If an option is repeated, the last value is used, except for CLI_SETTING and CLI_FILES,
+ * If an option is repeated, the last value is used, except for CLI_SETTING, CLI_FILES and CLI_TEXTS,
  * whose values all apply.
  *
  * After a mistake the remaining words are still parsed, because a later --contract

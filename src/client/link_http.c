@@ -384,7 +384,8 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch)
 				  post->events.data.len);
 		return NULL;
 	case FW_POST_FAILED:
-		if (!(link->session[0] && status == 404) &&
+		/* The answer to the GET stream belongs to no request. */
+		if (!post->is_listener && !(link->session[0] && status == 404) &&
 		    !(link->session[0] && status == 400 && mentions_session(post)) &&
 		    is_message(post, status)) {
 			on->message(link->base.ctx, post->key, post->body.text, post->body.len);

@@ -276,6 +276,14 @@ static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pendi
 	       !pending->name == !request->name;
 }
 
+static fw_error *send_traced(struct fw_remote *remote, const struct fw_link_message *message)
+{
+	if (remote->options.on.trace)
+		remote->options.on.trace(remote->options.ctx, true, message->text,
+					 message->len);
+	return fw_link_send(remote->link, message);
+}
+
 fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_request *request,
 			     bool may_wait, uint64_t *ret_key)
 {
@@ -310,7 +318,7 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 					    .headers = request->headers };
 	pending->is_waiting = may_wait && remote->state == FW_REMOTE_GREETING;
 	if (!err && !pending->is_waiting)
-		err = fw_link_send(remote->link, &message);
+		err = send_traced(remote, &message);
 	if (err) {
 		remove_pending(remote, pending);
 		return err;
@@ -349,12 +357,12 @@ void fw_remote__send_waiting(struct fw_remote *remote)
 
 		if (at->is_waiting) {
 			at->is_waiting = false;
-			err = fw_link_send(remote->link,
-					   &(struct fw_link_message){ .text = at->text.text,
-								      .len = at->text.len,
-								      .key = at->id,
-								      .method = at->method,
-								      .name = at->name });
+			err = send_traced(remote,
+					  &(struct fw_link_message){ .text = at->text.text,
+								     .len = at->text.len,
+								     .key = at->id,
+								     .method = at->method,
+								     .name = at->name });
 			if (err) {
 				fw_remote__finish(remote, at, NULL, err);
 				/* The callback may have ended the next one. */
@@ -387,10 +395,10 @@ void fw_remote_notify(struct fw_remote *remote, const char *method, struct fw_sl
 	fw_buf_json_str(out, method);
 	put_params(remote, &request, 0, out);
 	if (out->state == FW_BUF_OK)
-		fw_error_free(fw_link_send(remote->link,
-					   &(struct fw_link_message){ .text = out->text,
-								      .len = out->len,
-								      .method = method }));
+		fw_error_free(
+			send_traced(remote, &(struct fw_link_message){ .text = out->text,
+								       .len = out->len,
+								       .method = method }));
 }
 
 void fw_remote_answer(struct fw_remote *remote, struct fw_slice id, struct fw_slice result,
@@ -407,9 +415,9 @@ void fw_remote_answer(struct fw_remote *remote, struct fw_slice id, struct fw_sl
 	put_slice(out, result.p ? result : error, "{\"code\":-32603,\"message\":\"failed\"}");
 	FW_BUF(out, "}");
 	if (out->state == FW_BUF_OK)
-		fw_error_free(fw_link_send(
-			remote->link,
-			&(struct fw_link_message){ .text = out->text, .len = out->len }));
+		fw_error_free(
+			send_traced(remote, &(struct fw_link_message){ .text = out->text,
+								       .len = out->len }));
 }
 
 /* ---- its life ------------------------------------------------------------------ */
@@ -537,6 +545,12 @@ void fw_remote_disconnect(struct fw_remote *remote)
 		fw_link_end(link);
 		fw_link_free(link);
 	}
+}
+
+void fw_remote_end_input(struct fw_remote *remote)
+{
+	if (remote->link && !fw_link_is_http(remote->link))
+		fw_link_end(remote->link);
 }
 
 /* ---- questions about it ----------------------------------------------------------- */

@@ -86,6 +86,9 @@ struct fw_remote_callbacks {
 	void (*asked)(void *ctx, uint64_t key, const struct fw_scan *message);
 	/* A line that is no message: a banner or a log line. NULL member: only counted. */
 	void (*stray)(void *ctx, const char *text, size_t len);
+	/* Each message that is sent, and each that is received, as it is. NULL member: not
+	 * wanted. */
+	void (*trace)(void *ctx, bool is_sent, const char *text, size_t len);
 };
 
 struct fw_remote_options {
@@ -121,6 +124,10 @@ void fw_remote_connect(struct fw_remote *remote);
 /* Ends the connection in an orderly way: the input of the server is closed; requests in
  * progress fail. `down` is not called. */
 void fw_remote_disconnect(struct fw_remote *remote);
+
+/* Closes the input of a program, which then exits by itself; `down` reports that. HTTP:
+ * does nothing. */
+void fw_remote_end_input(struct fw_remote *remote);
 
 enum fw_remote_state fw_remote_state(const struct fw_remote *remote);
 const struct fw_remote_counts *fw_remote_counts(const struct fw_remote *remote);

@@ -335,6 +335,10 @@ static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_s
 
 static void on_message(void *ctx, uint64_t key, const char *text, size_t len)
 {
+	struct fw_remote *remote = ctx;
+
+	if (remote->options.on.trace)
+		remote->options.on.trace(remote->options.ctx, false, text, len);
 	take_message(ctx, key, text, len);
 }
 

@@ -36,6 +36,7 @@ struct fw_fetch {
 	bool has_head;     /* `head` was called */
 	bool is_cancelled; /* to be removed; no callback is called any more */
 	bool is_refused;   /* `body` returned false */
+	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
 };
 
 /* A socket of libcurl that the loop polls. */
@@ -159,6 +160,25 @@ static void collect(struct fw_fetcher *fetcher)
 	drop_cancelled(fetcher);
 }
 
+/* libcurl refuses new requests while it calls back; the oldest is at the end of the list. */
+static void add_waiting(struct fw_fetcher *fetcher)
+{
+	struct fw_fetch *fetch = fetcher->fetches;
+
+	while (fetch && fetch->next)
+		fetch = fetch->next;
+	while (fetch) {
+		struct fw_fetch *next = fetch->previous;
+
+		if (fetch->is_waiting) {
+			fetch->is_waiting = false;
+			if (curl_multi_add_handle(fetcher->multi, fetch->easy) != CURLM_OK)
+				finish(fetch, CURLE_OUT_OF_MEMORY);
+		}
+		fetch = next;
+	}
+}
+
 void fw_fetch_cancel(struct fw_fetch *fetch)
 {
 	if (!fetch)
@@ -178,6 +198,7 @@ static void drive(struct fw_fetcher *fetcher, curl_socket_t socket, int events)
 	(void)curl_multi_socket_action(fetcher->multi, socket, events, &running);
 	fetcher->depth--;
 	collect(fetcher);
+	add_waiting(fetcher);
 }
 
 static void on_socket(uv_poll_t *poll, int status, int events)
@@ -289,6 +310,11 @@ static void timer_closed(uv_handle_t *handle)
 	fw__release(handle->data);
 }
 
+bool fw_fetcher_is_busy(const struct fw_fetcher *fetcher)
+{
+	return fetcher->fetches != NULL;
+}
+
 void fw_fetcher_free(struct fw_fetcher *fetcher)
 {
 	if (!fetcher)
@@ -349,9 +375,13 @@ static bool add_headers(struct fw_fetch *fetch, const char *const *headers)
 	return true;
 }
 
+/* "Name: value", or "Name;" for an empty value, as libcurl wants it. */
 static bool is_header_line(const char *line)
 {
-	return strchr(line, ':') && !strpbrk(line, "\r\n");
+	size_t len = strlen(line);
+
+	return (strchr(line, ':') || (len > 1 && line[len - 1] == ';')) &&
+	       !strpbrk(line, "\r\n");
 }
 
 static fw_error *check_options(const struct fw_fetch_options *options)
@@ -450,7 +480,9 @@ fw_error *fw_fetch_start(struct fw_fetcher *fetcher, const struct fw_fetch_optio
 		return fw_raise_internal_out_of_memory();
 	}
 	set_options(fetch, options);
-	if (curl_multi_add_handle(fetcher->multi, fetch->easy) != CURLM_OK) {
+	fetch->is_waiting = fetcher->depth > 0;
+	if (!fetch->is_waiting &&
+	    curl_multi_add_handle(fetcher->multi, fetch->easy) != CURLM_OK) {
 		fetch_free(fetch);
 		return fw_raise_internal_out_of_memory();
 	}

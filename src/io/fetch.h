@@ -30,6 +30,8 @@ fw_error *fw_fetcher_new(struct fw_loop *loop, struct fw_fetcher **ret_fetcher);
  * callback. Its handles are closed when the loop runs again, for example in
  * fw_loop_close(). NULL is a no-op. */
 void fw_fetcher_free(struct fw_fetcher *fetcher);
+/* Whether a request is in progress. */
+bool fw_fetcher_is_busy(const struct fw_fetcher *fetcher);
 
 struct fw_fetch_callbacks {
 	/* The head is complete. May be NULL. */

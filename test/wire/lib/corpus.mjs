@@ -81,7 +81,8 @@ export function makeQuery(rand) {
 		query.query = Array.from({ length: 1 + rand(3) }, atom).join(pick(['', '', '.*', '\\s*']));
 		if (rand(6) === 0) query.query = '^' + pick(['', '\\s*', '\\t']) + query.query;
 		if (rand(6) === 0) query.query += '$';
-		if (rand(6) === 0) query.query = `\\b${query.query}`;
+		// ripgrep 13 does not find \b^, except with -P.
+		if (rand(6) === 0 && !query.query.startsWith('^')) query.query = `\\b${query.query}`;
 		if (rand(8) === 0) query.query += '|' + escape(word());
 		query.isLoose = /\\s|\\S|\\W|\[\^|\./.test(query.query);
 	}

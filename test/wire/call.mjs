@@ -1,0 +1,186 @@
+// faultwire call, against a small server that fails as it is asked to.
+
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { bin, check, env, file, finish, match, root, run, same, scratch, test } from './lib/cli.mjs';
+
+const log = join(scratch(), 'log');
+const target = `node '${join(root, 'test/wire/lib/call_server.mjs')}' '${log}'`;
+
+// The messages that the server got: [milliseconds, message].
+const seen = () => readFileSync(log, 'utf8').trim().split('\n').map((line) => [Number(line.slice(0, 13)), JSON.parse(line.slice(14))]);
+const calls = () => seen().filter(([, message]) => message.method === 'tools/call');
+
+function call(...args) {
+	rmSync(log, { force: true });
+	return run(['call', ...args]);
+}
+
+test('without a tool it lists what there is, with a usage line per tool', () => {
+	const { status, out } = call(target);
+	same(status, 0);
+	match(out, /^ {2}echo text=STRING \[times:=INTEGER\]\n {6}The tool echo$/m);
+	match(out, /^ {2}exits$/m); // the second page
+	const listed = JSON.parse(call('--json', target).out);
+	same(listed.tools.length, 10);
+});
+
+test('arguments have the types of the schema, or are JSON', () => {
+	same(call(target, 'echo', 'text=42', 'times=2').out, '4242\n');
+	same(calls()[0][1].params.arguments, { text: '42', times: 2 });
+	same(call(target, 'echo', 'text:="a"', '{"times":3}').out, 'aaa\n');
+	match(call(target, 'echo', 'text=a', 'times=x').err, /argument times must be of type integer/);
+	same(call(target, 'echo', 'nonsense').status, 2);
+});
+
+test('a required argument that is missing is reported before the call, in the words of the schema', () => {
+	const { status, err } = call(target, 'echo', 'times=1');
+	same(status, 2);
+	match(err, /tool echo needs text \(string\): What to say/);
+	same(calls(), []);
+});
+
+test('a result is text, JSON, or what the server sent', () => {
+	same(JSON.parse(call('--json', target, 'echo', 'text=a').out).content[0].text, 'a');
+	same(call('--raw', target, 'echo', 'text=a').out, '{"content":[{"type":"text","text":"a"}],"isError":false}\n');
+	match(call('--raw', target, 'say', 'words=nope').out, /"isError":true/);
+	same(call(target, '--read', 'test://x').out, 'content of test://x\n');
+	same(call(target, '--prompt', 'greeting', 'who=you').out, 'user:\ngreet you\n');
+});
+
+test('a temporary failure is repeated after the delay that the server names', () => {
+	const { status, out, err } = call('-v', target, 'flaky', 'failures=2');
+	same([status, out], [0, 'at last\n']);
+	match(err, /attempt 1 failed: TRANSIENT, upstream\.rate_limited/);
+	match(err, /waiting 0\.2 s before attempt 2/);
+	const times = calls().map(([ms]) => ms);
+	same(times.length, 3);
+	check(times[1] - times[0] >= 199 && times[2] - times[1] >= 199, `waited: ${times}`);
+});
+
+test('attempts end: after three, after --retry N, at the deadline', () => {
+	const failed = call('--json', target, 'flaky', 'failures=9');
+	same(failed.status, 8);
+	const { error, decision, attempts } = JSON.parse(failed.out);
+	same([error.code, decision.action, attempts], ['upstream.rate_limited', 'later', 3]);
+	same(call('--retry', 'off', target, 'flaky', 'failures=9').status, 8);
+	same(calls().length, 1);
+	same(call('--deadline', '0.15', target, 'flaky', 'failures=9').status, 8);
+	same(calls().length, 1);
+});
+
+// What servers say, and what follows from it.
+for (const [words, status, action] of [
+	['frobnication failed', 1, 'give_up'],
+	['Invalid value for limit: must be a number', 3, 'fix'],
+	['No such table: users', 4, 'work_around'],
+	['A file with this name already exists', 5, 'resolve'],
+	['403 Forbidden', 6, 'escalate'],
+	['{"error_code":"SESSION_NOT_INITIALIZED","human_message":"x","role":"a","session_id":"s","workspace_root":"/w","tool_name":"t","invariant_id":null,"phase_id":null,"plan_hash":null,"cause":null,"timestamp":"2026-01-01T00:00:00.000Z"}', 9, 'prepare'],
+	['{"type":"CONFLICT","message":"held","recoverable":true,"data":{"conflicts":[{"held_by":"x"}]}}', 5, 'resolve'],
+	['{"error":{"code":"governance.budget_exceeded","message":"no","category":"governance","retryable":false,"incident_id":"i"}}', 6, 'escalate'],
+])
+	test(`the exit status says what to do: ${action}, ${words.slice(0, 40)}`, () => {
+		const failed = call('--json', target, 'say', `words=${words}`);
+		same([JSON.parse(failed.out).decision.action, failed.status], [action, status]);
+		same(calls().length, 1);
+	});
+
+test('an error of JSON-RPC is read like any other', () => {
+	same(call(target, 'refuses').status, 3);
+	same(call(target, 'no_such_tool', '--timeout', '0.5').status, 7);
+});
+
+test('a call without an answer is not repeated, unless the tool says that it is safe', () => {
+	const failed = call('--json', '--timeout', '0.3', target, 'hang');
+	same([failed.status, JSON.parse(failed.out).decision.action], [7, 'check']);
+	same(calls().length, 1);
+	check(seen().some(([, message]) => message.method === 'notifications/cancelled'), 'the server got a cancellation');
+	same(call('--timeout', '0.3', target, 'hang_safely').out, 'second time\n');
+});
+
+test('a server that exits during a call', () => {
+	const failed = call('--json', target, 'exits');
+	same([failed.status, JSON.parse(failed.out).error.code], [7, 'upstream.exited']);
+	same(call('--retry', 'off', 'false').status, 8);
+	same(call('--retry', 'off', '/no/such/program').status, 8);
+});
+
+test('questions are declined, and the server goes on', () => {
+	const { status, out, err } = call('-v', target, 'asks');
+	same([status, out], [0, 'answered {"action":"decline"}\n']);
+	match(err, /the server asks for elicitation\/create; declined/);
+	match(call(target, 'samples').out, /"code":-32601/);
+});
+
+test('progress and log are shown; --trace shows every message', () => {
+	const { out, err } = call('-v', '--trace', target, 'progress');
+	same(out, 'done\n');
+	match(err, /progress: 1 of 2, half/);
+	match(err, /server logs info: a log line/);
+	match(err, /^> \{"jsonrpc":"2\.0","id":\d+,"method":"tools\/call"/m);
+	match(err, /^< \{"jsonrpc":"2\.0","id":\d+,"result":\{"content"/m);
+});
+
+test('Ctrl-C cancels the call, and the server gets the cancellation', async () => {
+	rmSync(log, { force: true });
+	const child = spawn(bin, ['call', '--trace', target, 'hang'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+	let said = '';
+	const sent = new Promise((resolve) => child.stderr.on('data', (bytes) => ((said += bytes).includes('"tools/call"') ? resolve() : 0)));
+	const ended = new Promise((resolve) => child.on('exit', resolve));
+	await sent;
+	child.kill('SIGINT');
+	same(await ended, 130);
+	const [, { params }] = seen().find(([, message]) => message.method === 'notifications/cancelled');
+	same(params.requestId, calls()[0][1].id);
+});
+
+test('a server of a configuration file, by name', () => {
+	const config = file('mcp.json', JSON.stringify({ mcpServers: {
+		small: { command: 'node', args: [join(root, 'test/wire/lib/call_server.mjs'), log], env: { FW_X: '1' } },
+		other: { url: 'http://127.0.0.1:1/mcp', headers: { Authorization: 'Bearer x' } },
+	} }));
+	same(call(`${config}#small`, 'echo', 'text=a').out, 'a\n');
+	match(call(config).err, /several servers.*small, other/);
+	match(call(`${config}#none`).err, /no server "none"/);
+	same(call('--retry', 'off', `${config}#other`).status, 8);
+});
+
+test('HTTP: Retry-After is waited for, and headers are sent', async () => {
+	const got = [];
+	const server = createServer((request, response) => {
+		let body = '';
+		request.on('data', (bytes) => (body += bytes));
+		request.on('end', () => {
+			const { id, method } = body ? JSON.parse(body) : {};
+			got.push([Date.now(), method, request.headers['x-key']]);
+			const reply = (result) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+			if (request.method !== 'POST') response.writeHead(405).end();
+			else if (id === undefined) response.writeHead(202).end();
+			else if (method === 'initialize') reply({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } });
+			else if (method === 'tools/list') reply({ tools: [{ name: 'go', inputSchema: { type: 'object' } }] });
+			else if (method === 'tools/call' && got.filter((one) => one[1] === method).length === 1) response.writeHead(429, { 'Retry-After': '1' }).end('slow down');
+			else if (method === 'tools/call') reply({ content: [{ type: 'text', text: 'gone' }] });
+			else response.writeHead(404).end();
+		});
+	});
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const child = spawn(bin, ['call', '-H', 'X-Key: 7', `http://127.0.0.1:${server.address().port}/mcp`, 'go'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+	let out = '';
+	child.stdout.on('data', (bytes) => (out += bytes));
+	same(await new Promise((resolve) => child.on('close', resolve)), 0);
+	same(out, 'gone\n');
+	const tries = got.filter((one) => one[1] === 'tools/call');
+	same(tries.length, 2);
+	check(tries[1][0] - tries[0][0] >= 999, `waited ${tries[1][0] - tries[0][0]} ms`);
+	same(tries[0][2], '7');
+	server.close();
+});
+
+test('mistakes on the command line', () => {
+	for (const args of [[], ['--retry', '0', target], ['--deadline', 'soon', target], ['--protocol', 'old', target], ['-H', 'nocolon', target], ["node 'x"]]) same(call(...args).status, 2);
+});
+
+finish();
