@@ -43,6 +43,11 @@ typedef struct fw_outcome {
 	 *  these. */
 	bool is_unauthenticated;
 	const fw_principal *principal; /**< who is calling; never NULL */
+	/** Of a failure over HTTP: the address of the peer, "127.0.0.1"; NULL: none. Not
+	 *  to be shown to clients. */
+	const char *peer;
+	/** The tool fails on purpose (fw_tool.is_drill): nobody is to be alarmed. */
+	bool is_drill;
 } fw_outcome;
 
 /** The arguments as compact JSON text; free it with fw_free(). NULL: none, or no

@@ -14,6 +14,15 @@ FW_EXTERN_C_BEGIN
 
 typedef struct fw_server fw_server;
 
+/** Whether the result of a tool that fails has a second text, which says what to do and
+ *  the incident id. Never in FW_CONTEXT_V0, which defines every byte. */
+typedef enum fw_hints {
+	/** If the client has not chosen a contract: one that has may parse all text. */
+	FW_HINTS_AUTO,
+	FW_HINTS_ON,
+	FW_HINTS_OFF
+} fw_hints;
+
 /** Begin with FW_SERVER_OPTIONS_INIT. Strings are copied. */
 typedef struct fw_server_options {
 	size_t struct_size;
@@ -38,12 +47,16 @@ typedef struct fw_server_options {
 	bool debug_stack;  /**< show trails in kaiza and canonical errors */
 	/** Do not handle SIGTERM and SIGINT while running. */
 	bool keep_signals;
-	/** Your own codes (fw_registry_load()), which errors of worker processes then keep.
-	 *  Must outlive the server. NULL: none. */
+	/** Your own codes (fw_registry_load()): errors of worker processes keep them, and
+	 *  /problems/ explains them. Must outlive the server. NULL: none. */
 	const fw_registry *registry;
 	/** No call may take longer, not even of a tool with a longer deadline of its own;
 	 *  0: no such limit. */
 	uint32_t deadline_most_ms;
+	fw_hints hints;
+	/** Base of the type URIs in problem documents; NULL:
+	 *  "https://owlclaw.dev/problems/". */
+	const char *problem_base;
 } fw_server_options;
 
 /** To begin a list of designated initializers: { FW_SERVER_OPTIONS_DEFAULTS, ... }. */

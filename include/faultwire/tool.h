@@ -80,6 +80,8 @@ typedef struct fw_tool {
 	bool is_hidden;
 	/** The handler reads the lengths of strings: they may hold NULs. */
 	bool takes_nul;
+	/** It fails on purpose: failures are recorded, and fire no alert. */
+	bool is_drill;
 } fw_tool;
 
 /** To begin a list of designated initializers: { FW_TOOL_DEFAULTS, .name = ... }. */

@@ -46,7 +46,10 @@ typedef struct cli_command {
 	const char *description;   /* sentences; an empty line separates paragraphs */
 	const cli_option *options; /* without the common ones */
 	size_t option_count;
-	cli_values operands;              /* for completion */
+	/* What its first operand may be ("list", "show"), for completion; ends with NULL.
+	 * NULL: it has no such words. */
+	const char *const *actions;
+	cli_values operands;              /* for completion: the others */
 	const cli_example *examples;      /* ends with a NULL command */
 	int (*run)(const cli_args *args); /* NULL: not implemented */
 	const cli_status *statuses;       /* ends with a NULL; NULL: the common ones */

@@ -100,8 +100,13 @@ static const char *toolset_at(size_t index)
 static const char *const shells[] = { "bash", "zsh", NULL };
 static const char *const runs[] = { "process", "thread", "inline", NULL };
 static const char *const sandboxes[] = { "required", "best-effort", "off", NULL };
-static const char *const context_actions[] = { "build",  "resolve", "inspect",
-					       "verify", "list",    NULL };
+static const char *const switches[] = { "on", "off", NULL };
+static const char *const hints[] = { "on", "off", "auto", NULL };
+static const char *const log_forms[] = { "json", "text", "journald", "off", NULL };
+static const char *const log_levels[] = { "debug", "info",     "notice", "warning",
+					  "error", "critical", NULL };
+static const char *const audit_syncs[] = { "always", "interval", "off", NULL };
+static const char *const audit_forms[] = { "hash", "redacted", NULL };
 
 /* Kinds are compared by address. */
 const struct cli_value_kind cli_nothing = { .is_open = true };
@@ -115,10 +120,23 @@ const struct cli_value_kind cli_contracts_and_auto = { .at = contract_or_auto_at
 const struct cli_value_kind cli_sources = { .at = source_at };
 const struct cli_value_kind cli_codes = { .at = code_at, .is_open = true, .is_long = true };
 const struct cli_value_kind cli_shells = { .words = shells };
-const struct cli_value_kind cli_context_actions = { .words = context_actions };
 const struct cli_value_kind cli_command_names = { .at = command_name_at };
 const struct cli_value_kind cli_runs = { .words = runs };
 const struct cli_value_kind cli_sandboxes = { .words = sandboxes };
+const struct cli_value_kind cli_switches = { .words = switches, .is_long = true };
+const struct cli_value_kind cli_hints = { .words = hints, .is_long = true };
+/* The commands check these, which may have other forms ("interval=MS"), and report
+ * what they take. */
+const struct cli_value_kind cli_log_forms = { .words = log_forms,
+					      .is_open = true,
+					      .is_long = true };
+const struct cli_value_kind cli_log_levels = { .words = log_levels,
+					       .is_open = true,
+					       .is_long = true };
+const struct cli_value_kind cli_audit_syncs = { .words = audit_syncs,
+						.is_open = true,
+						.is_long = true };
+const struct cli_value_kind cli_audit_forms = { .words = audit_forms, .is_long = true };
 const struct cli_value_kind cli_schemas = { .at = schema_at };
 /* `serve` checks each name of the list. */
 const struct cli_value_kind cli_toolsets = { .at = toolset_at,
@@ -394,7 +412,9 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 		char *word = *p.next++;
 
 		p.left--;
-		if (only_operands || word[0] != '-' || word[1] == '\0') {
+		/* A negative number is no option. */
+		if (only_operands || word[0] != '-' || word[1] == '\0' ||
+		    (word[1] >= '0' && word[1] <= '9')) {
 			args.operands[args.operand_count++] = word;
 			only_operands = only_operands || stop;
 		} else if (strcmp(word, "--") == 0) {

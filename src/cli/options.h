@@ -19,15 +19,15 @@ struct cli_value_kind {
 	const char *(*at)(size_t index); /* permitted words; NULL past the end */
 	const char *const *words;        /* the same as an array that ends with NULL */
 	bool is_open;                    /* other words are permitted, too */
-	bool is_long;                    /* too many words for a help text */
+	bool is_long;                    /* the help text does not list the words */
 	bool is_list;                    /* several words, separated by commas */
 };
 typedef const struct cli_value_kind *cli_values;
 
 extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, cli_texts,
 	cli_setting, cli_contracts, cli_contracts_and_auto, cli_sources, cli_codes, cli_shells,
-	cli_context_actions, cli_command_names, cli_runs, cli_sandboxes, cli_schemas,
-	cli_toolsets;
+	cli_command_names, cli_runs, cli_sandboxes, cli_schemas, cli_toolsets, cli_switches,
+	cli_hints, cli_log_forms, cli_log_levels, cli_audit_syncs, cli_audit_forms;
 
 #define CLI_NOTHING (&cli_nothing) /* a flag; a command without operands */
 #define CLI_TEXT (&cli_text)
@@ -40,12 +40,17 @@ extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, c
 #define CLI_SOURCE (&cli_sources)                      /* the same, or "json" or "text" */
 #define CLI_CODE (&cli_codes)                          /* an error code of any contract */
 #define CLI_SHELL (&cli_shells)
-#define CLI_CONTEXT_ACTION (&cli_context_actions)
 #define CLI_COMMAND_NAME (&cli_command_names)
 #define CLI_RUN (&cli_runs)          /* where tools run */
 #define CLI_SANDBOX (&cli_sandboxes) /* how strictly the server is confined */
 #define CLI_SCHEMA (&cli_schemas)    /* a contract, or a part of codeintel with a schema */
 #define CLI_TOOLSET (&cli_toolsets)  /* names of toolsets, separated by commas */
+#define CLI_SWITCH (&cli_switches)   /* on or off */
+#define CLI_HINTS (&cli_hints)       /* the same, or "auto" */
+#define CLI_LOG_FORM (&cli_log_forms)
+#define CLI_LOG_LEVEL (&cli_log_levels)
+#define CLI_AUDIT_SYNC (&cli_audit_syncs)
+#define CLI_AUDIT_FORM (&cli_audit_forms)
 
 typedef struct cli_option {
 	const char *name;     /* without the dashes */

@@ -332,6 +332,7 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 
 	if (link->session[0] && (status == 404 || (status == 400 && mentions_session(post)))) {
 		err = fw_raise_session_unknown();
+		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	} else if (status == 401 || status == 403) {
 		err = raise_refused(link, fetch);
 	} else if (status == 429) {
@@ -417,6 +418,9 @@ static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
 		link->base.on.noise(link->base.ctx, post->key, FW_LINK_TOO_LARGE, "", 0);
 		return NULL;
 	}
+	/* The head of a stream comes before the work is done. */
+	if (post->form == FW_POST_EVENTS)
+		fw_error_set_delivery(err, FW_SENT);
 	return err;
 }
 

@@ -276,6 +276,17 @@ static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pendi
 	       !pending->name == !request->name;
 }
 
+/* A process that has closed its input takes nothing any more, but may stay: it is ended,
+ * from the loop, so that the next connection starts another. */
+static void give_up_input(struct fw_remote *remote, const fw_error *err)
+{
+	if (fw_error_code(err) != FW_TRANSPORT_BROKEN_PIPE || remote->start_err)
+		return;
+	remote->start_err = fw_raise_upstream_closed(remote->options.target.name);
+	fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
+	fw_remote__watch(remote, uv_now(&remote->loop->uv));
+}
+
 static fw_error *send_traced(struct fw_remote *remote, const struct fw_link_message *message)
 {
 	if (remote->options.on.trace)
@@ -321,6 +332,7 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 		err = send_traced(remote, &message);
 	if (err) {
 		remove_pending(remote, pending);
+		give_up_input(remote, err);
 		return err;
 	}
 	remote->counts.sent++;

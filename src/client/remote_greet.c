@@ -175,7 +175,9 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 	}
 	(void)fw_slice_members(reply->result, &agreed, 1);
 	(void)fw_slice_text(agreed.value, name, sizeof name);
-	version = fw_version_named(name);
+	/* The oldest version differs in nothing that is used here, and servers built with the
+	 * first SDKs still answer with it. */
+	version = strcmp(name, "2024-11-05") == 0 ? FW_V_2025_03_26 : fw_version_named(name);
 	if (version >= FW_V_2026_07_28) {
 		(void)snprintf(reason, sizeof reason, "it speaks protocol version \"%s\"",
 			       name);

@@ -61,7 +61,7 @@ struct fw_remote {
 	struct fw_remote_pending *buckets[FW_REMOTE_BUCKETS];
 	uv_timer_t *timer;
 	uint64_t timer_ms;   /* when it fires; 0: it is not set */
-	fw_error *start_err; /* why the link could not be opened; reported by the timer */
+	fw_error *start_err; /* why the link could not be opened, or must end; for the timer */
 	uint64_t alarm_ms;   /* a crash report was printed: the call fails then; 0: no */
 	struct fw_buf out;
 };

@@ -126,14 +126,25 @@ void fw_remote__alarm(struct fw_remote *remote)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
+/* Text that begins like a message is one that was cut or spoilt. A brace or a bracket is
+ * not enough: "[INFO] ..." and printed objects are log lines. */
+static bool is_like_message(const char *text, size_t len)
+{
+	enum { LOOKED_AT = 256 };
+	size_t most = len < LOOKED_AT ? len : LOOKED_AT;
+
+	return len && (text[0] == '{' || text[0] == '[') &&
+	       (memmem(text, most, "jsonrpc", 7) || memmem(text, most, "\"result\":", 9) ||
+		memmem(text, most, "\"error\":{", 9));
+}
+
 static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
 			const char *text, size_t len)
 {
 	struct fw_remote_pending *pending = NULL;
 	unsigned long long id;
 
-	/* Text that begins like a message is one that was cut or spoilt. */
-	bool is_message = len && (text[0] == '{' || text[0] == '[');
+	bool is_message = is_like_message(text, len);
 
 	if (scan->id.p && !scan->method.p && fw_slice_u64(scan->id, &id))
 		pending = fw_remote__find(remote, id);
@@ -163,13 +174,15 @@ static const char *check_tool_result(const struct fw_scan *scan)
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
 	while (fw_slice_next(scan->content, &at, &key, &item)) {
-		struct fw_scan_member type = { .name = "type" };
+		struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" } };
 
-		/* A large text is skipped only as far as its type. */
-		if (!fw_slice_members(item, &type, 1))
+		if (!fw_slice_members(item, parts, 2))
 			return "a block of content is not an object";
-		if (!fw_slice_is_string(type.value))
+		if (!fw_slice_is_string(parts[0].value))
 			return "a block of content has no type";
+		if (fw_slice_equals(parts[0].value, "text") &&
+		    !fw_slice_is_string(parts[1].value))
+			return "a block of text has no text";
 	}
 	return NULL;
 }
@@ -352,11 +365,13 @@ static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const ch
 
 	(void)fw_slice_scan(text, len, remote->options.depth, &scan);
 	if (noise == FW_LINK_CUT) {
-		/* The end of the connection follows, and says more. */
 		if (scan.status == FW_SCAN_OK)
 			take_message(remote, key, text, len);
-		else
+		else if (key)
 			take_broken(remote, key, &scan, text, len);
+		else
+			/* The end of the process follows, and says more. */
+			stray(remote, text, len);
 		return;
 	}
 	if (scan.id.p && !scan.method.p && fw_slice_u64(scan.id, &id))

@@ -15,36 +15,36 @@ enum { STATE_LEN = 5, CLASS_LEN = 2 };
 
 struct state_row {
 	const char *state; /* five characters, or two: the class */
-	int code;
 	const char *words;
+	int code;
 	bool may_retry; /* the same statement may work the next time */
 };
 
 /* Exact states come before their class. */
 static const struct state_row states[] = {
-	{ "02", FW_RESOURCE_NOT_FOUND, "no data", false },
-	{ "08", FW_DEPENDENCY_UNAVAILABLE, "connection exception", false },
-	{ "0A", FW_INTERNAL_UNSUPPORTED, "feature not supported", false },
-	{ "22", FW_INPUT_INVALID_VALUE, "data exception", false },
-	{ "23502", FW_INPUT_INVALID_VALUE, "not null violation", false },
-	{ "23503", FW_RESOURCE_CONFLICT, "foreign key violation", false },
-	{ "23505", FW_RESOURCE_ALREADY_EXISTS, "unique violation", false },
-	{ "23514", FW_INPUT_INVALID_VALUE, "check violation", false },
-	{ "23", FW_RESOURCE_CONFLICT, "integrity constraint violation", false },
-	{ "28", FW_AUTH_INSUFFICIENT_PERMISSIONS, "invalid authorization", false },
-	{ "3D", FW_RESOURCE_NOT_FOUND, "no such database", false },
-	{ "40", FW_RESOURCE_CONFLICT, "transaction rollback", true },
-	{ "42501", FW_AUTH_INSUFFICIENT_PERMISSIONS, "insufficient privilege", false },
-	{ "42710", FW_RESOURCE_ALREADY_EXISTS, "duplicate object", false },
-	{ "42P04", FW_RESOURCE_ALREADY_EXISTS, "duplicate database", false },
-	{ "42P07", FW_RESOURCE_ALREADY_EXISTS, "duplicate table", false },
-	{ "42", FW_INTERNAL_UNEXPECTED, "syntax error or access rule violation", false },
-	{ "53100", FW_IO_NO_SPACE, "disk full", false },
-	{ "53", FW_DEPENDENCY_UNAVAILABLE, "insufficient resources", false },
-	{ "55", FW_RESOURCE_CONFLICT, "object not in prerequisite state", true },
-	{ "57", FW_DEPENDENCY_UNAVAILABLE, "operator intervention", false },
-	{ "58", FW_DEPENDENCY_UNAVAILABLE, "system error", false },
-	{ "P0", FW_TOOL_FAILED, "raised by a procedure", false },
+	{ "02", "no data", FW_RESOURCE_NOT_FOUND, false },
+	{ "08", "connection exception", FW_DEPENDENCY_UNAVAILABLE, false },
+	{ "0A", "feature not supported", FW_INTERNAL_UNSUPPORTED, false },
+	{ "22", "data exception", FW_INPUT_INVALID_VALUE, false },
+	{ "23502", "not null violation", FW_INPUT_INVALID_VALUE, false },
+	{ "23503", "foreign key violation", FW_RESOURCE_CONFLICT, false },
+	{ "23505", "unique violation", FW_RESOURCE_ALREADY_EXISTS, false },
+	{ "23514", "check violation", FW_INPUT_INVALID_VALUE, false },
+	{ "23", "integrity constraint violation", FW_RESOURCE_CONFLICT, false },
+	{ "28", "invalid authorization", FW_AUTH_INSUFFICIENT_PERMISSIONS, false },
+	{ "3D", "no such database", FW_RESOURCE_NOT_FOUND, false },
+	{ "40", "transaction rollback", FW_RESOURCE_CONFLICT, true },
+	{ "42501", "insufficient privilege", FW_AUTH_INSUFFICIENT_PERMISSIONS, false },
+	{ "42710", "duplicate object", FW_RESOURCE_ALREADY_EXISTS, false },
+	{ "42P04", "duplicate database", FW_RESOURCE_ALREADY_EXISTS, false },
+	{ "42P07", "duplicate table", FW_RESOURCE_ALREADY_EXISTS, false },
+	{ "42", "syntax error or access rule violation", FW_INTERNAL_UNEXPECTED, false },
+	{ "53100", "disk full", FW_IO_NO_SPACE, false },
+	{ "53", "insufficient resources", FW_DEPENDENCY_UNAVAILABLE, false },
+	{ "55", "object not in prerequisite state", FW_RESOURCE_CONFLICT, true },
+	{ "57", "operator intervention", FW_DEPENDENCY_UNAVAILABLE, false },
+	{ "58", "system error", FW_DEPENDENCY_UNAVAILABLE, false },
+	{ "P0", "raised by a procedure", FW_TOOL_FAILED, false },
 };
 
 static bool is_state(const char *text)
@@ -57,8 +57,8 @@ static bool is_state(const char *text)
 
 static const struct state_row *find(const char *state)
 {
-	static const struct state_row unlisted = { "", FW_INTERNAL_UNEXPECTED,
-						   "failed statement", false };
+	static const struct state_row unlisted = { "", "failed statement",
+						   FW_INTERNAL_UNEXPECTED, false };
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (strncmp(states[i].state, state, strlen(states[i].state)) == 0)

@@ -172,6 +172,11 @@ static double count_lost(void *incidents)
 	return (double)fw_incidents_health(incidents).lost;
 }
 
+static double count_left_out(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).left_out;
+}
+
 static double is_down(void *incidents)
 {
 	return fw_incidents_health(incidents).is_down;
@@ -194,6 +199,9 @@ static const struct fw_observation_metric incident_metrics[] = {
 	  true },
 	{ "faultwire_incidents_lost_total", "Incidents dropped because the queue was full.",
 	  count_lost, true },
+	{ "faultwire_incidents_left_out_total",
+	  "Refused unauthenticated requests that were counted but not recorded.",
+	  count_left_out, true },
 	{ "faultwire_incidents_down", "1 while the store cannot be written.", is_down, false },
 };
 

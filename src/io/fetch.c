@@ -29,13 +29,13 @@ struct fw_fetch {
 	struct curl_slist *headers;
 	char *url;
 	char *body;
-	size_t body_len;
-	size_t body_sent;
 	struct fw_fetch_callbacks on;
 	void *ctx;
 	bool has_head;     /* `head` was called */
 	bool is_cancelled; /* to be removed; no callback is called any more */
 	bool is_refused;   /* `body` returned false */
+	bool is_begun;     /* a connection was about to be given the request */
+	bool is_repeated;  /* libcurl wanted to send it again */
 	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
 };
 
@@ -92,12 +92,11 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 		return NULL;
 	if (fetch->is_refused)
 		err = fw_raise_runtime_cancelled();
+	else if (fetch->is_repeated)
+		err = fw_error_from_curl(FW_HERE, CURLE_GOT_NOTHING, fetch->url);
 	else
-		err = fw_error_from_curl(
-			FW_HERE,
-			(int)(result == CURLE_SEND_FAIL_REWIND ? CURLE_RECV_ERROR : result),
-			fetch->url);
-	fw_error_set_delivery(err, delivery_of(fetch));
+		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
+	fw_error_set_delivery(err, fetch->is_repeated ? FW_SENT : delivery_of(fetch));
 	return err;
 }
 
@@ -206,8 +205,10 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 	struct watch *watch = (struct watch *)poll;
 	int flags = 0;
 
+	/* Not CURL_CSELECT_ERR: libcurl would report that it could not send, whatever the
+	 * error. If it reads or writes, the error of the socket says what happened. */
 	if (status < 0)
-		flags = CURL_CSELECT_ERR;
+		flags = CURL_CSELECT_IN | CURL_CSELECT_OUT;
 	if (events & UV_READABLE)
 		flags |= CURL_CSELECT_IN;
 	if (events & UV_WRITABLE)
@@ -340,21 +341,6 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *ctx)
 	return fetch->is_cancelled || fetch->is_refused ? 0 : size * count;
 }
 
-/* libcurl sends a request again by itself if a connection that it kept open ends without a
- * reply. That could carry out a call twice. Unlike CURLOPT_POSTFIELDS, a body that is read
- * cannot be read again, so libcurl gives up with CURLE_SEND_FAIL_REWIND. */
-static size_t give_body(char *to, size_t size, size_t count, void *ctx)
-{
-	struct fw_fetch *fetch = ctx;
-	size_t left = fetch->body_len - fetch->body_sent;
-	size_t len = size * count < left ? size * count : left;
-
-	if (len)
-		memcpy(to, fetch->body + fetch->body_sent, len);
-	fetch->body_sent += len;
-	return len;
-}
-
 static bool add_header(struct fw_fetch *fetch, const char *line)
 {
 	struct curl_slist *more = curl_slist_append(fetch->headers, line);
@@ -403,7 +389,6 @@ static bool copy_texts(struct fw_fetch *fetch, const struct fw_fetch_options *op
 {
 	fetch->url = fw_strdup(options->url);
 	fetch->body = options->len ? fw__allocate(options->len) : NULL;
-	fetch->body_len = options->len;
 	if (!fetch->url || (options->len && !fetch->body))
 		return false;
 	if (options->len)
@@ -417,12 +402,29 @@ static void set_method(struct fw_fetch *fetch, const struct fw_fetch_options *op
 
 	if (options->body) {
 		(void)curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		(void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
-		(void)curl_easy_setopt(easy, CURLOPT_READDATA, fetch);
+		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
+				       fetch->body ? fetch->body : "");
 		(void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				       (curl_off_t)options->len);
 	}
 	(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
+}
+
+/* If a connection that was kept alive ends without an answer, libcurl sends the request again
+ * on another, up to five times. The first may have been carried out, so that is
+ * prevented: the caller learns that it was sent, and decides. */
+static int before_sending(void *ctx, char *remote_ip, char *local_ip, int remote_port,
+			  int local_port)
+{
+	struct fw_fetch *fetch = ctx;
+
+	(void)remote_ip;
+	(void)local_ip;
+	(void)remote_port;
+	(void)local_port;
+	fetch->is_repeated = fetch->is_begun;
+	fetch->is_begun = true;
+	return fetch->is_repeated ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *options)
@@ -437,6 +439,8 @@ static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *o
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, "faultwire/" FW_VERSION);
+	(void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
+	(void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, fetch);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
 	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
 	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);

@@ -27,7 +27,9 @@ struct peer {
 	uint16_t port;
 	uv_thread_t thread;
 	const char *answer; /* NULL: closes without one */
+	bool resets;        /* instead of closing */
 	unsigned connections;
+	unsigned requests; /* serve_one_of_two() */
 	char request[4096];
 };
 
@@ -54,23 +56,52 @@ static void serve(void *ctx)
 		}
 		if (peer->answer)
 			(void)send(fd, peer->answer, strlen(peer->answer), MSG_NOSIGNAL);
+		if (peer->resets) {
+			const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+		}
 		close(fd);
 	}
 }
 
-static void peer_start(struct peer *peer, const char *answer, unsigned connections)
+/* Answers the first request of a connection, and closes without an answer to the second. */
+static void serve_one_of_two(void *ctx)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	struct peer *peer = ctx;
+	int fd;
+
+	while ((fd = accept(peer->fd, NULL, NULL)) >= 0) {
+		for (int i = 0; i < 2 && recv(fd, peer->request, sizeof peer->request, 0) > 0;
+		     i++) {
+			peer->requests++;
+			if (i == 0)
+				(void)send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL);
+		}
+		close(fd);
+	}
+}
+
+static void peer_open(struct peer *peer, const char *answer, unsigned connections, bool resets,
+		      uv_thread_cb serves)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof address;
 
-	*peer = (struct peer){ .answer = answer, .connections = connections };
+	*peer = (struct peer){ .answer = answer, .connections = connections, .resets = resets };
 	peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(peer->fd, (struct sockaddr *)&address, len), 0);
 	assert_int_equal(listen(peer->fd, 8), 0);
 	assert_int_equal(getsockname(peer->fd, (struct sockaddr *)&address, &len), 0);
 	peer->port = ntohs(address.sin_port);
-	assert_int_equal(uv_thread_create(&peer->thread, serve, peer), 0);
+	assert_int_equal(uv_thread_create(&peer->thread, serves, peer), 0);
+}
+
+static void peer_start(struct peer *peer, const char *answer, unsigned connections)
+{
+	peer_open(peer, answer, connections, false, serve);
 }
 
 static void peer_end(struct peer *peer)
@@ -248,6 +279,45 @@ static void test_fetch__a_connection_closed_without_an_answer_was_sent(void **st
 	bench_end(&bench);
 }
 
+static void test_fetch__a_reset_connection_is_reported_as_one(void **state)
+{
+	struct bench bench;
+	struct peer peer;
+
+	(void)state;
+	peer_open(&peer, NULL, 1, true, serve);
+	bench_begin(&bench);
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	peer_end(&peer);
+	assert_int_equal(bench.seen.ends, 1);
+	assert_int_equal(fw_error_code(bench.seen.err), FW_TRANSPORT_CONNECTION_RESET);
+	assert_int_equal(fw_error_delivery(bench.seen.err), FW_SENT);
+	bench_end(&bench);
+}
+
+static void test_fetch__a_request_without_an_answer_is_not_sent_again(void **state)
+{
+	struct bench bench;
+	struct peer peer;
+
+	(void)state;
+	peer_open(&peer, NULL, 0, false, serve_one_of_two);
+	bench_begin(&bench);
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	assert_null(bench.seen.err);
+	/* On the connection that was kept. */
+	ask(&bench, &bench.seen, peer.port, "POST", "{}$");
+	fw_loop_run(&bench.loop);
+	assert_int_equal(bench.seen.ends, 2);
+	assert_int_equal(fw_error_code(bench.seen.err), FW_TRANSPORT_CONNECTION_RESET);
+	assert_int_equal(fw_error_delivery(bench.seen.err), FW_SENT);
+	peer_end(&peer);
+	assert_int_equal(peer.requests, 2);
+	bench_end(&bench);
+}
+
 static void test_fetch__a_cut_body_was_replied(void **state)
 {
 	struct bench bench;
@@ -378,6 +448,8 @@ int main(void)
 		cmocka_unit_test(test_fetch__a_response_without_a_body_reports_its_head),
 		cmocka_unit_test(test_fetch__a_refused_connection_was_not_sent),
 		cmocka_unit_test(test_fetch__a_connection_closed_without_an_answer_was_sent),
+		cmocka_unit_test(test_fetch__a_reset_connection_is_reported_as_one),
+		cmocka_unit_test(test_fetch__a_request_without_an_answer_is_not_sent_again),
 		cmocka_unit_test(test_fetch__a_cut_body_was_replied),
 		cmocka_unit_test(test_fetch__nothing_is_called_after_a_cancellation),
 		cmocka_unit_test(test_fetch__cancelling_before_the_loop_runs_frees_it),

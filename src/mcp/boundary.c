@@ -400,6 +400,17 @@ void fw_hold_release(fw_hold *hold, fw_error *err)
 		fw_server__wake(server);
 }
 
+/* Observers look at it after the exchange is gone. */
+static void keep_peer(fw_call *call)
+{
+	const char *peer = call->exchange ? call->exchange->peer : NULL;
+	size_t len = peer ? strnlen(peer, sizeof call->peer - 1) : 0;
+
+	if (len)
+		memcpy(call->peer, peer, len);
+	call->peer[len] = '\0';
+}
+
 void fw_mcp_fail(fw_call *call, fw_error *err)
 {
 	bool was_running;
@@ -415,6 +426,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&
 				   !call->session;
+	keep_peer(call);
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;
 	is_relayed = call->relayed.job != NULL;

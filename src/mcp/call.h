@@ -78,6 +78,7 @@ struct fw_call {
 	bool is_silent;          /* cancelled: no reply is sent */
 	bool is_unauthenticated; /* refused by HTTP before it was authenticated */
 	bool is_uncounted;       /* a held failure: does not count against in_flight any more */
+	char peer[46];           /* its address, once it has failed; "": none */
 	uint64_t started_ns;
 	uint64_t failed_ns; /* 0: it has not failed */
 	struct fw_execution run;

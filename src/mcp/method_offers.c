@@ -227,7 +227,7 @@ static fw_error *check_prompt_arguments(const fw_call *call)
 			       fw_text_of(key).p);
 		return fw_raise_protocol_invalid_params(pointer, "a string");
 	}
-	for (size_t i = 0; i < call->request.offer->required_count; i++)
+	for (size_t i = 0; call->request.offer->required[i]; i++)
 		if (!fw_json_member(call->request.arguments, call->request.offer->required[i]))
 			return fw_raise_input_missing_field(call->request.offer->required[i]);
 	return NULL;

@@ -90,7 +90,7 @@ void fw_offer_free(struct fw_offer *offer)
 		fw__release(offer->mirrors[i].header);
 		fw__release(offer->mirrors[i].pointer);
 	}
-	for (size_t i = 0; i < offer->required_count; i++)
+	for (size_t i = 0; offer->required && offer->required[i]; i++)
 		fw__release(offer->required[i]);
 	fw__release(offer->mirrors);
 	fw__release(offer->required);

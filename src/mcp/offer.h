@@ -49,8 +49,7 @@ struct fw_offer {
 	char *json_legacy;     /* the entry without outputSchema, if it is not an object */
 	struct fw_mirror *mirrors;
 	size_t mirror_count;
-	char **required; /* prompts: names of required arguments */
-	size_t required_count;
+	char **required; /* prompts: names of required arguments; ends with NULL */
 	fw_handler *handler;
 	fw_handler *complete;
 	void *ctx;
@@ -61,6 +60,7 @@ struct fw_offer {
 	bool checks_arguments;
 	bool takes_nul;
 	bool is_hidden;
+	bool is_drill;              /* it fails on purpose */
 	struct fw_load *load;       /* owned by the queue */
 	struct fw_runner *runner;   /* FW_RUN_PROCESS only */
 	struct fw_breaker *breaker; /* FW_RUN_PROCESS only */

@@ -364,6 +364,7 @@ static fw_error *make_tool(const fw_tool *tool, struct fw_offer *offer)
 	offer->is_hidden = tool->is_hidden;
 	offer->state = tool->state;
 	offer->checks_arguments = tool->checks_arguments;
+	offer->is_drill = tool->is_drill;
 	offer->takes_nul = tool->takes_nul || tool->checks_arguments;
 	FW_TRY(render_tool(tool, input, true, &offer->json));
 	if (tool->input_schema)
@@ -473,9 +474,13 @@ fw_error *fw_server_add_resource(fw_server *server, const fw_resource *resource)
 
 static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw_offer *offer)
 {
-	offer->required = fw__allocate((prompt->argument_count + 1) * sizeof *offer->required);
+	size_t bytes = (prompt->argument_count + 1) * sizeof *offer->required;
+	size_t required = 0;
+
+	offer->required = fw__allocate(bytes);
 	if (!offer->required)
 		return false;
+	memset(offer->required, 0, bytes);
 	if (!prompt->argument_count)
 		return true;
 	FW_BUF(out, ",\"arguments\":[");
@@ -489,9 +494,8 @@ static bool put_arguments(struct fw_buf *out, const fw_prompt *prompt, struct fw
 			   argument->required ? ",\"required\":true}" : ",\"required\":false}");
 		if (!argument->required)
 			continue;
-		if (!copy(&offer->required[offer->required_count], argument->name))
+		if (!copy(&offer->required[required++], argument->name))
 			return false;
-		offer->required_count++;
 	}
 	FW_BUF(out, "]");
 	return true;

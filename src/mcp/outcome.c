@@ -82,6 +82,8 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err)
 		.kind = kind_of(call, err),
 		.handling_ns = call->failed_ns ? now - call->failed_ns : 0,
 		.is_unauthenticated = err && call->is_unauthenticated,
+		.peer = err && call->peer[0] ? call->peer : NULL,
+		.is_drill = call->request.offer && call->request.offer->is_drill,
 		.principal = fw_call_principal(call),
 	};
 }

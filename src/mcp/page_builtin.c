@@ -33,6 +33,31 @@ static fw_error *render_health(fw_page *page, void *ctx)
 	return NULL;
 }
 
+/* Browsers ask for it by themselves. */
+static fw_error *render_no_icon(fw_page *page, void *ctx)
+{
+	(void)ctx;
+	fw_page_status(page, 404, PLAIN);
+	fw_page_set_header(page, "Cache-Control", "max-age=86400");
+	fw_page_write(page, "no icon\n", 8);
+	return NULL;
+}
+
+/* For people who open the address in a browser. */
+static fw_error *render_root(fw_page *page, void *ctx)
+{
+	static const char text[] =
+		"This is an MCP server. Point an MCP client at its endpoint, by default /mcp.\n"
+		"\n"
+		"/problems/  what error codes mean\n"
+		"/livez      is it alive (also /healthz)\n"
+		"/readyz     does it accept calls\n";
+
+	(void)ctx;
+	fw_page_write(page, text, sizeof text - 1);
+	return NULL;
+}
+
 static void put_line(struct fw_buf *out, const char *line)
 {
 	if (!line[0])
@@ -86,6 +111,9 @@ static fw_error *render_ready(fw_page *page, void *ctx)
  * names its parts, so a web page of another name must not read it. */
 const struct fw_route_entry fw_route_builtin[] = {
 	BUILT_IN("/healthz", FW_PAGE_UNCHECKED, render_health, false),
+	BUILT_IN("/livez", FW_PAGE_UNCHECKED, render_health, false),
+	BUILT_IN("/favicon.ico", FW_PAGE_UNCHECKED, render_no_icon, false),
+	BUILT_IN("/", FW_PAGE_OPEN, render_root, false),
 	BUILT_IN("/readyz", FW_PAGE_OPEN, render_ready, false),
 	BUILT_IN("/problems/", FW_PAGE_OPEN, fw_page_problem, true),
 	BUILT_IN("/assets/", FW_PAGE_OPEN, fw_page_asset, true),

@@ -16,6 +16,7 @@
 #include "base/accept.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "mcp/server.h"
 
 enum { PREFIX_BYTES = sizeof "/problems/" - 1 };
 
@@ -37,16 +38,36 @@ static bool is_slug_of(const char *code, const char *slug)
 	return !*code && !*slug;
 }
 
-static const fw_row *find_row(const char *name)
+static const fw_row *find_row(const fw_registry *registry, const char *name)
 {
-	const fw_row *row = fw_registry_find(NULL, name);
+	const fw_row *row = fw_registry_find(registry, name);
 
-	for (size_t i = 0; !row && fw_registry_at(NULL, i); i++)
-		if (is_slug_of(fw_registry_at(NULL, i)->code, name))
-			row = fw_registry_at(NULL, i);
+	for (size_t i = 0; !row && fw_registry_at(registry, i); i++)
+		if (is_slug_of(fw_registry_at(registry, i)->code, name))
+			row = fw_registry_at(registry, i);
 	for (fw_contract c = FW_KAIZA; !row && c < FW_CONTRACT_COUNT; c++)
-		row = fw_registry_read(NULL, c, name);
+		row = fw_registry_read(registry, c, name);
 	return row;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+/* Does a row match the words of a search? Any of its names may. */
+static bool is_wanted(const fw_row *row, const char *wanted)
+{
+	char number[16];
+
+	if (!wanted || !*wanted)
+		return true;
+	(void)snprintf(number, sizeof number, "%d", row->status);
+	for (fw_contract c = FW_CANONICAL; c < FW_CONTRACT_COUNT; c++)
+		if (has_word(fw_row_code_in(row, c), wanted))
+			return true;
+	return has_word(row->title, wanted) || has_word(row->message, wanted) ||
+	       has_word(row->hint, wanted) || strcmp(number, wanted) == 0;
 }
 
 /* ---- the three forms -------------------------------------------------------------- */
@@ -72,6 +93,47 @@ static void put_head(struct fw_buf *out, const char *title)
 	FW_BUF(out, "</title>\n<link rel=\"stylesheet\" href=\"/assets/page.css\">\n<h1>");
 	put_html(out, title);
 	FW_BUF(out, "</h1>\n");
+}
+
+/* One character of Markdown: `code` is marked, everything else is text. */
+static void put_inline(struct fw_buf *out, char c, bool *is_code)
+{
+	const char text[2] = { c, '\0' };
+
+	if (c != '`') {
+		put_html(out, text);
+		return;
+	}
+	fw_buf_str(out, *is_code ? "</code>" : "<code>");
+	*is_code = !*is_code;
+}
+
+/* The Markdown that explanations use: paragraphs, lists and code. */
+static void put_markdown(struct fw_buf *out, const char *text)
+{
+	bool is_list = false, is_code = false;
+
+	FW_BUF(out, "<p>");
+	for (; *text; text++) {
+		bool is_item = text[0] == '\n' && strncmp(text + 1, "- ", 2) == 0;
+
+		if (is_item) {
+			fw_buf_str(out, is_list ? "<li>" : "<ul><li>");
+			is_list = true;
+			text += 2;
+		} else if (text[0] == '\n' && text[1] == '\n') {
+			fw_buf_str(out, is_list ? "</ul>\n<p>" : "\n<p>");
+			is_list = false;
+			text++;
+		} else {
+			put_inline(out, *text, &is_code);
+		}
+	}
+	if (is_code)
+		FW_BUF(out, "</code>");
+	if (is_list)
+		FW_BUF(out, "</ul>");
+	FW_BUF(out, "\n");
 }
 
 static void put_fact(struct fw_buf *out, enum form form, const char *name, const char *value)
@@ -134,9 +196,8 @@ static void put_row(struct fw_buf *out, enum form form, const fw_row *row)
 	switch (form) {
 	case HTML:
 		put_head(out, row->title);
-		FW_BUF(out, "<p>");
-		put_html(out, row->explanation);
-		FW_BUF(out, "</p>\n<h2>What to do</h2>\n<p>");
+		put_markdown(out, row->explanation);
+		FW_BUF(out, "<h2>What to do</h2>\n<p>");
 		put_html(out, row->hint);
 		FW_BUF(out, " ");
 		put_html(out, retry_text(row->retry));
@@ -200,22 +261,68 @@ static void put_entry(struct fw_buf *out, enum form form, const fw_row *row, boo
 	}
 }
 
-static void put_list(struct fw_buf *out, enum form form)
+static size_t domain_len(const fw_row *row)
 {
-	const fw_row *row;
+	return strcspn(row->code, ".");
+}
+
+/* Rows are sorted by number, so those of a domain are neighbours, mostly. */
+static void put_domain(struct fw_buf *out, const fw_row *row, bool is_first)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "%.*s", (int)domain_len(row), row->code);
+	if (!is_first)
+		FW_BUF(out, "</table>\n");
+	FW_BUF(out, "<h2>");
+	put_html(out, name);
+	FW_BUF(out, "</h2>\n<table>\n");
+}
+
+static void put_search(struct fw_buf *out, const char *wanted)
+{
+	FW_BUF(out, "<form action=\"/problems/\"><input name=\"q\" type=\"search\" "
+		    "aria-label=\"Search\" placeholder=\"code, status or words\" value=\"");
+	put_html(out, wanted ? wanted : "");
+	FW_BUF(out, "\"> <button>Search</button></form>\n");
+}
+
+static void put_list(struct fw_buf *out, enum form form, const fw_registry *registry,
+		     const char *wanted)
+{
+	const fw_row *row, *before = NULL;
 
 	if (form == HTML) {
 		put_head(out, "Problems");
-		FW_BUF(out, "<table>\n");
+		put_search(out, wanted);
 	} else if (form == JSON) {
 		FW_BUF(out, "[");
 	}
-	for (size_t i = 0; (row = fw_registry_at(NULL, i)); i++)
-		put_entry(out, form, row, i == 0);
+	for (size_t i = 0; (row = fw_registry_at(registry, i)); i++) {
+		if (!is_wanted(row, wanted))
+			continue;
+		if (form == HTML && (!before || domain_len(before) != domain_len(row) ||
+				     strncmp(before->code, row->code, domain_len(row)) != 0))
+			put_domain(out, row, !before);
+		put_entry(out, form, row, !before);
+		before = row;
+	}
 	if (form == HTML)
-		FW_BUF(out, "</table>\n</html>\n");
+		fw_buf_str(out, before ? "</table>\n</html>\n"
+				       : "<p>Nothing matches.</p>\n</html>\n");
 	else if (form == JSON)
 		FW_BUF(out, "]\n");
+}
+
+/* For a person in a browser, in place of a problem document. */
+static void put_missing(struct fw_buf *out, const char *name)
+{
+	put_head(out, "No Such Problem");
+	FW_BUF(out, "<p>There is no problem type <code>");
+	put_html(out, name);
+	FW_BUF(out, "</code> here.</p>\n");
+	put_search(out, name);
+	FW_BUF(out, "<p><a href=\"/problems/\">All problems</a></p>\n</html>\n");
 }
 
 fw_error *fw_page_problem(fw_page *page, void *ctx)
@@ -223,27 +330,32 @@ fw_error *fw_page_problem(fw_page *page, void *ctx)
 	static const char *const shown_types[] = { "text/html; charset=utf-8",
 						   "text/plain; charset=utf-8",
 						   "application/json" };
+	const fw_registry *registry = page->server->options.registry;
 	const char *name = fw_page_path(page) + PREFIX_BYTES;
-	size_t choice = fw_accept_choose(fw_page_header(page, "Accept"), types,
-					 sizeof types / sizeof *types);
+	const char *accept = fw_page_header(page, "Accept");
+	size_t choice = fw_accept_choose(accept, types, sizeof types / sizeof *types);
 	enum form form = choice < JSON ? (enum form)choice : JSON;
-	const fw_row *row = *name ? find_row(name) : NULL;
+	const fw_row *row = *name ? find_row(registry, name) : NULL;
+	bool is_missing = *name && !row;
 	struct fw_buf out;
 
 	(void)ctx;
-	if (*name && !row)
+	/* A program gets a problem document; so does one that does not say what it wants. */
+	if (is_missing && (form != HTML || !accept || !strstr(accept, "text/html")))
 		return fw_raise_protocol_path_not_found(fw_page_path(page));
 	/* The size of the page is bounded. */
 	fw_buf_init(&out, FW_LIMIT_ENVELOPE_BYTES);
-	if (row)
+	if (is_missing)
+		put_missing(&out, name);
+	else if (row)
 		put_row(&out, form, row);
 	else
-		put_list(&out, form);
+		put_list(&out, form, registry, fw_page_query(page, "q"));
 	if (out.state != FW_BUF_OK) {
 		fw_buf_clear(&out);
 		return fw_raise_internal_out_of_memory();
 	}
-	fw_page_status(page, 200, shown_types[form]);
+	fw_page_status(page, is_missing ? 404 : 200, shown_types[form]);
 	fw_page_write(page, out.text, out.len);
 	fw_buf_clear(&out);
 	return NULL;

@@ -3,6 +3,7 @@
  * the error in it, as a tool's result, a JSON-RPC error or a problem document.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
@@ -12,6 +13,7 @@
 #include "base/buf.h"
 #include "base/out.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "contract/contract_impl.h"
 #include "mcp/call.h"
 #include "mcp/offer.h"
@@ -27,6 +29,7 @@
 
 enum {
 	KEEP_OUT_BYTES = 256 * 1024,
+	HINT_BYTES = 800,
 	LEGACY_RESOURCE_NOT_FOUND = -32002,
 	INVALID_PARAMS = -32602
 };
@@ -216,7 +219,8 @@ void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract con
 		   struct fw_buf *out)
 {
 	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
-					    .stack = server->options.debug_stack };
+					    .stack = server->options.debug_stack,
+					    .problem_base = server->identity.problem_base };
 	size_t len;
 
 	if (!fw_buf_reserve(out, 1024))
@@ -242,6 +246,45 @@ static void put_start(const fw_call *call, struct fw_buf *out)
 	}
 }
 
+static bool wants_hint(const fw_call *call, fw_contract contract)
+{
+	switch (call->server->options.hints) {
+	case FW_HINTS_ON: return contract != FW_CONTEXT_V0;
+	case FW_HINTS_OFF: return false;
+	default:
+		return contract != FW_CONTEXT_V0 && call->request.contract >= FW_CONTRACT_COUNT;
+	}
+}
+
+/* A model reads the text of a result and not its _meta: one line for it. */
+static void put_hint(const fw_error *err, struct fw_buf *out)
+{
+	const char *hint = fw_error_hint(err);
+	const char *incident = fw_error_incident_id(err);
+	double delay = fw_error_retry_after(err);
+	char text[1024], wait[64] = "";
+	size_t len;
+
+	if (!hint && !incident)
+		return;
+	if (delay >= 0)
+		(void)snprintf(wait, sizeof wait, "Try again in %g s. ", ceil(delay * 10) / 10);
+	/* The hint may be a tool's own. */
+	(void)snprintf(text, sizeof text, "%s%.*s%s%s%s%.64s", hint ? "What to do: " : "",
+		       hint ? (int)fw_utf8_cut(hint, strlen(hint), HINT_BYTES) : 0,
+		       hint ? hint : "", hint ? " " : "", wait, incident ? "Incident: " : "",
+		       incident ? incident : "");
+	len = strlen(text);
+	if (len && text[len - 1] == ' ')
+		len--;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\n' || text[i] == '\r')
+			text[i] = ' ';
+	FW_BUF(out, ",{\"type\":\"text\",\"text\":");
+	fw_buf_json(out, text, len);
+	FW_BUF(out, "}");
+}
+
 static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *out)
 {
 	fw_server *server = call->server;
@@ -257,7 +300,10 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	put_start(call, out);
 	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
 	fw_buf_json(out, server->scratch.text, server->scratch.len);
-	FW_BUF(out, "}],");
+	FW_BUF(out, "}");
+	if (wants_hint(call, contract))
+		put_hint(err, out);
+	FW_BUF(out, "],");
 	if (contract == FW_CODEINTEL && call->request.offer->output &&
 	    call->request.offer->empty_result) {
 		FW_BUF(out, "\"structuredContent\":");

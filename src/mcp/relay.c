@@ -229,15 +229,17 @@ void fw_relay_clear(fw_call *call)
 
 /* ---- failures ---------------------------------------------------------------------- */
 
-/* Members of an object but for one, each followed by a comma. */
-static void put_members(struct fw_buf *out, struct fw_slice object, const char *without)
+/* Members of an object but for two, each followed by a comma. */
+static void put_members(struct fw_buf *out, struct fw_slice object, const char *without,
+			const char *nor)
 {
 	struct fw_slice key;
 	struct fw_slice value;
 	const char *at = NULL;
 
 	while (fw_slice_next(object, &at, &key, &value)) {
-		if (without && fw_slice_equals(key, without))
+		if ((without && fw_slice_equals(key, without)) ||
+		    (nor && fw_slice_equals(key, nor)))
 			continue;
 		fw_buf_put(out, key.p, key.n);
 		FW_BUF(out, ":");
@@ -260,11 +262,13 @@ static void put_result_failure(fw_call *call, const fw_error *err, struct fw_sli
 	(void)fw_slice_members(original, members, 2);
 	put_start(call, out);
 	FW_BUF(out, ",\"result\":{");
-	put_members(out, original, "_meta");
+	/* A success that --suspect took for a failure has no isError yet. */
+	put_members(out, original, "_meta", "isError");
+	FW_BUF(out, "\"isError\":true,");
 	if (call->request.is_modern && !members[1].value.p)
 		FW_BUF(out, "\"resultType\":\"complete\",");
 	FW_BUF(out, "\"_meta\":{");
-	put_members(out, members[0].value, FW_META_ERROR);
+	put_members(out, members[0].value, FW_META_ERROR, NULL);
 	FW_BUF(out, "\"" FW_META_ERROR "\":");
 	fw_mcp_encode(call->server, err, FW_CANONICAL, out);
 	FW_BUF(out, "}}}");
@@ -279,11 +283,11 @@ static void put_error_failure(fw_call *call, const fw_error *err, struct fw_slic
 	(void)fw_slice_members(original, &data, 1);
 	put_start(call, out);
 	FW_BUF(out, ",\"error\":{");
-	put_members(out, original, "data");
+	put_members(out, original, "data", NULL);
 	FW_BUF(out, "\"data\":{");
 	if (fw_slice_is_object(data.value)) {
 		(void)fw_slice_members(data.value, &own, 1);
-		put_members(out, data.value, FW_META_ERROR);
+		put_members(out, data.value, FW_META_ERROR, NULL);
 	} else if (data.value.p) {
 		FW_BUF(out, "\"data\":");
 		fw_buf_put(out, data.value.p, data.value.n);
@@ -322,7 +326,7 @@ void fw_relay_progress(fw_call *call, struct fw_slice params)
 		return;
 	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
 	FW_BUF(out, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_PROGRESS "\",\"params\":{");
-	put_members(out, params, "progressToken");
+	put_members(out, params, "progressToken", NULL);
 	FW_BUF(out, "\"progressToken\":");
 	fw_buf_value(out, call->request.progress_token);
 	FW_BUF(out, "}}");

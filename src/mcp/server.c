@@ -75,7 +75,8 @@ static bool copy_options(fw_server *server, const fw_server_options *options)
 	    !copy_into(&server->identity.title, options->title) ||
 	    !copy_into(&server->identity.instructions, options->instructions) ||
 	    !copy_into(&server->identity.role, options->role) ||
-	    !copy_into(&server->identity.workspace_root, options->workspace_root))
+	    !copy_into(&server->identity.workspace_root, options->workspace_root) ||
+	    !copy_into(&server->identity.problem_base, options->problem_base))
 		return false;
 
 	fw_buf_init(&buf, FW_LIMIT_TEXT_BYTES);
@@ -307,6 +308,7 @@ void fw_server_free(fw_server *server)
 	fw__release(server->identity.instructions);
 	fw__release(server->identity.role);
 	fw__release(server->identity.workspace_root);
+	fw__release(server->identity.problem_base);
 	fw__release(server->identity.session_id);
 	fw__release(server->identity.implementation);
 	fw__release(server->identity.modern_meta);

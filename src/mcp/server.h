@@ -65,6 +65,7 @@ struct fw_identity {
 	char *instructions;
 	char *role;
 	char *workspace_root;
+	char *problem_base;    /* of fw_encode_options; NULL: the default */
 	char *session_id;      /* of the tools, with has_own_sessions */
 	bool has_own_sessions; /* fw_server_set_scope() was called */
 	char *implementation;  /* {"name":...,"version":...} */

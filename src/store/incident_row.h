@@ -22,12 +22,14 @@ struct fw_incident {
 	const char *session;
 	const char *trace;
 	const char *message;
+	const char *peer; /* its address; NULL: not known, or not over a network */
 	/* Not in lists: the canonical error with its trail, and the detail for the
 	 * operator. */
 	const char *error;
 	const char *detail;
 	/* For writing: the tool name under which it is counted. */
 	const char *counted_as;
+	bool is_unauthenticated; /* counts against a quota of its own */
 	/* When read in full: how often this code came from this tool. */
 	int64_t first_ms;
 	int64_t last_ms;

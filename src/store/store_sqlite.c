@@ -51,6 +51,15 @@ static const char schema[] =
 	" WITHOUT ROWID;"
 	"PRAGMA user_version=1;";
 
+/* Added later, so that versions without it can still read the file. */
+static const char peers[] =
+	"CREATE TABLE IF NOT EXISTS incident_peer("
+	" n INTEGER PRIMARY KEY, peer TEXT, is_unauthenticated INTEGER NOT NULL);"
+	"CREATE INDEX IF NOT EXISTS incident_unauthenticated ON incident_peer(n)"
+	" WHERE is_unauthenticated;"
+	"CREATE TRIGGER IF NOT EXISTS incident_deleted AFTER DELETE ON incident BEGIN"
+	" DELETE FROM incident_peer WHERE n=old.n; END";
+
 /* ---- statements --------------------------------------------------------- */
 
 static fw_error *raise_reason(fw_src at, const struct fw_store_sqlite *store,
@@ -144,6 +153,7 @@ static void finalize_all(struct fw_store_sqlite *store)
 {
 	finalize(&store->insert);
 	finalize(&store->count);
+	finalize(&store->insert_peer);
 	finalize(&store->next_version);
 	finalize(&store->find_row);
 	finalize(&store->put_row);
@@ -224,6 +234,8 @@ static fw_error *set_up(struct fw_store_sqlite *store)
 	FW_TRY(check_version(store, &version));
 	if (version == 0)
 		FW_TRY(fw_store_sqlite_execute(store, schema));
+	FW_TRY(fw_store_sqlite_execute(store, peers));
+	store->has_peers = true;
 	return fw_store_sqlite_execute(store, "COMMIT");
 }
 
@@ -391,6 +403,10 @@ static fw_error *open_reader(struct fw_store_sqlite *store, const char *tail)
 	store->is_empty = version == 0;
 	if (store->is_empty)
 		return NULL;
+	FW_TRY(fw_store_sqlite_number(
+		store, "SELECT count(*) FROM sqlite_master WHERE name='incident_peer'",
+		&version));
+	store->has_peers = version > 0;
 	return fw_store_sqlite_number(
 		store, "SELECT count(*) FROM (SELECT 1 FROM incident LIMIT 1)", &version);
 }

@@ -17,6 +17,7 @@ struct fw_store_sqlite {
 	bool is_empty;    /* a reader's: nothing was ever written */
 	bool is_for_rows; /* the current operation; decides which error is raised */
 	bool has_rows;    /* the tables for rows exist */
+	bool has_peers;   /* the table of peers exists */
 	int fd;           /* of the file, while the database is open */
 	sqlite3 *db;      /* NULL: not open */
 	dev_t device;     /* the file that is open */
@@ -24,6 +25,7 @@ struct fw_store_sqlite {
 	/* Prepared with the first use, and finalized when the database is closed. */
 	sqlite3_stmt *insert;
 	sqlite3_stmt *count;
+	sqlite3_stmt *insert_peer;
 	sqlite3_stmt *next_version;
 	sqlite3_stmt *find_row;
 	sqlite3_stmt *put_row;

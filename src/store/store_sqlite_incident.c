@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "base/limits.h"
+
 enum { PRUNE_ROWS = 200 /* deleted at once, while the store is too large */ };
 
 /* ---- writing ------------------------------------------------------------ */
@@ -18,6 +20,9 @@ static fw_error *prepare_statements(struct fw_store_sqlite *store)
 		"operation,client,session,trace,message,counted_as,error,detail)"
 		" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
 		&store->insert));
+	FW_TRY(fw_store_sqlite_statement(
+		store, "INSERT INTO incident_peer VALUES(last_insert_rowid(),?1,?2)",
+		&store->insert_peer));
 	return fw_store_sqlite_statement(
 		store,
 		"INSERT INTO tally VALUES(?1,?2,?3,?3,1) ON CONFLICT DO UPDATE SET"
@@ -46,6 +51,11 @@ static int write_one(struct fw_store_sqlite *store, const struct fw_incident *in
 	fw_store_sqlite_bind(insert, 14, incident->error);
 	fw_store_sqlite_bind(insert, 15, incident->detail);
 	result = fw_store_sqlite_step(insert);
+	if (result == SQLITE_DONE && (incident->peer || incident->is_unauthenticated)) {
+		fw_store_sqlite_bind(store->insert_peer, 1, incident->peer);
+		(void)sqlite3_bind_int(store->insert_peer, 2, incident->is_unauthenticated);
+		result = fw_store_sqlite_step(store->insert_peer);
+	}
 	if (result != SQLITE_DONE)
 		return result;
 	fw_store_sqlite_bind(store->count, 1, incident->code);
@@ -115,6 +125,18 @@ static fw_error *prune_age(struct fw_store_sqlite *store, int64_t before_ms)
 	return fw_store_sqlite_execute(store, sql);
 }
 
+/* Anybody can cause these: they must not push out others. */
+static fw_error *prune_unauthenticated(struct fw_store_sqlite *store)
+{
+	char sql[224];
+
+	(void)snprintf(sql, sizeof sql,
+		       "DELETE FROM incident WHERE n IN (SELECT n FROM incident_peer WHERE"
+		       " is_unauthenticated ORDER BY n DESC LIMIT -1 OFFSET %d)",
+		       FW_LIMIT_INCIDENT_STRANGERS);
+	return fw_store_sqlite_execute(store, sql);
+}
+
 fw_error *fw_store_sqlite_prune_incidents(struct fw_store *base, int64_t before_ms,
 					  uint64_t max_bytes)
 {
@@ -126,6 +148,7 @@ fw_error *fw_store_sqlite_prune_incidents(struct fw_store *base, int64_t before_
 	FW_TRY(fw_store_sqlite_ensure(store));
 	if (before_ms)
 		FW_TRY(prune_age(store, before_ms));
+	FW_TRY(prune_unauthenticated(store));
 	FW_TRY(used_bytes(store, &bytes, &unused));
 	(void)snprintf(sql, sizeof sql,
 		       "DELETE FROM incident WHERE n IN"
@@ -148,6 +171,11 @@ fw_error *fw_store_sqlite_prune_incidents(struct fw_store *base, int64_t before_
 #define COLUMNS                                                                   \
 	"id,time,duration,incident.code,severity,status,incident.tool,operation," \
 	"client,session,trace,message"
+/* After the columns. */
+#define PEER(store)                                                                     \
+	((store)->has_peers                                                             \
+		 ? ",(SELECT peer FROM incident_peer WHERE incident_peer.n=incident.n)" \
+		 : ",NULL")
 
 static const char *text_at(sqlite3_stmt *statement, int column)
 {
@@ -169,6 +197,7 @@ static struct fw_incident read_row(sqlite3_stmt *row)
 		.session = text_at(row, 9),
 		.trace = text_at(row, 10),
 		.message = text_at(row, 11),
+		.peer = text_at(row, 12),
 	};
 }
 
@@ -181,11 +210,11 @@ static fw_error *each_row(struct fw_store_sqlite *store, sqlite3_stmt *rows, boo
 		struct fw_incident incident = read_row(rows);
 
 		if (in_full) {
-			incident.error = text_at(rows, 12);
-			incident.detail = text_at(rows, 13);
-			incident.first_ms = sqlite3_column_int64(rows, 14);
-			incident.last_ms = sqlite3_column_int64(rows, 15);
-			incident.count = (uint64_t)sqlite3_column_int64(rows, 16);
+			incident.error = text_at(rows, 13);
+			incident.detail = text_at(rows, 14);
+			incident.first_ms = sqlite3_column_int64(rows, 15);
+			incident.last_ms = sqlite3_column_int64(rows, 16);
+			incident.count = (uint64_t)sqlite3_column_int64(rows, 17);
 		}
 		found(ctx, &incident);
 	}
@@ -199,7 +228,7 @@ fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	sqlite3_stmt *rows = NULL;
 	fw_error *err;
-	char sql[512];
+	char sql[640];
 
 	store->is_for_rows = false;
 	if (store->is_empty)
@@ -208,9 +237,10 @@ fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
 	/* Only conditions that are given, so that indexes are used. Ordered by
 	 * insertion, because the clock may be set back. */
 	(void)snprintf(sql, sizeof sql,
-		       "SELECT " COLUMNS " FROM incident WHERE time>=?5 AND time<?6"
+		       "SELECT " COLUMNS "%s FROM incident WHERE time>=?5 AND time<?6"
 		       "%s%s%s%s ORDER BY n DESC LIMIT ?7",
-		       filter->code ? " AND code=?1" : "", filter->tool ? " AND tool=?2" : "",
+		       PEER(store), filter->code ? " AND code=?1" : "",
+		       filter->tool ? " AND tool=?2" : "",
 		       filter->client ? " AND client=?3" : "",
 		       filter->session ? " AND session=?4" : "");
 	FW_TRY(fw_store_sqlite_statement(store, sql, &rows));
@@ -236,17 +266,19 @@ fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *pref
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	sqlite3_stmt *rows = NULL;
 	fw_error *err;
+	char sql[640];
 
 	store->is_for_rows = false;
 	if (store->is_empty)
 		return NULL;
 	FW_TRY(fw_store_sqlite_ensure(store));
-	FW_TRY(fw_store_sqlite_statement(
-		store,
-		"SELECT " COLUMNS ",error,detail,first,last,count FROM incident LEFT JOIN tally"
-		" ON tally.code=incident.code AND tally.tool=incident.counted_as"
-		" WHERE id>=?1 AND id<?1||char(1114111) ORDER BY id,n DESC LIMIT ?2",
-		&rows));
+	(void)snprintf(sql, sizeof sql,
+		       "SELECT " COLUMNS "%s,error,detail,first,last,count FROM incident"
+		       " LEFT JOIN tally ON tally.code=incident.code AND"
+		       " tally.tool=incident.counted_as"
+		       " WHERE id>=?1 AND id<?1||char(1114111) ORDER BY id,n DESC LIMIT ?2",
+		       PEER(store));
+	FW_TRY(fw_store_sqlite_statement(store, sql, &rows));
 	fw_store_sqlite_bind(rows, 1, prefix);
 	(void)sqlite3_bind_int64(rows, 2, (int64_t)limit);
 	err = each_row(store, rows, true, found, ctx);

@@ -16,9 +16,12 @@
 //   expect   code, origin, delivery, retry of the canonical error; null: the call succeeds
 //   soon     false: only the deadline can end it. Everything else is knowable at once
 //   has      members of the error's context, or a function of the whole answer
-//   heals    false: nothing can make the next call work (the program does not exist)
+//   open     why the gateway does not do this yet: the test is skipped
+//   heals    false: nothing can make the next call work (the program does not exist);
+//            'later': the next call may still meet the process that is ending, or what it left
 
 import { spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
 
 const STDIO = ['stdio'];
 const HTTP = ['http'];
@@ -69,16 +72,19 @@ const process_ = [
 	{ name: 'aborts', does: 'dies of SIGABRT in a call', on: STDIO, act: () => process.kill(process.pid, 'SIGABRT'), expect: crashed, has: { signal: 'SIGABRT' } },
 	{ name: 'closes_stdout', does: 'closes stdout in a call and stays', on: STDIO, act: (c) => c.closeOut(), expect: closed },
 	{ name: 'closes_stdin', does: 'closes stdin after a call and stays', on: STDIO, at: 'second', act: (c) => {
-		process.stdin.destroy();
+		// Node itself never closes it.
+		process.stdin.pause();
+		closeSync(0);
+		setInterval(() => {}, 1000);
 		fine(c);
 	}, expect: { ...fails('transport.broken_pipe', 'transport', 'not_sent', 'backoff'), orNull: true } },
-	{ name: 'cut_then_exits', does: 'writes half a reply without a newline and exits', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }).slice(0, 40), () => process.exit(7)), expect: { ...exited, also: ['upstream.garbled'], anyDelivery: true, anyRetry: true } },
+	{ name: 'cut_then_exits', does: 'writes half a reply without a newline and exits', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }).slice(0, 40), () => process.exit(7)), expect: exited, has: { exit_status: 7 } },
 	{ name: 'child_keeps_stdout', does: 'exits while a child of it keeps stdout open', on: STDIO, act: () => {
 		spawn('sleep', ['3'], { stdio: ['ignore', 'inherit', 'ignore'], detached: true }).unref();
 		setTimeout(() => process.exit(9), 20);
 	}, expect: exited, has: { exit_status: 9 } },
-	{ name: 'replies_then_exits', does: 'replies and exits at once', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\n`, () => process.exit(0)), expect: null },
-	{ name: 'replies_then_crashes', does: 'replies and dies of SIGSEGV', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\n`, () => process.kill(process.pid, 'SIGSEGV')), expect: null },
+	{ name: 'replies_then_exits', does: 'replies and exits at once', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\n`, () => process.exit(0)), expect: null, heals: 'later' },
+	{ name: 'replies_then_crashes', does: 'replies and dies of SIGSEGV', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\n`, () => process.kill(process.pid, 'SIGSEGV')), expect: null, heals: 'later' },
 	{ name: 'floods_stderr', does: 'writes 1 MiB to stderr, then replies', on: STDIO, act: (c) => process.stderr.write('x'.repeat(1 << 20), () => fine(c)), expect: null },
 ];
 
@@ -93,13 +99,17 @@ const stream = [
 		c.raw('{"level":"info","msg":"handling the call"}\n');
 		fine(c);
 	}, expect: null },
+	{ name: 'bracket_log', does: 'prints "[INFO] ..." and an object as Node prints it before the reply', on: STDIO, act: (c) => {
+		c.raw("[INFO] handling the call\n{ name: 'fault', arguments: { do: 'x' } }\n");
+		setTimeout(() => fine(c), 20);
+	}, expect: null },
 	{ name: 'banner_at_start', does: 'prints a banner before the handshake', on: STDIO, at: 'start', act: (c) => {
 		c.raw('Example MCP server v1.2 running on stdio\n\n');
 		c.proceed();
 	}, expect: null },
 	{ name: 'traceback', does: 'prints a traceback instead of a reply and stays', on: STDIO, act: (c) => c.raw('Traceback (most recent call last):\n  File "server.py", line 7, in call\nKeyError: \'id\'\n'), expect: fails('upstream.garbled', 'upstream', 'sent', 'never') },
 	{ name: 'cut_line', does: 'replies with a line that is cut in the middle', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') }).slice(0, 50)}\n`), expect: garbled },
-	{ name: 'cut_no_newline', does: 'replies with half a line and falls silent', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }).slice(0, 50)), expect: late, soon: false },
+	{ name: 'cut_no_newline', does: 'replies with half a line and falls silent', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }).slice(0, 50)), expect: late, soon: false, heals: 'later' },
 	{ name: 'broken_json', does: 'replies with single quotes for double ones', on: BOTH, act: (c) => c.body(message(c, { result: text('fine') }).replaceAll('"', "'")), expect: garbled },
 	{ name: 'two_on_a_line', does: 'writes two replies on one line', on: BOTH, act: (c) => c.body(message(c, { result: text('fine') }) + message(c, { result: text('fine') })), expect: garbled },
 	{ name: 'invalid_utf8', does: 'replies with bytes that are not UTF-8', on: BOTH, act: (c) => c.body(Buffer.from(message(c, { result: text('caf\xe9') }), 'latin1')), expect: garbled },
@@ -120,7 +130,7 @@ const stream = [
 	{ name: 'id_null', does: 'replies with a null id', on: BOTH, act: (c) => c.body(message(c, { id: null, result: text('fine') })), expect: { ...wrongId, also: ['upstream.invalid_reply'] } },
 	{ name: 'id_missing', does: 'replies without an id', on: BOTH, act: (c) => c.body(JSON.stringify({ jsonrpc: '2.0', result: text('fine') })), expect: { ...wrongId, also: ['upstream.invalid_reply'] } },
 	{ name: 'id_float', does: 'replies with the id as a float (1.0 for 1)', on: STDIO, act: (c) => c.body(message(c, { result: text('fine') }).replace(`"id":${c.id},`, `"id":${c.id}.0,`)), expect: { ...wrongId, orNull: true } },
-	{ name: 'error_null_id', does: 'replies with an error whose id is null', on: BOTH, act: (c) => c.body(message(c, { id: null, error: { code: -32600, message: 'Invalid Request' } })), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed', 'protocol.invalid_request', 'protocol.invalid_params'], anyRetry: true } },
+	{ name: 'error_null_id', does: 'replies with an error whose id is null', on: BOTH, act: (c) => c.body(message(c, { id: null, error: { code: -32600, message: 'Invalid Request' } })), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed', 'protocol.invalid_request', 'protocol.invalid_params', 'input.invalid_value'], anyRetry: true } },
 	{ name: 'duplicate', does: 'replies twice', on: STDIO, act: (c) => {
 		fine(c);
 		c.reply(c.text('again'));
@@ -130,15 +140,16 @@ const stream = [
 		setTimeout(() => fine(c), 50);
 	}, expect: { ...wrongId, orNull: true } },
 	{ name: 'batch', does: 'replies with an array of one reply', on: BOTH, act: (c) => c.body(`[${message(c, { result: text('fine') })}]`), expect: invalid },
-	{ name: 'scalar', does: 'replies with a number instead of a message', on: BOTH, act: (c) => c.body('42'), expect: { ...invalid, also: ['upstream.garbled', 'upstream.timeout'] } },
+	{ name: 'scalar', does: 'replies with a number instead of a message', on: HTTP, act: (c) => c.body('42'), expect: invalid },
+	{ name: 'scalar_line', does: 'prints a number on a line, which may be anything, and never replies', on: STDIO, act: (c) => c.body('42'), expect: late, soon: false },
 	{ name: 'result_type', does: 'replies with a resultType that does not exist', on: BOTH, era: 'modern', act: (c) => c.body(message(c, { result: { ...text('fine'), resultType: 'perhaps' } })), expect: invalid },
 	{ name: 'content_missing', does: 'replies without content', on: BOTH, act: (c) => c.reply({}), expect: invalid },
 	{ name: 'content_string', does: 'replies with a string as content', on: BOTH, act: (c) => c.reply({ content: 'fine' }), expect: invalid },
 	{ name: 'content_no_type', does: 'replies with a content item without a type', on: BOTH, act: (c) => c.reply({ content: [{ text: 'fine' }] }), expect: invalid },
 	{ name: 'text_number', does: 'replies with a number as text', on: BOTH, act: (c) => c.reply({ content: [{ type: 'text', text: 42 }] }), expect: invalid },
 	{ name: 'is_error_text', does: 'replies with isError "true" as a string', on: BOTH, act: (c) => c.reply({ ...text('fine'), isError: 'true' }), expect: invalid },
-	{ name: 'output_schema', does: 'replies with structured content that breaks the output schema', on: BOTH, tool: 'sum', act: (c) => c.reply({ ...text('{"sum":"three"}'), structuredContent: { sum: 'three' } }), expect: { ...invalid, also: ['tool.invalid_result'] } },
-	{ name: 'output_missing', does: 'replies without the structured content that the output schema requires', on: BOTH, tool: 'sum', act: (c) => c.reply(text('3')), expect: { ...invalid, also: ['tool.invalid_result'] } },
+	{ name: 'output_schema', open: 'the gateway does not check output schemas yet', does: 'replies with structured content that breaks the output schema', on: BOTH, tool: 'sum', act: (c) => c.reply({ ...text('{"sum":"three"}'), structuredContent: { sum: 'three' } }), expect: { ...invalid, also: ['tool.invalid_result'] } },
+	{ name: 'output_missing', open: 'the gateway does not check output schemas yet', does: 'replies without the structured content that the output schema requires', on: BOTH, tool: 'sum', act: (c) => c.reply(text('3')), expect: { ...invalid, also: ['tool.invalid_result'] } },
 	{ name: 'pieces', does: 'writes the reply byte by byte', on: BOTH, act: (c) => c.pieces(message(c, { result: text('fine') })), expect: null },
 	{ name: 'crlf', does: 'ends the line with CRLF', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\r\n`), expect: null },
 	{ name: 'blank_lines', does: 'writes blank lines around the reply', on: STDIO, act: (c) => c.raw(`\n\n${message(c, { result: text('fine') })}\n\n`), expect: null },
@@ -165,15 +176,15 @@ const http = [
 	{ name: 'dns', does: 'the host name does not exist', on: HTTP, at: 'spawn', url: () => 'http://no-such-host.invalid/mcp', expect: fails('transport.name_not_resolved', 'transport', 'not_sent', 'backoff'), heals: false },
 	{ name: 'refused', does: 'nothing listens on the port', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.closedPort}/mcp`, expect: fails('transport.connection_refused', 'transport', 'not_sent', 'backoff'), heals: false },
 	{ name: 'tls_to_plain', does: 'speaks plain HTTP on an https address', on: HTTP, at: 'spawn', url: (lab) => `https://127.0.0.1:${lab.port}/mcp`, expect: fails('transport.tls_failed', 'transport', 'not_sent', 'never'), heals: false },
-	{ name: 'not_http', does: 'greets with another protocol', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.otherPort}/mcp`, expect: { ...violation, also: ['upstream.start_failed'], anyDelivery: true }, heals: false },
+	{ name: 'not_http', does: 'greets with another protocol', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.otherPort}/mcp`, expect: notStarted, heals: false },
 	{ name: 'http_401_at_start', does: '401 to the handshake, with WWW-Authenticate', on: HTTP, at: 'start', act: status(401, { 'www-authenticate': 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource"' }), expect: { ...unauthorized, anyDelivery: true }, has: (answer) => JSON.stringify(answer).includes('resource_metadata') },
-	{ name: 'http_404_at_start', does: '404 to the handshake', on: HTTP, at: 'start', act: status(404), expect: { ...notStarted, also: ['resource.not_found', 'upstream.failed'], anyDelivery: true } },
-	{ name: 'http_500_at_start', does: '500 to the handshake', on: HTTP, at: 'start', act: status(500), expect: { ...unavailable, also: ['upstream.start_failed'], anyDelivery: true } },
-	{ name: 'html_at_start', does: 'a page of HTML to the handshake', on: HTTP, at: 'start', act: status(200, {}, page, 'text/html'), expect: { ...violation, also: ['upstream.start_failed', 'upstream.garbled'], anyDelivery: true } },
+	{ name: 'http_404_at_start', does: '404 to the handshake', on: HTTP, at: 'start', act: status(404), expect: notStarted },
+	{ name: 'http_500_at_start', does: '500 to the handshake', on: HTTP, at: 'start', act: status(500), expect: notStarted },
+	{ name: 'html_at_start', does: 'a page of HTML to the handshake', on: HTTP, at: 'start', act: status(200, {}, page, 'text/html'), expect: notStarted },
 	{ name: 'http_401', does: '401 with WWW-Authenticate', on: HTTP, act: status(401, { 'www-authenticate': 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource", scope="files:read"' }), expect: unauthorized, has: (answer) => JSON.stringify(answer).includes('files:read') },
 	{ name: 'http_403', does: '403 insufficient_scope', on: HTTP, act: status(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="files:write"' }), expect: { ...unauthorized, also: ['auth.forbidden'] }, has: (answer) => JSON.stringify(answer).includes('files:write') },
 	{ name: 'session_lost', does: '404 once, because it forgot the session', on: HTTP, era: 'legacy', act: (c) => (c.once('session_lost') ? c.forget() : fine(c)), expect: null },
-	{ name: 'session_lost_always', does: '404 to every call of a session', on: HTTP, era: 'legacy', act: (c) => c.forget(), expect: { ...fails('session.unknown', 'upstream', 'replied', 'backoff'), also: ['resource.not_found', 'upstream.failed', 'session.ended'], anyRetry: true } },
+	{ name: 'session_lost_always', does: '404 to every call of a session', on: HTTP, era: 'legacy', act: (c) => c.forget(), expect: { ...fails('session.unknown', 'upstream', 'replied', 'after_fix'), anyRetry: true } },
 	{ name: 'session_lost_400', does: '400 "no valid session" once, where 404 is meant', on: HTTP, era: 'legacy', act: (c) => (c.once('session_lost_400') ? c.forget(400, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}') : fine(c)), expect: { ...fails('session.unknown', 'upstream', 'replied', 'after_fix'), also: ['input.invalid_value', 'upstream.failed', 'protocol.invalid_request', 'upstream.invalid_reply', 'tool.failed', 'session.missing'], orNull: true, anyRetry: true } },
 	{ name: 'http_404', does: '404 without a session', on: HTTP, era: 'modern', act: status(404), expect: { ...notFound, also: ['upstream.failed'], anyRetry: true } },
 	{ name: 'http_400', does: '400 with a text', on: HTTP, act: status(400, {}, 'Bad Request'), expect: { ...fails('input.invalid_value', 'upstream', 'replied', 'after_fix'), also: ['protocol.invalid_request', 'upstream.failed'], anyRetry: true } },
@@ -202,17 +213,17 @@ const http = [
 	{ name: 'http_short', does: 'closes before all bytes of Content-Length came', on: HTTP, act: (c) => {
 		c.res.writeHead(200, { 'content-type': 'application/json', 'content-length': '4096' });
 		c.res.write(message(c, { result: text('fine') }), () => c.res.socket.end());
-	}, expect: { ...closed, also: ['transport.connection_reset', 'transport.protocol_violation'], anyOrigin: true, anyRetry: true } },
+	}, expect: { ...reset, delivery: 'replied' } },
 	{ name: 'reset', does: 'resets the connection before the response', on: HTTP, act: (c) => c.res.socket.resetAndDestroy(), expect: reset },
 	{ name: 'reset_in_body', does: 'resets the connection in the body', on: HTTP, act: (c) => {
 		c.res.writeHead(200, { 'content-type': 'application/json', 'content-length': '4096' });
 		c.res.write('{"jsonrpc":', () => setTimeout(() => c.res.socket.resetAndDestroy(), 10));
-	}, expect: reset },
+	}, expect: { ...reset, delivery: 'replied' } },
 	{ name: 'reset_in_sse', does: 'resets the connection in the event stream', on: HTTP, act: (c) => {
 		c.sse(': hello\n\n');
 		setTimeout(() => c.res.socket.resetAndDestroy(), 10);
-	}, expect: { ...reset, also: ['upstream.closed'], anyOrigin: true } },
-	{ name: 'closes', does: 'closes the connection before the response', on: HTTP, act: (c) => c.res.socket.end(), expect: { ...closed, also: ['transport.connection_reset'], anyOrigin: true } },
+	}, expect: reset },
+	{ name: 'closes', does: 'closes the connection before the response', on: HTTP, act: (c) => c.res.socket.end(), expect: reset },
 	{ name: 'sse', does: 'answers with an event stream, comments and a retry field', on: HTTP, act: (c) => {
 		c.sse(`: hello\n\nretry: 500\n\nevent: message\ndata: ${message(c, { result: text('fine') })}\n\n`);
 		c.res.end();
@@ -258,7 +269,7 @@ const asJson = (contract, code, retry) => ({ name: `answer_${contract.replace('-
 
 const answer = [
 	flat('answer_rate_limit', 'isError: rate limit exceeded, try again in 30s', 'rate limit exceeded, try again in 30s', 'upstream.rate_limited', 'backoff'),
-	flat('answer_forbidden', "isError: EACCES: permission denied", "EACCES: permission denied, open '/etc/shadow'", 'auth.forbidden', 'after_fix'),
+	flat('answer_forbidden', "isError: EACCES: permission denied", "EACCES: permission denied, open '/etc/shadow'", 'auth.forbidden', 'never'),
 	flat('answer_refused', 'isError: connect ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', 'transport.connection_refused', 'backoff'),
 	flat('answer_missing_file', 'isError: ENOENT: no such file', "ENOENT: no such file or directory, open '/tmp/x'", 'file.not_found', 'after_fix'),
 	flat('answer_arguments', 'isError: invalid arguments', 'Invalid arguments: missing required field "path"', 'input.schema_violation', 'after_fix'),
@@ -266,7 +277,7 @@ const answer = [
 	{ name: 'answer_flat', does: 'isError with a text that says nothing', on: BOTH, act: (c) => c.reply(failure('the frobnicator is unhappy')), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed'] }, has: kept('the frobnicator is unhappy') },
 	{ name: 'answer_empty', does: 'isError with empty content', on: BOTH, act: (c) => c.reply({ content: [], isError: true }), expect: { ...answered('upstream.failed', 'never'), also: ['tool.failed', 'tool.no_result'] } },
 	asJson('kaiza', 'path.not_found', 'after_fix'),
-	asJson('context-v0', 'io.failed', 'backoff'),
+	asJson('context-v0', 'io.failed', 'never'),
 	asJson('codeintel', 'file.not_found', 'after_fix'),
 	asJson('toolerror', 'dependency.unavailable', 'backoff'),
 	asJson('owlclaw', 'path.not_found', 'after_fix'),

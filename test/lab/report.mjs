@@ -1,6 +1,6 @@
 // The rows of the lab as tests, one each, and the times to the answer as comments.
 
-import { check, finish, test } from '../wire/lib/cli.mjs';
+import { check, finish, skip, test } from '../wire/lib/cli.mjs';
 import { SHORT, median, runLab } from './run.mjs';
 
 export async function report(transport) {
@@ -18,6 +18,7 @@ export async function report(transport) {
 				if (row.soon && row.at === 'call') soon.get(front).push(result.ms);
 				else if (!row.soon && row.at === 'call') late.push(result.ms - SHORT * 1000);
 			}
+			if (row.open) skip(row.open);
 			check(found.length === 0, found.join('\n'));
 		});
 	await finish();

@@ -142,7 +142,9 @@ function failure(said, { code, id, tool, contract = 'toolerror', origin, where }
 	if (isTool) {
 		assert.equal(answer.result.isError, true);
 		assert.equal(error.tool, tool);
-		assert.equal(answer.result.content.length, 1);
+		// The text of the contract, and unless the client chose it, what to do.
+		assert.ok(answer.result.content.length <= (contract === 'context-v0' ? 1 : 2));
+		for (const hint of answer.result.content.slice(1)) assert.ok(hint.text.endsWith(`Incident: ${error.incident_id}`), hint.text);
 		judged.push([contract, answer.result.content[0].text, where]);
 		if (contract !== 'codeintel') assert.equal('structuredContent' in answer.result, false);
 	} else {

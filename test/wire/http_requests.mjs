@@ -85,7 +85,7 @@ test('loopback names are right, with any port and in any case', async () => {
 });
 
 test('the endpoint is one path', async () => {
-	for (const path of ['/', '/mcp/', '/MCP', '/mcpx', '/other'])
+	for (const path of ['/mcp/', '/MCP', '/mcpx', '/other'])
 		assert.equal((await ask(server, request('POST', {}, ping, path))).status, 404, path);
 });
 

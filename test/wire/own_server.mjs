@@ -121,8 +121,9 @@ test('its alerts fire: in the log, at /alerts and in the state directory', async
 	match(await until('the file', () => readFileSync(join(directory, 'alerts', state), 'utf8')), /notes\.too_many/);
 });
 
-test('it is ready, and names the audit log', async () => {
+test('it is ready, and its own code has a page', async () => {
 	match((await ask('/readyz')).body, /^ready\n[^]*audit: up/);
+	same((await ask('/problems/notes.too_many')).status, 200);
 });
 
 test('it stops, and writes what was queued', async () => {

@@ -209,7 +209,7 @@ test('alerts go out by name, to their port', async () => {
 	});
 
 	await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
-	const wire = stdio('--alert-webhook', `http://localhost:${receiver.address().port}/`);
+	const wire = stdio('--drill-alerts', '--alert-webhook', `http://localhost:${receiver.address().port}/`);
 
 	await wire.initialize();
 	for (let i = 0; i < 40; i++) await wire.call('raise_error', { code: 'internal.unexpected' });

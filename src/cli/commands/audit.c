@@ -417,6 +417,8 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
+static const char *const action_words[] = { "verify", "accept", "tail", "query", NULL };
+
 const cli_command cli_command_audit = {
 	.name = "audit",
 	.summary = "verify, follow and search an audit log",
@@ -443,6 +445,7 @@ const cli_command cli_command_audit = {
 		"tail prints the last records, query the matching ones, oldest first.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
+	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,
 	.run = run,

@@ -441,6 +441,9 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
+static const char *const action_words[] = { "build",  "resolve", "inspect",
+					    "verify", "list",    NULL };
+
 const cli_command cli_command_context = {
 	.name = "context",
 	.summary = "build, resolve, inspect, verify and list context caches",
@@ -459,7 +462,8 @@ const cli_command cli_command_context = {
 		"The environment variable SOURCE_DATE_EPOCH fixes the time that build records.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
-	.operands = CLI_CONTEXT_ACTION,
+	.actions = action_words,
+	.operands = CLI_FILE,
 	.examples = examples,
 	.statuses = statuses,
 	.misused = MISUSED,

@@ -9,6 +9,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "cli/commands/foreign.h"
 #include "cli/commands/lookup.h"
 #include "cli/commands/registry_file.h"
 #include "cli/commands/row_json.h"
@@ -260,11 +261,39 @@ static void separate(struct job *job)
 		cli_puts("\n\n");
 }
 
+/* A name of other software: what it is reported as. */
+static bool explain_foreign(struct job *job, const char *name)
+{
+	char what[160];
+	fw_error *err = cli_foreign_error(name, what, sizeof what);
+	cli_meaning meaning = { FW_CANONICAL, NULL };
+
+	if (!err)
+		return false;
+	meaning.row = fw_error_row(err);
+	separate(job);
+	if (job->json) {
+		put_json(job->registry, name, &meaning, err);
+	} else {
+		char text[320];
+
+		(void)snprintf(text, sizeof text, "%s is %s. It is reported as %s.", name, what,
+			       meaning.row->code);
+		cli_wrap(text, 0, INDENT);
+		cli_putc('\n');
+		put_row(meaning.row, fw_error_retry(err), meaning.row->hint);
+	}
+	fw_error_free(err);
+	return true;
+}
+
 static void explain_code(struct job *job, const char *code)
 {
 	cli_meaning meanings[FW_CONTRACT_COUNT];
 	size_t count = cli_lookup(job->registry, code, job->contract, meanings);
 
+	if (count == 0 && job->contract == FW_AUTO && explain_foreign(job, code))
+		return;
 	if (count == 0) {
 		(void)cli_fail(cli_lookup_failed(job->registry, code, job->contract));
 		job->failed = true;
@@ -347,6 +376,7 @@ static const cli_example examples[] = {
 	{ "A code of any contract, its number, or its name in C:",
 	  "faultwire explain FILE_NOT_FOUND" },
 	{ NULL, "faultwire explain cache_missing governance.rate_limited 2511" },
+	{ "What other software reports:", "faultwire explain ENOENT SIGSEGV 404 -32602" },
 	{ "An error:",
 	  "echo '{\"error\":{\"code\":\"io_error\",\"message\":\"I/O error occurred\"}}' | "
 	  "faultwire explain -" },
@@ -357,14 +387,19 @@ const cli_command cli_command_explain = {
 	.name = "explain",
 	.summary = "explain an error code, and what to do about it",
 	.synopsis = "[--contract CONTRACT] [--json] [OPTION]... CODE...|-",
-	.description = "Explains each CODE: its meaning, its name in every contract, its "
-		       "class, what to do about it, and an example. CODE is a code of any "
-		       "contract (FILE_NOT_FOUND, file-not-found, cache_missing, "
-		       "governance.rate_limited, NOT_FOUND), a name in C (FW_FILE_NOT_FOUND) "
-		       "or a number (2511). With - it explains the error on standard input.\n"
-		       "\n"
-		       "A code that stands for several canonical codes is explained as the one "
-		       "that it is read as; the others are listed.",
+	.description =
+		"Explains each CODE: its meaning, its name in every contract, its "
+		"class, what to do about it, and an example. CODE is a code of any "
+		"contract (FILE_NOT_FOUND, file-not-found, cache_missing, "
+		"governance.rate_limited, NOT_FOUND), a name in C (FW_FILE_NOT_FOUND) "
+		"or a number (2511). Names of other software are explained as what they are "
+		"reported as: an errno (ENOENT), a signal (SIGSEGV), an HTTP status "
+		"(404), a JSON-RPC code (-32602), a SQLSTATE (23505), a result of "
+		"libcurl (CURLE_COULDNT_CONNECT). With - it explains the error on "
+		"standard input.\n"
+		"\n"
+		"A code that stands for several canonical codes is explained as the one "
+		"that it is read as; the others are listed.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_CODE,

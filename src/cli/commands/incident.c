@@ -302,6 +302,8 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
+static const char *const action_words[] = { "list", "show", NULL };
+
 const cli_command cli_command_incident = {
 	.name = "incident",
 	.summary = "list incidents, or show one",
@@ -316,6 +318,7 @@ const cli_command cli_command_incident = {
 		"shortly after the reply; only the audit log is written before it.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
+	.actions = action_words,
 	.operands = CLI_TEXT,
 	.examples = examples,
 	.run = run,

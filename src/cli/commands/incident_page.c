@@ -99,6 +99,7 @@ static void put_where(const struct fw_incident *incident, const fw_error *err)
 	put_labelled("operation", incident->operation);
 	put_labelled("client", incident->client);
 	put_labelled("session", incident->session);
+	put_labelled("peer", incident->peer);
 	put_labelled("role", scope.role);
 	put_labelled("workspace", scope.workspace_root);
 	put_labelled("plan", scope.plan_hash);

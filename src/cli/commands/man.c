@@ -4,6 +4,12 @@
  */
 #include "cli/command.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,6 +252,55 @@ static void put_page(const cli_command *command)
 	put_see_also(command);
 }
 
+/* Starts "man -l -" with a pipe as its standard input, whose other end is returned.
+ * man(1) renders the page and chooses the pager. -1: it cannot be started. */
+static int start_pager(pid_t *ret_pid)
+{
+	char name[] = "man", local[] = "-l", input[] = "-";
+	char *const argv[] = { name, local, input, NULL };
+	posix_spawn_file_actions_t actions;
+	int ends[2], result;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+	result = posix_spawnp(ret_pid, name, &actions, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(ends[0]);
+	if (result == 0)
+		return ends[1];
+	(void)close(ends[1]);
+	return -1;
+}
+
+/* On a terminal a manual page is read, not its source. */
+static bool page_through_man(const cli_command *command)
+{
+	pid_t pid;
+	int terminal, pipe_end, status;
+
+	if (!isatty(STDOUT_FILENO))
+		return false;
+	terminal = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	pipe_end = terminal >= 0 ? start_pager(&pid) : -1;
+	if (pipe_end < 0) {
+		if (terminal >= 0)
+			(void)close(terminal);
+		return false;
+	}
+	(void)dup2(pipe_end, STDOUT_FILENO);
+	(void)close(pipe_end);
+	put_page(command);
+	cli_output_flush();
+	/* Closes the pipe too, so the pager reads its end. */
+	(void)dup2(terminal, STDOUT_FILENO);
+	(void)close(terminal);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return true;
+}
+
 static int run(const cli_args *args)
 {
 	const cli_command *command = &cli_program;
@@ -256,7 +311,8 @@ static int run(const cli_args *args)
 		command = cli_command_find(args->operands[0]);
 	if (!command)
 		return cli_fail(cli_usage("there is no command %s", args->operands[0]));
-	put_page(command);
+	if (!page_through_man(command))
+		put_page(command);
 	return CLI_DONE;
 }
 
@@ -270,7 +326,7 @@ const cli_command cli_command_man = {
 	.summary = "print the manual page of a command",
 	.synopsis = "[COMMAND]",
 	.description = "Prints the manual page of COMMAND, or of the program, in the format of "
-		       "man(1).",
+		       "man(1). On a terminal, man(1) shows it in a pager.",
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 	.run = run,

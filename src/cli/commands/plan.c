@@ -471,6 +471,9 @@ static int run(const cli_args *args)
 	return status;
 }
 
+static const char *const action_words[] = { "new",    "lint", "show",      "approve",
+					    "revoke", "list", "bootstrap", NULL };
+
 const cli_command cli_command_plan = {
 	.name = "plan",
 	.summary = "create, check, show, approve, revoke and list plans",
@@ -496,7 +499,8 @@ const cli_command cli_command_plan = {
 		"again.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
-	.operands = CLI_TEXT,
+	.actions = action_words,
+	.operands = CLI_FILE,
 	.examples = examples,
 	.run = run,
 };

@@ -40,6 +40,7 @@ struct job {
 	/* of the current text */
 	const char *name;
 	uint64_t line;
+	fw_contract alike; /* what it looks like, if that is another contract; else FW_AUTO */
 };
 
 /* ---- what is printed ------------------------------------------------------ */
@@ -84,6 +85,8 @@ static void begin_result(const struct job *job, fw_contract contract)
 		cli_json_number("line", (int64_t)job->line);
 	cli_json_string("contract",
 			contract < FW_CONTRACT_COUNT ? fw_contract_name(contract) : NULL);
+	if (job->alike < FW_CONTRACT_COUNT)
+		cli_json_string("looks_like", fw_contract_name(job->alike));
 	cli_json_open("violations", '[');
 }
 
@@ -120,14 +123,38 @@ static size_t check_stranger(struct job *job)
 	return 1;
 }
 
+/* Somebody who checks against the wrong contract should read that first. */
+static void put_likeness(struct job *job, const char *text, size_t len)
+{
+	fw_contract alike = fw_sniff(text, len);
+	size_t count = 0;
+	fw_error *err;
+
+	if (alike == job->contract || alike >= FW_CONTRACT_COUNT)
+		return;
+	err = fw_validate(text, len, job->contract, &job->decode, NULL, NULL, &count);
+	fw_error_free(err);
+	if (err || !count)
+		return;
+	job->alike = alike;
+	if (job->json)
+		return;
+	put_place(job);
+	cli_printf("this looks like %s, not %s\n", fw_contract_name(alike),
+		   fw_contract_name(job->contract));
+}
+
 static void check(struct job *job, const char *text, size_t len)
 {
 	fw_contract contract = job->contract;
 	fw_error *err = NULL;
 	size_t count = 0;
 
+	job->alike = FW_AUTO;
 	if (contract == FW_AUTO)
 		contract = fw_sniff(text, len);
+	else
+		put_likeness(job, text, len);
 	begin_result(job, contract);
 	if (contract == FW_ANY_JSON)
 		count = check_stranger(job);
@@ -224,6 +251,7 @@ static int run(const cli_args *args)
 	struct job job = {
 		.decode = FW_DECODE_OPTIONS_INIT,
 		.contract = cli_contract(args, CONTRACT, FW_AUTO),
+		.alike = FW_AUTO,
 		.lines = cli_given(args, LINES),
 		.json = cli_given(args, JSON),
 	};
@@ -263,7 +291,8 @@ const cli_command cli_command_validate = {
 		       "category, status and retry class are those of the code.\n"
 		       "\n"
 		       "Prints one line per violation: file, line, JSON Pointer, rule, what "
-		       "was expected and what was found. Exits with 0 if everything is valid, "
+		       "was expected and what was found. If the text is in another contract, "
+		       "that is printed first. Exits with 0 if everything is valid, "
 		       "and with 1 otherwise.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,

@@ -55,6 +55,8 @@ enum {
 	INCIDENTS,
 	INCIDENTS_AGE,
 	INCIDENTS_BYTES,
+	HINTS,
+	PROBLEM_BASE,
 	API,
 	UPGRADE_REQUIRED,
 	STORE,
@@ -84,15 +86,15 @@ static const cli_option options[OPTION_COUNT] = {
 	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
 		    "Audit log of failures and changes, or off; by default audit-log.jsonl in "
 		    "the state directory." },
-	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
+	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_AUDIT_SYNC,
 			 "When to sync the audit log to disk: always (before each reply, the "
 			 "default), interval, interval=MS, or off." },
-	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
+	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_AUDIT_FORM,
 			 "How to record arguments: hash (the default) or redacted." },
 	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
 			  "Rotate the audit log at this size, by default 64m; takes the suffix "
 			  "k or m. Rotated files are never deleted." },
-	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
+	[METRICS] = { "metrics", "on|off", 0, CLI_SWITCH,
 		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
 	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
 			    "Post each alert to URL as JSON, when it fires and when it is "
@@ -115,10 +117,10 @@ static const cli_option options[OPTION_COUNT] = {
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
 		       "the limits that tools have of their own. Not with --run inline." },
-	[LOG] = { "log", "FORM", 0, CLI_TEXT,
+	[LOG] = { "log", "FORM", 0, CLI_LOG_FORM,
 		  "Log format on standard error: json, text, journald or off; by default text "
 		  "on a terminal, otherwise json." },
-	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
+	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_LOG_LEVEL,
 			"Lowest level to log: debug, info (the default), notice, warning, "
 			"error or critical." },
 	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
@@ -129,6 +131,15 @@ static const cli_option options[OPTION_COUNT] = {
 	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
 			      "Maximum size of the incident database, by default 256m; takes "
 			      "the suffix k or m. The oldest incidents are deleted." },
+	[HINTS] = { "hints", "on|off|auto", 0, CLI_HINTS,
+		    "Add a second text to the result of a tool that fails: what to do, and the "
+		    "incident id. auto (the default): if the client has not chosen a contract. "
+		    "Never in context-v0." },
+	[PROBLEM_BASE] = { "problem-base", "URL", 0, CLI_TEXT,
+			   "Base of the type URIs in problem documents, by default "
+			   "https://owlclaw.dev/problems/; such as "
+			   "https://tools.example.com/problems/, where this server explains "
+			   "them." },
 	[API] = { "api", "on|off", 0, CLI_TEXT,
 		  "HTTP: serve the HTTP API at /api/v1/ and /openapi.json; by default on." },
 	[UPGRADE_REQUIRED] = { "upgrade-required", NULL, 0, CLI_NOTHING,
@@ -329,6 +340,26 @@ static fw_error *read_observers(struct serving *serving)
 	return serve_observers_read(&serving->observers, &observing, &serving->observe);
 }
 
+static fw_hints hints_of(const char *word)
+{
+	if (!word || strcmp(word, "auto") == 0)
+		return FW_HINTS_AUTO;
+	return strcmp(word, "on") == 0 ? FW_HINTS_ON : FW_HINTS_OFF;
+}
+
+/* The name of a problem is appended to it. */
+static fw_error *check_problem_base(const char *url)
+{
+	bool is_url =
+		!url || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0;
+
+	if (is_url && (!url || (url[strlen(url) - 1] == '/' && !strpbrk(url, " ?#\"\\<>"))))
+		return NULL;
+	return cli_usage("--problem-base takes an http or https URL that ends in a slash; "
+			 "found \"%s\"",
+			 url);
+}
+
 /* `name` in the state directory, unless the option names another file or is off. */
 static fw_error *file_of(const cli_args *args, size_t option, const char *name,
 			 char path[CLI_PATH_SIZE], const char **ret_file)
@@ -388,6 +419,9 @@ static fw_error *serve(struct serving *serving)
 	server.instructions =
 		serve_toolsets_instructions(args->values[TOOLS], args->values[ROLE]);
 	server.debug_stack = cli_stack_is_wanted();
+	server.hints = hints_of(args->values[HINTS]);
+	server.problem_base = args->values[PROBLEM_BASE];
+	FW_TRY(check_problem_base(server.problem_base));
 	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, DEADLINE))
@@ -502,7 +536,11 @@ const cli_command cli_command_serve = {
 		       "calls in progress are completed or answered first. State is stored in "
 		       "$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
 		       "audit log before the reply is sent (see faultwire audit), and failures "
-		       "can be looked up by their incident id (see faultwire incident).",
+		       "can be looked up by their incident id (see faultwire incident).\n"
+		       "\n"
+		       "Over HTTP there are pages beside the endpoint: /livez and /healthz (is "
+		       "it alive), /readyz (does it accept calls), /problems/ (what codes "
+		       "mean), and with the token /metrics and /alerts.",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.more_options = serve_toolset_option_at,

@@ -35,6 +35,8 @@ enum {
 	RETAIN_MS = 15 * 60 * 1000,
 	/* How long fw_alerting_free() runs the loop for pending deliveries. */
 	FLUSH_MS = 1000,
+	/* At most this often, counts in the state file are updated. */
+	SAVE_MS = 500,
 	STATE_BYTES = 4 * 1024 * 1024,
 	PATH_BYTES = 4096,
 };
@@ -49,10 +51,12 @@ struct fw_alerting {
 	int64_t offset_ms;                 /* from that clock to the calendar */
 	struct fw_alerting_sender *sender; /* NULL: no webhook, no Alertmanager */
 	int64_t resend_ms;                 /* used by the thread only */
+	int64_t saved_ms;                  /* likewise: when the state file was written */
 	char start_ticks[24];
 
 	struct fw_alerts *alerts;
 	bool is_changed;
+	bool is_stale; /* the state file has old counts */
 	/* Changes for the thread. */
 	struct fw_alerting_fact changes[FW_LIMIT_ALERT_QUEUE];
 	size_t change_count;
@@ -286,7 +290,7 @@ static bool next_change(struct fw_alerting *alerting, struct fw_alerting_fact *r
 	return is_there;
 }
 
-static void publish(struct fw_alerting *alerting, bool is_changed)
+static void publish(struct fw_alerting *alerting, bool is_changed, bool is_stale)
 {
 	int64_t now_ms = alerting->now_ms();
 	struct fw_alerting_fact fact;
@@ -295,8 +299,10 @@ static void publish(struct fw_alerting *alerting, bool is_changed)
 		log_change(alerting, &fact);
 		queue_webhook(alerting, &fact);
 	}
-	if (is_changed)
+	if (is_changed || is_stale) {
 		fw_error_free(save_state(alerting));
+		alerting->saved_ms = fw_steady_ms();
+	}
 	if (alerting->sender && (is_changed || now_ms >= alerting->resend_ms)) {
 		queue_alertmanager(alerting);
 		alerting->resend_ms = now_ms + RESEND_MS;
@@ -306,6 +312,8 @@ static void publish(struct fw_alerting *alerting, bool is_changed)
 static void sleep_for(struct fw_alerting *alerting, int64_t most_ms)
 {
 	fw_queue_thread_lock(&alerting->queue);
+	if (alerting->is_stale && most_ms > SAVE_MS)
+		most_ms = SAVE_MS;
 	if (!alerting->is_changed && !alerting->queue.is_stopping)
 		(void)fw_queue_thread_wait(&alerting->queue,
 					   fw_steady_ns() + most_ms * 1000000);
@@ -319,16 +327,19 @@ static void run(void *ctx)
 
 	while (!is_ending) {
 		int64_t now_ms = alerting->now_ms(), wait_ms;
-		bool is_changed;
+		bool is_changed, is_stale;
 
 		fw_queue_thread_lock(&alerting->queue);
 		fw_alerts_advance(alerting->alerts, now_ms);
 		is_changed = alerting->is_changed;
 		alerting->is_changed = false;
+		is_stale = alerting->is_stale && fw_steady_ms() - alerting->saved_ms >= SAVE_MS;
+		if (is_changed || is_stale)
+			alerting->is_stale = false;
 		is_ending = alerting->queue.is_stopping;
 		wait_ms = fw_alerts_next(alerting->alerts);
 		fw_queue_thread_unlock(&alerting->queue);
-		publish(alerting, is_changed);
+		publish(alerting, is_changed, is_stale);
 		wait_ms = wait_ms == INT64_MAX ? RESEND_MS : wait_ms - now_ms;
 		if (wait_ms > RESEND_MS)
 			wait_ms = RESEND_MS;
@@ -429,14 +440,18 @@ void fw_alerting_free(struct fw_alerting *alerting)
 
 void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const char *client)
 {
-	bool is_changed;
+	bool must_wake;
 
 	fw_queue_thread_lock(&alerting->queue);
 	fw_alerts_note(alerting->alerts, fw_error_row(err), client, fw_error_incident_id(err),
 		       alerting->now_ms());
-	is_changed = alerting->is_changed;
+	must_wake = alerting->is_changed;
+	if (!alerting->is_stale && fw_alerts_firing(alerting->alerts)) {
+		alerting->is_stale = true;
+		must_wake = true;
+	}
 	fw_queue_thread_unlock(&alerting->queue);
-	if (is_changed)
+	if (must_wake)
 		fw_queue_thread_wake(&alerting->queue);
 }
 
@@ -450,7 +465,9 @@ void fw_alerting_wake(struct fw_alerting *alerting)
 
 void fw_alerting_finished(void *alerting, const fw_outcome *outcome)
 {
-	if (outcome->error)
+	/* Anybody can cause unauthenticated failures: they are counted in the metrics, and
+	 * call nobody. */
+	if (outcome->error && !outcome->is_unauthenticated && !outcome->is_drill)
 		fw_alerting_note(alerting, outcome->error, outcome->client);
 }
 

@@ -18,6 +18,7 @@
 #include "core/redact.h"
 #include "observe/log/log.h"
 #include "observe/spool/spool.h"
+#include "policy/rate.h"
 
 #include <faultwire/contract.h>
 #include <faultwire/raise.h>
@@ -41,6 +42,7 @@ enum text {
 	TEXT_DETAIL,
 	TEXT_ERROR,
 	TEXT_COUNTED_AS,
+	TEXT_PEER,
 	TEXT_COUNT
 };
 
@@ -49,6 +51,7 @@ struct head {
 	int64_t duration_us;
 	const fw_row *row; /* rows outlive the server */
 	int status;
+	bool is_unauthenticated;
 	bool has[TEXT_COUNT];
 };
 
@@ -57,7 +60,9 @@ struct fw_incidents {
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms;   /* monotonic clock; 0: not yet */
+	int64_t pruned_ms;        /* monotonic clock; 0: not yet */
+	struct fw_rate strangers; /* of the loop's thread: unauthenticated requests */
+	atomic_uint_least64_t left_out;
 	struct fw_buf clean; /* redacted texts of the record that is being written */
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
@@ -117,6 +122,12 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	/* An error that was raised out of memory has no id. */
 	if (!err || !fw_error_incident_id(err))
 		return;
+	if (outcome->is_unauthenticated &&
+	    !fw_rate_take(&incidents->strangers, FW_LIMIT_AUDIT_STRANGERS_PER_S,
+			  FW_LIMIT_AUDIT_STRANGERS, (uint64_t)fw_steady_ns())) {
+		atomic_fetch_add(&incidents->left_out, 1);
+		return;
+	}
 	out = fw_spool_begin(incidents->spool);
 	if (!out)
 		return;
@@ -126,6 +137,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	head.duration_us = (int64_t)(outcome->duration_ns / 1000);
 	head.row = fw_error_row(err);
 	head.status = fw_error_status(err);
+	head.is_unauthenticated = outcome->is_unauthenticated;
 	fw_buf_put(out, (const char *)&head, sizeof head);
 	put_text(out, &head, TEXT_ID, fw_error_incident_id(err));
 	put_text(out, &head, TEXT_TOOL, scope.tool);
@@ -141,6 +153,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	put_error(out, err);
 	/* Names that are not registered tools are counted together. */
 	put_text(out, &head, TEXT_COUNTED_AS, outcome->is_known ? outcome->name : NULL);
+	put_text(out, &head, TEXT_PEER, outcome->peer);
 	if (out->state == FW_BUF_OK)
 		memcpy(out->text + at, &head, sizeof head);
 	fw_spool_end(incidents->spool);
@@ -240,6 +253,8 @@ static bool next(void *ctx, struct fw_incident *ret_incident)
 		.detail = texts[TEXT_DETAIL],
 		.error = clean_error(walk->incidents, texts[TEXT_ERROR]),
 		.counted_as = texts[TEXT_COUNTED_AS] ? texts[TEXT_COUNTED_AS] : "",
+		.peer = texts[TEXT_PEER],
+		.is_unauthenticated = head.is_unauthenticated,
 	};
 	return true;
 }
@@ -368,6 +383,7 @@ struct fw_incidents_health fw_incidents_health(fw_incidents *incidents)
 	return (struct fw_incidents_health){
 		.written = atomic_load(&incidents->written),
 		.lost = fw_spool_lost(incidents->spool),
+		.left_out = atomic_load(&incidents->left_out),
 		.waiting_bytes = fw_spool_waiting(incidents->spool),
 		.is_down = atomic_load(&incidents->is_down),
 	};

@@ -56,7 +56,8 @@ struct fw_incidents_options {
 
 struct fw_incidents_health {
 	uint64_t written;
-	uint64_t lost; /* the queue was full, or the server ended first */
+	uint64_t lost;     /* the queue was full, or the server ended first */
+	uint64_t left_out; /* unauthenticated requests over their rate */
 	size_t waiting_bytes;
 	bool is_down;
 };

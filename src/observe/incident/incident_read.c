@@ -47,6 +47,7 @@ void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident
 	put_text(out, "operation", incident->operation);
 	put_text(out, "client", incident->client);
 	put_text(out, "session", incident->session);
+	put_text(out, "peer", incident->peer);
 	put_text(out, "trace_id", incident->trace);
 	fw_buf_json_key(out, "duration_ms");
 	fw_buf_f64(out, (double)incident->duration_us / 1000);

@@ -229,8 +229,13 @@ static void log_failure(const fw_outcome *outcome)
 	const fw_row *row = fw_error_row(err);
 	fw_scope scope = fw_error_scope(err);
 	struct fw_log_words words = fw_contract_log_words(err);
-	struct fw_buf *out = begin_line(level_of(err), row->code);
+	fw_log_level level = level_of(err);
+	struct fw_buf *out;
 
+	/* Anybody can cause these at any time. */
+	if (outcome->is_unauthenticated && level > FW_LOG_WARNING)
+		level = FW_LOG_WARNING;
+	out = begin_line(level, row->code);
 	if (!out)
 		return;
 	fw_log_put_text(out, "component", words.component);
@@ -240,6 +245,7 @@ static void log_failure(const fw_outcome *outcome)
 	fw_log_put_text(out, "tool", scope.tool);
 	fw_log_put_text(out, "session", scope.session_id);
 	fw_log_put_text(out, "client", scope.client);
+	fw_log_put_text(out, "peer", outcome->peer);
 	fw_log_put_text(out, "trace_id", scope.trace_id);
 	put_duration(out, outcome->duration_ns);
 	put_message(out, err, &words);

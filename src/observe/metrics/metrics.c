@@ -174,8 +174,10 @@ static void count_error(struct fw_metrics *metrics, const fw_outcome *outcome, b
 
 	count_one(&metrics->errors, row->code, fw_origin_name(fw_error_origin(err)),
 		  fw_retry_name(fw_error_retry(err)));
-	count_one(&metrics->events, row->code, fw_severity_name(row->severity),
-		  outcome->client && *outcome->client ? outcome->client : "unnamed");
+	/* As alerting.c counts them. */
+	if (!outcome->is_unauthenticated && !outcome->is_drill)
+		count_one(&metrics->events, row->code, fw_severity_name(row->severity),
+			  outcome->client && *outcome->client ? outcome->client : "unnamed");
 	if (is_call && outcome->is_known && outcome->name)
 		count_codeintel(metrics, outcome);
 }

@@ -84,6 +84,15 @@ static const struct diag_tool tools[] = {
 	  "Fails with the example of an error code, to see how it arrives.", raise },
 };
 
+enum { DRILL_ALERTS };
+
+static const struct fw_toolset_option options[] = {
+	[DRILL_ALERTS] = { .name = "drill-alerts",
+			   .values = FW_TOOLSET_FLAG,
+			   .help = "Let the errors of raise_error fire alerts, to test where "
+				   "alerts are sent. By default they fire none." },
+};
+
 static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 {
 	(void)ret_instance;
@@ -98,6 +107,7 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 		tool.handler = tools[i].handler;
 		tool.run = host->run;
 		tool.workers = host->workers;
+		tool.is_drill = tools[i].handler == raise && !host->values[DRILL_ALERTS];
 		FW_TRY(fw_server_add_tool(host->server, &tool));
 	}
 	return NULL;
@@ -114,6 +124,8 @@ const struct fw_toolset fw_toolset_diag = {
 	.summary = "explains error codes, converts errors, raises errors for tests; served by "
 		   "default",
 	.contract = FW_AUTO,
+	.options = options,
+	.option_count = sizeof options / sizeof *options,
 	.is_default = is_default,
 	.add = add,
 };

@@ -1,0 +1,66 @@
+/*
+ * The official conformance suite through the gateway, examples/everything behind it over
+ * stdio and over HTTP. The server passes all scored scenarios (conformance.test.mjs), so what
+ * fails here is lost by the gateway.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before as first, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { before, everything, faultwire, quiet, serve } from './gate_lib.mjs';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const node = join(here, `node_modules/node-linux-${process.arch}/bin/node`);
+const suite = join(here, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
+const out = mkdtempSync(join(tmpdir(), 'fw-gate-conformance-'));
+let server;
+const gates = {};
+
+first(async () => {
+	server = await serve(everything, ['--http', '127.0.0.1:0']);
+	for (const upstream of ['stdio', 'http'])
+		gates[upstream] = await serve(faultwire, ['gate', '--http', '127.0.0.1:0', ...quiet, ...before(upstream, server.url)]);
+});
+after(() => {
+	for (const gate of Object.values(gates)) gate.stop();
+	server?.stop();
+	rmSync(out, { recursive: true, force: true });
+});
+
+function run(url, ...args) {
+	return new Promise((resolve) => {
+		const child = spawn(node, [suite, 'server', '--url', url.href, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+		let said = '';
+		child.stdout.on('data', (bytes) => (said += bytes));
+		child.stderr.on('data', (bytes) => (said += bytes));
+		child.on('exit', (code) => resolve({ code, said }));
+	});
+}
+
+function failures(dir) {
+	return readdirSync(dir).flatMap((name) =>
+		JSON.parse(readFileSync(join(dir, name, 'checks.json'), 'utf8'))
+			.filter((check) => check.status === 'FAILURE')
+			.map((check) => `${name}: ${check.id}: ${check.errorMessage ?? check.description}`));
+}
+
+/* Not built yet: subscriptions of legacy clients. The test fails if one of them passes, so
+ * that the list is shortened then. */
+const lost = { '2025-11-25': ['resources-subscribe', 'resources-unsubscribe'], '2026-07-28': [] };
+
+for (const upstream of ['stdio', 'http'])
+	for (const version of ['2025-11-25', '2026-07-28'])
+		test(`conformance through the gateway, server over ${upstream}: every scored scenario of ${version}`, { timeout: 180000 }, async () => {
+			const dir = join(out, `${upstream}-${version}`);
+			const { code, said } = await run(gates[upstream].url, '--requirements', version, '-o', dir);
+
+			/* The suite lists those that are not scored a second time, with the reason. */
+			const unscored = [...said.matchAll(/✗ ([\w-]+) \(/g)].map(([, name]) => name);
+			const scored = [...said.matchAll(/✗ ([\w-]+): /g)].map(([, name]) => name).filter((name) => !unscored.includes(name));
+
+			assert.deepEqual(scored.sort(), lost[version], `${said.slice(-2000)}\n${failures(dir).join('\n')}`);
+			assert.equal(code === 0, lost[version].length === 0, said.slice(-2000));
+		});
