@@ -137,7 +137,6 @@ static struct fw_remote_pending *add_pending(struct fw_remote *remote)
 	bucket = &remote->buckets[pending->id % FW_REMOTE_BUCKETS];
 	pending->bucket_next = *bucket;
 	*bucket = pending;
-	remote->outstanding++;
 	return pending;
 }
 
@@ -156,7 +155,8 @@ static void remove_pending(struct fw_remote *remote, struct fw_remote_pending *p
 		pending->next->previous = pending->previous;
 	else
 		remote->last = pending->previous;
-	remote->outstanding--;
+	if (!pending->is_stream)
+		remote->outstanding--;
 	fw_buf_clear(&pending->text);
 	fw__release(pending->method);
 	fw__release(pending->name);
@@ -308,6 +308,9 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 	pending->done = request->done;
 	pending->progress = request->progress;
 	pending->ctx = request->ctx;
+	pending->is_stream = request->is_stream;
+	if (!pending->is_stream)
+		remote->outstanding++;
 	pending->is_tool = strcmp(request->method, FW_METHOD_TOOLS_CALL) == 0;
 	out = begin_message(remote);
 	FW_BUF(out, ",\"id\":");

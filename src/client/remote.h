@@ -64,6 +64,9 @@ struct fw_remote_request {
 	const char *name;           /* modern HTTP: Mcp-Name; NULL: none */
 	const char *const *headers; /* modern HTTP: Mcp-Param-* lines; NULL: none */
 	uint32_t deadline_ms;       /* 0: none */
+	/* It stays open for notifications (subscriptions/listen): a reply that matches no
+	 * request is never taken for one to this. */
+	bool is_stream;
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress; /* NULL: no progress is asked for */
 	void *ctx;

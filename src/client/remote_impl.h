@@ -21,6 +21,7 @@ struct fw_remote_pending {
 	uint64_t due_ms; /* in loop time; 0: no deadline */
 	uint32_t deadline_ms;
 	bool is_tool;     /* tools/call */
+	bool is_stream;   /* not counted in `outstanding` */
 	bool is_waiting;  /* not sent: a handshake is in progress */
 	bool is_repeated; /* sent again in a new session */
 	fw_remote_done_fn *done;

@@ -49,9 +49,13 @@ static fw_error *invalid(const struct fw_remote *remote, const char *reason)
 /* The request that a message without a usable id belongs to, if that is certain. */
 static struct fw_remote_pending *only_one(const struct fw_remote *remote, uint64_t key)
 {
+	struct fw_remote_pending *at = remote->first;
+
 	if (key)
 		return fw_remote__find(remote, key);
-	return remote->outstanding == 1 ? remote->first : NULL;
+	while (at && at->is_stream)
+		at = at->next;
+	return remote->outstanding == 1 ? at : NULL;
 }
 
 /* ---- broken text ------------------------------------------------------------------ */
@@ -110,15 +114,16 @@ static void stray(struct fw_remote *remote, const char *text, size_t len)
 
 void fw_remote__alarm(struct fw_remote *remote)
 {
+	struct fw_remote_pending *pending = only_one(remote, 0);
 	fw_error *err;
 
 	remote->alarm_ms = 0;
-	if (remote->outstanding != 1)
+	if (!pending)
 		return;
 	err = fw_raise_upstream_garbled(name_of(remote), 0);
 	fw_error_add_string(err, "reason", "crash report");
 	fw_error_set_delivery(err, FW_SENT);
-	fw_remote__finish(remote, remote->first, NULL, err);
+	fw_remote__finish(remote, pending, NULL, err);
 }
 
 /* Text that begins like a message is one that was cut or spoilt. A brace or a bracket is

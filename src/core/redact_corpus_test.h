@@ -443,6 +443,7 @@ static const char *const mixture[] = {
 static const char *const blanked_lines[] = {
 	"of commands such as `mysql -pVALUE`",
 	"(`pass: hunter2`)",
+	"\"headers\": { \"Authorization\": \"Bearer THE-TOKEN\" }", /* a client file in docs/clients.md */
 };
 
 /* clang-format on */

@@ -80,6 +80,15 @@ static void on_levelled(struct fw_relay *relay, int level)
 		fw_upstream_set_level(&gate->upstreams[i], level);
 }
 
+/* A modern client listens: its resources may be those of any upstream. */
+static void on_listening(struct fw_relay *relay, const fw_call *call)
+{
+	struct fw_gate *gate = gate_of(relay);
+
+	for (size_t i = 0; i < gate->count && call->listening.uri_count; i++)
+		fw_upstream_listen(&gate->upstreams[i]);
+}
+
 static void on_stop(struct fw_relay *relay)
 {
 	struct fw_gate *gate = gate_of(relay);
@@ -146,6 +155,7 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 						 .abandon = on_abandon,
 						 .notified = on_notified,
 						 .levelled = on_levelled,
+						 .listening = on_listening,
 						 .stop = on_stop };
 
 	gate->relay.ops = &ops;

@@ -34,6 +34,7 @@ struct fw_upstream {
 	struct fw_listing listings[FW_LISTING_KINDS];
 	fw_error *list_faults[FW_LISTING_KINDS]; /* why the last fetch failed */
 	struct fetch *fetches;                   /* that wait for the connection */
+	uint64_t stream_key;                     /* of subscriptions/listen; 0: none */
 	uint64_t changed_tools;
 	bool is_pinned;           /* its tools are known: a new one is a change */
 	unsigned retry_tokens;    /* tenths: each call adds one, each retry costs ten */
@@ -102,6 +103,11 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level);
 /* The outcome of an admitted job, for the breaker. `err` is borrowed; NULL: it worked. */
 void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		       const fw_error *err);
+
+/* ---- subscribe.c ---- */
+
+/* Asks for all changes that clients want to know of. */
+void fw_upstream_listen(struct fw_upstream *upstream);
 
 /* ---- job.c ---- */
 

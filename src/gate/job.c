@@ -308,6 +308,23 @@ static void fail_or_retry(struct fw_job *job, fw_error *err)
 		fw_job_fail(job, err);
 }
 
+/* A modern upstream has no resources/subscribe: the gateway asks for all in one request. */
+static bool subscribes_here(struct fw_job *job)
+{
+	struct fw_upstream *upstream = job->upstream;
+	fw_call *call = job->call;
+	const struct fw_method *method = call->request.method;
+
+	if (!fw_remote_is_modern(upstream->remote) || !method ||
+	    (method->run != fw_method_subscribe && method->run != fw_method_unsubscribe))
+		return false;
+	fw_upstream_judge(upstream, job, NULL);
+	job_free(job);
+	fw_relay_reply(call, none, (struct fw_slice){ "{}", 2 });
+	fw_upstream_listen(upstream);
+	return true;
+}
+
 void fw_job_send(struct fw_job *job)
 {
 	struct fw_gate *gate = job->gate;
@@ -322,6 +339,8 @@ void fw_job_send(struct fw_job *job)
 	};
 	fw_error *err = NULL;
 
+	if (subscribes_here(job))
+		return;
 	if (fw_gate_own_name(job))
 		request.name = fw_gate_own_name(job);
 	put_params(job, &gate->params);

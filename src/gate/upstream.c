@@ -22,7 +22,6 @@
 #include "mcp/call.h"
 #include "mcp/listen.h"
 #include "mcp/server.h"
-#include "mcp/session.h"
 #include "observe/log/log.h"
 #include "rpc/names.h"
 
@@ -73,28 +72,6 @@ static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_erro
 	fw_error_free(err);
 }
 
-/* Each upstream is asked for all: it refuses what is not its own. */
-static void subscribe_again(struct fw_upstream *upstream)
-{
-	struct fw_gate *gate = upstream->gate;
-	const struct fw_session *session = gate->relay.server->sessions.first;
-	struct fw_remote_request request = { .method = FW_METHOD_SUBSCRIBE,
-					     .done = ignore_reply,
-					     .deadline_ms = FW_LIMIT_PROBE_MS };
-
-	for (; session; session = session->next) {
-		for (size_t i = 0; i < session->subscription_count; i++) {
-			fw_buf_reset(&gate->params, FW_LIMIT_CHILD_KEPT_BYTES);
-			FW_BUF(&gate->params, "\"uri\":");
-			fw_buf_json_str(&gate->params, session->subscriptions[i]);
-			request.params =
-				(struct fw_slice){ gate->params.text, gate->params.len };
-			if (gate->params.state == FW_BUF_OK)
-				fw_error_free(fw_remote_call(upstream->remote, &request, NULL));
-		}
-	}
-}
-
 /* The session is new: what clients had set in the last one is set again. */
 static void restore(struct fw_upstream *upstream)
 {
@@ -102,8 +79,8 @@ static void restore(struct fw_upstream *upstream)
 
 	if (upstream->log_level >= 0)
 		fw_upstream_set_level(upstream, upstream->log_level);
-	if (!fw_remote_is_modern(upstream->remote))
-		subscribe_again(upstream);
+	upstream->stream_key = 0;
+	fw_upstream_listen(upstream);
 	if (fw_remote_counts(upstream->remote)->connects > 1) {
 		fw_listen_tell(gate->relay.server, FW_CHANGE_TOOLS, NULL);
 		fw_listen_tell(gate->relay.server, FW_CHANGE_PROMPTS, NULL);

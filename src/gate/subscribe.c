@@ -1,0 +1,103 @@
+/*
+ * subscribe.c - changes that upstreams announce by request: a modern one keeps a request
+ * open for them (subscriptions/listen), a legacy one is sent resources/subscribe.
+ *
+ * The request of a modern upstream names all resources that some client wants to know of,
+ * so it is made again when that changes.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "gate/gate_impl.h"
+#include "mcp/call.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "rpc/names.h"
+
+static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	(void)ctx;
+	(void)reply;
+	fw_error_free(err);
+}
+
+static void on_stream_end(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
+{
+	struct fw_upstream *upstream = ctx;
+
+	(void)reply;
+	upstream->stream_key = 0;
+	fw_error_free(err);
+}
+
+/* Calls `use` for each resource that a client wants to know of; one may come twice. */
+static void each_uri(struct fw_upstream *upstream,
+		     void (*use)(struct fw_upstream *upstream, const char *uri))
+{
+	const fw_server *server = upstream->gate->relay.server;
+
+	for (const struct fw_session *session = server->sessions.first; session;
+	     session = session->next)
+		for (size_t i = 0; i < session->subscription_count; i++)
+			use(upstream, session->subscriptions[i]);
+	for (const fw_call *call = server->calls.first; call; call = call->next)
+		for (size_t i = 0; call->is_listener && i < call->listening.uri_count; i++)
+			use(upstream, call->listening.uris[i]);
+}
+
+static void put_uri(struct fw_upstream *upstream, const char *uri)
+{
+	struct fw_buf *out = &upstream->gate->params;
+
+	if (out->text[out->len - 1] != '[')
+		FW_BUF(out, ",");
+	fw_buf_json_str(out, uri);
+}
+
+static void open_stream(struct fw_upstream *upstream)
+{
+	struct fw_buf *out = &upstream->gate->params;
+	struct fw_remote_request request = { .method = FW_METHOD_LISTEN,
+					     .done = on_stream_end,
+					     .is_stream = true,
+					     .ctx = upstream };
+
+	if (upstream->stream_key)
+		fw_remote_cancel(upstream->remote, upstream->stream_key, "replaced");
+	upstream->stream_key = 0;
+	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
+	FW_BUF(out, "\"notifications\":{\"toolsListChanged\":true,\"promptsListChanged\":true,"
+		    "\"resourcesListChanged\":true,\"resourceSubscriptions\":[");
+	each_uri(upstream, put_uri);
+	FW_BUF(out, "]}");
+	request.params = (struct fw_slice){ out->text, out->len };
+	if (out->state == FW_BUF_OK)
+		fw_error_free(
+			fw_remote_call(upstream->remote, &request, &upstream->stream_key));
+}
+
+static void subscribe(struct fw_upstream *upstream, const char *uri)
+{
+	struct fw_buf *out = &upstream->gate->params;
+	struct fw_remote_request request = { .method = FW_METHOD_SUBSCRIBE,
+					     .done = ignore_reply,
+					     .deadline_ms = FW_LIMIT_PROBE_MS };
+
+	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
+	FW_BUF(out, "\"uri\":");
+	fw_buf_json_str(out, uri);
+	request.params = (struct fw_slice){ out->text, out->len };
+	if (out->state == FW_BUF_OK)
+		fw_error_free(fw_remote_call(upstream->remote, &request, NULL));
+}
+
+void fw_upstream_listen(struct fw_upstream *upstream)
+{
+	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY)
+		return;
+	/* An upstream that does not have a resource refuses it, which does no harm. */
+	if (fw_remote_is_modern(upstream->remote))
+		open_stream(upstream);
+	else
+		each_uri(upstream, subscribe);
+}
