@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "gate/wrap_walk.h"
 
 enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32, LIST_MOST = 1024 };
 
@@ -145,6 +146,16 @@ static void add_defaults(struct fw_gate_config *config, struct list *list)
 	}
 }
 
+static fw_error *invalid(const struct fw_gate_config *config, const char *name,
+			 const char *member, const char *expected)
+{
+	char reason[512];
+
+	(void)snprintf(reason, sizeof reason, "%s of \"%.100s\" must be %s", member, name,
+		       expected);
+	return fw_raise_upstream_config_invalid(config->where, reason);
+}
+
 /* ---- by hand ------------------------------------------------------------------------- */
 
 static const char *const *copy_list(struct fw_gate_config *config, const char *const *from)
@@ -185,6 +196,33 @@ static const char *const *named_environment(struct fw_gate_config *config,
 	return list.items;
 }
 
+/* "Name: value" as it is; the value of "Name=VARIABLE" is in the environment. */
+static fw_error *named_headers(struct fw_gate_config *config, const char *const *headers,
+			       const char *const **ret_lines)
+{
+	struct list list;
+	size_t count = 0;
+
+	while (headers && headers[count])
+		count++;
+	if (!list_init(config, &list, count))
+		return fw_raise_internal_out_of_memory();
+	for (size_t i = 0; i < count; i++) {
+		const char *equals = strchr(headers[i], '=');
+		bool is_line = strchr(headers[i], ':') != NULL;
+		char *name = copy(config, headers[i]);
+		const char *value = getenv(equals ? equals + 1 : headers[i]);
+
+		if (!is_line && (!value || strpbrk(value, "\r\n")))
+			return invalid(config, headers[i], "the variable", "set, to one line");
+		if (name && equals && !is_line)
+			name[equals - headers[i]] = '\0';
+		list_add(&list, is_line || !name ? name : join(config, name, ": ", value));
+	}
+	*ret_lines = list.items;
+	return NULL;
+}
+
 fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 			     const char *const *argv, const char *url, const char *directory,
 			     const char *const *names, const char *const *headers)
@@ -203,7 +241,7 @@ fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 		entry->target.directory = directory ? copy(config, directory) : NULL;
 	} else {
 		entry->target.url = copy(config, url);
-		entry->target.headers = copy_list(config, headers);
+		FW_TRY(named_headers(config, headers, &entry->target.headers));
 	}
 	if (config->is_short)
 		return fw_raise_internal_out_of_memory();
@@ -212,16 +250,6 @@ fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 }
 
 /* ---- from a file ----------------------------------------------------------------------- */
-
-static fw_error *invalid(const struct fw_gate_config *config, const char *name,
-			 const char *member, const char *expected)
-{
-	char reason[512];
-
-	(void)snprintf(reason, sizeof reason, "%s of \"%.100s\" must be %s", member, name,
-		       expected);
-	return fw_raise_upstream_config_invalid(config->where, reason);
-}
 
 static const char *text_of(yyjson_val *value)
 {
@@ -449,6 +477,7 @@ fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 		return fw_raise_input_too_large("configuration", CONFIG_BYTES);
 	FW_TRY(fw_gate_config_new(&config));
 	config->where = copy(config, where);
+	fw_wrap_skip_mark(&text, &len);
 	doc = fw_json_read(text, len, (struct fw_json_limits){ CONFIG_BYTES, CONFIG_DEPTH },
 			   YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL,
 			   &fault);

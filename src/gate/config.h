@@ -3,7 +3,8 @@
  * gateway: `{"mcpServers": {"github": {"command": "npx", "args": [...]}}}`.
  *
  * Members that clients use are read (command, args, env, cwd, url, headers, type,
- * disabled); ours are under `faultwire`. Comments and trailing commas are accepted.
+ * disabled); ours are under `faultwire`. Comments, trailing commas and
+ * a byte order mark are accepted.
  *
  * The one rule to remember: an upstream gets only the environment that its entry names,
  * and the short list below.
@@ -27,8 +28,9 @@ fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 /* An empty one, for a command line. */
 fw_error *fw_gate_config_new(struct fw_gate_config **ret_config);
 /* Adds an upstream: a program with its arguments, or a URL. Strings are copied. `names`
- * are variables to take from our environment, or NAME=VALUE; `headers` lines. Each ends
- * with a NULL, and may be NULL. */
+ * are variables to take from our environment, or NAME=VALUE; `headers` are lines, or
+ * NAME[=VARIABLE] for a header whose value is that variable. Each ends with a NULL, and
+ * may be NULL. Raises upstream.config_invalid, internal.out_of_memory. */
 fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 			     const char *const *argv, const char *url, const char *directory,
 			     const char *const *names, const char *const *headers);

@@ -2,9 +2,9 @@
  * wrap.h - rewrites a client's configuration so that each of its servers is started
  * through the gateway, and back.
  *
- * Only the bytes of `command` and `args` (of `url`, `headers` and `type` for a remote
- * server) change; comments, order and layout of the file stay. What an entry was is kept
- * inside it, as `"faultwire": {"wrapped": ...}`, so that it can be restored exactly.
+ * Only the bytes of `command` and `args` (of a remote server: of `url` and `type`, and the
+ * name of `headers`) change; comments, order and layout of the file stay. What an entry
+ * was is in the arguments of the gateway, so that it can be restored exactly.
  *
  * The one rule to remember: wrapping what is wrapped, and unwrapping what is not, change
  * nothing.
@@ -19,11 +19,11 @@
 
 #include "base/buf.h"
 
-/* Called for each server that was changed, with what is done to it. */
+/* Called for each server, with what was done to it, or why nothing was. */
 typedef void fw_wrap_fn(void *ctx, const char *server, const char *what);
 
 /* Rewrites `text` into `out`. `program` is the path of faultwire, `where` names the file in
- * errors. Raises upstream.config_invalid, internal.out_of_memory. */
+ * errors. Raises upstream.config_invalid, input.too_large, internal.out_of_memory. */
 fw_error *fw_wrap(const char *text, size_t len, const char *where, const char *program,
 		  bool is_undone, struct fw_buf *out, fw_wrap_fn *report, void *ctx);
 

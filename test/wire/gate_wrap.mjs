@@ -1,8 +1,10 @@
 // faultwire wrap: a client's configuration file, every server behind the gateway, and back.
 
+import { createServer } from 'node:http';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, lstatSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { check, finish, run, same, scratch, test } from './lib/cli.mjs';
+import { check, finish, run, same, scratch, start, test } from './lib/cli.mjs';
 import { files, read, servers } from './data/wrap.mjs';
 
 function put(name, text) {
@@ -30,9 +32,14 @@ function checkEntry(path, before, after) {
 		same(after.args.slice(at + 1), [before.command, ...(before.args ?? [])], `${path}: its command is unchanged`);
 	} else {
 		same(after.args[after.args.indexOf('--url') + 1], urlOf(before), `${path}: its URL is unchanged`);
-		for (const [name, value] of Object.entries(before.headers ?? {})) check(JSON.stringify(after).includes(`${name}: ${value}`) || after.headers?.[name] === value || JSON.stringify(after).includes(value), `${path}: its header ${name} is kept`);
+		check(after.type === undefined || after.type === 'stdio', `${path}: it is a program`);
+		// Arguments are visible to every user of the machine; the environment is not.
+		same(after.env, before.headers, `${path}: its headers are the environment`);
+		const named = after.args.filter((_, i) => after.args[i - 1] === '--header-env');
+		same(named, Object.keys(before.headers ?? {}), `${path}: and the gateway sends each of them`);
 	}
-	for (const key of ['env', 'cwd', 'disabled', 'disabledTools', 'timeout', 'autoApprove']) same(after[key], before[key], `${path}: ${key} is unchanged`);
+	if (before.command !== undefined) same(after.env, before.env, `${path}: env is unchanged`);
+	for (const key of ['cwd', 'disabled', 'disabledTools', 'timeout', 'autoApprove']) same(after[key], before[key], `${path}: ${key} is unchanged`);
 }
 
 for (const { name, text, wrapped } of files) {
@@ -105,6 +112,77 @@ test('an entry that starts the gateway already is left alone', () => {
 	const file = put('c.json', text);
 	wrap(file.path);
 	same(file.text(), text);
+});
+
+test('a file that the client wrote again in its own layout is unwrapped, too', () => {
+	for (const { name, text } of files) {
+		const file = put(name, text);
+		wrap(file.path);
+		writeFileSync(file.path, JSON.stringify(read(file.text()), null, 2));
+		const again = file.text();
+		wrap(file.path);
+		same(file.text(), again, `${name}: it is still known as wrapped`);
+		wrap('--undo', file.path);
+		same(read(file.text()), read(text), name);
+	}
+});
+
+for (const [what, entry] of [
+	['the transport of 2024', '{ "type": "sse", "url": "https://example.com/sse" }'],
+	['a URL of another scheme', '{ "url": "ws://example.com/" }'],
+	['a command and a URL', '{ "command": "x", "url": "https://example.com/" }'],
+	['headers and an environment', '{ "url": "https://example.com/", "headers": {"A": "b"}, "env": {"C": "d"} }'],
+	['neither a command nor a URL', '{ "note": "later" }'],
+])
+	test(`${what}: left unchanged, and it says why`, () => {
+		const file = put('c.json', one(entry));
+		const { err } = wrap(file.path);
+		same(file.text(), one(entry));
+		check(/x: left unchanged: /.test(err), err);
+	});
+
+test('odd layouts of a remote server come back to the byte', () => {
+	for (const entry of [
+		'{"headers" : {\n"A":"b" , /* c */ "D-E":"f",} ,"url"\t:\r\n"https://example.com/a?b=\\u0063" // d\n,}',
+		'{ "url": "${BASE}/mcp", "type" : "streamable-http", "headers": { } }',
+		'{ "type": "streamableHttp", "headers": {}, "serverUrl": "http://127.0.0.1:1/", "disabled": true }',
+	])
+		for (const name of ['x', '--url', '--', '\\u0022']) {
+			const text = one(entry).replace('"x"', `"${name}"`);
+			const file = put('c.json', text);
+			wrap(file.path);
+			check(isOurs(Object.values(read(file.text()).mcpServers)[0]), `${name}: wrapped: ${file.text()}`);
+			wrap('--undo', file.path);
+			same(file.text(), text, entry);
+		}
+});
+
+test('a wrapped remote server gets its headers, and they are not in the arguments', async () => {
+	const seen = [];
+	const server = createServer((request, response) => {
+		seen.push(request.headers);
+		response.writeHead(401).end();
+	}).listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	const url = `http://127.0.0.1:${server.address().port}/mcp`;
+	const file = put('c.json', one(`{ "type": "http", "url": "${url}", "headers": { "Authorization": "Bearer s3cret", "X-Team": "a=b: c" } }`));
+	const { out, err } = wrap(file.path);
+	check(!(out + err).includes('s3cret'), out + err);
+	const { args, env } = read(file.text()).mcpServers.x;
+	check(!args.join(' ').includes('s3cret'), args.join(' '));
+	const gate = start([...args, '--log', 'off', '--audit', 'off', '--incidents', 'off'], { env });
+	gate.stdin.end(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'wire', version: '1' } } })}\n${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' })}\n`);
+	gate.stdout.resume();
+	await once(gate, 'exit');
+	server.close();
+	check(seen.length > 0, 'the server was asked');
+	for (const headers of seen) same([headers.authorization, headers['x-team']], ['Bearer s3cret', 'a=b: c']);
+});
+
+test('a header whose variable is not set is an error', () => {
+	const { status, err } = run(['gate', '--url', 'http://127.0.0.1:1/mcp', '--header-env', 'Authorization=NO_SUCH_VARIABLE']);
+	check(status !== 0 && err.includes('NO_SUCH_VARIABLE'), err);
+	same(run(['gate', '--header-env', 'A', '--', 'cat']).status, 2, 'a program has no headers');
 });
 
 test('--undo keeps what was edited since', () => {

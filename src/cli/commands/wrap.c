@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static const cli_example examples[] = {
 
 static void report(void *ctx, const char *server, const char *what)
 {
-	(void)ctx;
+	*(size_t *)ctx += 1;
 	cli_remark("%s: %s", server, what);
 }
 
@@ -71,7 +72,8 @@ static fw_error *write_text(const char *path, const char *text, size_t len, mode
 	return NULL;
 }
 
-/* The old text is kept beside the file, unless a backup of it is there already. */
+/* The old text is kept beside the file, unless a backup of it is there already. A symbolic
+ * link stays; `path` is the file that it names. */
 static fw_error *replace(const char *path, const char *old, size_t old_len,
 			 const struct fw_buf *text, bool is_undone)
 {
@@ -120,7 +122,10 @@ static fw_error *read_bytes(const char *path, char **ret_text, size_t *ret_len)
 static fw_error *wrap(const cli_args *args)
 {
 	const char *path = args->operand_count ? args->operands[0] : NULL;
+	bool is_undone = cli_given(args, UNDO);
 	char program[PATH_SIZE];
+	char target[PATH_MAX];
+	size_t count = 0;
 	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
 	struct fw_buf out;
 	char *text = NULL;
@@ -134,11 +139,15 @@ static fw_error *wrap(const cli_args *args)
 	program[len] = '\0';
 	FW_TRY(read_bytes(path, &text, &text_len));
 	fw_buf_init(&out, 4 * (size_t)FILE_BYTES);
-	err = fw_wrap(text, text_len, path, program, cli_given(args, UNDO), &out, report, NULL);
+	err = fw_wrap(text, text_len, path, program, is_undone, &out, report, &count);
+	if (!err && !count)
+		cli_remark(is_undone ? "%s: no server is wrapped" : "%s: it has no MCP servers",
+			   path);
 	if (!err && cli_given(args, DRY_RUN))
 		cli_put(out.text, out.len);
 	else if (!err && (out.len != text_len || memcmp(out.text, text, text_len) != 0))
-		err = replace(path, text, text_len, &out, cli_given(args, UNDO));
+		err = realpath(path, target) ? replace(target, text, text_len, &out, is_undone)
+					     : fail(path, errno);
 	free(text);
 	fw_buf_clear(&out);
 	return err;
@@ -156,12 +165,16 @@ const cli_command cli_command_wrap = {
 	.summary = "start the servers of a client through the gateway",
 	.synopsis = "[--undo] [--dry-run] FILE",
 	.description =
-		"Rewrites a client's configuration (mcpServers) so that each program in it is "
-		"started as faultwire gate -- COMMAND. Comments, order and layout stay; the "
-		"old "
-		"file is kept as FILE.before-faultwire. Wrapping twice changes nothing, and "
-		"--undo restores the text to the byte. Remote servers (url) are left "
-		"unchanged.",
+		"Rewrites a client's configuration (mcpServers, servers, and mcpServers of "
+		"each "
+		"of the projects) so that each program in it is started as faultwire gate -- "
+		"COMMAND, and each remote server as faultwire gate --url URL; its headers "
+		"become the variables of the gateway (--header-env). Comments, order and "
+		"layout "
+		"stay; the old file is kept as FILE.before-faultwire. A symbolic link stays, "
+		"and the file that it names is rewritten. Wrapping twice changes nothing, and "
+		"--undo restores the text to the byte. Servers of type sse are left unchanged. "
+		"The gateway does not log in with OAuth.",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.operands = CLI_FILE,

@@ -35,6 +35,7 @@ enum {
 	HTTP,
 	URL,
 	HEADER,
+	HEADER_ENV,
 	CONFIG,
 	NAME,
 	WRAPPED,
@@ -76,6 +77,10 @@ static const cli_option options[OPTION_COUNT] = {
 		  "The upstream is this Streamable HTTP endpoint, not a program." },
 	[HEADER] = { "header", "'NAME: VALUE'", 0, CLI_FILES,
 		     "Send this header to --url; may be repeated." },
+	[HEADER_ENV] = { "header-env", "NAME[=VARIABLE]", 0, CLI_FILES,
+			 "Send the header NAME to --url, with the value of VARIABLE (by "
+			 "default: the variable NAME), so that other users do not see it in "
+			 "the list of processes; may be repeated." },
 	[CONFIG] = { "config", "FILE", 0, CLI_FILE,
 		     "The upstreams are the mcpServers of FILE, a client's configuration." },
 	[NAME] = { "name", "NAME", 0, CLI_TEXT,
@@ -216,11 +221,29 @@ static void default_name(const char *const *argv, const char *url, char *ret_nam
 		       len ? text : "upstream");
 }
 
-static fw_error *read_header_lines(const char *const *headers)
+/* Lines first, then the names of variables. */
+static fw_error *read_headers(const cli_args *args, const char **ret_headers)
 {
-	for (; *headers; headers++)
-		if (!strchr(*headers, ':') || strpbrk(*headers, "\r\n"))
+	size_t count = 0;
+
+	list_values(args, HEADER, ret_headers);
+	for (; ret_headers[count]; count++)
+		if (!strchr(ret_headers[count], ':') || strpbrk(ret_headers[count], "\r\n"))
 			return cli_usage("--header takes 'NAME: VALUE'");
+	list_values(args, HEADER_ENV, ret_headers + count);
+	for (; ret_headers[count]; count++) {
+		const char *equals = strchr(ret_headers[count], '=');
+		const char *variable = equals ? equals + 1 : ret_headers[count];
+		const char *value = getenv(variable);
+
+		if (equals == ret_headers[count] || !*variable || strchr(variable, ':'))
+			return cli_usage("--header-env takes NAME or NAME=VARIABLE");
+		if (!value || strpbrk(value, "\r\n"))
+			return cli_usage("--header-env: the variable %s %s", variable,
+					 value ? "has more than one line" : "is not set");
+	}
+	if (count && !args->values[URL])
+		return cli_usage("--header and --header-env require --url");
 	return NULL;
 }
 
@@ -230,7 +253,7 @@ static fw_error *read_upstreams(struct gating *gating)
 	const char *url = args->values[URL];
 	const char *file = args->values[CONFIG];
 	bool has_program = args->operand_count > 0;
-	const char *headers[LISTED_MOST + 1];
+	const char *headers[2 * LISTED_MOST + 1];
 	const char *names[LISTED_MOST + 1];
 	const char *argv[OPERANDS_MOST + 1];
 	char name[64];
@@ -253,13 +276,10 @@ static fw_error *read_upstreams(struct gating *gating)
 	for (size_t i = 0; i < args->operand_count; i++)
 		argv[i] = args->operands[i];
 	argv[args->operand_count] = NULL;
-	list_values(args, HEADER, headers);
+	FW_TRY(read_headers(args, headers));
 	list_values(args, ENV, names);
-	if (headers[0] && !url)
-		return cli_usage("--header requires --url");
 	if (names[0] && url)
 		return cli_usage("--env requires a program");
-	FW_TRY(read_header_lines(headers));
 	if (url && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
 		return cli_usage("--url takes an http or https URL; found \"%s\"", url);
 	default_name(has_program ? argv : NULL, url, name, sizeof name);
