@@ -57,3 +57,11 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 	/* yyjson takes a mutable pointer for its in-place mode only. */
 	return yyjson_read_opts((char *)text, len, flags, alc ? alc : &fw__yyjson_alc, ret_err);
 }
+
+yyjson_val *fw_json_or_empty(yyjson_val *value)
+{
+	/* The place behind it is where the first member would be. */
+	static yyjson_val empty[2] = { { .tag = YYJSON_TYPE_OBJ } };
+
+	return yyjson_is_obj(value) ? value : empty;
+}

@@ -44,4 +44,8 @@ static inline yyjson_val *fw_json_member(yyjson_val *object, const char *name)
 	return object ? yyjson_obj_getn(object, name, strlen(name)) : NULL;
 }
 
+/* `value` if it is an object, else an empty one: for yyjson_obj_foreach(), which does
+ * arithmetic on its pointer even if that is NULL. */
+yyjson_val *fw_json_or_empty(yyjson_val *value);
+
 #endif

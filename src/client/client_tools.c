@@ -72,7 +72,7 @@ static bool has_valid_headers(yyjson_val *tool)
 	yyjson_val *key, *property;
 	size_t index, max, count = 0;
 
-	yyjson_obj_foreach(properties, index, max, key, property)
+	yyjson_obj_foreach(fw_json_or_empty(properties), index, max, key, property)
 	{
 		yyjson_val *header = fw_json_member(property, ANNOTATION);
 
@@ -155,7 +155,7 @@ bool fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
 
 	memset(ret_params, 0, sizeof *ret_params);
 	fw_buf_init(&ret_params->text, FW_LIMIT_HELLO_BYTES);
-	yyjson_obj_foreach(properties, index, max, key, property)
+	yyjson_obj_foreach(fw_json_or_empty(properties), index, max, key, property)
 	{
 		yyjson_val *header = fw_json_member(property, ANNOTATION);
 

@@ -280,7 +280,9 @@ static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pendi
  * from the loop, so that the next connection starts another. */
 static void give_up_input(struct fw_remote *remote, const fw_error *err)
 {
-	if (fw_error_code(err) != FW_TRANSPORT_BROKEN_PIPE || remote->start_err)
+	/* During the handshake its exit status is waited for, which says more. */
+	if (fw_error_code(err) != FW_TRANSPORT_BROKEN_PIPE || remote->start_err ||
+	    remote->state != FW_REMOTE_READY)
 		return;
 	remote->start_err = fw_raise_upstream_closed(remote->options.target.name);
 	fw_error_set_delivery(remote->start_err, FW_NOT_SENT);

@@ -113,7 +113,7 @@ static fw_error *add_object(yyjson_mut_doc *doc, const char *text)
 		yyjson_doc_free(read);
 		return cli_usage("\"%s\" is not a JSON object", text);
 	}
-	yyjson_obj_foreach(root, index, max, key, value)(void)
+	yyjson_obj_foreach(fw_json_or_empty(root), index, max, key, value)(void)
 		yyjson_mut_obj_put(yyjson_mut_doc_get_root(doc), yyjson_val_mut_copy(doc, key),
 				   yyjson_val_mut_copy(doc, value));
 	yyjson_doc_free(read);
@@ -192,8 +192,8 @@ void cli_call_input_usage(yyjson_val *tool)
 	yyjson_val *key, *property;
 	size_t index, max;
 
-	yyjson_obj_foreach(fw_json_member(schema_of(tool), "properties"), index, max, key,
-			   property)
+	yyjson_obj_foreach(fw_json_or_empty(fw_json_member(schema_of(tool), "properties")),
+			   index, max, key, property)
 	{
 		bool is_needed = is_required(tool, yyjson_get_str(key));
 		const char *type = type_of(property);

@@ -137,13 +137,15 @@ static fw_error *read_server(yyjson_val *server, struct call_target *target)
 		if (command && word)
 			FW_TRY(add(&target->command, strdup(word)));
 	}
-	yyjson_obj_foreach(fw_json_member(server, "env"), index, max, key, value)
+	yyjson_obj_foreach(fw_json_or_empty(fw_json_member(server, "env")), index, max, key,
+			   value)
 	{
 		(void)snprintf(line, sizeof line, "%s=%s", yyjson_get_str(key),
 			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
 		FW_TRY(cli_call_target_variable(target, line));
 	}
-	yyjson_obj_foreach(fw_json_member(server, "headers"), index, max, key, value)
+	yyjson_obj_foreach(fw_json_or_empty(fw_json_member(server, "headers")), index, max, key,
+			   value)
 	{
 		(void)snprintf(line, sizeof line, "%s: %s", yyjson_get_str(key),
 			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
@@ -158,7 +160,8 @@ static fw_error *no_server(const char *path, const char *name, yyjson_val *serve
 	yyjson_val *key, *value;
 	size_t index, max, len = 0;
 
-	yyjson_obj_foreach(servers, index, max, key, value) if (len < sizeof names) len +=
+	yyjson_obj_foreach(fw_json_or_empty(servers), index, max, key,
+			   value) if (len < sizeof names) len +=
 		(size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "",
 				 yyjson_get_str(key));
 	if (!len)
