@@ -18,7 +18,7 @@
 
 static const double timeout_default = 60;
 /* How long, and in which steps, the end of an HTTP session is waited for. */
-static const double goodbye_seconds = 1, goodbye_step = 0.005;
+enum { GOODBYE_MS = 1000, GOODBYE_STEP_MS = 5 };
 /* How long a program has for exiting. */
 static const double program_seconds = 0.5;
 
@@ -57,10 +57,10 @@ void fw_client__wait(fw_client *client, const bool *is_over, double seconds)
 void fw_client__flush(fw_client *client)
 {
 	atomic_store(&client->is_interrupted, false);
-	for (double passed = 0;
-	     passed < goodbye_seconds && client->fetcher && fw_fetcher_is_busy(client->fetcher);
-	     passed += goodbye_step)
-		fw_client__wait(client, NULL, goodbye_step);
+	for (int passed_ms = 0;
+	     passed_ms < GOODBYE_MS && client->fetcher && fw_fetcher_is_busy(client->fetcher);
+	     passed_ms += GOODBYE_STEP_MS)
+		fw_client__wait(client, NULL, GOODBYE_STEP_MS / 1000.0);
 }
 
 void fw_client_interrupt(fw_client *client)
@@ -71,7 +71,8 @@ void fw_client_interrupt(fw_client *client)
 
 bool fw_client__left(const fw_client *client, double *ret_seconds)
 {
-	double passed = (double)(uv_hrtime() / 1000000 - client->started_ms) / 1000;
+	uint64_t passed_ms = uv_hrtime() / 1000000 - client->started_ms;
+	double passed = (double)passed_ms / 1000;
 
 	if (!(client->options.deadline > 0))
 		return false;

@@ -29,8 +29,8 @@ fw_error *fw_link__open_http(struct fw_loop *loop, struct fw_fetcher *fetcher,
 			     const struct fw_link *base, struct fw_link **ret_link);
 
 /* HTTP only. */
-void fw_link__set_version(struct fw_link *link, const char *version, bool is_modern);
-void fw_link__forget_session(struct fw_link *link);
-bool fw_link__has_session(const struct fw_link *link);
+void fw_link__set_version(struct fw_link *base, const char *version, bool is_modern);
+void fw_link__forget_session(struct fw_link *base);
+bool fw_link__has_session(const struct fw_link *base);
 
 #endif

@@ -37,8 +37,9 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 		      fw_error_code(cause) == FW_UPSTREAM_UNAUTHORIZED)) {
 		err = cause;
 	} else {
-		err = fw_raise_upstream_start_failed(remote->options.target.name,
-						     reason ? reason : fw_error_message(cause));
+		if (!reason)
+			reason = cause ? fw_error_message(cause) : "the handshake failed";
+		err = fw_raise_upstream_start_failed(remote->options.target.name, reason);
 		err = fw_error_caused_by(err, cause);
 	}
 	fw_error_set_delivery(err, FW_NOT_SENT);

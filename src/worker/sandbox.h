@@ -12,7 +12,6 @@
 #define FW_WORKER_SANDBOX_H
 
 #include <faultwire/error.h>
-#include <faultwire/error.h>
 #include <faultwire/workers.h>
 
 /* What a kernel can do, or what it lacks for one plan. */

@@ -200,7 +200,7 @@ void cli_call_input_usage(yyjson_val *tool)
 		char name[NAME_BYTES], shown[NAME_BYTES];
 		size_t i = 0;
 
-		for (; type[i] && i < sizeof shown - 1; i++)
+		for (; i < sizeof shown - 1 && type[i]; i++)
 			shown[i] = (char)(type[i] >= 'a' && type[i] <= 'z' ? type[i] - 32
 									   : type[i]);
 		shown[i] = '\0';

@@ -110,7 +110,7 @@ static double start_time(void *ctx)
 	after = strrchr(text, ')');
 	if (!after)
 		return NAN;
-	return floor((double)(fw_unix_ms() / 1000 - fw_boot_ms() / 1000) +
+	return floor((double)(fw_unix_ms() - fw_boot_ms()) / 1000 +
 		     number_at(after + 2, 19) / (double)sysconf(_SC_CLK_TCK));
 }
 
