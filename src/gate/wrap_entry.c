@@ -408,7 +408,7 @@ static void undo_url(struct fw_wrap_edit *edit, struct fw_slice entry, struct pa
 			cut(edit, at.value);
 			put(edit->out, wrapped->target);
 			edit->done = args.value.p + args.value.n;
-		} else if (wrapped->has_headers && at.key.p == env.key.p) {
+		} else if (wrapped->has_headers && env.key.p && at.key.p == env.key.p) {
 			cut(edit, at.key);
 			FW_BUF(edit->out, "\"headers\"");
 		}
@@ -421,6 +421,8 @@ const char *fw_wrap_entry_undo(struct fw_wrap_edit *edit, struct fw_slice entry)
 	struct pair args = find(entry, "args");
 	struct wrapped wrapped;
 
+	if (!command.key.p || !args.key.p)
+		return NULL;
 	if (!fw_wrap_entry_is_gated(entry) || !read_wrapped(args.value, &wrapped))
 		return NULL;
 	if (wrapped.is_url && !is_adjacent(command, args))
