@@ -10,11 +10,11 @@
  * A remote server becomes a program. Its headers become the environment of the gateway by
  * renaming the member: arguments are visible to every user of the machine.
  *
- *     "type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer T"}
+ *     "type": "http", "url": "https://h/mcp", "headers": {"X-Team": "blue"}
  *     "type": "stdio", "command": "/usr/bin/faultwire",
  *       "args": ["gate", "--wrapped", "url http", "--name", "x",
- *                "--header-env", "Authorization", "--url", "https://h/mcp"],
- *       "env": {"Authorization": "Bearer T"}
+ *                "--header-env", "X-Team", "--url", "https://h/mcp"],
+ *       "env": {"X-Team": "blue"}
  *
  * Undoing cuts out what was put in.
  */
