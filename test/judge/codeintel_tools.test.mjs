@@ -41,8 +41,8 @@ before(async () => {
 		server.once('exit', () => lost(new Error(log)));
 	});
 });
-after(() => {
-	server.kill();
+after(async () => {
+	await stop(server);
 	rmSync(dir, { recursive: true, force: true });
 });
 
@@ -138,8 +138,15 @@ test('a worker that dies in the middle of a call is reported in the same envelop
 	assert.ok(valid(structuredContent), JSON.stringify(valid.errors));
 	assert.deepEqual([structuredContent.matches, structuredContent.problem.status, structuredContent.problem.instance], [[], 500, 'urn:codeintel:search:text']);
 	await client.close();
-	own.kill();
+	await stop(own);
 });
+
+/* A server writes its last records before it exits. */
+function stop(child) {
+	const ended = new Promise((done) => child.once('exit', done));
+	child.kill();
+	return ended;
+}
 
 function descendants(pid) {
 	const found = [];

@@ -47,10 +47,6 @@ function failures(dir) {
 			.map((check) => `${name}: ${check.id}: ${check.errorMessage ?? check.description}`));
 }
 
-/* Not built yet: subscriptions of legacy clients. The test fails if one of them passes, so
- * that the list is shortened then. */
-const lost = { '2025-11-25': ['resources-subscribe', 'resources-unsubscribe'], '2026-07-28': [] };
-
 for (const upstream of ['stdio', 'http'])
 	for (const version of ['2025-11-25', '2026-07-28'])
 		test(`conformance through the gateway, server over ${upstream}: every scored scenario of ${version}`, { timeout: 180000 }, async () => {
@@ -61,6 +57,6 @@ for (const upstream of ['stdio', 'http'])
 			const unscored = [...said.matchAll(/✗ ([\w-]+) \(/g)].map(([, name]) => name);
 			const scored = [...said.matchAll(/✗ ([\w-]+): /g)].map(([, name]) => name).filter((name) => !unscored.includes(name));
 
-			assert.deepEqual(scored.sort(), lost[version], `${said.slice(-2000)}\n${failures(dir).join('\n')}`);
-			assert.equal(code === 0, lost[version].length === 0, said.slice(-2000));
+			assert.deepEqual(scored.sort(), [], `${said.slice(-2000)}\n${failures(dir).join('\n')}`);
+			assert.equal(code, 0, said.slice(-2000));
 		});

@@ -172,7 +172,7 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 				fault = "braces mean nothing: write two globs";
 				break;
 			}
-			/* fall through */
+			__attribute__((fallthrough));
 		default: add(p, LITERAL, letter_at(glob, len, &at)); break;
 		}
 		if (fault)
