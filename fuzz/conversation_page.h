@@ -60,11 +60,15 @@ static fw_error *page_events(fw_page *page, void *ctx)
 static fw_error *page_twice(fw_page *page, void *ctx)
 {
 	size_t len = 0;
+	fw_error *err;
 
 	(void)ctx;
 	fw_page_write(page, fw_page_body(page, &len), len);
-	if (fw_page_keep(page))
+	err = fw_page_keep(page);
+	if (err) {
+		fw_error_free(err);
 		return NULL;
+	}
 	fw_page_finish(page, NULL);
 	return fw_raise_tool_failed("and fails");
 }
