@@ -256,32 +256,62 @@ static bool wants_hint(const fw_call *call, fw_contract contract)
 	}
 }
 
+/* One line of text. What is appended to it fits: put_hint() bounds each part. */
+struct line {
+	size_t len;
+	char text[1024];
+};
+
+static void append(struct line *line, const char *part, size_t len)
+{
+	memcpy(line->text + line->len, part, len);
+	line->len += len;
+}
+
+/* The hint may be a tool's own: it may be long, and have several lines. */
+static void append_hint(struct line *line, const char *hint)
+{
+	size_t start = line->len + 12;
+
+	append(line, "What to do: ", 12);
+	append(line, hint, fw_utf8_cut(hint, strlen(hint), HINT_BYTES));
+	for (size_t i = start; i < line->len; i++)
+		if (line->text[i] == '\n' || line->text[i] == '\r')
+			line->text[i] = ' ';
+}
+
 /* A model reads the text of a result and not its _meta: one line for it. */
 static void put_hint(const fw_error *err, struct fw_buf *out)
 {
+	enum { WAIT_BYTES = 64, INCIDENT_BYTES = 64 };
+	_Static_assert(HINT_BYTES + WAIT_BYTES + INCIDENT_BYTES + 32 <
+			       sizeof((struct line *)0)->text,
+		       "a line has room for all of its parts");
 	const char *hint = fw_error_hint(err);
 	const char *incident = fw_error_incident_id(err);
 	double delay = fw_error_retry_after(err);
-	char text[1024], wait[64] = "";
-	size_t len;
+	struct line line;
 
 	if (!hint && !incident)
 		return;
-	if (delay >= 0)
-		(void)snprintf(wait, sizeof wait, "Try again in %g s. ", ceil(delay * 10) / 10);
-	/* The hint may be a tool's own. */
-	(void)snprintf(text, sizeof text, "%s%.*s%s%s%s%.64s", hint ? "What to do: " : "",
-		       hint ? (int)fw_utf8_cut(hint, strlen(hint), HINT_BYTES) : 0,
-		       hint ? hint : "", hint ? " " : "", wait, incident ? "Incident: " : "",
-		       incident ? incident : "");
-	len = strlen(text);
-	if (len && text[len - 1] == ' ')
-		len--;
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '\n' || text[i] == '\r')
-			text[i] = ' ';
+	line.len = 0;
+	if (hint)
+		append_hint(&line, hint);
+	if (delay >= 0) {
+		char wait[WAIT_BYTES];
+		int len = snprintf(wait, sizeof wait, "%sTry again in %g s.",
+				   line.len ? " " : "", ceil(delay * 10) / 10);
+
+		append(&line, wait, len < WAIT_BYTES ? (size_t)len : WAIT_BYTES - 1);
+	}
+	if (incident) {
+		if (line.len)
+			append(&line, " ", 1);
+		append(&line, "Incident: ", 10);
+		append(&line, incident, strnlen(incident, INCIDENT_BYTES));
+	}
 	FW_BUF(out, ",{\"type\":\"text\",\"text\":");
-	fw_buf_json(out, text, len);
+	fw_buf_json(out, line.text, line.len);
 	FW_BUF(out, "}");
 }
 
