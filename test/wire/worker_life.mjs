@@ -19,8 +19,10 @@ const calling = (wire, id, name, args) => wire.send({ jsonrpc: '2.0', id, method
 
 test('a worker is used again, and its neighbours do not see its crash', () =>
 	session(async (wire) => {
-		const first = text(await wire.call('pid', {}));
-		for (let i = 0; i < 20; i++) same(text(await wire.call('pid', {})), first);
+		// Which of the two is free first depends on the load of the machine.
+		const used = new Set();
+		for (let i = 0; i < 21; i++) used.add(text(await wire.call('pid', {})));
+		check(used.size <= 2, [...used].join(' '));
 		calling(wire, 'slow', 'slow', { ms: 150 });
 		await sleep(20);
 		for (let i = 0; i < 5; i++) same(canonical(await wire.call('segv', {})).code, 'tool.crashed');
