@@ -4,6 +4,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,6 +382,18 @@ static void report_start(const struct gating *gating)
 		cli_remark("listening on %s", url);
 }
 
+/* Large replies come one after the other, so the heap keeps what they used instead of returning
+ * it to the system with each: fw_loop_trim_later() does so when they have passed. */
+static void keep_heap(void)
+{
+#ifdef __GLIBC__
+	enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
+
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
+}
+
 static fw_error *gate(struct gating *gating)
 {
 	const cli_args *args = gating->args;
@@ -422,6 +435,7 @@ static fw_error *gate(struct gating *gating)
 	explicit_bzero(gating->observers.secret, sizeof gating->observers.secret);
 	report_start(gating);
 	gating->is_started = true;
+	keep_heap();
 	return fw_server_run(gating->server);
 }
 
