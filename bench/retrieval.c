@@ -109,14 +109,13 @@ static size_t search(const struct wanted *query, const struct fw_semantic_weight
 	size_t count = 0;
 	fw_error *err;
 
-	asked.term_count = fw_semantic_query_terms(query->text, strlen(query->text), asked.terms,
-						   FW_SEMANTIC_LIMIT_QUERY_TERMS);
+	asked.term_count = fw_semantic_query_terms(query->text, strlen(query->text),
+						   asked.terms, FW_SEMANTIC_LIMIT_QUERY_TERMS);
 	err = fw_semantic_rank(&snapshot, &asked, weights, HITS, hits);
 	if (err)
 		abort();
 	for (size_t i = 0; i < hits->count; i++) {
-		const char *path =
-			snapshot.strings + snapshot.files[hits->list[i].file].path;
+		const char *path = snapshot.strings + snapshot.files[hits->list[i].file].path;
 		size_t j = 0;
 
 		while (j < count && strcmp(paths[j], path) != 0)
@@ -280,7 +279,8 @@ int main(int argc, char **argv)
 {
 	int dir = argc > 2 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
 
-	if (dir < 0 || fw_semantic_snapshot_open(dir, "snapshot", &snapshot) != FW_SEMANTIC_OK) {
+	if (dir < 0 ||
+	    fw_semantic_snapshot_open(dir, "snapshot", &snapshot) != FW_SEMANTIC_OK) {
 		(void)fputs("usage: bench_retrieval INDEX-DIRECTORY TREE [--grid] <QUERIES\n",
 			    stderr);
 		return 1;

@@ -91,6 +91,7 @@ extern const cli_command cli_command_audit;
 extern const cli_command cli_command_alerts;
 extern const cli_command cli_command_incident;
 extern const cli_command cli_command_context;
+extern const cli_command cli_command_index;
 extern const cli_command cli_command_completion;
 extern const cli_command cli_command_man;
 extern const cli_command cli_command_help;

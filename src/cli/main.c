@@ -41,31 +41,18 @@ const cli_command cli_program = {
 	.examples = examples,
 };
 
-#define NOT_BUILT(its_name, its_summary)                                                   \
-	{                                                                                  \
-		.name = (its_name), .summary = (its_summary), .synopsis = "[ARGUMENT]...", \
-		.description = "This command is not built yet.", .operands = CLI_NOTHING   \
-	}
-
-static const cli_command not_built[] = {
-	NOT_BUILT("index", "the semantic index of a repository"),
-};
-
 static const cli_command *const built[] = {
-	&cli_command_serve,   &cli_command_gate,     &cli_command_wrap,
-	&cli_command_call,    &cli_command_convert,  &cli_command_validate,
-	&cli_command_explain, &cli_command_classify, &cli_command_registry,
-	&cli_command_audit,   &cli_command_alerts,   &cli_command_incident,
-	&cli_command_plan,    &cli_command_context,  &cli_command_completion,
-	&cli_command_man,     &cli_command_help,
+	&cli_command_serve,      &cli_command_gate,     &cli_command_wrap,
+	&cli_command_call,       &cli_command_convert,  &cli_command_validate,
+	&cli_command_explain,    &cli_command_classify, &cli_command_registry,
+	&cli_command_audit,      &cli_command_alerts,   &cli_command_incident,
+	&cli_command_plan,       &cli_command_context,  &cli_command_index,
+	&cli_command_completion, &cli_command_man,      &cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)
 {
-	if (index < sizeof built / sizeof *built)
-		return built[index];
-	index -= sizeof built / sizeof *built;
-	return index < sizeof not_built / sizeof *not_built ? &not_built[index] : NULL;
+	return index < sizeof built / sizeof *built ? built[index] : NULL;
 }
 
 const cli_command *cli_command_find(const char *name)

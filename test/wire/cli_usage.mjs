@@ -5,8 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, check, contracts, file, finish, has, lines, match, run, same, scratch, shell, start, test } from './lib/cli.mjs';
 
-const built = ['serve', 'convert', 'validate', 'explain', 'classify', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'completion', 'man', 'help'];
-const notBuilt = ['index'];
+const built = ['serve', 'convert', 'validate', 'explain', 'classify', 'registry', 'audit', 'alerts', 'incident', 'plan', 'context', 'index', 'completion', 'man', 'help'];
+const notBuilt = [];
 
 test('--version names the program and its version on one line', () => {
 	const { status, out, err } = run(['--version']);
@@ -22,6 +22,7 @@ test('--help lists every command, and which are not built yet', () => {
 	match(out, /^Usage: faultwire /);
 	const [there, later] = out.split('Not built yet:');
 	for (const name of built) match(there, new RegExp(`^  ${name} `, 'm'));
+	same(later, undefined);
 	for (const name of notBuilt) match(later, new RegExp(`^  ${name} `, 'm'));
 	match(out, /^Exit status:$/m);
 	same(run(['help']).out, out);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,7 +128,8 @@ static void on_progress(void *ctx, enum fw_semantic_phase phase, uint64_t done, 
 	cli_progress_step(done, done);
 }
 
-static void put_built(const struct place *place, const struct fw_semantic_build *build, bool json)
+static void put_built(const struct place *place, const struct fw_semantic_build *build,
+		      bool json)
 {
 	double megabytes = (double)build->source_bytes / 1e6;
 
@@ -254,7 +256,7 @@ static fw_error *watch(const cli_args *args, int *ret_status)
 	(void)ret_status;
 	FW_TRY(read_threads(args, &threads));
 	FW_TRY(fw_semantic_embedder_read(&embedding.embedder, &embedding.is_set));
-	(void)nice(NICE);
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	watch_signals();
 	for (;;) {
 		int64_t start = fw_steady_ms(), spent;
@@ -375,16 +377,18 @@ static int run(const cli_args *args)
 	int result = CLI_DONE;
 
 	if (args->operand_count != 1)
-		return cli_fail(cli_usage("faultwire index takes build, status, drop or watch"));
+		return cli_fail(
+			cli_usage("faultwire index takes build, status, drop or watch"));
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
 		if (strcmp(actions[i].name, args->operands[0]) == 0) {
 			fw_error *err = actions[i].run(args, &result);
 
 			return err ? cli_fail(err) : result;
 		}
-	return cli_fail(cli_usage("there is no faultwire index %s; it takes build, status, drop "
-				  "or watch",
-				  args->operands[0]));
+	return cli_fail(
+		cli_usage("there is no faultwire index %s; it takes build, status, drop "
+			  "or watch",
+			  args->operands[0]));
 }
 
 static const cli_example examples[] = {
@@ -402,17 +406,21 @@ const cli_command cli_command_index = {
 	.synopsis = "build|status|drop|watch [OPTION]...",
 	.description =
 		"The index is what the tool semantic_search of faultwire serve --tools code "
-		"searches: the words of every file, of its path and of the commits that changed "
+		"searches: the words of every file, of its path and of the commits that "
+		"changed "
 		"it, and vectors. It is kept in the state directory, not in the repository.\n"
 		"\n"
 		"build creates it or brings it up to date: only files that have changed are "
 		"read. It can be killed at any moment; the next build continues. status exits "
-		"with 1 if there is no index that can be searched. drop deletes it. watch builds "
+		"with 1 if there is no index that can be searched. drop deletes it. watch "
+		"builds "
 		"again and again until standard input is closed; faultwire serve runs it.\n"
 		"\n"
-		"Vectors are computed from the repository itself. If FAULTWIRE_EMBEDDINGS_URL is "
+		"Vectors are computed from the repository itself. If FAULTWIRE_EMBEDDINGS_URL "
+		"is "
 		"set, they come from that service (OpenAI's /v1/embeddings), with "
-		"FAULTWIRE_EMBEDDINGS_MODEL and FAULTWIRE_EMBEDDINGS_KEY: the text of the files "
+		"FAULTWIRE_EMBEDDINGS_MODEL and FAULTWIRE_EMBEDDINGS_KEY: the text of the "
+		"files "
 		"is sent to it.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,

@@ -100,8 +100,8 @@ static bool unpack_basis(struct fw_semantic_space *space, const char *bytes, siz
 		return false;
 	memcpy(counts, bytes, sizeof counts);
 	terms = counts[0];
-	size = sizeof counts + terms * (sizeof *space->terms + sizeof *space->basis_scales +
-					(size_t)counts[1]);
+	size = sizeof counts +
+	       terms * (sizeof *space->terms + sizeof *space->basis_scales + (size_t)counts[1]);
 	if (!terms || !counts[1] || counts[1] > FW_SEMANTIC_DIMS_MAX || size != len)
 		return false;
 	space->terms = fw__allocate(terms * sizeof *space->terms);
@@ -122,7 +122,8 @@ static bool unpack_basis(struct fw_semantic_space *space, const char *bytes, siz
 	return true;
 }
 
-static fw_error *keep_basis(struct fw_semantic_building *b, const struct fw_semantic_space *space)
+static fw_error *keep_basis(struct fw_semantic_building *b,
+			    const struct fw_semantic_space *space)
 {
 	uint32_t counts[2] = { (uint32_t)space->term_count, (uint32_t)space->dims };
 	fw_error *err = NULL;

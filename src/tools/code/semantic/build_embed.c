@@ -64,7 +64,8 @@ static fw_error *ask(struct embedding *e, const char *const *texts, const size_t
 	int8_t packed[FW_SEMANTIC_DIMS_MAX];
 	float *vectors = NULL;
 
-	FW_TRY(fw_semantic_embed(e->b->build->embedder, texts, lens, count, &e->dims, &vectors));
+	FW_TRY(fw_semantic_embed(e->b->build->embedder, texts, lens, count, &e->dims,
+				 &vectors));
 	for (size_t i = 0; i < count; i++) {
 		float scale = fw_semantic_pack(vectors + i * e->dims, e->dims, packed);
 

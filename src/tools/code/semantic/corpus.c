@@ -141,7 +141,8 @@ fw_error *fw_semantic_corpus_load(struct fw_semantic_corpus *corpus,
 	if (corpus->texts.state == FW_BUF_OK)
 		FW_TRY(fw_semantic_data_commits(data, FW_SEMANTIC_LIMIT_COMMITS, add_past,
 						corpus));
-	if (corpus->texts.state == FW_BUF_TOO_LARGE || corpus->records.state == FW_BUF_TOO_LARGE)
+	if (corpus->texts.state == FW_BUF_TOO_LARGE ||
+	    corpus->records.state == FW_BUF_TOO_LARGE)
 		return fw_raise_search_failed("", NULL, "the repository is too large to index");
 	if (corpus->texts.state != FW_BUF_OK || corpus->records.state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();

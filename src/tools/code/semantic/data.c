@@ -73,8 +73,8 @@ static fw_error *failed(struct fw_semantic_data *data, int result)
 	if (primary == SQLITE_NOMEM)
 		return fw_raise_internal_out_of_memory();
 	data->is_corrupt = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
-	return fw_raise_search_failed("", NULL,
-				      data->db ? sqlite3_errmsg(data->db) : sqlite3_errstr(result));
+	return fw_raise_search_failed(
+		"", NULL, data->db ? sqlite3_errmsg(data->db) : sqlite3_errstr(result));
 }
 
 static fw_error *execute(struct fw_semantic_data *data, const char *sql)
@@ -105,8 +105,8 @@ static fw_error *take(struct fw_semantic_data *data, enum statement which,
 static fw_error *run(struct fw_semantic_data *data, sqlite3_stmt *statement)
 {
 	int result = sqlite3_step(statement);
-	fw_error *err = result == SQLITE_DONE || result == SQLITE_ROW ? NULL
-								       : failed(data, result);
+	fw_error *err =
+		result == SQLITE_DONE || result == SQLITE_ROW ? NULL : failed(data, result);
 
 	(void)sqlite3_reset(statement);
 	return err;
@@ -153,7 +153,8 @@ static void close_database(struct fw_semantic_data *data)
 static fw_error *version_of(struct fw_semantic_data *data, int *ret_version)
 {
 	sqlite3_stmt *statement = NULL;
-	int result = sqlite3_prepare_v3(data->db, "PRAGMA user_version", -1, 0, &statement, NULL);
+	int result =
+		sqlite3_prepare_v3(data->db, "PRAGMA user_version", -1, 0, &statement, NULL);
 
 	if (result == SQLITE_OK)
 		result = sqlite3_step(statement);
@@ -163,7 +164,8 @@ static fw_error *version_of(struct fw_semantic_data *data, int *ret_version)
 	return result == SQLITE_ROW ? NULL : failed(data, result);
 }
 
-static fw_error *open_database(struct fw_semantic_data *data, const char *path, bool *ret_is_new)
+static fw_error *open_database(struct fw_semantic_data *data, const char *path,
+			       bool *ret_is_new)
 {
 	char sql[SQL_BYTES];
 	int version = 0;

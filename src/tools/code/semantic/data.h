@@ -26,7 +26,8 @@ struct fw_semantic_data;
  * then `*ret_is_new`. Raises search.failed with the reason, internal.out_of_memory,
  * internal.unsupported without SQLite.
  */
-FW_NODISCARD fw_error *fw_semantic_data_open(const char *path, struct fw_semantic_data **ret_data,
+FW_NODISCARD fw_error *fw_semantic_data_open(const char *path,
+					     struct fw_semantic_data **ret_data,
 					     bool *ret_is_new);
 /* NULL is a no-op. What is not committed is lost. */
 void fw_semantic_data_close(struct fw_semantic_data *data);
@@ -44,23 +45,21 @@ struct fw_semantic_file {
 };
 
 /* In the order of the bytes of their paths. */
-FW_NODISCARD fw_error *
-fw_semantic_data_files(struct fw_semantic_data *data,
-		       fw_error *(*each)(void *ctx, const struct fw_semantic_file *file),
-		       void *ctx);
+FW_NODISCARD fw_error *fw_semantic_data_files(
+	struct fw_semantic_data *data,
+	fw_error *(*each)(void *ctx, const struct fw_semantic_file *file), void *ctx);
 FW_NODISCARD fw_error *fw_semantic_data_put_file(struct fw_semantic_data *data,
 						 const struct fw_semantic_file *file);
 FW_NODISCARD fw_error *fw_semantic_data_drop_file(struct fw_semantic_data *data,
 						  const char *path);
 
 /* The record of a content; `*ret_blob` is 0 if there is none. */
-FW_NODISCARD fw_error *
-fw_semantic_data_find_blob(struct fw_semantic_data *data,
-			   const unsigned char hash[FW_SEMANTIC_HASH_BYTES], int64_t *ret_blob);
-FW_NODISCARD fw_error *
-fw_semantic_data_put_blob(struct fw_semantic_data *data,
-			  const unsigned char hash[FW_SEMANTIC_HASH_BYTES], const void *record,
-			  size_t len, int64_t *ret_blob);
+FW_NODISCARD fw_error *fw_semantic_data_find_blob(
+	struct fw_semantic_data *data, const unsigned char hash[FW_SEMANTIC_HASH_BYTES],
+	int64_t *ret_blob);
+FW_NODISCARD fw_error *fw_semantic_data_put_blob(
+	struct fw_semantic_data *data, const unsigned char hash[FW_SEMANTIC_HASH_BYTES],
+	const void *record, size_t len, int64_t *ret_blob);
 /* Copies of it are the caller's task: `record` is valid until the next call. */
 FW_NODISCARD fw_error *fw_semantic_data_blob(struct fw_semantic_data *data, int64_t blob,
 					     const void **ret_record, size_t *ret_len);
@@ -81,14 +80,12 @@ struct fw_semantic_commit {
 	const char *subject;
 	const char *paths;
 };
-FW_NODISCARD fw_error *
-fw_semantic_data_put_commit(struct fw_semantic_data *data,
-			    const struct fw_semantic_commit *commit);
+FW_NODISCARD fw_error *fw_semantic_data_put_commit(struct fw_semantic_data *data,
+						   const struct fw_semantic_commit *commit);
 /* The newest first, at most `most`. */
-FW_NODISCARD fw_error *
-fw_semantic_data_commits(struct fw_semantic_data *data, size_t most,
-			 fw_error *(*each)(void *ctx, const struct fw_semantic_commit *commit),
-			 void *ctx);
+FW_NODISCARD fw_error *fw_semantic_data_commits(
+	struct fw_semantic_data *data, size_t most,
+	fw_error *(*each)(void *ctx, const struct fw_semantic_commit *commit), void *ctx);
 FW_NODISCARD fw_error *fw_semantic_data_drop_commits(struct fw_semantic_data *data);
 
 /* Values by name; `*ret_len` is 0 if there is none. */

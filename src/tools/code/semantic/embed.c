@@ -69,7 +69,8 @@ fw_error *fw_semantic_embedder_read(struct fw_semantic_embedder *ret_embedder, b
 	if (!e->url[0])
 		return NULL;
 	if (strncasecmp(e->url, "http://", 7) != 0 && strncasecmp(e->url, "https://", 8) != 0)
-		return fw_raise_cli_usage("FAULTWIRE_EMBEDDINGS_URL is not an http or https URL");
+		return fw_raise_cli_usage(
+			"FAULTWIRE_EMBEDDINGS_URL is not an http or https URL");
 	if (!e->model[0])
 		return fw_raise_cli_usage("FAULTWIRE_EMBEDDINGS_MODEL is not set");
 	if (!ms || ms > 600000)
@@ -146,8 +147,8 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx)
 
 		for (; left && (*at == ' ' || *at == '\t'); at++)
 			left--;
-		while (left && (at[left - 1] == '\r' || at[left - 1] == '\n' ||
-				at[left - 1] == ' '))
+		while (left &&
+		       (at[left - 1] == '\r' || at[left - 1] == '\n' || at[left - 1] == ' '))
 			left--;
 		left = left < sizeof a->retry_after ? left : sizeof a->retry_after - 1;
 		memcpy(a->retry_after, at, left);
@@ -160,8 +161,7 @@ static bool set_up(struct asking *a)
 {
 	const struct fw_semantic_embedder *e = a->embedder;
 	char header[FW_SEMANTIC_EMBED_KEY_BYTES + 32];
-	struct curl_slist *headers =
-		curl_slist_append(NULL, "Content-Type: application/json");
+	struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
 
 	a->headers = headers;
 	if (headers && e->key[0]) {
@@ -174,7 +174,8 @@ static bool set_up(struct asking *a)
 	(void)curl_easy_setopt(a->curl, CURLOPT_HTTPHEADER, a->headers);
 	(void)curl_easy_setopt(a->curl, CURLOPT_POST, 1L);
 	(void)curl_easy_setopt(a->curl, CURLOPT_POSTFIELDS, a->request.text);
-	(void)curl_easy_setopt(a->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)a->request.len);
+	(void)curl_easy_setopt(a->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+			       (curl_off_t)a->request.len);
 	(void)curl_easy_setopt(a->curl, CURLOPT_WRITEFUNCTION, take_answer);
 	(void)curl_easy_setopt(a->curl, CURLOPT_WRITEDATA, a);
 	(void)curl_easy_setopt(a->curl, CURLOPT_HEADERFUNCTION, take_header);
@@ -196,7 +197,8 @@ static fw_error *judge_status(const struct asking *a)
 	(void)curl_easy_getinfo(a->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status < 300)
 		return NULL;
-	(void)snprintf(reason, sizeof reason, "the service answered with HTTP status %ld", status);
+	(void)snprintf(reason, sizeof reason, "the service answered with HTTP status %ld",
+		       status);
 	err = failed(a, reason);
 	fw_error_add_i64(err, "http_status", status);
 	if (a->retry_after[0]) {
@@ -222,7 +224,8 @@ static fw_error *judge_transfer(const struct asking *a, CURLcode result)
 	case CURLE_OUT_OF_MEMORY: return fw_raise_internal_out_of_memory();
 	default: break;
 	}
-	(void)snprintf(reason, sizeof reason, "the request failed: %s", curl_easy_strerror(result));
+	(void)snprintf(reason, sizeof reason, "the request failed: %s",
+		       curl_easy_strerror(result));
 	return failed(a, reason);
 }
 
@@ -248,8 +251,7 @@ static bool read_vector(yyjson_val *list, size_t dims, float *ret_vector)
 
 static fw_error *read_length(const struct asking *a, yyjson_val *data, size_t *dims)
 {
-	size_t first = yyjson_arr_size(
-		yyjson_obj_get(yyjson_arr_get_first(data), "embedding"));
+	size_t first = yyjson_arr_size(yyjson_obj_get(yyjson_arr_get_first(data), "embedding"));
 	char reason[96];
 
 	if (!first || first > FW_SEMANTIC_DIMS_MAX)
@@ -296,9 +298,8 @@ static fw_error *read_answer(const struct asking *a, size_t count, size_t *dims,
 			     float **ret_vectors)
 {
 	const struct fw_json_limits limits = { .bytes = ANSWER_BYTES, .depth = 8 };
-	yyjson_doc *doc =
-		fw_json_read(a->answer.len ? a->answer.text : "", a->answer.len, limits, 0, NULL,
-			     NULL);
+	yyjson_doc *doc = fw_json_read(a->answer.len ? a->answer.text : "", a->answer.len,
+				       limits, 0, NULL, NULL);
 	fw_error *err;
 
 	if (!doc)

@@ -107,7 +107,8 @@ static fw_error *turn(void *ctx, unsigned thread, size_t item)
 
 		memset(row, 0, w->dims * sizeof *row);
 		for (size_t a = 0; a < w->dims; a++)
-			fw_semantic_axpy(row + a, w->factor + a * w->dims + a, v[a], w->dims - a);
+			fw_semantic_axpy(row + a, w->factor + a * w->dims + a, v[a],
+					 w->dims - a);
 		memcpy(v, row, w->dims * sizeof *row);
 	}
 	return NULL;
@@ -201,10 +202,13 @@ static fw_error *run(struct work *w, bool (*is_cancelled)(void *ctx), void *ctx)
 	return orthonormalize(w);
 }
 
-fw_error *fw_semantic_lsa(const struct fw_semantic_matrix *matrix, size_t dims, unsigned threads,
-			  bool (*is_cancelled)(void *ctx), void *ctx, float *ret_basis)
+fw_error *fw_semantic_lsa(const struct fw_semantic_matrix *matrix, size_t dims,
+			  unsigned threads, bool (*is_cancelled)(void *ctx), void *ctx,
+			  float *ret_basis)
 {
-	struct work w = { .matrix = matrix, .dims = dims, .threads = threads, .basis = ret_basis };
+	struct work w = {
+		.matrix = matrix, .dims = dims, .threads = threads, .basis = ret_basis
+	};
 	fw_error *err = NULL;
 
 	w.next = fw__allocate(threads * matrix->columns * dims * sizeof *w.next);

@@ -191,8 +191,8 @@ static void read_line(struct reading *r)
 	struct fw_outline_symbol symbol = { .name = NULL };
 	size_t level = line->indent;
 
-	if (line->language == FW_OUTLINE_MARKDOWN &&
-	    (line->end - line->text >= 3) && memcmp(line->text, "```", 3) == 0)
+	if (line->language == FW_OUTLINE_MARKDOWN && (line->end - line->text >= 3) &&
+	    memcmp(line->text, "```", 3) == 0)
 		r->is_fenced = !r->is_fenced;
 	end_symbols(r);
 	line->in_type =

@@ -22,8 +22,8 @@ struct grammar {
 };
 
 static const struct keyword c_words[] = {
-	{ "struct", FW_OUTLINE_STRUCT },   { "union", FW_OUTLINE_UNION },
-	{ "enum", FW_OUTLINE_ENUM },       { "class", FW_OUTLINE_CLASS },
+	{ "struct", FW_OUTLINE_STRUCT },    { "union", FW_OUTLINE_UNION },
+	{ "enum", FW_OUTLINE_ENUM },        { "class", FW_OUTLINE_CLASS },
 	{ "namespace", FW_OUTLINE_MODULE }, { NULL, 0 },
 };
 static const struct keyword python_words[] = {
@@ -32,10 +32,14 @@ static const struct keyword python_words[] = {
 	{ NULL, 0 },
 };
 static const struct keyword script_words[] = {
-	{ "function", FW_OUTLINE_FUNCTION },   { "function*", FW_OUTLINE_FUNCTION },
-	{ "class", FW_OUTLINE_CLASS },         { "interface", FW_OUTLINE_INTERFACE },
-	{ "enum", FW_OUTLINE_ENUM },           { "type", FW_OUTLINE_TYPE },
-	{ "namespace", FW_OUTLINE_MODULE },    { "module", FW_OUTLINE_MODULE },
+	{ "function", FW_OUTLINE_FUNCTION },
+	{ "function*", FW_OUTLINE_FUNCTION },
+	{ "class", FW_OUTLINE_CLASS },
+	{ "interface", FW_OUTLINE_INTERFACE },
+	{ "enum", FW_OUTLINE_ENUM },
+	{ "type", FW_OUTLINE_TYPE },
+	{ "namespace", FW_OUTLINE_MODULE },
+	{ "module", FW_OUTLINE_MODULE },
 	{ NULL, 0 },
 };
 static const struct keyword go_words[] = {
@@ -44,20 +48,27 @@ static const struct keyword go_words[] = {
 	{ NULL, 0 },
 };
 static const struct keyword rust_words[] = {
-	{ "fn", FW_OUTLINE_FUNCTION },      { "struct", FW_OUTLINE_STRUCT },
-	{ "enum", FW_OUTLINE_ENUM },        { "union", FW_OUTLINE_UNION },
-	{ "trait", FW_OUTLINE_INTERFACE },  { "type", FW_OUTLINE_TYPE },
-	{ "mod", FW_OUTLINE_MODULE },       { "impl", FW_OUTLINE_CLASS },
+	{ "fn", FW_OUTLINE_FUNCTION },        { "struct", FW_OUTLINE_STRUCT },
+	{ "enum", FW_OUTLINE_ENUM },          { "union", FW_OUTLINE_UNION },
+	{ "trait", FW_OUTLINE_INTERFACE },    { "type", FW_OUTLINE_TYPE },
+	{ "mod", FW_OUTLINE_MODULE },         { "impl", FW_OUTLINE_CLASS },
 	{ "macro_rules!", FW_OUTLINE_MACRO }, { NULL, 0 },
 };
 static const struct keyword java_words[] = {
-	{ "class", FW_OUTLINE_CLASS },         { "interface", FW_OUTLINE_INTERFACE },
-	{ "enum", FW_OUTLINE_ENUM },           { "record", FW_OUTLINE_CLASS },
-	{ "struct", FW_OUTLINE_STRUCT },       { "trait", FW_OUTLINE_INTERFACE },
-	{ "protocol", FW_OUTLINE_INTERFACE },  { "object", FW_OUTLINE_CLASS },
-	{ "namespace", FW_OUTLINE_MODULE },    { "fun", FW_OUTLINE_FUNCTION },
-	{ "func", FW_OUTLINE_FUNCTION },       { "def", FW_OUTLINE_FUNCTION },
-	{ "extension", FW_OUTLINE_CLASS },     { "typealias", FW_OUTLINE_TYPE },
+	{ "class", FW_OUTLINE_CLASS },
+	{ "interface", FW_OUTLINE_INTERFACE },
+	{ "enum", FW_OUTLINE_ENUM },
+	{ "record", FW_OUTLINE_CLASS },
+	{ "struct", FW_OUTLINE_STRUCT },
+	{ "trait", FW_OUTLINE_INTERFACE },
+	{ "protocol", FW_OUTLINE_INTERFACE },
+	{ "object", FW_OUTLINE_CLASS },
+	{ "namespace", FW_OUTLINE_MODULE },
+	{ "fun", FW_OUTLINE_FUNCTION },
+	{ "func", FW_OUTLINE_FUNCTION },
+	{ "def", FW_OUTLINE_FUNCTION },
+	{ "extension", FW_OUTLINE_CLASS },
+	{ "typealias", FW_OUTLINE_TYPE },
 	{ NULL, 0 },
 };
 static const struct keyword ruby_words[] = {
@@ -67,9 +78,9 @@ static const struct keyword ruby_words[] = {
 	{ NULL, 0 },
 };
 static const struct keyword php_words[] = {
-	{ "function", FW_OUTLINE_FUNCTION },  { "class", FW_OUTLINE_CLASS },
+	{ "function", FW_OUTLINE_FUNCTION },   { "class", FW_OUTLINE_CLASS },
 	{ "interface", FW_OUTLINE_INTERFACE }, { "trait", FW_OUTLINE_INTERFACE },
-	{ "enum", FW_OUTLINE_ENUM },          { NULL, 0 },
+	{ "enum", FW_OUTLINE_ENUM },           { NULL, 0 },
 };
 static const struct keyword shell_words[] = {
 	{ "function", FW_OUTLINE_FUNCTION },
@@ -81,10 +92,14 @@ static const struct keyword perl_words[] = {
 	{ NULL, 0 },
 };
 static const struct keyword sql_words[] = {
-	{ "table", FW_OUTLINE_STRUCT },     { "TABLE", FW_OUTLINE_STRUCT },
-	{ "view", FW_OUTLINE_STRUCT },      { "VIEW", FW_OUTLINE_STRUCT },
-	{ "function", FW_OUTLINE_FUNCTION }, { "FUNCTION", FW_OUTLINE_FUNCTION },
-	{ "procedure", FW_OUTLINE_FUNCTION }, { "PROCEDURE", FW_OUTLINE_FUNCTION },
+	{ "table", FW_OUTLINE_STRUCT },
+	{ "TABLE", FW_OUTLINE_STRUCT },
+	{ "view", FW_OUTLINE_STRUCT },
+	{ "VIEW", FW_OUTLINE_STRUCT },
+	{ "function", FW_OUTLINE_FUNCTION },
+	{ "FUNCTION", FW_OUTLINE_FUNCTION },
+	{ "procedure", FW_OUTLINE_FUNCTION },
+	{ "PROCEDURE", FW_OUTLINE_FUNCTION },
 	{ NULL, 0 },
 };
 
@@ -96,8 +111,9 @@ static const struct grammar grammars[] = {
 				" export default async declare abstract const public private "
 				"protected static readonly " },
 	[FW_OUTLINE_GO] = { go_words, " " },
-	[FW_OUTLINE_RUST] = { rust_words, " pub pub(crate) pub(super) async unsafe const extern "
-					  "default \"C\" " },
+	[FW_OUTLINE_RUST] = { rust_words,
+			      " pub pub(crate) pub(super) async unsafe const extern "
+			      "default \"C\" " },
 	[FW_OUTLINE_JAVA] = { java_words,
 			      " public private protected internal static final abstract sealed "
 			      "open data override async partial readonly inline suspend case "
@@ -111,8 +127,9 @@ static const struct grammar grammars[] = {
 	[FW_OUTLINE_LUA] = { shell_words, " local " },
 	[FW_OUTLINE_MARKDOWN] = { NULL, NULL },
 	[FW_OUTLINE_MAKE] = { NULL, NULL },
-	[FW_OUTLINE_SQL] = { sql_words, " create CREATE or OR replace REPLACE temp TEMP temporary "
-					"TEMPORARY materialized MATERIALIZED " },
+	[FW_OUTLINE_SQL] = { sql_words,
+			     " create CREATE or OR replace REPLACE temp TEMP temporary "
+			     "TEMPORARY materialized MATERIALIZED " },
 };
 
 static inline bool is_name_byte(char c)
@@ -146,12 +163,13 @@ static bool take_name(enum fw_outline_language language, const char *at, const c
 {
 	const char *start = at;
 
-	while (at < end && (is_name_byte(*at) || (*at == '$' && language == FW_OUTLINE_SCRIPT) ||
-			    ((*at == '.' || *at == ':') && at + 1 < end &&
-			     (language == FW_OUTLINE_LUA || language == FW_OUTLINE_RUBY ||
-			      language == FW_OUTLINE_PERL) &&
-			     (is_name_byte(at[1]) || at[1] == ':')) ||
-			    (*at == '-' && language == FW_OUTLINE_SHELL)))
+	while (at < end &&
+	       (is_name_byte(*at) || (*at == '$' && language == FW_OUTLINE_SCRIPT) ||
+		((*at == '.' || *at == ':') && at + 1 < end &&
+		 (language == FW_OUTLINE_LUA || language == FW_OUTLINE_RUBY ||
+		  language == FW_OUTLINE_PERL) &&
+		 (is_name_byte(at[1]) || at[1] == ':')) ||
+		(*at == '-' && language == FW_OUTLINE_SHELL)))
 		at++;
 	if (language == FW_OUTLINE_RUBY && at < end && strchr("?!=", *at) && at > start)
 		at++;
@@ -236,7 +254,8 @@ static bool is_arrow(const struct fw_outline_line *line, struct fw_outline_symbo
 		at += 7;
 	if (line->end - at > 6 && memcmp(at, "const ", 6) == 0)
 		at += 6;
-	else if (line->end - at > 4 && (memcmp(at, "let ", 4) == 0 || memcmp(at, "var ", 4) == 0))
+	else if (line->end - at > 4 &&
+		 (memcmp(at, "let ", 4) == 0 || memcmp(at, "var ", 4) == 0))
 		at += 4;
 	else
 		return false;

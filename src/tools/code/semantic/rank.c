@@ -85,8 +85,8 @@ static void add_chunks(struct fw_semantic_ranking *r, uint32_t hash)
 	}
 }
 
-static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field field, uint32_t hash,
-		      float weight, float b)
+static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field field,
+		      uint32_t hash, float weight, float b)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	const struct fw_semantic_term_row *term = fw_semantic_snapshot_term(s, field, hash);
@@ -102,8 +102,9 @@ static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field fiel
 
 		if (r->file_tf[cursor.document] == 0)
 			r->touched[r->touched_count++] = cursor.document;
-		r->file_tf[cursor.document] += weight * (float)cursor.tf /
-					       length_norm(length, s->head->mean_length[field], b);
+		r->file_tf[cursor.document] +=
+			weight * (float)cursor.tf /
+			length_norm(length, s->head->mean_length[field], b);
 	}
 }
 
@@ -164,8 +165,8 @@ static size_t choose_voters(const struct fw_semantic_ranking *r, uint32_t *ret_v
 		float score = r->commit_score[i];
 		size_t at;
 
-		if (score <= 0 ||
-		    (count == FW_RANK_VOTERS && score <= r->commit_score[ret_voters[count - 1]]))
+		if (score <= 0 || (count == FW_RANK_VOTERS &&
+				   score <= r->commit_score[ret_voters[count - 1]]))
 			continue;
 		count += count < FW_RANK_VOTERS;
 		for (at = count - 1; at && r->commit_score[ret_voters[at - 1]] < score; at--)
@@ -210,7 +211,8 @@ static bool place_query(struct fw_semantic_ranking *r, int8_t *ret_vector, float
 
 		if (at == SIZE_MAX)
 			continue;
-		weight = fw_semantic_basis_weight(&s->basis_terms[at], r->query->terms[i].count) *
+		weight = fw_semantic_basis_weight(&s->basis_terms[at],
+						  r->query->terms[i].count) *
 			 s->basis_scales[at];
 		for (size_t j = 0; j < dims; j++)
 			sum[j] += weight * (float)s->basis[at * dims + j];
@@ -245,7 +247,8 @@ static bool prepare(struct fw_semantic_ranking *r)
 	size_t files = s->file_count + 1, chunks = s->chunk_count + 1;
 	size_t commits = s->commit_count + 1;
 	size_t floats = 3 * files + 3 * chunks + commits + FW_SEMANTIC_DIMS_MAX;
-	size_t bytes = files * (sizeof *r->matched + sizeof *r->touched) + floats * sizeof(float);
+	size_t bytes =
+		files * (sizeof *r->matched + sizeof *r->touched) + floats * sizeof(float);
 	float *at;
 
 	r->memory = fw__allocate(bytes);

@@ -43,7 +43,7 @@ struct fw_semantic_query {
 struct fw_semantic_hit {
 	uint32_t file;
 	uint32_t chunk;
-	float score; /* at most 1: of the sum of all weights */
+	float score;                /* at most 1: of the sum of all weights */
 	float lexical, vote, dense; /* each of its own largest value */
 	float cosine;
 	uint64_t matched;    /* terms of the query in the file, by number */

@@ -64,8 +64,8 @@ static void name_commits(const struct fw_semantic_ranking *r, struct fw_semantic
 	for (size_t i = 0; i < r->voter_count && count < 3; i++) {
 		const struct fw_semantic_commit_row *commit = &s->commits[r->voters[i]];
 
-		for (size_t j = 0;
-		     j < commit->touch_count && commit->touch_count <= FW_SEMANTIC_LIMIT_TOUCHES;
+		for (size_t j = 0; j < commit->touch_count &&
+				   commit->touch_count <= FW_SEMANTIC_LIMIT_TOUCHES;
 		     j++)
 			if (s->touches[commit->first_touch + j] == hit->file) {
 				hit->commits[count++] = r->voters[i];
@@ -119,8 +119,8 @@ static void put_file(const struct fw_semantic_ranking *r, const struct scale *sc
 		/* A further chunk competes with its own score against other files. */
 		if (i)
 			hit.score *= first > 0 ? 0.8F * score / first / (float)i : 0;
-		if (hit.score <= 0 || (hits->count == most &&
-				       hit.score <= hits->list[most - 1].score))
+		if (hit.score <= 0 ||
+		    (hits->count == most && hit.score <= hits->list[most - 1].score))
 			return;
 		put_hit(r, scale, hit, most, hits);
 	}
@@ -153,6 +153,6 @@ void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,
 	ret_hits->best_cosine = scale.cosine;
 	ret_hits->margin = ret_hits->count > 9
 				   ? ret_hits->list[0].score - ret_hits->list[9].score
-				   : ret_hits->count ? ret_hits->list[0].score
-						     : 0;
+			   : ret_hits->count ? ret_hits->list[0].score
+					     : 0;
 }

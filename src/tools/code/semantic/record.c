@@ -60,9 +60,9 @@ static void count(struct fw_semantic_maker *maker, uint32_t hash, bool is_symbol
 	place->hash = hash;
 found:
 	if (is_symbol)
-		place->symbol_tf += place->symbol_tf < FW_SEMANTIC_TF_MAX;
+		place->symbol_tf = (uint8_t)(place->symbol_tf + (place->symbol_tf < FW_SEMANTIC_TF_MAX));
 	else
-		place->tf += place->tf < FW_SEMANTIC_TF_MAX;
+		place->tf = (uint8_t)(place->tf + (place->tf < FW_SEMANTIC_TF_MAX));
 }
 
 struct piece {
@@ -114,8 +114,9 @@ static void put_chunk(struct fw_semantic_maker *maker, const struct piece *piece
 		count(maker, maker->terms[i], false);
 	for (size_t i = piece->first_symbol; i < piece->end_symbol; i++) {
 		const struct fw_outline_symbol *symbol = &maker->outline.list[i];
-		size_t n = symbol->name_len < FW_SEMANTIC_SYMBOL_BYTES ? symbol->name_len
-								      : FW_SEMANTIC_SYMBOL_BYTES;
+		size_t n = symbol->name_len < FW_SEMANTIC_SYMBOL_BYTES
+				   ? symbol->name_len
+				   : FW_SEMANTIC_SYMBOL_BYTES;
 		size_t terms = fw_semantic_terms(symbol->name, n, maker->terms);
 
 		if (i == piece->first_symbol)
@@ -124,7 +125,8 @@ static void put_chunk(struct fw_semantic_maker *maker, const struct piece *piece
 			count(maker, maker->terms[j], true);
 	}
 	if (shown)
-		symbol_len = fw_utf8_cut(shown->name, shown->name_len, FW_SEMANTIC_SYMBOL_BYTES);
+		symbol_len =
+			fw_utf8_cut(shown->name, shown->name_len, FW_SEMANTIC_SYMBOL_BYTES);
 	put_u32(out, piece->start_line);
 	put_u32(out, piece->end_line);
 	put_u32(out, (uint32_t)length);
@@ -176,8 +178,8 @@ static void consider(struct cutting *c, const char *line, const char *end, uint3
 	uint32_t lines = number - c->piece.start_line;
 	bool is_start = false;
 
-	if (lines && (lines >= FW_SEMANTIC_CHUNK_LINES ||
-		      end - c->piece.text > FW_SEMANTIC_CHUNK_BYTES))
+	if (lines &&
+	    (lines >= FW_SEMANTIC_CHUNK_LINES || end - c->piece.text > FW_SEMANTIC_CHUNK_BYTES))
 		cut(c, line, number - 1);
 	else if (lines >= FW_SEMANTIC_CHUNK_MIN && c->next_symbol < outline->count &&
 		 outline->list[c->next_symbol].start_line == number)
@@ -189,9 +191,8 @@ static void consider(struct cutting *c, const char *line, const char *end, uint3
 		c->next_symbol++;
 }
 
-bool fw_semantic_record_make(struct fw_semantic_maker *maker,
-			     enum fw_outline_language language, const char *text, size_t len,
-			     struct fw_buf *out)
+bool fw_semantic_record_make(struct fw_semantic_maker *maker, enum fw_outline_language language,
+			     const char *text, size_t len, struct fw_buf *out)
 {
 	struct cutting c = { .maker = maker, .out = out };
 	const char *stop = text + len;

@@ -56,9 +56,8 @@ struct fw_semantic_maker {
 
 /* Appends the record of a text to `out`; whoever calls checks its state. False: out of
  * memory. */
-bool fw_semantic_record_make(struct fw_semantic_maker *maker,
-			     enum fw_outline_language language, const char *text, size_t len,
-			     struct fw_buf *out);
+bool fw_semantic_record_make(struct fw_semantic_maker *maker, enum fw_outline_language language,
+			     const char *text, size_t len, struct fw_buf *out);
 void fw_semantic_maker_clear(struct fw_semantic_maker *maker);
 
 /* Reads a record from one chunk to the next. */
@@ -74,8 +73,8 @@ void fw_semantic_reader_init(struct fw_semantic_reader *reader, const void *byte
 bool fw_semantic_reader_next(struct fw_semantic_reader *reader,
 			     struct fw_semantic_chunk *ret_chunk);
 
-static inline struct fw_semantic_posting
-fw_semantic_chunk_term(const struct fw_semantic_chunk *chunk, size_t index)
+static inline struct fw_semantic_posting fw_semantic_chunk_term(
+	const struct fw_semantic_chunk *chunk, size_t index)
 {
 	const unsigned char *at = chunk->terms + 5 * index;
 	struct fw_semantic_posting posting = { .tf = at[4] & 15,

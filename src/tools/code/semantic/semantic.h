@@ -35,8 +35,8 @@ enum fw_semantic_phase {
 };
 
 struct fw_semantic_build {
-	const char *repo;      /* canonical path */
-	const char *directory; /* of the index */
+	const char *repo;                            /* canonical path */
+	const char *directory;                       /* of the index */
 	const struct fw_semantic_embedder *embedder; /* NULL: the analysis of the repository */
 	unsigned threads;                            /* 0: one per CPU */
 	bool (*is_cancelled)(void *ctx);

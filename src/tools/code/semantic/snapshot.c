@@ -70,10 +70,12 @@ static bool map_sections(struct fw_semantic_snapshot *s)
 	    !section(s, FW_SEMANTIC_BASIS_TERMS, sizeof *s->basis_terms,
 		     (const void **)&s->basis_terms, &s->basis_count) ||
 	    !section(s, FW_SEMANTIC_BASIS, dims, (const void **)&s->basis, &basis) ||
-	    !section(s, FW_SEMANTIC_BASIS_SCALES, 4, (const void **)&s->basis_scales, &scales) ||
+	    !section(s, FW_SEMANTIC_BASIS_SCALES, 4, (const void **)&s->basis_scales,
+		     &scales) ||
 	    basis != s->basis_count || scales != s->basis_count ||
 	    !section(s, FW_SEMANTIC_VECTORS, dims, (const void **)&s->vectors, &vectors) ||
-	    !section(s, FW_SEMANTIC_VECTOR_SCALES, 4, (const void **)&s->vector_scales, &scales))
+	    !section(s, FW_SEMANTIC_VECTOR_SCALES, 4, (const void **)&s->vector_scales,
+		     &scales))
 		return false;
 	return s->head->dims <= FW_SEMANTIC_DIMS_MAX &&
 	       (!s->head->dims || (vectors == s->chunk_count && scales == s->chunk_count));
@@ -97,8 +99,7 @@ static bool is_sound(const struct fw_semantic_snapshot *s)
 	uint64_t touches = s->head->sections[FW_SEMANTIC_TOUCHES].bytes / 4;
 
 	for (size_t i = 0; i < s->file_count; i++)
-		if (s->files[i].path >= strings ||
-		    s->files[i].first_chunk > s->chunk_count ||
+		if (s->files[i].path >= strings || s->files[i].first_chunk > s->chunk_count ||
 		    s->files[i].chunk_count > s->chunk_count - s->files[i].first_chunk)
 			return false;
 	for (size_t i = 0; i < s->chunk_count; i++)
@@ -157,7 +158,8 @@ enum fw_semantic_fault fw_semantic_snapshot_open(int dir, const char *name,
 	(void)close(fd);
 	if (map == MAP_FAILED)
 		return FW_SEMANTIC_UNREADABLE;
-	*ret_snapshot = (struct fw_semantic_snapshot){ .head = map, .bytes = (size_t)st.st_size };
+	*ret_snapshot =
+		(struct fw_semantic_snapshot){ .head = map, .bytes = (size_t)st.st_size };
 	fault = check(ret_snapshot);
 	if (fault)
 		fw_semantic_snapshot_close(ret_snapshot);
@@ -173,9 +175,9 @@ void fw_semantic_snapshot_close(struct fw_semantic_snapshot *snapshot)
 
 /* ---- terms ---- */
 
-const struct fw_semantic_term_row *
-fw_semantic_snapshot_term(const struct fw_semantic_snapshot *snapshot,
-			  enum fw_semantic_field field, uint32_t hash)
+const struct fw_semantic_term_row *fw_semantic_snapshot_term(
+	const struct fw_semantic_snapshot *snapshot, enum fw_semantic_field field,
+	uint32_t hash)
 {
 	const struct fw_semantic_term_row *terms = snapshot->fields[field].terms;
 	size_t from = 0, to = snapshot->fields[field].count;
@@ -195,7 +197,8 @@ fw_semantic_snapshot_term(const struct fw_semantic_snapshot *snapshot,
 
 void fw_semantic_cursor_init(struct fw_semantic_cursor *cursor,
 			     const struct fw_semantic_snapshot *snapshot,
-			     enum fw_semantic_field field, const struct fw_semantic_term_row *term)
+			     enum fw_semantic_field field,
+			     const struct fw_semantic_term_row *term)
 {
 	*cursor = (struct fw_semantic_cursor){
 		.at = snapshot->fields[field].postings + term->offset,

@@ -44,7 +44,7 @@ enum fw_semantic_section {
 	FW_SEMANTIC_BASIS_SCALES,
 	FW_SEMANTIC_VECTORS, /* int8, of chunks */
 	FW_SEMANTIC_VECTOR_SCALES,
-	FW_SEMANTIC_TERMS,                                          /* of each field */
+	FW_SEMANTIC_TERMS,                                                  /* of each field */
 	FW_SEMANTIC_POSTINGS = FW_SEMANTIC_TERMS + FW_SEMANTIC_FIELD_COUNT, /* of each field */
 	FW_SEMANTIC_SECTION_COUNT = FW_SEMANTIC_POSTINGS + FW_SEMANTIC_FIELD_COUNT
 };
@@ -103,7 +103,7 @@ struct fw_semantic_head {
 	uint64_t changed_chunks; /* since the basis was computed */
 	double mean_length[FW_SEMANTIC_FIELD_COUNT];
 	char embedder[FW_SEMANTIC_EMBEDDER_BYTES];
-	char commit[72]; /* HEAD, or "" */
+	char commit[72];        /* HEAD, or "" */
 	uint64_t head_checksum; /* of what is above, with this as 0 */
 };
 
@@ -149,9 +149,9 @@ void fw_semantic_snapshot_close(struct fw_semantic_snapshot *snapshot);
 uint64_t fw_semantic_checksum(const void *bytes, size_t len);
 
 /* The row of a term, or NULL. */
-const struct fw_semantic_term_row *
-fw_semantic_snapshot_term(const struct fw_semantic_snapshot *snapshot,
-			  enum fw_semantic_field field, uint32_t hash);
+const struct fw_semantic_term_row *fw_semantic_snapshot_term(
+	const struct fw_semantic_snapshot *snapshot, enum fw_semantic_field field,
+	uint32_t hash);
 
 /* Reads the list of documents of a term. */
 struct fw_semantic_cursor {
@@ -163,7 +163,8 @@ struct fw_semantic_cursor {
 };
 void fw_semantic_cursor_init(struct fw_semantic_cursor *cursor,
 			     const struct fw_semantic_snapshot *snapshot,
-			     enum fw_semantic_field field, const struct fw_semantic_term_row *term);
+			     enum fw_semantic_field field,
+			     const struct fw_semantic_term_row *term);
 
 /* False at the end. A document is a difference to the one before, with the count in its lowest
  * three bits, as a varint. */

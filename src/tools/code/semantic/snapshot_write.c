@@ -180,7 +180,8 @@ static bool add_history_of(struct fw_semantic_writing *w, size_t file, const uin
 {
 	struct fw_semantic_postings *field = &w->fields[FW_SEMANTIC_HISTORY];
 	struct fw_semantic_file_row *row =
-		(struct fw_semantic_file_row *)(void *)w->sections[FW_SEMANTIC_FILES].text + file;
+		(struct fw_semantic_file_row *)(void *)w->sections[FW_SEMANTIC_FILES].text +
+		file;
 	size_t start = field->count;
 
 	for (size_t i = 0; i < count && i < FW_SEMANTIC_LIMIT_PASTS; i++) {
@@ -190,8 +191,8 @@ static bool add_history_of(struct fw_semantic_writing *w, size_t file, const uin
 
 		if (past->touch_count > FW_SEMANTIC_LIMIT_TOUCHES)
 			continue;
-		used = distinct(fw_semantic_corpus_text(w->corpus, past->subject), terms, counts,
-				&length);
+		used = distinct(fw_semantic_corpus_text(w->corpus, past->subject), terms,
+				counts, &length);
 		row->history_length += (uint32_t)used;
 		for (size_t j = 0; j < used; j++) {
 			size_t k = start;
@@ -289,8 +290,9 @@ static fw_error *lay_out(struct fw_semantic_writing *w, struct fw_buf *out)
 	}
 	fw_buf_put(out, (const char *)&w->head, sizeof w->head);
 	for (size_t i = 0; i < FW_SEMANTIC_SECTION_COUNT; i++) {
-		fw_buf_put(out, zeros, (FW_SEMANTIC_ALIGN - out->len % FW_SEMANTIC_ALIGN) %
-					       FW_SEMANTIC_ALIGN);
+		fw_buf_put(out, zeros,
+			   (FW_SEMANTIC_ALIGN - out->len % FW_SEMANTIC_ALIGN) %
+				   FW_SEMANTIC_ALIGN);
 		w->head.sections[i].offset = out->len;
 		w->head.sections[i].bytes = w->sections[i].len;
 		if (w->sections[i].state == FW_BUF_TOO_LARGE)
@@ -328,7 +330,8 @@ static fw_error *write_file(int dir, const char *name, const char *bytes, size_t
 	int error = 0, fd;
 
 	(void)snprintf(temporary, sizeof temporary, "%s.new", name);
-	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
 	if (fd < 0)
 		return fw_error_from_errno(FW_HERE, errno, name);
 	while (len && !error) {

@@ -129,8 +129,9 @@ struct rows {
 };
 
 /* The terms of a chunk that the basis has, with weights of length 1 together. */
-static size_t weigh(const struct fw_semantic_space *space, const struct fw_semantic_chunk *chunk,
-		    uint32_t *ret_columns, float *ret_values)
+static size_t weigh(const struct fw_semantic_space *space,
+		    const struct fw_semantic_chunk *chunk, uint32_t *ret_columns,
+		    float *ret_values)
 {
 	size_t used = 0;
 	float square = 0;
@@ -191,7 +192,8 @@ static bool add_rows(struct rows *rows, const struct fw_semantic_space *space,
 
 		if (!corpus->sources[i].record_len)
 			continue;
-		fw_semantic_reader_init(&reader, corpus->records.text + corpus->sources[i].record,
+		fw_semantic_reader_init(&reader,
+					corpus->records.text + corpus->sources[i].record,
 					corpus->sources[i].record_len);
 		while (fw_semantic_reader_next(&reader, &chunk))
 			if (number++ % step == 0 && !add_row(rows, space, &chunk))
@@ -290,15 +292,16 @@ static fw_error *place(void *ctx, unsigned thread, size_t item)
 	fw_error *err = NULL;
 
 	(void)thread;
-	for (size_t i = corpus->source_count * item / SHARES; columns && values && i < to; i++) {
+	for (size_t i = corpus->source_count * item / SHARES; columns && values && i < to;
+	     i++) {
 		struct fw_semantic_reader reader = { .chunks = 0 };
 		struct fw_semantic_chunk chunk;
 		size_t at = p->first[i];
 
 		if (corpus->sources[i].record_len)
-			fw_semantic_reader_init(&reader,
-						corpus->records.text + corpus->sources[i].record,
-						corpus->sources[i].record_len);
+			fw_semantic_reader_init(
+				&reader, corpus->records.text + corpus->sources[i].record,
+				corpus->sources[i].record_len);
 		for (; fw_semantic_reader_next(&reader, &chunk); at++) {
 			size_t used = weigh(space, &chunk, columns, values);
 
@@ -326,9 +329,9 @@ static void number_chunks(const struct fw_semantic_corpus *corpus, size_t *first
 
 		first[i] = at;
 		if (corpus->sources[i].record_len)
-			fw_semantic_reader_init(&reader,
-						corpus->records.text + corpus->sources[i].record,
-						corpus->sources[i].record_len);
+			fw_semantic_reader_init(
+				&reader, corpus->records.text + corpus->sources[i].record,
+				corpus->sources[i].record_len);
 		at += reader.chunks;
 	}
 }

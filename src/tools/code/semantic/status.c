@@ -19,7 +19,8 @@
 
 enum { NAME_HEX = 16, NAME_BYTES = 40 };
 
-fw_error *fw_semantic_directory(const char *state, const char *repo, char ret_path[FW_PATH_SIZE])
+fw_error *fw_semantic_directory(const char *state, const char *repo,
+				char ret_path[FW_PATH_SIZE])
 {
 	const char *slash = strrchr(repo, '/');
 	const char *name = slash && slash[1] ? slash + 1 : "root";
@@ -138,7 +139,8 @@ fw_error *fw_semantic_drop(const char *directory, bool *ret_was_there)
 				       : fw_error_from_errno(FW_HERE, errno,
 							     "the directory of the index");
 	if (fw_semantic_is_building(dir))
-		err = fw_raise_search_failed("", NULL, "another process is building this index");
+		err = fw_raise_search_failed("", NULL,
+					     "another process is building this index");
 	for (size_t i = 0; !err && i < sizeof names / sizeof *names; i++)
 		if (unlinkat(dir, names[i], 0) != 0 && errno != ENOENT)
 			err = fw_error_from_errno(FW_HERE, errno, names[i]);

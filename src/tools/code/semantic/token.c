@@ -11,7 +11,10 @@
 
 enum kind { OTHER, LOWER, UPPER, DIGIT, JOINT };
 
-enum { PART_MAX = 48, WORD_MAX = 200, FNV_START = 0x811c9dc5u, FNV_PRIME = 16777619u };
+enum { PART_MAX = 48, WORD_MAX = 200 };
+
+#define FNV_START 0x811c9dc5u
+#define FNV_PRIME 16777619u
 
 static inline enum kind kind_of(unsigned char c)
 {
@@ -190,12 +193,12 @@ size_t fw_semantic_terms(const char *text, size_t len, uint32_t *ret_terms)
 static bool is_common(const char *word)
 {
 	static const char *const common[] = {
-		"an",   "and",  "are",   "as",   "at",   "be",    "by",    "can",   "do",
-		"does", "for",  "from",  "has",  "have", "how",   "if",    "in",    "into",
-		"is",   "it",   "its",   "of",   "on",   "or",    "our",   "so",    "that",
-		"the",  "their", "them", "then", "there", "these", "this", "to",    "was",
-		"we",   "what", "when",  "where", "which", "who", "why",   "will",  "with",
-		"you",
+		"an",    "and",  "are",  "as",   "at",    "be",   "by",   "can",
+		"do",    "does", "for",  "from", "has",   "have", "how",  "if",
+		"in",    "into", "is",   "it",   "its",   "of",   "on",   "or",
+		"our",   "so",   "that", "the",  "their", "them", "then", "there",
+		"these", "this", "to",   "was",  "we",    "what", "when", "where",
+		"which", "who",  "why",  "will", "with",  "you",
 	};
 
 	for (size_t i = 0; i < sizeof common / sizeof *common; i++)

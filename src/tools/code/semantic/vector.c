@@ -54,10 +54,10 @@ AVX2 static int32_t dot_avx2(const int8_t *a, const int8_t *b, size_t n)
 	int32_t total;
 
 	for (; i + 16 <= n; i += 16) {
-		__m256i left =
-			_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + i)));
-		__m256i right =
-			_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(b + i)));
+		__m256i left = _mm256_cvtepi8_epi16(
+			_mm_loadu_si128((const __m128i *)(const void *)(a + i)));
+		__m256i right = _mm256_cvtepi8_epi16(
+			_mm_loadu_si128((const __m128i *)(const void *)(b + i)));
 
 		sum = _mm256_add_epi32(sum, _mm256_madd_epi16(left, right));
 	}
