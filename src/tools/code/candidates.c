@@ -130,13 +130,11 @@ static void each(const struct fw_candidates *c, const struct view *view)
 
 	while (at < view->to || change < end) {
 		const char *path = at < view->to ? fw_trigram_path(&view->index, at) : NULL;
-		int order = !path         ? 1
-			    : change >= end ? -1
-					    : strcmp(path, change + 1);
+		int order = !path ? 1 : change >= end ? -1 : strcmp(path, change + 1);
 		bool is_change = order >= 0;
 		const char *name = is_change ? change + 1 : path;
-		bool is_shown = is_change ? change[0] == '+' && is_below(c, name)
-					  : name[0] != '\0';
+		bool is_shown =
+			is_change ? change[0] == '+' && is_below(c, name) : name[0] != '\0';
 
 		if (is_shown && !c->file(c->ctx, name, strlen(name)))
 			return;
@@ -160,8 +158,8 @@ bool fw_candidates_each(const struct fw_candidates *candidates)
 		view.bits = fw__allocate(words * sizeof *view.bits);
 		if (view.bits) {
 			memset(view.bits, 0, words * sizeof *view.bits);
-			is_found = fw_trigram_select(&view.index, candidates->literals,
-						     view.bits);
+			is_found =
+				fw_trigram_select(&view.index, candidates->literals, view.bits);
 		}
 	}
 	if (is_found)

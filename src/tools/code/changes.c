@@ -27,8 +27,7 @@ static size_t place_of(const struct fw_changes *changes, const char *path, bool 
 		else
 			high = middle;
 	}
-	*ret_is_there =
-		low < changes->count && strcmp(changes->list[low].path, path) == 0;
+	*ret_is_there = low < changes->count && strcmp(changes->list[low].path, path) == 0;
 	return low;
 }
 

@@ -39,8 +39,7 @@ static void give_up(struct fw_indexer *indexer)
 
 static void put(struct fw_indexer *indexer, const char *path, bool is_checked)
 {
-	const struct fw_change change = { .event = ++indexer->event,
-					  .is_checked = is_checked };
+	const struct fw_change change = { .event = ++indexer->event, .is_checked = is_checked };
 
 	if (!fw_changes_put(&indexer->changes, path, &change))
 		give_up(indexer);
@@ -208,8 +207,8 @@ void fw_indexer__publish(struct fw_indexer *indexer)
 	if (indexer->index.bytes && !indexer->wants_walk && !indexer->is_lost) {
 		len = fw_changes_write(&indexer->changes, indexer->texts,
 				       FW_BOARD_CHANGES_BYTES);
-		facts->state = len <= FW_BOARD_CHANGES_BYTES ? FW_BOARD_READY
-							     : FW_BOARD_BUILDING;
+		facts->state =
+			len <= FW_BOARD_CHANGES_BYTES ? FW_BOARD_READY : FW_BOARD_BUILDING;
 	} else if (facts->state == FW_BOARD_READY) {
 		facts->state = FW_BOARD_BUILDING;
 	}

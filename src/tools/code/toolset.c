@@ -26,10 +26,9 @@ static const uint64_t worker_bytes = 1024 * 1024 * 1024;
 
 enum { REPO, SEARCH_TIMEOUT, SEARCH_INDEX, SEARCH_INDEX_SIZE, OPTION_COUNT };
 
-static const char *const index_words[] = { [FW_INDEXER_AUTO] = "auto",
-					   [FW_INDEXER_ON] = "on",
-					   [FW_INDEXER_OFF] = "off",
-					   NULL };
+static const char *const index_words[] = {
+	[FW_INDEXER_AUTO] = "auto", [FW_INDEXER_ON] = "on", [FW_INDEXER_OFF] = "off", NULL
+};
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS, NULL,
@@ -38,7 +37,8 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[SEARCH_TIMEOUT] = { "search-timeout", "MS", 0, FW_TOOLSET_TEXT, NULL,
 			     "Time limit of a search in milliseconds, by default 10000." },
 	[SEARCH_INDEX] = { "search-index", "WHEN", 0, FW_TOOLSET_WORD, index_words,
-			   "Keep an index for search_text; auto, the default, is for repositories "
+			   "Keep an index for search_text; auto, the default, is for "
+			   "repositories "
 			   "of 2000 files or 32 MiB and more." },
 	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT, NULL,
 				"Largest index of a repository in MiB, by default 512." },

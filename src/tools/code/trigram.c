@@ -73,13 +73,24 @@ static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 	return !header->paths_len || !index->paths[header->paths_len - 1];
 }
 
+static bool has_sum(const struct fw_trigram *index)
+{
+	struct fw_trigram_header header;
+	uint64_t sum, expected;
+
+	memcpy(&header, index->bytes, sizeof header);
+	expected = header.sum;
+	header.sum = 0;
+	sum = fw_trigram__sum(0, index->bytes + sizeof header, index->size - sizeof header);
+	return fw_trigram__sum(sum, &header, sizeof header) == expected;
+}
+
 static bool check(struct fw_trigram *index, bool checks_sum)
 {
 	const struct fw_trigram_header *header = (const void *)index->bytes;
 
 	return index->size >= sizeof *header && read_header(header, index->size, index) &&
-	       (!checks_sum ||
-		fw_trigram__sum(0, header + 1, index->size - sizeof *header) == header->sum);
+	       (!checks_sum || has_sum(index));
 }
 
 bool fw_trigram_open(const char *path, bool checks_sum, struct fw_trigram *ret_index)
@@ -167,8 +178,8 @@ bool fw_trigram__next(const unsigned char **at, const unsigned char *end, uint32
 	return false;
 }
 
-void fw_trigram__postings(const struct fw_trigram *index, size_t i, const unsigned char **ret_at,
-			  const unsigned char **ret_end)
+void fw_trigram__postings(const struct fw_trigram *index, size_t i,
+			  const unsigned char **ret_at, const unsigned char **ret_end)
 {
 	uint32_t from = index->directory[i].at, to = index->directory[i + 1].at;
 	bool is_valid = from <= to && to <= index->postings_len;

@@ -36,7 +36,7 @@ struct fw_trigram_header {
 	uint32_t version;
 	uint32_t byte_order;
 	uint64_t size; /* of the whole file */
-	uint64_t sum;  /* of what follows the header */
+	uint64_t sum;  /* of what follows the header, then of the header without this */
 	uint64_t identity;
 	uint64_t file_count;
 	uint64_t paths_at;
@@ -102,8 +102,8 @@ bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals 
  * end. */
 bool fw_trigram__next(const unsigned char **at, const unsigned char *end, uint32_t *last);
 /* Where the postings of entry `i` are; an empty list if it is damaged. */
-void fw_trigram__postings(const struct fw_trigram *index, size_t i, const unsigned char **ret_at,
-			  const unsigned char **ret_end);
+void fw_trigram__postings(const struct fw_trigram *index, size_t i,
+			  const unsigned char **ret_at, const unsigned char **ret_end);
 
 /* The checksum of bytes, continued from `sum`; the length is a multiple of 8 but for the
  * last part, which is filled with zeros. */

@@ -24,8 +24,7 @@ enum {
 	PAIR_TENTHS = 13,
 };
 
-struct fw_trigram_build *
-fw_trigram_build_new(const struct fw_trigram_build_options *options)
+struct fw_trigram_build *fw_trigram_build_new(const struct fw_trigram_build_options *options)
 {
 	struct fw_trigram_build *build = fw__allocate(sizeof *build);
 

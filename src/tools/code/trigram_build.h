@@ -32,8 +32,7 @@ struct fw_trigram_build_options {
 };
 
 /* NULL: no memory. The options and what they point to are kept. */
-struct fw_trigram_build *
-fw_trigram_build_new(const struct fw_trigram_build_options *options);
+struct fw_trigram_build *fw_trigram_build_new(const struct fw_trigram_build_options *options);
 void fw_trigram_build_free(struct fw_trigram_build *build);
 
 /* Adds the text of file `number`; numbers ascend. Returns the flags of the file. */

@@ -289,6 +289,7 @@ static bool put_all(struct merge *m, int fd)
 					    .identity = m->build->options.identity,
 					    .file_count = m->count };
 	bool is_written;
+	uint64_t sum;
 
 	m->writer = fw_trigram__writer_new(fd, sizeof header);
 	if (!m->writer)
@@ -303,7 +304,8 @@ static bool put_all(struct merge *m, int fd)
 	header.directory_at = fw_trigram__position(m->writer);
 	if (!m->has_failed)
 		fw_trigram__write(m->writer, m->directory, m->entries * sizeof *m->directory);
-	is_written = fw_trigram__writer_end(m->writer, &header.size, &header.sum);
+	is_written = fw_trigram__writer_end(m->writer, &header.size, &sum);
+	header.sum = fw_trigram__sum(sum, &header, sizeof header);
 	return is_written && !m->has_failed &&
 	       write_all(fd, (const char *)&header, sizeof header, 0);
 }
@@ -350,8 +352,8 @@ static bool open_runs(struct merge *m, char **ret_map)
 		return false;
 	*ret_map = map;
 	for (size_t i = 0; i < build->run_count; i++) {
-		uint64_t end = i + 1 < build->run_count ? build->run_starts[i + 1]
-							: build->runs_len;
+		uint64_t end =
+			i + 1 < build->run_count ? build->run_starts[i + 1] : build->runs_len;
 
 		m->runs[i] = (struct cursor){ (unsigned char *)*ret_map + build->run_starts[i],
 					      (unsigned char *)*ret_map + end };
