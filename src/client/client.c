@@ -167,9 +167,8 @@ static fw_error *open_remote(fw_client *client)
 	struct fw_remote_options how = {
 		.target = { .name = options->name,
 			    .argv = options->command,
-			    .environment = options->environment
-						   ? options->environment
-						   : (const char *const *)environ,
+			    .environment = options->environment ? options->environment
+								: (const char *const *)environ,
 			    .directory = options->directory,
 			    .url = options->url,
 			    .headers = options->headers },
