@@ -12,7 +12,8 @@
 enum { FW_HUNT_THREADS = 8, FW_HUNT_BATCH = 16, FW_HUNT_CHUNK = 256 * 1024 };
 
 struct fw_hunt_file {
-	struct fw_hunt_where where;
+	int root;
+	const char *prefix;
 	const char *path; /* in a chunk, which does not move */
 };
 
