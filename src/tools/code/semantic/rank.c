@@ -19,12 +19,12 @@
 /* Chosen by bench/retrieval on the histories of git, django and prometheus. */
 const struct fw_semantic_weights fw_semantic_weights = {
 	.file = 1.0F,
-	.chunk = 0.6F,
-	.vote = 0.4F,
-	.dense = 0.3F,
-	.path = 4.0F,
+	.chunk = 0.3F,
+	.vote = 0.8F,
+	.dense = 0.2F,
+	.path = 5.0F,
 	.symbol = 1.0F,
-	.history = 1.0F,
+	.history = 1.5F,
 };
 
 /* ---- lists of documents ---- */
