@@ -1,20 +1,11 @@
 /*
- * index.c - the semantic index of repositories: build, status, drop, watch.
- *
- * `watch` is what `faultwire serve --tools code` starts beside itself. Each build runs in a
- * process of its own: its memory is given back, and a crash ends that build only.
+ * index.c - the semantic index of repositories: build, status, drop.
  */
 #include "cli/command.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <faultwire/faultwire.h>
 
@@ -28,13 +19,11 @@
 
 enum { REPO, THREADS, JSON };
 
-enum { WATCH_MS = 5000, WATCH_FACTOR = 20, POLL_MS = 200, NICE = 10 };
-
 static const cli_option options[] = {
 	[REPO] = { "repo", "DIR", 'r', CLI_FILES,
 		   "The repository, by default the current directory; may be repeated." },
 	[THREADS] = { "threads", "N", 0, CLI_TEXT,
-		      "build, watch: number of threads, at most 8; by default one per CPU." },
+		      "build: number of threads, at most 8; by default one per CPU." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
 };
 
@@ -201,80 +190,6 @@ static fw_error *build(const cli_args *args, int *ret_status)
 	return NULL;
 }
 
-/* ---- watch ---------------------------------------------------------------------- */
-
-/* Runs a build in a process of its own; -1 if it cannot be started. */
-static pid_t start_build(const struct place *place, const struct embedding *embedding,
-			 unsigned threads)
-{
-	pid_t parent = getpid(), child = fork();
-	struct fw_semantic_build result;
-	fw_error *err;
-
-	if (child)
-		return child;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	err = build_one(place, embedding, threads, &result);
-	if (err)
-		(void)cli_fail(err);
-	_exit(err ? 1 : 0);
-}
-
-/* Waits until the child has ended or standard input is closed, whichever is first, or, without
- * a child, for some time. False: it was closed, or a signal came. */
-static bool wait_a_while(pid_t child, int64_t ms)
-{
-	int64_t end = fw_steady_ms() + ms;
-	int status;
-
-	while (!is_interrupted) {
-		struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-		char byte;
-
-		if (child > 0 && waitpid(child, &status, WNOHANG) != 0)
-			return true;
-		if (child <= 0 && fw_steady_ms() >= end)
-			return true;
-		if (poll(&input, 1, POLL_MS) > 0 && read(STDIN_FILENO, &byte, 1) <= 0)
-			break;
-	}
-	if (child > 0) {
-		(void)kill(child, SIGKILL);
-		(void)waitpid(child, &status, 0);
-	}
-	return false;
-}
-
-static fw_error *watch(const cli_args *args, int *ret_status)
-{
-	struct embedding embedding;
-	const char *path;
-	unsigned threads;
-
-	(void)ret_status;
-	FW_TRY(read_threads(args, &threads));
-	FW_TRY(fw_semantic_embedder_read(&embedding.embedder, &embedding.is_set));
-	(void)setpriority(PRIO_PROCESS, 0, NICE);
-	watch_signals();
-	for (;;) {
-		int64_t start = fw_steady_ms(), spent;
-
-		for (size_t i = 0; (path = repo_at(args, i)); i++) {
-			struct place place;
-
-			FW_TRY(find_place(path, &place));
-			if (!wait_a_while(start_build(&place, &embedding, threads), 0))
-				return NULL;
-		}
-		/* A repository that takes long is looked at less often. */
-		spent = (fw_steady_ms() - start) * WATCH_FACTOR;
-		if (!wait_a_while(0, spent > WATCH_MS ? spent : WATCH_MS))
-			return NULL;
-	}
-}
-
 /* ---- status and drop -------------------------------------------------------------- */
 
 static void put_status(const struct place *place, const struct fw_semantic_status *s)
@@ -371,24 +286,20 @@ static int run(const cli_args *args)
 	static const struct {
 		const char *name;
 		fw_error *(*run)(const cli_args *args, int *ret_status);
-	} actions[] = {
-		{ "build", build }, { "status", status }, { "drop", drop }, { "watch", watch }
-	};
+	} actions[] = { { "build", build }, { "status", status }, { "drop", drop } };
 	int result = CLI_DONE;
 
 	if (args->operand_count != 1)
-		return cli_fail(
-			cli_usage("faultwire index takes build, status, drop or watch"));
+		return cli_fail(cli_usage("faultwire index takes build, status or drop"));
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
 		if (strcmp(actions[i].name, args->operands[0]) == 0) {
 			fw_error *err = actions[i].run(args, &result);
 
 			return err ? cli_fail(err) : result;
 		}
-	return cli_fail(
-		cli_usage("there is no faultwire index %s; it takes build, status, drop "
-			  "or watch",
-			  args->operands[0]));
+	return cli_fail(cli_usage("there is no faultwire index %s; it takes build, status or "
+				  "drop",
+				  args->operands[0]));
 }
 
 static const cli_example examples[] = {
@@ -398,12 +309,12 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
-static const char *const action_words[] = { "build", "status", "drop", "watch", NULL };
+static const char *const action_words[] = { "build", "status", "drop", NULL };
 
 const cli_command cli_command_index = {
 	.name = "index",
 	.summary = "build, show and drop the semantic index of a repository",
-	.synopsis = "build|status|drop|watch [OPTION]...",
+	.synopsis = "build|status|drop [OPTION]...",
 	.description =
 		"The index is what the tool semantic_search of faultwire serve --tools code "
 		"searches: the words of every file, of its path and of the commits that "
@@ -412,9 +323,7 @@ const cli_command cli_command_index = {
 		"\n"
 		"build creates it or brings it up to date: only files that have changed are "
 		"read. It can be killed at any moment; the next build continues. status exits "
-		"with 1 if there is no index that can be searched. drop deletes it. watch "
-		"builds "
-		"again and again until standard input is closed; faultwire serve runs it.\n"
+		"with 1 if there is no index that can be searched. drop deletes it.\n"
 		"\n"
 		"Vectors are computed from the repository itself. If FAULTWIRE_EMBEDDINGS_URL "
 		"is "

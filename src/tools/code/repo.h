@@ -18,6 +18,7 @@ struct fw_code_repo {
 	char prefix[FW_CODE_NAME_SIZE + 1]; /* "name/", or "" */
 	char path[FW_PATH_SIZE];            /* canonical */
 	char index[FW_PATH_SIZE];           /* directory of its search index; "": none */
+	char semantic[FW_PATH_SIZE];        /* directory of the semantic index; "": none */
 };
 
 struct fw_code_repos {

@@ -286,7 +286,9 @@ static bool is_macro(const struct fw_outline_line *line, struct fw_outline_symbo
 	if (line->end - at < 8 || memcmp(at, "define", 6) != 0)
 		return false;
 	symbol->kind = FW_OUTLINE_MACRO;
-	return take_name(line->language, skip_blank(at + 6, line->end), line->end, symbol);
+	/* One without a text is a switch: the guard of a header. */
+	return take_name(line->language, skip_blank(at + 6, line->end), line->end, symbol) &&
+	       skip_blank(symbol->name + symbol->name_len, line->end) < line->end;
 }
 
 static bool is_heading(const struct fw_outline_line *line, struct fw_outline_symbol *symbol)

@@ -190,8 +190,13 @@ static void vote(struct fw_semantic_ranking *r)
 			continue;
 		/* The nearest ones count, not the many that share one common word. */
 		score = score * score / sqrtf((float)commit->touch_count);
-		for (size_t j = 0; j < commit->touch_count; j++)
-			r->votes[s->touches[commit->first_touch + j]] += score;
+		for (size_t j = 0; j < commit->touch_count; j++) {
+			uint32_t file = s->touches[commit->first_touch + j];
+
+			/* A file that most commits change is no evidence of anything. */
+			r->votes[file] += score / logf(FW_RANK_BUSY +
+						       (float)s->files[file].history_length);
+		}
 	}
 }
 

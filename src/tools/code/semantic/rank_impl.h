@@ -14,6 +14,7 @@
 #define FW_RANK_PATH_B 0.5F
 #define FW_RANK_HISTORY_B 0.7F
 #define FW_RANK_COMMIT_B 0.4F
+#define FW_RANK_BUSY 20
 
 enum { FW_RANK_VOTERS = 60 };
 

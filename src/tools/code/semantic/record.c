@@ -60,7 +60,8 @@ static void count(struct fw_semantic_maker *maker, uint32_t hash, bool is_symbol
 	place->hash = hash;
 found:
 	if (is_symbol)
-		place->symbol_tf = (uint8_t)(place->symbol_tf + (place->symbol_tf < FW_SEMANTIC_TF_MAX));
+		place->symbol_tf =
+			(uint8_t)(place->symbol_tf + (place->symbol_tf < FW_SEMANTIC_TF_MAX));
 	else
 		place->tf = (uint8_t)(place->tf + (place->tf < FW_SEMANTIC_TF_MAX));
 }
