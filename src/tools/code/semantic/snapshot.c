@@ -23,6 +23,7 @@ uint64_t fw_semantic_checksum(const void *bytes, size_t len)
 	const unsigned char *at = bytes;
 	uint64_t sums[4] = { 1, 2, 3, 4 };
 	uint64_t words[4] = { 0 };
+	uint64_t sum = len;
 
 	for (; len >= sizeof words; at += sizeof words, len -= sizeof words) {
 		memcpy(words, at, sizeof words);
@@ -32,8 +33,8 @@ uint64_t fw_semantic_checksum(const void *bytes, size_t len)
 	memset(words, 0, sizeof words);
 	memcpy(words, at, len);
 	for (int i = 0; i < 4; i++)
-		sums[0] = mix(mix(sums[0], sums[i]), words[i]);
-	return mix(sums[0], len);
+		sum = mix(mix(sum, sums[i]), words[i]);
+	return sum;
 }
 
 /* ---- checks ---- */
