@@ -158,7 +158,35 @@ static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_
 
 /* ---- replies ---------------------------------------------------------------------- */
 
-static const char *check_tool_result(const struct fw_scan *scan)
+/* The members that a block of each type must have. */
+static const char *check_block(struct fw_slice item)
+{
+	struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" },
+					  { .name = "data" }, { .name = "resource" },
+					  { .name = "uri" },  { .name = "mimeType" } };
+	struct fw_slice type;
+
+	if (!fw_slice_members(item, parts, sizeof parts / sizeof *parts))
+		return "a block of content is not an object";
+	type = parts[0].value;
+	if (!fw_slice_is_string(type))
+		return "a block of content has no type";
+	if (fw_slice_equals(type, "text"))
+		return fw_slice_is_string(parts[1].value) ? NULL
+							  : "a block of text has no text";
+	if (fw_slice_equals(type, "image") || fw_slice_equals(type, "audio"))
+		return fw_slice_is_string(parts[2].value) && fw_slice_is_string(parts[5].value)
+			       ? NULL
+			       : "a block of an image or audio has no data or type";
+	if (fw_slice_equals(type, "resource"))
+		return fw_slice_is_object(parts[3].value) ? NULL
+							  : "a block has no resource";
+	if (fw_slice_equals(type, "resource_link"))
+		return fw_slice_is_string(parts[4].value) ? NULL : "a resource link has no uri";
+	return NULL;
+}
+
+static const char *check_tool_result(const struct fw_scan *scan, bool is_modern)
 {
 	struct fw_slice key;
 	struct fw_slice item;
@@ -169,27 +197,25 @@ static const char *check_tool_result(const struct fw_scan *scan)
 		return "isError is not a boolean";
 	if (fw_slice_equals(scan->type, "input_required"))
 		return NULL;
+	/* In the modern era any JSON is allowed. */
+	if (scan->structured.p && !is_modern && !fw_slice_is_object(scan->structured))
+		return "structuredContent is not an object";
 	if (!scan->content.p)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
 	while (fw_slice_next(scan->content, &at, &key, &item)) {
-		struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" } };
+		const char *fault = check_block(item);
 
-		if (!fw_slice_members(item, parts, 2))
-			return "a block of content is not an object";
-		if (!fw_slice_is_string(parts[0].value))
-			return "a block of content has no type";
-		if (fw_slice_equals(parts[0].value, "text") &&
-		    !fw_slice_is_string(parts[1].value))
-			return "a block of text has no text";
+		if (fault)
+			return fault;
 	}
 	return NULL;
 }
 
 /* NULL: it is valid. */
 static const char *check_reply(const struct fw_remote_pending *pending,
-			       const struct fw_scan *scan)
+			       const struct fw_scan *scan, bool is_modern)
 {
 	if (!fw_slice_equals(scan->version, "2.0"))
 		return "it is not JSON-RPC 2.0";
@@ -211,13 +237,13 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 	if (scan->type.p && !fw_slice_equals(scan->type, "complete") &&
 	    !fw_slice_equals(scan->type, "input_required"))
 		return "its resultType is not known";
-	return pending->is_tool ? check_tool_result(scan) : NULL;
+	return pending->is_tool ? check_tool_result(scan, is_modern) : NULL;
 }
 
 static void take_matched(struct fw_remote *remote, struct fw_remote_pending *pending,
 			 const struct fw_scan *scan, const char *text, size_t len)
 {
-	const char *fault = check_reply(pending, scan);
+	const char *fault = check_reply(pending, scan, fw_remote_is_modern(remote));
 	struct fw_remote_reply reply = { .scan = scan };
 
 	remote->counts.replies++;

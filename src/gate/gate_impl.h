@@ -11,11 +11,13 @@
 #include "client/remote.h"
 #include "gate/gate.h"
 #include "gate/listing.h"
+#include "gate/output.h"
 #include "mcp/relay.h"
 #include "policy/breaker.h"
 
 struct fw_job;
 struct fw_fetcher;
+struct fw_parking;
 struct fw_pins;
 struct fetch;
 
@@ -40,6 +42,7 @@ struct fw_upstream {
 	unsigned retry_tokens;    /* tenths: each call adds one, each retry costs ten */
 	uint64_t counted_connect; /* the connection whose end the breaker knows of */
 	int log_level;            /* -1: not set */
+	struct fw_outputs outputs;
 };
 
 struct fw_gate {
@@ -51,9 +54,13 @@ struct fw_gate {
 	struct fw_upstream *upstreams;
 	size_t count;
 	bool is_stopped;
+	bool has_offer; /* `capabilities` is set */
+	struct fw_parking *parked;
+	size_t parked_count;
 	struct fw_buf params; /* being written */
 	struct fw_buf meta;
 	struct fw_buf scratch;
+	struct fw_buf capabilities; /* of the client, for upstreams */
 	struct fw_buf hello_capabilities;
 	struct fw_buf hello_instructions;
 	struct fw_buf hello_server;
@@ -82,6 +89,10 @@ struct fw_job {
 	struct fw_buf state;
 	struct fw_buf question_id;
 	unsigned rounds;
+	uint64_t asked_ms;          /* when, in loop time; 0: no question is open */
+	char *refused;              /* the method of a question that was refused */
+	bool has_state;             /* its requestState is not of this gateway */
+	struct fw_parking *parking; /* NULL: it has a client */
 };
 
 /* ---- upstream.c ---- */
@@ -119,9 +130,11 @@ void fw_job_send(struct fw_job *job);
 void fw_job_fail(struct fw_job *job, fw_error *err);
 void fw_job_unlink(struct fw_job *job);
 void fw_job_link(struct fw_job *job, bool is_waiting);
-/* The upstream asks something; `job` may be NULL. */
-void fw_job_asked(struct fw_upstream *upstream, struct fw_job *job,
-		  const struct fw_scan *message);
+/* The reply has come, and is valid. */
+void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply);
+/* It was not sent. Consumes `err`. */
+void fw_job_refuse(struct fw_job *job, fw_error *err);
+void fw_job_free(struct fw_job *job);
 /* The job that a message of the upstream belongs to, as far as that can be known. */
 struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
 

@@ -19,6 +19,7 @@
 #include "gate/gate_impl.h"
 #include "core/redact.h"
 #include "gate/pins.h"
+#include "gate/question.h"
 #include "mcp/call.h"
 #include "mcp/listen.h"
 #include "mcp/server.h"
@@ -190,13 +191,16 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
 		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
-		fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
+		/* A parked call has nobody to hear of it. */
+		if (!job || job->call)
+			fw_relay_notify(relay, job ? job->call : NULL, method,
+					message->params);
 	}
 }
 
 static void on_asked(void *ctx, uint64_t key, const struct fw_scan *message)
 {
-	fw_job_asked(ctx, fw_job_of(ctx, key), message);
+	fw_question_asked(ctx, key, message);
 }
 
 static void on_stray(void *ctx, const char *text, size_t len)
@@ -248,6 +252,7 @@ void fw_upstream_clear(struct fw_upstream *upstream)
 		fw_listing_clear(&upstream->listings[i]);
 		fw_error_free(upstream->list_faults[i]);
 	}
+	fw_outputs_clear(&upstream->outputs);
 }
 
 void fw_upstream_connect(struct fw_upstream *upstream)

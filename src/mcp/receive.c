@@ -130,7 +130,7 @@ static void answered(fw_call *call, const struct fw_message *message)
 	}
 	if (yyjson_is_raw(message->id))
 		id = strtoull(yyjson_get_raw(message->id), NULL, 10);
-	fw_ask_answer(call->session, id, call->request.root);
+	fw_ask_answer(call->session, id, call);
 	fw_mcp_accept(call);
 }
 
