@@ -14,6 +14,7 @@
 #include "gate/question.h"
 #include "io/fetch.h"
 #include "mcp/call.h"
+#include "rpc/names.h"
 
 static struct fw_gate *gate_of(struct fw_relay *relay)
 {
@@ -44,6 +45,7 @@ static void offer(struct fw_gate *gate, const fw_call *call)
 	if (gate->has_offer || gate->options.is_http)
 		return;
 	gate->has_offer = true;
+	gate->is_greeting = strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
 	fw_question_offer(gate, call);
 }
 
@@ -112,6 +114,11 @@ static void on_stop(struct fw_relay *relay)
 	fw_question_stop(gate);
 }
 
+static void on_initialized(struct fw_relay *relay)
+{
+	fw_question_greeted(gate_of(relay));
+}
+
 static void on_answered(struct fw_relay *relay, void *asker, const fw_call *message)
 {
 	fw_question_answered(gate_of(relay), asker, message);
@@ -176,6 +183,7 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 						 .notified = on_notified,
 						 .levelled = on_levelled,
 						 .listening = on_listening,
+						 .initialized = on_initialized,
 						 .answered = on_answered,
 						 .stop = on_stop };
 

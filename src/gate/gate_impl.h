@@ -17,6 +17,7 @@
 
 struct fw_job;
 struct fw_fetcher;
+struct fw_asker;
 struct fw_parking;
 struct fw_pins;
 struct fetch;
@@ -55,7 +56,9 @@ struct fw_gate {
 	size_t count;
 	bool is_stopped;
 	bool has_offer; /* `capabilities` is set */
+	bool is_greeting; /* the client has begun its handshake, and not ended it */
 	struct fw_parking *parked;
+	struct fw_asker *askers; /* that wait for the end of the handshake */
 	size_t parked_count;
 	struct fw_buf params; /* being written */
 	struct fw_buf meta;

@@ -43,12 +43,24 @@ struct fw_parking {
 
 /* A question that belongs to no call. */
 struct fw_asker {
+	struct fw_asker *next;
 	struct fw_upstream *upstream;
 	uint64_t connect; /* the connection that it came by */
 	struct fw_buf id;
+	char method[64];
+	struct fw_buf params;
 };
 
+enum { ASKERS_MOST = 16 };
+
 static const struct fw_slice none = { NULL, 0 };
+
+static void asker_free(struct fw_asker *asker)
+{
+	fw_buf_clear(&asker->id);
+	fw_buf_clear(&asker->params);
+	fw__release(asker);
+}
 
 static const char *capability_of(struct fw_slice method)
 {
@@ -223,6 +235,12 @@ void fw_question_settle(struct fw_job *job, const struct fw_remote_reply *reply,
 
 void fw_question_stop(struct fw_gate *gate)
 {
+	while (gate->askers) {
+		struct fw_asker *asker = gate->askers;
+
+		gate->askers = asker->next;
+		asker_free(asker);
+	}
 	while (gate->parked) {
 		struct fw_job *job = gate->parked->job;
 
@@ -307,14 +325,28 @@ static void ask_modern(struct fw_job *job, const struct fw_scan *message)
 	fw_relay_ask(call);
 }
 
-/* Some servers want to know the roots as soon as they are connected. */
+static bool ask_now(struct fw_gate *gate, struct fw_asker *asker)
+{
+	const struct fw_buf *method = &gate->scratch;
+
+	fw_buf_reset(&gate->scratch, FW_LIMIT_CHILD_KEPT_BYTES);
+	fw_buf_json_str(&gate->scratch, asker->method);
+	return fw_relay_ask_session(
+		&gate->relay, capability_of((struct fw_slice){ method->text, method->len }),
+		asker->method, (struct fw_slice){ asker->params.text, asker->params.len },
+		asker);
+}
+
+/* Some servers want to know the roots as soon as they are connected: a client that is still
+ * in its handshake is asked after it. */
 static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *message)
 {
-	const char *capability = capability_of(message->method);
+	struct fw_gate *gate = upstream->gate;
+	struct fw_asker **at = &gate->askers;
 	struct fw_asker *asker;
-	char method[64];
+	unsigned count = 0;
 
-	if (!capability || upstream->gate->options.is_http)
+	if (!capability_of(message->method) || gate->options.is_http)
 		return false;
 	asker = fw__allocate(sizeof *asker);
 	if (!asker)
@@ -322,15 +354,35 @@ static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *mess
 	*asker = (struct fw_asker){ .upstream = upstream };
 	fw_buf_init(&asker->id, FW_LIMIT_ID_BYTES);
 	fw_buf_put(&asker->id, message->id.p, message->id.n);
+	fw_buf_init(&asker->params, FW_LIMIT_HELLO_BYTES);
+	fw_buf_put(&asker->params, message->params.p ? message->params.p : "",
+		   message->params.n);
 	asker->connect = fw_remote_counts(upstream->remote)->connects;
-	(void)fw_slice_text(message->method, method, sizeof method);
-	if (asker->id.state == FW_BUF_OK &&
-	    fw_relay_ask_session(&upstream->gate->relay, capability, method, message->params,
-				 asker))
-		return true;
-	fw_buf_clear(&asker->id);
-	fw__release(asker);
+	(void)fw_slice_text(message->method, asker->method, sizeof asker->method);
+	for (; *at; at = &(*at)->next)
+		count++;
+	if (asker->id.state == FW_BUF_OK && asker->params.state == FW_BUF_OK) {
+		if (gate->is_greeting && count < ASKERS_MOST) {
+			*at = asker;
+			return true;
+		}
+		if (!gate->is_greeting && ask_now(gate, asker))
+			return true;
+	}
+	asker_free(asker);
 	return false;
+}
+
+void fw_question_greeted(struct fw_gate *gate)
+{
+	gate->is_greeting = false;
+	while (gate->askers) {
+		struct fw_asker *asker = gate->askers;
+
+		gate->askers = asker->next;
+		if (!ask_now(gate, asker))
+			fw_question_answered(gate, asker, NULL);
+	}
 }
 
 void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *message)
@@ -351,13 +403,13 @@ void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *mes
 		const struct fw_slice text = { out->text, out->len };
 
 		if (!out->len || out->state != FW_BUF_OK)
-			answer_refusal(asker->upstream, id, "the client has gone");
+			answer_refusal(asker->upstream, id,
+				       "the client does not support this request");
 		else
 			fw_remote_answer(remote, id, result ? text : none,
 					 result ? none : text);
 	}
-	fw_buf_clear(&asker->id);
-	fw__release(asker);
+	asker_free(asker);
 }
 
 void fw_question_asked(struct fw_upstream *upstream, uint64_t key,

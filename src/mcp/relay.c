@@ -234,6 +234,12 @@ bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const 
 	return offered && fw_ask_session(session, method, params.p, params.n, asker);
 }
 
+void fw_relay_initialized(fw_server *server)
+{
+	if (server->relay && server->relay->ops->initialized)
+		server->relay->ops->initialized(server->relay);
+}
+
 void fw_relay_answered(fw_server *server, void *asker, const fw_call *message)
 {
 	if (server->relay && server->relay->ops->answered)

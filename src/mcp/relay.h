@@ -42,6 +42,8 @@ struct fw_relay_ops {
 	 * (subscriptions/listen). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
 	void (*listening)(struct fw_relay *relay, const fw_call *call);
+	/* A legacy client has ended its handshake, and can be asked. NULL member: ignored. */
+	void (*initialized)(struct fw_relay *relay);
 	/* The answer to fw_relay_ask_session(): `message` has it as its `result` or `error`;
 	 * NULL: the session has ended. NULL member: nothing is asked. */
 	void (*answered)(struct fw_relay *relay, void *asker, const fw_call *message);
@@ -101,6 +103,7 @@ bool fw_relay_put_failure(fw_call *call, const fw_error *err, struct fw_buf *out
 /* The call has failed: calls `abandon`. */
 void fw_relay_abandon(fw_call *call);
 void fw_relay_clear(fw_call *call);
+void fw_relay_initialized(fw_server *server);
 void fw_relay_answered(fw_server *server, void *asker, const fw_call *message);
 
 /* ---- what a relay calls ---- */
