@@ -14,6 +14,7 @@
 #include "gate/output.h"
 #include "mcp/relay.h"
 #include "policy/breaker.h"
+#include "policy/rate.h"
 
 struct fw_job;
 struct fw_fetcher;
@@ -44,6 +45,8 @@ struct fw_upstream {
 	uint64_t counted_connect; /* the connection whose end the breaker knows of */
 	int log_level;            /* -1: not set */
 	struct fw_outputs outputs;
+	struct fw_rate rate;
+	uint32_t in_flight;
 };
 
 struct fw_gate {
@@ -87,6 +90,7 @@ struct fw_job {
 	unsigned attempts;
 	bool is_waiting; /* in the list `waiting` */
 	bool is_linked;
+	bool is_counted; /* in `in_flight` of its upstream */
 	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
 	 * of its request. */
 	struct fw_buf state;
@@ -117,6 +121,10 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level);
 /* The outcome of an admitted job, for the breaker. `err` is borrowed; NULL: it worked. */
 void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		       const fw_error *err);
+
+/* Counts the job in the limits of its upstream, or says why it is refused. */
+fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job);
+void fw_upstream_uncount(struct fw_job *job);
 
 /* ---- subscribe.c ---- */
 

@@ -84,6 +84,7 @@ void fw_job_unlink(struct fw_job *job)
 
 void fw_job_free(struct fw_job *job)
 {
+	fw_upstream_uncount(job);
 	fw_job_stop_timer(job);
 	fw_gathering_cancel(job->gathering);
 	fw_question_clear(job);
@@ -523,8 +524,16 @@ static void find_upstream(struct fw_job *job)
 				   &job->gathering);
 		return;
 	}
+	if (job->upstream->entry->contract < FW_CONTRACT_COUNT &&
+	    job->call->request.contract >= FW_CONTRACT_COUNT)
+		job->call->request.contract = job->upstream->entry->contract;
 	if (fw_question_continue(job))
 		return;
+	err = fw_upstream_count(job->upstream, job);
+	if (err) {
+		fw_job_refuse(job, err);
+		return;
+	}
 	deadline = job->upstream->entry->deadline_ms ? job->upstream->entry->deadline_ms
 						     : gate->options.deadline_ms;
 	if (deadline)

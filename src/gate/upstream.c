@@ -337,6 +337,41 @@ bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_erro
 	return false;
 }
 
+static fw_error *over_limit(const struct fw_upstream *upstream, fw_error *err, double wait_s)
+{
+	fw_error_set_origin(err, FW_ORIGIN_GATEWAY);
+	fw_error_add_string(err, "upstream", name_of(upstream));
+	fw_error_set_retry_after(err, wait_s);
+	return err;
+}
+
+fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job)
+{
+	const struct fw_gate_entry *entry = upstream->entry;
+	const uint32_t rate = entry->calls_per_second;
+	uint64_t now = uv_hrtime();
+
+	if (entry->in_flight && upstream->in_flight >= entry->in_flight)
+		return over_limit(upstream,
+				  fw_raise_server_overloaded(entry->in_flight,
+							     "calls of one upstream"),
+				  1);
+	if (rate && !fw_rate_take(&upstream->rate, rate, rate, now))
+		return over_limit(upstream, fw_raise_governance_rate_limited(),
+				  (double)fw_rate_wait_ns(&upstream->rate, rate, rate, now) /
+					  1e9);
+	job->is_counted = true;
+	upstream->in_flight++;
+	return NULL;
+}
+
+void fw_upstream_uncount(struct fw_job *job)
+{
+	if (job->is_counted)
+		job->upstream->in_flight--;
+	job->is_counted = false;
+}
+
 static bool ends_connection(const fw_error *err)
 {
 	int code = fw_error_code(err);
