@@ -366,8 +366,7 @@ static bool is_message(const struct fw_link_post *post, int status)
 }
 
 /* What ended the response, once it is complete; NULL: nothing but its end. */
-static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch,
-		       const char *redirect)
+static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const char *redirect)
 {
 	struct fw_link_http *link = post->link;
 	const struct fw_link_callbacks *on = &link->base.on;
@@ -446,8 +445,7 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 	int status = fw_fetch_status(fetch);
 	const char *redirect = "it redirects elsewhere";
 
-	if (!err && status >= 300 && status < 400 &&
-	    fw_link__redirects(post, fetch, &redirect))
+	if (!err && status >= 300 && status < 400 && fw_link__redirects(post, fetch, &redirect))
 		return;
 	/* From here on there is nothing to cancel. */
 	post->fetch = NULL;

@@ -32,7 +32,7 @@ struct fw_link_post {
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
 	unsigned resumptions;
 	unsigned redirects; /* that were followed */
-	uv_timer_t *timer; /* until it is resumed; NULL: none */
+	uv_timer_t *timer;  /* until it is resumed; NULL: none */
 };
 
 struct fw_link_http {

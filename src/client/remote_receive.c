@@ -179,8 +179,7 @@ static const char *check_block(struct fw_slice item)
 			       ? NULL
 			       : "a block of an image or audio has no data or type";
 	if (fw_slice_equals(type, "resource"))
-		return fw_slice_is_object(parts[3].value) ? NULL
-							  : "a block has no resource";
+		return fw_slice_is_object(parts[3].value) ? NULL : "a block has no resource";
 	if (fw_slice_equals(type, "resource_link"))
 		return fw_slice_is_string(parts[4].value) ? NULL : "a resource link has no uri";
 	return NULL;

@@ -133,7 +133,7 @@ static void add_defaults(struct fw_gate_config *config, struct fw_gate_list *lis
 }
 
 fw_error *fw_gate_config__invalid(const struct fw_gate_config *config, const char *name,
-			 const char *member, const char *expected)
+				  const char *member, const char *expected)
 {
 	char reason[512];
 
@@ -200,7 +200,8 @@ static fw_error *named_headers(struct fw_gate_config *config, const char *const 
 		const char *value = getenv(equals ? equals + 1 : headers[i]);
 
 		if (!is_line && (!value || strpbrk(value, "\r\n")))
-			return fw_gate_config__invalid(config, headers[i], "the variable", "set, to one line");
+			return fw_gate_config__invalid(config, headers[i], "the variable",
+						       "set, to one line");
 		if (name && equals && !is_line)
 			name[equals - headers[i]] = '\0';
 		list_add(&list, is_line || !name ? name : join(config, name, ": ", value));
@@ -242,7 +243,8 @@ static const char *text_of(yyjson_val *value)
 }
 
 fw_error *fw_gate_config__strings(struct fw_gate_config *config, const char *name,
-			      const char *member, yyjson_val *array, struct fw_gate_list *list)
+				  const char *member, yyjson_val *array,
+				  struct fw_gate_list *list)
 {
 	yyjson_val *item;
 	size_t at, count;
@@ -252,7 +254,8 @@ fw_error *fw_gate_config__strings(struct fw_gate_config *config, const char *nam
 	yyjson_arr_foreach(array, at, count, item)
 	{
 		if (!text_of(item))
-			return fw_gate_config__invalid(config, name, member, "an array of strings");
+			return fw_gate_config__invalid(config, name, member,
+						       "an array of strings");
 		list_add(list, copy(config, text_of(item)));
 	}
 	return NULL;
@@ -274,7 +277,7 @@ static fw_error *read_pairs(struct fw_gate_config *config, const char *name, con
 		if (!value || !text_of(key) || strpbrk(value, "\r\n") ||
 		    strpbrk(text_of(key), "=:\r\n"))
 			return fw_gate_config__invalid(config, name, member,
-				       "an object of strings of one line");
+						       "an object of strings of one line");
 		list_add(list, join(config, text_of(key), between, value));
 	}
 	return NULL;
@@ -314,8 +317,9 @@ static fw_error *read_endpoint(struct fw_gate_config *config, struct fw_gate_ent
 	struct fw_gate_list lines;
 
 	if (type && strcmp(type, "sse") == 0)
-		return fw_gate_config__invalid(config, entry->target.name, "type",
-			       "\"http\": the transport \"sse\" of 2024 is not supported");
+		return fw_gate_config__invalid(
+			config, entry->target.name, "type",
+			"\"http\": the transport \"sse\" of 2024 is not supported");
 	if (!fw_gate_config__list(config, &lines, yyjson_obj_size(headers)))
 		return fw_raise_internal_out_of_memory();
 	FW_TRY(read_pairs(config, entry->target.name, "headers", ": ", headers, &lines));
@@ -337,7 +341,8 @@ static fw_error *read_server(struct fw_gate_config *config, const char *name,
 		return fw_raise_upstream_config_invalid(config->where,
 							"it has too many servers");
 	if (is_program == is_endpoint)
-		return fw_gate_config__invalid(config, name, "the entry", "an object with a command or a url");
+		return fw_gate_config__invalid(config, name, "the entry",
+					       "an object with a command or a url");
 	*entry = (struct fw_gate_entry){ .retries = UINT32_MAX, .contract = FW_AUTO };
 	entry->target.name = copy(config, name);
 	FW_TRY(is_program ? read_program(config, entry, server)

@@ -58,7 +58,7 @@ struct fw_gate {
 	struct fw_upstream *upstreams;
 	size_t count;
 	bool is_stopped;
-	bool has_offer; /* `capabilities` is set */
+	bool has_offer;   /* `capabilities` is set */
 	bool is_greeting; /* the client has begun its handshake, and not ended it */
 	struct fw_parking *parked;
 	struct fw_asker *askers; /* that wait for the end of the handshake */

@@ -140,7 +140,7 @@ static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const c
 	return NULL;
 }
 
-/* The prefix of a name that is none of an upstream; false: it has no prefix, or a known one. */
+/* The prefix of a name, if no upstream has it; false: it has no prefix, or a known one. */
 static bool has_unknown_prefix(struct fw_gate *gate, const char *name, char *ret_prefix,
 			       size_t size)
 {

@@ -22,8 +22,8 @@
 struct fw_output;
 
 enum {
-	FW_OUTPUT_SCHEMA_BYTES = 256 * 1024,    /* of one tool */
-	FW_OUTPUTS_BYTES = 4 * 1024 * 1024,     /* of one upstream */
+	FW_OUTPUT_SCHEMA_BYTES = 256 * 1024,       /* of one tool */
+	FW_OUTPUTS_BYTES = 4 * 1024 * 1024,        /* of one upstream */
 	FW_OUTPUT_CONTENT_BYTES = 64 * 1024 * 1024 /* larger ones are not parsed */
 };
 

@@ -13,33 +13,16 @@
 
 #include <faultwire/raise.h>
 
-#include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "gate/gate_impl.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
-#include "mcp/request_state.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
 #include "rpc/names.h"
-
-/* The parked job, among the answers that a requestState holds. */
-#define JOB_KEY "dev.faultwire/job"
-
-enum { TOKEN_SIZE = 33 };
-
-/* A job of a legacy upstream whose modern client was asked something. */
-struct fw_parking {
-	struct fw_parking *next;
-	struct fw_job *job;
-	char token[TOKEN_SIZE];
-	bool is_over;
-	struct fw_buf reply; /* the whole message */
-	fw_error *err;       /* or why there is none */
-};
 
 /* A question that belongs to no call. */
 struct fw_asker {
@@ -93,14 +76,14 @@ static void continue_deadline(struct fw_job *job)
 		job->due_ms += now - job->asked_ms;
 	job->asked_ms = 0;
 	fw_remote_set_deadline(job->upstream->remote, job->key,
-			       !job->due_ms          ? 0
+			       !job->due_ms        ? 0
 			       : job->due_ms > now ? (uint32_t)(job->due_ms - now)
 						   : 1);
 }
 
 /* ---- refusing ------------------------------------------------------------------------ */
 
-static void answer_refusal(struct fw_upstream *upstream, struct fw_slice id, const char *reason)
+void fw_question__refuse(struct fw_upstream *upstream, struct fw_slice id, const char *reason)
 {
 	char text[256];
 
@@ -118,7 +101,7 @@ static void refuse(struct fw_upstream *upstream, struct fw_job *job,
 		(void)fw_slice_text(message->method, method, sizeof method);
 		job->refused = fw_strdup(method);
 	}
-	answer_refusal(upstream, message->id, reason);
+	fw_question__refuse(upstream, message->id, reason);
 }
 
 fw_error *fw_question_blame(const struct fw_job *job, fw_error *err)
@@ -140,99 +123,6 @@ static void fail_not_bridged(struct fw_job *job, const char *what)
 	fw_job_fail(job, err);
 }
 
-/* ---- parking -------------------------------------------------------------------------- */
-
-static void unpark(struct fw_job *job)
-{
-	struct fw_parking **at = &job->gate->parked;
-
-	while (*at != job->parking)
-		at = &(*at)->next;
-	*at = job->parking->next;
-	job->gate->parked_count--;
-	fw_error_free(job->parking->err);
-	fw_buf_clear(&job->parking->reply);
-	fw__release(job->parking);
-	job->parking = NULL;
-}
-
-void fw_question_clear(struct fw_job *job)
-{
-	if (job->parking)
-		unpark(job);
-	fw__release(job->refused);
-	fw_buf_clear(&job->state);
-	fw_buf_clear(&job->question_id);
-}
-
-/* The client has not come back. */
-static void on_expired(uv_timer_t *timer)
-{
-	struct fw_job *job = timer->data;
-
-	if (job->key) {
-		answer_refusal(job->upstream,
-			       (struct fw_slice){ job->question_id.text, job->question_id.len },
-			       "the client has not answered");
-		fw_job_unlink(job);
-		fw_breaker_let_go(&job->upstream->breaker, job);
-		fw_remote_cancel(job->upstream->remote, job->key, "the client has not answered");
-	}
-	fw_job_free(job);
-}
-
-/* The job waits for its client. False: no memory, or too many wait. */
-static bool park(struct fw_job *job)
-{
-	struct fw_gate *gate = job->gate;
-	struct fw_parking *parking;
-
-	if (gate->parked_count >= FW_GATE_PARKED || job->timer)
-		return false;
-	parking = fw__allocate(sizeof *parking);
-	job->timer = fw__allocate(sizeof *job->timer);
-	if (!parking || !job->timer) {
-		fw__release(parking);
-		fw__release(job->timer);
-		job->timer = NULL;
-		return false;
-	}
-	memset(parking, 0, sizeof *parking);
-	parking->job = job;
-	parking->next = gate->parked;
-	fw_buf_init(&parking->reply, FW_LIMIT_CHILD_LINE_BYTES);
-	fw_random_hex(parking->token, sizeof parking->token);
-	gate->parked = parking;
-	gate->parked_count++;
-	job->parking = parking;
-	(void)uv_timer_init(&gate->loop->uv, job->timer);
-	job->timer->data = job;
-	(void)uv_timer_start(job->timer, on_expired, gate->relay.server->limits.state_ms, 0);
-	return true;
-}
-
-void fw_question_settle(struct fw_job *job, const struct fw_remote_reply *reply, fw_error *err)
-{
-	struct fw_parking *parking = job->parking;
-
-	if (job->gate->is_stopped || !parking) {
-		fw_error_free(err);
-		fw_job_free(job);
-		return;
-	}
-	parking->is_over = true;
-	parking->err = err;
-	if (!reply)
-		return;
-	FW_BUF(&parking->reply, "{\"jsonrpc\":\"2.0\",\"id\":0,\"");
-	fw_buf_str(&parking->reply, reply->result.p ? "result\":" : "error\":");
-	fw_buf_put(&parking->reply, reply->result.p ? reply->result.p : reply->error.p,
-		   reply->result.p ? reply->result.n : reply->error.n);
-	FW_BUF(&parking->reply, "}");
-	if (parking->reply.state != FW_BUF_OK)
-		parking->err = fw_raise_internal_out_of_memory();
-}
-
 void fw_question_stop(struct fw_gate *gate)
 {
 	while (gate->askers) {
@@ -241,12 +131,16 @@ void fw_question_stop(struct fw_gate *gate)
 		gate->askers = asker->next;
 		asker_free(asker);
 	}
-	while (gate->parked) {
-		struct fw_job *job = gate->parked->job;
+	fw_question__end_parked(gate);
+}
 
-		fw_job_unlink(job);
-		fw_job_free(job);
-	}
+void fw_question_clear(struct fw_job *job)
+{
+	if (job->parking)
+		fw_question__unpark(job);
+	fw__release(job->refused);
+	fw_buf_clear(&job->state);
+	fw_buf_clear(&job->question_id);
 }
 
 /* ---- a legacy upstream asks ------------------------------------------------------------ */
@@ -280,7 +174,8 @@ static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 	if (!capability)
 		return "the gateway does not pass this request on";
 	if (!job || !job->call || fw_call_is_over(job->call))
-		return "no call is in progress, so the gateway cannot tell whose client is meant";
+		return "no call is in progress, so the gateway cannot tell whose client is "
+		       "meant";
 	if (!key && !is_certain(upstream, job))
 		return "calls of several clients are in progress, so the gateway cannot tell "
 		       "whose client is meant";
@@ -313,12 +208,9 @@ static void put_question(struct fw_job *job, const struct fw_scan *message)
 static void ask_modern(struct fw_job *job, const struct fw_scan *message)
 {
 	fw_call *call = job->call;
-	char json[TOKEN_SIZE + 16];
-	int len;
 
-	len = snprintf(json, sizeof json, "{\"t\":\"%s\"}", job->parking->token);
 	fw_ask_clear(call);
-	fw_ask_restore_text(call, JOB_KEY, json, (size_t)len);
+	fw_question__name(job);
 	put_question(job, message);
 	job->call = NULL;
 	call->relayed.job = NULL;
@@ -403,8 +295,8 @@ void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *mes
 		const struct fw_slice text = { out->text, out->len };
 
 		if (!out->len || out->state != FW_BUF_OK)
-			answer_refusal(asker->upstream, id,
-				       "the client does not support this request");
+			fw_question__refuse(asker->upstream, id,
+					    "the client does not support this request");
 		else
 			fw_remote_answer(remote, id, result ? text : none,
 					 result ? none : text);
@@ -420,7 +312,7 @@ void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
 
 	if (!job && !key && ask_session(upstream, message))
 		return;
-	if (!reason && job->call->request.is_modern && !park(job))
+	if (!reason && job->call->request.is_modern && !fw_question__park(job))
 		reason = "too many calls wait for their clients";
 	if (reason) {
 		refuse(upstream, job, message, reason);
@@ -533,8 +425,7 @@ void fw_question_put_answers(const struct fw_job *job, struct fw_buf *out)
 
 /* ---- answers ---------------------------------------------------------------------------- */
 
-/* The answer that the upstream waits for, or the refusal of a legacy client. */
-static bool send_answer(struct fw_job *job)
+bool fw_question__answer(struct fw_job *job)
 {
 	const struct fw_slice id = { job->question_id.text, job->question_id.len };
 	const struct fw_question *question;
@@ -569,7 +460,7 @@ void fw_question_resume(struct fw_job *job)
 	const struct fw_question *question;
 
 	if (job->question_id.len) {
-		(void)send_answer(job);
+		(void)fw_question__answer(job);
 		return;
 	}
 	/* inputResponses cannot express a refusal. */
@@ -582,96 +473,6 @@ void fw_question_resume(struct fw_job *job)
 		job->due_ms += now_of(job) - job->asked_ms;
 	job->asked_ms = 0;
 	fw_job_start(job);
-}
-
-static struct fw_job *find_parked(const struct fw_gate *gate, const char *answer)
-{
-	struct fw_parking *at = gate->parked;
-	struct fw_scan_member token = { .name = "t" };
-
-	(void)fw_slice_members((struct fw_slice){ answer, strlen(answer) }, &token, 1);
-	while (at && !fw_slice_equals(token.value, at->token))
-		at = at->next;
-	return at ? at->job : NULL;
-}
-
-/* The outcome came while the client was away. */
-static void deliver(struct fw_job *job)
-{
-	struct fw_parking *parking = job->parking;
-	fw_error *err = parking->err;
-	struct fw_buf text = parking->reply;
-	struct fw_scan scan;
-	struct fw_remote_reply reply = { .scan = &scan };
-
-	parking->err = NULL;
-	fw_buf_init(&parking->reply, 0);
-	unpark(job);
-	fw_job_stop_timer(job);
-	if (err) {
-		fw_job_fail(job, err);
-	} else {
-		(void)fw_slice_scan(text.text, text.len, FW_LIMIT_REPLY_DEPTH, &scan);
-		reply.result = scan.result;
-		reply.error = scan.error;
-		fw_job_end(job, &reply);
-	}
-	fw_buf_clear(&text);
-}
-
-/* The new call takes the place of the one that was asked. */
-static void rejoin(struct fw_job *fresh, struct fw_job *job)
-{
-	fw_call *call = fresh->call;
-	char key[32];
-
-	(void)snprintf(key, sizeof key, "q%u", job->rounds);
-	if (!job->parking->is_over && !fw_ask_answered(call, key)) {
-		fw_job_refuse(fresh, fw_raise_protocol_invalid_params(
-					     "/params/inputResponses",
-					     "an object with the answer to each question"));
-		return;
-	}
-	fw_job_free(fresh);
-	call->relayed.job = job;
-	job->call = call;
-	if (job->parking->is_over) {
-		deliver(job);
-		return;
-	}
-	unpark(job);
-	fw_job_stop_timer(job);
-	(void)send_answer(job);
-}
-
-bool fw_question_continue(struct fw_job *job)
-{
-	fw_call *call = job->call;
-	yyjson_val *state = fw_json_member(call->request.params, "requestState");
-	const char *answer;
-	struct fw_job *parked;
-	fw_error *err;
-
-	if (!call->request.is_modern || !state || job->rounds)
-		return false;
-	err = yyjson_is_str(state) ? fw_request_state_read(call, fw_text_of(state))
-				   : fw_raise_protocol_state_tampered();
-	answer = err ? NULL : fw_ask_answered(call, JOB_KEY);
-	if (!answer) {
-		/* Not ours: the upstream's own, if it is a modern one. */
-		fw_error_free(err);
-		fw_ask_clear(call);
-		job->has_state = true;
-		return false;
-	}
-	parked = find_parked(job->gate, answer);
-	err = parked && parked->upstream == job->upstream ? fw_ask_read(call)
-							  : fw_raise_protocol_state_tampered();
-	if (err)
-		fw_job_refuse(job, err);
-	else
-		rejoin(job, parked);
-	return true;
 }
 
 /* ---- what clients can be asked ------------------------------------------------------------ */

@@ -193,8 +193,7 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
 		/* A parked call has nobody to hear of it. */
 		if (!job || job->call)
-			fw_relay_notify(relay, job ? job->call : NULL, method,
-					message->params);
+			fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
 	}
 }
 
@@ -352,10 +351,10 @@ fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job)
 	uint64_t now = uv_hrtime();
 
 	if (entry->in_flight && upstream->in_flight >= entry->in_flight)
-		return over_limit(upstream,
-				  fw_raise_server_overloaded(entry->in_flight,
-							     "calls of one upstream"),
-				  1);
+		return over_limit(
+			upstream,
+			fw_raise_server_overloaded(entry->in_flight, "calls of one upstream"),
+			1);
 	if (rate && !fw_rate_take(&upstream->rate, rate, rate, now))
 		return over_limit(upstream, fw_raise_governance_rate_limited(),
 				  (double)fw_rate_wait_ns(&upstream->rate, rate, rate, now) /
