@@ -158,39 +158,8 @@ static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_
 
 /* ---- replies ---------------------------------------------------------------------- */
 
-/* The members that a block of each type must have. */
-static const char *check_block(struct fw_slice item)
-{
-	struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" },
-					  { .name = "data" }, { .name = "resource" },
-					  { .name = "uri" },  { .name = "mimeType" } };
-	struct fw_slice type;
-
-	if (!fw_slice_members(item, parts, sizeof parts / sizeof *parts))
-		return "a block of content is not an object";
-	type = parts[0].value;
-	if (!fw_slice_is_string(type))
-		return "a block of content has no type";
-	if (fw_slice_equals(type, "text"))
-		return fw_slice_is_string(parts[1].value) ? NULL
-							  : "a block of text has no text";
-	if (fw_slice_equals(type, "image") || fw_slice_equals(type, "audio"))
-		return fw_slice_is_string(parts[2].value) && fw_slice_is_string(parts[5].value)
-			       ? NULL
-			       : "a block of an image or audio has no data or type";
-	if (fw_slice_equals(type, "resource"))
-		return fw_slice_is_object(parts[3].value) ? NULL : "a block has no resource";
-	if (fw_slice_equals(type, "resource_link"))
-		return fw_slice_is_string(parts[4].value) ? NULL : "a resource link has no uri";
-	return NULL;
-}
-
 static const char *check_tool_result(const struct fw_scan *scan, bool is_modern)
 {
-	struct fw_slice key;
-	struct fw_slice item;
-	const char *at = NULL;
-
 	if (scan->is_error.p && !fw_slice_is(scan->is_error, "true") &&
 	    !fw_slice_is(scan->is_error, "false"))
 		return "isError is not a boolean";
@@ -203,11 +172,14 @@ static const char *check_tool_result(const struct fw_scan *scan, bool is_modern)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
-	while (fw_slice_next(scan->content, &at, &key, &item)) {
-		const char *fault = check_block(item);
-
-		if (fault)
-			return fault;
+	switch (scan->blocks) {
+	case FW_BLOCKS_NOT_OBJECT: return "a block of content is not an object";
+	case FW_BLOCKS_NO_TYPE: return "a block of content has no type";
+	case FW_BLOCKS_NO_TEXT: return "a block of text has no text";
+	case FW_BLOCKS_NO_DATA: return "a block of an image or audio has no data";
+	case FW_BLOCKS_NO_RESOURCE: return "a block has no resource";
+	case FW_BLOCKS_NO_URI: return "a resource link has no uri";
+	case FW_BLOCKS_OK: break;
 	}
 	return NULL;
 }
@@ -437,6 +409,32 @@ static void on_failed(void *ctx, uint64_t key, fw_error *err)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
+static struct fw_remote_pending *find_unsent(const struct fw_remote *remote, uint64_t from)
+{
+	struct fw_remote_pending *at = remote->first;
+
+	while (at && (!at->serial || at->serial < from))
+		at = at->next;
+	return at;
+}
+
+static void on_unsent(void *ctx, uint64_t from)
+{
+	struct fw_remote *remote = ctx;
+	struct fw_remote_pending *pending;
+
+	if (remote->state != FW_REMOTE_READY)
+		return;
+	fw_remote__give_up_input(remote);
+	/* Callbacks may end other requests, so each search starts from the beginning. */
+	while ((pending = find_unsent(remote, from))) {
+		fw_error *err = fw_raise_transport_broken_pipe(name_of(remote));
+
+		fw_error_set_delivery(err, FW_NOT_SENT);
+		fw_remote__finish(remote, pending, NULL, err);
+	}
+}
+
 static bool is_open(void *ctx, uint64_t key)
 {
 	return fw_remote__find(ctx, key) != NULL;
@@ -479,4 +477,5 @@ const struct fw_link_callbacks fw_remote__callbacks = { .message = on_message,
 							.noise = on_noise,
 							.failed = on_failed,
 							.is_open = is_open,
+							.unsent = on_unsent,
 							.ended = on_ended };

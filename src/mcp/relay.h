@@ -47,6 +47,9 @@ struct fw_relay_ops {
 	/* The answer to fw_relay_ask_session(): `message` has it as its `result` or `error`;
 	 * NULL: the session has ended. NULL member: nothing is asked. */
 	void (*answered)(struct fw_relay *relay, void *asker, const fw_call *message);
+	/* The name of the server that has the tool, borrowed; NULL: not known. NULL
+	 * member: never known. */
+	const char *(*toolset_of)(struct fw_relay *relay, const char *tool);
 	/* The server has stopped: close all handles. */
 	void (*stop)(struct fw_relay *relay);
 };
