@@ -82,21 +82,8 @@ static fw_error *no_such_command(const char *name)
 static int run_command(const cli_command *command, int argc, char **argv)
 {
 	cli_args args;
-	char name[64];
-	fw_error *err = NULL;
+	fw_error *err = cli_args_read(command, argc, argv, false, &args);
 
-	(void)snprintf(name, sizeof name, "faultwire %s", command->name);
-	if (!command->run) {
-		/* Its options are not known; only help is supported. */
-		for (int i = 0; i < argc; i++) {
-			if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-				cli_help(command);
-				return CLI_DONE;
-			}
-		}
-		return cli_fail(cli_not_built(name));
-	}
-	err = cli_args_read(command, argc, argv, false, &args);
 	if (err) {
 		(void)cli_fail(err);
 		return command->misused ? command->misused : CLI_MISUSED;

@@ -22,7 +22,7 @@ enum { FW_SEMANTIC_HASH_BYTES = 20 };
 struct fw_semantic_data;
 
 /*
- * Opens or creates it. One that is damaged, or of another version, is deleted and made anew;
+ * Opens or creates it. One that is damaged, or of another version, is deleted and created again;
  * then `*ret_is_new`. Raises search.failed with the reason, internal.out_of_memory,
  * internal.unsupported without SQLite.
  */

@@ -287,7 +287,7 @@ static fw_error *read_data(const struct asking *a, yyjson_val *data, size_t coun
 		if (to >= count || !read_vector(yyjson_obj_get(row, "embedding"), *dims,
 						vectors + to * *dims)) {
 			fw__release(vectors);
-			return failed(a, "the answer of the service has a vector that is none");
+			return failed(a, "the answer of the service has an invalid vector");
 		}
 	}
 	*ret_vectors = vectors;

@@ -134,7 +134,12 @@ static bool list(struct reading *r, const struct fw_code_place *place, const cha
 				     count,
 				     range,
 				     NULL };
-	const struct fw_git git = { place, "log", argv, take, is_cancelled, r };
+	const struct fw_git git = { .place = place,
+				    .command = "log",
+				    .argv = argv,
+				    .take = take,
+				    .is_cancelled = is_cancelled,
+				    .ctx = r };
 	fw_error *err = fw_git_run(&git);
 	bool is_done = !err;
 

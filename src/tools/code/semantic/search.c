@@ -45,7 +45,7 @@ static fw_error *failed(const struct search *s, const struct fw_code_repo *repo,
 	if (s->code->semantic.is_kept) {
 		fw_error_set_retry_after(err, RETRY_S);
 		fw_error_set_hint(err,
-				  "The server builds the index anew: try again in a while, "
+				  "The server builds the index again: try again in a while, "
 				  "or use search_text.");
 	} else {
 		fw_error_set_hint(err, "Run faultwire index build for this repository, or use "

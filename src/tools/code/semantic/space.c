@@ -176,7 +176,7 @@ static bool add_row(struct rows *rows, const struct fw_semantic_space *space,
 	return true;
 }
 
-/* Every so many chunks is a row. */
+/* One chunk in `step` is a row. */
 static bool add_rows(struct rows *rows, const struct fw_semantic_space *space,
 		     const struct fw_semantic_corpus *corpus)
 {
