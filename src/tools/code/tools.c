@@ -50,19 +50,19 @@ static const struct listed symbol_tools[] = {
 	  "part "
 	  "of it; exact names first. Definitions are recognized by the look of lines, in about "
 	  "twenty languages.",
-	  "symbols:find_symbol", "{\"symbols\":[],\"total\":0,\"truncated\":false}",
+	  "semantic:find_symbol", "{\"symbols\":[],\"total\":0,\"truncated\":false}",
 	  fw_semantic_find_symbol },
 	{ "outline", "Outline a file",
 	  "Lists what a file defines, with kinds and lines: its functions, classes, types, "
 	  "headings.",
-	  "symbols:outline", "{\"path\":\"\",\"symbols\":[],\"lines\":0}",
+	  "semantic:outline", "{\"path\":\"\",\"symbols\":[],\"lines\":0}",
 	  fw_semantic_outline },
 	{ "find_references", "Find references",
 	  "Finds lines that have a name as a whole word: definitions first, then calls, other "
 	  "uses, "
-	  "mentions in comments. By text, not by scope: two things of one name are not told "
-	  "apart.",
-	  "symbols:find_references", "{\"references\":[],\"total\":0,\"truncated\":false}",
+	  "mentions in comments. By text, not by scope: two things with one name are not "
+	  "distinguished.",
+	  "semantic:find_references", "{\"references\":[],\"total\":0,\"truncated\":false}",
 	  fw_semantic_find_references },
 };
 

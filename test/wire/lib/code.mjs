@@ -78,9 +78,9 @@ export const operations = {
 	list_paths: 'files:list_paths',
 	search_text: 'search:text',
 	semantic_search: 'semantic:search',
-	find_symbol: 'symbols:find_symbol',
-	outline: 'symbols:outline',
-	find_references: 'symbols:find_references',
+	find_symbol: 'semantic:find_symbol',
+	outline: 'semantic:outline',
+	find_references: 'semantic:find_references',
 	blame_range: 'git:blame_range',
 	file_history: 'git:file_history',
 };
