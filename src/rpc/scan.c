@@ -406,8 +406,8 @@ static size_t character_bytes(const char *at)
 
 size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 {
-	const char *at = slice.p + 1;
-	const char *end = slice.p + slice.n - 1;
+	const char *at;
+	const char *end;
 	size_t len = 0;
 	size_t kept = 0;
 
@@ -415,6 +415,8 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 		ret_text[0] = '\0';
 	if (!fw_slice_is_string(slice))
 		return 0;
+	at = slice.p + 1;
+	end = slice.p + slice.n - 1;
 	while (at < end) {
 		char character[4];
 		size_t n;
