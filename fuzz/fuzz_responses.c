@@ -53,6 +53,7 @@ struct fw_fetch {
 	bool is_cancelled;
 	bool is_played;
 	bool is_held;
+	bool is_followed; /* it is sent again, to another URL */
 	int status;
 	unsigned headers;
 	const char *type;
@@ -153,6 +154,26 @@ const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name)
 	if (strcasecmp(name, "Location") == 0)
 		return fetch->headers & 2 ? "http://127.0.0.1:1/other" : "/other";
 	return NULL;
+}
+
+const char *fw_fetch_location(const struct fw_fetch *fetch)
+{
+	static const char *const targets[] = { "http://127.0.0.1:1/other",
+					       "http://127.0.0.1:2/x", "https://127.0.0.1:1/x",
+					       NULL };
+
+	return targets[fetch->headers & 3];
+}
+
+bool fw_fetch_follow(struct fw_fetch *fetch, const char *url)
+{
+	MUST(fetch->is_played && !fetch->is_cancelled);
+	/* Never to another host or port: headers may hold credentials. */
+	MUST(strncmp(url, "http://127.0.0.1:1/", 19) == 0);
+	if (fetch->headers & 8)
+		return false;
+	fetch->is_followed = true;
+	return true;
 }
 
 uint32_t fw_fetch_retry_after_s(const struct fw_fetch *fetch)
@@ -342,13 +363,16 @@ static bool play(bool is_over)
 		return false;
 	fetch->is_played = true;
 	fetch->is_held = false;
+	fetch->is_followed = false;
 	if (is_over || at >= end)
 		play_end(fetch, raise_broken(fetch));
 	else
 		play_step(fetch);
 	fetch->is_played = false;
-	if (!fetch->is_held || fetch->is_cancelled)
+	if (fetch->is_cancelled || !(fetch->is_held || fetch->is_followed))
 		remove_fetch(fetch);
+	else if (fetch->is_followed)
+		fetch->status = 0;
 	return true;
 }
 
