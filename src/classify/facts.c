@@ -72,9 +72,11 @@ static bool follows_status_word(const struct fw_facts *facts)
 		if (is_one_of(word, known))
 			return true;
 		if (!is_one_of(word, skipped))
-			return false;
+			break;
 	}
-	return false;
+	/* "Request failed: 404" */
+	return word_at(facts, 0)->is_value && word_at(facts, 1) &&
+	       fw_word_is(word_at(facts, 1), "failed");
 }
 
 /* The first word of the reason phrase of a status, or of what libraries call it. */
