@@ -251,7 +251,7 @@ static int rank_of(const struct scan *scan, size_t rule)
 
 	if (rank >= ALWAYS_RANK || !is_weak(scan, rule))
 		return rank;
-	return rank > WEAK_RANKS ? rank - WEAK_RANKS : 1;
+	return rank - WEAK_RANKS;
 }
 
 static bool is_better(const struct scan *scan, size_t a, size_t b)
@@ -300,9 +300,10 @@ static int stated_status(const struct scan *scan)
 /* A high rank is a clear sign; a rule of another type close to it makes it less clear. */
 static double confidence_of(const struct scan *scan, size_t rule, size_t other)
 {
-	int rank = rank_of(scan, rule);
+	int rank = rank_of(scan, rule), own = scan->rules->rules[rule].rank;
 	int distance = other == NO_RULE ? CONTEST_RANKS : rank - rank_of(scan, other);
-	double confidence = 0.5 + rank / 200.0;
+	/* A weak clause is a weaker sign, but not as weak as its rank. */
+	double confidence = 0.5 + (rank + own) / 400.0;
 
 	if (distance < CONTEST_RANKS)
 		confidence -= 0.25 * (1 - distance / (double)CONTEST_RANKS);
