@@ -108,6 +108,8 @@ static void leave(fw_call *call, const fw_error *err)
 		reply.len = server->out.len;
 		if (server->out.state != FW_BUF_OK)
 			put_last_words(call, &reply, "out of memory");
+		else
+			reply.own = &server->out;
 	}
 	if (call->questions.items)
 		fw_ask_forget(call);
@@ -127,8 +129,10 @@ static void leave(fw_call *call, const fw_error *err)
 	} else if (exchange) {
 		exchange->ops->close(exchange);
 	}
-	if (server->out.cap > KEEP_OUT_BYTES)
+	if (server->out.cap > KEEP_OUT_BYTES) {
 		fw_buf_clear(&server->out);
+		fw_loop_trim_later(server->residence.loop);
+	}
 }
 
 /* A stop continues on the loop, not here: it ends sessions and closes transports, and

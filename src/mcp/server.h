@@ -90,11 +90,15 @@ struct fw_observers {
 	char shown_trace[FW_SHOWN_SIZE];
 };
 
+struct fw_page_file;
+
 struct fw_pages {
 	struct fw_route_entry *items;
 	size_t count;
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;
+	/* Files whose index.html is "/" for browsers; NULL: none. */
+	const struct fw_page_file *root;
 	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
 	size_t pending; /* of these, those that are not streams */
 	size_t streams;

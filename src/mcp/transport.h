@@ -51,6 +51,9 @@ struct fw_reply {
 	const char *headers;
 	bool has_cache_control; /* one of them is; else a page is not stored */
 	const char *event_name; /* SSE event type, if the exchange became a stream */
+	/* The buffer that holds `json`, and nothing else: a transport may take the text by
+	 * fw_buf_swap() instead of copying it. NULL: it must be copied. */
+	struct fw_buf *own;
 };
 
 struct fw_exchange_ops {
@@ -224,6 +227,8 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
+/* The message that is being received is followed by others that have arrived with it. */
+void fw_server__set_more(fw_server *server, bool has_more);
 /* Its limits do not change once a transport is attached. */
 const struct fw_limits *fw_server__limits(const fw_server *server);
 /* Whether it accepts new calls, for /readyz. */

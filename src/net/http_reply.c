@@ -183,7 +183,7 @@ static void put_page_headers(struct fw_buf *head, const char *headers, bool has_
 	FW_BUF(head, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
 		     "Content-Security-Policy: default-src 'none'; script-src 'self'; "
 		     "style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
-		     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+		     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n"
 		     "Vary: Accept\r\n");
 	if (headers)
 		fw_buf_str(head, headers);
