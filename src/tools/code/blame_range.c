@@ -84,7 +84,7 @@ static void put_line(struct blame *b)
 	char date[FW_CODE_DATE_SIZE];
 
 	fw_code_date(commit->time, commit->zone, date);
-	if (b->out.text[b->out.len - 1] != '[')
+	if (b->out.len && b->out.text[b->out.len - 1] != '[')
 		FW_BUF(&b->out, ",");
 	FW_BUF(&b->out, "{\"line\":");
 	fw_buf_i64(&b->out, b->line);
