@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
@@ -95,8 +96,10 @@ static void notified(fw_call *call)
 	fw_call *target;
 
 	if (strcmp(call->request.method_name, FW_NOTE_INITIALIZED) == 0) {
-		if (call->session)
+		if (call->session) {
 			call->session->is_initialized = true;
+			fw_relay_initialized(call->server);
+		}
 	} else if (strcmp(call->request.method_name, FW_NOTE_CANCELLED) == 0) {
 		/* Modern HTTP cancels by closing the connection. */
 		if (fw_message_read_id(fw_json_member(call->request.params, "requestId"),
@@ -130,7 +133,7 @@ static void answered(fw_call *call, const struct fw_message *message)
 	}
 	if (yyjson_is_raw(message->id))
 		id = strtoull(yyjson_get_raw(message->id), NULL, 10);
-	fw_ask_answer(call->session, id, call->request.root);
+	fw_ask_answer(call->session, id, call);
 	fw_mcp_accept(call);
 }
 
@@ -185,6 +188,7 @@ static fw_error *start(fw_call *call)
 	fw_call_enlist(call);
 	if (is_relayed)
 		return fw_relay_enter(call);
+	FW_TRY(fw_authority_read(call));
 	return fw_relay_puts_off(call) ? NULL : method->run(call);
 }
 
@@ -226,7 +230,7 @@ static fw_error *check_batch(fw_call *call)
 	call->stage = FW_STAGE_PROTOCOL;
 	if (exchange->is_http) {
 		id = exchange->ops->header(exchange, FW_HEADER_SESSION, NULL);
-		session = id ? fw_session_find(call->server, id) : NULL;
+		session = id ? fw_session_of(exchange, id) : NULL;
 	}
 	if (!session || session->version != FW_V_2025_03_26)
 		return fw_raise_protocol_batch_not_allowed(

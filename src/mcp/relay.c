@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "contract/contract_impl.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/method.h"
@@ -94,9 +95,12 @@ fw_error *fw_relay_enter(fw_call *call)
 	call->request.offer = is_tool ? &relay->tool : &relay->other;
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (is_tool) {
+		FW_TRY(fw_authority_enter(call));
 		FW_TRY(fw_mcp_enter(call));
 		FW_TRY(fw_mcp_admit(call));
+		return fw_authority_start(call);
 	}
+	FW_TRY(fw_authority_read(call));
 	fw_call_start(call);
 	return NULL;
 }
@@ -219,6 +223,31 @@ void fw_relay_abandon(fw_call *call)
 void fw_relay_ask(fw_call *call)
 {
 	fw_call_complete(call, NULL);
+}
+
+bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const char *method,
+			  struct fw_slice params, void *asker)
+{
+	struct fw_session *session = relay->server->sessions.first;
+	yyjson_val *offered;
+
+	if (!session || session->next || !session->is_initialized || session->is_ended ||
+	    !session->capabilities)
+		return false;
+	offered = fw_json_member(yyjson_doc_get_root(session->capabilities->doc), capability);
+	return offered && fw_ask_session(session, method, params.p, params.n, asker);
+}
+
+void fw_relay_initialized(fw_server *server)
+{
+	if (server->relay && server->relay->ops->initialized)
+		server->relay->ops->initialized(server->relay);
+}
+
+void fw_relay_answered(fw_server *server, void *asker, const fw_call *message)
+{
+	if (server->relay && server->relay->ops->answered)
+		server->relay->ops->answered(server->relay, asker, message);
 }
 
 void fw_relay_clear(fw_call *call)

@@ -29,6 +29,7 @@
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 
+struct fw_authority;
 struct fw_check_entry;
 struct fw_confine;
 struct fw_hold;
@@ -173,8 +174,9 @@ struct fw_server {
 	bool is_past_grace;
 	struct fw_inbox inbox;
 	struct fw_transport *transports;
-	struct fw_confine *confine; /* NULL: the process is not confined */
-	struct fw_relay *relay;     /* NULL: the server has offers of its own */
+	struct fw_confine *confine;     /* NULL: the process is not confined */
+	struct fw_relay *relay;         /* NULL: the server has offers of its own */
+	struct fw_authority *authority; /* NULL: every caller may do everything */
 	fw_server_options options;
 	struct fw_limits limits;
 	unsigned char key[32]; /* signs requestState */

@@ -13,10 +13,12 @@
 
 #include "base/id.h"
 #include "base/mem.h"
+#include "mcp/ask.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/outcome.h"
 #include "mcp/owner.h"
+#include "mcp/principal.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -97,6 +99,7 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 	memset(session, 0, sizeof *session);
 	session->refs = 1;
 	session->owner = owner;
+	session->principal = fw_principal_ref(exchange->principal);
 	session->server = server;
 	session->version = FW_V_NONE;
 	session->get.session = session;
@@ -130,6 +133,15 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 	return session;
 }
 
+struct fw_session *fw_session_of(const struct fw_exchange *exchange, const char *id)
+{
+	const struct fw_session *session = look_up(exchange->server, id);
+
+	if (!session || !fw_principal_is_same(session->principal, exchange->principal))
+		return NULL;
+	return fw_session_find(exchange->server, id);
+}
+
 const struct fw_session *fw_session_peek(const fw_server *server, const char *id)
 {
 	return look_up(server, id);
@@ -159,16 +171,6 @@ static void fail_calls(struct fw_session *session)
 			call->stream = NULL;
 }
 
-static void forget_questions(struct fw_session *session)
-{
-	while (session->pending) {
-		struct fw_pending *pending = session->pending;
-
-		session->pending = pending->next;
-		fw__release(pending);
-	}
-}
-
 void fw_session_free(struct fw_session *session)
 {
 	if (session->is_ended)
@@ -180,7 +182,7 @@ void fw_session_free(struct fw_session *session)
 	session->owner = NULL;
 	fail_calls(session);
 	fw_streams_close(session);
-	forget_questions(session);
+	fw_ask_end(session);
 	if (session->wire)
 		session->wire->session = NULL;
 	session->wire = NULL;
@@ -196,6 +198,7 @@ void fw_session__destroy(struct fw_session *session)
 	fw__release(session->subscriptions);
 	fw__release(session->client);
 	fw_capabilities_unref(session->capabilities);
+	fw_principal_unref(session->principal);
 	fw__release(session);
 }
 
@@ -258,7 +261,7 @@ static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **re
 
 	if (!id)
 		return fw_raise_session_missing();
-	*ret_session = fw_session_find(exchange->server, id);
+	*ret_session = fw_session_of(exchange, id);
 	return *ret_session ? NULL : fw_raise_session_unknown();
 }
 

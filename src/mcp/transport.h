@@ -47,6 +47,8 @@ struct fw_reply {
 	const char *type;       /* media type of the body; NULL: application/json */
 	uint32_t retry_after_s; /* Retry-After header; 0: none */
 	bool challenge;         /* 401: the transport adds WWW-Authenticate */
+	/* 403: the scope that the caller lacks, for WWW-Authenticate; NULL: none. */
+	const char *scope;
 	/* Further headers of a page, each a line with CR LF; NULL: none. */
 	const char *headers;
 	bool has_cache_control; /* one of them is; else a page is not stored */
@@ -105,6 +107,7 @@ struct fw_exchange {
 	bool is_page; /* a page beside the endpoint: failures become problem documents */
 	fw_principal *principal; /* borrowed; NULL: nothing was proven */
 	const char *peer;        /* address of the peer; NULL: none */
+	bool is_alarm; /* refused, and the operator is to be alarmed: see authority.h */
 	/* Owned by the core: */
 	fw_page *page;                /* open: to be answered, or a stream */
 	struct fw_session *session;   /* borrowed; the only session of stdio */

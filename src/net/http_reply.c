@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "net/http_auth.h"
 #include "net/http_conn.h"
 #include "rpc/sse.h"
 
@@ -207,8 +208,7 @@ static void put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *
 		put_header(head, "Mcp-Session-Id", reply->session_id);
 	if (allow)
 		put_header(head, "Allow", allow);
-	if (reply->challenge || reply->status == 401)
-		put_header(head, "WWW-Authenticate", conn->http->config.challenge);
+	fw_http__put_challenge(conn, reply, head);
 }
 
 /* ---- documents ----------------------------------------------------------------------- */
