@@ -41,7 +41,7 @@ static fw_client *open_client(const char *const *command)
 	how.command = command;
 	how.era = FW_CLIENT_LEGACY;
 	how.attempts_max = 1;
-	how.deadline = 60; /* a call that would wait for ever fails the test */
+	how.deadline = 60; /* without it a call that waits would not end */
 	err = fw_client_new(&how, &client);
 	assert_true(!err == !!client);
 	fw_error_free(err);
