@@ -313,6 +313,44 @@ void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
 		escape_bytes(out, text + done, len - done);
 }
 
+/* Writes a byte that must be escaped, and escapes that again. */
+static void put_escaped_twice(struct fw_out *out, char byte)
+{
+	char once[8];
+	struct fw_out to;
+
+	fw_out_init(&to, once, sizeof(once));
+	(void)put_escaped(&to, &byte, 1);
+	for (const char *at = once; at < to.at; at++) {
+		if (*at == '\\' || *at == '"')
+			FW_OUT(out, "\\");
+		fw_out_put(out, at, 1);
+	}
+}
+
+void fw_out_json_inside(struct fw_out *out, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	FW_OUT(out, "\\\"");
+	for (;;) {
+		size_t left = len - done, run;
+
+		if (left <= (size_t)(out->end - out->at)) {
+			run = copy_plain(out->at, text + done, left);
+			out->at += run;
+		} else {
+			run = plain_run(out, text + done, left);
+			fw_out_put(out, text + done, run);
+		}
+		done += run;
+		if (done == len)
+			break;
+		put_escaped_twice(out, text[done++]);
+	}
+	FW_OUT(out, "\\\"");
+}
+
 /* The rest of a text of which `text` is the first byte that must be escaped. */
 __attribute__((noinline)) static void finish_json(struct fw_out *out, const char *text,
 						  size_t len)

@@ -6,6 +6,7 @@
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "contract/write.h"
 #include "core/options.h"
 
 #include <faultwire/raise.h>
@@ -18,15 +19,21 @@ static fw_encode_fn *const encoders[FW_CONTRACT_COUNT] = {
 	[FW_OWLCLAW_API] = fw_owlclaw_api_encode,
 };
 
+void fw_contract_write(struct fw_out *out, const fw_error *err, fw_contract contract,
+		       const fw_encode_options *options)
+{
+	if ((unsigned)contract >= FW_CONTRACT_COUNT)
+		contract = FW_CANONICAL;
+	encoders[contract](out, err, options);
+}
+
 static size_t encode(const fw_error *err, fw_contract contract,
 		     const fw_encode_options *options, char *buf, size_t cap)
 {
 	struct fw_out out;
 
-	if ((unsigned)contract >= FW_CONTRACT_COUNT)
-		contract = FW_CANONICAL;
 	fw_out_init(&out, buf, cap);
-	encoders[contract](&out, err, options);
+	fw_contract_write(&out, err, contract, options);
 	return fw_out_finish(&out, cap);
 }
 

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "core/error_impl.h"
 #include "core/redact.h"
+#include "core/registry_table.h"
 #include "core/value.h"
 
 #include <faultwire/raise.h>
@@ -344,6 +345,49 @@ static void set_message_from_template(fw_error *err, const fw_field *fields, siz
 		fw__release(text);
 }
 
+static void add_param(fw_error *err, const fw_param *param, const fw_field *field)
+{
+	size_t before = err->item_count;
+
+	if (param->message_only)
+		return;
+	fw__error_add_field(err, field);
+	if (err->item_count > before)
+		err->items[before].has_plain_key = true;
+}
+
+fw_error *fw__raise_given(fw_src at, const fw_row *row, const fw_field *fields, unsigned given)
+{
+	fw_error *err = fw__error_new(at, row, 0);
+
+	if (!fw__error_is_mine(err))
+		return err;
+	set_message_from_template(err, fields, (size_t)__builtin_popcount(given));
+	for (; given; given &= given - 1)
+		add_param(err, &row->params[__builtin_ctz(given)], fields++);
+	return err;
+}
+
+fw_error *fw__raise_text(fw_src at, const fw_row *row, const char *text)
+{
+	fw_error *err = fw__error_new(at, row, 0);
+
+	if (!text)
+		text = "(null)";
+	if (fw__error_is_mine(err))
+		fw__error_set_message(err, text, strlen(text));
+	return err;
+}
+
+static const fw_param *find_param(const fw_row *row, const fw_field *field)
+{
+	for (size_t i = 0; i < row->param_count; i++)
+		if (strlen(row->params[i].name) == field->key_len &&
+		    memcmp(row->params[i].name, field->key, field->key_len) == 0)
+			return &row->params[i];
+	return NULL;
+}
+
 fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields, size_t count)
 {
 	fw_error *err;
@@ -362,21 +406,12 @@ fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields, siz
 		return err;
 	set_message_from_template(err, fields, count);
 	for (size_t i = 0; i < count; i++) {
-		bool message_only = false, is_param = false;
-		size_t before = err->item_count;
+		const fw_param *param = find_param(row, &fields[i]);
 
-		for (size_t j = 0; j < row->param_count; j++)
-			if (strlen(row->params[j].name) == fields[i].key_len &&
-			    memcmp(row->params[j].name, fields[i].key, fields[i].key_len) ==
-				    0) {
-				message_only = row->params[j].message_only;
-				is_param = true;
-			}
-		if (message_only)
-			continue;
-		fw__error_add_field(err, &fields[i]);
-		if (is_param && err->item_count > before)
-			err->items[before].has_plain_key = true;
+		if (param)
+			add_param(err, param, &fields[i]);
+		else
+			fw__error_add_field(err, &fields[i]);
 	}
 	return err;
 }

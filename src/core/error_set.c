@@ -5,6 +5,7 @@
  * On the static out-of-memory error they do nothing.
  */
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -253,6 +254,23 @@ void fw_error_set_time(fw_error *err, int64_t unix_ms)
 
 	if (fw_time_text(unix_ms, text))
 		fw__error_set_own(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
+}
+
+void fw__error_fill_incident(fw_error *err, int64_t unix_ms)
+{
+	size_t room;
+
+	if (!fw__error_is_mine(err))
+		return;
+	/* Written in place. */
+	if (!err->slots[FW_SLOT_TIMESTAMP].p && fw__error_room(err, FW_TIME_SIZE, &room) &&
+	    fw_time_text(unix_ms, err->room))
+		err->slots[FW_SLOT_TIMESTAMP] = fw__error_keep(err, FW_TIME_SIZE - 1);
+	if (!err->slots[FW_SLOT_INCIDENT_ID].p &&
+	    fw__error_room(err, FW_INCIDENT_ID_SIZE, &room)) {
+		fw_incident_id(unix_ms, err->room);
+		err->slots[FW_SLOT_INCIDENT_ID] = fw__error_keep(err, FW_INCIDENT_ID_SIZE - 1);
+	}
 }
 
 void fw_error_fill_scope(fw_error *err, const fw_scope *scope)

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
-#include "contract/contract_impl.h"
+#include "core/error_own.h"
 #include "mcp/ask.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
@@ -96,7 +96,7 @@ static void leave(fw_call *call, const fw_error *err)
 	struct fw_reply reply = { .status = 200 };
 
 	call->is_answered = true;
-	if (err)
+	if (err && exchange && exchange->is_http)
 		fw_mcp_put_headers(call, err, &reply);
 	/* Another thread may still be writing what it has not finished. */
 	if (call->page && (!call->page->is_kept || call->page->is_finished)) {
@@ -169,8 +169,6 @@ static void complete_error(fw_call *call, fw_error *err)
 		.workspace_root = server->identity.workspace_root,
 	};
 	yyjson_val *trace = fw_json_member(call->request.meta, FW_META_TRACE);
-	char id[FW_INCIDENT_ID_SIZE];
-	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
 	if (call->request.kind == FW_CALL_TOOL) {
@@ -189,12 +187,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	scope.trace_id = fw_text_str(fw_text_of(trace));
 	fill_known_scope(call, err);
 	fw_error_fill_scope(err, &scope);
-	if (!fw_error_timestamp(err))
-		fw_error_set_time(err, now);
-	if (!fw_error_incident_id(err)) {
-		fw_incident_id(now, id);
-		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
-	}
+	fw__error_fill_incident(err, fw_unix_ms());
 	if (call->request.offer && call->request.offer->empty_result &&
 	    call->request.offer->empty_result[1] != '}')
 		fw__error_set_own(err, FW_SLOT_EMPTY_RESULT, call->request.offer->empty_result,
