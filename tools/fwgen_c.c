@@ -219,13 +219,12 @@ static void put_constructor(struct text *out, const struct row *row, size_t posi
 	text_puts(out, "\nfw_error *");
 	put_signature(out, row);
 	if (row->param_count == 0) {
-		text_putf(out,
-			  "\n{\n\treturn fw__raise_given(at, &fw__rows[%zu], NULL, 0);\n}\n",
+		text_putf(out, "\n{\n\treturn fw__row_raise(at, &fw__rows[%zu], NULL, 0);\n}\n",
 			  position);
 		return;
 	}
 	if (is_text_only(row)) {
-		text_putf(out, "\n{\n\treturn fw__raise_text(at, &fw__rows[%zu], %s);\n}\n",
+		text_putf(out, "\n{\n\treturn fw__row_raise_text(at, &fw__rows[%zu], %s);\n}\n",
 			  position, row->params[0].name);
 		return;
 	}
@@ -250,7 +249,7 @@ static void put_constructor(struct text *out, const struct row *row, size_t posi
 		if (param->optional)
 			text_puts(out, "\t}\n");
 	}
-	text_putf(out, "\treturn fw__raise_given(at, &fw__rows[%zu], fields, given);\n}\n",
+	text_putf(out, "\treturn fw__row_raise(at, &fw__rows[%zu], fields, given);\n}\n",
 		  position);
 }
 

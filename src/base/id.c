@@ -18,7 +18,9 @@ static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
 static _Thread_local struct pool {
 	unsigned char bytes[1024];
 	size_t left;
-} pool;
+	int64_t day;     /* that `prefix` is for */
+	char prefix[16]; /* of an incident id: its date is formatted once per day */
+} pool = { .day = -1 };
 
 /* Called if the pool is empty. */
 static void fill(struct pool *to)
@@ -36,10 +38,8 @@ static void fill(struct pool *to)
 	to->left = got < 0 ? 0 : (size_t)got;
 }
 
-void fw_random(unsigned char *bytes, size_t len)
+static void take(struct pool *from, unsigned char *bytes, size_t len)
 {
-	struct pool *from = &pool; /* looked up once */
-
 	while (len > from->left) {
 		memcpy(bytes, from->bytes, from->left);
 		bytes += from->left;
@@ -51,10 +51,16 @@ void fw_random(unsigned char *bytes, size_t len)
 	memcpy(bytes, from->bytes + from->left, len);
 }
 
+void fw_random(unsigned char *bytes, size_t len)
+{
+	take(&pool, bytes, len);
+}
+
 /* Bytes that were read before a fork are known to both processes. */
 void fw_random_forget(void)
 {
 	memset(&pool, 0, sizeof pool);
+	pool.day = -1;
 }
 
 /* `letters` has a power of two of them, `mask` + 1. */
@@ -100,25 +106,21 @@ void fw_random_hex(char *text, size_t size)
 
 void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 {
-	/* The date is formatted once per day. */
-	static _Thread_local struct {
-		int64_t day;
-		char prefix[16];
-	} known = { -1, "" };
 	enum { PREFIX = 13, RANDOM = 26 };
 	unsigned char bytes[RANDOM];
+	struct pool *own = &pool;
 	int64_t day = unix_ms / 86400000;
 
-	if (day != known.day) {
+	if (day != own->day) {
 		time_t seconds = (time_t)(unix_ms / 1000);
 		struct tm parts = { 0 };
 
 		(void)gmtime_r(&seconds, &parts);
-		(void)strftime(known.prefix, sizeof known.prefix, "inc_%Y%m%d_", &parts);
-		known.day = day;
+		(void)strftime(own->prefix, sizeof own->prefix, "inc_%Y%m%d_", &parts);
+		own->day = day;
 	}
-	fw_random(bytes, sizeof bytes);
-	memcpy(ret_id, known.prefix, PREFIX);
+	take(own, bytes, sizeof bytes);
+	memcpy(ret_id, own->prefix, PREFIX);
 	/* The lanes overlap. */
 	put_lane(ret_id + PREFIX, bytes);
 	put_lane(ret_id + PREFIX + RANDOM - sizeof(lane), bytes + RANDOM - sizeof(lane));

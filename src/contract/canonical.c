@@ -34,7 +34,7 @@ static void write_slots(struct fw_out *out, const fw_error *err)
 	if (slot == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
 					: err->slots[slot].p != NULL) { \
 		FW_OUT(out, ",\"" name "\":");                          \
-		fw_write_text(out, err->slots[slot]);                   \
+		fw_write_slot(out, err, slot);                          \
 	}
 	SLOTS_IN_ORDER(WRITE_SLOT)
 }
@@ -131,15 +131,6 @@ static void write_class(struct fw_out *out, const fw_error *err)
 	fw_write_text(out, title);
 }
 
-/* The texts that tools/fwgen has made of a built-in row; NULL: it is none. */
-static const struct fw_row_text *texts_of(const fw_row *row)
-{
-	uintptr_t offset = (uintptr_t)row - (uintptr_t)fw__rows;
-
-	return offset < fw__row_count * sizeof(*row) ? &fw__row_texts[offset / sizeof(*row)]
-						     : NULL;
-}
-
 /* Whether the class of the error is that of its row. */
 static bool is_usual(const fw_error *err, const fw_row *row)
 {
@@ -151,14 +142,14 @@ static bool is_usual(const fw_error *err, const fw_row *row)
 static void write_beginning(struct fw_out *out, const fw_error *err)
 {
 	const fw_row *row = fw_error_row(err);
-	const struct fw_row_text *texts = texts_of(row);
+	const struct fw_row_text *texts = fw__row_text_of(row);
 
 	if (texts && is_usual(err, row))
 		fw_out_put(out, texts->head, texts->head_len);
 	else
 		write_class(out, err);
 	FW_OUT(out, ",\"message\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
 	if (texts && !err->slots[FW_SLOT_HINT].p) {
 		fw_out_put(out, texts->hint, texts->hint_len);
 		return;

@@ -31,6 +31,30 @@ static inline void fw_write_plain(struct fw_out *out, struct fw_text text)
 	fw_out_put(out, text.p, text.n);
 }
 
+/* A JSON string of a text of which nothing must be escaped. */
+static inline void fw_write_quoted(struct fw_out *out, struct fw_text text)
+{
+	FW_OUT(out, "\"");
+	fw_out_put(out, text.p, text.n);
+	FW_OUT(out, "\"");
+}
+
+static inline void fw_write_message(struct fw_out *out, const fw_error *err)
+{
+	if (err->plain & FW_PLAIN_MESSAGE && !out->go_escape)
+		fw_write_quoted(out, err->message);
+	else
+		fw_write_text(out, err->message);
+}
+
+static inline void fw_write_slot(struct fw_out *out, const fw_error *err, enum fw_slot slot)
+{
+	if (err->plain >> slot & 1)
+		fw_write_quoted(out, err->slots[slot]);
+	else
+		fw_write_text(out, err->slots[slot]);
+}
+
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)
 {
 	if (text.p)

@@ -91,7 +91,12 @@ void fw_write_item(struct fw_out *out, const struct fw_item *item)
 		FW_OUT(out, ":");
 	}
 	switch (item->type) {
-	case FW_FIELD_STRING: fw_write_text(out, item->as.text); break;
+	case FW_FIELD_STRING:
+		if (item->has_plain_text && !out->go_escape)
+			fw_write_quoted(out, item->as.text);
+		else
+			fw_write_text(out, item->as.text);
+		break;
 	case FW_FIELD_JSON: fw_out_put(out, item->as.text.p, item->as.text.n); break;
 	case FW_FIELD_I64: fw_out_i64(out, item->as.i64); break;
 	case FW_FIELD_U64: fw_out_u64(out, item->as.u64); break;

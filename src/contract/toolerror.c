@@ -111,7 +111,7 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "{\"type\":\"");
 	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
 	FW_OUT(out, "\",\"message\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
 	FW_OUT(out, ",\"recoverable\":");
 	fw_out_bool(out, recoverable);
 	if (options->go_escape)
@@ -168,7 +168,13 @@ void fw_toolerror_write_inside(struct fw_out *out, const fw_error *err)
 	FW_OUT(out, "{\\\"type\\\":\\\"");
 	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
 	FW_OUT(out, "\\\",\\\"message\\\":");
-	fw_out_json_inside(out, err->message.p, err->message.n);
+	if (err->plain & FW_PLAIN_MESSAGE) {
+		FW_OUT(out, "\\\"");
+		fw_write_plain(out, err->message);
+		FW_OUT(out, "\\\"");
+	} else {
+		fw_out_json_inside(out, err->message.p, err->message.n);
+	}
 	if (recoverable)
 		FW_OUT(out, ",\\\"recoverable\\\":true");
 	else

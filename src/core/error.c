@@ -21,7 +21,7 @@
 enum {
 	/* With the struct just under 1 KiB, which malloc serves fastest: room for
 	 * an ordinary message, its fields and its scope. */
-	ROOM_MIN = 592,
+	ROOM_MIN = 584,
 	CHUNK_MIN = 1024,
 	ALIGN = _Alignof(max_align_t),
 };
@@ -193,13 +193,22 @@ static struct fw_text copy_long(fw_error *err, const char *text, size_t len)
 	return fw__error_keep(err, len);
 }
 
-struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
+struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
+				   bool *ret_is_plain)
 {
 	struct fw_text repaired;
 	size_t need;
 
+	*ret_is_plain = false;
 	if (len > FW_LIMIT_TEXT_BYTES)
 		return copy_long(err, text, len);
+	/* Plain ASCII is UTF-8. */
+	if (fw_out_is_plain(text, len)) {
+		if (!err->keep_secrets && fw_redact_find(text, len) != len)
+			return fw__error_copy_safe(err, text, len);
+		*ret_is_plain = true;
+		return fw__error_copy(err, text, len);
+	}
 	if (fw_utf8_valid(text, len) == len)
 		return fw__error_copy_safe(err, text, len);
 	need = fw_utf8_repair(NULL, 0, text, len);
@@ -208,6 +217,13 @@ struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 	(void)fw_utf8_repair(err->room, need, text, len);
 	repaired = fw__error_keep(err, need);
 	return fw__error_copy_safe(err, repaired.p, repaired.n);
+}
+
+struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
+{
+	bool is_plain;
+
+	return fw__error_copy_told(err, text, len, &is_plain);
 }
 
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
@@ -301,9 +317,14 @@ static size_t render_message(char *buf, size_t cap, const char *template,
 
 void fw__error_set_message(fw_error *err, const char *text, size_t len)
 {
-	err->message = fw__error_copy_any(err, text, len);
+	bool is_plain;
+
+	err->message = fw__error_copy_told(err, text, len, &is_plain);
+	err->plain &= ~FW_PLAIN_MESSAGE;
 	if (!err->message.p)
 		err->message = (struct fw_text){ err->row->title, strlen(err->row->title) };
+	else if (is_plain)
+		err->plain |= FW_PLAIN_MESSAGE;
 }
 
 /* The text that is the whole message, if the template is "{name}"; NULL: it is not. */
@@ -356,7 +377,7 @@ static void add_param(fw_error *err, const fw_param *param, const fw_field *fiel
 		err->items[before].has_plain_key = true;
 }
 
-fw_error *fw__raise_given(fw_src at, const fw_row *row, const fw_field *fields, unsigned given)
+fw_error *fw__row_raise(fw_src at, const fw_row *row, const fw_field *fields, unsigned given)
 {
 	fw_error *err = fw__error_new(at, row, 0);
 
@@ -368,7 +389,7 @@ fw_error *fw__raise_given(fw_src at, const fw_row *row, const fw_field *fields, 
 	return err;
 }
 
-fw_error *fw__raise_text(fw_src at, const fw_row *row, const char *text)
+fw_error *fw__row_raise_text(fw_src at, const fw_row *row, const char *text)
 {
 	fw_error *err = fw__error_new(at, row, 0);
 

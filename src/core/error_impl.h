@@ -34,7 +34,8 @@ struct fw_link {
 struct fw_item {
 	struct fw_text key;
 	fw_field_type type;
-	bool has_plain_key; /* a parameter of a code: nothing in it is escaped */
+	bool has_plain_key;  /* a parameter of a code: nothing in it is escaped */
+	bool has_plain_text; /* the same for a value that is a string */
 	union {
 		struct fw_text text;
 		int64_t i64;
@@ -43,6 +44,8 @@ struct fw_item {
 		bool boolean;
 	} as;
 };
+
+_Static_assert(FW_SLOT_COUNT < 31, "each slot has a bit in fw_error.plain");
 
 struct fw_error {
 	const fw_row *row; /* NULL only in the static out-of-memory error */
@@ -62,6 +65,8 @@ struct fw_error {
 	struct fw_item *items;
 	size_t item_count;
 	size_t item_room;
+	uint32_t plain; /* texts that can be written to JSON as they are: a bit for each
+			 * slot, and FW_PLAIN_MESSAGE */
 	struct fw_text slots[FW_SLOT_COUNT];
 	struct fw_chunk *chunks; /* further memory */
 	char *room;              /* free bytes of the newest chunk */
@@ -89,6 +94,12 @@ struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len);
 /* Copies bytes from a C caller: made valid UTF-8, cut to the limit, secrets
  * replaced. */
 struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len);
+
+/* The same, and reports whether nothing in the text must be escaped in JSON. */
+struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
+				   bool *ret_is_plain);
+
+#define FW_PLAIN_MESSAGE (UINT32_C(1) << 31)
 
 /* Adds a JSON value as the last cause; null adds none. */
 enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,

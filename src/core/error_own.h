@@ -5,6 +5,7 @@
 #ifndef FW_CORE_ERROR_OWN_H
 #define FW_CORE_ERROR_OWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,12 @@ void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_
 
 /* The same, unless the slot has a text already or `text` is NULL. */
 void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
+
+/* The same for a text of which nothing is escaped in JSON; see fw_out_is_plain(). */
+void fw__error_fill_plain(fw_error *err, enum fw_slot slot, const char *text, size_t len);
+
+/* Whether nothing in the text of the slot is escaped in JSON. False: unknown. */
+bool fw__error_is_plain(const fw_error *err, enum fw_slot slot);
 
 /* Sets time and incident id of an error that has none. */
 void fw__error_fill_incident(fw_error *err, int64_t unix_ms);

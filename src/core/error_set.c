@@ -85,6 +85,7 @@ static struct fw_item *add_open_item(fw_error *err, const char *key)
 	if (!item || !fw_redact_key_is_secret(key, len))
 		return item;
 	item->type = FW_FIELD_STRING;
+	item->has_plain_text = false;
 	item->as.text = redacted;
 	return NULL;
 }
@@ -101,6 +102,7 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 	if (!item)
 		return;
 	item->type = field->type;
+	item->has_plain_text = false;
 	switch (field->type) {
 	case FW_FIELD_STRING:
 	case FW_FIELD_JSON:
@@ -110,7 +112,8 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 			item->as.text = redacted;
 			break;
 		}
-		item->as.text = fw__error_copy_any(err, field->string, field->string_len);
+		item->as.text = fw__error_copy_told(err, field->string, field->string_len,
+						    &item->has_plain_text);
 		if (!item->as.text.p)
 			item->as.text = (struct fw_text){ "", 0 };
 		break;
@@ -170,20 +173,36 @@ void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size
 {
 	if (!fw__error_is_mine(err))
 		return;
+	err->plain &= ~(UINT32_C(1) << slot);
 	err->slots[slot] =
 		text ? fw__error_copy_any(err, text, len) : (struct fw_text){ NULL, 0 };
 }
 
 void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
-	if (fw__error_is_mine(err))
-		err->slots[slot] = fw__error_copy(err, text, len);
+	if (!fw__error_is_mine(err))
+		return;
+	err->plain &= ~(UINT32_C(1) << slot);
+	err->slots[slot] = fw__error_copy(err, text, len);
 }
 
 void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
 	if (text && !err->slots[slot].p)
 		fw__error_set_own(err, slot, text, len);
+}
+
+void fw__error_fill_plain(fw_error *err, enum fw_slot slot, const char *text, size_t len)
+{
+	if (err->slots[slot].p || !fw__error_is_mine(err))
+		return;
+	err->slots[slot] = fw__error_copy(err, text, len);
+	err->plain |= UINT32_C(1) << slot;
+}
+
+bool fw__error_is_plain(const fw_error *err, enum fw_slot slot)
+{
+	return err->plain >> slot & 1;
 }
 
 static void set_slot(fw_error *err, enum fw_slot slot, const char *text)
@@ -264,12 +283,15 @@ void fw__error_fill_incident(fw_error *err, int64_t unix_ms)
 		return;
 	/* Written in place. */
 	if (!err->slots[FW_SLOT_TIMESTAMP].p && fw__error_room(err, FW_TIME_SIZE, &room) &&
-	    fw_time_text(unix_ms, err->room))
+	    fw_time_text(unix_ms, err->room)) {
 		err->slots[FW_SLOT_TIMESTAMP] = fw__error_keep(err, FW_TIME_SIZE - 1);
+		err->plain |= UINT32_C(1) << FW_SLOT_TIMESTAMP;
+	}
 	if (!err->slots[FW_SLOT_INCIDENT_ID].p &&
 	    fw__error_room(err, FW_INCIDENT_ID_SIZE, &room)) {
 		fw_incident_id(unix_ms, err->room);
 		err->slots[FW_SLOT_INCIDENT_ID] = fw__error_keep(err, FW_INCIDENT_ID_SIZE - 1);
+		err->plain |= UINT32_C(1) << FW_SLOT_INCIDENT_ID;
 	}
 }
 

@@ -26,14 +26,23 @@ struct fw_row_text {
 };
 extern const struct fw_row_text fw__row_texts[];
 
+/* NULL: it is not a built-in row. */
+static inline const struct fw_row_text *fw__row_text_of(const fw_row *row)
+{
+	uintptr_t offset = (uintptr_t)row - (uintptr_t)fw__rows;
+
+	return offset < fw__row_count * sizeof(*row) ? &fw__row_texts[offset / sizeof(*row)]
+						     : NULL;
+}
+
 /*
  * For the generated constructors: as fw_raise_row(), without its checks. `given`: bit i is
  * set if parameter i was given; `fields` has those, in the order of the parameters.
  */
-FW_NODISCARD fw_error *fw__raise_given(fw_src at, const fw_row *row, const fw_field *fields,
-				       unsigned given);
+FW_NODISCARD fw_error *fw__row_raise(fw_src at, const fw_row *row, const fw_field *fields,
+				     unsigned given);
 /* The same for a row whose message is its only parameter, which is no field. */
-FW_NODISCARD fw_error *fw__raise_text(fw_src at, const fw_row *row, const char *text);
+FW_NODISCARD fw_error *fw__row_raise_text(fw_src at, const fw_row *row, const char *text);
 
 /* See row_index.h; a slot is a position in fw__rows + 1. */
 extern const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS];

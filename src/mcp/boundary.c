@@ -70,6 +70,7 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 			       has_id ? call->request.id.text : "null", message);
 	reply->json = text;
 	reply->len = (size_t)len;
+	reply->whole = NULL;
 }
 
 /* One reply of a batch. Room for results was reserved before; an error that does
@@ -106,6 +107,7 @@ static void leave(fw_call *call, const fw_error *err)
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
+		reply.whole = &server->out;
 		if (server->out.state != FW_BUF_OK)
 			put_last_words(call, &reply, "out of memory");
 	}
@@ -143,21 +145,37 @@ static void finish(fw_call *call)
 }
 
 /* Sets the parts of the scope that were redacted before, so that they are not searched
- * for secrets with every failure. */
-static void fill_known_scope(const fw_call *call, fw_error *err)
+ * for secrets with every failure, and removes them from `scope`. */
+static void fill_known_scope(const fw_call *call, fw_error *err, fw_scope *scope)
 {
 	const struct fw_offer *offer = call->request.offer;
 	const struct fw_session *session = call->session;
 
-	if (call->request.kind == FW_CALL_TOOL && offer && offer->is_plain_name)
-		fw__error_fill_own(err, FW_SLOT_TOOL, offer->name, offer->name_len);
+	if (call->request.kind == FW_CALL_TOOL && offer && offer->is_plain_name) {
+		fw__error_fill_plain(err, FW_SLOT_TOOL, offer->name, offer->name_len);
+		scope->tool = NULL;
+	}
 	if (!session)
 		return;
-	if (session->client)
-		fw__error_fill_own(err, FW_SLOT_CLIENT, session->client,
-				   strlen(session->client));
-	if (session->id[0] && !call->server->identity.has_own_sessions)
+	if (session->client) {
+		if (session->has_plain_client)
+			fw__error_fill_plain(err, FW_SLOT_CLIENT, session->client,
+					     session->client_len);
+		else
+			fw__error_fill_own(err, FW_SLOT_CLIENT, session->client,
+					   session->client_len);
+		scope->client = NULL;
+	}
+	if (session->id[0] && !call->server->identity.has_own_sessions) {
 		fw__error_fill_own(err, FW_SLOT_SESSION_ID, session->id, strlen(session->id));
+		scope->session_id = NULL;
+	}
+}
+
+static bool is_empty(const fw_scope *scope)
+{
+	return !scope->tool && !scope->operation && !scope->role && !scope->session_id &&
+	       !scope->workspace_root && !scope->client && !scope->trace_id;
 }
 
 /* Adds what the raising code could not know. */
@@ -185,8 +203,9 @@ static void complete_error(fw_call *call, fw_error *err)
 	if (server->identity.has_own_sessions)
 		scope.session_id = server->identity.session_id;
 	scope.trace_id = fw_text_str(fw_text_of(trace));
-	fill_known_scope(call, err);
-	fw_error_fill_scope(err, &scope);
+	fill_known_scope(call, err, &scope);
+	if (!is_empty(&scope))
+		fw_error_fill_scope(err, &scope);
 	fw__error_fill_incident(err, fw_unix_ms());
 	if (call->request.offer && call->request.offer->empty_result &&
 	    call->request.offer->empty_result[1] != '}')
@@ -414,7 +433,8 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		fw_error_free(err);
 		return;
 	}
-	call->failed_ns = uv_hrtime();
+	if (call->server->observers.count) /* nobody else looks at it */
+		call->failed_ns = uv_hrtime();
 	fw_mcp_read_early(call);
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&

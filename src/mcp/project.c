@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "contract/write.h"
+#include "core/error_own.h"
+#include "core/registry_table.h"
 #include "mcp/call.h"
 #include "mcp/offer.h"
 #include "mcp/project.h"
@@ -277,6 +279,19 @@ static void write_line(struct fw_out *out, const char *text, size_t len)
 	}
 }
 
+/* The hint of a code is one line, and not long. */
+static void write_row_hint(struct fw_out *out, const fw_row *row)
+{
+	static const char before[] = ",\"hint\":\"";
+	const struct fw_row_text *texts = fw__row_text_of(row);
+
+	if (texts)
+		fw_out_put(out, texts->hint + sizeof before - 1,
+			   texts->hint_len - sizeof before);
+	else
+		fw_out_json_body(out, row->hint, row->hint_len);
+}
+
 static void write_delay(struct fw_out *out, double delay)
 {
 	char text[64];
@@ -299,8 +314,8 @@ static void write_hint(struct fw_out *out, const fw_error *err)
 		const fw_row *row = fw_error_row(err);
 
 		FW_OUT(out, "What to do: ");
-		if (hint == row->hint) /* one line, and not long */
-			fw_out_json_body(out, hint, row->hint_len);
+		if (hint == row->hint)
+			write_row_hint(out, row);
 		else
 			write_line(out, hint, fw_utf8_cut(hint, strlen(hint), HINT_BYTES));
 		if (delay >= 0 || incident)
@@ -313,7 +328,10 @@ static void write_hint(struct fw_out *out, const fw_error *err)
 	}
 	if (incident) {
 		FW_OUT(out, "Incident: ");
-		fw_out_json_body(out, incident, strnlen(incident, INCIDENT_BYTES));
+		if (fw__error_is_plain(err, FW_SLOT_INCIDENT_ID))
+			fw_out_put(out, incident, strnlen(incident, INCIDENT_BYTES));
+		else
+			fw_out_json_body(out, incident, strnlen(incident, INCIDENT_BYTES));
 	}
 	FW_OUT(out, "\"}");
 }
@@ -412,7 +430,8 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	if (is_page(call))
 		fw_mcp_encode(call->server, err, fw_mcp_contract(call), out);
-	else if (fw_relay_put_failure(call, err, out))
+	else if (call->relayed.form != FW_RELAYED_NOTHING &&
+		 fw_relay_put_failure(call, err, out))
 		;
 	else if (fw_mcp_is_tool_failure(call, err))
 		put_tool_failure(call, err, out);

@@ -41,6 +41,9 @@ struct fw_reply {
 	int status;       /* HTTP */
 	const char *json; /* the body; NULL: none (202, 200 of DELETE) */
 	size_t len;
+	/* The buffer that has the body and nothing else, which a transport may exchange for
+	 * one of its own instead of copying it; NULL: none. */
+	struct fw_buf *whole;
 	const char *event_id;   /* SSE event id, if the exchange became a stream */
 	const char *session_id; /* Mcp-Session-Id of the response; NULL: none */
 	const char *allow;      /* Allow header, with 405; NULL: none */

@@ -90,6 +90,20 @@ static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 	struct stdio *stdio =
 		(struct stdio *)((char *)exchange - offsetof(struct stdio, exchange));
 
+	if (reply->whole && !stdio->unsent.len && !stdio->is_broken) {
+		const struct fw_buf empty = stdio->unsent;
+
+		stdio->unsent.text = reply->whole->text;
+		stdio->unsent.cap = reply->whole->cap;
+		stdio->unsent.len = reply->len;
+		reply->whole->text = empty.text;
+		reply->whole->cap = empty.cap;
+		reply->whole->len = 0;
+		FW_BUF(&stdio->unsent, "\n");
+		if (stdio->unsent.state != FW_BUF_OK)
+			stdio->is_broken = true;
+		return;
+	}
 	put_line(stdio, reply->json, reply->len);
 }
 
