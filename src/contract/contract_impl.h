@@ -76,8 +76,14 @@ double fw_write_delay(const fw_error *err, bool taken);
  */
 void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
 		      double delay);
-#define FW_WRITE_CONTEXT(out, opening, err, delay) \
-	fw_write_context(out, (struct fw_text){ "" opening, sizeof(opening) - 1 }, err, delay)
+#define FW_WRITE_CONTEXT(out, opening, err, delay)                                            \
+	do {                                                                                  \
+		double delay_ = (delay);                                                      \
+		if ((err)->item_count || delay_ >= 0)                                         \
+			fw_write_context(out,                                                 \
+					 (struct fw_text){ "" opening, sizeof(opening) - 1 }, \
+					 err, delay_);                                        \
+	} while (0)
 void fw_write_item(struct fw_out *out, const struct fw_item *item);
 bool fw_write_shows(const struct fw_item *item, double delay);
 

@@ -200,9 +200,10 @@ void fw__error_fill_plain(fw_error *err, enum fw_slot slot, const char *text, si
 	err->plain |= UINT32_C(1) << slot;
 }
 
-bool fw__error_is_plain(const fw_error *err, enum fw_slot slot)
+/* Nothing but fw__error_fill_incident() marks one as plain. */
+bool fw__error_has_own_incident(const fw_error *err)
 {
-	return err->plain >> slot & 1;
+	return err->plain >> FW_SLOT_INCIDENT_ID & 1;
 }
 
 static void set_slot(fw_error *err, enum fw_slot slot, const char *text)

@@ -377,7 +377,11 @@ size_t fw_redact_find(const char *text, size_t len)
 	size_t last_body = FW_REDACT_NOT_LOOKED;
 	const struct fw_redact_view view = { text, len, 0, &last_body };
 	struct fw_redact_match match;
+	size_t at = 0;
 
+	/* Nearly always there is none. */
+	if (!find_first(&view, &match, &at))
+		return len;
 	return fw_redact__find(&view, &match) ? match.start : len;
 }
 

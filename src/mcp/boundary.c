@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "core/error_own.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
@@ -70,7 +71,6 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 			       has_id ? call->request.id.text : "null", message);
 	reply->json = text;
 	reply->len = (size_t)len;
-	reply->whole = NULL;
 }
 
 /* One reply of a batch. Room for results was reserved before; an error that does
@@ -97,6 +97,7 @@ static void leave(fw_call *call, const fw_error *err)
 	struct fw_reply reply = { .status = 200 };
 
 	call->is_answered = true;
+	fw_authority_end(call, err);
 	if (err && exchange && exchange->is_http)
 		fw_mcp_put_headers(call, err, &reply);
 	/* Another thread may still be writing what it has not finished. */
@@ -107,9 +108,10 @@ static void leave(fw_call *call, const fw_error *err)
 	if (!call->is_silent) {
 		reply.json = server->out.text;
 		reply.len = server->out.len;
-		reply.whole = &server->out;
 		if (server->out.state != FW_BUF_OK)
 			put_last_words(call, &reply, "out of memory");
+		else
+			reply.own = &server->out;
 	}
 	if (call->questions.items)
 		fw_ask_forget(call);
@@ -129,8 +131,10 @@ static void leave(fw_call *call, const fw_error *err)
 	} else if (exchange) {
 		exchange->ops->close(exchange);
 	}
-	if (server->out.cap > KEEP_OUT_BYTES)
+	if (server->out.cap > KEEP_OUT_BYTES) {
 		fw_buf_clear(&server->out);
+		fw_loop_trim_later(server->residence.loop);
+	}
 }
 
 /* A stop continues on the loop, not here: it ends sessions and closes transports, and
@@ -438,7 +442,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	fw_mcp_read_early(call);
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&
-				   !call->session;
+				   !call->exchange->is_alarm && !call->session;
 	keep_peer(call);
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;

@@ -11,6 +11,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/id.h"
 #include "base/out.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -328,8 +329,8 @@ static void write_hint(struct fw_out *out, const fw_error *err)
 	}
 	if (incident) {
 		FW_OUT(out, "Incident: ");
-		if (fw__error_is_plain(err, FW_SLOT_INCIDENT_ID))
-			fw_out_put(out, incident, strnlen(incident, INCIDENT_BYTES));
+		if (fw__error_has_own_incident(err))
+			fw_out_put(out, incident, FW_INCIDENT_ID_SIZE - 1);
 		else
 			fw_out_json_body(out, incident, strnlen(incident, INCIDENT_BYTES));
 	}
@@ -460,6 +461,9 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
 			reply->allow = allowed.string;
 	}
+	if (fw_error_code(err) == FW_AUTH_FORBIDDEN && reply->status == 403 &&
+	    fw_error_find_field(err, "scope", &allowed))
+		reply->scope = allowed.string;
 	if (reply->status != 200 && delay >= 0)
 		reply->retry_after_s = delay < 1       ? 1
 				       : delay < 86400 ? (uint32_t)ceil(delay)

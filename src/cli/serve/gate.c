@@ -3,6 +3,7 @@
  */
 #include "cli/command.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,18 @@ static fw_error *make_gate(struct gating *gating)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
+/* Large replies come one after the other, so the heap keeps what they used instead of returning
+ * it to the system with each: fw_loop_trim_later() does so when they have passed. */
+static void keep_heap(void)
+{
+#ifdef __GLIBC__
+	enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
+
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
+}
+
 static fw_error *gate(struct gating *gating)
 {
 	struct serve_shared *shared = &gating->shared;
@@ -278,6 +291,7 @@ static fw_error *gate(struct gating *gating)
 	FW_TRY(serve_observers_begin(&shared->observers, shared->server, &shared->observe));
 	FW_TRY(serve_shared_listen(shared));
 	serve_shared_started(shared, "gateway_started", NULL);
+	keep_heap();
 	return fw_server_run(shared->server);
 }
 

@@ -197,6 +197,8 @@ static fw_error *confine(struct serving *serving)
 		.audit = serve_value(args, SERVE_AUDIT),
 		.incidents = serve_value(args, SERVE_INCIDENTS),
 		.store = args->values[STORE],
+		.governance = serve_value(args, SERVE_GOVERNANCE),
+		.policy = serve_value(args, SERVE_POLICY),
 		.paths = toolsets->paths,
 		.path_count = toolsets->path_count,
 		.secret_file = serve_value(args, SERVE_ALERT_SECRET_FILE),

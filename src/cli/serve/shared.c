@@ -11,11 +11,13 @@
 #include <faultwire/raise.h>
 
 #include "base/loop.h"
+#include "cli/serve/govern.h"
 #include "cli/serve/limit.h"
 #include "cli/serve/listen.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "govern/govern.h"
 #include "mcp/server.h"
 #include "observe/log/log.h"
 
@@ -27,6 +29,15 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 			 "port. The URL is printed on standard error." },
 	[SERVE_TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
 			       "HTTP: require the bearer token on the first line of FILE." },
+	[SERVE_TOKENS] = { "tokens", NULL, 0, CLI_NOTHING,
+			   "HTTP: require a bearer token that faultwire token has made; its "
+			   "scopes decide what a client may do." },
+	[SERVE_POLICY] = { "policy", "FILE", 0, CLI_FILE,
+			   "Limits and budgets of clients, as JSON; see docs/governance.md. A "
+			   "changed file is read again." },
+	[SERVE_GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
+			       "Database of tokens and budgets; by default governance.db in "
+			       "the state directory." },
 	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
 			  "ms or s. For a list see faultwire serve --limits." },
@@ -130,6 +141,7 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 	struct serve_observers *observers = &shared->observers;
 	const char *http = serve_value(shared->args, SERVE_HTTP);
 
+	FW_TRY(serve_govern_begin(shared));
 	if (http)
 		FW_TRY(serve_listen_http(shared->server, http,
 					 shared->token[0] ? shared->token : NULL));
@@ -160,7 +172,10 @@ void serve_shared_started(struct serve_shared *shared, const char *event, const 
 
 bool serve_shared_close(struct serve_shared *shared)
 {
-	bool is_free = fw_observation_close(&shared->observers.observation);
+	bool is_free;
+
+	fw_govern_close(shared->govern);
+	is_free = fw_observation_close(&shared->observers.observation);
 
 	if (is_free)
 		fw_server_free(shared->server);
@@ -173,6 +188,8 @@ void serve_shared_clear(struct serve_shared *shared, bool is_free, const char *e
 		fw_log_event(FW_LOG_INFO, "faultwire", event, NULL, 0);
 	fw_observation_clear(&shared->observers.observation);
 	/* A server that is still in use keeps its handles. */
-	if (is_free)
+	if (is_free) {
 		fw_loop_close(&shared->loop);
+		fw_govern_free(shared->govern);
+	}
 }

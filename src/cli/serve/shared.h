@@ -13,10 +13,15 @@
 #include "cli/options.h"
 #include "cli/serve/observers.h"
 
+struct fw_govern;
+
 enum serve_option {
 	SERVE_STDIO,
 	SERVE_HTTP,
 	SERVE_TOKEN_FILE,
+	SERVE_TOKENS,
+	SERVE_POLICY,
+	SERVE_GOVERNANCE,
 	SERVE_LIMIT,
 	SERVE_AUDIT,
 	SERVE_AUDIT_SYNC,
@@ -50,7 +55,8 @@ struct serve_shared {
 	struct fw_loop loop; /* of the server and the alerts */
 	struct serve_observers observers;
 	fw_observe_options observe;
-	char token[1024]; /* "": none */
+	char token[1024];         /* "": none */
+	struct fw_govern *govern; /* NULL: none */
 	bool is_started;
 };
 
