@@ -16,6 +16,7 @@
 #endif
 
 #include "base/utf8.h"
+#include "rpc/scan_block.h"
 
 enum { DEPTH_MOST = 1024, KEY_BYTES = 64 };
 
@@ -541,20 +542,10 @@ static const struct place *find_place(const struct place *places, struct fw_slic
 
 /* ---- blocks of content ------------------------------------------------------ */
 
-static enum fw_scan_blocks judge_block(struct fw_slice type, struct fw_slice text)
-{
-	if (!fw_slice_is_string(type))
-		return FW_BLOCKS_NO_TYPE;
-	if (fw_slice_equals(type, "text") && !fw_slice_is_string(text))
-		return FW_BLOCKS_NO_TEXT;
-	return FW_BLOCKS_OK;
-}
-
 /* An object, from its brace on. The first member of a name counts. */
 static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 {
-	struct fw_slice type = { NULL, 0 };
-	struct fw_slice text = { NULL, 0 };
+	struct fw_slice parts[FW_BLOCK_PARTS] = { { NULL, 0 } };
 
 	s->at++;
 	skip_blanks(s);
@@ -573,10 +564,7 @@ static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 		value = s->at;
 		if (!skip_value(s))
 			return false;
-		if (!type.p && fw_slice_equals(key, "type"))
-			type = (struct fw_slice){ value, (size_t)(s->at - value) };
-		else if (!text.p && fw_slice_equals(key, "text"))
-			text = (struct fw_slice){ value, (size_t)(s->at - value) };
+		fw_slice__note(parts, key, (struct fw_slice){ value, (size_t)(s->at - value) });
 		skip_blanks(s);
 		if (s->at < s->end && *s->at == '}')
 			break;
@@ -584,7 +572,7 @@ static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 			return false;
 	}
 	s->at++;
-	*ret_fault = judge_block(type, text);
+	*ret_fault = fw_slice__judge(parts);
 	return true;
 }
 

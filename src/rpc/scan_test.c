@@ -129,8 +129,16 @@ static void test_scan__judges_blocks_of_content(void **state)
 	expect_blocks("[]", FW_BLOCKS_OK);
 	expect_blocks("[ ]", FW_BLOCKS_OK);
 	expect_blocks("{}", FW_BLOCKS_OK); /* not an array: judged by who reads it */
-	expect_blocks("[{\"type\":\"text\",\"text\":\"x\"} , {\"type\":\"image\"}]",
+	expect_blocks("[{\"type\":\"text\",\"text\":\"x\"} , {\"type\":\"later\"}]",
 		      FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png\"}]",
+		      FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"image\",\"data\":{}}]", FW_BLOCKS_NO_DATA);
+	expect_blocks("[{\"type\":\"audio\"}]", FW_BLOCKS_NO_DATA);
+	expect_blocks("[{\"type\":\"resource\",\"resource\":{}}]", FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"resource\",\"resource\":1}]", FW_BLOCKS_NO_RESOURCE);
+	expect_blocks("[{\"type\":\"resource_link\",\"uri\":\"a:b\"}]", FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"resource_link\"}]", FW_BLOCKS_NO_URI);
 	expect_blocks("[{\"text\":\"x\",\"a\":[{}],\"t\\u0079pe\":\"text\"}]", FW_BLOCKS_OK);
 	expect_blocks("[{\"type\":\"text\",\"text\":\"x\",\"text\":1}]", FW_BLOCKS_OK);
 	expect_blocks("[1]", FW_BLOCKS_NOT_OBJECT);
