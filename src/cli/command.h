@@ -87,6 +87,7 @@ extern const cli_command cli_command_plan;
 extern const cli_command cli_command_audit;
 extern const cli_command cli_command_alerts;
 extern const cli_command cli_command_incident;
+extern const cli_command cli_command_reserve;
 extern const cli_command cli_command_context;
 extern const cli_command cli_command_completion;
 extern const cli_command cli_command_man;

@@ -50,8 +50,9 @@ struct fw_workspace {
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
-	bool begins_sessions; /* a client need not call begin_session */
-	uint64_t number;      /* of this server (write_lock.h) */
+	bool begins_sessions;     /* a client need not call begin_session */
+	bool checks_reservations; /* before it writes */
+	uint64_t number;          /* of this server (write_lock.h) */
 	/* Used by the server's thread only. */
 	fw_server *server;
 	fw_state *state;              /* of the tools; each client has its own */
