@@ -8,7 +8,7 @@ DESTDIR ?=
 SETUP = scripts/setup-build build gcc --buildtype=debugoptimized
 NINJA = ninja -C build
 
-.PHONY: all run test check bench fuzz install format clean help
+.PHONY: all run test check bench chaos fuzz install format clean help
 
 all:
 	@scripts/install-deps build
@@ -38,6 +38,12 @@ bench:
 	@$(NINJA)
 	@bench/run
 
+chaos:
+	@scripts/install-deps test
+	@$(SETUP)
+	@$(NINJA)
+	@FW_LONG=1 node test/wire/gate_chaos.mjs
+
 fuzz:
 	@scripts/install-deps fuzz
 	@fuzz/run
@@ -63,6 +69,7 @@ help:
 	@echo 'make test       every test; ends with "N passed, N failed" (FW_TEST=word: only steps with that word)'
 	@echo 'make check      the unit tests only, quick'
 	@echo 'make bench      the claims, each as a ratio measured in one run'
+	@echo 'make chaos      the gateway for 10 minutes, a quarter of its 20 servers failing (FW_CHAOS_SECONDS=N)'
 	@echo 'make fuzz       each fuzzer for a minute'
 	@echo 'make install    into PREFIX (/usr/local), below DESTDIR if given'
 	@echo 'make format     lay out the C files as .clang-format says'

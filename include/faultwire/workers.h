@@ -39,6 +39,13 @@ typedef struct fw_workers_options {
 	/** Called in each new worker before the sandbox applies; NULL: none. */
 	fw_error *(*prepare)(void *ctx);
 	void *ctx;
+	bool may_watch; /**< paths for changes (inotify), also paths that it cannot read */
+	/**
+	 * For work in the background: each process of the pool calls this instead of serving
+	 * calls, in the sandbox, with `ctx`. When it returns or dies, the process is replaced
+	 * after a pause. No tool may use the pool. NULL: the pool serves calls.
+	 */
+	void (*background)(void *ctx);
 } fw_workers_options;
 
 #define FW_WORKERS_INIT FW_INIT(fw_workers_options)

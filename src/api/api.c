@@ -13,6 +13,7 @@
 #include <faultwire/raise.h>
 
 #include "api/api_impl.h"
+#include "api/api_recent.h"
 #include "base/accept.h"
 #include "base/clock.h"
 #include "base/id.h"
@@ -133,6 +134,21 @@ static fw_error *show_alerts(fw_page *page, void *ctx)
 	return fw_alerting_page(page, api->alerting);
 }
 
+fw_error *fw_api_show_overview(fw_page *page, void *ctx)
+{
+	struct fw_api *api = ctx;
+	struct fw_buf out;
+
+	FW_TRY(fw_api_enter(api, page));
+	if (!api->recent)
+		api->recent = fw_api_recent_new(api->started_ms);
+	if (!api->recent)
+		return fw_raise_internal_out_of_memory();
+	fw_buf_init(&out, FW_API_LIST_BYTES);
+	fw_api_recent_put(api->recent, fw_unix_ms(), &out);
+	return fw_api_answer(page, &out);
+}
+
 /* Whatever else is below /api/: the version is wrong, or the path. */
 static fw_error *find_nothing(fw_page *page, void *ctx)
 {
@@ -166,6 +182,8 @@ static const struct {
 	{ "/api/{version}/incidents/{id}", FW_ROUTE_GET, false, fw_api_show_incident },
 	{ "/api/{version}/alerts", FW_ROUTE_GET, false, show_alerts },
 	{ "/api/{version}/events", FW_ROUTE_GET, false, fw_api_stream_events },
+	{ "/api/{version}/inspect", FW_ROUTE_POST, true, fw_api_inspect },
+	{ "/api/{version}/overview", FW_ROUTE_GET, false, fw_api_show_overview },
 	{ "/api/",
 	  FW_ROUTE_GET | FW_ROUTE_POST | FW_ROUTE_PUT | FW_ROUTE_PATCH | FW_ROUTE_DELETE, false,
 	  find_nothing },
@@ -195,7 +213,13 @@ static fw_error *add_routes(struct fw_api *api)
 
 static void finished(void *ctx, const fw_outcome *outcome)
 {
-	fw_api_tell_events(ctx, outcome);
+	struct fw_api *api = ctx;
+
+	fw_api_tell_events(api, outcome);
+	if (!api->recent)
+		api->recent = fw_api_recent_new(api->started_ms);
+	if (api->recent)
+		fw_api_recent_note(api->recent, outcome, fw_unix_ms());
 }
 
 static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
@@ -221,6 +245,7 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 	memset(api, 0, sizeof *api);
 	api->server = server;
 	api->loop = options->loop;
+	api->started_ms = fw_unix_ms();
 	api->upgrade_required = options->upgrade_required;
 	fw_incident_id(fw_unix_ms(), api->instance);
 	observer.replying = replying;
@@ -231,6 +256,9 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 		err = fw_raise_internal_out_of_memory();
 	if (!err)
 		err = add_routes(api);
+	if (!err)
+		err = fw_server__add_files(server, "/ui/", true, fw_api_dashboard);
+	fw_server__set_root(server, fw_api_dashboard);
 	if (!err)
 		err = fw_server_add_observer(server, &observer);
 	/* The routes that were added keep it: it is freed after the server. */
@@ -257,6 +285,7 @@ void fw_api_free(struct fw_api *api)
 {
 	if (!api)
 		return;
+	fw_api_recent_free(api->recent);
 	fw__release(api->incident_file);
 	fw__release(api->store_file);
 	fw__release(api);

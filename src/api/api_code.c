@@ -149,9 +149,7 @@ fw_error *fw_api_convert(fw_page *page, void *ctx)
 	FW_TRY(read_contract(page, "to", &to));
 	if (to == FW_AUTO)
 		to = FW_CANONICAL;
-	if (from == FW_AUTO)
-		from = fw_sniff(body, len);
-	FW_TRY(fw_error_decode(body, len, from, NULL, &decoded));
+	FW_TRY(fw_api_read_error(body, len, from, &from, &decoded));
 	err = fw_error_to_text(decoded, to, NULL, &text, &text_len);
 	fw_error_free(decoded);
 	if (err)

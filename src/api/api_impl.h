@@ -12,7 +12,9 @@
 
 #include "api/api.h"
 #include "base/buf.h"
+#include "mcp/page.h"
 
+struct fw_api_recent;
 struct fw_store_queue;
 
 #define FW_API_VERSION "1"
@@ -26,6 +28,7 @@ struct fw_api {
 	fw_server *server;
 	struct fw_loop *loop;
 	struct fw_alerting *alerting;
+	int64_t started_ms;
 	bool upgrade_required;
 	char *incident_file;
 	char *store_file;
@@ -34,7 +37,8 @@ struct fw_api {
 	fw_page *streams[FW_API_STREAMS];
 	size_t stream_count;
 	uint64_t event_count;
-	char instance[40]; /* of this server, in rows of the store */
+	struct fw_api_recent *recent; /* NULL: no request yet */
+	char instance[40];            /* of this server, in rows of the store */
 };
 
 /* To be called first by every handler: checks the version and the contract that the
@@ -51,11 +55,20 @@ fw_page_fn fw_api_list_tools, fw_api_show_tool, fw_api_call_tool;
 fw_page_fn fw_api_list_codes, fw_api_show_code, fw_api_explain, fw_api_convert;
 fw_page_fn fw_api_list_incidents, fw_api_show_incident;
 fw_page_fn fw_api_stream_events, fw_api_show_openapi;
+fw_page_fn fw_api_inspect, fw_api_show_overview;
+
+/* Reads an error; text in no contract is classified. `*ret_found` is its contract. Raises
+ * what fw_error_decode() raises. */
+FW_NODISCARD fw_error *fw_api_read_error(const char *text, size_t len, fw_contract from,
+					 fw_contract *ret_found, fw_error **ret_error);
 
 /* api_once.c: a call with an Idempotency-Key, and what keeps its answer before it is
  * sent. True: the reply is held. */
 FW_NODISCARD fw_error *fw_api_call_once(struct fw_api *api, fw_page *page);
 bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *hold);
+
+/* The files of web/; they show nothing that the API does not, so anybody may read them. */
+extern const struct fw_page_file fw_api_dashboard[];
 
 /* api_event.c */
 void fw_api_tell_events(struct fw_api *api, const fw_outcome *outcome);

@@ -16,74 +16,24 @@
 
 /* ---- fixed parts -------------------------------------------------------------------- */
 
-#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
-#define JSON_OF(schema) "\"content\":{\"application/json\":{\"schema\":" schema "}}"
-#define OK(schema) "\"200\":{\"description\":\"The result.\"," JSON_OF(schema) "}"
-#define FAILURE "\"default\":{\"$ref\":\"#/components/responses/Problem\"}"
-#define RESPONSES(schema) "\"responses\":{" OK(schema) "," FAILURE "}"
-#define IN(place, name, schema) \
-	"{\"name\":\"" name "\",\"in\":\"" place "\",\"schema\":{" schema "}}"
-#define IN_PATH(name)                                                          \
-	"{\"name\":\"" name "\",\"in\":\"path\",\"required\":true,\"schema\":" \
-	"{\"type\":\"string\"}}"
-#define TEXT "\"type\":\"string\""
+/* The files of src/api/assets: a JSON object each. */
+extern const char fw_api_openapi_paths[], fw_api_openapi_components[];
+extern const size_t fw_api_openapi_paths_len, fw_api_openapi_components_len;
+
 #define VERSION "{\"$ref\":\"#/components/parameters/ApiVersion\"}"
-#define GET(id, summary, parameters, schema)                         \
-	"\"get\":{\"operationId\":\"" id "\",\"summary\":\"" summary \
-	"\",\"parameters\":[" VERSION parameters "]," RESPONSES(schema) "}"
-#define PATH(path) "\"" FW_API_PREFIX path "\":"
 #define OBJECT "{\"type\":\"object\"}"
-#define LIST_OF(member)                                  \
-	"{\"type\":\"object\",\"properties\":{\"" member \
-	"\":{\"type\":\"array\",\"items\":" OBJECT "}},\"required\":[\"" member "\"]}"
+#define RESPONSES(schema)                                                       \
+	"\"responses\":{\"200\":{\"description\":\"The result.\",\"content\":{" \
+	"\"application/json\":{\"schema\":" schema "}}},\"default\":{\"$ref\":" \
+	"\"#/components/responses/Problem\"}}"
 
-static const char fixed_paths[] = PATH(
-	"tools") "{" GET("listTools", "All tools", "", LIST_OF("tools")) "}," PATH("registry") "{" GET("listCodes",
-												       "All error codes",
-												       "", LIST_OF("codes")) "}," PATH("registry/{code}") "{" GET("showCode", "One error code", "," IN_PATH("code"), OBJECT) "}," PATH("explain") "{" GET("explain", "What a code of any contract means", ",{\"name\":\"code\",\"in\":\"query\",\"required\":true,\"schema\":{" TEXT "}}," IN("query", "contract", TEXT), LIST_OF("meanings")) "}," PATH("convert") "{\"post\":{\"operationId\":\"convert\",\"summary\":\"An error in another "
-																																																								    "contract\",\"parameters\":[" VERSION
-																																																								    "," IN("query", "from", TEXT) "," IN("query",
-																																																													 "to", TEXT) "],\"requestBody\":{\"required\":true," JSON_OF(OBJECT) "}," RESPONSES(OBJECT) "}}," PATH("incidents") "{" GET("listIncidents",
-																																																																												    "The newest incidents", "," IN("query", "code", TEXT) "," IN("query", "tool", TEXT) "," IN("query", "limit", "\"type\":\"integer\",\"minimum\":1,\"maximum\":1000"), LIST_OF("incidents")) "}," PATH("incidents/{id}") "{" GET("showIncident", "One incident", "," IN_PATH("id"), OBJECT) "}," PATH("alerts") "{" GET("listAlerts", "What is firing", "", OBJECT) "}," PATH("events") "{\"get\":{\"operationId\":\"streamEvents\",\"summary\":\"Outcomes as they "
-																																																																																																																											  "happen\",\"parameters\":[" VERSION
-																																																																																																																											  "],\"responses\":{\"200\":{\"description\":"
-																																																																																																																											  "\"Server-Sent Events.\",\"content\":{\"text/event-stream\":{\"schema\":{" TEXT "}}}}," FAILURE
-																																																																																																																											  "}}},"
-																																																																																																																											  "\"/healthz\":{\"get\":{\"operationId\":\"health\",\"security\":[],\"responses\":{\"200\":"
-																																																																																																																											  "{\"description\":\"The process runs.\"}}}},"
-																																																																																																																											  "\"/readyz\":{\"get\":{\"operationId\":\"readiness\",\"security\":[],\"responses\":{\"200\":"
-																																																																																																																											  "{\"description\":\"Ready.\"},\"503\":{\"description\":\"Not ready.\"}}}}";
-
-static const char fixed_components[] =
-	"\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}},"
-	"\"parameters\":{\"ApiVersion\":{\"name\":\"" FW_API_VERSION_HEADER
-	"\",\"in\":\"header\","
-	"\"description\":\"Must agree with the path.\",\"schema\":{" TEXT "}},"
-	"\"IdempotencyKey\":{\"name\":\"Idempotency-Key\",\"in\":\"header\",\"description\":"
-	"\"A repeated request gets the answer of the first one for 24 "
-	"hours.\",\"schema\":{" TEXT ",\"minLength\":1,\"maxLength\":255}}},"
-	"\"responses\":{\"Problem\":{\"description\":\"A "
-	"failure.\",\"headers\":{\"Retry-After\":{"
-	"\"schema\":{\"type\":\"integer\"}}},\"content\":{\"application/problem+json\":{"
-	"\"schema\":" REF(
-		"Problem") "}}}},"
-			   "\"schemas\":{\"ToolResult\":{\"type\":\"object\",\"properties\":{"
-			   "\"content\":{\"type\":"
-			   "\"array\",\"items\":" OBJECT
-			   "},\"structuredContent\":{},\"isError\":{\"type\":"
-			   "\"boolean\"}},\"required\":[\"content\"]},"
-			   "\"Problem\":{\"type\":\"object\",\"properties\":{\"type\":{" TEXT
-			   "},\"title\":{" TEXT
-			   "},\"status\":{\"type\":\"integer\"},\"detail\":{" TEXT
-			   "},\"instance\":{" TEXT "},\"code\":" REF(
-				   "Code") ",\"category\":{" TEXT
-					   "},\"retryable\":{\"type\":\"boolean\"},"
-					   "\"incident_id\":{" TEXT "},\"details\":" OBJECT
-					   ",\"retry_after\":{\"type\":\"number\"}},"
-					   "\"required\":[\"type\",\"title\",\"status\","
-					   "\"detail\",\"code\",\"category\","
-					   "\"retryable\",\"incident_id\"]},\"Code\":{" TEXT
-					   ",\"enum\":[";
+/* A file without its last `levels` closing braces, so that more members can follow. */
+static void put_open(struct fw_buf *out, const char *text, size_t len, int levels)
+{
+	while (len > 0 && levels > 0)
+		levels -= text[--len] == '}';
+	fw_buf_put(out, text, len);
+}
 
 /* ---- tools ------------------------------------------------------------------------------- */
 
@@ -156,7 +106,10 @@ static void put_tool(struct fw_buf *out, const struct fw_offer *tool, yyjson_val
 		FW_BUF(out, ",{\"$ref\":\"#/components/parameters/IdempotencyKey\"}");
 	FW_BUF(out, "],\"requestBody\":{\"content\":{\"application/json\":{\"schema\":");
 	put_schema(out, fw_json_member(entry, "inputSchema"), tool->name, "input");
-	FW_BUF(out, "}}}," RESPONSES(REF("ToolResult")) "},\"get\":{\"operationId\":\"show_");
+	FW_BUF(out, "}}}," RESPONSES(
+			    "{\"$ref\":\"#/components/schemas/ToolResult\"}") "},\"get\":{"
+									      "\"operationId\":"
+									      "\"show_");
 	put_segment(out, tool->name);
 	FW_BUF(out,
 	       "\",\"tags\":[\"tools\"],\"parameters\":[" VERSION "]," RESPONSES(OBJECT) "}}");
@@ -196,11 +149,12 @@ fw_error *fw_api_show_openapi(fw_page *page, void *ctx)
 	fw_buf_json_str(&out, api->server->identity.name);
 	FW_BUF(&out, ",\"version\":");
 	fw_buf_json_str(&out, api->server->identity.version);
-	FW_BUF(&out, "},\"security\":[{\"bearer\":[]},{}],\"paths\":{");
-	fw_buf_put(&out, fixed_paths, sizeof fixed_paths - 1);
+	FW_BUF(&out, "},\"security\":[{\"bearer\":[]},{}],\"paths\":");
+	put_open(&out, fw_api_openapi_paths, fw_api_openapi_paths_len, 1);
 	put_tools(&out, api->server);
-	FW_BUF(&out, "},\"components\":{");
-	fw_buf_put(&out, fixed_components, sizeof fixed_components - 1);
+	FW_BUF(&out, "},\"components\":");
+	put_open(&out, fw_api_openapi_components, fw_api_openapi_components_len, 2);
+	FW_BUF(&out, ",\"Code\":{\"type\":\"string\",\"enum\":[");
 	for (size_t i = 0; (row = fw_registry_at(NULL, i)); i++) {
 		if (i)
 			FW_BUF(&out, ",");

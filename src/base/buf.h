@@ -41,6 +41,19 @@ static inline void fw_buf_reset(struct fw_buf *buf, size_t keep)
 	buf->state = FW_BUF_OK;
 }
 
+/* Exchanges what two buffers hold; each keeps its limit. The caller has checked that the
+ * text fits. */
+static inline void fw_buf_swap(struct fw_buf *a, struct fw_buf *b)
+{
+	const struct fw_buf was = *a;
+	const size_t max = b->max;
+
+	*a = *b;
+	a->max = was.max;
+	*b = was;
+	b->max = max;
+}
+
 /* Makes room for `more` bytes and a NUL; false on failure. */
 bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more);
 

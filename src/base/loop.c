@@ -3,7 +3,10 @@
  */
 #include "base/loop.h"
 
+#include <malloc.h>
 #include <stddef.h>
+
+enum { TRIM_MS = 1000 };
 
 static struct fw_task *take_all(struct fw_loop *loop, bool closes)
 {
@@ -59,7 +62,10 @@ int fw_loop_init(struct fw_loop *loop)
 	loop->first = NULL;
 	loop->last = NULL;
 	loop->is_closed = false;
+	loop->has_more = false;
 	atomic_init(&loop->stop_wanted, false);
+	(void)uv_timer_init(&loop->uv, &loop->trim);
+	uv_unref((uv_handle_t *)&loop->trim);
 	/* Waiting for tasks alone does not keep the loop running. */
 	uv_unref((uv_handle_t *)&loop->wakeup);
 	return 0;
@@ -98,12 +104,26 @@ bool fw_loop_post(struct fw_loop *loop, struct fw_task *task)
 	return is_taken;
 }
 
+static void on_trim(uv_timer_t *timer)
+{
+	(void)timer;
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+}
+
+void fw_loop_trim_later(struct fw_loop *loop)
+{
+	(void)uv_timer_start(&loop->trim, on_trim, TRIM_MS, 0);
+}
+
 void fw_loop_close(struct fw_loop *loop)
 {
 	if (!loop->wakeup.data)
 		return;
 	run_tasks(take_all(loop, true), true);
 	uv_close((uv_handle_t *)&loop->wakeup, NULL);
+	uv_close((uv_handle_t *)&loop->trim, NULL);
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&loop->uv);
 	uv_mutex_destroy(&loop->lock);

@@ -34,6 +34,10 @@ struct fw_loop {
 	struct fw_task *last;
 	bool is_closed; /* under the lock: nothing is taken any more */
 	atomic_bool stop_wanted;
+	/* More of the same work follows at once: who writes may wait for it, and write all
+	 * of it together before the loop waits. */
+	bool has_more;
+	uv_timer_t trim;
 };
 
 /* 0, or an error of libuv. */
@@ -49,6 +53,10 @@ void fw_loop_stop(struct fw_loop *loop);
 /* Hands over a task, in order. From any thread. False: the loop has closed, and
  * the task is still the caller's. */
 bool fw_loop_post(struct fw_loop *loop, struct fw_task *task);
+
+/* Much memory was freed, and as much may be needed again soon: what the heap still keeps is
+ * returned to the system after a second without another call of this. */
+void fw_loop_trim_later(struct fw_loop *loop);
 
 /* Runs posted tasks a last time, closes, and waits for handles that are still
  * closing. Whoever put a handle on the loop has closed it before. A loop that

@@ -2,6 +2,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -36,6 +38,91 @@ static void test_utf8__stops_at_what_the_standard_forbids(void **state)
 	check_valid("12345678\xff"
 		    "12345678",
 		    8); /* at a word's start */
+}
+
+/* One byte at a time, as the standard's table has it. */
+static size_t valid_slowly(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		size_t step = 0;
+
+		/* Too short for the fast way. */
+		for (size_t n = 1; n <= 4 && n <= len - at && !step; n++)
+			if (fw_utf8_valid(text + at, n) == n)
+				step = n;
+		if (!step)
+			break;
+		at += step;
+	}
+	return at;
+}
+
+static void test_utf8__long_text_is_checked_as_short_text_is(void **state)
+{
+	static const char *const pieces[] = {
+		"a",
+		"plain text",
+		"\xc3\xa4",
+		"\xe2\x82\xac",
+		"\xf0\x9f\x98\x80",
+		"\xed\x9f\xbf",
+		"\xee\x80\x80",
+		"\xf4\x8f\xbf\xbf",
+		"\xe0\xa0\x80",
+		"\xf0\x90\x80\x80",
+		"\xc2\x80",
+	};
+	static const char *const faults[] = {
+		"\x80",
+		"\xc3",
+		"\xc0\xaf",
+		"\xc1\xbf",
+		"\xe0\x80\x80",
+		"\xe0\x9f\xbf",
+		"\xed\xa0\x80",
+		"\xed\xbf\xbf",
+		"\xf0\x80\x80\x80",
+		"\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80",
+		"\xf5\x80\x80\x80",
+		"\xff",
+		"\xe2\x82",
+		"\xf0\x9f\x98",
+		"\xc3\xa4\xa4",
+		"\xe2\x82\xac\x80",
+	};
+	uint32_t random = 1;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char text[400];
+		size_t len = 0;
+		size_t at;
+
+		random = random * 1664525 + 1013904223;
+		at = (random >> 8) % 300; /* where a fault is put, in half of the rounds */
+		while (len < 300) {
+			bool is_fault = (random & 0x80000000) && len >= at;
+			const char *piece;
+
+			random = random * 1664525 + 1013904223;
+			piece = is_fault ? faults[(random >> 16) %
+						  (sizeof faults / sizeof *faults)]
+					 : pieces[(random >> 16) %
+						  (sizeof pieces / sizeof *pieces)];
+			memcpy(text + len, piece, strlen(piece));
+			len += strlen(piece);
+			if (is_fault)
+				at = sizeof text;
+		}
+		if (random & 0x100)
+			text[(random >> 16) % len] = '\0';
+		/* Also with the end at every place of a block. */
+		len -= random % 17;
+		assert_int_equal(fw_utf8_valid(text, len), valid_slowly(text, len));
+	}
 }
 
 static void test_utf8__repairs_each_broken_byte(void **state)
@@ -120,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_utf8__accepts_every_length),
 		cmocka_unit_test(test_utf8__stops_at_what_the_standard_forbids),
+		cmocka_unit_test(test_utf8__long_text_is_checked_as_short_text_is),
 		cmocka_unit_test(test_utf8__repairs_each_broken_byte),
 		cmocka_unit_test(test_utf8__repair_never_writes_past_its_room),
 		cmocka_unit_test(test_utf8__cut_keeps_characters_whole),

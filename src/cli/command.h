@@ -46,6 +46,9 @@ typedef struct cli_command {
 	const char *description;   /* sentences; an empty line separates paragraphs */
 	const cli_option *options; /* without the common ones */
 	size_t option_count;
+	/* Options that several commands have; listed after its own. NULL: none. */
+	const cli_option *shared_options;
+	size_t shared_count;
 	/* What its first operand may be ("list", "show"), for completion; ends with NULL.
 	 * NULL: it has no such words. */
 	const char *const *actions;
@@ -88,6 +91,7 @@ extern const cli_command cli_command_audit;
 extern const cli_command cli_command_alerts;
 extern const cli_command cli_command_incident;
 extern const cli_command cli_command_reserve;
+extern const cli_command cli_command_token;
 extern const cli_command cli_command_context;
 extern const cli_command cli_command_completion;
 extern const cli_command cli_command_man;

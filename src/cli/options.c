@@ -213,6 +213,9 @@ const cli_option *cli_option_at(const cli_command *command, size_t index)
 	if (index < command->option_count)
 		return &command->options[index];
 	index -= command->option_count;
+	if (index < command->shared_count)
+		return &command->shared_options[index];
+	index -= command->shared_count;
 	option = part_option_at(command, index, &part);
 	if (option)
 		return option;
@@ -225,10 +228,10 @@ const cli_option *cli_option_at(const cli_command *command, size_t index)
 
 const char *cli_option_part(const cli_command *command, size_t index)
 {
+	size_t first = command->option_count + command->shared_count;
 	const char *part = NULL;
 
-	if (index < command->option_count ||
-	    !part_option_at(command, index - command->option_count, &part))
+	if (index < first || !part_option_at(command, index - first, &part))
 		return NULL;
 	return part;
 }
@@ -404,7 +407,7 @@ static void read_short(struct parser *p, char *word)
 fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool stop,
 			cli_args *ret_args)
 {
-	cli_args args = { .operands = argv };
+	cli_args args = { .first_shared = command->option_count, .operands = argv };
 	struct parser p = { .command = command, .args = &args, .left = argc, .next = argv };
 	bool only_operands = false;
 

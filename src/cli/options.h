@@ -60,12 +60,13 @@ typedef struct cli_option {
 	const char *help; /* a sentence */
 } cli_option;
 
-enum { CLI_OPTIONS_MAX = 64, CLI_SETTINGS_MAX = 64 };
+enum { CLI_OPTIONS_MAX = 96, CLI_SETTINGS_MAX = 64 };
 
 /* The parsed command line. All strings are borrowed from argv. */
 typedef struct cli_args {
 	/* By the index of cli_option_at(); NULL: not given; "" for a flag. */
 	const char *values[CLI_OPTIONS_MAX];
+	size_t first_shared; /* index of the first shared option of the command */
 	/* The values of CLI_SETTING, in order. */
 	const char *settings[CLI_SETTINGS_MAX];
 	size_t setting_count;
@@ -81,8 +82,9 @@ typedef struct cli_args {
 } cli_args;
 
 /**
- * The options of `command`: first its own, then those of its parts (more_options),
- * then the common ones that it does not replace. NULL past the end.
+ * The options of `command`: first its own, then those that it shares with other commands,
+ * then those of its parts (more_options), then the common ones that it does not replace.
+ * NULL past the end.
  */
 const cli_option *cli_option_at(const struct cli_command *command, size_t index);
 

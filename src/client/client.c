@@ -7,6 +7,7 @@
 #include <faultwire/client.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include <faultwire/raise.h>
 
@@ -166,7 +167,8 @@ static fw_error *open_remote(fw_client *client)
 	struct fw_remote_options how = {
 		.target = { .name = options->name,
 			    .argv = options->command,
-			    .environment = options->environment,
+			    .environment = options->environment ? options->environment
+								: (const char *const *)environ,
 			    .directory = options->directory,
 			    .url = options->url,
 			    .headers = options->headers },

@@ -38,6 +38,11 @@ fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *messa
 	return link->ops->send(link, message);
 }
 
+uint64_t fw_link_accepted(const struct fw_link *link)
+{
+	return link->ops->accepted ? link->ops->accepted(link) : 0;
+}
+
 void fw_link_abort(struct fw_link *link, uint64_t key)
 {
 	if (link->ops->abort)

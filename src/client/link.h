@@ -71,6 +71,9 @@ struct fw_link_callbacks {
 	/* HTTP: is the request still without an answer? Then its stream is resumed if the
 	 * server allows that. */
 	bool (*is_open)(void *ctx, uint64_t key);
+	/* stdio: messages from number `from` on were accepted, but will never be sent: the
+	 * process has closed its input, or has exited (see fw_link_accepted()). */
+	void (*unsent)(void *ctx, uint64_t from);
 	/* The process exited, crashed or closed its output: stdio only. The callee may free
 	 * the link. */
 	void (*ended)(void *ctx, const struct fw_link_ending *ending);
@@ -100,6 +103,8 @@ struct fw_link_message {
 /* Sends it. Raises transport.broken_pipe and upstream.busy (both not_sent),
  * internal.out_of_memory; then no callback is called for it. */
 fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *message);
+/* stdio: how many messages were accepted, the number of the last one. HTTP: 0. */
+uint64_t fw_link_accepted(const struct fw_link *link);
 /* HTTP: closes the response of a request, which the modern era reads as a cancellation.
  * stdio: does nothing. No callback is called for the request any more. */
 void fw_link_abort(struct fw_link *link, uint64_t key);

@@ -34,6 +34,13 @@ static void on_broken(void *ctx, const char *text, size_t len, bool is_too_long)
 			    text, len);
 }
 
+static void on_unsent(void *ctx, uint64_t from)
+{
+	struct child_link *link = ctx;
+
+	link->base.on.unsent(link->base.ctx, from);
+}
+
 static void on_closed(void *ctx)
 {
 	struct child_link *link = ctx;
@@ -70,6 +77,11 @@ static fw_error *send_line(struct fw_link *base, const struct fw_link_message *m
 	return err;
 }
 
+static uint64_t accepted_by(const struct fw_link *base)
+{
+	return fw_child_accepted(((const struct child_link *)base)->child);
+}
+
 static void free_link(struct fw_link *base)
 {
 	struct child_link *link = (struct child_link *)base;
@@ -92,7 +104,11 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 			      struct fw_link **ret_link)
 {
 	static const struct fw_link_ops ops = {
-		.free = free_link, .send = send_line, .end = end_link, .errors = errors_of
+		.free = free_link,
+		.send = send_line,
+		.accepted = accepted_by,
+		.end = end_link,
+		.errors = errors_of,
 	};
 	struct child_link *link = fw__allocate(sizeof *link);
 	struct fw_child_options options = {
@@ -100,7 +116,7 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 		.environment = base->target->environment,
 		.directory = base->target->directory,
 		.line_max = base->message_bytes,
-		.on = { on_line, on_broken, on_closed, on_exited },
+		.on = { on_line, on_broken, on_closed, on_exited, on_unsent },
 	};
 	fw_error *err;
 

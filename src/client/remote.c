@@ -278,11 +278,10 @@ static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pendi
 
 /* A process that has closed its input takes nothing any more, but may stay: it is ended,
  * from the loop, so that the next connection starts another. */
-static void give_up_input(struct fw_remote *remote, const fw_error *err)
+void fw_remote__give_up_input(struct fw_remote *remote)
 {
 	/* During the handshake its exit status is waited for, which says more. */
-	if (fw_error_code(err) != FW_TRANSPORT_BROKEN_PIPE || remote->start_err ||
-	    remote->state != FW_REMOTE_READY)
+	if (remote->start_err || remote->state != FW_REMOTE_READY)
 		return;
 	remote->start_err = fw_raise_upstream_closed(remote->options.target.name);
 	fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
@@ -334,9 +333,11 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 		err = send_traced(remote, &message);
 	if (err) {
 		remove_pending(remote, pending);
-		give_up_input(remote, err);
+		if (fw_error_code(err) == FW_TRANSPORT_BROKEN_PIPE)
+			fw_remote__give_up_input(remote);
 		return err;
 	}
+	pending->serial = pending->is_waiting ? 0 : fw_link_accepted(remote->link);
 	remote->counts.sent++;
 	if (request->deadline_ms) {
 		pending->deadline_ms = request->deadline_ms;

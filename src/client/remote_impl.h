@@ -18,6 +18,7 @@ struct fw_remote_pending {
 	struct fw_remote_pending *previous;
 	struct fw_remote_pending *bucket_next;
 	uint64_t id;
+	uint64_t serial; /* of its message, as in fw_link_accepted(); 0: not sent, or HTTP */
 	uint64_t due_ms; /* in loop time; 0: no deadline */
 	uint32_t deadline_ms;
 	bool is_tool;     /* tools/call */
@@ -85,6 +86,9 @@ void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *e
 			fw_error *err);
 /* Sends the requests that waited for a handshake. */
 void fw_remote__send_waiting(struct fw_remote *remote);
+
+/* Its process takes no more messages: the link ends soon, from the loop. */
+void fw_remote__give_up_input(struct fw_remote *remote);
 
 /* ---- remote_greet.c ---- */
 

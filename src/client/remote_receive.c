@@ -160,10 +160,6 @@ static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_
 
 static const char *check_tool_result(const struct fw_scan *scan)
 {
-	struct fw_slice key;
-	struct fw_slice item;
-	const char *at = NULL;
-
 	if (scan->is_error.p && !fw_slice_is(scan->is_error, "true") &&
 	    !fw_slice_is(scan->is_error, "false"))
 		return "isError is not a boolean";
@@ -173,16 +169,11 @@ static const char *check_tool_result(const struct fw_scan *scan)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
 		return "content is not an array";
-	while (fw_slice_next(scan->content, &at, &key, &item)) {
-		struct fw_scan_member parts[] = { { .name = "type" }, { .name = "text" } };
-
-		if (!fw_slice_members(item, parts, 2))
-			return "a block of content is not an object";
-		if (!fw_slice_is_string(parts[0].value))
-			return "a block of content has no type";
-		if (fw_slice_equals(parts[0].value, "text") &&
-		    !fw_slice_is_string(parts[1].value))
-			return "a block of text has no text";
+	switch (scan->blocks) {
+	case FW_BLOCKS_NOT_OBJECT: return "a block of content is not an object";
+	case FW_BLOCKS_NO_TYPE: return "a block of content has no type";
+	case FW_BLOCKS_NO_TEXT: return "a block of text has no text";
+	case FW_BLOCKS_OK: break;
 	}
 	return NULL;
 }
@@ -412,6 +403,32 @@ static void on_failed(void *ctx, uint64_t key, fw_error *err)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
+static struct fw_remote_pending *find_unsent(const struct fw_remote *remote, uint64_t from)
+{
+	struct fw_remote_pending *at = remote->first;
+
+	while (at && (!at->serial || at->serial < from))
+		at = at->next;
+	return at;
+}
+
+static void on_unsent(void *ctx, uint64_t from)
+{
+	struct fw_remote *remote = ctx;
+	struct fw_remote_pending *pending;
+
+	if (remote->state != FW_REMOTE_READY)
+		return;
+	fw_remote__give_up_input(remote);
+	/* Callbacks may end other requests, so each search starts from the beginning. */
+	while ((pending = find_unsent(remote, from))) {
+		fw_error *err = fw_raise_transport_broken_pipe(name_of(remote));
+
+		fw_error_set_delivery(err, FW_NOT_SENT);
+		fw_remote__finish(remote, pending, NULL, err);
+	}
+}
+
 static bool is_open(void *ctx, uint64_t key)
 {
 	return fw_remote__find(ctx, key) != NULL;
@@ -454,4 +471,5 @@ const struct fw_link_callbacks fw_remote__callbacks = { .message = on_message,
 							.noise = on_noise,
 							.failed = on_failed,
 							.is_open = is_open,
+							.unsent = on_unsent,
 							.ended = on_ended };

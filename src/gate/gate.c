@@ -89,6 +89,11 @@ static void on_listening(struct fw_relay *relay, const fw_call *call)
 		fw_upstream_listen(&gate->upstreams[i]);
 }
 
+static const char *on_toolset_of(struct fw_relay *relay, const char *tool)
+{
+	return fw_gate_upstream_of(gate_of(relay), tool);
+}
+
 static void on_stop(struct fw_relay *relay)
 {
 	struct fw_gate *gate = gate_of(relay);
@@ -156,6 +161,7 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 						 .notified = on_notified,
 						 .levelled = on_levelled,
 						 .listening = on_listening,
+						 .toolset_of = on_toolset_of,
 						 .stop = on_stop };
 
 	gate->relay.ops = &ops;

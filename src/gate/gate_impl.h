@@ -145,6 +145,9 @@ fw_error *fw_answer_read(const struct fw_upstream *upstream, const fw_call *call
 /* Finds the upstream of a job, and the name that it has there. With `is_final` a name that
  * is not found is an error; otherwise the upstream stays NULL, and lists are fetched. */
 fw_error *fw_gate_route(struct fw_job *job, bool is_final);
+/* The name of the upstream that has this tool; NULL: none, several, or the lists are not
+ * known yet. */
+const char *fw_gate_upstream_of(struct fw_gate *gate, const char *tool);
 /* The kind of list that says where the call goes; -1: none is needed. */
 int fw_gate_route_kind(const fw_call *call);
 /* The name of a tool, prompt or resource as its upstream knows it. */

@@ -183,6 +183,23 @@ fw_error *fw_gate_route(struct fw_job *job, bool is_final)
 	return NULL;
 }
 
+const char *fw_gate_upstream_of(struct fw_gate *gate, const char *tool)
+{
+	const struct fw_listing_item *item;
+	const struct fw_upstream *upstream = NULL;
+	const char *bare;
+
+	if (!tool)
+		return NULL;
+	if (gate->count == 1)
+		upstream = &gate->upstreams[0];
+	else
+		upstream = find_exact(gate, FW_LISTING_TOOLS, tool, &item);
+	if (!upstream)
+		upstream = find_prefixed(gate, FW_LISTING_TOOLS, tool, &item, &bare);
+	return upstream ? upstream->entry->target.name : NULL;
+}
+
 /* ---- the hello -------------------------------------------------------------------- */
 
 struct abilities {

@@ -31,6 +31,10 @@ struct fw_child_callbacks {
 	void (*closed)(void *ctx);
 	/* The process has exited: its status, or the signal that killed it (0: none). */
 	void (*exited)(void *ctx, int status, int signum);
+	/* Standard input was closed, or the process has exited: lines from number `from` on
+	 * were accepted, but no byte of them was sent (see fw_child_accepted()). May be
+	 * NULL. */
+	void (*unsent)(void *ctx, uint64_t from);
 };
 
 struct fw_child_options {
@@ -55,7 +59,7 @@ fw_error *fw_child_start(struct fw_loop *loop, const struct fw_child_options *op
 void fw_child_free(struct fw_child *child);
 
 enum fw_child_sent {
-	FW_CHILD_SENT,   /* accepted: in the pipe, or waiting for room in it */
+	FW_CHILD_SENT,   /* accepted: in the pipe, or soon */
 	FW_CHILD_FULL,   /* not accepted: too much is waiting */
 	FW_CHILD_BROKEN, /* not accepted: standard input is closed */
 	FW_CHILD_NO_MEMORY
@@ -63,6 +67,8 @@ enum fw_child_sent {
 
 /* Sends one line. The text holds no newline; one is added. */
 enum fw_child_sent fw_child_send(struct fw_child *child, const char *text, size_t len);
+/* How many lines were accepted: the number of the last one. */
+uint64_t fw_child_accepted(const struct fw_child *child);
 /* Bytes that were accepted and are not in the pipe yet. */
 size_t fw_child_unsent(const struct fw_child *child);
 /* Closes standard input when all accepted lines are sent: a server then exits. */

@@ -66,20 +66,29 @@ static void see_exit(void *ctx, int status, int signum)
 	note(ctx, text, strlen(text), "");
 }
 
+static void see_unsent(void *ctx, uint64_t from)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "unsent from %u", (unsigned)from);
+	note(ctx, text, strlen(text), "");
+}
+
 static void begin(struct seen *seen, const char *script)
 {
 	const char *const argv[] = { "sh", "-c", script, NULL };
 
 	memset(seen, 0, sizeof *seen);
 	assert_int_equal(fw_loop_init(&seen->loop), 0);
-	assert_null(fw_child_start(&seen->loop,
-				   &(struct fw_child_options){
-					   .argv = argv,
-					   .line_max = 64,
-					   .on = { see_line, see_broken, see_closed, see_exit },
-					   .ctx = seen,
-				   },
-				   &seen->child));
+	assert_null(fw_child_start(
+		&seen->loop,
+		&(struct fw_child_options){
+			.argv = argv,
+			.line_max = 64,
+			.on = { see_line, see_broken, see_closed, see_exit, see_unsent },
+			.ctx = seen,
+		},
+		&seen->child));
 }
 
 static void end(struct seen *seen)
@@ -114,9 +123,11 @@ static void test_child__a_line_without_a_newline_is_cut(void **state)
 static void test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on(void **state)
 {
 	(void)state;
-	expect("printf '%070d\\nafter\\n' 1", "!long|after|exit 0|");
+	expect("printf '%070d\\nafter\\n' 1", "000000000000000000000000000000000000000000000000"
+					      "0000000000000000!long|after|exit 0|");
 	expect("printf '%040d' 1; sleep 0.1; printf '%040d\\nafter\\n' 1",
-	       "0000000000000000000000000000000000000001!long|after|exit 0|");
+	       "0000000000000000000000000000000000000001000000000000000000000000!long|after|"
+	       "exit 0|");
 }
 
 static void test_child__the_signal_is_reported(void **state)
@@ -215,6 +226,81 @@ static void test_child__sending_to_a_closed_input_is_not_fatal(void **state)
 	end(&seen);
 }
 
+static void test_child__lines_that_are_put_together_arrive_in_order(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "cat");
+	seen.loop.has_more = true;
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_unsent(seen.child), 8);
+	seen.loop.has_more = false;
+	assert_int_equal(fw_child_send(seen.child, "three", 5), FW_CHILD_SENT);
+	assert_int_equal(fw_child_accepted(seen.child), 3);
+	fw_child_end_input(seen.child);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "one|two|three|exit 0|");
+	end(&seen);
+}
+
+static void test_child__lines_that_a_closed_input_does_not_take_are_reported(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "read line; echo $line; exec <&-; echo closed; sleep 0.3");
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	while (seen.lines < 2)
+		(void)uv_run(&seen.loop.uv, UV_RUN_ONCE);
+	seen.loop.has_more = true;
+	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "three", 5), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "one|closed|unsent from 2|exit 0|");
+	assert_int_equal(fw_child_send(seen.child, "four", 4), FW_CHILD_BROKEN);
+	end(&seen);
+}
+
+static void test_child__a_line_that_was_begun_is_not_reported_as_unsent(void **state)
+{
+	/* More than a pipe holds. */
+	static char line[200000];
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "sleep 0.1; exit 3");
+	memset(line, 'x', sizeof line);
+	assert_int_equal(fw_child_send(seen.child, line, sizeof line), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "unsent from 2|exit 3|");
+	end(&seen);
+}
+
+static void test_child__a_line_larger_than_its_pipe_is_one_line(void **state)
+{
+	const char *const argv[] = { "sh", "-c",
+				     "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo after",
+				     NULL };
+	struct seen seen = { .lines = 0 };
+
+	(void)state;
+	assert_int_equal(fw_loop_init(&seen.loop), 0);
+	assert_null(fw_child_start(
+		&seen.loop,
+		&(struct fw_child_options){ .argv = argv,
+					    .on = { see_line, see_broken, NULL, see_exit },
+					    .ctx = &seen },
+		&seen.child));
+	fw_loop_run(&seen.loop);
+	assert_int_equal(seen.lines, 2);
+	assert_non_null(strstr(seen.text, "x|after|exit 0|"));
+	end(&seen);
+}
+
 static void test_child__no_callback_after_it_is_freed_in_one(void **state)
 {
 	struct seen seen;
@@ -280,6 +366,11 @@ int main(void)
 		cmocka_unit_test(test_child__a_pipe_that_is_full_loses_nothing),
 		cmocka_unit_test(test_child__unsent_lines_are_limited),
 		cmocka_unit_test(test_child__sending_to_a_closed_input_is_not_fatal),
+		cmocka_unit_test(test_child__lines_that_are_put_together_arrive_in_order),
+		cmocka_unit_test(
+			test_child__lines_that_a_closed_input_does_not_take_are_reported),
+		cmocka_unit_test(test_child__a_line_that_was_begun_is_not_reported_as_unsent),
+		cmocka_unit_test(test_child__a_line_larger_than_its_pipe_is_one_line),
 		cmocka_unit_test(test_child__no_callback_after_it_is_freed_in_one),
 		cmocka_unit_test(
 			test_child__keeps_the_end_of_its_standard_error_without_secrets),

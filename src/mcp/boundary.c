@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "contract/contract_impl.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
@@ -96,6 +97,7 @@ static void leave(fw_call *call, const fw_error *err)
 	struct fw_reply reply = { .status = 200 };
 
 	call->is_answered = true;
+	fw_authority_end(call, err);
 	if (err)
 		fw_mcp_put_headers(call, err, &reply);
 	/* Another thread may still be writing what it has not finished. */
@@ -108,6 +110,8 @@ static void leave(fw_call *call, const fw_error *err)
 		reply.len = server->out.len;
 		if (server->out.state != FW_BUF_OK)
 			put_last_words(call, &reply, "out of memory");
+		else
+			reply.own = &server->out;
 	}
 	if (call->questions.items)
 		fw_ask_forget(call);
@@ -127,8 +131,10 @@ static void leave(fw_call *call, const fw_error *err)
 	} else if (exchange) {
 		exchange->ops->close(exchange);
 	}
-	if (server->out.cap > KEEP_OUT_BYTES)
+	if (server->out.cap > KEEP_OUT_BYTES) {
 		fw_buf_clear(&server->out);
+		fw_loop_trim_later(server->residence.loop);
+	}
 }
 
 /* A stop continues on the loop, not here: it ends sessions and closes transports, and
@@ -425,7 +431,7 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 	fw_mcp_read_early(call);
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&
-				   !call->session;
+				   !call->exchange->is_alarm && !call->session;
 	keep_peer(call);
 	/* A running handler can see that nobody waits; its run keeps the call alive. */
 	was_running = call->run.is_active;

@@ -106,8 +106,8 @@ fw_error *fw_era_check_params_headers(fw_call *call)
 
 	if (!call->request.is_modern || !call->exchange || !call->exchange->is_http)
 		return NULL;
-	for (size_t i = 0; i < offer->mirror_count; i++)
-		FW_TRY(check_param(call, &offer->mirrors[i]));
+	for (size_t i = 0; i < offer->mirrors.count; i++)
+		FW_TRY(check_param(call, &offer->mirrors.items[i]));
 	return NULL;
 }
 
@@ -205,7 +205,7 @@ static fw_error *enter_legacy_http(fw_call *call, const char *version, enum fw_v
 	call->stage = FW_STAGE_SESSION;
 	if (!id)
 		return fw_raise_session_missing();
-	session = fw_session_find(call->server, id);
+	session = fw_session_of(call->exchange, id);
 	if (!session)
 		return fw_raise_session_unknown();
 	fw_call_join(call, session);

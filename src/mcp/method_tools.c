@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
 #include "mcp/method.h"
@@ -102,6 +103,7 @@ fw_error *fw_method_call_tool(fw_call *call)
 	/* Before the observers are called, because they read the arguments too. */
 	if (call->request.may_hold_nul && !call->request.offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));
+	FW_TRY(fw_authority_enter(call));
 	FW_TRY(fw_mcp_enter(call));
 	FW_TRY(fw_ask_read(call));
 	call->stage = FW_STAGE_SCHEMA;
@@ -109,6 +111,5 @@ fw_error *fw_method_call_tool(fw_call *call)
 		FW_TRY(fw_violation_check(call->request.offer->input, call->request.arguments,
 					  (uint32_t)call->server->limits.violations));
 	FW_TRY(fw_mcp_admit(call));
-	fw_call_start(call);
-	return NULL;
+	return fw_authority_start(call);
 }

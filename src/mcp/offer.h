@@ -33,6 +33,11 @@ struct fw_mirror {
 	char *pointer; /* into the arguments */
 };
 
+struct fw_mirrors {
+	struct fw_mirror *items;
+	size_t count;
+};
+
 struct fw_offer {
 	enum fw_kind_of_offer kind;
 	char *name; /* for a resource: its URI or template */
@@ -41,14 +46,14 @@ struct fw_offer {
 	char *json;         /* its entry in lists */
 	char *mime_type;
 	char *operation;
+	const char *toolset; /* borrowed; NULL: none */
 	/* Compact JSON, valid by the output schema, if there is one; NULL: none is. */
 	char *empty_result;
 	fw_schema *input;
 	fw_schema *output;
 	bool output_is_object; /* legacy versions allow no other output schema */
 	char *json_legacy;     /* the entry without outputSchema, if it is not an object */
-	struct fw_mirror *mirrors;
-	size_t mirror_count;
+	struct fw_mirrors mirrors;
 	char **required; /* prompts: names of required arguments; ends with NULL */
 	fw_handler *handler;
 	fw_handler *complete;

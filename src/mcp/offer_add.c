@@ -155,21 +155,21 @@ static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const 
 	    !yyjson_equals_str(type, "boolean") && !yyjson_equals_str(type, "number"))
 		return "x-mcp-header needs a string, an integer or a boolean";
 	(void)snprintf(name, sizeof name, "Mcp-Param-%s", header);
-	for (size_t i = 0; i < offer->mirror_count; i++)
-		if (strcasecmp(offer->mirrors[i].header, name) == 0)
+	for (size_t i = 0; i < offer->mirrors.count; i++)
+		if (strcasecmp(offer->mirrors.items[i].header, name) == 0)
 			return "x-mcp-header is used twice";
-	more = fw__reallocate(offer->mirrors, (offer->mirror_count + 1) * sizeof *more);
+	more = fw__reallocate(offer->mirrors.items, (offer->mirrors.count + 1) * sizeof *more);
 	if (!more)
 		return "out of memory";
-	offer->mirrors = more;
-	more[offer->mirror_count] =
+	offer->mirrors.items = more;
+	more[offer->mirrors.count] =
 		(struct fw_mirror){ .header = fw_strdup(name), .pointer = fw_strdup(pointer) };
-	if (!more[offer->mirror_count].header || !more[offer->mirror_count].pointer) {
-		fw__release(more[offer->mirror_count].header);
-		fw__release(more[offer->mirror_count].pointer);
+	if (!more[offer->mirrors.count].header || !more[offer->mirrors.count].pointer) {
+		fw__release(more[offer->mirrors.count].header);
+		fw__release(more[offer->mirrors.count].pointer);
 		return "out of memory";
 	}
-	offer->mirror_count++;
+	offer->mirrors.count++;
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
  * another thread are posted. A failure leaves through the boundary like any other,
  * with a call of its own that keeps the page for the headers of the answer.
  */
+#include "mcp/authority.h"
 #include "mcp/page.h"
 
 #include <assert.h>
@@ -251,6 +252,18 @@ static void wait_for(fw_page *page)
 	fw_server__watch(server, page->deadline_ms);
 }
 
+/* What a caller with a token may see. */
+static fw_error *check_authority(const struct fw_exchange *exchange,
+				 const struct fw_route_entry *entry)
+{
+	struct fw_authority *authority = exchange->server->authority;
+
+	if (!authority || entry->access != FW_PAGE_GUARDED)
+		return NULL;
+	return authority->ops->open_page(authority, fw_exchange_principal(exchange),
+					 entry->path);
+}
+
 void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_request *request)
 {
 	const struct fw_route_entry *entry =
@@ -261,6 +274,11 @@ void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_re
 
 	if (!handle) {
 		fw_exchange_refuse(exchange, fw_raise_protocol_path_not_found(request->path));
+		return;
+	}
+	err = check_authority(exchange, entry);
+	if (err) {
+		fw_exchange_refuse(exchange, err);
 		return;
 	}
 	page = page_new(exchange, request, entry);

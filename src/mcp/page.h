@@ -135,6 +135,8 @@ struct fw_page_file {
  * in a slash is its index.html. The list must outlive the server. */
 fw_error *fw_server__add_files(fw_server *server, const char *prefix, bool is_open,
 			       const struct fw_page_file *files);
+/* "/" shows a browser the index.html of these files, which must outlive the server. */
+void fw_server__set_root(fw_server *server, const struct fw_page_file *files);
 fw_error *fw_page_serve_file(fw_page *page, const struct fw_page_file *files, const char *name);
 /* What every server has below "/assets/". */
 extern const struct fw_page_file fw_page_assets[];

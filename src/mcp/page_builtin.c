@@ -43,9 +43,11 @@ static fw_error *render_no_icon(fw_page *page, void *ctx)
 	return NULL;
 }
 
-/* For people who open the address in a browser. */
+/* For people who open the address in a browser: the dashboard, if there is one. */
 static fw_error *render_root(fw_page *page, void *ctx)
 {
+	const struct fw_page_file *files = page->server->pages.root;
+	const char *accept = fw_page_header(page, "Accept");
 	static const char text[] =
 		"This is an MCP server. Point an MCP client at its endpoint, by default /mcp.\n"
 		"\n"
@@ -54,6 +56,8 @@ static fw_error *render_root(fw_page *page, void *ctx)
 		"/readyz     does it accept calls\n";
 
 	(void)ctx;
+	if (files && accept && strstr(accept, "text/html"))
+		return fw_page_serve_file(page, files, "index.html");
 	fw_page_write(page, text, sizeof text - 1);
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include <faultwire/raise.h>
 
 #include "mcp/page.h"
+#include "mcp/server.h"
 
 /* Whether a list of entity tags (If-None-Match) has this one. Weak tags count too: RFC
  * 9110, section 13.1.2. */
@@ -65,6 +66,11 @@ fw_error *fw_server__add_files(fw_server *server, const char *prefix, bool is_op
 			       const struct fw_page_file *files)
 {
 	return fw_server_add_page(server, prefix, is_open, serve, (void *)files);
+}
+
+void fw_server__set_root(fw_server *server, const struct fw_page_file *files)
+{
+	server->pages.root = files;
 }
 
 fw_error *fw_page_asset(fw_page *page, void *ctx)

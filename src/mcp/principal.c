@@ -84,6 +84,12 @@ void fw_principal_unref(fw_principal *principal)
 		fw__release(principal);
 }
 
+bool fw_principal_is_same(const fw_principal *principal, const fw_principal *other)
+{
+	return fw_principal_proof(principal) == fw_principal_proof(other) &&
+	       strcmp(fw_principal_name(principal), fw_principal_name(other)) == 0;
+}
+
 const char *fw_proof_name(fw_proof proof)
 {
 	static const char *const names[FW_PROOF_COUNT] = { "anonymous", "process", "token" };

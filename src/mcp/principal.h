@@ -17,6 +17,8 @@
 FW_NODISCARD fw_error *fw_principal_new(fw_proof proof, const char *name,
 					const char *const *scopes, size_t scope_count,
 					fw_principal **ret_principal);
+/* Whether both are the same client: proven in the same way, with the same name. */
+bool fw_principal_is_same(const fw_principal *principal, const fw_principal *other);
 /* NULL is a no-op for both. */
 fw_principal *fw_principal_ref(fw_principal *principal);
 void fw_principal_unref(fw_principal *principal);

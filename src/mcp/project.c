@@ -405,6 +405,9 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
 			reply->allow = allowed.string;
 	}
+	if (fw_error_code(err) == FW_AUTH_FORBIDDEN && reply->status == 403 &&
+	    fw_error_find_field(err, "scope", &allowed))
+		reply->scope = allowed.string;
 	if (reply->status != 200 && delay >= 0)
 		reply->retry_after_s = delay < 1       ? 1
 				       : delay < 86400 ? (uint32_t)ceil(delay)

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/batch.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
@@ -185,6 +186,7 @@ static fw_error *start(fw_call *call)
 	fw_call_enlist(call);
 	if (is_relayed)
 		return fw_relay_enter(call);
+	FW_TRY(fw_authority_read(call));
 	return fw_relay_puts_off(call) ? NULL : method->run(call);
 }
 
@@ -226,7 +228,7 @@ static fw_error *check_batch(fw_call *call)
 	call->stage = FW_STAGE_PROTOCOL;
 	if (exchange->is_http) {
 		id = exchange->ops->header(exchange, FW_HEADER_SESSION, NULL);
-		session = id ? fw_session_find(call->server, id) : NULL;
+		session = id ? fw_session_of(exchange, id) : NULL;
 	}
 	if (!session || session->version != FW_V_2025_03_26)
 		return fw_raise_protocol_batch_not_allowed(

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "contract/contract_impl.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/method.h"
@@ -94,9 +95,12 @@ fw_error *fw_relay_enter(fw_call *call)
 	call->request.offer = is_tool ? &relay->tool : &relay->other;
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (is_tool) {
+		FW_TRY(fw_authority_enter(call));
 		FW_TRY(fw_mcp_enter(call));
 		FW_TRY(fw_mcp_admit(call));
+		return fw_authority_start(call);
 	}
+	FW_TRY(fw_authority_read(call));
 	fw_call_start(call);
 	return NULL;
 }

@@ -42,6 +42,9 @@ struct fw_relay_ops {
 	 * (subscriptions/listen). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
 	void (*listening)(struct fw_relay *relay, const fw_call *call);
+	/* The name of the server that has the tool, borrowed; NULL: not known. NULL
+	 * member: never known. */
+	const char *(*toolset_of)(struct fw_relay *relay, const char *tool);
 	/* The server has stopped: close all handles. */
 	void (*stop)(struct fw_relay *relay);
 };

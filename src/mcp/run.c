@@ -163,6 +163,8 @@ uint32_t fw_call_limit_ms(const fw_call *call)
 		limit = call->request.offer->deadline_ms;
 	if (options->deadline_most_ms && (!limit || limit > options->deadline_most_ms))
 		limit = options->deadline_most_ms;
+	if (call->run.grant.deadline_ms && (!limit || limit > call->run.grant.deadline_ms))
+		limit = call->run.grant.deadline_ms;
 	return limit;
 }
 

@@ -13,6 +13,7 @@
 #include <faultwire/serve.h>
 
 #include "base/buf.h"
+#include "mcp/authority.h"
 #include "mcp/runner.h"
 #include "policy/rate.h"
 
@@ -23,6 +24,7 @@ struct fw_shared_version;
 /* The part of a call that belongs to its run. */
 struct fw_execution {
 	atomic_bool cancelled;
+	struct fw_grant grant;
 	bool is_active;           /* the handler runs, finishes later, or waits for a slot */
 	bool is_late;             /* the deadline has passed */
 	uint64_t deadline_ms;     /* in loop time; 0: none */

@@ -30,6 +30,7 @@
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 
+struct fw_authority;
 struct fw_check_entry;
 struct fw_confine;
 struct fw_hold;
@@ -91,11 +92,15 @@ struct fw_observers {
 	char shown_trace[FW_SHOWN_SIZE];
 };
 
+struct fw_page_file;
+
 struct fw_pages {
 	struct fw_route_entry *items;
 	size_t count;
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;
+	/* Files whose index.html is "/" for browsers; NULL: none. */
+	const struct fw_page_file *root;
 	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
 	size_t pending; /* of these, those that are not streams */
 	size_t streams;
@@ -170,8 +175,9 @@ struct fw_server {
 	bool is_past_grace;
 	struct fw_inbox inbox;
 	struct fw_transport *transports;
-	struct fw_confine *confine; /* NULL: the process is not confined */
-	struct fw_relay *relay;     /* NULL: the server has offers of its own */
+	struct fw_confine *confine;     /* NULL: the process is not confined */
+	struct fw_relay *relay;         /* NULL: the server has offers of its own */
+	struct fw_authority *authority; /* NULL: every caller may do everything */
 	fw_server_options options;
 	struct fw_limits limits;
 	unsigned char key[32]; /* signs requestState */

@@ -17,6 +17,7 @@
 #include "mcp/call.h"
 #include "mcp/outcome.h"
 #include "mcp/owner.h"
+#include "mcp/principal.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -97,6 +98,7 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 	memset(session, 0, sizeof *session);
 	session->refs = 1;
 	session->owner = owner;
+	session->principal = fw_principal_ref(exchange->principal);
 	session->server = server;
 	session->version = FW_V_NONE;
 	session->get.session = session;
@@ -128,6 +130,15 @@ struct fw_session *fw_session_find(fw_server *server, const char *id)
 	}
 	session->used_ms = uv_now(server->loop);
 	return session;
+}
+
+struct fw_session *fw_session_of(const struct fw_exchange *exchange, const char *id)
+{
+	const struct fw_session *session = look_up(exchange->server, id);
+
+	if (!session || !fw_principal_is_same(session->principal, exchange->principal))
+		return NULL;
+	return fw_session_find(exchange->server, id);
 }
 
 const struct fw_session *fw_session_peek(const fw_server *server, const char *id)
@@ -196,6 +207,7 @@ void fw_session__destroy(struct fw_session *session)
 	fw__release(session->subscriptions);
 	fw__release(session->client);
 	fw_capabilities_unref(session->capabilities);
+	fw_principal_unref(session->principal);
 	fw__release(session);
 }
 
@@ -258,7 +270,7 @@ static fw_error *session_of(struct fw_exchange *exchange, struct fw_session **re
 
 	if (!id)
 		return fw_raise_session_missing();
-	*ret_session = fw_session_find(exchange->server, id);
+	*ret_session = fw_session_of(exchange, id);
 	return *ret_session ? NULL : fw_raise_session_unknown();
 }
 

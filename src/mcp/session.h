@@ -69,8 +69,9 @@ struct fw_session {
 	size_t refs;  /* the server's table and each of its calls own one */
 	bool is_ended;
 	struct fw_owner *owner;
-	size_t stream_count; /* streams of calls that are kept */
-	size_t stream_bytes; /* of their events */
+	fw_principal *principal; /* a reference: who has begun it; NULL: nobody known */
+	size_t stream_count;     /* streams of calls that are kept */
+	size_t stream_bytes;     /* of their events */
 };
 
 /* For the client at `exchange`. Raises session.limit_reached, out_of_memory. */
@@ -88,6 +89,8 @@ static inline void fw_session_unref(struct fw_session *session)
 		fw_session__destroy(session);
 }
 struct fw_session *fw_session_find(fw_server *server, const char *id);
+/* The same for a request: a session of another client is not found. */
+struct fw_session *fw_session_of(const struct fw_exchange *exchange, const char *id);
 /* The same without counting as use: the request may not be one of this session. */
 const struct fw_session *fw_session_peek(const fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);

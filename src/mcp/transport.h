@@ -47,10 +47,15 @@ struct fw_reply {
 	const char *type;       /* media type of the body; NULL: application/json */
 	uint32_t retry_after_s; /* Retry-After header; 0: none */
 	bool challenge;         /* 401: the transport adds WWW-Authenticate */
+	/* 403: the scope that the caller lacks, for WWW-Authenticate; NULL: none. */
+	const char *scope;
 	/* Further headers of a page, each a line with CR LF; NULL: none. */
 	const char *headers;
 	bool has_cache_control; /* one of them is; else a page is not stored */
 	const char *event_name; /* SSE event type, if the exchange became a stream */
+	/* The buffer that holds `json`, and nothing else: a transport may take the text by
+	 * fw_buf_swap() instead of copying it. NULL: it must be copied. */
+	struct fw_buf *own;
 };
 
 struct fw_exchange_ops {
@@ -102,6 +107,7 @@ struct fw_exchange {
 	bool is_page; /* a page beside the endpoint: failures become problem documents */
 	fw_principal *principal; /* borrowed; NULL: nothing was proven */
 	const char *peer;        /* address of the peer; NULL: none */
+	bool is_alarm; /* refused, and the operator is to be alarmed: see authority.h */
 	/* Owned by the core: */
 	fw_page *page;                /* open: to be answered, or a stream */
 	struct fw_session *session;   /* borrowed; the only session of stdio */
@@ -224,6 +230,8 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
+/* The message that is being received is followed by others that have arrived with it. */
+void fw_server__set_more(fw_server *server, bool has_more);
 /* Its limits do not change once a transport is attached. */
 const struct fw_limits *fw_server__limits(const fw_server *server);
 /* Whether it accepts new calls, for /readyz. */

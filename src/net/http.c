@@ -23,6 +23,7 @@
 
 #include "base/mem.h"
 #include "core/options.h"
+#include "net/http_auth.h"
 #include "net/http_conn.h"
 #include "net/http_tls.h"
 
@@ -141,7 +142,7 @@ static void http_free(struct fw_transport *transport)
 	fw_principal_unref(http->config.principal);
 	fw__release(http->config.allowed_hosts);
 	fw__release(http->config.allowed_origins);
-	fw__release(http->config.challenge);
+	fw__release(http->config.metadata_url);
 	fw__release(http->url);
 	fw__release(http->scratch);
 	fw_buf_clear(&http->head);
@@ -232,7 +233,8 @@ static fw_error *check_options(const struct fw_http *http, const fw_http_options
 	if (options->bearer_token && !options->bearer_token[0])
 		return fw_raise_internal_api_misuse(LISTEN, "the bearer token is empty");
 	/* Without one of them, any web page that a user opens could send requests. */
-	if (!http->config.is_loopback && !options->bearer_token && !http->config.allowed_hosts)
+	if (!http->config.is_loopback && !options->bearer_token &&
+	    !fw_http__needs_token(http) && !http->config.allowed_hosts)
 		return fw_raise_internal_api_misuse(LISTEN,
 						    "an address that is not loopback "
 						    "needs a bearer token or allowed hosts");
@@ -242,12 +244,10 @@ static fw_error *check_options(const struct fw_http *http, const fw_http_options
 static fw_error *copy_options(struct fw_http *http, const fw_http_options *options)
 {
 	static const char *const all_scopes[] = { "admin" };
-	const char *metadata = options->resource_metadata_url;
 
 	http->config.path = join(options->path ? options->path : "/mcp", "", "");
-	http->config.challenge = metadata ? join("Bearer resource_metadata=\"", metadata, "\"")
-					  : join("Bearer", "", "");
-	if (!http->config.path || !http->config.challenge ||
+	if (!http->config.path ||
+	    !copy(&http->config.metadata_url, options->resource_metadata_url) ||
 	    !copy(&http->config.allowed_hosts, options->allowed_hosts) ||
 	    !copy(&http->config.allowed_origins, options->allowed_origins))
 		return fw_raise_internal_out_of_memory();
@@ -364,6 +364,7 @@ static fw_error *listen_http(struct fw_http *http, fw_server *server,
 	fw_error *err;
 	int fd = -1;
 
+	http->base.server = server;
 	err = read_address(http, options->address, options->port, &address);
 	if (!err)
 		err = copy_options(http, options);

@@ -7,6 +7,7 @@
  *   http_io.c       input and output buffers of a connection
  *   http_usual.c    requests of the usual form, without a parser
  *   http_parse.c    all others: llhttp callbacks and strict checks of the request head
+ *   http_auth.c     bearer tokens
  *   http_check.c    predicates on header values and request targets
  *   http_request.c  checks of a request, and its dispatch to the core
  *   http_body.c     request bodies
@@ -74,7 +75,7 @@ struct fw_http_config {
 	fw_principal *principal; /* who has that token */
 	char *allowed_hosts;     /* NULL: no list */
 	char *allowed_origins;   /* NULL: no list */
-	char *challenge;         /* WWW-Authenticate */
+	char *metadata_url;      /* for WWW-Authenticate; NULL: none */
 	bool is_loopback;        /* bound to a loopback address */
 	bool is_wildcard;        /* bound to all addresses */
 };

@@ -28,8 +28,8 @@ unsigned fw_http_accept_read(const char *accept);
 /* application/json, without a charset or with UTF-8. */
 bool fw_http_type_is_json(const char *type);
 
-/* "Bearer TOKEN", compared in constant time. */
-bool fw_http_bearer_is(const char *authorization, const char *token);
+/* The token of "Bearer TOKEN", in the text; NULL: it has another form. */
+const char *fw_http_bearer(const char *authorization, size_t *ret_len);
 
 /* True: two hexadecimal digits follow every "%" of a request target, no escape
  * stands for NUL, and no escape in the path stands for another control byte. */

@@ -22,6 +22,8 @@
 
 #include <faultwire/faultwire.h>
 
+#include "mcp/authority.h"
+
 /* ---- the core --------------------------------------------------------------- */
 
 void fw_exchange_init(struct fw_exchange *exchange, fw_server *server,
@@ -183,6 +185,12 @@ void fw_transport_closed(struct fw_transport *transport)
 uv_loop_t *fw_server__loop(fw_server *server)
 {
 	return &server->loop;
+}
+
+struct fw_authority *fw_server__authority(const fw_server *server)
+{
+	(void)server;
+	return NULL;
 }
 
 const struct fw_limits *fw_server__limits(const fw_server *server)

@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "net/http_auth.h"
 #include "net/http_conn.h"
 #include "rpc/sse.h"
 
@@ -183,7 +184,7 @@ static void put_page_headers(struct fw_buf *head, const char *headers, bool has_
 	FW_BUF(head, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
 		     "Content-Security-Policy: default-src 'none'; script-src 'self'; "
 		     "style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
-		     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+		     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n"
 		     "Vary: Accept\r\n");
 	if (headers)
 		fw_buf_str(head, headers);
@@ -207,8 +208,7 @@ static void put_reply_headers(struct fw_http_conn *conn, const struct fw_reply *
 		put_header(head, "Mcp-Session-Id", reply->session_id);
 	if (allow)
 		put_header(head, "Allow", allow);
-	if (reply->challenge || reply->status == 401)
-		put_header(head, "WWW-Authenticate", conn->http->config.challenge);
+	fw_http__put_challenge(conn, reply, head);
 }
 
 /* ---- documents ----------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "mcp/principal.h"
+#include "net/http_auth.h"
 #include "net/http_conn.h"
 #include "net/http_check.h"
 
@@ -262,7 +263,7 @@ static fw_error *check_sender(struct fw_http_conn *conn)
 	if (!fw_http_host_is_listed(host, http->config.allowed_hosts) &&
 	    !(is_local && fw_http_host_is_loopback(host)) &&
 	    !(!http->config.is_loopback && !http->config.allowed_hosts &&
-	      http->config.bearer_token))
+	      fw_http__needs_token(http)))
 		return fw_raise_auth_origin_not_allowed(host);
 	if (!conn->head.origin.count)
 		return NULL;
@@ -272,19 +273,6 @@ static fw_error *check_sender(struct fw_http_conn *conn)
 	     (http->config.is_loopback && fw_http_origin_is_loopback(origin))))
 		return NULL;
 	return fw_raise_auth_origin_not_allowed(origin);
-}
-
-static fw_error *check_token(struct fw_http_conn *conn)
-{
-	if (!conn->http->config.bearer_token)
-		return NULL;
-	if (!conn->head.authorization.count ||
-	    !fw_http_bearer_is(fw_http__at(conn, conn->head.authorization.value),
-			       conn->http->config.bearer_token))
-		return fw_raise_auth_unauthorized();
-	fw_principal_unref(conn->exchange.principal);
-	conn->exchange.principal = fw_principal_ref(conn->http->config.principal);
-	return NULL;
 }
 
 static fw_error *check_method(struct fw_http_conn *conn)
@@ -343,7 +331,7 @@ static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 	if (terms.access != FW_PAGE_UNCHECKED)
 		FW_TRY(check_sender(conn));
 	if (terms.access == FW_PAGE_GUARDED)
-		FW_TRY(check_token(conn));
+		FW_TRY(fw_http__authenticate(conn));
 	if (!terms.takes_method)
 		return fw_raise_protocol_http_method_not_allowed(method, terms.allow);
 	return expect_body(conn, terms.body_bytes);
@@ -352,7 +340,7 @@ static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 static fw_error *check_message(struct fw_http_conn *conn)
 {
 	FW_TRY(check_sender(conn));
-	FW_TRY(check_token(conn));
+	FW_TRY(fw_http__authenticate(conn));
 	FW_TRY(check_method(conn));
 	return check_form(conn);
 }

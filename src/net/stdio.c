@@ -19,7 +19,13 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { READ_BYTES = 64 * 1024, KEEP_BYTES = 256 * 1024, COMPACT_BYTES = 64 * 1024 };
+enum {
+	READ_BYTES = 64 * 1024,
+	KEEP_BYTES = 256 * 1024,
+	COMPACT_BYTES = 64 * 1024,
+	TAKEN_BYTES = 64 * 1024, /* a reply of more is taken over instead of being copied */
+	WIDE_BYTES = 1024 * 1024 /* of a pipe that such a reply is written to */
+};
 
 struct stdio {
 	struct fw_transport base;
@@ -37,6 +43,7 @@ struct stdio {
 	bool can_poll_out;
 	bool is_shared;   /* input and output are one descriptor: in_poll polls both */
 	bool is_waiting;  /* until the output can be written to */
+	bool is_wide;     /* the pipe of the output was made larger, if it is one */
 	bool is_paused;   /* too much is unsent: no input is read */
 	bool is_greeting; /* a gateway's initialize is in progress: nothing is read */
 	bool is_ended;    /* there is no more input */
@@ -89,7 +96,17 @@ static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 {
 	struct stdio *stdio =
 		(struct stdio *)((char *)exchange - offsetof(struct stdio, exchange));
+	struct fw_buf *unsent = &stdio->unsent;
 
+	if (reply->own && reply->len > TAKEN_BYTES && stdio->sent == unsent->len &&
+	    !stdio->is_broken && reply->len < unsent->max) {
+		stdio->sent = 0;
+		fw_buf_reset(unsent, KEEP_BYTES);
+		fw_buf_swap(unsent, reply->own);
+		FW_BUF(unsent, "\n");
+		stdio->is_broken = unsent->state != FW_BUF_OK;
+		return;
+	}
 	put_line(stdio, reply->json, reply->len);
 }
 
@@ -121,6 +138,16 @@ static void end_output(struct stdio *stdio)
 	fw_transport_hangup(&stdio->base);
 }
 
+/* The output is full, and much is to be written: a larger pipe lets the reader read while we
+ * write. False: it is as large as it gets, or no pipe. */
+static bool widen(struct stdio *stdio)
+{
+	if (stdio->is_wide || stdio->unsent.len - stdio->sent < READ_BYTES)
+		return false;
+	stdio->is_wide = true;
+	return fcntl(stdio->out, F_SETPIPE_SZ, WIDE_BYTES) == WIDE_BYTES;
+}
+
 static void write_out(struct stdio *stdio)
 {
 	struct fw_buf *unsent = &stdio->unsent;
@@ -132,6 +159,8 @@ static void write_out(struct stdio *stdio)
 
 		if (n >= 0) {
 			stdio->sent += (size_t)n;
+		} else if (error == EAGAIN && widen(stdio)) {
+			continue;
 		} else if (error == EAGAIN && (stdio->can_poll_out || stdio->is_shared)) {
 			stdio->is_waiting = true;
 			watch(stdio);
@@ -188,19 +217,23 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 	char *from = at + scanned;
 	char *newline;
 
-	while (!stdio->is_broken && !stdio->is_greeting &&
-	       (newline = memchr(from, '\n', (size_t)(end - from)))) {
+	newline = memchr(from, '\n', (size_t)(end - from));
+	while (newline && !stdio->is_broken && !stdio->is_greeting) {
+		char *next = memchr(newline + 1, '\n', (size_t)(end - (newline + 1)));
+
+		fw_server__set_more(stdio->base.server, next != NULL);
 		if (stdio->is_skipping)
 			stdio->is_skipping = false;
 		else
 			take_line(stdio, at, (size_t)(newline - at));
 		at = newline + 1;
-		from = at;
+		newline = next;
 		if (stdio->exchange.calls && fw_exchange_is_greeting(&stdio->exchange)) {
 			stdio->is_greeting = true;
 			watch(stdio);
 		}
 	}
+	fw_server__set_more(stdio->base.server, false);
 	lines->len = (size_t)(end - at);
 	if (lines->len && at != lines->text)
 		memmove(lines->text, at, lines->len);

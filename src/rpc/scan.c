@@ -476,13 +476,19 @@ bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number)
 /* A member that is remembered: where, and which members of it. */
 struct place {
 	const char *name;
+	size_t len;
 	size_t offset; /* of the slice in struct fw_scan */
 	const struct place *below;
 };
 
-#define PLACE(name, member)                                  \
-	{                                                    \
-		name, offsetof(struct fw_scan, member), NULL \
+#define PLACE_OF(name, member, below)                                          \
+	{                                                                      \
+		name, sizeof name - 1, offsetof(struct fw_scan, member), below \
+	}
+#define PLACE(name, member) PLACE_OF(name, member, NULL)
+#define PLACE_END                \
+	{                        \
+		NULL, 0, 0, NULL \
 	}
 
 static const struct place of_result[] = {
@@ -494,40 +500,140 @@ static const struct place of_result[] = {
 	PLACE("requestState", state),
 	PLACE("inputRequests", questions),
 	PLACE("nextCursor", cursor),
-	{ NULL, 0, NULL },
+	PLACE_END,
 };
 
 static const struct place of_error[] = {
 	PLACE("code", code),
 	PLACE("message", message),
 	PLACE("data", data),
-	{ NULL, 0, NULL },
+	PLACE_END,
 };
 
 static const struct place of_params[] = {
 	PLACE("progressToken", token),
 	PLACE("requestId", request_id),
 	PLACE("uri", uri),
-	{ NULL, 0, NULL },
+	PLACE_END,
 };
 
 static const struct place of_message[] = {
 	PLACE("jsonrpc", version),
 	PLACE("id", id),
 	PLACE("method", method),
-	{ "params", offsetof(struct fw_scan, params), of_params },
-	{ "result", offsetof(struct fw_scan, result), of_result },
-	{ "error", offsetof(struct fw_scan, error), of_error },
-	{ NULL, 0, NULL },
+	PLACE_OF("params", params, of_params),
+	PLACE_OF("result", result, of_result),
+	PLACE_OF("error", error, of_error),
+	PLACE_END,
 };
 
 static const struct place *find_place(const struct place *places, struct fw_slice key)
 {
+	bool is_plain = !memchr(key.p, '\\', key.n);
+
 	for (; places && places->name; places++)
-		if (fw_slice_equals(key, places->name))
+		if (is_plain ? key.n == places->len + 2 &&
+				       memcmp(key.p + 1, places->name, places->len) == 0
+			     : fw_slice_equals(key, places->name))
 			return places;
 	return NULL;
 }
+
+/* ---- blocks of content ------------------------------------------------------ */
+
+static enum fw_scan_blocks judge_block(struct fw_slice type, struct fw_slice text)
+{
+	if (!fw_slice_is_string(type))
+		return FW_BLOCKS_NO_TYPE;
+	if (fw_slice_equals(type, "text") && !fw_slice_is_string(text))
+		return FW_BLOCKS_NO_TEXT;
+	return FW_BLOCKS_OK;
+}
+
+/* An object, from its brace on. The first member of a name counts. */
+static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
+{
+	struct fw_slice type = { NULL, 0 };
+	struct fw_slice text = { NULL, 0 };
+
+	s->at++;
+	skip_blanks(s);
+	if (s->at < s->end && *s->at == '}') {
+		s->at++;
+		*ret_fault = FW_BLOCKS_NO_TYPE;
+		return true;
+	}
+	for (;;) {
+		struct fw_slice key;
+		const char *value;
+
+		if (!read_key(s, &key))
+			return false;
+		skip_blanks(s);
+		value = s->at;
+		if (!skip_value(s))
+			return false;
+		if (!type.p && fw_slice_equals(key, "type"))
+			type = (struct fw_slice){ value, (size_t)(s->at - value) };
+		else if (!text.p && fw_slice_equals(key, "text"))
+			text = (struct fw_slice){ value, (size_t)(s->at - value) };
+		skip_blanks(s);
+		if (s->at < s->end && *s->at == '}')
+			break;
+		if (!take(s, ','))
+			return false;
+	}
+	s->at++;
+	*ret_fault = judge_block(type, text);
+	return true;
+}
+
+static bool scan_item(struct scanner *s, enum fw_scan_blocks *ret_fault)
+{
+	bool is_whole;
+
+	skip_blanks(s);
+	if (s->at >= s->end || *s->at != '{') {
+		*ret_fault = FW_BLOCKS_NOT_OBJECT;
+		return skip_value(s);
+	}
+	if (!s->depth_left)
+		return fail(s, FW_SCAN_TOO_DEEP);
+	s->depth_left--;
+	is_whole = scan_block(s, ret_fault);
+	s->depth_left++;
+	return is_whole;
+}
+
+/* An array, from its bracket on: each block is looked at while it is validated. */
+static bool scan_blocks(struct scanner *s, struct fw_scan *scan)
+{
+	if (!s->depth_left)
+		return fail(s, FW_SCAN_TOO_DEEP);
+	s->depth_left--;
+	s->at++;
+	skip_blanks(s);
+	if (s->at >= s->end || *s->at != ']') {
+		for (;;) {
+			enum fw_scan_blocks fault = FW_BLOCKS_OK;
+
+			if (!scan_item(s, &fault))
+				return false;
+			if (scan->blocks == FW_BLOCKS_OK)
+				scan->blocks = fault;
+			skip_blanks(s);
+			if (s->at < s->end && *s->at == ']')
+				break;
+			if (!take(s, ','))
+				return false;
+		}
+	}
+	s->at++;
+	s->depth_left++;
+	return true;
+}
+
+/* ---- members ---------------------------------------------------------------- */
 
 static bool scan_members(struct scanner *s, const struct place *places, struct fw_scan *scan);
 
@@ -547,6 +653,9 @@ static bool scan_member(struct scanner *s, const struct place *places, struct fw
 	value = s->at;
 	if (place && place->below && s->at < s->end && *s->at == '{')
 		is_whole = scan_members(s, place->below, scan);
+	else if (place && place->offset == offsetof(struct fw_scan, content) &&
+		 s->at < s->end && *s->at == '[')
+		is_whole = scan_blocks(s, scan);
 	else
 		is_whole = skip_value(s);
 	if (!is_whole || !place)

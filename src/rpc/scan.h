@@ -55,6 +55,14 @@ enum fw_scan_status {
 	FW_SCAN_NOT_OBJECT /* valid JSON, but no object: `is_array` for a batch */
 };
 
+/* What is wrong with the blocks of `content`, if it is an array: the first fault. */
+enum fw_scan_blocks {
+	FW_BLOCKS_OK,
+	FW_BLOCKS_NOT_OBJECT,
+	FW_BLOCKS_NO_TYPE, /* or it is not a string */
+	FW_BLOCKS_NO_TEXT  /* a block of text without a text */
+};
+
 struct fw_scan {
 	enum fw_scan_status status;
 	size_t position; /* of the first offending byte */
@@ -69,6 +77,7 @@ struct fw_scan {
 	struct fw_slice error;
 	/* Of `result`, if it is an object. */
 	struct fw_slice content;
+	enum fw_scan_blocks blocks;
 	struct fw_slice structured; /* structuredContent */
 	struct fw_slice is_error;   /* isError */
 	struct fw_slice type;       /* resultType */

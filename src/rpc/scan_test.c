@@ -112,6 +112,35 @@ static void test_scan__tells_cut_text_from_other_text(void **state)
 	}
 }
 
+static void expect_blocks(const char *content, enum fw_scan_blocks blocks)
+{
+	char text[512];
+	struct fw_scan found;
+
+	snprintf(text, sizeof text, "{\"id\":1,\"result\":{\"content\":%s}}", content);
+	assert_int_equal(scan(text, &found), FW_SCAN_OK);
+	expect_slice(found.content, content);
+	assert_int_equal(found.blocks, blocks);
+}
+
+static void test_scan__judges_blocks_of_content(void **state)
+{
+	(void)state;
+	expect_blocks("[]", FW_BLOCKS_OK);
+	expect_blocks("[ ]", FW_BLOCKS_OK);
+	expect_blocks("{}", FW_BLOCKS_OK); /* not an array: judged by who reads it */
+	expect_blocks("[{\"type\":\"text\",\"text\":\"x\"} , {\"type\":\"image\"}]",
+		      FW_BLOCKS_OK);
+	expect_blocks("[{\"text\":\"x\",\"a\":[{}],\"t\\u0079pe\":\"text\"}]", FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"text\",\"text\":\"x\",\"text\":1}]", FW_BLOCKS_OK);
+	expect_blocks("[1]", FW_BLOCKS_NOT_OBJECT);
+	expect_blocks("[[{\"type\":\"text\"}]]", FW_BLOCKS_NOT_OBJECT);
+	expect_blocks("[{}]", FW_BLOCKS_NO_TYPE);
+	expect_blocks("[{\"type\":1}]", FW_BLOCKS_NO_TYPE);
+	expect_blocks("[{\"type\":\"text\"}]", FW_BLOCKS_NO_TEXT);
+	expect_blocks("[{\"type\":\"text\",\"text\":null},1]", FW_BLOCKS_NO_TEXT);
+}
+
 static void test_scan__limits_nesting(void **state)
 {
 	char text[3000];
@@ -294,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_scan__finds_members_of_a_result),
 		cmocka_unit_test(test_scan__finds_members_of_errors_and_notifications),
 		cmocka_unit_test(test_scan__tells_cut_text_from_other_text),
+		cmocka_unit_test(test_scan__judges_blocks_of_content),
 		cmocka_unit_test(test_scan__limits_nesting),
 		cmocka_unit_test(test_slice__decodes_text),
 		cmocka_unit_test(test_scan__walks_containers),

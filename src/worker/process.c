@@ -259,6 +259,10 @@ _Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup
 		_exit(EXIT_FAILURE);
 	}
 	finish_frame(process, FW_WORKER_FRAME_READY);
+	if (setup->options->background) {
+		setup->options->background(setup->options->ctx);
+		leave();
+	}
 	for (;;)
 		run_one(process, setup->server);
 }

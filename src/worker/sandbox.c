@@ -140,6 +140,7 @@ fw_error *fw_sandbox_prepare(const fw_workers_options *options,
 		.mode = options->sandbox,
 		.may_connect = options->may_connect,
 		.may_execute = options->may_execute,
+		.may_watch = options->may_watch,
 		.memory_bytes = options->memory_bytes ? options->memory_bytes
 						      : FW_LIMIT_WORKER_MEMORY_BYTES,
 		.file_bytes =

@@ -51,6 +51,7 @@ enum {
 	NO_SERVER = 4,  /* with NO_CONNECT: but for the server, even if it may connect */
 	WORKER = 8,     /* for workers only */
 	SERVER = 16,    /* for the server process only */
+	NO_WATCH = 64,  /* not for workers that may watch paths */
 	NO_TRACER = 32, /* not for the server if its leak check has to trace at exit */
 };
 
@@ -259,7 +260,7 @@ static const struct refusal refusals[] = {
 	REFUSE(utimes, NO_EXECUTE),
 	REFUSE(futimesat, NO_EXECUTE),
 	REFUSE_UNLESS(utimensat, NO_EXECUTE, 1, 0),
-	REFUSE(inotify_add_watch, NO_EXECUTE),
+	REFUSE(inotify_add_watch, NO_EXECUTE | NO_WATCH),
 	ABSENT(setxattr),
 	ABSENT(lsetxattr),
 	ABSENT(fsetxattr),
@@ -346,6 +347,8 @@ static const int server_families[] = { AF_INET, AF_INET6 };
 static bool applies(const struct fw_sandbox_filter_kind *kind, unsigned when)
 {
 	if ((when & NO_EXECUTE) && kind->may_execute)
+		return false;
+	if ((when & NO_WATCH) && kind->may_watch)
 		return false;
 	if ((when & NO_CONNECT) && kind->may_connect &&
 	    !(kind->is_server && (when & NO_SERVER)))

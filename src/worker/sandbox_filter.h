@@ -16,15 +16,27 @@ struct fw_sandbox_filter_kind {
 	bool is_server;
 	bool may_connect;
 	bool may_execute;
+	bool may_watch; /* only if it is neither the server nor may connect or execute */
 };
 
-enum { FW_SANDBOX_FILTERS = 8 };
+enum { FW_SANDBOX_FILTERS = 9, FW_SANDBOX_FILTER_WATCH = 8 };
 
 /* The place of a kind in the table. */
 static inline unsigned fw_sandbox_filter_index(const struct fw_sandbox_filter_kind *kind)
 {
+	if (kind->may_watch && !kind->is_server && !kind->may_connect && !kind->may_execute)
+		return FW_SANDBOX_FILTER_WATCH;
 	return (kind->is_server ? 4u : 0u) | (kind->may_connect ? 2u : 0u) |
 	       (kind->may_execute ? 1u : 0u);
+}
+
+/* The kind at a place in the table. */
+static inline struct fw_sandbox_filter_kind fw_sandbox_filter_kind_at(unsigned index)
+{
+	return (struct fw_sandbox_filter_kind){ .is_server = index & 4,
+						.may_connect = index & 2,
+						.may_execute = index & 1,
+						.may_watch = index == FW_SANDBOX_FILTER_WATCH };
 }
 
 /* By libseccomp: returns the number of instructions, or a negative errno. */

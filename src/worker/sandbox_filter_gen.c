@@ -9,9 +9,7 @@
 
 static void print_filter(unsigned index)
 {
-	const struct fw_sandbox_filter_kind kind = { .is_server = index & 4,
-						     .may_connect = index & 2,
-						     .may_execute = index & 1 };
+	const struct fw_sandbox_filter_kind kind = fw_sandbox_filter_kind_at(index);
 	static struct sock_filter code[BPF_MAXINSNS];
 	int count = fw_sandbox_filter_compile(&kind, code, BPF_MAXINSNS);
 

@@ -17,12 +17,11 @@ static void test_filters__equal_what_libseccomp_compiles_now(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < FW_SANDBOX_FILTERS; i++) {
-		struct fw_sandbox_plan plan = { .is_server = i & 4,
-						.may_connect = i & 2,
-						.may_execute = i & 1 };
-		const struct fw_sandbox_filter_kind kind = { .is_server = plan.is_server,
-							     .may_connect = plan.may_connect,
-							     .may_execute = plan.may_execute };
+		const struct fw_sandbox_filter_kind kind = fw_sandbox_filter_kind_at(i);
+		struct fw_sandbox_plan plan = { .is_server = kind.is_server,
+						.may_connect = kind.may_connect,
+						.may_execute = kind.may_execute,
+						.may_watch = kind.may_watch };
 		int count = fw_sandbox_filter_compile(&kind, code, BPF_MAXINSNS);
 
 		fw_sandbox_seccomp_prepare(&plan);

@@ -16,6 +16,7 @@ struct fw_sandbox_plan {
 	bool may_bind;   /* server: a port is still to be bound */
 	bool may_connect;
 	bool may_execute;
+	bool may_watch;
 	uint64_t memory_bytes;
 	uint64_t file_bytes;
 	uint32_t files;

@@ -29,7 +29,8 @@ void fw_sandbox_seccomp_prepare(struct fw_sandbox_plan *plan)
 {
 	const struct fw_sandbox_filter_kind kind = { .is_server = plan->is_server,
 						     .may_connect = plan->may_connect,
-						     .may_execute = plan->may_execute };
+						     .may_execute = plan->may_execute,
+						     .may_watch = plan->may_watch };
 	const unsigned index = fw_sandbox_filter_index(&kind);
 
 	plan->calls = filters[index].code;

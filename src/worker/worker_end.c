@@ -179,7 +179,8 @@ void fw_worker_ended(struct fw_worker *worker, const struct fw_worker_exit *how)
 	death = describe(worker, how);
 	if (call)
 		err = call_error(worker, how, &death);
-	if (fw_worker_death_is_start_failure(&death))
+	/* Work in the background that fails at once must not be repeated at once. */
+	if (fw_worker_death_is_start_failure(&death) || pool->options.background)
 		fw_worker_pool_back_off(pool);
 	free_slot(worker);
 	fw_worker_pool_refill(pool);

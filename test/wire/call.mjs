@@ -137,6 +137,16 @@ test('Ctrl-C cancels the call, and the server gets the cancellation', async () =
 	same(params.requestId, calls()[0][1].id);
 });
 
+test('the server gets the environment of the command, which --env adds to', () => {
+	const path = join(scratch(), 'environment');
+	const dump = `sh -c 'env >"${path}"'`;
+	call('--retry', 'off', dump);
+	match(readFileSync(path, 'utf8'), /^HOME=/m);
+	call('--retry', 'off', '--env', 'EXTRA=1', dump);
+	match(readFileSync(path, 'utf8'), /^HOME=/m);
+	match(readFileSync(path, 'utf8'), /^EXTRA=1$/m);
+});
+
 test('a server of a configuration file, by name', () => {
 	const config = file('mcp.json', JSON.stringify({ mcpServers: {
 		small: { command: 'node', args: [join(root, 'test/wire/lib/call_server.mjs'), log], env: { FW_X: '1' } },

@@ -1,15 +1,16 @@
-// search_text finds what ripgrep finds: generated queries on a generated tree. FW_LONG=1: 500 queries on
-// 12,000 files; FW_SEED and FW_CASE repeat one query.
+// search_text finds what ripgrep finds: generated queries on a generated tree, without the index, with it, and while
+// files change. FW_LONG=1: 500 queries on 12,000 files; FW_SEED and FW_CASE repeat one query.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, root, same, scratch, test } from './lib/cli.mjs';
-import { end, isLong, serve } from './lib/code.mjs';
+import { awaitIndex, end, isLong, serve, useState } from './lib/code.mjs';
+import { change } from './lib/changes.mjs';
 import { makeQuery, makeTree, random } from './lib/corpus.mjs';
 
 const seed = Number(process.env.FW_SEED ?? 7);
-const queries = isLong ? 500 : 80;
+const queries = isLong ? 500 : 60;
 const most = 10000;
 
 const excluded = ['.git', '.hg', '.svn', '.bzr', '.jj', 'node_modules', '__pycache__', '.mypy_cache', '.pytest_cache', '.ruff_cache', '.tox', '.venv', '.idea', '.faultwire'];
@@ -64,33 +65,46 @@ async function compare(server, dir, query, number) {
 	return found.length > 0;
 }
 
-async function compareAll(dir, count, make) {
-	const server = await serve(dir);
+async function compareAll(dir, count, make, index, before) {
+	useState();
+	const server = await serve(dir, '--search-index', index);
+	if (index === 'on') await awaitIndex();
 	const only = process.env.FW_CASE;
 	let hits = 0;
 	for (let i = 0; i < count; i++) {
 		const query = make(random(seed * 1000 + i));
+		if (before) before(query);
 		if (only === undefined || Number(only) === i) hits += await compare(server, dir, query, i);
 	}
 	await server.end();
 	return hits;
 }
 
-test(`${queries} generated queries on a generated tree: the lines that ripgrep finds`, async () => {
-	const dir = mkdtempSync(join(scratch(), 'tree-'));
-	makeTree(dir, isLong ? 12000 : 400, random(seed));
-	const hits = await compareAll(dir, queries, makeQuery);
-	if (process.env.FW_CASE === undefined) check(hits > queries / 2, `only ${hits} queries have results`);
+const dir = mkdtempSync(join(scratch(), 'tree-'));
+makeTree(dir, isLong ? 12000 : 400, random(seed));
+
+for (const index of ['off', 'on'])
+	test(`${queries} generated queries on a generated tree, index ${index}: the lines that ripgrep finds`, async () => {
+		const hits = await compareAll(dir, queries, makeQuery, index);
+		if (process.env.FW_CASE === undefined) check(hits > queries / 2, `only ${hits} queries have results`);
+	});
+
+test('queries after each change of files, with the index: the lines that ripgrep finds', async () => {
+	const next = random(seed + 1);
+	const hits = await compareAll(dir, queries, makeQuery, 'on', (query) => {
+		change(dir, next);
+		if (query.folder && !existsSync(join(dir, query.folder))) delete query.folder;
+	});
+	if (process.env.FW_CASE === undefined) check(hits > queries / 4, `only ${hits} queries have results`);
 });
 
-test('queries on this repository: the lines that ripgrep finds', async () => {
-	const dir = mkdtempSync(join(scratch(), 'own-'));
-	execFileSync('sh', ['-c', `cp -r src include docs registry test/wire ${dir}`], { cwd: root });
-	const list = ['fw_error', 'struct fw_\\w+ \\{', '^#include', 'FW_TRY\\(', '[A-Z]{12,}', 'todo|fixme|because', '\\bint\\b.*;$', 'is_\\w+\\(', '"[^"]{60,}"', '(?i)sqlite', 'zzz_no_match', 'e', '^\\s*$', 'a.*b.*c.*d.*e'];
-	await compareAll(dir, list.length * 2, (() => {
+for (const index of ['off', 'on'])
+	test(`queries on this repository, index ${index}: the lines that ripgrep finds`, async () => {
+		const own = mkdtempSync(join(scratch(), 'own-'));
+		execFileSync('sh', ['-c', `cp -r src include docs registry test/wire ${own}`], { cwd: root });
+		const list = ['fw_error', 'struct fw_\\w+ \\{', '^#include', 'FW_TRY\\(', '[A-Z]{12,}', 'todo|fixme|because', '\\bint\\b.*;$', 'is_\\w+\\(', '"[^"]{60,}"', '(?i)sqlite', 'zzz_no_match', 'e', '^\\s*$', 'a.*b.*c.*d.*e'];
 		let i = 0;
-		return () => ({ query: list[i >> 1], regex: true, case_sensitive: i++ % 2 === 0 });
-	})());
-});
+		await compareAll(own, list.length * 2, () => ({ query: list[i >> 1], regex: true, case_sensitive: i++ % 2 === 0 }), index);
+	});
 
 await end();

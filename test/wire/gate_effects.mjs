@@ -66,7 +66,16 @@ async function run(transport, front, runs, seed) {
 		if (canonical?.delivery === 'not_sent') same(times, 0, `${key}, ${fault}: ${canonical.code} says not_sent`);
 		check(isSuccess(answer) || canonical, `${key}, ${fault}: an error without its canonical form: ${JSON.stringify(answer).slice(0, 300)}`);
 	}
-	return told.size;
+	const answers = [...told.values()].map(({ answer }) => answer);
+	const failed = answers.filter((answer) => !isSuccess(answer));
+	return {
+		runs,
+		calls: told.size,
+		effects: ran.size,
+		failed: failed.length,
+		notSent: failed.filter((answer) => canonicalOf(answer)?.delivery === 'not_sent').length,
+		twice: [...ran.values()].filter((times) => times > 1).length,
+	};
 }
 
 let seed = Number(process.env.FW_SEED ?? 1);
@@ -76,7 +85,9 @@ for (const transport of ['stdio', 'http'])
 			// Four gateways side by side.
 			const runs = Array.from({ length: 4 }, () => run(transport, front, Math.ceil(RUNS / 16), seed++));
 			const counts = await Promise.all(runs);
-			check(counts.reduce((a, b) => a + b) >= RUNS / 4, 'all calls were made');
+			const sum = (key) => counts.reduce((total, one) => total + one[key], 0);
+			check(sum('calls') >= RUNS / 4, 'all calls were made');
+			console.log(`# ${front} > ${transport}: ${sum('runs')} runs, ${sum('calls')} calls, ${sum('failed')} failed (${sum('notSent')} of them not sent), ${sum('effects')} took effect, ${sum('twice')} of them twice`);
 		});
 
 await finish();

@@ -77,7 +77,8 @@ test('two servers share one store: an exclusive reservation of one is a conflict
 	const missing = (await two.call('release_files', { agent_id: 'agent-1', reservation_ids: [id] }));
 	assert.deepEqual([missing.status, missing.json.type, missing.json.data], [404, 'NOT_FOUND', { reservation_id: id }]);
 	assert.deepEqual((await two.call('release_files', { agent_id: 'agent-2', reservation_ids: [id] })).value, { released: [id] });
-	assert.equal((await one.call('release_files', { agent_id: 'agent-2', reservation_ids: [id] })).status, 404);
+	const again = await one.call('release_files', { agent_id: 'agent-2', reservation_ids: [id] }, { 'Faultwire-Contract': 'canonical' });
+	assert.deepEqual([again.status, again.json.code], [404, 'reservation.not_found']);
 	assert.equal((await one.call(...reserve('agent-1', 'src/main.go'))).status, 200);
 	assert.deepEqual((await one.call('release_all', { agent_id: 'agent-2' })).value, { released: [held[1].reservation_id] });
 	assert.equal((await two.call('release_all', { agent_id: 'agent-1' })).value.released.length, 1);

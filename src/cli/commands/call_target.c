@@ -59,9 +59,10 @@ fw_error *cli_call_target_header(struct call_target *target, const char *line)
 fw_error *cli_call_target_variable(struct call_target *target, const char *variable)
 {
 	size_t name = strcspn(variable, "=");
+	bool is_first = target->environment.count == 0;
 
 	/* The first one is added to the environment of this process. */
-	for (char **at = environ; target->environment.count == 0 && at && *at; at++)
+	for (char **at = environ; is_first && at && *at; at++)
 		if (strncmp(*at, variable, name + 1) != 0 &&
 		    target->environment.count < CALL_WORDS_MAX - 32)
 			FW_TRY(add(&target->environment, strdup(*at)));

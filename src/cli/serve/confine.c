@@ -15,7 +15,7 @@
 #include "cli/state.h"
 
 enum {
-	PATHS_MAX = 5 + SERVE_PATHS_MAX,
+	PATHS_MAX = 8 + SERVE_PATHS_MAX,
 	PORTS_MAX = 8,
 	HTTP_PORT = 80,
 	HTTPS_PORT = 443,
@@ -148,6 +148,8 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	add_directory_of(&writable, how->audit);
 	add_directory_of(&writable, how->incidents);
 	add_directory_of(&writable, how->store);
+	add_directory_of(&writable, how->governance);
+	add_directory_of(&readable, how->policy);
 	for (size_t i = 0; i < how->path_count; i++) {
 		if (how->paths[i].may_write)
 			add_path(&writable, how->paths[i].path);

@@ -15,6 +15,8 @@ struct serve_confine {
 	const char *audit;              /* a file, or off */
 	const char *incidents;          /* the same */
 	const char *store;              /* the same */
+	const char *governance;         /* a file */
+	const char *policy;             /* a file that may be replaced */
 	const struct serve_path *paths; /* of toolsets */
 	size_t path_count;
 	const char *secret_file; /* for the webhook */

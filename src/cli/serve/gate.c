@@ -3,25 +3,18 @@
  */
 #include "cli/command.h"
 
-#include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <faultwire/faultwire.h>
-#include <faultwire/raise.h>
 
-#include "base/loop.h"
-#include "cli/serve/limit.h"
-#include "cli/serve/listen.h"
-#include "cli/serve/observers.h"
-#include "cli/state.h"
+#include "cli/serve/shared.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
 #include "gate/config.h"
 #include "gate/gate.h"
-#include "mcp/server.h"
-#include "observe/log/log.h"
 
 enum {
 	DEADLINE_MOST_S = 86400,
@@ -31,8 +24,6 @@ enum {
 	CONFIG_BYTES = 4 * 1024 * 1024
 };
 enum {
-	STDIO,
-	HTTP,
 	URL,
 	HEADER,
 	HEADER_ENV,
@@ -49,30 +40,10 @@ enum {
 	SUSPECT,
 	PIN,
 	CONTRACT,
-	TOKEN_FILE,
-	LIMIT,
-	AUDIT,
-	AUDIT_SYNC,
-	AUDIT_ARGS,
-	AUDIT_BYTES,
-	METRICS,
-	ALERT_WEBHOOK,
-	ALERT_SECRET_FILE,
-	ALERTMANAGER,
-	LOG,
-	LOG_LEVEL,
-	INCIDENTS,
-	INCIDENTS_AGE,
-	INCIDENTS_BYTES,
 	OPTION_COUNT
 };
 
 static const cli_option options[OPTION_COUNT] = {
-	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
-		    "Serve on standard input and output; the default." },
-	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
-		   "Listen on this address; the endpoint is /mcp. Port 0 chooses a free port. "
-		   "The URL is printed on standard error." },
 	[URL] = { "url", "URL", 0, CLI_TEXT,
 		  "The upstream is this Streamable HTTP endpoint, not a program." },
 	[HEADER] = { "header", "'NAME: VALUE'", 0, CLI_FILES,
@@ -114,42 +85,6 @@ static const cli_option options[OPTION_COUNT] = {
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "Report every failure in this error contract; by default failures of "
 		       "upstreams keep their text." },
-	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
-			 "HTTP: require the bearer token on the first line of FILE." },
-	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
-		    "Set a limit; may be repeated. See faultwire serve --limits." },
-	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
-		    "Audit log of failures, or off; by default audit-log.jsonl in the state "
-		    "directory." },
-	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_TEXT,
-			 "When to sync the audit log to disk: always (before each reply, the "
-			 "default), interval, interval=MS, or off." },
-	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_TEXT,
-			 "How to record arguments: hash (the default) or redacted." },
-	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
-			  "Rotate the audit log at this size, by default 64m." },
-	[METRICS] = { "metrics", "on|off", 0, CLI_TEXT,
-		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
-	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
-			    "Post each alert to URL as JSON." },
-	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
-				"Sign webhook requests with the secret on the first line of "
-				"FILE." },
-	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
-			   "Send firing alerts to the Prometheus Alertmanager at URL." },
-	[LOG] = { "log", "FORM", 0, CLI_TEXT,
-		  "Log format on standard error: json, text, journald or off; by default text "
-		  "on a terminal, otherwise json." },
-	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_TEXT,
-			"Lowest level to log: debug, info (the default), notice, warning, "
-			"error or critical." },
-	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
-			"Database for incidents, or off; by default incidents.db in the state "
-			"directory." },
-	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
-			    "Delete incidents older than this; by default 30." },
-	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
-			      "Maximum size of the incident database, by default 256m." },
 };
 
 static const cli_example examples[] = {
@@ -166,12 +101,9 @@ static const cli_example examples[] = {
 /* A gateway, and everything around it. */
 struct gating {
 	const cli_args *args;
-	fw_server *server;
+	struct serve_shared shared;
 	struct fw_gate *gate;
 	struct fw_gate_config *config;
-	struct serve_observers observers;
-	struct fw_loop loop;
-	bool is_started;
 };
 
 /* ---- upstreams -------------------------------------------------------------------------- */
@@ -304,28 +236,12 @@ static fw_error *read_era(const char *text, enum fw_remote_era *ret_era)
 		    : NULL;
 }
 
-static fw_error *read_deadline(const char *text, uint32_t *ret_ms)
-{
-	unsigned long seconds = DEADLINE_S;
-	char *end;
-
-	if (text) {
-		errno = 0;
-		seconds = strtoul(text, &end, 10);
-		if (errno || end == text || *end != '\0' || text[0] == '-' ||
-		    seconds > DEADLINE_MOST_S)
-			return cli_usage("--deadline takes a number up to %d; found \"%s\"",
-					 DEADLINE_MOST_S, text);
-	}
-	*ret_ms = (uint32_t)seconds * 1000;
-	return NULL;
-}
-
 static fw_error *make_gate(struct gating *gating)
 {
 	const cli_args *args = gating->args;
 	const char *lists = args->values[LISTS];
-	struct fw_gate_options how = { .is_http = cli_given(args, HTTP),
+	uint32_t deadline_s = DEADLINE_S;
+	struct fw_gate_options how = { .is_http = serve_value(args, SERVE_HTTP) != NULL,
 				       .trusts_annotations = cli_given(args, TRUST_ANNOTATIONS),
 				       .exposes_stderr = cli_given(args, EXPOSE_STDERR),
 				       .suspects = cli_given(args, SUSPECT),
@@ -335,112 +251,59 @@ static fw_error *make_gate(struct gating *gating)
 		return cli_usage("--lists takes partial or strict; found \"%s\"", lists);
 	how.is_strict = lists && strcmp(lists, "strict") == 0;
 	FW_TRY(read_era(args->values[ERA], &how.era));
-	FW_TRY(read_deadline(args->values[DEADLINE], &how.deadline_ms));
+	FW_TRY(serve_number_read("--deadline", args->values[DEADLINE], DEADLINE_MOST_S,
+				 &deadline_s));
+	how.deadline_ms = deadline_s * 1000;
 	FW_TRY(read_upstreams(gating));
 	how.entries = fw_gate_config_entries(gating->config, &how.count);
-	return fw_gate_new(&gating->loop, &how, &gating->gate);
+	return fw_gate_new(&gating->shared.loop, &how, &gating->gate);
 }
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static fw_error *read_observers(struct gating *gating, fw_observe_options *ret_options)
+/* Large replies come one after the other, so the heap keeps what they used instead of returning
+ * it to the system with each: fw_loop_trim_later() does so when they have passed. */
+static void keep_heap(void)
 {
-	const cli_args *args = gating->args;
-	const struct serve_observing observing = {
-		.log = args->values[LOG],
-		.log_level = args->values[LOG_LEVEL],
-		.audit = args->values[AUDIT],
-		.audit_sync = args->values[AUDIT_SYNC],
-		.audit_args = args->values[AUDIT_ARGS],
-		.audit_bytes = args->values[AUDIT_BYTES],
-		.incidents = args->values[INCIDENTS],
-		.incidents_age = args->values[INCIDENTS_AGE],
-		.incidents_bytes = args->values[INCIDENTS_BYTES],
-		.metrics = args->values[METRICS],
-		.webhook = args->values[ALERT_WEBHOOK],
-		.secret_file = args->values[ALERT_SECRET_FILE],
-		.alertmanager = args->values[ALERTMANAGER],
-	};
+#ifdef __GLIBC__
+	enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
 
-	return serve_observers_read(&gating->observers, &observing, ret_options);
-}
-
-static void report_start(const struct gating *gating)
-{
-	const char *url = fw_server_url(gating->server);
-	const char *log = gating->args->values[LOG];
-	const fw_field fields[] = {
-		fw_log_text("version", fw_version()),
-		fw_log_text("transport", url ? "http" : "stdio"),
-		fw_log_text("url", url),
-	};
-
-	fw_log_event(FW_LOG_INFO, "faultwire", "gateway_started", fields,
-		     sizeof fields / sizeof *fields);
-	if (url && !(log && strcmp(log, "json") == 0))
-		cli_remark("listening on %s", url);
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
 }
 
 static fw_error *gate(struct gating *gating)
 {
-	const cli_args *args = gating->args;
-	const char *http = args->values[HTTP];
+	struct serve_shared *shared = &gating->shared;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
-	fw_observe_options observe;
-	char token[1024] = "";
-	char state[CLI_PATH_SIZE];
 
-	if (http && cli_given(args, STDIO))
-		return cli_usage("--stdio and --http cannot both be given");
-	if (!http && cli_given(args, METRICS))
-		return cli_usage("--metrics requires --http");
-	FW_TRY(read_observers(gating, &observe));
-	serve_raise_open_files();
+	FW_TRY(serve_shared_read(shared));
 	server.name = "faultwire-gate";
 	server.title = "faultwire gateway";
 	server.version = fw_version();
-	server.contract = cli_contract(args, CONTRACT, FW_AUTO);
+	server.contract = cli_contract(gating->args, CONTRACT, FW_AUTO);
 	server.debug_stack = cli_stack_is_wanted();
-	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
-					   sizeof token));
-	FW_TRY(cli_state_path("", true, state));
-	if (fw_loop_init(&gating->loop) != 0)
-		return fw_raise_internal_unexpected("uv_loop_init");
+	FW_TRY(serve_shared_make(shared, &server));
 	FW_TRY(make_gate(gating));
-	FW_TRY(fw_server__new_on(&gating->loop, &server, &gating->server));
-	FW_TRY(serve_limits_set(gating->server, args));
-	fw_gate_attach(gating->gate, gating->server);
-	FW_TRY(fw_server_prepare(gating->server));
-	FW_TRY(serve_observers_begin(&gating->observers, gating->server, &observe));
-	if (http)
-		FW_TRY(serve_listen_http(gating->server, http, token[0] ? token : NULL));
-	else
-		FW_TRY(fw_server_listen_stdio(gating->server));
-	FW_TRY(fw_observation_complete(&gating->observers.observation, gating->server,
-				       &gating->loop, &observe));
-	explicit_bzero(gating->observers.secret, sizeof gating->observers.secret);
-	report_start(gating);
-	gating->is_started = true;
-	return fw_server_run(gating->server);
+	fw_gate_attach(gating->gate, shared->server);
+	FW_TRY(fw_server_prepare(shared->server));
+	FW_TRY(serve_observers_begin(&shared->observers, shared->server, &shared->observe));
+	FW_TRY(serve_shared_listen(shared));
+	serve_shared_started(shared, "gateway_started", NULL);
+	keep_heap();
+	return fw_server_run(shared->server);
 }
 
 static int run(const cli_args *args)
 {
-	struct gating gating = { .args = args };
+	struct gating gating = { .args = args, .shared = { .args = args } };
 	fw_error *err = gate(&gating);
-	bool is_free = fw_observation_close(&gating.observers.observation);
+	bool is_free = serve_shared_close(&gating.shared);
 
-	if (is_free)
-		fw_server_free(gating.server);
-	if (gating.is_started)
-		fw_log_event(FW_LOG_INFO, "faultwire", "gateway_stopped", NULL, 0);
 	fw_gate_free(gating.gate);
 	fw_gate_config_free(gating.config);
-	fw_observation_clear(&gating.observers.observation);
-	/* A server that is still in use keeps its handles. */
-	if (is_free)
-		fw_loop_close(&gating.loop);
+	serve_shared_clear(&gating.shared, is_free, "gateway_stopped");
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -461,6 +324,8 @@ const cli_command cli_command_gate = {
 		"reads only.",
 	.options = options,
 	.option_count = OPTION_COUNT,
+	.shared_options = serve_options,
+	.shared_count = SERVE_OPTION_COUNT,
 	.operands = CLI_TEXT,
 	.examples = examples,
 	.run = run,

@@ -46,7 +46,7 @@ fw_error *serve_listen_http(fw_server *server, const char *where, const char *to
 	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
 		fw_error_free(err);
 		return cli_usage("--http on an address that is not loopback needs "
-				 "--token-file");
+				 "--token-file or --tokens");
 	}
 	return err;
 }

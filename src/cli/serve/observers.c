@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/serve/limit.h"
+#include "cli/serve/shared.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
@@ -97,46 +98,44 @@ static fw_error *read_age(const char *text, uint32_t *ret_days)
 	return NULL;
 }
 
-static fw_error *read_words(const struct serve_observing *values, fw_observe_options *options)
+static fw_error *read_words(const cli_args *args, fw_observe_options *options)
 {
-	const char *args = values->audit_args;
-	const char *metrics = values->metrics;
+	const char *form = serve_value(args, SERVE_LOG);
+	const char *level = serve_value(args, SERVE_LOG_LEVEL);
+	const char *arguments = serve_value(args, SERVE_AUDIT_ARGS);
+	const char *metrics = serve_value(args, SERVE_METRICS);
 
-	if (values->log)
-		FW_TRY(read_form(values->log, &options->log_form));
-	if (values->log_level)
-		FW_TRY(read_level(values->log_level, &options->log_level));
-	if (args && strcmp(args, "hash") != 0 && strcmp(args, "redacted") != 0)
-		return cli_usage("--audit-args takes hash or redacted");
-	options->audit_arguments = args && strcmp(args, "redacted") == 0;
-	if (metrics && strcmp(metrics, "on") != 0 && strcmp(metrics, "off") != 0)
-		return cli_usage("--metrics takes on or off");
+	if (form)
+		FW_TRY(read_form(form, &options->log_form));
+	if (level)
+		FW_TRY(read_level(level, &options->log_level));
+	options->audit_arguments = arguments && strcmp(arguments, "redacted") == 0;
 	options->no_metrics = metrics && strcmp(metrics, "off") == 0;
-	return read_sync(values->audit_sync, options);
+	return read_sync(serve_value(args, SERVE_AUDIT_SYNC), options);
 }
 
-fw_error *serve_observers_read(struct serve_observers *observers,
-			       const struct serve_observing *values,
+fw_error *serve_observers_read(struct serve_observers *observers, const cli_args *args,
 			       fw_observe_options *ret_options)
 {
 	fw_observe_options options = FW_OBSERVE_OPTIONS_INIT;
+	const char *secret_file = serve_value(args, SERVE_ALERT_SECRET_FILE);
 
-	FW_TRY(read_words(values, &options));
-	FW_TRY(serve_bytes_read("--audit-bytes", values->audit_bytes, AUDIT_BYTES_LEAST,
-				bytes_most, &options.audit_bytes));
-	FW_TRY(read_age(values->incidents_age, &options.incident_days));
-	FW_TRY(serve_bytes_read("--incidents-bytes", values->incidents_bytes,
+	FW_TRY(read_words(args, &options));
+	FW_TRY(serve_bytes_read("--audit-bytes", serve_value(args, SERVE_AUDIT_BYTES),
+				AUDIT_BYTES_LEAST, bytes_most, &options.audit_bytes));
+	FW_TRY(read_age(serve_value(args, SERVE_INCIDENTS_AGE), &options.incident_days));
+	FW_TRY(serve_bytes_read("--incidents-bytes", serve_value(args, SERVE_INCIDENTS_BYTES),
 				INCIDENT_BYTES_LEAST, bytes_most, &options.incident_bytes));
-	if (values->secret_file && !values->webhook)
+	options.audit_file = serve_value(args, SERVE_AUDIT);
+	options.incident_file = serve_value(args, SERVE_INCIDENTS);
+	options.webhook_url = serve_value(args, SERVE_ALERT_WEBHOOK);
+	options.alertmanager_url = serve_value(args, SERVE_ALERTMANAGER);
+	if (secret_file && !options.webhook_url)
 		return cli_usage("--alert-secret-file requires --alert-webhook");
-	if (values->secret_file)
-		FW_TRY(cli_read_first_line(values->secret_file, "--alert-secret-file",
+	if (secret_file)
+		FW_TRY(cli_read_first_line(secret_file, "--alert-secret-file",
 					   observers->secret, sizeof observers->secret));
-	options.audit_file = values->audit;
-	options.incident_file = values->incidents;
-	options.webhook_url = values->webhook;
 	options.webhook_secret = observers->secret[0] ? observers->secret : NULL;
-	options.alertmanager_url = values->alertmanager;
 	*ret_options = options;
 	return NULL;
 }

@@ -3,7 +3,6 @@
  */
 #include "cli/command.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +11,13 @@
 #include <faultwire/raise.h>
 
 #include "api/api.h"
-#include "base/loop.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
-#include "cli/serve/listen.h"
-#include "cli/serve/observers.h"
+#include "cli/serve/shared.h"
 #include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
 #include "cli/state.h"
-#include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
 #include "mcp/server.h"
 #include "observe/log/log.h"
@@ -29,81 +25,34 @@
 
 enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
 enum {
-	STDIO,
-	HTTP,
 	TOOLS,
 	CONTRACT,
-	TOKEN_FILE,
 	ROLE,
-	AUDIT,
-	AUDIT_SYNC,
-	AUDIT_ARGS,
-	AUDIT_BYTES,
-	LIMIT,
 	LIMITS,
 	JSON,
-	METRICS,
-	ALERT_WEBHOOK,
-	ALERT_SECRET_FILE,
-	ALERTMANAGER,
 	RUN,
 	WORKERS,
 	SANDBOX,
 	DEADLINE,
-	LOG,
-	LOG_LEVEL,
-	INCIDENTS,
-	INCIDENTS_AGE,
-	INCIDENTS_BYTES,
 	HINTS,
 	PROBLEM_BASE,
 	API,
 	UPGRADE_REQUIRED,
 	STORE,
-	OPTION_COUNT
+	OPTION_COUNT,
+	FIRST_OF_TOOLSETS = OPTION_COUNT + SERVE_OPTION_COUNT
 };
 
 static const cli_option options[OPTION_COUNT] = {
-	[STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
-		    "Serve on standard input and output; the default." },
-	[HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
-		   "Listen on this address; the endpoint is /mcp. Port 0 chooses a free port. "
-		   "The URL is printed on standard error." },
 	[TOOLS] = { "tools", "LIST", 't', CLI_TOOLSET,
 		    "Toolsets to serve, separated by commas; see above for the defaults." },
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "Default error contract, for clients that do not choose one; by default "
 		       "that of each toolset." },
-	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
-			 "HTTP: require the bearer token on the first line of FILE." },
 	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
 		   "Role to name in errors. A toolset may require one; see above." },
-	[LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
-		    "Set a limit; may be repeated. Bytes take the suffix k or m, times ms or "
-		    "s." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits and exit." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: print JSON." },
-	[AUDIT] = { "audit", "FILE", 0, CLI_FILE,
-		    "Audit log of failures and changes, or off; by default audit-log.jsonl in "
-		    "the state directory." },
-	[AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_AUDIT_SYNC,
-			 "When to sync the audit log to disk: always (before each reply, the "
-			 "default), interval, interval=MS, or off." },
-	[AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_AUDIT_FORM,
-			 "How to record arguments: hash (the default) or redacted." },
-	[AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
-			  "Rotate the audit log at this size, by default 64m; takes the suffix "
-			  "k or m. Rotated files are never deleted." },
-	[METRICS] = { "metrics", "on|off", 0, CLI_SWITCH,
-		      "HTTP: serve Prometheus metrics at /metrics; by default on." },
-	[ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
-			    "Post each alert to URL as JSON, when it fires and when it is "
-			    "resolved." },
-	[ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
-				"Sign webhook requests with the secret on the first line of "
-				"FILE." },
-	[ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
-			   "Send firing alerts to the Prometheus Alertmanager at URL." },
 	[RUN] = { "run", "WHERE", 0, CLI_RUN,
 		  "Where tools run: in a separate process, which may crash or hang without "
 		  "harm to the server; in a thread; or inline." },
@@ -117,20 +66,6 @@ static const cli_option options[OPTION_COUNT] = {
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "Time limit of a call, by default 30; 0: no limit. It also shortens "
 		       "the limits that tools have of their own. Not with --run inline." },
-	[LOG] = { "log", "FORM", 0, CLI_LOG_FORM,
-		  "Log format on standard error: json, text, journald or off; by default text "
-		  "on a terminal, otherwise json." },
-	[LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_LOG_LEVEL,
-			"Lowest level to log: debug, info (the default), notice, warning, "
-			"error or critical." },
-	[INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
-			"Database for incidents, or off; by default incidents.db in the state "
-			"directory." },
-	[INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
-			    "Delete incidents older than this; by default 30." },
-	[INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
-			      "Maximum size of the incident database, by default 256m; takes "
-			      "the suffix k or m. The oldest incidents are deleted." },
 	[HINTS] = { "hints", "on|off|auto", 0, CLI_HINTS,
 		    "Add a second text to the result of a tool that fails: what to do, and the "
 		    "incident id. auto (the default): if the client has not chosen a contract. "
@@ -140,7 +75,7 @@ static const cli_option options[OPTION_COUNT] = {
 			   "https://owlclaw.dev/problems/; such as "
 			   "https://tools.example.com/problems/, where this server explains "
 			   "them." },
-	[API] = { "api", "on|off", 0, CLI_TEXT,
+	[API] = { "api", "on|off", 0, CLI_SWITCH,
 		  "HTTP: serve the HTTP API at /api/v1/ and /openapi.json; by default on." },
 	[UPGRADE_REQUIRED] = { "upgrade-required", NULL, 0, CLI_NOTHING,
 			       "HTTP API: answer 426 instead of 400 to a version that is not "
@@ -163,10 +98,7 @@ static const cli_example examples[] = {
 /* A server, and everything around it. */
 struct serving {
 	const cli_args *args;
-	fw_server *server;
-	bool is_started;
-	struct serve_observers observers;
-	fw_observe_options observe;
+	struct serve_shared shared;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
 	char store[CLI_PATH_SIZE]; /* the default of --store */
 	/* How tools are run. */
@@ -175,40 +107,15 @@ struct serving {
 	fw_workers_options isolation;
 	fw_workers *workers;
 	struct fw_sandbox_report lacks; /* logged when there is a log */
-	struct fw_loop loop;            /* of the server and the alerts */
 	struct fw_api *api;             /* NULL: none */
 	void *reservations;             /* of the toolsets */
 };
-
-static fw_error *read_number(const cli_args *args, size_t option, uint32_t most,
-			     uint32_t *ret_number)
-{
-	const char *text = args->values[option];
-	unsigned long number;
-	char *end;
-
-	if (!text)
-		return NULL;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
-		return cli_usage("--%s takes a number up to %u; found \"%s\"",
-				 options[option].name, most, text);
-	*ret_number = (uint32_t)number;
-	return NULL;
-}
-
-/* With --log json, standard error contains nothing else. */
-static bool is_log_only(const cli_args *args)
-{
-	return args->values[LOG] && strcmp(args->values[LOG], "json") == 0;
-}
 
 static void report_sandbox(const cli_args *args, const char *missing)
 {
 	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
 		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
-	if (!is_log_only(args))
+	if (!serve_is_log_only(args))
 		cli_remark("sandbox: %s", missing);
 }
 
@@ -222,7 +129,8 @@ static fw_error *add_workers(struct serving *serving)
 
 	serving->run = FW_RUN_PROCESS;
 	serving->is_run_chosen = run != NULL;
-	FW_TRY(read_number(args, WORKERS, WORKERS_MOST, &isolation->count));
+	FW_TRY(serve_number_read("--workers", args->values[WORKERS], WORKERS_MOST,
+				 &isolation->count));
 	if (sandbox && strcmp(sandbox, "required") == 0)
 		isolation->sandbox = FW_SANDBOX_REQUIRED;
 	else if (sandbox && strcmp(sandbox, "off") == 0)
@@ -231,7 +139,7 @@ static fw_error *add_workers(struct serving *serving)
 		serving->run = strcmp(run, "inline") == 0 ? FW_RUN_INLINE : FW_RUN_THREAD;
 		return NULL;
 	}
-	return fw_server_add_workers(serving->server, isolation, &serving->workers);
+	return fw_server_add_workers(serving->shared.server, isolation, &serving->workers);
 }
 
 static void allow(void *ctx, const char *path, bool may_write)
@@ -261,16 +169,14 @@ static const char *value_of(const struct fw_toolset_host *host, const char *opti
 
 	for (size_t i = 0; (found = serve_toolset_option_at(i, &toolset)); i++)
 		if (strcmp(found->name, option) == 0)
-			return args->values[OPTION_COUNT + i];
+			return args->values[FIRST_OF_TOOLSETS + i];
 	return NULL;
 }
 
 /* `name` in the state directory, unless the option names another file or is off. */
-static fw_error *file_of(const cli_args *args, size_t option, const char *name,
-			 char path[CLI_PATH_SIZE], const char **ret_file)
+static fw_error *file_of(const char *given, const char *name, char path[CLI_PATH_SIZE],
+			 const char **ret_file)
 {
-	const char *given = args->values[option];
-
 	*ret_file = given && strcmp(given, "off") == 0 ? NULL : given;
 	if (given)
 		return NULL;
@@ -284,23 +190,23 @@ static fw_error *add_toolsets(struct serving *serving)
 	const cli_args *args = serving->args;
 	char *state = serving->state;
 	struct fw_toolset_host host = {
-		.server = serving->server,
+		.server = serving->shared.server,
 		.value_at = value_at,
 		.value_of = value_of,
-		.loop = &serving->loop,
+		.loop = &serving->shared.loop,
 		.reservations = &serving->reservations,
 		.arguments = args,
-		.first_option = OPTION_COUNT,
+		.first_option = FIRST_OF_TOOLSETS,
 		.role = args->values[ROLE],
 		.run = serving->run,
 		.is_run_chosen = serving->is_run_chosen,
 		.workers = serving->workers,
 		.isolation = serving->isolation,
 		.allow = allow,
-		.move_audit = cli_given(args, AUDIT) ? NULL : serve_audit_move,
+		.move_audit = serve_value(args, SERVE_AUDIT) ? NULL : serve_audit_move,
 		.note_audit = serve_audit_note,
 		.verify_audit = serve_audit_verify,
-		.ctx = &serving->observers,
+		.ctx = &serving->shared.observers,
 	};
 
 	FW_TRY(cli_state_path("", false, state));
@@ -308,71 +214,35 @@ static fw_error *add_toolsets(struct serving *serving)
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
-	FW_TRY(file_of(args, STORE, "store.db", serving->store, &host.store));
-	return serve_toolsets_add(&serving->observers.toolsets, args->values[TOOLS],
-				  args->values + OPTION_COUNT, &host);
-}
-
-static void report_start(const fw_server *server, const cli_args *args)
-{
-	const char *url = fw_server_url(server);
-	const fw_field fields[] = {
-		fw_log_text("version", fw_version()),
-		fw_log_text("transport", url ? "http" : "stdio"),
-		fw_log_text("url", url),
-		fw_log_text("tools", args->values[TOOLS]),
-	};
-
-	fw_log_event(FW_LOG_INFO, "faultwire", "server_started", fields,
-		     sizeof fields / sizeof *fields);
-	if (url && !is_log_only(args))
-		cli_remark("listening on %s", url);
+	FW_TRY(file_of(args->values[STORE], "store.db", serving->store, &host.store));
+	return serve_toolsets_add(&serving->shared.observers.toolsets, args->values[TOOLS],
+				  args->values + FIRST_OF_TOOLSETS, &host);
 }
 
 /* After the toolsets were added, because adding some of them reads files. */
 static fw_error *confine(struct serving *serving)
 {
 	const cli_args *args = serving->args;
-	const struct serve_toolsets *toolsets = &serving->observers.toolsets;
+	const struct serve_toolsets *toolsets = &serving->shared.observers.toolsets;
 	const struct serve_confine how = {
 		.sandbox = serving->isolation.sandbox,
-		.http = args->values[HTTP],
-		.audit = args->values[AUDIT],
-		.incidents = args->values[INCIDENTS],
+		.http = serve_value(args, SERVE_HTTP),
+		.audit = serve_value(args, SERVE_AUDIT),
+		.incidents = serve_value(args, SERVE_INCIDENTS),
 		.store = args->values[STORE],
+		.governance = serve_value(args, SERVE_GOVERNANCE),
+		.policy = serve_value(args, SERVE_POLICY),
 		.paths = toolsets->paths,
 		.path_count = toolsets->path_count,
-		.secret_file = args->values[ALERT_SECRET_FILE],
-		.webhook = args->values[ALERT_WEBHOOK],
-		.alertmanager = args->values[ALERTMANAGER],
+		.secret_file = serve_value(args, SERVE_ALERT_SECRET_FILE),
+		.webhook = serve_value(args, SERVE_ALERT_WEBHOOK),
+		.alertmanager = serve_value(args, SERVE_ALERTMANAGER),
 	};
 
 	/* Workers need no feature that the server does not need. */
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
 		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
-	return serve_confine(serving->server, &how);
-}
-
-static fw_error *read_observers(struct serving *serving)
-{
-	const cli_args *args = serving->args;
-	const struct serve_observing observing = {
-		.log = args->values[LOG],
-		.log_level = args->values[LOG_LEVEL],
-		.audit = args->values[AUDIT],
-		.audit_sync = args->values[AUDIT_SYNC],
-		.audit_args = args->values[AUDIT_ARGS],
-		.audit_bytes = args->values[AUDIT_BYTES],
-		.incidents = args->values[INCIDENTS],
-		.incidents_age = args->values[INCIDENTS_AGE],
-		.incidents_bytes = args->values[INCIDENTS_BYTES],
-		.metrics = args->values[METRICS],
-		.webhook = args->values[ALERT_WEBHOOK],
-		.secret_file = args->values[ALERT_SECRET_FILE],
-		.alertmanager = args->values[ALERTMANAGER],
-	};
-
-	return serve_observers_read(&serving->observers, &observing, &serving->observe);
+	return serve_confine(serving->shared.server, &how);
 }
 
 static fw_hints hints_of(const char *word)
@@ -400,36 +270,30 @@ static fw_error *add_api(struct serving *serving)
 	const cli_args *args = serving->args;
 	const char *api = args->values[API];
 	char incidents[CLI_PATH_SIZE], store[CLI_PATH_SIZE];
-	struct fw_api_options how = { .loop = &serving->loop,
+	struct fw_api_options how = { .loop = &serving->shared.loop,
 				      .upgrade_required = cli_given(args, UPGRADE_REQUIRED) };
 
-	if (api && strcmp(api, "on") != 0 && strcmp(api, "off") != 0)
-		return cli_usage("--api takes on or off; found \"%s\"", api);
 	if (api && strcmp(api, "off") == 0)
 		return NULL;
-	FW_TRY(file_of(args, INCIDENTS, "incidents.db", incidents, &how.incident_file));
-	FW_TRY(file_of(args, STORE, "store.db", store, &how.store_file));
-	return fw_api_new(serving->server, &how, &serving->api);
+	FW_TRY(file_of(serve_value(args, SERVE_INCIDENTS), "incidents.db", incidents,
+		       &how.incident_file));
+	FW_TRY(file_of(args->values[STORE], "store.db", store, &how.store_file));
+	return fw_api_new(serving->shared.server, &how, &serving->api);
 }
 
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
-	struct serve_observers *observers = &serving->observers;
+	struct serve_observers *observers = &serving->shared.observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
-	const char *http = args->values[HTTP];
-	static const size_t needs_http[] = { METRICS, API, UPGRADE_REQUIRED };
+	const char *http = serve_value(args, SERVE_HTTP);
+	static const size_t needs_http[] = { API, UPGRADE_REQUIRED };
 	uint32_t deadline_s = DEADLINE_S;
-	char token[1024] = "";
-	char state[CLI_PATH_SIZE];
 
-	if (http && cli_given(args, STDIO))
-		return cli_usage("--stdio and --http cannot both be given");
 	for (size_t i = 0; !http && i < sizeof needs_http / sizeof *needs_http; i++)
 		if (cli_given(args, needs_http[i]))
 			return cli_usage("--%s requires --http", options[needs_http[i]].name);
-	FW_TRY(read_observers(serving));
-	serve_raise_open_files();
+	FW_TRY(serve_shared_read(&serving->shared));
 	server.name = "faultwire";
 	server.title = "faultwire";
 	server.version = fw_version();
@@ -443,42 +307,30 @@ static fw_error *serve(struct serving *serving)
 	server.hints = hints_of(args->values[HINTS]);
 	server.problem_base = args->values[PROBLEM_BASE];
 	FW_TRY(check_problem_base(server.problem_base));
-	FW_TRY(read_number(args, DEADLINE, DEADLINE_MOST_S, &deadline_s));
+	FW_TRY(serve_number_read("--deadline", args->values[DEADLINE], DEADLINE_MOST_S,
+				 &deadline_s));
 	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, DEADLINE))
 		server.deadline_most_ms = server.deadline_ms;
-	if (cli_given(args, TOKEN_FILE))
-		FW_TRY(cli_read_first_line(args->values[TOKEN_FILE], "--token-file", token,
-					   sizeof token));
-	FW_TRY(cli_state_path("", true, state));
-	if (fw_loop_init(&serving->loop) != 0)
-		return fw_raise_internal_unexpected("uv_loop_init");
-	FW_TRY(fw_server__new_on(&serving->loop, &server, &serving->server));
-	FW_TRY(serve_limits_set(serving->server, args));
+	FW_TRY(serve_shared_make(&serving->shared, &server));
 	FW_TRY(add_workers(serving));
 	/* Before the audit log, whose records contain what toolsets know about a call. */
 	FW_TRY(add_toolsets(serving));
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
-	FW_TRY(fw_server_prepare(serving->server));
-	FW_TRY(serve_observers_begin(observers, serving->server, &serving->observe));
+	FW_TRY(fw_server_prepare(serving->shared.server));
+	FW_TRY(serve_observers_begin(observers, serving->shared.server,
+				     &serving->shared.observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
 		FW_TRY(add_api(serving));
-	if (http)
-		FW_TRY(serve_listen_http(serving->server, http, token[0] ? token : NULL));
-	else
-		FW_TRY(fw_server_listen_stdio(serving->server));
-	FW_TRY(fw_observation_complete(&observers->observation, serving->server, &serving->loop,
-				       &serving->observe));
+	FW_TRY(serve_shared_listen(&serving->shared));
 	if (serving->api)
 		fw_api_set_alerting(serving->api, observers->observation.alerting);
-	explicit_bzero(observers->secret, sizeof observers->secret);
 	serve_toolsets_start(&observers->toolsets);
-	report_start(serving->server, args);
-	serving->is_started = true;
-	return fw_server_run(serving->server);
+	serve_shared_started(&serving->shared, "server_started", args->values[TOOLS]);
+	return fw_server_run(serving->shared.server);
 }
 
 /*
@@ -489,7 +341,7 @@ static fw_error *serve(struct serving *serving)
 static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {
 	const cli_args *args = serving->args;
-	const struct fw_toolset *failed = serving->observers.toolsets.failed;
+	const struct fw_toolset *failed = serving->shared.observers.toolsets.failed;
 	fw_contract contract =
 		serve_toolsets_include(args->values[TOOLS], FW_KAIZA) ? FW_KAIZA : FW_AUTO;
 	bool is_self_audit = fw_error_code(err) == FW_GOVERNANCE_SELF_AUDIT_FAILED;
@@ -509,15 +361,16 @@ static fw_error *fail_to_start(struct serving *serving, fw_error *err)
 {
 	bool in_contract = report_in_contract(serving, err);
 
-	return serve_start_failed(&serving->observers, &serving->observe,
+	return serve_start_failed(&serving->shared.observers, &serving->shared.observe,
 				  serving->args->values[ROLE], err, in_contract);
 }
 
 static int run(const cli_args *args)
 {
 	struct serving serving = { .args = args,
-				   .isolation = FW_WORKERS_INIT,
-				   .observe = FW_OBSERVE_OPTIONS_INIT };
+				   .shared = { .args = args,
+					       .observe = FW_OBSERVE_OPTIONS_INIT },
+				   .isolation = FW_WORKERS_INIT };
 	bool is_free;
 	fw_error *err;
 
@@ -526,22 +379,16 @@ static int run(const cli_args *args)
 		return CLI_DONE;
 	}
 	err = serve(&serving);
-	if (err && !serving.is_started)
+	if (err && !serving.shared.is_started)
 		err = fail_to_start(&serving, err);
 	fw_api_close(serving.api);
-	serve_toolsets_stop(&serving.observers.toolsets);
-	is_free = fw_observation_close(&serving.observers.observation);
+	serve_toolsets_stop(&serving.shared.observers.toolsets);
+	is_free = serve_shared_close(&serving.shared);
 	if (is_free) {
-		fw_server_free(serving.server);
 		fw_api_free(serving.api);
-		serve_toolsets_free(&serving.observers.toolsets);
+		serve_toolsets_free(&serving.shared.observers.toolsets);
 	}
-	if (serving.is_started)
-		fw_log_event(FW_LOG_INFO, "faultwire", "server_stopped", NULL, 0);
-	fw_observation_clear(&serving.observers.observation);
-	/* A server that is still in use keeps its handles. */
-	if (is_free)
-		fw_loop_close(&serving.loop);
+	serve_shared_clear(&serving.shared, is_free, "server_stopped");
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
@@ -565,6 +412,8 @@ const cli_command cli_command_serve = {
 		       "mean), and with the token /metrics and /alerts.",
 	.options = options,
 	.option_count = OPTION_COUNT,
+	.shared_options = serve_options,
+	.shared_count = SERVE_OPTION_COUNT,
 	.more_options = serve_toolset_option_at,
 	.part_kind = "toolset",
 	.part_at = serve_toolset_at,

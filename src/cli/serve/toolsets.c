@@ -8,6 +8,8 @@
 
 #include "cli/terminal/report.h"
 #include "cli/terminal/suggest.h"
+#include "mcp/offer.h"
+#include "mcp/server.h"
 
 /* ---- their options ----------------------------------------------------------- */
 
@@ -147,6 +149,8 @@ static fw_error *add(struct serve_toolsets *toolsets, const struct fw_toolset *t
 		     const char *const *values, const struct fw_toolset_host *host)
 {
 	struct fw_toolset_host own = *host;
+	const struct fw_offers *tools = &own.server->offers.tools;
+	size_t first = tools->count;
 	void *instance = NULL;
 
 	if (is_added(toolsets, toolset))
@@ -156,6 +160,8 @@ static fw_error *add(struct serve_toolsets *toolsets, const struct fw_toolset *t
 	toolsets->failed = toolset;
 	/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 	FW_TRY(toolset->add(&own, &instance));
+	for (; first < tools->count; first++)
+		tools->items[first]->toolset = toolset->name;
 	toolsets->failed = NULL;
 	toolsets->added[toolsets->count].toolset = toolset;
 	toolsets->added[toolsets->count++].instance = instance;

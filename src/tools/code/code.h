@@ -15,11 +15,13 @@
 
 #include <faultwire/faultwire.h>
 
+#include "tools/code/indexer.h"
 #include "tools/code/repo.h"
 
 struct fw_code_set {
 	struct fw_code_repos repos;
 	uint32_t search_ms; /* time limit of a search */
+	struct fw_indexer_options indexer;
 };
 
 /* The handlers; `ctx` is a struct fw_code_set. */

@@ -127,7 +127,7 @@ static char *keep_text(struct fw_hunt *hunt, const char *text, size_t len)
 	return to;
 }
 
-static bool add(struct fw_hunt *hunt, int root, const char *prefix, const char *path,
+static bool add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		size_t len)
 {
 	char *kept = keep_text(hunt, path, len);
@@ -143,17 +143,17 @@ static bool add(struct fw_hunt *hunt, int root, const char *prefix, const char *
 	}
 	if (!kept)
 		return false;
-	hunt->files[hunt->count++] = (struct fw_hunt_file){ root, prefix, kept };
+	hunt->files[hunt->count++] = (struct fw_hunt_file){ *where, kept };
 	return true;
 }
 
-bool fw_hunt_add(struct fw_hunt *hunt, int root, const char *prefix, const char *path,
+bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		 size_t len)
 {
 	bool is_added;
 
 	(void)pthread_mutex_lock(&hunt->lock);
-	is_added = add(hunt, root, prefix, path, len);
+	is_added = add(hunt, where, path, len);
 	/* One waiting thread takes a batch. */
 	if (hunt->count - hunt->next == FW_HUNT_BATCH)
 		(void)pthread_cond_signal(&hunt->added);

@@ -46,10 +46,16 @@ FW_NODISCARD fw_error *fw_hunt_new(const struct fw_hunt_options *options,
 				   struct fw_hunt **ret_hunt);
 void fw_hunt_free(struct fw_hunt *hunt);
 
-/* Adds a file below the directory `root`, which stays open until the hunt is finished; files
- * are added in the order of their paths. The path is copied, the prefix is not. False: the
+/* Where a file is. */
+struct fw_hunt_where {
+	int root;           /* directory, open until the hunt is finished */
+	const char *prefix; /* of the repository; not copied */
+	bool is_canonical;  /* no component of the path may be a link */
+};
+
+/* Adds a file; files are added in the order of their paths. The path is copied. False: the
  * hunt has ended, add no more. */
-bool fw_hunt_add(struct fw_hunt *hunt, int root, const char *prefix, const char *path,
+bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		 size_t len);
 bool fw_hunt_has_ended(const struct fw_hunt *hunt);
 

@@ -130,7 +130,7 @@ static bool found(void *ctx, const struct fw_match *match)
 	hit = &h->hits[h->hit_count];
 	*hit = (struct fw_hit){ .file = h->number,
 				.path = h->file.path,
-				.prefix = h->file.prefix,
+				.prefix = h->file.where.prefix,
 				.line = h->line + match->number + 1 };
 	hit->column = count_characters(match->line, match->start) + 1;
 	hit->preview = make_preview(match, hit->column, &hit->preview_len);
@@ -276,8 +276,10 @@ static fw_error *search_file(struct hunter *h, int fd)
 
 static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
 {
-	int fd = fw_root_open_beneath(file->root, file->path,
-				      O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+	static const int flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
+	int fd = file->where.is_canonical
+			 ? fw_root_open_canonical(file->where.root, file->path, flags)
+			 : fw_root_open_beneath(file->where.root, file->path, flags);
 	fw_error *err;
 
 	if (fd < 0)

@@ -12,8 +12,7 @@
 enum { FW_HUNT_THREADS = 8, FW_HUNT_BATCH = 16, FW_HUNT_CHUNK = 256 * 1024 };
 
 struct fw_hunt_file {
-	int root;
-	const char *prefix;
+	struct fw_hunt_where where;
 	const char *path; /* in a chunk, which does not move */
 };
 

@@ -17,6 +17,7 @@ struct fw_code_repo {
 	char name[FW_CODE_NAME_SIZE];       /* "": the only one, without a name */
 	char prefix[FW_CODE_NAME_SIZE + 1]; /* "name/", or "" */
 	char path[FW_PATH_SIZE];            /* canonical */
+	char index[FW_PATH_SIZE];           /* directory of its search index; "": none */
 };
 
 struct fw_code_repos {

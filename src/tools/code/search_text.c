@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "tools/code/arguments.h"
+#include "tools/code/candidates.h"
 #include "tools/code/code.h"
 #include "tools/code/hunt.h"
 #include "tools/code/limits.h"
@@ -34,7 +35,7 @@ struct search {
 	/* Where it begins: in the order of the paths, none below another. Allocated. */
 	struct fw_code_place *places[FW_LIMIT_CODE_LIST];
 	size_t place_count;
-	const struct fw_code_place *place; /* that is being walked */
+	struct fw_hunt_where where; /* that is being searched */
 	bool is_cut;
 };
 
@@ -116,16 +117,21 @@ static fw_error *read_paths(struct search *s)
 
 /* ---- searching ---- */
 
-static bool file(void *ctx, int dir, const char *path, size_t len, const char *name)
+static bool candidate(void *ctx, const char *path, size_t len)
 {
 	struct search *s = ctx;
 
-	(void)dir;
-	(void)name;
 	if ((s->include.count && !fw_globs_match(&s->include, path, len)) ||
 	    fw_globs_match(&s->exclude, path, len))
 		return true;
-	return fw_hunt_add(s->hunt, s->place->root.fd, s->place->repo->prefix, path, len);
+	return fw_hunt_add(s->hunt, &s->where, path, len);
+}
+
+static bool file(void *ctx, int dir, const char *path, size_t len, const char *name)
+{
+	(void)dir;
+	(void)name;
+	return candidate(ctx, path, len);
 }
 
 static bool has_ended(void *ctx)
@@ -145,16 +151,22 @@ static bool is_cancelled(void *ctx)
 static fw_error *walk(struct search *s, const struct fw_code_place *place)
 {
 	const struct fw_walk how = { .file = file, .is_stopped = has_ended, .ctx = s };
+	const struct fw_candidates candidates = { place, fw_query_literals(s->query), candidate,
+						  s };
 	bool is_complete = true;
 	struct stat st;
 
-	s->place = place;
+	s->where = (struct fw_hunt_where){ place->root.fd, place->repo->prefix, false };
 	if (strcmp(place->path, ".") != 0 &&
 	    fstatat(place->root.fd, place->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st.st_mode)) {
-		(void)file(s, -1, place->path, strlen(place->path), place->path);
+		(void)candidate(s, place->path, strlen(place->path));
 		return NULL;
 	}
+	s->where.is_canonical = true;
+	if (fw_candidates_each(&candidates))
+		return NULL;
+	s->where.is_canonical = false;
 	FW_TRY(fw_walk_run(&how, place->root.fd, place->path,
 			   place->shown[0] ? place->shown : ".", &is_complete));
 	s->is_cut = s->is_cut || !is_complete;

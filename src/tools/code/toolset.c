@@ -4,15 +4,31 @@
 #include "tools/toolset.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "tools/code/code.h"
 #include "tools/code/git.h"
+#include "tools/code/indexer.h"
 
-enum { SEARCH_MS = 10000, SEARCH_MOST_MS = 600000, WORKER_FILES = 256 };
+enum {
+	SEARCH_MS = 10000,
+	SEARCH_MOST_MS = 600000,
+	WORKER_FILES = 256,
+	INDEX_MIB = 512,
+	INDEX_MOST_MIB = 3072
+};
 
-enum { REPO, SEARCH_TIMEOUT, OPTION_COUNT };
+static const uint64_t mib = 1024 * 1024;
+static const uint64_t worker_bytes = 1024 * 1024 * 1024;
+
+enum { REPO, SEARCH_TIMEOUT, SEARCH_INDEX, SEARCH_INDEX_SIZE, OPTION_COUNT };
+
+static const char *const index_words[] = {
+	[FW_INDEXER_AUTO] = "auto", [FW_INDEXER_ON] = "on", [FW_INDEXER_OFF] = "off", NULL
+};
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS, NULL,
@@ -20,6 +36,12 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 		   "paths." },
 	[SEARCH_TIMEOUT] = { "search-timeout", "MS", 0, FW_TOOLSET_TEXT, NULL,
 			     "Time limit of a search in milliseconds, by default 10000." },
+	[SEARCH_INDEX] = { "search-index", "WHEN", 0, FW_TOOLSET_WORD, index_words,
+			   "Keep an index for search_text; auto, the default, is for "
+			   "repositories "
+			   "of 2000 files or 32 MiB and more." },
+	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT, NULL,
+				"Largest index of a repository in MiB, by default 512." },
 };
 
 static fw_error *read_number(const char *word, unsigned long most, const char *fault,
@@ -53,6 +75,53 @@ static fw_error *read_options(const struct fw_toolset_host *host, struct fw_code
 	return NULL;
 }
 
+static fw_error *read_index_options(const struct fw_toolset_host *host,
+				    struct fw_code_set *code)
+{
+	const char *word = host->values[SEARCH_INDEX];
+	uint32_t size = INDEX_MIB;
+	size_t mode = 0;
+
+	FW_TRY(read_number(host->values[SEARCH_INDEX_SIZE], INDEX_MOST_MIB,
+			   "--search-index-size takes 1 to 3072 MiB", &size));
+	while (word && index_words[mode] && strcmp(index_words[mode], word) != 0)
+		mode++;
+	code->indexer = (struct fw_indexer_options){ .repos = &code->repos,
+						     .mode = (enum fw_indexer_mode)mode,
+						     .limit_bytes = size * mib };
+	if (code->indexer.mode != FW_INDEXER_OFF && host->state)
+		fw_indexer_prepare(&code->repos, host->state);
+	return NULL;
+}
+
+/* The process that keeps the search indexes. */
+static fw_error *add_indexer(const struct fw_toolset_host *host, struct fw_code_set *code,
+			     const char *const *repositories)
+{
+	const char *writable[FW_CODE_REPOS_MAX + 1] = { NULL };
+	fw_workers_options isolation = host->isolation;
+	fw_workers *workers;
+	size_t count = 0;
+
+	for (size_t i = 0; i < code->repos.count; i++)
+		if (code->repos.list[i].index[0])
+			writable[count++] = code->repos.list[i].index;
+	if (!count)
+		return NULL;
+	isolation.readable = repositories;
+	isolation.writable = writable;
+	isolation.count = 1;
+	isolation.most = 1;
+	isolation.files = WORKER_FILES;
+	isolation.may_watch = true;
+	isolation.background = fw_indexer_run;
+	isolation.ctx = &code->indexer;
+	/* Address space: stacks, maps of the old index, the new one and its runs. */
+	isolation.memory_bytes = 2 * worker_bytes + 3 * count * code->indexer.limit_bytes;
+	isolation.file_bytes = 2 * code->indexer.limit_bytes + worker_bytes;
+	return fw_server_add_workers(host->server, &isolation, &workers);
+}
+
 /* Programs, and the directories of commits that are not in their repository. */
 static fw_error *add_git_workers(const struct fw_toolset_host *host,
 				 const struct fw_code_set *code,
@@ -82,6 +151,40 @@ static fw_error *add_git_workers(const struct fw_toolset_host *host,
 	return err;
 }
 
+/* They read the indexes, and ring the bell of their keeper. */
+static fw_error *add_file_workers(const struct fw_toolset_host *host,
+				  const struct fw_code_set *code,
+				  const char *const *repositories, fw_workers **ret_workers)
+{
+	char(*bells)[FW_PATH_SIZE + 8] = fw__allocate(FW_CODE_REPOS_MAX * sizeof *bells);
+	const char *readable[2 * FW_CODE_REPOS_MAX + 1] = { NULL };
+	const char *writable[FW_CODE_REPOS_MAX + 1] = { NULL };
+	fw_workers_options isolation = host->isolation;
+	size_t count = 0, indexes = 0;
+	fw_error *err;
+
+	if (!bells)
+		return fw_raise_internal_out_of_memory();
+	for (; repositories[count]; count++)
+		readable[count] = repositories[count];
+	for (size_t i = 0; i < code->repos.count; i++) {
+		if (!code->repos.list[i].index[0])
+			continue;
+		(void)snprintf(bells[indexes], sizeof *bells, "%s/bell",
+			       code->repos.list[i].index);
+		writable[indexes] = bells[indexes];
+		readable[count + indexes++] = code->repos.list[i].index;
+	}
+	isolation.readable = readable;
+	isolation.writable = writable;
+	isolation.files = WORKER_FILES;
+	/* Address space, also for a map of an index that is being replaced. */
+	isolation.memory_bytes = worker_bytes + 2 * indexes * code->indexer.limit_bytes;
+	err = fw_server_add_workers(host->server, &isolation, ret_workers);
+	fw__release(bells);
+	return err;
+}
+
 /*
  * Files are read by workers that can read the repositories and nothing else. git runs in
  * workers that can also run programs, whatever --run says: a confined server cannot.
@@ -89,7 +192,6 @@ static fw_error *add_git_workers(const struct fw_toolset_host *host,
 static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_set *code)
 {
 	const char *readable[FW_CODE_REPOS_MAX + 1] = { NULL };
-	fw_workers_options isolation = host->isolation;
 	struct fw_code_runs files = { .run = host->run };
 	struct fw_code_runs git = { .run = FW_RUN_PROCESS };
 
@@ -97,10 +199,9 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 		readable[i] = code->repos.list[i].path;
 		host->allow(host->ctx, readable[i], false);
 	}
-	isolation.readable = readable;
-	isolation.files = WORKER_FILES;
 	if (files.run == FW_RUN_PROCESS)
-		FW_TRY(fw_server_add_workers(host->server, &isolation, &files.workers));
+		FW_TRY(add_file_workers(host, code, readable, &files.workers));
+	FW_TRY(add_indexer(host, code, readable));
 	FW_TRY(add_git_workers(host, code, readable, &git.workers));
 	return fw_code_add(host->server, code, &files, &git);
 }
@@ -114,6 +215,8 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 		return fw_raise_internal_out_of_memory();
 	fw__zero(code, sizeof *code);
 	err = read_options(host, code);
+	if (!err)
+		err = read_index_options(host, code);
 	if (!err)
 		err = add_tools(host, code);
 	if (err) {

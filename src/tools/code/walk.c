@@ -182,6 +182,8 @@ static fw_error *enter(struct walker *w, int dir, const char *name, size_t len, 
 		return NULL;
 	}
 	w->path[len] = '\0';
+	if (w->walk->enters && !w->walk->enters(w->walk->ctx, w->path))
+		return NULL;
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;

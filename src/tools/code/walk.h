@@ -19,6 +19,9 @@ struct fw_walk {
 	/* A directory that is entered, with a slash at its end ("" for the root), before
 	 * its files; NULL: none. */
 	void (*directory)(void *ctx, int dir, const char *path);
+	/* Whether to enter a directory below the first; `path` has no slash at its end. NULL:
+	 * each. */
+	bool (*enters)(void *ctx, const char *path);
 	/* Asked for every directory; true ends the walk. NULL: never. */
 	bool (*is_stopped)(void *ctx);
 	void *ctx;

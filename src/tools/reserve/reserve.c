@@ -307,8 +307,8 @@ fw_error *fw_reserve_get(const struct fw_toolset_host *host, struct fw_reserve *
 	return NULL;
 }
 
-/* The jobs that the thread completes now come back on the loop later: by then nobody may
- * be told. */
+/* The jobs that the thread completes now come back on the loop later: by then the server is
+ * gone. */
 void fw_reserve_stop(struct fw_reserve *reserve)
 {
 	if (!reserve || !reserve->queue)

@@ -33,6 +33,12 @@ enum { FW_WS_WINDSURF = 1, FW_WS_ANTIGRAVITY = 2 };
 struct fw_ws_client;
 struct fw_ws_progress;
 
+/* What the arguments of the call that was described last say. */
+struct fw_ws_described {
+	char phase_id[4 * FW_WS_PHASE_CHARS + 1];
+	char plan_hash[FW_SHA256_TEXT];
+};
+
 struct fw_workspace {
 	struct fw_root directory;
 	char *alias; /* the absolute path that was given for it; NULL: a relative one */
@@ -62,8 +68,7 @@ struct fw_workspace {
 	struct fw_ws_client *noted;   /* the client that a note is about; NULL: none */
 	size_t client_count;
 	uint64_t last_use;
-	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call described last */
-	char plan_hash[FW_SHA256_TEXT];
+	struct fw_ws_described described;
 	/* For the threads that read resources. */
 	pthread_mutex_t lock;
 	struct fw_ws_client *clients;

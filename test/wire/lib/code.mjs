@@ -1,6 +1,6 @@
 // What the tests of the code toolset share: a directory with files, and a server of it.
 
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bin, finish, same, scratch } from './cli.mjs';
 import { Wire, modern } from './mcp.mjs';
@@ -28,6 +28,40 @@ export function write(dir, files) {
 	}
 }
 
+// A state directory of its own for the servers that start from now on.
+let state;
+export function useState() {
+	state = mkdtempSync(join(scratch(), 'state-'));
+	process.env.XDG_STATE_HOME = state;
+	return state;
+}
+
+// What the keeper of the search index has published (src/tools/code/board.h), in a state directory with one index.
+const states = ['none', 'building', 'ready', 'small', 'unwatched', 'failed'];
+export function indexFacts(from = state) {
+	try {
+		const folder = join(from, 'faultwire/code');
+		const path = join(folder, readdirSync(folder)[0]);
+		const board = readFileSync(join(path, 'board'));
+		const number = (at) => Number(board.readBigUInt64LE(at));
+		return {
+			path, state: states[board.readUInt32LE(16)], isWriting: board.readUInt32LE(4) % 2 === 1, changes: board.readUInt32LE(20),
+			generation: number(24), files: number(48), filesRead: number(56), bytes: number(64), indexBytes: number(72),
+		};
+	} catch {
+		return { state: 'none' };
+	}
+}
+
+export async function awaitIndex(isWanted = (facts) => facts.state === 'ready', from = state) {
+	for (let i = 0; i < 1200; i++) {
+		const facts = indexFacts(from);
+		if (isWanted(facts) && !facts.isWriting) return facts;
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+	throw new Error(`the index does not become as it should: ${JSON.stringify(indexFacts(from))}`);
+}
+
 export const emptyResults = {
 	open_file: { path: '', content: '', lines: 0, size: 0 },
 	list_paths: { items: [], total: 0, truncated: false },
@@ -49,6 +83,7 @@ export const operations = {
 // the envelope of a failure, which is checked against what the contract says of all of them.
 export async function serve(repo, ...args) {
 	const repos = Array.isArray(repo) ? repo.flatMap((one) => ['--repo', one]) : ['--repo', repo];
+	if (!state) useState();
 	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
 
 	children.push(wire.child);

@@ -1,0 +1,195 @@
+/*
+ * shared.c - see shared.h.
+ */
+#include "cli/serve/shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <faultwire/faultwire.h>
+#include <faultwire/raise.h>
+
+#include "base/loop.h"
+#include "cli/serve/govern.h"
+#include "cli/serve/limit.h"
+#include "cli/serve/listen.h"
+#include "cli/state.h"
+#include "cli/terminal/input.h"
+#include "cli/terminal/report.h"
+#include "govern/govern.h"
+#include "mcp/server.h"
+#include "observe/log/log.h"
+
+const cli_option serve_options[SERVE_OPTION_COUNT] = {
+	[SERVE_STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
+			  "Serve on standard input and output; the default." },
+	[SERVE_HTTP] = { "http", "ADDR:PORT", 0, CLI_TEXT,
+			 "Listen on this address; the endpoint is /mcp. Port 0 chooses a free "
+			 "port. The URL is printed on standard error." },
+	[SERVE_TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
+			       "HTTP: require the bearer token on the first line of FILE." },
+	[SERVE_TOKENS] = { "tokens", NULL, 0, CLI_NOTHING,
+			   "HTTP: require a bearer token that faultwire token has made; its "
+			   "scopes decide what a client may do." },
+	[SERVE_POLICY] = { "policy", "FILE", 0, CLI_FILE,
+			   "Limits and budgets of clients, as JSON; see docs/governance.md. A "
+			   "changed file is read again." },
+	[SERVE_GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
+			       "Database of tokens and budgets; by default governance.db in "
+			       "the state directory." },
+	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
+			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
+			  "ms or s. For a list see faultwire serve --limits." },
+	[SERVE_AUDIT] = { "audit", "FILE", 0, CLI_FILE,
+			  "Audit log of failures and changes, or off; by default "
+			  "audit-log.jsonl in the state directory." },
+	[SERVE_AUDIT_SYNC] = { "audit-sync", "WHEN", 0, CLI_AUDIT_SYNC,
+			       "When to sync the audit log to disk: always (before each reply, "
+			       "the default), interval, interval=MS, or off." },
+	[SERVE_AUDIT_ARGS] = { "audit-args", "HOW", 0, CLI_AUDIT_FORM,
+			       "How to record arguments: hash (the default) or redacted." },
+	[SERVE_AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
+				"Rotate the audit log at this size, by default 64m; takes the "
+				"suffix k or m. Rotated files are never deleted." },
+	[SERVE_INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+			      "Database for incidents, or off; by default incidents.db in the "
+			      "state directory." },
+	[SERVE_INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
+				  "Delete incidents older than this; by default 30." },
+	[SERVE_INCIDENTS_BYTES] = { "incidents-bytes", "N", 0, CLI_TEXT,
+				    "Maximum size of the incident database, by default 256m; "
+				    "takes the suffix k or m. The oldest incidents are "
+				    "deleted." },
+	[SERVE_METRICS] = { "metrics", "on|off", 0, CLI_SWITCH,
+			    "HTTP: serve Prometheus metrics at /metrics; by default on." },
+	[SERVE_ALERT_WEBHOOK] = { "alert-webhook", "URL", 0, CLI_TEXT,
+				  "Post each alert to URL as JSON, when it fires and when it "
+				  "is resolved." },
+	[SERVE_ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
+				      "Sign webhook requests with the secret on the first "
+				      "line of FILE." },
+	[SERVE_ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
+				 "Send firing alerts to the Prometheus Alertmanager at URL." },
+	[SERVE_LOG] = { "log", "FORM", 0, CLI_LOG_FORM,
+			"Log format on standard error: json, text, journald or off; by default "
+			"text on a terminal, otherwise json." },
+	[SERVE_LOG_LEVEL] = { "log-level", "LEVEL", 0, CLI_LOG_LEVEL,
+			      "Lowest level to log: debug, info (the default), notice, "
+			      "warning, error or critical." },
+};
+
+/* ---- values ------------------------------------------------------------------------- */
+
+fw_error *serve_number_read(const char *option, const char *text, uint32_t most,
+			    uint32_t *ret_number)
+{
+	unsigned long number;
+	char *end;
+
+	if (!text)
+		return NULL;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
+		return cli_usage("%s takes a number up to %u; found \"%s\"", option, most,
+				 text);
+	*ret_number = (uint32_t)number;
+	return NULL;
+}
+
+bool serve_is_log_only(const cli_args *args)
+{
+	const char *log = serve_value(args, SERVE_LOG);
+
+	return log && strcmp(log, "json") == 0;
+}
+
+fw_error *serve_shared_read(struct serve_shared *shared)
+{
+	const cli_args *args = shared->args;
+	const char *http = serve_value(args, SERVE_HTTP);
+	const char *token_file = serve_value(args, SERVE_TOKEN_FILE);
+
+	if (http && serve_value(args, SERVE_STDIO))
+		return cli_usage("--stdio and --http cannot both be given");
+	if (!http && serve_value(args, SERVE_METRICS))
+		return cli_usage("--metrics requires --http");
+	FW_TRY(serve_observers_read(&shared->observers, args, &shared->observe));
+	if (!token_file)
+		return NULL;
+	return cli_read_first_line(token_file, "--token-file", shared->token,
+				   sizeof shared->token);
+}
+
+/* ---- the server ------------------------------------------------------------------------ */
+
+fw_error *serve_shared_make(struct serve_shared *shared, const fw_server_options *options)
+{
+	char state[CLI_PATH_SIZE];
+
+	serve_raise_open_files();
+	FW_TRY(cli_state_path("", true, state));
+	if (fw_loop_init(&shared->loop) != 0)
+		return fw_raise_internal_unexpected("uv_loop_init");
+	FW_TRY(fw_server__new_on(&shared->loop, options, &shared->server));
+	return serve_limits_set(shared->server, shared->args);
+}
+
+fw_error *serve_shared_listen(struct serve_shared *shared)
+{
+	struct serve_observers *observers = &shared->observers;
+	const char *http = serve_value(shared->args, SERVE_HTTP);
+
+	FW_TRY(serve_govern_begin(shared));
+	if (http)
+		FW_TRY(serve_listen_http(shared->server, http,
+					 shared->token[0] ? shared->token : NULL));
+	else
+		FW_TRY(fw_server_listen_stdio(shared->server));
+	FW_TRY(fw_observation_complete(&observers->observation, shared->server, &shared->loop,
+				       &shared->observe));
+	explicit_bzero(observers->secret, sizeof observers->secret);
+	explicit_bzero(shared->token, sizeof shared->token);
+	return NULL;
+}
+
+void serve_shared_started(struct serve_shared *shared, const char *event, const char *tools)
+{
+	const char *url = fw_server_url(shared->server);
+	const fw_field fields[] = {
+		fw_log_text("version", fw_version()),
+		fw_log_text("transport", url ? "http" : "stdio"),
+		fw_log_text("url", url),
+		fw_log_text("tools", tools),
+	};
+
+	fw_log_event(FW_LOG_INFO, "faultwire", event, fields, sizeof fields / sizeof *fields);
+	if (url && !serve_is_log_only(shared->args))
+		cli_remark("listening on %s", url);
+	shared->is_started = true;
+}
+
+bool serve_shared_close(struct serve_shared *shared)
+{
+	bool is_free;
+
+	fw_govern_close(shared->govern);
+	is_free = fw_observation_close(&shared->observers.observation);
+
+	if (is_free)
+		fw_server_free(shared->server);
+	return is_free;
+}
+
+void serve_shared_clear(struct serve_shared *shared, bool is_free, const char *event)
+{
+	if (shared->is_started)
+		fw_log_event(FW_LOG_INFO, "faultwire", event, NULL, 0);
+	fw_observation_clear(&shared->observers.observation);
+	/* A server that is still in use keeps its handles. */
+	if (is_free) {
+		fw_loop_close(&shared->loop);
+		fw_govern_free(shared->govern);
+	}
+}

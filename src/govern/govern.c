@@ -1,0 +1,209 @@
+/*
+ * govern.c - the life of the authority, and how it notices changes: twice per second the
+ * store's thread compares one number, and reads the tokens only if it has moved.
+ */
+#include "govern/govern.h"
+
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "govern/govern_impl.h"
+#include "observe/log/log.h"
+
+/* ---- changes ------------------------------------------------------------------------- */
+
+static fw_error *work(struct fw_store_call *call, struct fw_store *store)
+{
+	struct fw_govern_poll *poll = (struct fw_govern_poll *)(void *)call;
+	int64_t generation;
+
+	FW_TRY(fw_token_record_use(store, poll->ids, poll->used_ms, poll->use_count));
+	FW_TRY(fw_token_generation(store, &generation));
+	if (generation == poll->generation)
+		return NULL;
+	FW_TRY(fw_keyring_read(store, &poll->keyring));
+	poll->generation = generation;
+	return NULL;
+}
+
+static void tell_store(struct fw_govern *govern, const fw_error *err)
+{
+	bool is_lost = err != NULL;
+
+	if (is_lost == govern->is_store_lost)
+		return;
+	govern->is_store_lost = is_lost;
+	/* Tokens that are known stay valid. */
+	if (is_lost)
+		fw_log_event(FW_LOG_ERROR, "faultwire", "governance_store_lost",
+			     (const fw_field[]){ fw_log_text("why", fw_error_message(err)) },
+			     1);
+	else
+		fw_log_event(FW_LOG_INFO, "faultwire", "governance_store_found", NULL, 0);
+}
+
+static void take_keyring(struct fw_govern *govern)
+{
+	struct fw_keyring *keyring = govern->poll.keyring;
+
+	govern->poll.keyring = NULL;
+	fw_keyring_inherit(keyring, govern->keyring);
+	fw_keyring_free(govern->keyring);
+	govern->keyring = keyring;
+	fw_log_event(FW_LOG_INFO, "faultwire", "tokens_loaded",
+		     (const fw_field[]){ fw_log_number("count", fw_keyring_count(keyring)) },
+		     1);
+}
+
+static void done(struct fw_store_call *call, fw_error *err, bool is_over)
+{
+	struct fw_govern_poll *poll = (struct fw_govern_poll *)(void *)call;
+	struct fw_govern *govern = poll->govern;
+
+	poll->is_busy = false;
+	govern->pending--;
+	if (!is_over)
+		tell_store(govern, err);
+	fw_error_free(err);
+	if (poll->keyring)
+		take_keyring(govern);
+}
+
+/* `least_ms`: how old a recorded use must be to be recorded again. */
+static void collect_uses(struct fw_govern *govern, int64_t least_ms)
+{
+	struct fw_govern_poll *poll = &govern->poll;
+
+	poll->use_count = 0;
+	for (size_t i = 0; i < fw_keyring_count(govern->keyring); i++) {
+		struct fw_key *key = fw_keyring_at(govern->keyring, i);
+
+		if (poll->use_count == FW_LIMIT_STORE_CHANGES)
+			return;
+		if (key->used_ms <= key->recorded_ms ||
+		    (key->recorded_ms && key->used_ms - key->recorded_ms < least_ms))
+			continue;
+		memcpy(poll->ids[poll->use_count], key->id, sizeof key->id);
+		poll->used_ms[poll->use_count++] = key->used_ms;
+		key->recorded_ms = key->used_ms;
+	}
+}
+
+static void look(struct fw_govern *govern, int64_t least_ms)
+{
+	struct fw_govern_poll *poll = &govern->poll;
+	fw_error *err;
+
+	if (!govern->queue || !govern->uses_tokens || poll->is_busy)
+		return;
+	collect_uses(govern, least_ms);
+	poll->call.work = work;
+	poll->call.done = done;
+	poll->govern = govern;
+	err = fw_store_queue_submit(govern->queue, &poll->call);
+	poll->is_busy = !err;
+	govern->pending += !err;
+	fw_error_free(err);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	look(timer->data, FW_GOVERN_USE_MS);
+}
+
+/* ---- life ------------------------------------------------------------------------------ */
+
+/* The tokens are read before the first request, so this one waits for the disk. */
+static fw_error *open_store(struct fw_govern *govern, const char *url)
+{
+	const struct fw_store_options durable = { .is_durable = true };
+	struct fw_store *store = NULL;
+	fw_error *err;
+
+	FW_TRY(fw_store_open(url, &durable, &store));
+	err = govern->uses_tokens ? fw_token_generation(store, &govern->poll.generation) : NULL;
+	if (!err && govern->uses_tokens)
+		err = fw_keyring_read(store, &govern->keyring);
+	if (err) {
+		fw_store_free(store);
+		return fw_error_wrap(err, FW_HERE, "could not read the tokens in %s", url);
+	}
+	return fw_store_queue_new(store, govern->loop, &govern->queue);
+}
+
+static void start_timer(struct fw_govern *govern)
+{
+	(void)uv_timer_init(&govern->loop->uv, &govern->timer);
+	govern->timer.data = govern;
+	govern->has_timer = true;
+	(void)uv_timer_start(&govern->timer, on_timer, FW_GOVERN_POLL_MS, FW_GOVERN_POLL_MS);
+	/* It does not keep the loop running. */
+	uv_unref((uv_handle_t *)&govern->timer);
+}
+
+fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *options,
+			struct fw_govern **ret_govern)
+{
+	static const struct fw_authority_ops ops = { .identify = fw_govern__identify,
+						     .open_page = fw_govern__open_page,
+						     .read = fw_govern__read,
+						     .enter = fw_govern__enter,
+						     .admit = fw_govern__admit,
+						     .ended = fw_govern__ended };
+	struct fw_govern *govern = fw__allocate(sizeof *govern);
+	fw_error *err = NULL;
+
+	if (!govern)
+		return fw_raise_internal_out_of_memory();
+	memset(govern, 0, sizeof *govern);
+	govern->base.ops = &ops;
+	govern->server = server;
+	govern->loop = options->loop;
+	govern->uses_tokens = options->uses_tokens;
+	govern->base.requires_token = options->uses_tokens;
+	fw_guard_init(&govern->guard);
+	govern->hasher = fw_hasher_new();
+	if (!govern->hasher)
+		err = fw_raise_internal_out_of_memory();
+	else if (options->uses_tokens && !fw_digest_load())
+		err = fw_raise_internal_unsupported("tokens without libcrypto");
+	if (!err && options->store)
+		err = open_store(govern, options->store);
+	if (err) {
+		fw_govern_free(govern);
+		return err;
+	}
+	start_timer(govern);
+	fw_server__set_authority(server, &govern->base);
+	*ret_govern = govern;
+	return NULL;
+}
+
+void fw_govern_close(struct fw_govern *govern)
+{
+	if (!govern || govern->is_closed)
+		return;
+	govern->is_closed = true;
+	if (govern->has_timer)
+		uv_close((uv_handle_t *)&govern->timer, NULL);
+	look(govern, 0);
+	fw_store_queue_free(govern->queue);
+	govern->queue = NULL;
+	/* All results are on the loop by now. */
+	while (govern->pending)
+		(void)uv_run(&govern->loop->uv, UV_RUN_NOWAIT);
+}
+
+void fw_govern_free(struct fw_govern *govern)
+{
+	if (!govern)
+		return;
+	fw_keyring_free(govern->keyring);
+	fw_keyring_free(govern->poll.keyring);
+	fw_hasher_free(govern->hasher);
+	fw_store_queue_free(govern->queue);
+	fw__release(govern);
+}

@@ -1,0 +1,114 @@
+/*
+ * govern_identify.c - who brings a bearer token, and which pages it opens.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/clock.h"
+#include "govern/govern_impl.h"
+#include "govern/scope.h"
+#include "mcp/principal.h"
+
+fw_error *fw_govern__forbidden(const char *action, const char *scope)
+{
+	fw_error *err = fw_raise_auth_forbidden(action);
+
+	fw_error_add_string(err, "scope", scope);
+	return err;
+}
+
+/* `reason` is for a caller that has proven that it had the token. */
+static fw_error *refuse(const char *reason)
+{
+	fw_error *err = fw_raise_auth_unauthorized();
+
+	if (reason)
+		fw_error_add_string(err, "reason", reason);
+	return err;
+}
+
+static fw_error *slow_down(uint64_t wait_ns)
+{
+	fw_error *err = fw_raise_governance_rate_limited();
+
+	fw_error_set_hint(err, "Too many wrong tokens came from this address: wait for "
+			       "retry_after seconds.");
+	fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
+	return err;
+}
+
+/* NULL: it is valid. */
+static const char *fault_of(const struct fw_key *key, int64_t now_ms)
+{
+	if (key->is_revoked)
+		return "revoked";
+	return key->expires_ms && key->expires_ms <= now_ms ? "expired" : NULL;
+}
+
+fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credential *credential,
+			      fw_principal **ret_principal)
+{
+	struct fw_govern *govern = (struct fw_govern *)authority;
+	unsigned char hash[FW_SHA256_BYTES];
+	int64_t now_ms = fw_unix_ms();
+	uint64_t now_ns = uv_hrtime();
+	struct fw_key *key;
+	uint64_t wait_ns;
+
+	fw_hasher_add(govern->hasher, credential->token, credential->len);
+	if (!fw_hasher_take(govern->hasher, hash))
+		return fw_raise_internal_out_of_memory();
+	key = fw_keyring_find(govern->keyring, credential->token, credential->len, hash);
+	wait_ns = key && key->is_proven
+			  ? 0
+			  : fw_guard_wait_ns(&govern->guard, credential->peer, now_ns);
+	if (wait_ns)
+		return slow_down(wait_ns);
+	if (!key) {
+		credential->is_alarm =
+			fw_guard_failed(&govern->guard, credential->peer, now_ns);
+		return refuse(NULL);
+	}
+	key->is_proven = true;
+	if (fault_of(key, now_ms))
+		return refuse(fault_of(key, now_ms));
+	key->used_ms = now_ms;
+	*ret_principal = fw_principal_ref(key->principal);
+	return NULL;
+}
+
+/* ---- pages ------------------------------------------------------------------------- */
+
+/* Tools, codes and descriptions are for every client; what clients have done is not. */
+static bool is_for_everybody(const char *pattern)
+{
+	static const char api[] = "/api/{version}/";
+	static const char *const about_others[] = { "incidents", "alerts", "events",
+						    "overview" };
+	const char *rest;
+
+	if (strcmp(pattern, "/openapi.json") == 0 || strcmp(pattern, "/api/") == 0)
+		return true;
+	if (strncmp(pattern, api, sizeof api - 1) != 0)
+		return false;
+	rest = pattern + sizeof api - 1;
+	for (size_t i = 0; i < sizeof about_others / sizeof *about_others; i++) {
+		size_t len = strlen(about_others[i]);
+
+		if (strncmp(rest, about_others[i], len) == 0 &&
+		    (rest[len] == '\0' || rest[len] == '/'))
+			return false;
+	}
+	return true;
+}
+
+fw_error *fw_govern__open_page(struct fw_authority *authority, const fw_principal *principal,
+			       const char *pattern)
+{
+	(void)authority;
+	if (is_for_everybody(pattern) || fw_scope_covers(principal, "incidents"))
+		return NULL;
+	return fw_govern__forbidden("see incidents, alerts and metrics", "incidents");
+}

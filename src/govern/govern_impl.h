@@ -1,0 +1,73 @@
+/*
+ * govern_impl.h - what the files of the authority share.
+ *
+ *   govern.c           its life, and how it notices changes
+ *   govern_identify.c  who brings a token
+ *   govern_call.c      what happens to a call
+ */
+#ifndef FW_GOVERN_GOVERN_IMPL_H
+#define FW_GOVERN_GOVERN_IMPL_H
+
+#include <uv.h>
+
+#include "base/digest.h"
+#include "base/limits.h"
+#include "govern/govern.h"
+#include "govern/guard.h"
+#include "govern/keyring.h"
+#include "mcp/authority.h"
+#include "store/store_queue.h"
+
+enum {
+	/* How often changes of tokens and policy are looked for. */
+	FW_GOVERN_POLL_MS = 500,
+	/* How old the recorded last use of a token may be. */
+	FW_GOVERN_USE_MS = 60 * 1000
+};
+
+/* Looks for changed tokens, and records uses: on the store's thread. */
+struct fw_govern_poll {
+	struct fw_store_call call; /* must be first */
+	struct fw_govern *govern;
+	bool is_busy;
+	int64_t generation;         /* of the tokens that the server has */
+	struct fw_keyring *keyring; /* new ones; NULL: no change */
+	size_t use_count;
+	char ids[FW_LIMIT_STORE_CHANGES][FW_TOKEN_ID_LEN + 1];
+	int64_t used_ms[FW_LIMIT_STORE_CHANGES];
+};
+
+struct fw_govern {
+	struct fw_authority base; /* must be first */
+	fw_server *server;
+	struct fw_loop *loop;
+	struct fw_store_queue *queue; /* NULL: no store */
+	size_t pending;               /* calls of the queue that are not completed */
+	uv_timer_t timer;
+	bool has_timer;
+	bool is_closed;
+	bool is_store_lost; /* the last poll has failed */
+	/* Who is calling. */
+	bool uses_tokens;
+	struct fw_keyring *keyring;
+	struct fw_hasher *hasher;
+	struct fw_guard guard;
+	struct fw_govern_poll poll;
+};
+
+/* govern_identify.c */
+fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credential *credential,
+			      fw_principal **ret_principal);
+fw_error *fw_govern__open_page(struct fw_authority *authority, const fw_principal *principal,
+			       const char *pattern);
+
+/* govern_call.c */
+fw_error *fw_govern__read(struct fw_authority *authority, const fw_call *call);
+fw_error *fw_govern__enter(struct fw_authority *authority, fw_call *call);
+fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *ret_waits);
+void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_error *err);
+
+/* auth.forbidden, with the scope that would be enough. */
+fw_error *fw_govern__forbidden(const char *action, const char *scope);
+
+#endif

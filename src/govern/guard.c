@@ -1,0 +1,65 @@
+/*
+ * guard.c - see guard.h. Addresses that share a slot share its bucket: that slows a
+ * guesser more, and only clients that were never seen before.
+ */
+#include "govern/guard.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/id.h"
+
+void fw_guard_init(struct fw_guard *guard)
+{
+	memset(guard, 0, sizeof *guard);
+	fw_random((unsigned char *)&guard->seed, sizeof guard->seed);
+}
+
+static size_t slot_of(const struct fw_guard *guard, const char *peer)
+{
+	unsigned char bytes[16] = { 0 };
+	uint64_t hash = guard->seed ^ 14695981039346656037u;
+	size_t len = 8; /* of an IPv6 address: its network */
+
+	if (peer && inet_pton(AF_INET, peer, bytes) == 1)
+		len = 4;
+	else if (!peer || inet_pton(AF_INET6, peer, bytes) != 1)
+		len = 0;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 1099511628211u;
+	hash ^= hash >> 33;
+	hash *= 0xff51afd7ed558ccdu;
+	hash ^= hash >> 33;
+	return (size_t)(hash % FW_GUARD_SLOTS);
+}
+
+static uint64_t wait_of(const struct fw_guard *guard, size_t slot, uint64_t now_ns)
+{
+	uint64_t own = fw_rate_wait_ns(&guard->addresses[slot], FW_GUARD_PER_SECOND,
+				       FW_GUARD_BURST, now_ns);
+	uint64_t all = fw_rate_wait_ns(&guard->all, FW_GUARD_ALL_PER_SECOND, FW_GUARD_ALL_BURST,
+				       now_ns);
+
+	return own > all ? own : all;
+}
+
+uint64_t fw_guard_wait_ns(const struct fw_guard *guard, const char *peer, uint64_t now_ns)
+{
+	return wait_of(guard, slot_of(guard, peer), now_ns);
+}
+
+bool fw_guard_failed(struct fw_guard *guard, const char *peer, uint64_t now_ns)
+{
+	size_t slot = slot_of(guard, peer);
+
+	guard->failures++;
+	(void)fw_rate_take(&guard->addresses[slot], FW_GUARD_PER_SECOND, FW_GUARD_BURST,
+			   now_ns);
+	(void)fw_rate_take(&guard->all, FW_GUARD_ALL_PER_SECOND, FW_GUARD_ALL_BURST, now_ns);
+	if (!wait_of(guard, slot, now_ns) ||
+	    (guard->alarmed_ns &&
+	     now_ns - guard->alarmed_ns < FW_GUARD_ALARM_MS * (uint64_t)1000000))
+		return false;
+	guard->alarmed_ns = now_ns;
+	return true;
+}

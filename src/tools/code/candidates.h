@@ -1,0 +1,25 @@
+/*
+ * candidates.h - the files that a search has to read, by the index of a repository.
+ */
+#ifndef FW_TOOLS_CODE_CANDIDATES_H
+#define FW_TOOLS_CODE_CANDIDATES_H
+
+#include "tools/code/literal.h"
+#include "tools/code/repo.h"
+
+struct fw_candidates {
+	const struct fw_code_place *place;
+	const struct fw_literals *literals;
+	/* Called in the order of the paths; false ends it. */
+	bool (*file)(void *ctx, const char *path, size_t len);
+	void *ctx;
+};
+
+/*
+ * Finds the files below the place that may contain one of the literals, among them each that was
+ * changed since the index was made. False: there is no usable index, and nothing was
+ * called; walk instead.
+ */
+bool fw_candidates_each(const struct fw_candidates *candidates);
+
+#endif

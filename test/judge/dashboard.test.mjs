@@ -1,0 +1,226 @@
+// The dashboard in a real browser (Debian's Chromium): every view is opened and used, in
+// light, dark and on a phone; nothing is reported on the console, nothing breaks the
+// Content-Security-Policy, no request leaves the server, and axe-core finds nothing serious.
+//
+// FW_SHOTS=DIR writes a screenshot of every view.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { chromium } from 'playwright-core';
+
+const root = process.env.FW_ROOT ?? new URL('../..', import.meta.url).pathname;
+const program = process.env.FAULTWIRE ?? join(root, 'build/faultwire');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const shots = process.env.FW_SHOTS;
+const state = mkdtempSync(join(tmpdir(), 'faultwire-dashboard-'));
+let server, browser;
+
+async function serve(...args) {
+	const child = spawn(program, ['serve', '--http', '127.0.0.1:0', '--log', 'off', '--tools', 'diag', ...args], {
+		env: { ...process.env, XDG_STATE_HOME: state }, stdio: ['ignore', 'ignore', 'pipe'],
+	});
+	const ended = new Promise((done) => child.on('exit', done));
+	const url = await new Promise((found, lost) => {
+		let said = '';
+		child.stderr.on('data', (bytes) => {
+			said += bytes;
+			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
+			if (match) found(match[0]);
+		});
+		child.on('exit', () => lost(new Error(said)));
+	});
+	return { child, url, ended };
+}
+
+async function call(name, args, headers = {}) {
+	const reply = await fetch(`${server.url}/api/v1/tools/${name}`, {
+		method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(args),
+	});
+	return reply.json();
+}
+
+before(async () => {
+	server = await serve();
+	browser = await chromium.launch({
+		executablePath: '/usr/bin/chromium',
+		args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+	});
+	if (shots) mkdirSync(shots, { recursive: true });
+});
+after(async () => {
+	await browser?.close();
+	server.child.kill('SIGTERM');
+	await server.ended;
+	rmSync(state, { recursive: true, force: true });
+});
+
+// A page that collects everything that must not happen.
+async function open(path, options = {}, url = server.url) {
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+	const page = await context.newPage();
+	page.faults = [];
+	page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') page.faults.push(message.text()); });
+	page.on('pageerror', (error) => page.faults.push(error.message));
+	page.on('request', (request) => { if (!request.url().startsWith(url)) page.faults.push(`outside: ${request.url()}`); });
+	page.on('dialog', (dialog) => { page.faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+	await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (event) => console.error(`CSP ${event.violatedDirective}`)));
+	await page.goto(url + path);
+	return page;
+}
+
+async function close(page, name) {
+	if (shots && name) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+	assert.deepEqual(page.faults, []);
+	await page.context().close();
+}
+
+// axe-core is run as a script of the test, which the policy of the page does not concern.
+async function judge(page) {
+	await page.evaluate(axe);
+	const found = await page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }));
+	const serious = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+	assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`), []);
+}
+
+test('without a failure the overview says what to do to see one', async () => {
+	const page = await open('/');
+	await page.getByText('No failure has happened yet').waitFor();
+	await page.getByText('No calls yet').waitFor();
+	await judge(page);
+	await close(page, 'empty');
+});
+
+for (const [name, options] of [
+	['light', { colorScheme: 'light' }],
+	['dark', { colorScheme: 'dark' }],
+	['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+]) {
+	test(`every view is shown: ${name}`, async () => {
+		await call('explain_error_code', { code: 'file.not_found' });
+		for (const code of ['file.not_found', 'file.not_found', 'runtime.timeout', 'governance.rate_limited'])
+			await call('raise_error', { code });
+		const page = await open('/', options);
+		const shot = async (view) => {
+			await judge(page);
+			if (shots) await page.screenshot({ path: join(shots, `${name}-${view}.png`), fullPage: true });
+		};
+		await page.locator('.rows').getByText('file.not_found').first().waitFor();
+		await page.locator('.live.live').waitFor();
+		await shot('overview');
+		await page.locator('nav a', { hasText: 'Incidents' }).click();
+		await page.locator('tbody tr').first().waitFor();
+		await shot('incidents');
+		await page.locator('tbody tr a').first().click();
+		await page.locator('.facts').first().waitFor();
+		await page.getByRole('tab', { name: 'kaiza' }).click();
+		await page.getByText('"error_code"').waitFor();
+		await shot('incident');
+		await page.locator('nav a', { hasText: 'Playground' }).click();
+		await page.locator('textarea').fill('Error: ECONNREFUSED 127.0.0.1:5432');
+		await page.locator('.json').waitFor();
+		await shot('playground');
+		await page.locator('nav a', { hasText: 'Codes' }).click();
+		await page.locator('input[type=search]').fill('timeout');
+		await page.locator('tbody').getByText('runtime.timeout').waitFor();
+		await shot('codes');
+		await page.locator('tbody').getByText('runtime.timeout').click();
+		await page.getByText('What it means').waitFor();
+		await shot('code');
+		await close(page);
+	});
+}
+
+test('a failure appears at once, and a click filters', async () => {
+	const page = await open('/');
+	await page.locator('.live.live').waitFor();
+	const failed = await call('raise_error', { code: 'dependency.unavailable' });
+	await page.locator('.feed').getByText('dependency.unavailable').first().waitFor();
+	await page.getByRole('button', { name: 'By tool' }).click();
+	await page.locator('.rows').getByRole('button', { name: 'raise_error' }).click();
+	await page.getByRole('button', { name: 'tool: raise_error ×' }).click();
+	await page.goto(`${server.url}/#/incident/${failed.incident_id}`);
+	await page.getByText('Dependency Unavailable').first().waitFor();
+	await close(page);
+});
+
+test('the link of the playground holds its text', async () => {
+	const text = 'Fehler: «kein Platz» 磁盘已满 <b>x</b>';
+	const page = await open('/#/playground');
+	await page.locator('textarea').fill(text);
+	await page.locator('.json').waitFor();
+	const link = page.url();
+	await close(page);
+	const other = await open(link.slice(server.url.length));
+	await other.locator('.json').waitFor();
+	assert.equal(await other.locator('textarea').inputValue(), text);
+	await close(other);
+});
+
+test('the theme can be chosen, and is kept', async () => {
+	const page = await open('/', { colorScheme: 'light' });
+	const dark = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	const before = await dark();
+	await page.locator('#theme').click();
+	await page.locator('#theme').click();
+	assert.notEqual(await dark(), before);
+	await page.reload();
+	assert.notEqual(await dark(), before);
+	await close(page);
+});
+
+test('hostile text is shown as text', async () => {
+	const vectors = ['<img src=x onerror=alert(1)>', '"><script>alert(2)</script>', '</title><svg onload=alert(3)>', "javascript:alert(4)", '${alert(5)}', '{{constructor.constructor("alert(6)")()}}', '\u202Ereversed', '<a href="javascript:alert(7)">x</a>'];
+	for (const text of vectors) {
+		await fetch(`${server.url}/mcp`, {
+			method: 'POST',
+			headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+			body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: text, version: '1' } } }),
+		}).then(async (reply) => {
+			const session = reply.headers.get('mcp-session-id');
+			await reply.text();
+			await fetch(`${server.url}/mcp`, {
+				method: 'POST',
+				headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', 'Mcp-Session-Id': session, 'MCP-Protocol-Version': '2025-11-25' },
+				body: JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'raise_error', arguments: { code: text, [text]: text } } }),
+			}).then((answer) => answer.text());
+		});
+	}
+	const page = await open('/');
+	await page.locator('.rows tbody tr').first().waitFor();
+	await page.getByRole('button', { name: 'By client' }).click();
+	await page.locator('.rows').getByText(vectors[0]).waitFor();
+	for (const text of vectors) {
+		await page.goto(`${server.url}/#/playground`);
+		await page.locator('textarea').fill(text);
+		await page.locator('.json').waitFor();
+	}
+	await page.goto(`${server.url}/#/incidents`);
+	await page.locator('tbody tr').first().waitFor();
+	for (const link of (await page.locator('tbody td.when a').evaluateAll((links) => links.slice(0, 8).map((a) => a.href)))) {
+		await page.goto(link);
+		await page.locator('.facts').first().waitFor();
+	}
+	for (const text of vectors)
+		await page.goto(`${server.url}/#/incident/${encodeURIComponent(text)}`);
+	await page.getByText('This could not be shown').waitFor();
+	/* The last requests ask for incidents that do not exist. */
+	page.faults = page.faults.filter((fault) => !fault.includes('404'));
+	await close(page);
+});
+
+test('it is small, quick, and cannot be framed', async () => {
+	const reply = await fetch(`${server.url}/`, { headers: { Accept: 'text/html' } });
+	assert.match(reply.headers.get('content-security-policy'), /frame-ancestors 'none'/);
+	assert.doesNotMatch(reply.headers.get('content-security-policy'), /unsafe/);
+	let bytes = (await reply.arrayBuffer()).byteLength;
+	for (const file of ['app.css', 'app.js', 'chart.js', 'dom.js', 'icon.svg', 'incident.js', 'overview.js', 'playground.js', 'registry.js'])
+		bytes += (await (await fetch(`${server.url}/ui/${file}`)).arrayBuffer()).byteLength;
+	assert.ok(bytes < 150 * 1024, `${bytes} bytes`);
+	for (const path of ['/ui/../etc/passwd', '/ui/%2e%2e/meson.build', '/ui/nothing.js', '/ui//app.js'])
+		assert.equal((await fetch(server.url + path)).status, 404, path);
+});

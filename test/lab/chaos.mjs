@@ -1,0 +1,200 @@
+// Chaos: many servers behind one gateway, a quarter of them failing at any time, and many
+// clients. test/wire/gate_chaos.mjs judges what this measures.
+//
+// The servers are build/flaky: each fails, in a way that it picks by chance, while its file
+// exists. Which files exist moves on every few seconds. Clients call servers by chance and go
+// on whatever happens: first with all servers healthy (the measure for
+// latency), then in chaos, then healthy again.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bin, scratch } from '../wire/lib/cli.mjs';
+import { HttpClient, canonicalOf, isSuccess, pause } from './client.mjs';
+import { common } from './run.mjs';
+
+export const PATIENCE = 60000; // for an answer; only a gateway that never answers meets it
+const OUTSTANDING = 8; // calls of one client
+const flaky = join(dirname(bin), 'flaky');
+
+const isAlive = (pid) => {
+	try {
+		return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+	} catch {
+		return false;
+	}
+};
+
+// Servers of this run that are alive, by the directory in their command line.
+export function serversOf(dir) {
+	return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
+		try {
+			return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`flaky\0${dir}/`) && isAlive(pid);
+		} catch {
+			return false;
+		}
+	});
+}
+
+export async function until(condition, ms = 10000) {
+	const end = Date.now() + ms;
+	while (!condition() && Date.now() < end) await pause(50);
+	return condition();
+}
+
+// One gateway with `count` servers behind it.
+export async function start(count) {
+	const dir = mkdtempSync(join(scratch(), 'chaos-'));
+	const names = Array.from({ length: count }, (_, i) => `s${i}`);
+	const config = join(dir, 'servers.json');
+	writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: flaky, args: [join(dir, name)] }])) }));
+	const child = spawn(bin, ['gate', '--http', '127.0.0.1:0', ...common, '--incidents', 'off', '--deadline', '1', '--config', config], { env: { PATH: process.env.PATH, HOME: '/', XDG_STATE_HOME: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
+	const exit = new Promise((done) => child.on('exit', done));
+	const url = await new Promise((found, lost) => {
+		let said = '';
+		child.stderr.on('data', (bytes) => {
+			said = (said + bytes).slice(-10000);
+			const match = said.match(/http:\/\/127\S+/);
+			if (match) found(match[0]);
+		});
+		child.on('exit', (code) => lost(new Error(`the gateway ended with ${code}: ${said}`)));
+	});
+	return { dir, names, child, exit, url };
+}
+
+export async function stop(gate, signal) {
+	gate.child.kill(signal);
+	await gate.exit;
+	await until(() => serversOf(gate.dir).length === 0);
+	return serversOf(gate.dir);
+}
+
+export async function connect(gate, count) {
+	return Promise.all(Array.from({ length: count }, async (_, i) => {
+		const client = new HttpClient(gate.url, { era: i % 2 ? 'modern' : 'legacy' });
+		const { answer } = await client.open(PATIENCE);
+		if (!isSuccess(answer)) throw new Error(`handshake: ${JSON.stringify(answer)}`);
+		return client;
+	}));
+}
+
+// Descriptors of the gateway that are sockets, and the others.
+function descriptors(pid) {
+	const all = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+		try {
+			return readlinkSync(`/proc/${pid}/fd/${fd}`);
+		} catch {
+			return '';
+		}
+	});
+	const sockets = all.filter((target) => target.startsWith('socket:')).length;
+	return { sockets, others: all.length - sockets };
+}
+
+const usage = ({ child, dir }) => ({
+	rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]),
+	descriptors: descriptors(child.pid).others, // connections of clients come and go
+	processes: serversOf(dir).length,
+});
+
+// Which servers fail. A server counts as healthy from its first success after it failed: until
+// then it is being restarted, or is suspended.
+class Weather {
+	constructor({ dir, names }) {
+		this.dir = dir;
+		this.names = names;
+		this.first = 0;
+		this.servers = names.map(() => ({ isFailing: false, isHealthy: true, epoch: 0 }));
+	}
+
+	// A quarter fails from now on, the next one; or none.
+	turn(isChaos) {
+		const { names, dir, servers } = this;
+		const size = Math.max(1, Math.floor(names.length / 4));
+		this.first = (this.first + size) % names.length;
+		servers.forEach((one, i) => {
+			const isFailing = isChaos && (i - this.first + names.length) % names.length < size;
+			if (isFailing === one.isFailing) return;
+			one.isFailing = isFailing;
+			one.isHealthy = false;
+			one.epoch++;
+			if (isFailing) writeFileSync(join(dir, names[i]), '');
+			else rmSync(join(dir, names[i]), { force: true });
+		});
+	}
+}
+
+const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+
+// One call, and what is to be said of it.
+async function one(gate, client, text, weather, seen) {
+	const i = Math.floor(Math.random() * gate.names.length);
+	const server = weather.servers[i];
+	const { epoch, isHealthy, isFailing } = server;
+	const { answer, ms } = await client.call(`${gate.names[i]}__echo`, { text }, PATIENCE);
+
+	seen.calls++;
+	if (!answer?.result && !answer?.error) {
+		seen.found.add(`no answer, or one outside the protocol: ${JSON.stringify(answer)?.slice(0, 200)}`);
+	} else if (isSuccess(answer)) {
+		if (answer.result.content[0].text !== text) seen.found.add(`another call's answer: ${JSON.stringify(answer).slice(0, 200)}`);
+		if (epoch !== server.epoch) return;
+		if (isHealthy) seen.times.push(ms);
+		else if (!isFailing) server.isHealthy = true;
+	} else {
+		const canonical = canonicalOf(answer);
+		seen.failures++;
+		if (canonical) seen.codes[canonical.code] = (seen.codes[canonical.code] ?? 0) + 1;
+		else seen.found.add(`no canonical error: ${JSON.stringify(answer).slice(0, 200)}`);
+		if (isHealthy && epoch === server.epoch) seen.found.add(`a healthy server failed: ${JSON.stringify(canonical ?? answer).slice(0, 300)}`);
+	}
+}
+
+// Clients at work for `seconds`: counts, what went wrong, and the times of calls that worked. A
+// client goes on calling while others of its calls wait, so failing servers do not lessen the load.
+async function work(gate, clients, weather, { seconds, turnMs, thinkMs }) {
+	const end = Date.now() + seconds * 1000;
+	const seen = { calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [] };
+	weather.turn(Boolean(turnMs));
+	const turning = turnMs && setInterval(() => weather.turn(true), turnMs);
+	const watching = setInterval(() => seen.usage.push(usage(gate)), Math.max(250, (seconds * 1000) / 60));
+	await Promise.all(clients.map(async (client, at) => {
+		const waiting = new Set();
+		for (let n = 0; Date.now() < end; n++) {
+			await pause(Math.random() * 2 * thinkMs);
+			if (waiting.size >= OUTSTANDING) await Promise.race(waiting);
+			const call = one(gate, client, `${at}-${n}`, weather, seen).catch((error) => seen.found.add(error.stack)).finally(() => waiting.delete(call));
+			waiting.add(call);
+		}
+		await Promise.all(waiting);
+	}));
+	clearInterval(turning);
+	clearInterval(watching);
+	seen.times.sort((a, b) => a - b);
+	return { ...seen, found: [...seen.found], worked: seen.times.length, p50: percentile(seen.times, 0.5), p99: percentile(seen.times, 0.99) };
+}
+
+// Three phases: alone, chaos, alone again. Every `turnMs` another quarter fails.
+export async function chaos({ servers, clients: count, seconds, turnMs, thinkMs }) {
+	const gate = await start(servers);
+	try {
+		const clients = await connect(gate, count);
+		const weather = new Weather(gate);
+		const calm = { seconds: Math.max(2, Math.min(30, seconds / 10)), thinkMs };
+		const alone = await work(gate, clients, weather, calm);
+		const wild = await work(gate, clients, weather, { seconds, turnMs, thinkMs });
+		// Every server recovers, at the latest when its last suspension ends.
+		weather.turn(false);
+		const isCalm = () => weather.servers.every(({ isHealthy }) => isHealthy);
+		const healing = { calls: 0, failures: 0, codes: {}, found: new Set(), times: [] };
+		for (const end = Date.now() + PATIENCE; !isCalm() && Date.now() < end; await pause(20)) await one(gate, clients[0], 'healing', weather, healing);
+		const again = await work(gate, clients, weather, calm);
+		const doubles = clients.flatMap((client) => client.doubles()).length;
+		for (const client of clients) await client.close();
+		// The listener and a few of its own are left.
+		await until(() => descriptors(gate.child.pid).sockets <= 8);
+		return { alone, wild, again, doubles, hasHealed: isCalm(), sockets: descriptors(gate.child.pid).sockets, left: await stop(gate, 'SIGTERM') };
+	} finally {
+		gate.child.kill('SIGKILL');
+	}
+}
