@@ -221,7 +221,9 @@ static bool search_large(const char *a, size_t a_len, const char *b, size_t b_le
 	return is_found;
 }
 
-bool fw_glob_overlap(const char *a, size_t a_len, const char *b, size_t b_len)
+/* Apart from the quick answers, which need no room on the stack. */
+static __attribute__((noinline)) bool search_small(const char *a, size_t a_len, const char *b,
+						   size_t b_len)
 {
 	struct fw_glob_state a_states[FW_GLOB_STATES(SMALL_BYTES)];
 	struct fw_glob_state b_states[FW_GLOB_STATES(SMALL_BYTES)];
@@ -232,11 +234,16 @@ bool fw_glob_overlap(const char *a, size_t a_len, const char *b, size_t b_len)
 			    .seen = seen,
 			    .stack = stack };
 
+	return search(&s, a, a_len, b, b_len);
+}
+
+bool fw_glob_overlap(const char *a, size_t a_len, const char *b, size_t b_len)
+{
 	if (differ(a, a_len, b, b_len))
 		return false;
 	if (is_plain(a, a_len) && is_plain(b, b_len))
 		return a_len == b_len && memcmp(a, b, a_len) == 0;
 	if (a_len > SMALL_BYTES || b_len > SMALL_BYTES)
 		return search_large(a, a_len, b, b_len);
-	return search(&s, a, a_len, b, b_len);
+	return search_small(a, a_len, b, b_len);
 }

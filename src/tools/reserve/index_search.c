@@ -23,8 +23,7 @@ static void compare(struct fw_reserve_search *search, const struct fw_reserve_le
 		    size_t depth, size_t at)
 {
 	for (; leaf && !search->is_stopped; leaf = leaf->next)
-		if (leaf->entry->mark != search->mark &&
-		    fw_glob_overlap(search->text + at, search->len - at, leaf->text + depth,
+		if (fw_glob_overlap(search->text + at, search->len - at, leaf->text + depth,
 				    leaf->len - depth))
 			report(search, leaf->entry);
 }
