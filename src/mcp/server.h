@@ -29,6 +29,7 @@
 #include "mcp/ask.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
+#include "mcp/signin.h"
 
 struct fw_authority;
 struct fw_check_entry;
@@ -101,6 +102,7 @@ struct fw_pages {
 	size_t check_count;
 	/* Files whose index.html is "/" for browsers; NULL: none. */
 	const struct fw_page_file *root;
+	struct fw_signins signins;
 	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
 	size_t pending; /* of these, those that are not streams */
 	size_t streams;
