@@ -168,6 +168,7 @@ static void remove_oldest(const char *directory)
 	size_t count = 0;
 	struct stat st;
 
+	/* cppcheck-suppress readdirCalled ; no other thread uses the stream */
 	while (files && listing && count < 2 * FILES_MOST && (entry = readdir(listing))) {
 		if (entry->d_name[0] == '.' ||
 		    fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
