@@ -15,13 +15,17 @@ all:
 	@$(SETUP)
 	@$(NINJA)
 
-# Where "make run" listens.
+# Where "make run" listens. DEMO=0: the plain server, without a demonstration.
 LISTEN = 127.0.0.1:8940
+DEMO = 1
 
 run: all
-	@scripts/tour
-	@echo; echo 'An MCP server, until Ctrl-C; point a client at:'
+ifeq ($(DEMO),0)
 	@build/faultwire serve --http $(LISTEN)
+else
+	@scripts/tour
+	@scripts/demo $(LISTEN)
+endif
 
 test:
 	@scripts/install-deps test
