@@ -172,7 +172,7 @@ fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message
 	struct fw_link_http *link = post->link;
 	const struct fw_link_target *target = link->base.target;
 	struct fw_fetch_options options = { .method = message ? "POST" : "GET",
-					    .url = target->url,
+					    .url = link->moved ? link->moved : target->url,
 					    .connect_ms = target->connect_ms,
 					    .on = callbacks,
 					    .ctx = post };
@@ -320,8 +320,10 @@ static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch 
 	return err;
 }
 
-/* A response that is no success, and no message either. */
-static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch)
+/* A response that is no success, and no message either. `reason` is why a redirect is not
+ * followed. */
+static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch,
+			      const char *reason)
 {
 	const struct fw_link_http *link = post->link;
 	const char *name = link->base.target->name;
@@ -342,8 +344,7 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 		if (delay >= 0)
 			fw_error_set_retry_after(err, delay);
 	} else if (status >= 300 && status < 400) {
-		err = fw_raise_transport_protocol_violation(
-			name, "it redirects elsewhere, which is not followed");
+		err = fw_raise_transport_protocol_violation(name, reason);
 	} else {
 		err = fw_error_from_http(FW_HERE, status, after, fw_unix_ms(), name);
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
@@ -365,7 +366,7 @@ static bool is_message(const struct fw_link_post *post, int status)
 }
 
 /* What ended the response, once it is complete; NULL: nothing but its end. */
-static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch)
+static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const char *redirect)
 {
 	struct fw_link_http *link = post->link;
 	const struct fw_link_callbacks *on = &link->base.on;
@@ -392,7 +393,7 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch)
 			on->message(link->base.ctx, post->key, post->body.text, post->body.len);
 			return NULL;
 		}
-		return raise_status(post, fetch);
+		return raise_status(post, fetch, redirect);
 	case FW_POST_OTHER: break;
 	}
 	if (!post->body.len) {
@@ -442,11 +443,14 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 {
 	struct fw_link_post *post = ctx;
 	int status = fw_fetch_status(fetch);
+	const char *redirect = "it redirects elsewhere";
 
+	if (!err && status >= 300 && status < 400 && fw_link__redirects(post, fetch, &redirect))
+		return;
 	/* From here on there is nothing to cancel. */
 	post->fetch = NULL;
 	post->is_busy = true;
-	err = err ? judge_broken(post, err) : judge(post, fetch);
+	err = err ? judge_broken(post, err) : judge(post, fetch, redirect);
 	if (!resume_post(post))
 		fw_error_free(err);
 	else if (fw_link__may_resume(post, status, err))
@@ -473,6 +477,7 @@ static void free_link(struct fw_link *base)
 
 	while (link->posts)
 		fw_link__post_drop(link->posts);
+	fw__release(link->moved);
 	fw__release(link);
 }
 
@@ -511,7 +516,7 @@ static void end_link(struct fw_link *base)
 	fw_error_free(fw_fetch_start(
 		link->fetcher,
 		&(struct fw_fetch_options){ .method = "DELETE",
-					    .url = target->url,
+					    .url = link->moved ? link->moved : target->url,
 					    .headers = lines,
 					    .total_ms = FW_LIMIT_PROBE_MS,
 					    .on = { NULL, ignore_body, ignore_end } },

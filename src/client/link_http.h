@@ -31,7 +31,8 @@ struct fw_link_post {
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
 	unsigned resumptions;
-	uv_timer_t *timer; /* until it is resumed; NULL: none */
+	unsigned redirects; /* that were followed */
+	uv_timer_t *timer;  /* until it is resumed; NULL: none */
 };
 
 struct fw_link_http {
@@ -42,6 +43,7 @@ struct fw_link_http {
 	bool is_modern;
 	char session[FW_LINK_SESSION_BYTES]; /* "": none */
 	struct fw_link_post *posts;
+	char *moved; /* where a permanent redirect has led; NULL: none */
 };
 
 /* ---- link_http.c ---- */
@@ -56,6 +58,15 @@ fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message
 void fw_link__on_head(void *ctx, struct fw_fetch *fetch);
 bool fw_link__on_body(void *ctx, const char *bytes, size_t len);
 void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err);
+
+/* ---- link_redirect.c ---- */
+
+/* Why a redirect is not followed; NULL: it may be. */
+const char *fw_link__redirect_fault(const char *from, const char *to);
+/* The response is a redirect. True: the request is sent to its place; otherwise
+ * *ret_reason says why not. */
+bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
+			const char **ret_reason);
 
 /* ---- link_resume.c ---- */
 

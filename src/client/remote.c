@@ -211,7 +211,7 @@ static void put_members(struct fw_buf *out, struct fw_slice members)
 {
 	if (!members.n)
 		return;
-	if (out->text[out->len - 1] != '{')
+	if (out->len && out->text[out->len - 1] != '{')
 		FW_BUF(out, ",");
 	fw_buf_put(out, members.p, members.n);
 }
@@ -396,6 +396,22 @@ void fw_remote_cancel(struct fw_remote *remote, uint64_t key, const char *reason
 		return;
 	cancel_upstream(remote, pending, reason);
 	remove_pending(remote, pending);
+}
+
+void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t deadline_ms)
+{
+	struct fw_remote_pending *pending = fw_remote__find(remote, key);
+
+	if (!pending)
+		return;
+	pending->due_ms = deadline_ms ? uv_now(&remote->loop->uv) + deadline_ms : 0;
+	if (pending->due_ms)
+		fw_remote__watch(remote, pending->due_ms);
+}
+
+void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities)
+{
+	remote->options.capabilities = capabilities;
 }
 
 void fw_remote_notify(struct fw_remote *remote, const char *method, struct fw_slice params)

@@ -145,6 +145,10 @@ fw_error *fw_remote_call(struct fw_remote *remote, const struct fw_remote_reques
 			 uint64_t *ret_key);
 /* The result is not needed: sends the cancellation. `done` is not called any more. */
 void fw_remote_cancel(struct fw_remote *remote, uint64_t key, const char *reason);
+/* The time that is left for a request, from now on; 0: no limit. Unknown keys are ignored. */
+void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t deadline_ms);
+/* For the next handshake: a JSON object, borrowed for the life of the remote. */
+void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities);
 size_t fw_remote_outstanding(const struct fw_remote *remote);
 
 /* Sends a notification; `params` as above. A failure is ignored: the end of the

@@ -158,13 +158,16 @@ static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_
 
 /* ---- replies ---------------------------------------------------------------------- */
 
-static const char *check_tool_result(const struct fw_scan *scan)
+static const char *check_tool_result(const struct fw_scan *scan, bool is_modern)
 {
 	if (scan->is_error.p && !fw_slice_is(scan->is_error, "true") &&
 	    !fw_slice_is(scan->is_error, "false"))
 		return "isError is not a boolean";
 	if (fw_slice_equals(scan->type, "input_required"))
 		return NULL;
+	/* In the modern era any JSON is allowed. */
+	if (scan->structured.p && !is_modern && !fw_slice_is_object(scan->structured))
+		return "structuredContent is not an object";
 	if (!scan->content.p)
 		return scan->structured.p ? NULL : "the tool's result has no content";
 	if (!fw_slice_is_array(scan->content))
@@ -173,6 +176,9 @@ static const char *check_tool_result(const struct fw_scan *scan)
 	case FW_BLOCKS_NOT_OBJECT: return "a block of content is not an object";
 	case FW_BLOCKS_NO_TYPE: return "a block of content has no type";
 	case FW_BLOCKS_NO_TEXT: return "a block of text has no text";
+	case FW_BLOCKS_NO_DATA: return "a block of an image or audio has no data";
+	case FW_BLOCKS_NO_RESOURCE: return "a block has no resource";
+	case FW_BLOCKS_NO_URI: return "a resource link has no uri";
 	case FW_BLOCKS_OK: break;
 	}
 	return NULL;
@@ -180,7 +186,7 @@ static const char *check_tool_result(const struct fw_scan *scan)
 
 /* NULL: it is valid. */
 static const char *check_reply(const struct fw_remote_pending *pending,
-			       const struct fw_scan *scan)
+			       const struct fw_scan *scan, bool is_modern)
 {
 	if (!fw_slice_equals(scan->version, "2.0"))
 		return "it is not JSON-RPC 2.0";
@@ -202,13 +208,13 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 	if (scan->type.p && !fw_slice_equals(scan->type, "complete") &&
 	    !fw_slice_equals(scan->type, "input_required"))
 		return "its resultType is not known";
-	return pending->is_tool ? check_tool_result(scan) : NULL;
+	return pending->is_tool ? check_tool_result(scan, is_modern) : NULL;
 }
 
 static void take_matched(struct fw_remote *remote, struct fw_remote_pending *pending,
 			 const struct fw_scan *scan, const char *text, size_t len)
 {
-	const char *fault = check_reply(pending, scan);
+	const char *fault = check_reply(pending, scan, fw_remote_is_modern(remote));
 	struct fw_remote_reply reply = { .scan = scan };
 
 	remote->counts.replies++;

@@ -17,9 +17,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "gate/config_impl.h"
 #include "gate/wrap_walk.h"
 
-enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32, LIST_MOST = 1024 };
+enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32 };
 
 /* Variables without which programs do not find their files, or write odd text. */
 const char *const fw_gate_environment[] = { "PATH",   "HOME", "USER",   "LOGNAME",
@@ -27,22 +28,14 @@ const char *const fw_gate_environment[] = { "PATH",   "HOME", "USER",   "LOGNAME
 					    "TMPDIR", "TERM", "TZ",     NULL };
 
 /* Memory that lives as long as the configuration. */
-struct block {
-	struct block *next;
+struct fw_gate_block {
+	struct fw_gate_block *next;
 	char bytes[];
-};
-
-struct fw_gate_config {
-	struct block *blocks;
-	struct fw_gate_entry entries[FW_GATE_UPSTREAMS];
-	size_t count;
-	const char *where;
-	bool is_short; /* of memory */
 };
 
 static void *allocate(struct fw_gate_config *config, size_t size)
 {
-	struct block *block = fw__allocate(sizeof *block + size);
+	struct fw_gate_block *block = fw__allocate(sizeof *block + size);
 
 	if (!block) {
 		config->is_short = true;
@@ -92,7 +85,7 @@ void fw_gate_config_free(struct fw_gate_config *config)
 	if (!config)
 		return;
 	while (config->blocks) {
-		struct block *next = config->blocks->next;
+		struct fw_gate_block *next = config->blocks->next;
 
 		fw__release(config->blocks);
 		config->blocks = next;
@@ -109,28 +102,21 @@ const struct fw_gate_entry *fw_gate_config_entries(const struct fw_gate_config *
 
 /* ---- lists -------------------------------------------------------------------------- */
 
-/* A list of strings that grows up to its room, with a NULL at the end. */
-struct list {
-	const char **items;
-	size_t count;
-	size_t room;
-};
-
-static bool list_init(struct fw_gate_config *config, struct list *list, size_t room)
+bool fw_gate_config__list(struct fw_gate_config *config, struct fw_gate_list *list, size_t room)
 {
-	*list = (struct list){ .room = room };
+	*list = (struct fw_gate_list){ .room = room };
 	list->items = allocate(config, (room + 1) * sizeof *list->items);
 	return list->items != NULL;
 }
 
-static void list_add(struct list *list, const char *text)
+static void list_add(struct fw_gate_list *list, const char *text)
 {
 	if (list->items && list->count < list->room)
 		list->items[list->count++] = text;
 }
 
 /* The variables of the short list that are set, unless they are replaced. */
-static void add_defaults(struct fw_gate_config *config, struct list *list)
+static void add_defaults(struct fw_gate_config *config, struct fw_gate_list *list)
 {
 	for (const char *const *name = fw_gate_environment; *name; name++) {
 		const char *value = getenv(*name);
@@ -146,8 +132,8 @@ static void add_defaults(struct fw_gate_config *config, struct list *list)
 	}
 }
 
-static fw_error *invalid(const struct fw_gate_config *config, const char *name,
-			 const char *member, const char *expected)
+fw_error *fw_gate_config__invalid(const struct fw_gate_config *config, const char *name,
+				  const char *member, const char *expected)
 {
 	char reason[512];
 
@@ -160,14 +146,14 @@ static fw_error *invalid(const struct fw_gate_config *config, const char *name,
 
 static const char *const *copy_list(struct fw_gate_config *config, const char *const *from)
 {
-	struct list list;
+	struct fw_gate_list list;
 	size_t count = 0;
 
 	if (!from)
 		return NULL;
 	while (from[count])
 		count++;
-	if (!list_init(config, &list, count))
+	if (!fw_gate_config__list(config, &list, count))
 		return NULL;
 	for (size_t i = 0; i < count; i++)
 		list_add(&list, copy(config, from[i]));
@@ -177,12 +163,12 @@ static const char *const *copy_list(struct fw_gate_config *config, const char *c
 static const char *const *named_environment(struct fw_gate_config *config,
 					    const char *const *names)
 {
-	struct list list;
+	struct fw_gate_list list;
 	size_t count = 0;
 
 	while (names && names[count])
 		count++;
-	if (!list_init(config, &list, count + 32))
+	if (!fw_gate_config__list(config, &list, count + 32))
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		const char *value = getenv(names[i]);
@@ -200,12 +186,12 @@ static const char *const *named_environment(struct fw_gate_config *config,
 static fw_error *named_headers(struct fw_gate_config *config, const char *const *headers,
 			       const char *const **ret_lines)
 {
-	struct list list;
+	struct fw_gate_list list;
 	size_t count = 0;
 
 	while (headers && headers[count])
 		count++;
-	if (!list_init(config, &list, count))
+	if (!fw_gate_config__list(config, &list, count))
 		return fw_raise_internal_out_of_memory();
 	for (size_t i = 0; i < count; i++) {
 		const char *equals = strchr(headers[i], '=');
@@ -214,7 +200,8 @@ static fw_error *named_headers(struct fw_gate_config *config, const char *const 
 		const char *value = getenv(equals ? equals + 1 : headers[i]);
 
 		if (!is_line && (!value || strpbrk(value, "\r\n")))
-			return invalid(config, headers[i], "the variable", "set, to one line");
+			return fw_gate_config__invalid(config, headers[i], "the variable",
+						       "set, to one line");
 		if (name && equals && !is_line)
 			name[equals - headers[i]] = '\0';
 		list_add(&list, is_line || !name ? name : join(config, name, ": ", value));
@@ -232,8 +219,7 @@ fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 	if (config->count == FW_GATE_UPSTREAMS)
 		return fw_raise_upstream_config_invalid(config->where,
 							"it has too many servers");
-	memset(entry, 0, sizeof *entry);
-	entry->retries = UINT32_MAX;
+	*entry = (struct fw_gate_entry){ .retries = UINT32_MAX, .contract = FW_AUTO };
 	entry->target.name = copy(config, name);
 	if (argv) {
 		entry->target.argv = copy_list(config, argv);
@@ -256,19 +242,20 @@ static const char *text_of(yyjson_val *value)
 	return fw_text_str(fw_text_of(value));
 }
 
-/* An array of strings after what the list has already. */
-static fw_error *read_strings(struct fw_gate_config *config, const char *name,
-			      const char *member, yyjson_val *array, struct list *list)
+fw_error *fw_gate_config__strings(struct fw_gate_config *config, const char *name,
+				  const char *member, yyjson_val *array,
+				  struct fw_gate_list *list)
 {
 	yyjson_val *item;
 	size_t at, count;
 
-	if (array && (!yyjson_is_arr(array) || yyjson_arr_size(array) > LIST_MOST))
-		return invalid(config, name, member, "an array of strings");
+	if (array && (!yyjson_is_arr(array) || yyjson_arr_size(array) > FW_GATE_LIST_MOST))
+		return fw_gate_config__invalid(config, name, member, "an array of strings");
 	yyjson_arr_foreach(array, at, count, item)
 	{
 		if (!text_of(item))
-			return invalid(config, name, member, "an array of strings");
+			return fw_gate_config__invalid(config, name, member,
+						       "an array of strings");
 		list_add(list, copy(config, text_of(item)));
 	}
 	return NULL;
@@ -276,21 +263,21 @@ static fw_error *read_strings(struct fw_gate_config *config, const char *name,
 
 /* An object of strings, as "NAME=value" or "Name: value". */
 static fw_error *read_pairs(struct fw_gate_config *config, const char *name, const char *member,
-			    const char *between, yyjson_val *object, struct list *list)
+			    const char *between, yyjson_val *object, struct fw_gate_list *list)
 {
 	yyjson_obj_iter iter;
 	yyjson_val *key;
 
-	if (object && (!yyjson_is_obj(object) || yyjson_obj_size(object) > LIST_MOST))
-		return invalid(config, name, member, "an object of strings");
+	if (object && (!yyjson_is_obj(object) || yyjson_obj_size(object) > FW_GATE_LIST_MOST))
+		return fw_gate_config__invalid(config, name, member, "an object of strings");
 	iter = yyjson_obj_iter_with(object);
 	while ((key = yyjson_obj_iter_next(&iter))) {
 		const char *value = text_of(yyjson_obj_iter_get_val(key));
 
 		if (!value || !text_of(key) || strpbrk(value, "\r\n") ||
 		    strpbrk(text_of(key), "=:\r\n"))
-			return invalid(config, name, member,
-				       "an object of strings of one line");
+			return fw_gate_config__invalid(config, name, member,
+						       "an object of strings of one line");
 		list_add(list, join(config, text_of(key), between, value));
 	}
 	return NULL;
@@ -304,18 +291,18 @@ static fw_error *read_program(struct fw_gate_config *config, struct fw_gate_entr
 	yyjson_val *args = fw_json_member(server, "args");
 	yyjson_val *env = fw_json_member(server, "env");
 	yyjson_val *cwd = fw_json_member(server, "cwd");
-	struct list argv;
-	struct list environment;
+	struct fw_gate_list argv;
+	struct fw_gate_list environment;
 
-	if (!list_init(config, &argv, yyjson_arr_size(args) + 1) ||
-	    !list_init(config, &environment, yyjson_obj_size(env) + 32))
+	if (!fw_gate_config__list(config, &argv, yyjson_arr_size(args) + 1) ||
+	    !fw_gate_config__list(config, &environment, yyjson_obj_size(env) + 32))
 		return fw_raise_internal_out_of_memory();
 	list_add(&argv, copy(config, command));
-	FW_TRY(read_strings(config, name, "args", args, &argv));
+	FW_TRY(fw_gate_config__strings(config, name, "args", args, &argv));
 	FW_TRY(read_pairs(config, name, "env", "=", env, &environment));
 	add_defaults(config, &environment);
 	if (cwd && !text_of(cwd))
-		return invalid(config, name, "cwd", "a string");
+		return fw_gate_config__invalid(config, name, "cwd", "a string");
 	entry->target.argv = argv.items;
 	entry->target.environment = environment.items;
 	entry->target.directory = cwd ? copy(config, text_of(cwd)) : NULL;
@@ -327,90 +314,18 @@ static fw_error *read_endpoint(struct fw_gate_config *config, struct fw_gate_ent
 {
 	yyjson_val *headers = fw_json_member(server, "headers");
 	const char *type = text_of(fw_json_member(server, "type"));
-	struct list lines;
+	struct fw_gate_list lines;
 
 	if (type && strcmp(type, "sse") == 0)
-		return invalid(config, entry->target.name, "type",
-			       "\"http\": the transport \"sse\" of 2024 is not supported");
-	if (!list_init(config, &lines, yyjson_obj_size(headers)))
+		return fw_gate_config__invalid(
+			config, entry->target.name, "type",
+			"\"http\": the transport \"sse\" of 2024 is not supported");
+	if (!fw_gate_config__list(config, &lines, yyjson_obj_size(headers)))
 		return fw_raise_internal_out_of_memory();
 	FW_TRY(read_pairs(config, entry->target.name, "headers", ": ", headers, &lines));
 	entry->target.url = copy(config, text_of(fw_json_member(server, "url")));
 	entry->target.headers = lines.items;
 	return NULL;
-}
-
-static fw_error *read_seconds(const struct fw_gate_config *config, const char *name,
-			      yyjson_val *value, const char *member, uint32_t *ret_ms)
-{
-	if (!value)
-		return NULL;
-	if (!yyjson_is_num(value) || yyjson_get_num(value) < 0 || yyjson_get_num(value) > 86400)
-		return invalid(config, name, member, "a number of seconds up to 86400");
-	*ret_ms = (uint32_t)(yyjson_get_num(value) * 1000);
-	return NULL;
-}
-
-static fw_error *read_count(const struct fw_gate_config *config, const char *name,
-			    yyjson_val *value, const char *member, uint32_t *ret_count)
-{
-	if (!value)
-		return NULL;
-	if (!yyjson_is_uint(value) || yyjson_get_uint(value) > 1000)
-		return invalid(config, name, member, "a number up to 1000");
-	*ret_count = (uint32_t)yyjson_get_uint(value);
-	return NULL;
-}
-
-static fw_error *read_tools(struct fw_gate_config *config, const char *name, yyjson_val *array,
-			    const char *member, const char *const **ret_names)
-{
-	struct list list;
-
-	if (!array)
-		return NULL;
-	if (!list_init(config, &list, yyjson_arr_size(array)))
-		return fw_raise_internal_out_of_memory();
-	FW_TRY(read_strings(config, name, member, array, &list));
-	*ret_names = list.items;
-	return NULL;
-}
-
-/* Our own members. An unknown one is a mistake, because it would have no effect. */
-static fw_error *read_own(struct fw_gate_config *config, struct fw_gate_entry *entry,
-			  yyjson_val *own)
-{
-	static const char *const known[] = { "deadline", "retry", "breaker",
-					     "allow",    "deny",  NULL };
-	const char *name = entry->target.name;
-	yyjson_val *breaker = fw_json_member(own, "breaker");
-	yyjson_obj_iter iter;
-	yyjson_val *key;
-
-	if (!own)
-		return NULL;
-	if (!yyjson_is_obj(own))
-		return invalid(config, name, "faultwire", "an object");
-	iter = yyjson_obj_iter_with(own);
-	while ((key = yyjson_obj_iter_next(&iter))) {
-		size_t i = 0;
-
-		while (known[i] && !fw_text_is(fw_text_of(key), known[i]))
-			i++;
-		if (!known[i])
-			return invalid(config, name, "each member of faultwire",
-				       "deadline, retry, breaker, allow or deny");
-	}
-	FW_TRY(read_seconds(config, name, fw_json_member(own, "deadline"), "deadline",
-			    &entry->deadline_ms));
-	FW_TRY(read_count(config, name, fw_json_member(own, "retry"), "retry",
-			  &entry->retries));
-	FW_TRY(read_count(config, name, fw_json_member(breaker, "failures"), "failures",
-			  &entry->breaker_limit));
-	FW_TRY(read_seconds(config, name, fw_json_member(breaker, "pause"), "pause",
-			    &entry->breaker_pause_ms));
-	FW_TRY(read_tools(config, name, fw_json_member(own, "allow"), "allow", &entry->allow));
-	return read_tools(config, name, fw_json_member(own, "deny"), "deny", &entry->deny);
 }
 
 static fw_error *read_server(struct fw_gate_config *config, const char *name,
@@ -426,13 +341,13 @@ static fw_error *read_server(struct fw_gate_config *config, const char *name,
 		return fw_raise_upstream_config_invalid(config->where,
 							"it has too many servers");
 	if (is_program == is_endpoint)
-		return invalid(config, name, "the entry", "an object with a command or a url");
-	memset(entry, 0, sizeof *entry);
-	entry->retries = UINT32_MAX;
+		return fw_gate_config__invalid(config, name, "the entry",
+					       "an object with a command or a url");
+	*entry = (struct fw_gate_entry){ .retries = UINT32_MAX, .contract = FW_AUTO };
 	entry->target.name = copy(config, name);
 	FW_TRY(is_program ? read_program(config, entry, server)
 			  : read_endpoint(config, entry, server));
-	FW_TRY(read_own(config, entry, fw_json_member(server, "faultwire")));
+	FW_TRY(fw_gate_config__own(config, entry, fw_json_member(server, "faultwire")));
 	if (config->is_short)
 		return fw_raise_internal_out_of_memory();
 	config->count++;

@@ -11,8 +11,10 @@
 #include "base/mem.h"
 #include "gate/gate_impl.h"
 #include "gate/pins.h"
+#include "gate/question.h"
 #include "io/fetch.h"
 #include "mcp/call.h"
+#include "rpc/names.h"
 
 static struct fw_gate *gate_of(struct fw_relay *relay)
 {
@@ -31,8 +33,20 @@ static void on_start(struct fw_relay *relay)
 {
 	struct fw_gate *gate = gate_of(relay);
 
-	if (gate->options.is_http)
+	if (gate->options.is_http) {
+		fw_question_offer(gate, NULL);
 		connect_all(gate);
+	}
+}
+
+/* The only client decides what upstreams may ask. */
+static void offer(struct fw_gate *gate, const fw_call *call)
+{
+	if (gate->has_offer || gate->options.is_http)
+		return;
+	gate->has_offer = true;
+	gate->is_greeting = strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
+	fw_question_offer(gate, call);
 }
 
 static bool is_settled(struct fw_relay *relay, const fw_call *call)
@@ -40,7 +54,7 @@ static bool is_settled(struct fw_relay *relay, const fw_call *call)
 	struct fw_gate *gate = gate_of(relay);
 	bool is_all = true;
 
-	(void)call;
+	offer(gate, call);
 	connect_all(gate);
 	for (size_t i = 0; i < gate->count; i++)
 		is_all &= gate->upstreams[i].is_settled;
@@ -49,6 +63,7 @@ static bool is_settled(struct fw_relay *relay, const fw_call *call)
 
 static void on_take(struct fw_relay *relay, fw_call *call)
 {
+	offer(gate_of(relay), call);
 	fw_job_take(gate_of(relay), call);
 }
 
@@ -101,6 +116,17 @@ static void on_stop(struct fw_relay *relay)
 	gate->is_stopped = true;
 	for (size_t i = 0; i < gate->count; i++)
 		fw_upstream_disconnect(&gate->upstreams[i]);
+	fw_question_stop(gate);
+}
+
+static void on_initialized(struct fw_relay *relay)
+{
+	fw_question_greeted(gate_of(relay));
+}
+
+static void on_answered(struct fw_relay *relay, void *asker, const fw_call *message)
+{
+	fw_question_answered(gate_of(relay), asker, message);
 }
 
 /* ---- its life ------------------------------------------------------------------------ */
@@ -138,6 +164,7 @@ fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *option
 	fw_buf_init(&gate->params, FW_LIMIT_CHILD_UNSENT_BYTES);
 	fw_buf_init(&gate->meta, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->scratch, FW_LIMIT_HELLO_BYTES);
+	fw_buf_init(&gate->capabilities, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->hello_capabilities, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->hello_instructions, FW_LIMIT_HELLO_BYTES);
 	fw_buf_init(&gate->hello_server, FW_LIMIT_HELLO_BYTES);
@@ -161,6 +188,8 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 						 .notified = on_notified,
 						 .levelled = on_levelled,
 						 .listening = on_listening,
+						 .initialized = on_initialized,
+						 .answered = on_answered,
 						 .toolset_of = on_toolset_of,
 						 .stop = on_stop };
 
@@ -172,6 +201,7 @@ void fw_gate_free(struct fw_gate *gate)
 {
 	if (!gate)
 		return;
+	fw_question_stop(gate);
 	for (size_t i = 0; i < gate->count; i++)
 		fw_upstream_clear(&gate->upstreams[i]);
 	fw__release(gate->upstreams);
@@ -180,6 +210,7 @@ void fw_gate_free(struct fw_gate *gate)
 	fw_buf_clear(&gate->params);
 	fw_buf_clear(&gate->meta);
 	fw_buf_clear(&gate->scratch);
+	fw_buf_clear(&gate->capabilities);
 	fw_buf_clear(&gate->hello_capabilities);
 	fw_buf_clear(&gate->hello_instructions);
 	fw_buf_clear(&gate->hello_server);

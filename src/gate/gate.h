@@ -31,8 +31,11 @@ struct fw_gate_entry {
 	uint32_t deadline_ms;     /* of a call; 0: that of the gateway */
 	const char *const *allow; /* names of tools, NULL at the end; NULL: all */
 	const char *const *deny;
+	fw_contract contract;      /* of its failures; FW_AUTO: that of the gateway */
 	uint32_t breaker_limit;    /* failures in a row; 0: FW_GATE_BREAKER_LIMIT */
 	uint32_t breaker_pause_ms; /* 0: FW_GATE_BREAKER_PAUSE_MS */
+	uint32_t calls_per_second; /* 0: no limit */
+	uint32_t in_flight;        /* 0: no limit */
 	uint32_t retries;          /* of calls that may be repeated; UINT32_MAX: the default */
 };
 

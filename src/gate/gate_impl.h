@@ -11,11 +11,15 @@
 #include "client/remote.h"
 #include "gate/gate.h"
 #include "gate/listing.h"
+#include "gate/output.h"
 #include "mcp/relay.h"
 #include "policy/breaker.h"
+#include "policy/rate.h"
 
 struct fw_job;
 struct fw_fetcher;
+struct fw_asker;
+struct fw_parking;
 struct fw_pins;
 struct fetch;
 
@@ -40,6 +44,9 @@ struct fw_upstream {
 	unsigned retry_tokens;    /* tenths: each call adds one, each retry costs ten */
 	uint64_t counted_connect; /* the connection whose end the breaker knows of */
 	int log_level;            /* -1: not set */
+	struct fw_outputs outputs;
+	struct fw_rate rate;
+	uint32_t in_flight;
 };
 
 struct fw_gate {
@@ -51,9 +58,15 @@ struct fw_gate {
 	struct fw_upstream *upstreams;
 	size_t count;
 	bool is_stopped;
+	bool has_offer;   /* `capabilities` is set */
+	bool is_greeting; /* the client has begun its handshake, and not ended it */
+	struct fw_parking *parked;
+	struct fw_asker *askers; /* that wait for the end of the handshake */
+	size_t parked_count;
 	struct fw_buf params; /* being written */
 	struct fw_buf meta;
 	struct fw_buf scratch;
+	struct fw_buf capabilities; /* of the client, for upstreams */
 	struct fw_buf hello_capabilities;
 	struct fw_buf hello_instructions;
 	struct fw_buf hello_server;
@@ -77,11 +90,16 @@ struct fw_job {
 	unsigned attempts;
 	bool is_waiting; /* in the list `waiting` */
 	bool is_linked;
+	bool is_counted; /* in `in_flight` of its upstream */
 	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
 	 * of its request. */
 	struct fw_buf state;
 	struct fw_buf question_id;
 	unsigned rounds;
+	uint64_t asked_ms;          /* when, in loop time; 0: no question is open */
+	char *refused;              /* the method of a question that was refused */
+	bool has_state;             /* its requestState is not of this gateway */
+	struct fw_parking *parking; /* NULL: it has a client */
 };
 
 /* ---- upstream.c ---- */
@@ -104,6 +122,10 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level);
 void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		       const fw_error *err);
 
+/* Counts the job in the limits of its upstream, or says why it is refused. */
+fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job);
+void fw_upstream_uncount(struct fw_job *job);
+
 /* ---- subscribe.c ---- */
 
 /* Asks for all changes that clients want to know of. */
@@ -119,9 +141,11 @@ void fw_job_send(struct fw_job *job);
 void fw_job_fail(struct fw_job *job, fw_error *err);
 void fw_job_unlink(struct fw_job *job);
 void fw_job_link(struct fw_job *job, bool is_waiting);
-/* The upstream asks something; `job` may be NULL. */
-void fw_job_asked(struct fw_upstream *upstream, struct fw_job *job,
-		  const struct fw_scan *message);
+/* The reply has come, and is valid. */
+void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply);
+/* It was not sent. Consumes `err`. */
+void fw_job_refuse(struct fw_job *job, fw_error *err);
+void fw_job_free(struct fw_job *job);
 /* The job that a message of the upstream belongs to, as far as that can be known. */
 struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
 

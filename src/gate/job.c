@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "gate/gate_impl.h"
 #include "gate/pins.h"
+#include "gate/question.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
@@ -81,12 +82,12 @@ void fw_job_unlink(struct fw_job *job)
 	job->previous = NULL;
 }
 
-static void job_free(struct fw_job *job)
+void fw_job_free(struct fw_job *job)
 {
+	fw_upstream_uncount(job);
 	fw_job_stop_timer(job);
 	fw_gathering_cancel(job->gathering);
-	fw_buf_clear(&job->state);
-	fw_buf_clear(&job->question_id);
+	fw_question_clear(job);
 	fw__release(job->own_name);
 	fw__release(job);
 }
@@ -95,9 +96,8 @@ struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key)
 {
 	struct fw_job *job = upstream->jobs;
 
-	if (!key)
-		return job; /* the newest */
-	while (job && job->key != key)
+	/* Without a key, it is the newest that has a client. */
+	while (job && (key ? job->key != key : !job->call))
 		job = job->next;
 	return job;
 }
@@ -119,7 +119,7 @@ void fw_job_fail(struct fw_job *job, fw_error *err)
 	tell_attempts(job, err);
 	if (job->gate->options.exposes_stderr && fw_error_detail(err))
 		fw_error_add_string(err, "stderr", fw_error_detail(err));
-	job_free(job);
+	fw_job_free(job);
 	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
 }
 
@@ -132,7 +132,7 @@ void fw_job_abandon(fw_call *call)
 		fw_breaker_let_go(&job->upstream->breaker, job);
 	if (job->key)
 		fw_remote_cancel(job->upstream->remote, job->key, "the client has cancelled");
-	job_free(job);
+	fw_job_free(job);
 	fw_relay_drop(call);
 }
 
@@ -181,35 +181,6 @@ static void put_meta(const struct fw_job *job, struct fw_buf *out)
 	}
 }
 
-/* Answers to the questions of a modern upstream, from a legacy client. */
-static void put_answers(const struct fw_job *job, struct fw_buf *out)
-{
-	const struct fw_questions *questions = &job->call->questions;
-	bool is_first = true;
-
-	if (!job->rounds || job->call->request.is_modern)
-		return;
-	put_key(out, (struct fw_text){ "inputResponses", 14 });
-	FW_BUF(out, "{");
-	for (size_t i = 0; i < questions->count; i++) {
-		const struct fw_question *question = &questions->items[i];
-
-		if (!question->answer)
-			continue;
-		if (!is_first)
-			FW_BUF(out, ",");
-		is_first = false;
-		fw_buf_json_str(out, question->key);
-		FW_BUF(out, ":");
-		fw_buf_put(out, question->answer, question->answer_len);
-	}
-	FW_BUF(out, "}");
-	if (job->state.len) {
-		put_key(out, (struct fw_text){ "requestState", 12 });
-		fw_buf_put(out, job->state.text, job->state.len);
-	}
-}
-
 /* completion/complete names a prompt inside of `ref`. */
 static void put_reference(struct fw_buf *out, yyjson_val *ref, const char *own)
 {
@@ -254,14 +225,15 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 		else
 			fw_buf_value(out, yyjson_obj_iter_get_val(key));
 	}
-	put_answers(job, out);
+	fw_question_put_answers(job, out);
 }
 
 static void on_progress(void *ctx, struct fw_slice params)
 {
 	struct fw_job *job = ctx;
 
-	fw_relay_progress(job->call, params);
+	if (job->call)
+		fw_relay_progress(job->call, params);
 }
 
 /* The client's own capabilities, for an upstream that reads them in each request. */
@@ -319,7 +291,7 @@ static bool subscribes_here(struct fw_job *job)
 	    (method->run != fw_method_subscribe && method->run != fw_method_unsubscribe))
 		return false;
 	fw_upstream_judge(upstream, job, NULL);
-	job_free(job);
+	fw_job_free(job);
 	fw_relay_reply(call, none, (struct fw_slice){ "{}", 2 });
 	fw_upstream_listen(upstream);
 	return true;
@@ -341,6 +313,11 @@ void fw_job_send(struct fw_job *job)
 
 	if (subscribes_here(job))
 		return;
+	if (job->has_state && !fw_remote_is_modern(job->upstream->remote)) {
+		fw_upstream_judge(job->upstream, job, NULL);
+		fw_job_refuse(job, fw_raise_protocol_state_tampered());
+		return;
+	}
 	if (fw_gate_own_name(job))
 		request.name = fw_gate_own_name(job);
 	put_params(job, &gate->params);
@@ -392,38 +369,6 @@ static struct fw_slice missing_members(const struct fw_job *job, const struct fw
 	return (struct fw_slice){ type, sizeof type - 1 };
 }
 
-/* A modern upstream wants to know something, and the client is a legacy one. */
-static void pass_questions(struct fw_job *job, const struct fw_scan *scan)
-{
-	fw_call *call = job->call;
-	struct fw_slice key;
-	struct fw_slice value;
-	const char *at = NULL;
-
-	fw_buf_init(&job->state, call->server->limits.message_bytes);
-	if (scan->state.p)
-		fw_buf_put(&job->state, scan->state.p, scan->state.n);
-	while (scan->questions.p && fw_slice_next(scan->questions, &at, &key, &value)) {
-		struct fw_scan_member members[] = { { .name = "method" },
-						    { .name = "params" } };
-		char name[64];
-		char method[64];
-		char *params = NULL;
-
-		(void)fw_slice_members(value, members, 2);
-		(void)fw_slice_text(key, name, sizeof name);
-		(void)fw_slice_text(members[0].value, method, sizeof method);
-		if (members[1].value.p)
-			params = fw_strdup_n(members[1].value.p, members[1].value.n);
-		(void)fw_call_ask(call, name, method, params ? params : "{}");
-		fw__release(params);
-	}
-	job->rounds++;
-	job->key = 0;
-	call->relayed.job = job;
-	fw_relay_ask(call);
-}
-
 /* A list that passes through is looked at for tools that have changed. */
 static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 {
@@ -434,14 +379,18 @@ static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 	const char *at = NULL;
 
 	(void)fw_slice_members(result, &tools, 1);
+	upstream->outputs.is_known = true;
 	while (tools.value.p && fw_slice_next(tools.value, &at, &key, &item)) {
-		struct fw_scan_member name = { .name = "name" };
+		struct fw_scan_member parts[] = { { .name = "name" },
+						  { .name = "outputSchema" } };
 		char text[256];
 
-		(void)fw_slice_members(item, &name, 1);
-		if (fw_slice_is_string(name.value) &&
-		    fw_slice_text(name.value, text, sizeof text) < sizeof text)
-			(void)fw_pins_check(upstream, text, item);
+		(void)fw_slice_members(item, parts, 2);
+		if (!fw_slice_is_string(parts[0].value) ||
+		    fw_slice_text(parts[0].value, text, sizeof text) >= sizeof text)
+			continue;
+		(void)fw_pins_check(upstream, text, item);
+		fw_outputs_learn(&upstream->outputs, text, parts[1].value);
 	}
 	if (upstream->changed_tools != changed)
 		fw_listen_tell(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
@@ -452,113 +401,95 @@ static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 	fw_call *call = job->call;
 	struct fw_slice before = missing_members(job, reply->scan);
 
-	if (fw_slice_equals(reply->scan->type, "input_required") && !call->request.is_modern) {
-		pass_questions(job, reply->scan);
-		return;
-	}
 	if (call->request.method &&
 	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS)
 		watch_tools(job->upstream, reply->result);
-	job_free(job);
+	fw_job_free(job);
 	fw_relay_reply(call, before, reply->result);
+}
+
+/* The failure that the reply reports. Consumes `err`. */
+static void fail_as_told(struct fw_job *job, fw_error *err, const struct fw_remote_reply *reply)
+{
+	bool is_result = reply->result.p != NULL;
+	fw_call *call = job->call;
+
+	err = fw_question_blame(job, err);
+	tell_attempts(job, err);
+	fw_job_free(job);
+	fw_relay_fail(call, err, is_result ? FW_RELAYED_RESULT : FW_RELAYED_ERROR,
+		      is_result ? reply->result : reply->error);
+}
+
+static void ignore_list(void *ctx)
+{
+	(void)ctx;
+}
+
+/* A success against the definition of its tool. */
+static fw_error *check_output(const struct fw_job *job, const struct fw_scan *scan)
+{
+	struct fw_upstream *upstream = job->upstream;
+	const struct fw_request *request = &job->call->request;
+	const char *own = fw_gate_own_name(job);
+	struct fw_gathering *gathering;
+
+	if (request->kind != FW_CALL_TOOL)
+		return NULL;
+	/* The client has not asked for the definitions, but this tool may have a schema: the
+	 * next results are checked. */
+	if (!upstream->outputs.is_known && scan->structured.p) {
+		upstream->outputs.is_known = true;
+		fw_gathering_begin(job->gate, FW_LISTING_TOOLS, false, ignore_list, NULL,
+				   &gathering);
+	}
+	return fw_outputs_check(&upstream->outputs, upstream->entry->target.name,
+				own ? own : request->name, scan);
+}
+
+void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply)
+{
+	const struct fw_scan *scan = reply->scan;
+	bool has_questions = fw_slice_equals(scan->type, "input_required");
+	fw_error *err = fw_answer_read(job->upstream, job->call, reply);
+
+	if (err) {
+		fail_as_told(job, err, reply);
+	} else if (has_questions && !job->call->request.is_modern) {
+		fw_question_pass(job, scan);
+	} else {
+		err = has_questions ? NULL : check_output(job, scan);
+		if (err)
+			fw_job_fail(job, err);
+		else
+			succeed(job, reply);
+	}
 }
 
 static void on_done(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
 {
 	struct fw_job *job = ctx;
-	fw_call *call = job->call;
-	enum fw_relay_form form;
 
 	fw_job_unlink(job);
 	job->key = 0;
-	if (err) {
+	if (!err || !job->call)
+		fw_upstream_judge(job->upstream, job, err);
+	if (!job->call)
+		fw_question_settle(job, reply, err);
+	else if (err)
 		fail_or_retry(job, err);
-		return;
-	}
-	fw_upstream_judge(job->upstream, job, NULL);
-	err = fw_answer_read(job->upstream, call, reply);
-	if (!err) {
-		succeed(job, reply);
-		return;
-	}
-	tell_attempts(job, err);
-	form = reply->result.p ? FW_RELAYED_RESULT : FW_RELAYED_ERROR;
-	job_free(job);
-	fw_relay_fail(call, err, form, reply->result.p ? reply->result : reply->error);
-}
-
-/* ---- questions of a legacy upstream --------------------------------------------------- */
-
-static void refuse_question(struct fw_upstream *upstream, const struct fw_scan *message)
-{
-	static const char refusal[] =
-		"{\"code\":-32601,\"message\":\"the client does not support this request\"}";
-
-	fw_remote_answer(upstream->remote, message->id, none,
-			 (struct fw_slice){ refusal, sizeof refusal - 1 });
-}
-
-static const char *capability_of(struct fw_slice method)
-{
-	if (fw_slice_equals(method, FW_METHOD_ELICIT))
-		return "elicitation";
-	if (fw_slice_equals(method, FW_METHOD_SAMPLE))
-		return "sampling";
-	return fw_slice_equals(method, FW_METHOD_ROOTS) ? "roots" : NULL;
-}
-
-void fw_job_asked(struct fw_upstream *upstream, struct fw_job *job,
-		  const struct fw_scan *message)
-{
-	const char *capability = capability_of(message->method);
-	char method[64];
-	char key[32];
-	char *params = NULL;
-
-	if (!job || !job->call || !capability || job->question_id.len ||
-	    job->call->request.is_modern || !fw_call_client_can(job->call, capability)) {
-		refuse_question(upstream, message);
-		return;
-	}
-	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
-	fw_buf_put(&job->question_id, message->id.p, message->id.n);
-	(void)fw_slice_text(message->method, method, sizeof method);
-	(void)snprintf(key, sizeof key, "q%u", ++job->rounds);
-	if (message->params.p)
-		params = fw_strdup_n(message->params.p, message->params.n);
-	(void)fw_call_ask(job->call, key, method, params ? params : "{}");
-	fw__release(params);
-	fw_relay_ask(job->call);
-}
-
-/* The client has answered: a legacy upstream gets its answer, a modern one the call again. */
-static void resume(struct fw_job *job)
-{
-	char key[32];
-	const char *answer;
-	struct fw_slice id = { job->question_id.text, job->question_id.len };
-
-	if (!job->question_id.len) {
-		fw_job_start(job);
-		return;
-	}
-	(void)snprintf(key, sizeof key, "q%u", job->rounds);
-	answer = fw_ask_answered(job->call, key);
-	if (answer)
-		fw_remote_answer(job->upstream->remote, id,
-				 (struct fw_slice){ answer, strlen(answer) }, none);
-	fw_buf_clear(&job->question_id);
+	else
+		fw_job_end(job, reply);
 }
 
 /* ---- taking ------------------------------------------------------------------------- */
 
-/* Consumes `err`. */
-static void refuse(struct fw_job *job, fw_error *err)
+void fw_job_refuse(struct fw_job *job, fw_error *err)
 {
 	fw_call *call = job->call;
 
 	fw_error_set_delivery(err, FW_NOT_SENT);
-	job_free(job);
+	fw_job_free(job);
 	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
 }
 
@@ -583,7 +514,7 @@ static void find_upstream(struct fw_job *job)
 	uint32_t deadline;
 
 	if (err) {
-		refuse(job, err);
+		fw_job_refuse(job, err);
 		return;
 	}
 	if (!job->upstream) {
@@ -591,6 +522,16 @@ static void find_upstream(struct fw_job *job)
 			kind = FW_LISTING_TEMPLATES;
 		fw_gathering_begin(gate, (enum fw_listing_kind)kind, true, on_gathered, job,
 				   &job->gathering);
+		return;
+	}
+	if (job->upstream->entry->contract < FW_CONTRACT_COUNT &&
+	    job->call->request.contract >= FW_CONTRACT_COUNT)
+		job->call->request.contract = job->upstream->entry->contract;
+	if (fw_question_continue(job))
+		return;
+	err = fw_upstream_count(job->upstream, job);
+	if (err) {
+		fw_job_refuse(job, err);
 		return;
 	}
 	deadline = job->upstream->entry->deadline_ms ? job->upstream->entry->deadline_ms
@@ -618,14 +559,14 @@ static void on_listed(void *ctx)
 	err = fw_gate_merge(gate, (enum fw_listing_kind)kind, &out);
 	if (err) {
 		fw_buf_clear(&out);
-		refuse(job, err);
+		fw_job_refuse(job, err);
 		return;
 	}
 	memset(&scan, 0, sizeof scan);
 	{
 		struct fw_slice before = missing_members(job, &scan);
 
-		job_free(job);
+		fw_job_free(job);
 		fw_relay_reply(call, before, (struct fw_slice){ out.text, out.len });
 	}
 	fw_buf_clear(&out);
@@ -637,7 +578,7 @@ void fw_job_take(struct fw_gate *gate, fw_call *call)
 	int kind = fw_listing_kind_of(call->request.method_name);
 
 	if (job) {
-		resume(job);
+		fw_question_resume(job);
 		return;
 	}
 	job = fw__allocate(sizeof *job);

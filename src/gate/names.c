@@ -140,8 +140,28 @@ static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const c
 	return NULL;
 }
 
-static fw_error *not_found(const fw_call *call, const char *name)
+/* The prefix of a name, if no upstream has it; false: it has no prefix, or a known one. */
+static bool has_unknown_prefix(struct fw_gate *gate, const char *name, char *ret_prefix,
+			       size_t size)
 {
+	const char *end = strstr(name, "__");
+
+	if (gate->count < 2 || !end || end == name || !end[2] || (size_t)(end - name) >= size)
+		return false;
+	for (size_t i = 0; i < gate->count; i++)
+		if (fw_gate_bare_name(&gate->upstreams[i], name))
+			return false;
+	(void)snprintf(ret_prefix, size, "%.*s", (int)(end - name), name);
+	return true;
+}
+
+static fw_error *not_found(struct fw_gate *gate, const fw_call *call, const char *name)
+{
+	char prefix[128];
+
+	if ((call->request.kind == FW_CALL_TOOL || call->request.kind == FW_CALL_PROMPT) &&
+	    has_unknown_prefix(gate, name, prefix, sizeof prefix))
+		return fw_raise_upstream_unknown(prefix);
 	switch (call->request.kind) {
 	case FW_CALL_TOOL: return fw_raise_protocol_unknown_tool(name);
 	case FW_CALL_PROMPT: return fw_raise_protocol_prompt_not_found(name);
@@ -170,7 +190,7 @@ fw_error *fw_gate_route(struct fw_job *job, bool is_final)
 	if (!job->upstream)
 		job->upstream = find_prefixed(gate, kind, name, &item, &bare);
 	if (!job->upstream)
-		return is_final ? not_found(job->call, name) : NULL;
+		return is_final ? not_found(gate, job->call, name) : NULL;
 	if (item && item->is_refused)
 		return fw_raise_upstream_tool_changed(job->upstream->entry->target.name,
 						      item->name);
@@ -232,7 +252,7 @@ static void put_ability(struct fw_buf *out, bool has, const char *text)
 {
 	if (!has)
 		return;
-	if (out->text[out->len - 1] != '{')
+	if (out->len && out->text[out->len - 1] != '{')
 		FW_BUF(out, ",");
 	fw_buf_str(out, text);
 }

@@ -19,6 +19,7 @@
 #include "gate/gate_impl.h"
 #include "core/redact.h"
 #include "gate/pins.h"
+#include "gate/question.h"
 #include "mcp/call.h"
 #include "mcp/listen.h"
 #include "mcp/server.h"
@@ -190,13 +191,15 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
 		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
-		fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
+		/* A parked call has nobody to hear of it. */
+		if (!job || job->call)
+			fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
 	}
 }
 
 static void on_asked(void *ctx, uint64_t key, const struct fw_scan *message)
 {
-	fw_job_asked(ctx, fw_job_of(ctx, key), message);
+	fw_question_asked(ctx, key, message);
 }
 
 static void on_stray(void *ctx, const char *text, size_t len)
@@ -248,6 +251,7 @@ void fw_upstream_clear(struct fw_upstream *upstream)
 		fw_listing_clear(&upstream->listings[i]);
 		fw_error_free(upstream->list_faults[i]);
 	}
+	fw_outputs_clear(&upstream->outputs);
 }
 
 void fw_upstream_connect(struct fw_upstream *upstream)
@@ -330,6 +334,41 @@ bool fw_upstream_admit(struct fw_upstream *upstream, struct fw_job *job, fw_erro
 	if (*ret_err)
 		fw_breaker_let_go(&upstream->breaker, job);
 	return false;
+}
+
+static fw_error *over_limit(const struct fw_upstream *upstream, fw_error *err, double wait_s)
+{
+	fw_error_set_origin(err, FW_ORIGIN_GATEWAY);
+	fw_error_add_string(err, "upstream", name_of(upstream));
+	fw_error_set_retry_after(err, wait_s);
+	return err;
+}
+
+fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job)
+{
+	const struct fw_gate_entry *entry = upstream->entry;
+	const uint32_t rate = entry->calls_per_second;
+	uint64_t now = uv_hrtime();
+
+	if (entry->in_flight && upstream->in_flight >= entry->in_flight)
+		return over_limit(
+			upstream,
+			fw_raise_server_overloaded(entry->in_flight, "calls of one upstream"),
+			1);
+	if (rate && !fw_rate_take(&upstream->rate, rate, rate, now))
+		return over_limit(upstream, fw_raise_governance_rate_limited(),
+				  (double)fw_rate_wait_ns(&upstream->rate, rate, rate, now) /
+					  1e9);
+	job->is_counted = true;
+	upstream->in_flight++;
+	return NULL;
+}
+
+void fw_upstream_uncount(struct fw_job *job)
+{
+	if (job->is_counted)
+		job->upstream->in_flight--;
+	job->is_counted = false;
 }
 
 static bool ends_connection(const fw_error *err)

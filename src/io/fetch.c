@@ -12,6 +12,7 @@
 #include "io/fetch.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
@@ -36,6 +37,7 @@ struct fw_fetch {
 	bool is_refused;   /* `body` returned false */
 	bool is_begun;     /* a connection was about to be given the request */
 	bool is_repeated;  /* libcurl wanted to send it again */
+	bool is_followed;  /* `end` has set another URL */
 	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
 };
 
@@ -84,6 +86,15 @@ static fw_delivery delivery_of(const struct fw_fetch *fetch)
 	return bytes > 0 ? FW_SENT : FW_NOT_SENT;
 }
 
+/* libcurl has one code for every reason why a connection could not be made. */
+static bool is_unreachable(const struct fw_fetch *fetch)
+{
+	long number = 0;
+
+	(void)curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &number);
+	return number == ENETUNREACH || number == EHOSTUNREACH;
+}
+
 static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 {
 	fw_error *err;
@@ -94,6 +105,8 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 		err = fw_raise_runtime_cancelled();
 	else if (fetch->is_repeated)
 		err = fw_error_from_curl(FW_HERE, CURLE_GOT_NOTHING, fetch->url);
+	else if (result == CURLE_COULDNT_CONNECT && is_unreachable(fetch))
+		err = fw_raise_transport_unreachable(fetch->url);
 	else
 		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
 	fw_error_set_delivery(err, fetch->is_repeated ? FW_SENT : delivery_of(fetch));
@@ -121,6 +134,14 @@ static void finish(struct fw_fetch *fetch, CURLcode result)
 	if (!fetch->is_cancelled)
 		fetch->on.end(fetch->ctx, fetch, error_of(fetch, result));
 	fetcher->depth--;
+	if (fetch->is_followed && !fetch->is_cancelled) {
+		fetch->is_followed = false;
+		fetch->has_head = false;
+		fetch->is_begun = false;
+		fetch->is_waiting = true;
+		(void)curl_easy_setopt(fetch->easy, CURLOPT_URL, fetch->url);
+		return;
+	}
 	fetch_free(fetch);
 }
 
@@ -513,6 +534,26 @@ const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name)
 						   CURLH_HEADER, -1, &header) != CURLHE_OK)
 		return NULL;
 	return header->value;
+}
+
+const char *fw_fetch_location(const struct fw_fetch *fetch)
+{
+	char *url = NULL;
+
+	(void)curl_easy_getinfo(fetch->easy, CURLINFO_REDIRECT_URL, &url);
+	return url;
+}
+
+bool fw_fetch_follow(struct fw_fetch *fetch, const char *url)
+{
+	char *copy = fw_strdup(url);
+
+	if (!copy)
+		return false;
+	fw__release(fetch->url);
+	fetch->url = copy;
+	fetch->is_followed = true;
+	return true;
 }
 
 uint32_t fw_fetch_retry_after_s(const struct fw_fetch *fetch)

@@ -3,8 +3,8 @@
  *
  * A fetcher belongs to one loop and keeps connections open between requests.
  * A request reports its head, its body as it arrives, and its end. A response
- * with an error or redirect status is reported like any other. Redirects are not
- * followed, so no header is sent to a host that the caller did not name.
+ * with an error or redirect status is reported like any other. A redirect is followed
+ * only if the caller says so, so no header is sent to a host that it did not name.
  *
  * The one rule to remember: `end` is called exactly once, and last, unless the
  * request is cancelled: then no callback is called any more.
@@ -72,6 +72,12 @@ int fw_fetch_status(const struct fw_fetch *fetch);
 /* A response header, the last one of that name; NULL: absent. Borrowed until
  * the callback returns. */
 const char *fw_fetch_header(const struct fw_fetch *fetch, const char *name);
+/* Where a redirect leads, an absolute URL; NULL: nowhere. Borrowed until the callback
+ * returns. */
+const char *fw_fetch_location(const struct fw_fetch *fetch);
+/* Within `end`: sends the same request to another URL; its head, body and end follow. False:
+ * no memory. */
+bool fw_fetch_follow(struct fw_fetch *fetch, const char *url);
 /* How long the response asks to wait (Retry-After, seconds or a date); 0: it does not. */
 uint32_t fw_fetch_retry_after_s(const struct fw_fetch *fetch);
 

@@ -23,6 +23,7 @@
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/op.h"
+#include "mcp/relay.h"
 #include "mcp/request_state.h"
 #include "mcp/result.h"
 #include "mcp/run.h"
@@ -151,6 +152,11 @@ static void lacks(fw_call *call, const char *required)
 {
 	if (!call->questions.missing_capability)
 		call->questions.missing_capability = fw_strdup(required);
+}
+
+const struct fw_question *fw_ask_find(const fw_call *call, const char *key)
+{
+	return find(call, text_of(key));
 }
 
 const char *fw_ask_answered(const fw_call *call, const char *key)
@@ -361,6 +367,51 @@ static fw_error *ask_one(fw_call *call, size_t index)
 	return NULL;
 }
 
+bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
+		    size_t params_len, void *asker)
+{
+	struct fw_pending *pending = fw__allocate(sizeof *pending);
+	struct fw_buf out;
+	bool is_sent;
+
+	if (!pending)
+		return false;
+	*pending = (struct fw_pending){ .next = session->pending,
+					.id = ++session->last_id,
+					.asker = asker };
+	fw_buf_init(&out, session->server->limits.message_bytes);
+	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	fw_buf_i64(&out, (int64_t)pending->id);
+	FW_BUF(&out, ",\"method\":");
+	fw_buf_json_str(&out, method);
+	if (params_len) {
+		FW_BUF(&out, ",\"params\":");
+		fw_buf_put(&out, params, params_len);
+	}
+	FW_BUF(&out, "}");
+	is_sent = out.state == FW_BUF_OK;
+	if (is_sent) {
+		session->pending = pending;
+		fw_session_send(session, out.text, out.len);
+	} else {
+		fw__release(pending);
+	}
+	fw_buf_clear(&out);
+	return is_sent;
+}
+
+void fw_ask_end(struct fw_session *session)
+{
+	while (session->pending) {
+		struct fw_pending *pending = session->pending;
+
+		session->pending = pending->next;
+		if (pending->asker)
+			fw_relay_answered(session->server, pending->asker, NULL);
+		fw__release(pending);
+	}
+}
+
 static fw_error *ask_legacy(fw_call *call)
 {
 	if (!call->session)
@@ -423,12 +474,22 @@ static fw_error *refused(const struct fw_question *question, yyjson_val *error)
 	return fw_raise_tool_failed(reason);
 }
 
-void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
+/* A relay passes the refusal on: the other server may be able to do without. */
+static fw_error *keep_refusal(const fw_call *call, struct fw_question *question,
+			      yyjson_val *error)
+{
+	if (!call->relayed.job || !yyjson_is_obj(error))
+		return refused(question, error);
+	question->is_refused = true;
+	return set_answer(call, question, error);
+}
+
+void fw_ask_answer(struct fw_session *session, uint64_t id, const fw_call *message)
 {
 	struct fw_pending **at = &session->pending;
 	struct fw_pending *pending;
 	struct fw_question *question;
-	yyjson_val *result = fw_json_member(message, "result");
+	yyjson_val *result = fw_json_member(message->request.root, "result");
 	fw_error *err;
 	fw_call *call;
 
@@ -439,14 +500,19 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message)
 		return;
 	*at = pending->next;
 	call = pending->call;
+	if (!call) {
+		fw_relay_answered(session->server, pending->asker, message);
+		fw__release(pending);
+		return;
+	}
 	question = &call->questions.items[pending->question];
 	fw__release(pending);
 	call->questions.outstanding--;
-	if (!yyjson_is_obj(result)) {
-		fw_mcp_fail(call, refused(question, fw_json_member(message, "error")));
-		return;
-	}
-	err = set_answer(call, question, result);
+	if (yyjson_is_obj(result))
+		err = set_answer(call, question, result);
+	else
+		err = keep_refusal(call, question,
+				   fw_json_member(message->request.root, "error"));
 	if (err)
 		fw_mcp_fail(call, err);
 	else if (!call->questions.outstanding)

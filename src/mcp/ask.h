@@ -24,7 +24,8 @@ struct fw_question {
 	char *answer; /* JSON text; NULL: not known */
 	size_t answer_len;
 	yyjson_doc *parsed;
-	bool is_sent; /* legacy: the client was asked and has not answered */
+	bool is_sent;    /* legacy: the client was asked and has not answered */
+	bool is_refused; /* legacy, relayed: the answer is an error object */
 };
 
 /* The questions of one call. */
@@ -36,6 +37,8 @@ struct fw_questions {
 	char *missing_capability; /* of the client; NULL: none */
 };
 
+/* NULL: there is none with this key. */
+const struct fw_question *fw_ask_find(const fw_call *call, const char *key);
 /* The answer as JSON text; NULL: not known yet. */
 const char *fw_ask_answered(const fw_call *call, const char *key);
 /* Reads the answers that a modern client sends with its request. */
@@ -43,8 +46,14 @@ fw_error *fw_ask_read(fw_call *call);
 /* Whether a question has to be answered before the call can continue. */
 bool fw_ask_is_open(const fw_call *call);
 fw_error *fw_ask_send(fw_call *call);
-/* A legacy client answers question `id`. */
-void fw_ask_answer(struct fw_session *session, uint64_t id, yyjson_val *message);
+/* A legacy client answers question `id`; `message` is the call that has its answer. */
+void fw_ask_answer(struct fw_session *session, uint64_t id, const fw_call *message);
+/* Asks the client outside of a call; the answer goes to the relay with `asker`. False: no
+ * memory, or it is not possible. */
+bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
+		    size_t params_len, void *asker);
+/* Nothing is asked of this session any more. */
+void fw_ask_end(struct fw_session *session);
 /* No answer is awaited any more. */
 void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);

@@ -96,8 +96,10 @@ static void notified(fw_call *call)
 	fw_call *target;
 
 	if (strcmp(call->request.method_name, FW_NOTE_INITIALIZED) == 0) {
-		if (call->session)
+		if (call->session) {
 			call->session->is_initialized = true;
+			fw_relay_initialized(call->server);
+		}
 	} else if (strcmp(call->request.method_name, FW_NOTE_CANCELLED) == 0) {
 		/* Modern HTTP cancels by closing the connection. */
 		if (fw_message_read_id(fw_json_member(call->request.params, "requestId"),
@@ -131,7 +133,7 @@ static void answered(fw_call *call, const struct fw_message *message)
 	}
 	if (yyjson_is_raw(message->id))
 		id = strtoull(yyjson_get_raw(message->id), NULL, 10);
-	fw_ask_answer(call->session, id, call->request.root);
+	fw_ask_answer(call->session, id, call);
 	fw_mcp_accept(call);
 }
 

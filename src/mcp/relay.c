@@ -225,6 +225,31 @@ void fw_relay_ask(fw_call *call)
 	fw_call_complete(call, NULL);
 }
 
+bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const char *method,
+			  struct fw_slice params, void *asker)
+{
+	struct fw_session *session = relay->server->sessions.first;
+	yyjson_val *offered;
+
+	if (!session || session->next || !session->is_initialized || session->is_ended ||
+	    !session->capabilities)
+		return false;
+	offered = fw_json_member(yyjson_doc_get_root(session->capabilities->doc), capability);
+	return offered && fw_ask_session(session, method, params.p, params.n, asker);
+}
+
+void fw_relay_initialized(fw_server *server)
+{
+	if (server->relay && server->relay->ops->initialized)
+		server->relay->ops->initialized(server->relay);
+}
+
+void fw_relay_answered(fw_server *server, void *asker, const fw_call *message)
+{
+	if (server->relay && server->relay->ops->answered)
+		server->relay->ops->answered(server->relay, asker, message);
+}
+
 void fw_relay_clear(fw_call *call)
 {
 	if (call->relayed.original.text)

@@ -42,6 +42,11 @@ struct fw_relay_ops {
 	 * (subscriptions/listen). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
 	void (*listening)(struct fw_relay *relay, const fw_call *call);
+	/* A legacy client has ended its handshake, and can be asked. NULL member: ignored. */
+	void (*initialized)(struct fw_relay *relay);
+	/* The answer to fw_relay_ask_session(): `message` has it as its `result` or `error`;
+	 * NULL: the session has ended. NULL member: nothing is asked. */
+	void (*answered)(struct fw_relay *relay, void *asker, const fw_call *message);
 	/* The name of the server that has the tool, borrowed; NULL: not known. NULL
 	 * member: never known. */
 	const char *(*toolset_of)(struct fw_relay *relay, const char *tool);
@@ -101,6 +106,8 @@ bool fw_relay_put_failure(fw_call *call, const fw_error *err, struct fw_buf *out
 /* The call has failed: calls `abandon`. */
 void fw_relay_abandon(fw_call *call);
 void fw_relay_clear(fw_call *call);
+void fw_relay_initialized(fw_server *server);
+void fw_relay_answered(fw_server *server, void *asker, const fw_call *message);
 
 /* ---- what a relay calls ---- */
 
@@ -117,6 +124,10 @@ void fw_relay_fail(fw_call *call, fw_error *err, enum fw_relay_form form,
 void fw_relay_drop(fw_call *call);
 /* Questions were added with fw_call_ask(): the client is asked. */
 void fw_relay_ask(fw_call *call);
+/* Asks the only legacy client outside of a call; `answered` is called once with `asker`.
+ * False: there is no such client, or it does not have the capability. */
+bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const char *method,
+			  struct fw_slice params, void *asker);
 /* Progress of the other server; the client's token replaces the one in `params`. */
 void fw_relay_progress(fw_call *call, struct fw_slice params);
 /* A notification, before the reply of `call`; NULL: to every session. */

@@ -13,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/mem.h"
+#include "mcp/ask.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/outcome.h"
@@ -170,16 +171,6 @@ static void fail_calls(struct fw_session *session)
 			call->stream = NULL;
 }
 
-static void forget_questions(struct fw_session *session)
-{
-	while (session->pending) {
-		struct fw_pending *pending = session->pending;
-
-		session->pending = pending->next;
-		fw__release(pending);
-	}
-}
-
 void fw_session_free(struct fw_session *session)
 {
 	if (session->is_ended)
@@ -191,7 +182,7 @@ void fw_session_free(struct fw_session *session)
 	session->owner = NULL;
 	fail_calls(session);
 	fw_streams_close(session);
-	forget_questions(session);
+	fw_ask_end(session);
 	if (session->wire)
 		session->wire->session = NULL;
 	session->wire = NULL;

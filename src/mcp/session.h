@@ -28,8 +28,9 @@ struct fw_owner;
 struct fw_pending {
 	struct fw_pending *next;
 	uint64_t id;
-	fw_call *call;
+	fw_call *call; /* NULL: the relay asks, outside of a call */
 	size_t question;
+	void *asker; /* of the relay */
 };
 
 /* The capabilities that a legacy client stated in initialize. Calls share them

@@ -16,6 +16,7 @@
 #endif
 
 #include "base/utf8.h"
+#include "rpc/scan_block.h"
 
 enum { DEPTH_MOST = 1024, KEY_BYTES = 64 };
 
@@ -396,18 +397,23 @@ static unsigned read_escape(const char **at, const char *end)
 	return (unsigned)unit;
 }
 
-/* Of a character in valid UTF-8. */
-static size_t character_bytes(const char *at)
+/* Of the character at `at`. Keys are compared before UTF-8 is checked, so a lead byte may be
+ * followed by anything: an escape behind it must not be skipped. */
+static size_t character_bytes(const char *at, const char *end)
 {
 	const unsigned char lead = (unsigned char)*at;
+	const size_t most = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	size_t n = 1;
 
-	return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	while (n < most && n < (size_t)(end - at) && ((unsigned char)at[n] & 0xc0) == 0x80)
+		n++;
+	return n;
 }
 
 size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 {
-	const char *at = slice.p + 1;
-	const char *end = slice.p + slice.n - 1;
+	const char *at;
+	const char *end;
 	size_t len = 0;
 	size_t kept = 0;
 
@@ -415,6 +421,8 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 		ret_text[0] = '\0';
 	if (!fw_slice_is_string(slice))
 		return 0;
+	at = slice.p + 1;
+	end = slice.p + slice.n - 1;
 	while (at < end) {
 		char character[4];
 		size_t n;
@@ -422,7 +430,7 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 		if (*at == '\\') {
 			n = put_character(character, read_escape(&at, end));
 		} else {
-			n = character_bytes(at);
+			n = character_bytes(at, end);
 			memcpy(character, at, n);
 			at += n;
 		}
@@ -541,20 +549,10 @@ static const struct place *find_place(const struct place *places, struct fw_slic
 
 /* ---- blocks of content ------------------------------------------------------ */
 
-static enum fw_scan_blocks judge_block(struct fw_slice type, struct fw_slice text)
-{
-	if (!fw_slice_is_string(type))
-		return FW_BLOCKS_NO_TYPE;
-	if (fw_slice_equals(type, "text") && !fw_slice_is_string(text))
-		return FW_BLOCKS_NO_TEXT;
-	return FW_BLOCKS_OK;
-}
-
 /* An object, from its brace on. The first member of a name counts. */
 static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 {
-	struct fw_slice type = { NULL, 0 };
-	struct fw_slice text = { NULL, 0 };
+	struct fw_slice parts[FW_BLOCK_PARTS] = { { NULL, 0 } };
 
 	s->at++;
 	skip_blanks(s);
@@ -573,10 +571,7 @@ static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 		value = s->at;
 		if (!skip_value(s))
 			return false;
-		if (!type.p && fw_slice_equals(key, "type"))
-			type = (struct fw_slice){ value, (size_t)(s->at - value) };
-		else if (!text.p && fw_slice_equals(key, "text"))
-			text = (struct fw_slice){ value, (size_t)(s->at - value) };
+		fw_slice__note(parts, key, (struct fw_slice){ value, (size_t)(s->at - value) });
 		skip_blanks(s);
 		if (s->at < s->end && *s->at == '}')
 			break;
@@ -584,7 +579,7 @@ static bool scan_block(struct scanner *s, enum fw_scan_blocks *ret_fault)
 			return false;
 	}
 	s->at++;
-	*ret_fault = judge_block(type, text);
+	*ret_fault = fw_slice__judge(parts);
 	return true;
 }
 

@@ -59,8 +59,11 @@ enum fw_scan_status {
 enum fw_scan_blocks {
 	FW_BLOCKS_OK,
 	FW_BLOCKS_NOT_OBJECT,
-	FW_BLOCKS_NO_TYPE, /* or it is not a string */
-	FW_BLOCKS_NO_TEXT  /* a block of text without a text */
+	FW_BLOCKS_NO_TYPE,     /* or it is not a string */
+	FW_BLOCKS_NO_TEXT,     /* a block of text without a text */
+	FW_BLOCKS_NO_DATA,     /* an image or audio without its data */
+	FW_BLOCKS_NO_RESOURCE, /* an embedded resource without an object */
+	FW_BLOCKS_NO_URI       /* a resource link without a URI */
 };
 
 struct fw_scan {

@@ -112,6 +112,16 @@ static void test_scan__tells_cut_text_from_other_text(void **state)
 	}
 }
 
+static void test_scan__escape_behind_a_broken_character_in_a_key(void **state)
+{
+	struct fw_scan found;
+
+	(void)state;
+	/* The backslash was taken for the second byte of a character, and the next one for the
+	 * start of an escape that does not exist. */
+	assert_int_equal(scan("{\"\\\\\xdd\\\\\xfez\":1}", &found), FW_SCAN_NOT_UTF8);
+}
+
 static void expect_blocks(const char *content, enum fw_scan_blocks blocks)
 {
 	char text[512];
@@ -129,8 +139,16 @@ static void test_scan__judges_blocks_of_content(void **state)
 	expect_blocks("[]", FW_BLOCKS_OK);
 	expect_blocks("[ ]", FW_BLOCKS_OK);
 	expect_blocks("{}", FW_BLOCKS_OK); /* not an array: judged by who reads it */
-	expect_blocks("[{\"type\":\"text\",\"text\":\"x\"} , {\"type\":\"image\"}]",
+	expect_blocks("[{\"type\":\"text\",\"text\":\"x\"} , {\"type\":\"later\"}]",
 		      FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png\"}]",
+		      FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"image\",\"data\":{}}]", FW_BLOCKS_NO_DATA);
+	expect_blocks("[{\"type\":\"audio\"}]", FW_BLOCKS_NO_DATA);
+	expect_blocks("[{\"type\":\"resource\",\"resource\":{}}]", FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"resource\",\"resource\":1}]", FW_BLOCKS_NO_RESOURCE);
+	expect_blocks("[{\"type\":\"resource_link\",\"uri\":\"a:b\"}]", FW_BLOCKS_OK);
+	expect_blocks("[{\"type\":\"resource_link\"}]", FW_BLOCKS_NO_URI);
 	expect_blocks("[{\"text\":\"x\",\"a\":[{}],\"t\\u0079pe\":\"text\"}]", FW_BLOCKS_OK);
 	expect_blocks("[{\"type\":\"text\",\"text\":\"x\",\"text\":1}]", FW_BLOCKS_OK);
 	expect_blocks("[1]", FW_BLOCKS_NOT_OBJECT);
@@ -323,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_scan__finds_members_of_a_result),
 		cmocka_unit_test(test_scan__finds_members_of_errors_and_notifications),
 		cmocka_unit_test(test_scan__tells_cut_text_from_other_text),
+		cmocka_unit_test(test_scan__escape_behind_a_broken_character_in_a_key),
 		cmocka_unit_test(test_scan__judges_blocks_of_content),
 		cmocka_unit_test(test_scan__limits_nesting),
 		cmocka_unit_test(test_slice__decodes_text),

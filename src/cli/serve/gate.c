@@ -144,6 +144,12 @@ static void default_name(const char *const *argv, const char *url, char *ret_nam
 		slash = strrchr(text, '/');
 		text = slash ? slash + 1 : text;
 		len = strcspn(text, "@");
+		/* Code for an interpreter is no name. */
+		if (strpbrk(text, " \t\r\n'\"(){};")) {
+			slash = strrchr(argv[0], '/');
+			text = slash ? slash + 1 : argv[0];
+			len = strlen(text);
+		}
 	} else {
 		slash = strstr(text, "://");
 		text = slash ? slash + 3 : text;

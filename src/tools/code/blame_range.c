@@ -1,169 +1,36 @@
 /*
  * blame_range.c - the tool blame_range.
  *
- * `git blame --porcelain` describes a commit where it first appears, and later only names
- * it, so what was read of each commit is kept.
+ * The whole file is blamed and kept, because that costs by the depth of its history and not by
+ * its length: the next range of it is read from the cache. If git cannot be asked for the
+ * commit and the content, or the file is large, only the range is blamed.
  */
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
-#include "base/utf8.h"
+#include "tools/code/blame.h"
 #include "tools/code/code.h"
-#include "tools/code/date.h"
-#include "tools/code/git.h"
+#include "tools/code/git_graph.h"
+#include "tools/code/git_read.h"
 #include "tools/code/limits.h"
 
 #include <faultwire/raise.h>
 
-enum { SHA_BYTES = 64, TEXT_BYTES = 512, LINE_BYTES = 2 * TEXT_BYTES };
+enum { LINE_BYTES = 2 * FW_BLAME_TEXT_BYTES, KEY_SIZE = FW_PATH_SIZE + 400, MAP_SIZE = 80 };
 
-struct commit {
-	char sha[SHA_BYTES + 1];
-	char author[TEXT_BYTES];
-	char message[TEXT_BYTES];
-	int64_t time;
-	int zone; /* +0130 is 130 */
-};
-
-struct blame {
+struct range {
 	fw_call *call;
-	struct commit *commits;
-	size_t count;
-	size_t room;
-	size_t current;      /* that the next line belongs to */
-	int64_t line;        /* its number */
-	struct fw_buf input; /* a line that is not complete */
-	struct fw_buf out;
-	bool has_no_memory;
+	const struct fw_code_place *place;
+	int64_t start;
+	int64_t end;
+	struct fw_git_object head; /* "": not known */
+	struct fw_git_object file;
+	char mailmap[MAP_SIZE]; /* changes with it */
+	struct fw_git_graph graph;
 };
-
-/* ---- reading ---- */
-
-static void copy_text(char to[TEXT_BYTES], const char *text, size_t len)
-{
-	char repaired[3 * TEXT_BYTES];
-	size_t size;
-
-	if (len > TEXT_BYTES)
-		len = TEXT_BYTES;
-	size = fw_utf8_repair(repaired, sizeof repaired, text, len);
-	size = fw_utf8_cut(repaired, size, TEXT_BYTES - 1);
-	memcpy(to, repaired, size);
-	to[size] = '\0';
-}
-
-/* The commit with this hash, which is added if it is new. False: no memory. */
-static bool find_commit(struct blame *b, const char *sha, size_t len)
-{
-	for (size_t i = b->count; i-- > 0;)
-		if (strncmp(b->commits[i].sha, sha, len) == 0 && !b->commits[i].sha[len]) {
-			b->current = i;
-			return true;
-		}
-	if (b->count == b->room) {
-		size_t room = b->room ? 2 * b->room : 16;
-		struct commit *more = fw__reallocate(b->commits, room * sizeof *more);
-
-		if (!more)
-			return false;
-		b->commits = more;
-		b->room = room;
-	}
-	b->current = b->count++;
-	b->commits[b->current] = (struct commit){ .time = 0 };
-	memcpy(b->commits[b->current].sha, sha, len);
-	return true;
-}
-
-static void put_line(struct blame *b)
-{
-	const struct commit *commit = &b->commits[b->current];
-	char date[FW_CODE_DATE_SIZE];
-
-	fw_code_date(commit->time, commit->zone, date);
-	if (b->out.text[b->out.len - 1] != '[')
-		FW_BUF(&b->out, ",");
-	FW_BUF(&b->out, "{\"line\":");
-	fw_buf_i64(&b->out, b->line);
-	FW_BUF(&b->out, ",\"commit\":");
-	fw_buf_json_str(&b->out, commit->sha);
-	FW_BUF(&b->out, ",\"author\":");
-	fw_buf_json_str(&b->out, commit->author);
-	FW_BUF(&b->out, ",\"date\":");
-	fw_buf_json_str(&b->out, date);
-	FW_BUF(&b->out, ",\"message\":");
-	fw_buf_json_str(&b->out, commit->message);
-	FW_BUF(&b->out, "}");
-}
-
-/* "HASH ORIGINAL-LINE FINAL-LINE [COUNT]" */
-static bool read_head(struct blame *b, const char *text)
-{
-	size_t sha = strspn(text, "0123456789abcdef");
-	char *end;
-
-	if ((sha != 40 && sha != SHA_BYTES) || text[sha] != ' ')
-		return true;
-	(void)strtoll(text + sha, &end, 10);
-	b->line = strtoll(end, NULL, 10);
-	return find_commit(b, text, sha);
-}
-
-static bool read_line(struct blame *b, const char *text, size_t len)
-{
-	struct commit *commit = b->count ? &b->commits[b->current] : NULL;
-
-	if (text[0] == '\t') {
-		if (commit)
-			put_line(b);
-	} else if (commit && strncmp(text, "author ", 7) == 0) {
-		copy_text(commit->author, text + 7, len - 7);
-	} else if (commit && strncmp(text, "author-time ", 12) == 0) {
-		commit->time = strtoll(text + 12, NULL, 10);
-	} else if (commit && strncmp(text, "author-tz ", 10) == 0) {
-		commit->zone = (int)strtol(text + 10, NULL, 10);
-	} else if (commit && strncmp(text, "summary ", 8) == 0) {
-		copy_text(commit->message, text + 8, len - 8);
-	} else {
-		return read_head(b, text);
-	}
-	return true;
-}
-
-static bool take(void *ctx, const char *bytes, size_t len)
-{
-	struct blame *b = ctx;
-
-	while (len) {
-		const char *newline = memchr(bytes, '\n', len);
-		size_t part = newline ? (size_t)(newline - bytes) : len;
-
-		/* Of a line of the file only its first byte matters. */
-		size_t room = LINE_BYTES - b->input.len;
-
-		fw_buf_put(&b->input, bytes, part < room ? part : room);
-		if (newline && b->input.len) {
-			if (!read_line(b, b->input.text, b->input.len))
-				b->has_no_memory = true;
-			b->input.len = 0;
-		}
-		bytes += part + (newline != NULL);
-		len -= part + (newline != NULL);
-	}
-	b->has_no_memory =
-		b->has_no_memory || b->input.state != FW_BUF_OK || b->out.state != FW_BUF_OK;
-	return !b->has_no_memory;
-}
-
-static bool is_cancelled(void *ctx)
-{
-	const struct blame *b = ctx;
-
-	return fw_call_is_cancelled(b->call);
-}
 
 /* ---- the tool ---- */
 
@@ -195,27 +62,149 @@ static fw_error *reclassify(fw_error *err, const struct fw_code_place *place,
 	return fw_raise_input_invalid_line_range(place->shown, start, end, reason);
 }
 
-static fw_error *blame(struct blame *b, const struct fw_code_place *place)
+/* ---- git ---- */
+
+static bool record(void *ctx, const char *text, size_t len)
 {
-	const int64_t start = fw_call_i64(b->call, "start_line", 0);
-	const int64_t end = fw_call_i64(b->call, "end_line", 0);
-	const char *fault = fault_of(start, end);
-	char range[64];
-	const char *const argv[] = {
-		"--porcelain", "--no-textconv", "-L", range, "HEAD", NULL
+	return !len || fw_blame_read(ctx, text, len);
+}
+
+static fw_error *run_blame(const struct range *r, bool is_whole, struct fw_blame *blame)
+{
+	char lines[64];
+	const char *const whole[] = { "--porcelain", "--no-textconv", r->head.hash, NULL };
+	const char *const part[] = {
+		"--porcelain", "--no-textconv", "-L", lines, "HEAD", NULL
 	};
-	const struct fw_git git = { place, "blame", argv, take, is_cancelled, b };
+	const struct fw_git git = { .place = r->place,
+				    .command = "blame",
+				    .argv = is_whole ? whole : part,
+				    .directory = is_whole ? r->graph.directory : NULL };
+	const struct fw_git_reader reader = { r->call, '\n', LINE_BYTES, record, blame };
+
+	(void)snprintf(lines, sizeof lines, "%lld,%lld", (long long)r->start,
+		       (long long)r->end);
+	return fw_git_read(&git, &reader);
+}
+
+static bool take_hash(void *ctx, const char *text, size_t len)
+{
+	char *hash = ctx;
+
+	(void)snprintf(hash, FW_GIT_HASH_SIZE, "%.*s", (int)len, text);
+	return true;
+}
+
+/* The last commit that touched the file; "" if there is none. */
+static fw_error *find_last(const struct range *r, char ret_hash[FW_GIT_HASH_SIZE])
+{
+	const char *const argv[] = { "-1", "--format=%H", "--no-show-signature", r->head.hash,
+				     NULL };
+	const struct fw_git git = { .place = r->place,
+				    .command = "log",
+				    .argv = argv,
+				    .directory = r->graph.directory };
+	const struct fw_git_reader reader = { r->call, '\n', LINE_BYTES, take_hash, ret_hash };
+
+	ret_hash[0] = '\0';
+	return fw_git_read(&git, &reader);
+}
+
+/* ---- the cache ---- */
+
+static void find_mailmap(struct range *r)
+{
+	struct stat st;
+
+	if (fstatat(r->place->root.fd, ".mailmap", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		(void)snprintf(r->mailmap, sizeof r->mailmap, "%lld %lld.%09ld %lld.%09ld",
+			       (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+			       st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+			       st.st_ctim.tv_nsec);
+}
+
+/* What the file and the commit are now. False: they are not known, or not worth keeping. */
+static bool ask(struct range *r)
+{
+	char name[FW_PATH_SIZE + 8];
+
+	if (!r->place->repo->index[0] || strcmp(r->place->path, ".") == 0 ||
+	    !fw_git_ask(r->place, "HEAD", &r->head) || !r->head.hash[0])
+		return false;
+	(void)snprintf(name, sizeof name, "HEAD:%s", r->place->path);
+	if (!fw_git_ask(r->place, name, &r->file) || strcmp(r->file.type, "blob") != 0 ||
+	    r->file.size > FW_LIMIT_CODE_BLAME_BYTES)
+		return false;
+	find_mailmap(r);
+	return fw_git_graph_find(r->place, r->head.hash, &r->graph);
+}
+
+/* From the cache, or by git. */
+static fw_error *find(const struct range *r, struct fw_blame *blame)
+{
+	const struct fw_code_repo *repo = r->place->repo;
+	char by_head[KEY_SIZE], by_content[KEY_SIZE];
+	char last[FW_GIT_HASH_SIZE];
+
+	(void)snprintf(by_head, sizeof by_head, "head\n%s\n%s\n%s\n%s", r->place->path,
+		       r->head.hash, r->mailmap, r->graph.source);
+	if (fw_blame_load(repo, by_head, blame))
+		return NULL;
+	FW_TRY(find_last(r, last));
+	(void)snprintf(by_content, sizeof by_content, "content\n%s\n%s\n%s\n%s\n%s",
+		       r->place->path, r->file.hash, last, r->mailmap, r->graph.source);
+	if (!last[0] || !fw_blame_load(repo, by_content, blame)) {
+		FW_TRY(run_blame(r, true, blame));
+		if (last[0] && !fw_call_is_cancelled(r->call))
+			fw_blame_keep(repo, by_content, blame);
+	}
+	if (!fw_call_is_cancelled(r->call))
+		fw_blame_keep(repo, by_head, blame);
+	return NULL;
+}
+
+static fw_error *beyond(const struct range *r, const struct fw_blame *blame)
+{
+	char reason[96];
+
+	(void)snprintf(reason, sizeof reason,
+		       "start_line is beyond the end: the file has only %zu line%s",
+		       blame->line_count, blame->line_count == 1 ? "" : "s");
+	return fw_raise_input_invalid_line_range(r->place->shown, &r->start, &r->end, reason);
+}
+
+static fw_error *put(struct range *r, const struct fw_blame *blame)
+{
+	fw_error *err = NULL;
+	struct fw_buf out;
+
+	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
+	FW_BUF(&out, "{\"blame\":[");
+	fw_blame_put(blame, r->start, r->end, &out);
+	FW_BUF(&out, "]}");
+	if (out.state == FW_BUF_OK)
+		fw_call_structured(r->call, out.text, out.len);
+	else
+		err = fw_raise_internal_out_of_memory();
+	fw_buf_clear(&out);
+	return err;
+}
+
+static fw_error *answer(struct range *r, struct fw_blame *blame)
+{
+	const char *fault = fault_of(r->start, r->end);
 
 	if (fault)
-		return fw_raise_input_invalid_line_range(place->shown, &start, &end, fault);
-	(void)snprintf(range, sizeof range, "%lld,%lld", (long long)start, (long long)end);
-	FW_BUF(&b->out, "{\"blame\":[");
-	FW_TRY(reclassify(fw_git_run(&git), place, &start, &end));
-	FW_BUF(&b->out, "]}");
-	if (b->has_no_memory || b->out.state != FW_BUF_OK)
-		return fw_raise_internal_out_of_memory();
-	fw_call_structured(b->call, b->out.text, b->out.len);
-	return NULL;
+		return fw_raise_input_invalid_line_range(r->place->shown, &r->start, &r->end,
+							 fault);
+	if (!ask(r)) {
+		FW_TRY(reclassify(run_blame(r, false, blame), r->place, &r->start, &r->end));
+		return put(r, blame);
+	}
+	FW_TRY(find(r, blame));
+	if (r->start > (int64_t)blame->line_count && !fw_call_is_cancelled(r->call))
+		return beyond(r, blame);
+	return put(r, blame);
 }
 
 fw_error *fw_code_blame_range(fw_call *call, void *ctx)
@@ -223,17 +212,17 @@ fw_error *fw_code_blame_range(fw_call *call, void *ctx)
 	const struct fw_code_set *code = ctx;
 	size_t len = 0;
 	const char *path = fw_call_string(call, "path", &len);
-	struct blame b = { .call = call };
+	struct fw_blame blame = { .commits = NULL };
 	struct fw_code_place place;
+	struct range r = { .call = call,
+			   .place = &place,
+			   .start = fw_call_i64(call, "start_line", 0),
+			   .end = fw_call_i64(call, "end_line", 0) };
 	fw_error *err;
 
 	FW_TRY(fw_code_place_find(&code->repos, path, len, &place));
-	fw_buf_init(&b.input, LINE_BYTES + 1);
-	fw_buf_init(&b.out, FW_LIMIT_CODE_RESULT_BYTES);
-	err = blame(&b, &place);
-	fw_buf_clear(&b.input);
-	fw_buf_clear(&b.out);
-	fw__release(b.commits);
+	err = answer(&r, &blame);
+	fw_blame_clear(&blame);
 	fw_code_place_close(&place);
 	return err;
 }

@@ -150,7 +150,7 @@ bool fw_candidates_each(const struct fw_candidates *candidates)
 	struct view view = { .changes = NULL };
 	bool is_found = false;
 
-	if (!candidates->place->repo->index[0])
+	if (!candidates->place->repo->has_index)
 		return false;
 	if (look(candidates, &view) && find_range(candidates, &view)) {
 		size_t words = view.index.count / BITS + 1;

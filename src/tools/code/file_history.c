@@ -14,7 +14,9 @@
 #include "base/utf8.h"
 #include "tools/code/arguments.h"
 #include "tools/code/code.h"
-#include "tools/code/git.h"
+#include "tools/code/git_ask.h"
+#include "tools/code/git_graph.h"
+#include "tools/code/git_read.h"
 #include "tools/code/limits.h"
 
 #include <faultwire/raise.h>
@@ -27,7 +29,6 @@ struct history {
 	fw_call *call;
 	unsigned field; /* that is being read */
 	size_t commits;
-	struct fw_buf input;
 	struct fw_buf out;
 };
 
@@ -58,31 +59,12 @@ static void put_field(struct history *h, const char *text, size_t len)
 	h->field = (h->field + 1) % FIELD_COUNT;
 }
 
-static bool take(void *ctx, const char *bytes, size_t len)
+static bool record(void *ctx, const char *text, size_t len)
 {
 	struct history *h = ctx;
 
-	while (len) {
-		const char *end = memchr(bytes, '\0', len);
-		size_t part = end ? (size_t)(end - bytes) : len;
-		size_t room = TEXT_BYTES - h->input.len;
-
-		fw_buf_put(&h->input, bytes, part < room ? part : room);
-		if (end) {
-			put_field(h, h->input.len ? h->input.text : "", h->input.len);
-			h->input.len = 0;
-		}
-		bytes += part + (end != NULL);
-		len -= part + (end != NULL);
-	}
-	return h->input.state == FW_BUF_OK && h->out.state == FW_BUF_OK;
-}
-
-static bool is_cancelled(void *ctx)
-{
-	const struct history *h = ctx;
-
-	return fw_call_is_cancelled(h->call);
+	put_field(h, text, len);
+	return h->out.state == FW_BUF_OK;
 }
 
 static fw_error *nothing_found(const struct fw_code_place *place)
@@ -96,6 +78,7 @@ static fw_error *nothing_found(const struct fw_code_place *place)
 
 static fw_error *list(struct history *h, const struct fw_code_place *place)
 {
+	struct fw_git_object head;
 	char count[32];
 	const char *const argv[] = { "--follow",
 				     "-z",
@@ -106,19 +89,25 @@ static fw_error *list(struct history *h, const struct fw_code_place *place)
 				     "--no-color",
 				     "--format=tformat:%H%x00%aN%x00%aE%x00%aI%x00%s",
 				     count,
-				     "HEAD",
+				     head.hash,
 				     NULL };
-	const struct fw_git git = { place, "log", argv, take, is_cancelled, h };
+	struct fw_git_graph graph;
+	struct fw_git git = { .place = place, .command = "log", .argv = argv };
+	const struct fw_git_reader reader = { h->call, '\0', TEXT_BYTES, record, h };
 	int64_t limit;
 
 	FW_TRY(fw_code_max_results(h->call, "limit", SHOWN, FW_LIMIT_CODE_COMMITS, &limit));
 	(void)snprintf(count, sizeof count, "--max-count=%lld", (long long)limit);
+	if (!fw_git_ask(place, "HEAD", &head) || !head.hash[0])
+		memcpy(head.hash, "HEAD", sizeof "HEAD"); /* git will say what is wrong */
+	else if (fw_git_graph_find(place, head.hash, &graph))
+		git.directory = graph.directory;
 	FW_BUF(&h->out, "{\"commits\":[");
-	FW_TRY(fw_git_run(&git));
+	FW_TRY(fw_git_read(&git, &reader));
 	if (!h->commits)
 		return nothing_found(place);
 	FW_BUF(&h->out, "]}");
-	if (h->out.state != FW_BUF_OK || h->input.state != FW_BUF_OK)
+	if (h->out.state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
 	fw_call_structured(h->call, h->out.text, h->out.len);
 	return NULL;
@@ -134,10 +123,8 @@ fw_error *fw_code_file_history(fw_call *call, void *ctx)
 	fw_error *err;
 
 	FW_TRY(fw_code_place_find(&code->repos, path, len, &place));
-	fw_buf_init(&h.input, TEXT_BYTES + 1);
 	fw_buf_init(&h.out, FW_LIMIT_CODE_RESULT_BYTES);
 	err = list(&h, &place);
-	fw_buf_clear(&h.input);
 	fw_buf_clear(&h.out);
 	fw_code_place_close(&place);
 	return err;

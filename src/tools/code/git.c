@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "tools/code/git_ask.h"
 #include "tools/code/limits.h"
 #include "tools/common/command.h"
 #include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
-enum { ARGV_MAX = 64, REASON_BYTES = 256 };
+enum { REASON_BYTES = 256 };
 
 /* clang-format off */
 static const char *const safe_options[] = {
@@ -133,60 +134,101 @@ static bool take(void *ctx, const char *bytes, size_t len)
 	return run->git->take(run->git->ctx, bytes, len);
 }
 
-static void put_argv(const struct fw_git *git, const char *argv[ARGV_MAX])
+/* The mailmap of a work tree, which git itself does not look for in another directory. */
+static bool has_mailmap(const struct fw_code_place *place)
+{
+	struct stat st;
+
+	return fstatat(place->root.fd, ".mailmap", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
+static size_t put_options(const struct fw_code_place *place, const char *directory,
+			  struct fw_git_line *line)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof safe_options / sizeof *safe_options; i++)
-		argv[count++] = safe_options[i];
-	argv[count++] = git->command;
-	for (size_t i = 0; git->argv[i] && count < ARGV_MAX - 3; i++)
-		argv[count++] = git->argv[i];
-	argv[count++] = "--";
-	argv[count++] = git->place->path;
-	argv[count] = NULL;
+		line->argv[count++] = safe_options[i];
+	if (directory && has_mailmap(place)) {
+		(void)snprintf(line->mailmap, sizeof line->mailmap, "mailmap.file=%s/.mailmap",
+			       place->root.path);
+		line->argv[count++] = "-c";
+		line->argv[count++] = line->mailmap;
+	}
+	return count;
+}
+
+static void put_environment(const struct fw_code_place *place, const char *directory,
+			    struct fw_git_line *line)
+{
+	static const char *const fixed[] = {
+		"HOME=/nonexistent",       "XDG_CONFIG_HOME=/nonexistent",
+		"GIT_CONFIG_NOSYSTEM=1",   "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_ATTR_NOSYSTEM=1",     "GIT_NO_LAZY_FETCH=1",
+		"GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_TERMINAL_PROMPT=0",   "GIT_PAGER=cat",
+		"LC_ALL=C.UTF-8",          "TZ=UTC",
+	};
+	const char *given = getenv("PATH");
+	char above[FW_PATH_SIZE];
+	size_t count = 0;
+
+	(void)fw_path_split(place->root.path, above);
+	/* A repository above is not looked for. */
+	(void)snprintf(line->ceiling, sizeof line->ceiling, "GIT_CEILING_DIRECTORIES=%s",
+		       above);
+	(void)snprintf(line->path, sizeof line->path, "PATH=%s",
+		       given ? given : "/usr/bin:/bin");
+	line->environment[count++] = line->path;
+	line->environment[count++] = line->ceiling;
+	if (directory) {
+		(void)snprintf(line->directory, sizeof line->directory, "GIT_DIR=%s",
+			       directory);
+		line->environment[count++] = line->directory;
+	}
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		line->environment[count++] = fixed[i];
+	line->environment[count] = NULL;
+}
+
+void fw_git_line_make(const struct fw_code_place *place, const char *directory,
+		      const char *const *words, struct fw_git_line *ret_line)
+{
+	size_t count = put_options(place, directory, ret_line);
+
+	while (*words && count < FW_GIT_ARGV_MAX - 1)
+		ret_line->argv[count++] = *words++;
+	ret_line->argv[count] = NULL;
+	put_environment(place, directory, ret_line);
 }
 
 fw_error *fw_git_run(const struct fw_git *git)
 {
-	char ceiling[FW_PATH_SIZE + 32] = "GIT_CEILING_DIRECTORIES=";
-	char path[4200];
-	char above[FW_PATH_SIZE];
-	const char *const environment[] = {
-		path,
-		ceiling, /* a repository above is not looked for */
-		"HOME=/nonexistent",
-		"XDG_CONFIG_HOME=/nonexistent",
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_ATTR_NOSYSTEM=1",
-		"GIT_NO_LAZY_FETCH=1",
-		"GIT_ALLOW_PROTOCOL=none",
-		"GIT_OPTIONAL_LOCKS=0",
-		"GIT_TERMINAL_PROMPT=0",
-		"GIT_PAGER=cat",
-		"LC_ALL=C.UTF-8",
-		"TZ=UTC",
-		NULL,
-	};
-	const char *argv[ARGV_MAX];
+	const char *words[FW_GIT_ARGV_MAX];
+	struct fw_command_result result = { .status = 0 };
 	struct run run = { git };
-	const struct fw_command command = { .argv = argv,
-					    .environment = environment,
+	struct fw_git_line line;
+	const struct fw_command command = { .argv = line.argv,
+					    .environment = line.environment,
 					    .directory_fd = git->place->root.fd,
 					    .limit_ms = FW_LIMIT_CODE_GIT_MS,
 					    .may_continue = may_continue,
 					    .take = take,
 					    .ctx = &run };
-	struct fw_command_result result = { .status = 0 };
-	const char *given = getenv("PATH");
+	size_t count = 0;
+	fw_error *err;
 
-	(void)fw_path_split(git->place->root.path, above);
-	(void)snprintf(ceiling + strlen(ceiling), FW_PATH_SIZE, "%s", above);
-	(void)snprintf(path, sizeof path, "PATH=%s", given ? given : "/usr/bin:/bin");
-	put_argv(git, argv);
-	FW_TRY(fw_command_run(&command, &result));
-	return judge(git, &result);
+	words[count++] = git->command;
+	for (size_t i = 0; git->argv[i] && count < FW_GIT_ARGV_MAX - 3; i++)
+		words[count++] = git->argv[i];
+	words[count++] = "--";
+	words[count++] = git->place->path;
+	words[count] = NULL;
+	fw_git_line_make(git->place, git->directory, words, &line);
+	err = fw_command_run(&command, &result);
+	fw_git_ask_forget();
+	return err ? err : judge(git, &result);
 }
 
 /* ---- worktrees and submodules ---- */

@@ -19,11 +19,30 @@ struct fw_git {
 	const struct fw_code_place *place;
 	const char *command;     /* "blame" */
 	const char *const *argv; /* what follows it, NULL at the end; without the path */
+	/* A directory to use as that of the repository (git_graph.h), NULL: its own. */
+	const char *directory;
 	/* Its output as it comes; false ends it. */
 	bool (*take)(void *ctx, const char *bytes, size_t len);
 	bool (*is_cancelled)(void *ctx);
 	void *ctx;
 };
+
+enum { FW_GIT_ARGV_MAX = 64 };
+
+/* The arguments and the environment of a git process. */
+struct fw_git_line {
+	const char *argv[FW_GIT_ARGV_MAX];
+	const char *environment[20];
+	char ceiling[FW_PATH_SIZE + 32];
+	char path[4200];
+	char directory[FW_PATH_SIZE + 16];
+	char mailmap[FW_PATH_SIZE + 32];
+};
+
+/* `words`: what follows the options of git itself, NULL at the end; kept, not copied.
+ * `directory` as above. */
+void fw_git_line_make(const struct fw_code_place *place, const char *directory,
+		      const char *const *words, struct fw_git_line *ret_line);
 
 /* Runs git COMMAND ARGV -- PATH. Raises git.operation_failed with the path and the
  * command; file.not_found if neither the commit nor the work tree has the path;

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tools/code/git_graph.h"
 
 enum {
 	LOCK_MS = 1000,    /* between attempts to become the keeper */
@@ -26,7 +27,7 @@ enum {
 	NICE = 10
 };
 
-void fw_indexer_prepare(struct fw_code_repos *repos, const char *state)
+void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index)
 {
 	for (size_t i = 0; i < repos->count; i++) {
 		struct fw_code_repo *repo = &repos->list[i];
@@ -38,8 +39,9 @@ void fw_indexer_prepare(struct fw_code_repos *repos, const char *state)
 		if ((mkdir(repo->index, 0700) != 0 && errno != EEXIST) ||
 		    snprintf(repo->index, sizeof repo->index, "%s/code/%016llx", state,
 			     (unsigned long long)number) >= (int)sizeof repo->index ||
-		    !fw_board_create(repo->index))
+		    !fw_board_create(repo->index) || !fw_git_graph_prepare(repo))
 			repo->index[0] = '\0';
+		repo->has_index = has_index && repo->index[0];
 	}
 }
 
@@ -319,7 +321,7 @@ void fw_indexer_run(void *ctx)
 		struct fw_indexer *indexer = fw__allocate(sizeof *indexer);
 		pthread_t thread;
 
-		if (!indexer || !options->repos->list[i].index[0])
+		if (!indexer || !options->repos->list[i].has_index)
 			continue;
 		fw__zero(indexer, sizeof *indexer);
 		indexer->options = options;

@@ -24,9 +24,9 @@ struct fw_indexer_options {
 	uint64_t limit_bytes; /* of each index */
 };
 
-/* Chooses the directory of the index of each repository below `state`, and creates it. A
- * repository whose directory cannot be created has no index. */
-void fw_indexer_prepare(struct fw_code_repos *repos, const char *state);
+/* Chooses the directory of each repository below `state`, and creates it. A repository
+ * whose directory cannot be created has no index. */
+void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index);
 
 /* Keeps the indexes; does not return. `options` is a struct fw_indexer_options. */
 void fw_indexer_run(void *options);

@@ -31,6 +31,8 @@ enum {
 	/* A git command; lines that blame_range returns, commits that file_history returns. */
 	FW_LIMIT_CODE_GIT_MS = 20000,
 	FW_LIMIT_CODE_BLAME_LINES = 5000,
+	/* A file that is blamed whole, to keep that; of larger ones only the range. */
+	FW_LIMIT_CODE_BLAME_BYTES = 4 * 1024 * 1024,
 	FW_LIMIT_CODE_COMMITS = 1000,
 	/* Elements of a list argument, and its bytes. */
 	FW_LIMIT_CODE_LIST = 64,

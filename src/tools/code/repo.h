@@ -17,7 +17,8 @@ struct fw_code_repo {
 	char name[FW_CODE_NAME_SIZE];       /* "": the only one, without a name */
 	char prefix[FW_CODE_NAME_SIZE + 1]; /* "name/", or "" */
 	char path[FW_PATH_SIZE];            /* canonical */
-	char index[FW_PATH_SIZE];           /* directory of its search index; "": none */
+	char index[FW_PATH_SIZE];           /* directory of what is kept of it; "": none */
+	bool has_index;                     /* its files are indexed */
 };
 
 struct fw_code_repos {

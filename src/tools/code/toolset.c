@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "tools/code/code.h"
 #include "tools/code/git.h"
+#include "tools/code/git_graph.h"
 #include "tools/code/indexer.h"
 
 enum {
@@ -89,8 +90,9 @@ static fw_error *read_index_options(const struct fw_toolset_host *host,
 	code->indexer = (struct fw_indexer_options){ .repos = &code->repos,
 						     .mode = (enum fw_indexer_mode)mode,
 						     .limit_bytes = size * mib };
-	if (code->indexer.mode != FW_INDEXER_OFF && host->state)
-		fw_indexer_prepare(&code->repos, host->state);
+	if (host->state)
+		fw_indexer_prepare(&code->repos, host->state,
+				   code->indexer.mode != FW_INDEXER_OFF);
 	return NULL;
 }
 
@@ -104,7 +106,7 @@ static fw_error *add_indexer(const struct fw_toolset_host *host, struct fw_code_
 	size_t count = 0;
 
 	for (size_t i = 0; i < code->repos.count; i++)
-		if (code->repos.list[i].index[0])
+		if (code->repos.list[i].has_index)
 			writable[count++] = code->repos.list[i].index;
 	if (!count)
 		return NULL;
@@ -122,32 +124,71 @@ static fw_error *add_indexer(const struct fw_toolset_host *host, struct fw_code_
 	return fw_server_add_workers(host->server, &isolation, &workers);
 }
 
-/* Programs, and the directories of commits that are not in their repository. */
-static fw_error *add_git_workers(const struct fw_toolset_host *host,
-				 const struct fw_code_set *code,
-				 const char *const *repositories, fw_workers **ret_workers)
+/* Paths of the processes that run git. */
+struct git_paths {
+	const char *readable[4 * FW_CODE_REPOS_MAX + 1];
+	const char *writable[2 * FW_CODE_REPOS_MAX + 1];
+	size_t readable_count;
+	size_t writable_count;
+	char text[6 * FW_CODE_REPOS_MAX][FW_PATH_SIZE];
+	size_t used;
+};
+
+static const char *path_in(struct git_paths *paths, const char *directory, const char *name)
 {
-	char(*found)[FW_PATH_SIZE] = fw__allocate(2 * FW_CODE_REPOS_MAX * sizeof *found);
-	const char *readable[3 * FW_CODE_REPOS_MAX + 1];
+	char *text = paths->text[paths->used];
+
+	if (snprintf(text, FW_PATH_SIZE, "%s/%s", directory, name) >= FW_PATH_SIZE)
+		return directory;
+	paths->used++;
+	return text;
+}
+
+/* Directories of commits that are not in their repository, and what is kept of it. */
+static void add_git_paths(struct git_paths *paths, const struct fw_code_repo *repo,
+			  bool is_background)
+{
+	size_t found = fw_git_directories(repo->path, paths->text + paths->used);
+
+	paths->readable[paths->readable_count++] = repo->path;
+	for (size_t i = 0; i < found; i++)
+		paths->readable[paths->readable_count++] = paths->text[paths->used++];
+	if (!repo->index[0])
+		return;
+	if (is_background) {
+		paths->readable[paths->readable_count++] = repo->index;
+		paths->writable[paths->writable_count++] = path_in(paths, repo->index, "git");
+		return;
+	}
+	paths->readable[paths->readable_count++] = path_in(paths, repo->index, "git");
+	paths->writable[paths->writable_count++] = path_in(paths, repo->index, "blame");
+	paths->writable[paths->writable_count++] = path_in(paths, repo->index, "wanted");
+}
+
+/* They run programs; with `background`, not for calls but to make commit graphs. */
+static fw_error *add_git_workers(const struct fw_toolset_host *host, struct fw_code_set *code,
+				 bool is_background, fw_workers **ret_workers)
+{
+	struct git_paths *paths = fw__allocate(sizeof *paths);
 	fw_workers_options isolation = host->isolation;
-	size_t count = 0, used = 0;
 	fw_error *err;
 
-	if (!found)
+	if (!paths)
 		return fw_raise_internal_out_of_memory();
-	for (; count < code->repos.count; count++)
-		readable[count] = repositories[count];
-	for (size_t i = 0; i < code->repos.count; i++) {
-		size_t more = fw_git_directories(code->repos.list[i].path, found + used);
-
-		for (size_t j = 0; j < more; j++)
-			readable[count++] = found[used++];
-	}
-	readable[count] = NULL;
-	isolation.readable = readable;
+	fw__zero(paths, sizeof *paths);
+	for (size_t i = 0; i < code->repos.count; i++)
+		add_git_paths(paths, &code->repos.list[i], is_background);
+	isolation.readable = paths->readable;
+	isolation.writable = paths->writable;
 	isolation.may_execute = true;
+	if (is_background) {
+		isolation.count = 1;
+		isolation.most = 1;
+		isolation.background = fw_git_graph_run;
+		isolation.ctx = &code->repos;
+	}
 	err = fw_server_add_workers(host->server, &isolation, ret_workers);
-	fw__release(found);
+	fw__release(paths);
 	return err;
 }
 
@@ -168,7 +209,7 @@ static fw_error *add_file_workers(const struct fw_toolset_host *host,
 	for (; repositories[count]; count++)
 		readable[count] = repositories[count];
 	for (size_t i = 0; i < code->repos.count; i++) {
-		if (!code->repos.list[i].index[0])
+		if (!code->repos.list[i].has_index)
 			continue;
 		(void)snprintf(bells[indexes], sizeof *bells, "%s/bell",
 			       code->repos.list[i].index);
@@ -194,6 +235,7 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 	const char *readable[FW_CODE_REPOS_MAX + 1] = { NULL };
 	struct fw_code_runs files = { .run = host->run };
 	struct fw_code_runs git = { .run = FW_RUN_PROCESS };
+	fw_workers *graph;
 
 	for (size_t i = 0; i < code->repos.count; i++) {
 		readable[i] = code->repos.list[i].path;
@@ -202,7 +244,9 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 	if (files.run == FW_RUN_PROCESS)
 		FW_TRY(add_file_workers(host, code, readable, &files.workers));
 	FW_TRY(add_indexer(host, code, readable));
-	FW_TRY(add_git_workers(host, code, readable, &git.workers));
+	FW_TRY(add_git_workers(host, code, false, &git.workers));
+	if (host->state)
+		FW_TRY(add_git_workers(host, code, true, &graph));
 	return fw_code_add(host->server, code, &files, &git);
 }
 

@@ -1,0 +1,508 @@
+/*
+ * question.c - see question.h.
+ *
+ * The deadline of a call does not run while a person thinks: a question has the time that
+ * a requestState is valid, and the rest of the call's time counts from the answer.
+ */
+#include "gate/question.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include <faultwire/raise.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "gate/gate_impl.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+#include "mcp/server.h"
+#include "mcp/session.h"
+#include "mcp/util.h"
+#include "rpc/names.h"
+
+/* A question that belongs to no call. */
+struct fw_asker {
+	struct fw_asker *next;
+	struct fw_upstream *upstream;
+	uint64_t connect; /* the connection that it came by */
+	struct fw_buf id;
+	char method[64];
+	struct fw_buf params;
+};
+
+enum { ASKERS_MOST = 16 };
+
+static const struct fw_slice none = { NULL, 0 };
+
+static void asker_free(struct fw_asker *asker)
+{
+	fw_buf_clear(&asker->id);
+	fw_buf_clear(&asker->params);
+	fw__release(asker);
+}
+
+static const char *capability_of(struct fw_slice method)
+{
+	if (fw_slice_equals(method, FW_METHOD_ELICIT))
+		return "elicitation";
+	if (fw_slice_equals(method, FW_METHOD_SAMPLE))
+		return "sampling";
+	return fw_slice_equals(method, FW_METHOD_ROOTS) ? "roots" : NULL;
+}
+
+static uint64_t now_of(const struct fw_job *job)
+{
+	return uv_now(&job->gate->loop->uv);
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+static void pause_deadline(struct fw_job *job)
+{
+	job->asked_ms = now_of(job);
+	fw_remote_set_deadline(job->upstream->remote, job->key,
+			       (uint32_t)job->gate->relay.server->limits.state_ms);
+}
+
+static void continue_deadline(struct fw_job *job)
+{
+	uint64_t now = now_of(job);
+
+	if (job->due_ms && job->asked_ms)
+		job->due_ms += now - job->asked_ms;
+	job->asked_ms = 0;
+	fw_remote_set_deadline(job->upstream->remote, job->key,
+			       !job->due_ms        ? 0
+			       : job->due_ms > now ? (uint32_t)(job->due_ms - now)
+						   : 1);
+}
+
+/* ---- refusing ------------------------------------------------------------------------ */
+
+void fw_question__refuse(struct fw_upstream *upstream, struct fw_slice id, const char *reason)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof text, "{\"code\":-32601,\"message\":\"%s\"}", reason);
+	fw_remote_answer(upstream->remote, id, none, (struct fw_slice){ text, strlen(text) });
+}
+
+/* `job` may be NULL. */
+static void refuse(struct fw_upstream *upstream, struct fw_job *job,
+		   const struct fw_scan *message, const char *reason)
+{
+	if (job && !job->refused) {
+		char method[64];
+
+		(void)fw_slice_text(message->method, method, sizeof method);
+		job->refused = fw_strdup(method);
+	}
+	fw_question__refuse(upstream, message->id, reason);
+}
+
+fw_error *fw_question_blame(const struct fw_job *job, fw_error *err)
+{
+	fw_error *blamed;
+
+	if (!job->refused)
+		return err;
+	blamed = fw_raise_upstream_not_bridged(job->upstream->entry->target.name, job->refused);
+	fw_error_set_delivery(blamed, FW_REPLIED);
+	return fw_error_caused_by(blamed, err);
+}
+
+static void fail_not_bridged(struct fw_job *job, const char *what)
+{
+	fw_error *err = fw_raise_upstream_not_bridged(job->upstream->entry->target.name, what);
+
+	fw_error_set_delivery(err, FW_REPLIED);
+	fw_job_fail(job, err);
+}
+
+void fw_question_stop(struct fw_gate *gate)
+{
+	while (gate->askers) {
+		struct fw_asker *asker = gate->askers;
+
+		gate->askers = asker->next;
+		asker_free(asker);
+	}
+	fw_question__end_parked(gate);
+}
+
+void fw_question_clear(struct fw_job *job)
+{
+	if (job->parking)
+		fw_question__unpark(job);
+	fw__release(job->refused);
+	fw_buf_clear(&job->state);
+	fw_buf_clear(&job->question_id);
+}
+
+/* ---- a legacy upstream asks ------------------------------------------------------------ */
+
+/* The client cannot tell its calls apart by the question, so neither needs the gateway. */
+static bool is_same_client(const fw_call *one, const fw_call *other)
+{
+	if (one->session || other->session)
+		return one->session == other->session;
+	return fw_principal_proof(one->principal) != FW_PROOF_NONE &&
+	       strcmp(fw_principal_name(one->principal), fw_principal_name(other->principal)) ==
+		       0;
+}
+
+/* Without a key a question may belong to any call in progress. */
+static bool is_certain(const struct fw_upstream *upstream, const struct fw_job *job)
+{
+	for (const struct fw_job *at = upstream->jobs; at; at = at->next)
+		if (at != job && at->call && !at->question_id.len &&
+		    !is_same_client(at->call, job->call))
+			return false;
+	return true;
+}
+
+/* NULL: the client of the job can be asked. */
+static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
+			    const struct fw_job *job, const struct fw_scan *message)
+{
+	const char *capability = capability_of(message->method);
+
+	if (!capability)
+		return "the gateway does not pass this request on";
+	if (!job || !job->call || fw_call_is_over(job->call))
+		return "no call is in progress, so the gateway cannot tell whose client is "
+		       "meant";
+	if (!key && !is_certain(upstream, job))
+		return "calls of several clients are in progress, so the gateway cannot tell "
+		       "whose client is meant";
+	if (job->question_id.len)
+		return "the client has not answered the last question of this call";
+	if (!fw_call_client_can(job->call, capability))
+		return "the client does not support this request";
+	if (job->call->request.is_modern && job->call->request.kind != FW_CALL_TOOL &&
+	    job->call->request.kind != FW_CALL_PROMPT &&
+	    job->call->request.kind != FW_CALL_RESOURCE)
+		return "the client cannot be asked during this request";
+	return NULL;
+}
+
+static void put_question(struct fw_job *job, const struct fw_scan *message)
+{
+	char method[64];
+	char key[32];
+	char *params = NULL;
+
+	(void)fw_slice_text(message->method, method, sizeof method);
+	(void)snprintf(key, sizeof key, "q%u", ++job->rounds);
+	if (message->params.p)
+		params = fw_strdup_n(message->params.p, message->params.n);
+	(void)fw_call_ask(job->call, key, method, params ? params : "{}");
+	fw__release(params);
+}
+
+/* The call ends with the question, and the job waits for the next. */
+static void ask_modern(struct fw_job *job, const struct fw_scan *message)
+{
+	fw_call *call = job->call;
+
+	fw_ask_clear(call);
+	fw_question__name(job);
+	put_question(job, message);
+	job->call = NULL;
+	call->relayed.job = NULL;
+	fw_relay_ask(call);
+}
+
+static bool ask_now(struct fw_gate *gate, struct fw_asker *asker)
+{
+	const struct fw_buf *method = &gate->scratch;
+
+	fw_buf_reset(&gate->scratch, FW_LIMIT_CHILD_KEPT_BYTES);
+	fw_buf_json_str(&gate->scratch, asker->method);
+	return fw_relay_ask_session(
+		&gate->relay, capability_of((struct fw_slice){ method->text, method->len }),
+		asker->method, (struct fw_slice){ asker->params.text, asker->params.len },
+		asker);
+}
+
+/* Some servers want to know the roots as soon as they are connected: a client that is still
+ * in its handshake is asked after it. */
+static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *message)
+{
+	struct fw_gate *gate = upstream->gate;
+	struct fw_asker **at = &gate->askers;
+	struct fw_asker *asker;
+	unsigned count = 0;
+
+	if (!capability_of(message->method) || gate->options.is_http)
+		return false;
+	asker = fw__allocate(sizeof *asker);
+	if (!asker)
+		return false;
+	*asker = (struct fw_asker){ .upstream = upstream };
+	fw_buf_init(&asker->id, FW_LIMIT_ID_BYTES);
+	fw_buf_put(&asker->id, message->id.p, message->id.n);
+	fw_buf_init(&asker->params, FW_LIMIT_HELLO_BYTES);
+	fw_buf_put(&asker->params, message->params.p ? message->params.p : "",
+		   message->params.n);
+	asker->connect = fw_remote_counts(upstream->remote)->connects;
+	(void)fw_slice_text(message->method, asker->method, sizeof asker->method);
+	for (; *at; at = &(*at)->next)
+		count++;
+	if (asker->id.state == FW_BUF_OK && asker->params.state == FW_BUF_OK) {
+		if (gate->is_greeting && count < ASKERS_MOST) {
+			*at = asker;
+			return true;
+		}
+		if (!gate->is_greeting && ask_now(gate, asker))
+			return true;
+	}
+	asker_free(asker);
+	return false;
+}
+
+void fw_question_greeted(struct fw_gate *gate)
+{
+	gate->is_greeting = false;
+	while (gate->askers) {
+		struct fw_asker *asker = gate->askers;
+
+		gate->askers = asker->next;
+		if (!ask_now(gate, asker))
+			fw_question_answered(gate, asker, NULL);
+	}
+}
+
+void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *message)
+{
+	struct fw_asker *asker = asking;
+	struct fw_remote *remote = asker->upstream->remote;
+	yyjson_val *root = message ? message->request.root : NULL;
+	yyjson_val *result = fw_json_member(root, "result");
+	yyjson_val *value = result ? result : fw_json_member(root, "error");
+	struct fw_buf *out = &gate->scratch;
+
+	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
+	if (yyjson_is_obj(value))
+		fw_buf_value(out, value);
+	/* Another process would not know the question. */
+	if (!gate->is_stopped && asker->connect == fw_remote_counts(remote)->connects) {
+		const struct fw_slice id = { asker->id.text, asker->id.len };
+		const struct fw_slice text = { out->text, out->len };
+
+		if (!out->len || out->state != FW_BUF_OK)
+			fw_question__refuse(asker->upstream, id,
+					    "the client does not support this request");
+		else
+			fw_remote_answer(remote, id, result ? text : none,
+					 result ? none : text);
+	}
+	asker_free(asker);
+}
+
+void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
+		       const struct fw_scan *message)
+{
+	struct fw_job *job = fw_job_of(upstream, key);
+	const char *reason = obstacle(upstream, key, job, message);
+
+	if (!job && !key && ask_session(upstream, message))
+		return;
+	if (!reason && job->call->request.is_modern && !fw_question__park(job))
+		reason = "too many calls wait for their clients";
+	if (reason) {
+		refuse(upstream, job, message, reason);
+		return;
+	}
+	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
+	fw_buf_put(&job->question_id, message->id.p, message->id.n);
+	pause_deadline(job);
+	if (job->call->request.is_modern) {
+		ask_modern(job, message);
+		return;
+	}
+	put_question(job, message);
+	fw_relay_ask(job->call);
+}
+
+/* ---- a modern upstream asks a legacy client ----------------------------------------------- */
+
+static bool can_answer(const struct fw_job *job, struct fw_slice questions, char *ret_method,
+		       size_t size)
+{
+	struct fw_slice key;
+	struct fw_slice value;
+	const char *at = NULL;
+
+	while (questions.p && fw_slice_next(questions, &at, &key, &value)) {
+		struct fw_scan_member method = { .name = "method" };
+		const char *capability;
+
+		(void)fw_slice_members(value, &method, 1);
+		capability = capability_of(method.value);
+		if (capability && fw_call_client_can(job->call, capability))
+			continue;
+		(void)fw_slice_text(method.value, ret_method, size);
+		return false;
+	}
+	return true;
+}
+
+void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
+{
+	fw_call *call = job->call;
+	struct fw_slice key;
+	struct fw_slice value;
+	const char *at = NULL;
+	char method[64] = "input";
+
+	if (!can_answer(job, scan->questions, method, sizeof method)) {
+		fail_not_bridged(job, method);
+		return;
+	}
+	if (++job->rounds > call->server->limits.rounds) {
+		fail_not_bridged(job, "more rounds of questions than are allowed");
+		return;
+	}
+	fw_buf_clear(&job->state);
+	fw_buf_init(&job->state, call->server->limits.message_bytes);
+	if (scan->state.p)
+		fw_buf_put(&job->state, scan->state.p, scan->state.n);
+	fw_ask_clear(call);
+	while (scan->questions.p && fw_slice_next(scan->questions, &at, &key, &value)) {
+		struct fw_scan_member members[] = { { .name = "method" },
+						    { .name = "params" } };
+		char name[64];
+		char *params = NULL;
+
+		(void)fw_slice_members(value, members, 2);
+		(void)fw_slice_text(key, name, sizeof name);
+		(void)fw_slice_text(members[0].value, method, sizeof method);
+		if (members[1].value.p)
+			params = fw_strdup_n(members[1].value.p, members[1].value.n);
+		(void)fw_call_ask(call, name, method, params ? params : "{}");
+		fw__release(params);
+	}
+	call->relayed.job = job;
+	job->asked_ms = now_of(job);
+	/* A state without questions is only to be sent back. */
+	if (fw_ask_is_open(call))
+		fw_relay_ask(call);
+	else
+		fw_question_resume(job);
+}
+
+void fw_question_put_answers(const struct fw_job *job, struct fw_buf *out)
+{
+	const struct fw_questions *questions = &job->call->questions;
+	bool is_first = true;
+
+	if (!job->rounds || job->call->request.is_modern)
+		return;
+	fw_buf_str(out, out->len ? ",\"inputResponses\":{" : "\"inputResponses\":{");
+	for (size_t i = 0; i < questions->count; i++) {
+		const struct fw_question *question = &questions->items[i];
+
+		if (!question->answer)
+			continue;
+		if (!is_first)
+			FW_BUF(out, ",");
+		is_first = false;
+		fw_buf_json_str(out, question->key);
+		FW_BUF(out, ":");
+		fw_buf_put(out, question->answer, question->answer_len);
+	}
+	FW_BUF(out, "}");
+	if (job->state.len) {
+		FW_BUF(out, ",\"requestState\":");
+		fw_buf_put(out, job->state.text, job->state.len);
+	}
+}
+
+/* ---- answers ---------------------------------------------------------------------------- */
+
+bool fw_question__answer(struct fw_job *job)
+{
+	const struct fw_slice id = { job->question_id.text, job->question_id.len };
+	const struct fw_question *question;
+	char key[32];
+
+	(void)snprintf(key, sizeof key, "q%u", job->rounds);
+	question = fw_ask_find(job->call, key);
+	if (!question || !question->answer)
+		return false;
+	if (question->is_refused)
+		fw_remote_answer(job->upstream->remote, id, none,
+				 (struct fw_slice){ question->answer, question->answer_len });
+	else
+		fw_remote_answer(job->upstream->remote, id,
+				 (struct fw_slice){ question->answer, question->answer_len },
+				 none);
+	fw_buf_clear(&job->question_id);
+	continue_deadline(job);
+	return true;
+}
+
+static const struct fw_question *find_refused(const fw_call *call)
+{
+	for (size_t i = 0; i < call->questions.count; i++)
+		if (call->questions.items[i].is_refused)
+			return &call->questions.items[i];
+	return NULL;
+}
+
+void fw_question_resume(struct fw_job *job)
+{
+	const struct fw_question *question;
+
+	if (job->question_id.len) {
+		(void)fw_question__answer(job);
+		return;
+	}
+	/* inputResponses cannot express a refusal. */
+	question = find_refused(job->call);
+	if (question) {
+		fail_not_bridged(job, question->method);
+		return;
+	}
+	if (job->due_ms && job->asked_ms)
+		job->due_ms += now_of(job) - job->asked_ms;
+	job->asked_ms = 0;
+	fw_job_start(job);
+}
+
+/* ---- what clients can be asked ------------------------------------------------------------ */
+
+void fw_question_offer(struct fw_gate *gate, const fw_call *call)
+{
+	static const char *const names[] = { "elicitation", "sampling", "roots" };
+	struct fw_buf *out = &gate->capabilities;
+	yyjson_val *given = call ? fw_call_capabilities(call) : NULL;
+
+	if (call && !given)
+		given = fw_json_member(call->request.params, "capabilities");
+	fw_buf_reset(out, FW_LIMIT_HELLO_BYTES);
+	FW_BUF(out, "{");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		yyjson_val *value = fw_json_member(given, names[i]);
+
+		if (call && !yyjson_is_obj(value))
+			continue;
+		if (out->text && out->text[out->len - 1] != '{')
+			FW_BUF(out, ",");
+		fw_buf_json_str(out, names[i]);
+		FW_BUF(out, ":");
+		if (value)
+			fw_buf_value(out, value);
+		else
+			fw_buf_str(out, i == 2 ? "{\"listChanged\":true}" : "{}");
+	}
+	FW_BUF(out, "}");
+	for (size_t i = 0; i < gate->count; i++)
+		fw_remote_set_capabilities(gate->upstreams[i].remote,
+					   out->state == FW_BUF_OK ? out->text : "{}");
+}

@@ -1,0 +1,86 @@
+// A small MCP server for tests of the gateway whose tools ask their client something. Its argument is its era, legacy or modern; with
+// ROOTS=1 it asks for the roots as soon as it is connected, as some servers do.
+
+import { createInterface } from 'node:readline';
+
+const era = process.argv[2] ?? 'legacy';
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
+const text = (id, words, more) => send({ id, result: { content: [{ type: 'text', text: typeof words === 'string' ? words : JSON.stringify(words) }], ...(era === 'modern' && { resultType: 'complete' }), ...more } });
+const form = { message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } };
+const sample = { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 };
+
+let capabilities;
+let early = 'not asked';
+let number = 0;
+const waiting = new Map();
+const ask = (method, params) =>
+	new Promise((done) => {
+		const id = `ask-${++number}`;
+		waiting.set(id, done);
+		send({ id, method, ...(params && { params }) });
+	});
+const failed = (id, { error }) => text(id, `Error: ${error.message}`, { isError: true });
+
+const legacy = {
+	capabilities: (id) => text(id, capabilities),
+	who: async (id) => {
+		const reply = await ask('elicitation/create', form);
+		if (reply.error) failed(id, reply);
+		else text(id, `hello ${reply.result.content?.name ?? reply.result.action}`);
+	},
+	twice: async (id) => {
+		const first = await ask('elicitation/create', form);
+		const second = await ask('sampling/createMessage', sample);
+		text(id, [first.result?.content?.name, second.result?.content?.text]);
+	},
+	roots: async (id) => text(id, await ask('roots/list')),
+	ping: async (id) => text(id, await ask('ping')),
+	strange: async (id) => failed(id, await ask('own/question', {})),
+	tolerant: async (id) => text(id, (await ask('sampling/createMessage', sample)).error ? 'went on without' : 'sampled'),
+	impatient: (id) => {
+		void ask('elicitation/create', form);
+		setTimeout(() => text(id, 'did not wait'), 50);
+	},
+	dies: () => {
+		void ask('elicitation/create', form);
+		setTimeout(() => process.exit(3), 50);
+	},
+	slow: (id) => setTimeout(() => text(id, 'slow'), 300),
+	early: (id) => text(id, early),
+};
+
+const required = (id, inputRequests, requestState) => send({ id, result: { resultType: 'input_required', ...(inputRequests && { inputRequests }), requestState } });
+const modern = {
+	capabilities: (id, params) => text(id, params._meta['io.modelcontextprotocol/clientCapabilities']),
+	who: (id, { requestState, inputResponses }) => {
+		if (!requestState) required(id, { name: { method: 'elicitation/create', params: form } }, 'one');
+		else text(id, [requestState, inputResponses.name.content?.name ?? inputResponses.name.action]);
+	},
+	twice: (id, { requestState, inputResponses }) => {
+		if (!requestState) required(id, { name: { method: 'elicitation/create', params: form }, roots: { method: 'roots/list' } }, 'one');
+		else if (requestState === 'one') required(id, { model: { method: 'sampling/createMessage', params: sample } }, `two ${inputResponses.name.content.name} ${inputResponses.roots.roots.length}`);
+		else text(id, [requestState, Object.keys(inputResponses), inputResponses.model.content.text]);
+	},
+	state_only: (id, { requestState }) => (requestState === 'again' ? text(id, 'came back') : required(id, undefined, 'again')),
+	strange: (id) => required(id, { x: { method: 'own/question', params: {} } }, 's'),
+	endless: (id) => required(id, undefined, 'again'),
+};
+
+const tools = era === 'modern' ? modern : legacy;
+
+createInterface({ input: process.stdin }).on('line', async (line) => {
+	const message = JSON.parse(line);
+	const { id, method, params } = message;
+	if (!method) {
+		waiting.get(id)?.(message);
+		waiting.delete(id);
+	} else if (method === 'server/discover' && era === 'modern')
+		send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' } });
+	else if (method === 'initialize' && era === 'legacy') {
+		capabilities = params.capabilities;
+		send({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
+	} else if (method === 'notifications/initialized' && process.env.ROOTS) early = await ask('roots/list');
+	else if (method === 'tools/list') send({ id, result: { ...(era === 'modern' && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }), tools: Object.keys(tools).map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+	else if (method === 'tools/call' && tools[params.name]) tools[params.name](id, params);
+	else if (id !== undefined) send({ id, error: { code: -32601, message: 'Method not found' } });
+});

@@ -1,0 +1,169 @@
+// What is kept to make blame_range and file_history fast: the answers stay those of git, whatever happens to the
+// repository, and the repository itself is never written to. FW_LONG=1: this repository too, 200 files.
+
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { check, match, root, same, scratch, test } from './lib/cli.mjs';
+import { end, isLong, repository, serve, useState, write } from './lib/code.mjs';
+import { blameOf, git, history, logOf } from './lib/history.mjs';
+
+const state = useState();
+const { dir, paths } = history(isLong ? 100 : 12, isLong ? 200 : 24);
+const server = await serve(dir);
+
+// The folder of the repository in the state directory.
+const kept = () => join(state, 'faultwire/code', readdirSync(join(state, 'faultwire/code'))[0]);
+const graphs = () => (existsSync(join(kept(), 'git/ready')) ? readFileSync(join(kept(), 'git/ready'), 'utf8') : '');
+async function awaitGraph(head) {
+	for (let i = 0; i < 600 && !graphs().endsWith(head); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+	check(graphs().endsWith(head), `no graph of ${head}: ${graphs()}`);
+}
+const files = (at) => execFileSync('sh', ['-c', 'find . -type f -exec sha256sum {} + | sort'], { cwd: at, encoding: 'utf8' });
+
+async function compare(at, path, own = server) {
+	const expected = blameOf(at, path, 1, 1000);
+	const { blame } = await own.call('blame_range', { path, start_line: 1, end_line: 1000 });
+	same(blame.map((row) => [row.line, row.commit, row.author, Date.parse(row.date), row.message]), expected, path);
+	const part = await own.call('blame_range', { path, start_line: 2, end_line: 3 });
+	same(part.blame, blame.slice(1, 3), path);
+	const { commits } = await own.call('file_history', { path });
+	same(commits.map((row) => [row.sha, row.full_sha, row.author, row.email, row.date, row.message]), logOf(at, path, 50), path);
+}
+
+test('with a commit graph the answers are the same, and the repository is untouched', async () => {
+	const before = files(join(dir, '.git'));
+	for (const path of paths) await compare(dir, path);
+	await awaitGraph(git(dir, 'rev-parse', 'HEAD').trim());
+	check(readdirSync(join(kept(), 'git/objects/info/commit-graphs')).some((name) => name.endsWith('.graph')), 'a graph was written');
+	rmSync(join(kept(), 'blame'), { recursive: true });
+	execFileSync('mkdir', [join(kept(), 'blame')]);
+	for (const path of paths) await compare(dir, path);
+	same(files(join(dir, '.git')), before, 'files in .git');
+});
+
+test('after commits, a revert, an amended commit, a merge, a reset, and a new mailmap', async () => {
+	const path = paths[0], other = paths[1];
+	const old = readFileSync(join(dir, path), 'utf8');
+	const commit = (message, ...more) => (git(dir, 'add', '-A'), git(dir, 'commit', '-qm', message, ...more));
+	const all = async () => {
+		await compare(dir, path);
+		await compare(dir, other);
+	};
+	write(dir, { [other]: 'another\nfile\nchanged\n' });
+	commit('another file');
+	await all();
+	write(dir, { [path]: `new first line\n${old}` });
+	commit('change');
+	await all();
+	write(dir, { [path]: old });
+	commit('back to what it was');
+	await all();
+	git(dir, 'commit', '-q', '--amend', '-m', 'amended');
+	await all();
+	git(dir, 'checkout', '-qb', 'side', 'HEAD~2');
+	write(dir, { [path]: `${old}side\n` });
+	commit('side');
+	await all();
+	git(dir, 'checkout', '-q', 'main');
+	git(dir, 'merge', '-q', '-m', 'merge', 'side', '-X', 'theirs');
+	await all();
+	git(dir, 'reset', '-q', '--hard', 'HEAD~3');
+	await all();
+	write(dir, { '.mailmap': 'Someone Else <else@example.org> <1@example.org>\n' });
+	await all();
+	git(dir, 'gc', '-q', '--prune=now');
+	await all();
+});
+
+test('settings and replaced commits count at once', async () => {
+	const path = paths[2];
+	await compare(dir, path);
+	const last = git(dir, 'log', '-1', '--format=%H', '--', path).trim();
+	write(dir, { 'ignored-revisions': `${last}\n` });
+	git(dir, 'config', 'blame.ignoreRevsFile', 'ignored-revisions');
+	await compare(dir, path);
+	git(dir, 'config', '--unset', 'blame.ignoreRevsFile');
+	execFileSync('sed', ['-i', '/^\\[blame\\]/d', join(dir, '.git/config')]);
+	await compare(dir, path);
+	git(dir, 'replace', '--graft', last);
+	await compare(dir, path);
+	git(dir, 'replace', '-d', last);
+	rmSync(join(dir, '.git/refs/replace'), { recursive: true, force: true });
+	await compare(dir, path);
+});
+
+test('a cache and a graph that are damaged are not used', async () => {
+	await compare(dir, paths[3]);
+	for (const name of readdirSync(join(kept(), 'blame'))) {
+		const at = join(kept(), 'blame', name);
+		const bytes = readFileSync(at);
+		bytes[bytes.length - 30] ^= 0x55;
+		writeFileSync(at, bytes);
+	}
+	await compare(dir, paths[3]);
+	for (const name of readdirSync(join(kept(), 'blame'))) truncateSync(join(kept(), 'blame', name), 20);
+	await compare(dir, paths[3]);
+	const folder = join(kept(), 'git/objects/info/commit-graphs');
+	for (const name of readdirSync(folder)) {
+		chmodSync(join(folder, name), 0o600);
+		writeFileSync(join(folder, name), 'garbage');
+	}
+	rmSync(join(kept(), 'blame'), { recursive: true });
+	for (const path of paths.slice(3, 6)) await compare(dir, path);
+});
+
+test('a second server uses what is kept, a bare and a sha256 repository have a graph too', async () => {
+	const second = await serve(dir);
+	await compare(dir, paths[4], second);
+	await second.end();
+	for (const [bare, format] of [[true, 'sha1'], [false, 'sha256']]) {
+		const own = useState();
+		const from = repository({ 'a.txt': 'one\ntwo\nthree\n' });
+		git(from, 'init', '-q', `--object-format=${format}`);
+		git(from, 'add', '-A');
+		git(from, 'commit', '-qm', 'first');
+		let at = from;
+		if (bare) git(at = mkdtempSync(join(scratch(), 'bare-')), 'clone', '-q', '--bare', from, '.');
+		const other = await serve(at);
+		await compare(at, 'a.txt', other);
+		const ready = join(own, 'faultwire/code', readdirSync(join(own, 'faultwire/code'))[0], 'git/ready');
+		for (let i = 0; i < 600 && !existsSync(ready); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+		check(existsSync(ready), 'no graph');
+		await compare(at, 'a.txt', other);
+		await other.end();
+	}
+});
+
+test('a git that is too old for an option is a failure of git, with its words', async () => {
+	const saved = process.env.PATH;
+	const fake = mkdtempSync(join(scratch(), 'old-git-'));
+	writeFileSync(join(fake, 'git'), '#!/bin/sh\necho "unknown option: --literal-pathspecs" >&2\nexit 129\n', { mode: 0o755 });
+	process.env.PATH = `${fake}:${saved}`;
+	try {
+		const own = await serve(dir, '--sandbox', 'off');
+		const { error, problem } = await own.fail('blame_range', { path: paths[0], start_line: 1, end_line: 2 }, 'git-operation-error', 500);
+		match(error, /unknown option/);
+		same(problem.extensions, { path: paths[0], git_command: 'blame' });
+		await own.end();
+	} finally {
+		process.env.PATH = saved;
+	}
+});
+
+if (isLong)
+	test('200 files of this repository', async () => {
+		const own = await serve(root);
+		const all = git(root, 'ls-files', '*.c', '*.h', '*.md', '*.mjs').split('\n').filter(Boolean);
+		for (let i = 0; i < 200; i++) {
+			const path = all[Math.floor((i * all.length) / 200)];
+			const [{ blame }, { commits }] = [await own.call('blame_range', { path, start_line: 1, end_line: 1000 }), await own.call('file_history', { path })];
+			same(blame.map((row) => [row.line, row.commit]), blameOf(root, path, 1, 1000).map((row) => row.slice(0, 2)), path);
+			same(commits.map((row) => row.full_sha), logOf(root, path, 50).map((row) => row[1]), path);
+		}
+		await own.end();
+	});
+
+test('the server ends', () => server.end());
+
+await end();
