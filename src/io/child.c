@@ -299,6 +299,7 @@ fw_error *fw_child_start(struct fw_loop *loop, const struct fw_child_options *op
 						 .in = pipes.child[0],
 						 .out = pipes.child[1],
 						 .err = pipes.child[2],
+						 .ruleset = options->ruleset,
 						 .dies_with_parent = true,
 						 .is_supervised = true },
 		&child->process, &errnum);
