@@ -51,9 +51,10 @@ function signIn(message) {
 	const form = h('form', { class: 'card signin' }, h('h1', {}, 'Sign in'), h('p', {}, 'This server requires a bearer token.'), h('label', {}, 'Token ', field), h('button', {}, 'Sign in'), note);
 	form.addEventListener('submit', async (event) => {
 		event.preventDefault();
-		const answer = await fetch('/ui-session', { method: 'POST', headers: { Authorization: `Bearer ${field.value}` } });
+		const answer = await fetch('/ui/session', { method: 'POST', headers: { Authorization: `Bearer ${field.value}` } });
 		field.value = '';
 		if (answer.ok) {
+			signOut.hidden = false;
 			show();
 			return;
 		}
@@ -64,6 +65,14 @@ function signIn(message) {
 	main.replaceChildren(form);
 	field.focus();
 }
+
+const signOut = document.getElementById('signout');
+
+signOut.addEventListener('click', async () => {
+	await fetch('/ui/session', { method: 'DELETE' });
+	signOut.hidden = true;
+	signIn('You are signed out.');
+});
 
 /* ---- views ---- */
 

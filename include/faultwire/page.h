@@ -55,6 +55,9 @@ typedef struct fw_route {
 	 *  finished, now or later. NULL: not needed. */
 	void (*gone)(fw_page *page, void *ctx);
 	void *ctx;
+	/** A browser that is signed in to the dashboard may make requests that are not
+	 *  GET: they change nothing. */
+	bool takes_cookie;
 } fw_route;
 
 #define FW_ROUTE_INIT FW_INIT(fw_route)

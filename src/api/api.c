@@ -165,29 +165,36 @@ static fw_error *find_nothing(fw_page *page, void *ctx)
 	return unsupported(api, page, bare(name));
 }
 
+enum {
+	BODY = 1,   /* takes one */
+	COOKIE = 2, /* changes nothing: see fw_route.takes_cookie */
+};
+
 static const struct {
 	const char *path;
 	unsigned methods;
-	bool takes_body;
+	unsigned takes;
 	fw_page_fn *handle;
 } routes[] = {
-	{ "/api/{version}/tools", FW_ROUTE_GET, false, fw_api_list_tools },
-	{ "/api/{version}/tools/{name}", FW_ROUTE_GET, false, fw_api_show_tool },
-	{ "/api/{version}/tools/{name}", FW_ROUTE_POST, true, fw_api_call_tool },
-	{ "/api/{version}/registry", FW_ROUTE_GET, false, fw_api_list_codes },
-	{ "/api/{version}/registry/{code}", FW_ROUTE_GET, false, fw_api_show_code },
-	{ "/api/{version}/explain", FW_ROUTE_GET, false, fw_api_explain },
-	{ "/api/{version}/convert", FW_ROUTE_POST, true, fw_api_convert },
-	{ "/api/{version}/incidents", FW_ROUTE_GET, false, fw_api_list_incidents },
-	{ "/api/{version}/incidents/{id}", FW_ROUTE_GET, false, fw_api_show_incident },
-	{ "/api/{version}/alerts", FW_ROUTE_GET, false, show_alerts },
-	{ "/api/{version}/events", FW_ROUTE_GET, false, fw_api_stream_events },
-	{ "/api/{version}/inspect", FW_ROUTE_POST, true, fw_api_inspect },
-	{ "/api/{version}/overview", FW_ROUTE_GET, false, fw_api_show_overview },
+	{ "/api/{version}/tools", FW_ROUTE_GET, 0, fw_api_list_tools },
+	{ "/api/{version}/tools/{name}", FW_ROUTE_GET, 0, fw_api_show_tool },
+	{ "/api/{version}/tools/{name}", FW_ROUTE_POST, BODY, fw_api_call_tool },
+	{ "/api/{version}/registry", FW_ROUTE_GET, 0, fw_api_list_codes },
+	{ "/api/{version}/registry/{code}", FW_ROUTE_GET, 0, fw_api_show_code },
+	{ "/api/{version}/explain", FW_ROUTE_GET, 0, fw_api_explain },
+	{ "/api/{version}/convert", FW_ROUTE_POST, BODY | COOKIE, fw_api_convert },
+	{ "/api/{version}/incidents", FW_ROUTE_GET, 0, fw_api_list_incidents },
+	{ "/api/{version}/incidents/{id}", FW_ROUTE_GET, 0, fw_api_show_incident },
+	{ "/api/{version}/alerts", FW_ROUTE_GET, 0, show_alerts },
+	{ "/api/{version}/events", FW_ROUTE_GET, 0, fw_api_stream_events },
+	{ "/api/{version}/inspect", FW_ROUTE_POST, BODY | COOKIE, fw_api_inspect },
+	{ "/api/{version}/overview", FW_ROUTE_GET, 0, fw_api_show_overview },
 	{ "/api/",
-	  FW_ROUTE_GET | FW_ROUTE_POST | FW_ROUTE_PUT | FW_ROUTE_PATCH | FW_ROUTE_DELETE, false,
+	  FW_ROUTE_GET | FW_ROUTE_POST | FW_ROUTE_PUT | FW_ROUTE_PATCH | FW_ROUTE_DELETE, 0,
 	  find_nothing },
-	{ "/openapi.json", FW_ROUTE_GET, false, fw_api_show_openapi },
+	{ "/openapi.json", FW_ROUTE_GET, 0, fw_api_show_openapi },
+	{ "/ui/session", FW_ROUTE_POST, 0, fw_api_sign_in },
+	{ "/ui/session", FW_ROUTE_DELETE, COOKIE, fw_api_sign_out },
 };
 
 static fw_error *add_routes(struct fw_api *api)
@@ -197,11 +204,12 @@ static fw_error *add_routes(struct fw_api *api)
 			.struct_size = sizeof route,
 			.path = routes[i].path,
 			.methods = routes[i].methods,
-			.body_bytes = routes[i].takes_body ? UINT64_MAX : 0,
+			.body_bytes = routes[i].takes & BODY ? UINT64_MAX : 0,
 			.handle = routes[i].handle,
 			.gone = routes[i].handle == fw_api_stream_events ? fw_api_drop_stream
 									 : NULL,
 			.ctx = api,
+			.takes_cookie = routes[i].takes & COOKIE,
 		};
 
 		FW_TRY(fw_server_add_route(api->server, &route));

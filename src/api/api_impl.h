@@ -56,6 +56,7 @@ fw_page_fn fw_api_list_codes, fw_api_show_code, fw_api_explain, fw_api_convert;
 fw_page_fn fw_api_list_incidents, fw_api_show_incident;
 fw_page_fn fw_api_stream_events, fw_api_show_openapi;
 fw_page_fn fw_api_inspect, fw_api_show_overview;
+fw_page_fn fw_api_sign_in, fw_api_sign_out;
 
 /* Reads an error; text in no contract is classified. `*ret_found` is its contract. Raises
  * what fw_error_decode() raises. */

@@ -43,7 +43,7 @@ struct fw_subprocess {
 	pid_t pid;      /* 0: none */
 	bool has_group; /* its process group has the number of the pid */
 	bool is_supervised;
-	int pidfd;      /* readable once it has ended; -1: none */
+	int pidfd; /* readable once it has ended; -1: none */
 };
 
 /* What failed, where a child could not be started. */

@@ -94,8 +94,8 @@ struct fw_gate_status {
 	uint64_t stray;
 	uint64_t unmatched;
 	uint64_t changed_tools;
-	bool is_suspended;    /* its breaker is open */
-	bool is_tried;        /* and a trial call is in progress */
+	bool is_suspended;     /* its breaker is open */
+	bool is_tried;         /* and a trial call is in progress */
 	const fw_error *fault; /* why it is down; NULL: it is not, or was never started */
 	uint64_t in_flight;
 	uint64_t outcomes[FW_GATE_OUTCOMES];

@@ -141,7 +141,8 @@ static const struct fw_metrics_source sources[] = {
 	  each_dropped,
 	  NULL },
 	{ "faultwire_upstream_tool_changes_total",
-	  "Definitions of tools that have changed while the gateway ran, or differ from their pin.",
+	  "Definitions of tools that have changed while the gateway ran, or differ from their "
+	  "pin.",
 	  true,
 	  { "upstream", NULL },
 	  each_change,

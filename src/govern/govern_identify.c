@@ -89,7 +89,8 @@ static bool is_for_everybody(const char *pattern)
 						    "overview" };
 	const char *rest;
 
-	if (strcmp(pattern, "/openapi.json") == 0 || strcmp(pattern, "/api/") == 0)
+	if (strcmp(pattern, "/openapi.json") == 0 || strcmp(pattern, "/api/") == 0 ||
+	    strcmp(pattern, "/ui/session") == 0)
 		return true;
 	if (strncmp(pattern, api, sizeof api - 1) != 0)
 		return false;

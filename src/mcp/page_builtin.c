@@ -141,5 +141,6 @@ fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx)
 void fw_pages_clear(fw_server *server)
 {
 	fw_routes_clear(server);
+	fw_signins_clear(&server->pages.signins);
 	fw__release(server->pages.checks);
 }

@@ -124,6 +124,7 @@ static fw_error *add(const char *function, fw_server *server, const fw_route *ro
 	entry.path = copy;
 	entry.access = route->is_open ? FW_PAGE_OPEN : FW_PAGE_GUARDED;
 	entry.methods = route->methods;
+	entry.takes_cookie = route->takes_cookie;
 	entry.body_bytes = route->body_bytes;
 	entry.deadline_ms = route->deadline_ms;
 	entry.handle = route->handle;
@@ -272,6 +273,8 @@ void fw_server__page_terms(const fw_server *server, const char *method, const ch
 		return;
 	ret_terms->access = entry->access;
 	ret_terms->takes_method = true;
+	ret_terms->takes_cookie =
+		entry->takes_cookie || fw_route_method(method) == FW_ROUTE_GET;
 	ret_terms->body_bytes = entry->body_bytes < server->limits.message_bytes
 					? entry->body_bytes
 					: server->limits.message_bytes;

@@ -20,6 +20,7 @@ struct fw_route_entry {
 	bool has_parameters;
 	enum fw_page_access access;
 	unsigned methods;
+	bool takes_cookie;
 	uint64_t body_bytes;
 	uint32_t deadline_ms;
 	fw_page_fn *handle;

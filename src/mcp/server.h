@@ -26,8 +26,10 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/loop.h"
+#include "mcp/ask.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
+#include "mcp/signin.h"
 
 struct fw_authority;
 struct fw_check_entry;
@@ -100,6 +102,7 @@ struct fw_pages {
 	size_t check_count;
 	/* Files whose index.html is "/" for browsers; NULL: none. */
 	const struct fw_page_file *root;
+	struct fw_signins signins;
 	fw_page *open;  /* kept by their handlers, not answered yet, or streams */
 	size_t pending; /* of these, those that are not streams */
 	size_t streams;
@@ -183,6 +186,7 @@ struct fw_server {
 	struct fw_identity identity;
 	struct fw_catalogue offers;
 	struct fw_observers observers;
+	struct fw_answerers answerers;
 	struct fw_pages pages;
 	struct fw_sessions sessions;
 	struct fw_calls calls;

@@ -147,6 +147,7 @@ enum fw_page_access {
 struct fw_page_terms {
 	enum fw_page_access access; /* FW_PAGE_NONE: there is no such path */
 	bool takes_method;
+	bool takes_cookie;   /* see fw_route */
 	uint64_t body_bytes; /* the most that its handler takes; 0: the body is dropped */
 	char allow[48];      /* the methods that the path takes */
 };

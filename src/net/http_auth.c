@@ -8,9 +8,11 @@
 
 #include <faultwire/raise.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "mcp/authority.h"
 #include "mcp/principal.h"
+#include "mcp/server.h"
 #include "net/http.h"
 #include "net/http_check.h"
 #include "net/http_conn.h"
@@ -42,7 +44,19 @@ static bool is_own(const struct fw_http *http, const char *token, size_t len)
 	return own && len == strlen(own) && fw_bytes_equal(token, own, len);
 }
 
-fw_error *fw_http__authenticate(struct fw_http_conn *conn)
+/* Of a browser that is signed in. Web pages of other programs on this host may make it
+ * send the cookie, so it counts only where nothing is changed. */
+static void read_cookie(struct fw_http_conn *conn, struct fw_credential *credential)
+{
+	const struct fw_http_header *cookie = &conn->head.cookie;
+
+	if (cookie->count == 1)
+		credential->token = fw_signin_token(&conn->http->base.server->pages.signins,
+						    fw_http__at(conn, cookie->value),
+						    fw_steady_ms(), &credential->len);
+}
+
+fw_error *fw_http__authenticate(struct fw_http_conn *conn, bool takes_cookie)
 {
 	struct fw_authority *authority = authority_of(conn->http);
 	struct fw_credential credential = { .peer = conn->exchange.peer };
@@ -54,6 +68,8 @@ fw_error *fw_http__authenticate(struct fw_http_conn *conn)
 	if (conn->head.authorization.count)
 		credential.token = fw_http_bearer(
 			fw_http__at(conn, conn->head.authorization.value), &credential.len);
+	else if (takes_cookie)
+		read_cookie(conn, &credential);
 	if (!credential.token)
 		return fw_raise_auth_unauthorized();
 	if (is_own(conn->http, credential.token, credential.len)) {

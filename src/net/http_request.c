@@ -52,6 +52,8 @@ static void note_field(struct fw_http_conn *conn, const struct fw_http_field *fi
 			conn->head.accept_count++;
 		} else if (FW_HTTP_NAME_IS(name, field->name.len, "expect"))
 			keep_first(&conn->head.expect, field);
+		else if (FW_HTTP_NAME_IS(name, field->name.len, "cookie"))
+			keep_first(&conn->head.cookie, field);
 		break;
 	case 12:
 		if (FW_HTTP_NAME_IS(name, field->name.len, "content-type"))
@@ -331,7 +333,7 @@ static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 	if (terms.access != FW_PAGE_UNCHECKED)
 		FW_TRY(check_sender(conn));
 	if (terms.access == FW_PAGE_GUARDED)
-		FW_TRY(fw_http__authenticate(conn));
+		FW_TRY(fw_http__authenticate(conn, terms.takes_cookie));
 	if (!terms.takes_method)
 		return fw_raise_protocol_http_method_not_allowed(method, terms.allow);
 	return expect_body(conn, terms.body_bytes);
@@ -340,7 +342,7 @@ static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 static fw_error *check_message(struct fw_http_conn *conn)
 {
 	FW_TRY(check_sender(conn));
-	FW_TRY(fw_http__authenticate(conn));
+	FW_TRY(fw_http__authenticate(conn, false));
 	FW_TRY(check_method(conn));
 	return check_form(conn);
 }

@@ -54,6 +54,7 @@ struct fw_http_head {
 	struct fw_http_header host;
 	struct fw_http_header origin;
 	struct fw_http_header authorization;
+	struct fw_http_header cookie;
 	struct fw_http_header type;
 	struct fw_http_header length;
 	struct fw_http_header coding;

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -211,6 +211,40 @@ test('hostile text is shown as text', async () => {
 	/* The last requests ask for incidents that do not exist. */
 	page.faults = page.faults.filter((fault) => !fault.includes('404'));
 	await close(page);
+});
+
+test('with a token one signs in; the cookie reads, and does nothing else', async () => {
+	const file = join(state, 'token');
+	writeFileSync(file, 'correct-horse\n');
+	const guarded = await serve('--token-file', file);
+	const page = await open('/', {}, guarded.url);
+	await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+	await judge(page);
+	await page.getByLabel('Token').fill('wrong');
+	await page.getByRole('button', { name: 'Sign in' }).click();
+	await page.getByText('The token is not valid.').waitFor();
+	await page.getByLabel('Token').fill('correct-horse');
+	await page.getByRole('button', { name: 'Sign in' }).click();
+	await page.getByText('No calls yet').waitFor();
+	await page.locator('.live.live').waitFor();
+	const [cookie] = await page.context().cookies();
+	assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, 'Strict', '/']);
+	assert.ok(!cookie.value.includes('correct'), 'the cookie is not the token');
+	const headers = { Cookie: `${cookie.name}=${cookie.value}`, 'Content-Type': 'application/json' };
+	const ask = async (path, method, body) => (await fetch(guarded.url + path, { method, headers, body })).status;
+	assert.equal(await ask('/api/v1/overview', 'GET'), 200);
+	assert.equal(await ask('/api/v1/inspect', 'POST', 'ENOENT'), 200);
+	assert.equal(await ask('/api/v1/tools/explain_error_code', 'POST', '{"code":"file.not_found"}'), 401);
+	assert.equal(await ask('/mcp', 'POST', '{"jsonrpc":"2.0","id":1,"method":"ping"}'), 401);
+	assert.equal(await ask('/ui/session', 'POST'), 401);
+	await page.getByRole('button', { name: 'Sign out' }).click();
+	await page.getByText('You are signed out.').waitFor();
+	assert.equal(await ask('/api/v1/overview', 'GET'), 401);
+	/* The browser reports the refusals of this test. */
+	page.faults = page.faults.filter((fault) => !fault.includes('401'));
+	await close(page);
+	guarded.child.kill('SIGTERM');
+	await guarded.ended;
 });
 
 test('it is small, quick, and cannot be framed', async () => {

@@ -7,8 +7,7 @@
 
 #include "cli/state.h"
 
-/* `name` in the state directory, unless the option names another file or is off. */
-static fw_error *file_of(const char *given, const char *name, char path[CLI_PATH_SIZE],
+fw_error *serve_api_file(const char *given, const char *name, char path[CLI_PATH_SIZE],
 			 const char **ret_file)
 {
 	*ret_file = given && strcmp(given, "off") == 0 ? NULL : given;
@@ -28,8 +27,8 @@ fw_error *serve_api_add(struct serve_shared *shared, const struct serve_api *how
 
 	if (how->api && strcmp(how->api, "off") == 0)
 		return NULL;
-	FW_TRY(file_of(serve_value(shared->args, SERVE_INCIDENTS), "incidents.db", incidents,
-		       &options.incident_file));
-	FW_TRY(file_of(how->store, "store.db", store, &options.store_file));
+	FW_TRY(serve_api_file(serve_value(shared->args, SERVE_INCIDENTS), "incidents.db",
+			      incidents, &options.incident_file));
+	FW_TRY(serve_api_file(how->store, "store.db", store, &options.store_file));
 	return fw_api_new(shared->server, &options, ret_api);
 }

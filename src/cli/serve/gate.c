@@ -274,13 +274,13 @@ static fw_error *make_sandbox(struct gating *gating, const struct fw_gate_entry 
 
 	list_values(args, SANDBOX_READ, readable);
 	list_values(args, SANDBOX_WRITE, writable);
-	return gate_sandbox_make(
-		&(struct gate_sandbox){ .how = args->values[SANDBOX],
-					.readable = readable,
-					.writable = writable,
-					.may_connect = !cli_given(args, SANDBOX_OFFLINE),
-					.entries = entries,
-					.count = count },
+	return serve_gate_sandbox(
+		&(struct serve_sandbox){ .how = args->values[SANDBOX],
+					 .readable = readable,
+					 .writable = writable,
+					 .may_connect = !cli_given(args, SANDBOX_OFFLINE),
+					 .entries = entries,
+					 .count = count },
 		&gating->sandbox);
 }
 

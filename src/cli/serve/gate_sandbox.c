@@ -22,7 +22,7 @@ static size_t add_list(const char **paths, size_t count, const char *const *more
 	return count;
 }
 
-fw_error *gate_sandbox_make(const struct gate_sandbox *how, struct fw_sandbox_plan **ret_plan)
+fw_error *serve_gate_sandbox(const struct serve_sandbox *how, struct fw_sandbox_plan **ret_plan)
 {
 	fw_workers_options options = FW_WORKERS_INIT;
 	const char *readable[PATHS_MOST + 1];
@@ -31,7 +31,8 @@ fw_error *gate_sandbox_make(const struct gate_sandbox *how, struct fw_sandbox_pl
 	*ret_plan = NULL;
 	if (!how->how || strcmp(how->how, "off") == 0) {
 		if ((how->readable && *how->readable) || (how->writable && *how->writable))
-			return cli_usage("--sandbox-read and --sandbox-write require --sandbox");
+			return cli_usage(
+				"--sandbox-read and --sandbox-write require --sandbox");
 		return NULL;
 	}
 	count = add_list(readable, count, how->readable);

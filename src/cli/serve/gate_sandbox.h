@@ -10,7 +10,7 @@
 #include "worker/sandbox.h"
 
 /* Values of options; lists end with a NULL. */
-struct gate_sandbox {
+struct serve_sandbox {
 	const char *how; /* required, best-effort, off; NULL: off */
 	const char *const *readable;
 	const char *const *writable;
@@ -25,7 +25,7 @@ struct gate_sandbox {
  * Raises cli.usage, server.sandbox_unavailable (required, and the kernel has no
  * Landlock), an io error for a path that cannot be opened.
  */
-FW_NODISCARD fw_error *gate_sandbox_make(const struct gate_sandbox *how,
-					 struct fw_sandbox_plan **ret_plan);
+FW_NODISCARD fw_error *serve_gate_sandbox(const struct serve_sandbox *how,
+					  struct fw_sandbox_plan **ret_plan);
 
 #endif

@@ -82,8 +82,10 @@ static const cli_option options[OPTION_COUNT] = {
 			       "HTTP API: answer 426 instead of 400 to a version that is not "
 			       "supported." },
 	[STORE] = { "store", "FILE", 0, CLI_FILE,
-		    "HTTP API: database for answers to requests with an Idempotency-Key, or "
-		    "off; by default store.db in the state directory." },
+		    "Database for file reservations, and for answers of the HTTP API to "
+		    "requests with an Idempotency-Key, or off; by default store.db in the "
+		    "state "
+		    "directory." },
 };
 
 static const cli_example examples[] = {
@@ -99,6 +101,7 @@ struct serving {
 	const cli_args *args;
 	struct serve_shared shared;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
+	char store[CLI_PATH_SIZE]; /* the default of --store */
 	/* How tools are run. */
 	fw_run run;
 	bool is_run_chosen; /* by --run */
@@ -106,6 +109,7 @@ struct serving {
 	fw_workers *workers;
 	struct fw_sandbox_report lacks; /* logged when there is a log */
 	struct fw_api *api;             /* NULL: none */
+	void *reservations;             /* of the toolsets */
 };
 
 static void report_sandbox(const cli_args *args, const char *missing)
@@ -157,6 +161,19 @@ static const char *value_at(const struct fw_toolset_host *host, size_t option, s
 	return NULL;
 }
 
+/* The same, of an option of any toolset. */
+static const char *value_of(const struct fw_toolset_host *host, const char *option)
+{
+	const cli_args *args = host->arguments;
+	const cli_option *found;
+	const char *toolset;
+
+	for (size_t i = 0; (found = serve_toolset_option_at(i, &toolset)); i++)
+		if (strcmp(found->name, option) == 0)
+			return args->values[FIRST_OF_TOOLSETS + i];
+	return NULL;
+}
+
 static fw_error *add_toolsets(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -164,6 +181,9 @@ static fw_error *add_toolsets(struct serving *serving)
 	struct fw_toolset_host host = {
 		.server = serving->shared.server,
 		.value_at = value_at,
+		.value_of = value_of,
+		.loop = &serving->shared.loop,
+		.reservations = &serving->reservations,
 		.arguments = args,
 		.first_option = FIRST_OF_TOOLSETS,
 		.role = args->values[ROLE],
@@ -183,6 +203,7 @@ static fw_error *add_toolsets(struct serving *serving)
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
+	FW_TRY(serve_api_file(args->values[STORE], "store.db", serving->store, &host.store));
 	return serve_toolsets_add(&serving->shared.observers.toolsets, args->values[TOOLS],
 				  args->values + FIRST_OF_TOOLSETS, &host);
 }
@@ -239,7 +260,7 @@ static fw_error *serve(struct serving *serving)
 	struct serve_observers *observers = &serving->shared.observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = serve_value(args, SERVE_HTTP);
-	static const size_t needs_http[] = { API, UPGRADE_REQUIRED, STORE };
+	static const size_t needs_http[] = { API, UPGRADE_REQUIRED };
 	uint32_t deadline_s = DEADLINE_S;
 
 	for (size_t i = 0; !http && i < sizeof needs_http / sizeof *needs_http; i++)
@@ -339,6 +360,7 @@ static int run(const cli_args *args)
 	if (err && !serving.shared.is_started)
 		err = fail_to_start(&serving, err);
 	fw_api_close(serving.api);
+	serve_toolsets_stop(&serving.shared.observers.toolsets);
 	is_free = serve_shared_close(&serving.shared);
 	if (is_free) {
 		fw_api_free(serving.api);
