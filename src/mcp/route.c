@@ -62,7 +62,8 @@ static bool is_parameter(const char *segment, size_t len)
 
 bool fw_route_is_parameter(const char *segment, size_t len, const char *name)
 {
-	return is_parameter(segment, len) && len - 2 == strlen(name) &&
+	/* The pattern was checked when it was added. */
+	return len > 2 && segment[0] == '{' && len - 2 == strlen(name) &&
 	       memcmp(segment + 1, name, len - 2) == 0;
 }
 
@@ -76,6 +77,8 @@ static bool read_pattern(const char *path, struct fw_route_entry *entry)
 	while (*at) {
 		size_t len = strcspn(++at, "/");
 
+		if (is_parameter(at, len) && !entry->has_parameters)
+			entry->fixed = (size_t)(at - path);
 		if (is_parameter(at, len))
 			entry->has_parameters = true;
 		else if (memchr(at, '{', len) || memchr(at, '}', len))
@@ -184,7 +187,7 @@ static bool matches_pattern(const char *pattern, const char *path)
 		/* The slash at the end of a tree. */
 		if (!*pattern)
 			return true;
-		if (is_parameter(pattern, want)
+		if (*pattern == '{'
 			    ? !have
 			    : want != have || memcmp(pattern, path, want) != 0)
 			return false;
@@ -196,8 +199,10 @@ static bool matches_pattern(const char *pattern, const char *path)
 
 static bool matches(const struct fw_route_entry *entry, const char *path)
 {
+	/* Most routes differ before their first parameter. */
 	if (entry->has_parameters)
-		return matches_pattern(entry->path, path);
+		return strncmp(entry->path, path, entry->fixed) == 0 &&
+		       matches_pattern(entry->path, path);
 	return strncmp(path, entry->path, entry->len) == 0 &&
 	       (entry->is_tree || !path[entry->len]);
 }
