@@ -1,13 +1,18 @@
-// bench/api.mjs URL: the same tool by the HTTP API and by MCP, on one connection each, one
+// bench/api.mjs URL PID: the same tool by the HTTP API and by MCP, on one connection each, one
 // request at a time, in turns: rounds of one and of the other, so that both see the same
 // machine. Prints microseconds per call (median of the rounds) and their ratio; exit status 1
 // if the API is slower by more than the noise that two halves of the same surface show.
 
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 
 const ROUNDS = 41;
 const CALLS = 250;
 const url = new URL(process.argv[2]);
+const pid = process.argv[3];
+
+// CPU time of the server and all its threads so far, in nanoseconds.
+const cpu = () => Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]);
 
 function request(path, body, headers) {
 	const text = JSON.stringify(body);
@@ -47,9 +52,12 @@ const call = (text) => new Promise((done) => {
 	socket.write(text);
 });
 
+const used = { api: [], mcp: [] };
 async function round(name) {
+	const before = cpu();
 	const start = process.hrtime.bigint();
 	for (let i = 0; i < CALLS; i++) await call(requests[name]);
+	used[name].push((cpu() - before) / 1000 / CALLS);
 	return Number(process.hrtime.bigint() - start) / 1000 / CALLS;
 }
 
@@ -68,5 +76,5 @@ for (let i = 0; i < ROUNDS; i++) {
 socket.destroy();
 const middle = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 const spread = Math.abs(middle(times.mcp.filter((_, i) => i % 2)) / middle(times.mcp.filter((_, i) => !(i % 2))) - 1);
-console.log(`API ${middle(times.api).toFixed(1)} us   MCP ${middle(times.mcp).toFixed(1)} us   API/MCP ${middle(ratios).toFixed(3)}   noise ${spread.toFixed(3)}`);
+console.log(`CPU of the server: API ${middle(used.api).toFixed(1)} us, MCP ${middle(used.mcp).toFixed(1)} us   round trip: API ${middle(times.api).toFixed(1)} us, MCP ${middle(times.mcp).toFixed(1)} us   API/MCP ${middle(ratios).toFixed(3)}   noise ${spread.toFixed(3)}`);
 process.exit(middle(ratios) > 1 + Math.max(spread, 0.02) ? 1 : 0);
