@@ -19,6 +19,7 @@ struct fw_code_repo {
 	char path[FW_PATH_SIZE];            /* canonical */
 	char index[FW_PATH_SIZE];           /* directory of what is kept of it; "": none */
 	bool has_index;                     /* its files are indexed */
+	char semantic[FW_PATH_SIZE];        /* directory of the semantic index; "": none */
 };
 
 struct fw_code_repos {
@@ -52,7 +53,7 @@ void fw_code_place_close(struct fw_code_place *place);
 
 /*
  * Opens the regular file at `place` for reading. Raises file.not_found for whatever is
- * missing, path.outside_workspace, path.invalid if it is not a file,
+ * missing, path.outside_workspace, file.operation_failed if it is not a file,
  * auth.insufficient_permissions, io.*.
  */
 FW_NODISCARD fw_error *fw_code_place_open(const struct fw_code_place *place, int *ret_fd,
