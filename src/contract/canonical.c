@@ -29,11 +29,11 @@ enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
 /* Without a loop: most of them are missing from most errors. */
 static void write_slots(struct fw_out *out, const fw_error *err)
 {
-#define WRITE_SLOT(name, slot)                                          \
-	if (slot == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
-					: err->slots[slot].p != NULL) { \
-		FW_OUT(out, ",\"" name "\":");                          \
-		fw_write_slot(out, err, slot);                          \
+#define WRITE_SLOT(name, slot)                                            \
+	if ((slot) == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
+					  : err->slots[slot].p != NULL) { \
+		FW_OUT(out, ",\"" name "\":");                            \
+		fw_write_slot(out, err, slot);                            \
 	}
 	SLOTS_IN_ORDER(WRITE_SLOT)
 }
