@@ -30,12 +30,14 @@ typedef struct fw_flat_text {
 
 /** Strings and rows are borrowed from the classifier and its registry. */
 typedef struct fw_classification {
-	const fw_row *row; /**< never NULL; tool.failed if no rule matches */
+	const fw_row *row; /**< never NULL; tool.failed if no rule matches, or none surely */
 	fw_retry retry;
 	double retry_after; /**< seconds that the text asks to wait; negative: none */
 	int http_status;    /**< found in the text, or given; 0: none */
-	double confidence;  /**< 0 to 1; 0: no rule matches */
-	const char *rule;   /**< name of the rule that decided; NULL: none */
+	/** 0 to 1, about the share of such answers that are right; 0: no rule matches. Below
+	 * 0.45 (0.6 where the advice would be to repeat the call) the code is tool.failed. */
+	double confidence;
+	const char *rule; /**< the rule that decided, or was not sure enough; NULL: none */
 	/** A rule of another type that matched as well; NULL: none. */
 	const char *contested_by;
 } fw_classification;

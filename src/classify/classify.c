@@ -4,6 +4,10 @@
  * The rule of the highest rank wins. Among equal ranks it is the one whose type is not
  * TRANSIENT, since repeating a call that cannot succeed is the worse mistake, and then the
  * one that matches first in the text.
+ *
+ * Not every part of a text counts the same. What was being done ("Failed to connect to the
+ * server: ...") counts less than the cause after the colon, and so does a later sentence of
+ * advice ("Please check your credentials.").
  */
 #include <faultwire/classify.h>
 
@@ -23,7 +27,17 @@ enum {
 	/* A rule of another type whose rank is less than so much lower makes the answer
 	 * uncertain. */
 	CONTEST_RANKS = 20,
+	/* What a rule loses that matches in a weak clause only; not from ALWAYS_RANK on. */
+	WEAK_RANKS = 42,
+	ALWAYS_RANK = 95,
+	CLAUSES_MAX = 64, /* later ones are never weak */
 };
+
+static const size_t NO_RULE = SIZE_MAX;
+
+/* Less sure than this is not an answer; to advise repeating the call takes more. Calibrated
+ * on texts that the rules were not written with: docs/classify.md. */
+static const double CUT_OFF = 0.45, RETRY_CUT_OFF = 0.6;
 
 /* Where a segment matched that another must follow. */
 struct place {
@@ -38,9 +52,81 @@ struct scan {
 	struct fw_facts facts;
 	uint32_t found[FW_RULES_MAX]; /* the word where the rule matches; 0: nowhere */
 	bool is_excluded[FW_RULES_MAX];
+	uint32_t found_clause[FW_RULES_MAX]; /* the clause of `found` */
 	struct place places[FW_RULE_SLOTS_MAX];
-	uint32_t clause; /* of the word that was scanned last */
+	uint32_t clause;       /* of the word that was scanned last */
+	uint32_t clause_words; /* words of that clause so far */
+	bool begins_context;   /* the first word of that clause is one of context */
+	bool is_advice;        /* that sentence is advice */
+	bool is_fact;          /* what is found is a number, wherever it is */
+	uint64_t weak;         /* a bit for each clause that counts less */
 };
+
+/* ---- weak clauses ---- */
+
+static bool is_one_of(const struct fw_word *word, const char *const *known)
+{
+	for (; *known; known++)
+		if (fw_word_is(word, *known))
+			return true;
+	return false;
+}
+
+/* Whether a sentence that begins with this word says what to do, not what happened. */
+static bool begins_advice(const struct fw_word *word)
+{
+	static const char *const known[] = {
+		"please",    "use",    "try",   "check",   "ensure", "make",      "consider",
+		"see",       "verify", "refer", "if",      "set",    "run",       "provide",
+		"specify",   "pass",   "visit", "contact", "to",     "available", "valid",
+		"supported", "for",    "hint",  NULL
+	};
+
+	return is_one_of(word, known);
+}
+
+/* Whether a clause that begins with this word, or ends with that one, says what was being
+ * done when it failed. A colon must follow. */
+static bool begins_context(const struct fw_word *word)
+{
+	static const char *const known[] = { "failed", "failure", "error", "unable",  "could",
+					     "can",    "an",      "while", "problem", NULL };
+
+	return is_one_of(word, known);
+}
+
+static void mark_weak(struct scan *scan)
+{
+	if (scan->clause < CLAUSES_MAX)
+		scan->weak |= UINT64_C(1) << scan->clause;
+}
+
+static bool is_weak(const struct scan *scan, size_t rule)
+{
+	uint32_t clause = scan->found_clause[rule];
+
+	return clause < CLAUSES_MAX && (scan->weak >> clause & 1);
+}
+
+/* Before the first word of a clause: what the one before was, and what this one is. */
+static void begin_clause(struct scan *scan, const struct fw_word *word)
+{
+	bool is_same_sentence = word->sentence == scan->phrases.sentence;
+	const struct fw_word *last =
+		scan->facts.count ? &scan->facts.last[(scan->facts.count - 1) % FW_FACTS_WORDS]
+				  : NULL;
+
+	if (is_same_sentence && scan->clause_words > 1 &&
+	    (scan->begins_context || (last && fw_word_is(last, "failed"))))
+		mark_weak(scan);
+	if (!is_same_sentence && scan->facts.count)
+		scan->is_advice = begins_advice(word);
+	scan->clause = word->clause;
+	scan->clause_words = 0;
+	scan->begins_context = begins_context(word);
+	if (scan->is_advice)
+		mark_weak(scan);
+}
 
 /* ---- matches ---- */
 
@@ -69,8 +155,10 @@ static void found_phrase(void *ctx, uint32_t owner, uint32_t first, uint32_t las
 		scan->places[segment->slot] = (struct place){ first, last, scan->clause };
 	else if (segment->is_unless)
 		scan->is_excluded[segment->rule] = true;
-	else if (!scan->found[segment->rule])
+	else if (!scan->found[segment->rule] || is_weak(scan, segment->rule)) {
 		scan->found[segment->rule] = first;
+		scan->found_clause[segment->rule] = scan->is_fact ? CLAUSES_MAX : scan->clause;
+	}
 }
 
 static void add_fact(struct scan *scan, const char *kind, int number)
@@ -78,7 +166,9 @@ static void add_fact(struct scan *scan, const char *kind, int number)
 	char fact[32];
 
 	(void)snprintf(fact, sizeof fact, "%s:%d", kind, number);
+	scan->is_fact = true;
 	fw_phrase_fact(&scan->phrases, fact, found_phrase, scan);
+	scan->is_fact = false;
 }
 
 static void see(struct scan *scan, const struct fw_word *word)
@@ -108,8 +198,10 @@ static void read_part(struct scan *scan, const char *text, size_t len)
 	struct fw_word word;
 
 	while (fw_word_next(&reader, &word)) {
+		if (word.clause != scan->clause || !scan->facts.count)
+			begin_clause(scan, &word);
+		scan->clause_words++;
 		see(scan, &word);
-		scan->clause = word.clause;
 		fw_phrase_step(&scan->phrases, &word, found_phrase, scan);
 	}
 	see(scan, NULL);
@@ -118,7 +210,9 @@ static void read_part(struct scan *scan, const char *text, size_t len)
 static void start(struct scan *scan, const fw_classifier *rules)
 {
 	scan->rules = rules;
-	scan->clause = 0;
+	scan->clause = scan->clause_words = 0;
+	scan->begins_context = scan->is_advice = scan->is_fact = false;
+	scan->weak = 0;
 	scan->phrases = (struct fw_phrase_scan){ .set = &rules->phrases };
 	fw_facts_init(&scan->facts);
 	memset(scan->found, 0, rules->rule_count * sizeof *scan->found);
@@ -151,29 +245,38 @@ static bool matches(const struct scan *scan, size_t rule)
 
 /* ---- the choice ---- */
 
+static int rank_of(const struct scan *scan, size_t rule)
+{
+	int rank = scan->rules->rules[rule].rank;
+
+	if (rank >= ALWAYS_RANK || !is_weak(scan, rule))
+		return rank;
+	return rank - WEAK_RANKS;
+}
+
 static bool is_better(const struct scan *scan, size_t a, size_t b)
 {
 	const struct fw_rule *first = &scan->rules->rules[a], *other = &scan->rules->rules[b];
 	bool retries = first->row->retry == FW_RETRY_BACKOFF;
+	int distance = rank_of(scan, a) - rank_of(scan, b);
 
-	if (first->rank != other->rank)
-		return first->rank > other->rank;
+	if (distance)
+		return distance > 0;
 	if (retries != (other->row->retry == FW_RETRY_BACKOFF))
 		return !retries;
 	return scan->found[a] < scan->found[b];
 }
 
-/* The best rule; with `not_type` of another type than that. NULL: none. */
-static const struct fw_rule *best(const struct scan *scan, int not_type)
+/* The best rule; with `not_type` of another type than that. NO_RULE: none. */
+static size_t best(const struct scan *scan, int not_type)
 {
-	const struct fw_rule *rules = scan->rules->rules;
-	size_t chosen = SIZE_MAX;
+	size_t chosen = NO_RULE;
 
 	for (size_t i = 0; i < scan->rules->rule_count; i++)
-		if (matches(scan, i) && (int)rules[i].row->type != not_type &&
-		    (chosen == SIZE_MAX || is_better(scan, i, chosen)))
+		if (matches(scan, i) && (int)scan->rules->rules[i].row->type != not_type &&
+		    (chosen == NO_RULE || is_better(scan, i, chosen)))
 			chosen = i;
-	return chosen == SIZE_MAX ? NULL : &rules[chosen];
+	return chosen;
 }
 
 /* The status that a matching rule states, if the text has no number. */
@@ -195,29 +298,46 @@ static int stated_status(const struct scan *scan)
 }
 
 /* A high rank is a clear sign; a rule of another type close to it makes it less clear. */
-static double confidence_of(const struct fw_rule *rule, const struct fw_rule *other)
+static double confidence_of(const struct scan *scan, size_t rule, size_t other)
 {
-	double confidence = 0.5 + rule->rank / 200.0;
-	int distance = other ? rule->rank - other->rank : CONTEST_RANKS;
+	int rank = rank_of(scan, rule), own = scan->rules->rules[rule].rank;
+	int distance = other == NO_RULE ? CONTEST_RANKS : rank - rank_of(scan, other);
+	/* A weak clause is a weaker sign, but not as weak as its rank. */
+	double confidence = 0.5 + (rank + own) / 400.0;
 
 	if (distance < CONTEST_RANKS)
 		confidence -= 0.25 * (1 - distance / (double)CONTEST_RANKS);
 	return confidence;
 }
 
+static fw_retry retry_of(const struct fw_rule *rule)
+{
+	return rule->sets_retry ? rule->retry : rule->row->retry;
+}
+
+static double cut_off(const struct fw_rule *rule)
+{
+	return retry_of(rule) == FW_RETRY_BACKOFF ? RETRY_CUT_OFF : CUT_OFF;
+}
+
 static void choose(const struct scan *scan, fw_classification *ret_class)
 {
-	const struct fw_rule *rule = best(scan, -1);
-	const struct fw_rule *other = rule ? best(scan, (int)rule->row->type) : NULL;
+	size_t chosen = best(scan, -1), other = NO_RULE;
+	const struct fw_rule *rule;
 
 	ret_class->http_status = stated_status(scan);
-	if (!rule)
+	if (chosen == NO_RULE)
+		return;
+	rule = &scan->rules->rules[chosen];
+	other = best(scan, (int)rule->row->type);
+	ret_class->rule = rule->name;
+	if (other != NO_RULE)
+		ret_class->contested_by = scan->rules->rules[other].name;
+	ret_class->confidence = confidence_of(scan, chosen, other);
+	if (ret_class->confidence < cut_off(rule))
 		return;
 	ret_class->row = rule->row;
-	ret_class->retry = rule->sets_retry ? rule->retry : rule->row->retry;
-	ret_class->rule = rule->name;
-	ret_class->contested_by = other ? other->name : NULL;
-	ret_class->confidence = confidence_of(rule, other);
+	ret_class->retry = retry_of(rule);
 	if (scan->facts.forbids_retry && ret_class->retry == FW_RETRY_BACKOFF)
 		ret_class->retry = FW_RETRY_NEVER;
 	if (ret_class->retry == FW_RETRY_BACKOFF)

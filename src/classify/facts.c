@@ -77,6 +77,15 @@ static bool follows_status_word(const struct fw_facts *facts)
 	return false;
 }
 
+/* "Request failed: 404", "Failed to fetch the page: 404" at the end of the text. */
+static bool ends_failure(const struct fw_facts *facts)
+{
+	for (uint32_t back = 1; back < FW_FACTS_WORDS; back++)
+		if (word_at(facts, back) && fw_word_is(word_at(facts, back), "failed"))
+			return true;
+	return false;
+}
+
 /* The first word of the reason phrase of a status, or of what libraries call it. */
 static bool is_reason(int status, const struct fw_word *next)
 {
@@ -112,6 +121,7 @@ static void take_status(struct fw_facts *facts, const struct fw_word *next)
 		return;
 	status = (int)fw_word_value(word);
 	if (!word->is_enclosed && !follows_status_word(facts) &&
+	    !(!next && word->is_value && ends_failure(facts)) &&
 	    !(next && next->sentence == word->sentence && is_reason(status, next)))
 		return;
 	if (!facts->http_status)

@@ -30,7 +30,7 @@ static fw_error *bad(const char *reason)
 
 static bool is_fact(const char *p, size_t len)
 {
-	return (len > 5 && memcmp(p, "http:", 5) == 0) ||
+	return (len > 1 && *p == '@') || (len > 5 && memcmp(p, "http:", 5) == 0) ||
 	       (len > 4 && memcmp(p, "rpc:", 4) == 0) || (len == 1 && (*p == '^' || *p == '$'));
 }
 
@@ -67,6 +67,14 @@ static fw_error *check_word(const char *p, size_t len)
 	return NULL;
 }
 
+static fw_error *check_set(const fw_classifier *rules, const char *p, size_t len)
+{
+	if (*p != '@' || (len == 7 && memcmp(p, "@number", 7) == 0) ||
+	    fw_phrases_knows(&rules->phrases, p, len))
+		return NULL;
+	return bad("no such set of words before this line");
+}
+
 static fw_error *out_of_memory(bool is_ok)
 {
 	return is_ok ? NULL : fw_raise_internal_out_of_memory();
@@ -77,6 +85,7 @@ static fw_error *extend(struct compiler *c, const uint32_t *from, size_t count,
 			const char *word, size_t len)
 {
 	FW_TRY(check_word(word, len));
+	FW_TRY(check_set(c->rules, word, len));
 	for (size_t i = 0; i < count; i++) {
 		uint32_t node = from[i];
 
@@ -170,6 +179,28 @@ static fw_error *add_token(struct compiler *c, const char *p, size_t len)
 	FW_TRY(end_segment(c, false));
 	begin_segment(c, is_near ? FW_RULE_NEAR : FW_RULE_FAR);
 	return NULL;
+}
+
+fw_error *fw_rules_add_set(fw_classifier *rules, const char *name, size_t name_len,
+			   const char *words, size_t len)
+{
+	char set[FW_WORD_BYTES];
+	const char *p = words, *end = words + len;
+
+	FW_TRY(check_word(name, name_len));
+	set[0] = '@';
+	memcpy(set + 1, name, name_len);
+	for (;;) {
+		const char *bar = memchr(p, '|', (size_t)(end - p));
+		const char *stop = bar ? bar : end;
+
+		FW_TRY(check_word(p, (size_t)(stop - p)));
+		FW_TRY(out_of_memory(fw_phrases_join(&rules->phrases, set, name_len + 1, p,
+						     (size_t)(stop - p))));
+		if (!bar)
+			return NULL;
+		p = bar + 1;
+	}
 }
 
 fw_error *fw_rules_add_pattern(fw_classifier *rules, const char *pattern, size_t len,

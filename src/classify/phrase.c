@@ -10,12 +10,15 @@
 
 enum { SLOTS_MIN = 64, ITEMS_MIN = 64 };
 
+static const char number_set[] = "@number";
+
 void fw_phrases_free(struct fw_phrases *set)
 {
 	fw__release(set->words);
 	fw__release(set->edges);
 	fw__release(set->ends);
 	fw__release(set->end_list);
+	fw__release(set->members);
 	fw__release(set->texts);
 	*set = (struct fw_phrases){ 0 };
 }
@@ -57,11 +60,27 @@ static size_t word_slot(const struct fw_phrases *set, const char *text, size_t l
 	}
 }
 
+/* NULL: no phrase and no set has this word. */
+static const struct fw_phrase_word *find_word(const struct fw_phrases *set, const char *text,
+					      size_t len, uint32_t hash)
+{
+	const struct fw_phrase_word *word =
+		set->word_slots ? &set->words[word_slot(set, text, len, hash)] : NULL;
+
+	return word && word->len ? word : NULL;
+}
+
 static uint32_t word_id(const struct fw_phrases *set, const char *text, size_t len,
 			uint32_t hash)
 {
-	return set->word_slots ? set->words[word_slot(set, text, len, hash)].id
-			       : FW_PHRASE_NONE;
+	const struct fw_phrase_word *word = find_word(set, text, len, hash);
+
+	return word ? word->id : FW_PHRASE_NONE;
+}
+
+bool fw_phrases_knows(const struct fw_phrases *set, const char *word, size_t len)
+{
+	return find_word(set, word, len, fw_word_hash(word, len)) != NULL;
 }
 
 static bool grow_words(struct fw_phrases *set)
@@ -103,9 +122,25 @@ static uint32_t add_word(struct fw_phrases *set, const char *text, size_t len)
 		return FW_PHRASE_NONE;
 	memcpy(set->texts + set->text_len, text, len);
 	*word = (struct fw_phrase_word){ hash, (uint32_t)set->text_len, (uint32_t)len,
-					 (uint32_t)++set->word_count };
+					 (uint32_t)++set->word_count, 0 };
 	set->text_len += len;
 	return word->id;
+}
+
+bool fw_phrases_join(struct fw_phrases *set, const char *name, size_t name_len,
+		     const char *text, size_t len)
+{
+	uint32_t joined = add_word(set, name, name_len);
+	struct fw_phrase_word *word;
+
+	if (!joined || !add_word(set, text, len) ||
+	    !grow((void **)&set->members, &set->member_cap, set->member_count + 2,
+		  sizeof *set->members))
+		return false;
+	word = &set->words[word_slot(set, text, len, fw_word_hash(text, len))];
+	set->members[++set->member_count] = (struct fw_phrase_member){ word->sets, joined };
+	word->sets = (uint32_t)set->member_count;
+	return true;
 }
 
 /* ---- nodes and edges ---- */
@@ -156,6 +191,8 @@ bool fw_phrases_extend(struct fw_phrases *set, uint32_t *node, const char *text,
 
 	if (set->node_count < FW_PHRASE_ROOT)
 		set->node_count = FW_PHRASE_ROOT;
+	if (len == sizeof number_set - 1 && memcmp(text, number_set, len) == 0)
+		set->number_set = word;
 	if (!word || !grow_edges(set) ||
 	    !grow((void **)&set->ends, &set->node_cap, set->node_count + 2, sizeof *set->ends))
 		return false;
@@ -180,6 +217,15 @@ bool fw_phrases_end(struct fw_phrases *set, uint32_t node, uint32_t owner)
 
 /* ---- the scan ---- */
 
+/* What one step needs: the nodes that were reached before it, and whom to tell. */
+struct step {
+	struct fw_phrase_scan *scan;
+	uint32_t nodes[FW_PHRASE_ACTIVE], starts[FW_PHRASE_ACTIVE];
+	uint32_t count;
+	fw_phrase_fn *found;
+	void *ctx;
+};
+
 static void report(const struct fw_phrase_scan *scan, uint32_t node, uint32_t first,
 		   fw_phrase_fn *found, void *ctx)
 {
@@ -187,18 +233,28 @@ static void report(const struct fw_phrase_scan *scan, uint32_t node, uint32_t fi
 		found(ctx, scan->set->end_list[end].owner, first, scan->index);
 }
 
-static void reach(struct fw_phrase_scan *scan, uint32_t from, uint32_t first, uint32_t word,
-		  fw_phrase_fn *found, void *ctx)
+static void reach(struct step *step, uint32_t from, uint32_t first, uint32_t word)
 {
-	uint32_t node = word ? follow(scan->set, from, word) : FW_PHRASE_NONE;
+	struct fw_phrase_scan *scan = step->scan;
+	uint32_t node = follow(scan->set, from, word);
 
 	if (!node)
 		return;
-	report(scan, node, first, found, ctx);
+	report(scan, node, first, step->found, step->ctx);
 	if (scan->count == FW_PHRASE_ACTIVE)
 		return;
 	scan->nodes[scan->count] = node;
 	scan->starts[scan->count++] = first;
+}
+
+/* Continues every phrase by a word or by a set that the word is in. */
+static void reach_all(struct step *step, uint32_t word)
+{
+	if (!word)
+		return;
+	reach(step, FW_PHRASE_ROOT, step->scan->index, word);
+	for (uint32_t i = 0; i < step->count; i++)
+		reach(step, step->nodes[i], step->starts[i], word);
 }
 
 /* The number of the word as written with a capital, for phrases that demand one. */
@@ -216,22 +272,25 @@ static uint32_t capital_id(const struct fw_phrases *set, const struct fw_word *w
 void fw_phrase_step(struct fw_phrase_scan *scan, const struct fw_word *word,
 		    fw_phrase_fn *found, void *ctx)
 {
-	uint32_t ids[2] = { word_id(scan->set, word->text, word->len, word->hash),
-			    capital_id(scan->set, word) };
-	struct fw_phrase_scan before = *scan;
+	const struct fw_phrases *set = scan->set;
+	const struct fw_phrase_word *known = find_word(set, word->text, word->len, word->hash);
+	struct step step;
 
-	if (word->sentence != scan->sentence)
-		before.count = 0;
+	step.scan = scan;
+	step.found = found;
+	step.ctx = ctx;
+	step.count = word->sentence == scan->sentence ? scan->count : 0;
+	memcpy(step.nodes, scan->nodes, step.count * sizeof *step.nodes);
+	memcpy(step.starts, scan->starts, step.count * sizeof *step.starts);
 	scan->sentence = word->sentence;
 	scan->count = 0;
 	scan->index++;
-	for (int i = 0; i < 2; i++) {
-		if (!ids[i])
-			continue;
-		reach(scan, FW_PHRASE_ROOT, scan->index, ids[i], found, ctx);
-		for (uint32_t j = 0; j < before.count; j++)
-			reach(scan, before.nodes[j], before.starts[j], ids[i], found, ctx);
-	}
+	reach_all(&step, known ? known->id : FW_PHRASE_NONE);
+	for (uint32_t in = known ? known->sets : 0; in; in = set->members[in].next)
+		reach_all(&step, set->members[in].set);
+	if (fw_is_digit(word->text[0]))
+		reach_all(&step, set->number_set);
+	reach_all(&step, capital_id(set, word));
 }
 
 void fw_phrase_fact(const struct fw_phrase_scan *scan, const char *word, fw_phrase_fn *found,

@@ -6,6 +6,9 @@
  * of a word. A scan keeps the nodes that it has reached, at most one per word of the
  * longest phrase, so its time is linear in the text whatever the text is.
  *
+ * A word may be in sets; the name of a set, "@secret", in a phrase stands for any of its
+ * words. "@number" is any word that begins with a digit: 30, 1.5, 30ms.
+ *
  * The one rule to remember: a phrase that is written with a capital ("Not Found")
  * matches only words that begin with one.
  */
@@ -22,7 +25,7 @@ enum {
 	FW_PHRASE_WORDS = 12, /* of one phrase */
 	FW_PHRASE_NONE = 0,   /* no word, no node */
 	FW_PHRASE_ROOT = 1,   /* the node where each phrase begins */
-	FW_PHRASE_ACTIVE = 32 /* nodes of a scan */
+	FW_PHRASE_ACTIVE = 64 /* nodes of a scan */
 };
 
 /* What a phrase belongs to; numbers that its owner chose. */
@@ -36,6 +39,13 @@ struct fw_phrase_word {
 	uint32_t text; /* offset in `texts` */
 	uint32_t len;  /* 0: the slot is empty */
 	uint32_t id;
+	uint32_t sets; /* the first of the sets that it is in; 0: none */
+};
+
+/* That a word is in a set. */
+struct fw_phrase_member {
+	uint32_t next; /* the next one of the same word; 0: none */
+	uint32_t set;  /* number of the word that is the name of the set */
 };
 
 struct fw_phrase_edge {
@@ -49,11 +59,14 @@ struct fw_phrases {
 	struct fw_phrase_edge *edges; /* hash table */
 	uint32_t *ends;               /* the first end of each node; 0: none */
 	struct fw_phrase_end *end_list;
+	struct fw_phrase_member *members;
 	char *texts;
 	size_t word_slots, word_count;
 	size_t edge_slots, edge_count;
 	size_t node_count, node_cap;
 	size_t end_count, end_cap;
+	size_t member_count, member_cap;
+	uint32_t number_set; /* number of the word "@number"; 0: no phrase has it */
 	size_t text_len, text_cap;
 };
 
@@ -65,6 +78,12 @@ void fw_phrases_free(struct fw_phrases *set);
 bool fw_phrases_extend(struct fw_phrases *set, uint32_t *node, const char *word, size_t len);
 /* The phrase that ends at `node` belongs to `owner`. False: out of memory. */
 bool fw_phrases_end(struct fw_phrases *set, uint32_t node, uint32_t owner);
+
+/* Puts a word into a set, whose name begins with "@". False: out of memory. */
+bool fw_phrases_join(struct fw_phrases *set, const char *name, size_t name_len,
+		     const char *word, size_t len);
+/* Whether there is such a word or set. */
+bool fw_phrases_knows(const struct fw_phrases *set, const char *word, size_t len);
 
 /* ---- the scan ---- */
 

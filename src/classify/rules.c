@@ -253,6 +253,17 @@ static void read_rule(struct loader *loader, struct span rest)
 
 /* ---- the file ---- */
 
+static void read_set(struct loader *loader, struct span rest)
+{
+	struct span name = next_token(&rest);
+
+	if (!rest.n || name.n > FW_RULE_SET_BYTES)
+		fault(loader, loader->line, "a set has a name and words: \"set: a b|c\"");
+	else
+		fault_from(loader,
+			   fw_rules_add_set(loader->rules, name.p, name.n, rest.p, rest.n));
+}
+
 static void read_line(struct loader *loader, struct span line)
 {
 	struct fw_rule *rule = loader->rules->rule_count > loader->first_rule
@@ -262,8 +273,11 @@ static void read_line(struct loader *loader, struct span line)
 
 	if (starts(line, "rule:")) {
 		read_rule(loader, after(line, 5));
+	} else if (starts(line, "set:")) {
+		read_set(loader, after(line, 4));
 	} else if (!rule) {
-		fault(loader, loader->line, "a file begins with a line \"rule: NAME\"");
+		fault(loader, loader->line,
+		      "a file begins with a line \"rule: NAME\" or \"set: NAME\"");
 	} else if (is_when || is_unless) {
 		struct span pattern = after(line, is_when ? 5 : 7);
 
@@ -274,7 +288,7 @@ static void read_line(struct loader *loader, struct span line)
 		rule->has_example = true;
 	} else {
 		fault(loader, loader->line,
-		      "a line is rule:, when:, unless:, example: or a comment (#)");
+		      "a line is rule:, when:, unless:, example:, set: or a comment (#)");
 	}
 }
 

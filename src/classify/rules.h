@@ -32,6 +32,7 @@ enum {
 	FW_RULE_FILE_BYTES = 1024 * 1024,
 	FW_RULE_LINE_BYTES = 1024,
 	FW_RULE_NAME_BYTES = 64,
+	FW_RULE_SET_BYTES = 32, /* name of a set */
 	/* Words that ".." may stand for. */
 	FW_RULE_GAP_WORDS = 8,
 };
@@ -80,6 +81,10 @@ void fw_rules_examples(const char *rules, size_t len, fw_rule_example_fn *found,
  * row number, and internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_rules_add_pattern(fw_classifier *rules, const char *pattern,
 					    size_t len, bool is_unless);
+
+/* Adds the words "a|b|c" to a set: what "@name" in a pattern stands for. Raises as above. */
+FW_NODISCARD fw_error *fw_rules_add_set(fw_classifier *rules, const char *name, size_t name_len,
+					const char *words, size_t len);
 
 /* The built-in rules, embedded by the build. */
 extern const char fw_rules_builtin[];

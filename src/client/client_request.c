@@ -256,7 +256,7 @@ static fw_error *run_parsed(fw_client *client, const char *method, yyjson_val *o
 	bool is_call = strcmp(method, FW_METHOD_TOOLS_CALL) == 0;
 	struct fw_client_order order = { .method = method, .name = name_in(method, object) };
 	yyjson_val *tool = is_call && order.name ? fw_client__tool(client, order.name) : NULL;
-	struct fw_client_params headers;
+	struct fw_client_params headers = { .count = 0 };
 	struct fw_buf params, meta;
 	fw_error *err;
 
@@ -282,12 +282,15 @@ fw_error *fw_client_request(fw_client *client, const char *method, const char *p
 			    size_t len, fw_client_result *ret_result)
 {
 	const struct fw_json_limits limits = { FW_LIMIT_CHILD_LINE_BYTES, FW_LIMIT_JSON_DEPTH };
+	yyjson_read_err problem = { .code = YYJSON_READ_SUCCESS };
 	yyjson_doc *doc = fw_json_read(params ? params : "{}", params ? len : 2, limits,
-				       YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
+				       YYJSON_READ_NUMBER_AS_RAW, NULL, &problem);
 	fw_error *err;
 
 	client->decision = (fw_decision){ .action = FW_ACTION_FIX, .reason = "" };
-	if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
+	if (problem.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		err = fw_raise_internal_out_of_memory();
+	else if (!yyjson_is_obj(yyjson_doc_get_root(doc)))
 		err = fw_raise_input_invalid_format("params", "a JSON object");
 	else
 		err = run_parsed(client, method, yyjson_doc_get_root(doc), ret_result);

@@ -207,7 +207,7 @@ static bool add_page(const fw_client *client, const char *items, const fw_client
 		yyjson_doc_free(doc);
 		if (!is_usable)
 			continue;
-		if (all->text[all->len - 1] != '[')
+		if (all->len && all->text[all->len - 1] != '[')
 			FW_BUF(all, ",");
 		fw_buf_put(all, item.p, item.n);
 	}
@@ -233,7 +233,10 @@ static fw_error *list_pages(fw_client *client, const char *method, const char *i
 			fw_buf_put(&params, cursor->text, cursor->len);
 		}
 		FW_BUF(&params, "}");
-		err = fw_client_request(client, method, params.text, params.len, &result);
+		err = params.state == FW_BUF_OK && cursor->state == FW_BUF_OK
+			      ? fw_client_request(client, method, params.text, params.len,
+						  &result)
+			      : fw_raise_internal_out_of_memory();
 		fw_buf_clear(&params);
 		if (err)
 			return err;

@@ -211,7 +211,7 @@ static void put_members(struct fw_buf *out, struct fw_slice members)
 {
 	if (!members.n)
 		return;
-	if (out->text[out->len - 1] != '{')
+	if (out->len && out->text[out->len - 1] != '{')
 		FW_BUF(out, ",");
 	fw_buf_put(out, members.p, members.n);
 }

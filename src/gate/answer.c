@@ -163,6 +163,19 @@ static fw_error *read_error(const struct fw_upstream *upstream, const fw_call *c
 	return finish(upstream, err, &flat);
 }
 
+/* "Error ...", or "notes.md: Error ..." for one of several things that were asked for. */
+static bool begins_as_error(const char *text)
+{
+	enum { PREFIX_BYTES = 128 };
+	const char *colon;
+
+	if (strncasecmp(text, "error", 5) == 0)
+		return true;
+	colon = strcasestr(text, ": error");
+	return colon && colon - text <= PREFIX_BYTES &&
+	       strcspn(text, "\n") > (size_t)(colon - text);
+}
+
 /* A success whose only text is an error that the classifier is sure of. */
 static fw_error *suspect(const struct fw_upstream *upstream, const fw_call *call,
 			 const struct fw_scan *scan)
@@ -178,7 +191,7 @@ static fw_error *suspect(const struct fw_upstream *upstream, const fw_call *call
 	if (!len || len >= SHORT || scan->content.n > 4 * SHORT)
 		return NULL;
 	is_envelope = text[0] == '{' && fw_sniff(text, len) < FW_CONTRACT_COUNT;
-	if (!is_envelope && strncasecmp(text, "error", 5) != 0)
+	if (!is_envelope && !begins_as_error(text))
 		return NULL;
 	fw_classify(fw_classifier_builtin(), &flat, &found);
 	if (!is_envelope && found.confidence < 0.7)

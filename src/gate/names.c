@@ -252,7 +252,7 @@ static void put_ability(struct fw_buf *out, bool has, const char *text)
 {
 	if (!has)
 		return;
-	if (out->text[out->len - 1] != '{')
+	if (out->len && out->text[out->len - 1] != '{')
 		FW_BUF(out, ",");
 	fw_buf_str(out, text);
 }

@@ -162,7 +162,8 @@ static void put_pins(const struct fw_pins *pins, struct fw_buf *out)
 		for (; pin; pin = pin->next) {
 			if (strcmp(pin->upstream, at->upstream) != 0)
 				continue;
-			fw_buf_str(out, out->text[out->len - 1] == '{' ? "\n    " : ",\n    ");
+			fw_buf_str(out, out->len && out->text[out->len - 1] == '{' ? "\n    "
+										   : ",\n    ");
 			fw_buf_json_str(out, pin->tool);
 			FW_BUF(out, ": ");
 			fw_buf_json_str(out, pin->hash);

@@ -49,7 +49,7 @@ static void put_uri(struct fw_upstream *upstream, const char *uri)
 {
 	struct fw_buf *out = &upstream->gate->params;
 
-	if (out->text[out->len - 1] != '[')
+	if (out->len && out->text[out->len - 1] != '[')
 		FW_BUF(out, ",");
 	fw_buf_json_str(out, uri);
 }

@@ -15,7 +15,6 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "contract/contract_impl.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
 #include "mcp/boundary.h"

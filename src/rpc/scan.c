@@ -397,18 +397,23 @@ static unsigned read_escape(const char **at, const char *end)
 	return (unsigned)unit;
 }
 
-/* Of a character in valid UTF-8. */
-static size_t character_bytes(const char *at)
+/* Of the character at `at`. Keys are compared before UTF-8 is checked, so a lead byte may be
+ * followed by anything: an escape behind it must not be skipped. */
+static size_t character_bytes(const char *at, const char *end)
 {
 	const unsigned char lead = (unsigned char)*at;
+	const size_t most = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	size_t n = 1;
 
-	return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	while (n < most && n < (size_t)(end - at) && ((unsigned char)at[n] & 0xc0) == 0x80)
+		n++;
+	return n;
 }
 
 size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 {
-	const char *at = slice.p + 1;
-	const char *end = slice.p + slice.n - 1;
+	const char *at;
+	const char *end;
 	size_t len = 0;
 	size_t kept = 0;
 
@@ -416,6 +421,8 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 		ret_text[0] = '\0';
 	if (!fw_slice_is_string(slice))
 		return 0;
+	at = slice.p + 1;
+	end = slice.p + slice.n - 1;
 	while (at < end) {
 		char character[4];
 		size_t n;
@@ -423,7 +430,7 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 		if (*at == '\\') {
 			n = put_character(character, read_escape(&at, end));
 		} else {
-			n = character_bytes(at);
+			n = character_bytes(at, end);
 			memcpy(character, at, n);
 			at += n;
 		}

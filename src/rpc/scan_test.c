@@ -112,6 +112,16 @@ static void test_scan__tells_cut_text_from_other_text(void **state)
 	}
 }
 
+static void test_scan__escape_behind_a_broken_character_in_a_key(void **state)
+{
+	struct fw_scan found;
+
+	(void)state;
+	/* The backslash was taken for the second byte of a character, and the next one for the
+	 * start of an escape that does not exist. */
+	assert_int_equal(scan("{\"\\\\\xdd\\\\\xfez\":1}", &found), FW_SCAN_NOT_UTF8);
+}
+
 static void expect_blocks(const char *content, enum fw_scan_blocks blocks)
 {
 	char text[512];
@@ -331,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_scan__finds_members_of_a_result),
 		cmocka_unit_test(test_scan__finds_members_of_errors_and_notifications),
 		cmocka_unit_test(test_scan__tells_cut_text_from_other_text),
+		cmocka_unit_test(test_scan__escape_behind_a_broken_character_in_a_key),
 		cmocka_unit_test(test_scan__judges_blocks_of_content),
 		cmocka_unit_test(test_scan__limits_nesting),
 		cmocka_unit_test(test_slice__decodes_text),

@@ -14,7 +14,9 @@ import { HttpClient, canonicalOf, isSuccess, pause } from './client.mjs';
 import { common } from './run.mjs';
 
 export const PATIENCE = 60000; // for an answer; only a gateway that never answers meets it
-const OUTSTANDING = 8; // calls of one client
+const OUTSTANDING = 8; // calls of one client, each on a connection of its own
+// An idle connection that the gateway closes may be one that a client is about to use.
+const limits = ['--limit', 'http_connections=4096', '--limit', 'http_idle_ms=3600000'];
 const flaky = join(dirname(bin), 'flaky');
 
 const isAlive = (pid) => {
@@ -48,7 +50,7 @@ export async function start(count) {
 	const names = Array.from({ length: count }, (_, i) => `s${i}`);
 	const config = join(dir, 'servers.json');
 	writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: flaky, args: [join(dir, name)] }])) }));
-	const child = spawn(bin, ['gate', '--http', '127.0.0.1:0', ...common, '--incidents', 'off', '--deadline', '1', '--config', config], { env: { PATH: process.env.PATH, HOME: '/', XDG_STATE_HOME: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
+	const child = spawn(bin, ['gate', '--http', '127.0.0.1:0', ...common, '--incidents', 'off', ...limits, '--deadline', '1', '--config', config], { env: { PATH: process.env.PATH, HOME: '/', XDG_STATE_HOME: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
 	const exit = new Promise((done) => child.on('exit', done));
 	const url = await new Promise((found, lost) => {
 		let said = '';

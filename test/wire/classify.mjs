@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, file, finish, lines, match, root, run, same, test } from './lib/cli.mjs';
 
-// Texts in the words of libraries, databases, shells and services, written for this test.
-const corpus = readFileSync(join(root, 'test/classify/field.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+const read = (name) => readFileSync(join(root, 'test/classify', name), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 
 function classify(rows, args = []) {
 	const input = rows.map((row) => `${JSON.stringify({ text: row.text, jsonrpc_code: row.jsonrpc_code, tool: row.tool })}\n`).join('');
@@ -14,25 +13,87 @@ function classify(rows, args = []) {
 	return lines(out).map((line) => JSON.parse(line));
 }
 
-test('the labelled corpus: types, permanent failures, statuses and delays', () => {
-	const found = classify(corpus);
-	same(found.length, corpus.length);
-	const types = [...new Set(corpus.map((row) => row.type))];
-	const right = corpus.filter((row, i) => row.type === found[i].type).length;
-	check(right / corpus.length >= 0.97, `types right: ${right} of ${corpus.length}`);
-	let sum = 0;
-	for (const type of types) {
-		const hit = corpus.filter((row, i) => row.type === type && found[i].type === type).length;
-		sum += (2 * hit) / (corpus.filter((row) => row.type === type).length + found.filter((one) => one.type === type).length);
+// docs/classify.md says where each set comes from, and which of them the rules were written with.
+const sets = { 'field.jsonl': [0.97, 0.94, 0.005], 'vocabulary.jsonl': [0.97, 0.94, 0.005], 'servers.jsonl': [0.97, 0.9, 0.005], 'unseen.jsonl': [0.88, 0.88, 0.005] };
+
+for (const [name, [share, f1, retried]] of Object.entries(sets))
+	test(`labelled texts, ${name}: types, permanent failures, statuses and delays`, () => {
+		const corpus = read(name);
+		const found = classify(corpus);
+		same(found.length, corpus.length);
+		const types = [...new Set(corpus.map((row) => row.type))];
+		const right = corpus.filter((row, i) => row.type === found[i].type).length;
+		check(right / corpus.length >= share, `types right: ${right} of ${corpus.length}`);
+		let sum = 0;
+		for (const type of types) {
+			const hit = corpus.filter((row, i) => row.type === type && found[i].type === type).length;
+			sum += (2 * hit) / (corpus.filter((row) => row.type === type).length + found.filter((one) => one.type === type).length);
+		}
+		check(sum / types.length >= f1, `macro F1: ${sum / types.length}`);
+		const permanent = corpus.filter((row) => !row.retryable).length;
+		const wrong = corpus.filter((row, i) => !row.retryable && found[i].retryable);
+		check(wrong.length / permanent <= retried, `permanent called retryable: ${wrong.length}`);
+		for (const [i, row] of corpus.entries()) {
+			if (row.http_status !== null) same(found[i].http_status, row.http_status, row.text);
+			if (row.retry_after !== null) same(found[i].retry_after, row.retry_after, row.text);
+		}
+	});
+
+// The name of an argument or of a thing is not an event: "timeout is required".
+test('words of the network in the name of something do not make a failure temporary', () => {
+	const names = ['timeout', 'requestTimeout', 'retries', 'retryCount', 'retry_after', 'connection', 'connection_id', 'network', 'networkId', 'gateway', 'rateLimit', 'maxRetries', 'socket', 'server', 'service', 'lock', 'dns_zone', 'queue', 'throttle', 'backend', 'upstream', 'cluster', 'deadline', 'maintenance_window', 'availability', 'session_timeout', 'port'];
+	const shapes = {
+		VALIDATION: ['% is required', '% must be a number', '% must be positive', 'Invalid %', 'Invalid value for %: x', 'Unknown option: %', '% cannot be negative', '% cannot be greater than 100', 'Missing required parameter: %', 'No % provided', 'Expected % to be a string', '% should be greater than 0', 'unsupported %', 'parameter % out of range', '% must be one of: a, b', '% cannot be empty', "Argument '%' has invalid type"],
+		NOT_FOUND: ['% not found', "% 'x' does not exist", 'No % found', "Unknown % 'x'", '% with id 5 not found'],
+		CONFLICT: ['% already exists', 'A % with this name already exists'],
+		PERMISSION: ['You do not have permission to access this %', '% access denied', 'Not authorized to modify %'],
+	};
+	const rows = Object.entries(shapes).flatMap(([type, texts]) => texts.flatMap((text) => names.map((name) => ({ type, text: text.replace('%', name) }))));
+	const found = classify(rows);
+	same(rows.filter((row, i) => found[i].retryable).map((row) => row.text), []);
+	const wrong = rows.filter((row, i) => found[i].type !== row.type);
+	check(wrong.length / rows.length <= 0.02, `wrong: ${wrong.map((row) => row.text).join('; ')}`);
+});
+
+test('the cause after a colon counts, not what was being done', () => {
+	const doing = ['Failed to get user permissions', 'Error connecting to server', 'Network request failed', 'Failed to refresh access token', 'Failed to create lock', 'Failed to open connection', "Tool 'x' execution failed", 'An error occurred while running the query', 'MCP error -32603'];
+	const causes = { VALIDATION: ['query is required', "Unknown sort order 'x'", 'limit must be at most 100'], NOT_FOUND: ["table 'x' does not exist", 'HTTP 404', 'No such file or directory'], CONFLICT: ['relation "a" already exists', 'version conflict'], PERMISSION: ['permission denied for table a', '403 Forbidden', 'invalid credentials'], TRANSIENT: ['connect ECONNREFUSED 127.0.0.1:80', 'HTTP 503', 'timed out after 30 seconds', 'rate limit exceeded'] };
+	const rows = Object.entries(causes).flatMap(([type, texts]) => texts.flatMap((text) => doing.map((what) => ({ type, text: `${what}: ${text}` }))));
+	classify(rows).forEach((found, i) => same(found.type, rows[i].type, rows[i].text));
+});
+
+test('a sentence of advice counts less than the report', () => {
+	for (const [text, type] of [['Not Found. Please check your credentials and permissions.', 'NOT_FOUND'], ['Invalid date. See the page about rate limits.', 'VALIDATION'], ['Something failed. Please try again later.', 'TRANSIENT']])
+		same(classify([{ text }])[0].type, type, text);
+});
+
+test('what is not sure enough is permanent', () => {
+	const found = classify(['field.jsonl', 'vocabulary.jsonl', 'servers.jsonl'].flatMap(read));
+	const unsure = found.filter((one) => one.rule && one.confidence < 0.45);
+	check(unsure.length > 0);
+	for (const one of unsure) same([one.code, one.type, one.retryable], ['tool.failed', 'INTERNAL', false]);
+	check(!found.some((one) => one.retryable && one.confidence < 0.6));
+});
+
+// A pattern that cannot match is a mistake that no example would show.
+test('each pattern of the rules matches a text that is made from it', () => {
+	const members = {};
+	const rows = [];
+	let rule;
+	for (const line of readFileSync(join(root, 'registry/classify.rules'), 'utf8').split('\n')) {
+		const [kind, ...words] = line.split(/ +/);
+		if (kind === 'set:') members[`@${words[0]}`] ??= words[1].split('|')[0];
+		else if (kind === 'rule:') rule = words[0];
+		else if (kind === 'when:') rows.push({ rule, pattern: words.join(' '), text: words.map(one).join(' ').trim() });
 	}
-	check(sum / types.length >= 0.94, `macro F1: ${sum / types.length}`);
-	const permanent = corpus.filter((row) => !row.retryable).length;
-	const wrong = corpus.filter((row, i) => !row.retryable && found[i].retryable);
-	check(wrong.length / permanent <= 0.005, `permanent called retryable: ${wrong.map((row) => row.text).join('; ')}`);
-	for (const [i, row] of corpus.entries()) {
-		if (row.http_status !== null) same(found[i].http_status, row.http_status, row.text);
-		if (row.retry_after !== null) same(found[i].retry_after, row.retry_after, row.text);
+	function one(word) {
+		const first = word.replace(/^\?/, '').split('|')[0];
+		if (/^(\.{2,3}|\^|\$)$/.test(first)) return '';
+		if (first === '@number') return '30';
+		return members[first] ?? first.replace(/^http:/, 'HTTP ').replace(/^rpc:/, 'MCP error ');
 	}
+	const found = classify(rows, ['--explain']);
+	same(rows.filter((row, i) => !found[i].matches.some((match) => match.rule === row.rule)).map((row) => `${row.rule}: ${row.pattern}`), []);
 });
 
 test('one JSON object per line, with all members, for objects and plain lines alike', () => {

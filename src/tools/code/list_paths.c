@@ -49,7 +49,7 @@ static void put_item(struct listing *l, int dir, const char *path, const char *n
 	(void)fw_time_text((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
 			   time);
 	(void)snprintf(shown, sizeof shown, "%s%s", l->prefix, path);
-	if (l->out.text[l->out.len - 1] != '[')
+	if (l->out.len && l->out.text[l->out.len - 1] != '[')
 		FW_BUF(&l->out, ",");
 	FW_BUF(&l->out, "{\"path\":");
 	fw_buf_json_str(&l->out, shown);

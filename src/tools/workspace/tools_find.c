@@ -98,7 +98,7 @@ static void put_match(struct finding *f, const char *path, const char *text, siz
 		while (preview && ((unsigned char)from[preview] & 0xc0) == 0x80)
 			preview--;
 	}
-	if (f->out.text[f->out.len - 1] != '[')
+	if (f->out.len && f->out.text[f->out.len - 1] != '[')
 		FW_BUF(&f->out, ",");
 	FW_BUF(&f->out, "{\"path\":");
 	fw_buf_json_str(&f->out, path);
@@ -191,7 +191,7 @@ static void search_file(struct finding *f, const struct fw_tree_entry *entry)
 
 static void put_file(struct finding *f, const struct fw_tree_entry *entry)
 {
-	if (f->out.text[f->out.len - 1] != '[')
+	if (f->out.len && f->out.text[f->out.len - 1] != '[')
 		FW_BUF(&f->out, ",");
 	FW_BUF(&f->out, "{\"path\":");
 	fw_buf_json_str(&f->out, entry->path);

@@ -86,6 +86,7 @@ export async function serve(repo, ...args) {
 	if (!state) useState();
 	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
 
+	wire.patience = 60000; // searches and git take their time on a busy machine
 	children.push(wire.child);
 	return {
 		wire,
