@@ -14,6 +14,7 @@
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
+#include "cli/serve/api.h"
 #include "cli/serve/shared.h"
 #include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
@@ -173,18 +174,6 @@ static const char *value_of(const struct fw_toolset_host *host, const char *opti
 	return NULL;
 }
 
-/* `name` in the state directory, unless the option names another file or is off. */
-static fw_error *file_of(const char *given, const char *name, char path[CLI_PATH_SIZE],
-			 const char **ret_file)
-{
-	*ret_file = given && strcmp(given, "off") == 0 ? NULL : given;
-	if (given)
-		return NULL;
-	FW_TRY(cli_state_path(name, false, path));
-	*ret_file = path[0] ? path : NULL;
-	return NULL;
-}
-
 static fw_error *add_toolsets(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -214,7 +203,7 @@ static fw_error *add_toolsets(struct serving *serving)
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
-	FW_TRY(file_of(args->values[STORE], "store.db", serving->store, &host.store));
+	FW_TRY(serve_api_file(args->values[STORE], "store.db", serving->store, &host.store));
 	return serve_toolsets_add(&serving->shared.observers.toolsets, args->values[TOOLS],
 				  args->values + FIRST_OF_TOOLSETS, &host);
 }
@@ -266,22 +255,6 @@ static fw_error *check_problem_base(const char *url)
 			 url);
 }
 
-static fw_error *add_api(struct serving *serving)
-{
-	const cli_args *args = serving->args;
-	const char *api = args->values[API];
-	char incidents[CLI_PATH_SIZE], store[CLI_PATH_SIZE];
-	struct fw_api_options how = { .loop = &serving->shared.loop,
-				      .upgrade_required = cli_given(args, UPGRADE_REQUIRED) };
-
-	if (api && strcmp(api, "off") == 0)
-		return NULL;
-	FW_TRY(file_of(serve_value(args, SERVE_INCIDENTS), "incidents.db", incidents,
-		       &how.incident_file));
-	FW_TRY(file_of(args->values[STORE], "store.db", store, &how.store_file));
-	return fw_api_new(serving->shared.server, &how, &serving->api);
-}
-
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -325,7 +298,12 @@ static fw_error *serve(struct serving *serving)
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
-		FW_TRY(add_api(serving));
+		FW_TRY(serve_api_add(&serving->shared,
+				     &(struct serve_api){ .api = args->values[API],
+							  .store = args->values[STORE],
+							  .upgrade_required = cli_given(
+								  args, UPGRADE_REQUIRED) },
+				     &serving->api));
 	FW_TRY(serve_shared_listen(&serving->shared));
 	if (serving->api)
 		fw_api_set_alerting(serving->api, observers->observation.alerting);
