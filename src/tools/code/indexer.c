@@ -47,6 +47,15 @@ void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has
 
 /* ---- one walk, and what follows from it ---- */
 
+void fw_indexer__tell(const struct fw_indexer *indexer, const char *state, uint64_t files)
+{
+	const char *name = indexer->repo->name;
+
+	(void)dprintf(STDERR_FILENO, "search index%s%s: %s, %llu of %llu files\n",
+		      name[0] ? " of " : "", name, state, (unsigned long long)files,
+		      (unsigned long long)indexer->facts.files);
+}
+
 static void set_state(struct fw_indexer *indexer, enum fw_board_state state)
 {
 	indexer->is_lost = true;
@@ -196,6 +205,9 @@ static enum fw_board_state work(struct fw_indexer *indexer, struct fw_indexer_li
 	    !fw_indexer__build(indexer, list, since))
 		return FW_BOARD_FAILED;
 	finish(indexer, list);
+	if (indexer->has_told)
+		fw_indexer__tell(indexer, "ready", list->count);
+	indexer->has_told = false;
 	return FW_BOARD_READY;
 }
 
@@ -219,8 +231,13 @@ static int64_t work_once(struct fw_indexer *indexer)
 	}
 	(void)pthread_mutex_unlock(&indexer->lock);
 	took = (fw_steady_ms() - start) * SWEEP_SHARE;
-	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED)
+	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED) {
+		if (indexer->told != state)
+			fw_indexer__tell(indexer, fw_board_state_name(state), 0);
+		indexer->told = state;
 		return RETRY_MS;
+	}
+	indexer->told = state;
 	return took > SWEEP_MS ? took : SWEEP_MS;
 }
 
