@@ -382,7 +382,7 @@ static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
 fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 			      struct fw_gate_config **ret_config)
 {
-	struct fw_gate_config *config;
+	struct fw_gate_config *config = NULL;
 	yyjson_read_err fault = { 0 };
 	char reason[256];
 	yyjson_doc *doc;

@@ -128,7 +128,7 @@ static void test_scope__covers_tools(void **state)
 
 /* ---- tokens ---------------------------------------------------------------------- */
 
-static void count(void *ctx, const struct fw_token *token)
+static void count_states(void *ctx, const struct fw_token *token)
 {
 	size_t *counts = ctx;
 
@@ -147,7 +147,7 @@ static void test_token__is_made_listed_and_revoked(void **state)
 	assert_memory_equal(id, made.id, FW_TOKEN_ID_LEN);
 	assert_false(fw_token_has_form(made.text, strlen(made.text) - 1, &id));
 	(void)make(store, "bob", 1500);
-	assert_null(fw_token_list(store, count, counts));
+	assert_null(fw_token_list(store, count_states, counts));
 	assert_int_equal(counts[FW_TOKEN_ACTIVE], 1);
 	assert_int_equal(counts[FW_TOKEN_EXPIRED], 1);
 	assert_null(fw_token_revoke(store, made.id, 2000, &revoked));
