@@ -72,7 +72,7 @@ before(async () => {
 	es = await issuer.add('ES256', 'es');
 	ed = await issuer.add('EdDSA', 'ed');
 	writeFileSync(place.file('policy.json'), JSON.stringify({ version: 1, oauth_scopes: { 'mcp:use': ['tool:raise_error', 'incidents'] }, clients: { 'oauth:eve': { calls_per_second: 0.001, burst: 1 } } }));
-	server = await start('--oauth-jwks', `${issuer.url}/jwks`, '--policy', place.file('policy.json'));
+	server = await start('--oauth-jwks', `${issuer.url}/jwks`, '--clients', place.file('policy.json'));
 });
 after(async () => {
 	await place.end();

@@ -42,7 +42,7 @@ function isAccepted(policy) {
 	const file = place.file('policy.json');
 
 	writeFileSync(file, JSON.stringify(policy));
-	return run(['serve', '--tools', 'diag', '--run', 'inline', '--log', 'off', '--policy', file], { env: place.env }).status === 0;
+	return run(['serve', '--tools', 'diag', '--run', 'inline', '--log', 'off', '--clients', file], { env: place.env }).status === 0;
 }
 
 test('what the schema accepts, the server accepts', () => {

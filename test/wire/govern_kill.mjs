@@ -16,7 +16,7 @@ test(`${ROUNDS} servers are killed, and the budget holds`, async () => {
 	let passed = 0, killed = 0, refused = 0;
 
 	writeFileSync(place.file('policy.json'), JSON.stringify({ version: 1, clients: { spender: { budget_per_day: BUDGET } } }));
-	const start = () => place.start('serve', '--tools', 'diag', '--run', 'inline', '--tokens', '--policy', place.file('policy.json'), '--log', 'off');
+	const start = () => place.start('serve', '--tools', 'diag', '--run', 'inline', '--tokens', '--clients', place.file('policy.json'), '--log', 'off');
 	const call = async (server) => {
 		try {
 			const reply = await mcp(server, 'explain_error_code', { code: 'file.not_found' }, { token });

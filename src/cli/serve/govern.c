@@ -26,7 +26,7 @@ fw_error *serve_governance_path(const char *given, char path[CLI_PATH_SIZE],
 
 bool serve_is_governed(const cli_args *args)
 {
-	return serve_value(args, SERVE_TOKENS) || serve_value(args, SERVE_POLICY) ||
+	return serve_value(args, SERVE_TOKENS) || serve_value(args, SERVE_CLIENTS) ||
 	       serve_value(args, SERVE_OAUTH_ISSUER);
 }
 
@@ -76,7 +76,7 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 	struct fw_govern_options how = {
 		.loop = &shared->loop,
 		.uses_tokens = serve_value(args, SERVE_TOKENS) != NULL,
-		.policy_file = serve_value(args, SERVE_POLICY),
+		.policy_file = serve_value(args, SERVE_CLIENTS),
 		.oauth_issuer = serve_value(args, SERVE_OAUTH_ISSUER),
 		.oauth_audience = serve_value(args, SERVE_OAUTH_AUDIENCE),
 		.oauth_jwks = serve_value(args, SERVE_OAUTH_JWKS),
@@ -85,7 +85,7 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 	FW_TRY(check_oauth(args));
 	if (!serve_is_governed(args)) {
 		if (serve_value(args, SERVE_GOVERNANCE))
-			return cli_usage("--governance requires --tokens or --policy");
+			return cli_usage("--governance requires --tokens or --clients");
 		return NULL;
 	}
 	if (how.uses_tokens && !serve_value(args, SERVE_HTTP))

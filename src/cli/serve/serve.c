@@ -220,7 +220,7 @@ static fw_error *confine(struct serving *serving)
 		.incidents = serve_value(args, SERVE_INCIDENTS),
 		.store = args->values[STORE],
 		.governance = serve_value(args, SERVE_GOVERNANCE),
-		.policy = serve_value(args, SERVE_POLICY),
+		.policy = serve_value(args, SERVE_CLIENTS),
 		.jwks = serve_value(args, SERVE_OAUTH_JWKS),
 		.paths = toolsets->paths,
 		.path_count = toolsets->path_count,

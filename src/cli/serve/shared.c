@@ -32,9 +32,9 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_TOKENS] = { "tokens", NULL, 0, CLI_NOTHING,
 			   "HTTP: require a bearer token that faultwire token has made; its "
 			   "scopes decide what a client may do." },
-	[SERVE_POLICY] = { "policy", "FILE", 0, CLI_FILE,
-			   "Limits and budgets of clients, as JSON; see docs/governance.md. A "
-			   "changed file is read again." },
+	[SERVE_CLIENTS] = { "clients", "FILE", 0, CLI_FILE,
+			    "Limits and budgets of clients, as JSON; see docs/governance.md. A "
+			    "changed file is read again." },
 	[SERVE_GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
 			       "Database of tokens and budgets; by default governance.db in "
 			       "the state directory." },
