@@ -186,6 +186,8 @@ static fw_error *make_file(struct fw_store_sqlite *store)
 	int error = 0;
 	int fd = fw_store_file_open(store->path, &now, &error);
 
+	if (fd < 0 && error == ENOMEM)
+		return fw_raise_internal_out_of_memory();
 	if (fd < 0)
 		return fw_error_caused_by(
 			raise_reason(FW_HERE, store, "its file cannot be opened for writing"),
