@@ -37,7 +37,11 @@ async function run(transport, front, runs, seed) {
 	let own;
 	writeFileSync(effects, '');
 	if (transport === 'http') own = await startHttp(...labArgs);
-	const upstream = own ? ['--url', own.url] : ['--', process.execPath, server, 'stdio', ...labArgs];
+	// Without a breaker, which would keep most calls from being sent.
+	const config = join(state, 'server.json');
+	const entry = own ? { url: own.url } : { command: process.execPath, args: [server, 'stdio', ...labArgs] };
+	writeFileSync(config, JSON.stringify({ mcpServers: { lab: { ...entry, faultwire: { breaker: { failures: 1000, pause: 0.001 } } } } }));
+	const upstream = ['--config', config];
 	const gate = await gateway(front, pick(2) ? 'modern' : 'legacy', [...common, '--deadline', '1'], upstream);
 	try {
 		await gate.client.open(PATIENCE);
