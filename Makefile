@@ -8,20 +8,24 @@ DESTDIR ?=
 SETUP = scripts/setup-build build gcc --buildtype=debugoptimized
 NINJA = ninja -C build
 
-.PHONY: all run test check bench chaos fuzz install format clean help
+.PHONY: all run test check bench chaos fuzz deb npm install format clean help
 
 all:
 	@scripts/install-deps build
 	@$(SETUP)
 	@$(NINJA)
 
-# Where "make run" listens.
+# Where "make run" listens. DEMO=0: the plain server, without a demonstration.
 LISTEN = 127.0.0.1:8940
+DEMO = 1
 
 run: all
-	@scripts/tour
-	@echo; echo 'An MCP server, until Ctrl-C; point a client at:'
+ifeq ($(DEMO),0)
 	@build/faultwire serve --http $(LISTEN)
+else
+	@scripts/tour
+	@scripts/demo $(LISTEN)
+endif
 
 test:
 	@scripts/install-deps test
@@ -48,6 +52,15 @@ fuzz:
 	@scripts/install-deps fuzz
 	@fuzz/run
 
+# Debian packages, and packages for npm, of what is committed: in dist/.
+deb:
+	@scripts/install-deps build deb
+	@scripts/make-deb dist
+
+npm: all
+	@scripts/install-deps npm
+	@scripts/make-npm dist/npm
+
 install:
 	@scripts/install-deps build
 	@$(SETUP)
@@ -71,6 +84,8 @@ help:
 	@echo 'make bench      the claims, each as a ratio measured in one run'
 	@echo 'make chaos      the gateway for 10 minutes, a quarter of its 20 servers failing (FW_CHAOS_SECONDS=N)'
 	@echo 'make fuzz       each fuzzer for a minute'
+	@echo 'make deb        Debian packages in dist/'
+	@echo 'make npm        packages for npm in dist/npm/'
 	@echo 'make install    into PREFIX (/usr/local), below DESTDIR if given'
 	@echo 'make format     lay out the C files as .clang-format says'
 	@echo 'make clean      remove what was built'

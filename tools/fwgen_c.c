@@ -200,29 +200,56 @@ static const char *const field_functions[PARAM_TYPE_COUNT] = {
 		 "}\n",
 };
 
+/* Whether the message is its only parameter, which is no field: "{text}". */
+static bool is_text_only(const struct row *row)
+{
+	const char *message = row->text[KEY_MESSAGE];
+	const struct param *param = row->params;
+
+	return row->param_count == 1 && param->type == STRING && param->message_only &&
+	       !param->optional && message[0] == '{' &&
+	       strncmp(message + 1, param->name, strlen(param->name)) == 0 &&
+	       strcmp(message + 1 + strlen(param->name), "}") == 0;
+}
+
 static void put_constructor(struct text *out, const struct row *row, size_t position)
 {
+	unsigned always = 0;
+
 	text_puts(out, "\nfw_error *");
 	put_signature(out, row);
 	if (row->param_count == 0) {
-		text_putf(out, "\n{\n\treturn fw_raise_row(at, &fw__rows[%zu], NULL, 0);\n}\n",
+		text_putf(out, "\n{\n\treturn fw__row_raise(at, &fw__rows[%zu], NULL, 0);\n}\n",
 			  position);
 		return;
 	}
-	text_putf(out, "\n{\n\tfw_field fields[%zu];\n\tsize_t filled = 0;\n\n",
-		  row->param_count);
+	if (is_text_only(row)) {
+		text_putf(out, "\n{\n\treturn fw__row_raise_text(at, &fw__rows[%zu], %s);\n}\n",
+			  position, row->params[0].name);
+		return;
+	}
+	for (size_t i = 0; i < row->param_count; i++)
+		if (!row->params[i].optional)
+			always |= 1u << i;
+	text_putf(out,
+		  "\n{\n\tfw_field fields[%zu];\n\tsize_t filled = 0;\n\tunsigned given = "
+		  "%u;\n\n",
+		  row->param_count, always);
 	for (size_t i = 0; i < row->param_count; i++) {
 		const struct param *param = &row->params[i];
 		bool is_pointed_to =
 			param->optional && param->type != STRING && param->type != JSON;
 
 		if (param->optional)
-			text_putf(out, "\tif (%s)\n\t", param->name);
+			text_putf(out, "\tif (%s) {\n\t\tgiven |= %uu;\n\t", param->name,
+				  1u << i);
 		text_putf(out, "\tfields[filled++] = %s_field(\"%s\", %s%s);\n",
 			  param_type_names[param->type], param->name, is_pointed_to ? "*" : "",
 			  param->name);
+		if (param->optional)
+			text_puts(out, "\t}\n");
 	}
-	text_putf(out, "\treturn fw_raise_row(at, &fw__rows[%zu], fields, filled);\n}\n",
+	text_putf(out, "\treturn fw__row_raise(at, &fw__rows[%zu], fields, given);\n}\n",
 		  position);
 }
 
@@ -374,6 +401,30 @@ static void put_row(struct text *out, const struct row *row)
 	text_puts(out, "\t},\n");
 }
 
+/* The first members of the canonical form; see contract/canonical.c. */
+static void put_row_text(struct text *out, const struct row *row)
+{
+	struct text head = { 0 }, hint = { 0 };
+
+	text_putf(&head,
+		  "{\"code\":\"%s\",\"category\":\"%s\",\"type\":\"%s\",\"retry\":\"%s\","
+		  "\"recoverable\":%s,\"status\":%d,\"severity\":\"%s\",\"title\":",
+		  row->code, category_names[row->category], type_names[row->type],
+		  retry_names[row->retry], row->recoverable ? "true" : "false", row->status,
+		  severity_names[row->severity]);
+	text_put_json_string(&head, row->text[KEY_TITLE]);
+	text_puts(&hint, ",\"hint\":");
+	text_put_json_string(&hint, row->text[KEY_HINT]);
+	text_puts(out, "\t{\n");
+	put_string(out, "head", head.bytes);
+	put_string(out, "hint", hint.bytes);
+	put_length(out, "head", head.bytes);
+	put_length(out, "hint", hint.bytes);
+	text_puts(out, "\t},\n");
+	free(head.bytes);
+	free(hint.bytes);
+}
+
 static void put_slots(struct text *out, const struct registry *registry,
 		      enum fw_index_key index)
 {
@@ -424,6 +475,9 @@ static void put_table(struct text *out, const struct registry *registry)
 	text_puts(out, "\nconst fw_row fw__rows[] = {\n");
 	for (size_t i = 0; i < registry->row_count; i++)
 		put_row(out, registry->rows[i]);
+	text_puts(out, "};\n\nconst struct fw_row_text fw__row_texts[] = {\n");
+	for (size_t i = 0; i < registry->row_count; i++)
+		put_row_text(out, registry->rows[i]);
 	text_puts(out,
 		  "};\n\nconst size_t fw__row_count = sizeof fw__rows / sizeof *fw__rows;\n\n"
 		  "const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS] = {\n");

@@ -15,6 +15,7 @@
 
 FW_EXTERN_C_BEGIN
 
+typedef struct fw_server fw_server;
 typedef struct fw_call fw_call;
 
 /* ---- in a handler: what was asked ---------------------------------------- */
@@ -114,6 +115,25 @@ FW_API void fw_call_log(fw_call *call, fw_log_level level, const char *logger,
  */
 FW_API const char *fw_call_ask(fw_call *call, const char *key, const char *method,
 			       const char *params);
+/**
+ * A question that the server's program answers itself, for handlers that run in a worker
+ * and need what only the server knows: fw_call_ask() with this `method` and a `key` that
+ * begins with "host:". No client sees it. `params` is the JSON text, valid during the call;
+ * NULL: none. Called on the server's thread, which it must not block; fw_call_supply()
+ * gives the answer, then or later.
+ */
+typedef void fw_answerer(fw_call *call, const char *key, const char *params, void *ctx);
+/** Before the server runs; at most 8. `method` is kept, not copied. Raises
+ *  internal.api_misuse. */
+FW_API FW_NODISCARD fw_error *fw_server_add_answerer(fw_server *server, const char *method,
+						     fw_answerer *answer, void *ctx);
+/**
+ * Answers a question, exactly once, on the server's thread, before the server is freed: with
+ * one JSON object, or with `err`, which is consumed and makes the call fail. The call must
+ * not be used afterwards.
+ */
+FW_API void fw_call_supply(fw_call *call, const char *key, const char *json, size_t len,
+			   fw_error *err);
 /** One member of an answer as a string, by JSON Pointer ("/content/name"); NULL: none,
  *  or it holds a NUL. */
 FW_API const char *fw_call_answer(fw_call *call, const char *key, const char *pointer);

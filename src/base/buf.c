@@ -49,26 +49,31 @@ bool fw_buf_reserve_slow(struct fw_buf *buf, size_t more)
 	return true;
 }
 
+bool fw_buf_open(struct fw_buf *buf, size_t least, struct fw_out *ret_out)
+{
+	if (!fw_buf_reserve(buf, least))
+		return false;
+	fw_out_init(ret_out, buf->text + buf->len, buf->cap - buf->len);
+	return true;
+}
+
+bool fw_buf_close(struct fw_buf *buf, struct fw_out *out)
+{
+	size_t whole = fw_out_finish(out, buf->cap - buf->len);
+
+	if (!out->cut) {
+		buf->len += whole;
+		return false;
+	}
+	return fw_buf_open(buf, whole, out);
+}
+
 void fw_buf_json(struct fw_buf *buf, const char *text, size_t len)
 {
 	struct fw_out out;
-	size_t room;
-	size_t whole;
 
-	if (!fw_buf_reserve(buf, len + 2))
-		return;
-	room = buf->cap - buf->len;
-	fw_out_init(&out, buf->text + buf->len, room);
-	fw_out_json(&out, text, len);
-	whole = fw_out_finish(&out, room);
-	if (whole >= room) {
-		if (!fw_buf_reserve(buf, whole))
-			return;
-		fw_out_init(&out, buf->text + buf->len, whole + 1);
+	for (bool more = fw_buf_open(buf, len + 2, &out); more; more = fw_buf_close(buf, &out))
 		fw_out_json(&out, text, len);
-		(void)fw_out_finish(&out, whole + 1);
-	}
-	buf->len += whole;
 }
 
 void fw_buf_json_str(struct fw_buf *buf, const char *text)

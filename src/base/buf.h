@@ -15,6 +15,8 @@
 
 #include <yyjson.h>
 
+struct fw_out;
+
 enum fw_buf_state {
 	FW_BUF_OK,
 	FW_BUF_TOO_LARGE,
@@ -79,6 +81,18 @@ static inline void fw_buf_str(struct fw_buf *buf, const char *text)
 {
 	fw_buf_put(buf, text, strlen(text));
 }
+
+/*
+ * For writers of out.h: opens the free room of the buffer, at least `least` bytes. False
+ * on failure.
+ *
+ *	for (bool more = fw_buf_open(buf, least, &out); more; more = fw_buf_close(buf, &out))
+ *		write(&out);
+ */
+bool fw_buf_open(struct fw_buf *buf, size_t least, struct fw_out *ret_out);
+/* Adds what was written. True: it did not fit, nothing was added, and all of it is to be
+ * written again, into more room. */
+bool fw_buf_close(struct fw_buf *buf, struct fw_out *out);
 
 /* Writes a JSON string, quoted and escaped. `text` is UTF-8. */
 void fw_buf_json(struct fw_buf *buf, const char *text, size_t len);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/out.h"
 #include "base/json.h"
 #include "test/memory.h"
 
@@ -167,6 +168,33 @@ static void memory_that_fails_sets_the_state(void **state)
 	fw_allocator_set(NULL);
 }
 
+static void what_does_not_fit_is_written_again_into_more_room(void **state)
+{
+	struct fw_buf buf;
+	struct fw_out out;
+	unsigned times = 0;
+
+	(void)state;
+	fw_buf_init(&buf, 2000);
+	FW_BUF(&buf, "before ");
+	for (bool more = fw_buf_open(&buf, 10, &out); more; more = fw_buf_close(&buf, &out)) {
+		times++;
+		for (int i = 0; i < 600; i++)
+			FW_OUT(&out, "x");
+	}
+	assert_int_equal(times, 2);
+	assert_int_equal(buf.len, 607);
+	assert_int_equal(strlen(buf.text), 607);
+	assert_memory_equal(buf.text, "before xxx", 10);
+	/* Beyond the limit of the buffer it ends, too. */
+	for (bool more = fw_buf_open(&buf, 10, &out); more; more = fw_buf_close(&buf, &out))
+		for (int i = 0; i < 600; i++)
+			FW_OUT(&out, "yyy");
+	assert_int_equal(buf.state, FW_BUF_TOO_LARGE);
+	assert_int_equal(buf.len, 607);
+	fw_buf_clear(&buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +206,7 @@ int main(void)
 		cmocka_unit_test(members_are_separated_by_commas),
 		cmocka_unit_test(values_are_written_as_they_were_read),
 		cmocka_unit_test(memory_that_fails_sets_the_state),
+		cmocka_unit_test(what_does_not_fit_is_written_again_into_more_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

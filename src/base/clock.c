@@ -70,32 +70,51 @@ static void put_date(char *to, int64_t day)
 	put_two(to + 2, year % 100);
 }
 
-bool fw_time_text(int64_t unix_ms, char ret_text[FW_TIME_SIZE])
+/* False: the year has not four digits, and the text is that of second 0. */
+static bool put_second(char *to, int64_t second)
 {
-	/* The date is formatted once per day. */
-	static _Thread_local char known[FW_TIME_SIZE] = "1970-01-01T00:00:00.000Z";
-	static _Thread_local int64_t known_day;
-	const int64_t day_ms = 86400000;
-	int64_t day = unix_ms / day_ms, rest = unix_ms % day_ms;
+	int64_t day = second / 86400;
+	int64_t rest = second % 86400;
 	bool is_known;
-	unsigned ms;
 
 	if (rest < 0) {
-		rest += day_ms;
+		rest += 86400;
 		day--;
 	}
-	/* Years with four digits: 0000-03-01 to 9999-12-31. */
+	/* 0000-03-01 to 9999-12-31 */
 	is_known = day >= -719468 && day <= 2932896;
-	ms = is_known ? (unsigned)rest : 0;
-	if (day != known_day) {
-		put_date(known, is_known ? day : 0);
-		known_day = is_known ? day : 0;
-	}
-	memcpy(ret_text, known, FW_TIME_SIZE);
-	put_two(ret_text + 11, ms / 3600000);
-	put_two(ret_text + 14, ms / 60000 % 60);
-	put_two(ret_text + 17, ms / 1000 % 60);
-	ret_text[20] = (char)('0' + ms / 100 % 10);
-	put_two(ret_text + 21, ms % 100);
+	if (!is_known)
+		day = rest = 0;
+	put_date(to, day);
+	put_two(to + 11, (unsigned)rest / 3600);
+	put_two(to + 14, (unsigned)rest / 60 % 60);
+	put_two(to + 17, (unsigned)rest % 60);
 	return is_known;
+}
+
+bool fw_time_text(int64_t unix_ms, char ret_text[FW_TIME_SIZE])
+{
+	/* Everything but the milliseconds is formatted once per second. */
+	static _Thread_local struct {
+		int64_t second;
+		char text[FW_TIME_SIZE];
+	} known = { 0, "1970-01-01T00:00:00.000Z" };
+	int64_t second = unix_ms / 1000;
+	unsigned ms;
+
+	if (unix_ms < second * 1000)
+		second--;
+	if (second != known.second) {
+		if (!put_second(known.text, second))
+			second = 0;
+		known.second = second;
+	}
+	ms = (unsigned)(unix_ms - second * 1000);
+	/* A time outside of what can be written is that of 1970. */
+	if (ms > 999)
+		ms = 0;
+	memcpy(ret_text, known.text, FW_TIME_SIZE);
+	ret_text[20] = (char)('0' + ms / 100);
+	put_two(ret_text + 21, ms % 100);
+	return known.second * 1000 + ms == unix_ms;
 }

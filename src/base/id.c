@@ -15,41 +15,52 @@
 static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 /* Loop threads of several servers may share it. */
-static _Thread_local struct {
+static _Thread_local struct pool {
 	unsigned char bytes[1024];
 	size_t left;
-} pool;
+	int64_t day;     /* that `prefix` is for */
+	char prefix[16]; /* of an incident id: its date is formatted once per day */
+} pool = { .day = -1 };
+
+/* Called if the pool is empty. */
+static void fill(struct pool *to)
+{
+	ssize_t got = getrandom(to->bytes, sizeof to->bytes, 0);
+
+	if (got < 0 && errno != EINTR) {
+		/* Does not happen on supported kernels. An id that is easier to guess is
+		 * better than no answer. */
+		int64_t now = fw_steady_ns();
+
+		memcpy(to->bytes, &now, sizeof now);
+		got = sizeof now;
+	}
+	to->left = got < 0 ? 0 : (size_t)got;
+}
+
+static void take(struct pool *from, unsigned char *bytes, size_t len)
+{
+	while (len > from->left) {
+		memcpy(bytes, from->bytes, from->left);
+		bytes += from->left;
+		len -= from->left;
+		from->left = 0;
+		fill(from);
+	}
+	from->left -= len;
+	memcpy(bytes, from->bytes + from->left, len);
+}
 
 void fw_random(unsigned char *bytes, size_t len)
 {
-	while (len > 0) {
-		size_t n;
-
-		if (!pool.left) {
-			ssize_t got = getrandom(pool.bytes, sizeof pool.bytes, 0);
-
-			if (got < 0 && errno != EINTR) {
-				/* Does not happen on supported kernels. An id that
-				 * is easier to guess is better than no answer. */
-				int64_t now = fw_steady_ns();
-
-				memcpy(pool.bytes, &now, sizeof now);
-				got = sizeof now;
-			}
-			pool.left = got < 0 ? 0 : (size_t)got;
-		}
-		n = len < pool.left ? len : pool.left;
-		pool.left -= n;
-		memcpy(bytes, pool.bytes + pool.left, n);
-		bytes += n;
-		len -= n;
-	}
+	take(&pool, bytes, len);
 }
 
 /* Bytes that were read before a fork are known to both processes. */
 void fw_random_forget(void)
 {
 	memset(&pool, 0, sizeof pool);
+	pool.day = -1;
 }
 
 /* `letters` has a power of two of them, `mask` + 1. */
@@ -95,23 +106,21 @@ void fw_random_hex(char *text, size_t size)
 
 void fw_incident_id(int64_t unix_ms, char ret_id[FW_INCIDENT_ID_SIZE])
 {
-	/* The date is formatted once per day. */
-	static _Thread_local int64_t known_day = -1;
-	static _Thread_local char prefix[16];
 	enum { PREFIX = 13, RANDOM = 26 };
 	unsigned char bytes[RANDOM];
+	struct pool *own = &pool;
 	int64_t day = unix_ms / 86400000;
 
-	if (day != known_day) {
+	if (day != own->day) {
 		time_t seconds = (time_t)(unix_ms / 1000);
 		struct tm parts = { 0 };
 
 		(void)gmtime_r(&seconds, &parts);
-		(void)strftime(prefix, sizeof prefix, "inc_%Y%m%d_", &parts);
-		known_day = day;
+		(void)strftime(own->prefix, sizeof own->prefix, "inc_%Y%m%d_", &parts);
+		own->day = day;
 	}
-	fw_random(bytes, sizeof bytes);
-	memcpy(ret_id, prefix, PREFIX);
+	take(own, bytes, sizeof bytes);
+	memcpy(ret_id, own->prefix, PREFIX);
 	/* The lanes overlap. */
 	put_lane(ret_id + PREFIX, bytes);
 	put_lane(ret_id + PREFIX + RANDOM - sizeof(lane), bytes + RANDOM - sizeof(lane));

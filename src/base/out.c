@@ -313,6 +313,76 @@ void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
 		escape_bytes(out, text + done, len - done);
 }
 
+#ifdef __SSE2__
+/* Bytes other than plain ASCII are negative, or below a space, or one of two. */
+static inline __m128i not_plain(const char *text)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)text);
+	__m128i found = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
+
+	found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+	return _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+}
+#endif
+
+bool fw_out_is_plain(const char *text, size_t len)
+{
+	size_t at = 0;
+
+#ifdef __SSE2__
+	if (len >= LANE) {
+		/* The last lane overlaps the one before. */
+		__m128i found = not_plain(text + len - LANE);
+
+		for (; len - at > LANE; at += LANE)
+			found = _mm_or_si128(found, not_plain(text + at));
+		return _mm_movemask_epi8(found) == 0;
+	}
+#endif
+	for (; at < len; at++)
+		if ((unsigned char)text[at] >= 0x80 || escape_of[(unsigned char)text[at]] > 1)
+			return false;
+	return true;
+}
+
+/* Writes a byte that must be escaped, and escapes that again. */
+static void put_escaped_twice(struct fw_out *out, char byte)
+{
+	char once[8];
+	struct fw_out to;
+
+	fw_out_init(&to, once, sizeof(once));
+	(void)put_escaped(&to, &byte, 1);
+	for (const char *at = once; at < to.at; at++) {
+		if (*at == '\\' || *at == '"')
+			FW_OUT(out, "\\");
+		fw_out_put(out, at, 1);
+	}
+}
+
+void fw_out_json_inside(struct fw_out *out, const char *text, size_t len)
+{
+	size_t done = 0;
+
+	FW_OUT(out, "\\\"");
+	for (;;) {
+		size_t left = len - done, run;
+
+		if (left <= (size_t)(out->end - out->at)) {
+			run = copy_plain(out->at, text + done, left);
+			out->at += run;
+		} else {
+			run = plain_run(out, text + done, left);
+			fw_out_put(out, text + done, run);
+		}
+		done += run;
+		if (done == len)
+			break;
+		put_escaped_twice(out, text[done++]);
+	}
+	FW_OUT(out, "\\\"");
+}
+
 /* The rest of a text of which `text` is the first byte that must be escaped. */
 __attribute__((noinline)) static void finish_json(struct fw_out *out, const char *text,
 						  size_t len)

@@ -69,6 +69,13 @@ void fw_out_json(struct fw_out *out, const char *text, size_t len);
 /* The same without the quotes. */
 void fw_out_json_body(struct fw_out *out, const char *text, size_t len);
 
+/* Whether it is ASCII of which no byte is escaped, so that it can be written as it is. */
+bool fw_out_is_plain(const char *text, size_t len);
+
+/* Writes a JSON string inside of another one: its quotes and its text are escaped as part
+ * of the other. go_escape does not apply. */
+void fw_out_json_inside(struct fw_out *out, const char *text, size_t len);
+
 void fw_out_i64(struct fw_out *out, int64_t value);
 void fw_out_u64(struct fw_out *out, uint64_t value);
 /* The shortest number that reads back as the same; null for NaN and infinity. */

@@ -179,6 +179,30 @@ static void test_out__integers_at_their_ends(void **state)
 			    "-9223372036854775808 9223372036854775807 18446744073709551615");
 }
 
+static void test_out__plain_texts_are_those_that_are_not_changed(void **state)
+{
+	char text[70];
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(text); len++) {
+		memset(text, 'x', sizeof(text));
+		assert_true(fw_out_is_plain(text, len));
+		for (size_t at = 0; at < len; at++) {
+			for (unsigned byte = 0; byte < 256; byte++) {
+				bool is_plain = byte >= 0x20 && byte < 0x80 && byte != '"' &&
+						byte != '\\';
+
+				text[at] = (char)byte;
+				assert_int_equal(fw_out_is_plain(text, len), is_plain);
+			}
+			text[at] = 'x';
+		}
+		/* What is behind it does not count. */
+		text[len] = '"';
+		assert_true(fw_out_is_plain(text, len));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +214,7 @@ int main(void)
 			test_out__text_full_of_escapes_is_written_like_a_byte_at_a_time),
 		cmocka_unit_test(test_out__numbers_read_back_and_are_short),
 		cmocka_unit_test(test_out__integers_at_their_ends),
+		cmocka_unit_test(test_out__plain_texts_are_those_that_are_not_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

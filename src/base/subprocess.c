@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/supervise.h"
+
 #ifndef SYS_landlock_restrict_self
 #define SYS_landlock_restrict_self 446
 #endif
@@ -164,6 +166,31 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 	give_up(report_fd, FW_SUBPROCESS_EXEC);
 }
 
+/* The program, or the process between it and the parent. */
+static void begin_child(const struct fw_subprocess_options *options, const char *file,
+			pid_t parent, int report_fd)
+{
+	pid_t pid;
+
+	if (!options->is_supervised) {
+		run_child(options, file, parent, report_fd);
+		return;
+	}
+	reset_signals();
+	if (!fw_supervise_begin(parent))
+		_exit(127);
+	parent = getpid();
+	pid = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		run_child(options, file, parent, report_fd);
+	if (pid < 0)
+		give_up(report_fd, FW_SUBPROCESS_FORK);
+	(void)setpgid(pid, pid);
+	/* This also ends the parent's wait for the report, once the program runs. */
+	(void)syscall(SYS_close_range, 0U, ~0U, 0U);
+	fw_supervise_run(pid);
+}
+
 /* ---- in the parent ---------------------------------------------------------- */
 
 static enum fw_subprocess_step failed(enum fw_subprocess_step step, int errnum, int *ret_errno)
@@ -196,7 +223,9 @@ enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *
 	pid_t parent = getpid();
 	char file[PATH_MAX];
 	struct report report;
-	struct fw_subprocess child = { .pidfd = -1, .has_group = !options->in_parent_group };
+	struct fw_subprocess child = { .pidfd = -1,
+				       .has_group = !options->in_parent_group,
+				       .is_supervised = options->is_supervised };
 	int pipe_fds[2];
 	pid_t pid;
 
@@ -207,7 +236,7 @@ enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *
 	/* Not fork(): pthread_atfork handlers belong to the parent's libraries. */
 	pid = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid == 0)
-		run_child(options, file, parent, pipe_fds[1]);
+		begin_child(options, file, parent, pipe_fds[1]);
 	*ret_errno = errno;
 	(void)close(pipe_fds[1]);
 	if (pid < 0) {
@@ -237,7 +266,9 @@ enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *
 
 void fw_subprocess_signal(const struct fw_subprocess *child, int signum)
 {
-	if (child->pid > 0)
+	if (child->pid > 0 && child->is_supervised)
+		(void)kill(child->pid, signum == SIGKILL ? fw_supervise_end_signal() : signum);
+	else if (child->pid > 0)
 		(void)kill(child->has_group ? -child->pid : child->pid, signum);
 }
 

@@ -26,6 +26,11 @@ struct fw_subprocess_options {
 	/* The kernel kills the child when the thread that started it ends, however
 	 * that happens. */
 	bool dies_with_parent;
+	/* A small process of ours stands between the child and the parent. It ends when the
+	 * child does or the parent dies, and ends every descendant of the child before,
+	 * also those that have left its process group. Exit status and signal are the
+	 * child's. It is what `pid` names. */
+	bool is_supervised;
 	/* Landlock rules that the child gets, a descriptor; 0: none. If they cannot be put in
 	 * force, the program is not started. */
 	int ruleset;
@@ -37,7 +42,8 @@ struct fw_subprocess_options {
 struct fw_subprocess {
 	pid_t pid;      /* 0: none */
 	bool has_group; /* its process group has the number of the pid */
-	int pidfd;      /* readable once it has ended; -1: none */
+	bool is_supervised;
+	int pidfd; /* readable once it has ended; -1: none */
 };
 
 /* What failed, where a child could not be started. */
@@ -54,7 +60,8 @@ enum fw_subprocess_step {
 enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *options,
 					    struct fw_subprocess *ret_child, int *ret_errno);
 
-/* Sends a signal to the child and its process group. Nothing once reaped. */
+/* Sends a signal to the child and its process group; SIGKILL also to all other descendants
+ * of a supervised one. Nothing once reaped. */
 void fw_subprocess_signal(const struct fw_subprocess *child, int signum);
 
 /* How it ended: an exit status, or the signal that killed it (0: none). False:

@@ -69,7 +69,7 @@ static bool follows_status_word(const struct fw_facts *facts)
 	for (uint32_t back = 1; back < 4; back++) {
 		const struct fw_word *word = word_at(facts, back);
 
-		if (is_one_of(word, known))
+		if (is_one_of(word, known) || (back > 1 && word && fw_word_is(word, "failed")))
 			return true;
 		if (!is_one_of(word, skipped))
 			return false;

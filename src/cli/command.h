@@ -52,10 +52,10 @@ typedef struct cli_command {
 	/* What its first operand may be ("list", "show"), for completion; ends with NULL.
 	 * NULL: it has no such words. */
 	const char *const *actions;
-	cli_values operands;              /* for completion: the others */
-	const cli_example *examples;      /* ends with a NULL command */
-	int (*run)(const cli_args *args); /* NULL: not implemented */
-	const cli_status *statuses;       /* ends with a NULL; NULL: the common ones */
+	cli_values operands;         /* for completion: the others */
+	const cli_example *examples; /* ends with a NULL command */
+	int (*run)(const cli_args *args);
+	const cli_status *statuses; /* ends with a NULL; NULL: the common ones */
 	/* Options that parts of the command declare, such as toolsets: the option at
 	 * `index` and the name of its part; NULL past the end. */
 	const cli_option *(*more_options)(size_t index, const char **ret_part);
@@ -90,8 +90,10 @@ extern const cli_command cli_command_plan;
 extern const cli_command cli_command_audit;
 extern const cli_command cli_command_alerts;
 extern const cli_command cli_command_incident;
+extern const cli_command cli_command_reserve;
 extern const cli_command cli_command_token;
 extern const cli_command cli_command_context;
+extern const cli_command cli_command_index;
 extern const cli_command cli_command_completion;
 extern const cli_command cli_command_man;
 extern const cli_command cli_command_help;

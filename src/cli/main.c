@@ -41,31 +41,19 @@ const cli_command cli_program = {
 	.examples = examples,
 };
 
-#define NOT_BUILT(its_name, its_summary)                                                   \
-	{                                                                                  \
-		.name = (its_name), .summary = (its_summary), .synopsis = "[ARGUMENT]...", \
-		.description = "This command is not built yet.", .operands = CLI_NOTHING   \
-	}
-
-static const cli_command not_built[] = {
-	NOT_BUILT("index", "the semantic index of a repository"),
-};
-
 static const cli_command *const built[] = {
-	&cli_command_serve,      &cli_command_gate,     &cli_command_wrap,
-	&cli_command_call,       &cli_command_convert,  &cli_command_validate,
-	&cli_command_explain,    &cli_command_classify, &cli_command_registry,
-	&cli_command_audit,      &cli_command_alerts,   &cli_command_incident,
-	&cli_command_token,      &cli_command_plan,     &cli_command_context,
-	&cli_command_completion, &cli_command_man,      &cli_command_help,
+	&cli_command_serve,   &cli_command_gate,     &cli_command_wrap,
+	&cli_command_call,    &cli_command_convert,  &cli_command_validate,
+	&cli_command_explain, &cli_command_classify, &cli_command_registry,
+	&cli_command_audit,   &cli_command_alerts,   &cli_command_incident,
+	&cli_command_token,   &cli_command_reserve,  &cli_command_plan,
+	&cli_command_context, &cli_command_index,    &cli_command_completion,
+	&cli_command_man,     &cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)
 {
-	if (index < sizeof built / sizeof *built)
-		return built[index];
-	index -= sizeof built / sizeof *built;
-	return index < sizeof not_built / sizeof *not_built ? &not_built[index] : NULL;
+	return index < sizeof built / sizeof *built ? built[index] : NULL;
 }
 
 const cli_command *cli_command_find(const char *name)
@@ -94,21 +82,8 @@ static fw_error *no_such_command(const char *name)
 static int run_command(const cli_command *command, int argc, char **argv)
 {
 	cli_args args;
-	char name[64];
-	fw_error *err = NULL;
+	fw_error *err = cli_args_read(command, argc, argv, false, &args);
 
-	(void)snprintf(name, sizeof name, "faultwire %s", command->name);
-	if (!command->run) {
-		/* Its options are not known; only help is supported. */
-		for (int i = 0; i < argc; i++) {
-			if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-				cli_help(command);
-				return CLI_DONE;
-			}
-		}
-		return cli_fail(cli_not_built(name));
-	}
-	err = cli_args_read(command, argc, argv, false, &args);
 	if (err) {
 		(void)cli_fail(err);
 		return command->misused ? command->misused : CLI_MISUSED;

@@ -37,6 +37,7 @@ struct fw_link_target {
 	const char *const *argv;
 	const char *const *environment;
 	const char *directory;
+	int ruleset; /* Landlock rules, a descriptor; 0: none */
 	/* Or an endpoint. */
 	const char *url;
 	const char *const *headers; /* lines "Name: value"; NULL: none */

@@ -115,6 +115,7 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 		.argv = base->target->argv,
 		.environment = base->target->environment,
 		.directory = base->target->directory,
+		.ruleset = base->target->ruleset,
 		.line_max = base->message_bytes,
 		.on = { on_line, on_broken, on_closed, on_exited, on_unsent },
 	};

@@ -3,34 +3,41 @@
  * detail for operators. It is sent as _meta["dev.faultwire/error"].
  */
 #include "contract/contract_impl.h"
+#include "core/registry_table.h"
 
 #include <faultwire/raise.h>
 
-#define KEY(text)                      \
-	{                              \
-		text, sizeof(text) - 1 \
-	}
-
 /* The optional texts, in the order in which they are written. */
-static const struct {
-	struct fw_text key; /* including punctuation */
-	enum fw_slot slot;
-} slots[] = {
-	{ KEY(",\"tool\":"), FW_SLOT_TOOL },
-	{ KEY(",\"operation\":"), FW_SLOT_OPERATION },
-	{ KEY(",\"role\":"), FW_SLOT_ROLE },
-	{ KEY(",\"session_id\":"), FW_SLOT_SESSION_ID },
-	{ KEY(",\"workspace_root\":"), FW_SLOT_WORKSPACE_ROOT },
-	{ KEY(",\"phase_id\":"), FW_SLOT_PHASE_ID },
-	{ KEY(",\"plan_hash\":"), FW_SLOT_PLAN_HASH },
-	{ KEY(",\"invariant_id\":"), FW_SLOT_INVARIANT_ID },
-	{ KEY(",\"client\":"), FW_SLOT_CLIENT },
-	{ KEY(",\"trace_id\":"), FW_SLOT_TRACE_ID },
-	{ KEY(",\"incident_id\":"), FW_SLOT_INCIDENT_ID },
-	{ KEY(",\"timestamp\":"), FW_SLOT_TIMESTAMP },
-};
+#define SLOTS_IN_ORDER(X)                           \
+	X("tool", FW_SLOT_TOOL)                     \
+	X("operation", FW_SLOT_OPERATION)           \
+	X("role", FW_SLOT_ROLE)                     \
+	X("session_id", FW_SLOT_SESSION_ID)         \
+	X("workspace_root", FW_SLOT_WORKSPACE_ROOT) \
+	X("phase_id", FW_SLOT_PHASE_ID)             \
+	X("plan_hash", FW_SLOT_PLAN_HASH)           \
+	X("invariant_id", FW_SLOT_INVARIANT_ID)     \
+	X("client", FW_SLOT_CLIENT)                 \
+	X("trace_id", FW_SLOT_TRACE_ID)             \
+	X("incident_id", FW_SLOT_INCIDENT_ID)       \
+	X("timestamp", FW_SLOT_TIMESTAMP)
+
+#define SLOT_OF(name, slot) slot,
+static const enum fw_slot slots[] = { SLOTS_IN_ORDER(SLOT_OF) };
 
 enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
+
+/* Without a loop: most of them are missing from most errors. */
+static void write_slots(struct fw_out *out, const fw_error *err)
+{
+#define WRITE_SLOT(name, slot)                                          \
+	if (slot == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
+					: err->slots[slot].p != NULL) { \
+		FW_OUT(out, ",\"" name "\":");                          \
+		fw_write_slot(out, err, slot);                          \
+	}
+	SLOTS_IN_ORDER(WRITE_SLOT)
+}
 
 static void write_cause(struct fw_out *out, const struct fw_link *cause)
 {
@@ -124,19 +131,40 @@ static void write_class(struct fw_out *out, const fw_error *err)
 	fw_write_text(out, title);
 }
 
-void fw_canonical_encode(struct fw_out *out, const fw_error *err,
-			 const fw_encode_options *options)
+/* Whether the class of the error is that of its row. */
+static bool is_usual(const fw_error *err, const fw_row *row)
+{
+	return err->retry == row->retry && err->recoverable == row->recoverable &&
+	       err->retry_after < 0 && err->status == row->status &&
+	       !err->slots[FW_SLOT_TITLE].p && !err->slots[FW_SLOT_ORIGINAL_CODE].p;
+}
+
+static void write_beginning(struct fw_out *out, const fw_error *err)
 {
 	const fw_row *row = fw_error_row(err);
+	const struct fw_row_text *texts = fw__row_text_of(row);
 
-	write_class(out, err);
+	if (texts && is_usual(err, row))
+		fw_out_put(out, texts->head, texts->head_len);
+	else
+		write_class(out, err);
 	FW_OUT(out, ",\"message\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
+	if (texts && !err->slots[FW_SLOT_HINT].p) {
+		fw_out_put(out, texts->hint, texts->hint_len);
+		return;
+	}
 	FW_OUT(out, ",\"hint\":");
 	if (err->slots[FW_SLOT_HINT].p)
 		fw_write_text(out, err->slots[FW_SLOT_HINT]);
 	else
 		fw_out_json(out, row->hint, row->hint_len);
+}
+
+void fw_canonical_encode(struct fw_out *out, const fw_error *err,
+			 const fw_encode_options *options)
+{
+	write_beginning(out, err);
 	FW_WRITE_CONTEXT(out, ",\"context\":{", err, -1);
 	if (err->causes) {
 		FW_OUT(out, ",\"cause\":");
@@ -150,13 +178,7 @@ void fw_canonical_encode(struct fw_out *out, const fw_error *err,
 		fw_out_str(out, fw_delivery_name((fw_delivery)err->delivery));
 		FW_OUT(out, "\"");
 	}
-	for (size_t i = 0; i < SLOTS; i++) {
-		if (!err->slots[slots[i].slot].p ||
-		    (slots[i].slot == FW_SLOT_INCIDENT_ID && !err->slots[slots[i].slot].n))
-			continue;
-		fw_write_plain(out, slots[i].key);
-		fw_write_text(out, err->slots[slots[i].slot]);
-	}
+	write_slots(out, err);
 	write_original(out, err);
 	if (err->slots[FW_SLOT_EMPTY_RESULT].p) {
 		FW_OUT(out, ",\"empty_result\":");
@@ -366,7 +388,7 @@ fw_error *fw_canonical_decode(const struct fw_reading *reading, yyjson_val *root
 	if (!known)
 		fw_read_original(reading, err, values[CODE]);
 	for (size_t i = 0; i < SLOTS; i++)
-		fw_read_slot(err, slots[i].slot, values[TOOL + i]);
+		fw_read_slot(err, slots[i], values[TOOL + i]);
 	FW_TRY(fw_read_check_time(reading, values[TIMESTAMP]));
 	FW_TRY(read_class(reading, err, values));
 	FW_TRY(read_original(reading, err, values[ORIGINAL]));

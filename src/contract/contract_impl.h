@@ -31,6 +31,30 @@ static inline void fw_write_plain(struct fw_out *out, struct fw_text text)
 	fw_out_put(out, text.p, text.n);
 }
 
+/* A JSON string of a text of which nothing must be escaped. */
+static inline void fw_write_quoted(struct fw_out *out, struct fw_text text)
+{
+	FW_OUT(out, "\"");
+	fw_out_put(out, text.p, text.n);
+	FW_OUT(out, "\"");
+}
+
+static inline void fw_write_message(struct fw_out *out, const fw_error *err)
+{
+	if (err->plain & FW_PLAIN_MESSAGE && !out->go_escape)
+		fw_write_quoted(out, err->message);
+	else
+		fw_write_text(out, err->message);
+}
+
+static inline void fw_write_slot(struct fw_out *out, const fw_error *err, enum fw_slot slot)
+{
+	if (err->plain >> slot & 1)
+		fw_write_quoted(out, err->slots[slot]);
+	else
+		fw_write_text(out, err->slots[slot]);
+}
+
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)
 {
 	if (text.p)
@@ -52,8 +76,14 @@ double fw_write_delay(const fw_error *err, bool taken);
  */
 void fw_write_context(struct fw_out *out, struct fw_text opening, const fw_error *err,
 		      double delay);
-#define FW_WRITE_CONTEXT(out, opening, err, delay) \
-	fw_write_context(out, (struct fw_text){ "" opening, sizeof(opening) - 1 }, err, delay)
+#define FW_WRITE_CONTEXT(out, opening, err, delay)                                            \
+	do {                                                                                  \
+		double delay_ = (delay);                                                      \
+		if ((err)->item_count || delay_ >= 0)                                         \
+			fw_write_context(out,                                                 \
+					 (struct fw_text){ "" opening, sizeof(opening) - 1 }, \
+					 err, delay_);                                        \
+	} while (0)
 void fw_write_item(struct fw_out *out, const struct fw_item *item);
 bool fw_write_shows(const struct fw_item *item, double delay);
 

@@ -6,6 +6,7 @@
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "contract/write.h"
 #include "core/options.h"
 
 #include <faultwire/raise.h>
@@ -18,15 +19,21 @@ static fw_encode_fn *const encoders[FW_CONTRACT_COUNT] = {
 	[FW_OWLCLAW_API] = fw_owlclaw_api_encode,
 };
 
+void fw_contract_write(struct fw_out *out, const fw_error *err, fw_contract contract,
+		       const fw_encode_options *options)
+{
+	if ((unsigned)contract >= FW_CONTRACT_COUNT)
+		contract = FW_CANONICAL;
+	encoders[contract](out, err, options);
+}
+
 static size_t encode(const fw_error *err, fw_contract contract,
 		     const fw_encode_options *options, char *buf, size_t cap)
 {
 	struct fw_out out;
 
-	if ((unsigned)contract >= FW_CONTRACT_COUNT)
-		contract = FW_CANONICAL;
 	fw_out_init(&out, buf, cap);
-	encoders[contract](&out, err, options);
+	fw_contract_write(&out, err, contract, options);
 	return fw_out_finish(&out, cap);
 }
 
@@ -84,7 +91,12 @@ void fw_write_item(struct fw_out *out, const struct fw_item *item)
 		FW_OUT(out, ":");
 	}
 	switch (item->type) {
-	case FW_FIELD_STRING: fw_write_text(out, item->as.text); break;
+	case FW_FIELD_STRING:
+		if (item->has_plain_text && !out->go_escape)
+			fw_write_quoted(out, item->as.text);
+		else
+			fw_write_text(out, item->as.text);
+		break;
 	case FW_FIELD_JSON: fw_out_put(out, item->as.text.p, item->as.text.n); break;
 	case FW_FIELD_I64: fw_out_i64(out, item->as.i64); break;
 	case FW_FIELD_U64: fw_out_u64(out, item->as.u64); break;

@@ -33,7 +33,7 @@ void fw_owlclaw_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "{\"error\":{\"code\":\"");
 	fw_write_plain(out, fw_write_code(err, FW_OWLCLAW));
 	FW_OUT(out, "\",\"message\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
 	write_shared(out, err);
 	FW_OUT(out, "}}");
 }
@@ -75,7 +75,7 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, fw_write_status(err));
 	FW_OUT(out, ",\"detail\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
 	FW_OUT(out, ",\"instance\":\"urn:owlclaw:incident:");
 	fw_out_json_body(out, incident.p, incident.n);
 	FW_OUT(out, "\",\"code\":\"");

@@ -155,6 +155,7 @@ fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
 	fw__error_set_row(err, row);
 	if (message)
 		err->message = text_of(err, message);
+	err->plain &= ~FW_PLAIN_MESSAGE;
 	if (!err->message.p)
 		err->message = (struct fw_text){ row->title, strlen(row->title) };
 	return err;

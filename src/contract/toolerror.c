@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "contract/contract_impl.h"
+#include "contract/write.h"
 
 #include <faultwire/raise.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 	FW_OUT(out, "{\"type\":\"");
 	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
 	FW_OUT(out, "\",\"message\":");
-	fw_write_text(out, err->message);
+	fw_write_message(out, err);
 	FW_OUT(out, ",\"recoverable\":");
 	fw_out_bool(out, recoverable);
 	if (options->go_escape)
@@ -119,6 +120,71 @@ void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 		FW_WRITE_CONTEXT(out, ",\"data\":{", err, fw_write_delay(err, recoverable));
 	FW_OUT(out, "}");
 }
+
+/* ---- inside a JSON string ---- */
+
+static void write_item_inside(struct fw_out *out, const struct fw_item *item)
+{
+	fw_out_json_inside(out, item->key.p, item->key.n);
+	FW_OUT(out, ":");
+	switch (item->type) {
+	case FW_FIELD_STRING: fw_out_json_inside(out, item->as.text.p, item->as.text.n); break;
+	case FW_FIELD_JSON: fw_out_json_body(out, item->as.text.p, item->as.text.n); break;
+	case FW_FIELD_I64: fw_out_i64(out, item->as.i64); break;
+	case FW_FIELD_U64: fw_out_u64(out, item->as.u64); break;
+	case FW_FIELD_F64: fw_out_f64(out, item->as.f64); break;
+	case FW_FIELD_BOOL: fw_out_bool(out, item->as.boolean); break;
+	}
+}
+
+static void write_data_inside(struct fw_out *out, const fw_error *err, double delay)
+{
+	const struct fw_item last = { .key = { "retry_after", 11 },
+				      .type = FW_FIELD_F64,
+				      .as.f64 = delay };
+	bool first = true;
+
+	for (size_t i = 0; i <= err->item_count; i++) {
+		const struct fw_item *item = i < err->item_count ? &err->items[i] : &last;
+
+		if (item == &last ? delay < 0 : !fw_write_shows(item, delay))
+			continue;
+		if (first)
+			FW_OUT(out, ",\\\"data\\\":{");
+		else
+			FW_OUT(out, ",");
+		first = false;
+		write_item_inside(out, item);
+	}
+	if (!first)
+		FW_OUT(out, "}");
+}
+
+void fw_toolerror_write_inside(struct fw_out *out, const fw_error *err)
+{
+	bool recoverable = is_recoverable(err);
+	double delay = fw_write_delay(err, recoverable);
+
+	FW_OUT(out, "{\\\"type\\\":\\\"");
+	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
+	FW_OUT(out, "\\\",\\\"message\\\":");
+	if (err->plain & FW_PLAIN_MESSAGE) {
+		FW_OUT(out, "\\\"");
+		fw_write_plain(out, err->message);
+		FW_OUT(out, "\\\"");
+	} else {
+		fw_out_json_inside(out, err->message.p, err->message.n);
+	}
+	if (recoverable)
+		FW_OUT(out, ",\\\"recoverable\\\":true");
+	else
+		FW_OUT(out, ",\\\"recoverable\\\":false");
+	if (err->item_count || delay >= 0)
+		write_data_inside(out, err, delay);
+	FW_OUT(out, "}");
+}
+
+/* ---- reading ---- */
 
 static fw_error *start(const struct fw_reading *reading, const char *type, yyjson_val *message)
 {

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "core/error_impl.h"
 #include "core/redact.h"
+#include "core/registry_table.h"
 #include "core/value.h"
 
 #include <faultwire/raise.h>
@@ -20,7 +21,7 @@
 enum {
 	/* With the struct just under 1 KiB, which malloc serves fastest: room for
 	 * an ordinary message, its fields and its scope. */
-	ROOM_MIN = 592,
+	ROOM_MIN = 584,
 	CHUNK_MIN = 1024,
 	ALIGN = _Alignof(max_align_t),
 };
@@ -192,13 +193,22 @@ static struct fw_text copy_long(fw_error *err, const char *text, size_t len)
 	return fw__error_keep(err, len);
 }
 
-struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
+struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
+				   bool *ret_is_plain)
 {
 	struct fw_text repaired;
 	size_t need;
 
+	*ret_is_plain = false;
 	if (len > FW_LIMIT_TEXT_BYTES)
 		return copy_long(err, text, len);
+	/* Plain ASCII is UTF-8. */
+	if (fw_out_is_plain(text, len)) {
+		if (!err->keep_secrets && fw_redact_find(text, len) != len)
+			return fw__error_copy_safe(err, text, len);
+		*ret_is_plain = true;
+		return fw__error_copy(err, text, len);
+	}
 	if (fw_utf8_valid(text, len) == len)
 		return fw__error_copy_safe(err, text, len);
 	need = fw_utf8_repair(NULL, 0, text, len);
@@ -207,6 +217,13 @@ struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 	(void)fw_utf8_repair(err->room, need, text, len);
 	repaired = fw__error_keep(err, need);
 	return fw__error_copy_safe(err, repaired.p, repaired.n);
+}
+
+struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
+{
+	bool is_plain;
+
+	return fw__error_copy_told(err, text, len, &is_plain);
 }
 
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
@@ -300,9 +317,14 @@ static size_t render_message(char *buf, size_t cap, const char *template,
 
 void fw__error_set_message(fw_error *err, const char *text, size_t len)
 {
-	err->message = fw__error_copy_any(err, text, len);
+	bool is_plain;
+
+	err->message = fw__error_copy_told(err, text, len, &is_plain);
+	err->plain &= ~FW_PLAIN_MESSAGE;
 	if (!err->message.p)
 		err->message = (struct fw_text){ err->row->title, strlen(err->row->title) };
+	else if (is_plain)
+		err->plain |= FW_PLAIN_MESSAGE;
 }
 
 /* The text that is the whole message, if the template is "{name}"; NULL: it is not. */
@@ -344,6 +366,49 @@ static void set_message_from_template(fw_error *err, const fw_field *fields, siz
 		fw__release(text);
 }
 
+static void add_param(fw_error *err, const fw_param *param, const fw_field *field)
+{
+	size_t before = err->item_count;
+
+	if (param->message_only)
+		return;
+	fw__error_add_field(err, field);
+	if (err->item_count > before)
+		err->items[before].has_plain_key = true;
+}
+
+fw_error *fw__row_raise(fw_src at, const fw_row *row, const fw_field *fields, unsigned given)
+{
+	fw_error *err = fw__error_new(at, row, 0);
+
+	if (!fw__error_is_mine(err))
+		return err;
+	set_message_from_template(err, fields, (size_t)__builtin_popcount(given));
+	for (; given; given &= given - 1)
+		add_param(err, &row->params[__builtin_ctz(given)], fields++);
+	return err;
+}
+
+fw_error *fw__row_raise_text(fw_src at, const fw_row *row, const char *text)
+{
+	fw_error *err = fw__error_new(at, row, 0);
+
+	if (!text)
+		text = "(null)";
+	if (fw__error_is_mine(err))
+		fw__error_set_message(err, text, strlen(text));
+	return err;
+}
+
+static const fw_param *find_param(const fw_row *row, const fw_field *field)
+{
+	for (size_t i = 0; i < row->param_count; i++)
+		if (strlen(row->params[i].name) == field->key_len &&
+		    memcmp(row->params[i].name, field->key, field->key_len) == 0)
+			return &row->params[i];
+	return NULL;
+}
+
 fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields, size_t count)
 {
 	fw_error *err;
@@ -362,21 +427,12 @@ fw_error *fw_raise_row(fw_src at, const fw_row *row, const fw_field *fields, siz
 		return err;
 	set_message_from_template(err, fields, count);
 	for (size_t i = 0; i < count; i++) {
-		bool message_only = false, is_param = false;
-		size_t before = err->item_count;
+		const fw_param *param = find_param(row, &fields[i]);
 
-		for (size_t j = 0; j < row->param_count; j++)
-			if (strlen(row->params[j].name) == fields[i].key_len &&
-			    memcmp(row->params[j].name, fields[i].key, fields[i].key_len) ==
-				    0) {
-				message_only = row->params[j].message_only;
-				is_param = true;
-			}
-		if (message_only)
-			continue;
-		fw__error_add_field(err, &fields[i]);
-		if (is_param && err->item_count > before)
-			err->items[before].has_plain_key = true;
+		if (param)
+			add_param(err, param, &fields[i]);
+		else
+			fw__error_add_field(err, &fields[i]);
 	}
 	return err;
 }

@@ -97,6 +97,7 @@ fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 	words = fw__error_copy_any(err, text, len);
 	if (words.p)
 		err->message = fw__error_join(err, words, err->message);
+	err->plain &= ~FW_PLAIN_MESSAGE;
 	return err;
 }
 

@@ -11,32 +11,10 @@
 #define FW_CORE_ERROR_IMPL_H
 
 #include "base/text.h"
+#include "core/error_own.h"
 #include "core/value.h"
 
 #include <faultwire/error.h>
-
-/* The texts of an error other than its message. */
-enum fw_slot {
-	FW_SLOT_HINT,
-	FW_SLOT_DETAIL,
-	FW_SLOT_TITLE, /* only if it differs from that of the row */
-	FW_SLOT_INCIDENT_ID,
-	FW_SLOT_TIMESTAMP,
-	FW_SLOT_TOOL, /* from here to TRACE_ID: the scope, in fw_scope's order */
-	FW_SLOT_OPERATION,
-	FW_SLOT_ROLE,
-	FW_SLOT_SESSION_ID,
-	FW_SLOT_WORKSPACE_ROOT,
-	FW_SLOT_PHASE_ID,
-	FW_SLOT_PLAN_HASH,
-	FW_SLOT_INVARIANT_ID,
-	FW_SLOT_CLIENT,
-	FW_SLOT_TRACE_ID,
-	FW_SLOT_STACK,         /* a stack trace that came with the error as text */
-	FW_SLOT_ORIGINAL_CODE, /* a code from a contract that is not in the registry */
-	FW_SLOT_EMPTY_RESULT,  /* compact JSON object */
-	FW_SLOT_COUNT
-};
 
 enum fw_cause_kind {
 	FW_CAUSE_NAMED, /* message, code, name */
@@ -56,7 +34,8 @@ struct fw_link {
 struct fw_item {
 	struct fw_text key;
 	fw_field_type type;
-	bool has_plain_key; /* a parameter of a code: nothing in it is escaped */
+	bool has_plain_key;  /* a parameter of a code: nothing in it is escaped */
+	bool has_plain_text; /* the same for a value that is a string */
 	union {
 		struct fw_text text;
 		int64_t i64;
@@ -65,6 +44,8 @@ struct fw_item {
 		bool boolean;
 	} as;
 };
+
+_Static_assert(FW_SLOT_COUNT < 31, "each slot has a bit in fw_error.plain");
 
 struct fw_error {
 	const fw_row *row; /* NULL only in the static out-of-memory error */
@@ -84,6 +65,8 @@ struct fw_error {
 	struct fw_item *items;
 	size_t item_count;
 	size_t item_room;
+	uint32_t plain; /* texts that can be written to JSON as they are: a bit for each
+			 * slot, and FW_PLAIN_MESSAGE */
 	struct fw_text slots[FW_SLOT_COUNT];
 	struct fw_chunk *chunks; /* further memory */
 	char *room;              /* free bytes of the newest chunk */
@@ -112,6 +95,12 @@ struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len);
  * replaced. */
 struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len);
 
+/* The same, and reports whether nothing in the text must be escaped in JSON. */
+struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
+				   bool *ret_is_plain);
+
+#define FW_PLAIN_MESSAGE (UINT32_C(1) << 31)
+
 /* Adds a JSON value as the last cause; null adds none. */
 enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
 					      struct fw_value_where *ret_where);
@@ -136,17 +125,8 @@ struct fw_text fw__error_keep(fw_error *err, size_t len);
 /* `size` bytes of the error's memory, aligned for any type; NULL if out of memory. */
 void *fw__error_take(fw_error *err, size_t size);
 
-/* Sets the message from arbitrary bytes. */
-void fw__error_set_message(fw_error *err, const char *text, size_t len);
-
 /* As fw_error_from_json(), from a parsed value. */
 FW_NODISCARD fw_error *fw__error_from_value(fw_src at, yyjson_val *value, bool keep_secrets);
-
-/* Sets a slot from text of our own: valid UTF-8 and without secrets. */
-void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
-
-/* The same, unless the slot has a text already or `text` is NULL. */
-void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
 /* Replaces the text of a slot; NULL clears it. */
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len);
@@ -162,12 +142,6 @@ struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key);
 
 /* Adds a field as given by a caller, replacing one with the same key. */
 void fw__error_add_field(fw_error *err, const fw_field *field);
-
-/*
- * As fw_error_caused_by(), but `cause` comes before the causes that `err` has: first
- * the original failure, then why it could not be handled.
- */
-fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause);
 
 /* Appends a cause, zeroed. NULL at the limit, after a JSON cause, or if out of
  * memory. */

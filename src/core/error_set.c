@@ -5,6 +5,7 @@
  * On the static out-of-memory error they do nothing.
  */
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -84,6 +85,7 @@ static struct fw_item *add_open_item(fw_error *err, const char *key)
 	if (!item || !fw_redact_key_is_secret(key, len))
 		return item;
 	item->type = FW_FIELD_STRING;
+	item->has_plain_text = false;
 	item->as.text = redacted;
 	return NULL;
 }
@@ -100,6 +102,7 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 	if (!item)
 		return;
 	item->type = field->type;
+	item->has_plain_text = false;
 	switch (field->type) {
 	case FW_FIELD_STRING:
 	case FW_FIELD_JSON:
@@ -109,7 +112,8 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 			item->as.text = redacted;
 			break;
 		}
-		item->as.text = fw__error_copy_any(err, field->string, field->string_len);
+		item->as.text = fw__error_copy_told(err, field->string, field->string_len,
+						    &item->has_plain_text);
 		if (!item->as.text.p)
 			item->as.text = (struct fw_text){ "", 0 };
 		break;
@@ -169,20 +173,37 @@ void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size
 {
 	if (!fw__error_is_mine(err))
 		return;
+	err->plain &= ~(UINT32_C(1) << slot);
 	err->slots[slot] =
 		text ? fw__error_copy_any(err, text, len) : (struct fw_text){ NULL, 0 };
 }
 
 void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
-	if (fw__error_is_mine(err))
-		err->slots[slot] = fw__error_copy(err, text, len);
+	if (!fw__error_is_mine(err))
+		return;
+	err->plain &= ~(UINT32_C(1) << slot);
+	err->slots[slot] = fw__error_copy(err, text, len);
 }
 
 void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
 	if (text && !err->slots[slot].p)
 		fw__error_set_own(err, slot, text, len);
+}
+
+void fw__error_fill_plain(fw_error *err, enum fw_slot slot, const char *text, size_t len)
+{
+	if (err->slots[slot].p || !fw__error_is_mine(err))
+		return;
+	err->slots[slot] = fw__error_copy(err, text, len);
+	err->plain |= UINT32_C(1) << slot;
+}
+
+/* Nothing but fw__error_fill_incident() marks one as plain. */
+bool fw__error_has_own_incident(const fw_error *err)
+{
+	return err->plain >> FW_SLOT_INCIDENT_ID & 1;
 }
 
 static void set_slot(fw_error *err, enum fw_slot slot, const char *text)
@@ -253,6 +274,26 @@ void fw_error_set_time(fw_error *err, int64_t unix_ms)
 
 	if (fw_time_text(unix_ms, text))
 		fw__error_set_own(err, FW_SLOT_TIMESTAMP, text, sizeof(text) - 1);
+}
+
+void fw__error_fill_incident(fw_error *err, int64_t unix_ms)
+{
+	size_t room;
+
+	if (!fw__error_is_mine(err))
+		return;
+	/* Written in place. */
+	if (!err->slots[FW_SLOT_TIMESTAMP].p && fw__error_room(err, FW_TIME_SIZE, &room) &&
+	    fw_time_text(unix_ms, err->room)) {
+		err->slots[FW_SLOT_TIMESTAMP] = fw__error_keep(err, FW_TIME_SIZE - 1);
+		err->plain |= UINT32_C(1) << FW_SLOT_TIMESTAMP;
+	}
+	if (!err->slots[FW_SLOT_INCIDENT_ID].p &&
+	    fw__error_room(err, FW_INCIDENT_ID_SIZE, &room)) {
+		fw_incident_id(unix_ms, err->room);
+		err->slots[FW_SLOT_INCIDENT_ID] = fw__error_keep(err, FW_INCIDENT_ID_SIZE - 1);
+		err->plain |= UINT32_C(1) << FW_SLOT_INCIDENT_ID;
+	}
 }
 
 void fw_error_fill_scope(fw_error *err, const fw_scope *scope)

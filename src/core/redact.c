@@ -228,12 +228,26 @@ static inline bool likely_other(const unsigned char *p)
 	}
 }
 
+/* The same for a sign: ':', '=' or '>'. Without branches, which would be guessed wrong as
+ * often as the words of a message differ. */
+static inline uint32_t likely_sign(const unsigned char *p)
+{
+	const unsigned char *end = p - (p[-1] == '"');
+	unsigned last = sorts[end[-1]];
+	uint32_t key = (endings[last].second >> sorts[end[-2]]) &
+		       (endings[last].third >> sorts[end[-3]]) & 1;
+	/* Behind attributes the name of an element is far; names in percent encoding may
+	 * end in anything. */
+	uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
+	uint32_t url = p[1] == '/' || p[-3] == '%';
+
+	return (key | tag | url) & (p[0] != ';' && p[0] != '<');
+}
+
 /*
  * Of the marks those that are worth a look: a sign behind letters that a
  * secret's key may end in, dashes that start an option, "bea", "bas" and "pas".
- * For signs without branches, which would be guessed wrong as often as the
- * words of a message differ. The bytes from four before to two behind each mark
- * must be readable.
+ * The bytes from four before to two behind each mark must be readable.
  */
 static inline uint64_t likely(const char *block, uint64_t marks)
 {
@@ -242,19 +256,10 @@ static inline uint64_t likely(const char *block, uint64_t marks)
 	for (; marks; marks &= marks - 1) {
 		unsigned bit = (unsigned)__builtin_ctzll(marks);
 		const unsigned char *p = (const unsigned char *)block + bit;
-		const unsigned char *end = p - (p[-1] == '"');
-		unsigned last = sorts[end[-1]];
-		uint32_t key = (endings[last].second >> sorts[end[-2]]) &
-			       (endings[last].third >> sorts[end[-3]]) & 1;
-		/* Behind attributes the name of an element is far; names in percent
-		 * encoding may end in anything. */
-		uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
-		uint32_t url = p[1] == '/' || p[-3] == '%';
-		uint32_t yes = key | tag | url;
 
-		if (p[0] != ':' && p[0] != '=' && p[0] != '>')
-			yes = likely_other(p);
-		places |= (uint64_t)yes << bit;
+		places |= (uint64_t)(p[0] >= ':' && p[0] <= '>' ? likely_sign(p)
+								: likely_other(p))
+			  << bit;
 	}
 	return places;
 }
@@ -372,7 +377,11 @@ size_t fw_redact_find(const char *text, size_t len)
 	size_t last_body = FW_REDACT_NOT_LOOKED;
 	const struct fw_redact_view view = { text, len, 0, &last_body };
 	struct fw_redact_match match;
+	size_t at = 0;
 
+	/* Nearly always there is none. */
+	if (!find_first(&view, &match, &at))
+		return len;
 	return fw_redact__find(&view, &match) ? match.start : len;
 }
 

@@ -14,6 +14,7 @@
 #include "gate/question.h"
 #include "io/fetch.h"
 #include "mcp/call.h"
+#include "mcp/server.h"
 #include "rpc/names.h"
 
 static struct fw_gate *gate_of(struct fw_relay *relay)
@@ -109,6 +110,41 @@ static const char *on_toolset_of(struct fw_relay *relay, const char *tool)
 	return fw_gate_upstream_of(gate_of(relay), tool);
 }
 
+/* Somebody waits for the merged list. */
+struct asked_list {
+	struct fw_gate *gate;
+	struct fw_gathering *gathering;
+	fw_relay_listed_fn *done;
+	void *ctx;
+};
+
+static void on_listed(void *ctx)
+{
+	struct asked_list *asked = ctx;
+	const fw_server *server = asked->gate->relay.server;
+	struct fw_buf out;
+	fw_error *err;
+
+	fw_buf_init(&out, server->limits.result_bytes);
+	err = fw_gate_merge(asked->gate, FW_LISTING_TOOLS, &out);
+	asked->done(asked->ctx, (struct fw_slice){ err ? NULL : out.text, out.len }, err);
+	fw_buf_clear(&out);
+	fw__release(asked);
+}
+
+static void on_list(struct fw_relay *relay, fw_relay_listed_fn *done, void *ctx)
+{
+	struct asked_list *asked = fw__allocate(sizeof *asked);
+
+	if (!asked) {
+		done(ctx, (struct fw_slice){ NULL, 0 }, fw_raise_internal_out_of_memory());
+		return;
+	}
+	*asked = (struct asked_list){ gate_of(relay), NULL, done, ctx };
+	fw_gathering_begin(asked->gate, FW_LISTING_TOOLS, false, on_listed, asked,
+			   &asked->gathering);
+}
+
 static void on_stop(struct fw_relay *relay)
 {
 	struct fw_gate *gate = gate_of(relay);
@@ -188,6 +224,7 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 						 .notified = on_notified,
 						 .levelled = on_levelled,
 						 .listening = on_listening,
+						 .list = on_list,
 						 .initialized = on_initialized,
 						 .answered = on_answered,
 						 .toolset_of = on_toolset_of,
@@ -234,6 +271,11 @@ bool fw_gate_status(const struct fw_gate *gate, size_t index, struct fw_gate_sta
 		.stray = counts->stray,
 		.unmatched = counts->unmatched,
 		.changed_tools = upstream->changed_tools,
+		.is_suspended = upstream->breaker.is_open,
+		.is_tried = upstream->breaker.trial != NULL,
+		.fault = upstream->fault,
+		.in_flight = upstream->in_flight,
 	};
+	memcpy(ret_status->outcomes, upstream->outcomes, sizeof ret_status->outcomes);
 	return true;
 }

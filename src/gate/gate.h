@@ -57,6 +57,7 @@ struct fw_gate_options {
 	bool exposes_stderr;
 	bool suspects;        /* successes whose text is an error are failures */
 	const char *pin_file; /* NULL: none */
+	int ruleset;          /* Landlock rules of programs, a descriptor; 0: none */
 };
 
 /* Raises internal.out_of_memory, internal.unsupported (no libcurl), and errors of the
@@ -68,6 +69,22 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server);
 /* NULL is a no-op. Its handles are closed when the loop runs again. */
 void fw_gate_free(struct fw_gate *gate);
 
+struct fw_metrics;
+
+/* How requests to an upstream ended. */
+enum fw_gate_outcome {
+	FW_GATE_OK,
+	FW_GATE_FAILED,  /* the upstream reports a failure */
+	FW_GATE_BROKEN,  /* it broke off, is silent, or its reply cannot be used */
+	FW_GATE_REFUSED, /* not sent: limits, breaker, not started */
+	FW_GATE_OUTCOMES
+};
+
+/* Adds the state of each upstream to the metrics and, as lines, to /readyz of the server:
+ * the gateway is not ready if all upstreams have failed to start. Metrics may be NULL.
+ * Raises internal.out_of_memory, internal.api_misuse. */
+fw_error *fw_gate_observe(struct fw_gate *gate, struct fw_metrics *metrics);
+
 /* For the log and for metrics: one upstream. */
 struct fw_gate_status {
 	const char *name;
@@ -77,6 +94,11 @@ struct fw_gate_status {
 	uint64_t stray;
 	uint64_t unmatched;
 	uint64_t changed_tools;
+	bool is_suspended;     /* its breaker is open */
+	bool is_tried;         /* and a trial call is in progress */
+	const fw_error *fault; /* why it is down; NULL: it is not, or was never started */
+	uint64_t in_flight;
+	uint64_t outcomes[FW_GATE_OUTCOMES];
 };
 /* False past the end. */
 bool fw_gate_status(const struct fw_gate *gate, size_t index,

@@ -46,6 +46,7 @@ struct fw_upstream {
 	int log_level;            /* -1: not set */
 	struct fw_outputs outputs;
 	struct fw_rate rate;
+	uint64_t outcomes[FW_GATE_OUTCOMES];
 	uint32_t in_flight;
 };
 

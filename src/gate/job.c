@@ -112,10 +112,17 @@ static void tell_attempts(const struct fw_job *job, fw_error *err)
 	fw_error_add_u64(err, "waited_ms", job->waited_ms);
 }
 
+static void count(const struct fw_job *job, enum fw_gate_outcome outcome)
+{
+	if (job->upstream)
+		job->upstream->outcomes[outcome]++;
+}
+
 void fw_job_fail(struct fw_job *job, fw_error *err)
 {
 	fw_call *call = job->call;
 
+	count(job, fw_error_delivery(err) == FW_NOT_SENT ? FW_GATE_REFUSED : FW_GATE_BROKEN);
 	tell_attempts(job, err);
 	if (job->gate->options.exposes_stderr && fw_error_detail(err))
 		fw_error_add_string(err, "stderr", fw_error_detail(err));
@@ -224,6 +231,13 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 			put_reference(out, yyjson_obj_iter_get_val(key), own);
 		else
 			fw_buf_value(out, yyjson_obj_iter_get_val(key));
+	}
+	/* A page has the arguments alone. */
+	if (!request->params && job->call->page) {
+		FW_BUF(out, "\"name\":");
+		fw_buf_json_str(out, own ? own : request->name);
+		FW_BUF(out, ",\"arguments\":");
+		fw_buf_value(out, request->arguments);
 	}
 	fw_question_put_answers(job, out);
 }
@@ -361,7 +375,7 @@ static struct fw_slice missing_members(const struct fw_job *job, const struct fw
 		"\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"";
 	const struct fw_request *request = &job->call->request;
 
-	if (!request->is_modern || scan->type.p)
+	if (!request->is_modern || scan->type.p || job->call->page)
 		return none;
 	if (request->kind == FW_CALL_RESOURCE ||
 	    (request->method && strstr(request->method->name, "/list")))
@@ -404,6 +418,7 @@ static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 	if (call->request.method &&
 	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS)
 		watch_tools(job->upstream, reply->result);
+	count(job, FW_GATE_OK);
 	fw_job_free(job);
 	fw_relay_reply(call, before, reply->result);
 }
@@ -415,6 +430,7 @@ static void fail_as_told(struct fw_job *job, fw_error *err, const struct fw_remo
 	fw_call *call = job->call;
 
 	err = fw_question_blame(job, err);
+	count(job, FW_GATE_FAILED);
 	tell_attempts(job, err);
 	fw_job_free(job);
 	fw_relay_fail(call, err, is_result ? FW_RELAYED_RESULT : FW_RELAYED_ERROR,
@@ -455,7 +471,7 @@ void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply)
 
 	if (err) {
 		fail_as_told(job, err, reply);
-	} else if (has_questions && !job->call->request.is_modern) {
+	} else if (has_questions && (!job->call->request.is_modern || job->call->page)) {
 		fw_question_pass(job, scan);
 	} else {
 		err = has_questions ? NULL : check_output(job, scan);
@@ -489,6 +505,7 @@ void fw_job_refuse(struct fw_job *job, fw_error *err)
 	fw_call *call = job->call;
 
 	fw_error_set_delivery(err, FW_NOT_SENT);
+	count(job, FW_GATE_REFUSED);
 	fw_job_free(job);
 	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);
 }

@@ -232,6 +232,7 @@ fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
 		.ctx = upstream,
 	};
 
+	options.target.ruleset = gate->options.ruleset;
 	memset(upstream, 0, sizeof *upstream);
 	upstream->gate = gate;
 	upstream->entry = entry;

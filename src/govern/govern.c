@@ -5,6 +5,7 @@
 #include "govern/govern.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include <faultwire/raise.h>
 
@@ -109,9 +110,70 @@ static void look(struct fw_govern *govern, int64_t least_ms)
 	fw_error_free(err);
 }
 
+/* ---- the policy ------------------------------------------------------------------------ */
+
+static struct fw_govern_stamp stamp_of(const char *path)
+{
+	struct fw_govern_stamp stamp = { 0 };
+	struct stat found;
+
+	if (stat(path, &found) != 0)
+		return stamp;
+	stamp.modified_ns = (int64_t)found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec;
+	stamp.changed_ns = (int64_t)found.st_ctim.tv_sec * 1000000000 + found.st_ctim.tv_nsec;
+	stamp.inode = found.st_ino;
+	stamp.bytes = (uint64_t)found.st_size;
+	return stamp;
+}
+
+static bool is_same(const struct fw_govern_stamp *a, const struct fw_govern_stamp *b)
+{
+	return a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns &&
+	       a->inode == b->inode && a->bytes == b->bytes;
+}
+
+/* The stamp is taken first: a change in between is noticed the next time. */
+static fw_error *read_policy(struct fw_govern *govern)
+{
+	struct fw_policy *policy = NULL;
+
+	govern->policy_stamp = stamp_of(govern->policy_file);
+	FW_TRY(fw_policy_read(govern->policy_file, &policy));
+	if (fw_policy_has_budgets(policy) && !govern->queue) {
+		fw_policy_free(policy);
+		return fw_raise_input_invalid_value(govern->policy_file,
+						    "without budgets, as there is no store");
+	}
+	fw_policy_free(govern->policy);
+	govern->policy = policy;
+	govern->policy_serial++;
+	return NULL;
+}
+
+/* A policy that is not valid, or missing, is not used: the one before stays. */
+static void look_at_policy(struct fw_govern *govern)
+{
+	struct fw_govern_stamp stamp;
+	fw_error *err;
+
+	if (!govern->policy_file)
+		return;
+	stamp = stamp_of(govern->policy_file);
+	if (is_same(&stamp, &govern->policy_stamp))
+		return;
+	err = read_policy(govern);
+	fw_log_event(
+		err ? FW_LOG_ERROR : FW_LOG_INFO, "faultwire",
+		err ? "policy_rejected" : "policy_loaded",
+		(const fw_field[]){ fw_log_text("why", err ? fw_error_message(err) : NULL) },
+		1);
+	fw_error_free(err);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	look(timer->data, FW_GOVERN_USE_MS);
+	look_at_policy(timer->data);
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -172,6 +234,11 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 		err = fw_raise_internal_unsupported("tokens without libcrypto");
 	if (!err && options->store)
 		err = open_store(govern, options->store);
+	if (!err && options->policy_file) {
+		govern->policy_file = fw_strdup(options->policy_file);
+		err = govern->policy_file ? read_policy(govern)
+					  : fw_raise_internal_out_of_memory();
+	}
 	if (err) {
 		fw_govern_free(govern);
 		return err;
@@ -189,7 +256,11 @@ void fw_govern_close(struct fw_govern *govern)
 	govern->is_closed = true;
 	if (govern->has_timer)
 		uv_close((uv_handle_t *)&govern->timer, NULL);
+	/* Renewals that are in progress have their parts before these are given back. */
+	while (govern->pending)
+		(void)uv_run(&govern->loop->uv, UV_RUN_ONCE);
 	look(govern, 0);
+	fw_govern__return_budgets(govern);
 	fw_store_queue_free(govern->queue);
 	govern->queue = NULL;
 	/* All results are on the loop by now. */
@@ -204,6 +275,10 @@ void fw_govern_free(struct fw_govern *govern)
 	fw_keyring_free(govern->keyring);
 	fw_keyring_free(govern->poll.keyring);
 	fw_hasher_free(govern->hasher);
+	fw_accounts_clear(&govern->accounts);
+	fw_suspensions_clear(&govern->suspensions);
+	fw_policy_free(govern->policy);
+	fw__release(govern->policy_file);
 	fw_store_queue_free(govern->queue);
 	fw__release(govern);
 }

@@ -12,9 +12,12 @@
 
 #include "base/digest.h"
 #include "base/limits.h"
+#include "govern/account.h"
 #include "govern/govern.h"
 #include "govern/guard.h"
 #include "govern/keyring.h"
+#include "govern/policy.h"
+#include "govern/suspend.h"
 #include "mcp/authority.h"
 #include "store/store_queue.h"
 
@@ -37,6 +40,14 @@ struct fw_govern_poll {
 	int64_t used_ms[FW_LIMIT_STORE_CHANGES];
 };
 
+/* By which a changed file is noticed. */
+struct fw_govern_stamp {
+	int64_t modified_ns;
+	int64_t changed_ns;
+	uint64_t inode;
+	uint64_t bytes;
+};
+
 struct fw_govern {
 	struct fw_authority base; /* must be first */
 	fw_server *server;
@@ -53,6 +64,13 @@ struct fw_govern {
 	struct fw_hasher *hasher;
 	struct fw_guard guard;
 	struct fw_govern_poll poll;
+	/* What they may do. */
+	char *policy_file; /* NULL: none */
+	struct fw_govern_stamp policy_stamp;
+	struct fw_policy *policy;
+	uint64_t policy_serial; /* of this policy; from 1 on */
+	struct fw_accounts accounts;
+	struct fw_suspensions suspensions;
 };
 
 /* govern_identify.c */
@@ -66,6 +84,9 @@ fw_error *fw_govern__read(struct fw_authority *authority, const fw_call *call);
 fw_error *fw_govern__enter(struct fw_authority *authority, fw_call *call);
 fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *ret_waits);
 void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_error *err);
+
+/* Submits the return of what was reserved; the server has stopped. */
+void fw_govern__return_budgets(struct fw_govern *govern);
 
 /* auth.forbidden, with the scope that would be enough. */
 fw_error *fw_govern__forbidden(const char *action, const char *scope);

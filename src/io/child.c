@@ -299,7 +299,9 @@ fw_error *fw_child_start(struct fw_loop *loop, const struct fw_child_options *op
 						 .in = pipes.child[0],
 						 .out = pipes.child[1],
 						 .err = pipes.child[2],
-						 .dies_with_parent = true },
+						 .ruleset = options->ruleset,
+						 .dies_with_parent = true,
+						 .is_supervised = true },
 		&child->process, &errnum);
 	close_fds(pipes.child);
 	if (step != FW_SUBPROCESS_STARTED) {

@@ -41,6 +41,7 @@ struct fw_child_options {
 	const char *const *argv;        /* as for fw_subprocess_start() */
 	const char *const *environment; /* the same */
 	const char *directory;          /* the same */
+	int ruleset;                    /* the same */
 	size_t line_max;                /* 0: FW_LIMIT_CHILD_LINE_BYTES */
 	size_t unsent_max;              /* 0: FW_LIMIT_CHILD_UNSENT_BYTES */
 	struct fw_child_callbacks on;

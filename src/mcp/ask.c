@@ -43,6 +43,8 @@ static const struct {
 	{ FW_METHOD_ROOTS, "roots", "{\"roots\":{}}" },
 };
 
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 /* The key is a C string of the handler. */
 static struct fw_text text_of(const char *key)
 {
@@ -107,6 +109,19 @@ static fw_error *set_answer(const fw_call *call, struct fw_question *question,
 		fw_json_read(text.text, text.len, (struct fw_json_limits){ .bytes = most },
 			     YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 	return NULL;
+}
+
+fw_error *fw_ask_set_text(const fw_call *call, struct fw_question *question, const char *json,
+			  size_t len)
+{
+	const struct fw_json_limits limits = { .bytes = call->server->limits.answer_bytes };
+	yyjson_doc *doc =
+		fw_json_read(json, len, limits, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
+	fw_error *err = doc ? set_answer(call, question, yyjson_doc_get_root(doc))
+			    : fw_raise_internal_unexpected("an answer of the server");
+
+	yyjson_doc_free(doc);
+	return err;
 }
 
 void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer)
@@ -200,33 +215,41 @@ static bool is_key(const struct fw_op_text *key)
 	       fw_utf8_valid(key->text, key->len) == key->len;
 }
 
+/* Which of `kinds` it is, KINDS if the server answers it, or -1. */
+static int kind_of(const fw_call *call, const char *method, struct fw_text key)
+{
+	for (int i = 0; method && i < KINDS; i++)
+		if (strcmp(kinds[i].method, method) == 0)
+			return fw_ask_is_host_key(key) ? -1 : i;
+	return method && fw_ask_answering(call, method) && fw_ask_is_host_key(key) ? KINDS : -1;
+}
+
 void fw_ask_apply(fw_call *call, const struct fw_op *op)
 {
-	const char *method = op->texts[1].text;
+	const struct fw_text key = { op->texts[0].text, op->texts[0].len };
+	bool is_named = is_key(&op->texts[0]);
+	int kind = is_named ? kind_of(call, op->texts[1].text, key) : -1;
 	struct fw_question *question;
 	char *params = NULL;
-	size_t kind = 0;
 
-	while (kind < 3 && (!method || strcmp(kinds[kind].method, method) != 0))
-		kind++;
 	if (op->texts[2].text)
 		params = compact(call, &op->texts[2]);
-	if (kind == 3 || !is_key(&op->texts[0]) || (op->texts[2].text && !params)) {
+	if (kind < 0 || (op->texts[2].text && !params)) {
 		fw__release(params);
-		refuse(call, fw_raise_internal_api_misuse("fw_call_ask",
-							  kind < 3 && is_key(&op->texts[0])
-								  ? "params are no JSON object"
-								  : "no such question"));
+		refuse(call, fw_raise_internal_api_misuse(
+				     "fw_call_ask", kind >= 0 ? "params are no JSON object"
+							      : "no such question"));
 		return;
 	}
-	if (!fw_call_client_can(call, kinds[kind].capability)) {
+	if (kind < KINDS && !fw_call_client_can(call, kinds[kind].capability)) {
 		lacks(call, kinds[kind].required);
 		fw__release(params);
 		return;
 	}
-	question = add(call, (struct fw_text){ op->texts[0].text, op->texts[0].len });
+	question = add(call, key);
 	if (question && !question->method) {
-		question->method = fw_strdup(kinds[kind].method);
+		question->is_host = kind == KINDS;
+		question->method = fw_strdup(op->texts[1].text);
 		if (question->method) {
 			question->params = params;
 			return;
@@ -292,7 +315,7 @@ fw_error *fw_ask_read(fw_call *call)
 		yyjson_val *value = yyjson_obj_iter_get_val(key);
 		struct fw_question *question;
 
-		if (!yyjson_is_obj(value))
+		if (!yyjson_is_obj(value) || fw_ask_is_host_key(fw_text_of(key)))
 			continue;
 		question = add(call, fw_text_of(key));
 		if (question)
@@ -435,6 +458,8 @@ fw_error *fw_ask_send(fw_call *call)
 		call->result.fault = NULL;
 		return err;
 	}
+	if (fw_ask_send_host(call))
+		return NULL;
 	if (call->questions.missing_capability)
 		return fw_raise_protocol_missing_capability(call->questions.missing_capability);
 	if (++call->questions.round > call->server->limits.rounds)

@@ -24,8 +24,27 @@ struct fw_question {
 	char *answer; /* JSON text; NULL: not known */
 	size_t answer_len;
 	yyjson_doc *parsed;
-	bool is_sent;    /* legacy: the client was asked and has not answered */
+	/* It was asked and has not been answered: by a legacy client, or by the server. */
+	bool is_sent;
+	bool is_host;    /* the server answers it */
 	bool is_refused; /* legacy, relayed: the answer is an error object */
+};
+
+/* Keys of questions that the server answers. No client can answer them. */
+#define FW_ASK_HOST "host:"
+
+struct fw_answering {
+	const char *method;
+	fw_answerer *answer;
+	void *ctx;
+};
+
+enum { FW_ANSWERERS = 8 };
+
+/* Who answers the questions that no client is asked (ask_host.c). */
+struct fw_answerers {
+	struct fw_answering items[FW_ANSWERERS];
+	size_t count;
 };
 
 /* The questions of one call. */
@@ -59,6 +78,14 @@ void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer from an earlier round. */
 void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer);
+/* Raises input.too_large, internal.unexpected (it is no JSON), internal.out_of_memory. */
+fw_error *fw_ask_set_text(const fw_call *call, struct fw_question *question, const char *json,
+			  size_t len);
+bool fw_ask_is_host_key(struct fw_text key);
+/* NULL: nobody answers this method. */
+const struct fw_answering *fw_ask_answering(const fw_call *call, const char *method);
+/* Asks the server what is not answered yet. False: there is no such question. */
+bool fw_ask_send_host(fw_call *call);
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 
 #endif

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
-#include "contract/contract_impl.h"
+#include "core/error_own.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
 #include "mcp/batch.h"
@@ -98,7 +98,7 @@ static void leave(fw_call *call, const fw_error *err)
 
 	call->is_answered = true;
 	fw_authority_end(call, err);
-	if (err)
+	if (err && exchange && exchange->is_http)
 		fw_mcp_put_headers(call, err, &reply);
 	/* Another thread may still be writing what it has not finished. */
 	if (call->page && (!call->page->is_kept || call->page->is_finished)) {
@@ -149,21 +149,37 @@ static void finish(fw_call *call)
 }
 
 /* Sets the parts of the scope that were redacted before, so that they are not searched
- * for secrets with every failure. */
-static void fill_known_scope(const fw_call *call, fw_error *err)
+ * for secrets with every failure, and removes them from `scope`. */
+static void fill_known_scope(const fw_call *call, fw_error *err, fw_scope *scope)
 {
 	const struct fw_offer *offer = call->request.offer;
 	const struct fw_session *session = call->session;
 
-	if (call->request.kind == FW_CALL_TOOL && offer && offer->is_plain_name)
-		fw__error_fill_own(err, FW_SLOT_TOOL, offer->name, offer->name_len);
+	if (call->request.kind == FW_CALL_TOOL && offer && offer->is_plain_name) {
+		fw__error_fill_plain(err, FW_SLOT_TOOL, offer->name, offer->name_len);
+		scope->tool = NULL;
+	}
 	if (!session)
 		return;
-	if (session->client)
-		fw__error_fill_own(err, FW_SLOT_CLIENT, session->client,
-				   strlen(session->client));
-	if (session->id[0] && !call->server->identity.has_own_sessions)
+	if (session->client) {
+		if (session->has_plain_client)
+			fw__error_fill_plain(err, FW_SLOT_CLIENT, session->client,
+					     session->client_len);
+		else
+			fw__error_fill_own(err, FW_SLOT_CLIENT, session->client,
+					   session->client_len);
+		scope->client = NULL;
+	}
+	if (session->id[0] && !call->server->identity.has_own_sessions) {
 		fw__error_fill_own(err, FW_SLOT_SESSION_ID, session->id, strlen(session->id));
+		scope->session_id = NULL;
+	}
+}
+
+static bool is_empty(const fw_scope *scope)
+{
+	return !scope->tool && !scope->operation && !scope->role && !scope->session_id &&
+	       !scope->workspace_root && !scope->client && !scope->trace_id;
 }
 
 /* Adds what the raising code could not know. */
@@ -175,8 +191,6 @@ static void complete_error(fw_call *call, fw_error *err)
 		.workspace_root = server->identity.workspace_root,
 	};
 	yyjson_val *trace = fw_json_member(call->request.meta, FW_META_TRACE);
-	char id[FW_INCIDENT_ID_SIZE];
-	int64_t now = fw_unix_ms();
 
 	fw_mcp_tell_failing(call, err);
 	if (call->request.kind == FW_CALL_TOOL) {
@@ -193,14 +207,10 @@ static void complete_error(fw_call *call, fw_error *err)
 	if (server->identity.has_own_sessions)
 		scope.session_id = server->identity.session_id;
 	scope.trace_id = fw_text_str(fw_text_of(trace));
-	fill_known_scope(call, err);
-	fw_error_fill_scope(err, &scope);
-	if (!fw_error_timestamp(err))
-		fw_error_set_time(err, now);
-	if (!fw_error_incident_id(err)) {
-		fw_incident_id(now, id);
-		fw__error_set_own(err, FW_SLOT_INCIDENT_ID, id, strlen(id));
-	}
+	fill_known_scope(call, err, &scope);
+	if (!is_empty(&scope))
+		fw_error_fill_scope(err, &scope);
+	fw__error_fill_incident(err, fw_unix_ms());
 	if (call->request.offer && call->request.offer->empty_result &&
 	    call->request.offer->empty_result[1] != '}')
 		fw__error_set_own(err, FW_SLOT_EMPTY_RESULT, call->request.offer->empty_result,
@@ -427,7 +437,8 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 		fw_error_free(err);
 		return;
 	}
-	call->failed_ns = uv_hrtime();
+	if (call->server->observers.count) /* nobody else looks at it */
+		call->failed_ns = uv_hrtime();
 	fw_mcp_read_early(call);
 	call->is_unauthenticated = call->stage == FW_STAGE_TRANSPORT && call->exchange &&
 				   call->exchange->is_http && !call->exchange->principal &&

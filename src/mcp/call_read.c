@@ -58,7 +58,7 @@ const char *fw_call_string(const fw_call *call, const char *name, size_t *ret_le
 	const struct fw_text text = fw_text_of(argument(call, name));
 
 	if (!ret_len)
-		return fw_text_str(text);
+		return call->request.may_hold_nul ? fw_text_str(text) : text.p;
 	*ret_len = text.n;
 	return text.p;
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/out.h"
 #include "base/text.h"
 #include "core/redact.h"
 #include "mcp/boundary.h"
@@ -112,6 +113,8 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	if (text.state == FW_BUF_OK) {
 		(void)fw_redact_copy(client, sizeof client, text.text, text.len);
 		session->client = fw_strdup(client);
+		session->client_len = strlen(client);
+		session->has_plain_client = fw_out_is_plain(client, session->client_len);
 	}
 	fw_buf_clear(&text);
 	fw_buf_init(&text, session->server->limits.message_bytes);

@@ -42,7 +42,7 @@ struct fw_offer {
 	enum fw_kind_of_offer kind;
 	char *name; /* for a resource: its URI or template */
 	size_t name_len;
-	bool is_plain_name; /* nothing in it is redacted */
+	bool is_plain_name; /* nothing in it is redacted, or escaped in JSON */
 	char *json;         /* its entry in lists */
 	char *mime_type;
 	char *operation;

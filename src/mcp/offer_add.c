@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/out.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "core/options.h"
@@ -93,7 +94,7 @@ static struct fw_offer *offer_new(enum fw_kind_of_offer kind, const char *name)
 	offer->contract = FW_AUTO;
 	offer->name = fw_strdup(name);
 	offer->name_len = strlen(name);
-	offer->is_plain_name = fw_utf8_valid(name, offer->name_len) == offer->name_len &&
+	offer->is_plain_name = fw_out_is_plain(name, offer->name_len) &&
 			       fw_redact_find(name, offer->name_len) == offer->name_len;
 	if (!offer->name) {
 		fw__release(offer);

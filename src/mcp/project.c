@@ -11,10 +11,13 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/id.h"
 #include "base/out.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "contract/contract_impl.h"
+#include "contract/write.h"
+#include "core/error_own.h"
+#include "core/registry_table.h"
 #include "mcp/call.h"
 #include "mcp/offer.h"
 #include "mcp/project.h"
@@ -29,7 +32,12 @@
 
 enum {
 	KEEP_OUT_BYTES = 256 * 1024,
+	/* Room for usual ones. */
+	ERROR_BYTES = 1024,
+	USUAL_BYTES = 2048,
+	/* What a line for a model shows at most. */
 	HINT_BYTES = 800,
+	INCIDENT_BYTES = 64,
 	LEGACY_RESOURCE_NOT_FOUND = -32002,
 	INVALID_PARAMS = -32602
 };
@@ -215,25 +223,22 @@ static void put_demanded(struct fw_buf *out, const fw_call *call, const fw_error
 	}
 }
 
-void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract contract,
-		   struct fw_buf *out)
+static inline fw_encode_options encode_options(const fw_server *server)
 {
-	const fw_encode_options options = { .struct_size = sizeof(fw_encode_options),
-					    .stack = server->options.debug_stack,
-					    .problem_base = server->identity.problem_base };
-	size_t len;
+	return (fw_encode_options){ .struct_size = sizeof(fw_encode_options),
+				    .stack = server->options.debug_stack,
+				    .problem_base = server->identity.problem_base };
+}
 
-	if (!fw_buf_reserve(out, 1024))
-		return;
-	len = fw_error_encode(err, contract, &options, out->text + out->len,
-			      out->cap - out->len);
-	if (len >= out->cap - out->len) {
-		if (!fw_buf_reserve(out, len))
-			return;
-		len = fw_error_encode(err, contract, &options, out->text + out->len,
-				      out->cap - out->len);
-	}
-	out->len += len;
+void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract contract,
+		   struct fw_buf *buf)
+{
+	const fw_encode_options options = encode_options(server);
+	struct fw_out out;
+
+	for (bool more = fw_buf_open(buf, ERROR_BYTES, &out); more;
+	     more = fw_buf_close(buf, &out))
+		fw_contract_write(&out, err, contract, &options);
 }
 
 static void put_start(const fw_call *call, struct fw_buf *out)
@@ -256,99 +261,149 @@ static bool wants_hint(const fw_call *call, fw_contract contract)
 	}
 }
 
-/* One line of text. What is appended to it fits: put_hint() bounds each part. */
-struct line {
-	size_t len;
-	char text[1024];
-};
-
-static void append(struct line *line, const char *part, size_t len)
+/* Writes a text as one line, inside a JSON string: a hint of a tool may have several. */
+static void write_line(struct fw_out *out, const char *text, size_t len)
 {
-	memcpy(line->text + line->len, part, len);
-	line->len += len;
+	while (len) {
+		const char *feed = memchr(text, '\n', len);
+		size_t part = feed ? (size_t)(feed - text) : len;
+		const char *turn = memchr(text, '\r', part);
+
+		if (turn)
+			part = (size_t)(turn - text);
+		fw_out_json_body(out, text, part);
+		if (part == len)
+			return;
+		FW_OUT(out, " ");
+		text += part + 1;
+		len -= part + 1;
+	}
 }
 
-/* The hint may be a tool's own: it may be long, and have several lines. */
-static void append_hint(struct line *line, const char *hint)
+/* The hint of a code is one line, and not long. */
+static void write_row_hint(struct fw_out *out, const fw_row *row)
 {
-	size_t start = line->len + 12;
+	static const char before[] = ",\"hint\":\"";
+	const struct fw_row_text *texts = fw__row_text_of(row);
 
-	append(line, "What to do: ", 12);
-	append(line, hint, fw_utf8_cut(hint, strlen(hint), HINT_BYTES));
-	for (size_t i = start; i < line->len; i++)
-		if (line->text[i] == '\n' || line->text[i] == '\r')
-			line->text[i] = ' ';
+	if (texts)
+		fw_out_put(out, texts->hint + sizeof before - 1,
+			   texts->hint_len - sizeof before);
+	else
+		fw_out_json_body(out, row->hint, row->hint_len);
+}
+
+static void write_delay(struct fw_out *out, double delay)
+{
+	char text[64];
+	int len = snprintf(text, sizeof text, "Try again in %g s.", ceil(delay * 10) / 10);
+
+	fw_out_put(out, text, len < (int)sizeof text ? (size_t)len : sizeof text - 1);
 }
 
 /* A model reads the text of a result and not its _meta: one line for it. */
-static void put_hint(const fw_error *err, struct fw_buf *out)
+static void write_hint(struct fw_out *out, const fw_error *err)
 {
-	enum { WAIT_BYTES = 64, INCIDENT_BYTES = 64 };
-	_Static_assert(HINT_BYTES + WAIT_BYTES + INCIDENT_BYTES + 32 <
-			       sizeof((struct line *)0)->text,
-		       "a line has room for all of its parts");
 	const char *hint = fw_error_hint(err);
 	const char *incident = fw_error_incident_id(err);
 	double delay = fw_error_retry_after(err);
-	struct line line;
 
 	if (!hint && !incident)
 		return;
-	line.len = 0;
-	if (hint)
-		append_hint(&line, hint);
-	if (delay >= 0) {
-		char wait[WAIT_BYTES];
-		int len = snprintf(wait, sizeof wait, "%sTry again in %g s.",
-				   line.len ? " " : "", ceil(delay * 10) / 10);
+	FW_OUT(out, ",{\"type\":\"text\",\"text\":\"");
+	if (hint) {
+		const fw_row *row = fw_error_row(err);
 
-		append(&line, wait, len < WAIT_BYTES ? (size_t)len : WAIT_BYTES - 1);
+		FW_OUT(out, "What to do: ");
+		if (hint == row->hint)
+			write_row_hint(out, row);
+		else
+			write_line(out, hint, fw_utf8_cut(hint, strlen(hint), HINT_BYTES));
+		if (delay >= 0 || incident)
+			FW_OUT(out, " ");
+	}
+	if (delay >= 0) {
+		write_delay(out, delay);
+		if (incident)
+			FW_OUT(out, " ");
 	}
 	if (incident) {
-		if (line.len)
-			append(&line, " ", 1);
-		append(&line, "Incident: ", 10);
-		append(&line, incident, strnlen(incident, INCIDENT_BYTES));
+		FW_OUT(out, "Incident: ");
+		if (fw__error_has_own_incident(err))
+			fw_out_put(out, incident, FW_INCIDENT_ID_SIZE - 1);
+		else
+			fw_out_json_body(out, incident, strnlen(incident, INCIDENT_BYTES));
 	}
-	FW_BUF(out, ",{\"type\":\"text\",\"text\":");
-	fw_buf_json(out, line.text, line.len);
-	FW_BUF(out, "}");
+	FW_OUT(out, "\"}");
 }
 
-static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *out)
+static void write_start(struct fw_out *out, const fw_call *call)
 {
-	fw_server *server = call->server;
-	fw_contract contract = fw_mcp_contract(call);
+	FW_OUT(out, "{\"jsonrpc\":\"2.0\",");
+	if (call->request.has_id) {
+		FW_OUT(out, "\"id\":");
+		fw_out_put(out, call->request.id.text, call->request.id.len);
+		FW_OUT(out, ",");
+	}
+}
 
-	fw_buf_reset(&server->scratch, KEEP_OUT_BYTES);
-	fw_mcp_encode(server, err, contract, &server->scratch);
-	/* Then it is reported without its context. */
-	if (server->scratch.state != FW_BUF_OK) {
-		out->state = server->scratch.state;
-		return;
-	}
-	put_start(call, out);
-	FW_BUF(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-	fw_buf_json(out, server->scratch.text, server->scratch.len);
-	FW_BUF(out, "}");
-	if (wants_hint(call, contract))
-		put_hint(err, out);
-	FW_BUF(out, "],");
-	if (contract == FW_CODEINTEL && call->request.offer->output &&
-	    call->request.offer->empty_result) {
-		FW_BUF(out, "\"structuredContent\":");
-		fw_buf_put(out, server->scratch.text, server->scratch.len);
-		FW_BUF(out, ",");
-	}
-	FW_BUF(out, "\"isError\":true,\"_meta\":{\"" FW_META_ERROR "\":");
-	fw_mcp_encode(server, err, FW_CANONICAL, out);
-	if (call->request.is_modern) {
-		FW_BUF(out, ",\"" FW_META_SERVER_INFO "\":");
-		fw_buf_str(out, server->identity.implementation);
-		FW_BUF(out, "},\"resultType\":\"complete\"}}");
+/* `text`: the error in the contract; NULL: it is written in toolerror, in one pass. */
+static void write_tool_failure(struct fw_out *out, const fw_call *call, const fw_error *err,
+			       fw_contract contract, const struct fw_buf *text)
+{
+	const fw_server *server = call->server;
+	const struct fw_offer *offer = call->request.offer;
+	const fw_encode_options options = encode_options(server);
+
+	write_start(out, call);
+	FW_OUT(out, "\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
+	if (text) {
+		fw_out_json(out, text->text, text->len);
+		FW_OUT(out, "}");
 	} else {
-		FW_BUF(out, "}}}");
+		FW_OUT(out, "\"");
+		fw_toolerror_write_inside(out, err);
+		FW_OUT(out, "\"}");
 	}
+	if (wants_hint(call, contract))
+		write_hint(out, err);
+	FW_OUT(out, "],");
+	if (contract == FW_CODEINTEL && offer->output && offer->empty_result) {
+		FW_OUT(out, "\"structuredContent\":");
+		fw_out_put(out, text->text, text->len);
+		FW_OUT(out, ",");
+	}
+	FW_OUT(out, "\"isError\":true,\"_meta\":{\"" FW_META_ERROR "\":");
+	fw_contract_write(out, err, FW_CANONICAL, &options);
+	if (call->request.is_modern) {
+		FW_OUT(out, ",\"" FW_META_SERVER_INFO "\":");
+		fw_out_str(out, server->identity.implementation);
+		FW_OUT(out, "},\"resultType\":\"complete\"}}");
+	} else {
+		FW_OUT(out, "}}}");
+	}
+}
+
+static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *buf)
+{
+	struct fw_buf *text = &call->server->scratch;
+	fw_contract contract = fw_mcp_contract(call);
+	struct fw_out out;
+
+	if (contract == FW_TOOLERROR) {
+		text = NULL;
+	} else {
+		fw_buf_reset(text, KEEP_OUT_BYTES);
+		fw_mcp_encode(call->server, err, contract, text);
+		/* Then it is reported without its context. */
+		if (text->state != FW_BUF_OK) {
+			buf->state = text->state;
+			return;
+		}
+	}
+	for (bool more = fw_buf_open(buf, USUAL_BYTES, &out); more;
+	     more = fw_buf_close(buf, &out))
+		write_tool_failure(&out, call, err, contract, text);
 }
 
 static void put_protocol_error(fw_call *call, const fw_error *err, struct fw_buf *out)
@@ -376,7 +431,8 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	fw_buf_reset(out, KEEP_OUT_BYTES);
 	if (is_page(call))
 		fw_mcp_encode(call->server, err, fw_mcp_contract(call), out);
-	else if (fw_relay_put_failure(call, err, out))
+	else if (call->relayed.form != FW_RELAYED_NOTHING &&
+		 fw_relay_put_failure(call, err, out))
 		;
 	else if (fw_mcp_is_tool_failure(call, err))
 		put_tool_failure(call, err, out);

@@ -420,8 +420,9 @@ bool fw_exchange_call_tool(struct fw_exchange *exchange, fw_page *page, const ch
 	request->method_name = FW_METHOD_TOOLS_CALL;
 	request->name = name;
 	request->name_len = strlen(name);
-	request->offer =
-		fw_offers_find(&call->server->offers.tools, request->name, request->name_len);
+	request->offer = call->server->relay ? &call->server->relay->tool
+					     : fw_offers_find(&call->server->offers.tools,
+							      request->name, request->name_len);
 	err = start_tool(call, text, len);
 	if (err)
 		fw_mcp_fail(call, err);

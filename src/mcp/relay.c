@@ -15,7 +15,6 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "contract/contract_impl.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
 #include "mcp/boundary.h"
@@ -164,7 +163,9 @@ void fw_relay_put_result(const fw_call *call, struct fw_buf *out)
 	if (relayed->before.n && *rest != '}')
 		FW_BUF(out, ",");
 	fw_buf_put(out, rest, len);
-	FW_BUF(out, "}");
+	/* The answer to a page is the result alone. */
+	if (!call->page)
+		FW_BUF(out, "}");
 }
 
 /* The session gets the notifications that it has subscribed to. */
@@ -236,6 +237,14 @@ bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const 
 		return false;
 	offered = fw_json_member(yyjson_doc_get_root(session->capabilities->doc), capability);
 	return offered && fw_ask_session(session, method, params.p, params.n, asker);
+}
+
+bool fw_relay_list(fw_server *server, fw_relay_listed_fn *done, void *ctx)
+{
+	if (!server->relay || !server->relay->ops->list)
+		return false;
+	server->relay->ops->list(server->relay, done, ctx);
+	return true;
 }
 
 void fw_relay_initialized(fw_server *server)
@@ -335,7 +344,7 @@ bool fw_relay_put_failure(fw_call *call, const fw_error *err, struct fw_buf *out
 			 call->server->options.contract < FW_CONTRACT_COUNT;
 
 	/* An observer may have replaced the failure. */
-	if (relayed->form == FW_RELAYED_NOTHING ||
+	if (relayed->form == FW_RELAYED_NOTHING || call->page ||
 	    (relayed->form == FW_RELAYED_RESULT && is_chosen))
 		return false;
 	if (relayed->form == FW_RELAYED_RESULT)

@@ -25,6 +25,9 @@
 struct fw_relay;
 struct fw_session;
 
+/* `list` is the JSON of a tools/list result, borrowed; or `err`, which the callee owns. */
+typedef void fw_relay_listed_fn(void *ctx, struct fw_slice list, fw_error *err);
+
 struct fw_relay_ops {
 	/* fw_server_run() begins. NULL member: nothing to do. */
 	void (*start)(struct fw_relay *relay);
@@ -42,6 +45,9 @@ struct fw_relay_ops {
 	 * (subscriptions/listen). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
 	void (*listening)(struct fw_relay *relay, const fw_call *call);
+	/* All tools, for the HTTP API: `done` is called once, maybe within this call. NULL
+	 * member: there is no list. */
+	void (*list)(struct fw_relay *relay, fw_relay_listed_fn *done, void *ctx);
 	/* A legacy client has ended its handshake, and can be asked. NULL member: ignored. */
 	void (*initialized)(struct fw_relay *relay);
 	/* The answer to fw_relay_ask_session(): `message` has it as its `result` or `error`;
@@ -106,6 +112,8 @@ bool fw_relay_put_failure(fw_call *call, const fw_error *err, struct fw_buf *out
 /* The call has failed: calls `abandon`. */
 void fw_relay_abandon(fw_call *call);
 void fw_relay_clear(fw_call *call);
+/* False: there is no relay, and `done` is not called. */
+bool fw_relay_list(fw_server *server, fw_relay_listed_fn *done, void *ctx);
 void fw_relay_initialized(fw_server *server);
 void fw_relay_answered(fw_server *server, void *asker, const fw_call *message);
 

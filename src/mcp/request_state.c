@@ -92,8 +92,9 @@ fw_error *fw_request_state_write(fw_call *call, struct fw_buf *out)
 	for (size_t i = 0; i < call->questions.count; i++) {
 		const struct fw_question *question = &call->questions.items[i];
 
-		/* Only questions that were asked: a client may send anything. */
-		if (!question->answer)
+		/* Only questions that were asked: a client may send anything. The answers
+		 * of the server are asked for again. */
+		if (!question->answer || question->is_host)
 			continue;
 		if (!is_first)
 			FW_BUF(&payload, ",");

@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/loop.h"
+#include "mcp/ask.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 #include "mcp/signin.h"
@@ -185,6 +186,7 @@ struct fw_server {
 	struct fw_identity identity;
 	struct fw_catalogue offers;
 	struct fw_observers observers;
+	struct fw_answerers answerers;
 	struct fw_pages pages;
 	struct fw_sessions sessions;
 	struct fw_calls calls;

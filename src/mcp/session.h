@@ -53,7 +53,9 @@ struct fw_session {
 	enum fw_version version; /* FW_V_NONE before initialize */
 	bool is_initialized;
 	struct fw_capabilities *capabilities; /* NULL before initialize */
-	char *client;                         /* name and version of the client */
+	char *client;                         /* name and version of the client, redacted */
+	size_t client_len;
+	bool has_plain_client; /* nothing in it is escaped in JSON */
 	bool has_contract;
 	fw_contract contract;
 	fw_log_level log_level;

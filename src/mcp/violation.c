@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "core/error_impl.h"
+#include "core/error_own.h"
 #include "core/redact.h"
 
 struct report {

@@ -23,8 +23,7 @@ enum {
 	READ_BYTES = 64 * 1024,
 	KEEP_BYTES = 256 * 1024,
 	COMPACT_BYTES = 64 * 1024,
-	TAKEN_BYTES = 64 * 1024, /* a reply of more is taken over instead of being copied */
-	WIDE_BYTES = 1024 * 1024 /* of a pipe that such a reply is written to */
+	WIDE_BYTES = 1024 * 1024 /* of a pipe that large replies are written to */
 };
 
 struct stdio {
@@ -98,8 +97,8 @@ static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 		(struct stdio *)((char *)exchange - offsetof(struct stdio, exchange));
 	struct fw_buf *unsent = &stdio->unsent;
 
-	if (reply->own && reply->len > TAKEN_BYTES && stdio->sent == unsent->len &&
-	    !stdio->is_broken && reply->len < unsent->max) {
+	if (reply->own && stdio->sent == unsent->len && !stdio->is_broken &&
+	    reply->len < unsent->max) {
 		stdio->sent = 0;
 		fw_buf_reset(unsent, KEEP_BYTES);
 		fw_buf_swap(unsent, reply->own);

@@ -21,6 +21,12 @@ struct fw_rate {
 /* Takes a token if there is one. `per_second` and `burst` are at least 1. */
 bool fw_rate_take(struct fw_rate *rate, uint64_t per_second, uint64_t burst, uint64_t now_ns);
 
+/* The same with the time in which one token refills, at least 1 ns, for rates below one
+ * per second. `burst` times `each_ns` is less than 2^63. */
+bool fw_rate_take_each(struct fw_rate *rate, uint64_t each_ns, uint64_t burst, uint64_t now_ns);
+uint64_t fw_rate_wait_each_ns(const struct fw_rate *rate, uint64_t each_ns, uint64_t burst,
+			      uint64_t now_ns);
+
 /* Time until there is a token; 0: now. */
 uint64_t fw_rate_wait_ns(const struct fw_rate *rate, uint64_t per_second, uint64_t burst,
 			 uint64_t now_ns);

@@ -312,13 +312,15 @@ static void take_options(struct fw_schema__run *r, const fw_schema_run *run)
 bool fw_schema_check(const fw_schema *schema, yyjson_val *instance, const fw_schema_run *run)
 {
 	_Alignas(ALIGN) char local[LOCAL_SCRATCH];
-	struct fw_schema__at at = { .v = instance };
+	struct fw_schema__scope scope = { NULL, 0 };
+	struct fw_schema__at at = { .v = instance, .scope = &scope };
 	struct fw_schema__run r;
 	pcre2_general_context *general = NULL;
 	bool ok;
 
 	if (!schema || !instance)
 		return false;
+	scope.resource = schema->nodes.at[schema->root].resource;
 	/* Each member is set separately, because the text buffers need no clearing. */
 	r.s = schema;
 	r.on_violation = NULL;

@@ -8,8 +8,8 @@
  * call is one transaction: it happens completely or not at all, also when the process
  * is killed.
  *
- * The one rule to remember: a store belongs to one thread at a time, and a process
- * opens the same file for writing only once.
+ * The one rule to remember: a store belongs to one thread at a time. A process may have
+ * several of the same file.
  */
 #ifndef FW_STORE_STORE_H
 #define FW_STORE_STORE_H

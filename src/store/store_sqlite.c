@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "store/store_file.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -174,31 +175,21 @@ static void close_database(struct fw_store_sqlite *store, bool is_gone)
 	}
 	store->db = NULL;
 	store->has_rows = false;
-	/* Last: closing any descriptor of a file releases the locks that the process
-	 * has on it. */
-	if (store->fd >= 0)
-		(void)close(store->fd);
+	/* Last: it may release the locks that the process has on the file. */
+	fw_store_file_close(store->fd);
 	store->fd = -1;
 }
 
-/* Readable by its owner only. SQLite gives the files beside it the same mode. */
 static fw_error *make_file(struct fw_store_sqlite *store)
 {
-	int fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	struct stat now;
-	int error = errno;
+	int error = 0;
+	int fd = fw_store_file_open(store->path, &now, &error);
 
-	if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
-		if (fd >= 0) {
-			error = EINVAL;
-			(void)close(fd);
-		}
+	if (fd < 0)
 		return fw_error_caused_by(
 			raise_reason(FW_HERE, store, "its file cannot be opened for writing"),
 			fw_error_from_errno(FW_HERE, error, store->path));
-	}
-	if (now.st_mode & 077)
-		(void)fchmod(fd, 0600);
 	store->device = now.st_dev;
 	store->inode = now.st_ino;
 	store->fd = fd;

@@ -82,6 +82,8 @@ struct fw_toolset_audit_report {
 	char reason[320]; /* if it is not intact */
 };
 
+struct fw_loop;
+
 /* Copy it to keep it; what its pointers refer to stays until the server is freed. */
 struct fw_toolset_host {
 	fw_server *server;
@@ -93,8 +95,13 @@ struct fw_toolset_host {
 				size_t index);
 	const void *arguments; /* of value_at() */
 	size_t first_option;   /* of value_at() */
-	const char *role;      /* --role; NULL: not given */
-	const char *state;     /* the state directory; NULL: there is none */
+	/* The value of an option of any toolset, by name; NULL: not given. */
+	const char *(*value_of)(const struct fw_toolset_host *host, const char *option);
+	const char *role;     /* --role; NULL: not given */
+	const char *state;    /* the state directory; NULL: there is none */
+	struct fw_loop *loop; /* of the server */
+	const char *store;    /* URL of the store (--store); NULL: there is none */
+	void **reservations;  /* what toolsets share of them (reserve/reserve.h) */
 	/* How tools should run. `workers` are shared by toolsets that need to reach
 	 * no files, and NULL unless `run` is FW_RUN_PROCESS. */
 	fw_run run;
@@ -141,6 +148,9 @@ struct fw_toolset {
 	/* What the server tells models about these tools; `role` is --role and may be NULL.
 	 * NULL: nothing. */
 	const char *(*instructions)(const char *role);
+	/* After the server has stopped, before it is freed: ends threads. NULL: nothing to
+	 * end. */
+	void (*stop)(void *instance);
 	/* After the server is freed. NULL: nothing to free. */
 	void (*free)(void *instance);
 };

@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "core/error_impl.h"
+#include "core/error_own.h"
 
 enum { STACK_BYTES = 64 * 1024 };
 

@@ -266,6 +266,8 @@ static void test_sandbox__owners_modes_times_and_attributes_stay(void **state)
 	assert_int_equal(try_ordinary(touch_secret), EPERM);
 	assert_int_equal(try_ordinary(attribute_of_secret), EOPNOTSUPP);
 	assert_int_equal(try_ordinary(watch_secret), EPERM);
+	assert_int_equal(try_watching(watch_secret), 0);
+	assert_int_equal(try_watching(chmod_secret), EPERM);
 	assert_int_equal(try_ordinary(flag_what_may_be_read), EPERM);
 	assert_int_equal(try_ordinary(make_own_setuid), EPERM);
 	assert_int_equal(try_executing(make_own_setuid), EPERM);

@@ -86,6 +86,14 @@ static inline int try_executing(attempt_fn *attempt)
 	return in_sandbox(&options, attempt);
 }
 
+static inline int try_watching(attempt_fn *attempt)
+{
+	fw_workers_options options = ordinary();
+
+	options.may_watch = true;
+	return in_sandbox(&options, attempt);
+}
+
 static inline int try_connecting(attempt_fn *attempt)
 {
 	fw_workers_options options = ordinary();

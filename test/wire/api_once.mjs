@@ -1,5 +1,6 @@
 // Idempotency-Key: a repeated request gets the answer of the first one, its tool runs
 // once; also over restarts and when the server is killed in the middle.
+// reaches: resource.conflict
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -119,7 +119,9 @@ test('a terabyte of nothing ends with the timeout, and with little memory', asyn
 	writeFileSync(join(tree, 'huge.txt'), 'needle\n');
 	truncateSync(join(tree, 'huge.txt'), 2 ** 40);
 	const own = await serve(tree, '--search-timeout', '300');
-	const { result } = await own.wire.call('search_text', { query: 'needle' }, { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });
+	// A NUL behind its first line shows that it is binary; what cannot match is not looked at for that.
+	same((await own.call('search_text', { query: 'needle' })).matches.map(({ path }) => path), ['a.txt']);
+	const { result } = await own.wire.call('search_text', { query: 'absent' }, { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });
 	check(result.isError, 'one line of a terabyte');
 	check([413, 503].includes(result.structuredContent.problem.status), JSON.stringify(result.structuredContent));
 	await own.end();

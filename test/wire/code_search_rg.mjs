@@ -67,7 +67,7 @@ async function compare(server, dir, query, number) {
 
 async function compareAll(dir, count, make, index, before) {
 	useState();
-	const server = await serve(dir, '--search-index', index);
+	const server = await serve(dir, '--search-index', index, '--search-timeout', '60000');
 	if (index === 'on') await awaitIndex();
 	const only = process.env.FW_CASE;
 	let hits = 0;

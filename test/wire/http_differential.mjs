@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { compare } from './lib/differential.mjs';
 import { serve } from './lib/http.mjs';
-import { ask, skips } from './lib/nodehttp.mjs';
+import { ask, dropsAfter, skips } from './lib/nodehttp.mjs';
 
 const seed = Number(process.env.FW_SEED ?? 11);
 const only = process.env.FW_CASE === undefined ? undefined : Number(process.env.FW_CASE);
@@ -22,7 +22,7 @@ after(async () => {
 
 test(`${only === undefined ? total : 1} mutated requests: never more than Node, never another body`, { timeout: 600000 }, async (t) => {
 	const begun = Date.now();
-	const { tally, faults } = await compare(server.port, seed, only ?? 0, only === undefined ? total : only + 1, { ask, skips, mustHaveReason: true });
+	const { tally, faults } = await compare(server.port, seed, only ?? 0, only === undefined ? total : only + 1, { ask, skips, dropsAfter, mustHaveReason: true });
 
 	for (const [what, number] of Object.entries(tally)) t.diagnostic(`${number} ${what}`);
 	t.diagnostic(`${((Date.now() - begun) / 1000).toFixed(1)} s, llhttp ${process.versions.llhttp} of Node ${process.version}`);

@@ -26,7 +26,7 @@ async function serve(args, body) {
 }
 
 test('the shipped program does not contain the example', () => {
-	same(names(bin), ['diag', 'workspace', 'context', 'code']);
+	same(names(bin), ['diag', 'workspace', 'context', 'code', 'reserve']);
 	const { status, err } = run(['serve', '--tools', 'greeting']);
 	same(status, 2);
 	match(err, /there is no toolset "greeting"/);
@@ -37,11 +37,11 @@ test('a toolset of the build file is in serve --help, with its options', () => {
 	const help = ask(example, ['serve', '--help']);
 	match(help, /^ {2}greeting +an example: greets somebody by name$/m);
 	match(help, /Options of toolset greeting:\n +--greeting TEXT +What to say before the name/);
-	match(help, /Any of: diag, workspace, context,\s+code,\s+greeting\./);
+	match(help, /Any of: diag, workspace, context,\s+code,\s+reserve,\s+greeting\./);
 });
 
 test('it is in the completion scripts and on the man page', () => {
-	match(ask(example, ['completion', 'bash']), /--tools\) COMPREPLY=.*'diag workspace context code greeting'/);
+	match(ask(example, ['completion', 'bash']), /--tools\) COMPREPLY=.*'diag workspace context code reserve greeting'/);
 	match(ask(example, ['completion', 'bash']), / --greeting/);
 	match(ask(example, ['completion', 'zsh']), /--greeting='\[What to say before the name/);
 	const page = ask(example, ['man', 'serve']);

@@ -109,15 +109,10 @@ static void put_commands(void)
 {
 	const cli_command *command;
 
-	for (int built = 1; built >= 0; built--) {
-		cli_putc('\n');
-		cli_heading(built ? "Commands:" : "Not built yet:");
-		for (size_t i = 0; (command = cli_command_at(i)); i++) {
-			if ((command->run != NULL) != built)
-				continue;
-			put_entry(command->name, command->summary);
-		}
-	}
+	cli_putc('\n');
+	cli_heading("Commands:");
+	for (size_t i = 0; (command = cli_command_at(i)); i++)
+		put_entry(command->name, command->summary);
 }
 
 static void put_examples(const cli_command *command)

@@ -10,11 +10,14 @@
 
 #include <faultwire/faultwire.h>
 
+#include "cli/serve/api.h"
+#include "cli/serve/gate_sandbox.h"
 #include "cli/serve/shared.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
 #include "gate/config.h"
 #include "gate/gate.h"
+#include "observe/log/log.h"
 
 enum {
 	DEADLINE_MOST_S = 86400,
@@ -40,6 +43,11 @@ enum {
 	SUSPECT,
 	PIN,
 	CONTRACT,
+	API,
+	SANDBOX,
+	SANDBOX_READ,
+	SANDBOX_WRITE,
+	SANDBOX_OFFLINE,
 	OPTION_COUNT
 };
 
@@ -85,6 +93,19 @@ static const cli_option options[OPTION_COUNT] = {
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "Report every failure in this error contract; by default failures of "
 		       "upstreams keep their text." },
+	[API] = { "api", "on|off", 0, CLI_SWITCH,
+		  "HTTP: serve the HTTP API at /api/v1/ and /openapi.json; by default on." },
+	[SANDBOX] = { "sandbox", "HOW", 0, CLI_SANDBOX,
+		      "Restrict programs to the system's own files and those named below, by "
+		      "Landlock. required: refuse to start if the kernel does not have it; "
+		      "best-effort: warn and go on; off: the default." },
+	[SANDBOX_READ] = { "sandbox-read", "DIR", 0, CLI_FILES,
+			   "Let programs read and execute files below DIR; may be repeated." },
+	[SANDBOX_WRITE] = { "sandbox-write", "DIR", 0, CLI_FILES,
+			    "Let programs also write below DIR; may be repeated." },
+	[SANDBOX_OFFLINE] = { "sandbox-offline", NULL, 0, CLI_NOTHING,
+			      "With --sandbox: no TCP connections, if the kernel can refuse "
+			      "them (Landlock 4)." },
 };
 
 static const cli_example examples[] = {
@@ -104,6 +125,8 @@ struct gating {
 	struct serve_shared shared;
 	struct fw_gate *gate;
 	struct fw_gate_config *config;
+	struct fw_sandbox_plan *sandbox; /* of programs; NULL: none */
+	struct fw_api *api;              /* NULL: none */
 };
 
 /* ---- upstreams -------------------------------------------------------------------------- */
@@ -242,6 +265,38 @@ static fw_error *read_era(const char *text, enum fw_remote_era *ret_era)
 		    : NULL;
 }
 
+static fw_error *make_sandbox(struct gating *gating, const struct fw_gate_entry *entries,
+			      size_t count)
+{
+	const cli_args *args = gating->args;
+	const char *readable[LISTED_MOST + 1];
+	const char *writable[LISTED_MOST + 1];
+
+	list_values(args, SANDBOX_READ, readable);
+	list_values(args, SANDBOX_WRITE, writable);
+	return serve_gate_sandbox(
+		&(struct serve_sandbox){ .how = args->values[SANDBOX],
+					 .readable = readable,
+					 .writable = writable,
+					 .may_connect = !cli_given(args, SANDBOX_OFFLINE),
+					 .entries = entries,
+					 .count = count },
+		&gating->sandbox);
+}
+
+/* The rules for files are all that programs get, so that is all that can be missing. */
+static void report_sandbox(const struct gating *gating)
+{
+	static const char missing[] = "no file rules (Landlock): programs are not restricted";
+
+	if (!gating->sandbox || fw_sandbox_plan_file(gating->sandbox) >= 0)
+		return;
+	fw_log_event(FW_LOG_WARNING, "faultwire", "sandbox_incomplete",
+		     (const fw_field[]){ fw_log_text("missing", missing) }, 1);
+	if (!serve_is_log_only(gating->args))
+		cli_remark("sandbox: %s", missing);
+}
+
 static fw_error *make_gate(struct gating *gating)
 {
 	const cli_args *args = gating->args;
@@ -262,6 +317,9 @@ static fw_error *make_gate(struct gating *gating)
 	how.deadline_ms = deadline_s * 1000;
 	FW_TRY(read_upstreams(gating));
 	how.entries = fw_gate_config_entries(gating->config, &how.count);
+	FW_TRY(make_sandbox(gating, how.entries, how.count));
+	if (gating->sandbox && fw_sandbox_plan_file(gating->sandbox) >= 0)
+		how.ruleset = fw_sandbox_plan_file(gating->sandbox);
 	return fw_gate_new(&gating->shared.loop, &how, &gating->gate);
 }
 
@@ -295,7 +353,15 @@ static fw_error *gate(struct gating *gating)
 	fw_gate_attach(gating->gate, shared->server);
 	FW_TRY(fw_server_prepare(shared->server));
 	FW_TRY(serve_observers_begin(&shared->observers, shared->server, &shared->observe));
+	report_sandbox(gating);
+	if (serve_value(gating->args, SERVE_HTTP))
+		FW_TRY(serve_api_add(shared,
+				     &(struct serve_api){ .api = gating->args->values[API] },
+				     &gating->api));
 	FW_TRY(serve_shared_listen(shared));
+	if (gating->api)
+		fw_api_set_alerting(gating->api, shared->observers.observation.alerting);
+	FW_TRY(fw_gate_observe(gating->gate, shared->observers.observation.metrics));
 	serve_shared_started(shared, "gateway_started", NULL);
 	keep_heap();
 	return fw_server_run(shared->server);
@@ -305,9 +371,14 @@ static int run(const cli_args *args)
 {
 	struct gating gating = { .args = args, .shared = { .args = args } };
 	fw_error *err = gate(&gating);
-	bool is_free = serve_shared_close(&gating.shared);
+	bool is_free;
 
+	fw_api_close(gating.api);
+	is_free = serve_shared_close(&gating.shared);
+	if (is_free)
+		fw_api_free(gating.api);
 	fw_gate_free(gating.gate);
+	fw_sandbox_plan_free(gating.sandbox);
 	fw_gate_config_free(gating.config);
 	serve_shared_clear(&gating.shared, is_free, "gateway_stopped");
 	return err ? cli_fail(err) : CLI_DONE;

@@ -14,6 +14,7 @@
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
 #include "cli/serve/limit.h"
+#include "cli/serve/api.h"
 #include "cli/serve/shared.h"
 #include "cli/serve/start.h"
 #include "cli/serve/toolsets.h"
@@ -81,8 +82,10 @@ static const cli_option options[OPTION_COUNT] = {
 			       "HTTP API: answer 426 instead of 400 to a version that is not "
 			       "supported." },
 	[STORE] = { "store", "FILE", 0, CLI_FILE,
-		    "HTTP API: database for answers to requests with an Idempotency-Key, or "
-		    "off; by default store.db in the state directory." },
+		    "Database for file reservations, and for answers of the HTTP API to "
+		    "requests with an Idempotency-Key, or off; by default store.db in the "
+		    "state "
+		    "directory." },
 };
 
 static const cli_example examples[] = {
@@ -98,6 +101,7 @@ struct serving {
 	const cli_args *args;
 	struct serve_shared shared;
 	char state[CLI_PATH_SIZE]; /* the state directory; "": there is none */
+	char store[CLI_PATH_SIZE]; /* the default of --store */
 	/* How tools are run. */
 	fw_run run;
 	bool is_run_chosen; /* by --run */
@@ -105,6 +109,7 @@ struct serving {
 	fw_workers *workers;
 	struct fw_sandbox_report lacks; /* logged when there is a log */
 	struct fw_api *api;             /* NULL: none */
+	void *reservations;             /* of the toolsets */
 };
 
 static void report_sandbox(const cli_args *args, const char *missing)
@@ -156,6 +161,19 @@ static const char *value_at(const struct fw_toolset_host *host, size_t option, s
 	return NULL;
 }
 
+/* The same, of an option of any toolset. */
+static const char *value_of(const struct fw_toolset_host *host, const char *option)
+{
+	const cli_args *args = host->arguments;
+	const cli_option *found;
+	const char *toolset;
+
+	for (size_t i = 0; (found = serve_toolset_option_at(i, &toolset)); i++)
+		if (strcmp(found->name, option) == 0)
+			return args->values[FIRST_OF_TOOLSETS + i];
+	return NULL;
+}
+
 static fw_error *add_toolsets(struct serving *serving)
 {
 	const cli_args *args = serving->args;
@@ -163,6 +181,9 @@ static fw_error *add_toolsets(struct serving *serving)
 	struct fw_toolset_host host = {
 		.server = serving->shared.server,
 		.value_at = value_at,
+		.value_of = value_of,
+		.loop = &serving->shared.loop,
+		.reservations = &serving->reservations,
 		.arguments = args,
 		.first_option = FIRST_OF_TOOLSETS,
 		.role = args->values[ROLE],
@@ -182,6 +203,7 @@ static fw_error *add_toolsets(struct serving *serving)
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
+	FW_TRY(serve_api_file(args->values[STORE], "store.db", serving->store, &host.store));
 	return serve_toolsets_add(&serving->shared.observers.toolsets, args->values[TOOLS],
 				  args->values + FIRST_OF_TOOLSETS, &host);
 }
@@ -232,41 +254,13 @@ static fw_error *check_problem_base(const char *url)
 			 url);
 }
 
-/* `name` in the state directory, unless the option names another file or is off. */
-static fw_error *file_of(const char *given, const char *name, char path[CLI_PATH_SIZE],
-			 const char **ret_file)
-{
-	*ret_file = given && strcmp(given, "off") == 0 ? NULL : given;
-	if (given)
-		return NULL;
-	FW_TRY(cli_state_path(name, false, path));
-	*ret_file = path[0] ? path : NULL;
-	return NULL;
-}
-
-static fw_error *add_api(struct serving *serving)
-{
-	const cli_args *args = serving->args;
-	const char *api = args->values[API];
-	char incidents[CLI_PATH_SIZE], store[CLI_PATH_SIZE];
-	struct fw_api_options how = { .loop = &serving->shared.loop,
-				      .upgrade_required = cli_given(args, UPGRADE_REQUIRED) };
-
-	if (api && strcmp(api, "off") == 0)
-		return NULL;
-	FW_TRY(file_of(serve_value(args, SERVE_INCIDENTS), "incidents.db", incidents,
-		       &how.incident_file));
-	FW_TRY(file_of(args->values[STORE], "store.db", store, &how.store_file));
-	return fw_api_new(serving->shared.server, &how, &serving->api);
-}
-
 static fw_error *serve(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	struct serve_observers *observers = &serving->shared.observers;
 	fw_server_options server = FW_SERVER_OPTIONS_INIT;
 	const char *http = serve_value(args, SERVE_HTTP);
-	static const size_t needs_http[] = { API, UPGRADE_REQUIRED, STORE };
+	static const size_t needs_http[] = { API, UPGRADE_REQUIRED };
 	uint32_t deadline_s = DEADLINE_S;
 
 	for (size_t i = 0; !http && i < sizeof needs_http / sizeof *needs_http; i++)
@@ -303,7 +297,12 @@ static fw_error *serve(struct serving *serving)
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
-		FW_TRY(add_api(serving));
+		FW_TRY(serve_api_add(&serving->shared,
+				     &(struct serve_api){ .api = args->values[API],
+							  .store = args->values[STORE],
+							  .upgrade_required = cli_given(
+								  args, UPGRADE_REQUIRED) },
+				     &serving->api));
 	FW_TRY(serve_shared_listen(&serving->shared));
 	if (serving->api)
 		fw_api_set_alerting(serving->api, observers->observation.alerting);
@@ -361,6 +360,7 @@ static int run(const cli_args *args)
 	if (err && !serving.shared.is_started)
 		err = fail_to_start(&serving, err);
 	fw_api_close(serving.api);
+	serve_toolsets_stop(&serving.shared.observers.toolsets);
 	is_free = serve_shared_close(&serving.shared);
 	if (is_free) {
 		fw_api_free(serving.api);

@@ -211,6 +211,13 @@ void serve_toolsets_start(const struct serve_toolsets *toolsets)
 			toolsets->added[i].toolset->start(toolsets->added[i].instance);
 }
 
+void serve_toolsets_stop(const struct serve_toolsets *toolsets)
+{
+	for (size_t i = 0; i < toolsets->count; i++)
+		if (toolsets->added[i].toolset->stop)
+			toolsets->added[i].toolset->stop(toolsets->added[i].instance);
+}
+
 /* ---- afterwards ----------------------------------------------------------------- */
 
 void serve_toolsets_describe(const struct serve_toolsets *toolsets, const fw_outcome *outcome,

@@ -57,6 +57,9 @@ void serve_toolsets_allow(struct serve_toolsets *toolsets, const char *path, boo
 /** When threads may start, before the server runs. */
 void serve_toolsets_start(const struct serve_toolsets *toolsets);
 
+/** After the server has stopped, before it is freed. */
+void serve_toolsets_stop(const struct serve_toolsets *toolsets);
+
 /** What an audit record of this call should name. */
 void serve_toolsets_describe(const struct serve_toolsets *toolsets, const fw_outcome *outcome,
 			     fw_scope *scope);

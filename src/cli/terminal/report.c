@@ -287,11 +287,3 @@ fw_error *cli_usage(const char *fmt, ...)
 	va_end(list);
 	return fw_raise_cli_usage(text);
 }
-
-fw_error *cli_not_built(const char *what)
-{
-	fw_error *err = fw_raise_internal_unsupported(what);
-
-	fw_error_set_hint(err, "Run faultwire --help for the list of commands.");
-	return fw_error_wrap(err, FW_HERE, "not built yet");
-}

@@ -36,9 +36,6 @@ void cli_remark(const char *fmt, ...) FW_PRINTF(1, 2);
 /** cli.usage with this message. */
 FW_NODISCARD fw_error *cli_usage(const char *fmt, ...) FW_PRINTF(1, 2);
 
-/** internal.unsupported, for a command that is not implemented yet. */
-FW_NODISCARD fw_error *cli_not_built(const char *what);
-
 /** Whether the environment contains DEBUG_STACK=true. */
 bool cli_stack_is_wanted(void);
 

@@ -90,6 +90,16 @@ static fw_error *add_gauge(struct fw_metrics *metrics, struct fw_metrics_gauge g
 	return NULL;
 }
 
+fw_error *fw_metrics_add_source(struct fw_metrics *metrics,
+				const struct fw_metrics_source *source)
+{
+	if (metrics->source_count == FW_METRICS_SOURCES)
+		return fw_raise_internal_api_misuse("fw_metrics_add_source",
+						    "there are too many");
+	metrics->sources[metrics->source_count++] = *source;
+	return NULL;
+}
+
 fw_error *fw_metrics_gauge(struct fw_metrics *metrics, const char *name, const char *help,
 			   fw_metrics_fn *read, void *ctx)
 {

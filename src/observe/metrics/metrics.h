@@ -23,6 +23,25 @@ void fw_metrics_free(struct fw_metrics *metrics);
 /* Counts a request that has ended. Not counted if out of memory. */
 void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome);
 
+/* One of several numbers with labels; `ret_labels` are borrowed until the next call. False:
+ * there are no more. */
+typedef bool fw_metrics_each_fn(void *ctx, size_t index, const char *ret_labels[2],
+				double *ret_value);
+
+/* A metric with one or two labels, whose values are read when they are requested. All
+ * members are borrowed for as long as the metrics live. */
+struct fw_metrics_source {
+	const char *name; /* of a counter: ends in _total */
+	const char *help;
+	bool is_counter;
+	const char *labels[2]; /* the second may be NULL */
+	fw_metrics_each_fn *each;
+	void *ctx;
+};
+/* Raises internal.api_misuse if there are too many. */
+fw_error *fw_metrics_add_source(struct fw_metrics *metrics,
+				const struct fw_metrics_source *source);
+
 /* Reads a number when the metrics are requested; must not block. */
 typedef double fw_metrics_fn(void *ctx);
 

@@ -22,6 +22,8 @@ struct fw_metrics_bucket {
 };
 extern const struct fw_metrics_bucket fw_metrics_buckets[FW_METRICS_BUCKETS];
 
+enum { FW_METRICS_SOURCES = 16 };
+
 struct fw_metrics_gauge {
 	const char *name;
 	const char *help;
@@ -39,6 +41,8 @@ struct fw_metrics {
 	struct fw_metrics_series_table
 		codeintel_errors;                       /* error_code, operation, http_status */
 	struct fw_metrics_series_table codeintel_times; /* operation: a histogram */
+	struct fw_metrics_source sources[FW_METRICS_SOURCES];
+	size_t source_count;
 	struct fw_metrics_gauge gauges[FW_LIMIT_METRIC_GAUGES];
 	size_t gauge_count;
 };

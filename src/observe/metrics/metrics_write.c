@@ -190,12 +190,36 @@ static void put_errors(struct fw_buf *out, enum fw_metrics_form form,
 	put_table(out, &metrics->events, "faultwire_alert_events_total", event_labels);
 }
 
+static void put_source(struct fw_buf *out, enum fw_metrics_form form,
+		       const struct fw_metrics_source *source)
+{
+	const char *labels[2] = { "", "" };
+	double value = 0;
+
+	put_head(out, form, source->name, source->is_counter ? "counter" : "gauge",
+		 source->help);
+	for (size_t i = 0; source->each(source->ctx, i, labels, &value); i++) {
+		fw_buf_str(out, source->name);
+		FW_BUF(out, "{");
+		put_label(out, source->labels[0], labels[0]);
+		if (source->labels[1]) {
+			FW_BUF(out, ",");
+			put_label(out, source->labels[1], labels[1]);
+		}
+		FW_BUF(out, "} ");
+		put_number(out, value);
+		FW_BUF(out, "\n");
+	}
+}
+
 void fw_metrics_write(const struct fw_metrics *metrics, enum fw_metrics_form form,
 		      struct fw_buf *out)
 {
 	put_calls(out, form, &metrics->tools);
 	put_errors(out, form, metrics);
 	put_codeintel(out, form, metrics);
+	for (size_t i = 0; i < metrics->source_count; i++)
+		put_source(out, form, &metrics->sources[i]);
 	for (size_t i = 0; i < metrics->gauge_count; i++) {
 		const struct fw_metrics_gauge *gauge = &metrics->gauges[i];
 

@@ -86,6 +86,8 @@ static bool read_head(struct fw_blame *blame, const char *text)
 		return true;
 	(void)strtoll(text + hash, &end, 10);
 	line = strtoll(end, NULL, 10);
+	if (line < 1 || line > INT32_MAX)
+		return true;
 	if (!blame->line_count)
 		blame->first = line;
 	return find_commit(blame, text, hash);

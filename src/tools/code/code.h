@@ -17,10 +17,12 @@
 
 #include "tools/code/indexer.h"
 #include "tools/code/repo.h"
+#include "tools/code/semantic/settings.h"
 
 struct fw_code_set {
 	struct fw_code_repos repos;
 	uint32_t search_ms; /* time limit of a search */
+	struct fw_semantic_settings semantic;
 	struct fw_indexer_options indexer;
 };
 
@@ -40,6 +42,7 @@ struct fw_code_runs {
 /* Adds the tools. Raises internal.api_misuse, internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
 				   const struct fw_code_runs *files,
-				   const struct fw_code_runs *git);
+				   const struct fw_code_runs *git,
+				   const struct fw_code_runs *semantic);
 
 #endif

@@ -29,7 +29,7 @@ bool fw_git_graph_prepare(const struct fw_code_repo *repo);
 bool fw_git_graph_find(const struct fw_code_place *place, const char *head,
 		       struct fw_git_graph *ret_graph);
 
-/* Makes graphs when asked; does not return. `repos` is a struct fw_code_repos. */
-void fw_git_graph_run(void *repos);
+/* Makes graphs when asked; does not return. `ctx` is a struct fw_code_repos. */
+void fw_git_graph_run(void *ctx);
 
 #endif

@@ -169,14 +169,16 @@ static bool grow(struct hunter *h, size_t room)
 	return true;
 }
 
-/* Searches a piece that consists of complete lines. False: the file is binary. */
-static fw_error *search_piece(struct hunter *h, const char *text, size_t len, bool *ret_is_text)
+/* Searches a piece that consists of complete lines; `known` bytes of the file are behind
+ * `text`. False: the file is binary. */
+static fw_error *search_piece(struct hunter *h, const char *text, size_t len, size_t known,
+			      bool *ret_is_text)
 {
 	const struct fw_matching matching = { found, is_stopped, h };
 
 	if (!fw_query_may_match(h->hunt->options.query, text, len))
 		return NULL;
-	if (memchr(text, '\0', len)) {
+	if (memchr(text, '\0', known)) {
 		*ret_is_text = false;
 		return NULL;
 	}
@@ -230,7 +232,8 @@ static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
 		is_first = false;
 		part = complete(h->buffer, len, is_end);
 		if (part > skip)
-			FW_TRY(search_piece(h, h->buffer + skip, part - skip, ret_is_text));
+			FW_TRY(search_piece(h, h->buffer + skip, part - skip, len - skip,
+					    ret_is_text));
 		if (is_end || !*ret_is_text || is_stopped(h))
 			return NULL;
 		h->line += fw_scan_lines(h->buffer, part);

@@ -28,7 +28,7 @@ struct fw_indexer_options {
  * whose directory cannot be created has no index. */
 void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index);
 
-/* Keeps the indexes; does not return. `options` is a struct fw_indexer_options. */
-void fw_indexer_run(void *options);
+/* Keeps the indexes; does not return. `ctx` is a struct fw_indexer_options. */
+void fw_indexer_run(void *ctx);
 
 #endif

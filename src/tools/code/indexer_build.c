@@ -163,6 +163,7 @@ static void remove_others(const struct fw_indexer *indexer, const char *kept)
 	DIR *directory = opendir(indexer->repo->index);
 	const struct dirent *entry;
 
+	/* cppcheck-suppress readdirCalled ; no other thread uses the stream */
 	while (directory && (entry = readdir(directory))) {
 		const char *dot = strrchr(entry->d_name, '.');
 

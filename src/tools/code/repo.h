@@ -19,6 +19,7 @@ struct fw_code_repo {
 	char path[FW_PATH_SIZE];            /* canonical */
 	char index[FW_PATH_SIZE];           /* directory of what is kept of it; "": none */
 	bool has_index;                     /* its files are indexed */
+	char semantic[FW_PATH_SIZE];        /* directory of the semantic index; "": none */
 };
 
 struct fw_code_repos {

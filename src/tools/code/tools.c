@@ -7,6 +7,8 @@
  */
 #include "tools/code/code.h"
 
+#include "tools/code/semantic/tools.h"
+
 #include "tools/toolset.h"
 
 #include <faultwire/raise.h>
@@ -40,6 +42,39 @@ static const struct listed file_tools[] = {
 	  "true. total is the number of all matching lines.",
 	  "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}",
 	  fw_code_search_text },
+};
+
+static const struct listed symbol_tools[] = {
+	{ "find_symbol", "Find a symbol",
+	  "Finds where functions, classes, types and the like are defined, by their name or a "
+	  "part "
+	  "of it; exact names first. Definitions are recognized by the look of lines, in about "
+	  "twenty languages.",
+	  "semantic:find_symbol", "{\"symbols\":[],\"total\":0,\"truncated\":false}",
+	  fw_semantic_find_symbol },
+	{ "outline", "Outline a file",
+	  "Lists what a file defines, with kinds and lines: its functions, classes, types, "
+	  "headings.",
+	  "semantic:outline", "{\"path\":\"\",\"symbols\":[],\"lines\":0}",
+	  fw_semantic_outline },
+	{ "find_references", "Find references",
+	  "Finds lines that have a name as a whole word: definitions first, then calls, other "
+	  "uses, "
+	  "mentions in comments. By text, not by scope: two things with one name are not "
+	  "distinguished.",
+	  "semantic:find_references", "{\"references\":[],\"total\":0,\"truncated\":false}",
+	  fw_semantic_find_references },
+};
+
+static const struct listed semantic_tools[] = {
+	{ "semantic_search", "Search by meaning",
+	  "Finds the parts of files that fit a question or a description best, by words, "
+	  "names, "
+	  "past commits and similarity, with the reasons. answer quotes the best ones with "
+	  "their "
+	  "places; confidence is how likely the first finding is the right file.",
+	  "semantic:search", "{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}",
+	  fw_semantic_search },
 };
 
 static const struct listed git_tools[] = {
@@ -79,8 +114,13 @@ static fw_error *add(fw_server *server, struct fw_code_set *code, const struct l
 }
 
 fw_error *fw_code_add(fw_server *server, struct fw_code_set *code,
-		      const struct fw_code_runs *files, const struct fw_code_runs *git)
+		      const struct fw_code_runs *files, const struct fw_code_runs *git,
+		      const struct fw_code_runs *semantic)
 {
 	FW_TRY(add(server, code, file_tools, sizeof file_tools / sizeof *file_tools, files));
+	FW_TRY(add(server, code, semantic_tools, sizeof semantic_tools / sizeof *semantic_tools,
+		   semantic));
+	FW_TRY(add(server, code, symbol_tools, sizeof symbol_tools / sizeof *symbol_tools,
+		   files));
 	return add(server, code, git_tools, sizeof git_tools / sizeof *git_tools, git);
 }

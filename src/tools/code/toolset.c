@@ -13,6 +13,7 @@
 #include "tools/code/git.h"
 #include "tools/code/git_graph.h"
 #include "tools/code/indexer.h"
+#include "tools/code/semantic/pools.h"
 
 enum {
 	SEARCH_MS = 10000,
@@ -25,11 +26,13 @@ enum {
 static const uint64_t mib = 1024 * 1024;
 static const uint64_t worker_bytes = 1024 * 1024 * 1024;
 
-enum { REPO, SEARCH_TIMEOUT, SEARCH_INDEX, SEARCH_INDEX_SIZE, OPTION_COUNT };
+enum { REPO, SEARCH_TIMEOUT, SEARCH_INDEX, SEARCH_INDEX_SIZE, SEMANTIC_INDEX, OPTION_COUNT };
 
 static const char *const index_words[] = {
 	[FW_INDEXER_AUTO] = "auto", [FW_INDEXER_ON] = "on", [FW_INDEXER_OFF] = "off", NULL
 };
+
+static const char *const semantic_words[] = { "on", "off", NULL };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS, NULL,
@@ -43,6 +46,9 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 			   "of 2000 files or 32 MiB and more." },
 	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT, NULL,
 				"Largest index of a repository in MiB, by default 512." },
+	[SEMANTIC_INDEX] = { "semantic-index", "WHEN", 0, FW_TOOLSET_WORD, semantic_words,
+			     "Build the index for semantic_search in the background, the "
+			     "default; off: use what faultwire index build has built." },
 };
 
 static fw_error *read_number(const char *word, unsigned long most, const char *fault,
@@ -235,6 +241,7 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 	const char *readable[FW_CODE_REPOS_MAX + 1] = { NULL };
 	struct fw_code_runs files = { .run = host->run };
 	struct fw_code_runs git = { .run = FW_RUN_PROCESS };
+	struct fw_code_runs semantic;
 	fw_workers *graph;
 
 	for (size_t i = 0; i < code->repos.count; i++) {
@@ -247,7 +254,8 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 	FW_TRY(add_git_workers(host, code, false, &git.workers));
 	if (host->state)
 		FW_TRY(add_git_workers(host, code, true, &graph));
-	return fw_code_add(host->server, code, &files, &git);
+	FW_TRY(fw_semantic_pools_add(host, code, readable, &semantic));
+	return fw_code_add(host->server, code, &files, &git, &semantic);
 }
 
 static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
@@ -261,6 +269,11 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 	err = read_options(host, code);
 	if (!err)
 		err = read_index_options(host, code);
+	if (!err)
+		err = fw_semantic_pools_prepare(
+			host, code,
+			!host->values[SEMANTIC_INDEX] ||
+				strcmp(host->values[SEMANTIC_INDEX], "off") != 0);
 	if (!err)
 		err = add_tools(host, code);
 	if (err) {
@@ -292,9 +305,10 @@ static void instance_free(void *instance)
 
 const struct fw_toolset fw_toolset_code = {
 	.name = "code",
-	.summary = "files and history of a source repository: read, list, search, blame; "
-		   "served by default if "
-		   "--repo is given",
+	.summary =
+		"files and history of a source repository: read, list, search, symbols, blame; "
+		"served by default if "
+		"--repo is given",
 	.contract = FW_CODEINTEL,
 	.options = options,
 	.option_count = OPTION_COUNT,

@@ -5,36 +5,12 @@
  */
 #include "tools/common/glob.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/common/glob_impl.h"
 
-enum kind {
-	LITERAL,
-	ONE,    /* ? */
-	CLASS,  /* [...] */
-	STAR,   /* *: stays within a component */
-	ENTER,  /* "**" is next, at the start of a component */
-	INSIDE, /* within what "**" matches; ends after a slash */
-	ALL     /* "**" at the end: the rest, at least one byte */
-};
-
-struct state {
-	enum kind kind;
-	uint32_t letter;
-	const char *set; /* CLASS: the text between the brackets */
-	size_t set_len;
-};
-
-struct pattern {
-	struct state states[FW_GLOB_BYTES + 4];
-	size_t count;
-	bool is_git;
-};
-
-/* Reads one character; a byte that is not UTF-8 is a character of its own. */
-static uint32_t letter_at(const char *text, size_t len, size_t *at)
+uint32_t fw_glob_letter(const char *text, size_t len, size_t *at)
 {
 	unsigned char c = (unsigned char)text[(*at)++];
 	uint32_t letter;
@@ -54,13 +30,13 @@ static uint32_t letter_at(const char *text, size_t len, size_t *at)
 	return letter;
 }
 
-static void add(struct pattern *p, enum kind kind, uint32_t letter)
+static void add(struct fw_glob_pattern *p, enum fw_glob_kind kind, uint32_t letter)
 {
-	p->states[p->count++] = (struct state){ .kind = kind, .letter = letter };
+	p->states[p->count++] = (struct fw_glob_state){ .kind = kind, .letter = letter };
 }
 
 /* Reads from after "[" to after "]". False if it is not closed. */
-static bool read_class(const char *glob, size_t len, size_t *at, struct pattern *p)
+static bool read_class(const char *glob, size_t len, size_t *at, struct fw_glob_pattern *p)
 {
 	size_t start = *at;
 	size_t i = start;
@@ -73,27 +49,29 @@ static bool read_class(const char *glob, size_t len, size_t *at, struct pattern 
 		i += p->is_git && glob[i] == '\\' ? 2 : 1;
 	if (i >= len)
 		return false;
-	p->states[p->count++] =
-		(struct state){ .kind = CLASS, .set = glob + start, .set_len = i - start };
+	p->states[p->count++] = (struct fw_glob_state){ .kind = FW_GLOB_CLASS,
+							.set = glob + start,
+							.set_len = i - start };
 	*at = i + 1;
 	return true;
 }
 
 /* In git's patterns, "**" that does not stand alone is the same as "*". */
-static void read_odd_stars(const char *glob, size_t len, size_t *at, struct pattern *p)
+static void read_odd_stars(const char *glob, size_t len, size_t *at, struct fw_glob_pattern *p)
 {
 	while (*at < len && glob[*at] == '*')
 		++*at;
-	add(p, STAR, 0);
+	add(p, FW_GLOB_STAR, 0);
 }
 
 /* Reads "*" or "**". */
-static const char *read_stars(const char *glob, size_t len, size_t *at, struct pattern *p)
+static const char *read_stars(const char *glob, size_t len, size_t *at,
+			      struct fw_glob_pattern *p)
 {
 	bool begins = *at == 0 || glob[*at - 1] == '/';
 
 	if (*at + 1 >= len || glob[*at + 1] != '*') {
-		add(p, STAR, 0);
+		add(p, FW_GLOB_STAR, 0);
 		++*at;
 		return NULL;
 	}
@@ -105,17 +83,17 @@ static const char *read_stars(const char *glob, size_t len, size_t *at, struct p
 		return NULL;
 	}
 	if (*at == len) {
-		add(p, ALL, 0);
+		add(p, FW_GLOB_ALL, 0);
 		return NULL;
 	}
 	++*at;
 	/* A pattern that ends with "**" and a slash matches everything below. */
 	if (*at == len) {
-		add(p, ALL, 0);
+		add(p, FW_GLOB_ALL, 0);
 		return NULL;
 	}
-	add(p, ENTER, 0);
-	add(p, INSIDE, 0);
+	add(p, FW_GLOB_ENTER, 0);
+	add(p, FW_GLOB_INSIDE, 0);
 	return NULL;
 }
 
@@ -135,12 +113,12 @@ static const char *fault_at(const char *glob, size_t len, size_t at)
 	return NULL;
 }
 
-static const char *compile(const char *glob, size_t len, struct pattern *p)
+const char *fw_glob_compile(const char *glob, size_t len, struct fw_glob_pattern *p)
 {
 	p->count = 0;
 	if (!len)
 		return "it is empty";
-	if (len > FW_GLOB_BYTES)
+	if (len > p->most)
 		return "it is longer than 256 bytes";
 	if (glob[0] == '/')
 		return "it is absolute";
@@ -152,13 +130,13 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 		if (p->is_git && glob[at] == '\\') {
 			if (++at == len)
 				return "it ends in a backslash";
-			add(p, LITERAL, letter_at(glob, len, &at));
+			add(p, FW_GLOB_LITERAL, fw_glob_letter(glob, len, &at));
 			continue;
 		}
 		switch (glob[at]) {
 		case '*': fault = read_stars(glob, len, &at, p); break;
 		case '?':
-			add(p, ONE, 0);
+			add(p, FW_GLOB_ONE, 0);
 			at++;
 			break;
 		case '[':
@@ -173,24 +151,25 @@ static const char *compile(const char *glob, size_t len, struct pattern *p)
 				break;
 			}
 			__attribute__((fallthrough));
-		default: add(p, LITERAL, letter_at(glob, len, &at)); break;
+		default: add(p, FW_GLOB_LITERAL, fw_glob_letter(glob, len, &at)); break;
 		}
 		if (fault)
 			return fault;
 	}
-	if (glob[len - 1] == '/' && p->states[p->count - 1].kind != ALL)
-		add(p, ALL, 0);
+	if (glob[len - 1] == '/' && p->states[p->count - 1].kind != FW_GLOB_ALL)
+		add(p, FW_GLOB_ALL, 0);
 	return NULL;
 }
 
 const char *fw_glob_fault(const char *glob, size_t len)
 {
-	struct pattern p = { .is_git = false };
+	struct fw_glob_state states[FW_GLOB_STATES(FW_GLOB_BYTES)];
+	struct fw_glob_pattern p = { .states = states, .most = FW_GLOB_BYTES };
 
-	return compile(glob, len, &p);
+	return fw_glob_compile(glob, len, &p);
 }
 
-static bool in_class(const struct state *state, uint32_t letter)
+bool fw_glob_in_class(const struct fw_glob_state *state, uint32_t letter)
 {
 	const char *set = state->set;
 	size_t len = state->set_len;
@@ -203,12 +182,12 @@ static bool in_class(const struct state *state, uint32_t letter)
 	if (is_opposite)
 		at++;
 	while (at < len) {
-		uint32_t low = letter_at(set, len, &at);
+		uint32_t low = fw_glob_letter(set, len, &at);
 		uint32_t high = low;
 
 		if (at + 1 < len && set[at] == '-') {
 			at++;
-			high = letter_at(set, len, &at);
+			high = fw_glob_letter(set, len, &at);
 		}
 		if (letter >= low && letter <= high)
 			found = true;
@@ -217,16 +196,16 @@ static bool in_class(const struct state *state, uint32_t letter)
 }
 
 /* Adds state `i` and the states that can be reached from it without input. */
-static void reach(const struct pattern *p, bool *set, size_t i)
+static void reach(const struct fw_glob_pattern *p, bool *set, size_t i)
 {
 	while (i <= p->count && !set[i]) {
 		set[i] = true;
 		if (i == p->count)
 			return;
-		if (p->states[i].kind == ENTER) {
+		if (p->states[i].kind == FW_GLOB_ENTER) {
 			reach(p, set, i + 1);
 			i += 2;
-		} else if (p->states[i].kind == STAR) {
+		} else if (p->states[i].kind == FW_GLOB_STAR) {
 			i++;
 		} else {
 			return;
@@ -234,37 +213,37 @@ static void reach(const struct pattern *p, bool *set, size_t i)
 	}
 }
 
-static void step(const struct pattern *p, const bool *from, bool *to, uint32_t letter)
+static void step(const struct fw_glob_pattern *p, const bool *from, bool *to, uint32_t letter)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		const struct state *state = &p->states[i];
+		const struct fw_glob_state *state = &p->states[i];
 
 		if (!from[i])
 			continue;
 		switch (state->kind) {
-		case LITERAL:
+		case FW_GLOB_LITERAL:
 			if (state->letter == letter)
 				reach(p, to, i + 1);
 			break;
-		case ONE:
+		case FW_GLOB_ONE:
 			if (letter != '/')
 				reach(p, to, i + 1);
 			break;
-		case CLASS:
-			if (in_class(state, letter))
+		case FW_GLOB_CLASS:
+			if (fw_glob_in_class(state, letter))
 				reach(p, to, i + 1);
 			break;
-		case STAR:
+		case FW_GLOB_STAR:
 			if (letter != '/')
 				reach(p, to, i);
 			break;
-		case ENTER: break;
-		case INSIDE:
+		case FW_GLOB_ENTER: break;
+		case FW_GLOB_INSIDE:
 			to[i] = true;
 			if (letter == '/')
 				reach(p, to, i + 1);
 			break;
-		case ALL:
+		case FW_GLOB_ALL:
 			to[i] = true;
 			reach(p, to, i + 1);
 			break;
@@ -272,7 +251,7 @@ static void step(const struct pattern *p, const bool *from, bool *to, uint32_t l
 	}
 }
 
-static bool run(const struct pattern *p, const char *path, size_t path_len)
+static bool run(const struct fw_glob_pattern *p, const char *path, size_t path_len)
 {
 	bool sets[2][FW_GLOB_BYTES + 5];
 	bool *now = sets[0];
@@ -284,7 +263,7 @@ static bool run(const struct pattern *p, const char *path, size_t path_len)
 		bool *swap = now;
 
 		memset(then, 0, p->count + 1);
-		step(p, now, then, letter_at(path, path_len, &at));
+		step(p, now, then, fw_glob_letter(path, path_len, &at));
 		now = then;
 		then = swap;
 	}
@@ -293,9 +272,10 @@ static bool run(const struct pattern *p, const char *path, size_t path_len)
 
 bool fw_glob_match(const char *glob, size_t len, const char *path)
 {
-	struct pattern p = { .is_git = false };
+	struct fw_glob_state states[FW_GLOB_STATES(FW_GLOB_BYTES)];
+	struct fw_glob_pattern p = { .states = states, .most = FW_GLOB_BYTES };
 
-	return !compile(glob, len, &p) && run(&p, path, strlen(path));
+	return !fw_glob_compile(glob, len, &p) && run(&p, path, strlen(path));
 }
 
 /* ---- compiled once ---- */
@@ -307,7 +287,9 @@ struct fw_glob {
 	enum shape shape;
 	size_t len; /* of the text, or of what follows the star */
 	char *text;
-	struct pattern pattern; /* only allocated for OTHER */
+	/* Only allocated for OTHER. */
+	struct fw_glob_pattern pattern;
+	struct fw_glob_state states[FW_GLOB_STATES(FW_GLOB_BYTES)];
 };
 
 static enum shape shape_of(const char *glob, size_t len)
@@ -332,8 +314,10 @@ struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const cha
 	made->text = (char *)(made + 1);
 	memcpy(made->text, glob, len);
 	made->text[len] = '\0';
-	made->pattern.is_git = is_git;
-	*ret_fault = compile(made->text, len, &made->pattern);
+	made->pattern = (struct fw_glob_pattern){ .states = made->states,
+						  .most = FW_GLOB_BYTES,
+						  .is_git = is_git };
+	*ret_fault = fw_glob_compile(made->text, len, &made->pattern);
 	if (*ret_fault) {
 		fw__release(made);
 		return NULL;

@@ -23,6 +23,11 @@ const char *fw_glob_fault(const char *glob, size_t len);
 /* An invalid pattern matches nothing. */
 bool fw_glob_match(const char *glob, size_t len, const char *path);
 
+/* Is there a path that both patterns match? An invalid pattern overlaps nothing. Texts of
+ * any length; the time is proportional to the product of the lengths at most. Without
+ * memory the answer is true. */
+bool fw_glob_overlap(const char *a, size_t a_len, const char *b, size_t b_len);
+
 /* ---- compiled once ---- */
 
 struct fw_glob;

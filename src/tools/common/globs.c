@@ -14,32 +14,17 @@
 enum { NESTED_MAX = 8 };
 
 struct expansion {
-	struct fw_globs *globs;
 	const char *argument;
+	fw_globs_fn *found;
+	void *ctx;
 };
 
-static fw_error *fault(const char *argument, const char *what)
+fw_error *fw_globs_fault(const char *argument, const char *what)
 {
 	char expected[192];
 
 	(void)snprintf(expected, sizeof expected, "a glob; %s", what);
 	return fw_raise_input_invalid_value(argument, expected);
-}
-
-static fw_error *add_plain(struct expansion *to, const char *text, size_t len)
-{
-	struct fw_globs *globs = to->globs;
-	const char *wrong;
-	struct fw_glob *glob;
-
-	if (globs->count == FW_GLOBS_MAX)
-		return fault(to->argument, "there are more than 256, or braces make that many");
-	glob = fw_glob_new(text, len, false, &wrong);
-	if (!glob)
-		return wrong ? fault(to->argument, wrong) : fw_raise_internal_out_of_memory();
-	globs->items[globs->count].glob = glob;
-	globs->items[globs->count++].is_name = !memchr(text, '/', len);
-	return NULL;
 }
 
 /* The end of what begins with the brace at `open`; `len` if it is not closed. Notes where
@@ -69,13 +54,13 @@ static fw_error *expand(struct expansion *to, const char *text, size_t len, unsi
 	size_t open, close, count, from;
 
 	if (!brace)
-		return add_plain(to, text, len);
+		return to->found(to->ctx, to->argument, text, len);
 	if (depth == NESTED_MAX)
-		return fault(to->argument, "it has more than 8 pairs of braces");
+		return fw_globs_fault(to->argument, "it has more than 8 pairs of braces");
 	open = (size_t)(brace - text);
 	close = closing(text, len, open, commas, &count);
 	if (close == len)
-		return fault(to->argument, "a { is not closed");
+		return fw_globs_fault(to->argument, "a { is not closed");
 	commas[count++] = close;
 	from = open + 1;
 	for (size_t i = 0; i < count; i++) {
@@ -90,14 +75,38 @@ static fw_error *expand(struct expansion *to, const char *text, size_t len, unsi
 	return NULL;
 }
 
+fw_error *fw_globs_expand(const char *argument, const char *text, size_t len,
+			  fw_globs_fn *found, void *ctx)
+{
+	struct expansion to = { argument, found, ctx };
+
+	if (len > FW_GLOB_BYTES)
+		return fw_globs_fault(argument, "it is longer than 256 bytes");
+	return expand(&to, text, len, 0);
+}
+
+static fw_error *add_plain(void *ctx, const char *argument, const char *text, size_t len)
+{
+	struct fw_globs *globs = ctx;
+	const char *wrong;
+	struct fw_glob *glob;
+
+	if (globs->count == FW_GLOBS_MAX)
+		return fw_globs_fault(argument,
+				      "there are more than 256, or braces make that many");
+	glob = fw_glob_new(text, len, false, &wrong);
+	if (!glob)
+		return wrong ? fw_globs_fault(argument, wrong)
+			     : fw_raise_internal_out_of_memory();
+	globs->items[globs->count].glob = glob;
+	globs->items[globs->count++].is_name = !memchr(text, '/', len);
+	return NULL;
+}
+
 fw_error *fw_globs_add(struct fw_globs *globs, const char *argument, const char *text,
 		       size_t len)
 {
-	struct expansion to = { globs, argument };
-
-	if (len > FW_GLOB_BYTES)
-		return fault(argument, "it is longer than 256 bytes");
-	return expand(&to, text, len, 0);
+	return fw_globs_expand(argument, text, len, add_plain, globs);
 }
 
 void fw_globs_clear(struct fw_globs *globs)

@@ -33,6 +33,18 @@ void fw_globs_clear(struct fw_globs *globs);
 /* Does one of them match? */
 bool fw_globs_match(const struct fw_globs *globs, const char *path, size_t len);
 
+/* ---- braces alone ---- */
+
+/* A glob without braces; borrowed during the call. */
+typedef fw_error *fw_globs_fn(void *ctx, const char *argument, const char *text, size_t len);
+
+/* Calls `found` for each glob that `text` stands for, until it returns an error. `argument`
+ * is what errors name. Raises input.invalid_value for braces that are not closed. */
+FW_NODISCARD fw_error *fw_globs_expand(const char *argument, const char *text, size_t len,
+				       fw_globs_fn *found, void *ctx);
+/* input.invalid_value for a glob: `what` is wrong with it. */
+FW_NODISCARD fw_error *fw_globs_fault(const char *argument, const char *what);
+
 /* Does the text have a character that makes it a glob? */
 bool fw_globs_is_glob(const char *text);
 

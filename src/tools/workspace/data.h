@@ -33,6 +33,12 @@ enum { FW_WS_WINDSURF = 1, FW_WS_ANTIGRAVITY = 2 };
 struct fw_ws_client;
 struct fw_ws_progress;
 
+/* What the arguments of the call that was described last say. */
+struct fw_ws_described {
+	char phase_id[4 * FW_WS_PHASE_CHARS + 1];
+	char plan_hash[FW_SHA256_TEXT];
+};
+
 struct fw_workspace {
 	struct fw_root directory;
 	char *alias; /* the absolute path that was given for it; NULL: a relative one */
@@ -50,8 +56,9 @@ struct fw_workspace {
 	void (*note)(void *ctx, const char *text);
 	fw_error *(*verify_audit)(const char *path, struct fw_toolset_audit_report *ret_report);
 	void *ctx;
-	bool begins_sessions; /* a client need not call begin_session */
-	uint64_t number;      /* of this server (write_lock.h) */
+	bool begins_sessions;     /* a client need not call begin_session */
+	bool checks_reservations; /* before it writes */
+	uint64_t number;          /* of this server (write_lock.h) */
 	/* Used by the server's thread only. */
 	fw_server *server;
 	fw_state *state;              /* of the tools; each client has its own */
@@ -61,8 +68,7 @@ struct fw_workspace {
 	struct fw_ws_client *noted;   /* the client that a note is about; NULL: none */
 	size_t client_count;
 	uint64_t last_use;
-	char phase_id[4 * FW_WS_PHASE_CHARS + 1]; /* of the call described last */
-	char plan_hash[FW_SHA256_TEXT];
+	struct fw_ws_described described;
 	/* For the threads that read resources. */
 	pthread_mutex_t lock;
 	struct fw_ws_client *clients;

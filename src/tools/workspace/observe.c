@@ -213,9 +213,9 @@ static void read_arguments(fw_workspace *ws, const fw_outcome *outcome)
 	yyjson_val *all = yyjson_doc_get_root(doc);
 	const char *plan = yyjson_get_str(yyjson_obj_get(all, "plan"));
 
-	copy_text(ws->phase_id, sizeof ws->phase_id,
+	copy_text(ws->described.phase_id, sizeof ws->described.phase_id,
 		  yyjson_get_str(yyjson_obj_get(all, "phase_id")));
-	copy_text(ws->plan_hash, sizeof ws->plan_hash,
+	copy_text(ws->described.plan_hash, sizeof ws->described.plan_hash,
 		  plan && fw_sha256_is_text(plan, strlen(plan)) ? plan : NULL);
 	yyjson_doc_free(doc);
 	fw_free(arguments);
@@ -233,8 +233,8 @@ void fw_workspace_describe(fw_workspace *ws, const fw_outcome *outcome, fw_scope
 	if (!outcome || !outcome->name || !fw_ws_tool_find(outcome->name))
 		return;
 	read_arguments(ws, outcome);
-	scope->phase_id = ws->phase_id[0] ? ws->phase_id : NULL;
-	scope->plan_hash = ws->plan_hash[0] ? ws->plan_hash : NULL;
+	scope->phase_id = ws->described.phase_id[0] ? ws->described.phase_id : NULL;
+	scope->plan_hash = ws->described.plan_hash[0] ? ws->described.plan_hash : NULL;
 }
 
 static void failing(void *ctx, const fw_outcome *outcome, fw_error *err)

@@ -38,7 +38,7 @@ fw_error *fw_ws_write_file(fw_call *call, void *ctx)
 		w.makes_directories = fw_call_bool(call, "make_directories", false);
 		err = fw_ws_write_run(&w);
 	}
-	if (!err) {
+	if (!err && !w.is_waiting) {
 		fw_buf_init(&out, 4 * FW_PATH_SIZE);
 		fw_ws_write_put_item(&w.items[0], &out);
 		put_result(call, &out);
@@ -110,7 +110,7 @@ fw_error *fw_ws_write_files(fw_call *call, void *ctx)
 		read_items(&w, files);
 		err = fw_ws_write_run(&w);
 	}
-	if (!err) {
+	if (!err && !w.is_waiting) {
 		put_items(&w, &out);
 		put_result(call, &out);
 	}
@@ -142,7 +142,7 @@ fw_error *fw_ws_move_file(fw_call *call, void *ctx)
 		w.makes_directories = fw_call_bool(call, "make_directories", false);
 		err = fw_ws_write_run(&w);
 	}
-	if (!err) {
+	if (!err && !w.is_waiting) {
 		put_items(&w, &out);
 		put_result(call, &out);
 	}
@@ -162,7 +162,7 @@ fw_error *fw_ws_delete_file(fw_call *call, void *ctx)
 		w.items[0].deletes = true;
 		err = fw_ws_write_run(&w);
 	}
-	if (!err) {
+	if (!err && !w.is_waiting) {
 		fw_buf_init(&out, 4 * FW_PATH_SIZE);
 		fw_ws_write_put_item(&w.items[0], &out);
 		put_result(call, &out);
@@ -183,7 +183,7 @@ fw_error *fw_ws_make_directory(fw_call *call, void *ctx)
 		w.directory = fw_call_string(call, "path", &w.directory_len);
 		err = fw_ws_write_run(&w);
 	}
-	if (!err) {
+	if (!err && !w.is_waiting) {
 		fw_buf_init(&out, 4 * FW_PATH_SIZE);
 		FW_BUF(&out, "{\"path\":");
 		fw_buf_json_str(&out, w.directory_place.path);

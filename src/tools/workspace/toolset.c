@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/reserve/reserve.h"
 #include "tools/workspace/workspace.h"
 
 enum { POLICY_MAX = 1 << 20, TIMEOUT_MAX_S = 3600, STATE_PATH_SIZE = 4096 };
@@ -59,6 +60,7 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 struct instance {
 	struct fw_toolset_host host;
 	fw_workspace *workspace;
+	struct fw_reserve *reserve; /* NULL: there is no store */
 };
 
 /* ---- the values of the options ---------------------------------------------------- */
@@ -199,7 +201,10 @@ static fw_error *add_workspace(struct instance *instance)
 	if (host->state &&
 	    snprintf(state, sizeof state, "%s/workspaces", host->state) < (int)sizeof state)
 		how.state = state;
-	err = fw_workspace_add(host->server, &how, &instance->workspace);
+	how.checks_reservations = instance->reserve != NULL;
+	err = instance->reserve ? fw_reserve_answer_writes(instance->reserve) : NULL;
+	if (!err)
+		err = fw_workspace_add(host->server, &how, &instance->workspace);
 	fw__release(policy);
 	return err;
 }
@@ -208,9 +213,18 @@ static void instance_free(void *ctx)
 {
 	struct instance *instance = ctx;
 
-	if (instance)
+	if (instance) {
 		fw_workspace_free(instance->workspace);
+		fw_reserve_unref(instance->reserve);
+	}
 	fw__release(instance);
+}
+
+static void stop(void *ctx)
+{
+	const struct instance *instance = ctx;
+
+	fw_reserve_stop(instance->reserve);
 }
 
 static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
@@ -221,7 +235,9 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 	if (!instance)
 		return fw_raise_internal_out_of_memory();
 	*instance = (struct instance){ .host = *host };
-	err = add_workspace(instance);
+	err = fw_reserve_get(host, &instance->reserve);
+	if (!err)
+		err = add_workspace(instance);
 	if (err) {
 		instance_free(instance);
 		return err;
@@ -239,6 +255,7 @@ const struct fw_toolset fw_toolset_workspace = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.add = add,
+	.stop = stop,
 	.describe = describe,
 	.instructions = fw_workspace_instructions,
 	.free = instance_free,

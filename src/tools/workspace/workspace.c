@@ -324,6 +324,7 @@ static fw_error *read_options(fw_workspace *ws, const struct fw_workspace_option
 	ws->lock_on = options->lock_on;
 	ws->hard_links = options->hard_links;
 	ws->begins_sessions = options->begins_sessions;
+	ws->checks_reservations = options->checks_reservations;
 	ws->began = options->began;
 	ws->note = options->note;
 	ws->verify_audit = options->verify_audit;

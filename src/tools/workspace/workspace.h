@@ -35,6 +35,7 @@ struct fw_workspace_options {
 	enum fw_ws_lock_on lock_on;
 	bool hard_links;      /* files with several names may be used */
 	bool begins_sessions; /* the first call of a client begins its session, in `directory` */
+	bool checks_reservations; /* the server answers FW_RESERVE_QUESTION */
 	fw_sandbox sandbox;
 	uint32_t workers; /* 0: the default number */
 	/* Callbacks; may be NULL. The first two are called on the server's thread and

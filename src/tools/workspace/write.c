@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/limits.h"
 #include "tools/common/file.h"
+#include "tools/reserve/reserve.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/plan_store.h"
 #include "tools/workspace/preflight.h"
@@ -200,6 +202,53 @@ static fw_error *check_plan(const struct fw_ws_write *w)
 	err = check_plan_text(w, hash, text, len);
 	fw__release(text);
 	return err;
+}
+
+/* ---- reservations ---- */
+
+static void put_question(const struct fw_ws_write *w, struct fw_buf *out)
+{
+	FW_BUF(out, "{\"root\":");
+	fw_buf_json_str(out, w->root.path);
+	FW_BUF(out, ",\"paths\":[");
+	for (size_t i = 0; i < w->count; i++) {
+		if (i)
+			FW_BUF(out, ",");
+		fw_buf_json_str(out, w->items[i].place.path);
+	}
+	if (w->directory) {
+		if (w->count)
+			FW_BUF(out, ",");
+		fw_buf_json_str(out, w->directory_place.path);
+	}
+	FW_BUF(out, "]}");
+}
+
+/*
+ * Does another agent hold one of the files? Only the server knows: it is asked, and the
+ * handler runs again with the answer. The question is named after its text, so that an
+ * answer about other files is not taken for this one's.
+ */
+static fw_error *check_reservations(struct fw_ws_write *w)
+{
+	char key[16 + FW_SHA256_TEXT] = "host:";
+	struct fw_buf question;
+	const char *answer = NULL;
+
+	if (!w->ws->checks_reservations || is_report(w))
+		return NULL;
+	fw_buf_init(&question, FW_LIMIT_JSON_BYTES);
+	put_question(w, &question);
+	if (question.state == FW_BUF_OK) {
+		fw_sha256_text(question.text, question.len, key + 5);
+		key[5 + 32] = '\0';
+		answer = fw_call_ask(w->call, key, FW_RESERVE_QUESTION, question.text);
+		w->is_waiting = !answer;
+	}
+	fw_buf_clear(&question);
+	if (answer)
+		return fw_reserve_read_answer(answer);
+	return w->is_waiting ? NULL : fw_raise_internal_out_of_memory();
 }
 
 /* ---- what is there now: previousHash comes before the patch ---- */
@@ -430,6 +479,18 @@ static fw_error *write_all(struct fw_ws_write *w)
 
 /* ---- all of it ---- */
 
+/* After what is there now was read. */
+static fw_error *check_contents(struct fw_ws_write *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		FW_TRY(make_content(w, &w->items[i]));
+	for (size_t i = 0; i < w->count && !is_report(w); i++)
+		if (w->items[i].text)
+			FW_TRY(fw_ws_policy_check(w->ws->policy, w->items[i].place.path,
+						  w->items[i].text, w->items[i].len));
+	return NULL;
+}
+
 static fw_error *check_after_lock(struct fw_ws_write *w)
 {
 	size_t count = 0;
@@ -441,15 +502,10 @@ static fw_error *check_after_lock(struct fw_ws_write *w)
 	FW_TRY(check_distinct(w));
 	FW_TRY(find_directory(w));
 	FW_TRY(check_plan(w));
-	for (size_t i = 0; i < w->count; i++)
+	FW_TRY(check_reservations(w));
+	for (size_t i = 0; i < w->count && !w->is_waiting; i++)
 		FW_TRY(read_old(w, &w->items[i]));
-	for (size_t i = 0; i < w->count; i++)
-		FW_TRY(make_content(w, &w->items[i]));
-	for (size_t i = 0; i < w->count && !is_report(w); i++)
-		if (w->items[i].text)
-			FW_TRY(fw_ws_policy_check(w->ws->policy, w->items[i].place.path,
-						  w->items[i].text, w->items[i].len));
-	return NULL;
+	return w->is_waiting ? NULL : check_contents(w);
 }
 
 static fw_error *check_all(struct fw_ws_write *w)
@@ -460,6 +516,9 @@ static fw_error *check_all(struct fw_ws_write *w)
 	if (w->session.locked_by[0] && !is_report(w))
 		return fw_raise_session_locked(w->session.locked_by);
 	FW_TRY(check_plan(w));
+	FW_TRY(check_reservations(w));
+	if (w->is_waiting)
+		return NULL;
 	FW_TRY(fw_ws_write_lock(&w->root, FW_WS_WRITE_LOCK_MS + w->ws->preflight_ms, &w->lock));
 	return check_after_lock(w);
 }
@@ -476,6 +535,8 @@ static bool is_not_blank(const struct fw_ws_item *item)
 fw_error *fw_ws_write_run(struct fw_ws_write *w)
 {
 	FW_TRY(check_all(w));
+	if (w->is_waiting)
+		return NULL;
 	FW_TRY(write_all(w));
 	fw_ws_notify_wrote(w->call, w->set.id, is_report(w) && is_not_blank(&w->items[0]),
 			   w->recovered.text);

@@ -2,8 +2,8 @@
  * write.h - what the tools that change files share: the checks, in the order of the
  * contract, then the change itself, then the preflight command.
  *
- * The checks are: path, role, lock, plan (exists, approved, hash, scope), previousHash,
- * patch, policy. Session, role and schema were checked before the handler is called. Each
+ * The checks are: path, role, lock, plan (exists, approved, hash, scope), reservation,
+ * previousHash, patch, policy. Session, role and schema were checked before the handler is called. Each
  * check is made for all files of a call before the next one.
  *
  * Reports (docs/reports/) need no plan and are not checked by policy and preflight: they
@@ -62,13 +62,17 @@ struct fw_ws_write {
 	size_t bytes;
 	struct fw_ws_changes set;
 	struct fw_buf recovered;
+	/* The server was asked about reservations: the handler returns without a result and
+	 * is run again. */
+	bool is_waiting;
 };
 
 /* Enters the session and makes room for the items. Raises what fw_ws_session_enter()
  * raises, internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_ws_write_begin(struct fw_ws_write *w, const fw_workspace *ws,
 					 fw_call *call, size_t count);
-/* Checks and writes; then the server's thread is notified. */
+/* Checks and writes; then the server's thread is notified. There is a result unless
+ * `is_waiting` is set. */
 FW_NODISCARD fw_error *fw_ws_write_run(struct fw_ws_write *w);
 /* Appends {"path","outcome","size","sha256","previousHash"}. */
 void fw_ws_write_put_item(const struct fw_ws_item *item, struct fw_buf *out);

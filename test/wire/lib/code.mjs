@@ -67,6 +67,9 @@ export const emptyResults = {
 	list_paths: { items: [], total: 0, truncated: false },
 	search_text: { matches: [], total: 0, truncated: false },
 	semantic_search: { findings: [], answer: '', confidence: 0 },
+	find_symbol: { symbols: [], total: 0, truncated: false },
+	outline: { path: '', symbols: [], lines: 0 },
+	find_references: { references: [], total: 0, truncated: false },
 	blame_range: { blame: [] },
 	file_history: { commits: [] },
 };
@@ -75,6 +78,9 @@ export const operations = {
 	list_paths: 'files:list_paths',
 	search_text: 'search:text',
 	semantic_search: 'semantic:search',
+	find_symbol: 'semantic:find_symbol',
+	outline: 'semantic:outline',
+	find_references: 'semantic:find_references',
 	blame_range: 'git:blame_range',
 	file_history: 'git:file_history',
 };
@@ -86,6 +92,7 @@ export async function serve(repo, ...args) {
 	if (!state) useState();
 	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
 
+	wire.patience = 60000; // searches and git take their time on a busy machine
 	children.push(wire.child);
 	return {
 		wire,

@@ -15,6 +15,13 @@ import { codeOf, readResponses, show } from './raw.mjs';
 const values = (request, name) => request.headers.filter((_, i) => i % 2 && request.headers[i - 1].toLowerCase() === name);
 const count = (request, name) => values(request, name).length;
 const [most, fields] = [4 << 20, 128];
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+// Header names in lower case, each as often as it is there.
+const namesOf = (request) => request.headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
+
+// Each row: why, and whether it applies to the request that the other accepted; `text` is all
+// that was sent, `before` the request before it. A row names what is wrong with exactly that
+// request: one that were true of too much would hide a request that is read differently.
 
 const stricter = [
 	['more than one Host (RFC 9112 3.2)', (one) => count(one, 'host') > 1],
@@ -23,6 +30,7 @@ const stricter = [
 	['a Transfer-Encoding other than chunked, once (RFC 9112 6.1)', (one) => count(one, 'transfer-encoding') > 1 || values(one, 'transfer-encoding').some((coding) => coding.toLowerCase() !== 'chunked')],
 	['Transfer-Encoding in HTTP/1.0 (RFC 9112 6.1)', (one) => one.version === '1.0' && count(one, 'transfer-encoding') > 0],
 	['more than one header that may come once (RFC 9110 5.3)', (one) => ['authorization', 'content-type', 'content-length', 'mcp-session-id', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'last-event-id', 'origin'].some((name) => count(one, name) > 1)],
+	['more than one header of MCP, known or not', (one) => namesOf(one).some((name, i, names) => name.startsWith('mcp-') && names.indexOf(name) !== i)],
 	['a length beyond message_bytes', (one) => values(one, 'content-length').some((length) => Number(length) > most)],
 	['more headers than http_fields', (one) => one.headers.length / 2 > fields],
 	['an Expect that is not 100-continue, or more than one (RFC 9110 10.1.1)', (one) => count(one, 'expect') > 1 || values(one, 'expect').some((expect) => expect.toLowerCase() !== '100-continue')],
@@ -30,7 +38,8 @@ const stricter = [
 	['an absolute target whose host is not the Host header (RFC 9112 3.2.2)', (one) => /^https?:\/\//i.test(one.url) && one.url.split(/[/?#]/)[2].toLowerCase() !== values(one, 'host')[0]?.toLowerCase()],
 	['a target with a byte that no URI has, or with a fragment (RFC 3986 2)', (one) => !/^([A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=|^`{}"<>\\]|%[0-9A-Fa-f]{2})*$/.test(one.url) || one.url.includes('%00')],
 	['a bare CR or LF before the request line (RFC 9112 2.2)', (one, text) => /(^|[^\r])\n|\r(?!\n)/.test(text)],
-	['more than one blank in the request line (RFC 9112 3)', (one, text) => / {2,}HTTP\/|^\S+ {2,}/m.test(text)],
+	['a bare LF before the request line, its CR being the last byte of the body before (RFC 9112 2.2)', (one, text, before) => before?.body.at(-1) === 13 && count(before, 'content-length') === 1 && text.includes(`${before.body.toString('latin1')}\n`)],
+	['more than one blank in the request line (RFC 9112 3)', (one, text) => new RegExp(`${one.method}( {2,}${escaped(one.url)} +| +${escaped(one.url)} {2,})HTTP/`).test(text)],
 	['the request lines of RTSP and ICE', (one, text) => / (RTSP|ICE)\/1/.test(text)],
 	['the methods of other protocols', (one) => !['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'].includes(one.method)],
 ];
@@ -99,12 +108,12 @@ const parse = (body) => {
 
 // Refused as HTTP, and not by what its body says: the connection closes, and no
 // id was read. A body that is no JSON-RPC may be refused in the same words.
-function isRefusal(response, request, text) {
+function isRefusal(response, request, text, before) {
 	if (!request && response.status >= 400 && response.headers.connection?.toLowerCase() === 'close') return true;
 	if ([408, 411, 413, 414, 417, 431, 501, 503, 505].includes(response.status)) return true;
 	if (response.status === 400 && !response.body && /json$/.test(response.headers['content-type'])) return true;
 	if (response.status !== 400 || response.headers.connection?.toLowerCase() !== 'close' || codeOf(response) !== 'protocol.invalid_request' || 'id' in (response.json ?? {})) return false;
-	return !request || request.method !== 'POST' || parse(request.body)?.jsonrpc === '2.0' || stricter.some(([, applies]) => applies(request, text));
+	return !request || request.method !== 'POST' || parse(request.body)?.jsonrpc === '2.0' || stricter.some(([, applies]) => applies(request, text, before));
 }
 
 // The same body? Seen where the answer repeats a part of it.
@@ -129,18 +138,31 @@ const isHeadAlone = (other, accepted) => other.begun > other.requests.length && 
 
 // ---- the verdict -------------------------------------------------------------------
 
+// The other dropped the rest of a segment and went on with the next: it saw fewer requests,
+// and those that it saw are ours, at the beginning and at the end. No more may be missing than
+// request lines follow in that segment. `dropsAfter`: after which request it does so.
+function isDropped(other, accepted, segments, dropsAfter) {
+	const last = dropsAfter(other);
+	if (last < 0) return false;
+	const missing = accepted.length - other.requests.length;
+	const dropped = segments.map((segment) => segment.toString('latin1').split(/^Upgrade:/im).slice(1).join('').match(/ HTTP\/1\.[01]\r\n/g)?.length ?? 0);
+	const rest = other.requests.slice(last + 1);
+	const pairs = [...other.requests.slice(0, last + 1).map((request, i) => [accepted[i], request]), ...rest.map((request, i) => [accepted[accepted.length - rest.length + i], request])];
+	return missing <= Math.max(...dropped) && pairs.every(([response, request]) => !bodyFault(response, request));
+}
 
-function judge(text, other, ours, tally, { mustHaveReason, skips }) {
+function judge({ text, segments }, other, ours, tally, { mustHaveReason, skips, dropsAfter }) {
 	const add = (what) => void (tally[what] = (tally[what] ?? 0) + 1);
 	if ((ours.fault || ours.rest.length) && skips?.(other)) return add(skips(other));
 	if (ours.fault) return `a malformed response: ${ours.fault}`;
 	if (ours.isLate) return `the connection stays open, ${ours.list.length} responses, the other has ${other.requests.length}`;
-	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text) ? ours.list.at(-1) : undefined;
+	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text, other.requests[ours.list.length - 2]) ? ours.list.at(-1) : undefined;
 	const accepted = refusal ? ours.list.slice(0, -1) : ours.list;
 	if (ours.rest.length) return `an incomplete response: ${show(ours.rest)}`;
 	if (refusal && !codeOf(refusal) && (refusal.body || !/json$/.test(refusal.headers['content-type']))) return `a refusal that is no error of ours: ${refusal.status} ${refusal.body.slice(0, 200)}`;
 	if (isHeadAlone(other, accepted)) return add('answered by the head alone, the body being incomplete or malformed');
 	if (accepted.length > other.requests.length && skips?.(other)) return add(skips(other));
+	if (accepted.length > other.requests.length && dropsAfter && isDropped(other, accepted, segments, dropsAfter)) return add('the other drops the rest of a segment after an Upgrade, and goes on with the next');
 	if (accepted.length > other.requests.length) return `we accepted ${accepted.length} requests, the other ${other.requests.length} (${other.refusal ?? 'incomplete'}): ${accepted.map(({ status, body }) => `${status} ${body.slice(0, 160)}`).join(' | ')}`;
 	for (const [i, response] of accepted.entries()) {
 		const fault = bodyFault(response, other.requests[i]);
@@ -152,7 +174,7 @@ function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 		else if (refusal) add('refused by us, not complete for the other');
 		return undefined;
 	}
-	const reason = stricter.find(([, applies]) => applies(other.requests[accepted.length], text));
+	const reason = stricter.find(([, applies]) => applies(other.requests[accepted.length], text, other.requests[accepted.length - 1]));
 	if (!refusal && mayClose(accepted.at(-1), other.requests[accepted.length - 1])) return add('closed after HTTP/1.0, after CONNECT, or instead of sending 100');
 	if (!refusal) return `we answered ${accepted.length} requests of ${other.requests.length} and closed the connection${ours.error ? ` (${ours.error})` : ''}`;
 	if (!mustHaveReason) return add('refused by us alone');
@@ -164,7 +186,7 @@ function judge(text, other, ours, tally, { mustHaveReason, skips }) {
 async function run(port, seed, number, reference, tally) {
 	const one = makeCase(seed, number);
 	const other = await reference.ask(one.segments);
-	const fault = judge(one.text, other, await send(port, one, other.requests), tally, reference);
+	const fault = judge(one, other, await send(port, one, other.requests), tally, reference);
 
 	tally.cases++;
 	return fault && `FW_SEED=${seed} FW_CASE=${number}: ${fault}\n  sent${one.hasFin ? ' (then half-closed)' : ''}: ${one.segments.map((segment) => show(segment, 1200)).join(' + ')}`;
@@ -173,6 +195,8 @@ async function run(port, seed, number, reference, tally) {
 // Runs cases [from, to) of a seed against the server at `port` and the reference:
 //   ask(segments)    { requests: [{ method, url, version, headers, body }], refusal, begun }
 //   skips(answer)    a known weakness of the reference, if the answer shows one
+//   dropsAfter(answer) the index of the request after which it drops the rest of a segment
+//                    without saying so; -1: none
 //   mustHaveReason   what only we refuse needs a reason in the table above
 // Stops at twenty differences.
 export async function compare(port, seed, from, to, reference, atOnce = 48) {

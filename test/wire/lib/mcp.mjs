@@ -59,7 +59,7 @@ export class Wire {
 	}
 
 	// The first message that is wanted; each message is given out once.
-	next(wanted = () => true, ms = 5000) {
+	next(wanted = () => true, ms = this.patience ?? 5000) {
 		return new Promise((done, fail) => {
 			const timer = setTimeout(() => fail(new Error(`no such message within ${ms} ms; left: ${JSON.stringify(this.messages).slice(0, 2000)}`)), ms);
 			this.waiting.push({ wanted, done, timer });

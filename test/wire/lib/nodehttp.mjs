@@ -67,8 +67,13 @@ function cut({ requests, refusal, begun }) {
 
 const has = ({ headers }, name, pattern) => headers.some((key, i) => i % 2 === 0 && key.toLowerCase() === name && pattern.test(headers[i + 1]));
 
+const isUpgrade = (request) => has(request, 'upgrade', /./) && has(request, 'connection', /upgrade/i);
+
 // Node ignores an Upgrade that nobody listens for, and drops the rest of the segment.
 export function skips({ requests }) {
 	const last = requests.at(-1);
-	return last && has(last, 'upgrade', /./) && has(last, 'connection', /upgrade/i) ? 'Node drops what follows an Upgrade that it ignores' : undefined;
+	return last && isUpgrade(last) ? 'Node drops what follows an Upgrade that it ignores' : undefined;
 }
+
+// With the next segment it goes on.
+export const dropsAfter = ({ requests }) => requests.findIndex(isUpgrade);

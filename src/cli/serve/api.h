@@ -1,0 +1,27 @@
+/*
+ * api.h - adds the HTTP API to a server or a gateway.
+ */
+#ifndef FW_CLI_SERVE_API_H
+#define FW_CLI_SERVE_API_H
+
+#include "api/api.h"
+#include "cli/serve/shared.h"
+#include "cli/state.h"
+
+/* Values of options; NULL: not given. */
+struct serve_api {
+	const char *api;   /* on or off */
+	const char *store; /* a file, or off */
+	bool upgrade_required;
+};
+
+/** A file of the state directory, unless the option names another or is off: then NULL. */
+FW_NODISCARD fw_error *serve_api_file(const char *given, const char *name,
+				      char path[CLI_PATH_SIZE], const char **ret_file);
+
+/** With --api off there is none, and `*ret_api` is unchanged. Raises what fw_api_new()
+ *  raises. */
+FW_NODISCARD fw_error *serve_api_add(struct serve_shared *shared, const struct serve_api *how,
+				     struct fw_api **ret_api);
+
+#endif

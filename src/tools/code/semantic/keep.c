@@ -1,0 +1,59 @@
+/*
+ * keep.c - keeping indexes up to date in the background of a server; see tools.h.
+ *
+ * Whether anything has changed is seen by the times of the files, which takes a fraction of a
+ * second for 100,000 files; a repository that takes long is looked at less often.
+ */
+#include "tools/code/semantic/tools.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "store/sqlite.h"
+#include "tools/code/code.h"
+#include "tools/code/semantic/semantic.h"
+
+enum { PAUSE_MS = 5000, PAUSE_FACTOR = 20, NICE = 10 };
+
+fw_error *fw_semantic_keep_prepare(void *ctx)
+{
+	const struct fw_code_set *code = ctx;
+
+	(void)fw_digest_load();
+	FW_TRY(fw_sqlite_load());
+	return code->semantic.has_embedder ? fw_semantic_embedder_load() : NULL;
+}
+
+static void keep_one(const struct fw_code_set *code, const struct fw_code_repo *repo)
+{
+	struct fw_semantic_build build = {
+		.repo = repo->path,
+		.directory = repo->semantic,
+		.embedder = code->semantic.has_embedder ? &code->semantic.embedder : NULL,
+	};
+
+	/* A failure is seen by searches, which say that there is no index; the next round
+	 * tries again. */
+	fw_error_free(fw_semantic_build(&build));
+}
+
+void fw_semantic_keep(void *ctx)
+{
+	const struct fw_code_set *code = ctx;
+
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	for (;;) {
+		int64_t start = fw_steady_ms(), pause;
+		struct timespec time;
+
+		for (size_t i = 0; i < code->repos.count; i++)
+			if (code->repos.list[i].semantic[0])
+				keep_one(code, &code->repos.list[i]);
+		pause = (fw_steady_ms() - start) * PAUSE_FACTOR;
+		pause = pause > PAUSE_MS ? pause : PAUSE_MS;
+		time = (struct timespec){ pause / 1000, pause % 1000 * 1000000 };
+		(void)nanosleep(&time, NULL);
+	}
+}

@@ -1,0 +1,235 @@
+/*
+ * reference.c - the tool find_references: a name as a whole word, wherever it is in the
+ * files. It does not know scopes or types; what looks like a use comes before what looks
+ * like a mention.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tools/code/arguments.h"
+#include "tools/code/limits.h"
+#include "tools/code/semantic/outline.h"
+#include "tools/code/semantic/sweep.h"
+#include "tools/code/semantic/tools.h"
+
+#include <faultwire/raise.h>
+
+enum { SHOWN = 100, MOST = 1000, KEPT_MOST = 20000, PREVIEW = 200 };
+
+enum grade { DEFINITION, CALL, USE, MENTION };
+
+struct found {
+	enum grade grade;
+	size_t order;
+	size_t text;
+};
+
+struct finding {
+	const char *word;
+	size_t word_len;
+	struct fw_outline outline;
+	struct fw_buf texts;
+	struct found *list;
+	size_t count, cap;
+	size_t total;
+};
+
+static bool is_name_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* Is what begins the line the mark of a comment? */
+static bool is_comment(const char *line, const char *end)
+{
+	while (line < end && (*line == ' ' || *line == '\t'))
+		line++;
+	return line < end &&
+	       (*line == '*' || (*line == '/' && line + 1 < end && strchr("/*", line[1])) ||
+		(*line == '#' && !(end - line > 8 && memcmp(line, "#define ", 8) == 0) &&
+		 !(end - line > 3 && memcmp(line, "#if", 3) == 0)) ||
+		(*line == '-' && line + 1 < end && line[1] == '-'));
+}
+
+static enum grade grade_of(const struct finding *f, const char *line, const char *end,
+			   const char *at, uint32_t number)
+{
+	const char *after = at + f->word_len;
+
+	for (size_t i = 0; i < f->outline.count; i++)
+		if (f->outline.list[i].name == at && f->outline.list[i].start_line == number)
+			return DEFINITION;
+	if (is_comment(line, end))
+		return MENTION;
+	while (after < end && (*after == ' ' || *after == '\t'))
+		after++;
+	return after < end && *after == '(' ? CALL : USE;
+}
+
+/* The innermost symbol around a line. */
+static const struct fw_outline_symbol *around(const struct fw_outline *outline, uint32_t line)
+{
+	const struct fw_outline_symbol *best = NULL;
+
+	for (size_t i = 0; i < outline->count && outline->list[i].start_line <= line; i++)
+		if (outline->list[i].end_line >= line)
+			best = &outline->list[i];
+	return best;
+}
+
+static void put_text(struct fw_buf *out, const char *text, size_t len)
+{
+	char repaired[3 * PREVIEW + 16];
+	size_t size =
+		fw_utf8_repair(repaired, sizeof repaired, text, len < PREVIEW ? len : PREVIEW);
+
+	size = size < sizeof repaired ? size : sizeof repaired;
+	fw_buf_json(out, repaired, fw_utf8_cut(repaired, size, PREVIEW));
+}
+
+struct spot {
+	const char *path;
+	const char *line, *end; /* of the line */
+	const char *at;
+	uint32_t number;
+};
+
+static bool keep(struct finding *f, const struct spot *spot)
+{
+	static const char *const names[] = { "definition", "call", "use", "mention" };
+	enum grade grade = grade_of(f, spot->line, spot->end, spot->at, spot->number);
+	const struct fw_outline_symbol *symbol = around(&f->outline, spot->number);
+	int64_t column = 1;
+
+	f->total++;
+	if (f->count == KEPT_MOST && grade != DEFINITION)
+		return true;
+	if (f->count == f->cap) {
+		size_t cap = f->cap ? 2 * f->cap : 64;
+		struct found *list = fw__reallocate(f->list, cap * sizeof *list);
+
+		if (!list)
+			return false;
+		f->list = list;
+		f->cap = cap;
+	}
+	for (const char *at = spot->line; at < spot->at; at++)
+		column += ((unsigned char)*at & 0xc0) != 0x80;
+	f->list[f->count] = (struct found){ grade, f->count, f->texts.len };
+	f->count++;
+	FW_BUF(&f->texts, "{\"path\":");
+	fw_buf_json_str(&f->texts, spot->path);
+	FW_BUF(&f->texts, ",\"line\":");
+	fw_buf_i64(&f->texts, spot->number);
+	FW_BUF(&f->texts, ",\"column\":");
+	fw_buf_i64(&f->texts, column);
+	FW_BUF(&f->texts, ",\"kind\":");
+	fw_buf_json_str(&f->texts, names[grade]);
+	FW_BUF(&f->texts, ",\"symbol\":");
+	put_text(&f->texts, symbol ? symbol->name : "", symbol ? symbol->name_len : 0);
+	FW_BUF(&f->texts, ",\"preview\":");
+	put_text(&f->texts, spot->line, (size_t)(spot->end - spot->line));
+	FW_BUF(&f->texts, "}");
+	fw_buf_put(&f->texts, "", 1);
+	return f->texts.state == FW_BUF_OK;
+}
+
+/* Each line once. */
+static bool see_file(void *ctx, const char *path, const char *text, size_t len)
+{
+	struct finding *f = ctx;
+	const char *stop = text + len, *counted = text;
+	struct spot spot = { .path = path, .number = 1 };
+
+	fw_outline_read(&f->outline, fw_outline_language_of(path, strlen(path)), text, len);
+	for (const char *at = text;
+	     (at = memmem(at, (size_t)(stop - at), f->word, f->word_len));) {
+		const char *end = memchr(at, '\n', (size_t)(stop - at));
+
+		if ((at > text && is_name_byte(at[-1]) && is_name_byte(*f->word)) ||
+		    (at + f->word_len < stop && is_name_byte(at[f->word_len]) &&
+		     is_name_byte(f->word[f->word_len - 1]))) {
+			at++;
+			continue;
+		}
+		for (; counted < at; counted++)
+			if (*counted == '\n') {
+				spot.number++;
+				text = counted + 1;
+			}
+		spot.line = text;
+		spot.end = end ? end : stop;
+		spot.at = at;
+		if (spot.end > spot.line && spot.end[-1] == '\r')
+			spot.end--;
+		if (!keep(f, &spot))
+			return false;
+		if (!end)
+			return true;
+		at = end;
+	}
+	return true;
+}
+
+static int by_grade(const void *a, const void *b)
+{
+	const struct found *left = a, *right = b;
+
+	if (left->grade != right->grade)
+		return left->grade < right->grade ? -1 : 1;
+	return left->order < right->order ? -1 : 1;
+}
+
+static fw_error *put_found(fw_call *call, struct finding *f, size_t limit)
+{
+	size_t shown = f->count < limit ? f->count : limit;
+	fw_error *err = NULL;
+	struct fw_buf out;
+
+	if (f->count)
+		qsort(f->list, f->count, sizeof *f->list, by_grade);
+	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
+	FW_BUF(&out, "{\"references\":[");
+	for (size_t i = 0; i < shown; i++) {
+		if (i)
+			FW_BUF(&out, ",");
+		fw_buf_str(&out, f->texts.text + f->list[i].text);
+	}
+	FW_BUF(&out, "],\"total\":");
+	fw_buf_i64(&out, (int64_t)f->total);
+	fw_buf_str(&out, shown < f->total ? ",\"truncated\":true" : ",\"truncated\":false");
+	FW_BUF(&out, ",\"method\":\"lexical\"}");
+	if (out.state == FW_BUF_OK)
+		fw_call_structured(call, out.text, out.len);
+	else
+		err = fw_raise_internal_out_of_memory();
+	fw_buf_clear(&out);
+	return err;
+}
+
+fw_error *fw_semantic_find_references(fw_call *call, void *ctx)
+{
+	struct finding f = { .word = NULL };
+	struct fw_semantic_sweep sweep = {
+		.call = call, .code = ctx, .file = see_file, .ctx = &f
+	};
+	int64_t limit;
+	fw_error *err;
+
+	FW_TRY(fw_semantic_sweep_word(call, &sweep.word));
+	FW_TRY(fw_code_max_results(call, "limit", SHOWN, MOST, &limit));
+	f.word = sweep.word;
+	f.word_len = strlen(f.word);
+	fw_buf_init(&f.texts, 64 * 1024 * 1024);
+	err = fw_semantic_sweep(&sweep);
+	if (!err)
+		err = put_found(call, &f, (size_t)limit);
+	fw_outline_clear(&f.outline);
+	fw_buf_clear(&f.texts);
+	fw__release(f.list);
+	return err;
+}

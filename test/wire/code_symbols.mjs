@@ -1,0 +1,108 @@
+// find_symbol, outline and find_references: definitions of each language, ranks, empty results,
+// errors; find_references finds the lines that git grep -w finds.
+
+import { execFileSync } from 'node:child_process';
+import { check, root, same, test } from './lib/cli.mjs';
+import { end, repository, serve, useState, write } from './lib/code.mjs';
+
+useState();
+const files = {
+	'a.c': `#ifndef GUARD_H\n#define GUARD_H\n#define LIMIT 10\n\nstruct buf {\n\tchar *text;\n};\n\nstatic int helper(int a,\n\t\t  int b)\n{\n\tif (a > b)\n\t\tgoto out;\n#ifdef X\n\ta = b;\n#endif\nout:\n\treturn a;\n}\n\nint declared(void);\n\nenum color { RED };\n\nstruct buf *make_buf(void)\n{\n\treturn helper(1, 2) ? 0 : 0; /* helper */\n}\n#endif\n`,
+	'b.py': `import os\n\n\nclass Store(Base):\n    def get(self, key):\n        return helper(key)\n\n    async def put(self, key):\n        pass\n\n\ndef helper(key):\n    def inner():\n        pass\n    return inner\n`,
+	'c.ts': `export interface Shape {\n  area(): number;\n}\nexport class Circle implements Shape {\n  constructor(private r: number) {\n  }\n  area(): number {\n    if (this.r) {\n      return 1;\n    }\n    return 0;\n  }\n}\nexport const double = (x: number) => x * 2;\nexport async function load() {\n}\ntype Id = string;\n`,
+	'd.go': `package d\n\ntype Queue struct {\n\tjobs []int\n}\n\nfunc (q *Queue) Push(job int) {\n\tq.jobs = append(q.jobs, job)\n}\n\nfunc New() *Queue {\n\treturn &Queue{}\n}\n`,
+	'e.rs': `pub struct Point {\n    x: i32,\n}\n\nimpl Point {\n    pub fn new() -> Self {\n        Point { x: 0 }\n    }\n}\n\npub(crate) fn free_function() {}\n\npub trait Draw {\n    fn draw(&self);\n}\n`,
+	'f.java': `package f;\n\npublic class Account {\n    private int balance;\n\n    public int getBalance() {\n        return balance;\n    }\n\n    enum Kind { A, B }\n}\n`,
+	'g.rb': `module Shop\n  class Cart\n    def total?\n      1\n    end\n  end\nend\n`,
+	'h.sh': `#!/bin/sh\nsetup() {\n\techo hi\n}\nfunction teardown {\n\ttrue\n}\n`,
+	'i.md': `# Title\n\ntext\n\n## Part one\n\n\`\`\`\n# not a heading\n\`\`\`\n\n## Part two\n`,
+	'j.php': `<?php\nfinal class Page {\n    public static function render($x) {\n        return $x;\n    }\n}\n`,
+	'Makefile': `all: build\n\techo\n\nbuild:\n\tcc x\n`,
+	'data.bin': Buffer.from([1, 0, 2]),
+	'helper.txt': 'a helper is helpers or helper.\nnothing\n',
+};
+const dir = repository(files);
+const { call, fail, end: stop } = await serve(dir, '--semantic-index', 'off');
+
+const expected = {
+	'a.c': ['3-3 macro LIMIT', '5-7 struct buf', '9-19 function helper', '23-23 enum color', '25-28 function make_buf'],
+	'b.py': ['4-9 class Store', '5-6 method get (Store)', '8-9 method put (Store)', '12-15 function helper', '13-14 function inner (helper)'],
+	'c.ts': ['1-3 interface Shape', '4-13 class Circle', '5-6 method constructor (Circle)', '7-12 method area (Circle)', '14-14 function double', '15-16 function load', '17-17 type Id'],
+	'd.go': ['3-5 type Queue', '7-9 method Push', '11-13 function New'],
+	'e.rs': ['1-3 struct Point', '5-9 class Point', '6-8 method new (Point)', '11-11 function free_function', '13-15 interface Draw', '14-14 method draw (Draw)'],
+	'f.java': ['3-11 class Account', '6-8 method getBalance (Account)', '10-10 enum Kind (Account)'],
+	'g.rb': ['1-7 module Shop', '2-6 class Cart (Shop)', '3-5 method total? (Cart)'],
+	'h.sh': ['2-4 function setup', '5-7 function teardown'],
+	'i.md': ['1-11 heading Title', '5-9 heading Part one (Title)', '11-11 heading Part two (Title)'],
+	'j.php': ['2-6 class Page', '3-5 method render (Page)'],
+	'Makefile': ['1-2 function all', '4-5 function build'],
+};
+for (const [path, wanted] of Object.entries(expected))
+	test(`outline of ${path}`, async () => {
+		const result = await call('outline', { path });
+		same(result.symbols.map((s) => `${s.start_line}-${s.end_line} ${s.kind} ${s.name}${s.container && ` (${s.container})`}`), wanted);
+		same([result.path, result.lines, result.method], [path, files[path].split('\n').length - 1, 'outline']);
+	});
+
+test('outline: no symbols, and its errors', async () => {
+	same((await call('outline', { path: 'helper.txt' })).symbols, []);
+	await fail('outline', { path: 'missing.c' }, 'file-not-found', 404, 'File not found: missing.c');
+	await fail('outline', { path: 'data.bin' }, 'unsupported-encoding', 415);
+	await fail('outline', { path: '../x' }, 'forbidden', 403);
+	await fail('outline', { path: '.' }, 'invalid-parameter', 400);
+	await fail('outline', {}, 'invalid-parameter', 400);
+});
+
+test('find_symbol: exact names first, then beginnings, then parts; kinds; limits', async () => {
+	const found = await call('find_symbol', { name: 'helper' });
+	same(found.symbols.map((s) => [s.path, s.name, s.kind, s.start_line]), [['a.c', 'helper', 'function', 9], ['b.py', 'helper', 'function', 12]]);
+	same([found.total, found.truncated], [2, false]);
+	same((await call('find_symbol', { name: 'point' })).symbols.map((s) => s.kind), ['struct', 'class']);
+	same((await call('find_symbol', { name: 'buf' })).symbols.map((s) => s.name), ['buf', 'make_buf']);
+	same((await call('find_symbol', { name: 'buf', kind: 'function' })).symbols.map((s) => s.name), ['make_buf']);
+	const one = await call('find_symbol', { name: 'e', limit: 1 });
+	same([one.symbols.length, one.truncated], [1, true]);
+	check(one.total > 5);
+	same(await call('find_symbol', { name: 'no_such_name' }), { symbols: [], total: 0, truncated: false, method: 'outline' });
+	await fail('find_symbol', { name: '' }, 'invalid-parameter', 400);
+	await fail('find_symbol', { name: 'two words' }, 'invalid-parameter', 400);
+	await fail('find_symbol', { name: 'x', kind: 'cheese' }, 'invalid-parameter', 400);
+	await fail('find_symbol', { name: 'x'.repeat(201) }, 'input-too-large', 413);
+});
+
+test('find_references: definitions, calls, uses, mentions; told to be lexical', async () => {
+	const found = await call('find_references', { name: 'helper' });
+	same(found.references.map((r) => `${r.kind} ${r.path}:${r.line}:${r.column} ${r.symbol}`),
+		['definition a.c:9:12 helper', 'definition b.py:12:5 helper', 'call a.c:27:9 make_buf', 'call b.py:6:16 get', 'use helper.txt:1:3 ']);
+	same([found.total, found.truncated, found.method], [5, false, 'lexical']);
+	same((await call('find_references', { name: 'Helper' })).total, 0);
+	same((await call('find_references', { name: 'helper', limit: 2 })).truncated, true);
+	await fail('find_references', { name: '' }, 'invalid-parameter', 400);
+	write(dir, { 'new.c': 'helper\n' });
+	same((await call('find_references', { name: 'helper' })).total, 6, 'at once');
+});
+
+test('find_references finds the lines of git grep -w in this repository', async () => {
+	const own = await serve(root, '--semantic-index', 'off');
+	for (const name of ['fw_buf_put', 'fw_walk_run', 'is_stopped', 'FW_TRY_NOT_THERE', 'fw_semantic_pack']) {
+		const found = await own.call('find_references', { name, limit: 1000 });
+		let wanted = [];
+		try {
+			wanted = execFileSync('git', ['grep', '-nwIF', '--untracked', name], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 }).trim().split('\n').map((line) => line.split(':').slice(0, 2).join(':'));
+		} catch { /* none */ }
+		same(found.references.map((r) => `${r.path}:${r.line}`).sort(), wanted.sort(), name);
+	}
+	await own.end();
+});
+
+test('a search that takes too long', async () => {
+	const many = {};
+	for (let i = 0; i < 3000; i++) many[`f${i}.c`] = 'int slow_name(void);\n'.repeat(200);
+	const slow = await serve(repository(many), '--semantic-index', 'off', '--search-timeout', '1');
+	for (const tool of ['find_symbol', 'find_references'])
+		same((await slow.fail(tool, { name: 'slow_name' }, 'vector-search-error', 503, 'Search timeout')).problem.extensions, { query: 'slow_name' });
+	await slow.end();
+});
+
+test('the end', () => stop());
+await end();
