@@ -402,8 +402,10 @@ static void put_row(struct text *out, const struct row *row)
 }
 
 /* The first members of the canonical form; see contract/canonical.c. */
-static void put_row_text(struct text *out, const struct row *row)
+static void put_row_text(struct text *out, const struct registry *registry,
+			 const struct row *row)
 {
+	size_t reader = 0;
 	struct text head = { 0 }, hint = { 0 };
 
 	text_putf(&head,
@@ -412,6 +414,8 @@ static void put_row_text(struct text *out, const struct row *row)
 		  row->code, category_names[row->category], type_names[row->type],
 		  retry_names[row->retry], row->recoverable ? "true" : "false", row->status,
 		  severity_names[row->severity]);
+	if (strpbrk(row->text[KEY_TITLE], "\"\\"))
+		give_up("%s: a title has no quotes and no backslashes", row->code);
 	text_put_json_string(&head, row->text[KEY_TITLE]);
 	text_puts(&hint, ",\"hint\":");
 	text_put_json_string(&hint, row->text[KEY_HINT]);
@@ -420,6 +424,11 @@ static void put_row_text(struct text *out, const struct row *row)
 	put_string(out, "hint", hint.bytes);
 	put_length(out, "head", head.bytes);
 	put_length(out, "hint", hint.bytes);
+	for (size_t i = 0; i < registry->row_count; i++)
+		if (registry->rows[i]->reads & 1u << CODEINTEL &&
+		    strcmp(registry->rows[i]->code_in[CODEINTEL], row->code_in[CODEINTEL]) == 0)
+			reader = i + 1;
+	text_putf(out, "\t\t.codeintel_reader = %zu,\n", reader);
 	text_puts(out, "\t},\n");
 	free(head.bytes);
 	free(hint.bytes);
@@ -477,7 +486,7 @@ static void put_table(struct text *out, const struct registry *registry)
 		put_row(out, registry->rows[i]);
 	text_puts(out, "};\n\nconst struct fw_row_text fw__row_texts[] = {\n");
 	for (size_t i = 0; i < registry->row_count; i++)
-		put_row_text(out, registry->rows[i]);
+		put_row_text(out, registry, registry->rows[i]);
 	text_puts(out,
 		  "};\n\nconst size_t fw__row_count = sizeof fw__rows / sizeof *fw__rows;\n\n"
 		  "const uint16_t fw__row_slots[FW_INDEX_COUNT][FW_INDEX_SLOTS] = {\n");

@@ -420,27 +420,35 @@ void fw_out_json(struct fw_out *out, const char *text, size_t len)
 	finish_json(out, text, len);
 }
 
-void fw_out_u64(struct fw_out *out, uint64_t value)
+__attribute__((noinline)) static void put_long_number(struct fw_out *out, uint64_t value)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
 
-	/* Line numbers and HTTP statuses have few digits. */
-	if (value < 1000) {
-		unsigned small = (unsigned)value;
-
-		digits[0] = (char)('0' + small / 100);
-		digits[1] = (char)('0' + small / 10 % 10);
-		digits[2] = (char)('0' + small % 10);
-		at = small >= 100 ? 0 : small >= 10 ? 1 : 2;
-		fw_out_put(out, digits + at, 3 - at);
-		return;
-	}
 	do {
 		digits[--at] = (char)('0' + value % 10);
 		value /= 10;
 	} while (value);
 	fw_out_put(out, digits + at, sizeof(digits) - at);
+}
+
+void fw_out_u64(struct fw_out *out, uint64_t value)
+{
+	char *to = out->at;
+	unsigned small;
+
+	/* Line numbers and HTTP statuses have few digits. */
+	if (value >= 1000 || out->end - to < 3) {
+		put_long_number(out, value);
+		return;
+	}
+	small = (unsigned)value;
+	if (small >= 100)
+		*to++ = (char)('0' + small / 100);
+	if (small >= 10)
+		*to++ = (char)('0' + small / 10 % 10);
+	*to++ = (char)('0' + small % 10);
+	out->at = to;
 }
 
 void fw_out_i64(struct fw_out *out, int64_t value)

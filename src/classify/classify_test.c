@@ -170,6 +170,37 @@ static void test_classify__another_type_that_matched_is_named(void **state)
 	assert_true(found.confidence < builtin("rate limit exceeded").confidence);
 }
 
+static void test_classify__the_cause_counts_more_than_what_was_done(void **state)
+{
+	(void)state;
+	assert_string_equal(builtin("Failed to connect to the server: 403 Forbidden").row->code,
+			    "auth.forbidden");
+	assert_string_equal(builtin("Failed to connect to the server: boom").row->code,
+			    "transport.unreachable");
+	assert_int_equal(builtin("Not found. Please check your password.").row->type,
+			 FW_TYPE_NOT_FOUND);
+}
+
+static void test_classify__an_unsure_answer_is_permanent(void **state)
+{
+	/* Two hints of the same strength, of different types. */
+	static const char text[] = "rule: one code: dependency.unavailable rank: 10\n"
+				   "when: xyzzy\nexample: xyzzy\n"
+				   "rule: two code: auth.forbidden rank: 9\n"
+				   "when: xyzzy\nexample: xyzzy\n";
+	fw_classifier *rules = NULL;
+	fw_classification found;
+
+	(void)state;
+	assert_null(fw_classifier_new(text, sizeof text - 1, NULL, NULL, NULL, &rules));
+	found = classify(rules, "xyzzy");
+	assert_string_equal(found.rule, "one");
+	assert_true(found.confidence > 0 && found.confidence < 0.45);
+	assert_string_equal(found.row->code, "tool.failed");
+	assert_int_equal(found.retry, FW_RETRY_NEVER);
+	fw_classifier_free(rules);
+}
+
 static void test_classify__the_end_of_a_long_text_counts(void **state)
 {
 	size_t len = 4 * 1024 * 1024;
@@ -236,6 +267,24 @@ static void test_rules__a_user_replaces_a_built_in_rule(void **state)
 	fw_classifier_free(rules);
 }
 
+static void test_rules__a_set_stands_for_its_words(void **state)
+{
+	static const char text[] = "set: fruit apple|pear\n"
+				   "set: fruit plum\n"
+				   "rule: eaten code: resource.conflict rank: 96\n"
+				   "when: @fruit was eaten @number times\n"
+				   "example: the plum was eaten 3 times\n";
+	fw_classifier *rules = NULL;
+
+	(void)state;
+	assert_null(fw_classifier_new(text, sizeof text - 1, NULL, NULL, NULL, &rules));
+	assert_string_equal(classify(rules, "The Apple was eaten 2 times").rule, "eaten");
+	assert_string_equal(classify(rules, "plum was eaten 12 times").rule, "eaten");
+	assert_null(classify(rules, "nut was eaten 2 times").rule);
+	assert_null(classify(rules, "plum was eaten several times").rule);
+	fw_classifier_free(rules);
+}
+
 struct mistakes {
 	char text[2048];
 	size_t len;
@@ -271,6 +320,25 @@ static void test_rules__every_mistake_is_reported_with_its_line(void **state)
 	assert_non_null(err);
 	assert_null(rules);
 	assert_string_equal(seen.text, "1 2 3 4 5 6 7 7 ");
+	fw_error_free(err);
+}
+
+static void test_rules__a_set_must_be_known_and_have_words(void **state)
+{
+	static const char text[] = "set: empty\n"                            /* 1 */
+				   "set: Bad_Name a\n"                       /* 2 */
+				   "set: ok a|B_c\n"                         /* 3 */
+				   "rule: a code: auth.forbidden rank: 50\n" /* 4 */
+				   "when: x @nowhere\n"                      /* 5 */
+				   "example: x\n";
+	struct mistakes seen = { .len = 0 };
+	fw_classifier *rules = NULL;
+	fw_error *err =
+		fw_classifier_new(text, sizeof text - 1, NULL, note_mistake, &seen, &rules);
+
+	(void)state;
+	assert_non_null(err);
+	assert_string_equal(seen.text, "1 2 3 5 ");
 	fw_error_free(err);
 }
 
@@ -321,11 +389,15 @@ int main(void)
 		cmocka_unit_test(test_classify__what_no_rule_knows_is_permanent),
 		cmocka_unit_test(test_classify__no_classifier_and_no_text_are_answered),
 		cmocka_unit_test(test_classify__another_type_that_matched_is_named),
+		cmocka_unit_test(test_classify__the_cause_counts_more_than_what_was_done),
+		cmocka_unit_test(test_classify__an_unsure_answer_is_permanent),
 		cmocka_unit_test(test_classify__the_end_of_a_long_text_counts),
 		cmocka_unit_test(test_classify__an_error_has_the_text_and_the_advice),
 		cmocka_unit_test(test_rules__a_user_adds_rules),
+		cmocka_unit_test(test_rules__a_set_stands_for_its_words),
 		cmocka_unit_test(test_rules__a_user_replaces_a_built_in_rule),
 		cmocka_unit_test(test_rules__every_mistake_is_reported_with_its_line),
+		cmocka_unit_test(test_rules__a_set_must_be_known_and_have_words),
 		cmocka_unit_test(test_rules__a_rule_without_when_or_example_is_refused),
 		cmocka_unit_test(test_rules__each_allocation_may_fail),
 	};

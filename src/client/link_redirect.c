@@ -64,7 +64,7 @@ const char *fw_link__redirect_fault(const char *from, const char *to)
 	if (old.is_tls && !new.is_tls)
 		return "it redirects from https to http, which is not followed";
 	if (old.is_tls == new.is_tls &&
-	    (old.len != new.len || strncmp(old.host, new.host, new.len) != 0))
+	    (old.len != new.len || strncasecmp(old.host, new.host, new.len) != 0))
 		return "it redirects to another port, which is not followed";
 	return NULL;
 }

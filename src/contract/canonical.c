@@ -3,7 +3,6 @@
  * detail for operators. It is sent as _meta["dev.faultwire/error"].
  */
 #include "contract/contract_impl.h"
-#include "core/registry_table.h"
 
 #include <faultwire/raise.h>
 
@@ -30,11 +29,11 @@ enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
 /* Without a loop: most of them are missing from most errors. */
 static void write_slots(struct fw_out *out, const fw_error *err)
 {
-#define WRITE_SLOT(name, slot)                                          \
-	if (slot == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
-					: err->slots[slot].p != NULL) { \
-		FW_OUT(out, ",\"" name "\":");                          \
-		fw_write_slot(out, err, slot);                          \
+#define WRITE_SLOT(name, slot)                                            \
+	if ((slot) == FW_SLOT_INCIDENT_ID ? err->slots[slot].n != 0       \
+					  : err->slots[slot].p != NULL) { \
+		FW_OUT(out, ",\"" name "\":");                            \
+		fw_write_slot(out, err, slot);                            \
 	}
 	SLOTS_IN_ORDER(WRITE_SLOT)
 }
@@ -105,10 +104,7 @@ static void write_original(struct fw_out *out, const fw_error *err)
 static void write_class(struct fw_out *out, const fw_error *err)
 {
 	const fw_row *row = fw_error_row(err);
-	struct fw_text title = err->slots[FW_SLOT_TITLE];
 
-	if (!title.p)
-		title = (struct fw_text){ row->title, row->title_len };
 	FW_OUT(out, "{\"code\":\"");
 	fw_write_plain(out, fw_write_code(err, FW_CANONICAL));
 	FW_OUT(out, "\",\"category\":\"");
@@ -128,7 +124,7 @@ static void write_class(struct fw_out *out, const fw_error *err)
 	FW_OUT(out, ",\"severity\":\"");
 	fw_write_plain(out, fw__severity_names[row->severity]);
 	FW_OUT(out, "\",\"title\":");
-	fw_write_text(out, title);
+	fw_write_title(out, err, row);
 }
 
 /* Whether the class of the error is that of its row. */

@@ -117,18 +117,16 @@ static void write_instance(struct fw_out *out, const fw_error *err, const struct
 static const fw_row *row_read(const fw_error *err, const char *code)
 {
 	const fw_row *row = fw_error_row(err), *reader = NULL;
+	const struct fw_row_text *texts = fw__row_text_of(row);
 
-	if (!(row->reads & 1u << FW_CODEINTEL) || code != row->codeintel)
+	if (code == row->codeintel && row->reads & 1u << FW_CODEINTEL)
+		return row;
+	if (code == row->codeintel && texts)
+		reader =
+			texts->codeintel_reader ? &fw__rows[texts->codeintel_reader - 1] : NULL;
+	else
 		reader = fw_registry_read(NULL, FW_CODEINTEL, code);
 	return reader ? reader : row;
-}
-
-/* RFC 9457: one title per type, even if several of our codes map to it. */
-static struct fw_text title_of(const fw_error *err, const fw_row *row)
-{
-	if (err->slots[FW_SLOT_TITLE].p)
-		return err->slots[FW_SLOT_TITLE];
-	return (struct fw_text){ row->title, row->title_len };
 }
 
 /* The contract defines the status of its own codes; that of the error is ignored. */
@@ -220,35 +218,42 @@ static void write_extensions(struct fw_out *out, const fw_error *err, const fw_r
 		FW_OUT(out, "}");
 }
 
+static void write_detail(struct fw_out *out, const fw_error *err, bool is_known)
+{
+	if (is_known)
+		fw_write_message(out, err);
+	else
+		fw_write_quoted(out, unexpected);
+}
+
 void fw_codeintel_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
 	struct fw_text code = fw_write_code(err, FW_CODEINTEL);
 	const struct tool *tool = tool_of(err);
 	const fw_row *row = row_read(err, code.p);
-	struct fw_text message = err->message;
+	bool is_known = fw_error_row(err)->number != FW_TOOL_FAILED;
 	const char *once;
 	size_t len;
 
 	(void)options;
-	if (fw_error_row(err)->number == FW_TOOL_FAILED)
-		message = unexpected;
 	FW_OUT(out, "{");
 	write_empty_result(out, err, tool);
 	FW_OUT(out, "\"error\":");
 	once = out->at;
-	fw_write_text(out, message);
+	write_detail(out, err, is_known);
 	len = (size_t)(out->at - once);
 	FW_OUT(out, ",\"problem\":{\"type\":\"" TYPE_BASE);
 	fw_write_plain(out, code);
 	FW_OUT(out, "\",\"title\":");
-	fw_write_text(out, title_of(err, row));
+	/* RFC 9457: one title per type, even if several of our codes map to it. */
+	fw_write_title(out, err, row);
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, status_of(err, row, code.p));
 	FW_OUT(out, ",\"detail\":");
 	/* It is there already, escaped, unless the buffer is full. */
 	if (out->cut)
-		fw_write_text(out, message);
+		write_detail(out, err, is_known);
 	else
 		fw_out_put(out, once, len);
 	FW_OUT(out, ",\"instance\":");
@@ -319,8 +324,11 @@ static fw_error *read_extensions(const struct fw_reading *reading, fw_error *err
 
 static void read_title(fw_error *err, const char *code, yyjson_val *title)
 {
-	struct fw_text usual = title_of(err, row_read(err, code));
+	const fw_row *row = row_read(err, code);
+	struct fw_text usual = err->slots[FW_SLOT_TITLE];
 
+	if (!usual.p)
+		usual = (struct fw_text){ row->title, row->title_len };
 	if (title && !yyjson_equals_strn(title, usual.p, usual.n))
 		fw_read_slot(err, FW_SLOT_TITLE, title);
 }

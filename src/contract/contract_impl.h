@@ -8,6 +8,7 @@
 #include "base/out.h"
 #include "core/error_impl.h"
 #include "core/registry.h"
+#include "core/registry_table.h"
 
 #include <faultwire/contract.h>
 #include <yyjson.h>
@@ -53,6 +54,20 @@ static inline void fw_write_slot(struct fw_out *out, const fw_error *err, enum f
 		fw_write_quoted(out, err->slots[slot]);
 	else
 		fw_write_text(out, err->slots[slot]);
+}
+
+/* The title of the error, or else that of `row`, which fwgen has checked if it is a built-in
+ * one. */
+static inline void fw_write_title(struct fw_out *out, const fw_error *err, const fw_row *row)
+{
+	const struct fw_text title = { row->title, row->title_len };
+
+	if (err->slots[FW_SLOT_TITLE].p)
+		fw_write_text(out, err->slots[FW_SLOT_TITLE]);
+	else if (fw__row_text_of(row))
+		fw_write_quoted(out, title);
+	else
+		fw_write_text(out, title);
 }
 
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)

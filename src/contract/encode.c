@@ -37,17 +37,14 @@ static size_t encode(const fw_error *err, fw_contract contract,
 	return fw_out_finish(&out, cap);
 }
 
-size_t fw_error_encode(const fw_error *err, fw_contract contract,
-		       const fw_encode_options *options, char *buf, size_t cap)
+/* Options of a caller that may be older or newer. */
+static size_t encode_with(const fw_error *err, fw_contract contract,
+			  const fw_encode_options *options, char *buf, size_t cap)
 {
-	static const fw_encode_options usual = FW_ENCODE_OPTIONS_INIT;
 	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
-	fw_error *fault;
+	fw_error *fault = fw_options_read("fw_error_encode", options, &known, sizeof(known));
 	size_t len;
 
-	if (err && !options)
-		return encode(err, contract, &usual, buf, cap);
-	fault = fw_options_read("fw_error_encode", options, &known, sizeof(known));
 	if (!fault && err)
 		return encode(err, contract, &known, buf, cap);
 	if (!fault)
@@ -55,6 +52,16 @@ size_t fw_error_encode(const fw_error *err, fw_contract contract,
 	len = encode(fault, contract, &known, buf, cap);
 	fw_error_free(fault);
 	return len;
+}
+
+size_t fw_error_encode(const fw_error *err, fw_contract contract,
+		       const fw_encode_options *options, char *buf, size_t cap)
+{
+	static const fw_encode_options usual = FW_ENCODE_OPTIONS_INIT;
+
+	if (err && !options)
+		return encode(err, contract, &usual, buf, cap);
+	return encode_with(err, contract, options, buf, cap);
 }
 
 fw_error *fw_error_to_text(const fw_error *err, fw_contract contract,

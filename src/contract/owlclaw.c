@@ -51,15 +51,6 @@ static void write_slug(struct fw_out *out, const char *code)
 	fw_out_put(out, slug, len);
 }
 
-static struct fw_text title_of(const fw_error *err)
-{
-	const fw_row *row = fw_error_row(err);
-
-	if (err->slots[FW_SLOT_TITLE].p)
-		return err->slots[FW_SLOT_TITLE];
-	return (struct fw_text){ row->title, row->title_len };
-}
-
 void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 			   const fw_encode_options *options)
 {
@@ -71,7 +62,7 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 	fw_out_json_body(out, base, strlen(base));
 	write_slug(out, code.p);
 	FW_OUT(out, "\",\"title\":");
-	fw_write_text(out, title_of(err));
+	fw_write_title(out, err, fw_error_row(err));
 	FW_OUT(out, ",\"status\":");
 	fw_out_i64(out, fw_write_status(err));
 	FW_OUT(out, ",\"detail\":");

@@ -23,6 +23,8 @@ struct fw_row_text {
 	const char *hint; /* the hint as a member: ,"hint":"..." */
 	uint16_t head_len;
 	uint16_t hint_len;
+	uint16_t codeintel_reader; /* position + 1 of the row that codeintel reads for its
+				    * code; 0: none */
 };
 extern const struct fw_row_text fw__row_texts[];
 

@@ -382,7 +382,7 @@ static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
 fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 			      struct fw_gate_config **ret_config)
 {
-	struct fw_gate_config *config;
+	struct fw_gate_config *config = NULL;
 	yyjson_read_err fault = { 0 };
 	char reason[256];
 	yyjson_doc *doc;
@@ -396,7 +396,9 @@ fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 	doc = fw_json_read(text, len, (struct fw_json_limits){ CONFIG_BYTES, CONFIG_DEPTH },
 			   YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL,
 			   &fault);
-	if (!doc) {
+	if (!doc && fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) {
+		err = fw_raise_internal_out_of_memory();
+	} else if (!doc) {
 		(void)snprintf(reason, sizeof reason, "it is not JSON at byte %zu: %s",
 			       fault.pos, fault.msg ? fault.msg : "nested too deeply");
 		err = fw_raise_upstream_config_invalid(where, reason);

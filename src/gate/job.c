@@ -137,7 +137,7 @@ void fw_job_abandon(fw_call *call)
 	fw_job_unlink(job);
 	if (job->upstream)
 		fw_breaker_let_go(&job->upstream->breaker, job);
-	if (job->key)
+	if (job->upstream && job->key)
 		fw_remote_cancel(job->upstream->remote, job->key, "the client has cancelled");
 	fw_job_free(job);
 	fw_relay_drop(call);
@@ -224,7 +224,7 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 		if (fw_text_is(name, "_meta"))
 			continue;
 		put_key(out, name);
-		if (own && request->method->name_param &&
+		if (own && request->method && request->method->name_param &&
 		    fw_text_is(name, request->method->name_param))
 			fw_buf_json_str(out, own);
 		else if (own && fw_text_is(name, "ref"))

@@ -106,14 +106,17 @@ static fw_error *read_upstream(struct fw_pins *pins, const char *upstream, yyjso
 
 static fw_error *parse(struct fw_pins *pins, const char *text, size_t len)
 {
+	yyjson_read_err fault = { 0 };
 	yyjson_doc *doc = fw_json_read(text, len, (struct fw_json_limits){ PINS_BYTES, 4 },
-				       YYJSON_READ_NOFLAG, NULL, NULL);
+				       YYJSON_READ_NOFLAG, NULL, &fault);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	yyjson_obj_iter iter = yyjson_obj_iter_with(root);
 	yyjson_val *key;
 	fw_error *err = NULL;
 
-	if (!yyjson_is_obj(root))
+	if (fault.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		err = fw_raise_internal_out_of_memory();
+	else if (!yyjson_is_obj(root))
 		err = fw_raise_upstream_config_invalid(pins->file, "it is not a JSON object");
 	while (!err && (key = yyjson_obj_iter_next(&iter)))
 		err = read_upstream(pins, fw_text_str(fw_text_of(key)),
@@ -134,12 +137,17 @@ static fw_error *load(struct fw_pins *pins)
 	if (fd < 0)
 		return errnum == ENOENT ? NULL
 					: fw_error_from_errno(FW_HERE, errnum, pins->file);
-	if (fstat(fd, &status) == 0 && status.st_size < PINS_BYTES)
-		text = fw__allocate((size_t)status.st_size + 1);
+	if (fstat(fd, &status) != 0 || status.st_size >= PINS_BYTES) {
+		(void)close(fd);
+		return fw_raise_upstream_config_invalid(pins->file, "it cannot be read");
+	}
+	text = fw__allocate((size_t)status.st_size + 1);
 	if (text)
 		got = read(fd, text, (size_t)status.st_size);
 	(void)close(fd);
-	if (got < 0)
+	if (!text)
+		err = fw_raise_internal_out_of_memory();
+	else if (got < 0)
 		err = fw_raise_upstream_config_invalid(pins->file, "it cannot be read");
 	else
 		err = parse(pins, text, (size_t)got);

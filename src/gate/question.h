@@ -53,8 +53,8 @@ void fw_question_stop(struct fw_gate *gate);
 void fw_question_offer(struct fw_gate *gate, const fw_call *call);
 /* The client has ended its handshake: questions that waited for that are asked. */
 void fw_question_greeted(struct fw_gate *gate);
-/* The answer to a question that belonged to no call; `message` NULL: none will come. */
-void fw_question_answered(struct fw_gate *gate, void *asker, const fw_call *message);
+/* The answer to a question that belonged to no call (`asking`); `message` NULL: none will come. */
+void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *message);
 
 /* ---- question_park.c and question.c, for each other ---- */
 

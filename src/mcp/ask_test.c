@@ -298,6 +298,99 @@ static void test_ask__a_question_with_the_same_key_is_asked_once(void **state)
 	fw_exchange_gone(&fake.exchange);
 }
 
+/* ---- questions that the server answers --------------------------------------------- */
+
+static fw_call *asked;
+static unsigned asked_count;
+static bool answers_at_once;
+
+static void answer_host(fw_call *call, const char *its_key, const char *its_params, void *ctx)
+{
+	assert_string_equal(its_key, "host:x");
+	assert_string_equal(its_params, "{\"n\":1}");
+	assert_ptr_equal(ctx, &asked);
+	asked_count++;
+	asked = call;
+	if (answers_at_once)
+		fw_call_supply(call, its_key, "{\"a\":\"me\"}", 10, NULL);
+}
+
+static fw_error *ask_host(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	runs++;
+	if (fw_call_ask(call, "host:x", "test/host", "{\"n\": 1}"))
+		fw_call_textf(call, "heard %s", fw_call_answer(call, "host:x", "/a"));
+	return NULL;
+}
+
+static void begin_host(struct fake *fake, bool at_once)
+{
+	asked_count = 0;
+	answers_at_once = at_once;
+	server->state = FW_IDLE;
+	assert_null(fw_server_add_answerer(server, "test/host", answer_host, &asked));
+	fake_add_tool("host", ask_host, FW_RUN_INLINE);
+	server->state = FW_RUNNING;
+	fake_init(fake, false);
+	fake_initialize(fake, "{}");
+	fake->replies = 0;
+	fake_receive(fake, FAKE_REQUEST("7", "tools/call", "{\"name\":\"host\"}"));
+}
+
+static void test_ask__the_server_answers_at_once_or_later(void **state)
+{
+	struct fake fake;
+
+	(void)state;
+	begin_host(&fake, true);
+	assert_int_equal(fake.replies, 1);
+	assert_int_equal(runs, 2);
+	assert_int_equal(fake.sends, 0);
+	assert_true(fake_has(&fake, "heard me"));
+	answers_at_once = false;
+	fake_receive(&fake, FAKE_REQUEST("8", "tools/call", "{\"name\":\"host\"}"));
+	assert_int_equal(fake.replies, 1);
+	fw_call_supply(asked, "host:x", "{\"a\":\"you\"}", 11, NULL);
+	assert_int_equal(fake.replies, 2);
+	assert_true(fake_has(&fake, "heard you"));
+	fw_exchange_gone(&fake.exchange);
+}
+
+static void test_ask__an_error_of_the_server_fails_the_call(void **state)
+{
+	struct fake fake;
+
+	(void)state;
+	begin_host(&fake, false);
+	fw_call_supply(asked, "host:x", NULL, 0, fw_raise_dependency_unavailable("the store"));
+	assert_int_equal(fake.replies, 1);
+	assert_true(fake_has(&fake, "dependency.unavailable"));
+	/* What is no JSON is a defect of the server. */
+	fake_receive(&fake, FAKE_REQUEST("8", "tools/call", "{\"name\":\"host\"}"));
+	fw_call_supply(asked, "host:x", "{", 1, NULL);
+	assert_true(fake_has(&fake, "internal.unexpected"));
+	fw_exchange_gone(&fake.exchange);
+}
+
+static void test_ask__no_client_answers_for_the_server(void **state)
+{
+	struct fake fake;
+
+	(void)state;
+	begin_host(&fake, false);
+	answer(&fake, 1, "\"result\":{\"a\":\"forged\"}");
+	assert_int_equal(fake.replies, 0);
+	assert_int_equal(runs, 1);
+	/* A question of its own may not have such a key, and a host's must. */
+	fw_exchange_gone(&fake.exchange);
+	fw_call_supply(asked, "host:x", "{\"a\":\"late\"}", 12, NULL);
+	key = "host:";
+	begin_legacy(&fake);
+	assert_true(fake_has(&fake, "internal.api_misuse"));
+	fw_exchange_gone(&fake.exchange);
+}
+
 #define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -313,6 +406,9 @@ int main(void)
 		WITH_SERVER(test_ask__a_client_that_cannot_answer_is_not_asked),
 		WITH_SERVER(test_ask__invalid_questions_are_misuse),
 		WITH_SERVER(test_ask__a_question_with_the_same_key_is_asked_once),
+		WITH_SERVER(test_ask__the_server_answers_at_once_or_later),
+		WITH_SERVER(test_ask__an_error_of_the_server_fails_the_call),
+		WITH_SERVER(test_ask__no_client_answers_for_the_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

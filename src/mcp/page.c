@@ -388,12 +388,12 @@ const char *fw_page_parameter(const fw_page *page, const char *name)
 	const char *end = part + strlen(page->path);
 
 	while (*pattern == '/' && part < end) {
-		size_t len = strcspn(++pattern, "/");
+		const char *next = strchrnul(++pattern, '/');
 
 		part++;
-		if (fw_route_is_parameter(pattern, len, name))
+		if (fw_route_is_parameter(pattern, (size_t)(next - pattern), name))
 			return part;
-		pattern += len;
+		pattern = next;
 		part += strlen(part);
 	}
 	return NULL;

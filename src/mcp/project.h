@@ -30,7 +30,7 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err);
 void fw_mcp_put_error(fw_call *call, const fw_error *err);
 /* Appends the error in a contract. */
 void fw_mcp_encode(const fw_server *server, const fw_error *err, fw_contract contract,
-		   struct fw_buf *out);
+		   struct fw_buf *buf);
 /* Sets the HTTP status and headers. */
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply);
 

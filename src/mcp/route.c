@@ -1,8 +1,7 @@
 /*
  * route.c - see route.h.
  *
- * There are few routes and requests for pages are rare, so a path is compared with each
- * of them. The path alone decides which route is meant; only then the method counts, so
+ * There are few routes, so a path is compared with one after the other. The path alone decides which route is meant; only then the method counts, so
  * that a wrong method is refused and not handed to a more general route.
  */
 #include "mcp/route.h"
@@ -62,7 +61,8 @@ static bool is_parameter(const char *segment, size_t len)
 
 bool fw_route_is_parameter(const char *segment, size_t len, const char *name)
 {
-	return is_parameter(segment, len) && len - 2 == strlen(name) &&
+	/* The pattern was checked when it was added. */
+	return len > 2 && segment[0] == '{' && len - 2 == strlen(name) &&
 	       memcmp(segment + 1, name, len - 2) == 0;
 }
 
@@ -76,6 +76,8 @@ static bool read_pattern(const char *path, struct fw_route_entry *entry)
 	while (*at) {
 		size_t len = strcspn(++at, "/");
 
+		if (is_parameter(at, len) && !entry->has_parameters)
+			entry->fixed = (size_t)(at - path);
 		if (is_parameter(at, len))
 			entry->has_parameters = true;
 		else if (memchr(at, '{', len) || memchr(at, '}', len))
@@ -99,6 +101,24 @@ static const char *find_fault(const fw_server *server, const fw_route *route)
 		    (entry_at(server, i)->methods & route->methods))
 			return "the path is taken";
 	return server->pages.count == FW_LIMIT_PAGES ? "there are too many pages" : NULL;
+}
+
+/* A path of its own is better than one below a tree of as many bytes. */
+static bool is_better(const struct fw_route_entry *one, const struct fw_route_entry *other)
+{
+	if (one->literal != other->literal)
+		return one->literal > other->literal;
+	return other->is_tree && !one->is_tree;
+}
+
+/* The best ones first, so that the first one that matches is the one to take. */
+static void insert(struct fw_pages *pages, const struct fw_route_entry *entry)
+{
+	size_t at = pages->count++;
+
+	for (; at > 0 && is_better(entry, &pages->items[at - 1]); at--)
+		pages->items[at] = pages->items[at - 1];
+	pages->items[at] = *entry;
 }
 
 static fw_error *add(const char *function, fw_server *server, const fw_route *route)
@@ -131,7 +151,7 @@ static fw_error *add(const char *function, fw_server *server, const fw_route *ro
 	entry.gone = route->gone;
 	entry.ctx = route->ctx;
 	server->pages.items = more;
-	more[server->pages.count++] = entry;
+	insert(&server->pages, &entry);
 	return NULL;
 }
 
@@ -175,18 +195,27 @@ void fw_routes_clear(fw_server *server)
 
 /* ---- finding ------------------------------------------------------------------- */
 
+static size_t segment_len(const char *segment)
+{
+	return (size_t)(strchrnul(segment, '/') - segment);
+}
+
 /* Segment by segment; a parameter matches one that is not empty. */
 static bool matches_pattern(const char *pattern, const char *path)
 {
 	while (*pattern == '/' && *path == '/') {
-		size_t want = strcspn(++pattern, "/"), have = strcspn(++path, "/");
+		size_t want, have;
 
+		pattern++;
+		path++;
 		/* The slash at the end of a tree. */
 		if (!*pattern)
 			return true;
-		if (is_parameter(pattern, want)
-			    ? !have
-			    : want != have || memcmp(pattern, path, want) != 0)
+		if (*pattern != '{' && *pattern != *path)
+			return false;
+		want = segment_len(pattern);
+		have = segment_len(path);
+		if (*pattern == '{' ? !have : want != have || memcmp(pattern, path, want) != 0)
 			return false;
 		pattern += want;
 		path += have;
@@ -196,18 +225,12 @@ static bool matches_pattern(const char *pattern, const char *path)
 
 static bool matches(const struct fw_route_entry *entry, const char *path)
 {
+	/* Most routes differ before their first parameter. */
 	if (entry->has_parameters)
-		return matches_pattern(entry->path, path);
+		return strncmp(entry->path, path, entry->fixed) == 0 &&
+		       matches_pattern(entry->path, path);
 	return strncmp(path, entry->path, entry->len) == 0 &&
 	       (entry->is_tree || !path[entry->len]);
-}
-
-/* A path of its own is better than one below a tree of as many bytes. */
-static bool is_better(const struct fw_route_entry *one, const struct fw_route_entry *other)
-{
-	if (one->literal != other->literal)
-		return one->literal > other->literal;
-	return other->is_tree && !one->is_tree;
 }
 
 static const struct fw_route_entry *find_path(const fw_server *server, const char *path)
@@ -217,8 +240,11 @@ static const struct fw_route_entry *find_path(const fw_server *server, const cha
 	for (size_t i = 0; i < entry_count(server); i++) {
 		const struct fw_route_entry *entry = entry_at(server, i);
 
-		if (matches(entry, path) && (!found || is_better(entry, found)))
-			found = entry;
+		if ((found && !is_better(entry, found)) || !matches(entry, path))
+			continue;
+		found = entry;
+		if (i >= fw_route_builtin_count)
+			break;
 	}
 	return found;
 }
@@ -233,7 +259,7 @@ const struct fw_route_entry *fw_route_find(const fw_server *server, const char *
 	for (size_t i = 0; found && i < entry_count(server); i++) {
 		const struct fw_route_entry *entry = entry_at(server, i);
 
-		if (strcmp(entry->path, found->path) != 0)
+		if (entry->len != found->len || strcmp(entry->path, found->path) != 0)
 			continue;
 		taken |= entry->methods;
 		if (entry->methods & wanted)

@@ -16,6 +16,7 @@ struct fw_route_entry {
 	const char *path; /* outlives every page of the route */
 	size_t len;
 	size_t literal; /* its bytes that are not part of a parameter */
+	size_t fixed;   /* those before the first parameter */
 	bool is_tree;   /* ends in a slash: includes everything below it */
 	bool has_parameters;
 	enum fw_page_access access;

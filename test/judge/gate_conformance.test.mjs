@@ -4,17 +4,13 @@
  * fails here is lost by the gateway.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before as first, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { failures, run } from './conformance_lib.mjs';
 import { before, everything, faultwire, quiet, serve } from './gate_lib.mjs';
 
-const here = fileURLToPath(new URL('.', import.meta.url));
-const node = join(here, `node_modules/node-linux-${process.arch}/bin/node`);
-const suite = join(here, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
 const out = mkdtempSync(join(tmpdir(), 'fw-gate-conformance-'));
 let server;
 const gates = {};
@@ -29,23 +25,6 @@ after(() => {
 	server?.stop();
 	rmSync(out, { recursive: true, force: true });
 });
-
-function run(url, ...args) {
-	return new Promise((resolve) => {
-		const child = spawn(node, [suite, 'server', '--url', url.href, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-		let said = '';
-		child.stdout.on('data', (bytes) => (said += bytes));
-		child.stderr.on('data', (bytes) => (said += bytes));
-		child.on('exit', (code) => resolve({ code, said }));
-	});
-}
-
-function failures(dir) {
-	return readdirSync(dir).flatMap((name) =>
-		JSON.parse(readFileSync(join(dir, name, 'checks.json'), 'utf8'))
-			.filter((check) => check.status === 'FAILURE')
-			.map((check) => `${name}: ${check.id}: ${check.errorMessage ?? check.description}`));
-}
 
 for (const upstream of ['stdio', 'http'])
 	for (const version of ['2025-11-25', '2026-07-28'])

@@ -55,6 +55,14 @@ test('words of the network in the name of something do not make a failure tempor
 	check(wrong.length / rows.length <= 0.02, `wrong: ${wrong.map((row) => row.text).join('; ')}`);
 });
 
+test('words of permission in the name of an argument do not make its shape a matter of permission', () => {
+	const names = ['key', 'token', 'password', 'credentials', 'auth', 'permission', 'policy', 'role', 'scope', 'admin', 'user_token', 'plan', 'login', 'signature', 'owner', 'account', 'client_id', 'session', 'jwt', 'quota'];
+	const shapes = ['% must be a string', 'Invalid value for %: x', 'Unknown option: %', '% must be one of: a, b', 'Expected % to be an array', '% cannot be greater than 100', '% is too long (maximum 64 characters)', "Argument '%' has invalid type", '%: Expected number, received string', '% must start with a letter', '% and name are mutually exclusive', '% must not contain spaces'];
+	const rows = shapes.flatMap((text) => names.map((name) => ({ text: text.replace('%', name) })));
+	const found = classify(rows);
+	same(rows.filter((row, i) => found[i].type !== 'VALIDATION').map((row) => row.text), []);
+});
+
 test('the cause after a colon counts, not what was being done', () => {
 	const doing = ['Failed to get user permissions', 'Error connecting to server', 'Network request failed', 'Failed to refresh access token', 'Failed to create lock', 'Failed to open connection', "Tool 'x' execution failed", 'An error occurred while running the query', 'MCP error -32603'];
 	const causes = { VALIDATION: ['query is required', "Unknown sort order 'x'", 'limit must be at most 100'], NOT_FOUND: ["table 'x' does not exist", 'HTTP 404', 'No such file or directory'], CONFLICT: ['relation "a" already exists', 'version conflict'], PERMISSION: ['permission denied for table a', '403 Forbidden', 'invalid credentials'], TRANSIENT: ['connect ECONNREFUSED 127.0.0.1:80', 'HTTP 503', 'timed out after 30 seconds', 'rate limit exceeded'] };

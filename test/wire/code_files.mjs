@@ -1,6 +1,6 @@
 // open_file and list_paths: what they return, what they refuse, and what is left out.
 //
-// reaches: input.invalid_line_range
+// reaches: input.invalid_line_range, file.operation_failed
 
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
@@ -103,7 +103,8 @@ test('open_file: ranges that are none, each with its numbers', async () => {
 });
 
 test('open_file: folders, pipes, and arguments of the wrong type', async () => {
-	for (const path of ['src', '.', 'pipe']) await fail('open_file', { path }, 'invalid-parameter', 400);
+	for (const [path, reason] of [['src', 'a folder'], ['.', 'a folder'], ['pipe', 'not an ordinary file']])
+		await fail('open_file', { path }, 'file-operation-failed', 400, `path is ${reason}: ${path}`);
 	await fail('open_file', {}, 'invalid-parameter', 400);
 	await fail('open_file', { path: 5 }, 'invalid-parameter', 400);
 	await fail('open_file', { path: 'src/main.py', start_line: 'one' }, 'invalid-parameter', 400);

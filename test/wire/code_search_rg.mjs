@@ -1,5 +1,5 @@
 // search_text finds what ripgrep finds: generated queries on a generated tree, without the index, with it, and while
-// files change. FW_LONG=1: 500 queries on 12,000 files; FW_SEED and FW_CASE repeat one query.
+// files change. FW_LONG=1: 500 queries (or FW_QUERIES) on 12,000 files; FW_SEED and FW_CASE repeat one query.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { change } from './lib/changes.mjs';
 import { makeQuery, makeTree, random } from './lib/corpus.mjs';
 
 const seed = Number(process.env.FW_SEED ?? 7);
-const queries = isLong ? 500 : 60;
+const queries = Number(process.env.FW_QUERIES ?? (isLong ? 500 : 60));
 const most = 10000;
 
 const excluded = ['.git', '.hg', '.svn', '.bzr', '.jj', 'node_modules', '__pycache__', '.mypy_cache', '.pytest_cache', '.ruff_cache', '.tox', '.venv', '.idea', '.faultwire'];
@@ -74,6 +74,7 @@ async function compareAll(dir, count, make, index, before) {
 	for (let i = 0; i < count; i++) {
 		const query = make(random(seed * 1000 + i));
 		if (before) before(query);
+		server.wire.raw.length = 0;
 		if (only === undefined || Number(only) === i) hits += await compare(server, dir, query, i);
 	}
 	await server.end();

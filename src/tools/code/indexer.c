@@ -27,18 +27,39 @@ enum {
 	NICE = 10
 };
 
+/* Two repositories of the same number would only take turns: an index has the identity of its
+ * root. */
+static bool directory_of(const char *state, const char *repository, char ret_path[FW_PATH_SIZE])
+{
+	uint64_t number = fw_trigram__sum(0, repository, strlen(repository));
+
+	return snprintf(ret_path, FW_PATH_SIZE, "%s/code/%016llx", state,
+			(unsigned long long)number) < FW_PATH_SIZE;
+}
+
+bool fw_indexer_status(const char *state, const char *repository,
+		       struct fw_board_facts *ret_facts)
+{
+	char *changes = fw__allocate(FW_BOARD_CHANGES_BYTES);
+	struct fw_board *board = NULL;
+	char path[FW_PATH_SIZE];
+	bool is_read;
+
+	if (changes && directory_of(state, repository, path))
+		board = fw_board_open(path, false);
+	is_read = board && fw_board_read(board, ret_facts, changes);
+	fw_board_close(board);
+	fw__release(changes);
+	return is_read;
+}
+
 void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index)
 {
 	for (size_t i = 0; i < repos->count; i++) {
 		struct fw_code_repo *repo = &repos->list[i];
-		/* A repository of the same number would only take turns with this one: an
-		 * index has the identity of its root. */
-		uint64_t number = fw_trigram__sum(0, repo->path, strlen(repo->path));
-
 		(void)snprintf(repo->index, sizeof repo->index, "%s/code", state);
 		if ((mkdir(repo->index, 0700) != 0 && errno != EEXIST) ||
-		    snprintf(repo->index, sizeof repo->index, "%s/code/%016llx", state,
-			     (unsigned long long)number) >= (int)sizeof repo->index ||
+		    !directory_of(state, repo->path, repo->index) ||
 		    !fw_board_create(repo->index) || !fw_git_graph_prepare(repo))
 			repo->index[0] = '\0';
 		repo->has_index = has_index && repo->index[0];
@@ -46,6 +67,15 @@ void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has
 }
 
 /* ---- one walk, and what follows from it ---- */
+
+void fw_indexer__tell(const struct fw_indexer *indexer, const char *state, uint64_t files)
+{
+	const char *name = indexer->repo->name;
+
+	(void)dprintf(STDERR_FILENO, "search index%s%s: %s, %llu of %llu files\n",
+		      name[0] ? " of " : "", name, state, (unsigned long long)files,
+		      (unsigned long long)indexer->facts.files);
+}
 
 static void set_state(struct fw_indexer *indexer, enum fw_board_state state)
 {
@@ -196,6 +226,9 @@ static enum fw_board_state work(struct fw_indexer *indexer, struct fw_indexer_li
 	    !fw_indexer__build(indexer, list, since))
 		return FW_BOARD_FAILED;
 	finish(indexer, list);
+	if (indexer->has_told)
+		fw_indexer__tell(indexer, "ready", list->count);
+	indexer->has_told = false;
 	return FW_BOARD_READY;
 }
 
@@ -219,8 +252,13 @@ static int64_t work_once(struct fw_indexer *indexer)
 	}
 	(void)pthread_mutex_unlock(&indexer->lock);
 	took = (fw_steady_ms() - start) * SWEEP_SHARE;
-	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED)
+	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED) {
+		if (indexer->told != state)
+			fw_indexer__tell(indexer, fw_board_state_name(state), 0);
+		indexer->told = state;
 		return RETRY_MS;
+	}
+	indexer->told = state;
 	return took > SWEEP_MS ? took : SWEEP_MS;
 }
 

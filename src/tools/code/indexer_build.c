@@ -11,9 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
-enum { SHOW_EVERY = 256, NAME_SIZE = 32, BUFFER_BYTES = FW_TRIGRAM_FILE_BYTES + 1 };
+enum {
+	TELL_MS = 3000,
+	SHOW_EVERY = 256,
+	NAME_SIZE = 32,
+	BUFFER_BYTES = FW_TRIGRAM_FILE_BYTES + 1
+};
 
 static void name_of(uint64_t generation, char name[NAME_SIZE])
 {
@@ -66,8 +72,17 @@ static unsigned add_file(struct fw_indexer *indexer, struct fw_trigram_build *bu
 	return flags;
 }
 
+/* On the board, and every few seconds in the log. */
 static void show_progress(struct fw_indexer *indexer, uint64_t files_read)
 {
+	int64_t now = fw_steady_ms();
+
+	if (now >= indexer->next_tell_ms) {
+		indexer->has_told = indexer->next_tell_ms != 0;
+		if (indexer->has_told)
+			fw_indexer__tell(indexer, "building", files_read);
+		indexer->next_tell_ms = now + TELL_MS;
+	}
 	(void)pthread_mutex_lock(&indexer->lock);
 	indexer->facts.files_read = files_read;
 	indexer->has_news = true;
@@ -147,6 +162,7 @@ bool fw_indexer__build(struct fw_indexer *indexer, struct fw_indexer_list *list,
 
 	if (!build)
 		return false;
+	indexer->next_tell_ms = 0;
 	name_of(generation, name);
 	is_built = add_files(indexer, build, list) &&
 		   fw_trigram_build_write(build, list->files, list->count, name);

@@ -28,6 +28,9 @@ struct fw_indexer {
 	struct fw_board *board;
 	struct fw_code_place place; /* the root, open */
 	bool has_place;
+	bool has_told; /* of progress, in the log */
+	int64_t next_tell_ms;
+	enum fw_board_state told; /* the last state in the log */
 
 	pthread_mutex_t lock; /* for all that follows */
 	pthread_cond_t wanted;
@@ -77,6 +80,9 @@ void fw_indexer_list_clear(struct fw_indexer_list *list);
  * walk. */
 void fw_indexer__compare(struct fw_indexer *indexer, struct fw_indexer_list *list,
 			 uint64_t since);
+
+/* Writes a line about the index to standard error, which is the server's log. */
+void fw_indexer__tell(const struct fw_indexer *indexer, const char *state, uint64_t files);
 
 /* ---- indexer_build.c ---- */
 

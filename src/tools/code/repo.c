@@ -157,9 +157,9 @@ static fw_error *open_error(const struct fw_code_place *place, int error)
 
 static fw_error *not_a_file(const struct fw_code_place *place, mode_t mode)
 {
-	fw_error *err = fw_raise_path_invalid(place->shown[0] ? place->shown : ".",
-					      S_ISDIR(mode) ? "it is a folder"
-							    : "it is not an ordinary file");
+	fw_error *err = fw_raise_file_operation_failed(
+		place->shown[0] ? place->shown : ".",
+		S_ISDIR(mode) ? "path is a folder" : "path is not an ordinary file");
 
 	fw_error_set_hint(err, "List the folder with list_paths, then open one of its files.");
 	return err;

@@ -53,7 +53,7 @@ void fw_code_place_close(struct fw_code_place *place);
 
 /*
  * Opens the regular file at `place` for reading. Raises file.not_found for whatever is
- * missing, path.outside_workspace, path.invalid if it is not a file,
+ * missing, path.outside_workspace, file.operation_failed if it is not a file,
  * auth.insufficient_permissions, io.*.
  */
 FW_NODISCARD fw_error *fw_code_place_open(const struct fw_code_place *place, int *ret_fd,

@@ -244,7 +244,7 @@ static void check_property(const char *pattern, const char *text)
 			tree->count = 3;
 			tree->len[1] = strlen(text);
 			memcpy(tree->text[1], text, tree->len[1]);
-			assert_true(build(tree, NULL, 0, "p.tri"));
+			assert_true(build(tree, NULL, 2000, "p.tri"));
 			open_index("p.tri", &index);
 			fw_literals_of_regex(pattern, strlen(pattern), folds, &literals);
 			if (!(selected(&index, &literals) >> 1 & 1))
@@ -282,7 +282,7 @@ static void test_index__names_what_an_expression_matches(void **state)
 					     "ey" };
 
 	(void)state;
-	for (int round = 0; round < 20000; round++) {
+	for (int round = 0; round < 5000; round++) {
 		char pattern[128] = "", text[128] = "";
 
 		for (uint32_t i = pick(5) + 1; i > 0; i--)

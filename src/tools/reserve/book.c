@@ -57,6 +57,8 @@ void fw_reserve_conflicts_clear(struct fw_reserve_conflicts *conflicts)
 
 fw_error *fw_reserve_raise(const struct fw_reserve_conflicts *conflicts)
 {
+	/* Whole seconds, and late rather than early. */
+	int64_t wait_s = (conflicts->wait_ms + 999) / 1000;
 	fw_error *err;
 
 	if (!conflicts->count)
@@ -65,8 +67,7 @@ fw_error *fw_reserve_raise(const struct fw_reserve_conflicts *conflicts)
 		return fw_raise_internal_out_of_memory();
 	err = fw_raise_reservation_conflict(conflicts->count, conflicts->json.text);
 	fw_error_set_recoverable(err, true);
-	/* In whole seconds, and late rather than early. */
-	fw_error_set_retry_after(err, (double)((conflicts->wait_ms + 999) / 1000));
+	fw_error_set_retry_after(err, (double)wait_s);
 	return err;
 }
 

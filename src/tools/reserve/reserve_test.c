@@ -369,12 +369,14 @@ static void run_racer(struct race *race, const char *agent, unsigned rounds)
 	/* Both processes may know random bytes that the parent has read ahead, so ids may
 	 * occur twice: that must not replace a reservation, either. */
 	for (unsigned i = 0; i < rounds; i++) {
-		char name[32];
+		char name[32], who[32];
 		fw_error *err;
 
+		/* No agent may have more than FW_RESERVE_AGENT_MAX. */
+		(void)snprintf(who, sizeof who, "%s%u", agent, i / 1000);
 		(void)snprintf(name, sizeof name, "f%u", i);
 		(void)pthread_barrier_wait(&race->barrier);
-		err = take(&server, agent, name, true, FW_RESERVE_TTL_MAX_MS);
+		err = take(&server, who, name, true, FW_RESERVE_TTL_MAX_MS);
 		if (!err)
 			atomic_fetch_add(&race->winners[i], 1);
 		else if (fw_error_code(err) != FW_RESERVATION_CONFLICT)

@@ -123,11 +123,13 @@ static fw_error *begin(fw_call *call, void *ctx, const char *list, job_fn *work,
 		       struct fw_reserve_job **ret_job)
 {
 	struct fw_reserve_job *job = fw_reserve_job_new(ctx, call);
-	fw_error *err = job ? read_job(job, call, list) : fw_raise_internal_out_of_memory();
+	fw_error *err;
 
+	if (!job)
+		return fw_raise_internal_out_of_memory();
+	err = read_job(job, call, list);
 	if (err) {
-		if (job)
-			fw_reserve_job_free(job);
+		fw_reserve_job_free(job);
 		return err;
 	}
 	job->work = work;
