@@ -16,7 +16,7 @@
 #include "client/link_http.h"
 #include "io/fetch.h"
 
-enum { REDIRECTS_MOST = 5, MOVED = 301, SEE_OTHER = 303, PERMANENT = 308 };
+enum { MOVED = 301, SEE_OTHER = 303, PERMANENT = 308 };
 
 struct place {
 	bool is_tls;
@@ -68,6 +68,31 @@ const char *fw_link__redirect_fault(const char *from, const char *to)
 	return NULL;
 }
 
+static uint64_t hash_of(const char *url)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *url; url++)
+		hash = (hash ^ (unsigned char)*url) * UINT64_C(1099511628211);
+	return hash;
+}
+
+/* A server that acts on a request and redirects it to itself would act again. */
+static bool was_visited(struct fw_link_post *post, const char *url)
+{
+	uint64_t hash = hash_of(url);
+	const struct fw_link_http *link = post->link;
+
+	if (!post->redirects)
+		post->visited[0] = hash_of(link->moved ? link->moved : link->base.target->url);
+	for (unsigned i = 0; i <= post->redirects && i <= FW_LINK_REDIRECTS; i++)
+		if (post->visited[i] == hash)
+			return true;
+	if (post->redirects < FW_LINK_REDIRECTS)
+		post->visited[post->redirects + 1] = hash;
+	return false;
+}
+
 bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 			const char **ret_reason)
 {
@@ -82,7 +107,9 @@ bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 		return false;
 	}
 	fault = fw_link__redirect_fault(link->base.target->url, url);
-	if (!fault && ++post->redirects > REDIRECTS_MOST)
+	if (!fault && was_visited(post, url))
+		fault = "it redirects in a circle";
+	if (!fault && ++post->redirects > FW_LINK_REDIRECTS)
 		fault = "it redirects too many times";
 	if (fault) {
 		*ret_reason = fault;
