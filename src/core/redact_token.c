@@ -67,6 +67,7 @@ static const struct prefix prefixes[] = {
 	PREFIX("ghs_", 20, ALNUM),
 	PREFIX("ghr_", 20, ALNUM),
 	PREFIX("github_pat_", 20, DASHES),
+	PREFIX("fwt_", 40, DASHES), /* faultwire token */
 	PREFIX("glpat-", 16, DASHES | ROUTED),
 	PREFIX("gldt-", 16, DASHES | ROUTED),
 	PREFIX("glrt-", 16, DASHES | ROUTED),

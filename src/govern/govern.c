@@ -147,6 +147,7 @@ static fw_error *read_policy(struct fw_govern *govern)
 	fw_policy_free(govern->policy);
 	govern->policy = policy;
 	govern->policy_serial++;
+	fw_issuer_forget(govern->issuer);
 	return NULL;
 }
 
@@ -172,8 +173,12 @@ static void look_at_policy(struct fw_govern *govern)
 
 static void on_timer(uv_timer_t *timer)
 {
+	struct fw_govern *govern = timer->data;
+
 	look(timer->data, FW_GOVERN_USE_MS);
 	look_at_policy(timer->data);
+	if (govern->issuer)
+		fw_issuer_look(govern->issuer);
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -225,12 +230,12 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 	govern->server = server;
 	govern->loop = options->loop;
 	govern->uses_tokens = options->uses_tokens;
-	govern->base.requires_token = options->uses_tokens;
+	govern->base.requires_token = options->uses_tokens || options->oauth_issuer;
 	fw_guard_init(&govern->guard);
 	govern->hasher = fw_hasher_new();
 	if (!govern->hasher)
 		err = fw_raise_internal_out_of_memory();
-	else if (options->uses_tokens && !fw_digest_load())
+	else if (govern->base.requires_token && !fw_digest_load())
 		err = fw_raise_internal_unsupported("tokens without libcrypto");
 	if (!err && options->store)
 		err = open_store(govern, options->store);
@@ -239,6 +244,8 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 		err = govern->policy_file ? read_policy(govern)
 					  : fw_raise_internal_out_of_memory();
 	}
+	if (!err && options->oauth_issuer)
+		err = fw_govern__add_issuer(govern, options);
 	if (err) {
 		fw_govern_free(govern);
 		return err;
@@ -263,6 +270,8 @@ void fw_govern_close(struct fw_govern *govern)
 	fw_govern__return_budgets(govern);
 	fw_store_queue_free(govern->queue);
 	govern->queue = NULL;
+	fw_issuer_free(govern->issuer);
+	govern->issuer = NULL;
 	/* All results are on the loop by now. */
 	while (govern->pending)
 		(void)uv_run(&govern->loop->uv, UV_RUN_NOWAIT);
@@ -272,6 +281,8 @@ void fw_govern_free(struct fw_govern *govern)
 {
 	if (!govern)
 		return;
+	fw_issuer_free(govern->issuer);
+	fw_buf_clear(&govern->metadata);
 	fw_keyring_free(govern->keyring);
 	fw_keyring_free(govern->poll.keyring);
 	fw_hasher_free(govern->hasher);

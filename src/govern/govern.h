@@ -27,6 +27,11 @@ struct fw_govern_options {
 	const char *store;       /* of tokens and budgets: a file or URL; NULL: none */
 	bool uses_tokens;        /* the tokens of the store; over HTTP one is required */
 	const char *policy_file; /* NULL: none */
+	/* An OAuth issuer: its name, the audience of its tokens (the URL of this server)
+	 * and its keys, a file or a URL. NULL: none. */
+	const char *oauth_issuer;
+	const char *oauth_audience;
+	const char *oauth_jwks;
 };
 
 /*

@@ -196,7 +196,7 @@ static void decide(struct fw_govern *govern, struct fw_account *account, const f
 		fw_call *call = account->first_waiting;
 		int64_t cost = (int64_t)call->run.grant.cost;
 		enum fw_period period = FW_PERIOD_DAY;
-		enum fw_spending spending = FW_SPEND_NEVER;
+		enum fw_spending spending;
 		fw_error *err = NULL;
 
 		if (!failed && !fw_call_is_over(call)) {

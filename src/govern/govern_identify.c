@@ -47,13 +47,68 @@ static const char *fault_of(const struct fw_key *key, int64_t now_ms)
 	return key->expires_ms && key->expires_ms <= now_ms ? "expired" : NULL;
 }
 
+/* A token that has been accepted before; NULL: none such. */
+static fw_principal *known(struct fw_govern *govern, struct fw_key *key,
+			   const unsigned char hash[FW_SHA256_BYTES], int64_t now_ms)
+{
+	if (key && key->is_proven && !fault_of(key, now_ms)) {
+		key->used_ms = now_ms;
+		return key->principal;
+	}
+	return !key && govern->issuer ? fw_issuer_remembers(govern->issuer, hash, now_ms)
+				      : NULL;
+}
+
+static fw_error *check_key(struct fw_key *key, int64_t now_ms, fw_principal **ret_principal)
+{
+	const char *fault = fault_of(key, now_ms);
+
+	key->is_proven = true;
+	if (fault)
+		return refuse(fault);
+	key->used_ms = now_ms;
+	*ret_principal = fw_principal_ref(key->principal);
+	return NULL;
+}
+
+static fw_error *check_jwt(struct fw_govern *govern, struct fw_credential *credential,
+			   const unsigned char hash[FW_SHA256_BYTES], int64_t now_ms,
+			   fw_principal **ret_principal)
+{
+	fw_principal *principal = NULL;
+	bool is_fetching = false;
+	enum fw_jwt_fault fault =
+		fw_issuer_check(govern->issuer, credential->token, credential->len, hash,
+				now_ms, govern->policy, &is_fetching, &principal);
+	fw_error *err;
+
+	if (fault == FW_JWT_VALID) {
+		*ret_principal = fw_principal_ref(principal);
+		return NULL;
+	}
+	if (fault == FW_JWT_NO_MEMORY)
+		return fw_raise_internal_out_of_memory();
+	if (is_fetching) {
+		err = fw_raise_dependency_unavailable("the set of keys of the token's issuer");
+		fw_error_set_retry_after(err, 1);
+		return err;
+	}
+	/* The signature is verified: it is the client's own token. */
+	if (fault == FW_JWT_EXPIRED)
+		return refuse(fw_jwt_fault_text(fault));
+	credential->is_alarm = fw_guard_failed(&govern->guard, credential->peer, uv_hrtime());
+	err = refuse(NULL);
+	fw_error_set_detail(err, fw_jwt_fault_text(fault));
+	return err;
+}
+
 fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credential *credential,
 			      fw_principal **ret_principal)
 {
 	struct fw_govern *govern = (struct fw_govern *)authority;
 	unsigned char hash[FW_SHA256_BYTES];
 	int64_t now_ms = fw_unix_ms();
-	uint64_t now_ns = uv_hrtime();
+	fw_principal *principal;
 	struct fw_key *key;
 	uint64_t wait_ns;
 
@@ -61,22 +116,22 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 	if (!fw_hasher_take(govern->hasher, hash))
 		return fw_raise_internal_out_of_memory();
 	key = fw_keyring_find(govern->keyring, credential->token, credential->len, hash);
+	principal = known(govern, key, hash, now_ms);
+	if (principal) {
+		*ret_principal = fw_principal_ref(principal);
+		return NULL;
+	}
 	wait_ns = key && key->is_proven
 			  ? 0
-			  : fw_guard_wait_ns(&govern->guard, credential->peer, now_ns);
+			  : fw_guard_wait_ns(&govern->guard, credential->peer, uv_hrtime());
 	if (wait_ns)
 		return slow_down(wait_ns);
-	if (!key) {
-		credential->is_alarm =
-			fw_guard_failed(&govern->guard, credential->peer, now_ns);
-		return refuse(NULL);
-	}
-	key->is_proven = true;
-	if (fault_of(key, now_ms))
-		return refuse(fault_of(key, now_ms));
-	key->used_ms = now_ms;
-	*ret_principal = fw_principal_ref(key->principal);
-	return NULL;
+	if (key)
+		return check_key(key, now_ms, ret_principal);
+	if (govern->issuer && fw_jwt_has_form(credential->token, credential->len))
+		return check_jwt(govern, credential, hash, now_ms, ret_principal);
+	credential->is_alarm = fw_guard_failed(&govern->guard, credential->peer, uv_hrtime());
+	return refuse(NULL);
 }
 
 /* ---- pages ------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  *
  *   govern.c           its life, and how it notices changes
  *   govern_identify.c  who brings a token
+ *   govern_oauth.c     the OAuth issuer, and the metadata of this server
  *   govern_call.c      what happens to a call
  */
 #ifndef FW_GOVERN_GOVERN_IMPL_H
@@ -10,11 +11,13 @@
 
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/limits.h"
 #include "govern/account.h"
 #include "govern/govern.h"
 #include "govern/guard.h"
+#include "govern/issuer.h"
 #include "govern/keyring.h"
 #include "govern/policy.h"
 #include "govern/suspend.h"
@@ -64,6 +67,8 @@ struct fw_govern {
 	struct fw_hasher *hasher;
 	struct fw_guard guard;
 	struct fw_govern_poll poll;
+	struct fw_issuer *issuer; /* NULL: none */
+	struct fw_buf metadata;   /* RFC 9728 */
 	/* What they may do. */
 	char *policy_file; /* NULL: none */
 	struct fw_govern_stamp policy_stamp;
@@ -78,6 +83,10 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 			      fw_principal **ret_principal);
 fw_error *fw_govern__open_page(struct fw_authority *authority, const fw_principal *principal,
 			       const char *pattern);
+
+/* govern_oauth.c: the issuer, and pages that describe this server to its clients. */
+fw_error *fw_govern__add_issuer(struct fw_govern *govern,
+				const struct fw_govern_options *options);
 
 /* govern_call.c */
 fw_error *fw_govern__read(struct fw_authority *authority, const fw_call *call);

@@ -314,6 +314,7 @@ static void spend(struct shared *shared)
 static void test_budget__is_not_overspent_by_processes_that_are_killed(void **state)
 {
 	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+				     /* cppcheck-suppress invalidFunctionArg ; no file */
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned seed = 7;
 	int kills = 0;

@@ -400,7 +400,7 @@ fw_error *fw_token_make(struct fw_store *store, const struct fw_token_new *how,
 	struct search search = { .which = how->name,
 				 .now_ms = how->now_ms,
 				 .is_counting = true };
-	struct fw_token_made made;
+	struct fw_token_made made = { .text = "" };
 	char what[FW_TOKEN_NAME_SIZE + 32];
 	fw_error *err;
 
@@ -457,7 +457,7 @@ fw_error *fw_token_rotate(struct fw_store *store, const char *which, int64_t now
 	};
 	const char *scopes[FW_SCOPES_MAX];
 	struct fw_token_new how = { .now_ms = now_ms, .expires_ms = expires_ms };
-	struct fw_token_made made;
+	struct fw_token_made made = { .text = "" };
 	fw_error *err = find(store, &search);
 
 	for (size_t i = 0; i < search.scope_count; i++)

@@ -45,6 +45,7 @@ fw_error *fw_authority_start(fw_call *call)
 	bool waits = false;
 
 	if (authority)
+		/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 		FW_TRY(authority->ops->admit(authority, call, &waits));
 	if (!waits)
 		fw_call_start(call);

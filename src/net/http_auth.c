@@ -82,6 +82,7 @@ fw_error *fw_http__authenticate(struct fw_http_conn *conn, bool takes_cookie)
 	conn->exchange.is_alarm = credential.is_alarm;
 	if (!err)
 		accept_as(conn, principal);
+	/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 	return err;
 }
 

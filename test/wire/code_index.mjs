@@ -3,7 +3,7 @@
 
 import { appendFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, same, test } from './lib/cli.mjs';
+import { check, run, same, test } from './lib/cli.mjs';
 import { awaitIndex, end, indexFacts, repository, serve, useState, write } from './lib/code.mjs';
 
 const tree = (count = 40) => repository(Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i % 5}/f${i}.txt`, `first ${i}\nneedle${i} here\n`])));
@@ -38,6 +38,8 @@ test('auto: a small repository has no index; on: it has; off: nothing is kept of
 	server = await indexed(dir);
 	same(await findByIndex(server, 'needle7 '), ['d2/f7.txt']);
 	same([indexFacts().files, indexFacts().filesRead], [40, 40]);
+	const status = JSON.parse(run(['index', 'status', '--repo', dir, '--json'], { env: { XDG_STATE_HOME: process.env.XDG_STATE_HOME } }).out);
+	same(status.search, { state: 'ready', files: 40, files_read: 40, index_bytes: indexFacts().indexBytes });
 	await server.end();
 	useState();
 	server = await serve(dir, '--search-index', 'off');

@@ -49,7 +49,7 @@ test('outline: no symbols, and its errors', async () => {
 	await fail('outline', { path: 'missing.c' }, 'file-not-found', 404, 'File not found: missing.c');
 	await fail('outline', { path: 'data.bin' }, 'unsupported-encoding', 415);
 	await fail('outline', { path: '../x' }, 'forbidden', 403);
-	await fail('outline', { path: '.' }, 'invalid-parameter', 400);
+	await fail('outline', { path: '.' }, 'file-operation-failed', 400);
 	await fail('outline', {}, 'invalid-parameter', 400);
 });
 

@@ -50,8 +50,8 @@ function write(text) {
 before(async () => {
 	for (const name of names) token[name] = place.token(name, ...(name === 'by-scope' ? ['toolset:diag'] : ['admin']));
 	write(policy);
-	server = await place.start('serve', '--tools', 'diag', '--tokens', '--policy', place.file('policy.json'), '--log', 'json', '--limit', 'client_in_flight=2000', '--limit', 'in_flight=4000', '--limit', 'http_connections=3000');
-	gate = await place.start('gate', '--tokens', '--policy', place.file('policy.json'), '--log', 'off', '--name', 'inner', '--', hazard);
+	server = await place.start('serve', '--tools', 'diag', '--tokens', '--clients', place.file('policy.json'), '--log', 'json', '--limit', 'client_in_flight=2000', '--limit', 'in_flight=4000', '--limit', 'http_connections=3000');
+	gate = await place.start('gate', '--tokens', '--clients', place.file('policy.json'), '--log', 'off', '--name', 'inner', '--', hazard);
 });
 after(() => place.end());
 
@@ -117,7 +117,7 @@ test('the smaller of two budgets counts', async () => {
 });
 
 test('two servers share a budget, and a stop gives back what was reserved', async () => {
-	const other = await place.start('serve', '--tools', 'diag', '--tokens', '--policy', place.file('policy.json'), '--log', 'off');
+	const other = await place.start('serve', '--tools', 'diag', '--tokens', '--clients', place.file('policy.json'), '--log', 'off');
 	for (let i = 0; i < 3; i++) assert.ok(isFine(await explain('shared', other)));
 	assert.equal(await other.stop(), 0);
 	const replies = [];
@@ -194,7 +194,7 @@ test('a policy that is not valid keeps a server from starting, with file, line a
 		['{"version":1,"default":{"burst":5}}', /default must be an object that has calls_per_second/],
 	]) {
 		writeFileSync(place.file('bad.json'), text);
-		const result = run(['serve', '--tools', 'diag', '--policy', place.file('bad.json')], { env: place.env });
+		const result = run(['serve', '--tools', 'diag', '--clients', place.file('bad.json')], { env: place.env });
 		assert.equal(result.status, 1, result.err);
 		assert.match(result.err, expected);
 	}

@@ -64,6 +64,9 @@ test('a tool outside of the scopes is auth.forbidden: a result by MCP, a 403 by 
 	// A gateway does not trust an upstream to say which of its tools change nothing.
 	const relayed = await mcp(gate, EXPLAIN, CODE, { token: reader });
 	assert.equal(canonical(relayed).code, 'auth.forbidden');
+	const page403 = await api(gate, EXPLAIN, CODE, { token: reader });
+	assert.equal(page403.status, 403, page403.text);
+	assert.ok(isFine(await api(gate, EXPLAIN, CODE, { token: echoer })));
 	const other = await mcp(gate, EXPLAIN, CODE, { token: diag });
 	assert.equal(canonical(other).code, 'auth.forbidden');
 });

@@ -153,6 +153,7 @@ test('faultwire reserve lists and releases', async () => {
 
 test('a server without a store has no reservations, and says so', async () => {
 	assert.throws(() => place.run(['serve', '--tools', 'reserve', '--store', 'off']), /needs a store/);
+	assert.throws(() => place.run(['serve', '--tools', 'reserve', '--reserve-root', '/no/such/directory']), /no\/such\/directory/);
 });
 
 // ---- the workspace -------------------------------------------------------------------

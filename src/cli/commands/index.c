@@ -15,6 +15,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/report.h"
+#include "tools/code/indexer.h"
 #include "tools/code/semantic/semantic.h"
 
 enum { REPO, THREADS, JSON };
@@ -192,12 +193,50 @@ static fw_error *build(const cli_args *args, int *ret_status)
 
 /* ---- status and drop -------------------------------------------------------------- */
 
+/* The index of search_text, which the server keeps by itself. */
+static bool find_search(const struct place *place, struct fw_board_facts *ret_facts)
+{
+	char state[CLI_PATH_SIZE];
+	fw_error *err = cli_state_path("", false, state);
+
+	if (!err)
+		return fw_indexer_status(state, place->repo, ret_facts);
+	fw_error_free(err);
+	return false;
+}
+
+static void put_search(const struct place *place)
+{
+	struct fw_board_facts facts;
+
+	if (find_search(place, &facts))
+		cli_printf("search      %s, %llu of %llu files, %.1f MB\n",
+			   fw_board_state_name(facts.state),
+			   (unsigned long long)facts.files_read,
+			   (unsigned long long)facts.files, (double)facts.index_bytes / 1e6);
+}
+
+static void put_search_json(const struct place *place)
+{
+	struct fw_board_facts facts;
+
+	if (!find_search(place, &facts))
+		return;
+	cli_json_open("search", '{');
+	cli_json_string("state", fw_board_state_name(facts.state));
+	cli_json_number("files", (int64_t)facts.files);
+	cli_json_number("files_read", (int64_t)facts.files_read);
+	cli_json_number("index_bytes", (int64_t)facts.index_bytes);
+	cli_json_close('}');
+}
+
 static void put_status(const struct place *place, const struct fw_semantic_status *s)
 {
 	char time[FW_TIME_SIZE] = "";
 
 	cli_printf("repository  %s\n", place->repo);
 	cli_printf("state       %s\n", fw_semantic_state_name(s->state));
+	put_search(place);
 	if (!s->index_bytes)
 		return;
 	(void)fw_time_text(s->created_ms, time);
@@ -231,6 +270,7 @@ static void put_status_json(const struct place *place, const struct fw_semantic_
 		cli_json_number("data_bytes", (int64_t)s->data_bytes);
 	}
 	cli_json_string("directory", place->directory);
+	put_search_json(place);
 	cli_json_close('}');
 	cli_json_line_end();
 }

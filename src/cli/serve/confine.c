@@ -119,6 +119,16 @@ static void add_port(struct ports *ports, const char *url, uint16_t otherwise)
 		ports->list[ports->count++] = port;
 }
 
+static bool is_url(const char *text)
+{
+	return text && strstr(text, "://");
+}
+
+bool serve_confine_connects(const struct serve_confine *how)
+{
+	return how->webhook || how->alertmanager || is_url(how->jwks);
+}
+
 /* libcurl sends alerts through the proxies in the environment. */
 static void add_alert_ports(struct ports *ports, const struct serve_confine *how)
 {
@@ -127,6 +137,8 @@ static void add_alert_ports(struct ports *ports, const struct serve_confine *how
 
 	add_port(ports, how->webhook, HTTP_PORT);
 	add_port(ports, how->alertmanager, HTTP_PORT);
+	if (is_url(how->jwks))
+		add_port(ports, how->jwks, HTTP_PORT);
 	for (size_t i = 0; i < sizeof proxies / sizeof *proxies; i++)
 		add_port(ports, getenv(proxies[i]), PROXY_PORT);
 }
@@ -150,6 +162,8 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	add_directory_of(&writable, how->store);
 	add_directory_of(&writable, how->governance);
 	add_directory_of(&readable, how->policy);
+	if (!is_url(how->jwks))
+		add_directory_of(&readable, how->jwks);
 	for (size_t i = 0; i < how->path_count; i++) {
 		if (how->paths[i].may_write)
 			add_path(&writable, how->paths[i].path);
@@ -160,7 +174,7 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	options.sandbox = how->sandbox;
 	options.readable = readable.list;
 	options.writable = writable.list;
-	if (how->webhook || how->alertmanager) {
+	if (serve_confine_connects(how)) {
 		add_alert_ports(&ports, how);
 		options.connect_ports = ports.list;
 	}

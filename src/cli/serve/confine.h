@@ -17,6 +17,7 @@ struct serve_confine {
 	const char *store;              /* the same */
 	const char *governance;         /* a file */
 	const char *policy;             /* a file that may be replaced */
+	const char *jwks;               /* such a file, or a URL */
 	const struct serve_path *paths; /* of toolsets */
 	size_t path_count;
 	const char *secret_file; /* for the webhook */
@@ -26,6 +27,9 @@ struct serve_confine {
 
 /** Call it before fw_server_prepare(). Raises what fw_server_confine() raises. */
 FW_NODISCARD fw_error *serve_confine(fw_server *server, const struct serve_confine *how);
+
+/** Whether the server has to connect to another one. */
+bool serve_confine_connects(const struct serve_confine *how);
 
 /** The TCP port of a URL; 0: unknown. */
 uint16_t serve_port_of(const char *url, uint16_t otherwise);

@@ -3,6 +3,7 @@
  */
 #include "cli/serve/govern.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <faultwire/faultwire.h>
@@ -25,7 +26,47 @@ fw_error *serve_governance_path(const char *given, char path[CLI_PATH_SIZE],
 
 bool serve_is_governed(const cli_args *args)
 {
-	return serve_value(args, SERVE_TOKENS) || serve_value(args, SERVE_POLICY);
+	return serve_value(args, SERVE_TOKENS) || serve_value(args, SERVE_CLIENTS) ||
+	       serve_value(args, SERVE_OAUTH_ISSUER);
+}
+
+static bool is_url(const char *text)
+{
+	bool has_scheme = strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
+
+	return has_scheme && !strpbrk(text, " \"\\<>#?") && strstr(text, "://")[3];
+}
+
+static fw_error *check_oauth(const cli_args *args)
+{
+	const char *issuer = serve_value(args, SERVE_OAUTH_ISSUER);
+	const char *audience = serve_value(args, SERVE_OAUTH_AUDIENCE);
+
+	if (!issuer != !audience || !issuer != !serve_value(args, SERVE_OAUTH_JWKS))
+		return cli_usage("--oauth-issuer, --oauth-audience and --oauth-jwks go "
+				 "together");
+	if (!issuer)
+		return NULL;
+	if (!serve_value(args, SERVE_HTTP))
+		return cli_usage("--oauth-issuer requires --http");
+	if (!is_url(issuer) || !is_url(audience))
+		return cli_usage("--oauth-issuer and --oauth-audience take an http or https "
+				 "URL");
+	return NULL;
+}
+
+/* The well-known path comes between the host and the path of the resource. */
+void serve_metadata_url(const cli_args *args, char *ret_url, size_t size)
+{
+	const char *audience = serve_value(args, SERVE_OAUTH_AUDIENCE);
+	const char *host = audience ? strstr(audience, "://") : NULL;
+	const char *path = host ? strchr(host + 3, '/') : NULL;
+	size_t origin = path ? (size_t)(path - audience) : host ? strlen(audience) : 0;
+
+	ret_url[0] = '\0';
+	if (host)
+		(void)snprintf(ret_url, size, "%.*s/.well-known/oauth-protected-resource%s",
+			       (int)origin, audience, path && path[1] ? path : "");
 }
 
 fw_error *serve_govern_begin(struct serve_shared *shared)
@@ -35,12 +76,16 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 	struct fw_govern_options how = {
 		.loop = &shared->loop,
 		.uses_tokens = serve_value(args, SERVE_TOKENS) != NULL,
-		.policy_file = serve_value(args, SERVE_POLICY),
+		.policy_file = serve_value(args, SERVE_CLIENTS),
+		.oauth_issuer = serve_value(args, SERVE_OAUTH_ISSUER),
+		.oauth_audience = serve_value(args, SERVE_OAUTH_AUDIENCE),
+		.oauth_jwks = serve_value(args, SERVE_OAUTH_JWKS),
 	};
 
+	FW_TRY(check_oauth(args));
 	if (!serve_is_governed(args)) {
 		if (serve_value(args, SERVE_GOVERNANCE))
-			return cli_usage("--governance requires --tokens or --policy");
+			return cli_usage("--governance requires --tokens or --clients");
 		return NULL;
 	}
 	if (how.uses_tokens && !serve_value(args, SERVE_HTTP))

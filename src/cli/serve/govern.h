@@ -15,6 +15,9 @@ FW_NODISCARD fw_error *serve_governance_path(const char *given, char path[CLI_PA
 /** Whether an option asks for it. */
 bool serve_is_governed(const cli_args *args);
 
+/** Where the metadata of an OAuth resource server is (RFC 9728); "": there is none. */
+void serve_metadata_url(const cli_args *args, char *ret_url, size_t size);
+
 /** Makes the authority of the server, if an option asks for it. Before it listens. */
 FW_NODISCARD fw_error *serve_govern_begin(struct serve_shared *shared);
 

@@ -14,7 +14,8 @@
 
 enum { OPEN_FILES = 66560 };
 
-fw_error *serve_listen_http(fw_server *server, const char *where, const char *token)
+fw_error *serve_listen_http(fw_server *server, const char *where, const char *token,
+			    const char *metadata)
 {
 	fw_http_options http = FW_HTTP_OPTIONS_INIT;
 	const char *colon = strrchr(where, ':');
@@ -42,6 +43,7 @@ fw_error *serve_listen_http(fw_server *server, const char *where, const char *to
 	http.address = len ? address : NULL;
 	http.port = (uint16_t)port;
 	http.bearer_token = token;
+	http.resource_metadata_url = metadata;
 	err = fw_server_listen_http(server, &http);
 	if (err && !token && fw_error_code(err) == FW_INTERNAL_API_MISUSE) {
 		fw_error_free(err);

@@ -9,7 +9,7 @@
 /** Listens on ADDR:PORT; `token` may be NULL. Raises cli.usage, and what
  *  fw_server_listen_http() raises. */
 FW_NODISCARD fw_error *serve_listen_http(fw_server *server, const char *where,
-					 const char *token);
+					 const char *token, const char *metadata);
 
 /** Raises the soft limit of open files: each connection needs one, and the usual limit is
  *  meant for select(). */

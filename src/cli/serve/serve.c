@@ -220,7 +220,8 @@ static fw_error *confine(struct serving *serving)
 		.incidents = serve_value(args, SERVE_INCIDENTS),
 		.store = args->values[STORE],
 		.governance = serve_value(args, SERVE_GOVERNANCE),
-		.policy = serve_value(args, SERVE_POLICY),
+		.policy = serve_value(args, SERVE_CLIENTS),
+		.jwks = serve_value(args, SERVE_OAUTH_JWKS),
 		.paths = toolsets->paths,
 		.path_count = toolsets->path_count,
 		.secret_file = serve_value(args, SERVE_ALERT_SECRET_FILE),
@@ -230,7 +231,7 @@ static fw_error *confine(struct serving *serving)
 
 	/* Workers need no feature that the server does not need. */
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
-		fw_sandbox_probe_server(how.webhook || how.alertmanager, &serving->lacks);
+		fw_sandbox_probe_server(serve_confine_connects(&how), &serving->lacks);
 	return serve_confine(serving->shared.server, &how);
 }
 

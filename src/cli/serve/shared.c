@@ -32,12 +32,20 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_TOKENS] = { "tokens", NULL, 0, CLI_NOTHING,
 			   "HTTP: require a bearer token that faultwire token has made; its "
 			   "scopes decide what a client may do." },
-	[SERVE_POLICY] = { "policy", "FILE", 0, CLI_FILE,
-			   "Limits and budgets of clients, as JSON; see docs/governance.md. A "
-			   "changed file is read again." },
+	[SERVE_CLIENTS] = { "clients", "FILE", 0, CLI_FILE,
+			    "Limits and budgets of clients, as JSON; see docs/governance.md. A "
+			    "changed file is read again." },
 	[SERVE_GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
 			       "Database of tokens and budgets; by default governance.db in "
 			       "the state directory." },
+	[SERVE_OAUTH_ISSUER] = { "oauth-issuer", "URL", 0, CLI_TEXT,
+				 "HTTP: accept access tokens (JWT) of this OAuth authorization "
+				 "server; their scopes decide what a client may do." },
+	[SERVE_OAUTH_AUDIENCE] = { "oauth-audience", "URL", 0, CLI_TEXT,
+				   "The URL of this server, as access tokens name it in their "
+				   "audience." },
+	[SERVE_OAUTH_JWKS] = { "oauth-jwks", "FILE|URL", 0, CLI_TEXT,
+			       "The public keys of the issuer, a JSON Web Key Set." },
 	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
 			  "ms or s. For a list see faultwire serve --limits." },
@@ -140,11 +148,14 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 {
 	struct serve_observers *observers = &shared->observers;
 	const char *http = serve_value(shared->args, SERVE_HTTP);
+	char metadata[1024];
 
+	serve_metadata_url(shared->args, metadata, sizeof metadata);
 	FW_TRY(serve_govern_begin(shared));
 	if (http)
 		FW_TRY(serve_listen_http(shared->server, http,
-					 shared->token[0] ? shared->token : NULL));
+					 shared->token[0] ? shared->token : NULL,
+					 metadata[0] ? metadata : NULL));
 	else
 		FW_TRY(fw_server_listen_stdio(shared->server));
 	FW_TRY(fw_observation_complete(&observers->observation, shared->server, &shared->loop,

@@ -27,18 +27,39 @@ enum {
 	NICE = 10
 };
 
+/* Two repositories of the same number would only take turns: an index has the identity of its
+ * root. */
+static bool directory_of(const char *state, const char *repository, char ret_path[FW_PATH_SIZE])
+{
+	uint64_t number = fw_trigram__sum(0, repository, strlen(repository));
+
+	return snprintf(ret_path, FW_PATH_SIZE, "%s/code/%016llx", state,
+			(unsigned long long)number) < FW_PATH_SIZE;
+}
+
+bool fw_indexer_status(const char *state, const char *repository,
+		       struct fw_board_facts *ret_facts)
+{
+	char *changes = fw__allocate(FW_BOARD_CHANGES_BYTES);
+	struct fw_board *board = NULL;
+	char path[FW_PATH_SIZE];
+	bool is_read;
+
+	if (changes && directory_of(state, repository, path))
+		board = fw_board_open(path, false);
+	is_read = board && fw_board_read(board, ret_facts, changes);
+	fw_board_close(board);
+	fw__release(changes);
+	return is_read;
+}
+
 void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index)
 {
 	for (size_t i = 0; i < repos->count; i++) {
 		struct fw_code_repo *repo = &repos->list[i];
-		/* A repository of the same number would only take turns with this one: an
-		 * index has the identity of its root. */
-		uint64_t number = fw_trigram__sum(0, repo->path, strlen(repo->path));
-
 		(void)snprintf(repo->index, sizeof repo->index, "%s/code", state);
 		if ((mkdir(repo->index, 0700) != 0 && errno != EEXIST) ||
-		    snprintf(repo->index, sizeof repo->index, "%s/code/%016llx", state,
-			     (unsigned long long)number) >= (int)sizeof repo->index ||
+		    !directory_of(state, repo->path, repo->index) ||
 		    !fw_board_create(repo->index) || !fw_git_graph_prepare(repo))
 			repo->index[0] = '\0';
 		repo->has_index = has_index && repo->index[0];

@@ -10,6 +10,7 @@
 #ifndef FW_TOOLS_CODE_INDEXER_H
 #define FW_TOOLS_CODE_INDEXER_H
 
+#include "tools/code/board.h"
 #include "tools/code/repo.h"
 
 enum fw_indexer_mode {
@@ -27,6 +28,11 @@ struct fw_indexer_options {
 /* Chooses the directory of each repository below `state`, and creates it. A repository
  * whose directory cannot be created has no index. */
 void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has_index);
+
+/* What the keeper of a repository's index has published last; the repository is a canonical
+ * path. False: there is no index. */
+bool fw_indexer_status(const char *state, const char *repository,
+		       struct fw_board_facts *ret_facts);
 
 /* Keeps the indexes; does not return. `ctx` is a struct fw_indexer_options. */
 void fw_indexer_run(void *ctx);

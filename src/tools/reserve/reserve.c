@@ -266,10 +266,10 @@ static fw_error *set_up(struct fw_reserve *reserve, const struct fw_toolset_host
 	if (agent && (!agent[0] || strlen(agent) > FW_RESERVE_AGENT_BYTES ||
 		      fw_utf8_valid(agent, strlen(agent)) != strlen(agent)))
 		return fw_raise_cli_usage("--agent-id takes a name of 1 to 128 bytes");
+	/* Only the tools need it; a workspace that does not exist is reported as such. */
 	if (!realpath(root_option(host), root)) {
-		int error = errno;
-
-		return fw_error_from_errno(FW_HERE, error, root_option(host));
+		reserve->root_errno = errno;
+		(void)snprintf(root, sizeof root, "%s", root_option(host));
 	}
 	reserve->server = host->server;
 	reserve->loop = host->loop;

@@ -38,7 +38,7 @@ struct fw_reserve {
 	char *agent; /* --agent-id; NULL: not given */
 	void **slot; /* of the host, where the others find it */
 	size_t refs;
-	bool answers_writes;
+	int root_errno;               /* why `root` cannot be used; 0: it can */
 	struct fw_store_queue *queue; /* NULL: not needed yet */
 	struct fw_reserve_book *book; /* of the store's thread */
 	struct fw_reserve_job *jobs;

@@ -25,7 +25,9 @@ static fw_error *add(const struct fw_toolset_host *host, void **ret_instance)
 	FW_TRY(fw_reserve_get(host, &reserve));
 	if (!reserve)
 		return fw_raise_cli_usage("the reserve toolset needs a store (--store FILE)");
-	err = fw_reserve_add_tools(reserve);
+	err = reserve->root_errno
+		      ? fw_error_from_errno(FW_HERE, reserve->root_errno, reserve->root)
+		      : fw_reserve_add_tools(reserve);
 	if (err) {
 		fw_reserve_unref(reserve);
 		return err;

@@ -303,8 +303,10 @@ double fw_semantic_confidence(const struct fw_semantic_hits *hits)
 
 	if (!hits->count)
 		return 0;
-	x = -2.2 + 1.4 * (double)hits->coverage + 2.6 * (double)hits->margin +
-	    1.2 * (double)hits->best_cosine;
+	/* A logistic regression on the queries of bench/retrieval, by its --calibrate. */
+	x = -2.68 + 2.41 * (double)hits->coverage - 2.27 * (double)hits->best_lexical +
+	    1.24 * (double)hits->best_cosine + 8.16 * (double)hits->margin -
+	    1.04 * (double)hits->list[0].score;
 	return 1 / (1 + exp(-x));
 }
 

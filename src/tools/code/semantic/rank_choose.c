@@ -151,8 +151,9 @@ void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,
 	ret_hits->coverage = r->possible > 0 ? covered / r->possible : 0;
 	ret_hits->best_lexical = r->possible > 0 ? scale.file / r->possible : 0;
 	ret_hits->best_cosine = scale.cosine;
+	/* With few findings there is little to be distinguished from. */
 	ret_hits->margin = ret_hits->count > 9
 				   ? ret_hits->list[0].score - ret_hits->list[9].score
-			   : ret_hits->count ? ret_hits->list[0].score
+			   : ret_hits->count ? ret_hits->list[0].score / 2
 					     : 0;
 }

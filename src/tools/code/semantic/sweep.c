@@ -19,7 +19,7 @@ enum { WORD_MAX = 200 };
 
 struct state {
 	const struct fw_semantic_sweep *sweep;
-	const struct fw_code_place *place;
+	struct fw_code_place place; /* the repository that is read */
 	int64_t deadline_ms;
 	bool is_late, has_no_memory;
 	char *text;
@@ -70,7 +70,7 @@ static bool see_file(void *ctx, int dir, const char *path, size_t path_len, cons
 	s->text[len] = '\0';
 	if (got < 0 || memchr(s->text, '\0', len) || !has_word(s, len))
 		return !is_stopped(s);
-	(void)snprintf(shown, sizeof shown, "%s%.*s", s->place->repo->prefix, (int)path_len,
+	(void)snprintf(shown, sizeof shown, "%s%.*s", s->place.repo->prefix, (int)path_len,
 		       path);
 	s->has_no_memory = !s->sweep->file(s->sweep->ctx, shown, s->text, len);
 	return !is_stopped(s);
@@ -79,14 +79,12 @@ static bool see_file(void *ctx, int dir, const char *path, size_t path_len, cons
 static fw_error *sweep_repo(struct state *s, const struct fw_code_repo *repo)
 {
 	const struct fw_walk walk = { .file = see_file, .is_stopped = is_stopped, .ctx = s };
-	struct fw_code_place place;
 	bool is_complete = true;
 	fw_error *err;
 
-	FW_TRY(fw_code_place_of(repo, &place));
-	s->place = &place;
-	err = fw_walk_run(&walk, place.root.fd, ".", ".", &is_complete);
-	fw_code_place_close(&place);
+	FW_TRY(fw_code_place_of(repo, &s->place));
+	err = fw_walk_run(&walk, s->place.root.fd, ".", ".", &is_complete);
+	fw_code_place_close(&s->place);
 	if (!err && s->has_no_memory)
 		err = fw_raise_internal_out_of_memory();
 	if (!err && s->is_late)
