@@ -73,13 +73,12 @@ test('no redirect leads to another host or port, and nothing is sent there', asy
 test('a loop of redirects, one without a place, and 303 end with the reason', async () => {
 	for (const [head, reason, calls] of [
 		[[307, { location: '/mcp' }], /in a circle/, 1],
-		[() => [307, { location: `/mcp?${Math.random()}` }], /too many times/, 6],
 		[[307, {}], /without saying where/, 1],
 		[[303, { location: '/new' }], /a page \(303\)/, 1],
 	]) {
 		const server = await web(
 			(req, res, { id }) => words(res, id, 'here'),
-			(req, res, { method }) => method === 'tools/call' && Boolean(res.writeHead(...(typeof head === 'function' ? head() : head)).end()),
+			(req, res, { method }) => method === 'tools/call' && Boolean(res.writeHead(...head).end()),
 		);
 		const wire = await started('--url', server.url);
 		const reply = await wire.call('t');
@@ -150,7 +149,7 @@ test('a program that has closed its input gets nothing, and the call is known as
 		setInterval(() => {}, 1000);`;
 	const wire = await started('--deadline', '2', '--', 'node', '-e', program);
 	let found;
-	// The first call may come before the input is closed, and is then never read.
+	// The first call may come before the input is closed.
 	for (let i = 0; i < 20 && found?.[0] !== 'transport.broken_pipe'; i++) found = facts(await wire.call('t'));
 	assert.deepEqual(found, ['transport.broken_pipe', 'transport', 'not_sent']);
 	await wire.end();
