@@ -147,7 +147,7 @@ test('a program that has closed its input gets nothing, and the call is known as
 			rest = rest.slice(rest.lastIndexOf('\\n') + 1);
 		});
 		setInterval(() => {}, 1000);`;
-	const wire = await started('--', 'node', '-e', program);
+	const wire = await started('--deadline', '2', '--', 'node', '-e', program);
 	let found;
 	// The first call may come before the input is closed.
 	for (let i = 0; i < 20 && found?.[0] !== 'transport.broken_pipe'; i++) found = facts(await wire.call('t'));
