@@ -169,7 +169,8 @@ bool fw_fetch_follow(struct fw_fetch *fetch, const char *url)
 {
 	MUST(fetch->is_played && !fetch->is_cancelled);
 	/* Never to another host or port: headers may hold credentials. */
-	MUST(strncmp(url, "http://127.0.0.1:1/", 19) == 0);
+	MUST(strncmp(url, "http://127.0.0.1:1/", 19) == 0 ||
+	     strncmp(url, "https://127.0.0.1:1/", 20) == 0);
 	if (fetch->headers & 8)
 		return false;
 	fetch->is_followed = true;

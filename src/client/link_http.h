@@ -13,7 +13,7 @@
 #include "io/fetch.h"
 #include "rpc/sse.h"
 
-enum { FW_LINK_HEADERS = 64, FW_LINK_SESSION_BYTES = 512 };
+enum { FW_LINK_HEADERS = 64, FW_LINK_SESSION_BYTES = 512, FW_LINK_REDIRECTS = 5 };
 
 enum fw_link_form { FW_POST_OTHER, FW_POST_BODY, FW_POST_EVENTS, FW_POST_FAILED };
 
@@ -31,8 +31,9 @@ struct fw_link_post {
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
 	unsigned resumptions;
-	unsigned redirects; /* that were followed */
-	uv_timer_t *timer;  /* until it is resumed; NULL: none */
+	unsigned redirects;                      /* that were followed */
+	uint64_t visited[FW_LINK_REDIRECTS + 1]; /* hashes of the URLs, for finding a circle */
+	uv_timer_t *timer;                       /* until it is resumed; NULL: none */
 };
 
 struct fw_link_http {

@@ -5,7 +5,8 @@
  * Headers of the configuration, the session and the arguments of calls may all be secrets,
  * so nothing is sent to another host or port, nor in the clear after TLS. A change from
  * http to https on the same host is followed. 303 is not: it says that the request was
- * carried out.
+ * carried out. Neither is a circle: a server that redirects to where the request came from may
+ * carry it out each time.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "client/link_http.h"
 #include "io/fetch.h"
 
-enum { REDIRECTS_MOST = 5, MOVED = 301, SEE_OTHER = 303, PERMANENT = 308 };
+enum { MOVED = 301, SEE_OTHER = 303, PERMANENT = 308 };
 
 struct place {
 	bool is_tls;
@@ -68,6 +69,30 @@ const char *fw_link__redirect_fault(const char *from, const char *to)
 	return NULL;
 }
 
+static uint64_t hash_of(const char *url)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+	for (; *url; url++)
+		hash = (hash ^ (unsigned char)*url) * UINT64_C(1099511628211);
+	return hash;
+}
+
+/* Notes that the request goes to this URL; false: it was there before. */
+static bool visit(struct fw_link_post *post, const char *url)
+{
+	const struct fw_link_http *link = post->link;
+	uint64_t hash = hash_of(url);
+
+	if (!post->redirects)
+		post->visited[0] = hash_of(link->moved ? link->moved : link->base.target->url);
+	for (unsigned i = 0; i <= post->redirects; i++)
+		if (post->visited[i] == hash)
+			return false;
+	post->visited[++post->redirects] = hash;
+	return true;
+}
+
 bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 			const char **ret_reason)
 {
@@ -82,8 +107,10 @@ bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 		return false;
 	}
 	fault = fw_link__redirect_fault(link->base.target->url, url);
-	if (!fault && ++post->redirects > REDIRECTS_MOST)
+	if (!fault && post->redirects >= FW_LINK_REDIRECTS)
 		fault = "it redirects too many times";
+	if (!fault && !visit(post, url))
+		fault = "it redirects in a circle";
 	if (fault) {
 		*ret_reason = fault;
 		return false;

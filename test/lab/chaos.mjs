@@ -17,6 +17,7 @@ export const PATIENCE = 60000; // for an answer; only a gateway that never answe
 const OUTSTANDING = 8; // calls of one client, each on a connection of its own
 // An idle connection that the gateway closes may be one that a client is about to use.
 const limits = ['--limit', 'http_connections=4096', '--limit', 'http_idle_ms=3600000'];
+const SETTLE_MS = 3000; // after the deadline of calls that a server did not answer
 const flaky = join(dirname(bin), 'flaky');
 
 const isAlive = (pid) => {
@@ -99,14 +100,15 @@ const usage = ({ child, dir }) => ({
 	processes: serversOf(dir).length,
 });
 
-// Which servers fail. A server counts as healthy from its first success after it failed: until
-// then it is being restarted, or is suspended.
+// Which servers fail. A server counts as healthy from its first success on after it has recovered:
+// until then it is being restarted, or is suspended. Calls that it left without an answer
+// fail at their deadline, and count for its suspension: so the success is to be later than that.
 class Weather {
 	constructor({ dir, names }) {
 		this.dir = dir;
 		this.names = names;
 		this.first = 0;
-		this.servers = names.map(() => ({ isFailing: false, isHealthy: true, epoch: 0 }));
+		this.servers = names.map(() => ({ isFailing: false, isHealthy: true, epoch: 0, settled: 0 }));
 	}
 
 	// A quarter fails from now on, the next one; or none.
@@ -120,6 +122,7 @@ class Weather {
 			one.isFailing = isFailing;
 			one.isHealthy = false;
 			one.epoch++;
+			one.settled = Date.now() + SETTLE_MS;
 			if (isFailing) writeFileSync(join(dir, names[i]), '');
 			else rmSync(join(dir, names[i]), { force: true });
 		});
@@ -132,7 +135,8 @@ const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.flo
 async function one(gate, client, text, weather, seen) {
 	const i = Math.floor(Math.random() * gate.names.length);
 	const server = weather.servers[i];
-	const { epoch, isHealthy, isFailing } = server;
+	const { epoch, isHealthy } = server;
+	const isSettled = !server.isFailing && Date.now() > server.settled;
 	const { answer, ms } = await client.call(`${gate.names[i]}__echo`, { text }, PATIENCE);
 
 	seen.calls++;
@@ -142,7 +146,7 @@ async function one(gate, client, text, weather, seen) {
 		if (answer.result.content[0].text !== text) seen.found.add(`another call's answer: ${JSON.stringify(answer).slice(0, 200)}`);
 		if (epoch !== server.epoch) return;
 		if (isHealthy) seen.times.push(ms);
-		else if (!isFailing) server.isHealthy = true;
+		else if (isSettled) server.isHealthy = true;
 	} else {
 		const canonical = canonicalOf(answer);
 		seen.failures++;

@@ -65,6 +65,10 @@ class Client {
 		return this.request('tools/call', { name, arguments: args, ...more }, ms);
 	}
 
+	list(ms = 5000) {
+		return this.request('tools/list', {}, ms);
+	}
+
 	async open(ms = 5000) {
 		if (this.era === 'modern') return this.request('server/discover', {}, ms);
 		const hello = await this.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: identity }, ms);

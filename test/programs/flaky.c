@@ -1,11 +1,14 @@
 /*
  * flaky.c - a small MCP server on stdio that fails while a file exists, for
- * test/lab/chaos.mjs. It is written in C because chaos restarts servers all the time.
+ * test/lab/chaos.mjs, or when it is asked to, for test/wire/gate_effects.mjs. It is written in C
+ * because both restart servers all the time.
  *
  *   flaky FILE
  *
- * It has one tool, `echo`. While FILE exists, each call of it ends in one of the ways in
- * which servers fail: an exit, a crash, silence, a reply that is cut, and so on.
+ * While FILE exists, each call of the tool `echo` ends in one of the ways in which servers fail:
+ * an exit, a crash, silence, a reply that is cut, and so on. The tool `count` appends its
+ * `key` to FILE.effects; it fails in the way of the number `before` first, or in that of `do`
+ * afterwards.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
@@ -19,7 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 64 * 1024, TEXT_BYTES = 256, FLOOD_LINES = 2000 };
+enum {
+	LINE_BYTES = 64 * 1024,
+	TEXT_BYTES = 256,
+	FLOOD_LINES = 2000,
+	CHANCES = 12 /* ways to fail by chance; the others only if asked for */
+};
 
 /* The raw text behind `key` in the message, up to one of `ends`. */
 static bool find(const char *line, const char *key, const char *ends, char *ret_text)
@@ -87,7 +95,7 @@ static void fail(unsigned way, const char *id, const char *text)
 	static const char failed[] = "{\"content\":[{\"type\":\"text\",\"text\":"
 				     "\"connection refused\"}],\"isError\":true}";
 
-	switch (way % 12) {
+	switch (way) {
 	case 0: _exit(42);
 	case 1: (void)raise(SIGSEGV); break;
 	case 2:
@@ -117,8 +125,58 @@ static void fail(unsigned way, const char *id, const char *text)
 		(void)nanosleep(&(struct timespec){ 1, 500 * 1000 * 1000 }, NULL);
 		echo(id, text);
 		break;
+	case 12: (void)raise(SIGKILL); break;
+	case 13:
+		echo(id, text);
+		(void)close(STDIN_FILENO);
+		for (;;)
+			(void)pause();
+	case 14: echo(id, text); _exit(0);
+	case 15:
+		put("{\"jsonrpc\":\"2.0\",\"id\":");
+		put(id);
+		put(",\"result\":{\"cont");
+		_exit(1);
+	case 16:
+		echo(id, text);
+		echo(id, text);
+		break;
+	case 17:
+		put("[{\"jsonrpc\":\"2.0\",\"id\":");
+		put(id);
+		put(",\"result\":{\"content\":[]}}]\n");
+		break;
 	default: put("Traceback (most recent call last):\n"); _exit(1);
 	}
+}
+
+/* A side effect. */
+static void append(const char *file, const char *key)
+{
+	char path[4 * TEXT_BYTES];
+	FILE *effects;
+
+	(void)snprintf(path, sizeof path, "%s.effects", file);
+	effects = fopen(path, "ae");
+	if (!effects || fprintf(effects, "%s\n", key) < 0 || fclose(effects) != 0)
+		_exit(3);
+}
+
+static void count(const char *line, const char *file, const char *id)
+{
+	char key[TEXT_BYTES] = "";
+	char way[TEXT_BYTES];
+
+	(void)find(line, "\"key\":\"", "\"", key);
+	if (find(line, "\"before\":\"", "\"", way)) {
+		fail((unsigned)strtoul(way, NULL, 10), id, key);
+		return;
+	}
+	append(file, key);
+	if (find(line, "\"do\":\"", "\"", way))
+		fail((unsigned)strtoul(way, NULL, 10), id, key);
+	else
+		echo(id, key);
 }
 
 static void take(const char *line, const char *file)
@@ -127,6 +185,8 @@ static void take(const char *line, const char *file)
 		"{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},"
 		"\"serverInfo\":{\"name\":\"flaky\",\"version\":\"1\"}}";
 	static const char tools[] = "{\"tools\":[{\"name\":\"echo\",\"description\":\"\","
+				    "\"inputSchema\":{\"type\":\"object\"}},"
+				    "{\"name\":\"count\",\"description\":\"\","
 				    "\"inputSchema\":{\"type\":\"object\"}}]}";
 	char id[TEXT_BYTES];
 	char method[TEXT_BYTES];
@@ -142,10 +202,12 @@ static void take(const char *line, const char *file)
 		reply(id, "{}");
 	} else if (strcmp(method, "tools/call") != 0) {
 		refuse(id, -32601, "Method not found");
+	} else if (strstr(line, "\"name\":\"count\"")) {
+		count(line, file, id);
 	} else {
 		(void)find(line, "\"text\":\"", "\"", text);
 		if (access(file, F_OK) == 0)
-			fail((unsigned)rand(), id, text);
+			fail((unsigned)rand() % CHANCES, id, text);
 		else
 			echo(id, text);
 	}

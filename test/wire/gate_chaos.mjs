@@ -10,7 +10,7 @@ import { canonicalOf, isSuccess, pause } from '../lab/client.mjs';
 import { PATIENCE, chaos, connect, serversOf, start, stop } from '../lab/chaos.mjs';
 
 const isLong = Boolean(process.env.FW_LONG);
-const seconds = Number(process.env.FW_CHAOS_SECONDS ?? (isLong ? 600 : 6));
+const seconds = Number(process.env.FW_CHAOS_SECONDS ?? (isLong ? 600 : 5));
 const size = isLong ? { servers: 20, clients: 200, turnMs: 20000, thinkMs: 200 } : { servers: 8, clients: 24, turnMs: 1500, thinkMs: 60 };
 
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];

@@ -5,9 +5,9 @@
 // FW_LONG=1 makes 10,000 runs.
 
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { check, finish, same, scratch, test } from './lib/cli.mjs';
-import { canonicalOf, isSuccess, server, startHttp } from '../lab/client.mjs';
+import { dirname, join } from 'node:path';
+import { bin, check, finish, same, scratch, test } from './lib/cli.mjs';
+import { canonicalOf, isSuccess, startHttp } from '../lab/client.mjs';
 import { common, gateway } from '../lab/run.mjs';
 
 const RUNS = process.env.FW_LONG ? 10000 : 320;
@@ -15,7 +15,8 @@ const PATIENCE = 30000;
 
 // Where it fails: before the effect, after it, or (none) not at all.
 const faults = {
-	stdio: ['exits_0', 'exits_42', 'segfault', 'killed', 'closes_stdout', 'cut_line', 'broken_json', 'no_result', 'wrong_id', 'duplicate', 'batch', 'replies_then_exits', 'cut_then_exits', 'silence', 'late', 'answer_refused', 'rpc_rate_limit', 'closes_stdin'],
+	// By number: see fail() in test/programs/flaky.c.
+	stdio: ['exit 42', 'SIGSEGV', 'cut reply', 'wrong id', 'no result', 'silence', 'closes stdout', 'error', 'isError', 'floods stderr', 'late', 'traceback', 'SIGKILL', 'closes stdin', 'replies, exits', 'cut, exits', 'replies twice', 'batch'],
 	http: ['reset', 'reset_in_body', 'reset_in_sse', 'closes', 'sse_ends', 'sse_cut', 'http_500', 'http_503', 'http_408', 'http_429', 'http_html', 'http_empty', 'http_short', 'http_cut_json', 'redirect_loop', 'wrong_id', 'no_result', 'silence', 'late', 'answer_refused', 'session_lost_always'],
 };
 
@@ -30,24 +31,29 @@ function random(seed) {
 
 async function run(transport, front, runs, seed) {
 	const state = mkdtempSync(join(scratch(), 'effects-'));
-	const effects = join(state, 'effects');
+	const effects = join(state, transport === 'stdio' ? 'server.effects' : 'effects');
 	const labArgs = ['--state', state, '--late', '1300'];
 	const pick = random(seed);
 	const told = new Map();
 	let own;
 	writeFileSync(effects, '');
 	if (transport === 'http') own = await startHttp(...labArgs);
-	const upstream = own ? ['--url', own.url] : ['--', process.execPath, server, 'stdio', ...labArgs];
+	// Without a breaker, which would keep most calls from being sent.
+	const config = join(state, 'server.json');
+	const entry = own ? { url: own.url } : { command: join(dirname(bin), 'flaky'), args: [join(state, 'server')] };
+	writeFileSync(config, JSON.stringify({ mcpServers: { lab: { ...entry, faultwire: { breaker: { failures: 1000, pause: 0.001 } } } } }));
+	const upstream = ['--config', config];
 	const gate = await gateway(front, pick(2) ? 'modern' : 'legacy', [...common, '--deadline', '1'], upstream);
 	try {
 		await gate.client.open(PATIENCE);
 		for (let i = 0; i < runs; i++) {
 			const key = `${transport}-${front}-${seed}-${i}`;
-			const fault = faults[transport][pick(faults[transport].length)];
+			const number = pick(faults[transport].length);
+			const fault = faults[transport][number];
 			const where = ['do', 'before', 'none'][pick(3)];
 			// Some calls go out together, so that one's fault meets the others.
 			const width = pick(4) === 0 ? 3 : 1;
-			const calls = Array.from({ length: width }, (_, n) => gate.client.call('count', { key: `${key}-${n}`, ...(n === 0 && where !== 'none' && { [where]: fault }) }, PATIENCE));
+			const calls = Array.from({ length: width }, (_, n) => gate.client.call('count', { key: `${key}-${n}`, ...(n === 0 && where !== 'none' && { [where]: transport === 'stdio' ? `${number}` : fault }) }, PATIENCE));
 			for (const [n, { answer }] of (await Promise.all(calls)).entries()) told.set(`${key}-${n}`, { answer, fault: n === 0 && where !== 'none' ? `${fault} (${where})` : `beside ${fault} (${where})` });
 		}
 		same(gate.client.doubles(), [], 'answered twice');
