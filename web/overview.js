@@ -7,7 +7,7 @@
 import { h, api, ago, clock, code, count, duration, percent, retryBadge } from './dom.js';
 import { bars, lines, share, sparkline } from './chart.js';
 
-const POLL_MS = 5000, FEED = 60, ROWS = 12;
+const POLL_MS = 5000, FEED = 60, ROWS = 12, ALERTS = 3;
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
 /* ---- what fails most ---- */
@@ -104,7 +104,7 @@ function empty() {
 
 export function overview(main, live) {
 	let data = null, alerts = [], ready = { lines: [] };
-	let dimension = 'code';
+	let dimension = 'code', allAlerts = false;
 	const filter = {};
 	const feed = [];
 	let isDue = false, isFeedDue = false, isGone = false;
@@ -157,10 +157,13 @@ export function overview(main, live) {
 		banner.className = `banner ${verdict.level}`;
 		banner.replaceChildren(h('strong', {}, verdict.text), h('span', {}, `up for ${ago(data.started_ms, data.now_ms).replace(' ago', '')}, ${count(data.calls_total)} calls`));
 		numbers.replaceChildren(tiles(data));
-		alertBox.replaceChildren(...alerts.map((alert) => h('div', { class: `alert ${alert.severity || 'warning'}` },
+		/* The first ones; a click shows the rest. */
+		const shown = allAlerts ? alerts : alerts.slice(0, ALERTS);
+		alertBox.replaceChildren(...shown.map((alert) => h('div', { class: `alert ${alert.severity || 'warning'}` },
 			h('strong', {}, alert.title || alert.name), ' ', code(alert.code, alert.severity), ' ',
 			h('span', {}, `${count(alert.events)} times, client ${alert.client || 'unnamed'}. `), h('span', {}, alert.hint || ''), ' ',
-			alert.incident_id ? h('a', { href: `#/incident/${encodeURIComponent(alert.incident_id)}` }, 'last incident') : null)));
+			alert.incident_id ? h('a', { href: `#/incident/${encodeURIComponent(alert.incident_id)}` }, 'last incident') : null)),
+			alerts.length > shown.length ? h('button', { class: 'quiet more', type: 'button', onclick: () => { allAlerts = true; draw(); } }, `${alerts.length - shown.length} more alerts`) : '');
 		chart.replaceChildren(bars(data.calls, data.failures, data.minute_ms));
 		chart2.replaceChildren(lines([{ name: 'p99', values: data.p99_ms }, { name: 'p95', values: data.p95_ms }, { name: 'p50', values: data.p50_ms }], data.minute_ms));
 		state.replaceChildren(...ready.lines.map((line) => h('li', {}, line)));
