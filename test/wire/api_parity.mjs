@@ -146,6 +146,16 @@ test('auth.unauthorized and auth.forbidden', async () => {
 	await closed.stop();
 });
 
+test('governance.budget_exceeded: a client has spent its budget', async () => {
+	writeFileSync(place.file('clients.json'), JSON.stringify({ version: 1, clients: { miser: { budget_per_day: 1 } } }));
+	const token = place.token('miser', 'admin');
+	const budget = await place.start('serve', '--tools', 'diag', '--log', 'off', '--tokens', '--clients', place.file('clients.json'));
+	const args = ['explain_error_code', { code: 'file.not_found' }];
+	assert.equal((await api(budget, ...args, { token })).status, 200);
+	same('governance.budget_exceeded', await api(budget, ...args, { token }), await mcp(budget, ...args, { headers, token }));
+	await budget.stop();
+});
+
 test('runtime.timeout: a call that takes longer than its deadline', async () => {
 	const work = new Workspace();
 	const plan = work.plan('src/**');

@@ -6,7 +6,7 @@
 // reaches: reservation.not_found
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -128,6 +128,25 @@ test('a token of --token-file names nobody; --agent-id names the agent of a serv
 	assert.equal((await one.call('reserve_files', { patterns: ['n'], reason: 'r' }, headers)).value.reservations[0].agent_id, 'the-agent');
 	assert.equal((await one.call(...reserve('other', 'n'), headers)).status, 409);
 	assert.equal((await one.call('release_all', {}, headers)).value.released.length, 1);
+	await one.stop();
+});
+
+test('agents with tokens of their own are told apart by these, whatever they declare', async () => {
+	const token = (name) => execFileSync(program, ['token', 'new', name, '--scope', 'toolset:reserve'], { env: place.env, encoding: 'utf8' }).trim();
+	const [ada, bob] = [token('ada'), token('bob')].map((text) => ({ Authorization: `Bearer ${text}` }));
+	const one = await serve('--tools', 'reserve', '--tokens');
+	const mine = { patterns: ['tokens/a.c'], reason: 'r' };
+	const held = await one.call('reserve_files', mine, ada);
+	assert.equal(held.value.reservations[0].agent_id, 'ada');
+	const conflict = await one.call('reserve_files', mine, bob);
+	assert.equal(conflict.status, 409);
+	assert.equal(conflict.json.data.conflicts[0].agent_id, 'ada');
+	/* Bob cannot pass himself off as Ada, nor release what is hers. */
+	const claimed = await one.call('reserve_files', { ...mine, agent_id: 'ada' }, bob);
+	assert.notEqual(claimed.status, 200);
+	await one.call('release_files', { reservation_ids: [held.value.reservations[0].reservation_id] }, bob);
+	assert.equal((await one.call('my_reservations', {}, ada)).value.reservations.length, 1);
+	assert.equal((await one.call('release_all', {}, ada)).value.released.length, 1);
 	await one.stop();
 });
 
