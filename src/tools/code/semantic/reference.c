@@ -3,7 +3,6 @@
  * files. It does not know scopes or types; what looks like a use comes before what looks
  * like a mention.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -12,29 +11,21 @@
 #include "tools/code/arguments.h"
 #include "tools/code/limits.h"
 #include "tools/code/semantic/outline.h"
+#include "tools/code/semantic/ranking.h"
 #include "tools/code/semantic/sweep.h"
 #include "tools/code/semantic/tools.h"
 
 #include <faultwire/raise.h>
 
-enum { SHOWN = 100, MOST = 1000, KEPT_MOST = 20000, PREVIEW = 200 };
+enum { SHOWN = 100, MOST = 1000, PREVIEW = 200 };
 
 enum grade { DEFINITION, CALL, USE, MENTION };
-
-struct found {
-	enum grade grade;
-	size_t order;
-	size_t text;
-};
 
 struct finding {
 	const char *word;
 	size_t word_len;
 	struct fw_outline outline;
-	struct fw_buf texts;
-	struct found *list;
-	size_t count, cap;
-	size_t total;
+	struct fw_semantic_ranking ranking;
 };
 
 static bool is_name_byte(char c)
@@ -103,39 +94,29 @@ static bool keep(struct finding *f, const struct spot *spot)
 	static const char *const names[] = { "definition", "call", "use", "mention" };
 	enum grade grade = grade_of(f, spot->line, spot->end, spot->at, spot->number);
 	const struct fw_outline_symbol *symbol = around(&f->outline, spot->number);
+	struct fw_buf *out;
 	int64_t column = 1;
 
-	f->total++;
-	if (f->count == KEPT_MOST && grade != DEFINITION)
+	if (!fw_semantic_ranking_add(&f->ranking, grade, &out))
+		return false;
+	if (!out)
 		return true;
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 64;
-		struct found *list = fw__reallocate(f->list, cap * sizeof *list);
-
-		if (!list)
-			return false;
-		f->list = list;
-		f->cap = cap;
-	}
 	for (const char *at = spot->line; at < spot->at; at++)
 		column += ((unsigned char)*at & 0xc0) != 0x80;
-	f->list[f->count] = (struct found){ grade, f->count, f->texts.len };
-	f->count++;
-	FW_BUF(&f->texts, "{\"path\":");
-	fw_buf_json_str(&f->texts, spot->path);
-	FW_BUF(&f->texts, ",\"line\":");
-	fw_buf_i64(&f->texts, spot->number);
-	FW_BUF(&f->texts, ",\"column\":");
-	fw_buf_i64(&f->texts, column);
-	FW_BUF(&f->texts, ",\"kind\":");
-	fw_buf_json_str(&f->texts, names[grade]);
-	FW_BUF(&f->texts, ",\"symbol\":");
-	put_text(&f->texts, symbol ? symbol->name : "", symbol ? symbol->name_len : 0);
-	FW_BUF(&f->texts, ",\"preview\":");
-	put_text(&f->texts, spot->line, (size_t)(spot->end - spot->line));
-	FW_BUF(&f->texts, "}");
-	fw_buf_put(&f->texts, "", 1);
-	return f->texts.state == FW_BUF_OK;
+	FW_BUF(out, "{\"path\":");
+	fw_buf_json_str(out, spot->path);
+	FW_BUF(out, ",\"line\":");
+	fw_buf_i64(out, spot->number);
+	FW_BUF(out, ",\"column\":");
+	fw_buf_i64(out, column);
+	FW_BUF(out, ",\"kind\":");
+	fw_buf_json_str(out, names[grade]);
+	FW_BUF(out, ",\"symbol\":");
+	put_text(out, symbol ? symbol->name : "", symbol ? symbol->name_len : 0);
+	FW_BUF(out, ",\"preview\":");
+	put_text(out, spot->line, (size_t)(spot->end - spot->line));
+	FW_BUF(out, "}");
+	return fw_semantic_ranking_end(&f->ranking);
 }
 
 /* Each line once. */
@@ -175,42 +156,6 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	return true;
 }
 
-static int by_grade(const void *a, const void *b)
-{
-	const struct found *left = a, *right = b;
-
-	if (left->grade != right->grade)
-		return left->grade < right->grade ? -1 : 1;
-	return left->order < right->order ? -1 : 1;
-}
-
-static fw_error *put_found(fw_call *call, struct finding *f, size_t limit)
-{
-	size_t shown = f->count < limit ? f->count : limit;
-	fw_error *err = NULL;
-	struct fw_buf out;
-
-	if (f->count)
-		qsort(f->list, f->count, sizeof *f->list, by_grade);
-	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
-	FW_BUF(&out, "{\"references\":[");
-	for (size_t i = 0; i < shown; i++) {
-		if (i)
-			FW_BUF(&out, ",");
-		fw_buf_str(&out, f->texts.text + f->list[i].text);
-	}
-	FW_BUF(&out, "],\"total\":");
-	fw_buf_i64(&out, (int64_t)f->total);
-	fw_buf_str(&out, shown < f->total ? ",\"truncated\":true" : ",\"truncated\":false");
-	FW_BUF(&out, ",\"method\":\"lexical\"}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
-}
-
 fw_error *fw_semantic_find_references(fw_call *call, void *ctx)
 {
 	struct finding f = { .word = NULL };
@@ -224,12 +169,12 @@ fw_error *fw_semantic_find_references(fw_call *call, void *ctx)
 	FW_TRY(fw_code_max_results(call, "limit", SHOWN, MOST, &limit));
 	f.word = sweep.word;
 	f.word_len = strlen(f.word);
-	fw_buf_init(&f.texts, 64 * 1024 * 1024);
+	fw_semantic_ranking_init(&f.ranking, DEFINITION);
 	err = fw_semantic_sweep(&sweep);
 	if (!err)
-		err = put_found(call, &f, (size_t)limit);
+		err = fw_semantic_ranking_answer(&f.ranking, call, "references", "lexical",
+						 (size_t)limit);
 	fw_outline_clear(&f.outline);
-	fw_buf_clear(&f.texts);
-	fw__release(f.list);
+	fw_semantic_ranking_clear(&f.ranking);
 	return err;
 }

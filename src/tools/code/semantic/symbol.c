@@ -2,7 +2,6 @@
  * symbol.c - the tools find_symbol and outline.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -14,13 +13,14 @@
 #include "tools/code/code.h"
 #include "tools/code/limits.h"
 #include "tools/code/semantic/outline.h"
+#include "tools/code/semantic/ranking.h"
 #include "tools/code/semantic/sweep.h"
 #include "tools/code/semantic/tools.h"
 #include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
-enum { SHOWN = 50, MOST = 1000, KEPT_MOST = 20000 };
+enum { SHOWN = 50, MOST = 1000 };
 
 static void put_name(struct fw_buf *out, const char *name, size_t len)
 {
@@ -51,21 +51,12 @@ static void put_symbol(struct fw_buf *out, const struct fw_outline *outline,
 
 /* ---- find_symbol ---- */
 
-struct found {
-	unsigned grade; /* 0 is the best */
-	size_t order;
-	size_t text; /* JSON, in `texts` */
-};
-
 struct finding {
 	const char *word;
 	size_t word_len;
 	int kind; /* -1: any */
 	struct fw_outline outline;
-	struct fw_buf texts;
-	struct found *list;
-	size_t count, cap;
-	size_t total;
+	struct fw_semantic_ranking ranking;
 };
 
 /* How well a name fits; 4: not at all. */
@@ -91,30 +82,18 @@ static unsigned grade(const struct finding *f, const struct fw_outline_symbol *s
 static bool keep(struct finding *f, unsigned how_well, const char *path,
 		 const struct fw_outline_symbol *symbol)
 {
-	struct found *found;
+	struct fw_buf *out;
 
-	f->total++;
-	if (f->count == KEPT_MOST && how_well > 1)
+	if (!fw_semantic_ranking_add(&f->ranking, how_well, &out))
+		return false;
+	if (!out)
 		return true;
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 64;
-		struct found *list = fw__reallocate(f->list, cap * sizeof *list);
-
-		if (!list)
-			return false;
-		f->list = list;
-		f->cap = cap;
-	}
-	found = &f->list[f->count];
-	*found = (struct found){ how_well, f->count, f->texts.len };
-	f->count++;
-	FW_BUF(&f->texts, "{\"path\":");
-	fw_buf_json_str(&f->texts, path);
-	FW_BUF(&f->texts, ",");
-	put_symbol(&f->texts, &f->outline, symbol);
-	FW_BUF(&f->texts, "}");
-	fw_buf_put(&f->texts, "", 1);
-	return f->texts.state == FW_BUF_OK;
+	FW_BUF(out, "{\"path\":");
+	fw_buf_json_str(out, path);
+	FW_BUF(out, ",");
+	put_symbol(out, &f->outline, symbol);
+	FW_BUF(out, "}");
+	return fw_semantic_ranking_end(&f->ranking);
 }
 
 static bool see_file(void *ctx, const char *path, const char *text, size_t len)
@@ -130,15 +109,6 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 			return false;
 	}
 	return true;
-}
-
-static int by_grade(const void *a, const void *b)
-{
-	const struct found *left = a, *right = b;
-
-	if (left->grade != right->grade)
-		return left->grade < right->grade ? -1 : 1;
-	return left->order < right->order ? -1 : 1;
 }
 
 static fw_error *read_kind(const fw_call *call, int *ret_kind)
@@ -158,33 +128,6 @@ static fw_error *read_kind(const fw_call *call, int *ret_kind)
 							      "function or class");
 }
 
-static fw_error *put_found(fw_call *call, struct finding *f, size_t limit)
-{
-	size_t shown = f->count < limit ? f->count : limit;
-	fw_error *err = NULL;
-	struct fw_buf out;
-
-	if (f->count)
-		qsort(f->list, f->count, sizeof *f->list, by_grade);
-	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
-	FW_BUF(&out, "{\"symbols\":[");
-	for (size_t i = 0; i < shown; i++) {
-		if (i)
-			FW_BUF(&out, ",");
-		fw_buf_str(&out, f->texts.text + f->list[i].text);
-	}
-	FW_BUF(&out, "],\"total\":");
-	fw_buf_i64(&out, (int64_t)f->total);
-	fw_buf_str(&out, shown < f->total ? ",\"truncated\":true" : ",\"truncated\":false");
-	FW_BUF(&out, ",\"method\":\"outline\"}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
-}
-
 fw_error *fw_semantic_find_symbol(fw_call *call, void *ctx)
 {
 	struct finding f = { .kind = -1 };
@@ -199,13 +142,14 @@ fw_error *fw_semantic_find_symbol(fw_call *call, void *ctx)
 	FW_TRY(fw_code_max_results(call, "limit", SHOWN, MOST, &limit));
 	f.word = sweep.word;
 	f.word_len = strlen(f.word);
-	fw_buf_init(&f.texts, 64 * 1024 * 1024);
+	/* Names that are equal but for their case are always kept. */
+	fw_semantic_ranking_init(&f.ranking, 1);
 	err = fw_semantic_sweep(&sweep);
 	if (!err)
-		err = put_found(call, &f, (size_t)limit);
+		err = fw_semantic_ranking_answer(&f.ranking, call, "symbols", "outline",
+						 (size_t)limit);
 	fw_outline_clear(&f.outline);
-	fw_buf_clear(&f.texts);
-	fw__release(f.list);
+	fw_semantic_ranking_clear(&f.ranking);
 	return err;
 }
 
