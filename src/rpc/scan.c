@@ -489,9 +489,9 @@ struct place {
 	const struct place *below;
 };
 
-#define PLACE_OF(name, member, below)                                          \
-	{                                                                      \
-		name, sizeof name - 1, offsetof(struct fw_scan, member), below \
+#define PLACE_OF(name, member, below)                                               \
+	{                                                                           \
+		(name), sizeof(name) - 1, offsetof(struct fw_scan, member), (below) \
 	}
 #define PLACE(name, member) PLACE_OF(name, member, NULL)
 #define PLACE_END                \

@@ -150,7 +150,7 @@ test('standard error closed, or nobody reading: calls are answered', () => {
 test('a server that does not start says why, and not that it stopped', () => {
 	const { status, err } = run(['serve', '--http', '0.0.0.0:0', ...quiet, '--log', 'json']);
 	same(status, 2);
-	match(err, /^faultwire: .*loopback needs --token-file\n/);
+	match(err, /^faultwire: .*loopback needs --token-file or --tokens\n/);
 	check(!err.includes('server_stopped'), err);
 });
 

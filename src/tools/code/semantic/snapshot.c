@@ -170,7 +170,7 @@ enum fw_semantic_fault fw_semantic_snapshot_open(int dir, const char *name,
 void fw_semantic_snapshot_close(struct fw_semantic_snapshot *snapshot)
 {
 	if (snapshot->head)
-		(void)munmap((void *)(uintptr_t)snapshot->head, snapshot->bytes);
+		(void)munmap((void *)snapshot->head, snapshot->bytes);
 	*snapshot = (struct fw_semantic_snapshot){ .head = NULL };
 }
 

@@ -14,8 +14,8 @@ fw_error *fw_semantic_find_references(fw_call *call, void *ctx);
 
 /* Builds the indexes of the repositories of a struct fw_code_set, again and again; does not
  * return. In a worker process of its own. */
-void fw_semantic_keep(void *code);
+void fw_semantic_keep(void *ctx);
 /* Loads what it needs, before the sandbox. */
-fw_error *fw_semantic_keep_prepare(void *code);
+fw_error *fw_semantic_keep_prepare(void *ctx);
 
 #endif
