@@ -11,7 +11,7 @@
 
 #include "tools/code/trigram.h"
 
-enum { FW_TRIGRAM_NEW = UINT32_MAX };
+#define FW_TRIGRAM_NEW UINT32_MAX
 
 /* A file of the new index. */
 struct fw_trigram_source {

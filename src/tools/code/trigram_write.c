@@ -17,7 +17,8 @@
 #include "base/mem.h"
 #include "tools/common/path.h"
 
-enum { WRITER_BYTES = 1024 * 1024, PATH_ROOM = FW_PATH_SIZE + 64, NOT_KEPT = UINT32_MAX };
+enum { WRITER_BYTES = 1024 * 1024, PATH_ROOM = FW_PATH_SIZE + 64 };
+#define NOT_KEPT UINT32_MAX
 
 /* ---- a writer ---- */
 
