@@ -112,6 +112,7 @@ static const char *media_type(const char *path)
 		{ ".png", "image/png" },
 		{ ".ico", "image/x-icon" },
 		{ ".txt", "text/plain; charset=utf-8" },
+		{ ".md", "text/markdown; charset=utf-8" },
 		{ ".woff2", "font/woff2" },
 	};
 	const char *dot = strrchr(path, '.');

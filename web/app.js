@@ -4,12 +4,13 @@
 import { h, Refused } from './dom.js';
 import { overview } from './overview.js';
 import { incident, incidents } from './incident.js';
+import { docs } from './docs.js';
 import { playground } from './playground.js';
 import { registry } from './registry.js';
 
 const main = document.getElementById('main');
 const status = document.getElementById('live');
-const views = { '': overview, incidents, incident, playground, registry };
+const views = { '': overview, docs, incidents, incident, playground, registry };
 
 /* ---- events as they happen ---- */
 

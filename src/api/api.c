@@ -266,6 +266,8 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 		err = add_routes(api);
 	if (!err)
 		err = fw_server__add_files(server, "/ui/", true, fw_api_dashboard);
+	if (!err)
+		err = fw_server__add_files(server, "/docs/", true, fw_api_docs);
 	fw_server__set_root(server, fw_api_dashboard);
 	if (!err)
 		err = fw_server_add_observer(server, &observer);

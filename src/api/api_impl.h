@@ -70,6 +70,8 @@ bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *
 
 /* The files of web/; they show nothing that the API does not, so anybody may read them. */
 extern const struct fw_page_file fw_api_dashboard[];
+/* The pages of docs/, as Markdown. */
+extern const struct fw_page_file fw_api_docs[];
 
 /* api_event.c */
 void fw_api_tell_events(struct fw_api *api, const fw_outcome *outcome);

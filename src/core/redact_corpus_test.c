@@ -318,6 +318,9 @@ static size_t blanked_in(const char *path)
 	size_t len = 0, at = 0, blanked = 0, line = 1;
 	char *text = read_file(path, &len);
 
+	/* A picture is not text. */
+	if (text && memchr(text, '\0', len))
+		at = len;
 	for (; text && at < len; line++) {
 		const char *end = memchr(text + at, '\n', len - at);
 		size_t n = end ? (size_t)(end - text) - at : len - at;

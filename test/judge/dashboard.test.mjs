@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -213,6 +213,24 @@ test('hostile text is shown as text', async () => {
 	await close(page);
 });
 
+test('the documentation is there, and its links lead to pages', async () => {
+	for (const name of readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md')))
+		assert.equal((await fetch(`${server.url}/docs/${name}`)).status, 200, `${name}: it is not in meson.build`);
+	const page = await open('/#/docs');
+	await page.getByRole('link', { name: 'gateway.md' }).click();
+	await page.locator('article table').first().waitFor();
+	await judge(page);
+	const links = await page.locator('article a[href^="#/docs/"]').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
+	assert.ok(links.length >= 3, `${links.length} links`);
+	for (const link of new Set(links)) {
+		await page.goto(`${server.url}/${link}`);
+		await page.locator('article h1').waitFor();
+		const at = new URLSearchParams(link.split('?')[1]).get('at');
+		if (at) assert.equal(await page.locator(`[id="${at}"]`).count(), 1, link);
+	}
+	await close(page, 'docs');
+});
+
 test('with a token one signs in; the cookie reads, and does nothing else', async () => {
 	const file = join(state, 'token');
 	writeFileSync(file, 'correct-horse\n');
@@ -252,7 +270,7 @@ test('it is small, quick, and cannot be framed', async () => {
 	assert.match(reply.headers.get('content-security-policy'), /frame-ancestors 'none'/);
 	assert.doesNotMatch(reply.headers.get('content-security-policy'), /unsafe/);
 	let bytes = (await reply.arrayBuffer()).byteLength;
-	for (const file of ['app.css', 'app.js', 'chart.js', 'dom.js', 'icon.svg', 'incident.js', 'overview.js', 'playground.js', 'registry.js'])
+	for (const file of ['app.css', 'app.js', 'chart.js', 'docs.js', 'dom.js', 'icon.svg', 'incident.js', 'overview.js', 'playground.js', 'registry.js'])
 		bytes += (await (await fetch(`${server.url}/ui/${file}`)).arrayBuffer()).byteLength;
 	assert.ok(bytes < 150 * 1024, `${bytes} bytes`);
 	for (const path of ['/ui/../etc/passwd', '/ui/%2e%2e/meson.build', '/ui/nothing.js', '/ui//app.js'])
