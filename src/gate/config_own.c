@@ -59,11 +59,11 @@ static fw_error *read_members(const struct place *place, yyjson_val *object,
 				       fw_text_str(fw_text_of(key)) ? yyjson_get_str(key) : "");
 			(void)snprintf(expected, sizeof expected, "one of %s", names);
 			inner.member = path;
-			/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 			return invalid(&inner, expected);
 		}
 		(void)snprintf(path, sizeof path, "%s.%s", place->member, row->name);
 		inner.member = path;
+		/* cppcheck-suppress returnDanglingLifetime ; an error keeps no such pointer */
 		FW_TRY(row->read(&inner, yyjson_obj_iter_get_val(key)));
 	}
 	return NULL;
