@@ -114,55 +114,71 @@ static fw_error *find_start(const char *name, uint64_t *count, off_t *ret_offset
 	return NULL;
 }
 
-/* The file after the open one; false if the open one is still current. */
-static bool find_next(struct tail *tail, char name[CLI_PATH_SIZE])
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* False if the open file is still the current one. Otherwise its number among the rotated
+ * files; 0: it is not there any more. */
+static bool is_rotated(const struct tail *tail, unsigned *ret_number)
 {
 	struct stat mine;
 	struct stat other;
-	unsigned first;
-	unsigned last;
-	fw_error *err;
+	unsigned first = 0;
+	unsigned last = 0;
+	char name[CLI_PATH_SIZE];
 
-	if (fstat(tail->fd, &mine) != 0 ||
-	    (stat(tail->path, &other) == 0 && other.st_dev == mine.st_dev &&
-	     other.st_ino == mine.st_ino))
+	/* Without a current file, another process is about to create it. */
+	if (fstat(tail->fd, &mine) != 0 || stat(tail->path, &other) != 0 ||
+	    is_same(&mine, &other))
 		return false;
-	err = fw_audit_rotated_range(tail->path, &first, &last);
-	if (err) {
-		fw_error_free(err);
-		return false;
-	}
-	for (unsigned i = last; i > 0 && i >= first; i--) {
-		if (!fw_audit_rotated_path(tail->path, i, name, CLI_PATH_SIZE))
-			return false;
-		if (stat(name, &other) != 0 || other.st_dev != mine.st_dev ||
-		    other.st_ino != mine.st_ino)
-			continue;
-		if (i < last && fw_audit_rotated_path(tail->path, i + 1, name, CLI_PATH_SIZE))
-			return true;
-		break;
-	}
-	if (strlen(tail->path) >= CLI_PATH_SIZE || stat(tail->path, &other) != 0)
-		return false;
-	memcpy(name, tail->path, strlen(tail->path) + 1);
+	fw_error_free(fw_audit_rotated_range(tail->path, &first, &last));
+	*ret_number = 0;
+	for (unsigned i = last; i > 0 && i >= first && !*ret_number; i--)
+		if (fw_audit_rotated_path(tail->path, i, name, sizeof name) &&
+		    stat(name, &other) == 0 && is_same(&mine, &other))
+			*ret_number = i;
 	return true;
+}
+
+/* Opens the file after rotated file `number`. It may be the current one, but may be
+ * rotated at any moment: then its name has become that of a later file. */
+static fw_error *open_next(struct tail *tail, unsigned number)
+{
+	char name[CLI_PATH_SIZE];
+	struct stat opened;
+	struct stat next;
+	fw_error *err;
+	bool has_name =
+		number && fw_audit_rotated_path(tail->path, number + 1, name, sizeof name);
+
+	close_file(tail);
+	if (has_name && stat(name, &next) == 0)
+		return open_at(tail, name, 0);
+	err = open_at(tail, tail->path, 0);
+	if (!has_name || stat(name, &next) != 0 ||
+	    (!err && fstat(tail->fd, &opened) == 0 && is_same(&opened, &next)))
+		return err;
+	fw_error_free(err);
+	close_file(tail);
+	return open_at(tail, name, 0);
 }
 
 static fw_error *follow_on(struct tail *tail)
 {
 	const struct timespec nap = { .tv_nsec = NAP_MS * 1000000L };
-	char name[CLI_PATH_SIZE];
+	unsigned number;
 
 	for (;;) {
 		FW_TRY(show_rest(tail));
 		cli_output_flush();
 		if (cli_output_failed())
 			return NULL;
-		if (find_next(tail, name)) {
+		if (is_rotated(tail, &number)) {
 			/* Records added just before the rotation. */
 			FW_TRY(show_rest(tail));
-			close_file(tail);
-			FW_TRY(open_at(tail, name, 0));
+			FW_TRY(open_next(tail, number));
 			continue;
 		}
 		(void)nanosleep(&nap, NULL);
