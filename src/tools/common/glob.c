@@ -195,6 +195,20 @@ bool fw_glob_in_class(const struct fw_glob_state *state, uint32_t letter)
 	return found != is_opposite;
 }
 
+bool fw_glob_accepts(const struct fw_glob_state *state, uint32_t letter)
+{
+	switch (state->kind) {
+	case FW_GLOB_LITERAL: return state->letter == letter;
+	case FW_GLOB_ONE:
+	case FW_GLOB_STAR: return letter != '/';
+	case FW_GLOB_CLASS: return fw_glob_in_class(state, letter);
+	case FW_GLOB_ENTER: return false;
+	case FW_GLOB_INSIDE:
+	case FW_GLOB_ALL: return true;
+	}
+	return false;
+}
+
 /* Adds state `i` and the states that can be reached from it without input. */
 static void reach(const struct fw_glob_pattern *p, bool *set, size_t i)
 {

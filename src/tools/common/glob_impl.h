@@ -42,5 +42,7 @@ const char *fw_glob_compile(const char *glob, size_t len, struct fw_glob_pattern
 /* Reads one character; a byte that is not UTF-8 is a character of its own. */
 uint32_t fw_glob_letter(const char *text, size_t len, size_t *at);
 bool fw_glob_in_class(const struct fw_glob_state *state, uint32_t letter);
+/* Whether a text that is in this state may go on with the letter. */
+bool fw_glob_accepts(const struct fw_glob_state *state, uint32_t letter);
 
 #endif

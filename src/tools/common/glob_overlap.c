@@ -24,25 +24,10 @@ struct search {
 
 /* ---- letters ---- */
 
-/* Whether a text that is in this state may go on with the letter. */
-static bool accepts(const struct fw_glob_state *state, uint32_t letter)
-{
-	switch (state->kind) {
-	case FW_GLOB_LITERAL: return state->letter == letter;
-	case FW_GLOB_ONE:
-	case FW_GLOB_STAR: return letter != '/';
-	case FW_GLOB_CLASS: return fw_glob_in_class(state, letter);
-	case FW_GLOB_ENTER: return false;
-	case FW_GLOB_INSIDE:
-	case FW_GLOB_ALL: return true;
-	}
-	return false;
-}
-
 static bool both_accept(const struct fw_glob_state *a, const struct fw_glob_state *b,
 			uint32_t letter)
 {
-	return letter && accepts(a, letter) && accepts(b, letter);
+	return letter && fw_glob_accepts(a, letter) && fw_glob_accepts(b, letter);
 }
 
 /* If two classes have a letter in common, they have one that begins a range of one of
@@ -62,9 +47,9 @@ static bool ranges_meet(const struct fw_glob_state *class, const struct fw_glob_
 static bool have_letter(const struct fw_glob_state *a, const struct fw_glob_state *b)
 {
 	if (a->kind == FW_GLOB_LITERAL)
-		return a->letter != '/' && accepts(b, a->letter);
+		return a->letter != '/' && fw_glob_accepts(b, a->letter);
 	if (b->kind == FW_GLOB_LITERAL)
-		return b->letter != '/' && accepts(a, b->letter);
+		return b->letter != '/' && fw_glob_accepts(a, b->letter);
 	/* The lowest letters on both sides of the slash. */
 	if (both_accept(a, b, 1) || both_accept(a, b, '/' + 1))
 		return true;
@@ -237,10 +222,30 @@ static __attribute__((noinline)) bool search_small(const char *a, size_t a_len, 
 	return search(&s, a, a_len, b, b_len);
 }
 
+/* How many bytes of directories both begin with, as plain text. */
+static size_t shared_directories(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t least = a_len < b_len ? a_len : b_len;
+	size_t shared = 0;
+
+	/* Something must be left of both. */
+	for (size_t i = 0; i + 1 < least && a[i] == b[i] && !is_special(a[i]); i++)
+		if (a[i] == '/')
+			shared = i + 1;
+	return shared;
+}
+
 bool fw_glob_overlap(const char *a, size_t a_len, const char *b, size_t b_len)
 {
+	size_t shared;
+
 	if (differ(a, a_len, b, b_len))
 		return false;
+	shared = shared_directories(a, a_len, b, b_len);
+	a += shared;
+	b += shared;
+	a_len -= shared;
+	b_len -= shared;
 	if (is_plain(a, a_len) && is_plain(b, b_len))
 		return a_len == b_len && memcmp(a, b, a_len) == 0;
 	if (a_len > SMALL_BYTES || b_len > SMALL_BYTES)

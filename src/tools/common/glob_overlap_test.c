@@ -2,6 +2,7 @@
  * Globs that overlap: a table, and a comparison with all short names.
  */
 #include "tools/common/glob.h"
+#include "tools/common/glob_bits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,6 +142,7 @@ static void test_overlap__exactly_if_a_name_matches_both(void **state)
 {
 	char name[NAME_LEN + 1];
 	size_t yes = 0, no = 0;
+	struct fw_glob_bits bits;
 
 	(void)state;
 	if (getenv("FW_LONG"))
@@ -151,9 +153,15 @@ static void test_overlap__exactly_if_a_name_matches_both(void **state)
 		do
 			make_glob(globs[i]);
 		while (fw_glob_fault(globs[i], strlen(globs[i])));
-		for (size_t k = 0; k < name_count; k++)
-			if (fw_glob_match(globs[i], strlen(globs[i]), names[k]))
+		assert_true(fw_glob_bits_compile(&bits, globs[i], strlen(globs[i])));
+		for (size_t k = 0; k < name_count; k++) {
+			bool is_match = fw_glob_match(globs[i], strlen(globs[i]), names[k]);
+
+			if (is_match)
 				matches[i][k / 64] |= (uint64_t)1 << k % 64;
+			assert_int_equal(fw_glob_bits_match(&bits, names[k], strlen(names[k])),
+					 is_match ? FW_GLOB_BITS_YES : FW_GLOB_BITS_NO);
+		}
 	}
 	for (size_t i = 0; i < GLOBS; i++)
 		for (size_t j = 0; j < GLOBS; j++) {
@@ -195,12 +203,31 @@ static void test_overlap__long_texts_and_no_memory(void **state)
 	fw_allocator_set(NULL);
 }
 
+static void test_bits__leave_other_letters_and_long_globs_to_the_rest(void **state)
+{
+	struct fw_glob_bits bits;
+	char glob[64];
+
+	(void)state;
+	assert_true(fw_glob_bits_compile(&bits, "a*", 2));
+	assert_int_equal(fw_glob_bits_match(&bits, "a\xc3\xa4", 3), FW_GLOB_BITS_UNKNOWN);
+	assert_int_equal(fw_glob_bits_match(&bits, "b\xc3\xa4", 3), FW_GLOB_BITS_NO);
+	assert_false(fw_glob_bits_compile(&bits, "[", 1));
+	memset(glob, 'a', sizeof glob);
+	assert_true(fw_glob_bits_compile(&bits, glob, 62));
+	assert_int_equal(fw_glob_bits_match(&bits, glob, 62), FW_GLOB_BITS_YES);
+	assert_int_equal(fw_glob_bits_match(&bits, glob, 61), FW_GLOB_BITS_NO);
+	assert_int_equal(fw_glob_bits_match(&bits, glob, 63), FW_GLOB_BITS_NO);
+	assert_false(fw_glob_bits_compile(&bits, glob, 63));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overlap__table),
 		cmocka_unit_test(test_overlap__exactly_if_a_name_matches_both),
 		cmocka_unit_test(test_overlap__long_texts_and_no_memory),
+		cmocka_unit_test(test_bits__leave_other_letters_and_long_globs_to_the_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

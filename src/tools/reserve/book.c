@@ -129,6 +129,7 @@ struct overlaps {
 	int64_t now_ms;
 	bool is_shared; /* the request is not exclusive for this pattern */
 	struct fw_reserve_conflicts *conflicts;
+	size_t seen;                       /* conflicts of this pattern */
 	const struct fw_reservation *same; /* the agent's own, of the same pattern */
 };
 
@@ -138,29 +139,52 @@ static bool is_own(const struct overlaps *overlaps, const struct fw_reservation 
 }
 
 /* Whether the agent shares the file that it wants to write. */
+static bool want_own(void *ctx, const struct fw_reservation *held)
+{
+	const struct overlaps *overlaps = ctx;
+
+	return held->expires_ms > overlaps->now_ms && is_own(overlaps, held);
+}
+
 static bool see_own(void *ctx, const struct fw_reservation *held)
 {
 	struct overlaps *overlaps = ctx;
 
-	if (held->expires_ms > overlaps->now_ms && is_own(overlaps, held))
-		overlaps->is_shared = true;
-	return !overlaps->is_shared;
+	(void)held;
+	overlaps->is_shared = true;
+	return false;
 }
 
+static bool is_same(const struct overlaps *overlaps, const struct fw_reservation *held)
+{
+	return strcmp(held->pattern, overlaps->pattern) == 0 &&
+	       strcmp(held->root, overlaps->request->root) == 0;
+}
+
+/* Those that conflict if they overlap, and the agent's own of the same pattern. */
+static bool want_all(void *ctx, const struct fw_reservation *held)
+{
+	const struct overlaps *overlaps = ctx;
+
+	if (held->expires_ms <= overlaps->now_ms)
+		return false;
+	if (is_own(overlaps, held))
+		return is_same(overlaps, held);
+	return held->is_exclusive || !overlaps->is_shared;
+}
+
+/* Whoever gets that many conflicts is not helped by their exact number, and the time
+ * of a check must not grow with it. */
 static bool see_all(void *ctx, const struct fw_reservation *held)
 {
 	struct overlaps *overlaps = ctx;
 
-	if (held->expires_ms <= overlaps->now_ms)
-		return true;
-	if (!is_own(overlaps, held)) {
-		if (held->is_exclusive || !overlaps->is_shared)
-			add_conflict(overlaps->conflicts, held, overlaps->now_ms);
-	} else if (strcmp(held->pattern, overlaps->pattern) == 0 &&
-		   strcmp(held->root, overlaps->request->root) == 0) {
+	if (is_own(overlaps, held)) {
 		overlaps->same = held;
+		return true;
 	}
-	return true;
+	add_conflict(overlaps->conflicts, held, overlaps->now_ms);
+	return ++overlaps->seen < FW_RESERVE_COUNTED;
 }
 
 /* `ret_same` may be NULL. */
@@ -174,13 +198,24 @@ static fw_error *compare(struct fw_reserve_book *book, const struct fw_reserve_r
 				     .is_shared = !request->is_exclusive,
 				     .conflicts = conflicts };
 	char argument[32];
+	struct fw_reserve_query query = { .argument = argument,
+					  .root = request->root,
+					  .pattern = overlaps.pattern,
+					  .is_path = request->is_paths,
+					  .agent = request->agent,
+					  .ctx = &overlaps };
 
 	(void)snprintf(argument, sizeof argument, "patterns/%u", (unsigned)at & 0xffff);
-	if (request->is_paths)
-		FW_TRY(fw_reserve_index_find(book->index, argument, request->root,
-					     overlaps.pattern, true, see_own, &overlaps));
-	FW_TRY(fw_reserve_index_find(book->index, argument, request->root, overlaps.pattern,
-				     request->is_paths, see_all, &overlaps));
+	if (request->is_paths) {
+		query.of = FW_RESERVE_OF_AGENT;
+		query.wanted = want_own;
+		query.found = see_own;
+		FW_TRY(fw_reserve_index_find(book->index, &query));
+	}
+	query.of = overlaps.is_shared ? FW_RESERVE_OF_AGENT_OR_EXCLUSIVE : FW_RESERVE_OF_ALL;
+	query.wanted = want_all;
+	query.found = see_all;
+	FW_TRY(fw_reserve_index_find(book->index, &query));
 	if (ret_same)
 		*ret_same = overlaps.same;
 	return NULL;

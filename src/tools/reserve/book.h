@@ -23,6 +23,7 @@
 enum {
 	FW_RESERVE_PATTERNS = 64,       /* in one request */
 	FW_RESERVE_LISTED = 100,        /* conflicts that are listed; more are counted */
+	FW_RESERVE_COUNTED = 1000,      /* conflicts of a pattern after which counting stops */
 	FW_RESERVE_AGENT_MAX = 4096,    /* reservations of one agent */
 	FW_RESERVE_ID_SIZE = 24,        /* "res_" and random characters */
 	FW_RESERVE_TTL_MS = 15 * 60000, /* by default */

@@ -214,24 +214,47 @@ static bool plant(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 		at += len + 1;
 	}
 	leaf->node = node;
-	leaf->next = is_glob ? node->globs : node->paths;
 	leaf->is_glob = is_glob;
-	if (is_glob)
-		node->globs = leaf;
-	else
-		node->paths = leaf;
+	leaf->at = is_glob ? &node->globs : &node->paths;
+	leaf->next = *leaf->at;
+	if (leaf->next)
+		leaf->next->at = &leaf->next;
+	*leaf->at = leaf;
+	node->glob_count += is_glob;
+	for (; node; node = node->parent)
+		node->below++;
 	return true;
 }
 
 static void uproot(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 {
-	struct fw_reserve_node *node = leaf->node;
-	struct fw_reserve_leaf **at = leaf->is_glob ? &node->globs : &node->paths;
+	*leaf->at = leaf->next;
+	if (leaf->next)
+		leaf->next->at = leaf->at;
+	leaf->node->glob_count -= leaf->is_glob;
+	for (struct fw_reserve_node *node = leaf->node; node; node = node->parent)
+		node->below--;
+	drop_empty(index, leaf->node);
+}
 
-	while (*at != leaf)
-		at = &(*at)->next;
-	*at = leaf->next;
-	drop_empty(index, node);
+/* False: no memory. */
+static bool sign(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
+{
+	const struct fw_reservation *body = &leaf->entry->body;
+	struct fw_reserve_traits traits;
+
+	return fw_reserve_traits_of(leaf->text, leaf->len, &traits) &&
+	       fw_reserve_signature_add(&index->signature, &traits, body->agent,
+					body->is_exclusive, leaf, &leaf->number);
+}
+
+static void unsign(struct fw_reserve_index *index, const struct fw_reserve_leaf *leaf)
+{
+	struct fw_reserve_traits traits;
+	bool is_known = fw_reserve_traits_of(leaf->text, leaf->len, &traits);
+
+	fw_reserve_signature_remove(&index->signature, leaf->number, is_known ? &traits : NULL,
+				    leaf->entry->body.agent);
 }
 
 /* ---- entries ------------------------------------------------------------------ */
@@ -242,6 +265,7 @@ static void entry_free(struct fw_reserve_index *index, struct fw_reserve_entry *
 		struct fw_reserve_leaf *leaf = entry->leaves;
 
 		entry->leaves = leaf->sibling;
+		unsign(index, leaf);
 		uproot(index, leaf);
 		fw__release(leaf);
 	}
@@ -318,7 +342,12 @@ static fw_error *add_leaf(void *ctx, const char *argument, const char *text, siz
 		memcpy(leaf->text, full.text, full.len);
 	}
 	fw_buf_clear(&full);
-	if (!leaf || !plant(planting->index, leaf)) {
+	if (!leaf || !sign(planting->index, leaf)) {
+		fw__release(leaf);
+		return fw_raise_internal_out_of_memory();
+	}
+	if (!plant(planting->index, leaf)) {
+		unsign(planting->index, leaf);
 		fw__release(leaf);
 		return fw_raise_internal_out_of_memory();
 	}
@@ -419,20 +448,15 @@ void fw_reserve_index_free(struct fw_reserve_index *index)
 	fw_reserve_index_expire(index, INT64_MAX);
 	fw__release(index->entries.slots);
 	fw__release(index->nodes.slots);
+	fw_reserve_signature_clear(&index->signature);
 	fw__release(index);
 }
 
 /* ---- the text of a search ----------------------------------------------------------- */
 
-struct looking {
-	struct fw_reserve_index *index;
-	const char *root;
-	struct fw_reserve_search search;
-};
-
 static fw_error *look(void *ctx, const char *argument, const char *text, size_t len)
 {
-	struct looking *looking = ctx;
+	struct fw_reserve_search *search = ctx;
 	const char *wrong = fw_glob_fault(text, len);
 	struct fw_buf full;
 	bool is_made;
@@ -440,40 +464,38 @@ static fw_error *look(void *ctx, const char *argument, const char *text, size_t 
 	if (wrong)
 		return fw_globs_fault(argument, wrong);
 	fw_buf_init(&full, FW_RESERVE_TEXT_BYTES);
-	is_made = put_absolute(&full, looking->root, text, len);
+	is_made = put_absolute(&full, search->query->root, text, len);
 	if (is_made)
-		fw_reserve_search_run(&looking->search, full.text, full.len);
+		fw_reserve_search_run(search, full.text, full.len);
 	fw_buf_clear(&full);
 	return is_made ? NULL : fw_raise_internal_out_of_memory();
 }
 
 /* A path may be longer than a pattern, and has no special characters. */
-static fw_error *look_for_path(struct looking *looking, const char *path)
+static fw_error *look_for_path(struct fw_reserve_search *search)
 {
 	struct fw_buf full;
 	bool is_made;
 
 	fw_buf_init(&full, FW_RESERVE_TEXT_BYTES);
-	is_made = put_absolute(&full, looking->root, "", 0);
-	put_path(&full, path);
+	is_made = put_absolute(&full, search->query->root, "", 0);
+	put_path(&full, search->query->pattern);
 	is_made = is_made && full.state == FW_BUF_OK;
 	if (is_made)
-		fw_reserve_search_run(&looking->search, full.text, full.len);
+		fw_reserve_search_run(search, full.text, full.len);
 	fw_buf_clear(&full);
 	return is_made ? NULL : fw_raise_internal_out_of_memory();
 }
 
-fw_error *fw_reserve_index_find(struct fw_reserve_index *index, const char *argument,
-				const char *root, const char *pattern, bool is_path,
-				fw_reserve_found_fn *found, void *ctx)
+fw_error *fw_reserve_index_find(struct fw_reserve_index *index,
+				const struct fw_reserve_query *query)
 {
-	struct looking looking = {
-		index,
-		root,
-		{ .index = index, .found = found, .ctx = ctx, .mark = ++index->marks }
-	};
+	struct fw_reserve_search search = { .index = index,
+					    .query = query,
+					    .mark = ++index->marks };
 
-	if (is_path)
-		return look_for_path(&looking, pattern);
-	return fw_globs_expand(argument, pattern, strlen(pattern), look, &looking);
+	if (query->is_path)
+		return look_for_path(&search);
+	return fw_globs_expand(query->argument, query->pattern, strlen(query->pattern), look,
+			       &search);
 }

@@ -4,7 +4,8 @@
  * A reservation is a glob below a directory. Both together are one absolute glob, which
  * is kept in a tree of path components: the components before the first one with a
  * special character lead to a node, and the rest is compared there. So a path is
- * compared with the globs on its way down only, and not with all of them.
+ * compared with the globs on its way down only, and not with all of them. If too many are
+ * on the way, bitmaps (signature.h) select those that are compared.
  *
  * The one rule to remember: the index knows nothing about time. Whoever reads an entry
  * checks whether it has expired.
@@ -17,6 +18,8 @@
 #include <stdint.h>
 
 #include <faultwire/error.h>
+
+#include "tools/reserve/signature.h"
 
 /* Texts are borrowed, or belong to the entry of an index. */
 struct fw_reservation {
@@ -59,12 +62,22 @@ void fw_reserve_index_each(const struct fw_reserve_index *index, fw_reserve_foun
 /* Removes those that expire at `now_ms` or earlier. */
 void fw_reserve_index_expire(struct fw_reserve_index *index, int64_t now_ms);
 
-/* Each reservation that overlaps with the pattern below `root`, once. With `is_path`, it is
- * a path and has no special characters. Raises input.invalid_value (the pattern, named
- * `argument`), internal.out_of_memory. */
+/* What to look for. */
+struct fw_reserve_query {
+	const char *argument; /* the name of the pattern in errors */
+	const char *root;
+	const char *pattern;
+	bool is_path; /* the pattern is a path and has no special characters */
+	enum fw_reserve_of of;
+	const char *agent;           /* for `of`; NULL: nobody */
+	fw_reserve_found_fn *wanted; /* false: not this one, and do not compare it */
+	fw_reserve_found_fn *found;
+	void *ctx;
+};
+
+/* Each reservation that overlaps with the pattern below `root`, once. `of` is a hint: others
+ * may be found as well. Raises input.invalid_value (the pattern), internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_reserve_index_find(struct fw_reserve_index *index,
-					     const char *argument, const char *root,
-					     const char *pattern, bool is_path,
-					     fw_reserve_found_fn *found, void *ctx);
+					     const struct fw_reserve_query *query);
 
 #endif

@@ -26,9 +26,11 @@ struct fw_reserve_table {
 /* One glob of an entry; braces make several. */
 struct fw_reserve_leaf {
 	struct fw_reserve_leaf *next;    /* at the same node */
+	struct fw_reserve_leaf **at;     /* what points to it there */
 	struct fw_reserve_leaf *sibling; /* of the same entry */
 	struct fw_reserve_entry *entry;
 	struct fw_reserve_node *node;
+	uint32_t number; /* in the signature */
 	bool is_glob;
 	size_t len;
 	char text[]; /* absolute, without the first slash */
@@ -43,7 +45,9 @@ struct fw_reserve_node {
 	struct fw_reserve_node *previous;
 	struct fw_reserve_leaf *globs; /* whose next component is a glob */
 	struct fw_reserve_leaf *paths; /* that end here */
-	size_t depth;                  /* bytes of the path up to the next component */
+	size_t glob_count;
+	size_t below; /* leaves here and below */
+	size_t depth; /* bytes of the path up to the next component */
 	size_t len;
 	const char *name;
 };
@@ -59,18 +63,19 @@ struct fw_reserve_entry {
 struct fw_reserve_index {
 	struct fw_reserve_table entries;
 	struct fw_reserve_table nodes;
+	struct fw_reserve_signature signature;
 	uint64_t marks;
 	struct fw_reserve_node top;
 };
 
 struct fw_reserve_search {
 	struct fw_reserve_index *index;
-	fw_reserve_found_fn *found;
-	void *ctx;
+	const struct fw_reserve_query *query;
 	uint64_t mark;
 	const char *text;
 	size_t len;
 	bool is_stopped;
+	bool is_complete; /* all that overlap were found */
 };
 
 /* NULL: there is no such child. */

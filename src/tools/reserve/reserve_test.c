@@ -314,6 +314,19 @@ static bool count(void *ctx, const struct fw_reservation *found)
 	return true;
 }
 
+static fw_error *find(struct fw_reserve_index *index, const char *pattern, bool is_path,
+		      size_t *found)
+{
+	const struct fw_reserve_query query = { .argument = "x",
+						.root = "/w",
+						.pattern = pattern,
+						.is_path = is_path,
+						.found = count,
+						.ctx = found };
+
+	return fw_reserve_index_find(index, &query);
+}
+
 static void test_index__finds_what_a_comparison_with_all_finds(void **state)
 {
 	static const char *const names[] = { "a",     "b",       "a/b",     "a/b/c",  "*",
@@ -340,8 +353,7 @@ static void test_index__finds_what_a_comparison_with_all_finds(void **state)
 		for (size_t j = 0; j < COUNT; j++)
 			expected += fw_glob_overlap(names[i], strlen(names[i]), names[j],
 						    strlen(names[j]));
-		assert_null(fw_reserve_index_find(index, "x", "/w", names[i], false, count,
-						  &found));
+		assert_null(find(index, names[i], false, &found));
 		if (found != expected)
 			fail_msg("%s: %zu instead of %zu", names[i], found, expected);
 	}
@@ -351,6 +363,127 @@ static void test_index__finds_what_a_comparison_with_all_finds(void **state)
 	assert_int_equal(fw_reserve_index_count(index), COUNT - 1);
 	fw_reserve_index_expire(index, 1);
 	assert_int_equal(fw_reserve_index_count(index), 0);
+	fw_reserve_index_free(index);
+}
+
+static uint64_t seed = 29;
+
+static unsigned pick(unsigned most)
+{
+	seed = seed * 6364136223846793005U + 1442695040888963407U;
+	return (unsigned)(seed >> 33) % most;
+}
+
+enum { PATTERN_BYTES = 48 };
+
+/* One to four components; with `is_path`, without special characters. */
+static void make_pattern(char pattern[PATTERN_BYTES], bool is_path)
+{
+	static const char *const parts[] = { "a",  "bc",  "main.c", "x.h", "\xc3\xa4.c",
+					     "*",  "*.c", "*.h",    "?.c", "m*n.[ch]",
+					     "**", "a*",  "[ab]",   "*a*", "b*c" };
+	unsigned components = 1 + pick(4);
+	size_t len = 0;
+
+	for (unsigned i = 0; i < components; i++) {
+		const char *part = parts[pick(is_path ? 5 : sizeof parts / sizeof *parts)];
+
+		len += (size_t)snprintf(pattern + len, PATTERN_BYTES - len, "%s%s",
+					i ? "/" : "", part);
+	}
+}
+
+struct many {
+	char patterns[3000][PATTERN_BYTES];
+	bool is_present[3000];
+};
+
+static void put_one(struct fw_reserve_index *index, struct many *many, unsigned i)
+{
+	char id[16], agent[16];
+	struct fw_reservation one = { .id = id,
+				      .agent = agent,
+				      .root = "/w",
+				      .pattern = many->patterns[i],
+				      .reason = "",
+				      .is_exclusive = i % 3 == 0,
+				      .expires_ms = 1 };
+
+	(void)snprintf(id, sizeof id, "r%u", i);
+	(void)snprintf(agent, sizeof agent, "agent-%u", i % 7);
+	make_pattern(many->patterns[i], i % 2);
+	assert_null(fw_reserve_index_put(index, &one));
+	many->is_present[i] = true;
+}
+
+static void remove_one(struct fw_reserve_index *index, struct many *many, unsigned i)
+{
+	char id[16];
+
+	(void)snprintf(id, sizeof id, "r%u", i);
+	fw_reserve_index_remove(index, id);
+	many->is_present[i] = false;
+}
+
+/* Of agent-3, and exclusive ones. */
+static bool count_chosen(void *ctx, const struct fw_reservation *found)
+{
+	if (found->is_exclusive || strcmp(found->agent, "agent-3") == 0)
+		++*(size_t *)ctx;
+	return true;
+}
+
+static void compare_one(struct fw_reserve_index *index, const struct many *many,
+			const char *pattern, bool is_path)
+{
+	size_t expected = 0, chosen = 0, found = 0, found_chosen = 0;
+	const struct fw_reserve_query query = { .argument = "x",
+						.root = "/w",
+						.pattern = pattern,
+						.is_path = is_path,
+						.of = FW_RESERVE_OF_AGENT_OR_EXCLUSIVE,
+						.agent = "agent-3",
+						.found = count_chosen,
+						.ctx = &found_chosen };
+
+	for (unsigned i = 0; i < sizeof many->patterns / sizeof *many->patterns; i++) {
+		const char *other = many->patterns[i];
+
+		if (!many->is_present[i] ||
+		    !fw_glob_overlap(pattern, strlen(pattern), other, strlen(other)))
+			continue;
+		expected++;
+		chosen += i % 3 == 0 || i % 7 == 3;
+	}
+	assert_null(find(index, pattern, is_path, &found));
+	assert_null(fw_reserve_index_find(index, &query));
+	if (found != expected || found_chosen != chosen)
+		fail_msg("%s: %zu and %zu instead of %zu and %zu", pattern, found, found_chosen,
+			 expected, chosen);
+}
+
+static void test_index__bitmaps_leave_out_nothing_that_overlaps(void **state)
+{
+	static struct many many;
+	enum { TOTAL = sizeof many.patterns / sizeof *many.patterns };
+	struct fw_reserve_index *index = fw_reserve_index_new();
+
+	(void)state;
+	for (unsigned i = 0; i < TOTAL; i++)
+		put_one(index, &many, i);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 60; i++) {
+			char pattern[PATTERN_BYTES];
+
+			make_pattern(pattern, i % 2);
+			compare_one(index, &many, pattern, i % 2);
+		}
+		/* Numbers of the bitmaps are used again. */
+		for (unsigned i = 0; i < TOTAL / 2; i++)
+			remove_one(index, &many, pick(TOTAL));
+		for (unsigned i = 0; i < TOTAL / 3; i++)
+			put_one(index, &many, pick(TOTAL));
+	}
 	fw_reserve_index_free(index);
 }
 
@@ -437,6 +570,7 @@ static void test_reserve__many(void **state)
 	const char *patterns[FW_RESERVE_PATTERNS];
 	char ids[FW_RESERVE_PATTERNS][FW_RESERVE_ID_SIZE];
 	char agent[16];
+	size_t held = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < TOTAL;) {
@@ -463,7 +597,9 @@ static void test_reserve__many(void **state)
 	end(&server);
 	/* Another server reads them all. */
 	server = begin();
-	assert_int_equal(conflicts_of(&server, "me", "/w", "**", false), TOTAL);
+	assert_int_equal(conflicts_of(&server, "me", "/w", "**", false), FW_RESERVE_COUNTED);
+	assert_null(fw_reserve_list(server.book, server.store, NULL, count, &held));
+	assert_int_equal(held, TOTAL);
 	end(&server);
 }
 
@@ -480,8 +616,7 @@ static void use_index(void)
 	if (!index)
 		return;
 	fw_error_free(fw_reserve_index_put(index, &one));
-	fw_error_free(
-		fw_reserve_index_find(index, "x", "/w/[x]", "a/b.c", false, count, &found));
+	fw_error_free(find(index, "[x]/a/b.c", false, &found));
 	fw_reserve_index_free(index);
 }
 
@@ -541,6 +676,7 @@ int main(void)
 		WITH_STORE(test_reserve__bad_patterns),
 		WITH_STORE(test_reserve__a_server_that_was_away),
 		cmocka_unit_test(test_index__finds_what_a_comparison_with_all_finds),
+		cmocka_unit_test(test_index__bitmaps_leave_out_nothing_that_overlaps),
 		WITH_STORE(test_reserve__of_two_processes_exactly_one_holds_the_file),
 		WITH_STORE(test_reserve__many),
 		cmocka_unit_test(test_index__each_allocation_fails),
