@@ -11,6 +11,7 @@
 
 #include "api/api_impl.h"
 #include "base/json.h"
+#include "mcp/authority.h"
 #include "mcp/offer.h"
 #include "mcp/server.h"
 
@@ -115,7 +116,8 @@ static void put_tool(struct fw_buf *out, const struct fw_offer *tool, yyjson_val
 	       "\",\"tags\":[\"tools\"],\"parameters\":[" VERSION "]," RESPONSES(OBJECT) "}}");
 }
 
-static void put_tools(struct fw_buf *out, const fw_server *server)
+static void put_tools(struct fw_buf *out, const fw_server *server,
+		      const fw_principal *principal)
 {
 	const struct fw_offers *tools = &server->offers.tools;
 	const struct fw_json_limits limits = { FW_API_LIST_BYTES, 128 };
@@ -124,7 +126,7 @@ static void put_tools(struct fw_buf *out, const fw_server *server)
 		const struct fw_offer *tool = tools->items[i];
 		yyjson_doc *doc;
 
-		if (tool->is_hidden)
+		if (!fw_authority_shows_tool(server, principal, tool))
 			continue;
 		doc = fw_json_read(tool->json, strlen(tool->json), limits,
 				   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
@@ -151,7 +153,7 @@ fw_error *fw_api_show_openapi(fw_page *page, void *ctx)
 	fw_buf_json_str(&out, api->server->identity.version);
 	FW_BUF(&out, "},\"security\":[{\"bearer\":[]},{}],\"paths\":");
 	put_open(&out, fw_api_openapi_paths, fw_api_openapi_paths_len, 1);
-	put_tools(&out, api->server);
+	put_tools(&out, api->server, fw_page_principal(page));
 	FW_BUF(&out, "},\"components\":");
 	put_open(&out, fw_api_openapi_components, fw_api_openapi_components_len, 2);
 	FW_BUF(&out, ",\"Code\":{\"type\":\"string\",\"enum\":[");

@@ -6,6 +6,7 @@
 #include <faultwire/raise.h>
 
 #include "api/api_impl.h"
+#include "mcp/authority.h"
 #include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/relay.h"
@@ -57,7 +58,7 @@ static fw_error *ask_relay(const struct fw_api *api, fw_page *page, fw_relay_lis
 {
 	FW_TRY(fw_api_enter(api, page));
 	FW_TRY(fw_page_keep(page));
-	(void)fw_relay_list(api->server, done, page);
+	(void)fw_relay_list(api->server, fw_page_principal(page), done, page);
 	return NULL;
 }
 
@@ -76,7 +77,8 @@ fw_error *fw_api_list_tools(fw_page *page, void *ctx)
 	fw_buf_init(&out, FW_API_LIST_BYTES);
 	FW_BUF(&out, "{\"tools\":[");
 	for (size_t i = 0; i < tools->count; i++) {
-		if (tools->items[i]->is_hidden)
+		if (!fw_authority_shows_tool(api->server, fw_page_principal(page),
+					     tools->items[i]))
 			continue;
 		if (!is_first)
 			FW_BUF(&out, ",");
@@ -97,7 +99,7 @@ fw_error *fw_api_show_tool(fw_page *page, void *ctx)
 	if (api->server->relay)
 		return ask_relay(api, page, send_one);
 	FW_TRY(fw_api_enter(api, page));
-	if (!tool || tool->is_hidden)
+	if (!tool || !fw_authority_shows_tool(api->server, fw_page_principal(page), tool))
 		return fw_raise_protocol_unknown_tool(name);
 	fw_page_status(page, 200, "application/json");
 	fw_page_write(page, tool->json, strlen(tool->json));

@@ -14,6 +14,7 @@
 #include "gate/question.h"
 #include "io/fetch.h"
 #include "mcp/call.h"
+#include "mcp/principal.h"
 #include "mcp/server.h"
 #include "rpc/names.h"
 
@@ -113,6 +114,7 @@ static const char *on_toolset_of(struct fw_relay *relay, const char *tool)
 /* Somebody waits for the merged list. */
 struct asked_list {
 	struct fw_gate *gate;
+	fw_principal *principal;
 	struct fw_gathering *gathering;
 	fw_relay_listed_fn *done;
 	void *ctx;
@@ -126,13 +128,15 @@ static void on_listed(void *ctx)
 	fw_error *err;
 
 	fw_buf_init(&out, server->limits.result_bytes);
-	err = fw_gate_merge(asked->gate, FW_LISTING_TOOLS, &out);
+	err = fw_gate_merge(asked->gate, FW_LISTING_TOOLS, asked->principal, &out);
 	asked->done(asked->ctx, (struct fw_slice){ err ? NULL : out.text, out.len }, err);
 	fw_buf_clear(&out);
+	fw_principal_unref(asked->principal);
 	fw__release(asked);
 }
 
-static void on_list(struct fw_relay *relay, fw_relay_listed_fn *done, void *ctx)
+static void on_list(struct fw_relay *relay, const fw_principal *principal,
+		    fw_relay_listed_fn *done, void *ctx)
 {
 	struct asked_list *asked = fw__allocate(sizeof *asked);
 
@@ -140,7 +144,9 @@ static void on_list(struct fw_relay *relay, fw_relay_listed_fn *done, void *ctx)
 		done(ctx, (struct fw_slice){ NULL, 0 }, fw_raise_internal_out_of_memory());
 		return;
 	}
-	*asked = (struct asked_list){ gate_of(relay), NULL, done, ctx };
+	*asked = (struct asked_list){ gate_of(relay),
+				      fw_principal_ref((fw_principal *)principal), NULL, done,
+				      ctx };
 	fw_gathering_begin(asked->gate, FW_LISTING_TOOLS, false, on_listed, asked,
 			   &asked->gathering);
 }

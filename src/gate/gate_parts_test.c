@@ -21,6 +21,7 @@
 #include "gate/output.h"
 #include "gate/pins.h"
 #include "gate/wrap.h"
+#include "mcp/server.h"
 #include "test/memory.h"
 
 #define SLICE(text) ((struct fw_slice){ (text), strlen(text) })
@@ -196,12 +197,15 @@ static struct fw_upstream upstreams[2];
 static struct fw_gate gate;
 static char pin_file[64];
 
+static fw_server server;
+
 static void begin(void)
 {
 	memset(&gate, 0, sizeof gate);
 	memset(upstreams, 0, sizeof upstreams);
 	gate.upstreams = upstreams;
 	gate.count = 2;
+	gate.relay.server = &server; /* without an authority */
 	for (int i = 0; i < 2; i++) {
 		upstreams[i].gate = &gate;
 		upstreams[i].entry = &entries[i];
@@ -263,7 +267,7 @@ static void merge_lists(void)
 			fw__release(listing->items->name);
 		is_whole &= listing->count;
 	}
-	if (worked(fw_gate_merge(&gate, FW_LISTING_TOOLS, &out)) && is_whole)
+	if (worked(fw_gate_merge(&gate, FW_LISTING_TOOLS, NULL, &out)) && is_whole)
 		assert_string_equal(out.text,
 				    "{\"tools\":[{\"name\":\"one__t\",\"title\":\"T\"},"
 				    "{\"name\":\"t_w_o__t\",\"title\":\"T\"}]}");

@@ -19,6 +19,7 @@
 #include "gate/pins.h"
 #include "gate/question.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
 #include "mcp/listen.h"
@@ -573,7 +574,7 @@ static void on_listed(void *ctx)
 
 	job->gathering = NULL;
 	fw_buf_init(&out, call->server->limits.result_bytes);
-	err = fw_gate_merge(gate, (enum fw_listing_kind)kind, &out);
+	err = fw_gate_merge(gate, (enum fw_listing_kind)kind, fw_call_principal(call), &out);
 	if (err) {
 		fw_buf_clear(&out);
 		fw_job_refuse(job, err);
@@ -608,7 +609,9 @@ void fw_job_take(struct fw_gate *gate, fw_call *call)
 	job->gate = gate;
 	job->call = call;
 	call->relayed.job = job;
-	if (kind < 0 || !fw_gate_needs_lists(gate, (enum fw_listing_kind)kind)) {
+	/* With an authority a list is filtered. */
+	if (kind < 0 || (!fw_gate_needs_lists(gate, (enum fw_listing_kind)kind) &&
+			 !fw_server__authority(call->server))) {
 		if (kind >= 0)
 			job->is_safe = true;
 		find_upstream(job);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include <faultwire/error.h>
+#include <faultwire/principal.h>
 
 #include "base/buf.h"
 #include "rpc/scan.h"
@@ -78,6 +79,6 @@ bool fw_gate_is_shared(const struct fw_gate *gate, enum fw_listing_kind kind, co
 /* Writes the members of the merged list's result. Raises the failure of an upstream, if
  * lists are strict or all have failed. */
 fw_error *fw_gate_merge(const struct fw_gate *gate, enum fw_listing_kind kind,
-			struct fw_buf *out);
+			const fw_principal *principal, struct fw_buf *out);
 
 #endif

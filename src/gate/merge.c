@@ -8,6 +8,7 @@
 
 #include "gate/gate_impl.h"
 #include "gate/names.h"
+#include "mcp/authority.h"
 
 bool fw_gate_needs_lists(const struct fw_gate *gate, enum fw_listing_kind kind)
 {
@@ -57,7 +58,29 @@ static void put_renamed(struct fw_buf *out, const struct fw_upstream *upstream,
 	FW_BUF(out, "}");
 }
 
-static void put_items(const struct fw_gate *gate, enum fw_listing_kind kind, struct fw_buf *out)
+/* Clients know a tool by the name in the list, so that one is checked. */
+static bool is_shown(const struct fw_gate *gate, enum fw_listing_kind kind,
+		     const struct fw_upstream *upstream, const struct fw_listing_item *item,
+		     const fw_principal *principal)
+{
+	/* What an upstream says about its own tools is not to be trusted here. */
+	struct fw_listed listed = { .toolset = upstream->entry->target.name, .changes = true };
+	char full[FW_GATE_NAME_SIZE];
+
+	if (item->is_refused)
+		return false;
+	if (kind == FW_LISTING_TOOLS) {
+		listed.tool = item->name;
+		if (fw_gate_is_shared(gate, kind, item->name)) {
+			fw_gate_full_name(upstream, item->name, full);
+			listed.tool = full;
+		}
+	}
+	return fw_authority_shows(gate->relay.server, principal, &listed);
+}
+
+static void put_items(const struct fw_gate *gate, enum fw_listing_kind kind,
+		      const fw_principal *principal, struct fw_buf *out)
 {
 	bool is_first = true;
 
@@ -71,7 +94,7 @@ static void put_items(const struct fw_gate *gate, enum fw_listing_kind kind, str
 			const struct fw_slice json = { listing->text.text + item->offset,
 						       item->len };
 
-			if (item->is_refused)
+			if (!is_shown(gate, kind, upstream, item, principal))
 				continue;
 			if (!is_first)
 				FW_BUF(out, ",");
@@ -110,7 +133,7 @@ static void put_missing(const struct fw_gate *gate, enum fw_listing_kind kind,
 }
 
 fw_error *fw_gate_merge(const struct fw_gate *gate, enum fw_listing_kind kind,
-			struct fw_buf *out)
+			const fw_principal *principal, struct fw_buf *out)
 {
 	static const char *const members[] = { "tools", "prompts", "resources",
 					       "resourceTemplates" };
@@ -128,7 +151,7 @@ fw_error *fw_gate_merge(const struct fw_gate *gate, enum fw_listing_kind kind,
 	FW_BUF(out, "{\"");
 	fw_buf_str(out, members[kind]);
 	FW_BUF(out, "\":[");
-	put_items(gate, kind, out);
+	put_items(gate, kind, principal, out);
 	FW_BUF(out, "]");
 	put_missing(gate, kind, out);
 	FW_BUF(out, "}");

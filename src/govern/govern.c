@@ -54,6 +54,7 @@ static void take_keyring(struct fw_govern *govern)
 	fw_keyring_inherit(keyring, govern->keyring);
 	fw_keyring_free(govern->keyring);
 	govern->keyring = keyring;
+	fw_authority_end_streams(govern->server);
 	fw_log_event(FW_LOG_INFO, "faultwire", "tokens_loaded",
 		     (const fw_field[]){ fw_log_number("count", fw_keyring_count(keyring)) },
 		     1);
@@ -179,6 +180,9 @@ static void on_timer(uv_timer_t *timer)
 	look_at_policy(timer->data);
 	if (govern->issuer)
 		fw_issuer_look(govern->issuer);
+	/* Tokens expire without a change of the store, too. */
+	if (govern->base.requires_token)
+		fw_authority_end_streams(govern->server);
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -217,6 +221,7 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 	static const struct fw_authority_ops ops = { .identify = fw_govern__identify,
 						     .open_page = fw_govern__open_page,
 						     .read = fw_govern__read,
+						     .shows = fw_govern__shows,
 						     .enter = fw_govern__enter,
 						     .admit = fw_govern__admit,
 						     .ended = fw_govern__ended };

@@ -53,6 +53,23 @@ fw_error *fw_govern__read(struct fw_authority *authority, const fw_call *call)
 	return fw_govern__forbidden(action, scope);
 }
 
+bool fw_govern__shows(struct fw_authority *authority, const fw_principal *principal,
+		      const struct fw_listed *listed)
+{
+	const struct fw_policy *policy = of(authority)->policy;
+	const struct fw_scope_tool tool = { .name = listed->tool,
+					    .toolset = listed->toolset,
+					    .changes = listed->changes };
+	const struct fw_policy_limits *limits;
+
+	if (!listed->tool)
+		return fw_scope_covers(principal, "read");
+	if (!fw_scope_covers_tool(principal, &tool))
+		return false;
+	limits = policy ? fw_policy_limits_of(policy, principal) : NULL;
+	return !limits || fw_policy_permits(limits, listed->tool);
+}
+
 /* ---- limits ----------------------------------------------------------------------------- */
 
 static fw_error *too_fast(double wait_s, const char *hint)

@@ -90,6 +90,8 @@ fw_error *fw_govern__add_issuer(struct fw_govern *govern,
 
 /* govern_call.c */
 fw_error *fw_govern__read(struct fw_authority *authority, const fw_call *call);
+bool fw_govern__shows(struct fw_authority *authority, const fw_principal *principal,
+		      const struct fw_listed *listed);
 fw_error *fw_govern__enter(struct fw_authority *authority, fw_call *call);
 fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *ret_waits);
 void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_error *err);

@@ -336,6 +336,7 @@ enum fw_jwt_fault fw_issuer_check(struct fw_issuer *issuer, const char *token, s
 	memcpy(memory->hash, hash, FW_SHA256_BYTES);
 	memory->expires_ms = (jwt.expires_s + FW_ISSUER_SKEW_S) * 1000;
 	memory->principal = principal;
+	fw_principal_set_expiry(principal, memory->expires_ms);
 	*ret_principal = principal;
 	return FW_JWT_VALID;
 }

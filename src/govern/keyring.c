@@ -54,8 +54,10 @@ static void add(void *ctx, const struct fw_token *token)
 	memcpy(key->hash, token->hash, sizeof key->hash);
 	keyring->err = fw_principal_new(FW_PROOF_TOKEN, token->name, token->scopes,
 					token->scope_count, &key->principal);
-	if (!keyring->err)
-		keyring->count++;
+	if (keyring->err)
+		return;
+	fw_principal_set_expiry(key->principal, key->expires_ms);
+	keyring->count++;
 }
 
 /* The ids are random, so their characters spread well. */
@@ -139,17 +141,33 @@ static struct fw_key *find_id(const struct fw_keyring *keyring, const char *id)
 	return NULL;
 }
 
-void fw_keyring_inherit(struct fw_keyring *keyring, const struct fw_keyring *old)
+/* Streams keep the principal that they began with, so it stays that of its token. */
+static void keep_principal(struct fw_key *key, const struct fw_key *before)
 {
-	for (size_t i = 0; i < keyring->count; i++) {
-		struct fw_key *key = &keyring->keys[i];
-		const struct fw_key *before = find_id(old, key->id);
+	if (key->is_revoked || !fw_principal_is_same(key->principal, before->principal) ||
+	    !fw_principal_may_same(key->principal, before->principal)) {
+		fw_principal_withdraw(before->principal);
+		return;
+	}
+	fw_principal_unref(key->principal);
+	key->principal = fw_principal_ref(before->principal);
+	fw_principal_set_expiry(key->principal, key->expires_ms);
+}
 
-		if (!before)
+void fw_keyring_inherit(struct fw_keyring *keyring, struct fw_keyring *old)
+{
+	for (size_t i = 0; i < fw_keyring_count(old); i++) {
+		const struct fw_key *before = &old->keys[i];
+		struct fw_key *key = find_id(keyring, before->id);
+
+		if (!key) {
+			fw_principal_withdraw(before->principal);
 			continue;
+		}
 		key->is_proven = before->is_proven;
 		key->used_ms = before->used_ms;
 		key->recorded_ms = before->recorded_ms;
+		keep_principal(key, before);
 	}
 }
 

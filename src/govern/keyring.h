@@ -39,8 +39,9 @@ struct fw_keyring;
 FW_NODISCARD fw_error *fw_keyring_read(struct fw_store *store, struct fw_keyring **ret_keyring);
 /* NULL is a no-op. */
 void fw_keyring_free(struct fw_keyring *keyring);
-/* Takes the uses of tokens over from a keyring that this one replaces; NULL: none. */
-void fw_keyring_inherit(struct fw_keyring *keyring, const struct fw_keyring *old);
+/* Takes the uses and principals of tokens over from a keyring that this one replaces (NULL:
+ * none). Principals whose token is gone, revoked or changed are withdrawn. */
+void fw_keyring_inherit(struct fw_keyring *keyring, struct fw_keyring *old);
 
 /* The token with this text and its SHA-256; NULL: there is none. It may be revoked or
  * expired. A keyring of NULL is empty. */

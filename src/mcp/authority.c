@@ -3,13 +3,18 @@
  */
 #include "mcp/authority.h"
 
+#include "base/clock.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/listen.h"
 #include "mcp/offer.h"
+#include "mcp/page.h"
+#include "mcp/principal.h"
 #include "mcp/relay.h"
 #include "mcp/request.h"
 #include "mcp/run.h"
 #include "mcp/server.h"
+#include "mcp/session.h"
 
 void fw_server__set_authority(fw_server *server, struct fw_authority *authority)
 {
@@ -30,6 +35,49 @@ fw_error *fw_authority_read(const fw_call *call)
 	    (call->request.kind == FW_CALL_OTHER && !is_foreign))
 		return NULL;
 	return authority->ops->read(authority, call);
+}
+
+bool fw_authority_shows(const fw_server *server, const fw_principal *principal,
+			const struct fw_listed *listed)
+{
+	struct fw_authority *authority = server->authority;
+
+	return !authority || authority->ops->shows(authority, principal, listed);
+}
+
+bool fw_authority_shows_tool(const fw_server *server, const fw_principal *principal,
+			     const struct fw_offer *tool)
+{
+	const struct fw_listed listed = { .tool = tool->name,
+					  .toolset = tool->toolset,
+					  .changes = tool->changes };
+
+	return !tool->is_hidden && fw_authority_shows(server, principal, &listed);
+}
+
+/* Ending one may end others, so the list is read again from its start. */
+static bool end_a_listener(fw_server *server, int64_t now_ms)
+{
+	for (fw_call *call = server->calls.first; call; call = call->next) {
+		if (!call->is_listener || fw_call_is_over(call) ||
+		    fw_principal_is_valid(call->principal, now_ms))
+			continue;
+		fw_listen_end(call);
+		return true;
+	}
+	return false;
+}
+
+void fw_authority_end_streams(fw_server *server)
+{
+	int64_t now_ms = fw_unix_ms();
+
+	while (end_a_listener(server, now_ms))
+		;
+	for (struct fw_session *session = server->sessions.first; session;
+	     session = session->next)
+		fw_streams_end_invalid(session, now_ms);
+	fw_pages_end_invalid(server, now_ms);
 }
 
 fw_error *fw_authority_enter(fw_call *call)

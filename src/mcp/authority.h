@@ -18,6 +18,7 @@
 #include <faultwire/serve.h>
 
 struct fw_authority;
+struct fw_offer;
 
 /* A bearer token that a request has brought. */
 struct fw_credential {
@@ -26,6 +27,13 @@ struct fw_credential {
 	const char *peer; /* address of the sender; NULL: none */
 	/* Out: nobody was authenticated, and the operator is to be alarmed all the same. */
 	bool is_alarm;
+};
+
+/* A member of a list that a client asks for. */
+struct fw_listed {
+	const char *tool;    /* its name; NULL: a resource or a prompt */
+	const char *toolset; /* of the tool, or its upstream; NULL: none is known */
+	bool changes;        /* the tool may change state */
 };
 
 struct fw_authority_ops {
@@ -40,6 +48,9 @@ struct fw_authority_ops {
 	/* A resource or prompt is asked for, or a method that only an upstream knows. Raises
 	 * auth.forbidden. */
 	fw_error *(*read)(struct fw_authority *authority, const fw_call *call);
+	/* Whether a list shows it: false if calling or reading it would be forbidden. */
+	bool (*shows)(struct fw_authority *authority, const fw_principal *principal,
+		      const struct fw_listed *listed);
 	/* A tool is called; its arguments are not checked yet. */
 	fw_error *(*enter)(struct fw_authority *authority, fw_call *call);
 	/* It is about to run. `*ret_waits`: fw_authority_decided() comes later. */
@@ -73,6 +84,11 @@ struct fw_authority *fw_server__authority(const fw_server *server);
 
 fw_error *fw_authority_read(const fw_call *call);
 fw_error *fw_authority_enter(fw_call *call);
+/* Whether a list shows this to the caller; true without an authority. */
+bool fw_authority_shows(const fw_server *server, const fw_principal *principal,
+			const struct fw_listed *listed);
+bool fw_authority_shows_tool(const fw_server *server, const fw_principal *principal,
+			     const struct fw_offer *tool);
 /* Starts the call, now or later, or refuses it. */
 fw_error *fw_authority_start(fw_call *call);
 void fw_authority_end(fw_call *call, const fw_error *err);
@@ -82,6 +98,9 @@ void fw_authority_end(fw_call *call, const fw_error *err);
 /* The decision on a call that waits. Consumes `err`, and the reference that the authority
  * has taken (fw_call__ref()). False: the call was over by then, so it does not run. */
 bool fw_authority_decided(fw_call *call, fw_error *err);
+/* Ends the streams of clients whose token is not valid any more: GET streams, listeners
+ * and streams of pages. Calls in progress go on, and are answered. */
+void fw_authority_end_streams(fw_server *server);
 /* The toolset or upstream of the tool that is called; NULL: none is known. */
 const char *fw_authority_toolset(const fw_call *call);
 /* Whether the tool may change state, as far as the server knows. */

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
+#include "mcp/authority.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/method.h"
@@ -53,42 +54,50 @@ static fw_error *read_cursor(const fw_call *call, const char *mark, size_t count
 	return NULL;
 }
 
+/* What the client could not use is not shown to it. */
+static bool is_shown(const fw_call *call, const struct fw_offers *offers,
+		     const struct fw_offer *offer)
+{
+	static const struct fw_listed other = { 0 };
+
+	if (offers == &call->server->offers.tools)
+		return fw_authority_shows_tool(call->server, fw_call_principal(call), offer);
+	return !offer->is_hidden &&
+	       fw_authority_shows(call->server, fw_call_principal(call), &other);
+}
+
 static fw_error *list(fw_call *call, const struct fw_offers *offers, const char *member,
 		      const char *mark)
 {
 	size_t at;
-	size_t end;
+	size_t shown = 0;
 	struct fw_buf *out;
-	bool is_first = true;
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	FW_TRY(read_cursor(call, mark, offers->count, &at));
-	end = offers->count - at > call->server->options.page_size
-		      ? at + call->server->options.page_size
-		      : offers->count;
-	while (end < offers->count && offers->items[end]->is_hidden)
-		end++;
 	out = fw_mcp_begin(call);
 	FW_BUF(out, "\"");
 	fw_buf_str(out, member);
 	FW_BUF(out, "\":[");
-	for (size_t i = at; i < end; i++) {
-		const struct fw_offer *offer = offers->items[i];
+	for (; at < offers->count; at++) {
+		const struct fw_offer *offer = offers->items[at];
 
-		if (offer->is_hidden)
+		if (!is_shown(call, offers, offer))
 			continue;
-		if (!is_first)
+		/* So the cursor is only given out if something follows. */
+		if (shown == call->server->options.page_size)
+			break;
+		if (shown++)
 			FW_BUF(out, ",");
-		is_first = false;
 		fw_buf_str(out, call->request.is_modern || !offer->json_legacy
 					? offer->json
 					: offer->json_legacy);
 	}
 	FW_BUF(out, "]");
-	if (end < offers->count) {
+	if (at < offers->count) {
 		FW_BUF(out, ",\"nextCursor\":\"");
 		fw_buf_str(out, mark);
-		fw_buf_i64(out, (int64_t)end);
+		fw_buf_i64(out, (int64_t)at);
 		FW_BUF(out, "\"");
 	}
 	fw_call_put_cache(call, out);

@@ -360,6 +360,25 @@ static void end_those(fw_server *server, bool with_streams)
 	}
 }
 
+void fw_pages_end_invalid(fw_server *server, int64_t now_ms)
+{
+	fw_page *page = server->pages.open;
+
+	while (page) {
+		if (page->state != FW_PAGE_STREAMING ||
+		    fw_principal_is_valid(page->principal, now_ms)) {
+			page = page->next;
+			continue;
+		}
+		(void)fw_page_ref(page);
+		answer(page);
+		tell_gone(page);
+		fw_page_unref(page);
+		/* Others may have ended too. */
+		page = server->pages.open;
+	}
+}
+
 void fw_pages_refuse(fw_server *server)
 {
 	end_those(server, false);

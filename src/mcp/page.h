@@ -106,6 +106,8 @@ void fw_page_set_contract(fw_page *page, fw_contract contract);
 uint64_t fw_pages_expire(fw_server *server, uint64_t now_ms);
 /* Fails those that are pending: the server stops. */
 void fw_pages_refuse(fw_server *server);
+/* Ends the streams of clients whose token is not valid any more. */
+void fw_pages_end_invalid(fw_server *server, int64_t now_ms);
 /* Ends all pages, streams too. */
 void fw_pages_end(fw_server *server);
 void fw_pages_clear(fw_server *server);

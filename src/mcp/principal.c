@@ -13,6 +13,8 @@
 struct fw_principal {
 	unsigned refs; /* 0: static, never freed */
 	fw_proof proof;
+	bool is_withdrawn;
+	int64_t expires_ms; /* 0: never */
 	const char *name;
 	size_t scope_count;
 	const char *const *scopes;
@@ -88,6 +90,32 @@ bool fw_principal_is_same(const fw_principal *principal, const fw_principal *oth
 {
 	return fw_principal_proof(principal) == fw_principal_proof(other) &&
 	       strcmp(fw_principal_name(principal), fw_principal_name(other)) == 0;
+}
+
+bool fw_principal_may_same(const fw_principal *principal, const fw_principal *other)
+{
+	if (principal->scope_count != other->scope_count)
+		return false;
+	for (size_t i = 0; i < other->scope_count; i++)
+		if (strcmp(principal->scopes[i], other->scopes[i]) != 0)
+			return false;
+	return true;
+}
+
+void fw_principal_set_expiry(fw_principal *principal, int64_t expires_ms)
+{
+	principal->expires_ms = expires_ms;
+}
+
+void fw_principal_withdraw(fw_principal *principal)
+{
+	principal->is_withdrawn = true;
+}
+
+bool fw_principal_is_valid(const fw_principal *principal, int64_t now_ms)
+{
+	return !principal || (!principal->is_withdrawn &&
+			      (!principal->expires_ms || now_ms < principal->expires_ms));
 }
 
 const char *fw_proof_name(fw_proof proof)

@@ -8,7 +8,9 @@
 #ifndef FW_MCP_PRINCIPAL_H
 #define FW_MCP_PRINCIPAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <faultwire/error.h>
 #include <faultwire/principal.h>
@@ -19,6 +21,14 @@ FW_NODISCARD fw_error *fw_principal_new(fw_proof proof, const char *name,
 					fw_principal **ret_principal);
 /* Whether both are the same client: proven in the same way, with the same name. */
 bool fw_principal_is_same(const fw_principal *principal, const fw_principal *other);
+/* The Unix time from which it proves nothing any more; 0: none. */
+void fw_principal_set_expiry(fw_principal *principal, int64_t expires_ms);
+/* Its token was revoked or removed. */
+void fw_principal_withdraw(fw_principal *principal);
+/* Whether its token is still valid. Calls that began before go on; streams end. */
+bool fw_principal_is_valid(const fw_principal *principal, int64_t now_ms);
+/* Whether both have the same scopes in the same order. */
+bool fw_principal_may_same(const fw_principal *principal, const fw_principal *other);
 /* NULL is a no-op for both. */
 fw_principal *fw_principal_ref(fw_principal *principal);
 void fw_principal_unref(fw_principal *principal);

@@ -239,11 +239,12 @@ bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const 
 	return offered && fw_ask_session(session, method, params.p, params.n, asker);
 }
 
-bool fw_relay_list(fw_server *server, fw_relay_listed_fn *done, void *ctx)
+bool fw_relay_list(fw_server *server, const fw_principal *principal, fw_relay_listed_fn *done,
+		   void *ctx)
 {
 	if (!server->relay || !server->relay->ops->list)
 		return false;
-	server->relay->ops->list(server->relay, done, ctx);
+	server->relay->ops->list(server->relay, principal, done, ctx);
 	return true;
 }
 

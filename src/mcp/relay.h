@@ -45,9 +45,10 @@ struct fw_relay_ops {
 	 * (subscriptions/listen). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
 	void (*listening)(struct fw_relay *relay, const fw_call *call);
-	/* All tools, for the HTTP API: `done` is called once, maybe within this call. NULL
-	 * member: there is no list. */
-	void (*list)(struct fw_relay *relay, fw_relay_listed_fn *done, void *ctx);
+	/* All tools that the caller may use, for the HTTP API: `done` is called once, maybe
+	 * within this call. NULL member: there is no list. */
+	void (*list)(struct fw_relay *relay, const fw_principal *principal,
+		     fw_relay_listed_fn *done, void *ctx);
 	/* A legacy client has ended its handshake, and can be asked. NULL member: ignored. */
 	void (*initialized)(struct fw_relay *relay);
 	/* The answer to fw_relay_ask_session(): `message` has it as its `result` or `error`;
@@ -113,7 +114,8 @@ bool fw_relay_put_failure(fw_call *call, const fw_error *err, struct fw_buf *out
 void fw_relay_abandon(fw_call *call);
 void fw_relay_clear(fw_call *call);
 /* False: there is no relay, and `done` is not called. */
-bool fw_relay_list(fw_server *server, fw_relay_listed_fn *done, void *ctx);
+bool fw_relay_list(fw_server *server, const fw_principal *principal, fw_relay_listed_fn *done,
+		   void *ctx);
 void fw_relay_initialized(fw_server *server);
 void fw_relay_answered(fw_server *server, void *asker, const fw_call *message);
 

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "mcp/principal.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -192,6 +193,22 @@ void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, ui
 	/* It already has the reply: there is nothing to wait for. */
 	if (stream->is_over)
 		detach(stream);
+}
+
+static void end_invalid(struct fw_stream *stream, int64_t now_ms)
+{
+	const struct fw_exchange *exchange = stream->exchange;
+
+	if (exchange && !exchange->calls && !exchange->persistent &&
+	    !fw_principal_is_valid(exchange->principal, now_ms))
+		detach(stream);
+}
+
+void fw_streams_end_invalid(struct fw_session *session, int64_t now_ms)
+{
+	end_invalid(&session->get, now_ms);
+	for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
+		end_invalid(stream, now_ms);
 }
 
 void fw_streams_close(struct fw_session *session)

@@ -41,6 +41,9 @@ void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool
 void fw_stream_clear(struct fw_stream *stream);
 /* `exchange` reads the events after number `after`, and replaces any earlier reader. */
 void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after);
+/* Closes connections whose client's token is not valid any more, unless they wait for the
+ * reply to a call of their own. */
+void fw_streams_end_invalid(struct fw_session *session, int64_t now_ms);
 /* Closes and frees all streams of the session. */
 void fw_streams_close(struct fw_session *session);
 
