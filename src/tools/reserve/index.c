@@ -228,12 +228,15 @@ static bool plant(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 
 static void uproot(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 {
+	struct fw_reserve_node *node = leaf->node;
+
 	*leaf->at = leaf->next;
 	if (leaf->next)
 		leaf->next->at = leaf->at;
-	leaf->node->glob_count -= leaf->is_glob;
-	for (struct fw_reserve_node *node = leaf->node; node; node = node->parent)
+	node->glob_count -= leaf->is_glob;
+	do
 		node->below--;
+	while ((node = node->parent));
 	drop_empty(index, leaf->node);
 }
 
