@@ -38,7 +38,7 @@ static void write_slots(struct fw_out *out, const fw_error *err)
 	SLOTS_IN_ORDER(WRITE_SLOT)
 }
 
-static void write_cause(struct fw_out *out, const struct fw_link *cause)
+static void write_cause(struct fw_out *out, const struct fw_cause_link *cause)
 {
 	if (cause->kind == FW_CAUSE_JSON) {
 		fw_out_put(out, cause->message.p, cause->message.n);

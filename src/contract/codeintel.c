@@ -169,7 +169,7 @@ static bool write_exception_type(struct fw_out *out, const fw_error *err)
 {
 	static const char key[] = "exception_type";
 	const fw_row *row = fw_error_row(err);
-	const struct fw_link *cause = err->causes;
+	const struct fw_cause_link *cause = err->causes;
 
 	if (row->number != FW_TOOL_FAILED && row->number != FW_INTERNAL_OUT_OF_MEMORY &&
 	    row->number != FW_INTERNAL_API_MISUSE)

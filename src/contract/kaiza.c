@@ -71,7 +71,7 @@ static bool is_wrapped(struct fw_text whole, struct fw_text part)
 }
 
 /* Would a reader take the cause for the error itself, though it is another one? */
-static bool is_mistakable(const fw_error *err, const struct fw_link *cause)
+static bool is_mistakable(const fw_error *err, const struct fw_cause_link *cause)
 {
 	const fw_row *row = fw_error_row(err), *other;
 
@@ -81,7 +81,8 @@ static bool is_mistakable(const fw_error *err, const struct fw_link *cause)
 	return !other || strcmp(other->kaiza, row->kaiza) == 0;
 }
 
-static void write_named(struct fw_out *out, const fw_error *err, const struct fw_link *cause)
+static void write_named(struct fw_out *out, const fw_error *err,
+			const struct fw_cause_link *cause)
 {
 	bool is_ours = fw__text_is(cause->name, our_name.p, our_name.n);
 	bool is_taken = is_ours && is_wrapped(err->message, cause->message);
@@ -102,7 +103,7 @@ static void write_named(struct fw_out *out, const fw_error *err, const struct fw
 
 static void write_cause(struct fw_out *out, const fw_error *err)
 {
-	const struct fw_link *cause = err->causes;
+	const struct fw_cause_link *cause = err->causes;
 
 	if (!cause && is_read_alone(err)) {
 		FW_OUT(out, "null");

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct fw_link *fw__error_add_link(fw_error *err)
+struct fw_cause_link *fw__error_add_link(fw_error *err)
 {
-	struct fw_link *link;
+	struct fw_cause_link *link;
 
 	if (!fw__error_is_mine(err) || err->cause_count >= FW_LIMIT_CAUSES ||
 	    (err->last_cause && err->last_cause->kind == FW_CAUSE_JSON))
@@ -65,7 +65,7 @@ print_long(char *to, size_t size, size_t len, const char *fmt, va_list args)
 fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 {
 	char text[WRAP_BYTES];
-	struct fw_link *link = NULL;
+	struct fw_cause_link *link = NULL;
 	struct fw_text words;
 	va_list args, again;
 	size_t len;
@@ -86,8 +86,8 @@ fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 	if (err->cause_count < FW_LIMIT_CAUSES)
 		link = fw__error_take(err, sizeof(*link));
 	if (link) {
-		*link = (struct fw_link){ err->causes,  FW_CAUSE_NAMED, err->message,
-					  code_of(err), our_name,       err->at };
+		*link = (struct fw_cause_link){ err->causes,  FW_CAUSE_NAMED, err->message,
+						code_of(err), our_name,       err->at };
 		if (!err->causes)
 			err->last_cause = link;
 		err->causes = link;
@@ -103,13 +103,13 @@ fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 
 fw_error *fw_error_caused_by(fw_error *err, fw_error *cause)
 {
-	struct fw_link *link;
+	struct fw_cause_link *link;
 
 	if (!err || !cause || err == cause)
 		return err ? err : cause;
 	link = fw__error_add_link(err);
 	if (link) {
-		*link = (struct fw_link){
+		*link = (struct fw_cause_link){
 			NULL,
 			FW_CAUSE_NAMED,
 			fw__error_copy(err, cause->message.p, cause->message.n),
@@ -118,7 +118,7 @@ fw_error *fw_error_caused_by(fw_error *err, fw_error *cause)
 			cause->at
 		};
 	}
-	for (const struct fw_link *from = cause->causes; from; from = from->next) {
+	for (const struct fw_cause_link *from = cause->causes; from; from = from->next) {
 		link = fw__error_add_link(err);
 		if (!link)
 			break;
@@ -136,7 +136,7 @@ fw_error *fw_error_caused_by(fw_error *err, fw_error *cause)
 
 fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause)
 {
-	const struct fw_link *own;
+	const struct fw_cause_link *own;
 
 	if (!fw__error_is_mine(err))
 		return fw_error_caused_by(err, cause);
@@ -145,7 +145,7 @@ fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause)
 	err->cause_count = 0;
 	err = fw_error_caused_by(err, cause);
 	for (; own; own = own->next) {
-		struct fw_link *link = fw__error_add_link(err);
+		struct fw_cause_link *link = fw__error_add_link(err);
 
 		if (!link)
 			break;
@@ -157,7 +157,7 @@ fw_error *fw__error_in_place_of(fw_error *err, fw_error *cause)
 
 void fw_error_add_cause(fw_error *err, const char *message, const char *code, const char *name)
 {
-	struct fw_link *link;
+	struct fw_cause_link *link;
 
 	if (!message)
 		return;
@@ -176,7 +176,7 @@ enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
 					      struct fw_value_where *ret_where)
 {
 	enum fw_value_fault fault = FW_VALUE_OK;
-	struct fw_link *link;
+	struct fw_cause_link *link;
 	struct fw_text text;
 
 	if (!fw__error_is_mine(err) || !value || yyjson_is_null(value))

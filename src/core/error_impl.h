@@ -22,8 +22,8 @@ enum fw_cause_kind {
 	FW_CAUSE_JSON,  /* a JSON object, kept unchanged; always the last */
 };
 
-struct fw_link {
-	struct fw_link *next;
+struct fw_cause_link {
+	struct fw_cause_link *next;
 	enum fw_cause_kind kind;
 	struct fw_text message; /* if JSON: the value */
 	struct fw_text code;
@@ -60,8 +60,8 @@ struct fw_error {
 	bool recoverable;
 	bool keep_secrets;
 	unsigned cause_count;
-	struct fw_link *causes;
-	struct fw_link *last_cause;
+	struct fw_cause_link *causes;
+	struct fw_cause_link *last_cause;
 	struct fw_item *items;
 	size_t item_count;
 	size_t item_room;
@@ -145,7 +145,7 @@ void fw__error_add_field(fw_error *err, const fw_field *field);
 
 /* Appends a cause, zeroed. NULL at the limit, after a JSON cause, or if out of
  * memory. */
-struct fw_link *fw__error_add_link(fw_error *err);
+struct fw_cause_link *fw__error_add_link(fw_error *err);
 
 /* May setters change it? Not if it is NULL or the static error. */
 static inline bool fw__error_is_mine(const fw_error *err)

@@ -152,7 +152,7 @@ size_t fw_error_cause_count(const fw_error *err)
 
 bool fw_error_cause(const fw_error *err, size_t index, fw_cause *ret_cause)
 {
-	const struct fw_link *link = err->causes;
+	const struct fw_cause_link *link = err->causes;
 	bool json;
 
 	while (link && index--)
@@ -176,7 +176,7 @@ bool fw_error_has_code(const fw_error *err, const char *code)
 
 	if (strcmp(fw_error_name(err), code) == 0)
 		return true;
-	for (const struct fw_link *link = err->causes; link; link = link->next)
+	for (const struct fw_cause_link *link = err->causes; link; link = link->next)
 		if (fw__text_is(link->name, "fw_error", 8) &&
 		    fw__text_is(link->code, code, len))
 			return true;
@@ -195,7 +195,7 @@ size_t fw_error_text(const fw_error *err, char *buf, size_t cap)
 
 	fw_out_init(&out, buf, cap);
 	fw_out_put(&out, err->message.p, err->message.n);
-	for (const struct fw_link *link = err->causes; link; link = link->next) {
+	for (const struct fw_cause_link *link = err->causes; link; link = link->next) {
 		if (!link->message.p || ends_with(err->message, link->message))
 			continue;
 		FW_OUT(&out, ": ");
@@ -217,7 +217,7 @@ static void put_place(struct fw_out *out, fw_src at)
 	fw_out_str(out, at.function ? at.function : "?");
 }
 
-static void put_places(struct fw_out *out, const struct fw_link *link)
+static void put_places(struct fw_out *out, const struct fw_cause_link *link)
 {
 	if (!link)
 		return;

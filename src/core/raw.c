@@ -50,7 +50,7 @@ fw_error *fw__raw_raise(fw_src at, int code, const char *what, const char *reaso
  */
 static void set_text(fw_error *err, const char *text, size_t len)
 {
-	struct fw_link *link;
+	struct fw_cause_link *link;
 
 	if (!fw__error_is_mine(err) || len == 0)
 		return;
