@@ -55,7 +55,10 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 {
 	char *text = call->server->last_words;
 	const size_t size = sizeof call->server->last_words;
+	/* An id that could not be read is left out: null is not a valid one. */
 	bool has_id = call->request.id.len && call->request.id.len < size / 2;
+	const char *id_text = has_id ? call->request.id.text : "";
+	int id_len = has_id ? (int)call->request.id.len : 0;
 	int len;
 
 	if (call->exchange && call->exchange->is_page)
@@ -65,10 +68,10 @@ static void put_last_words(const fw_call *call, struct fw_reply *reply, const ch
 			       reply->status);
 	else
 		len = snprintf(text, size,
-			       "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32603,"
+			       "{\"jsonrpc\":\"2.0\",%s%.*s%s\"error\":{\"code\":-32603,"
 			       "\"message\":\"%s\"}}",
-			       has_id ? (int)call->request.id.len : 4,
-			       has_id ? call->request.id.text : "null", message);
+			       has_id ? "\"id\":" : "", id_len, id_text, has_id ? "," : "",
+			       message);
 	reply->json = text;
 	reply->len = (size_t)len;
 }

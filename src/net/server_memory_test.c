@@ -253,7 +253,8 @@ static void test_server_memory__setting_up_fails_cleanly(void **state)
 
 /* ---- a conversation ---- */
 
-/* Each line is JSON, and no request has two answers. */
+/* Each line is JSON, no request has two answers, and an id that could not be read is left
+ * out rather than null. */
 static unsigned count_answers(const char *text)
 {
 	unsigned count = 0;
@@ -266,6 +267,8 @@ static unsigned count_answers(const char *text)
 
 		if (!doc)
 			fail_msg("not JSON: %.*s", (int)(end - text), text);
+		if (yyjson_is_null(id))
+			fail_msg("id is null: %.*s", (int)(end - text), text);
 		if (yyjson_is_uint(id)) {
 			assert_true(number <= REQUESTS && !seen[number]);
 			seen[number] = true;
