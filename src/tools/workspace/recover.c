@@ -10,11 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <yyjson.h>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -349,11 +349,9 @@ static void remove_directories(const struct fw_root *root, yyjson_val *list)
 /* Was the answer to the call given long ago, if there was one? */
 static bool is_old_entry(int fd)
 {
-	struct timespec now;
 	struct stat st;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return fstat(fd, &st) != 0 || now.tv_sec - st.st_ctim.tv_sec > ANSWER_S;
+	return fstat(fd, &st) != 0 || fw_unix_ms() / 1000 - st.st_ctim.tv_sec > ANSWER_S;
 }
 
 static void read_head(struct recovery *r, yyjson_val *all, int fd)
