@@ -5,8 +5,8 @@
  *   audit_load disk FILE SECONDS           a line, then fdatasync, one at a time
  *   audit_load calls WIDTH RATE PERCENT SECONDS -- COMMAND...
  *       calls over stdio, WIDTH at once, at most RATE a second (0: as many as
- *       can be), so many percent of them failing
- *   audit_load fill FILE BYTES             a log of so many bytes, unsynced
+ *       can be), a percentage of them failing
+ *   audit_load fill FILE BYTES             a log of this size, unsynced
  *   audit_load run COMMAND...              how long it took, and its memory
  *
  * Prints "RATE P50_US P95_US P99_US" of the failures, then of the successes.

@@ -1,5 +1,5 @@
 // See bench/code. A search over MCP is timed from the request to the reply on a running server; ripgrep and
-// git grep are timed as an agent would run them, with the start of the process, which is told separately.
+// git grep are timed as an agent would run them, including the start of the process, which is also printed on its own.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';

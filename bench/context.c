@@ -46,7 +46,7 @@ static void must(fw_error *err)
 int main(int argc, char **argv)
 {
 	static const struct fw_context_run run = { .threads = 1 };
-	/* Words that bench/context puts into so many documents. */
+	/* Words, each of which bench/context puts into this number of documents. */
 	static const char *const queries[] = { "in1", "in10", "in100", "in1000", "in10000" };
 	static const int matches[] = { 1, 10, 100, 1000, 10000 };
 	struct fw_context_store *store;

@@ -9,7 +9,7 @@
  *
  * Rounds are interleaved, a short slice of every case and then again, with what
  * is compared side by side, so that a noisy moment falls on both; the clock is
- * the thread's own, so that waiting for a core does not count; medians are told.
+ * the thread's own, so that waiting for a core does not count; medians are printed.
  * bench/run makes the table.
  *
  *   contracts              lines "case NAME NS ALLOCATIONS BYTES"

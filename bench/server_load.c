@@ -5,7 +5,7 @@
  * `echo` or `fail`. Every text carries its call's number, and every reply is
  * looked at: its id must be one that is waited for, its text must be that call's,
  * and isError must be there for `fail` and only there. One such miss and the
- * figures are worth nothing, so it is told, and the exit is 1.
+ * figures are meaningless, so it is reported, and the exit status is 1.
  *
  * One at a time there is nothing that two cores could do at once, and waking the
  * other one costs ten times what is measured: so a case of one runs with client
@@ -14,7 +14,7 @@
  * It is neutral: it asks for nothing that only one server has, and takes a JSON
  * body as well as an event stream. On stdio the calls that may go out at once go
  * out with one write. Over HTTP all connections share a session, are kept alive,
- * and have one call each under way.
+ * and have one call each in progress.
  *
  *   server_load stdio [option...] TOOL:IN_FLIGHT...            -- COMMAND...
  *   server_load http -p PORT [option...] TOOL:CONNECTIONS...   -- COMMAND...
@@ -182,7 +182,7 @@ static long server_rss_kb(void)
 
 /* ---- calls and their replies -------------------------------------------- */
 
-/* One case: a tool, and how many calls are under way at once. */
+/* One case: a tool, and how many calls are in progress at once. */
 struct load {
 	const char *tool;
 	bool fails;
@@ -604,7 +604,7 @@ int main(int argc, char **argv)
 	}
 	if (is_http != (options.port != 0))
 		die("a port is for http, and http is for a port");
-	/* Without a case, getopt has taken the "--": only start and idle are told. */
+	/* Without a case, getopt has taken the "--": only start and idle are measured. */
 	cases = strcmp(argv[optind - 1], "--") != 0 ? optind : optind - 1;
 	for (command = cases; command < argc && strcmp(argv[command], "--") != 0; command++)
 		;

@@ -6,7 +6,7 @@
  *
  * One call at a time there is nothing that two cores could do at once: all
  * processes share one, or with "two" as the second argument may use them all.
- * In turns, a round is the floor and the three kinds; what is told is the median
+ * In turns, a round is the floor and the three kinds; the result is the median
  * of the rounds.
  *
  *   workers HAZARD [one|two] [ROUNDS]
@@ -256,8 +256,8 @@ static struct figures measure(const char *tool)
 
 /* ---- crashes, and a crowd -------------------------------------------------------- */
 
-/* From the call that crashes to the answer of one after it; the crash is told when
- * its replacement is up. Each tool only so often as crashes are not paced. */
+/* From the call that crashes to the answer of one after it; the crash is reported when
+ * its replacement is up. Each tool crashes only as often as it may before crashes are paced. */
 static double measure_replacement(void)
 {
 	static const char *const tools[] = { "segv", "abort", "bus", "kill_self" };

@@ -3,7 +3,7 @@
  * some clients call a tool in processes at a steady pace, over HTTP; alone, beside
  * one more that does the same without a pause, beside one whose calls take 300 ms and
  * succeed, beside one whose every call crashes, and beside one whose every call hangs
- * until its deadline of 300 ms. In turns; the ratio is that of one round, what is told the
+ * until its deadline of 300 ms. In turns; the ratio is that of one round, the result the
  * median of the rounds.
  *
  * Like is compared with like: a healthy client that does not pause keeps a processor busy

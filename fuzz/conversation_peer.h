@@ -1,11 +1,11 @@
 /*
- * conversation_peer.h - the clients of fuzz_conversation.c, and what they are owed.
+ * conversation_peer.h - the clients of fuzz_conversation.c, and the answers they wait for.
  *
  * An HTTP request is a block of memory of its own, which is freed the moment the
  * core lets go of it: whoever touches it later is caught by the sanitizer. A wire
  * is one exchange for as long as it is open, like stdio.
  *
- * The one rule to remember: a request that was sent is owed one answer, until it
+ * The one rule to remember: a request that was sent waits for one answer, until it
  * is cancelled, its session ends or its peer goes away.
  */
 #ifndef FW_CONVERSATION_PEER_H
@@ -15,7 +15,7 @@
 
 #include "../src/mcp/principal.h"
 
-enum { CLIENTS = 4, PEERS_MAX = 48, OWED_MAX = 1024, HEADERS_MAX = 8, MOVED_MAX = 64 };
+enum { CLIENTS = 4, PEERS_MAX = 48, PENDING_MAX = 1024, HEADERS_MAX = 8, MOVED_MAX = 64 };
 
 enum kind { KIND_NONE, KIND_HTTP, KIND_WIRE, KIND_STDIO };
 
@@ -29,7 +29,7 @@ struct client {
 	size_t asked_count;
 };
 
-struct owed {
+struct pending {
 	char id[FW_LIMIT_ID_BYTES];
 	size_t len;
 	bool is_text;
@@ -47,8 +47,8 @@ struct peer {
 	bool is_current; /* its request callback has not returned */
 	bool is_stdio;   /* stands for the real transport */
 	unsigned strays; /* answers without id that may come */
-	struct owed *owed;
-	size_t owed_count, owed_room;
+	struct pending *pending;
+	size_t pending_count, pending_room;
 	char session_id[64];
 	char address[16];
 	struct {
@@ -59,15 +59,15 @@ struct peer {
 };
 
 static struct client clients[CLIENTS];
-static struct peer *peers[PEERS_MAX]; /* HTTP requests under way */
+static struct peer *peers[PEERS_MAX]; /* HTTP requests in progress */
 static size_t peer_count;
 static struct peer *graves[PEERS_MAX]; /* FW_FUZZ_LATE_FREE: freed after the step */
 static size_t grave_count;
 static struct peer *wires[CLIENTS];
-static struct owed moved[MOVED_MAX]; /* answers that come on a resumed stream */
+static struct pending moved[MOVED_MAX]; /* answers that come on a resumed stream */
 static size_t moved_count;
 
-/* ---- what is owed ------------------------------------------------------------------- */
+/* ---- pending answers ------------------------------------------------------------------- */
 
 static yyjson_val *last_member(yyjson_val *object, const char *name)
 {
@@ -105,7 +105,7 @@ static bool is_readable(yyjson_val *id)
 	return len + 2 <= FW_LIMIT_ID_BYTES;
 }
 
-static bool is_for(const struct owed *one, yyjson_val *id)
+static bool is_for(const struct pending *one, yyjson_val *id)
 {
 	return one->is_text == yyjson_is_str(id) && one->len == yyjson_get_len(id) &&
 	       memcmp(one->id, id_bytes(id), one->len) == 0;
@@ -113,27 +113,28 @@ static bool is_for(const struct owed *one, yyjson_val *id)
 
 static void owe(struct peer *peer, yyjson_val *id, bool in_batch)
 {
-	struct owed *one;
+	struct pending *one;
 
-	if (peer->owed_count == peer->owed_room) {
-		peer->owed_room = peer->owed_room ? 2 * peer->owed_room : 8;
-		peer->owed = realloc(peer->owed, peer->owed_room * sizeof *peer->owed);
+	if (peer->pending_count == peer->pending_room) {
+		peer->pending_room = peer->pending_room ? 2 * peer->pending_room : 8;
+		peer->pending =
+			realloc(peer->pending, peer->pending_room * sizeof *peer->pending);
 	}
-	MUST(peer->owed && peer->owed_count < OWED_MAX);
-	one = &peer->owed[peer->owed_count++];
-	*one = (struct owed){ .len = yyjson_get_len(id),
-			      .is_text = yyjson_is_str(id),
-			      .in_batch = in_batch };
+	MUST(peer->pending && peer->pending_count < PENDING_MAX);
+	one = &peer->pending[peer->pending_count++];
+	*one = (struct pending){ .len = yyjson_get_len(id),
+				 .is_text = yyjson_is_str(id),
+				 .in_batch = in_batch };
 	memcpy(one->id, id_bytes(id), one->len);
 }
 
 /* Which one was answered; one that must be before one that need not be. */
-static size_t find_owed(const struct peer *peer, yyjson_val *id, bool in_batch)
+static size_t find_pending(const struct peer *peer, yyjson_val *id, bool in_batch)
 {
-	size_t found = OWED_MAX;
+	size_t found = PENDING_MAX;
 
-	for (size_t i = 0; i < peer->owed_count; i++) {
-		const struct owed *one = &peer->owed[i];
+	for (size_t i = 0; i < peer->pending_count; i++) {
+		const struct pending *one = &peer->pending[i];
 
 		if (one->in_batch != in_batch || !is_for(one, id))
 			continue;
@@ -146,18 +147,18 @@ static size_t find_owed(const struct peer *peer, yyjson_val *id, bool in_batch)
 
 static void settle(struct peer *peer, yyjson_val *id, bool in_batch)
 {
-	size_t i = find_owed(peer, id, in_batch);
+	size_t i = find_pending(peer, id, in_batch);
 
-	MUST(i < OWED_MAX); /* or nobody asked for it */
-	peer->owed[i] = peer->owed[--peer->owed_count];
+	MUST(i < PENDING_MAX); /* or nobody asked for it */
+	peer->pending[i] = peer->pending[--peer->pending_count];
 }
 
-static size_t count_owed(const struct peer *peer, bool in_batch)
+static size_t count_pending(const struct peer *peer, bool in_batch)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < peer->owed_count; i++)
-		count += !peer->owed[i].is_optional && peer->owed[i].in_batch == in_batch;
+	for (size_t i = 0; i < peer->pending_count; i++)
+		count += !peer->pending[i].is_optional && peer->pending[i].in_batch == in_batch;
 	return count;
 }
 
@@ -165,9 +166,9 @@ static size_t count_owed(const struct peer *peer, bool in_batch)
 static void excuse(struct peer *peer, yyjson_val *id)
 {
 	peer->may_close = true;
-	for (size_t i = 0; i < peer->owed_count; i++)
-		if (!id || is_for(&peer->owed[i], id))
-			peer->owed[i].is_optional = true;
+	for (size_t i = 0; i < peer->pending_count; i++)
+		if (!id || is_for(&peer->pending[i], id))
+			peer->pending[i].is_optional = true;
 }
 
 static void excuse_session(const char *session_id, yyjson_val *id)
@@ -324,8 +325,8 @@ static void check_answers(struct peer *peer, yyjson_val *root)
 		yyjson_arr_foreach(root, i, n, item) check_answer(peer, item, true);
 		return;
 	}
-	for (i = 0; (!id || yyjson_is_null(id)) && i < peer->owed_count; i++)
-		peer->owed[i].is_optional |= peer->owed[i].in_batch;
+	for (i = 0; (!id || yyjson_is_null(id)) && i < peer->pending_count; i++)
+		peer->pending[i].is_optional |= peer->pending[i].in_batch;
 	check_answer(peer, root, false);
 }
 
@@ -369,16 +370,16 @@ static void forget_peer(struct peer *peer)
 		peers[i] = peers[--peer_count];
 	fw_principal_unref(peer->exchange.principal);
 	peer->exchange.principal = NULL;
-	free(peer->owed);
+	free(peer->pending);
 	if (is_late_free && grave_count < PEERS_MAX) {
-		peer->owed = NULL;
+		peer->pending = NULL;
 		graves[grave_count++] = peer;
 	} else {
 		free(peer);
 	}
 }
 
-static void bury_peers(void)
+static void free_peers(void)
 {
 	while (grave_count)
 		free(graves[--grave_count]);
@@ -413,7 +414,7 @@ static void on_reply(struct fw_exchange *exchange, const struct fw_reply *reply)
 		return;
 	/* Nobody is forgotten. */
 	if (!had_no_memory && !is_memory_only)
-		MUST(count_owed(peer, true) + count_owed(peer, false) == 0);
+		MUST(count_pending(peer, true) + count_pending(peer, false) == 0);
 	forget_peer(peer);
 }
 
@@ -425,8 +426,8 @@ static void on_close(struct fw_exchange *exchange)
 	if (!exchange->is_http)
 		return;
 	MUST(peer->may_close || had_no_memory || is_memory_only);
-	for (size_t i = 0; i < peer->owed_count && moved_count < MOVED_MAX; i++)
-		moved[moved_count++] = peer->owed[i];
+	for (size_t i = 0; i < peer->pending_count && moved_count < MOVED_MAX; i++)
+		moved[moved_count++] = peer->pending[i];
 	forget_peer(peer);
 }
 

@@ -213,7 +213,7 @@ static void send_stdio(const char *bytes, size_t len)
 {
 	if (stdio_ours < 0 || is_stdio_ended || is_half_closed ||
 	    len > sizeof unsent.text - unsent.len ||
-	    wires[STDIO]->owed_count + 4 * server->limits.batch_messages >= OWED_MAX)
+	    wires[STDIO]->pending_count + 4 * server->limits.batch_messages >= PENDING_MAX)
 		return;
 	memcpy(unsent.text + unsent.len, bytes, len);
 	for (size_t i = 0; i < len; i++) {
@@ -241,7 +241,7 @@ static void say_on_wire(struct client *client, struct peer *wire)
 		send_stdio(message, message_len);
 		return;
 	}
-	if (wire->owed_count + server->limits.batch_messages >= OWED_MAX)
+	if (wire->pending_count + server->limits.batch_messages >= PENDING_MAX)
 		return;
 	expect_text(wire, message, message_len);
 	/* In memory of exactly its size. */

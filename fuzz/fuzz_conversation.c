@@ -413,7 +413,7 @@ static void check_counts(void)
 
 static void check_step(void)
 {
-	bury_peers();
+	free_peers();
 	if (is_memory_only)
 		return;
 	check_counts();
@@ -446,8 +446,8 @@ static void check_settled(void)
 
 		if (!wire || had_no_memory)
 			continue;
-		MUST(count_owed(wire, false) <= waiting);
-		MUST(in_batch || count_owed(wire, true) == 0);
+		MUST(count_pending(wire, false) <= waiting);
+		MUST(in_batch || count_pending(wire, true) == 0);
 	}
 }
 
@@ -584,7 +584,7 @@ static void run_input(const uint8_t *data, size_t size)
 	close_stdio();
 	while (peer_count)
 		forget_peer(peers[0]);
-	bury_peers();
+	free_peers();
 	MUST(fw_error_live() == 0);
 	MUST(!is_checking_blocks || blocks == before);
 	now_ns = 0;

@@ -1,9 +1,9 @@
 /*
  * fuzz_decode.c - the first byte picks the contract, the rest is read in it.
  *
- * What is read writes in its own contract, and reading that again gives the
- * same bytes; what is refused says where, and nothing of it stays; what is
- * lawful is read.
+ * What was read is written in its own contract, and reading that again gives the
+ * same bytes; a refusal says where, and nothing stays allocated; valid input is
+ * always accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */

@@ -19,11 +19,17 @@
  */
 #include "fuzz_server.h"
 
-enum { OWED_MAX = 256, HEADERS_MAX = 16, HEADER_BYTES = 256, OPEN_MAX = 64, LINES_MAX = 128 };
+enum {
+	PENDING_MAX = 256,
+	HEADERS_MAX = 16,
+	HEADER_BYTES = 256,
+	OPEN_MAX = 64,
+	LINES_MAX = 128
+};
 
-/* ---- what is owed ------------------------------------------------------------- */
+/* ---- pending answers ------------------------------------------------------------- */
 
-struct owed {
+struct pending {
 	char id[FW_LIMIT_ID_BYTES];
 	size_t len;
 	bool is_text;
@@ -31,8 +37,8 @@ struct owed {
 };
 
 static const struct fw_limits limits = FW_LIMITS_INIT;
-static struct owed owed[OWED_MAX];
-static size_t owed_count;
+static struct pending pending[PENDING_MAX];
+static size_t pending_count;
 static unsigned strays;       /* answers without id that may come now */
 static unsigned batch_strays; /* and those in the answers to batches, which may be late */
 static unsigned cancels;
@@ -85,7 +91,7 @@ static const char *id_bytes(yyjson_val *id)
 
 static void owe(yyjson_val *id, bool in_batch)
 {
-	struct owed *one = &owed[owed_count++];
+	struct pending *one = &pending[pending_count++];
 
 	one->len = yyjson_get_len(id);
 	one->is_text = yyjson_is_str(id);
@@ -93,7 +99,7 @@ static void owe(yyjson_val *id, bool in_batch)
 	memcpy(one->id, id_bytes(id), one->len);
 }
 
-static bool is_for(const struct owed *one, yyjson_val *id)
+static bool is_for(const struct pending *one, yyjson_val *id)
 {
 	return one->is_text == yyjson_is_str(id) && one->len == yyjson_get_len(id) &&
 	       memcmp(one->id, id_bytes(id), one->len) == 0;
@@ -103,10 +109,10 @@ static void settle(yyjson_val *id)
 {
 	size_t i = 0;
 
-	while (i < owed_count && !is_for(&owed[i], id))
+	while (i < pending_count && !is_for(&pending[i], id))
 		i++;
-	MUST(i < owed_count); /* or nobody asked for it */
-	owed[i] = owed[--owed_count];
+	MUST(i < pending_count); /* or nobody asked for it */
+	pending[i] = pending[--pending_count];
 }
 
 /* What one message, or one member of a batch, lets expect. */
@@ -194,9 +200,9 @@ static void check_reply(const struct fw_reply *reply)
 	} else {
 		/* A whole batch that was refused has one answer, without id. */
 		if (!yyjson_obj_get(root, "id")) {
-			for (i = 0; i < owed_count;) {
-				if (owed[i].in_batch)
-					owed[i] = owed[--owed_count];
+			for (i = 0; i < pending_count;) {
+				if (pending[i].in_batch)
+					pending[i] = pending[--pending_count];
 				else
 					i++;
 			}
@@ -345,8 +351,8 @@ static void expect_text(const char *text, size_t len)
 	size_t i, n;
 
 	strays = 0;
-	for (i = 0; i < owed_count; i++)
-		owed[i].in_batch = false;
+	for (i = 0; i < pending_count; i++)
+		pending[i].in_batch = false;
 	if (!doc || depth_of(root) > limits.message_depth) {
 		strays++; /* and its id is not looked for */
 	} else if (yyjson_is_arr(root)) {
@@ -438,7 +444,7 @@ static void add_modern_headers(struct peer *peer, const char *text, size_t len)
 
 static void receive_http(struct peer *peer, const char *line, size_t len)
 {
-	size_t before = owed_count;
+	size_t before = pending_count;
 
 	open_peers[open_count++] = peer;
 	strays = 0;
@@ -447,14 +453,14 @@ static void receive_http(struct peer *peer, const char *line, size_t len)
 		fw_exchange_open_stream(&peer->exchange);
 	} else if (len == 6 && memcmp(line, "DELETE", 6) == 0) {
 		strays = 1;
-		cancels += (unsigned)owed_count; /* its calls go with a session */
+		cancels += (unsigned)pending_count; /* its calls go with a session */
 		fw_exchange_end_session(&peer->exchange);
 		MUST(peer->is_done);
 	} else {
 		deliver(peer, line, len);
-		/* Nothing is forgotten: answered, or under way. */
+		/* Nothing is forgotten: answered, or in progress. */
 		MUST(peer->is_done || fw_exchange_is_busy(&peer->exchange));
-		MUST(!peer->is_done || owed_count <= before);
+		MUST(!peer->is_done || pending_count <= before);
 	}
 	strays = 0;
 	reap();
@@ -476,7 +482,7 @@ static void initialize(struct peer *peer, const char *version)
 		       "\"version\":\"1\"}}}",
 		       version);
 	say(peer, text);
-	MUST(owed_count == 0);
+	MUST(pending_count == 0);
 }
 
 static void run_wire(const char *text, size_t size, char mode)
@@ -496,7 +502,7 @@ static void run_wire(const char *text, size_t size, char mode)
 		if (len == 0) {
 			strays = 0;
 			fuzz_turn();
-		} else if (owed_count + limits.batch_messages < OWED_MAX) {
+		} else if (pending_count + limits.batch_messages < PENDING_MAX) {
 			deliver(wire, text, len);
 		}
 		text += len + 1;
@@ -509,8 +515,8 @@ static void run_wire(const char *text, size_t size, char mode)
 		/* The answers of a batch wait for the last of them. */
 		held += call->batch ? limits.batch_messages : 0;
 	}
-	MUST(owed_count <= waiting + held + cancels);
-	MUST(owed_count >= waiting);
+	MUST(pending_count <= waiting + held + cancels);
+	MUST(pending_count >= waiting);
 	fw_exchange_gone(&wire->exchange);
 	wire->is_done = true; /* never touched again */
 	fuzz_server_settle();
@@ -538,7 +544,7 @@ static void run_http(const char *text, size_t size, char mode)
 		if (len == 0) {
 			turn();
 		} else if (!take_header(next, text, len) &&
-			   owed_count + limits.batch_messages < OWED_MAX) {
+			   pending_count + limits.batch_messages < PENDING_MAX) {
 			if (mode == 's')
 				add_header(next, "Mcp-Session-Id", session_id,
 					   strlen(session_id));
@@ -570,7 +576,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_server_open();
 	if (size < 2)
 		return 0;
-	owed_count = 0;
+	pending_count = 0;
 	strays = 0;
 	batch_strays = 0;
 	cancels = 0;

@@ -1,5 +1,5 @@
 /*
- * incident.js - one failure: what happened, what the agent was told, what to do, and
+ * incident.js - one failure: what happened, which error the agent got, what to do, and
  * whether it happened before. And the list of failures.
  */
 import { h, api, inspect, code, copyButton, duration, json, retryBadge, sentence, tabs } from './dom.js';

@@ -54,7 +54,7 @@ static void assert_sane(const fw_error *err)
 	assert_encodes(err);
 }
 
-/* Of a call that takes memory and fails: for want of memory, and only then. */
+/* Of a call that takes memory and fails: for lack of memory, and only then. */
 static void assert_out_of_memory(const fw_error *err)
 {
 	assert_sane(err);
@@ -203,9 +203,9 @@ static void test_raw__survives_every_allocation_failure(void **state)
 
 /* ---- contracts -------------------------------------------------------- */
 
-static int contract_at_hand;
-static char *text_at_hand;
-static size_t len_at_hand;
+static int current_contract;
+static char *current_text;
+static size_t current_len;
 
 static void to_text(void)
 {
@@ -219,7 +219,7 @@ static void to_text(void)
 	for (int plain = 0; plain < 2; plain++) {
 		char *text = keep;
 		size_t len = 12345;
-		fw_error *err = fw_error_to_text(made, (fw_contract)contract_at_hand,
+		fw_error *err = fw_error_to_text(made, (fw_contract)current_contract,
 						 plain ? NULL : &options, &text, &len);
 
 		if (err) {
@@ -239,8 +239,8 @@ static void to_text(void)
 static void decode(void)
 {
 	fw_error *read = NULL;
-	fw_error *err = fw_error_decode(text_at_hand, len_at_hand,
-					(fw_contract)contract_at_hand, NULL, &read);
+	fw_error *err = fw_error_decode(current_text, current_len,
+					(fw_contract)current_contract, NULL, &read);
 
 	if (err) {
 		assert_out_of_memory(err);
@@ -252,12 +252,12 @@ static void decode(void)
 	fw_error_free(read);
 }
 
-/* What is not lawful: the error that says so may be one of memory instead. */
+/* Invalid input: the error may report missing memory instead. */
 static void decode_refused(void)
 {
 	fw_error *read = NULL;
-	fw_error *err = fw_error_decode(text_at_hand, len_at_hand,
-					(fw_contract)contract_at_hand, NULL, &read);
+	fw_error *err = fw_error_decode(current_text, current_len,
+					(fw_contract)current_contract, NULL, &read);
 
 	assert_sane(err);
 	assert_null(read);
@@ -276,7 +276,7 @@ static void count_violation(void *ctx, const fw_violation_info *violation)
 static void validate(void)
 {
 	size_t told = 0, count = 4711;
-	fw_error *err = fw_validate(text_at_hand, len_at_hand, (fw_contract)contract_at_hand,
+	fw_error *err = fw_validate(current_text, current_len, (fw_contract)current_contract,
 				    NULL, count_violation, &told, &count);
 
 	if (err) {
@@ -291,44 +291,44 @@ static void validate(void)
 /* A guess may be worse without memory; it is still one of the answers. */
 static void sniff(void)
 {
-	fw_contract found = fw_sniff(text_at_hand, len_at_hand);
+	fw_contract found = fw_sniff(current_text, current_len);
 
 	if (memory.failed)
 		assert_true(found <= FW_PLAIN_TEXT);
 	else
-		assert_int_equal(found, contract_at_hand);
+		assert_int_equal(found, current_contract);
 }
 
 static void test_contract__survives_every_allocation_failure(void **state)
 {
 	(void)state;
-	for (contract_at_hand = 0; contract_at_hand < FW_CONTRACT_COUNT; contract_at_hand++) {
+	for (current_contract = 0; current_contract < FW_CONTRACT_COUNT; current_contract++) {
 		char *colon;
 
-		text_at_hand = sample_text((fw_contract)contract_at_hand, &len_at_hand);
+		current_text = sample_text((fw_contract)current_contract, &current_len);
 		each_allocation_fails(to_text);
 		each_allocation_fails(decode);
 		each_allocation_fails(validate);
 		each_allocation_fails(sniff);
 
 		/* a member of the wrong type, then text that is not JSON */
-		colon = strchr(text_at_hand, ':');
-		text_at_hand[len_at_hand - 1] = ']';
+		colon = strchr(current_text, ':');
+		current_text[current_len - 1] = ']';
 		each_allocation_fails(decode_refused);
 		memcpy(colon, ":1}", 3);
-		len_at_hand = (size_t)(colon - text_at_hand) + 3;
+		current_len = (size_t)(colon - current_text) + 3;
 		each_allocation_fails(decode_refused);
 		each_allocation_fails(validate);
-		free(text_at_hand);
+		free(current_text);
 	}
-	text_at_hand = sample_text(FW_TOOLERROR, &len_at_hand);
-	contract_at_hand = FW_AUTO;
+	current_text = sample_text(FW_TOOLERROR, &current_len);
+	current_contract = FW_AUTO;
 	each_allocation_fails(decode);
-	contract_at_hand = FW_ANY_JSON;
+	current_contract = FW_ANY_JSON;
 	each_allocation_fails(decode);
-	contract_at_hand = FW_PLAIN_TEXT;
+	current_contract = FW_PLAIN_TEXT;
 	each_allocation_fails(decode);
-	free(text_at_hand);
+	free(current_text);
 }
 
 /* ---- registry --------------------------------------------------------- */
@@ -350,14 +350,14 @@ static void on_problem(void *ctx, const fw_error *problem)
 	++*(size_t *)ctx;
 }
 
-static bool loads; /* are the rows at hand lawful? */
+static bool loads; /* are the current rows valid? */
 
 static void load_registry(void)
 {
 	fw_registry *registry = NULL;
 	size_t problems = 0;
 	fw_error *err =
-		fw_registry_load(text_at_hand, len_at_hand, on_problem, &problems, &registry);
+		fw_registry_load(current_text, current_len, on_problem, &problems, &registry);
 
 	assert_true(!err != !registry);
 	if (err) {
@@ -385,14 +385,14 @@ static void test_registry__survives_every_allocation_failure(void **state)
 
 	(void)state;
 	memcpy(copy, rows, sizeof(rows));
-	text_at_hand = copy;
-	len_at_hand = sizeof(rows) - 1;
+	current_text = copy;
+	current_len = sizeof(rows) - 1;
 	loads = true;
 	each_allocation_fails(load_registry);
 	loads = false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		memcpy(copy, others[i], strlen(others[i]));
-		len_at_hand = strlen(others[i]);
+		current_len = strlen(others[i]);
 		each_allocation_fails(load_registry);
 	}
 }

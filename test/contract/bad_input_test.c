@@ -138,7 +138,7 @@ static size_t violations(const char *text, size_t len, int contract, struct told
 	return count;
 }
 
-/* Refused by the reader, and not lawful to the validator. */
+/* Refused by the reader, and invalid for the validator. */
 static fw_error *refusal(const char *text, size_t len, int contract)
 {
 	struct told told;
@@ -147,7 +147,7 @@ static fw_error *refusal(const char *text, size_t len, int contract)
 	if (!err)
 		fail_msg("%s took %.*s", name_of(contract), len > 300 ? 300 : (int)len, text);
 	if (violations(text, len, contract, &told) == 0)
-		fail_msg("%s is refused but lawful: %.*s", name_of(contract),
+		fail_msg("%s is refused but valid: %.*s", name_of(contract),
 			 len > 300 ? 300 : (int)len, text);
 	return err;
 }
@@ -416,7 +416,7 @@ static void test_decode__refuses_100_megabytes_at_once(void **state)
 		fw_error *read = NULL;
 		fw_error *err;
 
-		/* lawful JSON, but for its size: one string is very long */
+		/* valid JSON, apart from its size: one string is very long */
 		memcpy(huge, sample, head);
 		memcpy(huge + HUGE_BYTES - tail, sample + head, tail);
 		memory.peak = memory.live;
@@ -639,7 +639,7 @@ static void test_decode__refuses_a_lone_surrogate(void **state)
 	}
 }
 
-/* Written \u0000 it is lawful, and kept or refused, but never the end of a text. */
+/* Written \u0000 it is valid: kept or refused, but never the end of a text. */
 static void test_decode__is_not_cut_by_a_nul(void **state)
 {
 	static const struct {
@@ -717,7 +717,7 @@ static void test_decode__refuses_a_raw_nul_or_control_byte_at_every_place(void *
  * takes the registry's word instead, or null for absent. */
 static const struct {
 	int contract;
-	const char *pointer, *lawful;
+	const char *pointer, *valid_kinds;
 } members[] = {
 	{ FW_KAIZA, "/error_code", "s" },
 	{ FW_KAIZA, "/human_message", "s" },
@@ -820,7 +820,7 @@ static char *with_member(int contract, const char *pointer, const char *json, si
 	return text;
 }
 
-/* Reads `text` and judges what is written of it: unlawful in, lawful out. */
+/* Reads `text` and judges what is written of it: invalid in, valid out. */
 static size_t violations_after(const char *text, size_t len, int contract, char *ret_first,
 			       size_t cap)
 {
@@ -839,7 +839,7 @@ static size_t violations_after(const char *text, size_t len, int contract, char 
 static const char *wrong_member(size_t m, char letter, const char *json)
 {
 	static char answer[2048];
-	const char *pointer = members[m].pointer, *passed = strchr(members[m].lawful, ' ');
+	const char *pointer = members[m].pointer, *passed = strchr(members[m].valid_kinds, ' ');
 	int contract = members[m].contract;
 	size_t len;
 	char *text = with_member(contract, pointer, json, &len);
@@ -849,7 +849,7 @@ static const char *wrong_member(size_t m, char letter, const char *json)
 
 	answer[0] = '\0';
 	if (count == 0)
-		(void)snprintf(answer, sizeof(answer), "it is lawful");
+		(void)snprintf(answer, sizeof(answer), "it is valid");
 	else if (strcmp(told.first, pointer) != 0)
 		(void)snprintf(answer, sizeof(answer), "violation told at %s", told.first);
 	else if (err && (!pointer_of(err) || strcmp(pointer_of(err), pointer) != 0))
@@ -870,14 +870,14 @@ static void test_decode__refuses_a_wrong_type_of_every_member(void **state)
 	(void)state;
 	for (size_t m = 0; m < MEMBERS; m++)
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-			size_t lawful = strcspn(members[m].lawful, " "), len;
+			size_t valid_kinds = strcspn(members[m].valid_kinds, " "), len;
 			const char *fault = NULL;
 			char *text = with_member(members[m].contract, members[m].pointer,
 						 kinds[k].json, &len);
 
 			assert_sniffs(text, len);
 			/* where the type is right, the value may be wrong all the same */
-			if (memchr(members[m].lawful, kinds[k].letter, lawful))
+			if (memchr(members[m].valid_kinds, kinds[k].letter, valid_kinds))
 				fw_error_free(read_as(text, len, members[m].contract, NULL));
 			else
 				fault = wrong_member(m, kinds[k].letter, kinds[k].json);
@@ -1002,7 +1002,7 @@ static void test_decode__refuses_duplicate_keys(void **state)
 			wrong++;
 		}
 		if (violations(text, len, places[i].contract, &told) == 0) {
-			print_error("%s: lawful: %s\n", name_of(places[i].contract),
+			print_error("%s: valid: %s\n", name_of(places[i].contract),
 				    places[i].to);
 			wrong++;
 		}

@@ -1,6 +1,6 @@
 /*
  * support.h - what the tests of this folder share: an allocator that counts and
- * can be told to fail, one envelope of each contract, and the questions that
+ * can be made to fail, one envelope of each contract, and the questions that
  * are asked of every answer.
  *
  * The tests see the library only through its public headers.

@@ -86,7 +86,7 @@ export function judgeClient(name, make, transport) {
 			}
 		});
 
-		test(`${name}: a deadline is told at once, and may be retried`, async () => {
+		test(`${name}: a deadline is reported at once, and may be retried`, async () => {
 			const result = await client.callTool({ name: 'slow_with_deadline', arguments: { ms: 5000 } });
 			const canonical = result._meta['dev.faultwire/error'];
 			assert.equal(canonical.code, 'runtime.timeout');

@@ -184,7 +184,7 @@ test("every letter there is has the reference's lower case", () => {
 	assert.deepEqual([documents[0].why.term_matches, documents[0].why.total_words, documents[0].score], [letters.length, letters.length, 1]);
 });
 
-test("every error is lawful by the frozen schema", async () => {
+test("every error is valid by the frozen schema", async () => {
 	const judges = [byHand("context-v0"), published("context-v0")];
 	const root = join(dir, "root");
 	mkdirSync(join(root, "broken"), { recursive: true });

@@ -35,7 +35,7 @@ test("there is one example for each code, and codes are distinct", () => {
 });
 
 for (const name of contracts)
-	test(`every code encoded as ${name} is lawful`, () => {
+	test(`every code encoded as ${name} is valid`, () => {
 		parsed[name].forEach((value, i) => judge(name, value, codes[i]));
 	});
 
@@ -52,7 +52,7 @@ for (const name of contracts)
 	});
 
 for (const from of contracts)
-	test(`every code from ${from} into every other contract is lawful, twice the same`, () => {
+	test(`every code from ${from} into every other contract is valid, twice the same`, () => {
 		for (const to of contracts) {
 			const out = convertLines(from, to, encoded[from]);
 			out.forEach((line, i) =>
@@ -330,7 +330,7 @@ for (const name of contracts)
 		const pick = random(20260119 + contracts.indexOf(name));
 		const input = encoded[name].concat(Array.from({ length: each }, () =>
 			mutate(encoded[name][pick(encoded[name].length)], pick)));
-		const count = { lawful: 0, unlawful: 0, registry: 0 };
+		const count = { valid: 0, invalid: 0, registry: 0 };
 
 		verdicts(name, input).forEach((ours, i) => {
 			const theirs = judges[name].published(JSON.parse(input[i]));
@@ -341,7 +341,7 @@ for (const name of contracts)
 
 			assert.equal(ours.valid, rules.length === 0, what);
 			assert.equal(bySchema.length === 0, theirs, what);
-			count[theirs ? "lawful" : "unlawful"]++;
+			count[theirs ? "valid" : "invalid"]++;
 			count.registry += theirs && !ours.valid;
 			/* A pointer of ours names a place that ajv complains of too. */
 			if (!theirs && rules.length < 64) {
@@ -351,11 +351,11 @@ for (const name of contracts)
 			}
 		});
 		/* A test that never sees both verdicts judges nothing. */
-		assert.ok(count.lawful > each / 100 && count.unlawful > each / 10,
+		assert.ok(count.valid > each / 100 && count.invalid > each / 10,
 			JSON.stringify(count));
 	});
 
-test("an envelope of one contract is unlawful in the others", () => {
+test("an envelope of one contract is invalid in the others", () => {
 	for (const name of contracts)
 		for (const other of contracts) {
 			if (name === other)

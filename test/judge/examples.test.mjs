@@ -265,7 +265,7 @@ test("kaiza: a stack trace is shown only where it is asked for", () => {
 	assert.equal(convert("kaiza", "kaiza", text), compact(kaiza) + "\n");
 });
 
-test("kaiza: a member left out, or undefined, or of another type is unlawful", () => {
+test("kaiza: a member left out, or undefined, or of another type is invalid", () => {
 	for (const key of Object.keys(kaiza)) {
 		const less = { ...kaiza };
 		delete less[key];

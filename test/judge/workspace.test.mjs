@@ -192,7 +192,7 @@ const cases = {
 			for (let i = 0; i < 100; i++) {
 				const { envelope, canonical } = await s.call('read_file', { path: 'src/none' });
 				if (envelope.error_code !== 'FILE_NOT_FOUND') {
-					/* What really happened is the cause, and the log's own trouble is told. */
+					/* What really happened is the cause, and the log's own failure is reported. */
 					assert.equal(envelope.cause.code, 'file.not_found');
 					assert.match(envelope.human_message, /could not write the audit log: .*too large/i);
 					assert.equal(canonical.context.errno, 'EFBIG');

@@ -158,7 +158,7 @@ static fw_error *spin(fw_call *call, void *ctx)
 	return NULL;
 }
 
-static fw_error *sleep_for_ever(fw_call *call, void *ctx)
+static fw_error *sleep_endlessly(fw_call *call, void *ctx)
 {
 	(void)call;
 	(void)ctx;
@@ -427,8 +427,8 @@ static const struct {
 	{ "eat", eat, FW_RUN_PROCESS, 0, NULL },
 	{ "spin", spin, FW_RUN_PROCESS, 300, NULL },
 	{ "burn", spin, FW_RUN_PROCESS, 0, NULL },
-	{ "sleep", sleep_for_ever, FW_RUN_PROCESS, 300, NULL },
-	{ "deaf", sleep_for_ever, FW_RUN_PROCESS, 0, NULL },
+	{ "sleep", sleep_endlessly, FW_RUN_PROCESS, 300, NULL },
+	{ "deaf", sleep_endlessly, FW_RUN_PROCESS, 0, NULL },
 	{ "polite", polite, FW_RUN_PROCESS, 0, NULL },
 	{ "polite_late", polite, FW_RUN_PROCESS, 300, NULL },
 	{ "fork_bomb", fork_bomb, FW_RUN_PROCESS, 500, NULL },

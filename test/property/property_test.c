@@ -1,5 +1,5 @@
 /*
- * property_test.c - the laws of the contracts, over a million random errors.
+ * property_test.c - the rules of the contracts, over a million random errors.
  *
  * Every error is made by a seeded generator: a random code, strings that are
  * hard to carry, any context, causes, scope and overrides, a random contract.
@@ -43,7 +43,7 @@ enum law {
 	LAW_SNIFF,
 	LAW_TRANSLATE,
 	LAW_STABLE,
-	LAW_LAWFUL,
+	LAW_VALID,
 	LAW_RETRY,
 	LAW_EVERY_CODE,
 	LAW_LEAK,
@@ -57,7 +57,7 @@ static const char *const law_text[LAW_COUNT] = {
 	[LAW_SNIFF] = "sniff finds the contract that was written",
 	[LAW_TRANSLATE] = "what one contract says can be said in any other",
 	[LAW_STABLE] = "what was translated reads and writes as the same bytes",
-	[LAW_LAWFUL] = "what is encoded is lawful in its contract",
+	[LAW_VALID] = "what is encoded is valid in its contract",
 	[LAW_RETRY] = "what is read back is never more retryable than what was written",
 	[LAW_EVERY_CODE] = "every code in every contract is read back as no more retryable",
 	[LAW_LEAK] = "no error is left over",
@@ -67,7 +67,7 @@ static struct {
 	unsigned long tried, failed;
 } laws[LAW_COUNT];
 
-static uint64_t seed_at_hand;
+static uint64_t current_seed;
 
 static void shorten(const char *text, size_t len)
 {
@@ -85,7 +85,7 @@ static bool check(enum law law, bool holds, int contract, const char *a, size_t 
 		return true;
 	if (laws[law].failed++ < SHOWN) {
 		printf("# broken: %s (%s), seed %" PRIu64 "\n", law_text[law],
-		       fw_contract_name((fw_contract)contract), seed_at_hand);
+		       fw_contract_name((fw_contract)contract), current_seed);
 		if (a)
 			shorten(a, a_len);
 		if (b)
@@ -664,7 +664,7 @@ static void ask(uint64_t seed)
 	size_t len, again_len;
 	fw_error *err;
 
-	seed_at_hand = seed;
+	current_seed = seed;
 	chance_start(seed);
 	err = make();
 	contract = (int)below(FW_CONTRACT_COUNT);
@@ -700,7 +700,7 @@ static void ask(uint64_t seed)
 
 		err = fw_validate(first, len, (fw_contract)contract, NULL, on_violation,
 				  &broken, &count);
-		check(LAW_LAWFUL, !err && broken.count == 0, contract, first, len, broken.first,
+		check(LAW_VALID, !err && broken.count == 0, contract, first, len, broken.first,
 		      strlen(broken.first));
 		fw_error_free(err);
 	}

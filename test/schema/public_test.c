@@ -68,7 +68,7 @@ static bool run_schema(const char *server, const char *tool, const char *which, 
 	}
 	ok = fw_schema_check(schema, yyjson_doc_get_root(empty), &run);
 	if (heard.gave_up)
-		wrong = "a limit is in the way";
+		wrong = "a limit was exceeded";
 	else if (ok != fw_schema_check(schema, yyjson_doc_get_root(empty), NULL))
 		wrong = "it depends on who listens";
 	else if (wanted && ok)

@@ -152,7 +152,7 @@ static bool run_file(const char *path, const char *name, unsigned number, unsign
 	size_t len = 0;
 	bool ok;
 
-	/* Debian 13 has files in which nothing is left: lawful, as long as they
+	/* Debian 13 has files in which nothing is left: valid, as long as they
 	 * can be read. */
 	text = read_file(path, &len);
 	for (int m = 0; text && m < MODES; m++) {

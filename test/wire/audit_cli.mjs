@@ -65,7 +65,7 @@ const damage = [
 	['a changed value', whole.replace('a/2', 'a/9').replace('"seq":3,"timestamp":"2', '"seq":3,"timestamp":"3'), 3, 'hash'],
 	['a line that is no JSON', [...all.slice(0, 2), '{"seq":3,', ...all.slice(3), ''].join('\n'), 3, 'bad_json'],
 	['JSON that is no record', [...all.slice(0, 2), '{"a":1}', ...all.slice(3), ''].join('\n'), 3, 'bad_json'],
-	['JSON that is no object', [...all.slice(0, 2), '[]', ...all.slice(3), ''].join('\n'), 3, 'bad_json'],
+	['JSON that is not an object', [...all.slice(0, 2), '[]', ...all.slice(3), ''].join('\n'), 3, 'bad_json'],
 	['an empty line', [...all.slice(0, 2), '', ...all.slice(2), ''].join('\n'), 3, 'bad_json'],
 	['a line that is gone', [...all.slice(0, 2), ...all.slice(3), ''].join('\n'), 3, 'sequence'],
 	['a line that is there twice', [...all.slice(0, 3), ...all.slice(2), ''].join('\n'), 4, 'sequence'],
@@ -197,7 +197,7 @@ test('lines of strangers are shown, and do no harm', () => {
 	check(!out.includes('\u001b'), 'no escape sequence reaches the terminal');
 });
 
-test('what is asked for wrongly is told: exit 2', () => {
+test('a wrong request is reported: exit 2', () => {
 	for (const args of [[], ['walk'], ['verify', '-f', sample], ['tail', '--code', 'x', sample], ['query', '-n', '3', sample], ['tail', '-n', 'x', sample], ['query', '--since', 'soon', sample], ['verify', '--contains', 'abc', sample], ['verify', sample, sample]]) {
 		const { status, err } = run(['audit', ...args]);
 		same([args.join(' '), status], [args.join(' '), 2]);

@@ -27,7 +27,7 @@ async function round(log, number) {
 	same((await wire.exit).signal, 'SIGKILL');
 	const seen = wire.messages.filter((message) => message.id > 1000);
 	return {
-		// More calls than one client may have under way are failures, too.
+		// More calls than one client may have in progress are failures, too.
 		failures: seen.filter((message) => message.error || message.result.isError).map((message) => canonical(message).incident_id),
 		changes: seen.filter((message) => message.result && !message.result.isError).map((message) => argsHash(args.get(message.id))),
 	};
@@ -52,8 +52,8 @@ test(`${rounds} times kill -9 under load: what was seen is on record, and it sta
 	const all = records(log);
 	const incidents = new Set(all.map((record) => record.incident_id));
 	const changed = new Set(all.filter((record) => record.event === 'change').map((record) => record.args_hash));
-	same(failures.filter((id) => !incidents.has(id)), [], 'failures that were told but are not on record');
-	same(changes.filter((hash) => !changed.has(hash)), [], 'changes that were told but are not on record');
+	same(failures.filter((id) => !incidents.has(id)), [], 'failures that were reported but are not on record');
+	same(changes.filter((hash) => !changed.has(hash)), [], 'changes that were reported but are not on record');
 	console.log(`# ${rounds} kills of ${changer.split('/').pop()}: ${failures.length + changes.length} replies seen, ${count} records`);
 });
 

@@ -1,5 +1,5 @@
 // The audit cannot be written: a disk that is full, a file that may not grow, a
-// lock that somebody holds, a file that may not be changed. Callers are told, in
+// lock that somebody holds, a file that may not be changed. Callers get an error, in
 // every contract; nothing changes meanwhile; it comes back by itself.
 //
 // reaches: audit.log_failed, audit.lock_failed
@@ -36,7 +36,7 @@ const expected = {
 	'owlclaw-api': 'audit.log_failed',
 };
 
-// With the audit down: who is told what, and what does not happen.
+// With the audit down: who gets which error, and what does not happen.
 async function suffer(wire, state, errno) {
 	for (const contract of contracts) {
 		const reply = await wire.call('fail', { text: 'while down' }, inContract(contract));
@@ -273,7 +273,7 @@ test('serve needs the right to write its audit log', () => {
 	command('rm', '-rf', join('/tmp', `fw-audit-${process.pid}`));
 });
 
-test('a call that a stop ends is told so, and on record', async () => {
+test('a call that a stop ends is answered so, and on record', async () => {
 	const log = join(place(), 'audit-log.jsonl');
 	const wire = await started('--audit', log);
 	const reply = wire.call('hang');

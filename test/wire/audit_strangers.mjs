@@ -1,5 +1,5 @@
 // Whoever is refused before it has shown a token cannot fill the disk: the audit log
-// records so many of them, and counts the rest. Nothing else is ever left out.
+// records a limited number of them, and counts the rest. Nothing else is ever left out.
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

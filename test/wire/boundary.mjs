@@ -1,7 +1,7 @@
 // The boundary: every stage of the pipeline is made to fail, over both transports
 // and in both eras, and each failure leaves in the same way. One answer; the
 // canonical error in it, with code, origin, incident and time; and beside it the
-// envelope of the contract that was chosen, lawful by the program's own judgement.
+// envelope of the contract that was chosen, valid by the program's own judgement.
 //
 // Then the ways of choosing a contract, each, and each against the next weaker.
 //
@@ -176,7 +176,7 @@ const cases = [
 	['protocol', 'not an object', 'protocol.invalid_request', noId, () => '"text"', { status: 400 }],
 	['protocol', 'not a request', 'protocol.invalid_request', 7, () => '{"jsonrpc":"2.0","id":7}', { status: 400 }],
 	['protocol', 'another JSON-RPC', 'protocol.invalid_request', 7, () => '{"jsonrpc":"1.0","id":7,"method":"ping"}', { status: 400 }],
-	['protocol', 'an id that is none', 'protocol.invalid_request', noId, () => '{"jsonrpc":"2.0","id":{},"method":"ping"}', { status: 400 }],
+	['protocol', 'an id that is not one', 'protocol.invalid_request', noId, () => '{"jsonrpc":"2.0","id":{},"method":"ping"}', { status: 400 }],
 	['protocol', 'params that are no object', 'protocol.invalid_params', 7, () => '{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', { status: 400 }],
 	['protocol', 'an unknown method', 'protocol.method_not_found', 7, (peer) => ask(peer, 'no/such')],
 	['protocol', 'arguments that are no object', 'protocol.invalid_params', 7, (peer) => call(peer, 'echo', [1])],
@@ -279,7 +279,7 @@ test('protocol: before initialize (stdio, legacy)', async () => {
 });
 
 for (const transport of everywhere)
-	test(`protocol: a batch of 2025-06-18 is refused, one of 2025-03-26 is not, and each of its failures is told (${transport})`, async () => {
+	test(`protocol: a batch of 2025-06-18 is refused, one of 2025-03-26 is not, and each of its failures is reported (${transport})`, async () => {
 		const newer = await peerOf(transport, 'legacy', [], {}, '2025-06-18');
 		failure(await newer.say([ask(newer, 'ping')]), { code: 'protocol.batch_not_allowed', id: noId, where: `batch (${transport})` });
 		await newer.close();
@@ -308,7 +308,7 @@ for (const era of both) {
 		await peer.close();
 	});
 
-	test(`limits: an id that is under way (stdio, ${era})`, async () => {
+	test(`limits: an id that is in progress (stdio, ${era})`, async () => {
 		const peer = await peerOf('stdio', era);
 		peer.line.send({ ...call(peer, 'later', { ms: 300 }), id: 'twice' });
 		failure(await peer.say(ask(peer, 'tools/list', {}, undefined, 'twice')), { code: 'protocol.duplicate_id', id: 'twice', where: `duplicate (${era})` });
@@ -316,7 +316,7 @@ for (const era of both) {
 		await peer.close();
 	});
 
-	test(`limits: more calls than may be under way (stdio, ${era})`, async () => {
+	test(`limits: more calls than may be in progress (stdio, ${era})`, async () => {
 		const peer = await peerOf('stdio', era);
 		for (let i = 0; i < 1024; i++) peer.line.send({ ...call(peer, 'later', { ms: 1500 }), id: `call-${i}` });
 		peer.line.send(call(peer, 'echo', { text: 'x' }));
@@ -433,7 +433,7 @@ test('contract by flag: a name of none, and the server does not start', () => {
 /* ---- judgement ------------------------------------------------------------------------------------ */
 
 for (const contract of contracts)
-	test(`every envelope of ${contract} that was seen is lawful`, (t) => {
+	test(`every envelope of ${contract} that was seen is valid`, (t) => {
 		const seen = judged.filter(([name]) => name === contract);
 		assert.ok(seen.length > 0);
 		const lines = seen.map(([, text]) => text.replace(/\n$/, ''));

@@ -162,7 +162,7 @@ test('hostile texts are answered in time linear in their length', () => {
 	}
 });
 
-test('mistakes on the command line are told', () => {
+test('mistakes on the command line are reported', () => {
 	same(run(['classify'], { input: '' }).status, 2);
 	same(run(['classify', '--http-status', 'x', 'text']).status, 2);
 	same(run(['classify', '--lines', 'text']).status, 2);

@@ -1,4 +1,4 @@
-// The command line itself: help, exit statuses, streams, how errors are told.
+// The command line itself: help, exit statuses, streams, how errors are reported.
 
 import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';

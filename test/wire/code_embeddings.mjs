@@ -90,7 +90,7 @@ const cases = [
 	['too few vectors', (response) => response.end('{"data":[]}'), 'the answer of the service has not as many vectors as texts'],
 	['no vectors', (response) => response.end('{"data":[{"index":0}]}'), 'the answer of the service has no vectors'],
 	['words for numbers', (response) => response.end('{"data":[{"index":0,"embedding":[1,2,3,4,5,6,7,"8"]}]}'), 'the answer of the service has an invalid vector'],
-	['an index that is none', (response) => response.end('{"data":[{"index":5,"embedding":[1,2,3,4,5,6,7,8]}]}'), 'the answer of the service has an invalid vector'],
+	['an index out of range', (response) => response.end('{"data":[{"index":5,"embedding":[1,2,3,4,5,6,7,8]}]}'), 'the answer of the service has an invalid vector'],
 	['a broken connection', (response) => response.socket.destroy(), undefined],
 ];
 for (const [name, how, reason, after] of cases)

@@ -81,7 +81,7 @@ test('links are not followed, so nothing outside is found', async () => {
 	await fail('search_text', { query: 'outsider', paths: ['link.txt'] }, 'forbidden', 403);
 });
 
-test('an invalid expression is told with its offset', async () => {
+test('an invalid expression is reported with its offset', async () => {
 	const { error, problem } = await fail('search_text', { query: 'foo(bar', regex: true }, 'invalid-parameter', 400);
 	match(error, /^query must be a regular expression; at offset 7: missing closing parenthesis$/);
 	same(problem.extensions.offset, 7);
@@ -93,7 +93,7 @@ test('an invalid expression is told with its offset', async () => {
 	await fail('search_text', {}, 'invalid-parameter', 400);
 });
 
-test('an expression that would take for ever ends in a clear error', async () => {
+test('an expression that would never end ends in a clear error', async () => {
 	for (const query of ['(a+)+$', '(a|a)*[cd]', '(a|aa)+$', '((a*)*)*[cd]'])
 		match((await fail('search_text', { query, regex: true, paths: ['slow.txt'] }, 'invalid-parameter', 400)).error, /step limit/);
 	match((await fail('search_text', { query: '('.repeat(1000) + ')'.repeat(1000), regex: true }, 'invalid-parameter', 400)).error, /too deeply nested/);

@@ -118,7 +118,7 @@ test('a root that is not there: cache_missing for all three tools, until it is',
 	await server.end();
 });
 
-test('a cache that changes under a server is seen, mended it is good again', async () => {
+test('a cache that changes under a server is seen, and works again once repaired', async () => {
 	place.copy('live');
 	const server = await stdio(root);
 	const args = { cache: 'live', query: 'security', budget: 7 };
@@ -164,7 +164,7 @@ test('the schema tells the truth, and another contract can be chosen', async () 
 	await server.end();
 });
 
-test('what fails before a tool is asked is told in this contract, too', async () => {
+test('what fails before a tool is called is reported in this contract, too', async () => {
 	const server = await stdio(root);
 	const { error } = await server.wire.call('context.nothing', {});
 	same([error.code, error.data.error], [-32602, JSON.parse(errorText('internal_error'))]);

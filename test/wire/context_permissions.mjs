@@ -123,7 +123,7 @@ test('a read that fails with EIO is io_error', () => {
 	for (const file of ['manifest.json', 'index.json', `documents/${readdirSync(join(docs, 'documents'))[0]}`]) {
 		// A regular file, of which no byte can be read.
 		const result = mounted(`mount --bind /proc/self/mem '${join(docs, file)}'; exec ${program} context resolve --cache '${docs}' --query guide --budget 100`);
-		check(/./.test(result.err), 'something is told');
+		check(/./.test(result.err), 'something is reported');
 		fails(result, 'io_error', file);
 	}
 });

@@ -17,7 +17,7 @@ const claim = {
 	'io.modelcontextprotocol/clientInfo': { name: 'exits', version: '1' },
 };
 
-// What each contract's object looks like, so that one can be told from another.
+// What each contract's object looks like, so that they can be distinguished.
 const marks = {
 	canonical: (envelope) => typeof envelope.category === 'string' && typeof envelope.type === 'string' && typeof envelope.code === 'string',
 	kaiza: (envelope) => typeof envelope.error_code === 'string' && 'workspace_root' in envelope,

@@ -59,7 +59,7 @@ test('codeintel: the rules for Prometheus lacked the contract’s own alerts', (
 
 // ---- files ----------------------------------------------------------------------
 
-test('a file that is not text is told with encoding and reason, a missing one with its path', () => serving({}, async (server, place) => {
+test('a file that is not text is reported with encoding and reason, a missing one with its path', () => serving({}, async (server, place) => {
 	writeFileSync(place.path('src/logo.png'), Buffer.from([0x61, 0x89, 0x50]));
 	writeFileSync(place.path('src/huge.txt'), Buffer.alloc(3 << 20, 'a'));
 	const binary = (await server.call('read_file', { path: place.path('src/logo.png') }, choose('codeintel'))).envelope.problem;

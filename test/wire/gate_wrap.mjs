@@ -216,7 +216,7 @@ for (const [what, text] of [
 	['a file that is cut', files[0].text.slice(0, 200)],
 	['an array', '[]'],
 	['an empty file', ''],
-	['a command that is no string', one('{ "command": 5 }')],
+	['a command that is not a string', one('{ "command": 5 }')],
 	['arguments that are no array', one('{ "command": "x", "args": "y" }')],
 ])
 	test(`${what}: an error, and the file stays as it was`, () => {

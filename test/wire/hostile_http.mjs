@@ -1,6 +1,6 @@
-// Peers that mean no good, over HTTP, by raw bytes. All along, a well-behaved
+// Hostile peers over HTTP, by raw bytes. All along, a well-behaved
 // client makes calls, each of which must succeed; and at the end the server's
-// descriptors and calls under way are where they were, and its memory is near.
+// descriptors and calls in progress are where they were, and its memory is near.
 // FW_HOSTILE=full tries ten times as hard.
 
 import assert from 'node:assert/strict';
@@ -90,7 +90,7 @@ async function dribble(list, bytes) {
 	clearInterval(timer);
 }
 
-hostile('heads that never end are told so, and cut off', async (t) => {
+hostile('heads that never end are answered so, and cut off', async (t) => {
 	const list = wires(200);
 	for (const wire of list) wire.send('POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-1: y');
 	await dribble(list, 'y');

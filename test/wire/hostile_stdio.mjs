@@ -1,4 +1,4 @@
-// Peers that mean no good, over stdio: each has a server of its own, which must
+// Hostile peers over stdio: each has a server of its own, which must
 // stay small, answer what can be answered, and end when its peer does.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Peers that mean no good, and tools that run in processes: over HTTP by raw
+// Hostile peers, and tools that run in processes: over HTTP by raw
 // bytes and over stdio, in both eras. Whatever they do, no worker stays busy for
 // a client that is gone, the server stays small, and others get their answers.
 // FW_HOSTILE=full tries ten times as hard.
@@ -161,7 +161,7 @@ for (const name of ['ask_late', 'ask_too_late'])
 		const wire = new Wire(server.port).send(legacyCall(headers, name, { ms: 250 }, { progressToken: 1 }));
 		await pause(100);
 		await ask(server, remove(headers));
-		await until(() => server.said.slice(before).includes('asked late: 1 '), 'it was told what the client can do');
+		await until(() => server.said.slice(before).includes('asked late: 1 '), 'it learned what the client can do');
 		wire.close();
 		assert.ok(isEcho(await ask(server, echo)));
 	});

@@ -65,7 +65,7 @@ test('no healthy connection is closed without a byte while 520 slow heads and 60
 const most = 300; // MB
 const bodies = isLong ? 500 : 200;
 
-test(`${bodies} bodies of 4 MiB - 1 take less than ${most} MB, and those beyond the limit are told so`, { timeout: 180000 }, async (t) => {
+test(`${bodies} bodies of 4 MiB - 1 take less than ${most} MB, and those beyond the limit get an error`, { timeout: 180000 }, async (t) => {
 	const server = await serve('--limit', 'http_body_ms=120000');
 	const json = echo.subarray(echo.indexOf('\r\n\r\n') + 4);
 	const size = 4 * 1024 * 1024 - 1;
@@ -101,6 +101,6 @@ test(`${bodies} bodies of 4 MiB - 1 take less than ${most} MB, and those beyond 
 	assert.equal(await server.stop(), 0);
 	assert.equal((found[200] ?? 0) + (found[503] ?? 0), bodies, JSON.stringify(found));
 	assert.ok((found[200] ?? 0) >= 10, 'several large bodies at once are served');
-	assert.ok(refused.length > 0 && refused.every((reply) => errorOf(reply) === 'server.overloaded' && Number(reply.headers['retry-after']) >= 1), 'each of the others is told so, and when to retry');
+	assert.ok(refused.length > 0 && refused.every((reply) => errorOf(reply) === 'server.overloaded' && Number(reply.headers['retry-after']) >= 1), 'each of the others is reported so, and when to retry');
 	assert.ok(sanitized || peak < most, `${peak.toFixed(0)} MB`);
 });

@@ -25,7 +25,7 @@ async function echoes(wire) {
 	assert.equal(reply.json.result.content[0].text, 'hello');
 }
 
-// Each of these is refused by its headers, is told so as JSON-RPC, and leaves a
+// Each of these is refused by its headers, gets an error as JSON-RPC, and leaves a
 // connection that can be used again.
 for (const [what, bytes, status, code] of [
 	['Accept without text/event-stream', request('POST', { Accept: 'application/json' }, ping), 406, 'protocol.not_acceptable'],

@@ -1,4 +1,4 @@
-// SIGTERM with requests under way: each gets exactly one answer, and the server
+// SIGTERM with requests in progress: each gets exactly one answer, and the server
 // ends by itself, soon, with status 0.
 
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ test('idle connections do not keep it', async () => {
 	await half.end();
 });
 
-test('a call under way is finished', async () => {
+test('a call in progress is finished', async () => {
 	const server = await serve();
 	const wires = ['slow', 'later'].map((tool) => new Wire(server.port).send(call(tool, { ms: 500 })));
 

@@ -130,7 +130,7 @@ test('notifications are taken without a body', async () => {
 	assert.deepEqual([reply.status, reply.headers['content-length'], reply.body], [202, '0', '']);
 });
 
-test('listeners are told, each in its own stream', async () => {
+test('listeners are notified, each in its own stream', async () => {
 	const wires = [...Array(5).keys()].map(() => new Wire(server.port));
 	await Promise.all(wires.map(async (wire, i) => {
 		await wire.send(listen({ toolsListChanged: true }, `s${i}`)).head();

@@ -1,4 +1,4 @@
-// Incidents: every failure that a client was told can be looked up by its id, also
+// Incidents: every failure that a client got can be looked up by its id, also
 // after a kill -9; and whatever happens to the database while the server runs, calls
 // go on, and the log says so once.
 //
@@ -127,9 +127,9 @@ const shown = {
 		advice: { type: 'string' },
 	},
 };
-const lawful = (schema, value) => check(ajv.validate(schema, value), `${JSON.stringify(ajv.errors)}: ${JSON.stringify(value).slice(0, 600)}`);
+const valid = (schema, value) => check(ajv.validate(schema, value), `${JSON.stringify(ajv.errors)}: ${JSON.stringify(value).slice(0, 600)}`);
 
-test('what a client was told can be looked up by its incident id, while the server runs', async () => {
+test('what a client got can be looked up by its incident id, while the server runs', async () => {
 	const server = new Server(place());
 	const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 	const first = await server.fail({ traceparent: trace });
@@ -138,7 +138,7 @@ test('what a client was told can be looked up by its incident id, while the serv
 	await server.until('three are kept', () => existsSync(server.database) && server.list().length === 3);
 
 	const list = server.list();
-	for (const one of list) lawful(listed, one);
+	for (const one of list) valid(listed, one);
 	same(list.map((one) => one.code), ['input.missing_field', 'protocol.unknown_tool', 'input.missing_field']);
 	same(server.list('--code', 'MISSING_REQUIRED_FIELD').length, 2, 'a code of another contract');
 	same(server.list('--tool', 'no_such_tool').map((one) => one.id), [second.incident_id]);
@@ -150,7 +150,7 @@ test('what a client was told can be looked up by its incident id, while the serv
 	const show = run(['incident', 'show', '--json', '--incidents', server.database, first.incident_id]);
 	same(show.status, 0, show.err);
 	const record = JSON.parse(show.out);
-	lawful(shown, record);
+	valid(shown, record);
 	same([record.id, record.trace_id, record.seen.count], [first.incident_id, trace, 2]);
 	const { trail, ...error } = record.error;
 	same(error, first, 'the canonical error, and its trail');
@@ -167,7 +167,7 @@ test('what a client was told can be looked up by its incident id, while the serv
 	same(await server.end(), 0);
 });
 
-test('an id that nobody has, one that several share, and no database are told apart', () => {
+test('an id that nobody has, one that several share, and no database are distinguished', () => {
 	const dir = place();
 	const env = { XDG_STATE_HOME: dir };
 	const none = run(['incident', 'list'], { env });
@@ -199,7 +199,7 @@ test('after kill -9 under load the list is whole, and the server starts again', 
 		told += server.replies.size;
 		const list = server.list();
 		check(list.length > 0, 'some are kept');
-		for (const one of list.slice(0, 50)) lawful(listed, one);
+		for (const one of list.slice(0, 50)) valid(listed, one);
 		same(new Set(list.map((one) => one.id)).size, list.length, 'each once');
 	}
 	const server = new Server(dir);
@@ -251,7 +251,7 @@ test('a file that is no database at the start is set aside', async () => {
 test('where the database cannot be, calls go on, and the log says so once', async () => {
 	const server = new Server(place(), ['--incidents', '/proc/no/such/incidents.db']);
 	for (let i = 0; i < 5; i++) same((await server.fail()).code, 'input.missing_field');
-	await server.until('it is told', () => server.events('incidents_down').length > 0);
+	await server.until('it is reported', () => server.events('incidents_down').length > 0);
 	await pause(1200);
 	await server.fail();
 	same(await server.end(), 0);
@@ -289,7 +289,7 @@ test('a full disk: calls go on, the log says so once, and once more when there i
 		same(error.code, 'ENOSPC');
 	}
 	for (let i = 0; i < 300; i++) await server.fail();
-	await server.until('it is told', () => server.events('incidents_down').length > 0);
+	await server.until('it is reported', () => server.events('incidents_down').length > 0);
 	for (let i = 0; i < 20; i++) await server.fail();
 	unlinkSync(join(disk, 'filler'));
 	await server.until('it is back', () => server.events('incidents_restored').length > 0);
@@ -304,7 +304,7 @@ test('a disk that is read-only: calls go on, and it comes back', mounted(async (
 	const server = new Server(dir, ['--incidents', join(disk, 'incidents.db')]);
 	server.database = join(disk, 'incidents.db');
 	const { incident_id } = await server.fail();
-	await server.until('it is told', () => server.events('incidents_down').length > 0);
+	await server.until('it is reported', () => server.events('incidents_down').length > 0);
 	execFileSync('mount', ['-o', 'remount,rw', disk]);
 	await server.until('it is back', () => server.events('incidents_restored').length > 0);
 	same(await server.end(), 0);
@@ -338,7 +338,7 @@ test('while the store is down the audit goes on: every reply is on record', asyn
 	const server = new Server(dir, ['--incidents', '/dev/null/incidents.db']);
 	const told = [];
 	for (let i = 0; i < 20; i++) told.push(await server.fail());
-	await server.until('it is told', () => server.events('incidents_down').length === 1);
+	await server.until('it is reported', () => server.events('incidents_down').length === 1);
 	same(server.events('audit_down'), []);
 	same(await server.end(), 0);
 	const log = join(dir, 'faultwire/audit-log.jsonl');
@@ -357,7 +357,7 @@ test('while the audit is down the store goes on: every reply can be looked up', 
 	const told = await Promise.all(Array.from({ length: 5 }, () => server.fail()));
 	same(new Set(told.map((error) => error.code)), new Set(['audit.lock_failed']));
 	await server.until('they are kept', () => server.list().length === 6).finally(() => holder.kill('SIGKILL'));
-	await server.until('it is told', () => server.events('audit_down').length === 1);
+	await server.until('it is reported', () => server.events('audit_down').length === 1);
 	same(server.events('incidents_down'), []);
 	const kept = new Map(server.list().map((one) => [one.id, one.code]));
 	for (const error of told) same(kept.get(error.incident_id), 'audit.lock_failed');
@@ -395,7 +395,7 @@ test('retention is an option: by size and by age', async () => {
 	check(forgetting.list().some((one) => one.id === incident_id), 'the new one is there');
 });
 
-test('what retention cannot be is told: exit 2', () => {
+test('an invalid retention is reported: exit 2', () => {
 	for (const args of [['--incidents-age', '0'], ['--incidents-age', 'soon'], ['--incidents-age', '99999'], ['--incidents-bytes', '5'], ['--incidents-bytes', '-1'], ['--incidents-bytes', '2x'], ['--audit-bytes', '1k'], ['--audit-bytes', '']]) {
 		const { status, err } = run(['serve', '--stdio', ...args], { env: { ...process.env, XDG_STATE_HOME: place() } });
 		same(status, 2, args.join(' '));

@@ -73,7 +73,7 @@ const chatty = { progressToken: 'p', 'io.modelcontextprotocol/logLevel': 'debug'
 const isProgress = (message) => message.method === 'notifications/progress';
 const isLog = (message) => message.method === 'notifications/message';
 
-// Which of so many streams that were closed early can still be resumed.
+// Which of a number of streams that were closed early can still be resumed.
 async function resumable(server, count) {
 	const headers = await http.session(server);
 	const ids = [];
@@ -169,7 +169,7 @@ const reach = {
 	client_share_percent: unit('src/mcp/queue_test.c', 'test_queue__chooses_as_the_plain_rules_do'),
 	tool_share_percent: unit('src/mcp/queue_test.c', 'test_queue__nobody_starves'),
 	client_lanes: () => overHttp({ client_lanes: 1, client_in_flight: 1 }, async (server) => {
-		// Two clients that cannot be told apart are one.
+		// Two clients that cannot be distinguished are one.
 		const [one, two] = [await http.session(server), await http.session(server)];
 		const long = http.ask(server, http.legacyCall(one, 'later', { ms: 300 }));
 		await pause(50);
@@ -202,7 +202,7 @@ const reach = {
 	progress_per_second: () => overStdio({ progress_per_second: 1, progress_burst: 1 }, async (wire) => {
 		assert.ok((await wire.run('chatter', { count: 1000 }, chatty)).result);
 		const told = wire.messages.filter(isProgress).map((message) => message.params.progress);
-		assert.ok(told.length >= 2 && told.length < 100, `${told.length} of 1000 were told`);
+		assert.ok(told.length >= 2 && told.length < 100, `${told.length} of 1000 were reported`);
 		assert.equal(told.at(-1), 1000);
 	}),
 	progress_burst: () => overStdio({ progress_per_second: 1, progress_burst: 5 }, async (wire) => {
@@ -465,7 +465,7 @@ const reach = {
 
 const answers = (result) => Object.fromEntries(Object.keys(result.inputRequests).map((key) => [key, { action: 'accept', content: { name: 'x', confirmed: true } }]));
 
-// What a session's stream has kept of so many events that nobody listened to.
+// What a session's stream has kept of a number of events that nobody listened to.
 async function kept(server, count) {
 	const headers = await http.session(server);
 	for (let id = 1; id <= count; id++) await http.ask(server, http.legacyCall(headers, 'test_trigger_tool_change', {}, undefined, id));

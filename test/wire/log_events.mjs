@@ -43,7 +43,7 @@ test('the audit log goes down and comes up: one line each, with the reason and w
 	same(lines[3].context, { count: 3 });
 });
 
-test('an audit log that can never be one is told by the command alone', async () => {
+test('an audit log that can never be one is reported by the command alone', async () => {
 	const wire = new Wire(['--stdio', '--audit', '/dev/null/audit-log.jsonl', '--log', 'json'], changer);
 	check((await wire.end()).status !== 0, 'it does not start');
 	same(events(wire.err, 'audit_down', 'audit_lost'), []);

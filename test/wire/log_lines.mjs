@@ -15,7 +15,7 @@ const env = { ...process.env, XDG_STATE_HOME: dir };
 
 const require = createRequire(join(root, 'test/judge/package.json'));
 const Ajv = require('ajv/dist/2020').default;
-const lawful = new Ajv({ strict: false }).compile({
+const isValid = new Ajv({ strict: false }).compile({
 	type: 'object',
 	required: ['time', 'level', 'component'],
 	additionalProperties: false,
@@ -54,13 +54,13 @@ const serve = (input, args = ['--log', 'json'], stdio = ['pipe', 'pipe', 'pipe']
 const read = (err) =>
 	err.split('\n').filter(Boolean).map((line) => {
 		const value = JSON.parse(line);
-		check(lawful(value), `${JSON.stringify(lawful.errors)}: ${line}`);
+		check(isValid(value), `${JSON.stringify(isValid.errors)}: ${line}`);
 		return value;
 	});
 const canonical = (reply) => reply.result?._meta['dev.faultwire/error'] ?? reply.error.data['dev.faultwire/error'];
 const failures = (lines) => lines.filter((line) => line.error_code && line.incident_id);
 
-test('each failure is one lawful line, with what the reply said', () => {
+test('each failure is one valid line, with what the reply said', () => {
 	const { status, replies, err } = serve(call(1, 'raise_error', {}) + call(2, 'nobody', {}) + call(3, 'explain_error_code', { code: 'file.not_found' }));
 	const lines = read(err);
 	same(status, 0);
@@ -72,7 +72,7 @@ test('each failure is one lawful line, with what the reply said', () => {
 	same(first.context, canonical(replies[0]).context);
 });
 
-test('every code of the registry is logged lawfully, at the level of its class', () => {
+test('every code of the registry is logged validly, at the level of its class', () => {
 	const rows = JSON.parse(run(['registry', '--json']).out);
 	const { err } = serve(rows.map((row, i) => call(i + 1, 'raise_error', { code: row.code })).join(''));
 	const lines = failures(read(err));
@@ -108,7 +108,7 @@ test('a flood of one code is held back, and the count adds up', () => {
 	same(replies.length, count + 1);
 	check(told >= 20 && told < 200, `${told} lines`);
 	same(told + held, count);
-	check(err.includes('protocol.unknown_tool'), 'another code is told');
+	check(err.includes('protocol.unknown_tool'), 'another code is reported');
 });
 
 test('levels, forms, and off', () => {

@@ -117,7 +117,7 @@ test('calls count by tool and outcome, errors by code, and promtool has no compl
 	check(metric(text, 'process_resident_memory_bytes') > 1e6, 'resident memory');
 	same([metric(text, 'faultwire_audit_up'), metric(text, 'faultwire_audit_records_total') > 0], [1, true], 'the audit log');
 	match((await get(`${server.base}/readyz`)).text, /^ready\n[^]*^audit: up$/m);
-	check(!text.includes('no-such-tool'), 'names that a peer minted are not shown');
+	check(!text.includes('no-such-tool'), 'names that a peer made up are not shown');
 	if (!has('promtool')) skip('promtool is not installed');
 	const judge = spawnSync('promtool', ['check', 'metrics'], { input: text });
 	same([judge.status, judge.stdout.toString(), judge.stderr.toString()], [0, '', ''], 'promtool check metrics');
@@ -213,7 +213,7 @@ test('a secret in the name of a client is in no metric and no alert', async () =
 	await stop(server);
 });
 
-test('the webhook is told once, signed, and again when it fails', async () => {
+test('the webhook is called once, signed, and again when it fails', async () => {
 	const got = [];
 	const hook = http.createServer((request, response) => {
 		let body = '';
@@ -253,7 +253,7 @@ test('the rules of the registry pass promtool, one for each code and two of code
 // Prometheus's own engine plays the laws: five warnings are borne, the sixth
 // alerts, for each client; a critical one alerts at once; a server that was
 // not watched before is not news.
-test('the rules keep the laws of alerting, says promtool test rules', () => {
+test('the rules keep the rules for alerts, says promtool test rules', () => {
 	if (!has('promtool')) skip('promtool is not installed');
 	const rules = file('laws.yml', run(['registry', '--prometheus-rules']).out);
 	const event = (code, severity, client) => `faultwire_alert_events_total{code="${code}",severity="${severity}",client="${client}",job="f",instance="i"}`;
@@ -326,7 +326,7 @@ scrape_configs: [{ job_name: faultwire, static_configs: [{ targets: ['127.0.0.1:
 	const { result } = await ask(`/query?query=${encodeURIComponent('sum by (outcome) (faultwire_calls_total)')}`);
 	same(result.find((one) => one.metric.outcome === 'tool_error').value[1], '12');
 
-	const told = await until('the Alertmanager was told', async () => {
+	const told = await until('the Alertmanager got it', async () => {
 		const alerts = JSON.parse((await get(`${managed}/api/v2/alerts`)).text);
 		return alerts.length >= 2 && alerts;
 	});

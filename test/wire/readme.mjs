@@ -10,7 +10,7 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const clients = readFileSync(join(root, 'docs/clients.md'), 'utf8');
 const blocks = (text, language) => [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map((match) => match[1]);
 
-// Ids are made anew, and rules of the classifier are tuned.
+// Ids are different each time, and rules of the classifier are tuned.
 const lasting = (text) => text.replaceAll(/inc_\d{8}_[a-z2-7]+/g, 'inc_ID').replaceAll(/^ +rule: .*$/gm, '  rule: ...').trimEnd();
 
 test('the first example of README.md goes through classify, and prints what it shows', () => {

@@ -131,7 +131,7 @@ test('a token of --token-file names nobody; --agent-id names the agent of a serv
 	await one.stop();
 });
 
-test('agents with tokens of their own are told apart by these, whatever they declare', async () => {
+test('agents with tokens of their own are distinguished by these, whatever they declare', async () => {
 	const token = (name) => execFileSync(program, ['token', 'new', name, '--scope', 'toolset:reserve'], { env: place.env, encoding: 'utf8' }).trim();
 	const [ada, bob] = [token('ada'), token('bob')].map((text) => ({ Authorization: `Bearer ${text}` }));
 	const one = await serve('--tools', 'reserve', '--tokens');

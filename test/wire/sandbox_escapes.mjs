@@ -273,7 +273,7 @@ test('after all of that nothing has changed, and the same workers still work', a
 });
 
 // A worker may write where a declared folder lies. It puts a link in its place, and
-// all processes but the server begin anew: they still get the folder of the start.
+// all processes but the server are started again: they still get the folder of the start.
 test('a declared folder that was swapped for a link opens nothing', async () => {
 	if (why) skip(why);
 	const place = scene();

@@ -27,7 +27,7 @@ const random = (below) => Math.floor(((seed = (seed * 1103515245 + 12345) % 2147
 function pick() {
 	counts.calls++;
 	if (random(1000) >= 200) return good[random(good.length)];
-	// Those that take all their time are rarer: there are only so many slots.
+	// Those that take all their time are rarer: the number of slots is limited.
 	const names = Object.keys(bad).slice(0, random(4) ? 7 : undefined);
 	return [names[random(names.length)], {}];
 }

@@ -132,7 +132,7 @@ test('ids come back as they were sent: beyond 2^53, strings, escapes', () =>
 		}
 	}));
 
-test('an id that is under way cannot be used again; afterwards it can', () =>
+test('an id that is in progress cannot be used again; afterwards it can', () =>
 	session(async (wire) => {
 		wire.send({ jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'later', arguments: { ms: 200 } } });
 		wire.send({ jsonrpc: '2.0', id: 'x', method: 'ping' });

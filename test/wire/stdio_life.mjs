@@ -142,7 +142,7 @@ test('modern: a listener hears what it asked for, until it is cancelled', () =>
 
 // --- the end --------------------------------------------------------------------------
 
-test('the end of input: what is under way is finished, then the server ends', async () => {
+test('the end of input: what is in progress is finished, then the server ends', async () => {
 	const wire = new Wire();
 	await wire.initialize();
 	const reply = wire.call('slow', { ms: 200 });

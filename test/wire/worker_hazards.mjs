@@ -102,7 +102,7 @@ test('http, legacy: every hazard has its own answer', async () => {
 	}
 });
 
-test('a crash is told in the contract that was asked for', () =>
+test('a crash is reported in the contract that was asked for', () =>
 	session(async (wire) => {
 		const told = async (contract) => text(await wire.call('segv', {}, { ...modern, 'dev.faultwire/contract': contract }));
 		same(JSON.parse(await told('kaiza')).error_code, 'UNKNOWN_TOOL_FAILURE');

@@ -146,7 +146,7 @@ test('crashes in a row suspend the tool, and one call decides after the pause', 
 		same(canonical(await wire.call('eat', {})).code, 'tool.failed');
 	}, { args: ['--breaker', '3', '--breaker-ms', '400', '--memory-mb', '256'] }));
 
-test('no worker can be started: the caller is told when to come back', () =>
+test('no worker can be started: the caller learns when to come back', () =>
 	session(async (wire, pid) => {
 		if (!has('prlimit')) skip('no prlimit');
 		await until(() => workers(pid).length === workersOf(1), 'all are up');

@@ -21,9 +21,9 @@ test(`${rounds} times: no call is forgotten`, async () => {
 
 	await wire.initialize();
 	for (let i = 0; i < rounds; i++) {
-		const [mother] = readFileSync(`/proc/${wire.child.pid}/task/${wire.child.pid}/children`, 'utf8').split(' ');
+		const [parent] = readFileSync(`/proc/${wire.child.pid}/task/${wire.child.pid}/children`, 'utf8').split(' ');
 
-		if (mother) process.kill(Number(mother), 'SIGKILL');
+		if (parent) process.kill(Number(parent), 'SIGKILL');
 		// Now, a moment later, and when the next one is being made.
 		for (let k = 0; k < 3; k++) {
 			const reply = await wire.call('work', { read, write: at });

@@ -96,7 +96,7 @@ async function serving(options, run, how = {}) {
 const BAD = ['--preflight', '! grep -rq bad src'];
 const write = (plan, content) => ({ path: 'src/a.txt', content, plan });
 
-for (const [what, names, version] of [['with sessions of the protocol', ['same', 'same'], LEGACY], ['told apart by their names', ['one', 'two'], MODERN]])
+for (const [what, names, version] of [['with sessions of the protocol', ['same', 'same'], LEGACY], ['distinguished by their names', ['one', 'two'], MODERN]])
 	test(`of two clients ${what}, the lock of one does not bind the other`, () => serving(BAD, async ({ place, plan, connect }) => {
 		const a = await connect(names[0], version);
 		const b = await connect(names[1], version);

@@ -50,7 +50,7 @@ for (const [what, command] of [
 	['behind much else', 'seq 5000; cat key.pem; seq 100; exit 3'],
 	['slowly', 'while read -r line; do echo "$line"; sleep 0.005; done <key.pem; exit 3'],
 ])
-	test(`no line of a private key that a preflight prints ${what} is told`, () => serving({
+	test(`no line of a private key that a preflight prints ${what} is reported`, () => serving({
 		options: ['--preflight', command],
 		setup(place) {
 			const label = ['RSA PRI', 'VATE KEY-----'].join('');
@@ -178,7 +178,7 @@ test('a scope with braces is refused', () => serving({ role: 'antigravity' }, as
 }));
 
 for (const [what, make] of Object.entries({ 'link': symlinkSync, 'hard link': linkSync }))
-	test(`a key outside that is a ${what} to one inside keeps the server from starting`, async () => {
+	test(`a key outside that is a ${what} to one inside makes the server refuse to start`, async () => {
 		const place = new Place();
 		place.write('key', `${'ab'.repeat(32)}\n`);
 		chmodSync(place.path('key'), 0o600);

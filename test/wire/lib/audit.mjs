@@ -35,7 +35,7 @@ export function records(log) {
 	});
 }
 
-// Our own verifier, and one written anew from the documentation.
+// Our own verifier, and one written independently, from the documentation.
 export function verify(log) {
 	let prev = 'GENESIS';
 	let seq = 0;
