@@ -23,11 +23,12 @@ struct fw_link;
 
 /* Limits of a server that we are a client of. */
 enum {
-	FW_LIMIT_HANDSHAKE_MS = 30 * 1000, /* time for the handshake */
-	FW_LIMIT_PROBE_MS = 3 * 1000,      /* of that, for the answer to a probe */
-	FW_LIMIT_CRASH_REPORT_MS = 40,     /* a call may go on after a crash report */
-	FW_LIMIT_REPLY_DEPTH = 512,        /* nesting of a message */
-	FW_LIMIT_HELLO_BYTES = 256 * 1024, /* answer to the handshake */
+	FW_LIMIT_HANDSHAKE_MS = 30 * 1000,   /* time for the handshake */
+	FW_LIMIT_PROBE_MS = 3 * 1000,        /* of that, for the answer to a probe */
+	FW_LIMIT_PROBE_START_MS = 10 * 1000, /* the same, of a program that is starting */
+	FW_LIMIT_CRASH_REPORT_MS = 40,       /* a call may go on after a crash report */
+	FW_LIMIT_REPLY_DEPTH = 512,          /* nesting of a message */
+	FW_LIMIT_HELLO_BYTES = 256 * 1024,   /* answer to the handshake */
 };
 
 /* Where a server is. All of it is borrowed for the life of the link. */

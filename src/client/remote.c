@@ -409,6 +409,11 @@ void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t dea
 		fw_remote__watch(remote, pending->due_ms);
 }
 
+void fw_remote_prefer_legacy(struct fw_remote *remote)
+{
+	remote->greeting.prefers_legacy = true;
+}
+
 void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities)
 {
 	remote->options.capabilities = capabilities;
@@ -502,6 +507,7 @@ void fw_remote_free(struct fw_remote *remote)
 		remote->unused = next;
 	}
 	fw_error_free(remote->start_err);
+	fw_error_free(remote->greeting.refused);
 	uv_close((uv_handle_t *)remote->timer, timer_closed);
 	fw_buf_clear(&remote->out);
 	fw_buf_clear(&remote->greeting.hello);
@@ -515,6 +521,8 @@ void fw_remote__open(struct fw_remote *remote)
 	remote->state = FW_REMOTE_GREETING;
 	remote->greeting.step = FW_STEP_NONE;
 	remote->greeting.is_renewal = false;
+	fw_error_free(remote->greeting.refused);
+	remote->greeting.refused = NULL;
 	remote->version = FW_V_NONE;
 	remote->counts.connects++;
 	err = fw_link_open(remote->loop, remote->fetcher, &remote->options.target,

@@ -147,6 +147,9 @@ fw_error *fw_remote_call(struct fw_remote *remote, const struct fw_remote_reques
 void fw_remote_cancel(struct fw_remote *remote, uint64_t key, const char *reason);
 /* The time that is left for a request, from now on; 0: no limit. Unknown keys are ignored. */
 void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t deadline_ms);
+/* For a server whose era is not known (FW_REMOTE_AUTO): the handshake begins with
+ * initialize, and server/discover is tried if that is refused. Before it is connected. */
+void fw_remote_prefer_legacy(struct fw_remote *remote);
 /* For the next handshake: a JSON object, borrowed for the life of the remote. */
 void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities);
 size_t fw_remote_outstanding(const struct fw_remote *remote);

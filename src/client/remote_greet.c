@@ -4,6 +4,9 @@
  * A modern server describes itself in answer to server/discover. A legacy one answers
  * that with some error, with silence, or by exiting; then the handshake is initialize.
  * What worked is remembered, so that a restart asks once.
+ *
+ * On behalf of a legacy client it is the other way round: initialize comes first, so that a
+ * server of both eras speaks the one of the client, and a legacy server is not probed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +18,35 @@
 #include "rpc/names.h"
 
 static void initialize(struct fw_remote *remote);
+static void discover(struct fw_remote *remote);
+
+/* The failure of a server that could not even be reached says enough, and another
+ * handshake would fail in the same way. */
+static bool is_final(const fw_error *err)
+{
+	return fw_error_origin(err) == FW_ORIGIN_TRANSPORT ||
+	       fw_error_code(err) == FW_UPSTREAM_UNAUTHORIZED;
+}
+
+/* Consumes `cause`, which may be NULL. */
+static fw_error *raise_failure(const struct fw_remote *remote, const char *reason,
+			       fw_error *cause)
+{
+	fw_error *err = cause;
+
+	if (!cause || !is_final(cause)) {
+		if (!reason)
+			reason = cause ? fw_error_message(cause) : "the handshake failed";
+		err = fw_raise_upstream_start_failed(remote->options.target.name, reason);
+		err = fw_error_caused_by(err, cause);
+	}
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	return err;
+}
 
 /* Consumes `cause`, which may be NULL. */
 static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 {
-	fw_error *err;
-
 	/* The process is about to exit, and its status says more. */
 	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
 		fw_error_free(remote->start_err);
@@ -32,18 +58,21 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
 		return;
 	}
-	/* The failure of a server that could not even be reached says enough. */
-	if (cause && (fw_error_origin(cause) == FW_ORIGIN_TRANSPORT ||
-		      fw_error_code(cause) == FW_UPSTREAM_UNAUTHORIZED)) {
-		err = cause;
-	} else {
-		if (!reason)
-			reason = cause ? fw_error_message(cause) : "the handshake failed";
-		err = fw_raise_upstream_start_failed(remote->options.target.name, reason);
-		err = fw_error_caused_by(err, cause);
+	fw_remote__go_down(remote, NULL, raise_failure(remote, reason, cause));
+}
+
+/* The server refuses initialize: it may speak the modern era only. Consumes `cause`, which
+ * may be NULL. */
+static void refuse(struct fw_remote *remote, const char *reason, fw_error *cause)
+{
+	if (remote->greeting.era != FW_REMOTE_AUTO || !remote->greeting.prefers_legacy ||
+	    (cause && (is_final(cause) || fw_error_code(cause) == FW_UPSTREAM_TIMEOUT))) {
+		fail(remote, reason, cause);
+		return;
 	}
-	fw_error_set_delivery(err, FW_NOT_SENT);
-	fw_remote__go_down(remote, NULL, err);
+	fw_error_free(remote->greeting.refused);
+	remote->greeting.refused = raise_failure(remote, reason, cause);
+	discover(remote);
 }
 
 static bool keep_hello(struct fw_remote *remote, struct fw_slice result)
@@ -66,6 +95,8 @@ static void become_ready(struct fw_remote *remote, enum fw_version version,
 	remote->version = version;
 	remote->greeting.step = FW_STEP_NONE;
 	remote->greeting.is_renewal = false;
+	fw_error_free(remote->greeting.refused);
+	remote->greeting.refused = NULL;
 	remote->greeting.era = is_modern ? FW_REMOTE_MODERN : FW_REMOTE_LEGACY;
 	fw_link_set_version(remote->link, fw_version_names[version], is_modern);
 	remote->state = FW_REMOTE_READY;
@@ -107,9 +138,6 @@ static bool offers_modern(struct fw_slice result)
 static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
 {
 	struct fw_remote *remote = ctx;
-	bool is_final = err && (fw_error_origin(err) == FW_ORIGIN_TRANSPORT ||
-				fw_error_code(err) == FW_UPSTREAM_UNAUTHORIZED);
-
 	/* The connection has ended: fw_remote__go_down() reports it. */
 	if (remote->state != FW_REMOTE_GREETING) {
 		fw_error_free(err);
@@ -117,7 +145,14 @@ static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error 
 	}
 	if (!err && reply->result.p && offers_modern(reply->result)) {
 		become_ready(remote, FW_V_2026_07_28, reply->result);
-	} else if (remote->greeting.era == FW_REMOTE_MODERN || is_final) {
+	} else if (remote->greeting.refused) {
+		/* It speaks neither: what it said to the usual handshake is the reason. */
+		fw_error *refused = remote->greeting.refused;
+
+		remote->greeting.refused = NULL;
+		fw_error_free(err);
+		fw_remote__go_down(remote, NULL, refused);
+	} else if (remote->greeting.era == FW_REMOTE_MODERN || (err && is_final(err))) {
 		fail(remote, err ? NULL : "it does not speak 2026-07-28", err);
 	} else {
 		fw_error_free(err);
@@ -125,17 +160,25 @@ static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error 
 	}
 }
 
+/* How long an answer is waited for. After silence there must be time for initialize. */
+static uint32_t probe_time(const struct fw_remote *remote)
+{
+	uint32_t most =
+		fw_link_is_http(remote->link) ? FW_LIMIT_PROBE_MS : FW_LIMIT_PROBE_START_MS;
+	uint32_t left = time_left(remote);
+
+	if (remote->greeting.era == FW_REMOTE_MODERN || remote->greeting.refused)
+		return left;
+	return left / 2 < most ? left / 2 + 1 : most;
+}
+
 static void discover(struct fw_remote *remote)
 {
-	uint32_t left = time_left(remote);
 	const struct fw_remote_request request = {
 		.method = FW_METHOD_DISCOVER,
 		.done = discovered,
 		.ctx = remote,
-		.deadline_ms =
-			remote->greeting.era == FW_REMOTE_MODERN || left < FW_LIMIT_PROBE_MS
-				? left
-				: FW_LIMIT_PROBE_MS,
+		.deadline_ms = probe_time(remote),
 	};
 	fw_error *err;
 
@@ -163,7 +206,7 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 	if (err) {
 		bool is_silent = fw_error_code(err) == FW_UPSTREAM_TIMEOUT;
 
-		fail(remote, is_silent ? "it gave no answer to the handshake" : NULL, err);
+		refuse(remote, is_silent ? "it gave no answer to the handshake" : NULL, err);
 		return;
 	}
 	if (!reply->result.p) {
@@ -171,7 +214,7 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 
 		(void)fw_slice_text(reply->scan->message, text, sizeof text);
 		(void)snprintf(reason, sizeof reason, "it refused the handshake: %s", text);
-		fail(remote, reason, NULL);
+		refuse(remote, reason, NULL);
 		return;
 	}
 	(void)fw_slice_members(reply->result, &agreed, 1);
@@ -182,7 +225,7 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 	if (version >= FW_V_2026_07_28) {
 		(void)snprintf(reason, sizeof reason, "it speaks protocol version \"%s\"",
 			       name);
-		fail(remote, reason, NULL);
+		refuse(remote, reason, NULL);
 		return;
 	}
 	become_ready(remote, version, reply->result);
@@ -221,7 +264,8 @@ static void initialize(struct fw_remote *remote)
 
 void fw_remote__greet(struct fw_remote *remote)
 {
-	if (remote->greeting.era == FW_REMOTE_LEGACY)
+	if (remote->greeting.era == FW_REMOTE_LEGACY ||
+	    (remote->greeting.era == FW_REMOTE_AUTO && remote->greeting.prefers_legacy))
 		initialize(remote);
 	else
 		discover(remote);

@@ -444,7 +444,7 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 {
 	struct fw_remote *remote = ctx;
 	bool is_probe = remote->greeting.step == FW_STEP_PROBE &&
-			remote->greeting.era == FW_REMOTE_AUTO;
+			remote->greeting.era == FW_REMOTE_AUTO && !remote->greeting.refused;
 	fw_error *err;
 
 	fw_error_free(remote->start_err);
@@ -462,7 +462,12 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 		return;
 	}
 	err = fw_link_raise_ending(remote->link, ending, FW_NOT_SENT);
-	if (remote->state == FW_REMOTE_GREETING) {
+	if (remote->greeting.refused) {
+		/* It has said why before it ended. */
+		fw_error_free(err);
+		err = remote->greeting.refused;
+		remote->greeting.refused = NULL;
+	} else if (remote->state == FW_REMOTE_GREETING) {
 		fw_error *failed =
 			fw_raise_upstream_start_failed(name_of(remote), fw_error_message(err));
 

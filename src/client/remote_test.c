@@ -23,9 +23,10 @@ struct world {
 	struct fw_loop loop;
 	struct fw_remote *remote;
 	struct fw_link link;
-	char sent[8192]; /* every message, a line each */
-	char seen[4096]; /* outcomes: "result|", "upstream.exited sent|" */
-	bool is_broken;  /* sending fails */
+	char sent[8192];  /* every message, a line each */
+	char seen[4096];  /* outcomes: "result|", "upstream.exited sent|" */
+	char reason[256]; /* why it is down */
+	bool is_broken;   /* sending fails */
 };
 
 static struct world *world_of(struct fw_link *link)
@@ -85,6 +86,8 @@ static void on_down(void *ctx, fw_error *err)
 
 	(void)snprintf(text, sizeof text, "down %s", fw_error_name(err));
 	note(ctx, text);
+	(void)snprintf(((struct world *)ctx)->reason, sizeof((struct world *)ctx)->reason, "%s",
+		       fw_error_message(err));
 	fw_error_free(err);
 }
 
@@ -263,6 +266,63 @@ static void test_remote__greets_in_both_eras(void **state)
 	close_world(&world);
 }
 
+static void begin_legacy_first(struct world *world)
+{
+	open_world(world);
+	world->remote->state = FW_REMOTE_GREETING;
+	world->remote->version = FW_V_NONE;
+	fw_remote_prefer_legacy(world->remote);
+	fw_remote__greet(world->remote);
+	assert_non_null(strstr(world->sent, "\"initialize\""));
+	assert_null(strstr(world->sent, "\"server/discover\""));
+}
+
+static void test_remote__a_legacy_client_comes_with_initialize_first(void **state)
+{
+	static const char refusal[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,"
+		"\"message\":\"old\"}}";
+	const struct fw_link_ending ending = { .how = FW_LINK_EXITED, .status = 1 };
+	struct world world;
+
+	(void)state;
+	begin_legacy_first(&world);
+	hear(&world,
+	     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}");
+	assert_string_equal(world.seen, "ready|");
+	assert_false(fw_remote_is_modern(world.remote));
+	close_world(&world);
+
+	/* A server of the modern era only. */
+	begin_legacy_first(&world);
+	hear(&world, refusal);
+	assert_non_null(strstr(world.sent, "\"server/discover\""));
+	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"supportedVersions\":[\"2026-"
+		     "07-28\"]}}");
+	assert_string_equal(world.seen, "ready|");
+	assert_true(fw_remote_is_modern(world.remote));
+	close_world(&world);
+
+	/* Neither: the reason is what it said to initialize, also if it exits then. */
+	for (int exits = 0; exits < 2; exits++) {
+		begin_legacy_first(&world);
+		hear(&world, refusal);
+		if (exits)
+			fw_remote__callbacks.ended(world.remote, &ending);
+		else
+			hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,"
+				     "\"message\":\"new\"}}");
+		assert_string_equal(world.seen, "down upstream.start_failed|");
+		assert_non_null(strstr(world.reason, "it refused the handshake: old"));
+		close_world(&world);
+	}
+
+	/* It is freed with the refusal. */
+	begin_legacy_first(&world);
+	hear(&world, refusal);
+	close_world(&world);
+}
+
 static void test_remote__a_stream_is_nobody_s_reply(void **state)
 {
 	struct world world;
@@ -311,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_remote__cancels_and_drops_late_replies),
 		cmocka_unit_test(test_remote__reports_the_end_of_the_process_to_each_call),
 		cmocka_unit_test(test_remote__greets_in_both_eras),
+		cmocka_unit_test(test_remote__a_legacy_client_comes_with_initialize_first),
 		cmocka_unit_test(test_remote__a_stream_is_nobody_s_reply),
 		cmocka_unit_test(test_remote__a_call_that_cannot_be_sent_is_refused),
 	};

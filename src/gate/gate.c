@@ -49,6 +49,8 @@ static void offer(struct fw_gate *gate, const fw_call *call)
 	gate->has_offer = true;
 	gate->is_greeting = strcmp(call->request.method_name, FW_METHOD_INITIALIZE) == 0;
 	fw_question_offer(gate, call);
+	for (size_t i = 0; i < gate->count && !call->request.is_modern; i++)
+		fw_remote_prefer_legacy(gate->upstreams[i].remote);
 }
 
 static bool is_settled(struct fw_relay *relay, const fw_call *call)
@@ -82,7 +84,8 @@ static void on_notified(struct fw_relay *relay, const fw_call *call)
 	const struct fw_slice none = { NULL, 0 };
 
 	for (size_t i = 0; i < gate->count; i++) {
-		struct fw_remote *remote = gate->upstreams[i].remote;
+		const struct fw_upstream *legacy = gate->upstreams[i].legacy;
+		struct fw_remote *remote = (legacy ? legacy : &gate->upstreams[i])->remote;
 
 		if (fw_remote_state(remote) == FW_REMOTE_READY && !fw_remote_is_modern(remote))
 			fw_remote_notify(remote, call->request.method_name, none);
@@ -186,7 +189,8 @@ static fw_error *add_upstreams(struct fw_gate *gate)
 
 		if (!entry->target.argv && !gate->fetcher)
 			FW_TRY(fw_fetcher_new(gate->loop, &gate->fetcher));
-		FW_TRY(fw_upstream_init(&gate->upstreams[i], gate, entry));
+		FW_TRY(fw_upstream_init(&gate->upstreams[i], gate, entry,
+					fw_upstream_era(gate, entry)));
 		gate->count++;
 	}
 	return NULL;
@@ -282,6 +286,18 @@ bool fw_gate_status(const struct fw_gate *gate, size_t index, struct fw_gate_sta
 		.fault = upstream->fault,
 		.in_flight = upstream->in_flight,
 	};
+	if (upstream->legacy) {
+		const struct fw_upstream *legacy = upstream->legacy;
+
+		counts = fw_remote_counts(legacy->remote);
+		/* What counts as a restart is a connection after the first. */
+		ret_status->connects += counts->connects ? counts->connects - 1 : 0;
+		ret_status->late += counts->late;
+		ret_status->stray += counts->stray;
+		ret_status->unmatched += counts->unmatched;
+		ret_status->is_suspended |= legacy->breaker.is_open;
+		ret_status->is_tried |= legacy->breaker.trial != NULL;
+	}
 	memcpy(ret_status->outcomes, upstream->outcomes, sizeof ret_status->outcomes);
 	return true;
 }

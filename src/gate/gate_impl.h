@@ -1,6 +1,6 @@
 /*
  * gate_impl.h - the inside of a gateway: gate.c has its life, upstream.c connections and
- * their restarts, job.c a call on its way, answer.c what replies mean, names.c routing.
+ * their restarts, legacy.c the second connection to a server of both eras, job.c a call on its way, answer.c what replies mean, names.c routing.
  */
 #ifndef FW_GATE_GATE_IMPL_H
 #define FW_GATE_GATE_IMPL_H
@@ -23,9 +23,16 @@ struct fw_parking;
 struct fw_pins;
 struct fetch;
 
+enum { FW_GATE_RETRY_TOKENS = 100 };
+
 struct fw_upstream {
 	struct fw_gate *gate;
 	const struct fw_gate_entry *entry;
+	/* A second connection, for legacy clients, see legacy.c; NULL: none. Of that one, the
+	 * upstream that it belongs to; NULL: this is no second connection. */
+	struct fw_upstream *legacy;
+	struct fw_upstream *owner;
+	bool is_modern_only; /* a second connection was refused */
 	struct fw_remote *remote;
 	struct fw_breaker breaker;
 	struct fw_job *jobs;    /* sent */
@@ -106,7 +113,10 @@ struct fw_job {
 /* ---- upstream.c ---- */
 
 fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
-			   const struct fw_gate_entry *entry);
+			   const struct fw_gate_entry *entry, enum fw_remote_era era);
+/* The era that the operator has chosen for it. */
+enum fw_remote_era fw_upstream_era(const struct fw_gate *gate,
+				   const struct fw_gate_entry *entry);
 void fw_upstream_clear(struct fw_upstream *upstream);
 /* Makes sure that it is connected, or will be. */
 void fw_upstream_connect(struct fw_upstream *upstream);
@@ -126,6 +136,17 @@ void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 /* Counts the job in the limits of its upstream, or says why it is refused. */
 fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job);
 void fw_upstream_uncount(struct fw_job *job);
+
+/* ---- legacy.c ---- */
+
+/* The connection that a request of this client goes by: the upstream, or its second
+ * connection, which is made when it is first needed. */
+struct fw_upstream *fw_upstream_for(struct fw_upstream *upstream, const fw_call *call);
+/* The upstream that a connection belongs to: limits, counts and schemas are its. */
+struct fw_upstream *fw_upstream_owner(struct fw_upstream *upstream);
+/* The second connection could not be made, and never was: the requests that wait for it go by
+ * the first. False: this is no such connection. */
+bool fw_upstream_falls_back(struct fw_upstream *upstream);
 
 /* ---- subscribe.c ---- */
 
@@ -155,6 +176,8 @@ struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
 /* Sends the job again after a while, if that is safe and its time allows it. `err` is why it
  * failed, borrowed. */
 bool fw_job_retries(struct fw_job *job, const fw_error *err);
+/* A new job: it adds to the budget of retries of its upstream. */
+void fw_job_earn_retry(const struct fw_job *job);
 void fw_job_stop_timer(struct fw_job *job);
 /* Starts a job, or starts it again. */
 void fw_job_start(struct fw_job *job);

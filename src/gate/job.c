@@ -116,7 +116,7 @@ static void tell_attempts(const struct fw_job *job, fw_error *err)
 static void count(const struct fw_job *job, enum fw_gate_outcome outcome)
 {
 	if (job->upstream)
-		job->upstream->outcomes[outcome]++;
+		fw_upstream_owner(job->upstream)->outcomes[outcome]++;
 }
 
 void fw_job_fail(struct fw_job *job, fw_error *err)
@@ -446,7 +446,7 @@ static void ignore_list(void *ctx)
 /* A success against the definition of its tool. */
 static fw_error *check_output(const struct fw_job *job, const struct fw_scan *scan)
 {
-	struct fw_upstream *upstream = job->upstream;
+	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
 	const struct fw_request *request = &job->call->request;
 	const char *own = fw_gate_own_name(job);
 	struct fw_gathering *gathering;
@@ -547,6 +547,7 @@ static void find_upstream(struct fw_job *job)
 		job->call->request.contract = job->upstream->entry->contract;
 	if (fw_question_continue(job))
 		return;
+	job->upstream = fw_upstream_for(job->upstream, job->call);
 	err = fw_upstream_count(job->upstream, job);
 	if (err) {
 		fw_job_refuse(job, err);
@@ -556,8 +557,7 @@ static void find_upstream(struct fw_job *job)
 						     : gate->options.deadline_ms;
 	if (deadline)
 		job->due_ms = uv_now(&gate->loop->uv) + deadline;
-	if (job->upstream->retry_tokens < 100)
-		job->upstream->retry_tokens++;
+	fw_job_earn_retry(job);
 	fw_job_start(job);
 }
 

@@ -78,9 +78,17 @@ static uint64_t delay_of(const struct fw_job *job, const fw_error *err)
 	return (uint64_t)((asked > own ? asked : own) * 1000);
 }
 
+void fw_job_earn_retry(const struct fw_job *job)
+{
+	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
+
+	if (upstream->retry_tokens < FW_GATE_RETRY_TOKENS)
+		upstream->retry_tokens++;
+}
+
 bool fw_job_retries(struct fw_job *job, const fw_error *err)
 {
-	struct fw_upstream *upstream = job->upstream;
+	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
 	uint32_t most = upstream->entry->retries == UINT32_MAX ? FW_GATE_RETRIES
 							       : upstream->entry->retries;
 	uint64_t now = uv_now(&job->gate->loop->uv);

@@ -36,11 +36,14 @@ static void each_uri(struct fw_upstream *upstream,
 {
 	const fw_server *server = upstream->gate->relay.server;
 
-	for (const struct fw_session *session = server->sessions.first; session;
-	     session = session->next)
+	/* With a second connection, legacy clients subscribe by that one. */
+	for (const struct fw_session *session = upstream->legacy ? NULL
+								 : server->sessions.first;
+	     session; session = session->next)
 		for (size_t i = 0; i < session->subscription_count; i++)
 			use(upstream, session->subscriptions[i]);
-	for (const fw_call *call = server->calls.first; call; call = call->next)
+	for (const fw_call *call = upstream->owner ? NULL : server->calls.first; call;
+	     call = call->next)
 		for (size_t i = 0; call->is_listener && i < call->listening.uri_count; i++)
 			use(upstream, call->listening.uris[i]);
 }

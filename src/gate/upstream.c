@@ -146,6 +146,10 @@ static void on_down(void *ctx, fw_error *err)
 	bool is_start = !upstream->is_settled || upstream->waiting ||
 			fw_error_code(err) == FW_UPSTREAM_START_FAILED;
 
+	if (fw_upstream_falls_back(upstream)) {
+		fw_error_free(err);
+		return;
+	}
 	fw_error_free(upstream->fault);
 	upstream->fault = err;
 	log_event(upstream, FW_LOG_WARNING,
@@ -215,14 +219,20 @@ static void on_stray(void *ctx, const char *text, size_t len)
 
 /* ---- connecting ------------------------------------------------------------------ */
 
+enum fw_remote_era fw_upstream_era(const struct fw_gate *gate,
+				   const struct fw_gate_entry *entry)
+{
+	return entry->era ? entry->era : gate->options.era;
+}
+
 fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
-			   const struct fw_gate_entry *entry)
+			   const struct fw_gate_entry *entry, enum fw_remote_era era)
 {
 	const uint32_t deadline =
 		entry->deadline_ms ? entry->deadline_ms : gate->options.deadline_ms;
 	struct fw_remote_options options = {
 		.target = entry->target,
-		.era = entry->era ? entry->era : gate->options.era,
+		.era = era,
 		.handshake_ms = deadline && deadline < FW_LIMIT_HANDSHAKE_MS ? deadline : 0,
 		.on = { .ready = on_ready,
 			.down = on_down,
@@ -237,13 +247,17 @@ fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
 	upstream->gate = gate;
 	upstream->entry = entry;
 	upstream->log_level = -1;
-	upstream->retry_tokens = 100;
+	upstream->retry_tokens = FW_GATE_RETRY_TOKENS;
 	upstream->is_pinned = fw_pins_has(gate->pins, entry->target.name);
 	return fw_remote_new(gate->loop, gate->fetcher, &options, &upstream->remote);
 }
 
 void fw_upstream_clear(struct fw_upstream *upstream)
 {
+	if (upstream->legacy)
+		fw_upstream_clear(upstream->legacy);
+	fw__release(upstream->legacy);
+	upstream->legacy = NULL;
 	fw_remote_free(upstream->remote);
 	upstream->remote = NULL;
 	fw_error_free(upstream->fault);
@@ -269,6 +283,8 @@ void fw_upstream_disconnect(struct fw_upstream *upstream)
 {
 	fw_error *stopped = fw_raise_server_shutting_down();
 
+	if (upstream->legacy)
+		fw_upstream_disconnect(upstream->legacy);
 	fw_remote_disconnect(upstream->remote);
 	fw_gathering_resume(upstream, stopped);
 	fw_error_free(stopped);
@@ -291,6 +307,8 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level)
 					     .done = ignore_reply,
 					     .deadline_ms = FW_LIMIT_PROBE_MS };
 
+	if (upstream->legacy)
+		fw_upstream_set_level(upstream->legacy, level);
 	upstream->log_level = level;
 	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY ||
 	    fw_remote_is_modern(upstream->remote))
@@ -345,8 +363,9 @@ static fw_error *over_limit(const struct fw_upstream *upstream, fw_error *err, d
 	return err;
 }
 
-fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job)
+fw_error *fw_upstream_count(struct fw_upstream *connection, struct fw_job *job)
 {
+	struct fw_upstream *upstream = fw_upstream_owner(connection);
 	const struct fw_gate_entry *entry = upstream->entry;
 	const uint32_t rate = entry->calls_per_second;
 	uint64_t now = uv_hrtime();
@@ -368,7 +387,7 @@ fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job)
 void fw_upstream_uncount(struct fw_job *job)
 {
 	if (job->is_counted)
-		job->upstream->in_flight--;
+		fw_upstream_owner(job->upstream)->in_flight--;
 	job->is_counted = false;
 }
 

@@ -1,9 +1,9 @@
-// A small MCP server for tests of the gateway whose tools ask their client something. Its argument is its era, legacy or modern; with
-// ROOTS=1 it asks for the roots as soon as it is connected, as some servers do.
+// A small MCP server for tests of the gateway whose tools ask their client something. Its argument is its era: legacy, modern, or
+// both, which is that of the first handshake and does not change. With ROOTS=1 it asks for the roots as soon as it is connected, as some servers do.
 
 import { createInterface } from 'node:readline';
 
-const era = process.argv[2] ?? 'legacy';
+let era = process.argv[2] ?? 'legacy';
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
 const text = (id, words, more) => send({ id, result: { content: [{ type: 'text', text: typeof words === 'string' ? words : JSON.stringify(words) }], ...(era === 'modern' && { resultType: 'complete' }), ...more } });
 const form = { message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } };
@@ -23,6 +23,7 @@ const failed = (id, { error }) => text(id, `Error: ${error.message}`, { isError:
 
 const legacy = {
 	capabilities: (id) => text(id, capabilities),
+	era: (id) => text(id, `legacy ${process.pid}`),
 	who: async (id) => {
 		const reply = await ask('elicitation/create', form);
 		if (reply.error) failed(id, reply);
@@ -51,6 +52,7 @@ const legacy = {
 
 const required = (id, inputRequests, requestState) => send({ id, result: { resultType: 'input_required', ...(inputRequests && { inputRequests }), requestState } });
 const modern = {
+	era: (id) => text(id, `modern ${process.pid}`),
 	capabilities: (id, params) => text(id, params._meta['io.modelcontextprotocol/clientCapabilities']),
 	who: (id, { requestState, inputResponses }) => {
 		if (!requestState) required(id, { name: { method: 'elicitation/create', params: form } }, 'one');
@@ -66,11 +68,12 @@ const modern = {
 	endless: (id) => required(id, undefined, 'again'),
 };
 
-const tools = era === 'modern' ? modern : legacy;
-
 createInterface({ input: process.stdin }).on('line', async (line) => {
 	const message = JSON.parse(line);
 	const { id, method, params } = message;
+	if (era === 'both' && method === 'server/discover') era = 'modern';
+	if (era === 'both' && method === 'initialize') era = 'legacy';
+	const tools = era === 'modern' ? modern : legacy;
 	if (!method) {
 		waiting.get(id)?.(message);
 		waiting.delete(id);

@@ -73,8 +73,8 @@ static const cli_option options[OPTION_COUNT] = {
 		  "default." },
 	[CWD] = { "cwd", "DIR", 0, CLI_FILE, "Start the program in this directory." },
 	[ERA] = { "era", "ERA", 0, CLI_TEXT,
-		  "Protocol of the upstream: auto (the default: probe), legacy (initialize) or "
-		  "modern (2026-07-28)." },
+		  "Protocol of the upstream: auto (the default: that of the client, if the "
+		  "upstream has it), legacy (initialize) or modern (2026-07-28)." },
 	[DEADLINE] = { "deadline", "SECONDS", 0, CLI_TEXT,
 		       "Time limit of a call, by default 60; 0: no limit." },
 	[LISTS] = { "lists", "HOW", 0, CLI_TEXT,
