@@ -8,7 +8,6 @@
  */
 #include "cli/command.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/progress.h"
@@ -87,20 +87,6 @@ static int fail(fw_error *err)
 
 /* ---- a long run -------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t is_interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	is_interrupted = 1;
-}
-
-static bool is_cancelled(void *ctx)
-{
-	(void)ctx;
-	return is_interrupted;
-}
-
 static void on_progress(void *ctx, uint64_t documents, uint64_t total_documents, uint64_t bytes,
 			uint64_t total_bytes)
 {
@@ -115,7 +101,7 @@ static fw_error *read_run(const cli_args *args, struct fw_context_run *run)
 {
 	const char *threads = args->values[THREADS];
 
-	*run = (struct fw_context_run){ .is_cancelled = is_cancelled };
+	*run = (struct fw_context_run){ .is_cancelled = cli_is_interrupted };
 	if (!threads)
 		return NULL;
 	if (threads[0] < '1' || threads[0] > '9' || strlen(threads) > 3)
@@ -123,16 +109,6 @@ static fw_error *read_run(const cli_args *args, struct fw_context_run *run)
 				 threads);
 	run->threads = (unsigned)strtoul(threads, NULL, 10);
 	return NULL;
-}
-
-/* An interrupted build removes what it has created. */
-static void watch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGHUP, &action, NULL);
 }
 
 static fw_error *open_store(const cli_args *args, struct fw_context_store **ret_store)
@@ -202,7 +178,7 @@ static fw_error *build(const cli_args *args, int *ret_status)
 	FW_TRY(read_run(args, &options_of.run));
 	options_of.created_ms = now_ms();
 	options_of.run.progress = on_progress;
-	watch_signals();
+	cli_interrupt_watch();
 	cli_progress_count("building", "documents");
 	err = fw_context_build(&options_of, &built);
 	cli_progress_stop();

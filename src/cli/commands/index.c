@@ -3,7 +3,6 @@
  */
 #include "cli/command.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/state.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/progress.h"
@@ -78,29 +78,6 @@ static fw_error *read_threads(const cli_args *args, unsigned *ret_threads)
 
 /* ---- build -------------------------------------------------------------------- */
 
-static volatile sig_atomic_t is_interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	is_interrupted = 1;
-}
-
-static bool is_cancelled(void *ctx)
-{
-	(void)ctx;
-	return is_interrupted;
-}
-
-static void watch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGHUP, &action, NULL);
-}
-
 static void on_progress(void *ctx, enum fw_semantic_phase phase, uint64_t done, uint64_t total,
 			uint64_t bytes)
 {
@@ -156,12 +133,12 @@ static fw_error *build_one(const struct place *place, const struct embedding *em
 		.directory = place->directory,
 		.embedder = embedding->is_set ? &embedding->embedder : NULL,
 		.threads = threads,
-		.is_cancelled = is_cancelled,
+		.is_cancelled = cli_is_interrupted,
 		.progress = on_progress,
 		.ctx = &phase,
 	};
 	FW_TRY(fw_semantic_directory_make(place->directory));
-	watch_signals();
+	cli_interrupt_watch();
 	cli_progress_count("reading files", "files");
 	err = fw_semantic_build(ret_build);
 	cli_progress_stop();
