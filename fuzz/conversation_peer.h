@@ -12,6 +12,7 @@
 #define FW_CONVERSATION_PEER_H
 
 #include "conversation_page.h"
+#include "pending.h"
 
 #include "../src/mcp/principal.h"
 
@@ -27,14 +28,6 @@ struct client {
 	char request_state[8192];
 	uint64_t asked[8]; /* ids of the server's questions */
 	size_t asked_count;
-};
-
-struct pending {
-	char id[FW_LIMIT_ID_BYTES];
-	size_t len;
-	bool is_text;
-	bool is_optional; /* cancelled, or its session has ended */
-	bool in_batch;
 };
 
 enum what { WHAT_POST, WHAT_GET, WHAT_DELETE, WHAT_REFUSAL, WHAT_PAGE };
@@ -69,63 +62,15 @@ static size_t moved_count;
 
 /* ---- pending answers ------------------------------------------------------------------- */
 
-static yyjson_val *last_member(yyjson_val *object, const char *name)
+static void expect_answer(struct peer *peer, yyjson_val *id, bool in_batch)
 {
-	yyjson_val *found = NULL, *key, *value;
-	size_t i, n;
-
-	yyjson_obj_foreach(object, i, n, key, value)
-	{
-		if (yyjson_equals_str(key, name))
-			found = value;
-	}
-	return found;
-}
-
-static const char *id_bytes(yyjson_val *id)
-{
-	return yyjson_is_raw(id) ? yyjson_get_raw(id) : yyjson_get_str(id);
-}
-
-/* Does the answer carry this id? Escaping may make a text too long. */
-static bool is_readable(yyjson_val *id)
-{
-	size_t len = yyjson_get_len(id);
-
-	if (yyjson_is_raw(id))
-		return len <= FW_LIMIT_ID_BYTES && !strpbrk(yyjson_get_raw(id), ".eE");
-	if (!yyjson_is_str(id) || len + 2 > FW_LIMIT_ID_BYTES)
-		return false;
-	for (size_t i = 0; i < yyjson_get_len(id); i++) {
-		unsigned char c = (unsigned char)yyjson_get_str(id)[i];
-
-		if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
-			len += 5;
-	}
-	return len + 2 <= FW_LIMIT_ID_BYTES;
-}
-
-static bool is_for(const struct pending *one, yyjson_val *id)
-{
-	return one->is_text == yyjson_is_str(id) && one->len == yyjson_get_len(id) &&
-	       memcmp(one->id, id_bytes(id), one->len) == 0;
-}
-
-static void owe(struct peer *peer, yyjson_val *id, bool in_batch)
-{
-	struct pending *one;
-
 	if (peer->pending_count == peer->pending_room) {
 		peer->pending_room = peer->pending_room ? 2 * peer->pending_room : 8;
 		peer->pending =
 			realloc(peer->pending, peer->pending_room * sizeof *peer->pending);
 	}
 	MUST(peer->pending && peer->pending_count < PENDING_MAX);
-	one = &peer->pending[peer->pending_count++];
-	*one = (struct pending){ .len = yyjson_get_len(id),
-				 .is_text = yyjson_is_str(id),
-				 .in_batch = in_batch };
-	memcpy(one->id, id_bytes(id), one->len);
+	peer->pending[peer->pending_count++] = pending_of(id, in_batch);
 }
 
 /* Which one was answered; one that must be before one that need not be. */
@@ -195,7 +140,7 @@ static void expect(struct peer *peer, yyjson_val *message, bool in_batch)
 		}
 	}
 	if (yyjson_is_obj(message) && !is_response && id && is_readable(id))
-		owe(peer, id, in_batch);
+		expect_answer(peer, id, in_batch);
 	else
 		peer->strays++;
 }

@@ -18,6 +18,7 @@
  * the canonical error with it. When all have gone, nothing is left.
  */
 #include "fuzz_server.h"
+#include "pending.h"
 
 enum {
 	PENDING_MAX = 256,
@@ -29,13 +30,6 @@ enum {
 
 /* ---- pending answers ------------------------------------------------------------- */
 
-struct pending {
-	char id[FW_LIMIT_ID_BYTES];
-	size_t len;
-	bool is_text;
-	bool in_batch; /* the one being read */
-};
-
 static const struct fw_limits limits = FW_LIMITS_INIT;
 static struct pending pending[PENDING_MAX];
 static size_t pending_count;
@@ -45,64 +39,9 @@ static unsigned cancels;
 static char session_id[64];
 static char request_state[8192]; /* nobody guesses one */
 
-/* The way the core reads them: the last of several counts. */
-static yyjson_val *member(yyjson_val *object, const char *name)
+static void expect_answer(yyjson_val *id, bool in_batch)
 {
-	yyjson_val *found = NULL, *key, *value;
-	size_t i, n;
-
-	yyjson_obj_foreach(object, i, n, key, value)
-	{
-		if (yyjson_equals_str(key, name))
-			found = value;
-	}
-	return found;
-}
-
-static bool is_integer(yyjson_val *id)
-{
-	const char *raw = yyjson_get_raw(id);
-
-	return raw && !strpbrk(raw, ".eE");
-}
-
-/* Would the answer carry this id? A text that grows by escaping may be too long. */
-static bool is_readable(yyjson_val *id)
-{
-	size_t len = yyjson_get_len(id);
-
-	if (yyjson_is_raw(id))
-		return len <= FW_LIMIT_ID_BYTES && is_integer(id);
-	if (!yyjson_is_str(id) || len + 2 > FW_LIMIT_ID_BYTES)
-		return false;
-	for (size_t i = 0; i < yyjson_get_len(id); i++) {
-		unsigned char c = (unsigned char)yyjson_get_str(id)[i];
-
-		if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
-			len += 5;
-	}
-	return len + 2 <= FW_LIMIT_ID_BYTES;
-}
-
-static const char *id_bytes(yyjson_val *id)
-{
-	return yyjson_is_raw(id) ? yyjson_get_raw(id) : yyjson_get_str(id);
-}
-
-static void owe(yyjson_val *id, bool in_batch)
-{
-	struct pending *one = &pending[pending_count++];
-
-	one->len = yyjson_get_len(id);
-	one->is_text = yyjson_is_str(id);
-	one->in_batch = in_batch;
-	memcpy(one->id, id_bytes(id), one->len);
-}
-
-static bool is_for(const struct pending *one, yyjson_val *id)
-{
-	return one->is_text == yyjson_is_str(id) && one->len == yyjson_get_len(id) &&
-	       memcmp(one->id, id_bytes(id), one->len) == 0;
+	pending[pending_count++] = pending_of(id, in_batch);
 }
 
 static void settle(yyjson_val *id)
@@ -118,16 +57,16 @@ static void settle(yyjson_val *id)
 /* What one message, or one member of a batch, lets expect. */
 static void expect(yyjson_val *message, bool in_batch)
 {
-	yyjson_val *id = member(message, "id");
-	yyjson_val *method = member(message, "method");
-	bool is_response =
-		!method && id && (member(message, "result") || member(message, "error"));
+	yyjson_val *id = last_member(message, "id");
+	yyjson_val *method = last_member(message, "method");
+	bool is_response = !method && id &&
+			   (last_member(message, "result") || last_member(message, "error"));
 
 	if (yyjson_equals_str(method, "notifications/cancelled"))
 		cancels++;
 	/* HTTP also says what it thinks of an answer that nobody waits for. */
 	if (yyjson_is_obj(message) && !is_response && id && is_readable(id))
-		owe(id, in_batch);
+		expect_answer(id, in_batch);
 	else
 		++*(in_batch ? &batch_strays : &strays);
 }
