@@ -107,27 +107,17 @@ const char *fw_ws_bootstrap_verify(const char *payload, size_t len, const char *
 	return fault;
 }
 
-/* Creating the file succeeds for one caller only. */
 static fw_error *use_nonce(const struct fw_root *root, const char *nonce)
 {
 	int error;
 	int dir;
-	int fd;
 
 	FW_TRY(fw_root_open_dir(root, NONCES, true, &dir));
-	fd = openat(dir, nonce, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	error = errno;
-	if (fd >= 0) {
-		(void)fsync(fd);
-		(void)close(fd);
-		(void)fsync(dir);
-	}
+	error = fw_ws_nonce_create(dir, nonce);
 	(void)close(dir);
-	if (fd >= 0)
-		return NULL;
 	if (error == EEXIST)
 		return fw_raise_governance_bootstrap_failed("the payload was used before");
-	return fw_path_errno(error, NONCES, true);
+	return error ? fw_path_errno(error, NONCES, true) : NULL;
 }
 
 bool fw_ws_bootstrap_is_valid(const fw_workspace *ws, const struct fw_root *root,

@@ -200,13 +200,24 @@ bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *
 
 /* ---- nonces ---- */
 
+int fw_ws_nonce_create(int dir, const char *nonce)
+{
+	int fd = openat(dir, nonce, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno;
+	(void)fsync(fd);
+	(void)close(fd);
+	(void)fsync(dir);
+	return 0;
+}
+
 fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws, const struct fw_root *root,
 				  const char *nonce)
 {
 	char folder[FW_PATH_SIZE];
 	int error;
 	int dir;
-	int fd;
 
 	if (!compose(ws->trusted, root->path, NONCES, folder))
 		return fw_error_from_errno(FW_HERE, ENAMETOOLONG, "the state directory");
@@ -214,19 +225,11 @@ fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws, const struct fw_root *
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return fw_error_from_errno(FW_HERE, errno, folder);
-	fd = openat(dir, nonce, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	error = errno;
-	if (fd >= 0) {
-		(void)fsync(fd);
-		(void)close(fd);
-		(void)fsync(dir);
-	}
+	error = fw_ws_nonce_create(dir, nonce);
 	(void)close(dir);
-	if (fd >= 0)
-		return NULL;
 	if (error == EEXIST)
 		return fw_raise_governance_bootstrap_failed("the payload was used before");
-	return fw_error_from_errno(FW_HERE, error, folder);
+	return error ? fw_error_from_errno(FW_HERE, error, folder) : NULL;
 }
 
 bool fw_ws_trusted_is_nonce_used(const fw_workspace *ws, const struct fw_root *root,

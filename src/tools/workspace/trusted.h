@@ -59,6 +59,9 @@ bool fw_ws_trusted_is_link_intact(const fw_workspace *ws, const struct fw_root *
  * governance.bootstrap_failed if it was used before. */
 FW_NODISCARD fw_error *fw_ws_trusted_use_nonce(const fw_workspace *ws,
 					       const struct fw_root *root, const char *nonce);
+/* Creates the file that marks a nonce as used, durably: it succeeds for one caller only.
+ * Returns an errno, EEXIST if the nonce was used before; 0: success. */
+int fw_ws_nonce_create(int dir, const char *nonce);
 /* Any process: has the server recorded this nonce? */
 bool fw_ws_trusted_is_nonce_used(const fw_workspace *ws, const struct fw_root *root,
 				 const char *nonce);
