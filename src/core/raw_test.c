@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "test/memory.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static int no_error_is_left(void **state)
@@ -33,7 +35,7 @@ static fw_cause first_cause(const fw_error *err)
 
 /* ---- errno ---- */
 
-static void test_errno__has_a_code_is_permanenty_errno_of_the_platform(void **state)
+static void test_errno__has_a_code_for_every_errno_of_the_platform(void **state)
 {
 	(void)state;
 	for (int i = 1; i < 200; i++) {
@@ -295,7 +297,7 @@ static void test_retry_after__refuses_the_rest(void **state)
 
 /* ---- signals ---- */
 
-static void test_signal__has_a_name_is_permanenty_signal(void **state)
+static void test_signal__has_a_name_for_every_signal(void **state)
 {
 	char name[32];
 
@@ -682,66 +684,30 @@ static void test_not_found__is_the_tools_unless_it_came_over_http(void **state)
 	fw_error_free(remote);
 }
 
-struct budget {
-	long left; /* allocations until one fails */
-	bool is_permanent;
-};
-
-static bool spend(struct budget *budget)
+static void make_one_of_each(void)
 {
-	if (budget->left > 0) {
-		budget->left--;
-		return true;
-	}
-	if (!budget->is_permanent && budget->left == 0) {
-		budget->left = 1000000;
-	}
-	return false;
-}
+	static char big[3000];
 
-static void *test_allocate(void *ctx, size_t size)
-{
-	return spend(ctx) ? malloc(size) : NULL;
-}
-
-static void *test_reallocate(void *ctx, void *ptr, size_t size)
-{
-	return spend(ctx) ? realloc(ptr, size) : NULL;
-}
-
-static void test_release(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
+	memset(big, 'y', sizeof(big) - 1);
+	fw_error_free(fw_error_from_errno(FW_HERE, EROFS, big));
+	fw_error_free(fw_error_from_http(FW_HERE, 429, "5", 0, big));
+	fw_error_free(fw_error_from_signal(FW_HERE, SIGKILL));
+	fw_error_free(fw_error_from_curl(FW_HERE, 35, big));
+	fw_error_free(fw_error_from_sqlstate(FW_HERE, "23505", big));
+	fw_error_free(fw_error_from_text(FW_HERE, big, sizeof(big)));
+	fw_error_free(from_json("{\"message\":\"x\",\"b\":[1,{\"c\":null}]}"));
 }
 
 static void test_raw__survives_every_allocation_failure(void **state)
 {
-	struct budget budget;
-	const fw_allocator allocator = { test_allocate, test_reallocate, test_release,
-					 &budget };
-	static char big[3000];
-
 	(void)state;
-	memset(big, 'y', sizeof(big) - 1);
-	fw_allocator_set(&allocator);
-	for (int fail = 0; fail < 24; fail++) {
-		budget = (struct budget){ fail / 2, fail % 2 };
-		fw_error_free(fw_error_from_errno(FW_HERE, EROFS, big));
-		fw_error_free(fw_error_from_http(FW_HERE, 429, "5", 0, big));
-		fw_error_free(fw_error_from_signal(FW_HERE, SIGKILL));
-		fw_error_free(fw_error_from_curl(FW_HERE, 35, big));
-		fw_error_free(fw_error_from_sqlstate(FW_HERE, "23505", big));
-		fw_error_free(fw_error_from_text(FW_HERE, big, sizeof(big)));
-		fw_error_free(from_json("{\"message\":\"x\",\"b\":[1,{\"c\":null}]}"));
-	}
-	fw_allocator_set(NULL);
+	each_allocation_fails(make_one_of_each);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errno__has_a_code_is_permanenty_errno_of_the_platform),
+		cmocka_unit_test(test_errno__has_a_code_for_every_errno_of_the_platform),
 		cmocka_unit_test(test_errno__maps_to_the_expected_codes),
 		cmocka_unit_test(test_errno__works_without_an_object),
 		cmocka_unit_test(test_errno__sets_the_delivery),
@@ -751,7 +717,7 @@ int main(void)
 		cmocka_unit_test(test_http__keeps_the_delay_of_transient_errors),
 		cmocka_unit_test(test_retry_after__reads_seconds_and_all_three_dates),
 		cmocka_unit_test(test_retry_after__refuses_the_rest),
-		cmocka_unit_test(test_signal__has_a_name_is_permanenty_signal),
+		cmocka_unit_test(test_signal__has_a_name_for_every_signal),
 		cmocka_unit_test(test_signal__is_a_crash),
 		cmocka_unit_test(test_curl__numbers_are_those_of_libcurl),
 		cmocka_unit_test(test_curl__sets_the_delivery),

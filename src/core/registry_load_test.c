@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "test/memory.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The members of a valid row, to be changed one at a time. */
@@ -613,58 +615,29 @@ static void test_free__takes_null_and_the_built_in_one(void **state)
 
 /* ---- out of memory ---- */
 
-struct budget {
-	long left; /* allocations until one fails */
-	bool is_permanent;
-};
+static char json_without_memory[4096];
 
-static bool spend(struct budget *budget)
+static void load_without_memory(void)
 {
-	if (budget->left-- > 0)
-		return true;
-	return !budget->is_permanent && budget->left < -1;
-}
+	fw_registry *registry = NULL;
+	fw_error *err = fw_registry_load(json_without_memory, strlen(json_without_memory), NULL,
+					 NULL, &registry);
 
-static void *test_allocate(void *ctx, size_t size)
-{
-	return spend(ctx) ? malloc(size) : NULL;
-}
-
-static void *test_reallocate(void *ctx, void *ptr, size_t size)
-{
-	return spend(ctx) ? realloc(ptr, size) : NULL;
-}
-
-static void test_release(void *ctx, void *ptr)
-{
-	(void)ctx;
-	free(ptr);
+	assert_true(!err == !!registry); /* exactly one of the two */
+	fw_error_free(err);
+	fw_registry_free(registry);
 }
 
 static void test_load__survives_every_allocation_failure(void **state)
 {
-	struct budget budget;
-	const fw_allocator allocator = { test_allocate, test_reallocate, test_release,
-					 &budget };
 	char *valid_row = row_with(NULL, NULL), *wrong = row_with("status", "1");
-	char json[2][4096];
 
 	(void)state;
-	(void)snprintf(json[0], sizeof(json[0]), "[%s]", valid_row);
-	(void)snprintf(json[1], sizeof(json[1]), "[%s,%s]", wrong, wrong);
-	fw_allocator_set(&allocator);
-	for (int fail = 0; fail < 60; fail++) {
-		fw_registry *registry = NULL;
-		fw_error *err;
-
-		budget = (struct budget){ fail / 4, fail % 2 };
-		err = fw_registry_load(json[fail / 2 % 2], strlen(json[fail / 2 % 2]), NULL,
-				       NULL, &registry);
-		assert_true(!err == !!registry); /* exactly one of the two */
-		fw_error_free(err);
-		fw_registry_free(registry);
-	}
-	fw_allocator_set(NULL);
+	(void)snprintf(json_without_memory, sizeof(json_without_memory), "[%s]", valid_row);
+	each_allocation_fails(load_without_memory);
+	(void)snprintf(json_without_memory, sizeof(json_without_memory), "[%s,%s]", wrong,
+		       wrong);
+	each_allocation_fails(load_without_memory);
 	free(valid_row);
 	free(wrong);
 }
