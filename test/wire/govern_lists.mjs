@@ -160,7 +160,7 @@ test('streams end when their token expires; tokens of others may come and go', a
 	assert.equal((await ask(server, '/api/v1/tools', { token })).status, 401);
 });
 
-// A server whose tool says that it has begun, and ends when it is reported to.
+// A server whose tool says that it has begun, and ends on request.
 const slow = `
 	import { existsSync, writeFileSync } from 'node:fs';
 	import { createInterface } from 'node:readline';
