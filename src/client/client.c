@@ -139,6 +139,17 @@ static void on_trace(void *ctx, bool is_sent, const char *text, size_t len)
 					 .len = len });
 }
 
+/* A handshake takes no longer than the request that it is made for. */
+static void limit_handshake(fw_client *client)
+{
+	uint32_t limit_ms = FW_LIMIT_HANDSHAKE_MS;
+	double left;
+
+	if (fw_client__left(client, &left) && left * 1000 < limit_ms)
+		limit_ms = left * 1000 >= 1 ? (uint32_t)(left * 1000) : 1;
+	fw_remote_set_handshake(client->remote, limit_ms);
+}
+
 fw_error *fw_client__connect(fw_client *client)
 {
 	fw_error *err;
@@ -148,6 +159,7 @@ fw_error *fw_client__connect(fw_client *client)
 	client->is_settled = false;
 	fw_error_free(client->down);
 	client->down = NULL;
+	limit_handshake(client);
 	fw_remote_connect(client->remote);
 	fw_client__wait(client, &client->is_settled, -1);
 	if (fw_remote_state(client->remote) == FW_REMOTE_READY)

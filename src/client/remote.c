@@ -414,6 +414,11 @@ void fw_remote_prefer_legacy(struct fw_remote *remote)
 	remote->greeting.prefers_legacy = true;
 }
 
+void fw_remote_set_handshake(struct fw_remote *remote, uint32_t limit_ms)
+{
+	remote->options.handshake_ms = limit_ms;
+}
+
 void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities)
 {
 	remote->options.capabilities = capabilities;
@@ -525,6 +530,7 @@ void fw_remote__open(struct fw_remote *remote)
 	remote->greeting.refused = NULL;
 	remote->version = FW_V_NONE;
 	remote->counts.connects++;
+	remote->first_id = remote->last_id + 1;
 	err = fw_link_open(remote->loop, remote->fetcher, &remote->options.target,
 			   &fw_remote__callbacks, remote, &remote->link);
 	if (err) {

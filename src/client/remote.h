@@ -150,6 +150,8 @@ void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t dea
 /* For a server whose era is not known (FW_REMOTE_AUTO): the handshake begins with
  * initialize, and server/discover is tried if that is refused. Before it is connected. */
 void fw_remote_prefer_legacy(struct fw_remote *remote);
+/* Time for the next handshakes, from 1 ms to FW_LIMIT_HANDSHAKE_MS. */
+void fw_remote_set_handshake(struct fw_remote *remote, uint32_t limit_ms);
 /* For the next handshake: a JSON object, borrowed for the life of the remote. */
 void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities);
 size_t fw_remote_outstanding(const struct fw_remote *remote);

@@ -56,6 +56,7 @@ struct fw_remote {
 	enum fw_version version;
 	struct fw_remote_greeting greeting;
 	struct fw_remote_counts counts;
+	uint64_t first_id; /* of this connection */
 	uint64_t last_id;
 	struct fw_remote_pending *first;
 	struct fw_remote_pending *last;

@@ -240,8 +240,9 @@ static void take_reply(struct fw_remote *remote, uint64_t key, const struct fw_s
 		take_matched(remote, pending, scan, text, len);
 		return;
 	}
-	/* An id that was used before: late, or sent twice. It says nothing about others. */
-	if (is_number && id && id <= remote->last_id) {
+	/* An id that this connection has used before: late, or sent twice. It says nothing
+	 * about others. */
+	if (is_number && id >= remote->first_id && id <= remote->last_id) {
 		remote->counts.late++;
 		return;
 	}

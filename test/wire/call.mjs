@@ -67,8 +67,23 @@ test('attempts end: after three, after --retry N, at the deadline', () => {
 	same([error.code, decision.action, attempts], ['upstream.rate_limited', 'later', 3]);
 	same(call('--retry', 'off', target, 'flaky', 'failures=9').status, 8);
 	same(calls().length, 1);
-	same(call('--deadline', '0.15', target, 'flaky', 'failures=9').status, 8);
+	same(call('--deadline', '20', target, 'say', 'words=rate limit exceeded, try again in 60 seconds').status, 8);
 	same(calls().length, 1);
+});
+
+test('a server that gives no answer to the handshake is waited for until the deadline, not for 30 s', () => {
+	const { status, err } = call('--deadline', '0.3', 'sleep 1000');
+	same(status, 8);
+	match(err, /because: upstream sleep gave no answer within [0-9]{1,3} ms \(upstream\.timeout\)$/m);
+});
+
+test('a restarted server that answers with an id from before is reported at once', () => {
+	// It exits during the first list, and numbers its answers from 1 again.
+	const answers = (one, two) => `read l; echo '{"jsonrpc":"2.0","id":1,${one}}'; read l; echo '{"jsonrpc":"2.0","id":2,${two}}'; read l; read l; exit 42`;
+	const program = file('restarts.sh', answers('"error":{"code":-32601,"message":"no"}', '"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}'));
+	const { status, err } = call(`sh ${program}`);
+	same(status, 8);
+	match(err, /answered a call that nobody made/);
 });
 
 // What servers say, and what follows from it.

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/stamp.h"
@@ -113,27 +114,47 @@ static void put_place(struct report *r, const char *file, uint64_t line)
 	puts_plain(r, ": ");
 }
 
+static void put_cause(struct report *r, const fw_error *err, const char *text, const char *code)
+{
+	/* The message of a wrapped error contains the original one. */
+	if (strstr(fw_error_message(err), text))
+		return;
+	colour(r, "\033[2m");
+	puts_plain(r, "\n  because: ");
+	colour(r, "\033[0m");
+	put_safely(r, text);
+	if (code && !strstr(text, code)) {
+		puts_plain(r, " (");
+		put_safely(r, code);
+		puts_plain(r, ")");
+	}
+}
+
+/* Peers write causes as objects in many ways; most have a message. */
+static void put_json_cause(struct report *r, const fw_error *err, const char *json)
+{
+	yyjson_doc *doc = fw_json_read(json, strlen(json), FW_JSON_SMALL, 0, NULL, NULL);
+	yyjson_val *root = yyjson_doc_get_root(doc);
+	const char *message = yyjson_get_str(fw_json_member(root, "message"));
+
+	if (message)
+		put_cause(r, err, message, yyjson_get_str(fw_json_member(root, "code")));
+	else
+		put_cause(r, err, json, NULL);
+	yyjson_doc_free(doc);
+}
+
 static void put_causes(struct report *r, const fw_error *err)
 {
 	fw_cause cause;
 
 	for (size_t i = 0; fw_error_cause(err, i, &cause); i++) {
-		const char *text = cause.message ? cause.message : cause.json;
-
-		if (!text)
-			text = cause.code ? cause.code : "no reason given";
-		/* The message of a wrapped error contains the original one. */
-		if (strstr(fw_error_message(err), text))
-			continue;
-		colour(r, "\033[2m");
-		puts_plain(r, "\n  because: ");
-		colour(r, "\033[0m");
-		put_safely(r, text);
-		if (cause.code && cause.message && !strstr(cause.message, cause.code)) {
-			puts_plain(r, " (");
-			put_safely(r, cause.code);
-			puts_plain(r, ")");
-		}
+		if (cause.message)
+			put_cause(r, err, cause.message, cause.code);
+		else if (cause.json)
+			put_json_cause(r, err, cause.json);
+		else
+			put_cause(r, err, cause.code ? cause.code : "no reason given", NULL);
 	}
 }
 
