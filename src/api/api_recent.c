@@ -7,10 +7,10 @@
  */
 #include "api/api_recent.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/real.h"
 
 enum { MINUTE_MS = 60 * 1000, BUCKETS = 56, NAME_BYTES = 96, ID_BYTES = 48 };
 
@@ -182,9 +182,12 @@ static void note_retry(struct row *successes, const fw_error *err, struct minute
 static size_t bucket_of(uint64_t duration_ns)
 {
 	double us = (double)duration_ns / 1000;
-	double bucket = us > 1 ? 2 * log2(us) : 0;
+	size_t bucket = 0;
 
-	return bucket < BUCKETS - 1 ? (size_t)bucket : BUCKETS - 1;
+	/* A power of two has two buckets: 2 * log2(us) is log2(us * us). */
+	while (bucket < BUCKETS - 1 && us * us >= (double)((uint64_t)2 << bucket))
+		bucket++;
+	return bucket;
 }
 
 void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome, int64_t now_ms)
@@ -248,6 +251,14 @@ static void put_series(const struct fw_api_recent *recent, const char *key, size
 	FW_BUF(out, "]");
 }
 
+/* The geometric middle of a bucket: 2 to the power of (i + 0.5) / 2. */
+static double middle_us(size_t bucket)
+{
+	static const double rest[2] = { 1.1892071150027210667, 1.6817928305074290861 };
+
+	return rest[bucket % 2] * (double)((uint64_t)1 << bucket / 2);
+}
+
 /* Milliseconds below which this part of the durations lies; negative: no calls. */
 static double percentile(const uint32_t durations[BUCKETS], double part)
 {
@@ -258,7 +269,7 @@ static double percentile(const uint32_t durations[BUCKETS], double part)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		below += durations[i];
 		if (sum && (double)below >= part * (double)sum)
-			return exp2(((double)i + 0.5) / 2) / 1000;
+			return middle_us(i) / 1000;
 	}
 	return -1;
 }
@@ -270,7 +281,7 @@ static void put_percentile(struct fw_buf *out, const uint32_t durations[BUCKETS]
 	if (ms < 0)
 		FW_BUF(out, "null");
 	else
-		fw_buf_f64(out, round(ms * 1000) / 1000);
+		fw_buf_f64(out, fw_round(ms * 1000) / 1000);
 }
 
 static void put_durations(const struct fw_api_recent *recent, const char *key, double part,

@@ -7,6 +7,8 @@
  */
 #include "base/out.h"
 
+#include "base/real.h"
+
 #include <math.h>
 #include <yyjson.h>
 
@@ -475,7 +477,7 @@ void fw_out_f64(struct fw_out *out, double value)
 		return;
 	}
 	/* Integers are written without a fraction: 30, not 30.0. */
-	if (value == floor(value) && fabs(value) < 9007199254740992.0 &&
+	if (fw_real_is_whole(value) && fabs(value) < 9007199254740992.0 &&
 	    !(value == 0 && signbit(value))) {
 		fw_out_i64(out, (int64_t)value);
 		return;

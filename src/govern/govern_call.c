@@ -5,7 +5,6 @@
  * A call that is let through costs a few look-ups and no allocation. It waits only if the
  * part of a budget that is reserved for this server is used up.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include <faultwire/registry.h>
 
 #include "base/clock.h"
+#include "base/real.h"
 #include "govern/govern_impl.h"
 #include "govern/scope.h"
 #include "mcp/call.h"
@@ -103,7 +103,7 @@ static fw_error *check_rate(struct fw_account *account, const struct fw_policy_l
 	    fw_rate_take_each(&account->rate, limits->every_ns, limits->burst, now_ns))
 		return NULL;
 	wait_ns = fw_rate_wait_each_ns(&account->rate, limits->every_ns, limits->burst, now_ns);
-	return too_fast(ceil((double)wait_ns / 1e6) / 1000, NULL);
+	return too_fast(fw_ceil((double)wait_ns / 1e6) / 1000, NULL);
 }
 
 static fw_error *check_breaker(struct fw_govern *govern, fw_call *call)

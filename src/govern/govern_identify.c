@@ -1,12 +1,12 @@
 /*
  * govern_identify.c - who brings a bearer token, and which pages it opens.
  */
-#include <math.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
 
 #include "base/clock.h"
+#include "base/real.h"
 #include "govern/govern_impl.h"
 #include "govern/scope.h"
 #include "mcp/principal.h"
@@ -35,7 +35,7 @@ static fw_error *slow_down(uint64_t wait_ns)
 
 	fw_error_set_hint(err, "Too many wrong tokens came from this address: wait for "
 			       "retry_after seconds.");
-	fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
+	fw_error_set_retry_after(err, fw_ceil((double)wait_ns / 1e6) / 1000);
 	return err;
 }
 

@@ -3,12 +3,12 @@
  */
 #include "govern/jwt.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "base/real.h"
 #include "base/text.h"
 
 enum { DEPTH = 16 };
@@ -139,7 +139,7 @@ static bool read_time(yyjson_val *value, int64_t *ret_s)
 
 	if (!(number >= 0 && number <= SECONDS_MOST))
 		return false;
-	*ret_s = (int64_t)floor(number);
+	*ret_s = (int64_t)fw_floor(number);
 	return true;
 }
 

@@ -3,7 +3,6 @@
  * the member. The JSON reader works in place, so the address of a member's name is its
  * position in the file.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "govern/policy_impl.h"
 #include "govern/scope.h"
@@ -194,7 +194,7 @@ static fw_error *read_limit(const struct reader *reader, yyjson_val *key,
 		limits->concurrent = (uint32_t)whole;
 	} else if (strcmp(name, "deadline_seconds") == 0) {
 		FW_TRY(read_number(reader, key, 0.001, 86400, &number));
-		limits->deadline_ms = (uint32_t)ceil(number * 1000);
+		limits->deadline_ms = (uint32_t)fw_ceil(number * 1000);
 	} else if (strcmp(name, "tools") == 0) {
 		return read_tools(reader, key, limits);
 	} else {
@@ -327,7 +327,7 @@ static fw_error *read_breaker(struct reader *reader, yyjson_val *key)
 	}
 	ascend(reader, len);
 	policy->breaker_failures = (uint32_t)failures;
-	policy->breaker_pause_ms = (uint32_t)ceil(pause_s * 1000);
+	policy->breaker_pause_ms = (uint32_t)fw_ceil(pause_s * 1000);
 	return NULL;
 }
 

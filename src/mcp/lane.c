@@ -8,13 +8,13 @@
  * only if nearly all are taken. The hash has a secret key of this process, so
  * nobody can choose a client to collide with.
  */
-#include <math.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/real.h"
 #include "mcp/call.h"
 #include "mcp/lane.h"
 #include "mcp/method.h"
@@ -138,7 +138,7 @@ fw_error *fw_lane_enter(fw_call *call)
 		fw_error *err = fw_raise_governance_rate_limited();
 
 		/* Whole milliseconds, rounded up. */
-		fw_error_set_retry_after(err, ceil((double)wait_ns / 1e6) / 1000);
+		fw_error_set_retry_after(err, fw_ceil((double)wait_ns / 1e6) / 1000);
 		return err;
 	}
 	lane->refs++;

@@ -2,7 +2,6 @@
  * project.c - what an error becomes: which contract the caller understands, and
  * the error in it, as a tool's result, a JSON-RPC error or a problem document.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/out.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "contract/write.h"
@@ -296,7 +296,7 @@ static void write_row_hint(struct fw_out *out, const fw_row *row)
 static void write_delay(struct fw_out *out, double delay)
 {
 	char text[64];
-	int len = snprintf(text, sizeof text, "Try again in %g s.", ceil(delay * 10) / 10);
+	int len = snprintf(text, sizeof text, "Try again in %g s.", fw_ceil(delay * 10) / 10);
 
 	fw_out_put(out, text, len < (int)sizeof text ? (size_t)len : sizeof text - 1);
 }
@@ -466,6 +466,6 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 		reply->scope = allowed.string;
 	if (reply->status != 200 && delay >= 0)
 		reply->retry_after_s = delay < 1       ? 1
-				       : delay < 86400 ? (uint32_t)ceil(delay)
+				       : delay < 86400 ? (uint32_t)fw_ceil(delay)
 						       : 86400;
 }

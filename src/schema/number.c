@@ -10,9 +10,11 @@
  * shortest decimal number, so that 0.3 is a multiple of 0.1.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ascii.h"
+#include "base/real.h"
 #include "number.h"
 #include "value.h"
 
@@ -148,6 +150,7 @@ bool fw_schema__num_read(const char *text, size_t len, struct fw_schema__num *re
 		/* Out of the range of double, or too long. */
 		n.d = !n.dec.first || n.dec.top < 0 ? 0 : HUGE_VAL;
 		if (n.dec.first && n.dec.top >= 0 && n.dec.top < 300) {
+			/* Its first digits, and the power of ten: they are in range. */
 			char head[40];
 			size_t k = 0;
 			const char *p;
@@ -155,10 +158,9 @@ bool fw_schema__num_read(const char *text, size_t len, struct fw_schema__num *re
 			for (p = n.dec.first; p <= n.dec.last && k < 18; p++)
 				if (*p != '.')
 					head[k++] = *p;
-			n.d = 0;
-			for (size_t i = 0; i < k; i++)
-				n.d = n.d * 10 + (head[i] - '0');
-			n.d *= pow(10, (double)(n.dec.top - (int64_t)k + 1));
+			k += (size_t)snprintf(head + k, sizeof head - k, "e%d",
+					      (int)n.dec.top - (int)k + 1);
+			(void)to_double(head, k, &n.d);
 		}
 		if (n.dec.negative)
 			n.d = -n.d;
@@ -204,7 +206,7 @@ bool fw_schema__as_int(yyjson_val *v, int64_t *ret)
 		return *ret > -INT_END;
 	case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL:
 		x = unsafe_yyjson_get_real(v);
-		if (!(x > -1e18 && x < 1e18) || x != floor(x))
+		if (!(x > -1e18 && x < 1e18) || !fw_real_is_whole(x))
 			return false;
 		*ret = (int64_t)x;
 		return true;
@@ -223,7 +225,7 @@ bool fw_schema__is_integer(yyjson_val *v)
 		return true;
 	if (yyjson_is_real(v)) {
 		x = unsafe_yyjson_get_real(v);
-		return isfinite(x) && x == floor(x);
+		return isfinite(x) && fw_real_is_whole(x);
 	}
 	return fw_schema__dec_read(yyjson_get_raw(v), yyjson_get_len(v), &d) &&
 	       (!d.first || d.low >= 0);
@@ -247,6 +249,23 @@ int fw_schema__num_compare(yyjson_val *v, const struct fw_schema__num *n)
 	if (!as_dec(v, &room, &d))
 		return 2;
 	return fw_schema__dec_compare(&d, &n->dec);
+}
+
+/* Whether fmod() would give 0; each step is exact. */
+static bool is_multiple_of(double x, double of)
+{
+	double rest = fabs(x), unit = fabs(of), part = unit;
+
+	if (!isfinite(rest) || !(unit > 0))
+		return false;
+	while (part <= rest / 2)
+		part *= 2;
+	while (part >= unit) {
+		if (rest >= part)
+			rest -= part;
+		part /= 2;
+	}
+	return rest == 0;
 }
 
 static uint64_t mul_mod(uint64_t a, uint64_t b, uint64_t m)
@@ -277,7 +296,7 @@ bool fw_schema__num_multiple(yyjson_val *v, const struct fw_schema__num *n)
 		/* With a divisor of more than 18 digits the answer is approximate. */
 		if (yyjson_is_raw(v) && !to_double(yyjson_get_raw(v), yyjson_get_len(v), &x))
 			return false;
-		return fmod(x, n->d) == 0;
+		return is_multiple_of(x, n->d);
 	}
 	for (p = n->dec.first; p <= n->dec.last; p++)
 		if (*p != '.')

@@ -302,6 +302,12 @@ static void test_schema__multiple_of_is_decimal(void **state)
 	assert_true(valid("{\"multipleOf\":0.25}", "7.5"));
 	assert_false(valid("{\"multipleOf\":10}", "25"));
 	assert_true(valid("{\"multipleOf\":3}", "999999999999999999999999999999"));
+	/* A divisor of more digits than 18 is a double. */
+	assert_true(valid("{\"multipleOf\":1234567890123456789012}", "2469135780246913578024"));
+	assert_false(
+		valid("{\"multipleOf\":1234567890123456789012}", "2469135780247913578024"));
+	assert_true(valid("{\"multipleOf\":0.12500000000000000000000001}", "1e300"));
+	assert_false(valid("{\"multipleOf\":1234567890123456789012}", "1e-300"));
 	assert_false(valid("{\"multipleOf\":3}", "1000000000000000000000000000000"));
 	assert_true(valid("{\"multipleOf\":7}", "7e400"));
 	assert_true(valid("{\"multipleOf\":5}", "0"));

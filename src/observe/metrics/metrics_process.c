@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/real.h"
 
 /* Reads a small file of /proc as text; false: it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
@@ -110,8 +111,8 @@ static double start_time(void *ctx)
 	after = strrchr(text, ')');
 	if (!after)
 		return NAN;
-	return floor((double)(fw_unix_ms() - fw_boot_ms()) / 1000 +
-		     number_at(after + 2, 19) / (double)sysconf(_SC_CLK_TCK));
+	return fw_floor((double)(fw_unix_ms() - fw_boot_ms()) / 1000 +
+			number_at(after + 2, 19) / (double)sysconf(_SC_CLK_TCK));
 }
 
 fw_error *fw_metrics_add_process(struct fw_metrics *metrics)

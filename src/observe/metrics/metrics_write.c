@@ -14,6 +14,7 @@
 #include <faultwire/raise.h>
 
 #include "base/accept.h"
+#include "base/real.h"
 
 /* Never reached, because the tables are limited. */
 enum { MOST_BYTES = 64 * 1024 * 1024 };
@@ -75,7 +76,7 @@ static void put_number(struct fw_buf *out, double value)
 		FW_BUF(out, "NaN");
 	else if (isinf(value))
 		fw_buf_str(out, value > 0 ? "+Inf" : "-Inf");
-	else if (fabs(value) < 1e15 && value == floor(value))
+	else if (fabs(value) < 1e15 && fw_real_is_whole(value))
 		fw_buf_put(out, text, (size_t)snprintf(text, sizeof text, "%.0f", value));
 	else
 		fw_buf_put(out, text, (size_t)snprintf(text, sizeof text, "%.17g", value));
