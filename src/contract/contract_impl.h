@@ -120,6 +120,7 @@ struct fw_reading {
 	bool keep_secrets;
 	bool opened;               /* taken from an MCP message; do not look inside again */
 	fw_contract *ret_contract; /* where the caller wants to know it; NULL: nowhere */
+	const struct fw_value_source *source; /* NULL: parsed by yyjson */
 	/* The error being read. The text was parsed in its memory, so all strings
 	 * are already in place. */
 	fw_error *target;

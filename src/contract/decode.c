@@ -6,6 +6,7 @@
  * given contract detects it, and looks inside MCP messages (carrier.c).
  */
 #include "base/json.h"
+#include "base/json_compact.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "contract/contract_impl.h"
@@ -27,6 +28,8 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 enum {
 	/* Envelopes up to this length are parsed without an allocation. */
 	SMALL_TEXT = 1024,
+	/* A value takes two bytes of text: a digit and a comma. */
+	SMALL_CELLS = SMALL_TEXT / 2 + 1,
 	/* yyjson_read_max_memory_usage(), and the overhead of the pool. */
 	SMALL_POOL = SMALL_TEXT * 12 + 256 + 256,
 };
@@ -107,25 +110,42 @@ static fw_error *decode_text(const struct fw_reading *reading, const char *text,
 	return fw_error_from_text(FW_HERE, text, len);
 }
 
+/* Where the values of a small text are while it is read. */
+union small {
+	char pool[SMALL_POOL]; /* of yyjson */
+	struct {
+		yyjson_val cells[SMALL_CELLS];
+		struct fw_json_span spans[SMALL_CELLS];
+	} compact;
+};
+
 /* Parses a copy of the text in the error's memory, and reads that. */
 static fw_error *decode_json(struct fw_reading *reading, const char *text, size_t len,
 			     fw_error **ret_error)
 {
-	char room[SMALL_POOL];
-	char *copy;
-	yyjson_alc values;
+	union small room;
+	struct fw_json_compact json = { room.compact.cells, room.compact.spans, SMALL_CELLS,
+					0 };
+	char *copy = fw__error_take(reading->target, len + FW_JSON_COMPACT_PADDING);
+	const struct fw_value_source source = { text, copy, &json };
+	yyjson_alc values = fw__yyjson_alc;
 	yyjson_doc *doc = NULL;
 	fw_error *failed;
 
-	copy = fw__error_take(reading->target, len + YYJSON_PADDING_SIZE);
 	if (!copy)
 		return fw_raise_internal_out_of_memory();
 	memcpy(copy, text, len);
-	memset(copy + len, 0, YYJSON_PADDING_SIZE);
-	if (len <= SMALL_TEXT)
-		yyjson_alc_pool_init(&values, room, sizeof(room));
-	else
-		values = fw__yyjson_alc;
+	memset(copy + len, 0, FW_JSON_COMPACT_PADDING);
+	if (len <= SMALL_TEXT) {
+		if (fw_json_compact_read(copy, len, &json)) {
+			reading->source = &source;
+			failed = decode_value(reading, json.cells, ret_error);
+			reading->source = NULL;
+			return failed;
+		}
+		memcpy(copy, text, len);
+		yyjson_alc_pool_init(&values, &room, sizeof(room));
+	}
 	FW_TRY(fw_read_parse(copy, len, YYJSON_READ_INSITU, &values, &doc));
 	failed = decode_value(reading, yyjson_doc_get_root(doc), ret_error);
 	yyjson_doc_free(doc);
@@ -138,6 +158,8 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 {
 	struct fw_reading reading = *outer;
 	fw_error *failed, *err = NULL;
+
+	reading.source = NULL;
 
 	if (reading.contract == FW_PLAIN_TEXT) {
 		*ret_error = decode_text(&reading, text, len);

@@ -270,7 +270,7 @@ static fw_error *read_item(const struct fw_reading *reading, const char *pointer
 	default: break;
 	}
 	item->type = FW_FIELD_JSON;
-	item->as.text = fw__error_copy_value(err, value, &fault, &where);
+	item->as.text = fw__error_copy_value(err, value, reading->source, &fault, &where);
 	return fw_read_fault(reading, fault, pointer, item->key.p, &where);
 }
 
@@ -312,8 +312,9 @@ fw_error *fw_read_cause(const struct fw_reading *reading, const char *pointer, f
 {
 	struct fw_value_where where = { "" };
 
-	return fw_read_fault(reading, fw__error_set_cause_value(err, value, &where), pointer,
-			     NULL, &where);
+	return fw_read_fault(reading,
+			     fw__error_set_cause_value(err, value, reading->source, &where),
+			     pointer, NULL, &where);
 }
 
 fw_error *fw_read_empty_result(const struct fw_reading *reading, const char *pointer,
@@ -323,8 +324,9 @@ fw_error *fw_read_empty_result(const struct fw_reading *reading, const char *poi
 
 	if (!object)
 		return NULL;
-	return fw_read_fault(reading, fw__error_set_empty_value(err, object, &where), pointer,
-			     NULL, &where);
+	return fw_read_fault(reading,
+			     fw__error_set_empty_value(err, object, reading->source, &where),
+			     pointer, NULL, &where);
 }
 
 void fw_read_retry_after(fw_error *err, yyjson_val *value)

@@ -227,13 +227,20 @@ struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 }
 
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
+				    const struct fw_value_source *source,
 				    enum fw_value_fault *ret_fault,
 				    struct fw_value_where *ret_where)
 {
 	const struct fw_value_options options = { .redact = !err->keep_secrets };
 	size_t room, need = 0;
 	struct fw_out out;
+	struct fw_text slice;
 
+	if (fw_value_slice(source, value, options.redact, &slice)) {
+		slice = fw__error_copy(err, slice.p, slice.n);
+		*ret_fault = slice.p ? FW_VALUE_OK : FW_VALUE_NO_MEMORY;
+		return slice;
+	}
 	/* It nearly always fits; otherwise the first attempt returns the length
 	 * needed. */
 	for (;;) {

@@ -173,6 +173,7 @@ void fw_error_add_cause(fw_error *err, const char *message, const char *code, co
 }
 
 enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
+					      const struct fw_value_source *source,
 					      struct fw_value_where *ret_where)
 {
 	enum fw_value_fault fault = FW_VALUE_OK;
@@ -184,7 +185,7 @@ enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
 	if (yyjson_is_str(value))
 		text = fw__error_copy_safe(err, yyjson_get_str(value), yyjson_get_len(value));
 	else
-		text = fw__error_copy_value(err, value, &fault, ret_where);
+		text = fw__error_copy_value(err, value, source, &fault, ret_where);
 	link = text.p ? fw__error_add_link(err) : NULL;
 	if (link) {
 		link->kind = yyjson_is_obj(value) ? FW_CAUSE_JSON : FW_CAUSE_TEXT;
@@ -200,6 +201,6 @@ void fw_error_set_cause_json(fw_error *err, const char *json, size_t len)
 	if (!fw__error_is_mine(err) || !json || len > FW_LIMIT_ENVELOPE_BYTES)
 		return;
 	doc = fw_value_parse(json, len);
-	(void)fw__error_set_cause_value(err, yyjson_doc_get_root(doc), NULL);
+	(void)fw__error_set_cause_value(err, yyjson_doc_get_root(doc), NULL, NULL);
 	yyjson_doc_free(doc);
 }

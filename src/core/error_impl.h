@@ -103,10 +103,12 @@ struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
 
 /* Adds a JSON value as the last cause; null adds none. */
 enum fw_value_fault fw__error_set_cause_value(fw_error *err, yyjson_val *value,
+					      const struct fw_value_source *source,
 					      struct fw_value_where *ret_where);
 
 /* Sets an object as the empty result, without the members that the envelope adds. */
 enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
+					      const struct fw_value_source *source,
 					      struct fw_value_where *ret_where);
 
 /* "first: second", or only `second` if that would be too long. */
@@ -114,6 +116,7 @@ struct fw_text fw__error_join(fw_error *err, struct fw_text first, struct fw_tex
 
 /* Copies a JSON value as compact text, checked and redacted; p is NULL on failure. */
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
+				    const struct fw_value_source *source,
 				    enum fw_value_fault *ret_fault,
 				    struct fw_value_where *ret_where);
 

@@ -68,7 +68,7 @@ static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
 		return text;
 	doc = fw_value_parse(json, len);
 	if (doc)
-		text = fw__error_copy_value(err, yyjson_doc_get_root(doc), &fault, NULL);
+		text = fw__error_copy_value(err, yyjson_doc_get_root(doc), NULL, &fault, NULL);
 	yyjson_doc_free(doc);
 	return text;
 }
@@ -310,6 +310,12 @@ void fw_error_fill_scope(fw_error *err, const fw_scope *scope)
 			set_slot(err, (enum fw_slot)(FW_SLOT_TOOL + i), texts[i]);
 }
 
+static bool is_of_envelope(yyjson_val *key)
+{
+	return unsafe_yyjson_equals_strn(key, "error", 5) ||
+	       unsafe_yyjson_equals_strn(key, "problem", 7);
+}
+
 /* Writes all members except those that the envelope writes itself. */
 static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *object,
 					      const struct fw_value_options *options,
@@ -324,7 +330,7 @@ static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *ob
 	{
 		enum fw_value_fault fault;
 
-		if (yyjson_equals_str(key, "error") || yyjson_equals_str(key, "problem"))
+		if (is_of_envelope(key))
 			continue;
 		if (!first)
 			FW_OUT(out, ",");
@@ -339,14 +345,45 @@ static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *ob
 	return FW_VALUE_OK;
 }
 
+/* Usually the members of the envelope are the last ones. */
+static bool find_empty_slice(const struct fw_value_source *source, yyjson_val *object,
+			     bool redact, struct fw_text *ret_slice)
+{
+	size_t index, max, count = 0, others = 0;
+	yyjson_val *key, *value;
+
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		(void)value;
+		if (is_of_envelope(key))
+			others++;
+		else if (others)
+			return false;
+		else
+			count++;
+	}
+	return fw_value_slice_members(source, object, count, redact, ret_slice);
+}
+
 enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
+					      const struct fw_value_source *source,
 					      struct fw_value_where *ret_where)
 {
 	const struct fw_value_options options = { .redact = !err->keep_secrets };
 	enum fw_value_fault fault = fw_value_check_keys(object, ret_where);
 	size_t room, need;
 	struct fw_out out;
+	struct fw_text slice;
 
+	if (fault == FW_VALUE_OK && find_empty_slice(source, object, options.redact, &slice)) {
+		if (!fw__error_room(err, slice.n + 3, &room))
+			return FW_VALUE_NO_MEMORY;
+		err->room[0] = '{';
+		memcpy(err->room + 1, slice.p, slice.n);
+		err->room[slice.n + 1] = '}';
+		err->slots[FW_SLOT_EMPTY_RESULT] = fw__error_keep(err, slice.n + 2);
+		return FW_VALUE_OK;
+	}
 	/* As in fw__error_copy_value(), the first attempt returns the length
 	 * needed. */
 	for (need = 0; fault == FW_VALUE_OK;) {
@@ -371,6 +408,6 @@ void fw_error_set_empty_result(fw_error *err, const char *json, size_t len)
 		return;
 	doc = fw_value_parse(json, len);
 	if (yyjson_is_obj(yyjson_doc_get_root(doc)))
-		(void)fw__error_set_empty_value(err, yyjson_doc_get_root(doc), NULL);
+		(void)fw__error_set_empty_value(err, yyjson_doc_get_root(doc), NULL, NULL);
 	yyjson_doc_free(doc);
 }

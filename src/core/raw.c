@@ -97,7 +97,7 @@ static void set_object(fw_error *err, yyjson_val *object)
 
 	if (words)
 		fw__error_set_message(err, yyjson_get_str(words), yyjson_get_len(words));
-	(void)fw__error_set_cause_value(err, object, NULL);
+	(void)fw__error_set_cause_value(err, object, NULL, NULL);
 }
 
 /* A number, boolean or array, as its JSON text. */

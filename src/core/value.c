@@ -137,10 +137,12 @@ static yyjson_val *find_twice(yyjson_val *object, yyjson_val **keys)
 	if (!keys) {
 		for (size_t i = 0; i < count; i++) {
 			yyjson_val *other = unsafe_yyjson_get_first(object);
+			size_t len = unsafe_yyjson_get_len(key);
+			const char *name = unsafe_yyjson_get_str(key);
 
 			for (; other != key; other = unsafe_yyjson_get_next(other + 1))
-				if (yyjson_get_len(other) == yyjson_get_len(key) &&
-				    compare_keys(other, key) == 0)
+				if (unsafe_yyjson_get_len(other) == len &&
+				    memcmp(unsafe_yyjson_get_str(other), name, len) == 0)
 					return key;
 			key = unsafe_yyjson_get_next(key + 1);
 		}
@@ -331,6 +333,93 @@ enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 	return write_value(&walk, &root, value);
 }
 
+/* ---- slices ---- */
+
+/* Whether `value` has no secret, which is to be hidden. The depth is known to be small. */
+static bool is_harmless(yyjson_val *value)
+{
+	size_t index, max;
+	yyjson_val *key, *child;
+
+	switch (yyjson_get_type(value)) {
+	case YYJSON_TYPE_OBJ:
+		yyjson_obj_foreach(value, index, max, key, child)
+		{
+			if (fw_redact_key_holds_secret(yyjson_get_str(key),
+						       yyjson_get_len(key)) ||
+			    fw_value_is_secret_member(key, child) || !is_harmless(child))
+				return false;
+		}
+		return true;
+	case YYJSON_TYPE_ARR:
+		yyjson_arr_foreach(value, index, max, child)
+		{
+			if (!is_harmless(child))
+				return false;
+		}
+		return true;
+	case YYJSON_TYPE_STR:
+		return fw_redact_find(yyjson_get_str(value), yyjson_get_len(value)) ==
+		       yyjson_get_len(value);
+	default: return true;
+	}
+}
+
+/* Whether the objects among some cells have no key twice. */
+static bool have_single_keys(yyjson_val *cell, const yyjson_val *end)
+{
+	for (; cell < end; cell++)
+		if (unsafe_yyjson_get_type(cell) == YYJSON_TYPE_OBJ &&
+		    (unsafe_yyjson_get_len(cell) > SMALL_OBJECT || find_twice(cell, NULL)))
+			return false;
+	return true;
+}
+
+/* An escape may be written in another way than it was read. */
+static bool take_slice(const struct fw_value_source *source, size_t begin, size_t end,
+		       struct fw_text *ret_text)
+{
+	if (memchr(source->text + begin, '\\', end - begin))
+		return false;
+	*ret_text = (struct fw_text){ source->text + begin, end - begin };
+	return true;
+}
+
+bool fw_value_slice(const struct fw_value_source *source, yyjson_val *value, bool redact,
+		    struct fw_text *ret_text)
+{
+	const struct fw_json_span *span;
+
+	if (!source || !yyjson_is_ctn(value) || source->json->depth > FW_LIMIT_JSON_DEPTH ||
+	    !have_single_keys(value, unsafe_yyjson_get_next(value)) ||
+	    (redact && !is_harmless(value)))
+		return false;
+	span = &source->json->spans[value - source->json->cells];
+	return take_slice(source, span->begin, span->end, ret_text);
+}
+
+bool fw_value_slice_members(const struct fw_value_source *source, yyjson_val *object,
+			    size_t count, bool redact, struct fw_text *ret_text)
+{
+	yyjson_val *key;
+	size_t begin, end;
+
+	if (!source || source->json->depth > FW_LIMIT_JSON_DEPTH || count == 0 ||
+	    count >= yyjson_obj_size(object))
+		return false;
+	key = unsafe_yyjson_get_first(object);
+	begin = (size_t)(yyjson_get_str(key) - 1 - source->copy);
+	for (size_t i = 0; i < count; i++) {
+		if (redact && !is_harmless(key + 1))
+			return false;
+		key = unsafe_yyjson_get_next(key + 1);
+	}
+	/* A comma and a quote are before the next key. */
+	end = (size_t)(yyjson_get_str(key) - 2 - source->copy);
+	return have_single_keys(unsafe_yyjson_get_first(object), key) &&
+	       take_slice(source, begin, end, ret_text);
+}
+
 fw_error *fw_value_error(fw_src at, enum fw_value_fault fault, const char *what,
 			 const char *pointer)
 {
@@ -358,10 +447,29 @@ double fw_value_text_number(const char *text, size_t len)
 	return yyjson_get_num(&number);
 }
 
+/* Digits alone, and so few that they are exact: nearly every number. */
+static bool read_digits(const char *text, size_t len, double *ret_number)
+{
+	int64_t number = 0;
+
+	if (len == 0 || len > 15)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		number = number * 10 + (text[i] - '0');
+	}
+	*ret_number = (double)number;
+	return true;
+}
+
 bool fw_value_number(yyjson_val *value, double *ret_number)
 {
 	double number = NAN;
 
+	if (yyjson_is_raw(value) &&
+	    read_digits(yyjson_get_raw(value), yyjson_get_len(value), ret_number))
+		return true;
 	if (yyjson_is_num(value))
 		number = yyjson_get_num(value);
 	else if (yyjson_is_raw(value))

@@ -8,7 +8,9 @@
 #ifndef FW_CORE_VALUE_H
 #define FW_CORE_VALUE_H
 
+#include "base/json_compact.h"
 #include "base/out.h"
+#include "base/text.h"
 
 #include <faultwire/error.h>
 #include <yyjson.h>
@@ -45,6 +47,23 @@ yyjson_doc *fw_value_parse(const char *text, size_t len);
 enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 				   const struct fw_value_options *options,
 				   struct fw_value_where *ret_where);
+
+/* The text that values were parsed from by fw_json_compact_read(). */
+struct fw_value_source {
+	const char *text;
+	const char *copy; /* which was parsed, and so modified */
+	const struct fw_json_compact *json;
+};
+
+/*
+ * Part of the text that is what fw_value_write() would write, so that it can be copied
+ * instead: of an array or object; of the first `count` members of an object, without its
+ * braces. False: it has to be written. `source` may be NULL.
+ */
+bool fw_value_slice(const struct fw_value_source *source, yyjson_val *value, bool redact,
+		    struct fw_text *ret_text);
+bool fw_value_slice_members(const struct fw_value_source *source, yyjson_val *object,
+			    size_t count, bool redact, struct fw_text *ret_text);
 
 /* Whether a member is a secret: by its key, or by its key and its text together. */
 bool fw_value_is_secret_member(yyjson_val *key, yyjson_val *value);
