@@ -132,6 +132,9 @@ static fw_error *read_all(int fd, const char *what, size_t expected, size_t limi
 		bytes->len += (size_t)got;
 		if (bytes->len > limit)
 			return fw_raise_file_too_large(what, limit);
+		/* There was room for more, and the file had as much as it should. */
+		if (bytes->len == expected && (size_t)got < room)
+			break;
 	}
 	memset(bytes->data + bytes->len, 0, YYJSON_PADDING_SIZE);
 	return NULL;

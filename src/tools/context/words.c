@@ -21,7 +21,15 @@
 
 bool fw_context_is_utf8(const char *text, size_t len)
 {
-	return !u8_check((const uint8_t *)text, len);
+	size_t ascii = 0;
+
+	/* Most documents are ASCII, which is tested eight bytes at a time. */
+	for (uint64_t word; len - ascii >= sizeof word; ascii += sizeof word) {
+		memcpy(&word, text + ascii, sizeof word);
+		if (word & 0x8080808080808080u)
+			break;
+	}
+	return !u8_check((const uint8_t *)text + ascii, len - ascii);
 }
 
 /* ---- the sigma ---- */
