@@ -4,6 +4,8 @@
  * the suite, so it fails scenarios by itself: each scored scenario that it passes without the gateway
  * must pass through it. FW_LONG=1: with the server over HTTP, too.
  */
+// reaches: input.schema_violation
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -12,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Wire, canonical } from '../wire/lib/mcp.mjs';
 import { faultwire, quiet, serve } from './gate_lib.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -76,6 +79,19 @@ function run(url, version, name) {
 		});
 	});
 }
+
+/* Our own server names the violation more precisely; of another server there is only its text. */
+test('arguments that the schema of the official server refuses are input.schema_violation', async () => {
+	const wire = new Wire(['gate', ...quiet, '--', node, official, 'stdio'], faultwire);
+	await wire.initialize();
+	const reply = await wire.call('get-annotated-message', { messageType: 'loud', includeImage: false });
+	const error = canonical(reply);
+	assert.equal(reply.result.isError, true);
+	assert.deepEqual([error.code, error.origin, error.delivery, error.retry], ['input.schema_violation', 'upstream', 'replied', 'after_fix']);
+	assert.match(error.message, /Invalid arguments for tool get-annotated-message/);
+	assert.equal(canonical(await wire.call('get-annotated-message', { messageType: 'debug', includeImage: false })), undefined);
+	await wire.end();
+});
 
 for (const version of ['2025-11-25', '2026-07-28'])
 	test(`the official server behind the gateway: no scored scenario of ${version} is lost`, { timeout: 180000 }, async (t) => {
