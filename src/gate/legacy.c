@@ -50,7 +50,8 @@ static void add_legacy(struct fw_upstream *upstream)
 
 struct fw_upstream *fw_upstream_for(struct fw_upstream *upstream, const fw_call *call)
 {
-	if (call->request.is_modern || call->page || upstream->is_modern_only ||
+	if (!upstream->gate->options.is_http || call->request.is_modern || call->page ||
+	    upstream->is_modern_only ||
 	    fw_upstream_era(upstream->gate, upstream->entry) != FW_REMOTE_AUTO ||
 	    strcmp(call->request.method_name, FW_METHOD_TOOLS_LIST) == 0)
 		return upstream;

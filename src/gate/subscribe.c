@@ -37,8 +37,9 @@ static void each_uri(struct fw_upstream *upstream,
 	const fw_server *server = upstream->gate->relay.server;
 
 	/* With a second connection, legacy clients subscribe by that one. */
-	for (const struct fw_session *session = upstream->legacy ? NULL
-								 : server->sessions.first;
+	bool is_split = upstream->legacy && !upstream->is_modern_only;
+
+	for (const struct fw_session *session = is_split ? NULL : server->sessions.first;
 	     session; session = session->next)
 		for (size_t i = 0; i < session->subscription_count; i++)
 			use(upstream, session->subscriptions[i]);

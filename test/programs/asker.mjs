@@ -10,6 +10,7 @@ const form = { message: 'Who?', requestedSchema: { type: 'object', properties: {
 const sample = { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 };
 
 let capabilities;
+let listening;
 let early = 'not asked';
 let number = 0;
 const waiting = new Map();
@@ -53,6 +54,7 @@ const legacy = {
 const required = (id, inputRequests, requestState) => send({ id, result: { resultType: 'input_required', ...(inputRequests && { inputRequests }), requestState } });
 const modern = {
 	era: (id) => text(id, `modern ${process.pid}`),
+	listens: (id) => text(id, listening),
 	capabilities: (id, params) => text(id, params._meta['io.modelcontextprotocol/clientCapabilities']),
 	who: (id, { requestState, inputResponses }) => {
 		if (!requestState) required(id, { name: { method: 'elicitation/create', params: form } }, 'one');
@@ -78,11 +80,12 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
 		waiting.get(id)?.(message);
 		waiting.delete(id);
 	} else if (method === 'server/discover' && era === 'modern')
-		send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' } });
+		send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {}, resources: { subscribe: true } }, ttlMs: 0, cacheScope: 'private' } });
 	else if (method === 'initialize' && era === 'legacy') {
 		capabilities = params.capabilities;
 		send({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
 	} else if (method === 'notifications/initialized' && process.env.ROOTS) early = await ask('roots/list');
+	else if (method === 'subscriptions/listen') listening = params.notifications.resourceSubscriptions;
 	else if (method === 'tools/list') send({ id, result: { ...(era === 'modern' && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }), tools: Object.keys(tools).map((name) => ({ name, inputSchema: { type: 'object' } })) } });
 	else if (method === 'tools/call' && tools[params.name]) tools[params.name](id, params);
 	else if (id !== undefined) send({ id, error: { code: -32601, message: 'Method not found' } });

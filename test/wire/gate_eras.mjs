@@ -32,7 +32,7 @@ async function legacyClient(server) {
 	const { session } = await post(server, { id: ++number, method: 'initialize', params });
 	const own = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
 	await post(server, { method: 'notifications/initialized' }, own);
-	return (name, method = 'tools/call') => post(server, { id: ++number, method, params: { name, arguments: {} } }, own);
+	return (name, method = 'tools/call', params = { name, arguments: {} }) => post(server, { id: ++number, method, params }, own);
 }
 
 const modernClient = (server) => (name) =>
@@ -83,6 +83,9 @@ test('a modern server that refuses initialize serves legacy clients by its first
 	const replies = await Promise.all([old('era'), old('era'), old('era')]);
 	for (const reply of replies) assert.equal(text(reply), `modern ${pid}`);
 	await until(async () => processes(server).length === 1, 'the end of the second process');
+	// What legacy clients subscribe to is asked for by the first connection.
+	assert.deepEqual((await old(undefined, 'resources/subscribe', { uri: 'x:///a' })).result, {});
+	assert.equal(text(await young('listens')), '["x:///a"]');
 	await server.stop();
 });
 
