@@ -3,12 +3,15 @@
 //
 // The servers are build/flaky: each fails, in a way that it picks by chance, while its file
 // exists. Which files exist moves on every few seconds. Clients call servers by chance and go
-// on whatever happens: first with all servers healthy (the measure for
-// latency), then in chaos, then healthy again.
+// on whatever happens. Rounds of calm and of chaos take turns, so that a change of the
+// machine's load meets both. In calm the quarter that would fail is not called: what
+// is called has the same load of calls as the healthy servers have in chaos, and its latency is
+// the measure for theirs.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { bin, scratch } from '../wire/lib/cli.mjs';
 import { HttpClient, canonicalOf, isSuccess, pause } from './client.mjs';
 import { common } from './run.mjs';
@@ -94,11 +97,27 @@ function descriptors(pid) {
 	return { sockets, others: all.length - sockets };
 }
 
-const usage = ({ child, dir }) => ({
-	rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]),
-	descriptors: descriptors(child.pid).others, // connections of clients come and go
+const usage = ({ pid, dir }) => ({
+	rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
+	descriptors: descriptors(pid).others, // connections of clients come and go
 	processes: serversOf(dir).length,
 });
+
+// Samples of the gateway's usage. Reading /proc takes long, and would count as latency in the thread of the clients.
+function watch({ child, dir }, samples) {
+	const worker = new Worker(new URL(import.meta.url), { workerData: { pid: child.pid, dir } });
+	worker.on('message', (sample) => samples.push(sample));
+	return () => worker.terminate();
+}
+
+if (!isMainThread && workerData?.dir)
+	setInterval(() => {
+		try {
+			parentPort.postMessage(usage(workerData));
+		} catch {
+			/* It has ended. */
+		}
+	}, 500);
 
 // Which servers fail. A server counts as healthy from its first success on after it has recovered:
 // until then it is being restarted, or is suspended. Calls that it left without an answer
@@ -108,16 +127,18 @@ class Weather {
 		this.dir = dir;
 		this.names = names;
 		this.first = 0;
-		this.servers = names.map(() => ({ isFailing: false, isHealthy: true, epoch: 0, settled: 0 }));
+		this.servers = names.map(() => ({ isFailing: false, isSpared: false, isHealthy: true, epoch: 0, settled: 0 }));
 	}
 
-	// A quarter fails from now on, the next one; or none.
-	turn(isChaos) {
+	// The next quarter fails from now on; or it is healthy, and is not called.
+	turn(isChaos, isSparing = !isChaos) {
 		const { names, dir, servers } = this;
 		const size = Math.max(1, Math.floor(names.length / 4));
 		this.first = (this.first + size) % names.length;
 		servers.forEach((one, i) => {
-			const isFailing = isChaos && (i - this.first + names.length) % names.length < size;
+			const isChosen = (i - this.first + names.length) % names.length < size;
+			const isFailing = isChaos && isChosen;
+			one.isSpared = isSparing && isChosen;
 			if (isFailing === one.isFailing) return;
 			one.isFailing = isFailing;
 			one.isHealthy = false;
@@ -135,6 +156,7 @@ const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.flo
 async function one(gate, client, text, weather, seen) {
 	const i = Math.floor(Math.random() * gate.names.length);
 	const server = weather.servers[i];
+	if (server.isSpared) return;
 	const { epoch, isHealthy } = server;
 	const isSettled = !server.isFailing && Date.now() > server.settled;
 	const { answer, ms } = await client.call(`${gate.names[i]}__echo`, { text }, PATIENCE);
@@ -156,14 +178,15 @@ async function one(gate, client, text, weather, seen) {
 	}
 }
 
-// Clients at work for `seconds`: counts, what went wrong, and the times of calls that worked. A
-// client goes on calling while others of its calls wait, so failing servers do not lessen the load.
-async function work(gate, clients, weather, { seconds, turnMs, thinkMs }) {
+const nothing = () => ({ seconds: 0, calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [] });
+
+// Clients at work for `seconds`: adds counts, what went wrong, and the times of calls to healthy servers
+// that worked. A client goes on calling while others of its calls wait, so failing servers do not lessen the load.
+async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, thinkMs }) {
 	const end = Date.now() + seconds * 1000;
-	const seen = { calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [] };
-	weather.turn(Boolean(turnMs));
-	const turning = turnMs && setInterval(() => weather.turn(true), turnMs);
-	const watching = setInterval(() => seen.usage.push(usage(gate)), Math.max(250, (seconds * 1000) / 60));
+	weather.turn(isChaos);
+	const turning = setInterval(() => weather.turn(isChaos), turnMs);
+	const unwatch = watch(gate, seen.usage);
 	await Promise.all(clients.map(async (client, at) => {
 		const waiting = new Set();
 		for (let n = 0; Date.now() < end; n++) {
@@ -175,31 +198,42 @@ async function work(gate, clients, weather, { seconds, turnMs, thinkMs }) {
 		await Promise.all(waiting);
 	}));
 	clearInterval(turning);
-	clearInterval(watching);
-	seen.times.sort((a, b) => a - b);
-	return { ...seen, found: [...seen.found], worked: seen.times.length, p50: percentile(seen.times, 0.5), p99: percentile(seen.times, 0.99) };
+	await unwatch();
+	seen.seconds += seconds;
 }
 
-// Three phases: alone, chaos, alone again. Every `turnMs` another quarter fails.
-export async function chaos({ servers, clients: count, seconds, turnMs, thinkMs }) {
+function summary(seen) {
+	seen.times.sort((a, b) => a - b);
+	return { ...seen, found: [...seen.found], worked: seen.times.length, rate: seen.times.length / seen.seconds, p50: percentile(seen.times, 0.5), p99: percentile(seen.times, 0.99) };
+}
+
+// Every server recovers, at the latest when its last suspension ends.
+async function heal(gate, client, weather) {
+	weather.turn(false, false);
+	const isCalm = () => weather.servers.every(({ isHealthy }) => isHealthy);
+	for (const end = Date.now() + PATIENCE; !isCalm() && Date.now() < end; await pause(20)) await one(gate, client, 'healing', weather, nothing());
+	return isCalm();
+}
+
+// `rounds` of calm and chaos, `seconds` of chaos in all; every `turnMs` another quarter fails.
+export async function chaos({ servers, clients: count, seconds, rounds, turnMs, thinkMs }) {
 	const gate = await start(servers);
 	try {
 		const clients = await connect(gate, count);
 		const weather = new Weather(gate);
-		const calm = { seconds: Math.max(2, Math.min(30, seconds / 10)), thinkMs };
-		const alone = await work(gate, clients, weather, calm);
-		const wild = await work(gate, clients, weather, { seconds, turnMs, thinkMs });
-		// Every server recovers, at the latest when its last suspension ends.
-		weather.turn(false);
-		const isCalm = () => weather.servers.every(({ isHealthy }) => isHealthy);
-		const healing = { calls: 0, failures: 0, codes: {}, found: new Set(), times: [] };
-		for (const end = Date.now() + PATIENCE; !isCalm() && Date.now() < end; await pause(20)) await one(gate, clients[0], 'healing', weather, healing);
-		const again = await work(gate, clients, weather, calm);
+		const [calm, wild] = [nothing(), nothing()];
+		let hasHealed = true;
+		for (let round = 0; round < rounds; round++) {
+			await work(gate, clients, weather, calm, { isChaos: false, seconds: Math.max(1, seconds / rounds / 3), turnMs, thinkMs });
+			await work(gate, clients, weather, wild, { isChaos: true, seconds: seconds / rounds, turnMs, thinkMs });
+			hasHealed = (await heal(gate, clients[0], weather)) && hasHealed;
+		}
+		await work(gate, clients, weather, calm, { isChaos: false, seconds: 1, turnMs, thinkMs });
 		const doubles = clients.flatMap((client) => client.doubles()).length;
 		for (const client of clients) await client.close();
 		// The listener and a few of its own are left.
 		await until(() => descriptors(gate.child.pid).sockets <= 8);
-		return { alone, wild, again, doubles, hasHealed: isCalm(), sockets: descriptors(gate.child.pid).sockets, left: await stop(gate, 'SIGTERM') };
+		return { calm: summary(calm), wild: summary(wild), doubles, hasHealed, sockets: descriptors(gate.child.pid).sockets, left: await stop(gate, 'SIGTERM') };
 	} finally {
 		gate.child.kill('SIGKILL');
 	}
