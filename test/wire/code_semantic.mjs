@@ -50,7 +50,7 @@ test('build, status and drop; a build reads only what has changed', () => {
 	const first = build(dir);
 	same([first.files, first.changed_files, first.commits, first.unchanged], [5, 5, 2, false]);
 	const facts = index('status', dir);
-	same([facts.status, facts.json.state, facts.json.embedder, facts.json.commit], [0, 'ready', 'lsa-256', git(dir, 'rev-parse', 'HEAD').trim()]);
+	same([facts.status, facts.json.state, facts.json.embedder, facts.json.commit], [0, 'ready', 'lsa-64', git(dir, 'rev-parse', 'HEAD').trim()]);
 	same(build(dir).unchanged, true);
 	write(dir, { 'src/new.c': 'int fresh(void);\n', 'src/token.c': files['src/token.c'] });
 	rmSync(join(dir, 'docs/guide.md'));
@@ -181,7 +181,7 @@ test('a damaged index, and one of another version or embedder', async () => {
 	const other = await serve(dir, '--semantic-index', 'off');
 	delete process.env.FAULTWIRE_EMBEDDINGS_URL;
 	const { problem } = await other.fail('semantic_search', query, 'vector-search-error', 503, 'search failed: the index was made by another embedder');
-	same([problem.extensions.embedder, problem.extensions.wanted_embedder], ['lsa-256', 'tiny at 127.0.0.1:9']);
+	same([problem.extensions.embedder, problem.extensions.wanted_embedder], ['lsa-64', 'tiny at 127.0.0.1:9']);
 	await other.end();
 });
 

@@ -17,6 +17,8 @@
 #include "tools/code/semantic/build_impl.h"
 #include "tools/code/semantic/files.h"
 #include "tools/code/semantic/history.h"
+#include "tools/code/semantic/limits.h"
+#include "tools/code/semantic/lsa.h"
 #include "tools/common/crew.h"
 
 #include <faultwire/raise.h>
@@ -43,6 +45,14 @@ static bool is_stopped(void *ctx)
 	return fw_semantic_building_is_stopped(ctx);
 }
 
+/* For git: also if the files could not be read. */
+static bool is_given_up(void *ctx)
+{
+	const struct fw_semantic_building *b = ctx;
+
+	return atomic_load(&b->is_given_up) || fw_semantic_building_is_stopped(b);
+}
+
 static void on_files(void *ctx, uint64_t done, uint64_t total, uint64_t bytes)
 {
 	struct fw_semantic_building *b = ctx;
@@ -59,8 +69,9 @@ static fw_error *read_repository(struct fw_semantic_building *b)
 					       .is_cancelled = is_stopped,
 					       .progress = on_files,
 					       .ctx = b };
-	bool is_changed;
 
+	/* git reads the history while this process reads the files. */
+	FW_TRY(fw_semantic_history_begin(b->data, &b->place, is_given_up, b, &b->history));
 	FW_TRY(fw_semantic_files_update(&reading));
 	b->build->changed = reading.changed;
 	b->build->read_bytes = reading.bytes;
@@ -68,9 +79,7 @@ static fw_error *read_repository(struct fw_semantic_building *b)
 		return NULL;
 	fw_semantic_building_progress(b, FW_SEMANTIC_HISTORY_PHASE, 0, 0);
 	FW_TRY(fw_semantic_data_begin(b->data));
-	FW_TRY(fw_semantic_history_update(b->data, &b->place, is_stopped, b, &is_changed,
-					  b->head));
-	b->has_new_commits = is_changed;
+	FW_TRY(fw_semantic_history_end(b->history, b->data, &b->has_new_commits, b->head));
 	return fw_semantic_data_commit(b->data);
 }
 
@@ -102,7 +111,8 @@ static bool unpack_basis(struct fw_semantic_space *space, const char *bytes, siz
 	terms = counts[0];
 	size = sizeof counts +
 	       terms * (sizeof *space->terms + sizeof *space->basis_scales + (size_t)counts[1]);
-	if (!terms || !counts[1] || counts[1] > FW_SEMANTIC_DIMS_MAX || size != len)
+	if (!terms || terms > FW_SEMANTIC_LIMIT_COLUMNS || !counts[1] ||
+	    counts[1] > FW_SEMANTIC_LSA_DIMS || size != len)
 		return false;
 	space->terms = fw__allocate(terms * sizeof *space->terms);
 	space->basis_scales = fw__allocate(terms * sizeof *space->basis_scales);
@@ -303,7 +313,7 @@ fw_error *fw_semantic_build(struct fw_semantic_build *options)
 	b->build = options;
 	b->dir = b->lock = b->place.root.fd = -1;
 	b->threads = fw_crew_size(options->threads);
-	b->embedder_id = options->embedder ? options->embedder->id : "lsa-256";
+	b->embedder_id = options->embedder ? options->embedder->id : FW_SEMANTIC_OWN_EMBEDDER;
 	repo = &b->repo;
 	(void)snprintf(repo->path, sizeof repo->path, "%s", options->repo);
 	err = fw_code_place_of(repo, &b->place);
@@ -314,6 +324,8 @@ fw_error *fw_semantic_build(struct fw_semantic_build *options)
 	if (!err)
 		report(b);
 	options->is_cancelled_early = fw_semantic_building_is_stopped(b);
+	atomic_store(&b->is_given_up, true);
+	fw_semantic_history_free(b->history);
 	fw_semantic_writing_clear(&b->writing);
 	fw_semantic_corpus_clear(&b->corpus);
 	fw_semantic_data_close(b->data);

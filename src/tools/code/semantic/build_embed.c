@@ -183,9 +183,7 @@ static fw_error *collect(struct embedding *e, struct fw_semantic_space *space)
 
 	space->dims = e->dims;
 	space->vectors = fw__allocate(corpus->chunk_count * e->dims + 1);
-	space->vector_scales =
-		fw__allocate((corpus->chunk_count + 1) * sizeof *space->vector_scales);
-	if (!space->vectors || !space->vector_scales)
+	if (!space->vectors)
 		return fw_raise_internal_out_of_memory();
 	for (size_t i = 0; i < corpus->source_count; i++) {
 		size_t chunks = chunks_of(corpus, &corpus->sources[i]), len;
@@ -200,7 +198,6 @@ static fw_error *collect(struct embedding *e, struct fw_semantic_space *space)
 			return fw_raise_search_failed("", NULL, "the index is damaged");
 		from = known;
 		for (size_t j = 0; j < chunks; j++, at++) {
-			memcpy(&space->vector_scales[at], from, sizeof(float));
 			memcpy(space->vectors + at * e->dims, from + sizeof(float), e->dims);
 			from += sizeof(float) + e->dims;
 		}

@@ -4,6 +4,8 @@
 #ifndef FW_TOOLS_CODE_SEMANTIC_BUILD_IMPL_H
 #define FW_TOOLS_CODE_SEMANTIC_BUILD_IMPL_H
 
+#include <stdatomic.h>
+
 #include "tools/code/semantic/corpus.h"
 #include "tools/code/semantic/data.h"
 #include "tools/code/semantic/history.h"
@@ -23,6 +25,8 @@ struct fw_semantic_building {
 	bool is_new; /* nothing of the last build can be used */
 	bool has_new_commits;
 	char head[FW_SEMANTIC_SHA_SIZE];
+	struct fw_semantic_history *history;
+	atomic_bool is_given_up; /* nobody waits for git any more */
 	struct fw_semantic_corpus corpus;
 	struct fw_semantic_writing writing;
 };

@@ -3,6 +3,7 @@
  */
 #include "tools/code/semantic/corpus.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -101,6 +102,21 @@ static size_t find(const struct fw_semantic_corpus *corpus, const char *path, si
 	return SIZE_MAX;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static uint32_t first_bits(const char *sha)
+{
+	char digits[9] = "";
+
+	memcpy(digits, sha, strnlen(sha, sizeof digits - 1));
+	return (uint32_t)strtoul(digits, NULL, 16);
+}
+
 static fw_error *add_past(void *ctx, const struct fw_semantic_commit *commit)
 {
 	struct fw_semantic_corpus *corpus = ctx;
@@ -120,9 +136,11 @@ static fw_error *add_past(void *ctx, const struct fw_semantic_commit *commit)
 	past.touch_count = corpus->touch_count - past.first_touch;
 	if (!past.touch_count)
 		return NULL;
+	qsort(corpus->touches + past.first_touch, past.touch_count, sizeof *corpus->touches,
+	      by_number);
 	FW_TRY(make_room(&corpus->pasts, &corpus->past_cap, corpus->past_count,
 			 sizeof *corpus->pasts));
-	past.sha = put_text(corpus, commit->sha);
+	past.sha = first_bits(commit->sha);
 	past.subject = put_text(corpus, commit->subject);
 	corpus->pasts[corpus->past_count++] = past;
 	return NULL;

@@ -23,8 +23,8 @@ struct fw_semantic_source {
 };
 
 struct fw_semantic_past {
-	size_t sha; /* in `texts` */
-	size_t subject;
+	uint32_t sha;   /* its first 32 bits */
+	size_t subject; /* in `texts` */
 	size_t first_touch;
 	size_t touch_count;
 };
@@ -34,7 +34,7 @@ struct fw_semantic_corpus {
 	size_t source_count, source_cap;
 	struct fw_semantic_past *pasts; /* the newest first */
 	size_t past_count, past_cap;
-	uint32_t *touches; /* numbers of sources */
+	uint32_t *touches; /* numbers of sources; those of a commit ascend */
 	size_t touch_count, touch_cap;
 	struct fw_buf texts;
 	struct fw_buf records;

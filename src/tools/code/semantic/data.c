@@ -15,7 +15,7 @@
 
 #include <faultwire/raise.h>
 
-enum { VERSION = 2, BUSY_MS = 5000, SQL_BYTES = 512 };
+enum { VERSION = 3, BUSY_MS = 5000, SQL_BYTES = 512 };
 
 enum statement {
 	FILES,

@@ -4,6 +4,7 @@
 #include "tools/code/semantic/findings.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,16 +168,16 @@ static void put_why(struct fw_semantic_finding *finding, const struct fw_semanti
 	is_first = true;
 	for (size_t i = 0; i < 3 && hit->commits[i] != UINT32_MAX && out.len < 1300; i++) {
 		const struct fw_semantic_commit_row *commit = &s->commits[hit->commits[i]];
-		char subject[120 + 4];
+		char text[FW_SEMANTIC_SUBJECT_BYTES + 1], subject[120 + 4], sha[12];
 
-		copy_text(subject, 120, s->strings + commit->subject,
-			  strlen(s->strings + commit->subject));
+		fw_semantic_snapshot_text(s, commit->subject, text, sizeof text);
+		copy_text(subject, 120, text, strlen(text));
 		if (!is_first)
 			FW_BUF(&out, ",");
 		is_first = false;
+		(void)snprintf(sha, sizeof sha, "%08" PRIx32, commit->sha);
 		FW_BUF(&out, "{\"sha\":");
-		fw_buf_json(&out, s->strings + commit->sha,
-			    strnlen(s->strings + commit->sha, 8));
+		fw_buf_json_str(&out, sha);
 		FW_BUF(&out, ",\"message\":");
 		fw_buf_json_str(&out, subject);
 		FW_BUF(&out, "}");
@@ -198,17 +199,20 @@ struct reading {
 	char *text;
 	size_t len;
 	uint32_t file; /* that is in `text` */
+	char path[FW_PATH_SIZE];
 	bool is_gone, is_changed;
 };
 
 static void read_file(struct reading *r, const struct fw_semantic_snapshot *s, uint32_t file)
 {
 	const struct fw_semantic_file_row *row = &s->files[file];
-	int fd = fw_root_open_beneath(r->place->root.fd, s->strings + row->path,
-				      O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st;
 	ssize_t got;
+	int fd;
 
+	fw_semantic_snapshot_text(s, row->path, r->path, sizeof r->path);
+	fd = fw_root_open_beneath(r->place->root.fd, r->path,
+				  O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	r->file = file;
 	r->len = 0;
 	r->is_gone = fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
@@ -244,20 +248,20 @@ static void fill_in(struct fw_semantic_finding *finding, struct reading *r,
 		    const struct fw_semantic_snapshot *s, const struct fw_semantic_query *query,
 		    const struct fw_semantic_hit *hit)
 {
-	const struct fw_semantic_chunk_row *chunk = &s->chunks[hit->chunk];
-	const char *symbol = s->strings + chunk->symbol;
+	struct fw_semantic_spot spot;
 	const char *text;
 	size_t len;
 
 	if (r->file != hit->file)
 		read_file(r, s, hit->file);
 	(void)snprintf(finding->path, sizeof finding->path, "%s%s", r->place->repo->prefix,
-		       s->strings + s->files[hit->file].path);
-	finding->start_line = chunk->start_line;
-	finding->end_line = chunk->start_line + (chunk->lines ? chunk->lines - 1u : 0);
+		       r->path);
+	fw_semantic_snapshot_spot(s, hit->file, hit->chunk, &spot);
+	finding->start_line = spot.start_line;
+	finding->end_line = spot.end_line;
 	finding->score = hit->score;
 	finding->is_gone = r->is_gone;
-	copy_text(finding->symbol, sizeof finding->symbol, symbol, strlen(symbol));
+	copy_text(finding->symbol, sizeof finding->symbol, spot.symbol, strlen(spot.symbol));
 	cut_lines(r, finding, &text, &len);
 	/* The lines that were found are not there any more. */
 	if (!len)

@@ -3,26 +3,32 @@
  *
  * `git log -z --name-only`: fields end with NUL. A commit begins with the byte 1, which no hash
  * has; the names of its files follow its fields.
+ *
+ * The thread keeps the commits in memory, four texts each: the database belongs to the thread
+ * that opened it.
  */
 #include "tools/code/semantic/history.h"
 
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/code/git.h"
 #include "tools/code/semantic/limits.h"
 
 #include <faultwire/raise.h>
 
-enum { FIELD_BYTES = 4096, PATHS_BYTES = 256 * 1024, SUBJECT_BYTES = 512 };
+enum { FIELD_BYTES = 4096, PATHS_BYTES = 64 * 1024, SUBJECT_BYTES = 512 };
 
 enum part { SHA, TIME, SUBJECT, PATHS };
 
 struct reading {
-	struct fw_semantic_data *data;
 	bool (*is_cancelled)(void *ctx);
 	void *ctx;
 	enum part part;
@@ -31,23 +37,40 @@ struct reading {
 	char subject[SUBJECT_BYTES];
 	struct fw_buf paths;
 	struct fw_buf field;
-	size_t commits;
+	struct fw_buf kept; /* commits */
 	char head[FW_SEMANTIC_SHA_SIZE];
-	fw_error *err;
+};
+
+struct fw_semantic_history {
+	struct reading reading;
+	const struct fw_code_place *place;
+	char old[FW_SEMANTIC_SHA_SIZE]; /* the newest commit of the last time */
+	char head[FW_SEMANTIC_SHA_SIZE];
+	bool is_whole; /* `kept` is not what follows the old commits, but all there is */
+	pthread_t thread;
+	bool has_thread;
 };
 
 static void put_commit(struct reading *r)
 {
-	const struct fw_semantic_commit commit = { r->sha, r->time_s, r->subject,
-						   r->paths.len ? r->paths.text : "" };
+	char time[24];
 
 	if (!r->sha[0])
 		return;
 	if (!r->head[0])
 		memcpy(r->head, r->sha, sizeof r->head);
-	r->commits++;
-	if (r->data && r->paths.state == FW_BUF_OK && !r->err)
-		r->err = fw_semantic_data_put_commit(r->data, &commit);
+	/* The oldest ones come last: if there are too many, they are left out. */
+	if (r->paths.state == FW_BUF_OK && r->kept.state == FW_BUF_OK) {
+		size_t len = r->kept.len;
+
+		(void)snprintf(time, sizeof time, "%" PRId64, r->time_s);
+		fw_buf_put(&r->kept, r->sha, strlen(r->sha) + 1);
+		fw_buf_put(&r->kept, time, strlen(time) + 1);
+		fw_buf_put(&r->kept, r->subject, strlen(r->subject) + 1);
+		fw_buf_put(&r->kept, r->paths.len ? r->paths.text : "", r->paths.len + 1);
+		if (r->kept.state != FW_BUF_OK)
+			r->kept.len = len;
+	}
 	fw_buf_reset(&r->paths, PATHS_BYTES);
 	r->sha[0] = '\0';
 }
@@ -107,7 +130,7 @@ static bool take(void *ctx, const char *bytes, size_t len)
 		bytes += part + (end != NULL);
 		len -= part + (end != NULL);
 	}
-	return !r->err && r->field.state == FW_BUF_OK;
+	return r->field.state == FW_BUF_OK;
 }
 
 static bool is_cancelled(void *ctx)
@@ -144,69 +167,142 @@ static bool list(struct reading *r, const struct fw_code_place *place, const cha
 	bool is_done = !err;
 
 	fw_error_free(err);
-	if (is_done && r->data)
+	if (is_done)
 		put_commit(r);
 	return is_done;
 }
 
-static bool find_head(struct reading *r, const struct fw_code_place *place, char *ret_head)
+static void prepare(struct reading *r)
+{
+	fw_buf_init(&r->paths, PATHS_BYTES);
+	fw_buf_init(&r->field, FIELD_BYTES + 1);
+	fw_buf_init(&r->kept, FW_SEMANTIC_LIMIT_TEXTS);
+}
+
+static void forget(struct reading *r)
+{
+	fw_buf_clear(&r->paths);
+	fw_buf_clear(&r->field);
+	fw_buf_clear(&r->kept);
+}
+
+static bool find_head(const struct reading *r, const struct fw_code_place *place,
+		      char *ret_head)
 {
 	struct reading own = { .is_cancelled = r->is_cancelled, .ctx = r->ctx };
 	bool is_done;
 
-	fw_buf_init(&own.paths, PATHS_BYTES);
-	fw_buf_init(&own.field, FIELD_BYTES + 1);
+	prepare(&own);
 	is_done = list(&own, place, "HEAD", "--max-count=1");
-	memcpy(ret_head, own.sha[0] ? own.sha : own.head, FW_SEMANTIC_SHA_SIZE);
-	fw_buf_clear(&own.paths);
-	fw_buf_clear(&own.field);
+	memcpy(ret_head, own.head, FW_SEMANTIC_SHA_SIZE);
+	forget(&own);
 	return is_done && ret_head[0];
 }
 
-static fw_error *read_new(struct reading *r, const struct fw_code_place *place, const char *old)
+/* The thread. */
+static void *read_new(void *ctx)
 {
+	struct fw_semantic_history *h = ctx;
 	char range[FW_SEMANTIC_SHA_SIZE + 16], count[48];
 
+	if (!find_head(&h->reading, h->place, h->head)) {
+		h->head[0] = '\0';
+		return NULL;
+	}
+	if (strcmp(h->old, h->head) == 0)
+		return NULL;
 	(void)snprintf(count, sizeof count, "--max-count=%d", FW_SEMANTIC_LIMIT_COMMITS);
-	(void)snprintf(range, sizeof range, "%s..HEAD", old);
-	if (old[0] && list(r, place, range, count))
-		return r->err;
+	(void)snprintf(range, sizeof range, "%s..HEAD", h->old);
+	if (h->old[0] && list(&h->reading, h->place, range, count))
+		return NULL;
 	/* The first time, or a commit that is gone since history was rewritten. */
-	fw_error_free(r->err);
-	r->err = NULL;
-	r->part = SHA;
-	FW_TRY(fw_semantic_data_drop_commits(r->data));
-	(void)list(r, place, "HEAD", count);
-	return r->err;
+	forget(&h->reading);
+	prepare(&h->reading);
+	h->reading.part = SHA;
+	h->is_whole = true;
+	(void)list(&h->reading, h->place, "HEAD", count);
+	return NULL;
 }
 
-fw_error *fw_semantic_history_update(struct fw_semantic_data *data,
-				     const struct fw_code_place *place,
-				     bool (*is_stopped)(void *ctx), void *ctx,
-				     bool *ret_is_changed, char ret_head[FW_SEMANTIC_SHA_SIZE])
+fw_error *fw_semantic_history_begin(struct fw_semantic_data *data,
+				    const struct fw_code_place *place,
+				    bool (*is_stopped)(void *ctx), void *ctx,
+				    struct fw_semantic_history **ret_history)
 {
-	struct reading r = { .data = data, .is_cancelled = is_stopped, .ctx = ctx };
-	char old[FW_SEMANTIC_SHA_SIZE] = "";
+	struct fw_semantic_history *h;
+	sigset_t all, before;
 	const void *known;
 	size_t len;
-	fw_error *err;
 
-	*ret_is_changed = false;
-	ret_head[0] = '\0';
-	if (!find_head(&r, place, ret_head))
-		return NULL;
 	FW_TRY(fw_semantic_data_meta(data, "head", &known, &len));
-	if (known && len < sizeof old)
-		memcpy(old, known, len);
-	if (strcmp(old, ret_head) == 0)
+	h = fw__allocate(sizeof *h);
+	if (!h)
+		return fw_raise_internal_out_of_memory();
+	fw__zero(h, sizeof *h);
+	if (known && len < sizeof h->old)
+		memcpy(h->old, known, len);
+	h->place = place;
+	h->reading.is_cancelled = is_stopped;
+	h->reading.ctx = ctx;
+	prepare(&h->reading);
+	/* Signals are for the thread that waits for them. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	h->has_thread = pthread_create(&h->thread, NULL, read_new, h) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!h->has_thread)
+		(void)read_new(h);
+	*ret_history = h;
+	return NULL;
+}
+
+static void join(struct fw_semantic_history *h)
+{
+	if (h->has_thread)
+		(void)pthread_join(h->thread, NULL);
+	h->has_thread = false;
+}
+
+static fw_error *keep(const struct reading *r, struct fw_semantic_data *data)
+{
+	const char *at = r->kept.len ? r->kept.text : "";
+	const char *end = at + r->kept.len;
+
+	while (at < end) {
+		const char *texts[4];
+
+		for (size_t i = 0; i < 4; i++) {
+			texts[i] = at;
+			at += strlen(at) + 1;
+		}
+		FW_TRY(fw_semantic_data_put_commit(
+			data,
+			&(struct fw_semantic_commit){ texts[0], strtoll(texts[1], NULL, 10),
+						      texts[2], texts[3] }));
+	}
+	return NULL;
+}
+
+fw_error *fw_semantic_history_end(struct fw_semantic_history *history,
+				  struct fw_semantic_data *data, bool *ret_is_changed,
+				  char ret_head[FW_SEMANTIC_SHA_SIZE])
+{
+	join(history);
+	memcpy(ret_head, history->head, FW_SEMANTIC_SHA_SIZE);
+	*ret_is_changed = history->head[0] && strcmp(history->old, history->head) != 0;
+	if (!*ret_is_changed)
 		return NULL;
-	*ret_is_changed = true;
-	fw_buf_init(&r.paths, PATHS_BYTES);
-	fw_buf_init(&r.field, FIELD_BYTES + 1);
-	err = read_new(&r, place, old);
-	fw_buf_clear(&r.paths);
-	fw_buf_clear(&r.field);
-	if (err)
-		return err;
+	if (history->is_whole)
+		FW_TRY(fw_semantic_data_drop_commits(data));
+	FW_TRY(keep(&history->reading, data));
 	return fw_semantic_data_put_meta(data, "head", ret_head, strlen(ret_head));
+}
+
+void fw_semantic_history_free(struct fw_semantic_history *history)
+{
+	if (!history)
+		return;
+	join(history);
+	forget(&history->reading);
+	fw__release(history);
 }

@@ -21,7 +21,7 @@ enum {
 	FW_SEMANTIC_LIMIT_PASTS = 200,
 	/* The matrix of the analysis. */
 	FW_SEMANTIC_LIMIT_ROWS = 10000,
-	FW_SEMANTIC_LIMIT_COLUMNS = 12288,
+	FW_SEMANTIC_LIMIT_COLUMNS = 4096, /* terms */
 	/* Terms of a query; findings of an answer. */
 	FW_SEMANTIC_LIMIT_QUERY_TERMS = 64,
 	FW_SEMANTIC_LIMIT_FINDINGS = 100,

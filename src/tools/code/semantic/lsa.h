@@ -16,7 +16,7 @@
 
 #include <faultwire/error.h>
 
-enum { FW_SEMANTIC_LSA_DIMS = 256, FW_SEMANTIC_LSA_ROUNDS = 2 };
+enum { FW_SEMANTIC_LSA_DIMS = 64, FW_SEMANTIC_LSA_ROUNDS = 2 };
 
 /* A sparse matrix by rows: columns and values of row i are at start[i] to start[i + 1]. */
 struct fw_semantic_matrix {

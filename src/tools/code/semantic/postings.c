@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tools/code/semantic/snapshot.h"
+#include "tools/code/semantic/bits.h"
+#include "tools/code/semantic/snapshot_format.h"
 
-enum { TF_BITS = 8, TF_MOST = 8, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, HASH_SHIFT = 32 };
+enum { COUNT_MOST = 255, DIGIT_BITS = 10, DIGITS = 1 << DIGIT_BITS };
 
 bool fw_semantic_postings_add(struct fw_semantic_postings *postings, uint32_t hash,
 			      uint32_t document, uint32_t tf)
@@ -23,11 +24,12 @@ bool fw_semantic_postings_add(struct fw_semantic_postings *postings, uint32_t ha
 		postings->cap = cap;
 	}
 	postings->list[postings->count++] =
-		(uint64_t)hash << HASH_SHIFT | document << TF_BITS | (tf < 255 ? tf : 255);
+		(uint64_t)fw_semantic_key(hash) << FW_SEMANTIC_KEY_SHIFT |
+		document << FW_SEMANTIC_COUNT_BITS | (tf < COUNT_MOST ? tf : COUNT_MOST);
 	return true;
 }
 
-/* Radix sort by the term, 11 bits at a time: stable, and documents are in order already. */
+/* Radix sort by the key, 10 bits at a time: stable, and documents are in order already. */
 bool fw_semantic_postings_sort(struct fw_semantic_postings *postings)
 {
 	size_t size = (postings->count ? postings->count : 1) * sizeof(uint64_t);
@@ -36,7 +38,8 @@ bool fw_semantic_postings_sort(struct fw_semantic_postings *postings)
 
 	if (!to)
 		return false;
-	for (unsigned shift = HASH_SHIFT; shift < 64; shift += DIGIT_BITS) {
+	for (unsigned shift = FW_SEMANTIC_KEY_SHIFT;
+	     shift < FW_SEMANTIC_KEY_SHIFT + FW_SEMANTIC_KEY_BITS; shift += DIGIT_BITS) {
 		size_t sum = 0;
 		uint64_t *swap = from;
 
@@ -60,43 +63,86 @@ bool fw_semantic_postings_sort(struct fw_semantic_postings *postings)
 	return true;
 }
 
-static void put_varint(struct fw_buf *out, uint32_t value)
+static uint32_t key_of(const struct fw_semantic_postings *postings, size_t number)
 {
-	char bytes[5];
-	size_t len = 0;
-
-	for (; value >= 128; value >>= 7)
-		bytes[len++] = (char)(value | 128);
-	bytes[len++] = (char)value;
-	fw_buf_put(out, bytes, len);
+	return (uint32_t)(postings->list[number] >> FW_SEMANTIC_KEY_SHIFT);
 }
 
-void fw_semantic_postings_write(const struct fw_semantic_postings *postings,
-				struct fw_buf *terms, struct fw_buf *lists)
+/* How many bits of a key choose the bucket. */
+static unsigned choose_bits(const struct fw_semantic_postings *postings)
 {
-	for (size_t i = 0; i < postings->count;) {
-		struct fw_semantic_term_row row = {
-			.hash = (uint32_t)(postings->list[i] >> HASH_SHIFT),
-			.offset = (uint32_t)lists->len,
-		};
-		uint32_t before = 0;
+	size_t terms = 0;
+	unsigned bits = 0;
 
-		for (; i < postings->count &&
-		       (uint32_t)(postings->list[i] >> HASH_SHIFT) == row.hash;
-		     i++) {
-			uint32_t document = (uint32_t)postings->list[i] >> TF_BITS;
-			uint32_t tf = (uint32_t)postings->list[i] & 255;
+	for (size_t i = 0; i < postings->count; i++)
+		terms += !i || key_of(postings, i) != key_of(postings, i - 1);
+	while (bits < FW_SEMANTIC_KEY_BITS - 8 && terms >> bits > FW_SEMANTIC_BUCKET_TERMS)
+		bits++;
+	return bits;
+}
 
-			/* A collision of hashes, or an identifier in two ways. */
-			if (row.count && document == before)
-				continue;
-			put_varint(lists, (document - before) << 3 |
-						  ((tf < TF_MOST ? tf : TF_MOST) - 1));
-			before = document;
-			row.count++;
-		}
-		fw_buf_put(terms, (const char *)&row, sizeof row);
+struct writing {
+	const struct fw_semantic_postings *postings;
+	uint32_t documents;
+	unsigned rest; /* bits of a key within its bucket */
+	struct fw_semantic_bit_writer bits;
+	uint32_t *list;
+	uint8_t *classes;
+};
+
+/* Writes one term; returns where the next one begins. */
+static size_t put_term(struct writing *w, size_t at)
+{
+	uint32_t key = key_of(w->postings, at);
+	size_t count = 0;
+
+	for (; at < w->postings->count && key_of(w->postings, at) == key; at++) {
+		uint32_t posting = (uint32_t)w->postings->list[at];
+		uint32_t document = posting >> FW_SEMANTIC_COUNT_BITS;
+
+		/* Two terms with one key, or an identifier in two ways. */
+		if (count && document == w->list[count - 1])
+			continue;
+		w->list[count] = document;
+		w->classes[count++] = fw_semantic_tf_class(posting & COUNT_MOST);
 	}
+	fw_semantic_bits_put(&w->bits, key, w->rest);
+	fw_semantic_bits_put_number(&w->bits, (uint32_t)count);
+	fw_semantic_list_put(&w->bits, w->list, w->classes, count, w->documents);
+	return at;
+}
+
+static void put_buckets(struct writing *w, struct fw_buf *buckets)
+{
+	struct fw_buf *lists = w->bits.out;
+	uint32_t count = (uint32_t)1 << (FW_SEMANTIC_KEY_BITS - w->rest);
+	uint32_t start = 0;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		fw_buf_put(buckets, (const char *)&start, sizeof start);
+		while (at < w->postings->count && key_of(w->postings, at) >> w->rest == i)
+			at = put_term(w, at);
+		fw_semantic_bits_end(&w->bits);
+		start = (uint32_t)lists->len;
+	}
+	fw_buf_put(buckets, (const char *)&start, sizeof start);
+}
+
+bool fw_semantic_postings_write(const struct fw_semantic_postings *postings, uint32_t documents,
+				struct fw_buf *buckets, struct fw_buf *lists)
+{
+	struct writing w = { .postings = postings, .documents = documents };
+
+	w.rest = FW_SEMANTIC_KEY_BITS - choose_bits(postings);
+	w.bits.out = lists;
+	w.list = fw__allocate((documents + (size_t)1) * sizeof *w.list);
+	w.classes = fw__allocate(documents + (size_t)1);
+	if (w.list && w.classes)
+		put_buckets(&w, buckets);
+	fw__release(w.list);
+	fw__release(w.classes);
+	return w.list && w.classes;
 }
 
 void fw_semantic_postings_clear(struct fw_semantic_postings *postings)

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/code/semantic/bits.h"
 #include "tools/code/semantic/rank_impl.h"
+#include "tools/code/semantic/snapshot_format.h"
 #include "tools/code/semantic/space.h"
 #include "tools/code/semantic/vector.h"
 
@@ -23,7 +25,6 @@ const struct fw_semantic_weights fw_semantic_weights = {
 	.vote = 0.8F,
 	.dense = 0.2F,
 	.path = 5.0F,
-	.symbol = 1.0F,
 	.history = 1.5F,
 };
 
@@ -39,72 +40,83 @@ static float length_norm(float length, double mean, float b)
 	return 1 - b + b * length / (float)(mean > 0 ? mean : 1);
 }
 
+/* The documents of a term, in r->list and r->classes; their number. */
+static size_t find(struct fw_semantic_ranking *r, enum fw_semantic_field field, uint32_t hash)
+{
+	return fw_semantic_snapshot_find(r->snapshot, field, hash, r->list, r->classes);
+}
+
+/* The file of a chunk: `file` or one behind it. Steps are doubled, since the chunks of a term
+ * are in neighbouring files, or far apart. */
+static uint32_t file_of(const struct fw_semantic_snapshot *s, uint32_t file, uint32_t chunk)
+{
+	size_t from = file, step = 1, to;
+
+	while (from + step < s->file_count && s->files[from + step].first_chunk <= chunk) {
+		from += step;
+		step *= 2;
+	}
+	to = from + step < s->file_count ? from + step : s->file_count;
+	while (to - from > 1) {
+		size_t middle = from + (to - from) / 2;
+
+		if (s->files[middle].first_chunk <= chunk)
+			from = middle;
+		else
+			to = middle;
+	}
+	return (uint32_t)from;
+}
+
+static void touch(struct fw_semantic_ranking *r, uint32_t file, float tf)
+{
+	if (r->file_tf[file] == 0)
+		r->touched[r->touched_count++] = file;
+	r->file_tf[file] += tf;
+}
+
 /* The chunks of a term: their own score, and the counts of their files. */
 static void add_chunks(struct fw_semantic_ranking *r, uint32_t hash)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
-	const struct fw_semantic_term_row *body =
-		fw_semantic_snapshot_term(s, FW_SEMANTIC_BODY, hash);
-	const struct fw_semantic_term_row *symbol =
-		fw_semantic_snapshot_term(s, FW_SEMANTIC_SYMBOL, hash);
-	struct fw_semantic_cursor cursor;
-	float idf = idf_of(s->chunk_count, body ? body->count : symbol ? symbol->count : 0);
+	size_t count = find(r, FW_SEMANTIC_BODY, hash);
+	float idf = idf_of(s->chunk_count, count);
+	uint32_t file = 0, end = 0;
 
 	r->touched_count = 0;
-	if (symbol) {
-		fw_semantic_cursor_init(&cursor, s, FW_SEMANTIC_SYMBOL, symbol);
-		while (fw_semantic_cursor_next(&cursor) && cursor.document < s->chunk_count)
-			r->extra[cursor.document] = r->weights->symbol * (float)cursor.tf;
-	}
-	if (body) {
-		fw_semantic_cursor_init(&cursor, s, FW_SEMANTIC_BODY, body);
-		while (fw_semantic_cursor_next(&cursor) && cursor.document < s->chunk_count) {
-			const struct fw_semantic_chunk_row *chunk = &s->chunks[cursor.document];
-			float tf = (float)cursor.tf + r->extra[cursor.document];
-			float in = tf / length_norm((float)chunk->length,
-						    s->head->mean_length[FW_SEMANTIC_BODY],
-						    FW_RANK_CHUNK_B);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t chunk = r->list[i];
+		float tf = fw_semantic_tf_of[r->classes[i]];
+		float in = tf * r->shortness[s->lengths[chunk]];
 
-			if (r->file_tf[chunk->file] == 0)
-				r->touched[r->touched_count++] = chunk->file;
-			r->file_tf[chunk->file] += tf;
-			r->chunk_score[cursor.document] += idf * in / (in + FW_RANK_K1);
+		if (chunk >= end) {
+			file = file_of(s, file, chunk);
+			end = fw_semantic_chunks_end(s, file);
 		}
-	}
-	if (symbol) {
-		fw_semantic_cursor_init(&cursor, s, FW_SEMANTIC_SYMBOL, symbol);
-		while (fw_semantic_cursor_next(&cursor) && cursor.document < s->chunk_count)
-			r->extra[cursor.document] = 0;
+		touch(r, file, tf);
+		r->chunk_score[chunk] += idf * in / (in + FW_RANK_K1);
 	}
 	/* Lengths of files: one division for each file, not for each chunk. */
-	for (size_t i = 0; i < r->touched_count; i++) {
-		uint32_t file = r->touched[i];
-
-		r->file_tf[file] /= length_norm((float)s->files[file].body_length,
-						r->mean_file_length, FW_RANK_FILE_B);
-	}
+	for (size_t i = 0; i < r->touched_count; i++)
+		r->file_tf[r->touched[i]] /=
+			length_norm((float)s->files[r->touched[i]].body_length,
+				    r->mean_file_length, FW_RANK_FILE_B);
 }
 
 static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field field,
 		      uint32_t hash, float weight, float b)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
-	const struct fw_semantic_term_row *term = fw_semantic_snapshot_term(s, field, hash);
-	struct fw_semantic_cursor cursor;
+	size_t count = weight > 0 ? find(r, field, hash) : 0;
 
-	if (!term || weight <= 0)
-		return;
-	fw_semantic_cursor_init(&cursor, s, field, term);
-	while (fw_semantic_cursor_next(&cursor) && cursor.document < s->file_count) {
-		const struct fw_semantic_file_row *file = &s->files[cursor.document];
+	for (size_t i = 0; i < count; i++) {
+		const struct fw_semantic_file_row *file = &s->files[r->list[i]];
 		float length = (float)(field == FW_SEMANTIC_PATH ? file->path_length
 								 : file->history_length);
 
-		if (r->file_tf[cursor.document] == 0)
-			r->touched[r->touched_count++] = cursor.document;
-		r->file_tf[cursor.document] +=
-			weight * (float)cursor.tf /
-			length_norm(length, s->head->mean_length[field], b);
+		touch(r, r->list[i],
+		      weight * fw_semantic_tf_of[r->classes[i]] /
+			      length_norm(length, s->head->mean_length[field], b));
 	}
 }
 
@@ -136,22 +148,16 @@ static void score_commits(struct fw_semantic_ranking *r)
 	const struct fw_semantic_snapshot *s = r->snapshot;
 
 	for (size_t i = 0; i < r->query->term_count; i++) {
-		const struct fw_semantic_term_row *term = fw_semantic_snapshot_term(
-			s, FW_SEMANTIC_COMMIT, r->query->terms[i].hash);
-		struct fw_semantic_cursor cursor;
-		float idf;
+		size_t count = find(r, FW_SEMANTIC_COMMIT, r->query->terms[i].hash);
+		float idf = idf_of(s->commit_count, count);
 
-		if (!term)
-			continue;
-		idf = idf_of(s->commit_count, term->count);
-		fw_semantic_cursor_init(&cursor, s, FW_SEMANTIC_COMMIT, term);
-		while (fw_semantic_cursor_next(&cursor) && cursor.document < s->commit_count) {
-			float tf = (float)cursor.tf /
-				   length_norm((float)s->commits[cursor.document].length,
-					       s->head->mean_length[FW_SEMANTIC_COMMIT],
+		for (size_t j = 0; j < count; j++) {
+			float length = (float)s->commits[r->list[j]].length;
+			float tf = fw_semantic_tf_of[r->classes[j]] /
+				   length_norm(length, s->head->mean_length[FW_SEMANTIC_COMMIT],
 					       FW_RANK_COMMIT_B);
 
-			r->commit_score[cursor.document] += idf * tf / (tf + FW_RANK_K1);
+			r->commit_score[r->list[j]] += idf * tf / (tf + FW_RANK_K1);
 		}
 	}
 }
@@ -176,6 +182,22 @@ static size_t choose_voters(const struct fw_semantic_ranking *r, uint32_t *ret_v
 	return count;
 }
 
+struct ballot {
+	struct fw_semantic_ranking *r;
+	float score;
+};
+
+static bool vote_for(void *ctx, uint32_t file)
+{
+	const struct ballot *ballot = ctx;
+	const struct fw_semantic_snapshot *s = ballot->r->snapshot;
+
+	/* A file that most commits change is no evidence of anything. */
+	ballot->r->votes[file] +=
+		ballot->score / logf(FW_RANK_BUSY + (float)s->files[file].history_length);
+	return true;
+}
+
 static void vote(struct fw_semantic_ranking *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
@@ -183,20 +205,13 @@ static void vote(struct fw_semantic_ranking *r)
 	score_commits(r);
 	r->voter_count = choose_voters(r, r->voters);
 	for (size_t i = 0; i < r->voter_count; i++) {
-		const struct fw_semantic_commit_row *commit = &s->commits[r->voters[i]];
+		size_t count = s->commits[r->voters[i]].touch_count;
 		float score = r->commit_score[r->voters[i]];
-
-		if (commit->touch_count > FW_SEMANTIC_LIMIT_TOUCHES)
-			continue;
 		/* The nearest ones count, not the many that share one common word. */
-		score = score * score / sqrtf((float)commit->touch_count);
-		for (size_t j = 0; j < commit->touch_count; j++) {
-			uint32_t file = s->touches[commit->first_touch + j];
+		struct ballot ballot = { r, score * score / sqrtf((float)count) };
 
-			/* A file that most commits change is no evidence of anything. */
-			r->votes[file] += score / logf(FW_RANK_BUSY +
-						       (float)s->files[file].history_length);
-		}
+		if (count <= FW_SEMANTIC_LIMIT_TOUCHES)
+			fw_semantic_snapshot_touched(s, r->voters[i], vote_for, &ballot);
 	}
 }
 
@@ -211,16 +226,15 @@ static bool place_query(struct fw_semantic_ranking *r, int8_t *ret_vector, float
 	memset(sum, 0, dims * sizeof *sum);
 	for (size_t i = 0; i < r->query->term_count; i++) {
 		size_t at = fw_semantic_basis_find(s->basis_terms, s->basis_count,
-						   r->query->terms[i].hash);
+						   fw_semantic_key(r->query->terms[i].hash));
 		float weight;
 
 		if (at == SIZE_MAX)
 			continue;
-		weight = fw_semantic_basis_weight(&s->basis_terms[at],
-						  r->query->terms[i].count) *
-			 s->basis_scales[at];
-		for (size_t j = 0; j < dims; j++)
-			sum[j] += weight * (float)s->basis[at * dims + j];
+		weight =
+			fw_semantic_basis_weight(&s->basis_terms[at], r->query->terms[i].count);
+		fw_semantic_nibbles_add(sum, s->basis + at * fw_semantic_nibble_bytes(dims),
+					dims, weight);
 	}
 	*ret_scale = fw_semantic_pack(sum, dims, ret_vector);
 	return *ret_scale > 0;
@@ -229,7 +243,7 @@ static bool place_query(struct fw_semantic_ranking *r, int8_t *ret_vector, float
 static void compare_vectors(struct fw_semantic_ranking *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
-	int8_t own[FW_SEMANTIC_DIMS_MAX];
+	int8_t own[FW_SEMANTIC_DIMS_MAX] = { 0 };
 	const int8_t *vector = r->query->vector;
 	float scale = r->query->vector_scale;
 
@@ -240,40 +254,51 @@ static void compare_vectors(struct fw_semantic_ranking *r)
 			return;
 		vector = own;
 	}
-	fw_semantic_cosines(vector, scale, s->vectors, s->vector_scales, s->chunk_count,
+	fw_semantic_cosines(vector, scale, s->vectors, s->factors, s->chunk_count,
 			    s->head->dims, r->cosine);
 }
 
 /* ---- running ---- */
 
+static size_t largest(size_t a, size_t b, size_t c)
+{
+	size_t most = a > b ? a : b;
+
+	return most > c ? most : c;
+}
+
 static bool prepare(struct fw_semantic_ranking *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	size_t files = s->file_count + 1, chunks = s->chunk_count + 1;
-	size_t commits = s->commit_count + 1;
-	size_t floats = 3 * files + 3 * chunks + commits + FW_SEMANTIC_DIMS_MAX;
-	size_t bytes =
-		files * (sizeof *r->matched + sizeof *r->touched) + floats * sizeof(float);
+	size_t commits = s->commit_count + 1, most = largest(files, chunks, commits);
+	size_t floats = 3 * files + 2 * chunks + commits + FW_SEMANTIC_DIMS_MAX;
+	size_t cleared = files * sizeof *r->matched + floats * sizeof(float);
 	float *at;
 
-	r->memory = fw__allocate(bytes);
+	r->memory = fw__allocate(cleared + (files + most) * sizeof(uint32_t) + most);
 	if (!r->memory)
 		return false;
-	memset(r->memory, 0, bytes);
+	memset(r->memory, 0, cleared);
 	r->matched = r->memory;
 	at = (float *)(void *)(r->matched + files);
 	r->file_tf = at;
 	r->file_score = at += files;
 	r->votes = at += files;
 	r->chunk_score = at += files;
-	r->extra = at += chunks;
 	r->cosine = at += chunks;
 	r->commit_score = at += chunks;
 	r->sum = at += commits;
 	r->touched = (uint32_t *)(void *)(at + FW_SEMANTIC_DIMS_MAX);
+	r->list = r->touched + files;
+	r->classes = (uint8_t *)(r->list + most);
 	for (size_t i = 0; i < s->file_count; i++)
 		r->mean_file_length += (double)s->files[i].body_length;
 	r->mean_file_length /= s->file_count ? (double)s->file_count : 1;
+	for (size_t i = 0; i < FW_RANK_LENGTHS; i++)
+		r->shortness[i] = 1 / length_norm(fw_semantic_length_of((uint8_t)i),
+						  s->head->mean_length[FW_SEMANTIC_BODY],
+						  FW_RANK_CHUNK_B);
 	return true;
 }
 

@@ -26,7 +26,6 @@ struct fw_semantic_weights {
 	float vote;
 	float dense;
 	float path;    /* a term in the path, against one in the text */
-	float symbol;  /* in a name that is defined */
 	float history; /* in the subject of a past commit */
 };
 extern const struct fw_semantic_weights fw_semantic_weights;
@@ -34,7 +33,8 @@ extern const struct fw_semantic_weights fw_semantic_weights;
 struct fw_semantic_query {
 	struct fw_semantic_term terms[FW_SEMANTIC_LIMIT_QUERY_TERMS];
 	size_t term_count;
-	/* A vector of a service, of the snapshot's dimensions; NULL: that of the terms. */
+	/* A vector of a service, of the snapshot's dimensions and padded as vector.h says;
+	 * NULL: that of the terms. */
 	const int8_t *vector;
 	float vector_scale;
 };

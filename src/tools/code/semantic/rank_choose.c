@@ -34,11 +34,11 @@ static uint32_t best_chunk(const struct fw_semantic_ranking *r, uint32_t file,
 			   const struct scale *scale, const uint32_t *before, size_t count,
 			   float *ret_score)
 {
-	const struct fw_semantic_file_row *row = &r->snapshot->files[file];
+	uint32_t end = fw_semantic_chunks_end(r->snapshot, file);
 	uint32_t best = UINT32_MAX;
 	float most = -1;
 
-	for (uint32_t i = row->first_chunk; i < row->first_chunk + row->chunk_count; i++) {
+	for (uint32_t i = r->snapshot->files[file].first_chunk; i < end; i++) {
 		float score = r->weights->chunk * share(r->chunk_score[i], scale->chunk) +
 			      r->weights->dense * share(r->cosine[i], scale->cosine);
 		bool is_taken = false;
@@ -54,6 +54,19 @@ static uint32_t best_chunk(const struct fw_semantic_ranking *r, uint32_t file,
 	return best;
 }
 
+struct match {
+	uint32_t file;
+	bool is_found;
+};
+
+static bool is_match(void *ctx, uint32_t file)
+{
+	struct match *match = ctx;
+
+	match->is_found = file == match->file;
+	return !match->is_found;
+}
+
 static void name_commits(const struct fw_semantic_ranking *r, struct fw_semantic_hit *hit)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
@@ -62,15 +75,12 @@ static void name_commits(const struct fw_semantic_ranking *r, struct fw_semantic
 	for (size_t i = 0; i < 3; i++)
 		hit->commits[i] = UINT32_MAX;
 	for (size_t i = 0; i < r->voter_count && count < 3; i++) {
-		const struct fw_semantic_commit_row *commit = &s->commits[r->voters[i]];
+		struct match match = { .file = hit->file };
 
-		for (size_t j = 0; j < commit->touch_count &&
-				   commit->touch_count <= FW_SEMANTIC_LIMIT_TOUCHES;
-		     j++)
-			if (s->touches[commit->first_touch + j] == hit->file) {
-				hit->commits[count++] = r->voters[i];
-				break;
-			}
+		if (s->commits[r->voters[i]].touch_count <= FW_SEMANTIC_LIMIT_TOUCHES)
+			fw_semantic_snapshot_touched(s, r->voters[i], is_match, &match);
+		if (match.is_found)
+			hit->commits[count++] = r->voters[i];
 	}
 }
 
@@ -140,7 +150,7 @@ void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,
 		most = FW_SEMANTIC_LIMIT_FINDINGS;
 	ret_hits->count = 0;
 	for (size_t i = 0; i < s->file_count; i++)
-		if (s->files[i].chunk_count)
+		if (fw_semantic_chunks_end(s, i) > s->files[i].first_chunk)
 			put_file(r, &scale, (uint32_t)i, most, ret_hits);
 	for (size_t i = 0; i < ret_hits->count; i++)
 		name_commits(r, &ret_hits->list[i]);

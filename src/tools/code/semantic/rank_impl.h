@@ -16,7 +16,7 @@
 #define FW_RANK_COMMIT_B 0.4F
 #define FW_RANK_BUSY 20
 
-enum { FW_RANK_VOTERS = 60 };
+enum { FW_RANK_VOTERS = 60, FW_RANK_LENGTHS = 256 };
 
 struct fw_semantic_ranking {
 	const struct fw_semantic_snapshot *snapshot;
@@ -32,7 +32,7 @@ struct fw_semantic_ranking {
 	size_t touched_count;
 	/* Per chunk. */
 	float *chunk_score;
-	float *extra; /* the current term in names */
+	float shortness[FW_RANK_LENGTHS]; /* by the code of a length */
 	float *cosine;
 	/* Per commit. */
 	float *commit_score;
@@ -42,6 +42,9 @@ struct fw_semantic_ranking {
 	float possible; /* the sum of the weights of all terms */
 	double mean_file_length;
 	float *sum; /* the vector of the query */
+	/* The documents of the current term. */
+	uint32_t *list;
+	uint8_t *classes;
 };
 
 void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,

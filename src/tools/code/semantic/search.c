@@ -72,7 +72,8 @@ static fw_error *check_embedder(const struct search *s, const struct fw_code_rep
 				const struct fw_semantic_snapshot *snapshot)
 {
 	const struct fw_semantic_settings *settings = &s->code->semantic;
-	const char *wanted = settings->has_embedder ? settings->embedder.id : "lsa-256";
+	const char *wanted =
+		settings->has_embedder ? settings->embedder.id : FW_SEMANTIC_OWN_EMBEDDER;
 	fw_error *err;
 
 	if (strncmp(snapshot->head->embedder, wanted, sizeof snapshot->head->embedder) == 0)
@@ -95,9 +96,11 @@ static fw_error *embed(struct search *s, const struct fw_semantic_snapshot *snap
 	if (!s->vector) {
 		FW_TRY(fw_semantic_embed(&s->code->semantic.embedder, &s->text, &s->len, 1,
 					 &dims, &vector));
-		s->vector = fw__allocate(dims);
-		if (s->vector)
+		s->vector = fw__allocate(2 * fw_semantic_nibble_bytes(dims));
+		if (s->vector) {
+			fw__zero(s->vector, 2 * fw_semantic_nibble_bytes(dims));
 			s->query.vector_scale = fw_semantic_pack(vector, dims, s->vector);
+		}
 		fw__release(vector);
 		if (!s->vector)
 			return fw_raise_internal_out_of_memory();

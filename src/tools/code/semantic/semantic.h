@@ -89,5 +89,7 @@ FW_NODISCARD fw_error *fw_semantic_drop(const char *directory, bool *ret_was_the
 bool fw_semantic_is_building(int directory);
 
 #define FW_SEMANTIC_SNAPSHOT_NAME "snapshot"
+/* The analysis of the repository itself (lsa.h). */
+#define FW_SEMANTIC_OWN_EMBEDDER "lsa-64"
 
 #endif

@@ -16,17 +16,25 @@
 
 #include <faultwire/error.h>
 
+#include "tools/code/semantic/texts.h"
+
 enum {
 	FW_SEMANTIC_EMBEDDER_BYTES = 160,
 	FW_SEMANTIC_DIMS_MAX = 4096,
 	FW_SEMANTIC_FILES_MAX = 4 * 1000 * 1000,
-	FW_SEMANTIC_CHUNKS_MAX = 1 << 24
+	FW_SEMANTIC_CHUNKS_MAX = 1 << 24,
+	FW_SEMANTIC_KEY_BITS = 28,
+	FW_SEMANTIC_SPOT_BYTES = 128,
+	/* Of a subject, what is shown; all of its terms are in the lists. */
+	FW_SEMANTIC_SUBJECT_BYTES = 80
 };
+
+/* Stands for the symbol of the chunk before: an escaped byte that no name has. */
+#define FW_SEMANTIC_REPEATED "\377\001"
 
 /* Fields with lists of documents: a document is a chunk, a file or a commit. */
 enum fw_semantic_field {
-	FW_SEMANTIC_BODY,    /* chunks: their text */
-	FW_SEMANTIC_SYMBOL,  /* chunks: the names that they define */
+	FW_SEMANTIC_BODY,    /* chunks: their text, and the names that they define once more */
 	FW_SEMANTIC_PATH,    /* files: the path */
 	FW_SEMANTIC_HISTORY, /* files: the subjects of the commits that changed them */
 	FW_SEMANTIC_COMMIT,  /* commits: the subject */
@@ -35,56 +43,44 @@ enum fw_semantic_field {
 
 enum fw_semantic_section {
 	FW_SEMANTIC_FILES,
-	FW_SEMANTIC_CHUNKS,
+	FW_SEMANTIC_LINES,   /* a byte per chunk: its lines; chunks follow each other */
+	FW_SEMANTIC_LENGTHS, /* a byte per chunk: fw_semantic_length_code() of its terms */
+	FW_SEMANTIC_SYMBOLS, /* of each chunk, with a NUL; FW_SEMANTIC_REPEATED as before */
 	FW_SEMANTIC_COMMITS,
-	FW_SEMANTIC_TOUCHES, /* file numbers */
-	FW_SEMANTIC_STRINGS, /* each ends with NUL */
+	FW_SEMANTIC_TOUCHES, /* files of each commit: varints, each minus the one before */
+	FW_SEMANTIC_STRINGS, /* paths and subjects */
+	FW_SEMANTIC_TEXTS,   /* the table of strings and symbols (texts.h) */
 	FW_SEMANTIC_BASIS_TERMS,
-	FW_SEMANTIC_BASIS, /* int8 */
-	FW_SEMANTIC_BASIS_SCALES,
-	FW_SEMANTIC_VECTORS, /* int8, of chunks */
-	FW_SEMANTIC_VECTOR_SCALES,
-	FW_SEMANTIC_TERMS,                                                  /* of each field */
-	FW_SEMANTIC_POSTINGS = FW_SEMANTIC_TERMS + FW_SEMANTIC_FIELD_COUNT, /* of each field */
-	FW_SEMANTIC_SECTION_COUNT = FW_SEMANTIC_POSTINGS + FW_SEMANTIC_FIELD_COUNT
+	FW_SEMANTIC_BASIS,   /* four bits per dimension (vector.h) */
+	FW_SEMANTIC_VECTORS, /* of chunks, the same */
+	FW_SEMANTIC_FACTORS, /* a byte per chunk: fw_semantic_factor_of() */
+	FW_SEMANTIC_BUCKETS, /* of each field: where each bucket begins in the lists */
+	FW_SEMANTIC_LISTS = FW_SEMANTIC_BUCKETS + FW_SEMANTIC_FIELD_COUNT, /* of each field */
+	FW_SEMANTIC_SECTION_COUNT = FW_SEMANTIC_LISTS + FW_SEMANTIC_FIELD_COUNT
 };
 
 struct fw_semantic_file_row {
-	uint32_t path; /* in the strings */
-	uint32_t first_chunk;
-	uint32_t chunk_count;
-	uint32_t body_length; /* terms */
-	uint32_t path_length;
-	uint32_t history_length;
 	int64_t mtime_ns;
-	int64_t size;
-};
-
-struct fw_semantic_chunk_row {
-	uint32_t file;
-	uint32_t start_line;
-	uint16_t lines;
-	uint16_t length; /* terms; at most 65535 */
-	uint32_t symbol; /* in the strings */
+	uint32_t path;    /* in the strings */
+	uint32_t symbols; /* of its chunks, in the symbols */
+	uint32_t first_chunk;
+	uint32_t body_length; /* terms */
+	uint32_t size;
+	uint16_t path_length;
+	uint16_t history_length;
 };
 
 struct fw_semantic_commit_row {
-	uint32_t subject;
-	uint32_t sha;
-	uint32_t first_touch;
-	uint32_t touch_count;
-	uint32_t length;
-};
-
-struct fw_semantic_term_row {
-	uint32_t hash;   /* in ascending order */
-	uint32_t count;  /* documents */
-	uint32_t offset; /* in the postings of the field */
+	uint32_t subject;     /* in the strings */
+	uint32_t sha;         /* its first 32 bits */
+	uint32_t first_touch; /* in the touches */
+	uint16_t touch_count;
+	uint16_t length;
 };
 
 struct fw_semantic_basis_row {
-	uint32_t hash; /* in ascending order */
-	float idf;
+	uint32_t key; /* in ascending order */
+	float weight; /* of its row of the basis */
 };
 
 /* The beginning of the file. */
@@ -112,23 +108,29 @@ struct fw_semantic_snapshot {
 	size_t bytes;
 	const struct fw_semantic_file_row *files;
 	size_t file_count;
-	const struct fw_semantic_chunk_row *chunks;
+	const uint8_t *lines;
+	const uint8_t *lengths;
 	size_t chunk_count;
+	const char *symbols;
+	size_t symbol_bytes;
 	const struct fw_semantic_commit_row *commits;
 	size_t commit_count;
-	const uint32_t *touches;
+	const unsigned char *touches;
+	size_t touch_bytes;
 	const char *strings;
+	size_t string_bytes;
+	const struct fw_semantic_text_table *texts;
 	const struct fw_semantic_basis_row *basis_terms;
 	size_t basis_count;
-	const int8_t *basis;
-	const float *basis_scales;
-	const int8_t *vectors;
-	const float *vector_scales;
+	const unsigned char *basis;
+	const unsigned char *vectors;
+	const uint8_t *factors;
 	struct {
-		const struct fw_semantic_term_row *terms;
+		const uint32_t *buckets; /* one more than there are */
 		size_t count;
-		const unsigned char *postings;
-		size_t bytes;
+		unsigned bits; /* of a key that choose the bucket */
+		const unsigned char *lists;
+		uint32_t documents;
 	} fields[FW_SEMANTIC_FIELD_COUNT];
 };
 
@@ -148,45 +150,41 @@ void fw_semantic_snapshot_close(struct fw_semantic_snapshot *snapshot);
 /* A checksum of bytes in memory, quicker than reading them from a disk. */
 uint64_t fw_semantic_checksum(const void *bytes, size_t len);
 
-/* The row of a term, or NULL. */
-const struct fw_semantic_term_row *fw_semantic_snapshot_term(
-	const struct fw_semantic_snapshot *snapshot, enum fw_semantic_field field,
-	uint32_t hash);
+/* Lengths as bytes, within 5 %. */
+uint8_t fw_semantic_length_code(uint32_t length);
+float fw_semantic_length_of(uint8_t code);
 
-/* Reads the list of documents of a term. */
-struct fw_semantic_cursor {
-	const unsigned char *at;
-	const unsigned char *end;
-	uint32_t left;
-	uint32_t document; /* the current one */
-	uint32_t tf;
-};
-void fw_semantic_cursor_init(struct fw_semantic_cursor *cursor,
-			     const struct fw_semantic_snapshot *snapshot,
-			     enum fw_semantic_field field,
-			     const struct fw_semantic_term_row *term);
-
-/* False at the end. A document is a difference to the one before, with the count in its lowest
- * three bits, as a varint. */
-static inline bool fw_semantic_cursor_next(struct fw_semantic_cursor *cursor)
+/* The chunks of a file: from the first to before the end. */
+static inline uint32_t fw_semantic_chunks_end(const struct fw_semantic_snapshot *snapshot,
+					      size_t file)
 {
-	uint32_t value = 0;
-	unsigned shift = 0;
-
-	if (!cursor->left)
-		return false;
-	while (cursor->at < cursor->end && shift < 32) {
-		unsigned char byte = *cursor->at++;
-
-		value |= (uint32_t)(byte & 127) << shift;
-		shift += 7;
-		if (byte < 128)
-			break;
-	}
-	cursor->left--;
-	cursor->document += value >> 3;
-	cursor->tf = (value & 7) + 1;
-	return true;
+	return file + 1 < snapshot->file_count ? snapshot->files[file + 1].first_chunk
+					       : (uint32_t)snapshot->chunk_count;
 }
+
+/* Where a chunk of a file is, and the definition that it shows ("": none). */
+struct fw_semantic_spot {
+	uint32_t start_line;
+	uint32_t end_line;
+	char symbol[FW_SEMANTIC_SPOT_BYTES];
+};
+void fw_semantic_snapshot_spot(const struct fw_semantic_snapshot *snapshot, uint32_t file,
+			       uint32_t chunk, struct fw_semantic_spot *ret_spot);
+
+/* A path or a subject; cut if it is longer than `size` - 1. */
+void fw_semantic_snapshot_text(const struct fw_semantic_snapshot *snapshot, uint32_t offset,
+			       char *ret_text, size_t size);
+
+/* The files that a commit changed: calls `each` until it returns false. */
+void fw_semantic_snapshot_touched(const struct fw_semantic_snapshot *snapshot, uint32_t commit,
+				  bool (*each)(void *ctx, uint32_t file), void *ctx);
+
+/*
+ * The documents of a term, in ascending order, and how often they have it (bits.h). Both lists
+ * have room for all documents of the field. Returns their number; 0: none has the term.
+ */
+size_t fw_semantic_snapshot_find(const struct fw_semantic_snapshot *snapshot,
+				 enum fw_semantic_field field, uint32_t hash,
+				 uint32_t *ret_list, uint8_t *ret_classes);
 
 #endif

@@ -5,15 +5,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tools/code/semantic/limits.h"
 #include "tools/code/semantic/record.h"
 #include "tools/code/semantic/snapshot_format.h"
 #include "tools/code/semantic/token.h"
+#include "tools/code/semantic/vector.h"
 
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
@@ -49,12 +52,12 @@ static size_t distinct(const char *text, uint32_t *terms, uint32_t *counts, size
 }
 
 static bool add_text(struct fw_semantic_writing *w, enum fw_semantic_field field,
-		     const char *text, size_t document, uint32_t *ret_length)
+		     const char *text, size_t document, uint16_t *ret_length)
 {
 	uint32_t terms[TEXT_TERMS], counts[TEXT_TERMS];
 	size_t length, used = distinct(text, terms, counts, &length);
 
-	*ret_length = (uint32_t)length;
+	*ret_length = (uint16_t)length;
 	for (size_t i = 0; i < used; i++)
 		if (!add(w, field, terms[i], document, counts[i]))
 			return false;
@@ -63,41 +66,80 @@ static bool add_text(struct fw_semantic_writing *w, enum fw_semantic_field field
 
 /* ---- files and chunks ---- */
 
+/* Paths, subjects and names of definitions, from which the table of sequences is made. */
+static bool train_texts(struct fw_semantic_writing *w)
+{
+	const struct fw_semantic_corpus *corpus = w->corpus;
+	struct fw_semantic_chunk chunk;
+	struct fw_buf sample;
+	bool is_done;
+
+	fw_buf_init(&sample, 2 * FW_SEMANTIC_LIMIT_TEXTS);
+	if (corpus->texts.len)
+		fw_buf_put(&sample, corpus->texts.text, corpus->texts.len);
+	for (size_t i = 0; i < corpus->source_count; i++) {
+		struct fw_semantic_reader reader = { .chunks = 0 };
+
+		if (corpus->sources[i].record_len)
+			fw_semantic_reader_init(
+				&reader, corpus->records.text + corpus->sources[i].record,
+				corpus->sources[i].record_len);
+		while (fw_semantic_reader_next(&reader, &chunk))
+			if (chunk.symbol_len) {
+				fw_buf_put(&sample, chunk.symbol, chunk.symbol_len);
+				fw_buf_put(&sample, "", 1);
+			}
+	}
+	is_done = sample.state == FW_BUF_OK &&
+		  fw_semantic_texts_train(&w->texts, sample.len ? sample.text : "", sample.len);
+	fw_buf_clear(&sample);
+	fw_semantic_texts_init(&w->text_writer, &w->texts);
+	fw_buf_put(&w->sections[FW_SEMANTIC_TEXTS], (const char *)&w->texts, sizeof w->texts);
+	return is_done;
+}
+
 static uint32_t put_string(struct fw_semantic_writing *w, const char *text, size_t len)
 {
 	struct fw_buf *strings = &w->sections[FW_SEMANTIC_STRINGS];
 	uint32_t at = (uint32_t)strings->len;
 
-	if (!len)
-		return 0;
-	fw_buf_put(strings, text, len);
-	fw_buf_put(strings, "", 1);
+	fw_semantic_texts_put(&w->text_writer, text, len, strings);
 	return at;
 }
 
-static bool add_chunk(struct fw_semantic_writing *w, const struct fw_semantic_chunk *chunk,
-		      size_t file, size_t number)
+static void put_byte(struct fw_semantic_writing *w, enum fw_semantic_section section,
+		     uint32_t value)
 {
-	struct fw_buf *chunks = &w->sections[FW_SEMANTIC_CHUNKS];
-	uint32_t lines = chunk->end_line - chunk->start_line + 1;
-	struct fw_semantic_chunk_row row = {
-		.file = (uint32_t)file,
-		.start_line = chunk->start_line,
-		.lines = (uint16_t)(lines < LENGTH_MAX ? lines : LENGTH_MAX),
-		.length = (uint16_t)(chunk->length < LENGTH_MAX ? chunk->length : LENGTH_MAX),
-		.symbol = put_string(w, chunk->symbol, chunk->symbol_len),
-	};
+	char byte = (char)(value < 255 ? value : 255);
 
+	fw_buf_put(&w->sections[section], &byte, 1);
+}
+
+static void put_symbol(struct fw_semantic_writing *w, const struct fw_semantic_chunk *chunk,
+		       const struct fw_semantic_chunk *before)
+{
+	struct fw_buf *symbols = &w->sections[FW_SEMANTIC_SYMBOLS];
+	size_t len = chunk->symbol_len;
+
+	if (len && before->symbol_len == len && memcmp(before->symbol, chunk->symbol, len) == 0)
+		fw_buf_put(symbols, FW_SEMANTIC_REPEATED, sizeof FW_SEMANTIC_REPEATED);
+	else
+		fw_semantic_texts_put(&w->text_writer, chunk->symbol, len, symbols);
+}
+
+static bool add_chunk(struct fw_semantic_writing *w, const struct fw_semantic_chunk *chunk,
+		      size_t number)
+{
+	put_byte(w, FW_SEMANTIC_LINES, chunk->end_line - chunk->start_line + 1);
+	put_byte(w, FW_SEMANTIC_LENGTHS, fw_semantic_length_code(chunk->length));
 	for (size_t i = 0; i < chunk->term_count; i++) {
 		struct fw_semantic_posting posting = fw_semantic_chunk_term(chunk, i);
 
-		if (posting.tf && !add(w, FW_SEMANTIC_BODY, posting.hash, number, posting.tf))
-			return false;
-		if (posting.symbol_tf &&
-		    !add(w, FW_SEMANTIC_SYMBOL, posting.hash, number, posting.symbol_tf))
+		/* A name that is defined here counts once more than one that is used. */
+		if (!add(w, FW_SEMANTIC_BODY, posting.hash, number,
+			 (uint32_t)posting.tf + posting.symbol_tf))
 			return false;
 	}
-	fw_buf_put(chunks, (const char *)&row, sizeof row);
 	return true;
 }
 
@@ -107,22 +149,24 @@ static bool add_file(struct fw_semantic_writing *w, size_t file, size_t *number)
 	const char *path = fw_semantic_corpus_text(w->corpus, source->path);
 	struct fw_semantic_file_row row = {
 		.path = put_string(w, path, strlen(path)),
+		.symbols = (uint32_t)w->sections[FW_SEMANTIC_SYMBOLS].len,
 		.first_chunk = (uint32_t)*number,
 		.mtime_ns = source->mtime_ns,
-		.size = source->size,
+		.size = (uint32_t)source->size,
 	};
 	struct fw_semantic_reader reader = { .chunks = 0 };
-	struct fw_semantic_chunk chunk;
+	struct fw_semantic_chunk chunk, before = { .symbol_len = 0 };
 
 	if (source->record_len)
 		fw_semantic_reader_init(&reader, w->corpus->records.text + source->record,
 					source->record_len);
 	for (; fw_semantic_reader_next(&reader, &chunk); ++*number) {
-		if (!add_chunk(w, &chunk, file, *number))
+		put_symbol(w, &chunk, &before);
+		if (!add_chunk(w, &chunk, *number))
 			return false;
 		row.body_length += chunk.length;
+		before = chunk;
 	}
-	row.chunk_count = (uint32_t)*number - row.first_chunk;
 	if (!add_text(w, FW_SEMANTIC_PATH, path, file, &row.path_length))
 		return false;
 	fw_buf_put(&w->sections[FW_SEMANTIC_FILES], (const char *)&row, sizeof row);
@@ -131,29 +175,49 @@ static bool add_file(struct fw_semantic_writing *w, size_t file, size_t *number)
 
 /* ---- history ---- */
 
+static void put_touches(struct fw_semantic_writing *w, const struct fw_semantic_past *past)
+{
+	struct fw_buf *touches = &w->sections[FW_SEMANTIC_TOUCHES];
+	uint32_t before = 0;
+
+	for (size_t i = 0; i < past->touch_count; i++) {
+		uint32_t file = w->corpus->touches[past->first_touch + i];
+		uint32_t step = file - before;
+		char byte;
+
+		for (; step >= 128; step >>= 7) {
+			byte = (char)(step | 128);
+			fw_buf_put(touches, &byte, 1);
+		}
+		byte = (char)step;
+		fw_buf_put(touches, &byte, 1);
+		before = file;
+	}
+}
+
 static bool add_commits(struct fw_semantic_writing *w)
 {
 	const struct fw_semantic_corpus *corpus = w->corpus;
-	struct fw_buf *touches = &w->sections[FW_SEMANTIC_TOUCHES];
 
 	for (size_t i = 0; i < corpus->past_count; i++) {
 		const struct fw_semantic_past *past = &corpus->pasts[i];
 		const char *subject = fw_semantic_corpus_text(corpus, past->subject);
-		const char *sha = fw_semantic_corpus_text(corpus, past->sha);
 		struct fw_semantic_commit_row row = {
-			.subject = put_string(w, subject, strlen(subject)),
-			.sha = put_string(w, sha, strlen(sha)),
-			.first_touch = (uint32_t)past->first_touch,
-			.touch_count = (uint32_t)past->touch_count,
+			.subject = put_string(w, subject,
+					      fw_utf8_cut(subject, strlen(subject),
+							  FW_SEMANTIC_SUBJECT_BYTES)),
+			.sha = past->sha,
+			.first_touch = (uint32_t)w->sections[FW_SEMANTIC_TOUCHES].len,
+			.touch_count =
+				(uint16_t)(past->touch_count < LENGTH_MAX ? past->touch_count
+									  : LENGTH_MAX),
 		};
 
+		put_touches(w, past);
 		if (!add_text(w, FW_SEMANTIC_COMMIT, subject, i, &row.length))
 			return false;
 		fw_buf_put(&w->sections[FW_SEMANTIC_COMMITS], (const char *)&row, sizeof row);
 	}
-	if (corpus->touch_count)
-		fw_buf_put(touches, (const char *)corpus->touches,
-			   corpus->touch_count * sizeof *corpus->touches);
 	return true;
 }
 
@@ -193,11 +257,15 @@ static bool add_history_of(struct fw_semantic_writing *w, size_t file, const uin
 			continue;
 		used = distinct(fw_semantic_corpus_text(w->corpus, past->subject), terms,
 				counts, &length);
-		row->history_length += (uint32_t)used;
+		row->history_length = (uint16_t)(row->history_length + used < LENGTH_MAX
+							 ? row->history_length + used
+							 : LENGTH_MAX);
 		for (size_t j = 0; j < used; j++) {
 			size_t k = start;
 
-			while (k < field->count && (uint32_t)(field->list[k] >> 32) != terms[j])
+			while (k < field->count &&
+			       (uint32_t)(field->list[k] >> FW_SEMANTIC_KEY_SHIFT) !=
+				       fw_semantic_key(terms[j]))
 				k++;
 			if (k == field->count) {
 				if (!add(w, FW_SEMANTIC_HISTORY, terms[j], file, 1))
@@ -236,7 +304,8 @@ fw_error *fw_semantic_writing_begin(struct fw_semantic_writing *writing,
 	*writing = (struct fw_semantic_writing){ .corpus = corpus };
 	for (size_t i = 0; i < FW_SEMANTIC_SECTION_COUNT; i++)
 		fw_buf_init(&writing->sections[i], FW_SEMANTIC_LIMIT_SECTION);
-	fw_buf_put(&writing->sections[FW_SEMANTIC_STRINGS], "", 1);
+	if (!train_texts(writing))
+		return fw_raise_internal_out_of_memory();
 	for (size_t i = 0; i < corpus->source_count; i++)
 		if (!add_file(writing, i, &number))
 			return fw_raise_internal_out_of_memory();
@@ -251,39 +320,64 @@ fw_error *fw_semantic_writing_begin(struct fw_semantic_writing *writing,
 
 /* ---- the file ---- */
 
+static void put_basis(struct fw_semantic_writing *w, const struct fw_semantic_space *space)
+{
+	unsigned char packed[FW_SEMANTIC_DIMS_MAX / 2];
+
+	for (size_t i = 0; i < space->term_count; i++) {
+		struct fw_semantic_basis_row row = space->terms[i];
+		const int8_t *vector = space->basis + i * space->dims;
+		float square = 0;
+
+		for (size_t j = 0; j < space->dims; j++)
+			square += (float)vector[j] * (float)vector[j];
+		/* Its length counts, unlike that of a chunk's vector. */
+		row.weight *=
+			sqrtf(square) * space->basis_scales[i] *
+			fw_semantic_factor_of(fw_semantic_nibbles(vector, space->dims, packed));
+		fw_buf_put(&w->sections[FW_SEMANTIC_BASIS_TERMS], (const char *)&row,
+			   sizeof row);
+		fw_buf_put(&w->sections[FW_SEMANTIC_BASIS], (const char *)packed,
+			   fw_semantic_nibble_bytes(space->dims));
+	}
+}
+
+static void put_vectors(struct fw_semantic_writing *w, const struct fw_semantic_space *space)
+{
+	unsigned char packed[FW_SEMANTIC_DIMS_MAX / 2];
+
+	for (size_t i = 0; i < w->corpus->chunk_count; i++) {
+		put_byte(w, FW_SEMANTIC_FACTORS,
+			 fw_semantic_nibbles(space->vectors + i * space->dims, space->dims,
+					     packed));
+		fw_buf_put(&w->sections[FW_SEMANTIC_VECTORS], (const char *)packed,
+			   fw_semantic_nibble_bytes(space->dims));
+	}
+}
+
 static void put_space(struct fw_semantic_writing *w, const struct fw_semantic_space *space)
 {
-	size_t chunks = w->corpus->chunk_count;
-
 	w->head.dims = (uint32_t)space->dims;
 	if (!space->dims)
 		return;
-	if (space->basis) {
-		fw_buf_put(&w->sections[FW_SEMANTIC_BASIS_TERMS], (const char *)space->terms,
-			   space->term_count * sizeof *space->terms);
-		fw_buf_put(&w->sections[FW_SEMANTIC_BASIS], (const char *)space->basis,
-			   space->term_count * space->dims);
-		fw_buf_put(&w->sections[FW_SEMANTIC_BASIS_SCALES],
-			   (const char *)space->basis_scales,
-			   space->term_count * sizeof *space->basis_scales);
-	}
-	fw_buf_put(&w->sections[FW_SEMANTIC_VECTORS], (const char *)space->vectors,
-		   chunks * space->dims);
-	fw_buf_put(&w->sections[FW_SEMANTIC_VECTOR_SCALES], (const char *)space->vector_scales,
-		   chunks * sizeof *space->vector_scales);
+	if (space->basis)
+		put_basis(w, space);
+	put_vectors(w, space);
 }
 
 static fw_error *lay_out(struct fw_semantic_writing *w, struct fw_buf *out)
 {
-	size_t documents[FW_SEMANTIC_FIELD_COUNT] = {
-		w->corpus->chunk_count, w->corpus->chunk_count, w->corpus->source_count,
-		w->corpus->source_count, w->corpus->past_count
-	};
+	size_t documents[FW_SEMANTIC_FIELD_COUNT] = { w->corpus->chunk_count,
+						      w->corpus->source_count,
+						      w->corpus->source_count,
+						      w->corpus->past_count };
 	static const char zeros[FW_SEMANTIC_ALIGN];
 
 	for (size_t i = 0; i < FW_SEMANTIC_FIELD_COUNT; i++) {
-		fw_semantic_postings_write(&w->fields[i], &w->sections[FW_SEMANTIC_TERMS + i],
-					   &w->sections[FW_SEMANTIC_POSTINGS + i]);
+		if (!fw_semantic_postings_write(&w->fields[i], (uint32_t)documents[i],
+						&w->sections[FW_SEMANTIC_BUCKETS + i],
+						&w->sections[FW_SEMANTIC_LISTS + i]))
+			return fw_raise_internal_out_of_memory();
 		fw_semantic_postings_clear(&w->fields[i]);
 		w->head.mean_length[i] =
 			documents[i] ? (double)w->lengths[i] / (double)documents[i] : 0;

@@ -15,6 +15,8 @@ struct fw_semantic_writing {
 	const struct fw_semantic_corpus *corpus;
 	struct fw_semantic_postings fields[FW_SEMANTIC_FIELD_COUNT];
 	struct fw_semantic_head head;
+	struct fw_semantic_text_table texts;
+	struct fw_semantic_text_writer text_writer;
 	uint64_t lengths[FW_SEMANTIC_FIELD_COUNT]; /* terms of all documents */
 	struct fw_buf sections[FW_SEMANTIC_SECTION_COUNT];
 };

@@ -14,24 +14,27 @@
 #include "tools/code/semantic/limits.h"
 #include "tools/code/semantic/lsa.h"
 #include "tools/code/semantic/record.h"
+#include "tools/code/semantic/snapshot_format.h"
 #include "tools/code/semantic/vector.h"
 #include "tools/common/crew.h"
 
 #include <faultwire/raise.h>
 
-enum { DF_MIN = 3, TERMS_MIN = 48, SHARES = 128, CHUNK_TERMS = 8192 };
+enum { DF_MIN = 3, TERMS_MIN = 48, SHARES = 128, CHUNK_TERMS = 8192, SLOTS = 1 << 14 };
+
+_Static_assert(2 * FW_SEMANTIC_LIMIT_COLUMNS < SLOTS, "the table must not be full");
 
 size_t fw_semantic_basis_find(const struct fw_semantic_basis_row *terms, size_t count,
-			      uint32_t hash)
+			      uint32_t key)
 {
 	size_t from = 0, to = count;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (terms[middle].hash == hash)
+		if (terms[middle].key == key)
 			return middle;
-		if (terms[middle].hash < hash)
+		if (terms[middle].key < key)
 			from = middle + 1;
 		else
 			to = middle;
@@ -45,13 +48,13 @@ float fw_semantic_basis_weight(const struct fw_semantic_basis_row *row, unsigned
 					2.807F, 3,      3.17F,  3.322F, 3.459F, 3.585F,
 					3.7F,   3.807F, 3.907F, 4 };
 
-	return row->idf * logs[tf < 16 ? tf : 15];
+	return row->weight * logs[tf < 16 ? tf : 15];
 }
 
 /* ---- terms ---- */
 
 struct counted {
-	uint32_t hash;
+	uint32_t key;
 	uint32_t df;
 };
 
@@ -61,14 +64,14 @@ static int by_count(const void *a, const void *b)
 
 	if (left->df != right->df)
 		return left->df > right->df ? -1 : 1;
-	return left->hash < right->hash ? -1 : left->hash > right->hash;
+	return left->key < right->key ? -1 : left->key > right->key;
 }
 
-static int by_hash(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
 	const struct counted *left = a, *right = b;
 
-	return left->hash < right->hash ? -1 : left->hash > right->hash;
+	return left->key < right->key ? -1 : left->key > right->key;
 }
 
 static size_t count_terms(const struct fw_semantic_postings *body, struct counted *ret_counted,
@@ -78,14 +81,15 @@ static size_t count_terms(const struct fw_semantic_postings *body, struct counte
 
 	for (size_t i = 0; i < body->count;) {
 		size_t start = i;
-		uint32_t hash = (uint32_t)(body->list[i] >> 32);
+		uint32_t key = (uint32_t)(body->list[i] >> FW_SEMANTIC_KEY_SHIFT);
 
-		while (i < body->count && (uint32_t)(body->list[i] >> 32) == hash)
+		while (i < body->count &&
+		       (uint32_t)(body->list[i] >> FW_SEMANTIC_KEY_SHIFT) == key)
 			i++;
 		if (i - start < DF_MIN || (i - start) * 5 > chunks)
 			continue;
 		if (ret_counted)
-			ret_counted[count] = (struct counted){ hash, (uint32_t)(i - start) };
+			ret_counted[count] = (struct counted){ key, (uint32_t)(i - start) };
 		count++;
 	}
 	return count;
@@ -96,15 +100,19 @@ static fw_error *choose_terms(struct fw_semantic_space *space,
 {
 	size_t chunks = how->corpus->chunk_count;
 	size_t count = count_terms(how->body, NULL, chunks);
+	/* The basis of a small repository must be small. */
+	size_t most = chunks / 4 + TERMS_MIN;
 	struct counted *counted = fw__allocate((count + 1) * sizeof *counted);
 
 	if (!counted)
 		return fw_raise_internal_out_of_memory();
 	(void)count_terms(how->body, counted, chunks);
 	qsort(counted, count, sizeof *counted, by_count);
-	if (count > FW_SEMANTIC_LIMIT_COLUMNS)
-		count = FW_SEMANTIC_LIMIT_COLUMNS;
-	qsort(counted, count, sizeof *counted, by_hash);
+	if (most > FW_SEMANTIC_LIMIT_COLUMNS)
+		most = FW_SEMANTIC_LIMIT_COLUMNS;
+	if (count > most)
+		count = most;
+	qsort(counted, count, sizeof *counted, by_key);
 	space->terms = fw__allocate((count + 1) * sizeof *space->terms);
 	if (!space->terms) {
 		fw__release(counted);
@@ -112,7 +120,7 @@ static fw_error *choose_terms(struct fw_semantic_space *space,
 	}
 	for (size_t i = 0; i < count; i++)
 		space->terms[i] = (struct fw_semantic_basis_row){
-			counted[i].hash, logf((float)chunks / (float)counted[i].df)
+			counted[i].key, logf((float)chunks / (float)counted[i].df)
 		};
 	space->term_count = count;
 	fw__release(counted);
@@ -128,6 +136,34 @@ struct rows {
 	size_t count, used, cap;
 };
 
+/* Every term of every chunk is looked up, and most are not in the basis: the search by halves
+ * of a query would take half of the time. */
+static fw_error *index_terms(struct fw_semantic_space *space)
+{
+	if (space->slots || !space->term_count)
+		return NULL;
+	space->slots = fw__allocate(SLOTS * sizeof *space->slots);
+	if (!space->slots)
+		return fw_raise_internal_out_of_memory();
+	fw__zero(space->slots, SLOTS * sizeof *space->slots);
+	for (size_t i = 0; i < space->term_count; i++) {
+		uint32_t at = space->terms[i].key & (SLOTS - 1);
+
+		while (space->slots[at])
+			at = (at + 1) & (SLOTS - 1);
+		space->slots[at] = (uint16_t)(i + 1);
+	}
+	return NULL;
+}
+
+static inline size_t find_term(const struct fw_semantic_space *space, uint32_t key)
+{
+	for (uint32_t at = key & (SLOTS - 1); space->slots[at]; at = (at + 1) & (SLOTS - 1))
+		if (space->terms[space->slots[at] - 1].key == key)
+			return space->slots[at] - 1u;
+	return SIZE_MAX;
+}
+
 /* The terms of a chunk that the basis has, with weights of length 1 together. */
 static size_t weigh(const struct fw_semantic_space *space,
 		    const struct fw_semantic_chunk *chunk, uint32_t *ret_columns,
@@ -138,9 +174,8 @@ static size_t weigh(const struct fw_semantic_space *space,
 
 	for (size_t i = 0; i < chunk->term_count && used < CHUNK_TERMS; i++) {
 		struct fw_semantic_posting posting = fw_semantic_chunk_term(chunk, i);
-		size_t at = posting.tf ? fw_semantic_basis_find(space->terms, space->term_count,
-								posting.hash)
-				       : SIZE_MAX;
+		size_t at =
+			posting.tf ? find_term(space, fw_semantic_key(posting.hash)) : SIZE_MAX;
 
 		if (at == SIZE_MAX)
 			continue;
@@ -264,7 +299,9 @@ fw_error *fw_semantic_space_train(struct fw_semantic_space *space,
 		space->term_count = 0;
 		return NULL;
 	}
-	err = train(space, how, &rows);
+	err = index_terms(space);
+	if (!err)
+		err = train(space, how, &rows);
 	fw__release(rows.start);
 	fw__release(rows.column);
 	fw__release(rows.value);
@@ -309,8 +346,8 @@ static fw_error *place(void *ctx, unsigned thread, size_t item)
 			for (size_t j = 0; j < used; j++)
 				fw_semantic_axpy(sum, p->unpacked + columns[j] * space->dims,
 						 values[j], space->dims);
-			space->vector_scales[at] = fw_semantic_pack(
-				sum, space->dims, space->vectors + at * space->dims);
+			(void)fw_semantic_pack(sum, space->dims,
+					       space->vectors + at * space->dims);
 		}
 	}
 	if (!columns || !values)
@@ -346,11 +383,11 @@ fw_error *fw_semantic_space_place(struct fw_semantic_space *space,
 
 	if (!space->dims)
 		return NULL;
+	FW_TRY(index_terms(space));
 	space->vectors = fw__allocate(chunks * space->dims + 1);
-	space->vector_scales = fw__allocate((chunks + 1) * sizeof *space->vector_scales);
 	p.unpacked = fw__allocate(space->term_count * space->dims * sizeof *p.unpacked);
 	p.first = fw__allocate((how->corpus->source_count + 1) * sizeof *p.first);
-	if (space->vectors && space->vector_scales && p.unpacked && p.first) {
+	if (space->vectors && p.unpacked && p.first) {
 		for (size_t i = 0; i < space->term_count * space->dims; i++)
 			p.unpacked[i] =
 				(float)space->basis[i] * space->basis_scales[i / space->dims];
@@ -367,9 +404,9 @@ fw_error *fw_semantic_space_place(struct fw_semantic_space *space,
 void fw_semantic_space_clear(struct fw_semantic_space *space)
 {
 	fw__release(space->terms);
+	fw__release(space->slots);
 	fw__release(space->basis);
 	fw__release(space->basis_scales);
 	fw__release(space->vectors);
-	fw__release(space->vector_scales);
 	*space = (struct fw_semantic_space){ .dims = 0 };
 }

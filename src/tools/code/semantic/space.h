@@ -19,10 +19,10 @@ struct fw_semantic_space {
 	size_t dims; /* 0: too few terms */
 	struct fw_semantic_basis_row *terms;
 	size_t term_count;
+	uint16_t *slots; /* a table of hashes: numbers of terms, from 1; 0: none */
 	int8_t *basis;
 	float *basis_scales;
 	int8_t *vectors; /* of chunks */
-	float *vector_scales;
 };
 
 struct fw_semantic_spacing {
@@ -41,9 +41,10 @@ FW_NODISCARD fw_error *fw_semantic_space_place(struct fw_semantic_space *space,
 					       const struct fw_semantic_spacing *how);
 void fw_semantic_space_clear(struct fw_semantic_space *space);
 
-/* Weight of a term in a text, and its number in the basis; SIZE_MAX: it is not in it. */
+/* The number of a term in the basis; SIZE_MAX: it is not in it. */
 size_t fw_semantic_basis_find(const struct fw_semantic_basis_row *terms, size_t count,
-			      uint32_t hash);
+			      uint32_t key);
+/* The weight of a term that a text has `tf` times. */
 float fw_semantic_basis_weight(const struct fw_semantic_basis_row *row, unsigned tf);
 
 #endif
