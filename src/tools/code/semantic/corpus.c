@@ -68,7 +68,7 @@ static fw_error *add_record(struct fw_semantic_corpus *corpus, struct fw_semanti
 	fw_semantic_reader_init(&reader, record ? record : "", source->record_len);
 	while (fw_semantic_reader_next(&reader, &chunk))
 		chunks++;
-	if (reader.is_broken)
+	if (reader.is_broken || !record)
 		return fw_raise_search_failed("", NULL, "the index is damaged");
 	source->record = corpus->records.len;
 	if (corpus->chunk_count + chunks > FW_SEMANTIC_CHUNKS_MAX) {

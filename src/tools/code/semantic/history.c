@@ -118,14 +118,14 @@ static bool take(void *ctx, const char *bytes, size_t len)
 		const char *end = memchr(bytes, '\0', len);
 		size_t part = end ? (size_t)(end - bytes) : len;
 
-		fw_buf_put(&r->field, bytes,
-			   part < FIELD_BYTES - r->field.len ? part
-							     : FIELD_BYTES - r->field.len);
+		if (part)
+			fw_buf_put(&r->field, bytes,
+				   part < FIELD_BYTES - r->field.len
+					   ? part
+					   : FIELD_BYTES - r->field.len);
 		if (end) {
 			take_field(r, r->field.len ? r->field.text : "", r->field.len);
-			r->field.len = 0;
-			if (r->field.text)
-				r->field.text[0] = '\0';
+			fw_buf_reset(&r->field, FIELD_BYTES + 1);
 		}
 		bytes += part + (end != NULL);
 		len -= part + (end != NULL);
