@@ -17,8 +17,18 @@ tool() {
 	printf '{"name":"%s","description":"%s","inputSchema":{"type":"object"}}' "$1" "$2"
 }
 
+flaky_count=0
+
 fail() {
 	case $1 in
+	flaky)
+		flaky_count=$((flaky_count + 1))
+		if [ $((flaky_count % 3)) -eq 1 ]; then
+			text 'Error: 503 Service Unavailable, retry in 1s' true
+		else
+			text 'It works this time'
+		fi
+		;;
 	weather) text 'Sunny, 21 degrees' ;;
 	rate_limited) text 'Error: rate limit exceeded, try again in 5s' true ;;
 	no_such_file) text "ENOENT: no such file or directory, open 'report.csv'" true ;;
@@ -46,7 +56,7 @@ while IFS= read -r line; do
 		;;
 	ping) reply '"result":{}' ;;
 	tools/list)
-		reply "\"result\":{\"tools\":[$(tool weather 'Works'),$(tool rate_limited 'Is limited'),$(tool no_such_file 'Finds no file'),$(tool refused 'Has no database'),$(tool crash 'Dies of a signal'),$(tool leaves 'Exits with 42'),$(tool traceback 'Prints a traceback'),$(tool truncated 'Cuts its reply'),$(tool wrong_id 'Answers with another id'),$(tool silent 'Does not answer')]}"
+		reply "\"result\":{\"tools\":[$(tool weather 'Works'),$(tool flaky 'Fails every third time'),$(tool rate_limited 'Is limited'),$(tool no_such_file 'Finds no file'),$(tool refused 'Has no database'),$(tool crash 'Dies of a signal'),$(tool leaves 'Exits with 42'),$(tool traceback 'Prints a traceback'),$(tool truncated 'Cuts its reply'),$(tool wrong_id 'Answers with another id'),$(tool silent 'Does not answer')]}"
 		;;
 	tools/call) fail "$name" ;;
 	notifications/*) ;;

@@ -1,16 +1,16 @@
 /*
- * app.js - which view is shown, the stream of events, sign-in and the theme.
+ * app.js - which view is shown, the stream of events, and sign-in.
  */
 import { h, Refused } from './dom.js';
 import { overview } from './overview.js';
 import { incident, incidents } from './incident.js';
-import { docs } from './docs.js';
 import { playground } from './playground.js';
 import { registry } from './registry.js';
+import './theme.js';
 
 const main = document.getElementById('main');
 const status = document.getElementById('live');
-const views = { '': overview, docs, incidents, incident, playground, registry };
+const views = { '': overview, incidents, incident, playground, registry };
 
 /* ---- events as they happen ---- */
 
@@ -111,32 +111,5 @@ function show() {
 	current.loaded.catch(failed);
 }
 
-/* ---- theme ---- */
-
-const themes = ['system', 'light', 'dark'];
-const themeButton = document.getElementById('theme');
-
-function setTheme(theme) {
-	if (theme === 'system')
-		delete document.documentElement.dataset.theme;
-	else
-		document.documentElement.dataset.theme = theme;
-	themeButton.textContent = `Theme: ${theme}`;
-	try {
-		localStorage.setItem('theme', theme);
-	} catch { /* not kept */ }
-}
-
-function storedTheme() {
-	try {
-		const theme = localStorage.getItem('theme');
-		return themes.includes(theme) ? theme : 'system';
-	} catch {
-		return 'system';
-	}
-}
-
-themeButton.addEventListener('click', () => setTheme(themes[(themes.indexOf(storedTheme()) + 1) % themes.length]));
-setTheme(storedTheme());
 window.addEventListener('hashchange', () => { show(); window.scrollTo(0, 0); });
 show();

@@ -1,29 +1,40 @@
 /*
- * chart.js - the three pictures of the dashboard, in SVG: bars of an hour, lines of
+ * chart.js - the three pictures of the dashboard, in SVG: bars of calls, lines of
  * durations, and the small line in a row of a table.
  */
 import { s, clock, count, duration } from './dom.js';
 
-const WIDTH = 720, HEIGHT = 150, LEFT = 44, BOTTOM = 20;
+/* On a phone the picture is narrower, so that its text stays readable. */
+const isNarrow = matchMedia('(max-width: 52rem)');
+const HEIGHT = 150, LEFT = 58, BOTTOM = 20;
+const width = () => isNarrow.matches ? 400 : 640;
+
+/* The minutes that are shown: less than the hour while the server is young. */
+export function span(data) {
+	const age = (data.now_ms - data.started_ms) / 60000;
+	return age < 14 ? 15 : age < 29 ? 30 : 60;
+}
 
 /* The next round number that is not smaller. */
-export function roundUp(value) {
-	if (value <= 5)
-		return 5;
+export function roundUp(value, least = 0) {
+	if (value <= least)
+		return least;
 	const power = 10 ** Math.floor(Math.log10(value));
 	return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value);
 }
 
-function frame(label, most, format, start) {
-	const chart = s('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label });
+function frame(label, most, format, lastMinute, minutes) {
+	const right = width();
+	const start = lastMinute - (minutes - 1) * 60000;
+	const chart = s('svg', { viewBox: `0 0 ${right} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label });
 	for (const part of [0, 0.5, 1]) {
 		const y = 6 + (HEIGHT - BOTTOM - 6) * (1 - part);
-		chart.append(s('line', { x1: LEFT, x2: WIDTH, y1: y, y2: y, class: 'grid' }),
+		chart.append(s('line', { x1: LEFT, x2: right, y1: y, y2: y, class: 'grid' }),
 			s('text', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, format(most * part)));
 	}
-	for (const minute of [0, 15, 30, 45]) {
-		const x = LEFT + (WIDTH - LEFT) * minute / 60;
-		chart.append(s('text', { x, y: HEIGHT - 4 }, clock(start + minute * 60000).slice(0, 5)));
+	for (const part of isNarrow.matches ? [0, 0.5] : [0, 0.25, 0.5, 0.75]) {
+		const x = LEFT + (right - LEFT) * part;
+		chart.append(s('text', { x, y: HEIGHT - 4 }, clock(start + Math.round(minutes * part) * 60000).slice(0, 5)));
 	}
 	return chart;
 }
@@ -32,11 +43,11 @@ const yOf = (value, most) => 6 + (HEIGHT - BOTTOM - 6) * (1 - value / most);
 
 /* Calls per minute, with the failures of each in front. */
 export function bars(calls, failures, lastMinute) {
-	const most = roundUp(Math.max(...calls));
-	const start = lastMinute - 59 * 60000;
+	const most = roundUp(Math.max(...calls), 5);
+	const start = lastMinute - (calls.length - 1) * 60000;
 	const sum = (list) => list.reduce((a, b) => a + b, 0);
-	const chart = frame(`Calls of the last hour: ${sum(calls)}, of which ${sum(failures)} failed`, most, (v) => count(Math.round(v)), start);
-	const step = (WIDTH - LEFT) / 60;
+	const chart = frame(`Calls of the last ${calls.length} minutes: ${sum(calls)}, of which ${sum(failures)} failed`, most, (v) => count(Math.round(v)), lastMinute, calls.length);
+	const step = (width() - LEFT) / calls.length;
 	calls.forEach((value, i) => {
 		const x = LEFT + i * step + 1;
 		const group = s('g', {}, s('title', {}, `${clock(start + i * 60000).slice(0, 5)} UTC: ${value} calls, ${failures[i]} failed`));
@@ -49,12 +60,13 @@ export function bars(calls, failures, lastMinute) {
 	return chart;
 }
 
-/* Lines over the hour; null is a gap. */
+/* One line per series; null is a gap. */
 export function lines(series, lastMinute) {
 	const values = series.flatMap((line) => line.values).filter((value) => value !== null);
-	const most = Math.max(...values, 0.001) * 1.1;
-	const chart = frame('Durations of the last hour', most, duration, lastMinute - 59 * 60000);
-	const step = (WIDTH - LEFT) / 60;
+	const most = roundUp(Math.max(...values, 0.001));
+	const minutes = series[0].values.length;
+	const chart = frame(`Durations of the last ${minutes} minutes`, most, (v) => v ? duration(v) : '0', lastMinute, minutes);
+	const step = (width() - LEFT) / minutes;
 	for (const { name, values: list } of series) {
 		let path = '', pen = 'M';
 		list.forEach((value, i) => {
@@ -74,6 +86,14 @@ export function lines(series, lastMinute) {
 	return chart;
 }
 
+/* Two parts of a whole, the good one first. */
+export function split(good, bad) {
+	const part = 100 * good / Math.max(1, good + bad);
+	return s('svg', { viewBox: '0 0 100 10', class: 'share', 'aria-hidden': 'true', preserveAspectRatio: 'none' },
+		s('rect', { class: 'part', width: 100, height: 10, rx: 3 }),
+		s('rect', { class: 'good', width: part, height: 10, rx: 3 }));
+}
+
 /* A bar beside a number. */
 export function share(value, most) {
 	return s('svg', { viewBox: '0 0 100 10', class: 'share', 'aria-hidden': 'true', preserveAspectRatio: 'none' },
@@ -81,11 +101,11 @@ export function share(value, most) {
 		s('rect', { class: 'part', width: Math.max(2, 100 * value / most), height: 10, rx: 3 }));
 }
 
-/* The hour of one row; counts may begin late. */
-export function sparkline(counts) {
-	const all = Array(60 - counts.length).fill(0).concat(counts);
+/* The last minutes of one row. */
+export function sparkline(counts, minutes) {
+	const all = counts.slice(-minutes);
 	const most = Math.max(...all, 1);
-	const points = all.map((value, i) => `${(i * 100 / 59).toFixed(1)},${(19 - 17 * value / most).toFixed(1)}`);
+	const points = all.map((value, i) => `${(i * 100 / (minutes - 1)).toFixed(1)},${(19 - 17 * value / most).toFixed(1)}`);
 	return s('svg', { viewBox: '0 0 100 20', class: 'spark', 'aria-hidden': 'true', preserveAspectRatio: 'none' },
 		s('polygon', { points: `0,20 ${points.join(' ')} 100,20` }),
 		s('polyline', { points: points.join(' ') }));

@@ -1,8 +1,12 @@
 /*
- * incident.js - one failure: what happened, which error the agent got, what to do, and
+ * incident.js - one failure: what happened, what the agent got, what to do, and
  * whether it happened before. And the list of failures.
  */
 import { h, api, inspect, code, copyButton, duration, json, retryBadge, sentence, tabs } from './dom.js';
+import { similarTo } from './similar.js';
+
+/* How many incidents are compared, and how many are shown. */
+const COMPARED = 200, SHOWN = 8;
 
 function day(time) {
 	return `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`;
@@ -75,18 +79,38 @@ function context(error) {
 
 function told(contracts, used) {
 	const names = Object.keys(contracts).sort((a, b) => (b === used) - (a === used));
-	return h('section', { class: 'card' }, h('h2', {}, 'In every contract'),
+	return h('section', { class: 'card' },
+		h('div', { class: 'head' }, h('h2', {}, 'What the agent got'),
+			h('span', { class: 'note' }, used ? `in its contract, ${used}; the other tabs show the same error in every other one` : 'in every contract; which one this client used is not recorded')),
 		tabs('Contract', names.map((name) => ({
-			name: name === used ? `${name} (what the agent got)` : name,
+			name: name === used ? `${name} (sent)` : name,
 			make: () => h('div', {}, h('div', { class: 'right' }, copyButton(contracts[name])), json(contracts[name])),
 		}))));
 }
 
-function similar(incident, before) {
-	const others = before.filter((other) => other.id !== incident.id).slice(0, 8);
-	return h('section', { class: 'card' }, h('div', { class: 'head' }, h('h2', {}, 'The same code before'),
-		h('a', { href: `#/incidents?code=${encodeURIComponent(incident.code)}` }, 'all')),
-		others.length ? table(others) : h('p', { class: 'empty' }, 'This is the first one that is kept.'));
+/* Incidents with the same code or tool are compared; the most similar are shown. */
+async function similar(found) {
+	const ask = (name) => found[name] ? api(`incidents?limit=${COMPARED}&${name}=${encodeURIComponent(found[name])}`) : { incidents: [] };
+	const lists = await Promise.all([ask('code'), ask('tool')]);
+	const alike = similarTo(found, lists.flatMap((list) => list.incidents));
+	const rows = alike.slice(0, SHOWN).map(({ incident: other, reasons }) => {
+		const row = incidentRow(other);
+		row.append(h('td', { class: 'wide note' }, `same ${reasons.join(', ')}`.replace('same similar', 'similar')));
+		return row;
+	});
+	return h('section', { class: 'card' },
+		h('div', { class: 'head' }, h('h2', {}, 'Similar incidents'),
+			h('span', { class: 'note' }, alike.length ? `${alike.length} alike among the last ${COMPARED} of this code and of this tool` : ''),
+			h('a', { href: `#/incidents?code=${encodeURIComponent(found.code)}` }, 'all with this code')),
+		rows.length ? h('table', { class: 'rows' },
+			h('thead', {}, h('tr', {}, ['time', 'code'].map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'wide' }, 'tool'), h('th', { scope: 'col' }, 'message'), h('th', { scope: 'col', class: 'wide' }, 'alike in'))),
+			h('tbody', {}, rows)) : h('p', { class: 'empty' }, 'No other incident is like this one.'));
+}
+
+/* What a program said on its standard error, or another detail for the operator. */
+function detail(text) {
+	return text ? h('section', { class: 'card' }, h('div', { class: 'head' }, h('h2', {}, 'Details for you'), h('span', { class: 'note' }, 'the agent did not get this')),
+		h('pre', { class: 'json', tabindex: '0' }, text)) : null;
 }
 
 function proof(incident) {
@@ -102,7 +126,7 @@ export function incident(main, live, query, id) {
 	async function load() {
 		const found = await api(`incidents/${encodeURIComponent(id)}`);
 		const error = found.error || {};
-		const [read, before] = await Promise.all([inspect(JSON.stringify(error)), api(`incidents?limit=9&code=${encodeURIComponent(found.code)}`)]);
+		const [read, others] = await Promise.all([inspect(JSON.stringify(error)), similar(found)]);
 		main.replaceChildren(
 			h('p', { class: 'crumb' }, h('a', { href: '#/incidents' }, 'Incidents'), ' / ', h('code', {}, found.id)),
 			h('h1', {}, error.title || found.code),
@@ -119,8 +143,8 @@ export function incident(main, live, query, id) {
 					['took', found.duration_ms !== undefined ? duration(found.duration_ms) : undefined],
 					['seen', found.seen && `${found.seen.count} times since ${day(found.seen.first)}`],
 					['trace', error.trace_id]])),
-				h('div', {}, context(error), chain(error), proof(found))),
-			told(read.contracts, found.contract), similar(found, before.incidents));
+				h('div', {}, context(error), chain(error), detail(found.detail), proof(found))),
+			told(read.contracts, found.contract), others);
 	}
 	return { loaded: load(), leave() {} };
 }

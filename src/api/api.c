@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "mcp/authority.h"
 #include "mcp/page.h"
 #include "mcp/project.h"
 #include "observe/alert/alerting.h"
@@ -145,7 +146,14 @@ fw_error *fw_api_show_overview(fw_page *page, void *ctx)
 	if (!api->recent)
 		return fw_raise_internal_out_of_memory();
 	fw_buf_init(&out, FW_API_LIST_BYTES);
+	FW_BUF(&out, "{");
 	fw_api_recent_put(api->recent, fw_unix_ms(), &out);
+	FW_BUF(&out, ",\"upstreams\":");
+	if (api->put_upstreams)
+		api->put_upstreams(api->upstreams, &out);
+	else
+		FW_BUF(&out, "[]");
+	FW_BUF(&out, "}");
 	return fw_api_answer(page, &out);
 }
 
@@ -227,7 +235,9 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	if (!api->recent)
 		api->recent = fw_api_recent_new(api->started_ms);
 	if (api->recent)
-		fw_api_recent_note(api->recent, outcome, fw_unix_ms());
+		fw_api_recent_note(api->recent, outcome,
+				   outcome->call ? fw_authority_toolset(outcome->call) : NULL,
+				   fw_unix_ms());
 }
 
 static bool replying(void *ctx, const fw_outcome *outcome, fw_hold *hold)
@@ -279,6 +289,12 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 void fw_api_set_alerting(struct fw_api *api, struct fw_alerting *alerting)
 {
 	api->alerting = alerting;
+}
+
+void fw_api_set_upstreams(struct fw_api *api, fw_api_upstreams_fn *put, void *ctx)
+{
+	api->put_upstreams = put;
+	api->upstreams = ctx;
 }
 
 void fw_api_close(struct fw_api *api)

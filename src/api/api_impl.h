@@ -28,6 +28,8 @@ struct fw_api {
 	fw_server *server;
 	struct fw_loop *loop;
 	struct fw_alerting *alerting;
+	fw_api_upstreams_fn *put_upstreams; /* NULL: there are none */
+	void *upstreams;                    /* its ctx */
 	int64_t started_ms;
 	bool upgrade_required;
 	char *incident_file;
@@ -70,7 +72,7 @@ bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *
 
 /* The files of web/; they show nothing that the API does not, so anybody may read them. */
 extern const struct fw_page_file fw_api_dashboard[];
-/* The pages of docs/, as Markdown. */
+/* The pages of docs/, as HTML (tools/docs-html). */
 extern const struct fw_page_file fw_api_docs[];
 
 /* api_event.c */

@@ -28,14 +28,18 @@ struct row {
 	const fw_row *code;
 	char tool[NAME_BYTES];
 	char client[NAME_BYTES];
-	char incident[ID_BYTES]; /* of the last one */
+	char toolset[NAME_BYTES]; /* or upstream */
+	char incident[ID_BYTES];  /* of the last one */
 	uint64_t hash;
 	int64_t last_ms;
 	uint64_t total;
-	/* Of the row of successes: the last call of this tool and client failed in a
-	 * way that a retry may cure. */
-	bool is_retry_due;
+	/* Of the row of successes: the last call of this tool and client failed with
+	 * this code, and a retry may cure it. */
+	const fw_row *due;
 	uint16_t counts[FW_API_RECENT_MINUTES];
+	/* Of a row of failures: how the next call of the same tool and client ended. */
+	uint16_t recovered[FW_API_RECENT_MINUTES];
+	uint16_t failed_again[FW_API_RECENT_MINUTES];
 };
 
 struct fw_api_recent {
@@ -92,8 +96,11 @@ static void advance(struct fw_api_recent *recent, int64_t now_ms)
 		size_t slot = slot_of(minute - i);
 
 		memset(&recent->minutes[slot], 0, sizeof recent->minutes[slot]);
-		for (size_t j = 0; j < recent->count; j++)
+		for (size_t j = 0; j < recent->count; j++) {
 			recent->rows[j]->counts[slot] = 0;
+			recent->rows[j]->recovered[slot] = 0;
+			recent->rows[j]->failed_again[slot] = 0;
+		}
 	}
 	recent->minute = minute;
 }
@@ -148,9 +155,17 @@ static struct row *new_row(struct fw_api_recent *recent)
 	return recent->rows[oldest];
 }
 
+static struct row *find_row(const struct fw_api_recent *recent, const struct row *wanted)
+{
+	for (size_t i = 0; i < recent->count; i++)
+		if (is_same(recent->rows[i], wanted))
+			return recent->rows[i];
+	return NULL;
+}
+
 /* NULL: no memory. */
 static struct row *row_of(struct fw_api_recent *recent, const fw_outcome *outcome,
-			  const fw_row *code)
+			  const char *toolset, const fw_row *code)
 {
 	struct row wanted = { .code = code };
 	const char *name = outcome->is_known ? outcome->name : outcome->method;
@@ -159,24 +174,43 @@ static struct row *row_of(struct fw_api_recent *recent, const fw_outcome *outcom
 	copy_name(wanted.tool, name);
 	copy_name(wanted.client, outcome->client);
 	wanted.hash = mix(mix(UINT64_C(14695981039346656037), wanted.tool), wanted.client);
-	for (size_t i = 0; i < recent->count; i++)
-		if (is_same(recent->rows[i], &wanted))
-			return recent->rows[i];
-	row = new_row(recent);
-	if (row)
-		*row = wanted;
+	row = find_row(recent, &wanted);
+	if (!row) {
+		row = new_row(recent);
+		if (row)
+			*row = wanted;
+	}
+	if (row && toolset)
+		copy_name(row->toolset, toolset);
 	return row;
+}
+
+static void count_up(uint16_t *number)
+{
+	if (*number < UINT16_MAX)
+		(*number)++;
 }
 
 /* Whether failures that are worth a retry end well: the next call of the same tool by
  * the same client tells. */
-static void note_retry(struct row *successes, const fw_error *err, struct minute *minute)
+static void note_retry(struct fw_api_recent *recent, struct row *successes, const fw_error *err)
 {
-	if (successes->is_retry_due && err)
-		minute->failed_again++;
-	else if (successes->is_retry_due)
-		minute->recovered++;
-	successes->is_retry_due = err && fw_error_retry(err) == FW_RETRY_BACKOFF;
+	size_t slot = slot_of(recent->minute);
+	struct row wanted = *successes;
+	struct row *failed;
+
+	if (successes->due) {
+		if (err)
+			recent->minutes[slot].failed_again++;
+		else
+			recent->minutes[slot].recovered++;
+		wanted.code = successes->due;
+		failed = find_row(recent, &wanted);
+		if (failed)
+			count_up(err ? &failed->failed_again[slot] : &failed->recovered[slot]);
+	}
+	successes->due =
+		err && fw_error_retry(err) == FW_RETRY_BACKOFF ? fw_error_row(err) : NULL;
 }
 
 static size_t bucket_of(uint64_t duration_ns)
@@ -190,7 +224,8 @@ static size_t bucket_of(uint64_t duration_ns)
 	return bucket;
 }
 
-void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome, int64_t now_ms)
+void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome,
+			const char *toolset, int64_t now_ms)
 {
 	const fw_error *err = outcome->error;
 	struct minute *minute;
@@ -209,19 +244,18 @@ void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome,
 		minute->failures++;
 	}
 	minute->durations[bucket_of(outcome->duration_ns)]++;
-	row = row_of(recent, outcome, NULL);
+	row = row_of(recent, outcome, toolset, NULL);
 	if (row) {
-		note_retry(row, err, minute);
+		note_retry(recent, row, err);
 		row->last_ms = now_ms; /* also if it fails: it keeps its place */
 	}
 	if (err)
-		row = row_of(recent, outcome, fw_error_row(err));
+		row = row_of(recent, outcome, toolset, fw_error_row(err));
 	if (!row)
 		return;
 	row->last_ms = now_ms;
 	row->total++;
-	if (row->counts[slot_of(recent->minute)] < UINT16_MAX)
-		row->counts[slot_of(recent->minute)]++;
+	count_up(&row->counts[slot_of(recent->minute)]);
 	if (err && fw_error_incident_id(err) && strlen(fw_error_incident_id(err)) < ID_BYTES)
 		memcpy(row->incident, fw_error_incident_id(err),
 		       strlen(fw_error_incident_id(err)) + 1);
@@ -324,6 +358,21 @@ static void put_counts(const struct fw_api_recent *recent, const struct row *row
 	FW_BUF(out, "]");
 }
 
+static void put_number(struct fw_buf *out, const char *key, int64_t number)
+{
+	fw_buf_json_key(out, key);
+	fw_buf_i64(out, number);
+}
+
+static int64_t sum_of(const uint16_t counts[FW_API_RECENT_MINUTES])
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < FW_API_RECENT_MINUTES; i++)
+		sum += counts[i];
+	return sum;
+}
+
 static void put_row(const struct fw_api_recent *recent, const struct row *row,
 		    struct fw_buf *out)
 {
@@ -333,18 +382,15 @@ static void put_row(const struct fw_api_recent *recent, const struct row *row,
 		put_text(out, "code", row->code->code);
 		put_text(out, "severity", fw_severity_name(row->code->severity));
 		put_text(out, "retry", fw_retry_name(row->code->retry));
+		put_number(out, "recovered", sum_of(row->recovered));
+		put_number(out, "failed_again", sum_of(row->failed_again));
 	}
 	put_text(out, "tool", row->tool);
 	put_text(out, "client", row->client);
+	put_text(out, "toolset", row->toolset);
 	put_text(out, "incident_id", row->incident);
 	put_counts(recent, row, out);
 	FW_BUF(out, "}");
-}
-
-static void put_number(struct fw_buf *out, const char *key, int64_t number)
-{
-	fw_buf_json_key(out, key);
-	fw_buf_i64(out, number);
 }
 
 void fw_api_recent_put(struct fw_api_recent *recent, int64_t now_ms, struct fw_buf *out)
@@ -352,7 +398,7 @@ void fw_api_recent_put(struct fw_api_recent *recent, int64_t now_ms, struct fw_b
 	bool is_first = true;
 
 	advance(recent, now_ms);
-	FW_BUF(out, "{\"now_ms\":");
+	FW_BUF(out, "\"now_ms\":");
 	fw_buf_i64(out, now_ms);
 	put_number(out, "started_ms", recent->started_ms);
 	put_number(out, "minute_ms", recent->minute * MINUTE_MS);
@@ -376,5 +422,5 @@ void fw_api_recent_put(struct fw_api_recent *recent, int64_t now_ms, struct fw_b
 		is_first = false;
 		put_row(recent, recent->rows[i], out);
 	}
-	FW_BUF(out, "]}");
+	FW_BUF(out, "]");
 }

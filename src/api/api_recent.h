@@ -1,7 +1,7 @@
 /*
  * api_recent.h - the last hour of requests, in numbers, for the overview of the
- * dashboard: calls and failures per minute, durations, and which code, tool and client
- * they belong to.
+ * dashboard: calls and failures per minute, durations, whether retries worked, and
+ * which code, tool, client and toolset or upstream they belong to.
  *
  * It is bounded: minutes older than an hour are dropped, and there is a row for at most
  * FW_API_RECENT_ROWS combinations of code, tool and client. A new combination replaces
@@ -29,11 +29,12 @@ struct fw_api_recent *fw_api_recent_new(int64_t now_ms);
 /* NULL is a no-op. */
 void fw_api_recent_free(struct fw_api_recent *recent);
 
-/* One request at its end. Without memory for its row it is only counted. */
+/* One request at its end. Without memory for its row it is only counted. `toolset` is the
+ * toolset or upstream that has the tool; NULL: none is known. */
 void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome,
-			int64_t now_ms);
+			const char *toolset, int64_t now_ms);
 
-/* All of it as a JSON object; docs/api.md describes the members. */
+/* The members of a JSON object, without its braces; docs/api.md describes them. */
 void fw_api_recent_put(struct fw_api_recent *recent, int64_t now_ms, struct fw_buf *out);
 
 #endif

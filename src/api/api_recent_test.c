@@ -34,7 +34,7 @@ static void note(struct fw_api_recent *recent, const char *tool, fw_error *err, 
 {
 	const fw_outcome outcome = outcome_of(tool, "agent", err);
 
-	fw_api_recent_note(recent, &outcome, at);
+	fw_api_recent_note(recent, &outcome, "files", at);
 	fw_error_free(err);
 }
 
@@ -44,7 +44,9 @@ static yyjson_doc *read(struct fw_api_recent *recent, int64_t now)
 	yyjson_doc *doc;
 
 	fw_buf_init(&out, 8 * 1024 * 1024);
+	FW_BUF(&out, "{");
 	fw_api_recent_put(recent, now, &out);
+	FW_BUF(&out, "}");
 	assert_int_equal(out.state, FW_BUF_OK);
 	doc = yyjson_read(out.text, out.len, 0);
 	assert_non_null(doc);
@@ -138,6 +140,56 @@ static void test_recent__tells_whether_a_retry_worked(void **state)
 	fw_api_recent_free(recent);
 }
 
+/* The row of a code. */
+static yyjson_val *row_with(yyjson_doc *doc, const char *code)
+{
+	yyjson_val *rows = yyjson_obj_get(yyjson_doc_get_root(doc), "rows"), *row;
+	size_t i, count;
+
+	yyjson_arr_foreach(rows, i, count, row)
+	{
+		const char *its = yyjson_get_str(yyjson_obj_get(row, "code"));
+
+		if (its && strcmp(its, code) == 0)
+			return row;
+	}
+	fail_msg("no row of %s", code);
+	return NULL;
+}
+
+static int64_t number_in(yyjson_val *row, const char *key)
+{
+	return yyjson_get_sint(yyjson_obj_get(row, key));
+}
+
+static void test_recent__tells_which_code_retries_cure(void **state)
+{
+	struct fw_api_recent *recent = fw_api_recent_new(START);
+	yyjson_doc *doc;
+	yyjson_val *row;
+
+	(void)state;
+	note(recent, "read", fw_raise_runtime_timeout(30000), START);
+	note(recent, "read", NULL, START);
+	note(recent, "read", fw_raise_dependency_unavailable("db"), START);
+	/* This one answers for the failure before it, and is due itself. */
+	note(recent, "read", fw_raise_runtime_timeout(30000), START);
+	note(recent, "other", NULL, START);
+	doc = read(recent, START);
+	row = row_with(doc, "runtime.timeout");
+	assert_int_equal(number_in(row, "recovered"), 1);
+	assert_int_equal(number_in(row, "failed_again"), 0);
+	assert_string_equal(yyjson_get_str(yyjson_obj_get(row, "toolset")), "files");
+	row = row_with(doc, "dependency.unavailable");
+	assert_int_equal(number_in(row, "recovered"), 0);
+	assert_int_equal(number_in(row, "failed_again"), 1);
+	yyjson_doc_free(doc);
+	doc = read(recent, START + 60 * MINUTE);
+	assert_int_equal(number_in(row_with(doc, "dependency.unavailable"), "failed_again"), 0);
+	yyjson_doc_free(doc);
+	fw_api_recent_free(recent);
+}
+
 static void test_recent__strangers_are_only_counted(void **state)
 {
 	struct fw_api_recent *recent = fw_api_recent_new(START);
@@ -147,7 +199,7 @@ static void test_recent__strangers_are_only_counted(void **state)
 
 	(void)state;
 	outcome.is_unauthenticated = true;
-	fw_api_recent_note(recent, &outcome, START);
+	fw_api_recent_note(recent, &outcome, NULL, START);
 	doc = read(recent, START);
 	assert_int_equal(minute_of(doc, "strangers", 0), 1);
 	assert_int_equal(minute_of(doc, "calls", 0), 0);
@@ -202,7 +254,7 @@ static void note_and_put(void)
 
 	if (!recent)
 		return;
-	fw_api_recent_note(recent, &good, START);
+	fw_api_recent_note(recent, &good, "files", START);
 	fw_buf_init(&out, 1024 * 1024);
 	fw_api_recent_put(recent, START, &out);
 	fw_buf_clear(&out);
@@ -223,6 +275,7 @@ int main(void)
 		cmocka_unit_test(
 			test_recent__a_clock_that_goes_back_counts_in_the_current_minute),
 		cmocka_unit_test(test_recent__tells_whether_a_retry_worked),
+		cmocka_unit_test(test_recent__tells_which_code_retries_cure),
 		cmocka_unit_test(test_recent__strangers_are_only_counted),
 		cmocka_unit_test(test_recent__has_a_bounded_number_of_rows),
 		cmocka_unit_test(test_recent__a_long_name_is_cut_between_characters),

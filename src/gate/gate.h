@@ -69,6 +69,7 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server);
 /* NULL is a no-op. Its handles are closed when the loop runs again. */
 void fw_gate_free(struct fw_gate *gate);
 
+struct fw_buf;
 struct fw_metrics;
 
 /* How requests to an upstream ended. */
@@ -103,5 +104,7 @@ struct fw_gate_status {
 /* False past the end. */
 bool fw_gate_status(const struct fw_gate *gate, size_t index,
 		    struct fw_gate_status *ret_status);
+/* All upstreams as a JSON array; `ctx` is the gateway. docs/api.md describes it. */
+void fw_gate_put_status(void *ctx, struct fw_buf *out);
 
 #endif

@@ -42,13 +42,18 @@ static bool each_in_flight(void *ctx, size_t index, const char *ret_labels[2],
 	return true;
 }
 
+static uint64_t restarts_of(const struct fw_gate_status *status)
+{
+	return status->connects ? status->connects - 1 : 0;
+}
+
 static bool each_restart(void *ctx, size_t index, const char *ret_labels[2], double *ret_value)
 {
 	struct fw_gate_status status;
 
 	if (!find(ctx, index, 1, &status, ret_labels))
 		return false;
-	*ret_value = status.connects ? (double)(status.connects - 1) : 0;
+	*ret_value = (double)restarts_of(&status);
 	return true;
 }
 
@@ -62,29 +67,34 @@ static bool each_change(void *ctx, size_t index, const char *ret_labels[2], doub
 	return true;
 }
 
+static const char *const breaker_names[] = { "closed", "open", "half_open" };
+static const char *const outcome_names[FW_GATE_OUTCOMES] = { "ok", "failed", "broken",
+							     "refused" };
+
+/* An index of breaker_names. */
+static size_t breaker_of(const struct fw_gate_status *status)
+{
+	return !status->is_suspended ? 0 : status->is_tried ? 2 : 1;
+}
+
 static bool each_breaker(void *ctx, size_t index, const char *ret_labels[2], double *ret_value)
 {
-	static const char *const names[] = { "closed", "open", "half_open" };
 	struct fw_gate_status status;
-	size_t state;
 
 	if (!find(ctx, index, 3, &status, ret_labels))
 		return false;
-	state = !status.is_suspended ? 0 : status.is_tried ? 2 : 1;
-	ret_labels[1] = names[index % 3];
-	*ret_value = state == index % 3;
+	ret_labels[1] = breaker_names[index % 3];
+	*ret_value = breaker_of(&status) == index % 3;
 	return true;
 }
 
 static bool each_outcome(void *ctx, size_t index, const char *ret_labels[2], double *ret_value)
 {
-	static const char *const names[FW_GATE_OUTCOMES] = { "ok", "failed", "broken",
-							     "refused" };
 	struct fw_gate_status status;
 
 	if (!find(ctx, index, FW_GATE_OUTCOMES, &status, ret_labels))
 		return false;
-	ret_labels[1] = names[index % FW_GATE_OUTCOMES];
+	ret_labels[1] = outcome_names[index % FW_GATE_OUTCOMES];
 	*ret_value = (double)status.outcomes[index % FW_GATE_OUTCOMES];
 	return true;
 }
@@ -148,6 +158,51 @@ static const struct fw_metrics_source sources[] = {
 	  each_change,
 	  NULL },
 };
+
+/* ---- the dashboard ----------------------------------------------------------------------- */
+
+static void put_upstream(struct fw_buf *out, const struct fw_gate_status *status)
+{
+	FW_BUF(out, "{\"name\":");
+	fw_buf_json_str(out, status->name);
+	fw_buf_json_key(out, "state");
+	fw_buf_json_str(out, status->is_up ? "up" : status->fault ? "down" : "not_connected");
+	if (status->fault) {
+		fw_buf_json_key(out, "code");
+		fw_buf_json_str(out, fw_error_name(status->fault));
+		fw_buf_json_key(out, "message");
+		fw_buf_json_str(out, fw_error_message(status->fault));
+	}
+	fw_buf_json_key(out, "breaker");
+	fw_buf_json_str(out, breaker_names[breaker_of(status)]);
+	fw_buf_json_key(out, "in_flight");
+	fw_buf_i64(out, (int64_t)status->in_flight);
+	fw_buf_json_key(out, "restarts");
+	fw_buf_i64(out, (int64_t)restarts_of(status));
+	fw_buf_json_key(out, "requests");
+	for (size_t i = 0; i < FW_GATE_OUTCOMES; i++) {
+		if (i == 0)
+			FW_BUF(out, "{\"ok\":");
+		else
+			fw_buf_json_key(out, outcome_names[i]);
+		fw_buf_i64(out, (int64_t)status->outcomes[i]);
+	}
+	FW_BUF(out, "}}");
+}
+
+void fw_gate_put_status(void *ctx, struct fw_buf *out)
+{
+	const struct fw_gate *gate = ctx;
+	struct fw_gate_status status;
+
+	FW_BUF(out, "[");
+	for (size_t i = 0; fw_gate_status(gate, i, &status); i++) {
+		if (i)
+			FW_BUF(out, ",");
+		put_upstream(out, &status);
+	}
+	FW_BUF(out, "]");
+}
 
 /* ---- readiness --------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include <faultwire/raise.h>
 
 #include "base/clock.h"
-#include "base/real.h"
 #include "govern/govern_impl.h"
 #include "govern/scope.h"
 #include "mcp/principal.h"
@@ -26,16 +25,6 @@ static fw_error *refuse(const char *reason)
 
 	if (reason)
 		fw_error_add_string(err, "reason", reason);
-	return err;
-}
-
-static fw_error *slow_down(uint64_t wait_ns)
-{
-	fw_error *err = fw_raise_governance_rate_limited();
-
-	fw_error_set_hint(err, "Too many wrong tokens came from this address: wait for "
-			       "retry_after seconds.");
-	fw_error_set_retry_after(err, fw_ceil((double)wait_ns / 1e6) / 1000);
 	return err;
 }
 
@@ -125,7 +114,7 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 			  ? 0
 			  : fw_guard_wait_ns(&govern->guard, credential->peer, uv_hrtime());
 	if (wait_ns)
-		return slow_down(wait_ns);
+		return fw_guard_refuse(wait_ns);
 	if (key)
 		return check_key(key, now_ms, ret_principal);
 	if (govern->issuer && fw_jwt_has_form(credential->token, credential->len))

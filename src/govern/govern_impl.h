@@ -16,12 +16,12 @@
 #include "base/limits.h"
 #include "govern/account.h"
 #include "govern/govern.h"
-#include "govern/guard.h"
 #include "govern/issuer.h"
 #include "govern/keyring.h"
 #include "govern/policy.h"
 #include "govern/suspend.h"
 #include "mcp/authority.h"
+#include "policy/guard.h"
 #include "store/store_queue.h"
 
 enum {

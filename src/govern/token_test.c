@@ -14,10 +14,10 @@
 #include <faultwire/faultwire.h>
 
 #include "core/redact.h"
-#include "govern/guard.h"
 #include "govern/keyring.h"
 #include "govern/scope.h"
 #include "mcp/principal.h"
+#include "policy/guard.h"
 #include "test/memory.h"
 
 static char directory[64];

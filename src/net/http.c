@@ -139,6 +139,7 @@ static void http_free(struct fw_transport *transport)
 	if (http->config.bearer_token)
 		explicit_bzero(http->config.bearer_token, strlen(http->config.bearer_token));
 	fw__release(http->config.bearer_token);
+	fw__release(http->guard);
 	fw_principal_unref(http->config.principal);
 	fw__release(http->config.allowed_hosts);
 	fw__release(http->config.allowed_origins);

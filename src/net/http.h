@@ -115,9 +115,11 @@ struct fw_http {
 	unsigned answering; /* connections whose answer is not written yet */
 	struct fw_http_admission admission;
 
-	uint64_t body_bytes; /* memory of all request bodies that are being read */
-	char *scratch;       /* FW_HTTP_SCRATCH_BYTES: the bytes that were just read */
-	struct fw_buf head;  /* the response head that is being written */
+	struct fw_guard *guard; /* of the transport's own token; NULL: no wrong one yet */
+	bool is_proven;         /* the right one was shown before */
+	uint64_t body_bytes;    /* memory of all request bodies that are being read */
+	char *scratch;          /* FW_HTTP_SCRATCH_BYTES: the bytes that were just read */
+	struct fw_buf head;     /* the response head that is being written */
 	struct fw_http_date date;
 	llhttp_settings_t settings;
 };

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/mem.h"
 #include "mcp/authority.h"
 #include "mcp/principal.h"
 #include "mcp/server.h"
@@ -17,6 +18,7 @@
 #include "net/http_check.h"
 #include "net/http_conn.h"
 #include "net/http_request.h"
+#include "policy/guard.h"
 
 static struct fw_authority *authority_of(const struct fw_http *http)
 {
@@ -42,6 +44,43 @@ static bool is_own(const struct fw_http *http, const char *token, size_t len)
 	const char *own = http->config.bearer_token;
 
 	return own && len == strlen(own) && fw_bytes_equal(token, own, len);
+}
+
+/* A wrong token costs its address a part of its allowance. */
+static void note_wrong(struct fw_http_conn *conn)
+{
+	struct fw_http *http = conn->http;
+
+	if (!http->guard) {
+		http->guard = fw__allocate(sizeof *http->guard);
+		if (!http->guard)
+			return;
+		fw_guard_init(http->guard);
+	}
+	(void)fw_guard_failed(http->guard, conn->exchange.peer, (uint64_t)fw_steady_ns());
+}
+
+/* The transport's own token, if no authority knows others. As with those of an authority,
+ * an address that has used up its wrong tokens has to wait, but a client that brings a
+ * token which was right before is not locked out by a neighbour that guesses. */
+static fw_error *check_own(struct fw_http_conn *conn, const struct fw_credential *credential)
+{
+	struct fw_http *http = conn->http;
+	bool is_right = is_own(http, credential->token, credential->len);
+	uint64_t wait_ns = 0;
+
+	if (http->guard && !(is_right && http->is_proven))
+		wait_ns = fw_guard_wait_ns(http->guard, conn->exchange.peer,
+					   (uint64_t)fw_steady_ns());
+	if (wait_ns)
+		return fw_guard_refuse(wait_ns);
+	if (!is_right) {
+		note_wrong(conn);
+		return fw_raise_auth_unauthorized();
+	}
+	http->is_proven = true;
+	accept_as(conn, fw_principal_ref(http->config.principal));
+	return NULL;
 }
 
 /* Of a browser that is signed in. Web pages of other programs on this host may make it
@@ -72,6 +111,9 @@ fw_error *fw_http__authenticate(struct fw_http_conn *conn, bool takes_cookie)
 		read_cookie(conn, &credential);
 	if (!credential.token)
 		return fw_raise_auth_unauthorized();
+	/* The token behind a cookie was checked, and the cookie cannot be guessed. */
+	if (!authority && conn->head.authorization.count)
+		return check_own(conn, &credential);
 	if (is_own(conn->http, credential.token, credential.len)) {
 		accept_as(conn, fw_principal_ref(conn->http->config.principal));
 		return NULL;

@@ -27,6 +27,9 @@ struct fw_incident {
 	 * operator. */
 	const char *error;
 	const char *detail;
+	/* When read in full: the contract in which the client got the error; NULL: not
+	 * known. It is stored as a member of `error` (incident_read.c). */
+	const char *contract;
 	/* For writing: the tool name under which it is counted. */
 	const char *counted_as;
 	bool is_unauthenticated; /* counts against a quota of its own */

@@ -18,13 +18,17 @@ const program = process.env.FAULTWIRE ?? join(root, 'build/faultwire');
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const shots = process.env.FW_SHOTS;
 const state = mkdtempSync(join(tmpdir(), 'faultwire-dashboard-'));
+const started = [];
 let server, browser;
 
-async function serve(...args) {
-	const child = spawn(program, ['serve', '--http', '127.0.0.1:0', '--log', 'off', '--tools', 'diag', ...args], {
+const serve = (...args) => start(['serve', '--http', '127.0.0.1:0', '--log', 'off', '--tools', 'diag', ...args]);
+
+async function start(args) {
+	const child = spawn(program, args, {
 		env: { ...process.env, XDG_STATE_HOME: state }, stdio: ['ignore', 'ignore', 'pipe'],
 	});
 	const ended = new Promise((done) => child.on('exit', done));
+	started.push({ child, ended });
 	const url = await new Promise((found, lost) => {
 		let said = '';
 		child.stderr.on('data', (bytes) => {
@@ -54,8 +58,11 @@ before(async () => {
 });
 after(async () => {
 	await browser?.close();
-	server.child.kill('SIGTERM');
-	await server.ended;
+	/* Also those of a test that failed. */
+	for (const { child, ended } of started) {
+		child.kill('SIGTERM');
+		await ended;
+	}
 	rmSync(state, { recursive: true, force: true });
 });
 
@@ -173,8 +180,10 @@ test('the theme can be chosen, and is kept', async () => {
 	await close(page);
 });
 
-test('hostile text is shown as text', async () => {
-	const vectors = ['<img src=x onerror=alert(1)>', '"><script>alert(2)</script>', '</title><svg onload=alert(3)>', "javascript:alert(4)", '${alert(5)}', '{{constructor.constructor("alert(6)")()}}', '\u202Ereversed', '<a href="javascript:alert(7)">x</a>'];
+const VECTORS = ['<img src=x onerror=alert(1)>', '"><script>alert(2)</script>', '</title><svg onload=alert(3)>', 'javascript:alert(4)', '${alert(5)}', '{{constructor.constructor("alert(6)")()}}', '\u202Ereversed', '<a href="javascript:alert(7)">x</a>', '</pre></code><iframe srcdoc="<script>alert(8)</script>">', '<math><mtext><table><mglyph><style><img src=x onerror=alert(9)>', "'-alert(10)-'", '<base href=//evil.example>', '<form action=//evil.example><button>', '<link rel=stylesheet href=//evil.example/x.css>', '&lt;script&gt;alert(11)&lt;/script&gt;', '<style>@import"//evil.example"</style>', '\u2028alert(12)', '<details open ontoggle=alert(13)>'];
+
+test('hostile text of clients is shown as text', async () => {
+	const vectors = VECTORS;
 	for (const text of vectors) {
 		await fetch(`${server.url}/mcp`, {
 			method: 'POST',
@@ -193,6 +202,7 @@ test('hostile text is shown as text', async () => {
 	const page = await open('/');
 	await page.locator('.rows tbody tr').first().waitFor();
 	await page.getByRole('button', { name: 'By client' }).click();
+	await page.getByRole('button', { name: /^\d+ more$/ }).click();
 	await page.locator('.rows').getByText(vectors[0]).waitFor();
 	for (const text of vectors) {
 		await page.goto(`${server.url}/#/playground`);
@@ -213,22 +223,143 @@ test('hostile text is shown as text', async () => {
 	await close(page);
 });
 
-test('the documentation is there, and its links lead to pages', async () => {
-	for (const name of readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md')))
-		assert.equal((await fetch(`${server.url}/docs/${name}`)).status, 200, `${name}: it is not in meson.build`);
-	const page = await open('/#/docs');
-	await page.getByRole('link', { name: 'gateway.md' }).click();
+// An upstream that says these everywhere: in the names of its tools, in results, in
+// errors, in a line that is not JSON, and on standard error before it dies.
+function hostileUpstream() {
+	const file = join(state, 'hostile.mjs');
+	writeFileSync(file, `
+import { createInterface } from 'node:readline';
+const vectors = ${JSON.stringify(VECTORS)};
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+createInterface({ input: process.stdin }).on('line', (line) => {
+	const { id, method, params } = JSON.parse(line);
+	if (method === 'initialize') say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: vectors[0], version: vectors[1] } } });
+	else if (method === 'tools/list') say({ id, result: { tools: vectors.map((name) => ({ name, title: name, description: name, inputSchema: { type: 'object' } })) } });
+	else if (method === 'tools/call') {
+		const n = vectors.indexOf(params.name);
+		if (n % 4 === 0) say({ id, result: { content: [{ type: 'text', text: params.name }], isError: true } });
+		else if (n % 4 === 1) say({ id, error: { code: -32000, message: params.name, data: { [params.name]: params.name } } });
+		else if (n % 4 === 2) console.log(params.name);
+		else { console.error(params.name); process.exit(3); }
+	} else if (id !== undefined) say({ id, result: {} });
+});
+`);
+	const config = join(state, 'hostile.json');
+	const entry = { command: process.execPath, args: [file] };
+	writeFileSync(config, JSON.stringify({ mcpServers: { hostile: entry, second: { command: process.execPath, args: ['-e', 'console.error("<script>alert(1)</script>"); process.exit(1)'] } } }));
+	return config;
+}
+
+test('behind a gateway: upstreams, retries, similar incidents; hostile text of a server is shown as text', async () => {
+	const gate = await start(['gate', '--http', '127.0.0.1:0', '--log', 'off', '--deadline', '5', '--config', hostileUpstream()]);
+	const post = (name, client) => fetch(`${gate.url}/api/v1/tools/${encodeURIComponent(name)}`, { method: 'POST', headers: { 'Content-Type': 'application/json', 'User-Agent': client }, body: '{}' }).then((reply) => reply.text());
+	for (let round = 0; round < 2; round++)
+		for (const [n, name] of VECTORS.entries())
+			await post(name, VECTORS[(n + 1) % VECTORS.length].replaceAll(/[^\x20-\x7e]/g, ''));
+	const page = await open('/', {}, gate.url);
+	await page.getByRole('heading', { name: 'Upstreams' }).waitFor();
+	const row = page.locator('tr', { hasText: 'second' }).first();
+	await row.getByText('down').waitFor();
+	await page.locator('.banner').getByText('Upstream second is down').waitFor();
+	for (const dimension of ['By tool', 'By client', 'By upstream', 'By code']) {
+		await page.getByRole('button', { name: dimension }).click();
+		await page.locator('.rows tbody tr').first().waitFor();
+	}
+	await page.getByRole('button', { name: 'By upstream' }).click();
+	await page.getByRole('button', { name: 'hostile' }).last().click();
+	await page.getByRole('button', { name: 'upstream: hostile ×' }).waitFor();
+	await judge(page);
+	if (shots) await page.screenshot({ path: join(shots, 'hostile.png'), fullPage: true });
+	/* Every failure, by its page. */
+	const { incidents } = await (await fetch(`${gate.url}/api/v1/incidents?limit=200`)).json();
+	assert.ok(incidents.length >= VECTORS.length, `${incidents.length} incidents`);
+	const looked = new Set();
+	for (const { id, code, tool } of incidents) {
+		if (looked.has(`${code} ${tool}`)) continue;
+		looked.add(`${code} ${tool}`);
+		await page.goto(`${gate.url}/#/incident/${id}`);
+		await page.locator('.crumb', { hasText: id }).waitFor();
+	}
+	assert.ok(looked.size >= VECTORS.length, `${looked.size} pages`);
+	await page.getByText('What the agent got').waitFor();
+	await page.getByRole('tab', { name: '(sent)' }).waitFor();
+	await page.getByText('alike among').waitFor();
+	await page.goto(`${gate.url}/#/incidents?tool=${encodeURIComponent(VECTORS[0])}`);
+	await page.locator('tbody tr').first().waitFor();
+	await close(page);
+	gate.child.kill('SIGTERM');
+	await gate.ended;
+});
+
+test('similar incidents are those with a message of the same form, not all with the same code', async () => {
+	await call('raise_error', { code: 'resource.conflict' });
+	await call('no_such_tool_1', {});
+	const first = await call('raise_error', { code: 'no.such_code_1' });
+	const second = await call('raise_error', { code: 'no.such_code_2' });
+	assert.notEqual(first.incident_id, second.incident_id);
+	const page = await open(`/#/incident/${second.incident_id}`);
+	const row = page.locator('section', { hasText: 'Similar incidents' }).locator(`a[href$="${first.incident_id}"]`);
+	await row.waitFor();
+	await page.getByText(/same message, code, tool|similar message, code, tool/).first().waitFor();
+	await close(page);
+	const { template, similarTo } = await import(join(root, 'web/similar.js'));
+	assert.equal(template('open /srv/a/b.csv: "x" not found after 30.5 s'), template('open /tmp/c.csv: "y" not found after 7 s'));
+	assert.notEqual(template('connection refused'), template('connection reset'));
+	const one = { id: '1', code: 'a.b', tool: 't', client: 'c', message: 'timeout after 30 s', time: '2026-01-01' };
+	const found = similarTo(one, [one, { ...one, id: '2', message: 'timeout after 5 s' }, { ...one, id: '3', tool: 'u', client: 'd', message: 'disk is full' }, { ...one, id: '2', message: 'timeout after 5 s' }]);
+	assert.deepEqual(found.map(({ incident, reasons }) => [incident.id, reasons]), [['2', ['message', 'code', 'tool', 'client']]]);
+});
+
+test('retries are counted per code: worked, and failed again', async () => {
+	await call('raise_error', { code: 'dependency.unavailable' });
+	await call('raise_error', { code: 'dependency.unavailable' });
+	const page = await open('/');
+	const card = page.locator('section', { hasText: 'Did retries work?' });
+	await card.getByText('dependency.unavailable').waitFor();
+	await close(page);
+});
+
+test('a burst of failures leaves the page small', async () => {
+	const page = await open('/');
+	await page.locator('.live.live').waitFor();
+	for (let i = 0; i < 20; i++)
+		await Promise.all(Array.from({ length: 25 }, () => call('raise_error', { code: 'file.not_found' })));
+	const last = await call('raise_error', { code: 'resource.conflict' });
+	await page.locator(`.feed a[href$="${last.incident_id}"]`).waitFor();
+	assert.equal(await page.locator('.feed li').count(), 60);
+	assert.ok(await page.evaluate(() => document.querySelectorAll('*').length) < 2000);
+	await close(page);
+});
+
+test('the documentation is there, and every link in it leads to a page and a heading', async () => {
+	const names = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md')).map((file) => (file === 'README.md' ? 'index.html' : file.replace(/md$/, 'html')));
+	const texts = new Map();
+	for (const name of names) {
+		const reply = await fetch(`${server.url}/docs/${name}`);
+		assert.equal(reply.status, 200, `${name}: it is not in doc_names of meson.build`);
+		texts.set(name, await reply.text());
+	}
+	let count = 0;
+	for (const [name, text] of texts)
+		for (const [, href] of text.matchAll(/ href="([^"]*)"/g)) {
+			if (/^(https?:|\/ui\/|\/(?:#|$)|\/docs\/$)/.test(href)) continue;
+			const [page, part] = href.split('#');
+			assert.ok(page === '' || texts.has(page), `${name}: ${href}`);
+			if (part && part !== 'main') assert.ok(texts.get(page || name).includes(` id="${part}"`), `${name}: ${href}`);
+			count++;
+		}
+	assert.ok(count > 100, `${count} links`);
+	const page = await open('/#/');
+	await page.locator('nav a', { hasText: 'Docs' }).click();
+	await page.locator('.pages').getByRole('link', { name: 'Gateway' }).click();
 	await page.locator('article table').first().waitFor();
 	await judge(page);
-	const links = await page.locator('article a[href^="#/docs/"]').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
-	assert.ok(links.length >= 3, `${links.length} links`);
-	for (const link of new Set(links)) {
-		await page.goto(`${server.url}/${link}`);
-		await page.locator('article h1').waitFor();
-		const at = new URLSearchParams(link.split('?')[1]).get('at');
-		if (at) assert.equal(await page.locator(`[id="${at}"]`).count(), 1, link);
-	}
 	await close(page, 'docs');
+	for (const [name, options] of [['docs-dark', { colorScheme: 'dark' }], ['docs-phone', { viewport: { width: 390, height: 844 } }]]) {
+		const other = await open('/docs/', options);
+		await judge(other);
+		await close(other, name);
+	}
 });
 
 test('with a token one signs in; the cookie reads, and does nothing else', async () => {
@@ -265,14 +396,18 @@ test('with a token one signs in; the cookie reads, and does nothing else', async
 	await guarded.ended;
 });
 
-test('it is small, quick, and cannot be framed', async () => {
+test('it is small, and cannot be framed', async () => {
 	const reply = await fetch(`${server.url}/`, { headers: { Accept: 'text/html' } });
 	assert.match(reply.headers.get('content-security-policy'), /frame-ancestors 'none'/);
 	assert.doesNotMatch(reply.headers.get('content-security-policy'), /unsafe/);
-	let bytes = (await reply.arrayBuffer()).byteLength;
-	for (const file of ['app.css', 'app.js', 'chart.js', 'docs.js', 'dom.js', 'icon.svg', 'incident.js', 'overview.js', 'playground.js', 'registry.js'])
-		bytes += (await (await fetch(`${server.url}/ui/${file}`)).arrayBuffer()).byteLength;
-	assert.ok(bytes < 150 * 1024, `${bytes} bytes`);
-	for (const path of ['/ui/../etc/passwd', '/ui/%2e%2e/meson.build', '/ui/nothing.js', '/ui//app.js'])
-		assert.equal((await fetch(server.url + path)).status, 404, path);
+	let bytes = 0;
+	const context = await browser.newContext();
+	const page = await context.newPage();
+	const session = await context.newCDPSession(page);
+	await session.send('Network.enable');
+	session.on('Network.loadingFinished', ({ encodedDataLength }) => { bytes += encodedDataLength; });
+	await page.goto(server.url);
+	await page.locator('.tile').first().waitFor();
+	assert.ok(bytes > 10 * 1024 && bytes < 150 * 1024, `${bytes} bytes`);
+	await context.close();
 });

@@ -120,6 +120,7 @@ const shown = {
 	properties: {
 		...listed.properties,
 		error: JSON.parse(readFileSync(join(root, 'docs/schemas/canonical.schema.json'), 'utf8')),
+		contract: { enum: ['canonical', 'kaiza', 'context-v0', 'codeintel', 'toolerror', 'owlclaw', 'owlclaw-api'] },
 		detail: { type: 'string' },
 		seen: { type: 'object', required: ['count', 'first', 'last'], properties: { count: { type: 'integer', minimum: 1 } } },
 		title: { type: 'string' },

@@ -107,6 +107,7 @@ static void put_where(const struct fw_incident *incident, const fw_error *err)
 	put_labelled("invariant", scope.invariant_id);
 	put_labelled("origin", fw_origin_name(fw_error_origin(err)));
 	put_labelled("delivery", fw_delivery_name(fw_error_delivery(err)));
+	put_labelled("contract", incident->contract);
 	put_labelled("trace", incident->trace);
 }
 

@@ -359,8 +359,10 @@ static fw_error *gate(struct gating *gating)
 				     &(struct serve_api){ .api = gating->args->values[API] },
 				     &gating->api));
 	FW_TRY(serve_shared_listen(shared));
-	if (gating->api)
+	if (gating->api) {
 		fw_api_set_alerting(gating->api, shared->observers.observation.alerting);
+		fw_api_set_upstreams(gating->api, fw_gate_put_status, gating->gate);
+	}
 	FW_TRY(fw_gate_observe(gating->gate, shared->observers.observation.metrics));
 	serve_shared_started(shared, "gateway_started", NULL);
 	keep_heap();

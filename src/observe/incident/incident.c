@@ -28,6 +28,7 @@ enum {
 	RETRY_MS = 1000,
 	PRUNE_MS = 60 * 1000,
 	USUAL_BYTES = 2048, /* size of a typical error as text */
+	CONTRACT_BYTES = 64 /* more than the member with a contract's name */
 };
 
 /* The texts of a record, in this order, after a struct head. */
@@ -51,6 +52,7 @@ struct head {
 	int64_t duration_us;
 	const fw_row *row; /* rows outlive the server */
 	int status;
+	fw_contract contract; /* in which the client got it */
 	bool is_unauthenticated;
 	bool has[TEXT_COUNT];
 };
@@ -137,6 +139,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 	head.duration_us = (int64_t)(outcome->duration_ns / 1000);
 	head.row = fw_error_row(err);
 	head.status = fw_error_status(err);
+	head.contract = outcome->contract;
 	head.is_unauthenticated = outcome->is_unauthenticated;
 	fw_buf_put(out, (const char *)&head, sizeof head);
 	put_text(out, &head, TEXT_ID, fw_error_incident_id(err));
@@ -204,11 +207,29 @@ static const char *clean_text(fw_incidents *incidents, const char *text)
 	return clean->text + clean->len - need - 1;
 }
 
+/* The stored error: with the contract as its last member, for incident_read.c. */
+static const char *add_contract(fw_incidents *incidents, const char *text, fw_contract contract)
+{
+	struct fw_buf *clean = &incidents->clean;
+	size_t len = strlen(text), at = clean->len;
+
+	/* An empty object cannot take a member with a comma. */
+	if (len < 3 || contract >= FW_CONTRACT_COUNT ||
+	    !fw_buf_reserve(clean, len + CONTRACT_BYTES))
+		return text;
+	fw_buf_put(clean, text, len - 1);
+	FW_BUF(clean, FW_INCIDENT_CONTRACT);
+	fw_buf_str(clean, fw_contract_name(contract));
+	fw_buf_put(clean, "\"}", sizeof "\"}");
+	return clean->state == FW_BUF_OK ? clean->text + at : text;
+}
+
 /* Reserves enough for all texts of a record, so that the buffer does not move. */
 static void make_room(fw_incidents *incidents, size_t len)
 {
 	fw_buf_reset(&incidents->clean, USUAL_BYTES * 8);
-	(void)fw_buf_reserve(&incidents->clean, 8 * len + TEXT_COUNT * sizeof FW_REDACTED);
+	(void)fw_buf_reserve(&incidents->clean,
+			     9 * len + TEXT_COUNT * sizeof FW_REDACTED + CONTRACT_BYTES);
 }
 
 struct walk {
@@ -251,7 +272,9 @@ static bool next(void *ctx, struct fw_incident *ret_incident)
 		.trace = texts[TEXT_TRACE],
 		.message = texts[TEXT_MESSAGE],
 		.detail = texts[TEXT_DETAIL],
-		.error = clean_error(walk->incidents, texts[TEXT_ERROR]),
+		.error = add_contract(walk->incidents,
+				      clean_error(walk->incidents, texts[TEXT_ERROR]),
+				      head.contract),
 		.counted_as = texts[TEXT_COUNTED_AS] ? texts[TEXT_COUNTED_AS] : "",
 		.peer = texts[TEXT_PEER],
 		.is_unauthenticated = head.is_unauthenticated,

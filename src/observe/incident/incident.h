@@ -42,6 +42,10 @@ FW_NODISCARD fw_error *fw_incident_get_json(struct fw_store *store, const char *
 FW_NODISCARD fw_error *fw_incident_get(struct fw_store *store, const char *id,
 				       fw_incident_fn *found, void *ctx);
 
+/* The last member of a stored error: the contract in which the client got it. Readers do
+ * not see it: they get fw_incident.contract. */
+#define FW_INCIDENT_CONTRACT ",\"reported_as\":\""
+
 /* One incident as a JSON object; in full if it has an `error`. */
 void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident);
 

@@ -3,6 +3,7 @@
  */
 #include "observe/incident/incident.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,7 @@ void fw_incident_put_json(struct fw_buf *out, const struct fw_incident *incident
 	if (incident->error) {
 		fw_buf_json_key(out, "error");
 		fw_buf_str(out, incident->error);
+		put_text(out, "contract", incident->contract);
 		put_text(out, "detail", incident->detail);
 		fw_buf_json_key(out, "seen");
 		FW_BUF(out, "{");
@@ -105,6 +107,7 @@ struct search {
 	char id[128]; /* the first one */
 	size_t ids;   /* different ones */
 	bool is_done;
+	bool is_out_of_memory;
 	fw_incident_fn *found;
 	void *ctx;
 };
@@ -119,13 +122,41 @@ static void count(void *ctx, const struct fw_incident *incident)
 		(void)snprintf(search->id, sizeof search->id, "%s", incident->id);
 }
 
+/* Takes the contract out of the stored error. Incidents of older versions have none. */
+static void split_contract(char *error, struct fw_incident *incident)
+{
+	char *at = strstr(error, FW_INCIDENT_CONTRACT), *end;
+
+	/* Members of its context may have the same name: the last one counts. */
+	for (char *next = at; next; next = strstr(next + 1, FW_INCIDENT_CONTRACT))
+		at = next;
+	end = at ? strchr(at + sizeof FW_INCIDENT_CONTRACT - 1, '"') : NULL;
+	if (!end || strcmp(end, "\"}") != 0)
+		return;
+	*end = '\0';
+	incident->contract = at + sizeof FW_INCIDENT_CONTRACT - 1;
+	memcpy(at, "}", 2);
+	incident->error = error;
+}
+
 static void pass_first(void *ctx, const struct fw_incident *incident)
 {
 	struct search *search = ctx;
+	struct fw_incident whole = *incident;
+	char *error = NULL;
 
-	if (!search->is_done)
-		search->found(search->ctx, incident);
+	if (search->is_done)
+		return;
 	search->is_done = true;
+	if (incident->error) {
+		error = fw_strdup(incident->error);
+		search->is_out_of_memory = !error;
+		if (!error)
+			return;
+		split_contract(error, &whole);
+	}
+	search->found(search->ctx, &whole);
+	fw_free(error);
 }
 
 fw_error *fw_incident_get(struct fw_store *store, const char *id, fw_incident_fn *found,
@@ -144,7 +175,8 @@ fw_error *fw_incident_get(struct fw_store *store, const char *id, fw_incident_fn
 		return fw_raise_input_invalid_value("incident id",
 						    "longer: several start like that");
 	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	return fw_store_find_incidents(store, search.id, 1, pass_first, &search);
+	FW_TRY(fw_store_find_incidents(store, search.id, 1, pass_first, &search));
+	return search.is_out_of_memory ? fw_raise_internal_out_of_memory() : NULL;
 }
 
 static void put_one(void *ctx, const struct fw_incident *incident)

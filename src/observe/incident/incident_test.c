@@ -411,14 +411,18 @@ static void test_incident__a_failure_is_stored_with_all_its_members(void **state
 	const struct fw_incidents_options options = { 0 };
 	fw_incidents *incidents = NULL;
 	fw_error *err = sample();
-	fw_outcome outcome = {
-		.name = "open_file", .error = err, .duration_ns = 2500000, .is_known = true
-	};
+	fw_outcome outcome = { .name = "open_file",
+			       .error = err,
+			       .contract = FW_TOOLERROR,
+			       .duration_ns = 2500000,
+			       .is_known = true };
 	fw_observer observer;
 	struct fw_store *store;
 	struct fw_buf json;
 
 	(void)state;
+	/* Looks like what is stored for the contract, and is not. */
+	fw_error_add_string(err, "reported_as", "kaiza");
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
 	observer.finished(observer.ctx, &outcome);
@@ -435,6 +439,9 @@ static void test_incident__a_failure_is_stored_with_all_its_members(void **state
 	assert_non_null(strstr(json.text, "\"trace_id\":\"00-11\""));
 	assert_non_null(strstr(json.text, "\"duration_ms\":2.5"));
 	assert_non_null(strstr(json.text, "\"trail\":[\""));
+	assert_non_null(strstr(json.text, "\"contract\":\"toolerror\""));
+	assert_non_null(strstr(json.text, "\"reported_as\":\"kaiza\""));
+	assert_null(strstr(json.text, "\"reported_as\":\"toolerror\""));
 	assert_non_null(strstr(json.text, "\"detail\":\"for the operator\""));
 	fw_buf_clear(&json);
 	fw_store_free(store);

@@ -2,12 +2,15 @@
  * guard.c - see guard.h. Addresses that share a slot share its bucket: that slows a
  * guesser more, and only clients that were never seen before.
  */
-#include "govern/guard.h"
+#include "policy/guard.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
+#include <faultwire/raise.h>
+
 #include "base/id.h"
+#include "base/real.h"
 
 void fw_guard_init(struct fw_guard *guard)
 {
@@ -62,4 +65,14 @@ bool fw_guard_failed(struct fw_guard *guard, const char *peer, uint64_t now_ns)
 		return false;
 	guard->alarmed_ns = now_ns;
 	return true;
+}
+
+fw_error *fw_guard_refuse(uint64_t wait_ns)
+{
+	fw_error *err = fw_raise_governance_rate_limited();
+
+	fw_error_set_hint(err, "Too many wrong tokens came from this address: wait for "
+			       "retry_after seconds.");
+	fw_error_set_retry_after(err, fw_ceil((double)wait_ns / 1e6) / 1000);
+	return err;
 }

@@ -9,11 +9,13 @@
  * The one rule to remember: ask first (fw_guard_wait_ns()), then look at the token, then
  * report a wrong one (fw_guard_failed()).
  */
-#ifndef FW_GOVERN_GUARD_H
-#define FW_GOVERN_GUARD_H
+#ifndef FW_POLICY_GUARD_H
+#define FW_POLICY_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <faultwire/error.h>
 
 #include "policy/rate.h"
 
@@ -40,5 +42,7 @@ void fw_guard_init(struct fw_guard *guard);
 uint64_t fw_guard_wait_ns(const struct fw_guard *guard, const char *peer, uint64_t now_ns);
 /* A wrong token. True: the bucket is empty now, and no alarm was raised lately. */
 bool fw_guard_failed(struct fw_guard *guard, const char *peer, uint64_t now_ns);
+/* The error of a token that is not looked at, with the time to wait. */
+FW_NODISCARD fw_error *fw_guard_refuse(uint64_t wait_ns);
 
 #endif
