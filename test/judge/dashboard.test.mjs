@@ -147,7 +147,7 @@ test('a failure appears at once, and a click filters', async () => {
 	await page.locator('.live.live').waitFor();
 	const failed = await call('raise_error', { code: 'dependency.unavailable' });
 	await page.locator('.feed').getByText('dependency.unavailable').first().waitFor();
-	await page.getByRole('button', { name: 'By tool' }).click();
+	await page.getByRole('button', { name: 'By tool', exact: true }).click();
 	await page.locator('.rows').getByRole('button', { name: 'raise_error' }).click();
 	await page.getByRole('button', { name: 'tool: raise_error ×' }).click();
 	await page.goto(`${server.url}/#/incident/${failed.incident_id}`);
@@ -262,7 +262,7 @@ test('behind a gateway: upstreams, retries, similar incidents; hostile text of a
 	await row.getByText('down').waitFor();
 	await page.locator('.banner').getByText('Upstream second is down').waitFor();
 	for (const dimension of ['By tool', 'By client', 'By upstream', 'By code']) {
-		await page.getByRole('button', { name: dimension }).click();
+		await page.getByRole('button', { name: dimension, exact: true }).click();
 		await page.locator('.rows tbody tr').first().waitFor();
 	}
 	await page.getByRole('button', { name: 'By upstream' }).click();

@@ -16,6 +16,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "cli/commands/man_markdown.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 
@@ -301,10 +302,21 @@ static bool page_through_man(const cli_command *command)
 	return true;
 }
 
+enum option { MARKDOWN };
+
+static const cli_option options[] = {
+	[MARKDOWN] = { "markdown", NULL, 0, CLI_NOTHING,
+		       "Print every command and option as one page of Markdown." },
+};
+
 static int run(const cli_args *args)
 {
 	const cli_command *command = &cli_program;
 
+	if (cli_given(args, MARKDOWN)) {
+		cli_put_markdown();
+		return CLI_DONE;
+	}
 	if (args->operand_count > 1)
 		return cli_fail(cli_usage("faultwire man takes one command at most"));
 	if (args->operand_count == 1)
@@ -324,9 +336,11 @@ static const cli_example examples[] = {
 const cli_command cli_command_man = {
 	.name = "man",
 	.summary = "print the manual page of a command",
-	.synopsis = "[COMMAND]",
+	.synopsis = "[--markdown] [COMMAND]",
 	.description = "Prints the manual page of COMMAND, or of the program, in the format of "
 		       "man(1). On a terminal, man(1) shows it in a pager.",
+	.options = options,
+	.option_count = sizeof options / sizeof *options,
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 	.run = run,
