@@ -367,7 +367,8 @@ fw_error *fw_codeintel_decode(const struct fw_reading *reading, yyjson_val *root
 	else
 		fw_read_lower_retry(reading, err);
 	fw_read_status(err, problem[STATUS]);
-	read_title(err, code, problem[TITLE]);
+	/* The row was found by its own code: row_read() need not look it up again. */
+	read_title(err, known && !reading->registry ? row->codeintel : code, problem[TITLE]);
 	read_operation(err, problem[INSTANCE]);
 	FW_TRY(fw_read_empty_result(reading, "", err, root));
 	return read_extensions(reading, err, problem[EXTENSIONS]);

@@ -95,16 +95,19 @@ fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
 			  yyjson_val *object, const struct fw_member *members, size_t count,
 			  yyjson_val **ret_values)
 {
-	size_t expected = 0, index, max;
+	size_t expected = 0, left;
 	yyjson_val *key, *value;
 
 	if (!yyjson_is_obj(object))
 		return fw_read_malformed(reading, pointer, NULL, "must be an object");
 	memset(ret_values, 0, count * sizeof(*ret_values));
-	yyjson_obj_foreach(object, index, max, key, value)
-	{
-		const char *name = yyjson_get_str(key);
-		size_t len = yyjson_get_len(key), i = expected;
+	left = unsafe_yyjson_get_len(object);
+	for (key = unsafe_yyjson_get_first(object); left; key = unsafe_yyjson_get_next(value)) {
+		const char *name = unsafe_yyjson_get_str(key);
+		size_t len = unsafe_yyjson_get_len(key), i = expected;
+
+		value = key + 1;
+		left--;
 
 		/* Try the expected member first, then all others. */
 		for (size_t tried = 0; tried < count; tried++) {
@@ -231,10 +234,11 @@ static fw_error *read_item(const struct fw_reading *reading, const char *pointer
 	struct fw_text name = { yyjson_get_str(key), yyjson_get_len(key) };
 	bool is_hidden = !err->keep_secrets && fw_redact_key_holds_secret(name.p, name.n);
 	struct fw_item *item;
-	struct fw_value_where where = { "" };
+	struct fw_value_where where;
 	enum fw_value_fault fault;
 	fw_field other;
 
+	where.pointer[0] = '\0'; /* the rest need not be cleared each time */
 	if (is_hidden) {
 		name = (struct fw_text){ FW_REDACTED, sizeof(FW_REDACTED) - 1 };
 		if (fw_error_find_field(err, name.p, &other))
@@ -310,7 +314,7 @@ fw_error *fw_read_context(const struct fw_reading *reading, const char *pointer,
 fw_error *fw_read_cause(const struct fw_reading *reading, const char *pointer, fw_error *err,
 			yyjson_val *value)
 {
-	struct fw_value_where where = { "" };
+	struct fw_value_where where;
 
 	return fw_read_fault(reading,
 			     fw__error_set_cause_value(err, value, reading->source, &where),
@@ -320,10 +324,11 @@ fw_error *fw_read_cause(const struct fw_reading *reading, const char *pointer, f
 fw_error *fw_read_empty_result(const struct fw_reading *reading, const char *pointer,
 			       fw_error *err, yyjson_val *object)
 {
-	struct fw_value_where where = { "" };
+	struct fw_value_where where;
 
 	if (!object)
 		return NULL;
+	where.pointer[0] = '\0';
 	return fw_read_fault(reading,
 			     fw__error_set_empty_value(err, object, reading->source, &where),
 			     pointer, NULL, &where);

@@ -127,6 +127,27 @@ static int compare_slots(const void *a, const void *b)
 
 enum { SMALL_OBJECT = 16 };
 
+/* Whether the keys differ in length, first or last byte already, as those of most small
+ * objects do: a bit for each combination, some of which share one. */
+static bool have_different_ends(yyjson_val *object)
+{
+	yyjson_val *key = unsafe_yyjson_get_first(object);
+	uint64_t seen = 0;
+
+	for (size_t left = yyjson_obj_size(object); left; left--) {
+		size_t len = unsafe_yyjson_get_len(key);
+		const unsigned char *name = (const unsigned char *)unsafe_yyjson_get_str(key);
+		uint64_t bit = UINT64_C(1)
+			       << ((len * 11 + name[0] + 5u * name[len ? len - 1 : 0]) & 63);
+
+		if (seen & bit)
+			return false;
+		seen |= bit;
+		key = unsafe_yyjson_get_next(key + 1);
+	}
+	return true;
+}
+
 /* A duplicate key, or NULL. `keys` has room for all keys, which are sorted on
  * return; it may be NULL for a small object. */
 static yyjson_val *find_twice(yyjson_val *object, yyjson_val **keys)
@@ -135,14 +156,14 @@ static yyjson_val *find_twice(yyjson_val *object, yyjson_val **keys)
 	yyjson_val *key = unsafe_yyjson_get_first(object);
 
 	if (!keys) {
+		if (have_different_ends(object))
+			return NULL;
 		for (size_t i = 0; i < count; i++) {
 			yyjson_val *other = unsafe_yyjson_get_first(object);
-			size_t len = unsafe_yyjson_get_len(key);
-			const char *name = unsafe_yyjson_get_str(key);
 
 			for (; other != key; other = unsafe_yyjson_get_next(other + 1))
-				if (unsafe_yyjson_get_len(other) == len &&
-				    memcmp(unsafe_yyjson_get_str(other), name, len) == 0)
+				if (yyjson_get_len(other) == yyjson_get_len(key) &&
+				    compare_keys(other, key) == 0)
 					return key;
 			key = unsafe_yyjson_get_next(key + 1);
 		}
