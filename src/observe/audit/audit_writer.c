@@ -25,6 +25,7 @@
 enum {
 	YIELD_US = 250,
 	SYNCS_REMEMBERED = 8,
+	ARRIVALS_MIN = 8,
 	SLICE_MIN_NS = 50 * 1000,
 	SLICE_MAX_NS = 250 * 1000
 };
@@ -302,6 +303,26 @@ static void complete_queued(struct fw_audit *audit)
 }
 
 /*
+ * How many records to wait for: all that are expected, if they arrive in less time than an
+ * fdatasync takes. Otherwise the callers are the slower ones, and half of them can be
+ * served while the disk syncs the records of the other half.
+ */
+static uint64_t enough(const struct fw_audit_writer *writer)
+{
+	if (writer->arrival_ns * (int64_t)writer->expected > writer->sync_ns)
+		return (writer->expected + 1) / 2;
+	return writer->expected;
+}
+
+/* `count` records arrived in that time; a few say little. */
+static void note_arrivals(struct fw_audit_writer *writer, uint64_t count, int64_t duration_ns)
+{
+	if (count >= ARRIVALS_MIN)
+		writer->arrival_ns +=
+			(duration_ns / (int64_t)count - writer->arrival_ns) / SYNCS_REMEMBERED;
+}
+
+/*
  * Callers of the last batch that fail again will append soon. If the thread did not
  * wait for them, they would split into two groups that take turns, each waiting for
  * the fdatasync of the other. So wait while more of them arrive, at most for the
@@ -309,7 +330,8 @@ static void complete_queued(struct fw_audit *audit)
  */
 static void gather(struct fw_audit *audit)
 {
-	int64_t now_ns = fw_steady_ns();
+	uint64_t expected = enough(&audit->writer), first = audit->queue.count;
+	int64_t start_ns = fw_steady_ns(), now_ns = start_ns;
 	int64_t end_ns = now_ns + audit->writer.sync_ns;
 	int64_t slice_ns = audit->writer.sync_ns / 4;
 
@@ -319,13 +341,12 @@ static void gather(struct fw_audit *audit)
 		slice_ns = SLICE_MIN_NS;
 	if (slice_ns > SLICE_MAX_NS)
 		slice_ns = SLICE_MAX_NS;
-	audit->wake_count = audit->writer.expected;
-	while (audit->queue.count < audit->writer.expected && now_ns < end_ns &&
-	       !audit->queue.is_stopping) {
+	audit->wake_count = expected;
+	while (audit->queue.count < expected && now_ns < end_ns && !audit->queue.is_stopping) {
 		uint64_t before = audit->queue.count;
 
 		complete_queued(audit);
-		if (audit->queue.count >= audit->writer.expected)
+		if (audit->queue.count >= expected)
 			break;
 		(void)fw_queue_thread_wait(&audit->queue, now_ns + slice_ns);
 		if (audit->queue.count == before)
@@ -333,6 +354,7 @@ static void gather(struct fw_audit *audit)
 		now_ns = fw_steady_ns();
 	}
 	audit->wake_count = 1;
+	note_arrivals(&audit->writer, audit->queue.count - first, fw_steady_ns() - start_ns);
 }
 
 static struct fw_audit_item *take(struct fw_audit *audit)
