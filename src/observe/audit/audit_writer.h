@@ -44,10 +44,10 @@ struct fw_audit_writer {
 	uint64_t lost_since;   /* records lost since then */
 	bool is_dirty;         /* written, but not synced */
 	int64_t synced_ms;
-	int64_t sync_ns;                 /* average duration of an fdatasync */
-	int64_t arrival_ns;              /* average time between two records that are waited for */
-	uint64_t last_count;             /* records in the last batch */
-	uint64_t expected;               /* those, and the ones that queued up behind them */
+	int64_t sync_ns;     /* average duration of an fdatasync */
+	int64_t arrival_ns;  /* average time between two records that are waited for */
+	uint64_t last_count; /* records in the last batch */
+	uint64_t expected;   /* those, and the ones that queued up behind them */
 	struct fw_audit_item *completed; /* the last one in the queue that is; NULL: none */
 };
 
