@@ -179,6 +179,17 @@ enum {
 	FW_LIMIT_STORE_VALUE_BYTES = 256 * 1024,
 	FW_LIMIT_STORE_CHANGES = 128,
 	FW_LIMIT_STORE_QUEUE = 4096,
+	/* The engine of a fleet: bytes of one reply; time to connect; longest delay before
+	 * the next attempt; how often a replica reports itself, and after what time without
+	 * a report its calls are no longer counted; calls of one client that are decided
+	 * at once. */
+	FW_LIMIT_FLEET_REPLY_BYTES = 8 * 1024 * 1024,
+	FW_LIMIT_FLEET_CONNECT_MS = 1000,
+	FW_LIMIT_FLEET_RETRY_MS = 2000,
+	FW_LIMIT_FLEET_BEAT_MS = 1000,
+	FW_LIMIT_FLEET_DEAD_MS = 10 * 1000,
+	FW_LIMIT_FLEET_ASKS = 4,
+	FW_LIMIT_FLEET_ASKED = 4096,
 	/* Log lines waiting to be read, size of one line, and of its context. */
 	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
 	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,

@@ -66,6 +66,7 @@ static void remove_account(struct fw_accounts *accounts, struct fw_account *acco
 	*at = account->next;
 	leave_order(accounts, account);
 	accounts->count--;
+	fw_quota_clear(&account->quota);
 	fw__release(account);
 }
 
@@ -76,7 +77,8 @@ static bool make_room(struct fw_accounts *accounts)
 
 	if (accounts->count < FW_ACCOUNTS_MAX)
 		return true;
-	while (account && (account->refs || account->first_waiting || account->renewal.is_busy))
+	while (account && (account->refs || account->first_waiting ||
+			   account->renewal.is_busy || fw_quota_is_busy(&account->quota)))
 		account = account->newer;
 	if (account)
 		remove_account(accounts, account);

@@ -15,6 +15,7 @@
 #include <faultwire/call.h>
 #include <faultwire/principal.h>
 
+#include "fleet/quota.h"
 #include "govern/budget.h"
 #include "govern/policy.h"
 #include "policy/rate.h"
@@ -60,6 +61,9 @@ struct fw_account {
 	struct fw_rate rate;
 	struct fw_lease leases[FW_PERIOD_COUNT];
 	struct fw_renewal renewal;
+	struct fw_quota quota; /* what all replicas decide together */
+	fw_call *first_asking; /* that wait for it; linked by their grants */
+	fw_call *last_asking;
 	fw_call *first_waiting; /* for the renewal; linked by their grants */
 	fw_call *last_waiting;
 	int64_t waiting_cost;

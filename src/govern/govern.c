@@ -236,6 +236,9 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 	govern->loop = options->loop;
 	govern->uses_tokens = options->uses_tokens;
 	govern->base.requires_token = options->uses_tokens || options->oauth_issuer;
+	govern->quotas = options->quotas;
+	if (govern->quotas)
+		fw_quotas_set_decided(govern->quotas, fw_govern__decided, govern);
 	fw_guard_init(&govern->guard);
 	govern->hasher = fw_hasher_new();
 	if (!govern->hasher)

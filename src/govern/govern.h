@@ -20,6 +20,7 @@
 #include "base/loop.h"
 
 struct fw_govern;
+struct fw_quotas;
 
 /* Texts are copied. */
 struct fw_govern_options {
@@ -27,6 +28,8 @@ struct fw_govern_options {
 	const char *store;       /* of tokens and budgets: a file or URL; NULL: none */
 	bool uses_tokens;        /* the tokens of the store; over HTTP one is required */
 	const char *policy_file; /* NULL: none */
+	/* Decides on rates and calls in progress for all replicas; NULL: this server alone. */
+	struct fw_quotas *quotas;
 	/* An OAuth issuer: its name, the audience of its tokens (the URL of this server)
 	 * and its keys, a file or a URL. NULL: none. */
 	const char *oauth_issuer;

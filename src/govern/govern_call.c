@@ -5,6 +5,7 @@
  * A call that is let through costs a few look-ups and no allocation. It waits only if the
  * part of a budget that is reserved for this server is used up.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -344,6 +345,103 @@ static fw_error *spend(struct fw_govern *govern, struct fw_account *account, fw_
 	return NULL;
 }
 
+static fw_error *too_many(void)
+{
+	return too_fast(1, "Too many calls are in progress at once: wait for one of them to "
+			   "end.");
+}
+
+/* Rate and number of calls permit it. */
+static fw_error *count_in(struct fw_govern *govern, fw_call *call,
+			  const struct fw_policy_limits *limits, bool *ret_waits)
+{
+	struct fw_account *account = call->run.grant.account;
+
+	account->in_progress++;
+	call->run.grant.is_counted = true;
+	return limits && has_budgets(limits) ? spend(govern, account, call, ret_waits) : NULL;
+}
+
+/* ---- limits that all replicas share ------------------------------------------------------- */
+
+static fw_error *refuse_share(struct fw_account *account, const struct fw_quota_answer *answer)
+{
+	/* The token of this server's own bucket was not used. */
+	if (account->quota.limits.every_ns)
+		fw_rate_untake_each(&account->rate, account->quota.limits.every_ns);
+	if (answer->reason == FW_QUOTA_TOO_MANY)
+		return too_many();
+	return too_fast(fw_ceil((double)answer->wait_ns / 1e6) / 1000, NULL);
+}
+
+static fw_error *take_share(struct fw_govern *govern, fw_call *call,
+			    const struct fw_policy_limits *limits, bool *ret_waits)
+{
+	struct fw_account *account = call->run.grant.account;
+	const struct fw_quota_limits shared = { .every_ns = limits->every_ns,
+						.burst = limits->burst,
+						.concurrent = limits->concurrent };
+	struct fw_quota_answer answer;
+
+	if (fw_quota_take(govern->quotas, &account->quota, account->name, &shared, &answer)) {
+		if (!answer.granted)
+			return refuse_share(account, &answer);
+		call->run.grant.is_shared = true;
+		return count_in(govern, call, limits, ret_waits);
+	}
+	*ret_waits = true;
+	(void)fw_call__ref(call);
+	call->run.grant.waiting = NULL;
+	if (account->last_asking)
+		account->last_asking->run.grant.waiting = call;
+	else
+		account->first_asking = call;
+	account->last_asking = call;
+	return NULL;
+}
+
+/* A call that has waited. */
+static void continue_call(struct fw_govern *govern, struct fw_account *account, fw_call *call,
+			  const struct fw_quota_answer *answer, bool is_granted)
+{
+	fw_error *err = NULL;
+	bool waits = false;
+
+	if (fw_call_is_over(call)) {
+		if (is_granted)
+			fw_quota_end(&account->quota);
+	} else if (!is_granted) {
+		err = refuse_share(account, answer);
+	} else {
+		call->run.grant.is_shared = true;
+		err = count_in(govern, call,
+			       limits_of(govern, account, fw_call_principal(call)), &waits);
+	}
+	/* It waits for a budget now, with a reference of its own. */
+	if (waits)
+		fw_call__unref(call);
+	else
+		(void)fw_authority_decided(call, err);
+}
+
+void fw_govern__decided(void *ctx, struct fw_quota *quota, const struct fw_quota_answer *answer)
+{
+	struct fw_account *account =
+		(struct fw_account *)(void *)((char *)quota -
+					      offsetof(struct fw_account, quota));
+
+	account->refs++;
+	for (size_t i = 0; i < answer->count && account->first_asking; i++) {
+		fw_call *call = account->first_asking;
+
+		account->first_asking = call->run.grant.waiting;
+		if (!account->first_asking)
+			account->last_asking = NULL;
+		continue_call(ctx, account, call, answer, i < answer->granted);
+	}
+	account->refs--;
+}
+
 fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *ret_waits)
 {
 	struct fw_govern *govern = of(authority);
@@ -353,12 +451,11 @@ fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *
 	if (!account || !govern->policy)
 		return NULL;
 	limits = limits_of(govern, account, fw_call_principal(call));
+	if (limits && govern->quotas && (limits->every_ns || limits->concurrent))
+		return take_share(govern, call, limits, ret_waits);
 	if (limits && limits->concurrent && account->in_progress >= limits->concurrent)
-		return too_fast(1, "Too many calls are in progress at once: wait for one of "
-				   "them to end.");
-	account->in_progress++;
-	call->run.grant.is_counted = true;
-	return limits && has_budgets(limits) ? spend(govern, account, call, ret_waits) : NULL;
+		return too_many();
+	return count_in(govern, call, limits, ret_waits);
 }
 
 static bool is_dependency(const fw_error *err)
@@ -405,6 +502,8 @@ void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_er
 	if (grant->is_counted) {
 		note_outcome(of(authority), call, err);
 		account->in_progress--;
+		if (grant->is_shared)
+			fw_quota_end(&account->quota);
 		if (grant->is_paid && has_not_run(err))
 			fw_account_refund(account, (int64_t)grant->cost);
 	} else if (grant->breaker) {
@@ -412,6 +511,7 @@ void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_er
 	}
 	account->refs--;
 	grant->is_counted = false;
+	grant->is_shared = false;
 	grant->is_paid = false;
 	grant->breaker = NULL;
 	grant->account = NULL;

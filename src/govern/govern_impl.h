@@ -75,6 +75,7 @@ struct fw_govern {
 	struct fw_policy *policy;
 	uint64_t policy_serial; /* of this policy; from 1 on */
 	struct fw_accounts accounts;
+	struct fw_quotas *quotas; /* NULL: limits are those of this server alone */
 	struct fw_suspensions suspensions;
 };
 
@@ -95,6 +96,10 @@ bool fw_govern__shows(struct fw_authority *authority, const fw_principal *princi
 fw_error *fw_govern__enter(struct fw_authority *authority, fw_call *call);
 fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *ret_waits);
 void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_error *err);
+
+/* See fw_quotas_options. */
+void fw_govern__decided(void *govern, struct fw_quota *quota,
+			const struct fw_quota_answer *answer);
 
 /* Submits the return of what was reserved; the server has stopped. */
 void fw_govern__return_budgets(struct fw_govern *govern);

@@ -72,6 +72,7 @@ struct fw_grant {
 	uint64_t cost;
 	uint32_t deadline_ms; /* the most; 0: no limit */
 	bool is_counted;      /* as one of the calls in progress */
+	bool is_shared;       /* counted by all replicas */
 	bool is_paid;         /* the cost was taken out of budgets */
 };
 

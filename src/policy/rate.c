@@ -26,6 +26,11 @@ bool fw_rate_take_each(struct fw_rate *rate, uint64_t each_ns, uint64_t burst, u
 	return true;
 }
 
+void fw_rate_untake_each(struct fw_rate *rate, uint64_t each_ns)
+{
+	rate->full_ns = rate->full_ns > each_ns ? rate->full_ns - each_ns : 0;
+}
+
 uint64_t fw_rate_wait_ns(const struct fw_rate *rate, uint64_t per_second, uint64_t burst,
 			 uint64_t now_ns)
 {

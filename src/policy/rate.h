@@ -27,6 +27,9 @@ bool fw_rate_take_each(struct fw_rate *rate, uint64_t each_ns, uint64_t burst, u
 uint64_t fw_rate_wait_each_ns(const struct fw_rate *rate, uint64_t each_ns, uint64_t burst,
 			      uint64_t now_ns);
 
+/* Puts a token back that was just taken. */
+void fw_rate_untake_each(struct fw_rate *rate, uint64_t each_ns);
+
 /* Time until there is a token; 0: now. */
 uint64_t fw_rate_wait_ns(const struct fw_rate *rate, uint64_t per_second, uint64_t burst,
 			 uint64_t now_ns);

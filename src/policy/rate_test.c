@@ -46,6 +46,19 @@ static void test_rate__a_refusal_takes_no_token(void **state)
 	assert_true(fw_rate_take(&rate, 1, 1, 2 * S));
 }
 
+static void test_rate__a_token_that_is_put_back_can_be_taken_again(void **state)
+{
+	struct fw_rate rate = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_true(fw_rate_take_each(&rate, S, 3, 10 * S));
+	assert_false(fw_rate_take_each(&rate, S, 3, 10 * S));
+	fw_rate_untake_each(&rate, S);
+	assert_true(fw_rate_take_each(&rate, S, 3, 10 * S));
+	assert_false(fw_rate_take_each(&rate, S, 3, 10 * S));
+}
+
 static void test_rate__idle_time_refills_up_to_the_burst(void **state)
 {
 	struct fw_rate rate = { 0 };
@@ -97,6 +110,7 @@ int main(void)
 		cmocka_unit_test(test_rate__a_new_bucket_is_full),
 		cmocka_unit_test(test_rate__a_token_is_refilled_exactly_after_its_time),
 		cmocka_unit_test(test_rate__a_refusal_takes_no_token),
+		cmocka_unit_test(test_rate__a_token_that_is_put_back_can_be_taken_again),
 		cmocka_unit_test(test_rate__idle_time_refills_up_to_the_burst),
 		cmocka_unit_test(test_rate__no_window_has_more_than_rate_and_burst),
 		cmocka_unit_test(test_rate__extremes_do_not_overflow),

@@ -126,7 +126,7 @@ static bool is_url(const char *text)
 
 bool serve_confine_connects(const struct serve_confine *how)
 {
-	return how->webhook || how->alertmanager || is_url(how->jwks);
+	return how->webhook || how->alertmanager || is_url(how->jwks) || how->engine_port;
 }
 
 /* libcurl sends alerts through the proxies in the environment. */
@@ -135,6 +135,8 @@ static void add_alert_ports(struct ports *ports, const struct serve_confine *how
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
 					       "all_proxy", "ALL_PROXY" };
 
+	if (how->engine_port)
+		ports->list[ports->count++] = how->engine_port;
 	add_port(ports, how->webhook, HTTP_PORT);
 	add_port(ports, how->alertmanager, HTTP_PORT);
 	if (is_url(how->jwks))

@@ -23,6 +23,7 @@ struct serve_confine {
 	const char *secret_file; /* for the webhook */
 	const char *webhook;     /* URLs */
 	const char *alertmanager;
+	uint16_t engine_port; /* of the limits store; 0: none */
 };
 
 /** Call it before fw_server_prepare(). Raises what fw_server_confine() raises. */

@@ -9,6 +9,7 @@
 #include <faultwire/faultwire.h>
 
 #include "cli/terminal/report.h"
+#include "fleet/fleet.h"
 #include "govern/govern.h"
 
 fw_error *serve_governance_path(const char *given, char path[CLI_PATH_SIZE],
@@ -80,6 +81,7 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 		.oauth_issuer = serve_value(args, SERVE_OAUTH_ISSUER),
 		.oauth_audience = serve_value(args, SERVE_OAUTH_AUDIENCE),
 		.oauth_jwks = serve_value(args, SERVE_OAUTH_JWKS),
+		.quotas = shared->fleet ? fw_fleet_quotas(shared->fleet) : NULL,
 	};
 
 	FW_TRY(check_oauth(args));

@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "cli/serve/audit.h"
 #include "cli/serve/confine.h"
+#include "cli/serve/fleet.h"
 #include "cli/serve/limit.h"
 #include "cli/serve/api.h"
 #include "cli/serve/shared.h"
@@ -213,7 +214,8 @@ static fw_error *confine(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	const struct serve_toolsets *toolsets = &serving->shared.observers.toolsets;
-	const struct serve_confine how = {
+	struct fw_engine_url engine = { .port = 0 };
+	struct serve_confine how = {
 		.sandbox = serving->isolation.sandbox,
 		.http = serve_value(args, SERVE_HTTP),
 		.audit = serve_value(args, SERVE_AUDIT),
@@ -229,6 +231,11 @@ static fw_error *confine(struct serving *serving)
 		.alertmanager = serve_value(args, SERVE_ALERTMANAGER),
 	};
 
+	if (serve_is_fleet(args)) {
+		FW_TRY(serve_fleet_url(args, &engine));
+		how.engine_port = engine.port;
+		explicit_bzero(&engine, sizeof engine);
+	}
 	/* Workers need no feature that the server does not need. */
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
 		fw_sandbox_probe_server(serve_confine_connects(&how), &serving->lacks);

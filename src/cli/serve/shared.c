@@ -11,12 +11,14 @@
 #include <faultwire/raise.h>
 
 #include "base/loop.h"
+#include "cli/serve/fleet.h"
 #include "cli/serve/govern.h"
 #include "cli/serve/limit.h"
 #include "cli/serve/listen.h"
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "fleet/fleet.h"
 #include "govern/govern.h"
 #include "mcp/server.h"
 #include "observe/log/log.h"
@@ -46,6 +48,21 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 				   "audience." },
 	[SERVE_OAUTH_JWKS] = { "oauth-jwks", "FILE|URL", 0, CLI_TEXT,
 			       "The public keys of the issuer, a JSON Web Key Set." },
+	[SERVE_LIMITS_STORE] = { "limits-store", "URL", 0, CLI_TEXT,
+				 "Share limits of clients with other replicas through Redis or "
+				 "Valkey: redis://[user:password@]host:port/db. See "
+				 "docs/fleet.md." },
+	[SERVE_LIMITS_STORE_FILE] = { "limits-store-file", "FILE", 0, CLI_FILE,
+				      "The same; the URL is the first line of FILE." },
+	[SERVE_LIMITS_LEASE] = { "limits-lease", "MS", 0, CLI_TEXT,
+				 "Take a part of each limit for this time and decide without "
+				 "asking; by default 0: ask for each call." },
+	[SERVE_LIMITS_WAIT] = { "limits-wait", "MS", 0, CLI_TEXT,
+				"How long a call may wait for the limits store, by default "
+				"100; then this replica applies its share of the limits." },
+	[SERVE_FLEET] = { "fleet", "NAME", 0, CLI_TEXT,
+			  "Name of the fleet, by default \"default\": replicas with the same "
+			  "name and limits store share their limits." },
 	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
 			  "ms or s. For a list see faultwire serve --limits." },
@@ -151,6 +168,7 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 	char metadata[1024];
 
 	serve_metadata_url(shared->args, metadata, sizeof metadata);
+	FW_TRY(serve_fleet_begin(shared));
 	FW_TRY(serve_govern_begin(shared));
 	if (http)
 		FW_TRY(serve_listen_http(shared->server, http,
@@ -160,6 +178,8 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 		FW_TRY(fw_server_listen_stdio(shared->server));
 	FW_TRY(fw_observation_complete(&observers->observation, shared->server, &shared->loop,
 				       &shared->observe));
+	if (shared->fleet && observers->observation.metrics)
+		FW_TRY(fw_fleet_observe(shared->fleet, observers->observation.metrics));
 	explicit_bzero(observers->secret, sizeof observers->secret);
 	explicit_bzero(shared->token, sizeof shared->token);
 	return NULL;
@@ -185,6 +205,8 @@ bool serve_shared_close(struct serve_shared *shared)
 {
 	bool is_free;
 
+	/* Decides on the calls that still wait for it. */
+	fw_fleet_close(shared->fleet);
 	fw_govern_close(shared->govern);
 	is_free = fw_observation_close(&shared->observers.observation);
 
@@ -202,5 +224,6 @@ void serve_shared_clear(struct serve_shared *shared, bool is_free, const char *e
 	if (is_free) {
 		fw_loop_close(&shared->loop);
 		fw_govern_free(shared->govern);
+		fw_fleet_free(shared->fleet);
 	}
 }

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/serve/observers.h"
 
+struct fw_fleet;
 struct fw_govern;
 
 enum serve_option {
@@ -25,6 +26,11 @@ enum serve_option {
 	SERVE_OAUTH_ISSUER,
 	SERVE_OAUTH_AUDIENCE,
 	SERVE_OAUTH_JWKS,
+	SERVE_LIMITS_STORE,
+	SERVE_LIMITS_STORE_FILE,
+	SERVE_LIMITS_LEASE,
+	SERVE_LIMITS_WAIT,
+	SERVE_FLEET,
 	SERVE_LIMIT,
 	SERVE_AUDIT,
 	SERVE_AUDIT_SYNC,
@@ -59,6 +65,7 @@ struct serve_shared {
 	struct serve_observers observers;
 	fw_observe_options observe;
 	char token[1024];         /* "": none */
+	struct fw_fleet *fleet;   /* NULL: none */
 	struct fw_govern *govern; /* NULL: none */
 	bool is_started;
 };

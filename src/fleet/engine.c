@@ -1,0 +1,677 @@
+/*
+ * engine.c - see engine.h.
+ *
+ * hiredis wants to be told when its socket is ready. A command is written once per turn of
+ * the loop, before the loop waits, so that all commands of a turn are one system call and
+ * the first is not delayed by a round through epoll.
+ */
+#include "fleet/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/id.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "fleet/hiredis.h"
+#include "observe/log/log.h"
+#include "policy/backoff.h"
+
+enum state { DOWN, RESOLVING, CONNECTING, GREETING, UP };
+
+/* The handles of one connection. They outlive it by a turn of the loop. */
+struct link {
+	uv_poll_t poll;
+	uv_prepare_t flush;
+	struct fw_engine *engine; /* NULL: the connection has ended */
+	redisAsyncContext *context;
+	int events;
+	bool is_flushing;
+	unsigned open; /* handles that are not closed */
+};
+
+struct lookup {
+	uv_getaddrinfo_t request; /* must be first */
+	struct fw_engine *engine; /* NULL: nobody waits for it */
+};
+
+struct fw_engine {
+	struct fw_engine_options options;
+	struct fw_engine_url url;
+	enum state state;
+	struct link *link;     /* NULL: none */
+	struct lookup *lookup; /* NULL: none */
+	uv_timer_t *timer;     /* the next attempt, or the time limit */
+	struct fw_engine_call *first; /* oldest first */
+	struct fw_engine_call *last;
+	size_t greetings; /* replies of the greeting that are missing */
+	unsigned attempts;
+	uint64_t failures;
+	bool is_reported; /* its absence was logged */
+	bool is_closing;
+};
+
+static void look_up(struct fw_engine *engine);
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct fw_engine *engine, uint64_t ms)
+{
+	(void)uv_timer_start(engine->timer, on_timer, ms, 0);
+}
+
+/* ---- the connection as handles of the loop ------------------------------------------------ */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct link *link = handle->data;
+
+	if (--link->open == 0)
+		fw__release(link);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void watch(struct link *link, int events)
+{
+	link->events = events;
+	if (events)
+		(void)uv_poll_start(&link->poll, events, on_poll);
+	else
+		(void)uv_poll_stop(&link->poll);
+}
+
+static void lose(struct fw_engine *engine, const char *why);
+static void ended(const redisAsyncContext *context);
+
+/* A reply that is still incomplete at this size is not one that we asked for. */
+static void check_size(struct link *link)
+{
+	if (link->engine && link->context->c.reader->len > FW_LIMIT_FLEET_REPLY_BYTES)
+		lose(link->engine, "a reply is too large");
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct link *link = poll->data;
+
+	/* hiredis finds out what the socket has. */
+	if (status != 0) {
+		if (link->engine)
+			redisAsyncHandleWrite(link->context);
+		if (link->engine)
+			lose(link->engine, uv_strerror(status));
+		return;
+	}
+	if (link->engine && (events & UV_READABLE))
+		redisAsyncHandleRead(link->context);
+	check_size(link);
+	if (link->engine && (events & UV_WRITABLE))
+		redisAsyncHandleWrite(link->context);
+}
+
+static void on_flush(uv_prepare_t *flush)
+{
+	struct link *link = flush->data;
+
+	(void)uv_prepare_stop(flush);
+	if (!link->engine)
+		return;
+	link->is_flushing = true;
+	redisAsyncHandleWrite(link->context);
+	link->is_flushing = false;
+}
+
+static void add_read(void *data)
+{
+	struct link *link = data;
+
+	if (!(link->events & UV_READABLE))
+		watch(link, link->events | UV_READABLE);
+}
+
+static void delete_read(void *data)
+{
+	struct link *link = data;
+
+	watch(link, link->events & ~UV_READABLE);
+}
+
+/* Before it is connected, a socket is not asked whether it can be written to. */
+static void add_write(void *data)
+{
+	struct link *link = data;
+	bool is_connected = link->context && (link->context->c.flags & REDIS_CONNECTED);
+
+	if (is_connected && !link->is_flushing && !(link->events & UV_WRITABLE))
+		(void)uv_prepare_start(&link->flush, on_flush);
+	else if (!(link->events & UV_WRITABLE))
+		watch(link, link->events | UV_WRITABLE);
+}
+
+static void delete_write(void *data)
+{
+	struct link *link = data;
+
+	if (link->events & UV_WRITABLE)
+		watch(link, link->events & ~UV_WRITABLE);
+}
+
+static void clean_up(void *data)
+{
+	struct link *link = data;
+
+	if (link->engine && link->context)
+		ended(link->context);
+	link->engine = NULL;
+	link->context = NULL;
+	uv_close((uv_handle_t *)&link->poll, on_closed);
+	uv_close((uv_handle_t *)&link->flush, on_closed);
+}
+
+/* NULL: no memory, or the loop does not take the socket. */
+static struct link *link_new(struct fw_engine *engine, redisAsyncContext *context)
+{
+	struct link *link = fw__allocate(sizeof *link);
+	uv_loop_t *loop = &engine->options.loop->uv;
+
+	if (!link)
+		return NULL;
+	memset(link, 0, sizeof *link);
+	if (uv_poll_init(loop, &link->poll, context->c.fd) != 0) {
+		fw__release(link);
+		return NULL;
+	}
+	(void)uv_prepare_init(loop, &link->flush);
+	link->poll.data = link;
+	link->flush.data = link;
+	link->open = 2;
+	link->engine = engine;
+	link->context = context;
+	/* A server is not kept alive by its connection to an engine. */
+	uv_unref((uv_handle_t *)&link->poll);
+	uv_unref((uv_handle_t *)&link->flush);
+	context->data = engine;
+	context->ev.data = link;
+	context->ev.addRead = add_read;
+	context->ev.delRead = delete_read;
+	context->ev.addWrite = add_write;
+	context->ev.delWrite = delete_write;
+	context->ev.cleanup = clean_up;
+	return link;
+}
+
+/* ---- up and down --------------------------------------------------------------------------- */
+
+static void report_down(struct fw_engine *engine, const char *why)
+{
+	const fw_field fields[] = { fw_log_text("engine", engine->url.name),
+				    fw_log_text("why", why) };
+
+	if (engine->is_reported || engine->is_closing)
+		return;
+	engine->is_reported = true;
+	fw_log_event(FW_LOG_ERROR, "faultwire", "fleet_engine_lost", fields, 2);
+}
+
+static void report_up(struct fw_engine *engine)
+{
+	const fw_field fields[] = { fw_log_text("engine", engine->url.name),
+				    fw_log_number("failures", engine->failures) };
+
+	engine->is_reported = false;
+	fw_log_event(FW_LOG_INFO, "faultwire", "fleet_engine_found", fields, 2);
+}
+
+/* Ends the connection, whatever state it is in. The text is copied first, because hiredis
+ * frees it. */
+static void lose(struct fw_engine *engine, const char *why)
+{
+	struct link *link = engine->link;
+	redisAsyncContext *context = link ? link->context : NULL;
+	bool was_up = engine->state == UP;
+	unsigned char random[2];
+	char text[160];
+	double wait_s;
+
+	if (engine->state == DOWN)
+		return;
+	(void)snprintf(text, sizeof text, "%s", why);
+	engine->state = DOWN;
+	engine->link = NULL;
+	engine->failures++;
+	engine->attempts++;
+	if (link)
+		link->engine = NULL;
+	report_down(engine, text);
+	if (!engine->is_closing) {
+		fw_random(random, sizeof random);
+		wait_s = fw_backoff(engine->attempts, 0.05, FW_LIMIT_FLEET_RETRY_MS / 1000.0,
+				    (random[0] * 256 + random[1]) / 65536.0);
+		arm(engine, (uint64_t)(wait_s * 1000) + 10);
+	}
+	if (was_up && engine->options.changed)
+		engine->options.changed(engine->options.ctx, false);
+	/* Answers what was sent, without a reply. */
+	if (context)
+		redisAsyncFree(context);
+}
+
+/* hiredis ends the connection by itself: it runs the callbacks of what was sent, closes the
+ * handles and frees the context. The first of these to come is told here. */
+static void ended(const redisAsyncContext *context)
+{
+	struct fw_engine *engine = context->data;
+
+	if (!engine || !engine->link || engine->link->context != context)
+		return;
+	engine->link->context = NULL;
+	lose(engine, context->errstr && context->errstr[0] ? context->errstr
+							   : "the connection ended");
+}
+
+static void come_up(struct fw_engine *engine)
+{
+	engine->state = UP;
+	engine->attempts = 0;
+	(void)uv_timer_stop(engine->timer);
+	report_up(engine);
+	if (engine->options.changed)
+		engine->options.changed(engine->options.ctx, true);
+}
+
+/* ---- greeting ------------------------------------------------------------------------------- */
+
+static bool is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+static void on_greeted(redisAsyncContext *context, void *data, void *ctx)
+{
+	struct fw_engine *engine = context->data;
+	const redisReply *reply = data;
+	struct fw_engine_script *script = ctx;
+
+	if (!reply)
+		ended(context);
+	if (!reply || engine->state != GREETING)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		lose(engine, reply->str);
+		return;
+	}
+	if (script && is_text(reply) && reply->len == sizeof script->digest - 1)
+		memcpy(script->digest, reply->str, sizeof script->digest);
+	if (--engine->greetings == 0)
+		come_up(engine);
+}
+
+static void on_message(redisAsyncContext *context, void *data, void *ctx)
+{
+	struct fw_engine *engine = context->data;
+	const redisReply *reply = data;
+	struct fw_engine_word kind, text;
+
+	(void)ctx;
+	if (!reply || engine->state == GREETING) {
+		on_greeted(context, data, NULL);
+		return;
+	}
+	if (fw_engine_reply_text(reply, 0, &kind) && kind.len == 7 &&
+	    memcmp(kind.text, "message", 7) == 0 && fw_engine_reply_text(reply, 2, &text))
+		engine->options.received(engine->options.ctx, text.text, text.len);
+}
+
+static bool greet_with(struct fw_engine *engine, redisCallbackFn *done, void *ctx,
+		       const char **words, int count)
+{
+	engine->greetings++;
+	return redisAsyncCommandArgv(engine->link->context, done, ctx, count, words, NULL) ==
+	       REDIS_OK;
+}
+
+static void greet(struct fw_engine *engine)
+{
+	const struct fw_engine_url *url = &engine->url;
+	const char *login[3] = { "AUTH", url->user, url->password };
+	const char *channel[2] = { "SUBSCRIBE", engine->options.channel };
+	char db[16];
+	bool is_sent = true;
+
+	engine->state = GREETING;
+	engine->greetings = 0;
+	(void)snprintf(db, sizeof db, "%u", url->db);
+	if (url->password[0] && url->user[0])
+		is_sent = greet_with(engine, on_greeted, NULL, login, 3);
+	else if (url->password[0])
+		is_sent = greet_with(engine, on_greeted, NULL,
+				     (const char *[]){ "AUTH", url->password }, 2);
+	if (is_sent)
+		is_sent = greet_with(engine, on_greeted, NULL,
+				     (const char *[]){ "SELECT", db }, 2);
+	for (size_t i = 0; is_sent && i < engine->options.script_count; i++) {
+		struct fw_engine_script *script = &engine->options.scripts[i];
+
+		script->digest[0] = '\0';
+		is_sent = greet_with(engine, on_greeted, script,
+				     (const char *[]){ "SCRIPT", "LOAD", script->text }, 3);
+	}
+	if (is_sent && engine->options.channel)
+		is_sent = greet_with(engine, on_message, NULL, channel, 2);
+	if (!is_sent)
+		lose(engine, "out of memory");
+}
+
+static void on_connect(const redisAsyncContext *context, int status)
+{
+	struct fw_engine *engine = context->data;
+
+	if (status != REDIS_OK)
+		ended(context);
+	else if (engine && engine->link && engine->link->context == context)
+		greet(engine);
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static void connect_to(struct fw_engine *engine, const char *address)
+{
+	redisAsyncContext *context = redisAsyncConnect(address, engine->url.port);
+
+	engine->state = CONNECTING;
+	if (context && !context->err)
+		engine->link = link_new(engine, context);
+	if (!engine->link) {
+		lose(engine, context && context->err ? context->errstr : "out of memory");
+		if (context)
+			redisAsyncFree(context);
+		return;
+	}
+	(void)redisAsyncSetConnectCallback(context, on_connect);
+	arm(engine, FW_LIMIT_FLEET_CONNECT_MS);
+}
+
+static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
+{
+	struct lookup *lookup = (struct lookup *)(void *)request;
+	struct fw_engine *engine = lookup->engine;
+	char address[INET6_ADDRSTRLEN] = "";
+
+	if (status == 0 && found->ai_family == AF_INET)
+		(void)uv_ip4_name((const struct sockaddr_in *)(const void *)found->ai_addr,
+				  address, sizeof address);
+	else if (status == 0 && found->ai_family == AF_INET6)
+		(void)uv_ip6_name((const struct sockaddr_in6 *)(const void *)found->ai_addr,
+				  address, sizeof address);
+	uv_freeaddrinfo(found);
+	fw__release(lookup);
+	if (!engine)
+		return;
+	engine->lookup = NULL;
+	if (engine->state != RESOLVING)
+		return;
+	if (address[0])
+		connect_to(engine, address);
+	else
+		lose(engine, status ? uv_strerror(status) : "the host has no address");
+}
+
+static void look_up(struct fw_engine *engine)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct lookup *lookup;
+	int status;
+
+	engine->state = RESOLVING;
+	/* The one before has not come back. */
+	if (engine->lookup) {
+		lose(engine, "the host is still being looked up");
+		return;
+	}
+	lookup = fw__allocate(sizeof *lookup);
+	if (!lookup) {
+		lose(engine, "out of memory");
+		return;
+	}
+	lookup->engine = engine;
+	arm(engine, FW_LIMIT_FLEET_CONNECT_MS);
+	status = uv_getaddrinfo(&engine->options.loop->uv, &lookup->request, on_looked_up,
+				engine->url.host, NULL, &hints);
+	if (status == 0) {
+		engine->lookup = lookup;
+		return;
+	}
+	fw__release(lookup);
+	lose(engine, uv_strerror(status));
+}
+
+/* The oldest command is not answered in time. If this process was held up itself, the
+ * answer may be there: look before giving up. */
+static void check_wait(struct fw_engine *engine)
+{
+	const uv_loop_t *loop = &engine->options.loop->uv;
+	uint64_t age;
+
+	if (engine->first && uv_now(loop) - engine->first->sent_ms >= engine->options.wait_ms)
+		redisAsyncHandleRead(engine->link->context);
+	if (engine->state != UP || !engine->first)
+		return;
+	age = uv_now(loop) - engine->first->sent_ms;
+	if (age >= engine->options.wait_ms)
+		lose(engine, "no reply within the time limit");
+	else
+		arm(engine, engine->options.wait_ms - age);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct fw_engine *engine = timer->data;
+
+	if (engine->state == DOWN)
+		look_up(engine);
+	else if (engine->state == UP)
+		check_wait(engine);
+	else
+		lose(engine, "no connection within the time limit");
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static void take_off(struct fw_engine *engine, struct fw_engine_call *call)
+{
+	struct fw_engine_call **at = &engine->first;
+
+	/* Replies come in order, so it is nearly always the first. */
+	while (*at && *at != call)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = call->next;
+	if (engine->last == call) {
+		engine->last = NULL;
+		for (struct fw_engine_call *c = engine->first; c; c = c->next)
+			engine->last = c;
+	}
+}
+
+static bool is_lost_script(const redisReply *reply)
+{
+	return reply && reply->type == REDIS_REPLY_ERROR &&
+	       strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+static void on_reply(redisAsyncContext *context, void *data, void *ctx)
+{
+	struct fw_engine_call *call = ctx;
+	const redisReply *reply = data;
+	bool is_unknown = call->script && is_lost_script(reply);
+
+	/* The engine is down before a caller hears of it, and sends nothing more. */
+	if (!reply)
+		ended(context);
+	take_off(call->engine, call);
+	/* From now on its text is sent, which loads it. */
+	if (is_unknown)
+		call->script->digest[0] = '\0';
+	call->done(call, reply, is_unknown);
+}
+
+static bool send_words(struct fw_engine *engine, struct fw_engine_call *call,
+		       const struct fw_engine_word *words, size_t count)
+{
+	const char *texts[FW_ENGINE_WORDS];
+	size_t lens[FW_ENGINE_WORDS];
+
+	if (engine->state != UP || engine->is_closing || count > FW_ENGINE_WORDS)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		texts[i] = words[i].text;
+		lens[i] = words[i].len;
+	}
+	if (redisAsyncCommandArgv(engine->link->context, call ? on_reply : NULL, call,
+				  (int)count, texts, lens) != REDIS_OK)
+		return false;
+	if (!call)
+		return true;
+	call->engine = engine;
+	call->next = NULL;
+	call->sent_ms = uv_now(&engine->options.loop->uv);
+	if (engine->last)
+		engine->last->next = call;
+	else
+		engine->first = call;
+	engine->last = call;
+	if (!uv_is_active((uv_handle_t *)engine->timer))
+		arm(engine, engine->options.wait_ms);
+	return true;
+}
+
+bool fw_engine_send(struct fw_engine *engine, struct fw_engine_call *call,
+		    const struct fw_engine_word *words, size_t count)
+{
+	if (call)
+		call->script = NULL;
+	return send_words(engine, call, words, count);
+}
+
+bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
+		   struct fw_engine_script *script, size_t key_count,
+		   const struct fw_engine_word *words, size_t count)
+{
+	struct fw_engine_word all[FW_ENGINE_WORDS];
+	bool is_loaded = script->digest[0];
+	char keys[8];
+	int len = snprintf(keys, sizeof keys, "%zu", key_count);
+
+	if (count + 3 > FW_ENGINE_WORDS)
+		return false;
+	all[0] = is_loaded ? (struct fw_engine_word){ "EVALSHA", 7 }
+			   : (struct fw_engine_word){ "EVAL", 4 };
+	all[1].text = is_loaded ? script->digest : script->text;
+	all[1].len = strlen(all[1].text);
+	all[2] = (struct fw_engine_word){ keys, (size_t)len };
+	memcpy(all + 3, words, count * sizeof *words);
+	call->script = script;
+	return send_words(engine, call, all, count + 3);
+}
+
+/* ---- replies --------------------------------------------------------------------------------- */
+
+static const redisReply *element(const redisReply *reply, size_t index)
+{
+	if (!reply || reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
+		return NULL;
+	return reply->element[index];
+}
+
+bool fw_engine_reply_number(const redisReply *reply, size_t index, int64_t *ret_number)
+{
+	const redisReply *found = element(reply, index);
+
+	if (!found || found->type != REDIS_REPLY_INTEGER)
+		return false;
+	*ret_number = found->integer;
+	return true;
+}
+
+bool fw_engine_reply_text(const redisReply *reply, size_t index,
+			  struct fw_engine_word *ret_text)
+{
+	const redisReply *found = element(reply, index);
+
+	if (!found || !is_text(found))
+		return false;
+	*ret_text = (struct fw_engine_word){ found->str, found->len };
+	return true;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+bool fw_engine_is_up(const struct fw_engine *engine)
+{
+	return engine->state == UP && !engine->is_closing;
+}
+
+bool fw_engine_is_busy(const struct fw_engine *engine)
+{
+	return engine->first != NULL;
+}
+
+void fw_engine_keep(struct fw_engine *engine, bool keeps)
+{
+	/* It is active while a reply is awaited. */
+	if (keeps)
+		uv_ref((uv_handle_t *)engine->timer);
+	else
+		uv_unref((uv_handle_t *)engine->timer);
+}
+
+uint64_t fw_engine_failures(const struct fw_engine *engine)
+{
+	return engine->failures;
+}
+
+fw_error *fw_engine_new(const struct fw_engine_options *options, struct fw_engine **ret_engine)
+{
+	struct fw_engine *engine;
+
+	FW_TRY(fw_hiredis_load());
+	engine = fw__allocate(sizeof *engine);
+	if (!engine)
+		return fw_raise_internal_out_of_memory();
+	memset(engine, 0, sizeof *engine);
+	engine->timer = fw__allocate(sizeof *engine->timer);
+	if (!engine->timer) {
+		fw__release(engine);
+		return fw_raise_internal_out_of_memory();
+	}
+	engine->options = *options;
+	engine->url = *options->url;
+	engine->options.url = &engine->url;
+	(void)uv_timer_init(&options->loop->uv, engine->timer);
+	engine->timer->data = engine;
+	uv_unref((uv_handle_t *)engine->timer);
+	look_up(engine);
+	*ret_engine = engine;
+	return NULL;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	fw__release(handle);
+}
+
+void fw_engine_free(struct fw_engine *engine)
+{
+	if (!engine)
+		return;
+	engine->is_closing = true;
+	lose(engine, "it is closed");
+	if (engine->lookup)
+		engine->lookup->engine = NULL;
+	uv_close((uv_handle_t *)engine->timer, on_timer_closed);
+	explicit_bzero(&engine->url, sizeof engine->url);
+	fw__release(engine);
+}

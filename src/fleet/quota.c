@@ -1,0 +1,754 @@
+/*
+ * quota.c - see quota.h. quota_script.h has what the engine runs.
+ *
+ * An ask is a script in progress that decides on the oldest calls of a client. Calls that
+ * come while FW_LIMIT_FLEET_ASKS are in progress are decided together by the next one.
+ */
+#include "fleet/quota.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <faultwire/raise.h>
+
+#include "base/digest.h"
+#include "base/id.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "fleet/quota_script.h"
+
+enum {
+	TAKE,
+	GIVE,
+	BEAT,
+	SCRIPTS,
+	UNIT_NS = 100,       /* of the engine's times */
+	CALLS_TTL_MS = 60000, /* of counted calls; renewed while there are any */
+	RENEW_BEATS = 10,
+	DRY_MS = 1000, /* a bucket that is empty is asked again after this time */
+	/* A lease is at most this fraction of a limit, divided among the replicas. */
+	LEASE_PARTS = 8,
+	KEY_SIZE = 128,
+	NUMBER_SIZE = 24
+};
+
+struct fw_quota_ask {
+	struct fw_engine_call call; /* must be first */
+	struct fw_quota *quota;
+	size_t calls;
+	uint64_t tokens;
+	uint32_t permits;
+	struct fw_quota_ask *next; /* of those that are not used */
+};
+
+/* Tells the engine of ended calls. */
+struct give {
+	struct fw_engine_call call; /* must be first */
+	struct fw_quota *quota;
+};
+
+struct fw_quotas {
+	struct fw_quotas_options options;
+	char fleet[FW_QUOTA_FLEET_SIZE];
+	char replica[FW_QUOTA_REPLICA_SIZE]; /* of this connection */
+	struct fw_engine_script scripts[SCRIPTS];
+	struct fw_engine_call beat;
+	bool is_beating;
+	unsigned beats;
+	size_t replicas;
+	struct fw_quota *held; /* that hold something of the engine */
+	struct fw_quota_ask *unused;
+	uv_timer_t *timer; /* of leases; NULL: no lease mode */
+	uint64_t decisions[FW_QUOTA_WAYS];
+};
+
+static bool is_up(const struct fw_quotas *quotas)
+{
+	return quotas->options.engine && fw_engine_is_up(quotas->options.engine);
+}
+
+/* ---- words of a command ----------------------------------------------------------------- */
+
+struct words {
+	struct fw_engine_word list[FW_ENGINE_WORDS];
+	char numbers[FW_ENGINE_WORDS][NUMBER_SIZE];
+	size_t count;
+};
+
+static void put_text(struct words *words, const char *text)
+{
+	words->list[words->count++] = (struct fw_engine_word){ text, strlen(text) };
+}
+
+static void put_number(struct words *words, uint64_t number)
+{
+	char *text = words->numbers[words->count];
+
+	(void)snprintf(text, NUMBER_SIZE, "%llu", (unsigned long long)number);
+	put_text(words, text);
+}
+
+static void make_key(const struct fw_quotas *quotas, const char *kind, const char *rest,
+		     char ret_key[KEY_SIZE])
+{
+	(void)snprintf(ret_key, KEY_SIZE, "faultwire:%s:%s%s", quotas->fleet, kind, rest);
+}
+
+static uint64_t each_of(const struct fw_quota_limits *limits)
+{
+	uint64_t each = (limits->every_ns + UNIT_NS / 2) / UNIT_NS;
+
+	return limits->every_ns && !each ? 1 : each;
+}
+
+/* ---- those that hold something ------------------------------------------------------------- */
+
+static void list_or_not(struct fw_quota *quota)
+{
+	struct fw_quotas *quotas = quota->quotas;
+	bool holds = quota->running || quota->permits || quota->tokens;
+
+	if (holds == quota->is_listed)
+		return;
+	quota->is_listed = holds;
+	if (holds) {
+		quota->previous = NULL;
+		quota->next = quotas->held;
+		if (quota->next)
+			quota->next->previous = quota;
+		quotas->held = quota;
+		return;
+	}
+	if (quota->previous)
+		quota->previous->next = quota->next;
+	else
+		quotas->held = quota->next;
+	if (quota->next)
+		quota->next->previous = quota->previous;
+}
+
+/* What the engine is to count for this replica. */
+static uint32_t counted(const struct fw_quota *quota)
+{
+	return quota->permits > quota->running ? quota->permits : quota->running;
+}
+
+/* ---- giving back ----------------------------------------------------------------------------- */
+
+static void release(struct fw_quota *quota);
+
+static void on_given(struct fw_engine_call *call, const struct redisReply *reply,
+		     bool is_unknown)
+{
+	struct give *give = (struct give *)(void *)call;
+	struct fw_quota *quota = give->quota;
+
+	(void)is_unknown;
+	fw__release(give);
+	if (!quota)
+		return;
+	quota->is_releasing = false;
+	/* With a new connection the counts begin anew. */
+	if (!reply)
+		quota->released = 0;
+	if (quota->released)
+		release(quota);
+}
+
+static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, bool is_last)
+{
+	struct fw_quotas *quotas = quota->quotas;
+	char bucket[KEY_SIZE], calls[KEY_SIZE];
+	struct words words = { .count = 0 };
+	struct give *give = fw__allocate(sizeof *give);
+
+	if (!give)
+		return false;
+	memset(give, 0, sizeof *give);
+	give->call.done = on_given;
+	give->quota = is_last ? NULL : quota;
+	make_key(quotas, "bucket:", quota->key, bucket);
+	make_key(quotas, "calls:", quota->key, calls);
+	put_text(&words, bucket);
+	put_text(&words, calls);
+	put_number(&words, each_of(&quota->limits));
+	put_number(&words, tokens);
+	put_number(&words, ended);
+	put_text(&words, quotas->replica);
+	put_number(&words, counted(quota));
+	put_number(&words, CALLS_TTL_MS);
+	if (fw_engine_run(quotas->options.engine, &give->call, &quotas->scripts[GIVE], 2,
+			  words.list, words.count))
+		return true;
+	fw__release(give);
+	return false;
+}
+
+/* One at a time for a client: calls that end meanwhile are told of together. */
+static void release(struct fw_quota *quota)
+{
+	uint32_t ended = quota->released;
+
+	if (quota->is_releasing || !quota->limits.concurrent)
+		return;
+	quota->released = 0;
+	quota->is_releasing = give_back(quota, 0, ended, false);
+}
+
+/* ---- decisions of this replica alone --------------------------------------------------------- */
+
+static size_t at_least_one(size_t number)
+{
+	return number ? number : 1;
+}
+
+/* Its share of the limits. */
+static bool decide_locally(struct fw_quota *quota, uint64_t now_ns,
+			   struct fw_quota_answer *ret_answer)
+{
+	const struct fw_quotas *quotas = quota->quotas;
+	const struct fw_quota_limits *limits = &quota->limits;
+	uint64_t every_ns = limits->every_ns * quotas->replicas;
+	uint64_t burst = at_least_one(limits->burst / quotas->replicas);
+
+	*ret_answer = (struct fw_quota_answer){ .count = 1, .reason = FW_QUOTA_TOO_MANY };
+	if (limits->concurrent &&
+	    quota->running >= at_least_one(limits->concurrent / quotas->replicas))
+		return false;
+	if (every_ns && !fw_rate_take_each(&quota->share, every_ns, burst, now_ns)) {
+		ret_answer->reason = FW_QUOTA_TOO_FAST;
+		ret_answer->wait_ns =
+			fw_rate_wait_each_ns(&quota->share, every_ns, burst, now_ns);
+		return false;
+	}
+	ret_answer->granted = 1;
+	return true;
+}
+
+static void grant(struct fw_quota *quota, size_t count)
+{
+	quota->running += (uint32_t)count;
+	list_or_not(quota);
+}
+
+static void count_decisions(struct fw_quotas *quotas, enum fw_quota_way way, size_t count)
+{
+	quotas->decisions[way] += count;
+}
+
+/* The engine is away: calls that wait for it. */
+static void decide_waiting(struct fw_quota *quota, size_t count)
+{
+	struct fw_quotas *quotas = quota->quotas;
+
+	while (count--) {
+		struct fw_quota_answer answer;
+
+		if (decide_locally(quota, uv_hrtime(), &answer))
+			grant(quota, 1);
+		count_decisions(quotas, FW_QUOTA_LOCAL, 1);
+		quotas->options.decided(quotas->options.ctx, quota, &answer);
+	}
+}
+
+/* ---- leases ----------------------------------------------------------------------------------- */
+
+static uint64_t lease_of(const struct fw_quotas *quotas, uint64_t limit)
+{
+	return at_least_one(limit / (LEASE_PARTS * quotas->replicas));
+}
+
+/* Spends what was taken ahead. */
+static bool spend(struct fw_quota *quota, uint64_t now_ns)
+{
+	const struct fw_quota_limits *limits = &quota->limits;
+
+	if (limits->concurrent && quota->permits <= quota->running)
+		return false;
+	if (limits->every_ns) {
+		if (!quota->tokens || now_ns >= quota->lease_until_ns)
+			return false;
+		quota->tokens--;
+	}
+	grant(quota, 1);
+	return true;
+}
+
+static void end_lease(struct fw_quota *quota)
+{
+	uint64_t tokens = quota->tokens;
+	uint32_t spare = quota->permits > quota->running ? quota->permits - quota->running : 0;
+
+	if (!tokens && !spare)
+		return;
+	quota->tokens = 0;
+	quota->permits -= spare;
+	(void)give_back(quota, tokens, spare, true);
+	list_or_not(quota);
+}
+
+static void on_lease_timer(uv_timer_t *timer)
+{
+	struct fw_quotas *quotas = timer->data;
+	uint64_t now_ns = uv_hrtime();
+	struct fw_quota *next;
+
+	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
+		next = quota->next;
+		/* Calls that wait for a decision may use it. */
+		if (now_ns >= quota->lease_until_ns && !quota->asks)
+			end_lease(quota);
+	}
+}
+
+/* ---- asking ------------------------------------------------------------------------------------ */
+
+static void ask(struct fw_quota *quota);
+
+static struct fw_quota_ask *ask_new(struct fw_quotas *quotas)
+{
+	struct fw_quota_ask *found = quotas->unused;
+
+	if (found)
+		quotas->unused = found->next;
+	else
+		found = fw__allocate(sizeof *found);
+	if (found)
+		memset(found, 0, sizeof *found);
+	return found;
+}
+
+static void ask_free(struct fw_quotas *quotas, struct fw_quota_ask *ask)
+{
+	ask->next = quotas->unused;
+	quotas->unused = ask;
+}
+
+/* Reads a reply of the engine, which is checked: nothing that was not asked for is taken. */
+static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *reply,
+		       uint64_t *ret_tokens, uint32_t *ret_permits, uint64_t *ret_wait_ns)
+{
+	int64_t tokens, permits, wait;
+
+	if (!fw_engine_reply_number(reply, 0, &tokens) ||
+	    !fw_engine_reply_number(reply, 1, &permits) ||
+	    !fw_engine_reply_number(reply, 2, &wait))
+		return false;
+	if (tokens < 0 || (uint64_t)tokens > ask->tokens || permits < 0 ||
+	    (uint64_t)permits > ask->permits || wait < 0 || wait > INT64_MAX / UNIT_NS)
+		return false;
+	*ret_tokens = (uint64_t)tokens;
+	*ret_permits = (uint32_t)permits;
+	*ret_wait_ns = (uint64_t)wait * UNIT_NS;
+	return true;
+}
+
+/* How many of the calls may run with what the engine has given and what was left. */
+static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_t permits,
+		  uint64_t now_ns)
+{
+	const struct fw_quota_limits *limits = &quota->limits;
+	uint32_t lease_ms = quota->quotas->options.lease_ms;
+	size_t granted = 0;
+
+	if (!lease_ms) {
+		granted = tokens < permits ? (size_t)tokens : permits;
+		grant(quota, granted);
+		return granted;
+	}
+	/* The time of a lease is that of its oldest token. */
+	if (limits->every_ns && (!quota->tokens || now_ns >= quota->lease_until_ns)) {
+		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
+		quota->tokens = 0;
+	} else if (!limits->every_ns) {
+		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
+	}
+	if (limits->every_ns)
+		quota->tokens += tokens;
+	if (limits->concurrent)
+		quota->permits += permits;
+	while (granted < calls && spend(quota, now_ns))
+		granted++;
+	list_or_not(quota);
+	return granted;
+}
+
+/* There is no token for a while, so nobody asks. Not for too long: tokens of a lease may be
+ * given back, and the engine may have been emptied. */
+static void run_dry(struct fw_quota *quota, uint64_t now_ns, uint64_t wait_ns)
+{
+	uint32_t lease_ms = quota->quotas->options.lease_ms;
+	uint64_t most_ns = (uint64_t)(lease_ms && lease_ms < DRY_MS ? lease_ms : DRY_MS) * 1000000;
+
+	quota->refill_ns = now_ns + wait_ns;
+	quota->dry_until_ns = now_ns + (wait_ns < most_ns ? wait_ns : most_ns);
+}
+
+static void on_asked(struct fw_engine_call *call, const struct redisReply *reply,
+		     bool is_unknown)
+{
+	struct fw_quota_ask *asked = (struct fw_quota_ask *)(void *)call;
+	struct fw_quota *quota = asked->quota;
+	struct fw_quotas *quotas = quota->quotas;
+	struct fw_quota_answer answer = { .count = asked->calls };
+	uint64_t now_ns = uv_hrtime(), tokens, wait_ns;
+	uint32_t permits;
+	size_t waiting;
+
+	/* It stays busy until its calls are decided. */
+	if (is_unknown) {
+		quota->asks--;
+		quota->unasked += asked->calls;
+		ask_free(quotas, asked);
+		ask(quota);
+		return;
+	}
+	if (!read_reply(asked, reply, &tokens, &permits, &wait_ns)) {
+		ask_free(quotas, asked);
+		decide_waiting(quota, answer.count);
+	} else {
+		ask_free(quotas, asked);
+		answer.granted = use(quota, answer.count, tokens, permits, now_ns);
+		answer.wait_ns = wait_ns;
+		answer.reason = quota->limits.every_ns && wait_ns ? FW_QUOTA_TOO_FAST
+								  : FW_QUOTA_TOO_MANY;
+		if (answer.granted < answer.count && answer.reason == FW_QUOTA_TOO_FAST)
+			run_dry(quota, now_ns, wait_ns);
+		count_decisions(quotas, FW_QUOTA_SHARED, answer.count);
+		quotas->options.decided(quotas->options.ctx, quota, &answer);
+	}
+	quota->asks--;
+	/* Those that came meanwhile. */
+	waiting = quota->unasked;
+	if (waiting && !is_up(quotas)) {
+		quota->unasked = 0;
+		decide_waiting(quota, waiting);
+	} else if (waiting) {
+		ask(quota);
+	}
+}
+
+static void put_ask(struct fw_quota *quota, const struct fw_quota_ask *ask, struct words *words)
+{
+	const struct fw_quotas *quotas = quota->quotas;
+
+	put_number(words, each_of(&quota->limits));
+	put_number(words, quota->limits.burst);
+	put_number(words, ask->tokens);
+	put_number(words, quota->limits.concurrent);
+	put_number(words, ask->permits);
+	put_number(words, !quotas->options.lease_ms);
+	put_text(words, quotas->replica);
+	put_number(words, counted(quota));
+	put_number(words, CALLS_TTL_MS);
+	put_number(words, (uint64_t)FW_LIMIT_FLEET_DEAD_MS * 1000000 / UNIT_NS);
+}
+
+/* Asks for all calls that wait. False: the engine cannot be asked. */
+static bool send_ask(struct fw_quota *quota)
+{
+	struct fw_quotas *quotas = quota->quotas;
+	const struct fw_quota_limits *limits = &quota->limits;
+	struct fw_quota_ask *asked = ask_new(quotas);
+	char bucket[KEY_SIZE], calls[KEY_SIZE], replicas[KEY_SIZE];
+	struct words words = { .count = 0 };
+
+	if (!asked)
+		return false;
+	asked->call.done = on_asked;
+	asked->quota = quota;
+	asked->calls = quota->unasked < FW_LIMIT_FLEET_ASKED ? quota->unasked
+							     : FW_LIMIT_FLEET_ASKED;
+	asked->tokens = asked->calls;
+	asked->permits = (uint32_t)asked->calls;
+	if (quotas->options.lease_ms && limits->every_ns)
+		asked->tokens = asked->calls - 1 + lease_of(quotas, limits->burst);
+	if (quotas->options.lease_ms && limits->concurrent)
+		asked->permits += (uint32_t)lease_of(quotas, limits->concurrent) - 1;
+	make_key(quotas, "bucket:", quota->key, bucket);
+	make_key(quotas, "calls:", quota->key, calls);
+	make_key(quotas, "replicas", "", replicas);
+	put_text(&words, bucket);
+	put_text(&words, calls);
+	put_text(&words, replicas);
+	put_ask(quota, asked, &words);
+	if (!fw_engine_run(quotas->options.engine, &asked->call, &quotas->scripts[TAKE], 3,
+			   words.list, words.count)) {
+		ask_free(quotas, asked);
+		return false;
+	}
+	quota->unasked -= asked->calls;
+	quota->asks++;
+	return true;
+}
+
+static void ask(struct fw_quota *quota)
+{
+	if (quota->asks >= FW_LIMIT_FLEET_ASKS || !quota->unasked)
+		return;
+	if (!send_ask(quota)) {
+		size_t waiting = quota->unasked;
+
+		quota->unasked = 0;
+		decide_waiting(quota, waiting);
+	}
+}
+
+/* ---- a call --------------------------------------------------------------------------------------- */
+
+static void begin(struct fw_quotas *quotas, struct fw_quota *quota, const char *name,
+		  const struct fw_quota_limits *limits)
+{
+	char digest[FW_SHA256_TEXT];
+
+	if (memcmp(&quota->limits, limits, sizeof *limits) != 0)
+		quota->dry_until_ns = 0;
+	quota->limits = *limits;
+	if (quota->quotas)
+		return;
+	quota->quotas = quotas;
+	/* The engine does not see names of clients. */
+	fw_sha256_text(name, strlen(name), digest);
+	memcpy(quota->key, digest, FW_QUOTA_KEY_SIZE - 1);
+}
+
+bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char *name,
+		   const struct fw_quota_limits *limits, struct fw_quota_answer *ret_answer)
+{
+	uint64_t now_ns = uv_hrtime();
+
+	begin(quotas, quota, name, limits);
+	/* Those that came before are decided first. */
+	if (quota->asks || quota->unasked) {
+		quota->unasked++;
+		if (is_up(quotas) &&
+		    quota->asks < FW_LIMIT_FLEET_ASKS && send_ask(quota))
+			return false;
+		/* Its turn comes with the reply that is awaited. */
+		if (quota->asks)
+			return false;
+		quota->unasked--;
+	}
+	*ret_answer = (struct fw_quota_answer){ .count = 1 };
+	if (!is_up(quotas)) {
+		if (decide_locally(quota, now_ns, ret_answer))
+			grant(quota, 1);
+		count_decisions(quotas, FW_QUOTA_LOCAL, 1);
+		return true;
+	}
+	if (quotas->options.lease_ms && spend(quota, now_ns)) {
+		count_decisions(quotas, FW_QUOTA_LEASED, 1);
+		ret_answer->granted = 1;
+		return true;
+	}
+	if (now_ns < quota->dry_until_ns) {
+		count_decisions(quotas, FW_QUOTA_SHARED, 1);
+		ret_answer->reason = FW_QUOTA_TOO_FAST;
+		ret_answer->wait_ns = quota->refill_ns - now_ns;
+		return true;
+	}
+	quota->unasked++;
+	if (send_ask(quota))
+		return false;
+	quota->unasked--;
+	if (decide_locally(quota, now_ns, ret_answer))
+		grant(quota, 1);
+	count_decisions(quotas, FW_QUOTA_LOCAL, 1);
+	return true;
+}
+
+void fw_quota_end(struct fw_quota *quota)
+{
+	struct fw_quotas *quotas = quota->quotas;
+
+	if (quota->running)
+		quota->running--;
+	list_or_not(quota);
+	if (quotas->options.lease_ms || !quota->limits.concurrent ||
+	    !is_up(quotas))
+		return;
+	quota->released++;
+	release(quota);
+}
+
+bool fw_quota_is_busy(const struct fw_quota *quota)
+{
+	return quota->asks || quota->unasked || quota->running || quota->is_releasing;
+}
+
+void fw_quota_clear(struct fw_quota *quota)
+{
+	if (!quota->quotas)
+		return;
+	if (is_up(quota->quotas))
+		end_lease(quota);
+	quota->tokens = 0;
+	quota->permits = 0;
+	quota->running = 0;
+	list_or_not(quota);
+}
+
+/* ---- the fleet ------------------------------------------------------------------------------------- */
+
+static void on_beat(struct fw_engine_call *call, const struct redisReply *reply,
+		    bool is_unknown)
+{
+	struct fw_quotas *quotas =
+		(struct fw_quotas *)(void *)((char *)call - offsetof(struct fw_quotas, beat));
+	int64_t count;
+
+	(void)is_unknown;
+	quotas->is_beating = false;
+	if (fw_engine_reply_number(reply, 0, &count) && count > 0 &&
+	    count <= FW_QUOTA_REPLICAS_MAX)
+		quotas->replicas = (size_t)count;
+}
+
+static void send_beat(struct fw_quotas *quotas, const char *replica, const char *leaves)
+{
+	struct words words = { .count = 0 };
+	char key[KEY_SIZE];
+
+	if (quotas->is_beating)
+		return;
+	make_key(quotas, "replicas", "", key);
+	put_text(&words, key);
+	put_text(&words, replica);
+	put_number(&words, (uint64_t)FW_LIMIT_FLEET_DEAD_MS * 1000000 / UNIT_NS);
+	put_text(&words, leaves);
+	quotas->beat.done = on_beat;
+	quotas->is_beating = fw_engine_run(quotas->options.engine, &quotas->beat,
+					   &quotas->scripts[BEAT], 1, words.list, words.count);
+}
+
+void fw_quotas_beat(struct fw_quotas *quotas)
+{
+	if (!is_up(quotas))
+		return;
+	send_beat(quotas, quotas->replica, "");
+	if (++quotas->beats % RENEW_BEATS)
+		return;
+	/* What is counted for this replica must not expire. */
+	for (struct fw_quota *quota = quotas->held; quota; quota = quota->next)
+		if (quota->limits.concurrent && !quota->is_releasing)
+			quota->is_releasing = give_back(quota, 0, 0, false);
+}
+
+void fw_quotas_changed(struct fw_quotas *quotas, bool is_up)
+{
+	char before[FW_QUOTA_REPLICA_SIZE];
+
+	if (!is_up)
+		return;
+	memcpy(before, quotas->replica, sizeof before);
+	/* What was counted under another name is not known any more. The engine forgets it
+	 * with the replica of that name. */
+	fw_random_hex(quotas->replica, sizeof quotas->replica);
+	for (struct fw_quota *quota = quotas->held; quota; quota = quota->next) {
+		quota->permits = 0;
+		quota->tokens = 0;
+		quota->released = 0;
+	}
+	send_beat(quotas, quotas->replica, before);
+}
+
+void fw_quotas_return(struct fw_quotas *quotas)
+{
+	struct fw_quota *next;
+
+	if (!is_up(quotas))
+		return;
+	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
+		next = quota->next;
+		end_lease(quota);
+	}
+	send_beat(quotas, "", quotas->replica);
+}
+
+struct fw_engine_script *fw_quotas_scripts(struct fw_quotas *quotas, size_t *ret_count)
+{
+	*ret_count = SCRIPTS;
+	return quotas->scripts;
+}
+
+void fw_quotas_set_engine(struct fw_quotas *quotas, struct fw_engine *engine)
+{
+	quotas->options.engine = engine;
+}
+
+void fw_quotas_set_decided(struct fw_quotas *quotas,
+			   void (*decided)(void *ctx, struct fw_quota *quota,
+					   const struct fw_quota_answer *answer),
+			   void *ctx)
+{
+	quotas->options.decided = decided;
+	quotas->options.ctx = ctx;
+}
+
+size_t fw_quotas_replicas(const struct fw_quotas *quotas)
+{
+	return quotas->replicas;
+}
+
+uint64_t fw_quotas_decisions(const struct fw_quotas *quotas, enum fw_quota_way way)
+{
+	return quotas->decisions[way];
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	fw__release(handle);
+}
+
+fw_error *fw_quotas_new(const struct fw_quotas_options *options, struct fw_quotas **ret_quotas)
+{
+	struct fw_quotas *quotas = fw__allocate(sizeof *quotas);
+	uint64_t tick_ms = options->lease_ms / 2 ? options->lease_ms / 2 : 1;
+
+	if (!quotas)
+		return fw_raise_internal_out_of_memory();
+	memset(quotas, 0, sizeof *quotas);
+	quotas->options = *options;
+	(void)snprintf(quotas->fleet, sizeof quotas->fleet, "%s", options->fleet);
+	fw_random_hex(quotas->replica, sizeof quotas->replica);
+	quotas->scripts[TAKE].text = FW_QUOTA_TAKE;
+	quotas->scripts[GIVE].text = FW_QUOTA_GIVE;
+	quotas->scripts[BEAT].text = FW_QUOTA_BEAT;
+	quotas->replicas = 1;
+	if (options->lease_ms) {
+		quotas->timer = fw__allocate(sizeof *quotas->timer);
+		if (!quotas->timer) {
+			fw__release(quotas);
+			return fw_raise_internal_out_of_memory();
+		}
+		(void)uv_timer_init(&options->loop->uv, quotas->timer);
+		quotas->timer->data = quotas;
+		uv_unref((uv_handle_t *)quotas->timer);
+		(void)uv_timer_start(quotas->timer, on_lease_timer, tick_ms, tick_ms);
+	}
+	*ret_quotas = quotas;
+	return NULL;
+}
+
+void fw_quotas_close(struct fw_quotas *quotas)
+{
+	if (!quotas || !quotas->timer)
+		return;
+	uv_close((uv_handle_t *)quotas->timer, on_timer_closed);
+	quotas->timer = NULL;
+}
+
+void fw_quotas_free(struct fw_quotas *quotas)
+{
+	if (!quotas)
+		return;
+	while (quotas->unused) {
+		struct fw_quota_ask *unused = quotas->unused;
+
+		quotas->unused = unused->next;
+		fw__release(unused);
+	}
+	fw__release(quotas);
+}

@@ -1,0 +1,120 @@
+/*
+ * quota.h - limits of a client (rate, calls in progress) that all replicas of a fleet share.
+ *
+ * The engine decides: one script takes a token out of the bucket and counts the calls. In
+ * lease mode a replica takes some tokens ahead, and spends them without asking. While the
+ * engine is away, each replica applies its share of the limits: the limit divided by the
+ * number of replicas that were last seen. docs/fleet.md states the bounds of each.
+ *
+ * The one rule to remember: a call that was granted is ended exactly once.
+ */
+#ifndef FW_FLEET_QUOTA_H
+#define FW_FLEET_QUOTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <faultwire/error.h>
+
+#include "base/loop.h"
+#include "fleet/engine.h"
+#include "policy/rate.h"
+
+enum { FW_QUOTA_KEY_SIZE = 33, FW_QUOTA_REPLICA_SIZE = 17, FW_QUOTA_FLEET_SIZE = 49 };
+
+/* More are not believed: each of them makes the share of a replica smaller. */
+enum { FW_QUOTA_REPLICAS_MAX = 10000 };
+
+struct fw_quota_limits {
+	uint64_t every_ns; /* time that one call refills in; 0: no limit of rate */
+	uint64_t burst;
+	uint64_t concurrent; /* 0: no limit; up to UINT32_MAX */
+};
+
+enum fw_quota_reason { FW_QUOTA_TOO_FAST, FW_QUOTA_TOO_MANY };
+
+/* A decision on the oldest `count` calls that wait for one: the first `granted` may run. */
+struct fw_quota_answer {
+	size_t count;
+	size_t granted;
+	enum fw_quota_reason reason; /* of the others */
+	uint64_t wait_ns;            /* too fast: until the next one may come */
+};
+
+struct fw_quotas;
+struct fw_quota_ask;
+
+/* What this replica knows of one client. Zeroed to begin with. */
+struct fw_quota {
+	struct fw_quotas *quotas; /* NULL: not used yet */
+	struct fw_quota *next;    /* of those that hold something of the engine */
+	struct fw_quota *previous;
+	bool is_listed;
+	char key[FW_QUOTA_KEY_SIZE];
+	struct fw_quota_limits limits;
+	uint32_t running;  /* granted and not ended */
+	uint32_t permits;  /* lease: calls that may run, those that do included */
+	uint32_t released; /* that the engine is to be told of */
+	bool is_releasing;
+	unsigned asks;  /* in progress */
+	size_t unasked; /* calls that wait for the next one */
+	uint64_t dry_until_ns; /* nobody asks until then */
+	uint64_t refill_ns;    /* when the next token comes */
+	uint64_t tokens; /* lease: taken ahead */
+	uint64_t lease_until_ns;
+	struct fw_rate share; /* while the engine is away */
+};
+
+/* How decisions were made. */
+enum fw_quota_way { FW_QUOTA_SHARED, FW_QUOTA_LEASED, FW_QUOTA_LOCAL, FW_QUOTA_WAYS };
+
+struct fw_quotas_options {
+	struct fw_loop *loop;
+	const char *fleet;           /* of the keys */
+	struct fw_engine *engine;    /* may be set later */
+	uint32_t lease_ms;           /* 0: every call is decided by the engine */
+	/* A decision that fw_quota_take() has put off. */
+	void (*decided)(void *ctx, struct fw_quota *quota,
+			const struct fw_quota_answer *answer);
+	void *ctx;
+};
+
+/* Raises internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_quotas_new(const struct fw_quotas_options *options,
+				     struct fw_quotas **ret_quotas);
+/* While the loop can still run: no lease ends any more. NULL is a no-op. */
+void fw_quotas_close(struct fw_quotas *quotas);
+/* After that. No quota is used any more. NULL is a no-op. */
+void fw_quotas_free(struct fw_quotas *quotas);
+
+/* The scripts that the engine is to load. */
+struct fw_engine_script *fw_quotas_scripts(struct fw_quotas *quotas, size_t *ret_count);
+void fw_quotas_set_engine(struct fw_quotas *quotas, struct fw_engine *engine);
+void fw_quotas_set_decided(struct fw_quotas *quotas,
+			   void (*decided)(void *ctx, struct fw_quota *quota,
+					   const struct fw_quota_answer *answer),
+			   void *ctx);
+/* The engine has come up or gone down. */
+void fw_quotas_changed(struct fw_quotas *quotas, bool is_up);
+/* Gives back what is held, and leaves the fleet; before the engine is freed, when no reply
+ * is awaited. */
+void fw_quotas_return(struct fw_quotas *quotas);
+/* Reports this replica, and counts them. Once per FW_LIMIT_FLEET_BEAT_MS. */
+void fw_quotas_beat(struct fw_quotas *quotas);
+
+size_t fw_quotas_replicas(const struct fw_quotas *quotas);
+uint64_t fw_quotas_decisions(const struct fw_quotas *quotas, enum fw_quota_way way);
+
+/* A call of the client `name` wants to run. True: `*ret_answer` is the decision on it.
+ * False: `decided` comes later; calls are decided in their order. */
+bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char *name,
+		   const struct fw_quota_limits *limits, struct fw_quota_answer *ret_answer);
+/* A call that was granted has ended. */
+void fw_quota_end(struct fw_quota *quota);
+/* Whether its memory is in use. */
+bool fw_quota_is_busy(const struct fw_quota *quota);
+/* The client is forgotten; it is not busy. */
+void fw_quota_clear(struct fw_quota *quota);
+
+#endif

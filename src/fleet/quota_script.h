@@ -1,0 +1,92 @@
+/*
+ * quota_script.h - what the engine runs to decide.
+ *
+ * Times are the engine's, in units of 100 ns since 2025-01-01: whole numbers that Lua keeps
+ * exactly for 28 years, so a bucket of N tokens grants N. A bucket is the time at which it
+ * is full again, as in policy/rate.h. Calls in progress are a hash, with a field for each
+ * replica that has some; the fields of replicas that have not reported themselves for a
+ * while do not count. A count that this replica knows better than the engine, as after
+ * FLUSHALL, is corrected with the next decision.
+ */
+#ifndef FW_FLEET_QUOTA_SCRIPT_H
+#define FW_FLEET_QUOTA_SCRIPT_H
+
+#define FW_QUOTA_NOW                \
+	"local t=redis.call('TIME')\n" \
+	"local now=(t[1]-1735689600)*10000000+t[2]*10\n"
+
+/* KEYS: bucket, calls, replicas. ARGV: time per token, burst, tokens wanted, limit of calls,
+ * calls wanted, whether both are one, replica, its calls in progress, time to live in ms,
+ * age of a dead replica. Returns: tokens, calls, time until the next token. */
+static const char FW_QUOTA_TAKE[] = FW_QUOTA_NOW
+	"local each,burst,want=tonumber(ARGV[1]),tonumber(ARGV[2]),tonumber(ARGV[3])\n"
+	"local most,calls,me=tonumber(ARGV[4]),tonumber(ARGV[5]),ARGV[7]\n"
+	"local own=0\n"
+	"if most>0 then\n"
+	" local all,sum=redis.call('HGETALL',KEYS[2]),0\n"
+	" for i=1,#all,2 do\n"
+	"  local n=tonumber(all[i+1]) or 0\n"
+	"  if all[i]==me then own=n else\n"
+	"   local seen=tonumber(redis.call('ZSCORE',KEYS[3],all[i]) or 0)\n"
+	"   if now-seen<tonumber(ARGV[10]) then sum=sum+n\n"
+	"   else redis.call('HDEL',KEYS[2],all[i]) end\n"
+	"  end\n"
+	" end\n"
+	" if own<tonumber(ARGV[8]) then own=tonumber(ARGV[8]) end\n"
+	" if calls>most-sum-own then calls=most-sum-own end\n"
+	" if calls<0 then calls=0 end\n"
+	" if ARGV[6]=='1' and want>calls then want=calls end\n"
+	"end\n"
+	"local wait=0\n"
+	"if each>0 then\n"
+	" local full=tonumber(redis.call('GET',KEYS[1]) or 0) or 0\n"
+	" if full<now then full=now end\n"
+	" if full>now+burst*each then full=now+burst*each end\n"
+	" local left=math.floor((now+burst*each-full)/each)\n"
+	" if want>left then want=left end\n"
+	" if want>0 then\n"
+	"  full=full+want*each\n"
+	"  redis.call('SET',KEYS[1],string.format('%.0f',full),'PX',"
+	"string.format('%.0f',math.ceil((full-now)/10000)+1000))\n"
+	" end\n"
+	" wait=full-(burst-1)*each-now\n"
+	" if wait<0 then wait=0 end\n"
+	"end\n"
+	"if most>0 then\n"
+	" if ARGV[6]=='1' and calls>want then calls=want end\n"
+	" if own+calls>0 then\n"
+	"  redis.call('HSET',KEYS[2],me,own+calls)\n"
+	"  redis.call('PEXPIRE',KEYS[2],ARGV[9])\n"
+	" end\n"
+	"end\n"
+	"return {want,calls,wait}\n";
+
+/* KEYS: bucket, calls. ARGV: time per token, tokens to give back, calls that have ended,
+ * replica, its calls in progress, time to live in ms. */
+static const char FW_QUOTA_GIVE[] = FW_QUOTA_NOW
+	"local each,tokens=tonumber(ARGV[1]),tonumber(ARGV[2])\n"
+	"if each>0 and tokens>0 then\n"
+	" local full=tonumber(redis.call('GET',KEYS[1]) or 0) or 0\n"
+	" full=full-tokens*each\n"
+	" if full>now then redis.call('SET',KEYS[1],string.format('%.0f',full),'PX',"
+	"string.format('%.0f',math.ceil((full-now)/10000)+1000))\n"
+	" else redis.call('DEL',KEYS[1]) end\n"
+	"end\n"
+	"local own=(tonumber(redis.call('HGET',KEYS[2],ARGV[4]) or 0) or 0)-tonumber(ARGV[3])\n"
+	"if own<tonumber(ARGV[5]) then own=tonumber(ARGV[5]) end\n"
+	"if own>0 then\n"
+	" redis.call('HSET',KEYS[2],ARGV[4],own)\n"
+	" redis.call('PEXPIRE',KEYS[2],ARGV[6])\n"
+	"else redis.call('HDEL',KEYS[2],ARGV[4]) end\n"
+	"return {own}\n";
+
+/* KEYS: replicas. ARGV: replica ("": none), age of a dead replica, one that leaves ("":
+ * none). Returns how many there are. */
+static const char FW_QUOTA_BEAT[] = FW_QUOTA_NOW
+	"if ARGV[3]~='' then redis.call('ZREM',KEYS[1],ARGV[3]) end\n"
+	"if ARGV[1]~='' then redis.call('ZADD',KEYS[1],now,ARGV[1]) end\n"
+	"redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',now-tonumber(ARGV[2]))\n"
+	"redis.call('PEXPIRE',KEYS[1],60000)\n"
+	"return {redis.call('ZCARD',KEYS[1])}\n";
+
+#endif
