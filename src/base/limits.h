@@ -33,9 +33,8 @@ enum {
 	FW_LIMIT_FIELDS = 256,
 	/* Message of an error; a longer one is cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
-	/* Text that is to be cut is searched for secrets so far beyond the cut, because
-	 * a secret may be known by its end; and a stream of text in windows of this
-	 * size, of which a part is kept to know what a secret began with. */
+	/* Text that is to be cut is searched for secrets so far beyond the cut, because a secret
+	 * may be known by its end; a stream in windows of this size, of which a part is kept. */
 	FW_LIMIT_REDACT_AHEAD_BYTES = 16 * 1024,
 	FW_LIMIT_REDACT_WINDOW_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
@@ -44,15 +43,13 @@ enum {
 	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
 	/* Worker processes per pool. */
 	FW_LIMIT_WORKERS = 256,
-	/* How long a handler may run on after its call was cancelled; how long a
-	 * worker that has closed its socket may take to exit; delay before starting
-	 * a worker again if the last start failed. */
+	/* How long a handler may run on after its call was cancelled; a worker that has closed
+	 * its socket may take to exit; delay before a worker whose start failed is started. */
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,
-	/* After this many consecutive crashes of a tool that is not suspended, each
-	 * crash is reported with this delay, because replacing workers slows down
-	 * other calls. */
+	/* After so many consecutive crashes of a tool that is not suspended, each crash is
+	 * reported with this delay, because replacing workers slows down other calls. */
 	FW_LIMIT_CRASHES_AT_ONCE = 5,
 	FW_LIMIT_CRASH_PACE_MS = 10,
 	/* Stderr of a tool: bytes kept per log event and in the report of a crash;
@@ -179,17 +176,9 @@ enum {
 	FW_LIMIT_STORE_VALUE_BYTES = 256 * 1024,
 	FW_LIMIT_STORE_CHANGES = 128,
 	FW_LIMIT_STORE_QUEUE = 4096,
-	/* The engine of a fleet: bytes of one reply; time to connect; longest delay before
-	 * the next attempt; how often a replica reports itself, and after what time without
-	 * a report its calls are no longer counted; calls of one client that are decided
-	 * at once. */
+	/* Shared between replicas: a reply of the engine; a session. */
 	FW_LIMIT_FLEET_REPLY_BYTES = 8 * 1024 * 1024,
-	FW_LIMIT_FLEET_CONNECT_MS = 1000,
-	FW_LIMIT_FLEET_RETRY_MS = 2000,
-	FW_LIMIT_FLEET_BEAT_MS = 1000,
-	FW_LIMIT_FLEET_DEAD_MS = 10 * 1000,
-	FW_LIMIT_FLEET_ASKS = 4,
-	FW_LIMIT_FLEET_ASKED = 4096,
+	FW_LIMIT_FLEET_SESSION_BYTES = 256 * 1024,
 	/* Log lines waiting to be read, size of one line, and of its context. */
 	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
 	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,

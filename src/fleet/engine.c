@@ -1,7 +1,7 @@
 /*
  * engine.c - see engine.h.
  *
- * hiredis wants to be told when its socket is ready. A command is written once per turn of
+ * hiredis does not poll its socket: this file does. A command is written once per turn of
  * the loop, before the loop waits, so that all commands of a turn are one system call and
  * the first is not delayed by a round through epoll.
  */
@@ -41,9 +41,9 @@ struct fw_engine {
 	struct fw_engine_options options;
 	struct fw_engine_url url;
 	enum state state;
-	struct link *link;     /* NULL: none */
-	struct lookup *lookup; /* NULL: none */
-	uv_timer_t *timer;     /* the next attempt, or the time limit */
+	struct link *link;            /* NULL: none */
+	struct lookup *lookup;        /* NULL: none */
+	uv_timer_t *timer;            /* the next attempt, or the time limit */
 	struct fw_engine_call *first; /* oldest first */
 	struct fw_engine_call *last;
 	size_t greetings; /* replies of the greeting that are missing */
@@ -247,7 +247,7 @@ static void lose(struct fw_engine *engine, const char *why)
 	report_down(engine, text);
 	if (!engine->is_closing) {
 		fw_random(random, sizeof random);
-		wait_s = fw_backoff(engine->attempts, 0.05, FW_LIMIT_FLEET_RETRY_MS / 1000.0,
+		wait_s = fw_backoff(engine->attempts, 0.05, FW_ENGINE_RETRY_MS / 1000.0,
 				    (random[0] * 256 + random[1]) / 65536.0);
 		arm(engine, (uint64_t)(wait_s * 1000) + 10);
 	}
@@ -259,7 +259,7 @@ static void lose(struct fw_engine *engine, const char *why)
 }
 
 /* hiredis ends the connection by itself: it runs the callbacks of what was sent, closes the
- * handles and frees the context. The first of these to come is told here. */
+ * handles and frees the context. The first of these to come calls this. */
 static void ended(const redisAsyncContext *context)
 {
 	struct fw_engine *engine = context->data;
@@ -267,8 +267,8 @@ static void ended(const redisAsyncContext *context)
 	if (!engine || !engine->link || engine->link->context != context)
 		return;
 	engine->link->context = NULL;
-	lose(engine, context->errstr && context->errstr[0] ? context->errstr
-							   : "the connection ended");
+	lose(engine,
+	     context->errstr && context->errstr[0] ? context->errstr : "the connection ended");
 }
 
 static void come_up(struct fw_engine *engine)
@@ -349,8 +349,8 @@ static void greet(struct fw_engine *engine)
 		is_sent = greet_with(engine, on_greeted, NULL,
 				     (const char *[]){ "AUTH", url->password }, 2);
 	if (is_sent)
-		is_sent = greet_with(engine, on_greeted, NULL,
-				     (const char *[]){ "SELECT", db }, 2);
+		is_sent = greet_with(engine, on_greeted, NULL, (const char *[]){ "SELECT", db },
+				     2);
 	for (size_t i = 0; is_sent && i < engine->options.script_count; i++) {
 		struct fw_engine_script *script = &engine->options.scripts[i];
 
@@ -390,7 +390,7 @@ static void connect_to(struct fw_engine *engine, const char *address)
 		return;
 	}
 	(void)redisAsyncSetConnectCallback(context, on_connect);
-	arm(engine, FW_LIMIT_FLEET_CONNECT_MS);
+	arm(engine, FW_ENGINE_CONNECT_MS);
 }
 
 static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
@@ -436,7 +436,7 @@ static void look_up(struct fw_engine *engine)
 		return;
 	}
 	lookup->engine = engine;
-	arm(engine, FW_LIMIT_FLEET_CONNECT_MS);
+	arm(engine, FW_ENGINE_CONNECT_MS);
 	status = uv_getaddrinfo(&engine->options.loop->uv, &lookup->request, on_looked_up,
 				engine->url.host, NULL, &hints);
 	if (status == 0) {

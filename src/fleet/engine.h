@@ -82,7 +82,11 @@ struct fw_engine_word {
 	const char *text;
 	size_t len;
 };
-enum { FW_ENGINE_WORDS = 24 };
+enum {
+	FW_ENGINE_WORDS = 24,
+	FW_ENGINE_CONNECT_MS = 1000, /* the most */
+	FW_ENGINE_RETRY_MS = 2000    /* longest delay before the next attempt */
+};
 
 /* Sends a command. `call->done` is set; NULL call: nobody waits for the reply. False: it
  * is not up, or out of memory, and done is not called. */

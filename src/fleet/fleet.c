@@ -142,8 +142,7 @@ static fw_error *start_timer(struct fw_fleet *fleet)
 	(void)uv_timer_init(&fleet->loop->uv, fleet->timer);
 	fleet->timer->data = fleet;
 	uv_unref((uv_handle_t *)fleet->timer);
-	(void)uv_timer_start(fleet->timer, on_timer, FW_LIMIT_FLEET_BEAT_MS,
-			     FW_LIMIT_FLEET_BEAT_MS);
+	(void)uv_timer_start(fleet->timer, on_timer, FW_QUOTA_BEAT_MS, FW_QUOTA_BEAT_MS);
 	return NULL;
 }
 

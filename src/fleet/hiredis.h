@@ -12,12 +12,12 @@
 
 #include "base/late.h"
 
-#define FW_HIREDIS_FUNCTIONS(X)         \
-	X(redisAsyncCommandArgv)        \
-	X(redisAsyncConnect)            \
-	X(redisAsyncFree)               \
-	X(redisAsyncHandleRead)         \
-	X(redisAsyncHandleWrite)        \
+#define FW_HIREDIS_FUNCTIONS(X)  \
+	X(redisAsyncCommandArgv) \
+	X(redisAsyncConnect)     \
+	X(redisAsyncFree)        \
+	X(redisAsyncHandleRead)  \
+	X(redisAsyncHandleWrite) \
 	X(redisAsyncSetConnectCallback)
 
 struct fw_hiredis {

@@ -2,7 +2,7 @@
  * quota.c - see quota.h. quota_script.h has what the engine runs.
  *
  * An ask is a script in progress that decides on the oldest calls of a client. Calls that
- * come while FW_LIMIT_FLEET_ASKS are in progress are decided together by the next one.
+ * come while FW_QUOTA_ASKS are in progress are decided together by the next one.
  */
 #include "fleet/quota.h"
 
@@ -22,7 +22,7 @@ enum {
 	GIVE,
 	BEAT,
 	SCRIPTS,
-	UNIT_NS = 100,       /* of the engine's times */
+	UNIT_NS = 100,        /* of the engine's times */
 	CALLS_TTL_MS = 60000, /* of counted calls; renewed while there are any */
 	RENEW_BEATS = 10,
 	DRY_MS = 1000, /* a bucket that is empty is asked again after this time */
@@ -148,7 +148,7 @@ static void on_given(struct fw_engine_call *call, const struct redisReply *reply
 	if (!quota)
 		return;
 	quota->is_releasing = false;
-	/* With a new connection the counts begin anew. */
+	/* A new connection counts from the beginning. */
 	if (!reply)
 		quota->released = 0;
 	if (quota->released)
@@ -184,7 +184,7 @@ static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, b
 	return false;
 }
 
-/* One at a time for a client: calls that end meanwhile are told of together. */
+/* One at a time for a client: calls that end meanwhile are reported together. */
 static void release(struct fw_quota *quota)
 {
 	uint32_t ended = quota->released;
@@ -356,13 +356,13 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 		grant(quota, granted);
 		return granted;
 	}
-	/* The time of a lease is that of its oldest token. */
-	if (limits->every_ns && (!quota->tokens || now_ns >= quota->lease_until_ns)) {
-		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
+	if (quota->tokens && now_ns >= quota->lease_until_ns) {
+		(void)give_back(quota, quota->tokens, 0, true);
 		quota->tokens = 0;
-	} else if (!limits->every_ns) {
-		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
 	}
+	/* The time of a lease is that of its oldest token. */
+	if (!quota->tokens)
+		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
 	if (limits->every_ns)
 		quota->tokens += tokens;
 	if (limits->concurrent)
@@ -378,7 +378,8 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 static void run_dry(struct fw_quota *quota, uint64_t now_ns, uint64_t wait_ns)
 {
 	uint32_t lease_ms = quota->quotas->options.lease_ms;
-	uint64_t most_ns = (uint64_t)(lease_ms && lease_ms < DRY_MS ? lease_ms : DRY_MS) * 1000000;
+	uint64_t most_ns =
+		(uint64_t)(lease_ms && lease_ms < DRY_MS ? lease_ms : DRY_MS) * 1000000;
 
 	quota->refill_ns = now_ns + wait_ns;
 	quota->dry_until_ns = now_ns + (wait_ns < most_ns ? wait_ns : most_ns);
@@ -441,7 +442,7 @@ static void put_ask(struct fw_quota *quota, const struct fw_quota_ask *ask, stru
 	put_text(words, quotas->replica);
 	put_number(words, counted(quota));
 	put_number(words, CALLS_TTL_MS);
-	put_number(words, (uint64_t)FW_LIMIT_FLEET_DEAD_MS * 1000000 / UNIT_NS);
+	put_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
 }
 
 /* Asks for all calls that wait. False: the engine cannot be asked. */
@@ -452,18 +453,20 @@ static bool send_ask(struct fw_quota *quota)
 	struct fw_quota_ask *asked = ask_new(quotas);
 	char bucket[KEY_SIZE], calls[KEY_SIZE], replicas[KEY_SIZE];
 	struct words words = { .count = 0 };
+	bool is_lease;
 
 	if (!asked)
 		return false;
 	asked->call.done = on_asked;
 	asked->quota = quota;
-	asked->calls = quota->unasked < FW_LIMIT_FLEET_ASKED ? quota->unasked
-							     : FW_LIMIT_FLEET_ASKED;
+	asked->calls = quota->unasked < FW_QUOTA_ASKED ? quota->unasked : FW_QUOTA_ASKED;
 	asked->tokens = asked->calls;
 	asked->permits = (uint32_t)asked->calls;
-	if (quotas->options.lease_ms && limits->every_ns)
-		asked->tokens = asked->calls - 1 + lease_of(quotas, limits->burst);
-	if (quotas->options.lease_ms && limits->concurrent)
+	/* One lease at a time, so that no more than one is held. */
+	is_lease = quotas->options.lease_ms && !quota->asks;
+	if (is_lease && limits->every_ns && !quota->tokens)
+		asked->tokens += lease_of(quotas, limits->burst) - 1;
+	if (is_lease && limits->concurrent)
 		asked->permits += (uint32_t)lease_of(quotas, limits->concurrent) - 1;
 	make_key(quotas, "bucket:", quota->key, bucket);
 	make_key(quotas, "calls:", quota->key, calls);
@@ -484,7 +487,7 @@ static bool send_ask(struct fw_quota *quota)
 
 static void ask(struct fw_quota *quota)
 {
-	if (quota->asks >= FW_LIMIT_FLEET_ASKS || !quota->unasked)
+	if (quota->asks >= FW_QUOTA_ASKS || !quota->unasked)
 		return;
 	if (!send_ask(quota)) {
 		size_t waiting = quota->unasked;
@@ -521,8 +524,7 @@ bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char 
 	/* Those that came before are decided first. */
 	if (quota->asks || quota->unasked) {
 		quota->unasked++;
-		if (is_up(quotas) &&
-		    quota->asks < FW_LIMIT_FLEET_ASKS && send_ask(quota))
+		if (is_up(quotas) && quota->asks < FW_QUOTA_ASKS && send_ask(quota))
 			return false;
 		/* Its turn comes with the reply that is awaited. */
 		if (quota->asks)
@@ -564,8 +566,7 @@ void fw_quota_end(struct fw_quota *quota)
 	if (quota->running)
 		quota->running--;
 	list_or_not(quota);
-	if (quotas->options.lease_ms || !quota->limits.concurrent ||
-	    !is_up(quotas))
+	if (quotas->options.lease_ms || !quota->limits.concurrent || !is_up(quotas))
 		return;
 	quota->released++;
 	release(quota);
@@ -614,7 +615,7 @@ static void send_beat(struct fw_quotas *quotas, const char *replica, const char 
 	make_key(quotas, "replicas", "", key);
 	put_text(&words, key);
 	put_text(&words, replica);
-	put_number(&words, (uint64_t)FW_LIMIT_FLEET_DEAD_MS * 1000000 / UNIT_NS);
+	put_number(&words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
 	put_text(&words, leaves);
 	quotas->beat.done = on_beat;
 	quotas->is_beating = fw_engine_run(quotas->options.engine, &quotas->beat,

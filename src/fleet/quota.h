@@ -23,8 +23,17 @@
 
 enum { FW_QUOTA_KEY_SIZE = 33, FW_QUOTA_REPLICA_SIZE = 17, FW_QUOTA_FLEET_SIZE = 49 };
 
-/* More are not believed: each of them makes the share of a replica smaller. */
-enum { FW_QUOTA_REPLICAS_MAX = 10000 };
+enum {
+	/* More are not believed: each of them makes the share of a replica smaller. */
+	FW_QUOTA_REPLICAS_MAX = 10000,
+	/* How often a replica reports itself; without a report for so long, its calls are
+	 * no longer counted. */
+	FW_QUOTA_BEAT_MS = 1000,
+	FW_QUOTA_DEAD_MS = 10 * 1000,
+	/* Decisions of one client in progress, and calls that one of them is about. */
+	FW_QUOTA_ASKS = 4,
+	FW_QUOTA_ASKED = 4096
+};
 
 struct fw_quota_limits {
 	uint64_t every_ns; /* time that one call refills in; 0: no limit of rate */
@@ -55,13 +64,13 @@ struct fw_quota {
 	struct fw_quota_limits limits;
 	uint32_t running;  /* granted and not ended */
 	uint32_t permits;  /* lease: calls that may run, those that do included */
-	uint32_t released; /* that the engine is to be told of */
+	uint32_t released; /* calls that the engine does not know to have ended */
 	bool is_releasing;
-	unsigned asks;  /* in progress */
-	size_t unasked; /* calls that wait for the next one */
+	unsigned asks;         /* in progress */
+	size_t unasked;        /* calls that wait for the next one */
 	uint64_t dry_until_ns; /* nobody asks until then */
 	uint64_t refill_ns;    /* when the next token comes */
-	uint64_t tokens; /* lease: taken ahead */
+	uint64_t tokens;       /* lease: taken ahead */
 	uint64_t lease_until_ns;
 	struct fw_rate share; /* while the engine is away */
 };
@@ -71,9 +80,9 @@ enum fw_quota_way { FW_QUOTA_SHARED, FW_QUOTA_LEASED, FW_QUOTA_LOCAL, FW_QUOTA_W
 
 struct fw_quotas_options {
 	struct fw_loop *loop;
-	const char *fleet;           /* of the keys */
-	struct fw_engine *engine;    /* may be set later */
-	uint32_t lease_ms;           /* 0: every call is decided by the engine */
+	const char *fleet;        /* of the keys */
+	struct fw_engine *engine; /* may be set later */
+	uint32_t lease_ms;        /* 0: every call is decided by the engine */
 	/* A decision that fw_quota_take() has put off. */
 	void (*decided)(void *ctx, struct fw_quota *quota,
 			const struct fw_quota_answer *answer);
@@ -100,7 +109,7 @@ void fw_quotas_changed(struct fw_quotas *quotas, bool is_up);
 /* Gives back what is held, and leaves the fleet; before the engine is freed, when no reply
  * is awaited. */
 void fw_quotas_return(struct fw_quotas *quotas);
-/* Reports this replica, and counts them. Once per FW_LIMIT_FLEET_BEAT_MS. */
+/* Reports this replica, and counts them. Once per FW_QUOTA_BEAT_MS. */
 void fw_quotas_beat(struct fw_quotas *quotas);
 
 size_t fw_quotas_replicas(const struct fw_quotas *quotas);

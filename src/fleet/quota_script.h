@@ -5,13 +5,13 @@
  * exactly for 28 years, so a bucket of N tokens grants N. A bucket is the time at which it
  * is full again, as in policy/rate.h. Calls in progress are a hash, with a field for each
  * replica that has some; the fields of replicas that have not reported themselves for a
- * while do not count. A count that this replica knows better than the engine, as after
- * FLUSHALL, is corrected with the next decision.
+ * while do not count. A count that the engine has lost, as after FLUSHALL, is
+ * corrected with the next decision.
  */
 #ifndef FW_FLEET_QUOTA_SCRIPT_H
 #define FW_FLEET_QUOTA_SCRIPT_H
 
-#define FW_QUOTA_NOW                \
+#define FW_QUOTA_NOW                   \
 	"local t=redis.call('TIME')\n" \
 	"local now=(t[1]-1735689600)*10000000+t[2]*10\n"
 
@@ -82,11 +82,11 @@ static const char FW_QUOTA_GIVE[] = FW_QUOTA_NOW
 
 /* KEYS: replicas. ARGV: replica ("": none), age of a dead replica, one that leaves ("":
  * none). Returns how many there are. */
-static const char FW_QUOTA_BEAT[] = FW_QUOTA_NOW
-	"if ARGV[3]~='' then redis.call('ZREM',KEYS[1],ARGV[3]) end\n"
-	"if ARGV[1]~='' then redis.call('ZADD',KEYS[1],now,ARGV[1]) end\n"
-	"redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',now-tonumber(ARGV[2]))\n"
-	"redis.call('PEXPIRE',KEYS[1],60000)\n"
-	"return {redis.call('ZCARD',KEYS[1])}\n";
+static const char FW_QUOTA_BEAT[] =
+	FW_QUOTA_NOW "if ARGV[3]~='' then redis.call('ZREM',KEYS[1],ARGV[3]) end\n"
+		     "if ARGV[1]~='' then redis.call('ZADD',KEYS[1],now,ARGV[1]) end\n"
+		     "redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',now-tonumber(ARGV[2]))\n"
+		     "redis.call('PEXPIRE',KEYS[1],60000)\n"
+		     "return {redis.call('ZCARD',KEYS[1])}\n";
 
 #endif

@@ -28,7 +28,7 @@ export function freePort() {
 
 const encode = (words) => `*${words.length}\r\n` + words.map((word) => `$${Buffer.byteLength(String(word))}\r\n${word}\r\n`).join('');
 
-// One command to an engine, without a client library: the reply as it came.
+// One command to an engine, without a client library: the bytes of the reply.
 export function command(port, words, login = []) {
 	return new Promise((done, lost) => {
 		const socket = connect(port, '127.0.0.1');
