@@ -193,8 +193,11 @@ static void mark(struct scan *scan, char c, uint32_t sentence)
 
 static void read_part(struct scan *scan, const char *text, size_t len)
 {
-	struct fw_word_reader reader = { text,         text, text + len, scan->phrases.sentence,
-					 scan->clause, false };
+	struct fw_word_reader reader = { .begin = text,
+					 .p = text,
+					 .end = text + len,
+					 .sentence = scan->phrases.sentence,
+					 .clause = scan->clause };
 	struct fw_word word;
 
 	while (fw_word_next(&reader, &word)) {

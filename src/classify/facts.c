@@ -11,6 +11,8 @@
 enum {
 	/* How far before its number a word such as "retry" may be. */
 	TRIGGER_WORDS = 5,
+	/* A text may begin with so many words of a name and a status. */
+	BEGINNING_WORDS = 4,
 };
 
 /* The longest delay that is believed; beyond it a number means something else. */
@@ -22,7 +24,7 @@ void fw_facts_init(struct fw_facts *facts)
 	facts->retry_after = -1;
 	facts->jsonrpc_code = 0;
 	facts->forbids_retry = false;
-	facts->count = 0;
+	facts->count = facts->delay_end = facts->delay_sentence = 0;
 }
 
 /* The word `back` places before the one seen last (0: that one); NULL: none. */
@@ -77,11 +79,32 @@ static bool follows_status_word(const struct fw_facts *facts)
 	return false;
 }
 
-/* "Request failed: 404", "Failed to fetch the page: 404" at the end of the text. */
-static bool ends_failure(const struct fw_facts *facts)
+/* Whether a number after this word is a number of that thing. */
+static bool counts(const struct fw_word *word)
 {
+	static const char *const known[] = { "line", "row",  "column", "port",   "id",   "page",
+					     "item", "room", "number", "record", "step", "index",
+					     "at",   "pid",  "size",   "offset", NULL };
+
+	return is_one_of(word, known);
+}
+
+/* "Request failed: 404" at the end of the text, "Error getting the page: 404 {...}",
+ * "GET https://example.com/: 404 No page [...]": the number is the answer to a request. */
+static bool answers_request(const struct fw_facts *facts, const struct fw_word *next)
+{
+	static const char *const known[] = { "failed", "error", FW_WORD_NAME, NULL };
+	bool is_first = facts->count == 1;
+
+	if ((!word_at(facts, 0)->is_value && !is_first) || counts(word_at(facts, 1)) ||
+	    (next && !next->is_capital && (!next->lead || !strchr("{[\"<(-", next->lead))))
+		return false;
+	if (is_first && !next)
+		return true;
+	if (facts->count <= BEGINNING_WORDS && next)
+		return true; /* "OpenAI: 401 Incorrect API key provided" */
 	for (uint32_t back = 1; back < FW_FACTS_WORDS; back++)
-		if (word_at(facts, back) && fw_word_is(word_at(facts, back), "failed"))
+		if (is_one_of(word_at(facts, back), known))
 			return true;
 	return false;
 }
@@ -94,7 +117,8 @@ static bool is_reason(int status, const struct fw_word *next)
 		const char *word;
 	} reasons[] = {
 		{ 400, "bad" },           { 401, "unauthorized" }, { 402, "payment" },
-		{ 403, "forbidden" },     { 404, "not" },          { 405, "method" },
+		{ 403, "forbidden" },     { 404, "not" },          { 404, "page" },
+		{ 405, "method" },
 		{ 406, "not" },           { 408, "request" },      { 409, "conflict" },
 		{ 410, "gone" },          { 412, "precondition" }, { 413, "payload" },
 		{ 413, "request" },       { 413, "content" },      { 415, "unsupported" },
@@ -112,16 +136,38 @@ static bool is_reason(int status, const struct fw_word *next)
 	return false;
 }
 
+/* "(404)", "[503]", "(429, slow down)". */
+static bool is_in_brackets(const struct fw_word *word)
+{
+	return (word->lead == '[' && word->after == ']') ||
+	       (word->is_enclosed && (word->after == ')' || word->after == ',' ||
+				      word->after == ':' || word->after == ';'));
+}
+
+/* "received 404 rows": a number of things, whatever is before it. */
+static bool is_amount(const struct fw_word *next)
+{
+	static const char *const known[] = {
+		"rows",    "items",  "results", "bytes",  "characters", "chars",    "records",
+		"entries", "files",  "lines",   "tokens", "ms",         "seconds",  "requests",
+		"times",   "points", "columns", "users",  "documents",  "messages", "objects",
+		"values",  "mb",     "kb",      "px",     "percent",    "elements", "minutes",
+		NULL
+	};
+
+	return is_one_of(next, known);
+}
+
 static void take_status(struct fw_facts *facts, const struct fw_word *next)
 {
 	const struct fw_word *word = word_at(facts, 0);
 	int status;
 
-	if (!word || !is_status(word))
+	if (!word || !is_status(word) || is_amount(next))
 		return;
 	status = (int)fw_word_value(word);
-	if (!word->is_enclosed && !follows_status_word(facts) &&
-	    !(!next && word->is_value && ends_failure(facts)) &&
+	if (!is_in_brackets(word) && !follows_status_word(facts) &&
+	    !answers_request(facts, next) &&
 	    !(next && next->sentence == word->sentence && is_reason(status, next)))
 		return;
 	if (!facts->http_status)
@@ -197,17 +243,36 @@ static bool follows_trigger(const struct fw_facts *facts)
 		"retry",     "again",    "wait",    "waiting",  "reset", "resets", "retryafter",
 		"available", "cooldown", "backoff", "retrying", "until", "back",   NULL
 	};
+	/* What took so long, not what to wait for. */
+	static const char *const stops[] = { "timeout", "timed",    "took",  "elapsed",
+					     "waited",  "exceeded", "lasts", NULL };
 	const struct fw_word *number = word_at(facts, 0);
 
 	for (uint32_t back = 1; back <= TRIGGER_WORDS; back++) {
 		const struct fw_word *word = word_at(facts, back);
 
-		if (!word || word->sentence != number->sentence || fw_word_is(word, "timeout"))
+		if (!word || word->sentence != number->sentence || is_one_of(word, stops))
 			return false;
-		if (is_one_of(word, triggers))
-			return true;
+		if (is_one_of(word, triggers)) /* not "waiting for the page after 5 s" */
+			return back <= 2 || !fw_word_is(word, "waiting");
 	}
 	return false;
+}
+
+/* "an hour", "two minutes": the number; negative: another word. */
+static double number_of_word(const struct fw_word *word)
+{
+	static const char *const known[] = { "",    "one",   "two",   "three", "four", "five",
+					     "six", "seven", "eight", "nine",  "ten" };
+
+	if (word->len > 5)
+		return -1;
+	if (fw_word_is(word, "a") || fw_word_is(word, "an"))
+		return 1;
+	for (size_t i = 1; i < sizeof known / sizeof *known; i++)
+		if (fw_word_is(word, known[i]))
+			return (double)i;
+	return -1;
 }
 
 /* "Retry-After: 30", "retry_after_ms=1500", "retry after 5" at the end of a sentence: the
@@ -220,7 +285,11 @@ static double unit_of_key(const struct fw_facts *facts, bool is_last)
 
 	if (unit != 0 && b && c && fw_word_is(b, "after") && fw_word_is(c, "retry"))
 		return unit;
-	if (a && b && fw_word_is(a, "after") && fw_word_is(b, "retry"))
+	if (a && b && c && fw_word_is(a, "header") && fw_word_is(b, "after") &&
+	    fw_word_is(c, "retry"))
+		return 1;
+	if (a && b && fw_word_is(a, "after") &&
+	    (fw_word_is(b, "retry") || fw_word_is(b, "reset")))
 		return word_at(facts, 0)->is_value || is_last ? 1 : 0;
 	return 0;
 }
@@ -228,32 +297,55 @@ static double unit_of_key(const struct fw_facts *facts, bool is_last)
 /* The seconds that the number seen last means with the word after it. */
 static double delay_of(const struct fw_facts *facts, const struct fw_word *next)
 {
-	const struct fw_word *word = word_at(facts, 0);
-	double unit;
+	const struct fw_word *word = word_at(facts, 0), *before = word_at(facts, 1);
+	bool has_next = next && next->sentence == word->sentence;
+	double unit = has_next && !next->is_value ? unit_of(next->text, next->len) : 0;
+	double value = fw_word_value(word);
 
-	if (!word->is_number)
-		return fw_is_digit(word->text[0]) ? compact_delay(word) : -1;
-	if (word->text[0] == '-' || word->after == '-')
-		return -1; /* a negative number, or the year of a date */
-	unit = next && next->sentence == word->sentence && !next->is_value
-		       ? unit_of(next->text, next->len)
-		       : 0;
+	if (!fw_is_digit(word->text[0]))
+		value = number_of_word(word);
+	else if (!word->is_number)
+		return compact_delay(word);
+	if (value < 0 || word->after == '-')
+		return -1; /* another word, or the year of a date */
+	if (unit == 0 && fw_is_digit(word->text[0]))
+		unit = unit_of_key(facts, !has_next);
 	if (unit == 0)
-		unit = unit_of_key(facts, !next || next->sentence != word->sentence);
-	return unit != 0 ? fw_word_value(word) * unit : -1;
+		return -1;
+	/* "half an hour" */
+	return value * unit * (before && fw_word_is(before, "half") ? 0.5 : 1);
+}
+
+/* Whether the number is the second part of a delay: "1 minute and 30 seconds". */
+static bool continues_delay(const struct fw_facts *facts)
+{
+	const struct fw_word *before = word_at(facts, 1);
+	uint32_t end = facts->delay_end;
+
+	if (end == 0 || word_at(facts, 0)->sentence != facts->delay_sentence)
+		return false;
+	return facts->count == end + 1 ||
+	       (facts->count == end + 2 && before && fw_word_is(before, "and"));
 }
 
 static void take_delay(struct fw_facts *facts, const struct fw_word *next)
 {
 	const struct fw_word *word = word_at(facts, 0);
+	bool is_more;
 	double delay;
 
-	if (!word || facts->retry_after >= 0 || !fw_is_digit(word->text[0]) ||
-	    !follows_trigger(facts))
+	if (!word || (!fw_is_digit(word->text[0]) && (!next || number_of_word(word) < 0)))
+		return;
+	is_more = continues_delay(facts);
+	if (!is_more && (facts->retry_after >= 0 || !follows_trigger(facts)))
 		return;
 	delay = delay_of(facts, next);
-	if (delay >= 0 && delay <= delay_max)
-		facts->retry_after = delay;
+	if (delay < 0 || delay > delay_max)
+		return;
+	facts->retry_after = is_more ? facts->retry_after + delay : delay;
+	/* The word of the unit is still to come, unless it is part of the number. */
+	facts->delay_end = facts->count + (word->is_number ? 1 : 0);
+	facts->delay_sentence = word->sentence;
 }
 
 /* ---- words ---- */

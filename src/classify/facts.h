@@ -21,7 +21,9 @@ struct fw_facts {
 	int jsonrpc_code;   /* of the word seen last; 0: none */
 	bool forbids_retry; /* the text says not to repeat the call */
 	struct fw_word last[FW_FACTS_WORDS];
-	uint32_t count; /* words seen */
+	uint32_t count;          /* words seen */
+	uint32_t delay_end;      /* words up to the end of the delay; 0: none */
+	uint32_t delay_sentence; /* where the delay is */
 };
 
 void fw_facts_init(struct fw_facts *facts);

@@ -13,7 +13,7 @@
 #include "base/ascii.h"
 #include "base/mem.h"
 
-enum { NODES_MAX = 64 };
+enum { NODES_MAX = 256 };
 
 struct compiler {
 	fw_classifier *rules;
@@ -69,7 +69,10 @@ static fw_error *check_word(const char *p, size_t len)
 
 static fw_error *check_set(const fw_classifier *rules, const char *p, size_t len)
 {
+	static const char name[] = FW_WORD_NAME;
+
 	if (*p != '@' || (len == 7 && memcmp(p, "@number", 7) == 0) ||
+	    (len == sizeof name - 1 && memcmp(p, name, len) == 0) ||
 	    fw_phrases_knows(&rules->phrases, p, len))
 		return NULL;
 	return bad("no such set of words before this line");

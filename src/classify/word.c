@@ -7,6 +7,11 @@
 
 #include "base/ascii.h"
 
+enum {
+	NAME_BYTES = 64,   /* a longer quotation is a sentence, or data */
+	SCHEME_BYTES = 12, /* of a URL */
+};
+
 static const uint32_t FNV_BASIS = 2166136261u, FNV_PRIME = 16777619u;
 
 static bool is_word_byte(char c)
@@ -50,12 +55,126 @@ static bool is_sign(const struct fw_word_reader *reader)
 	       (p == reader->begin || !is_word_byte(p[-1]));
 }
 
-/* Goes to the first byte of the next word. */
+/* ---- names ---- */
+
+static bool is_name_byte(char c)
+{
+	static const char others[] = "_.-/:@$#*+~[]";
+
+	return is_word_byte(c) || memchr(others, c, sizeof others - 1) != NULL;
+}
+
+/* Whether a quoted word after this one is what the failure is called, not a name. */
+static bool announces_code(const char *word, size_t len)
+{
+	static const char *const known[] = { "error", "code",   "reason",    "message", "status",
+					     "state", "type",   "exception", "is",      "was",
+					     "are",   "failed", "errors",    "got",     "received" };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strlen(known[i]) == len && known[i][0] == (*word | 0x20) &&
+		    memcmp(known[i] + 1, word + 1, len - 1) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the quote at `p` is part of a sentence: a word is before it, not the
+ * punctuation of JSON. */
+static bool is_in_prose(const struct fw_word_reader *reader, const char *p)
+{
+	const char *last = reader->before + reader->before_len;
+
+	if (reader->before_len == 0 || announces_code(reader->before, reader->before_len))
+		return false;
+	if (last < p && *last == ':')
+		last++;
+	return last + 1 == p && *last == ' ';
+}
+
+/* The byte after the quoted identifier that begins at `p`; NULL: it is not one. */
+static const char *quoted_name(const struct fw_word_reader *reader, const char *p)
+{
+	char quote = *p++;
+	bool has_lower = false;
+	const char *first = p;
+
+	while (p < reader->end && p - first < NAME_BYTES && is_name_byte(*p))
+		has_lower |= fw_is_lower(*p++);
+	return p < reader->end && *p == quote && has_lower ? p + 1 : NULL;
+}
+
+/* The end of a URL or a path without the punctuation of the sentence around it. */
+static const char *end_of_locator(const char *p, const char *end)
+{
+	static const char stops[] = "\"'`<>(),;{}\\";
+	const char *first = p;
+
+	while (p < end && !fw_is_space(*p) && !memchr(stops, *p, sizeof stops - 1))
+		p++;
+	while (p > first && (p[-1] == '.' || p[-1] == ':' || p[-1] == '!'))
+		p--;
+	return p;
+}
+
+/* The byte after the URL "scheme://host/..." or the absolute path that begins at `p`. */
+static const char *locator(const struct fw_word_reader *reader, const char *p)
+{
+	const char *end = reader->end, *q = p;
+
+	if (*p == '/') {
+		bool begins = p == reader->begin || fw_is_space(p[-1]) ||
+			      fw_is_quote(p[-1]) || p[-1] == '(' || p[-1] == '=';
+
+		return begins && is_word_byte(next_of(p, end)) ? end_of_locator(p, end) : NULL;
+	}
+	while (q < end && q - p < SCHEME_BYTES && (fw_is_lower(*q) || *q == '+'))
+		q++;
+	if (q == p || end - q < 4 || memcmp(q, "://", 3) != 0 || !is_word_byte(q[3]))
+		return NULL;
+	return end_of_locator(q, end);
+}
+
+/* The byte after the name that begins at `p`; NULL: there is none. */
+static const char *end_of_name(const struct fw_word_reader *reader, const char *p)
+{
+	if (fw_is_quote(*p))
+		return is_in_prose(reader, p) ? quoted_name(reader, p) : NULL;
+	if (*p == '/' || fw_is_lower(*p))
+		return locator(reader, p);
+	return NULL;
+}
+
+/* ---- words ---- */
+
+static void put(struct fw_word *word, char c)
+{
+	if (word->len == FW_WORD_BYTES)
+		return;
+	c = fw_is_upper(c) ? (char)(c | 0x20) : c;
+	word->text[word->len++] = c;
+	word->hash = (word->hash ^ (unsigned char)c) * FNV_PRIME;
+}
+
+static void put_all(struct fw_word *word, const char *text)
+{
+	word->len = 0;
+	word->hash = FNV_BASIS;
+	while (*text)
+		put(word, *text++);
+}
+
+/* Goes to the first byte of the next word, or to the end of a name, which is then read. */
 static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
 {
 	for (; reader->p < reader->end; reader->p++) {
-		const char *p = reader->p;
+		const char *p = reader->p, *name = end_of_name(reader, p);
 
+		if (name) {
+			put_all(word, FW_WORD_NAME);
+			word->after = name < reader->end ? *name : '\0';
+			reader->p = name;
+			return true;
+		}
 		if (is_typographic_quote(p, reader->end)) {
 			reader->p += 2;
 		} else if (is_escape(p, reader->end)) {
@@ -73,17 +192,10 @@ static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
 			word->is_value = true;
 			reader->clause += fw_is_space(next_of(p, reader->end));
 		}
+		if (!fw_is_space(*p))
+			word->lead = *p;
 	}
 	return false;
-}
-
-static void put(struct fw_word *word, char c)
-{
-	if (word->len == FW_WORD_BYTES)
-		return;
-	c = fw_is_upper(c) ? (char)(c | 0x20) : c;
-	word->text[word->len++] = c;
-	word->hash = (word->hash ^ (unsigned char)c) * FNV_PRIME;
 }
 
 /* "HTTPError" is two words, the second begins at the last capital; "IDs" is one. */
@@ -114,7 +226,8 @@ static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
 	bool is_joined = false;
 	const char *p = reader->p, *end = reader->end;
 
-	word->is_capital = fw_is_upper(*p) && fw_is_lower(next_of(p, end));
+	word->is_capital = fw_is_upper(*p) && fw_is_lower(next_of(p, end)) &&
+			   (p == reader->begin || !is_word_byte(p[-1]));
 	word->is_number = true;
 	if (*p == '-')
 		put(word, *p++);
@@ -137,19 +250,23 @@ static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
 	return is_joined;
 }
 
-static void put_all(struct fw_word *word, const char *text)
-{
-	word->len = 0;
-	word->hash = FNV_BASIS;
-	while (*text)
-		put(word, *text++);
-}
-
 static bool ends_with(const struct fw_word *word, const char *end)
 {
 	size_t len = strlen(end);
 
 	return word->len > len && memcmp(word->text + word->len - len, end, len) == 0;
+}
+
+/* Contractions in names, such as "user_doesnt_exist". */
+static bool lacks_apostrophe(const struct fw_word *word)
+{
+	static const char *const known[] = { "dont",  "doesnt", "didnt",   "isnt",  "arent",
+					     "wasnt", "hasnt",  "couldnt", "havent" };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (fw_word_is(word, known[i]))
+			return true;
+	return false;
 }
 
 /* "doesn't" is read as "doesnt": the word is "does", and the next one "not". */
@@ -158,9 +275,9 @@ static void split_contraction(struct fw_word_reader *reader, struct fw_word *wor
 {
 	char text[FW_WORD_BYTES + 1];
 
-	if (fw_word_is(word, "cannot") || (is_joined && fw_word_is(word, "cant"))) {
+	if (fw_word_is(word, "cannot") || fw_word_is(word, "cant")) {
 		put_all(word, "can");
-	} else if (is_joined && ends_with(word, "nt")) {
+	} else if (ends_with(word, "nt") && (is_joined || lacks_apostrophe(word))) {
 		memcpy(text, word->text, word->len - 2);
 		text[word->len - 2] = '\0';
 		put_all(word, strcmp(text, "wo") == 0 ? "will" : text);
@@ -175,6 +292,7 @@ static bool next_not(struct fw_word_reader *reader, struct fw_word *ret_word)
 	reader->has_not = false;
 	put_all(ret_word, "not");
 	ret_word->is_capital = ret_word->is_number = false;
+	ret_word->lead = '\0';
 	ret_word->after = reader->p < reader->end ? *reader->p : '\0';
 	return true;
 }
@@ -188,11 +306,19 @@ bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
 	ret_word->len = 0;
 	ret_word->hash = FNV_BASIS;
 	ret_word->is_enclosed = ret_word->is_value = false;
+	ret_word->lead = '\0';
 	if (!skip_to_word(reader, ret_word))
 		return false;
 	ret_word->sentence = reader->sentence;
 	ret_word->clause = reader->clause;
+	reader->before = reader->p;
+	reader->before_len = 0;
+	if (ret_word->len) { /* a name */
+		ret_word->is_capital = ret_word->is_number = false;
+		return true;
+	}
 	is_joined = read_word(reader, ret_word);
+	reader->before_len = (uint32_t)(reader->p - reader->before);
 	split_contraction(reader, ret_word, is_joined);
 	return true;
 }
@@ -208,7 +334,9 @@ uint32_t fw_word_hash(const char *text, size_t len)
 
 bool fw_word_is(const struct fw_word *word, const char *known)
 {
-	return word->len == strlen(known) && memcmp(word->text, known, word->len) == 0;
+	/* Most words differ in their first byte. */
+	return word->text[0] == known[0] && word->len == strlen(known) &&
+	       memcmp(word->text, known, word->len) == 0;
 }
 
 double fw_word_value(const struct fw_word *word)

@@ -5,6 +5,11 @@
  * A word is a run of ASCII letters and digits, in lower case, and of bytes that are not
  * ASCII. A capital after a small letter begins a new word. Quotes and backslashes are
  * dropped. "Don't" is "do not", "cannot" is "can not".
+ *
+ * Names are data, and their words say nothing about a failure: the parameter 'role_name' is
+ * not about roles. A quoted identifier in a sentence, a URL and an absolute path are one
+ * word each, FW_WORD_NAME. Values of JSON, codes in capitals and what follows a word such
+ * as "status" or "reason" are not names: they are what the failure is called.
  */
 #ifndef FW_CLASSIFY_WORD_H
 #define FW_CLASSIFY_WORD_H
@@ -16,23 +21,29 @@
 /* Longer words are cut: no rule contains one. */
 enum { FW_WORD_BYTES = 40 };
 
+/* What a name is read as, and how a pattern refers to it. */
+#define FW_WORD_NAME "@name"
+
 struct fw_word {
 	char text[FW_WORD_BYTES]; /* lower case, without a NUL */
 	uint32_t len;
 	uint32_t hash;     /* of the text */
 	uint32_t sentence; /* number of the sentence */
 	uint32_t clause;   /* the same, but a colon ends a clause as well */
-	bool is_capital;   /* written like a title: "Not", not "NOT" */
+	bool is_capital;   /* written like a title: "Not", not "NOT" nor within "isNot" */
 	bool is_number;    /* digits, perhaps with a sign or a decimal point */
 	bool is_enclosed;  /* in parentheses: "(404)" */
 	bool is_value;     /* a colon or an equals sign is before it */
+	char lead;         /* the last byte before it that is not a space; NUL: none */
 	char after;        /* the byte after it; NUL at the end of the text */
 };
 
 struct fw_word_reader {
 	const char *begin, *p, *end;
 	uint32_t sentence, clause;
-	bool has_not; /* the next word is the "not" of a contraction */
+	bool has_not;        /* the next word is the "not" of a contraction */
+	const char *before;  /* the word read last */
+	uint32_t before_len; /* 0: none yet */
 };
 
 /* The next word; false at the end of the text. */

@@ -14,7 +14,7 @@
 static const char *words_of(const char *text)
 {
 	static char joined[512];
-	struct fw_word_reader reader = { text, text, text + strlen(text), 0, 0, false };
+	struct fw_word_reader reader = { .begin = text, .p = text, .end = text + strlen(text) };
 	struct fw_word word;
 	size_t len = 0;
 	uint32_t sentence = 0, clause = 0;
@@ -47,11 +47,57 @@ static void test_word__a_name_is_the_same_words_in_every_style(void **state)
 static void test_word__quotes_do_not_matter(void **state)
 {
 	(void)state;
-	assert_string_equal(words_of("relation \"orders\" doesn't exist"),
+	assert_string_equal(words_of("relation (\"orders\") doesn't exist"),
 			    "relation orders does not exist");
 	assert_string_equal(words_of("can't, cannot, won't"), "can not can not will not");
 	assert_string_equal(words_of("\xe2\x80\x98x\xe2\x80\x99 is `y`"), "x is y");
 	assert_string_equal(words_of("{\"code\":\"23505\"}"), "code 23505");
+}
+
+static void test_word__a_name_in_a_sentence_is_one_word(void **state)
+{
+	(void)state;
+	assert_string_equal(words_of("Missing 'role_name' parameter"),
+			    "missing @name parameter");
+	assert_string_equal(words_of("Tool not found: \"rate_limit.get\""),
+			    "tool not found : @name");
+	assert_string_equal(words_of("fetch https://example.com/denied?x=1: 404"),
+			    "fetch @name : 404");
+	assert_string_equal(words_of("open /srv/locked/a.txt, then"), "open @name then");
+	assert_string_equal(words_of("(path=/srv/denied)"), "path @name");
+}
+
+static void test_word__what_the_failure_is_called_is_not_a_name(void **state)
+{
+	(void)state;
+	assert_string_equal(words_of("{\"code\": \"not_found\"}"), "code : not found");
+	assert_string_equal(words_of("in state 'locked'"), "in state locked");
+	assert_string_equal(words_of("Error: 'invalid_grant'"), "error : invalid grant");
+	assert_string_equal(words_of("variable 'API_TOKEN' is"), "variable api token is");
+	assert_string_equal(words_of("server said 'no such host'"), "server said no such host");
+	assert_string_equal(words_of("read/write and/or http:// urls"),
+			    "read write and or http urls");
+	assert_string_equal(words_of("open 'a"), "open a");
+}
+
+static void test_word__contractions_of_names(void **state)
+{
+	(void)state;
+	assert_string_equal(words_of("cant_update user_doesnt_exist"),
+			    "can not update user does not exist");
+}
+
+static void test_word__a_title_within_a_name_is_no_capital(void **state)
+{
+	const char *text = "Not FileFound";
+	struct fw_word_reader reader = { .begin = text, .p = text, .end = text + strlen(text) };
+	struct fw_word word;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(fw_word_next(&reader, &word));
+		assert_int_equal(word.is_capital, i < 2);
+	}
 }
 
 static void test_word__numbers_keep_sign_and_decimals(void **state)
@@ -75,7 +121,7 @@ static void test_word__sentences_end_at_periods_and_lines(void **state)
 static void test_word__a_long_word_is_cut(void **state)
 {
 	char text[200];
-	struct fw_word_reader reader = { text, text, text + sizeof text, 0, 0, false };
+	struct fw_word_reader reader = { .begin = text, .p = text, .end = text + sizeof text };
 	struct fw_word word;
 
 	(void)state;
@@ -88,7 +134,7 @@ static void test_word__a_long_word_is_cut(void **state)
 static void test_word__values(void **state)
 {
 	const char *text = "1.5";
-	struct fw_word_reader reader = { text, text, text + 3, 0, 0, false };
+	struct fw_word_reader reader = { .begin = text, .p = text, .end = text + 3 };
 	struct fw_word word;
 
 	(void)state;
@@ -102,6 +148,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_word__a_name_is_the_same_words_in_every_style),
 		cmocka_unit_test(test_word__quotes_do_not_matter),
+		cmocka_unit_test(test_word__a_name_in_a_sentence_is_one_word),
+		cmocka_unit_test(test_word__what_the_failure_is_called_is_not_a_name),
+		cmocka_unit_test(test_word__contractions_of_names),
+		cmocka_unit_test(test_word__a_title_within_a_name_is_no_capital),
 		cmocka_unit_test(test_word__numbers_keep_sign_and_decimals),
 		cmocka_unit_test(test_word__sentences_end_at_periods_and_lines),
 		cmocka_unit_test(test_word__a_long_word_is_cut),
