@@ -128,8 +128,9 @@ int main(int argc, char **argv)
 	for (size_t at = 0; at + LONG < used && count < TEXTS_MAX; at += LONG)
 		times[count++] = time_of(rules, all + at, LONG, ROUNDS);
 	typical = median(times, count);
-	(void)printf("2000 characters: median %.2f us (goal 50: %s), worst %.2f us, floor %.2f us\n",
-		     typical, mark(typical <= 50), times[count - 1], floor_of(all, LONG));
+	(void)printf(
+		"2000 characters: median %.2f us (goal 50: %s), worst %.2f us, floor %.2f us\n",
+		typical, mark(typical <= 50), times[count - 1], floor_of(all, LONG));
 	text = repeat("not no such can not be found ", HUGE_TEXT);
 	if (text)
 		(void)printf("4 MiB: %.0f us\n", time_of(rules, text, HUGE_TEXT, 5));

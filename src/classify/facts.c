@@ -11,7 +11,7 @@
 enum {
 	/* How far before its number a word such as "retry" may be. */
 	TRIGGER_WORDS = 5,
-	/* A text may begin with so many words of a name and a status. */
+	/* The words that may be before a status at the beginning: a name. */
 	BEGINNING_WORDS = 4,
 };
 
@@ -82,9 +82,10 @@ static bool follows_status_word(const struct fw_facts *facts)
 /* Whether a number after this word is a number of that thing. */
 static bool counts(const struct fw_word *word)
 {
-	static const char *const known[] = { "line", "row",  "column", "port",   "id",   "page",
-					     "item", "room", "number", "record", "step", "index",
-					     "at",   "pid",  "size",   "offset", NULL };
+	static const char *const known[] = { "line",   "row",   "column", "port",   "id",
+					     "page",   "item",  "room",   "number", "record",
+					     "step",   "index", "at",     "pid",    "size",
+					     "offset", NULL };
 
 	return is_one_of(word, known);
 }
@@ -116,15 +117,14 @@ static bool is_reason(int status, const struct fw_word *next)
 		int status;
 		const char *word;
 	} reasons[] = {
-		{ 400, "bad" },           { 401, "unauthorized" }, { 402, "payment" },
-		{ 403, "forbidden" },     { 404, "not" },          { 404, "page" },
-		{ 405, "method" },
-		{ 406, "not" },           { 408, "request" },      { 409, "conflict" },
-		{ 410, "gone" },          { 412, "precondition" }, { 413, "payload" },
-		{ 413, "request" },       { 413, "content" },      { 415, "unsupported" },
-		{ 422, "unprocessable" }, { 423, "locked" },       { 429, "too" },
-		{ 500, "internal" },      { 501, "not" },          { 502, "bad" },
-		{ 503, "service" },       { 504, "gateway" },
+		{ 400, "bad" },         { 401, "unauthorized" },  { 402, "payment" },
+		{ 403, "forbidden" },   { 404, "not" },           { 404, "page" },
+		{ 405, "method" },      { 406, "not" },           { 408, "request" },
+		{ 409, "conflict" },    { 410, "gone" },          { 412, "precondition" },
+		{ 413, "payload" },     { 413, "request" },       { 413, "content" },
+		{ 415, "unsupported" }, { 422, "unprocessable" }, { 423, "locked" },
+		{ 429, "too" },         { 500, "internal" },      { 501, "not" },
+		{ 502, "bad" },         { 503, "service" },       { 504, "gateway" },
 	};
 
 	if (fw_word_is(next, "client") || fw_word_is(next, "server") ||
@@ -148,11 +148,11 @@ static bool is_in_brackets(const struct fw_word *word)
 static bool is_amount(const struct fw_word *next)
 {
 	static const char *const known[] = {
-		"rows",    "items",  "results", "bytes",  "characters", "chars",    "records",
-		"entries", "files",  "lines",   "tokens", "ms",         "seconds",  "requests",
-		"times",   "points", "columns", "users",  "documents",  "messages", "objects",
-		"values",  "mb",     "kb",      "px",     "percent",    "elements", "minutes",
-		NULL
+		"rows",      "items",    "results",  "bytes",   "characters", "chars",
+		"records",   "entries",  "files",    "lines",   "tokens",     "ms",
+		"seconds",   "requests", "times",    "points",  "columns",    "users",
+		"documents", "messages", "objects",  "values",  "mb",         "kb",
+		"px",        "percent",  "elements", "minutes", NULL
 	};
 
 	return is_one_of(next, known);

@@ -67,9 +67,10 @@ static bool is_name_byte(char c)
 /* Whether a quoted word after this one is what the failure is called, not a name. */
 static bool announces_code(const char *word, size_t len)
 {
-	static const char *const known[] = { "error", "code",   "reason",    "message", "status",
-					     "state", "type",   "exception", "is",      "was",
-					     "are",   "failed", "errors",    "got",     "received" };
+	static const char *const known[] = { "error",  "code",  "reason",  "message",
+					     "status", "state", "type",    "exception",
+					     "is",     "was",   "are",     "failed",
+					     "errors", "got",   "received" };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strlen(known[i]) == len && known[i][0] == (*word | 0x20) &&
@@ -122,8 +123,8 @@ static const char *locator(const struct fw_word_reader *reader, const char *p)
 	const char *end = reader->end, *q = p;
 
 	if (*p == '/') {
-		bool begins = p == reader->begin || fw_is_space(p[-1]) ||
-			      fw_is_quote(p[-1]) || p[-1] == '(' || p[-1] == '=';
+		bool begins = p == reader->begin || fw_is_space(p[-1]) || fw_is_quote(p[-1]) ||
+			      p[-1] == '(' || p[-1] == '=';
 
 		return begins && is_word_byte(next_of(p, end)) ? end_of_locator(p, end) : NULL;
 	}
