@@ -54,7 +54,8 @@ static fw_error *work(struct fw_store_call *call, struct fw_store *unused)
 
 	(void)unused;
 	/* The first incident creates it. */
-	if (access(lookup->api->incident_file, F_OK) != 0) {
+	if (!fw_store_is_shared(lookup->api->incident_file) &&
+	    access(lookup->api->incident_file, F_OK) != 0) {
 		FW_BUF(&lookup->out, "{\"incidents\":[]}");
 		return lookup->is_list ? NULL : fw_raise_incident_not_found(lookup->id);
 	}

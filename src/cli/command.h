@@ -91,6 +91,7 @@ extern const cli_command cli_command_audit;
 extern const cli_command cli_command_alerts;
 extern const cli_command cli_command_incident;
 extern const cli_command cli_command_reserve;
+extern const cli_command cli_command_store;
 extern const cli_command cli_command_token;
 extern const cli_command cli_command_context;
 extern const cli_command cli_command_index;

@@ -42,13 +42,13 @@ const cli_command cli_program = {
 };
 
 static const cli_command *const built[] = {
-	&cli_command_serve,   &cli_command_gate,     &cli_command_wrap,
-	&cli_command_call,    &cli_command_convert,  &cli_command_validate,
-	&cli_command_explain, &cli_command_classify, &cli_command_registry,
-	&cli_command_audit,   &cli_command_alerts,   &cli_command_incident,
-	&cli_command_token,   &cli_command_reserve,  &cli_command_plan,
-	&cli_command_context, &cli_command_index,    &cli_command_completion,
-	&cli_command_man,     &cli_command_help,
+	&cli_command_serve,      &cli_command_gate,     &cli_command_wrap,
+	&cli_command_call,       &cli_command_convert,  &cli_command_validate,
+	&cli_command_explain,    &cli_command_classify, &cli_command_registry,
+	&cli_command_audit,      &cli_command_alerts,   &cli_command_incident,
+	&cli_command_token,      &cli_command_reserve,  &cli_command_store,
+	&cli_command_plan,       &cli_command_context,  &cli_command_index,
+	&cli_command_completion, &cli_command_man,      &cli_command_help,
 };
 
 const cli_command *cli_command_at(size_t index)

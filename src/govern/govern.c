@@ -192,6 +192,7 @@ static fw_error *open_store(struct fw_govern *govern, const char *url)
 {
 	const struct fw_store_options durable = { .is_durable = true };
 	struct fw_store *store = NULL;
+	char shown[256];
 	fw_error *err;
 
 	FW_TRY(fw_store_open(url, &durable, &store));
@@ -200,7 +201,8 @@ static fw_error *open_store(struct fw_govern *govern, const char *url)
 		err = fw_keyring_read(store, &govern->keyring);
 	if (err) {
 		fw_store_free(store);
-		return fw_error_wrap(err, FW_HERE, "could not read the tokens in %s", url);
+		fw_store_url_show(url, shown, sizeof shown);
+		return fw_error_wrap(err, FW_HERE, "could not read the tokens in %s", shown);
 	}
 	return fw_store_queue_new(store, govern->loop, &govern->queue);
 }

@@ -17,12 +17,51 @@ static bool begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static fw_error *not_built(const char *what)
+bool fw_store_is_shared(const char *url)
 {
-	fw_error *err = fw_raise_internal_unsupported(what);
+	return begins_with(url, "postgresql://") || begins_with(url, "postgres://");
+}
 
-	fw_error_set_hint(err, "This build has SQLite stores only: use sqlite:PATH.");
-	return err;
+fw_error *fw_store_needs(const char *url, struct fw_store_needs *ret_needs)
+{
+	*ret_needs = (struct fw_store_needs){ .port_count = 0 };
+	return fw_store_is_shared(url) ? fw_store_pg_needs(url, ret_needs) : NULL;
+}
+
+/* Appends the text from `from` to `end`. */
+static void copy_part(char *ret_text, size_t size, const char *from, const char *end)
+{
+	size_t used = strlen(ret_text);
+	size_t len = (size_t)(end - from);
+
+	if (len >= size - used)
+		len = size - used - 1;
+	memcpy(ret_text + used, from, len);
+	ret_text[used + len] = '\0';
+}
+
+void fw_store_url_show(const char *url, char *ret_text, size_t size)
+{
+	const char *at = strstr(url, "://");
+	const char *end = at ? at + 3 + strcspn(at + 3, "/?#") : url;
+	const char *host = at ? memrchr(at + 3, '@', (size_t)(end - at - 3)) : NULL;
+	const char *colon = host ? memchr(at + 3, ':', (size_t)(host - at - 3)) : NULL;
+	const char *query = at ? strchr(end, '?') : NULL;
+
+	ret_text[0] = '\0';
+	if (!at || !fw_store_is_shared(url)) {
+		copy_part(ret_text, size, url, url + strlen(url));
+		return;
+	}
+	copy_part(ret_text, size, url, colon ? colon : end);
+	if (colon) {
+		copy_part(ret_text, size, ":***", ":***" + 4);
+		copy_part(ret_text, size, host, end);
+	}
+	/* Parameters can contain a password too, in more than one spelling. */
+	copy_part(ret_text, size, end, query ? query : end + strlen(end));
+	if (query)
+		copy_part(ret_text, size, "?...", "?..." + 4);
 }
 
 fw_error *fw_store_open(const char *url, const struct fw_store_options *options,
@@ -31,13 +70,13 @@ fw_error *fw_store_open(const char *url, const struct fw_store_options *options,
 	struct fw_store_options given = options ? *options : (struct fw_store_options){ 0 };
 	const char *path = begins_with(url, "sqlite:") ? url + strlen("sqlite:") : url;
 
-	/* The URL may contain a password, so it is not part of the error. */
-	if (begins_with(url, "postgresql://") || begins_with(url, "postgres://"))
-		return not_built("a PostgreSQL store");
-	if (!*path || (path == url && strstr(url, "://")))
-		return fw_raise_input_invalid_value("store", "sqlite:PATH");
 	if (!given.now_ms)
 		given.now_ms = fw_unix_ms;
+	if (fw_store_is_shared(url))
+		return fw_store_pg_open(url, &given, ret_store);
+	/* The URL may contain a password, so it is not part of the error. */
+	if (!*path || (path == url && strstr(url, "://")))
+		return fw_raise_input_invalid_value("store", "sqlite:PATH or postgresql://...");
 	return fw_store_sqlite_open(path, &given, ret_store);
 }
 
@@ -81,6 +120,12 @@ fw_error *fw_store_find_incidents(struct fw_store *store, const char *prefix, si
 				  fw_incident_fn *found, void *ctx)
 {
 	return store->incidents->find(store, prefix, limit, found, ctx);
+}
+
+fw_error *fw_store_walk_incidents(struct fw_store *store, int64_t after, size_t limit,
+				  fw_incident_fn *found, void *ctx)
+{
+	return store->incidents->walk(store, after, limit, found, ctx);
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -159,4 +204,9 @@ fw_error *fw_store_list(struct fw_store *store, const char *kind, const char *ow
 fw_error *fw_store_expire(struct fw_store *store, size_t limit, size_t *ret_count)
 {
 	return store->rows->expire(store, limit, ret_count);
+}
+
+fw_error *fw_store_kinds(struct fw_store *store, fw_store_kind_fn *found, void *ctx)
+{
+	return store->rows->kinds(store, found, ctx);
 }

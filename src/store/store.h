@@ -32,9 +32,10 @@ struct fw_store_options {
 };
 
 /*
- * `url` is sqlite:PATH, or a path alone, which means the same. The file of a writer
- * is created and opened with the first operation. `options` may be NULL. Raises
- * internal.unsupported (a backend that is not built in, such as postgresql://),
+ * `url` is sqlite:PATH, or a path alone, which means the same, or a PostgreSQL URL as
+ * libpq reads it. The file of a writer is created and opened with the first operation; a
+ * database must have the tables of fw_store_migrate() by then. `options` may be NULL.
+ * Raises internal.unsupported (the library of the backend is not installed),
  * input.invalid_value (another URL), incident.store_failed (for a reader),
  * internal.out_of_memory. The store is yours, for fw_store_free().
  */
@@ -42,6 +43,22 @@ FW_NODISCARD fw_error *fw_store_open(const char *url, const struct fw_store_opti
 				     struct fw_store **ret_store);
 /* NULL is a no-op. */
 void fw_store_free(struct fw_store *store);
+
+/* Is it on a server that other machines use too, rather than a file? */
+bool fw_store_is_shared(const char *url);
+/* What a confined server has to permit for a shared store. */
+enum { FW_STORE_PORTS_MAX = 16, FW_STORE_FILES_MAX = 8 };
+struct fw_store_needs {
+	uint16_t ports[FW_STORE_PORTS_MAX]; /* of TCP */
+	size_t port_count;
+	char files[FW_STORE_FILES_MAX][512]; /* to read; they need not exist */
+	size_t file_count;
+};
+/* Also loads the library of the backend. Nothing for a file. Raises what fw_store_open()
+ * raises. */
+FW_NODISCARD fw_error *fw_store_needs(const char *url, struct fw_store_needs *ret_needs);
+/* The URL without its password and parameters, for people. */
+void fw_store_url_show(const char *url, char *ret_text, size_t size);
 
 /* ---- incidents ---------------------------------------------------------- */
 
@@ -76,6 +93,11 @@ FW_NODISCARD fw_error *fw_store_list_incidents(struct fw_store *store,
 FW_NODISCARD fw_error *fw_store_find_incidents(struct fw_store *store, const char *prefix,
 					       size_t limit, fw_incident_fn *found, void *ctx);
 
+/* In full and in the order of insertion, those after the number `after` (0: all), at most
+ * `limit`. `number` is the place of an incident in this order. For a reader. */
+FW_NODISCARD fw_error *fw_store_walk_incidents(struct fw_store *store, int64_t after,
+					       size_t limit, fw_incident_fn *found, void *ctx);
+
 /* ---- rows --------------------------------------------------------------- */
 
 /*
@@ -83,7 +105,7 @@ FW_NODISCARD fw_error *fw_store_find_incidents(struct fw_store *store, const cha
  * owner by which rows can be listed, and a time at which it expires. An expired row
  * is treated as absent by every function. All functions raise
  * dependency.unavailable (the store cannot be used), input.too_large,
- * internal.out_of_memory.
+ * internal.out_of_memory, input.invalid_value (a database: text that is not UTF-8).
  */
 struct fw_store_row {
 	const char *kind;
@@ -152,6 +174,12 @@ FW_NODISCARD fw_error *fw_store_get(struct fw_store *store, const char *kind, co
 FW_NODISCARD fw_error *fw_store_list(struct fw_store *store, const char *kind,
 				     const char *owner, const char *after, size_t limit,
 				     fw_store_row_fn *found, void *ctx);
+
+/* The kinds of rows that there are, sorted. Other functions of the store may be called by
+ * `found`. */
+typedef void fw_store_kind_fn(void *ctx, const char *kind);
+FW_NODISCARD fw_error *fw_store_kinds(struct fw_store *store, fw_store_kind_fn *found,
+				      void *ctx);
 
 /* Deletes at most `limit` expired rows, the oldest first. */
 FW_NODISCARD fw_error *fw_store_expire(struct fw_store *store, size_t limit, size_t *ret_count);

@@ -24,6 +24,8 @@ struct fw_store_incident_ops {
 			  fw_incident_fn *found, void *ctx);
 	fw_error *(*find)(struct fw_store *store, const char *prefix, size_t limit,
 			  fw_incident_fn *found, void *ctx);
+	fw_error *(*walk)(struct fw_store *store, int64_t after, size_t limit,
+			  fw_incident_fn *found, void *ctx);
 };
 
 struct fw_store_row_ops {
@@ -34,6 +36,7 @@ struct fw_store_row_ops {
 	fw_error *(*list)(struct fw_store *store, const char *kind, const char *owner,
 			  const char *after, size_t limit, fw_store_row_fn *found, void *ctx);
 	fw_error *(*expire)(struct fw_store *store, size_t limit, size_t *ret_count);
+	fw_error *(*kinds)(struct fw_store *store, fw_store_kind_fn *found, void *ctx);
 };
 
 /* The rules of a change, the same for every backend. `number` and `version` are those
@@ -46,5 +49,8 @@ bool fw_store_change_allows(const struct fw_store_change *change, uint64_t versi
 FW_NODISCARD fw_error *fw_store_sqlite_open(const char *path,
 					    const struct fw_store_options *options,
 					    struct fw_store **ret_store);
+FW_NODISCARD fw_error *fw_store_pg_open(const char *url, const struct fw_store_options *options,
+					struct fw_store **ret_store);
+FW_NODISCARD fw_error *fw_store_pg_needs(const char *url, struct fw_store_needs *needs);
 
 #endif

@@ -422,6 +422,7 @@ static const struct fw_store_incident_ops incidents = {
 	.prune = fw_store_sqlite_prune_incidents,
 	.list = fw_store_sqlite_list_incidents,
 	.find = fw_store_sqlite_find_incidents,
+	.walk = fw_store_sqlite_walk_incidents,
 };
 
 static const struct fw_store_row_ops rows = {
@@ -429,6 +430,7 @@ static const struct fw_store_row_ops rows = {
 	.get = fw_store_sqlite_get,
 	.list = fw_store_sqlite_list,
 	.expire = fw_store_sqlite_expire,
+	.kinds = fw_store_sqlite_kinds,
 };
 
 static fw_error *open_to_read(struct fw_store_sqlite *store)

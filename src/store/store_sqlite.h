@@ -74,6 +74,9 @@ fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
 fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *prefix,
 					 size_t limit, fw_incident_fn *found, void *ctx);
 
+fw_error *fw_store_sqlite_walk_incidents(struct fw_store *base, int64_t after, size_t limit,
+					 fw_incident_fn *found, void *ctx);
+
 /* ---- store_sqlite_row.c ------------------------------------------------- */
 
 fw_error *fw_store_sqlite_apply(struct fw_store *base, const struct fw_store_change *changes,
@@ -84,5 +87,6 @@ fw_error *fw_store_sqlite_list(struct fw_store *base, const char *kind, const ch
 			       const char *after, size_t limit, fw_store_row_fn *found,
 			       void *ctx);
 fw_error *fw_store_sqlite_expire(struct fw_store *base, size_t limit, size_t *ret_count);
+fw_error *fw_store_sqlite_kinds(struct fw_store *base, fw_store_kind_fn *found, void *ctx);
 
 #endif

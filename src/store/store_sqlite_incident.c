@@ -285,3 +285,42 @@ fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *pref
 	(void)sqlite3_finalize(rows);
 	return err;
 }
+
+fw_error *fw_store_sqlite_walk_incidents(struct fw_store *base, int64_t after, size_t limit,
+					 fw_incident_fn *found, void *ctx)
+{
+	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
+	sqlite3_stmt *rows = NULL;
+	fw_error *err = NULL;
+	char sql[640];
+	int result;
+
+	store->is_for_rows = false;
+	if (store->is_empty)
+		return NULL;
+	FW_TRY(fw_store_sqlite_ensure(store));
+	(void)snprintf(sql, sizeof sql,
+		       "SELECT " COLUMNS "%s,error,detail,counted_as,%s,n FROM incident"
+		       " WHERE n>?1 ORDER BY n LIMIT ?2",
+		       PEER(store),
+		       store->has_peers ? "(SELECT is_unauthenticated FROM incident_peer"
+					  " WHERE incident_peer.n=incident.n)"
+					: "0");
+	FW_TRY(fw_store_sqlite_statement(store, sql, &rows));
+	(void)sqlite3_bind_int64(rows, 1, after);
+	(void)sqlite3_bind_int64(rows, 2, (int64_t)limit);
+	while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+		struct fw_incident incident = read_row(rows);
+
+		incident.error = text_at(rows, 13);
+		incident.detail = text_at(rows, 14);
+		incident.counted_as = text_at(rows, 15);
+		incident.is_unauthenticated = sqlite3_column_int(rows, 16) != 0;
+		incident.number = (uint64_t)sqlite3_column_int64(rows, 17);
+		found(ctx, &incident);
+	}
+	if (result != SQLITE_DONE)
+		err = fw_store_sqlite_failed(FW_HERE, store, result);
+	(void)sqlite3_finalize(rows);
+	return err;
+}

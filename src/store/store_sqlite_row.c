@@ -302,3 +302,24 @@ fw_error *fw_store_sqlite_list(struct fw_store *base, const char *kind, const ch
 	(void)sqlite3_finalize(rows);
 	return err;
 }
+
+fw_error *fw_store_sqlite_kinds(struct fw_store *base, fw_store_kind_fn *found, void *ctx)
+{
+	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
+	sqlite3_stmt *rows = NULL;
+	fw_error *err = NULL;
+	int result;
+
+	FW_TRY(begin(store));
+	if (!store->has_rows)
+		return NULL;
+	FW_TRY(fw_store_sqlite_statement(
+		store, "SELECT DISTINCT kind FROM store_row ORDER BY kind", &rows));
+	while ((result = sqlite3_step(rows)) == SQLITE_ROW)
+		if (text_at(rows, 0))
+			found(ctx, text_at(rows, 0));
+	if (result != SQLITE_DONE)
+		err = fw_store_sqlite_failed(FW_HERE, store, result);
+	(void)sqlite3_finalize(rows);
+	return err;
+}

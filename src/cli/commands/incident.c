@@ -43,7 +43,7 @@ static const cli_option options[] = {
 		    "list: maximum number of incidents, newest first; by default 50; 0: no "
 		    "limit." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
-	[DATABASE] = { "incidents", "FILE", 0, CLI_FILE,
+	[DATABASE] = { "incidents", "FILE|URL", 0, CLI_FILE,
 		       "Database to read; by default the one that faultwire serve writes." },
 	[REGISTRY] = { "registry", "FILE", 'r', CLI_FILE,
 		       "Also explain the codes of this file." },
@@ -239,7 +239,7 @@ static fw_error *put_shown(struct fw_store *store, const fw_registry *registry,
 static fw_error *open_store(const cli_args *args, struct fw_store **ret_store)
 {
 	const char *file = args->values[DATABASE];
-	char path[CLI_PATH_SIZE];
+	char path[CLI_PATH_SIZE], shown[CLI_PATH_SIZE];
 
 	*ret_store = NULL;
 	if (!file) {
@@ -248,11 +248,12 @@ static fw_error *open_store(const cli_args *args, struct fw_store **ret_store)
 			return NULL;
 		file = path;
 	}
-	if (access(file, R_OK) != 0)
+	if (!fw_store_is_shared(file) && access(file, R_OK) != 0)
 		return fw_error_from_errno(FW_HERE, errno, file);
+	fw_store_url_show(file, shown, sizeof shown);
 	return fw_error_wrap(
 		fw_store_open(file, &(struct fw_store_options){ .is_reader = true }, ret_store),
-		FW_HERE, "could not read %s", file);
+		FW_HERE, "could not read %s", shown);
 }
 
 static fw_error *carry_out(const cli_args *args, const fw_registry *registry,

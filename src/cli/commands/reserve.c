@@ -30,7 +30,7 @@ static const cli_option options[] = {
 	[AGENT] = { "agent", "NAME", 'a', CLI_TEXT,
 		    "list: only those of this agent. release: all those of this agent." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
-	[STORE] = { "store", "FILE", 0, CLI_FILE,
+	[STORE] = { "store", "FILE|URL", 0, CLI_FILE,
 		    "Store to use; by default the one that faultwire serve uses." },
 };
 
@@ -201,7 +201,7 @@ static fw_error *release(const cli_args *args, struct fw_reserve_book *book,
 static fw_error *open_store(const cli_args *args, bool is_reader, struct fw_store **ret_store)
 {
 	const char *file = args->values[STORE];
-	char path[CLI_PATH_SIZE];
+	char path[CLI_PATH_SIZE], shown[CLI_PATH_SIZE];
 
 	if (!file) {
 		FW_TRY(cli_state_path("store.db", false, path));
@@ -209,15 +209,16 @@ static fw_error *open_store(const cli_args *args, bool is_reader, struct fw_stor
 			return NULL;
 		file = path;
 	}
-	if (access(file, is_reader ? R_OK : R_OK | W_OK) != 0) {
+	if (!fw_store_is_shared(file) && access(file, is_reader ? R_OK : R_OK | W_OK) != 0) {
 		int error = errno;
 
 		return fw_error_from_errno(FW_HERE, error, file);
 	}
+	fw_store_url_show(file, shown, sizeof shown);
 	return fw_error_wrap(fw_store_open(file,
 					   &(struct fw_store_options){ .is_reader = is_reader },
 					   ret_store),
-			     FW_HERE, "could not open %s", file);
+			     FW_HERE, "could not open %s", shown);
 }
 
 static fw_error *check(const cli_args *args, bool *ret_releases)

@@ -40,7 +40,7 @@ static const cli_option options[] = {
 		      "rotate: how long the old token stays valid; by default 0s." },
 	[ALL] = { "all", NULL, 'a', CLI_NOTHING, "list: also revoked and expired tokens." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "Print JSON." },
-	[GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
+	[GOVERNANCE] = { "governance", "FILE|URL", 0, CLI_FILE,
 			 "Database of tokens; by default governance.db in the state "
 			 "directory." },
 };

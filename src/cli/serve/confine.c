@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include "cli/state.h"
+#include "store/store.h"
 
 enum {
-	PATHS_MAX = 8 + SERVE_PATHS_MAX,
-	PORTS_MAX = 8,
+	PATHS_MAX = 8 + 3 * FW_STORE_FILES_MAX + SERVE_PATHS_MAX,
+	PORTS_MAX = 8 + 3 * FW_STORE_PORTS_MAX,
 	HTTP_PORT = 80,
 	HTTPS_PORT = 443,
 	PROXY_PORT = 1080
@@ -74,7 +75,7 @@ static void add_directory_of(struct paths *paths, const char *file)
 	char *real;
 	char *slash;
 
-	if (!file || strcmp(file, "off") == 0)
+	if (!file || strcmp(file, "off") == 0 || fw_store_is_shared(file))
 		return;
 	/* SQLite follows symbolic links, and creates its files next to the target. */
 	real = realpath(file, NULL);
@@ -124,9 +125,30 @@ static bool is_url(const char *text)
 	return text && strstr(text, "://");
 }
 
+static bool is_shared(const char *store)
+{
+	return store && fw_store_is_shared(store);
+}
+
 bool serve_confine_connects(const struct serve_confine *how)
 {
-	return how->webhook || how->alertmanager || is_url(how->jwks) || how->engine_port;
+	return how->webhook || how->alertmanager || is_url(how->jwks) || how->engine_port ||
+	       is_shared(how->store) || is_shared(how->incidents) || is_shared(how->governance);
+}
+
+/* A database that is on another machine, or on a socket. */
+static fw_error *add_store(struct paths *readable, struct ports *ports, const char *url)
+{
+	struct fw_store_needs needs;
+
+	if (!is_shared(url))
+		return NULL;
+	FW_TRY(fw_store_needs(url, &needs));
+	for (size_t i = 0; i < needs.port_count && ports->count < PORTS_MAX; i++)
+		ports->list[ports->count++] = needs.ports[i];
+	for (size_t i = 0; i < needs.file_count; i++)
+		add_path(readable, needs.files[i]);
+	return NULL;
 }
 
 /* libcurl sends alerts through the proxies in the environment. */
@@ -173,6 +195,9 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 			add_future_path(&readable, how->paths[i].path);
 	}
 	add_path(&readable, how->secret_file);
+	FW_TRY(add_store(&readable, &ports, how->store));
+	FW_TRY(add_store(&readable, &ports, how->incidents));
+	FW_TRY(add_store(&readable, &ports, how->governance));
 	options.sandbox = how->sandbox;
 	options.readable = readable.list;
 	options.writable = writable.list;

@@ -92,6 +92,6 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 	}
 	if (how.uses_tokens && !serve_value(args, SERVE_HTTP))
 		return cli_usage("--tokens requires --http");
-	FW_TRY(serve_governance_path(serve_value(args, SERVE_GOVERNANCE), path, &how.store));
+	FW_TRY(serve_governance_path(serve_database(args, SERVE_GOVERNANCE), path, &how.store));
 	return fw_govern_new(shared->server, &how, &shared->govern);
 }

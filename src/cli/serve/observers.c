@@ -127,7 +127,7 @@ fw_error *serve_observers_read(struct serve_observers *observers, const cli_args
 	FW_TRY(serve_bytes_read("--incidents-bytes", serve_value(args, SERVE_INCIDENTS_BYTES),
 				INCIDENT_BYTES_LEAST, bytes_most, &options.incident_bytes));
 	options.audit_file = serve_value(args, SERVE_AUDIT);
-	options.incident_file = serve_value(args, SERVE_INCIDENTS);
+	options.incident_file = serve_database(args, SERVE_INCIDENTS);
 	options.webhook_url = serve_value(args, SERVE_ALERT_WEBHOOK);
 	options.alertmanager_url = serve_value(args, SERVE_ALERTMANAGER);
 	if (secret_file && !options.webhook_url)

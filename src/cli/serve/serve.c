@@ -40,7 +40,6 @@ enum {
 	PROBLEM_BASE,
 	API,
 	UPGRADE_REQUIRED,
-	STORE,
 	OPTION_COUNT,
 	FIRST_OF_TOOLSETS = OPTION_COUNT + SERVE_OPTION_COUNT
 };
@@ -82,11 +81,6 @@ static const cli_option options[OPTION_COUNT] = {
 	[UPGRADE_REQUIRED] = { "upgrade-required", NULL, 0, CLI_NOTHING,
 			       "HTTP API: answer 426 instead of 400 to a version that is not "
 			       "supported." },
-	[STORE] = { "store", "FILE", 0, CLI_FILE,
-		    "Database for file reservations, and for answers of the HTTP API to "
-		    "requests with an Idempotency-Key, or off; by default store.db in the "
-		    "state "
-		    "directory." },
 };
 
 static const cli_example examples[] = {
@@ -204,7 +198,8 @@ static fw_error *add_toolsets(struct serving *serving)
 	if (state[0])
 		state[strlen(state) - 1] = '\0';
 	host.state = state[0] ? state : NULL;
-	FW_TRY(serve_api_file(args->values[STORE], "store.db", serving->store, &host.store));
+	FW_TRY(serve_api_file(serve_value(args, SERVE_STORE), "store.db", serving->store,
+			      &host.store));
 	return serve_toolsets_add(&serving->shared.observers.toolsets, args->values[TOOLS],
 				  args->values + FIRST_OF_TOOLSETS, &host);
 }
@@ -219,9 +214,9 @@ static fw_error *confine(struct serving *serving)
 		.sandbox = serving->isolation.sandbox,
 		.http = serve_value(args, SERVE_HTTP),
 		.audit = serve_value(args, SERVE_AUDIT),
-		.incidents = serve_value(args, SERVE_INCIDENTS),
-		.store = args->values[STORE],
-		.governance = serve_value(args, SERVE_GOVERNANCE),
+		.incidents = serve_database(args, SERVE_INCIDENTS),
+		.store = serve_value(args, SERVE_STORE),
+		.governance = serve_database(args, SERVE_GOVERNANCE),
 		.policy = serve_value(args, SERVE_CLIENTS),
 		.jwks = serve_value(args, SERVE_OAUTH_JWKS),
 		.paths = toolsets->paths,
@@ -305,12 +300,13 @@ static fw_error *serve(struct serving *serving)
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
-		FW_TRY(serve_api_add(&serving->shared,
-				     &(struct serve_api){ .api = args->values[API],
-							  .store = args->values[STORE],
-							  .upgrade_required = cli_given(
-								  args, UPGRADE_REQUIRED) },
-				     &serving->api));
+		FW_TRY(serve_api_add(
+			&serving->shared,
+			&(struct serve_api){ .api = args->values[API],
+					     .store = serve_value(args, SERVE_STORE),
+					     .upgrade_required =
+						     cli_given(args, UPGRADE_REQUIRED) },
+			&serving->api));
 	FW_TRY(serve_shared_listen(&serving->shared));
 	if (serving->api)
 		fw_api_set_alerting(serving->api, observers->observation.alerting);

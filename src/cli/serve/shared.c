@@ -22,6 +22,7 @@
 #include "govern/govern.h"
 #include "mcp/server.h"
 #include "observe/log/log.h"
+#include "store/store.h"
 
 const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_STDIO] = { "stdio", NULL, 0, CLI_NOTHING,
@@ -37,7 +38,7 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_CLIENTS] = { "clients", "FILE", 0, CLI_FILE,
 			    "Limits and budgets of clients, as JSON; see docs/governance.md. A "
 			    "changed file is read again." },
-	[SERVE_GOVERNANCE] = { "governance", "FILE", 0, CLI_FILE,
+	[SERVE_GOVERNANCE] = { "governance", "FILE|URL", 0, CLI_FILE,
 			       "Database of tokens and budgets; by default governance.db in "
 			       "the state directory." },
 	[SERVE_OAUTH_ISSUER] = { "oauth-issuer", "URL", 0, CLI_TEXT,
@@ -63,6 +64,14 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_FLEET] = { "fleet", "NAME", 0, CLI_TEXT,
 			  "Name of the fleet, by default \"default\": replicas with the same "
 			  "name and limits store share their limits." },
+	[SERVE_STORE] = { "store", "FILE|URL", 0, CLI_FILE,
+			  "Database for file reservations, and for answers of the HTTP API to "
+			  "requests with an Idempotency-Key, or off; by default store.db in "
+			  "the "
+			  "state directory. A postgresql:// URL is a store that several "
+			  "servers "
+			  "share: incidents, tokens and budgets are kept there too. See "
+			  "docs/store.md." },
 	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
 			  "ms or s. For a list see faultwire serve --limits." },
@@ -77,7 +86,7 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
 				"Rotate the audit log at this size, by default 64m; takes the "
 				"suffix k or m. Rotated files are never deleted." },
-	[SERVE_INCIDENTS] = { "incidents", "FILE", 0, CLI_FILE,
+	[SERVE_INCIDENTS] = { "incidents", "FILE|URL", 0, CLI_FILE,
 			      "Database for incidents, or off; by default incidents.db in the "
 			      "state directory." },
 	[SERVE_INCIDENTS_AGE] = { "incidents-age", "DAYS", 0, CLI_TEXT,
@@ -121,6 +130,20 @@ fw_error *serve_number_read(const char *option, const char *text, uint32_t most,
 				 text);
 	*ret_number = (uint32_t)number;
 	return NULL;
+}
+
+const char *serve_shared_store(const cli_args *args)
+{
+	const char *store = serve_value(args, SERVE_STORE);
+
+	return store && fw_store_is_shared(store) ? store : NULL;
+}
+
+const char *serve_database(const cli_args *args, enum serve_option option)
+{
+	const char *given = serve_value(args, option);
+
+	return given ? given : serve_shared_store(args);
 }
 
 bool serve_is_log_only(const cli_args *args)

@@ -31,6 +31,7 @@ enum serve_option {
 	SERVE_LIMITS_LEASE,
 	SERVE_LIMITS_WAIT,
 	SERVE_FLEET,
+	SERVE_STORE,
 	SERVE_LIMIT,
 	SERVE_AUDIT,
 	SERVE_AUDIT_SYNC,
@@ -56,6 +57,13 @@ static inline const char *serve_value(const cli_args *args, enum serve_option op
 {
 	return args->values[args->first_shared + option];
 }
+
+/** --store, if it is a URL that servers share; NULL: it is not. */
+const char *serve_shared_store(const cli_args *args);
+
+/** The value of an option that names a database; by default the store that servers
+ *  share; NULL: neither is given. */
+const char *serve_database(const cli_args *args, enum serve_option option);
 
 /* A server with its loop and observers. All zero to begin with. */
 struct serve_shared {
