@@ -17,6 +17,8 @@ const files = {
 	'h.sh': `#!/bin/sh\nsetup() {\n\techo hi\n}\nfunction teardown {\n\ttrue\n}\n`,
 	'i.md': `# Title\n\ntext\n\n## Part one\n\n\`\`\`\n# not a heading\n\`\`\`\n\n## Part two\n`,
 	'j.php': `<?php\nfinal class Page {\n    public static function render($x) {\n        return $x;\n    }\n}\n`,
+	'k.cpp': `typedef unsigned long number;\ntypedef int (*compare)(const void *,\n\t\t       const void *);\ntypedef struct {\n\tint x;\n} spot, *spot_ptr;\n\nclass EXPORTED Shape : public Base {\n  bool operator==(const Shape &other) const {\n    return true;\n  }\n};\n\nstatic void set(int a,\n\t\tenum color color)\n{\n}\n`,
+	'l.js': `exports.show = function (x) {\n};\nrun()\n\nconst table = {\n\tlist(a) {\n\t},\n};\napp.use(function handle (req) {\n});\n`,
 	'Makefile': `all: build\n\techo\n\nbuild:\n\tcc x\n`,
 	'data.bin': Buffer.from([1, 0, 2]),
 	'helper.txt': 'a helper is helpers or helper.\nnothing\n',
@@ -27,7 +29,7 @@ const { call, fail, end: stop } = await serve(dir, '--semantic-index', 'off');
 const expected = {
 	'a.c': ['3-3 macro LIMIT', '5-7 struct buf', '9-19 function helper', '23-23 enum color', '25-28 function make_buf'],
 	'b.py': ['4-9 class Store', '5-6 method get (Store)', '8-9 method put (Store)', '12-15 function helper', '13-14 function inner (helper)'],
-	'c.ts': ['1-3 interface Shape', '4-13 class Circle', '5-6 method constructor (Circle)', '7-12 method area (Circle)', '14-14 function double', '15-16 function load', '17-17 type Id'],
+	'c.ts': ['1-3 interface Shape', '2-2 method area (Shape)', '4-13 class Circle', '5-6 method constructor (Circle)', '7-12 method area (Circle)', '14-14 function double', '15-16 function load', '17-17 type Id'],
 	'd.go': ['3-5 type Queue', '7-9 method Push', '11-13 function New'],
 	'e.rs': ['1-3 struct Point', '5-9 class Point', '6-8 method new (Point)', '11-11 function free_function', '13-15 interface Draw', '14-14 method draw (Draw)'],
 	'f.java': ['3-11 class Account', '6-8 method getBalance (Account)', '10-10 enum Kind (Account)'],
@@ -35,6 +37,8 @@ const expected = {
 	'h.sh': ['2-4 function setup', '5-7 function teardown'],
 	'i.md': ['1-11 heading Title', '5-9 heading Part one (Title)', '11-11 heading Part two (Title)'],
 	'j.php': ['2-6 class Page', '3-5 method render (Page)'],
+	'k.cpp': ['1-1 type number', '2-3 type compare', '6-6 type spot', '8-12 class Shape', '9-11 method operator== (Shape)', '14-17 function set'],
+	'l.js': ['1-2 function show', '6-7 function list', '9-10 function handle'],
 	'Makefile': ['1-2 function all', '4-5 function build'],
 };
 for (const [path, wanted] of Object.entries(expected))

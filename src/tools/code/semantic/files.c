@@ -189,7 +189,7 @@ static fw_error *make(void *ctx, unsigned thread, size_t item)
 	struct work *w = ctx;
 	struct made *made = &w->made[item];
 	const char *path = path_of(&w->now, w->changed[w->first + item]);
-	enum fw_outline_language language = fw_outline_language_of(path, strlen(path));
+	enum fw_outline_language language;
 	unsigned char digest[FW_SHA256_BYTES];
 	char *text = w->texts[thread];
 
@@ -203,6 +203,7 @@ static fw_error *make(void *ctx, unsigned thread, size_t item)
 	if (!fw_sha256(text, made->bytes, digest))
 		return fw_raise_internal_unsupported("an index without libcrypto");
 	memcpy(made->hash, digest, sizeof made->hash);
+	language = fw_outline_language_of(path, text, made->bytes);
 	/* The same bytes in another language have other symbols. */
 	made->hash[0] ^= (unsigned char)language;
 	if (!fw_semantic_record_make(&w->makers[thread], language, text, made->bytes,

@@ -15,7 +15,28 @@ enum { TAB = 8, OPEN_MAX = 64, SYMBOLS_MAX = 100 * 1000 };
 
 /* ---- languages ---- */
 
-enum fw_outline_language fw_outline_language_of(const char *path, size_t len)
+/* #!/bin/sh, #!/usr/bin/env python3 */
+static enum fw_outline_language language_by_text(const char *text, size_t len)
+{
+	static const struct {
+		const char *word;
+		enum fw_outline_language language;
+	} words[] = {
+		{ "python", FW_OUTLINE_PYTHON }, { "node", FW_OUTLINE_SCRIPT },
+		{ "perl", FW_OUTLINE_PERL },     { "ruby", FW_OUTLINE_RUBY },
+		{ "php", FW_OUTLINE_PHP },       { "lua", FW_OUTLINE_LUA },
+		{ "sh", FW_OUTLINE_SHELL },
+	};
+	const char *end =
+		len > 2 && memcmp(text, "#!", 2) == 0 ? memchr(text, '\n', len) : NULL;
+
+	for (size_t i = 0; end && i < sizeof words / sizeof *words; i++)
+		if (memmem(text, (size_t)(end - text), words[i].word, strlen(words[i].word)))
+			return words[i].language;
+	return FW_OUTLINE_NONE;
+}
+
+static enum fw_outline_language language_by_name(const char *path, size_t len)
 {
 	static const struct {
 		const char *ends; /* between spaces */
@@ -30,7 +51,7 @@ enum fw_outline_language fw_outline_language_of(const char *path, size_t len)
 		{ " rb rake ", FW_OUTLINE_RUBY },
 		{ " php ", FW_OUTLINE_PHP },
 		{ " sh bash zsh ", FW_OUTLINE_SHELL },
-		{ " pl pm t ", FW_OUTLINE_PERL },
+		{ " pl pm t perl ", FW_OUTLINE_PERL },
 		{ " lua ", FW_OUTLINE_LUA },
 		{ " md markdown ", FW_OUTLINE_MARKDOWN },
 		{ " mk mak ", FW_OUTLINE_MAKE },
@@ -53,6 +74,13 @@ enum fw_outline_language fw_outline_language_of(const char *path, size_t len)
 				return ends[i].language;
 		}
 	return FW_OUTLINE_NONE;
+}
+
+enum fw_outline_language fw_outline_language_of(const char *path, const char *text, size_t len)
+{
+	enum fw_outline_language language = language_by_name(path, strlen(path));
+
+	return language == FW_OUTLINE_NONE ? language_by_text(text, len) : language;
 }
 
 const char *fw_outline_kind_name(enum fw_outline_kind kind)
@@ -84,6 +112,7 @@ struct reading {
 	uint32_t number; /* of the line */
 	uint32_t last;   /* line with text */
 	bool is_fenced;  /* a block of code in Markdown */
+	bool is_typedef; /* the line is between "typedef struct {" and "} NAME;" */
 };
 
 static bool is_type(enum fw_outline_kind kind)
@@ -185,18 +214,38 @@ static void begin_symbol(struct reading *r, struct fw_outline_symbol *symbol, si
 	outline->count++;
 }
 
+/* Between the first and the last line of a typedef with members. */
+static void follow_typedef(struct reading *r)
+{
+	struct fw_outline_line *line = &r->line;
+	size_t len = (size_t)(line->end - line->text);
+
+	line->ends_typedef = false;
+	if (line->language != FW_OUTLINE_C || line->indent)
+		return;
+	line->ends_typedef = *line->text == '}' && r->is_typedef;
+	if (line->ends_typedef)
+		r->is_typedef = false;
+	else if (len > 8 && memcmp(line->text, "typedef ", 8) == 0)
+		r->is_typedef = !memchr(line->text, ';', len);
+}
+
 static void read_line(struct reading *r)
 {
 	struct fw_outline_line *line = &r->line;
 	struct fw_outline_symbol symbol = { .name = NULL };
+	enum fw_outline_kind parent;
 	size_t level = line->indent;
 
 	if (line->language == FW_OUTLINE_MARKDOWN && (line->end - line->text >= 3) &&
 	    memcmp(line->text, "```", 3) == 0)
 		r->is_fenced = !r->is_fenced;
 	end_symbols(r);
-	line->in_type =
-		r->depth && is_type(r->outline->list[r->open[r->depth - 1].symbol].kind);
+	follow_typedef(r);
+	parent = r->depth ? r->outline->list[r->open[r->depth - 1].symbol].kind
+			  : FW_OUTLINE_KIND_COUNT;
+	line->in_type = is_type(parent);
+	line->in_interface = parent == FW_OUTLINE_INTERFACE;
 	if (!r->is_fenced && fw_outline_line_defines(line, &symbol)) {
 		if (line->language == FW_OUTLINE_MARKDOWN) {
 			level = strspn(line->text, "#");

@@ -64,8 +64,9 @@ enum fw_outline_language {
 	FW_OUTLINE_SQL
 };
 
-/* By the name of the file; FW_OUTLINE_NONE: unknown, no symbols. */
-enum fw_outline_language fw_outline_language_of(const char *path, size_t len);
+/* By the name of the file, or by the interpreter that the first line of its text names;
+ * FW_OUTLINE_NONE: unknown, no symbols. */
+enum fw_outline_language fw_outline_language_of(const char *path, const char *text, size_t len);
 
 /* "function", "class"... */
 const char *fw_outline_kind_name(enum fw_outline_kind kind);

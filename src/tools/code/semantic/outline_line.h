@@ -14,6 +14,8 @@ struct fw_outline_line {
 	const char *stop; /* the end of the file: a head may go on in the next lines */
 	size_t indent;    /* columns */
 	bool in_type;     /* directly inside a class or the like */
+	bool in_interface;
+	bool ends_typedef; /* its brace closes the members of a typedef of C */
 };
 
 /* `ret_symbol` gets name and kind. */

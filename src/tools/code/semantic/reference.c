@@ -126,7 +126,7 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	const char *stop = text + len, *counted = text;
 	struct spot spot = { .path = path, .number = 1 };
 
-	fw_outline_read(&f->outline, fw_outline_language_of(path, strlen(path)), text, len);
+	fw_outline_read(&f->outline, fw_outline_language_of(path, text, len), text, len);
 	for (const char *at = text;
 	     (at = memmem(at, (size_t)(stop - at), f->word, f->word_len));) {
 		const char *end = memchr(at, '\n', (size_t)(stop - at));

@@ -222,6 +222,46 @@ static void test_record__survives_every_allocation_failure(void **state)
 	each_allocation_fails(make_record);
 }
 
+/* ---- outlines ---- */
+
+/* Any text in any language: symbols lie within it, and no byte behind it is read (which the
+ * sanitizer and valgrind see). */
+static void test_outline__of_broken_sources_stays_within_the_text(void **state)
+{
+	static const char *const words[] = {
+		"typedef ", "struct x ", "(",     ")",     "{",  "}",        "operator", "==",
+		"class A",  "impl<T>",   " for ", "def ",  "a.", "function", " = ",      "::",
+		"<",        ">",         "\n",    "@",     "*/", "return ",  "[",        "]",
+		";",        "type ",     "func ", "self.", "# ", "#define ", "\"",       "}\n",
+		"f",        "(*",        ":",     "\t",
+	};
+	struct fw_outline outline = { .list = NULL };
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char text[256] = "";
+		size_t len, count = 1 + pick(12);
+		char *exact;
+
+		for (size_t i = 0; i < count; i++)
+			(void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s",
+				       words[pick(sizeof words / sizeof *words)]);
+		len = strlen(text);
+		exact = malloc(len);
+		memcpy(exact, text, len);
+		fw_outline_read(&outline, 1 + pick(FW_OUTLINE_SQL), exact, len);
+		for (size_t i = 0; i < outline.count; i++) {
+			const struct fw_outline_symbol *symbol = &outline.list[i];
+
+			assert_true(symbol->name >= exact &&
+				    symbol->name + symbol->name_len <= exact + len);
+			assert_true(symbol->end_line >= symbol->start_line);
+		}
+		free(exact);
+	}
+	fw_outline_clear(&outline);
+}
+
 /* ---- an index ---- */
 
 static char repo[256], directory[256];
@@ -364,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_lsa__finds_the_subjects),
 		cmocka_unit_test(test_record__is_read_back_and_broken_bytes_do_no_harm),
 		cmocka_unit_test(test_record__survives_every_allocation_failure),
+		cmocka_unit_test(test_outline__of_broken_sources_stays_within_the_text),
 		cmocka_unit_test(test_index__is_built_and_searched),
 		cmocka_unit_test(test_index__survives_every_allocation_failure),
 		cmocka_unit_test(test_snapshot__notices_any_flipped_bit),

@@ -100,7 +100,7 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 {
 	struct finding *f = ctx;
 
-	fw_outline_read(&f->outline, fw_outline_language_of(path, strlen(path)), text, len);
+	fw_outline_read(&f->outline, fw_outline_language_of(path, text, len), text, len);
 	for (size_t i = 0; i < f->outline.count; i++) {
 		unsigned how_well = grade(f, &f->outline.list[i]);
 
@@ -199,8 +199,7 @@ static fw_error *read_outline(fw_call *call, const struct fw_code_place *place)
 	if (memchr(text, '\0', len) || fw_utf8_valid(text, len) != len) {
 		err = fw_file_not_text(place->shown, text, len, 0);
 	} else {
-		fw_outline_read(&outline,
-				fw_outline_language_of(place->path, strlen(place->path)), text,
+		fw_outline_read(&outline, fw_outline_language_of(place->path, text, len), text,
 				len);
 		err = put_outline(call, place->shown, &outline);
 	}
