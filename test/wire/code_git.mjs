@@ -37,6 +37,26 @@ test('dates are those of %aI; the mailmap applies', async () => {
 		JSON.stringify(await call('file_history', { path: 'only-main.txt' })).includes('Ada Lovelace'));
 });
 
+test('a file that a merge created has that merge as its history', async () => {
+	const own = repository({ 'a.txt': 'a\n' });
+	git(own, 'init', '-q', '-b', 'main', '.');
+	git(own, 'add', '-A');
+	git(own, 'commit', '-qm', 'first');
+	git(own, 'checkout', '-qb', 'side');
+	git(own, 'commit', '-q', '--allow-empty', '-m', 'beside');
+	git(own, 'checkout', '-q', 'main');
+	git(own, 'commit', '-q', '--allow-empty', '-m', 'ahead');
+	git(own, 'merge', '-q', '--no-ff', '--no-commit', 'side');
+	write(own, { 'made.txt': 'by the merge\n' });
+	git(own, 'add', '-A');
+	git(own, 'commit', '-qm', 'merge');
+	same(logOf(own, 'made.txt', 50), [], 'git log --follow lists no merges');
+	const other = await serve(own);
+	const { commits } = await other.call('file_history', { path: 'made.txt' });
+	same(commits.map((row) => [row.full_sha, row.message]), [[git(own, 'rev-parse', 'HEAD').trim(), 'merge']]);
+	await other.end();
+});
+
 test('ranges that are none', async () => {
 	const range = (start_line, end_line, error) => fail('blame_range', { path: paths[0], start_line, end_line }, 'invalid-parameter', 400, error);
 	same((await range(0, 3, 'start_line must be a positive integer')).problem.extensions, { path: paths[0], start_line: 0, end_line: 3 });

@@ -104,6 +104,11 @@ static fw_error *list(struct history *h, const struct fw_code_place *place)
 		git.directory = graph.directory;
 	FW_BUF(&h->out, "{\"commits\":[");
 	FW_TRY(fw_git_read(&git, &reader));
+	if (!h->commits) {
+		/* --follow lists no merges, and a merge can be what created the file. */
+		git.argv = argv + 1;
+		FW_TRY(fw_git_read(&git, &reader));
+	}
 	if (!h->commits)
 		return nothing_found(place);
 	FW_BUF(&h->out, "]}");
