@@ -3,6 +3,7 @@
  * connection was closed can resume. What is kept is bounded per stream and per
  * session; streams that have their reply are evicted first.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ static void drop_oldest(struct fw_stream *stream)
 {
 	struct fw_stored *oldest = stream->first;
 
+	assert(oldest); /* the caller has seen that something is stored */
 	stream->first = oldest->next;
 	if (!stream->first)
 		stream->newest = NULL;

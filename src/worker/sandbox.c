@@ -8,6 +8,7 @@
  */
 #include "worker/sandbox_impl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -228,6 +229,7 @@ fw_error *fw_sandbox_enter(const fw_workers_options *options)
 	struct fw_sandbox_plan *plan = NULL;
 
 	FW_TRY(fw_sandbox_prepare(options, &plan));
+	assert(plan);
 	fw_error *err = fw_sandbox_apply(plan);
 
 	if (!err)

@@ -128,7 +128,11 @@ static fw_error *read_policy(const char *path, char **ret_text)
 		return fw_error_from_errno(FW_HERE, error, path);
 	}
 	text = fw__allocate(POLICY_MAX + 2);
-	err = text ? read_all(fd, path, text, &len) : fw_raise_internal_out_of_memory();
+	if (!text) {
+		(void)close(fd);
+		return fw_raise_internal_out_of_memory();
+	}
+	err = read_all(fd, path, text, &len);
 	(void)close(fd);
 	if (err) {
 		fw__release(text);
