@@ -48,7 +48,7 @@ enum {
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,
-	/* After so many consecutive crashes of a tool that is not suspended, each crash is
+	/* After this many consecutive crashes of a tool that is not suspended, each crash is
 	 * reported with this delay, because replacing workers slows down other calls. */
 	FW_LIMIT_CRASHES_AT_ONCE = 5,
 	FW_LIMIT_CRASH_PACE_MS = 10,
