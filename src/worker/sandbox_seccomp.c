@@ -5,10 +5,14 @@
 #include "worker/sandbox_impl.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include <faultwire/raw.h>
 
@@ -35,6 +39,23 @@ void fw_sandbox_seccomp_prepare(struct fw_sandbox_plan *plan)
 
 	plan->calls = filters[index].code;
 	plan->call_count = filters[index].count;
+}
+
+void fw_sandbox_refuse_io_uring(void)
+{
+	enum { FIRST_WITH_IO_URING = 0x012d00 }; /* libuv 1.45.0 */
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof code / sizeof *code,
+					    (struct sock_filter *)code };
+
+	/* Without seccomp the sandbox cannot refuse io_uring later, either. */
+	if (uv_version() >= FIRST_WITH_IO_URING && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		(void)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0U, &program);
 }
 
 /* ---- in the process ------------------------------------------------------------------ */
