@@ -4,7 +4,8 @@
  * answered exactly once, whatever comes, and nothing is left.
  *
  * The real remote and the real HTTP link run on a fake fetcher, which takes the place of
- * src/io/fetch.c here. The first byte chooses the era (low two bits) and how many requests are made
+ * src/io/fetch.c here. The first byte chooses the era (low two bits; 3 is
+ * either one, legacy first) and how many requests are made
  * (next two). Then follows one step for each request of HTTP:
  *
  *   kind (low four bits: how it is answered), headers and split (high bits); status;
@@ -12,17 +13,16 @@
  *
  * Without a step left, requests of HTTP end in a reset.
  */
-#include "fuzz.h"
+#include "fuzz_remote.h"
 
 #include <faultwire/raise.h>
 #include <uv.h>
 
 #include "base/loop.h"
 #include "base/mem.h"
-#include "client/remote.h"
 #include "io/fetch.h"
 
-enum { REQUESTS = 3, STEPS = 64, MESSAGE_BYTES = 2048, TEXT_BYTES = 8192 };
+enum { STEPS = 64, MESSAGE_BYTES = 2048, TEXT_BYTES = 8192 };
 
 /* How a request of HTTP is answered. "Proper" is what a server by the book would send. */
 enum kind {
@@ -62,7 +62,6 @@ struct fw_fetch {
 static struct fw_fetch *fetches;
 static const uint8_t *at;
 static const uint8_t *end;
-static unsigned answers[REQUESTS];
 static unsigned accepted;
 static unsigned wanted;
 static struct fw_remote *remote;
@@ -379,36 +378,6 @@ static bool play(bool is_over)
 
 /* ---- the remote --------------------------------------------------------------------- */
 
-static void done(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
-{
-	MUST(!reply != !err);
-	if (reply) {
-		MUST(!reply->result.p != !reply->error.p);
-		MUST(fw_slice_is_object(reply->result.p ? reply->result : reply->error));
-	} else {
-		MUST(fw_error_delivery(err) != FW_DELIVERY_NONE);
-	}
-	answers[(unsigned *)ctx - answers]++;
-	fw_error_free(err);
-}
-
-static void progress(void *ctx, struct fw_slice params)
-{
-	(void)ctx;
-	MUST(params.p);
-}
-
-static void ready(void *ctx)
-{
-	(void)ctx;
-}
-
-static void down(void *ctx, fw_error *err)
-{
-	(void)ctx;
-	fw_error_free(err);
-}
-
 static void asked(void *ctx, uint64_t key, const struct fw_scan *message)
 {
 	(void)ctx;
@@ -453,12 +422,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(answers, 0, sizeof answers);
 	accepted = 0;
 	options.era = eras[data[0] & 3];
-	wanted = 1 + (data[0] >> 2 & 3u) % REQUESTS;
+	wanted = 1 + (data[0] >> 2 & 3u) % FUZZ_REQUESTS;
 	at = data + 1;
 	end = data + size;
 	MUST(fw_loop_init(&loop) == 0);
 	/* The fake takes any fetcher. */
 	MUST(!fw_remote_new(&loop, (struct fw_fetcher *)&loop, &options, &remote));
+	if ((data[0] & 3) == 3)
+		fw_remote_prefer_legacy(remote);
 	fw_remote_connect(remote);
 	for (int step = 0; step < STEPS && at < end; step++) {
 		call();
@@ -466,10 +437,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!play(false) && fw_remote_state(remote) == FW_REMOTE_DOWN)
 			fw_remote_connect(remote);
 	}
-	for (unsigned i = 0; i < REQUESTS; i++)
+	for (unsigned i = 0; i < FUZZ_REQUESTS; i++)
 		MUST(answers[i] <= 1);
 	fw_remote_disconnect(remote);
-	for (unsigned i = 0; i < REQUESTS; i++)
+	for (unsigned i = 0; i < FUZZ_REQUESTS; i++)
 		MUST(answers[i] == (i < accepted));
 	fw_remote_free(remote);
 	while (play(true))

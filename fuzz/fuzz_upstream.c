@@ -6,33 +6,12 @@
  * arrives: as lines of standard output, as a stream of events in the response of the
  * first request, or as its body.
  */
-#include "fuzz.h"
+#include "fuzz_remote.h"
 
 #include "base/loop.h"
 #include "client/link_impl.h"
 #include "client/remote_impl.h"
 #include "rpc/sse.h"
-
-static unsigned answers[4];
-
-static void done(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
-{
-	MUST(!reply != !err);
-	if (reply) {
-		MUST(!reply->result.p != !reply->error.p);
-		MUST(fw_slice_is_object(reply->result.p ? reply->result : reply->error));
-	} else {
-		MUST(fw_error_delivery(err) != FW_DELIVERY_NONE);
-	}
-	answers[(unsigned *)ctx - answers]++;
-	fw_error_free(err);
-}
-
-static void progress(void *ctx, struct fw_slice params)
-{
-	(void)ctx;
-	MUST(params.p);
-}
 
 static fw_error *send_nothing(struct fw_link *link, const struct fw_link_message *message)
 {
@@ -47,17 +26,6 @@ static fw_error *send_nothing(struct fw_link *link, const struct fw_link_message
 static void nothing(struct fw_link *link)
 {
 	(void)link;
-}
-
-static void down(void *ctx, fw_error *err)
-{
-	(void)ctx;
-	fw_error_free(err);
-}
-
-static void ready(void *ctx)
-{
-	(void)ctx;
 }
 
 static bool deliver(void *ctx, const struct fw_sse_received *event)

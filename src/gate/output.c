@@ -6,18 +6,13 @@
  */
 #include "gate/output.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include <yyjson.h>
 
 #include <faultwire/raise.h>
 
-#include "base/json.h"
 #include "base/mem.h"
-#include "core/redact.h"
+#include "mcp/structured.h"
 #include "observe/log/log.h"
-#include "schema/schema.h"
 
 struct fw_output {
 	struct fw_output *next;
@@ -112,26 +107,8 @@ static bool compile(struct fw_output *output, const char *upstream)
 	return output->schema != NULL;
 }
 
-/* The first violation. */
-struct first {
-	char pointer[256];
-	char expected[256];
-	char found[256];
-};
-
-static bool on_violation(void *ctx, const struct fw_violation *v)
-{
-	struct first *first = ctx;
-
-	(void)snprintf(first->pointer, sizeof first->pointer, "%s", v->instance_pointer);
-	(void)snprintf(first->expected, sizeof first->expected, "%s", v->expected);
-	(void)snprintf(first->found, sizeof first->found, "%s",
-		       fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED
-									: v->found);
-	return false;
-}
-
-static fw_error *invalid(const char *upstream, const char *tool, const struct first *first)
+static fw_error *invalid(const char *upstream, const char *tool,
+			 const struct fw_structured_fault *first)
 {
 	fw_error *err = fw_raise_upstream_invalid_result(upstream, tool, first->pointer,
 							 first->expected, first->found);
@@ -143,10 +120,8 @@ static fw_error *invalid(const char *upstream, const char *tool, const struct fi
 fw_error *fw_outputs_check(struct fw_outputs *outputs, const char *upstream, const char *tool,
 			   const struct fw_scan *result)
 {
-	struct first first = { "", "structured content", "none" };
-	const fw_schema_run run = { .on_violation = on_violation, .ctx = &first };
+	struct fw_structured_fault first = { "", "structured content", "none" };
 	struct fw_output *output = outputs->first ? *find(outputs, tool) : NULL;
-	yyjson_doc *doc;
 	bool is_valid;
 
 	if (!output || !compile(output, upstream))
@@ -155,13 +130,7 @@ fw_error *fw_outputs_check(struct fw_outputs *outputs, const char *upstream, con
 		return invalid(upstream, tool, &first);
 	if (result->structured.n > FW_OUTPUT_CONTENT_BYTES)
 		return NULL;
-	/* The scanner has checked its depth. */
-	doc = fw_json_read(result->structured.p, result->structured.n,
-			   (struct fw_json_limits){ FW_OUTPUT_CONTENT_BYTES, 0 },
-			   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
-	if (!doc)
-		return fw_raise_internal_out_of_memory();
-	is_valid = fw_schema_check(output->schema, yyjson_doc_get_root(doc), &run);
-	yyjson_doc_free(doc);
+	FW_TRY(fw_structured_check(output->schema, result->structured.p, result->structured.n,
+				   FW_OUTPUT_CONTENT_BYTES, &is_valid, &first));
 	return is_valid ? NULL : invalid(upstream, tool, &first);
 }

@@ -5,7 +5,6 @@
  * The first content that cannot be sent is kept as the fault of the call, which
  * makes it fail when the handler is done.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
@@ -17,17 +16,16 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "core/redact.h"
 #include "mcp/call.h"
 #include "mcp/offer.h"
 #include "mcp/op.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/server.h"
+#include "mcp/structured.h"
 #include "mcp/util.h"
 #include "rpc/message.h"
 #include "rpc/version.h"
-#include "schema/schema.h"
 
 enum { VALUES_MAX = 100 };
 
@@ -287,43 +285,18 @@ static fw_error *state_of(const struct fw_buf *buf)
 	return NULL;
 }
 
-struct first {
-	char pointer[256];
-	char expected[256];
-	char found[256];
-};
-
-static bool on_violation(void *ctx, const struct fw_violation *v)
-{
-	struct first *first = ctx;
-
-	(void)snprintf(first->pointer, sizeof first->pointer, "%s", v->instance_pointer);
-	(void)snprintf(first->expected, sizeof first->expected, "%s", v->expected);
-	(void)snprintf(first->found, sizeof first->found, "%s",
-		       fw_redact_pointer_is_secret(v->instance_pointer) ? FW_REDACTED
-									: v->found);
-	return false;
-}
-
 static fw_error *check_output(fw_call *call)
 {
-	const fw_schema *schema = call->request.offer->output;
-	struct first first = { "", "", "" };
-	const fw_schema_run run = { .on_violation = on_violation, .ctx = &first };
-	yyjson_doc *doc;
+	const struct fw_buf *structured = &call->result.structured;
+	struct fw_structured_fault first;
 	bool is_valid;
 
 	call->stage = FW_STAGE_OUTPUT;
-	if (!call->result.structured.len)
+	if (!structured->len)
 		return fw_raise_tool_invalid_result("", "structured content", "none");
 	/* Its depth was checked when it was added. */
-	doc = fw_json_read(call->result.structured.text, call->result.structured.len,
-			   (struct fw_json_limits){ call->result.structured.max, 0 },
-			   YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
-	if (!doc)
-		return fw_raise_internal_out_of_memory();
-	is_valid = fw_schema_check(schema, yyjson_doc_get_root(doc), &run);
-	yyjson_doc_free(doc);
+	FW_TRY(fw_structured_check(call->request.offer->output, structured->text,
+				   structured->len, structured->max, &is_valid, &first));
 	return is_valid ? NULL
 			: fw_raise_tool_invalid_result(first.pointer, first.expected,
 						       first.found);
