@@ -1,9 +1,9 @@
 // Calls that make real servers from npm fail, for test/lab/real: data, one list per server. A row is [tool, arguments, type], or
 // [method, params, type] with a method of the protocol. The type is what a person who has read the server's documentation expects
-// an agent to be told, written down before the gateway was asked:
+// an agent to read, written down before the gateway was asked:
 //
 //   VALIDATION  the arguments are wrong: correct them      NOT_FOUND   what is named does not exist
-//   PERMISSION  it exists, and is not for this caller      CONFLICT    it is in the way, or has changed
+//   PERMISSION  it exists, and is not for this caller      CONFLICT    it exists already, or has changed
 //   TRANSIENT   the same call may work later               INTERNAL    nothing that the caller can change
 //
 // A fourth element is an option of the gateway. `works` is a call that succeeds.
