@@ -208,12 +208,12 @@ export const provocations = (dir) => {
 				['run-code', code('null.x'), INTERNAL],
 				['run-code', code('process.abort()'), INTERNAL],
 				['run-code', code('nothing.of.that.name()'), INTERNAL],
-				// The server offers languages whose programs it does not have: the caller cannot install them.
-				['run-code', code('x', 'ruby'), INTERNAL],
-				['run-code', code('x', 'go'), INTERNAL],
-				['run-code', code('x', 'julia'), INTERNAL],
-				['run-code', code('x', 'lua'), INTERNAL],
-				['run-code', code('x', 'swift'), INTERNAL],
+				// The server offers languages whose programs this machine does not have.
+				['run-code', code('x', 'ruby'), NOT_FOUND],
+				['run-code', code('x', 'go'), NOT_FOUND],
+				['run-code', code('x', 'julia'), NOT_FOUND],
+				['run-code', code('x', 'lua'), NOT_FOUND],
+				['run-code', code('x', 'swift'), NOT_FOUND],
 				['resources/read', { uri: 'x:///nothing' }, NOT_FOUND],
 				['prompts/get', { name: 'none' }, NOT_FOUND],
 			],
