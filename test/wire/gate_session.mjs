@@ -76,9 +76,10 @@ test('a tool whose definition changes while running is announced, logged and cou
 	await notified('notifications/tools/list_changed');
 	// The same list is no change.
 	await list();
+	// The log is complete when the gateway has ended.
+	await end();
 	const events = wire.err.split('\n').filter((line) => line.includes('"tool_changed"')).map((line) => JSON.parse(line));
 	assert.deepEqual(events.map(({ level, context }) => [level, context.tool]), [['warning', 'sum']]);
-	await end();
 
 	const file = join(mkdtempSync(join(scratch(), 'session-')), 'messages');
 	const gate = await served(faultwire, ['gate', '--http', '127.0.0.1:0', '--name', 'up', ...quiet, '--', 'node', program, 'modern', file]);
