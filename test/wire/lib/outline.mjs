@@ -32,10 +32,11 @@ function run(args, paths, cwd) {
 	return execFileSync('ctags', [...args, '-L', '-'], { cwd, input: paths.join('\n'), encoding: 'utf8', maxBuffer: 1 << 30, stdio: ['pipe', 'pipe', 'ignore'] }).split('\n');
 }
 
-// What ctags is wrong about: names that are imported, objects, functions without a name.
+// What ctags is wrong about: names that are imported, objects, functions without a name, `list=()` and other languages in quotes in a shell script.
 const isDefinition = ({ language, kind, name, pattern = '' }) =>
 	kinds[language]?.split(' ').includes(kind) && !/^(__anon|anonymous|AnonymousFunction|AnonymousClass)/.test(name)
-	&& !(language === 'TypeScript' && kind === 'alias' && !pattern.includes('=')) && !(language === 'JavaScript' && kind === 'class' && !pattern.includes('class'));
+	&& !(language === 'TypeScript' && kind === 'alias' && !pattern.includes('=')) && !(language === 'JavaScript' && kind === 'class' && !pattern.includes('class'))
+	&& !(language === 'Sh' && !/^[A-Za-z_][\w.-]*$/.test(name));
 
 // Judges files of `tree` by `outline`, which returns the symbols of a path or null; for each language how many definitions there are, and which
 // of them are missing. A name within two lines is the same: the return type may have a line of its own.
