@@ -273,6 +273,7 @@ export function overview(main, live) {
 			fetch('/readyz').then(async (answer) => ({ isReady: answer.ok, lines: (await answer.text()).trim().split('\n') })).catch(() => ({ isReady: false, lines: ['the server does not answer'] }))]);
 		data = answers[0];
 		alerts = answers[1].firing || [];
+		alerts.sort((a, b) => (b.severity === 'critical') - (a.severity === 'critical'));
 		ready = answers[2];
 		if (!isGone)
 			draw();
