@@ -358,9 +358,25 @@ static void test_index__is_built_and_searched(void **state)
 	search();
 }
 
+/* Each time another content, so that there is something to build. */
+static void build_changed(void)
+{
+	struct fw_semantic_build build = { .repo = repo, .directory = directory, .threads = 1 };
+	static int number;
+	char text[64];
+
+	(void)snprintf(text, sizeof text, "int door_%d(void)\n{\n}\n", number++);
+	put_file("door.c", text);
+	fw_error_free(fw_semantic_build(&build));
+}
+
 static void test_index__survives_every_allocation_failure(void **state)
 {
 	(void)state;
+	build_index();
+	/* Each of some hundred builds runs git: half a minute on a busy machine. */
+	if (getenv("FW_LONG"))
+		each_allocation_fails(build_changed);
 	build_index();
 	each_allocation_fails(search);
 	each_allocation_fails(write_again);
