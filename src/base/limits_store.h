@@ -25,6 +25,8 @@ enum {
 	 * bytes that are read at once when it is back. */
 	FW_LIMIT_INCIDENT_FILE_BYTES = 256 * 1024 * 1024,
 	FW_LIMIT_INCIDENT_CATCH_UP_BYTES = 4 * 1024 * 1024,
+	/* How long known tokens are accepted while their store is away. */
+	FW_LIMIT_TOKEN_AGE_MS = 60 * 1000,
 	/* Audit anchors: the interval, and a line of their file. */
 	FW_LIMIT_ANCHOR_MS = 5000,
 	FW_LIMIT_ANCHOR_LINE_BYTES = 1024,

@@ -69,6 +69,8 @@ static void done(struct fw_store_call *call, fw_error *err, bool is_over)
 	govern->pending--;
 	if (!is_over)
 		tell_store(govern, err);
+	if (!err)
+		govern->store_ok_ms = fw_steady_ms();
 	fw_error_free(err);
 	if (poll->keyring)
 		take_keyring(govern);
@@ -204,6 +206,8 @@ static fw_error *open_store(struct fw_govern *govern, const char *url)
 		fw_store_url_show(url, shown, sizeof shown);
 		return fw_error_wrap(err, FW_HERE, "could not read the tokens in %s", shown);
 	}
+	govern->is_store_shared = fw_store_is_shared(url);
+	govern->store_ok_ms = fw_steady_ms();
 	return fw_store_queue_new(store, govern->loop, &govern->queue);
 }
 

@@ -61,6 +61,9 @@ struct fw_govern {
 	bool has_timer;
 	bool is_closed;
 	bool is_store_lost; /* the last poll has failed */
+	/* Tokens of a store that servers share are known for a while when it is away. */
+	bool is_store_shared;
+	int64_t store_ok_ms; /* steady clock: the last poll that succeeded */
 	/* Who is calling. */
 	bool uses_tokens;
 	struct fw_keyring *keyring;

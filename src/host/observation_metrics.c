@@ -182,6 +182,23 @@ static double is_down(void *incidents)
 	return fw_incidents_health(incidents).is_down;
 }
 
+static double count_waiting(void *incidents)
+{
+	return (double)fw_incidents_health(incidents).waiting;
+}
+
+/* Calls do not depend on it, so the server stays ready. */
+static bool check_incidents(void *ctx, char *text, size_t size)
+{
+	struct fw_incidents_health health = fw_incidents_health(ctx);
+
+	if (health.is_down)
+		(void)snprintf(text, size,
+			       "incidents: the store is away, %llu wait on the disk",
+			       (unsigned long long)health.waiting);
+	return true;
+}
+
 static double count_log_lost(void *ctx)
 {
 	(void)ctx;
@@ -202,6 +219,8 @@ static const struct fw_observation_metric incident_metrics[] = {
 	{ "faultwire_incidents_left_out_total",
 	  "Refused unauthenticated requests that were counted but not recorded.",
 	  count_left_out, true },
+	{ "faultwire_incidents_waiting",
+	  "Incidents that wait on the disk for a store that is away.", count_waiting, false },
 	{ "faultwire_incidents_down", "1 while the store cannot be written.", is_down, false },
 };
 
@@ -223,10 +242,12 @@ fw_error *fw_observation_add_metrics(struct fw_observation *observation, fw_serv
 					       COUNT_OF(audit_metrics), observation->audit));
 		FW_TRY(fw_server__add_check(server, check_audit, observation->audit));
 	}
-	if (observation->incidents)
+	if (observation->incidents) {
 		FW_TRY(fw_observation_add_list(observation, incident_metrics,
 					       COUNT_OF(incident_metrics),
 					       observation->incidents));
+		FW_TRY(fw_server__add_check(server, check_incidents, observation->incidents));
+	}
 	FW_TRY(fw_server_add_observer(server, &observer));
 	return fw_server_add_page(server, "/metrics", false, fw_metrics_page,
 				  observation->metrics);

@@ -200,8 +200,10 @@ fw_error *fw_store_pg_needs(const char *text, struct fw_store_needs *needs)
 		unsigned long number = port ? strtoul(port, NULL, 10) : USUAL_PORT;
 
 		/* A path is a socket. */
-		if (url.hosts[i] && url.hosts[i][0] == '/' && !url.addresses[i])
+		if (url.hosts[i] && url.hosts[i][0] == '/' && !url.addresses[i]) {
+			needs->has_socket = true;
 			continue;
+		}
 		needs->ports[needs->port_count++] = (uint16_t)number;
 	}
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)

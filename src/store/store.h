@@ -51,6 +51,7 @@ enum { FW_STORE_PORTS_MAX = 16, FW_STORE_FILES_MAX = 8 };
 struct fw_store_needs {
 	uint16_t ports[FW_STORE_PORTS_MAX]; /* of TCP */
 	size_t port_count;
+	bool has_socket;                     /* a Unix socket */
 	char files[FW_STORE_FILES_MAX][512]; /* to read; they need not exist */
 	size_t file_count;
 };

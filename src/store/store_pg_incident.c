@@ -19,11 +19,13 @@
 #include "base/limits.h"
 #include "base/limits_store.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 enum {
 	COLUMNS = 18,
 	CHUNK_ROWS = 1000,
 	CHUNK_BYTES = 4 * 1024 * 1024,
+	ID_BYTES = 512,  /* a longer one, of an upstream, does not fit an index */
 	ROW_BYTES = 160, /* what a row takes besides its texts */
 	NUMBER_SIZE = 24,
 	DAY_MS = 24 * 3600 * 1000,
@@ -85,8 +87,12 @@ static const char *or_empty(const char *text)
 static void put_row(struct chunk *chunk, const struct fw_incident *incident, size_t size)
 {
 	struct fw_buf *at = chunk->columns;
+	const char *id = or_empty(incident->id);
+	char short_id[ID_BYTES + 1];
 
-	fw_pg_item(at++, or_empty(incident->id));
+	(void)snprintf(short_id, sizeof short_id, "%.*s",
+		       (int)fw_utf8_cut(id, strlen(id), ID_BYTES), id);
+	fw_pg_item(at++, short_id);
 	fw_pg_item_number(at++, time_of(incident));
 	fw_pg_item_number(at++, incident->duration_us);
 	fw_pg_item(at++, or_empty(incident->code));

@@ -67,7 +67,7 @@ test('usage errors exit with 2', () => {
 
 test('the password of a URL is in no output', () => {
 	for (const url of [`postgresql://u:hunter2@/postgres?host=${postgres.directory}`, 'postgresql://u:hunter2@[/x', 'postgresql://u:hunter2@127.0.0.1:1/x']) {
-		for (const args of [['store', 'check', url], ['store', 'migrate', url], ['store', 'copy', url, url], ['incident', 'list', '--incidents', url], ['token', 'list', '--governance', url], ['reserve', 'list', '--store', url], ['serve', '--http', '127.0.0.1:0', '--tokens', '--store', url, '--tools', 'diag']]) {
+		for (const args of [['store', 'check', url], ['store', 'migrate', url], ['store', 'copy', url, url], ['incident', 'list', '--incidents', url], ['token', 'list', '--governance', url], ['reserve', 'list', '--store', url], ['serve', '--http', '127.0.0.1:0', '--tokens', '--store', url, '--tools', 'diag', '--sandbox', 'off']]) {
 			const found = faultwire(...args);
 
 			assert.notEqual(found.status, 0, args.join(' '));
@@ -76,12 +76,19 @@ test('the password of a URL is in no output', () => {
 	}
 });
 
+test('a confined server has no Unix sockets, and says so at the start', () => {
+	const found = faultwire('serve', '--http', '127.0.0.1:0', '--store', runtime, '--tools', 'diag');
+
+	assert.equal(found.status, 2);
+	assert.match(found.stderr, /Unix sockets.*--sandbox off/);
+});
+
 test('two servers share tokens, a budget, incidents and answers to keys', async () => {
 	const made = faultwire('token', 'new', 'spender', '--scope', 'admin', '--governance', runtime);
 	assert.equal(made.status, 0, made.stderr);
 	const token = made.stdout.trim();
 	writeFileSync(place.file('policy.json'), JSON.stringify({ version: 1, clients: { spender: { budget_per_day: 150 } } }));
-	const start = () => place.start('serve', '--tools', 'diag,reserve', '--tokens', '--clients', place.file('policy.json'), '--store', runtime, '--log', 'json');
+	const start = () => place.start('serve', '--tools', 'diag,reserve', '--sandbox', 'off', '--tokens', '--clients', place.file('policy.json'), '--store', runtime, '--log', 'json');
 	const servers = [await start(), await start()];
 	const call = (server) => mcp(server, 'explain_error_code', { code: 'file.not_found' }, { token });
 	let passed = 0, refused = 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/state.h"
+#include "cli/terminal/report.h"
 #include "store/store.h"
 
 enum {
@@ -144,6 +145,9 @@ static fw_error *add_store(struct paths *readable, struct ports *ports, const ch
 	if (!is_shared(url))
 		return NULL;
 	FW_TRY(fw_store_needs(url, &needs));
+	if (needs.has_socket)
+		return cli_usage("a confined server has no Unix sockets: name the host of the "
+				 "store, or give --sandbox off");
 	for (size_t i = 0; i < needs.port_count && ports->count < PORTS_MAX; i++)
 		ports->list[ports->count++] = needs.ports[i];
 	for (size_t i = 0; i < needs.file_count; i++)

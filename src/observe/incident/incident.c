@@ -13,9 +13,11 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "core/redact.h"
+#include "observe/incident/incident_file.h"
 #include "observe/log/log.h"
 #include "observe/spool/spool.h"
 #include "policy/rate.h"
@@ -26,6 +28,8 @@
 enum {
 	WINDOW_MS = 20,
 	RETRY_MS = 1000,
+	TICK_MS = 200,     /* between attempts to deliver what waits on the disk */
+	DELIVER_MS = 1000, /* then new incidents are looked after */
 	PRUNE_MS = 60 * 1000,
 	USUAL_BYTES = 2048, /* size of a typical error as text */
 	CONTRACT_BYTES = 64 /* more than the member with a contract's name */
@@ -48,6 +52,7 @@ enum text {
 };
 
 struct head {
+	uint64_t number;
 	int64_t time_ms;
 	int64_t duration_us;
 	const fw_row *row; /* rows outlive the server */
@@ -62,8 +67,13 @@ struct fw_incidents {
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms;        /* monotonic clock; 0: not yet */
-	struct fw_rate strangers; /* of the loop's thread: unauthenticated requests */
+	int64_t pruned_ms;             /* monotonic clock; 0: not yet */
+	struct fw_rate strangers;      /* of the loop's thread: unauthenticated requests */
+	uint64_t number;               /* likewise: of the last incident */
+	int64_t writer;                /* who numbers them */
+	struct fw_incident_file *file; /* NULL: none */
+	atomic_uint_least64_t waiting;
+	atomic_uint_least64_t disk_bytes;
 	atomic_uint_least64_t left_out;
 	struct fw_buf clean; /* redacted texts of the record that is being written */
 	atomic_uint_least64_t written;
@@ -135,6 +145,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 		return;
 	scope = fw_error_scope(err);
 	at = out->len;
+	head.number = ++incidents->number;
 	head.time_ms = fw_unix_ms();
 	head.duration_us = (int64_t)(outcome->duration_ns / 1000);
 	head.row = fw_error_row(err);
@@ -278,6 +289,8 @@ static bool next(void *ctx, struct fw_incident *ret_incident)
 		.counted_as = texts[TEXT_COUNTED_AS] ? texts[TEXT_COUNTED_AS] : "",
 		.peer = texts[TEXT_PEER],
 		.is_unauthenticated = head.is_unauthenticated,
+		.writer = walk->incidents->writer,
+		.number = head.number,
 	};
 	return true;
 }
@@ -317,12 +330,90 @@ static void note_state(fw_incidents *incidents, fw_error *err)
 	fw_error_free(err);
 }
 
+/* ---- while the store is away ---------------------------------------------------------- */
+
+static bool keep_on_disk(fw_incidents *incidents, const struct fw_spool_batch *batch)
+{
+	struct walk walk = { .incidents = incidents, .batch = batch };
+	fw_error *err;
+
+	if (!batch->count)
+		return true;
+	err = fw_incident_file_append(incidents->file, next, &walk);
+	if (err)
+		fw_log_event(FW_LOG_ERROR, "faultwire", "incidents_not_kept",
+			     (const fw_field[]){ fw_log_text("reason", fw_error_message(err)) },
+			     1);
+	fw_error_free(err);
+	return !err;
+}
+
+static fw_error *deliver(fw_incidents *incidents)
+{
+	const int64_t until_ms = fw_steady_ms() + DELIVER_MS;
+
+	while (!fw_incident_file_is_empty(incidents->file) && fw_steady_ms() < until_ms) {
+		uint64_t count = 0;
+
+		FW_TRY(fw_incident_file_deliver(incidents->file, incidents->store, &count));
+		atomic_fetch_add(&incidents->written, count);
+	}
+	return NULL;
+}
+
+/* The thread calls again soon, even without new incidents. */
+static void remind(fw_incidents *incidents)
+{
+	if (!fw_spool_begin(incidents->spool))
+		return;
+	fw_spool_remind(incidents->spool);
+	fw_spool_cancel(incidents->spool);
+}
+
+/*
+ * Incidents go to the store, or to the file; to the file too if others wait there already,
+ * so that their order is kept. False: they could be kept nowhere, and are tried again.
+ * `ret_err` is why the store could not be used.
+ */
+static bool write_or_keep(fw_incidents *incidents, const struct fw_spool_batch *batch,
+			  fw_error **ret_err)
+{
+	struct fw_incident_file *file = incidents->file;
+	char remark[8] = "";
+	bool is_kept = true;
+
+	if (fw_incident_file_is_empty(file)) {
+		*ret_err = write_batch(incidents, batch, remark, sizeof remark);
+		if (*ret_err)
+			is_kept = keep_on_disk(incidents, batch);
+		else
+			atomic_fetch_add(&incidents->written, batch->count);
+	} else {
+		is_kept = keep_on_disk(incidents, batch);
+		*ret_err = deliver(incidents);
+	}
+	atomic_store(&incidents->waiting, fw_incident_file_count(file));
+	atomic_store(&incidents->disk_bytes, fw_incident_file_bytes(file));
+	if (!batch->is_last && (*ret_err || !fw_incident_file_is_empty(file)))
+		remind(incidents);
+	return is_kept;
+}
+
+/* ---- the thread's work ----------------------------------------------------------------- */
+
 static bool work(void *ctx, const struct fw_spool_batch *batch)
 {
 	fw_incidents *incidents = ctx;
 	char remark[256] = "";
-	fw_error *err = write_batch(incidents, batch, remark, sizeof remark);
-	bool is_done = !err;
+	fw_error *err = NULL;
+	bool is_done;
+
+	if (incidents->file) {
+		is_done = write_or_keep(incidents, batch, &err);
+	} else {
+		err = write_batch(incidents, batch, remark, sizeof remark);
+		is_done = !err;
+	}
 
 	if (remark[0])
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_set_aside",
@@ -330,11 +421,12 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 	if (batch->lost)
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
 			     (const fw_field[]){ fw_log_number("count", batch->lost) }, 1);
-	if (is_done) {
-		atomic_fetch_add(&incidents->written, batch->count);
+	if (is_done && !err) {
+		if (!incidents->file)
+			atomic_fetch_add(&incidents->written, batch->count);
 		if (batch->count && is_prune_due(incidents))
 			incidents->pruned_ms = fw_steady_ms() + 1;
-	} else if (batch->is_last && batch->count) {
+	} else if (!is_done && batch->is_last && batch->count) {
 		fw_log_event(FW_LOG_WARNING, "faultwire", "incidents_lost",
 			     (const fw_field[]){ fw_log_number("count", batch->count) }, 1);
 	}
@@ -344,6 +436,16 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 
 /* ---- lifecycle ----------------------------------------------------------------------- */
 
+/* The number of a writer is never used again, so it is random, and positive. */
+static fw_error *make_file(fw_incidents *incidents, const char *directory)
+{
+	uint64_t random;
+
+	fw_random((unsigned char *)&random, sizeof random);
+	incidents->writer = (int64_t)(random >> 1) | 1;
+	return fw_incident_file_new(directory, incidents->writer, &incidents->file);
+}
+
 fw_error *fw_incidents_new(struct fw_store *store, const struct fw_incidents_options *options,
 			   fw_incidents **ret_incidents)
 {
@@ -352,7 +454,7 @@ fw_error *fw_incidents_new(struct fw_store *store, const struct fw_incidents_opt
 		.max_bytes = FW_LIMIT_INCIDENT_QUEUE_BYTES,
 		.window_ms = WINDOW_MS,
 		.retry_ms = RETRY_MS,
-		.tick_ms = 1,
+		.tick_ms = options->directory ? TICK_MS : 1,
 		.work = work,
 		.ctx = incidents,
 	};
@@ -369,7 +471,9 @@ fw_error *fw_incidents_new(struct fw_store *store, const struct fw_incidents_opt
 	incidents->max_bytes =
 		options->max_bytes ? options->max_bytes : FW_LIMIT_INCIDENT_STORE_BYTES;
 	fw_buf_init(&incidents->clean, 16 * (size_t)FW_LIMIT_INCIDENT_BYTES);
-	err = fw_spool_new(&spool, &incidents->spool);
+	err = options->directory ? make_file(incidents, options->directory) : NULL;
+	if (!err)
+		err = fw_spool_new(&spool, &incidents->spool);
 	if (err) {
 		fw_incidents_free(incidents);
 		return err;
@@ -389,6 +493,7 @@ void fw_incidents_free(fw_incidents *incidents)
 	if (!incidents)
 		return;
 	fw_spool_free(incidents->spool);
+	fw_incident_file_free(incidents->file);
 	fw_store_free(incidents->store);
 	fw_buf_clear(&incidents->clean);
 	fw__release(incidents);
@@ -408,6 +513,8 @@ struct fw_incidents_health fw_incidents_health(fw_incidents *incidents)
 		.lost = fw_spool_lost(incidents->spool),
 		.left_out = atomic_load(&incidents->left_out),
 		.waiting_bytes = fw_spool_waiting(incidents->spool),
+		.waiting = atomic_load(&incidents->waiting),
+		.disk_bytes = atomic_load(&incidents->disk_bytes),
 		.is_down = atomic_load(&incidents->is_down),
 	};
 }

@@ -56,6 +56,9 @@ typedef struct fw_incidents fw_incidents;
 struct fw_incidents_options {
 	int64_t max_age_s;  /* 0: FW_LIMIT_INCIDENT_AGE_S */
 	uint64_t max_bytes; /* 0: FW_LIMIT_INCIDENT_STORE_BYTES */
+	/* Where incidents wait while a store that servers share is away; it exists. NULL:
+	 * they wait in memory. */
+	const char *directory;
 };
 
 struct fw_incidents_health {
@@ -63,6 +66,8 @@ struct fw_incidents_health {
 	uint64_t lost;     /* the queue was full, or the server ended first */
 	uint64_t left_out; /* unauthenticated requests over their rate */
 	size_t waiting_bytes;
+	uint64_t waiting;    /* on the disk, for a store that is away */
+	uint64_t disk_bytes; /* of these */
 	bool is_down;
 };
 

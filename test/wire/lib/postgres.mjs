@@ -22,6 +22,7 @@ export class Postgres {
 
 	// Until it accepts connections.
 	async start(...args) {
+		this.port = args.find((arg) => arg.startsWith('port='))?.slice(5) ?? '5432';
 		this.child = spawn(program, ['run', this.directory, '-c', 'fsync=off', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
 		this.said = '';
 		this.child.stderr.on('data', (bytes) => (this.said += bytes));
@@ -38,7 +39,7 @@ export class Postgres {
 
 	// The rows of a statement, as text.
 	sql(text) {
-		return execFileSync('psql', ['-h', this.directory, '-U', 'faultwire', '-d', 'postgres', '-AtXqc', text], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+		return execFileSync('psql', ['-h', this.directory, '-p', this.port, '-U', 'faultwire', '-d', 'postgres', '-AtXqc', text], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 	}
 
 	// SIGINT: a fast shutdown; SIGQUIT: without one; SIGKILL.
