@@ -221,8 +221,9 @@ static bool plant(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 		leaf->next->at = &leaf->next;
 	*leaf->at = leaf;
 	node->glob_count += is_glob;
-	for (; node; node = node->parent)
+	for (; node != &index->top; node = node->parent)
 		node->below++;
+	index->top.below++;
 	return true;
 }
 
@@ -234,9 +235,9 @@ static void uproot(struct fw_reserve_index *index, struct fw_reserve_leaf *leaf)
 	if (leaf->next)
 		leaf->next->at = leaf->at;
 	node->glob_count -= leaf->is_glob;
-	do
+	for (; node != &index->top; node = node->parent)
 		node->below--;
-	while ((node = node->parent));
+	index->top.below--;
 	drop_empty(index, leaf->node);
 }
 
