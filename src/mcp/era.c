@@ -167,8 +167,10 @@ static fw_error *enter_modern(fw_call *call, yyjson_val *claim)
 	call->request.is_modern = true;
 	call->request.version = FW_V_2026_07_28;
 	FW_TRY(check_claim(call, claim));
-	if (version && (count > 1 || !fw_text_is(claimed, version)))
-		return mismatch(FW_HEADER_VERSION, "differs from the body");
+	if (count > 1)
+		return mismatch(FW_HEADER_VERSION, "came more than once");
+	if (version && !fw_text_is(claimed, version))
+		return fw_raise_protocol_version_conflict(fw_text_str(claimed), version);
 	if (method && strcmp(method, call->request.method_name) != 0)
 		return mismatch(FW_HEADER_METHOD, "differs from the body");
 	if (fw_version_find(claimed) != FW_V_2026_07_28)

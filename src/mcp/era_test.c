@@ -63,7 +63,7 @@ static void test_era__a_modern_request_over_http_reports_its_first_violation(voi
 		{ { FW_HEADER_METHOD, "tools/list" }, LIST(FAKE_META("{}")), "is missing" },
 		{ { FW_HEADER_VERSION, "2025-06-18", FW_HEADER_METHOD, "tools/list" },
 		  LIST(FAKE_META("{}")),
-		  "protocol.header_mismatch" },
+		  "protocol.version_conflict" },
 		{ { VERSION, VERSION, FW_HEADER_METHOD, "tools/list" },
 		  LIST(FAKE_META("{}")),
 		  "protocol.header_mismatch" },

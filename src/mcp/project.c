@@ -446,6 +446,13 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 	}
 }
 
+/* Clients of pages go by the header, so it is there also if nobody knows a delay. */
+static bool needs_delay(const fw_error *err, int status)
+{
+	return (status == 429 || status == 503 || status == 504) &&
+	       fw_error_retry(err) == FW_RETRY_BACKOFF;
+}
+
 /* HTTP headers of a failure. */
 void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_reply *reply)
 {
@@ -460,6 +467,8 @@ void fw_mcp_put_headers(const fw_call *call, const fw_error *err, struct fw_repl
 		reply->event_name = "error";
 		if (reply->status == 405 && fw_error_find_field(err, "allowed", &allowed))
 			reply->allow = allowed.string;
+		if (delay < 0 && needs_delay(err, reply->status))
+			delay = 1;
 	}
 	if (fw_error_code(err) == FW_AUTH_FORBIDDEN && reply->status == 403 &&
 	    fw_error_find_field(err, "scope", &allowed))

@@ -51,6 +51,14 @@ static fw_error *pid(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* A defect: a system call gets a descriptor that is not open. */
+static fw_error *defect(fw_call *call, void *ctx)
+{
+	(void)call;
+	(void)ctx;
+	return write(-1, "x", 1) < 0 ? fw_error_from_errno(FW_HERE, errno, NULL) : NULL;
+}
+
 static fw_error *slow(fw_call *call, void *ctx)
 {
 	(void)ctx;
@@ -418,6 +426,7 @@ static const struct {
 	{ "echo", echo, FW_RUN_PROCESS, 0, NULL },
 	{ "pid", pid, FW_RUN_PROCESS, 0, NULL },
 	{ "slow", slow, FW_RUN_PROCESS, 0, NULL },
+	{ "defect", defect, FW_RUN_PROCESS, 0, NULL },
 	{ "segv", segv, FW_RUN_PROCESS, 0, NULL },
 	{ "abort", abort_now, FW_RUN_PROCESS, 0, NULL },
 	{ "bus", bus, FW_RUN_PROCESS, 0, NULL },

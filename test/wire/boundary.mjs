@@ -189,7 +189,7 @@ const cases = [
 	['protocol', 'no capabilities', 'protocol.invalid_params', 7, (peer) => ask(peer, 'tools/list', {}, { 'io.modelcontextprotocol/clientCapabilities': null }), { eras: ['modern'], status: 400 }],
 	['protocol', 'a version in the header alone', 'protocol.unsupported_version', 7, (peer) => ask(peer, 'tools/list'),
 		{ eras: ['legacy'], transports: ['http'], headers: { 'MCP-Protocol-Version': '1999-01-01' }, status: 400 }],
-	['protocol', 'version of header and body differ', 'protocol.header_mismatch', 7, (peer) => ask(peer, 'tools/list'),
+	['protocol', 'version of header and body differ', 'protocol.version_conflict', 7, (peer) => ask(peer, 'tools/list'),
 		{ eras: ['modern'], transports: ['http'], headers: { 'MCP-Protocol-Version': legacy }, status: 400 }],
 	['protocol', 'method of header and body differ', 'protocol.header_mismatch', 7, (peer) => ask(peer, 'tools/list'),
 		{ eras: ['modern'], transports: ['http'], headers: { 'Mcp-Method': 'ping' }, status: 400 }],
