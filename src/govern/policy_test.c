@@ -25,27 +25,8 @@
 #include "mcp/principal.h"
 #include "test/memory.h"
 
-static char directory[64];
-static char path[128];
-
-static int set_up(void **state)
-{
-	(void)state;
-	(void)snprintf(directory, sizeof directory, "/tmp/fw-policy-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	(void)snprintf(path, sizeof path, "sqlite:%s/budgets.db", directory);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	char command[160];
-
-	(void)state;
-	(void)snprintf(command, sizeof command, "rm -rf %s", directory);
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
-	return fw_error_live() == 0 ? 0 : -1;
-}
+#define SCRATCH_FORM "sqlite:%s/budgets.db"
+#include "test/scratch.h"
 
 /* ---- reading ------------------------------------------------------------------------- */
 

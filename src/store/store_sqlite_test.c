@@ -24,27 +24,8 @@
 #include "store/sqlite.h"
 #include "test/memory.h"
 
-static char directory[64];
-static char path[128];
-
-static int set_up(void **state)
-{
-	(void)state;
-	(void)snprintf(directory, sizeof directory, "/tmp/fw-store-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	(void)snprintf(path, sizeof path, "%s/store.db", directory);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	char command[160];
-
-	(void)state;
-	(void)snprintf(command, sizeof command, "rm -rf %s", directory);
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
-	return fw_error_live() == 0 ? 0 : -1;
-}
+#define SCRATCH_FORM "%s/store.db"
+#include "test/scratch.h"
 
 static struct fw_store *open_store(void)
 {

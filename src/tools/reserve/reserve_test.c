@@ -23,7 +23,9 @@
 #include "test/memory.h"
 #include "tools/common/glob.h"
 
-static char scratch[64];
+#define SCRATCH_FORM "sqlite:%s/store.db"
+#include "test/scratch.h"
+
 static int64_t clock_ms;
 
 static int64_t read_clock(void)
@@ -35,10 +37,8 @@ static struct fw_store *open_store(void)
 {
 	const struct fw_store_options options = { .now_ms = read_clock };
 	struct fw_store *store = NULL;
-	char url[128];
 
-	(void)snprintf(url, sizeof url, "sqlite:%s/store.db", scratch);
-	assert_null(fw_store_open(url, &options, &store));
+	assert_null(fw_store_open(path, &options, &store));
 	return store;
 }
 
@@ -118,21 +118,10 @@ static size_t conflicts_of(struct server *server, const char *agent, const char 
 	return count;
 }
 
-static int set_up(void **state)
+static int begin_test(void **state)
 {
-	(void)state;
 	clock_ms = 1700000000000;
-	(void)snprintf(scratch, sizeof scratch, "/tmp/faultwire-reserve-XXXXXX");
-	return mkdtemp(scratch) ? 0 : 1;
-}
-
-static int tear_down(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof command, "rm -rf %s", scratch);
-	return system(command); /* NOLINT(cert-env33-c) */
+	return set_up(state);
 }
 
 /* ---- rules ---- */
@@ -631,11 +620,9 @@ static void use_book(void)
 	struct fw_reserve_book *book = fw_reserve_book_new(read_clock);
 	struct server server = { NULL, book };
 	struct fw_reserve_conflicts conflicts;
-	char url[128];
 	fw_error *err;
 
-	(void)snprintf(url, sizeof url, "sqlite:%s/store.db", scratch);
-	err = book ? fw_store_open(url, NULL, &server.store) : NULL;
+	err = book ? fw_store_open(path, NULL, &server.store) : NULL;
 	if (!book || err) {
 		fw_error_free(err);
 		fw_reserve_book_free(book);
@@ -663,7 +650,7 @@ static void test_book__each_allocation_fails(void **state)
 	each_allocation_fails(use_book);
 }
 
-#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, begin_test, tear_down)
 
 int main(void)
 {
