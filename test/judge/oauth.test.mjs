@@ -162,6 +162,51 @@ test('alg none, and a public key as the secret of HS256, are refused', async () 
 	await refused(`${part({ alg: 'ES256', kid: 'es' })}..AAAA`);
 });
 
+// A server of its own for at most ten tokens: more wrong ones from one address are slowed down.
+async function allRefused(tokens) {
+	assert.ok(tokens.length <= 10);
+	const fresh = await start('--oauth-jwks', `${issuer.url}/jwks`);
+	await until(async () => (await call(await issuer.token(es), fresh)).status === 200, 'the keys');
+	for (const [what, token] of tokens) {
+		const reply = await until(async () => {
+			const got = await call(token, fresh);
+			return got.status === 503 ? undefined : got; // it asks for the keys again
+		}, what);
+		assert.equal(reply.status, 401, `${what}: ${reply.text}`);
+	}
+	assert.equal(await fresh.stop(), 0);
+}
+
+test('a token does not bring its own key', async () => {
+	const thief = await new Issuer().add('ES256', 'thief');
+	const headers = {
+		'jwk without kid': { jwk: thief.jwk, kid: undefined }, 'jwk with the name of a known key': { jwk: thief.jwk, kid: 'es' },
+		jku: { jku: `${issuer.url}/jwks`, kid: 'thief' }, x5u: { x5u: `${issuer.url}/x5u`, kid: 'es' }, x5c: { x5c: ['AAAA'], kid: 'es' },
+		'a path as kid': { kid: '../../dev/null' }, 'SQL as kid': { kid: "es' OR '1'='1" }, 'a long kid': { kid: 'e'.repeat(4000) }, 'the symmetric key of the set': { kid: 'oct' },
+	};
+	await allRefused(await Promise.all(Object.entries(headers).map(async ([what, header]) => [what, await issuer.token(thief, { scope: 'admin' }, header)])));
+});
+
+test('odd signatures and claims are refused', async () => {
+	const now = Math.floor(Date.now() / 1000);
+	const good = await issuer.token(es);
+	const [header, body] = good.split('.');
+	const raw = (text) => new jose.CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg: 'ES256', kid: 'es' }).sign(es.privateKey);
+	const claims = (rest) => `{"iss":${JSON.stringify(issuer.url)},"sub":"ada","scope":"read",${rest}}`;
+	await allRefused([
+		['a signature of zeros', `${header}.${body}.${'A'.repeat(86)}`],
+		['no signature', `${header}.${body}.`],
+		['a fourth part', `${good}.AAAA`],
+		['padding', `${header}=.${body}.${good.split('.')[2]}`],
+		['exp is a text', await raw(claims(`"aud":"${AUDIENCE}","exp":"${now + 600}"`))],
+		['exp is too large for a time', await raw(claims(`"aud":"${AUDIENCE}","exp":1e40`))],
+		['aud is a beginning of ours', await raw(claims(`"aud":"${AUDIENCE.slice(0, -1)}","exp":${now + 600}`))],
+		['aud is an object', await raw(claims(`"aud":{"0":"${AUDIENCE}"},"exp":${now + 600}`))],
+		['sub has a NUL', await raw(claims(`"aud":"${AUDIENCE}","exp":${now + 600}`).replace('"ada"', '"ada\\u0000"'))],
+		['claims are an array', await raw(`[${claims(`"aud":"${AUDIENCE}","exp":${now + 600}`)}]`)],
+	]);
+});
+
 test('keys are rotated: a new one is fetched, an old one is forgotten', async () => {
 	const old = await issuer.token(rs);
 	await until(async () => (await call(old)).status === 200, 'the old key');
