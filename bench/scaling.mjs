@@ -22,7 +22,7 @@ const assumed = {
 	round_trip_us: 300, // to an engine, in one data centre
 	lease_ms: 50,
 	incidents_per_batch: 100,
-	pool: 4, // connections of a replica to PostgreSQL
+	pool: 8, // connections of a replica to PostgreSQL, at most
 	database_cores: 8,
 	database_connections: 500,
 	polls_per_second: 2, // of a replica, for changed tokens
@@ -108,5 +108,5 @@ console.log('\neach engine alone is full at:');
 console.log(`  replica             ${Math.floor(assumed.cores * 1e6 / (own + assumed.tool_cpu_us))} calls/s per replica with such a tool, ${Math.floor(assumed.cores * 1e6 / own)} with a tool that costs nothing`);
 console.log(`  limits, exact       ${Math.floor(1e6 / figures.decision_cpu_us)} calls/s in all, whatever the number of replicas`);
 console.log(`  PostgreSQL          ${Math.floor(assumed.database_cores * 1e6 / figures.incident_us)} incidents/s: ${Math.floor(assumed.database_cores * 1e6 / figures.incident_us / assumed.failing)} calls/s with ${percent(assumed.failing)} failing`);
-console.log(`  connections         ${Math.floor(assumed.database_connections / assumed.pool)} replicas without a pooler`);
+console.log(`  connections         ${Math.floor(assumed.database_connections / assumed.pool)} replicas that use all of theirs`);
 console.log(`  memory of a replica ${(figures.idle_mb + 10000 * figures.connection_kb / 1024).toFixed(0)} MB with 10,000 connections`);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { has, root, run } from './lib/cli.mjs';
@@ -13,6 +13,8 @@ import { Place, api, ask, isFine, mcp, until } from './lib/govern.mjs';
 
 const place = new Place('deploy');
 const deploy = join(root, 'deploy');
+// Not in the PATH of everybody.
+const haproxy = '/usr/sbin/haproxy', nginx = '/usr/sbin/nginx';
 const replicas = [];
 const children = [];
 
@@ -90,20 +92,20 @@ async function passesOn(balancer, child) {
 	assert.match(seen, /event: outcome/);
 }
 
-test('haproxy accepts its examples and passes requests on', { skip: !has('haproxy') && 'no haproxy' }, async () => {
+test('haproxy accepts its examples and passes requests on', { skip: !existsSync(haproxy) && 'no haproxy' }, async () => {
 	const text = readFileSync(join(deploy, 'haproxy/haproxy.cfg'), 'utf8');
 	for (const file of ['haproxy/haproxy.cfg', 'compose/haproxy.cfg']) {
-		const checked = spawnSync('haproxy', ['-c', '-f', join(deploy, file)], { encoding: 'utf8' });
+		const checked = spawnSync(haproxy, ['-c', '-f', join(deploy, file)], { encoding: 'utf8' });
 		assert.equal(checked.status, 0, checked.stderr + checked.stdout);
 		assert.doesNotMatch(checked.stderr + checked.stdout, /WARNING/);
 	}
 	const port = await freePort();
 	const config = place.file('haproxy.cfg');
 	writeFileSync(config, aimed(text, /^(\tserver replica\d )(\S+)(\n)/gm).replace('0.0.0.0:8080', `127.0.0.1:${port}`).replace(/^\tmaxconn .*/m, '\tmaxconn 200'));
-	await passesOn({ url: `http://127.0.0.1:${port}` }, start('haproxy', ['-W', '-f', config]));
+	await passesOn({ url: `http://127.0.0.1:${port}` }, start(haproxy, ['-W', '-f', config]));
 });
 
-test('nginx accepts its example and passes requests on', { skip: !has('nginx') && 'no nginx' }, async () => {
+test('nginx accepts its example and passes requests on', { skip: !existsSync(nginx) && 'no nginx' }, async () => {
 	const text = readFileSync(join(deploy, 'nginx/faultwire.conf'), 'utf8');
 	const around = (inner) => {
 		const scratch = ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind === 'body' ? 'client_body' : kind}_temp_path ${place.file(`nginx-${kind}`)};`).join(' ');
@@ -111,12 +113,12 @@ test('nginx accepts its example and passes requests on', { skip: !has('nginx') &
 	};
 	const config = place.file('nginx.conf');
 	writeFileSync(config, around(text));
-	const checked = spawnSync('nginx', ['-t', '-c', config, '-e', 'stderr'], { encoding: 'utf8' });
+	const checked = spawnSync(nginx, ['-t', '-c', config, '-e', 'stderr'], { encoding: 'utf8' });
 	assert.equal(checked.status, 0, checked.stderr);
 	assert.doesNotMatch(checked.stderr, /\[warn\]/);
 	const port = await freePort();
 	writeFileSync(config, around(aimed(text, /^(\tserver )(10\.[\d.:]+)( .*\n)/gm).replace('listen 8080', `listen 127.0.0.1:${port}`)));
-	await passesOn({ url: `http://127.0.0.1:${port}` }, start('nginx', ['-c', config, '-e', 'stderr']));
+	await passesOn({ url: `http://127.0.0.1:${port}` }, start(nginx, ['-c', config, '-e', 'stderr']));
 });
 
 // ---- Grafana and Prometheus ----
