@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "fleet/engine.h"
 #include "fleet/quota.h"
+#include "fleet/roster.h"
 #include "mcp/page.h"
 #include "observe/metrics/metrics.h"
 
@@ -19,7 +20,8 @@ struct fw_fleet {
 	struct fw_loop *loop;
 	struct fw_engine *engine; /* NULL: closed */
 	struct fw_quotas *quotas;
-	uv_timer_t *timer; /* NULL: closed */
+	struct fw_roster *roster; /* NULL: none */
+	uv_timer_t *timer;        /* NULL: closed */
 	uint64_t changed_ms;
 	uint32_t wait_ms;
 };
@@ -162,7 +164,10 @@ static fw_error *start(struct fw_fleet *fleet, const struct fw_fleet_options *op
 	FW_TRY(start_timer(fleet));
 	FW_TRY(fw_engine_new(&engine, &fleet->engine));
 	fw_quotas_set_engine(fleet->quotas, fleet->engine);
-	return options->server ? fw_server__add_check(options->server, check, fleet) : NULL;
+	if (!options->server)
+		return NULL;
+	FW_TRY(fw_roster_new(options->server, options->name, fleet->engine, &fleet->roster));
+	return fw_server__add_check(options->server, check, fleet);
 }
 
 fw_error *fw_fleet_new(const struct fw_fleet_options *options, struct fw_fleet **ret_fleet)
@@ -210,6 +215,7 @@ void fw_fleet_close(struct fw_fleet *fleet)
 	fw_quotas_close(fleet->quotas);
 	if (fleet->engine) {
 		settle(fleet);
+		fw_roster_close(fleet->roster);
 		fw_quotas_return(fleet->quotas);
 		settle(fleet);
 		fw_engine_free(fleet->engine);
@@ -223,5 +229,6 @@ void fw_fleet_free(struct fw_fleet *fleet)
 	if (!fleet)
 		return;
 	fw_quotas_free(fleet->quotas);
+	fw_roster_free(fleet->roster);
 	fw__release(fleet);
 }

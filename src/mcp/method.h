@@ -28,6 +28,8 @@ struct fw_method {
 /* NULL: there is no such method. */
 const struct fw_method *fw_method_find(struct fw_text name);
 
+/* Answers initialize; its session is begun. */
+void fw_method_initialized(fw_call *call);
 fw_error *fw_method_initialize(fw_call *call);
 fw_error *fw_method_discover(fw_call *call);
 fw_error *fw_method_ping(fw_call *call);

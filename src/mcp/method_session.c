@@ -21,6 +21,7 @@
 #include "mcp/method.h"
 #include "mcp/project.h"
 #include "mcp/relay.h"
+#include "mcp/replica.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/util.h"
@@ -60,7 +61,7 @@ static void put_instructions(const fw_server *server, struct fw_buf *out)
 	}
 }
 
-static fw_error *read_contract(struct fw_session *session)
+fw_error *fw_session_read_contract(struct fw_session *session)
 {
 	yyjson_val *root = yyjson_doc_get_root(session->capabilities->doc);
 	yyjson_val *value =
@@ -77,7 +78,7 @@ static fw_error *read_contract(struct fw_session *session)
 }
 
 /* The depth of the text was checked with the message. */
-static struct fw_capabilities *capabilities_new(const struct fw_buf *text)
+struct fw_capabilities *fw_capabilities_new(const struct fw_buf *text)
 {
 	struct fw_capabilities *capabilities = fw__allocate(sizeof *capabilities);
 
@@ -120,7 +121,7 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 	fw_buf_init(&text, session->server->limits.message_bytes);
 	fw_buf_value(&text, capabilities);
 	if (text.state == FW_BUF_OK)
-		session->capabilities = capabilities_new(&text);
+		session->capabilities = fw_capabilities_new(&text);
 	fw_buf_clear(&text);
 	return session->capabilities && session->client ? NULL
 							: fw_raise_internal_out_of_memory();
@@ -128,7 +129,6 @@ static fw_error *keep_client(struct fw_session *session, yyjson_val *capabilitie
 
 fw_error *fw_method_initialize(fw_call *call)
 {
-	fw_server *server = call->server;
 	yyjson_val *version = fw_json_member(call->request.params, "protocolVersion");
 	yyjson_val *capabilities = fw_json_member(call->request.params, "capabilities");
 	yyjson_val *info = fw_json_member(call->request.params, "clientInfo");
@@ -136,7 +136,6 @@ fw_error *fw_method_initialize(fw_call *call)
 	bool is_new = !session;
 	enum fw_version agreed;
 	fw_error *err;
-	struct fw_buf *out;
 
 	if (!yyjson_is_str(version))
 		return fw_raise_protocol_invalid_params("/params/protocolVersion", "a string");
@@ -153,7 +152,7 @@ fw_error *fw_method_initialize(fw_call *call)
 		FW_TRY(fw_session_new(call->exchange, &session));
 	err = keep_client(session, capabilities, info);
 	if (!err)
-		err = read_contract(session);
+		err = fw_session_read_contract(session);
 	if (err) {
 		if (is_new)
 			fw_session_free(session);
@@ -163,9 +162,19 @@ fw_error *fw_method_initialize(fw_call *call)
 	if (is_new)
 		fw_call_join(call, session);
 	call->request.version = agreed;
-	out = fw_mcp_begin(call);
+	/* The client may use the session at another replica as soon as it has the answer. */
+	if (!fw_replica_save(session, call))
+		fw_method_initialized(call);
+	return NULL;
+}
+
+void fw_method_initialized(fw_call *call)
+{
+	fw_server *server = call->server;
+	struct fw_buf *out = fw_mcp_begin(call);
+
 	FW_BUF(out, "\"protocolVersion\":\"");
-	fw_buf_str(out, fw_version_names[agreed]);
+	fw_buf_str(out, fw_version_names[call->request.version]);
 	FW_BUF(out, "\",");
 	put_capabilities(server, out);
 	FW_BUF(out, ",\"serverInfo\":");
@@ -175,7 +184,6 @@ fw_error *fw_method_initialize(fw_call *call)
 	put_instructions(server, out);
 	fw_mcp_end(call, out);
 	fw_mcp_reply(call);
-	return NULL;
 }
 
 fw_error *fw_method_discover(fw_call *call)
@@ -210,8 +218,10 @@ fw_error *fw_method_set_level(fw_call *call)
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (found < 0)
 		return fw_raise_protocol_invalid_params("/params/level", "a log level");
-	if (call->session)
+	if (call->session) {
 		call->session->log_level = (fw_log_level)found;
+		(void)fw_replica_save(call->session, NULL);
+	}
 	if (call->server->relay && call->server->relay->ops->levelled)
 		call->server->relay->ops->levelled(call->server->relay, found);
 	fw_mcp_reply_empty(call);

@@ -25,6 +25,7 @@
 #include "mcp/page.h"
 #include "mcp/principal.h"
 #include "mcp/relay.h"
+#include "mcp/replica.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -98,6 +99,7 @@ static void notified(fw_call *call)
 	if (strcmp(call->request.method_name, FW_NOTE_INITIALIZED) == 0) {
 		if (call->session) {
 			call->session->is_initialized = true;
+			(void)fw_replica_save(call->session, NULL);
 			fw_relay_initialized(call->server);
 		}
 	} else if (strcmp(call->request.method_name, FW_NOTE_CANCELLED) == 0) {
@@ -458,6 +460,8 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 				stream->exchange = NULL;
 		exchange->streaming = NULL;
 	}
+	fw_takeover_leave(exchange->takeover);
+	exchange->takeover = NULL;
 	if (exchange->page)
 		fw_page_lose(exchange->page);
 	while (exchange->batches)
@@ -479,5 +483,6 @@ void fw_exchange_gone(struct fw_exchange *exchange)
 
 bool fw_exchange_is_busy(const struct fw_exchange *exchange)
 {
-	return exchange->calls || exchange->batches || exchange->streaming || exchange->page;
+	return exchange->calls || exchange->batches || exchange->streaming || exchange->page ||
+	       exchange->takeover;
 }

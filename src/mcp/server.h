@@ -40,6 +40,7 @@ struct fw_later;
 struct fw_owner;
 struct fw_post;
 struct fw_relay;
+struct fw_replica;
 struct fw_route_entry;
 struct fw_runner;
 struct fw_session;
@@ -180,6 +181,7 @@ struct fw_server {
 	struct fw_confine *confine;     /* NULL: the process is not confined */
 	struct fw_relay *relay;         /* NULL: the server has offers of its own */
 	struct fw_authority *authority; /* NULL: every caller may do everything */
+	struct fw_replica *replica;     /* NULL: sessions are known to this server only */
 	fw_server_options options;
 	struct fw_limits limits;
 	unsigned char key[32]; /* signs requestState */

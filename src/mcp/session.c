@@ -19,6 +19,7 @@
 #include "mcp/outcome.h"
 #include "mcp/owner.h"
 #include "mcp/principal.h"
+#include "mcp/replica.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -310,6 +311,9 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 							     "GET", "POST, DELETE"));
 			return;
 		}
+		/* Events of another replica: numbers go on after the last that the client has. */
+		if (stream == &session->get && after > stream->last)
+			stream->last = after;
 	} else {
 		after = session->get.last;
 		if (session->get.first && !session->get.exchange)
@@ -331,6 +335,7 @@ void fw_exchange_end_session(struct fw_exchange *exchange)
 		fw_exchange_refuse(exchange, err);
 		return;
 	}
+	fw_replica_end(session);
 	fw_session_free(session);
 	exchange->ops->reply(exchange, &ended);
 }

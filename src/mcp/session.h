@@ -22,6 +22,7 @@
 #include "mcp/stream.h"
 #include "rpc/version.h"
 
+struct fw_buf;
 struct fw_owner;
 
 /* A question to a legacy client whose answer has not come yet. */
@@ -42,6 +43,8 @@ struct fw_capabilities {
 };
 
 struct fw_capabilities *fw_capabilities_ref(struct fw_capabilities *capabilities);
+/* From JSON whose depth was checked. NULL: no memory. */
+struct fw_capabilities *fw_capabilities_new(const struct fw_buf *text);
 /* NULL is a no-op. */
 void fw_capabilities_unref(struct fw_capabilities *capabilities);
 
@@ -60,6 +63,7 @@ struct fw_session {
 	fw_contract contract;
 	fw_log_level log_level;
 	uint64_t used_ms;
+	uint64_t stamp; /* of the state that replicas share; see replica.h */
 	char **subscriptions;
 	size_t subscription_count;
 	struct fw_stream get;
@@ -97,6 +101,8 @@ struct fw_session *fw_session_of(const struct fw_exchange *exchange, const char 
 /* The same without counting as use: the request may not be one of this session. */
 const struct fw_session *fw_session_peek(const fw_server *server, const char *id);
 void fw_session_expire(fw_server *server);
+/* The contract that the capabilities state, if any. Raises input.invalid_value. */
+fw_error *fw_session_read_contract(struct fw_session *session);
 /* To the GET stream of the session, or its stdio connection. */
 void fw_session_send(struct fw_session *session, const char *json, size_t len);
 /* Raises server.overloaded (too many), internal.out_of_memory. */

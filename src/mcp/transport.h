@@ -25,6 +25,7 @@
 struct fw_exchange;
 struct fw_session;
 struct fw_batch;
+struct fw_takeover;
 
 /* ---- what the core says to a transport ------------------------------------ */
 
@@ -115,6 +116,7 @@ struct fw_exchange {
 	struct fw_session *streaming; /* it is the GET stream of this session */
 	bool persistent;              /* stdio: outlives its answers */
 	struct fw_batch *batches;     /* that will reply through it */
+	struct fw_takeover *takeover; /* its session is looked up; NULL: no */
 };
 
 /* ---- what a transport says to the core ------------------------------------- */

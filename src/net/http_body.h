@@ -17,6 +17,7 @@ struct fw_http_body {
 	struct fw_buf buf; /* a body that comes in several pieces */
 	const char *data;  /* a body that came in one piece, in the input */
 	size_t len;
+	size_t at;          /* in the input, while `data` is not set */
 	uint64_t announced; /* Content-Length */
 	uint64_t limit;     /* the most that is kept; 0: the body is dropped */
 	size_t extra_bytes; /* trailers and chunk extensions */

@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "mcp/principal.h"
+#include "mcp/replica.h"
 #include "net/http_auth.h"
 #include "net/http_conn.h"
 #include "net/http_check.h"
@@ -487,11 +488,11 @@ void fw_http__take_head(struct fw_http_conn *conn)
 	}
 }
 
-void fw_http__dispatch(struct fw_http_conn *conn)
+/* The request is complete, and what the core has to know of its session is there. */
+static void hand_over(struct fw_http_conn *conn)
 {
 	struct fw_buf *body = &conn->body.buf;
 
-	conn->answer.exchange = FW_HTTP_IN_CORE;
 	if (conn->body.limit && !conn->body.data) {
 		conn->body.data = body->len ? body->text : "";
 		conn->body.len = body->len;
@@ -508,4 +509,28 @@ void fw_http__dispatch(struct fw_http_conn *conn)
 	conn->body.data = NULL;
 	conn->body.len = 0;
 	fw_http__release_body(conn);
+}
+
+/* The input may have moved while the session was looked up. */
+static void resume(struct fw_exchange *exchange)
+{
+	struct fw_http_conn *conn = (struct fw_http_conn *)(void *)exchange;
+
+	if (conn->body.len && !conn->body.buf.len)
+		conn->body.data = conn->in.data + conn->body.at;
+	hand_over(conn);
+	fw_http__queue(conn);
+}
+
+void fw_http__dispatch(struct fw_http_conn *conn)
+{
+	conn->answer.exchange = FW_HTTP_IN_CORE;
+	if (conn->head.method == FW_HTTP_PAGE ||
+	    !fw_exchange_looks_up(&conn->exchange, resume)) {
+		hand_over(conn);
+		return;
+	}
+	if (conn->body.data)
+		conn->body.at = (size_t)(conn->body.data - conn->in.data);
+	conn->body.data = NULL;
 }

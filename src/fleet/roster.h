@@ -1,0 +1,30 @@
+/*
+ * roster.h - legacy sessions in the engine, so that any replica continues them: implements
+ * mcp/replica.h.
+ *
+ * A session is one value, under the digest of its id. An ended session is remembered as
+ * such for as long as it would have lived, because a replica may still know it.
+ *
+ * The one rule to remember: a value has an expiry, which every use of the session renews.
+ */
+#ifndef FW_FLEET_ROSTER_H
+#define FW_FLEET_ROSTER_H
+
+#include <stdint.h>
+
+#include <faultwire/error.h>
+#include <faultwire/serve.h>
+
+#include "fleet/engine.h"
+
+struct fw_roster;
+
+/* Becomes the replica of the server. Raises internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_roster_new(fw_server *server, const char *fleet,
+				     struct fw_engine *engine, struct fw_roster **ret_roster);
+/* The engine is about to be freed: nothing is looked up any more. NULL is a no-op. */
+void fw_roster_close(struct fw_roster *roster);
+/* After the server. NULL is a no-op. */
+void fw_roster_free(struct fw_roster *roster);
+
+#endif

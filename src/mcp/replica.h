@@ -1,0 +1,73 @@
+/*
+ * replica.h - the border between the server half and whatever shares legacy sessions with
+ * other replicas (src/fleet/). Without it a session is known to one server only.
+ *
+ * A request that names a session is held back until the shared state of the session was
+ * looked up, so that any replica continues a session, with its current state. What is
+ * shared: version, client, capabilities, log level, subscriptions and who has begun it; not
+ * calls in progress, streams and questions.
+ *
+ * The one rule to remember: a lookup that was begun is ended exactly once, by
+ * fw_takeover_end(). Everything is on the loop's thread.
+ */
+#ifndef FW_MCP_REPLICA_H
+#define FW_MCP_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/call.h>
+#include <faultwire/serve.h>
+
+struct fw_exchange;
+struct fw_replica;
+struct fw_session;
+struct fw_takeover;
+
+struct fw_replica_ops {
+	/* Looks the session up; false: cannot now, and the server uses what it knows. */
+	bool (*find)(struct fw_replica *replica, const char *id, struct fw_takeover *takeover);
+	/* Stores its state. With a call, fw_replica_saved() comes later; false: not now. */
+	bool (*save)(struct fw_replica *replica, const char *id, const char *text, size_t len,
+		     fw_call *call);
+	/* The client has ended it. */
+	void (*end)(struct fw_replica *replica, const char *id);
+};
+
+struct fw_replica {
+	const struct fw_replica_ops *ops;
+};
+
+/* It outlives the server. Before the server listens. */
+void fw_server__set_replica(fw_server *server, struct fw_replica *replica);
+
+/* ---- what the server half calls; each is a no-op without a replica ---------------------- */
+
+/* A session has changed. With a call, true: the call is answered by fw_replica_saved(). */
+bool fw_replica_save(struct fw_session *session, fw_call *call);
+void fw_replica_end(const struct fw_session *session);
+/* The exchange is gone. */
+void fw_takeover_leave(struct fw_takeover *takeover);
+
+/* ---- what a transport calls -------------------------------------------------------------- */
+
+/* A request has come. True: its session is looked up, and `resume` is called later, unless
+ * the exchange is gone by then. */
+bool fw_exchange_looks_up(struct fw_exchange *exchange,
+			  void (*resume)(struct fw_exchange *exchange));
+
+/* ---- what a replica calls ------------------------------------------------------------------ */
+
+enum fw_takeover_result {
+	FW_TAKEOVER_FOUND,
+	FW_TAKEOVER_NONE,  /* not known; what this server knows is valid */
+	FW_TAKEOVER_ENDED, /* by its client */
+	FW_TAKEOVER_FAILED /* could not be looked up */
+};
+/* The text is that of a peer: it is checked. */
+void fw_takeover_end(struct fw_takeover *takeover, enum fw_takeover_result result,
+		     const char *text, size_t len);
+/* The call of fw_replica_ops.save; consumes the reference that was taken for it. */
+void fw_replica_saved(fw_call *call);
+
+#endif
