@@ -181,17 +181,18 @@ static bool read_state(struct fw_session *session, yyjson_val *root)
 static bool read_client(struct fw_session *session, yyjson_val *root)
 {
 	struct fw_text client = fw_text_of(fw_json_member(root, "client"));
+	const char *name = fw_text_str(client);
 	yyjson_val *capabilities = fw_json_member(root, "capabilities");
 	enum fw_version version = fw_version_find(fw_text_of(fw_json_member(root, "version")));
 	struct fw_buf text;
 	fw_error *err;
 
-	if (!fw_text_str(client) || client.n > CLIENT_MAX || !yyjson_is_obj(capabilities) ||
+	if (!name || client.n > CLIENT_MAX || !yyjson_is_obj(capabilities) ||
 	    version > FW_V_2025_11_25 ||
 	    !fw_text_is(fw_text_of(fw_json_member(root, "version")), fw_version_names[version]))
 		return false;
 	session->version = version;
-	session->client = fw_strdup(client.p);
+	session->client = fw_strdup(name);
 	session->client_len = client.n;
 	fw_buf_init(&text, FW_LIMIT_FLEET_SESSION_BYTES);
 	fw_buf_value(&text, capabilities);
