@@ -2,6 +2,7 @@
  * audit.c - verifies, follows and searches an audit log.
  */
 #include "cli/command.h"
+#include "cli/commands/audit_anchors.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,6 +28,8 @@ enum {
 	JSON,
 	PARTIAL,
 	CONTAINS,
+	ANCHORS,
+	ANCHORED_AS,
 	FOLLOW,
 	COUNT,
 	CODE,
@@ -47,6 +50,12 @@ static const cli_option options[] = {
 		      "verify, accept: accept a log whose oldest files are stored elsewhere." },
 	[CONTAINS] = { "contains", "HASH", 0, CLI_TEXT,
 		       "verify: fail unless the log contains a record with this hash." },
+	[ANCHORS] = { "anchors", "URL", 0, CLI_TEXT,
+		      "verify: fail unless the log has all records that servers anchored at "
+		      "this URL: file:PATH or postgresql://..." },
+	[ANCHORED_AS] = { "anchored-as", "NAME", 0, CLI_TEXT,
+			  "verify: name of the log in the anchors; by default the host name, a "
+			  "colon and the path of the log." },
 	[FOLLOW] = { "follow", NULL, 'f', CLI_NOTHING,
 		     "tail: keep printing new records until interrupted." },
 	[COUNT] = { "count", "N", 'n', CLI_TEXT, "tail: number of records; by default 10." },
@@ -155,9 +164,10 @@ struct kept {
 };
 
 static void put_result_json(const struct fw_audit_report *report, const char *missing,
-			    const struct kept *kept)
+			    const struct kept *kept, const struct cli_anchors *anchors)
 {
-	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing && kept->is_present;
+	bool is_whole = report->fault == FW_AUDIT_WHOLE && !missing && kept->is_present &&
+			(!anchors || cli_anchors_hold(anchors));
 
 	cli_json_open(NULL, '{');
 	cli_json_bool("whole", is_whole);
@@ -183,6 +193,8 @@ static void put_result_json(const struct fw_audit_report *report, const char *mi
 		cli_json_bool("present", kept->is_present);
 		cli_json_close('}');
 	}
+	if (anchors)
+		cli_anchors_put(anchors, true);
 	cli_json_close('}');
 	cli_json_line_end();
 }
@@ -253,12 +265,23 @@ static int verify(const cli_args *args, const char *path)
 	struct fw_audit_report report;
 	struct search search = { .is_found = !hash };
 	struct kept kept = { .is_present = true };
+	struct cli_anchors *anchors = NULL;
 	char heads[CLI_PATH_SIZE] = "";
-	fw_error *err;
+	fw_error *err = NULL;
+	bool is_right;
 
 	if (hash && (strlen(hash) != 64 || strspn(hash, "0123456789abcdef") != 64))
 		return cli_fail(cli_usage("--contains takes a hash: 64 digits of 0-9 and a-f"));
-	err = fw_audit_verify(path, &how, &report);
+	if (cli_given(args, ANCHORED_AS) && !cli_given(args, ANCHORS))
+		return cli_fail(cli_usage("--anchored-as goes with --anchors"));
+	if (cli_given(args, ANCHORS)) {
+		err = cli_anchors_read(args->values[ANCHORS], args->values[ANCHORED_AS], path,
+				       &anchors);
+		how.record = cli_anchors_record;
+		how.record_ctx = anchors;
+	}
+	if (!err)
+		err = fw_audit_verify(path, &how, &report);
 	cli_progress_stop();
 	if (!err && hash) {
 		(void)snprintf(search.end, sizeof search.end, "\"hash\":\"%s\"}", hash);
@@ -268,15 +291,20 @@ static int verify(const cli_args *args, const char *path)
 		err = cli_state_path("heads", false, heads);
 	if (!err && heads[0])
 		err = fw_audit_check_head(heads, path, &kept.seq, &kept.is_present);
-	if (err)
+	if (err) {
+		cli_anchors_free(anchors);
 		return cli_fail(err);
+	}
 	if (cli_given(args, JSON))
-		put_result_json(&report, search.is_found ? NULL : hash, &kept);
+		put_result_json(&report, search.is_found ? NULL : hash, &kept, anchors);
 	else
 		put_result(&report, search.is_found ? NULL : hash, &kept);
-	return report.fault == FW_AUDIT_WHOLE && search.is_found && kept.is_present
-		       ? CLI_DONE
-		       : CLI_FAILED;
+	if (anchors && !cli_given(args, JSON) && report.fault == FW_AUDIT_WHOLE)
+		cli_anchors_put(anchors, false);
+	is_right = report.fault == FW_AUDIT_WHOLE && search.is_found && kept.is_present &&
+		   (!anchors || cli_anchors_hold(anchors));
+	cli_anchors_free(anchors);
+	return is_right ? CLI_DONE : CLI_FAILED;
 }
 
 /* ---- accept --------------------------------------------------------------- */
@@ -379,7 +407,8 @@ static const struct {
 	int (*run)(const cli_args *args, const char *path);
 	unsigned options; /* the ones it takes, as bits */
 } verbs[] = {
-	{ "verify", verify, 1U << JSON | 1U << PARTIAL | 1U << CONTAINS },
+	{ "verify", verify,
+	  1U << JSON | 1U << PARTIAL | 1U << CONTAINS | 1U << ANCHORS | 1U << ANCHORED_AS },
 	{ "accept", accept_it, 1U << PARTIAL },
 	{ "tail", tail, 1U << JSON | 1U << FOLLOW | 1U << COUNT },
 	{ "query", query,

@@ -17,8 +17,8 @@
 #include "store/store.h"
 
 enum {
-	PATHS_MAX = 8 + 3 * FW_STORE_FILES_MAX + SERVE_PATHS_MAX,
-	PORTS_MAX = 8 + 3 * FW_STORE_PORTS_MAX,
+	PATHS_MAX = 9 + 4 * FW_STORE_FILES_MAX + SERVE_PATHS_MAX,
+	PORTS_MAX = 8 + 4 * FW_STORE_PORTS_MAX,
 	HTTP_PORT = 80,
 	HTTPS_PORT = 443,
 	PROXY_PORT = 1080
@@ -134,7 +134,8 @@ static bool is_shared(const char *store)
 bool serve_confine_connects(const struct serve_confine *how)
 {
 	return how->webhook || how->alertmanager || is_url(how->jwks) || how->engine_port ||
-	       is_shared(how->store) || is_shared(how->incidents) || is_shared(how->governance);
+	       is_shared(how->store) || is_shared(how->incidents) ||
+	       is_shared(how->governance) || is_shared(how->anchors);
 }
 
 /* A database that is on another machine, or on a socket. */
@@ -189,6 +190,8 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	add_directory_of(&writable, how->incidents);
 	add_directory_of(&writable, how->store);
 	add_directory_of(&writable, how->governance);
+	if (how->anchors && strncmp(how->anchors, "file:", 5) == 0)
+		add_directory_of(&writable, how->anchors + 5);
 	add_directory_of(&readable, how->policy);
 	if (!is_url(how->jwks))
 		add_directory_of(&readable, how->jwks);
@@ -202,6 +205,7 @@ fw_error *serve_confine(fw_server *server, const struct serve_confine *how)
 	FW_TRY(add_store(&readable, &ports, how->store));
 	FW_TRY(add_store(&readable, &ports, how->incidents));
 	FW_TRY(add_store(&readable, &ports, how->governance));
+	FW_TRY(add_store(&readable, &ports, how->anchors));
 	options.sandbox = how->sandbox;
 	options.readable = readable.list;
 	options.writable = writable.list;

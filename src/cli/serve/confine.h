@@ -16,6 +16,7 @@ struct serve_confine {
 	const char *incidents;          /* the same */
 	const char *store;              /* the same */
 	const char *governance;         /* a file */
+	const char *anchors;            /* file:PATH, or the URL of a store */
 	const char *policy;             /* a file that may be replaced */
 	const char *jwks;               /* such a file, or a URL */
 	const struct serve_path *paths; /* of toolsets */

@@ -13,6 +13,8 @@
 #include "cli/state.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "mcp/page.h"
+#include "observe/audit/audit_anchor.h"
 
 enum {
 	AUDIT_BYTES_LEAST = 64 * 1024, /* a file must have room for a line */
@@ -114,6 +116,16 @@ static fw_error *read_words(const cli_args *args, fw_observe_options *options)
 	return read_sync(serve_value(args, SERVE_AUDIT_SYNC), options);
 }
 
+const char *serve_anchors(const cli_args *args)
+{
+	const char *given = serve_database(args, SERVE_AUDIT_ANCHORS);
+	const char *audit = serve_value(args, SERVE_AUDIT);
+	bool is_off =
+		(given && strcmp(given, "off") == 0) || (audit && strcmp(audit, "off") == 0);
+
+	return is_off ? NULL : given;
+}
+
 fw_error *serve_observers_read(struct serve_observers *observers, const cli_args *args,
 			       fw_observe_options *ret_options)
 {
@@ -127,6 +139,8 @@ fw_error *serve_observers_read(struct serve_observers *observers, const cli_args
 	FW_TRY(serve_bytes_read("--incidents-bytes", serve_value(args, SERVE_INCIDENTS_BYTES),
 				INCIDENT_BYTES_LEAST, bytes_most, &options.incident_bytes));
 	options.audit_file = serve_value(args, SERVE_AUDIT);
+	observers->anchors = serve_anchors(args);
+	observers->replica = serve_value(args, SERVE_REPLICA);
 	options.incident_file = serve_database(args, SERVE_INCIDENTS);
 	options.webhook_url = serve_value(args, SERVE_ALERT_WEBHOOK);
 	options.alertmanager_url = serve_value(args, SERVE_ALERTMANAGER);
@@ -174,6 +188,18 @@ static void add_hint(fw_error *err, const char *file)
 	fw_error_set_hint(err, hint);
 }
 
+/* Records are written all the same, so the server stays ready. */
+static bool check_anchors(void *ctx, char *text, size_t size)
+{
+	struct fw_audit_anchorer_health health = fw_audit_anchorer_health(ctx);
+
+	if (health.is_down)
+		(void)snprintf(text, size,
+			       "audit anchors: cannot be written, the last one is record %llu",
+			       (unsigned long long)health.seq);
+	return true;
+}
+
 fw_error *serve_observers_begin(struct serve_observers *observers, fw_server *server,
 				const fw_observe_options *options)
 {
@@ -190,6 +216,11 @@ fw_error *serve_observers_begin(struct serve_observers *observers, fw_server *se
 		    fw_error_code(err) != FW_GOVERNANCE_INVARIANT_VIOLATION)
 			add_hint(err, observation->audit_path);
 		return err;
+	}
+	if (observation->audit && observers->anchors) {
+		FW_TRY(fw_audit_anchorer_new(observation->audit, observers->anchors,
+					     observers->replica, &observers->anchorer));
+		FW_TRY(fw_server__add_check(server, check_anchors, observers->anchorer));
 	}
 	if (observation->audit && !fw_audit_is_up(observation->audit)) {
 		fw_audit_health(observation->audit, &health);

@@ -10,11 +10,16 @@
 #include "cli/serve/toolsets.h"
 #include "host/observation.h"
 
+struct fw_audit_anchorer;
+
 /* All zero to begin with. */
 struct serve_observers {
 	struct fw_observation observation;
 	struct serve_toolsets toolsets;
-	char secret[1024]; /* of the webhook */
+	char secret[1024];   /* of the webhook */
+	const char *anchors; /* URL for anchors of the audit log; NULL: none */
+	const char *replica; /* NULL: the name of the host */
+	struct fw_audit_anchorer *anchorer;
 };
 
 /** Reads the options of observers (see shared.h). The result borrows from `args` and from

@@ -217,6 +217,7 @@ static fw_error *confine(struct serving *serving)
 		.incidents = serve_database(args, SERVE_INCIDENTS),
 		.store = serve_value(args, SERVE_STORE),
 		.governance = serve_database(args, SERVE_GOVERNANCE),
+		.anchors = serve_anchors(args),
 		.policy = serve_value(args, SERVE_CLIENTS),
 		.jwks = serve_value(args, SERVE_OAUTH_JWKS),
 		.paths = toolsets->paths,

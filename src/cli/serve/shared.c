@@ -21,6 +21,7 @@
 #include "fleet/fleet.h"
 #include "govern/govern.h"
 #include "mcp/server.h"
+#include "observe/audit/audit_anchor.h"
 #include "observe/log/log.h"
 #include "store/store.h"
 
@@ -86,6 +87,13 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_AUDIT_BYTES] = { "audit-bytes", "N", 0, CLI_TEXT,
 				"Rotate the audit log at this size, by default 64m; takes the "
 				"suffix k or m. Rotated files are never deleted." },
+	[SERVE_AUDIT_ANCHORS] = { "audit-anchors", "URL", 0, CLI_TEXT,
+				  "Keep the last record of the audit log elsewhere too, every "
+				  "few "
+				  "seconds: file:PATH or postgresql://..., or off; by default "
+				  "the shared store, if there is one." },
+	[SERVE_REPLICA] = { "replica", "NAME", 0, CLI_TEXT,
+			    "Name of this server in anchors; by default the host name." },
 	[SERVE_INCIDENTS] = { "incidents", "FILE|URL", 0, CLI_FILE,
 			      "Database for incidents, or off; by default incidents.db in the "
 			      "state directory." },
@@ -231,6 +239,8 @@ bool serve_shared_close(struct serve_shared *shared)
 	/* Decides on the calls that still wait for it. */
 	fw_fleet_close(shared->fleet);
 	fw_govern_close(shared->govern);
+	fw_audit_anchorer_free(shared->observers.anchorer);
+	shared->observers.anchorer = NULL;
 	is_free = fw_observation_close(&shared->observers.observation);
 
 	if (is_free)

@@ -37,6 +37,8 @@ enum serve_option {
 	SERVE_AUDIT_SYNC,
 	SERVE_AUDIT_ARGS,
 	SERVE_AUDIT_BYTES,
+	SERVE_AUDIT_ANCHORS,
+	SERVE_REPLICA,
 	SERVE_INCIDENTS,
 	SERVE_INCIDENTS_AGE,
 	SERVE_INCIDENTS_BYTES,
@@ -64,6 +66,9 @@ const char *serve_shared_store(const cli_args *args);
 /** The value of an option that names a database; by default the store that servers
  *  share; NULL: neither is given. */
 const char *serve_database(const cli_args *args, enum serve_option option);
+
+/** Where anchors of the audit log go; NULL: nowhere. */
+const char *serve_anchors(const cli_args *args);
 
 /* A server with its loop and observers. All zero to begin with. */
 struct serve_shared {

@@ -171,6 +171,9 @@ struct fw_audit_verify_options {
 	/* Called repeatedly; may be NULL. */
 	void (*progress)(void *ctx, uint64_t records, uint64_t bytes, uint64_t total);
 	void *ctx;
+	/* Called for each intact record, in their order; may be NULL. */
+	void (*record)(void *ctx, uint64_t seq, const char *hash);
+	void *record_ctx;
 };
 
 /*

@@ -26,8 +26,7 @@
 
 enum { TEXT_LEN = 20 + 1 + FW_AUDIT_HASH_LEN + 1 + 20 + 1 };
 
-/* The canonical path of the log, which need not exist. */
-static bool real_path(int dir, const char *path, char *ret_path, size_t size)
+bool fw_audit_real_path(int dir, const char *path, char *ret_path, size_t size)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -55,7 +54,7 @@ bool fw_audit_head_path(const char *heads, int dir, const char *log, char *ret_p
 	char real[PATH_MAX + 256];
 	int len;
 
-	if (!heads || !real_path(dir, log, real, sizeof real) ||
+	if (!heads || !fw_audit_real_path(dir, log, real, sizeof real) ||
 	    !fw_sha256(real, strlen(real), hash))
 		return false;
 	fw_hex(hash, sizeof hash, hex);

@@ -24,6 +24,8 @@ bool fw_audit_continues(const struct fw_audit_file *file, const struct fw_audit_
 			struct fw_audit_chain *ret_chain);
 bool fw_audit_forged(struct fw_audit_failure *ret_failure, const char *how);
 
+/* The canonical path of a log, which need not exist. False: its folder does not. */
+bool fw_audit_real_path(int dir, const char *path, char *ret_path, size_t size);
 /* The path of the head file for this log; NULL: none is kept, or no memory. */
 const char *fw_audit_file_head(struct fw_audit_file *file);
 /* The head file in `heads` for a log; false: no such folder, or the path is too

@@ -161,6 +161,8 @@ static bool check_line(struct walk *walk, char *line, size_t len)
 	if (report->records++ == 0)
 		report->first_seq = mark.seq;
 	report->last_seq = mark.seq;
+	if (walk->options->record)
+		walk->options->record(walk->options->record_ctx, mark.seq, hash);
 	report->bytes += len + 1;
 	if (walk->options->progress && report->records % RECORDS_BETWEEN_STEPS == 0)
 		walk->options->progress(walk->options->ctx, report->records, report->bytes,

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "observe/audit/audit_head.h"
 #include "observe/audit/audit_writer.h"
 #include "observe/log/log.h"
 
@@ -138,9 +139,35 @@ static void log_up(const struct fw_audit *audit)
 		     sizeof fields / sizeof *fields);
 }
 
+/* Locked. */
+static void note_top(struct fw_audit *audit)
+{
+	struct fw_audit_writer *writer = &audit->writer;
+	const struct fw_audit_file *file = writer->file;
+
+	if (writer->top_file != file) {
+		if (!fw_audit_real_path(file->dir, file->path, audit->top.path,
+					sizeof audit->top.path))
+			audit->top.path[0] = '\0';
+		writer->top_file = file;
+	} else if (file->size < writer->top_size) {
+		audit->top.rotations++;
+	}
+	writer->top_size = file->size;
+	audit->top.chain = file->chain;
+}
+
+void fw_audit_top(struct fw_audit *audit, struct fw_audit_top *ret_top)
+{
+	fw_queue_thread_lock(&audit->queue);
+	*ret_top = audit->top;
+	fw_queue_thread_unlock(&audit->queue);
+}
+
 static void note_success(struct fw_audit *audit, uint64_t count)
 {
 	fw_queue_thread_lock(&audit->queue);
+	note_top(audit);
 	audit->records += count;
 	audit->batches += audit->writer.batch.len > 0;
 	audit->omitted.count -= audit->omitted.noted;

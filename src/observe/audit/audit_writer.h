@@ -49,6 +49,15 @@ struct fw_audit_writer {
 	uint64_t last_count; /* records in the last batch */
 	uint64_t expected;   /* those, and the ones that queued up behind them */
 	struct fw_audit_item *completed; /* the last one in the queue that is; NULL: none */
+	const struct fw_audit_file *top_file; /* whose path is in `top` */
+	uint64_t top_size;
+};
+
+/* The last record that was written, for anchors (audit_anchor.h). */
+struct fw_audit_top {
+	struct fw_audit_chain chain;
+	uint64_t rotations; /* how often the log was rotated */
+	char path[4096];    /* the real one; "": not known */
 };
 
 struct fw_audit {
@@ -62,6 +71,7 @@ struct fw_audit {
 	struct fw_audit_failure failure; /* the last one */
 	uint64_t records, lost, batches;
 	bool is_tried; /* the first attempt to write was made */
+	struct fw_audit_top top;
 	/* Read without the lock: */
 	atomic_uint_fast64_t syncs;
 	atomic_bool is_down;
@@ -78,6 +88,9 @@ FW_NODISCARD fw_error *fw_audit_append_taking(struct fw_audit *audit,
 /* May the refusal of an unauthenticated peer be recorded now? If not, it is counted
  * as omitted. */
 bool fw_audit_admit_unauthenticated(struct fw_audit *audit);
+
+/* From any thread. */
+void fw_audit_top(struct fw_audit *audit, struct fw_audit_top *ret_top);
 
 /* The thread's function and its cleanup; the argument is the audit. */
 void fw_audit_work(void *arg);
