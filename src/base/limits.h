@@ -86,6 +86,9 @@ enum {
 	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,
 	FW_LIMIT_CHILD_KEPT_BYTES = 256 * 1024,
 	FW_LIMIT_CHILD_DRAIN_MS = 500,
+	/* How long a process that has closed its output may take to exit: until then it is not
+	 * known whether it died, and of what. */
+	FW_LIMIT_CHILD_EXIT_MS = 250,
 	/* Event types and event ids of a stream that we read, and the buffer that a
 	 * reader keeps between two events. */
 	FW_LIMIT_SSE_NAME_BYTES = 1024,

@@ -87,7 +87,7 @@ void fw_child__output_over(struct fw_child *child)
 		return;
 	/* An exiting process closes its output a moment before it can be reaped. */
 	if (!child->has_ended)
-		(void)uv_timer_start(&child->grace, on_grace_over, FW_LIMIT_DEATH_MS, 0);
+		(void)uv_timer_start(&child->grace, on_grace_over, FW_LIMIT_CHILD_EXIT_MS, 0);
 	report_exit(child);
 }
 

@@ -139,7 +139,7 @@ static void test_child__the_signal_is_reported(void **state)
 static void test_child__closing_its_output_is_reported_before_its_exit(void **state)
 {
 	(void)state;
-	expect("echo one; exec >&-; sleep 0.2; exit 4", "one|closed|exit 4|");
+	expect("echo one; exec >&-; sleep 0.7; exit 4", "one|closed|exit 4|");
 }
 
 static void test_child__a_grandchild_that_holds_the_output_does_not_delay_the_exit(void **state)
