@@ -308,35 +308,18 @@ static void on_greeted(redisAsyncContext *context, void *data, void *ctx)
 		come_up(engine);
 }
 
-static void on_message(redisAsyncContext *context, void *data, void *ctx)
-{
-	struct fw_engine *engine = context->data;
-	const redisReply *reply = data;
-	struct fw_engine_word kind, text;
-
-	(void)ctx;
-	if (!reply || engine->state == GREETING) {
-		on_greeted(context, data, NULL);
-		return;
-	}
-	if (fw_engine_reply_text(reply, 0, &kind) && kind.len == 7 &&
-	    memcmp(kind.text, "message", 7) == 0 && fw_engine_reply_text(reply, 2, &text))
-		engine->options.received(engine->options.ctx, text.text, text.len);
-}
-
-static bool greet_with(struct fw_engine *engine, redisCallbackFn *done, void *ctx,
+static bool greet_with(struct fw_engine *engine, struct fw_engine_script *script,
 		       const char **words, int count)
 {
 	engine->greetings++;
-	return redisAsyncCommandArgv(engine->link->context, done, ctx, count, words, NULL) ==
-	       REDIS_OK;
+	return redisAsyncCommandArgv(engine->link->context, on_greeted, script, count, words,
+				     NULL) == REDIS_OK;
 }
 
 static void greet(struct fw_engine *engine)
 {
 	const struct fw_engine_url *url = &engine->url;
 	const char *login[3] = { "AUTH", url->user, url->password };
-	const char *channel[2] = { "SUBSCRIBE", engine->options.channel };
 	char db[16];
 	bool is_sent = true;
 
@@ -344,22 +327,19 @@ static void greet(struct fw_engine *engine)
 	engine->greetings = 0;
 	(void)snprintf(db, sizeof db, "%u", url->db);
 	if (url->password[0] && url->user[0])
-		is_sent = greet_with(engine, on_greeted, NULL, login, 3);
+		is_sent = greet_with(engine, NULL, login, 3);
 	else if (url->password[0])
-		is_sent = greet_with(engine, on_greeted, NULL,
-				     (const char *[]){ "AUTH", url->password }, 2);
+		is_sent =
+			greet_with(engine, NULL, (const char *[]){ "AUTH", url->password }, 2);
 	if (is_sent)
-		is_sent = greet_with(engine, on_greeted, NULL, (const char *[]){ "SELECT", db },
-				     2);
+		is_sent = greet_with(engine, NULL, (const char *[]){ "SELECT", db }, 2);
 	for (size_t i = 0; is_sent && i < engine->options.script_count; i++) {
 		struct fw_engine_script *script = &engine->options.scripts[i];
 
 		script->digest[0] = '\0';
-		is_sent = greet_with(engine, on_greeted, script,
+		is_sent = greet_with(engine, script,
 				     (const char *[]){ "SCRIPT", "LOAD", script->text }, 3);
 	}
-	if (is_sent && engine->options.channel)
-		is_sent = greet_with(engine, on_message, NULL, channel, 2);
 	if (!is_sent)
 		lose(engine, "out of memory");
 }
@@ -593,17 +573,6 @@ bool fw_engine_reply_number(const redisReply *reply, size_t index, int64_t *ret_
 	if (!found || found->type != REDIS_REPLY_INTEGER)
 		return false;
 	*ret_number = found->integer;
-	return true;
-}
-
-bool fw_engine_reply_text(const redisReply *reply, size_t index,
-			  struct fw_engine_word *ret_text)
-{
-	const redisReply *found = element(reply, index);
-
-	if (!found || !is_text(found))
-		return false;
-	*ret_text = (struct fw_engine_word){ found->str, found->len };
 	return true;
 }
 

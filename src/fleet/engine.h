@@ -42,11 +42,8 @@ struct fw_engine_options {
 	uint32_t wait_ms;                /* for a reply */
 	struct fw_engine_script *scripts;
 	size_t script_count;
-	/* A channel to receive messages of; then no commands are sent. NULL: none. */
-	const char *channel;
 	/* It has come up, or gone down. */
 	void (*changed)(void *ctx, bool is_up);
-	void (*received)(void *ctx, const char *text, size_t len);
 	void *ctx;
 };
 
@@ -99,8 +96,5 @@ bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
 
 /* Element `index` of a reply that is an array, if it is a whole number; else false. */
 bool fw_engine_reply_number(const struct redisReply *reply, size_t index, int64_t *ret_number);
-/* The same for text. Borrowed. */
-bool fw_engine_reply_text(const struct redisReply *reply, size_t index,
-			  struct fw_engine_word *ret_text);
 
 #endif
