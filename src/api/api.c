@@ -231,7 +231,7 @@ static void finished(void *ctx, const fw_outcome *outcome)
 {
 	struct fw_api *api = ctx;
 
-	fw_api_tell_events(api, outcome);
+	fw_api_publish(api, outcome);
 	if (!api->recent)
 		api->recent = fw_api_recent_new(api->started_ms);
 	if (api->recent)

@@ -93,7 +93,7 @@ static void put_outcome(struct fw_buf *out, const fw_outcome *outcome)
 	FW_BUF(out, "}");
 }
 
-void fw_api_tell_events(struct fw_api *api, const fw_outcome *outcome)
+void fw_api_publish(struct fw_api *api, const fw_outcome *outcome)
 {
 	char id[24];
 	fw_page_event event = { .name = "outcome", .id = id };

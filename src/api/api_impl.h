@@ -76,7 +76,7 @@ extern const struct fw_page_file fw_api_dashboard[];
 extern const struct fw_page_file fw_api_docs[];
 
 /* api_event.c */
-void fw_api_tell_events(struct fw_api *api, const fw_outcome *outcome);
+void fw_api_publish(struct fw_api *api, const fw_outcome *outcome);
 /* `ctx` is the API. */
 void fw_api_drop_stream(fw_page *page, void *ctx);
 

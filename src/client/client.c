@@ -23,7 +23,7 @@ enum { GOODBYE_MS = 1000, GOODBYE_STEP_MS = 5 };
 /* How long a program has for exiting. */
 static const double program_seconds = 0.5;
 
-void fw_client__tell(const fw_client *client, const fw_client_event *event)
+void fw_client__report(const fw_client *client, const fw_client_event *event)
 {
 	if (client->options.event)
 		client->options.event(client->options.ctx, event);
@@ -97,9 +97,9 @@ static void on_ready(void *ctx)
 		client->server[hello.n] = '\0';
 	}
 	client->is_settled = true;
-	fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_READY,
-						    .text = version,
-						    .len = strlen(version) });
+	fw_client__report(client, &(fw_client_event){ .kind = FW_CLIENT_READY,
+						      .text = version,
+						      .len = strlen(version) });
 	fw_loop_stop(&client->loop);
 }
 
@@ -119,21 +119,21 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 
 	(void)key;
 	if (fw_slice_equals(message->method, "notifications/message"))
-		fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_LOG,
-							    .attempt = client->attempts,
-							    .text = message->params.p,
-							    .len = message->params.n });
+		fw_client__report(client, &(fw_client_event){ .kind = FW_CLIENT_LOG,
+							      .attempt = client->attempts,
+							      .text = message->params.p,
+							      .len = message->params.n });
 }
 
 static void on_stray(void *ctx, const char *text, size_t len)
 {
-	fw_client__tell(
+	fw_client__report(
 		ctx, &(fw_client_event){ .kind = FW_CLIENT_STRAY, .text = text, .len = len });
 }
 
 static void on_trace(void *ctx, bool is_sent, const char *text, size_t len)
 {
-	fw_client__tell(
+	fw_client__report(
 		ctx, &(fw_client_event){ .kind = is_sent ? FW_CLIENT_SENT : FW_CLIENT_RECEIVED,
 					 .text = text,
 					 .len = len });

@@ -18,10 +18,10 @@ static const char *ask(const fw_client *client, const char *method, struct fw_sl
 {
 	const fw_client_options *options = &client->options;
 
-	fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_ASKED,
-						    .attempt = client->attempts,
-						    .text = method,
-						    .len = strlen(method) });
+	fw_client__report(client, &(fw_client_event){ .kind = FW_CLIENT_ASKED,
+						      .attempt = client->attempts,
+						      .text = method,
+						      .len = strlen(method) });
 	if (!options->answer)
 		return NULL;
 	return options->answer(options->ctx, method, params.p ? params.p : "{}",

@@ -69,7 +69,7 @@ struct fw_client_order {
 
 /* ---- client.c ---- */
 
-void fw_client__tell(const fw_client *client, const fw_client_event *event);
+void fw_client__report(const fw_client *client, const fw_client_event *event);
 /* Runs the loop until `*is_over`, the timer, or an interruption. `seconds` negative: no
  * timer. */
 void fw_client__wait(fw_client *client, const bool *is_over, double seconds);

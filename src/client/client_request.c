@@ -44,10 +44,10 @@ static void on_progress(void *ctx, struct fw_slice params)
 {
 	fw_client *client = ctx;
 
-	fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_PROGRESS,
-						    .attempt = client->attempts,
-						    .text = params.p,
-						    .len = params.n });
+	fw_client__report(client, &(fw_client_event){ .kind = FW_CLIENT_PROGRESS,
+						      .attempt = client->attempts,
+						      .text = params.p,
+						      .len = params.n });
 }
 
 static uint32_t attempt_ms(const fw_client *client)
@@ -166,10 +166,10 @@ static void decide(fw_client *client, const struct fw_client_order *order, const
 	how.has_deadline = fw_client__left(client, &how.left);
 	how.random = random_part();
 	fw_error_free(fw_decide(err, &how, &client->decision));
-	fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_FAILED,
-						    .attempt = client->attempts,
-						    .error = err,
-						    .decision = &client->decision });
+	fw_client__report(client, &(fw_client_event){ .kind = FW_CLIENT_FAILED,
+						      .attempt = client->attempts,
+						      .error = err,
+						      .decision = &client->decision });
 }
 
 fw_error *fw_client__run(fw_client *client, const struct fw_client_order *order,
@@ -192,9 +192,10 @@ fw_error *fw_client__run(fw_client *client, const struct fw_client_order *order,
 		if (client->decision.action != FW_ACTION_RETRY)
 			return err;
 		fw_error_free(err);
-		fw_client__tell(client, &(fw_client_event){ .kind = FW_CLIENT_WAITING,
-							    .attempt = client->attempts + 1,
-							    .delay = client->decision.delay });
+		fw_client__report(client,
+				  &(fw_client_event){ .kind = FW_CLIENT_WAITING,
+						      .attempt = client->attempts + 1,
+						      .delay = client->decision.delay });
 		fw_client__wait(client, NULL, client->decision.delay);
 		if (atomic_load(&client->is_interrupted))
 			return fw_raise_runtime_cancelled();

@@ -58,7 +58,7 @@ fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags, const yy
 	return NULL;
 }
 
-static void tell_contract(const struct fw_reading *reading, fw_contract found)
+static void report_contract(const struct fw_reading *reading, fw_contract found)
 {
 	if (reading->ret_contract)
 		*reading->ret_contract = found;
@@ -93,7 +93,7 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 			root = inner;
 		reading->contract = fw_sniff_value(root);
 	}
-	tell_contract(reading, reading->contract);
+	report_contract(reading, reading->contract);
 	if (reading->contract == FW_ANY_JSON)
 		return decode_any(reading, root, ret_error);
 	FW_TRY(decoders[reading->contract](reading, root));
@@ -104,7 +104,7 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 /* A final newline is not part of the text. */
 static fw_error *decode_text(const struct fw_reading *reading, const char *text, size_t len)
 {
-	tell_contract(reading, FW_PLAIN_TEXT);
+	report_contract(reading, FW_PLAIN_TEXT);
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
 	return fw_error_from_text(FW_HERE, text, len);
@@ -173,7 +173,7 @@ static fw_error *decode(const struct fw_reading *outer, const char *text, size_t
 	if ((reading.contract == FW_AUTO || reading.contract == FW_TOOLERROR) &&
 	    fw_toolerror_is_string_form(text, len)) {
 		reading.contract = FW_TOOLERROR;
-		tell_contract(&reading, FW_TOOLERROR);
+		report_contract(&reading, FW_TOOLERROR);
 		failed = fw_toolerror_decode_string(&reading, text, len);
 		err = reading.target;
 	} else {

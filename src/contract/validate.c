@@ -66,8 +66,8 @@ struct check {
 	size_t count;
 };
 
-static void tell(struct check *check, const char *pointer, const char *rule,
-		 const char *expected, const char *found)
+static void report(struct check *check, const char *pointer, const char *rule,
+		   const char *expected, const char *found)
 {
 	const fw_violation_info info = { pointer, rule, expected, found };
 
@@ -82,8 +82,8 @@ static bool on_schema_violation(void *ctx, const struct fw_violation *violation)
 {
 	struct check *check = ctx;
 
-	tell(check, violation->instance_pointer, violation->keyword, violation->expected,
-	     violation->found);
+	report(check, violation->instance_pointer, violation->keyword, violation->expected,
+	       violation->found);
 	return check->count < FW_VIOLATIONS_MAX;
 }
 
@@ -104,7 +104,7 @@ static void expect(struct check *check, yyjson_val *object, const char *base, co
 	else
 		snprintf(shown, sizeof(shown), "%s", yyjson_get_type_desc(value));
 	snprintf(found, sizeof(found), "\"%s\"", shown);
-	tell(check, pointer, "registry", expected, found);
+	report(check, pointer, "registry", expected, found);
 }
 
 static void expect_status(struct check *check, yyjson_val *object, const char *base, int wanted)
@@ -119,7 +119,7 @@ static void expect_status(struct check *check, yyjson_val *object, const char *b
 	snprintf(expected, sizeof(expected), "%d, as the contract defines for the code",
 		 wanted);
 	snprintf(found, sizeof(found), "%d", (int)status);
-	tell(check, pointer, "registry", expected, found);
+	report(check, pointer, "registry", expected, found);
 }
 
 /* Codeintel: the type URI must end in the code, and the status must be that of the
@@ -186,8 +186,8 @@ static fw_error *check_root(struct check *check, fw_validator *validator, yyjson
 	if (contract == FW_AUTO)
 		contract = fw_sniff_value(root);
 	if (contract == FW_ANY_JSON) {
-		tell(check, "", "contract", "an envelope of one of the contracts",
-		     "other JSON");
+		report(check, "", "contract", "an envelope of one of the contracts",
+		       "other JSON");
 		return NULL;
 	}
 	/* A valid envelope must also be readable: the readers refuse these. */
@@ -195,11 +195,11 @@ static fw_error *check_root(struct check *check, fw_validator *validator, yyjson
 	switch (fw_value_write(&count, root, NULL, &where)) {
 	case FW_VALUE_OK: break;
 	case FW_VALUE_DUPLICATE_KEY:
-		tell(check, where.pointer, "unique", "each key once",
-		     "a key that is there twice");
+		report(check, where.pointer, "unique", "each key once",
+		       "a key that is there twice");
 		return NULL;
 	case FW_VALUE_TOO_DEEP:
-		tell(check, where.pointer, "limit", "at most 64 levels", "more");
+		report(check, where.pointer, "limit", "at most 64 levels", "more");
 		return NULL;
 	case FW_VALUE_NO_MEMORY: return fw_raise_internal_out_of_memory();
 	}

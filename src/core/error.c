@@ -193,8 +193,8 @@ static struct fw_text copy_long(fw_error *err, const char *text, size_t len)
 	return fw__error_keep(err, len);
 }
 
-struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
-				   bool *ret_is_plain)
+struct fw_text fw__error_copy_given(fw_error *err, const char *text, size_t len,
+				    bool *ret_is_plain)
 {
 	struct fw_text repaired;
 	size_t need;
@@ -223,7 +223,7 @@ struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len)
 {
 	bool is_plain;
 
-	return fw__error_copy_told(err, text, len, &is_plain);
+	return fw__error_copy_given(err, text, len, &is_plain);
 }
 
 struct fw_text fw__error_copy_value(fw_error *err, yyjson_val *value,
@@ -326,7 +326,7 @@ void fw__error_set_message(fw_error *err, const char *text, size_t len)
 {
 	bool is_plain;
 
-	err->message = fw__error_copy_told(err, text, len, &is_plain);
+	err->message = fw__error_copy_given(err, text, len, &is_plain);
 	err->plain &= ~FW_PLAIN_MESSAGE;
 	if (!err->message.p)
 		err->message = (struct fw_text){ err->row->title, strlen(err->row->title) };

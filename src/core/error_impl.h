@@ -96,8 +96,8 @@ struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len);
 struct fw_text fw__error_copy_any(fw_error *err, const char *text, size_t len);
 
 /* The same, and reports whether nothing in the text must be escaped in JSON. */
-struct fw_text fw__error_copy_told(fw_error *err, const char *text, size_t len,
-				   bool *ret_is_plain);
+struct fw_text fw__error_copy_given(fw_error *err, const char *text, size_t len,
+				    bool *ret_is_plain);
 
 #define FW_PLAIN_MESSAGE (UINT32_C(1) << 31)
 

@@ -112,8 +112,8 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 			item->as.text = redacted;
 			break;
 		}
-		item->as.text = fw__error_copy_told(err, field->string, field->string_len,
-						    &item->has_plain_text);
+		item->as.text = fw__error_copy_given(err, field->string, field->string_len,
+						     &item->has_plain_text);
 		if (!item->as.text.p)
 			item->as.text = (struct fw_text){ "", 0 };
 		break;

@@ -119,7 +119,7 @@ static enum fw_value_fault write_example(struct fw_out *out, const fw_row *row,
 	return fault;
 }
 
-static void tell_example_fault(struct loader *loader, enum fw_value_fault fault)
+static void report_example_fault(struct loader *loader, enum fw_value_fault fault)
 {
 	if (fault == FW_VALUE_NO_MEMORY && !loader->reader.first)
 		loader->reader.first = fw_raise_internal_out_of_memory();
@@ -134,7 +134,7 @@ static void measure(struct loader *loader, const fw_row *row, yyjson_val *value)
 	struct fw_out out;
 
 	fw_out_init(&out, NULL, 0);
-	tell_example_fault(loader, write_example(&out, row, value));
+	report_example_fault(loader, write_example(&out, row, value));
 	loader->string_bytes += fw_out_finish(&out, 0) + 1;
 	loader->string_bytes += strlen(row->code) + 1 + strlen(row->title) + 1;
 	loader->string_bytes += strlen(row->message) + 1 + strlen(row->hint) + 1;
@@ -204,7 +204,7 @@ static const char *keep_example(struct loader *loader, struct block *block, cons
 	size_t len;
 
 	fw_out_init(&out, text, block->string_room);
-	tell_example_fault(loader, write_example(&out, row, value));
+	report_example_fault(loader, write_example(&out, row, value));
 	len = fw_out_finish(&out, block->string_room);
 	block->strings += len + 1;
 	block->string_room -= len + 1;

@@ -105,7 +105,7 @@ struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key)
 
 /* ---- its end ------------------------------------------------------------------------ */
 
-static void tell_attempts(const struct fw_job *job, fw_error *err)
+static void add_attempts(const struct fw_job *job, fw_error *err)
 {
 	if (job->attempts < 2)
 		return;
@@ -124,7 +124,7 @@ void fw_job_fail(struct fw_job *job, fw_error *err)
 	fw_call *call = job->call;
 
 	count(job, fw_error_delivery(err) == FW_NOT_SENT ? FW_GATE_REFUSED : FW_GATE_BROKEN);
-	tell_attempts(job, err);
+	add_attempts(job, err);
 	if (job->gate->options.exposes_stderr && fw_error_detail(err))
 		fw_error_add_string(err, "stderr", fw_error_detail(err));
 	fw_job_free(job);
@@ -408,7 +408,7 @@ static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 		fw_outputs_learn(&upstream->outputs, text, parts[1].value);
 	}
 	if (upstream->changed_tools != changed)
-		fw_listen_tell(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
+		fw_listen_announce(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
 }
 
 static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
@@ -425,14 +425,15 @@ static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 }
 
 /* The failure that the reply reports. Consumes `err`. */
-static void fail_as_told(struct fw_job *job, fw_error *err, const struct fw_remote_reply *reply)
+static void fail_as_reported(struct fw_job *job, fw_error *err,
+			     const struct fw_remote_reply *reply)
 {
 	bool is_result = reply->result.p != NULL;
 	fw_call *call = job->call;
 
 	err = fw_question_blame(job, err);
 	count(job, FW_GATE_FAILED);
-	tell_attempts(job, err);
+	add_attempts(job, err);
 	fw_job_free(job);
 	fw_relay_fail(call, err, is_result ? FW_RELAYED_RESULT : FW_RELAYED_ERROR,
 		      is_result ? reply->result : reply->error);
@@ -471,7 +472,7 @@ void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply)
 	fw_error *err = fw_answer_read(job->upstream, job->call, reply);
 
 	if (err) {
-		fail_as_told(job, err, reply);
+		fail_as_reported(job, err, reply);
 	} else if (has_questions && (!job->call->request.is_modern || job->call->page)) {
 		fw_question_pass(job, scan);
 	} else {

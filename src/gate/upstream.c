@@ -83,9 +83,9 @@ static void restore(struct fw_upstream *upstream)
 	upstream->stream_key = 0;
 	fw_upstream_listen(upstream);
 	if (fw_remote_counts(upstream->remote)->connects > 1) {
-		fw_listen_tell(gate->relay.server, FW_CHANGE_TOOLS, NULL);
-		fw_listen_tell(gate->relay.server, FW_CHANGE_PROMPTS, NULL);
-		fw_listen_tell(gate->relay.server, FW_CHANGE_RESOURCES, NULL);
+		fw_listen_announce(gate->relay.server, FW_CHANGE_TOOLS, NULL);
+		fw_listen_announce(gate->relay.server, FW_CHANGE_PROMPTS, NULL);
+		fw_listen_announce(gate->relay.server, FW_CHANGE_RESOURCES, NULL);
 	}
 }
 
@@ -182,16 +182,16 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 	char method[128];
 
 	if (fw_slice_equals(message->method, FW_NOTE_TOOLS_CHANGED)) {
-		fw_listen_tell(relay->server, FW_CHANGE_TOOLS, NULL);
+		fw_listen_announce(relay->server, FW_CHANGE_TOOLS, NULL);
 	} else if (fw_slice_equals(message->method, FW_NOTE_PROMPTS_CHANGED)) {
-		fw_listen_tell(relay->server, FW_CHANGE_PROMPTS, NULL);
+		fw_listen_announce(relay->server, FW_CHANGE_PROMPTS, NULL);
 	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCES_CHANGED)) {
-		fw_listen_tell(relay->server, FW_CHANGE_RESOURCES, NULL);
+		fw_listen_announce(relay->server, FW_CHANGE_RESOURCES, NULL);
 	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCE_UPDATED)) {
 		char uri[4096];
 
 		if (fw_slice_text(message->uri, uri, sizeof uri) < sizeof uri)
-			fw_listen_tell(relay->server, FW_CHANGE_RESOURCE, uri);
+			fw_listen_announce(relay->server, FW_CHANGE_RESOURCE, uri);
 	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
 		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {

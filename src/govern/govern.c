@@ -30,7 +30,7 @@ static fw_error *work(struct fw_store_call *call, struct fw_store *store)
 	return NULL;
 }
 
-static void tell_store(struct fw_govern *govern, const fw_error *err)
+static void report_store(struct fw_govern *govern, const fw_error *err)
 {
 	bool is_lost = err != NULL;
 
@@ -68,7 +68,7 @@ static void done(struct fw_store_call *call, fw_error *err, bool is_over)
 	poll->is_busy = false;
 	govern->pending--;
 	if (!is_over)
-		tell_store(govern, err);
+		report_store(govern, err);
 	if (!err)
 		govern->store_ok_ms = fw_steady_ms();
 	fw_error_free(err);

@@ -195,7 +195,7 @@ static void complete_error(fw_call *call, fw_error *err)
 	};
 	yyjson_val *trace = fw_json_member(call->request.meta, FW_META_TRACE);
 
-	fw_mcp_tell_failing(call, err);
+	fw_mcp_report_failing(call, err);
 	if (call->request.kind == FW_CALL_TOOL) {
 		scope.tool = call->request.name;
 		if (call->request.offer)
@@ -339,7 +339,7 @@ static void depart(fw_call *call)
 	if (err && !call->is_silent)
 		fw_mcp_put_error(call, err);
 	leave(call, err);
-	fw_mcp_tell_finished(call, err);
+	fw_mcp_report_finished(call, err);
 	fw_error_free(err);
 	finish(call);
 }

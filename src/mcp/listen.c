@@ -193,7 +193,7 @@ static void put_change(struct fw_buf *out, const fw_call *listener, enum fw_chan
 	FW_BUF(out, "}");
 }
 
-void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri)
+void fw_listen_announce(fw_server *server, enum fw_change change, const char *uri)
 {
 	struct fw_buf *out = &server->out;
 

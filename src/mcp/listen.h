@@ -22,7 +22,7 @@ struct fw_listening {
 	size_t uri_count;
 };
 
-void fw_listen_tell(fw_server *server, enum fw_change change, const char *uri);
+void fw_listen_announce(fw_server *server, enum fw_change change, const char *uri);
 void fw_listen_end(fw_call *call);
 
 #endif

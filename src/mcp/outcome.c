@@ -158,7 +158,7 @@ fw_error *fw_mcp_admit(fw_call *call)
 	return NULL;
 }
 
-void fw_mcp_tell_finished(fw_call *call, const fw_error *err)
+void fw_mcp_report_finished(fw_call *call, const fw_error *err)
 {
 	fw_server *server = call->server;
 	fw_outcome outcome;
@@ -172,7 +172,7 @@ void fw_mcp_tell_finished(fw_call *call, const fw_error *err)
 							    &outcome);
 }
 
-void fw_mcp_tell_failing(fw_call *call, fw_error *err)
+void fw_mcp_report_failing(fw_call *call, fw_error *err)
 {
 	fw_server *server = call->server;
 
@@ -187,7 +187,7 @@ void fw_mcp_tell_failing(fw_call *call, fw_error *err)
 	}
 }
 
-void fw_mcp_tell_session_ended(fw_server *server, const char *session)
+void fw_mcp_report_session_ended(fw_server *server, const char *session)
 {
 	for (size_t i = 0; i < server->observers.count; i++) {
 		const fw_observer *observer = &server->observers.items[i];

@@ -17,8 +17,8 @@ fw_error *fw_mcp_admit(fw_call *call);
 fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
 /* The client's name for itself, redacted; NULL: it gave none. */
 const char *fw_mcp_client(fw_call *call);
-void fw_mcp_tell_failing(fw_call *call, fw_error *err);
-void fw_mcp_tell_session_ended(fw_server *server, const char *session);
-void fw_mcp_tell_finished(fw_call *call, const fw_error *err);
+void fw_mcp_report_failing(fw_call *call, fw_error *err);
+void fw_mcp_report_session_ended(fw_server *server, const char *session);
+void fw_mcp_report_finished(fw_call *call, const fw_error *err);
 
 #endif

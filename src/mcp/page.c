@@ -168,7 +168,7 @@ static struct fw_exchange *part(fw_page *page)
 }
 
 /* The handler has a page that nobody waits for. */
-static void tell_gone(fw_page *page)
+static void report_gone(fw_page *page)
 {
 	if (page->is_kept && !page->is_finished && page->gone)
 		page->gone(page, page->ctx);
@@ -314,7 +314,7 @@ void fw_page_lose(fw_page *page)
 {
 	(void)fw_page_ref(page);
 	(void)part(page);
-	tell_gone(page);
+	report_gone(page);
 	fw_page_unref(page);
 }
 
@@ -333,7 +333,7 @@ uint64_t fw_pages_expire(fw_server *server, uint64_t now_ms)
 		}
 		(void)fw_page_ref(page);
 		fail(page, fw_raise_runtime_timeout(page->limit_ms));
-		tell_gone(page);
+		report_gone(page);
 		fw_page_unref(page);
 		/* Others may have ended too. */
 		next = server->pages.open;
@@ -354,7 +354,7 @@ static void end_those(fw_server *server, bool with_streams)
 			answer(page);
 		else
 			fail(page, fw_raise_server_shutting_down());
-		tell_gone(page);
+		report_gone(page);
 		fw_page_unref(page);
 		page = server->pages.open;
 	}
@@ -372,7 +372,7 @@ void fw_pages_end_invalid(fw_server *server, int64_t now_ms)
 		}
 		(void)fw_page_ref(page);
 		answer(page);
-		tell_gone(page);
+		report_gone(page);
 		fw_page_unref(page);
 		/* Others may have ended too. */
 		page = server->pages.open;

@@ -77,7 +77,7 @@ static void take(fw_server *server, struct fw_post *post)
 		break;
 	}
 	case FW_POST_CHANGE:
-		fw_listen_tell(server, post->change, post->len ? post->text : NULL);
+		fw_listen_announce(server, post->change, post->len ? post->text : NULL);
 		break;
 	}
 }

@@ -188,7 +188,7 @@ void fw_session_free(struct fw_session *session)
 		session->wire->session = NULL;
 	session->wire = NULL;
 	if (session->id[0])
-		fw_mcp_tell_session_ended(session->server, session->id);
+		fw_mcp_report_session_ended(session->server, session->id);
 	fw_session_unref(session);
 }
 

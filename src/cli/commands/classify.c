@@ -274,7 +274,7 @@ struct problems {
 	size_t count;
 };
 
-static void tell(void *ctx, const fw_error *problem)
+static void report(void *ctx, const fw_error *problem)
 {
 	struct problems *problems = ctx;
 	fw_field row = { .u64 = 0 };
@@ -293,7 +293,7 @@ static bool load_rules(const char *path, fw_classifier **ret_rules)
 	fw_error *err = cli_read_file(path, RULES_MAX, &text, &len);
 
 	if (!err)
-		err = fw_classifier_new(text, len, NULL, tell, &problems, ret_rules);
+		err = fw_classifier_new(text, len, NULL, report, &problems, ret_rules);
 	free(text);
 	if (!err)
 		return true;

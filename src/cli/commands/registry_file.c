@@ -16,7 +16,7 @@ struct problems {
 	size_t count;
 };
 
-static void tell(void *ctx, const fw_error *problem)
+static void report(void *ctx, const fw_error *problem)
 {
 	struct problems *problems = ctx;
 
@@ -39,7 +39,7 @@ bool cli_registry_load(const char *path, fw_registry **ret_registry)
 		(void)cli_fail(err);
 		return false;
 	}
-	err = fw_registry_load(text, len, tell, &problems, ret_registry);
+	err = fw_registry_load(text, len, report, &problems, ret_registry);
 	free(text);
 	if (!err)
 		return true;

@@ -68,7 +68,7 @@ void fw_indexer_prepare(struct fw_code_repos *repos, const char *state, bool has
 
 /* ---- one walk, and what follows from it ---- */
 
-void fw_indexer__tell(const struct fw_indexer *indexer, const char *state, uint64_t files)
+void fw_indexer__report(const struct fw_indexer *indexer, const char *state, uint64_t files)
 {
 	const char *name = indexer->repo->name;
 
@@ -227,7 +227,7 @@ static enum fw_board_state work(struct fw_indexer *indexer, struct fw_indexer_li
 		return FW_BOARD_FAILED;
 	finish(indexer, list);
 	if (indexer->has_told)
-		fw_indexer__tell(indexer, "ready", list->count);
+		fw_indexer__report(indexer, "ready", list->count);
 	indexer->has_told = false;
 	return FW_BOARD_READY;
 }
@@ -254,7 +254,7 @@ static int64_t work_once(struct fw_indexer *indexer)
 	took = (fw_steady_ms() - start) * SWEEP_SHARE;
 	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED) {
 		if (indexer->told != state)
-			fw_indexer__tell(indexer, fw_board_state_name(state), 0);
+			fw_indexer__report(indexer, fw_board_state_name(state), 0);
 		indexer->told = state;
 		return RETRY_MS;
 	}

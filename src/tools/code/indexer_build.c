@@ -80,7 +80,7 @@ static void show_progress(struct fw_indexer *indexer, uint64_t files_read)
 	if (now >= indexer->next_tell_ms) {
 		indexer->has_told = indexer->next_tell_ms != 0;
 		if (indexer->has_told)
-			fw_indexer__tell(indexer, "building", files_read);
+			fw_indexer__report(indexer, "building", files_read);
 		indexer->next_tell_ms = now + TELL_MS;
 	}
 	(void)pthread_mutex_lock(&indexer->lock);

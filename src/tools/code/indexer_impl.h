@@ -82,7 +82,7 @@ void fw_indexer__compare(struct fw_indexer *indexer, struct fw_indexer_list *lis
 			 uint64_t since);
 
 /* Writes a line about the index to standard error, which is the server's log. */
-void fw_indexer__tell(const struct fw_indexer *indexer, const char *state, uint64_t files);
+void fw_indexer__report(const struct fw_indexer *indexer, const char *state, uint64_t files);
 
 /* ---- indexer_build.c ---- */
 
