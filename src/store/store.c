@@ -42,6 +42,7 @@ static void copy_part(char *ret_text, size_t size, const char *from, const char 
 
 void fw_store_url_show(const char *url, char *ret_text, size_t size)
 {
+	static const char hidden[] = ":***", more[] = "?...";
 	const char *at = strstr(url, "://");
 	const char *end = at ? at + 3 + strcspn(at + 3, "/?#") : url;
 	const char *host = at ? memrchr(at + 3, '@', (size_t)(end - at - 3)) : NULL;
@@ -55,13 +56,13 @@ void fw_store_url_show(const char *url, char *ret_text, size_t size)
 	}
 	copy_part(ret_text, size, url, colon ? colon : end);
 	if (colon) {
-		copy_part(ret_text, size, ":***", ":***" + 4);
+		copy_part(ret_text, size, hidden, hidden + strlen(hidden));
 		copy_part(ret_text, size, host, end);
 	}
 	/* Parameters can contain a password too, in more than one spelling. */
 	copy_part(ret_text, size, end, query ? query : end + strlen(end));
 	if (query)
-		copy_part(ret_text, size, "?...", "?..." + 4);
+		copy_part(ret_text, size, more, more + strlen(more));
 }
 
 fw_error *fw_store_open(const char *url, const struct fw_store_options *options,
