@@ -83,7 +83,7 @@ test('a confined server has no Unix sockets, and says so at the start', () => {
 	assert.match(found.stderr, /Unix sockets.*--sandbox off/);
 });
 
-test('two servers share tokens, a budget, incidents and answers to keys', async () => {
+test('two servers share tokens, a budget and incidents', async () => {
 	const made = faultwire('token', 'new', 'spender', '--scope', 'admin', '--governance', runtime);
 	assert.equal(made.status, 0, made.stderr);
 	const token = made.stdout.trim();
