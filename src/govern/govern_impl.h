@@ -101,7 +101,7 @@ fw_error *fw_govern__admit(struct fw_authority *authority, fw_call *call, bool *
 void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_error *err);
 
 /* See fw_quotas_options. */
-void fw_govern__decided(void *govern, struct fw_quota *quota,
+void fw_govern__decided(void *ctx, struct fw_quota *quota,
 			const struct fw_quota_answer *answer);
 
 /* Submits the return of what was reserved; the server has stopped. */
