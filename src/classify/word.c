@@ -83,10 +83,11 @@ static bool announces_code(const char *word, size_t len)
  * punctuation of JSON. */
 static bool is_in_prose(const struct fw_word_reader *reader, const char *p)
 {
-	const char *last = reader->before + reader->before_len;
+	const char *last;
 
 	if (reader->before_len == 0 || announces_code(reader->before, reader->before_len))
 		return false;
+	last = reader->before + reader->before_len;
 	if (last < p && *last == ':')
 		last++;
 	return last + 1 == p && *last == ' ';

@@ -52,8 +52,8 @@ test('server.sandbox_unavailable: a sandbox is required, and the kernel has none
 	same([status, envelope.error_code, envelope.cause.code], [1, 'BOOTSTRAP_FAILURE', 'server.sandbox_unavailable']);
 });
 
-test('internal.unsupported: a store that this build does not have', () => {
-	const { err } = run(['--contract', 'kaiza', 'serve', '--log', 'off', '--incidents', 'postgresql://nowhere/x']);
+test('internal.unsupported: a connection that this build does not have', () => {
+	const { err } = run(['--contract', 'kaiza', 'serve', '--log', 'off', '--http', '127.0.0.1:0', '--limits-store', 'rediss://nowhere/0']);
 	same(JSON.parse(lines(err).at(-1)).cause.code, 'internal.unsupported');
 });
 

@@ -248,7 +248,10 @@ static void read_line(struct reading *r)
 	line->in_interface = parent == FW_OUTLINE_INTERFACE;
 	if (!r->is_fenced && fw_outline_line_defines(line, &symbol)) {
 		if (line->language == FW_OUTLINE_MARKDOWN) {
-			level = strspn(line->text, "#");
+			for (level = 0; line->text + level < line->end &&
+					line->text[level] == '#';
+			     level++)
+				;
 			end_sections(r, level);
 		}
 		begin_symbol(r, &symbol, level);
