@@ -80,14 +80,13 @@ enum {
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
 	/* A child process that we speak to: one line of its output, what waits to be
 	 * sent to it, the end of its standard error, the buffer kept between two
-	 * lines, and how long its output is waited for once it has ended. */
+	 * lines, and how long its output is waited for once it has ended; how long it may
+	 * take to exit once it has closed its output. */
 	FW_LIMIT_CHILD_LINE_BYTES = 16 * 1024 * 1024,
 	FW_LIMIT_CHILD_UNSENT_BYTES = 32 * 1024 * 1024,
 	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,
 	FW_LIMIT_CHILD_KEPT_BYTES = 256 * 1024,
 	FW_LIMIT_CHILD_DRAIN_MS = 500,
-	/* How long a process that has closed its output may take to exit: until then it is not
-	 * known whether it died, and of what. */
 	FW_LIMIT_CHILD_EXIT_MS = 250,
 	/* Event types and event ids of a stream that we read, and the buffer that a
 	 * reader keeps between two events. */

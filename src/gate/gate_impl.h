@@ -134,7 +134,7 @@ void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		       const fw_error *err);
 
 /* Counts the job in the limits of its upstream, or says why it is refused. */
-fw_error *fw_upstream_count(struct fw_upstream *upstream, struct fw_job *job);
+fw_error *fw_upstream_count(struct fw_upstream *connection, struct fw_job *job);
 void fw_upstream_uncount(struct fw_job *job);
 
 /* ---- legacy.c ---- */

@@ -248,8 +248,8 @@ static void read_line(struct reading *r)
 	line->in_interface = parent == FW_OUTLINE_INTERFACE;
 	if (!r->is_fenced && fw_outline_line_defines(line, &symbol)) {
 		if (line->language == FW_OUTLINE_MARKDOWN) {
-			for (level = 0; line->text + level < line->end &&
-					line->text[level] == '#';
+			for (level = 0;
+			     line->text + level < line->end && line->text[level] == '#';
 			     level++)
 				;
 			end_sections(r, level);
