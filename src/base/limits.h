@@ -78,10 +78,9 @@ enum {
 	FW_LIMIT_HTTP_OUTPUT_BYTES = 2047 * 1024 * 1024,
 	/* How long a connection of the HTTP client may take to come up. */
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
-	/* A child process that we speak to: one line of its output, what waits to be
-	 * sent to it, the end of its standard error, the buffer kept between two
-	 * lines, and how long its output is waited for once it has ended; how long it may
-	 * take to exit once it has closed its output. */
+	/* A child process that we speak to: one line of its output, what waits to be sent to it,
+	 * the end of its standard error, the buffer kept between two lines; how long its output
+	 * may stay open after its exit, and it may take to exit after its output was closed. */
 	FW_LIMIT_CHILD_LINE_BYTES = 16 * 1024 * 1024,
 	FW_LIMIT_CHILD_UNSENT_BYTES = 32 * 1024 * 1024,
 	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,
