@@ -177,11 +177,16 @@ enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int6
 	return result;
 }
 
-void fw_account_refund(struct fw_account *account, int64_t cost)
+void fw_account_refund(struct fw_account *account, int64_t cost, int64_t paid_ms)
 {
-	for (int i = 0; i < FW_PERIOD_COUNT; i++)
-		if (has_budget(account, i))
-			account->leases[i].part.amount += cost;
+	for (int i = 0; i < FW_PERIOD_COUNT; i++) {
+		struct fw_budget_part *part = &account->leases[i].part;
+		struct fw_budget_window window;
+
+		fw_budget_window_at((enum fw_period)i, paid_ms, &window);
+		if (has_budget(account, i) && strcmp(window.name, part->window.name) == 0)
+			part->amount += cost;
+	}
 }
 
 int64_t fw_account_left(const struct fw_account *account, enum fw_period period)

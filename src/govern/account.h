@@ -92,8 +92,9 @@ enum fw_spending {
 /* Takes the cost of a call out of all budgets, or out of none. */
 enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int64_t now_ms,
 				  uint64_t now_ns, enum fw_period *ret_period);
-/* A call that has spent this did not run. */
-void fw_account_refund(struct fw_account *account, int64_t cost);
+/* A call that has spent this at `paid_ms` did not run. A budget that was renewed since gets
+ * nothing back: that was spent of the one before. */
+void fw_account_refund(struct fw_account *account, int64_t cost, int64_t paid_ms);
 /* What is left of a budget, as far as this server knows. */
 int64_t fw_account_left(const struct fw_account *account, enum fw_period period);
 

@@ -215,17 +215,18 @@ static void decide(struct fw_govern *govern, struct fw_account *account, const f
 		int64_t cost = (int64_t)call->run.grant.cost;
 		enum fw_period period = FW_PERIOD_DAY;
 		enum fw_spending spending;
+		int64_t now_ms = fw_unix_ms();
 		fw_error *err = NULL;
 
 		if (!failed && !fw_call_is_over(call)) {
 			(void)limits_of(govern, account, fw_call_principal(call));
-			spending = fw_account_spend(account, cost, fw_unix_ms(), uv_hrtime(),
-						    &period);
+			spending =
+				fw_account_spend(account, cost, now_ms, uv_hrtime(), &period);
 			if (spending == FW_SPEND_LATER)
 				break;
 			if (spending == FW_SPEND_NEVER)
 				err = used_up(account, period, cost);
-			call->run.grant.is_paid = spending == FW_SPENT;
+			call->run.grant.paid_ms = spending == FW_SPENT ? now_ms : 0;
 		} else if (failed && !fw_call_is_over(call)) {
 			err = fw_raise_dependency_unavailable("the store of budgets");
 			fw_error_set_origin(err, FW_ORIGIN_POLICY);
@@ -326,15 +327,15 @@ static fw_error *spend(struct fw_govern *govern, struct fw_account *account, fw_
 	int64_t cost = fw_policy_cost(govern->policy, call->request.name);
 	enum fw_period period = FW_PERIOD_DAY;
 	enum fw_spending spending = FW_SPEND_LATER;
+	int64_t now_ms = fw_unix_ms();
 
 	if (!cost)
 		return NULL;
 	call->run.grant.cost = (uint64_t)cost;
 	/* Those that came before go first. */
 	if (!account->first_waiting)
-		spending = fw_account_spend(account, cost, fw_unix_ms(), call->started_ns,
-					    &period);
-	call->run.grant.is_paid = spending == FW_SPENT;
+		spending = fw_account_spend(account, cost, now_ms, call->started_ns, &period);
+	call->run.grant.paid_ms = spending == FW_SPENT ? now_ms : 0;
 	if (spending == FW_SPEND_NEVER)
 		return used_up(account, period, cost);
 	if (spending == FW_SPEND_LATER) {
@@ -504,15 +505,15 @@ void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_er
 		account->in_progress--;
 		if (grant->is_shared)
 			fw_quota_end(&account->quota);
-		if (grant->is_paid && has_not_run(err))
-			fw_account_refund(account, (int64_t)grant->cost);
+		if (grant->paid_ms && has_not_run(err))
+			fw_account_refund(account, (int64_t)grant->cost, grant->paid_ms);
 	} else if (grant->breaker) {
 		fw_breaker_let_go(&((struct fw_suspension *)grant->breaker)->breaker, call);
 	}
 	account->refs--;
 	grant->is_counted = false;
 	grant->is_shared = false;
-	grant->is_paid = false;
+	grant->paid_ms = 0;
 	grant->breaker = NULL;
 	grant->account = NULL;
 }

@@ -292,6 +292,23 @@ static void spend(struct shared *shared)
 	_exit(0);
 }
 
+static void test_budget__a_refund_after_midnight_does_not_add_to_the_new_day(void **state)
+{
+	const int64_t day_ms = 86400000, evening_ms = 20000 * day_ms - 1;
+	struct fw_policy_limits limits = { .has_budget = { [FW_PERIOD_DAY] = true },
+					   .budget = { [FW_PERIOD_DAY] = 10 } };
+	struct fw_account account = { .name = "ada", .limits = &limits };
+	struct fw_budget_part *part = &account.leases[FW_PERIOD_DAY].part;
+
+	(void)state;
+	fw_budget_window_at(FW_PERIOD_DAY, evening_ms, &part->window);
+	fw_account_refund(&account, 3, evening_ms);
+	assert_int_equal(part->amount, 3);
+	fw_budget_window_at(FW_PERIOD_DAY, evening_ms + 2, &part->window);
+	fw_account_refund(&account, 3, evening_ms);
+	assert_int_equal(part->amount, 3);
+}
+
 static void test_budget__is_not_overspent_by_processes_that_are_killed(void **state)
 {
 	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
@@ -341,6 +358,8 @@ int main(void)
 		cmocka_unit_test(test_accounts__the_oldest_unused_one_is_given_up),
 		cmocka_unit_test(test_suspensions__one_per_tool),
 		cmocka_unit_test(test_budget__windows_end_with_the_day_and_the_month),
+		cmocka_unit_test(
+			test_budget__a_refund_after_midnight_does_not_add_to_the_new_day),
 		cmocka_unit_test_setup_teardown(test_budget__hands_out_the_limit_and_takes_back,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -70,10 +70,10 @@ struct fw_grant {
 	void *breaker; /* likewise; NULL: none */
 	void *waiting; /* likewise */
 	uint64_t cost;
+	int64_t paid_ms;      /* when the cost was taken out of budgets; 0: it was not */
 	uint32_t deadline_ms; /* the most; 0: no limit */
 	bool is_counted;      /* as one of the calls in progress */
 	bool is_shared;       /* counted by all replicas */
-	bool is_paid;         /* the cost was taken out of budgets */
 };
 
 /* From now on the authority is asked. It outlives the server. Before it listens. */
