@@ -66,7 +66,10 @@ async function settled(workers) {
 	await until(() => server.descriptors() <= first.descriptors + 4, `descriptors: ${server.descriptors()}, ${first.descriptors} before`);
 	await until(() => !zombies(pid).length, 'no zombies');
 	// As many as are to be ready, and none of them busy: they answer at once.
-	await until(() => descendants(pid).filter(({ name }) => name === 'fw-worker').length <= workers, 'no worker too many', 10000);
+	const running = () => descendants(pid).filter(({ name }) => name === 'fw-worker');
+	await until(() => running().length <= workers, 'no worker too many', 30000).catch((error) => {
+		throw new Error(`${error.message}: ${JSON.stringify(running())}`);
+	});
 	const replies = await Promise.all(many(2, () => ask(server, call('slow', { ms: 20 }))));
 	for (const reply of replies) assert.ok(reply.json?.result?.content, reply.body);
 	assert.ok(isSanitized || rss(pid) < first.rss + 64 * 1024, `${rss(pid)} KiB, ${first.rss} before`);
