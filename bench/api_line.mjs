@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 
 function request(url, path, body, headers) {
 	const text = JSON.stringify(body);
-	return `POST ${path} HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${headers}\r\n${text}`;
+	return Buffer.from(`POST ${path} HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${headers}\r\n${text}`);
 }
 
 const args = { code: 'file.not_found' };
@@ -21,31 +21,41 @@ export const requests = (url) => ({
 		'Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: explain_error_code\r\n'),
 });
 
+// The replies to one request all have the same length, so only the first is read: the client's
+// work per call does not depend on where a reply has its Content-Length.
 export class Line {
 	static async open(url) {
 		const line = new Line();
 		line.socket = connect(Number(url.port), url.hostname);
 		line.socket.setNoDelay(true);
-		line.socket.setEncoding('latin1');
-		line.seen = '';
+		line.lengths = new Map();
 		line.socket.on('data', (bytes) => line.take(bytes));
 		await new Promise((done) => line.socket.once('connect', done));
 		return line;
 	}
 
 	take(bytes) {
-		this.seen += bytes;
-		const end = this.seen.indexOf('\r\n\r\n');
-		if (end < 0) return;
-		const length = Number(/content-length: (\d+)/i.exec(this.seen)?.[1]);
-		if (this.seen.length < end + 4 + length) return;
-		const reply = this.seen;
-		this.seen = '';
-		this.waiting(reply);
+		this.parts.push(bytes);
+		this.received += bytes.length;
+		let length = this.lengths.get(this.request);
+		if (!length) {
+			const text = Buffer.concat(this.parts).toString('latin1');
+			const end = text.indexOf('\r\n\r\n');
+			if (end < 0) return;
+			length = end + 4 + Number(/content-length: (\d+)/i.exec(text)[1]);
+		}
+		if (this.received < length) return;
+		if (this.received > length) throw new Error(`a reply of ${this.received} bytes instead of ${length}`);
+		this.lengths.set(this.request, length);
+		this.waiting(this.parts);
 	}
 
+	// Resolves to the parts of the reply.
 	call(text) {
 		return new Promise((done) => {
+			this.request = text;
+			this.parts = [];
+			this.received = 0;
 			this.waiting = done;
 			this.socket.write(text);
 		});

@@ -106,22 +106,26 @@ fw_error *fw_api_show_tool(fw_page *page, void *ctx)
 	return NULL;
 }
 
+/* A tool that changes nothing may run again; what those of a relay do is not known. */
+static bool may_change(const struct fw_api *api, const char *name)
+{
+	const struct fw_offer *tool =
+		fw_offers_find(&api->server->offers.tools, name, strlen(name));
+
+	return api->server->relay || (tool && tool->changes);
+}
+
 /* Without a body there are no arguments. */
 fw_error *fw_api_call_tool(fw_page *page, void *ctx)
 {
 	size_t len = 0;
 	const char *body = fw_page_body(page, &len);
 	const char *name = fw_page_parameter(page, "name");
-	const struct fw_api *api = ctx;
-	const struct fw_offer *tool =
-		fw_offers_find(&api->server->offers.tools, name, strlen(name));
 
 	FW_TRY(fw_api_enter(ctx, page));
 	if (len)
 		FW_TRY(fw_api_check_type(page));
-	/* A tool that changes nothing may run again; what those of a relay do is not known. */
-	if (fw_page_header(page, "Idempotency-Key") &&
-	    (api->server->relay || (tool && tool->changes)))
+	if (fw_page_header(page, "Idempotency-Key") && may_change(ctx, name))
 		return fw_api_call_once(ctx, page);
 	(void)fw_page_call_tool(page, name, len ? body : "{}", len ? len : 2);
 	return NULL;

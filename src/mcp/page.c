@@ -267,7 +267,9 @@ static fw_error *check_authority(const struct fw_exchange *exchange,
 void fw_exchange_open_page(struct fw_exchange *exchange, const struct fw_page_request *request)
 {
 	const struct fw_route_entry *entry =
-		fw_route_find(exchange->server, request->method, request->path, NULL);
+		exchange->route
+			? exchange->route
+			: fw_route_find(exchange->server, request->method, request->path, NULL);
 	fw_page_fn *handle = entry ? entry->handle : NULL;
 	fw_page *page;
 	fw_error *err;
@@ -449,9 +451,12 @@ const char *fw_page_query(const fw_page *page, const char *name)
 
 void fw_page_status(fw_page *page, int status, const char *content_type)
 {
+	const char *type = content_type ? content_type : PLAIN;
+	size_t len = strnlen(type, sizeof page->answer.type - 1);
+
 	page->answer.status = status;
-	(void)snprintf(page->answer.type, sizeof page->answer.type, "%s",
-		       content_type ? content_type : PLAIN);
+	memcpy(page->answer.type, type, len);
+	page->answer.type[len] = '\0';
 }
 
 void fw_page_set_header(fw_page *page, const char *name, const char *value)

@@ -93,6 +93,7 @@ static void expect_terms(const char *method, const char *path, bool takes, uint6
 	fw_server__page_terms(server, method, path, &terms);
 	assert_int_equal(terms.access, FW_PAGE_GUARDED);
 	assert_int_equal(terms.takes_method, takes);
+	assert_int_equal(terms.route != NULL, takes);
 	assert_int_equal(terms.body_bytes, bytes);
 	assert_string_equal(terms.allow, allowed);
 }
@@ -102,13 +103,30 @@ static void test_route__a_method_that_is_not_taken_says_which_are(void **state)
 	(void)state;
 	route("/tools/{name}", FW_ROUTE_POST, tell, (void *)"");
 	route("/tools/", FW_ROUTE_GET, tell, (void *)"");
-	expect_terms("POST", "/tools/x", true, 100, "POST");
+	expect_terms("POST", "/tools/x", true, 100, "");
 	/* Not by the tree, which is less specific. */
 	expect_terms("GET", "/tools/x", false, 0, "POST");
 	expect_terms("BREW", "/tools/x", false, 0, "POST");
 	route("/tools/{name}", FW_ROUTE_GET | FW_ROUTE_DELETE, tell, (void *)"");
-	expect_terms("HEAD", "/tools/x", true, 100, "GET, HEAD, POST, DELETE");
+	expect_terms("HEAD", "/tools/x", true, 100, "");
+	expect_terms("BREW", "/tools/x", false, 0, "GET, HEAD, POST, DELETE");
 	assert_int_equal(access_of("/tool"), FW_PAGE_NONE);
+}
+
+/* A path shorter than the fixed part of a pattern, with as many slashes. */
+static void test_route__a_pattern_takes_only_paths_of_its_segments(void **state)
+{
+	(void)state;
+	route("/a_long_name/{id}", FW_ROUTE_GET, tell, (void *)"one");
+	route("/x/{id}/below/", FW_ROUTE_GET, tell, (void *)"tree");
+	assert_int_equal(access_of("/a/b"), FW_PAGE_NONE);
+	assert_int_equal(access_of("/a_long_name/"), FW_PAGE_NONE);
+	assert_int_equal(access_of("/a_long_name/b"), FW_PAGE_GUARDED);
+	assert_int_equal(access_of("/a_long_name/b/c"), FW_PAGE_NONE);
+	assert_int_equal(access_of("/x/b/below"), FW_PAGE_NONE);
+	assert_int_equal(access_of("/x/b/below/"), FW_PAGE_GUARDED);
+	assert_int_equal(access_of("/x/b/below/c/d"), FW_PAGE_GUARDED);
+	assert_int_equal(access_of("/x//below/c"), FW_PAGE_NONE);
 }
 
 static void test_route__the_largest_body_is_at_most_a_message(void **state)
@@ -121,7 +139,7 @@ static void test_route__the_largest_body_is_at_most_a_message(void **state)
 
 	(void)state;
 	assert_null(fw_server_add_route(server, &made));
-	expect_terms("POST", "/big", true, server->limits.message_bytes, "POST");
+	expect_terms("POST", "/big", true, server->limits.message_bytes, "");
 }
 
 static void refuse_route(fw_route made)
@@ -699,6 +717,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(test_route__takes_methods_and_parameters),
 		WITH_SERVER(test_route__a_method_that_is_not_taken_says_which_are),
+		WITH_SERVER(test_route__a_pattern_takes_only_paths_of_its_segments),
 		WITH_SERVER(test_route__the_largest_body_is_at_most_a_message),
 		WITH_SERVER(test_route__what_is_not_valid_is_refused),
 		WITH_SERVER(test_page__knows_who_is_calling),

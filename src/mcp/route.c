@@ -1,8 +1,10 @@
 /*
  * route.c - see route.h.
  *
- * There are few routes, so a path is compared with one after the other. The path alone decides which route is meant; only then the method counts, so
- * that a wrong method is refused and not handed to a more general route.
+ * There are few routes, so a path is compared with one after the other; most of them
+ * differ in their length or in the number of slashes, which are compared first. The path
+ * alone decides which route is meant; only then the method counts, so that a wrong method
+ * is refused and not handed to a more general route.
  */
 #include "mcp/route.h"
 
@@ -38,7 +40,7 @@ static const struct fw_route_entry *entry_at(const fw_server *server, size_t ind
 {
 	return index < fw_route_builtin_count
 		       ? &fw_route_builtin[index]
-		       : &server->pages.items[index - fw_route_builtin_count];
+		       : server->pages.items[index - fw_route_builtin_count];
 }
 
 static size_t entry_count(const fw_server *server)
@@ -85,6 +87,7 @@ static bool read_pattern(const char *path, struct fw_route_entry *entry)
 		else
 			entry->literal += len;
 		entry->literal++;
+		entry->slashes++;
 		at += len;
 	}
 	entry->len = (size_t)(at - path);
@@ -112,36 +115,42 @@ static bool is_better(const struct fw_route_entry *one, const struct fw_route_en
 }
 
 /* The best ones first, so that the first one that matches is the one to take. */
-static void insert(struct fw_pages *pages, const struct fw_route_entry *entry)
+static void insert(struct fw_pages *pages, struct fw_route_entry *entry)
 {
 	size_t at = pages->count++;
 
-	for (; at > 0 && is_better(entry, &pages->items[at - 1]); at--)
+	for (; at > 0 && is_better(entry, pages->items[at - 1]); at--)
 		pages->items[at] = pages->items[at - 1];
-	pages->items[at] = *entry;
+	pages->items[at] = entry;
+}
+
+/* A copy of `entry` with a path of its own, in one block; NULL: no memory. */
+static struct fw_route_entry *entry_copy(const struct fw_route_entry *entry, const char *path)
+{
+	struct fw_route_entry *copy = fw__allocate(sizeof *copy + entry->len + 1);
+
+	if (!copy)
+		return NULL;
+	*copy = *entry;
+	copy->path = memcpy(copy + 1, path, entry->len + 1);
+	return copy;
 }
 
 static fw_error *add(const char *function, fw_server *server, const fw_route *route)
 {
 	struct fw_route_entry entry = { 0 };
-	struct fw_route_entry *more;
+	struct fw_route_entry *copy, **more;
 	const char *fault;
-	char *copy;
 
 	if (!read_pattern(route->path, &entry))
 		return fw_raise_internal_api_misuse(function, "the path is not valid");
 	fault = find_fault(server, route);
 	if (fault)
 		return fw_raise_internal_api_misuse(function, fault);
-	copy = fw_strdup(route->path);
-	if (!copy)
+	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof(*more));
+	if (!more)
 		return fw_raise_internal_out_of_memory();
-	more = fw__reallocate(server->pages.items, (server->pages.count + 1) * sizeof *more);
-	if (!more) {
-		fw__release(copy);
-		return fw_raise_internal_out_of_memory();
-	}
-	entry.path = copy;
+	server->pages.items = more;
 	entry.access = route->is_open ? FW_PAGE_OPEN : FW_PAGE_GUARDED;
 	entry.methods = route->methods;
 	entry.takes_cookie = route->takes_cookie;
@@ -150,8 +159,10 @@ static fw_error *add(const char *function, fw_server *server, const fw_route *ro
 	entry.handle = route->handle;
 	entry.gone = route->gone;
 	entry.ctx = route->ctx;
-	server->pages.items = more;
-	insert(&server->pages, &entry);
+	copy = entry_copy(&entry, route->path);
+	if (!copy)
+		return fw_raise_internal_out_of_memory();
+	insert(&server->pages, copy);
 	return NULL;
 }
 
@@ -189,7 +200,7 @@ fw_error *fw_server_add_page(fw_server *server, const char *path, bool is_open,
 void fw_routes_clear(fw_server *server)
 {
 	for (size_t i = 0; i < server->pages.count; i++)
-		fw__release((char *)server->pages.items[i].path);
+		fw__release(server->pages.items[i]);
 	fw__release(server->pages.items);
 }
 
@@ -223,50 +234,79 @@ static bool matches_pattern(const char *pattern, const char *path)
 	return !*pattern && !*path;
 }
 
-static bool matches(const struct fw_route_entry *entry, const char *path)
+/* A path with what most routes differ in. */
+struct wanted {
+	const char *path;
+	size_t len;
+	size_t slashes;
+};
+
+static struct wanted wanted_of(const char *path)
 {
-	/* Most routes differ before their first parameter. */
-	if (entry->has_parameters)
-		return strncmp(entry->path, path, entry->fixed) == 0 &&
-		       matches_pattern(entry->path, path);
-	return strncmp(path, entry->path, entry->len) == 0 &&
-	       (entry->is_tree || !path[entry->len]);
+	struct wanted wanted = { .path = path };
+
+	for (; path[wanted.len]; wanted.len++)
+		wanted.slashes += path[wanted.len] == '/';
+	return wanted;
+}
+
+static bool matches(const struct fw_route_entry *entry, const struct wanted *wanted)
+{
+	size_t have = entry->has_parameters ? wanted->slashes : wanted->len;
+	size_t want = entry->has_parameters ? entry->slashes : entry->len;
+	size_t same = entry->has_parameters ? entry->fixed : entry->len;
+
+	if ((entry->is_tree ? have < want : have != want) || wanted->len < same ||
+	    memcmp(entry->path, wanted->path, same) != 0)
+		return false;
+	return !entry->has_parameters || matches_pattern(entry->path, wanted->path);
 }
 
 static const struct fw_route_entry *find_path(const fw_server *server, const char *path)
 {
+	const struct wanted wanted = wanted_of(path);
 	const struct fw_route_entry *found = NULL;
 
-	for (size_t i = 0; i < entry_count(server); i++) {
-		const struct fw_route_entry *entry = entry_at(server, i);
+	for (size_t i = 0; i < fw_route_builtin_count; i++) {
+		const struct fw_route_entry *entry = &fw_route_builtin[i];
 
-		if ((found && !is_better(entry, found)) || !matches(entry, path))
-			continue;
-		found = entry;
-		if (i >= fw_route_builtin_count)
-			break;
+		if (matches(entry, &wanted) && (!found || is_better(entry, found)))
+			found = entry;
+	}
+	/* These are in order, so the first one is the best one. */
+	for (size_t i = 0; i < server->pages.count; i++) {
+		const struct fw_route_entry *entry = server->pages.items[i];
+
+		if (matches(entry, &wanted))
+			return !found || is_better(entry, found) ? entry : found;
 	}
 	return found;
 }
 
 const struct fw_route_entry *fw_route_find(const fw_server *server, const char *method,
-					   const char *path, unsigned *ret_methods)
+					   const char *path, struct fw_route_others *ret_others)
 {
 	const struct fw_route_entry *found = find_path(server, path), *taker = NULL;
 	unsigned wanted = fw_route_method(method), taken = 0;
 
+	if (ret_others)
+		*ret_others = (struct fw_route_others){ .any = found };
+	if (!found)
+		return NULL;
+	if (found->methods & wanted)
+		return found;
 	/* Several routes may share a path, each with methods of its own. */
-	for (size_t i = 0; found && i < entry_count(server); i++) {
+	for (size_t i = 0; i < entry_count(server); i++) {
 		const struct fw_route_entry *entry = entry_at(server, i);
 
-		if (entry->len != found->len || strcmp(entry->path, found->path) != 0)
+		if (entry->len != found->len || memcmp(entry->path, found->path, found->len))
 			continue;
 		taken |= entry->methods;
 		if (entry->methods & wanted)
 			taker = entry;
 	}
-	if (ret_methods)
-		*ret_methods = taken;
+	if (ret_others)
+		ret_others->methods = taken;
 	return taker;
 }
 
@@ -286,18 +326,18 @@ static void put_allow(unsigned taken, char *allow, size_t size)
 void fw_server__page_terms(const fw_server *server, const char *method, const char *path,
 			   struct fw_page_terms *ret_terms)
 {
-	const struct fw_route_entry *entry = find_path(server, path);
-	unsigned taken = 0;
+	struct fw_route_others others;
+	const struct fw_route_entry *entry = fw_route_find(server, method, path, &others);
 
 	*ret_terms = (struct fw_page_terms){ .access = FW_PAGE_NONE };
-	if (!entry)
+	if (!entry) {
+		if (others.any)
+			ret_terms->access = others.any->access;
+		put_allow(others.methods, ret_terms->allow, sizeof ret_terms->allow);
 		return;
+	}
 	ret_terms->access = entry->access;
-	entry = fw_route_find(server, method, path, &taken);
-	put_allow(taken, ret_terms->allow, sizeof ret_terms->allow);
-	if (!entry)
-		return;
-	ret_terms->access = entry->access;
+	ret_terms->route = entry;
 	ret_terms->takes_method = true;
 	ret_terms->takes_cookie =
 		entry->takes_cookie || fw_route_method(method) == FW_ROUTE_GET;

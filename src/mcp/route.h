@@ -17,7 +17,8 @@ struct fw_route_entry {
 	size_t len;
 	size_t literal; /* its bytes that are not part of a parameter */
 	size_t fixed;   /* those before the first parameter */
-	bool is_tree;   /* ends in a slash: includes everything below it */
+	size_t slashes;
+	bool is_tree; /* ends in a slash: includes everything below it */
 	bool has_parameters;
 	enum fw_page_access access;
 	unsigned methods;
@@ -33,10 +34,17 @@ struct fw_route_entry {
 extern const struct fw_route_entry fw_route_builtin[];
 extern const size_t fw_route_builtin_count;
 
-/* The entry for a path and a method. NULL: there is none; then `*ret_methods` (may be
- * NULL) has the methods that the path takes, 0 if there is no such path. */
+/* What a path has if no entry takes the method. */
+struct fw_route_others {
+	const struct fw_route_entry *any; /* NULL: there is no such path */
+	unsigned methods;                 /* those that it takes */
+};
+
+/* The entry for a path and a method. NULL: there is none; then `*ret_others` (may be
+ * NULL) says why. */
 const struct fw_route_entry *fw_route_find(const fw_server *server, const char *method,
-					   const char *path, unsigned *ret_methods);
+					   const char *path,
+					   struct fw_route_others *ret_others);
 /* FW_ROUTE_* of "GET", "HEAD"...; 0: no route can take it. */
 unsigned fw_route_method(const char *name);
 /* Whether `segment` (of that length) of a pattern is the parameter `name`. */

@@ -97,7 +97,7 @@ struct fw_observers {
 struct fw_page_file;
 
 struct fw_pages {
-	struct fw_route_entry *items;
+	struct fw_route_entry **items; /* live as long as the server */
 	size_t count;
 	struct fw_check_entry *checks; /* of /readyz */
 	size_t check_count;

@@ -25,6 +25,7 @@
 struct fw_exchange;
 struct fw_session;
 struct fw_batch;
+struct fw_route_entry;
 struct fw_takeover;
 
 /* ---- what the core says to a transport ------------------------------------ */
@@ -108,6 +109,8 @@ struct fw_exchange {
 	bool is_page; /* a page beside the endpoint: failures become problem documents */
 	fw_principal *principal; /* borrowed; NULL: nothing was proven */
 	const char *peer;        /* address of the peer; NULL: none */
+	/* What fw_server__page_terms() found for a page; NULL: to be looked up. */
+	const struct fw_route_entry *route;
 	bool is_alarm; /* refused, and the operator is to be alarmed: see authority.h */
 	/* Owned by the core: */
 	fw_page *page;                /* open: to be answered, or a stream */
@@ -147,11 +150,12 @@ enum fw_page_access {
 
 /* What a request for a page must satisfy, before its body is read. */
 struct fw_page_terms {
-	enum fw_page_access access; /* FW_PAGE_NONE: there is no such path */
+	enum fw_page_access access;         /* FW_PAGE_NONE: there is no such path */
+	const struct fw_route_entry *route; /* NULL: none takes it */
 	bool takes_method;
 	bool takes_cookie;   /* see fw_route */
 	uint64_t body_bytes; /* the most that its handler takes; 0: the body is dropped */
-	char allow[48];      /* the methods that the path takes */
+	char allow[48];      /* the methods that the path takes; set if not this one */
 };
 void fw_server__page_terms(const fw_server *server, const char *method, const char *path,
 			   struct fw_page_terms *ret_terms);

@@ -331,6 +331,7 @@ static fw_error *check_page(struct fw_http_conn *conn, const char *path)
 	fw_server__page_terms(conn->http->base.server, method, path, &terms);
 	if (terms.access == FW_PAGE_NONE)
 		return fw_raise_protocol_path_not_found(path);
+	conn->exchange.route = terms.route;
 	if (terms.access != FW_PAGE_UNCHECKED)
 		FW_TRY(check_sender(conn));
 	if (terms.access == FW_PAGE_GUARDED)
