@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "govern/govern_impl.h"
+#include "mcp/page.h"
 #include "observe/log/log.h"
 
 /* ---- changes ------------------------------------------------------------------------- */
@@ -34,9 +35,11 @@ static void report_store(struct fw_govern *govern, const fw_error *err)
 {
 	bool is_lost = err != NULL;
 
+	govern->poll_failures += is_lost;
 	if (is_lost == govern->is_store_lost)
 		return;
 	govern->is_store_lost = is_lost;
+	govern->lost_unix_ms = is_lost ? fw_unix_ms() : 0;
 	/* Tokens that are known stay valid. */
 	if (is_lost)
 		fw_log_event(FW_LOG_ERROR, "faultwire", "governance_store_lost",
@@ -241,6 +244,7 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 	govern->server = server;
 	govern->loop = options->loop;
 	govern->uses_tokens = options->uses_tokens;
+	govern->token_age_ms = options->token_age_ms;
 	govern->base.requires_token = options->uses_tokens || options->oauth_issuer;
 	govern->quotas = options->quotas;
 	if (govern->quotas)
@@ -260,6 +264,8 @@ fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *optio
 	}
 	if (!err && options->oauth_issuer)
 		err = fw_govern__add_issuer(govern, options);
+	if (!err && govern->queue)
+		err = fw_server__add_check(server, fw_govern__check, govern);
 	if (err) {
 		fw_govern_free(govern);
 		return err;

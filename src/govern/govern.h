@@ -14,19 +14,23 @@
 #define FW_GOVERN_GOVERN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <faultwire/serve.h>
 
 #include "base/loop.h"
 
 struct fw_govern;
+struct fw_metrics;
 struct fw_quotas;
 
 /* Texts are copied. */
 struct fw_govern_options {
-	struct fw_loop *loop;    /* of the server */
-	const char *store;       /* of tokens and budgets: a file or URL; NULL: none */
-	bool uses_tokens;        /* the tokens of the store; over HTTP one is required */
+	struct fw_loop *loop; /* of the server */
+	const char *store;    /* of tokens and budgets: a file or URL; NULL: none */
+	bool uses_tokens;     /* the tokens of the store; over HTTP one is required */
+	/* How long tokens of a store that servers share are accepted while it is away. */
+	int64_t token_age_ms;
 	const char *policy_file; /* NULL: none */
 	/* Decides on rates and calls in progress for all replicas; NULL: this server alone. */
 	struct fw_quotas *quotas;
@@ -45,6 +49,18 @@ struct fw_govern_options {
  */
 FW_NODISCARD fw_error *fw_govern_new(fw_server *server, const struct fw_govern_options *options,
 				     struct fw_govern **ret_govern);
+/* Adds its metrics. */
+FW_NODISCARD fw_error *fw_govern_observe(struct fw_govern *govern, struct fw_metrics *metrics);
+
+struct fw_govern_health {
+	bool is_shared;       /* the store is one that servers share */
+	bool is_store_lost;   /* the last look has failed */
+	int64_t lost_unix_ms; /* since when */
+	bool refuses_tokens;  /* it has been away for too long */
+};
+/* On the loop's thread. */
+struct fw_govern_health fw_govern_health(const struct fw_govern *govern);
+
 /* After the server has stopped and before it is freed: gives reserved parts of budgets
  * back, and records the last use of tokens. NULL is a no-op. */
 void fw_govern_close(struct fw_govern *govern);

@@ -6,7 +6,6 @@
 #include <faultwire/raise.h>
 
 #include "base/clock.h"
-#include "base/limits_store.h"
 #include "govern/govern_impl.h"
 #include "govern/scope.h"
 #include "mcp/principal.h"
@@ -92,11 +91,10 @@ static fw_error *check_jwt(struct fw_govern *govern, struct fw_credential *crede
 	return err;
 }
 
-/* A revocation would not be noticed. */
-static bool is_stale(const struct fw_govern *govern)
+bool fw_govern__is_stale(const struct fw_govern *govern)
 {
 	return govern->is_store_shared && govern->is_store_lost &&
-	       fw_steady_ms() - govern->store_ok_ms > FW_LIMIT_TOKEN_AGE_MS;
+	       fw_steady_ms() - govern->store_ok_ms > govern->token_age_ms;
 }
 
 fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credential *credential,
@@ -113,7 +111,7 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 	if (!fw_hasher_take(govern->hasher, hash))
 		return fw_raise_internal_out_of_memory();
 	key = fw_keyring_find(govern->keyring, credential->token, credential->len, hash);
-	if (key && is_stale(govern))
+	if (key && fw_govern__is_stale(govern))
 		return fw_raise_dependency_unavailable("the store of tokens");
 	principal = known(govern, key, hash, now_ms);
 	if (principal) {

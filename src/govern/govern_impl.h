@@ -4,6 +4,7 @@
  *   govern.c           its life, and how it notices changes
  *   govern_identify.c  who brings a token
  *   govern_oauth.c     the OAuth issuer, and the metadata of this server
+ *   govern_health.c    whether its store is away, for operators
  *   govern_call.c      what happens to a call
  */
 #ifndef FW_GOVERN_GOVERN_IMPL_H
@@ -63,7 +64,10 @@ struct fw_govern {
 	bool is_store_lost; /* the last poll has failed */
 	/* Tokens of a store that servers share are known for a while when it is away. */
 	bool is_store_shared;
-	int64_t store_ok_ms; /* steady clock: the last poll that succeeded */
+	int64_t token_age_ms;
+	int64_t store_ok_ms;  /* steady clock: the last poll that succeeded */
+	int64_t lost_unix_ms; /* when the first one failed */
+	uint64_t poll_failures;
 	/* Who is calling. */
 	bool uses_tokens;
 	struct fw_keyring *keyring;
@@ -87,6 +91,12 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 			      fw_principal **ret_principal);
 fw_error *fw_govern__open_page(struct fw_authority *authority, const fw_principal *principal,
 			       const char *pattern);
+
+/* The store has been away for so long that a revocation might have been missed. */
+bool fw_govern__is_stale(const struct fw_govern *govern);
+
+/* govern_health.c: its line of /readyz. */
+bool fw_govern__check(void *ctx, char *text, size_t size);
 
 /* govern_oauth.c: the issuer, and pages that describe this server to its clients. */
 fw_error *fw_govern__add_issuer(struct fw_govern *govern,

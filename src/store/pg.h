@@ -33,6 +33,7 @@ struct fw_pg {
 	size_t host;        /* index in the list of hosts */
 	int64_t deadline_ms;
 	bool is_for_rows; /* the current operation; decides which error is raised */
+	bool is_silent;   /* the host did not answer within the deadline */
 };
 
 /* Statements that every connection prepares once (pg_statement.c). */
@@ -68,7 +69,8 @@ void fw_pg_pool_unref(struct fw_pg_pool *pool);
  * moment ago, this fails at once. Raises like the operation: `is_for_rows` decides. */
 FW_NODISCARD fw_error *fw_pg_take(struct fw_pg_pool *pool, int64_t limit_ms, bool is_for_rows,
 				  struct fw_pg **ret_pg);
-/* `is_usable`: the operation is complete. NULL is a no-op. */
+/* `is_usable`: the operation is complete. A host that did not answer is passed over for
+ * FW_LIMIT_PG_SILENT_MS, and idle connections to it are closed. NULL is a no-op. */
 void fw_pg_give(struct fw_pg *pg, bool is_usable);
 
 /* ---- errors (pg_error.c) ------------------------------------------------- */

@@ -23,6 +23,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fw_pg_pool *pools; /* under the lock */
 
+static const char silent[] = "the server did not answer in time";
+
 /* ---- a connection -------------------------------------------------------- */
 
 /* A server's notices are not for our standard error. */
@@ -61,7 +63,7 @@ static fw_error *set_up(struct fw_pg *pg)
 		       "SET client_min_messages=warning;"
 		       "SELECT coalesce(max(version),0),coalesce(max(oldest_program),0)"
 		       " FROM faultwire.migration",
-		       FW_LIMIT_PG_STATEMENT_MS, FW_LIMIT_PG_STATEMENT_MS / 2,
+		       FW_LIMIT_PG_STATEMENT_MS, FW_LIMIT_PG_LOCK_MS,
 		       2 * FW_LIMIT_PG_STATEMENT_MS);
 	err = fw_pg_execute(pg, sql, &result);
 	if (err) {
@@ -110,30 +112,63 @@ static void disconnect(struct fw_pg *pg)
 	pg->conn = NULL;
 }
 
-/* Tries each host once, from the one that worked last. The first error is returned with
- * the deadline shared fairly: a silent host must leave time for the next one. */
-static fw_error *connect_any(struct fw_pg *pg, size_t first)
+/* Calls that wait behind one that a host left without an answer must not wait for it in
+ * turn. */
+static void pass_over(struct fw_pg_pool *pool, size_t host)
+{
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->silent_ms[host] = fw_steady_ms() + FW_LIMIT_PG_SILENT_MS;
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+static bool is_passed_over(struct fw_pg_pool *pool, size_t host)
+{
+	bool is;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	is = pool->silent_ms[host] > fw_steady_ms();
+	(void)pthread_mutex_unlock(&pool->lock);
+	return is;
+}
+
+/* `share_ms`: a silent host must leave time for the next one. */
+static fw_error *try_host(struct fw_pg *pg, size_t host, int64_t share_ms)
 {
 	const int64_t deadline_ms = pg->deadline_ms;
+	fw_error *err;
+
+	if (is_passed_over(pg->pool, host))
+		return fw_pg_raise(FW_HERE, pg->pool, pg->is_for_rows, silent, NULL);
+	if (share_ms > FW_LIMIT_PG_CONNECT_MS)
+		share_ms = FW_LIMIT_PG_CONNECT_MS;
+	pg->host = host;
+	pg->deadline_ms = fw_steady_ms() + share_ms;
+	pg->is_silent = false;
+	err = connect_host(pg);
+	pg->deadline_ms = deadline_ms;
+	if (!err)
+		return NULL;
+	if (pg->is_silent)
+		pass_over(pg->pool, host);
+	disconnect(pg);
+	return err;
+}
+
+/* Tries each host once, from the one that worked last. The first error is returned. */
+static fw_error *connect_any(struct fw_pg *pg, size_t first)
+{
 	const size_t count = pg->pool->url.count;
 	fw_error *err = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t now_ms = fw_steady_ms();
-		int64_t share_ms = (deadline_ms - now_ms) / (int64_t)(count - i);
-		fw_error *failure;
+		int64_t left_ms = pg->deadline_ms - fw_steady_ms();
+		fw_error *failure =
+			try_host(pg, (first + i) % count, left_ms / (int64_t)(count - i));
 
-		if (share_ms > FW_LIMIT_PG_CONNECT_MS)
-			share_ms = FW_LIMIT_PG_CONNECT_MS;
-		pg->host = (first + i) % count;
-		pg->deadline_ms = now_ms + share_ms;
-		failure = connect_host(pg);
-		pg->deadline_ms = deadline_ms;
 		if (!failure) {
 			fw_error_free(err);
 			return NULL;
 		}
-		disconnect(pg);
 		if (err)
 			fw_error_free(failure);
 		else
@@ -194,6 +229,25 @@ static fw_error *note_failure(struct fw_pg_pool *pool, fw_error *err)
 	return err;
 }
 
+/* Locked. Idle connections to a silent host would be waited for in turn. */
+static void close_idle(struct fw_pg_pool *pool, size_t host)
+{
+	struct fw_pg **at = &pool->idle;
+
+	while (*at) {
+		struct fw_pg *pg = *at;
+
+		if (pg->host != host) {
+			at = &pg->next;
+			continue;
+		}
+		*at = pg->next;
+		disconnect(pg);
+		fw__release(pg);
+		pool->count--;
+	}
+}
+
 static fw_error *connect_new(struct fw_pg_pool *pool, struct fw_pg *pg)
 {
 	fw_error *err = connect_any(pg, pool->host);
@@ -250,6 +304,7 @@ fw_error *fw_pg_take(struct fw_pg_pool *pool, int64_t limit_ms, bool is_for_rows
 	pg->next = NULL;
 	pg->deadline_ms = deadline_ms;
 	pg->is_for_rows = is_for_rows;
+	pg->is_silent = false;
 	if (!pg->conn)
 		FW_TRY(connect_new(pool, pg));
 	*ret_pg = pg;
@@ -263,6 +318,8 @@ void fw_pg_give(struct fw_pg *pg, bool is_usable)
 	if (!pg)
 		return;
 	pool = pg->pool;
+	if (!is_usable && pg->is_silent)
+		pass_over(pool, pg->host);
 	if (!is_usable)
 		disconnect(pg);
 	(void)pthread_mutex_lock(&pool->lock);
@@ -271,8 +328,10 @@ void fw_pg_give(struct fw_pg *pg, bool is_usable)
 		pool->idle = pg;
 	} else {
 		pool->count--;
+		if (pg->is_silent)
+			close_idle(pool, pg->host);
 	}
-	(void)pthread_cond_signal(&pool->given);
+	(void)pthread_cond_broadcast(&pool->given);
 	(void)pthread_mutex_unlock(&pool->lock);
 	if (!is_usable)
 		fw__release(pg);

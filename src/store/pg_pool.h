@@ -19,8 +19,10 @@ struct fw_pg_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t given; /* a connection was given back */
 	struct fw_pg *idle;
-	size_t count;       /* connections, idle or in use */
-	size_t host;        /* the one that worked last */
+	size_t count; /* connections, idle or in use */
+	size_t host;  /* the one that worked last */
+	/* Steady clock: a host that did not answer is passed over until then. */
+	int64_t silent_ms[FW_PG_HOSTS_MAX];
 	int64_t away_ms;    /* steady clock: no attempt before this; 0: not away */
 	char away_why[256]; /* reason of the last failure */
 };

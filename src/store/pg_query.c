@@ -31,6 +31,7 @@ fw_error *fw_pg_wait(struct fw_pg *pg, bool for_writing)
 	} while (count < 0 && errno == EINTR);
 	if (count != 0)
 		return NULL;
+	pg->is_silent = true;
 	return fw_pg_raise(FW_HERE, pg->pool, pg->is_for_rows,
 			   "the server did not answer in time", NULL);
 }

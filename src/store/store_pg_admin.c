@@ -154,6 +154,8 @@ static const char report[] =
 	"'incidents',(SELECT coalesce(sum(incidents),0) FROM faultwire.incident_day),"
 	"'incident_bytes',(SELECT coalesce(sum(bytes),0) FROM faultwire.incident_day),"
 	"'incident_days',(SELECT count(*) FROM faultwire.incident_day),"
+	"'oldest_day',(SELECT to_char(date 'epoch'+min(day)::int,'YYYY-MM-DD')"
+	" FROM faultwire.incident_day),"
 	"'rows',(SELECT count(*) FROM faultwire.store_row),"
 	"'anchors',(SELECT count(*) FROM faultwire.anchor),"
 	"'may_write',has_table_privilege('faultwire.store_row','INSERT,UPDATE,DELETE')"

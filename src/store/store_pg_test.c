@@ -241,6 +241,10 @@ static void test_store_pg__the_role_of_servers_cannot_change_what_is_recorded(vo
 		"SELECT faultwire.forget(1,false)",
 		"CREATE TABLE faultwire.x(a int)",
 		"DROP TABLE faultwire.incident",
+		"ALTER TABLE faultwire.store_row ADD x int",
+		"TRUNCATE faultwire.store_row",
+		"UPDATE faultwire.migration SET version=99",
+		"DROP SCHEMA faultwire CASCADE",
 	};
 	struct fw_store_migration migration;
 	struct fw_pg_pool *pool = NULL;

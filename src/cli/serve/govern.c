@@ -8,9 +8,12 @@
 
 #include <faultwire/faultwire.h>
 
+#include "base/limits_store.h"
 #include "cli/terminal/report.h"
 #include "fleet/fleet.h"
 #include "govern/govern.h"
+
+enum { TOKENS_AGE_MOST_S = 24 * 3600 };
 
 fw_error *serve_governance_path(const char *given, char path[CLI_PATH_SIZE],
 				const char **ret_path)
@@ -84,7 +87,14 @@ fw_error *serve_govern_begin(struct serve_shared *shared)
 		.quotas = shared->fleet ? fw_fleet_quotas(shared->fleet) : NULL,
 	};
 
+	uint32_t age_s = FW_LIMIT_TOKEN_AGE_MS / 1000;
+
 	FW_TRY(check_oauth(args));
+	if (serve_value(args, SERVE_TOKENS_AGE) && !how.uses_tokens)
+		return cli_usage("--tokens-age requires --tokens");
+	FW_TRY(serve_number_read("--tokens-age", serve_value(args, SERVE_TOKENS_AGE),
+				 TOKENS_AGE_MOST_S, &age_s));
+	how.token_age_ms = (int64_t)age_s * 1000;
 	if (!serve_is_governed(args)) {
 		if (serve_value(args, SERVE_GOVERNANCE))
 			return cli_usage("--governance requires --tokens or --clients");

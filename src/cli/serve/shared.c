@@ -36,6 +36,10 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_TOKENS] = { "tokens", NULL, 0, CLI_NOTHING,
 			   "HTTP: require a bearer token that faultwire token has made; its "
 			   "scopes decide what a client may do." },
+	[SERVE_TOKENS_AGE] = { "tokens-age", "SECONDS", 0, CLI_TEXT,
+			       "How long known tokens are accepted while a store that servers "
+			       "share is away, by default 60; then they are refused, since a "
+			       "revocation would not be noticed." },
 	[SERVE_CLIENTS] = { "clients", "FILE", 0, CLI_FILE,
 			    "Limits and budgets of clients, as JSON; see docs/governance.md. A "
 			    "changed file is read again." },
@@ -211,6 +215,8 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 				       &shared->observe));
 	if (shared->fleet && observers->observation.metrics)
 		FW_TRY(fw_fleet_observe(shared->fleet, observers->observation.metrics));
+	if (shared->govern && observers->observation.metrics)
+		FW_TRY(fw_govern_observe(shared->govern, observers->observation.metrics));
 	explicit_bzero(observers->secret, sizeof observers->secret);
 	explicit_bzero(shared->token, sizeof shared->token);
 	return NULL;
