@@ -177,9 +177,6 @@ enum {
 	FW_LIMIT_STORE_VALUE_BYTES = 256 * 1024,
 	FW_LIMIT_STORE_CHANGES = 128,
 	FW_LIMIT_STORE_QUEUE = 4096,
-	/* Shared between replicas: a reply of the engine; a session. */
-	FW_LIMIT_FLEET_REPLY_BYTES = 8 * 1024 * 1024,
-	FW_LIMIT_FLEET_SESSION_BYTES = 256 * 1024,
 	/* Log lines waiting to be read, size of one line, and of its context. */
 	FW_LIMIT_LOG_QUEUE_BYTES = 1024 * 1024,
 	FW_LIMIT_LOG_TEXT_BYTES = 4 * 1024,

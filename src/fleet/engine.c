@@ -13,7 +13,7 @@
 #include <faultwire/raise.h>
 
 #include "base/id.h"
-#include "base/limits.h"
+#include "base/limits_fleet.h"
 #include "base/mem.h"
 #include "fleet/hiredis.h"
 #include "observe/log/log.h"
@@ -209,7 +209,7 @@ static void report_down(struct fw_engine *engine, const char *why)
 	const fw_field fields[] = { fw_log_text("engine", engine->url.name),
 				    fw_log_text("why", why) };
 
-	if (engine->is_reported || engine->is_closing)
+	if (engine->is_reported || engine->is_closing || engine->options.is_quiet)
 		return;
 	engine->is_reported = true;
 	fw_log_event(FW_LOG_ERROR, "faultwire", "fleet_engine_lost", fields, 2);
@@ -221,6 +221,8 @@ static void report_up(struct fw_engine *engine)
 				    fw_log_number("failures", engine->failures) };
 
 	engine->is_reported = false;
+	if (engine->options.is_quiet)
+		return;
 	fw_log_event(FW_LOG_INFO, "faultwire", "fleet_engine_found", fields, 2);
 }
 

@@ -42,6 +42,7 @@ struct fw_engine_options {
 	uint32_t wait_ms;                /* for a reply */
 	struct fw_engine_script *scripts;
 	size_t script_count;
+	bool is_quiet; /* nothing is logged: another connection to the same engine does */
 	/* It has come up, or gone down. */
 	void (*changed)(void *ctx, bool is_up);
 	void *ctx;

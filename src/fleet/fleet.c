@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "fleet/engine.h"
+#include "fleet/journal.h"
 #include "fleet/quota.h"
 #include "fleet/roster.h"
 #include "mcp/page.h"
@@ -20,8 +21,9 @@ struct fw_fleet {
 	struct fw_loop *loop;
 	struct fw_engine *engine; /* NULL: closed */
 	struct fw_quotas *quotas;
-	struct fw_roster *roster; /* NULL: none */
-	uv_timer_t *timer;        /* NULL: closed */
+	struct fw_roster *roster;   /* NULL: none */
+	struct fw_journal *journal; /* NULL: none */
+	uv_timer_t *timer;          /* NULL: closed */
 	uint64_t changed_ms;
 	uint32_t wait_ms;
 };
@@ -46,14 +48,29 @@ static bool is_up(const struct fw_fleet *fleet)
 	return fleet->engine && fw_engine_is_up(fleet->engine);
 }
 
+/* The first attempt has no result yet. */
+static bool is_connecting(const struct fw_fleet *fleet, uint64_t since_ms)
+{
+	if (!fleet->engine || fw_engine_failures(fleet->engine) ||
+	    since_ms >= FW_ENGINE_RETRY_MS)
+		return false;
+	return !fw_engine_is_up(fleet->engine) ||
+	       (fleet->journal && !fw_journal_is_sharing(fleet->journal));
+}
+
 /* Anybody may read it, so it does not name the engine. A server without its engine takes
- * calls, so it is ready. */
+ * calls, so it is ready once that is known. */
 static bool check(void *ctx, char *text, size_t size)
 {
 	const struct fw_fleet *fleet = ctx;
 	size_t replicas = fw_quotas_replicas(fleet->quotas);
 	uint64_t away_ms = uv_now(&fleet->loop->uv) - fleet->changed_ms;
 
+	/* Until it is known whether there is an engine, a replica would not know sessions. */
+	if (is_connecting(fleet, away_ms)) {
+		(void)snprintf(text, size, "limits store: connecting");
+		return false;
+	}
 	if (is_up(fleet))
 		(void)snprintf(text, size, "limits store: up, %zu %s", replicas,
 			       replicas == 1 ? "replica" : "replicas");
@@ -95,6 +112,20 @@ static bool each_way(void *ctx, size_t index, const char *ret_labels[2], double 
 	return true;
 }
 
+static bool each_event(void *ctx, size_t index, const char *ret_labels[2], double *ret_value)
+{
+	static const char *const names[FW_JOURNAL_COUNTS] = {
+		"kept", "lost", "resumed", "announced", "heard", "answered"
+	};
+	const struct fw_fleet *fleet = ctx;
+
+	if (index >= FW_JOURNAL_COUNTS || !fleet->journal)
+		return false;
+	ret_labels[0] = names[index];
+	*ret_value = (double)fw_journal_counted(fleet->journal, (enum fw_journal_count)index);
+	return true;
+}
+
 fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics)
 {
 	const struct fw_metrics_source decisions = {
@@ -104,6 +135,16 @@ fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics)
 		.is_counter = true,
 		.labels = { "by", NULL },
 		.each = each_way,
+		.ctx = fleet,
+	};
+	const struct fw_metrics_source events = {
+		.name = "faultwire_fleet_events_total",
+		.help = "Events of legacy streams that were kept, lost, or read for a client "
+			"that went on here; changes announced, and heard of; calls of "
+			"replicas that have ended, answered here.",
+		.is_counter = true,
+		.labels = { "what", NULL },
+		.each = each_event,
 		.ctx = fleet,
 	};
 
@@ -116,6 +157,7 @@ fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics)
 	FW_TRY(fw_metrics_counter(metrics, "faultwire_fleet_engine_failures_total",
 				  "Connections to the engine that were lost or not made.",
 				  read_failures, fleet));
+	FW_TRY(fw_metrics_add_source(metrics, &events));
 	return fw_metrics_add_source(metrics, &decisions);
 }
 
@@ -127,6 +169,8 @@ static void on_changed(void *ctx, bool up)
 
 	fleet->changed_ms = uv_now(&fleet->loop->uv);
 	fw_quotas_changed(fleet->quotas, up);
+	if (fleet->journal)
+		fw_journal_changed(fleet->journal, up);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -134,6 +178,8 @@ static void on_timer(uv_timer_t *timer)
 	struct fw_fleet *fleet = timer->data;
 
 	fw_quotas_beat(fleet->quotas);
+	if (fleet->journal)
+		fw_journal_beat(fleet->journal);
 }
 
 static fw_error *start_timer(struct fw_fleet *fleet)
@@ -158,6 +204,11 @@ static fw_error *start(struct fw_fleet *fleet, const struct fw_fleet_options *op
 					    .wait_ms = options->wait_ms,
 					    .changed = on_changed,
 					    .ctx = fleet };
+	const struct fw_journal_options news = { .loop = options->loop,
+						 .server = options->server,
+						 .url = options->url,
+						 .fleet = options->name,
+						 .wait_ms = options->wait_ms };
 
 	FW_TRY(fw_quotas_new(&limits, &fleet->quotas));
 	engine.scripts = fw_quotas_scripts(fleet->quotas, &engine.script_count);
@@ -166,7 +217,10 @@ static fw_error *start(struct fw_fleet *fleet, const struct fw_fleet_options *op
 	fw_quotas_set_engine(fleet->quotas, fleet->engine);
 	if (!options->server)
 		return NULL;
-	FW_TRY(fw_roster_new(options->server, options->name, fleet->engine, &fleet->roster));
+	FW_TRY(fw_journal_new(&news, &fleet->journal));
+	fw_journal_set_engine(fleet->journal, fleet->engine);
+	FW_TRY(fw_roster_new(options->server, options->name, fleet->engine, fleet->journal,
+			     &fleet->roster));
 	return fw_server__add_check(options->server, check, fleet);
 }
 
@@ -216,6 +270,7 @@ void fw_fleet_close(struct fw_fleet *fleet)
 	if (fleet->engine) {
 		settle(fleet);
 		fw_roster_close(fleet->roster);
+		fw_journal_close(fleet->journal);
 		fw_quotas_return(fleet->quotas);
 		settle(fleet);
 		fw_engine_free(fleet->engine);
@@ -230,5 +285,6 @@ void fw_fleet_free(struct fw_fleet *fleet)
 		return;
 	fw_quotas_free(fleet->quotas);
 	fw_roster_free(fleet->roster);
+	fw_journal_free(fleet->journal);
 	fw__release(fleet);
 }

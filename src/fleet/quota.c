@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "fleet/quota_script.h"
+#include "fleet/words.h"
 
 enum {
 	TAKE,
@@ -27,9 +28,7 @@ enum {
 	RENEW_BEATS = 10,
 	DRY_MS = 1000, /* a bucket that is empty is asked again after this time */
 	/* A lease is at most this fraction of a limit, divided among the replicas. */
-	LEASE_PARTS = 8,
-	KEY_SIZE = 128,
-	NUMBER_SIZE = 24
+	LEASE_PARTS = 8
 };
 
 struct fw_quota_ask {
@@ -55,6 +54,7 @@ struct fw_quotas {
 	struct fw_engine_call beat;
 	bool is_beating;
 	unsigned beats;
+	uint64_t beat_ms; /* of the last */
 	size_t replicas;
 	struct fw_quota *held; /* that hold something of the engine */
 	struct fw_quota_ask *unused;
@@ -65,33 +65,6 @@ struct fw_quotas {
 static bool is_up(const struct fw_quotas *quotas)
 {
 	return quotas->options.engine && fw_engine_is_up(quotas->options.engine);
-}
-
-/* ---- words of a command ----------------------------------------------------------------- */
-
-struct words {
-	struct fw_engine_word list[FW_ENGINE_WORDS];
-	char numbers[FW_ENGINE_WORDS][NUMBER_SIZE];
-	size_t count;
-};
-
-static void put_text(struct words *words, const char *text)
-{
-	words->list[words->count++] = (struct fw_engine_word){ text, strlen(text) };
-}
-
-static void put_number(struct words *words, uint64_t number)
-{
-	char *text = words->numbers[words->count];
-
-	(void)snprintf(text, NUMBER_SIZE, "%llu", (unsigned long long)number);
-	put_text(words, text);
-}
-
-static void make_key(const struct fw_quotas *quotas, const char *kind, const char *rest,
-		     char ret_key[KEY_SIZE])
-{
-	(void)snprintf(ret_key, KEY_SIZE, "faultwire:%s:%s%s", quotas->fleet, kind, rest);
 }
 
 static uint64_t each_of(const struct fw_quota_limits *limits)
@@ -158,8 +131,8 @@ static void on_given(struct fw_engine_call *call, const struct redisReply *reply
 static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, bool is_last)
 {
 	struct fw_quotas *quotas = quota->quotas;
-	char bucket[KEY_SIZE], calls[KEY_SIZE];
-	struct words words = { .count = 0 };
+	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY];
+	struct fw_words words = { .count = 0 };
 	struct give *give = fw__allocate(sizeof *give);
 
 	if (!give)
@@ -167,16 +140,16 @@ static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, b
 	memset(give, 0, sizeof *give);
 	give->call.done = on_given;
 	give->quota = is_last ? NULL : quota;
-	make_key(quotas, "bucket:", quota->key, bucket);
-	make_key(quotas, "calls:", quota->key, calls);
-	put_text(&words, bucket);
-	put_text(&words, calls);
-	put_number(&words, each_of(&quota->limits));
-	put_number(&words, tokens);
-	put_number(&words, ended);
-	put_text(&words, quotas->replica);
-	put_number(&words, counted(quota));
-	put_number(&words, CALLS_TTL_MS);
+	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
+	fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
+	fw_words_text(&words, bucket);
+	fw_words_text(&words, calls);
+	fw_words_number(&words, each_of(&quota->limits));
+	fw_words_number(&words, tokens);
+	fw_words_number(&words, ended);
+	fw_words_text(&words, quotas->replica);
+	fw_words_number(&words, counted(quota));
+	fw_words_number(&words, CALLS_TTL_MS);
 	if (fw_engine_run(quotas->options.engine, &give->call, &quotas->scripts[GIVE], 2,
 			  words.list, words.count))
 		return true;
@@ -429,20 +402,21 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	}
 }
 
-static void put_ask(struct fw_quota *quota, const struct fw_quota_ask *ask, struct words *words)
+static void put_ask(struct fw_quota *quota, const struct fw_quota_ask *ask,
+		    struct fw_words *words)
 {
 	const struct fw_quotas *quotas = quota->quotas;
 
-	put_number(words, each_of(&quota->limits));
-	put_number(words, quota->limits.burst);
-	put_number(words, ask->tokens);
-	put_number(words, quota->limits.concurrent);
-	put_number(words, ask->permits);
-	put_number(words, !quotas->options.lease_ms);
-	put_text(words, quotas->replica);
-	put_number(words, counted(quota));
-	put_number(words, CALLS_TTL_MS);
-	put_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
+	fw_words_number(words, each_of(&quota->limits));
+	fw_words_number(words, quota->limits.burst);
+	fw_words_number(words, ask->tokens);
+	fw_words_number(words, quota->limits.concurrent);
+	fw_words_number(words, ask->permits);
+	fw_words_number(words, !quotas->options.lease_ms);
+	fw_words_text(words, quotas->replica);
+	fw_words_number(words, counted(quota));
+	fw_words_number(words, CALLS_TTL_MS);
+	fw_words_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
 }
 
 /* Asks for all calls that wait. False: the engine cannot be asked. */
@@ -451,8 +425,8 @@ static bool send_ask(struct fw_quota *quota)
 	struct fw_quotas *quotas = quota->quotas;
 	const struct fw_quota_limits *limits = &quota->limits;
 	struct fw_quota_ask *asked = ask_new(quotas);
-	char bucket[KEY_SIZE], calls[KEY_SIZE], replicas[KEY_SIZE];
-	struct words words = { .count = 0 };
+	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY], replicas[FW_WORDS_KEY];
+	struct fw_words words = { .count = 0 };
 	bool is_lease;
 
 	if (!asked)
@@ -468,12 +442,12 @@ static bool send_ask(struct fw_quota *quota)
 		asked->tokens += lease_of(quotas, limits->burst) - 1;
 	if (is_lease && limits->concurrent)
 		asked->permits += (uint32_t)lease_of(quotas, limits->concurrent) - 1;
-	make_key(quotas, "bucket:", quota->key, bucket);
-	make_key(quotas, "calls:", quota->key, calls);
-	make_key(quotas, "replicas", "", replicas);
-	put_text(&words, bucket);
-	put_text(&words, calls);
-	put_text(&words, replicas);
+	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
+	fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
+	fw_words_make_key(quotas->fleet, "replicas", "", replicas);
+	fw_words_text(&words, bucket);
+	fw_words_text(&words, calls);
+	fw_words_text(&words, replicas);
 	put_ask(quota, asked, &words);
 	if (!fw_engine_run(quotas->options.engine, &asked->call, &quotas->scripts[TAKE], 3,
 			   words.list, words.count)) {
@@ -607,16 +581,16 @@ static void on_beat(struct fw_engine_call *call, const struct redisReply *reply,
 
 static void send_beat(struct fw_quotas *quotas, const char *replica, const char *leaves)
 {
-	struct words words = { .count = 0 };
-	char key[KEY_SIZE];
+	struct fw_words words = { .count = 0 };
+	char key[FW_WORDS_KEY];
 
 	if (quotas->is_beating)
 		return;
-	make_key(quotas, "replicas", "", key);
-	put_text(&words, key);
-	put_text(&words, replica);
-	put_number(&words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
-	put_text(&words, leaves);
+	fw_words_make_key(quotas->fleet, "replicas", "", key);
+	fw_words_text(&words, key);
+	fw_words_text(&words, replica);
+	fw_words_number(&words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
+	fw_words_text(&words, leaves);
 	quotas->beat.done = on_beat;
 	quotas->is_beating = fw_engine_run(quotas->options.engine, &quotas->beat,
 					   &quotas->scripts[BEAT], 1, words.list, words.count);
@@ -624,10 +598,15 @@ static void send_beat(struct fw_quotas *quotas, const char *replica, const char 
 
 void fw_quotas_beat(struct fw_quotas *quotas)
 {
+	uint64_t now_ms = uv_now(&quotas->options.loop->uv);
+	/* This process was held up, so others may have taken it for dead. */
+	bool was_late = now_ms - quotas->beat_ms >= FW_QUOTA_DEAD_MS;
+
 	if (!is_up(quotas))
 		return;
+	quotas->beat_ms = now_ms;
 	send_beat(quotas, quotas->replica, "");
-	if (++quotas->beats % RENEW_BEATS)
+	if (++quotas->beats % RENEW_BEATS && !was_late)
 		return;
 	/* What is counted for this replica must not expire. */
 	for (struct fw_quota *quota = quotas->held; quota; quota = quota->next)

@@ -17,6 +17,7 @@
 
 #include <faultwire/error.h>
 
+#include "base/limits_fleet.h"
 #include "base/loop.h"
 #include "fleet/engine.h"
 #include "policy/rate.h"
@@ -29,7 +30,7 @@ enum {
 	/* How often a replica reports itself; without a report for so long, its calls are
 	 * no longer counted. */
 	FW_QUOTA_BEAT_MS = 1000,
-	FW_QUOTA_DEAD_MS = 10 * 1000,
+	FW_QUOTA_DEAD_MS = FW_LIMIT_FLEET_DEAD_MS,
 	/* Decisions of one client in progress, and calls that one of them is about. */
 	FW_QUOTA_ASKS = 4,
 	FW_QUOTA_ASKED = 4096

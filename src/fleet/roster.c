@@ -9,9 +9,10 @@
 #include <faultwire/raise.h>
 
 #include "base/digest.h"
-#include "base/limits.h"
+#include "base/limits_fleet.h"
 #include "base/mem.h"
 #include "fleet/hiredis.h"
+#include "fleet/journal.h"
 #include "fleet/quota.h"
 #include "mcp/replica.h"
 #include "mcp/transport.h"
@@ -23,6 +24,7 @@ static const char ENDED[] = "ended";
 struct fw_roster {
 	struct fw_replica base;   /* must be first */
 	struct fw_engine *engine; /* NULL: closed */
+	struct fw_journal *journal;
 	char fleet[FW_QUOTA_FLEET_SIZE];
 	char ttl_ms[24];
 };
@@ -152,12 +154,59 @@ static void end(struct fw_replica *replica, const char *id)
 	(void)set((struct fw_roster *)(void *)replica, id, word(ENDED), NULL);
 }
 
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static struct fw_journal *journal_of(const struct fw_replica *replica)
+{
+	return ((const struct fw_roster *)(const void *)replica)->journal;
+}
+
+static bool is_sharing(const struct fw_replica *replica)
+{
+	return fw_journal_is_sharing(journal_of(replica));
+}
+
+static uint64_t newest(const struct fw_replica *replica)
+{
+	return fw_journal_newest(journal_of(replica));
+}
+
+static bool begin(struct fw_replica *replica, const struct fw_stream *stream, const char *id,
+		  size_t len)
+{
+	return fw_journal_begin(journal_of(replica), stream, id, len);
+}
+
+static bool keep(struct fw_replica *replica, const struct fw_stream *stream, const char *json,
+		 size_t len, bool is_answer)
+{
+	return fw_journal_keep(journal_of(replica), stream, json, len, is_answer);
+}
+
+static bool read_events(struct fw_replica *replica, struct fw_reading *reading)
+{
+	return fw_journal_read(journal_of(replica), reading);
+}
+
+static bool announce(struct fw_replica *replica, enum fw_change change, const char *uri)
+{
+	return fw_journal_announce(journal_of(replica), change, uri);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 fw_error *fw_roster_new(fw_server *server, const char *fleet, struct fw_engine *engine,
-			struct fw_roster **ret_roster)
+			struct fw_journal *journal, struct fw_roster **ret_roster)
 {
-	static const struct fw_replica_ops ops = { .find = find, .save = save, .end = end };
+	static const struct fw_replica_ops ops = { .find = find,
+						   .save = save,
+						   .end = end,
+						   .is_sharing = is_sharing,
+						   .newest = newest,
+						   .begin = begin,
+						   .keep = keep,
+						   .read = read_events,
+						   .announce = announce };
 	struct fw_roster *roster = fw__allocate(sizeof *roster);
 
 	if (!roster)
@@ -165,6 +214,7 @@ fw_error *fw_roster_new(fw_server *server, const char *fleet, struct fw_engine *
 	memset(roster, 0, sizeof *roster);
 	roster->base.ops = &ops;
 	roster->engine = engine;
+	roster->journal = journal;
 	(void)snprintf(roster->fleet, sizeof roster->fleet, "%s", fleet);
 	(void)snprintf(roster->ttl_ms, sizeof roster->ttl_ms, "%llu",
 		       (unsigned long long)fw_server__limits(server)->session_idle_ms + 1000);

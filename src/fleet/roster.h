@@ -1,6 +1,6 @@
 /*
  * roster.h - legacy sessions in the engine, so that any replica continues them: implements
- * mcp/replica.h.
+ * mcp/replica.h, with journal.h for their events.
  *
  * A session is one value, under the digest of its id. An ended session is remembered as
  * such for as long as it would have lived, because a replica may still know it.
@@ -17,11 +17,13 @@
 
 #include "fleet/engine.h"
 
+struct fw_journal;
 struct fw_roster;
 
 /* Becomes the replica of the server. Raises internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_roster_new(fw_server *server, const char *fleet,
-				     struct fw_engine *engine, struct fw_roster **ret_roster);
+				     struct fw_engine *engine, struct fw_journal *journal,
+				     struct fw_roster **ret_roster);
 /* The engine is about to be freed: nothing is looked up any more. NULL is a no-op. */
 void fw_roster_close(struct fw_roster *roster);
 /* After the server. NULL is a no-op. */

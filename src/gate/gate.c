@@ -100,13 +100,14 @@ static void on_levelled(struct fw_relay *relay, int level)
 		fw_upstream_set_level(&gate->upstreams[i], level);
 }
 
-/* A modern client listens: its resources may be those of any upstream. */
-static void on_listening(struct fw_relay *relay, const fw_call *call)
+/* The resources of a client may be those of any upstream. */
+static void on_listening(struct fw_relay *relay, bool is_legacy, char *const *uris,
+			 size_t count)
 {
 	struct fw_gate *gate = gate_of(relay);
 
-	for (size_t i = 0; i < gate->count && call->listening.uri_count; i++)
-		fw_upstream_listen(&gate->upstreams[i]);
+	for (size_t i = 0; i < gate->count && count; i++)
+		fw_upstream_listen_to(&gate->upstreams[i], is_legacy, uris, count);
 }
 
 static const char *on_toolset_of(struct fw_relay *relay, const char *tool)

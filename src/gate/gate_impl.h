@@ -152,6 +152,9 @@ bool fw_upstream_falls_back(struct fw_upstream *upstream);
 
 /* Asks for all changes that clients want to know of. */
 void fw_upstream_listen(struct fw_upstream *upstream);
+/* The same for resources that were not asked for before. */
+void fw_upstream_listen_to(struct fw_upstream *upstream, bool is_legacy, char *const *uris,
+			   size_t count);
 
 /* ---- job.c ---- */
 

@@ -105,3 +105,17 @@ void fw_upstream_listen(struct fw_upstream *upstream)
 	else
 		each_uri(upstream, subscribe);
 }
+
+void fw_upstream_listen_to(struct fw_upstream *upstream, bool is_legacy, char *const *uris,
+			   size_t count)
+{
+	/* With a second connection, legacy clients subscribe by that one. */
+	if (is_legacy && upstream->legacy && !upstream->is_modern_only)
+		upstream = upstream->legacy;
+	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY)
+		return;
+	if (fw_remote_is_modern(upstream->remote))
+		open_stream(upstream);
+	for (size_t i = 0; i < count && !fw_remote_is_modern(upstream->remote); i++)
+		subscribe(upstream, uris[i]);
+}

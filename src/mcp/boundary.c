@@ -126,9 +126,10 @@ static void leave(fw_call *call, const fw_error *err)
 	if (call->batch) {
 		put_in_batch(call, reply.json, reply.len, err != NULL);
 		call->batch = NULL;
+	} else if (stream && call->is_silent) {
+		fw_stream_end(stream);
 	} else if (stream) {
-		if (!call->is_silent)
-			fw_stream_send(stream, reply.json, reply.len, true);
+		fw_stream_send(stream, reply.json, reply.len, true);
 	} else if (exchange && !call->is_silent) {
 		exchange->ops->reply(exchange, &reply);
 	} else if (exchange) {

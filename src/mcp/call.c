@@ -21,6 +21,7 @@
 #include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
+#include "mcp/follow.h"
 #include "mcp/lane.h"
 #include "mcp/listen.h"
 #include "mcp/op.h"
@@ -250,6 +251,7 @@ void fw_call_send(fw_call *call, const char *json, size_t len)
 	/* A page is answered with the result alone. */
 	if (fw_call_is_over(call) || call->page)
 		return;
+	fw_follow_call(call);
 	if (call->stream) {
 		fw_stream_send(call->stream, json, len, false);
 	} else if (call->exchange && !call->batch) {
@@ -388,7 +390,8 @@ void fw_op_apply_close_stream(fw_call *call, uint32_t retry_ms)
 	struct fw_session *session;
 	struct fw_stream *stream;
 	struct fw_event priming = { .json = "", .retry_ms = retry_ms ? retry_ms : 1000 };
-	char id[48];
+	struct fw_exchange *exchange;
+	char id[FW_STREAM_ID_SIZE];
 
 	if (!fw_call_is_on_loop(call)) {
 		struct fw_post *post = fw__allocate(sizeof *post + 1);
@@ -403,21 +406,21 @@ void fw_op_apply_close_stream(fw_call *call, uint32_t retry_ms)
 	session = call->session;
 	if (fw_call_is_over(call) || call->request.is_modern || !session || session->is_ended ||
 	    !call->exchange || !call->exchange->is_http || call->batch ||
-	    call->request.version < FW_V_2025_11_25 || call->stream)
+	    call->request.version < FW_V_2025_11_25)
 		return;
-	stream = fw_stream_new(session);
+	stream = call->stream ? call->stream : fw_stream_new(session);
 	if (!stream)
 		return;
+	if (!call->stream)
+		fw_follow_begin(stream, call);
 	call->stream = stream;
-	(void)snprintf(id, sizeof id, "%llu_0", (unsigned long long)stream->number);
+	fw_stream_event_id(stream, stream->last, id);
 	priming.id = id;
-	call->exchange->ops->send(call->exchange, &priming);
-	{
-		struct fw_exchange *exchange = call->exchange;
-
-		fw_call_detach(call);
-		exchange->ops->close(exchange);
-	}
+	exchange = call->exchange;
+	exchange->ops->send(exchange, &priming);
+	fw_call_detach(call);
+	stream->exchange = exchange;
+	fw_stream_detach(stream);
 }
 
 /* ---- its end ------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/follow.h"
 #include "mcp/listen.h"
 #include "mcp/method.h"
 #include "mcp/project.h"
@@ -122,7 +123,8 @@ fw_error *fw_method_listen(fw_call *call)
 	server->calls.listeners++;
 	acknowledge(call);
 	if (relay && relay->ops->listening)
-		relay->ops->listening(server->relay, call);
+		relay->ops->listening(server->relay, false, call->listening.uris,
+				      call->listening.uri_count);
 	return NULL;
 }
 
@@ -193,7 +195,20 @@ static void put_change(struct fw_buf *out, const fw_call *listener, enum fw_chan
 	FW_BUF(out, "}");
 }
 
+bool fw_listen_put(fw_server *server, enum fw_change change, const char *uri)
+{
+	put_change(&server->out, NULL, change, uri);
+	return server->out.state == FW_BUF_OK;
+}
+
 void fw_listen_announce(fw_server *server, enum fw_change change, const char *uri)
+{
+	if (!fw_follow_announce(server, change, uri))
+		fw_listen_deliver(server, change, uri, 0);
+}
+
+void fw_listen_deliver(fw_server *server, enum fw_change change, const char *uri,
+		       uint64_t number)
 {
 	struct fw_buf *out = &server->out;
 
@@ -209,8 +224,11 @@ void fw_listen_announce(fw_server *server, enum fw_change change, const char *ur
 		if (!session->is_initialized ||
 		    (change == FW_CHANGE_RESOURCE && !fw_session_subscribes(session, uri)))
 			continue;
-		put_change(out, NULL, change, uri);
-		if (out->state == FW_BUF_OK)
+		if (!fw_listen_put(server, change, uri))
+			continue;
+		if (number && !session->wire)
+			fw_follow_change(session, number, out->text, out->len);
+		else
 			fw_session_send(session, out->text, out->len);
 	}
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <faultwire/call.h>
 #include <faultwire/serve.h>
@@ -22,7 +23,14 @@ struct fw_listening {
 	size_t uri_count;
 };
 
+/* To the clients of all replicas. */
 void fw_listen_announce(fw_server *server, enum fw_change change, const char *uri);
+/* To those of this server. `number` is that of the event in the streams of sessions, if
+ * replicas share them; else 0. */
+void fw_listen_deliver(fw_server *server, enum fw_change change, const char *uri,
+		       uint64_t number);
+/* The notification for a legacy session, in `server->out`. False: no memory. */
+bool fw_listen_put(fw_server *server, enum fw_change change, const char *uri);
 void fw_listen_end(fw_call *call);
 
 #endif

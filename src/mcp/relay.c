@@ -6,6 +6,7 @@
  * server checks arguments itself.
  */
 #include "mcp/relay.h"
+#include "mcp/replica.h"
 
 #include <string.h>
 
@@ -180,6 +181,9 @@ static void note_subscription(const fw_call *call)
 		fw_error_free(fw_session_subscribe(call->session, uri));
 	else if (method->run == fw_method_unsubscribe)
 		fw_session_unsubscribe(call->session, uri);
+	else
+		return;
+	(void)fw_replica_save(call->session, NULL);
 }
 
 void fw_relay_reply(fw_call *call, struct fw_slice before, struct fw_slice result)

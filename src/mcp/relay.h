@@ -42,9 +42,10 @@ struct fw_relay_ops {
 	/* A notification of a client that the server does not handle. */
 	void (*notified)(struct fw_relay *relay, const fw_call *call);
 	/* A client sets the lowest level of log messages; subscribes to these resources
-	 * (subscriptions/listen). NULL members: ignored. */
+	 * (subscriptions/listen, or a session of another replica). NULL members: ignored. */
 	void (*levelled)(struct fw_relay *relay, int level);
-	void (*listening)(struct fw_relay *relay, const fw_call *call);
+	void (*listening)(struct fw_relay *relay, bool is_legacy, char *const *uris,
+			  size_t count);
 	/* All tools that the caller may use, for the HTTP API: `done` is called once, maybe
 	 * within this call. NULL member: there is no list. */
 	void (*list)(struct fw_relay *relay, const fw_principal *principal,

@@ -11,13 +11,15 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "base/limits.h"
+#include "base/limits_fleet.h"
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
 #include "mcp/call.h"
+#include "mcp/follow.h"
 #include "mcp/method.h"
 #include "mcp/principal.h"
+#include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
@@ -61,6 +63,8 @@ static void put_state(const struct fw_session *session, struct fw_buf *out)
 	fw_buf_str(out, session->is_initialized ? "true" : "false");
 	FW_BUF(out, ",\"level\":");
 	fw_buf_i64(out, (int64_t)session->log_level);
+	FW_BUF(out, ",\"since\":");
+	fw_buf_i64(out, (int64_t)session->get.sent);
 	FW_BUF(out, ",\"subscriptions\":[");
 	for (size_t i = 0; i < session->subscription_count; i++) {
 		if (i)
@@ -94,7 +98,7 @@ bool fw_replica_save(struct fw_session *session, fw_call *call)
 	put_state(session, &text);
 	/* One that is too large stays with this server. */
 	if (text.state == FW_BUF_OK) {
-		session->stamp = stamp_of(text.text, text.len);
+		session->shared.stamp = stamp_of(text.text, text.len);
 		if (call)
 			(void)fw_call__ref(call);
 		waits = replica->ops->save(replica, session->id, text.text, text.len, call);
@@ -145,6 +149,7 @@ static bool is_of(yyjson_val *root, const struct fw_exchange *exchange)
 
 static bool read_subscriptions(struct fw_session *session, yyjson_val *list)
 {
+	struct fw_relay *relay = session->server->relay;
 	yyjson_val *item;
 	size_t at, count;
 
@@ -161,6 +166,10 @@ static bool read_subscriptions(struct fw_session *session, yyjson_val *list)
 		if (!uri || err)
 			return false;
 	}
+	/* Servers behind this one are to report their changes here, too. */
+	if (relay && relay->ops->listening && session->subscription_count)
+		relay->ops->listening(relay, true, session->subscriptions,
+				      session->subscription_count);
 	return true;
 }
 
@@ -212,12 +221,18 @@ static struct fw_session *adopt(struct fw_exchange *exchange, const char *id, yy
 {
 	struct fw_session *session = NULL;
 	fw_error *err = fw_session_new(exchange, &session);
+	uint64_t since;
 
 	if (err) {
 		fw_error_free(err);
 		return NULL;
 	}
 	memcpy(session->id, id, ID_LEN + 1);
+	fw_follow_begin_session(session);
+	/* Events since then, which no replica may have sent yet. */
+	if (read_number(root, "since", session->get.sent ? session->get.sent : INT64_MAX,
+			&since))
+		session->get.last = session->get.sent = since;
 	/* Streams of several replicas must not have the same number. */
 	fw_random((unsigned char *)&session->last_stream, 5);
 	session->last_stream <<= 16;
@@ -236,7 +251,7 @@ static void take_over(struct fw_exchange *exchange, const char *id, const char *
 	yyjson_doc *doc;
 	yyjson_val *root;
 
-	if (session && session->stamp == stamp)
+	if (session && session->shared.stamp == stamp)
 		return;
 	doc = fw_json_read(text, len,
 			   (struct fw_json_limits){ FW_LIMIT_FLEET_SESSION_BYTES, DEPTH },
@@ -246,7 +261,7 @@ static void take_over(struct fw_exchange *exchange, const char *id, const char *
 		if (!session)
 			session = adopt(exchange, id, root);
 		if (session && read_state(session, root))
-			session->stamp = stamp;
+			session->shared.stamp = stamp;
 	}
 	yyjson_doc_free(doc);
 }

@@ -4,8 +4,9 @@
  *
  * A request that names a session is held back until the shared state of the session was
  * looked up, so that any replica continues a session, with its current state. What is
- * shared: version, client, capabilities, log level, subscriptions and who has begun it; not
- * calls in progress, streams and questions.
+ * shared: version, client, capabilities, log level, subscriptions and who has begun it;
+ * events of streams and changes of lists (mcp/follow.h); not calls in progress and
+ * questions.
  *
  * The one rule to remember: a lookup that was begun is ended exactly once, by
  * fw_takeover_end(). Everything is on the loop's thread.
@@ -19,9 +20,13 @@
 #include <faultwire/call.h>
 #include <faultwire/serve.h>
 
+#include "mcp/listen.h"
+
 struct fw_exchange;
+struct fw_reading;
 struct fw_replica;
 struct fw_session;
+struct fw_stream;
 struct fw_takeover;
 
 struct fw_replica_ops {
@@ -32,6 +37,20 @@ struct fw_replica_ops {
 		     fw_call *call);
 	/* The client has ended it. */
 	void (*end)(struct fw_replica *replica, const char *id);
+	/* Whether events are shared now. */
+	bool (*is_sharing)(const struct fw_replica *replica);
+	/* The greatest number of an event that is known. */
+	uint64_t (*newest)(const struct fw_replica *replica);
+	/* See fw_follow_begin() and fw_follow_keep(); `id` is that of the request. No JSON: the
+	 * stream is over without an answer. False: not now. */
+	bool (*begin)(struct fw_replica *replica, const struct fw_stream *stream,
+		      const char *id, size_t len);
+	bool (*keep)(struct fw_replica *replica, const struct fw_stream *stream,
+		     const char *json, size_t len, bool is_answer);
+	/* Reads events; false: not now, and the reading is not ended. */
+	bool (*read)(struct fw_replica *replica, struct fw_reading *reading);
+	/* The change comes back to all replicas; false: not now. */
+	bool (*announce)(struct fw_replica *replica, enum fw_change change, const char *uri);
 };
 
 struct fw_replica {

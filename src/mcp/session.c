@@ -16,6 +16,7 @@
 #include "mcp/ask.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
+#include "mcp/follow.h"
 #include "mcp/outcome.h"
 #include "mcp/owner.h"
 #include "mcp/principal.h"
@@ -105,6 +106,7 @@ fw_error *fw_session_new(struct fw_exchange *exchange, struct fw_session **ret_s
 	session->version = FW_V_NONE;
 	session->get.session = session;
 	fw_random_text(session->id, 33);
+	fw_follow_begin_session(session);
 	link_session(session);
 	server->sessions.count++;
 	*ret_session = session;
@@ -226,16 +228,6 @@ void fw_session_send(struct fw_session *session, const char *json, size_t len)
 
 /* ---- GET and DELETE ---------------------------------------------------------------- */
 
-static struct fw_stream *find_stream(struct fw_session *session, uint64_t number)
-{
-	if (number == 0)
-		return &session->get;
-	for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
-		if (stream->number == number)
-			return stream;
-	return NULL;
-}
-
 /* "3_17": stream 3, after event 17. */
 static bool parse_event_id(const char *text, uint64_t *ret_stream, uint64_t *ret_event)
 {
@@ -276,14 +268,45 @@ static fw_error *check_version(const char *version, const char *method)
 	}
 }
 
+/* The event that a reader without Last-Event-ID begins after. */
+static uint64_t unread(const struct fw_session *session)
+{
+	const struct fw_stream *stream = &session->get;
+
+	if (fw_follow_is_on(session->server))
+		return stream->sent;
+	return stream->first && !stream->exchange ? stream->first->number - 1 : stream->last;
+}
+
+static void resume(struct fw_session *session, struct fw_exchange *exchange, const char *last)
+{
+	struct fw_stream *stream;
+	uint64_t number = 0;
+	uint64_t after = 0;
+	bool is_id = parse_event_id(last, &number, &after);
+
+	stream = is_id ? fw_stream_find(session, number) : NULL;
+	if (is_id && (!stream || stream->is_remote) &&
+	    fw_follow_open(session, exchange, number, after))
+		return;
+	/* 405 makes the official clients stop asking for a stream that no longer exists, or
+	 * of which they have all; 404 would end their session. */
+	if (!stream || stream->is_remote || (stream->is_over && after >= stream->last)) {
+		fw_exchange_refuse(exchange, fw_raise_protocol_http_method_not_allowed(
+						     "GET", "POST, DELETE"));
+		return;
+	}
+	/* Events of another replica: numbers go on after the last that the client has. */
+	if (stream == &session->get && after > stream->last)
+		stream->last = after;
+	fw_stream_attach(stream, exchange, after < stream->last ? after : stream->last);
+}
+
 void fw_exchange_open_stream(struct fw_exchange *exchange)
 {
 	const char *version = exchange->ops->header(exchange, FW_HEADER_VERSION, NULL);
 	const char *last = exchange->ops->header(exchange, FW_HEADER_LAST_EVENT, NULL);
 	struct fw_session *session = NULL;
-	struct fw_stream *stream;
-	uint64_t number = 0;
-	uint64_t after = 0;
 	fw_error *err = NULL;
 
 	if (version)
@@ -300,26 +323,10 @@ void fw_exchange_open_stream(struct fw_exchange *exchange)
 		fw_exchange_refuse(exchange, err);
 		return;
 	}
-	stream = &session->get;
-	if (last) {
-		/* 405 makes the official clients stop asking for a stream that no
-		 * longer exists; 404 would end their session. */
-		stream = parse_event_id(last, &number, &after) ? find_stream(session, number)
-							       : NULL;
-		if (!stream) {
-			fw_exchange_refuse(exchange, fw_raise_protocol_http_method_not_allowed(
-							     "GET", "POST, DELETE"));
-			return;
-		}
-		/* Events of another replica: numbers go on after the last that the client has. */
-		if (stream == &session->get && after > stream->last)
-			stream->last = after;
-	} else {
-		after = session->get.last;
-		if (session->get.first && !session->get.exchange)
-			after = session->get.first->number - 1;
-	}
-	fw_stream_attach(stream, exchange, after);
+	if (last)
+		resume(session, exchange, last);
+	else
+		fw_stream_attach(&session->get, exchange, unread(session));
 }
 
 void fw_exchange_end_session(struct fw_exchange *exchange)

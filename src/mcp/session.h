@@ -48,6 +48,12 @@ struct fw_capabilities *fw_capabilities_new(const struct fw_buf *text);
 /* NULL is a no-op. */
 void fw_capabilities_unref(struct fw_capabilities *capabilities);
 
+/* What replicas know of a session; see replica.h and follow.h. */
+struct fw_shared_session {
+	uint64_t stamp;  /* of the state that they share */
+	char digest[33]; /* of its id; "": there are no replicas */
+};
+
 struct fw_session {
 	struct fw_session *next;
 	struct fw_session *previous;
@@ -63,7 +69,7 @@ struct fw_session {
 	fw_contract contract;
 	fw_log_level log_level;
 	uint64_t used_ms;
-	uint64_t stamp; /* of the state that replicas share; see replica.h */
+	struct fw_shared_session shared;
 	char **subscriptions;
 	size_t subscription_count;
 	struct fw_stream get;

@@ -9,6 +9,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "mcp/call.h"
+#include "mcp/follow.h"
 #include "mcp/principal.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
@@ -36,10 +38,11 @@ void fw_stream_clear(struct fw_stream *stream)
 		drop_oldest(stream);
 }
 
-static void event_id(const struct fw_stream *stream, uint64_t number, char ret_id[48])
+void fw_stream_event_id(const struct fw_stream *stream, uint64_t number,
+			char ret_id[FW_STREAM_ID_SIZE])
 {
-	(void)snprintf(ret_id, 48, "%llu_%llu", (unsigned long long)stream->number,
-		       (unsigned long long)number);
+	(void)snprintf(ret_id, FW_STREAM_ID_SIZE, "%llu_%llu",
+		       (unsigned long long)stream->number, (unsigned long long)number);
 }
 
 static void free_stream(struct fw_stream *stream)
@@ -51,18 +54,21 @@ static void free_stream(struct fw_stream *stream)
 		at = &(*at)->next;
 	*at = stream->next;
 	session->stream_count--;
+	fw_follow_stop(stream);
 	fw_stream_clear(stream);
 	fw__release(stream);
 }
 
 /* Evicts the oldest stream, which is the last on the list, among those that have their
- * reply and no reader. False: there is none except `except`. */
+ * reply, or are kept by another replica, and have no reader. False: there is none except
+ * `except`. */
 static bool evict_finished(struct fw_session *session, const struct fw_stream *except)
 {
 	struct fw_stream *found = NULL;
 
 	for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
-		if (stream != except && stream->is_over && !stream->exchange)
+		if (stream != except && (stream->is_over || stream->is_remote) &&
+		    !stream->exchange)
 			found = stream;
 	if (found)
 		free_stream(found);
@@ -128,17 +134,31 @@ static void keep(struct fw_stream *stream, const char *json, size_t len)
 	trim(stream);
 }
 
-/* The reply is the last event; then the connection is done. */
-static void deliver(struct fw_stream *stream, const struct fw_stored *event, bool is_last)
+struct fw_stream *fw_stream_find(struct fw_session *session, uint64_t number)
+{
+	if (number == 0)
+		return &session->get;
+	for (struct fw_stream *stream = session->streams; stream; stream = stream->next)
+		if (stream->number == number)
+			return stream;
+	return NULL;
+}
+
+/* With the last event the connection is done. */
+void fw_stream_deliver(struct fw_stream *stream, uint64_t number, const char *json, size_t len,
+		       bool is_last)
 {
 	struct fw_exchange *exchange = stream->exchange;
-	char id[48];
+	char id[FW_STREAM_ID_SIZE];
 
-	event_id(stream, event->number, id);
+	if (number <= stream->sent)
+		return;
+	stream->sent = number;
+	fw_stream_event_id(stream, number, id);
 	if (is_last) {
 		const struct fw_reply reply = { .status = 200,
-						.json = event->json,
-						.len = event->len,
+						.json = json,
+						.len = len,
 						.event_id = id,
 						.session_id = stream->session->id };
 
@@ -146,16 +166,13 @@ static void deliver(struct fw_stream *stream, const struct fw_stored *event, boo
 		exchange->streaming = NULL;
 		exchange->ops->reply(exchange, &reply);
 	} else {
-		const struct fw_event sent = { .json = event->json,
-					       .len = event->len,
-					       .id = id };
+		const struct fw_event sent = { .json = json, .len = len, .id = id };
 
 		exchange->ops->send(exchange, &sent);
 	}
 }
 
-/* A reader, if any, has got its end. */
-static void detach(struct fw_stream *stream)
+void fw_stream_detach(struct fw_stream *stream)
 {
 	struct fw_exchange *exchange = stream->exchange;
 
@@ -163,38 +180,67 @@ static void detach(struct fw_stream *stream)
 	if (!exchange)
 		return;
 	exchange->streaming = NULL;
+	/* The call whose response it was goes on; its events are those of the stream. */
+	while (exchange->calls)
+		fw_call_detach(exchange->calls);
 	exchange->ops->close(exchange);
 }
 
 void fw_stream_send(struct fw_stream *stream, const char *json, size_t len, bool is_answer)
 {
+	if (!stream->number && fw_follow_keep(stream, json, len, is_answer))
+		return;
 	stream->last++;
 	stream->is_over = stream->is_over || is_answer;
 	keep(stream, json, len);
+	if (stream->number)
+		(void)fw_follow_keep(stream, json, len, is_answer);
 	if (stream->exchange && stream->newest && stream->newest->number == stream->last)
-		deliver(stream, stream->newest, is_answer);
+		fw_stream_deliver(stream, stream->last, json, len, is_answer);
 	else if (is_answer)
 		/* Out of memory: the client must not wait for a lost event. */
-		detach(stream);
+		fw_stream_detach(stream);
+}
+
+void fw_stream_end(struct fw_stream *stream)
+{
+	stream->is_over = true;
+	(void)fw_follow_keep(stream, NULL, 0, true);
+	fw_stream_detach(stream);
+}
+
+/* The first event says where the stream begins, so that a client that has not got another
+ * one resumes there, too. Older clients take every event for a message. */
+static void send_open(struct fw_stream *stream, uint64_t after)
+{
+	struct fw_event open = { .json = "" };
+	char id[FW_STREAM_ID_SIZE];
+
+	fw_stream_event_id(stream, after, id);
+	if (stream->session->shared.digest[0] && stream->session->version >= FW_V_2025_11_25)
+		open.id = id;
+	stream->exchange->ops->send(stream->exchange, &open);
 }
 
 void fw_stream_attach(struct fw_stream *stream, struct fw_exchange *exchange, uint64_t after)
 {
-	struct fw_event open = { .json = "" };
 	struct fw_stored *next;
 
-	detach(stream);
+	fw_stream_detach(stream);
+	fw_follow_stop(stream);
 	stream->exchange = exchange;
+	stream->sent = after;
 	exchange->streaming = stream->session;
-	exchange->ops->send(exchange, &open);
+	send_open(stream, after);
 	for (struct fw_stored *event = stream->first; event && stream->exchange; event = next) {
 		next = event->next;
-		if (event->number > after)
-			deliver(stream, event, stream->is_over && event == stream->newest);
+		fw_stream_deliver(stream, event->number, event->json, event->len,
+				  stream->is_over && event == stream->newest);
 	}
 	/* It already has the reply: there is nothing to wait for. */
 	if (stream->is_over)
-		detach(stream);
+		fw_stream_detach(stream);
+	fw_follow(stream);
 }
 
 static void end_invalid(struct fw_stream *stream, int64_t now_ms)
@@ -203,7 +249,7 @@ static void end_invalid(struct fw_stream *stream, int64_t now_ms)
 
 	if (exchange && !exchange->calls && !exchange->persistent &&
 	    !fw_principal_is_valid(exchange->principal, now_ms))
-		detach(stream);
+		fw_stream_detach(stream);
 }
 
 void fw_streams_end_invalid(struct fw_session *session, int64_t now_ms)
@@ -215,10 +261,11 @@ void fw_streams_end_invalid(struct fw_session *session, int64_t now_ms)
 
 void fw_streams_close(struct fw_session *session)
 {
-	detach(&session->get);
+	fw_stream_detach(&session->get);
+	fw_follow_stop(&session->get);
 	fw_stream_clear(&session->get);
 	while (session->streams) {
-		detach(session->streams);
+		fw_stream_detach(session->streams);
 		free_stream(session->streams);
 	}
 }
