@@ -20,7 +20,7 @@ export function roundUp(value, least = 0) {
 	if (value <= least)
 		return least;
 	const power = 10 ** Math.floor(Math.log10(value));
-	return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value);
+	return [1, 2, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value);
 }
 
 function frame(label, most, format, lastMinute, minutes) {
@@ -43,10 +43,11 @@ const yOf = (value, most) => 6 + (HEIGHT - BOTTOM - 6) * (1 - value / most);
 
 /* Calls per minute, with the failures of each in front. */
 export function bars(calls, failures, lastMinute) {
-	const most = roundUp(Math.max(...calls), 5);
+	/* Even, so that the line in the middle is a whole number. */
+	const most = 2 * roundUp(Math.max(...calls) / 2, 2);
 	const start = lastMinute - (calls.length - 1) * 60000;
 	const sum = (list) => list.reduce((a, b) => a + b, 0);
-	const chart = frame(`Calls of the last ${calls.length} minutes: ${sum(calls)}, of which ${sum(failures)} failed`, most, (v) => count(Math.round(v)), lastMinute, calls.length);
+	const chart = frame(`Calls of the last ${calls.length} minutes: ${sum(calls)}, of which ${sum(failures)} failed`, most, count, lastMinute, calls.length);
 	const step = (width() - LEFT) / calls.length;
 	calls.forEach((value, i) => {
 		const x = LEFT + i * step + 1;
@@ -65,7 +66,7 @@ export function lines(series, lastMinute) {
 	const values = series.flatMap((line) => line.values).filter((value) => value !== null);
 	const most = roundUp(Math.max(...values, 0.001));
 	const minutes = series[0].values.length;
-	const chart = frame(`Durations of the last ${minutes} minutes`, most, (v) => v ? duration(v) : '0', lastMinute, minutes);
+	const chart = frame(`Durations of the last ${minutes} minutes`, most, (v) => v && values.length ? duration(v) : v ? '' : '0', lastMinute, minutes);
 	const step = (width() - LEFT) / minutes;
 	for (const { name, values: list } of series) {
 		let path = '', pen = 'M';
@@ -86,11 +87,11 @@ export function lines(series, lastMinute) {
 	return chart;
 }
 
-/* Two parts of a whole, the good one first. */
+/* The good part of a whole. */
 export function split(good, bad) {
 	const part = 100 * good / Math.max(1, good + bad);
 	return s('svg', { viewBox: '0 0 100 10', class: 'share', 'aria-hidden': 'true', preserveAspectRatio: 'none' },
-		s('rect', { class: 'part', width: 100, height: 10, rx: 3 }),
+		s('rect', { class: 'track', width: 100, height: 10, rx: 3 }),
 		s('rect', { class: 'good', width: part, height: 10, rx: 3 }));
 }
 

@@ -12,16 +12,22 @@ function day(time) {
 	return `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`;
 }
 
+/* A phone has no room for the year and the zone. */
+function shortDay(time) {
+	const all = day(time);
+	return [h('span', { class: 'wide' }, all.slice(0, 5)), all.slice(5, 19), h('span', { class: 'wide' }, all.slice(19))];
+}
+
 export function incidentRow(incident) {
 	return h('tr', {},
-		h('td', { class: 'when' }, h('a', { href: `#/incident/${encodeURIComponent(incident.id)}` }, day(incident.time))),
+		h('td', { class: 'when' }, h('a', { href: `#/incident/${encodeURIComponent(incident.id)}` }, shortDay(incident.time))),
 		h('td', {}, code(incident.code, incident.severity)),
 		h('td', { class: 'wide' }, incident.tool || incident.operation || ''),
 		h('td', { class: 'message' }, incident.message));
 }
 
 function table(incidents) {
-	return h('table', { class: 'rows' },
+	return h('table', { class: 'rows stacked' },
 		h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'time'), h('th', { scope: 'col' }, 'code'), h('th', { scope: 'col', class: 'wide' }, 'tool'), h('th', { scope: 'col' }, 'message'))),
 		h('tbody', {}, incidents.map(incidentRow)));
 }
@@ -102,7 +108,7 @@ async function similar(found) {
 		h('div', { class: 'head' }, h('h2', {}, 'Similar incidents'),
 			h('span', { class: 'note' }, alike.length ? `${alike.length} alike among the last ${COMPARED} of this code and of this tool` : ''),
 			h('a', { href: `#/incidents?code=${encodeURIComponent(found.code)}` }, 'all with this code')),
-		rows.length ? h('table', { class: 'rows' },
+		rows.length ? h('table', { class: 'rows stacked' },
 			h('thead', {}, h('tr', {}, ['time', 'code'].map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'wide' }, 'tool'), h('th', { scope: 'col' }, 'message'), h('th', { scope: 'col', class: 'wide' }, 'alike in'))),
 			h('tbody', {}, rows)) : h('p', { class: 'empty' }, 'No other incident is like this one.'));
 }

@@ -4,7 +4,7 @@
  * The numbers are read every few seconds. Failures arrive one by one, up to hundreds per
  * second: they are added to the list a few times per second, and it has a fixed length.
  */
-import { h, api, ago, clock, code, count, duration, percent, retryBadge } from './dom.js';
+import { h, api, ago, clock, code, copyButton, count, duration, percent, retryBadge } from './dom.js';
 import { bars, lines, share, sparkline, span, split } from './chart.js';
 
 const POLL_MS = 5000, FEED_MS = 250, FEED = 60, ROWS = 12, ALERTS = 3;
@@ -155,14 +155,14 @@ function retryTable(groups) {
 			h('td', { class: 'number' }, count(group.recovered), split(group.recovered, group.again)), h('td', { class: 'number' }, count(group.again))))));
 }
 
-const NOTHING = [
-	'No failure has happened yet. To see one, paste this into a terminal:',
-	`curl -s ${location.origin}/api/v1/tools`,
-	'then call a tool with wrong arguments, or put the gateway in front of a server that fails: faultwire gate --http 127.0.0.1:0 -- COMMAND',
-];
+/* A call that fails: what to paste when there is nothing to see yet. */
+const FAILING_CALL = `curl -s -H 'Content-Type: application/json' -d '{}' ${location.origin}/api/v1/tools/no_such_tool`;
 
 function empty() {
-	return h('div', { class: 'empty' }, h('p', {}, NOTHING[0]), h('pre', {}, NOTHING[1]), h('p', {}, NOTHING[2]),
+	return h('div', { class: 'empty' }, h('p', {}, 'No failure has happened yet. To see one, paste this into a terminal:'),
+		h('div', { class: 'command' }, h('pre', {}, FAILING_CALL), copyButton(FAILING_CALL)),
+		h('p', {}, "A server that needs a token wants -H 'Authorization: Bearer TOKEN' too. Or put the gateway in front of a server that fails: ",
+			h('code', {}, 'faultwire gate --http 127.0.0.1:0 -- COMMAND')),
 		h('p', {}, 'Or try an error text in the ', h('a', { href: '#/playground' }, 'playground'), '.'));
 }
 

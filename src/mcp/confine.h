@@ -10,8 +10,10 @@
 #include <faultwire/serve.h>
 
 struct fw_confine {
-	fw_error *(*limit_files)(struct fw_confine *confine); /* before the first thread */
-	fw_error *(*limit_calls)(struct fw_confine *confine); /* before the first byte */
+	/* Before the first thread. From then on, no io_uring can be made. */
+	fw_error *(*limit_files)(struct fw_confine *confine);
+	/* Before the first byte. */
+	fw_error *(*limit_calls)(struct fw_confine *confine);
 	void (*free)(struct fw_confine *confine);
 };
 

@@ -613,6 +613,16 @@ static fw_error *start_runners(fw_server *server)
 	return NULL;
 }
 
+/* The loop may have an io_uring, which libuv uses from 1.45 on and which the sandbox
+ * refuses: libuv would abort. A new back end, made after limit_files(), has none. */
+static fw_error *limit_files(fw_server *server)
+{
+	FW_TRY(server->confine->limit_files(server->confine));
+	if (uv_loop_fork(server->loop) != 0)
+		return fw_raise_internal_unexpected("uv_loop_fork");
+	return NULL;
+}
+
 fw_error *fw_server_prepare(fw_server *server)
 {
 	if (!server || server->state != FW_IDLE)
@@ -623,7 +633,7 @@ fw_error *fw_server_prepare(fw_server *server)
 		if (r->ops->prepare)
 			FW_TRY(r->ops->prepare(r));
 	/* After the workers, which have another sandbox than the server. */
-	return server->confine ? server->confine->limit_files(server->confine) : NULL;
+	return server->confine ? limit_files(server) : NULL;
 }
 
 static void close_runners(fw_server *server)

@@ -28,14 +28,6 @@ void fw_sandbox_probe(struct fw_sandbox_report *ret);
 /* The same for the server process; `may_connect`: it may connect to some ports. */
 void fw_sandbox_probe_server(bool may_connect, struct fw_sandbox_report *ret);
 
-/*
- * Before the first loop of a process that will be confined. From 1.45 on, libuv sets up an
- * io_uring with each loop, and aborts when the sandbox refuses its use later. After this
- * call the kernel reports that it has no io_uring, and libuv uses epoll alone. Sets
- * no_new_privs, as the sandbox does. With an older libuv it is a no-op.
- */
-void fw_sandbox_refuse_io_uring(void);
-
 struct fw_sandbox_plan;
 
 /*

@@ -48,6 +48,13 @@ FW_NODISCARD fw_error *fw_sandbox_landlock_apply(const struct fw_sandbox_plan *p
 bool fw_sandbox_seccomp_is_available(void);
 /* Selects the filter. */
 void fw_sandbox_seccomp_prepare(struct fw_sandbox_plan *plan);
+/*
+ * From 1.45 on, libuv sets up an io_uring with each loop, and aborts when the filter
+ * refuses its use later. After this call the kernel reports that it has no io_uring, and
+ * a new loop uses epoll alone. Sets no_new_privs, as the sandbox does. With an older libuv
+ * it is a no-op.
+ */
+void fw_sandbox_seccomp_refuse_io_uring(void);
 /* Applies it to the calling thread; in the server process, to all threads. */
 FW_NODISCARD fw_error *fw_sandbox_seccomp_apply(const struct fw_sandbox_plan *plan);
 

@@ -41,7 +41,7 @@ void fw_sandbox_seccomp_prepare(struct fw_sandbox_plan *plan)
 	plan->call_count = filters[index].count;
 }
 
-void fw_sandbox_refuse_io_uring(void)
+void fw_sandbox_seccomp_refuse_io_uring(void)
 {
 	enum { FIRST_WITH_IO_URING = 0x012d00 }; /* libuv 1.45.0 */
 	static const struct sock_filter code[] = {

@@ -42,6 +42,7 @@ static fw_error *limit_files(struct fw_confine *base)
 		return fw_raise_internal_api_misuse("fw_server_confine",
 						    "the process has started a thread");
 	FW_TRY(fw_sandbox_self_drop_capabilities(plan->may_bind));
+	fw_sandbox_seccomp_refuse_io_uring();
 	err = fw_sandbox_landlock_apply(plan);
 	plan->is_applied = !err;
 	plan->ruleset = err ? plan->ruleset : -1; /* closed by fw_sandbox_landlock_apply() */

@@ -289,8 +289,6 @@ static fw_error *serve(struct serving *serving)
 	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, DEADLINE))
 		server.deadline_most_ms = server.deadline_ms;
-	if (!args->values[SANDBOX] || strcmp(args->values[SANDBOX], "off") != 0)
-		fw_sandbox_refuse_io_uring();
 	FW_TRY(serve_shared_make(&serving->shared, &server));
 	FW_TRY(add_workers(serving));
 	/* Before the audit log, whose records contain what toolsets know about a call. */
