@@ -259,7 +259,7 @@ export function overview(main, live) {
 			h('strong', {}, alert.title || alert.name), ' ', code(alert.code, alert.severity), ' ',
 			h('span', {}, `${alert.events === 1 ? 'once' : `${count(alert.events)} times`}, client ${alert.client || 'unnamed'}. `), h('span', {}, alert.hint || ''), ' ',
 			alert.incident_id ? h('a', { href: `#/incident/${encodeURIComponent(alert.incident_id)}` }, 'last incident') : null)),
-			alerts.length > shown.length ? h('button', { class: 'quiet more', type: 'button', onclick: () => { allAlerts = true; draw(); } }, `${alerts.length - shown.length} more alerts`) : '');
+			alerts.length > shown.length ? h('button', { class: 'quiet more', type: 'button', onclick: () => { allAlerts = true; draw(); } }, `Show ${alerts.length - shown.length} more`) : '');
 		const minutes = span(data);
 		chart.replaceChildren(bars(data.calls.slice(-minutes), data.failures.slice(-minutes), data.minute_ms));
 		chart2.replaceChildren(lines(['p99', 'p95', 'p50'].map((name) => ({ name, values: data[`${name}_ms`].slice(-minutes) })), data.minute_ms));

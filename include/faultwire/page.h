@@ -68,9 +68,10 @@ typedef struct fw_route {
 
 /** "GET", "HEAD", "POST"... */
 FW_API const char *fw_page_method(const fw_page *page);
+/** Decoded, except that an escaped slash stays "%2F". */
 FW_API const char *fw_page_path(const fw_page *page);
-/** The value of a parameter of the route, decoded, except that an escaped slash stays
- *  "%2F"; NULL: the route has no such parameter. */
+/** The value of a parameter of the route, decoded, so it may contain a slash; NULL: the
+ *  route has no such parameter. */
 FW_API const char *fw_page_parameter(const fw_page *page, const char *name);
 /** The body, followed by a NUL; "" if there is none. */
 FW_API const char *fw_page_body(const fw_page *page, size_t *ret_len);

@@ -61,6 +61,21 @@ static char *append(char **to, const char *text, size_t len)
 	return start;
 }
 
+/* Puts a NUL in place of each slash. After this, an escaped slash of a part, which the
+ * path keeps, can be decoded: names of tools may have one. */
+static void split(char *path)
+{
+	char *out = path;
+
+	for (const char *at = path; *at; at++) {
+		bool is_escaped = at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'f';
+
+		*out++ = (char)(is_escaped ? '/' : *at == '/' ? '\0' : *at);
+		at += is_escaped ? 2 : 0;
+	}
+	*out = '\0';
+}
+
 /* NULL: no memory. */
 static fw_page *page_new(struct fw_exchange *exchange, const struct fw_page_request *request,
 			 const struct fw_route_entry *entry)
@@ -89,10 +104,9 @@ static fw_page *page_new(struct fw_exchange *exchange, const struct fw_page_requ
 	atomic_init(&page->refs, 1);
 	page->method = append(&text, request->method, method_len);
 	page->path = append(&text, request->path, path_len);
-	page->parts = parts = append(&text, request->path, path_len);
-	for (; *parts || parts < page->parts + path_len; parts++)
-		if (*parts == '/')
-			*parts = '\0';
+	parts = append(&text, request->path, path_len);
+	split(parts);
+	page->parts = parts;
 	page->body = append(&text, request->body ? request->body : "", request->len);
 	fw_buf_init(&page->answer.headers, FW_LIMIT_PAGE_HEADER_BYTES);
 	fw_buf_init(&page->answer.out, exchange->server->limits.page_bytes);

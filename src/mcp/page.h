@@ -67,7 +67,7 @@ struct fw_page {
 	const char *pattern; /* of the route */
 	const char *method;
 	const char *path;
-	const char *parts; /* the path with a NUL in place of each slash */
+	const char *parts; /* of the path, decoded, each ended by a NUL */
 	const char *body;
 	size_t body_len;
 	struct fw_page_answer answer;

@@ -77,6 +77,12 @@ static void test_route__takes_methods_and_parameters(void **state)
 	expect_text("show GET /tools/x name=x id=- body= who=anonymous by anonymous");
 	ask_body("PUT", "/tools/a b/runs/9", "");
 	expect_text("run PUT /tools/a b/runs/9 name=a b id=9 body= who=anonymous by anonymous");
+	get("/tools/a%2Fb%2fc");
+	expect_text(
+		"show GET /tools/a%2Fb%2fc name=a/b/c id=- body= who=anonymous by anonymous");
+	ask_body("PUT", "/tools/%2F/runs/9%2", "");
+	expect_text(
+		"run PUT /tools/%2F/runs/9%2 name=/ id=9%2 body= who=anonymous by anonymous");
 	get("/tools/list");
 	expect_text("list GET /tools/list name=- id=- body= who=anonymous by anonymous");
 	get("/tools/x/y");
