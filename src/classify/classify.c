@@ -399,7 +399,7 @@ fw_error *fw_error_reclassify(fw_error *err, const fw_classifier *classifier,
 	fw_error_set_retry(err, found.retry);
 	if (found.retry_after >= 0)
 		fw_error_set_retry_after(err, found.retry_after);
-	if (found.http_status)
+	if (found.http_status >= 400) /* 304 is a fact, but no status to fail with */
 		fw_error_set_status(err, found.http_status);
 	fw_error_fill_scope(err, &(fw_scope){ .tool = text->tool });
 	return err;

@@ -58,15 +58,27 @@ static bool is_status(const struct fw_word *word)
 	return word->is_number && word->len == 3 && is_known_status((int)fw_word_value(word));
 }
 
+/* 304 is no failure by itself, and 456 is in no standard: such numbers are believed only if
+ * the text calls them a status. */
+static bool could_be_status(const struct fw_word *word)
+{
+	int status = (int)fw_word_value(word);
+
+	return word->is_number && word->len == 3 && status >= 200 && status <= 599;
+}
+
 /* Words before a status: "status code 404", "HTTP/1.1 404", "responded with 500". */
 static bool follows_status_word(const struct fw_facts *facts)
 {
-	static const char *const known[] = { "http",     "https",    "status",   "statuscode",
-					     "error",    "response", "code",     "httpcode",
-					     "returned", "got",      "received", "answered",
-					     "replied",  NULL };
-	static const char *const skipped[] = { "code", "with", "a", "an", "is",
-					       "1.1",  "1.0",  "2", "of", NULL };
+	static const char *const known[] = { "http",     "https",    "status",    "statuscode",
+					     "error",    "response", "code",      "httpcode",
+					     "returned", "got",      "received",  "answered",
+					     "replied",  "api",      "responded", "returns",
+					     "gave",     NULL };
+	static const char *const skipped[] = {
+		"code", "with", "a",   "an",         "is", "1.1",
+		"1.0",  "2",    "was", FW_WORD_NAME, "of", NULL
+	};
 
 	for (uint32_t back = 1; back < 4; back++) {
 		const struct fw_word *word = word_at(facts, back);
@@ -113,22 +125,57 @@ static bool answers_request(const struct fw_facts *facts, const struct fw_word *
 /* The first word of the reason phrase of a status, or of what libraries call it. */
 static bool is_reason(int status, const struct fw_word *next)
 {
+	static const char *const generic[] = { "client",   "server", "status", "error",
+					       "upstream", "origin", NULL };
 	static const struct {
 		int status;
 		const char *word;
 	} reasons[] = {
-		{ 400, "bad" },         { 401, "unauthorized" },  { 402, "payment" },
-		{ 403, "forbidden" },   { 404, "not" },           { 404, "page" },
-		{ 405, "method" },      { 406, "not" },           { 408, "request" },
-		{ 409, "conflict" },    { 410, "gone" },          { 412, "precondition" },
-		{ 413, "payload" },     { 413, "request" },       { 413, "content" },
-		{ 415, "unsupported" }, { 422, "unprocessable" }, { 423, "locked" },
-		{ 429, "too" },         { 500, "internal" },      { 501, "not" },
-		{ 502, "bad" },         { 503, "service" },       { 504, "gateway" },
+		{ 400, "bad" },
+		{ 401, "unauthorized" },
+		{ 402, "payment" },
+		{ 403, "forbidden" },
+		{ 404, "not" },
+		{ 404, "page" },
+		{ 405, "method" },
+		{ 406, "not" },
+		{ 408, "request" },
+		{ 409, "conflict" },
+		{ 410, "gone" },
+		{ 412, "precondition" },
+		{ 413, "payload" },
+		{ 413, "request" },
+		{ 413, "content" },
+		{ 415, "unsupported" },
+		{ 422, "unprocessable" },
+		{ 423, "locked" },
+		{ 429, "too" },
+		{ 500, "internal" },
+		{ 501, "not" },
+		{ 502, "bad" },
+		{ 503, "service" },
+		{ 504, "gateway" },
+		/* Google's names of them */
+		{ 400, "invalid" },
+		{ 401, "unauthenticated" },
+		{ 403, "permission" },
+		{ 409, "already" },
+		{ 409, "aborted" },
+		{ 429, "resource" },
+		{ 499, "cancelled" },
+		{ 501, "unimplemented" },
+		{ 503, "unavailable" },
+		{ 504, "deadline" },
+		/* seldom */
+		{ 425, "too" },
+		{ 426, "upgrade" },
+		{ 428, "precondition" },
+		{ 431, "request" },
+		{ 451, "unavailable" },
+		{ 507, "insufficient" },
 	};
 
-	if (fw_word_is(next, "client") || fw_word_is(next, "server") ||
-	    fw_word_is(next, "status") || fw_word_is(next, "error"))
+	if (is_one_of(next, generic))
 		return true;
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
 		if (reasons[i].status == status && fw_word_is(next, reasons[i].word))
@@ -158,19 +205,33 @@ static bool is_amount(const struct fw_word *next)
 	return is_one_of(next, known);
 }
 
+/* "status code 304", "HTTP/1.1 304", "HTTP code 302". */
+static bool is_called_status(const struct fw_facts *facts)
+{
+	static const char *const names[] = { "http", "status", "statuscode", "httpcode", NULL };
+	static const char *const skipped[] = { "code", "status", "1.1", "1.0", "2", NULL };
+
+	return is_one_of(word_at(facts, 1), names) ||
+	       (is_one_of(word_at(facts, 1), skipped) && is_one_of(word_at(facts, 2), names));
+}
+
 static void take_status(struct fw_facts *facts, const struct fw_word *next)
 {
 	const struct fw_word *word = word_at(facts, 0);
 	int status;
 
-	if (!word || !is_status(word) || is_amount(next))
+	if (!word || is_amount(next))
 		return;
 	status = (int)fw_word_value(word);
+	if (facts->http_status < 400 && could_be_status(word) && is_called_status(facts))
+		facts->http_status = status;
+	if (!is_status(word))
+		return;
 	if (!is_in_brackets(word) && !follows_status_word(facts) &&
 	    !answers_request(facts, next) &&
 	    !(next && next->sentence == word->sentence && is_reason(status, next)))
 		return;
-	if (!facts->http_status)
+	if (facts->http_status < 400)
 		facts->http_status = status;
 }
 
@@ -239,10 +300,11 @@ static double compact_delay(const struct fw_word *word)
 /* Whether the number is preceded by words that make it a delay before an attempt. */
 static bool follows_trigger(const struct fw_facts *facts)
 {
-	static const char *const triggers[] = {
-		"retry",     "again",    "wait",    "waiting",  "reset", "resets", "retryafter",
-		"available", "cooldown", "backoff", "retrying", "until", "back",   NULL
-	};
+	static const char *const triggers[] = { "retry",      "again",     "wait",
+						"waiting",    "reset",     "resets",
+						"retryafter", "available", "cooldown",
+						"backoff",    "retrying",  "until",
+						"back",       "next",      NULL };
 	/* What took so long, not what to wait for. */
 	static const char *const stops[] = { "timeout", "timed",    "took",  "elapsed",
 					     "waited",  "exceeded", "lasts", NULL };
@@ -262,16 +324,22 @@ static bool follows_trigger(const struct fw_facts *facts)
 /* "an hour", "two minutes": the number; negative: another word. */
 static double number_of_word(const struct fw_word *word)
 {
-	static const char *const known[] = { "",    "one",   "two",   "three", "four", "five",
-					     "six", "seven", "eight", "nine",  "ten" };
+	static const struct {
+		const char *word;
+		double value;
+	} known[] = {
+		{ "a", 1 },       { "an", 1 },       { "one", 1 },     { "two", 2 },
+		{ "three", 3 },   { "four", 4 },     { "five", 5 },    { "six", 6 },
+		{ "seven", 7 },   { "eight", 8 },    { "nine", 9 },    { "ten", 10 },
+		{ "twelve", 12 }, { "fifteen", 15 }, { "twenty", 20 }, { "thirty", 30 },
+		{ "forty", 40 },  { "fifty", 50 },   { "sixty", 60 },  { "ninety", 90 },
+	};
 
-	if (word->len > 5)
+	if (word->len > 7)
 		return -1;
-	if (fw_word_is(word, "a") || fw_word_is(word, "an"))
-		return 1;
-	for (size_t i = 1; i < sizeof known / sizeof *known; i++)
-		if (fw_word_is(word, known[i]))
-			return (double)i;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (fw_word_is(word, known[i].word))
+			return known[i].value;
 	return -1;
 }
 
