@@ -334,13 +334,6 @@ uint32_t fw_word_hash(const char *text, size_t len)
 	return hash;
 }
 
-bool fw_word_is(const struct fw_word *word, const char *known)
-{
-	/* Most words differ in their first byte. */
-	return word->text[0] == known[0] && word->len == strlen(known) &&
-	       memcmp(word->text, known, word->len) == 0;
-}
-
 double fw_word_value(const struct fw_word *word)
 {
 	double value = 0, scale = 0;
