@@ -68,6 +68,29 @@ static void brackets_in_strings_do_not_count_as_nesting(void **state)
 	assert_false(fw_json_is_too_deep("", 0, 0));
 }
 
+/* Strings are skipped in blocks: wherever a quote or an escape is in one. */
+static void brackets_after_long_strings_count_as_nesting(void **state)
+{
+	char text[128];
+
+	(void)state;
+	for (size_t len = 0; len < 70; len++) {
+		memset(text, '[', sizeof text);
+		text[0] = '"';
+		text[len + 1] = '"';
+		memcpy(text + len + 2, "[[0]]", 5);
+		assert_false(fw_json_is_too_deep(text, len + 7, 2));
+		assert_true(fw_json_is_too_deep(text, len + 7, 1));
+		if (len < 2)
+			continue;
+		/* The quote is escaped, so the string does not end. */
+		text[len] = '\\';
+		assert_false(fw_json_is_too_deep(text, len + 7, 1));
+		text[len - 1] = '\\';
+		assert_true(fw_json_is_too_deep(text, len + 7, 1));
+	}
+}
+
 static void text_that_is_not_json_is_reported_with_its_place(void **state)
 {
 	yyjson_read_err err;
@@ -85,6 +108,7 @@ int main(void)
 		cmocka_unit_test(text_over_the_byte_limit_is_refused),
 		cmocka_unit_test(nesting_over_the_depth_limit_is_refused),
 		cmocka_unit_test(brackets_in_strings_do_not_count_as_nesting),
+		cmocka_unit_test(brackets_after_long_strings_count_as_nesting),
 		cmocka_unit_test(text_that_is_not_json_is_reported_with_its_place),
 	};
 

@@ -80,6 +80,8 @@ void fw_call_forget_result(fw_call *call)
 	fw_buf_reset(&call->result.content, FW_CALL_KEEP_BYTES);
 	fw_buf_reset(&call->result.structured, FW_CALL_KEEP_BYTES);
 	fw_buf_reset(&call->result.description, FW_CALL_KEEP_BYTES);
+	yyjson_doc_free(call->result.parsed);
+	call->result.parsed = NULL;
 	call->result.is_raw = false;
 	call->result.is_own_error = false;
 	call->result.values = 0;

@@ -182,9 +182,9 @@ static void put_link(fw_call *call, const struct fw_op *op)
 	end(call, out);
 }
 
-/* One JSON value from a handler, compact, into `out`. */
-static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text *json,
-		     bool wants_object)
+/* One JSON value from a handler, compact, into `out`. Returns what was read. */
+static yyjson_doc *put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text *json,
+			    bool wants_object)
 {
 	yyjson_read_err err = { 0 };
 	yyjson_doc *doc = NULL;
@@ -193,11 +193,11 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 
 	if (json->len > limits->result_bytes) {
 		fault(call, fw_raise_tool_result_too_large(limits->result_bytes));
-		return;
+		return NULL;
 	}
 	if (json->text && fw_json_is_too_deep(json->text, json->len, limits->message_depth)) {
 		fault(call, fw_raise_tool_result_too_deep(limits->message_depth));
-		return;
+		return NULL;
 	}
 	if (json->text)
 		doc = fw_json_read(json->text, json->len,
@@ -207,7 +207,7 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 	if (err.code == YYJSON_READ_ERROR_INVALID_STRING) {
 		/* It may be invalid because it is not text at all. */
 		if (!check_text(call, json->text, json->len))
-			return;
+			return NULL;
 	}
 	if (!root || (wants_object && !yyjson_is_obj(root)))
 		fault(call, fw_raise_tool_invalid_result(
@@ -217,7 +217,7 @@ static void put_json(fw_call *call, struct fw_buf *out, const struct fw_op_text 
 		fw_buf_value(out, root);
 	if (wants_object && call->request.kind == FW_CALL_TOOL)
 		call->result.is_own_error = yyjson_get_bool(fw_json_member(root, "isError"));
-	yyjson_doc_free(doc);
+	return doc;
 }
 
 static void put_value(fw_call *call, const struct fw_op *op)
@@ -249,12 +249,14 @@ void fw_op_apply_result(fw_call *call, const struct fw_op *op)
 	case FW_OP_RESOURCE_LINK: put_link(call, op); break;
 	case FW_OP_STRUCTURED:
 		fw_buf_reset(&call->result.structured, FW_CALL_KEEP_BYTES);
-		put_json(call, &call->result.structured, &op->texts[0], false);
+		yyjson_doc_free(call->result.parsed);
+		call->result.parsed =
+			put_json(call, &call->result.structured, &op->texts[0], false);
 		break;
 	case FW_OP_RESULT:
 		fw_buf_reset(&call->result.content, FW_CALL_KEEP_BYTES);
 		call->result.is_raw = true;
-		put_json(call, &call->result.content, &op->texts[0], true);
+		yyjson_doc_free(put_json(call, &call->result.content, &op->texts[0], true));
 		break;
 	case FW_OP_ROLE:
 		call->result.role =
@@ -287,19 +289,16 @@ static fw_error *state_of(const struct fw_buf *buf)
 
 static fw_error *check_output(fw_call *call)
 {
-	const struct fw_buf *structured = &call->result.structured;
+	yyjson_val *value = yyjson_doc_get_root(call->result.parsed);
 	struct fw_structured_fault first;
-	bool is_valid;
 
 	call->stage = FW_STAGE_OUTPUT;
-	if (!structured->len)
+	if (!value)
 		return fw_raise_tool_invalid_result("", "structured content", "none");
-	/* Its depth was checked when it was added. */
-	FW_TRY(fw_structured_check(call->request.offer->output, structured->text,
-				   structured->len, structured->max, &is_valid, &first));
-	return is_valid ? NULL
-			: fw_raise_tool_invalid_result(first.pointer, first.expected,
-						       first.found);
+	return fw_structured_check_value(call->request.offer->output, value, &first)
+		       ? NULL
+		       : fw_raise_tool_invalid_result(first.pointer, first.expected,
+						      first.found);
 }
 
 static void put_tool(fw_call *call, struct fw_buf *out)

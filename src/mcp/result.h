@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include <yyjson.h>
+
 #include <faultwire/call.h>
 
 #include "base/buf.h"
@@ -13,6 +15,7 @@
 struct fw_result {
 	struct fw_buf content;
 	struct fw_buf structured;
+	yyjson_doc *parsed; /* `structured` as it was read, for its schema; NULL: none */
 	struct fw_buf description;
 	const char *role;
 	bool is_raw;       /* the handler gave the whole result object */

@@ -25,19 +25,25 @@ static bool on_violation(void *ctx, const struct fw_violation *v)
 	return false;
 }
 
+bool fw_structured_check_value(const fw_schema *schema, yyjson_val *value,
+			       struct fw_structured_fault *ret_fault)
+{
+	const fw_schema_run run = { .on_violation = on_violation, .ctx = ret_fault };
+
+	*ret_fault = (struct fw_structured_fault){ "", "", "" };
+	return fw_schema_check(schema, value, &run);
+}
+
 fw_error *fw_structured_check(const fw_schema *schema, const char *text, size_t len,
 			      size_t most, bool *ret_is_valid,
 			      struct fw_structured_fault *ret_fault)
 {
-	struct fw_structured_fault fault = { "", "", "" };
-	const fw_schema_run run = { .on_violation = on_violation, .ctx = &fault };
 	yyjson_doc *doc = fw_json_read(text, len, (struct fw_json_limits){ most, 0 },
 				       YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
 
 	if (!doc)
 		return fw_raise_internal_out_of_memory();
-	*ret_is_valid = fw_schema_check(schema, yyjson_doc_get_root(doc), &run);
-	*ret_fault = fault;
+	*ret_is_valid = fw_structured_check_value(schema, yyjson_doc_get_root(doc), ret_fault);
 	yyjson_doc_free(doc);
 	return NULL;
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <yyjson.h>
+
 #include <faultwire/error.h>
 
 #include "schema/schema.h"
@@ -17,6 +19,10 @@ struct fw_structured_fault {
 	char expected[256];
 	char found[256];
 };
+
+/* The same of a value whose numbers were read as text. */
+bool fw_structured_check_value(const fw_schema *schema, yyjson_val *value,
+			       struct fw_structured_fault *ret_fault);
 
 /* Its depth was checked before; `len` is at most `most`. `ret_fault` is set if it is not
  * valid. Raises internal.out_of_memory. */

@@ -3,7 +3,6 @@
  */
 #include "cli/command.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,8 @@
 #include "gate/gate.h"
 #include "observe/log/log.h"
 
+/* What the heap keeps of the memory of large replies. */
+enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
 enum {
 	DEADLINE_MOST_S = 86400,
 	DEADLINE_S = 60,
@@ -325,18 +326,6 @@ static fw_error *make_gate(struct gating *gating)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* Large replies come one after the other, so the heap keeps what they used instead of returning
- * it to the system with each: fw_loop_trim_later() does so when they have passed. */
-static void keep_heap(void)
-{
-#ifdef __GLIBC__
-	enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
-
-	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
-	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-#endif
-}
-
 static fw_error *gate(struct gating *gating)
 {
 	struct serve_shared *shared = &gating->shared;
@@ -365,7 +354,7 @@ static fw_error *gate(struct gating *gating)
 	}
 	FW_TRY(fw_gate_observe(gating->gate, shared->observers.observation.metrics));
 	serve_shared_started(shared, "gateway_started", NULL);
-	keep_heap();
+	serve_keep_heap(MAPPED_BYTES, KEPT_BYTES);
 	return fw_server_run(shared->server);
 }
 

@@ -26,6 +26,8 @@
 #include "worker/sandbox.h"
 
 enum { WORKERS_MOST = 64, DEADLINE_MOST_S = 86400, DEADLINE_S = 30 };
+/* What the heap of the server and of each worker keeps of the memory of large results. */
+enum { MAPPED_BYTES = 1024 * 1024, KEPT_BYTES = 2 * 1024 * 1024 };
 enum {
 	TOOLS,
 	CONTRACT,
@@ -289,6 +291,8 @@ static fw_error *serve(struct serving *serving)
 	server.deadline_ms = deadline_s * 1000;
 	if (cli_given(args, DEADLINE))
 		server.deadline_most_ms = server.deadline_ms;
+	/* Before workers are forked, which inherit it. */
+	serve_keep_heap(MAPPED_BYTES, KEPT_BYTES);
 	FW_TRY(serve_shared_make(&serving->shared, &server));
 	FW_TRY(add_workers(serving));
 	/* Before the audit log, whose records contain what toolsets know about a call. */

@@ -4,6 +4,9 @@
 #include "cli/serve/shared.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +186,17 @@ fw_error *serve_shared_read(struct serve_shared *shared)
 }
 
 /* ---- the server ------------------------------------------------------------------------ */
+
+void serve_keep_heap(int mapped, int kept)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_MMAP_THRESHOLD, mapped);
+	(void)mallopt(M_TRIM_THRESHOLD, kept);
+#else
+	(void)mapped;
+	(void)kept;
+#endif
+}
 
 fw_error *serve_shared_make(struct serve_shared *shared, const fw_server_options *options)
 {

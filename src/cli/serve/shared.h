@@ -87,6 +87,13 @@ struct serve_shared {
 /** Reads and checks the options, except for --limit. Raises cli.usage. */
 FW_NODISCARD fw_error *serve_shared_read(struct serve_shared *shared);
 
+/**
+ * Large replies come one after the other, so the heap keeps up to `kept` bytes of what they used
+ * instead of returning it to the system with each: fw_loop_trim_later() does so when they have
+ * passed. Blocks of `mapped` bytes or more are always returned.
+ */
+void serve_keep_heap(int mapped, int kept);
+
 /** Makes the state directory, the loop and the server, and sets its limits. */
 FW_NODISCARD fw_error *serve_shared_make(struct serve_shared *shared,
 					 const fw_server_options *options);

@@ -16,6 +16,7 @@
 #include "tools/code/limits.h"
 #include "base/utf8.h"
 #include "tools/code/code.h"
+#include "tools/code/scan.h"
 #include "tools/common/file.h"
 
 #include <faultwire/raise.h>
@@ -39,6 +40,10 @@ struct reading {
 /* Takes the bytes of the lines that are wanted. */
 static void take(struct reading *r, const char *text, size_t len)
 {
+	if (r->start == 1 && r->end == INT64_MAX) {
+		fw_buf_put(&r->content, text, len);
+		return;
+	}
 	while (len && r->line <= r->end) {
 		const char *newline = memchr(text, '\n', len);
 		size_t part = newline ? (size_t)(newline - text) + 1 : len;
@@ -97,8 +102,8 @@ static fw_error *read_lines(struct reading *r)
 		return fw_raise_file_too_large(r->path, FW_LIMIT_CODE_FILE_BYTES);
 	if (r->content.state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	for (size_t i = 0; i < r->content.len; i++)
-		r->lines += r->content.text[i] == '\n';
+	if (r->content.len)
+		r->lines = (int64_t)fw_scan_lines(r->content.text, r->content.len);
 	if (r->content.len && r->content.text[r->content.len - 1] != '\n')
 		r->lines++;
 	return NULL;

@@ -302,6 +302,7 @@ struct fw_glob {
 	size_t len; /* of the text, or of what follows the star */
 	char *text;
 	/* Only allocated for OTHER. */
+	size_t prefix; /* bytes of the text that a path must begin with */
 	struct fw_glob_pattern pattern;
 	struct fw_glob_state states[FW_GLOB_STATES(FW_GLOB_BYTES)];
 };
@@ -314,6 +315,16 @@ static enum shape shape_of(const char *glob, size_t len)
 		if (strchr("*?[\\/{}", glob[i]) && !(glob[i] == '/' && !begins && i + 1 < len))
 			return OTHER;
 	return begins ? ENDING : EXACT;
+}
+
+/* ASCII only: a byte of another encoding may stand for a letter that has two bytes in UTF-8. */
+static size_t prefix_of(const char *glob, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && (unsigned char)glob[i] < 0x80 && !strchr("*?[\\", glob[i]))
+		i++;
+	return i;
 }
 
 struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const char **ret_fault)
@@ -338,15 +349,16 @@ struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const cha
 	}
 	made->shape = shape_of(glob, len);
 	made->len = len;
+	made->prefix = prefix_of(glob, len);
 	if (made->shape == OTHER)
 		return made;
-	less = fw__allocate(offsetof(struct fw_glob, pattern) + len + 1);
+	less = fw__allocate(offsetof(struct fw_glob, prefix) + len + 1);
 	if (less) {
 		bool is_ending = made->shape == ENDING;
 
 		less->shape = made->shape;
 		less->len = len - is_ending;
-		less->text = (char *)less + offsetof(struct fw_glob, pattern);
+		less->text = (char *)less + offsetof(struct fw_glob, prefix);
 		memcpy(less->text, made->text + is_ending, len + 1 - is_ending);
 	}
 	fw__release(made);
@@ -358,6 +370,18 @@ void fw_glob_free(struct fw_glob *glob)
 	fw__release(glob);
 }
 
+/* Most paths do not begin or do not end as the pattern does. */
+static bool may_match(const struct fw_glob *glob, const char *path, size_t len)
+{
+	const struct fw_glob_state *last = &glob->pattern.states[glob->pattern.count - 1];
+
+	if (len < glob->prefix || memcmp(path, glob->text, glob->prefix) != 0)
+		return false;
+	return !len || (unsigned char)path[len - 1] >= 0x80 ||
+	       (last->kind != FW_GLOB_LITERAL && last->kind != FW_GLOB_CLASS) ||
+	       fw_glob_accepts(last, (unsigned char)path[len - 1]);
+}
+
 bool fw_glob_test(const struct fw_glob *glob, const char *path, size_t len)
 {
 	switch (glob->shape) {
@@ -365,6 +389,6 @@ bool fw_glob_test(const struct fw_glob *glob, const char *path, size_t len)
 	case ENDING:
 		return len >= glob->len && !memchr(path, '/', len - glob->len) &&
 		       memcmp(path + len - glob->len, glob->text, glob->len) == 0;
-	default: return run(&glob->pattern, path, len);
+	default: return may_match(glob, path, len) && run(&glob->pattern, path, len);
 	}
 }

@@ -143,6 +143,8 @@ static void test_overlap__exactly_if_a_name_matches_both(void **state)
 	char name[NAME_LEN + 1];
 	size_t yes = 0, no = 0;
 	struct fw_glob_bits bits;
+	struct fw_glob *compiled;
+	const char *fault;
 
 	(void)state;
 	if (getenv("FW_LONG"))
@@ -154,6 +156,8 @@ static void test_overlap__exactly_if_a_name_matches_both(void **state)
 			make_glob(globs[i]);
 		while (fw_glob_fault(globs[i], strlen(globs[i])));
 		assert_true(fw_glob_bits_compile(&bits, globs[i], strlen(globs[i])));
+		compiled = fw_glob_new(globs[i], strlen(globs[i]), false, &fault);
+		assert_non_null(compiled);
 		for (size_t k = 0; k < name_count; k++) {
 			bool is_match = fw_glob_match(globs[i], strlen(globs[i]), names[k]);
 
@@ -161,7 +165,10 @@ static void test_overlap__exactly_if_a_name_matches_both(void **state)
 				matches[i][k / 64] |= (uint64_t)1 << k % 64;
 			assert_int_equal(fw_glob_bits_match(&bits, names[k], strlen(names[k])),
 					 is_match ? FW_GLOB_BITS_YES : FW_GLOB_BITS_NO);
+			assert_int_equal(fw_glob_test(compiled, names[k], strlen(names[k])),
+					 is_match);
 		}
+		fw_glob_free(compiled);
 	}
 	for (size_t i = 0; i < GLOBS; i++)
 		for (size_t j = 0; j < GLOBS; j++) {
