@@ -24,6 +24,7 @@ struct parser {
 /* The best texts of a sequence so far, and the one that is being read. */
 struct sequence {
 	struct fw_literals best;
+	struct fw_literal also; /* the best of the others */
 	struct fw_literal run;
 };
 
@@ -41,13 +42,23 @@ static size_t shortest(const struct fw_literals *literals)
 	return literals->count ? least : 0;
 }
 
+static void offer_also(struct sequence *sequence, const struct fw_literals *literals)
+{
+	if (literals->count == 1 && literals->list[0].len > sequence->also.len)
+		sequence->also = literals->list[0];
+}
+
 /* Longer is better; if as long, fewer. */
 static void offer(struct sequence *sequence, const struct fw_literals *literals)
 {
 	size_t now = shortest(&sequence->best), then = shortest(literals);
 
-	if (then > now || (then && then == now && literals->count < sequence->best.count))
+	if (then > now || (then && then == now && literals->count < sequence->best.count)) {
+		offer_also(sequence, &sequence->best);
 		sequence->best = *literals;
+	} else {
+		offer_also(sequence, literals);
+	}
 }
 
 static void end_run(struct sequence *sequence)
@@ -292,7 +303,7 @@ static void alternatives(struct parser *p, struct fw_literals *ret_literals)
 	struct fw_literals all = { .count = 0 };
 	bool is_known = true;
 
-	for (;;) {
+	for (bool is_first = true;; is_first = false) {
 		struct sequence sequence = { .run.len = 0 };
 
 		while (p->at < p->end && *p->at != '|' && *p->at != ')' && !p->has_failed)
@@ -304,8 +315,11 @@ static void alternatives(struct parser *p, struct fw_literals *ret_literals)
 			is_known = false;
 		for (size_t i = 0; is_known && i < sequence.best.count; i++)
 			all.list[all.count++] = sequence.best.list[i];
-		if (p->at >= p->end || *p->at == ')')
+		if (p->at >= p->end || *p->at == ')') {
+			if (is_first)
+				all.also = sequence.also;
 			break;
+		}
 		p->at++;
 	}
 	if (is_known)
@@ -317,10 +331,10 @@ void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 {
 	struct parser p = { .at = pattern, .end = pattern + len, .ignores_case = ignores_case };
 
-	ret_literals->count = 0;
+	*ret_literals = (struct fw_literals){ .count = 0 };
 	alternatives(&p, ret_literals);
 	if (p.has_failed || p.at < p.end)
-		ret_literals->count = 0;
+		*ret_literals = (struct fw_literals){ .count = 0 };
 }
 
 void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
@@ -337,4 +351,5 @@ void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
 	}
 	end_run(&sequence);
 	*ret_literals = sequence.best;
+	ret_literals->also = sequence.also;
 }

@@ -21,6 +21,9 @@ struct fw_literal {
 struct fw_literals {
 	struct fw_literal list[FW_LITERALS_MAX];
 	size_t count; /* 0: none are known */
+	/* Every match contains this one, too; the length is 0 if there is none. Two texts
+	 * that are not next to each other exclude more files than one of them. */
+	struct fw_literal also;
 };
 
 /* Of a regular expression of PCRE2 in UTF-8, valid or not. With `ignores_case` the texts are

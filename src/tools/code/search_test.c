@@ -98,6 +98,10 @@ static void assert_literals(const char *pattern, bool folds, const char *expecte
 	for (size_t i = 0; i < literals.count; i++)
 		(void)snprintf(found + strlen(found), sizeof found - strlen(found), "%s%.*s",
 			       i ? "|" : "", (int)literals.list[i].len, literals.list[i].text);
+	/* Shorter ones do not help the index. */
+	if (literals.also.len >= 3)
+		(void)snprintf(found + strlen(found), sizeof found - strlen(found), "&%.*s",
+			       (int)literals.also.len, literals.also.text);
 	if (strcmp(found, expected) != 0)
 		fail_msg("%s: expected %s, found %s", pattern, expected, found);
 }
@@ -109,6 +113,9 @@ static void test_literals__are_the_longest_that_is_required(void **state)
 	assert_literals("\\w+_lock_irqsave\\s*\\(&\\w+->\\w+", false, "_lock_irqsave");
 	assert_literals("[A-Z]+_SUSPEND", false, "_SUSPEND");
 	assert_literals("[A-Z]+_SUSPEND", true, "pend");
+	assert_literals("prepare_revision_walk", true, "prepare_revi&ion_wal");
+	assert_literals("first.*secondly.*third", false, "secondly&first");
+	assert_literals("(a|b)long.*erer", false, "long&erer");
 	assert_literals("TODO|FIXME", false, "TODO|FIXME");
 	assert_literals("x(foo|barbar)y", false, "foo|barbar");
 	assert_literals("x(foo|bar)*yz", false, "yz");
@@ -163,7 +170,8 @@ static void check_property(const char *pattern, size_t len, bool folds, const ch
 			has_one = has_one ||
 				  find_plainly(literals.list[i].text, literals.list[i].len,
 					       folds, text, text_len);
-		if (!has_one)
+		if (!has_one || !find_plainly(literals.also.text, literals.also.len, folds,
+					      text, text_len))
 			fail_msg("pattern %.*s matches %.*s", (int)len, pattern, (int)text_len,
 				 text);
 	}

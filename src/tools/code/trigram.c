@@ -306,6 +306,22 @@ static void select_text(const struct fw_trigram *index, const struct fw_literal 
 		set_bit(index, bits, files[i]);
 }
 
+/* Keeps the files that may contain `literal`. Without memory they all stay. */
+static void narrow(const struct fw_trigram *index, const struct fw_literal *literal,
+		   uint32_t *files, uint64_t *bits)
+{
+	size_t words = index->count / 64 + 1;
+	uint64_t *others = fw__allocate(words * sizeof *others);
+
+	if (!others)
+		return;
+	memset(others, 0, words * sizeof *others);
+	select_text(index, literal, files, others);
+	for (size_t i = 0; i < (index->count + 63) / 64; i++)
+		bits[i] &= others[i];
+	fw__release(others);
+}
+
 bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals *literals,
 		       uint64_t *bits)
 {
@@ -325,6 +341,8 @@ bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals 
 		return false;
 	for (size_t i = 0; i < literals->count; i++)
 		select_text(index, &literals->list[i], files, bits);
+	if (literals->also.len >= 3)
+		narrow(index, &literals->also, files, bits);
 	select_list(index, FW_TRIGRAM_KEY_ALWAYS, bits);
 	fw__release(files);
 	return true;

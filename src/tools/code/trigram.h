@@ -91,8 +91,8 @@ size_t fw_trigram_place(const struct fw_trigram *index, const char *path);
 /* The file with this path; SIZE_MAX: none. */
 size_t fw_trigram_find(const struct fw_trigram *index, const char *path);
 
-/* Sets the bits of the files that may contain one of the texts; without texts, of all that are
- * not binary. `bits` has one bit per file and is zero. False: no memory. */
+/* Sets the bits of the files that may contain one of the texts, and `also`; without texts, of
+ * all that are not binary. `bits` has one bit per file and is zero. False: no memory. */
 bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals *literals,
 		       uint64_t *bits);
 
