@@ -170,8 +170,8 @@ static void check_property(const char *pattern, size_t len, bool folds, const ch
 			has_one = has_one ||
 				  find_plainly(literals.list[i].text, literals.list[i].len,
 					       folds, text, text_len);
-		if (!has_one || !find_plainly(literals.also.text, literals.also.len, folds,
-					      text, text_len))
+		if (!has_one ||
+		    !find_plainly(literals.also.text, literals.also.len, folds, text, text_len))
 			fail_msg("pattern %.*s matches %.*s", (int)len, pattern, (int)text_len,
 				 text);
 	}
