@@ -29,7 +29,8 @@ static const char *exception_type(const fw_error *err)
 		return type.string;
 	if (fw_error_cause(err, 0, &cause) && cause.name && *cause.name)
 		return cause.name;
-	return "Error";
+	/* As in the extensions of the problem. */
+	return fw_error_code(err) == FW_TOOL_FAILED ? "Error" : fw_error_row(err)->code;
 }
 
 struct fw_log_words fw_contract_log_words(const fw_error *err)
@@ -43,9 +44,8 @@ struct fw_log_words fw_contract_log_words(const fw_error *err)
 	words.error_code = row->codeintel;
 	if (fw_error_code(err) == FW_FILE_NOT_FOUND)
 		words.message = "File not found";
-	/* The contract knows one code for both: internal-error. */
-	if (fw_error_code(err) == FW_INTERNAL_UNEXPECTED ||
-	    fw_error_code(err) == FW_TOOL_FAILED) {
+	/* What the contract calls an unknown exception; memory that is exhausted is one, too. */
+	if (strcmp(row->codeintel, "internal-error") == 0) {
 		words.message = "Unexpected error";
 		words.exception_type = exception_type(err);
 	}

@@ -106,7 +106,7 @@ export const listening = (server) => new Promise((found, lost) => {
 	let said = "";
 	server.stderr.on("data", (bytes) => {
 		said += bytes;
-		const match = said.match(/http:\/\/\S+/);
+		const match = said.match(/http:\/\/[^\s"]+/);
 		if (match) found(new URL(match[0]));
 	});
 	server.once("exit", (code) => lost(new Error(`the server ended with ${code}: ${said}`)));

@@ -13,10 +13,10 @@ const secret = repository({ 'secret.txt': 'the-secret-line\n', 'below/more.txt':
 const modes = [['off'], ['on']];
 
 // With the index and without it.
-async function both(dir, judge) {
+async function both(dir, judge, ...args) {
 	for (const [index] of modes) {
 		useState();
-		const server = await serve(dir, '--search-index', index);
+		const server = await serve(dir, '--search-index', index, ...args);
 		if (index === 'on') await awaitIndex((facts) => ['ready', 'unwatched'].includes(facts.state)); // a tree that is too deep has none
 		await judge(server);
 		same((await server.call('list_paths', { max_results: 1 })).items.length, 1, 'the server answers');
@@ -118,11 +118,17 @@ test(`${isLong ? 'a million' : '5,000'} files in a folder`, async () => {
 	const count = isLong ? 1000000 : 5000;
 	const dir = repository({ 'z.txt': 'needle\n' });
 	mkdirSync(join(dir, 'many'));
-	execFileSync('bash', ['-c', `seq 1 ${count} | xargs -P2 touch`], { cwd: join(dir, 'many') });
+	execFileSync('bash', ['-c', `seq 1 ${count} | xargs touch`], { cwd: join(dir, 'many') });
 	await both(dir, async (server) => {
-		same((await server.call('list_paths')).total, count + 1);
+		const { total, items, truncated } = await server.call('list_paths', { path: 'many' });
+		same([total, items.length, truncated], [count, 1000, true]);
+		same(items.slice(0, 2).map((item) => item.path), ['many/1', 'many/10'], 'in the order of the paths');
 		same(await found(server, 'needle'), ['z.txt']);
-	});
+	}, ...(isLong ? ['--search-timeout', '600000', '--deadline', '900'] : []));
+	// The time limit holds inside of the folder, too.
+	const hurried = await serve(dir, '--search-index', 'off', '--search-timeout', '1');
+	if (isLong) await hurried.fail('search_text', { query: 'needle' }, 'vector-search-error', 503, 'Search timeout');
+	await hurried.end();
 });
 
 test('a hostile repository: settings, objects that unpack to much, trees that repeat', async () => {

@@ -163,6 +163,21 @@ test('git is missing', async () => {
 	}
 });
 
+// Answers as git 1.7 and git 2.0 do to options that they do not know.
+for (const [version, answer, status] of [['1.7', 'Unknown option: --literal-pathspecs\nusage: git [--version] [--exec-path[=<path>]]', 129], ['2.0', 'fatal: unrecognized argument: --no-such-option', 128]])
+	test(`git is too old: ${version}`, async () => {
+		const dir = repository();
+		writeFileSync(join(dir, 'git'), `#!/bin/sh\nprintf '%s\\n' '${answer.replace('\n', "' '")}' >&2\nexit ${status}\n`, { mode: 0o755 });
+		const saved = process.env.PATH;
+		const at = small();
+		process.env.PATH = `${dir}:${saved}`;
+		try {
+			await broken(at, /the git program is too old/, '--sandbox', 'off'); // which would not let this one be run
+		} finally {
+			process.env.PATH = saved;
+		}
+	});
+
 test('a hostile repository is only data: nothing that its configuration names is run', async () => {
 	const at = small();
 	const sign = join(at, 'pwned');

@@ -229,7 +229,7 @@ static void log_failure(const fw_outcome *outcome)
 	const fw_row *row = fw_error_row(err);
 	fw_scope scope = fw_error_scope(err);
 	struct fw_log_words words = fw_contract_log_words(err);
-	fw_log_level level = level_of(err);
+	fw_log_level level = words.exception_type ? FW_LOG_ERROR : level_of(err);
 	struct fw_buf *out;
 
 	/* Anybody can cause these at any time. */

@@ -131,8 +131,12 @@ static void test_log__the_codeintel_contract_names_level_message_and_fields(void
 	fail_with(fw_raise_git_operation_failed("blame", "a.py", "bad revision"),
 		  "git:blame_range");
 	fail_with(fw_error_from_text(FW_HERE, "boom", 4), "git:blame_range");
+	fail_with(fw_raise_internal_out_of_memory(), "search:text");
 	end();
-	assert_int_equal(lines(), 4);
+	assert_int_equal(lines(), 5);
+	assert_string_equal(member(4, "level"), "\"error\"");
+	assert_string_equal(member(4, "message"), "\"Unexpected error\"");
+	assert_string_equal(member(4, "exception_type"), "\"internal.out_of_memory\"");
 	assert_string_equal(member(3, "message"), "\"Unexpected error\"");
 	assert_string_equal(member(3, "error"), "\"boom\"");
 	assert_string_equal(member(3, "error_code"), "\"internal-error\"");

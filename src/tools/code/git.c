@@ -22,7 +22,7 @@
 
 #include <faultwire/raise.h>
 
-enum { REASON_BYTES = 256 };
+enum { REASON_BYTES = 256, USAGE = 129 /* status of git after a usage error */ };
 
 /* clang-format off */
 static const char *const safe_options[] = {
@@ -105,12 +105,15 @@ static fw_error *judge(const struct fw_git *git, const struct fw_command_result 
 	case FW_COMMAND_NOT_STARTED: return failed(git, "the git program cannot be started");
 	default: break;
 	}
-	if (result->status > 128 && result->status != 129 && !strstr(result->tail, "fatal: ")) {
+	if (result->status > 128 && result->status != USAGE && !strstr(result->tail, "fatal: ")) {
 		(void)snprintf(reason, sizeof reason, "git ended with signal %d",
 			       result->status - 128);
 		return failed(git, reason);
 	}
 	read_reason(git, result->tail, reason);
+	/* What an old one says to an option that it does not know. */
+	if (result->status == USAGE || strstr(reason, "unrecognized argument"))
+		return failed(git, "the git program is too old");
 	return translate(git, reason);
 }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "tools/common/crew.h"
 
@@ -163,8 +164,16 @@ bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const 
 	return !hunt->is_ended;
 }
 
-bool fw_hunt_has_ended(const struct fw_hunt *hunt)
+bool fw_hunt_has_ended(struct fw_hunt *hunt)
 {
+	const struct fw_hunt_options *options = &hunt->options;
+
+	if (hunt->is_ended)
+		return true;
+	if (fw_steady_ms() >= options->until_ms)
+		fw_hunt__end(hunt, FW_HUNT_TIMED_OUT);
+	else if (options->is_cancelled && options->is_cancelled(options->ctx))
+		fw_hunt__end(hunt, FW_HUNT_CANCELLED);
 	return hunt->is_ended;
 }
 

@@ -57,7 +57,8 @@ struct fw_hunt_where {
  * hunt has ended, add no more. */
 bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		 size_t len);
-bool fw_hunt_has_ended(const struct fw_hunt *hunt);
+/* True also if its time is over or it was cancelled: then it ends. */
+bool fw_hunt_has_ended(struct fw_hunt *hunt);
 
 /* Takes part in the search until every file was searched. Raises what matching raises. */
 FW_NODISCARD fw_error *fw_hunt_finish(struct fw_hunt *hunt, enum fw_hunt_end *ret_end);

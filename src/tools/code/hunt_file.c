@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/code/limits.h"
@@ -145,15 +144,8 @@ static bool found(void *ctx, const struct fw_match *match)
 static bool is_stopped(void *ctx)
 {
 	struct hunter *h = ctx;
-	const struct fw_hunt_options *options = &h->hunt->options;
 
-	if (h->hunt->is_ended)
-		return true;
-	if (fw_steady_ms() >= options->until_ms)
-		fw_hunt__end(h->hunt, FW_HUNT_TIMED_OUT);
-	else if (options->is_cancelled && options->is_cancelled(options->ctx))
-		fw_hunt__end(h->hunt, FW_HUNT_CANCELLED);
-	return h->hunt->is_ended;
+	return fw_hunt_has_ended(h->hunt);
 }
 
 /* ---- a file ---- */

@@ -24,7 +24,7 @@
 
 #include <faultwire/raise.h>
 
-enum { READ_BYTES = 32 * 1024 };
+enum { READ_BYTES = 32 * 1024, ASK_ENTRIES = 1024 };
 
 struct entry {
 	size_t at; /* of the name in the text */
@@ -138,6 +138,13 @@ static bool take(struct walker *w, int dir, const struct dirent64 *item,
 	return listing_add(listing, name, len, type == DT_DIR);
 }
 
+static bool is_stopped(struct walker *w)
+{
+	if (!w->is_stopped && w->walk->is_stopped && w->walk->is_stopped(w->walk->ctx))
+		w->is_stopped = true;
+	return w->is_stopped;
+}
+
 static fw_error *read_directory(struct walker *w, int dir, struct listing *listing)
 {
 	for (;;) {
@@ -159,10 +166,11 @@ static fw_error *read_directory(struct walker *w, int dir, struct listing *listi
 			if (!take(w, dir, item, listing))
 				return fw_raise_internal_out_of_memory();
 		}
-		if (w->is_stopped)
+		/* A directory of a million files takes seconds. */
+		if (is_stopped(w))
 			break;
 	}
-	if (listing->count)
+	if (listing->count && !w->is_stopped)
 		qsort_r(listing->entries, listing->count, sizeof *listing->entries, by_name,
 			listing->text);
 	return NULL;
@@ -216,18 +224,19 @@ static fw_error *walk_into(struct walker *w, int dir, size_t path_len, unsigned 
 	struct listing listing = { .text = NULL };
 	fw_error *err;
 
-	if (w->walk->is_stopped && w->walk->is_stopped(w->walk->ctx)) {
-		w->is_stopped = true;
+	if (is_stopped(w))
 		return NULL;
-	}
 	if (w->walk->directory)
 		w->walk->directory(w->walk->ctx, dir, w->path);
 	err = read_directory(w, dir, &listing);
 	if (!err)
 		err = fw_ignore_push(&w->ignore, dir, path_len, listing.has);
-	for (size_t i = 0; !err && i < listing.count && !w->is_stopped; i++)
+	for (size_t i = 0; !err && i < listing.count && !w->is_stopped; i++) {
+		if (i % ASK_ENTRIES == ASK_ENTRIES - 1 && is_stopped(w))
+			break;
 		err = visit(w, dir, listing.text + listing.entries[i].at, path_len,
 			    listing.entries[i].is_directory, depth);
+	}
 	if (!err)
 		fw_ignore_pop(&w->ignore);
 	listing_clear(&listing);

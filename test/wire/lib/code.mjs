@@ -54,7 +54,7 @@ export function indexFacts(from = state) {
 }
 
 export async function awaitIndex(isWanted = (facts) => facts.state === 'ready', from = state) {
-	for (let i = 0; i < 1200; i++) {
+	for (let i = 0; i < (isLong ? 12000 : 1200); i++) {
 		const facts = indexFacts(from);
 		if (isWanted(facts) && !facts.isWriting) return facts;
 		await new Promise((resolve) => setTimeout(resolve, 50));
@@ -92,7 +92,7 @@ export async function serve(repo, ...args) {
 	if (!state) useState();
 	const wire = new Wire(['serve', '--tools', 'code', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...repos, ...args], bin);
 
-	wire.patience = 60000; // searches and git take their time on a busy machine
+	wire.patience = isLong ? 900000 : 60000; // searches and git take their time on a busy machine
 	children.push(wire.child);
 	return {
 		wire,
