@@ -105,7 +105,8 @@ static fw_error *judge(const struct fw_git *git, const struct fw_command_result 
 	case FW_COMMAND_NOT_STARTED: return failed(git, "the git program cannot be started");
 	default: break;
 	}
-	if (result->status > 128 && result->status != USAGE && !strstr(result->tail, "fatal: ")) {
+	if (result->status > 128 && result->status != USAGE &&
+	    !strstr(result->tail, "fatal: ")) {
 		(void)snprintf(reason, sizeof reason, "git ended with signal %d",
 			       result->status - 128);
 		return failed(git, reason);
