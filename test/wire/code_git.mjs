@@ -172,7 +172,7 @@ for (const [version, answer, status] of [['1.7', 'Unknown option: --literal-path
 		const at = small();
 		process.env.PATH = `${dir}:${saved}`;
 		try {
-			await broken(at, /the git program is too old/, '--sandbox', 'off'); // which would not let this one be run
+			await broken(at, /the git program is too old: (Unknown option: --literal-pathspecs|unrecognized argument)/, '--sandbox', 'off'); // which would not let this one be run
 		} finally {
 			process.env.PATH = saved;
 		}

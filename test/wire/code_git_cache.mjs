@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, match, root, same, scratch, test } from './lib/cli.mjs';
+import { check, root, same, scratch, test } from './lib/cli.mjs';
 import { end, isLong, repository, serve, useState, write } from './lib/code.mjs';
 import { blameOf, git, history, logOf } from './lib/history.mjs';
 
@@ -132,22 +132,6 @@ test('a second server uses what is kept, a bare and a sha256 repository have a g
 		check(existsSync(ready), 'no graph');
 		await compare(at, 'a.txt', other);
 		await other.end();
-	}
-});
-
-test('a git that is too old for an option is a failure of git, with its words', async () => {
-	const saved = process.env.PATH;
-	const fake = mkdtempSync(join(scratch(), 'old-git-'));
-	writeFileSync(join(fake, 'git'), '#!/bin/sh\necho "unknown option: --literal-pathspecs" >&2\nexit 129\n', { mode: 0o755 });
-	process.env.PATH = `${fake}:${saved}`;
-	try {
-		const own = await serve(dir, '--sandbox', 'off');
-		const { error, problem } = await own.fail('blame_range', { path: paths[0], start_line: 1, end_line: 2 }, 'git-operation-error', 500);
-		match(error, /unknown option/);
-		same(problem.extensions, { path: paths[0], git_command: 'blame' });
-		await own.end();
-	} finally {
-		process.env.PATH = saved;
 	}
 });
 

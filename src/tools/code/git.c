@@ -113,8 +113,12 @@ static fw_error *judge(const struct fw_git *git, const struct fw_command_result 
 	}
 	read_reason(git, result->tail, reason);
 	/* What an old one says to an option that it does not know. */
-	if (result->status == USAGE || strstr(reason, "unrecognized argument"))
-		return failed(git, "the git program is too old");
+	if (result->status == USAGE || strstr(reason, "unrecognized argument")) {
+		char text[REASON_BYTES + 32];
+
+		(void)snprintf(text, sizeof text, "the git program is too old: %s", reason);
+		return failed(git, text);
+	}
 	return translate(git, reason);
 }
 
