@@ -43,9 +43,8 @@ struct sets {
 enum { LANE = 16 };
 
 /* `at` is where the lane is in its block, `done` how many of its bytes were. */
-static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsigned done)
+static inline void add_bytes(struct sets *sets, __m128i x, unsigned at, unsigned done)
 {
-	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i lower = _mm_or_si128(x, _mm_set1_epi8(0x20));
 	__m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
 	__m128i word = _mm_or_si128(_mm_cmpeq_epi8(lower, _mm_set1_epi8('b')),
@@ -70,6 +69,27 @@ static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsig
 	sets->dash |= (uint64_t)((unsigned)_mm_movemask_epi8(dash) >> done) << at;
 }
 
+static inline void add_lane(struct sets *sets, const char *p, unsigned at, unsigned done)
+{
+	add_bytes(sets, _mm_loadu_si128((const __m128i *)(const void *)p), at, done);
+}
+
+/* Eight to fifteen bytes as a lane: the first eight, then the last eight, of which some are
+ * both. */
+static inline struct sets classify_halves(const char *p, size_t len)
+{
+	__m128i first = _mm_loadl_epi64((const __m128i *)(const void *)p);
+	__m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(p + len - 8));
+	struct sets sets = { 0, 0, 0 };
+	unsigned up = (unsigned)len - 8;
+
+	add_bytes(&sets, _mm_unpacklo_epi64(first, last), 0, 0);
+	sets.token = (sets.token & 0xff) | sets.token >> 8 << up;
+	sets.mark = (sets.mark & 0xff) | sets.mark >> 8 << up;
+	sets.dash = (sets.dash & 0xff) | sets.dash >> 8 << up;
+	return sets;
+}
+
 /* `len` bytes, at most a block, that have `before` readable bytes before them. */
 static inline struct sets classify(const char *p, size_t len, size_t before)
 {
@@ -84,6 +104,8 @@ static inline struct sets classify(const char *p, size_t len, size_t before)
 		add_lane(&sets, p + 48, 48, 0);
 		return sets;
 	}
+	if (len >= 8 && len < LANE && before == 0)
+		return classify_halves(p, len);
 	for (; len - at >= LANE; at += LANE)
 		add_lane(&sets, p + at, (unsigned)at, 0);
 	rest = (unsigned)(len - at);
@@ -247,19 +269,25 @@ static inline uint32_t likely_sign(const unsigned char *p)
 /*
  * Of the marks those that are worth a look: a sign behind letters that a
  * secret's key may end in, dashes that start an option, "bea", "bas" and "pas".
- * The bytes from four before to two behind each mark must be readable.
+ * `edge`: marks of which the bytes from four before to two behind are not all in the
+ * text. Letters look ahead only, and two bytes before the end none starts a secret.
  */
-static inline uint64_t likely(const char *block, uint64_t marks)
+static inline uint64_t likely(const char *block, size_t rest, uint64_t marks, uint64_t edge)
 {
 	uint64_t places = 0;
 
 	for (; marks; marks &= marks - 1) {
 		unsigned bit = (unsigned)__builtin_ctzll(marks);
 		const unsigned char *p = (const unsigned char *)block + bit;
+		uint32_t found;
 
-		places |= (uint64_t)(p[0] >= ':' && p[0] <= '>' ? likely_sign(p)
-								: likely_other(p))
-			  << bit;
+		if (p[0] >= ':' && p[0] <= '>')
+			found = edge >> bit & 1 ? 1 : likely_sign(p);
+		else if (fw_is_letter((char)p[0]))
+			found = bit + 2 < rest && likely_other(p);
+		else
+			found = edge >> bit & 1 || likely_other(p);
+		places |= (uint64_t)found << bit;
 	}
 	return places;
 }
@@ -307,6 +335,23 @@ static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact
 	       !memmem(v->t + from, m->end - from, FW_REDACTED, sizeof(FW_REDACTED) - 2);
 }
 
+/* Where in a block a secret could be. `rest`: the bytes from here to the end of the text. */
+static inline uint64_t places_in(const char *block, size_t rest, const struct sets *sets,
+				 bool is_first, bool in_run)
+{
+	uint64_t starts = sets->token & ~(sets->token << 1 | in_run);
+	/* A sign, a dash that starts a word, or a letter that starts a word of
+	 * four; what is beyond the block counts as long enough. */
+	uint64_t marks = sets->mark &
+			 (~sets->token | (starts & (sets->dash | sets->token >> 3 | TOP(3))));
+	uint64_t edge = is_first ? 15 : 0;
+
+	if (rest < BLOCK + 2)
+		edge |= ~(uint64_t)0 << (rest > 2 ? rest - 2 : 0);
+	return likely(block, rest, marks, edge) | (long_runs(sets->token) & starts) |
+	       five_dashes(sets->dash, !is_first && block[-1] == '-');
+}
+
 static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m,
 		       size_t *ret_at)
 {
@@ -315,28 +360,15 @@ static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m
 	for (size_t i = v->from; i < v->len; i += BLOCK) {
 		size_t len = v->len - i < BLOCK ? v->len - i : BLOCK;
 		struct sets sets = classify(v->t + i, len, i - v->from);
-		uint64_t starts = sets.token & ~(sets.token << 1 | (run > 0));
 		size_t first = ~sets.token ? (size_t)__builtin_ctzll(~sets.token) : BLOCK;
-		uint64_t marks, edge, places;
-		size_t rest;
+		uint64_t places;
 
 		/* A run that came in from the last block is judged at its start. */
 		*ret_at = i - run;
 		if (run > 0 && run < RUN_LEAST && run + first >= RUN_LEAST &&
 		    match_at(v, *ret_at, m))
 			return true;
-		/* A sign, a dash that starts a word, or a letter that starts a word of
-		 * four; what is beyond the block counts as long enough. Marks near the
-		 * ends are all looked at: likely() would read beyond the text. */
-		marks = sets.mark &
-			(~sets.token | (starts & (sets.dash | sets.token >> 3 | TOP(3))));
-		edge = i == v->from ? 15 : 0;
-		rest = v->len - i;
-		if (rest < BLOCK + 2)
-			edge |= ~(uint64_t)0 << (rest > 2 ? rest - 2 : 0);
-		places = (marks & edge) | likely(v->t + i, marks & ~edge);
-		places |= long_runs(sets.token) & starts;
-		places |= five_dashes(sets.dash, i > v->from && v->t[i - 1] == '-');
+		places = places_in(v->t + i, v->len - i, &sets, i == v->from, run > 0);
 		for (; places; places &= places - 1) {
 			*ret_at = i + (size_t)__builtin_ctzll(places);
 			if (match_at(v, *ret_at, m))
@@ -372,7 +404,7 @@ bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 	return true;
 }
 
-size_t fw_redact_find(const char *text, size_t len)
+static size_t find_in(const char *text, size_t len, uint64_t places)
 {
 	size_t last_body = FW_REDACT_NOT_LOOKED;
 	const struct fw_redact_view view = { text, len, 0, &last_body };
@@ -380,9 +412,33 @@ size_t fw_redact_find(const char *text, size_t len)
 	size_t at = 0;
 
 	/* Nearly always there is none. */
-	if (!find_first(&view, &match, &at))
-		return len;
+	if (len > BLOCK) {
+		if (!find_first(&view, &match, &at))
+			return len;
+	} else {
+		while (places && !match_at(&view, (size_t)__builtin_ctzll(places), &match))
+			places &= places - 1;
+		if (!places)
+			return len;
+	}
 	return fw_redact__find(&view, &match) ? match.start : len;
+}
+
+size_t fw_redact_find(const char *text, size_t len)
+{
+	uint64_t places = 0;
+
+	if (len < FW_REDACT_LEAST)
+		return len;
+	/* Short texts, which most are, rarely have a place to look at closely. */
+	if (len <= BLOCK) {
+		struct sets sets = classify(text, len, 0);
+
+		places = places_in(text, len, &sets, true, false);
+		if (!places)
+			return len;
+	}
+	return find_in(text, len, places);
 }
 
 /* ---- the copy ----------------------------------------------------------- */

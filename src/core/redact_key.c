@@ -349,7 +349,18 @@ static const uint32_t before_last[26] = {
 	['y' - 'a'] = L('e'),
 };
 
-/* Most keys are done with by their last two letters. */
+/* Ids, which many keys are, by what comes before: that of a key may be a secret, and words
+ * that end in sid and sessionid. `len` is without the "id". */
+static bool may_be_secret_id(const char *key, size_t len)
+{
+	size_t word = len;
+
+	while (word > 0 && is_separator(key[word - 1]))
+		word--;
+	return word > 0 && strchr(word < len ? "yY" : "ysnYSN", key[word - 1]);
+}
+
+/* Most keys are done with by their last letters. */
 static bool may_be_secret(const char *key, size_t len)
 {
 	char last, before;
@@ -358,6 +369,11 @@ static bool may_be_secret(const char *key, size_t len)
 		return true;
 	last = (char)(key[len - 1] | 0x20);
 	before = (char)(key[len - 2] | 0x20);
+	if (last == 'd' && before == 'i')
+		return may_be_secret_id(key, len - 2);
+	/* Paths are many: of the words in h there are hash and auth alone. */
+	if (last == 'h' && (len < 4 || (key[len - 3] | 0x20) != (before == 's' ? 'a' : 'u')))
+		return false;
 	return before_last[last - 'a'] >> (before - 'a') & 1;
 }
 
