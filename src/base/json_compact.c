@@ -15,23 +15,39 @@
 
 #define CELL(type, size) ((uint64_t)(type) | (uint64_t)(size) << YYJSON_TAG_BIT)
 
+#ifdef __SSE2__
+/* A bit for each of sixteen bytes that is not taken as it is. */
+static inline unsigned other_bytes(const char *p)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+	__m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+	/* Moved so that all others than 0x20 to 0x7f are above a bound, with signs. */
+	__m128i other = _mm_cmpgt_epi8(_mm_add_epi8(x, _mm_set1_epi8(0x60)),
+				       _mm_set1_epi8(-128 + 0x5f));
+
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(other, _mm_or_si128(quote, slash)));
+}
+
+/* Apart, so that the constants are not loaded for the many strings of one lane. */
+static __attribute__((noinline)) char *skip_lanes(char *p)
+{
+	unsigned others;
+
+	while (!(others = other_bytes(p)))
+		p += 16;
+	return p + __builtin_ctz(others);
+}
+#endif
+
 /* The next byte of a string that is not taken as it is: a quote, a backslash, a control
  * character (also the NUL behind the text), a byte that is not ASCII. */
 static inline char *skip_plain(char *p)
 {
 #ifdef __SSE2__
-	for (;; p += 16) {
-		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
-		/* Signed: bytes from 0x80 on are negative. */
-		__m128i other = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
-		__m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
-		__m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
-		unsigned mask = (unsigned)_mm_movemask_epi8(
-			_mm_or_si128(other, _mm_or_si128(quote, slash)));
+	unsigned others = other_bytes(p);
 
-		if (mask)
-			return p + __builtin_ctz(mask);
-	}
+	return others ? p + (unsigned)__builtin_ctz(others) : skip_lanes(p + 16);
 #else
 	while ((signed char)*p >= 0x20 && *p != '"' && *p != '\\')
 		p++;
@@ -80,17 +96,46 @@ static char *take_escaped(char *from, char *p, yyjson_val *cell)
 	return p + 1;
 }
 
-/* The string behind the quote at `p`; returns what follows it. */
-static inline char *take_string(char *p, yyjson_val *cell)
+static inline void set_string(yyjson_val *cell, char *from, char *end)
 {
-	char *from = p + 1, *end = skip_plain(from);
-
-	if (*end != '"')
-		return *end == '\\' ? take_escaped(from, end, cell) : NULL;
 	*end = '\0';
 	cell->tag = CELL(YYJSON_TYPE_STR | YYJSON_SUBTYPE_NOESC, end - from);
 	cell->uni.str = from;
+}
+
+/* A string that starts at `from`, with `end` from skip_plain(); returns what follows it. */
+static inline char *take_string(char *from, char *end, yyjson_val *cell)
+{
+	if (*end != '"')
+		return *end == '\\' ? take_escaped(from, end, cell) : NULL;
+	set_string(cell, from, end);
 	return end + 1;
+}
+
+/* Whether two characters follow, compared at once. */
+static inline bool are_next(const char *p, const char two[2])
+{
+	uint16_t a, b;
+
+	memcpy(&a, p, sizeof(a));
+	memcpy(&b, two, sizeof(b));
+	return a == b;
+}
+
+/* A key and its colon; returns what follows. NULL: not of the form. */
+static inline char *take_key(char *p, yyjson_val *cell)
+{
+	char *end;
+
+	if (*p != '"')
+		return NULL;
+	end = skip_plain(p + 1);
+	if (are_next(end, "\":")) {
+		set_string(cell, p + 1, end);
+		return end + 2;
+	}
+	p = take_string(p + 1, end, cell);
+	return p && *p == ':' ? p + 1 : NULL;
 }
 
 static inline bool is_digit(char c)
@@ -130,6 +175,7 @@ static char *take_number(char *p, yyjson_val *cell)
 	return p;
 }
 
+/* true, false or null. */
 static char *take_word(char *p, yyjson_val *cell)
 {
 	cell->uni.u64 = 0;
@@ -156,24 +202,11 @@ static bool is_end(const char *p, const char *end)
 	return p == end;
 }
 
-/* Anything but an array or object. */
-static inline char *take_scalar(char *p, yyjson_val *cell)
-{
-	switch (*p) {
-	case '"': return take_string(p, cell);
-	case 't':
-	case 'f':
-	case 'n': return take_word(p, cell);
-	default: return take_number(p, cell);
-	}
-}
-
 /* The array or object that the parser is in. */
 struct place {
 	yyjson_val *open;
-	size_t count; /* its values so far, and its keys */
-	bool is_object;
-	unsigned depth;
+	size_t count; /* its values so far */
+	char close;   /* what ends it */
 };
 
 /*
@@ -181,76 +214,83 @@ struct place {
  * one around it is, and the size in its tag is the count; when it ends, they become what
  * yyjson keeps there.
  */
-static inline void enter(struct place *at, yyjson_val *cell, bool is_object)
+static inline uint64_t tag_of(const struct place *at)
 {
-	if (at->open)
-		at->open->tag =
-			CELL(at->is_object ? YYJSON_TYPE_OBJ : YYJSON_TYPE_ARR, at->count);
-	cell->uni.ofs = at->open ? (size_t)(cell - at->open) : 0;
-	*at = (struct place){ cell, 0, is_object, at->depth + 1 };
+	return CELL(at->close == '}' ? YYJSON_TYPE_OBJ : YYJSON_TYPE_ARR, at->count);
 }
 
-/* `next` is the cell behind it. False: that was the root. */
-static inline bool leave(struct place *at, yyjson_val *next)
+static inline void enter(struct place *at, yyjson_val *cell, char bracket)
+{
+	if (at->open)
+		at->open->tag = tag_of(at);
+	cell->uni.ofs = at->open ? (size_t)(cell - at->open) : 0;
+	*at = (struct place){ cell, 0, (char)(bracket + 2) };
+}
+
+/* `next` is the cell behind it. */
+static inline void leave(struct place *at, yyjson_val *next)
 {
 	yyjson_val *open = at->open, *around = open - open->uni.ofs;
 
-	open->tag = at->is_object ? CELL(YYJSON_TYPE_OBJ, at->count / 2)
-				  : CELL(YYJSON_TYPE_ARR, at->count);
+	open->tag = tag_of(at);
 	open->uni.ofs = (size_t)(next - open) * sizeof(*open);
-	if (--at->depth == 0)
-		return false;
 	at->open = around;
 	at->count = around->tag >> YYJSON_TAG_BIT;
-	at->is_object = (around->tag & YYJSON_TYPE_MASK) == YYJSON_TYPE_OBJ;
-	return true;
+	at->close = (around->tag & YYJSON_TYPE_MASK) == YYJSON_TYPE_OBJ ? '}' : ']';
 }
 
 bool fw_json_compact_read(char *text, size_t len, struct fw_json_compact *json)
 {
-	yyjson_val *cell = json->cells, *last = cell + json->most;
-	struct place at = { NULL, 0, false, 0 };
-	char *p = text;
+	yyjson_val *cell = json->cells, *last = cell + json->most - 1;
+	struct place at = { NULL, 0, ']' };
+	unsigned depth = 0;
+	char *p = text, *end, c;
 
-	if (len > UINT32_MAX || (*p != '{' && *p != '['))
+	if (len > UINT32_MAX || (*p != '{' && *p != '[') || json->most < 2)
 		return false;
 	json->depth = 0;
 value:
-	if (cell == last)
+	/* Room for a key and its value. */
+	if (cell >= last)
 		return false;
-	at.count++;
-	if (*p == '{' || *p == '[') {
-		json->spans[cell - json->cells].begin = (uint32_t)(p - text);
-		enter(&at, cell++, *p++ == '{');
-		if (at.depth > json->depth)
-			json->depth = at.depth;
-		if (*p == (at.is_object ? '}' : ']'))
-			goto end;
-	} else {
-		p = take_scalar(p, cell++);
+	if (at.close == '}') {
+		p = take_key(p, cell++);
 		if (!p)
 			return false;
-next:
-		if (*p != ',') {
-			if (*p != (at.is_object ? '}' : ']'))
-				return false;
-			goto end;
-		}
-		*p++ = '\0'; /* terminates a number */
 	}
-	if (!at.is_object)
-		goto value;
-	if (cell == last || *p != '"')
-		return false;
-	p = take_string(p, cell++);
-	if (!p || *p++ != ':')
-		return false;
 	at.count++;
-	goto value;
-end:
-	*p++ = '\0';
-	json->spans[at.open - json->cells].end = (uint32_t)(p - text);
-	if (leave(&at, cell))
-		goto next;
+	if (*p == '"') {
+		/* Nearly always another value follows. */
+		end = skip_plain(p + 1);
+		if (are_next(end, "\",")) {
+			set_string(cell++, p + 1, end);
+			p = end + 2;
+			goto value;
+		}
+		p = take_string(p + 1, end, cell++);
+	} else if (*p == '{' || *p == '[') {
+		json->spans[cell - json->cells].begin = (uint32_t)(p - text);
+		enter(&at, cell++, *p++);
+		if (++depth > json->depth)
+			json->depth = depth;
+		if (*p != at.close)
+			goto value;
+	} else if (is_digit(*p) || *p == '-') {
+		p = take_number(p, cell++);
+	} else {
+		p = take_word(p, cell++);
+	}
+	if (!p)
+		return false;
+	do {
+		c = *p;
+		*p++ = '\0'; /* terminates a number */
+		if (c == ',')
+			goto value;
+		if (c != at.close)
+			return false;
+		json->spans[at.open - json->cells].end = (uint32_t)(p - text);
+		leave(&at, cell);
+	} while (--depth > 0);
 	return is_end(p, text + len);
 }

@@ -317,13 +317,17 @@ void fw_out_json_body(struct fw_out *out, const char *text, size_t len)
 
 #ifdef __SSE2__
 /* Bytes other than plain ASCII are negative, or below a space, or one of two. */
-static inline __m128i not_plain(const char *text)
+static inline __m128i not_plain_bytes(__m128i x)
 {
-	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)text);
 	__m128i found = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
 
 	found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
 	return _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+}
+
+static inline __m128i not_plain(const char *text)
+{
+	return not_plain_bytes(_mm_loadu_si128((const __m128i *)(const void *)text));
 }
 #endif
 
@@ -339,6 +343,13 @@ bool fw_out_is_plain(const char *text, size_t len)
 		for (; len - at > LANE; at += LANE)
 			found = _mm_or_si128(found, not_plain(text + at));
 		return _mm_movemask_epi8(found) == 0;
+	}
+	if (len >= LANE / 2) {
+		__m128i first = _mm_loadl_epi64((const __m128i *)(const void *)text);
+		__m128i last =
+			_mm_loadl_epi64((const __m128i *)(const void *)(text + len - LANE / 2));
+
+		return _mm_movemask_epi8(not_plain_bytes(_mm_unpacklo_epi64(first, last))) == 0;
 	}
 #endif
 	for (; at < len; at++)

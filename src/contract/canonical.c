@@ -212,77 +212,55 @@ enum {
 	MEMBERS
 };
 
-static const struct fw_member members[MEMBERS] = {
-	[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
-	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING, false),
-	[TYPE] = FW_MEMBER("type", FW_KIND_ANY, false),
-	[RETRY] = FW_MEMBER("retry", FW_KIND_STRING, false),
-	[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
-	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER, false),
-	[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
-	[SEVERITY] = FW_MEMBER("severity", FW_KIND_ANY, false),
-	[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
-	[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
-	[HINT] = FW_MEMBER("hint", FW_KIND_STRING, false),
-	[CONTEXT] = FW_MEMBER("context", FW_KIND_OBJECT, false),
-	[CAUSE] = FW_MEMBER("cause", FW_KIND_ANY, false),
-	[ORIGIN] = FW_MEMBER("origin", FW_KIND_STRING, false),
-	[DELIVERY] = FW_MEMBER("delivery", FW_KIND_STRING, false),
-	[TOOL] = FW_MEMBER("tool", FW_KIND_STRING, false),
-	[TOOL + 1] = FW_MEMBER("operation", FW_KIND_STRING, false),
-	[TOOL + 2] = FW_MEMBER("role", FW_KIND_STRING, false),
-	[TOOL + 3] = FW_MEMBER("session_id", FW_KIND_STRING, false),
-	[TOOL + 4] = FW_MEMBER("workspace_root", FW_KIND_STRING, false),
-	[TOOL + 5] = FW_MEMBER("phase_id", FW_KIND_STRING, false),
-	[TOOL + 6] = FW_MEMBER("plan_hash", FW_KIND_STRING, false),
-	[TOOL + 7] = FW_MEMBER("invariant_id", FW_KIND_STRING, false),
-	[TOOL + 8] = FW_MEMBER("client", FW_KIND_STRING, false),
-	[TOOL + 9] = FW_MEMBER("trace_id", FW_KIND_STRING, false),
-	[TOOL + 10] = FW_MEMBER("incident_id", FW_KIND_STRING, false),
-	[TIMESTAMP] = FW_MEMBER("timestamp", FW_KIND_STRING, false),
-	[ORIGINAL] = FW_MEMBER("original", FW_KIND_OBJECT, false),
-	[EMPTY_RESULT] = FW_MEMBER("empty_result", FW_KIND_OBJECT, false),
-	[TRAIL] = FW_MEMBER("trail", FW_KIND_ANY, false),
+static const struct fw_member list[MEMBERS] = {
+	[CODE] = FW_MEMBER("code", FW_KIND_STRING),
+	[CATEGORY] = FW_MEMBER("category", FW_KIND_STRING),
+	[TYPE] = FW_MEMBER("type", FW_KIND_ANY),
+	[RETRY] = FW_MEMBER("retry", FW_KIND_STRING),
+	[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL),
+	[RETRY_AFTER] = FW_MEMBER("retry_after", FW_KIND_NUMBER),
+	[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER),
+	[SEVERITY] = FW_MEMBER("severity", FW_KIND_ANY),
+	[TITLE] = FW_MEMBER("title", FW_KIND_STRING),
+	[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING),
+	[HINT] = FW_MEMBER("hint", FW_KIND_STRING),
+	[CONTEXT] = FW_MEMBER("context", FW_KIND_OBJECT),
+	[CAUSE] = FW_MEMBER("cause", FW_KIND_ANY),
+	[ORIGIN] = FW_MEMBER("origin", FW_KIND_STRING),
+	[DELIVERY] = FW_MEMBER("delivery", FW_KIND_STRING),
+	[TOOL] = FW_MEMBER("tool", FW_KIND_STRING),
+	[TOOL + 1] = FW_MEMBER("operation", FW_KIND_STRING),
+	[TOOL + 2] = FW_MEMBER("role", FW_KIND_STRING),
+	[TOOL + 3] = FW_MEMBER("session_id", FW_KIND_STRING),
+	[TOOL + 4] = FW_MEMBER("workspace_root", FW_KIND_STRING),
+	[TOOL + 5] = FW_MEMBER("phase_id", FW_KIND_STRING),
+	[TOOL + 6] = FW_MEMBER("plan_hash", FW_KIND_STRING),
+	[TOOL + 7] = FW_MEMBER("invariant_id", FW_KIND_STRING),
+	[TOOL + 8] = FW_MEMBER("client", FW_KIND_STRING),
+	[TOOL + 9] = FW_MEMBER("trace_id", FW_KIND_STRING),
+	[TOOL + 10] = FW_MEMBER("incident_id", FW_KIND_STRING),
+	[TIMESTAMP] = FW_MEMBER("timestamp", FW_KIND_STRING),
+	[ORIGINAL] = FW_MEMBER("original", FW_KIND_OBJECT),
+	[EMPTY_RESULT] = FW_MEMBER("empty_result", FW_KIND_OBJECT),
+	[TRAIL] = FW_MEMBER("trail", FW_KIND_ANY),
 };
+static const struct fw_members members = FW_MEMBERS(list, 1 << CODE | 1 << MESSAGE);
 
-/* Index of `value` among the names that `name_of` returns, or -1. */
-static int read_name(yyjson_val *value, const char *(*name_of)(int), int count)
+/* Index of `value` among the names, or -1. */
+static int read_name(yyjson_val *value, const struct fw_text *names, int count)
 {
-	for (int i = 0; value && i < count; i++) {
-		const char *name = name_of(i);
-
-		if (name && yyjson_equals_str(value, name))
+	for (int i = 0; value && i < count; i++)
+		if (names[i].p && unsafe_yyjson_equals_strn(value, names[i].p, names[i].n))
 			return i;
-	}
 	return -1;
-}
-
-static const char *retry_name(int i)
-{
-	return fw_retry_name((fw_retry)i);
-}
-
-static const char *origin_name(int i)
-{
-	return fw_origin_name((fw_origin)i);
-}
-
-static const char *delivery_name(int i)
-{
-	return fw_delivery_name((fw_delivery)i);
-}
-
-static const char *contract_name(int i)
-{
-	return fw_contract_name((fw_contract)i);
 }
 
 static fw_error *read_class(const struct fw_reading *reading, fw_error *err,
 			    yyjson_val **values)
 {
-	int retry = read_name(values[RETRY], retry_name, FW_RETRY_COUNT);
-	int origin = read_name(values[ORIGIN], origin_name, FW_ORIGIN_COUNT);
-	int delivery = read_name(values[DELIVERY], delivery_name, FW_DELIVERY_COUNT);
+	int retry = read_name(values[RETRY], fw__retry_names, FW_RETRY_COUNT);
+	int origin = read_name(values[ORIGIN], fw__origin_names, FW_ORIGIN_COUNT);
+	int delivery = read_name(values[DELIVERY], fw__delivery_names, FW_DELIVERY_COUNT);
 
 	if (values[RETRY] && retry < 0)
 		return fw_read_malformed(reading, "", "retry",
@@ -304,9 +282,9 @@ static fw_error *read_class(const struct fw_reading *reading, fw_error *err,
 		err->recoverable = yyjson_get_bool(values[RECOVERABLE]);
 	fw_read_retry_after(err, values[RETRY_AFTER]);
 	fw_read_status(err, values[STATUS]);
-	if (values[TITLE] && !yyjson_equals_str(values[TITLE], fw_error_row(err)->title))
+	if (!yyjson_equals_strn(values[TITLE], err->row->title, err->row->title_len))
 		fw_read_slot(err, FW_SLOT_TITLE, values[TITLE]);
-	if (values[HINT] && !yyjson_equals_str(values[HINT], fw_error_row(err)->hint))
+	if (!yyjson_equals_strn(values[HINT], err->row->hint, err->row->hint_len))
 		fw_read_slot(err, FW_SLOT_HINT, values[HINT]);
 	return NULL;
 }
@@ -314,18 +292,21 @@ static fw_error *read_class(const struct fw_reading *reading, fw_error *err,
 static fw_error *read_original(const struct fw_reading *reading, fw_error *err,
 			       yyjson_val *object)
 {
-	static const struct fw_member inner[] = {
-		FW_MEMBER("contract", FW_KIND_STRING, true),
-		FW_MEMBER("code", FW_KIND_STRING, true),
+	static const struct fw_member inner_list[] = {
+		FW_MEMBER("contract", FW_KIND_STRING),
+		FW_MEMBER("code", FW_KIND_STRING),
 	};
+	static const struct fw_members inner = FW_MEMBERS(inner_list, 1 | 2);
 	yyjson_val *values[2];
-	int contract;
+	int contract = 0;
 
 	if (!object)
 		return NULL;
-	FW_TRY(fw_read_members(reading, "/original", object, inner, 2, values));
-	contract = read_name(values[0], contract_name, FW_CONTRACT_COUNT);
-	if (contract < 0)
+	FW_TRY(fw_read_members(reading, "/original", object, &inner, values));
+	while (contract < FW_CONTRACT_COUNT &&
+	       !yyjson_equals_str(values[0], fw_contract_name((fw_contract)contract)))
+		contract++;
+	if (contract == FW_CONTRACT_COUNT)
 		return fw_read_malformed(reading, "/original", "contract",
 					 "must be the name of a contract");
 	fw_read_slot(err, FW_SLOT_ORIGINAL_CODE, values[1]);
@@ -374,15 +355,15 @@ fw_error *fw_canonical_decode(const struct fw_reading *reading, yyjson_val *root
 	fw_error *err;
 	bool known;
 
-	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
-	row = fw_read_open_row(reading, yyjson_get_str(values[CODE]),
+	FW_TRY(fw_read_members(reading, "", root, &members, values));
+	row = fw_read_open_row(reading, FW_CANONICAL, values[CODE],
 			       yyjson_get_str(values[CATEGORY]), &known);
 	if (!known && !fw_read_is_code(yyjson_get_str(values[CODE])))
 		return fw_read_malformed(reading, "", "code",
 					 "must be domain.reason in lower case");
 	err = fw_read_start(reading, row, values[MESSAGE]);
 	if (!known)
-		fw_read_original(reading, err, values[CODE]);
+		fw_read_original(err, FW_CANONICAL, values[CODE]);
 	for (size_t i = 0; i < SLOTS; i++)
 		fw_read_slot(err, slots[i], values[TOOL + i]);
 	FW_TRY(fw_read_check_time(reading, values[TIMESTAMP]));

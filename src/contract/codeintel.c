@@ -291,14 +291,15 @@ static const char *category_of(yyjson_val *status)
 
 static void read_operation(fw_error *err, yyjson_val *instance)
 {
-	const char *text = yyjson_get_str(instance);
-	size_t base = strlen(INSTANCE_BASE);
+	const size_t base = sizeof(INSTANCE_BASE) - 1;
+	struct fw_text text = fw_text_of(instance);
 
+	if (!text.p || text.n < base || memcmp(text.p, INSTANCE_BASE, base) != 0)
+		return;
+	text = (struct fw_text){ text.p + base, text.n - base };
 	/* Read it only if it would be written back in the same form. */
-	if (text && strncmp(text, INSTANCE_BASE, base) == 0 && is_operation(text + base) &&
-	    strcmp(text + base, "tools:unknown") != 0)
-		err->slots[FW_SLOT_OPERATION] =
-			fw__error_copy(err, text + base, yyjson_get_len(instance) - base);
+	if (is_operation(text.p) && !fw__text_is(text, "tools:unknown", 13))
+		err->slots[FW_SLOT_OPERATION] = text;
 }
 
 /* Reads "retryable":false, as write_not_retryable() writes it. */
@@ -333,37 +334,63 @@ static void read_title(fw_error *err, const char *code, yyjson_val *title)
 		fw_read_slot(err, FW_SLOT_TITLE, title);
 }
 
+/* Usually the members of the envelope are the last two. Whether they are there twice is
+ * checked with the others. */
+static bool ends_in_envelope(yyjson_val *root, yyjson_val **ret_values)
+{
+	yyjson_val *key = root + 1;
+	size_t left = yyjson_is_obj(root) ? unsafe_yyjson_get_len(root) : 0;
+
+	if (left < 2)
+		return false;
+	for (; left > 2; left--)
+		key = unsafe_yyjson_get_next(key + 1);
+	ret_values[0] = key + 1;
+	ret_values[1] = key + 3;
+	return (uint8_t)unsafe_yyjson_get_tag(key + 1) ==
+		       (YYJSON_TYPE_STR | YYJSON_SUBTYPE_NOESC) &&
+	       unsafe_yyjson_equals_strn(key, "error", 5) &&
+	       unsafe_yyjson_equals_strn(key + 2, "problem", 7) && yyjson_is_obj(key + 3);
+}
+
 fw_error *fw_codeintel_decode(const struct fw_reading *reading, yyjson_val *root)
 {
 	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, EXTENSIONS, MEMBERS };
-	static const struct fw_member outer[] = {
-		FW_MEMBER("error", FW_KIND_STRING, true),
-		FW_MEMBER("problem", FW_KIND_OBJECT, true),
+	static const struct fw_member envelope_list[] = {
+		FW_MEMBER("error", FW_KIND_STRING),
+		FW_MEMBER("problem", FW_KIND_OBJECT),
 	};
-	static const struct fw_member inner[MEMBERS] = {
-		[TYPE] = FW_MEMBER("type", FW_KIND_STRING, false),
-		[TITLE] = FW_MEMBER("title", FW_KIND_STRING, false),
-		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER, false),
-		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING, false),
-		[INSTANCE] = FW_MEMBER("instance", FW_KIND_STRING, false),
-		[CODE] = FW_MEMBER("code", FW_KIND_STRING, true),
-		[EXTENSIONS] = FW_MEMBER("extensions", FW_KIND_OBJECT | FW_KIND_NULL, false),
+	static const struct fw_member problem_list[MEMBERS] = {
+		[TYPE] = FW_MEMBER("type", FW_KIND_STRING),
+		[TITLE] = FW_MEMBER("title", FW_KIND_STRING),
+		[STATUS] = FW_MEMBER("status", FW_KIND_NUMBER),
+		[DETAIL] = FW_MEMBER("detail", FW_KIND_STRING),
+		[INSTANCE] = FW_MEMBER("instance", FW_KIND_STRING),
+		[CODE] = FW_MEMBER("code", FW_KIND_STRING),
+		[EXTENSIONS] = FW_MEMBER("extensions", FW_KIND_OBJECT | FW_KIND_NULL),
 	};
+	static const struct fw_members outer = FW_MEMBERS(envelope_list, 1 | 2);
+	static const struct fw_members inner = FW_MEMBERS(problem_list, 1 << CODE);
 	yyjson_val *envelope[2], *problem[MEMBERS];
 	const char *code;
 	const fw_row *row;
 	fw_error *err;
 	bool known;
 
-	FW_TRY(fw_read_members(reading, "", root, outer, 2, envelope));
-	FW_TRY(fw_read_members(reading, "/problem", envelope[1], inner, MEMBERS, problem));
+	if (!ends_in_envelope(root, envelope))
+		FW_TRY(fw_read_members(reading, "", root, &outer, envelope));
+	FW_TRY(fw_read_members(reading, "/problem", envelope[1], &inner, problem));
 	code = yyjson_get_str(problem[CODE]);
-	if (!*code || !is_kebab(code))
+	row = fw_read_open_row(reading, FW_CODEINTEL, problem[CODE], NULL, &known);
+	/* Those of a registry are. */
+	if (!known && (!*code || !is_kebab(code)))
 		return fw_read_malformed(reading, "/problem", "code", "must be kebab-case");
-	row = fw_read_open_row(reading, code, category_of(problem[STATUS]), &known);
+	if (!known)
+		row = fw_read_open_row(reading, FW_CODEINTEL, problem[CODE],
+				       category_of(problem[STATUS]), &known);
 	err = fw_read_start(reading, row, envelope[0]);
 	if (!known)
-		fw_read_original(reading, err, problem[CODE]);
+		fw_read_original(err, FW_CODEINTEL, problem[CODE]);
 	else
 		fw_read_lower_retry(reading, err);
 	fw_read_status(err, problem[STATUS]);

@@ -49,19 +49,20 @@ void fw_context_v0_encode(struct fw_out *out, const fw_error *err,
 
 fw_error *fw_context_v0_decode(const struct fw_reading *reading, yyjson_val *root)
 {
-	static const struct fw_member outer[] = { FW_MEMBER("error", FW_KIND_OBJECT, true) };
-	static const struct fw_member inner[] = {
-		FW_MEMBER("code", FW_KIND_STRING, true),
-		FW_MEMBER("message", FW_KIND_STRING, true),
+	enum { CODE, MESSAGE, MEMBERS };
+	static const struct fw_member members[MEMBERS] = {
+		FW_MEMBER("code", FW_KIND_STRING),
+		FW_MEMBER("message", FW_KIND_STRING),
 	};
-	yyjson_val *object, *values[2];
+	static const struct fw_members inner = FW_MEMBERS(members, 1 << CODE | 1 << MESSAGE);
+	yyjson_val *object, *values[MEMBERS];
 	const fw_row *row;
 
-	FW_TRY(fw_read_members(reading, "", root, outer, 1, &object));
-	FW_TRY(fw_read_members(reading, "/error", object, inner, 2, values));
-	row = fw_registry_read(reading->registry, FW_CONTEXT_V0, yyjson_get_str(values[0]));
+	FW_TRY(fw_read_error_member(reading, root, &object));
+	FW_TRY(fw_read_members(reading, "/error", object, &inner, values));
+	row = fw__registry_read(reading->registry, FW_CONTEXT_V0, fw_text_of(values[CODE]));
 	if (!row)
-		return fw_raise_registry_code_unregistered(yyjson_get_str(values[0]));
-	fw_read_lower_retry(reading, fw_read_start(reading, row, values[1]));
+		return fw_raise_registry_code_unregistered(yyjson_get_str(values[CODE]));
+	fw_read_lower_retry(reading, fw_read_start(reading, row, values[MESSAGE]));
 	return NULL;
 }

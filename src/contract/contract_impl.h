@@ -5,8 +5,10 @@
 #ifndef FW_CONTRACT_CONTRACT_IMPL_H
 #define FW_CONTRACT_CONTRACT_IMPL_H
 
+#include "base/json_compact.h"
 #include "base/out.h"
 #include "core/error_impl.h"
+#include "core/redact.h"
 #include "core/registry.h"
 #include "core/registry_table.h"
 
@@ -68,6 +70,15 @@ static inline void fw_write_title(struct fw_out *out, const fw_error *err, const
 		fw_write_quoted(out, title);
 	else
 		fw_write_text(out, title);
+}
+
+static inline void fw_write_slot_or_null(struct fw_out *out, const fw_error *err,
+					 enum fw_slot slot)
+{
+	if (err->slots[slot].p)
+		fw_write_slot(out, err, slot);
+	else
+		FW_OUT(out, "null");
 }
 
 static inline void fw_write_text_or_null(struct fw_out *out, struct fw_text text)
@@ -140,37 +151,54 @@ fw_error *fw_toolerror_decode_string(const struct fw_reading *reading, const cha
 FW_NODISCARD fw_error *fw_read_parse(char *text, size_t len, yyjson_read_flag flags,
 				     const yyjson_alc *alc, yyjson_doc **ret_doc);
 
+/* The types of a value that a member may have: a bit for each of yyjson's types. */
 enum fw_kind {
-	FW_KIND_STRING = 1,
-	FW_KIND_NULL = 2,
-	FW_KIND_OBJECT = 4,
-	FW_KIND_BOOL = 8,
-	FW_KIND_NUMBER = 16,
-	FW_KIND_ANY = 64,
+	FW_KIND_STRING = 1 << YYJSON_TYPE_STR,
+	FW_KIND_NULL = 1 << YYJSON_TYPE_NULL,
+	FW_KIND_OBJECT = 1 << YYJSON_TYPE_OBJ,
+	FW_KIND_BOOL = 1 << YYJSON_TYPE_BOOL,
+	FW_KIND_NUMBER = 1 << YYJSON_TYPE_RAW | 1 << YYJSON_TYPE_NUM,
+	FW_KIND_ANY = 0xff,
 };
 
 /* A member that a reader asks for. */
 struct fw_member {
-	const char *name;
-	unsigned len;
-	unsigned kinds; /* of enum fw_kind */
-	bool required;
+	char name[FW_JSON_COMPACT_PADDING]; /* with zeros behind, to compare it at once */
+	size_t len;
+	uint32_t behind; /* a bit for each byte behind the name */
+	uint32_t kinds;  /* of enum fw_kind */
 };
 
-#define FW_MEMBER(name, kinds, required)                   \
-	{                                                  \
-		name, sizeof(name) - 1, (kinds), required, \
+#define FW_MEMBER(name, kinds)                                              \
+	{                                                                   \
+		name, sizeof(name) - 1, -1U << (sizeof(name) - 1), (kinds), \
+	}
+
+/* Those of an object, one to 32. */
+struct fw_members {
+	const struct fw_member *list;
+	unsigned count;
+	uint32_t required; /* a bit for each that must be there */
+};
+
+#define FW_MEMBERS(list, required)                                  \
+	{                                                           \
+		list, sizeof(list) / sizeof((list)[0]), (required), \
 	}
 
 /*
  * Finds the members of `object`, which is at `pointer`. `ret_values` has the order of
  * `members`; NULL if missing. Other members are ignored. Raises contract.malformed
  * for a missing, repeated or mistyped member, and for a string with a NUL, which C
- * code would cut.
+ * code would cut. Keys have FW_JSON_COMPACT_PADDING readable bytes.
  */
 FW_NODISCARD fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
-				       yyjson_val *object, const struct fw_member *members,
-				       size_t count, yyjson_val **ret_values);
+				       yyjson_val *object, const struct fw_members *members,
+				       yyjson_val **ret_values);
+
+/* The object of {"error":{...}}; as fw_read_members(). */
+FW_NODISCARD fw_error *fw_read_error_member(const struct fw_reading *reading, yyjson_val *root,
+					    yyjson_val **ret_object);
 
 /* The error for a fault in a kept value at `pointer` (+ "/" + `key`). */
 FW_NODISCARD fw_error *fw_read_fault(const struct fw_reading *reading,
@@ -192,8 +220,26 @@ fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
  */
 void fw_read_lower_retry(const struct fw_reading *reading, fw_error *err);
 
+/* A text of the error with its secrets replaced. */
+struct fw_text fw_read_safe(fw_error *err, struct fw_text text);
+
+/*
+ * A string value as a text of the error. It was parsed in the error's memory, so it
+ * is in place and NUL-terminated.
+ */
+static inline struct fw_text fw_read_text(fw_error *err, yyjson_val *value)
+{
+	struct fw_text text = { unsafe_yyjson_get_str(value), unsafe_yyjson_get_len(value) };
+
+	return err->keep_secrets || text.n < FW_REDACT_LEAST ? text : fw_read_safe(err, text);
+}
+
 /* Sets a slot from a string value; NULL and JSON null leave it unchanged. */
-void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value);
+static inline void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value)
+{
+	if (yyjson_is_str(value))
+		err->slots[slot] = fw_read_text(err, value);
+}
 
 /* The same, but ignores the placeholder that our encoders write if a contract
  * requires a value that the error does not have. */
@@ -231,9 +277,9 @@ void fw_read_status(fw_error *err, yyjson_val *value);
  * general row of the `category` (NULL: internal); the caller keeps the code with
  * fw_read_original().
  */
-const fw_row *fw_read_open_row(const struct fw_reading *reading, const char *code,
-			       const char *category, bool *ret_known);
-void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_val *code);
+const fw_row *fw_read_open_row(const struct fw_reading *reading, fw_contract contract,
+			       yyjson_val *code, const char *category, bool *ret_known);
+void fw_read_original(fw_error *err, fw_contract contract, yyjson_val *code);
 
 /* Is it domain.reason in lower case, which can be written without escaping? */
 bool fw_read_is_code(const char *code);

@@ -22,17 +22,22 @@ static fw_decode_fn *const decoders[FW_CONTRACT_COUNT] = {
 	[FW_OWLCLAW_API] = fw_owlclaw_api_decode,
 };
 
-static fw_error *decode(const struct fw_reading *outer, const char *text, size_t len,
+static fw_error *decode(struct fw_reading *reading, const char *text, size_t len,
 			fw_error **ret_error);
 
 enum {
 	/* Envelopes up to this length are parsed without an allocation. */
 	SMALL_TEXT = 1024,
+	/* Up to this length they fit into the least room of an error, with some fields. */
+	SMALL_ENVELOPE = 256,
 	/* A value takes two bytes of text: a digit and a comma. */
 	SMALL_CELLS = SMALL_TEXT / 2 + 1,
 	/* yyjson_read_max_memory_usage(), and the overhead of the pool. */
 	SMALL_POOL = SMALL_TEXT * 12 + 256 + 256,
 };
+
+_Static_assert(SMALL_ENVELOPE + FW_JSON_COMPACT_PADDING < FW_ERROR_ROOM_LEAST,
+	       "the copy of a small envelope fits into any error");
 
 static fw_error *not_json(const yyjson_read_err *problem)
 {
@@ -86,9 +91,13 @@ static fw_error *decode_value(struct fw_reading *reading, yyjson_val *root,
 	if (reading->contract == FW_AUTO) {
 		inner = reading->opened ? NULL : fw_carrier_open(root);
 		reading->opened = true;
-		if (yyjson_is_str(inner))
-			return decode(reading, yyjson_get_str(inner), yyjson_get_len(inner),
+		if (yyjson_is_str(inner)) {
+			struct fw_reading inside = *reading;
+
+			inside.source = NULL;
+			return decode(&inside, yyjson_get_str(inner), yyjson_get_len(inner),
 				      ret_error);
+		}
 		if (inner)
 			root = inner;
 		reading->contract = fw_sniff_value(root);
@@ -126,70 +135,80 @@ static fw_error *decode_json(struct fw_reading *reading, const char *text, size_
 	union small room;
 	struct fw_json_compact json = { room.compact.cells, room.compact.spans, SMALL_CELLS,
 					0 };
-	char *copy = fw__error_take(reading->target, len + FW_JSON_COMPACT_PADDING);
+	/* A new error has room for it. */
+	char *copy = reading->target->room;
 	const struct fw_value_source source = { text, copy, &json };
-	yyjson_alc values = fw__yyjson_alc;
+	yyjson_val *root = json.cells;
 	yyjson_doc *doc = NULL;
 	fw_error *failed;
 
-	if (!copy)
-		return fw_raise_internal_out_of_memory();
+	reading->target->room += len + FW_JSON_COMPACT_PADDING;
 	memcpy(copy, text, len);
 	memset(copy + len, 0, FW_JSON_COMPACT_PADDING);
-	if (len <= SMALL_TEXT) {
-		if (fw_json_compact_read(copy, len, &json)) {
-			reading->source = &source;
-			failed = decode_value(reading, json.cells, ret_error);
-			reading->source = NULL;
-			return failed;
-		}
+	if (len <= SMALL_TEXT && fw_json_compact_read(copy, len, &json)) {
+		reading->source = &source;
+	} else {
+		yyjson_alc values = fw__yyjson_alc;
+
 		memcpy(copy, text, len);
-		yyjson_alc_pool_init(&values, &room, sizeof(room));
+		if (len <= SMALL_TEXT)
+			yyjson_alc_pool_init(&values, &room, sizeof(room));
+		FW_TRY(fw_read_parse(copy, len, YYJSON_READ_INSITU, &values, &doc));
+		root = yyjson_doc_get_root(doc);
 	}
-	FW_TRY(fw_read_parse(copy, len, YYJSON_READ_INSITU, &values, &doc));
-	failed = decode_value(reading, yyjson_doc_get_root(doc), ret_error);
-	yyjson_doc_free(doc);
+	failed = decode_value(reading, root, ret_error);
+	reading->source = NULL;
+	if (doc)
+		yyjson_doc_free(doc);
 	return failed;
 }
 
-/* Decodes `text` into a new error, with the options of `outer`. */
-static fw_error *decode(const struct fw_reading *outer, const char *text, size_t len,
+/* How much memory the texts of an error take. */
+static size_t room_for(size_t len)
+{
+	/* With what a small envelope has besides, the usual size of an error will do, which
+	 * is allocated fastest. */
+	if (len <= SMALL_ENVELOPE)
+		return 0;
+	/* The text, and the same again for values that are kept in another form. */
+	return 2 * len + 256;
+}
+
+/* Decodes `text` into a new error, which becomes the target. */
+static fw_error *decode(struct fw_reading *reading, const char *text, size_t len,
 			fw_error **ret_error)
 {
-	struct fw_reading reading = *outer;
 	fw_error *failed, *err = NULL;
 
-	reading.source = NULL;
-
-	if (reading.contract == FW_PLAIN_TEXT) {
-		*ret_error = decode_text(&reading, text, len);
+	if (reading->contract == FW_PLAIN_TEXT) {
+		*ret_error = decode_text(reading, text, len);
 		return NULL;
 	}
-	/* The text, and the same again for values that are kept in another form. */
-	reading.target = fw__error_blank(2 * len + 256);
-	if (!fw__error_is_mine(reading.target))
-		return reading.target;
-	reading.target->keep_secrets = reading.keep_secrets;
-	if ((reading.contract == FW_AUTO || reading.contract == FW_TOOLERROR) &&
+	reading->target = fw__error_blank(room_for(len));
+	if (!fw__error_is_mine(reading->target))
+		return reading->target;
+	reading->target->keep_secrets = reading->keep_secrets;
+	if ((reading->contract == FW_AUTO || reading->contract == FW_TOOLERROR) &&
 	    fw_toolerror_is_string_form(text, len)) {
-		reading.contract = FW_TOOLERROR;
-		report_contract(&reading, FW_TOOLERROR);
-		failed = fw_toolerror_decode_string(&reading, text, len);
-		err = reading.target;
+		reading->contract = FW_TOOLERROR;
+		report_contract(reading, FW_TOOLERROR);
+		failed = fw_toolerror_decode_string(reading, text, len);
+		err = reading->target;
 	} else {
-		failed = decode_json(&reading, text, len, &err);
+		failed = decode_json(reading, text, len, &err);
 	}
-	if (failed || err != reading.target)
-		fw_error_free(reading.target);
+	if (failed || err != reading->target)
+		fw_error_free(reading->target);
 	if (!failed) {
 		*ret_error = err;
 		return NULL;
 	}
 	/* Without a given contract, text that is not an error envelope is decoded
 	 * as plain text or JSON. */
-	if (reading.contract == FW_AUTO && fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
+	if (reading->contract == FW_AUTO &&
+	    fw_error_code(failed) != FW_INTERNAL_OUT_OF_MEMORY) {
 		fw_error_free(failed);
-		*ret_error = decode_text(&reading, text, len);
+		*ret_error = decode_text(reading, text, len);
 		return NULL;
 	}
 	return failed;

@@ -27,8 +27,8 @@ void fw_contract_write(struct fw_out *out, const fw_error *err, fw_contract cont
 	encoders[contract](out, err, options);
 }
 
-static size_t encode(const fw_error *err, fw_contract contract,
-		     const fw_encode_options *options, char *buf, size_t cap)
+static inline size_t encode(const fw_error *err, fw_contract contract,
+			    const fw_encode_options *options, char *buf, size_t cap)
 {
 	struct fw_out out;
 
@@ -38,8 +38,9 @@ static size_t encode(const fw_error *err, fw_contract contract,
 }
 
 /* Options of a caller that may be older or newer. */
-static size_t encode_with(const fw_error *err, fw_contract contract,
-			  const fw_encode_options *options, char *buf, size_t cap)
+static __attribute__((noinline)) size_t encode_with(const fw_error *err, fw_contract contract,
+						    const fw_encode_options *options, char *buf,
+						    size_t cap)
 {
 	fw_encode_options known = FW_ENCODE_OPTIONS_INIT;
 	fw_error *fault = fw_options_read("fw_error_encode", options, &known, sizeof(known));

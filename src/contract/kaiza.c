@@ -158,21 +158,27 @@ void fw_kaiza_encode(struct fw_out *out, const fw_error *err, const fw_encode_op
 	FW_OUT(out, ",\"role\":");
 	write_role(out, slots[FW_SLOT_ROLE]);
 	FW_OUT(out, ",\"session_id\":");
-	fw_write_text_or_null(out, slots[FW_SLOT_SESSION_ID]);
+	fw_write_slot_or_null(out, err, FW_SLOT_SESSION_ID);
 	FW_OUT(out, ",\"workspace_root\":");
-	fw_write_text_or_null(out, slots[FW_SLOT_WORKSPACE_ROOT]);
+	fw_write_slot_or_null(out, err, FW_SLOT_WORKSPACE_ROOT);
 	FW_OUT(out, ",\"tool_name\":");
-	fw_write_text(out, slots[FW_SLOT_TOOL].n ? slots[FW_SLOT_TOOL] : unnamed);
+	if (slots[FW_SLOT_TOOL].n)
+		fw_write_slot(out, err, FW_SLOT_TOOL);
+	else
+		fw_write_quoted(out, unnamed);
 	FW_OUT(out, ",\"invariant_id\":");
-	fw_write_text_or_null(out, slots[FW_SLOT_INVARIANT_ID]);
+	fw_write_slot_or_null(out, err, FW_SLOT_INVARIANT_ID);
 	FW_OUT(out, ",\"phase_id\":");
-	fw_write_text_or_null(out, slots[FW_SLOT_PHASE_ID]);
+	fw_write_slot_or_null(out, err, FW_SLOT_PHASE_ID);
 	FW_OUT(out, ",\"plan_hash\":");
-	fw_write_text_or_null(out, slots[FW_SLOT_PLAN_HASH]);
+	fw_write_slot_or_null(out, err, FW_SLOT_PLAN_HASH);
 	FW_OUT(out, ",\"cause\":");
 	write_cause(out, err);
 	FW_OUT(out, ",\"timestamp\":");
-	fw_write_text(out, slots[FW_SLOT_TIMESTAMP].n ? slots[FW_SLOT_TIMESTAMP] : epoch);
+	if (slots[FW_SLOT_TIMESTAMP].n)
+		fw_write_slot(out, err, FW_SLOT_TIMESTAMP);
+	else
+		fw_write_quoted(out, epoch);
 	if (options->stack)
 		write_stack(out, err);
 	FW_OUT(out, "}");
@@ -196,20 +202,21 @@ enum {
 
 #define TEXT_OR_NULL (FW_KIND_STRING | FW_KIND_NULL)
 
-static const struct fw_member members[MEMBERS] = {
-	[ERROR_CODE] = FW_MEMBER("error_code", FW_KIND_STRING, true),
-	[HUMAN_MESSAGE] = FW_MEMBER("human_message", FW_KIND_STRING, true),
-	[ROLE] = FW_MEMBER("role", TEXT_OR_NULL, false),
-	[SESSION_ID] = FW_MEMBER("session_id", TEXT_OR_NULL, false),
-	[WORKSPACE_ROOT] = FW_MEMBER("workspace_root", TEXT_OR_NULL, false),
-	[TOOL_NAME] = FW_MEMBER("tool_name", TEXT_OR_NULL, false),
-	[INVARIANT_ID] = FW_MEMBER("invariant_id", TEXT_OR_NULL, false),
-	[PHASE_ID] = FW_MEMBER("phase_id", TEXT_OR_NULL, false),
-	[PLAN_HASH] = FW_MEMBER("plan_hash", TEXT_OR_NULL, false),
-	[CAUSE] = FW_MEMBER("cause", FW_KIND_ANY, false),
-	[TIMESTAMP] = FW_MEMBER("timestamp", TEXT_OR_NULL, false),
-	[STACK_TRACE] = FW_MEMBER("stack_trace", TEXT_OR_NULL, false),
+static const struct fw_member list[MEMBERS] = {
+	[ERROR_CODE] = FW_MEMBER("error_code", FW_KIND_STRING),
+	[HUMAN_MESSAGE] = FW_MEMBER("human_message", FW_KIND_STRING),
+	[ROLE] = FW_MEMBER("role", TEXT_OR_NULL),
+	[SESSION_ID] = FW_MEMBER("session_id", TEXT_OR_NULL),
+	[WORKSPACE_ROOT] = FW_MEMBER("workspace_root", TEXT_OR_NULL),
+	[TOOL_NAME] = FW_MEMBER("tool_name", TEXT_OR_NULL),
+	[INVARIANT_ID] = FW_MEMBER("invariant_id", TEXT_OR_NULL),
+	[PHASE_ID] = FW_MEMBER("phase_id", TEXT_OR_NULL),
+	[PLAN_HASH] = FW_MEMBER("plan_hash", TEXT_OR_NULL),
+	[CAUSE] = FW_MEMBER("cause", FW_KIND_ANY),
+	[TIMESTAMP] = FW_MEMBER("timestamp", TEXT_OR_NULL),
+	[STACK_TRACE] = FW_MEMBER("stack_trace", TEXT_OR_NULL),
 };
+static const struct fw_members members = FW_MEMBERS(list, 1 << ERROR_CODE | 1 << HUMAN_MESSAGE);
 
 /* What a cause says about the error itself. */
 struct hint {
@@ -218,17 +225,40 @@ struct hint {
 	bool is_cause; /* keep it as the cause, too */
 };
 
-static struct fw_text text_in(yyjson_val *object, const char *name)
-{
-	yyjson_val *value = yyjson_obj_get(object, name);
+/* The members of a cause that write_cause() writes; NULL: not there, or no string. */
+struct cause {
+	struct fw_text code, message, name, retry;
+};
 
-	return (struct fw_text){ yyjson_get_str(value), yyjson_get_len(value) };
+static struct cause read_cause(yyjson_val *object)
+{
+	struct cause cause = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+	size_t index, max;
+	yyjson_val *key, *value;
+
+	if (!yyjson_is_obj(object))
+		return cause;
+	yyjson_obj_foreach(object, index, max, key, value)
+	{
+		struct fw_text *text = NULL;
+
+		if (unsafe_yyjson_equals_strn(key, "message", 7))
+			text = &cause.message;
+		else if (unsafe_yyjson_equals_strn(key, "code", 4))
+			text = &cause.code;
+		else if (unsafe_yyjson_equals_strn(key, "name", 4))
+			text = &cause.name;
+		else if (unsafe_yyjson_equals_strn(key, "retry", 5))
+			text = &cause.retry;
+		if (text && !text->p)
+			*text = (struct fw_text){ yyjson_get_str(value),
+						  yyjson_get_len(value) };
+	}
+	return cause;
 }
 
-static fw_retry retry_in(yyjson_val *cause, const fw_row *row)
+static fw_retry retry_in(struct fw_text name, const fw_row *row)
 {
-	struct fw_text name = text_in(cause, "retry");
-
 	for (int retry = 0; name.p && retry < FW_RETRY_COUNT; retry++)
 		if (fw__text_is(fw__retry_names[retry], name.p, name.n))
 			return (fw_retry)retry;
@@ -238,21 +268,20 @@ static fw_retry retry_in(yyjson_val *cause, const fw_row *row)
 static struct hint read_hint(const struct fw_reading *reading, yyjson_val **values)
 {
 	struct hint hint = { .is_cause = true };
-	yyjson_val *cause = values[CAUSE];
-	struct fw_text code = text_in(cause, "code"), words = text_in(cause, "message");
+	const struct cause cause = read_cause(values[CAUSE]);
 	struct fw_text message = { yyjson_get_str(values[HUMAN_MESSAGE]),
 				   yyjson_get_len(values[HUMAN_MESSAGE]) };
-	struct fw_text name = text_in(cause, "name");
 	const fw_row *row = NULL;
 
-	if (name.p && fw__text_is(our_name, name.p, name.n) && code.p && words.p)
-		row = fw_registry_find(reading->registry, code.p);
+	if (cause.name.p && fw__text_is(our_name, cause.name.p, cause.name.n) && cause.code.p &&
+	    cause.message.p)
+		row = fw__registry_read(reading->registry, FW_CANONICAL, cause.code);
 	if (!row || !yyjson_equals_strn(values[ERROR_CODE], row->kaiza, row->kaiza_len))
 		return hint;
-	hint.retry = retry_in(cause, row);
-	if (is_wrapped(message, words)) {
+	hint.retry = retry_in(cause.retry, row);
+	if (is_wrapped(message, cause.message)) {
 		hint.row = row;
-	} else if (fw__text_is(words, row->title, row->title_len)) {
+	} else if (fw__text_is(cause.message, row->title, row->title_len)) {
 		hint.row = row;
 		/* As write_cause() writes it. */
 		hint.is_cause = row->reads & 1u << FW_KAIZA &&
@@ -280,8 +309,8 @@ fw_error *fw_kaiza_decode(const struct fw_reading *reading, yyjson_val *root)
 	struct hint hint;
 	fw_error *err;
 
-	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
-	row = fw_registry_read(reading->registry, FW_KAIZA, yyjson_get_str(values[ERROR_CODE]));
+	FW_TRY(fw_read_members(reading, "", root, &members, values));
+	row = fw__registry_read(reading->registry, FW_KAIZA, fw_text_of(values[ERROR_CODE]));
 	if (!row)
 		return fw_raise_registry_code_unregistered(yyjson_get_str(values[ERROR_CODE]));
 	message = values[HUMAN_MESSAGE];

@@ -79,31 +79,28 @@ void fw_owlclaw_api_encode(struct fw_out *out, const fw_error *err,
 /* Members in the order of writing: first those of one form, then the shared ones. */
 enum { CATEGORY, RETRYABLE, INCIDENT_ID, DETAILS, RETRY_AFTER, SHARED };
 
-#define SHARED_MEMBERS                                                      \
-	FW_MEMBER("category", FW_KIND_STRING, false),                       \
-		FW_MEMBER("retryable", FW_KIND_BOOL, false),                \
-		FW_MEMBER("incident_id", FW_KIND_STRING, false),            \
-		FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL, false), \
-		FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL, false)
+#define SHARED_MEMBERS                                                               \
+	FW_MEMBER("category", FW_KIND_STRING), FW_MEMBER("retryable", FW_KIND_BOOL), \
+		FW_MEMBER("incident_id", FW_KIND_STRING),                            \
+		FW_MEMBER("details", FW_KIND_OBJECT | FW_KIND_NULL),                 \
+		FW_MEMBER("retry_after", FW_KIND_NUMBER | FW_KIND_NULL)
 
 /* Both forms use the codes of the MCP form. */
 static fw_error *read_shared(const struct fw_reading *reading, const char *pointer,
 			     yyjson_val *code, yyjson_val *message, yyjson_val **shared)
 {
-	struct fw_reading as_mcp = *reading;
 	const fw_row *row;
 	fw_error *err;
 	bool known;
 
-	as_mcp.contract = FW_OWLCLAW;
-	row = fw_read_open_row(&as_mcp, yyjson_get_str(code), yyjson_get_str(shared[CATEGORY]),
+	row = fw_read_open_row(reading, FW_OWLCLAW, code, yyjson_get_str(shared[CATEGORY]),
 			       &known);
 	if (!known && !fw_read_is_code(yyjson_get_str(code)))
 		return fw_read_malformed(reading, pointer, "code",
 					 "must be domain.reason in lower case");
 	err = fw_read_start(reading, row, message);
 	if (!known)
-		fw_read_original(&as_mcp, err, code);
+		fw_read_original(err, FW_OWLCLAW, code);
 	fw_read_retryable(err, shared[RETRYABLE]);
 	fw_read_retry_after(err, shared[RETRY_AFTER]);
 	fw_read_slot_but(err, FW_SLOT_INCIDENT_ID, shared[INCIDENT_ID], fw_write_no_incident);
@@ -114,36 +111,37 @@ static fw_error *read_shared(const struct fw_reading *reading, const char *point
 fw_error *fw_owlclaw_decode(const struct fw_reading *reading, yyjson_val *root)
 {
 	enum { CODE, MESSAGE, OWN, MEMBERS = OWN + SHARED };
-	static const struct fw_member outer[] = { FW_MEMBER("error", FW_KIND_OBJECT, true) };
-	static const struct fw_member members[MEMBERS] = {
-		FW_MEMBER("code", FW_KIND_STRING, true),
-		FW_MEMBER("message", FW_KIND_STRING, false),
+	static const struct fw_member list[MEMBERS] = {
+		FW_MEMBER("code", FW_KIND_STRING),
+		FW_MEMBER("message", FW_KIND_STRING),
 		SHARED_MEMBERS,
 	};
+	static const struct fw_members members = FW_MEMBERS(list, 1 << CODE);
 	yyjson_val *object, *values[MEMBERS];
 
-	FW_TRY(fw_read_members(reading, "", root, outer, 1, &object));
-	FW_TRY(fw_read_members(reading, "/error", object, members, MEMBERS, values));
+	FW_TRY(fw_read_error_member(reading, root, &object));
+	FW_TRY(fw_read_members(reading, "/error", object, &members, values));
 	return read_shared(reading, "/error", values[CODE], values[MESSAGE], values + OWN);
 }
 
 fw_error *fw_owlclaw_api_decode(const struct fw_reading *reading, yyjson_val *root)
 {
 	enum { TYPE, TITLE, STATUS, DETAIL, INSTANCE, CODE, OWN, MEMBERS = OWN + SHARED };
-	static const struct fw_member members[MEMBERS] = {
-		FW_MEMBER("type", FW_KIND_ANY, false), /* implied by the code */
-		FW_MEMBER("title", FW_KIND_STRING, false),
-		FW_MEMBER("status", FW_KIND_NUMBER, false),
-		FW_MEMBER("detail", FW_KIND_STRING, false),
-		FW_MEMBER("instance", FW_KIND_ANY, false), /* implied by the
+	static const struct fw_member list[MEMBERS] = {
+		FW_MEMBER("type", FW_KIND_ANY), /* implied by the code */
+		FW_MEMBER("title", FW_KIND_STRING),
+		FW_MEMBER("status", FW_KIND_NUMBER),
+		FW_MEMBER("detail", FW_KIND_STRING),
+		FW_MEMBER("instance", FW_KIND_ANY), /* implied by the
 							    * incident */
-		FW_MEMBER("code", FW_KIND_STRING, true),
+		FW_MEMBER("code", FW_KIND_STRING),
 		SHARED_MEMBERS,
 	};
+	static const struct fw_members members = FW_MEMBERS(list, 1 << CODE);
 	yyjson_val *values[MEMBERS], *message;
 	fw_error *err = reading->target;
 
-	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
+	FW_TRY(fw_read_members(reading, "", root, &members, values));
 	message = values[DETAIL] ? values[DETAIL] : values[TITLE];
 	FW_TRY(read_shared(reading, "", values[CODE], message, values + OWN));
 	fw_read_status(err, values[STATUS]);

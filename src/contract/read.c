@@ -14,6 +14,10 @@
 #include <faultwire/raw.h>
 #include <stdio.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointer,
 			    const char *name, const char *reason)
 {
@@ -27,21 +31,6 @@ fw_error *fw_read_malformed(const struct fw_reading *reading, const char *pointe
 	fw_out_finish(&out, sizeof(whole));
 	return fw_raise_contract_malformed(fw_contract_name(reading->contract), whole, NULL,
 					   reason);
-}
-
-static inline unsigned kind_of(yyjson_val *value)
-{
-	static const uint8_t kinds[] = {
-		[YYJSON_TYPE_STR] = FW_KIND_STRING,
-		[YYJSON_TYPE_NULL] = FW_KIND_NULL,
-		[YYJSON_TYPE_OBJ] = FW_KIND_OBJECT,
-		[YYJSON_TYPE_BOOL] = FW_KIND_BOOL,
-		[YYJSON_TYPE_RAW] = FW_KIND_NUMBER,
-		[YYJSON_TYPE_NUM] = FW_KIND_NUMBER,
-		[YYJSON_TYPE_ARR] = 0, /* no contract has arrays */
-	};
-
-	return kinds[unsafe_yyjson_get_type(value)];
 }
 
 static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointer,
@@ -69,83 +58,125 @@ static fw_error *wrong_kind(const struct fw_reading *reading, const char *pointe
 	return fw_read_malformed(reading, pointer, member->name, reason);
 }
 
-/* Member names usually have 4 to 16 bytes: compare two overlapping words. */
-static inline bool is_same(const char *a, const char *b, size_t len)
+static inline bool is_member(const struct fw_member *member, yyjson_val *key)
 {
-	uint64_t a8[2], b8[2];
-	uint32_t a4[2], b4[2];
+	size_t len = unsafe_yyjson_get_len(key);
+#ifdef __SSE2__
+	__m128i a, b;
 
-	if (len < 4 || len > 16)
-		return memcmp(a, b, len) == 0;
-	if (len >= 8) {
-		memcpy(&a8[0], a, 8);
-		memcpy(&a8[1], a + len - 8, 8);
-		memcpy(&b8[0], b, 8);
-		memcpy(&b8[1], b + len - 8, 8);
-		return ((a8[0] ^ b8[0]) | (a8[1] ^ b8[1])) == 0;
-	}
-	memcpy(&a4[0], a, 4);
-	memcpy(&a4[1], a + len - 4, 4);
-	memcpy(&b4[0], b, 4);
-	memcpy(&b4[1], b + len - 4, 4);
-	return ((a4[0] ^ b4[0]) | (a4[1] ^ b4[1])) == 0;
+	if (member->len != len)
+		return false;
+	a = _mm_loadu_si128((const __m128i *)(const void *)member->name);
+	b = _mm_loadu_si128((const __m128i *)(const void *)unsafe_yyjson_get_str(key));
+	return ((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) | member->behind) == ~0u;
+#else
+	return member->len == len && memcmp(member->name, unsafe_yyjson_get_str(key), len) == 0;
+#endif
+}
+
+/* The member with that name; NULL: none. */
+static __attribute__((noinline)) const struct fw_member *find_member(
+	const struct fw_members *members, const struct fw_member *expected, yyjson_val *key)
+{
+	const struct fw_member *member;
+
+	/* Usually one behind the expected one, which was left out. */
+	for (member = expected; member < members->list + members->count; member++)
+		if (is_member(member, key))
+			return member;
+	for (member = members->list; member < expected; member++)
+		if (is_member(member, key))
+			return member;
+	return NULL;
+}
+
+/* Only a string with escapes can hold a NUL. */
+static inline bool is_sound(const struct fw_member *member, yyjson_val *value)
+{
+	uint8_t tag = (uint8_t)unsafe_yyjson_get_tag(value);
+
+	return member->kinds >> (tag & YYJSON_TYPE_MASK) & 1 && tag != YYJSON_TYPE_STR;
+}
+
+/* The error of a member that may have one. */
+static __attribute__((noinline)) fw_error *check_member(const struct fw_reading *reading,
+							const char *pointer,
+							const struct fw_member *member,
+							yyjson_val *value)
+{
+	if (member->kinds == FW_KIND_ANY)
+		return NULL;
+	if (!(member->kinds >> yyjson_get_type(value) & 1))
+		return wrong_kind(reading, pointer, member);
+	if (memchr(yyjson_get_str(value), '\0', yyjson_get_len(value)))
+		return fw_read_malformed(reading, pointer, member->name, "string holds a NUL");
+	return NULL;
 }
 
 fw_error *fw_read_members(const struct fw_reading *reading, const char *pointer,
-			  yyjson_val *object, const struct fw_member *members, size_t count,
+			  yyjson_val *object, const struct fw_members *members,
 			  yyjson_val **ret_values)
 {
-	size_t expected = 0, left;
-	yyjson_val *key, *value;
+	/* `expected` and its value come next; the values before it are set. */
+	const struct fw_member *expected = members->list, *end = expected + members->count, *at;
+	yyjson_val *key, *value, **ret_value = ret_values;
+	size_t left;
 
 	if (!yyjson_is_obj(object))
 		return fw_read_malformed(reading, pointer, NULL, "must be an object");
-	memset(ret_values, 0, count * sizeof(*ret_values));
 	left = unsafe_yyjson_get_len(object);
 	for (key = unsafe_yyjson_get_first(object); left; key = unsafe_yyjson_get_next(value)) {
-		const char *name = unsafe_yyjson_get_str(key);
-		size_t len = unsafe_yyjson_get_len(key), i = expected;
-
 		value = key + 1;
 		left--;
-
-		/* Try the expected member first, then all others. */
-		for (size_t tried = 0; tried < count; tried++) {
-			if (members[i].len == len && is_same(members[i].name, name, len))
-				goto found;
-			i = i + 1 < count ? i + 1 : 0;
+		at = expected;
+		if (at == end || !is_member(at, key)) {
+			at = find_member(members, at, key);
+			if (!at)
+				continue;
 		}
-		continue;
-found:
-		expected = i + 1 < count ? i + 1 : 0;
-		if (ret_values[i])
-			return fw_read_malformed(reading, pointer, members[i].name,
+		if (at < expected && ret_values[at - members->list])
+			return fw_read_malformed(reading, pointer, at->name,
 						 "key is there twice");
-		if (!(members[i].kinds & (kind_of(value) | FW_KIND_ANY)))
-			return wrong_kind(reading, pointer, &members[i]);
-		if (unsafe_yyjson_get_tag(value) == YYJSON_TYPE_STR &&
-		    !(members[i].kinds & FW_KIND_ANY) &&
-		    memchr(yyjson_get_str(value), '\0', yyjson_get_len(value)))
-			return fw_read_malformed(reading, pointer, members[i].name,
-						 "string holds a NUL");
-		ret_values[i] = value;
+		if (!is_sound(at, value))
+			FW_TRY(check_member(reading, pointer, at, value));
+		if (at < expected) {
+			ret_values[at - members->list] = value;
+			continue;
+		}
+		for (; expected < at; expected++)
+			*ret_value++ = NULL;
+		*ret_value++ = value;
+		expected++;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (members[i].required && !ret_values[i])
-			return fw_read_malformed(reading, pointer, members[i].name,
+	for (; expected < end; expected++)
+		*ret_value++ = NULL;
+	for (uint32_t required = members->required; required; required &= required - 1)
+		if (!ret_values[__builtin_ctz(required)])
+			return fw_read_malformed(reading, pointer,
+						 members->list[__builtin_ctz(required)].name,
 						 "is missing");
 	return NULL;
 }
 
-/*
- * A string value as a text of the error. It was parsed in the error's memory, so it
- * is in place and NUL-terminated.
- */
-static struct fw_text text_of(fw_error *err, yyjson_val *value)
+fw_error *fw_read_error_member(const struct fw_reading *reading, yyjson_val *root,
+			       yyjson_val **ret_object)
 {
-	struct fw_text text = { yyjson_get_str(value), yyjson_get_len(value) };
+	static const struct fw_member list[] = { FW_MEMBER("error", FW_KIND_OBJECT) };
+	static const struct fw_members members = FW_MEMBERS(list, 1);
+	yyjson_val *key = root + 1;
 
-	if (err->keep_secrets || fw_redact_find(text.p, text.n) == text.n)
+	/* Usually there is nothing else. */
+	if (yyjson_is_obj(root) && unsafe_yyjson_get_len(root) == 1 &&
+	    is_member(&list[0], key) && yyjson_is_obj(key + 1)) {
+		*ret_object = key + 1;
+		return NULL;
+	}
+	return fw_read_members(reading, "", root, &members, ret_object);
+}
+
+struct fw_text fw_read_safe(fw_error *err, struct fw_text text)
+{
+	if (fw_redact_find(text.p, text.n) == text.n)
 		return text;
 	return fw__error_copy_safe(err, text.p, text.n);
 }
@@ -157,10 +188,10 @@ fw_error *fw_read_start(const struct fw_reading *reading, const fw_row *row,
 
 	fw__error_set_row(err, row);
 	if (message)
-		err->message = text_of(err, message);
+		err->message = fw_read_text(err, message);
 	err->plain &= ~FW_PLAIN_MESSAGE;
 	if (!err->message.p)
-		err->message = (struct fw_text){ row->title, strlen(row->title) };
+		err->message = (struct fw_text){ row->title, row->title_len };
 	return err;
 }
 
@@ -175,18 +206,12 @@ void fw_read_lower_retry(const struct fw_reading *reading, fw_error *err)
 	fw_error_set_retry(err, retry);
 }
 
-void fw_read_slot(fw_error *err, enum fw_slot slot, yyjson_val *value)
-{
-	if (yyjson_is_str(value))
-		err->slots[slot] = text_of(err, value);
-}
-
 void fw_read_slot_but(fw_error *err, enum fw_slot slot, yyjson_val *value,
 		      struct fw_text filler)
 {
 	if (yyjson_is_str(value) && yyjson_get_len(value) > 0 &&
 	    !yyjson_equals_strn(value, filler.p, filler.n))
-		err->slots[slot] = text_of(err, value);
+		fw_read_slot(err, slot, value);
 }
 
 /* Integers that fit become numbers; others stay text. */
@@ -228,39 +253,48 @@ fw_error *fw_read_fault(const struct fw_reading *reading, enum fw_value_fault fa
 	return fw_value_error(FW_HERE, fault, fw_contract_name(reading->contract), whole);
 }
 
-static fw_error *read_item(const struct fw_reading *reading, const char *pointer, fw_error *err,
-			   yyjson_val *key, yyjson_val *value)
+/* A member that is shown as "[redacted]": because of its key, or with its key, if that holds
+ * a secret. */
+static bool hide_item(fw_error *err, struct fw_item *item, yyjson_val *key, yyjson_val *value)
 {
-	struct fw_text name = { yyjson_get_str(key), yyjson_get_len(key) };
-	bool is_hidden = !err->keep_secrets && fw_redact_key_holds_secret(name.p, name.n);
-	struct fw_item *item;
-	struct fw_value_where where;
-	enum fw_value_fault fault;
+	static const struct fw_text redacted = { FW_REDACTED, sizeof(FW_REDACTED) - 1 };
 	fw_field other;
 
+	if (fw_redact_key_holds_secret(item->key.p, item->key.n)) {
+		/* One of them stands for all. */
+		if (fw_error_find_field(err, redacted.p, &other))
+			err->item_count--;
+		item->key = redacted;
+	} else if (!fw_value_is_secret_member(key, value)) {
+		return false;
+	}
+	item->type = FW_FIELD_STRING;
+	item->as.text = redacted;
+	return true;
+}
+
+static __attribute__((noinline)) fw_error *read_json_item(const struct fw_reading *reading,
+							  const char *pointer, fw_error *err,
+							  struct fw_item *item,
+							  yyjson_val *value)
+{
+	struct fw_value_where where;
+	enum fw_value_fault fault;
+
 	where.pointer[0] = '\0'; /* the rest need not be cleared each time */
-	if (is_hidden) {
-		name = (struct fw_text){ FW_REDACTED, sizeof(FW_REDACTED) - 1 };
-		if (fw_error_find_field(err, name.p, &other))
-			return NULL;
-	}
-	item = fw__error_append_item(err, name);
-	if (!item)
-		return fw_raise_internal_out_of_memory();
-	if (is_hidden) {
-		item->type = FW_FIELD_STRING;
-		item->as.text = name;
-		return NULL;
-	}
-	if (!err->keep_secrets && fw_value_is_secret_member(key, value)) {
-		item->type = FW_FIELD_STRING;
-		item->as.text = (struct fw_text){ "[redacted]", 10 };
-		return NULL;
-	}
-	switch (yyjson_get_type(value)) {
+	item->type = FW_FIELD_JSON;
+	item->as.text = fw__error_copy_value(err, value, reading->source, &fault, &where);
+	return fw_read_fault(reading, fault, pointer, item->key.p, &where);
+}
+
+/* Fills an item whose key is known. */
+static inline fw_error *read_item(const struct fw_reading *reading, const char *pointer,
+				  fw_error *err, struct fw_item *item, yyjson_val *value)
+{
+	switch (unsafe_yyjson_get_type(value)) {
 	case YYJSON_TYPE_STR:
 		item->type = FW_FIELD_STRING;
-		item->as.text = text_of(err, value);
+		item->as.text = fw_read_text(err, value);
 		return item->as.text.p ? NULL : fw_raise_internal_out_of_memory();
 	case YYJSON_TYPE_BOOL:
 		item->type = FW_FIELD_BOOL;
@@ -273,40 +307,70 @@ static fw_error *read_item(const struct fw_reading *reading, const char *pointer
 		break;
 	default: break;
 	}
-	item->type = FW_FIELD_JSON;
-	item->as.text = fw__error_copy_value(err, value, reading->source, &fault, &where);
-	return fw_read_fault(reading, fault, pointer, item->key.p, &where);
+	return read_json_item(reading, pointer, err, item, value);
+}
+
+static bool has_item(const fw_error *err, struct fw_text key)
+{
+	for (size_t i = 0; i < err->item_count; i++)
+		if (err->items[i].key.n == key.n &&
+		    memcmp(err->items[i].key.p, key.p, key.n) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the member is the delay, which is no field then. */
+static fw_error *read_delay(const struct fw_reading *reading, const char *pointer,
+			    fw_error *err, yyjson_val *value, bool *ret_is_delay)
+{
+	double delay;
+
+	*ret_is_delay = false;
+	if (!fw_value_number(value, &delay) || delay < 0)
+		return NULL;
+	if (err->retry_after >= 0)
+		return fw_read_malformed(reading, pointer, "retry_after", "key is there twice");
+	fw_error_set_retry_after(err, delay);
+	*ret_is_delay = err->retry_after >= 0;
+	return NULL;
 }
 
 fw_error *fw_read_context(const struct fw_reading *reading, const char *pointer, fw_error *err,
 			  yyjson_val *object, bool take_delay)
 {
-	size_t index, max;
 	yyjson_val *key, *value;
+	size_t left;
 
 	if (!object || yyjson_is_null(object))
 		return NULL;
-	if (yyjson_obj_size(object) > FW_LIMIT_FIELDS)
+	left = yyjson_obj_size(object);
+	if (left > FW_LIMIT_FIELDS)
 		return fw_read_malformed(reading, pointer, NULL, "has too many members");
-	yyjson_obj_foreach(object, index, max, key, value)
-	{
-		double delay;
+	if (!left)
+		return NULL;
+	if (!fw__error_items_room(err, left))
+		return fw_raise_internal_out_of_memory();
+	for (key = unsafe_yyjson_get_first(object); left; key = unsafe_yyjson_get_next(value)) {
+		const struct fw_text name = { unsafe_yyjson_get_str(key),
+					      unsafe_yyjson_get_len(key) };
+		struct fw_item *item;
 
-		for (size_t i = 0; i < err->item_count; i++)
-			if (fw__text_is(err->items[i].key, yyjson_get_str(key),
-					yyjson_get_len(key)))
-				return fw_read_malformed(reading, pointer, err->items[i].key.p,
-							 "key is there twice");
-		if (take_delay && yyjson_equals_strn(key, "retry_after", 11) &&
-		    fw_value_number(value, &delay) && delay >= 0) {
-			if (err->retry_after >= 0)
-				return fw_read_malformed(reading, pointer, "retry_after",
-							 "key is there twice");
-			fw_error_set_retry_after(err, delay);
-			if (err->retry_after >= 0)
+		value = key + 1;
+		left--;
+		if (has_item(err, name))
+			return fw_read_malformed(reading, pointer, name.p,
+						 "key is there twice");
+		if (take_delay && unsafe_yyjson_equals_strn(key, "retry_after", 11)) {
+			bool is_delay;
+
+			FW_TRY(read_delay(reading, pointer, err, value, &is_delay));
+			if (is_delay)
 				continue;
 		}
-		FW_TRY(read_item(reading, pointer, err, key, value));
+		item = &err->items[err->item_count++];
+		*item = (struct fw_item){ .key = name };
+		if (err->keep_secrets || !hide_item(err, item, key, value))
+			FW_TRY(read_item(reading, pointer, err, item, value));
 	}
 	return NULL;
 }
@@ -358,8 +422,8 @@ void fw_read_status(fw_error *err, yyjson_val *value)
 		fw_error_set_status(err, (int)status);
 }
 
-const fw_row *fw_read_open_row(const struct fw_reading *reading, const char *code,
-			       const char *category, bool *ret_known)
+const fw_row *fw_read_open_row(const struct fw_reading *reading, fw_contract contract,
+			       yyjson_val *code, const char *category, bool *ret_known)
 {
 	static const struct {
 		const char *category;
@@ -372,7 +436,7 @@ const fw_row *fw_read_open_row(const struct fw_reading *reading, const char *cod
 		{ "runtime", FW_RUNTIME_TIMEOUT },
 		{ "dependency", FW_DEPENDENCY_UNAVAILABLE },
 	};
-	const fw_row *row = fw_registry_read(reading->registry, reading->contract, code);
+	const fw_row *row = fw__registry_read(reading->registry, contract, fw_text_of(code));
 
 	*ret_known = row != NULL;
 	if (row)
@@ -402,23 +466,22 @@ bool fw_read_is_code(const char *code)
 	return end && !*end;
 }
 
-static bool in_range(const char *digits, int low, int high)
+/* Two digits; 100 if they are none. */
+static inline unsigned two_digits(const char *text)
 {
-	int value;
+	unsigned tens = (unsigned char)text[0] - (unsigned)'0';
+	unsigned ones = (unsigned char)text[1] - (unsigned)'0';
 
-	if (digits[0] < '0' || digits[0] > '9' || digits[1] < '0' || digits[1] > '9')
-		return false;
-	value = 10 * (digits[0] - '0') + (digits[1] - '0');
-	return value >= low && value <= high;
+	return tens > 9 || ones > 9 ? 100 : 10 * tens + ones;
 }
 
 /* RFC 3339, as in the published schemas. */
 static bool is_time(const char *t, size_t len)
 {
-	if (len < 20 || !in_range(t, 0, 99) || !in_range(t + 2, 0, 99) || t[4] != '-' ||
-	    !in_range(t + 5, 1, 12) || t[7] != '-' || !in_range(t + 8, 1, 31) || t[10] != 'T' ||
-	    !in_range(t + 11, 0, 23) || t[13] != ':' || !in_range(t + 14, 0, 59) ||
-	    t[16] != ':' || !in_range(t + 17, 0, 60))
+	if (len < 20 || two_digits(t) > 99 || two_digits(t + 2) > 99 || t[4] != '-' ||
+	    two_digits(t + 5) - 1 > 11 || t[7] != '-' || two_digits(t + 8) - 1 > 30 ||
+	    t[10] != 'T' || two_digits(t + 11) > 23 || t[13] != ':' ||
+	    two_digits(t + 14) > 59 || t[16] != ':' || two_digits(t + 17) > 60)
 		return false;
 	t += 19;
 	if (*t == '.') {
@@ -429,8 +492,8 @@ static bool is_time(const char *t, size_t len)
 	}
 	if (*t == 'Z')
 		return !t[1];
-	return (*t == '+' || *t == '-') && in_range(t + 1, 0, 23) && t[3] == ':' &&
-	       in_range(t + 4, 0, 59) && !t[6];
+	return (*t == '+' || *t == '-') && two_digits(t + 1) <= 23 && t[3] == ':' &&
+	       two_digits(t + 4) <= 59 && !t[6];
 }
 
 fw_error *fw_read_check_time(const struct fw_reading *reading, yyjson_val *value)
@@ -440,8 +503,8 @@ fw_error *fw_read_check_time(const struct fw_reading *reading, yyjson_val *value
 	return NULL;
 }
 
-void fw_read_original(const struct fw_reading *reading, fw_error *err, yyjson_val *code)
+void fw_read_original(fw_error *err, fw_contract contract, yyjson_val *code)
 {
 	fw_read_slot(err, FW_SLOT_ORIGINAL_CODE, code);
-	err->original_contract = (uint8_t)reading->contract;
+	err->original_contract = (uint8_t)contract;
 }

@@ -62,7 +62,7 @@ static const struct fw_item *next_item(const struct fw_item *items, size_t count
 static bool is_recoverable(const fw_error *err)
 {
 	return err->recoverable &&
-	       (fw_error_row(err)->type != FW_TYPE_TRANSIENT || err->retry == FW_RETRY_BACKOFF);
+	       (err->retry == FW_RETRY_BACKOFF || fw_error_row(err)->type != FW_TYPE_TRANSIENT);
 }
 
 static void write_go_data(struct fw_out *out, const fw_error *err)
@@ -102,11 +102,83 @@ static void write_go_data(struct fw_out *out, const fw_error *err)
 		FW_OUT(out, "}");
 }
 
+/* The beginning of an envelope of each type, with room to be copied at once. */
+static const struct head {
+	char text[40];
+	size_t len;
+} heads[FW_TYPE_COUNT] = {
+#define HEAD(type)                                                           \
+	{                                                                    \
+		"{\"type\":\"" type "\",\"message\":\"",                     \
+			sizeof("{\"type\":\"" type "\",\"message\":\"") - 1, \
+	}
+	[FW_TYPE_NOT_FOUND] = HEAD("NOT_FOUND"),   [FW_TYPE_CONFLICT] = HEAD("CONFLICT"),
+	[FW_TYPE_VALIDATION] = HEAD("VALIDATION"), [FW_TYPE_PERMISSION] = HEAD("PERMISSION"),
+	[FW_TYPE_TRANSIENT] = HEAD("TRANSIENT"),   [FW_TYPE_INTERNAL] = HEAD("INTERNAL"),
+};
+
+#define PUT(literal)                                         \
+	do {                                                 \
+		memcpy(at, "" literal, sizeof(literal) - 1); \
+		at += sizeof(literal) - 1;                   \
+	} while (0)
+
+static inline char *put(char *at, struct fw_text text)
+{
+	memcpy(at, text.p, text.n);
+	return at + text.n;
+}
+
+/*
+ * The usual envelope: a text that needs no escaping, and data of at most one JSON value.
+ * It is short, so that asking for room at each piece would take more than writing it.
+ * False: it is another one, or there may be no room.
+ */
+static inline bool write_usual(struct fw_out *out, const fw_error *err)
+{
+	static const char tail[] = "\",\"recoverable\":false,\"data\":{\"\":}}";
+	const struct head *head = &heads[err->row->type];
+	const struct fw_item *item = err->items;
+	size_t need = err->message.n + sizeof(head->text) + sizeof(tail);
+	char *at = out->at;
+
+	if (!(err->plain & FW_PLAIN_MESSAGE) || err->retry_after >= 0 || err->item_count > 1)
+		return false;
+	if (err->item_count) {
+		/* One named retry_after would be the delay. */
+		if (item->type != FW_FIELD_JSON || !item->has_plain_key ||
+		    item->key.n == sizeof("retry_after") - 1)
+			return false;
+		need += item->key.n + item->as.text.n;
+	}
+	if ((size_t)(out->end - at) < need)
+		return false;
+	memcpy(at, head->text, sizeof(head->text));
+	at = put(at + head->len, err->message);
+	if (is_recoverable(err))
+		PUT("\",\"recoverable\":true");
+	else
+		PUT("\",\"recoverable\":false");
+	if (err->item_count) {
+		PUT(",\"data\":{\"");
+		at = put(at, item->key);
+		PUT("\":");
+		at = put(at, item->as.text);
+		PUT("}");
+	}
+	PUT("}");
+	out->at = at;
+	return true;
+}
+
 void fw_toolerror_encode(struct fw_out *out, const fw_error *err,
 			 const fw_encode_options *options)
 {
-	bool recoverable = is_recoverable(err);
+	bool recoverable;
 
+	if (!options->go_escape && err->row && write_usual(out, err))
+		return;
+	recoverable = is_recoverable(err);
 	out->go_escape = options->go_escape;
 	FW_OUT(out, "{\"type\":\"");
 	fw_write_plain(out, fw__type_names[fw_error_row(err)->type]);
@@ -186,9 +258,10 @@ void fw_toolerror_write_inside(struct fw_out *out, const fw_error *err)
 
 /* ---- reading ---- */
 
-static fw_error *start(const struct fw_reading *reading, const char *type, yyjson_val *message)
+static fw_error *start(const struct fw_reading *reading, struct fw_text type,
+		       yyjson_val *message)
 {
-	const fw_row *row = fw_registry_read(reading->registry, FW_TOOLERROR, type);
+	const fw_row *row = fw__registry_read(reading->registry, FW_TOOLERROR, type);
 
 	if (!row)
 		return fw_read_malformed(reading, "", "type",
@@ -201,17 +274,18 @@ static fw_error *start(const struct fw_reading *reading, const char *type, yyjso
 fw_error *fw_toolerror_decode(const struct fw_reading *reading, yyjson_val *root)
 {
 	enum { TYPE, MESSAGE, RECOVERABLE, DATA, MEMBERS };
-	static const struct fw_member members[MEMBERS] = {
-		[TYPE] = FW_MEMBER("type", FW_KIND_STRING, true),
-		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING, true),
-		[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL, false),
-		[DATA] = FW_MEMBER("data", FW_KIND_OBJECT | FW_KIND_NULL, false),
+	static const struct fw_member list[MEMBERS] = {
+		[TYPE] = FW_MEMBER("type", FW_KIND_STRING),
+		[MESSAGE] = FW_MEMBER("message", FW_KIND_STRING),
+		[RECOVERABLE] = FW_MEMBER("recoverable", FW_KIND_BOOL),
+		[DATA] = FW_MEMBER("data", FW_KIND_OBJECT | FW_KIND_NULL),
 	};
+	static const struct fw_members members = FW_MEMBERS(list, 1 << TYPE | 1 << MESSAGE);
 	yyjson_val *values[MEMBERS];
 	fw_error *err = reading->target;
 
-	FW_TRY(fw_read_members(reading, "", root, members, MEMBERS, values));
-	FW_TRY(start(reading, yyjson_get_str(values[TYPE]), values[MESSAGE]));
+	FW_TRY(fw_read_members(reading, "", root, &members, values));
+	FW_TRY(start(reading, fw_text_of(values[TYPE]), values[MESSAGE]));
 	if (values[RECOVERABLE])
 		err->recoverable = yyjson_get_bool(values[RECOVERABLE]);
 	/* An error that is not recoverable must not be retried either. */
@@ -255,7 +329,7 @@ fw_error *fw_toolerror_decode_string(const struct fw_reading *reading, const cha
 
 	while (len > skip && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
-	FW_TRY(start(reading, fw_type_name(type), NULL));
+	FW_TRY(start(reading, fw__type_names[type], NULL));
 	fw__error_set_message(reading->target, text + skip, len - skip);
 	return NULL;
 }

@@ -19,9 +19,6 @@
 #include <string.h>
 
 enum {
-	/* With the struct just under 1 KiB, which malloc serves fastest: room for
-	 * an ordinary message, its fields and its scope. */
-	ROOM_MIN = 584,
 	CHUNK_MIN = 1024,
 	ALIGN = _Alignof(max_align_t),
 };
@@ -52,8 +49,8 @@ fw_error *fw__error_blank(size_t room)
 {
 	fw_error *err;
 
-	if (room < ROOM_MIN)
-		room = ROOM_MIN;
+	if (room < FW_ERROR_ROOM_LEAST)
+		room = FW_ERROR_ROOM_LEAST;
 	err = fw__allocate(sizeof(*err) + room);
 	if (!err)
 		return (fw_error *)&fw__out_of_memory;
@@ -63,15 +60,6 @@ fw_error *fw__error_blank(size_t room)
 	err->room_end = err->room + room;
 	atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
 	return err;
-}
-
-void fw__error_set_row(fw_error *err, const fw_row *row)
-{
-	err->row = row;
-	err->status = row->status;
-	err->retry = (uint8_t)row->retry;
-	err->origin = (uint8_t)row->origin;
-	err->recoverable = row->recoverable;
 }
 
 fw_error *fw__error_new(fw_src at, const fw_row *row, size_t room)

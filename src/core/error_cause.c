@@ -62,27 +62,50 @@ print_long(char *to, size_t size, size_t len, const char *fmt, va_list args)
 	return (int)len;
 }
 
+/* Prints into `room`, unless the format is "%s" alone, as for a text from elsewhere. Returns
+ * NULL without memory. */
+static const char *__attribute__((format(printf, 3, 0)))
+print(char *room, size_t size, const char *fmt, va_list args, size_t *ret_len)
+{
+	va_list again;
+	int printed;
+
+	va_copy(again, args);
+	if (strcmp(fmt, "%s") == 0) {
+		const char *given = va_arg(again, const char *);
+
+		*ret_len = given ? strnlen(given, size) : size;
+		if (*ret_len < size) {
+			va_end(again);
+			return given;
+		}
+		va_end(again);
+		va_copy(again, args);
+	}
+	printed = vsnprintf(room, size, fmt, args);
+	if (printed >= (int)size)
+		printed = print_long(room, size, (size_t)printed, fmt, again);
+	va_end(again);
+	*ret_len = printed < 0 ? 0 : (size_t)printed;
+	return printed < 0 ? NULL : room;
+}
+
 fw_error *fw_error_wrap(fw_error *err, fw_src at, const char *fmt, ...)
 {
-	char text[WRAP_BYTES];
+	char room[WRAP_BYTES];
 	struct fw_cause_link *link = NULL;
 	struct fw_text words;
-	va_list args, again;
+	const char *text;
+	va_list args;
 	size_t len;
-	int printed;
 
 	if (!fw__error_is_mine(err))
 		return err;
 	va_start(args, fmt);
-	va_copy(again, args);
-	printed = vsnprintf(text, sizeof(text), fmt, args);
+	text = print(room, sizeof(room), fmt, args, &len);
 	va_end(args);
-	if (printed >= (int)sizeof(text))
-		printed = print_long(text, sizeof(text), (size_t)printed, fmt, again);
-	va_end(again);
-	if (printed < 0)
+	if (!text)
 		return err;
-	len = (size_t)printed;
 	if (err->cause_count < FW_LIMIT_CAUSES)
 		link = fw__error_take(err, sizeof(*link));
 	if (link) {

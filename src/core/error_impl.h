@@ -73,7 +73,14 @@ struct fw_error {
 	char *room_end;
 };
 
+/* How much room for texts an error has at least. With the struct just under 1 KiB, which
+ * malloc serves fastest: for an ordinary message, its fields and its scope. */
+enum { FW_ERROR_ROOM_LEAST = 584 };
+
 extern const fw_error fw__out_of_memory;
+
+/* That of FW_DELIVERY_NONE is NULL. */
+extern const struct fw_text fw__delivery_names[FW_DELIVERY_COUNT];
 
 /*
  * An error of `row` without a message, with at least `room` bytes for texts. Never
@@ -83,7 +90,14 @@ fw_error *fw__error_new(fw_src at, const fw_row *row, size_t room);
 
 /* The same for readers that do not know the row yet; they set it later. */
 fw_error *fw__error_blank(size_t room);
-void fw__error_set_row(fw_error *err, const fw_row *row);
+static inline void fw__error_set_row(fw_error *err, const fw_row *row)
+{
+	err->row = row;
+	err->status = row->status;
+	err->retry = (uint8_t)row->retry;
+	err->origin = (uint8_t)row->origin;
+	err->recoverable = row->recoverable;
+}
 
 /* Copies into the memory of the error; p is NULL if out of memory. */
 struct fw_text fw__error_copy(fw_error *err, const char *text, size_t len);
@@ -140,8 +154,8 @@ void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size
  */
 struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len);
 
-/* Appends a field whose key is new and already in the error's memory. */
-struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key);
+/* Makes room for `count` more fields, which the caller appends. */
+bool fw__error_items_room(fw_error *err, size_t count);
 
 /* Adds a field as given by a caller, replacing one with the same key. */
 void fw__error_add_field(fw_error *err, const fw_field *field);

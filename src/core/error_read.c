@@ -7,11 +7,15 @@
 #include <faultwire/raise.h>
 #include <string.h>
 
+const struct fw_text fw__delivery_names[FW_DELIVERY_COUNT] = {
+	[FW_NOT_SENT] = { "not_sent", 8 },
+	[FW_SENT] = { "sent", 4 },
+	[FW_REPLIED] = { "replied", 7 },
+};
+
 const char *fw_delivery_name(fw_delivery delivery)
 {
-	static const char *const names[] = { NULL, "not_sent", "sent", "replied" };
-
-	return (unsigned)delivery < FW_DELIVERY_COUNT ? names[delivery] : NULL;
+	return (unsigned)delivery < FW_DELIVERY_COUNT ? fw__delivery_names[delivery].p : NULL;
 }
 
 const fw_row *fw_error_row(const fw_error *err)

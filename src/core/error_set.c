@@ -17,21 +17,32 @@
 
 /* ---- context ---- */
 
-struct fw_item *fw__error_append_item(fw_error *err, struct fw_text key)
+bool fw__error_items_room(fw_error *err, size_t count)
+{
+	size_t room;
+	struct fw_item *items;
+
+	if (count <= err->item_room - err->item_count)
+		return true;
+	room = err->item_count ? 2 * err->item_room : 4;
+	if (room < err->item_count + count)
+		room = err->item_count + count;
+	items = fw__error_take(err, room * sizeof(*items));
+	if (!items)
+		return false;
+	if (err->item_count)
+		memcpy(items, err->items, err->item_count * sizeof(*items));
+	err->items = items;
+	err->item_room = room;
+	return true;
+}
+
+static struct fw_item *append_item(fw_error *err, struct fw_text key)
 {
 	struct fw_item *item;
 
-	if (err->item_count == err->item_room) {
-		size_t room = err->item_room ? 2 * err->item_room : 4;
-		struct fw_item *items = fw__error_take(err, room * sizeof(*items));
-
-		if (!items)
-			return NULL;
-		if (err->item_count)
-			memcpy(items, err->items, err->item_count * sizeof(*items));
-		err->items = items;
-		err->item_room = room;
-	}
+	if (!fw__error_items_room(err, 1))
+		return NULL;
 	item = &err->items[err->item_count++];
 	*item = (struct fw_item){ .key = key };
 	return item;
@@ -53,7 +64,7 @@ struct fw_item *fw__error_add_item(fw_error *err, const char *key, size_t len)
 	if (err->item_count >= FW_LIMIT_FIELDS)
 		return NULL;
 	name = fw__error_copy(err, key, len);
-	return name.p ? fw__error_append_item(err, name) : NULL;
+	return name.p ? append_item(err, name) : NULL;
 }
 
 /* Copies JSON text from a C caller, checked and made compact; p is NULL if it is
@@ -66,6 +77,8 @@ static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
 
 	if (!json || len > FW_LIMIT_ENVELOPE_BYTES)
 		return text;
+	if (fw_value_is_written(json, len, !err->keep_secrets))
+		return fw__error_copy(err, json, len);
 	doc = fw_value_parse(json, len);
 	if (doc)
 		text = fw__error_copy_value(err, yyjson_doc_get_root(doc), NULL, &fault, NULL);
@@ -74,6 +87,13 @@ static struct fw_text copy_json(fw_error *err, const char *json, size_t len)
 }
 
 static const struct fw_text redacted = { "[redacted]", 10 };
+
+static void hide_item(struct fw_item *item)
+{
+	item->type = FW_FIELD_STRING;
+	item->has_plain_text = false;
+	item->as.text = redacted;
+}
 
 /* Adds a field for the caller to fill in. NULL if there is no room, or if the value
  * was redacted because of its key. */
@@ -84,10 +104,27 @@ static struct fw_item *add_open_item(fw_error *err, const char *key)
 
 	if (!item || !fw_redact_key_is_secret(key, len))
 		return item;
-	item->type = FW_FIELD_STRING;
-	item->has_plain_text = false;
-	item->as.text = redacted;
+	hide_item(item);
 	return NULL;
+}
+
+/* A text, which may be a secret together with its key. */
+static void add_text(fw_error *err, const fw_field *field)
+{
+	struct fw_item *item = fw__error_add_item(err, field->key, field->key_len);
+
+	if (!item)
+		return;
+	if (fw_redact_member_is_secret(field->key, field->key_len, field->string,
+				       field->string_len)) {
+		hide_item(item);
+		return;
+	}
+	item->type = FW_FIELD_STRING;
+	item->as.text = fw__error_copy_given(err, field->string, field->string_len,
+					     &item->has_plain_text);
+	if (!item->as.text.p)
+		item->as.text = (struct fw_text){ "", 0 };
 }
 
 void fw__error_add_field(fw_error *err, const fw_field *field)
@@ -98,6 +135,10 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 		fw_error_add_json(err, field->key, field->string, field->string_len);
 		return;
 	}
+	if (field->type == FW_FIELD_STRING && field->key && field->string) {
+		add_text(err, field);
+		return;
+	}
 	item = add_open_item(err, field->key);
 	if (!item)
 		return;
@@ -105,18 +146,7 @@ void fw__error_add_field(fw_error *err, const fw_field *field)
 	item->has_plain_text = false;
 	switch (field->type) {
 	case FW_FIELD_STRING:
-	case FW_FIELD_JSON:
-		if (field->type == FW_FIELD_STRING && field->string &&
-		    fw_redact_member_is_secret(field->key, field->key_len, field->string,
-					       field->string_len)) {
-			item->as.text = redacted;
-			break;
-		}
-		item->as.text = fw__error_copy_given(err, field->string, field->string_len,
-						     &item->has_plain_text);
-		if (!item->as.text.p)
-			item->as.text = (struct fw_text){ "", 0 };
-		break;
+	case FW_FIELD_JSON: item->as.text = (struct fw_text){ "", 0 }; break;
 	case FW_FIELD_I64: item->as.i64 = field->i64; break;
 	case FW_FIELD_U64: item->as.u64 = field->u64; break;
 	case FW_FIELD_F64: item->as.f64 = field->f64; break;
@@ -171,11 +201,16 @@ void fw_error_add_json(fw_error *err, const char *key, const char *json, size_t 
 
 void fw__error_set_slot(fw_error *err, enum fw_slot slot, const char *text, size_t len)
 {
+	bool is_plain = false;
+
 	if (!fw__error_is_mine(err))
 		return;
+	err->slots[slot] = text ? fw__error_copy_given(err, text, len, &is_plain)
+				: (struct fw_text){ NULL, 0 };
 	err->plain &= ~(UINT32_C(1) << slot);
-	err->slots[slot] =
-		text ? fw__error_copy_any(err, text, len) : (struct fw_text){ NULL, 0 };
+	/* That of an incident says that it is our own. */
+	if (is_plain && slot != FW_SLOT_INCIDENT_ID)
+		err->plain |= UINT32_C(1) << slot;
 }
 
 void fw__error_set_own(fw_error *err, enum fw_slot slot, const char *text, size_t len)
@@ -310,7 +345,7 @@ void fw_error_fill_scope(fw_error *err, const fw_scope *scope)
 			set_slot(err, (enum fw_slot)(FW_SLOT_TOOL + i), texts[i]);
 }
 
-static bool is_of_envelope(yyjson_val *key)
+static inline bool is_of_envelope(yyjson_val *key)
 {
 	return unsafe_yyjson_equals_strn(key, "error", 5) ||
 	       unsafe_yyjson_equals_strn(key, "problem", 7);
@@ -345,24 +380,30 @@ static enum fw_value_fault write_empty_result(struct fw_out *out, yyjson_val *ob
 	return FW_VALUE_OK;
 }
 
-/* Usually the members of the envelope are the last ones. */
-static bool find_empty_slice(const struct fw_value_source *source, yyjson_val *object,
-			     bool redact, struct fw_text *ret_slice)
+/* The number of members before those of the envelope, which usually are the last ones; 0 if
+ * they are not. `*ret_differ`: all keys differ, as one sees from their bits. */
+static size_t count_empty(yyjson_val *object, bool *ret_differ)
 {
-	size_t index, max, count = 0, others = 0;
-	yyjson_val *key, *value;
+	yyjson_val *key = unsafe_yyjson_get_first(object);
+	size_t count = 0, others = 0;
+	uint64_t seen = 0;
+	bool is_mixed = false;
 
-	yyjson_obj_foreach(object, index, max, key, value)
-	{
-		(void)value;
-		if (is_of_envelope(key))
+	*ret_differ = true;
+	for (size_t left = unsafe_yyjson_get_len(object); left; left--) {
+		uint64_t bit = fw_value_key_bit(key);
+
+		*ret_differ &= !(seen & bit);
+		seen |= bit;
+		if (is_of_envelope(key)) {
 			others++;
-		else if (others)
-			return false;
-		else
+		} else {
+			is_mixed |= others > 0;
 			count++;
+		}
+		key = unsafe_yyjson_get_next(key + 1);
 	}
-	return fw_value_slice_members(source, object, count, redact, ret_slice);
+	return is_mixed ? 0 : count;
 }
 
 enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
@@ -370,12 +411,17 @@ enum fw_value_fault fw__error_set_empty_value(fw_error *err, yyjson_val *object,
 					      struct fw_value_where *ret_where)
 {
 	const struct fw_value_options options = { .redact = !err->keep_secrets };
-	enum fw_value_fault fault = fw_value_check_keys(object, ret_where);
-	size_t room, need;
+	enum fw_value_fault fault = FW_VALUE_OK;
+	size_t room, need, count;
 	struct fw_out out;
 	struct fw_text slice;
+	bool differ;
 
-	if (fault == FW_VALUE_OK && find_empty_slice(source, object, options.redact, &slice)) {
+	count = count_empty(object, &differ);
+	if (!differ)
+		fault = fw_value_check_keys(object, ret_where);
+	if (fault == FW_VALUE_OK &&
+	    fw_value_slice_members(source, object, count, options.redact, &slice)) {
 		if (!fw__error_room(err, slice.n + 3, &room))
 			return FW_VALUE_NO_MEMORY;
 		err->room[0] = '{';

@@ -30,12 +30,11 @@ static fw_error *refuse(const char *function, size_t given, size_t size)
 	return fw_raise_internal_api_misuse(function, text);
 }
 
-fw_error *fw_options_read(const char *function, const void *given, void *options, size_t size)
+fw_error *fw_options_read_other(const char *function, const void *given, void *options,
+				size_t size)
 {
 	size_t given_size;
 
-	if (!given)
-		return NULL;
 	memcpy(&given_size, given, sizeof(given_size));
 	if (given_size == 0 || given_size > size || given_size % sizeof(void *) != 0)
 		return refuse(function, given_size, size);

@@ -13,6 +13,7 @@
 #define FW_CORE_OPTIONS_H
 
 #include <faultwire/error.h>
+#include <string.h>
 
 /**
  * Copy `given` over `options`, which holds the defaults and has `size` bytes. Members
@@ -20,7 +21,25 @@
  * internal.api_misuse, naming `function`, for a struct_size that no version of the
  * struct up to this one had; then only struct_size was read.
  */
-FW_NODISCARD fw_error *fw_options_read(const char *function, const void *given, void *options,
-				       size_t size);
+FW_NODISCARD static inline fw_error *fw_options_read(const char *function, const void *given,
+						     void *options, size_t size);
+
+/* The same for a struct of another version, or of none. */
+FW_NODISCARD fw_error *fw_options_read_other(const char *function, const void *given,
+					     void *options, size_t size);
+
+static inline fw_error *fw_options_read(const char *function, const void *given, void *options,
+					size_t size)
+{
+	size_t given_size;
+
+	if (!given)
+		return NULL;
+	memcpy(&given_size, given, sizeof(given_size));
+	if (given_size != size)
+		return fw_options_read_other(function, given, options, size);
+	memcpy(options, given, size);
+	return NULL;
+}
 
 #endif

@@ -88,44 +88,62 @@ void fw__index_put(uint16_t *slots, uint32_t mask, const char *text, size_t posi
 	slots[at] = (uint16_t)(position + 1);
 }
 
+/* The text of a row that a slot of that table points to. */
+static inline struct fw_text key_of(const fw_row *row, enum fw_index_key key)
+{
+	switch (key) {
+	case FW_INDEX_KAIZA: return (struct fw_text){ row->kaiza, row->kaiza_len };
+	case FW_INDEX_CONTEXT_V0:
+		return (struct fw_text){ row->context_v0, row->context_v0_len };
+	case FW_INDEX_CODEINTEL: return (struct fw_text){ row->codeintel, row->codeintel_len };
+	case FW_INDEX_TOOLERROR: return fw__type_names[row->type];
+	default: return (struct fw_text){ row->code, row->code_len };
+	}
+}
+
 static const fw_row *look_up(const fw_registry *registry, enum fw_index_key key,
-			     const char *text)
+			     struct fw_text text)
 {
 	const uint16_t *slots;
 	uint32_t at;
 
-	if (!text)
-		return NULL;
 	registry = or_builtin(registry);
 	slots = registry->slots[key];
-	for (at = fw_index_hash(text, strlen(text)) & registry->slot_mask; slots[at];
+	for (at = fw_index_hash(text.p, text.n) & registry->slot_mask; slots[at];
 	     at = (at + 1) & registry->slot_mask) {
 		const fw_row *row = &registry->rows[slots[at] - 1];
 
-		if (strcmp(fw__row_key(row, key), text) == 0)
+		if (fw__text_is(key_of(row, key), text.p, text.n))
 			return row;
 	}
 	return NULL;
 }
 
-const fw_row *fw_registry_find(const fw_registry *registry, const char *code)
+const fw_row *fw__registry_read(const fw_registry *registry, fw_contract contract,
+				struct fw_text code)
 {
-	return look_up(registry, FW_INDEX_CODE, code);
+	static const uint8_t keys[FW_CONTRACT_COUNT] = {
+		[FW_CANONICAL] = FW_INDEX_CODE,        [FW_KAIZA] = FW_INDEX_KAIZA,
+		[FW_CONTEXT_V0] = FW_INDEX_CONTEXT_V0, [FW_CODEINTEL] = FW_INDEX_CODEINTEL,
+		[FW_TOOLERROR] = FW_INDEX_TOOLERROR,   [FW_OWLCLAW] = FW_INDEX_CODE,
+		[FW_OWLCLAW_API] = FW_INDEX_CODE,
+	};
+
+	if (!code.p || (unsigned)contract >= FW_CONTRACT_COUNT)
+		return NULL;
+	return look_up(registry, (enum fw_index_key)keys[contract], code);
 }
 
 const fw_row *fw_registry_read(const fw_registry *registry, fw_contract contract,
 			       const char *code)
 {
-	switch (contract) {
-	case FW_KAIZA: return look_up(registry, FW_INDEX_KAIZA, code);
-	case FW_CONTEXT_V0: return look_up(registry, FW_INDEX_CONTEXT_V0, code);
-	case FW_CODEINTEL: return look_up(registry, FW_INDEX_CODEINTEL, code);
-	case FW_TOOLERROR: return look_up(registry, FW_INDEX_TOOLERROR, code);
-	case FW_CANONICAL:
-	case FW_OWLCLAW:
-	case FW_OWLCLAW_API: return look_up(registry, FW_INDEX_CODE, code);
-	default: return NULL;
-	}
+	return fw__registry_read(registry, contract,
+				 (struct fw_text){ code, code ? strlen(code) : 0 });
+}
+
+const fw_row *fw_registry_find(const fw_registry *registry, const char *code)
+{
+	return fw_registry_read(registry, FW_CANONICAL, code);
 }
 
 const char *fw_row_code_in(const fw_row *row, fw_contract contract)

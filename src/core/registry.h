@@ -25,6 +25,10 @@ extern const struct fw_text fw__retry_names[FW_RETRY_COUNT];
 extern const struct fw_text fw__severity_names[FW_SEVERITY_COUNT];
 extern const struct fw_text fw__origin_names[FW_ORIGIN_COUNT];
 
+/* As fw_registry_read(), for a text of known length. */
+const fw_row *fw__registry_read(const fw_registry *registry, fw_contract contract,
+				struct fw_text code);
+
 /* The text of `row` in the table of `key`; NULL if the row is not in that table. */
 const char *fw__row_key(const fw_row *row, enum fw_index_key key);
 

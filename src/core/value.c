@@ -135,10 +135,7 @@ static bool have_different_ends(yyjson_val *object)
 	uint64_t seen = 0;
 
 	for (size_t left = yyjson_obj_size(object); left; left--) {
-		size_t len = unsafe_yyjson_get_len(key);
-		const unsigned char *name = (const unsigned char *)unsafe_yyjson_get_str(key);
-		uint64_t bit = UINT64_C(1)
-			       << ((len * 11 + name[0] + 5u * name[len ? len - 1 : 0]) & 63);
+		uint64_t bit = fw_value_key_bit(key);
 
 		if (seen & bit)
 			return false;
@@ -419,11 +416,29 @@ bool fw_value_slice(const struct fw_value_source *source, yyjson_val *value, boo
 	return take_slice(source, span->begin, span->end, ret_text);
 }
 
+bool fw_value_is_written(const char *text, size_t len, bool redact)
+{
+	char copy[FW_VALUE_SMALL + FW_JSON_COMPACT_PADDING];
+	yyjson_val cells[FW_VALUE_SMALL / 2 + 1];
+	struct fw_json_span spans[FW_VALUE_SMALL / 2 + 1];
+	struct fw_json_compact json = { cells, spans, FW_VALUE_SMALL / 2 + 1, 0 };
+	const struct fw_value_source source = { text, copy, &json };
+	struct fw_text slice;
+
+	if (len == 0 || len > FW_VALUE_SMALL)
+		return false;
+	memcpy(copy, text, len);
+	memset(copy + len, 0, FW_JSON_COMPACT_PADDING);
+	return fw_json_compact_read(copy, len, &json) &&
+	       fw_value_slice(&source, cells, redact, &slice) && slice.n == len;
+}
+
 bool fw_value_slice_members(const struct fw_value_source *source, yyjson_val *object,
 			    size_t count, bool redact, struct fw_text *ret_text)
 {
 	yyjson_val *key;
 	size_t begin, end;
+	bool has_inner = false;
 
 	if (!source || source->json->depth > FW_LIMIT_JSON_DEPTH || count == 0 ||
 	    count >= yyjson_obj_size(object))
@@ -433,11 +448,12 @@ bool fw_value_slice_members(const struct fw_value_source *source, yyjson_val *ob
 	for (size_t i = 0; i < count; i++) {
 		if (redact && !is_harmless(key + 1))
 			return false;
+		has_inner |= unsafe_yyjson_is_ctn(key + 1);
 		key = unsafe_yyjson_get_next(key + 1);
 	}
 	/* A comma and a quote are before the next key. */
 	end = (size_t)(yyjson_get_str(key) - 2 - source->copy);
-	return have_single_keys(unsafe_yyjson_get_first(object), key) &&
+	return (!has_inner || have_single_keys(unsafe_yyjson_get_first(object), key)) &&
 	       take_slice(source, begin, end, ret_text);
 }
 

@@ -65,6 +65,22 @@ bool fw_value_slice(const struct fw_value_source *source, yyjson_val *value, boo
 bool fw_value_slice_members(const struct fw_value_source *source, yyjson_val *object,
 			    size_t count, bool redact, struct fw_text *ret_text);
 
+/*
+ * Whether `text` is an array or object that fw_value_write() would write as it is. False:
+ * it may be, or may not be JSON. Texts up to FW_VALUE_SMALL bytes are looked at.
+ */
+enum { FW_VALUE_SMALL = 1024 };
+bool fw_value_is_written(const char *text, size_t len, bool redact);
+
+/* A bit for the length and the ends of a key: keys with different bits differ. */
+static inline uint64_t fw_value_key_bit(yyjson_val *key)
+{
+	size_t len = unsafe_yyjson_get_len(key);
+	const unsigned char *name = (const unsigned char *)unsafe_yyjson_get_str(key);
+
+	return UINT64_C(1) << ((len * 11 + name[0] + 5u * name[len ? len - 1 : 0]) & 63);
+}
+
 /* Whether a member is a secret: by its key, or by its key and its text together. */
 bool fw_value_is_secret_member(yyjson_val *key, yyjson_val *value);
 
