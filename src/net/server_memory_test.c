@@ -21,104 +21,56 @@
 #include <faultwire/raise.h>
 
 #include "test/memory.h"
+#define SCRATCH_FORM "%s/state"
+#include "test/scratch.h"
 
 #define REQUEST(id, method, params)                                                            \
 	"{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"" method "\",\"params\":" params "}" \
 	"\n"
+#define CALL(id, tool, arguments) \
+	REQUEST(id, "tools/call", "{\"name\":\"" tool "\",\"arguments\":" arguments "}")
 
-enum { REQUESTS = 8 };
+enum { REQUESTS = 9 };
 
-static const char conversation[] = REQUEST(
-	1, "initialize",
-	"{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
-	"\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}") "{\"jsonrpc\":\"2.0\",\"method\":"
-							      "\"notifications/"
-							      "initialized\"}\n" REQUEST(
-								      2,
-								      "tools"
-								      "/lis"
-								      "t",
-								      "{}") REQUEST(3,
-										    "tools/"
-										    "call",
-										    "{\"name\":"
-										    "\"echo\","
-										    "\"argument"
-										    "s\":{"
-										    "\"text\":"
-										    "\"x\"}"
-										    "}")
-								      REQUEST(4,
-									      "too"
-									      "ls/"
-									      "cal"
-									      "l",
-									      "{\""
-									      "nam"
-									      "e\""
-									      ":\""
-									      "fai"
-									      "l\""
-									      ",\""
-									      "arg"
-									      "ume"
-									      "nts"
-									      "\":"
-									      "{\""
-									      "tex"
-									      "t\""
-									      ":\""
-									      "x\""
-									      "}}") REQUEST(5,
-											    "to"
-											    "ol"
-											    "s/"
-											    "ca"
-											    "l"
-											    "l",
-											    "{"
-											    "\""
-											    "na"
-											    "me"
-											    "\""
-											    ":"
-											    "\""
-											    "ec"
-											    "ho"
-											    "\""
-											    ","
-											    "\""
-											    "ar"
-											    "gu"
-											    "m"
-											    "en"
-											    "ts"
-											    "\""
-											    ":{"
-											    "\""
-											    "te"
-											    "xt"
-											    "\""
-											    ":5"
-											    "}"
-											    "}")
-									      REQUEST(6,
-										      "resource"
-										      "s/read",
-										      "{\"uri\""
-										      ":\"test:"
-										      "///a\"}")
-										      REQUEST(7,
-											      "prompts/get",
-											      "{\"name\":\"ask\"}")
-											      REQUEST(8,
-												      "no/such",
-												      "{}");
+static const char *const conversation[] = {
+	REQUEST(1, "initialize",
+		"{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+		"\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}"),
+	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+	REQUEST(2, "tools/list", "{}"),
+	CALL(3, "echo", "{\"text\":\"x\"}"),
+	CALL(4, "fail", "{\"text\":\"x\"}"),
+	CALL(5, "echo", "{\"text\":5}"),
+	REQUEST(6, "resources/read", "{\"uri\":\"test:///a\"}"),
+	REQUEST(7, "prompts/get", "{\"name\":\"ask\"}"),
+	REQUEST(8, "no/such", "{}"),
+	CALL(9, "rich", "{\"text\":\"x\"}"),
+};
 
 static fw_error *echo(fw_call *call, void *ctx)
 {
 	(void)ctx;
 	fw_call_text(call, fw_call_string(call, "text", NULL));
+	return NULL;
+}
+
+/* Every kind of content. */
+static fw_error *rich(fw_call *call, void *ctx)
+{
+	fw_json *json = fw_json_new();
+
+	(void)ctx;
+	fw_call_text_n(call, "some text", 4);
+	fw_call_textf(call, "%d", 7);
+	fw_call_image(call, "AAAA", "image/png");
+	fw_call_audio(call, "AAAA", "audio/wav");
+	fw_call_resource_text(call, "test:///a", "text/plain", "x");
+	fw_call_resource_blob(call, "test:///a", "image/png", "AAAA");
+	fw_call_resource_link(call, "test:///a", "a", "text/plain");
+	fw_json_object(json, NULL);
+	fw_json_i64(json, "n", 1);
+	fw_json_end(json);
+	fw_call_structured_json(call, json);
 	return NULL;
 }
 
@@ -199,7 +151,7 @@ static fw_error *listen_http(fw_server *server)
 	return fw_server_listen_http(server, &http);
 }
 
-static fw_error *set_up(fw_server **server, const int *ends)
+static fw_error *set_up_server(fw_server **server, const int *ends)
 {
 	fw_server_options options = FW_SERVER_OPTIONS_INIT;
 	const fw_scope scope = { .role = "R", .workspace_root = "/w" };
@@ -213,6 +165,7 @@ static fw_error *set_up(fw_server **server, const int *ends)
 	FW_TRY(fw_server_add_state(*server, "{}", 2, &state));
 	FW_TRY(add_tool(*server, "echo", echo, state));
 	FW_TRY(add_tool(*server, "fail", fail_call, NULL));
+	FW_TRY(add_tool(*server, "rich", rich, NULL));
 	FW_TRY(add_others(*server));
 	fw_server_tools_changed(*server);
 	fw_server_resource_updated(*server, "test:///a");
@@ -237,7 +190,7 @@ static void set_up_and_free(void)
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	err = set_up(&server, ends);
+	err = set_up_server(&server, ends);
 	expect_no_memory(err ? err : listen_http(server));
 	fw_server_free(server);
 	(void)close(ends[0]);
@@ -249,6 +202,34 @@ static void test_server_memory__setting_up_fails_cleanly(void **state)
 	(void)state;
 	set_up_and_free(); /* libraries are loaded once, and stay */
 	each_allocation_fails(set_up_and_free);
+}
+
+static void observe_and_free(void)
+{
+	fw_observe_options options = FW_OBSERVE_OPTIONS_INIT;
+	fw_server_options server_options = FW_SERVER_OPTIONS_INIT;
+	size_t fail_at = test_memory.fail_at;
+	fw_server *server = NULL;
+
+	test_memory.fail_at = 0;
+	server_options.name = "memory";
+	server_options.version = "1";
+	assert_null(fw_server_new(&server_options, &server));
+	options.state_dir = directory;
+	options.log_form = FW_LOG_OFF;
+	options.webhook_url = "http://127.0.0.1:9/";
+	options.webhook_secret = "s3cret";
+	test_memory.calls = 0;
+	test_memory.fail_at = fail_at;
+	expect_no_memory(fw_server_observe(server, &options));
+	fw_server_free(server);
+}
+
+static void test_server_memory__observing_fails_cleanly(void **state)
+{
+	(void)state;
+	observe_and_free();
+	each_allocation_fails(observe_and_free);
 }
 
 /* ---- a conversation ---- */
@@ -292,9 +273,11 @@ static void converse(void)
 	test_memory.fail_at = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
-	assert_null(set_up(&server, ends));
-	len = (ssize_t)sizeof conversation - 1;
-	assert_int_equal(write(ends[1], conversation, (size_t)len), len);
+	assert_null(set_up_server(&server, ends));
+	for (size_t i = 0; i < sizeof(conversation) / sizeof(conversation[0]); i++) {
+		len = (ssize_t)strlen(conversation[i]);
+		assert_int_equal(write(ends[1], conversation[i], (size_t)len), len);
+	}
 	assert_int_equal(shutdown(ends[1], SHUT_WR), 0);
 	test_memory.calls = 0;
 	test_memory.fail_at = fail_at;
@@ -322,6 +305,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_server_memory__setting_up_fails_cleanly),
+		cmocka_unit_test_setup_teardown(test_server_memory__observing_fails_cleanly,
+						set_up, tear_down),
 		cmocka_unit_test(
 			test_server_memory__a_conversation_has_one_answer_each_or_ends),
 	};
