@@ -97,6 +97,17 @@ await plain.end();
 
 await indexed.end();
 
+// What the index takes in a real tree: generated files are tiny, so its share of them says nothing.
+let real = facts;
+if (own) {
+	useState();
+	const keeper = await serve(root, '--search-index', 'on', '--semantic-index', 'off');
+	real = await awaitIndex();
+	await keeper.end();
+}
+const share = (100 * real.indexBytes) / real.bytes;
+console.log(`index of ${own ? 'this repository' : tree}: ${real.files} files, ${cell(real.bytes / 1e6, 0)} MB, ${cell(real.indexBytes / 1e6, 0)} MB, ${cell(share, 0)} % (goal 15: ${verdict(share <= 15)})`);
+
 // open_file of the files of this repository, or of FW_BENCH_TREE, one call at a time; beside it a line of the same length
 // through cat, which does nothing: what that takes is the scheduling of this machine.
 const percentile = (list, part) => list.sort((a, b) => a - b)[Math.floor(list.length * part)];
