@@ -5,6 +5,7 @@
  * second: they are added to the list a few times per second, and it has a fixed length.
  */
 import { h, api, ago, clock, code, copyButton, count, duration, percent, retryBadge } from './dom.js';
+import { fleetFaults, fleetTable } from './fleet.js';
 import { bars, lines, share, sparkline, span, split } from './chart.js';
 
 const POLL_MS = 5000, FEED_MS = 250, FEED = 60, ROWS = 12, ALERTS = 3;
@@ -81,6 +82,10 @@ export function judge(data, alerts, ready) {
 		level = 'critical';
 		words.push('The server is not ready');
 	}
+	const away = fleetFaults(data.fleet);
+	if (away.length)
+		level = level === 'good' ? 'warning' : level;
+	words.push(...away);
 	const down = data.upstreams.filter((upstream) => upstream.state === 'down');
 	const open = data.upstreams.filter((upstream) => upstream.breaker !== 'closed');
 	if (down.length || open.length)
@@ -184,6 +189,7 @@ export function overview(main, live) {
 	const list = h('ol', { class: 'feed' }, h('li', { class: 'none' }, 'Failures appear here as they happen.'));
 	const state = h('ul', { class: 'lines' });
 	const upstreams = h('section', { class: 'card', hidden: true });
+	const fleet = h('section', { class: 'card', hidden: true });
 	const retries = h('div');
 
 	const label = (name) => name === 'toolset' && data.upstreams.length ? 'upstream' : name;
@@ -216,6 +222,12 @@ export function overview(main, live) {
 				h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, label(dimension)), h('th', { scope: 'col', class: 'number' }, 'failed'), h('th', { scope: 'col', class: 'number wide' }, dimension === 'code' ? 'advice' : 'of its calls'), h('th', { scope: 'col', class: 'wide' }, `last ${span(data)} min`), h('th', { scope: 'col', class: 'when' }, 'last'))),
 				h('tbody', {}, rows)) : data.failures_total ? h('p', { class: 'empty' }, 'No failures in the last hour, with this filter.') : empty(),
 			groups.length > rows.length ? h('button', { class: 'quiet', type: 'button', onclick: () => { allRows = true; draw(); } }, `${groups.length - rows.length} more`) : '');
+	}
+
+	function drawFleet() {
+		fleet.hidden = !data.fleet;
+		if (data.fleet)
+			fleet.replaceChildren(h('div', { class: 'head' }, h('h2', {}, 'Shared with other replicas')), fleetTable(data.fleet, data.now_ms));
 	}
 
 	function drawUpstreams() {
@@ -265,6 +277,7 @@ export function overview(main, live) {
 		chart2.replaceChildren(lines(['p99', 'p95', 'p50'].map((name) => ({ name, values: data[`${name}_ms`].slice(-minutes) })), data.minute_ms));
 		state.replaceChildren(...ready.lines.filter((line) => !line.startsWith('upstream ')).map((line) => h('li', {}, line)));
 		drawTable();
+		drawFleet();
 		drawUpstreams();
 	}
 
@@ -279,7 +292,7 @@ export function overview(main, live) {
 			draw();
 	}
 
-	main.replaceChildren(h('h1', { class: 'hidden' }, 'Overview'), banner, alertBox, numbers, upstreams,
+	main.replaceChildren(h('h1', { class: 'hidden' }, 'Overview'), banner, alertBox, numbers, fleet, upstreams,
 		h('div', { class: 'columns' },
 			h('section', { class: 'card' }, h('div', { class: 'head' }, h('h2', {}, 'Calls per minute'), h('span', { class: 'key' }, h('i', { class: 'ok' }), 'succeeded ', h('i', { class: 'bad' }), 'failed')), chart),
 			h('section', { class: 'card' }, h('div', { class: 'head' }, h('h2', {}, 'Durations'), h('span', { class: 'key' }, h('i', { class: 'p50' }), 'p50 ', h('i', { class: 'p95' }), 'p95 ', h('i', { class: 'p99' }), 'p99')), chart2)),

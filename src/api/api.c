@@ -153,6 +153,11 @@ fw_error *fw_api_show_overview(fw_page *page, void *ctx)
 		api->put_upstreams(api->upstreams, &out);
 	else
 		FW_BUF(&out, "[]");
+	FW_BUF(&out, ",\"fleet\":");
+	if (api->put_fleet)
+		api->put_fleet(api->fleet, &out);
+	else
+		FW_BUF(&out, "null");
 	FW_BUF(&out, "}");
 	return fw_api_answer(page, &out);
 }
@@ -291,10 +296,16 @@ void fw_api_set_alerting(struct fw_api *api, struct fw_alerting *alerting)
 	api->alerting = alerting;
 }
 
-void fw_api_set_upstreams(struct fw_api *api, fw_api_upstreams_fn *put, void *ctx)
+void fw_api_set_upstreams(struct fw_api *api, fw_api_put_fn *put, void *ctx)
 {
 	api->put_upstreams = put;
 	api->upstreams = ctx;
+}
+
+void fw_api_set_fleet(struct fw_api *api, fw_api_put_fn *put, void *ctx)
+{
+	api->put_fleet = put;
+	api->fleet = ctx;
 }
 
 void fw_api_close(struct fw_api *api)

@@ -35,10 +35,12 @@ FW_NODISCARD fw_error *fw_api_new(fw_server *server, const struct fw_api_options
 				  struct fw_api **ret_api);
 /* Once there are alerts. They are borrowed. */
 void fw_api_set_alerting(struct fw_api *api, struct fw_alerting *alerting);
-/* Writes the state of the upstreams as a JSON array. */
-typedef void fw_api_upstreams_fn(void *ctx, struct fw_buf *out);
-/* For the overview of a gateway. `ctx` is borrowed. */
-void fw_api_set_upstreams(struct fw_api *api, fw_api_upstreams_fn *put, void *ctx);
+/* Writes a part of the overview as JSON. */
+typedef void fw_api_put_fn(void *ctx, struct fw_buf *out);
+/* The upstreams of a gateway, an array. `ctx` is borrowed. */
+void fw_api_set_upstreams(struct fw_api *api, fw_api_put_fn *put, void *ctx);
+/* What replicas share, an object or null. `ctx` is borrowed. */
+void fw_api_set_fleet(struct fw_api *api, fw_api_put_fn *put, void *ctx);
 /* After the server has stopped and before it is freed. NULL is a no-op. */
 void fw_api_close(struct fw_api *api);
 /* After the server was freed. NULL is a no-op. */

@@ -28,8 +28,10 @@ struct fw_api {
 	fw_server *server;
 	struct fw_loop *loop;
 	struct fw_alerting *alerting;
-	fw_api_upstreams_fn *put_upstreams; /* NULL: there are none */
-	void *upstreams;                    /* its ctx */
+	fw_api_put_fn *put_upstreams; /* NULL: there are none */
+	void *upstreams;              /* its ctx */
+	fw_api_put_fn *put_fleet;     /* NULL: there is none */
+	void *fleet;                  /* its ctx */
 	int64_t started_ms;
 	bool upgrade_required;
 	char *incident_file;

@@ -8,6 +8,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "fleet/engine.h"
@@ -79,6 +80,19 @@ static bool check(void *ctx, char *text, size_t size)
 			       "limits store: away for %llu s, limits are divided by %zu",
 			       (unsigned long long)(away_ms / 1000), replicas);
 	return true;
+}
+
+struct fw_fleet_health fw_fleet_health(const struct fw_fleet *fleet)
+{
+	return (struct fw_fleet_health){
+		.is_up = is_up(fleet),
+		.since_unix_ms =
+			fw_unix_ms() - (int64_t)(uv_now(&fleet->loop->uv) - fleet->changed_ms),
+		.replicas = fw_quotas_replicas(fleet->quotas),
+		.shared = fw_quotas_decisions(fleet->quotas, FW_QUOTA_SHARED),
+		.leased = fw_quotas_decisions(fleet->quotas, FW_QUOTA_LEASED),
+		.local = fw_quotas_decisions(fleet->quotas, FW_QUOTA_LOCAL),
+	};
 }
 
 static double read_up(void *ctx)

@@ -43,6 +43,15 @@ bool fw_fleet_name_is_valid(const char *name);
  * internal.out_of_memory, internal.unsupported. */
 FW_NODISCARD fw_error *fw_fleet_new(const struct fw_fleet_options *options,
 				    struct fw_fleet **ret_fleet);
+struct fw_fleet_health {
+	bool is_up;
+	int64_t since_unix_ms;          /* since when it is up, or away */
+	size_t replicas;                /* that the engine knew when it was last asked */
+	uint64_t shared, leased, local; /* decisions */
+};
+/* On the loop's thread. */
+struct fw_fleet_health fw_fleet_health(const struct fw_fleet *fleet);
+
 /* Adds metrics. They must not be read after fw_fleet_free(). */
 FW_NODISCARD fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics);
 /* The limits of clients. Borrowed. */

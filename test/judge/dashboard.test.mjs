@@ -12,6 +12,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { Engine, engineProgram } from '../wire/lib/fleet.mjs';
+import { until } from '../wire/lib/govern.mjs';
+import { Postgres } from '../wire/lib/postgres.mjs';
 
 const root = process.env.FW_ROOT ?? new URL('../..', import.meta.url).pathname;
 const program = process.env.FAULTWIRE ?? join(root, 'build/faultwire');
@@ -295,6 +298,46 @@ test('behind a gateway: upstreams, retries, similar incidents; hostile text of a
 	await close(page);
 	gate.child.kill('SIGTERM');
 	await gate.ended;
+});
+
+test('what replicas share: reachable, or away since when, and what is decided here meanwhile', async () => {
+	const postgres = new Postgres();
+	const engine = engineProgram && await new Engine({ file: (name) => join(state, name) }).start();
+	try {
+		await postgres.start();
+		execFileSync(program, ['store', 'migrate', postgres.url()]);
+		const shared = await serve('--sandbox', 'off', '--store', postgres.url(), ...(engine ? ['--limits-store', engine.url()] : []));
+		const fail = () => fetch(`${shared.url}/api/v1/tools/raise_error`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"code":"file.not_found"}' });
+		const parts = engine ? 2 : 1;
+		let page = await open('/', {}, shared.url);
+		const section = page.locator('section', { hasText: 'Shared with other replicas' });
+		await section.getByText('reachable').nth(parts - 1).waitFor();
+		await judge(page);
+		await close(page, 'fleet-reachable');
+		await postgres.stop();
+		await engine?.stop();
+		for (let i = 0; i < 5; i++) await fail();
+		await until(async () => /5 wait on the disk/.test(await (await fetch(`${shared.url}/readyz`)).text()), 'incidents wait');
+		// The page asks every five seconds.
+		page = await open('/', {}, shared.url);
+		const away = page.locator('section', { hasText: 'Shared with other replicas' });
+		await away.getByText(/^for \d+ (s|min), since \d\d:\d\d:\d\d UTC$/).nth(parts - 1).waitFor();
+		await away.getByText(/^5 incidents \(\d+ kB\) wait on the disk of this server$/).waitFor();
+		await page.locator('.banner.warning', { hasText: 'The shared store is away' }).waitFor();
+		if (engine) await away.getByText('This server applies its share of each limit').waitFor();
+		await judge(page);
+		if (shots) await page.screenshot({ path: join(shots, 'fleet-away.png'), fullPage: true });
+		await postgres.start();
+		await engine?.start();
+		await away.getByText('reachable').nth(parts - 1).waitFor();
+		await away.getByText('Incidents, tokens and budgets are shared.').waitFor();
+		// The list of incidents could not be read meanwhile.
+		page.faults = page.faults.filter((fault) => !/status of 500/.test(fault));
+		await close(page, 'fleet-back');
+	} finally {
+		await postgres.end();
+		await engine?.stop();
+	}
 });
 
 test('similar incidents are those with a message of the same form, not all with the same code', async () => {

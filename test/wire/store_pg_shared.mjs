@@ -56,6 +56,7 @@ test('two gateways run a call with one Idempotency-Key once, whoever gets it', a
 	for (const reply of replies) assert.ok(reply.status === 200 || reply.json.code === 'resource.conflict', reply.text);
 	assert.ok(replies.filter((reply) => reply.status === 200).length >= keys.length);
 	assert.equal(allEffects().length, 1 + keys.length);
+	assert.equal(postgres.sql("SELECT count(*) FROM faultwire.store_row WHERE kind='idempotency'"), String(1 + keys.length));
 });
 
 test('the incidents of both gateways are in one list', async () => {

@@ -29,6 +29,7 @@ fw_error *serve_api_add(struct serve_shared *shared, const struct serve_api *how
 		return NULL;
 	FW_TRY(serve_api_file(serve_database(shared->args, SERVE_INCIDENTS), "incidents.db",
 			      incidents, &options.incident_file));
-	FW_TRY(serve_api_file(how->store, "store.db", store, &options.store_file));
+	FW_TRY(serve_api_file(serve_value(shared->args, SERVE_STORE), "store.db", store,
+			      &options.store_file));
 	return fw_api_new(shared->server, &options, ret_api);
 }

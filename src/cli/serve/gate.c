@@ -351,6 +351,7 @@ static fw_error *gate(struct gating *gating)
 	if (gating->api) {
 		fw_api_set_alerting(gating->api, shared->observers.observation.alerting);
 		fw_api_set_upstreams(gating->api, fw_gate_put_status, gating->gate);
+		fw_api_set_fleet(gating->api, serve_put_fleet, shared);
 	}
 	FW_TRY(fw_gate_observe(gating->gate, shared->observers.observation.metrics));
 	serve_shared_started(shared, "gateway_started", NULL);

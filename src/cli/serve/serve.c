@@ -308,13 +308,14 @@ static fw_error *serve(struct serving *serving)
 		FW_TRY(serve_api_add(
 			&serving->shared,
 			&(struct serve_api){ .api = args->values[API],
-					     .store = serve_value(args, SERVE_STORE),
 					     .upgrade_required =
 						     cli_given(args, UPGRADE_REQUIRED) },
 			&serving->api));
 	FW_TRY(serve_shared_listen(&serving->shared));
-	if (serving->api)
+	if (serving->api) {
 		fw_api_set_alerting(serving->api, observers->observation.alerting);
+		fw_api_set_fleet(serving->api, serve_put_fleet, &serving->shared);
+	}
 	serve_toolsets_start(&observers->toolsets);
 	serve_shared_started(&serving->shared, "server_started", args->values[TOOLS]);
 	return fw_server_run(serving->shared.server);

@@ -78,6 +78,7 @@ struct fw_incidents {
 	struct fw_buf clean; /* redacted texts of the record that is being written */
 	atomic_uint_least64_t written;
 	atomic_bool is_down;
+	atomic_int_least64_t down_unix_ms;
 };
 
 /* ---- on the loop's thread ------------------------------------------------------- */
@@ -322,6 +323,8 @@ static void note_state(fw_incidents *incidents, fw_error *err)
 	bool was_down = atomic_exchange(&incidents->is_down, err != NULL);
 
 	if (err && !was_down)
+		atomic_store(&incidents->down_unix_ms, fw_unix_ms());
+	if (err && !was_down)
 		fw_log_event(FW_LOG_ERROR, "faultwire", "incidents_down",
 			     (const fw_field[]){ fw_log_text("reason", fw_error_message(err)) },
 			     1);
@@ -516,5 +519,6 @@ struct fw_incidents_health fw_incidents_health(fw_incidents *incidents)
 		.waiting = atomic_load(&incidents->waiting),
 		.disk_bytes = atomic_load(&incidents->disk_bytes),
 		.is_down = atomic_load(&incidents->is_down),
+		.down_unix_ms = atomic_load(&incidents->down_unix_ms),
 	};
 }

@@ -69,6 +69,7 @@ struct fw_incidents_health {
 	uint64_t waiting;    /* on the disk, for a store that is away */
 	uint64_t disk_bytes; /* of these */
 	bool is_down;
+	int64_t down_unix_ms; /* since when */
 };
 
 /* Consumes `store`, also if it fails. Starts the thread. Raises
