@@ -13,7 +13,6 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/limits_store.h"
 #include "base/mem.h"
@@ -29,7 +28,7 @@ struct fw_anchors {
 
 /* ---- a file ------------------------------------------------------------------- */
 
-static void put_line(struct fw_buf *line, const struct fw_anchor *anchor)
+void fw_anchor_put(struct fw_buf *line, const struct fw_anchor *anchor)
 {
 	FW_BUF(line, "{\"log\":");
 	fw_buf_json_str(line, anchor->log);
@@ -53,7 +52,7 @@ static fw_error *add_to_file(const char *path, const struct fw_anchor *anchor)
 	int fd, error = 0;
 
 	fw_buf_init(&line, FW_LIMIT_ANCHOR_LINE_BYTES);
-	put_line(&line, anchor);
+	fw_anchor_put(&line, anchor);
 	if (line.state != FW_BUF_OK) {
 		fw_buf_clear(&line);
 		return fw_raise_input_too_large("anchor", FW_LIMIT_ANCHOR_LINE_BYTES);

@@ -12,6 +12,8 @@
 
 #include <faultwire/error.h>
 
+#include "base/buf.h"
+
 struct fw_anchor {
 	const char *log;     /* which log: "HOST:/path/audit-log.jsonl" */
 	const char *replica; /* who says so */
@@ -22,6 +24,9 @@ struct fw_anchor {
 };
 
 struct fw_anchors;
+
+/* As a line of JSON: that of a file, and the body for a webhook. */
+void fw_anchor_put(struct fw_buf *line, const struct fw_anchor *anchor);
 
 /* Raises what fw_store_open() does. Nothing is opened yet. */
 FW_NODISCARD fw_error *fw_anchors_open(const char *url, struct fw_anchors **ret_anchors);

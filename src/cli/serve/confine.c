@@ -14,6 +14,7 @@
 
 #include "cli/state.h"
 #include "cli/terminal/report.h"
+#include "observe/audit/audit_anchor.h"
 #include "store/store.h"
 
 enum {
@@ -131,9 +132,15 @@ static bool is_shared(const char *store)
 	return store && fw_store_is_shared(store);
 }
 
+/* NULL: there is none. */
+static const char *anchors_webhook(const struct serve_confine *how)
+{
+	return how->anchors && fw_audit_anchor_is_webhook(how->anchors) ? how->anchors : NULL;
+}
+
 bool serve_confine_connects(const struct serve_confine *how)
 {
-	return how->webhook || how->alertmanager || is_url(how->jwks) || how->engine_port ||
+	return how->webhook || how->alertmanager || anchors_webhook(how) || is_url(how->jwks) || how->engine_port ||
 	       is_shared(how->store) || is_shared(how->incidents) ||
 	       is_shared(how->governance) || is_shared(how->anchors);
 }
@@ -165,6 +172,7 @@ static void add_alert_ports(struct ports *ports, const struct serve_confine *how
 	if (how->engine_port)
 		ports->list[ports->count++] = how->engine_port;
 	add_port(ports, how->webhook, HTTP_PORT);
+	add_port(ports, anchors_webhook(how), HTTP_PORT);
 	add_port(ports, how->alertmanager, HTTP_PORT);
 	if (is_url(how->jwks))
 		add_port(ports, how->jwks, HTTP_PORT);

@@ -341,7 +341,8 @@ static fw_error *gate(struct gating *gating)
 	FW_TRY(make_gate(gating));
 	fw_gate_attach(gating->gate, shared->server);
 	FW_TRY(fw_server_prepare(shared->server));
-	FW_TRY(serve_observers_begin(&shared->observers, shared->server, &shared->observe));
+	FW_TRY(serve_observers_begin(&shared->observers, shared->server, &shared->loop,
+				     &shared->observe));
 	report_sandbox(gating);
 	if (serve_value(gating->args, SERVE_HTTP))
 		FW_TRY(serve_api_add(shared,

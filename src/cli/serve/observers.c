@@ -144,8 +144,10 @@ fw_error *serve_observers_read(struct serve_observers *observers, const cli_args
 	options.incident_file = serve_database(args, SERVE_INCIDENTS);
 	options.webhook_url = serve_value(args, SERVE_ALERT_WEBHOOK);
 	options.alertmanager_url = serve_value(args, SERVE_ALERTMANAGER);
-	if (secret_file && !options.webhook_url)
-		return cli_usage("--alert-secret-file requires --alert-webhook");
+	if (secret_file && !options.webhook_url &&
+	    !(observers->anchors && fw_audit_anchor_is_webhook(observers->anchors)))
+		return cli_usage("--alert-secret-file requires --alert-webhook, or a webhook "
+				 "for --audit-anchors");
 	if (secret_file)
 		FW_TRY(cli_read_first_line(secret_file, "--alert-secret-file",
 					   observers->secret, sizeof observers->secret));
@@ -201,7 +203,7 @@ static bool check_anchors(void *ctx, char *text, size_t size)
 }
 
 fw_error *serve_observers_begin(struct serve_observers *observers, fw_server *server,
-				const fw_observe_options *options)
+				struct fw_loop *loop, const fw_observe_options *options)
 {
 	struct fw_observation *observation = &observers->observation;
 	struct fw_audit_health health;
@@ -218,8 +220,15 @@ fw_error *serve_observers_begin(struct serve_observers *observers, fw_server *se
 		return err;
 	}
 	if (observation->audit && observers->anchors) {
-		FW_TRY(fw_audit_anchorer_new(observation->audit, observers->anchors,
-					     observers->replica, &observers->anchorer));
+		const struct fw_audit_anchorer_options anchors = {
+			.url = observers->anchors,
+			.replica = observers->replica,
+			.loop = loop,
+			.secret = options->webhook_secret,
+		};
+
+		FW_TRY(fw_audit_anchorer_new(observation->audit, &anchors,
+					     &observers->anchorer));
 		FW_TRY(fw_server__add_check(server, check_anchors, observers->anchorer));
 	}
 	if (observation->audit && !fw_audit_is_up(observation->audit)) {

@@ -31,7 +31,7 @@ FW_NODISCARD fw_error *serve_observers_read(struct serve_observers *observers,
 /** Log, audit log and incidents. Raises cli.usage, and what fw_observation_begin()
  *  raises. */
 FW_NODISCARD fw_error *serve_observers_begin(struct serve_observers *observers,
-					     fw_server *server,
+					     fw_server *server, struct fw_loop *loop,
 					     const fw_observe_options *options);
 
 #endif

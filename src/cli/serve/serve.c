@@ -301,7 +301,7 @@ static fw_error *serve(struct serving *serving)
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->shared.server));
 	FW_TRY(serve_observers_begin(observers, serving->shared.server,
-				     &serving->shared.observe));
+				     &serving->shared.loop, &serving->shared.observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)

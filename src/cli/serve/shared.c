@@ -97,7 +97,8 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_AUDIT_ANCHORS] = { "audit-anchors", "URL", 0, CLI_TEXT,
 				  "Keep the last record of the audit log elsewhere too, every "
 				  "few "
-				  "seconds: file:PATH or postgresql://..., or off; by default "
+				  "seconds: file:PATH, postgresql://..., a webhook (https://...), "
+				  "or off; by default "
 				  "the shared store, if there is one." },
 	[SERVE_REPLICA] = { "replica", "NAME", 0, CLI_TEXT,
 			    "Name of this server in anchors; by default the host name." },
@@ -116,8 +117,8 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 				  "Post each alert to URL as JSON, when it fires and when it "
 				  "is resolved." },
 	[SERVE_ALERT_SECRET_FILE] = { "alert-secret-file", "FILE", 0, CLI_FILE,
-				      "Sign webhook requests with the secret on the first "
-				      "line of FILE." },
+				      "Sign webhook requests (alerts and anchors) with the "
+				      "secret on the first line of FILE." },
 	[SERVE_ALERTMANAGER] = { "alertmanager", "URL", 0, CLI_TEXT,
 				 "Send firing alerts to the Prometheus Alertmanager at URL." },
 	[SERVE_LOG] = { "log", "FORM", 0, CLI_LOG_FORM,
@@ -229,6 +230,9 @@ fw_error *serve_shared_listen(struct serve_shared *shared)
 				       &shared->observe));
 	if (shared->fleet && observers->observation.metrics)
 		FW_TRY(fw_fleet_observe(shared->fleet, observers->observation.metrics));
+	if (observers->anchorer && observers->observation.metrics)
+		FW_TRY(fw_audit_anchorer_observe(observers->anchorer,
+						 observers->observation.metrics));
 	if (shared->govern && observers->observation.metrics)
 		FW_TRY(fw_govern_observe(shared->govern, observers->observation.metrics));
 	explicit_bzero(observers->secret, sizeof observers->secret);

@@ -12,26 +12,32 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/limits_store.h"
 #include "base/mem.h"
 #include "base/queue_thread.h"
+#include "observe/alert/alerting_send.h"
 #include "observe/audit/audit_head.h"
 #include "observe/audit/audit_writer.h"
 #include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 #include "store/anchor.h"
 
-enum { LOOK_MS = 1000, REPLICA_SIZE = 256 };
+enum { LOOK_MS = 1000, FLUSH_MS = 1000, REPLICA_SIZE = 256 };
 
 struct fw_audit_anchorer {
 	struct fw_queue_thread thread;
 	struct fw_audit *audit;
-	struct fw_anchors *anchors;
+	struct fw_anchors *anchors; /* NULL: a webhook */
+	struct fw_alerting_sender *sender;
 	char replica[REPLICA_SIZE];
 	/* Of the thread: */
 	int64_t anchored_ms; /* steady clock */
 	uint64_t rotations;
 	char hash[FW_AUDIT_HASH_LEN + 1]; /* of the last anchor */
+	uint64_t queued_seq;              /* of the last one for the webhook */
+	unsigned long delivered, failed;  /* when the webhook was last looked at */
 	/* Read by others: */
 	atomic_uint_least64_t seq;
 	atomic_uint_least64_t failures;
@@ -74,6 +80,50 @@ static void note(struct fw_audit_anchorer *anchorer, fw_error *err)
 	fw_error_free(err);
 }
 
+/* ---- a webhook ------------------------------------------------------------------ */
+
+bool fw_audit_anchor_is_webhook(const char *url)
+{
+	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+/* It is delivered later, and tried again if that fails (alerting_send.h). */
+static fw_error *queue_webhook(struct fw_audit_anchorer *anchorer,
+			       const struct fw_anchor *anchor)
+{
+	struct fw_buf body;
+
+	fw_buf_init(&body, FW_LIMIT_ANCHOR_LINE_BYTES);
+	fw_anchor_put(&body, anchor);
+	if (body.state != FW_BUF_OK) {
+		fw_buf_clear(&body);
+		return fw_raise_input_too_large("anchor", FW_LIMIT_ANCHOR_LINE_BYTES);
+	}
+	fw_alerting_sender_queue_webhook(anchorer->sender, body.text, body.len);
+	anchorer->queued_seq = anchor->seq;
+	return NULL;
+}
+
+/* What has become of what was queued. */
+static void look_at_webhook(struct fw_audit_anchorer *anchorer)
+{
+	const struct fw_alerting_sender_stats *stats =
+		fw_alerting_sender_stats(anchorer->sender);
+	unsigned long delivered = atomic_load(&stats->delivered);
+	unsigned long failed = atomic_load(&stats->failed);
+
+	if (delivered != anchorer->delivered && !atomic_load(&stats->waiting)) {
+		atomic_store(&anchorer->seq, anchorer->queued_seq);
+		note(anchorer, NULL);
+	} else if (failed != anchorer->failed) {
+		note(anchorer, fw_raise_dependency_unavailable("the webhook of anchors"));
+	}
+	anchorer->delivered = delivered;
+	anchorer->failed = failed;
+}
+
+/* ---- the thread ------------------------------------------------------------------ */
+
 static void anchor_now(struct fw_audit_anchorer *anchorer, const struct fw_audit_top *top,
 		       const char *reason)
 {
@@ -89,14 +139,17 @@ static void anchor_now(struct fw_audit_anchorer *anchorer, const struct fw_audit
 	if (!top->chain.seq || !top->path[0] || strcmp(top->chain.hash, anchorer->hash) == 0)
 		return;
 	(void)snprintf(log, sizeof log, "%s:%s", anchorer->replica, top->path);
-	err = fw_anchors_add(anchorer->anchors, &anchor);
+	err = anchorer->sender ? queue_webhook(anchorer, &anchor)
+			       : fw_anchors_add(anchorer->anchors, &anchor);
 	if (!err) {
 		memcpy(anchorer->hash, top->chain.hash, sizeof anchorer->hash);
-		atomic_store(&anchorer->seq, top->chain.seq);
 		anchorer->rotations = top->rotations;
 	}
 	anchorer->anchored_ms = fw_steady_ms();
-	note(anchorer, err);
+	if (!err && !anchorer->sender)
+		atomic_store(&anchorer->seq, top->chain.seq);
+	if (err || !anchorer->sender)
+		note(anchorer, err);
 }
 
 static void look(struct fw_audit_anchorer *anchorer, bool is_last)
@@ -115,6 +168,8 @@ static void look(struct fw_audit_anchorer *anchorer, bool is_last)
 			   : is_rotated ? "rotation"
 					: "interval");
 	fw__release(top);
+	if (anchorer->sender)
+		look_at_webhook(anchorer);
 }
 
 static void run(void *ctx)
@@ -135,7 +190,30 @@ static void run(void *ctx)
 	fw_queue_thread_unlock(&anchorer->thread);
 }
 
-fw_error *fw_audit_anchorer_new(struct fw_audit *audit, const char *url, const char *replica,
+static fw_error *open_place(struct fw_audit_anchorer *anchorer,
+			    const struct fw_audit_anchorer_options *options)
+{
+	const struct fw_alerting_sender_options sending = {
+		.loop = options->loop,
+		.webhook_url = options->url,
+		.webhook_secret = options->secret,
+	};
+
+	return fw_audit_anchor_is_webhook(options->url)
+		       ? fw_alerting_sender_new(&sending, &anchorer->sender)
+		       : fw_anchors_open(options->url, &anchorer->anchors);
+}
+
+static void free_anchorer(struct fw_audit_anchorer *anchorer)
+{
+	fw_queue_thread_clear(&anchorer->thread);
+	fw_alerting_sender_free(anchorer->sender);
+	fw_anchors_free(anchorer->anchors);
+	fw__release(anchorer);
+}
+
+fw_error *fw_audit_anchorer_new(struct fw_audit *audit,
+				const struct fw_audit_anchorer_options *options,
 				struct fw_audit_anchorer **ret_anchorer)
 {
 	struct fw_audit_anchorer *anchorer = fw__allocate(sizeof *anchorer);
@@ -148,22 +226,19 @@ fw_error *fw_audit_anchorer_new(struct fw_audit *audit, const char *url, const c
 	anchorer->audit = audit;
 	/* The first anchor is due at once. */
 	anchorer->anchored_ms = fw_steady_ms() - FW_LIMIT_ANCHOR_MS;
-	put_host(replica, anchorer->replica);
-	err = fw_anchors_open(url, &anchorer->anchors);
-	if (err) {
-		fw__release(anchorer);
-		return err;
-	}
+	put_host(options->replica, anchorer->replica);
 	fw_queue_thread_init(&anchorer->thread);
-	errnum = fw_queue_thread_start(&anchorer->thread, run, NULL, anchorer);
-	if (errnum) {
-		fw_queue_thread_clear(&anchorer->thread);
-		fw_anchors_free(anchorer->anchors);
-		fw__release(anchorer);
-		return fw_error_from_errno(FW_HERE, errnum, "thread of the anchors");
+	err = open_place(anchorer, options);
+	if (!err) {
+		errnum = fw_queue_thread_start(&anchorer->thread, run, NULL, anchorer);
+		if (errnum)
+			err = fw_error_from_errno(FW_HERE, errnum, "thread of the anchors");
 	}
-	*ret_anchorer = anchorer;
-	return NULL;
+	if (err)
+		free_anchorer(anchorer);
+	else
+		*ret_anchorer = anchorer;
+	return err;
 }
 
 void fw_audit_anchorer_free(struct fw_audit_anchorer *anchorer)
@@ -171,9 +246,43 @@ void fw_audit_anchorer_free(struct fw_audit_anchorer *anchorer)
 	if (!anchorer)
 		return;
 	(void)fw_queue_thread_stop(&anchorer->thread, INT64_MAX);
-	fw_queue_thread_clear(&anchorer->thread);
-	fw_anchors_free(anchorer->anchors);
-	fw__release(anchorer);
+	if (anchorer->sender)
+		fw_alerting_sender_flush(anchorer->sender, FLUSH_MS);
+	free_anchorer(anchorer);
+}
+
+static double read_failures(void *ctx)
+{
+	return (double)fw_audit_anchorer_health(ctx).failures;
+}
+
+static double read_seq(void *ctx)
+{
+	return (double)fw_audit_anchorer_health(ctx).seq;
+}
+
+static double read_lost(void *ctx)
+{
+	const struct fw_audit_anchorer *anchorer = ctx;
+
+	return anchorer->sender ? (double)atomic_load(
+					  &fw_alerting_sender_stats(anchorer->sender)->lost)
+				: 0;
+}
+
+fw_error *fw_audit_anchorer_observe(struct fw_audit_anchorer *anchorer,
+				    struct fw_metrics *metrics)
+{
+	FW_TRY(fw_metrics_gauge(metrics, "faultwire_audit_anchored_seq",
+				"Number of the last audit record that this process anchored.",
+				read_seq, anchorer));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_audit_anchor_failures_total",
+				  "Attempts to anchor the audit log that have failed.",
+				  read_failures, anchorer));
+	return fw_metrics_counter(metrics, "faultwire_audit_anchors_lost_total",
+				  "Anchors that were dropped after failed attempts to send "
+				  "them to the webhook.",
+				  read_lost, anchorer);
 }
 
 struct fw_audit_anchorer_health fw_audit_anchorer_health(struct fw_audit_anchorer *anchorer)
