@@ -167,6 +167,8 @@ static fw_error *add_alerts(struct fw_observation *observation, fw_server *serve
 		.webhook_secret = options->webhook_secret,
 		.alertmanager_url = options->alertmanager_url,
 		.state_file = path,
+		.store = observation->alert_store,
+		.replica = observation->replica,
 		.server = fw_server_url(server) ? fw_server_url(server) : "stdio",
 	};
 

@@ -29,6 +29,10 @@ struct fw_observation {
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;
+	/* Where the firing alerts of all servers are, and the name of this one there; set
+	 * before fw_observation_complete(). NULL: nowhere; the host. */
+	const char *alert_store;
+	const char *replica;
 	bool has_log; /* it started the log of this process */
 	/* Adds what a toolset knows to an audit record; may be NULL. */
 	void (*describe)(void *ctx, const fw_outcome *outcome, struct fw_audit_record *record);

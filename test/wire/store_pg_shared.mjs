@@ -160,6 +160,37 @@ test('--tokens-age takes seconds, and needs tokens', () => {
 	refused('--tokens-age', '5');
 });
 
+// ---- alerts ----
+
+test('the firing alerts of all replicas are in the store, also those that fired while it was away', async () => {
+	const start = (name) => place.start('serve', '--tools', 'diag', '--run', 'inline', ...quiet, '--drill-alerts', '--replica', name, '--audit', 'off');
+	const shown = () => JSON.parse(place.faultwire('alerts', '--json', '--store', runtime));
+	const firing = () => Object.fromEntries(shown().map(({ replica, firing: list }) => [replica, list.map(({ code }) => code)]));
+	const raise = (server, code) => mcp(server, 'raise_error', { code });
+	const same = (wanted) => until(() => JSON.stringify(firing()) === JSON.stringify(wanted), JSON.stringify(wanted));
+	const east = await start('east'), west = await start('west');
+
+	await same({ east: [], west: [] });
+	await raise(east, 'internal.unexpected');
+	await same({ east: ['internal.unexpected'], west: [] });
+	assert.match(place.faultwire('alerts', '--store', runtime), /internal\.unexpected .* east http:/);
+	await postgres.stop('SIGKILL');
+	await raise(west, 'internal.unexpected');
+	await until(() => /alert_firing/.test(west.said), 'it is logged at once');
+	await postgres.start();
+	await same({ east: ['internal.unexpected'], west: ['internal.unexpected'] });
+	// One that is stopped takes its row away; that of one that was killed expires.
+	assert.equal(await west.stop(), 0);
+	assert.deepEqual(Object.keys(firing()), ['east']);
+	east.child.kill('SIGKILL');
+	await east.ended;
+	assert.deepEqual(Object.keys(firing()), ['east']);
+	const left = Number(postgres.sql("SELECT expires FROM faultwire.store_row WHERE kind='alerts'")) - Date.now();
+	assert.ok(left > 0 && left <= 180000, `${left} ms`);
+	postgres.sql("UPDATE faultwire.store_row SET expires=1 WHERE kind='alerts'");
+	assert.deepEqual(firing(), {});
+});
+
 // ---- the runtime role ----
 
 test('servers ran with a role that can change no table; the owner can', () => {

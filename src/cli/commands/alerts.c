@@ -27,8 +27,9 @@
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"
 #include "io/curl.h"
+#include "observe/alert/alerting_share.h"
 
-enum { JSON, URL, TOKEN_FILE };
+enum { JSON, URL, TOKEN_FILE, STORE };
 
 enum { STATE_BYTES = 8 * 1024 * 1024, STATE_DEPTH = 16, COLUMNS = 6, REQUEST_S = 10 };
 
@@ -40,6 +41,10 @@ static const cli_option options[] = {
 		  "servers of this user." },
 	[TOKEN_FILE] = { "token-file", "FILE", 0, CLI_FILE,
 			 "With --url: read the bearer token from the first line of FILE." },
+	[STORE] = { "store", "URL", 0, CLI_TEXT,
+		    "Show the servers that share this store (postgresql://...) instead of "
+		    "those "
+		    "of this user." },
 };
 
 /* ---- finding ------------------------------------------------------------------- */
@@ -153,6 +158,36 @@ static fw_error *look_here(struct servers *servers)
 	return NULL;
 }
 
+/* ---- a store that servers share ------------------------------------------------- */
+
+struct rows {
+	struct servers *servers;
+	fw_error *err;
+};
+
+static void take_row(void *ctx, const struct fw_store_row *row)
+{
+	struct rows *rows = ctx;
+
+	if (!rows->err)
+		rows->err = keep(rows->servers, row->value, strlen(row->value), row->key);
+}
+
+static fw_error *look_in_store(struct servers *servers, const char *url)
+{
+	const struct fw_store_options reader = { .is_reader = true };
+	struct rows rows = { .servers = servers };
+	struct fw_store *store = NULL;
+	fw_error *err;
+
+	FW_TRY(fw_store_open(url, &reader, &store));
+	err = fw_alerting_share_list(store, take_row, &rows);
+	fw_store_free(store);
+	if (err)
+		fw_error_free(rows.err);
+	return err ? err : rows.err;
+}
+
 /* ---- asking -------------------------------------------------------------------- */
 
 static size_t take_bytes(char *data, size_t size, size_t count, void *ctx)
@@ -260,6 +295,12 @@ static void put_alert(yyjson_val *server, yyjson_val *alert)
 	(void)snprintf(events, sizeof events, "%llu",
 		       (unsigned long long)yyjson_get_uint(yyjson_obj_get(alert, "events")));
 	cli_cell(events, 8);
+	/* Behind a balancer all of them may have the same URL. */
+	name = yyjson_get_str(yyjson_obj_get(server, "replica"));
+	if (name)
+		cli_put_harmless(name);
+	if (name)
+		cli_putc(' ');
 	name = yyjson_get_str(yyjson_obj_get(server, "server"));
 	cli_put_harmless(name ? name : "");
 	cli_putc('\n');
@@ -301,6 +342,10 @@ static int run(const cli_args *args)
 				args->operands[0]);
 	else if (cli_given(args, TOKEN_FILE) && !cli_given(args, URL))
 		err = cli_usage("--token-file requires --url");
+	else if (cli_given(args, URL) && cli_given(args, STORE))
+		err = cli_usage("--url and --store cannot both be given");
+	else if (cli_given(args, STORE))
+		err = look_in_store(&servers, args->values[STORE]);
 	else if (cli_given(args, URL))
 		err = ask(&servers, args->values[URL], args->values[TOKEN_FILE]);
 	else
@@ -318,13 +363,15 @@ static int run(const cli_args *args)
 static const cli_example examples[] = {
 	{ "Alerts in the servers of this user:", "faultwire alerts" },
 	{ "The same as JSON:", "faultwire alerts --json" },
+	{ "Alerts in all replicas that share a database:",
+	  "faultwire alerts --store postgresql://faultwire_run@db.example.com/faultwire" },
 	{ NULL, NULL },
 };
 
 const cli_command cli_command_alerts = {
 	.name = "alerts",
 	.summary = "show alerts that are firing",
-	.synopsis = "[--json] [--url URL [--token-file FILE]]",
+	.synopsis = "[--json] [--url URL [--token-file FILE] | --store URL]",
 	.description = "Shows the alerts that are firing in running servers. A critical code "
 		       "fires on a single failure, a warning on more than 5 failures of one "
 		       "client within 5 minutes; an alert is resolved when there are fewer "

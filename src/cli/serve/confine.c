@@ -140,8 +140,8 @@ static const char *anchors_webhook(const struct serve_confine *how)
 
 bool serve_confine_connects(const struct serve_confine *how)
 {
-	return how->webhook || how->alertmanager || anchors_webhook(how) || is_url(how->jwks) || how->engine_port ||
-	       is_shared(how->store) || is_shared(how->incidents) ||
+	return how->webhook || how->alertmanager || anchors_webhook(how) || is_url(how->jwks) ||
+	       how->engine_port || is_shared(how->store) || is_shared(how->incidents) ||
 	       is_shared(how->governance) || is_shared(how->anchors);
 }
 

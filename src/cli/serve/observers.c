@@ -141,6 +141,8 @@ fw_error *serve_observers_read(struct serve_observers *observers, const cli_args
 	options.audit_file = serve_value(args, SERVE_AUDIT);
 	observers->anchors = serve_anchors(args);
 	observers->replica = serve_value(args, SERVE_REPLICA);
+	observers->observation.alert_store = serve_shared_store(args);
+	observers->observation.replica = observers->replica;
 	options.incident_file = serve_database(args, SERVE_INCIDENTS);
 	options.webhook_url = serve_value(args, SERVE_ALERT_WEBHOOK);
 	options.alertmanager_url = serve_value(args, SERVE_ALERTMANAGER);

@@ -300,17 +300,16 @@ static fw_error *serve(struct serving *serving)
 	FW_TRY(confine(serving));
 	/* From here on threads may start, and only what confine() permits can be opened. */
 	FW_TRY(fw_server_prepare(serving->shared.server));
-	FW_TRY(serve_observers_begin(observers, serving->shared.server,
-				     &serving->shared.loop, &serving->shared.observe));
+	FW_TRY(serve_observers_begin(observers, serving->shared.server, &serving->shared.loop,
+				     &serving->shared.observe));
 	if (serving->lacks.missing[0])
 		report_sandbox(args, serving->lacks.missing);
 	if (http)
-		FW_TRY(serve_api_add(
-			&serving->shared,
-			&(struct serve_api){ .api = args->values[API],
-					     .upgrade_required =
-						     cli_given(args, UPGRADE_REQUIRED) },
-			&serving->api));
+		FW_TRY(serve_api_add(&serving->shared,
+				     &(struct serve_api){ .api = args->values[API],
+							  .upgrade_required = cli_given(
+								  args, UPGRADE_REQUIRED) },
+				     &serving->api));
 	FW_TRY(serve_shared_listen(&serving->shared));
 	if (serving->api) {
 		fw_api_set_alerting(serving->api, observers->observation.alerting);

@@ -97,7 +97,8 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 	[SERVE_AUDIT_ANCHORS] = { "audit-anchors", "URL", 0, CLI_TEXT,
 				  "Keep the last record of the audit log elsewhere too, every "
 				  "few "
-				  "seconds: file:PATH, postgresql://..., a webhook (https://...), "
+				  "seconds: file:PATH, postgresql://..., a webhook "
+				  "(https://...), "
 				  "or off; by default "
 				  "the shared store, if there is one." },
 	[SERVE_REPLICA] = { "replica", "NAME", 0, CLI_TEXT,

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/queue_thread.h"
 #include "observe/alert/alerting_send.h"
+#include "observe/alert/alerting_share.h"
 #include "observe/alert/alerting_text.h"
 #include "observe/log/log.h"
 #include "policy/alert.h"
@@ -37,6 +38,8 @@ enum {
 	FLUSH_MS = 1000,
 	/* At most this often, counts in the state file are updated. */
 	SAVE_MS = 500,
+	/* The same for the shared store, and how soon a failed attempt is repeated. */
+	SHARE_MS = 5000,
 	STATE_BYTES = 4 * 1024 * 1024,
 	PATH_BYTES = 4096,
 };
@@ -52,6 +55,8 @@ struct fw_alerting {
 	struct fw_alerting_sender *sender; /* NULL: no webhook, no Alertmanager */
 	int64_t resend_ms;                 /* used by the thread only */
 	int64_t saved_ms;                  /* likewise: when the state file was written */
+	struct fw_alerting_share *share;   /* likewise; NULL: none */
+	int64_t share_ms;                  /* likewise: when it is due; steady clock */
 	char start_ticks[24];
 
 	struct fw_alerts *alerts;
@@ -113,6 +118,8 @@ struct listing {
 	struct fw_buf *out;
 	int64_t now_unix_ms;
 	bool is_begun;
+	size_t most; /* 0: all */
+	size_t count;
 };
 
 static void comma(struct listing *listing)
@@ -127,6 +134,8 @@ static void list_alert(void *ctx, const struct fw_alert *alert)
 	struct listing *listing = ctx;
 	struct fw_alerting_fact fact = fact_of(listing->alerting, alert);
 
+	if (listing->most && listing->count++ >= listing->most)
+		return;
 	comma(listing);
 	fw_alerting_put(listing->out, &fact);
 }
@@ -142,16 +151,21 @@ static void list_for_alertmanager(void *ctx, const struct fw_alert *alert)
 				     listing->now_unix_ms + 3 * (int64_t)RESEND_MS);
 }
 
-/* The state file: this process and its firing alerts. Under the lock. */
-static void put_state(struct fw_alerting *alerting, struct fw_buf *out)
+/* The state file: this process and its firing alerts. Under the lock. `most`: see struct
+ * listing. */
+static void put_state(struct fw_alerting *alerting, struct fw_buf *out, size_t most)
 {
-	struct listing listing = { .alerting = alerting, .out = out };
+	struct listing listing = { .alerting = alerting, .out = out, .most = most };
 	char time_text[FW_TIME_SIZE];
 
 	FW_BUF(out, "{\"pid\":");
 	fw_buf_i64(out, getpid());
 	FW_BUF(out, ",\"start_ticks\":");
 	fw_buf_json_str(out, alerting->start_ticks);
+	if (alerting->share) {
+		FW_BUF(out, ",\"replica\":");
+		fw_buf_json_str(out, fw_alerting_share_replica(alerting->share));
+	}
 	FW_BUF(out, ",\"server\":");
 	fw_buf_json_str(out, alerting->server);
 	(void)fw_time_text(fw_unix_ms(), time_text);
@@ -193,12 +207,40 @@ static fw_error *save_state(struct fw_alerting *alerting)
 		return NULL;
 	fw_buf_init(&text, STATE_BYTES);
 	fw_queue_thread_lock(&alerting->queue);
-	put_state(alerting, &text);
+	put_state(alerting, &text, 0);
 	fw_queue_thread_unlock(&alerting->queue);
 	err = text.state == FW_BUF_OK ? write_state(alerting->state_file, &text)
 				      : fw_raise_internal_out_of_memory();
 	fw_buf_clear(&text);
 	return err;
+}
+
+/* Writes the row of this server if it is due. */
+static void share_state(struct fw_alerting *alerting)
+{
+	struct fw_buf text;
+	fw_error *err;
+
+	if (!alerting->share || fw_steady_ms() < alerting->share_ms)
+		return;
+	fw_buf_init(&text, STATE_BYTES);
+	fw_queue_thread_lock(&alerting->queue);
+	put_state(alerting, &text, FW_ALERTING_SHARE_MOST);
+	fw_queue_thread_unlock(&alerting->queue);
+	err = text.state == FW_BUF_OK ? fw_alerting_share_put(alerting->share, text.text)
+				      : fw_raise_internal_out_of_memory();
+	alerting->share_ms = fw_steady_ms() + (err ? SHARE_MS : FW_ALERTING_SHARE_MS);
+	fw_error_free(err);
+	fw_buf_clear(&text);
+}
+
+/* `in_ms`: it has changed, and is due then at the latest. */
+static void share_within(struct fw_alerting *alerting, int64_t in_ms)
+{
+	int64_t at_ms = fw_steady_ms() + in_ms;
+
+	if (at_ms < alerting->share_ms)
+		alerting->share_ms = at_ms;
 }
 
 static void log_change(const struct fw_alerting *alerting, const struct fw_alerting_fact *fact)
@@ -307,6 +349,9 @@ static void publish(struct fw_alerting *alerting, bool is_changed, bool is_stale
 		queue_alertmanager(alerting);
 		alerting->resend_ms = now_ms + RESEND_MS;
 	}
+	if (is_changed || is_stale)
+		share_within(alerting, is_changed ? 0 : SHARE_MS);
+	share_state(alerting);
 }
 
 static void sleep_for(struct fw_alerting *alerting, int64_t most_ms)
@@ -343,6 +388,8 @@ static void run(void *ctx)
 		wait_ms = wait_ms == INT64_MAX ? RESEND_MS : wait_ms - now_ms;
 		if (wait_ms > RESEND_MS)
 			wait_ms = RESEND_MS;
+		if (alerting->share && wait_ms > alerting->share_ms - fw_steady_ms())
+			wait_ms = alerting->share_ms - fw_steady_ms();
 		sleep_for(alerting, wait_ms > 0 ? wait_ms : 0);
 	}
 }
@@ -389,6 +436,9 @@ static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_op
 	FW_TRY(fw_alerts_new(on_change, alerting, &alerting->alerts));
 	if (sending.webhook_url || sending.alertmanager_url)
 		FW_TRY(fw_alerting_sender_new(&sending, &alerting->sender));
+	if (options->store)
+		FW_TRY(fw_alerting_share_new(options->store, options->replica,
+					     &alerting->share));
 	(void)snprintf(alerting->state_file, sizeof alerting->state_file, "%s", path);
 	/* Not fatal: the server starts even if the disk is full. */
 	fw_error_free(save_state(alerting));
@@ -430,6 +480,7 @@ void fw_alerting_free(struct fw_alerting *alerting)
 		fw_alerting_sender_flush(alerting->sender, FLUSH_MS);
 	if (alerting->state_file[0])
 		(void)unlink(alerting->state_file);
+	fw_alerting_share_free(alerting->share);
 	fw_alerting_sender_free(alerting->sender);
 	fw_alerts_free(alerting->alerts);
 	fw_queue_thread_clear(&alerting->queue);
@@ -479,7 +530,7 @@ fw_error *fw_alerting_page(fw_page *page, void *ctx)
 	fw_buf_init(&text, STATE_BYTES);
 	fw_queue_thread_lock(&alerting->queue);
 	fw_alerts_advance(alerting->alerts, alerting->now_ms());
-	put_state(alerting, &text);
+	put_state(alerting, &text, 0);
 	fw_queue_thread_unlock(&alerting->queue);
 	if (text.state != FW_BUF_OK) {
 		fw_buf_clear(&text);

@@ -2,7 +2,7 @@
  * alerting.h - the alerts of a running server, and where they are sent.
  *
  * The server's thread reports failures. Another thread, which a disk may block, writes
- * the log line and the file that `faultwire alerts` reads. The webhook and the
+ * the log line and the file that `faultwire alerts` reads, and the row of a shared store. The webhook and the
  * Alertmanager get theirs on the event loop that the server runs on too.
  *
  * The one rule to remember: the server never waits for any of them.
@@ -28,6 +28,10 @@ struct fw_alerting_options {
 	const char *alertmanager_url; /* NULL: none */
 	/* Rewritten at every change, removed at the end; NULL: none. */
 	const char *state_file;
+	/* Where the firing alerts of all servers are: the URL of a store that they share;
+	 * NULL: nowhere. `replica` is the name of this server there, by default the host. */
+	const char *store;
+	const char *replica;
 	const char *server;      /* name in alerts; NULL: none */
 	int64_t (*now_ms)(void); /* NULL: the monotonic clock */
 };

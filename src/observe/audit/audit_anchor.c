@@ -265,9 +265,9 @@ static double read_lost(void *ctx)
 {
 	const struct fw_audit_anchorer *anchorer = ctx;
 
-	return anchorer->sender ? (double)atomic_load(
-					  &fw_alerting_sender_stats(anchorer->sender)->lost)
-				: 0;
+	return anchorer->sender
+		       ? (double)atomic_load(&fw_alerting_sender_stats(anchorer->sender)->lost)
+		       : 0;
 }
 
 fw_error *fw_audit_anchorer_observe(struct fw_audit_anchorer *anchorer,
