@@ -28,7 +28,7 @@ struct fw_anchors {
 
 /* ---- a file ------------------------------------------------------------------- */
 
-void fw_anchor_put(struct fw_buf *line, const struct fw_anchor *anchor)
+void fw_anchors_put(struct fw_buf *line, const struct fw_anchor *anchor)
 {
 	FW_BUF(line, "{\"log\":");
 	fw_buf_json_str(line, anchor->log);
@@ -45,6 +45,15 @@ void fw_anchor_put(struct fw_buf *line, const struct fw_anchor *anchor)
 	FW_BUF(line, "}\n");
 }
 
+fw_error *fw_anchors_refuse(struct fw_buf *line)
+{
+	bool is_large = line->state == FW_BUF_TOO_LARGE;
+
+	fw_buf_clear(line);
+	return is_large ? fw_raise_input_too_large("anchor", FW_LIMIT_ANCHOR_LINE_BYTES)
+			: fw_raise_internal_out_of_memory();
+}
+
 /* One write with O_APPEND: several servers may use the file. */
 static fw_error *add_to_file(const char *path, const struct fw_anchor *anchor)
 {
@@ -52,11 +61,9 @@ static fw_error *add_to_file(const char *path, const struct fw_anchor *anchor)
 	int fd, error = 0;
 
 	fw_buf_init(&line, FW_LIMIT_ANCHOR_LINE_BYTES);
-	fw_anchor_put(&line, anchor);
-	if (line.state != FW_BUF_OK) {
-		fw_buf_clear(&line);
-		return fw_raise_input_too_large("anchor", FW_LIMIT_ANCHOR_LINE_BYTES);
-	}
+	fw_anchors_put(&line, anchor);
+	if (line.state != FW_BUF_OK)
+		return fw_anchors_refuse(&line);
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		error = errno;
@@ -69,11 +76,12 @@ static fw_error *add_to_file(const char *path, const struct fw_anchor *anchor)
 }
 
 /* A line that is incomplete or not an anchor is skipped: a missing anchor proves less,
- * never something wrong. */
-static void read_line(const char *text, size_t len, const char *log, fw_anchor_fn *found,
+ * never something wrong. False: there was no memory. */
+static bool read_line(const char *text, size_t len, const char *log, fw_anchor_fn *found,
 		      void *ctx)
 {
-	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, NULL);
+	yyjson_read_err why = { .code = 0 };
+	yyjson_doc *doc = fw_json_read(text, len, FW_JSON_SMALL, 0, NULL, &why);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 	struct fw_anchor anchor = {
 		.log = yyjson_get_str(yyjson_obj_get(root, "log")),
@@ -88,22 +96,24 @@ static void read_line(const char *text, size_t len, const char *log, fw_anchor_f
 	    strcmp(anchor.log, log) == 0)
 		found(ctx, &anchor);
 	yyjson_doc_free(doc);
+	return doc || why.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION;
 }
 
 static fw_error *list_file(const char *path, const char *log, fw_anchor_fn *found, void *ctx)
 {
 	char line[FW_LIMIT_ANCHOR_LINE_BYTES + 2];
 	FILE *file = fopen(path, "re");
+	bool is_read = true;
 
 	if (!file) {
 		int error = errno;
 
 		return fw_error_from_errno(FW_HERE, error, path);
 	}
-	while (fgets(line, sizeof line, file))
-		read_line(line, strlen(line), log, found, ctx);
+	while (is_read && fgets(line, sizeof line, file))
+		is_read = read_line(line, strlen(line), log, found, ctx);
 	(void)fclose(file);
-	return NULL;
+	return is_read ? NULL : fw_raise_internal_out_of_memory();
 }
 
 /* ---- a database ----------------------------------------------------------------- */

@@ -26,7 +26,10 @@ struct fw_anchor {
 struct fw_anchors;
 
 /* As a line of JSON: that of a file, and the body for a webhook. */
-void fw_anchor_put(struct fw_buf *line, const struct fw_anchor *anchor);
+void fw_anchors_put(struct fw_buf *line, const struct fw_anchor *anchor);
+/* For a line that could not be made: clears it. Raises input.too_large,
+ * internal.out_of_memory. */
+FW_NODISCARD fw_error *fw_anchors_refuse(struct fw_buf *line);
 
 /* Raises what fw_store_open() does. Nothing is opened yet. */
 FW_NODISCARD fw_error *fw_anchors_open(const char *url, struct fw_anchors **ret_anchors);

@@ -44,6 +44,10 @@ struct fw_incident {
 	uint64_t count;
 };
 
+/* The texts of an incident that are stored, by number; whoever copies one copies all. */
+enum { FW_INCIDENT_TEXTS = 13 };
+const char **fw_store_incident_text(struct fw_incident *incident, size_t index);
+
 /* Which incidents to list. Strings NULL and times 0: any. */
 struct fw_incident_filter {
 	const char *code;

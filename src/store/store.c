@@ -129,6 +129,19 @@ fw_error *fw_store_walk_incidents(struct fw_store *store, int64_t after, size_t 
 	return store->incidents->walk(store, after, limit, found, ctx);
 }
 
+const char **fw_store_incident_text(struct fw_incident *incident, size_t index)
+{
+	const char **const all[FW_INCIDENT_TEXTS] = {
+		&incident->id,         &incident->code,      &incident->severity,
+		&incident->tool,       &incident->operation, &incident->client,
+		&incident->session,    &incident->trace,     &incident->message,
+		&incident->peer,       &incident->error,     &incident->detail,
+		&incident->counted_as,
+	};
+
+	return all[index];
+}
+
 /* ---- rows --------------------------------------------------------------- */
 
 static fw_error *check_text(const char *text, size_t limit, const char *what)

@@ -201,20 +201,7 @@ struct page {
 	struct fw_buf texts;
 };
 
-enum { PAGE = 500, TEXTS = 13 };
-
-static const char **text_at(struct fw_incident *incident, size_t index)
-{
-	const char **const all[TEXTS] = {
-		&incident->id,         &incident->code,      &incident->severity,
-		&incident->tool,       &incident->operation, &incident->client,
-		&incident->session,    &incident->trace,     &incident->message,
-		&incident->peer,       &incident->error,     &incident->detail,
-		&incident->counted_as,
-	};
-
-	return all[index];
-}
+enum { PAGE = 500 };
 
 /* Texts are copied behind each other; pointers are set when the page is complete. */
 static void keep_incident(void *ctx, const struct fw_incident *incident)
@@ -223,8 +210,8 @@ static void keep_incident(void *ctx, const struct fw_incident *incident)
 	struct fw_incident *kept = &page->incidents[page->count++];
 
 	*kept = *incident;
-	for (size_t i = 0; i < TEXTS; i++) {
-		const char *text = *text_at(kept, i);
+	for (size_t i = 0; i < FW_INCIDENT_TEXTS; i++) {
+		const char *text = *fw_store_incident_text(kept, i);
 
 		if (text)
 			fw_buf_put(&page->texts, text, strlen(text) + 1);
@@ -236,8 +223,8 @@ static void set_texts(struct page *page)
 	const char *at = page->texts.text;
 
 	for (size_t i = 0; i < page->count; i++)
-		for (size_t j = 0; j < TEXTS; j++) {
-			const char **text = text_at(&page->incidents[i], j);
+		for (size_t j = 0; j < FW_INCIDENT_TEXTS; j++) {
+			const char **text = fw_store_incident_text(&page->incidents[i], j);
 
 			if (!*text)
 				continue;

@@ -94,11 +94,9 @@ static fw_error *queue_webhook(struct fw_audit_anchorer *anchorer,
 	struct fw_buf body;
 
 	fw_buf_init(&body, FW_LIMIT_ANCHOR_LINE_BYTES);
-	fw_anchor_put(&body, anchor);
-	if (body.state != FW_BUF_OK) {
-		fw_buf_clear(&body);
-		return fw_raise_input_too_large("anchor", FW_LIMIT_ANCHOR_LINE_BYTES);
-	}
+	fw_anchors_put(&body, anchor);
+	if (body.state != FW_BUF_OK)
+		return fw_anchors_refuse(&body);
 	fw_alerting_sender_queue_webhook(anchorer->sender, body.text, body.len);
 	anchorer->queued_seq = anchor->seq;
 	return NULL;

@@ -24,7 +24,7 @@
 #include "base/limits_store.h"
 #include "base/mem.h"
 
-enum { PATH_SIZE = 4096, TEXTS = 13, ADOPTED_MAX = 64 };
+enum { PATH_SIZE = 4096, ADOPTED_MAX = 64 };
 
 static const char PREFIX[] = "incidents-";
 static const char SUFFIX[] = ".waiting";
@@ -71,19 +71,6 @@ struct fw_incident_file {
 
 /* ---- records ------------------------------------------------------------------ */
 
-static const char **text_at(struct fw_incident *incident, size_t index)
-{
-	const char **const all[TEXTS] = {
-		&incident->id,         &incident->code,      &incident->severity,
-		&incident->tool,       &incident->operation, &incident->client,
-		&incident->session,    &incident->trace,     &incident->message,
-		&incident->peer,       &incident->error,     &incident->detail,
-		&incident->counted_as,
-	};
-
-	return all[index];
-}
-
 static uint32_t sum_of(const char *bytes, size_t len)
 {
 	uint32_t hash = 2166136261u;
@@ -103,8 +90,8 @@ static void put_record(struct fw_buf *buf, struct fw_incident *incident)
 	size_t begin = buf->len;
 
 	fw_buf_put(buf, (const char *)&fixed, sizeof fixed);
-	for (size_t i = 0; i < TEXTS; i++) {
-		const char *text = *text_at(incident, i);
+	for (size_t i = 0; i < FW_INCIDENT_TEXTS; i++) {
+		const char *text = *fw_store_incident_text(incident, i);
 
 		if (!text)
 			continue;
@@ -158,10 +145,10 @@ static bool next_record(void *ctx, struct fw_incident *ret_incident)
 		.writer = reading->writer,
 		.number = fixed.number,
 	};
-	for (size_t i = 0; i < TEXTS && text < reading->at + len; i++) {
+	for (size_t i = 0; i < FW_INCIDENT_TEXTS && text < reading->at + len; i++) {
 		if (!(fixed.has & 1u << i))
 			continue;
-		*text_at(ret_incident, i) = text;
+		*fw_store_incident_text(ret_incident, i) = text;
 		text += strlen(text) + 1;
 	}
 	reading->at += len;
