@@ -192,7 +192,7 @@ static void change_tree(const struct tree *from, struct tree *to)
 
 static void test_index__an_update_equals_a_new_one(void **state)
 {
-	struct tree *before = malloc(sizeof *before), *after = malloc(sizeof *after);
+	struct tree *before = calloc(1, sizeof *before), *after = calloc(1, sizeof *after);
 	struct fw_trigram old, updated, made;
 
 	(void)state;
