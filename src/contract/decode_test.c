@@ -181,6 +181,47 @@ static void test_decode__codeintel_keeps_the_members_around_its_own(void **state
 	assert_null(meaning_of(twice, sizeof(twice) - 1, FW_CODEINTEL));
 }
 
+/* ---- the retry class ---- */
+
+/* Classes are in order: the first is the least retryable. A class of its own, which not all
+ * contracts have room for, is at least not read as one that is retried without a change. */
+static void check_class(fw_error *err, int contract, bool is_own)
+{
+	fw_retry most = is_own && fw_error_retry(err) != FW_RETRY_BACKOFF ? FW_RETRY_AFTER_FIX
+									  : fw_error_retry(err);
+	char text[4 * TEXT_BYTES];
+	size_t len = fw_error_encode(err, (fw_contract)contract, NULL, text, sizeof(text));
+	fw_error *read = NULL;
+
+	assert_true(len < sizeof(text));
+	assert_null(fw_error_decode(text, len, (fw_contract)contract, NULL, &read));
+	if (fw_error_retry(read) > most)
+		fail_msg("%s as %s: %s became %s", fw_error_name(err),
+			 fw_contract_name((fw_contract)contract),
+			 fw_retry_name(fw_error_retry(err)),
+			 fw_retry_name(fw_error_retry(read)));
+	fw_error_free(read);
+	fw_error_free(err);
+}
+
+/* As it is raised, with a class of its own, and wrapped. */
+static void test_decode__no_code_is_read_as_more_retryable_than_it_was_written(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < fw_registry_count(NULL); i++)
+		for (int c = 0; c < FW_CONTRACT_COUNT; c++)
+			for (int retry = -1; retry < FW_RETRY_COUNT; retry++)
+				for (int wrapped = 0; wrapped < 2; wrapped++) {
+					fw_error *err = fw_row_example(fw_registry_at(NULL, i));
+
+					if (retry >= 0)
+						fw_error_set_retry(err, (fw_retry)retry);
+					if (wrapped)
+						err = fw_error_wrap(err, FW_HERE, "could not");
+					check_class(err, c, retry >= 0);
+				}
+}
+
 /* ---- writing ---- */
 
 /* The short form of toolerror is written in another way than the others. */
@@ -249,6 +290,8 @@ int main(void)
 		cmocka_unit_test(test_decode__members_may_come_in_any_order),
 		cmocka_unit_test(test_decode__a_member_that_is_there_twice_is_refused),
 		cmocka_unit_test(test_decode__codeintel_keeps_the_members_around_its_own),
+		cmocka_unit_test(
+			test_decode__no_code_is_read_as_more_retryable_than_it_was_written),
 		cmocka_unit_test(test_toolerror__fits_or_is_cut_in_a_buffer_of_every_size),
 		cmocka_unit_test(test_contract__survives_every_allocation_failure),
 	};
