@@ -403,7 +403,7 @@ fw_error *fw_pg_pool_get(const char *url, enum fw_pg_use use, struct fw_pg_pool 
 		pool->users++;
 	} else {
 		err = new_pool(url, use, &pool);
-		if (!err) {
+		if (pool) {
 			pool->next = pools;
 			pools = pool;
 		}
