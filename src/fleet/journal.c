@@ -249,6 +249,33 @@ bool fw_journal_keep(struct fw_journal *journal, const struct fw_stream *stream,
 	return run(journal, errand, KEEP, 4, &words);
 }
 
+void fw_journal_notice(struct fw_journal *journal, const char *digest)
+{
+	char notices[FW_WORDS_KEY], name[NAME_SIZE];
+	struct fw_words words = { .count = 0 };
+
+	if (!fw_journal_is_sharing(journal))
+		return;
+	make_key(journal, "notices", "", notices);
+	(void)snprintf(name, sizeof name, "%.32s:%llu", digest,
+		       (unsigned long long)FW_FOLLOW_STATE);
+	fw_words_text(&words, "XADD");
+	fw_words_text(&words, notices);
+	fw_words_text(&words, "MAXLEN");
+	fw_words_text(&words, "~");
+	fw_words_number(&words, FW_LIMIT_FLEET_NOTICES);
+	fw_words_text(&words, "*");
+	fw_words_text(&words, "stream");
+	fw_words_text(&words, name);
+	if (!fw_engine_send(journal->engine, NULL, words.list, words.count))
+		return;
+	words.count = 0;
+	fw_words_text(&words, "PEXPIRE");
+	fw_words_text(&words, notices);
+	fw_words_number(&words, FW_LIMIT_FLEET_EVENT_MS);
+	(void)fw_engine_send(journal->engine, NULL, words.list, words.count);
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* Hands over events and changes in the order of their numbers. What is not valid is left

@@ -64,6 +64,8 @@ bool fw_journal_begin(struct fw_journal *journal, const struct fw_stream *stream
 		      const char *id, size_t len);
 bool fw_journal_keep(struct fw_journal *journal, const struct fw_stream *stream,
 		     const char *json, size_t len, bool is_answer);
+/* The state of a session has changed; it was sent to the engine. */
+void fw_journal_notice(struct fw_journal *journal, const char *digest);
 bool fw_journal_read(struct fw_journal *journal, struct fw_reading *reading);
 bool fw_journal_announce(struct fw_journal *journal, enum fw_change change, const char *uri);
 

@@ -145,8 +145,17 @@ static bool set(struct fw_roster *roster, const char *id, struct fw_engine_word 
 static bool save(struct fw_replica *replica, const char *id, const char *text, size_t len,
 		 fw_call *call)
 {
-	return set((struct fw_roster *)(void *)replica, id,
-		   (struct fw_engine_word){ text, len }, call);
+	struct fw_roster *roster = (struct fw_roster *)(void *)replica;
+	char digest[FW_SHA256_TEXT];
+
+	if (!set(roster, id, (struct fw_engine_word){ text, len }, call))
+		return false;
+	/* A new session is not known to other replicas. */
+	if (!call) {
+		fw_sha256_text(id, strlen(id), digest);
+		fw_journal_notice(roster->journal, digest);
+	}
+	return true;
 }
 
 static void end(struct fw_replica *replica, const char *id)

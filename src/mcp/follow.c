@@ -131,7 +131,8 @@ static bool read_on(struct fw_stream *stream)
 
 void fw_follow(struct fw_stream *stream)
 {
-	if (!stream->exchange || (stream->number && !stream->is_remote))
+	if (!stream->exchange || (stream->number && !stream->is_remote) ||
+	    (!stream->number && stream->session->shared.is_refreshing))
 		return;
 	if (stream->reading)
 		stream->reading->is_again = true;
@@ -214,7 +215,7 @@ void fw_follow_change(struct fw_session *session, uint64_t number, const char *j
 	struct fw_stream *stream = &session->get;
 
 	/* Whoever reads it later finds it in the engine. */
-	if (!stream->exchange)
+	if (!stream->exchange || session->shared.is_refreshing)
 		return;
 	if (number > stream->last)
 		stream->last = number;
@@ -321,12 +322,19 @@ void fw_replica_woken(fw_server *server, const char *digest, uint64_t number)
 
 		if (digest && strcmp(session->shared.digest, digest) != 0)
 			continue;
+		if (digest && number == FW_FOLLOW_STATE) {
+			fw_replica_refresh(session);
+			return;
+		}
 		if (digest) {
 			stream = fw_stream_find(session, number);
 			if (stream)
 				fw_follow(stream);
 			return;
 		}
+		/* Its subscriptions may have changed, too. */
+		if (session->get.exchange)
+			fw_replica_refresh(session);
 		fw_follow(&session->get);
 		for (stream = session->streams; stream; stream = stream->next)
 			fw_follow(stream);

@@ -93,6 +93,8 @@ void fw_reading_end(struct fw_reading *reading, enum fw_reading_result result, c
 void fw_replica_begun(fw_server *server, uint64_t now);
 /* There are new events in a stream; NULL digest: perhaps in any stream. */
 void fw_replica_woken(fw_server *server, const char *digest, uint64_t number);
+/* The number of no stream: the state of the session has changed. */
+#define FW_FOLLOW_STATE UINT64_C(999999999999999999)
 /* A change that a replica has announced. */
 void fw_replica_changed(fw_server *server, enum fw_change change, const char *uri,
 			uint64_t number);

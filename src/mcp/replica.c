@@ -30,7 +30,8 @@
 enum { ID_LEN = 32, CLIENT_MAX = 255, DEPTH = 64 };
 
 struct fw_takeover {
-	struct fw_exchange *exchange; /* NULL: gone */
+	struct fw_exchange *exchange; /* NULL: gone, or a refresh */
+	fw_server *server;            /* of a refresh; else NULL */
 	void (*resume)(struct fw_exchange *exchange);
 	char id[ID_LEN + 1];
 };
@@ -136,9 +137,8 @@ static bool read_number(yyjson_val *root, const char *name, uint64_t most, uint6
 	return true;
 }
 
-static bool is_of(yyjson_val *root, const struct fw_exchange *exchange)
+static bool is_of(yyjson_val *root, const fw_principal *principal)
 {
-	const fw_principal *principal = exchange->principal;
 	uint64_t proof;
 
 	return read_number(root, "proof", FW_PROOF_COUNT - 1, &proof) &&
@@ -243,6 +243,13 @@ static struct fw_session *adopt(struct fw_exchange *exchange, const char *id, yy
 	return NULL;
 }
 
+static yyjson_doc *read_text(const char *text, size_t len)
+{
+	return fw_json_read(text, len,
+			    (struct fw_json_limits){ FW_LIMIT_FLEET_SESSION_BYTES, DEPTH },
+			    YYJSON_READ_NOFLAG, NULL, NULL);
+}
+
 static void take_over(struct fw_exchange *exchange, const char *id, const char *text,
 		      size_t len)
 {
@@ -253,11 +260,9 @@ static void take_over(struct fw_exchange *exchange, const char *id, const char *
 
 	if (session && session->shared.stamp == stamp)
 		return;
-	doc = fw_json_read(text, len,
-			   (struct fw_json_limits){ FW_LIMIT_FLEET_SESSION_BYTES, DEPTH },
-			   YYJSON_READ_NOFLAG, NULL, NULL);
+	doc = read_text(text, len);
 	root = yyjson_doc_get_root(doc);
-	if (yyjson_is_obj(root) && is_of(root, exchange)) {
+	if (yyjson_is_obj(root) && is_of(root, exchange->principal)) {
 		if (!session)
 			session = adopt(exchange, id, root);
 		if (session && read_state(session, root))
@@ -282,6 +287,7 @@ bool fw_exchange_looks_up(struct fw_exchange *exchange,
 	if (!takeover)
 		return false;
 	takeover->exchange = exchange;
+	takeover->server = NULL;
 	takeover->resume = resume;
 	memcpy(takeover->id, id, sizeof takeover->id);
 	if (!replica->ops->find(replica, takeover->id, takeover)) {
@@ -290,6 +296,46 @@ bool fw_exchange_looks_up(struct fw_exchange *exchange,
 	}
 	exchange->takeover = takeover;
 	return true;
+}
+
+/* Changes are sent by the subscriptions of the session, so none is sent meanwhile. */
+void fw_replica_refresh(struct fw_session *session)
+{
+	struct fw_replica *replica = session->server->replica;
+	struct fw_takeover *takeover;
+
+	if (session->shared.is_refreshing || !is_id(session->id))
+		return;
+	takeover = fw__allocate(sizeof *takeover);
+	if (!takeover)
+		return;
+	*takeover = (struct fw_takeover){ .server = session->server };
+	memcpy(takeover->id, session->id, sizeof takeover->id);
+	session->shared.is_refreshing = replica->ops->find(replica, takeover->id, takeover);
+	if (!session->shared.is_refreshing)
+		fw__release(takeover);
+	else
+		fw_follow_stop(&session->get);
+}
+
+static void end_refresh(const struct fw_takeover *takeover, const char *text, size_t len)
+{
+	struct fw_session *session = takeover->server->sessions.first;
+	yyjson_doc *doc;
+	yyjson_val *root;
+
+	while (session && strcmp(session->id, takeover->id) != 0)
+		session = session->next;
+	if (!session)
+		return;
+	session->shared.is_refreshing = false;
+	doc = text && session->shared.stamp != stamp_of(text, len) ? read_text(text, len)
+								   : NULL;
+	root = yyjson_doc_get_root(doc);
+	if (yyjson_is_obj(root) && is_of(root, session->principal) && read_state(session, root))
+		session->shared.stamp = stamp_of(text, len);
+	yyjson_doc_free(doc);
+	fw_follow(&session->get);
 }
 
 void fw_takeover_leave(struct fw_takeover *takeover)
@@ -304,6 +350,8 @@ void fw_takeover_end(struct fw_takeover *takeover, enum fw_takeover_result resul
 	struct fw_exchange *exchange = takeover->exchange;
 	struct fw_session *session;
 
+	if (takeover->server)
+		end_refresh(takeover, result == FW_TAKEOVER_FOUND ? text : NULL, len);
 	if (exchange) {
 		exchange->takeover = NULL;
 		session = result == FW_TAKEOVER_FOUND ? NULL

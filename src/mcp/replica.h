@@ -65,6 +65,8 @@ void fw_server__set_replica(fw_server *server, struct fw_replica *replica);
 /* A session has changed. With a call, true: the call is answered by fw_replica_saved(). */
 bool fw_replica_save(struct fw_session *session, fw_call *call);
 void fw_replica_end(const struct fw_session *session);
+/* It has changed at another replica: its state is read again. */
+void fw_replica_refresh(struct fw_session *session);
 /* The exchange is gone. */
 void fw_takeover_leave(struct fw_takeover *takeover);
 

@@ -50,8 +50,9 @@ void fw_capabilities_unref(struct fw_capabilities *capabilities);
 
 /* What replicas know of a session; see replica.h and follow.h. */
 struct fw_shared_session {
-	uint64_t stamp;  /* of the state that they share */
-	char digest[33]; /* of its id; "": there are no replicas */
+	uint64_t stamp;     /* of the state that they share */
+	char digest[33];    /* of its id; "": there are no replicas */
+	bool is_refreshing; /* it has changed at another replica, and is looked up */
 };
 
 struct fw_session {

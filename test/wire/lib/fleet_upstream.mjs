@@ -1,7 +1,7 @@
 // A server behind a gateway, by stdio: it announces changes on request, and has a call that
 // goes on step by step, as far as a file allows.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
@@ -11,6 +11,7 @@ const object = { type: 'object' };
 const tools = [
 	{ name: 'announce', inputSchema: object },
 	{ name: 'steps', inputSchema: object, annotations: { readOnlyHint: true } },
+	{ name: 'refuse', inputSchema: object, annotations: { readOnlyHint: true } },
 	{ name: 'echo', inputSchema: object, annotations: { readOnlyHint: true } },
 ];
 
@@ -35,6 +36,8 @@ const methods = {
 	'resources/list': (id) => write({ id, result: { resources: [{ uri: 'test://a', name: 'a' }] } }),
 	'resources/templates/list': (id) => write({ id, result: { resourceTemplates: [] } }),
 	'tools/call': (id, { name, arguments: args = {}, _meta }) => {
+		if (args.log) appendFileSync(args.log, `${args.text}\n`);
+		if (name === 'refuse') return write({ id, result: { isError: true, content: [{ type: 'text', text: 'ENOENT: no such file or directory, open notes.txt' }] } });
 		if (name === 'steps') return void steps(id, args, _meta?.progressToken);
 		if (name === 'announce') write({ method: kinds[args.kind], ...(args.uri ? { params: { uri: args.uri } } : {}) });
 		return done(id, args.text ?? 'done');

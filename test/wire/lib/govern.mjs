@@ -42,9 +42,12 @@ export class Place {
 		return this.faultwire('token', 'new', name, ...scopes.flatMap((scope) => ['--scope', scope])).trim();
 	}
 
-	// With `args` of serve or gate; the last ones may be a command after "--".
-	async start(command, ...args) {
-		const child = spawn(bin, [command, '--http', '127.0.0.1:0', ...args], { env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+	// With `args` of serve or gate; the last ones may be a command after "--". One may be an
+	// object with the address to listen at.
+	async start(command, ...given) {
+		const http = given.find((arg) => arg.http)?.http ?? '127.0.0.1:0';
+		const args = given.filter((arg) => !arg.http);
+		const child = spawn(bin, [command, '--http', http, ...args], { env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
 		const server = { child, said: '' };
 		server.ended = new Promise((done) => child.on('exit', (code, signal) => done(signal ?? code)));
 		server.url = await new Promise((found, lost) => {
