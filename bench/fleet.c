@@ -199,7 +199,7 @@ static void latency(const char *url_text, double seconds)
 
 	if (!one.us || !two.us || fw_engine_url_read("URL", url_text, &url) != NULL)
 		fail("no memory");
-	context = redisConnect(url.host, url.port);
+	context = redisConnect(url.places[0].host, url.places[0].port);
 	if (!context || context->err)
 		fail("no connection");
 	begin(&shared, url_text, 0);

@@ -40,6 +40,7 @@ struct lookup {
 struct fw_engine {
 	struct fw_engine_options options;
 	struct fw_engine_url url;
+	size_t place; /* of the URL's, that is used or tried next */
 	enum state state;
 	struct link *link;            /* NULL: none */
 	struct lookup *lookup;        /* NULL: none */
@@ -55,6 +56,11 @@ struct fw_engine {
 
 static void look_up(struct fw_engine *engine);
 static void on_timer(uv_timer_t *timer);
+
+static const struct fw_engine_place *place_of(const struct fw_engine *engine)
+{
+	return &engine->url.places[engine->place];
+}
 
 static void arm(struct fw_engine *engine, uint64_t ms)
 {
@@ -206,7 +212,7 @@ static struct link *link_new(struct fw_engine *engine, redisAsyncContext *contex
 
 static void report_down(struct fw_engine *engine, const char *why)
 {
-	const fw_field fields[] = { fw_log_text("engine", engine->url.name),
+	const fw_field fields[] = { fw_log_text("engine", place_of(engine)->name),
 				    fw_log_text("why", why) };
 
 	if (engine->is_reported || engine->is_closing || engine->options.is_quiet)
@@ -217,7 +223,7 @@ static void report_down(struct fw_engine *engine, const char *why)
 
 static void report_up(struct fw_engine *engine)
 {
-	const fw_field fields[] = { fw_log_text("engine", engine->url.name),
+	const fw_field fields[] = { fw_log_text("engine", place_of(engine)->name),
 				    fw_log_number("failures", engine->failures) };
 
 	engine->is_reported = false;
@@ -247,6 +253,7 @@ static void lose(struct fw_engine *engine, const char *why)
 	if (link)
 		link->engine = NULL;
 	report_down(engine, text);
+	engine->place = (engine->place + 1) % engine->url.place_count;
 	if (!engine->is_closing) {
 		fw_random(random, sizeof random);
 		wait_s = fw_backoff(engine->attempts, 0.05, FW_ENGINE_RETRY_MS / 1000.0,
@@ -285,9 +292,34 @@ static void come_up(struct fw_engine *engine)
 
 /* ---- greeting ------------------------------------------------------------------------------- */
 
+static const redisReply *element(const redisReply *reply, size_t index)
+{
+	if (!reply || reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
+		return NULL;
+	return reply->element[index];
+}
+
 static bool is_text(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+/* Of several places, only the primary takes writes. Who may not ask is not told. */
+static void on_role(redisAsyncContext *context, void *data, void *ctx)
+{
+	struct fw_engine *engine = context->data;
+	const redisReply *reply = data;
+	const redisReply *role = element(reply, 0);
+
+	(void)ctx;
+	if (!reply)
+		ended(context);
+	if (!reply || engine->state != GREETING)
+		return;
+	if (role && role->type == REDIS_REPLY_STRING && strcmp(role->str, "master") != 0)
+		lose(engine, "it is not the primary");
+	else if (--engine->greetings == 0)
+		come_up(engine);
 }
 
 static void on_greeted(redisAsyncContext *context, void *data, void *ctx)
@@ -335,6 +367,11 @@ static void greet(struct fw_engine *engine)
 			greet_with(engine, NULL, (const char *[]){ "AUTH", url->password }, 2);
 	if (is_sent)
 		is_sent = greet_with(engine, NULL, (const char *[]){ "SELECT", db }, 2);
+	if (is_sent && url->place_count > 1) {
+		engine->greetings++;
+		is_sent = redisAsyncCommandArgv(engine->link->context, on_role, NULL, 1,
+						(const char *[]){ "ROLE" }, NULL) == REDIS_OK;
+	}
 	for (size_t i = 0; is_sent && i < engine->options.script_count; i++) {
 		struct fw_engine_script *script = &engine->options.scripts[i];
 
@@ -360,7 +397,7 @@ static void on_connect(const redisAsyncContext *context, int status)
 
 static void connect_to(struct fw_engine *engine, const char *address)
 {
-	redisAsyncContext *context = redisAsyncConnect(address, engine->url.port);
+	redisAsyncContext *context = redisAsyncConnect(address, place_of(engine)->port);
 
 	engine->state = CONNECTING;
 	if (context && !context->err)
@@ -420,7 +457,7 @@ static void look_up(struct fw_engine *engine)
 	lookup->engine = engine;
 	arm(engine, FW_ENGINE_CONNECT_MS);
 	status = uv_getaddrinfo(&engine->options.loop->uv, &lookup->request, on_looked_up,
-				engine->url.host, NULL, &hints);
+				place_of(engine)->host, NULL, &hints);
 	if (status == 0) {
 		engine->lookup = lookup;
 		return;
@@ -489,6 +526,10 @@ static void on_reply(redisAsyncContext *context, void *data, void *ctx)
 	struct fw_engine_call *call = ctx;
 	const redisReply *reply = data;
 	bool is_unknown = call->script && is_lost_script(reply);
+	/* The primary has become a replica of another one. */
+	bool is_demoted = reply && reply->type == REDIS_REPLY_ERROR &&
+			  strncmp(reply->str, "READONLY", 8) == 0;
+	struct fw_engine *engine = call->engine;
 
 	/* The engine is down before a caller hears of it, and sends nothing more. */
 	if (!reply)
@@ -497,7 +538,9 @@ static void on_reply(redisAsyncContext *context, void *data, void *ctx)
 	/* From now on its text is sent, which loads it. */
 	if (is_unknown)
 		call->script->digest[0] = '\0';
-	call->done(call, reply, is_unknown);
+	call->done(call, is_demoted ? NULL : reply, is_unknown);
+	if (is_demoted)
+		lose(engine, "it is not the primary any more");
 }
 
 static bool send_words(struct fw_engine *engine, struct fw_engine_call *call,
@@ -560,13 +603,6 @@ bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
 }
 
 /* ---- replies --------------------------------------------------------------------------------- */
-
-static const redisReply *element(const redisReply *reply, size_t index)
-{
-	if (!reply || reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
-		return NULL;
-	return reply->element[index];
-}
 
 bool fw_engine_reply_number(const redisReply *reply, size_t index, int64_t *ret_number)
 {

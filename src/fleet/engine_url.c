@@ -72,7 +72,7 @@ static bool read_login(const char *text, size_t len, struct fw_engine_url *url)
 	       url->password[0];
 }
 
-static bool read_place(const char *text, size_t len, struct fw_engine_url *url)
+static bool read_place(const char *text, size_t len, struct fw_engine_place *place)
 {
 	const char *end = text + len;
 	const char *host = text, *host_end, *port = NULL;
@@ -92,18 +92,36 @@ static bool read_place(const char *text, size_t len, struct fw_engine_url *url)
 		port = host_end;
 	}
 	host_len = (size_t)(host_end - host);
-	if (!host_len || host_len >= sizeof url->host || memchr(host, '%', host_len))
+	if (!host_len || host_len >= sizeof place->host || memchr(host, '%', host_len))
 		return false;
 	if (port != end &&
 	    (*port != ':' || !read_number(port + 1, (size_t)(end - port - 1), 65535, &number)))
 		return false;
 	if (!number)
 		return false;
-	memcpy(url->host, host, host_len);
-	url->host[host_len] = '\0';
-	url->port = (uint16_t)number;
-	(void)snprintf(url->name, sizeof url->name, "%s:%u", url->host, url->port);
+	memcpy(place->host, host, host_len);
+	place->host[host_len] = '\0';
+	place->port = (uint16_t)number;
+	(void)snprintf(place->name, sizeof place->name, "%.*s:%lu", (int)host_len, host,
+		       number);
 	return true;
+}
+
+static bool read_places(const char *text, size_t len, struct fw_engine_url *url)
+{
+	for (;;) {
+		const char *comma = memchr(text, ',', len);
+		size_t part = comma ? (size_t)(comma - text) : len;
+
+		if (url->place_count == FW_ENGINE_PLACES ||
+		    !read_place(text, part, &url->places[url->place_count]))
+			return false;
+		url->place_count++;
+		if (!comma)
+			return true;
+		text = comma + 1;
+		len -= part + 1;
+	}
 }
 
 static bool read(const char *text, struct fw_engine_url *url)
@@ -118,7 +136,7 @@ static bool read(const char *text, struct fw_engine_url *url)
 		return false;
 	if (at && !read_login(text, (size_t)(at - text), url))
 		return false;
-	if (!read_place(place, len - (size_t)(place - text), url))
+	if (!read_places(place, len - (size_t)(place - text), url))
 		return false;
 	if (slash && slash[1] &&
 	    !read_number(slash + 1, strlen(slash + 1), FW_ENGINE_DB_MAX, &db))
@@ -130,7 +148,7 @@ static bool read(const char *text, struct fw_engine_url *url)
 fw_error *fw_engine_url_read(const char *option, const char *text,
 			     struct fw_engine_url *ret_url)
 {
-	struct fw_engine_url url = { .port = 0 };
+	struct fw_engine_url url = { .place_count = 0 };
 	bool is_valid;
 
 	if (strncmp(text, "rediss://", 9) == 0 || strncmp(text, "valkeys://", 10) == 0)

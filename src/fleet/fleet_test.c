@@ -24,20 +24,26 @@ static void test_fleet__a_url_names_host_port_database_and_login(void **state)
 	(void)state;
 	assert_null(fw_engine_url_read("x", "redis://limits:a%40b%3Ac@engine.example:7000/3",
 				       &url));
-	assert_string_equal(url.host, "engine.example");
-	assert_int_equal(url.port, 7000);
+	assert_string_equal(url.places[0].host, "engine.example");
+	assert_int_equal(url.places[0].port, 7000);
 	assert_int_equal(url.db, 3);
 	assert_string_equal(url.user, "limits");
 	assert_string_equal(url.password, "a@b:c");
-	assert_string_equal(url.name, "engine.example:7000");
+	assert_string_equal(url.places[0].name, "engine.example:7000");
 	assert_null(fw_engine_url_read("x", "valkey://[::1]", &url));
-	assert_string_equal(url.host, "::1");
-	assert_int_equal(url.port, FW_ENGINE_PORT);
+	assert_string_equal(url.places[0].host, "::1");
+	assert_int_equal(url.places[0].port, FW_ENGINE_PORT);
 	assert_int_equal(url.db, 0);
 	assert_string_equal(url.password, "");
 	assert_null(fw_engine_url_read("x", "redis://:secret@h/", &url));
 	assert_string_equal(url.user, "");
 	assert_string_equal(url.password, "secret");
+	assert_int_equal(url.place_count, 1);
+	assert_null(fw_engine_url_read("x", "redis://:p@one:1,[::2]:2,three/4", &url));
+	assert_int_equal(url.place_count, 3);
+	assert_string_equal(url.places[1].host, "::2");
+	assert_string_equal(url.places[2].name, "three:6379");
+	assert_int_equal(url.db, 4);
 }
 
 static void test_fleet__a_url_that_is_not_valid_is_not_repeated(void **state)
@@ -61,17 +67,20 @@ static void test_fleet__a_url_that_is_not_valid_is_not_repeated(void **state)
 		"redis://u:secretword@h:1/0?x=1",
 		"redis://u:secret word@h:1/0",
 		"redis://u:@h:1/0",
+		"redis://u:secretword@h:1,/0",
+		"redis://u:secretword@,h:1/0",
+		"redis://u:secretword@a,b,c,d,e,f,g,h,i/0",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		struct fw_engine_url url = { .port = 7 };
+		struct fw_engine_url url = { .places = { { .port = 7 } } };
 		fw_error *err = fw_engine_url_read("--limits-store", texts[i], &url);
 
 		assert_non_null(err);
 		assert_int_equal(fw_error_code(err), FW_INPUT_INVALID_VALUE);
 		assert_null(strstr(fw_error_message(err), "secret"));
-		assert_int_equal(url.port, 7);
+		assert_int_equal(url.places[0].port, 7);
 		fw_error_free(err);
 	}
 }

@@ -83,7 +83,7 @@ test('keys have the prefix of the fleet, an expiry, and no name of a client', as
 	const keys = [...(await engine.command('KEYS', '*')).matchAll(/^faultwire:\S+/gm)].map((match) => match[0]);
 	assert.ok(keys.some((key) => /^faultwire:main:bucket:[0-9a-f]{32}$/.test(key)), keys.join(' '));
 	for (const key of keys) {
-		assert.match(key, /^faultwire:main:(bucket:[0-9a-f]{32}|calls:[0-9a-f]{32}|replicas)$/);
+		assert.match(key, /^faultwire:main:(bucket:[0-9a-f]{32}|calls:[0-9a-f]{32}|alive:[0-9a-f]{16}|replicas|number|changes|notices)$/);
 		assert.match(await engine.command('PTTL', key), /^(\+OK\r\n)?:[1-9]/);
 	}
 });

@@ -14,12 +14,13 @@
 
 #include "cli/state.h"
 #include "cli/terminal/report.h"
+#include "fleet/engine_url.h"
 #include "observe/audit/audit_anchor.h"
 #include "store/store.h"
 
 enum {
 	PATHS_MAX = 9 + 4 * FW_STORE_FILES_MAX + SERVE_PATHS_MAX,
-	PORTS_MAX = 8 + 4 * FW_STORE_PORTS_MAX,
+	PORTS_MAX = 8 + FW_ENGINE_PLACES + 4 * FW_STORE_PORTS_MAX,
 	HTTP_PORT = 80,
 	HTTPS_PORT = 443,
 	PROXY_PORT = 1080
@@ -141,7 +142,7 @@ static const char *anchors_webhook(const struct serve_confine *how)
 bool serve_confine_connects(const struct serve_confine *how)
 {
 	return how->webhook || how->alertmanager || anchors_webhook(how) || is_url(how->jwks) ||
-	       how->engine_port || is_shared(how->store) || is_shared(how->incidents) ||
+	       how->engine || is_shared(how->store) || is_shared(how->incidents) ||
 	       is_shared(how->governance) || is_shared(how->anchors);
 }
 
@@ -169,8 +170,9 @@ static void add_alert_ports(struct ports *ports, const struct serve_confine *how
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
 					       "all_proxy", "ALL_PROXY" };
 
-	if (how->engine_port)
-		ports->list[ports->count++] = how->engine_port;
+	for (size_t i = 0;
+	     how->engine && i < how->engine->place_count && ports->count < PORTS_MAX; i++)
+		ports->list[ports->count++] = how->engine->places[i].port;
 	add_port(ports, how->webhook, HTTP_PORT);
 	add_port(ports, anchors_webhook(how), HTTP_PORT);
 	add_port(ports, how->alertmanager, HTTP_PORT);

@@ -9,6 +9,8 @@
 #include "cli/serve/toolsets.h"
 
 /* Values of options; NULL: not given. */
+struct fw_engine_url;
+
 struct serve_confine {
 	fw_sandbox sandbox;
 	const char *http;               /* ADDR:PORT */
@@ -24,7 +26,7 @@ struct serve_confine {
 	const char *secret_file; /* for the webhook */
 	const char *webhook;     /* URLs */
 	const char *alertmanager;
-	uint16_t engine_port; /* of the limits store; 0: none */
+	const struct fw_engine_url *engine; /* the limits store; NULL: none */
 };
 
 /** Call it before fw_server_prepare(). Raises what fw_server_confine() raises. */

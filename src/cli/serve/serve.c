@@ -211,7 +211,8 @@ static fw_error *confine(struct serving *serving)
 {
 	const cli_args *args = serving->args;
 	const struct serve_toolsets *toolsets = &serving->shared.observers.toolsets;
-	struct fw_engine_url engine = { .port = 0 };
+	struct fw_engine_url engine = { .place_count = 0 };
+	fw_error *err;
 	struct serve_confine how = {
 		.sandbox = serving->isolation.sandbox,
 		.http = serve_value(args, SERVE_HTTP),
@@ -231,13 +232,14 @@ static fw_error *confine(struct serving *serving)
 
 	if (serve_is_fleet(args)) {
 		FW_TRY(serve_fleet_url(args, &engine));
-		how.engine_port = engine.port;
-		explicit_bzero(&engine, sizeof engine);
+		how.engine = &engine;
 	}
 	/* Workers need no feature that the server does not need. */
 	if (how.sandbox == FW_SANDBOX_BEST_EFFORT)
 		fw_sandbox_probe_server(serve_confine_connects(&how), &serving->lacks);
-	return serve_confine(serving->shared.server, &how);
+	err = serve_confine(serving->shared.server, &how);
+	explicit_bzero(&engine, sizeof engine);
+	return err;
 }
 
 static fw_hints hints_of(const char *word)

@@ -59,7 +59,7 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 			       "The public keys of the issuer, a JSON Web Key Set." },
 	[SERVE_LIMITS_STORE] = { "limits-store", "URL", 0, CLI_TEXT,
 				 "Share limits of clients with other replicas through Redis or "
-				 "Valkey: redis://[user:password@]host:port/db. See "
+				 "Valkey: redis://[user:password@]host:port,.../db. See "
 				 "docs/fleet.md." },
 	[SERVE_LIMITS_STORE_FILE] = { "limits-store-file", "FILE", 0, CLI_FILE,
 				      "The same; the URL is the first line of FILE." },

@@ -48,8 +48,8 @@ export function command(port, words, login = []) {
 }
 
 export class Engine {
-	constructor(place, { password } = {}) {
-		this.dir = place.file('engine');
+	constructor(place, { password, name = 'engine' } = {}) {
+		this.dir = place.file(name);
 		this.password = password;
 		mkdirSync(this.dir, { recursive: true });
 	}
