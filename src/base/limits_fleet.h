@@ -25,6 +25,8 @@ enum {
 	FW_LIMIT_FLEET_URI_BYTES = 4096,
 	/* Resources whose change is announced when the engine is back. */
 	FW_LIMIT_FLEET_LATE_URIS = 64,
+	/* Upstreams whose breakers are shared. */
+	FW_LIMIT_FLEET_BREAKERS = 256,
 	/* A replica that has not reported itself for so long has ended: its calls are not
 	 * counted, and have no answer. */
 	FW_LIMIT_FLEET_DEAD_MS = 3000,

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "fleet/circuits.h"
 #include "fleet/engine.h"
 #include "fleet/journal.h"
 #include "fleet/quota.h"
@@ -24,7 +25,8 @@ struct fw_fleet {
 	struct fw_quotas *quotas;
 	struct fw_roster *roster;   /* NULL: none */
 	struct fw_journal *journal; /* NULL: none */
-	uv_timer_t *timer;          /* NULL: closed */
+	struct fw_circuits *circuits;
+	uv_timer_t *timer; /* NULL: closed */
 	uint64_t changed_ms;
 	uint32_t wait_ms;
 };
@@ -40,6 +42,12 @@ bool fw_fleet_name_is_valid(const char *name)
 struct fw_quotas *fw_fleet_quotas(struct fw_fleet *fleet)
 {
 	return fleet->quotas;
+}
+
+fw_error *fw_fleet_add_breaker(struct fw_fleet *fleet, const char *url,
+			       struct fw_breaker *breaker)
+{
+	return fw_circuits_add(fleet->circuits, url, breaker);
 }
 
 /* ---- readiness and metrics ----------------------------------------------------------------- */
@@ -114,6 +122,13 @@ static double read_failures(void *ctx)
 	return fleet->engine ? (double)fw_engine_failures(fleet->engine) : 0;
 }
 
+static double read_breakers(void *ctx)
+{
+	const struct fw_fleet *fleet = ctx;
+
+	return (double)fw_circuits_applied(fleet->circuits);
+}
+
 static bool each_way(void *ctx, size_t index, const char *ret_labels[2], double *ret_value)
 {
 	static const char *const names[FW_QUOTA_WAYS] = { "shared", "leased", "local" };
@@ -171,6 +186,10 @@ fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics)
 	FW_TRY(fw_metrics_counter(metrics, "faultwire_fleet_engine_failures_total",
 				  "Connections to the engine that were lost or not made.",
 				  read_failures, fleet));
+	FW_TRY(fw_metrics_counter(metrics, "faultwire_fleet_breakers_total",
+				  "Breakers of upstreams that were opened or closed because "
+				  "of another replica.",
+				  read_breakers, fleet));
 	FW_TRY(fw_metrics_add_source(metrics, &events));
 	return fw_metrics_add_source(metrics, &decisions);
 }
@@ -194,6 +213,7 @@ static void on_timer(uv_timer_t *timer)
 	fw_quotas_beat(fleet->quotas);
 	if (fleet->journal)
 		fw_journal_beat(fleet->journal);
+	fw_circuits_beat(fleet->circuits);
 }
 
 static fw_error *start_timer(struct fw_fleet *fleet)
@@ -229,6 +249,7 @@ static fw_error *start(struct fw_fleet *fleet, const struct fw_fleet_options *op
 	FW_TRY(start_timer(fleet));
 	FW_TRY(fw_engine_new(&engine, &fleet->engine));
 	fw_quotas_set_engine(fleet->quotas, fleet->engine);
+	FW_TRY(fw_circuits_new(options->loop, options->name, fleet->engine, &fleet->circuits));
 	if (!options->server)
 		return NULL;
 	FW_TRY(fw_journal_new(&news, &fleet->journal));
@@ -285,6 +306,7 @@ void fw_fleet_close(struct fw_fleet *fleet)
 		settle(fleet);
 		fw_roster_close(fleet->roster);
 		fw_journal_close(fleet->journal);
+		fw_circuits_close(fleet->circuits);
 		fw_quotas_return(fleet->quotas);
 		settle(fleet);
 		fw_engine_free(fleet->engine);
@@ -300,5 +322,6 @@ void fw_fleet_free(struct fw_fleet *fleet)
 	fw_quotas_free(fleet->quotas);
 	fw_roster_free(fleet->roster);
 	fw_journal_free(fleet->journal);
+	fw_circuits_free(fleet->circuits);
 	fw__release(fleet);
 }

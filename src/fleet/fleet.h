@@ -54,6 +54,11 @@ struct fw_fleet_health fw_fleet_health(const struct fw_fleet *fleet);
 
 /* Adds metrics. They must not be read after fw_fleet_free(). */
 FW_NODISCARD fw_error *fw_fleet_observe(struct fw_fleet *fleet, struct fw_metrics *metrics);
+/* Shares the breaker of the upstream at `url`; it is borrowed until fw_fleet_close().
+ * Raises internal.out_of_memory. */
+struct fw_breaker;
+FW_NODISCARD fw_error *fw_fleet_add_breaker(struct fw_fleet *fleet, const char *url,
+					    struct fw_breaker *breaker);
 /* The limits of clients. Borrowed. */
 struct fw_quotas *fw_fleet_quotas(struct fw_fleet *fleet);
 

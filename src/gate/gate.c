@@ -245,6 +245,20 @@ void fw_gate_attach(struct fw_gate *gate, fw_server *server)
 	fw_relay_attach(&gate->relay, server);
 }
 
+fw_error *fw_gate_each_breaker(struct fw_gate *gate,
+			       fw_error *(*use)(void *ctx, const char *url,
+						struct fw_breaker *breaker),
+			       void *ctx)
+{
+	for (size_t i = 0; i < gate->count; i++) {
+		struct fw_upstream *upstream = &gate->upstreams[i];
+
+		if (upstream->entry->target.url)
+			FW_TRY(use(ctx, upstream->entry->target.url, &upstream->breaker));
+	}
+	return NULL;
+}
+
 void fw_gate_free(struct fw_gate *gate)
 {
 	if (!gate)

@@ -66,6 +66,13 @@ fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *option
 		      struct fw_gate **ret_gate);
 /* Passes the requests of this server on. Before it runs. */
 void fw_gate_attach(struct fw_gate *gate, fw_server *server);
+struct fw_breaker;
+/* Calls `use` for the breaker of each upstream that has a URL, until it fails. The breakers
+ * live as long as the gateway. */
+fw_error *fw_gate_each_breaker(struct fw_gate *gate,
+			       fw_error *(*use)(void *ctx, const char *url,
+						struct fw_breaker *breaker),
+			       void *ctx);
 /* NULL is a no-op. Its handles are closed when the loop runs again. */
 void fw_gate_free(struct fw_gate *gate);
 

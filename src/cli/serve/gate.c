@@ -14,6 +14,7 @@
 #include "cli/serve/shared.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "fleet/fleet.h"
 #include "gate/config.h"
 #include "gate/gate.h"
 #include "observe/log/log.h"
@@ -326,6 +327,11 @@ static fw_error *make_gate(struct gating *gating)
 
 /* ---- running ------------------------------------------------------------------------------ */
 
+static fw_error *share_breaker(void *ctx, const char *url, struct fw_breaker *breaker)
+{
+	return fw_fleet_add_breaker(ctx, url, breaker);
+}
+
 static fw_error *gate(struct gating *gating)
 {
 	struct serve_shared *shared = &gating->shared;
@@ -349,6 +355,9 @@ static fw_error *gate(struct gating *gating)
 				     &(struct serve_api){ .api = gating->args->values[API] },
 				     &gating->api));
 	FW_TRY(serve_shared_listen(shared));
+	/* A program that replicas run is not the same one, an endpoint is. */
+	if (shared->fleet)
+		FW_TRY(fw_gate_each_breaker(gating->gate, share_breaker, shared->fleet));
 	if (gating->api) {
 		fw_api_set_alerting(gating->api, shared->observers.observation.alerting);
 		fw_api_set_upstreams(gating->api, fw_gate_put_status, gating->gate);
