@@ -16,11 +16,11 @@
 #include "base/buf.h"
 #include "base/loop.h"
 #include "client/remote.h"
+#include "rpc/mirror.h"
 
 enum {
 	FW_CLIENT_ROUNDS_MAX = 10, /* questions of a modern server, one after the other */
 	FW_CLIENT_PAGES_MAX = 1000,
-	FW_CLIENT_PARAMS_MAX = 32, /* headers of one call */
 };
 
 /* How the exchange in progress has ended. */
@@ -98,17 +98,10 @@ fw_error *fw_client__answer_all(fw_client *client, struct fw_slice result,
 
 /* ---- client_tools.c ---- */
 
-/* Header lines of a call; the strings are in `text`. */
-struct fw_client_params {
-	struct fw_buf text;
-	size_t starts[FW_CLIENT_PARAMS_MAX];
-	const char *lines[FW_CLIENT_PARAMS_MAX + 1];
-	size_t count;
-};
-
 yyjson_val *fw_client__tool(const fw_client *client, const char *name);
 bool fw_client__is_idempotent(yyjson_val *tool);
-bool fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
-			   struct fw_client_params *ret_params);
+/* The headers of a call. On failure `ret_lines->text` may have been allocated, too. */
+fw_error *fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
+				struct fw_mirror_lines *ret_lines);
 
 #endif

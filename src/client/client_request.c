@@ -257,17 +257,18 @@ static fw_error *run_parsed(fw_client *client, const char *method, yyjson_val *o
 	bool is_call = strcmp(method, FW_METHOD_TOOLS_CALL) == 0;
 	struct fw_client_order order = { .method = method, .name = name_in(method, object) };
 	yyjson_val *tool = is_call && order.name ? fw_client__tool(client, order.name) : NULL;
-	struct fw_client_params headers = { .count = 0 };
+	struct fw_mirror_lines headers = { .count = 0 };
 	struct fw_buf params, meta;
 	fw_error *err;
 
 	order.is_idempotent = !is_call || fw_client__is_idempotent(tool);
 	fw_buf_init(&params, FW_LIMIT_CHILD_LINE_BYTES);
 	fw_buf_init(&meta, FW_LIMIT_CHILD_LINE_BYTES);
-	if (!split(object, &params, &meta) ||
-	    !fw_client__put_params(tool, fw_json_member(object, "arguments"), &headers)) {
-		err = fw_raise_internal_out_of_memory();
-	} else {
+	err = split(object, &params, &meta)
+		      ? fw_client__put_params(tool, fw_json_member(object, "arguments"),
+					      &headers)
+		      : fw_raise_internal_out_of_memory();
+	if (!err) {
 		order.params = (struct fw_slice){ params.text, params.len };
 		order.meta = (struct fw_slice){ meta.text, meta.len };
 		order.headers = headers.lines;

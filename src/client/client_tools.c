@@ -3,20 +3,14 @@
  * idempotent, and which arguments a modern HTTP server wants as headers.
  */
 #include <string.h>
-#include <strings.h>
 
 #include <faultwire/raise.h>
 
-#include "base/ascii.h"
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/client_impl.h"
-#include "rpc/header.h"
 #include "rpc/names.h"
-
-#define ANNOTATION "x-mcp-header"
 
 /* ---- tools ------------------------------------------------------------------------- */
 
@@ -41,133 +35,28 @@ bool fw_client__is_idempotent(yyjson_val *tool)
 
 /* ---- headers ------------------------------------------------------------------------- */
 
-/* A name of a header field, RFC 9110. */
-static bool is_token(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!fw_is_digit(text[i]) && !fw_is_lower(text[i]) && !fw_is_upper(text[i]) &&
-		    !(text[i] && strchr("!#$%&'*+-.^_`|~", text[i])))
-			return false;
-	return len > 0;
-}
-
-static bool is_valid_annotation(yyjson_val *property, yyjson_val *header)
-{
-	static const char *const types[] = { "string", "integer", "boolean" };
-	yyjson_val *type = fw_json_member(property, "type");
-
-	if (!yyjson_is_str(header) || !is_token(yyjson_get_str(header), yyjson_get_len(header)))
-		return false;
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (yyjson_equals_str(type, types[i]))
-			return true;
-	return false;
-}
-
+/* False: a client must leave the tool out. */
 static bool has_valid_headers(yyjson_val *tool)
 {
-	yyjson_val *properties =
-		fw_json_member(fw_json_member(tool, "inputSchema"), "properties");
-	const char *seen[FW_CLIENT_PARAMS_MAX], *name;
-	yyjson_val *key, *property;
-	size_t index, max, count = 0;
+	struct fw_mirrors mirrors = { .items = NULL };
+	const char *fault = NULL;
 
-	yyjson_obj_foreach(fw_json_or_empty(properties), index, max, key, property)
-	{
-		yyjson_val *header = fw_json_member(property, ANNOTATION);
-
-		if (!header)
-			continue;
-		if (!is_valid_annotation(property, header) || count == FW_CLIENT_PARAMS_MAX)
-			return false;
-		name = yyjson_get_str(header); /* a token, so it has no NUL */
-		for (size_t i = 0; i < count; i++)
-			if (strcasecmp(seen[i], name) == 0)
-				return false;
-		seen[count++] = name;
-	}
-	return true;
+	fw_error_free(fw_mirrors_read(fw_json_member(tool, "inputSchema"), &fault, &mirrors));
+	fw_mirrors_clear(&mirrors);
+	return !fault;
 }
 
-static bool is_plain(const char *text, size_t len)
+fw_error *fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
+				struct fw_mirror_lines *ret_lines)
 {
-	for (size_t i = 0; i < len; i++)
-		if (text[i] < ' ' || text[i] > '~')
-			return false;
-	return len == 0 ||
-	       (text[0] != ' ' && text[len - 1] != ' ' && strncmp(text, "=?base64?", 9) != 0);
-}
+	struct fw_mirrors mirrors = { .items = NULL };
+	const char *fault = NULL;
+	bool is_put;
 
-static void put_value(struct fw_buf *out, const char *text, size_t len)
-{
-	size_t start;
-
-	if (is_plain(text, len)) {
-		fw_buf_put(out, text, len);
-		return;
-	}
-	FW_BUF(out, "=?base64?");
-	start = out->len;
-	fw_base64url_put(out, (const unsigned char *)text, len);
-	/* Headers have the usual alphabet, with padding. */
-	for (size_t i = start; i < out->len; i++)
-		if (out->text[i] == '-' || out->text[i] == '_')
-			out->text[i] = out->text[i] == '-' ? '+' : '/';
-	while (out->state == FW_BUF_OK && (out->len - start) % 4)
-		FW_BUF(out, "=");
-	FW_BUF(out, "?=");
-}
-
-static void put_param(struct fw_client_params *params, const char *name, yyjson_val *value)
-{
-	struct fw_buf *out = &params->text;
-
-	if (!value || yyjson_is_null(value) || yyjson_is_ctn(value) ||
-	    params->count == FW_CLIENT_PARAMS_MAX)
-		return;
-	if (!yyjson_is_bool(value) && yyjson_get_len(value) > FW_HEADER_VALUE_MAX / 2)
-		return;
-	params->starts[params->count++] = out->len;
-	FW_BUF(out, FW_HEADER_PARAM_PREFIX);
-	fw_buf_str(out, name);
-	/* libcurl sends a header without a value only if it ends with a semicolon. */
-	if (yyjson_is_str(value) && yyjson_get_len(value) == 0) {
-		FW_BUF(out, ";");
-	} else {
-		FW_BUF(out, ": ");
-		if (yyjson_is_bool(value))
-			fw_buf_str(out, yyjson_get_bool(value) ? "true" : "false");
-		else if (yyjson_is_raw(value))
-			fw_buf_put(out, yyjson_get_raw(value), yyjson_get_len(value));
-		else
-			put_value(out, yyjson_get_str(value), yyjson_get_len(value));
-	}
-	fw_buf_put(out, "", 1);
-}
-
-bool fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
-			   struct fw_client_params *ret_params)
-{
-	yyjson_val *properties =
-		fw_json_member(fw_json_member(tool, "inputSchema"), "properties");
-	yyjson_val *key, *property;
-	size_t index, max;
-
-	memset(ret_params, 0, sizeof *ret_params);
-	fw_buf_init(&ret_params->text, FW_LIMIT_HELLO_BYTES);
-	yyjson_obj_foreach(fw_json_or_empty(properties), index, max, key, property)
-	{
-		yyjson_val *header = fw_json_member(property, ANNOTATION);
-
-		if (yyjson_is_str(header))
-			put_param(ret_params, yyjson_get_str(header),
-				  yyjson_obj_getn(arguments, yyjson_get_str(key),
-						  yyjson_get_len(key)));
-	}
-	for (size_t i = 0; i < ret_params->count; i++)
-		ret_params->lines[i] = ret_params->text.text + ret_params->starts[i];
-	ret_params->lines[ret_params->count] = NULL;
-	return ret_params->text.state == FW_BUF_OK;
+	FW_TRY(fw_mirrors_read(fw_json_member(tool, "inputSchema"), &fault, &mirrors));
+	is_put = fw_mirrors_put(&mirrors, arguments, ret_lines);
+	fw_mirrors_clear(&mirrors);
+	return is_put ? NULL : fw_raise_internal_out_of_memory();
 }
 
 /* ---- lists ------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -107,42 +106,19 @@ static void add_line(struct lines *lines, const char *name, const char *value)
 	end_line(lines);
 }
 
-static bool is_plain_value(const char *value)
-{
-	size_t len = strlen(value);
-
-	if (!len || value[0] == ' ' || value[len - 1] == ' ' ||
-	    strncmp(value, "=?base64?", 9) == 0)
-		return false;
-	for (; *value; value++)
-		if (*value < 0x20 || *value > 0x7e)
-			return false;
-	return true;
-}
-
-/* A value that mirrors the body; in base64 if a header cannot hold it. */
+/* A value that mirrors the body. */
 static void add_mirror(struct lines *lines, const char *name, const char *value)
 {
-	struct fw_buf *text = &lines->text;
 	size_t len = strlen(value);
-	size_t start;
 
-	if (is_plain_value(value)) {
-		add_line(lines, name, value);
-		return;
-	}
 	if (len > FW_HEADER_VALUE_MAX / 2 || !begin_line(lines, name))
 		return;
-	FW_BUF(text, "=?base64?");
-	start = text->len;
-	fw_base64url_put(text, (const unsigned char *)value, len);
-	/* Headers have the usual alphabet, with padding. */
-	for (size_t i = start; i < text->len; i++)
-		if (text->text[i] == '-' || text->text[i] == '_')
-			text->text[i] = text->text[i] == '-' ? '+' : '/';
-	while (text->state == FW_BUF_OK && (text->len - start) % 4)
-		FW_BUF(text, "=");
-	FW_BUF(text, "?=");
+	/* libcurl does not send a header that is empty. */
+	if (len)
+		fw_header_encode(value, len, &lines->text);
+	else
+		FW_BUF(&lines->text, "=?base64?"
+				     "?=");
 	end_line(lines);
 }
 

@@ -1,6 +1,6 @@
 /*
  * gate_impl.h - the inside of a gateway: gate.c has its life, upstream.c connections and
- * their restarts, legacy.c the second connection to a server of both eras, job.c a call on its way, answer.c what replies mean, names.c routing.
+ * their restarts, legacy.c the second connection to a server of both eras, job.c a call on its way, headers.c its headers, answer.c what replies mean, names.c routing.
  */
 #ifndef FW_GATE_GATE_IMPL_H
 #define FW_GATE_GATE_IMPL_H
@@ -11,7 +11,7 @@
 #include "client/remote.h"
 #include "gate/gate.h"
 #include "gate/listing.h"
-#include "gate/output.h"
+#include "gate/definition.h"
 #include "mcp/relay.h"
 #include "policy/breaker.h"
 #include "policy/rate.h"
@@ -37,6 +37,7 @@ struct fw_upstream {
 	struct fw_breaker breaker;
 	struct fw_job *jobs;    /* sent */
 	struct fw_job *waiting; /* until it is connected */
+	struct fw_job *last_waiting;
 	bool is_settled;        /* it was ready, or failed to become so */
 	unsigned failed_starts; /* in a row */
 	uint64_t retry_ms;      /* when it may be started again, in loop time; 0: now */
@@ -51,7 +52,7 @@ struct fw_upstream {
 	unsigned retry_tokens;    /* tenths: each call adds one, each retry costs ten */
 	uint64_t counted_connect; /* the connection whose end the breaker knows of */
 	int log_level;            /* -1: not set */
-	struct fw_outputs outputs;
+	struct fw_definitions definitions;
 	struct fw_rate rate;
 	uint64_t outcomes[FW_GATE_OUTCOMES];
 	uint32_t in_flight;
@@ -98,7 +99,8 @@ struct fw_job {
 	unsigned attempts;
 	bool is_waiting; /* in the list `waiting` */
 	bool is_linked;
-	bool is_counted; /* in `in_flight` of its upstream */
+	bool is_counted;   /* in `in_flight` of its upstream */
+	bool has_relisted; /* see fw_job_relists() */
 	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
 	 * of its request. */
 	struct fw_buf state;
@@ -173,6 +175,17 @@ void fw_job_refuse(struct fw_job *job, fw_error *err);
 void fw_job_free(struct fw_job *job);
 /* The job that a message of the upstream belongs to, as far as that can be known. */
 struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key);
+
+/* ---- headers.c ---- */
+
+/* Learns the definition of a tool. False: the protocol wants the tool to be left out. */
+bool fw_upstream_learns(struct fw_upstream *upstream, const char *tool, struct fw_slice item);
+/* Compares the headers of the client with the arguments. Raises protocol.header_mismatch. */
+fw_error *fw_job_check_headers(const struct fw_job *job);
+/* The headers for the upstream; false: no memory. The caller clears `ret_lines->text`. */
+bool fw_job_put_headers(const struct fw_job *job, struct fw_mirror_lines *ret_lines);
+/* Is a header missing for the upstream? Then the job goes on when its tools are listed. */
+bool fw_job_relists(struct fw_job *job, const struct fw_remote_reply *reply);
 
 /* ---- retry.c ---- */
 

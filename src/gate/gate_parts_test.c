@@ -18,7 +18,7 @@
 #include "gate/config.h"
 #include "gate/gate_impl.h"
 #include "gate/names.h"
-#include "gate/output.h"
+#include "gate/definition.h"
 #include "gate/pins.h"
 #include "gate/wrap.h"
 #include "mcp/server.h"
@@ -138,25 +138,33 @@ static void test_wrap__survives_every_allocation_failure(void **state)
 
 /* ---- results ---------------------------------------------------------------------------- */
 
+static const struct fw_slice nothing = { NULL, 0 };
+#define ANNOTATED_SCHEMA                                                             \
+	SLICE("{\"type\":\"object\",\"properties\":{\"place\":{\"type\":\"object\"," \
+	      "\"properties\":"                                                      \
+	      "{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}}}}}")
+
 static void check_outputs(void)
 {
-	struct fw_outputs outputs = { .first = NULL };
+	struct fw_definitions outputs = { .first = NULL };
 	struct fw_scan good = { .structured = SLICE("{\"n\":1}") };
 	struct fw_scan bad = { .structured = SLICE("{\"n\":\"x\"}") };
 	fw_error *err;
 
-	fw_outputs_learn(&outputs, "t", SLICE("{\"type\":\"object\"}"));
-	fw_outputs_learn(&outputs, "t",
-			 SLICE("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
-			       "\"integer\"}}}"));
-	fw_outputs_learn(&outputs, "u", SLICE("{\"$ref\":\"#/nowhere\"}"));
-	(void)worked(fw_outputs_check(&outputs, "up", "t", &good));
-	err = fw_outputs_check(&outputs, "up", "t", &bad);
+	(void)fw_definitions_learn(&outputs, "t", SLICE("{\"type\":\"object\"}"), nothing);
+	(void)fw_definitions_learn(&outputs, "t",
+				   SLICE("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+					 "\"integer\"}}}"),
+				   nothing);
+	(void)fw_definitions_learn(&outputs, "u", SLICE("{\"$ref\":\"#/nowhere\"}"), nothing);
+	(void)fw_definitions_learn(&outputs, "v", nothing, ANNOTATED_SCHEMA);
+	(void)worked(fw_definitions_check(&outputs, "up", "t", &good));
+	err = fw_definitions_check(&outputs, "up", "t", &bad);
 	if (err && fw_error_code(err) == FW_UPSTREAM_INVALID_RESULT)
 		assert_int_equal(fw_error_delivery(err), FW_REPLIED);
 	fw_error_free(err);
-	assert_null(fw_outputs_check(&outputs, "up", "none", &bad));
-	fw_outputs_clear(&outputs);
+	assert_null(fw_definitions_check(&outputs, "up", "none", &bad));
+	fw_definitions_clear(&outputs);
 	assert_null(outputs.first);
 }
 
@@ -168,25 +176,51 @@ static void test_output__survives_every_allocation_failure(void **state)
 
 static void test_output__keeps_to_its_limits(void **state)
 {
-	struct fw_outputs outputs = { .first = NULL };
-	char *large = malloc(FW_OUTPUT_SCHEMA_BYTES + 1);
+	struct fw_definitions outputs = { .first = NULL };
+	char *large = malloc(FW_DEFINITION_SCHEMA_BYTES + 1);
 	struct fw_scan any = { .structured = SLICE("[]") };
 
 	(void)state;
 	assert_non_null(large);
-	memset(large, ' ', FW_OUTPUT_SCHEMA_BYTES + 1);
+	memset(large, ' ', FW_DEFINITION_SCHEMA_BYTES + 1);
 	memcpy(large, "{\"type\":\"object\"", 16);
-	large[FW_OUTPUT_SCHEMA_BYTES] = '}';
-	fw_outputs_learn(&outputs, "t", (struct fw_slice){ large, FW_OUTPUT_SCHEMA_BYTES + 1 });
+	large[FW_DEFINITION_SCHEMA_BYTES] = '}';
+	(void)fw_definitions_learn(&outputs, "t",
+				   (struct fw_slice){ large, FW_DEFINITION_SCHEMA_BYTES + 1 },
+				   nothing);
 	assert_null(outputs.first);
-	fw_outputs_learn(&outputs, "t", SLICE("{\"type\":\"object\"}"));
+	(void)fw_definitions_learn(&outputs, "t", SLICE("{\"type\":\"object\"}"), nothing);
 	assert_int_equal(outputs.bytes, 17);
 	/* A definition without a schema takes it back. */
-	fw_outputs_learn(&outputs, "t", (struct fw_slice){ NULL, 0 });
+	(void)fw_definitions_learn(&outputs, "t", nothing, nothing);
 	assert_int_equal(outputs.bytes, 0);
-	assert_null(fw_outputs_check(&outputs, "up", "t", &any));
-	fw_outputs_clear(&outputs);
+	assert_null(fw_definitions_check(&outputs, "up", "t", &any));
+	fw_definitions_clear(&outputs);
 	free(large);
+}
+
+static void test_definition__knows_the_arguments_that_are_headers(void **state)
+{
+	struct fw_definitions definitions = { .first = NULL };
+	const struct fw_mirrors *mirrors;
+
+	(void)state;
+	assert_null(fw_definitions_learn(&definitions, "t", nothing, ANNOTATED_SCHEMA));
+	mirrors = fw_definitions_mirrors(&definitions, "t");
+	assert_non_null(mirrors);
+	assert_int_equal(mirrors->count, 1);
+	assert_string_equal(mirrors->items[0].header, "Mcp-Param-Region");
+	assert_string_equal(mirrors->items[0].pointer, "/place/region");
+	assert_int_equal(definitions.bytes, ANNOTATED_SCHEMA.n);
+	/* The next definition counts, and not the one before. */
+	assert_null(fw_definitions_learn(&definitions, "t", SLICE("{\"type\":\"object\"}"),
+					 nothing));
+	assert_null(fw_definitions_mirrors(&definitions, "t"));
+	assert_int_equal(definitions.bytes, 17);
+	assert_non_null(fw_definitions_learn(&definitions, "u", nothing,
+					     SLICE("{\"x-mcp-header\":\"Region\"}")));
+	assert_null(fw_definitions_mirrors(&definitions, "u"));
+	fw_definitions_clear(&definitions);
 }
 
 /* ---- upstreams without a connection -------------------------------------------------------- */
@@ -334,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_wrap__survives_every_allocation_failure),
 		cmocka_unit_test(test_output__survives_every_allocation_failure),
 		cmocka_unit_test(test_output__keeps_to_its_limits),
+		cmocka_unit_test(test_definition__knows_the_arguments_that_are_headers),
 		cmocka_unit_test(test_pins__survives_every_allocation_failure),
 		cmocka_unit_test(test_listing__merging_survives_every_allocation_failure),
 		cmocka_unit_test(test_names__have_the_prefix_of_their_upstream),

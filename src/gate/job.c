@@ -43,29 +43,21 @@ static struct fw_job **list_of(const struct fw_job *job)
 void fw_job_link(struct fw_job *job, bool is_waiting)
 {
 	struct fw_job **list;
-	struct fw_job *last;
 
 	job->is_waiting = is_waiting;
 	job->is_linked = true;
 	list = list_of(job);
-	if (!is_waiting) {
-		job->previous = NULL;
-		job->next = *list;
-		if (job->next)
-			job->next->previous = job;
-		*list = job;
-		return;
-	}
 	/* The first to wait is the first to be sent. */
-	last = *list;
-	while (last && last->next)
-		last = last->next;
-	job->next = NULL;
-	job->previous = last;
-	if (last)
-		last->next = job;
+	job->previous = is_waiting ? job->upstream->last_waiting : NULL;
+	job->next = is_waiting ? NULL : *list;
+	if (job->next)
+		job->next->previous = job;
+	if (job->previous)
+		job->previous->next = job;
 	else
 		*list = job;
+	if (is_waiting)
+		job->upstream->last_waiting = job;
 }
 
 void fw_job_unlink(struct fw_job *job)
@@ -79,6 +71,8 @@ void fw_job_unlink(struct fw_job *job)
 		*list_of(job) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;
+	else if (job->is_waiting)
+		job->upstream->last_waiting = job->previous;
 	job->next = NULL;
 	job->previous = NULL;
 }
@@ -312,6 +306,14 @@ static bool subscribes_here(struct fw_job *job)
 	return true;
 }
 
+/* Why the request cannot be sent to its upstream; NULL: it can. */
+static fw_error *refusal(const struct fw_job *job)
+{
+	if (job->has_state && !fw_remote_is_modern(job->upstream->remote))
+		return fw_raise_protocol_state_tampered();
+	return fw_job_check_headers(job);
+}
+
 void fw_job_send(struct fw_job *job)
 {
 	struct fw_gate *gate = job->gate;
@@ -324,21 +326,24 @@ void fw_job_send(struct fw_job *job)
 		.progress = from->progress_token ? on_progress : NULL,
 		.ctx = job,
 	};
-	fw_error *err = NULL;
+	struct fw_mirror_lines headers = { .count = 0 };
+	fw_error *err = refusal(job);
 
-	if (subscribes_here(job))
-		return;
-	if (job->has_state && !fw_remote_is_modern(job->upstream->remote)) {
+	if (err) {
 		fw_upstream_judge(job->upstream, job, NULL);
-		fw_job_refuse(job, fw_raise_protocol_state_tampered());
+		fw_job_refuse(job, err);
 		return;
 	}
+	if (subscribes_here(job))
+		return;
 	if (fw_gate_own_name(job))
 		request.name = fw_gate_own_name(job);
 	put_params(job, &gate->params);
 	put_meta(job, &gate->meta);
-	if (gate->params.state != FW_BUF_OK || gate->meta.state != FW_BUF_OK)
+	if (!fw_job_put_headers(job, &headers) || gate->params.state != FW_BUF_OK ||
+	    gate->meta.state != FW_BUF_OK)
 		err = fw_raise_internal_out_of_memory();
+	request.headers = headers.lines;
 	request.params = (struct fw_slice){ gate->params.text, gate->params.len };
 	request.meta = (struct fw_slice){ gate->meta.text, gate->meta.len };
 	if (fw_remote_is_modern(job->upstream->remote))
@@ -346,6 +351,7 @@ void fw_job_send(struct fw_job *job)
 	job->attempts++;
 	if (!err)
 		err = fw_remote_call(job->upstream->remote, &request, &job->key);
+	fw_buf_clear(&headers.text);
 	if (err) {
 		job->key = 0;
 		fail_or_retry(job, err);
@@ -384,44 +390,98 @@ static struct fw_slice missing_members(const struct fw_job *job, const struct fw
 	return (struct fw_slice){ type, sizeof type - 1 };
 }
 
-/* A list that passes through is looked at for tools that have changed. */
-static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
+enum { TOOL_NAME_BYTES = 256 };
+
+/* The name of a tool in a list; false: it has none that can be used. */
+static bool read_name(struct fw_slice item, char name[TOOL_NAME_BYTES])
+{
+	struct fw_scan_member member = { .name = "name" };
+
+	(void)fw_slice_members(item, &member, 1);
+	return fw_slice_is_string(member.value) &&
+	       fw_slice_text(member.value, name, TOOL_NAME_BYTES) < TOOL_NAME_BYTES;
+}
+
+/* The list without the tools that must not be in it. */
+static void put_valid_tools(struct fw_upstream *upstream, struct fw_slice result,
+			    struct fw_buf *out)
+{
+	struct fw_slice key, value, index, item;
+	const char *at = NULL;
+
+	FW_BUF(out, "{");
+	while (fw_slice_next(result, &at, &key, &value)) {
+		const char *in = NULL;
+
+		if (out->text && out->text[out->len - 1] != '{')
+			FW_BUF(out, ",");
+		fw_buf_put(out, key.p, key.n);
+		FW_BUF(out, ":");
+		if (!fw_slice_equals(key, "tools")) {
+			fw_buf_put(out, value.p, value.n);
+			continue;
+		}
+		FW_BUF(out, "[");
+		while (fw_slice_next(value, &in, &index, &item)) {
+			char name[TOOL_NAME_BYTES];
+
+			if (read_name(item, name) && !fw_upstream_learns(upstream, name, item))
+				continue;
+			if (out->text && out->text[out->len - 1] != '[')
+				FW_BUF(out, ",");
+			fw_buf_put(out, item.p, item.n);
+		}
+		FW_BUF(out, "]");
+	}
+	FW_BUF(out, "}");
+}
+
+/* A list that passes through is looked at for tools that have changed. False: it has tools
+ * that must be left out. */
+static bool watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 {
 	struct fw_scan_member tools = { .name = "tools" };
 	uint64_t changed = upstream->changed_tools;
+	bool is_valid = true;
 	struct fw_slice key;
 	struct fw_slice item;
 	const char *at = NULL;
 
 	(void)fw_slice_members(result, &tools, 1);
-	upstream->outputs.is_known = true;
+	upstream->definitions.is_known = true;
 	while (tools.value.p && fw_slice_next(tools.value, &at, &key, &item)) {
-		struct fw_scan_member parts[] = { { .name = "name" },
-						  { .name = "outputSchema" } };
-		char text[256];
+		char name[TOOL_NAME_BYTES];
 
-		(void)fw_slice_members(item, parts, 2);
-		if (!fw_slice_is_string(parts[0].value) ||
-		    fw_slice_text(parts[0].value, text, sizeof text) >= sizeof text)
+		if (!read_name(item, name))
 			continue;
-		(void)fw_pins_check(upstream, text, item);
-		fw_outputs_learn(&upstream->outputs, text, parts[1].value);
+		(void)fw_pins_check(upstream, name, item);
+		is_valid = fw_upstream_learns(upstream, name, item) && is_valid;
 	}
 	if (upstream->changed_tools != changed)
 		fw_listen_announce(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
+	return is_valid;
 }
 
 static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 {
 	fw_call *call = job->call;
+	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
 	struct fw_slice before = missing_members(job, reply->scan);
+	struct fw_slice result = reply->result;
+	struct fw_buf valid;
 
+	fw_buf_init(&valid, FW_LIMIT_CHILD_LINE_BYTES);
 	if (call->request.method &&
-	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS)
-		watch_tools(job->upstream, reply->result);
+	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS &&
+	    !watch_tools(upstream, result)) {
+		put_valid_tools(upstream, result, &valid);
+		if (valid.state == FW_BUF_OK)
+			result = (struct fw_slice){ valid.text, valid.len };
+	}
 	count(job, FW_GATE_OK);
 	fw_job_free(job);
-	fw_relay_reply(call, before, reply->result);
+	fw_relay_reply(call, before, result);
+	fw_buf_clear(&valid);
 }
 
 /* The failure that the reply reports. Consumes `err`. */
@@ -456,21 +516,24 @@ static fw_error *check_output(const struct fw_job *job, const struct fw_scan *sc
 		return NULL;
 	/* The client has not asked for the definitions, but this tool may have a schema: the
 	 * next results are checked. */
-	if (!upstream->outputs.is_known && scan->structured.p) {
-		upstream->outputs.is_known = true;
+	if (!upstream->definitions.is_known && scan->structured.p) {
+		upstream->definitions.is_known = true;
 		fw_gathering_begin(job->gate, FW_LISTING_TOOLS, false, ignore_list, NULL,
 				   &gathering);
 	}
-	return fw_outputs_check(&upstream->outputs, upstream->entry->target.name,
-				own ? own : request->name, scan);
+	return fw_definitions_check(&upstream->definitions, upstream->entry->target.name,
+				    own ? own : request->name, scan);
 }
 
 void fw_job_end(struct fw_job *job, const struct fw_remote_reply *reply)
 {
 	const struct fw_scan *scan = reply->scan;
 	bool has_questions = fw_slice_equals(scan->type, "input_required");
-	fw_error *err = fw_answer_read(job->upstream, job->call, reply);
+	fw_error *err;
 
+	if (fw_job_relists(job, reply))
+		return;
+	err = fw_answer_read(job->upstream, job->call, reply);
 	if (err) {
 		fail_as_reported(job, err, reply);
 	} else if (has_questions && (!job->call->request.is_modern || job->call->page)) {

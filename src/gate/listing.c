@@ -105,14 +105,13 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 	struct fw_listing *listing = &fetch->listing;
 	const struct fw_gate_entry *entry = fetch->upstream->entry;
 	enum fw_listing_kind kind = fetch->gathering->kind;
-	struct fw_scan_member members[] = { { .name = kinds[kind].name },
-					    { .name = "outputSchema" } };
+	struct fw_scan_member id = { .name = kinds[kind].name };
 	struct fw_listing_item added = { .offset = listing->text.len, .len = item.n };
 	char text[4096];
 
-	(void)fw_slice_members(item, members, 2);
-	if (!fw_slice_is_string(members[0].value) ||
-	    fw_slice_text(members[0].value, text, sizeof text) >= sizeof text)
+	(void)fw_slice_members(item, &id, 1);
+	if (!fw_slice_is_string(id.value) ||
+	    fw_slice_text(id.value, text, sizeof text) >= sizeof text)
 		return true;
 	if (kind == FW_LISTING_TOOLS) {
 		if ((entry->allow && !is_listed(entry->allow, text)) ||
@@ -120,7 +119,8 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 			return true;
 		added.is_safe = has_safe_hint(item);
 		added.is_refused = !fw_pins_check(fetch->upstream, text, item);
-		fw_outputs_learn(&fetch->upstream->outputs, text, members[1].value);
+		if (!fw_upstream_learns(fetch->upstream, text, item))
+			return true;
 	}
 	if (listing->count == FW_LISTING_ITEMS)
 		return false;
@@ -168,7 +168,7 @@ static void end_fetch(struct fetch *fetch, fw_error *err)
 		kept->is_loaded = true;
 		memset(&fetch->listing, 0, sizeof fetch->listing);
 		if (gathering->kind == FW_LISTING_TOOLS) {
-			upstream->outputs.is_known = true;
+			upstream->definitions.is_known = true;
 			fw_pins_listed(upstream);
 		}
 	}

@@ -266,7 +266,7 @@ void fw_upstream_clear(struct fw_upstream *upstream)
 		fw_listing_clear(&upstream->listings[i]);
 		fw_error_free(upstream->list_faults[i]);
 	}
-	fw_outputs_clear(&upstream->outputs);
+	fw_definitions_clear(&upstream->definitions);
 }
 
 void fw_upstream_connect(struct fw_upstream *upstream)

@@ -100,14 +100,12 @@ static fw_error *check_param(const fw_call *call, const struct fw_mirror *mirror
 	return NULL;
 }
 
-fw_error *fw_era_check_params_headers(fw_call *call)
+fw_error *fw_era_check_mirrors(const fw_call *call, const struct fw_mirrors *mirrors)
 {
-	const struct fw_offer *offer = call->request.offer;
-
 	if (!call->request.is_modern || !call->exchange || !call->exchange->is_http)
 		return NULL;
-	for (size_t i = 0; i < offer->mirrors.count; i++)
-		FW_TRY(check_param(call, &offer->mirrors.items[i]));
+	for (size_t i = 0; i < mirrors->count; i++)
+		FW_TRY(check_param(call, &mirrors->items[i]));
 	return NULL;
 }
 

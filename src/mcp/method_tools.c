@@ -99,7 +99,7 @@ fw_error *fw_method_call_tool(fw_call *call)
 							"an object");
 	/* A page has no arguments in its headers. */
 	if (!call->page)
-		FW_TRY(fw_era_check_params_headers(call));
+		FW_TRY(fw_era_check_mirrors(call, &call->request.offer->mirrors));
 	/* Before the observers are called, because they read the arguments too. */
 	if (call->request.may_hold_nul && !call->request.offer->takes_nul)
 		FW_TRY(fw_mcp_refuse_nul(call));

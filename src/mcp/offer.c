@@ -86,13 +86,9 @@ void fw_offer_free(struct fw_offer *offer)
 {
 	if (!offer)
 		return;
-	for (size_t i = 0; i < offer->mirrors.count; i++) {
-		fw__release(offer->mirrors.items[i].header);
-		fw__release(offer->mirrors.items[i].pointer);
-	}
 	for (size_t i = 0; offer->required && offer->required[i]; i++)
 		fw__release(offer->required[i]);
-	fw__release(offer->mirrors.items);
+	fw_mirrors_clear(&offer->mirrors);
 	fw__release(offer->required);
 	fw__release(offer->name);
 	fw__release(offer->json);

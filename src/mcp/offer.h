@@ -14,6 +14,7 @@
 
 #include <faultwire/tool.h>
 
+#include "rpc/mirror.h"
 #include "schema/schema.h"
 
 struct fw_breaker;
@@ -26,17 +27,6 @@ struct fw_load {
 };
 
 enum fw_kind_of_offer { FW_OFFER_TOOL, FW_OFFER_RESOURCE, FW_OFFER_TEMPLATE, FW_OFFER_PROMPT };
-
-/* A parameter that modern HTTP clients mirror in a header. */
-struct fw_mirror {
-	char *header;  /* "Mcp-Param-Region" */
-	char *pointer; /* into the arguments */
-};
-
-struct fw_mirrors {
-	struct fw_mirror *items;
-	size_t count;
-};
 
 struct fw_offer {
 	enum fw_kind_of_offer kind;

@@ -135,84 +135,6 @@ static bool is_tool_name(const char *name)
 	return len >= 1 && len <= 64 && name[len] == '\0';
 }
 
-static bool is_token(const char *text)
-{
-	size_t len = strspn(text, "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				  "abcdefghijklmnopqrstuvwxyz");
-
-	return len > 0 && text[len] == '\0';
-}
-
-static const char *add_mirror(struct fw_offer *offer, yyjson_val *schema, const char *header,
-			      const char *pointer)
-{
-	yyjson_val *type = fw_json_member(schema, "type");
-	struct fw_mirror *more;
-	char name[256];
-
-	if (!header || !is_token(header) || strlen(header) > 200)
-		return "x-mcp-header must be a header name";
-	if (!yyjson_equals_str(type, "string") && !yyjson_equals_str(type, "integer") &&
-	    !yyjson_equals_str(type, "boolean") && !yyjson_equals_str(type, "number"))
-		return "x-mcp-header needs a string, an integer or a boolean";
-	(void)snprintf(name, sizeof name, "Mcp-Param-%s", header);
-	for (size_t i = 0; i < offer->mirrors.count; i++)
-		if (strcasecmp(offer->mirrors.items[i].header, name) == 0)
-			return "x-mcp-header is used twice";
-	more = fw__reallocate(offer->mirrors.items, (offer->mirrors.count + 1) * sizeof *more);
-	if (!more)
-		return "out of memory";
-	offer->mirrors.items = more;
-	more[offer->mirrors.count] =
-		(struct fw_mirror){ .header = fw_strdup(name), .pointer = fw_strdup(pointer) };
-	if (!more[offer->mirrors.count].header || !more[offer->mirrors.count].pointer) {
-		fw__release(more[offer->mirrors.count].header);
-		fw__release(more[offer->mirrors.count].pointer);
-		return "out of memory";
-	}
-	offer->mirrors.count++;
-	return NULL;
-}
-
-enum { MIRROR_DEPTH = 8, MIRROR_POINTER = 512 };
-
-/* Only values that are reached through `properties` have one place in the arguments. */
-static const char *find_mirrors(struct fw_offer *offer, yyjson_val *schema, const char *pointer,
-				int depth)
-{
-	yyjson_obj_iter iter = yyjson_obj_iter_with(fw_json_member(schema, "properties"));
-	yyjson_val *key;
-
-	while (depth < MIRROR_DEPTH && (key = yyjson_obj_iter_next(&iter))) {
-		yyjson_val *property = yyjson_obj_iter_get_val(key);
-		yyjson_val *header = fw_json_member(property, "x-mcp-header");
-		const char *name = fw_text_of(key).p;
-		const char *reason;
-		char path[MIRROR_POINTER];
-		size_t at = (size_t)snprintf(path, sizeof path, "%s/", pointer);
-
-		for (; *name && at < sizeof path - 3; name++) {
-			if (*name == '~' || *name == '/') {
-				path[at++] = '~';
-				path[at++] = *name == '~' ? '0' : '1';
-			} else {
-				path[at++] = *name;
-			}
-		}
-		path[at] = '\0';
-		if (header) {
-			reason = add_mirror(offer, property, fw_text_str(fw_text_of(header)),
-					    path);
-			if (reason)
-				return reason;
-		}
-		reason = find_mirrors(offer, property, path, depth + 1);
-		if (reason)
-			return reason;
-	}
-	return NULL;
-}
-
 static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 			 struct fw_offer *offer)
 {
@@ -223,6 +145,7 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 	fw_schema *schema = fw_schema_compile(json, strlen(json), &options, &problem);
 	yyjson_doc *doc;
 	const char *reason = NULL;
+	fw_error *err = NULL;
 	char text[512];
 
 	if (!schema && strcmp(problem.reason, "out of memory") == 0)
@@ -244,15 +167,16 @@ static fw_error *compile(const fw_tool *tool, const char *json, bool is_input,
 				       "object"))
 			reason = "input schema: its type must be object";
 		else
-			reason = find_mirrors(offer, yyjson_doc_get_root(doc), "", 0);
+			err = fw_mirrors_read(yyjson_doc_get_root(doc), &reason,
+					      &offer->mirrors);
 	} else {
 		offer->output = schema;
 		offer->output_is_object = yyjson_equals_str(
 			fw_json_member(yyjson_doc_get_root(doc), "type"), "object");
 	}
 	yyjson_doc_free(doc);
-	if (reason && strcmp(reason, "out of memory") == 0)
-		return fw_raise_internal_out_of_memory();
+	if (err)
+		return err;
 	return reason ? misuse("fw_server_add_tool", tool->name, reason) : NULL;
 }
 

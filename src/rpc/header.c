@@ -1,5 +1,5 @@
 /*
- * header.c - decodes mirrored header values.
+ * header.c - see header.h.
  */
 #include "rpc/header.h"
 
@@ -63,4 +63,33 @@ bool fw_header_decode(const char *value, char *buf, size_t cap, size_t *ret_len)
 		return false;
 	buf[*ret_len] = '\0';
 	return fw_utf8_valid(buf, *ret_len) == *ret_len;
+}
+
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	return len == 0 ||
+	       (text[0] != ' ' && text[len - 1] != ' ' && strncmp(text, "=?base64?", 9) != 0);
+}
+
+void fw_header_encode(const char *text, size_t len, struct fw_buf *out)
+{
+	size_t start;
+
+	if (is_plain(text, len)) {
+		fw_buf_put(out, text, len);
+		return;
+	}
+	FW_BUF(out, "=?base64?");
+	start = out->len;
+	fw_base64url_put(out, (const unsigned char *)text, len);
+	/* Headers have the usual alphabet, with padding. */
+	for (size_t i = start; i < out->len; i++)
+		if (out->text[i] == '-' || out->text[i] == '_')
+			out->text[i] = out->text[i] == '-' ? '+' : '/';
+	while (out->state == FW_BUF_OK && (out->len - start) % 4)
+		FW_BUF(out, "=");
+	FW_BUF(out, "?=");
 }

@@ -2,7 +2,8 @@
  * A server of both eras, built with the official SDK v2: `node dual_server.mjs stdio|http`. It
  * has the fixtures of the conformance suite for sampling and elicitation. Those of the legacy
  * era ask by a request, which the SDK refuses in a modern call; those of the modern era
- * answer with `input_required`. Over HTTP it prints its port.
+ * answer with `input_required`. `place` wants its arguments as headers, too; the SDK refuses a
+ * modern HTTP call without them. Over HTTP it prints its port.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -16,6 +17,14 @@ const form = (properties, required = []) => ({ type: 'object', properties, requi
 const choices = (kind, ...names) => ({ [kind]: names.map((name) => ({ const: name, title: `Choice ${name}` })) });
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 const sample = (prompt) => ({ messages: [{ role: 'user', content: { type: 'text', text: prompt } }], maxTokens: 100 });
+
+const header = (type, name) => ({ type, 'x-mcp-header': name });
+const place = fromJsonSchema(form({
+	region: header('string', 'Region'),
+	zone: header('integer', 'Zone'),
+	spare: header('boolean', 'Spare'),
+	at: form({ street: header('string', 'Street') }),
+}));
 
 const forms = {
 	test_elicitation: form({ response: { type: 'string', description: 'The answer' } }, ['response']),
@@ -58,6 +67,7 @@ function makeServer() {
 		if (answer) return text(`Sampling response: ${answer.content?.text}`);
 		return inputRequired({ inputRequests: { capital_question: inputRequired.createMessage(sample('What is the capital of France?')) } });
 	});
+	server.registerTool('place', { description: 'place', inputSchema: place }, async (args) => text(JSON.stringify(args)));
 	return server;
 }
 

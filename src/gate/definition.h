@@ -1,0 +1,53 @@
+/*
+ * definition.h - what the definitions of an upstream's tools promise and demand: results
+ * with structured content that follows `outputSchema`, and arguments that are sent as
+ * headers, too (rpc/mirror.h).
+ *
+ * Definitions are learnt from the lists of tools that pass through the gateway. An output
+ * schema is compiled once, with the first result that it has to check. Only the structured
+ * content of a tool with a schema is parsed; everything else stays bytes.
+ *
+ * The one rule to remember: a definition of an upstream is not trusted. A schema that is
+ * too large or does not compile checks nothing.
+ */
+#ifndef FW_GATE_DEFINITION_H
+#define FW_GATE_DEFINITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <faultwire/error.h>
+
+#include "rpc/mirror.h"
+#include "rpc/scan.h"
+
+struct fw_definition;
+
+enum {
+	FW_DEFINITION_SCHEMA_BYTES = 256 * 1024,       /* of one tool */
+	FW_DEFINITIONS_BYTES = 4 * 1024 * 1024,        /* of one upstream */
+	FW_DEFINITION_CONTENT_BYTES = 64 * 1024 * 1024 /* larger ones are not parsed */
+};
+
+/* The tools of one upstream. All zero is empty. */
+struct fw_definitions {
+	struct fw_definition *first;
+	size_t bytes;
+	bool is_known; /* a list of tools was seen */
+};
+
+/* A tool as tools/list has it. Returns what is wrong with its annotations for headers, a
+ * static text; NULL: nothing. Without memory nothing is learnt. */
+const char *fw_definitions_learn(struct fw_definitions *definitions, const char *tool,
+				 struct fw_slice output, struct fw_slice input);
+/* The arguments that are sent as headers; NULL: none. */
+const struct fw_mirrors *fw_definitions_mirrors(const struct fw_definitions *definitions,
+						const char *tool);
+/* Checks a result that is no failure. Raises upstream.invalid_result, with delivery
+ * `replied`; internal.out_of_memory. */
+fw_error *fw_definitions_check(struct fw_definitions *definitions, const char *upstream,
+			       const char *tool, const struct fw_scan *result);
+/* Leaves it empty. */
+void fw_definitions_clear(struct fw_definitions *definitions);
+
+#endif
