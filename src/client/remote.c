@@ -351,11 +351,16 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 	return NULL;
 }
 
+bool fw_remote_takes_requests(const struct fw_remote *remote)
+{
+	return remote->state == FW_REMOTE_READY ||
+	       (remote->state == FW_REMOTE_GREETING && remote->greeting.is_renewal);
+}
+
 fw_error *fw_remote_call(struct fw_remote *remote, const struct fw_remote_request *request,
 			 uint64_t *ret_key)
 {
-	if (remote->state != FW_REMOTE_READY &&
-	    !(remote->state == FW_REMOTE_GREETING && remote->greeting.is_renewal)) {
+	if (!fw_remote_takes_requests(remote)) {
 		fw_error *err = fw_raise_upstream_closed(remote->options.target.name);
 
 		fw_error_set_delivery(err, FW_NOT_SENT);

@@ -73,7 +73,7 @@ struct fw_remote_request {
 };
 
 struct fw_remote_callbacks {
-	/* The handshake is done. */
+	/* The handshake is done; also that of a session which was renewed. */
 	void (*ready)(void *ctx);
 	/* The handshake failed, or the connection ended after it: the callee owns `err`
 	 * (upstream.exited, ...). Requests have got their own errors before. */
@@ -138,9 +138,11 @@ bool fw_remote_is_modern(const struct fw_remote *remote);
 /* The result of initialize or server/discover, raw JSON; absent: not READY yet. */
 struct fw_slice fw_remote_hello(const struct fw_remote *remote);
 
-/* Makes a request; READY only. `ret_key` (may be NULL) names it for fw_remote_cancel().
- * Raises what fw_link_send() raises, input.too_large, and upstream.closed if it is not
- * READY, all with delivery not_sent; then `done` is not called. */
+/* Takes it requests? READY, or the session is being renewed, which requests wait for. */
+bool fw_remote_takes_requests(const struct fw_remote *remote);
+/* Makes a request, if it takes any. `ret_key` (may be NULL) names it for fw_remote_cancel().
+ * Raises what fw_link_send() raises, input.too_large, and upstream.closed if it takes
+ * none, all with delivery not_sent; then `done` is not called. */
 fw_error *fw_remote_call(struct fw_remote *remote, const struct fw_remote_request *request,
 			 uint64_t *ret_key);
 /* The result is not needed: sends the cancellation. `done` is not called any more. */

@@ -106,7 +106,8 @@ static void become_ready(struct fw_remote *remote, enum fw_version version,
 	}
 	if (is_renewal)
 		fw_remote__send_waiting(remote);
-	else
+	/* A callback may have ended it. */
+	if (remote->state == FW_REMOTE_READY)
 		remote->options.on.ready(remote->options.ctx);
 }
 

@@ -321,7 +321,7 @@ void fw_upstream_set_level(struct fw_upstream *upstream, int level)
 bool fw_upstream_is_ready(struct fw_upstream *upstream, fw_error **ret_err)
 {
 	*ret_err = NULL;
-	if (fw_remote_state(upstream->remote) == FW_REMOTE_READY)
+	if (fw_remote_takes_requests(upstream->remote))
 		return true;
 	if (upstream->gate->is_stopped)
 		*ret_err = fw_raise_server_shutting_down();

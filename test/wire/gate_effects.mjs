@@ -96,6 +96,8 @@ for (const transport of ['stdio', 'http'])
 			const counts = await Promise.all(runs);
 			const sum = (key) => counts.reduce((total, one) => total + one[key], 0);
 			check(sum('calls') >= RUNS / 4, 'all calls were made');
+			/* A quarter of the runs has no fault, and others fail after the effect. */
+			check(sum('effects') >= sum('calls') / 4 && sum('failed') > 0, `${sum('effects')} of ${sum('calls')} calls took effect, ${sum('failed')} failed`);
 			console.log(`# ${front} > ${transport}: ${sum('runs')} runs, ${sum('calls')} calls, ${sum('failed')} failed (${sum('notSent')} of them not sent), ${sum('effects')} took effect, ${sum('twice')} of them twice`);
 		});
 

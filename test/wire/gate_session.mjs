@@ -9,7 +9,7 @@ import { bin as faultwire, root, scratch } from './lib/cli.mjs';
 import { Wire, canonical, modern, text } from './lib/mcp.mjs';
 import { served } from './lib/served.mjs';
 import { until } from './lib/govern.mjs';
-import { web, words } from '../programs/web.mjs';
+import { json, web, words } from '../programs/web.mjs';
 
 process.env.XDG_STATE_HOME = scratch();
 const program = join(root, 'test/programs/noted.mjs');
@@ -59,6 +59,46 @@ test('a restarted modern server is asked for the same changes again', async () =
 	await wire.call('touch');
 	assert.equal((await notified('notifications/resources/updated')).params.uri, 'x:///a');
 	await end();
+});
+
+test('a call that comes while an HTTP session is renewed has its answer, and the new session has the subscriptions', async () => {
+	const subscribed = [];
+	let sessions = 0;
+	let isLost = false;
+	let release;
+	const server = await web((req, res, { id, params }) => {
+		if (isLost && req.headers['mcp-session-id'] === 's1') res.writeHead(404).end();
+		else words(res, id, `${params.name} in ${req.headers['mcp-session-id']}`);
+	}, (req, res, { id, method, params }) => {
+		if (method === 'resources/subscribe') {
+			subscribed.push(`${params.uri} in ${req.headers['mcp-session-id']}`);
+			json(res, id, {});
+			return true;
+		}
+		if (method !== 'initialize') return false;
+		const session = `s${++sessions}`;
+		const answer = () => json(res, id, { protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: { subscribe: true } }, serverInfo: { name: 'web', version: '1' } }, 200, { 'mcp-session-id': session });
+		if (sessions === 1) answer();
+		else release = answer;
+		return true;
+	});
+	wire = new Wire(['gate', ...quiet, '--era', 'legacy', '--url', server.url], faultwire);
+	wire.patience = 20000;
+	await wire.initialize();
+	assert.deepEqual((await wire.request('resources/subscribe', { uri: 'x:///a' })).result, {});
+	assert.equal(text(await wire.call('a')), 'a in s1');
+	isLost = true;
+	const first = wire.call('b');
+	await until(() => release, 'the handshake of the new session');
+	const second = wire.call('c');
+	// The gateway has read the call when it answers what comes behind it.
+	await wire.request('ping');
+	release();
+	assert.deepEqual([text(await first), text(await second)], ['b in s2', 'c in s2']);
+	await until(() => subscribed.length === 2, 'the subscription');
+	assert.deepEqual(subscribed, ['x:///a in s1', 'x:///a in s2']);
+	await end();
+	await server.stop();
 });
 
 test('reading is repeated after a crash that may have had the request, and the client does not notice', async () => {
