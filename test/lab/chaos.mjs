@@ -97,11 +97,15 @@ function descriptors(pid) {
 	return { sockets, others: all.length - sockets };
 }
 
-const usage = ({ pid, dir }) => ({
-	rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
-	descriptors: descriptors(pid).others, // connections of clients come and go
-	processes: serversOf(dir).length,
-});
+function usage({ pid, dir }) {
+	const { sockets, others } = descriptors(pid);
+	return {
+		rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
+		descriptors: others, // connections of clients come and go
+		sockets,
+		processes: serversOf(dir).length,
+	};
+}
 
 // Samples of the gateway's usage. Reading /proc takes long, and would count as latency in the thread of the clients.
 function watch({ child, dir }, samples) {
@@ -127,7 +131,8 @@ class Weather {
 		this.dir = dir;
 		this.names = names;
 		this.first = 0;
-		this.servers = names.map(() => ({ isFailing: false, isSpared: false, isHealthy: true, epoch: 0, settled: 0 }));
+		// Not healthy before the first success: on a busy machine a start may take longer than the deadline.
+		this.servers = names.map(() => ({ isFailing: false, isSpared: false, isHealthy: false, epoch: 0, settled: 0 }));
 	}
 
 	// The next quarter fails from now on; or it is healthy, and is not called.
@@ -178,12 +183,13 @@ async function one(gate, client, text, weather, seen) {
 	}
 }
 
-const nothing = () => ({ seconds: 0, calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [] });
+const nothing = () => ({ seconds: 0, calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [], phases: [] });
 
 // Clients at work for `seconds`: adds counts, what went wrong, and the times of calls to healthy servers
 // that worked. A client goes on calling while others of its calls wait, so failing servers do not lessen the load.
 async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, thinkMs }) {
 	const end = Date.now() + seconds * 1000;
+	const from = seen.times.length;
 	weather.turn(isChaos);
 	const turning = setInterval(() => weather.turn(isChaos), turnMs);
 	const unwatch = watch(gate, seen.usage);
@@ -200,6 +206,7 @@ async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, th
 	clearInterval(turning);
 	await unwatch();
 	seen.seconds += seconds;
+	seen.phases.push(percentile(seen.times.slice(from).sort((a, b) => a - b), 0.99));
 }
 
 function summary(seen) {
@@ -215,25 +222,27 @@ async function heal(gate, client, weather) {
 	return isCalm();
 }
 
-// `rounds` of calm and chaos, `seconds` of chaos in all; every `turnMs` another quarter fails.
+// `rounds` of calm and chaos, then calm again; `seconds` of chaos in all; every `turnMs` another quarter fails. A round of
+// chaos is compared with the calm before and after it, and the median of the rounds counts (`ratio`).
 export async function chaos({ servers, clients: count, seconds, rounds, turnMs, thinkMs }) {
 	const gate = await start(servers);
 	try {
 		const clients = await connect(gate, count);
 		const weather = new Weather(gate);
 		const [calm, wild] = [nothing(), nothing()];
-		let hasHealed = true;
+		let hasHealed = await heal(gate, clients[0], weather);
 		for (let round = 0; round < rounds; round++) {
 			await work(gate, clients, weather, calm, { isChaos: false, seconds: Math.max(1, seconds / rounds / 3), turnMs, thinkMs });
 			await work(gate, clients, weather, wild, { isChaos: true, seconds: seconds / rounds, turnMs, thinkMs });
 			hasHealed = (await heal(gate, clients[0], weather)) && hasHealed;
 		}
-		await work(gate, clients, weather, calm, { isChaos: false, seconds: 1, turnMs, thinkMs });
+		await work(gate, clients, weather, calm, { isChaos: false, seconds: Math.max(1, seconds / rounds / 3), turnMs, thinkMs });
 		const doubles = clients.flatMap((client) => client.doubles()).length;
 		for (const client of clients) await client.close();
 		// The listener and a few of its own are left.
 		await until(() => descriptors(gate.child.pid).sockets <= 8);
-		return { calm: summary(calm), wild: summary(wild), doubles, hasHealed, sockets: descriptors(gate.child.pid).sockets, left: await stop(gate, 'SIGTERM') };
+		const ratios = wild.phases.map((p99, i) => p99 / ((calm.phases[i] + calm.phases[i + 1]) / 2)).sort((a, b) => a - b);
+		return { calm: summary(calm), wild: summary(wild), ratio: ratios[ratios.length >> 1], ratios, doubles, hasHealed, sockets: descriptors(gate.child.pid).sockets, left: await stop(gate, 'SIGTERM') };
 	} finally {
 		gate.child.kill('SIGKILL');
 	}

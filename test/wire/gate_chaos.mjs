@@ -3,8 +3,10 @@
 // servers recover, memory and descriptors stay flat, and no process is left, also
 // after the gateway was killed.
 //
-// FW_LONG=1 (make chaos): 20 servers, 200 clients, 10 minutes; FW_CHAOS_SECONDS=N for another time. It also
-// judges that healthy servers stay within 1.3 of their p99 alone, under an equal load of calls to them.
+// FW_LONG=1 (make chaos): 20 servers, 200 clients, 10 minutes; FW_CHAOS_SECONDS=N for another time. It prints each claim
+// with PASS or MISS, and also judges that healthy servers stay within 1.3 of their p99 alone: the same clients
+// make as many calls to them, and the quarter that would fail is not called. Only that claim does not
+// fail the test, because other work on the machine can break it.
 
 import { check, finish, same, test } from './lib/cli.mjs';
 import { canonicalOf, isSuccess, pause } from '../lab/client.mjs';
@@ -13,41 +15,46 @@ import { PATIENCE, chaos, connect, serversOf, start, stop } from '../lab/chaos.m
 const isLong = Boolean(process.env.FW_LONG);
 const seconds = Number(process.env.FW_CHAOS_SECONDS ?? (isLong ? 600 : 5));
 const size = isLong
-	? { servers: 20, clients: 200, turnMs: Math.min(20000, seconds * 200), thinkMs: 200, rounds: Math.max(1, Math.round(seconds / 100)) }
+	? { servers: 20, clients: 200, turnMs: Math.min(10000, seconds * 100), thinkMs: 200, rounds: Math.max(1, Math.round(seconds / 60)) }
 	: { servers: 8, clients: 24, turnMs: 1500, thinkMs: 60, rounds: 1 };
 const GOAL = 1.3;
 
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 
-// The middle of a third of the samples: one sample may be in the midst of a restart.
+// The middle of the second and of the last fifth of the samples: the first has the start, and one sample may be in the
+// midst of a restart.
 function drift(samples, key) {
-	const third = Math.max(1, Math.floor(samples.length / 3));
-	return [median(samples.slice(0, third).map((one) => one[key])), median(samples.slice(-third).map((one) => one[key]))];
+	const fifth = Math.max(1, Math.floor(samples.length / 5));
+	return [median(samples.slice(fifth, 2 * fifth).map((one) => one[key])), median(samples.slice(-fifth).map((one) => one[key]))];
+}
+
+// A claim, printed with its outcome in the long form.
+function claim(isTrue, said) {
+	if (isLong) console.log(`# ${isTrue ? 'PASS' : 'MISS'}  ${said}`);
+	check(isTrue, said);
 }
 
 test(`${size.servers} servers, a quarter failing, ${size.clients} clients, ${seconds} s: each call has one answer`, async () => {
-	const { calm, wild, doubles, hasHealed, sockets, left } = await chaos({ ...size, seconds });
+	const { calm, wild, ratio, ratios, doubles, hasHealed, sockets, left } = await chaos({ ...size, seconds });
 	const codes = Object.entries(wild.codes).sort(([, a], [, b]) => b - a).map(([code, count]) => `${code} ${count}`);
 	const [rssFirst, rssLast] = drift(wild.usage, 'rss');
 	const [fdFirst, fdLast] = drift(wild.usage, 'descriptors');
-	const ratio = wild.p99 / calm.p99;
+	const [socketsFirst, socketsLast] = drift(wild.usage, 'sockets');
 	const row = (name, { calls, failures, worked, rate, p50, p99 }) => [name, calls, failures, worked, rate.toFixed(0), p50.toFixed(2), p99.toFixed(2)];
 	const table = [['', 'calls', 'failures', 'of healthy servers', 'per second', 'p50 ms', 'p99 ms'], row('alone', calm), row('chaos', wild)];
+	const found = [...calm.found, ...wild.found];
 
 	console.log(`# ${wild.calls} calls in chaos, ${wild.failures} failures: ${codes.join(', ')}`);
 	for (const cells of table) console.log(`# ${cells.map((cell, at) => (at ? `${cell}`.padStart(20) : cell.padEnd(6))).join('')}`);
-	if (isLong) console.log(`# p99 of healthy servers in chaos is ${ratio.toFixed(2)} of alone: ${ratio <= GOAL ? 'PASS' : 'MISS'} (goal ${GOAL})`);
-	console.log(`# gateway: memory ${rssFirst} KB, later ${rssLast} KB; descriptors without connections of clients ${fdFirst}, later ${fdLast}; sockets at the end ${sockets}; servers at most ${Math.max(...wild.usage.map((one) => one.processes))}`);
-	same([...calm.found, ...wild.found].slice(0, 5), [], 'what went wrong');
-	same(doubles, 0, 'calls that were answered twice');
-	check(wild.failures > 0 && wild.worked > 0, `${wild.worked} calls that worked, ${wild.failures} failures`);
-	same(calm.failures, 0, 'failures while all servers were healthy');
-	check(hasHealed, 'a server that failed works again');
-	// A restart has a few descriptors more for a moment.
-	check(fdLast <= fdFirst + 8, `descriptors: ${fdFirst}, then ${fdLast}`);
-	check(sockets <= 8, `${sockets} sockets after the clients have gone`);
-	check(rssLast <= rssFirst * 1.25 + 2048, `memory: ${rssFirst} KB, then ${rssLast} KB`);
-	same(left, [], 'processes left after SIGTERM');
+	for (const one of found.slice(0, 5)) console.log(`# found: ${one}`);
+	claim(!found.length && doubles === 0, `each of ${calm.calls + wild.calls} calls has exactly one answer, and healthy servers never fail: ${found.length} faults, ${doubles} answers twice`);
+	claim(wild.failures > 0 && wild.worked > 0 && calm.failures === 0, `${wild.worked} calls worked and ${wild.failures} failed in chaos; ${calm.failures} failed while all servers were healthy`);
+	claim(hasHealed, 'servers that failed work again');
+	if (isLong) console.log(`# ${ratio <= GOAL ? 'PASS' : 'MISS'}  p99 of healthy servers in chaos is ${ratio.toFixed(2)} of alone (goal ${GOAL}; rounds ${ratios.map((one) => one.toFixed(2)).join(' ')})`);
+	// A few connections and restarts more or less are no growth.
+	claim(rssLast <= rssFirst * 1.1 + 1024, `memory is flat: ${rssFirst} KB in the second fifth, ${rssLast} KB in the last; ${socketsFirst} and ${socketsLast} connections`);
+	claim(fdLast <= fdFirst + 8 && sockets <= 8, `descriptors are flat: ${fdFirst} without connections of clients in the second fifth, ${fdLast} in the last; ${sockets} sockets after the clients have gone`);
+	claim(!left.length, `no process is left after SIGTERM: ${left.length}; servers at most ${Math.max(...wild.usage.map((one) => one.processes))}`);
 });
 
 test('no process is left after kill -9 of the gateway', async () => {
@@ -61,7 +68,8 @@ test('no process is left after kill -9 of the gateway', async () => {
 	// Calls are in progress.
 	const calls = gate.names.map((name) => clients[1].call(`${name}__echo`, { text: 'y' }, 500));
 	await pause(1);
-	same(await stop(gate, 'SIGKILL'), [], 'processes left');
+	const left = await stop(gate, 'SIGKILL');
+	claim(!left.length, `no process is left after kill -9 of the gateway: ${left.length}`);
 	await Promise.all(calls);
 	for (const client of clients) await client.close();
 });

@@ -200,6 +200,7 @@ test('upstream.busy: a program that does not read is not given more than fits', 
 		setInterval(() => {}, 1000);`;
 	const wire = await started('--era', 'legacy', '--deadline', '2', '--config', config({ deaf: { command: 'node', args: ['-e', program], faultwire: { retry: 0 } } }));
 	const large = 'x'.repeat(900000);
+	wire.patience = 60000;
 	const replies = await Promise.all(Array.from({ length: 90 }, () => wire.call('t', { large })));
 	const codes = replies.map((reply) => canonical(reply));
 	const busy = codes.filter(({ code }) => code === 'upstream.busy');

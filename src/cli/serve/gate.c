@@ -327,7 +327,8 @@ static fw_error *make_gate(struct gating *gating)
 	how.deadline_ms = deadline_s * 1000;
 	FW_TRY(serve_number_read("--busy-poll", args->values[BUSY_POLL], BUSY_POLL_MOST_US,
 				 &busy_poll_us));
-	fw_loop_set_busy_poll(&gating->shared.loop, busy_poll_us);
+	/* With many clients, others have work to be done meanwhile. */
+	fw_loop_set_busy_poll(&gating->shared.loop, how.is_http ? 0 : busy_poll_us);
 	FW_TRY(read_upstreams(gating));
 	how.entries = fw_gate_config_entries(gating->config, &how.count);
 	FW_TRY(make_sandbox(gating, how.entries, how.count));
