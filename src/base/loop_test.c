@@ -217,7 +217,7 @@ static void test_loop__does_not_poll_for_a_slow_peer(void **state)
 	fw_loop_close(&loop);
 }
 
-static void test_loop__never_polls_unless_it_is_told_to(void **state)
+static void test_loop__never_polls_by_default(void **state)
 {
 	struct fw_loop loop;
 	struct peer peer;
@@ -240,7 +240,7 @@ int main(void)
 		cmocka_unit_test(test_loop__closing_what_never_began_does_nothing),
 		cmocka_unit_test(test_loop__polls_for_an_expected_answer_before_it_waits),
 		cmocka_unit_test(test_loop__does_not_poll_for_a_slow_peer),
-		cmocka_unit_test(test_loop__never_polls_unless_it_is_told_to),
+		cmocka_unit_test(test_loop__never_polls_by_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
