@@ -363,8 +363,6 @@ static int run(const cli_args *args)
 static const cli_example examples[] = {
 	{ "Alerts in the servers of this user:", "faultwire alerts" },
 	{ "The same as JSON:", "faultwire alerts --json" },
-	{ "Alerts in all replicas that share a database:",
-	  "faultwire alerts --store postgresql://faultwire_run@db.example.com/faultwire" },
 	{ NULL, NULL },
 };
 
