@@ -181,11 +181,25 @@ static fw_error *add_default(struct serve_toolsets *toolsets, const char *const 
 	return NULL;
 }
 
-fw_error *serve_toolsets_add(struct serve_toolsets *toolsets, const char *list,
-			     const char *const *values, const struct fw_toolset_host *host)
+/* An option of a toolset that is not served would have no effect. */
+static fw_error *refuse_unused(const struct serve_toolsets *toolsets,
+			       const char *const *values)
 {
-	if (!list)
-		return add_default(toolsets, values, host);
+	for (size_t i = 0; fw_toolsets[i]; i++) {
+		const struct fw_toolset *toolset = fw_toolsets[i];
+
+		for (size_t k = 0; k < toolset->option_count; k++, values++)
+			if (*values && !is_added(toolsets, toolset))
+				return cli_usage("--%s needs the toolset \"%s\": add it to "
+						 "--tools",
+						 toolset->options[k].name, toolset->name);
+	}
+	return NULL;
+}
+
+static fw_error *add_listed(struct serve_toolsets *toolsets, const char *list,
+			    const char *const *values, const struct fw_toolset_host *host)
+{
 	while (*list) {
 		size_t len = strcspn(list, ",");
 		const struct fw_toolset *toolset = find(list, len);
@@ -196,6 +210,14 @@ fw_error *serve_toolsets_add(struct serve_toolsets *toolsets, const char *list,
 		list += len + (list[len] == ',');
 	}
 	return NULL;
+}
+
+fw_error *serve_toolsets_add(struct serve_toolsets *toolsets, const char *list,
+			     const char *const *values, const struct fw_toolset_host *host)
+{
+	FW_TRY(list ? add_listed(toolsets, list, values, host)
+		    : add_default(toolsets, values, host));
+	return refuse_unused(toolsets, values);
 }
 
 void serve_toolsets_allow(struct serve_toolsets *toolsets, const char *path, bool may_write)
