@@ -36,7 +36,7 @@ static fw_error *full(void)
 	fw_error *err = fw_raise_search_timeout("a \"quoted\" query");
 
 	err = fw_error_wrap(err, FW_HERE, "%s", "could not search\nthe workspace");
-	fw_error_add_json(err, "list", "[{\"a\":1,\"b\":[true,null]},\"x\"]", 31);
+	fw_error_add_json(err, "list", "[{\"a\":1,\"b\":[true,null]},\"x\"]", 29);
 	fw_error_add_i64(err, "limit", 60);
 	fw_error_set_hint(err, "Try a narrower query.");
 	fw_error_set_delivery(err, FW_SENT);
