@@ -4,14 +4,9 @@
 #include "base/loop.h"
 
 #include <malloc.h>
-#include <sched.h>
 #include <stddef.h>
 
-enum {
-	TRIM_MS = 1000,
-	LONG_WAIT_NS = 1000 * 1000, /* a longer wait counts as much */
-	AVERAGE_OF = 4
-};
+enum { TRIM_MS = 1000 };
 
 static struct fw_task *take_all(struct fw_loop *loop, bool closes)
 {
@@ -46,77 +41,6 @@ static void on_wakeup(uv_async_t *handle)
 	run_tasks(take_all(loop, false), false);
 }
 
-/* ---- expected answers --------------------------------------------------------- */
-
-static void on_no_wait(uv_idle_t *idle)
-{
-	(void)uv_idle_stop(idle);
-}
-
-/* The last of the preparations, because it was started first: what was to be written is. */
-static void on_before_wait(uv_prepare_t *prepare)
-{
-	struct fw_loop *loop = prepare->data;
-	struct fw_expected *expected = loop->expected;
-	uint64_t end_ns;
-
-	if (!expected)
-		return;
-	/* Once: if nothing comes, the loop sleeps. */
-	loop->expected = NULL;
-	loop->has_arrived = false;
-	end_ns = expected->asked_ns + loop->busy_poll_ns;
-	do {
-		if (loop->yields)
-			(void)sched_yield();
-		expected->read(expected);
-	} while (!loop->has_arrived && uv_hrtime() < end_ns);
-	/* What followed from it is written before the next wait, and whoever else is ready gets
-	 * a turn before that. */
-	if (loop->has_arrived)
-		(void)uv_idle_start(&loop->no_wait, on_no_wait);
-}
-
-void fw_loop_set_busy_poll(struct fw_loop *loop, unsigned us)
-{
-	cpu_set_t set;
-
-	loop->busy_poll_ns = (uint64_t)us * 1000;
-	loop->yields = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
-	if (us)
-		(void)uv_prepare_start(&loop->before_wait, on_before_wait);
-	else
-		(void)uv_prepare_stop(&loop->before_wait);
-}
-
-void fw_loop_expect(struct fw_loop *loop, struct fw_expected *expected)
-{
-	if (!loop->busy_poll_ns)
-		return;
-	expected->asked_ns = uv_hrtime();
-	loop->expected = expected->average_ns <= loop->busy_poll_ns ? expected : NULL;
-}
-
-void fw_loop_arrived(struct fw_loop *loop, struct fw_expected *expected)
-{
-	uint64_t waited;
-
-	loop->has_arrived = true;
-	if (loop->expected == expected)
-		loop->expected = NULL;
-	if (!expected->asked_ns)
-		return;
-	waited = uv_hrtime() - expected->asked_ns;
-	if (waited > LONG_WAIT_NS)
-		waited = LONG_WAIT_NS;
-	expected->average_ns = (expected->average_ns * (AVERAGE_OF - 1) + waited) / AVERAGE_OF;
-	expected->asked_ns = 0;
-	/* Deadlines are counted from now. */
-	uv_update_time(&loop->uv);
-}
-
-/* ---- the loop ----------------------------------------------------------------- */
-
 int fw_loop_init(struct fw_loop *loop)
 {
 	int status = uv_loop_init(&loop->uv);
@@ -142,13 +66,6 @@ int fw_loop_init(struct fw_loop *loop)
 	atomic_init(&loop->stop_wanted, false);
 	(void)uv_timer_init(&loop->uv, &loop->trim);
 	uv_unref((uv_handle_t *)&loop->trim);
-	loop->busy_poll_ns = 0;
-	loop->expected = NULL;
-	(void)uv_prepare_init(&loop->uv, &loop->before_wait);
-	(void)uv_idle_init(&loop->uv, &loop->no_wait);
-	loop->before_wait.data = loop;
-	uv_unref((uv_handle_t *)&loop->before_wait);
-	uv_unref((uv_handle_t *)&loop->no_wait);
 	/* Waiting for tasks alone does not keep the loop running. */
 	uv_unref((uv_handle_t *)&loop->wakeup);
 	return 0;
@@ -207,8 +124,6 @@ void fw_loop_close(struct fw_loop *loop)
 	run_tasks(take_all(loop, true), true);
 	uv_close((uv_handle_t *)&loop->wakeup, NULL);
 	uv_close((uv_handle_t *)&loop->trim, NULL);
-	uv_close((uv_handle_t *)&loop->before_wait, NULL);
-	uv_close((uv_handle_t *)&loop->no_wait, NULL);
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&loop->uv);
 	uv_mutex_destroy(&loop->lock);

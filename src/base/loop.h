@@ -26,15 +26,6 @@ struct fw_task {
 	void (*run)(struct fw_task *task, bool is_over);
 };
 
-/* Somebody who reads from a peer, and expects it to answer soon: see fw_loop_expect(). Embedded
- * in what reads. */
-struct fw_expected {
-	/* Reads without waiting. It calls fw_loop_arrived() before it hands on what has come. */
-	void (*read)(struct fw_expected *expected);
-	uint64_t asked_ns;   /* since when it is expected; 0: it is not */
-	uint64_t average_ns; /* of the latest waits */
-};
-
 struct fw_loop {
 	uv_loop_t uv;
 	uv_async_t wakeup;
@@ -47,13 +38,6 @@ struct fw_loop {
 	 * of it together before the loop waits. */
 	bool has_more;
 	uv_timer_t trim;
-	/* How long the loop polls for an expected answer before it sleeps; 0: it never does. */
-	uint64_t busy_poll_ns;
-	bool yields;                  /* this process has one CPU: the peer needs it, too */
-	struct fw_expected *expected; /* NULL: nobody */
-	bool has_arrived;
-	uv_prepare_t before_wait;
-	uv_idle_t no_wait;
 };
 
 /* 0, or an error of libuv. */
@@ -69,15 +53,6 @@ void fw_loop_stop(struct fw_loop *loop);
 /* Hands over a task, in order. From any thread. False: the loop has closed, and
  * the task is still the caller's. */
 bool fw_loop_post(struct fw_loop *loop, struct fw_task *task);
-
-/* From now on the loop polls for up to `us` microseconds for an answer that is expected, before
- * it sleeps: waking up costs more than that. 0: never (the default). */
-void fw_loop_set_busy_poll(struct fw_loop *loop, unsigned us);
-/* A message was sent, and one peer is expected to answer. If its latest answers came within the
- * time of fw_loop_set_busy_poll(), the loop polls for this one. */
-void fw_loop_expect(struct fw_loop *loop, struct fw_expected *expected);
-/* Something has come, or the peer is gone. */
-void fw_loop_arrived(struct fw_loop *loop, struct fw_expected *expected);
 
 /* Much memory was freed, and as much may be needed again soon: what the heap still keeps is
  * returned to the system after a second without another call of this. */

@@ -1,5 +1,5 @@
 /*
- * loop_test.c - tasks from other threads, in order, none lost; answers that are expected.
+ * loop_test.c - tasks from other threads, in order, none lost.
  */
 #include "base/loop.h"
 
@@ -141,95 +141,6 @@ static void test_loop__closing_what_never_began_does_nothing(void **state)
 	fw_loop_close(&loop);
 }
 
-/* ---- expected answers --------------------------------------------------------- */
-
-enum { BUSY_US = 1000, SLOW_NS = 1000 * 1000 * 1000 };
-
-/* A peer that answers with the third read. */
-struct peer {
-	struct fw_expected expected; /* first: the loop hands it back */
-	struct fw_loop *loop;
-	unsigned reads;
-};
-
-static void read_peer(struct fw_expected *expected)
-{
-	struct peer *peer = (struct peer *)expected;
-
-	if (++peer->reads == 3)
-		fw_loop_arrived(peer->loop, expected);
-}
-
-static void begin(struct fw_loop *loop, struct peer *peer, unsigned us)
-{
-	assert_int_equal(fw_loop_init(loop), 0);
-	/* A loop that waits for nothing does not run at all. */
-	uv_ref((uv_handle_t *)&loop->wakeup);
-	*peer = (struct peer){ .expected.read = read_peer, .loop = loop };
-	fw_loop_set_busy_poll(loop, us);
-}
-
-static void test_loop__polls_for_an_expected_answer_before_it_waits(void **state)
-{
-	struct fw_loop loop;
-	struct peer peer;
-
-	(void)state;
-	begin(&loop, &peer, BUSY_US);
-	/* However slow this machine is: the time for polling is not over before the third. */
-	loop.busy_poll_ns = UINT64_MAX / 2;
-	fw_loop_expect(&loop, &peer.expected);
-	(void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-	assert_int_equal(peer.reads, 3);
-	assert_null(loop.expected);
-	/* What has come may have caused work: the loop does not wait before it is done. */
-	assert_true(uv_is_active((uv_handle_t *)&loop.no_wait));
-	(void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-	assert_int_equal(peer.reads, 3);
-	assert_false(uv_is_active((uv_handle_t *)&loop.no_wait));
-	fw_loop_close(&loop);
-}
-
-static void test_loop__does_not_poll_for_a_slow_peer(void **state)
-{
-	struct fw_loop loop;
-	struct peer peer;
-
-	(void)state;
-	begin(&loop, &peer, BUSY_US);
-	/* Its last answer took a second. */
-	fw_loop_expect(&loop, &peer.expected);
-	peer.expected.asked_ns -= SLOW_NS;
-	fw_loop_arrived(&loop, &peer.expected);
-	assert_true(peer.expected.average_ns > 0);
-	loop.busy_poll_ns = peer.expected.average_ns - 1;
-	fw_loop_expect(&loop, &peer.expected);
-	assert_null(loop.expected);
-	(void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-	assert_int_equal(peer.reads, 0);
-	/* It is fast enough for a longer limit. */
-	loop.busy_poll_ns = UINT64_MAX / 2;
-	fw_loop_expect(&loop, &peer.expected);
-	assert_ptr_equal(loop.expected, &peer.expected);
-	/* And has gone. */
-	fw_loop_arrived(&loop, &peer.expected);
-	assert_null(loop.expected);
-	fw_loop_close(&loop);
-}
-
-static void test_loop__never_polls_by_default(void **state)
-{
-	struct fw_loop loop;
-	struct peer peer;
-
-	(void)state;
-	begin(&loop, &peer, 0);
-	fw_loop_expect(&loop, &peer.expected);
-	(void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-	assert_int_equal(peer.reads, 0);
-	fw_loop_close(&loop);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,9 +149,6 @@ int main(void)
 		cmocka_unit_test(test_loop__a_closing_loop_takes_no_task),
 		cmocka_unit_test(test_loop__a_stop_before_the_run_ends_it),
 		cmocka_unit_test(test_loop__closing_what_never_began_does_nothing),
-		cmocka_unit_test(test_loop__polls_for_an_expected_answer_before_it_waits),
-		cmocka_unit_test(test_loop__does_not_poll_for_a_slow_peer),
-		cmocka_unit_test(test_loop__never_polls_by_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

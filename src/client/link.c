@@ -38,12 +38,6 @@ fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *messa
 	return link->ops->send(link, message);
 }
 
-void fw_link_expect(struct fw_link *link)
-{
-	if (link->ops->expect)
-		link->ops->expect(link);
-}
-
 uint64_t fw_link_accepted(const struct fw_link *link)
 {
 	return link->ops->accepted ? link->ops->accepted(link) : 0;

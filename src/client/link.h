@@ -105,8 +105,6 @@ struct fw_link_message {
 /* Sends it. Raises transport.broken_pipe and upstream.busy (both not_sent),
  * internal.out_of_memory; then no callback is called for it. */
 fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *message);
-/* stdio: one answer is expected, see fw_loop_expect(). HTTP: does nothing. */
-void fw_link_expect(struct fw_link *link);
 /* stdio: how many messages were accepted, the number of the last one. HTTP: 0. */
 uint64_t fw_link_accepted(const struct fw_link *link);
 /* HTTP: closes the response of a request, which the modern era reads as a cancellation.

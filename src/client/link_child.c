@@ -77,11 +77,6 @@ static fw_error *send_line(struct fw_link *base, const struct fw_link_message *m
 	return err;
 }
 
-static void expect_line(struct fw_link *base)
-{
-	fw_child_expect(((struct child_link *)base)->child);
-}
-
 static uint64_t accepted_by(const struct fw_link *base)
 {
 	return fw_child_accepted(((const struct child_link *)base)->child);
@@ -111,7 +106,6 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 	static const struct fw_link_ops ops = {
 		.free = free_link,
 		.send = send_line,
-		.expect = expect_line,
 		.accepted = accepted_by,
 		.end = end_link,
 		.errors = errors_of,

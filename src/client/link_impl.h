@@ -9,7 +9,6 @@
 struct fw_link_ops {
 	void (*free)(struct fw_link *link);
 	fw_error *(*send)(struct fw_link *link, const struct fw_link_message *message);
-	void (*expect)(struct fw_link *link);
 	uint64_t (*accepted)(const struct fw_link *link);
 	void (*abort)(struct fw_link *link, uint64_t key);
 	void (*listen)(struct fw_link *link);

@@ -338,8 +338,6 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 		return err;
 	}
 	pending->serial = pending->is_waiting ? 0 : fw_link_accepted(remote->link);
-	if (remote->outstanding == 1 && !pending->is_stream && !pending->is_waiting)
-		fw_link_expect(remote->link);
 	remote->counts.sent++;
 	if (request->deadline_ms) {
 		pending->deadline_ms = request->deadline_ms;

@@ -72,8 +72,6 @@ enum fw_child_sent fw_child_send(struct fw_child *child, const char *text, size_
 uint64_t fw_child_accepted(const struct fw_child *child);
 /* Bytes that were accepted and are not in the pipe yet. */
 size_t fw_child_unsent(const struct fw_child *child);
-/* One line is expected, see fw_loop_expect(). */
-void fw_child_expect(struct fw_child *child);
 /* Closes standard input when all accepted lines are sent: a server then exits. */
 void fw_child_end_input(struct fw_child *child);
 /* Sends a signal to the process group. */

@@ -22,7 +22,6 @@ struct fw_child_output {
 	uv_poll_t poll;
 	struct fw_buf lines;
 	size_t line_max;
-	struct fw_expected expected;
 	bool is_wide;     /* the pipe was made larger */
 	bool is_dropping; /* dropping the rest of a line that is too long */
 	bool is_over;

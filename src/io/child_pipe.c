@@ -28,7 +28,6 @@ void fw_child__stop_output(struct fw_child *child)
 
 	if (out->fd < 0)
 		return;
-	fw_loop_arrived(child->loop, &out->expected);
 	fw_child__close_handle(child, (uv_handle_t *)&out->poll);
 	(void)close(out->fd);
 	out->fd = -1;
@@ -107,7 +106,6 @@ static bool read_output(struct fw_child *child)
 
 	if (!fw_buf_reserve(lines, READ_BYTES)) {
 		/* Without memory the line is lost. */
-		fw_loop_arrived(child->loop, &out->expected);
 		if (!out->is_dropping)
 			drop_line(child, lines->text ? lines->text : "", lines->len);
 		out->is_dropping = true;
@@ -119,8 +117,6 @@ static bool read_output(struct fw_child *child)
 		room = FW_CHILD_READ_MOST;
 	got = read(out->fd, lines->text + lines->len, room);
 	errnum = errno;
-	if (got >= 0 || (errnum != EAGAIN && errnum != EINTR))
-		fw_loop_arrived(child->loop, &out->expected);
 	if (got > 0) {
 		lines->len += (size_t)got;
 		take_lines(child, scanned);
@@ -144,23 +140,6 @@ static void on_output(uv_poll_t *poll, int status, int events)
 	for (int i = 0; i < READS && !child->is_freed && !child->out.is_over; i++)
 		if (!read_output(child))
 			break;
-}
-
-static void read_expected(struct fw_expected *expected)
-{
-	struct fw_child *child =
-		(struct fw_child *)((char *)expected - offsetof(struct fw_child, out.expected));
-
-	if (child->is_freed || child->out.is_over)
-		fw_loop_arrived(child->loop, expected);
-	else
-		(void)read_output(child);
-}
-
-void fw_child_expect(struct fw_child *child)
-{
-	if (!child->is_freed && !child->out.is_over && !fw_child_unsent(child))
-		fw_loop_expect(child->loop, &child->out.expected);
 }
 
 /* ---- standard input ----------------------------------------------------------- */
@@ -334,7 +313,6 @@ void fw_child__open_pipes(struct fw_child *child, int in, int out)
 	/* None of these calls fails for open descriptors. */
 	child->in.fd = in;
 	child->out.fd = out;
-	child->out.expected.read = read_expected;
 	(void)uv_poll_init(uv, &child->in.poll, in);
 	(void)uv_prepare_init(uv, &child->in.flush);
 	(void)uv_poll_init(uv, &child->out.poll, out);

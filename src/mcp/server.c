@@ -43,11 +43,6 @@ uv_loop_t *fw_server__loop(fw_server *server)
 	return server->loop;
 }
 
-struct fw_loop *fw_server__shared_loop(fw_server *server)
-{
-	return server->residence.loop;
-}
-
 void fw_server__set_more(fw_server *server, bool has_more)
 {
 	server->residence.loop->has_more = has_more;
@@ -451,17 +446,6 @@ static void on_expiry(uv_timer_t *timer)
 
 /* ---- running and stopping ------------------------------------------------- */
 
-void fw_transport_attach(struct fw_transport *transport, fw_server *server)
-{
-	struct fw_transport **at = &server->transports;
-
-	while (*at)
-		at = &(*at)->next;
-	transport->server = server;
-	transport->next = NULL;
-	*at = transport;
-}
-
 static void close_transports(fw_server *server)
 {
 	struct fw_transport *next;
@@ -605,8 +589,39 @@ void fw_server_stop(fw_server *server)
 
 static void on_signal(uv_signal_t *handle, int signum)
 {
+	fw_server *server = handle->data;
+
 	(void)signum;
-	drain(handle->data);
+	atomic_store(&server->stop_wanted, 1);
+	if (server->state != FW_IDLE)
+		drain(server);
+}
+
+/* From here on, SIGTERM ends the server in an orderly way, even if it comes before
+ * fw_server_run(): whoever reads the URL may send it at once. */
+static void watch_signals(fw_server *server)
+{
+	static const int signums[] = { SIGTERM, SIGINT };
+
+	/* write() reports a closed connection; the signal would end the process. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* Likewise for an output file that has reached its size limit. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	for (size_t i = 0; i < 2 && !server->options.keep_signals; i++)
+		(void)uv_signal_start(&server->residence.handles->terms[i], on_signal,
+				      signums[i]);
+}
+
+void fw_transport_attach(struct fw_transport *transport, fw_server *server)
+{
+	struct fw_transport **at = &server->transports;
+
+	while (*at)
+		at = &(*at)->next;
+	transport->server = server;
+	transport->next = NULL;
+	*at = transport;
+	watch_signals(server);
 }
 
 /* First of all, because workers are forked from the current state. */
@@ -656,19 +671,6 @@ static fw_error *start_transports(fw_server *server)
 	return NULL;
 }
 
-static void watch_signals(fw_server *server)
-{
-	static const int signums[] = { SIGTERM, SIGINT };
-
-	/* write() reports a closed connection; the signal would end the process. */
-	(void)signal(SIGPIPE, SIG_IGN);
-	/* Likewise for an output file that has reached its size limit. */
-	(void)signal(SIGXFSZ, SIG_IGN);
-	for (size_t i = 0; i < 2 && !server->options.keep_signals; i++)
-		(void)uv_signal_start(&server->residence.handles->terms[i], on_signal,
-				      signums[i]);
-}
-
 /* Starts everything. If that fails, what was started is closed again. */
 static fw_error *begin(fw_server *server)
 {
@@ -676,7 +678,6 @@ static fw_error *begin(fw_server *server)
 	fw_error *err;
 
 	server->thread = uv_thread_self();
-	watch_signals(server);
 	if (server->limits.session_idle_ms < expiry_ms)
 		expiry_ms = server->limits.session_idle_ms;
 	(void)uv_timer_start(&server->residence.handles->expiry, on_expiry, expiry_ms,

@@ -237,8 +237,6 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
-/* The same, for fw_loop_expect(). */
-struct fw_loop *fw_server__shared_loop(fw_server *server);
 /* The message that is being received is followed by others that have arrived with it. */
 void fw_server__set_more(fw_server *server, bool has_more);
 /* Its limits do not change once a transport is attached. */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/loop.h"
 #include "base/mem.h"
 #include "mcp/transport.h"
 
@@ -29,7 +28,6 @@ enum {
 
 struct stdio {
 	struct fw_transport base;
-	struct fw_loop *loop;
 	struct fw_exchange exchange;
 	const struct fw_limits *limits;
 	int in, out;
@@ -55,16 +53,9 @@ struct stdio {
 	struct fw_buf lines;
 	struct fw_buf unsent;
 	size_t sent; /* bytes of `unsent` that were written */
-	struct fw_expected expected;
 };
 
 static void watch(struct stdio *stdio);
-
-static bool wants_input(const struct stdio *stdio)
-{
-	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing &&
-	       !stdio->is_greeting;
-}
 
 /* ---- out ----------------------------------------------------------------------- */
 
@@ -182,8 +173,6 @@ static void write_out(struct stdio *stdio)
 		fw_buf_reset(unsent, KEEP_BYTES);
 		if (stdio->is_closing)
 			close_all(stdio);
-		else if (!stdio->exchange.calls && stdio->can_poll_in && wants_input(stdio))
-			fw_loop_expect(stdio->loop, &stdio->expected);
 	}
 	if (stdio->is_paused &&
 	    unsent->len - stdio->sent < stdio->limits->stdio_queue_bytes / 2) {
@@ -300,7 +289,6 @@ static void read_in(struct stdio *stdio)
 	int error;
 
 	if (!fw_buf_reserve(lines, READ_BYTES)) {
-		fw_loop_arrived(stdio->loop, &stdio->expected);
 		refuse_long(stdio);
 		stdio->is_skipping = true;
 		fw_buf_clear(lines);
@@ -308,8 +296,6 @@ static void read_in(struct stdio *stdio)
 	}
 	n = read(stdio->in, lines->text + lines->len, READ_BYTES);
 	error = errno;
-	if (n >= 0 || (error != EAGAIN && error != EINTR))
-		fw_loop_arrived(stdio->loop, &stdio->expected);
 	if (n > 0) {
 		lines->len += (size_t)n;
 		take_lines(stdio, scanned);
@@ -323,15 +309,10 @@ static void read_in(struct stdio *stdio)
 	}
 }
 
-static void read_expected(struct fw_expected *expected)
+static bool wants_input(const struct stdio *stdio)
 {
-	struct stdio *stdio =
-		(struct stdio *)((char *)expected - offsetof(struct stdio, expected));
-
-	if (wants_input(stdio))
-		read_in(stdio);
-	else
-		fw_loop_arrived(stdio->loop, expected);
+	return !stdio->is_ended && !stdio->is_paused && !stdio->is_closing &&
+	       !stdio->is_greeting;
 }
 
 /* After an error (status), read() or write() finds the reason. */
@@ -391,8 +372,6 @@ static fw_error *on_start(struct fw_transport *transport)
 	struct stdio *stdio = (struct stdio *)transport;
 	uv_loop_t *loop = fw_server__loop(transport->server);
 
-	stdio->loop = fw_server__shared_loop(transport->server);
-	stdio->expected.read = read_expected;
 	stdio->in_flags = fcntl(stdio->in, F_GETFL);
 	stdio->out_flags = fcntl(stdio->out, F_GETFL);
 	if (stdio->in_flags < 0 || stdio->out_flags < 0)
@@ -445,7 +424,6 @@ static void close_all(struct stdio *stdio)
 {
 	if (uv_is_closing((uv_handle_t *)&stdio->prepare))
 		return;
-	fw_loop_arrived(stdio->loop, &stdio->expected);
 	fw_exchange_gone(&stdio->exchange);
 	uv_close((uv_handle_t *)&stdio->idle, on_handle_closed);
 	uv_close((uv_handle_t *)&stdio->prepare, on_handle_closed);

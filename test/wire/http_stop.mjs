@@ -2,8 +2,20 @@
 // ends by itself, soon, with status 0.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { Wire, call, legacyCall, listen, pause, request, serve, session } from './lib/http.mjs';
+
+test('SIGTERM right after the URL was printed ends it in order', async () => {
+	for (let round = 0; round < 20; round++) {
+		const child = spawn(process.env.FAULTWIRE, ['serve', '--http', '127.0.0.1:0', '--tools', 'diag', '--audit', 'off', '--incidents', 'off'], { stdio: ['ignore', 'ignore', 'pipe'] });
+
+		child.stderr.on('data', (text) => String(text).includes('listening') && child.kill('SIGTERM'));
+		const [status, signal] = await once(child, 'exit');
+		assert.deepEqual([status, signal], [0, null], `round ${round}`);
+	}
+});
 
 test('idle connections do not keep it', async () => {
 	const server = await serve();

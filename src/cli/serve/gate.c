@@ -24,8 +24,6 @@ enum { MAPPED_BYTES = 32 * 1024 * 1024, KEPT_BYTES = 128 * 1024 * 1024 };
 enum {
 	DEADLINE_MOST_S = 86400,
 	DEADLINE_S = 60,
-	BUSY_POLL_MOST_US = 1000,
-	BUSY_POLL_US = 50,
 	LISTED_MOST = 64,
 	OPERANDS_MOST = 1024,
 	CONFIG_BYTES = 4 * 1024 * 1024
@@ -43,7 +41,6 @@ enum {
 	DEADLINE,
 	LISTS,
 	TRUST_ANNOTATIONS,
-	BUSY_POLL,
 	EXPOSE_STDERR,
 	SUSPECT,
 	PIN,
@@ -88,10 +85,6 @@ static const cli_option options[OPTION_COUNT] = {
 	[TRUST_ANNOTATIONS] = { "trust-annotations", NULL, 0, CLI_NOTHING,
 				"Repeat a failed call also after it was sent, if the tool's "
 				"annotations say readOnlyHint or idempotentHint." },
-	[BUSY_POLL] = { "busy-poll", "MICROSECONDS", 0, CLI_TEXT,
-			"Poll for the next message this long before sleeping, while calls come "
-			"one at a time and programs answer that fast; by default 50; 0: "
-			"never." },
 	[EXPOSE_STDERR] = { "expose-stderr", NULL, 0, CLI_NOTHING,
 			    "Show clients the end of an upstream's standard error, redacted." },
 	[SUSPECT] = { "suspect", NULL, 0, CLI_NOTHING,
@@ -311,7 +304,6 @@ static fw_error *make_gate(struct gating *gating)
 	const cli_args *args = gating->args;
 	const char *lists = args->values[LISTS];
 	uint32_t deadline_s = DEADLINE_S;
-	uint32_t busy_poll_us = BUSY_POLL_US;
 	struct fw_gate_options how = { .is_http = serve_value(args, SERVE_HTTP) != NULL,
 				       .trusts_annotations = cli_given(args, TRUST_ANNOTATIONS),
 				       .exposes_stderr = cli_given(args, EXPOSE_STDERR),
@@ -325,10 +317,6 @@ static fw_error *make_gate(struct gating *gating)
 	FW_TRY(serve_number_read("--deadline", args->values[DEADLINE], DEADLINE_MOST_S,
 				 &deadline_s));
 	how.deadline_ms = deadline_s * 1000;
-	FW_TRY(serve_number_read("--busy-poll", args->values[BUSY_POLL], BUSY_POLL_MOST_US,
-				 &busy_poll_us));
-	/* With many clients, others have work to be done meanwhile. */
-	fw_loop_set_busy_poll(&gating->shared.loop, how.is_http ? 0 : busy_poll_us);
 	FW_TRY(read_upstreams(gating));
 	how.entries = fw_gate_config_entries(gating->config, &how.count);
 	FW_TRY(make_sandbox(gating, how.entries, how.count));
