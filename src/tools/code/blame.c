@@ -39,6 +39,7 @@ static void copy_text(char to[FW_BLAME_TEXT_BYTES], const char *text, size_t len
 static bool find_commit(struct fw_blame *blame, const char *hash, size_t len)
 {
 	for (size_t i = blame->commit_count; i-- > 0;)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a count has commits */
 		if (strncmp(blame->commits[i].hash, hash, len) == 0 &&
 		    !blame->commits[i].hash[len]) {
 			blame->current = i;

@@ -194,6 +194,7 @@ static size_t take_runs(struct merge *m, uint32_t trigram)
 
 		if (trigram_at(run) != trigram)
 			continue;
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): runs are mapped */
 		memcpy(&len, run->at + sizeof len, sizeof len);
 		run->at += 2 * sizeof len;
 		end = run->at + len;

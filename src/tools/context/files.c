@@ -220,7 +220,7 @@ fw_error *fw_context_open_cache(const char *root, const char *name, size_t len, 
 {
 	fw_error *err;
 	char *copy;
-	int dir;
+	int dir = -1;
 
 	if (!name || len == 0 || memchr(name, '\0', len) || len >= PATH_MAX)
 		return fw_raise_cache_missing();
@@ -249,7 +249,7 @@ bool fw_context_is_replaced(const char *root, const char *name, size_t len,
 {
 	struct fw_context_identity now = { 0 };
 	bool is_another;
-	int dir;
+	int dir = -1;
 	fw_error *err = fw_context_open_cache(root, name, len, &dir);
 
 	if (err) {

@@ -280,7 +280,7 @@ static int call_on_files(int dir, int (*call)(int fd))
 	if (!stream && copy >= 0)
 		(void)close(copy);
 	/* cppcheck-suppress readdirCalled ; the stream is used by one thread only */
-	while (!error && (item = readdir(stream)))
+	while (stream && !error && (item = readdir(stream)))
 		if (item->d_name[0] != '.')
 			error = call_on_file(dir, item->d_name, call);
 	if (stream)

@@ -252,13 +252,18 @@ static fw_error *open_log(const fw_workspace *ws, const struct fw_root *root, in
 			  struct stat *ret_stat)
 {
 	char path[FW_PATH_SIZE];
+	int fd;
 
 	fw_ws_trusted_log(ws, root->path, path);
 	if (!ws->trusted || !fw_path_is_beneath(path, ws->trusted))
 		return fw_file_open(root, FW_WS_AUDIT_LOG, ret_fd, ret_stat);
-	*ret_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (*ret_fd >= 0 && fstat(*ret_fd, ret_stat) == 0)
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && fstat(fd, ret_stat) == 0) {
+		*ret_fd = fd;
 		return NULL;
+	}
+	if (fd >= 0)
+		(void)close(fd);
 	return fw_raise_file_read_failed(FW_WS_AUDIT_LOG, "it could not be opened");
 }
 
