@@ -45,10 +45,8 @@ void fw_audit_destroy(void *arg)
 		fw_audit_file_clear(audit->writer.file);
 	fw__release(audit->writer.file);
 	fw__release(audit->heads);
-	fw_buf_clear(&audit->writer.text);
-	fw_buf_clear(&audit->writer.ahead.text);
+	fw_buf_clear(&audit->writer.batch);
 	fw_hasher_free(audit->writer.hasher);
-	fw_queue_thread_clear(&audit->syncer.thread);
 	fw_queue_thread_clear(&audit->queue);
 	fw__release(audit);
 }
@@ -105,8 +103,6 @@ static bool copy_heads(struct fw_audit *audit, const struct fw_audit_options *op
 
 static struct fw_audit *new_audit(const char *path, const struct fw_audit_options *options)
 {
-	const size_t batch_most =
-		(size_t)FW_LIMIT_AUDIT_BATCH_BYTES + 2 * FW_LIMIT_AUDIT_LINE_BYTES;
 	struct fw_audit *audit = fw__allocate(sizeof *audit);
 
 	if (!audit)
@@ -118,10 +114,9 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 		audit->options.interval_ms = FW_LIMIT_AUDIT_INTERVAL_MS;
 	audit->options.heads = NULL;
 	audit->wake_count = 1;
-	fw_buf_init(&audit->writer.text, batch_most);
-	fw_buf_init(&audit->writer.ahead.text, batch_most);
+	fw_buf_init(&audit->writer.batch,
+		    (size_t)FW_LIMIT_AUDIT_BATCH_BYTES + 2 * FW_LIMIT_AUDIT_LINE_BYTES);
 	fw_queue_thread_init(&audit->queue);
-	fw_queue_thread_init(&audit->syncer.thread);
 	if (!copy_heads(audit, options)) {
 		fw_audit_destroy(audit);
 		return NULL;

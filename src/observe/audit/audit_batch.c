@@ -1,8 +1,6 @@
 /*
  * audit_batch.c - the lines of one batch: notes about the log itself, then records.
  */
-#include <string.h>
-
 #include <faultwire/raw.h>
 
 #include "base/clock.h"
@@ -33,8 +31,8 @@ static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *cha
 	const struct fw_audit_record record = { .event = FW_AUDIT_NOTE, .reason = reason };
 	size_t start;
 
-	fw_audit_line_open(&audit->writer.text, chain, &start);
-	fw_audit_put_body(&audit->writer.text, &record);
+	fw_audit_line_open(&audit->writer.batch, chain, &start);
+	fw_audit_put_body(&audit->writer.batch, &record);
 	return start;
 }
 
@@ -50,9 +48,9 @@ static bool put_omitted(struct fw_audit *audit, struct fw_audit_chain *chain)
 	fw_queue_thread_unlock(&audit->queue);
 	(void)fw_time_text(since_ms, since);
 	start = open_note(audit, chain, "refusals left out");
-	put_string(&audit->writer.text, "since", since);
-	put_number(&audit->writer.text, "count", audit->omitted.noted);
-	return fw_audit_line_seal(&audit->writer.text, start, audit->writer.hasher, chain);
+	put_string(&audit->writer.batch, "since", since);
+	put_number(&audit->writer.batch, "count", audit->omitted.noted);
+	return fw_audit_line_seal(&audit->writer.batch, start, audit->writer.hasher, chain);
 }
 
 /* Notes about the log itself come before the records. */
@@ -68,7 +66,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		{ FW_AUDIT_NOTE_REPLACED, "log removed while in use", "last_hash" },
 		{ FW_AUDIT_NOTE_TORN, "torn line set aside", "sha256" },
 	};
-	struct fw_buf *out = &audit->writer.text;
+	struct fw_buf *out = &audit->writer.batch;
 	size_t start;
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -102,16 +100,21 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 	return true;
 }
 
-/* The body gets what the thread has to make of the record: the arguments. */
-static bool put_item(struct fw_audit *audit, struct fw_audit_item *item, struct fw_buf *out,
+void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item)
+{
+	item->is_complete =
+		!item->move && fw_audit_put_args(&item->body, audit->writer.hasher, item->args,
+						 item->args_len, audit->options.keep_args);
+}
+
+static bool put_item(struct fw_audit *audit, struct fw_audit_item *item,
 		     struct fw_audit_chain *chain)
 {
+	struct fw_buf *out = &audit->writer.batch;
 	size_t start;
 
 	if (!item->is_complete)
-		item->is_complete =
-			fw_audit_put_args(&item->body, audit->writer.hasher, item->args,
-					  item->args_len, audit->options.keep_args);
+		fw_audit_item_complete(audit, item);
 	if (!item->is_complete)
 		return false;
 	fw_audit_line_open(out, chain, &start);
@@ -119,105 +122,21 @@ static bool put_item(struct fw_audit *audit, struct fw_audit_item *item, struct 
 	return fw_audit_line_seal(out, start, audit->writer.hasher, chain);
 }
 
-/* May a batch that has this already get one more record? */
-static bool has_room(const struct fw_audit *audit, uint64_t count, size_t len)
-{
-	return (!audit->options.batch_most || count < audit->options.batch_most) &&
-	       len < FW_LIMIT_AUDIT_BATCH_BYTES;
-}
-
-/* ---- lines made ahead --------------------------------------------------- */
-
-void fw_audit_ahead_drop(struct fw_audit *audit)
-{
-	struct fw_audit_ahead *ahead = &audit->writer.ahead;
-
-	fw_buf_reset(&ahead->text, KEEP_BATCH_BYTES);
-	ahead->first = ahead->last = NULL;
-	ahead->count = 0;
-	ahead->is_full = false;
-}
-
-static bool add_ahead(struct fw_audit *audit, struct fw_audit_item *item)
-{
-	struct fw_audit_ahead *ahead = &audit->writer.ahead;
-	size_t len = ahead->text.len;
-
-	if (item->move || !has_room(audit, ahead->count, len))
-		return false;
-	if (!put_item(audit, item, &ahead->text, &ahead->chain)) {
-		/* The buffer keeps its failure: nothing of it can be used. */
-		ahead->count = 0;
-		return false;
-	}
-	ahead->last = item;
-	ahead->count++;
-	return true;
-}
-
-/* Only this thread takes items from the queue, and the member `next` of the last one, which
- * others set, is not read. */
-void fw_audit_ahead_put(struct fw_audit *audit, const struct fw_audit_chain *from)
-{
-	struct fw_audit_ahead *ahead = &audit->writer.ahead;
-	const struct fw_audit_item *last =
-		(const struct fw_audit_item *)(const void *)audit->queue.last;
-	struct fw_audit_item *item =
-		ahead->last ? fw_audit_item_next(ahead->last)
-			    : (struct fw_audit_item *)(void *)audit->queue.first;
-
-	if (!item || ahead->is_full)
-		return;
-	fw_queue_thread_unlock(&audit->queue);
-	if (!ahead->first) {
-		ahead->first = item;
-		ahead->from = ahead->chain = *from;
-	}
-	while (!ahead->is_full) {
-		ahead->is_full = !add_ahead(audit, item);
-		if (item == last)
-			break;
-		item = fw_audit_item_next(item);
-	}
-	fw_queue_thread_lock(&audit->queue);
-}
-
-/* Another process may have written meanwhile, or a note comes first: then the lines are
- * made again. */
-static bool take_ahead(struct fw_audit *audit, const struct fw_audit_item *first,
-		       struct fw_audit_chain *chain)
-{
-	struct fw_audit_ahead *ahead = &audit->writer.ahead;
-	struct fw_buf text = audit->writer.text;
-
-	if (!ahead->count || ahead->first != first || text.len > 0 ||
-	    ahead->from.seq != chain->seq || strcmp(ahead->from.hash, chain->hash) != 0)
-		return false;
-	audit->writer.text = ahead->text;
-	ahead->text = text;
-	*chain = ahead->chain;
-	return true;
-}
-
 bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,
 			struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
 			uint64_t *ret_count)
 {
-	struct fw_buf *out = &audit->writer.text;
+	uint64_t most = audit->options.batch_most ? audit->options.batch_most : UINT64_MAX;
 	uint64_t count = 0;
 
-	fw_buf_reset(out, KEEP_BATCH_BYTES);
+	fw_buf_reset(&audit->writer.batch, KEEP_BATCH_BYTES);
 	*ret_rest = first;
 	*ret_count = 0;
 	if (!put_notes(audit, chain))
 		return false;
-	if (take_ahead(audit, first, chain)) {
-		first = fw_audit_item_next(audit->writer.ahead.last);
-		count = audit->writer.ahead.count;
-	}
-	fw_audit_ahead_drop(audit);
-	while (first && !first->move && has_room(audit, count, out->len)) {
-		if (!put_item(audit, first, out, chain))
+	while (first && !first->move && count < most &&
+	       audit->writer.batch.len < FW_LIMIT_AUDIT_BATCH_BYTES) {
+		if (!put_item(audit, first, chain))
 			return false;
 		first = fw_audit_item_next(first);
 		count++;

@@ -297,8 +297,7 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 		   first_of(first_of(record->tool_name, known.tool), err ? "unknown" : NULL));
 	FW_BUF(out, ",\"error_code\":");
 	put_word(out, row ? row->kaiza : NULL);
-	FW_BUF(out, ",\"code\":");
-	put_word(out, row ? row->code : NULL);
+	PUT_MEMBER(out, "code", row ? row->code : NULL);
 	FW_BUF(out, ",\"message\":");
 	put_text(out, err ? fw_error_message(err) : NULL, FW_LIMIT_AUDIT_MESSAGE_BYTES);
 	PUT_MEMBER(out, "path", path_of(record));

@@ -4,8 +4,7 @@
  * While the disk syncs one batch, the next one is queued, and its records are made by
  * those who append them (all but the hash of the arguments, which may be long, and the
  * chain). So the disk limits the number of fdatasyncs, and not the number of records.
- * audit_sync.c decides when to write, and whether to make lines during a sync.
- * Only this thread uses the file, except that another one may sync it. If a batch fails, all its records fail and the audit
+ * Only this thread uses the file. If a batch fails, all its records fail and the audit
  * is down: the thread tries again with each new batch, and every
  * FW_LIMIT_AUDIT_PROBE_MS without one. When writing works again, a note says since when
  * it did not, and how many records were lost.
@@ -24,55 +23,65 @@
 #include "observe/audit/audit_writer.h"
 #include "observe/log/log.h"
 
-enum { YIELD_US = 250 };
+enum {
+	YIELD_US = 250,
+	SYNCS_REMEMBERED = 8,
+	ARRIVALS_MIN = 8,
+	SLICE_MIN_NS = 50 * 1000,
+	SLICE_MAX_NS = 250 * 1000
+};
 
 /* ---- a batch ---------------------------------------------------------------- */
 
-/* Writes a batch from `first` on; `*ret_rest` is what it left. After true, call
- * end_batch(). */
-static bool put_batch(struct fw_audit *audit, struct fw_audit_item *first,
-		      struct fw_audit_item **ret_rest, struct fw_audit_failure *ret_failure)
+static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
 {
-	struct fw_audit_writer *writer = &audit->writer;
-	struct fw_audit_file *file = writer->file;
-	struct fw_audit_batch *batch = &writer->batch;
+	int64_t start_ns = fw_steady_ns();
+	int64_t end_ns;
 
-	if (!fw_audit_file_begin(file, writer->hasher, ret_failure))
+	if (!fw_audit_file_sync(audit->writer.file, ret_failure))
 		return false;
-	batch->first = first;
-	batch->chain = file->chain;
-	batch->size = file->size;
-	if (!fw_audit_batch_put(audit, first, &batch->chain, ret_rest, &batch->count)) {
-		fw_audit_file_end(file);
-		return fw_audit_fail(ret_failure, ENOMEM, "a record could not be made");
-	}
-	if (!fw_audit_file_write(file, writer->text.text, writer->text.len, ret_failure)) {
-		fw_audit_file_end(file);
-		return false;
-	}
-	if (writer->text.len > 0)
-		writer->is_dirty = true;
+	end_ns = fw_steady_ns();
+	audit->writer.sync_ns += (end_ns - start_ns - audit->writer.sync_ns) / SYNCS_REMEMBERED;
+	audit->writer.is_dirty = false;
+	audit->writer.synced_ms = end_ns / 1000000;
+	(void)atomic_fetch_add(&audit->syncs, 1);
 	return true;
 }
 
-static void end_batch(struct fw_audit *audit, bool is_done)
+/* Writes a batch from `first` on; `*ret_rest` is what it left. */
+static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
+			struct fw_audit_item **ret_rest, uint64_t *ret_count,
+			struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_file *file = audit->writer.file;
+	struct fw_audit_chain chain;
+	uint64_t size;
+	bool is_done;
 
+	if (!fw_audit_file_begin(file, audit->writer.hasher, ret_failure))
+		return false;
+	chain = file->chain;
+	size = file->size;
+	if (!fw_audit_batch_put(audit, first, &chain, ret_rest, ret_count)) {
+		fw_audit_file_end(file);
+		return fw_audit_fail(ret_failure, ENOMEM, "a record could not be made");
+	}
+	is_done = fw_audit_file_write(file, audit->writer.batch.text, audit->writer.batch.len,
+				      ret_failure);
+	if (is_done && audit->writer.batch.len > 0)
+		audit->writer.is_dirty = true;
+	if (is_done && audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_ALWAYS) {
+		is_done = sync_batch(audit, ret_failure);
+		if (!is_done)
+			fw_audit_file_cut(file, size);
+	}
 	if (is_done) {
-		file->chain = audit->writer.batch.chain;
+		file->chain = chain;
 		for (int i = 0; i < FW_AUDIT_NOTES; i++)
 			file->notes[i].is_due = false;
-	} else {
-		fw_audit_file_cut(file, audit->writer.batch.size);
 	}
 	fw_audit_file_end(file);
-}
-
-static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
-{
-	return !audit->writer.is_dirty || audit->options.sync != FW_AUDIT_SYNC_ALWAYS ||
-	       fw_audit_sync_now(audit, ret_failure);
+	return is_done;
 }
 
 /* ---- results ---------------------------------------------------------------- */
@@ -155,14 +164,12 @@ void fw_audit_top(struct fw_audit *audit, struct fw_audit_top *ret_top)
 	fw_queue_thread_unlock(&audit->queue);
 }
 
-static void note_success(struct fw_audit *audit)
+static void note_success(struct fw_audit *audit, uint64_t count)
 {
-	uint64_t count = audit->writer.batch.count;
-
 	fw_queue_thread_lock(&audit->queue);
 	note_top(audit);
 	audit->records += count;
-	audit->batches += audit->writer.text.len > 0;
+	audit->batches += audit->writer.batch.len > 0;
 	audit->omitted.count -= audit->omitted.noted;
 	/* Refusals omitted since the note was made begin a new period. */
 	if (audit->omitted.noted) {
@@ -213,66 +220,18 @@ static void change_file(struct fw_audit *audit, struct fw_audit_item *item)
 
 /* ---- the thread ------------------------------------------------------------- */
 
-/* Fails the records from `first` to the next move: those that were not tried would fail
- * in the same way. Returns what is behind them. */
-static struct fw_audit_item *fail_all(struct fw_audit *audit, struct fw_audit_item *first,
-				      const struct fw_audit_failure *failure)
-{
-	struct fw_audit_item *rest = first;
-	uint64_t count = 0;
-
-	for (; rest && !rest->move; rest = fw_audit_item_next(rest))
-		count++;
-	fw_audit_ahead_drop(audit);
-	note_failure(audit, count, failure);
-	report(audit, first, rest, failure);
-	return rest;
-}
-
-/* Reports the batch that was synced while the next one was made. */
-static void report_synced(struct fw_audit *audit)
-{
-	struct fw_audit_item *first = audit->writer.synced;
-
-	audit->writer.synced = NULL;
-	report(audit, first, NULL, NULL);
-}
-
-/* Writes and syncs a batch; what it left is returned. The sync of a last one may only
- * be started: then its records are reported later. */
-static struct fw_audit_item *write_one(struct fw_audit *audit, struct fw_audit_item *first,
-				       bool may_start)
-{
-	struct fw_audit_failure failure;
-	struct fw_audit_item *rest = NULL;
-	bool is_done = put_batch(audit, first, &rest, &failure);
-	bool is_started = is_done && !rest && may_start && audit->writer.is_dirty &&
-			  fw_audit_sync_overlaps(audit) && fw_audit_sync_start(audit);
-
-	report_synced(audit);
-	if (is_started)
-		return NULL;
-	if (is_done) {
-		is_done = sync_batch(audit, &failure);
-		end_batch(audit, is_done);
-	}
-	if (!is_done)
-		return fail_all(audit, first, &failure);
-	note_success(audit);
-	report(audit, first, rest, NULL);
-	return rest;
-}
-
 static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 {
 	unsigned moves = 0;
 
 	do {
-		if (first && first->move) {
-			struct fw_audit_item *rest = fw_audit_item_next(first);
+		struct fw_audit_failure failure;
+		struct fw_audit_item *rest = NULL;
+		uint64_t count = 0;
 
-			report_synced(audit);
+		if (first && first->move) {
 			moves++;
+			rest = fw_audit_item_next(first);
 			change_file(audit, first);
 			fw_audit_item_free(first);
 			first = rest;
@@ -280,31 +239,22 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 			if (first && first->move)
 				continue;
 		}
-		first = write_one(audit, first, !moves);
+		if (write_batch(audit, first, &rest, &count, &failure)) {
+			note_success(audit, count);
+			report(audit, first, rest, NULL);
+		} else {
+			/* The records behind it would fail in the same way. */
+			for (count = 0, rest = first; rest && !rest->move;
+			     rest = fw_audit_item_next(rest))
+				count++;
+			note_failure(audit, count, &failure);
+			report(audit, first, rest, &failure);
+		}
 		/* The new file was tried. */
 		(void)atomic_fetch_sub(&audit->moves, moves);
 		moves = 0;
+		first = rest;
 	} while (first);
-}
-
-/* Locked, and unlocked meanwhile. The batch whose sync was started is synced, or failed. Its
- * records are reported when the next batch is with the disk. */
-static void end_started(struct fw_audit *audit)
-{
-	struct fw_audit_item *first = audit->writer.batch.first;
-	struct fw_audit_failure failure;
-	bool is_done = fw_audit_sync_await(audit, &failure);
-
-	fw_queue_thread_unlock(&audit->queue);
-	end_batch(audit, is_done);
-	if (is_done) {
-		note_success(audit);
-		audit->writer.synced = first;
-	} else {
-		(void)fail_all(audit, first, &failure);
-	}
-	fw_queue_thread_lock(&audit->queue);
-	audit->writer.expected = audit->writer.last_count + audit->queue.count;
 }
 
 static void sync_if_due(struct fw_audit *audit)
@@ -314,7 +264,7 @@ static void sync_if_due(struct fw_audit *audit)
 	if (audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL &&
 	    audit->writer.file->fd >= 0 &&
 	    fw_steady_ms() - audit->writer.synced_ms >= audit->options.interval_ms &&
-	    !fw_audit_sync_now(audit, &failure))
+	    !sync_batch(audit, &failure))
 		note_failure(audit, 0, &failure);
 }
 
@@ -354,9 +304,90 @@ static void wait_for_work(struct fw_audit *audit)
 		audit->writer.expected = 0;
 }
 
+/*
+ * Completes the records that are in the queue while more are expected. Locked, and unlocked
+ * meanwhile: only this thread takes items from the queue, and the member `next` of the
+ * last one, which others set, is not read.
+ */
+static void complete_queued(struct fw_audit *audit)
+{
+	struct fw_audit_writer *writer = &audit->writer;
+	struct fw_audit_item *last = (struct fw_audit_item *)(void *)audit->queue.last;
+	struct fw_audit_item *item =
+		writer->completed ? fw_audit_item_next(writer->completed)
+				  : (struct fw_audit_item *)(void *)audit->queue.first;
+
+	if (!item)
+		return;
+	fw_queue_thread_unlock(&audit->queue);
+	for (;; item = fw_audit_item_next(item)) {
+		fw_audit_item_complete(audit, item);
+		if (item == last)
+			break;
+	}
+	fw_queue_thread_lock(&audit->queue);
+	writer->completed = last;
+}
+
+/*
+ * How many records to wait for: all that are expected, if they arrive in less time than an
+ * fdatasync takes. Otherwise the callers are the slower ones, and half of them can be
+ * served while the disk syncs the records of the other half.
+ */
+static uint64_t enough(const struct fw_audit_writer *writer)
+{
+	if (writer->arrival_ns * (int64_t)writer->expected > writer->sync_ns)
+		return (writer->expected + 1) / 2;
+	return writer->expected;
+}
+
+/* `count` records arrived in that time; a few say little. */
+static void note_arrivals(struct fw_audit_writer *writer, uint64_t count, int64_t duration_ns)
+{
+	if (count >= ARRIVALS_MIN)
+		writer->arrival_ns +=
+			(duration_ns / (int64_t)count - writer->arrival_ns) / SYNCS_REMEMBERED;
+}
+
+/*
+ * Callers of the last batch that fail again will append soon. If the thread did not
+ * wait for them, they would split into two groups that take turns, each waiting for
+ * the fdatasync of the other. So wait while more of them arrive, at most for the
+ * duration of an fdatasync. A single caller never waits.
+ */
+static void gather(struct fw_audit *audit)
+{
+	uint64_t expected = enough(&audit->writer), first = audit->queue.count;
+	int64_t start_ns = fw_steady_ns(), now_ns = start_ns;
+	int64_t end_ns = now_ns + audit->writer.sync_ns;
+	int64_t slice_ns = audit->writer.sync_ns / 4;
+
+	if (audit->options.sync != FW_AUDIT_SYNC_ALWAYS || audit->options.batch_most == 1)
+		return;
+	if (slice_ns < SLICE_MIN_NS)
+		slice_ns = SLICE_MIN_NS;
+	if (slice_ns > SLICE_MAX_NS)
+		slice_ns = SLICE_MAX_NS;
+	audit->wake_count = expected;
+	while (audit->queue.count < expected && now_ns < end_ns && !audit->queue.is_stopping) {
+		uint64_t before = audit->queue.count;
+
+		complete_queued(audit);
+		if (audit->queue.count >= expected)
+			break;
+		(void)fw_queue_thread_wait(&audit->queue, now_ns + slice_ns);
+		if (audit->queue.count == before)
+			break;
+		now_ns = fw_steady_ns();
+	}
+	audit->wake_count = 1;
+	note_arrivals(&audit->writer, audit->queue.count - first, fw_steady_ns() - start_ns);
+}
+
 static struct fw_audit_item *take(struct fw_audit *audit)
 {
 	audit->queue_bytes = 0;
+	audit->writer.completed = NULL;
 	return (struct fw_audit_item *)(void *)fw_queue_thread_take(&audit->queue);
 }
 
@@ -367,37 +398,6 @@ static void yield_lock(const struct fw_audit *audit)
 
 	if (audit->writer.file->others)
 		(void)nanosleep(&nap, NULL);
-}
-
-/* Locked, and unlocked meanwhile. Waits for the records of the next batch. */
-static void await_batch(struct fw_audit *audit)
-{
-	if (audit->syncer.is_busy) {
-		end_started(audit);
-		/* The disk need not wait: half of the callers are in the queue. */
-		if (audit->queue.first && fw_audit_sync_overlaps(audit))
-			return;
-		fw_queue_thread_unlock(&audit->queue);
-		report_synced(audit);
-		fw_queue_thread_lock(&audit->queue);
-	}
-	wait_for_work(audit);
-	fw_audit_sync_gather(audit);
-}
-
-/* What is left to do when no record will come any more. */
-static void end_work(struct fw_audit *audit)
-{
-	fw_audit_sync_stop(audit);
-	if (audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL) {
-		audit->writer.synced_ms = INT64_MIN / 2;
-		sync_if_due(audit);
-	}
-	if (audit->writer.lost_since)
-		fw_log_event(
-			FW_LOG_CRITICAL, "faultwire", "audit_lost",
-			(const fw_field[]){ fw_log_number("count", audit->writer.lost_since) },
-			1);
 }
 
 void fw_audit_work(void *arg)
@@ -413,7 +413,8 @@ void fw_audit_work(void *arg)
 	do {
 		struct fw_audit_item *first;
 
-		await_batch(audit);
+		wait_for_work(audit);
+		gather(audit);
 		first = take(audit);
 		is_last = audit->queue.is_stopping && !first;
 		audit->omitted.is_note_due =
@@ -426,9 +427,16 @@ void fw_audit_work(void *arg)
 		}
 		sync_if_due(audit);
 		fw_queue_thread_lock(&audit->queue);
-		if (!audit->syncer.is_busy)
-			audit->writer.expected = audit->writer.last_count + audit->queue.count;
+		audit->writer.expected = audit->writer.last_count + audit->queue.count;
 	} while (!is_last);
 	fw_queue_thread_unlock(&audit->queue);
-	end_work(audit);
+	if (audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_INTERVAL) {
+		audit->writer.synced_ms = INT64_MIN / 2;
+		sync_if_due(audit);
+	}
+	if (audit->writer.lost_since)
+		fw_log_event(
+			FW_LOG_CRITICAL, "faultwire", "audit_lost",
+			(const fw_field[]){ fw_log_number("count", audit->writer.lost_since) },
+			1);
 }

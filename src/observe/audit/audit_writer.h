@@ -35,45 +35,11 @@ struct fw_audit_omitted {
 	bool is_note_due; /* this batch begins with a note */
 };
 
-/* Lines of queued records, made before it is known whether they can be written there. */
-struct fw_audit_ahead {
-	struct fw_buf text;
-	struct fw_audit_chain from;  /* the first line continues this */
-	struct fw_audit_chain chain; /* after the last one */
-	struct fw_audit_item *first, *last;
-	uint64_t count; /* 0: none */
-	bool is_full;   /* no line can be added */
-};
-
-/* A batch that is written and not synced yet. */
-struct fw_audit_batch {
-	struct fw_audit_item *first;
-	struct fw_audit_chain chain; /* after it */
-	uint64_t size;               /* of the file before it */
-	uint64_t count;              /* of its records */
-};
-
-/* A thread that syncs the file while the writer makes the next lines (audit_sync.c). */
-struct fw_audit_syncer {
-	struct fw_queue_thread thread;
-	struct fw_queue_item job;
-	bool is_busy; /* the writer has started a sync, and not taken its result */
-	int64_t start_ns;
-	/* Under the lock of the audit's queue: */
-	bool is_over;
-	bool is_synced;
-	struct fw_audit_failure failure;
-	int64_t end_ns;
-};
-
 /* Used by the thread only. */
 struct fw_audit_writer {
 	struct fw_audit_file *file;
 	struct fw_hasher *hasher;
-	struct fw_buf text; /* of the batch */
-	struct fw_audit_batch batch;
-	struct fw_audit_item *synced; /* records to report as written; NULL: none */
-	struct fw_audit_ahead ahead;
+	struct fw_buf batch;
 	int64_t down_since_ms; /* 0: the log can be written */
 	uint64_t lost_since;   /* records lost since then */
 	bool is_dirty;         /* written, but not synced */
@@ -82,6 +48,7 @@ struct fw_audit_writer {
 	int64_t arrival_ns;  /* average time between two records that are waited for */
 	uint64_t last_count; /* records in the last batch */
 	uint64_t expected;   /* those, and the ones that queued up behind them */
+	struct fw_audit_item *completed; /* the last one in the queue that is; NULL: none */
 	const struct fw_audit_file *top_file; /* whose path is in `top` */
 	uint64_t top_size;
 };
@@ -111,7 +78,6 @@ struct fw_audit {
 	atomic_uint moves; /* to files that were not opened yet */
 
 	struct fw_audit_writer writer;
-	struct fw_audit_syncer syncer;
 };
 
 /* fw_audit_append(), but `args` is consumed if it succeeds. */
@@ -138,38 +104,15 @@ static inline struct fw_audit_item *fw_audit_item_next(const struct fw_audit_ite
 
 /* ---- a batch (audit_batch.c) -------------------------------------------- */
 
+/* Adds to the body what the thread has to make of the record before it is known where in
+ * the chain it will be. If it fails, writing the batch does. */
+void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item);
+
 /* Writes the due notes and as many records from `first` on as fit one write into
- * writer.text, and advances `chain`. Without records it is a test whether the log
+ * writer.batch, and advances `chain`. Without records it is a test whether the log
  * can be written. False: no memory. */
 bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,
 			struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
 			uint64_t *ret_count);
-
-/* Locked, and unlocked meanwhile. Makes the lines of records that are in the queue, as
- * they will be if they continue `from`. fw_audit_batch_put() uses them if they do. */
-void fw_audit_ahead_put(struct fw_audit *audit, const struct fw_audit_chain *from);
-void fw_audit_ahead_drop(struct fw_audit *audit);
-
-/* ---- syncing (audit_sync.c) --------------------------------------------- */
-
-/* Sync what was written, and wait for it. */
-bool fw_audit_sync_now(struct fw_audit *audit, struct fw_audit_failure *ret_failure);
-
-/* Do the callers take so long to come back that one half of them should be synced while
- * the other half is served? */
-bool fw_audit_sync_overlaps(const struct fw_audit *audit);
-
-/* Sync writer.batch in the other thread. False: it could not be started. After true,
- * call fw_audit_sync_await() before anything else is done with the file. */
-bool fw_audit_sync_start(struct fw_audit *audit);
-
-/* Locked. Waits for the sync that was started, and makes lines ahead meanwhile. */
-bool fw_audit_sync_await(struct fw_audit *audit, struct fw_audit_failure *ret_failure);
-
-/* Locked. Waits for callers of the last batch that will append again soon. */
-void fw_audit_sync_gather(struct fw_audit *audit);
-
-/* Ends the other thread, if there is one. */
-void fw_audit_sync_stop(struct fw_audit *audit);
 
 #endif
