@@ -26,7 +26,7 @@
 
 enum {
 	/* Largest distance of a client from the lane that its hash selects. */
-	NEAR = 8
+	LANES_TRIED = 8
 };
 
 /* Not derived from anything that the client claims about itself. */
@@ -56,7 +56,7 @@ static struct fw_lane *find(fw_server *server, uint64_t key)
 	size_t count = server->limits.client_lanes;
 	struct fw_lane *spare = NULL;
 
-	for (size_t i = 0; i < NEAR && i < count; i++) {
+	for (size_t i = 0; i < LANES_TRIED && i < count; i++) {
 		struct fw_lane *lane = &server->calls.lanes[(key + i) % count];
 
 		if (lane->key == key)

@@ -273,7 +273,9 @@ bool fw_mirrors_put(const struct fw_mirrors *mirrors, yyjson_val *arguments,
 	for (size_t i = 0; i < mirrors->count; i++)
 		put_line(ret_lines, mirrors->items[i].header,
 			 yyjson_ptr_get(arguments, mirrors->items[i].pointer));
+	if (ret_lines->text.state != FW_BUF_OK)
+		return false;
 	for (size_t i = 0; i < ret_lines->count; i++)
 		ret_lines->lines[i] = ret_lines->text.text + ret_lines->starts[i];
-	return ret_lines->text.state == FW_BUF_OK;
+	return true;
 }

@@ -181,15 +181,21 @@ static fw_error *add_default(struct serve_toolsets *toolsets, const char *const 
 	return NULL;
 }
 
-/* An option of a toolset that is not served would have no effect. */
-static fw_error *refuse_unused(const struct serve_toolsets *toolsets,
-			       const char *const *values)
+static bool is_path(const struct fw_toolset_option *option)
+{
+	return option->values == FW_TOOLSET_PATH || option->values == FW_TOOLSET_PATHS;
+}
+
+/* A path for a toolset that is not served would have no effect. Other options may have
+ * one: that of an agent's name is also read by the workspace. */
+static fw_error *refuse_unused(const struct serve_toolsets *toolsets, const char *const *values)
 {
 	for (size_t i = 0; fw_toolsets[i]; i++) {
 		const struct fw_toolset *toolset = fw_toolsets[i];
 
 		for (size_t k = 0; k < toolset->option_count; k++, values++)
-			if (*values && !is_added(toolsets, toolset))
+			if (*values && is_path(&toolset->options[k]) &&
+			    !is_added(toolsets, toolset))
 				return cli_usage("--%s needs the toolset \"%s\": add it to "
 						 "--tools",
 						 toolset->options[k].name, toolset->name);
