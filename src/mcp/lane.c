@@ -25,7 +25,7 @@
 #include "mcp/util.h"
 
 enum {
-	/* Largest distance of a client from the lane that its hash selects. */
+	/* How many lanes a client may get, beginning with the one that its hash selects. */
 	LANES_TRIED = 8
 };
 

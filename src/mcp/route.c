@@ -299,7 +299,8 @@ const struct fw_route_entry *fw_route_find(const fw_server *server, const char *
 	for (size_t i = 0; i < entry_count(server); i++) {
 		const struct fw_route_entry *entry = entry_at(server, i);
 
-		if (entry->len != found->len || memcmp(entry->path, found->path, found->len) != 0)
+		if (entry->len != found->len ||
+		    memcmp(entry->path, found->path, found->len) != 0)
 			continue;
 		taken |= entry->methods;
 		if (entry->methods & wanted)
