@@ -5,7 +5,7 @@
  * A glob is ruled out by two rules:
  * - If both end in letters, these are the same as far as both have them; likewise the last
  *   component and the one before it, if both globs spell them out.
- * - A path has all letters and pairs of letters that a glob needs.
+ * - A path has all letters and pairs of letters that a glob needs, each letter as often.
  * A row per kind has the globs that leave a property open, and is combined with each row
  * of that kind.
  */
@@ -26,6 +26,8 @@ enum {
 	ROW_USED,
 	ROWS,
 	LETTERS = 128,
+	ABOVE_ALL_LETTERS = 0x110000,
+	MOST_TIMES = 2,
 	FIRST_WORDS = 4,
 	SMALL_BYTES = 256
 };
@@ -114,10 +116,20 @@ static uint32_t pair_row(uint32_t first, uint32_t second)
 	return LETTERS + mix(mix(mix(0, first), second), 0) % (FW_RESERVE_GRAM_ROWS - LETTERS);
 }
 
+/* A letter for the second and for the third time: numbered names differ in little else. */
+static void add_repeated(struct fw_reserve_traits *traits, uint32_t letter, unsigned char *seen)
+{
+	if (*seen && *seen <= MOST_TIMES)
+		add_gram(traits, pair_row(letter, ABOVE_ALL_LETTERS + *seen));
+	if (*seen <= MOST_TIMES)
+		++*seen;
+}
+
 /* From the end, since the beginnings are those of the directory and mostly the same. */
 static void find_grams(const struct fw_glob_pattern *p, struct fw_reserve_traits *traits)
 {
 	const struct fw_glob_state *after = NULL;
+	unsigned char seen[LETTERS] = { 0 };
 
 	for (size_t i = p->count; i-- > 0;) {
 		const struct fw_glob_state *state = &p->states[i];
@@ -132,6 +144,8 @@ static void find_grams(const struct fw_glob_pattern *p, struct fw_reserve_traits
 		/* Letters of ASCII have rows of their own. */
 		add_gram(traits,
 			 state->letter < LETTERS ? state->letter : pair_row(state->letter, 0));
+		if (state->letter < LETTERS && state->letter != '/')
+			add_repeated(traits, state->letter, &seen[state->letter]);
 		after = state;
 	}
 }

@@ -2,8 +2,8 @@
  * signature.h - which of many globs may overlap with a given one, by bitmaps.
  *
  * Each glob has a number. A row is a bitmap with one bit per number, and stands for one
- * property of a glob: every path that it matches has a certain letter or pair of letters
- * in it, or ends in a certain way. Few rows combined leave few numbers, whose globs are
+ * property of a glob: every path that it matches has a certain letter, once or several
+ * times, or pair of letters in it, or ends in a certain way. Few rows combined leave few numbers, whose globs are
  * then compared one by one. So "**" followed by anything, which can be anywhere in a tree
  * of paths, does not need a walk through all of it.
  *
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-	FW_RESERVE_GRAM_ROWS = 512,   /* letters, and pairs of letters, hashed */
+	FW_RESERVE_GRAM_ROWS = 512,   /* letters, repeated ones, and pairs, hashed */
 	FW_RESERVE_ANCHOR_ROWS = 256, /* ends and agents, hashed */
 	FW_RESERVE_ANCHORS = 5,       /* kinds of ends */
 	FW_RESERVE_PAIRS = 24         /* rows that one filter combines */
