@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "store/store_file.h"
 
@@ -30,6 +32,7 @@
 enum {
 	SCHEMA_VERSION = 1,
 	BUSY_MS = 1000,
+	SET_UP_MS = 5000,
 	WAL_BYTES = 4 * 1024 * 1024,
 	PATH_SIZE = 4096,
 };
@@ -210,6 +213,24 @@ static fw_error *check_version(struct fw_store_sqlite *store, int64_t *ret_versi
 	return raise_reason(FW_HERE, store, reason);
 }
 
+/* If several processes switch a new file to WAL at once, SQLite refuses some of them without
+ * waiting, since they could wait for each other. Each tries again after a time of its
+ * own. */
+static fw_error *execute_patiently(struct fw_store_sqlite *store, const char *sql)
+{
+	const int64_t end_ms = fw_steady_ms() + SET_UP_MS;
+	int result = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+	while ((result & 0xff) == SQLITE_BUSY && fw_steady_ms() < end_ms) {
+		unsigned char wait;
+
+		fw_random(&wait, sizeof wait);
+		(void)usleep(1000 + 40 * (useconds_t)wait);
+		result = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+	}
+	return result == SQLITE_OK ? NULL : fw_store_sqlite_failed(FW_HERE, store, result);
+}
+
 static fw_error *set_up(struct fw_store_sqlite *store)
 {
 	char sql[256];
@@ -221,7 +242,7 @@ static fw_error *set_up(struct fw_store_sqlite *store)
 		       "PRAGMA synchronous=%s; PRAGMA journal_size_limit=%d;"
 		       "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024",
 		       store->base.options.is_durable ? "FULL" : "NORMAL", WAL_BYTES);
-	FW_TRY(fw_store_sqlite_execute(store, sql));
+	FW_TRY(execute_patiently(store, sql));
 	/* If two processes start at once, the second one waits here. */
 	FW_TRY(fw_store_sqlite_execute(store, "BEGIN IMMEDIATE"));
 	FW_TRY(check_version(store, &version));

@@ -293,6 +293,48 @@ static void test_store__each_allocation_may_fail(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_store__##name, set_up, tear_down)
 
+enum { PROCESSES = 6, ROUNDS = 20 };
+
+/* The exit status of a process that makes the store when `start` is closed. */
+static int make_at(int start)
+{
+	struct fw_store *store = open_store();
+	fw_error *err;
+	char byte;
+
+	if (read(start, &byte, 1) != 0)
+		return 2;
+	err = put(store, "a", "b");
+	fw_store_free(store);
+	return err != NULL;
+}
+
+static void test_store__processes_that_make_a_store_at_once_wait_for_each_other(void **state)
+{
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		pid_t children[PROCESSES];
+		int start[2], status;
+
+		(void)unlink(path);
+		assert_int_equal(pipe(start), 0);
+		for (int i = 0; i < PROCESSES; i++) {
+			children[i] = fork();
+			assert_true(children[i] >= 0);
+			if (children[i] == 0) {
+				(void)close(start[1]);
+				_exit(make_at(start[0]));
+			}
+		}
+		(void)close(start[0]);
+		(void)close(start[1]);
+		for (int i = 0; i < PROCESSES; i++) {
+			assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+			assert_int_equal(status, 0);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +347,7 @@ int main(void)
 		TEST(a_deleted_file_is_made_again),
 		TEST(a_path_that_cannot_be_written_is_an_error),
 		TEST(a_full_disk_fails_the_change_and_keeps_the_rest),
+		TEST(processes_that_make_a_store_at_once_wait_for_each_other),
 		TEST(each_allocation_may_fail),
 	};
 

@@ -99,8 +99,14 @@ static struct seen list(struct fw_store *store, const char *owner, const char *a
 static struct fw_store_result apply(struct fw_store *store, struct fw_store_change change)
 {
 	struct fw_store_result result = { .is_refused = true };
+	fw_error *err = fw_store_apply(store, &change, 1, &result);
+	char text[2000];
 
-	assert_null(fw_store_apply(store, &change, 1, &result));
+	if (err) {
+		(void)fw_error_encode(err, FW_CANONICAL, NULL, text, sizeof text);
+		print_error("%s\n", text);
+	}
+	assert_null(err);
 	return result;
 }
 
