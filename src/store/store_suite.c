@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <faultwire/contract.h>
 #include <faultwire/raise.h>
 
 #include "base/limits.h"
