@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include <faultwire/contract.h>
 #include <faultwire/raise.h>
 
 #include "base/limits.h"
@@ -101,10 +100,10 @@ static struct fw_store_result apply(struct fw_store *store, struct fw_store_chan
 {
 	struct fw_store_result result = { .is_refused = true };
 	fw_error *err = fw_store_apply(store, &change, 1, &result);
-	char text[2000];
+	char text[500];
 
 	if (err) {
-		(void)fw_error_encode(err, FW_CANONICAL, NULL, text, sizeof text);
+		(void)fw_error_text(err, text, sizeof text);
 		print_error("%s\n", text);
 	}
 	assert_null(err);
