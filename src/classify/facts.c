@@ -53,18 +53,24 @@ static bool is_known_status(int status)
 	       status == 598 || status == 599;
 }
 
+/* 0: the word is something else. A longer number may not fit. */
+static int three_digits(const struct fw_word *word)
+{
+	return word->is_number && word->len == 3 ? (int)fw_word_value(word) : 0;
+}
+
 static bool is_status(const struct fw_word *word)
 {
-	return word->is_number && word->len == 3 && is_known_status((int)fw_word_value(word));
+	return is_known_status(three_digits(word));
 }
 
 /* 304 is no failure by itself, and 456 is in no standard: such numbers are believed only if
  * the text calls them a status. */
 static bool could_be_status(const struct fw_word *word)
 {
-	int status = (int)fw_word_value(word);
+	int status = three_digits(word);
 
-	return word->is_number && word->len == 3 && status >= 200 && status <= 599;
+	return status >= 200 && status <= 599;
 }
 
 /* Words before a status: "status code 404", "HTTP/1.1 404", "responded with 500". */
@@ -222,7 +228,7 @@ static void take_status(struct fw_facts *facts, const struct fw_word *next)
 
 	if (!word || is_amount(next))
 		return;
-	status = (int)fw_word_value(word);
+	status = three_digits(word);
 	if (facts->http_status < 400 && could_be_status(word) && is_called_status(facts))
 		facts->http_status = status;
 	if (!is_status(word))
