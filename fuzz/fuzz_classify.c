@@ -19,7 +19,7 @@ static void check_text(const fw_classifier *rules, const char *text, size_t len)
 	MUST(a.row && a.row == b.row && a.rule == b.rule);
 	MUST(a.confidence >= 0 && a.confidence <= 1);
 	MUST(a.retry_after < 0 || a.retry == FW_RETRY_BACKOFF);
-	MUST(a.http_status == 0 || (a.http_status >= 400 && a.http_status < 600));
+	MUST(a.http_status == 0 || (a.http_status >= 200 && a.http_status < 600));
 	MUST(a.rule || a.retry == FW_RETRY_NEVER);
 	err = fw_error_classify(FW_HERE, rules, &flat);
 	MUST(err && fw_error_row(err) == a.row);
