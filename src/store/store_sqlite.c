@@ -236,7 +236,7 @@ static fw_error *set_up(struct fw_store_sqlite *store)
 	char sql[256];
 	int64_t version = 0;
 
-	(void)sqlite3_busy_timeout(store->db, BUSY_MS);
+	(void)sqlite3_busy_timeout(store->db, SET_UP_MS);
 	(void)snprintf(sql, sizeof sql,
 		       "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;"
 		       "PRAGMA synchronous=%s; PRAGMA journal_size_limit=%d;"
@@ -250,7 +250,9 @@ static fw_error *set_up(struct fw_store_sqlite *store)
 		FW_TRY(fw_store_sqlite_execute(store, schema));
 	FW_TRY(fw_store_sqlite_execute(store, peers));
 	store->has_peers = true;
-	return fw_store_sqlite_execute(store, "COMMIT");
+	FW_TRY(fw_store_sqlite_execute(store, "COMMIT"));
+	(void)sqlite3_busy_timeout(store->db, BUSY_MS);
+	return NULL;
 }
 
 static fw_error *open_database(struct fw_store_sqlite *store)
