@@ -1,9 +1,8 @@
 /*
  * trigram.c - see trigram.h.
  *
- * Postings are the differences of ascending file numbers, seven bits per byte. Of a text the
- * shortest lists are intersected first, and lists are left out once few files are left: to
- * read a file costs less than to decode a long list.
+ * Of a text the shortest lists are intersected first. Lists that are long for the files that
+ * are left are left out, except bitmaps, which need not be decoded: to read a file costs less.
  */
 #include "tools/code/trigram.h"
 
@@ -16,7 +15,13 @@
 
 #include "base/mem.h"
 
-enum { LISTS_MAX = FW_LITERAL_BYTES, FEW_FILES = 8, VARINT_MAX = 5 };
+enum {
+	LISTS_MAX = FW_LITERAL_BYTES,
+	VARINT_MAX = 5,
+	/* A list is decoded if it has at most this many bytes for each file that it may
+	 * spare: that takes less time than to open, read and close them. */
+	BYTES_PER_FILE = 32,
+};
 
 uint64_t fw_trigram__sum(uint64_t sum, const void *bytes, size_t len)
 {
@@ -41,6 +46,11 @@ static bool is_inside(uint64_t at, uint64_t len, uint64_t size)
 	return at <= size && len <= size - at;
 }
 
+static size_t blocks_of(uint64_t trigrams)
+{
+	return (trigrams + FW_TRIGRAM_BLOCK - 1) / FW_TRIGRAM_BLOCK;
+}
+
 /* Are all parts inside the file, and as the reader expects them? */
 static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 			struct fw_trigram *index)
@@ -51,14 +61,14 @@ static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 	    header->version != FW_TRIGRAM_VERSION ||
 	    header->byte_order != FW_TRIGRAM_BYTE_ORDER || header->size != size ||
 	    header->file_count > most || header->file_count >= UINT32_MAX ||
-	    header->trigram_count >= size / sizeof(struct fw_trigram_entry) ||
-	    header->directory_at % 8 ||
+	    header->trigram_count > size || header->heads_at % 8 ||
 	    !is_inside(sizeof *header, header->file_count * sizeof(struct fw_trigram_file),
 		       size) ||
 	    !is_inside(header->paths_at, header->paths_len, size) ||
 	    !is_inside(header->postings_at, header->postings_len, size) ||
-	    !is_inside(header->directory_at,
-		       (header->trigram_count + 1) * sizeof(struct fw_trigram_entry), size))
+	    !is_inside(header->entries_at, header->entries_len, size) ||
+	    !is_inside(header->heads_at,
+		       blocks_of(header->trigram_count) * sizeof(struct fw_trigram_head), size))
 		return false;
 	index->count = header->file_count;
 	index->files = (const void *)(index->bytes + sizeof *header);
@@ -66,7 +76,9 @@ static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 	index->paths_len = header->paths_len;
 	index->postings = (const unsigned char *)index->bytes + header->postings_at;
 	index->postings_len = header->postings_len;
-	index->directory = (const void *)(index->bytes + header->directory_at);
+	index->heads = (const void *)(index->bytes + header->heads_at);
+	index->entries = (const unsigned char *)index->bytes + header->entries_at;
+	index->entries_len = header->entries_len;
 	index->trigrams = header->trigram_count;
 	index->identity = header->identity;
 	/* Every path in it then ends before its end. */
@@ -85,18 +97,21 @@ static bool has_sum(const struct fw_trigram *index)
 	return fw_trigram__sum(sum, &header, sizeof header) == expected;
 }
 
-static bool check(struct fw_trigram *index, bool checks_sum)
+bool fw_trigram_use(const char *bytes, size_t size, bool checks_sum,
+		    struct fw_trigram *ret_index)
 {
-	const struct fw_trigram_header *header = (const void *)index->bytes;
+	struct fw_trigram index = { .bytes = bytes, .size = size };
 
-	return index->size >= sizeof *header && read_header(header, index->size, index) &&
-	       (!checks_sum || has_sum(index));
+	if (size < sizeof(struct fw_trigram_header) ||
+	    !read_header((const void *)bytes, size, &index) || (checks_sum && !has_sum(&index)))
+		return false;
+	*ret_index = index;
+	return true;
 }
 
 bool fw_trigram_open(const char *path, bool checks_sum, struct fw_trigram *ret_index)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct fw_trigram index = { .bytes = NULL };
 	void *at = MAP_FAILED;
 	struct stat st;
 
@@ -108,14 +123,10 @@ bool fw_trigram_open(const char *path, bool checks_sum, struct fw_trigram *ret_i
 	(void)close(fd);
 	if (at == MAP_FAILED)
 		return false;
-	index.bytes = at;
-	index.size = (size_t)st.st_size;
-	if (!check(&index, checks_sum)) {
-		fw_trigram_close(&index);
-		return false;
-	}
-	*ret_index = index;
-	return true;
+	if (fw_trigram_use(at, (size_t)st.st_size, checks_sum, ret_index))
+		return true;
+	(void)munmap(at, (size_t)st.st_size);
+	return false;
 }
 
 void fw_trigram_close(struct fw_trigram *index)
@@ -157,57 +168,88 @@ size_t fw_trigram_find(const struct fw_trigram *index, const char *path)
 										  : SIZE_MAX;
 }
 
-/* ---- postings ---- */
+/* ---- the directory ---- */
 
-bool fw_trigram__next(const unsigned char **at, const unsigned char *end, uint32_t *last)
+/* Seven bits per byte; 0 behind the end. */
+static inline uint32_t take_number(const unsigned char **at, const unsigned char *end)
 {
-	uint32_t step = 0;
+	uint32_t value = 0;
 
+	if (*at < end && **at < 0x80)
+		return *(*at)++;
 	for (unsigned i = 0; i < VARINT_MAX && *at < end; i++) {
 		unsigned char c = *(*at)++;
 
-		step |= (uint32_t)(c & 0x7f) << (7 * i);
-		if (c & 0x80)
-			continue;
-		/* Differences are at least 1; anything else is damage. */
-		if (!step || (*last != UINT32_MAX && step > UINT32_MAX - 1 - *last))
-			return false;
-		*last += step;
-		return true;
+		value |= (uint32_t)(c & 0x7f) << (7 * i);
+		if (!(c & 0x80))
+			break;
 	}
-	return false;
+	return value;
 }
 
-void fw_trigram__postings(const struct fw_trigram *index, size_t i,
-			  const unsigned char **ret_at, const unsigned char **ret_end)
+static inline void advance(const struct fw_trigram *index, struct fw_trigram_entry *entry)
 {
-	uint32_t from = index->directory[i].at, to = index->directory[i + 1].at;
-	bool is_valid = from <= to && to <= index->postings_len;
+	const unsigned char *end = index->entries + index->entries_len;
 
-	*ret_at = index->postings + (is_valid ? from : 0);
-	*ret_end = index->postings + (is_valid ? to : 0);
+	if (entry->number >= index->trigrams) {
+		entry->trigram = FW_TRIGRAM_NONE;
+		return;
+	}
+	if (entry->number % FW_TRIGRAM_BLOCK == 0) {
+		const struct fw_trigram_head *head =
+			&index->heads[entry->number / FW_TRIGRAM_BLOCK];
+
+		entry->trigram = head->trigram;
+		entry->at = head->entries_at <= index->entries_len
+				    ? index->entries + head->entries_at
+				    : end;
+		entry->to = head->postings_at;
+	} else {
+		entry->trigram += take_number(&entry->at, end);
+	}
+	entry->number++;
+	entry->from = entry->to;
+	entry->to += take_number(&entry->at, end);
 }
 
-struct list {
-	const unsigned char *at;
-	const unsigned char *end;
-};
-
-static bool find_list(const struct fw_trigram *index, uint32_t trigram, struct list *ret_list)
+void fw_trigram__advance(const struct fw_trigram *index, struct fw_trigram_entry *entry)
 {
-	size_t low = 0, high = index->trigrams;
+	advance(index, entry);
+}
 
+struct fw_trigram_span fw_trigram__span(const struct fw_trigram *index,
+					const struct fw_trigram_entry *entry)
+{
+	if (entry->from > entry->to || entry->to > index->postings_len)
+		return (struct fw_trigram_span){ index->postings, 0 };
+	return (struct fw_trigram_span){ index->postings + entry->from,
+					 entry->to - entry->from };
+}
+
+static bool find_list(const struct fw_trigram *index, uint32_t trigram,
+		      struct fw_trigram_span *ret_span)
+{
+	struct fw_trigram_entry entry = { .number = 0 };
+	size_t low = 0, high = blocks_of(index->trigrams);
+
+	/* The last block that does not begin behind the trigram. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (index->directory[middle].trigram < trigram)
+		if (index->heads[middle].trigram <= trigram)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == index->trigrams || index->directory[low].trigram != trigram)
+	if (!low)
 		return false;
-	fw_trigram__postings(index, low, &ret_list->at, &ret_list->end);
+	entry.number = (low - 1) * FW_TRIGRAM_BLOCK;
+	do
+		advance(index, &entry);
+	while (entry.trigram < trigram && entry.number % FW_TRIGRAM_BLOCK);
+	if (entry.trigram != trigram)
+		return false;
+	*ret_span = fw_trigram__span(index, &entry);
 	return true;
 }
 
@@ -221,12 +263,14 @@ static void set_bit(const struct fw_trigram *index, uint64_t *bits, uint32_t fil
 
 static void select_list(const struct fw_trigram *index, uint32_t key, uint64_t *bits)
 {
-	uint32_t file = UINT32_MAX;
-	struct list list;
+	struct fw_trigram_span span;
+	struct fw_trigram_list list;
+	uint32_t file;
 
-	if (!find_list(index, key, &list))
+	if (!find_list(index, key, &span))
 		return;
-	while (fw_trigram__next(&list.at, list.end, &file))
+	fw_trigram__begin(&list, span);
+	while (fw_trigram__next(&list, &file))
 		set_bit(index, bits, file);
 }
 
@@ -239,15 +283,14 @@ static void select_all(const struct fw_trigram *index, uint64_t *bits)
 
 static int by_length(const void *a, const void *b)
 {
-	const struct list *left = a, *right = b;
-	ptrdiff_t difference = (left->end - left->at) - (right->end - right->at);
+	const struct fw_trigram_span *left = a, *right = b;
 
-	return difference < 0 ? -1 : difference > 0;
+	return left->len < right->len ? -1 : left->len > right->len;
 }
 
 /* The lists of a text, shortest first. False: one has no files. */
 static bool find_lists(const struct fw_trigram *index, const struct fw_literal *literal,
-		       struct list lists[LISTS_MAX], size_t *ret_count)
+		       struct fw_trigram_span lists[LISTS_MAX], size_t *ret_count)
 {
 	size_t count = 0;
 
@@ -269,28 +312,81 @@ static bool find_lists(const struct fw_trigram *index, const struct fw_literal *
 }
 
 /* Keeps the files that are also in the list. */
-static size_t intersect(uint32_t *files, size_t count, struct list list)
+static size_t intersect(uint32_t *files, size_t count, struct fw_trigram_span span)
 {
-	uint32_t file = UINT32_MAX;
-	bool has_file = fw_trigram__next(&list.at, list.end, &file);
+	struct fw_trigram_list list;
 	size_t kept = 0;
+	uint32_t file;
+	bool has_file;
 
+	if (fw_trigram__is_bitmap(span)) {
+		for (size_t i = 0; i < count; i++)
+			if (fw_trigram__has(span, files[i]))
+				files[kept++] = files[i];
+		return kept;
+	}
+	if (span.len > count * BYTES_PER_FILE)
+		return count;
+	fw_trigram__begin(&list, span);
+	has_file = fw_trigram__next(&list, &file);
 	for (size_t i = 0; i < count && has_file; i++) {
 		while (has_file && file < files[i])
-			has_file = fw_trigram__next(&list.at, list.end, &file);
+			has_file = fw_trigram__next(&list, &file);
 		if (has_file && file == files[i])
 			files[kept++] = file;
 	}
 	return kept;
 }
 
+/* The bits of files 64 * word and on. */
+static uint64_t take_word(struct fw_trigram_span span, size_t word)
+{
+	unsigned char bytes[9] = { 0 };
+	uint64_t bits;
+
+	if (8 * word < span.len)
+		memcpy(bytes, span.bytes + 8 * word,
+		       span.len - 8 * word < sizeof bytes ? span.len - 8 * word : sizeof bytes);
+	memcpy(&bits, bytes, sizeof bits);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	bits = __builtin_bswap64(bits);
+#endif
+	return bits >> FW_TRIGRAM_WIDTH_BITS | (uint64_t)bytes[8]
+						       << (64 - FW_TRIGRAM_WIDTH_BITS);
+}
+
+/* If even the shortest list is a bitmap: all that are, at once. */
+static void select_bitmaps(const struct fw_trigram *index, const struct fw_trigram_span *lists,
+			   size_t count, uint64_t *bits)
+{
+	for (size_t i = 0; 64 * i < index->count; i++) {
+		size_t left = index->count - 64 * i;
+		uint64_t word = left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+
+		for (size_t j = 0; j < count && word; j++)
+			if (fw_trigram__is_bitmap(lists[j]))
+				word &= take_word(lists[j], i);
+		bits[i] |= word;
+	}
+}
+
+static size_t take_all(struct fw_trigram_span span, uint32_t *files, size_t most)
+{
+	struct fw_trigram_list list;
+	size_t count = 0;
+
+	fw_trigram__begin(&list, span);
+	while (count < most && fw_trigram__next(&list, &files[count]))
+		count++;
+	return count;
+}
+
 /* `files` has room for all of them. */
 static void select_text(const struct fw_trigram *index, const struct fw_literal *literal,
 			uint32_t *files, uint64_t *bits)
 {
-	struct list lists[LISTS_MAX];
-	uint32_t file = UINT32_MAX;
-	size_t count = 0, lists_count;
+	struct fw_trigram_span lists[LISTS_MAX];
+	size_t count, lists_count;
 
 	if (!find_lists(index, literal, lists, &lists_count))
 		return;
@@ -298,9 +394,12 @@ static void select_text(const struct fw_trigram *index, const struct fw_literal 
 		select_all(index, bits);
 		return;
 	}
-	while (count < index->count && fw_trigram__next(&lists[0].at, lists[0].end, &file))
-		files[count++] = file;
-	for (size_t i = 1; i < lists_count && count > FEW_FILES; i++)
+	if (fw_trigram__is_bitmap(lists[0])) {
+		select_bitmaps(index, lists, lists_count, bits);
+		return;
+	}
+	count = take_all(lists[0], files, index->count);
+	for (size_t i = 1; i < lists_count; i++)
 		count = intersect(files, count, lists[i]);
 	for (size_t i = 0; i < count; i++)
 		set_bit(index, bits, files[i]);

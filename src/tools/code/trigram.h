@@ -16,13 +16,16 @@
 #include <stdint.h>
 
 #include "tools/code/literal.h"
+#include "tools/code/trigram_list.h"
 
 enum {
-	FW_TRIGRAM_VERSION = 1,
+	FW_TRIGRAM_VERSION = 2,
 	/* Files above this size are always candidates, and so are files with more different
 	 * trigrams than text has. */
 	FW_TRIGRAM_FILE_BYTES = 1024 * 1024,
 	FW_TRIGRAM_FILE_MOST = 60000,
+	/* Trigrams of the directory that are found by one head. */
+	FW_TRIGRAM_BLOCK = 32,
 };
 
 /* Flags of a file. */
@@ -43,8 +46,10 @@ struct fw_trigram_header {
 	uint64_t paths_len;
 	uint64_t postings_at;
 	uint64_t postings_len;
-	uint64_t directory_at;
-	uint64_t trigram_count; /* entries of the directory, without the last */
+	uint64_t heads_at;
+	uint64_t entries_at;
+	uint64_t entries_len;
+	uint64_t trigram_count;
 };
 
 /* Follow the header. */
@@ -58,10 +63,16 @@ struct fw_trigram_file {
 	uint16_t flags;
 };
 
-/* In ascending order; the last is the end of the postings of the one before it. */
-struct fw_trigram_entry {
-	uint32_t trigram;
-	uint32_t at;
+/*
+ * The directory: the trigrams in ascending order, each with the length of its list. It is cut
+ * into blocks. A block has a head, and for each trigram the difference to the one before it (not for
+ * the first) and the length of the list, both seven bits per byte. Lists follow each
+ * other in the order of the trigrams.
+ */
+struct fw_trigram_head {
+	uint32_t trigram; /* the first of the block */
+	uint32_t entries_at;
+	uint32_t postings_at;
 };
 
 /* A mapped index. All zero: none. */
@@ -74,7 +85,9 @@ struct fw_trigram {
 	size_t paths_len;
 	const unsigned char *postings;
 	size_t postings_len;
-	const struct fw_trigram_entry *directory;
+	const struct fw_trigram_head *heads;
+	const unsigned char *entries;
+	size_t entries_len;
 	size_t trigrams;
 	uint64_t identity;
 };
@@ -83,6 +96,9 @@ struct fw_trigram {
  * used. */
 bool fw_trigram_open(const char *path, bool checks_sum, struct fw_trigram *ret_index);
 void fw_trigram_close(struct fw_trigram *index);
+/* The same of bytes in memory, aligned to 8, which are kept: no fw_trigram_close(). */
+bool fw_trigram_use(const char *bytes, size_t size, bool checks_sum,
+		    struct fw_trigram *ret_index);
 
 /* The path of a file; "" if the index is damaged. */
 const char *fw_trigram_path(const struct fw_trigram *index, size_t file);
@@ -98,12 +114,19 @@ bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals 
 
 /* ---- for the builder ---- */
 
-/* The next file number in a list of postings, after `last` (first: UINT32_MAX). False: the
- * end. */
-bool fw_trigram__next(const unsigned char **at, const unsigned char *end, uint32_t *last);
-/* Where the postings of entry `i` are; an empty list if it is damaged. */
-void fw_trigram__postings(const struct fw_trigram *index, size_t i,
-			  const unsigned char **ret_at, const unsigned char **ret_end);
+/* A trigram of the directory. */
+struct fw_trigram_entry {
+	uint32_t trigram; /* FW_TRIGRAM_NONE: behind the last */
+	size_t number;    /* of the next entry */
+	const unsigned char *at;
+	uint32_t from, to; /* its list in the postings */
+};
+
+/* Goes to the next trigram; to the first one if all members are zero. */
+void fw_trigram__advance(const struct fw_trigram *index, struct fw_trigram_entry *entry);
+/* Its list; an empty one if the index is damaged. */
+struct fw_trigram_span fw_trigram__span(const struct fw_trigram *index,
+					const struct fw_trigram_entry *entry);
 
 /* The checksum of bytes, continued from `sum`; the length is a multiple of 8 but for the
  * last part, which is filled with zeros. */
@@ -117,6 +140,7 @@ static inline unsigned char fw_trigram__fold(unsigned char c)
 #define FW_TRIGRAM_MAGIC "fwtrigr\n"
 #define FW_TRIGRAM_BYTE_ORDER UINT32_C(0x01020304)
 /* The key of the files that are always candidates: above every trigram. */
-#define FW_TRIGRAM_KEY_ALWAYS UINT32_C(0xffffffff)
+#define FW_TRIGRAM_KEY_ALWAYS (UINT32_C(1) << 24)
+#define FW_TRIGRAM_NONE UINT32_MAX
 
 #endif

@@ -21,7 +21,7 @@ enum {
 	RADIX_BITS = 12,
 	RADIX = 1 << RADIX_BITS,
 	/* Bytes per pair in the postings, roughly; for the limit. */
-	PAIR_TENTHS = 13,
+	PAIR_TENTHS = 8,
 };
 
 struct fw_trigram_build *fw_trigram_build_new(const struct fw_trigram_build_options *options)
@@ -91,7 +91,8 @@ static bool open_runs(struct fw_trigram_build *build)
 	return build->runs_fd >= 0;
 }
 
-/* Writes the pairs as trigram, length of the list, list; then the run ends. */
+/* Writes the pairs as trigram, length of the list, list; then the run ends. The files of a
+ * list are collected where its pairs were. */
 static void write_run(struct fw_trigram_build *build, struct fw_trigram_writer *writer)
 {
 	const uint64_t *pairs = build->pairs;
@@ -99,14 +100,17 @@ static void write_run(struct fw_trigram_build *build, struct fw_trigram_writer *
 
 	for (size_t i = 0; i < build->count;) {
 		uint32_t head[2] = { (uint32_t)(pairs[i] >> 32), 0 };
-		uint32_t last = UINT32_MAX;
-		size_t len = 0;
+		unsigned char *files = (unsigned char *)&build->pairs[i];
+		size_t count = 0;
 
-		for (; i < build->count && pairs[i] >> 32 == head[0]; i++)
-			len += fw_trigram__put(list + len, &last, (uint32_t)pairs[i]);
-		head[1] = (uint32_t)len;
+		for (; i < build->count && pairs[i] >> 32 == head[0]; i++) {
+			uint32_t file = (uint32_t)pairs[i];
+
+			memcpy(files + count++ * sizeof file, &file, sizeof file);
+		}
+		head[1] = (uint32_t)fw_trigram__put(list, (const uint32_t *)files, count);
 		fw_trigram__write(writer, head, sizeof head);
-		fw_trigram__write(writer, list, len);
+		fw_trigram__write(writer, list, head[1]);
 	}
 }
 

@@ -44,17 +44,4 @@ uint64_t fw_trigram__position(const struct fw_trigram_writer *writer);
 bool fw_trigram__writer_end(struct fw_trigram_writer *writer, uint64_t *ret_at,
 			    uint64_t *ret_sum);
 
-/* Appends a file number to postings; returns the bytes. */
-static inline size_t fw_trigram__put(unsigned char *to, uint32_t *last, uint32_t file)
-{
-	uint32_t step = file - *last;
-	size_t len = 0;
-
-	for (; step >= 0x80; step >>= 7)
-		to[len++] = (unsigned char)(step | 0x80);
-	to[len++] = (unsigned char)step;
-	*last = file;
-	return len;
-}
-
 #endif

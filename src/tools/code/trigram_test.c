@@ -23,6 +23,90 @@ static uint32_t pick(uint32_t below)
 	return (seed >> 8) % below;
 }
 
+/* ---- lists ---- */
+
+enum { LIST = 3000 };
+
+/* Ascending numbers, `most` apart at most; some of them runs. */
+static size_t make_list(uint32_t *files, uint32_t most)
+{
+	size_t count = 1 + pick(pick(2) ? 8 : LIST);
+	uint64_t at = pick(most);
+
+	for (size_t i = 0; i < count; i++) {
+		if (at >= UINT32_MAX)
+			return i;
+		files[i] = (uint32_t)at;
+		at += pick(4) ? 1 + pick(most) : 1;
+	}
+	return count;
+}
+
+/* Exactly the numbers of the list, by reading it and by asking for each. */
+static void check_list(const uint32_t *files, size_t count, struct fw_trigram_span span)
+{
+	struct fw_trigram_list list;
+	uint32_t file = 0, next = 0;
+
+	fw_trigram__begin(&list, span);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(fw_trigram__next(&list, &file));
+		assert_int_equal(file, files[i]);
+		if (!fw_trigram__is_bitmap(span))
+			continue;
+		for (; next < file; next++)
+			assert_false(fw_trigram__has(span, next));
+		assert_true(fw_trigram__has(span, next++));
+	}
+	assert_false(fw_trigram__next(&list, &file));
+	if (fw_trigram__is_bitmap(span))
+		for (int i = 0; i < 20; i++)
+			assert_false(fw_trigram__has(span, next++));
+}
+
+/* In a block of its own, so that reading outside of it is noticed. */
+static void check_damaged(const unsigned char *bytes, size_t len)
+{
+	unsigned char *copy = malloc(len + !len);
+	struct fw_trigram_list list;
+	uint64_t after = 0;
+	uint32_t file;
+
+	memcpy(copy, bytes, len);
+	for (unsigned i = 0; len && i < 3; i++)
+		copy[pick((uint32_t)len)] ^= (unsigned char)(1 + pick(255));
+	fw_trigram__begin(&list, (struct fw_trigram_span){ copy, len });
+	while (fw_trigram__next(&list, &file)) {
+		assert_true(file >= after);
+		after = (uint64_t)file + 1;
+	}
+	free(copy);
+}
+
+static void test_list__is_read_back_and_damage_stays_inside(void **state)
+{
+	static uint32_t files[LIST + 1];
+	static unsigned char bytes[FW_TRIGRAM_LIST_ROOM(LIST + 1)];
+	size_t bitmaps = 0;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		size_t count = make_list(files, UINT32_C(1) << pick(24));
+		struct fw_trigram_span span = { bytes, fw_trigram__put(bytes, files, count) };
+
+		assert_true(span.len <= FW_TRIGRAM_LIST_ROOM(count));
+		bitmaps += fw_trigram__is_bitmap(span);
+		check_list(files, count, span);
+		check_damaged(bytes, pick((uint32_t)span.len + 1));
+	}
+	assert_true(bitmaps > 100 && bitmaps < 1900);
+	files[0] = UINT32_MAX - 1;
+	check_list(files, 1,
+		   (struct fw_trigram_span){ bytes, fw_trigram__put(bytes, files, 1) });
+	assert_int_equal(fw_trigram__put(bytes, files, 0), 0);
+	check_list(files, 0, (struct fw_trigram_span){ bytes, 0 });
+}
+
 /* ---- a small tree in memory ---- */
 
 struct tree {
@@ -326,7 +410,8 @@ static void test_index__damage_is_noticed_and_does_no_harm(void **state)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
 	for (int round = 0; round < 4000; round++) {
-		off_t at = round < 1000 ? round % 104 : (off_t)pick((uint32_t)st.st_size);
+		off_t at = round < 1000 ? round % (int)sizeof(struct fw_trigram_header)
+					: (off_t)pick((uint32_t)st.st_size);
 		struct fw_trigram index;
 		unsigned char was, is;
 
@@ -455,6 +540,7 @@ static void test_board__shows_what_was_published(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list__is_read_back_and_damage_stays_inside),
 		cmocka_unit_test(test_index__names_every_file_with_the_text),
 		cmocka_unit_test(test_index__an_update_equals_a_new_one),
 		cmocka_unit_test(test_index__names_what_an_expression_matches),

@@ -127,18 +127,26 @@ struct cursor {
 	const unsigned char *end;
 };
 
+/* An entry of the directory. */
+struct entry {
+	uint32_t trigram;
+	uint32_t at;
+};
+
 struct merge {
 	struct fw_trigram_build *build;
 	const struct fw_trigram_source *files;
 	size_t count;
 	struct fw_trigram_writer *writer;
 	struct cursor runs[FW_TRIGRAM_RUNS];
-	size_t old_at;     /* the next entry of the older index */
-	uint32_t *renamed; /* numbers of the older index -> new ones, or NOT_KEPT */
-	uint32_t *kept;    /* files of one trigram: from the older index */
-	uint32_t *added;   /* and from the runs */
+	struct fw_trigram_entry old; /* the next one of the older index */
+	uint32_t *renamed;           /* numbers of the older index -> new ones, or NOT_KEPT */
+	uint32_t *kept;              /* files of one trigram: from the older index */
+	uint32_t *added;             /* and from the runs */
+	uint32_t *merged;            /* and both */
 	unsigned char *list;
-	struct fw_trigram_entry *directory;
+	struct entry *directory;
+	struct fw_trigram_head *heads;
 	size_t entries;
 	size_t room;
 	uint64_t postings_at;
@@ -156,11 +164,10 @@ static uint32_t trigram_at(const struct cursor *run)
 
 static uint32_t next_trigram(const struct merge *m)
 {
-	const struct fw_trigram *old = m->build->options.old;
 	uint32_t least = FW_TRIGRAM_KEY_ALWAYS;
 
-	if (old && m->old_at < old->trigrams)
-		least = old->directory[m->old_at].trigram;
+	if (m->old.trigram < least)
+		least = m->old.trigram;
 	for (size_t i = 0; i < m->build->run_count; i++)
 		if (trigram_at(&m->runs[i]) < least)
 			least = trigram_at(&m->runs[i]);
@@ -170,14 +177,15 @@ static uint32_t next_trigram(const struct merge *m)
 static size_t take_old(struct merge *m, uint32_t trigram)
 {
 	const struct fw_trigram *old = m->build->options.old;
-	const unsigned char *at, *end;
-	uint32_t file = UINT32_MAX;
+	struct fw_trigram_list list;
 	size_t count = 0;
+	uint32_t file;
 
-	if (!old || m->old_at >= old->trigrams || old->directory[m->old_at].trigram != trigram)
+	if (!old || m->old.trigram != trigram)
 		return 0;
-	fw_trigram__postings(old, m->old_at++, &at, &end);
-	while (count < old->count && fw_trigram__next(&at, end, &file))
+	fw_trigram__begin(&list, fw_trigram__span(old, &m->old));
+	fw_trigram__advance(old, &m->old);
+	while (count < old->count && fw_trigram__next(&list, &file))
 		if (file < old->count && m->renamed[file] != NOT_KEPT)
 			m->kept[count++] = m->renamed[file];
 	return count;
@@ -189,18 +197,18 @@ static size_t take_runs(struct merge *m, uint32_t trigram)
 
 	for (size_t i = 0; i < m->build->run_count; i++) {
 		struct cursor *run = &m->runs[i];
-		const unsigned char *end;
-		uint32_t file = UINT32_MAX, len;
+		struct fw_trigram_list list;
+		uint32_t file, len;
 
 		if (trigram_at(run) != trigram)
 			continue;
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): runs are mapped */
 		memcpy(&len, run->at + sizeof len, sizeof len);
 		run->at += 2 * sizeof len;
-		end = run->at + len;
-		while (count < m->count && fw_trigram__next(&run->at, end, &file))
+		fw_trigram__begin(&list, (struct fw_trigram_span){ run->at, len });
+		while (count < m->count && fw_trigram__next(&list, &file))
 			m->added[count++] = file;
-		run->at = end;
+		run->at += len;
 	}
 	return count;
 }
@@ -211,8 +219,7 @@ static void add_entry(struct merge *m, uint32_t trigram)
 
 	if (m->entries == m->room) {
 		size_t room = m->room ? 2 * m->room : 65536;
-		struct fw_trigram_entry *more =
-			fw__reallocate(m->directory, room * sizeof *more);
+		struct entry *more = fw__reallocate(m->directory, room * sizeof *more);
 
 		if (!more) {
 			m->has_failed = true;
@@ -223,14 +230,13 @@ static void add_entry(struct merge *m, uint32_t trigram)
 	}
 	if (at > UINT32_MAX)
 		m->has_failed = true;
-	m->directory[m->entries++] = (struct fw_trigram_entry){ trigram, (uint32_t)at };
+	m->directory[m->entries++] = (struct entry){ trigram, (uint32_t)at };
 }
 
 /* Both lists ascend, and have no file in common. */
 static void put_list(struct merge *m, uint32_t trigram, size_t kept, size_t added)
 {
-	uint32_t last = UINT32_MAX;
-	size_t i = 0, j = 0, len = 0;
+	size_t i = 0, j = 0, at = 0;
 
 	if (!kept && !added)
 		return;
@@ -238,10 +244,10 @@ static void put_list(struct merge *m, uint32_t trigram, size_t kept, size_t adde
 	while (i < kept || j < added) {
 		bool is_kept = j == added || (i < kept && m->kept[i] < m->added[j]);
 
-		len += fw_trigram__put(m->list + len, &last,
-				       is_kept ? m->kept[i++] : m->added[j++]);
+		m->merged[at++] = is_kept ? m->kept[i++] : m->added[j++];
 	}
-	fw_trigram__write(m->writer, m->list, len);
+	fw_trigram__write(m->writer, m->list,
+			  fw_trigram__put(m->list, m->merged, kept + added));
 }
 
 static void put_postings(struct merge *m)
@@ -260,6 +266,59 @@ static void put_postings(struct merge *m)
 			m->added[always++] = (uint32_t)i;
 	put_list(m, FW_TRIGRAM_KEY_ALWAYS, 0, always);
 }
+
+/* ---- the directory ---- */
+
+static void put_number(struct fw_trigram_writer *writer, uint32_t value)
+{
+	unsigned char bytes[5];
+	size_t len = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[len++] = (unsigned char)(value | 0x80);
+	bytes[len++] = (unsigned char)value;
+	fw_trigram__write(writer, bytes, len);
+}
+
+static void put_entries(struct merge *m, struct fw_trigram_header *header)
+{
+	header->entries_at = fw_trigram__position(m->writer);
+	for (size_t i = 0; i < header->trigram_count; i++) {
+		const struct entry *entry = &m->directory[i];
+		uint64_t at = fw_trigram__position(m->writer) - header->entries_at;
+
+		if (i % FW_TRIGRAM_BLOCK)
+			put_number(m->writer, entry->trigram - entry[-1].trigram);
+		else
+			m->heads[i / FW_TRIGRAM_BLOCK] =
+				(struct fw_trigram_head){ entry->trigram, (uint32_t)at,
+							  entry->at };
+		put_number(m->writer, entry[1].at - entry->at);
+	}
+	header->entries_len = fw_trigram__position(m->writer) - header->entries_at;
+	align(m->writer);
+}
+
+static void put_directory(struct merge *m, struct fw_trigram_header *header)
+{
+	size_t blocks;
+
+	header->trigram_count = m->entries;
+	add_entry(m, FW_TRIGRAM_NONE); /* where the last list ends */
+	blocks = header->trigram_count / FW_TRIGRAM_BLOCK + 1;
+	m->heads = fw__allocate(blocks * sizeof *m->heads);
+	if (!m->heads)
+		m->has_failed = true;
+	if (m->has_failed)
+		return;
+	put_entries(m, header);
+	header->heads_at = fw_trigram__position(m->writer);
+	if (header->trigram_count % FW_TRIGRAM_BLOCK == 0)
+		blocks--;
+	fw_trigram__write(m->writer, m->heads, blocks * sizeof *m->heads);
+}
+
+/* ---- the files ---- */
 
 static void put_files(struct merge *m, struct fw_trigram_header *header)
 {
@@ -281,7 +340,7 @@ static void put_files(struct merge *m, struct fw_trigram_header *header)
 	align(m->writer);
 }
 
-/* ---- the file ---- */
+/* ---- all of it ---- */
 
 static bool put_all(struct merge *m, int fd)
 {
@@ -300,12 +359,7 @@ static bool put_all(struct merge *m, int fd)
 	put_postings(m);
 	header.postings_at = m->postings_at;
 	header.postings_len = fw_trigram__position(m->writer) - m->postings_at;
-	header.trigram_count = m->entries;
-	add_entry(m, FW_TRIGRAM_KEY_ALWAYS);
-	align(m->writer);
-	header.directory_at = fw_trigram__position(m->writer);
-	if (!m->has_failed)
-		fw_trigram__write(m->writer, m->directory, m->entries * sizeof *m->directory);
+	put_directory(m, &header);
 	is_written = fw_trigram__writer_end(m->writer, &header.size, &sum);
 	header.sum = fw_trigram__sum(sum, &header, sizeof header);
 	return is_written && !m->has_failed &&
@@ -320,9 +374,13 @@ static bool allocate(struct merge *m)
 	m->renamed = fw__allocate((old_count + 1) * sizeof *m->renamed);
 	m->kept = fw__allocate((old_count + 1) * sizeof *m->kept);
 	m->added = fw__allocate((m->count + 1) * sizeof *m->added);
-	m->list = fw__allocate((m->count + old_count + 1) * 5);
-	if (!m->renamed || !m->kept || !m->added || !m->list)
+	m->merged = fw__allocate((m->count + old_count + 1) * sizeof *m->merged);
+	m->list = fw__allocate(FW_TRIGRAM_LIST_ROOM(m->count + old_count));
+	if (!m->renamed || !m->kept || !m->added || !m->merged || !m->list)
 		return false;
+	m->old.trigram = FW_TRIGRAM_NONE;
+	if (old)
+		fw_trigram__advance(old, &m->old);
 	memset(m->renamed, 0xff, (old_count + 1) * sizeof *m->renamed);
 	for (size_t i = 0; i < m->count; i++)
 		if (m->files[i].old < old_count)
@@ -335,8 +393,10 @@ static void release(struct merge *m)
 	fw__release(m->renamed);
 	fw__release(m->kept);
 	fw__release(m->added);
+	fw__release(m->merged);
 	fw__release(m->list);
 	fw__release(m->directory);
+	fw__release(m->heads);
 	fw__release(m);
 }
 

@@ -1,0 +1,117 @@
+/*
+ * trigram_list.h - a list of ascending numbers as bits: the files that contain a trigram.
+ *
+ * Rice coding: of the difference to the smallest number that is possible, the bits above a
+ * width as zeros with a one behind them, then the bits below it. The width is the best one for
+ * the list, and its first five bits. With a width of 0 the list is a bitmap, so
+ * whether a number is in it is seen at once: that is the shortest for numbers that are
+ * denser than every second.
+ *
+ * The one rule to remember: what is read ascends and nothing outside of the list is read, also
+ * if its bytes are damaged.
+ */
+#ifndef FW_TOOLS_CODE_TRIGRAM_LIST_H
+#define FW_TOOLS_CODE_TRIGRAM_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { FW_TRIGRAM_WIDTH_BITS = 5 };
+
+/* Bytes that a list has at most. */
+#define FW_TRIGRAM_LIST_ROOM(count) (5 * (count) + 2)
+
+/* Writes the list; returns its bytes, 0 if `count` is 0. */
+size_t fw_trigram__put(unsigned char *to, const uint32_t *files, size_t count);
+
+/* A list in the postings. */
+struct fw_trigram_span {
+	const unsigned char *bytes;
+	size_t len;
+};
+
+/* A list that is being read. */
+struct fw_trigram_list {
+	const unsigned char *at;
+	const unsigned char *end;
+	uint64_t held;  /* bits that were taken from the bytes before `at` */
+	unsigned count; /* of them */
+	unsigned width;
+	uint32_t mask; /* `width` ones */
+	uint64_t next; /* the smallest number that can follow */
+};
+
+static inline void fw_trigram__fill(struct fw_trigram_list *list)
+{
+	if (list->end - list->at >= 8) {
+		uint64_t word;
+
+		memcpy(&word, list->at, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		word = __builtin_bswap64(word);
+#endif
+		list->held |= word << list->count;
+		list->at += (63 - list->count) >> 3;
+		list->count |= 56;
+		return;
+	}
+	for (; list->count <= 56 && list->at < list->end; list->count += 8)
+		list->held |= (uint64_t)*list->at++ << list->count;
+}
+
+static inline void fw_trigram__begin(struct fw_trigram_list *list, struct fw_trigram_span span)
+{
+	*list = (struct fw_trigram_list){ .at = span.bytes, .end = span.bytes + span.len };
+	fw_trigram__fill(list);
+	if (!list->count)
+		return;
+	list->width = (unsigned)list->held & ((1u << FW_TRIGRAM_WIDTH_BITS) - 1);
+	list->mask = (UINT32_C(1) << list->width) - 1;
+	list->held >>= FW_TRIGRAM_WIDTH_BITS;
+	list->count -= FW_TRIGRAM_WIDTH_BITS;
+}
+
+/* False: the end. */
+static inline bool fw_trigram__next(struct fw_trigram_list *list, uint32_t *ret_file)
+{
+	uint64_t high = 0;
+	unsigned zeros;
+
+	while (!list->held || (zeros = (unsigned)__builtin_ctzll(list->held)) >= list->count) {
+		high += list->count;
+		list->held = 0;
+		list->count = 0;
+		if (list->at == list->end || high > UINT32_MAX)
+			return false;
+		fw_trigram__fill(list);
+	}
+	list->held = list->held >> zeros >> 1;
+	list->count -= zeros + 1;
+	if (list->count < list->width) {
+		fw_trigram__fill(list);
+		if (list->count < list->width)
+			return false;
+	}
+	list->next += ((high + zeros) << list->width) + (list->held & list->mask);
+	list->held >>= list->width;
+	list->count -= list->width;
+	*ret_file = (uint32_t)list->next;
+	return list->next++ < UINT32_MAX;
+}
+
+/* Can fw_trigram__has() be asked? */
+static inline bool fw_trigram__is_bitmap(struct fw_trigram_span span)
+{
+	return span.len && !(span.bytes[0] & ((1u << FW_TRIGRAM_WIDTH_BITS) - 1));
+}
+
+static inline bool fw_trigram__has(struct fw_trigram_span span, uint32_t file)
+{
+	uint64_t bit = (uint64_t)file + FW_TRIGRAM_WIDTH_BITS;
+
+	return bit / 8 < span.len && span.bytes[bit / 8] >> (bit % 8) & 1;
+}
+
+#endif
