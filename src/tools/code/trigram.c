@@ -175,6 +175,7 @@ static inline uint32_t take_number(const unsigned char **at, const unsigned char
 {
 	uint32_t value = 0;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the first entry sets it */
 	if (*at < end && **at < 0x80)
 		return *(*at)++;
 	for (unsigned i = 0; i < VARINT_MAX && *at < end; i++) {

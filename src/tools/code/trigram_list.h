@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "tools/code/bits.h"
 
 enum { FW_TRIGRAM_WIDTH_BITS = 5 };
 
@@ -34,43 +35,22 @@ struct fw_trigram_span {
 
 /* A list that is being read. */
 struct fw_trigram_list {
-	const unsigned char *at;
-	const unsigned char *end;
-	uint64_t held;  /* bits that were taken from the bytes before `at` */
-	unsigned count; /* of them */
+	struct fw_code_bits bits;
 	unsigned width;
 	uint32_t mask; /* `width` ones */
 	uint64_t next; /* the smallest number that can follow */
 };
 
-static inline void fw_trigram__fill(struct fw_trigram_list *list)
-{
-	if (list->end - list->at >= 8) {
-		uint64_t word;
-
-		memcpy(&word, list->at, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-		word = __builtin_bswap64(word);
-#endif
-		list->held |= word << list->count;
-		list->at += (63 - list->count) >> 3;
-		list->count |= 56;
-		return;
-	}
-	for (; list->count <= 56 && list->at < list->end; list->count += 8)
-		list->held |= (uint64_t)*list->at++ << list->count;
-}
-
 static inline void fw_trigram__begin(struct fw_trigram_list *list, struct fw_trigram_span span)
 {
-	*list = (struct fw_trigram_list){ .at = span.bytes, .end = span.bytes + span.len };
-	fw_trigram__fill(list);
-	if (!list->count)
+	*list = (struct fw_trigram_list){ .bits = { span.bytes, span.bytes + span.len, 0, 0 } };
+	fw_code_bits_fill(&list->bits);
+	if (!list->bits.count)
 		return;
-	list->width = (unsigned)list->held & ((1u << FW_TRIGRAM_WIDTH_BITS) - 1);
+	list->width = (unsigned)list->bits.held & ((1u << FW_TRIGRAM_WIDTH_BITS) - 1);
 	list->mask = (UINT32_C(1) << list->width) - 1;
-	list->held >>= FW_TRIGRAM_WIDTH_BITS;
-	list->count -= FW_TRIGRAM_WIDTH_BITS;
+	list->bits.held >>= FW_TRIGRAM_WIDTH_BITS;
+	list->bits.count -= FW_TRIGRAM_WIDTH_BITS;
 }
 
 /* False: the end. */
@@ -79,24 +59,25 @@ static inline bool fw_trigram__next(struct fw_trigram_list *list, uint32_t *ret_
 	uint64_t high = 0;
 	unsigned zeros;
 
-	while (!list->held || (zeros = (unsigned)__builtin_ctzll(list->held)) >= list->count) {
-		high += list->count;
-		list->held = 0;
-		list->count = 0;
-		if (list->at == list->end || high > UINT32_MAX)
+	while (!list->bits.held ||
+	       (zeros = (unsigned)__builtin_ctzll(list->bits.held)) >= list->bits.count) {
+		high += list->bits.count;
+		list->bits.held = 0;
+		list->bits.count = 0;
+		if (list->bits.at == list->bits.end || high > UINT32_MAX)
 			return false;
-		fw_trigram__fill(list);
+		fw_code_bits_fill(&list->bits);
 	}
-	list->held = list->held >> zeros >> 1;
-	list->count -= zeros + 1;
-	if (list->count < list->width) {
-		fw_trigram__fill(list);
-		if (list->count < list->width)
+	list->bits.held = list->bits.held >> zeros >> 1;
+	list->bits.count -= zeros + 1;
+	if (list->bits.count < list->width) {
+		fw_code_bits_fill(&list->bits);
+		if (list->bits.count < list->width)
 			return false;
 	}
-	list->next += ((high + zeros) << list->width) + (list->held & list->mask);
-	list->held >>= list->width;
-	list->count -= list->width;
+	list->next += ((high + zeros) << list->width) + (list->bits.held & list->mask);
+	list->bits.held >>= list->width;
+	list->bits.count -= list->width;
 	*ret_file = (uint32_t)list->next;
 	return list->next++ < UINT32_MAX;
 }

@@ -1,8 +1,7 @@
 /*
  * bits.c - see bits.h.
  *
- * Bits are filled into bytes from the lowest on, so a reader takes eight bytes at once and
- * shifts. Recursion is as deep as the logarithm of a list's length.
+ * Bits are filled into bytes from the lowest on. Recursion is as deep as the logarithm of a list's length.
  */
 #include "tools/code/semantic/bits.h"
 
@@ -98,48 +97,29 @@ void fw_semantic_list_put(struct fw_semantic_bit_writer *writer, const uint32_t 
 
 /* ---- reading ---- */
 
-void fw_semantic_bits_init(struct fw_semantic_bit_reader *reader, const unsigned char *bytes,
-			   size_t len)
+void fw_semantic_bits_init(struct fw_code_bits *reader, const unsigned char *bytes, size_t len)
 {
-	*reader = (struct fw_semantic_bit_reader){ .at = bytes, .end = bytes + len };
+	*reader = (struct fw_code_bits){ .at = bytes, .end = bytes + len };
 }
 
-static inline void fill(struct fw_semantic_bit_reader *reader)
-{
-	if (reader->end - reader->at >= 8) {
-		uint64_t word;
-
-		memcpy(&word, reader->at, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-		word = __builtin_bswap64(word);
-#endif
-		reader->held |= word << reader->count;
-		reader->at += (63 - reader->count) >> 3;
-		reader->count |= 56;
-		return;
-	}
-	for (; reader->count <= 56 && reader->at < reader->end; reader->count += 8)
-		reader->held |= (uint64_t)*reader->at++ << reader->count;
-}
-
-static inline uint32_t take(struct fw_semantic_bit_reader *reader, unsigned width)
+static inline uint32_t take(struct fw_code_bits *reader, unsigned width)
 {
 	uint32_t value;
 
 	if (reader->count < width)
-		fill(reader);
+		fw_code_bits_fill(reader);
 	value = (uint32_t)(reader->held & (((uint64_t)1 << width) - 1));
 	reader->held >>= width;
 	reader->count -= width < reader->count ? width : reader->count;
 	return value;
 }
 
-uint32_t fw_semantic_bits_take(struct fw_semantic_bit_reader *reader, unsigned width)
+uint32_t fw_semantic_bits_take(struct fw_code_bits *reader, unsigned width)
 {
 	return take(reader, width);
 }
 
-uint32_t fw_semantic_bits_take_number(struct fw_semantic_bit_reader *reader)
+uint32_t fw_semantic_bits_take_number(struct fw_code_bits *reader)
 {
 	unsigned width = 0;
 
@@ -149,7 +129,7 @@ uint32_t fw_semantic_bits_take_number(struct fw_semantic_bit_reader *reader)
 	return take(reader, width) | (uint32_t)1 << width;
 }
 
-static inline uint32_t take_below(struct fw_semantic_bit_reader *reader, uint32_t range)
+static inline uint32_t take_below(struct fw_code_bits *reader, uint32_t range)
 {
 	unsigned width = log_of(range);
 	uint32_t shorter = (uint32_t)(((uint64_t)2 << width) - range);
@@ -162,8 +142,8 @@ static inline uint32_t take_below(struct fw_semantic_bit_reader *reader, uint32_
 	return value < range ? value : range - 1;
 }
 
-static void take_half(struct fw_semantic_bit_reader *reader, uint32_t *list, size_t count,
-		      uint32_t low, uint32_t high)
+static void take_half(struct fw_code_bits *reader, uint32_t *list, size_t count, uint32_t low,
+		      uint32_t high)
 {
 	while (count) {
 		size_t middle = count / 2;
@@ -182,15 +162,15 @@ static void take_half(struct fw_semantic_bit_reader *reader, uint32_t *list, siz
 	}
 }
 
-void fw_semantic_list_take(struct fw_semantic_bit_reader *reader, size_t count,
-			   uint32_t documents, uint32_t *ret_list, uint8_t *ret_classes)
+void fw_semantic_list_take(struct fw_code_bits *reader, size_t count, uint32_t documents,
+			   uint32_t *ret_list, uint8_t *ret_classes)
 {
 	take_half(reader, ret_list, count, 0, documents);
 	for (size_t i = 0; i < count; i++) {
 		unsigned zeros;
 
 		if (reader->count < 3)
-			fill(reader);
+			fw_code_bits_fill(reader);
 		zeros = (unsigned)__builtin_ctzll(reader->held | 8);
 		ret_classes[i] = (uint8_t)zeros;
 		(void)take(reader, zeros < 3 ? zeros + 1 : 3);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tools/code/bits.h"
 
 struct fw_semantic_bit_writer {
 	struct fw_buf *out; /* whoever calls checks its state */
@@ -33,23 +34,15 @@ void fw_semantic_bits_put_number(struct fw_semantic_bit_writer *writer, uint32_t
 /* Fills up the last byte with zeros. */
 void fw_semantic_bits_end(struct fw_semantic_bit_writer *writer);
 
-struct fw_semantic_bit_reader {
-	const unsigned char *at;
-	const unsigned char *end;
-	uint64_t held;
-	unsigned count;
-};
-
-void fw_semantic_bits_init(struct fw_semantic_bit_reader *reader, const unsigned char *bytes,
-			   size_t len);
-static inline size_t fw_semantic_bits_left(const struct fw_semantic_bit_reader *reader)
+void fw_semantic_bits_init(struct fw_code_bits *reader, const unsigned char *bytes, size_t len);
+static inline size_t fw_semantic_bits_left(const struct fw_code_bits *reader)
 {
 	return 8 * (size_t)(reader->end - reader->at) + reader->count;
 }
 /* Bits behind the end are zeros. */
-uint32_t fw_semantic_bits_take(struct fw_semantic_bit_reader *reader, unsigned width);
+uint32_t fw_semantic_bits_take(struct fw_code_bits *reader, unsigned width);
 /* 0: it is larger than 32 bits, so the bytes are damaged. */
-uint32_t fw_semantic_bits_take_number(struct fw_semantic_bit_reader *reader);
+uint32_t fw_semantic_bits_take_number(struct fw_code_bits *reader);
 
 /* How often a term is in a document: 1, 2, 3 or 4, more. */
 enum { FW_SEMANTIC_TF_CLASSES = 4 };
@@ -60,7 +53,7 @@ uint8_t fw_semantic_tf_class(uint32_t tf);
 void fw_semantic_list_put(struct fw_semantic_bit_writer *writer, const uint32_t *list,
 			  const uint8_t *classes, size_t count, uint32_t documents);
 /* `count` must not be above `documents`. */
-void fw_semantic_list_take(struct fw_semantic_bit_reader *reader, size_t count,
-			   uint32_t documents, uint32_t *ret_list, uint8_t *ret_classes);
+void fw_semantic_list_take(struct fw_code_bits *reader, size_t count, uint32_t documents,
+			   uint32_t *ret_list, uint8_t *ret_classes);
 
 #endif

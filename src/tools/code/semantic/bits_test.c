@@ -30,7 +30,7 @@ static void test_numbers__are_read_back(void **state)
 {
 	static const uint32_t numbers[] = { 1, 2, 3, 4, 127, 128, 65535, 65536, UINT32_MAX };
 	struct fw_semantic_bit_writer writer = { .held = 0 };
-	struct fw_semantic_bit_reader reader;
+	struct fw_code_bits reader;
 	struct fw_buf out;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void test_lists__are_read_back(void **state)
 		uint32_t documents = 1 + pick(DOCUMENTS);
 		size_t count = make_list(documents, list, classes);
 		struct fw_semantic_bit_writer writer = { .held = 0 };
-		struct fw_semantic_bit_reader reader;
+		struct fw_code_bits reader;
 		struct fw_buf out;
 
 		fw_buf_init(&out, 1 << 20);
@@ -112,7 +112,7 @@ static void test_lists__of_damaged_bytes_ascend_within_bounds(void **state)
 		uint32_t documents = 1 + pick(DOCUMENTS);
 		size_t count = 1 + pick(documents), len = pick(200);
 		unsigned char *bytes = malloc(len + 1);
-		struct fw_semantic_bit_reader reader;
+		struct fw_code_bits reader;
 
 		for (size_t i = 0; i < len; i++)
 			bytes[i] = (unsigned char)pick(256);

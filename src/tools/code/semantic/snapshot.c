@@ -275,7 +275,7 @@ size_t fw_semantic_snapshot_find(const struct fw_semantic_snapshot *snapshot,
 	uint32_t documents = snapshot->fields[field].documents;
 	const uint32_t *bucket =
 		snapshot->fields[field].buckets + (fw_semantic_key(hash) >> rest);
-	struct fw_semantic_bit_reader reader;
+	struct fw_code_bits reader;
 
 	fw_semantic_bits_init(&reader, snapshot->fields[field].lists + bucket[0],
 			      bucket[1] - bucket[0]);
