@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client as Client2, StreamableHTTPClientTransport as Http2 } from '@modelcontextprotocol/client';
-import { byHand, listening } from './lib.mjs';
+import { byHand, listening, published } from './lib.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const program = process.env.FAULTWIRE ?? join(here, '../../build/faultwire');
@@ -24,6 +24,7 @@ const repo = join(dir, 'repo');
 const env = { PATH: process.env.PATH, HOME: dir, XDG_STATE_HOME: join(dir, 'state'), LC_ALL: 'C.UTF-8' };
 const args = ['serve', '--tools', 'code', '--repo', repo, '--search-timeout', '100', '--log', 'json', '--audit-sync', 'off'];
 const valid = byHand('codeintel');
+const details = published('problem_details');
 let server, url, log = '';
 
 before(async () => {
@@ -55,6 +56,7 @@ const empty = {
 	blame_range: { blame: [] },
 	file_history: { commits: [] },
 };
+const results = Object.fromEntries(Object.keys(empty).map((tool) => [tool, published(tool)]));
 const operation = { open_file: 'files:open_file', list_paths: 'files:list_paths', search_text: 'search:text', semantic_search: 'semantic:search', blame_range: 'git:blame_range', file_history: 'git:file_history' };
 
 /* exception, tool, arguments, status, code, title, message, extensions */
@@ -82,11 +84,13 @@ const ways = [
 ];
 
 async function expectRow(client, [, tool, given, status, code, title, message, extensions]) {
-	const result = await client.callTool({ name: tool, arguments: given });
-	assert.equal(result.isError, true, JSON.stringify(result).slice(0, 500));
-	const envelope = JSON.parse(result.content[0].text);
-	assert.deepEqual(result.structuredContent, envelope);
+	const answer = await client.callTool({ name: tool, arguments: given });
+	assert.equal(answer.isError, true, JSON.stringify(answer).slice(0, 500));
+	const envelope = JSON.parse(answer.content[0].text);
+	assert.deepEqual(answer.structuredContent, envelope);
 	assert.ok(valid(envelope), JSON.stringify(valid.errors));
+	assert.ok(details(envelope.problem), JSON.stringify(details.errors));
+	assert.ok(results[tool](envelope), JSON.stringify(results[tool].errors));
 	const { error, problem, ...rest } = envelope;
 	assert.deepEqual(rest, empty[tool]);
 	assert.match(error, message);
@@ -117,13 +121,45 @@ for (const [name, make, transport] of ways)
 
 		test(`${name}: arguments that break the schema, and an unknown one, have the envelope too`, async () => {
 			for (const given of [{}, { path: 5 }, { path: 'x', more: 1 }]) {
-				const result = await client.callTool({ name: 'open_file', arguments: given });
-				assert.ok(valid(result.structuredContent), JSON.stringify(valid.errors));
-				assert.equal(result.structuredContent.problem.status, 400);
-				assert.equal(result.structuredContent.content, '');
+				const answer = await client.callTool({ name: 'open_file', arguments: given });
+				assert.ok(valid(answer.structuredContent), JSON.stringify(valid.errors));
+				assert.equal(answer.structuredContent.problem.status, 400);
+				assert.equal(answer.structuredContent.content, '');
 			}
 		});
 	});
+
+test('the published schemas of results and problem_details accept what the tools answer, and refuse what they must not', async () => {
+	const own = join(dir, 'history');
+	mkdirSync(own);
+	writeFileSync(join(own, 'main.py'), 'def main():\n    pass\n');
+	const git = (...words) => execFileSync('git', ['-C', own, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...words], { env, stdio: 'ignore' });
+	git('init', '-q');
+	git('add', '.');
+	git('commit', '-q', '-m', 'first');
+	const built = spawn(program, ['index', 'build', '--repo', own], { env, stdio: 'ignore' });
+	assert.equal(await new Promise((done) => built.once('exit', done)), 0);
+	const client = new Client1(identity);
+	after(() => client.close());
+	await client.connect(new Stdio1({ command: program, args: ['serve', '--tools', 'code', '--repo', own, '--semantic-index', 'off', '--log', 'off', '--audit', 'off', '--incidents', 'off'], env, stderr: 'ignore' }));
+	for (const [tool, given, filled] of [
+		['open_file', { path: 'main.py' }, 'content'], ['list_paths', {}, 'items'], ['search_text', { query: 'main' }, 'matches'],
+		['semantic_search', { query: 'main' }, 'findings'], ['blame_range', { path: 'main.py', start_line: 1, end_line: 2 }, 'blame'], ['file_history', { path: 'main.py' }, 'commits'],
+	]) {
+		const { structuredContent, isError } = await client.callTool({ name: tool, arguments: given });
+		assert.ok(!isError && structuredContent[filled].length > 0, JSON.stringify(structuredContent));
+		assert.ok(results[tool](structuredContent), `${tool}: ${JSON.stringify(results[tool].errors)}`);
+		for (const member of Object.keys(empty[tool])) {
+			const { [member]: gone, ...rest } = structuredContent;
+			assert.ok(!results[tool](rest), `${tool} without ${member}`);
+		}
+		assert.ok(!results[tool]({ ...structuredContent, error: 'alone' }), `${tool}: error without problem`);
+	}
+	const problem = { type: 'https://kgfoundry.dev/problems/forbidden', title: 'Forbidden', status: 403, detail: 'no', instance: 'urn:codeintel:files:open_file', code: 'forbidden' };
+	assert.ok(details(problem));
+	for (const wrong of [{ type: 'forbidden' }, { status: 200 }, { status: '403' }, { title: '' }, { instance: 'urn:other' }, { code: 'Not_Kebab' }, { more: 1 }])
+		assert.ok(!details({ ...problem, ...wrong }), JSON.stringify(wrong));
+});
 
 /* A server of its own, by both clients: what is wrong with it is wrong from its start, or done to its processes. */
 async function withServers(more, moreEnv, judge) {

@@ -59,20 +59,34 @@ test('codeintel: the rules for Prometheus lacked the contract’s own alerts', (
 
 // ---- files ----------------------------------------------------------------------
 
-test('a file that is not text is reported with encoding and reason, a missing one with its path', () => serving({}, async (server, place) => {
-	writeFileSync(place.path('src/logo.png'), Buffer.from([0x61, 0x89, 0x50]));
-	writeFileSync(place.path('src/huge.txt'), Buffer.alloc(3 << 20, 'a'));
-	const binary = (await server.call('read_file', { path: place.path('src/logo.png') }, choose('codeintel'))).envelope.problem;
-	same([binary.code, binary.status], ['unsupported-encoding', 415]);
-	same(binary.extensions, { path: 'src/logo.png', encoding: 'utf-8', reason: 'invalid start byte at position 1' });
+test('codeintel: unsupported-encoding lacked encoding and reason; every contract that has room carries both', () => serving({}, async (server, place) => {
+	const facts = (path, reason) => ({ path, encoding: 'utf-8', reason });
+	for (const [path, bytes, reason] of [
+		['src/logo.png', [0x61, 0x89, 0x50], 'invalid start byte at position 1'],
+		['src/cut.txt', [0x61, 0x62, 0xc3], 'unexpected end of data at position 2'],
+		['src/odd.txt', [0xc3, 0x28], 'invalid continuation byte at position 0'],
+	]) {
+		writeFileSync(place.path(path), Buffer.from(bytes));
+		const said = async (contract) => (await server.call('read_file', { path: place.path(path) }, choose(contract))).envelope;
+		const { problem } = await said('codeintel');
+		same([problem.code, problem.status, problem.type], ['unsupported-encoding', 415, 'https://kgfoundry.dev/problems/unsupported-encoding']);
+		same(problem.extensions, facts(path, reason));
+		same((await said('toolerror')).data, facts(path, reason));
+		same((await said('owlclaw')).error.details, facts(path, reason));
+		same((await said('canonical')).context, facts(path, reason));
+	}
+}));
 
+test('file.not_found lacked its path in extensions, data and details', () => serving({}, async (server, place) => {
 	const args = { path: place.path('src/none.txt') };
 	same((await server.call('read_file', args, choose('codeintel'))).envelope.problem.extensions, { path: 'src/none.txt' });
 	same((await server.call('read_file', args, choose('toolerror'))).envelope.data, { path: 'src/none.txt' });
 	same((await server.call('read_file', args, choose('owlclaw'))).envelope.error.details, { path: 'src/none.txt' });
+}));
 
-	const { canonical: large } = await server.call('read_file', { path: place.path('src/huge.txt') });
-	same(large.code, 'file.too_large');
+test('a file that is too large is file.too_large', () => serving({}, async (server, place) => {
+	writeFileSync(place.path('src/huge.txt'), Buffer.alloc(3 << 20, 'a'));
+	same((await server.call('read_file', { path: place.path('src/huge.txt') })).canonical.code, 'file.too_large');
 }));
 
 // ---- kaiza ---------------------------------------------------------------------
