@@ -31,7 +31,7 @@
 
 #include <faultwire/faultwire.h>
 
-enum { MOST = 4000000, INPUT = 1 << 20, WARM_MS = 200 };
+enum { MOST = 4000000, INPUT = 1 << 20, WARM_MS = 200, WIDTH_MOST = 1024, CALL_BYTES = 256 };
 
 static uint64_t now_ns(void)
 {
@@ -160,17 +160,31 @@ struct calls {
 	struct waits failures, successes;
 };
 
-static void send_call(struct calls *calls, bool fails)
+/* Adds a call to `text`, and returns the new length. */
+static size_t put_call(struct calls *calls, char *text, size_t len, bool fails)
 {
-	char text[256];
 	unsigned id = calls->sent++;
-	int len = snprintf(text, sizeof text,
-			   "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/call\","
-			   "\"params\":{\"name\":\"%s\",\"arguments\":{\"text\":\"t%u\"}}}\n",
-			   id, fails ? "fail" : "echo", id);
 
 	calls->sent_ns[id] = now_ns();
-	send_text(text, (size_t)len);
+	return len + (size_t)snprintf(
+			     text + len, CALL_BYTES,
+			     "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/call\","
+			     "\"params\":{\"name\":\"%s\",\"arguments\":{\"text\":\"t%u\"}}}\n",
+			     id, fails ? "fail" : "echo", id);
+}
+
+/* All calls that are due, in one write: those of clients that call at the same time. */
+static void send_due(struct calls *calls, unsigned due)
+{
+	static char text[WIDTH_MOST * CALL_BYTES];
+	size_t len = 0;
+
+	/* Spread over the time, and not in one heap: 10 % is each tenth. */
+	while (calls->sent - calls->answered < calls->width && calls->sent <= due &&
+	       calls->sent < MOST - 1)
+		len = put_call(calls, text, len,
+			       (uint64_t)calls->sent * calls->percent % 100 < calls->percent);
+	send_text(text, len);
 }
 
 static void take_reply(struct calls *calls, char *line)
@@ -244,14 +258,9 @@ static void measure_calls(struct calls *calls, double seconds, char **command)
 	calls->counted_from_ns = start + (uint64_t)WARM_MS * 1000000U;
 	end = calls->counted_from_ns + (uint64_t)(seconds * 1e9);
 	while (now_ns() < end && calls->sent < MOST - 1) {
-		uint64_t due =
-			calls->rate ? (now_ns() - start) * calls->rate / 1000000000U : MOST;
-
-		/* Spread over the time, and not in one heap: 10 % is each tenth. */
-		while (calls->sent - calls->answered < calls->width && calls->sent <= due &&
-		       calls->sent < MOST - 1)
-			send_call(calls, (uint64_t)calls->sent * calls->percent % 100 <
-						 calls->percent);
+		send_due(calls, calls->rate ? (unsigned)((now_ns() - start) * calls->rate /
+							 1000000000U)
+					    : MOST);
 		read_replies(calls, calls->rate ? 100 : 10000);
 	}
 	while (calls->answered < calls->sent)
@@ -322,6 +331,10 @@ int main(int argc, char **argv)
 		calls.width = (unsigned)strtoul(argv[2], NULL, 10);
 		calls.rate = (unsigned)strtoul(argv[3], NULL, 10);
 		calls.percent = (unsigned)strtoul(argv[4], NULL, 10);
+		if (calls.width > WIDTH_MOST) {
+			errno = EINVAL;
+			die("width");
+		}
 		measure_calls(&calls, strtod(argv[5], NULL), argv + 7);
 	} else if (argc == 4 && strcmp(argv[1], "fill") == 0) {
 		fill(argv[2], strtoull(argv[3], NULL, 10));

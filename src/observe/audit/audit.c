@@ -18,6 +18,9 @@
 #include "base/mem.h"
 #include "observe/audit/audit_writer.h"
 
+/* Items that are kept for later records: as many as a batch usually has. */
+enum { KEEP_ITEMS = 256, KEEP_BODY_BYTES = 2048 };
+
 /* ---- lifecycle -------------------------------------------------------------- */
 
 void fw_audit_item_free(struct fw_audit_item *item)
@@ -30,22 +33,38 @@ void fw_audit_item_free(struct fw_audit_item *item)
 	fw__release(item);
 }
 
-void fw_audit_destroy(void *arg)
+bool fw_audit_item_keep(struct fw_audit *audit, struct fw_audit_item *item)
 {
-	struct fw_audit *audit = arg;
-	struct fw_queue_item *item = fw_queue_thread_take(&audit->queue);
+	if (item->move || item->body.cap > KEEP_BODY_BYTES ||
+	    item->args_len > KEEP_BODY_BYTES || audit->spare_count >= KEEP_ITEMS)
+		return false;
+	item->item.next = audit->spare;
+	audit->spare = &item->item;
+	audit->spare_count++;
+	return true;
+}
 
+static void free_items(struct fw_queue_item *item)
+{
 	while (item) {
 		struct fw_queue_item *next = item->next;
 
 		fw_audit_item_free((struct fw_audit_item *)(void *)item);
 		item = next;
 	}
+}
+
+void fw_audit_destroy(void *arg)
+{
+	struct fw_audit *audit = arg;
+
+	free_items(fw_queue_thread_take(&audit->queue));
+	free_items(audit->spare);
 	if (audit->writer.file)
 		fw_audit_file_clear(audit->writer.file);
 	fw__release(audit->writer.file);
 	fw__release(audit->heads);
-	fw_buf_clear(&audit->writer.batch);
+	fw_buf_clear(&audit->writer.batch.lines);
 	fw_hasher_free(audit->writer.hasher);
 	fw_queue_thread_clear(&audit->queue);
 	fw__release(audit);
@@ -114,7 +133,7 @@ static struct fw_audit *new_audit(const char *path, const struct fw_audit_option
 		audit->options.interval_ms = FW_LIMIT_AUDIT_INTERVAL_MS;
 	audit->options.heads = NULL;
 	audit->wake_count = 1;
-	fw_buf_init(&audit->writer.batch,
+	fw_buf_init(&audit->writer.batch.lines,
 		    (size_t)FW_LIMIT_AUDIT_BATCH_BYTES + 2 * FW_LIMIT_AUDIT_LINE_BYTES);
 	fw_queue_thread_init(&audit->queue);
 	if (!copy_heads(audit, options)) {
@@ -177,20 +196,35 @@ static bool push(struct fw_audit *audit, struct fw_audit_item *item)
 	return audit->queue.count == audit->wake_count || item->move;
 }
 
-static struct fw_audit_item *new_item(void)
+static struct fw_audit_item *new_item(struct fw_audit *audit)
 {
-	struct fw_audit_item *item = fw__allocate(sizeof *item);
+	struct fw_audit_item *item;
+	struct fw_buf body;
 
-	if (!item)
-		return NULL;
-	*item = (struct fw_audit_item){ .done = NULL };
-	fw_buf_init(&item->body, FW_LIMIT_AUDIT_LINE_BYTES / 2);
+	fw_queue_thread_lock(&audit->queue);
+	item = (struct fw_audit_item *)(void *)audit->spare;
+	if (item) {
+		audit->spare = audit->spare->next;
+		audit->spare_count--;
+	}
+	fw_queue_thread_unlock(&audit->queue);
+	if (item) {
+		fw__release(item->args);
+		body = item->body;
+		fw_buf_reset(&body, KEEP_BODY_BYTES);
+	} else {
+		item = fw__allocate(sizeof *item);
+		if (!item)
+			return NULL;
+		fw_buf_init(&body, FW_LIMIT_AUDIT_LINE_BYTES / 2);
+	}
+	*item = (struct fw_audit_item){ .body = body };
 	return item;
 }
 
 fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path)
 {
-	struct fw_audit_item *item = new_item();
+	struct fw_audit_item *item = new_item(audit);
 	bool is_wanted;
 
 	if (!item)
@@ -212,7 +246,7 @@ fw_error *fw_audit_move(struct fw_audit *audit, int dir, const char *path)
 fw_error *fw_audit_append_taking(struct fw_audit *audit, const struct fw_audit_record *record,
 				 char *args, size_t args_len, fw_audit_done *done, void *ctx)
 {
-	struct fw_audit_item *item = new_item();
+	struct fw_audit_item *item = new_item(audit);
 	bool is_full;
 	bool is_wanted = false;
 

@@ -1,6 +1,8 @@
 /*
  * audit_batch.c - the lines of one batch: notes about the log itself, then records.
  */
+#include <errno.h>
+
 #include <faultwire/raw.h>
 
 #include "base/clock.h"
@@ -31,8 +33,8 @@ static size_t open_note(struct fw_audit *audit, const struct fw_audit_chain *cha
 	const struct fw_audit_record record = { .event = FW_AUDIT_NOTE, .reason = reason };
 	size_t start;
 
-	fw_audit_line_open(&audit->writer.batch, chain, &start);
-	fw_audit_put_body(&audit->writer.batch, &record);
+	fw_audit_line_open(&audit->writer.batch.lines, chain, &start);
+	fw_audit_put_body(&audit->writer.batch.lines, &record);
 	return start;
 }
 
@@ -48,9 +50,10 @@ static bool put_omitted(struct fw_audit *audit, struct fw_audit_chain *chain)
 	fw_queue_thread_unlock(&audit->queue);
 	(void)fw_time_text(since_ms, since);
 	start = open_note(audit, chain, "refusals left out");
-	put_string(&audit->writer.batch, "since", since);
-	put_number(&audit->writer.batch, "count", audit->omitted.noted);
-	return fw_audit_line_seal(&audit->writer.batch, start, audit->writer.hasher, chain);
+	put_string(&audit->writer.batch.lines, "since", since);
+	put_number(&audit->writer.batch.lines, "count", audit->omitted.noted);
+	return fw_audit_line_seal(&audit->writer.batch.lines, start, audit->writer.hasher,
+				  chain);
 }
 
 /* Notes about the log itself come before the records. */
@@ -66,7 +69,7 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 		{ FW_AUDIT_NOTE_REPLACED, "log removed while in use", "last_hash" },
 		{ FW_AUDIT_NOTE_TORN, "torn line set aside", "sha256" },
 	};
-	struct fw_buf *out = &audit->writer.batch;
+	struct fw_buf *out = &audit->writer.batch.lines;
 	size_t start;
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -100,48 +103,57 @@ static bool put_notes(struct fw_audit *audit, struct fw_audit_chain *chain)
 	return true;
 }
 
-void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item)
+bool fw_audit_batch_open(struct fw_audit *audit)
 {
-	item->is_complete =
-		!item->move && fw_audit_put_args(&item->body, audit->writer.hasher, item->args,
-						 item->args_len, audit->options.keep_args);
+	struct fw_audit_batch *batch = &audit->writer.batch;
+	struct fw_audit_file *file = audit->writer.file;
+
+	fw_buf_reset(&batch->lines, KEEP_BATCH_BYTES);
+	batch->last = NULL;
+	batch->count = 0;
+	batch->state = FW_AUDIT_BATCH_FAILED;
+	if (!fw_audit_file_begin(file, audit->writer.hasher, &batch->failure))
+		return false;
+	batch->chain = file->chain;
+	if (!put_notes(audit, &batch->chain)) {
+		fw_audit_file_end(file);
+		return fw_audit_fail(&batch->failure, ENOMEM, "a record could not be made");
+	}
+	batch->state = FW_AUDIT_BATCH_OPEN;
+	return true;
 }
 
-static bool put_item(struct fw_audit *audit, struct fw_audit_item *item,
-		     struct fw_audit_chain *chain)
+static bool put_item(struct fw_audit *audit, struct fw_audit_item *item)
 {
-	struct fw_buf *out = &audit->writer.batch;
+	struct fw_audit_batch *batch = &audit->writer.batch;
+	struct fw_buf *out = &batch->lines;
 	size_t start;
 
-	if (!item->is_complete)
-		fw_audit_item_complete(audit, item);
-	if (!item->is_complete)
-		return false;
-	fw_audit_line_open(out, chain, &start);
+	fw_audit_line_open(out, &batch->chain, &start);
 	fw_buf_put(out, item->body.text, item->body.len);
-	return fw_audit_line_seal(out, start, audit->writer.hasher, chain);
+	return fw_audit_put_args(out, audit->writer.hasher, item->args, item->args_len,
+				 audit->options.keep_args) &&
+	       fw_audit_line_seal(out, start, audit->writer.hasher, &batch->chain);
 }
 
-bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,
-			struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
-			uint64_t *ret_count)
+bool fw_audit_batch_add(struct fw_audit *audit, struct fw_audit_item *first,
+			const struct fw_audit_item *last)
 {
+	struct fw_audit_batch *batch = &audit->writer.batch;
 	uint64_t most = audit->options.batch_most ? audit->options.batch_most : UINT64_MAX;
-	uint64_t count = 0;
 
-	fw_buf_reset(&audit->writer.batch, KEEP_BATCH_BYTES);
-	*ret_rest = first;
-	*ret_count = 0;
-	if (!put_notes(audit, chain))
-		return false;
-	while (first && !first->move && count < most &&
-	       audit->writer.batch.len < FW_LIMIT_AUDIT_BATCH_BYTES) {
-		if (!put_item(audit, first, chain))
-			return false;
-		first = fw_audit_item_next(first);
-		count++;
+	while (first && !first->move && batch->count < most &&
+	       batch->lines.len < FW_LIMIT_AUDIT_BATCH_BYTES) {
+		if (!put_item(audit, first)) {
+			fw_audit_file_end(audit->writer.file);
+			batch->state = FW_AUDIT_BATCH_FAILED;
+			return fw_audit_fail(&batch->failure, ENOMEM,
+					     "a record could not be made");
+		}
+		batch->last = first;
+		batch->count++;
+		/* Other threads set the member `next` of the last one in the queue. */
+		first = first == last ? NULL : fw_audit_item_next(first);
 	}
-	*ret_rest = first;
-	*ret_count = count;
 	return true;
 }

@@ -10,8 +10,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/out.h"
 #include "base/utf8.h"
 #include "core/redact.h"
 #include "core/value.h"
@@ -22,7 +24,11 @@
 #define HASH "\",\"hash\":\""
 
 /* How much older than its record an error may be. */
-enum { TOLD_LATE_MS = 10000, USUAL_BYTES = 1000 };
+enum {
+	TOLD_LATE_MS = 10000,
+	USUAL_BYTES = 1000,
+	SECOND_LEN = sizeof "2026-01-19T15:32:10" - 1
+};
 
 const struct fw_audit_chain fw_audit_genesis = { 0, FW_AUDIT_GENESIS };
 
@@ -66,6 +72,18 @@ static void put_f64(struct fw_buf *out, double value)
 	fw_buf_put(out, digits, fw_out_finish(&text, sizeof digits));
 }
 
+/* A text of which nothing is escaped. */
+static void put_quoted(struct fw_buf *out, const char *text, size_t len)
+{
+	if (!fw_buf_reserve(out, len + 2))
+		return;
+	out->text[out->len] = '"';
+	memcpy(out->text + out->len + 1, text, len);
+	out->text[out->len + len + 1] = '"';
+	out->len += len + 2;
+	out->text[out->len] = '\0';
+}
+
 /* Text from outside: made valid UTF-8, redacted, then cut. */
 static void put_text(struct fw_buf *out, const char *text, size_t most)
 {
@@ -80,10 +98,16 @@ static void put_text(struct fw_buf *out, const char *text, size_t most)
 		return;
 	}
 	len = strnlen(text, most + FW_LIMIT_REDACT_AHEAD_BYTES);
-	if (len <= most && fw_utf8_valid(text, len) == len &&
-	    fw_redact_find(text, len) == len) {
-		fw_buf_json(out, text, len);
-		return;
+	if (len <= most && (len < FW_REDACT_LEAST || fw_redact_find(text, len) == len)) {
+		/* Nearly all are short and without escapes. */
+		if (fw_out_is_plain(text, len)) {
+			put_quoted(out, text, len);
+			return;
+		}
+		if (fw_utf8_valid(text, len) == len) {
+			fw_buf_json(out, text, len);
+			return;
+		}
 	}
 	if (3 * len > sizeof small)
 		clean = fw__allocate(3 * len);
@@ -108,9 +132,15 @@ static void put_key(struct fw_buf *out, const char *key, size_t key_len, const c
 	put_text(out, text, FW_LIMIT_AUDIT_TEXT_BYTES);
 }
 
-/* The key is a literal: one copy, with its length known. */
-#define PUT_MEMBER(out, key, text) \
-	put_key(out, ",\"" key "\":", sizeof(",\"" key "\":") - 1, text)
+/* The key is a literal: one copy, with its length known. Most members are null. */
+#define PUT_MEMBER(out, key, text)                                                           \
+	do {                                                                                 \
+		const char *member_ = (text);                                                \
+		if (member_)                                                                 \
+			put_key(out, ",\"" key "\":", sizeof(",\"" key "\":") - 1, member_); \
+		else                                                                         \
+			FW_BUF(out, ",\"" key "\":null");                                    \
+	} while (0)
 
 /* A word of our own (an event, a code of the registry), which needs no escapes and holds no
  * secret. */
@@ -120,9 +150,7 @@ static void put_word(struct fw_buf *out, const char *word)
 		FW_BUF(out, "null");
 		return;
 	}
-	FW_BUF(out, "\"");
-	fw_buf_str(out, word);
-	FW_BUF(out, "\"");
+	put_quoted(out, word, strlen(word));
 }
 
 /* JSON as redacted JSON; false: it is invalid or too large. */
@@ -253,11 +281,43 @@ static void find_time(const struct fw_audit_record *record,
 	int64_t now_ms = record->unix_ms ? record->unix_ms : fw_unix_ms();
 	char earliest[FW_AUDIT_TIME_LEN + 1];
 
-	(void)fw_time_text(now_ms - TOLD_LATE_MS, earliest);
 	(void)fw_time_text(now_ms, ret_text);
-	if (stated && strlen(stated) == FW_AUDIT_TIME_LEN && strcmp(stated, earliest) >= 0 &&
-	    strcmp(stated, ret_text) < 0)
-		memcpy(ret_text, stated, FW_AUDIT_TIME_LEN);
+	if (!stated || strlen(stated) != FW_AUDIT_TIME_LEN || strcmp(stated, ret_text) >= 0)
+		return;
+	/* Usually it is the same second, whose text fw_time_text() keeps. */
+	if (memcmp(stated, ret_text, SECOND_LEN) != 0) {
+		(void)fw_time_text(now_ms - TOLD_LATE_MS, earliest);
+		if (strcmp(stated, earliest) < 0)
+			return;
+	}
+	memcpy(ret_text, stated, FW_AUDIT_TIME_LEN);
+}
+
+/* An id in the form of our own is written as it is: it looks like a token to the
+ * redaction, which would take a close look at it. Without a branch per character. */
+static bool is_incident_id(const char *id)
+{
+	enum { DATE = 4, RANDOM = 13 };
+	unsigned wrong = 0;
+
+	if (strncmp(id, "inc_", DATE) != 0 || strlen(id) != FW_INCIDENT_ID_SIZE - 1)
+		return false;
+	for (size_t i = DATE; i < RANDOM - 1; i++)
+		wrong |= (unsigned)((unsigned)id[i] - '0' > 9);
+	for (size_t i = RANDOM; i < FW_INCIDENT_ID_SIZE - 1; i++)
+		wrong |= (unsigned)((unsigned)id[i] - 'a' > 25) &
+			 (unsigned)((unsigned)id[i] - '2' > 5);
+	return !wrong && id[RANDOM - 1] == '_';
+}
+
+static void put_incident_id(struct fw_buf *out, const char *id)
+{
+	if (id && is_incident_id(id)) {
+		FW_BUF(out, ",\"incident_id\":");
+		put_quoted(out, id, FW_INCIDENT_ID_SIZE - 1);
+	} else {
+		PUT_MEMBER(out, "incident_id", id);
+	}
 }
 
 static const char *path_of(const struct fw_audit_record *record)
@@ -297,7 +357,8 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 		   first_of(first_of(record->tool_name, known.tool), err ? "unknown" : NULL));
 	FW_BUF(out, ",\"error_code\":");
 	put_word(out, row ? row->kaiza : NULL);
-	PUT_MEMBER(out, "code", row ? row->code : NULL);
+	FW_BUF(out, ",\"code\":");
+	put_word(out, row ? row->code : NULL);
 	FW_BUF(out, ",\"message\":");
 	put_text(out, err ? fw_error_message(err) : NULL, FW_LIMIT_AUDIT_MESSAGE_BYTES);
 	PUT_MEMBER(out, "path", path_of(record));
@@ -310,7 +371,7 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	PUT_MEMBER(out, "workspace_root",
 		   first_of(known.workspace_root, given->workspace_root));
 	PUT_MEMBER(out, "client", first_of(known.client, given->client));
-	PUT_MEMBER(out, "incident_id", err ? fw_error_incident_id(err) : NULL);
+	put_incident_id(out, err ? fw_error_incident_id(err) : NULL);
 	PUT_MEMBER(out, "trace_id", trace_id(first_of(known.trace_id, given->trace_id), id));
 	FW_BUF(out, ",\"cause\":");
 	put_cause(out, err);

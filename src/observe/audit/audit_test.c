@@ -246,6 +246,81 @@ static void test_audit__secrets_and_invalid_utf8_are_not_recorded(void **state)
 	assert_whole(3);
 }
 
+/* Ids in our own form are not looked at by the redaction; others are. */
+static void test_audit__an_incident_id_is_written_as_it_is_and_a_secret_is_not(void **state)
+{
+	static const struct {
+		const char *id, *written;
+	} ids[] = {
+		{ "inc_20260119_kvmu7foxzaharjhcxvelnf2jjt",
+		  "\"incident_id\":\"inc_20260119_kvmu7foxzaharjhcxvelnf2jjt\"" },
+		{ "inc_20260119_abcdefgh", "\"incident_id\":\"inc_20260119_abcdefgh\"" },
+		{ "inc_2026011x_kvmu7foxzaharjhcxvelnf2jj\"",
+		  "\"incident_id\":\"inc_2026011x_kvmu7foxzaharjhcxvelnf2jj\\\"\"" },
+		{ "password=hunter2-and-some-more-of-it-123",
+		  "\"incident_id\":\"password=[redacted]\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+		fw_error *failed = fw_raise_file_not_found("a");
+		struct fw_audit_record entry = { .error = failed };
+		char *text;
+
+		fw_error_set_incident_id(failed, ids[i].id);
+		text = line_of(&entry);
+		if (!strstr(text, ids[i].written))
+			fail_msg("%s: %s", ids[i].id, text);
+		free(text);
+		fw_error_free(failed);
+		(void)unlink(path);
+	}
+}
+
+/* Items are used again: nothing of the record before may be left in one. */
+static void test_audit__a_short_record_after_long_ones_has_nothing_of_them(void **state)
+{
+	enum { ROUNDS = 6, RECORDS = 40 };
+	struct fw_audit *audit = opened(NULL);
+	char args[64], what[2][400];
+	char *text, *line, *rest = NULL;
+	unsigned count = 0;
+
+	(void)state;
+	memset(what[0], 'x', sizeof what[0]);
+	what[0][sizeof what[0] - 1] = '\0';
+	(void)snprintf(what[1], sizeof what[1], "short");
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		fw_error *failed = fw_raise_file_not_found(what[i % 2]);
+		struct fw_audit_record entry = { .error = failed };
+
+		for (unsigned k = 1; k <= RECORDS; k++) {
+			entry.args = k % 2 ? args : NULL;
+			entry.args_len =
+				k % 2 ? (size_t)snprintf(args, sizeof args, "[%u]", k) : 0;
+			if (k < RECORDS)
+				must(fw_audit_append(audit, &entry, NULL, NULL));
+			else
+				must(fw_audit_append_wait(audit, &entry));
+		}
+		fw_error_free(failed);
+	}
+	assert_true(fw_audit_close(audit));
+	assert_whole(ROUNDS * RECORDS);
+	text = read_all(path, NULL);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		bool is_long = count / RECORDS % 2 == 0;
+
+		assert_int_equal(strstr(line, "xxxxxxxx") != NULL, is_long);
+		assert_int_equal(strstr(line, "\"path\":\"short\"") != NULL, !is_long);
+		assert_int_equal(strstr(line, "\"args_hash\":null") != NULL,
+				 count % RECORDS % 2 == 1);
+		count++;
+	}
+	assert_int_equal(count, ROUNDS * RECORDS);
+	free(text);
+}
+
 static void test_audit__arguments_are_only_a_hash_unless_asked_for(void **state)
 {
 	char *text;
@@ -515,6 +590,8 @@ int main(void)
 		TEST(an_error_with_an_implausible_time_gets_the_current_time),
 		TEST(scope_cause_and_trace_are_kept),
 		TEST(secrets_and_invalid_utf8_are_not_recorded),
+		TEST(an_incident_id_is_written_as_it_is_and_a_secret_is_not),
+		TEST(a_short_record_after_long_ones_has_nothing_of_them),
 		TEST(arguments_are_only_a_hash_unless_asked_for),
 		TEST(a_torn_last_line_is_set_aside),
 		TEST(a_torn_first_line_and_zeros_are_set_aside),

@@ -27,6 +27,7 @@ enum {
 	YIELD_US = 250,
 	SYNCS_REMEMBERED = 8,
 	ARRIVALS_MIN = 8,
+	WAKES = 4,
 	SLICE_MIN_NS = 50 * 1000,
 	SLICE_MAX_NS = 250 * 1000
 };
@@ -48,27 +49,16 @@ static bool sync_batch(struct fw_audit *audit, struct fw_audit_failure *ret_fail
 	return true;
 }
 
-/* Writes a batch from `first` on; `*ret_rest` is what it left. */
-static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
-			struct fw_audit_item **ret_rest, uint64_t *ret_count,
-			struct fw_audit_failure *ret_failure)
+/* Writes and syncs the lines of the batch, which is open, and unlocks the file. */
+static bool commit_batch(struct fw_audit *audit, struct fw_audit_failure *ret_failure)
 {
 	struct fw_audit_file *file = audit->writer.file;
-	struct fw_audit_chain chain;
-	uint64_t size;
-	bool is_done;
+	const struct fw_audit_batch *batch = &audit->writer.batch;
+	uint64_t size = file->size;
+	bool is_done =
+		fw_audit_file_write(file, batch->lines.text, batch->lines.len, ret_failure);
 
-	if (!fw_audit_file_begin(file, audit->writer.hasher, ret_failure))
-		return false;
-	chain = file->chain;
-	size = file->size;
-	if (!fw_audit_batch_put(audit, first, &chain, ret_rest, ret_count)) {
-		fw_audit_file_end(file);
-		return fw_audit_fail(ret_failure, ENOMEM, "a record could not be made");
-	}
-	is_done = fw_audit_file_write(file, audit->writer.batch.text, audit->writer.batch.len,
-				      ret_failure);
-	if (is_done && audit->writer.batch.len > 0)
+	if (is_done && batch->lines.len > 0)
 		audit->writer.is_dirty = true;
 	if (is_done && audit->writer.is_dirty && audit->options.sync == FW_AUDIT_SYNC_ALWAYS) {
 		is_done = sync_batch(audit, ret_failure);
@@ -76,11 +66,34 @@ static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
 			fw_audit_file_cut(file, size);
 	}
 	if (is_done) {
-		file->chain = chain;
+		file->chain = batch->chain;
 		for (int i = 0; i < FW_AUDIT_NOTES; i++)
 			file->notes[i].is_due = false;
 	}
 	fw_audit_file_end(file);
+	return is_done;
+}
+
+/* Writes a batch from `first` on, which may be open already; `*ret_rest` is what it
+ * left. */
+static bool write_batch(struct fw_audit *audit, struct fw_audit_item *first,
+			struct fw_audit_item **ret_rest, uint64_t *ret_count,
+			struct fw_audit_failure *ret_failure)
+{
+	struct fw_audit_batch *batch = &audit->writer.batch;
+	bool is_done =
+		(batch->state != FW_AUDIT_BATCH_NONE || fw_audit_batch_open(audit)) &&
+		batch->state == FW_AUDIT_BATCH_OPEN &&
+		fw_audit_batch_add(audit, batch->last ? fw_audit_item_next(batch->last) : first,
+				   NULL);
+
+	if (is_done)
+		is_done = commit_batch(audit, ret_failure);
+	else
+		*ret_failure = batch->failure;
+	batch->state = FW_AUDIT_BATCH_NONE;
+	*ret_rest = batch->last ? fw_audit_item_next(batch->last) : first;
+	*ret_count = batch->count;
 	return is_done;
 }
 
@@ -94,13 +107,15 @@ static void report(struct fw_audit *audit, struct fw_audit_item *first,
 		struct fw_audit_item *next = fw_audit_item_next(first);
 		fw_audit_done *done = first->done;
 		void *ctx = first->ctx;
+		bool is_kept;
 
-		/* The callback may free what the record refers to. */
-		fw_audit_item_free(first);
 		fw_queue_thread_lock(&audit->queue);
 		if (audit->queue.is_abandoned)
 			done = NULL;
+		is_kept = fw_audit_item_keep(audit, first);
 		fw_queue_thread_unlock(&audit->queue);
+		if (!is_kept)
+			fw_audit_item_free(first);
 		if (done)
 			done(ctx, failure ? fw_audit_failure_error(failure) : NULL);
 		first = next;
@@ -169,7 +184,7 @@ static void note_success(struct fw_audit *audit, uint64_t count)
 	fw_queue_thread_lock(&audit->queue);
 	note_top(audit);
 	audit->records += count;
-	audit->batches += audit->writer.batch.len > 0;
+	audit->batches += audit->writer.batch.lines.len > 0;
 	audit->omitted.count -= audit->omitted.noted;
 	/* Refusals omitted since the note was made begin a new period. */
 	if (audit->omitted.noted) {
@@ -305,28 +320,29 @@ static void wait_for_work(struct fw_audit *audit)
 }
 
 /*
- * Completes the records that are in the queue while more are expected. Locked, and unlocked
- * meanwhile: only this thread takes items from the queue, and the member `next` of the
- * last one, which others set, is not read.
+ * Makes the lines of the records that are in the queue while more are expected, so that
+ * only the last ones are left to do when these have come. Locked, and unlocked meanwhile:
+ * only this thread takes items from the queue.
+ *
+ * The file is locked from here on. Where other processes write to it, or it could not be
+ * written, the batch is opened after the wait.
  */
-static void complete_queued(struct fw_audit *audit)
+static void add_queued(struct fw_audit *audit)
 {
-	struct fw_audit_writer *writer = &audit->writer;
-	struct fw_audit_item *last = (struct fw_audit_item *)(void *)audit->queue.last;
+	struct fw_audit_batch *batch = &audit->writer.batch;
+	const struct fw_audit_item *last = (struct fw_audit_item *)(void *)audit->queue.last;
 	struct fw_audit_item *item =
-		writer->completed ? fw_audit_item_next(writer->completed)
-				  : (struct fw_audit_item *)(void *)audit->queue.first;
+		batch->state == FW_AUDIT_BATCH_OPEN && batch->last
+			? fw_audit_item_next(batch->last)
+			: (struct fw_audit_item *)(void *)audit->queue.first;
 
-	if (!item)
+	if (!item || item->move || batch->state == FW_AUDIT_BATCH_FAILED ||
+	    audit->writer.file->others || audit->writer.down_since_ms)
 		return;
 	fw_queue_thread_unlock(&audit->queue);
-	for (;; item = fw_audit_item_next(item)) {
-		fw_audit_item_complete(audit, item);
-		if (item == last)
-			break;
-	}
+	if (batch->state == FW_AUDIT_BATCH_OPEN || fw_audit_batch_open(audit))
+		(void)fw_audit_batch_add(audit, item, last);
 	fw_queue_thread_lock(&audit->queue);
-	writer->completed = last;
 }
 
 /*
@@ -368,13 +384,17 @@ static void gather(struct fw_audit *audit)
 		slice_ns = SLICE_MIN_NS;
 	if (slice_ns > SLICE_MAX_NS)
 		slice_ns = SLICE_MAX_NS;
-	audit->wake_count = expected;
 	while (audit->queue.count < expected && now_ns < end_ns && !audit->queue.is_stopping) {
 		uint64_t before = audit->queue.count;
 
-		complete_queued(audit);
+		add_queued(audit);
 		if (audit->queue.count >= expected)
 			break;
+		/* Woken a few times, so that few lines are left to make after the last
+		 * record. */
+		audit->wake_count = audit->queue.count + expected / WAKES + 1;
+		if (audit->wake_count > expected)
+			audit->wake_count = expected;
 		(void)fw_queue_thread_wait(&audit->queue, now_ns + slice_ns);
 		if (audit->queue.count == before)
 			break;
@@ -387,7 +407,6 @@ static void gather(struct fw_audit *audit)
 static struct fw_audit_item *take(struct fw_audit *audit)
 {
 	audit->queue_bytes = 0;
-	audit->writer.completed = NULL;
 	return (struct fw_audit_item *)(void *)fw_queue_thread_take(&audit->queue);
 }
 

@@ -20,7 +20,6 @@ struct fw_audit_item {
 	struct fw_buf body;
 	char *args; /* hashed by the thread, because they may be long */
 	size_t args_len;
-	bool is_complete; /* the body has all that does not depend on the chain */
 };
 
 /* Refusals of unauthenticated peers: they are recorded up to a rate. */
@@ -35,11 +34,27 @@ struct fw_audit_omitted {
 	bool is_note_due; /* this batch begins with a note */
 };
 
+enum fw_audit_batch_state {
+	FW_AUDIT_BATCH_NONE,
+	FW_AUDIT_BATCH_OPEN,  /* the file is locked, and lines can be added */
+	FW_AUDIT_BATCH_FAILED /* it could not be opened, or a line could not be made */
+};
+
+/* The lines that are written next. */
+struct fw_audit_batch {
+	enum fw_audit_batch_state state;
+	struct fw_buf lines;
+	struct fw_audit_chain chain; /* the file's, and then that of the last line */
+	struct fw_audit_item *last;  /* the last record that is in it; NULL: none yet */
+	uint64_t count;
+	struct fw_audit_failure failure;
+};
+
 /* Used by the thread only. */
 struct fw_audit_writer {
 	struct fw_audit_file *file;
 	struct fw_hasher *hasher;
-	struct fw_buf batch;
+	struct fw_audit_batch batch;
 	int64_t down_since_ms; /* 0: the log can be written */
 	uint64_t lost_since;   /* records lost since then */
 	bool is_dirty;         /* written, but not synced */
@@ -48,7 +63,6 @@ struct fw_audit_writer {
 	int64_t arrival_ns;  /* average time between two records that are waited for */
 	uint64_t last_count; /* records in the last batch */
 	uint64_t expected;   /* those, and the ones that queued up behind them */
-	struct fw_audit_item *completed; /* the last one in the queue that is; NULL: none */
 	const struct fw_audit_file *top_file; /* whose path is in `top` */
 	uint64_t top_size;
 };
@@ -66,7 +80,9 @@ struct fw_audit {
 	struct fw_queue_thread queue;
 	/* Under the lock of the queue: */
 	uint64_t queue_bytes;
-	uint64_t wake_count; /* the thread is woken when this many wait */
+	uint64_t wake_count;         /* the thread is woken when this many wait */
+	struct fw_queue_item *spare; /* items to use again, with the memory of their body */
+	size_t spare_count;
 	struct fw_audit_omitted omitted;
 	struct fw_audit_failure failure; /* the last one */
 	uint64_t records, lost, batches;
@@ -97,6 +113,10 @@ void fw_audit_work(void *arg);
 void fw_audit_destroy(void *arg);
 void fw_audit_item_free(struct fw_audit_item *item);
 
+/* Locked. Keeps an item for a later record; false: there are enough, free it. What one
+ * thread allocates and another frees costs both the allocator's lock. */
+bool fw_audit_item_keep(struct fw_audit *audit, struct fw_audit_item *item);
+
 static inline struct fw_audit_item *fw_audit_item_next(const struct fw_audit_item *item)
 {
 	return (struct fw_audit_item *)(void *)item->item.next;
@@ -104,15 +124,13 @@ static inline struct fw_audit_item *fw_audit_item_next(const struct fw_audit_ite
 
 /* ---- a batch (audit_batch.c) -------------------------------------------- */
 
-/* Adds to the body what the thread has to make of the record before it is known where in
- * the chain it will be. If it fails, writing the batch does. */
-void fw_audit_item_complete(struct fw_audit *audit, struct fw_audit_item *item);
+/* Locks the file and begins a batch with the notes that are due. False: it failed. Without
+ * records a batch is a test whether the log can be written. */
+bool fw_audit_batch_open(struct fw_audit *audit);
 
-/* Writes the due notes and as many records from `first` on as fit one write into
- * writer.batch, and advances `chain`. Without records it is a test whether the log
- * can be written. False: no memory. */
-bool fw_audit_batch_put(struct fw_audit *audit, struct fw_audit_item *first,
-			struct fw_audit_chain *chain, struct fw_audit_item **ret_rest,
-			uint64_t *ret_count);
+/* Adds records from `first` (may be NULL) to `last` (NULL: all there are), as many as fit
+ * one write. False: no memory, and the file is unlocked. */
+bool fw_audit_batch_add(struct fw_audit *audit, struct fw_audit_item *first,
+			const struct fw_audit_item *last);
 
 #endif
