@@ -108,7 +108,11 @@ static fw_error *set_answer(const fw_call *call, struct fw_question *question,
 	question->parsed =
 		fw_json_read(text.text, text.len, (struct fw_json_limits){ .bytes = most },
 			     YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
-	return NULL;
+	if (question->parsed)
+		return NULL;
+	fw__release(question->answer);
+	question->answer = NULL;
+	return fw_raise_internal_out_of_memory();
 }
 
 fw_error *fw_ask_set_text(const fw_call *call, struct fw_question *question, const char *json,
@@ -163,12 +167,6 @@ void fw_ask_clear(fw_call *call)
 
 /* ---- the handler's side --------------------------------------------------------- */
 
-static void lacks(fw_call *call, const char *required)
-{
-	if (!call->questions.missing_capability)
-		call->questions.missing_capability = fw_strdup(required);
-}
-
 const struct fw_question *fw_ask_find(const fw_call *call, const char *key)
 {
 	return find(call, text_of(key));
@@ -187,6 +185,14 @@ static void refuse(fw_call *call, fw_error *err)
 		fw_error_free(err);
 	else
 		call->result.fault = err;
+}
+
+static void lacks(fw_call *call, const char *required)
+{
+	if (!call->questions.missing_capability)
+		call->questions.missing_capability = fw_strdup(required);
+	if (!call->questions.missing_capability)
+		refuse(call, fw_raise_internal_out_of_memory());
 }
 
 /* Params become part of our message: one object, compact. */
@@ -362,32 +368,40 @@ static fw_error *ask_modern(fw_call *call)
 
 /* ---- legacy ----------------------------------------------------------------------- */
 
+/* A question counts as sent only if it was: nobody would answer it otherwise. */
 static fw_error *ask_one(fw_call *call, size_t index)
 {
 	struct fw_session *session = call->session;
 	struct fw_question *question = &call->questions.items[index];
 	struct fw_pending *pending = fw__allocate(sizeof *pending);
 	struct fw_buf out;
+	fw_error *err = NULL;
 
 	if (!pending)
 		return fw_raise_internal_out_of_memory();
-	*pending = (struct fw_pending){ .next = session->pending,
-					.id = ++session->last_id,
-					.call = call,
-					.question = index };
-	session->pending = pending;
-	question->is_sent = true;
-	call->questions.outstanding++;
 	fw_buf_init(&out, call->server->limits.message_bytes);
 	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-	fw_buf_i64(&out, (int64_t)pending->id);
+	fw_buf_i64(&out, (int64_t)session->last_id + 1);
 	FW_BUF(&out, ",");
 	put_question(question, &out);
 	FW_BUF(&out, "}");
-	if (out.state == FW_BUF_OK)
+	if (out.state == FW_BUF_OK) {
+		*pending = (struct fw_pending){ .next = session->pending,
+						.id = ++session->last_id,
+						.call = call,
+						.question = index };
+		session->pending = pending;
+		question->is_sent = true;
+		call->questions.outstanding++;
 		fw_call_send(call, out.text, out.len);
+	} else {
+		fw__release(pending);
+		err = out.state == FW_BUF_TOO_LARGE
+			      ? fw_raise_input_too_large("question", out.max)
+			      : fw_raise_internal_out_of_memory();
+	}
 	fw_buf_clear(&out);
-	return NULL;
+	return err;
 }
 
 bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
