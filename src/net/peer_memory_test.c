@@ -1,7 +1,7 @@
 /*
  * Conversations with each allocation failing in turn that need a peer while they run:
  * questions to the client and to the program, and HTTP. Each request has one answer, or its
- * connection ends; nobody waits for ever, and nothing is left behind. Adding workers and
+ * connection ends; nobody waits without end, and nothing is left behind. Adding workers and
  * answerers raises internal.out_of_memory or works.
  */
 #include <setjmp.h>
