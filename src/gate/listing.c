@@ -99,7 +99,7 @@ static bool has_safe_hint(struct fw_slice item)
 	return fw_slice_is(hints[0].value, "true") || fw_slice_is(hints[1].value, "true");
 }
 
-/* False: no memory, or too many. An item that is filtered out is left out. */
+/* False: no memory, or too much for one list. An item that is filtered out is left out. */
 static bool add_item(struct fetch *fetch, struct fw_slice item)
 {
 	struct fw_listing *listing = &fetch->listing;
@@ -176,6 +176,28 @@ static void end_fetch(struct fetch *fetch, fw_error *err)
 		end_gathering(gathering);
 }
 
+/* NULL: an upstream without this method offers none of the kind. */
+static fw_error *read_refusal(const struct fetch *fetch, const struct fw_scan *scan)
+{
+	char message[256];
+
+	if (fw_slice_is(scan->code, "-32601"))
+		return NULL;
+	(void)fw_slice_text(scan->message, message, sizeof message);
+	return fw_raise_upstream_failed(fetch->upstream->entry->target.name, message);
+}
+
+static fw_error *raise_unfinished(const struct fetch *fetch)
+{
+	const struct fw_listing *listing = &fetch->listing;
+
+	if (fetch->pages > FW_LISTING_PAGES || listing->count == FW_LISTING_ITEMS ||
+	    listing->text.state == FW_BUF_TOO_LARGE)
+		return fw_raise_upstream_invalid_reply(fetch->upstream->entry->target.name,
+						       "its list is too long");
+	return fw_raise_internal_out_of_memory();
+}
+
 static void take_page(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
 {
 	struct fetch *fetch = ctx;
@@ -190,18 +212,15 @@ static void take_page(void *ctx, const struct fw_remote_reply *reply, fw_error *
 		end_fetch(fetch, err);
 		return;
 	}
-	/* An upstream without this method offers none of the kind. */
 	if (!reply->result.p) {
-		end_fetch(fetch, NULL);
+		end_fetch(fetch, read_refusal(fetch, reply->scan));
 		return;
 	}
 	(void)fw_slice_members(reply->result, &list, 1);
 	while (is_whole && list.value.p && fw_slice_next(list.value, &at, &key, &item))
 		is_whole = add_item(fetch, item);
 	if (!is_whole || fetch->pages > FW_LISTING_PAGES)
-		end_fetch(fetch,
-			  fw_raise_upstream_invalid_reply(fetch->upstream->entry->target.name,
-							  "its list is too long"));
+		end_fetch(fetch, raise_unfinished(fetch));
 	else if (fw_slice_is_string(reply->scan->cursor))
 		ask_for_page(fetch, reply->scan->cursor);
 	else
@@ -227,7 +246,10 @@ static void ask_for_page(struct fetch *fetch, struct fw_slice cursor)
 		fw_buf_put(&gate->params, cursor.p, cursor.n);
 		request.params = (struct fw_slice){ gate->params.text, gate->params.len };
 	}
-	err = fw_remote_call(fetch->upstream->remote, &request, &fetch->key);
+	/* Without its cursor the request would fetch the first page again. */
+	err = gate->params.state == FW_BUF_OK
+		      ? fw_remote_call(fetch->upstream->remote, &request, &fetch->key)
+		      : fw_raise_internal_out_of_memory();
 	if (err)
 		end_fetch(fetch, err);
 }
@@ -262,14 +284,27 @@ void fw_gathering_resume(struct fw_upstream *upstream, const fw_error *err)
 	}
 }
 
+/* Nothing is fetched, since there is no memory: a list must not be short without a reason. */
+static void set_faults(struct fw_gate *gate, enum fw_listing_kind kind, bool only_missing)
+{
+	for (size_t i = 0; i < gate->count; i++) {
+		struct fw_upstream *upstream = &gate->upstreams[i];
+
+		if (only_missing && upstream->listings[kind].is_loaded)
+			continue;
+		fw_error_free(upstream->list_faults[kind]);
+		upstream->list_faults[kind] = fw_raise_internal_out_of_memory();
+	}
+}
+
 void fw_gathering_begin(struct fw_gate *gate, enum fw_listing_kind kind, bool only_missing,
 			fw_gathering_fn *done, void *ctx, struct fw_gathering **ret_gathering)
 {
 	size_t size = sizeof(struct fw_gathering) + gate->count * sizeof(struct fetch);
 	struct fw_gathering *gathering = fw__allocate(size);
 
-	/* Without memory nothing is fetched, and what is kept has to do. */
 	if (!gathering) {
+		set_faults(gate, kind, only_missing);
 		done(ctx);
 		return;
 	}
@@ -295,6 +330,11 @@ void fw_gathering_begin(struct fw_gate *gate, enum fw_listing_kind kind, bool on
 	gathering->is_starting = false;
 	if (!gathering->left)
 		end_gathering(gathering);
+}
+
+void fw_listing_outdate(struct fw_upstream *upstream, enum fw_listing_kind kind)
+{
+	upstream->listings[kind].is_loaded = false;
 }
 
 void fw_gathering_cancel(struct fw_gathering *gathering)

@@ -47,7 +47,7 @@ struct fw_listing_item {
 
 /* What one upstream offers of one kind. */
 struct fw_listing {
-	bool is_loaded;
+	bool is_loaded; /* and the upstream has not said since that it has changed */
 	struct fw_buf text;
 	struct fw_listing_item *items;
 	size_t count;
@@ -57,12 +57,16 @@ void fw_listing_clear(struct fw_listing *listing);
 const struct fw_listing_item *fw_listing_find(const struct fw_listing *listing,
 					      const char *name);
 
+/* The upstream may offer something else now: it is asked again before a name is called
+ * unknown, and before a tool is called that a list restricts. What is kept still counts. */
+void fw_listing_outdate(struct fw_upstream *upstream, enum fw_listing_kind kind);
+
 /* -1: the method is not a list. */
 int fw_listing_kind_of(const char *method);
 
 typedef void fw_gathering_fn(void *ctx);
 
-/* Fetches the lists of all upstreams; with `only_missing` those that were never fetched.
+/* Fetches the lists of all upstreams; with `only_missing` those that are not loaded.
  * `done` is called when each has answered or failed, maybe within this call; then
  * `ret_gathering`, which may be freed by it, is not touched afterwards. */
 void fw_gathering_begin(struct fw_gate *gate, enum fw_listing_kind kind, bool only_missing,

@@ -157,18 +157,45 @@ static bool has_unknown_prefix(struct fw_gate *gate, const char *name, char *ret
 	return true;
 }
 
-static fw_error *not_found(struct fw_gate *gate, const fw_call *call, const char *name)
+/* Why a list is not known; NULL: all are. */
+static const fw_error *fault_of_list(const struct fw_gate *gate, int kind)
 {
+	for (size_t i = 0; i < gate->count; i++)
+		if (!gate->upstreams[i].listings[kind].is_loaded &&
+		    gate->upstreams[i].list_faults[kind])
+			return gate->upstreams[i].list_faults[kind];
+	return NULL;
+}
+
+static fw_error *not_found(struct fw_gate *gate, const fw_call *call, int kind,
+			   const char *name)
+{
+	const fw_error *fault = fault_of_list(gate, kind);
 	char prefix[128];
 
 	if ((call->request.kind == FW_CALL_TOOL || call->request.kind == FW_CALL_PROMPT) &&
 	    has_unknown_prefix(gate, name, prefix, sizeof prefix))
 		return fw_raise_upstream_unknown(prefix);
+	if (!fault && kind == FW_LISTING_RESOURCES)
+		fault = fault_of_list(gate, FW_LISTING_TEMPLATES);
+	/* An upstream that does not list what it has may have it. */
+	if (fault)
+		return fw_upstream_copy_error(fault);
 	switch (call->request.kind) {
 	case FW_CALL_TOOL: return fw_raise_protocol_unknown_tool(name);
 	case FW_CALL_PROMPT: return fw_raise_protocol_prompt_not_found(name);
 	default: return fw_raise_protocol_resource_not_found(name);
 	}
+}
+
+/* A list that says which tools may be called is not known, or has changed: nothing is called
+ * before it was read. */
+static bool needs_own_list(const struct fw_upstream *upstream, int kind)
+{
+	const struct fw_gate_entry *entry = upstream->entry;
+
+	return kind == FW_LISTING_TOOLS && !upstream->listings[kind].is_loaded &&
+	       (entry->allow || entry->deny || upstream->gate->options.pin_file);
 }
 
 fw_error *fw_gate_route(struct fw_job *job, bool is_final)
@@ -191,8 +218,10 @@ fw_error *fw_gate_route(struct fw_job *job, bool is_final)
 	job->upstream = find_exact(gate, kind, name, &item);
 	if (!job->upstream)
 		job->upstream = find_prefixed(gate, kind, name, &item, &bare);
+	if (job->upstream && needs_own_list(job->upstream, kind))
+		job->upstream = NULL;
 	if (!job->upstream)
-		return is_final ? not_found(gate, job->call, name) : NULL;
+		return is_final ? not_found(gate, job->call, kind, name) : NULL;
 	if (item && item->is_refused)
 		return fw_raise_upstream_tool_changed(job->upstream->entry->target.name,
 						      item->name);
@@ -259,19 +288,29 @@ static void put_ability(struct fw_buf *out, bool has, const char *text)
 	fw_buf_str(out, text);
 }
 
-static void put_capabilities(struct fw_gate *gate, const struct abilities *all)
+#define TOOLS "\"tools\":{\"listChanged\":true}"
+#define RESOURCES "\"resources\":{\"subscribe\":true,\"listChanged\":true}"
+#define PROMPTS "\"prompts\":{\"listChanged\":true}"
+#define COMPLETIONS "\"completions\":{}"
+#define LOGGING "\"logging\":{}"
+
+static const char everything[] =
+	"{" TOOLS "," RESOURCES "," PROMPTS "," COMPLETIONS "," LOGGING "}";
+
+static const char *put_capabilities(struct fw_gate *gate, const struct abilities *all)
 {
 	struct fw_buf *out = &gate->hello_capabilities;
 
 	fw_buf_reset(out, FW_LIMIT_HELLO_BYTES);
 	FW_BUF(out, "{");
-	put_ability(out, all->tools, "\"tools\":{\"listChanged\":true}");
-	put_ability(out, all->resources,
-		    "\"resources\":{\"subscribe\":true,\"listChanged\":true}");
-	put_ability(out, all->prompts, "\"prompts\":{\"listChanged\":true}");
-	put_ability(out, all->completions, "\"completions\":{}");
-	put_ability(out, all->logging, "\"logging\":{}");
+	put_ability(out, all->tools, TOOLS);
+	put_ability(out, all->resources, RESOURCES);
+	put_ability(out, all->prompts, PROMPTS);
+	put_ability(out, all->completions, COMPLETIONS);
+	put_ability(out, all->logging, LOGGING);
 	FW_BUF(out, "}");
+	/* A client never asks for what is not offered, but can bear that a list is empty. */
+	return out->state == FW_BUF_OK ? out->text : everything;
 }
 
 /* A single upstream is shown under its own name. */
@@ -300,21 +339,18 @@ void fw_gate_write_hello(struct fw_gate *gate)
 {
 	struct abilities all = { false, false, false, false, false };
 	struct fw_relay_hello *hello = &gate->relay.hello;
-	bool is_known = false;
+	bool is_known = true;
 
 	for (size_t i = 0; i < gate->count; i++) {
-		is_known |= fw_remote_hello(gate->upstreams[i].remote).p != NULL;
+		is_known &= fw_remote_hello(gate->upstreams[i].remote).p != NULL;
 		add_abilities(&gate->upstreams[i], &all);
 	}
-	/* Nothing is known of upstreams that have not started: they may offer anything. */
+	/* Nothing is known of an upstream that has not started: it may offer anything. */
 	if (!is_known)
 		all = (struct abilities){ true, true, true, true, true };
-	put_capabilities(gate, &all);
 	put_identity(gate);
 	*hello = (struct fw_relay_hello){
-		.capabilities = gate->hello_capabilities.state == FW_BUF_OK
-					? gate->hello_capabilities.text
-					: NULL,
+		.capabilities = put_capabilities(gate, &all),
 		.instructions =
 			gate->hello_instructions.len ? gate->hello_instructions.text : NULL,
 		.server = gate->hello_server.len ? gate->hello_server.text : NULL,

@@ -73,19 +73,28 @@ static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_erro
 	fw_error_free(err);
 }
 
+/* Lists of an upstream have changed, or may have. */
+static void announce(struct fw_upstream *upstream, enum fw_change change,
+		     enum fw_listing_kind kind)
+{
+	/* Lists are kept with the first connection. */
+	fw_listing_outdate(fw_upstream_owner(upstream), kind);
+	if (kind == FW_LISTING_RESOURCES)
+		fw_listing_outdate(fw_upstream_owner(upstream), FW_LISTING_TEMPLATES);
+	fw_listen_announce(upstream->gate->relay.server, change, NULL);
+}
+
 /* The session is new: what clients had set in the last one is set again. */
 static void restore(struct fw_upstream *upstream)
 {
-	struct fw_gate *gate = upstream->gate;
-
 	if (upstream->log_level >= 0)
 		fw_upstream_set_level(upstream, upstream->log_level);
 	upstream->stream_key = 0;
 	fw_upstream_listen(upstream);
 	if (fw_remote_counts(upstream->remote)->connects > 1) {
-		fw_listen_announce(gate->relay.server, FW_CHANGE_TOOLS, NULL);
-		fw_listen_announce(gate->relay.server, FW_CHANGE_PROMPTS, NULL);
-		fw_listen_announce(gate->relay.server, FW_CHANGE_RESOURCES, NULL);
+		announce(upstream, FW_CHANGE_TOOLS, FW_LISTING_TOOLS);
+		announce(upstream, FW_CHANGE_PROMPTS, FW_LISTING_PROMPTS);
+		announce(upstream, FW_CHANGE_RESOURCES, FW_LISTING_RESOURCES);
 	}
 }
 
@@ -152,6 +161,9 @@ static void on_down(void *ctx, fw_error *err)
 	}
 	fw_error_free(upstream->fault);
 	upstream->fault = err;
+	/* The next process may be another version of the program. */
+	for (int kind = 0; kind < FW_LISTING_KINDS; kind++)
+		fw_listing_outdate(fw_upstream_owner(upstream), (enum fw_listing_kind)kind);
 	log_event(upstream, FW_LOG_WARNING,
 		  is_start ? "upstream_start_failed" : "upstream_ended", err);
 	if (is_start) {
@@ -182,11 +194,11 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 	char method[128];
 
 	if (fw_slice_equals(message->method, FW_NOTE_TOOLS_CHANGED)) {
-		fw_listen_announce(relay->server, FW_CHANGE_TOOLS, NULL);
+		announce(upstream, FW_CHANGE_TOOLS, FW_LISTING_TOOLS);
 	} else if (fw_slice_equals(message->method, FW_NOTE_PROMPTS_CHANGED)) {
-		fw_listen_announce(relay->server, FW_CHANGE_PROMPTS, NULL);
+		announce(upstream, FW_CHANGE_PROMPTS, FW_LISTING_PROMPTS);
 	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCES_CHANGED)) {
-		fw_listen_announce(relay->server, FW_CHANGE_RESOURCES, NULL);
+		announce(upstream, FW_CHANGE_RESOURCES, FW_LISTING_RESOURCES);
 	} else if (fw_slice_equals(message->method, FW_NOTE_RESOURCE_UPDATED)) {
 		char uri[4096];
 
