@@ -544,7 +544,9 @@ void fw_remote__open(struct fw_remote *remote)
 		fw_remote__watch(remote, uv_now(&remote->loop->uv));
 		return;
 	}
+	remote->greeting.is_opening = true;
 	fw_remote__greet(remote);
+	remote->greeting.is_opening = false;
 }
 
 void fw_remote_connect(struct fw_remote *remote)

@@ -58,7 +58,15 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
 		return;
 	}
-	fw_remote__go_down(remote, NULL, raise_failure(remote, reason, cause));
+	cause = raise_failure(remote, reason, cause);
+	if (!remote->greeting.is_opening) {
+		fw_remote__go_down(remote, NULL, cause);
+		return;
+	}
+	/* From the loop: whoever connects has not returned, and would wait for `ready`. */
+	fw_error_free(remote->start_err);
+	remote->start_err = cause;
+	fw_remote__watch(remote, uv_now(&remote->loop->uv));
 }
 
 /* The server refuses initialize: it may speak the modern era only. Consumes `cause`, which
@@ -89,7 +97,10 @@ static void become_ready(struct fw_remote *remote, enum fw_version version,
 	bool is_modern = fw_version_is_modern(version);
 
 	if (!keep_hello(remote, hello)) {
-		fail(remote, "its answer to the handshake is too large", NULL);
+		bool is_large = remote->greeting.hello.state == FW_BUF_TOO_LARGE;
+
+		fail(remote, is_large ? "its answer to the handshake is too large" : NULL,
+		     is_large ? NULL : fw_raise_internal_out_of_memory());
 		return;
 	}
 	remote->version = version;

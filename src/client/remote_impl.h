@@ -41,6 +41,7 @@ struct fw_remote_greeting {
 	enum fw_remote_step step;
 	enum fw_remote_era era; /* what is known: AUTO until a handshake has succeeded */
 	bool is_renewal;        /* of an HTTP session; requests wait for it */
+	bool is_opening;        /* its first request is being sent */
 	bool prefers_legacy;    /* of an era that is not known: initialize comes first */
 	fw_error *refused;      /* why that was refused; NULL: it was not */
 	uint64_t due_ms;

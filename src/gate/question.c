@@ -190,31 +190,59 @@ static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 	return NULL;
 }
 
-static void put_question(struct fw_job *job, const struct fw_scan *message)
+static void put_question(struct fw_job *job, const struct fw_scan *message, const char *params)
 {
 	char method[64];
 	char key[32];
-	char *params = NULL;
 
 	(void)fw_slice_text(message->method, method, sizeof method);
 	(void)snprintf(key, sizeof key, "q%u", ++job->rounds);
-	if (message->params.p)
-		params = fw_strdup_n(message->params.p, message->params.n);
-	(void)fw_call_ask(job->call, key, method, params ? params : "{}");
-	fw__release(params);
+	(void)fw_call_ask(job->call, key, method, params);
 }
 
-/* The call ends with the question, and the job waits for the next. */
-static void ask_modern(struct fw_job *job, const struct fw_scan *message)
+/* The call ends with the question, and the job waits for the next. False: there is no
+ * memory, or too many wait. */
+static bool ask_modern(struct fw_job *job, const struct fw_scan *message, const char *params)
 {
 	fw_call *call = job->call;
 
 	fw_ask_clear(call);
-	fw_question__name(job);
-	put_question(job, message);
+	if (!fw_question__park(job))
+		return false;
+	pause_deadline(job);
+	put_question(job, message, params);
 	job->call = NULL;
 	call->relayed.job = NULL;
 	fw_relay_ask(call);
+	return true;
+}
+
+/* Passes the question on. False: it must be refused. */
+static bool ask_client(struct fw_job *job, const struct fw_scan *message)
+{
+	char *params = message->params.p ? fw_strdup_n(message->params.p, message->params.n)
+					 : fw_strdup("{}");
+	bool is_asked = false;
+
+	/* The answer is sent to this id; without it the answer would look like one to the
+	 * questions of a modern upstream. */
+	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
+	fw_buf_put(&job->question_id, message->id.p, message->id.n);
+	if (params && job->question_id.state == FW_BUF_OK) {
+		is_asked = true;
+		if (job->call->request.is_modern) {
+			is_asked = ask_modern(job, message, params);
+		} else {
+			pause_deadline(job);
+			put_question(job, message, params);
+			fw_relay_ask(job->call);
+		}
+	}
+	/* A job that was asked about may be gone by now. */
+	if (!is_asked)
+		fw_buf_clear(&job->question_id);
+	fw__release(params);
+	return is_asked;
 }
 
 static bool ask_now(struct fw_gate *gate, struct fw_asker *asker)
@@ -312,21 +340,11 @@ void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
 
 	if (!job && !key && ask_session(upstream, message))
 		return;
-	if (!reason && job->call->request.is_modern && !fw_question__park(job))
-		reason = "too many calls wait for their clients";
-	if (reason) {
+	if (!reason && !ask_client(job, message))
+		reason = "the gateway cannot keep this request: its id is too long, or too "
+			 "many calls wait for their clients";
+	if (reason)
 		refuse(upstream, job, message, reason);
-		return;
-	}
-	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
-	fw_buf_put(&job->question_id, message->id.p, message->id.n);
-	pause_deadline(job);
-	if (job->call->request.is_modern) {
-		ask_modern(job, message);
-		return;
-	}
-	put_question(job, message);
-	fw_relay_ask(job->call);
 }
 
 /* ---- a modern upstream asks a legacy client ----------------------------------------------- */
@@ -352,6 +370,25 @@ static bool can_answer(const struct fw_job *job, struct fw_slice questions, char
 	return true;
 }
 
+/* False: no memory. */
+static bool put_input_request(fw_call *call, struct fw_slice key, struct fw_slice value)
+{
+	struct fw_scan_member members[] = { { .name = "method" }, { .name = "params" } };
+	char name[64];
+	char method[64];
+	char *params;
+
+	(void)fw_slice_members(value, members, 2);
+	(void)fw_slice_text(key, name, sizeof name);
+	(void)fw_slice_text(members[0].value, method, sizeof method);
+	params = members[1].value.p ? fw_strdup_n(members[1].value.p, members[1].value.n)
+				    : fw_strdup("{}");
+	if (params)
+		(void)fw_call_ask(call, name, method, params);
+	fw__release(params);
+	return params != NULL;
+}
+
 void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
 {
 	fw_call *call = job->call;
@@ -359,6 +396,7 @@ void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
 	struct fw_slice value;
 	const char *at = NULL;
 	char method[64] = "input";
+	bool is_whole;
 
 	if (!can_answer(job, scan->questions, method, sizeof method)) {
 		fail_not_bridged(job, method);
@@ -372,20 +410,21 @@ void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
 	fw_buf_init(&job->state, call->server->limits.message_bytes);
 	if (scan->state.p)
 		fw_buf_put(&job->state, scan->state.p, scan->state.n);
+	if (job->state.state == FW_BUF_TOO_LARGE) {
+		fail_not_bridged(job, "a state that is too large");
+		return;
+	}
 	fw_ask_clear(call);
-	while (scan->questions.p && fw_slice_next(scan->questions, &at, &key, &value)) {
-		struct fw_scan_member members[] = { { .name = "method" },
-						    { .name = "params" } };
-		char name[64];
-		char *params = NULL;
+	is_whole = job->state.state == FW_BUF_OK;
+	while (is_whole && scan->questions.p &&
+	       fw_slice_next(scan->questions, &at, &key, &value))
+		is_whole = put_input_request(call, key, value);
+	if (!is_whole) {
+		fw_error *err = fw_raise_internal_out_of_memory();
 
-		(void)fw_slice_members(value, members, 2);
-		(void)fw_slice_text(key, name, sizeof name);
-		(void)fw_slice_text(members[0].value, method, sizeof method);
-		if (members[1].value.p)
-			params = fw_strdup_n(members[1].value.p, members[1].value.n);
-		(void)fw_call_ask(call, name, method, params ? params : "{}");
-		fw__release(params);
+		fw_error_set_delivery(err, FW_REPLIED);
+		fw_job_fail(job, err);
+		return;
 	}
 	call->relayed.job = job;
 	job->asked_ms = now_of(job);

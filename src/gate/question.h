@@ -58,11 +58,10 @@ void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *mes
 
 /* ---- question_park.c and question.c, for each other ---- */
 
-/* The job waits for its client. False: no memory, or too many wait. */
+/* The job waits for its client, and the requestState of its call will name it. False: no
+ * memory, or too many wait. */
 bool fw_question__park(struct fw_job *job);
 void fw_question__unpark(struct fw_job *job);
-/* Names the parked job among the answers of its call, which a requestState holds. */
-void fw_question__name(const struct fw_job *job);
 void fw_question__end_parked(struct fw_gate *gate);
 void fw_question__refuse(struct fw_upstream *upstream, struct fw_slice id, const char *reason);
 /* Sends the upstream the answer that it waits for, or the refusal of a legacy client.

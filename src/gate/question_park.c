@@ -72,6 +72,16 @@ static void on_expired(uv_timer_t *timer)
 	fw_job_free(job);
 }
 
+/* Names the job among the answers of its call, which the requestState holds. */
+static bool name_in_state(const struct fw_job *job)
+{
+	char json[TOKEN_SIZE + 16];
+	int len = snprintf(json, sizeof json, "{\"t\":\"%s\"}", job->parking->token);
+
+	fw_ask_restore_text(job->call, JOB_KEY, json, (size_t)len);
+	return fw_ask_answered(job->call, JOB_KEY) != NULL;
+}
+
 bool fw_question__park(struct fw_job *job)
 {
 	struct fw_gate *gate = job->gate;
@@ -98,7 +108,11 @@ bool fw_question__park(struct fw_job *job)
 	(void)uv_timer_init(&gate->loop->uv, job->timer);
 	job->timer->data = job;
 	(void)uv_timer_start(job->timer, on_expired, gate->relay.server->limits.state_ms, 0);
-	return true;
+	if (name_in_state(job))
+		return true;
+	fw_question__unpark(job);
+	fw_job_stop_timer(job);
+	return false;
 }
 
 void fw_question_settle(struct fw_job *job, const struct fw_remote_reply *reply, fw_error *err)
@@ -131,15 +145,6 @@ void fw_question__end_parked(struct fw_gate *gate)
 		fw_job_unlink(job);
 		fw_job_free(job);
 	}
-}
-
-/* The requestState will hold it. */
-void fw_question__name(const struct fw_job *job)
-{
-	char json[TOKEN_SIZE + 16];
-	int len = snprintf(json, sizeof json, "{\"t\":\"%s\"}", job->parking->token);
-
-	fw_ask_restore_text(job->call, JOB_KEY, json, (size_t)len);
 }
 
 /* ---- the client comes back -------------------------------------------------------------- */

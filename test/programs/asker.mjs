@@ -13,10 +13,10 @@ let capabilities;
 let listening;
 let early = 'not asked';
 let number = 0;
+let runs = 0;
 const waiting = new Map();
-const ask = (method, params) =>
+const ask = (method, params, id = `ask-${++number}`) =>
 	new Promise((done) => {
-		const id = `ask-${++number}`;
 		waiting.set(id, done);
 		send({ id, method, ...(params && { params }) });
 	});
@@ -39,6 +39,12 @@ const legacy = {
 	ping: async (id) => text(id, await ask('ping')),
 	strange: async (id) => failed(id, await ask('own/question', {})),
 	tolerant: async (id) => text(id, (await ask('sampling/createMessage', sample)).error ? 'went on without' : 'sampled'),
+	// The id of its question is longer than the gateway keeps.
+	wordy: async (id) => {
+		const run = ++runs;
+		const reply = await ask('elicitation/create', form, 'x'.repeat(1000));
+		text(id, `${reply.error ? 'refused' : 'answered'} in run ${run} of ${runs}`);
+	},
 	impatient: (id) => {
 		void ask('elicitation/create', form);
 		setTimeout(() => text(id, 'did not wait'), 50);

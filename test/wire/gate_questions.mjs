@@ -39,6 +39,18 @@ test('a modern client is asked by a legacy upstream, and calls again with the an
 	await end(wire);
 });
 
+test('a question whose id is too long to be kept is refused, and the call runs once', async () => {
+	const wire = gate('legacy');
+	await wire.request('initialize', { protocolVersion: '2025-11-25', capabilities: all, clientInfo: { name: 'wire', version: '1' } });
+	wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+	assert.equal(text(await wire.call('wordy')), 'refused in run 1 of 1');
+	assert.equal(text(await wire.call('wordy')), 'refused in run 2 of 2');
+	await end(wire);
+	const second = gate('legacy');
+	assert.equal(text(await ask(second, 'wordy')), 'refused in run 1 of 1');
+	await end(second);
+});
+
 test('two questions are two rounds', async () => {
 	const wire = gate('legacy');
 	const first = await ask(wire, 'twice');
