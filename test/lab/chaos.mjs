@@ -20,7 +20,7 @@ export const PATIENCE = 60000; // for an answer; only a gateway that never answe
 const OUTSTANDING = 8; // calls of one client, each on a connection of its own
 // An idle connection that the gateway closes may be one that a client is about to use.
 const limits = ['--limit', 'http_connections=4096', '--limit', 'http_idle_ms=3600000'];
-const SETTLE_MS = 3000; // after the deadline of calls that a server did not answer
+const SETTLE_MS = 2000; // after the deadline of calls that a server did not answer
 const flaky = join(dirname(bin), 'flaky');
 
 const isAlive = (pid) => {
@@ -48,13 +48,13 @@ export async function until(condition, ms = 10000) {
 	return condition();
 }
 
-// One gateway with `count` servers behind it.
-export async function start(count) {
+// One gateway with `count` servers behind it. On a busy machine a short deadline ends calls to healthy servers, too.
+export async function start(count, deadlineS = 1) {
 	const dir = mkdtempSync(join(scratch(), 'chaos-'));
 	const names = Array.from({ length: count }, (_, i) => `s${i}`);
 	const config = join(dir, 'servers.json');
 	writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: flaky, args: [join(dir, name)] }])) }));
-	const child = spawn(bin, ['gate', '--http', '127.0.0.1:0', ...common, '--incidents', 'off', ...limits, '--deadline', '1', '--config', config], { env: { PATH: process.env.PATH, HOME: '/', XDG_STATE_HOME: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
+	const child = spawn(bin, ['gate', '--http', '127.0.0.1:0', ...common, '--incidents', 'off', ...limits, '--deadline', `${deadlineS}`, '--config', config], { env: { PATH: process.env.PATH, HOME: '/', XDG_STATE_HOME: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
 	const exit = new Promise((done) => child.on('exit', done));
 	const url = await new Promise((found, lost) => {
 		let said = '';
@@ -65,7 +65,7 @@ export async function start(count) {
 		});
 		child.on('exit', (code) => lost(new Error(`the gateway ended with ${code}: ${said}`)));
 	});
-	return { dir, names, child, exit, url };
+	return { dir, names, child, exit, url, settleMs: deadlineS * 1000 + SETTLE_MS };
 }
 
 export async function stop(gate, signal) {
@@ -80,6 +80,8 @@ export async function connect(gate, count) {
 		const client = new HttpClient(gate.url, { era: i % 2 ? 'modern' : 'legacy' });
 		const { answer } = await client.open(PATIENCE);
 		if (!isSuccess(answer)) throw new Error(`handshake: ${JSON.stringify(answer)}`);
+		// All connections that it will ever need, so that their number does not grow while memory is measured.
+		await Promise.all(Array.from({ length: OUTSTANDING }, () => client.request('tools/list', {}, PATIENCE)));
 		return client;
 	}));
 }
@@ -100,6 +102,7 @@ function descriptors(pid) {
 function usage({ pid, dir }) {
 	const { sockets, others } = descriptors(pid);
 	return {
+		at: Date.now(),
 		rss: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
 		descriptors: others, // connections of clients come and go
 		sockets,
@@ -127,7 +130,8 @@ if (!isMainThread && workerData?.dir)
 // until then it is being restarted, or is suspended. Calls that it left without an answer
 // fail at their deadline, and count for its suspension: so the success is to be later than that.
 class Weather {
-	constructor({ dir, names }) {
+	constructor({ dir, names, settleMs }) {
+		this.settleMs = settleMs;
 		this.dir = dir;
 		this.names = names;
 		this.first = 0;
@@ -148,7 +152,7 @@ class Weather {
 			one.isFailing = isFailing;
 			one.isHealthy = false;
 			one.epoch++;
-			one.settled = Date.now() + SETTLE_MS;
+			one.settled = Date.now() + this.settleMs;
 			if (isFailing) writeFileSync(join(dir, names[i]), '');
 			else rmSync(join(dir, names[i]), { force: true });
 		});
@@ -224,8 +228,8 @@ async function heal(gate, client, weather) {
 
 // `rounds` of calm and chaos, then calm again; `seconds` of chaos in all; every `turnMs` another quarter fails. A round of
 // chaos is compared with the calm before and after it, and the median of the rounds counts (`ratio`).
-export async function chaos({ servers, clients: count, seconds, rounds, turnMs, thinkMs }) {
-	const gate = await start(servers);
+export async function chaos({ servers, clients: count, seconds, rounds, turnMs, thinkMs, deadlineS }) {
+	const gate = await start(servers, deadlineS);
 	try {
 		const clients = await connect(gate, count);
 		const weather = new Weather(gate);
