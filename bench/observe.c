@@ -40,6 +40,14 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void observe(const fw_observer *observer, const fw_outcome *outcome)
+{
+	if (observer->failed)
+		observer->failed(observer->ctx, outcome);
+	if (observer->finished)
+		observer->finished(observer->ctx, outcome);
+}
+
 /* 10,000 a second, as a busy server fails. */
 static void measure(const char *name, const fw_observer *observers, size_t count,
 		    const fw_outcome *outcome)
@@ -51,7 +59,7 @@ static void measure(const char *name, const fw_observer *observers, size_t count
 		double begun = now_ns();
 
 		for (size_t j = 0; j < count; j++)
-			observers[j].finished(observers[j].ctx, outcome);
+			observe(&observers[j], outcome);
 		times[i] = now_ns() - begun;
 		next += PACE_US * 1e3;
 		while (now_ns() < next) {}
@@ -72,7 +80,7 @@ static void count_instructions(const char *name, const fw_observer *observers, s
 	CALLGRIND_TOGGLE_COLLECT;
 	for (size_t i = 0; i < CALLGRIND_RUNS; i++)
 		for (size_t j = 0; j < count; j++)
-			observers[j].finished(observers[j].ctx, outcome);
+			observe(&observers[j], outcome);
 	CALLGRIND_TOGGLE_COLLECT;
 	CALLGRIND_DUMP_STATS_AT(mark);
 #else
@@ -100,7 +108,7 @@ static fw_error *sample(void)
 
 int main(int argc, char **argv)
 {
-	const struct fw_incidents_options keep = { 0 };
+	struct fw_incidents_options keep = { 0 };
 	struct fw_log_options log = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
 	void (*judge)(const char *, const fw_observer *, size_t, const fw_outcome *) =
 		argc > 2 ? count_instructions : measure;
@@ -121,6 +129,7 @@ int main(int argc, char **argv)
 	(void)snprintf(path, sizeof path, "%s/log", argv[1]);
 	sink = fopen(path, "we");
 	(void)snprintf(path, sizeof path, "%s/incidents.db", argv[1]);
+	keep.stem = path;
 	if (!sink || fw_store_open(path, NULL, &store) ||
 	    fw_incidents_new(store, &keep, &incidents))
 		return 1;

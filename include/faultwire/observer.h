@@ -95,6 +95,9 @@ typedef struct fw_observer {
 	/** A session of the protocol (HTTP) has ended: deleted by its client, expired, or
 	 *  evicted. Its calls have failed by now; replies may still be held. */
 	void (*session_ended)(void *ctx, const char *session);
+	/** A call has failed, and no observer will change that any more: right before
+	 *  the error is handed to the transport. */
+	void (*failed)(void *ctx, const fw_outcome *outcome);
 } fw_observer;
 
 #define FW_OBSERVER_INIT FW_INIT(fw_observer)

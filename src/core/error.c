@@ -143,6 +143,11 @@ struct fw_text fw__error_copy(fw_error *err, const char *text, size_t len)
 	return fw__error_keep(err, len);
 }
 
+bool fw__error_keeps_secrets(const fw_error *err)
+{
+	return err->keep_secrets;
+}
+
 struct fw_text fw__error_copy_safe(fw_error *err, const char *text, size_t len)
 {
 	size_t need;

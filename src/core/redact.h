@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <faultwire/error.h>
+
 #define FW_REDACTED "[redacted]"
 
 /* No text shorter than this holds a secret and says so. */
@@ -66,5 +68,9 @@ static inline bool fw_redact_key_holds_secret(const char *key, size_t len)
 {
 	return len >= FW_REDACT_LEAST && fw_redact_find(key, len) < len;
 }
+
+/* Whether the texts of an error may hold secrets: only if it was decoded with keep_secrets.
+ * Those of every other error were redacted when they were set. */
+bool fw__error_keeps_secrets(const fw_error *err);
 
 #endif

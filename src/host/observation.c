@@ -94,13 +94,15 @@ static fw_error *add_audit(struct fw_observation *observation, fw_server *server
 	return fw_server_add_observer(server, &observer);
 }
 
-/* Where incidents wait while a store that servers share is away. */
-static fw_error *find_waiting(const fw_observe_options *options,
-			      char ret_path[FW_HOME_PATH_SIZE])
+/* The stem of files with incidents that are not in the store yet: beside the file of a store,
+ * or in the state directory. */
+static fw_error *find_stem(const fw_observe_options *options, const char *store,
+			   char ret_stem[FW_HOME_PATH_SIZE])
 {
-	FW_TRY(fw_home_path(options->state_dir, "incidents-waiting/x", true, ret_path));
-	if (ret_path[0])
-		*strrchr(ret_path, '/') = '\0';
+	if (fw_store_is_shared(store))
+		return fw_home_path(options->state_dir, "incidents-waiting/incidents", true,
+				    ret_stem);
+	(void)snprintf(ret_stem, FW_HOME_PATH_SIZE, "%s", fw_store_file_path(store));
 	return NULL;
 }
 
@@ -112,7 +114,7 @@ static fw_error *add_incidents(struct fw_observation *observation, fw_server *se
 		.max_bytes = options->incident_bytes,
 	};
 	struct fw_store *store = NULL;
-	char path[FW_HOME_PATH_SIZE], waiting[FW_HOME_PATH_SIZE] = "";
+	char path[FW_HOME_PATH_SIZE], stem[FW_HOME_PATH_SIZE] = "";
 	fw_observer observer;
 
 	if (is_off(options->incident_file))
@@ -120,9 +122,9 @@ static fw_error *add_incidents(struct fw_observation *observation, fw_server *se
 	FW_TRY(find_file(options, options->incident_file, "incidents.db", path));
 	if (!path[0])
 		return NULL;
-	if (fw_store_is_shared(path))
-		FW_TRY(find_waiting(options, waiting));
-	incidents.directory = waiting[0] ? waiting : NULL;
+	FW_TRY(find_stem(options, path, stem));
+	incidents.stem = stem[0] ? stem : NULL;
+	incidents.is_shared = fw_store_is_shared(path);
 	FW_TRY(fw_store_open(path, NULL, &store));
 	FW_TRY(fw_incidents_new(store, &incidents, &observation->incidents));
 	observer = fw_incidents_observer(observation->incidents);

@@ -337,6 +337,8 @@ static void depart(fw_call *call)
 	fw_error *err = call->hold.err;
 
 	call->hold.err = NULL;
+	if (err)
+		fw_mcp_report_failed(call, err);
 	if (err && !call->is_silent)
 		fw_mcp_put_error(call, err);
 	leave(call, err);

@@ -158,6 +158,21 @@ fw_error *fw_mcp_admit(fw_call *call)
 	return NULL;
 }
 
+void fw_mcp_report_failed(fw_call *call, const fw_error *err)
+{
+	const struct fw_observers *observers = &call->server->observers;
+
+	for (size_t i = 0; i < observers->count; i++) {
+		const fw_observer *observer = &observers->items[i];
+		fw_outcome outcome;
+
+		if (!observer->failed)
+			continue;
+		outcome = fw_outcome_of(call, err);
+		observer->failed(observer->ctx, &outcome);
+	}
+}
+
 void fw_mcp_report_finished(fw_call *call, const fw_error *err)
 {
 	fw_server *server = call->server;

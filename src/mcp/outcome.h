@@ -19,6 +19,7 @@ fw_outcome fw_outcome_of(fw_call *call, const fw_error *err);
 const char *fw_mcp_client(fw_call *call);
 void fw_mcp_report_failing(fw_call *call, fw_error *err);
 void fw_mcp_report_session_ended(fw_server *server, const char *session);
+void fw_mcp_report_failed(fw_call *call, const fw_error *err);
 void fw_mcp_report_finished(fw_call *call, const fw_error *err);
 
 #endif

@@ -34,8 +34,8 @@ struct fw_incident {
 	const char *counted_as;
 	bool is_unauthenticated; /* counts against a quota of its own */
 	/* For writing, 0: not known. A writer numbers its incidents upwards from 1; a
-	 * store that other machines share does not insert a number twice. The incidents
-	 * of one batch have one writer. */
+	 * store remembers the last one of each writer, and inserts none up to it. The
+	 * incidents of one batch have one writer. */
 	int64_t writer;
 	uint64_t number;
 	/* When read in full: how often this code came from this tool. */

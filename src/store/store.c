@@ -65,11 +65,16 @@ void fw_store_url_show(const char *url, char *ret_text, size_t size)
 		copy_part(ret_text, size, more, more + strlen(more));
 }
 
+const char *fw_store_file_path(const char *url)
+{
+	return begins_with(url, "sqlite:") ? url + strlen("sqlite:") : url;
+}
+
 fw_error *fw_store_open(const char *url, const struct fw_store_options *options,
 			struct fw_store **ret_store)
 {
 	struct fw_store_options given = options ? *options : (struct fw_store_options){ 0 };
-	const char *path = begins_with(url, "sqlite:") ? url + strlen("sqlite:") : url;
+	const char *path = fw_store_file_path(url);
 
 	if (!given.now_ms)
 		given.now_ms = fw_unix_ms;
@@ -131,15 +136,17 @@ fw_error *fw_store_walk_incidents(struct fw_store *store, int64_t after, size_t 
 
 const char **fw_store_incident_text(struct fw_incident *incident, size_t index)
 {
-	const char **const all[FW_INCIDENT_TEXTS] = {
-		&incident->id,         &incident->code,      &incident->severity,
-		&incident->tool,       &incident->operation, &incident->client,
-		&incident->session,    &incident->trace,     &incident->message,
-		&incident->peer,       &incident->error,     &incident->detail,
-		&incident->counted_as,
+	static const size_t offsets[FW_INCIDENT_TEXTS] = {
+		offsetof(struct fw_incident, id),        offsetof(struct fw_incident, code),
+		offsetof(struct fw_incident, severity),  offsetof(struct fw_incident, tool),
+		offsetof(struct fw_incident, operation), offsetof(struct fw_incident, client),
+		offsetof(struct fw_incident, session),   offsetof(struct fw_incident, trace),
+		offsetof(struct fw_incident, message),   offsetof(struct fw_incident, peer),
+		offsetof(struct fw_incident, error),     offsetof(struct fw_incident, detail),
+		offsetof(struct fw_incident, counted_as),
 	};
 
-	return all[index];
+	return (const char **)(void *)((char *)incident + offsets[index]);
 }
 
 /* ---- rows --------------------------------------------------------------- */

@@ -46,6 +46,8 @@ void fw_store_free(struct fw_store *store);
 
 /* Is it on a server that other machines use too, rather than a file? */
 bool fw_store_is_shared(const char *url);
+/* The path of a store in a file, a part of its URL. */
+const char *fw_store_file_path(const char *url);
 /* What a confined server has to permit for a shared store. */
 enum { FW_STORE_PORTS_MAX = 16, FW_STORE_FILES_MAX = 8 };
 struct fw_store_needs {

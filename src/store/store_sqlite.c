@@ -55,14 +55,18 @@ static const char schema[] =
 	" WITHOUT ROWID;"
 	"PRAGMA user_version=1;";
 
-/* Added later, so that versions without it can still read the file. */
-static const char peers[] =
+/* Added later, so that versions without them can still read the file. */
+static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS incident_peer("
 	" n INTEGER PRIMARY KEY, peer TEXT, is_unauthenticated INTEGER NOT NULL);"
 	"CREATE INDEX IF NOT EXISTS incident_unauthenticated ON incident_peer(n)"
 	" WHERE is_unauthenticated;"
 	"CREATE TRIGGER IF NOT EXISTS incident_deleted AFTER DELETE ON incident BEGIN"
-	" DELETE FROM incident_peer WHERE n=old.n; END";
+	" DELETE FROM incident_peer WHERE n=old.n; END;"
+	/* How far each writer got, so that what a killed server left in files is not
+	 * inserted twice. */
+	"CREATE TABLE IF NOT EXISTS incident_writer("
+	" writer INTEGER PRIMARY KEY, last INTEGER NOT NULL, seen INTEGER NOT NULL)";
 
 /* ---- statements --------------------------------------------------------- */
 
@@ -158,6 +162,8 @@ static void finalize_all(struct fw_store_sqlite *store)
 	finalize(&store->insert);
 	finalize(&store->count);
 	finalize(&store->insert_peer);
+	finalize(&store->read_mark);
+	finalize(&store->write_mark);
 	finalize(&store->next_version);
 	finalize(&store->find_row);
 	finalize(&store->put_row);
@@ -248,7 +254,7 @@ static fw_error *set_up(struct fw_store_sqlite *store)
 	FW_TRY(check_version(store, &version));
 	if (version == 0)
 		FW_TRY(fw_store_sqlite_execute(store, schema));
-	FW_TRY(fw_store_sqlite_execute(store, peers));
+	FW_TRY(fw_store_sqlite_execute(store, additions));
 	store->has_peers = true;
 	FW_TRY(fw_store_sqlite_execute(store, "COMMIT"));
 	(void)sqlite3_busy_timeout(store->db, BUSY_MS);

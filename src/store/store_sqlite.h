@@ -26,6 +26,8 @@ struct fw_store_sqlite {
 	sqlite3_stmt *insert;
 	sqlite3_stmt *count;
 	sqlite3_stmt *insert_peer;
+	sqlite3_stmt *read_mark; /* of a writer of incidents */
+	sqlite3_stmt *write_mark;
 	sqlite3_stmt *next_version;
 	sqlite3_stmt *find_row;
 	sqlite3_stmt *put_row;

@@ -23,6 +23,11 @@ static fw_error *prepare_statements(struct fw_store_sqlite *store)
 	FW_TRY(fw_store_sqlite_statement(
 		store, "INSERT INTO incident_peer VALUES(last_insert_rowid(),?1,?2)",
 		&store->insert_peer));
+	FW_TRY(fw_store_sqlite_statement(
+		store, "SELECT last FROM incident_writer WHERE writer=?1", &store->read_mark));
+	FW_TRY(fw_store_sqlite_statement(
+		store, "INSERT OR REPLACE INTO incident_writer VALUES(?1,?2,?3)",
+		&store->write_mark));
 	return fw_store_sqlite_statement(
 		store,
 		"INSERT INTO tally VALUES(?1,?2,?3,?3,1) ON CONFLICT DO UPDATE SET"
@@ -64,11 +69,55 @@ static int write_one(struct fw_store_sqlite *store, const struct fw_incident *in
 	return fw_store_sqlite_step(store->count);
 }
 
+/* The number of the last incident of a writer that is in the store. */
+static int read_mark(struct fw_store_sqlite *store, int64_t writer, uint64_t *ret_last)
+{
+	int result;
+
+	(void)sqlite3_bind_int64(store->read_mark, 1, writer);
+	result = sqlite3_step(store->read_mark);
+	*ret_last = result == SQLITE_ROW
+			    ? (uint64_t)sqlite3_column_int64(store->read_mark, 0)
+			    : 0;
+	(void)sqlite3_reset(store->read_mark);
+	return result == SQLITE_ROW ? SQLITE_DONE : result;
+}
+
+static int write_mark(struct fw_store_sqlite *store, int64_t writer, uint64_t last)
+{
+	(void)sqlite3_bind_int64(store->write_mark, 1, writer);
+	(void)sqlite3_bind_int64(store->write_mark, 2, (int64_t)last);
+	(void)sqlite3_bind_int64(store->write_mark, 3, store->base.options.now_ms());
+	return fw_store_sqlite_step(store->write_mark);
+}
+
+static int write_all(struct fw_store_sqlite *store, fw_incident_next_fn *next, void *ctx)
+{
+	struct fw_incident incident;
+	int result = SQLITE_DONE;
+	uint64_t last = 0;
+	int64_t writer = 0;
+	bool has_new = false;
+
+	while (result == SQLITE_DONE && next(ctx, &incident)) {
+		if (!writer && incident.writer)
+			result = read_mark(store, incident.writer, &last);
+		writer = incident.writer;
+		if (result != SQLITE_DONE || (writer && incident.number <= last))
+			continue;
+		result = write_one(store, &incident);
+		last = incident.number;
+		has_new = true;
+	}
+	if (result == SQLITE_DONE && writer && has_new)
+		result = write_mark(store, writer, last);
+	return result;
+}
+
 fw_error *fw_store_sqlite_add_incidents(struct fw_store *base, fw_incident_next_fn *next,
 					void *ctx)
 {
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
-	struct fw_incident incident;
 	fw_error *err;
 
 	store->is_for_rows = false;
@@ -76,8 +125,8 @@ fw_error *fw_store_sqlite_add_incidents(struct fw_store *base, fw_incident_next_
 	err = prepare_statements(store);
 	if (!err)
 		err = fw_store_sqlite_execute(store, "BEGIN IMMEDIATE");
-	while (!err && next(ctx, &incident)) {
-		int result = write_one(store, &incident);
+	if (!err) {
+		int result = write_all(store, next, ctx);
 
 		if (result != SQLITE_DONE)
 			err = fw_store_sqlite_failed(FW_HERE, store, result);
@@ -113,15 +162,16 @@ static fw_error *used_bytes(struct fw_store_sqlite *store, uint64_t *ret_bytes,
  */
 static fw_error *prune_age(struct fw_store_sqlite *store, int64_t before_ms)
 {
-	char sql[320];
+	char sql[384];
 
 	(void)snprintf(sql, sizeof sql,
 		       "DELETE FROM incident WHERE n<coalesce("
 		       "(SELECT min(n) FROM incident WHERE time>=%lld),"
 		       "(SELECT max(n)+1 FROM incident));"
 		       "DELETE FROM tally WHERE last<%lld;"
+		       "DELETE FROM incident_writer WHERE seen<%lld;"
 		       "PRAGMA incremental_vacuum(4096)",
-		       (long long)before_ms, (long long)before_ms);
+		       (long long)before_ms, (long long)before_ms, (long long)before_ms);
 	return fw_store_sqlite_execute(store, sql);
 }
 

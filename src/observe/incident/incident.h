@@ -1,7 +1,7 @@
 /*
  * incident.h - every failure can be looked up by the incident id in its error.
  *
- * A server's observer queues each failure for a thread, which writes them in batches
+ * A server's observer queues each failure, before its answer is sent, for a thread, which writes them in batches
  * into a store (store/store.h). Readers (the command line, a dashboard) open the same
  * store at the same time.
  *
@@ -56,9 +56,13 @@ typedef struct fw_incidents fw_incidents;
 struct fw_incidents_options {
 	int64_t max_age_s;  /* 0: FW_LIMIT_INCIDENT_AGE_S */
 	uint64_t max_bytes; /* 0: FW_LIMIT_INCIDENT_STORE_BYTES */
-	/* Where incidents wait while a store that servers share is away; it exists. NULL:
-	 * they wait in memory. */
-	const char *directory;
+	/* Incidents that are not in the store yet are in files named STEM-*.waiting, too, so
+	 * that a killed server loses none; the next one with this stem stores them. Their
+	 * directory exists. NULL: they are in memory only. */
+	const char *stem;
+	/* Servers share the store: while it is away, incidents wait in a file, and not in
+	 * memory. */
+	bool is_shared;
 };
 
 struct fw_incidents_health {

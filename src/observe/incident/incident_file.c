@@ -1,9 +1,12 @@
 /*
  * incident_file.c - see incident_file.h.
  *
- * A file is a head (what it is, whose numbers are in it) and records, each with its length
- * and a sum. A record that is cut off, or whose sum is wrong, is where a killed machine
- * stopped writing: what follows is not read.
+ * A file is a head (what it is, whose numbers are in it) and records (incident_record.h).
+ *
+ * The store remembers the highest number of a writer, so the files of one writer have to be
+ * delivered by one process in their order: delivering a later one first would skip the
+ * others. Hence the locks of all of them are needed, and the mirror with the number 0, which
+ * is made first, is locked first.
  */
 #include "observe/incident/incident_file.h"
 
@@ -11,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,10 +27,12 @@
 #include "base/limits.h"
 #include "base/limits_store.h"
 #include "base/mem.h"
+#include "observe/incident/incident_record.h"
 
-enum { PATH_SIZE = 4096, ADOPTED_MAX = 64 };
+enum { PATH_SIZE = 4096, MIRRORS = 2, GROUP = MIRRORS + 1, ADOPTED_MAX = 64 * GROUP };
 
-static const char PREFIX[] = "incidents-";
+/* STEM, a dash, the writer in this many digits, for a mirror a dash and its number. */
+enum { WRITER_DIGITS = 16 };
 static const char SUFFIX[] = ".waiting";
 
 struct head {
@@ -34,21 +40,7 @@ struct head {
 	int64_t writer;
 };
 
-static const char MAGIC[8] = "FWINC 1";
-
-/* Before the texts of a record. */
-struct fixed {
-	uint32_t len; /* of the record, without `len` and `sum` */
-	uint32_t sum; /* over the rest of it */
-	uint64_t number;
-	int64_t time_ms;
-	int64_t duration_us;
-	int32_t status;
-	uint16_t has; /* a bit per text */
-	uint16_t is_unauthenticated;
-};
-
-enum { UNSUMMED = offsetof(struct fixed, number) };
+static const char MAGIC[8] = "FWINC 2";
 
 /* A file of which records are delivered. */
 struct source {
@@ -57,105 +49,20 @@ struct source {
 	int64_t writer;
 	uint64_t at;  /* offset of the first record that was not delivered */
 	uint64_t end; /* of the complete records */
+	uint64_t last; /* number of the last record that was delivered */
 };
 
 struct fw_incident_file {
-	char *directory;
+	char *stem;
 	int64_t writer;
+	struct source mirrors[MIRRORS]; /* of the thread that makes them */
 	struct source own;
 	uint64_t count; /* in `own`, not delivered */
 	struct source *adopted[ADOPTED_MAX];
 	size_t adopted_count;
+	bool has_locked; /* some were not adopted, because they were in use */
 	struct fw_buf buf;
 };
-
-/* ---- records ------------------------------------------------------------------ */
-
-static uint32_t sum_of(const char *bytes, size_t len)
-{
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
-	return hash;
-}
-
-static void put_record(struct fw_buf *buf, struct fw_incident *incident)
-{
-	struct fixed fixed = { .number = incident->number,
-			       .time_ms = incident->time_ms,
-			       .duration_us = incident->duration_us,
-			       .status = incident->status,
-			       .is_unauthenticated = incident->is_unauthenticated };
-	size_t begin = buf->len;
-
-	fw_buf_put(buf, (const char *)&fixed, sizeof fixed);
-	for (size_t i = 0; i < FW_INCIDENT_TEXTS; i++) {
-		const char *text = *fw_store_incident_text(incident, i);
-
-		if (!text)
-			continue;
-		fixed.has = (uint16_t)(fixed.has | 1u << i);
-		fw_buf_put(buf, text, strlen(text) + 1);
-	}
-	if (buf->state != FW_BUF_OK)
-		return;
-	fixed.len = (uint32_t)(buf->len - begin - UNSUMMED);
-	memcpy(buf->text + begin, &fixed, sizeof fixed);
-	fixed.sum = sum_of(buf->text + begin + UNSUMMED, fixed.len);
-	memcpy(buf->text + begin, &fixed, sizeof fixed);
-}
-
-/* The length of the record at `at`; 0: it is not complete. */
-static size_t record_at(const char *at, size_t left)
-{
-	struct fixed fixed;
-
-	if (left < sizeof fixed)
-		return 0;
-	memcpy(&fixed, at, sizeof fixed);
-	if (fixed.len < sizeof fixed - UNSUMMED || fixed.len > left - UNSUMMED ||
-	    sum_of(at + UNSUMMED, fixed.len) != fixed.sum || at[UNSUMMED + fixed.len - 1])
-		return 0;
-	return UNSUMMED + fixed.len;
-}
-
-struct reading {
-	const char *at;
-	size_t left;
-	int64_t writer;
-	uint64_t count;
-};
-
-static bool next_record(void *ctx, struct fw_incident *ret_incident)
-{
-	struct reading *reading = ctx;
-	size_t len = record_at(reading->at, reading->left);
-	const char *text = reading->at + sizeof(struct fixed);
-	struct fixed fixed;
-
-	if (!len)
-		return false;
-	memcpy(&fixed, reading->at, sizeof fixed);
-	*ret_incident = (struct fw_incident){
-		.time_ms = fixed.time_ms,
-		.duration_us = fixed.duration_us,
-		.status = fixed.status,
-		.is_unauthenticated = fixed.is_unauthenticated != 0,
-		.writer = reading->writer,
-		.number = fixed.number,
-	};
-	for (size_t i = 0; i < FW_INCIDENT_TEXTS && text < reading->at + len; i++) {
-		if (!(fixed.has & 1u << i))
-			continue;
-		*fw_store_incident_text(ret_incident, i) = text;
-		text += strlen(text) + 1;
-	}
-	reading->at += len;
-	reading->left -= len;
-	reading->count++;
-	return true;
-}
 
 /* ---- files ---------------------------------------------------------------------- */
 
@@ -195,36 +102,47 @@ static fw_error *failed(fw_src at, int error, const char *path)
 	return fw_error_from_errno(at, error, path);
 }
 
-/* The file of this server, with its head. */
-static fw_error *make_own(struct fw_incident_file *file)
+/* A new file of this server, with its head. Returns 0, or the errno. */
+static int make_file(const struct fw_incident_file *file, struct source *source,
+		     const char *tail)
 {
-	struct source *own = &file->own;
 	struct head head = { .writer = file->writer };
 	int error;
 
-	if (own->fd >= 0)
-		return NULL;
+	if (source->fd >= 0)
+		return 0;
 	memcpy(head.magic, MAGIC, sizeof head.magic);
-	(void)snprintf(own->path, sizeof own->path, "%s/%s%016llx%s", file->directory, PREFIX,
-		       (unsigned long long)file->writer, SUFFIX);
-	own->fd = open(own->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-	error = errno;
-	if (own->fd < 0)
-		return failed(FW_HERE, error, own->path);
-	if (flock(own->fd, LOCK_EX | LOCK_NB) != 0 ||
-	    !write_all(own->fd, (const char *)&head, sizeof head, 0)) {
+	(void)snprintf(source->path, sizeof source->path, "%s-%0*llx%s%s", file->stem,
+		       WRITER_DIGITS, (unsigned long long)file->writer, tail, SUFFIX);
+	source->fd =
+		open(source->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	if (source->fd < 0)
+		return errno;
+	if (flock(source->fd, LOCK_EX | LOCK_NB) != 0 ||
+	    !write_all(source->fd, (const char *)&head, sizeof head, 0)) {
 		error = errno;
-		close_source(own);
-		(void)unlink(own->path);
-		return failed(FW_HERE, error, own->path);
+		close_source(source);
+		(void)unlink(source->path);
+		return error;
 	}
-	own->writer = file->writer;
-	own->at = own->end = sizeof head;
-	return NULL;
+	source->writer = file->writer;
+	source->at = source->end = sizeof head;
+	return 0;
 }
 
-/* False: it is in use, or not one of ours. */
-static bool open_left(struct source *source)
+/* The number of the record at the beginning of a file; 0: none. */
+static uint64_t first_number(const struct source *source)
+{
+	char bytes[FW_INCIDENT_RECORD_LEAST];
+	ssize_t len = pread(source->fd, bytes, sizeof bytes, sizeof(struct head));
+
+	return fw_incident_record_number(bytes, len > 0 ? (size_t)len : 0);
+}
+
+/* ---- adopting --------------------------------------------------------------------- */
+
+/* False: it cannot be used now. */
+static bool open_left(struct source *source, bool *ret_is_locked)
 {
 	struct head head;
 	struct stat info;
@@ -233,8 +151,8 @@ static bool open_left(struct source *source)
 		open(source->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (source->fd < 0)
 		return false;
-	if (flock(source->fd, LOCK_EX | LOCK_NB) != 0 || fstat(source->fd, &info) != 0 ||
-	    !S_ISREG(info.st_mode) ||
+	*ret_is_locked = flock(source->fd, LOCK_EX | LOCK_NB) != 0;
+	if (*ret_is_locked || fstat(source->fd, &info) != 0 || !S_ISREG(info.st_mode) ||
 	    pread(source->fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
 	    memcmp(head.magic, MAGIC, sizeof head.magic) != 0) {
 		close_source(source);
@@ -246,55 +164,147 @@ static bool open_left(struct source *source)
 	return true;
 }
 
-static void adopt_one(struct fw_incident_file *file, const char *name)
+static void discard(struct source *source)
 {
-	struct source *source = fw__allocate(sizeof *source);
-	int len;
+	close_source(source);
+	fw__release(source);
+}
 
-	if (!source)
-		return;
-	len = snprintf(source->path, sizeof source->path, "%s/%s", file->directory, name);
-	if (len > 0 && (size_t)len < sizeof source->path && open_left(source))
-		file->adopted[file->adopted_count++] = source;
-	else
-		fw__release(source);
+/* By the number of the first record; one without records comes first. */
+static void insert_sorted(struct source **group, size_t count, struct source *source)
+{
+	const uint64_t number = first_number(source);
+
+	while (count && first_number(group[count - 1]) > number) {
+		group[count] = group[count - 1];
+		count--;
+	}
+	group[count] = source;
+}
+
+/* The files of one writer; all of them, or none if one is in use. */
+static void adopt_group(struct fw_incident_file *file, const char *folder,
+			struct dirent *const *entries, size_t count)
+{
+	struct source *group[GROUP];
+	size_t found = 0;
+	bool is_locked = false;
+
+	for (size_t i = 0; i < count && !is_locked; i++) {
+		struct source *source = fw__allocate(sizeof *source);
+		int len;
+
+		if (!source) {
+			is_locked = true;
+			break;
+		}
+		memset(source, 0, sizeof *source);
+		source->fd = -1;
+		len = snprintf(source->path, sizeof source->path, "%s/%s", folder,
+			       entries[i]->d_name);
+		if (len > 0 && (size_t)len < sizeof source->path &&
+		    open_left(source, &is_locked))
+			insert_sorted(group, found++, source);
+		else
+			fw__release(source);
+	}
+	for (size_t i = 0; i < found; i++) {
+		if (is_locked)
+			discard(group[i]);
+		else
+			file->adopted[file->adopted_count++] = group[i];
+	}
+	file->has_locked |= is_locked;
+}
+
+/* The length of the part of a name that all files of one writer share; 0: it is no file of
+ * ours. */
+static size_t shared_part(const char *name, const char *base)
+{
+	size_t len = strlen(base) + 1 + WRITER_DIGITS;
+	const char *tail = name + len;
+
+	if (strlen(name) < len || strncmp(name, base, strlen(base)) != 0 ||
+	    name[strlen(base)] != '-' ||
+	    strspn(name + strlen(base) + 1, "0123456789abcdef") != WRITER_DIGITS)
+		return 0;
+	if (tail[0] == '-' && tail[1] >= '0' && tail[1] < '0' + MIRRORS)
+		tail += 2;
+	return strcmp(tail, SUFFIX) == 0 ? len : 0;
 }
 
 static void adopt(struct fw_incident_file *file)
 {
-	DIR *dir = opendir(file->directory);
-	const struct dirent *entry;
+	const char *slash = strrchr(file->stem, '/');
+	const char *base = slash ? slash + 1 : file->stem;
+	struct dirent **entries = NULL;
+	char folder[PATH_SIZE];
+	int count;
 
-	/* cppcheck-suppress readdirCalled ; the directory belongs to this thread */
-	while (dir && file->adopted_count < ADOPTED_MAX && (entry = readdir(dir)) != NULL) {
-		size_t len = strlen(entry->d_name);
+	file->has_locked = false;
+	(void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file->stem) : 1,
+		       slash ? file->stem : ".");
+	count = scandir(folder[0] ? folder : "/", &entries, NULL, alphasort);
+	/* alphasort() depends on the locale, but not for these names: the files of one
+	 * writer follow each other, and a mirror comes before the other file. */
+	for (int i = 0, next; i < count; i = next) {
+		size_t len = shared_part(entries[i]->d_name, base);
 
-		if (len > sizeof SUFFIX &&
-		    strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) == 0 &&
-		    strcmp(entry->d_name + len - (sizeof SUFFIX - 1), SUFFIX) == 0)
-			adopt_one(file, entry->d_name);
+		for (next = i + 1; len && next < count && next < i + GROUP &&
+				   strncmp(entries[next]->d_name, entries[i]->d_name, len) == 0;)
+			next++;
+		if (len && file->adopted_count <= ADOPTED_MAX - GROUP)
+			adopt_group(file, folder, entries + i, (size_t)(next - i));
 	}
-	if (dir)
-		(void)closedir(dir);
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	free(entries);
+}
+
+bool fw_incident_file_has_rest(const struct fw_incident_file *file)
+{
+	return file->has_locked;
+}
+
+void fw_incident_file_adopt_rest(struct fw_incident_file *file)
+{
+	if (file->has_locked)
+		adopt(file);
 }
 
 /* ---- appending -------------------------------------------------------------------- */
 
-fw_error *fw_incident_file_append(struct fw_incident_file *file, fw_incident_next_fn *next,
-				  void *ctx)
+int fw_incident_file_mirror(struct fw_incident_file *file, struct fw_spool *spool)
 {
-	struct fw_incident incident;
-	uint64_t count = 0;
+	struct source *mirrors = file->mirrors;
+	int error;
+
+	if (mirrors[1].fd >= 0)
+		return 0;
+	error = make_file(file, &mirrors[0], "-0");
+	if (!error)
+		error = make_file(file, &mirrors[1], "-1");
+	if (!error)
+		fw_spool_mirror(spool, (const int[]){ mirrors[0].fd, mirrors[1].fd },
+				sizeof(struct head));
+	return error;
+}
+
+fw_error *fw_incident_file_append(struct fw_incident_file *file,
+				  const struct fw_spool_batch *batch)
+{
+	const char *record;
+	size_t at = 0, len;
 	int error = 0;
 
 	fw_buf_reset(&file->buf, FW_LIMIT_INCIDENT_CATCH_UP_BYTES);
-	while (next(ctx, &incident)) {
-		put_record(&file->buf, &incident);
-		count++;
-	}
+	while ((record = fw_spool_next(batch, &at, &len)))
+		fw_buf_put(&file->buf, record, len);
 	if (file->buf.state != FW_BUF_OK)
 		return fw_raise_internal_out_of_memory();
-	FW_TRY(make_own(file));
+	error = make_file(file, &file->own, "");
+	if (error)
+		return failed(FW_HERE, error, file->own.path);
 	if (file->buf.len > FW_LIMIT_INCIDENT_FILE_BYTES - file->own.end)
 		error = ENOSPC;
 	else if (!write_all(file->own.fd, file->buf.text, file->buf.len, file->own.end) ||
@@ -305,7 +315,7 @@ fw_error *fw_incident_file_append(struct fw_incident_file *file, fw_incident_nex
 		return failed(FW_HERE, error, file->own.path);
 	}
 	file->own.end += file->buf.len;
-	file->count += count;
+	file->count += batch->count;
 	return NULL;
 }
 
@@ -338,13 +348,13 @@ static void finish_source(struct fw_incident_file *file, struct source *source)
 {
 	if (source == &file->own) {
 		source->at = source->end = sizeof(struct head);
+		source->last = 0;
 		cut(source->fd, source->end);
 		file->count = 0;
 		return;
 	}
 	(void)unlink(source->path);
-	close_source(source);
-	fw__release(source);
+	discard(source);
 	file->adopted_count--;
 	memmove(file->adopted, file->adopted + 1, file->adopted_count * sizeof *file->adopted);
 }
@@ -353,7 +363,10 @@ fw_error *fw_incident_file_deliver(struct fw_incident_file *file, struct fw_stor
 				   uint64_t *ret_count)
 {
 	struct source *source = file->adopted_count ? file->adopted[0] : &file->own;
-	struct reading reading = { .writer = source->writer };
+	struct fw_incident_records records = { .writer = source->writer,
+					       .last = source->last };
+	struct fw_incident_records probe;
+	struct fw_incident incident;
 	const char *begin;
 
 	*ret_count = 0;
@@ -361,16 +374,18 @@ fw_error *fw_incident_file_deliver(struct fw_incident_file *file, struct fw_stor
 		return NULL;
 	FW_TRY(read_part(file, source));
 	begin = file->buf.text;
-	reading.at = begin;
-	reading.left = file->buf.len;
-	if (record_at(reading.at, reading.left))
-		FW_TRY(fw_store_add_incidents(store, next_record, &reading));
-	source->at += (uint64_t)(reading.at - begin);
-	*ret_count = reading.count;
+	records.at = begin;
+	records.left = file->buf.len;
+	probe = records;
+	if (fw_incident_record_next(&probe, &incident))
+		FW_TRY(fw_store_add_incidents(store, fw_incident_record_next, &records));
+	source->at += (uint64_t)(records.at - begin);
+	source->last = records.last;
+	*ret_count = records.count;
 	if (source == &file->own)
-		file->count -= reading.count < file->count ? reading.count : file->count;
+		file->count -= records.count < file->count ? records.count : file->count;
 	/* At its end, or at a record that was never completed. */
-	if (source->at >= source->end || reading.at == begin)
+	if (source->at >= source->end || records.at == begin)
 		finish_source(file, source);
 	return NULL;
 }
@@ -392,7 +407,7 @@ uint64_t fw_incident_file_bytes(const struct fw_incident_file *file)
 
 /* ---- lifecycle ------------------------------------------------------------------------ */
 
-fw_error *fw_incident_file_new(const char *directory, int64_t writer,
+fw_error *fw_incident_file_new(const char *stem, int64_t writer,
 			       struct fw_incident_file **ret_file)
 {
 	struct fw_incident_file *file = fw__allocate(sizeof *file);
@@ -401,11 +416,13 @@ fw_error *fw_incident_file_new(const char *directory, int64_t writer,
 		return fw_raise_internal_out_of_memory();
 	memset(file, 0, sizeof *file);
 	file->own.fd = -1;
+	for (size_t i = 0; i < MIRRORS; i++)
+		file->mirrors[i].fd = -1;
 	file->writer = writer;
 	/* A batch is at most what the queue holds; redaction can make it larger. */
 	fw_buf_init(&file->buf, 8 * (size_t)FW_LIMIT_INCIDENT_QUEUE_BYTES);
-	file->directory = fw_strdup(directory);
-	if (!file->directory) {
+	file->stem = fw_strdup(stem);
+	if (!file->stem) {
 		fw_incident_file_free(file);
 		return fw_raise_internal_out_of_memory();
 	}
@@ -418,14 +435,17 @@ void fw_incident_file_free(struct fw_incident_file *file)
 {
 	if (!file)
 		return;
-	for (size_t i = 0; i < file->adopted_count; i++) {
-		close_source(file->adopted[i]);
-		fw__release(file->adopted[i]);
+	for (size_t i = 0; i < file->adopted_count; i++)
+		discard(file->adopted[i]);
+	for (size_t i = 0; i < MIRRORS; i++) {
+		if (file->mirrors[i].fd >= 0 && !first_number(&file->mirrors[i]))
+			(void)unlink(file->mirrors[i].path);
+		close_source(&file->mirrors[i]);
 	}
 	if (file->own.fd >= 0 && file->own.at >= file->own.end)
 		(void)unlink(file->own.path);
 	close_source(&file->own);
 	fw_buf_clear(&file->buf);
-	fw__release(file->directory);
+	fw__release(file->stem);
 	fw__release(file);
 }

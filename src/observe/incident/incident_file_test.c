@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@
 
 #include <faultwire/raise.h>
 
-#define SCRATCH_FORM "%s"
+#include "observe/incident/incident_record.h"
+
+#define SCRATCH_FORM "%s/incidents"
 #include "store/store_backend.h"
 #include "test/memory.h"
 #include "test/scratch.h"
@@ -38,7 +41,7 @@ static fw_error *remember(struct fw_store *store, fw_incident_next_fn *next, voi
 		return fw_raise_incident_store_failed("away");
 	while (next(ctx, &incident)) {
 		assert_string_equal(incident.code, "file.not_found");
-		assert_string_equal(incident.error, "{}");
+		assert_non_null(strstr(incident.error, ",\"reported_as\":\"kaiza\"}"));
 		assert_null(incident.detail);
 		assert_int_equal(incident.status, 404);
 		writers[got_count] = incident.writer;
@@ -52,36 +55,49 @@ static struct fw_store store = { .incidents = &ops };
 
 /* ---- incidents --------------------------------------------------------------------- */
 
-struct source {
-	uint64_t number; /* of the last one */
-	size_t left;
-};
-
-static bool give(void *ctx, struct fw_incident *ret_incident)
+/* Appends records as a spool has them: the length, then the record. */
+static void put_records(struct fw_buf *out, uint64_t after, size_t count)
 {
-	struct source *source = ctx;
+	fw_error *err = fw_raise_file_not_found("a");
 
-	if (!source->left)
-		return false;
-	source->left--;
-	*ret_incident = (struct fw_incident){ .id = "inc_1",
-					      .time_ms = 1000,
-					      .code = "file.not_found",
-					      .severity = "warning",
-					      .status = 404,
-					      .message = "m",
-					      .error = "{}",
-					      .counted_as = "",
-					      .number = ++source->number };
-	return true;
+	for (uint64_t i = 1; i <= count; i++) {
+		struct fw_incident incident = { .id = "inc_1",
+						.time_ms = 1000,
+						.code = "file.not_found",
+						.severity = "warning",
+						.status = 404,
+						.message = "m",
+						.counted_as = "",
+						.number = after + i };
+		size_t begin = out->len;
+		uint32_t len = 0;
+
+		fw_buf_put(out, (const char *)&len, sizeof len);
+		fw_incident_record_put(out, &incident, err, FW_KAIZA);
+		len = (uint32_t)(out->len - begin - sizeof len);
+		if (out->state == FW_BUF_OK)
+			memcpy(out->text + begin, &len, sizeof len);
+	}
+	fw_error_free(err);
 }
 
 static fw_error *append(struct fw_incident_file *file, uint64_t after, size_t count)
 {
-	struct source source = { .number = after, .left = count };
+	struct fw_spool_batch batch = { .count = count };
+	struct fw_buf buf;
+	fw_error *err;
 
-	/* cppcheck-suppress returnDanglingLifetime ; an error, not its ctx */
-	return fw_incident_file_append(file, give, &source);
+	fw_buf_init(&buf, 1 << 20);
+	put_records(&buf, after, count);
+	if (buf.state != FW_BUF_OK) {
+		fw_buf_clear(&buf);
+		return fw_raise_internal_out_of_memory();
+	}
+	batch.records = buf.text;
+	batch.len = buf.len;
+	err = fw_incident_file_append(file, &batch);
+	fw_buf_clear(&buf);
+	return err;
 }
 
 static struct fw_incident_file *begin(int64_t writer)
@@ -90,7 +106,7 @@ static struct fw_incident_file *begin(int64_t writer)
 
 	got_count = 0;
 	is_away = false;
-	assert_null(fw_incident_file_new(directory, writer, &file));
+	assert_null(fw_incident_file_new(path, writer, &file));
 	return file;
 }
 
@@ -197,6 +213,151 @@ static void test_incident_file__a_file_in_use_is_left_alone(void **state)
 	fw_incident_file_free(running);
 }
 
+/* ---- mirrors ----------------------------------------------------------------------- */
+
+static bool refuse(void *ctx, const struct fw_spool_batch *batch)
+{
+	(void)ctx;
+	(void)batch;
+	return false;
+}
+
+/* A spool whose store is away, with records in its mirrors. Batches are taken by its thread
+ * at any time, so records are in one of the mirrors or in both. */
+static struct fw_spool *fill_mirrors(struct fw_incident_file *file, uint64_t after, size_t count)
+{
+	const struct fw_spool_options options = { .max_bytes = 1 << 20,
+						  .retry_ms = 1,
+						  .tick_ms = 1,
+						  .work = refuse };
+	struct fw_spool *spool = NULL;
+	fw_error *err = fw_raise_file_not_found("a");
+
+	assert_null(fw_spool_new(&options, &spool));
+	for (uint64_t i = 1; i <= count; i++) {
+		struct fw_incident incident = { .id = "inc_1",
+						.code = "file.not_found",
+						.severity = "warning",
+						.status = 404,
+						.message = "m",
+						.counted_as = "",
+						.number = after + i };
+		struct fw_buf *out = fw_spool_begin(spool);
+
+		assert_int_equal(fw_incident_file_mirror(file, spool), 0);
+		fw_incident_record_put(out, &incident, err, FW_KAIZA);
+		fw_spool_end(spool);
+	}
+	fw_error_free(err);
+	return spool;
+}
+
+static void test_incident_file__what_was_in_memory_is_delivered_after_a_kill(void **state)
+{
+	struct fw_incident_file *killed = begin(7), *file;
+	struct fw_spool *spool;
+	char name[512];
+
+	(void)state;
+	/* Some are in the file already, and are older. */
+	assert_null(append(killed, 0, 2));
+	spool = fill_mirrors(killed, 2, 5);
+	fw_spool_free(spool);
+	assert_int_equal(find_files(name, sizeof name), 3);
+	fw_incident_file_free(killed);
+	file = begin(8);
+	assert_int_equal(deliver_all(file), 7);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(got[i], i + 1);
+	fw_incident_file_free(file);
+	assert_int_equal(find_files(name, sizeof name), 0);
+}
+
+static bool accept(void *ctx, const struct fw_spool_batch *batch)
+{
+	(void)ctx;
+	(void)batch;
+	return true;
+}
+
+static void test_incident_file__a_mirror_is_empty_after_its_batch(void **state)
+{
+	const struct fw_spool_options options = { .max_bytes = 1 << 20, .work = accept };
+	struct fw_incident_file *file = begin(7);
+	fw_error *err = fw_raise_file_not_found("a");
+	struct fw_spool *spool = NULL;
+	char name[512];
+
+	(void)state;
+	assert_null(fw_spool_new(&options, &spool));
+	for (uint64_t i = 1; i <= 500; i++) {
+		struct fw_incident incident = { .id = "inc_1", .code = "c", .number = i };
+		struct fw_buf *out = fw_spool_begin(spool);
+
+		assert_int_equal(fw_incident_file_mirror(file, spool), 0);
+		fw_incident_record_put(out, &incident, err, FW_KAIZA);
+		fw_spool_end(spool);
+	}
+	fw_spool_free(spool);
+	fw_error_free(err);
+	assert_int_equal(find_files(name, sizeof name), 2);
+	fw_incident_file_free(file);
+	assert_int_equal(find_files(name, sizeof name), 0);
+}
+
+/* A later file that is delivered first would hide the others from the store. */
+static void test_incident_file__files_of_one_writer_are_adopted_together(void **state)
+{
+	struct fw_incident_file *killed = begin(7), *file;
+	char name[512];
+	int fd;
+
+	(void)state;
+	assert_null(append(killed, 0, 2));
+	fw_spool_free(fill_mirrors(killed, 2, 5));
+	fw_incident_file_free(killed);
+	(void)snprintf(name, sizeof name, "%s-%016x-1.waiting", path, 7);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	file = begin(8);
+	assert_true(fw_incident_file_is_empty(file));
+	assert_true(fw_incident_file_has_rest(file));
+	(void)close(fd);
+	fw_incident_file_adopt_rest(file);
+	assert_false(fw_incident_file_has_rest(file));
+	assert_int_equal(deliver_all(file), 7);
+	fw_incident_file_free(file);
+}
+
+static void test_incident_file__secrets_are_not_written(void **state)
+{
+	fw_error *err = fw_raise_file_not_found("a");
+	struct fw_incident incident = { .id = "inc_1",
+					.code = "c",
+					.client = "password=hunter2hunter2",
+					.message = "m",
+					.number = 1 };
+	struct fw_incident_records records = { 0 };
+	struct fw_buf buf;
+
+	(void)state;
+	fw_buf_init(&buf, 1 << 20);
+	fw_incident_record_put(&buf, &incident, err, FW_KAIZA);
+	fw_error_free(err);
+	assert_null(memmem(buf.text, buf.len, "hunter2", 7));
+	records.at = buf.text;
+	records.left = buf.len;
+	assert_true(fw_incident_record_next(&records, &incident));
+	assert_string_equal(incident.client, "password=[redacted]");
+	assert_string_equal(incident.message, "m");
+	assert_false(fw_incident_record_next(&records, &incident));
+	/* The same number again is the rest of an older file. */
+	records.at = buf.text;
+	records.left = buf.len;
+	assert_false(fw_incident_record_next(&records, &incident));
+	fw_buf_clear(&buf);
+}
+
 /* Cuts the file of a killed server at every length, and changes each of its bytes. */
 static void test_incident_file__a_damaged_file_is_read_up_to_the_damage(void **state)
 {
@@ -238,7 +399,7 @@ static void use_all(void)
 {
 	struct fw_incident_file *file = NULL;
 	uint64_t count;
-	fw_error *err = fw_incident_file_new(directory, 7, &file);
+	fw_error *err = fw_incident_file_new(path, 7, &file);
 
 	got_count = 0;
 	if (!err)
@@ -267,7 +428,7 @@ static void test_incident_file__a_directory_that_is_gone_is_an_error(void **stat
 	fw_error *err;
 
 	(void)state;
-	(void)snprintf(gone, sizeof gone, "%s/gone", directory);
+	(void)snprintf(gone, sizeof gone, "%s/gone/incidents", directory);
 	assert_null(fw_incident_file_new(gone, 7, &file));
 	err = append(file, 0, 1);
 	assert_non_null(err);
@@ -286,6 +447,10 @@ int main(void)
 		TEST(what_the_store_refuses_waits_on),
 		TEST(the_file_of_a_killed_server_is_delivered_first),
 		TEST(a_file_in_use_is_left_alone),
+		TEST(what_was_in_memory_is_delivered_after_a_kill),
+		TEST(a_mirror_is_empty_after_its_batch),
+		TEST(files_of_one_writer_are_adopted_together),
+		TEST(secrets_are_not_written),
 		TEST(a_damaged_file_is_read_up_to_the_damage),
 		TEST(each_allocation_fails),
 		TEST(a_directory_that_is_gone_is_an_error),

@@ -6,16 +6,19 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <yyjson.h>
 
+#include "base/id.h"
 #include "store/sqlite.h"
 
 #include <faultwire/faultwire.h>
@@ -406,9 +409,7 @@ static void test_incident__a_failure_is_stored_with_all_its_members(void **state
 	fw_error_add_string(err, "reported_as", "kaiza");
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
-	observer.finished(observer.ctx, &outcome);
-	outcome.error = NULL; /* a success is not an incident */
-	observer.finished(observer.ctx, &outcome);
+	observer.failed(observer.ctx, &outcome);
 	fw_incidents_free(incidents);
 	fw_error_free(err);
 	store = reader();
@@ -442,7 +443,7 @@ static void test_incident__while_the_store_is_down_incidents_wait_for_it(void **
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
-	observer.finished(observer.ctx, &outcome);
+	observer.failed(observer.ctx, &outcome);
 	while (!fw_incidents_health(incidents).is_down)
 		(void)usleep(1000);
 	assert_int_equal(fw_incidents_health(incidents).written, 0);
@@ -466,11 +467,64 @@ static void test_incident__incidents_that_do_not_fit_are_counted_and_memory_is_b
 	assert_null(fw_incidents_new(writer(), &options, &incidents));
 	observer = fw_incidents_observer(incidents);
 	for (int i = 0; i < 60000; i++)
-		observer.finished(observer.ctx, &outcome);
+		observer.failed(observer.ctx, &outcome);
 	assert_true(fw_incidents_health(incidents).lost > 0);
 	assert_true(fw_incidents_health(incidents).waiting_bytes <= 2 * (8 << 20));
 	fw_incidents_free(incidents);
 	fw_error_free(err);
+}
+
+/* ---- a server that is killed --------------------------------------------------------- */
+
+/* Records incidents and is killed at once; the last ones were never in a batch. */
+static void fail_and_die(int count)
+{
+	const struct fw_incidents_options options = { .stem = path };
+	fw_incidents *incidents = NULL;
+	char id[64];
+
+	fw_random_forget();
+	if (fw_incidents_new(writer(), &options, &incidents))
+		_exit(1);
+	for (int i = 0; i < count; i++) {
+		fw_observer observer = fw_incidents_observer(incidents);
+		fw_error *err = fw_raise_file_not_found("a");
+		fw_outcome outcome = { .error = err };
+
+		(void)snprintf(id, sizeof id, "inc_%d_%d", (int)getpid(), i);
+		fw_error_set_incident_id(err, id);
+		observer.failed(observer.ctx, &outcome);
+		/* Some in the store, some in a batch, some in the mirror alone. */
+		if (i == count / 2)
+			while (!fw_incidents_health(incidents).written)
+				(void)usleep(1000);
+	}
+	(void)kill(getpid(), SIGKILL);
+}
+
+static void test_incident__none_is_lost_or_stored_twice_when_the_server_is_killed(void **state)
+{
+	const struct fw_incidents_options options = { .stem = path };
+	size_t expected = 0;
+
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		fw_incidents *incidents = NULL;
+		int status = 0;
+		pid_t child = fork();
+
+		if (!child)
+			fail_and_die(100 + round);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status));
+		expected += 100 + (size_t)round;
+		/* The next one is killed, too, in every second round. */
+		if (round % 2)
+			continue;
+		assert_null(fw_incidents_new(writer(), &options, &incidents));
+		fw_incidents_free(incidents);
+		assert_int_equal(kept(), expected);
+	}
 }
 
 /* ---- without memory ----------------------------------------------------------------------------- */
@@ -581,6 +635,7 @@ int main(void)
 		TEST(a_failure_is_stored_with_all_its_members),
 		TEST(while_the_store_is_down_incidents_wait_for_it),
 		TEST(incidents_that_do_not_fit_are_counted_and_memory_is_bounded),
+		TEST(none_is_lost_or_stored_twice_when_the_server_is_killed),
 		TEST(each_allocation_may_fail),
 	};
 

@@ -8,7 +8,9 @@
  */
 #include "observe/spool/spool.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -18,6 +20,13 @@
 #include <faultwire/raw.h>
 
 enum { KEPT_BYTES = 64 * 1024 };
+
+/* The file of a buffer. */
+struct mirror {
+	int fd; /* -1: none */
+	uint64_t end;
+	bool is_partial; /* a record of the buffer is missing */
+};
 
 struct fw_spool {
 	struct fw_spool_options options;
@@ -31,7 +40,72 @@ struct fw_spool {
 	uint64_t lost_reported; /* in batches */
 	bool is_asleep;
 	bool is_reminded;
+	struct mirror waiting_mirror;
+	struct mirror taken_mirror;
+	size_t mirror_head;
+	int mirror_failure;
 };
+
+/* ---- mirrors -------------------------------------------------------------------- */
+
+/* Locked. A part of a record behind `end` is overwritten by the next one. */
+static void mirror_record(struct fw_spool *spool, const char *record, size_t len)
+{
+	struct mirror *mirror = &spool->waiting_mirror;
+	ssize_t done;
+
+	if (mirror->fd < 0) {
+		mirror->is_partial = true;
+		return;
+	}
+	do {
+		done = pwrite(mirror->fd, record, len, (off_t)mirror->end);
+	} while (done < 0 && errno == EINTR);
+	if (done == (ssize_t)len) {
+		mirror->end += len;
+		return;
+	}
+	spool->mirror_failure = done < 0 ? errno : ENOSPC;
+	mirror->is_partial = true;
+}
+
+/* Its batch is done. Zeros end the file for a reader; most of its pages are used again. */
+static void empty_mirror(const struct fw_spool *spool, struct mirror *mirror)
+{
+	static const char zeros[8];
+	ssize_t done = 0;
+
+	mirror->is_partial = false;
+	if (mirror->fd < 0 || mirror->end == spool->mirror_head)
+		return;
+	if (mirror->end > KEPT_BYTES)
+		done = ftruncate(mirror->fd, (off_t)spool->mirror_head);
+	else
+		done = pwrite(mirror->fd, zeros, sizeof zeros, (off_t)spool->mirror_head);
+	/* If that failed, records are delivered twice after a kill, which their reader
+	 * notices. */
+	(void)done;
+	mirror->end = spool->mirror_head;
+}
+
+void fw_spool_mirror(struct fw_spool *spool, const int fds[2], size_t head)
+{
+	spool->mirror_head = head;
+	spool->waiting_mirror.fd = fds[0];
+	spool->taken_mirror.fd = fds[1];
+	spool->waiting_mirror.end = spool->taken_mirror.end = head;
+}
+
+int fw_spool_mirror_failure(struct fw_spool *spool)
+{
+	int failure;
+
+	fw_spool_lock(spool);
+	failure = spool->mirror_failure;
+	spool->mirror_failure = 0;
+	fw_spool_unlock(spool);
+	return failure;
+}
 
 /* ---- putting -------------------------------------------------------------------- */
 
@@ -80,6 +154,7 @@ void fw_spool_end(struct fw_spool *spool)
 
 		memcpy(buf->text + spool->mark, &len, sizeof len);
 		spool->waiting_count++;
+		mirror_record(spool, buf->text + spool->mark + sizeof len, len);
 	} else {
 		take_back(spool);
 		spool->lost++;
@@ -171,6 +246,7 @@ static void wait_for_work(struct fw_spool *spool)
 static void take(struct fw_spool *spool)
 {
 	struct fw_buf empty = spool->taken;
+	struct mirror mirror = spool->taken_mirror;
 
 	if (spool->taken_count)
 		return;
@@ -178,6 +254,21 @@ static void take(struct fw_spool *spool)
 	spool->taken_count = spool->waiting_count;
 	spool->waiting = empty;
 	spool->waiting_count = 0;
+	spool->taken_mirror = spool->waiting_mirror;
+	spool->waiting_mirror = mirror;
+}
+
+/* Locked. The spool ends, and the batch failed. True: it stays in its mirror, and so does
+ * what came later, because whoever reads the mirrors expects their order. */
+static bool leave(struct fw_spool *spool, bool is_mirrored)
+{
+	if (!is_mirrored) {
+		spool->lost += spool->taken_count;
+		return false;
+	}
+	if (spool->waiting_mirror.is_partial)
+		spool->lost += spool->waiting_count;
+	return true;
 }
 
 static void work(void *ctx)
@@ -188,6 +279,7 @@ static void work(void *ctx)
 	fw_spool_lock(spool);
 	while (!is_last) {
 		struct fw_spool_batch batch;
+		struct mirror mirror;
 		uint64_t lost;
 		bool is_done;
 
@@ -202,15 +294,20 @@ static void work(void *ctx)
 			.count = spool->taken_count,
 			.lost = lost - spool->lost_reported,
 			.is_last = is_last,
+			.is_mirrored = !spool->taken_mirror.is_partial,
 		};
+		mirror = spool->taken_mirror;
 		fw_spool_unlock(spool);
-		is_done = spool->options.work(spool->options.ctx, &batch);
+		is_done = spool->options.work(spool->options.ctx, &batch) || !batch.count;
+		if (is_done)
+			empty_mirror(spool, &mirror);
 		fw_spool_lock(spool);
-		if (is_done || !spool->taken_count) {
-			is_done = true;
+		if (mirror.fd == spool->taken_mirror.fd) /* not given meanwhile */
+			spool->taken_mirror = mirror;
+		if (is_done) {
 			spool->lost_reported = lost;
 		} else if (spool->queue.is_stopping) {
-			spool->lost += spool->taken_count;
+			is_last |= leave(spool, batch.is_mirrored);
 			is_done = true;
 		}
 		if (is_done) {
@@ -242,6 +339,7 @@ fw_error *fw_spool_new(const struct fw_spool_options *options, struct fw_spool *
 	spool->options = *options;
 	fw_buf_init(&spool->waiting, options->max_bytes);
 	fw_buf_init(&spool->taken, options->max_bytes);
+	spool->waiting_mirror.fd = spool->taken_mirror.fd = -1;
 	fw_queue_thread_init(&spool->queue);
 	error = fw_queue_thread_start(&spool->queue, work, NULL, spool);
 	if (error) {

@@ -4,6 +4,10 @@
  *
  * The one rule to remember: adding a record never waits for a disk and never fails.
  * Records that do not fit are dropped and counted, and the next batch has the count.
+ *
+ * A spool can have two mirrors, one for each of its buffers: files to which records are
+ * written when they are added, and from which they are removed after their batch. They are
+ * not synced, so they survive the end of the process (kill -9), not that of the machine.
  */
 #ifndef FW_OBSERVE_SPOOL_H
 #define FW_OBSERVE_SPOOL_H
@@ -25,6 +29,8 @@ struct fw_spool_batch {
 	size_t count;
 	uint64_t lost; /* records dropped since the last successful batch */
 	bool is_last;  /* the spool ends; if this batch fails, it is lost */
+	/* All of its records are in a mirror, so they are not lost by that either. */
+	bool is_mirrored;
 };
 
 struct fw_spool_options {
@@ -56,6 +62,16 @@ void fw_spool_cancel(struct fw_spool *spool);
 
 /* Between begin and end: call `work` after tick_ms, even without new records. */
 void fw_spool_remind(struct fw_spool *spool);
+
+/*
+ * Between begin and end. From now on records are written to these files as well, after the first `head` bytes,
+ * which belong to the caller. Between records there is nothing. The descriptors stay the
+ * caller's, and open until the spool is freed.
+ */
+void fw_spool_mirror(struct fw_spool *spool, const int fds[2], size_t head);
+/* The errno of the last record that could not be written to its mirror; 0: none since the
+ * last call. */
+int fw_spool_mirror_failure(struct fw_spool *spool);
 
 /* For data that the thread shares with those who add records. */
 void fw_spool_lock(struct fw_spool *spool);
