@@ -137,12 +137,12 @@ fw_error *fw_store_walk_incidents(struct fw_store *store, int64_t after, size_t 
 const char **fw_store_incident_text(struct fw_incident *incident, size_t index)
 {
 	static const size_t offsets[FW_INCIDENT_TEXTS] = {
-		offsetof(struct fw_incident, id),        offsetof(struct fw_incident, code),
-		offsetof(struct fw_incident, severity),  offsetof(struct fw_incident, tool),
-		offsetof(struct fw_incident, operation), offsetof(struct fw_incident, client),
-		offsetof(struct fw_incident, session),   offsetof(struct fw_incident, trace),
-		offsetof(struct fw_incident, message),   offsetof(struct fw_incident, peer),
-		offsetof(struct fw_incident, error),     offsetof(struct fw_incident, detail),
+		offsetof(struct fw_incident, id),         offsetof(struct fw_incident, code),
+		offsetof(struct fw_incident, severity),   offsetof(struct fw_incident, tool),
+		offsetof(struct fw_incident, operation),  offsetof(struct fw_incident, client),
+		offsetof(struct fw_incident, session),    offsetof(struct fw_incident, trace),
+		offsetof(struct fw_incident, message),    offsetof(struct fw_incident, peer),
+		offsetof(struct fw_incident, error),      offsetof(struct fw_incident, detail),
 		offsetof(struct fw_incident, counted_as),
 	};
 

@@ -76,9 +76,8 @@ static int read_mark(struct fw_store_sqlite *store, int64_t writer, uint64_t *re
 
 	(void)sqlite3_bind_int64(store->read_mark, 1, writer);
 	result = sqlite3_step(store->read_mark);
-	*ret_last = result == SQLITE_ROW
-			    ? (uint64_t)sqlite3_column_int64(store->read_mark, 0)
-			    : 0;
+	*ret_last =
+		result == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(store->read_mark, 0) : 0;
 	(void)sqlite3_reset(store->read_mark);
 	return result == SQLITE_ROW ? SQLITE_DONE : result;
 }

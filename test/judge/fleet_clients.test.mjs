@@ -218,6 +218,9 @@ test('replicas killed under load: clients of both eras go on, no call is answere
 	// Every incident that a client has seen is in an audit log: answers wait for it.
 	const audit = readdirSync(place.state).filter((name) => name.startsWith('audit-')).map((name) => readFileSync(place.file(name), 'utf8')).join('');
 	for (const id of incidents) assert.ok(audit.includes(id), id);
+	// And in the store that the replicas share, also those of the last milliseconds before a kill.
+	const stored = () => new Set(JSON.parse(place.faultwire('incident', 'list', '--json', '--limit', '1000000')).map(({ id }) => id));
+	await until(() => [...incidents].every((id) => stored().has(id)), 'all incidents are stored');
 	assert.ok(incidents.size > rounds);
 	console.log(`# ${calls} calls, ${rounds} kills, ${repeated} repeated by clients, ${twice} of them run twice, ${incidents.size} incidents`);
 });

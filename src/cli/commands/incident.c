@@ -316,7 +316,7 @@ const cli_command cli_command_incident = {
 		"unique prefix.\n"
 		"\n"
 		"The database may be read while servers write to it. An incident is written "
-		"shortly after the reply; only the audit log is written before it.",
+		"shortly after the reply, also if the server is killed and started again.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.actions = action_words,

@@ -27,10 +27,10 @@
 enum {
 	WINDOW_MS = 20,
 	RETRY_MS = 1000,
-	TICK_MS = 200,     /* between attempts to deliver what waits on the disk */
+	TICK_MS = 200,      /* between attempts to deliver what waits on the disk */
 	LOCAL_TICK_MS = 10, /* likewise, for a store in a file */
-	DELIVER_MS = 1000, /* then new incidents are looked after */
-	ADOPT_MS = 1000,   /* until files are adopted that were in use at the start */
+	DELIVER_MS = 1000,  /* then new incidents are looked after */
+	ADOPT_MS = 1000,    /* until files are adopted that were in use at the start */
 	PRUNE_MS = 60 * 1000,
 };
 
@@ -125,8 +125,7 @@ struct walk {
 static bool next(void *ctx, struct fw_incident *ret_incident)
 {
 	struct walk *walk = ctx;
-	const char *record =
-		fw_spool_next(walk->batch, &walk->at, &walk->records.left);
+	const char *record = fw_spool_next(walk->batch, &walk->at, &walk->records.left);
 
 	walk->records.at = record;
 	return record && fw_incident_record_next(&walk->records, ret_incident);

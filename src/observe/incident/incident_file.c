@@ -47,8 +47,8 @@ struct source {
 	char path[PATH_SIZE];
 	int fd; /* -1: none */
 	int64_t writer;
-	uint64_t at;  /* offset of the first record that was not delivered */
-	uint64_t end; /* of the complete records */
+	uint64_t at;   /* offset of the first record that was not delivered */
+	uint64_t end;  /* of the complete records */
 	uint64_t last; /* number of the last record that was delivered */
 };
 
@@ -217,7 +217,7 @@ static void adopt_group(struct fw_incident_file *file, const char *folder,
 	file->has_locked |= is_locked;
 }
 
-/* The length of the part of a name that all files of one writer share; 0: it is no file of
+/* The length of the part of a name that all files of one writer share; 0: the file is not
  * ours. */
 static size_t shared_part(const char *name, const char *base)
 {
@@ -250,8 +250,9 @@ static void adopt(struct fw_incident_file *file)
 	for (int i = 0, next; i < count; i = next) {
 		size_t len = shared_part(entries[i]->d_name, base);
 
-		for (next = i + 1; len && next < count && next < i + GROUP &&
-				   strncmp(entries[next]->d_name, entries[i]->d_name, len) == 0;)
+		for (next = i + 1;
+		     len && next < count && next < i + GROUP &&
+		     strncmp(entries[next]->d_name, entries[i]->d_name, len) == 0;)
 			next++;
 		if (len && file->adopted_count <= ADOPTED_MAX - GROUP)
 			adopt_group(file, folder, entries + i, (size_t)(next - i));
@@ -363,8 +364,7 @@ fw_error *fw_incident_file_deliver(struct fw_incident_file *file, struct fw_stor
 				   uint64_t *ret_count)
 {
 	struct source *source = file->adopted_count ? file->adopted[0] : &file->own;
-	struct fw_incident_records records = { .writer = source->writer,
-					       .last = source->last };
+	struct fw_incident_records records = { .writer = source->writer, .last = source->last };
 	struct fw_incident_records probe;
 	struct fw_incident incident;
 	const char *begin;

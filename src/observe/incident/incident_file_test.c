@@ -224,12 +224,12 @@ static bool refuse(void *ctx, const struct fw_spool_batch *batch)
 
 /* A spool whose store is away, with records in its mirrors. Batches are taken by its thread
  * at any time, so records are in one of the mirrors or in both. */
-static struct fw_spool *fill_mirrors(struct fw_incident_file *file, uint64_t after, size_t count)
+static struct fw_spool *fill_mirrors(struct fw_incident_file *file, uint64_t after,
+				     size_t count)
 {
-	const struct fw_spool_options options = { .max_bytes = 1 << 20,
-						  .retry_ms = 1,
-						  .tick_ms = 1,
-						  .work = refuse };
+	const struct fw_spool_options options = {
+		.max_bytes = 1 << 20, .retry_ms = 1, .tick_ms = 1, .work = refuse
+	};
 	struct fw_spool *spool = NULL;
 	fw_error *err = fw_raise_file_not_found("a");
 

@@ -189,8 +189,7 @@ static size_t record_at(const char *at, size_t left, struct fixed *ret_fixed)
 	if (left < sizeof *ret_fixed)
 		return 0;
 	memcpy(ret_fixed, at, sizeof *ret_fixed);
-	if (ret_fixed->len < sizeof *ret_fixed - UNSUMMED ||
-	    ret_fixed->len > left - UNSUMMED ||
+	if (ret_fixed->len < sizeof *ret_fixed - UNSUMMED || ret_fixed->len > left - UNSUMMED ||
 	    sum_of(at + UNSUMMED, ret_fixed->len) != ret_fixed->sum ||
 	    at[UNSUMMED + ret_fixed->len - 1])
 		return 0;

@@ -34,7 +34,7 @@ export class Place {
 	}
 
 	faultwire(...args) {
-		return execFileSync(bin, args, { env: this.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+		return execFileSync(bin, args, { env: this.env, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'] });
 	}
 
 	// The text of a new token.
