@@ -45,7 +45,7 @@ typedef struct fw_server_options {
 	uint32_t cache_ttl_ms;
 	bool cache_public; /**< users may share a cache */
 	bool debug_stack;  /**< show trails in kaiza and canonical errors */
-	/** Do not handle SIGTERM and SIGINT while running. */
+	/** Do not handle SIGTERM, SIGINT and SIGHUP while running. */
 	bool keep_signals;
 	/** Your own codes (fw_registry_load()): errors of worker processes keep them, and
 	 *  /problems/ explains them. Must outlive the server. NULL: none. */
@@ -91,10 +91,12 @@ FW_API const char *fw_server_url(const fw_server *server);
 FW_API FW_NODISCARD fw_error *fw_server_prepare(fw_server *server);
 
 /**
- * Serve until standard input ends, fw_server_stop(), SIGTERM or SIGINT. Calls in
- * progress finish within grace_ms, or fail with server.shutting_down; output is
- * flushed. Raises internal.unexpected; with workers also
- * server.sandbox_unavailable, and errors of the paths in their options.
+ * Serve until standard input ends, fw_server_stop(), SIGTERM, SIGINT or SIGHUP (unless it
+ * is ignored). Calls in progress finish within grace_ms, or fail with
+ * server.shutting_down; output is flushed. Raises internal.unexpected; the errors of
+ * standard input and output that cannot be read or written, other than a reader that
+ * has gone; with workers also server.sandbox_unavailable, and errors of the paths in
+ * their options.
  */
 FW_API FW_NODISCARD fw_error *fw_server_run(fw_server *server);
 

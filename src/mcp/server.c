@@ -140,7 +140,7 @@ static void close_handles(struct fw_server_handles *handles)
 	close_handle(handles, (uv_handle_t *)&handles->wakeup);
 	close_handle(handles, (uv_handle_t *)&handles->timer);
 	close_handle(handles, (uv_handle_t *)&handles->expiry);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < FW_TERMS; i++)
 		close_handle(handles, (uv_handle_t *)&handles->terms[i]);
 }
 
@@ -151,12 +151,12 @@ static void open_handles(fw_server *server, struct fw_server_handles *handles)
 	handles->wakeup.data = server;
 	handles->timer.data = server;
 	handles->expiry.data = server;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < FW_TERMS; i++) {
 		(void)uv_signal_init(server->loop, &handles->terms[i]);
 		handles->terms[i].data = server;
 		uv_unref((uv_handle_t *)&handles->terms[i]);
 	}
-	handles->open = 5;
+	handles->open = 3 + FW_TERMS;
 	server->residence.handles = handles;
 }
 
@@ -554,6 +554,16 @@ static void all_closed(fw_server *server)
 		uv_stop(server->loop);
 }
 
+void fw_transport_failed(struct fw_transport *transport, fw_error *err)
+{
+	fw_server *server = transport->server;
+
+	if (server->residence.err)
+		fw_error_free(err);
+	else
+		server->residence.err = err;
+}
+
 void fw_transport_closed(struct fw_transport *transport)
 {
 	fw_server *server = transport->server;
@@ -597,19 +607,29 @@ static void on_signal(uv_signal_t *handle, int signum)
 		drain(server);
 }
 
+/* nohup, and a parent that runs without a terminal, ignore it for their children. */
+static bool is_ignored(int signum)
+{
+	struct sigaction action;
+
+	return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* From here on, SIGTERM ends the server in an orderly way, even if it comes before
  * fw_server_run(): whoever reads the URL may send it at once. */
 static void watch_signals(fw_server *server)
 {
-	static const int signums[] = { SIGTERM, SIGINT };
+	/* SIGHUP: the terminal was closed. */
+	static const int signums[FW_TERMS] = { SIGTERM, SIGINT, SIGHUP };
 
 	/* write() reports a closed connection; the signal would end the process. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	/* Likewise for an output file that has reached its size limit. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	for (size_t i = 0; i < 2 && !server->options.keep_signals; i++)
-		(void)uv_signal_start(&server->residence.handles->terms[i], on_signal,
-				      signums[i]);
+	for (size_t i = 0; i < FW_TERMS && !server->options.keep_signals; i++)
+		if (signums[i] != SIGHUP || !is_ignored(SIGHUP))
+			(void)uv_signal_start(&server->residence.handles->terms[i], on_signal,
+					      signums[i]);
 }
 
 void fw_transport_attach(struct fw_transport *transport, fw_server *server)
@@ -707,7 +727,7 @@ static void end(fw_server *server)
 	close_runners(server);
 	if (server->relay)
 		server->relay->ops->stop(server->relay);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < FW_TERMS; i++)
 		(void)uv_signal_stop(&handles->terms[i]);
 	(void)uv_timer_stop(&handles->expiry);
 	(void)uv_timer_stop(&handles->timer);
@@ -750,5 +770,10 @@ fw_error *fw_server_run(fw_server *server)
 		(void)uv_run(server->loop, UV_RUN_DEFAULT);
 	end(server);
 	(void)uv_run(server->loop, UV_RUN_NOWAIT);
+	if (!err)
+		err = server->residence.err;
+	else
+		fw_error_free(server->residence.err);
+	server->residence.err = NULL;
 	return err;
 }

@@ -134,17 +134,19 @@ struct fw_runners {
 	bool has_busy_threads;            /* threads still use calls of this server */
 };
 
+enum { FW_TERMS = 3 }; /* signals that end a server in an orderly way */
+
 /* The server's handles on its loop. A block of their own: a shared loop closes them
  * when it runs again, and the server may be freed by then. */
 struct fw_server_handles {
 	uv_async_t wakeup; /* not a task of the loop: a signal handler may send it */
 	uv_timer_t timer;  /* the next deadline */
 	uv_timer_t expiry; /* of sessions */
-	uv_signal_t terms[2];
+	uv_signal_t terms[FW_TERMS];
 	unsigned open;
 };
 
-/* `err` is the callee's: why the server could not begin; NULL: it was stopped. */
+/* `err` is the callee's: why the server could not begin or go on; NULL: it was stopped. */
 typedef void fw_server_closed_fn(void *ctx, fw_error *err);
 
 /* Where a server runs. */

@@ -230,6 +230,9 @@ struct fw_transport {
 
 /* The server owns the transport from now on. */
 void fw_transport_attach(struct fw_transport *transport, fw_server *server);
+/* Why it cannot go on, for the result of fw_server_run(); the first reason is kept. Consumes
+ * `err`. The transport hangs up as well. */
+void fw_transport_failed(struct fw_transport *transport, fw_error *err);
 /* stdio: the input has ended. The server stops if there is no other transport. */
 void fw_transport_hangup(struct fw_transport *transport);
 /* All its handles are closed. */

@@ -137,6 +137,22 @@ static void end_output(struct stdio *stdio)
 	fw_transport_hangup(&stdio->base);
 }
 
+/* Messages were lost on this side: whoever started the server must learn why, since an exit
+ * status of 0 would say that all was answered. A peer that has gone is no failure. */
+static void report_failure(struct stdio *stdio, int error, const char *doing, const char *what)
+{
+	fw_error *err;
+
+	if (error == EPIPE || error == ECONNRESET)
+		return;
+	err = fw_error_from_errno(FW_HERE, error, what);
+	if (error == EBADF) {
+		fw_error_set_hint(err, "Start the server with open standard input and output.");
+		err = fw_error_wrap(err, FW_HERE, "could not %s %s", doing, what);
+	}
+	fw_transport_failed(&stdio->base, err);
+}
+
 /* The output is full, and much is to be written: a larger pipe lets the reader read while we
  * write. False: it is as large as it gets, or no pipe. */
 static bool widen(struct stdio *stdio)
@@ -164,6 +180,7 @@ static void write_out(struct stdio *stdio)
 			stdio->is_waiting = true;
 			watch(stdio);
 		} else if (error != EINTR) {
+			report_failure(stdio, error, "write", "standard output");
 			end_output(stdio);
 			break;
 		}
@@ -304,7 +321,10 @@ static void read_in(struct stdio *stdio)
 			stdio->is_paused = true;
 			watch(stdio);
 		}
-	} else if (n == 0 || (error != EAGAIN && error != EINTR)) {
+	} else if (n == 0) {
+		end_input(stdio);
+	} else if (error != EAGAIN && error != EINTR) {
+		report_failure(stdio, error, "read", "standard input");
 		end_input(stdio);
 	}
 }

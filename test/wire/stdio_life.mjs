@@ -170,6 +170,36 @@ test('SIGTERM: at once when idle', async () => {
 	check(Date.now() - started < 500);
 });
 
+test('a terminal that is closed (SIGHUP) ends the server in an orderly way; nohup keeps it', async () => {
+	const wire = new Wire();
+	await wire.initialize();
+	const short = wire.call('slow', { ms: 300 });
+	const long = wire.call('slow', { ms: 60000, deaf: true });
+	await wire.request('ping');
+	wire.child.kill('SIGHUP');
+	same(text(await short), 'slept');
+	same(canonical(await long).code, 'server.shutting_down');
+	same(await wire.exit, { status: 0, signal: null });
+	const ping = (id) => `echo '{"jsonrpc":"2.0","id":${id},"method":"ping"}' >&3; read -r line <&4; echo "$line"`;
+	const ignoring = shell(`trap '' HUP; mkfifo in out; ${everything} --stdio <in >out & exec 3>in 4<out; ${ping(1)}; kill -HUP $!; ${ping(2)}; exec 3>&-; wait $!`);
+	same([ignoring.status, ignoring.out.trim().split('\n').map((line) => JSON.parse(line).id)], [0, [1, 2]]);
+});
+
+test('replies that cannot be written, and input that cannot be read, are no success', () => {
+	const ping = `echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | faultwire serve --stdio --log off --audit off --incidents off`;
+	for (const [command, reason] of [
+		[`${ping} > /dev/full`, /no space left to write standard output/],
+		[`${ping} >&-`, /could not write standard output: .*\n.*file descriptor is not open/],
+		['faultwire serve --stdio --log off --audit off --incidents off < /', /could not read standard input: is a directory/],
+		['faultwire serve --stdio --log off --audit off --incidents off <&-', /could not read standard input: .*\n.*file descriptor is not open/],
+	]) {
+		const { status, err } = shell(command);
+		same(status, 1);
+		check(reason.test(err), err);
+		check(!/incident id/.test(err), 'the hint asks for nothing that does not exist');
+	}
+});
+
 test('SIGTERM in the midst of calls: short ones finish, long ones are answered', async () => {
 	const wire = new Wire();
 	await wire.initialize();

@@ -385,20 +385,21 @@ const cli_command cli_command_serve = {
 	.name = "serve",
 	.summary = "run an MCP server with toolsets",
 	.synopsis = "[--stdio | --http ADDR:PORT] [OPTION]...",
-	.description = "Serves tools over the Model Context Protocol: versions 2025-03-26, "
-		       "2025-06-18 and 2025-11-25 with a handshake, 2026-07-28 without one, on "
-		       "the same endpoint. Errors are reported in the contract that the "
-		       "request, the client or --contract chooses.\n"
-		       "\n"
-		       "The server stops at the end of its input, or on SIGTERM or SIGINT; "
-		       "calls in progress are completed or answered first. State is stored in "
-		       "$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
-		       "audit log before the reply is sent (see faultwire audit), and failures "
-		       "can be looked up by their incident id (see faultwire incident).\n"
-		       "\n"
-		       "Over HTTP there are pages beside the endpoint: /livez and /healthz (is "
-		       "it alive), /readyz (does it accept calls), /problems/ (what codes "
-		       "mean), and with the token /metrics and /alerts.",
+	.description =
+		"Serves tools over the Model Context Protocol: versions 2025-03-26, "
+		"2025-06-18 and 2025-11-25 with a handshake, 2026-07-28 without one, on "
+		"the same endpoint. Errors are reported in the contract that the "
+		"request, the client or --contract chooses.\n"
+		"\n"
+		"The server stops at the end of its input, or on SIGTERM, SIGINT or "
+		"SIGHUP; calls in progress are completed or answered first. State is stored in "
+		"$XDG_STATE_HOME/faultwire. Failures and changes are written to the "
+		"audit log before the reply is sent (see faultwire audit), and failures "
+		"can be looked up by their incident id (see faultwire incident).\n"
+		"\n"
+		"Over HTTP there are pages beside the endpoint: /livez and /healthz (is "
+		"it alive), /readyz (does it accept calls), /problems/ (what codes "
+		"mean), and with the token /metrics and /alerts.",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.shared_options = serve_options,

@@ -58,10 +58,13 @@ static fw_error *fill(cli_input *in)
 	while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		int errnum = errno;
+		fw_error *err = fw_error_from_errno(FW_HERE, errnum, in->name);
 
 		in->at_end = true;
-		return fw_error_wrap(fw_error_from_errno(FW_HERE, errnum, in->name), FW_HERE,
-				     "could not read %s", in->name);
+		if (errnum == EBADF)
+			fw_error_set_hint(err, "Standard input is closed: pipe the input into "
+					       "the command, or redirect it from a file.");
+		return fw_error_wrap(err, FW_HERE, "could not read %s", in->name);
 	}
 	in->end += (size_t)n;
 	in->at_end = n == 0;

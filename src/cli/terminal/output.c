@@ -205,6 +205,8 @@ void cli_put_error(const fw_error *err, fw_contract contract, const fw_encode_op
 
 fw_error *cli_output_end(bool *ret_gone)
 {
+	fw_error *err;
+
 	cli_output_flush();
 	/* A network file system may report a full disk only on close. */
 	if (close(STDOUT_FILENO) < 0 && !failed && errno != EBADF)
@@ -216,6 +218,10 @@ fw_error *cli_output_end(bool *ret_gone)
 	*ret_gone = failed == EPIPE;
 	if (!failed || failed == EPIPE)
 		return NULL;
-	return fw_error_wrap(fw_error_from_errno(FW_HERE, failed, "standard output"), FW_HERE,
-			     "could not write to standard output");
+	err = fw_error_from_errno(FW_HERE, failed, "standard output");
+	if (failed == EBADF)
+		fw_error_set_hint(err,
+				  "Standard output is closed: redirect it to a file, or to "
+				  "/dev/null.");
+	return fw_error_wrap(err, FW_HERE, "could not write to standard output");
 }
