@@ -111,3 +111,30 @@ fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_
 		fw_error_set_detail(err, text);
 	return err;
 }
+
+/* Whether another attempt would fail in the same way: there is no such program, it may not or
+ * cannot be run, or the URL is none. What a server answers says nothing about that. */
+static bool is_permanent(const fw_error *cause)
+{
+	if (!cause || fw_error_delivery(cause) == FW_REPLIED)
+		return false;
+	switch (fw_error_code(cause)) {
+	case FW_FILE_NOT_FOUND:
+	case FW_FILE_READ_FAILED:
+	case FW_PATH_NOT_FOUND:
+	case FW_PATH_INVALID:
+	case FW_AUTH_INSUFFICIENT_PERMISSIONS: return true;
+	default: return false;
+	}
+}
+
+fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause)
+{
+	fw_error *err = is_permanent(cause) ? fw_raise_upstream_cannot_start(name, reason)
+					    : fw_raise_upstream_start_failed(name, reason);
+
+	fw_error_set_delivery(err, FW_NOT_SENT);
+	if (cause)
+		fw_error_set_detail(err, fw_error_detail(cause));
+	return fw_error_caused_by(err, cause);
+}

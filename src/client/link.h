@@ -116,6 +116,10 @@ void fw_link_listen(struct fw_link *link);
 /* No more messages: a stdio server exits then. HTTP: deletes the session, if any. */
 void fw_link_end(struct fw_link *link);
 
+/* A server that could not be started: upstream.cannot_start if the cause does not go away by
+ * itself, otherwise upstream.start_failed; not sent. Consumes `cause`, which may be NULL. */
+fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause);
+
 /* HTTP: the version for MCP-Protocol-Version; NULL: none yet. Borrowed, static. */
 void fw_link_set_version(struct fw_link *link, const char *version, bool is_modern);
 /* HTTP: forgets the session, before a new handshake. */

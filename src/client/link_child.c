@@ -128,13 +128,9 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 	options.ctx = link;
 	err = fw_child_start(loop, &options, &link->child);
 	if (err) {
-		fw_error *failed = fw_raise_upstream_start_failed(base->target->name,
-								  fw_error_message(err));
-
 		fw__release(link);
-		failed = fw_error_caused_by(failed, err);
-		fw_error_set_delivery(failed, FW_NOT_SENT);
-		return failed;
+		return fw_link_raise_not_started(base->target->name, fw_error_message(err),
+						 err);
 	}
 	*ret_link = &link->base;
 	return NULL;

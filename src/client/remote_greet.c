@@ -37,8 +37,7 @@ static fw_error *raise_failure(const struct fw_remote *remote, const char *reaso
 	if (!cause || !is_final(cause)) {
 		if (!reason)
 			reason = cause ? fw_error_message(cause) : "the handshake failed";
-		err = fw_raise_upstream_start_failed(remote->options.target.name, reason);
-		err = fw_error_caused_by(err, cause);
+		return fw_link_raise_not_started(remote->options.target.name, reason, cause);
 	}
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	return err;
@@ -50,11 +49,8 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 	/* The process is about to exit, and its status says more. */
 	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
 		fw_error_free(remote->start_err);
-		remote->start_err = fw_error_caused_by(
-			fw_raise_upstream_start_failed(remote->options.target.name,
-						       fw_error_message(cause)),
-			cause);
-		fw_error_set_delivery(remote->start_err, FW_NOT_SENT);
+		remote->start_err = fw_link_raise_not_started(remote->options.target.name,
+							      fw_error_message(cause), cause);
 		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
 		return;
 	}

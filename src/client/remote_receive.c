@@ -469,12 +469,7 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 		err = remote->greeting.refused;
 		remote->greeting.refused = NULL;
 	} else if (remote->state == FW_REMOTE_GREETING) {
-		fw_error *failed =
-			fw_raise_upstream_start_failed(name_of(remote), fw_error_message(err));
-
-		fw_error_set_delivery(failed, FW_NOT_SENT);
-		fw_error_set_detail(failed, fw_error_detail(err));
-		err = fw_error_caused_by(failed, err);
+		err = fw_link_raise_not_started(name_of(remote), fw_error_message(err), err);
 	}
 	fw_remote__go_down(remote, ending, err);
 }

@@ -153,7 +153,8 @@ static void on_down(void *ctx, fw_error *err)
 {
 	struct fw_upstream *upstream = ctx;
 	bool is_start = !upstream->is_settled || upstream->waiting ||
-			fw_error_code(err) == FW_UPSTREAM_START_FAILED;
+			fw_error_code(err) == FW_UPSTREAM_START_FAILED ||
+			fw_error_code(err) == FW_UPSTREAM_CANNOT_START;
 
 	if (fw_upstream_falls_back(upstream)) {
 		fw_error_free(err);
@@ -408,7 +409,8 @@ static bool ends_connection(const fw_error *err)
 	int code = fw_error_code(err);
 
 	return code == FW_UPSTREAM_EXITED || code == FW_UPSTREAM_CRASHED ||
-	       code == FW_UPSTREAM_CLOSED || code == FW_UPSTREAM_START_FAILED;
+	       code == FW_UPSTREAM_CLOSED || code == FW_UPSTREAM_START_FAILED ||
+	       code == FW_UPSTREAM_CANNOT_START;
 }
 
 /* Failures of the upstream as a whole, in contrast to an answer that is a failure. */
@@ -419,6 +421,7 @@ static bool is_outage(const fw_error *err)
 	case FW_UPSTREAM_CRASHED:
 	case FW_UPSTREAM_CLOSED:
 	case FW_UPSTREAM_TIMEOUT:
+	case FW_UPSTREAM_CANNOT_START:
 	case FW_UPSTREAM_START_FAILED: return true;
 	default: return fw_error_origin(err) == FW_ORIGIN_TRANSPORT;
 	}

@@ -31,6 +31,7 @@ const fails = (code, origin, delivery, retry) => ({ code, origin, delivery, retr
 const exited = fails('upstream.exited', 'upstream', 'sent', 'backoff');
 const crashed = fails('upstream.crashed', 'upstream', 'sent', 'backoff');
 const notStarted = fails('upstream.start_failed', 'gateway', 'not_sent', 'backoff');
+const cannotStart = fails('upstream.cannot_start', 'gateway', 'not_sent', 'never');
 const closed = fails('upstream.closed', 'upstream', 'sent', 'backoff');
 const late = fails('upstream.timeout', 'upstream', 'sent', 'backoff');
 const garbled = fails('upstream.garbled', 'upstream', 'replied', 'never');
@@ -53,8 +54,8 @@ const message = (c, rest) => JSON.stringify({ jsonrpc: '2.0', id: c.id, ...rest 
 // ---- process ------------------------------------------------------------------------
 
 const process_ = [
-	{ name: 'not_found', does: 'the program does not exist', on: STDIO, at: 'spawn', command: ['/nonexistent/mcp-server'], expect: notStarted, heals: false },
-	{ name: 'not_executable', does: 'the program is not executable', on: STDIO, at: 'spawn', command: ['/etc/passwd'], expect: notStarted, heals: false },
+	{ name: 'not_found', does: 'the program does not exist', on: STDIO, at: 'spawn', command: ['/nonexistent/mcp-server'], expect: cannotStart, heals: false },
+	{ name: 'not_executable', does: 'the program is not executable', on: STDIO, at: 'spawn', command: ['/etc/passwd'], expect: cannotStart, heals: false },
 	{ name: 'exits_at_start', does: 'exits with status 3 before the handshake', on: STDIO, at: 'start', act: () => process.exit(3), expect: notStarted },
 	{ name: 'killed_at_start', does: 'dies of SIGKILL before the handshake', on: STDIO, at: 'start', act: () => process.kill(process.pid, 'SIGKILL'), expect: notStarted },
 	{ name: 'closes_at_start', does: 'closes stdout before the handshake and stays', on: STDIO, at: 'start', act: (c) => c.closeOut(), expect: notStarted },

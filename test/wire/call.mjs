@@ -71,6 +71,15 @@ test('attempts end: after three, after --retry N, at the deadline', () => {
 	same(calls().length, 1);
 });
 
+test('a misspelt program or URL is not called a temporary failure, and not tried again', () => {
+	for (const wrong of ['no-such-program-here', '/etc/passwd', 'http://[::1']) {
+		const { status, out } = call('--json', wrong);
+		const { error, decision, attempts } = JSON.parse(out);
+		same([status, error.code, error.retry, decision.action, attempts], [1, 'upstream.cannot_start', 'never', 'give_up', 1]);
+		match(error.hint, /correct the command or URL/);
+	}
+});
+
 test('a server that gives no answer to the handshake is waited for until the deadline, not for 30 s', () => {
 	const { status, err } = call('--deadline', '0.3', 'sleep 1000');
 	same(status, 8);
@@ -120,7 +129,7 @@ test('a server that exits during a call', () => {
 	const failed = call('--json', target, 'exits');
 	same([failed.status, JSON.parse(failed.out).error.code], [7, 'upstream.exited']);
 	same(call('--retry', 'off', 'false').status, 8);
-	same(call('--retry', 'off', '/no/such/program').status, 8);
+	same(call('--retry', 'off', '/no/such/program').status, 1);
 });
 
 test('questions are declined, and the server goes on', () => {

@@ -65,7 +65,7 @@ test('metrics and readiness tell the state of each upstream', async () => {
 	assert.match(ready.text, /^ready\n/);
 	assert.match(ready.text, /^upstream a: .*suspended$/m);
 	assert.match(ready.text, /^upstream b "x": up$/m);
-	assert.match(ready.text, /^upstream gone: down \(upstream.start_failed\)$/m);
+	assert.match(ready.text, /^upstream gone: down \(upstream.cannot_start\)$/m);
 	assert.ok(!ready.text.includes('/nonexistent'));
 	await gate.stop();
 	const none = await gateway({ gone: { command: '/nonexistent/server' } }, ...quiet);

@@ -61,12 +61,12 @@ test('a list with an upstream down says which, or fails if it is strict', async 
 	assert.ok(result.tools.some(({ name }) => name === 'ok'));
 	assert.deepEqual(
 		result._meta['dev.faultwire/missing'].map(({ upstream: name, code }) => [name, code]),
-		[['gone', 'upstream.start_failed']],
+		[['gone', 'upstream.cannot_start']],
 	);
 	assert.equal((await wire.call('ok')).result.content[0].text, 'hello from a');
 	await ended(wire);
 	const strict = await started('--lists', 'strict', '--config', file);
-	assert.equal(canonical(await strict.request('tools/list', {})).code, 'upstream.start_failed');
+	assert.equal(canonical(await strict.request('tools/list', {})).code, 'upstream.cannot_start');
 	await ended(strict);
 });
 

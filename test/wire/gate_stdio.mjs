@@ -1,6 +1,6 @@
 // The gateway in front of a server on standard input and output: results pass as they are, and each failure gets one answer.
 // reaches: upstream.exited, upstream.crashed, upstream.garbled, upstream.invalid_reply, upstream.wrong_id, upstream.timeout, transport.connection_refused
-// reaches: upstream.start_failed, upstream.failed, upstream.rate_limited
+// reaches: upstream.start_failed, upstream.cannot_start, upstream.failed, upstream.rate_limited
 
 import test from 'node:test';
 import assert from 'node:assert/strict';
@@ -177,15 +177,17 @@ test('a program gets only the environment that is named, and standard error stay
 });
 
 test('a program that does not exist, or that ends at once, is an answer to each call', async () => {
-	for (const [command, reason] of [
-		[['/nonexistent/server'], /not found|No such file|does not exist/i],
-		[['false'], /exited with status 1/],
+	for (const [command, code, retry, reason] of [
+		[['/nonexistent/server'], 'upstream.cannot_start', 'never', /not found|No such file|does not exist/i],
+		[['/etc/passwd'], 'upstream.cannot_start', 'never', /permission denied/],
+		[['/etc/passwd/server'], 'upstream.cannot_start', 'never', /path does not exist/],
+		[['false'], 'upstream.start_failed', 'backoff', /exited with status 1/],
 	]) {
 		const wire = new Wire(['gate', ...quiet, '--name', 'up', '--', ...command], faultwire);
 		const hello = await wire.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'wire', version: '1' } });
 		assert.ok(hello.result.capabilities.tools);
 		const error = canonical(await wire.call('ok'));
-		assert.deepEqual([error.code, error.delivery], ['upstream.start_failed', 'not_sent']);
+		assert.deepEqual([error.code, error.delivery, error.retry], [code, 'not_sent', retry]);
 		assert.match(error.message, reason);
 		await ended(wire);
 	}
