@@ -20,7 +20,7 @@
 #include "base/limits.h"
 #include "core/error_own.h"
 
-enum { STACK_BYTES = 64 * 1024 };
+enum { STACK_BYTES = 64 * 1024, FRAMES_KNOWN = 32 };
 
 static const int watched[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
 
@@ -109,23 +109,40 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void put_frame(struct fw_buf *out, void *frame)
+struct known_frame {
+	const void *frame; /* NULL: none */
+	char name[120];
+};
+
+static void name_frame(const void *frame, char *name, size_t size)
 {
-	char line[256];
 	Dl_info info;
+
+	if (!dladdr(frame, &info) || !info.dli_fname)
+		(void)snprintf(name, size, "%p", frame);
+	else if (info.dli_sname)
+		(void)snprintf(name, size, "%s %s+0x%zx", base_name(info.dli_fname),
+			       info.dli_sname,
+			       (size_t)((const char *)frame - (const char *)info.dli_saddr));
+	else
+		(void)snprintf(name, size, "%s+0x%zx", base_name(info.dli_fname),
+			       (size_t)((const char *)frame - (const char *)info.dli_fbase));
+}
+
+/* dladdr() reads all symbols of a library each time, on the server's thread; a tool that
+ * crashes usually does so at the same place again. */
+static void put_frame(struct fw_buf *out, const void *frame)
+{
+	static _Thread_local struct known_frame known[FRAMES_KNOWN];
+	struct known_frame *at = &known[(uintptr_t)frame / 4 % FRAMES_KNOWN];
 
 	if (out->len)
 		FW_BUF(out, "\n");
-	if (!dladdr(frame, &info) || !info.dli_fname)
-		(void)snprintf(line, sizeof line, "%p", frame);
-	else if (info.dli_sname)
-		(void)snprintf(line, sizeof line, "%s %s+0x%zx", base_name(info.dli_fname),
-			       info.dli_sname,
-			       (size_t)((char *)frame - (char *)info.dli_saddr));
-	else
-		(void)snprintf(line, sizeof line, "%s+0x%zx", base_name(info.dli_fname),
-			       (size_t)((char *)frame - (char *)info.dli_fbase));
-	fw_buf_str(out, line);
+	if (!frame || at->frame != frame) {
+		name_frame(frame, at->name, sizeof at->name);
+		at->frame = frame;
+	}
+	fw_buf_str(out, at->name);
 }
 
 /* The worker can write any number into the record. */

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "mcp/server.h"
 #include "worker/process.h"
+#include "worker/schedule.h"
 
 /* A worker process, as its parent knows it. */
 struct child {
@@ -55,6 +56,7 @@ static void be_worker(const struct nursery *nursery, uint32_t slot, int socket, 
 {
 	pid_t parent = getppid();
 
+	fw_worker_schedule_behind(true);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The parent may have died before that call. */
 	if (getppid() != parent || parent == 1)

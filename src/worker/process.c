@@ -27,6 +27,7 @@
 #include "worker/frame.h"
 #include "worker/process.h"
 #include "worker/request.h"
+#include "worker/schedule.h"
 
 enum { READ_BYTES = 64 * 1024, CPU_CHECK_MS = 500 };
 
@@ -258,6 +259,9 @@ _Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup
 		finish_frame(process, FW_WORKER_FRAME_FAILED);
 		_exit(EXIT_FAILURE);
 	}
+	/* Work in the background goes on behind the calls. */
+	if (!setup->options->background)
+		fw_worker_schedule_behind(false);
 	finish_frame(process, FW_WORKER_FRAME_READY);
 	if (setup->options->background) {
 		setup->options->background(setup->options->ctx);

@@ -119,6 +119,9 @@ test('the operator is shown where it crashed', () => {
 		check((await trail('segv')).startsWith('hazard hazard_write_nowhere+'), 'the function');
 		check((await trail('overflow')).includes('hazard_dig+'), 'on a stack that is full');
 		check((await trail('abort')).includes('abort+'), 'in a library');
+		const again = [await trail('segv'), await trail('abort'), await trail('segv')];
+		check(again[0].startsWith('hazard hazard_write_nowhere+') && again[1].includes('abort+'), 'names that were looked up before');
+		same(again[2], again[0]);
 	});
 	delete process.env.DEBUG_STACK;
 	return done;

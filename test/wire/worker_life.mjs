@@ -4,6 +4,7 @@
 // reaches: tool.suspended
 
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { check, finish, has, same, skip, test } from './lib/cli.mjs';
 import { canonical, modern, text } from './lib/mcp.mjs';
@@ -37,6 +38,16 @@ test('a worker is used again, and its neighbours do not see its crash', () =>
 		for (let i = 0; i < 5; i++) same(canonical(await wire.call('segv', {})).code, 'tool.crashed');
 		same(text(await wire.reply('slow')), 'done');
 	}, { args: ['--workers', '2'] }));
+
+test('a worker that serves is scheduled as its server is, also one that replaces another', () =>
+	session(async (wire) => {
+		// The policy is the 41st field of stat, the 39th behind the name; 0 is SCHED_OTHER.
+		const policy = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[38];
+		for (let i = 0; i < 3; i++) {
+			same(policy(text(await wire.call('pid', {}))), policy(wire.child.pid));
+			same(canonical(await wire.call('segv', {})).code, 'tool.crashed');
+		}
+	}, { args: ['--workers', '1'] }));
 
 test(`${crashes} crashes leave descriptors, processes and memory as they were`, () =>
 	session(async (wire, pid) => {
