@@ -215,7 +215,7 @@ static void *answer_questions(void *arg)
 	while (hear(peer, peer->fd)) {
 		const char *question = strstr(peer->said, "\"method\":\"roots/list\"");
 		char text[200];
-		unsigned id = 1;
+		unsigned long id;
 
 		if (strstr(peer->said, "\"id\":3,") ||
 		    strstr(peer->said, "{\"jsonrpc\":\"2.0\",\"error\""))
@@ -225,9 +225,9 @@ static void *answer_questions(void *arg)
 		while (question > peer->said && question[-1] != '\n')
 			question--;
 		question = strstr(question, "\"id\":");
-		(void)sscanf(question, "\"id\":%u", &id);
+		id = question ? strtoul(question + sizeof "\"id\":" - 1, NULL, 10) : 0;
 		(void)snprintf(text, sizeof text,
-			       "{\"jsonrpc\":\"2.0\",\"id\":%u,\"result\":{\"roots\":[]}}\n",
+			       "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":{\"roots\":[]}}\n",
 			       id);
 		say(peer->fd, text);
 		peer->answers++;
@@ -342,7 +342,7 @@ static void serve_http(void)
 	static struct peer peer;
 	size_t fail_at = have_memory();
 	fw_http_options http = FW_HTTP_OPTIONS_INIT;
-	unsigned port = 0;
+	const char *colon;
 	fw_error *err;
 
 	peer = (struct peer){ .server = new_server() };
@@ -350,8 +350,9 @@ static void serve_http(void)
 	http.port = 0;
 	assert_null(fw_server_listen_http(peer.server, &http));
 	assert_null(fw_server_prepare(peer.server));
-	assert_int_equal(sscanf(fw_server_url(peer.server), "http://127.0.0.1:%u", &port), 1);
-	peer.port = (uint16_t)port;
+	colon = strrchr(fw_server_url(peer.server), ':');
+	assert_non_null(colon);
+	peer.port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	assert_int_equal(pthread_create(&peer.thread, NULL, request_all, &peer), 0);
 	lack_from_here(fail_at);
 	err = fw_server_run(peer.server);
