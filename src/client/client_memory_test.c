@@ -6,13 +6,18 @@
 #include <faultwire/classify.h>
 #include <faultwire/client.h>
 
+#include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -32,13 +37,14 @@
 	"}\" ;; "
 #define TOOLS REPLY("tools/list", "\\\"result\\\":{\\\"tools\\\":[{\\\"name\\\":\\\"t\\\"}]}")
 
-static fw_client *open_client(const char *const *command)
+static fw_client *open_client(const char *const *command, const char *url)
 {
 	fw_client_options how = FW_CLIENT_OPTIONS_INIT;
 	fw_client *client = NULL;
 	fw_error *err;
 
 	how.command = command;
+	how.url = url;
 	how.era = FW_CLIENT_LEGACY;
 	how.attempts_max = 1;
 	how.deadline = 60; /* without it a call that waits would not end */
@@ -48,7 +54,7 @@ static fw_client *open_client(const char *const *command)
 	return client;
 }
 
-#define OPEN(script) open_client((const char *const[]){ "/bin/sh", "-c", script, NULL })
+#define OPEN(script) open_client((const char *const[]){ "/bin/sh", "-c", script, NULL }, NULL)
 
 /* The call ends as it must: with a result, or an error that is not the deadline's. */
 static void end_call(fw_client *client, fw_error *err, fw_client_result *result)
@@ -95,6 +101,146 @@ static void list_with_pages(void)
 		end_call(client, fw_client_list(client, "tools/list", &result), &result);
 }
 
+/* ---- HTTP ------------------------------------------------------------------------------- */
+
+/* A server in a thread that uses nothing of the allocator. It answers one request per
+ * connection, calls as a stream of events, and numbers them, so that a stream may be resumed. */
+struct endpoint {
+	pthread_t thread;
+	int listener;
+	char url[64];
+};
+
+static struct endpoint endpoint;
+
+static void answer(int peer, const char *status, const char *type, const char *body)
+{
+	char text[2048];
+	int len = snprintf(text, sizeof text,
+			   "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			   "Mcp-Session-Id: s\r\nConnection: close\r\n\r\n%s",
+			   status, type, strlen(body), body);
+
+	(void)send(peer, text, (size_t)len, MSG_NOSIGNAL);
+}
+
+static void answer_post(int peer, const char *body)
+{
+	const char *id = strstr(body, "\"id\":");
+	char text[1024];
+	int number = id ? atoi(id + 5) : 0; /* NOLINT: the client is ours */
+
+	if (!id) {
+		answer(peer, "202 Accepted", "text/plain", "");
+	} else if (strstr(body, "\"initialize\"")) {
+		(void)snprintf(
+			text, sizeof text,
+			"{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"protocolVersion\":"
+			"\"2025-11-25\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\","
+			"\"version\":\"1\"}}}",
+			number);
+		answer(peer, "200 OK", "application/json", text);
+	} else if (strstr(body, "tools/list")) {
+		(void)snprintf(text, sizeof text,
+			       "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"tools\":[{"
+			       "\"name\":\"t\"}]}}",
+			       number);
+		answer(peer, "200 OK", "application/json", text);
+	} else {
+		(void)snprintf(text, sizeof text,
+			       "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
+			       "\"notifications/message\",\"params\":{}}\n\n"
+			       "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":"
+			       "{\"content\":[]}}\n\n",
+			       number);
+		answer(peer, "200 OK", "text/event-stream", text);
+	}
+}
+
+/* The head and the body of a request; false: the peer has gone. */
+static bool receive(int peer, char *ret_text, size_t size)
+{
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t got = recv(peer, ret_text + len, size - 1 - len, 0);
+		const char *body;
+		const char *length;
+
+		if (got <= 0)
+			return false;
+		len += (size_t)got;
+		ret_text[len] = '\0';
+		body = strstr(ret_text, "\r\n\r\n");
+		length = strcasestr(ret_text, "content-length:");
+		if (body && (!length || len - (size_t)(body + 4 - ret_text) >=
+						strtoul(length + 15, NULL, 10)))
+			return true;
+	}
+}
+
+static void *serve(void *ctx)
+{
+	int peer;
+
+	(void)ctx;
+	while ((peer = accept(endpoint.listener, NULL, NULL)) >= 0) {
+		char text[8192];
+
+		if (receive(peer, text, sizeof text)) {
+			if (strncmp(text, "POST", 4) == 0)
+				answer_post(peer, strstr(text, "\r\n\r\n"));
+			else if (strncmp(text, "DELETE", 6) == 0)
+				answer(peer, "200 OK", "text/plain", "");
+			else
+				answer(peer, "405 Method Not Allowed", "text/plain", "");
+		}
+		(void)close(peer);
+	}
+	return NULL;
+}
+
+static int open_endpoint(void **state)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t size = sizeof address;
+
+	(void)state;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	endpoint.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(endpoint.listener, (struct sockaddr *)&address, sizeof address) ||
+	    listen(endpoint.listener, 16) ||
+	    getsockname(endpoint.listener, (struct sockaddr *)&address, &size))
+		return -1;
+	(void)snprintf(endpoint.url, sizeof endpoint.url, "http://127.0.0.1:%u/mcp",
+		       ntohs(address.sin_port));
+	return pthread_create(&endpoint.thread, NULL, serve, NULL);
+}
+
+static int close_endpoint(void **state)
+{
+	(void)state;
+	(void)shutdown(endpoint.listener, SHUT_RDWR);
+	(void)pthread_join(endpoint.thread, NULL);
+	return close(endpoint.listener);
+}
+
+static void call_over_http(void)
+{
+	fw_client *client = open_client(NULL, endpoint.url);
+	fw_client_result result = { .text = NULL };
+
+	if (client)
+		end_call(client, fw_client_call(client, "t", "{\"a\":1}", 7, &result), &result);
+}
+
+static void test_client__each_allocation_of_a_call_over_http_may_fail(void **state)
+{
+	(void)state;
+	call_over_http(); /* libcurl is loaded once, and stays */
+	each_allocation_fails(call_over_http);
+}
+
 static void test_client__each_allocation_of_a_call_may_fail(void **state)
 {
 	(void)state;
@@ -119,6 +265,9 @@ int main(void)
 		cmocka_unit_test(test_client__each_allocation_of_a_call_may_fail),
 		cmocka_unit_test(test_client__each_allocation_of_a_failing_call_may_fail),
 		cmocka_unit_test(test_client__each_allocation_of_a_list_may_fail),
+		cmocka_unit_test_setup_teardown(
+			test_client__each_allocation_of_a_call_over_http_may_fail,
+			open_endpoint, close_endpoint),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

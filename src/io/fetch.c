@@ -38,6 +38,7 @@ struct fw_fetch {
 	bool is_begun;     /* a connection was about to be given the request */
 	bool is_repeated;  /* libcurl wanted to send it again */
 	bool is_followed;  /* `end` has set another URL */
+	bool is_unwatched; /* its socket cannot be polled: it is to fail */
 	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
 };
 
@@ -162,9 +163,19 @@ static void drop_cancelled(struct fw_fetcher *fetcher)
 	}
 }
 
+static struct fw_fetch *find_unwatched(const struct fw_fetcher *fetcher)
+{
+	struct fw_fetch *fetch = fetcher->fetches;
+
+	while (fetch && !fetch->is_unwatched)
+		fetch = fetch->next;
+	return fetch;
+}
+
 /* Ends the requests that libcurl has finished, and removes the cancelled ones. */
 static void collect(struct fw_fetcher *fetcher)
 {
+	struct fw_fetch *fetch;
 	CURLMsg *message;
 	int left;
 
@@ -176,6 +187,11 @@ static void collect(struct fw_fetcher *fetcher)
 			continue;
 		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &of);
 		finish((struct fw_fetch *)(void *)of, result);
+	}
+	/* Callbacks may end other requests, so each search starts from the beginning. */
+	while ((fetch = find_unwatched(fetcher))) {
+		fetch->is_unwatched = false;
+		finish(fetch, CURLE_OUT_OF_MEMORY);
 	}
 	drop_cancelled(fetcher);
 }
@@ -275,13 +291,22 @@ static struct watch *watch_new(struct fw_fetcher *fetcher, curl_socket_t socket)
 	return watch;
 }
 
+/* Without memory its socket cannot be watched, and it would wait forever. Not by a return value
+ * of the callback: libcurl gives up all requests for that, without reporting their ends. */
+static void fail_later(struct fw_fetcher *fetcher, const CURL *easy)
+{
+	for (struct fw_fetch *fetch = fetcher->fetches; fetch; fetch = fetch->next)
+		if (fetch->easy == easy)
+			fetch->is_unwatched = true;
+	(void)uv_timer_start(&fetcher->timer, on_timer, 0, 0);
+}
+
 static int set_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void *of_socket)
 {
 	struct fw_fetcher *fetcher = ctx;
 	struct watch *watch = of_socket;
 	int events = 0;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		if (watch)
 			uv_close((uv_handle_t *)&watch->poll, watch_closed);
@@ -290,8 +315,10 @@ static int set_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, voi
 	}
 	if (!watch)
 		watch = watch_new(fetcher, socket);
-	if (!watch)
-		return -1; /* libcurl ends the request */
+	if (!watch) {
+		fail_later(fetcher, easy);
+		return 0;
+	}
 	if (what & CURL_POLL_IN)
 		events |= UV_READABLE;
 	if (what & CURL_POLL_OUT)
