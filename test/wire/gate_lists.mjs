@@ -1,6 +1,6 @@
 // What may be called depends on lists of tools: before they were read, when they change, and when they cannot be read.
 
-// reaches: upstream.tool_changed, upstream.start_failed
+// reaches: upstream.tool_changed, upstream.cannot_start
 
 import test from 'node:test';
 import assert from 'node:assert/strict';
@@ -98,7 +98,7 @@ test('with a server down, a name that only it may have is not called unknown, an
 	const wire = await started({ a: server('a'), gone });
 	assert.deepEqual(Object.keys(wire.hello.result.capabilities).sort(), ['completions', 'logging', 'prompts', 'resources', 'tools']);
 	const failure = canonical(await wire.call('elsewhere'));
-	assert.equal(failure.code, 'upstream.start_failed');
+	assert.equal(failure.code, 'upstream.cannot_start');
 	assert.equal(failure.delivery, 'not_sent');
 	assert.equal(text(await wire.call('first')), 'a ran first');
 	await ended(wire);
