@@ -97,15 +97,16 @@ static bool follows_status_word(const struct fw_facts *facts)
 	return false;
 }
 
-/* Whether a number after this word is a number of that thing. */
-static bool counts(const struct fw_word *word)
+/* Whether a number after this word is a number of that thing: "line 404", "item 404", but
+ * not "Failed to create the item: 404". */
+static bool counts(const struct fw_word *word, const struct fw_word *number)
 {
-	static const char *const known[] = { "line",   "row",   "column", "port",   "id",
-					     "page",   "item",  "room",   "number", "record",
-					     "step",   "index", "at",     "pid",    "size",
-					     "offset", NULL };
+	static const char *const places[] = { "line", "row",    "column", "port", "id",
+					      "step", "number", "index",  "at",   "pid",
+					      "size", "offset", NULL };
+	static const char *const things[] = { "page", "item", "room", "record", NULL };
 
-	return is_one_of(word, known);
+	return is_one_of(word, places) || (number->lead != ':' && is_one_of(word, things));
 }
 
 /* "Request failed: 404" at the end of the text, "Error getting the page: 404 {...}",
@@ -115,8 +116,10 @@ static bool answers_request(const struct fw_facts *facts, const struct fw_word *
 	static const char *const known[] = { "failed", "error", FW_WORD_NAME, NULL };
 	bool is_first = facts->count == 1;
 
-	if ((!word_at(facts, 0)->is_value && !is_first) || counts(word_at(facts, 1)) ||
-	    (next && !next->is_capital && (!next->lead || !strchr("{[\"<(-", next->lead))))
+	if ((!word_at(facts, 0)->is_value && !is_first) ||
+	    counts(word_at(facts, 1), word_at(facts, 0)) ||
+	    (next && !next->is_capital && !fw_word_is(next, FW_WORD_NAME) &&
+	     (!next->lead || !strchr("{[\"<(-", next->lead))))
 		return false;
 	if (is_first && !next)
 		return true;
