@@ -57,6 +57,7 @@ struct scan {
 	uint32_t clause;       /* of the word that was scanned last */
 	uint32_t clause_words; /* words of that clause so far */
 	bool begins_context;   /* the first word of that clause is one of context */
+	bool begins_vague;     /* it is one of an error without a cause */
 	bool is_advice;        /* that sentence is advice */
 	bool is_fact;          /* what is found is a number, wherever it is */
 	uint64_t weak;         /* a bit for each clause that counts less */
@@ -95,6 +96,22 @@ static bool begins_context(const struct fw_word *word)
 	return is_one_of(word, known);
 }
 
+/* "Internal error: ...", "Unexpected server error: ...": such a clause says nothing. */
+static bool begins_vague(const struct fw_word *word)
+{
+	static const char *const known[] = { "internal", "unexpected", "unknown", "unhandled",
+					     NULL };
+
+	return is_one_of(word, known);
+}
+
+static bool ends_context(const struct scan *scan, const struct fw_word *word)
+{
+	static const char *const vague[] = { "error", "exception", "failure", NULL };
+
+	return fw_word_is(word, "failed") || (scan->begins_vague && is_one_of(word, vague));
+}
+
 static void mark_weak(struct scan *scan)
 {
 	if (scan->clause < CLAUSES_MAX)
@@ -117,13 +134,14 @@ static void begin_clause(struct scan *scan, const struct fw_word *word)
 				  : NULL;
 
 	if (is_same_sentence && scan->clause_words > 1 &&
-	    (scan->begins_context || (last && fw_word_is(last, "failed"))))
+	    (scan->begins_context || (last && ends_context(scan, last))))
 		mark_weak(scan);
 	if (!is_same_sentence && scan->facts.count)
 		scan->is_advice = begins_advice(word);
 	scan->clause = word->clause;
 	scan->clause_words = 0;
 	scan->begins_context = begins_context(word);
+	scan->begins_vague = begins_vague(word);
 	if (scan->is_advice)
 		mark_weak(scan);
 }
@@ -214,7 +232,7 @@ static void start(struct scan *scan, const fw_classifier *rules)
 {
 	scan->rules = rules;
 	scan->clause = scan->clause_words = 0;
-	scan->begins_context = scan->is_advice = scan->is_fact = false;
+	scan->begins_context = scan->begins_vague = scan->is_advice = scan->is_fact = false;
 	scan->weak = 0;
 	scan->phrases = (struct fw_phrase_scan){ .set = &rules->phrases };
 	fw_facts_init(&scan->facts);
@@ -304,7 +322,9 @@ static int stated_status(const struct scan *scan)
 static double confidence_of(const struct scan *scan, size_t rule, size_t other)
 {
 	int rank = rank_of(scan, rule), own = scan->rules->rules[rule].rank;
-	int distance = other == NO_RULE ? CONTEST_RANKS : rank - rank_of(scan, other);
+	/* What was being done, or advice, does not contest the cause. */
+	bool is_contested = other != NO_RULE && (is_weak(scan, rule) || !is_weak(scan, other));
+	int distance = is_contested ? rank - rank_of(scan, other) : CONTEST_RANKS;
 	/* A weak clause is a weaker sign, but not as weak as its rank. */
 	double confidence = 0.5 + (rank + own) / 400.0;
 

@@ -86,6 +86,9 @@ static void test_facts__a_status_needs_a_sign_that_it_is_one(void **state)
 		{ "The requested URL returned error: 403", 403 },
 		{ "got 500 from the backend", 500 },
 		{ "refused [503]", 503 },
+		{ "409 /servers/a/configure: the object has been modified", 409 },
+		{ "Failed to create media item: 404 - {\"title\":\"x\"}", 404 },
+		{ "Failed to get route: 404\n    at Client.request (client.js:88)", 404 },
 		{ "404 page not found", 404 },
 		{ "Unsupported Media Type", 415 },
 		{ "Payload too large: 5 MB", 413 },
@@ -241,6 +244,23 @@ static void test_classify__the_cause_counts_more_than_what_was_done(void **state
 			    "transport.unreachable");
 	assert_int_equal(builtin("Not found. Please check your password.").row->type,
 			 FW_TYPE_NOT_FOUND);
+	/* A mark before it does not hide what was being done. */
+	assert_int_equal(builtin("\xe2\x9d\x8c Failed to connect to the API: Invalid API token")
+				 .row->type,
+			 FW_TYPE_PERMISSION);
+}
+
+static void test_classify__internal_error_says_nothing_before_a_cause(void **state)
+{
+	(void)state;
+	assert_int_equal(builtin("Internal error: query is required").row->type,
+			 FW_TYPE_VALIDATION);
+	assert_int_equal(builtin("Unexpected server error: permission denied").row->type,
+			 FW_TYPE_PERMISSION);
+	assert_int_equal(
+		builtin("An unexpected error occurred: Positive number expected").row->type,
+		FW_TYPE_VALIDATION);
+	assert_int_equal(builtin("Internal error: frobnicated").row->type, FW_TYPE_INTERNAL);
 }
 
 static void test_classify__an_unsure_answer_is_permanent(void **state)
@@ -452,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_classify__no_classifier_and_no_text_are_answered),
 		cmocka_unit_test(test_classify__another_type_that_matched_is_named),
 		cmocka_unit_test(test_classify__the_cause_counts_more_than_what_was_done),
+		cmocka_unit_test(test_classify__internal_error_says_nothing_before_a_cause),
 		cmocka_unit_test(test_classify__an_unsure_answer_is_permanent),
 		cmocka_unit_test(test_classify__the_end_of_a_long_text_counts),
 		cmocka_unit_test(test_classify__an_error_has_the_text_and_the_advice),

@@ -19,11 +19,31 @@ static bool is_word_byte(char c)
 	return fw_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-/* Typographic quotes, U+2018 to U+201F, are three bytes of UTF-8. */
-static bool is_typographic_quote(const char *p, const char *end)
+static bool is_continuation(char c)
 {
-	return end - p >= 3 && p[0] == '\xe2' && p[1] == '\x80' &&
-	       (unsigned char)p[2] >= 0x98 && (unsigned char)p[2] <= 0x9f;
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The bytes of a character that is punctuation or a picture: U+2000 to U+2BFF (quotes,
+ * dashes, arrows, bullets, marks), the selectors of variants, and all beyond U+FFFF, which
+ * is where emoji are. 0: there is none. */
+static size_t symbol_at(const char *p, const char *end)
+{
+	unsigned char first = (unsigned char)*p;
+
+	if (first < 0xe2 || end - p < 3 || !is_continuation(p[1]) || !is_continuation(p[2]))
+		return 0;
+	if (first == 0xe2)
+		return (unsigned char)p[1] <= 0xaf ? 3 : 0;
+	if (first == 0xef)
+		return (unsigned char)p[1] == 0xb8 ? 3 : 0;
+	return first >= 0xf0 && end - p >= 4 && is_continuation(p[3]) ? 4 : 0;
+}
+
+/* U+2019, which is an apostrophe as well. */
+static bool is_typographic_apostrophe(const char *p, const char *end)
+{
+	return end - p > 3 && memcmp(p, "\xe2\x80\x99", 3) == 0;
 }
 
 /* An escape of JSON in a text that was quoted: its letter is not part of a word. */
@@ -136,9 +156,21 @@ static const char *locator(const struct fw_word_reader *reader, const char *p)
 	return end_of_locator(q, end);
 }
 
+/* The same for the quote with which the text begins: a name if a sentence goes on after
+ * it, as in "'b.txt' was not found". */
+static const char *first_name(const struct fw_word_reader *reader, const char *p)
+{
+	const char *name = quoted_name(reader, p);
+
+	return name && reader->end - name > 2 && *name == ' ' && fw_is_lower(name[1]) ? name
+										      : NULL;
+}
+
 /* The byte after the name that begins at `p`; NULL: there is none. */
 static const char *end_of_name(const struct fw_word_reader *reader, const char *p)
 {
+	if (fw_is_quote(*p) && p == reader->begin)
+		return first_name(reader, p);
 	if (fw_is_quote(*p))
 		return is_in_prose(reader, p) ? quoted_name(reader, p) : NULL;
 	if (*p == '/' || fw_is_lower(*p))
@@ -177,8 +209,10 @@ static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
 			reader->p = name;
 			return true;
 		}
-		if (is_typographic_quote(p, reader->end)) {
-			reader->p += 2;
+		size_t symbol = symbol_at(p, reader->end);
+
+		if (symbol) {
+			reader->p += symbol - 1;
 		} else if (is_escape(p, reader->end)) {
 			reader->sentence += p[1] == 'n';
 			reader->clause += p[1] == 'n';
@@ -241,7 +275,13 @@ static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
 				is_joined = true;
 			continue;
 		}
-		if (!is_word_byte(*p) || is_typographic_quote(p, end) ||
+		if (p > first && is_typographic_apostrophe(p, end) && fw_is_lower(p[-1]) &&
+		    fw_is_lower(p[3])) {
+			is_joined = true;
+			p += 2;
+			continue;
+		}
+		if (!is_word_byte(*p) || symbol_at(p, end) ||
 		    (p > first && begins_word(p, end)))
 			break;
 		word->is_number &= fw_is_digit(*p);

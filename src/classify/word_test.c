@@ -54,9 +54,28 @@ static void test_word__quotes_do_not_matter(void **state)
 	assert_string_equal(words_of("{\"code\":\"23505\"}"), "code 23505");
 }
 
+static void test_word__pictures_and_dashes_are_no_words(void **state)
+{
+	(void)state;
+	assert_string_equal(words_of("\xe2\x9d\x8c Failed: gone"), "failed : gone");
+	assert_string_equal(words_of("\xf0\x9f\x9a\xab Denied"), "denied");
+	assert_string_equal(words_of("\xe2\x9a\xa0\xef\xb8\x8f no key"), "no key");
+	assert_string_equal(words_of("locked\xe2\x80\x94retry"), "locked retry");
+	assert_string_equal(words_of("doesn\xe2\x80\x99t exist"), "does not exist");
+	assert_string_equal(words_of("caf\xc3\xa9 \xe6\x9c\xaa found"),
+			    "caf\xc3\xa9 \xe6\x9c\xaa found");
+	assert_string_equal(words_of("a\xe2"), "a\xe2");
+	assert_string_equal(words_of("\xe2\x80"
+				     "b"),
+			    "\xe2\x80"
+			    "b");
+}
+
 static void test_word__a_name_in_a_sentence_is_one_word(void **state)
 {
 	(void)state;
+	assert_string_equal(words_of("'key_file' was denied"), "@name was denied");
+	assert_string_equal(words_of("\"not_found\""), "not found");
 	assert_string_equal(words_of("Missing 'role_name' parameter"),
 			    "missing @name parameter");
 	assert_string_equal(words_of("Tool not found: \"rate_limit.get\""),
@@ -148,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_word__a_name_is_the_same_words_in_every_style),
 		cmocka_unit_test(test_word__quotes_do_not_matter),
+		cmocka_unit_test(test_word__pictures_and_dashes_are_no_words),
 		cmocka_unit_test(test_word__a_name_in_a_sentence_is_one_word),
 		cmocka_unit_test(test_word__what_the_failure_is_called_is_not_a_name),
 		cmocka_unit_test(test_word__contractions_of_names),

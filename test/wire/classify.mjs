@@ -70,6 +70,19 @@ test('the cause after a colon counts, not what was being done', () => {
 	classify(rows).forEach((found, i) => same(found.type, rows[i].type, rows[i].text));
 });
 
+// Servers wrap what a library says; the wrapping is no reason for another answer.
+test('a wrapper around a text does not change its type', () => {
+	const wrappers = [(text) => `Error: ${text}`, (text) => `\u274c ${text}`, (text) => `MCP error -32603: ${text}`, (text) => `Tool 'run_report' execution failed: ${text}`, (text) => `Error executing tool run_report: ${text}`, (text) => `Internal error: ${text}`, (text) => `An unexpected error occurred: ${text}`, (text) => JSON.stringify({ error: text }), (text) => `**Error**\n\n${text}`, (text) => `${text}\n    at Client.request (/srv/app/client.js:88:17)`, (text) => `${text}\n\nFor more information see https://docs.example.com/errors`];
+	const rows = read('batches.jsonl').filter((row) => !row.hard);
+	const alone = classify(rows);
+	for (const wrap of wrappers) {
+		const found = classify(rows.map((row) => ({ ...row, text: wrap(row.text) })));
+		const lost = rows.filter((row, i) => alone[i].type === row.type && found[i].type !== row.type);
+		check(lost.length / rows.length <= 0.01, `${wrap('...')}: ${lost.length} of ${rows.length}: ${lost.slice(0, 5).map((row) => row.text).join('; ')}`);
+		same(rows.filter((row, i) => !row.retryable && !alone[i].retryable && found[i].retryable).map((row) => row.text), []);
+	}
+});
+
 test('a sentence of advice counts less than the report', () => {
 	for (const [text, type] of [['Not Found. Please check your credentials and permissions.', 'NOT_FOUND'], ['Invalid date. See the page about rate limits.', 'VALIDATION'], ['Something failed. Please try again later.', 'TRANSIENT']])
 		same(classify([{ text }])[0].type, type, text);
