@@ -22,6 +22,8 @@ enum {
 	DOPPLER_LEAST = 32,
 	TWILIO_LEN = 34,
 	REFRESH_LEAST = 30,
+	HASH_BEFORE = 96, /* method, costs and salt of a password's hash */
+	HASH_LEAST = 16,
 };
 
 /* ROUTED: full stops between letters, as GitLab has it. */
@@ -81,10 +83,11 @@ static const struct prefix *const by_first[128] = {
 		     PREFIX("dor_v1_", 32, ALNUM), PREFIX("dapi", 32, ALNUM),
 		     PREFIX("dckr_pat_", 20, DASHES), PREFIX("dckr_oat_", 20, DASHES)),
 	['E'] = LIST(PREFIX("EAACEdEose0cBA", 10, ALNUM)),
-	['e'] = LIST(PREFIX("eyJrIjoi", 30, BASE64)),
+	['e'] = LIST(PREFIX("eyJrIjoi", 30, BASE64), PREFIX("e2b_", 30, ALNUM)),
 	['F'] = LIST(PREFIX("FlyV1", 30, DASHES)),
 	['f'] = LIST(PREFIX("fwt_", 40, DASHES), PREFIX("figd_", 30, DASHES),
-		     PREFIX("fo1_", 30, DASHES)),
+		     PREFIX("fo1_", 30, DASHES), PREFIX("fc-", 32, ALNUM),
+		     PREFIX("fm2_", 40, BASE64 | DASHES)),
 	['G'] = LIST(PREFIX("GOCSPX-", 20, DASHES)),
 	['g'] = LIST(
 		PREFIX("ghp_", 20, ALNUM), PREFIX("gho_", 20, ALNUM), PREFIX("ghu_", 20, ALNUM),
@@ -96,7 +99,9 @@ static const struct prefix *const by_first[128] = {
 		PREFIX("glagent-", 16, DASHES | ROUTED), PREFIX("glsoat-", 16, DASHES | ROUTED),
 		PREFIX("gloas-", 16, DASHES | ROUTED), PREFIX("glsa_", 24, DASHES),
 		PREFIX("glc_", 24, BASE64), PREFIX("gsk_", 40, ALNUM)),
+	['H'] = LIST(PREFIX("HRKU-", 30, DASHES)),
 	['h'] = LIST(PREFIX("hf_", 20, ALNUM), PREFIX("hvs_", 30, ALNUM)),
+	['j'] = LIST(PREFIX("jina_", 40, DASHES)),
 	['k'] = LIST(PREFIX("key-", 32, ALNUM)),
 	['L'] = LIST(PREFIX("LS0tLS1CRUdJTiBQUklWQVRF", 20, BASE64),
 		     PREFIX("LS0tLS1CRUdJTiBSU0EgUFJJ", 20, BASE64),
@@ -114,10 +119,12 @@ static const struct prefix *const by_first[128] = {
 	['P'] = LIST(PREFIX("PMAK-", 40, DASHES)),
 	['p'] = LIST(PREFIX("pypi-", 40, DASHES), PREFIX("phx_", 30, ALNUM),
 		     PREFIX("pplx-", 30, ALNUM), PREFIX("pul-", 32, ALNUM),
-		     PREFIX("pat-na1-", 30, DASHES), PREFIX("pat-eu1-", 30, DASHES)),
+		     PREFIX("pat-na1-", 30, DASHES), PREFIX("pat-eu1-", 30, DASHES),
+		     PREFIX("pcsk_", 40, DASHES), PREFIX("pscale_tkn_", 30, DASHES),
+		     PREFIX("pscale_pw_", 30, DASHES)),
 	['r'] = LIST(PREFIX("rk_live_", 16, ALNUM), PREFIX("rk_test_", 16, ALNUM),
 		     PREFIX("r8_", 30, ALNUM), PREFIX("rubygems_", 30, ALNUM),
-		     PREFIX("rpa_", 30, ALNUM)),
+		     PREFIX("rpa_", 30, ALNUM), PREFIX("rnd_", 28, ALNUM)),
 	['s'] = LIST(PREFIX("sk_live_", 16, ALNUM), PREFIX("sk_test_", 16, ALNUM),
 		     PREFIX("shpat_", 24, ALNUM), PREFIX("shpss_", 24, ALNUM),
 		     PREFIX("shpca_", 24, ALNUM), PREFIX("shppa_", 24, ALNUM),
@@ -126,6 +133,7 @@ static const struct prefix *const by_first[128] = {
 		     PREFIX("sntryu_", 30, DASHES), PREFIX("sbp_", 30, ALNUM),
 		     PREFIX("sb_secret_", 20, DASHES), PREFIX("secret_", 40, ALNUM)),
 	['t'] = LIST(PREFIX("tvly-", 20, DASHES), PREFIX("tskey-", 20, DASHES)),
+	['v'] = LIST(PREFIX("vcp_", 24, DASHES), PREFIX("vck_", 24, DASHES)),
 	['w'] = LIST(PREFIX("whsec_", 24, ALNUM)),
 	['x'] = LIST(PREFIX("xoxb-", 12, DASHES), PREFIX("xoxp-", 12, DASHES),
 		     PREFIX("xoxa-", 12, DASHES), PREFIX("xoxr-", 12, DASHES),
@@ -246,6 +254,45 @@ static bool match_refresh(const struct fw_redact_view *v, size_t at, struct fw_r
 	    !fw_redact__is_random(v->t + at, end - at, REFRESH_LEAST))
 		return false;
 	return fw_redact_take(m, at - 3, end);
+}
+
+/* Where the hash of a password starts that `at` is in; `at` if it is in none. */
+static size_t hash_start(const struct fw_redact_view *v, size_t at)
+{
+	static const char *const methods[] = { "$2a$",      "$2b$",       "$2x$",
+					       "$2y$",      "$1$",        "$5$",
+					       "$6$",       "$y$",        "$apr1$",
+					       "$argon2i$", "$7$",        "$gy$",
+					       "$argon2d$", "$argon2id$", "$pbkdf2-sha256$",
+					       NULL };
+	size_t from = at;
+
+	while (from > v->from && at - from < HASH_BEFORE &&
+	       (is_of(v->t[from - 1], DOTS | BASE64 | DASHES) || v->t[from - 1] == '$' ||
+		v->t[from - 1] == ','))
+		from--;
+	for (; from < at; from++)
+		for (const char *const *method = methods; v->t[from] == '$' && *method;
+		     method++)
+			if (at - from >= strlen(*method) &&
+			    memcmp(v->t + from, *method, strlen(*method)) == 0)
+				return from;
+	return at;
+}
+
+/* $2b$12$..., $6$salt$..., $argon2id$v=19$m=1,t=2,p=1$salt$...; `at` is where a run of
+ * letters and digits behind a dollar sign starts. */
+static bool match_hash(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
+{
+	size_t start = hash_start(v, at), end = at;
+
+	while (end < v->len && (is_of(v->t[end], DOTS | BASE64) || v->t[end] == '$'))
+		end++;
+	if (start == at || !fw_redact__is_random(v->t + at, end - at, HASH_LEAST))
+		return false;
+	while (end > at && v->t[end - 1] == '.') /* the full stop of a sentence */
+		end--;
+	return fw_redact_take(m, start, end);
 }
 
 /* Is `at` in a path that contains the name of a service whose webhooks have secrets? */
@@ -370,8 +417,10 @@ bool fw_redact__match_token(const struct fw_redact_view *v, size_t at,
 	if (match_prefix(v, at, m) || match_discord(v, at, m))
 		return true;
 	/* The others are known by what comes before them. */
-	if (at == v->from || !strchr("./:", v->t[at - 1]))
+	if (at == v->from || !strchr("./:$", v->t[at - 1]))
 		return false;
+	if (v->t[at - 1] == '$')
+		return match_hash(v, at, m);
 	return match_doppler(v, at, m) || match_refresh(v, at, m) || match_sendgrid(v, at, m) ||
 	       match_dotted(v, at, m) || match_webhook(v, at, m) || match_telegram(v, at, m);
 }

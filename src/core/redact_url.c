@@ -12,11 +12,28 @@ enum {
 	PORT_DIGITS_MAX = 5,
 	AZURE_BEFORE = 5, /* bytes before the tilde: three, a digit, a Q */
 	AZURE_LEAST = 30,
+	USER_TOKEN_LEAST = 20, /* bytes of a name that is a token */
+	USER_HEX_LEAST = 32,
 };
 
 static bool ends_url(char c)
 {
 	return (unsigned char)c <= ' ' || fw_is_quote(c) || c == '<' || c == '>' || c == '\\';
+}
+
+/* https://TOKEN@host: a name that no person has, as git takes it. */
+static bool is_token(const char *name, size_t len)
+{
+	size_t upper = 0, lower = 0, digits = 0, hex = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		upper += fw_is_upper(name[i]);
+		lower += fw_is_lower(name[i]);
+		digits += fw_is_digit(name[i]);
+		hex += fw_is_digit(name[i]) || (name[i] >= 'a' && name[i] <= 'f');
+	}
+	return digits > 0 && ((upper > 1 && lower > 1 && len >= USER_TOKEN_LEAST) ||
+			      (hex == len && lower > 0 && len >= USER_HEX_LEAST));
 }
 
 bool fw_redact__match_url(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
@@ -42,6 +59,8 @@ bool fw_redact__match_url(const struct fw_redact_view *v, size_t at, struct fw_r
 			port = false;
 		}
 	}
+	if (last && (!colon || colon > last))
+		return is_token(v->t + at, last - at) && fw_redact_take(m, at, last);
 	if (!colon || last <= colon + 1)
 		return false;
 	return fw_redact_take(m, at, last);
