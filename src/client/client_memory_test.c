@@ -128,21 +128,21 @@ static void answer_post(int peer, const char *body)
 {
 	const char *id = strstr(body, "\"id\":");
 	char text[1024];
-	int number = id ? atoi(id + 5) : 0; /* NOLINT: the client is ours */
+	long number = id ? strtol(id + 5, NULL, 10) : 0;
 
 	if (!id) {
 		answer(peer, "202 Accepted", "text/plain", "");
 	} else if (strstr(body, "\"initialize\"")) {
 		(void)snprintf(
 			text, sizeof text,
-			"{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"protocolVersion\":"
+			"{\"jsonrpc\":\"2.0\",\"id\":%ld,\"result\":{\"protocolVersion\":"
 			"\"2025-11-25\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\","
 			"\"version\":\"1\"}}}",
 			number);
 		answer(peer, "200 OK", "application/json", text);
 	} else if (strstr(body, "tools/list")) {
 		(void)snprintf(text, sizeof text,
-			       "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"tools\":[{"
+			       "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"result\":{\"tools\":[{"
 			       "\"name\":\"t\"}]}}",
 			       number);
 		answer(peer, "200 OK", "application/json", text);
@@ -150,7 +150,7 @@ static void answer_post(int peer, const char *body)
 		(void)snprintf(text, sizeof text,
 			       "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
 			       "\"notifications/message\",\"params\":{}}\n\n"
-			       "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":"
+			       "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":%ld,\"result\":"
 			       "{\"content\":[]}}\n\n",
 			       number);
 		answer(peer, "200 OK", "text/event-stream", text);
