@@ -614,6 +614,14 @@ bool fw_engine_reply_number(const redisReply *reply, size_t index, int64_t *ret_
 	return true;
 }
 
+bool fw_engine_reply_is_number(const redisReply *reply, int64_t *ret_number)
+{
+	if (!reply || reply->type != REDIS_REPLY_INTEGER)
+		return false;
+	*ret_number = reply->integer;
+	return true;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 bool fw_engine_is_up(const struct fw_engine *engine)

@@ -97,5 +97,7 @@ bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
 
 /* Element `index` of a reply that is an array, if it is a whole number; else false. */
 bool fw_engine_reply_number(const struct redisReply *reply, size_t index, int64_t *ret_number);
+/* The reply itself. */
+bool fw_engine_reply_is_number(const struct redisReply *reply, int64_t *ret_number);
 
 #endif

@@ -19,11 +19,14 @@
 #include "fleet/words.h"
 
 enum {
+	RATE,
 	TAKE,
 	GIVE,
 	BEAT,
 	SCRIPTS,
-	UNIT_NS = 100,        /* of the engine's times */
+	UNIT_NS = 100, /* of the engine's times */
+	UNITS_PER_MS = 1000000 / UNIT_NS,
+	BUCKET_TTL_MS = 1000, /* of a bucket, after it is full again */
 	CALLS_TTL_MS = 60000, /* of counted calls; renewed while there are any */
 	RENEW_BEATS = 10,
 	DRY_MS = 1000, /* a bucket that is empty is asked again after this time */
@@ -303,10 +306,14 @@ static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *
 {
 	int64_t tokens, permits, wait;
 
-	if (!fw_engine_reply_number(reply, 0, &tokens) ||
-	    !fw_engine_reply_number(reply, 1, &permits) ||
-	    !fw_engine_reply_number(reply, 2, &wait))
+	if (fw_engine_reply_is_number(reply, &wait)) {
+		tokens = (int64_t)ask->tokens;
+		permits = ask->permits;
+	} else if (!fw_engine_reply_number(reply, 0, &tokens) ||
+		   !fw_engine_reply_number(reply, 1, &permits) ||
+		   !fw_engine_reply_number(reply, 2, &wait)) {
 		return false;
+	}
 	if (tokens < 0 || (uint64_t)tokens > ask->tokens || permits < 0 ||
 	    (uint64_t)permits > ask->permits || wait < 0 || wait > INT64_MAX / UNIT_NS)
 		return false;
@@ -402,21 +409,55 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	}
 }
 
-static void put_ask(struct fw_quota *quota, const struct fw_quota_ask *ask,
+/* The time in which an empty bucket is filled. */
+static uint64_t whole_of(const struct fw_quota_limits *limits)
+{
+	const uint64_t most = (uint64_t)1 << 60;
+	uint64_t each = each_of(limits);
+
+	return each && limits->burst > most / each ? most : limits->burst * each;
+}
+
+static void put_ask(const struct fw_quota *quota, const struct fw_quota_ask *ask,
 		    struct fw_words *words)
 {
 	const struct fw_quotas *quotas = quota->quotas;
+	uint64_t whole = whole_of(&quota->limits);
 
 	fw_words_number(words, each_of(&quota->limits));
-	fw_words_number(words, quota->limits.burst);
+	fw_words_number(words, whole);
 	fw_words_number(words, ask->tokens);
-	fw_words_number(words, quota->limits.concurrent);
+	fw_words_number(words, whole / UNITS_PER_MS + BUCKET_TTL_MS);
 	fw_words_number(words, ask->permits);
+	if (!quota->limits.concurrent)
+		return;
+	fw_words_number(words, quota->limits.concurrent);
 	fw_words_number(words, !quotas->options.lease_ms);
 	fw_words_text(words, quotas->replica);
 	fw_words_number(words, counted(quota));
 	fw_words_number(words, CALLS_TTL_MS);
 	fw_words_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
+}
+
+static bool run_ask(struct fw_quota *quota, struct fw_quota_ask *asked)
+{
+	struct fw_quotas *quotas = quota->quotas;
+	bool has_calls = quota->limits.concurrent;
+	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY], replicas[FW_WORDS_KEY];
+	struct fw_words words = { .count = 0 };
+
+	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
+	fw_words_text(&words, bucket);
+	if (has_calls) {
+		fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
+		fw_words_make_key(quotas->fleet, "replicas", "", replicas);
+		fw_words_text(&words, calls);
+		fw_words_text(&words, replicas);
+	}
+	put_ask(quota, asked, &words);
+	return fw_engine_run(quotas->options.engine, &asked->call,
+			     &quotas->scripts[has_calls ? TAKE : RATE], has_calls ? 3 : 1,
+			     words.list, words.count);
 }
 
 /* Asks for all calls that wait. False: the engine cannot be asked. */
@@ -425,8 +466,6 @@ static bool send_ask(struct fw_quota *quota)
 	struct fw_quotas *quotas = quota->quotas;
 	const struct fw_quota_limits *limits = &quota->limits;
 	struct fw_quota_ask *asked = ask_new(quotas);
-	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY], replicas[FW_WORDS_KEY];
-	struct fw_words words = { .count = 0 };
 	bool is_lease;
 
 	if (!asked)
@@ -442,15 +481,7 @@ static bool send_ask(struct fw_quota *quota)
 		asked->tokens += lease_of(quotas, limits->burst) - 1;
 	if (is_lease && limits->concurrent)
 		asked->permits += (uint32_t)lease_of(quotas, limits->concurrent) - 1;
-	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
-	fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
-	fw_words_make_key(quotas->fleet, "replicas", "", replicas);
-	fw_words_text(&words, bucket);
-	fw_words_text(&words, calls);
-	fw_words_text(&words, replicas);
-	put_ask(quota, asked, &words);
-	if (!fw_engine_run(quotas->options.engine, &asked->call, &quotas->scripts[TAKE], 3,
-			   words.list, words.count)) {
+	if (!run_ask(quota, asked)) {
 		ask_free(quotas, asked);
 		return false;
 	}
@@ -693,6 +724,7 @@ fw_error *fw_quotas_new(const struct fw_quotas_options *options, struct fw_quota
 	quotas->options = *options;
 	(void)snprintf(quotas->fleet, sizeof quotas->fleet, "%s", options->fleet);
 	fw_random_hex(quotas->replica, sizeof quotas->replica);
+	quotas->scripts[RATE].text = FW_QUOTA_RATE;
 	quotas->scripts[TAKE].text = FW_QUOTA_TAKE;
 	quotas->scripts[GIVE].text = FW_QUOTA_GIVE;
 	quotas->scripts[BEAT].text = FW_QUOTA_BEAT;
