@@ -128,6 +128,17 @@ test('it is ready, and its own code has a page', async () => {
 	same((await ask('/problems/notes.too_many')).status, 200);
 });
 
+test('docs/server.md names the call that observes, and every page of a server', async () => {
+	const docs = readFileSync(join(root, 'docs/server.md'), 'utf8');
+	const pages = (await ask('/')).body.match(/\/[a-z]+z?\/?(?=[ )])/g);
+	check(pages.includes('/livez') && pages.includes('/healthz'), pages.join(' '));
+	for (const page of [...pages, '/metrics', '/alerts']) {
+		same((await ask(page)).status, 200, page);
+		check(docs.includes(`\`${page}\``), `${page} in docs/server.md`);
+	}
+	check(docs.includes('fw_server_observe(server, NULL)'));
+});
+
 test('it stops, and writes what was queued', async () => {
 	child.kill('SIGTERM');
 	same(await ended, 0, 'exit status');
