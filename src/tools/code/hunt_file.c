@@ -107,13 +107,19 @@ static char *make_preview(const struct fw_match *match, uint64_t column, size_t 
 	return preview;
 }
 
+/* May another match of the file be shown? If not, that stays so. */
+static bool is_shown(const struct hunter *h)
+{
+	return h->number <= h->hunt->cutoff && h->hit_count < h->hunt->options.most;
+}
+
 static bool found(void *ctx, const struct fw_match *match)
 {
 	struct hunter *h = ctx;
 	struct fw_hit *hit;
 
 	h->matches++;
-	if (h->number > h->hunt->cutoff || h->hit_count == h->hunt->options.most)
+	if (!is_shown(h))
 		return true;
 	if (h->hit_count == h->hit_room) {
 		size_t room = h->hit_room ? 2 * h->hit_room : 64;
@@ -130,7 +136,7 @@ static bool found(void *ctx, const struct fw_match *match)
 	*hit = (struct fw_hit){ .file = h->number,
 				.path = h->file.path,
 				.prefix = h->file.where.prefix,
-				.line = h->line + match->number + 1 };
+				.line = h->line + fw_matcher_line(match) + 1 };
 	hit->column = count_characters(match->line, match->start) + 1;
 	hit->preview = make_preview(match, hit->column, &hit->preview_len);
 	if (!hit->preview) {
@@ -228,7 +234,8 @@ static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
 					    ret_is_text));
 		if (is_end || !*ret_is_text || is_stopped(h))
 			return NULL;
-		h->line += fw_scan_lines(h->buffer, part);
+		if (is_shown(h))
+			h->line += fw_scan_lines(h->buffer, part);
 		memmove(h->buffer, h->buffer + part, len - part);
 		len -= part;
 		if (!part && (h->room >= FW_LIMIT_CODE_LINE_BYTES || !grow(h, 2 * h->room)))

@@ -289,10 +289,9 @@ struct block {
 	const struct fw_matching *matching;
 	const char *text;
 	const char *end;
-	const char *at;      /* the start of the first line that is not looked at yet */
-	const char *counted; /* up to here lines were counted */
-	uint64_t number;     /* of the line that begins there */
-	unsigned lines;      /* since is_stopped() was asked */
+	const char *at; /* the start of the first line that is not looked at yet */
+	struct fw_matcher_lines lines;
+	unsigned tried; /* lines since is_stopped() was asked */
 	bool is_ended;
 	const char *next[FW_LITERALS_MAX]; /* occurrences at or behind `at`; NULL: none */
 	bool is_known[FW_LITERALS_MAX];    /* next[] is up to date */
@@ -305,13 +304,19 @@ static const char *line_end(const struct block *b, const char *from)
 	return newline ? newline : b->end;
 }
 
+uint64_t fw_matcher_line(const struct fw_match *match)
+{
+	struct fw_matcher_lines *lines = match->lines;
+
+	lines->number += fw_scan_lines(lines->at, (size_t)(match->line - lines->at));
+	lines->at = match->line;
+	return lines->number;
+}
+
 static void report(struct block *b, const char *line, size_t len, size_t start)
 {
-	struct fw_match found = { .line = line, .len = len, .start = start };
+	const struct fw_match found = { line, len, start, &b->lines };
 
-	b->number += fw_scan_lines(b->counted, (size_t)(line - b->counted));
-	b->counted = line;
-	found.number = b->number;
 	if (!b->matching->found(b->matching->ctx, &found))
 		b->is_ended = true;
 }
@@ -329,8 +334,8 @@ static fw_error *try_line(struct block *b, const char *line, const char *hit)
 	b->at = end < b->end ? end + 1 : b->end;
 	if (len && line[len - 1] == '\r')
 		len--;
-	if (++b->lines >= (query->code ? ASK_REGEX_LINES : ASK_LINES)) {
-		b->lines = 0;
+	if (++b->tried >= (query->code ? ASK_REGEX_LINES : ASK_LINES)) {
+		b->tried = 0;
 		if (b->matching->is_stopped(b->matching->ctx)) {
 			b->is_ended = true;
 			return NULL;
@@ -415,7 +420,7 @@ fw_error *fw_matcher_run(struct fw_matcher *matcher, const struct fw_matching *m
 			       .text = text,
 			       .end = text + len,
 			       .at = text,
-			       .counted = text };
+			       .lines = { text, 0 } };
 
 	if (matcher->query->scan_count)
 		return run_scans(&block);

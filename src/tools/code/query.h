@@ -40,12 +40,22 @@ bool fw_query_ignores_case(const struct fw_query *query);
 
 struct fw_matcher;
 
+/* How far the lines of a block are counted. */
+struct fw_matcher_lines {
+	const char *at; /* the start of a line */
+	uint64_t number;
+};
+
 struct fw_match {
 	const char *line; /* without its end */
 	size_t len;
-	uint64_t number; /* of the line in the block, from 0 */
-	size_t start;    /* where the match begins, in bytes */
+	size_t start; /* where the match begins, in bytes */
+	struct fw_matcher_lines *lines;
 };
+
+/* The number of the line in the block, from 0. Lines are counted when this is called: most
+ * matches of a search with many are only counted themselves. */
+uint64_t fw_matcher_line(const struct fw_match *match);
 
 FW_NODISCARD fw_error *fw_matcher_new(const struct fw_query *query,
 				      struct fw_matcher **ret_matcher);

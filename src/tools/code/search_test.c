@@ -73,6 +73,7 @@ static void test_scan__finds_what_a_plain_loop_finds(void **state)
 
 static void test_scan__counts_lines(void **state)
 {
+	static char many[16 * 600];
 	char text[200];
 
 	(void)state;
@@ -85,6 +86,10 @@ static void test_scan__counts_lines(void **state)
 		}
 		assert_int_equal(fw_scan_lines(text, len), lines);
 	}
+	/* More than a byte can count at each place. */
+	memset(many, '\n', sizeof many);
+	for (size_t len = sizeof many - 40; len <= sizeof many; len++)
+		assert_int_equal(fw_scan_lines(many, len), len);
 }
 
 /* ---- literals ---- */
@@ -217,7 +222,7 @@ static bool note(void *ctx, const struct fw_match *match)
 
 	(void)snprintf(lines->text + strlen(lines->text),
 		       sizeof lines->text - strlen(lines->text), "%llu:%zu ",
-		       (unsigned long long)match->number, match->start);
+		       (unsigned long long)fw_matcher_line(match), match->start);
 	return true;
 }
 
