@@ -131,6 +131,22 @@ test('an index that is damaged, cut, of another version or missing is built agai
 	await server.end();
 });
 
+test('an index that is damaged while the server runs hides no line', async () => {
+	const server = await indexed(tree());
+	same(await findByIndex(server, 'needle39'), ['d4/f39.txt']);
+	const { generation, path } = indexFacts();
+	const at = join(path, `${generation}.tri`);
+	const whole = readFileSync(at);
+	const postings = Number(whole.readBigUInt64LE(64)); // struct fw_trigram_header
+	for (let i = 0; i < 24; i++) { // all lists and trigrams, each time other bits
+		const bytes = Buffer.from(whole);
+		for (let j = postings; j < bytes.length; j++) bytes[j] ^= (j * 7 + i * 11) & 255;
+		writeFileSync(at, bytes);
+		same(await findByIndex(server, `needle${i} here`), [`d${i % 5}/f${i}.txt`], `damage ${i}`);
+	}
+	await server.end();
+});
+
 // The process that holds the lock of the index.
 function keeper() {
 	const { ino } = statSync(join(indexFacts().path, 'lock'));

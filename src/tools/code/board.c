@@ -25,7 +25,7 @@
 
 enum { READ_ATTEMPTS = 100, PATH_ROOM = FW_PATH_SIZE + 16 };
 
-#define MAGIC UINT32_C(0x66774231)
+#define MAGIC UINT32_C(0x66774232)
 
 struct page {
 	uint32_t magic;

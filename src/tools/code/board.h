@@ -44,6 +44,8 @@ struct fw_board_facts {
 	uint64_t files_read; /* of them; while it builds */
 	uint64_t bytes;      /* of the files */
 	uint64_t index_bytes;
+	/* When the index file was changed last; it is not used if it has been changed since. */
+	int64_t index_changed_ns;
 };
 
 struct fw_board;

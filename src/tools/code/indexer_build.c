@@ -141,6 +141,7 @@ static bool take_over(struct fw_indexer *indexer, uint64_t generation, uint64_t 
 	indexer->index = index;
 	indexer->facts.generation = generation;
 	indexer->facts.index_bytes = index.size;
+	indexer->facts.index_changed_ns = index.changed_ns;
 	fw_changes_drop(&indexer->changes, is_dropped, &taking);
 	(void)unlink(path);
 	return true;
@@ -202,6 +203,7 @@ void fw_indexer__load(struct fw_indexer *indexer)
 		if (index.identity == identity_of(indexer)) {
 			indexer->index = index;
 			indexer->facts.index_bytes = index.size;
+			indexer->facts.index_changed_ns = index.changed_ns;
 		} else {
 			fw_trigram_close(&index);
 		}

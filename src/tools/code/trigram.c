@@ -123,10 +123,13 @@ bool fw_trigram_open(const char *path, bool checks_sum, struct fw_trigram *ret_i
 	(void)close(fd);
 	if (at == MAP_FAILED)
 		return false;
-	if (fw_trigram_use(at, (size_t)st.st_size, checks_sum, ret_index))
-		return true;
-	(void)munmap(at, (size_t)st.st_size);
-	return false;
+	if (!fw_trigram_use(at, (size_t)st.st_size, checks_sum, ret_index)) {
+		(void)munmap(at, (size_t)st.st_size);
+		return false;
+	}
+	ret_index->changed_ns =
+		st.st_ctim.tv_sec * INT64_C(1000000000) + (int64_t)st.st_ctim.tv_nsec;
+	return true;
 }
 
 void fw_trigram_close(struct fw_trigram *index)

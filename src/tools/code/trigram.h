@@ -90,6 +90,7 @@ struct fw_trigram {
 	size_t entries_len;
 	size_t trigrams;
 	uint64_t identity;
+	int64_t changed_ns; /* st_ctim of the file */
 };
 
 /* Maps the file. `checks_sum`: it is read whole. False: it does not exist or cannot be
