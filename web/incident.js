@@ -56,8 +56,9 @@ export function incidents(main, live, query) {
 		for (const name of ['code', 'tool'])
 			if (params.get(name))
 				wanted.set(name, params.get(name));
-		const { incidents: found } = await api(`incidents?${wanted}`);
-		body.replaceChildren(found.length ? table(found) : h('p', { class: 'empty' }, 'No matching incidents.'));
+		const { incidents: found, stored } = await api(`incidents?${wanted}`);
+		const none = stored ? 'No matching incidents.' : 'This server stores no incidents (--incidents off).';
+		body.replaceChildren(found.length ? table(found) : h('p', { class: 'empty' }, none));
 	}
 	return { loaded: load(), leave() {} };
 }

@@ -68,7 +68,7 @@ typedef struct fw_route {
 
 /** "GET", "HEAD", "POST"... */
 FW_API const char *fw_page_method(const fw_page *page);
-/** Decoded, except that an escaped slash stays "%2F". */
+/** Decoded, except that an escaped slash stays "%2F" and an escaped percent sign "%25". */
 FW_API const char *fw_page_path(const fw_page *page);
 /** The value of a parameter of the route, decoded, so it may contain a slash; NULL: the
  *  route has no such parameter. */

@@ -40,7 +40,7 @@ static fw_error *read_store(struct lookup *lookup, struct fw_store *store)
 		return fw_incident_get_json(store, lookup->id, &lookup->out);
 	FW_BUF(&lookup->out, "{\"incidents\":");
 	FW_TRY(fw_incident_list_json(store, &filter, &lookup->out));
-	FW_BUF(&lookup->out, "}");
+	FW_BUF(&lookup->out, ",\"stored\":true}");
 	return NULL;
 }
 
@@ -56,7 +56,7 @@ static fw_error *work(struct fw_store_call *call, struct fw_store *unused)
 	/* The first incident creates it. */
 	if (!fw_store_is_shared(lookup->api->incident_file) &&
 	    access(lookup->api->incident_file, F_OK) != 0) {
-		FW_BUF(&lookup->out, "{\"incidents\":[]}");
+		FW_BUF(&lookup->out, "{\"incidents\":[],\"stored\":true}");
 		return lookup->is_list ? NULL : fw_raise_incident_not_found(lookup->id);
 	}
 	err = fw_store_open(lookup->api->incident_file, &reader, &store);
@@ -107,13 +107,10 @@ static fw_error *submit(struct fw_api *api, struct lookup *lookup)
 	return NULL;
 }
 
-static fw_error *lookup_new(struct fw_api *api, fw_page *page, struct lookup **ret_lookup)
+static fw_error *lookup_new(const struct fw_api *api, fw_page *page, struct lookup **ret_lookup)
 {
 	struct lookup *lookup;
 
-	FW_TRY(fw_api_enter(api, page));
-	if (!api->incident_file)
-		return fw_raise_protocol_path_not_found(fw_page_path(page));
 	lookup = fw__allocate(sizeof *lookup);
 	if (!lookup)
 		return fw_raise_internal_out_of_memory();
@@ -125,6 +122,19 @@ static fw_error *lookup_new(struct fw_api *api, fw_page *page, struct lookup **r
 	fw_buf_init(&lookup->out, FW_API_LIST_BYTES);
 	*ret_lookup = lookup;
 	return NULL;
+}
+
+/* The list of a server that stores no incidents (--incidents off). */
+static fw_error *answer_none(fw_page *page)
+{
+	struct fw_buf out;
+	fw_error *err;
+
+	fw_buf_init(&out, FW_API_LIST_BYTES);
+	FW_BUF(&out, "{\"incidents\":[],\"stored\":false}");
+	err = fw_api_answer(page, &out);
+	fw_buf_clear(&out);
+	return err;
 }
 
 static fw_error *copy_query(const fw_page *page, const char *name, char *to)
@@ -151,10 +161,14 @@ static fw_error *read_limit(const fw_page *page, size_t *ret_limit)
 
 fw_error *fw_api_list_incidents(fw_page *page, void *ctx)
 {
+	struct fw_api *api = ctx;
 	struct lookup *lookup;
 	fw_error *err;
 
-	FW_TRY(lookup_new(ctx, page, &lookup));
+	FW_TRY(fw_api_enter(api, page));
+	if (!api->incident_file)
+		return answer_none(page);
+	FW_TRY(lookup_new(api, page, &lookup));
 	lookup->is_list = true;
 	err = copy_query(page, "code", lookup->code);
 	if (!err)
@@ -165,19 +179,19 @@ fw_error *fw_api_list_incidents(fw_page *page, void *ctx)
 		fw__release(lookup);
 		return err;
 	}
-	return submit(ctx, lookup);
+	return submit(api, lookup);
 }
 
 fw_error *fw_api_show_incident(fw_page *page, void *ctx)
 {
 	const char *id = fw_page_parameter(page, "id");
+	struct fw_api *api = ctx;
 	struct lookup *lookup;
 
-	FW_TRY(lookup_new(ctx, page, &lookup));
-	if (strlen(id) >= TEXT_BYTES) {
-		fw__release(lookup);
+	FW_TRY(fw_api_enter(api, page));
+	if (!api->incident_file || strlen(id) >= TEXT_BYTES)
 		return fw_raise_incident_not_found(id);
-	}
+	FW_TRY(lookup_new(api, page, &lookup));
 	(void)snprintf(lookup->id, sizeof lookup->id, "%s", id);
-	return submit(ctx, lookup);
+	return submit(api, lookup);
 }

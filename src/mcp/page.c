@@ -61,17 +61,18 @@ static char *append(char **to, const char *text, size_t len)
 	return start;
 }
 
-/* Puts a NUL in place of each slash. After this, an escaped slash of a part, which the
- * path keeps, can be decoded: names of tools may have one. */
+/* Puts a NUL in place of each slash. After this, the two escapes that a path keeps (see
+ * fw_http_escapes_decode()) can be decoded: names of tools may have a slash. */
 static void split(char *path)
 {
 	char *out = path;
 
 	for (const char *at = path; *at; at++) {
-		bool is_escaped = at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'f';
+		bool is_slash = at[0] == '%' && at[1] == '2' && (at[2] | 0x20) == 'f';
+		bool is_percent = at[0] == '%' && at[1] == '2' && at[2] == '5';
 
-		*out++ = (char)(is_escaped ? '/' : *at == '/' ? '\0' : *at);
-		at += is_escaped ? 2 : 0;
+		*out++ = (char)(is_slash ? '/' : *at == '/' ? '\0' : *at);
+		at += is_slash || is_percent ? 2 : 0;
 	}
 	*out = '\0';
 }

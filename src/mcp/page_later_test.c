@@ -83,6 +83,9 @@ static void test_route__takes_methods_and_parameters(void **state)
 	ask_body("PUT", "/tools/%2F/runs/9%2", "");
 	expect_text(
 		"run PUT /tools/%2F/runs/9%2 name=/ id=9%2 body= who=anonymous by anonymous");
+	get("/tools/a%252Fb%25");
+	expect_text(
+		"show GET /tools/a%252Fb%25 name=a%2Fb% id=- body= who=anonymous by anonymous");
 	get("/tools/list");
 	expect_text("list GET /tools/list name=- id=- body= who=anonymous by anonymous");
 	get("/tools/x/y");

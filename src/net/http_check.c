@@ -268,7 +268,7 @@ size_t fw_http_escapes_decode(char *text, bool is_query)
 	for (const char *at = text; *at; at++) {
 		int value = *at == '%' ? escape_value(at + 1) : -1;
 
-		if (value < 0 || (value == '/' && !is_query)) {
+		if (value < 0 || (!is_query && (value == '/' || value == '%'))) {
 			*out++ = (char)(is_query && *at == '+' ? ' ' : *at);
 			continue;
 		}

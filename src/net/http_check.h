@@ -35,7 +35,8 @@ const char *fw_http_bearer(const char *authorization, size_t *ret_len);
  * stands for NUL, and no escape in the path stands for another control byte. */
 bool fw_http_escapes_are_valid(const char *target);
 /* Decodes valid escapes in place; returns the new length. In a query "+" is a space.
- * In a path an escaped "/" stays escaped, because it is not a separator. */
+ * In a path an escaped "/" stays escaped, because it is not a separator, and so does an
+ * escaped "%", because "%252F" would otherwise become an escaped "/". */
 size_t fw_http_escapes_decode(char *text, bool is_query);
 
 /* Accepts digits only. */

@@ -71,6 +71,9 @@ struct fw_toolset_option {
 	enum fw_toolset_values values;
 	const char *const *words; /* ends with NULL; NULL unless FW_TOOLSET_WORD */
 	const char *help;         /* sentences */
+	/* Name of another toolset that reads it (fw_toolset_host.value_of); NULL: none. The
+	 * option is refused if neither is served. */
+	const char *also;
 };
 
 /* ---- what the program provides -------------------------------------------------- */

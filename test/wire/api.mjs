@@ -234,6 +234,22 @@ test('outcomes are streamed', async () => {
 	await call('raise_error', { code: 'file.not_found' });
 });
 
+test('--incidents off: the list says so, and asking for it is no failure', async () => {
+	const off = await serve('--tools', 'diag', '--incidents', 'off');
+	const { status, json } = await ask('/api/v1/incidents?limit=20', { to: off });
+	assert.deepEqual([status, json], [200, { incidents: [], stored: false }]);
+	problem(await ask('/api/v1/incidents/inc_20200101_nothing', { to: off }), 404, 'incident.not_found');
+	off.child.kill('SIGTERM');
+	await off.ended;
+});
+
+test('a parameter of a path is decoded once', async () => {
+	for (const [path, name] of [['a%2Fb', 'a/b'], ['a%252Fb', 'a%2Fb'], ['a%25252Fb', 'a%252Fb'], ['100%25', '100%']]) {
+		const { json } = await ask(`/api/v1/tools/${path}`);
+		assert.equal(json.detail, `tool does not exist: ${name}`, path);
+	}
+});
+
 test('--api off: nothing is there', async () => {
 	const off = await serve('--tools', 'diag', '--api', 'off');
 	assert.equal((await ask('/api/v1/tools', { to: off })).status, 404);

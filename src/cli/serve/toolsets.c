@@ -181,24 +181,27 @@ static fw_error *add_default(struct serve_toolsets *toolsets, const char *const 
 	return NULL;
 }
 
-static bool is_path(const struct fw_toolset_option *option)
+static bool is_read(const struct serve_toolsets *toolsets, const struct fw_toolset *toolset,
+		    const struct fw_toolset_option *option)
 {
-	return option->values == FW_TOOLSET_PATH || option->values == FW_TOOLSET_PATHS;
+	const char *also = option->also;
+
+	return is_added(toolsets, toolset) ||
+	       (also && is_added(toolsets, find(also, strlen(also))));
 }
 
-/* A path for a toolset that is not served would have no effect. Other options may have
- * one: that of an agent's name is also read by the workspace. */
+/* Options that no toolset of this server reads: they would have no effect. */
 static fw_error *refuse_unused(const struct serve_toolsets *toolsets, const char *const *values)
 {
 	for (size_t i = 0; fw_toolsets[i]; i++) {
 		const struct fw_toolset *toolset = fw_toolsets[i];
+		const struct fw_toolset_option *option = toolset->options;
 
-		for (size_t k = 0; k < toolset->option_count; k++, values++)
-			if (*values && is_path(&toolset->options[k]) &&
-			    !is_added(toolsets, toolset))
+		for (size_t k = 0; k < toolset->option_count; k++, option++, values++)
+			if (*values && !is_read(toolsets, toolset, option))
 				return cli_usage("--%s needs the toolset \"%s\": add it to "
 						 "--tools",
-						 toolset->options[k].name, toolset->name);
+						 option->name, toolset->name);
 	}
 	return NULL;
 }

@@ -36,7 +36,8 @@ static const char *const lock_words[] = { [FW_WS_LOCK_INTEGRITY] = "integrity",
 static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[DIRECTORY] = { "workspace", "DIR", 'w', FW_TOOLSET_PATH, NULL,
 			"Sessions may use this directory and those below it; by default the "
-			"current directory." },
+			"current directory.",
+			.also = "reserve" },
 	[PLAN_KEY] = { "plan-key", "FILE", 0, FW_TOOLSET_PATH, NULL,
 		       "Key that plans are signed with; by default "
 		       "$XDG_CONFIG_HOME/faultwire/plan.key." },
@@ -53,8 +54,7 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 			 "Permit reading and writing files that have several hard links." },
 	[AUTO_SESSION] = { "auto-session", NULL, 0, FW_TOOLSET_FLAG, NULL,
 			   "Begin a session in the directory of --workspace with the first "
-			   "call "
-			   "of a client, without begin_session." },
+			   "call of a client, without begin_session." },
 };
 
 struct instance {
