@@ -49,8 +49,8 @@ typedef struct cli_command {
 	/* Options that several commands have; listed after its own. NULL: none. */
 	const cli_option *shared_options;
 	size_t shared_count;
-	/* What its first operand may be ("list", "show"), for completion; ends with NULL.
-	 * NULL: it has no such words. */
+	/* What its first operand must be ("list", "show"); ends with NULL. cli_args.action is
+	 * the index of the one that is given. NULL: it has no such words. */
 	const char *const *actions;
 	cli_values operands;         /* for completion: the others */
 	const cli_example *examples; /* ends with a NULL command */

@@ -15,6 +15,7 @@
 #include "cli/terminal/suggest.h"
 
 enum { VERSION };
+enum { ACTIONS_SIZE = 128 };
 
 static const cli_option options[] = {
 	[VERSION] = { "version", NULL, 'V', CLI_NOTHING, "Show the version and exit." },
@@ -79,11 +80,48 @@ static fw_error *no_such_command(const char *name)
 	return err;
 }
 
+/* "build, status or drop" */
+static void join(const char *const *words, char *to, size_t size)
+{
+	size_t len = 0;
+
+	to[0] = '\0';
+	for (size_t i = 0; words[i] && len < size; i++)
+		len += (size_t)snprintf(to + len, size - len, "%s%s",
+					!i             ? ""
+					: words[i + 1] ? ", "
+						       : " or ",
+					words[i]);
+}
+
+static fw_error *read_action(const cli_command *command, cli_args *args)
+{
+	const char *given = args->operand_count ? args->operands[0] : NULL;
+	cli_suggestions close = { .wanted = given, .wanted_len = given ? strlen(given) : 0 };
+	char words[ACTIONS_SIZE];
+	fw_error *err;
+
+	for (size_t i = 0; given && command->actions[i]; i++) {
+		args->action = i;
+		if (strcmp(command->actions[i], given) == 0)
+			return NULL;
+		cli_suggest(&close, command->actions[i]);
+	}
+	join(command->actions, words, sizeof words);
+	err = given ? cli_usage("there is no faultwire %s %s; it takes %s", command->name, given,
+				words)
+		    : cli_usage("faultwire %s takes %s", command->name, words);
+	cli_suggestions_hint(&close, err);
+	return err;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
 	cli_args args;
 	fw_error *err = cli_args_read(command, argc, argv, false, &args);
 
+	if (!err && command->actions && !args.help)
+		err = read_action(command, &args);
 	if (err) {
 		(void)cli_fail(err);
 		return command->misused ? command->misused : CLI_MISUSED;

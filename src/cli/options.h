@@ -78,6 +78,7 @@ typedef struct cli_args {
 	size_t file_count;
 	char **operands;
 	size_t operand_count;
+	size_t action; /* index of operands[0] in cli_command.actions, if it has some */
 	bool help;
 } cli_args;
 

@@ -1,5 +1,5 @@
 /*
- * state.h - the directory for persistent state.
+ * state.h - the directory for persistent state, and the stores in it.
  */
 #ifndef FW_CLI_STATE_H
 #define FW_CLI_STATE_H
@@ -11,6 +11,8 @@
 
 #include "host/home.h"
 
+struct fw_store;
+
 enum { CLI_PATH_SIZE = FW_HOME_PATH_SIZE };
 
 /**
@@ -19,5 +21,12 @@ enum { CLI_PATH_SIZE = FW_HOME_PATH_SIZE };
  */
 FW_NODISCARD fw_error *cli_state_path(const char *name, bool make,
 				      char ret_path[CLI_PATH_SIZE]);
+
+/**
+ * Opens the store `given` (a path or a URL; NULL: the file `name` in the state directory).
+ * `ret_store` is NULL if that file does not exist: no server has written it yet.
+ */
+FW_NODISCARD fw_error *cli_store_open(const char *given, const char *name, bool is_reader,
+				      struct fw_store **ret_store);
 
 #endif

@@ -403,36 +403,29 @@ static int query(const cli_args *args, const char *path)
 /* ---- the command ---------------------------------------------------------- */
 
 static const struct {
-	const char *name;
 	int (*run)(const cli_args *args, const char *path);
 	unsigned options; /* the ones it takes, as bits */
-} verbs[] = {
-	{ "verify", verify,
+} actions[] = {
+	{ verify,
 	  1U << JSON | 1U << PARTIAL | 1U << CONTAINS | 1U << ANCHORS | 1U << ANCHORED_AS },
-	{ "accept", accept_it, 1U << PARTIAL },
-	{ "tail", tail, 1U << JSON | 1U << FOLLOW | 1U << COUNT },
-	{ "query", query,
+	{ accept_it, 1U << PARTIAL },
+	{ tail, 1U << JSON | 1U << FOLLOW | 1U << COUNT },
+	{ query,
 	  1U << JSON | 1U << CODE | 1U << TOOL | 1U << SESSION | 1U << INCIDENT | 1U << SINCE |
 		  1U << UNTIL },
 };
 
 static int run(const cli_args *args)
 {
-	const char *name = args->operand_count > 0 ? args->operands[0] : "";
 	char path[CLI_PATH_SIZE];
 	fw_error *err;
 
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-		if (strcmp(verbs[i].name, name) != 0)
-			continue;
-		for (unsigned option = 0; option < OPTIONS; option++)
-			if (cli_given(args, option) && !(verbs[i].options >> option & 1))
-				return cli_fail(cli_usage("audit %s takes no --%s", name,
-							  options[option].name));
-		err = find_log(args, path);
-		return err ? cli_fail(err) : verbs[i].run(args, path);
-	}
-	return cli_fail(cli_usage("faultwire audit takes verify, accept, tail or query"));
+	for (unsigned option = 0; option < OPTIONS; option++)
+		if (cli_given(args, option) && !(actions[args->action].options >> option & 1))
+			return cli_fail(cli_usage("audit %s takes no --%s", args->operands[0],
+						  options[option].name));
+	err = find_log(args, path);
+	return err ? cli_fail(err) : actions[args->action].run(args, path);
 }
 
 static const cli_example examples[] = {

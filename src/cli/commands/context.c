@@ -375,33 +375,22 @@ static fw_error *list(const cli_args *args, int *ret_status)
 static int run(const cli_args *args)
 {
 	static const struct {
-		const char *name;
 		fw_error *(*run)(const cli_args *args, int *ret_status);
 		bool for_programs;
 	} actions[] = {
-		{ "build", build, false },     { "resolve", resolve, true },
-		{ "inspect", inspect, false }, { "verify", verify, false },
-		{ "list", list, false },
+		{ build, false },  { resolve, true }, { inspect, false },
+		{ verify, false }, { list, false },
 	};
 	int status = CLI_DONE;
+	fw_error *err;
 
 	if (args->operand_count != 1)
-		return fail(cli_usage(
-			"faultwire context takes build, resolve, inspect, verify or list"));
-	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-		fw_error *err;
-
-		if (strcmp(actions[i].name, args->operands[0]) != 0)
-			continue;
-		err = actions[i].run(args, &status);
-		if (err && fw_error_code(err) != FW_CLI_USAGE &&
-		    (actions[i].for_programs || cli_given(args, JSON)))
-			cli_report_by_default_in(FW_CONTEXT_V0);
-		return err ? fail(err) : status;
-	}
-	return fail(cli_usage("there is no faultwire context %s; it takes build, resolve, "
-			      "inspect, verify or list",
-			      args->operands[0]));
+		return fail(cli_usage("faultwire context %s takes no operand", args->operands[0]));
+	err = actions[args->action].run(args, &status);
+	if (err && fw_error_code(err) != FW_CLI_USAGE &&
+	    (actions[args->action].for_programs || cli_given(args, JSON)))
+		cli_report_by_default_in(FW_CONTEXT_V0);
+	return err ? fail(err) : status;
 }
 
 static const cli_example examples[] = {

@@ -25,6 +25,7 @@
 #include "cli/terminal/text.h"
 #include "observe/incident/incident.h"
 
+enum { LIST, SHOW };
 enum { CODE, TOOL, CLIENT, SESSION, SINCE, UNTIL, LIMIT, JSON, DATABASE, REGISTRY };
 
 enum { LIMIT_DEFAULT = 50, JSON_MAX = 16 << 20, ID_SHORT = 21 };
@@ -235,50 +236,24 @@ static fw_error *put_shown(struct fw_store *store, const fw_registry *registry,
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-/* NULL if no server has written a database yet. */
-static fw_error *open_store(const cli_args *args, struct fw_store **ret_store)
-{
-	const char *file = args->values[DATABASE];
-	char path[CLI_PATH_SIZE], shown[CLI_PATH_SIZE];
-
-	*ret_store = NULL;
-	if (!file) {
-		FW_TRY(cli_state_path("incidents.db", false, path));
-		if (!path[0] || access(path, F_OK) != 0)
-			return NULL;
-		file = path;
-	}
-	if (!fw_store_is_shared(file) && access(file, R_OK) != 0)
-		return fw_error_from_errno(FW_HERE, errno, file);
-	fw_store_url_show(file, shown, sizeof shown);
-	return fw_error_wrap(
-		fw_store_open(file, &(struct fw_store_options){ .is_reader = true }, ret_store),
-		FW_HERE, "could not read %s", shown);
-}
-
 static fw_error *carry_out(const cli_args *args, const fw_registry *registry,
 			   struct fw_store **store)
 {
-	const char *verb = args->operand_count ? args->operands[0] : "";
 	struct fw_incident_filter filter;
 
-	if (strcmp(verb, "list") == 0) {
+	if (args->action == LIST) {
 		if (args->operand_count > 1)
 			return cli_usage(
 				"faultwire incident list takes no operand; found \"%s\"",
 				args->operands[1]);
 		FW_TRY(read_filter(args, registry, &filter));
-		FW_TRY(open_store(args, store));
+		FW_TRY(cli_store_open(args->values[DATABASE], "incidents.db", true, store));
 		return put_list(*store, &filter, cli_given(args, JSON));
 	}
-	if (strcmp(verb, "show") == 0) {
-		if (args->operand_count < 2)
-			return cli_usage("no id is given: faultwire incident show ID");
-		FW_TRY(open_store(args, store));
-		return put_shown(*store, registry, args);
-	}
-	return *verb ? cli_usage("there is no faultwire incident %s; use list or show", verb)
-		     : cli_usage("faultwire incident takes list, or show ID");
+	if (args->operand_count < 2)
+		return cli_usage("no id is given: faultwire incident show ID");
+	FW_TRY(cli_store_open(args->values[DATABASE], "incidents.db", true, store));
+	return put_shown(*store, registry, args);
 }
 
 static int run(const cli_args *args)
@@ -303,7 +278,7 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
-static const char *const action_words[] = { "list", "show", NULL };
+static const char *const action_words[] = { [LIST] = "list", [SHOW] = "show", NULL };
 
 const cli_command cli_command_incident = {
 	.name = "incident",

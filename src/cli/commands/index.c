@@ -300,23 +300,15 @@ static fw_error *drop(const cli_args *args, int *ret_status)
 
 static int run(const cli_args *args)
 {
-	static const struct {
-		const char *name;
-		fw_error *(*run)(const cli_args *args, int *ret_status);
-	} actions[] = { { "build", build }, { "status", status }, { "drop", drop } };
+	static fw_error *(*const actions[])(const cli_args *, int *) = { build, status, drop };
 	int result = CLI_DONE;
+	fw_error *err;
 
 	if (args->operand_count != 1)
-		return cli_fail(cli_usage("faultwire index takes build, status or drop"));
-	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-		if (strcmp(actions[i].name, args->operands[0]) == 0) {
-			fw_error *err = actions[i].run(args, &result);
-
-			return err ? cli_fail(err) : result;
-		}
-	return cli_fail(cli_usage("there is no faultwire index %s; it takes build, status or "
-				  "drop",
-				  args->operands[0]));
+		return cli_fail(cli_usage("faultwire index %s takes no operand",
+					  args->operands[0]));
+	err = actions[args->action](args, &result);
+	return err ? cli_fail(err) : result;
 }
 
 static const cli_example examples[] = {

@@ -420,53 +420,38 @@ static bool does_write(int (*run)(struct job *job))
 static int run(const cli_args *args)
 {
 	static const struct {
-		const char *name;
 		int (*run)(struct job *job);
 		bool makes_key;
-	} verbs[] = {
-		{ "new", do_new, false },
-		{ "lint", do_lint, false },
-		{ "show", do_show, false },
-		{ "approve", do_approve, true },
-		{ "revoke", do_revoke, false },
-		{ "list", do_list, false },
-		{ "bootstrap", do_bootstrap, true },
+	} actions[] = {
+		{ do_new, false },    { do_lint, false }, { do_show, false },
+		{ do_approve, true }, { do_revoke, false }, { do_list, false },
+		{ do_bootstrap, true },
 	};
+	bool makes_key = actions[args->action].makes_key;
 	struct job job = { .args = args, .place.root = FW_ROOT_INIT };
 	const char *directory = args->values[WORKSPACE];
 	char revoked[CLI_PATH_SIZE] = "";
 	fw_error *err;
-	size_t verb = 0;
 	int status;
 
-	if (args->operand_count == 0)
-		return cli_fail(cli_usage("faultwire plan takes new, lint, show, approve, "
-					  "revoke, list or bootstrap"));
-	while (verb < sizeof verbs / sizeof *verbs &&
-	       strcmp(verbs[verb].name, args->operands[0]) != 0)
-		verb++;
-	if (verb == sizeof verbs / sizeof *verbs)
-		return cli_fail(cli_usage("there is no faultwire plan %s; it takes new, lint, "
-					  "show, approve, revoke, list or bootstrap",
-					  args->operands[0]));
 	job.json = cli_given(args, JSON);
-	err = fw_ws_key_load(args->values[PLAN_KEY], verbs[verb].makes_key, &job.place.key);
+	err = fw_ws_key_load(args->values[PLAN_KEY], makes_key, &job.place.key);
 	/* If there is no key, no plan was ever approved. */
-	if (err && !verbs[verb].makes_key && !args->values[PLAN_KEY] &&
+	if (err && !makes_key && !args->values[PLAN_KEY] &&
 	    fw_error_code(err) == FW_FILE_NOT_FOUND) {
 		fw_error_free(err);
 		err = NULL;
 	}
 	if (!err)
 		err = cli_state_path("workspaces/" FW_WS_REVOKED_DIR,
-				     does_write(verbs[verb].run), revoked);
+				     does_write(actions[args->action].run), revoked);
 	job.place.revoked = revoked[0] ? revoked : NULL;
 	if (!err)
 		err = fw_root_open_any(directory ? directory : ".", &job.place.root);
 	if (err)
 		return cli_fail(err);
 	job.place.root.hard_links = true;
-	status = verbs[verb].run(&job);
+	status = actions[args->action].run(&job);
 	fw_root_close(&job.place.root);
 	return status;
 }

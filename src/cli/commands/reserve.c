@@ -22,6 +22,7 @@
 #include "store/store.h"
 #include "tools/reserve/book.h"
 
+enum { LIST, RELEASE };
 enum { AGENT, JSON, STORE };
 
 enum { ROWS_BYTES = 1 << 26 };
@@ -197,45 +198,14 @@ static fw_error *release(const cli_args *args, struct fw_reserve_book *book,
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* NULL if no server has written a store yet. */
-static fw_error *open_store(const cli_args *args, bool is_reader, struct fw_store **ret_store)
-{
-	const char *file = args->values[STORE];
-	char path[CLI_PATH_SIZE], shown[CLI_PATH_SIZE];
-
-	if (!file) {
-		FW_TRY(cli_state_path("store.db", false, path));
-		if (!path[0] || access(path, F_OK) != 0)
-			return NULL;
-		file = path;
-	}
-	if (!fw_store_is_shared(file) && access(file, is_reader ? R_OK : R_OK | W_OK) != 0) {
-		int error = errno;
-
-		return fw_error_from_errno(FW_HERE, error, file);
-	}
-	fw_store_url_show(file, shown, sizeof shown);
-	return fw_error_wrap(fw_store_open(file,
-					   &(struct fw_store_options){ .is_reader = is_reader },
-					   ret_store),
-			     FW_HERE, "could not open %s", shown);
-}
-
 static fw_error *check(const cli_args *args, bool *ret_releases)
 {
-	const char *verb = args->operand_count ? args->operands[0] : "";
-
-	*ret_releases = strcmp(verb, "release") == 0;
-	if (strcmp(verb, "list") == 0)
+	*ret_releases = args->action == RELEASE;
+	if (args->action == LIST)
 		return args->operand_count == 1 ? NULL
 						: cli_usage("faultwire reserve list takes no "
 							    "operand; found \"%s\"",
 							    args->operands[1]);
-	if (!*ret_releases)
-		return *verb ? cli_usage(
-				       "there is no faultwire reserve %s; use list or release",
-				       verb)
-			     : cli_usage("faultwire reserve takes list or release");
 	if ((args->operand_count > 1) == cli_given(args, AGENT))
 		return cli_usage("faultwire reserve release takes ids, or --agent NAME");
 	if (args->operand_count - 1 > FW_RESERVE_PATTERNS)
@@ -252,7 +222,7 @@ static int run(const cli_args *args)
 	fw_error *err = check(args, &releases);
 
 	if (!err)
-		err = open_store(args, !releases, &store);
+		err = cli_store_open(args->values[STORE], "store.db", !releases, &store);
 	if (!err) {
 		book = fw_reserve_book_new(NULL);
 		if (!book)
@@ -272,7 +242,7 @@ static const cli_example examples[] = {
 	{ NULL, NULL },
 };
 
-static const char *const action_words[] = { "list", "release", NULL };
+static const char *const action_words[] = { [LIST] = "list", [RELEASE] = "release", NULL };
 
 const cli_command cli_command_reserve = {
 	.name = "reserve",

@@ -147,29 +147,20 @@ static fw_error *copy(const cli_args *args)
 /* ---- the command ---------------------------------------------------------------------- */
 
 static const struct {
-	const char *name;
 	size_t operands; /* after the action */
 	fw_error *(*run)(const cli_args *args);
-} actions[] = { { "migrate", 1, migrate }, { "check", 1, check }, { "copy", 2, copy } };
+} actions[] = { { 1, migrate }, { 1, check }, { 2, copy } };
 
 static fw_error *carry_out(const cli_args *args)
 {
-	const char *verb = args->operand_count ? args->operands[0] : "";
+	size_t operands = actions[args->action].operands;
 
-	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-		if (strcmp(actions[i].name, verb) != 0)
-			continue;
-		if (args->operand_count != actions[i].operands + 1)
-			return cli_usage("faultwire store %s takes %s", verb,
-					 actions[i].operands == 2 ? "two stores: FROM and TO"
-								  : "one store: URL");
-		if (cli_given(args, ROLE) && actions[i].run != migrate)
-			return cli_usage("--runtime-role goes with faultwire store migrate");
-		return actions[i].run(args);
-	}
-	return *verb ? cli_usage("there is no faultwire store %s; use migrate, check or copy",
-				 verb)
-		     : cli_usage("faultwire store takes migrate, check or copy");
+	if (args->operand_count != operands + 1)
+		return cli_usage("faultwire store %s takes %s", args->operands[0],
+				 operands == 2 ? "two stores: FROM and TO" : "one store: URL");
+	if (cli_given(args, ROLE) && actions[args->action].run != migrate)
+		return cli_usage("--runtime-role goes with faultwire store migrate");
+	return actions[args->action].run(args);
 }
 
 static int run(const cli_args *args)

@@ -296,15 +296,11 @@ static fw_error *rotate(const cli_args *args, struct fw_store *store, int64_t no
 /* ---- the command ---------------------------------------------------------------------- */
 
 static const struct {
-	const char *name;
 	size_t operands; /* after the action */
 	fw_error *(*run)(const cli_args *args, struct fw_store *store, int64_t now_ms);
-} actions[] = { { "new", 1, make },
-		{ "list", 0, list },
-		{ "revoke", 1, withdraw },
-		{ "rotate", 1, rotate } };
+} actions[] = { { 1, make }, { 0, list }, { 1, withdraw }, { 1, rotate } };
 
-static fw_error *carry_out(const cli_args *args, size_t action)
+static fw_error *carry_out(const cli_args *args)
 {
 	const struct fw_store_options durable = { .is_durable = true };
 	char path[CLI_PATH_SIZE], state[CLI_PATH_SIZE];
@@ -316,33 +312,22 @@ static fw_error *carry_out(const cli_args *args, size_t action)
 	if (!cli_given(args, GOVERNANCE))
 		FW_TRY(cli_state_path("", true, state));
 	FW_TRY(fw_store_open(url, &durable, &store));
-	err = actions[action].run(args, store, fw_unix_ms());
+	err = actions[args->action].run(args, store, fw_unix_ms());
 	fw_store_free(store);
 	return err;
 }
 
 static int run(const cli_args *args)
 {
-	const char *verb = args->operand_count ? args->operands[0] : "";
-	fw_error *err = NULL;
-	size_t action = 0;
+	size_t operands = actions[args->action].operands;
+	fw_error *err;
 
-	while (action < sizeof actions / sizeof *actions &&
-	       strcmp(actions[action].name, verb) != 0)
-		action++;
-	if (action == sizeof actions / sizeof *actions)
-		err = *verb ? cli_usage("there is no faultwire token %s; use new, list, revoke "
-					"or rotate",
-					verb)
-			    : cli_usage("faultwire token takes new NAME, list, revoke NAME or "
-					"rotate NAME");
-	else if (args->operand_count - 1 != actions[action].operands)
-		err = cli_usage(actions[action].operands
-					? "faultwire token %s takes the name of one token"
-					: "faultwire token %s takes no operand",
-				verb);
+	if (args->operand_count - 1 != operands)
+		err = cli_usage(operands ? "faultwire token %s takes the name of one token"
+					 : "faultwire token %s takes no operand",
+				args->operands[0]);
 	else
-		err = carry_out(args, action);
+		err = carry_out(args);
 	return err ? cli_fail(err) : CLI_DONE;
 }
 
