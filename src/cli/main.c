@@ -108,8 +108,8 @@ static fw_error *read_action(const cli_command *command, cli_args *args)
 		cli_suggest(&close, command->actions[i]);
 	}
 	join(command->actions, words, sizeof words);
-	err = given ? cli_usage("there is no faultwire %s %s; it takes %s", command->name, given,
-				words)
+	err = given ? cli_usage("there is no faultwire %s %s; it takes %s", command->name,
+				given, words)
 		    : cli_usage("faultwire %s takes %s", command->name, words);
 	cli_suggestions_hint(&close, err);
 	return err;

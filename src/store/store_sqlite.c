@@ -92,6 +92,8 @@ fw_error *fw_store_sqlite_failed(fw_src at, struct fw_store_sqlite *store, int r
 	store->is_corrupt = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
 	if (primary == SQLITE_NOMEM)
 		return fw_raise_internal_out_of_memory();
+	if (primary == SQLITE_BUSY)
+		reason = "another process holds the lock of the file";
 	err = raise_reason(at, store, reason);
 	(void)snprintf(code, sizeof code, "%d", result);
 	fw_error_add_cause(err, sqlite3_errstr(result), code, "sqlite");

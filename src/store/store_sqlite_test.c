@@ -178,6 +178,27 @@ static void test_store__a_file_that_is_overwritten_while_open_is_noticed(void **
 	fw_store_free(store);
 }
 
+static void test_store__a_file_that_another_process_has_locked_is_reported_as_such(void **state)
+{
+	struct fw_store *store = open_store();
+	sqlite3 *other = NULL;
+	char text[512];
+	fw_error *err;
+
+	(void)state;
+	assert_null(put(store, "a", "1"));
+	assert_int_equal(sqlite3_open_v2(path, &other, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	err = put(store, "b", "1");
+	assert_int_equal(fw_error_code(err), FW_DEPENDENCY_UNAVAILABLE);
+	(void)fw_error_encode(err, FW_CANONICAL, NULL, text, sizeof text);
+	assert_non_null(strstr(text, "another process holds the lock of the file"));
+	fw_error_free(err);
+	(void)sqlite3_close_v2(other);
+	assert_null(put(store, "b", "1"));
+	fw_store_free(store);
+}
+
 static void test_store__a_deleted_file_is_made_again(void **state)
 {
 	struct fw_store *store = open_store();
@@ -344,6 +365,7 @@ int main(void)
 		TEST(a_file_with_incidents_gets_rows_and_keeps_its_version),
 		TEST(rows_of_a_corrupt_file_are_not_discarded),
 		TEST(a_file_that_is_overwritten_while_open_is_noticed),
+		TEST(a_file_that_another_process_has_locked_is_reported_as_such),
 		TEST(a_deleted_file_is_made_again),
 		TEST(a_path_that_cannot_be_written_is_an_error),
 		TEST(a_full_disk_fails_the_change_and_keeps_the_rest),

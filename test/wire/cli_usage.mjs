@@ -15,6 +15,28 @@ test('--version names the program and its version on one line', () => {
 	same(run(['-V']).out, out);
 });
 
+test('a command with actions names them if none or another one is given', () => {
+	for (const name of ['audit', 'context', 'incident', 'index', 'plan', 'reserve', 'store', 'token']) {
+		const none = run([name]);
+		const other = run([name, 'lsit']);
+		check(none.status > 0 && none.status === other.status, `${name}: ${none.status}, ${other.status}`);
+		match(none.err, new RegExp(`^faultwire: faultwire ${name} takes \\w+(, \\w+)* or \\w+\\n`));
+		match(other.err, new RegExp(`^faultwire: there is no faultwire ${name} lsit; it takes \\w+(, \\w+)* or \\w+\\n`));
+	}
+	match(run(['plan', 'lsit']).err, /Did you mean list/);
+});
+
+test('an option of a toolset that is not served is refused, whatever its kind', () => {
+	const serve = (...args) => run(['serve', '--stdio', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...args], { input: '' });
+	for (const [toolset, ...args] of [['reserve', '--agent-id', 'x'], ['workspace', '--lock-on', 'any'], ['workspace', '--hard-links'], ['workspace', '--workspace', '.'], ['code', '--repo', '.']]) {
+		const { status, err } = serve('--tools', 'diag', ...args);
+		same(status, 2, args[0]);
+		match(err, new RegExp(`${args[0]} needs the toolset "${toolset}"`));
+	}
+	// Both read it.
+	same(serve('--tools', 'reserve', '--workspace', scratch(), '--store', join(scratch(), 'r.db')).status, 0);
+});
+
 test('--help lists every command', () => {
 	const { status, out, err } = run(['--help']);
 	same([status, err], [0, '']);

@@ -410,9 +410,8 @@ static const struct {
 	  1U << JSON | 1U << PARTIAL | 1U << CONTAINS | 1U << ANCHORS | 1U << ANCHORED_AS },
 	{ accept_it, 1U << PARTIAL },
 	{ tail, 1U << JSON | 1U << FOLLOW | 1U << COUNT },
-	{ query,
-	  1U << JSON | 1U << CODE | 1U << TOOL | 1U << SESSION | 1U << INCIDENT | 1U << SINCE |
-		  1U << UNTIL },
+	{ query, 1U << JSON | 1U << CODE | 1U << TOOL | 1U << SESSION | 1U << INCIDENT |
+			 1U << SINCE | 1U << UNTIL },
 };
 
 static int run(const cli_args *args)

@@ -385,7 +385,8 @@ static int run(const cli_args *args)
 	fw_error *err;
 
 	if (args->operand_count != 1)
-		return fail(cli_usage("faultwire context %s takes no operand", args->operands[0]));
+		return fail(
+			cli_usage("faultwire context %s takes no operand", args->operands[0]));
 	err = actions[args->action].run(args, &status);
 	if (err && fw_error_code(err) != FW_CLI_USAGE &&
 	    (actions[args->action].for_programs || cli_given(args, JSON)))

@@ -305,8 +305,8 @@ static int run(const cli_args *args)
 	fw_error *err;
 
 	if (args->operand_count != 1)
-		return cli_fail(cli_usage("faultwire index %s takes no operand",
-					  args->operands[0]));
+		return cli_fail(
+			cli_usage("faultwire index %s takes no operand", args->operands[0]));
 	err = actions[args->action](args, &result);
 	return err ? cli_fail(err) : result;
 }

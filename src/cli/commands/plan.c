@@ -423,8 +423,8 @@ static int run(const cli_args *args)
 		int (*run)(struct job *job);
 		bool makes_key;
 	} actions[] = {
-		{ do_new, false },    { do_lint, false }, { do_show, false },
-		{ do_approve, true }, { do_revoke, false }, { do_list, false },
+		{ do_new, false },      { do_lint, false },   { do_show, false },
+		{ do_approve, true },   { do_revoke, false }, { do_list, false },
 		{ do_bootstrap, true },
 	};
 	bool makes_key = actions[args->action].makes_key;
