@@ -68,7 +68,7 @@ test('it fails in its own contract', async () => {
 });
 
 test('it is served beside others, and its value is not that of another option', async () => {
-	await serve(['--tools', 'greeting,diag', '--greeting=Hi', '--lock-on', 'any'], async (wire) => {
+	await serve(['--tools', 'greeting,reserve', '--greeting=Hi', '--agent-id', 'any', '--store', join(scratch(), 'store.db')], async (wire) => {
 		const { result } = await wire.request('tools/list', { _meta: modern });
 		check(result.tools.some((tool) => tool.name === 'greet') && result.tools.length > 1);
 		same(text(await wire.call('greet', { name: 'Ada' }, modern)), 'Hi, Ada!');
