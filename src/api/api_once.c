@@ -54,12 +54,6 @@ static void once_free(struct once *once)
 	fw__release(once);
 }
 
-static void to_hex(const unsigned char *hash, char *hex)
-{
-	for (size_t i = 0; i < FW_SHA256_BYTES; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", hash[i]);
-}
-
 /* Keys of different callers and tools differ. */
 static bool make_key(struct once *once, const char *key)
 {
@@ -79,10 +73,10 @@ static bool make_key(struct once *once, const char *key)
 	fw_buf_clear(&text);
 	if (!is_made)
 		return false;
-	to_hex(hash, once->key);
+	fw_hex(hash, FW_SHA256_BYTES, once->key);
 	if (!fw_sha256(body, len, hash))
 		return false;
-	to_hex(hash, once->body);
+	fw_hex(hash, FW_SHA256_BYTES, once->body);
 	return true;
 }
 

@@ -38,6 +38,14 @@ static inline bool fw_is_hex(char c)
 	return fw_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
+/* Of a hexadecimal digit; -1: it is not one. */
+static inline int fw_hex_value(char c)
+{
+	if (fw_is_digit(c))
+		return c - '0';
+	return fw_is_hex(c) ? (c | 0x20) - 'a' + 10 : -1;
+}
+
 static inline bool fw_is_alnum(char c)
 {
 	return fw_is_letter(c) || fw_is_digit(c);

@@ -14,6 +14,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/id.h"
@@ -67,20 +68,13 @@ enum fw_token_state fw_token_state_at(const struct fw_token *token, int64_t now_
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_hash(const char *text, unsigned char ret_hash[FW_SHA256_BYTES])
 {
 	if (!text || !fw_sha256_is_text(text, strlen(text)))
 		return false;
 	for (size_t i = 0; i < FW_SHA256_BYTES; i++)
-		ret_hash[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 |
-					      hex_digit(text[2 * i + 1]));
+		ret_hash[i] = (unsigned char)(fw_hex_value(text[2 * i]) << 4 |
+					      fw_hex_value(text[2 * i + 1]));
 	return true;
 }
 

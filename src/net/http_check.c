@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/ascii.h"
+
 static bool is_blank(char byte)
 {
 	return byte == ' ' || byte == '\t';
@@ -227,19 +229,11 @@ const char *fw_http_bearer(const char *authorization, size_t *ret_len)
 	return given;
 }
 
-static int hex_value(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	digit |= 0x20;
-	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 /* -1: the two bytes are not hexadecimal digits. */
 static int escape_value(const char *digits)
 {
-	int high = hex_value(digits[0]);
-	int low = high < 0 ? -1 : hex_value(digits[1]);
+	int high = fw_hex_value(digits[0]);
+	int low = high < 0 ? -1 : fw_hex_value(digits[1]);
 
 	return low < 0 ? -1 : high * 16 + low;
 }

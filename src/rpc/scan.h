@@ -4,9 +4,6 @@
  * The scanner validates the whole text (RFC 8259, UTF-8, a limit of nesting) in
  * one pass and remembers where the members are that a client needs. Large results
  * are passed on as bytes; nothing is allocated.
- *
- * The one rule to remember: a slice is raw JSON text inside the message that was
- * scanned. It is not NUL-terminated, and strings still have quotes and escapes.
  */
 #ifndef FW_RPC_SCAN_H
 #define FW_RPC_SCAN_H
@@ -14,36 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A JSON value as text; p NULL: absent. */
-struct fw_slice {
-	const char *p;
-	size_t n;
-};
-
-static inline bool fw_slice_is_object(struct fw_slice slice)
-{
-	return slice.p && slice.p[0] == '{';
-}
-
-static inline bool fw_slice_is_array(struct fw_slice slice)
-{
-	return slice.p && slice.p[0] == '[';
-}
-
-static inline bool fw_slice_is_string(struct fw_slice slice)
-{
-	return slice.p && slice.p[0] == '"';
-}
-
-/* Is it exactly this JSON text, such as `true`? */
-bool fw_slice_is(struct fw_slice slice, const char *json);
-/* Is it a string with this value? `value` is ASCII; escapes in the slice count. */
-bool fw_slice_equals(struct fw_slice slice, const char *value);
-/* An integer that fits; false: it is not one. */
-bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number);
-/* The value of a string, decoded: writes at most `size` bytes including a NUL, and
- * returns the complete length, as snprintf does. 0 for anything else. */
-size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size);
+#include "rpc/slice.h"
 
 enum fw_scan_status {
 	FW_SCAN_OK,

@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "regex.h"
-#include "report.h"
+#include "schema/regex.h"
+#include "schema/report.h"
 
 /* ---- properties ---- */
 

@@ -12,10 +12,10 @@
  */
 #include <string.h>
 
-#include "format.h"
-#include "regex.h"
-#include "report.h"
-#include "value.h"
+#include "schema/format.h"
+#include "schema/regex.h"
+#include "schema/report.h"
+#include "schema/value.h"
 
 #define LOCAL_SCRATCH 2048
 #define ALIGN 16

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler.h"
-#include "format.h"
-#include "regex.h"
+#include "schema/compiler.h"
+#include "schema/format.h"
+#include "schema/regex.h"
 
 /* ---- value -> node ---- */
 

@@ -7,7 +7,7 @@
 #ifndef FW_SCHEMA_COMPILER_H
 #define FW_SCHEMA_COMPILER_H
 
-#include "program.h"
+#include "schema/program.h"
 
 struct fw_schema__anchor {
 	uint64_t hash;

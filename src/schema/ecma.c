@@ -11,8 +11,8 @@
  */
 #include <string.h>
 
-#include "ascii.h"
-#include "regex.h"
+#include "base/ascii.h"
+#include "schema/regex.h"
 
 /* White space of ECMA-262, and its complement, as the contents of a class. */
 #define SPACE                                                     \
@@ -67,9 +67,9 @@ static bool hex_run(const char *p, const char *end, int n, uint32_t *ret)
 	if (end - p < n)
 		return false;
 	for (int i = 0; i < n; i++) {
-		if (fw_schema__hex(p[i]) < 0)
+		if (fw_hex_value(p[i]) < 0)
 			return false;
-		v = v * 16 + (uint32_t)fw_schema__hex(p[i]);
+		v = v * 16 + (uint32_t)fw_hex_value(p[i]);
 	}
 	*ret = v;
 	return true;
@@ -83,8 +83,8 @@ static bool take_u(struct translation *t, uint32_t *ret)
 	if (t->p < t->end && *t->p == '{') {
 		const char *p = t->p + 1;
 
-		for (hi = 0; p < t->end && fw_schema__hex(*p) >= 0 && hi <= 0x10ffff; p++)
-			hi = hi * 16 + (uint32_t)fw_schema__hex(*p);
+		for (hi = 0; p < t->end && fw_hex_value(*p) >= 0 && hi <= 0x10ffff; p++)
+			hi = hi * 16 + (uint32_t)fw_hex_value(*p);
 		if (p == t->end || *p != '}' || p == t->p + 1 || hi > 0x10ffff)
 			return false;
 		t->p = p + 1;
@@ -157,8 +157,7 @@ static bool take_property(struct translation *t, char letter)
 	if (!close || close == name)
 		return false;
 	for (eq = name; eq < close; eq++)
-		if (!(fw_schema__is_alpha(*eq) || fw_schema__is_digit(*eq) || *eq == '_' ||
-		      *eq == '='))
+		if (!(fw_is_letter(*eq) || fw_is_digit(*eq) || *eq == '_' || *eq == '='))
 			return false;
 	t->p = close + 1;
 	eq = memchr(name, '=', (size_t)(close - name));
@@ -214,7 +213,7 @@ static bool take_code_escape(struct translation *t, char ch)
 	if (control) {
 		code = 9 + (uint32_t)(control - controls);
 	} else if (ch == 'c') {
-		ok = t->p < t->end && fw_schema__is_alpha(*t->p);
+		ok = t->p < t->end && fw_is_letter(*t->p);
 		if (ok)
 			code = (uint32_t)*t->p++ & 31;
 	} else if (ch == 'x') {
@@ -224,7 +223,7 @@ static bool take_code_escape(struct translation *t, char ch)
 	} else if (ch == 'u') {
 		ok = take_u(t, &code);
 	} else { /* \0, with no digit after it */
-		ok = t->p == t->end || !fw_schema__is_digit(*t->p);
+		ok = t->p == t->end || !fw_is_digit(*t->p);
 	}
 	if (ok)
 		put_code(t, code);
@@ -237,14 +236,14 @@ static bool take_other_escape(struct translation *t, char ch, bool in_class)
 	if (ch >= '1' && ch <= '9' && !in_class) {
 		puts_(t, "\\g{");
 		put(t, &ch, 1);
-		while (t->p < t->end && fw_schema__is_digit(*t->p))
+		while (t->p < t->end && fw_is_digit(*t->p))
 			put(t, t->p++, 1);
 		puts_(t, "}");
 		return true;
 	}
 	/* Any punctuation may be escaped, even if unicode mode forbids it: "\-" and
 	 * "\_" are common in real schemas. */
-	if (fw_schema__is_alpha(ch) || fw_schema__is_digit(ch) || (unsigned char)ch < 32)
+	if (fw_is_letter(ch) || fw_is_digit(ch) || (unsigned char)ch < 32)
 		return false;
 	if (!((unsigned char)ch & 0x80))
 		put(t, "\\", 1);

@@ -8,9 +8,9 @@
  */
 #include <string.h>
 
-#include "ascii.h"
-#include "format.h"
-#include "program.h"
+#include "base/ascii.h"
+#include "schema/format.h"
+#include "schema/program.h"
 
 /* Reads exactly `n` digits at *p. */
 static bool take_number(const char **p, const char *end, int n, int *ret)
@@ -20,7 +20,7 @@ static bool take_number(const char **p, const char *end, int n, int *ret)
 	if (end - *p < n)
 		return false;
 	for (; n > 0; n--, (*p)++) {
-		if (!fw_schema__is_digit(**p))
+		if (!fw_is_digit(**p))
 			return false;
 		v = v * 10 + (**p - '0');
 	}
@@ -63,9 +63,9 @@ static bool is_time(const char *s, size_t n)
 	    !take_number(&s, end, 2, &second))
 		return false;
 	if (take(&s, end, '.')) {
-		if (s == end || !fw_schema__is_digit(*s))
+		if (s == end || !fw_is_digit(*s))
 			return false;
-		while (s < end && fw_schema__is_digit(*s))
+		while (s < end && fw_is_digit(*s))
 			s++;
 	}
 	if (s == end)
@@ -101,10 +101,10 @@ static bool take_units(const char **p, const char *end, const char *units, bool 
 	const char *s = *p, *next = units;
 
 	*ret_any = false;
-	while (s < end && fw_schema__is_digit(*s)) {
+	while (s < end && fw_is_digit(*s)) {
 		const char *unit;
 
-		while (s < end && fw_schema__is_digit(*s))
+		while (s < end && fw_is_digit(*s))
 			s++;
 		if (s == end || *s == '\0')
 			return false;
@@ -128,7 +128,7 @@ static bool is_duration(const char *s, size_t n)
 		return false;
 	if (n > 2 && end[-1] == 'W') {
 		for (; s < end - 1; s++)
-			if (!fw_schema__is_digit(*s))
+			if (!fw_is_digit(*s))
 				return false;
 		return true;
 	}
@@ -146,7 +146,7 @@ static bool is_uuid(const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
 
-		if (dash ? s[i] != '-' : fw_schema__hex(s[i]) < 0)
+		if (dash ? s[i] != '-' : fw_hex_value(s[i]) < 0)
 			return false;
 	}
 	return true;
@@ -166,7 +166,7 @@ static bool is_relative_json_pointer(const char *s, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && fw_schema__is_digit(s[i]))
+	while (i < n && fw_is_digit(s[i]))
 		i++;
 	if (i == 0 || (i > 1 && s[0] == '0'))
 		return false;

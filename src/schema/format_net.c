@@ -8,19 +8,18 @@
  */
 #include <string.h>
 
-#include "ascii.h"
-#include "format.h"
+#include "base/ascii.h"
+#include "schema/format.h"
 
 static bool is_alnum(char ch)
 {
-	return fw_schema__is_alpha(ch) || fw_schema__is_digit(ch);
+	return fw_is_letter(ch) || fw_is_digit(ch);
 }
 
 /* Is there a complete %XX at s? */
 static bool is_escape(const char *s, const char *end)
 {
-	return end - s >= 3 && *s == '%' && fw_schema__hex(s[1]) >= 0 &&
-	       fw_schema__hex(s[2]) >= 0;
+	return end - s >= 3 && *s == '%' && fw_hex_value(s[1]) >= 0 && fw_hex_value(s[2]) >= 0;
 }
 
 static bool is_high(char ch)
@@ -70,7 +69,7 @@ bool fw_schema__is_ipv4(const char *s, size_t n)
 	size_t digits = 0;
 
 	for (size_t i = 0; i <= n; i++) {
-		if (i < n && fw_schema__is_digit(s[i])) {
+		if (i < n && fw_is_digit(s[i])) {
 			if (digits == 1 && v == 0)
 				return false; /* 087 is octal in some parsers */
 			v = v * 10 + (s[i] - '0');
@@ -100,7 +99,7 @@ bool fw_schema__is_ipv6(const char *s, size_t n)
 	}
 	while (i < n) {
 		digits = 0;
-		while (i + digits < n && fw_schema__hex(s[i + digits]) >= 0)
+		while (i + digits < n && fw_hex_value(s[i + digits]) >= 0)
 			digits++;
 		if (digits > 0 && i + digits < n && s[i + digits] == '.') {
 			if (!fw_schema__is_ipv4(s + i, n - i))
@@ -218,7 +217,7 @@ static bool is_authority(const char *s, const char *end, bool iri)
 			    !all_uri(dot + 1, p, ":", false))
 				return false;
 			while (++host < dot)
-				if (fw_schema__hex(*host) < 0)
+				if (fw_hex_value(*host) < 0)
 					return false;
 		} else if (!fw_schema__is_ipv6(host, (size_t)(p - host))) {
 			return false;
@@ -232,7 +231,7 @@ static bool is_authority(const char *s, const char *end, bool iri)
 	if (p < end && *p++ != ':')
 		return false;
 	for (; p < end; p++)
-		if (!fw_schema__is_digit(*p))
+		if (!fw_is_digit(*p))
 			return false;
 	return true;
 }
@@ -242,8 +241,8 @@ static bool is_uri(const char *s, size_t n, bool relative, bool iri)
 	const char *end = s + n, *p = s, *path, *slash;
 	bool scheme = false;
 
-	while (p < end && (fw_schema__is_alpha(*p) ||
-			   (p > s && (fw_schema__is_digit(*p) || is_one_of(*p, "+-.")))))
+	while (p < end &&
+	       (fw_is_letter(*p) || (p > s && (fw_is_digit(*p) || is_one_of(*p, "+-.")))))
 		p++;
 	if (p > s && p < end && *p == ':') {
 		scheme = true;
@@ -322,7 +321,7 @@ static bool is_varspec(const char *s, const char *end)
 	if (p == end || end - p > 4 || *p == '0')
 		return false;
 	for (; p < end; p++)
-		if (!fw_schema__is_digit(*p))
+		if (!fw_is_digit(*p))
 			return false;
 	return true;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/distance.h"
-#include "keyword.h"
+#include "schema/keyword.h"
 
 #define CORE VOCAB_CORE
 #define APPL VOCAB_APPLICATOR

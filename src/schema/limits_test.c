@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 
-#include "test_support.h"
+#include "schema/test_support.h"
 
 /* ---- limits ---- */
 

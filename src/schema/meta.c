@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "compiler.h"
+#include "schema/compiler.h"
 
 static const struct {
 	const char *uri;

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ascii.h"
+#include "base/ascii.h"
 #include "base/real.h"
-#include "number.h"
-#include "value.h"
+#include "schema/number.h"
+#include "schema/value.h"
 
 #define EXP_MAX 1000000000000000    /* exponents saturate here */
 #define INT_END 1000000000000000000 /* the fast path: 18 digits */
@@ -34,9 +34,9 @@ bool fw_schema__dec_read(const char *text, size_t len, struct fw_schema__dec *re
 		d.negative = true;
 		p++;
 	}
-	if (p == end || !fw_schema__is_digit(*p))
+	if (p == end || !fw_is_digit(*p))
 		return false; /* NaN, Infinity, ... */
-	for (; p < end && (fw_schema__is_digit(*p) || (*p == '.' && !dot)); p++) {
+	for (; p < end && (fw_is_digit(*p) || (*p == '.' && !dot)); p++) {
 		if (*p == '.') {
 			dot = true;
 			continue;
@@ -57,7 +57,7 @@ bool fw_schema__dec_read(const char *text, size_t len, struct fw_schema__dec *re
 		p++;
 		if (p < end && (*p == '+' || *p == '-'))
 			e_negative = *p++ == '-';
-		for (; p < end && fw_schema__is_digit(*p); p++)
+		for (; p < end && fw_is_digit(*p); p++)
 			if (e < EXP_MAX)
 				e = e * 10 + (*p - '0');
 		if (e_negative)

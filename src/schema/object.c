@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler.h"
-#include "regex.h"
+#include "schema/compiler.h"
+#include "schema/regex.h"
 
 static int by_name(const void *a, const void *b, void *ctx)
 {

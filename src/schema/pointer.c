@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "pointer.h"
-#include "text.h"
+#include "schema/pointer.h"
+#include "schema/text.h"
 
 #define PATH_MAX_STEPS 64 /* levels that are shown */
 

@@ -5,7 +5,7 @@
 #ifndef FW_SCHEMA_POINTER_H
 #define FW_SCHEMA_POINTER_H
 
-#include "run.h"
+#include "schema/run.h"
 
 /** Location of a keyword of a node: "/..." or, in another document, "uri#/...". */
 void fw_schema__pointer(const fw_schema *s, uint32_t node, unsigned kw, char *buf, size_t cap);

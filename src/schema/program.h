@@ -12,9 +12,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "keyword.h"
-#include "number.h"
-#include "schema.h"
+#include "schema/keyword.h"
+#include "schema/number.h"
+#include "schema/schema.h"
 
 #define FW_SCHEMA__NONE UINT32_MAX
 

@@ -12,11 +12,11 @@
 
 #include "base/json.h"
 
-#include "compiler.h"
-#include "pointer.h"
-#include "text.h"
-#include "uri.h"
-#include "value.h"
+#include "schema/compiler.h"
+#include "schema/pointer.h"
+#include "schema/text.h"
+#include "schema/uri.h"
+#include "schema/value.h"
 
 #define URI_MAX 2048
 #define IDENTIFIERS_MAX 4096 /* of $id; the same for anchors */

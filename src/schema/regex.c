@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "regex.h"
-#include "report.h"
+#include "schema/regex.h"
+#include "schema/report.h"
 
 #define HEAP_LIMIT_KIB 16384
 #define PATTERN_MAX 16384       /* bytes of source */

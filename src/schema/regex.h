@@ -4,8 +4,8 @@
 #ifndef FW_SCHEMA_REGEX_H
 #define FW_SCHEMA_REGEX_H
 
-#include "compiler.h"
-#include "run.h"
+#include "schema/compiler.h"
+#include "schema/run.h"
 
 /** Translate an ECMA-262 regular expression for PCRE2. With `out` NULL only the
  * length of the result is computed. Returns false on a syntax error. */

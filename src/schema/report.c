@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/distance.h"
-#include "format.h"
-#include "pointer.h"
-#include "report.h"
-#include "text.h"
+#include "schema/format.h"
+#include "schema/pointer.h"
+#include "schema/report.h"
+#include "schema/text.h"
 
 #define VALUE_MAX 80
 

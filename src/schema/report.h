@@ -4,7 +4,7 @@
 #ifndef FW_SCHEMA_REPORT_H
 #define FW_SCHEMA_REPORT_H
 
-#include "run.h"
+#include "schema/run.h"
 
 /* Each reports a violation if the run collects them, and returns false. */
 bool fw_schema__refuse(struct fw_schema__run *r, uint32_t node, const struct fw_schema__op *op,

@@ -5,7 +5,7 @@
 #ifndef FW_SCHEMA_RUN_H
 #define FW_SCHEMA_RUN_H
 
-#include "program.h"
+#include "schema/program.h"
 
 /* Path from the root of the instance, innermost first; lives on the C stack. */
 struct fw_schema__frame {

@@ -11,8 +11,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "compiler.h"
-#include "schema.h"
+#include "schema/compiler.h"
+#include "schema/schema.h"
 
 static void *libc_malloc(void *ctx, size_t n)
 {

@@ -3,8 +3,8 @@
  * numbers, draft-07, edge cases of regular expressions. The meaning of keywords is
  * tested with the suite (test/schema/suite.c).
  */
-#include "keyword.h"
-#include "test_support.h"
+#include "schema/keyword.h"
+#include "schema/test_support.h"
 
 /* ---- API ---- */
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "schema.h"
+#include "schema/schema.h"
 
 static inline fw_schema *compile_with(const char *json, const fw_schema_options *opts)
 {

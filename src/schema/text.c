@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text.h"
+#include "schema/text.h"
 
 static void put_raw(struct fw_schema__text *t, const char *s, size_t len)
 {

@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "ascii.h"
-#include "uri.h"
+#include "base/ascii.h"
+#include "schema/uri.h"
 
 struct part {
 	const char *p;
@@ -22,7 +22,7 @@ struct uri {
 
 static bool is_scheme_char(char ch)
 {
-	return fw_schema__is_alpha(ch) || (ch >= '0' && ch <= '9') || ch == '+' || ch == '-' ||
+	return fw_is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '+' || ch == '-' ||
 	       ch == '.';
 }
 
@@ -33,7 +33,7 @@ static struct uri split(const char *s, size_t n)
 
 	while (p < end && is_scheme_char(*p))
 		p++;
-	if (p > s && p < end && *p == ':' && fw_schema__is_alpha(*s)) {
+	if (p > s && p < end && *p == ':' && fw_is_letter(*s)) {
 		u.scheme = (struct part){ s, (size_t)(p - s), true };
 		s = p + 1;
 	}
@@ -168,8 +168,8 @@ size_t fw_schema__uri_unescape(char *text, size_t len)
 		char ch = text[in];
 
 		if (ch == '%') {
-			int hi = len - in < 3 ? -1 : fw_schema__hex(text[in + 1]);
-			int lo = hi < 0 ? -1 : fw_schema__hex(text[in + 2]);
+			int hi = len - in < 3 ? -1 : fw_hex_value(text[in + 1]);
+			int lo = hi < 0 ? -1 : fw_hex_value(text[in + 2]);
 
 			if (lo < 0)
 				return SIZE_MAX;

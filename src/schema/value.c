@@ -9,9 +9,9 @@
  */
 #include <string.h>
 
-#include "compiler.h"
-#include "report.h"
-#include "value.h"
+#include "schema/compiler.h"
+#include "schema/report.h"
+#include "schema/value.h"
 
 #define SMALL 16 /* up to this size nested loops are faster */
 

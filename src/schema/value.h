@@ -4,7 +4,7 @@
 #ifndef FW_SCHEMA_VALUE_H
 #define FW_SCHEMA_VALUE_H
 
-#include "run.h"
+#include "schema/run.h"
 
 uint64_t fw_schema__hash_bytes(const void *p, size_t len, uint64_t seed);
 

@@ -2,7 +2,7 @@
  * audit_down_test.c - many writers at once, and what happens when nothing can be
  * written.
  */
-#include "audit_test.h"
+#include "observe/audit/audit_test.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  * audit_head_test.c - a log that somebody else has changed: a running server refuses it,
  * and so does the next one, which knows the last record from outside of the log.
  */
-#include "audit_test.h"
+#include "observe/audit/audit_test.h"
 
 static char heads[160];
 static struct fw_audit_options options;

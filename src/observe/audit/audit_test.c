@@ -2,7 +2,7 @@
  * audit_test.c - the log on a real disk: what is written, what a crash leaves,
  * and what verifying finds.
  */
-#include "audit_test.h"
+#include "observe/audit/audit_test.h"
 
 #include <dirent.h>
 #include <spawn.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/common/file.h"
@@ -174,22 +175,14 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 
 /* ---- resources ---- */
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
 /* Percent-encoding is decoded before the path is checked, so "%2e%2e" is refused. */
 static size_t decode(const char *from, char *to, size_t size)
 {
 	size_t len = 0;
 
 	for (; *from && len + 1 < size; from++) {
-		int high = *from == '%' ? hex_digit(from[1]) : -1;
-		int low = high >= 0 ? hex_digit(from[2]) : -1;
+		int high = *from == '%' ? fw_hex_value(from[1]) : -1;
+		int low = high >= 0 ? fw_hex_value(from[2]) : -1;
 
 		if (low >= 0) {
 			to[len++] = (char)(high * 16 + low);
