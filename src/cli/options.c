@@ -404,6 +404,72 @@ static void read_short(struct parser *p, char *word)
 	}
 }
 
+static bool is_action(const cli_command *command, const char *word, size_t len)
+{
+	for (size_t i = 0; command->actions && command->actions[i]; i++)
+		if (strlen(command->actions[i]) == len &&
+		    memcmp(command->actions[i], word, len) == 0)
+			return true;
+	return false;
+}
+
+/* Whether "new, rotate: ..." at `at` names actions; then also whether `action` is one. */
+static bool lists_actions(const cli_command *command, const char *at, const char *action,
+			  bool *ret_is_listed)
+{
+	size_t wanted = strlen(action);
+
+	for (;;) {
+		size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+
+		if (!is_action(command, at, len) || (at[len] != ':' && at[len] != ','))
+			return false;
+		if (len == wanted && memcmp(at, action, len) == 0)
+			*ret_is_listed = true;
+		if (at[len] == ':')
+			return true;
+		at += len + 1 + strspn(at + len + 1, " ");
+	}
+}
+
+/* An option whose help begins a sentence with the names of actions is for those alone. */
+static bool is_for_action(const cli_command *command, const cli_option *option,
+			  const char *action)
+{
+	bool is_listed = false, has_list = false;
+
+	for (const char *at = option->help; at;) {
+		const char *stop;
+
+		has_list |= lists_actions(command, at, action, &is_listed);
+		stop = strstr(at, ". ");
+		at = stop ? stop + 2 : NULL;
+	}
+	return is_listed || !has_list;
+}
+
+/* An option of another action would be ignored, and its user would believe that it took effect:
+ * "token rotate NAME --scope read" narrows nothing. */
+static void refuse_options_of_other_actions(struct parser *p)
+{
+	const char *action = p->args->operand_count ? p->args->operands[0] : "";
+	const cli_option *option;
+
+	if (!is_action(p->command, action, strlen(action)))
+		return;
+	for (size_t i = 0; (option = cli_option_at(p->command, i)); i++) {
+		fw_error *err;
+
+		if (i >= CLI_OPTIONS_MAX || !p->args->values[i] ||
+		    is_for_action(p->command, option, action))
+			continue;
+		err = cli_usage("option --%s has no effect on %s %s", option->name,
+				p->command->name, action);
+		fw_error_set_hint(err, "Leave it out; --help says which actions it is for.");
+		mistake(p, err);
+	}
+}
+
 fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool stop,
 			cli_args *ret_args)
 {
@@ -428,6 +494,7 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 			read_short(&p, word);
 		}
 	}
+	refuse_options_of_other_actions(&p);
 	if (p.err && args.help) {
 		/* With --help, mistakes are ignored. */
 		fw_error_free(p.err);

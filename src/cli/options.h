@@ -98,6 +98,7 @@ const char *cli_option_part(const struct cli_command *command, size_t index);
  * If an option is repeated, the last value is used, except for CLI_SETTING, CLI_FILES and CLI_TEXTS,
  * whose values all apply.
  *
+ * An option for other actions of the command than the one that is given is a mistake.
  * After a mistake the remaining words are still parsed, because a later --contract
  * determines how it is reported. Reorders argv. Raises cli.usage.
  */

@@ -251,6 +251,24 @@ test('DEBUG_STACK=true shows where an error was raised', () => {
 	match(traced, /lookup\.c:\d+/);
 });
 
+test('an option of another action is refused, not ignored: token rotate --scope narrows nothing', () => {
+	for (const args of [
+		['token', 'rotate', 'x', '--scope', 'read'],
+		['token', 'list', '--expires=1d'],
+		['plan', 'show', 'x', '--title', 't'],
+		['audit', 'verify', 'x', '--count', '3'],
+		['incident', 'show', 'x', '--tool', 't'],
+		['store', 'check', 'x', '--runtime-role', 'r'],
+	]) {
+		const { status, err } = run(args);
+		same(status, 2);
+		match(err, new RegExp(`option --[a-z-]+ has no effect on ${args[0]} ${args[1]}\n`));
+	}
+	same(run(['token', 'rotate', '--scope', 'read', '--help']).status, 0);
+	same(run(['reserve', 'list', '--agent', 'a']).status, 0);
+	same(run(['reserve', 'release', '--agent', 'a']).status, 0);
+});
+
 test('serve names the address that is already in use', async () => {
 	const taken = createServer();
 	await new Promise((done) => taken.listen(0, '127.0.0.1', done));

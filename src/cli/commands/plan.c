@@ -35,9 +35,10 @@ static const cli_option options[] = {
 		       "$XDG_CONFIG_HOME/faultwire/plan.key, which is created if it does not "
 		       "exist." },
 	[SCOPE] = { "scope", "GLOBS", 's', CLI_TEXT,
-		    "new: globs of the paths that the plan permits to change, separated by "
-		    "commas." },
-	[TITLE] = { "title", "TEXT", 0, CLI_TEXT, "new: heading to insert before the text." },
+		    "new, bootstrap: globs of the paths that the plan permits to change, "
+		    "separated by commas." },
+	[TITLE] = { "title", "TEXT", 0, CLI_TEXT,
+		    "new, bootstrap: heading to insert before the text." },
 	[YES] = { "yes", NULL, 'y', CLI_NOTHING, "approve: do not ask for confirmation." },
 	[EXPIRES] = { "expires", "MINUTES", 0, CLI_TEXT,
 		      "bootstrap: how long the payload is valid; by default 60." },
