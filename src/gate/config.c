@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "gate/config_impl.h"
+#include "gate/names.h"
 #include "gate/wrap_walk.h"
 
 enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32 };
@@ -379,6 +380,30 @@ static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
 	return NULL;
 }
 
+/* Tools of two servers with one prefix could not be distinguished. */
+static fw_error *check_prefixes(const struct fw_gate_config *config)
+{
+	char prefix[FW_GATE_PREFIX_SIZE];
+	char other[FW_GATE_PREFIX_SIZE];
+	char reason[256];
+
+	for (size_t i = 0; i < config->count; i++) {
+		fw_gate_prefix(config->entries[i].target.name, prefix);
+		for (size_t n = 0; n < i; n++) {
+			fw_gate_prefix(config->entries[n].target.name, other);
+			if (strcmp(prefix, other) != 0)
+				continue;
+			(void)snprintf(
+				reason, sizeof reason,
+				"the names of two servers are the same, or differ only in "
+				"characters that names of tools cannot have: %.60s, %.60s",
+				config->entries[n].target.name, config->entries[i].target.name);
+			return fw_raise_upstream_config_invalid(config->where, reason);
+		}
+	}
+	return NULL;
+}
+
 fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 			      struct fw_gate_config **ret_config)
 {
@@ -405,6 +430,8 @@ fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 	} else {
 		err = config->where ? read_servers(config, yyjson_doc_get_root(doc))
 				    : fw_raise_internal_out_of_memory();
+		if (!err)
+			err = check_prefixes(config);
 	}
 	yyjson_doc_free(doc);
 	if (err) {

@@ -25,16 +25,23 @@ static bool is_plain(char c)
 	       c == '-' || c == '_';
 }
 
+void fw_gate_prefix(const char *server, char ret_prefix[FW_GATE_PREFIX_SIZE])
+{
+	size_t len = 0;
+
+	for (; *server && len < FW_GATE_PREFIX_SIZE - 1; server++)
+		ret_prefix[len++] = is_plain(*server) ? *server : '_';
+	ret_prefix[len] = '\0';
+}
+
 void fw_gate_full_name(const struct fw_upstream *upstream, const char *name,
 		       char ret_name[FW_GATE_NAME_SIZE])
 {
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are `count` of them */
-	const char *prefix = upstream->entry->target.name;
-	size_t len = 0;
+	char prefix[FW_GATE_PREFIX_SIZE];
 
-	for (; *prefix && len < 64; prefix++)
-		ret_name[len++] = is_plain(*prefix) ? *prefix : '_';
-	(void)snprintf(ret_name + len, FW_GATE_NAME_SIZE - len, "__%s", name);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are `count` of them */
+	fw_gate_prefix(upstream->entry->target.name, prefix);
+	(void)snprintf(ret_name, FW_GATE_NAME_SIZE, "%s__%s", prefix, name);
 }
 
 const char *fw_gate_bare_name(const struct fw_upstream *upstream, const char *name)

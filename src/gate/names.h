@@ -9,10 +9,12 @@
 
 struct fw_upstream;
 
-enum { FW_GATE_NAME_SIZE = 4096 + 128 };
+enum { FW_GATE_PREFIX_SIZE = 65, FW_GATE_NAME_SIZE = 4096 + 128 };
 
-/* Characters of the upstream's name that clients may not accept become underscores. A name
+/* Characters of the server's name that clients may not accept become underscores. A name
  * that does not fit is cut. */
+void fw_gate_prefix(const char *server, char ret_prefix[FW_GATE_PREFIX_SIZE]);
+/* The prefix of the upstream, two underscores, and the name. */
 void fw_gate_full_name(const struct fw_upstream *upstream, const char *name,
 		       char ret_name[FW_GATE_NAME_SIZE]);
 /* The name without the prefix of this upstream; NULL: it has another prefix, or none. */

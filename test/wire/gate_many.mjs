@@ -71,7 +71,7 @@ test('a list with an upstream down says which, or fails if it is strict', async 
 });
 
 test('a configuration that cannot be used is refused with the reason', () => {
-	for (const text of ['{', '{}', '{"mcpServers":{}}', '{"mcpServers":{"a":{}}}', '{"mcpServers":{"a":{"command":"x","args":[1]}}}', '{"mcpServers":{"a":{"url":"http://x","type":"sse"}}}', '{"mcpServers":{"a":{"command":"x","faultwire":{"dedline":1}}}}']) {
+	for (const text of ['{', '{}', '{"mcpServers":{}}', '{"mcpServers":{"a":{}}}', '{"mcpServers":{"a":{"command":"x","args":[1]}}}', '{"mcpServers":{"a":{"url":"http://x","type":"sse"}}}', '{"mcpServers":{"a":{"command":"x","faultwire":{"dedline":1}}}}', '{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}', '{"mcpServers":{"a b":{"command":"x"},"a_b":{"command":"y"}}}']) {
 		const { status, err } = run(['--contract', 'canonical', 'gate', ...quiet, '--config', config(text)]);
 		assert.equal(status, 1, text);
 		assert.equal(JSON.parse(err).code, 'upstream.config_invalid', text);
