@@ -235,6 +235,19 @@ test('a regular expression that backtracks without end is refused', () => servin
 	assert.equal(await code(server, 'search_files', { query: '^(a+)+$', regex: true }), 'INVALID_INPUT_VALUE');
 }));
 
+test('a model learns how to work: the instructions name only tools that its role has', async () => {
+	for (const role of ['executor', 'planner'])
+		await serving({ role }, async (server) => {
+			const { instructions } = await server.client.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'wire', version: '1' } });
+			const { tools } = await server.client.listTools();
+			const named = instructions?.match(/\b[a-z]+_[a-z_]+\b/g) ?? [];
+			assert.ok(named.includes('begin_session'), instructions);
+			const own = new Set(['error_code', 'human_message']);
+			for (const word of tools.flatMap(({ name, inputSchema }) => [name, ...Object.keys(inputSchema.properties ?? {})])) own.add(word);
+			assert.deepEqual(named.filter((word) => !own.has(word)), [], instructions);
+		});
+});
+
 test('every tool takes a phase, which errors tell again', () => serving({}, async (server) => {
 	const { tools } = await server.client.listTools();
 	for (const tool of tools) assert.ok(tool.inputSchema.properties.phase_id, tool.name);
