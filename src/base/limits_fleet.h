@@ -10,6 +10,8 @@
 enum {
 	/* A reply of the engine; a session. */
 	FW_LIMIT_FLEET_REPLY_BYTES = 8 * 1024 * 1024,
+	/* Elements of all arrays in one reply. */
+	FW_LIMIT_FLEET_REPLY_ELEMENTS = 64 * 1024,
 	FW_LIMIT_FLEET_SESSION_BYTES = 256 * 1024,
 	/* Events of streams: the largest that is kept, how many bytes are read at once, and
 	 * how long they are kept after the newest. Their number and bytes per stream are the

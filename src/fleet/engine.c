@@ -29,7 +29,12 @@ struct link {
 	redisAsyncContext *context;
 	int events;
 	bool is_flushing;
-	unsigned open; /* handles that are not closed */
+	bool has_stray;    /* a reply came that nobody waits for, or that is too large */
+	uint64_t elements; /* of the reply that is being read */
+	unsigned open;     /* handles that are not closed */
+	/* How hiredis makes replies, and how we do. */
+	const redisReplyObjectFunctions *plain;
+	redisReplyObjectFunctions guard;
 };
 
 struct lookup {
@@ -176,6 +181,74 @@ static void clean_up(void *data)
 	uv_close((uv_handle_t *)&link->flush, on_closed);
 }
 
+/*
+ * hiredis ends the process by an assertion when a reply comes that nobody waits for, so such a
+ * reply must not be made: without it hiredis closes the connection. Arrays have a limit.
+ */
+#if HIREDIS_MAJOR < 1
+typedef int element_count;
+#else
+typedef size_t element_count;
+#endif
+
+static const redisReplyObjectFunctions *guarded(const redisReadTask *task)
+{
+	struct link *link = task->privdata;
+
+	if (task->parent || (link->context && link->context->replies.head))
+		return link->plain;
+	link->has_stray = true;
+	return NULL;
+}
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+	const redisReplyObjectFunctions *plain = guarded(task);
+
+	return plain ? plain->createString(task, text, len) : NULL;
+}
+
+static void *make_array(const redisReadTask *task, element_count count)
+{
+	const redisReplyObjectFunctions *plain = guarded(task);
+	struct link *link = task->privdata;
+
+	/* hiredis allocates them all before the first one is read. */
+	link->elements = (task->parent ? link->elements : 0) + (uint64_t)count;
+	if (plain && link->elements <= FW_LIMIT_FLEET_REPLY_ELEMENTS)
+		return plain->createArray(task, count);
+	link->has_stray = true;
+	return NULL;
+}
+
+static void *make_integer(const redisReadTask *task, long long number)
+{
+	const redisReplyObjectFunctions *plain = guarded(task);
+
+	return plain ? plain->createInteger(task, number) : NULL;
+}
+
+static void *make_nil(const redisReadTask *task)
+{
+	const redisReplyObjectFunctions *plain = guarded(task);
+
+	return plain ? plain->createNil(task) : NULL;
+}
+
+static void guard_replies(struct link *link)
+{
+	redisReader *reader = link->context->c.reader;
+
+	link->plain = reader->fn;
+	link->guard = *reader->fn;
+	link->guard.createString = make_string;
+	link->guard.createArray = make_array;
+	link->guard.createInteger = make_integer;
+	link->guard.createNil = make_nil;
+	reader->fn = &link->guard;
+	reader->privdata = link;
+}
+
 /* NULL: no memory, or the loop does not take the socket. */
 static struct link *link_new(struct fw_engine *engine, redisAsyncContext *context)
 {
@@ -195,6 +268,7 @@ static struct link *link_new(struct fw_engine *engine, redisAsyncContext *contex
 	link->open = 2;
 	link->engine = engine;
 	link->context = context;
+	guard_replies(link);
 	/* A server is not kept alive by its connection to an engine. */
 	uv_unref((uv_handle_t *)&link->poll);
 	uv_unref((uv_handle_t *)&link->flush);
@@ -272,12 +346,14 @@ static void lose(struct fw_engine *engine, const char *why)
 static void ended(const redisAsyncContext *context)
 {
 	struct fw_engine *engine = context->data;
+	const char *why = context->errstr && context->errstr[0] ? context->errstr
+								: "the connection ended";
 
 	if (!engine || !engine->link || engine->link->context != context)
 		return;
 	engine->link->context = NULL;
 	lose(engine,
-	     context->errstr && context->errstr[0] ? context->errstr : "the connection ended");
+	     engine->link->has_stray ? "a reply that cannot be one to our requests" : why);
 }
 
 static void come_up(struct fw_engine *engine)

@@ -200,10 +200,14 @@ test('a server starts without an engine, and with a wrong password, and says why
 
 test('an engine that answers nonsense is not believed', async () => {
 	const lies = ['*3\r\n:-5\r\n:1\r\n:0\r\n', '*3\r\n:1000000\r\n:1\r\n:0\r\n', '+OK\r\n', '$-1\r\n', '*0\r\n', '*3\r\n$1\r\n1\r\n:1\r\n:0\r\n', '-ERR no\r\n'];
-	for (const lie of [...lies, 'HTTP/1.1 400 Bad Request\r\n\r\n', '']) {
+	// What no engine says: lengths without an end, deep arrays, pushes, bytes of another protocol.
+	const garbage = [':-1\r\n', '>2\r\n$7\r\nmessage\r\n$1\r\nx\r\n', '$999999999999\r\n', '$-7\r\n', '*2000000000\r\n', '*1\r\n'.repeat(40), '\0\x01\x7f\r\n', '+OK\r\n+OK\r\n+OK\r\n', '$5\r\nab', 'HTTP/1.1 400 Bad Request\r\n\r\n', ''];
+	for (const lie of [...lies, ...garbage]) {
 		const sockets = [];
 		const fake = createServer((socket) => {
 			sockets.push(socket);
+			// Before it was asked anything.
+			if (lie === ':-1\r\n') socket.write('+hello\r\n');
 			socket.on('error', () => {});
 			socket.on('data', (bytes) => {
 				for (const part of bytes.toString().split(/(?=\*\d+\r\n\$)/)) {
