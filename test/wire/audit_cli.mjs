@@ -108,6 +108,12 @@ test('an empty log is whole; what is not there is an error', () => {
 	match(err, /not found/i);
 });
 
+test('accept: a misspelt name was accepted as an empty log', () => {
+	const { status, out, err } = run(['audit', 'accept', join(place(), 'misspelt.jsonl')]);
+	same([status, out], [1, '']);
+	match(err, /not found/i);
+});
+
 test('rotated files are one log: verify, tail and query go over them', async () => {
 	const { log } = await written(20, '--rotate', '2500', '--sync', 'off');
 	check(files(log).length > 4, 'there are several files');

@@ -155,5 +155,10 @@ test('a server refuses to start with a log that was rewritten since the last one
 	await again.fails('read_file', { path: 'none' });
 	await again.close();
 	assert.equal(verify(place).status, 0);
+	const log = realpathSync(place.path('audit-log.jsonl'));
+	rmSync(log);
+	assert.notEqual(start().status, 0);
+	assert.match(place.run(['audit', 'accept', log]), /accepted: 0 records/);
+	assert.equal(start().status, 0);
 	place.drop();
 });

@@ -309,7 +309,18 @@ static int verify(const cli_args *args, const char *path)
 
 /* ---- accept --------------------------------------------------------------- */
 
-/* Makes servers expect the log in its current state, even if it does not exist. */
+/* Does a server expect a log that does not exist? If not, its name is misspelt. */
+static bool is_expected(const char *heads, const char *path)
+{
+	uint64_t seq = 0;
+	bool is_there = true;
+	fw_error *err = fw_audit_check_head(heads, path, &seq, &is_there);
+
+	fw_error_free(err);
+	return !err && seq > 0;
+}
+
+/* Makes servers expect the log in its current state, even if it was removed. */
 static fw_error *accept_log(const cli_args *args, const char *path)
 {
 	struct fw_audit_verify_options how = { .partial = cli_given(args, PARTIAL) };
@@ -321,7 +332,7 @@ static fw_error *accept_log(const cli_args *args, const char *path)
 	if (!heads[0])
 		return cli_usage("no state of logs is stored, because HOME is not set");
 	err = fw_audit_verify(path, &how, &report);
-	if (err && fw_error_code(err) == FW_FILE_NOT_FOUND)
+	if (err && fw_error_code(err) == FW_FILE_NOT_FOUND && is_expected(heads, path))
 		fw_error_free(err);
 	else if (err)
 		return err;
