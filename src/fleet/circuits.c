@@ -133,11 +133,14 @@ static void ask(struct circuit *circuit)
 	const struct fw_breaker *breaker = circuit->breaker;
 	uint64_t now_ms = uv_now(&circuits->loop->uv);
 	bool was_opened = is_opened_here(circuit), was_closed = is_closed_here(circuit);
-	struct fw_words words = { .count = 0 };
+	struct fw_words words;
 
-	fw_words_text(&words, circuit->key);
-	fw_words_text(&words, was_opened ? "open" : was_closed ? "close" : "ask");
-	fw_words_text(&words, circuits->self);
+	fw_words_clear(&words);
+	FW_WORDS_TEXTS(&words, circuit->key,
+		       was_opened   ? "open"
+		       : was_closed ? "close"
+				    : "ask",
+		       circuits->self);
 	fw_words_number(&words, breaker->crashes);
 	fw_words_number(&words, breaker->until_ms > now_ms ? breaker->until_ms - now_ms : 0);
 	fw_words_number(&words, TRIAL_MS);

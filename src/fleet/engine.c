@@ -368,13 +368,6 @@ static void come_up(struct fw_engine *engine)
 
 /* ---- greeting ------------------------------------------------------------------------------- */
 
-static const redisReply *element(const redisReply *reply, size_t index)
-{
-	if (!reply || reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
-		return NULL;
-	return reply->element[index];
-}
-
 static bool is_text(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
@@ -385,7 +378,7 @@ static void on_role(redisAsyncContext *context, void *data, void *ctx)
 {
 	struct fw_engine *engine = context->data;
 	const redisReply *reply = data;
-	const redisReply *role = element(reply, 0);
+	const redisReply *role = fw_engine_reply_element(reply, 0);
 
 	(void)ctx;
 	if (!reply)
@@ -680,9 +673,16 @@ bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
+const redisReply *fw_engine_reply_element(const redisReply *reply, size_t index)
+{
+	if (!reply || reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
+		return NULL;
+	return reply->element[index];
+}
+
 bool fw_engine_reply_number(const redisReply *reply, size_t index, int64_t *ret_number)
 {
-	const redisReply *found = element(reply, index);
+	const redisReply *found = fw_engine_reply_element(reply, index);
 
 	if (!found || found->type != REDIS_REPLY_INTEGER)
 		return false;

@@ -95,6 +95,8 @@ bool fw_engine_run(struct fw_engine *engine, struct fw_engine_call *call,
 		   struct fw_engine_script *script, size_t key_count,
 		   const struct fw_engine_word *words, size_t count);
 
+/* Element `index` of a reply that is an array; NULL: there is none. */
+const struct redisReply *fw_engine_reply_element(const struct redisReply *reply, size_t index);
 /* Element `index` of a reply that is an array, if it is a whole number; else false. */
 bool fw_engine_reply_number(const struct redisReply *reply, size_t index, int64_t *ret_number);
 /* The reply itself. */

@@ -134,8 +134,7 @@ static void on_given(struct fw_engine_call *call, const struct redisReply *reply
 static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, bool is_last)
 {
 	struct fw_quotas *quotas = quota->quotas;
-	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY];
-	struct fw_words words = { .count = 0 };
+	struct fw_words words;
 	struct give *give = fw__allocate(sizeof *give);
 
 	if (!give)
@@ -143,10 +142,9 @@ static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, b
 	memset(give, 0, sizeof *give);
 	give->call.done = on_given;
 	give->quota = is_last ? NULL : quota;
-	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
-	fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
-	fw_words_text(&words, bucket);
-	fw_words_text(&words, calls);
+	fw_words_clear(&words);
+	fw_words_key(&words, quotas->fleet, "bucket:", quota->key);
+	fw_words_key(&words, quotas->fleet, "calls:", quota->key);
 	fw_words_number(&words, each_of(&quota->limits));
 	fw_words_number(&words, tokens);
 	fw_words_number(&words, ended);
@@ -443,16 +441,13 @@ static bool run_ask(struct fw_quota *quota, struct fw_quota_ask *asked)
 {
 	struct fw_quotas *quotas = quota->quotas;
 	bool has_calls = quota->limits.concurrent;
-	char bucket[FW_WORDS_KEY], calls[FW_WORDS_KEY], replicas[FW_WORDS_KEY];
-	struct fw_words words = { .count = 0 };
+	struct fw_words words;
 
-	fw_words_make_key(quotas->fleet, "bucket:", quota->key, bucket);
-	fw_words_text(&words, bucket);
+	fw_words_clear(&words);
+	fw_words_key(&words, quotas->fleet, "bucket:", quota->key);
 	if (has_calls) {
-		fw_words_make_key(quotas->fleet, "calls:", quota->key, calls);
-		fw_words_make_key(quotas->fleet, "replicas", "", replicas);
-		fw_words_text(&words, calls);
-		fw_words_text(&words, replicas);
+		fw_words_key(&words, quotas->fleet, "calls:", quota->key);
+		fw_words_key(&words, quotas->fleet, "replicas", "");
 	}
 	put_ask(quota, asked, &words);
 	return fw_engine_run(quotas->options.engine, &asked->call,
@@ -612,13 +607,12 @@ static void on_beat(struct fw_engine_call *call, const struct redisReply *reply,
 
 static void send_beat(struct fw_quotas *quotas, const char *replica, const char *leaves)
 {
-	struct fw_words words = { .count = 0 };
-	char key[FW_WORDS_KEY];
+	struct fw_words words;
 
 	if (quotas->is_beating)
 		return;
-	fw_words_make_key(quotas->fleet, "replicas", "", key);
-	fw_words_text(&words, key);
+	fw_words_clear(&words);
+	fw_words_key(&words, quotas->fleet, "replicas", "");
 	fw_words_text(&words, replica);
 	fw_words_number(&words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
 	fw_words_text(&words, leaves);
