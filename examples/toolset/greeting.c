@@ -12,8 +12,8 @@
 enum { GREETING, OPTION_COUNT };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
-	[GREETING] = { "greeting", "TEXT", 0, FW_TOOLSET_TEXT, NULL,
-		       "What to say before the name; by default Hello." },
+	[GREETING] = { "greeting", "TEXT", 0, FW_TOOLSET_TEXT,
+		       .help = "What to say before the name; by default Hello." },
 };
 
 /* Generated from schemas/. */

@@ -35,20 +35,25 @@ static const char *const index_words[] = {
 static const char *const semantic_words[] = { "on", "off", NULL };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
-	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS, NULL,
-		   "Repository to serve; may be repeated, then with names, which begin the "
-		   "paths." },
-	[SEARCH_TIMEOUT] = { "search-timeout", "MS", 0, FW_TOOLSET_TEXT, NULL,
-			     "Time limit of a search in milliseconds, by default 10000." },
+	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS,
+		   .help = "Repository to serve; may be repeated, then with names, which begin "
+			   "the "
+			   "paths." },
+	[SEARCH_TIMEOUT] = { "search-timeout", "MS", 0, FW_TOOLSET_TEXT,
+			     .help = "Time limit of a search in milliseconds, by default "
+				     "10000." },
 	[SEARCH_INDEX] = { "search-index", "WHEN", 0, FW_TOOLSET_WORD, index_words,
-			   "Keep an index for search_text; auto, the default, is for "
-			   "repositories "
-			   "of 2000 files or 32 MiB and more." },
-	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT, NULL,
-				"Largest index of a repository in MiB, by default 512." },
+			   .help = "Keep an index for search_text; auto, the default, is for "
+				   "repositories "
+				   "of 2000 files or 32 MiB and more." },
+	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT,
+				.help = "Largest index of a repository in MiB, by default "
+					"512." },
 	[SEMANTIC_INDEX] = { "semantic-index", "WHEN", 0, FW_TOOLSET_WORD, semantic_words,
-			     "Build the index for semantic_search in the background, the "
-			     "default; off: use what faultwire index build has built." },
+			     .help = "Build the index for semantic_search in the background, "
+				     "the "
+				     "default; off: use what faultwire index build has "
+				     "built." },
 };
 
 static fw_error *read_number(const char *word, unsigned long most, const char *fault,

@@ -9,9 +9,9 @@
 enum { CACHE_ROOT, OPTION_COUNT };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
-	[CACHE_ROOT] = { "cache-root", "DIR", 0, FW_TOOLSET_PATH, NULL,
-			 "Directory that contains the caches. The environment variable "
-			 "CONTEXT_CACHE_ROOT has the same effect." },
+	[CACHE_ROOT] = { "cache-root", "DIR", 0, FW_TOOLSET_PATH,
+			 .help = "Directory that contains the caches. The environment variable "
+				 "CONTEXT_CACHE_ROOT has the same effect." },
 };
 
 /* NULL if neither the option nor the environment names it. */

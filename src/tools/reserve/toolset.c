@@ -8,13 +8,15 @@
 enum { AGENT_ID, ROOT, OPTION_COUNT };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
-	[AGENT_ID] = { "agent-id", "NAME", 0, FW_TOOLSET_TEXT, NULL,
-		       "Name of the agent that uses this server, for callers that neither have "
-		       "a token of their own nor give agent_id.",
+	[AGENT_ID] = { "agent-id", "NAME", 0, FW_TOOLSET_TEXT,
+		       .help = "Name of the agent that uses this server, for callers that "
+			       "neither have "
+			       "a token of their own nor give agent_id.",
 		       .also = "workspace" },
-	[ROOT] = { "reserve-root", "DIR", 0, FW_TOOLSET_PATH, NULL,
-		   "Directory that patterns are relative to; by default that of --workspace, "
-		   "or the current directory.",
+	[ROOT] = { "reserve-root", "DIR", 0, FW_TOOLSET_PATH,
+		   .help = "Directory that patterns are relative to; by default that of "
+			   "--workspace, "
+			   "or the current directory.",
 		   .also = "workspace" },
 };
 

@@ -34,27 +34,31 @@ static const char *const lock_words[] = { [FW_WS_LOCK_INTEGRITY] = "integrity",
 					  NULL };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
-	[DIRECTORY] = { "workspace", "DIR", 'w', FW_TOOLSET_PATH, NULL,
-			"Sessions may use this directory and those below it; by default the "
-			"current directory.",
+	[DIRECTORY] = { "workspace", "DIR", 'w', FW_TOOLSET_PATH,
+			.help = "Sessions may use this directory and those below it; by "
+				"default the "
+				"current directory.",
 			.also = "reserve" },
-	[PLAN_KEY] = { "plan-key", "FILE", 0, FW_TOOLSET_PATH, NULL,
-		       "Key that plans are signed with; by default "
-		       "$XDG_CONFIG_HOME/faultwire/plan.key." },
-	[POLICY] = { "policy", "FILE", 0, FW_TOOLSET_PATH, NULL,
-		     "Rules for what may be written, instead of the built-in ones." },
-	[PREFLIGHT] = { "preflight", "COMMAND", 0, FW_TOOLSET_TEXT, NULL,
-			"Run this command after each write, and restore the old content if it "
-			"fails." },
-	[PREFLIGHT_TIMEOUT] = { "preflight-timeout", "SECONDS", 0, FW_TOOLSET_TEXT, NULL,
-				"Time limit of the preflight command; by default 60." },
+	[PLAN_KEY] = { "plan-key", "FILE", 0, FW_TOOLSET_PATH,
+		       .help = "Key that plans are signed with; by default "
+			       "$XDG_CONFIG_HOME/faultwire/plan.key." },
+	[POLICY] = { "policy", "FILE", 0, FW_TOOLSET_PATH,
+		     .help = "Rules for what may be written, instead of the built-in ones." },
+	[PREFLIGHT] = { "preflight", "COMMAND", 0, FW_TOOLSET_TEXT,
+			.help = "Run this command after each write, and restore the old "
+				"content if it "
+				"fails." },
+	[PREFLIGHT_TIMEOUT] = { "preflight-timeout", "SECONDS", 0, FW_TOOLSET_TEXT,
+				.help = "Time limit of the preflight command; by default 60." },
 	[LOCK_ON] = { "lock-on", "WHAT", 0, FW_TOOLSET_WORD, lock_words,
-		      "Failures that lock the session; by default integrity." },
-	[HARD_LINKS] = { "hard-links", NULL, 0, FW_TOOLSET_FLAG, NULL,
-			 "Permit reading and writing files that have several hard links." },
-	[AUTO_SESSION] = { "auto-session", NULL, 0, FW_TOOLSET_FLAG, NULL,
-			   "Begin a session in the directory of --workspace with the first "
-			   "call of a client, without begin_session." },
+		      .help = "Failures that lock the session; by default integrity." },
+	[HARD_LINKS] = { "hard-links", NULL, 0, FW_TOOLSET_FLAG,
+			 .help = "Permit reading and writing files that have several hard "
+				 "links." },
+	[AUTO_SESSION] = { "auto-session", NULL, 0, FW_TOOLSET_FLAG,
+			   .help = "Begin a session in the directory of --workspace with the "
+				   "first "
+				   "call of a client, without begin_session." },
 };
 
 struct instance {
