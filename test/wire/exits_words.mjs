@@ -126,6 +126,14 @@ test('kaiza: a rate limit was INSUFFICIENT_PERMISSIONS; it is UNKNOWN_TOOL_FAILU
 	await wire.end();
 });
 
+test('kaiza: a conflict that no hash found was HASH_MISMATCH; it is UNKNOWN_TOOL_FAILURE', async () => {
+	const wire = new Wire(['serve', '--stdio', '--audit', 'off', '--incidents', 'off', '--log', 'off'], bin);
+	await wire.initialize();
+	const answer = await wire.call('raise_error', { code: 'resource.conflict' }, choose('kaiza'));
+	same([JSON.parse(text(answer)).error_code, canonical(answer).code], ['UNKNOWN_TOOL_FAILURE', 'resource.conflict']);
+	await wire.end();
+});
+
 test('an unknown prompt is an error of the protocol', () => session(async (wire) => {
 	same(canonical(await wire.request('prompts/get', { name: 'nope' })).code, 'protocol.prompt_not_found');
 }));
