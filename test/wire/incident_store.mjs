@@ -173,6 +173,7 @@ test('an id that nobody has, one that several share, and no database are disting
 	const env = { XDG_STATE_HOME: dir };
 	const none = run(['incident', 'list'], { env });
 	same([none.status, none.out], [0, '']);
+	check(none.err.includes(join(dir, 'faultwire/incidents.db')), none.err);
 	same(JSON.parse(run(['incident', 'list', '--json'], { env }).out), []);
 	const missing = run(['--contract', 'canonical', 'incident', 'show', 'inc_x'], { env });
 	same([missing.status, JSON.parse(missing.err).code], [1, 'incident.not_found']);

@@ -161,6 +161,21 @@ static void put_json_row(void *ctx, const struct fw_incident *incident)
 	cli_put_json(table->json.text, table->json.len);
 }
 
+/* Why a list is empty: none matches, or the database was never made. */
+static void remark_empty(const struct fw_store *store)
+{
+	char path[CLI_PATH_SIZE] = "";
+	fw_error *err = store ? NULL : cli_state_path("incidents.db", false, path);
+
+	fw_error_free(err);
+	if (store)
+		cli_remark("no matching incidents");
+	else if (path[0])
+		cli_remark("no incidents: there is no %s; --incidents names another one", path);
+	else
+		cli_remark("no incidents: HOME is not set, and --incidents names none");
+}
+
 static fw_error *put_list(struct fw_store *store, const struct fw_incident_filter *filter,
 			  bool json)
 {
@@ -181,7 +196,7 @@ static fw_error *put_list(struct fw_store *store, const struct fw_incident_filte
 	if (store)
 		FW_TRY(fw_incident_list(store, filter, measure, &table));
 	if (!table.rows) {
-		cli_remark("no matching incidents");
+		remark_empty(store);
 		return NULL;
 	}
 	cli_cell("TIME (UTC)", 21);
