@@ -103,6 +103,7 @@ test('the upstream exits or crashes: the error has its status or signal, and the
 test('the upstream itself is killed from outside', async () => {
 	const { wire, pids } = await started();
 	const pending = wire.call('wait');
+	await wire.call('pids'); // it has read the call before
 	process.kill(pids[0], 'SIGKILL');
 	const error = canonical(await pending);
 	assert.deepEqual([error.code, error.context.signal], ['upstream.crashed', 'SIGKILL']);
