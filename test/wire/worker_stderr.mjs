@@ -94,7 +94,8 @@ test('a flood is slowed down, and nobody else: the server answers, stays small, 
 		w.send({ jsonrpc: '2.0', id: 'flood', method: 'tools/call', params: { name: 'say', arguments: { text: 'flood\n'.repeat(1000), times: 1e9 } } });
 		for (let i = 0; i < 20; i++) check((await w.request('ping')).result);
 		same(canonical(await w.reply('flood')).code, 'runtime.timeout');
-		check(isSanitized || rss(w.child.pid) < before + 4096, `${before} to ${rss(w.child.pid)} KiB`);
+		// The log alone may keep 4 MiB for a slow reader: two queues of 1 MiB, and its output.
+		check(isSanitized || rss(w.child.pid) < before + 8192, `${before} to ${rss(w.child.pid)} KiB`);
 		same(text(await w.call('say_again', { text: 'after\n' })), 'said');
 	});
 	check(wire.err.length < 8e6, `${wire.err.length} bytes of log`);
