@@ -194,10 +194,11 @@ static bool is_reason(int status, const struct fw_word *next)
 	return false;
 }
 
-/* "(404)", "[503]", "(429, slow down)". */
+/* "(404)", "[503]", "(429, slow down)", "<h1>404</h1>". */
 static bool is_in_brackets(const struct fw_word *word)
 {
 	return (word->lead == '[' && word->after == ']') ||
+	       (word->lead == '>' && word->after == '<') ||
 	       (word->is_enclosed && (word->after == ')' || word->after == ',' ||
 				      word->after == ':' || word->after == ';'));
 }
@@ -311,11 +312,13 @@ static double compact_delay(const struct fw_word *word)
 /* Whether the number is preceded by words that make it a delay before an attempt. */
 static bool follows_trigger(const struct fw_facts *facts)
 {
-	static const char *const triggers[] = { "retry",      "again",     "wait",
-						"waiting",    "reset",     "resets",
-						"retryafter", "available", "cooldown",
-						"backoff",    "retrying",  "until",
-						"back",       "next",      NULL };
+	static const char *const triggers[] = {
+		"retry",      "again",     "wait",     "waiting", "reset",    "resets",
+		"retryafter", "available", "cooldown", "backoff", "retrying", "until",
+		"back",       "next",      "another",  "break",   NULL
+	};
+	/* "rate limited for 30 seconds" */
+	static const char *const held[] = { "limited", "blocked", "paused", "suspended", NULL };
 	/* What took so long, not what to wait for. */
 	static const char *const stops[] = { "timeout", "timed",    "took",  "elapsed",
 					     "waited",  "exceeded", "lasts", NULL };
@@ -326,6 +329,8 @@ static bool follows_trigger(const struct fw_facts *facts)
 
 		if (!word || word->sentence != number->sentence || is_one_of(word, stops))
 			return false;
+		if (fw_word_is(word, "for") && is_one_of(word_at(facts, back + 1), held))
+			return true;
 		if (is_one_of(word, triggers)) /* not "waiting for the page after 5 s" */
 			return back <= 2 || !fw_word_is(word, "waiting");
 	}
@@ -364,6 +369,12 @@ static double unit_of_key(const struct fw_facts *facts, bool is_last)
 
 	if (unit != 0 && b && c && fw_word_is(b, "after") && fw_word_is(c, "retry"))
 		return unit;
+	if (unit != 0 && b && fw_word_is(b, "wait"))
+		return unit;
+	/* "wait": 30, and FLOOD_WAIT_30 of Telegram */
+	if (a && fw_word_is(a, "wait") &&
+	    (word_at(facts, 0)->is_value || (b && fw_word_is(b, "flood"))))
+		return 1;
 	if (a && b && c && fw_word_is(a, "header") && fw_word_is(b, "after") &&
 	    fw_word_is(c, "retry"))
 		return 1;
@@ -453,6 +464,9 @@ static bool is_jsonrpc_code(const struct fw_word *word)
 void fw_facts_see(struct fw_facts *facts, const struct fw_word *word)
 {
 	facts->jsonrpc_code = 0;
+	/* "wait 30 more seconds": the unit is still to come. */
+	if (word && facts->count && word_at(facts, 0)->is_number && fw_word_is(word, "more"))
+		return;
 	take_status(facts, word);
 	take_delay(facts, word);
 	if (!word)

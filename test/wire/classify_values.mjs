@@ -65,6 +65,9 @@ const delayPhrases = [
 	(d) => `Retry in ${d}`,
 	(d) => `retry after ${d}`,
 	(d) => `wait ${d}`,
+	(d) => `You can make another request in ${d}`,
+	(d) => `You have been rate limited for ${d}`,
+	(d) => `Take a break for ${d} before trying again.`,
 	(d) => `Please wait ${d} before retrying.`,
 	(d) => `Please wait ${d} and try again.`,
 	(d) => `wait at least ${d} before trying again`,
@@ -106,6 +109,10 @@ const delayKeys = [
 	(n) => [`retryDelay: ${n}s`, n],
 	(n) => [`{"retryDelay":"${n}s"}`, n],
 	(n) => [`x-ratelimit-reset-after: ${n}`, n],
+	(n) => [`{"wait_seconds":${n}}`, n],
+	(n) => [`{"wait":${n}}`, n],
+	(n) => [`FLOOD_WAIT_${n}`, n],
+	(n) => [`Please wait ${n} more seconds`, n],
 ];
 
 // What a text says besides: each of these may be repeated.
@@ -221,6 +228,7 @@ const statusPhrases = [
 	(n) => `<HttpError ${n} when requesting https://api.example.com/v1 returned "x">`,
 	(n) => `Failed to fetch https://example.com/a - status code ${n}`,
 	(n) => `Failed to load https://example.com/a: ${n}`,
+	(n) => `<html><body><h1>${n}</h1></body></html>`,
 ];
 
 const reasonPhrases = [
