@@ -70,6 +70,14 @@ test('the cause after a colon counts, not what was being done', () => {
 	classify(rows).forEach((found, i) => same(found.type, rows[i].type, rows[i].text));
 });
 
+test('a text that says only what was being done says nothing about the cause', () => {
+	const doing = ['Failed to list %', 'Error fetching %', 'Could not load %', 'Unable to update %.', 'An error occurred while saving %', 'Failed to delete %: Unknown error', 'Failed to read %: undefined', 'Error: failed to create %'];
+	const things = ['rate limits', 'blocked users', 'user permissions', 'parameters', 'duplicate records', 'expired certificates', 'disabled rules', 'payments', 'timeouts', 'roles', 'available options', 'locked issues', 'closed tickets', 'pending invitations'];
+	const rows = doing.flatMap((text) => things.map((thing) => ({ text: text.replace('%', thing) })));
+	const found = classify(rows);
+	same(rows.filter((row, i) => found[i].type !== 'INTERNAL' || found[i].retryable).map((row) => row.text), []);
+});
+
 // Servers wrap what a library says; the wrapping is no reason for another answer.
 test('a wrapper around a text does not change its type', () => {
 	const wrappers = [(text) => `Error: ${text}`, (text) => `\u274c ${text}`, (text) => `MCP error -32603: ${text}`, (text) => `Tool 'run_report' execution failed: ${text}`, (text) => `Error executing tool run_report: ${text}`, (text) => `Internal error: ${text}`, (text) => `An unexpected error occurred: ${text}`, (text) => JSON.stringify({ error: text }), (text) => `**Error**\n\n${text}`, (text) => `${text}\n    at Client.request (/srv/app/client.js:88:17)`, (text) => `${text}\n\nFor more information see https://docs.example.com/errors`];
