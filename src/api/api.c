@@ -14,20 +14,15 @@
 
 #include "api/api_impl.h"
 #include "api/api_recent.h"
-#include "base/accept.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
 #include "mcp/authority.h"
 #include "mcp/page.h"
-#include "mcp/project.h"
 #include "observe/alert/alerting.h"
-#include "rpc/names.h"
 #include "store/store_queue.h"
 
-#define MEDIA_TYPE(contract) "application/vnd.faultwire." contract "+json"
-
-/* ---- versions and contracts ------------------------------------------------------ */
+/* ---- versions ------------------------------------------------------ */
 
 static fw_error *unsupported(const struct fw_api *api, fw_page *page, const char *requested)
 {
@@ -61,39 +56,10 @@ static fw_error *check_version(const struct fw_api *api, fw_page *page)
 	return NULL;
 }
 
-/* The header names a contract; else a media type of Accept may. */
-static fw_error *choose_contract(fw_page *page)
-{
-	static const char *const types[] = {
-		"application/json",      "application/problem+json", MEDIA_TYPE("canonical"),
-		MEDIA_TYPE("kaiza"),     MEDIA_TYPE("context-v0"),   MEDIA_TYPE("codeintel"),
-		MEDIA_TYPE("toolerror"), MEDIA_TYPE("owlclaw"),
-	};
-	static const fw_contract contracts[] = {
-		FW_AUTO,       FW_OWLCLAW_API, FW_CANONICAL, FW_KAIZA,
-		FW_CONTEXT_V0, FW_CODEINTEL,   FW_TOOLERROR, FW_OWLCLAW,
-	};
-	const char *name = fw_page_header(page, FW_HEADER_CONTRACT);
-	const char *accept = fw_page_header(page, "Accept");
-	fw_contract contract;
-
-	if (name) {
-		if (!fw_contract_from_name(name, &contract) || contract >= FW_CONTRACT_COUNT)
-			return fw_raise_input_invalid_value(FW_HEADER_CONTRACT,
-							    FW_MCP_CONTRACT_NAMES);
-		fw_page_set_contract(page, contract);
-	} else if (accept) {
-		size_t choice = fw_accept_choose(accept, types, sizeof types / sizeof *types);
-
-		fw_page_set_contract(page, contracts[choice]);
-	}
-	return NULL;
-}
-
 fw_error *fw_api_enter(const struct fw_api *api, fw_page *page)
 {
 	fw_page_set_header(page, FW_API_VERSION_HEADER, FW_API_VERSION);
-	FW_TRY(choose_contract(page));
+	FW_TRY(fw_page_choose_contract(page));
 	return check_version(api, page);
 }
 

@@ -104,8 +104,15 @@ static void find_name(fw_call *call)
 
 void fw_mcp_read_early(fw_call *call)
 {
-	if (!call->request.has_chosen && !(call->exchange && call->exchange->is_page))
+	struct fw_exchange *exchange = call->exchange;
+
+	if (exchange && exchange->is_page) {
+		if (call->request.contract == FW_AUTO)
+			fw_error_free(
+				fw_mcp_choose_page_contract(exchange, &call->request.contract));
+	} else if (!call->request.has_chosen) {
 		choose_contract(call);
+	}
 	if (!call->request.name)
 		find_name(call);
 }

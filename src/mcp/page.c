@@ -22,6 +22,7 @@
 #include "mcp/call.h"
 #include "mcp/post.h"
 #include "mcp/principal.h"
+#include "mcp/project.h"
 #include "mcp/route.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
@@ -213,9 +214,9 @@ static void fail(fw_page *page, fw_error *err)
 	fw_exchange_fail_page(part(page), page, err);
 }
 
-void fw_page_set_contract(fw_page *page, fw_contract contract)
+fw_error *fw_page_choose_contract(fw_page *page)
 {
-	page->answer.contract = contract;
+	return fw_mcp_choose_page_contract(page->exchange, &page->answer.contract);
 }
 
 bool fw_page_call_tool(fw_page *page, const char *name, const char *text, size_t len)

@@ -9,6 +9,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/accept.h"
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/out.h"
@@ -73,20 +74,23 @@ bool fw_mcp_read_contract(yyjson_val *value, fw_contract *ret_contract)
 	return true;
 }
 
+static const char *header_of(struct fw_exchange *exchange, const char *name)
+{
+	return exchange && exchange->ops->header ? exchange->ops->header(exchange, name, NULL)
+						 : NULL;
+}
+
 fw_error *fw_mcp_choose_contract(fw_call *call)
 {
 	yyjson_val *value = fw_json_member(call->request.meta, FW_META_CONTRACT);
-	const char *header;
+	const char *header = header_of(call->exchange, FW_HEADER_CONTRACT);
 
 	call->request.has_chosen = true;
 	if (value)
 		return contract_named(call, "_meta/dev.faultwire/contract",
 				      contract_text(value));
-	if (call->exchange && call->exchange->ops->header) {
-		header = call->exchange->ops->header(call->exchange, FW_HEADER_CONTRACT, NULL);
-		if (header)
-			return contract_named(call, FW_HEADER_CONTRACT, header);
-	}
+	if (header)
+		return contract_named(call, FW_HEADER_CONTRACT, header);
 	if (call->request.is_modern) {
 		value = fw_json_member(
 			fw_json_member(call->request.capabilities, "experimental"),
@@ -98,6 +102,34 @@ fw_error *fw_mcp_choose_contract(fw_call *call)
 	} else if (call->session && call->session->has_contract) {
 		call->request.contract = call->session->contract;
 	}
+	return NULL;
+}
+
+#define MEDIA_TYPE(contract) "application/vnd.faultwire." contract "+json"
+
+fw_error *fw_mcp_choose_page_contract(struct fw_exchange *exchange, fw_contract *ret_contract)
+{
+	static const char *const types[] = {
+		"application/json",      "application/problem+json", MEDIA_TYPE("canonical"),
+		MEDIA_TYPE("kaiza"),     MEDIA_TYPE("context-v0"),   MEDIA_TYPE("codeintel"),
+		MEDIA_TYPE("toolerror"), MEDIA_TYPE("owlclaw"),
+	};
+	static const fw_contract contracts[] = {
+		FW_AUTO,       FW_OWLCLAW_API, FW_CANONICAL, FW_KAIZA,
+		FW_CONTEXT_V0, FW_CODEINTEL,   FW_TOOLERROR, FW_OWLCLAW,
+	};
+	const char *name = header_of(exchange, FW_HEADER_CONTRACT);
+	const char *accept = header_of(exchange, "Accept");
+	fw_contract contract;
+
+	if (!name) {
+		*ret_contract = contracts[fw_accept_choose(accept, types,
+							   sizeof types / sizeof *types)];
+		return NULL;
+	}
+	if (!fw_contract_from_name(name, &contract) || contract >= FW_CONTRACT_COUNT)
+		return fw_raise_input_invalid_value(FW_HEADER_CONTRACT, FW_MCP_CONTRACT_NAMES);
+	*ret_contract = contract;
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <faultwire/call.h>
 
 struct fw_buf;
+struct fw_exchange;
 struct fw_reply;
 
 /* What a client may choose, in words. */
@@ -22,6 +23,9 @@ struct fw_reply;
 bool fw_mcp_read_contract(yyjson_val *value, fw_contract *ret_contract);
 /* Reads the contract that the request asks for, if any. */
 fw_error *fw_mcp_choose_contract(fw_call *call);
+/* The same for a page: the header names a contract; else a media type of Accept may.
+ * FW_AUTO: neither does. */
+fw_error *fw_mcp_choose_page_contract(struct fw_exchange *exchange, fw_contract *ret_contract);
 /* The contract in which errors of this call are reported. */
 fw_contract fw_mcp_contract(const fw_call *call);
 /* Whether the error is reported as a tool's result, not as a protocol error. */

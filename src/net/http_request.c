@@ -376,12 +376,29 @@ static fw_error *check_head(struct fw_http_conn *conn)
 	return err;
 }
 
+/* Before the target is decoded: a refusal has the form of what was asked for, if that can
+ * be read. */
+static bool is_for_page(const struct fw_http_conn *conn)
+{
+	const char *target = fw_http__at(conn, conn->head.target);
+	const char *path = conn->http->config.path;
+	size_t len = strcspn(target, "?#");
+
+	return *target == '/' && target[len] != '#' && fw_http_escapes_are_valid(target) &&
+	       (len != strlen(path) || memcmp(target, path, len) != 0);
+}
+
 static fw_error *check(struct fw_http_conn *conn)
 {
+	fw_error *err = check_admission(conn);
 	const char *path;
 
-	FW_TRY(check_admission(conn));
-	FW_TRY(check_head(conn));
+	if (!err)
+		err = check_head(conn);
+	if (err) {
+		conn->exchange.is_page = is_for_page(conn);
+		return err;
+	}
 	path = fw_http__at(conn, conn->head.target);
 	conn->exchange.is_page = strcmp(path, conn->http->config.path) != 0;
 	return conn->exchange.is_page ? check_page(conn, path) : check_message(conn);

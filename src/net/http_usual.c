@@ -178,11 +178,12 @@ static const char *read_request_line(const struct fw_http_conn *conn,
 }
 
 /* Texts of the head become C strings, as http_parse.c leaves them. */
-static void end_texts(char *data, const struct fw_http_head *head)
+static void end_texts(char *data, struct fw_http_head *head)
 {
 	for (unsigned i = 0; i < head->field_count; i++)
 		data[head->fields[i].value.at + head->fields[i].value.len] = 0;
 	data[head->target.at + head->target.len] = 0;
+	head->is_finished = true;
 }
 
 bool fw_http__take_usual(struct fw_http_conn *conn)

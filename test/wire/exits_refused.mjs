@@ -161,6 +161,42 @@ test('a head that cannot be read chooses no contract', async () => {
 	});
 });
 
+test('a complete request that is refused for its headers lost the contract of its header', async () => {
+	await http([], async (server) => {
+		for (const [contract, twice] of [['kaiza', 'Mcp-Name: a'], ['owlclaw', 'Host: localhost']]) {
+			const body = JSON.stringify(explain(1));
+			const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nFaultwire-Contract: ${contract}\r\n`;
+			const reply = await ask(server, Buffer.from(`${head}${twice}\r\n${twice}\r\nContent-Length: ${body.length}\r\n\r\n${body}`));
+			same([reply.status, canonical(reply.json).code], [400, 'protocol.invalid_request'], twice);
+			isIn(contract, reply.json.error.data.error, twice);
+		}
+	});
+});
+
+test('the HTTP API refused in JSON-RPC, or in its own contract, before its handler ran', async () => {
+	const dir = place();
+	writeFileSync(join(dir, 'token'), `${token}\n`);
+	await http(['--token-file', join(dir, 'token')], async (server) => {
+		const told = async (code, status, head) => {
+			const plain = await ask(server, Buffer.from(`${head}\r\n\r\n`));
+			const problem = JSON.parse(plain.body);
+			same([plain.status, plain.headers['content-type'], problem.code, problem.status], [status, 'application/problem+json', code, status], head);
+			for (const choice of ['Faultwire-Contract: kaiza', 'Accept: application/vnd.faultwire.kaiza+json']) {
+				const chosen = await ask(server, Buffer.from(`${head}\r\n${choice}\r\n\r\n`));
+				same([chosen.status, chosen.headers['content-type']], [status, 'application/json'], `${head} ${choice}`);
+				isIn('kaiza', chosen.json, head);
+			}
+		};
+		const known = `Host: localhost\r\nAuthorization: Bearer ${token}`;
+		await told('auth.unauthorized', 401, 'GET /api/v1/tools HTTP/1.1\r\nHost: localhost');
+		await told('auth.origin_not_allowed', 403, `GET /api/v1/tools HTTP/1.1\r\n${known}\r\nOrigin: https://example.com`);
+		await told('protocol.http_method_not_allowed', 405, `PUT /api/v1/tools HTTP/1.1\r\n${known}`);
+		await told('input.too_large', 413, `POST /api/v1/convert?to=kaiza HTTP/1.1\r\n${known}\r\nContent-Length: 99999999`);
+		await told('protocol.invalid_request', 400, `GET /api/v1/tools HTTP/1.1\r\n${known}\r\nHost: localhost`);
+		await told('protocol.path_not_found', 404, `GET /no/such HTTP/1.1\r\n${known}`);
+	});
+});
+
 test('_meta, header and session choose the contract of what fails before its method', async () => {
 	await http([], async (server) => {
 		for (const contract of Object.keys(marks)) {
