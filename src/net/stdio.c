@@ -219,10 +219,12 @@ static void take_line(struct stdio *stdio, const char *line, size_t len)
 	fw_exchange_receive(&stdio->exchange, line, len);
 }
 
-static void refuse_long(struct stdio *stdio)
+/* Refuses the line that is being read, and skips what is left of it. */
+static void refuse_line(struct stdio *stdio, fw_error *err)
 {
-	fw_exchange_refuse(&stdio->exchange,
-			   fw_raise_input_too_large("message", stdio->limits->message_bytes));
+	stdio->is_skipping = true;
+	stdio->lines.len = 0;
+	fw_exchange_refuse(&stdio->exchange, err);
 }
 
 static void take_lines(struct stdio *stdio, size_t scanned)
@@ -257,9 +259,8 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		lines->len = 0;
 	} else if (!stdio->is_greeting && lines->len > stdio->limits->message_bytes + 1) {
 		/* One byte more may be the CR of a line that ends with CR LF. */
-		refuse_long(stdio);
-		stdio->is_skipping = true;
-		lines->len = 0;
+		refuse_line(stdio,
+			    fw_raise_input_too_large("message", stdio->limits->message_bytes));
 	}
 	if (!lines->len)
 		fw_buf_reset(lines, KEEP_BYTES);
@@ -306,9 +307,9 @@ static void read_in(struct stdio *stdio)
 	int error;
 
 	if (!fw_buf_reserve(lines, READ_BYTES)) {
-		refuse_long(stdio);
-		stdio->is_skipping = true;
+		/* A line is refused before it reaches the limit of the buffer. */
 		fw_buf_clear(lines);
+		refuse_line(stdio, fw_raise_internal_out_of_memory());
 		return;
 	}
 	n = read(stdio->in, lines->text + lines->len, READ_BYTES);

@@ -20,6 +20,8 @@
 
 #include "mcp/transport.h"
 
+static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+
 enum { REPLY_BYTES = 1000 * 1000, GUARDED_BYTES = 64 * 1024, GUARDED_MAX = 16 };
 
 /* ---- a server that ends with its input ------------------------------------------- */
@@ -126,12 +128,11 @@ enum { LONGEST = 1024 };
 /* Sends a ping of the longest length, whose newline comes later than its CR. */
 static void *ping_in_two_pieces(void *ctx)
 {
-	static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
 	const int *fd = ctx;
 	char line[LONGEST + 1];
 
 	memset(line, ' ', sizeof line);
-	memcpy(line, ping, sizeof ping - 1);
+	memcpy(line, ping, sizeof ping - 2);
 	line[LONGEST] = '\r';
 	if (write(*fd, line, sizeof line) != (ssize_t)sizeof line)
 		return NULL;
@@ -257,11 +258,55 @@ static void test_stdio__blank_last_line_is_read_beyond_its_end(void **state)
 	(void)close(out[0]);
 }
 
+/* ---- a line that memory is not enough for ------------------------------------------ */
+
+enum { LARGEST_BLOCK = 512 * 1024, LONG_LINE = 1024 * 1024 };
+
+static void *small_allocate(void *ctx, size_t size)
+{
+	(void)ctx;
+	return size > LARGEST_BLOCK ? NULL : malloc(size);
+}
+
+static void *small_reallocate(void *ctx, void *ptr, size_t size)
+{
+	(void)ctx;
+	return size > LARGEST_BLOCK ? NULL : realloc(ptr, size);
+}
+
+static void small_release(void *ctx, void *ptr)
+{
+	(void)ctx;
+	free(ptr);
+}
+
+static void test_stdio__line_without_memory_is_called_too_large(void **state)
+{
+	static const fw_allocator small = { small_allocate, small_reallocate, small_release,
+					    NULL };
+	int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC);
+	char reply[4096] = "";
+
+	(void)state;
+	assert_int_equal(ftruncate(in, LONG_LINE), 0);
+	assert_int_equal(pwrite(in, "\n", 1, LONG_LINE), 1);
+	assert_int_equal(pwrite(in, ping, sizeof ping - 1, LONG_LINE + 1), sizeof ping - 1);
+	fw_allocator_set(&small);
+	serve(in, out);
+	fw_allocator_set(NULL);
+	assert_true(pread(out, reply, sizeof reply - 1, 0) > 0);
+	(void)close(in);
+	(void)close(out);
+	assert_non_null(strstr(reply, "internal.out_of_memory"));
+	assert_null(strstr(reply, "input.too_large"));
+	/* The next line is read. */
+	assert_non_null(strstr(reply, "\"id\":1"));
+}
+
 /* ---- output that nobody reads ------------------------------------------------------- */
 
 enum { FIRST_MS = 50, WATCHED_MS = 500, TURNS_MAX = 1000 };
 
-static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 static unsigned turns;
 static int input;
 
@@ -323,6 +368,8 @@ int main(void)
 		cmocka_unit_test(
 			test_stdio__longest_line_is_refused_when_its_newline_comes_late),
 		cmocka_unit_test_teardown(test_stdio__blank_last_line_is_read_beyond_its_end,
+					  reset_allocator),
+		cmocka_unit_test_teardown(test_stdio__line_without_memory_is_called_too_large,
 					  reset_allocator),
 		cmocka_unit_test(test_stdio__loop_spins_when_output_is_closed_and_http_goes_on),
 	};
