@@ -77,8 +77,8 @@ bool fw_worker_socket_send(struct fw_worker *worker, const char *bytes, size_t l
 			   size_t *ret_sent);
 /* Sends worker->out when the socket can take more. */
 void fw_worker_socket_await_room(struct fw_worker *worker);
-/* Reads and handles all that has arrived. */
-void fw_worker_socket_read(struct fw_worker *worker);
+/* Handles what has arrived, with at most `most` reads. */
+void fw_worker_socket_read(struct fw_worker *worker, unsigned most);
 
 /* ---- worker_end.c ---- */
 

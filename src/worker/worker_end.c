@@ -2,6 +2,7 @@
  * worker_end.c - the death of a worker: which error its call gets, and the delayed
  * reply to a call that crashed it.
  */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,7 +173,7 @@ void fw_worker_ended(struct fw_worker *worker, const struct fw_worker_exit *how)
 		return;
 	fw_worker_settle_pending(worker, UINT64_MAX);
 	/* It may have sent its result before it died. */
-	fw_worker_socket_read(worker);
+	fw_worker_socket_read(worker, UINT_MAX);
 	fw_worker_output_drain(worker);
 	call = worker->call;
 	fw_worker_log_end(worker, how);

@@ -16,7 +16,10 @@
 #include "worker/frame.h"
 #include "worker/pool.h"
 
-enum { READ_BYTES = 64 * 1024 };
+enum {
+	READ_BYTES = 64 * 1024,
+	READS = 8 /* in one event: one worker must not keep the loop to itself */
+};
 
 /* Freed when libuv has closed the handle, which may be after its worker is gone. */
 struct fw_worker_socket {
@@ -255,14 +258,15 @@ static bool take_frames(struct fw_worker *worker)
 	return true;
 }
 
-void fw_worker_socket_read(struct fw_worker *worker)
+void fw_worker_socket_read(struct fw_worker *worker, unsigned most)
 {
 	struct fw_buf *in = &worker->in;
 
-	while (worker->socket && !worker->socket->has_ended && !worker->broken) {
+	while (most && worker->socket && !worker->socket->has_ended && !worker->broken) {
 		size_t room;
 		ssize_t got;
 
+		most--;
 		if (!fw_buf_reserve(in, READ_BYTES - 1)) {
 			fw_worker_break(worker, "it sent a frame that is too large");
 			return;
@@ -296,7 +300,7 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 	else if (events & UV_WRITABLE)
 		send_rest(worker);
 	if (status >= 0 && events & UV_READABLE)
-		fw_worker_socket_read(worker);
+		fw_worker_socket_read(worker, READS);
 	/* Nothing more comes from a socket that has ended; the nursery reports the rest. */
 	if (socket->worker && socket->has_ended)
 		(void)uv_poll_stop(&socket->poll);

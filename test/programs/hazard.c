@@ -261,6 +261,30 @@ static fw_error *garbage(fw_call *call, void *ctx)
 	return NULL;
 }
 
+/* Sends valid frames without an operation as fast as it can. The number of its run is in
+ * the frame of an operation, which is caught in a pipe. */
+static fw_error *flood(fw_call *call, void *ctx)
+{
+	enum { HEADER = 16, FRAMES = 65536 };
+	char *frames = calloc(FRAMES, HEADER);
+	int socket = find_socket();
+	int kept = dup(socket);
+	int ends[2];
+
+	(void)ctx;
+	if (!frames || pipe(ends) != 0 || dup2(ends[1], socket) < 0)
+		abort();
+	fw_call_close_stream(call, 1000);
+	if (read(ends[0], frames, HEADER) != HEADER || dup2(kept, socket) < 0)
+		abort();
+	memset(frames + 4, 0, 4); /* its length */
+	for (size_t i = 1; i < FRAMES; i++)
+		memcpy(frames + i * HEADER, frames, HEADER);
+	while (write(socket, frames, (size_t)FRAMES * HEADER) > 0)
+		;
+	_exit(4);
+}
+
 static fw_error *print(fw_call *call, void *ctx)
 {
 	(void)ctx;
@@ -444,6 +468,7 @@ static const struct {
 	{ "fork_bomb_free", fork_bomb, FW_RUN_PROCESS, 500, NULL },
 	{ "close_socket", close_socket, FW_RUN_PROCESS, 0, NULL },
 	{ "garbage", garbage, FW_RUN_PROCESS, 0, NULL },
+	{ "flood", flood, FW_RUN_PROCESS, 300, NULL },
 	{ "print", print, FW_RUN_PROCESS, 0, NULL },
 	{ "nothing", nothing, FW_RUN_PROCESS, 0, NULL },
 	{ "invalid", invalid, FW_RUN_PROCESS, 0,

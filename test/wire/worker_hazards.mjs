@@ -38,6 +38,7 @@ const hazards = [
 	['garbage', { how: 'huge' }, garbled('it sent a frame that is too large')],
 	['garbage', { how: 'operation' }, garbled('it spoke out of turn')],
 	['garbage', { how: 'half' }, exited(3)],
+	['flood', {}, timeout(300)],
 	['nothing', {}, { code: 'tool.no_result', origin: 'tool' }],
 	['invalid', {}, { code: 'tool.invalid_result', origin: 'tool', pointer: '/total' }],
 	['no_json', {}, { code: 'tool.invalid_result', origin: 'tool' }],
