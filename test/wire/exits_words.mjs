@@ -131,6 +131,8 @@ test('kaiza: a conflict that no hash found was HASH_MISMATCH; it is UNKNOWN_TOOL
 	await wire.initialize();
 	const answer = await wire.call('raise_error', { code: 'resource.conflict' }, choose('kaiza'));
 	same([JSON.parse(text(answer)).error_code, canonical(answer).code], ['UNKNOWN_TOOL_FAILURE', 'resource.conflict']);
+	const taken = await wire.call('raise_error', { code: 'resource.already_exists' }, choose('kaiza'));
+	same([JSON.parse(text(taken)).error_code, canonical(taken).code], ['FILE_ALREADY_EXISTS', 'resource.already_exists']);
 	await wire.end();
 });
 
