@@ -162,6 +162,7 @@ static fw_error *add_alerts(struct fw_observation *observation, fw_server *serve
 	fw_observer observer = { .struct_size = sizeof(fw_observer),
 				 .finished = fw_alerting_finished };
 	char name[64], path[FW_HOME_PATH_SIZE];
+	fw_error *err;
 	const struct fw_alerting_options alerting = {
 		.log_fd = -1, /* alerts are logged as events */
 		.loop = loop,
@@ -176,7 +177,11 @@ static fw_error *add_alerts(struct fw_observation *observation, fw_server *serve
 
 	/* Each process has a file of its own. */
 	(void)snprintf(name, sizeof name, "alerts/%ld.json", (long)getpid());
-	FW_TRY(fw_home_path(options->state_dir, name, true, path));
+	err = fw_home_path(options->state_dir, name, true, path);
+	/* Not fatal, as where the disk is full: the file is for `faultwire alerts` alone. */
+	if (err)
+		path[0] = '\0';
+	fw_error_free(err);
 	FW_TRY(fw_alerting_new(&alerting, &observation->alerting));
 	observer.ctx = observation->alerting;
 	FW_TRY(fw_observation_add_list(observation, alert_metrics,

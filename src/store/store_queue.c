@@ -84,7 +84,8 @@ fw_error *fw_store_queue_new(struct fw_store *store, struct fw_loop *loop,
 	errnum = fw_queue_thread_start(&queue->thread, run, NULL, queue);
 	if (errnum) {
 		fw_store_queue_free(queue);
-		return fw_error_from_errno(FW_HERE, errnum, "thread of the store");
+		return fw_error_wrap(fw_error_from_errno(FW_HERE, errnum, "a thread"), FW_HERE,
+				     "could not start the thread of the store");
 	}
 	*ret_queue = queue;
 	return NULL;

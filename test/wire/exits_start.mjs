@@ -126,4 +126,13 @@ test('a state directory that cannot be written does not hide the reason', () => 
 	check(JSON.parse(err).error_code === 'BOOTSTRAP_FAILURE', err);
 });
 
+test('a server that records nothing did not start without a state directory', () => {
+	const at = (args) => run(['serve', '--stdio', '--tools', 'diag', '--log', 'off', ...args], { env: { XDG_STATE_HOME: '/proc/no' }, input: '' });
+
+	same(at(['--audit', 'off', '--incidents', 'off']).status, 0);
+	const { status, err } = at([]);
+	same(status, 1);
+	match(err, /\/proc\/no\/faultwire.*\n[^]*hint: The log is .*--audit off/, 'what needs the directory says so');
+});
+
 await finish();

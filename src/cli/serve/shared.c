@@ -205,7 +205,9 @@ fw_error *serve_shared_make(struct serve_shared *shared, const fw_server_options
 	char state[CLI_PATH_SIZE];
 
 	serve_raise_open_files();
-	FW_TRY(cli_state_path("", true, state));
+	/* Before the sandbox, which can only permit what exists. If it cannot be made,
+	 * whatever needs it fails, and a server that records nothing runs without. */
+	fw_error_free(cli_state_path("", true, state));
 	if (fw_loop_init(&shared->loop) != 0)
 		return fw_raise_internal_unexpected("uv_loop_init");
 	FW_TRY(fw_server__new_on(&shared->loop, options, &shared->server));

@@ -160,7 +160,8 @@ fw_error *fw_audit_open(const char *path, const struct fw_audit_options *options
 	errnum = fw_queue_thread_start(&audit->queue, fw_audit_work, fw_audit_destroy, audit);
 	if (errnum) {
 		fw_audit_destroy(audit);
-		return fw_error_from_errno(FW_HERE, errnum, "thread of the audit log");
+		return fw_error_wrap(fw_error_from_errno(FW_HERE, errnum, "a thread"), FW_HERE,
+				     "could not start the thread of the audit log");
 	}
 	fw_queue_thread_lock(&audit->queue);
 	while (!audit->is_tried)

@@ -344,7 +344,8 @@ fw_error *fw_spool_new(const struct fw_spool_options *options, struct fw_spool *
 	error = fw_queue_thread_start(&spool->queue, work, NULL, spool);
 	if (error) {
 		destroy(spool);
-		return fw_error_from_errno(FW_HERE, error, "a thread");
+		return fw_error_wrap(fw_error_from_errno(FW_HERE, error, "a thread"), FW_HERE,
+				     "could not start a thread");
 	}
 	*ret_spool = spool;
 	return NULL;
