@@ -173,6 +173,22 @@ test('list_paths leaves out what git and ripgrep leave out', async () => {
 	for (const path of ['x.o', 'build/z', 'hidden.c', 'sub/local', 'p/deep/x', 'nested/only-here', 'excluded', 'qabz']) check(!listed.includes(path), path);
 });
 
+test('classes with escapes and names, "?" beside a letter of two bytes, a rule of 300 bytes: ignored as git does', async () => {
+	const long = `${'l'.repeat(150)}/${'m'.repeat(150)}`;
+	const tree = repository({
+		'.gitignore': `e[a\\-z]\nn[[:digit:][:upper:]]\nq?\nb[^x][^x]\nr[]x]\nu[\\]]\n/${long}\n*${'s'.repeat(260)}\nw[[:none:]]\n`,
+		ea: '', eb: '', 'e-': '', ez: '', n1: '', nA: '', na: '', 'n:': '', qa: '', 'qé': '', 'bé': '', 'bxé': '', 'r]': '', rx: '', ry: '', 'u]': '', 'u\\': '', 'w:': '', [long]: '', [`t${'s'.repeat(200)}`]: '',
+	});
+	execFileSync('git', ['init', '-q'], { cwd: tree });
+	const own = await serve(tree);
+	const listed = (await own.call('list_paths')).items.map((item) => item.path);
+	await own.end();
+	const by = execFileSync('git', ['-c', 'core.excludesFile=/dev/null', 'ls-files', '-zco', '--exclude-standard'], { cwd: tree, encoding: 'utf8' });
+	same(listed.sort(), by.split('\0').filter(Boolean).sort());
+	for (const path of ['eb', 'na', 'qé', 'ry']) check(listed.includes(path), path);
+	for (const path of ['ea', 'e-', 'ez', 'n1', 'nA', 'qa', 'bé', 'r]', long]) check(!listed.includes(path), path);
+});
+
 test('names that cannot be paths are left out: line breaks, bytes that are not UTF-8', async () => {
 	const tree = repository({ 'good.txt': 'x' });
 	writeFileSync(join(tree, 'two\nlines'), 'x');

@@ -5,6 +5,7 @@
  */
 #include "tools/common/glob.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -30,9 +31,46 @@ uint32_t fw_glob_letter(const char *text, size_t len, size_t *at)
 	return letter;
 }
 
+/* To git and ripgrep a byte of an ignore rule is a letter. */
+static uint32_t next_letter(bool is_git, const char *text, size_t len, size_t *at)
+{
+	return is_git ? (unsigned char)text[(*at)++] : fw_glob_letter(text, len, at);
+}
+
 static void add(struct fw_glob_pattern *p, enum fw_glob_kind kind, uint32_t letter)
 {
 	p->states[p->count++] = (struct fw_glob_state){ .kind = kind, .letter = letter };
+}
+
+/* ---- classes ---- */
+
+/* Is the letter in [:name:], whose name begins at `name`? */
+static bool is_of(const char *name, size_t len, uint32_t letter)
+{
+	static const struct {
+		const char *name;
+		int (*has)(int letter);
+	} named[] = {
+		{ "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank },
+		{ "cntrl", iscntrl }, { "digit", isdigit }, { "graph", isgraph },
+		{ "lower", islower }, { "print", isprint }, { "punct", ispunct },
+		{ "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
+	};
+
+	for (size_t i = 0; letter < 0x80 && i < sizeof named / sizeof *named; i++)
+		if (strlen(named[i].name) == len && memcmp(named[i].name, name, len) == 0)
+			return named[i].has((int)letter) != 0;
+	return false;
+}
+
+/* The length of "[:name:]" at the start of the text; 0: it does not begin so. */
+static size_t named_class(const char *text, size_t len)
+{
+	const char *close = len > 4 && text[0] == '[' && text[1] == ':'
+				    ? memchr(text + 2, ']', len - 2)
+				    : NULL;
+
+	return close && close > text + 2 && close[-1] == ':' ? (size_t)(close - text) + 1 : 0;
 }
 
 /* Reads from after "[" to after "]". False if it is not closed. */
@@ -45,16 +83,62 @@ static bool read_class(const char *glob, size_t len, size_t *at, struct fw_glob_
 		i++;
 	if (i < len && glob[i] == ']')
 		i++;
-	while (i < len && glob[i] != ']')
-		i += p->is_git && glob[i] == '\\' ? 2 : 1;
+	while (i < len && glob[i] != ']') {
+		size_t named = p->is_git ? named_class(glob + i, len - i) : 0;
+
+		i += named ? named : p->is_git && glob[i] == '\\' ? 2 : 1;
+	}
 	if (i >= len)
 		return false;
 	p->states[p->count++] = (struct fw_glob_state){ .kind = FW_GLOB_CLASS,
+							.letter = p->is_git,
 							.set = glob + start,
 							.set_len = i - start };
 	*at = i + 1;
 	return true;
 }
+
+/* A letter of a set, which a backslash may come before in those of git. */
+static uint32_t member(const struct fw_glob_state *state, size_t *at)
+{
+	if (state->letter && state->set[*at] == '\\' && *at + 1 < state->set_len)
+		++*at;
+	return next_letter(state->letter, state->set, state->set_len, at);
+}
+
+bool fw_glob_in_class(const struct fw_glob_state *state, uint32_t letter)
+{
+	const char *set = state->set;
+	size_t len = state->set_len;
+	size_t at = 0;
+	bool is_opposite = len && (set[0] == '!' || set[0] == '^');
+	bool found = false;
+
+	if (letter == '/')
+		return false;
+	if (is_opposite)
+		at++;
+	while (at < len) {
+		size_t named = state->letter ? named_class(set + at, len - at) : 0;
+		uint32_t low, high;
+
+		if (named) {
+			found = found || is_of(set + at + 2, named - 4, letter);
+			at += named;
+			continue;
+		}
+		low = high = member(state, &at);
+		if (at + 1 < len && set[at] == '-') {
+			at++;
+			high = member(state, &at);
+		}
+		if (letter >= low && letter <= high)
+			found = true;
+	}
+	return found != is_opposite;
+}
+
+/* ---- compiling ---- */
 
 /* In git's patterns, "**" that does not stand alone is the same as "*". */
 static void read_odd_stars(const char *glob, size_t len, size_t *at, struct fw_glob_pattern *p)
@@ -130,7 +214,7 @@ const char *fw_glob_compile(const char *glob, size_t len, struct fw_glob_pattern
 		if (p->is_git && glob[at] == '\\') {
 			if (++at == len)
 				return "it ends in a backslash";
-			add(p, FW_GLOB_LITERAL, fw_glob_letter(glob, len, &at));
+			add(p, FW_GLOB_LITERAL, next_letter(true, glob, len, &at));
 			continue;
 		}
 		switch (glob[at]) {
@@ -151,7 +235,7 @@ const char *fw_glob_compile(const char *glob, size_t len, struct fw_glob_pattern
 				break;
 			}
 			__attribute__((fallthrough));
-		default: add(p, FW_GLOB_LITERAL, fw_glob_letter(glob, len, &at)); break;
+		default: add(p, FW_GLOB_LITERAL, next_letter(p->is_git, glob, len, &at)); break;
 		}
 		if (fault)
 			return fault;
@@ -167,32 +251,6 @@ const char *fw_glob_fault(const char *glob, size_t len)
 	struct fw_glob_pattern p = { .states = states, .most = FW_GLOB_BYTES };
 
 	return fw_glob_compile(glob, len, &p);
-}
-
-bool fw_glob_in_class(const struct fw_glob_state *state, uint32_t letter)
-{
-	const char *set = state->set;
-	size_t len = state->set_len;
-	size_t at = 0;
-	bool is_opposite = len && (set[0] == '!' || set[0] == '^');
-	bool found = false;
-
-	if (letter == '/')
-		return false;
-	if (is_opposite)
-		at++;
-	while (at < len) {
-		uint32_t low = fw_glob_letter(set, len, &at);
-		uint32_t high = low;
-
-		if (at + 1 < len && set[at] == '-') {
-			at++;
-			high = fw_glob_letter(set, len, &at);
-		}
-		if (letter >= low && letter <= high)
-			found = true;
-	}
-	return found != is_opposite;
 }
 
 bool fw_glob_accepts(const struct fw_glob_state *state, uint32_t letter)
@@ -277,7 +335,7 @@ static bool run(const struct fw_glob_pattern *p, const char *path, size_t path_l
 		bool *swap = now;
 
 		memset(then, 0, p->count + 1);
-		step(p, now, then, fw_glob_letter(path, path_len, &at));
+		step(p, now, then, next_letter(p->is_git, path, path_len, &at));
 		now = then;
 		then = swap;
 	}
@@ -332,6 +390,7 @@ struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const cha
 	/* The states of a class point into the text, so they are compiled from the copy. */
 	struct fw_glob *made = fw__allocate(sizeof *made + len + 1);
 	struct fw_glob *less;
+	enum shape shape = len ? shape_of(glob, len) : OTHER;
 
 	*ret_fault = NULL;
 	if (!made)
@@ -342,12 +401,14 @@ struct fw_glob *fw_glob_new(const char *glob, size_t len, bool is_git, const cha
 	made->pattern = (struct fw_glob_pattern){ .states = made->states,
 						  .most = FW_GLOB_BYTES,
 						  .is_git = is_git };
-	*ret_fault = fw_glob_compile(made->text, len, &made->pattern);
+	/* What git only compares may have any length, and cannot be wrong. */
+	if (!is_git || shape == OTHER)
+		*ret_fault = fw_glob_compile(made->text, len, &made->pattern);
 	if (*ret_fault) {
 		fw__release(made);
 		return NULL;
 	}
-	made->shape = shape_of(glob, len);
+	made->shape = shape;
 	made->len = len;
 	made->prefix = prefix_of(glob, len);
 	if (made->shape == OTHER)

@@ -21,7 +21,7 @@ enum fw_glob_kind {
 
 struct fw_glob_state {
 	enum fw_glob_kind kind;
-	uint32_t letter;
+	uint32_t letter; /* LITERAL; CLASS: 1 if it is git's */
 	const char *set; /* CLASS: the text between the brackets */
 	size_t set_len;
 };
