@@ -135,6 +135,10 @@ test('list_paths lists files in the order of their paths, without caches and lin
 	same((await call('list_paths', { path: 'src', max_results: 4 })).truncated, false);
 	same(await paths({ path: 'src/main.py' }), ['src/main.py']);
 	same(await paths({ path: 'node_modules' }), ['node_modules/x/index.js'], 'a folder that is named is listed');
+	const { items: [link] } = await call('list_paths', { path: 'link-in' });
+	same([link.path, link.size], ['link-in', 20], 'a link to a file of the repository, if it is named');
+	await fail('list_paths', { path: 'pipe' }, 'file-operation-failed', 400, 'path is not a folder: pipe');
+	await fail('list_paths', { path: 'src/main.py/x' }, 'file-not-found', 404, 'File not found: src/main.py/x');
 });
 
 test('list_paths: globs', async () => {
@@ -204,6 +208,7 @@ test('several repositories: names begin the paths', async () => {
 	const own = await serve([`first=${one}`, `second=${two}`]);
 	same((await own.call('list_paths')).items.map((item) => item.path), ['first/a.txt', 'second/a.txt', 'second/b/c.txt']);
 	same((await own.call('list_paths', { path: 'second/b' })).items.map((item) => item.path), ['second/b/c.txt']);
+	same((await own.call('list_paths', { include_globs: ['second/**'], exclude_globs: ['second/b/*'] })).items.map((item) => item.path), ['second/a.txt']);
 	same(await own.call('open_file', { path: 'second/a.txt' }), { path: 'second/a.txt', content: 'two', lines: 1, size: 3 });
 	await own.fail('open_file', { path: 'a.txt' }, 'file-not-found', 404, 'File not found: a.txt');
 	await own.fail('open_file', { path: 'second/../first/a.txt' }, 'forbidden', 403);

@@ -81,6 +81,34 @@ test('links are not followed, so nothing outside is found', async () => {
 	await fail('search_text', { query: 'outsider', paths: ['link.txt'] }, 'forbidden', 403);
 });
 
+test('a link to a file of the repository is searched if it is named', async () => {
+	symlinkSync('src/main.py', join(dir, 'inside.py'));
+	same(await places({ query: 'def', paths: ['inside.py'] }), ['inside.py:1:1']);
+	same(await places({ query: 'def' }), ['src/main.py:1:1']);
+});
+
+test('a path with brackets that exists is no glob', async () => {
+	same(await places({ query: 'brackets', paths: ['odd/[x].txt'] }), ['odd/[x].txt:1:1']);
+	same(await places({ query: 'brackets', paths: ['odd/[[]x].txt'] }), ['odd/[x].txt:1:1']);
+	same(await places({ query: 'brackets', paths: ['odd/[y].txt'] }), []);
+});
+
+test('a path that is neither a file nor a folder is not said to be missing', async () => {
+	execFileSync('mkfifo', [join(dir, 'pipe')]);
+	await fail('search_text', { query: 'hit', paths: ['pipe'] }, 'file-operation-failed', 400, 'path is not a folder: pipe');
+	await fail('search_text', { query: 'hit', paths: ['src/main.py/x'] }, 'file-not-found', 404, 'File not found: src/main.py/x');
+	execFileSync('rm', [join(dir, 'pipe')]);
+});
+
+test('several repositories: globs are compared with paths that begin with their names', async () => {
+	const own = await serve([`first=${repository({ 'src/a.txt': 'hit\n' })}`, `second=${repository({ 'src/a.txt': 'hit\n', 'b.txt': 'hit\n' })}`]);
+	const found = async (...paths) => (await own.call('search_text', { query: 'hit', paths })).matches.map((hit) => hit.path);
+	same(await found('second/src/*.txt'), ['second/src/a.txt']);
+	same(await found('!first/**'), ['second/b.txt', 'second/src/a.txt']);
+	same(await found('*.txt'), ['first/src/a.txt', 'second/b.txt', 'second/src/a.txt']);
+	await own.end();
+});
+
 test('an invalid expression is reported with its offset', async () => {
 	const { error, problem } = await fail('search_text', { query: 'foo(bar', regex: true }, 'invalid-parameter', 400);
 	match(error, /^query must be a regular expression; at offset 7: missing closing parenthesis$/);

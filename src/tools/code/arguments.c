@@ -3,8 +3,12 @@
  */
 #include "tools/code/arguments.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/json.h"
 #include "tools/code/limits.h"
+#include "tools/code/repo.h"
 #include "tools/common/globs.h"
 
 #include <faultwire/raise.h>
@@ -60,6 +64,20 @@ fw_error *fw_code_globs(fw_call *call, const char *name, struct fw_globs *globs)
 	struct globs_of of = { globs, name };
 
 	return fw_code_each(call, name, add_glob, &of);
+}
+
+bool fw_code_globs_admit(const struct fw_globs *include, const struct fw_globs *exclude,
+			 const char *prefix, const char *path, size_t len)
+{
+	char shown[FW_PATH_SIZE + FW_CODE_NAME_SIZE + 1];
+
+	if (prefix[0] && (include->count || exclude->count)) {
+		(void)snprintf(shown, sizeof shown, "%s%.*s", prefix, (int)len, path);
+		path = shown;
+		len = strlen(shown);
+	}
+	return (!include->count || fw_globs_match(include, path, len)) &&
+	       !fw_globs_match(exclude, path, len);
 }
 
 fw_error *fw_code_max_results(const fw_call *call, const char *name, int64_t otherwise,

@@ -17,6 +17,10 @@ FW_NODISCARD fw_error *fw_code_each(fw_call *call, const char *name,
 
 /* Adds the globs of the list `name`. */
 FW_NODISCARD fw_error *fw_code_globs(fw_call *call, const char *name, struct fw_globs *globs);
+/* Is a file among the included ones, or are there no such globs, and not excluded? Globs
+ * are compared with the path that the client sees: `prefix` and `path`. */
+bool fw_code_globs_admit(const struct fw_globs *include, const struct fw_globs *exclude,
+			 const char *prefix, const char *path, size_t len);
 
 /* A number from 1 to `most`; larger numbers are reduced to it. Raises
  * input.invalid_value. */

@@ -51,6 +51,7 @@ struct fw_hunt_where {
 	int root;           /* directory, open until the hunt is finished */
 	const char *prefix; /* of the repository; not copied */
 	bool is_canonical;  /* no component of the path may be a link */
+	bool is_named;      /* by the client: the file itself may be a link */
 };
 
 /* Adds a file; files are added in the order of their paths. The path is copied. False: the

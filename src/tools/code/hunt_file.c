@@ -278,7 +278,7 @@ static fw_error *search_file(struct hunter *h, int fd)
 
 static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
 {
-	static const int flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
+	int flags = O_RDONLY | O_NONBLOCK | (file->where.is_named ? 0 : O_NOFOLLOW);
 	int fd = file->where.is_canonical
 			 ? fw_root_open_canonical(file->where.root, file->path, flags)
 			 : fw_root_open_beneath(file->where.root, file->path, flags);

@@ -34,19 +34,15 @@ struct listing {
 	struct fw_buf out;
 };
 
-static void put_item(struct listing *l, int dir, const char *path, const char *name)
+static void put_item(struct listing *l, const char *path, const struct stat *st)
 {
 	char shown[FW_PATH_SIZE + FW_CODE_NAME_SIZE + 1];
 	char time[FW_TIME_SIZE];
-	struct stat st;
 
-	/* It was removed a moment ago. */
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
-		return;
 	l->total++;
 	l->left--;
 	l->shown++;
-	(void)fw_time_text((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
+	(void)fw_time_text((int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000,
 			   time);
 	(void)snprintf(shown, sizeof shown, "%s%s", l->prefix, path);
 	if (l->out.len && l->out.text[l->out.len - 1] != '[')
@@ -54,7 +50,7 @@ static void put_item(struct listing *l, int dir, const char *path, const char *n
 	FW_BUF(&l->out, "{\"path\":");
 	fw_buf_json_str(&l->out, shown);
 	FW_BUF(&l->out, ",\"size\":");
-	fw_buf_i64(&l->out, (int64_t)st.st_size);
+	fw_buf_i64(&l->out, (int64_t)st->st_size);
 	FW_BUF(&l->out, ",\"modified\":");
 	fw_buf_json_str(&l->out, time);
 	FW_BUF(&l->out, "}");
@@ -63,14 +59,14 @@ static void put_item(struct listing *l, int dir, const char *path, const char *n
 static bool file(void *ctx, int dir, const char *path, size_t len, const char *name)
 {
 	struct listing *l = ctx;
+	struct stat st;
 
-	if ((l->include->count && !fw_globs_match(l->include, path, len)) ||
-	    fw_globs_match(l->exclude, path, len))
+	if (!fw_code_globs_admit(l->include, l->exclude, l->prefix, path, len))
 		return true;
-	if (l->left)
-		put_item(l, dir, path, name);
-	else
+	if (!l->left)
 		l->total++;
+	else if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		put_item(l, path, &st); /* else it was removed a moment ago */
 	return l->out.state == FW_BUF_OK;
 }
 
@@ -98,18 +94,16 @@ static fw_error *walk_one(struct listing *l, const struct fw_code_set *code, con
 {
 	struct fw_code_place place;
 	struct stat st;
-	fw_error *err;
+	fw_error *err = NULL;
 
 	FW_TRY(fw_code_place_find(&code->repos, path, len, &place));
 	/* A file is its own list. */
-	if (fstatat(place.root.fd, place.path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode)) {
-		l->prefix = place.repo->prefix;
-		(void)file(l, place.root.fd, place.path, strlen(place.path), place.path);
-		err = NULL;
-	} else {
+	l->prefix = place.repo->prefix;
+	if (!fw_code_place_is_file(&place, &st))
 		err = walk(l, &place);
-	}
+	else if (fw_code_globs_admit(l->include, l->exclude, l->prefix, place.path,
+				     strlen(place.path)))
+		put_item(l, place.path, &st);
 	fw_code_place_close(&place);
 	return err;
 }

@@ -155,6 +155,16 @@ static fw_error *open_error(const struct fw_code_place *place, int error)
 	}
 }
 
+bool fw_code_place_is_file(const struct fw_code_place *place, struct stat *ret_stat)
+{
+	int fd = fw_root_open_beneath(place->root.fd, place->path, O_PATH);
+	bool is_file = fd >= 0 && fstat(fd, ret_stat) == 0 && S_ISREG(ret_stat->st_mode);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return is_file;
+}
+
 static fw_error *not_a_file(const struct fw_code_place *place, mode_t mode)
 {
 	fw_error *err = fw_raise_file_operation_failed(

@@ -51,6 +51,9 @@ FW_NODISCARD fw_error *fw_code_place_of(const struct fw_code_repo *repo,
 					struct fw_code_place *ret_place);
 void fw_code_place_close(struct fw_code_place *place);
 
+/* Is it a regular file, or a link to one in the repository? */
+bool fw_code_place_is_file(const struct fw_code_place *place, struct stat *ret_stat);
+
 /*
  * Opens the regular file at `place` for reading. Raises file.not_found for whatever is
  * missing, path.outside_workspace, file.operation_failed if it is not a file,

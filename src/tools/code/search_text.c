@@ -2,7 +2,7 @@
  * search_text.c - the tool search_text.
  *
  * `paths` has folders and files to search in, and globs that paths must match; a glob that
- * begins with "!" must not match. Overlapping folders are searched once.
+ * begins with "!" must not match. What exists is no glob: app/[id]/page.tsx. Overlapping folders are searched once.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,13 +58,30 @@ static fw_error *add_place(struct search *s, const char *text, size_t len)
 	return NULL;
 }
 
+/* Is there a file or a folder of this name, brackets and all? */
+static bool is_there(const struct search *s, const char *text, size_t len)
+{
+	struct fw_code_place place;
+	fw_error *err = fw_code_place_find(&s->code->repos, text, len, &place);
+	struct stat st;
+	bool is_found;
+
+	if (err) {
+		fw_error_free(err);
+		return false;
+	}
+	is_found = fstatat(place.root.fd, place.path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	fw_code_place_close(&place);
+	return is_found;
+}
+
 static fw_error *add_path(void *ctx, const char *text, size_t len)
 {
 	struct search *s = ctx;
 
 	if (text[0] == '!')
 		return fw_globs_add(&s->exclude, "paths", text + 1, len - 1);
-	if (fw_globs_is_glob(text))
+	if (fw_globs_is_glob(text) && !is_there(s, text, len))
 		return fw_globs_add(&s->include, "paths", text, len);
 	return add_place(s, text, len);
 }
@@ -121,8 +138,7 @@ static bool candidate(void *ctx, const char *path, size_t len)
 {
 	struct search *s = ctx;
 
-	if ((s->include.count && !fw_globs_match(&s->include, path, len)) ||
-	    fw_globs_match(&s->exclude, path, len))
+	if (!fw_code_globs_admit(&s->include, &s->exclude, s->where.prefix, path, len))
 		return true;
 	return fw_hunt_add(s->hunt, &s->where, path, len);
 }
@@ -156,10 +172,10 @@ static fw_error *walk(struct search *s, const struct fw_code_place *place)
 	bool is_complete = true;
 	struct stat st;
 
-	s->where = (struct fw_hunt_where){ place->root.fd, place->repo->prefix, false };
-	if (strcmp(place->path, ".") != 0 &&
-	    fstatat(place->root.fd, place->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode)) {
+	s->where =
+		(struct fw_hunt_where){ .root = place->root.fd, .prefix = place->repo->prefix };
+	if (fw_code_place_is_file(place, &st)) {
+		s->where.is_named = true;
 		(void)candidate(s, place->path, strlen(place->path));
 		return NULL;
 	}

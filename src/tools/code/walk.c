@@ -250,11 +250,18 @@ static fw_error *open_directory(int root, const char *path, const char *shown, i
 	int fd = fw_root_open_beneath(root, path, O_RDONLY | O_DIRECTORY);
 	int error = errno;
 
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return NULL;
+	}
+	if (error != ENOENT && error != ENOTDIR)
+		return fw_path_errno(error, shown, false);
+	/* It is not a directory, or one above it is not, or there is nothing. */
+	fd = fw_root_open_beneath(root, path, O_PATH);
 	if (fd < 0)
-		return error == ENOENT ? fw_raise_file_not_found(shown)
-				       : fw_path_errno(error, shown, false);
-	*ret_fd = fd;
-	return NULL;
+		return fw_raise_file_not_found(shown);
+	(void)close(fd);
+	return fw_raise_file_operation_failed(shown, "path is not a folder");
 }
 
 /* The rules of the directories above `start`. */
