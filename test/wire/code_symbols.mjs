@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { check, root, same, test } from './lib/cli.mjs';
-import { end, repository, serve, useState, write } from './lib/code.mjs';
+import { awaitIndex, end, repository, serve, useState, write } from './lib/code.mjs';
 
 useState();
 const files = {
@@ -84,6 +84,35 @@ test('find_references: definitions, calls, uses, mentions; told to be lexical', 
 	await fail('find_references', { name: '' }, 'invalid-parameter', 400);
 	write(dir, { 'new.c': 'helper\n' });
 	same((await call('find_references', { name: 'helper' })).total, 6, 'at once');
+});
+
+test('find_references and find_symbol see what is behind the first megabyte of a file', async () => {
+	const own = await serve(repository({ 'large.c': `${'int filler;\n'.repeat(200000)}int far_away(void)\n{\n\treturn 0;\n}\n` }), '--semantic-index', 'off');
+	same((await own.call('find_references', { name: 'far_away' })).references.map((r) => [r.line, r.kind]), [[200001, 'definition']]);
+	same((await own.call('find_symbol', { name: 'FAR_AWAY' })).symbols.map((s) => [s.name, s.start_line]), [['far_away', 200001]]);
+	await own.end();
+});
+
+test('find_references and find_symbol with the search index: the same, also after changes', async () => {
+	useState();
+	const tree = repository({ ...files, 'new.c': 'helper\n' });
+	const own = await serve(tree, '--semantic-index', 'off', '--search-index', 'on');
+	await awaitIndex();
+	for (const [tool, name] of [['find_references', 'helper'], ['find_symbol', 'Point'], ['find_symbol', 'e'], ['find_symbol', 'STORE'], ['find_references', 'none_of_it']]) {
+		const [with_index, without] = [await own.call(tool, { name }), await call(tool, { name })];
+		same(with_index, without, `${tool} ${name}`);
+	}
+	write(tree, { 'sub/later.c': 'int later(void)\n{\n\treturn helper(2);\n}\n', 'a.c': 'int nothing;\n' });
+	same((await own.call('find_references', { name: 'helper' })).references.map((r) => r.path), ['b.py', 'b.py', 'sub/later.c', 'helper.txt', 'new.c']);
+	same((await own.call('find_symbol', { name: 'Later' })).symbols.map((s) => s.path), ['sub/later.c']);
+	await own.end();
+});
+
+test('find_references: a line that begins with a star or two dashes may be code', async () => {
+	const own = await serve(repository({ 'a.c': '/*\n * spot is explained\n */\nint f(int *spot)\n{\n\t*spot = 1;\n\t--spot;\n}\n', 'b.sql': '-- spot\n' }), '--semantic-index', 'off');
+	same((await own.call('find_references', { name: 'spot' })).references.map((r) => `${r.path}:${r.line} ${r.kind}`),
+		['a.c:4 use', 'a.c:6 use', 'a.c:7 use', 'a.c:2 mention', 'b.sql:1 mention']);
+	await own.end();
 });
 
 test('find_references finds the lines of git grep -w in this repository', async () => {

@@ -11,6 +11,8 @@ enum {
 	FW_LIMIT_CODE_RESULT_BYTES = 16 * 1024 * 1024,
 	/* What find_symbol and find_references keep to sort it. */
 	FW_LIMIT_CODE_FOUND_BYTES = 64 * 1024 * 1024,
+	/* A file that they read; larger ones are left out. */
+	FW_LIMIT_CODE_SWEEP_BYTES = 64 * 1024 * 1024,
 	/* A file of ignore rules, and its lines. */
 	FW_LIMIT_CODE_IGNORE_BYTES = 1024 * 1024,
 	FW_LIMIT_CODE_IGNORE_LINES = 10000,

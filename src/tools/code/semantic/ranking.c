@@ -90,8 +90,8 @@ fw_error *fw_semantic_ranking_answer(struct fw_semantic_ranking *ranking, fw_cal
 	}
 	FW_BUF(&out, "],\"total\":");
 	fw_buf_i64(&out, (int64_t)ranking->total);
-	fw_buf_str(&out,
-		   shown < ranking->total ? ",\"truncated\":true" : ",\"truncated\":false");
+	fw_buf_str(&out, ranking->is_cut || shown < ranking->total ? ",\"truncated\":true"
+								   : ",\"truncated\":false");
 	fw_buf_json_key(&out, "method");
 	fw_buf_json_str(&out, method);
 	FW_BUF(&out, "}");

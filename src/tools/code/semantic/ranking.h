@@ -22,6 +22,7 @@ struct fw_semantic_ranking {
 	struct fw_semantic_rank *list;
 	size_t count, cap;
 	size_t total;
+	bool is_cut; /* there may be more than `total` */
 };
 
 void fw_semantic_ranking_init(struct fw_semantic_ranking *ranking, unsigned best);

@@ -40,10 +40,12 @@ static bool is_comment(const char *line, const char *end)
 	while (line < end && (*line == ' ' || *line == '\t'))
 		line++;
 	return line < end &&
-	       (*line == '*' || (*line == '/' && line + 1 < end && strchr("/*", line[1])) ||
+	       ((*line == '*' && (line + 1 == end || strchr(" \t/*\r", line[1]))) ||
+		(*line == '/' && line + 1 < end && strchr("/*", line[1])) ||
 		(*line == '#' && !(end - line > 8 && memcmp(line, "#define ", 8) == 0) &&
 		 !(end - line > 3 && memcmp(line, "#if", 3) == 0)) ||
-		(*line == '-' && line + 1 < end && line[1] == '-'));
+		(*line == '-' && line + 1 < end && line[1] == '-' &&
+		 (line + 2 == end || strchr(" -[", line[2]))));
 }
 
 static enum grade grade_of(const struct finding *f, const char *line, const char *end,
@@ -171,6 +173,7 @@ fw_error *fw_semantic_find_references(fw_call *call, void *ctx)
 	f.word_len = strlen(f.word);
 	fw_semantic_ranking_init(&f.ranking, DEFINITION);
 	err = fw_semantic_sweep(&sweep);
+	f.ranking.is_cut = sweep.is_cut;
 	if (!err)
 		err = fw_semantic_ranking_answer(&f.ranking, call, "references", "lexical",
 						 (size_t)limit);

@@ -3,6 +3,7 @@
  */
 #include "tools/code/semantic/sweep.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,19 +11,25 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "tools/code/semantic/limits.h"
+#include "tools/code/candidates.h"
+#include "tools/code/limits.h"
+#include "tools/code/scan.h"
 #include "tools/code/walk.h"
 
 #include <faultwire/raise.h>
 
-enum { WORD_MAX = 200 };
+enum { WORD_MAX = 200, BUFFER_BYTES = 256 * 1024 };
 
 struct state {
-	const struct fw_semantic_sweep *sweep;
+	struct fw_semantic_sweep *sweep;
 	struct fw_code_place place; /* the repository that is read */
 	int64_t deadline_ms;
 	bool is_late, has_no_memory;
+	char word[WORD_MAX + 1]; /* in lower case if case is ignored */
+	struct fw_scan scan;
+	struct fw_literals literals;
 	char *text;
+	size_t room;
 };
 
 fw_error *fw_semantic_sweep_word(const fw_call *call, const char **ret_word)
@@ -46,29 +53,58 @@ static bool is_stopped(void *ctx)
 	return s->is_late || s->has_no_memory || fw_call_is_cancelled(s->sweep->call);
 }
 
-static bool has_word(const struct state *s, size_t len)
+/* ---- files ---- */
+
+static bool grow(struct state *s)
 {
-	if (s->sweep->ignores_case)
-		return strcasestr(s->text, s->sweep->word) != NULL;
-	return memmem(s->text, len, s->sweep->word, strlen(s->sweep->word)) != NULL;
+	char *more = fw__reallocate(s->text, 2 * s->room);
+
+	if (!more) {
+		s->has_no_memory = true;
+		return false;
+	}
+	s->text = more;
+	s->room *= 2;
+	return true;
 }
 
-static bool see_file(void *ctx, int dir, const char *path, size_t path_len, const char *name)
+/* Reads a file to its end. False: it cannot be read, or is too large. */
+static bool read_text(struct state *s, int fd, size_t *ret_len)
 {
-	struct state *s = ctx;
-	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	size_t len = 0;
+
+	for (;;) {
+		ssize_t got = read(fd, s->text + len, s->room - len);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			*ret_len = len;
+			return got == 0;
+		}
+		len += (size_t)got;
+		if (len < s->room)
+			continue;
+		if (s->room >= FW_LIMIT_CODE_SWEEP_BYTES) {
+			s->sweep->is_cut = true;
+			return false;
+		}
+		if (!grow(s))
+			return false;
+	}
+}
+
+static bool see_open(struct state *s, int fd, const char *path, size_t path_len)
+{
 	char shown[FW_PATH_SIZE + FW_CODE_NAME_SIZE + 1];
 	size_t len = 0;
-	ssize_t got = 0;
+	bool is_read;
 
 	if (fd < 0)
 		return !is_stopped(s);
-	while (len < FW_SEMANTIC_LIMIT_FILE &&
-	       (got = read(fd, s->text + len, FW_SEMANTIC_LIMIT_FILE - len)) > 0)
-		len += (size_t)got;
+	is_read = read_text(s, fd, &len);
 	(void)close(fd);
-	s->text[len] = '\0';
-	if (got < 0 || memchr(s->text, '\0', len) || !has_word(s, len))
+	if (!is_read || !fw_scan_find(&s->scan, s->text, len) || memchr(s->text, '\0', len))
 		return !is_stopped(s);
 	(void)snprintf(shown, sizeof shown, "%s%.*s", s->place.repo->prefix, (int)path_len,
 		       path);
@@ -76,15 +112,35 @@ static bool see_file(void *ctx, int dir, const char *path, size_t path_len, cons
 	return !is_stopped(s);
 }
 
+static bool file(void *ctx, int dir, const char *path, size_t len, const char *name)
+{
+	return see_open(ctx, openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC),
+			path, len);
+}
+
+static bool candidate(void *ctx, const char *path, size_t len)
+{
+	struct state *s = ctx;
+
+	return see_open(s,
+			fw_root_open_canonical(s->place.root.fd, path, O_RDONLY | O_NONBLOCK),
+			path, len);
+}
+
+/* ---- repositories ---- */
+
 static fw_error *sweep_repo(struct state *s, const struct fw_code_repo *repo)
 {
-	const struct fw_walk walk = { .file = see_file, .is_stopped = is_stopped, .ctx = s };
+	const struct fw_walk walk = { .file = file, .is_stopped = is_stopped, .ctx = s };
+	const struct fw_candidates candidates = { &s->place, &s->literals, candidate, s };
 	bool is_complete = true;
-	fw_error *err;
+	fw_error *err = NULL;
 
 	FW_TRY(fw_code_place_of(repo, &s->place));
-	err = fw_walk_run(&walk, s->place.root.fd, ".", ".", &is_complete);
+	if (!fw_candidates_each(&candidates))
+		err = fw_walk_run(&walk, s->place.root.fd, ".", ".", &is_complete);
 	fw_code_place_close(&s->place);
+	s->sweep->is_cut = s->sweep->is_cut || !is_complete;
 	if (!err && s->has_no_memory)
 		err = fw_raise_internal_out_of_memory();
 	if (!err && s->is_late)
@@ -92,13 +148,29 @@ static fw_error *sweep_repo(struct state *s, const struct fw_code_repo *repo)
 	return err;
 }
 
-fw_error *fw_semantic_sweep(const struct fw_semantic_sweep *sweep)
+static void prepare_word(struct state *s)
+{
+	bool ignores_case = s->sweep->ignores_case;
+	size_t len = strlen(s->sweep->word);
+
+	for (size_t i = 0; i < len; i++) {
+		char c = s->sweep->word[i];
+
+		s->word[i] = ignores_case && c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	}
+	fw_scan_init(&s->scan, s->word, len, ignores_case);
+	fw_literals_of_text(s->word, len, ignores_case, &s->literals);
+}
+
+fw_error *fw_semantic_sweep(struct fw_semantic_sweep *sweep)
 {
 	struct state s = { .sweep = sweep,
-			   .deadline_ms = fw_steady_ms() + sweep->code->search_ms };
+			   .deadline_ms = fw_steady_ms() + sweep->code->search_ms,
+			   .room = BUFFER_BYTES };
 	fw_error *err = NULL;
 
-	s.text = fw__allocate(FW_SEMANTIC_LIMIT_FILE + 1);
+	prepare_word(&s);
+	s.text = fw__allocate(s.room);
 	if (!s.text)
 		return fw_raise_internal_out_of_memory();
 	for (size_t i = 0; !err && i < sweep->code->repos.count; i++)

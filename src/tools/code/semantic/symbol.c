@@ -145,6 +145,7 @@ fw_error *fw_semantic_find_symbol(fw_call *call, void *ctx)
 	/* Names that are equal but for their case are always kept. */
 	fw_semantic_ranking_init(&f.ranking, 1);
 	err = fw_semantic_sweep(&sweep);
+	f.ranking.is_cut = sweep.is_cut;
 	if (!err)
 		err = fw_semantic_ranking_answer(&f.ranking, call, "symbols", "outline",
 						 (size_t)limit);
