@@ -153,6 +153,21 @@ test('no repository, a repository above, an unborn branch, damaged objects', asy
 	await broken(nonsense, /^git failed: /);
 });
 
+test('a damaged object of a worktree or a submodule: the error does not say where the repository is', async () => {
+	const main = small();
+	const tree = join(scratch(), 'damaged-worktree');
+	git(main, 'worktree', 'add', '-q', tree);
+	const outer = small();
+	git(outer, 'submodule', 'add', '-q', main, 'sub');
+	for (const [at, objects] of [[tree, join(main, '.git/objects')], [join(outer, 'sub'), join(outer, '.git/modules/sub/objects')]]) {
+		const head = git(at, 'rev-parse', 'HEAD').trim();
+		const file = join(objects, head.slice(0, 2), head.slice(2));
+		chmodSync(file, 0o644);
+		writeFileSync(file, '');
+		await broken(at, /^git failed: /);
+	}
+});
+
 test('git is missing', async () => {
 	const saved = process.env.PATH;
 	process.env.PATH = '/nonexistent';

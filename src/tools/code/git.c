@@ -45,23 +45,34 @@ static const char *const safe_options[] = {
 
 /* ---- what went wrong ---- */
 
-/* The message of git without "fatal: " and without the server's path. */
-static void read_reason(const struct fw_git *git, const char *tail, char reason[REASON_BYTES])
+/* How long the directory of the server is that the text begins with; 0: there is none. */
+static size_t directory_at(const struct fw_git *git, char found[2][FW_PATH_SIZE], size_t count,
+			   const char *text)
 {
 	const char *root = git->place->root.path;
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(text, found[i], strlen(found[i])) == 0)
+			return strlen(found[i]);
+	return root[1] && strncmp(text, root, strlen(root)) == 0 ? strlen(root) : 0;
+}
+
+/* The message of git without "fatal: " and without the server's paths. */
+static void read_reason(const struct fw_git *git, const char *tail, char reason[REASON_BYTES])
+{
+	char found[2][FW_PATH_SIZE];
+	size_t count = fw_git_directories(git->place->repo->path, found);
 	const char *fatal = strstr(tail, "fatal: ");
-	size_t used = 0, root_len = strlen(root);
+	size_t used = 0;
 
 	if (!fatal)
 		fatal = strstr(tail, "error: ");
 	tail = fatal ? fatal + 7 : tail;
 	while (*tail && *tail != '\n' && used + 1 < REASON_BYTES) {
-		if (root_len > 1 && strncmp(tail, root, root_len) == 0) {
-			reason[used++] = '.';
-			tail += root_len;
-		} else {
-			reason[used++] = *tail++;
-		}
+		size_t directory = directory_at(git, found, count, tail);
+
+		reason[used++] = directory ? '.' : *tail;
+		tail += directory ? directory : 1;
 	}
 	reason[fw_utf8_valid(reason, used)] = '\0';
 }
