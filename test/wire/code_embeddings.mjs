@@ -2,10 +2,10 @@
 // reaches: search.embedding_failed
 
 import { createServer } from 'node:http';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, check, env, match, same, test } from './lib/cli.mjs';
-import { end, repository, serve, useState } from './lib/code.mjs';
+import { end, repository, serve, useState, write } from './lib/code.mjs';
 import { spawn } from 'node:child_process';
 
 const state = useState();
@@ -114,6 +114,16 @@ test('a build that the service fails says so, and the old index stays', async ()
 	behave = null;
 	same((await server.call('semantic_search', { query: 'zebra' })).findings[0].path, 'stripes.txt');
 	same((await index('build', dir)).status, 0);
+});
+
+test('two vectors of the same number are refused: another one would be missing', async () => {
+	behave = (response, asked) => response.end(JSON.stringify({ data: asked.input.map(() => ({ index: 0, embedding: vectorOf('zebra') })) }));
+	write(dir, { 'twins.txt': 'A line of several chunks.\n'.repeat(120) });
+	const { status, err } = await index('build', dir);
+	behave = null;
+	check(status !== 0);
+	match(err, /has an invalid vector/);
+	rmSync(join(dir, 'twins.txt'));
 });
 
 test('an index of the repository\'s own analysis is not used with a service', async () => {

@@ -279,13 +279,17 @@ static fw_error *read_data(const struct asking *a, yyjson_val *data, size_t coun
 	vectors = fw__allocate(count * *dims * sizeof *vectors);
 	if (!vectors)
 		return fw_raise_internal_out_of_memory();
+	/* Until it is read: two of the same number would leave another one out. */
+	for (size_t i = 0; i < count; i++)
+		vectors[i * *dims] = NAN;
 	yyjson_arr_foreach(data, at, most, row)
 	{
 		yyjson_val *index = yyjson_obj_get(row, "index");
 		size_t to = yyjson_is_uint(index) ? (size_t)yyjson_get_uint(index) : at;
 
-		if (to >= count || !read_vector(yyjson_obj_get(row, "embedding"), *dims,
-						vectors + to * *dims)) {
+		if (to >= count || !isnan(vectors[to * *dims]) ||
+		    !read_vector(yyjson_obj_get(row, "embedding"), *dims,
+				 vectors + to * *dims)) {
 			fw__release(vectors);
 			return failed(a, "the answer of the service has an invalid vector");
 		}
