@@ -40,29 +40,40 @@ static void copy_part(char *ret_text, size_t size, const char *from, const char 
 	ret_text[used + len] = '\0';
 }
 
+static void copy_text(char *ret_text, size_t size, const char *text)
+{
+	copy_part(ret_text, size, text, text + strlen(text));
+}
+
+/* A password may have any character but '@' and '/' for libpq, and more in a URL that is not
+ * valid. So what is before an '@' in an unusual place is not shown at all. */
 void fw_store_url_show(const char *url, char *ret_text, size_t size)
 {
-	static const char hidden[] = ":***", more[] = "?...";
-	const char *at = strstr(url, "://");
-	const char *end = at ? at + 3 + strcspn(at + 3, "/?#") : url;
-	const char *host = at ? memrchr(at + 3, '@', (size_t)(end - at - 3)) : NULL;
-	const char *colon = host ? memchr(at + 3, ':', (size_t)(host - at - 3)) : NULL;
-	const char *query = at ? strchr(end, '?') : NULL;
+	const char *start = fw_store_is_shared(url) ? strstr(url, "://") + 3 : url;
+	const char *end = start + strcspn(start, "/?");
+	const char *host = memrchr(start, '@', (size_t)(end - start));
+	const char *colon = host ? memchr(start, ':', (size_t)(host - start)) : NULL;
+	const char *query = end + strcspn(end, "?");
 
 	ret_text[0] = '\0';
-	if (!at || !fw_store_is_shared(url)) {
+	if (start == url) {
 		copy_part(ret_text, size, url, url + strlen(url));
+		return;
+	}
+	if (!host && strchr(end, '@')) {
+		copy_part(ret_text, size, url, start);
+		copy_text(ret_text, size, "***");
 		return;
 	}
 	copy_part(ret_text, size, url, colon ? colon : end);
 	if (colon) {
-		copy_part(ret_text, size, hidden, hidden + strlen(hidden));
+		copy_text(ret_text, size, ":***");
 		copy_part(ret_text, size, host, end);
 	}
 	/* Parameters can contain a password too, in more than one spelling. */
-	copy_part(ret_text, size, end, query ? query : end + strlen(end));
-	if (query)
-		copy_part(ret_text, size, more, more + strlen(more));
+	copy_part(ret_text, size, end, query);
+	if (*query)
+		copy_text(ret_text, size, "?...");
 }
 
 const char *fw_store_file_path(const char *url)

@@ -349,8 +349,8 @@ fw_error *fw_store_pg_prune_incidents(struct fw_store *base, int64_t before_ms,
 				      uint64_t max_bytes)
 {
 	struct fw_store_pg *store = fw_store_pg_of(base);
-	char before[NUMBER_SIZE], most[NUMBER_SIZE], strangers[NUMBER_SIZE];
-	const char *const values[] = { before, most, strangers };
+	char before[NUMBER_SIZE], most[NUMBER_SIZE], strangers[NUMBER_SIZE], age[NUMBER_SIZE];
+	const char *const values[] = { before, most, strangers, age };
 	struct fw_pg *pg = NULL;
 	fw_error *err;
 
@@ -363,9 +363,14 @@ fw_error *fw_store_pg_prune_incidents(struct fw_store *base, int64_t before_ms,
 	(void)snprintf(most, sizeof most, "%llu",
 		       (unsigned long long)(max_bytes < INT64_MAX ? max_bytes : INT64_MAX));
 	(void)snprintf(strangers, sizeof strangers, "%d", FW_LIMIT_INCIDENT_STRANGERS);
+	(void)snprintf(age, sizeof age, "%lld",
+		       (long long)(base->options.now_ms() - before_ms));
 	FW_TRY(fw_pg_take(store->pool, FW_LIMIT_PG_BATCH_MS, false, &pg));
-	err = fw_pg_query(pg, "SELECT faultwire.prune($1::bigint,$2::bigint,$3::bigint)", 3,
-			  values, NULL, NULL);
+	/* Incidents of all replicas are not dropped because the clock of one is ahead. */
+	err = fw_pg_query(pg,
+			  "SELECT faultwire.prune(least($1::bigint,(extract(epoch FROM "
+			  "now())*1000)::bigint-$4::bigint),$2::bigint,$3::bigint)",
+			  4, values, NULL, NULL);
 	fw_pg_give(pg, !err);
 	if (err)
 		return err;

@@ -188,6 +188,35 @@ static void test_store_pg__large_batches_with_strange_texts_are_complete(void **
 	fw_store_free(store);
 }
 
+static int64_t next_year_ms(void)
+{
+	return fw_unix_ms() + (int64_t)365 * DAY_MS;
+}
+
+/* A replica that was started with a wrong clock would drop the incidents of all others. */
+static void test_store_pg__a_clock_that_is_ahead_drops_no_incident(void **state)
+{
+	const struct fw_store_options ahead = { .now_ms = next_year_ms };
+	struct fw_store *store = open_at(url), *other = NULL;
+
+	(void)state;
+	fw_pg_fixture_must(
+		try_record(store, (struct source){ .left = 3, .time_ms = fw_unix_ms() }));
+	fw_pg_fixture_must(fw_store_open(url, &ahead, &other));
+	fw_pg_fixture_must(fw_store_prune_incidents(
+		other, next_year_ms() - (int64_t)30 * DAY_MS, UINT64_MAX / 2));
+	assert_int_equal(ask("SELECT count(*) FROM faultwire.incident WHERE time>="
+			     "(SELECT number FROM faultwire.setting WHERE name='horizon')"),
+			 3);
+	/* Those that are old by the clock of the server go. */
+	fw_pg_fixture_must(try_record(store, (struct source){ .left = 1, .time_ms = 1000 }));
+	fw_pg_fixture_must(fw_store_prune_incidents(
+		other, next_year_ms() - (int64_t)30 * DAY_MS, UINT64_MAX / 2));
+	assert_int_equal(ask("SELECT count(*) FROM faultwire.incident"), 3);
+	fw_store_free(other);
+	fw_store_free(store);
+}
+
 static void test_store_pg__a_day_is_a_partition_and_old_days_are_dropped(void **state)
 {
 	struct fw_store *store = open_at(url);
@@ -441,6 +470,26 @@ static void test_store_pg__no_error_contains_the_password(void **state)
 	assert_string_equal(text, "/var/lib/x@y:z.db");
 }
 
+/* libpq takes a '?' or '#' before the '@' as a part of the password. */
+static void test_store_pg__no_character_of_a_password_ends_its_masking(void **state)
+{
+	static const char *const urls[] = {
+		"postgresql://u:hun#ter2@h/db",          "postgresql://u:hun?ter2@h/db",
+		"postgresql://u:hun/ter2@h/db",          "postgresql://u:hun@ter2@h/db?a=b",
+		"postgresql://u@h/db?password=hun@ter2", "postgres://u:hun:ter2@h",
+	};
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+		fw_store_url_show(urls[i], text, sizeof text);
+		assert_null(strstr(text, "hun"));
+		assert_null(strstr(text, "ter2"));
+	}
+	fw_store_url_show("postgresql://u:hun#ter2@h/db", text, sizeof text);
+	assert_string_equal(text, "postgresql://u:***@h/db");
+}
+
 /* ---- copying --------------------------------------------------------------------------- */
 
 static void put(struct fw_store *store, const char *kind, const char *key)
@@ -504,12 +553,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_batch_is_not_inserted_twice),
 		TEST(large_batches_with_strange_texts_are_complete),
+		TEST(a_clock_that_is_ahead_drops_no_incident),
 		TEST(a_day_is_a_partition_and_old_days_are_dropped),
 		TEST(the_role_of_servers_cannot_change_what_is_recorded),
 		TEST(tables_of_another_version_are_refused),
 		TEST(the_next_host_is_used),
 		TEST(connections_are_bounded),
 		TEST(no_error_contains_the_password),
+		TEST(no_character_of_a_password_ends_its_masking),
 		TEST(a_store_is_copied_there_and_back),
 		TEST(a_restart_is_survived),
 		TEST(a_stopped_server_does_not_hang_a_call),
