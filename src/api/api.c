@@ -15,7 +15,6 @@
 #include "api/api_impl.h"
 #include "api/api_recent.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/mem.h"
 #include "mcp/authority.h"
 #include "mcp/page.h"
@@ -236,7 +235,6 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 	api->loop = options->loop;
 	api->started_ms = fw_unix_ms();
 	api->upgrade_required = options->upgrade_required;
-	fw_incident_id(fw_unix_ms(), api->instance);
 	observer.replying = replying;
 	observer.finished = finished;
 	observer.ctx = api;

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "mcp/page.h"
 
+struct fw_api_once;
 struct fw_api_recent;
 struct fw_store_queue;
 
@@ -42,7 +43,7 @@ struct fw_api {
 	size_t stream_count;
 	uint64_t event_count;
 	struct fw_api_recent *recent; /* NULL: no request yet */
-	char instance[40];            /* of this server, in rows of the store */
+	struct fw_api_once *onces;    /* requests with a key that are in progress */
 };
 
 /* To be called first by every handler: checks the version and the contract that the

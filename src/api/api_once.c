@@ -18,7 +18,6 @@
 #include "api/api_impl.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/id.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -27,6 +26,7 @@
 #include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/project.h"
+#include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
 #include "store/store_queue.h"
@@ -35,8 +35,9 @@ enum { KEY_BYTES = 255, HEX = 2 * FW_SHA256_BYTES + 1, KEPT_MS = 24 * 3600 * 100
 
 static const char KIND[] = "idempotency";
 
-struct once {
+struct fw_api_once {
 	struct fw_store_call call; /* must be first */
+	struct fw_api_once *next;  /* of those that are in progress */
 	struct fw_api *api;
 	fw_page *page; /* a reference of its own */
 	fw_hold *hold; /* NULL: the tool has not run */
@@ -47,15 +48,21 @@ struct once {
 	struct fw_buf value; /* of the row: found, or to be written */
 };
 
-static void once_free(struct once *once)
+static void once_free(struct fw_api_once *once)
 {
+	struct fw_api_once **at = &once->api->onces;
+
+	while (*at && *at != once)
+		at = &(*at)->next;
+	if (*at)
+		*at = once->next;
 	fw_page_unref(once->page);
 	fw_buf_clear(&once->value);
 	fw__release(once);
 }
 
 /* Keys of different callers and tools differ. */
-static bool make_key(struct once *once, const char *key)
+static bool make_key(struct fw_api_once *once, const char *key)
 {
 	const fw_principal *who = fw_page_principal(once->page);
 	unsigned char hash[FW_SHA256_BYTES];
@@ -84,7 +91,7 @@ static bool make_key(struct once *once, const char *key)
 
 static fw_error *keep_answer(struct fw_store_call *call, struct fw_store *store)
 {
-	struct once *once = (struct once *)(void *)call;
+	struct fw_api_once *once = (struct fw_api_once *)(void *)call;
 	const struct fw_store_change change = {
 		.action = once->is_deleted ? FW_STORE_DELETE : FW_STORE_PUT,
 		.kind = KIND,
@@ -100,7 +107,7 @@ static fw_error *keep_answer(struct fw_store_call *call, struct fw_store *store)
 /* An answer that could not be kept is sent all the same: the tool has run. */
 static void answer_kept(struct fw_store_call *call, fw_error *err, bool is_over)
 {
-	struct once *once = (struct once *)(void *)call;
+	struct fw_api_once *once = (struct fw_api_once *)(void *)call;
 
 	fw_error_free(err);
 	if (once->hold && !is_over)
@@ -108,7 +115,7 @@ static void answer_kept(struct fw_store_call *call, fw_error *err, bool is_over)
 	once_free(once);
 }
 
-static void put_answer(struct once *once, fw_call *call, const fw_error *err)
+static void put_answer(struct fw_api_once *once, fw_call *call, const fw_error *err)
 {
 	struct fw_reply reply = { .status = 200, .type = "application/json" };
 	const struct fw_buf *out = &call->server->out;
@@ -136,14 +143,15 @@ static void put_answer(struct once *once, fw_call *call, const fw_error *err)
 bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *hold)
 {
 	fw_call *call = outcome->call;
-	struct once *once = call->page ? call->page->note : NULL;
+	struct fw_api_once *once = call->page ? call->page->note : NULL;
 	fw_error *err;
 
 	if (!once || !api->keys)
 		return false;
 	call->page->note = NULL;
 	once->hold = hold;
-	once->is_deleted = outcome->error && call->stage < FW_STAGE_RUN;
+	once->is_deleted = outcome->error &&
+			   (call->stage < FW_STAGE_RUN || fw_call_has_not_run(outcome->error));
 	if (!once->is_deleted)
 		put_answer(once, call, outcome->error);
 	once->call.work = keep_answer;
@@ -161,7 +169,7 @@ bool fw_api_keep_answer(struct fw_api *api, const fw_outcome *outcome, fw_hold *
 
 static void copy_value(void *ctx, const struct fw_store_row *row)
 {
-	struct once *once = ctx;
+	struct fw_api_once *once = ctx;
 
 	once->is_found = true;
 	fw_buf_str(&once->value, row->value);
@@ -169,8 +177,8 @@ static void copy_value(void *ctx, const struct fw_store_row *row)
 
 static fw_error *claim(struct fw_store_call *call, struct fw_store *store)
 {
-	struct once *once = (struct once *)(void *)call;
-	char value[2 * HEX];
+	struct fw_api_once *once = (struct fw_api_once *)(void *)call;
+	char value[HEX + 16];
 	struct fw_store_change change = {
 		.action = FW_STORE_PUT,
 		.kind = KIND,
@@ -182,8 +190,7 @@ static fw_error *claim(struct fw_store_call *call, struct fw_store *store)
 	struct fw_store_result result;
 	size_t swept;
 
-	(void)snprintf(value, sizeof value, "{\"body\":\"%s\",\"server\":\"%s\"}", once->body,
-		       once->api->instance);
+	(void)snprintf(value, sizeof value, "{\"body\":\"%s\"}", once->body);
 	FW_TRY(fw_store_expire(store, SWEPT, &swept));
 	FW_TRY(fw_store_apply(store, &change, 1, &result));
 	if (result.is_refused)
@@ -198,22 +205,35 @@ static fw_error *in_use(const char *why, bool is_running)
 	fw_error_set_hint(err, why);
 	if (is_running)
 		fw_error_set_retry_after(err, 1);
+	else
+		fw_error_set_retry(err, FW_RETRY_NEVER);
 	return err;
 }
 
-static fw_error *replay(const struct once *once, yyjson_val *row)
+/* A row without an answer may also be left by a request of this server that the store has
+ * failed. */
+static bool is_running(const struct fw_api_once *once)
+{
+	const struct fw_api_once *other = once->api->onces;
+
+	while (other && (other == once || strcmp(other->key, once->key) != 0))
+		other = other->next;
+	return other != NULL;
+}
+
+static fw_error *replay(const struct fw_api_once *once, yyjson_val *row)
 {
 	yyjson_val *answer = fw_json_member(row, "answer");
-	const char *server = yyjson_get_str(fw_json_member(row, "server"));
 
 	if (!yyjson_equals_str(fw_json_member(row, "body"), once->body))
 		return fw_raise_input_invalid_value(
 			"Idempotency-Key", "a key that was not used with another body");
-	if (server && strcmp(server, once->api->instance) == 0)
+	if (!answer && is_running(once))
 		return in_use("The first request with this key is still running: wait.", true);
 	if (!answer)
-		return in_use("The outcome of the first request with this key is not known, or "
-			      "was too large to keep: check its effect, then use another key.",
+		return in_use("The outcome of the first request with this key is not known: "
+			      "it runs at another server, was cut off, or its answer could "
+			      "not be kept. Check its effect, then use another key.",
 			      false);
 	fw_page_set_header(once->page, "Idempotency-Replayed", "true");
 	fw_page_status(once->page, yyjson_get_int(fw_json_member(row, "status")),
@@ -222,7 +242,7 @@ static fw_error *replay(const struct once *once, yyjson_val *row)
 	return NULL;
 }
 
-static fw_error *replay_text(const struct once *once)
+static fw_error *replay_text(const struct fw_api_once *once)
 {
 	const struct fw_json_limits limits = { FW_LIMIT_STORE_VALUE_BYTES, 4 };
 	yyjson_doc *doc = once->value.text ? fw_json_read(once->value.text, once->value.len,
@@ -236,7 +256,7 @@ static fw_error *replay_text(const struct once *once)
 }
 
 /* The tool does not run: the key is free again. */
-static void give_up(struct once *once)
+static void give_up(struct fw_api_once *once)
 {
 	fw_error *err;
 
@@ -250,7 +270,7 @@ static void give_up(struct once *once)
 	once_free(once);
 }
 
-static void run_tool(struct once *once)
+static void run_tool(struct fw_api_once *once)
 {
 	fw_page *page = once->page;
 	size_t len = 0;
@@ -268,7 +288,7 @@ static void run_tool(struct once *once)
 
 static void claimed(struct fw_store_call *call, fw_error *err, bool is_over)
 {
-	struct once *once = (struct once *)(void *)call;
+	struct fw_api_once *once = (struct fw_api_once *)(void *)call;
 	fw_page *page = once->page;
 	bool is_ours = !err && !once->is_found && !is_over;
 
@@ -312,11 +332,10 @@ static bool is_valid_key(const char *key)
 }
 
 /* Consumes nothing if it fails. */
-static fw_error *begin(struct fw_api *api, struct once *once, const char *key)
+static fw_error *begin(struct fw_api_once *once, const char *key)
 {
 	if (!make_key(once, key))
 		return fw_raise_internal_out_of_memory();
-	once->api = api;
 	once->call.work = claim;
 	once->call.done = claimed;
 	FW_TRY(fw_page_keep(once->page));
@@ -326,7 +345,7 @@ static fw_error *begin(struct fw_api *api, struct once *once, const char *key)
 fw_error *fw_api_call_once(struct fw_api *api, fw_page *page)
 {
 	const char *key = fw_page_header(page, "Idempotency-Key");
-	struct once *once;
+	struct fw_api_once *once;
 	fw_error *err;
 
 	if (!is_valid_key(key))
@@ -339,7 +358,10 @@ fw_error *fw_api_call_once(struct fw_api *api, fw_page *page)
 	memset(once, 0, sizeof *once);
 	fw_buf_init(&once->value, FW_LIMIT_STORE_VALUE_BYTES);
 	once->page = fw_page_ref(page);
-	err = begin(api, once, key);
+	once->api = api;
+	once->next = api->onces;
+	api->onces = once;
+	err = begin(once, key);
 	if (err) {
 		once_free(once);
 		return err;

@@ -82,15 +82,15 @@ static size_t slot_of(int64_t minute)
 }
 
 /* Forgets the minutes that the clock has passed. A clock that was set back keeps
- * counting in the current minute. */
+ * counting in the current minute, unless that is too far ahead to wait for. */
 static void advance(struct fw_api_recent *recent, int64_t now_ms)
 {
 	int64_t minute = now_ms / MINUTE_MS;
 	int64_t passed = minute - recent->minute;
 
-	if (passed <= 0)
+	if (passed <= 0 && passed > -FW_API_RECENT_MINUTES)
 		return;
-	if (passed > FW_API_RECENT_MINUTES)
+	if (passed < 0 || passed > FW_API_RECENT_MINUTES)
 		passed = FW_API_RECENT_MINUTES;
 	for (int64_t i = 0; i < passed; i++) {
 		size_t slot = slot_of(minute - i);

@@ -121,6 +121,22 @@ static void test_recent__a_clock_that_goes_back_counts_in_the_current_minute(voi
 	fw_api_recent_free(recent);
 }
 
+static void test_recent__a_clock_that_was_far_ahead_does_not_stop_the_minutes(void **state)
+{
+	const int64_t year_ms = (int64_t)365 * 24 * 3600 * 1000;
+	struct fw_api_recent *recent = fw_api_recent_new(START + year_ms);
+	yyjson_doc *doc;
+
+	(void)state;
+	note(recent, "read", NULL, START + year_ms);
+	note(recent, "read", NULL, START);
+	doc = read(recent, START + 60000);
+	assert_int_equal(yyjson_get_sint(yyjson_obj_get(yyjson_doc_get_root(doc), "minute_ms")),
+			 (START + 60000) / 60000 * 60000);
+	yyjson_doc_free(doc);
+	fw_api_recent_free(recent);
+}
+
 static void test_recent__tells_whether_a_retry_worked(void **state)
 {
 	struct fw_api_recent *recent = fw_api_recent_new(START);
@@ -274,6 +290,8 @@ int main(void)
 		cmocka_unit_test(test_recent__forgets_what_is_older_than_an_hour),
 		cmocka_unit_test(
 			test_recent__a_clock_that_goes_back_counts_in_the_current_minute),
+		cmocka_unit_test(
+			test_recent__a_clock_that_was_far_ahead_does_not_stop_the_minutes),
 		cmocka_unit_test(test_recent__tells_whether_a_retry_worked),
 		cmocka_unit_test(test_recent__tells_which_code_retries_cure),
 		cmocka_unit_test(test_recent__strangers_are_only_counted),

@@ -4,6 +4,7 @@
  */
 #include "govern/account.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -114,15 +115,27 @@ static struct fw_account *make(struct fw_accounts *accounts, uint64_t hash, cons
 	return account;
 }
 
+/* Whoever has an IPv6 address has all of its network (/64). */
+static const char *network_of(const char *peer, char text[INET6_ADDRSTRLEN])
+{
+	struct in6_addr address;
+
+	if (!peer || inet_pton(AF_INET6, peer, &address) != 1)
+		return peer;
+	memset(address.s6_addr + 8, 0, 8);
+	return inet_ntop(AF_INET6, &address, text, INET6_ADDRSTRLEN);
+}
+
 struct fw_account *fw_accounts_find(struct fw_accounts *accounts, const fw_principal *principal,
 				    const char *peer)
 {
 	const char *name = fw_principal_name(principal);
 	uint64_t hash = mix(14695981039346656037u, name);
 	struct fw_account *account;
+	char network[INET6_ADDRSTRLEN];
 
-	if (fw_principal_proof(principal) != FW_PROOF_NONE)
-		peer = NULL;
+	peer = fw_principal_proof(principal) == FW_PROOF_NONE ? network_of(peer, network)
+							      : NULL;
 	if (peer)
 		hash = mix(hash, peer);
 	account = *bucket_of(accounts, hash);
@@ -177,14 +190,25 @@ enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int6
 	return result;
 }
 
-void fw_account_refund(struct fw_account *account, int64_t cost, int64_t paid_ms)
+unsigned fw_account_budgets(const struct fw_account *account)
+{
+	unsigned budgets = 0;
+
+	for (int i = 0; i < FW_PERIOD_COUNT; i++)
+		budgets |= (unsigned)has_budget(account, i) << i;
+	return budgets;
+}
+
+/* The limits may be those of a policy that is gone. */
+void fw_account_refund(struct fw_account *account, int64_t cost, unsigned budgets,
+		       int64_t paid_ms)
 {
 	for (int i = 0; i < FW_PERIOD_COUNT; i++) {
 		struct fw_budget_part *part = &account->leases[i].part;
 		struct fw_budget_window window;
 
 		fw_budget_window_at((enum fw_period)i, paid_ms, &window);
-		if (has_budget(account, i) && strcmp(window.name, part->window.name) == 0)
+		if (budgets & 1u << i && strcmp(window.name, part->window.name) == 0)
 			part->amount += cost;
 	}
 }

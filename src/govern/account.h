@@ -78,7 +78,7 @@ struct fw_accounts {
 };
 
 /* The account of a client: its name, and for a caller that has proven nothing also its
- * address. NULL: no memory, or all accounts are in use. */
+ * address, of IPv6 the network. NULL: no memory, or all accounts are in use. */
 struct fw_account *fw_accounts_find(struct fw_accounts *accounts, const fw_principal *principal,
 				    const char *peer);
 /* Frees all of them. No call refers to one. */
@@ -92,9 +92,12 @@ enum fw_spending {
 /* Takes the cost of a call out of all budgets, or out of none. */
 enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int64_t now_ms,
 				  uint64_t now_ns, enum fw_period *ret_period);
-/* A call that has spent this at `paid_ms` did not run. A budget that was renewed since gets
- * nothing back: that was spent of the one before. */
-void fw_account_refund(struct fw_account *account, int64_t cost, int64_t paid_ms);
+/* The budgets of the account's limits: a bit for each period. */
+unsigned fw_account_budgets(const struct fw_account *account);
+/* A call that has spent this of `budgets` at `paid_ms` did not run. A budget that was renewed
+ * since gets nothing back: that was spent of the one before. */
+void fw_account_refund(struct fw_account *account, int64_t cost, unsigned budgets,
+		       int64_t paid_ms);
 /* What is left of a budget, as far as this server knows. */
 int64_t fw_account_left(const struct fw_account *account, enum fw_period period);
 

@@ -12,7 +12,7 @@
 
 static const char KIND[] = "budget";
 
-enum { ATTEMPTS = 8, NAME_MAX_LEN = 300, DAY_MS = 24 * 3600 * 1000 };
+enum { ATTEMPTS = 8, NAME_MAX_LEN = 300, DAY_MS = 24 * 3600 * 1000, SWEPT = 8 };
 
 /* Rows are kept for a while after their end, to be looked at. */
 static const int64_t KEPT_MS = (int64_t)62 * DAY_MS;
@@ -67,6 +67,7 @@ fw_error *fw_budget_reserve(struct fw_store *store, const char *client, enum fw_
 					  .key = key,
 					  .is_limited = true,
 					  .max = limit };
+	size_t swept;
 
 	fw_budget_window_at(period, now_ms, &part.window);
 	make_key(client, period, part.window.name, key);
@@ -85,6 +86,9 @@ fw_error *fw_budget_reserve(struct fw_store *store, const char *client, enum fw_
 		change.number = part.store_left < want ? part.store_left : want;
 	}
 	*ret_part = part;
+	/* For each row that is made, old ones are deleted. */
+	if (part.amount && part.amount == limit - part.store_left)
+		FW_TRY(fw_store_expire(store, SWEPT, &swept));
 	return NULL;
 }
 

@@ -22,13 +22,14 @@ static fw_error *work(struct fw_store_call *call, struct fw_store *store)
 	struct fw_govern_poll *poll = (struct fw_govern_poll *)(void *)call;
 	int64_t generation;
 
-	FW_TRY(fw_token_record_use(store, poll->ids, poll->used_ms, poll->use_count));
+	poll->is_read = false;
 	FW_TRY(fw_token_generation(store, &generation));
-	if (generation == poll->generation)
-		return NULL;
-	FW_TRY(fw_keyring_read(store, &poll->keyring));
+	if (generation != poll->generation)
+		FW_TRY(fw_keyring_read(store, &poll->keyring));
 	poll->generation = generation;
-	return NULL;
+	poll->is_read = true;
+	/* Last: a store that cannot be written to must not hide a revocation. */
+	return fw_token_record_use(store, poll->ids, poll->used_ms, poll->use_count);
 }
 
 static void report_store(struct fw_govern *govern, const fw_error *err)
@@ -72,7 +73,7 @@ static void done(struct fw_store_call *call, fw_error *err, bool is_over)
 	govern->pending--;
 	if (!is_over)
 		report_store(govern, err);
-	if (!err)
+	if (poll->is_read)
 		govern->store_ok_ms = fw_steady_ms();
 	fw_error_free(err);
 	if (poll->keyring)

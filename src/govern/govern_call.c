@@ -206,6 +206,13 @@ static fw_call *dequeue(struct fw_account *account)
 	return call;
 }
 
+/* `now_ms` 0: it has not paid. */
+static void note_payment(const struct fw_account *account, fw_call *call, int64_t now_ms)
+{
+	call->run.grant.paid_ms = now_ms;
+	call->run.grant.paid = fw_account_budgets(account);
+}
+
 /* The calls that wait, in their order. */
 static void decide(struct fw_govern *govern, struct fw_account *account, const fw_error *failed)
 {
@@ -226,7 +233,7 @@ static void decide(struct fw_govern *govern, struct fw_account *account, const f
 				break;
 			if (spending == FW_SPEND_NEVER)
 				err = used_up(account, period, cost);
-			call->run.grant.paid_ms = spending == FW_SPENT ? now_ms : 0;
+			note_payment(account, call, spending == FW_SPENT ? now_ms : 0);
 		} else if (failed && !fw_call_is_over(call)) {
 			err = fw_raise_dependency_unavailable("the store of budgets");
 			fw_error_set_origin(err, FW_ORIGIN_POLICY);
@@ -335,7 +342,7 @@ static fw_error *spend(struct fw_govern *govern, struct fw_account *account, fw_
 	/* Those that came before go first. */
 	if (!account->first_waiting)
 		spending = fw_account_spend(account, cost, now_ms, call->started_ns, &period);
-	call->run.grant.paid_ms = spending == FW_SPENT ? now_ms : 0;
+	note_payment(account, call, spending == FW_SPENT ? now_ms : 0);
 	if (spending == FW_SPEND_NEVER)
 		return used_up(account, period, cost);
 	if (spending == FW_SPEND_LATER) {
@@ -466,14 +473,6 @@ static bool is_dependency(const fw_error *err)
 	return row && row->category == FW_DEPENDENCY;
 }
 
-/* It was let through, and then not started. */
-static bool has_not_run(const fw_error *err)
-{
-	int code = err ? fw_error_code(err) : 0;
-
-	return code == FW_SERVER_OVERLOADED || code == FW_TOOL_SUSPENDED;
-}
-
 /* The outcome of a call that was let through. */
 static void note_outcome(struct fw_govern *govern, fw_call *call, const fw_error *err)
 {
@@ -505,8 +504,9 @@ void fw_govern__ended(struct fw_authority *authority, fw_call *call, const fw_er
 		account->in_progress--;
 		if (grant->is_shared)
 			fw_quota_end(&account->quota);
-		if (grant->paid_ms && has_not_run(err))
-			fw_account_refund(account, (int64_t)grant->cost, grant->paid_ms);
+		if (grant->paid_ms && err && fw_call_has_not_run(err))
+			fw_account_refund(account, (int64_t)grant->cost, grant->paid,
+					  grant->paid_ms);
 	} else if (grant->breaker) {
 		fw_breaker_let_go(&((struct fw_suspension *)grant->breaker)->breaker, call);
 	}

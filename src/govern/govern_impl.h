@@ -37,6 +37,7 @@ struct fw_govern_poll {
 	struct fw_store_call call; /* must be first */
 	struct fw_govern *govern;
 	bool is_busy;
+	bool is_read;               /* the tokens are those of the store */
 	int64_t generation;         /* of the tokens that the server has */
 	struct fw_keyring *keyring; /* new ones; NULL: no change */
 	size_t use_count;
@@ -65,7 +66,7 @@ struct fw_govern {
 	/* Tokens of a store that servers share are known for a while when it is away. */
 	bool is_store_shared;
 	int64_t token_age_ms;
-	int64_t store_ok_ms;  /* steady clock: the last poll that succeeded */
+	int64_t store_ok_ms;  /* steady clock: when its tokens were last compared */
 	int64_t lost_unix_ms; /* when the first one failed */
 	uint64_t poll_failures;
 	/* Who is calling. */

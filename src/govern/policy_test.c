@@ -292,6 +292,44 @@ static void spend(struct shared *shared)
 	_exit(0);
 }
 
+static int64_t first_ms(void)
+{
+	return NOW_MS;
+}
+
+static int64_t later_ms(void)
+{
+	return NOW_MS + (int64_t)100 * 86400000;
+}
+
+static void count_row(void *ctx, const struct fw_store_row *row)
+{
+	(void)row;
+	++*(size_t *)ctx;
+}
+
+static void test_budget__rows_of_old_windows_are_deleted(void **state)
+{
+	const struct fw_store_options first = { .now_ms = first_ms };
+	const struct fw_store_options later = { .now_ms = later_ms };
+	struct fw_store *store = NULL;
+	struct fw_budget_part part;
+	size_t count = 0;
+
+	(void)state;
+	assert_null(fw_store_open(path, &later, &store));
+	for (int day = 0; day < 20; day++)
+		assert_null(fw_budget_reserve(store, "ada", FW_PERIOD_DAY,
+					      NOW_MS + (int64_t)day * 86400000, 10, 1, &part));
+	assert_null(fw_budget_reserve(store, "ada", FW_PERIOD_DAY, later_ms(), 10, 1, &part));
+	fw_store_free(store);
+	/* A row that was not deleted had not expired then. */
+	assert_null(fw_store_open(path, &first, &store));
+	assert_null(fw_store_list(store, "budget", NULL, NULL, 100, count_row, &count));
+	assert_int_equal(count, 1);
+	fw_store_free(store);
+}
+
 static void test_budget__a_refund_after_midnight_does_not_add_to_the_new_day(void **state)
 {
 	const int64_t day_ms = 86400000, evening_ms = 20000 * day_ms - 1;
@@ -302,10 +340,10 @@ static void test_budget__a_refund_after_midnight_does_not_add_to_the_new_day(voi
 
 	(void)state;
 	fw_budget_window_at(FW_PERIOD_DAY, evening_ms, &part->window);
-	fw_account_refund(&account, 3, evening_ms);
+	fw_account_refund(&account, 3, fw_account_budgets(&account), evening_ms);
 	assert_int_equal(part->amount, 3);
 	fw_budget_window_at(FW_PERIOD_DAY, evening_ms + 2, &part->window);
-	fw_account_refund(&account, 3, evening_ms);
+	fw_account_refund(&account, 3, fw_account_budgets(&account), evening_ms);
 	assert_int_equal(part->amount, 3);
 }
 
@@ -360,6 +398,8 @@ int main(void)
 		cmocka_unit_test(test_budget__windows_end_with_the_day_and_the_month),
 		cmocka_unit_test(
 			test_budget__a_refund_after_midnight_does_not_add_to_the_new_day),
+		cmocka_unit_test_setup_teardown(test_budget__rows_of_old_windows_are_deleted,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_budget__hands_out_the_limit_and_takes_back,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -28,7 +28,11 @@ static const char SET[] = "token-set";
 static const char GENERATION[] = "generation";
 static const char PREFIX[] = "fwt_";
 
-enum { PAGE = 256, SECRET_BYTES = 32 };
+enum { PAGE = 256, SECRET_BYTES = 32, SWEPT = 64 };
+
+/* A token that is not valid any more is listed for a while; then its row expires, because
+ * FW_TOKENS_MAX counts it. */
+static const int64_t KEPT_MS = (int64_t)90 * 24 * 3600 * 1000;
 
 /* ---- form -------------------------------------------------------------------------- */
 
@@ -236,12 +240,14 @@ struct changes {
 	struct number generation; /* when the set was read */
 	size_t count;
 	struct fw_buf values[ROWS_MAX];
+	int64_t expires_ms[ROWS_MAX]; /* of the rows */
 	char ids[ROWS_MAX][FW_TOKEN_ID_LEN + 1];
 	char names[ROWS_MAX][FW_TOKEN_NAME_SIZE];
 };
 
 static void add_change(struct changes *changes, const struct fw_token *token)
 {
+	int64_t end_ms = token->revoked_ms ? token->revoked_ms : token->expires_ms;
 	struct fw_buf *value;
 
 	if (changes->count == ROWS_MAX)
@@ -252,6 +258,7 @@ static void add_change(struct changes *changes, const struct fw_token *token)
 	(void)snprintf(changes->ids[changes->count], sizeof changes->ids[0], "%s", token->id);
 	(void)snprintf(changes->names[changes->count], sizeof changes->names[0], "%s",
 		       token->name);
+	changes->expires_ms[changes->count] = end_ms ? end_ms + KEPT_MS : 0;
 	changes->count++;
 }
 
@@ -266,6 +273,7 @@ static fw_error *apply(struct fw_store *store, const struct changes *changes)
 {
 	struct fw_store_change rows[FW_LIMIT_STORE_CHANGES];
 	struct fw_store_result result;
+	size_t swept;
 
 	rows[0] = (struct fw_store_change){ .action = FW_STORE_ADD,
 					    .kind = SET,
@@ -279,8 +287,10 @@ static fw_error *apply(struct fw_store *store, const struct changes *changes)
 							.kind = KIND,
 							.key = changes->ids[i],
 							.owner = changes->names[i],
-							.value = changes->values[i].text };
+							.value = changes->values[i].text,
+							.expires_ms = changes->expires_ms[i] };
 	}
+	FW_TRY(fw_store_expire(store, SWEPT, &swept));
 	FW_TRY(fw_store_apply(store, rows, changes->count + 1, &result));
 	return result.is_refused ? fw_raise_resource_conflict("the set of tokens") : NULL;
 }

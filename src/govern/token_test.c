@@ -23,11 +23,21 @@
 #define SCRATCH_FORM "sqlite:%s/tokens.db"
 #include "test/scratch.h"
 
+/* The clock of the store; times in these tests are small. */
+static int64_t store_ms;
+
+static int64_t now_of_store(void)
+{
+	return store_ms;
+}
+
 static struct fw_store *open_store(void)
 {
+	const struct fw_store_options options = { .now_ms = now_of_store };
 	struct fw_store *store = NULL;
 
-	assert_null(fw_store_open(path, NULL, &store));
+	store_ms = 1000;
+	assert_null(fw_store_open(path, &options, &store));
 	return store;
 }
 
@@ -184,6 +194,39 @@ static void test_token__rotation_keeps_scopes_and_may_overlap(void **state)
 	assert_true(find(keyring, second.text)->is_revoked);
 	assert_false(find(keyring, third.text)->is_revoked);
 	fw_keyring_free(keyring);
+	fw_store_free(store);
+}
+
+static void count(void *ctx, const struct fw_token *token)
+{
+	(void)token;
+	++*(size_t *)ctx;
+}
+
+static size_t count_at(struct fw_store *store, int64_t day)
+{
+	size_t counted = 0;
+
+	store_ms = day * 24 * 3600 * 1000;
+	assert_null(fw_token_list(store, count, &counted));
+	return counted;
+}
+
+/* There is a greatest number of them, so old ones must not fill it. */
+static void test_token__that_ended_is_forgotten_after_90_days(void **state)
+{
+	struct fw_store *store = open_store();
+	size_t revoked = 0;
+
+	(void)state;
+	(void)make(store, "lasting", 0);
+	(void)make(store, "short", (int64_t)10 * 24 * 3600 * 1000);
+	(void)make(store, "revoked", 0);
+	assert_null(fw_token_revoke(store, "revoked", 2000, &revoked));
+	assert_int_equal(count_at(store, 89), 3);
+	assert_int_equal(count_at(store, 91), 2);
+	assert_int_equal(count_at(store, 101), 1);
+	assert_int_equal(count_at(store, 10000), 1);
 	fw_store_free(store);
 }
 
@@ -364,6 +407,8 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_token__rotation_keeps_scopes_and_may_overlap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_token__that_ended_is_forgotten_after_90_days, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_token__generation_moves_with_each_change,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_token__the_store_has_only_the_digest,

@@ -71,6 +71,7 @@ struct fw_grant {
 	void *waiting; /* likewise */
 	uint64_t cost;
 	int64_t paid_ms;      /* when the cost was taken out of budgets; 0: it was not */
+	unsigned paid;        /* out of which: the authority's */
 	uint32_t deadline_ms; /* the most; 0: no limit */
 	bool is_counted;      /* as one of the calls in progress */
 	bool is_shared;       /* counted by all replicas */

@@ -154,6 +154,14 @@ static struct fw_runner *threads_of(fw_server *server)
 
 /* ---- a run -------------------------------------------------------------------------- */
 
+bool fw_call_has_not_run(const fw_error *err)
+{
+	int code = fw_error_code(err);
+
+	return fw_error_delivery(err) == FW_NOT_SENT || code == FW_SERVER_OVERLOADED ||
+	       code == FW_TOOL_SUSPENDED;
+}
+
 uint32_t fw_call_limit_ms(const fw_call *call)
 {
 	const fw_server_options *options = &call->server->options;

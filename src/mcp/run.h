@@ -45,6 +45,9 @@ struct fw_execution {
 	struct fw_post *end;
 };
 
+/* Whether a call that failed with this was let through and then not started, or not sent to
+ * the server that has the tool: it had no effect. */
+bool fw_call_has_not_run(const fw_error *err);
 /* The time limit of the call in ms, by its tool and the server; 0: none. */
 uint32_t fw_call_limit_ms(const fw_call *call);
 /* Starts the call's handler, again if it has asked questions. */

@@ -462,9 +462,15 @@ static void note_address(struct fw_http_conn *conn, const struct sockaddr *addre
 		const struct sockaddr_in6 *v6;
 	} at = { address };
 
+	const void *v4 = NULL;
+
 	if (address->sa_family == AF_INET)
-		(void)inet_ntop(AF_INET, &at.v4->sin_addr, conn->address_text,
-				sizeof(conn->address_text));
+		v4 = &at.v4->sin_addr;
+	/* An IPv4 client of a socket for both: limits are by address, and logs are read. */
+	else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&at.v6->sin6_addr))
+		v4 = at.v6->sin6_addr.s6_addr + 12;
+	if (v4)
+		(void)inet_ntop(AF_INET, v4, conn->address_text, sizeof(conn->address_text));
 	else if (address->sa_family == AF_INET6)
 		(void)inet_ntop(AF_INET6, &at.v6->sin6_addr, conn->address_text,
 				sizeof(conn->address_text));

@@ -4,7 +4,11 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import { Place as Governed, api, until } from './lib/govern.mjs';
 import { Place, program, serveArgs, sha256 } from './lib/workspace.mjs';
 
 const rounds = process.env.FW_LONG ? 200 : 6;
@@ -116,6 +120,74 @@ test('of many at once one runs; the others get its answer, or 409', () => servin
 			assert.ok(Number(reply.headers.get('retry-after')) >= 1);
 		}
 	assert.equal(changes(place, 'src/b.txt'), 1);
+}));
+
+// A gateway whose upstream does what `mode` says: 'work', 'fail' (the connection is closed), 'hold'.
+async function behindGate(run) {
+	const place = new Governed('once');
+	const at = { place, mode: 'work', held: [] };
+	const upstream = createServer((request, response) => {
+		let text = '';
+		request.on('data', (bytes) => (text += bytes));
+		request.on('end', () => {
+			const { id, method } = text ? JSON.parse(text) : {};
+			const reply = (result) => response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+			const work = () => reply({ content: [{ type: 'text', text: 'done' }] });
+			if (request.method !== 'POST') response.writeHead(405).end();
+			else if (id === undefined) response.writeHead(202).end();
+			else if (method === 'initialize') reply({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } });
+			else if (method === 'tools/list') reply({ tools: [{ name: 'work', inputSchema: { type: 'object' } }] });
+			else if (at.mode === 'fail') request.socket.destroy();
+			else if (at.mode === 'hold') at.held.push(work);
+			else work();
+		});
+	});
+	try {
+		await new Promise((done) => upstream.listen(0, '127.0.0.1', done));
+		const url = `http://127.0.0.1:${upstream.address().port}/mcp`;
+		writeFileSync(place.file('gate.json'), JSON.stringify({ mcpServers: { x: { url, faultwire: { breaker: { failures: 2, pause: 2 }, retry: 0 } } } }));
+		const gate = await place.start('gate', '--era', 'legacy', '--config', place.file('gate.json'), '--log', 'off');
+		at.call = (key) => api(gate, 'work', {}, { headers: { 'Idempotency-Key': key } });
+		await run(at);
+	} finally {
+		upstream.closeAllConnections();
+		upstream.close();
+		await place.end();
+	}
+}
+
+test('a call that was not sent to its server is not refused for a day', () => behindGate(async (at) => {
+	at.mode = 'fail';
+	for (let i = 0; i < 2; i++) await at.call(`sent-${i}`);
+	const refused = await at.call('not-sent');
+	assert.equal(refused.json.code, 'upstream.suspended', refused.text);
+	const kept = await at.call('sent-0');
+	assert.equal(kept.headers.get('idempotency-replayed'), 'true', 'one that was sent is kept');
+	at.mode = 'work';
+	await until(async () => (await at.call('not-sent')).status === 200, 'it runs when its server is back');
+}));
+
+test('a call whose answer could not be kept is not said to be running', () => behindGate(async (at) => {
+	assert.equal((await at.call('first')).status, 200);
+	const find = (folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((name) => /store\.db(-\w+)?$/.test(name));
+	const files = find(at.place.state);
+	assert.ok(files.length, 'the files of the store');
+	at.mode = 'hold';
+	const call = at.call('cut-off');
+	await until(() => at.held.length, 'the call');
+	assert.equal((await at.call('cut-off')).headers.get('retry-after'), '1', 'it is running');
+	// The store is lost between the beginning and the end of the call.
+	const away = at.place.file('away');
+	mkdirSync(away);
+	for (const name of files) renameSync(name, join(away, basename(name)));
+	at.held[0]();
+	assert.equal((await call).status, 200);
+	for (const name of find(at.place.state)) if (!name.startsWith(away)) rmSync(name);
+	for (const name of files) renameSync(join(away, basename(name)), name);
+	const again = await at.call('cut-off');
+	assert.equal(again.status, 409, again.text);
+	assert.deepEqual([again.headers.get('retry-after'), again.json.retryable], [null, false], 'there is nothing to wait for');
+	assert.equal(at.held.length, 1, 'it ran once');
 }));
 
 test('without a store a key is refused, not ignored', () => serving(async (server, place, plan) => {

@@ -5,6 +5,7 @@
 // reaches: auth.forbidden
 
 import assert from 'node:assert/strict';
+import { get } from 'node:http';
 import { after, before, test } from 'node:test';
 import { bin, run } from './lib/cli.mjs';
 import { Place, api, ask, canonical, isFine, mcp, method, until } from './lib/govern.mjs';
@@ -148,6 +149,20 @@ test('guessing is slowed and alerted; a client that is known goes on', async () 
 	assert.ok(Number(slowed.headers.get('retry-after')) >= 1);
 	assert.equal((await mcp(server, EXPLAIN, CODE, { token: admin })).status, 200);
 	await until(async () => (await ask(server, '/alerts', { token: watcher })).text.includes('auth.unauthorized'), 'the alert');
+});
+
+// The whole of IPv4 was one address there: whoever guessed kept all new clients out.
+test('a guesser by IPv4 does not slow others on a socket for both protocols', async (t) => {
+	const token = place.token('newcomer', 'admin');
+	const both = await place.start('serve', '--tools', 'diag', '--tokens', '--log', 'off', { http: '[::]:0' }).catch(() => undefined);
+	if (!both) return t.skip('no IPv6 here');
+	const { port } = new URL(both.url);
+	const from = (localAddress, bearer) => new Promise((done, lost) => {
+		get({ host: '127.0.0.1', port, path: '/api/v1/tools', localAddress, headers: { Host: `127.0.0.1:${port}`, Authorization: `Bearer ${bearer}` } }, (reply) => done(reply.resume().statusCode)).on('error', lost);
+	});
+	await until(async () => (await from('127.0.0.1', 'wrong')) === 429, 'the guesser is slowed');
+	assert.equal(await from('127.0.0.2', token), 200);
+	assert.equal(await both.stop(), 0);
 });
 
 test('servers stop cleanly', async () => {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { Place, ask, canonical, isFine, mcp, until } from './lib/govern.mjs';
+import { Place, ask, canonical, inTime, isFine, mcp, until } from './lib/govern.mjs';
 import { Postgres } from './lib/postgres.mjs';
 
 const ROUNDS = process.env.FW_LONG ? 100 : 3;
@@ -75,7 +75,7 @@ test('a paused engine delays no call', async () => {
 
 	postgres.signal('SIGSTOP');
 	// They are answered before the engine goes on.
-	ids = ids.concat(await fail(30));
+	ids = ids.concat(await inTime(place, 0, () => fail(3)), await fail(27));
 	await until(() => waiting().length > 0, 'incidents are on the disk');
 	ids = ids.concat(await fail(30));
 	postgres.signal('SIGCONT');
@@ -116,6 +116,14 @@ test(`the engine is killed ${ROUNDS} times, and the budget holds`, async () => {
 			closed++;
 		}
 	};
+	// A budget is needed, and the engine says nothing: refused in time.
+	postgres.signal('SIGSTOP');
+	try {
+		await inTime(place, 2000, () => Promise.all(Array.from({ length: 4 }, call)));
+	} finally {
+		postgres.signal('SIGCONT');
+	}
+	assert.deepEqual([closed, passed], [4, 0]);
 	for (let i = 0; i < ROUNDS; i++) {
 		const calls = Array.from({ length: 60 + (i % 20) }, call);
 		await Promise.race(calls.slice(i % 10));

@@ -7,7 +7,7 @@ import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { bin } from './lib/cli.mjs';
 import { freePort } from './lib/fleet.mjs';
-import { Place, api, ask, canonical, mcp, until } from './lib/govern.mjs';
+import { Place, api, ask, canonical, inTime, mcp, until } from './lib/govern.mjs';
 import { Postgres } from './lib/postgres.mjs';
 
 const place = new Place('store-hosts');
@@ -112,7 +112,7 @@ test('a server whose database has a wrong certificate answers, and its incidents
 
 // ---- several hosts ----
 
-test('a silent primary is left for the standby that was promoted, and nothing is lost', async (t) => {
+test('a silent primary is left for the standby that was promoted, and nothing is lost', async () => {
 	const primary = new Postgres();
 	clusters.push(primary);
 	await primary.start();
@@ -134,12 +134,8 @@ test('a silent primary is left for the standby that was promoted, and nothing is
 		assert.equal((await reserve(0)).status, 200);
 		await until(() => stored(primary) === ids.join('\n'), 'they are stored');
 		primary.signal('SIGSTOP');
-		const began = performance.now();
-		const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => reserve(1 + i)));
-		const waited = performance.now() - began;
-		t.diagnostic(`6 calls that need a silent store were answered within ${waited.toFixed(0)} ms (limit of an operation: 2000 ms)`);
+		const answers = await inTime(other, 2000, () => Promise.all(Array.from({ length: 6 }, (_, i) => reserve(1 + i))));
 		for (const answer of answers) assert.equal(answer.json.code, 'dependency.unavailable', answer.text);
-		if (process.env.FW_LONG) assert.ok(waited < 3000, `${waited} ms`);
 		ids = ids.concat(await fail(server, 20));
 		assert.equal(standby.sql('SELECT pg_promote()'), 't');
 		await until(async () => (await reserve(9)).status === 200, 'reservations are made by the new primary');

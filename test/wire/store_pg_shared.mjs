@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { bin } from './lib/cli.mjs';
-import { Place, api, ask, canonical, isFine, mcp, until } from './lib/govern.mjs';
+import { Place, api, ask, canonical, inTime, isFine, mcp, pause, until } from './lib/govern.mjs';
 import { Postgres } from './lib/postgres.mjs';
 
 const place = new Place('store-shared');
@@ -15,7 +15,6 @@ const postgres = new Postgres();
 const owner = postgres.url();
 const runtime = postgres.url('runtime');
 const quiet = ['--sandbox', 'off', '--log', 'json', '--store', runtime];
-const limit = process.env.FW_LONG ? 3000 : 30000;
 
 before(async () => {
 	await postgres.start();
@@ -96,21 +95,14 @@ test('of many agents at two servers exactly one gets a file', async () => {
 	assert.match(place.faultwire('reserve', 'list', '--store', runtime), /docs\/b\.md/);
 });
 
-test('a database that says nothing fails such calls in time, all of them', async (t) => {
+test('a database that says nothing fails such calls in time, all of them', async () => {
 	const keyed = (server, i) => api(server, 'reserve_files', { agent_id: 'k', patterns: [`keyed-${i}.c`], reason: 'a test' }, { headers: { 'Idempotency-Key': `silent-${i}` } });
-	let longest = 0;
 	// Connections that wait idly for the next call, in all of them.
 	for (const server of servers) await Promise.all([keyed(server, `warm-${server.url.slice(-5)}`), reserve(server, 'x', `warm-${server.url.slice(-5)}.c`)]);
 	postgres.signal('SIGSTOP');
-	const timed = async (promise) => {
-		const began = performance.now();
-		const reply = await promise;
-		longest = Math.max(longest, performance.now() - began);
-		return reply;
-	};
 	let replies;
 	try {
-		replies = await Promise.all(servers.flatMap((server) => Array.from({ length: 8 }, (_, i) => [timed(keyed(server, i)), timed(reserve(server, `y${i}`, `silent-${i}.c`)), timed(mcp(server, 'explain_error_code', { code: 'file.not_found' }))]).flat()));
+		replies = await inTime(place, 2000, () => Promise.all(servers.flatMap((server) => Array.from({ length: 8 }, (_, i) => [keyed(server, i), reserve(server, `y${i}`, `silent-${i}.c`), mcp(server, 'explain_error_code', { code: 'file.not_found' })]).flat())));
 	} finally {
 		postgres.signal('SIGCONT');
 	}
@@ -118,8 +110,6 @@ test('a database that says nothing fails such calls in time, all of them', async
 		if (i % 3 === 2) assert.ok(isFine(reply), 'a call that needs no store');
 		else assert.equal(reply.json.code, 'dependency.unavailable', reply.text);
 	}
-	t.diagnostic(`longest answer ${longest.toFixed(0)} ms; the limit of an operation is 2000 ms`);
-	assert.ok(longest < limit, `${longest} ms`);
 	await until(async () => (await reserve(servers[1], 'y', 'after.c')).status === 200, 'reservations are made again');
 	for (const server of servers) assert.match((await ask(server, '/metrics')).text, /faultwire_errors_total\{[^}]*dependency\.unavailable[^}]*\} [1-9]/);
 	for (const server of servers) assert.equal(await server.stop(), 0);
@@ -152,6 +142,26 @@ test('known tokens are accepted while the database is away, until they are too o
 		await until(async () => (await call(server, revoked)).status === 401, 'the revocation is noticed');
 		assert.equal(await server.stop(), 0);
 	}
+});
+
+// The use of a token is recorded with each look for changes, and recording it fails here.
+test('tokens of a database that can be read but not written to are not refused', async () => {
+	const tokens = Array.from({ length: 16 }, (_, i) => place.faultwire('token', 'new', `reader-${i}`, '--scope', 'admin', '--governance', owner).trim());
+	const server = await place.start('serve', '--tools', 'diag', '--run', 'inline', ...quiet, '--tokens', '--tokens-age', '1', '--audit', 'off');
+	postgres.sql('REVOKE INSERT,UPDATE ON faultwire.store_row FROM runtime');
+	try {
+		for (const token of tokens) {
+			const reply = await mcp(server, 'explain_error_code', { code: 'file.not_found' }, { token });
+			assert.ok(isFine(reply), reply.text);
+			await pause(250);
+		}
+		place.faultwire('token', 'revoke', '--governance', owner, 'reader-0');
+		await until(async () => (await mcp(server, 'explain_error_code', { code: 'file.not_found' }, { token: tokens[0] })).status === 401, 'the revocation is noticed');
+		assert.match(server.said, /governance_store_lost/);
+	} finally {
+		postgres.sql('GRANT INSERT,UPDATE ON faultwire.store_row TO runtime');
+	}
+	assert.equal(await server.stop(), 0);
 });
 
 test('--tokens-age takes seconds, and needs tokens', () => {

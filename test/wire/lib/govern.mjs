@@ -1,6 +1,7 @@
 // What the tests of governance share: a state directory, tokens, a server or gateway of
 // their own, and calls by MCP and by the API.
 
+import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +54,7 @@ export class Place {
 		server.url = await new Promise((found, lost) => {
 			child.stderr.on('data', (bytes) => {
 				server.said += bytes;
-				const match = server.said.match(/http:\/\/[0-9.]+:[0-9]+(?=\/mcp)/);
+				const match = server.said.match(/http:\/\/[0-9.:[\]]+(?=\/mcp)/);
 				if (match) found(match[0]);
 			});
 			child.on('exit', () => lost(new Error(server.said)));
@@ -109,5 +110,32 @@ export function method(server, name, params, headers = {}, more = {}) {
 }
 
 // The canonical error of an answer of MCP.
+// What `run` returns. Asserts that it has waited for at most `limit` ms and a second, besides
+// what this machine was late by: that is the longest answer of a server that waits for nothing.
+export async function inTime(place, limit, run) {
+	const idle = await place.start('serve', '--tools', 'diag', '--run', 'inline', '--audit', 'off', '--incidents', 'off', '--store', 'off', '--log', 'off');
+	const timed = async (promise) => {
+		const began = performance.now();
+		const result = await promise;
+		return { result, ms: performance.now() - began };
+	};
+	let late = 0, isOver = false;
+	const probing = (async () => {
+		while (!isOver) {
+			late = Math.max(late, (await timed(ask(idle, '/readyz'))).ms);
+			await pause(10);
+		}
+	})();
+	try {
+		const { result, ms } = await timed(run());
+		assert.ok(ms < limit + 1000 + 4 * late, `${ms.toFixed(0)} ms, limit ${limit}, the machine was late by ${late.toFixed(0)}`);
+		return result;
+	} finally {
+		isOver = true;
+		await probing;
+		await idle.stop();
+	}
+}
+
 export const canonical = (reply) => reply.json?.result?._meta?.['dev.faultwire/error'] ?? reply.json?.error?.data?.['dev.faultwire/error'];
 export const isFine = (reply) => reply.status === 200 && !reply.json?.error && reply.json?.result?.isError !== true && reply.json?.isError !== true;
