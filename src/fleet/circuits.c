@@ -54,9 +54,11 @@ struct circuit {
 	struct fw_breaker *breaker; /* NULL: closed */
 	char key[FW_WORDS_KEY];
 	bool is_asking;
-	/* What the engine knows. */
+	/* What the engine knows, and what was sent to it and is not confirmed. */
 	bool is_open;
+	bool was_open;
 	uint64_t until_ms;
+	uint64_t was_until_ms;
 };
 
 struct fw_circuits {
@@ -112,7 +114,9 @@ static void on_reply(struct fw_engine_call *call, const struct redisReply *reply
 	    !fw_engine_reply_number(reply, 2, &failures) ||
 	    !fw_engine_reply_number(reply, 3, &may_try) || rest < 0 || rest > INT32_MAX ||
 	    failures < 0)
-		return;
+		return; /* the next beat says it again */
+	circuit->is_open = circuit->was_open;
+	circuit->until_ms = circuit->was_until_ms;
 	/* It has changed here since: the next beat says so. */
 	if (is_opened_here(circuit) || is_closed_here(circuit))
 		return;
@@ -148,10 +152,8 @@ static void ask(struct circuit *circuit)
 	circuit->call.done = on_reply;
 	circuit->is_asking = fw_engine_run(circuits->engine, &circuit->call, &circuits->script,
 					   1, words.list, words.count);
-	if (!circuit->is_asking)
-		return;
-	circuit->is_open = breaker->is_open;
-	circuit->until_ms = breaker->until_ms;
+	circuit->was_open = breaker->is_open;
+	circuit->was_until_ms = breaker->until_ms;
 }
 
 void fw_circuits_beat(struct fw_circuits *circuits)

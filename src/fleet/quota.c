@@ -43,10 +43,16 @@ struct fw_quota_ask {
 	struct fw_quota_ask *next; /* of those that are not used */
 };
 
-/* Tells the engine of ended calls. */
+/* Tells the engine of ended calls, and of tokens that were not used. */
 struct give {
 	struct fw_engine_call call; /* must be first */
-	struct fw_quota *quota;
+	struct fw_quotas *quotas;
+	struct fw_quota *quota; /* NULL: it may be gone */
+	char key[FW_QUOTA_KEY_SIZE];
+	uint64_t each;
+	uint64_t tokens;
+	uint32_t ended;
+	uint32_t counted;
 };
 
 struct fw_quotas {
@@ -82,7 +88,7 @@ static uint64_t each_of(const struct fw_quota_limits *limits)
 static void list_or_not(struct fw_quota *quota)
 {
 	struct fw_quotas *quotas = quota->quotas;
-	bool holds = quota->running || quota->permits || quota->tokens;
+	bool holds = quota->running || quota->permits || quota->tokens || quota->released;
 
 	if (holds == quota->is_listed)
 		return;
@@ -112,47 +118,68 @@ static uint32_t counted(const struct fw_quota *quota)
 /* ---- giving back ----------------------------------------------------------------------------- */
 
 static void release(struct fw_quota *quota);
+static bool send_give(struct give *give);
 
 static void on_given(struct fw_engine_call *call, const struct redisReply *reply,
 		     bool is_unknown)
 {
 	struct give *give = (struct give *)(void *)call;
 	struct fw_quota *quota = give->quota;
+	uint32_t ended = give->ended;
+	int64_t left;
 
-	(void)is_unknown;
+	if (is_unknown && send_give(give))
+		return;
 	fw__release(give);
 	if (!quota)
 		return;
 	quota->is_releasing = false;
-	/* A new connection counts from the beginning. */
-	if (!reply)
+	if (!reply) {
+		/* A new connection counts from the beginning. */
 		quota->released = 0;
-	if (quota->released)
+	} else if (!fw_engine_reply_number(reply, 0, &left)) {
+		/* Refused, as by an engine without memory: the next beat tries again. */
+		quota->released += ended;
+	} else if (quota->released) {
 		release(quota);
+	}
+	list_or_not(quota);
 }
 
+static bool send_give(struct give *give)
+{
+	struct fw_quotas *quotas = give->quotas;
+	struct fw_words words;
+
+	fw_words_clear(&words);
+	fw_words_key(&words, quotas->fleet, "bucket:", give->key);
+	fw_words_key(&words, quotas->fleet, "calls:", give->key);
+	fw_words_number(&words, give->each);
+	fw_words_number(&words, give->tokens);
+	fw_words_number(&words, give->ended);
+	fw_words_text(&words, quotas->replica);
+	fw_words_number(&words, give->counted);
+	fw_words_number(&words, CALLS_TTL_MS);
+	return fw_engine_run(quotas->options.engine, &give->call, &quotas->scripts[GIVE], 2,
+			     words.list, words.count);
+}
+
+/* `is_last`: nobody waits for the reply. */
 static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, bool is_last)
 {
-	struct fw_quotas *quotas = quota->quotas;
-	struct fw_words words;
 	struct give *give = fw__allocate(sizeof *give);
 
 	if (!give)
 		return false;
-	memset(give, 0, sizeof *give);
-	give->call.done = on_given;
-	give->quota = is_last ? NULL : quota;
-	fw_words_clear(&words);
-	fw_words_key(&words, quotas->fleet, "bucket:", quota->key);
-	fw_words_key(&words, quotas->fleet, "calls:", quota->key);
-	fw_words_number(&words, each_of(&quota->limits));
-	fw_words_number(&words, tokens);
-	fw_words_number(&words, ended);
-	fw_words_text(&words, quotas->replica);
-	fw_words_number(&words, counted(quota));
-	fw_words_number(&words, CALLS_TTL_MS);
-	if (fw_engine_run(quotas->options.engine, &give->call, &quotas->scripts[GIVE], 2,
-			  words.list, words.count))
+	*give = (struct give){ .call.done = on_given,
+			       .quotas = quota->quotas,
+			       .quota = is_last ? NULL : quota,
+			       .each = each_of(&quota->limits),
+			       .tokens = tokens,
+			       .ended = ended,
+			       .counted = counted(quota) };
+	memcpy(give->key, quota->key, sizeof give->key);
+	if (send_give(give))
 		return true;
 	fw__release(give);
 	return false;
@@ -165,8 +192,10 @@ static void release(struct fw_quota *quota)
 
 	if (quota->is_releasing || !quota->limits.concurrent)
 		return;
-	quota->released = 0;
 	quota->is_releasing = give_back(quota, 0, ended, false);
+	if (quota->is_releasing)
+		quota->released = 0;
+	list_or_not(quota);
 }
 
 /* ---- decisions of this replica alone --------------------------------------------------------- */
@@ -248,16 +277,17 @@ static bool spend(struct fw_quota *quota, uint64_t now_ns)
 	return true;
 }
 
-static void end_lease(struct fw_quota *quota)
+/* `is_last`: the quota is not used any more. */
+static void end_lease(struct fw_quota *quota, bool is_last)
 {
 	uint64_t tokens = quota->tokens;
 	uint32_t spare = quota->permits > quota->running ? quota->permits - quota->running : 0;
 
-	if (!tokens && !spare)
+	if ((!tokens && !spare) || (!is_last && quota->is_releasing))
 		return;
 	quota->tokens = 0;
 	quota->permits -= spare;
-	(void)give_back(quota, tokens, spare, true);
+	quota->is_releasing = give_back(quota, tokens, spare, is_last) && !is_last;
 	list_or_not(quota);
 }
 
@@ -271,7 +301,7 @@ static void on_lease_timer(uv_timer_t *timer)
 		next = quota->next;
 		/* Calls that wait for a decision may use it. */
 		if (now_ns >= quota->lease_until_ns && !quota->asks)
-			end_lease(quota);
+			end_lease(quota, false);
 	}
 }
 
@@ -582,10 +612,11 @@ void fw_quota_clear(struct fw_quota *quota)
 	if (!quota->quotas)
 		return;
 	if (is_up(quota->quotas))
-		end_lease(quota);
+		end_lease(quota, true);
 	quota->tokens = 0;
 	quota->permits = 0;
 	quota->running = 0;
+	quota->released = 0;
 	list_or_not(quota);
 }
 
@@ -626,22 +657,26 @@ void fw_quotas_beat(struct fw_quotas *quotas)
 	uint64_t now_ms = uv_now(&quotas->options.loop->uv);
 	/* This process was held up, so others may have taken it for dead. */
 	bool was_late = now_ms - quotas->beat_ms >= FW_QUOTA_DEAD_MS;
+	struct fw_quota *next;
+	bool renews;
 
 	if (!is_up(quotas))
 		return;
 	quotas->beat_ms = now_ms;
 	send_beat(quotas, quotas->replica, "");
-	if (++quotas->beats % RENEW_BEATS && !was_late)
-		return;
 	/* What is counted for this replica must not expire. */
-	for (struct fw_quota *quota = quotas->held; quota; quota = quota->next)
-		if (quota->limits.concurrent && !quota->is_releasing)
-			quota->is_releasing = give_back(quota, 0, 0, false);
+	renews = ++quotas->beats % RENEW_BEATS == 0 || was_late;
+	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
+		next = quota->next;
+		if (renews || quota->released)
+			release(quota);
+	}
 }
 
 void fw_quotas_changed(struct fw_quotas *quotas, bool is_up)
 {
 	char before[FW_QUOTA_REPLICA_SIZE];
+	struct fw_quota *next;
 
 	if (!is_up)
 		return;
@@ -649,10 +684,12 @@ void fw_quotas_changed(struct fw_quotas *quotas, bool is_up)
 	/* What was counted under another name is not known any more. The engine forgets it
 	 * with the replica of that name. */
 	fw_random_hex(quotas->replica, sizeof quotas->replica);
-	for (struct fw_quota *quota = quotas->held; quota; quota = quota->next) {
+	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
+		next = quota->next;
 		quota->permits = 0;
 		quota->tokens = 0;
 		quota->released = 0;
+		list_or_not(quota);
 	}
 	send_beat(quotas, quotas->replica, before);
 }
@@ -665,7 +702,7 @@ void fw_quotas_return(struct fw_quotas *quotas)
 		return;
 	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
 		next = quota->next;
-		end_lease(quota);
+		end_lease(quota, true);
 	}
 	send_beat(quotas, "", quotas->replica);
 }

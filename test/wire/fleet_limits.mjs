@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { root, run } from './lib/cli.mjs';
-import { Place, ask, canonical, isFine, mcp, until } from './lib/govern.mjs';
+import { Place, ask, canonical, inTime, isFine, mcp, pause, until } from './lib/govern.mjs';
 import { Engine, isAway, isLong, isUp, parallel, ready, startHaproxy } from './lib/fleet.mjs';
 
 const hazard = join(process.env.FW_BUILD ?? join(root, 'build'), 'hazard');
@@ -123,6 +123,32 @@ test('calls in progress are counted over all replicas', async () => {
 	await stop(gates);
 });
 
+test('calls that end while the engine has no memory are not counted afterwards', async () => {
+	const gate = await place.start('gate', '--tokens', '--clients', place.file('policy.json'), '--log', 'json', '--limits-store', url(), '--fleet', 'full', ...patient, '--', hazard);
+	await until(() => isUp(gate, 1), 'the gateway');
+	const deaf = () => mcp(gate, 'deaf', {}, { token: token.parallel });
+	const counted = async () => {
+		const [key] = (await engine.command('KEYS', 'faultwire:full:calls:*')).match(/^faultwire:\S+/m) ?? [];
+		return key ? Number((await engine.command('HVALS', key)).match(/(\d+)\r\n$/)?.[1] ?? 0) : 0;
+	};
+	const first = deaf();
+	await until(async () => (await counted()) === 1, 'the first call');
+	await pause(500);
+	const second = deaf();
+	await until(async () => (await counted()) === 2, 'the second call');
+	await engine.command('CONFIG', 'SET', 'maxmemory', '1');
+	try {
+		assert.equal(canonical(await first).code, 'runtime.timeout');
+		// The engine cannot decide, so the gateway does.
+		assert.ok(isFine(await mcp(gate, 'echo_inline', { text: 'x' }, { token: token.parallel })));
+	} finally {
+		await engine.command('CONFIG', 'SET', 'maxmemory', '0');
+	}
+	assert.equal(canonical(await second).code, 'runtime.timeout');
+	await until(async () => (await counted()) === 0, 'none is counted', 10000);
+	assert.equal(await gate.stop(), 0);
+});
+
 test('SCRIPT FLUSH is not noticed', async () => {
 	await engine.command('SCRIPT', 'FLUSH');
 	const replies = await parallel(60, 20, () => explain(proxy, 'steady'));
@@ -146,7 +172,8 @@ test('a paused engine: calls are decided by shares of the limit, and its absence
 	const servers = await three('paused', '--limits-wait', '200');
 	engine.signal('SIGSTOP');
 	try {
-		const replies = await parallel(150, 50, (i) => explain(servers[i % 3], 'paused'));
+		const replies = await inTime(place, 200, () => Promise.all(servers.map((server) => explain(server, 'paused'))));
+		replies.push(...(await parallel(147, 50, (i) => explain(servers[i % 3], 'paused'))));
 		for (const server of servers) await until(() => isAway(server), 'the engine is away');
 		const more = await parallel(150, 50, (i) => explain(servers[i % 3], 'paused'));
 		const passed = [...replies, ...more].filter(isFine).length;
