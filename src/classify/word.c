@@ -125,13 +125,15 @@ static const char *quoted_name(const struct fw_word_reader *reader, const char *
 	return p < reader->end && *p == quote && has_lower ? p + 1 : NULL;
 }
 
-/* The end of a URL or a path without the punctuation of the sentence around it. */
+/* The end of a URL or a path without the punctuation of the sentence around it:
+ * "[GET /items][404]" of go-openapi has two pairs of brackets. */
 static const char *end_of_locator(const char *p, const char *end)
 {
 	static const char stops[] = "\"'`<>(),;{}\\";
 	const char *first = p;
 
-	while (p < end && !fw_is_space(*p) && !memchr(stops, *p, sizeof stops - 1))
+	while (p < end && !fw_is_space(*p) && !memchr(stops, *p, sizeof stops - 1) &&
+	       !(*p == ']' && next_of(p, end) == '['))
 		p++;
 	while (p > first && (p[-1] == '.' || p[-1] == ':' || p[-1] == '!'))
 		p--;

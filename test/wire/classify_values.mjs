@@ -229,6 +229,7 @@ const statusPhrases = [
 	(n) => `Failed to fetch https://example.com/a - status code ${n}`,
 	(n) => `Failed to load https://example.com/a: ${n}`,
 	(n) => `<html><body><h1>${n}</h1></body></html>`,
+	(n) => `[POST /folders][${n}] createFolderFailed {"message":"x"}`,
 ];
 
 const reasonPhrases = [
