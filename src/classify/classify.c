@@ -59,6 +59,7 @@ struct scan {
 	bool begins_context;   /* the first word of that clause is one of context */
 	bool begins_vague;     /* it is one of an error without a cause */
 	bool is_advice;        /* that sentence is advice */
+	bool is_guess;         /* that sentence, or what follows, lists what it could be */
 	bool is_fact;          /* what is found is a number, wherever it is */
 	uint64_t weak;         /* a bit for each clause that counts less */
 };
@@ -81,6 +82,19 @@ static bool begins_advice(const struct fw_word *word)
 		"see",       "verify", "refer", "if",      "set",    "run",       "provide",
 		"specify",   "pass",   "visit", "contact", "to",     "available", "valid",
 		"supported", "for",    "hint",  NULL
+	};
+
+	return is_one_of(word, known);
+}
+
+/* "Possible causes: ...", "Troubleshooting: ...": a list of everything that it could be says
+ * nothing about what it is. */
+static bool begins_guess(const struct fw_word *word)
+{
+	static const char *const known[] = {
+		"possible",    "common",     "likely",    "potential", "troubleshooting",
+		"suggestions", "suggestion", "solutions", "tips",      "hints",
+		NULL
 	};
 
 	return is_one_of(word, known);
@@ -136,8 +150,10 @@ static void begin_clause(struct scan *scan, const struct fw_word *word)
 	if (is_same_sentence && scan->clause_words > 1 &&
 	    (scan->begins_context || (last && ends_context(scan, last))))
 		mark_weak(scan);
-	if (!is_same_sentence && scan->facts.count)
+	if (!is_same_sentence && scan->facts.count) {
 		scan->is_advice = begins_advice(word);
+		scan->is_guess |= begins_guess(word);
+	}
 	scan->clause = word->clause;
 	scan->clause_words = 0;
 	scan->begins_context = begins_context(word);
@@ -164,6 +180,8 @@ static void found_phrase(void *ctx, uint32_t owner, uint32_t first, uint32_t las
 	struct scan *scan = ctx;
 	const struct fw_rule_segment *segment = &scan->rules->segments[owner];
 
+	if (scan->is_guess && !scan->is_fact)
+		return;
 	if (segment->gap != FW_RULE_FIRST) {
 		if (!is_reachable(scan, segment, first))
 			return;
@@ -232,7 +250,8 @@ static void start(struct scan *scan, const fw_classifier *rules)
 {
 	scan->rules = rules;
 	scan->clause = scan->clause_words = 0;
-	scan->begins_context = scan->begins_vague = scan->is_advice = scan->is_fact = false;
+	scan->begins_context = scan->begins_vague = scan->is_advice = scan->is_guess =
+		scan->is_fact = false;
 	scan->weak = 0;
 	scan->phrases = (struct fw_phrase_scan){ .set = &rules->phrases };
 	fw_facts_init(&scan->facts);

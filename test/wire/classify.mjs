@@ -96,6 +96,13 @@ test('a sentence of advice counts less than the report', () => {
 		same(classify([{ text }])[0].type, type, text);
 });
 
+test('a list of what it could be says nothing about what it is', () => {
+	const lists = ['Possible causes:\n- Invalid token\n- Network issues\n- Rate limit exceeded', 'Troubleshooting:\n1. The server timed out\n2. The token has expired', 'Common reasons: permission denied, connection refused'];
+	for (const list of lists)
+		for (const [text, type] of [['Failed to load the repository.', 'INTERNAL'], ['Could not find the repository.', 'NOT_FOUND'], ['Authentication failed.', 'PERMISSION'], ['The request timed out.', 'TRANSIENT']])
+			same(classify([{ text: `${text}\n\n${list}` }])[0].type, type, text);
+});
+
 test('what is not sure enough is permanent', () => {
 	const found = classify(['field.jsonl', 'vocabulary.jsonl', 'servers.jsonl'].flatMap(read));
 	const unsure = found.filter((one) => one.rule && one.confidence < 0.45);
