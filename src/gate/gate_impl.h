@@ -93,6 +93,7 @@ struct fw_job {
 	uv_timer_t *timer;  /* until it is sent again; NULL: none */
 	uint64_t waited_ms; /* between attempts */
 	bool is_safe;       /* to be sent again after it was sent */
+	bool was_sent;      /* by an attempt that failed */
 	fw_call *call;
 	uint64_t key; /* of the remote; 0: not sent */
 	uint64_t due_ms;

@@ -118,6 +118,9 @@ void fw_job_fail(struct fw_job *job, fw_error *err)
 	fw_call *call = job->call;
 
 	count(job, fw_error_delivery(err) == FW_NOT_SENT ? FW_GATE_REFUSED : FW_GATE_BROKEN);
+	/* The last attempt was refused, but one before it may have had its effect. */
+	if (job->was_sent && fw_error_delivery(err) == FW_NOT_SENT)
+		fw_error_set_delivery(err, FW_SENT);
 	add_attempts(job, err);
 	if (job->gate->options.exposes_stderr && fw_error_detail(err))
 		fw_error_add_string(err, "stderr", fw_error_detail(err));
@@ -283,6 +286,7 @@ static uint32_t time_left(const struct fw_job *job)
 static void fail_or_retry(struct fw_job *job, fw_error *err)
 {
 	fw_upstream_judge(job->upstream, job, err);
+	job->was_sent |= fw_error_delivery(err) != FW_NOT_SENT;
 	if (fw_job_retries(job, err))
 		fw_error_free(err);
 	else
@@ -569,7 +573,7 @@ void fw_job_refuse(struct fw_job *job, fw_error *err)
 {
 	fw_call *call = job->call;
 
-	fw_error_set_delivery(err, FW_NOT_SENT);
+	fw_error_set_delivery(err, job->was_sent ? FW_SENT : FW_NOT_SENT);
 	count(job, FW_GATE_REFUSED);
 	fw_job_free(job);
 	fw_relay_fail(call, err, FW_RELAYED_NOTHING, none);

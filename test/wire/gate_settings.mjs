@@ -121,6 +121,18 @@ test('retries and the breaker of one upstream', async () => {
 	await broken.end();
 });
 
+test('a call that was sent once is not said to be unsent when its retry is refused', async () => {
+	const server = await web(
+		(req, res, { id }) => words(res, id, 'fine'),
+		(req, res, { method }) => method === 'prompts/get' && Boolean(req.socket.destroy()),
+	);
+	const wire = await started('--config', config({ a: { url: server.url, faultwire: { retry: 1, breaker: { failures: 1, pause: 60 } } } }));
+	const failed = canonical(await wire.request('prompts/get', { name: 'p' }));
+	assert.deepEqual([failed.code, failed.delivery], ['upstream.suspended', 'sent']);
+	await wire.end();
+	await server.stop();
+});
+
 test('a value that cannot be used is named with its entry and member', () => {
 	for (const [own, words] of [
 		[{ deadline: -1 }, 'faultwire.deadline of "srv" must be a number of seconds'],
