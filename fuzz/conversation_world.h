@@ -37,7 +37,6 @@
 #include "../src/mcp/session.h"
 #include "../src/mcp/shared.h"
 #include "../src/mcp/transport.h"
-#include "../src/mcp/util.h"
 #include "../src/policy/breaker.h"
 
 enum { STEPS_MAX = 100, HOLDS_MAX = 256, LATERS_MAX = 64, SLOTS = 2 };

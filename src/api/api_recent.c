@@ -1,16 +1,18 @@
 /*
  * api_recent.c - a ring of minutes, and a table of rows with a ring of their own.
  *
- * A minute has a histogram of durations with buckets that grow by the square root of
- * two, so that a percentile is read with an error of less than a fifth, whatever the
- * range. Rows are found by comparing their hash: there are few.
+ * A minute has a histogram of durations with buckets that grow by the square root of two,
+ * so that a percentile has an error of less than a fifth over the whole range. Rows are
+ * found by comparing their hash: there are few.
  */
 #include "api/api_recent.h"
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/real.h"
+#include "base/utf8.h"
 
 enum { MINUTE_MS = 60 * 1000, BUCKETS = 56, NAME_BYTES = 96, ID_BYTES = 48 };
 
@@ -110,23 +112,11 @@ static void advance(struct fw_api_recent *recent, int64_t now_ms)
 /* Copies what fits, without cutting a character. */
 static void copy_name(char to[NAME_BYTES], const char *from)
 {
-	size_t len = from ? strnlen(from, NAME_BYTES) : 0;
+	size_t len = from ? fw_utf8_cut(from, strnlen(from, NAME_BYTES), NAME_BYTES - 1) : 0;
 
-	if (len == NAME_BYTES) {
-		len--;
-		while (len > 0 && ((unsigned char)from[len] & 0xC0) == 0x80)
-			len--;
-	}
 	if (len)
 		memcpy(to, from, len);
 	to[len] = '\0';
-}
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return (hash ^ 0xFF) * UINT64_C(1099511628211);
 }
 
 static bool is_same(const struct row *a, const struct row *b)
@@ -173,7 +163,7 @@ static struct row *row_of(struct fw_api_recent *recent, const fw_outcome *outcom
 
 	copy_name(wanted.tool, name);
 	copy_name(wanted.client, outcome->client);
-	wanted.hash = mix(mix(UINT64_C(14695981039346656037), wanted.tool), wanted.client);
+	wanted.hash = fw_hash_text(wanted.client, fw_hash_text(wanted.tool, 0));
 	row = find_row(recent, &wanted);
 	if (!row) {
 		row = new_row(recent);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/limits.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "client/link_http.h"
 #include "io/fetch.h"
@@ -69,23 +69,15 @@ const char *fw_link__redirect_fault(const char *from, const char *to)
 	return NULL;
 }
 
-static uint64_t hash_of(const char *url)
-{
-	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-
-	for (; *url; url++)
-		hash = (hash ^ (unsigned char)*url) * UINT64_C(1099511628211);
-	return hash;
-}
-
 /* Notes that the request goes to this URL; false: it was there before. */
 static bool visit(struct fw_link_post *post, const char *url)
 {
 	const struct fw_link_http *link = post->link;
-	uint64_t hash = hash_of(url);
+	uint64_t hash = fw_hash_text(url, 0);
 
 	if (!post->redirects)
-		post->visited[0] = hash_of(link->moved ? link->moved : link->base.target->url);
+		post->visited[0] =
+			fw_hash_text(link->moved ? link->moved : link->base.target->url, 0);
 	for (unsigned i = 0; i <= post->redirects; i++)
 		if (post->visited[i] == hash)
 			return false;

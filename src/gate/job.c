@@ -12,6 +12,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -26,7 +27,6 @@
 #include "mcp/method.h"
 #include "mcp/request.h"
 #include "mcp/server.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 static void on_done(void *ctx, const struct fw_remote_reply *reply, fw_error *err);

@@ -10,6 +10,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "gate/gate_impl.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -17,7 +18,6 @@
 #include "mcp/call.h"
 #include "mcp/method.h"
 #include "mcp/offer.h"
-#include "mcp/util.h"
 
 static bool is_plain(char c)
 {

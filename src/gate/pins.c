@@ -21,6 +21,7 @@
 #include <faultwire/raw.h>
 
 #include "base/digest.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -248,19 +249,16 @@ void fw_pins_free(struct fw_pins *pins)
 
 /* ---- tools --------------------------------------------------------------------------- */
 
-/* What is only compared within this process needs no library for it. */
+/* A hash that is only compared within this process need not be cryptographic. */
 static void put_hash(const struct fw_pins *pins, struct fw_slice item, char hash[HASH_SIZE])
 {
-	uint64_t quick = UINT64_C(14695981039346656037);
-
 	if (pins->file) {
 		(void)snprintf(hash, HASH_SIZE, "sha256:");
 		fw_sha256_text(item.p, item.n, hash + 7);
 		return;
 	}
-	for (size_t i = 0; i < item.n; i++)
-		quick = (quick ^ (unsigned char)item.p[i]) * UINT64_C(1099511628211);
-	(void)snprintf(hash, HASH_SIZE, "%016llx", (unsigned long long)quick);
+	(void)snprintf(hash, HASH_SIZE, "%016llx",
+		       (unsigned long long)fw_hash(item.p, item.n, 0));
 }
 
 static void report_change(struct fw_upstream *upstream, const char *tool, bool is_refused)

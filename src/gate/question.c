@@ -13,6 +13,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -21,7 +22,6 @@
 #include "mcp/call.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 /* A question that belongs to no call. */

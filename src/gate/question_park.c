@@ -12,6 +12,7 @@
 #include <faultwire/raise.h>
 
 #include "base/id.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -21,7 +22,6 @@
 #include "mcp/call.h"
 #include "mcp/request_state.h"
 #include "mcp/server.h"
-#include "mcp/util.h"
 
 /* The parked job, among the answers that a requestState holds. */
 #define JOB_KEY "dev.faultwire/job"

@@ -7,20 +7,14 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* ---- the table ----------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
-
 static struct fw_account **bucket_of(struct fw_accounts *accounts, uint64_t hash)
 {
-	return &accounts->buckets[(hash ^ hash >> 32) % FW_ACCOUNT_BUCKETS];
+	return &accounts->buckets[hash % FW_ACCOUNT_BUCKETS];
 }
 
 /* Whether the name is that of the principal, with the address after it if there is one. */
@@ -130,14 +124,14 @@ struct fw_account *fw_accounts_find(struct fw_accounts *accounts, const fw_princ
 				    const char *peer)
 {
 	const char *name = fw_principal_name(principal);
-	uint64_t hash = mix(14695981039346656037u, name);
+	uint64_t hash = fw_hash_text(name, 0);
 	struct fw_account *account;
 	char network[INET6_ADDRSTRLEN];
 
 	peer = fw_principal_proof(principal) == FW_PROOF_NONE ? network_of(peer, network)
 							      : NULL;
 	if (peer)
-		hash = mix(hash, peer);
+		hash = fw_hash_text(peer, hash);
 	account = *bucket_of(accounts, hash);
 	while (account && (account->hash != hash || !is_of(account, name, peer)))
 		account = account->next;

@@ -9,6 +9,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "mcp/principal.h"
 
@@ -60,14 +61,9 @@ static void add(void *ctx, const struct fw_token *token)
 	keyring->count++;
 }
 
-/* The ids are random, so their characters spread well. */
 static size_t slot_of(const struct fw_keyring *keyring, const char *id)
 {
-	uint64_t hash = 14695981039346656037u;
-
-	for (size_t i = 0; i < FW_TOKEN_ID_LEN; i++)
-		hash = (hash ^ (unsigned char)id[i]) * 1099511628211u;
-	return (size_t)(hash & (keyring->slot_count - 1));
+	return (size_t)(fw_hash(id, FW_TOKEN_ID_LEN, 0) & (keyring->slot_count - 1));
 }
 
 static fw_error *fill_slots(struct fw_keyring *keyring)

@@ -5,15 +5,12 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 static size_t bucket_of(const char *tool)
 {
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *tool; tool++)
-		hash = (hash ^ (unsigned char)*tool) * 1099511628211u;
-	return (size_t)(hash % FW_SUSPENSION_BUCKETS);
+	return (size_t)(fw_hash_text(tool, 0) % FW_SUSPENSION_BUCKETS);
 }
 
 struct fw_suspension *fw_suspensions_find(const struct fw_suspensions *all, const char *tool)

@@ -1,10 +1,10 @@
 /*
  * ask.c - questions of a handler to the client, in both eras.
  *
- * Both eras use one model: the handler runs from its start with all answers so
- * far. In the modern era the questions are the result of the call, and the
- * client calls again with answers and a signed state; in the legacy era they are
- * requests of ours, and the call waits.
+ * Both eras use one model: the handler runs from its start with all answers so far. In
+ * the modern era the questions are the result of the call, and the client calls again
+ * with answers and a signed state; in the legacy era they are our requests, and the call
+ * waits.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,6 @@
 #include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
-#include "rpc/message.h"
 #include "rpc/names.h"
 
 static const struct {
@@ -307,7 +305,7 @@ fw_error *fw_ask_read(fw_call *call)
 	if (answers && !yyjson_is_obj(answers))
 		return fw_raise_protocol_invalid_params("/params/inputResponses", "an object");
 	/* Questions are sent with a state; answers without one do not belong to any
-	 * question of ours. */
+	 * question of this server. */
 	if (answers && !state)
 		return fw_raise_protocol_invalid_params(
 			"/params/requestState", "the state that came with the questions");
@@ -368,7 +366,7 @@ static fw_error *ask_modern(fw_call *call)
 
 /* ---- legacy ----------------------------------------------------------------------- */
 
-/* A question counts as sent only if it was: nobody would answer it otherwise. */
+/* Count a question only if it was sent: otherwise no answer would ever come. */
 static fw_error *ask_one(fw_call *call, size_t index)
 {
 	struct fw_session *session = call->session;

@@ -18,8 +18,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/id.h"
-#include "base/mem.h"
+#include "base/json.h"
 #include "base/out.h"
 #include "base/text.h"
 #include "core/error_own.h"
@@ -43,10 +42,7 @@
 #include "mcp/session.h"
 #include "mcp/stream.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
-
-enum { KEEP_OUT_BYTES = 256 * 1024 };
 
 /* ---- leaving ------------------------------------------------------------------------ */
 
@@ -135,7 +131,7 @@ static void leave(fw_call *call, const fw_error *err)
 	} else if (exchange) {
 		exchange->ops->close(exchange);
 	}
-	if (server->out.cap > KEEP_OUT_BYTES) {
+	if (server->out.cap > FW_SERVER_KEEP_OUT_BYTES) {
 		fw_buf_clear(&server->out);
 		fw_loop_trim_later(server->residence.loop);
 	}
@@ -450,7 +446,8 @@ void fw_mcp_fail(fw_call *call, fw_error *err)
 				   call->exchange->is_http && !call->exchange->principal &&
 				   !call->exchange->is_alarm && !call->session;
 	keep_peer(call);
-	/* A running handler can see that nobody waits; its run keeps the call alive. */
+	/* A running handler can see that the client is gone; its run keeps the call
+	 * alive. */
 	was_running = call->run.is_active;
 	is_relayed = call->relayed.job != NULL;
 	if (is_relayed)
@@ -478,7 +475,7 @@ struct fw_buf *fw_mcp_begin(fw_call *call)
 {
 	struct fw_buf *out = &call->server->out;
 
-	fw_buf_reset(out, KEEP_OUT_BYTES);
+	fw_buf_reset(out, FW_SERVER_KEEP_OUT_BYTES);
 	if (call->page) { /* the result alone */
 		FW_BUF(out, "{");
 		return out;

@@ -9,12 +9,12 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "mcp/call.h"
 #include "mcp/op.h"
 #include "mcp/principal.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 #include "rpc/version.h"
 

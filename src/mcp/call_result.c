@@ -14,17 +14,13 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "mcp/call.h"
-#include "mcp/offer.h"
 #include "mcp/op.h"
 #include "mcp/request.h"
 #include "mcp/result.h"
 #include "mcp/server.h"
 #include "mcp/structured.h"
-#include "mcp/util.h"
-#include "rpc/message.h"
 #include "rpc/version.h"
 
 enum { VALUES_MAX = 100 };

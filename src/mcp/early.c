@@ -9,6 +9,7 @@
 
 #include <yyjson.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "mcp/call.h"
 #include "mcp/early.h"
@@ -19,7 +20,6 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 /* ---- the contract -------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "mcp/call.h"
 #include "mcp/era.h"
@@ -20,7 +21,6 @@
 #include "mcp/offer.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/header.h"
 #include "rpc/names.h"
 #include "rpc/version.h"

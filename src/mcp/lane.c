@@ -2,16 +2,17 @@
  * lane.c - limits per client: how many calls it has in progress, and how fast it
  * sends them.
  *
- * A client is its authenticated identity, else its address together with its
- * legacy session. It is hashed into one of a bounded number of lanes. Clients
- * without calls in progress give their lane up, so two busy clients share a lane
- * only if nearly all are taken. The hash has a secret key of this process, so
- * nobody can choose a client to collide with.
+ * A client is its authenticated identity, else its address together with its legacy
+ * session. It is hashed into one of a bounded number of lanes. Clients without calls in
+ * progress give their lane up, so two busy clients share a lane only if nearly all are
+ * taken. The hash has a secret key of this process, so a peer cannot choose a client to
+ * collide with.
  */
 #include <string.h>
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/real.h"
@@ -22,7 +23,6 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 
 enum {
 	/* How many lanes a client may get, beginning with the one that its hash selects. */
@@ -37,16 +37,13 @@ static uint64_t key_of(const fw_call *call)
 
 	memcpy(&hash, call->server->key, sizeof hash);
 	if (exchange && exchange->persistent) {
-		hash = (hash ^ (uint64_t)(uintptr_t)exchange) * 1099511628211u;
+		hash = fw_hash(&exchange, sizeof exchange, hash);
 	} else if (exchange && exchange->principal) {
-		hash = fw_mcp_mix(hash, fw_principal_name(exchange->principal));
+		hash = fw_hash_text(fw_principal_name(exchange->principal), hash);
 	} else {
-		hash = fw_mcp_mix(hash, exchange && exchange->peer ? exchange->peer : "");
-		hash = fw_mcp_mix(hash, call->session ? call->session->id : "");
+		hash = fw_hash_text(exchange && exchange->peer ? exchange->peer : "", hash);
+		hash = fw_hash_text(call->session ? call->session->id : "", hash);
 	}
-	hash ^= hash >> 33;
-	hash *= 0xff51afd7ed558ccdu;
-	hash ^= hash >> 33;
 	return hash ? hash : 1;
 }
 

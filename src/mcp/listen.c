@@ -9,6 +9,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/boundary.h"
@@ -20,7 +21,6 @@
 #include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 #define SUBSCRIPTION "\"" FW_META_SUBSCRIPTION "\":"

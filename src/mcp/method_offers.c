@@ -12,6 +12,7 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
@@ -26,7 +27,6 @@
 #include "mcp/server.h"
 #include "mcp/replica.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 
 /* ---- lists ------------------------------------------------------------------- */
 

@@ -24,7 +24,6 @@
 #include "mcp/replica.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 #include "rpc/version.h"
 

@@ -8,6 +8,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
@@ -17,9 +18,7 @@
 #include "mcp/offer.h"
 #include "mcp/outcome.h"
 #include "mcp/project.h"
-#include "mcp/run.h"
 #include "mcp/server.h"
-#include "mcp/util.h"
 #include "mcp/violation.h"
 
 /* ---- names and arguments with a NUL inside ------------------------------------ */

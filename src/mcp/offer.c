@@ -3,17 +3,14 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "mcp/offer.h"
 #include "schema/schema.h"
 
-static uint32_t hash_of(const char *name, size_t len)
+static size_t hash_of(const char *name, size_t len)
 {
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-	return hash;
+	return (size_t)fw_hash(name, len, 0);
 }
 
 const struct fw_offer *fw_offers_find(const struct fw_offers *offers, const char *name,

@@ -14,14 +14,12 @@
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "core/options.h"
 #include "core/redact.h"
 #include "mcp/empty.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
-#include "mcp/util.h"
 #include "policy/breaker.h"
 #include "schema/schema.h"
 
@@ -129,8 +127,8 @@ static fw_error *set_runner(fw_server *server, struct fw_offer *offer, fw_worker
 
 static bool is_tool_name(const char *name)
 {
-	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				  "0123456789_-./");
+	size_t len = strspn(
+		name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./");
 
 	return len >= 1 && len <= 64 && name[len] == '\0';
 }

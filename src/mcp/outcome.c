@@ -7,16 +7,15 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/redact.h"
 #include "mcp/call.h"
-#include "mcp/offer.h"
 #include "mcp/outcome.h"
 #include "mcp/project.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 enum { CLIENT_SIZE = 256 };

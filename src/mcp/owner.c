@@ -9,13 +9,13 @@
  */
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/owner.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 
 struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 {
@@ -24,9 +24,9 @@ struct fw_owner *fw_owner_of(struct fw_exchange *exchange)
 	uint64_t key;
 
 	memcpy(&key, server->key, sizeof key);
-	key = fw_mcp_mix(key,
-			 exchange->principal ? fw_principal_name(exchange->principal) : "");
-	key = fw_mcp_mix(key, exchange->peer ? exchange->peer : "");
+	key = fw_hash_text(exchange->principal ? fw_principal_name(exchange->principal) : "",
+			   key);
+	key = fw_hash_text(exchange->peer ? exchange->peer : "", key);
 	while (owner && owner->key != key)
 		owner = owner->next;
 	if (owner)

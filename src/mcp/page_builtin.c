@@ -8,14 +8,12 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/page.h"
 #include "mcp/route.h"
 #include "mcp/runner.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 
 static const char PLAIN[] = "text/plain; charset=utf-8";
 

@@ -24,7 +24,6 @@
 #include "mcp/page.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "test/memory.h"
 
 /* ---- a transport that records what it gets ---------------------------------- */

@@ -14,6 +14,7 @@
 #include <faultwire/raise.h>
 
 #include "base/accept.h"
+#include "base/ascii.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "mcp/server.h"
@@ -33,7 +34,7 @@ static bool is_slug_of(const char *code, const char *slug)
 	    strcmp(slug, "protocol-version") == 0)
 		return true;
 	for (; *code && *slug; code++, slug++)
-		if (*slug != (*code == '.' || *code == '_' ? '-' : *code))
+		if (*slug != fw_slug_char(*code))
 			return false;
 	return !*code && !*slug;
 }

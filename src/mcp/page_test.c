@@ -2,6 +2,7 @@
  * Pages: found, rendered, refused as problem documents. Those that answer later or
  * stream are in page_later_test.c.
  */
+#include "base/json.h"
 #include "mcp/page_fake.h"
 
 /* ---- pages ------------------------------------------------------------------- */

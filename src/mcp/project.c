@@ -12,6 +12,7 @@
 #include "base/accept.h"
 #include "base/buf.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/out.h"
 #include "base/real.h"
 #include "base/text.h"
@@ -27,12 +28,10 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 #include "rpc/version.h"
 
 enum {
-	KEEP_OUT_BYTES = 256 * 1024,
 	/* Room for usual ones. */
 	ERROR_BYTES = 1024,
 	USUAL_BYTES = 2048,
@@ -164,7 +163,7 @@ bool fw_mcp_is_tool_failure(const fw_call *call, const fw_error *err)
 		return false;
 	if (call->relayed.form != FW_RELAYED_NOTHING)
 		return call->relayed.form == FW_RELAYED_RESULT;
-	/* Whatever limit refuses it: the caller asked for a tool. */
+	/* For every limit: the caller asked for a tool. */
 	if (call->stage == FW_STAGE_LIMITS)
 		return true;
 	if (call->stage < FW_STAGE_METHOD)
@@ -425,7 +424,7 @@ static void put_tool_failure(fw_call *call, const fw_error *err, struct fw_buf *
 	if (contract == FW_TOOLERROR) {
 		text = NULL;
 	} else {
-		fw_buf_reset(text, KEEP_OUT_BYTES);
+		fw_buf_reset(text, FW_SERVER_KEEP_OUT_BYTES);
 		fw_mcp_encode(call->server, err, contract, text);
 		/* Then it is reported without its context. */
 		if (text->state != FW_BUF_OK) {
@@ -460,7 +459,7 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 {
 	struct fw_buf *out = &call->server->out;
 
-	fw_buf_reset(out, KEEP_OUT_BYTES);
+	fw_buf_reset(out, FW_SERVER_KEEP_OUT_BYTES);
 	if (is_page(call))
 		fw_mcp_encode(call->server, err, fw_mcp_contract(call), out);
 	else if (call->relayed.form != FW_RELAYED_NOTHING &&
@@ -472,13 +471,13 @@ void fw_mcp_put_error(fw_call *call, const fw_error *err)
 		put_protocol_error(call, err, out);
 	/* An error too large for a reply is reported without its context. */
 	if (out->state != FW_BUF_OK && !is_page(call)) {
-		fw_buf_reset(out, KEEP_OUT_BYTES);
+		fw_buf_reset(out, FW_SERVER_KEEP_OUT_BYTES);
 		put_start(call, out);
 		FW_BUF(out, "\"error\":{\"code\":-32603,\"message\":\"out of memory\"}}");
 	}
 }
 
-/* Clients of pages go by the header, so it is there also if nobody knows a delay. */
+/* Clients of pages read the header, so it is sent even if no delay is known. */
 static bool needs_delay(const fw_error *err, int status)
 {
 	return (status == 429 || status == 503 || status == 504) &&

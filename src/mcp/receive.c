@@ -10,8 +10,8 @@
 #include <faultwire/raise.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
@@ -30,7 +30,6 @@
 #include "mcp/session.h"
 #include "mcp/stream.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/message.h"
 #include "rpc/names.h"
 #include "rpc/version.h"

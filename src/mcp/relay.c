@@ -14,6 +14,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "mcp/ask.h"
@@ -28,7 +29,6 @@
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 
 /* ---- requests ------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/limits_fleet.h"
@@ -18,12 +19,10 @@
 #include "mcp/call.h"
 #include "mcp/follow.h"
 #include "mcp/method.h"
-#include "mcp/principal.h"
 #include "mcp/relay.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 #include "rpc/names.h"
 #include "rpc/version.h"
 
@@ -77,15 +76,6 @@ static void put_state(const struct fw_session *session, struct fw_buf *out)
 	FW_BUF(out, "}");
 }
 
-static uint64_t stamp_of(const char *text, size_t len)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-	return hash;
-}
-
 bool fw_replica_save(struct fw_session *session, fw_call *call)
 {
 	struct fw_replica *replica = session->server->replica;
@@ -99,7 +89,7 @@ bool fw_replica_save(struct fw_session *session, fw_call *call)
 	put_state(session, &text);
 	/* One that is too large stays with this server. */
 	if (text.state == FW_BUF_OK) {
-		session->shared.stamp = stamp_of(text.text, text.len);
+		session->shared.stamp = fw_hash(text.text, text.len, 0);
 		if (call)
 			(void)fw_call__ref(call);
 		waits = replica->ops->save(replica, session->id, text.text, text.len, call);
@@ -166,7 +156,7 @@ static bool read_subscriptions(struct fw_session *session, yyjson_val *list)
 		if (!uri || err)
 			return false;
 	}
-	/* Servers behind this one are to report their changes here, too. */
+	/* Servers behind this one must report their changes here, too. */
 	if (relay && relay->ops->listening && session->subscription_count)
 		relay->ops->listening(relay, true, session->subscriptions,
 				      session->subscription_count);
@@ -254,7 +244,7 @@ static void take_over(struct fw_exchange *exchange, const char *id, const char *
 		      size_t len)
 {
 	struct fw_session *session = fw_session_of(exchange, id);
-	uint64_t stamp = stamp_of(text, len);
+	uint64_t stamp = fw_hash(text, len, 0);
 	yyjson_doc *doc;
 	yyjson_val *root;
 
@@ -329,11 +319,11 @@ static void end_refresh(const struct fw_takeover *takeover, const char *text, si
 	if (!session)
 		return;
 	session->shared.is_refreshing = false;
-	doc = text && session->shared.stamp != stamp_of(text, len) ? read_text(text, len)
-								   : NULL;
+	doc = text && session->shared.stamp != fw_hash(text, len, 0) ? read_text(text, len)
+								     : NULL;
 	root = yyjson_doc_get_root(doc);
 	if (yyjson_is_obj(root) && is_of(root, session->principal) && read_state(session, root))
-		session->shared.stamp = stamp_of(text, len);
+		session->shared.stamp = fw_hash(text, len, 0);
 	yyjson_doc_free(doc);
 	fw_follow(&session->get);
 }

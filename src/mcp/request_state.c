@@ -26,9 +26,8 @@
 #include "mcp/request_state.h"
 #include "mcp/server.h"
 #include "mcp/transport.h"
-#include "mcp/util.h"
 
-enum { MAC_BYTES = 32, MAC_TEXT = 43, DIGEST_TEXT = 43 };
+enum { MAC_TEXT = 43 };
 
 /* Decodes base64; NULL: it is not valid, or no memory. */
 static char *decode(const char *text, size_t len, size_t *ret_len)

@@ -51,6 +51,9 @@ enum fw_server_state { FW_IDLE, FW_RUNNING, FW_DRAINING, FW_CLOSING, FW_CLOSED }
 /* Longest name of a peer that observers see. */
 enum { FW_SHOWN_SIZE = 256 };
 
+/* Memory of fw_server.out that is kept between two replies. */
+enum { FW_SERVER_KEEP_OUT_BYTES = 256 * 1024 };
+
 /* What other threads hand to the loop. */
 struct fw_inbox {
 	uv_mutex_t lock;
@@ -216,6 +219,8 @@ fw_error *fw_server__new_on(struct fw_loop *loop, const fw_server_options *optio
 fw_error *fw_server__start(fw_server *server, fw_server_closed_fn *closed, void *ctx);
 /* Wakes the loop to do what was posted. From any thread, and from a signal handler. */
 void fw_server__wake(fw_server *server);
+/* The callback of that handle. */
+void fw_server__on_wakeup(uv_async_t *handle);
 /* Makes sure that the timer fires at `deadline_ms` at the latest. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
 /* Continues a stop if no call is in progress any more. Called by the loop only. */

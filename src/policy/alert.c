@@ -13,8 +13,10 @@
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 enum { NEEDED = FW_ALERT_WARNINGS + 1 };
 
@@ -28,7 +30,7 @@ struct entry {
 
 struct client {
 	char name[FW_LIMIT_ALERT_CLIENT_BYTES + 1];
-	uint32_t hash;
+	uint64_t hash;
 	int64_t last_ms;
 	struct entry *entries;
 };
@@ -84,21 +86,7 @@ static size_t name_length(const char *name)
 {
 	size_t len = strnlen(name, FW_LIMIT_ALERT_CLIENT_BYTES + 1);
 
-	if (len <= FW_LIMIT_ALERT_CLIENT_BYTES)
-		return len;
-	len = FW_LIMIT_ALERT_CLIENT_BYTES;
-	while (len && ((unsigned char)name[len] & 0xC0) == 0x80)
-		len--;
-	return len;
-}
-
-static uint32_t hash_name(const char *name, size_t len)
-{
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-	return hash;
+	return fw_utf8_cut(name, len, FW_LIMIT_ALERT_CLIENT_BYTES);
 }
 
 /* A client without events in a window and without a firing alert. */
@@ -113,7 +101,7 @@ static struct client *find_idle(struct fw_alerts *alerts, int64_t now_ms)
 static struct client *find_client(struct fw_alerts *alerts, const char *name, int64_t now_ms)
 {
 	size_t len = name_length(name);
-	uint32_t hash = hash_name(name, len);
+	uint64_t hash = fw_hash(name, len, 0);
 	struct client *client;
 
 	for (size_t i = 0; i < alerts->client_count; i++) {

@@ -9,6 +9,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/real.h"
 
@@ -21,19 +22,13 @@ void fw_guard_init(struct fw_guard *guard)
 static size_t slot_of(const struct fw_guard *guard, const char *peer)
 {
 	unsigned char bytes[16] = { 0 };
-	uint64_t hash = guard->seed ^ 14695981039346656037u;
 	size_t len = 8; /* of an IPv6 address: its network */
 
 	if (peer && inet_pton(AF_INET, peer, bytes) == 1)
 		len = 4;
 	else if (!peer || inet_pton(AF_INET6, peer, bytes) != 1)
 		len = 0;
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * 1099511628211u;
-	hash ^= hash >> 33;
-	hash *= 0xff51afd7ed558ccdu;
-	hash ^= hash >> 33;
-	return (size_t)(hash % FW_GUARD_SLOTS);
+	return (size_t)(fw_hash(bytes, len, guard->seed) % FW_GUARD_SLOTS);
 }
 
 static uint64_t wait_of(const struct fw_guard *guard, size_t slot, uint64_t now_ns)

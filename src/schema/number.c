@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/hash.h"
 #include "base/real.h"
 #include "schema/number.h"
-#include "schema/value.h"
 
 #define EXP_MAX 1000000000000000    /* exponents saturate here */
 #define INT_END 1000000000000000000 /* the fast path: 18 digits */
@@ -354,11 +354,11 @@ uint64_t fw_schema__num_hash(yyjson_val *v, uint64_t seed)
 	int64_t i;
 
 	if (fw_schema__as_int(v, &i))
-		return fw_schema__hash_bytes(&i, sizeof i, seed + 1);
+		return fw_hash(&i, sizeof i, seed + 1);
 	if (!as_dec(v, &room, &d))
 		return seed;
 	i = d.negative ? -d.top : d.top;
-	h = fw_schema__hash_bytes(&i, sizeof i, seed + 2);
+	h = fw_hash(&i, sizeof i, seed + 2);
 	for (p = d.first; p <= d.last;) { /* in runs without the dot */
 		const char *dot = memchr(p, '.', (size_t)(d.last - p) + 1);
 		size_t n = dot ? (size_t)(dot - p) : (size_t)(d.last - p) + 1;

@@ -12,11 +12,11 @@
 
 #include "base/json.h"
 
+#include "base/hash.h"
 #include "schema/compiler.h"
 #include "schema/pointer.h"
 #include "schema/text.h"
 #include "schema/uri.h"
-#include "schema/value.h"
 
 #define URI_MAX 2048
 #define IDENTIFIERS_MAX 4096 /* of $id; the same for anchors */
@@ -46,7 +46,7 @@ bool fw_schema__fail(struct fw_schema__compiler *c, const char *reason, uint32_t
 /* Lists of names with a hash for each: short in practice, and bounded. */
 static uint64_t name_hash(const struct fw_schema__compiler *c, const char *name, size_t len)
 {
-	return fw_schema__hash_bytes(name, len, c->s->seed);
+	return fw_hash(name, len, c->s->seed);
 }
 
 static uint32_t find_uri(const struct fw_schema__compiler *c, const char *uri)

@@ -9,35 +9,12 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "schema/compiler.h"
 #include "schema/report.h"
 #include "schema/value.h"
 
 #define SMALL 16 /* up to this size nested loops are faster */
-
-__extension__ typedef unsigned __int128 u128;
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	u128 m = (u128)a * b;
-
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-uint64_t fw_schema__hash_bytes(const void *p, size_t len, uint64_t seed)
-{
-	const unsigned char *s = p;
-	uint64_t h = seed ^ mix(len ^ 0xa0761d6478bd642fu, seed | 1), w[2];
-
-	for (; len >= 16; len -= 16, s += 16) {
-		memcpy(w, s, 16);
-		h = mix(w[0] ^ 0xe7037ed1a0b428dbu ^ seed, w[1] ^ h);
-	}
-	w[0] = w[1] = 0;
-	if (len)
-		memcpy(w, s, len);
-	return mix(w[0] ^ 0x8ebc6af09c88c6e3u ^ seed, w[1] ^ h);
-}
 
 /* ---- sorting ---- */
 
@@ -128,8 +105,8 @@ static struct fw_schema__hashed *sorted_keys(struct fw_schema__run *r, yyjson_va
 	yyjson_obj_foreach(obj, i, max, key, val)
 	{
 		keys[i].val = key;
-		keys[i].hash = fw_schema__hash_bytes(unsafe_yyjson_get_str(key),
-						     unsafe_yyjson_get_len(key), r->s->seed);
+		keys[i].hash = fw_hash(unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key),
+				       r->s->seed);
 	}
 	sort(keys, n, key_before);
 	return keys;
@@ -231,8 +208,7 @@ static uint64_t hash(struct fw_schema__run *r, yyjson_val *v, uint32_t depth,
 	switch (yyjson_get_type(v)) {
 	case YYJSON_TYPE_BOOL: return seed + 3 + yyjson_get_bool(v);
 	case YYJSON_TYPE_STR:
-		return fw_schema__hash_bytes(unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v),
-					     seed);
+		return fw_hash(unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v), seed);
 	case YYJSON_TYPE_NUM:
 	case YYJSON_TYPE_RAW: return fw_schema__num_hash(v, seed);
 	case YYJSON_TYPE_ARR:
@@ -243,8 +219,8 @@ static uint64_t hash(struct fw_schema__run *r, yyjson_val *v, uint32_t depth,
 		{
 			if (r->stop)
 				return 0;
-			h = mix(h ^ 0x589965cc75374cc3u,
-				hash(r, val, depth + 1, at) ^ (seed + i));
+			h = fw_hash_mix(h ^ 0x589965cc75374cc3u,
+					hash(r, val, depth + 1, at) ^ (seed + i));
 		}
 		return h;
 	case YYJSON_TYPE_OBJ:
@@ -256,8 +232,8 @@ static uint64_t hash(struct fw_schema__run *r, yyjson_val *v, uint32_t depth,
 			if (r->stop)
 				return 0;
 			/* A sum, because the order of keys does not matter. */
-			h += mix(hash(r, key, depth + 1, at) ^ seed,
-				 hash(r, val, depth + 1, at) | 1);
+			h += fw_hash_mix(hash(r, key, depth + 1, at) ^ seed,
+					 hash(r, val, depth + 1, at) | 1);
 		}
 		return h;
 	default: return seed + 7;

@@ -6,8 +6,6 @@
 
 #include "schema/run.h"
 
-uint64_t fw_schema__hash_bytes(const void *p, size_t len, uint64_t seed);
-
 /* Equality as JSON Schema defines it. Values that are nested too deeply end the
  * run with a "limit" violation; the functions then return false. */
 bool fw_schema__equal(struct fw_schema__run *r, yyjson_val *a, yyjson_val *b,

@@ -7,6 +7,7 @@
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/store_pg_admin.h"
@@ -203,7 +204,7 @@ struct page {
 
 enum { PAGE = 500 };
 
-/* Texts are copied behind each other; pointers are set when the page is complete. */
+/* Texts are copied one after the other; pointers are set when the page is complete. */
 static void keep_incident(void *ctx, const struct fw_incident *incident)
 {
 	struct page *page = ctx;
@@ -272,11 +273,7 @@ static fw_error *copy_incidents(struct copy *copy, int64_t writer, struct page *
 /* The same for every copy of one store. */
 static int64_t writer_of(const char *url)
 {
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *url; url++)
-		hash = (hash ^ (unsigned char)*url) * 1099511628211u;
-	return (int64_t)(hash >> 1) + 1;
+	return (int64_t)(fw_hash_text(url, 0) >> 1) + 1;
 }
 
 static fw_error *refuse_second_copy(const char *url, struct fw_store *to)

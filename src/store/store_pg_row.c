@@ -15,9 +15,9 @@
 
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/limits_store.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 
 #define COLUMNS "kind,key,owner,value,number,expires,version"
@@ -71,17 +71,10 @@ static struct slot *find_slot(struct work *work, const char *kind, const char *k
 	return NULL;
 }
 
-/* FNV-1a. Two keys with one hash share a lock, which does no harm. */
+/* Two keys with one hash share a lock, which does no harm. */
 static int64_t lock_of(const struct slot *slot)
 {
-	uint64_t hash = 14695981039346656037u;
-
-	for (const char *at = slot->kind; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-	hash = (hash ^ 0xff) * 1099511628211u;
-	for (const char *at = slot->key; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-	return (int64_t)hash;
+	return (int64_t)fw_hash_text(slot->key, fw_hash_text(slot->kind, 0));
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -304,7 +297,7 @@ fw_error *fw_store_pg_expire(struct fw_store *base, size_t limit, size_t *ret_co
 	write_number(now, base->options.now_ms());
 	write_number(most, (int64_t)limit);
 	FW_TRY(fw_pg_take(store->pool, FW_LIMIT_PG_ANSWER_MS, true, &pg));
-	/* Rows that somebody is changing are left for the next time. */
+	/* Rows that are locked by another transaction are left for the next time. */
 	err = fw_pg_query(pg,
 			  "DELETE FROM faultwire.store_row WHERE (kind,key) IN"
 			  " (SELECT kind,key FROM faultwire.store_row WHERE expires>0 AND"

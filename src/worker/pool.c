@@ -13,7 +13,6 @@
 #include "core/options.h"
 #include "observe/log/log.h"
 #include "worker/frame.h"
-#include "mcp/util.h"
 
 enum {
 	DEFAULT_CPU_S = 60,

@@ -8,12 +8,12 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "core/redact.h"
 #include "observe/incident/incident.h"
 
 #include <faultwire/error.h>
-#include <faultwire/raw.h>
 
 enum { USUAL_BYTES = 2048 /* size of a typical error as text */ };
 
@@ -33,21 +33,11 @@ enum { UNSUMMED = offsetof(struct fixed, number) };
 
 _Static_assert(sizeof(struct fixed) == FW_INCIDENT_RECORD_LEAST, "no padding");
 
-/* Finds what a killed machine left half written; it is no protection against people. */
+/* Finds a record that was half written when the machine stopped; not a protection against
+ * tampering. */
 static uint32_t sum_of(const char *bytes, size_t len)
 {
-	uint64_t hash = 14695981039346656037u ^ len;
-	uint64_t word;
-
-	for (; len >= sizeof word; bytes += sizeof word, len -= sizeof word) {
-		memcpy(&word, bytes, sizeof word);
-		hash = (hash ^ word) * 1099511628211u;
-		hash ^= hash >> 29;
-	}
-	word = 0;
-	memcpy(&word, bytes, len);
-	hash = (hash ^ word) * 1099511628211u;
-	return (uint32_t)(hash ^ hash >> 32);
+	return (uint32_t)fw_hash(bytes, len, 0);
 }
 
 /* ---- writing ------------------------------------------------------------------- */

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 static const char OTHER[] = "other";
 
@@ -42,27 +44,17 @@ static size_t label_length(const char *text)
 {
 	size_t len = strnlen(text, FW_LIMIT_METRIC_LABEL_BYTES + 1);
 
-	if (len <= FW_LIMIT_METRIC_LABEL_BYTES)
-		return len;
-	len = FW_LIMIT_METRIC_LABEL_BYTES;
-	while (len && ((unsigned char)text[len] & 0xC0) == 0x80)
-		len--;
-	return len;
+	return fw_utf8_cut(text, len, FW_LIMIT_METRIC_LABEL_BYTES);
 }
 
-/* FNV-1a. Deliberate collisions are limited by `max`. */
-static uint32_t hash_labels(const struct fw_metrics_series_table *table,
+/* Deliberate collisions are limited by `max`. */
+static uint64_t hash_labels(const struct fw_metrics_series_table *table,
 			    const char *const *labels)
 {
-	uint32_t hash = 2166136261u;
+	uint64_t hash = 0;
 
-	for (unsigned i = 0; i < label_count(table); i++) {
-		size_t len = label_length(labels[i]);
-
-		for (size_t at = 0; at < len; at++)
-			hash = (hash ^ (unsigned char)labels[i][at]) * 16777619u;
-		hash = (hash ^ 0xFF) * 16777619u;
-	}
+	for (unsigned i = 0; i < label_count(table); i++)
+		hash = fw_hash(labels[i], label_length(labels[i]), hash);
 	return hash;
 }
 
@@ -106,7 +98,7 @@ static int grow(struct fw_metrics_series_table *table)
 }
 
 static struct fw_metrics_series *add(struct fw_metrics_series_table *table,
-				     const char *const *labels, uint32_t hash)
+				     const char *const *labels, uint64_t hash)
 {
 	size_t size = sizeof(struct fw_metrics_series) + table->value_count * sizeof(uint64_t);
 	size_t text_size = 0, at;
@@ -140,9 +132,9 @@ static struct fw_metrics_series *add(struct fw_metrics_series_table *table,
 }
 
 static struct fw_metrics_series *look_up(const struct fw_metrics_series_table *table,
-					 const char *const *labels, uint32_t hash)
+					 const char *const *labels, uint64_t hash)
 {
-	for (size_t at = hash; table->slot_count; at++) {
+	for (size_t at = (size_t)hash; table->slot_count; at++) {
 		uint32_t slot = table->slots[at & (table->slot_count - 1)];
 
 		if (!slot)
@@ -159,7 +151,7 @@ struct fw_metrics_series *fw_metrics_series_find(struct fw_metrics_series_table 
 {
 	const char *capped[FW_METRICS_SERIES_LABELS] = { OTHER, OTHER, OTHER };
 	struct fw_metrics_series *found;
-	uint32_t hash;
+	uint64_t hash;
 
 	/* First as it is, then with the open label as "other", then with all as "other". */
 	for (unsigned level = 0;; level++) {

@@ -14,7 +14,7 @@
 enum { FW_METRICS_SERIES_LABELS = 3 };
 
 struct fw_metrics_series {
-	uint32_t hash;
+	uint64_t hash;
 	const char *labels[FW_METRICS_SERIES_LABELS];
 	uint64_t values[];
 };

@@ -17,7 +17,7 @@
 #include <unictype.h>
 #include <unistr.h>
 
-#include "base/mem.h"
+#include "base/hash.h"
 
 bool fw_context_is_utf8(const char *text, size_t len)
 {
@@ -237,26 +237,8 @@ static void make_seed(void)
 		seed = (uint64_t)(uintptr_t)&seed;
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	__extension__ typedef unsigned __int128 wide;
-	wide product = (wide)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 uint64_t fw_context_word_hash(const char *text, size_t len)
 {
-	uint64_t hash;
-	uint64_t part;
-
 	(void)pthread_once(&seeded, make_seed);
-	hash = seed ^ len;
-	for (; len >= 8; text += 8, len -= 8) {
-		memcpy(&part, text, 8);
-		hash = mix(hash ^ part, 0x9e3779b97f4a7c15u);
-	}
-	part = 0;
-	memcpy(&part, text, len);
-	return mix(hash ^ part, 0xd6e8feb86659fd93u);
+	return fw_hash(text, len, seed);
 }

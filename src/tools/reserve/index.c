@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "tools/common/glob.h"
 #include "tools/common/globs.h"
@@ -61,18 +62,9 @@ size_t fw_reserve_component(const char *text, size_t len, bool *ret_is_glob)
 
 /* ---- tables ------------------------------------------------------------------ */
 
-static uint64_t hash(uint64_t seed, const char *text, size_t len)
-{
-	uint64_t h = seed ^ 0xcbf29ce484222325U;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3U;
-	return h ^ h >> 29;
-}
-
 static uint64_t hash_child(const struct fw_reserve_node *parent, const char *name, size_t len)
 {
-	return hash((uint64_t)(uintptr_t)parent * 0x9e3779b97f4a7c15U, name, len);
+	return fw_hash(name, len, (uint64_t)(uintptr_t)parent);
 }
 
 /* Makes room for one more; false: no memory. */
@@ -296,9 +288,8 @@ static struct fw_reserve_entry *entry_new(const struct fw_reservation *from)
 	if (!entry)
 		return NULL;
 	to = entry->texts;
-	*entry = (struct fw_reserve_entry){
-		.link = { .hash = hash(0, from->id, strlen(from->id)) }, .body = *from
-	};
+	*entry = (struct fw_reserve_entry){ .link = { .hash = fw_hash_text(from->id, 0) },
+					    .body = *from };
 	entry->body.id = copy(&to, from->id);
 	entry->body.agent = copy(&to, from->agent);
 	entry->body.root = copy(&to, from->root);
@@ -309,7 +300,7 @@ static struct fw_reserve_entry *entry_new(const struct fw_reservation *from)
 
 static struct fw_reserve_entry *find_entry(const struct fw_reserve_index *index, const char *id)
 {
-	uint64_t h = hash(0, id, strlen(id));
+	uint64_t h = fw_hash_text(id, 0);
 	struct fw_reserve_link *link = table_first(&index->entries, h);
 
 	for (; link; link = link->next) {
