@@ -3,13 +3,13 @@
  * opens it for each request: the store may be replaced while the server runs.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <faultwire/raise.h>
 
 #include "api/api_impl.h"
+#include "base/decimal.h"
 #include "base/mem.h"
 #include "observe/incident/incident.h"
 #include "store/store_queue.h"
@@ -150,10 +150,9 @@ static fw_error *copy_query(const fw_page *page, const char *name, char *to)
 static fw_error *read_limit(const fw_page *page, size_t *ret_limit)
 {
 	const char *text = fw_page_query(page, "limit");
-	char *end = NULL;
-	unsigned long number = text ? strtoul(text, &end, 10) : DEFAULT_COUNT;
+	uint64_t number = DEFAULT_COUNT;
 
-	if (text && (!*text || *end || *text == '-' || !number || number > MOST_COUNT))
+	if (text && !fw_decimal_read(text, 1, MOST_COUNT, &number))
 		return fw_raise_input_invalid_value("limit", "a number from 1 to 1000");
 	*ret_limit = number;
 	return NULL;

@@ -11,13 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "cli/command.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/suggest.h"
 #include "core/registry_table.h"
 #include "tools/toolset.h"
 
-enum { CONTRACT = 1, COMMON_COUNT = 2 };
+enum { CONTRACT = 1, COMMON_COUNT = 2, THREADS_MOST = 999 };
 
 #define NO_OPTION SIZE_MAX
 
@@ -177,6 +178,17 @@ fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherw
 	if (args->values[option])
 		(void)fw_contract_from_name(args->values[option], &contract);
 	return contract;
+}
+
+fw_error *cli_threads_read(const char *text, unsigned *ret_threads)
+{
+	uint64_t threads = 0;
+
+	if (text && !fw_decimal_read(text, 1, THREADS_MOST, &threads))
+		return cli_usage("--threads must be a number from 1 to %d; found \"%s\"",
+				 THREADS_MOST, text);
+	*ret_threads = (unsigned)threads;
+	return NULL;
 }
 
 /* ---- the options of a command -------------------------------------------- */
@@ -481,7 +493,7 @@ fw_error *cli_args_read(const cli_command *command, int argc, char **argv, bool 
 		char *word = *p.next++;
 
 		p.left--;
-		/* A negative number is no option. */
+		/* A negative number is not an option. */
 		if (only_operands || word[0] != '-' || word[1] == '\0' ||
 		    (word[1] >= '0' && word[1] <= '9')) {
 			args.operands[args.operand_count++] = word;

@@ -114,6 +114,9 @@ static inline bool cli_given(const cli_args *args, size_t option)
 /** The contract that a (checked) option names; `otherwise` if it is not given. */
 fw_contract cli_contract(const cli_args *args, size_t option, fw_contract otherwise);
 
+/** The value of --threads; 0 if it is not given. Raises cli.usage. */
+FW_NODISCARD fw_error *cli_threads_read(const char *text, unsigned *ret_threads);
+
 /** The words that `values` lists, by index; NULL past the end, and for free text. */
 const char *cli_value_at(cli_values values, size_t index);
 

@@ -2,13 +2,12 @@
  * stamp.c - see stamp.h.
  */
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "base/id.h"
 #include "cli/stamp.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -112,22 +111,30 @@ bool cli_time_read(const char *text, int64_t *ret_unix_ms)
 	return true;
 }
 
-bool cli_ago_read(const char *text, long long most, int64_t *ret_unix_ms)
+bool cli_duration_read(const char *text, uint64_t most, int64_t *ret_ms)
 {
 	static const struct {
 		const char *unit;
 		int64_t ms;
 	} units[] = { { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
-	long long count;
-	char *end;
+	uint64_t count;
 
-	if (text[0] < '0' || text[0] > '9')
+	if (!fw_decimal_take(&text, &count) || count > most)
 		return false;
-	count = strtoll(text, &end, 10);
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (strcmp(end, units[i].unit) == 0 && count <= most) {
-			*ret_unix_ms = fw_unix_ms() - count * units[i].ms;
+		if (strcmp(text, units[i].unit) == 0) {
+			*ret_ms = (int64_t)count * units[i].ms;
 			return true;
 		}
 	return false;
+}
+
+bool cli_ago_read(const char *text, uint64_t most, int64_t *ret_unix_ms)
+{
+	int64_t ms;
+
+	if (!cli_duration_read(text, most, &ms))
+		return false;
+	*ret_unix_ms = fw_unix_ms() - ms;
+	return true;
 }

@@ -24,8 +24,11 @@ void cli_stamp_fill(const cli_stamp *stamp, fw_error *err);
 /** Reads RFC 3339, "2026-01-15T12:00:00.250Z" or with an offset; false if invalid. */
 bool cli_time_read(const char *text, int64_t *ret_unix_ms);
 
-/** Reads an age, "90s", "15m", "2h" or "7d", whose number is at most `most`; false if
+/** Reads a duration, "90s", "15m", "2h" or "7d", whose number is at most `most`; false if
  *  invalid. */
-bool cli_ago_read(const char *text, long long most, int64_t *ret_unix_ms);
+bool cli_duration_read(const char *text, uint64_t most, int64_t *ret_ms);
+
+/** The same as an age: the time that long ago. */
+bool cli_ago_read(const char *text, uint64_t most, int64_t *ret_unix_ms);
 
 #endif

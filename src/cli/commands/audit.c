@@ -13,6 +13,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "base/decimal.h"
 #include "base/limits.h"
 #include "cli/commands/audit_show.h"
 #include "cli/state.h"
@@ -358,17 +359,12 @@ static int accept_it(const cli_args *args, const char *path)
 
 static int tail(const cli_args *args, const char *path)
 {
-	unsigned long count = 10;
+	uint64_t count = 10;
 	fw_error *err;
-	char *end;
 
-	if (cli_given(args, COUNT)) {
-		errno = 0;
-		count = strtoul(args->values[COUNT], &end, 10);
-		if (errno || end == args->values[COUNT] || *end != '\0' ||
-		    args->values[COUNT][0] == '-')
-			return cli_fail(cli_usage("--count takes a number"));
-	}
+	if (cli_given(args, COUNT) &&
+	    !fw_decimal_read(args->values[COUNT], 0, SIZE_MAX, &count))
+		return cli_fail(cli_usage("--count takes a number"));
 	err = cli_audit_tail(path, count, cli_given(args, FOLLOW), cli_given(args, JSON));
 	return err ? cli_fail(err) : CLI_DONE;
 }

@@ -14,6 +14,7 @@
 #include <faultwire/client.h>
 #include <faultwire/faultwire.h>
 
+#include "base/decimal.h"
 #include "base/json.h"
 #include "cli/commands/call_input.h"
 #include "cli/commands/call_show.h"
@@ -69,8 +70,7 @@ static const cli_option options[] = {
 	[PROTOCOL] = { "protocol", "auto|legacy|modern", 0, CLI_TEXT,
 		       "Speak only the protocol versions with a handshake (legacy, up to "
 		       "2025-11-25) or without (modern, from 2026-07-28). The default is to "
-		       "ask "
-		       "the server." },
+		       "ask the server." },
 };
 
 struct job {
@@ -307,8 +307,7 @@ static fw_error *read_seconds(const char *option, const char *text, double *ret_
 
 static fw_error *read_retry(const char *text, unsigned *ret_attempts)
 {
-	char *end = NULL;
-	unsigned long attempts;
+	uint64_t attempts;
 
 	if (!text)
 		return NULL;
@@ -316,8 +315,7 @@ static fw_error *read_retry(const char *text, unsigned *ret_attempts)
 		*ret_attempts = 1;
 		return NULL;
 	}
-	attempts = strtoul(text, &end, 10);
-	if (end == text || *end || attempts < 1 || attempts > ATTEMPTS_MAX)
+	if (!fw_decimal_read(text, 1, ATTEMPTS_MAX, &attempts))
 		return cli_usage("--retry must be off, or a number from 1 to %d; found \"%s\"",
 				 ATTEMPTS_MAX, text);
 	*ret_attempts = (unsigned)attempts;

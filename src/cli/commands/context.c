@@ -15,6 +15,7 @@
 #include <faultwire/faultwire.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "base/limits.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/json_out.h"
@@ -99,16 +100,8 @@ static void on_progress(void *ctx, uint64_t documents, uint64_t total_documents,
 
 static fw_error *read_run(const cli_args *args, struct fw_context_run *run)
 {
-	const char *threads = args->values[THREADS];
-
 	*run = (struct fw_context_run){ .is_cancelled = cli_is_interrupted };
-	if (!threads)
-		return NULL;
-	if (threads[0] < '1' || threads[0] > '9' || strlen(threads) > 3)
-		return cli_usage("--threads must be a number of at least 1; found \"%s\"",
-				 threads);
-	run->threads = (unsigned)strtoul(threads, NULL, 10);
-	return NULL;
+	return cli_threads_read(args->values[THREADS], &run->threads);
 }
 
 static fw_error *open_store(const cli_args *args, struct fw_context_store **ret_store)
@@ -129,15 +122,11 @@ static void put_buf(struct fw_buf *buf)
 static int64_t now_ms(void)
 {
 	const char *fixed = getenv("SOURCE_DATE_EPOCH");
-	char *end = NULL;
-	long long seconds;
+	uint64_t seconds;
 
 	/* For reproducible builds. */
-	if (fixed && *fixed) {
-		seconds = strtoll(fixed, &end, 10);
-		if (*end == '\0' && seconds >= 0 && seconds < 253402300800)
-			return (int64_t)seconds * 1000;
-	}
+	if (fixed && fw_decimal_read(fixed, 0, 253402300799, &seconds))
+		return (int64_t)seconds * 1000;
 	return fw_unix_ms();
 }
 

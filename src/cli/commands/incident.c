@@ -7,14 +7,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <faultwire/faultwire.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "cli/commands/incident_page.h"
 #include "cli/commands/lookup.h"
 #include "cli/commands/registry_file.h"
@@ -63,12 +62,9 @@ static fw_error *read_time(const char *option, const char *text, int64_t *ret_un
 
 static fw_error *read_limit(const char *text, size_t *ret_limit)
 {
-	unsigned long long number;
-	char *end;
+	uint64_t number;
 
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || number > SIZE_MAX / 2)
+	if (!fw_decimal_read(text, 0, SIZE_MAX / 2, &number))
 		return cli_usage("--limit must be a number; found \"%s\"", text);
 	*ret_limit = (size_t)number;
 	return NULL;

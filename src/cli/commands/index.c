@@ -62,20 +62,6 @@ static const char *repo_at(const cli_args *args, size_t index)
 	return count || index ? NULL : ".";
 }
 
-static fw_error *read_threads(const cli_args *args, unsigned *ret_threads)
-{
-	const char *threads = args->values[THREADS];
-
-	*ret_threads = 0;
-	if (!threads)
-		return NULL;
-	if (threads[0] < '1' || threads[0] > '9' || strlen(threads) > 3)
-		return cli_usage("--threads must be a number of at least 1; found \"%s\"",
-				 threads);
-	*ret_threads = (unsigned)strtoul(threads, NULL, 10);
-	return NULL;
-}
-
 /* ---- build -------------------------------------------------------------------- */
 
 static void on_progress(void *ctx, enum fw_semantic_phase phase, uint64_t done, uint64_t total,
@@ -151,7 +137,7 @@ static fw_error *build(const cli_args *args, int *ret_status)
 	const char *path;
 	unsigned threads;
 
-	FW_TRY(read_threads(args, &threads));
+	FW_TRY(cli_threads_read(args->values[THREADS], &threads));
 	FW_TRY(fw_semantic_embedder_read(&embedding.embedder, &embedding.is_set));
 	for (size_t i = 0; (path = repo_at(args, i)); i++) {
 		struct fw_semantic_build result;
@@ -334,12 +320,10 @@ const cli_command cli_command_index = {
 		"read. It can be killed at any moment; the next build continues. status exits "
 		"with 1 if there is no index that can be searched. drop deletes it.\n"
 		"\n"
-		"Vectors are computed from the repository itself. If FAULTWIRE_EMBEDDINGS_URL "
-		"is "
-		"set, they come from that service (OpenAI's /v1/embeddings), with "
-		"FAULTWIRE_EMBEDDINGS_MODEL and FAULTWIRE_EMBEDDINGS_KEY: the text of the "
-		"files "
-		"is sent to it.",
+		"Vectors are computed from the repository itself. If "
+		"FAULTWIRE_EMBEDDINGS_URL is set, they come from that service (OpenAI's "
+		"/v1/embeddings), with FAULTWIRE_EMBEDDINGS_MODEL and "
+		"FAULTWIRE_EMBEDDINGS_KEY: the text of the files is sent to it.",
 	.options = options,
 	.option_count = sizeof options / sizeof *options,
 	.actions = action_words,

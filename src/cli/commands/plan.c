@@ -15,6 +15,7 @@
 
 #include <faultwire/faultwire.h>
 
+#include "base/decimal.h"
 #include "base/mem.h"
 #include "cli/commands/plan_show.h"
 #include "cli/state.h"
@@ -22,7 +23,6 @@
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
-#include "cli/terminal/text.h"
 #include "tools/workspace/plans.h"
 
 enum { WORKSPACE, PLAN_KEY, SCOPE, TITLE, YES, EXPIRES, JSON };
@@ -356,15 +356,12 @@ static int do_show(struct job *job)
 
 static fw_error *read_minutes(const char *word, int64_t *ret_s)
 {
-	unsigned long minutes;
-	char *end;
+	uint64_t minutes;
 
 	*ret_s = 3600;
 	if (!word)
 		return NULL;
-	errno = 0;
-	minutes = strtoul(word, &end, 10);
-	if (errno || end == word || *end || minutes < 1 || minutes > 1440)
+	if (!fw_decimal_read(word, 1, 1440, &minutes))
 		return cli_usage("--expires takes 1 to 1440 minutes");
 	*ret_s = (int64_t)minutes * 60;
 	return NULL;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <faultwire/faultwire.h>
@@ -47,27 +46,6 @@ static const cli_option options[] = {
 
 /* ---- the command line ------------------------------------------------------------ */
 
-/* "90s", "30m", "12h", "30d" */
-static bool read_duration(const char *text, int64_t *ret_ms)
-{
-	static const char units[] = "smhd";
-	static const int64_t each_ms[] = { 1000, 60 * 1000, 3600 * 1000, 24 * 3600 * 1000 };
-	unsigned long number;
-	const char *unit;
-	char *end;
-
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (errno || end == text || text[0] == '-' || number > DURATION_MOST || !*end ||
-	    end[1] != '\0')
-		return false;
-	unit = strchr(units, *end);
-	if (!unit)
-		return false;
-	*ret_ms = (int64_t)number * each_ms[unit - units];
-	return true;
-}
-
 /* 0: never. */
 static fw_error *read_expiry(const char *text, int64_t now_ms, int64_t *ret_ms)
 {
@@ -76,7 +54,7 @@ static fw_error *read_expiry(const char *text, int64_t now_ms, int64_t *ret_ms)
 	*ret_ms = 0;
 	if (text && strcmp(text, "never") == 0)
 		return NULL;
-	if (read_duration(text ? text : "90d", &after_ms)) {
+	if (cli_duration_read(text ? text : "90d", DURATION_MOST, &after_ms)) {
 		*ret_ms = now_ms + after_ms;
 		return NULL;
 	}
@@ -282,7 +260,7 @@ static fw_error *rotate(const cli_args *args, struct fw_store *store, int64_t no
 	struct fw_token_made made;
 	int64_t overlap_ms = 0, expires_ms;
 
-	if (overlap && !read_duration(overlap, &overlap_ms))
+	if (overlap && !cli_duration_read(overlap, DURATION_MOST, &overlap_ms))
 		return cli_usage("--overlap takes a duration such as 1h; found \"%s\"",
 				 overlap);
 	FW_TRY(read_expiry(args->values[EXPIRES], now_ms, &expires_ms));

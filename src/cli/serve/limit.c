@@ -3,12 +3,11 @@
  */
 #include "cli/serve/limit.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
@@ -130,16 +129,13 @@ static fw_error *no_such_limit(const char *name, size_t len)
 static bool read_value(const char *name, const char *text, uint64_t *ret_value)
 {
 	uint64_t size = 0;
-	char *end;
 
-	errno = 0;
-	*ret_value = strtoull(text, &end, 10);
-	if (errno || *text < '0' || *text > '9')
+	if (!fw_decimal_take(&text, ret_value))
 		return false;
-	if (!*end)
+	if (!*text)
 		return true;
 	for (size_t i = 0; i < UNITS && !size; i++)
-		if (is_of(&units[i], name) && strcmp(end, units[i].written) == 0)
+		if (is_of(&units[i], name) && strcmp(text, units[i].written) == 0)
 			size = units[i].size;
 	return size && !__builtin_mul_overflow(*ret_value, size, ret_value);
 }

@@ -3,13 +3,12 @@
  */
 #include "cli/serve/listen.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include <faultwire/faultwire.h>
 
+#include "base/decimal.h"
 #include "cli/terminal/report.h"
 
 enum { OPEN_FILES = 66560 };
@@ -20,16 +19,13 @@ fw_error *serve_listen_http(fw_server *server, const char *where, const char *to
 	fw_http_options http = FW_HTTP_OPTIONS_INIT;
 	const char *colon = strrchr(where, ':');
 	char address[256];
-	unsigned long port;
+	uint64_t port;
 	fw_error *err;
-	char *end;
 	size_t len;
 
 	if (!colon)
 		return cli_usage("--http takes ADDR:PORT, such as 127.0.0.1:4000");
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || end == colon + 1 || *end != '\0' || port > 65535)
+	if (!fw_decimal_read(colon + 1, 0, 65535, &port))
 		return cli_usage("the port of --http must be a number up to 65535");
 	len = (size_t)(colon - where);
 	if (len >= 2 && where[0] == '[' && where[len - 1] == ']') {

@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "cli/serve/limit.h"
 #include "cli/serve/shared.h"
 #include "cli/state.h"
@@ -56,8 +56,7 @@ static fw_error *read_level(const char *text, fw_log_level *ret_level)
 static fw_error *read_sync(const char *word, fw_observe_options *options)
 {
 	static const char interval[] = "interval=";
-	unsigned long ms;
-	char *end;
+	uint64_t ms;
 
 	if (!word || strcmp(word, "always") == 0)
 		return NULL;
@@ -70,9 +69,7 @@ static fw_error *read_sync(const char *word, fw_observe_options *options)
 		return NULL;
 	if (strncmp(word, interval, sizeof interval - 1) == 0) {
 		word += sizeof interval - 1;
-		errno = 0;
-		ms = strtoul(word, &end, 10);
-		if (!errno && end > word && *end == '\0' && ms >= 1 && ms <= INTERVAL_MOST_MS) {
+		if (fw_decimal_read(word, 1, INTERVAL_MOST_MS, &ms)) {
 			options->audit_interval_ms = (uint32_t)ms;
 			return NULL;
 		}
@@ -83,16 +80,13 @@ static fw_error *read_sync(const char *word, fw_observe_options *options)
 
 static fw_error *read_age(const char *text, uint32_t *ret_days)
 {
-	unsigned long days;
-	char *end;
+	const char *end = text;
+	uint64_t days;
 
 	if (!text)
 		return NULL;
-	errno = 0;
-	days = strtoul(text, &end, 10);
-	if (*end == 'd')
-		end++;
-	if (errno || *text < '0' || *text > '9' || *end || days < 1 || days > DAYS_MOST)
+	if (!fw_decimal_take(&end, &days) || days < 1 || days > DAYS_MOST ||
+	    (*end && strcmp(end, "d") != 0))
 		return cli_usage("--incidents-age takes a number of days from 1 to %d; "
 				 "found \"%s\"",
 				 DAYS_MOST, text);

@@ -13,6 +13,7 @@
 #include <faultwire/faultwire.h>
 #include <faultwire/raise.h>
 
+#include "base/decimal.h"
 #include "base/loop.h"
 #include "cli/serve/fleet.h"
 #include "cli/serve/govern.h"
@@ -73,13 +74,11 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 			  "Name of the fleet, by default \"default\": replicas with the same "
 			  "name and limits store share their limits." },
 	[SERVE_STORE] = { "store", "FILE|URL", 0, CLI_FILE,
-			  "Database for file reservations, and for answers of the HTTP API to "
-			  "requests with an Idempotency-Key, or off; by default store.db in "
-			  "the "
-			  "state directory. A postgresql:// URL is a store that several "
-			  "servers "
-			  "share: incidents, tokens and budgets are kept there too. See "
-			  "docs/store.md." },
+			  "Database for file reservations, and for answers of the HTTP API "
+			  "to requests with an Idempotency-Key, or off; by default store.db "
+			  "in the state directory. A postgresql:// URL is a store that "
+			  "several servers share: incidents, tokens and budgets are kept "
+			  "there too. See docs/store.md." },
 	[SERVE_LIMIT] = { "limit", "NAME=VALUE", 'l', CLI_SETTING,
 			  "Set a limit; may be repeated. Bytes take the suffix k or m, times "
 			  "ms or s. For a list see faultwire serve --limits." },
@@ -95,12 +94,10 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 				"Rotate the audit log at this size, by default 64m; takes the "
 				"suffix k or m. Rotated files are never deleted." },
 	[SERVE_AUDIT_ANCHORS] = { "audit-anchors", "URL", 0, CLI_TEXT,
-				  "Keep the last record of the audit log elsewhere too, every "
-				  "few "
-				  "seconds: file:PATH, postgresql://..., a webhook "
-				  "(https://...), "
-				  "or off; by default "
-				  "the shared store, if there is one." },
+				  "Keep the last record of the audit log elsewhere too, "
+				  "every few seconds: file:PATH, postgresql://..., a webhook "
+				  "(https://...), or off; by default the shared store, if "
+				  "there is one." },
 	[SERVE_REPLICA] = { "replica", "NAME", 0, CLI_TEXT,
 			    "Name of this server in anchors; by default the host name." },
 	[SERVE_INCIDENTS] = { "incidents", "FILE|URL", 0, CLI_FILE,
@@ -135,14 +132,11 @@ const cli_option serve_options[SERVE_OPTION_COUNT] = {
 fw_error *serve_number_read(const char *option, const char *text, uint32_t most,
 			    uint32_t *ret_number)
 {
-	unsigned long number;
-	char *end;
+	uint64_t number;
 
 	if (!text)
 		return NULL;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (errno || end == text || *end != '\0' || text[0] == '-' || number > most)
+	if (!fw_decimal_read(text, 0, most, &number))
 		return cli_usage("%s takes a number up to %u; found \"%s\"", option, most,
 				 text);
 	*ret_number = (uint32_t)number;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/mem.h"
 #include "tools/code/code.h"
 #include "tools/code/git.h"
@@ -36,37 +37,31 @@ static const char *const semantic_words[] = { "on", "off", NULL };
 
 static const struct fw_toolset_option options[OPTION_COUNT] = {
 	[REPO] = { "repo", "[NAME=]DIR", 0, FW_TOOLSET_PATHS,
-		   .help = "Repository to serve; may be repeated, then with names, which begin "
-			   "the "
-			   "paths." },
+		   .help = "Repository to serve; may be repeated, then with names, which "
+			   "begin the paths." },
 	[SEARCH_TIMEOUT] = { "search-timeout", "MS", 0, FW_TOOLSET_TEXT,
 			     .help = "Time limit of a search in milliseconds, by default "
 				     "10000." },
 	[SEARCH_INDEX] = { "search-index", "WHEN", 0, FW_TOOLSET_WORD, index_words,
 			   .help = "Keep an index for search_text; auto, the default, is for "
-				   "repositories "
-				   "of 2000 files or 32 MiB and more." },
+				   "repositories of 2000 files or 32 MiB and more." },
 	[SEARCH_INDEX_SIZE] = { "search-index-size", "MIB", 0, FW_TOOLSET_TEXT,
 				.help = "Largest index of a repository in MiB, by default "
 					"512." },
 	[SEMANTIC_INDEX] = { "semantic-index", "WHEN", 0, FW_TOOLSET_WORD, semantic_words,
 			     .help = "Build the index for semantic_search in the background, "
-				     "the "
-				     "default; off: use what faultwire index build has "
+				     "the default; off: use what faultwire index build has "
 				     "built." },
 };
 
-static fw_error *read_number(const char *word, unsigned long most, const char *fault,
+static fw_error *read_number(const char *word, uint64_t most, const char *fault,
 			     uint32_t *ret_number)
 {
-	unsigned long number;
-	char *end;
+	uint64_t number;
 
 	if (!word)
 		return NULL;
-	errno = 0;
-	number = strtoul(word, &end, 10);
-	if (errno || end == word || *end || word[0] == '-' || !number || number > most)
+	if (!fw_decimal_read(word, 1, most, &number))
 		return fw_raise_cli_usage(fault);
 	*ret_number = (uint32_t)number;
 	return NULL;

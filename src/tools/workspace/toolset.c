@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
 #include "base/mem.h"
 #include "tools/reserve/reserve.h"
 #include "tools/workspace/workspace.h"
@@ -57,8 +58,7 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 				 "links." },
 	[AUTO_SESSION] = { "auto-session", NULL, 0, FW_TOOLSET_FLAG,
 			   .help = "Begin a session in the directory of --workspace with the "
-				   "first "
-				   "call of a client, without begin_session." },
+				   "first call of a client, without begin_session." },
 };
 
 struct instance {
@@ -80,14 +80,11 @@ static enum fw_ws_lock_on read_lock_on(const char *word)
 
 static fw_error *read_seconds(const char *word, uint32_t *ret_ms)
 {
-	unsigned long seconds;
-	char *end;
+	uint64_t seconds;
 
 	if (!word)
 		return NULL;
-	errno = 0;
-	seconds = strtoul(word, &end, 10);
-	if (errno || end == word || *end || !seconds || seconds > TIMEOUT_MAX_S)
+	if (!fw_decimal_read(word, 1, TIMEOUT_MAX_S, &seconds))
 		return fw_raise_cli_usage("--preflight-timeout takes 1 to 3600 seconds");
 	*ret_ms = (uint32_t)seconds * 1000;
 	return NULL;
