@@ -19,11 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/landlock.h"
 #include "base/supervise.h"
-
-#ifndef SYS_landlock_restrict_self
-#define SYS_landlock_restrict_self 446
-#endif
 
 static const char DEFAULT_PATH[] = "/usr/local/bin:/usr/bin:/bin";
 
@@ -78,9 +75,9 @@ static void give_up(int report_fd, enum fw_subprocess_step step)
 	_exit(127);
 }
 
-/* Every signal as it is by default, none blocked. By system calls: signal() of
- * glibc refuses the two signals that glibc uses itself, and those can be ignored
- * by whoever started us. */
+/* Every signal as it is by default, none blocked. By system calls: signal() of glibc
+ * refuses the two signals that glibc uses itself, and our parent may have set those to be
+ * ignored. */
 static void reset_signals(void)
 {
 	/* The kernel's struct sigaction: handler, flags, restorer, mask. */
@@ -97,8 +94,8 @@ static void reset_signals(void)
 	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
-/* Descriptors 0, 1 and 2 as wanted. They are moved out of the way first, since
- * one of them may have a number that another one is to get. */
+/* Descriptors 0, 1 and 2 as wanted. They are moved out of the way first, since one of
+ * them may have a number that another one will get. */
 static bool set_standard(const struct fw_subprocess_options *options)
 {
 	const int wanted[3] = { options->in, options->out, options->err };
@@ -118,7 +115,7 @@ static bool set_standard(const struct fw_subprocess_options *options)
 	return true;
 }
 
-/* No other descriptor passes exec(), whoever opened it and however. */
+/* No other descriptor survives exec(), no matter how it was opened. */
 static void close_others(void)
 {
 	(void)syscall(SYS_close_range, 3U, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
@@ -282,7 +279,7 @@ bool fw_subprocess_reap(struct fw_subprocess *child, int *ret_status, int *ret_s
 	while (pid < 0 && errno == EINTR);
 	if (pid == 0)
 		return false;
-	/* A pid that cannot be waited for was reaped by somebody else. */
+	/* A pid that cannot be waited for was reaped elsewhere. */
 	*ret_status = pid > 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
 	*ret_signal = pid > 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
 	if (child->pidfd >= 0)

@@ -5,9 +5,6 @@
  * worker that can replace a declared path by a link does not change what later workers
  * may reach. In return, a directory that is replaced by another one of the same name
  * is not accessible until the server is restarted.
- *
- * The constants are defined here, so that a program that was built on an old system uses
- * the features of a newer kernel.
  */
 #include "worker/sandbox_impl.h"
 
@@ -15,65 +12,17 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <faultwire/raw.h>
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
+#include "base/landlock.h"
 
-#define CREATE_RULESET_VERSION 1U
-#define RULE_PATH_BENEATH 1
-#define RULE_NET_PORT 2
-
-#define FS_EXECUTE (UINT64_C(1) << 0)
-#define FS_WRITE_FILE (UINT64_C(1) << 1)
-#define FS_READ_FILE (UINT64_C(1) << 2)
-#define FS_READ_DIR (UINT64_C(1) << 3)
-#define FS_REMOVE_DIR (UINT64_C(1) << 4)
-#define FS_REMOVE_FILE (UINT64_C(1) << 5)
-#define FS_MAKE_DIR (UINT64_C(1) << 7)
-#define FS_MAKE_REG (UINT64_C(1) << 8)
-#define FS_MAKE_SOCK (UINT64_C(1) << 9)
-#define FS_MAKE_FIFO (UINT64_C(1) << 10)
-#define FS_MAKE_SYM (UINT64_C(1) << 12)
-#define FS_ABI_1 ((UINT64_C(1) << 13) - 1)
-#define FS_REFER (UINT64_C(1) << 13)     /* ABI 2 */
-#define FS_TRUNCATE (UINT64_C(1) << 14)  /* ABI 3 */
-#define FS_IOCTL_DEV (UINT64_C(1) << 15) /* ABI 5 */
-/* The rights that a rule for something other than a directory may name. */
-#define FS_OF_FILES (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
-
-#define NET_BIND_TCP (UINT64_C(1) << 0) /* ABI 4 */
-#define NET_CONNECT_TCP (UINT64_C(1) << 1)
-#define SCOPE_ABSTRACT_SOCKET (UINT64_C(1) << 0) /* ABI 6 */
-#define SCOPE_SIGNAL (UINT64_C(1) << 1)
-
-/* The kernel accepts a longer struct than it knows if the rest is zero. */
-struct ruleset_attr {
-	uint64_t handled_fs;
-	uint64_t handled_net;
-	uint64_t scoped;
-};
-
-struct path_beneath {
-	uint64_t allowed;
-	int32_t parent;
-} __attribute__((packed));
-
-struct net_port {
-	uint64_t allowed;
-	uint64_t port;
-};
-
-#define READ (FS_READ_FILE | FS_READ_DIR)
-#define WRITE                                                                         \
-	(FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | \
-	 FS_MAKE_SYM | FS_REFER | FS_TRUNCATE)
+#define READ (FW_LANDLOCK_FS_READ_FILE | FW_LANDLOCK_FS_READ_DIR)
+#define WRITE                                                                                 \
+	(FW_LANDLOCK_FS_WRITE_FILE | FW_LANDLOCK_FS_REMOVE_DIR | FW_LANDLOCK_FS_REMOVE_FILE | \
+	 FW_LANDLOCK_FS_MAKE_DIR | FW_LANDLOCK_FS_MAKE_REG | FW_LANDLOCK_FS_MAKE_SYM |        \
+	 FW_LANDLOCK_FS_REFER | FW_LANDLOCK_FS_TRUNCATE)
 
 /* Always readable for workers, if it exists. Nothing in it is private to this machine,
  * except the name of its time zone. */
@@ -135,29 +84,29 @@ static const char *const of_server[] = { "/usr/lib",
 
 int fw_sandbox_landlock_abi(void)
 {
-	long abi =
-		syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, CREATE_RULESET_VERSION);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
+			   FW_LANDLOCK_CREATE_RULESET_VERSION);
 
 	return abi > 0 ? (int)abi : 0;
 }
 
 static uint64_t handled_fs(int abi)
 {
-	uint64_t handled = FS_ABI_1;
+	uint64_t handled = FW_LANDLOCK_FS_ABI_1;
 
 	if (abi >= 2)
-		handled |= FS_REFER;
+		handled |= FW_LANDLOCK_FS_REFER;
 	if (abi >= 3)
-		handled |= FS_TRUNCATE;
+		handled |= FW_LANDLOCK_FS_TRUNCATE;
 	if (abi >= 5)
-		handled |= FS_IOCTL_DEV;
+		handled |= FW_LANDLOCK_FS_IOCTL_DEV;
 	return handled;
 }
 
 /* 0, or the errno. */
 static int allow(const struct fw_sandbox_plan *plan, const char *path, uint64_t rights)
 {
-	struct path_beneath rule = { .parent = open(path, O_PATH | O_CLOEXEC) };
+	struct fw_landlock_path_beneath rule = { .parent = open(path, O_PATH | O_CLOEXEC) };
 	struct stat stat;
 	int errnum = 0;
 
@@ -168,11 +117,12 @@ static int allow(const struct fw_sandbox_plan *plan, const char *path, uint64_t 
 	} else {
 		/* ioctl() is allowed on a device that was declared itself. */
 		if (S_ISCHR(stat.st_mode) || S_ISBLK(stat.st_mode))
-			rights |= FS_IOCTL_DEV;
+			rights |= FW_LANDLOCK_FS_IOCTL_DEV;
 		if (!S_ISDIR(stat.st_mode))
-			rights &= FS_OF_FILES;
+			rights &= FW_LANDLOCK_FS_OF_FILES;
 		rule.allowed = rights & handled_fs(plan->report.landlock_abi);
-		if (syscall(SYS_landlock_add_rule, plan->ruleset, RULE_PATH_BENEATH, &rule, 0U))
+		if (syscall(SYS_landlock_add_rule, plan->ruleset, FW_LANDLOCK_RULE_PATH_BENEATH,
+			    &rule, 0U))
 			errnum = errno;
 	}
 	(void)close(rule.parent);
@@ -207,14 +157,16 @@ fw_error *fw_sandbox_landlock_prepare(struct fw_sandbox_plan *plan,
 				      const fw_workers_options *options)
 {
 	const int abi = plan->report.landlock_abi;
-	const uint64_t execute = options->may_execute ? FS_EXECUTE : 0;
-	const uint64_t make = options->may_execute ? FS_MAKE_SOCK | FS_MAKE_FIFO : 0;
-	struct ruleset_attr attr = { .handled_fs = handled_fs(abi) };
+	const uint64_t execute = options->may_execute ? FW_LANDLOCK_FS_EXECUTE : 0;
+	const uint64_t make =
+		options->may_execute ? FW_LANDLOCK_FS_MAKE_SOCK | FW_LANDLOCK_FS_MAKE_FIFO : 0;
+	struct fw_landlock_ruleset attr = { .handled_fs = handled_fs(abi) };
 
 	if (abi >= 4 && !options->may_connect)
-		attr.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
+		attr.handled_net = FW_LANDLOCK_NET_BIND_TCP | FW_LANDLOCK_NET_CONNECT_TCP;
 	if (abi >= 6)
-		attr.scoped = SCOPE_SIGNAL | (options->may_connect ? 0 : SCOPE_ABSTRACT_SOCKET);
+		attr.scoped = FW_LANDLOCK_SCOPE_SIGNAL |
+			      (options->may_connect ? 0 : FW_LANDLOCK_SCOPE_ABSTRACT_SOCKET);
 	plan->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0U);
 	if (plan->ruleset < 0)
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
@@ -222,11 +174,13 @@ fw_error *fw_sandbox_landlock_prepare(struct fw_sandbox_plan *plan,
 	FW_TRY(allow_declared(plan, options->readable, READ | execute, "read"));
 	FW_TRY(allow_declared(plan, options->writable, READ | WRITE | execute | make, "write"));
 	allow_if_there(plan, always, READ);
-	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);
+	allow_if_there(plan, always_writable,
+		       FW_LANDLOCK_FS_READ_FILE | FW_LANDLOCK_FS_WRITE_FILE |
+			       FW_LANDLOCK_FS_TRUNCATE);
 	if (options->may_connect)
 		allow_if_there(plan, connecting, READ);
 	if (options->may_execute) {
-		allow_if_there(plan, programs, READ | FS_EXECUTE);
+		allow_if_there(plan, programs, READ | FW_LANDLOCK_FS_EXECUTE);
 		allow_if_there(plan, executing, READ);
 	}
 	return NULL;
@@ -234,11 +188,11 @@ fw_error *fw_sandbox_landlock_prepare(struct fw_sandbox_plan *plan,
 
 static fw_error *allow_port(const struct fw_sandbox_plan *plan, uint16_t port, uint64_t rights)
 {
-	const struct net_port rule = { .allowed = rights, .port = port };
+	const struct fw_landlock_net_port rule = { .allowed = rights, .port = port };
 
 	if (plan->report.landlock_abi < 4)
 		return NULL;
-	if (syscall(SYS_landlock_add_rule, plan->ruleset, RULE_NET_PORT, &rule, 0U))
+	if (syscall(SYS_landlock_add_rule, plan->ruleset, FW_LANDLOCK_RULE_NET_PORT, &rule, 0U))
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
 	return NULL;
 }
@@ -248,34 +202,38 @@ static fw_error *allow_ports(const struct fw_sandbox_plan *plan,
 {
 	enum { DNS = 53 };
 
-	FW_TRY(allow_port(plan, options->listen_port, NET_BIND_TCP));
+	FW_TRY(allow_port(plan, options->listen_port, FW_LANDLOCK_NET_BIND_TCP));
 	for (const uint16_t *port = options->connect_ports; port && *port; port++)
-		FW_TRY(allow_port(plan, *port, NET_CONNECT_TCP));
+		FW_TRY(allow_port(plan, *port, FW_LANDLOCK_NET_CONNECT_TCP));
 	/* For DNS answers that do not fit into a datagram. */
-	return options->connect_ports ? allow_port(plan, DNS, NET_CONNECT_TCP) : NULL;
+	return options->connect_ports ? allow_port(plan, DNS, FW_LANDLOCK_NET_CONNECT_TCP)
+				      : NULL;
 }
 
 fw_error *fw_sandbox_landlock_prepare_server(struct fw_sandbox_plan *plan,
 					     const fw_confine_options *options)
 {
 	const int abi = plan->report.landlock_abi;
-	struct ruleset_attr attr = { .handled_fs = handled_fs(abi) };
+	struct fw_landlock_ruleset attr = { .handled_fs = handled_fs(abi) };
 
 	if (abi >= 4)
-		attr.handled_net = NET_BIND_TCP | NET_CONNECT_TCP;
+		attr.handled_net = FW_LANDLOCK_NET_BIND_TCP | FW_LANDLOCK_NET_CONNECT_TCP;
 	if (abi >= 6)
-		attr.scoped = SCOPE_SIGNAL | SCOPE_ABSTRACT_SOCKET;
+		attr.scoped = FW_LANDLOCK_SCOPE_SIGNAL | FW_LANDLOCK_SCOPE_ABSTRACT_SOCKET;
 	plan->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0U);
 	if (plan->ruleset < 0)
 		return fw_error_from_errno(FW_HERE, errno, "Landlock rules");
 	FW_TRY(allow_declared(plan, options->readable, READ, "read"));
-	FW_TRY(allow_declared(plan, options->writable, READ | (WRITE & ~FS_MAKE_SYM), "write"));
+	FW_TRY(allow_declared(plan, options->writable,
+			      READ | (WRITE & ~FW_LANDLOCK_FS_MAKE_SYM), "write"));
 	FW_TRY(allow_ports(plan, options));
 	allow_if_there(plan, always, READ);
-	allow_if_there(plan, always_writable, FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE);
+	allow_if_there(plan, always_writable,
+		       FW_LANDLOCK_FS_READ_FILE | FW_LANDLOCK_FS_WRITE_FILE |
+			       FW_LANDLOCK_FS_TRUNCATE);
 	allow_if_there(plan, of_server, READ);
 	/* The log opens its own description of stderr (terminal, FIFO). */
-	(void)allow(plan, "/proc/self/fd/2", FS_WRITE_FILE);
+	(void)allow(plan, "/proc/self/fd/2", FW_LANDLOCK_FS_WRITE_FILE);
 	if (options->connect_ports)
 		allow_if_there(plan, connecting, READ);
 	return NULL;
