@@ -16,6 +16,7 @@
 #include "tools/code/git_graph.h"
 #include "tools/code/git_read.h"
 #include "tools/code/limits.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -175,19 +176,13 @@ static fw_error *beyond(const struct range *r, const struct fw_blame *blame)
 
 static fw_error *put(struct range *r, const struct fw_blame *blame)
 {
-	fw_error *err = NULL;
 	struct fw_buf out;
 
 	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
 	FW_BUF(&out, "{\"blame\":[");
 	fw_blame_put(blame, r->start, r->end, &out);
 	FW_BUF(&out, "]}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(r->call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
+	return fw_reply_structured(r->call, &out);
 }
 
 static fw_error *answer(struct range *r, struct fw_blame *blame)

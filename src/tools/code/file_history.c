@@ -18,6 +18,7 @@
 #include "tools/code/git_graph.h"
 #include "tools/code/git_read.h"
 #include "tools/code/limits.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -112,10 +113,7 @@ static fw_error *list(struct history *h, const struct fw_code_place *place)
 	if (!h->commits)
 		return nothing_found(place);
 	FW_BUF(&h->out, "]}");
-	if (h->out.state != FW_BUF_OK)
-		return fw_raise_internal_out_of_memory();
-	fw_call_structured(h->call, h->out.text, h->out.len);
-	return NULL;
+	return fw_reply_structured(h->call, &h->out);
 }
 
 fw_error *fw_code_file_history(fw_call *call, void *ctx)

@@ -18,6 +18,7 @@
 #include "tools/code/code.h"
 #include "tools/code/walk.h"
 #include "tools/common/globs.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -139,10 +140,7 @@ static fw_error *list(struct listing *l, const struct fw_code_set *code)
 	fw_buf_i64(&l->out, l->total);
 	FW_BUF(&l->out, ",\"truncated\":");
 	fw_buf_str(&l->out, l->is_cut ? "true}" : "false}");
-	if (l->out.state != FW_BUF_OK)
-		return fw_raise_internal_out_of_memory();
-	fw_call_structured(l->call, l->out.text, l->out.len);
-	return NULL;
+	return fw_reply_structured(l->call, &l->out);
 }
 
 fw_error *fw_code_list_paths(fw_call *call, void *ctx)

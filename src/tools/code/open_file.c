@@ -18,6 +18,7 @@
 #include "tools/code/code.h"
 #include "tools/code/scan.h"
 #include "tools/common/file.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -123,7 +124,6 @@ static const char *fault_of(const int64_t *start, const int64_t *end)
 
 static fw_error *put_result(fw_call *call, const struct reading *r)
 {
-	fw_error *err = NULL;
 	struct fw_buf out;
 
 	fw_buf_init(&out, 8 * (size_t)FW_LIMIT_CODE_FILE_BYTES);
@@ -136,12 +136,7 @@ static fw_error *put_result(fw_call *call, const struct reading *r)
 	FW_BUF(&out, ",\"size\":");
 	fw_buf_i64(&out, (int64_t)r->content.len);
 	FW_BUF(&out, "}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
+	return fw_reply_structured(call, &out);
 }
 
 static fw_error *open_file(fw_call *call, const struct fw_code_place *place, struct reading *r)

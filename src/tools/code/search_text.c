@@ -20,6 +20,7 @@
 #include "tools/code/query.h"
 #include "tools/code/walk.h"
 #include "tools/common/globs.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -195,7 +196,6 @@ static fw_error *put_result(struct search *s)
 	const struct fw_hit *hits = fw_hunt_hits(s->hunt, &count);
 	uint64_t total = fw_hunt_total(s->hunt);
 	char path[FW_PATH_SIZE + FW_CODE_NAME_SIZE + 1];
-	fw_error *err = NULL;
 	struct fw_buf out;
 
 	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
@@ -216,12 +216,7 @@ static fw_error *put_result(struct search *s)
 	fw_buf_i64(&out, (int64_t)total);
 	FW_BUF(&out, ",\"truncated\":");
 	fw_buf_str(&out, s->is_cut || total > count ? "true}" : "false}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(s->call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
+	return fw_reply_structured(s->call, &out);
 }
 
 static fw_error *search(struct search *s, size_t most)

@@ -50,7 +50,7 @@ static void unlist(struct fw_reserve_job *job)
 		job->next->previous = job->previous;
 }
 
-/* Whoever waits gets the result. Consumes `err`. */
+/* Delivers the result to the waiting call. Consumes `err`. */
 static void deliver(const struct fw_reserve_job *job, fw_error *err)
 {
 	if (!err && job->out.state != FW_BUF_OK)
@@ -135,7 +135,7 @@ void fw_reserve_job_take_texts(struct fw_reserve_job *job, yyjson_val *list)
 
 /* ---- who calls ------------------------------------------------------------------------ */
 
-/* The token of --token-file is everybody's: it names nobody. */
+/* The token of --token-file is shared by all clients: it identifies none of them. */
 static const char *token_of(const fw_call *call)
 {
 	const fw_principal *who = fw_call_principal(call);
@@ -162,7 +162,8 @@ fw_error *fw_reserve_job_identify(struct fw_reserve_job *job)
 
 /* ---- writes ----------------------------------------------------------------------------- */
 
-static fw_error *check_write(struct fw_reserve_job *job, struct fw_store *store)
+fw_error *fw_reserve_job_check(struct fw_reserve_job *job, struct fw_store *store,
+			       bool shows_wait)
 {
 	struct fw_reserve_conflicts conflicts;
 	fw_error *err;
@@ -172,14 +173,21 @@ static fw_error *check_write(struct fw_reserve_job *job, struct fw_store *store)
 	if (!err) {
 		FW_BUF(&job->out, "{\"count\":");
 		fw_buf_i64(&job->out, (int64_t)conflicts.count);
-		FW_BUF(&job->out, ",\"wait_ms\":");
-		fw_buf_i64(&job->out, conflicts.wait_ms);
+		if (shows_wait) {
+			FW_BUF(&job->out, ",\"wait_ms\":");
+			fw_buf_i64(&job->out, conflicts.wait_ms);
+		}
 		FW_BUF(&job->out, ",\"conflicts\":");
 		fw_buf_put(&job->out, conflicts.json.text, conflicts.json.len);
 		FW_BUF(&job->out, "}");
 	}
 	fw_reserve_conflicts_clear(&conflicts);
 	return err;
+}
+
+static fw_error *check_write(struct fw_reserve_job *job, struct fw_store *store)
+{
+	return fw_reserve_job_check(job, store, true);
 }
 
 static fw_error *read_question(struct fw_reserve_job *job, const char *key, const char *params)

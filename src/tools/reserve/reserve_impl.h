@@ -19,7 +19,7 @@ struct fw_reserve_job {
 	struct fw_reserve *reserve;
 	struct fw_reserve_job *next;
 	struct fw_reserve_job *previous;
-	fw_call *target; /* NULL: nobody waits any more */
+	fw_call *target; /* NULL: the call has ended */
 	char key[64];    /* of the question; "": it is the call of a tool */
 	/* On the store's thread; the result is `out`, JSON. */
 	fw_error *(*work)(struct fw_reserve_job *job, struct fw_store *store);
@@ -47,9 +47,12 @@ struct fw_reserve {
 /* Yours until it is submitted. NULL: no memory. */
 struct fw_reserve_job *fw_reserve_job_new(struct fw_reserve *reserve, fw_call *target);
 void fw_reserve_job_free(struct fw_reserve_job *job);
-/* Who calls: the name of the token, the argument agent_id, or --agent-id; "" if nobody says.
+/* Who calls: the name of the token, the argument agent_id, or --agent-id; "" if none is given.
  * Raises input.invalid_value. */
 FW_NODISCARD fw_error *fw_reserve_job_identify(struct fw_reserve_job *job);
+/* On the store's thread: the conflicts of the request as JSON. */
+FW_NODISCARD fw_error *fw_reserve_job_check(struct fw_reserve_job *job, struct fw_store *store,
+					    bool shows_wait);
 /* Takes the texts of a JSON array of strings, at most FW_RESERVE_PATTERNS. */
 void fw_reserve_job_take_texts(struct fw_reserve_job *job, yyjson_val *list);
 /* Consumes the job. Raises what opening the store raises. */

@@ -71,20 +71,7 @@ static fw_error *do_release_all(struct fw_reserve_job *job, struct fw_store *sto
 
 static fw_error *do_check(struct fw_reserve_job *job, struct fw_store *store)
 {
-	struct fw_reserve_conflicts conflicts;
-	fw_error *err;
-
-	fw_reserve_conflicts_init(&conflicts);
-	err = fw_reserve_check(job->reserve->book, store, &job->request, &conflicts);
-	if (!err) {
-		FW_BUF(&job->out, "{\"count\":");
-		fw_buf_i64(&job->out, (int64_t)conflicts.count);
-		FW_BUF(&job->out, ",\"conflicts\":");
-		fw_buf_put(&job->out, conflicts.json.text, conflicts.json.len);
-		FW_BUF(&job->out, "}");
-	}
-	fw_reserve_conflicts_clear(&conflicts);
-	return err;
+	return fw_reserve_job_check(job, store, false);
 }
 
 static fw_error *do_list(struct fw_reserve_job *job, struct fw_store *store)
@@ -198,9 +185,9 @@ static const struct {
 } tools[] = {
 	{ "reserve_files", "Reserve files",
 	  "Reserves the files that match globs, so that other agents do not change them: all "
-	  "of "
-	  "the patterns, or none if another agent holds an overlapping reservation. Patterns "
-	  "are relative to the workspace. A pattern that you hold already is renewed.",
+	  "of the patterns, or none if another agent holds an overlapping reservation. "
+	  "Patterns are relative to the workspace. A pattern that you hold already is "
+	  "renewed.",
 	  reserve_files, true },
 	{ "release_files", "Release reservations", "Ends reservations of yours, by their ids.",
 	  release_files, true },

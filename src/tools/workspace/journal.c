@@ -57,7 +57,7 @@ fw_error *fw_ws_journal_open(const struct fw_root *root, const char *trusted, bo
 
 /* ---- writing ---- */
 
-static void put_hash(struct fw_buf *out, const char *text, size_t len)
+void fw_ws_put_hash(struct fw_buf *out, const char *text, size_t len)
 {
 	char hex[FW_SHA256_TEXT];
 
@@ -83,9 +83,9 @@ static void put_file(struct fw_buf *out, const struct fw_ws_changes *set,
 	FW_BUF(out, ",\"temp\":");
 	fw_buf_json_str(out, w->temp);
 	FW_BUF(out, ",\"old\":");
-	put_hash(out, w->old_text, w->old_len);
+	fw_ws_put_hash(out, w->old_text, w->old_len);
 	FW_BUF(out, ",\"new\":");
-	put_hash(out, w->text, w->len);
+	fw_ws_put_hash(out, w->text, w->len);
 	FW_BUF(out, ",\"size\":");
 	fw_buf_i64(out, (int64_t)copied_len(set, w));
 	FW_BUF(out, "}");

@@ -45,6 +45,9 @@ void fw_ws_journal_remove_directory(const struct fw_root *root, const char *path
 
 /* ---- for everyone ---- */
 
+/* The SHA-256 of a content as a JSON string; null if `text` is NULL: a missing file. */
+void fw_ws_put_hash(struct fw_buf *out, const char *text, size_t len);
+
 /* Removes the entry of final changes, once the client knows about them. */
 void fw_ws_journal_drop(const struct fw_root *root, const char *trusted, const char *id);
 

@@ -22,6 +22,7 @@
 #include "base/utf8.h"
 #include "tools/common/file.h"
 #include "tools/common/glob.h"
+#include "tools/common/reply.h"
 #include "tools/common/tree.h"
 #include "tools/workspace/data.h"
 #include "tools/workspace/journal.h"
@@ -69,7 +70,7 @@ static bool is_hidden(const char *name)
 	return strncmp(name, ".faultwire-", 11) == 0;
 }
 
-/* A name that is no path for read_file cannot be shown. */
+/* A name that is not a path for read_file cannot be shown. */
 static bool is_shown(const struct finding *f, const struct fw_tree_entry *entry)
 {
 	fw_error *err;
@@ -280,10 +281,7 @@ static fw_error *finish(struct finding *f, bool is_complete)
 	}
 	FW_BUF(&f->out, "\"complete\":");
 	fw_buf_str(&f->out, is_complete ? "true}" : "false}");
-	if (f->out.state != FW_BUF_OK)
-		return fw_raise_internal_out_of_memory();
-	fw_call_structured(f->call, f->out.text, f->out.len);
-	return NULL;
+	return fw_reply_structured(f->call, &f->out);
 }
 
 static fw_error *run(struct finding *f, const fw_workspace *ws, const char *list)

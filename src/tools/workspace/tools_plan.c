@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/common/reply.h"
 #include "tools/workspace/plan_store.h"
 #include "tools/workspace/revoked.h"
 #include "tools/workspace/trusted.h"
@@ -90,10 +91,8 @@ fw_error *fw_ws_list_plans(fw_call *call, void *ctx)
 		put_plan(ws, &root, hashes[i], &out);
 	}
 	FW_BUF(&out, "]}");
-	if (!err && out.state != FW_BUF_OK)
-		err = fw_raise_internal_out_of_memory();
 	if (!err)
-		fw_call_structured(call, out.text, out.len);
+		err = fw_reply_structured(call, &out);
 	fw_buf_clear(&out);
 	fw__release(hashes);
 	fw_root_close(&root);

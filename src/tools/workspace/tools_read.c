@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/common/file.h"
+#include "tools/common/reply.h"
 #include "tools/workspace/clients.h"
 #include "tools/workspace/journal.h"
 #include "tools/workspace/trusted.h"
@@ -164,13 +165,8 @@ fw_error *fw_ws_read_file_tool(fw_call *call, void *ctx)
 	FW_BUF(&out, ",\"sha256\":");
 	fw_buf_json_str(&out, hex);
 	FW_BUF(&out, "}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
 	fw__release(text);
-	return err;
+	return fw_reply_structured(call, &out);
 }
 
 /* ---- resources ---- */

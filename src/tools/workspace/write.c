@@ -409,8 +409,7 @@ static fw_error *run_command(const struct fw_ws_write *w)
 	return fw_ws_preflight_run(&w->root, &preflight, paths, w->count ? w->count : 1);
 }
 
-/* A command that replaced the link to the log has failed, whatever its exit
- * status. */
+/* A command that replaced the link to the log has failed, even with exit status 0. */
 static fw_error *run_preflight(const struct fw_ws_write *w)
 {
 	bool was_in_place = fw_ws_trusted_is_link_intact(w->ws, &w->root);
@@ -586,18 +585,6 @@ void fw_ws_write_clear(struct fw_ws_write *w)
 	fw_root_close(&w->root);
 }
 
-static void put_hash(struct fw_buf *out, const char *text, size_t len)
-{
-	char hex[FW_SHA256_TEXT];
-
-	if (!text) {
-		FW_BUF(out, "null");
-		return;
-	}
-	fw_sha256_text(text, len, hex);
-	fw_buf_json_str(out, hex);
-}
-
 void fw_ws_write_put_item(const struct fw_ws_item *item, struct fw_buf *out)
 {
 	FW_BUF(out, "{\"path\":");
@@ -607,8 +594,8 @@ void fw_ws_write_put_item(const struct fw_ws_item *item, struct fw_buf *out)
 	FW_BUF(out, ",\"size\":");
 	fw_buf_i64(out, (int64_t)item->len);
 	FW_BUF(out, ",\"sha256\":");
-	put_hash(out, item->text, item->len);
+	fw_ws_put_hash(out, item->text, item->len);
 	FW_BUF(out, ",\"previousHash\":");
-	put_hash(out, item->old_text, item->old_len);
+	fw_ws_put_hash(out, item->old_text, item->old_len);
 	FW_BUF(out, "}");
 }

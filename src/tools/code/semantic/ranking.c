@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "tools/code/limits.h"
+#include "tools/common/reply.h"
 
 struct fw_semantic_rank {
 	unsigned grade;
@@ -74,7 +75,6 @@ fw_error *fw_semantic_ranking_answer(struct fw_semantic_ranking *ranking, fw_cal
 				     const char *key, const char *method, size_t limit)
 {
 	size_t shown = ranking->count < limit ? ranking->count : limit;
-	fw_error *err = NULL;
 	struct fw_buf out;
 
 	if (ranking->count)
@@ -95,10 +95,5 @@ fw_error *fw_semantic_ranking_answer(struct fw_semantic_ranking *ranking, fw_cal
 	fw_buf_json_key(&out, "method");
 	fw_buf_json_str(&out, method);
 	FW_BUF(&out, "}");
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
+	return fw_reply_structured(call, &out);
 }

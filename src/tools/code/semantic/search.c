@@ -14,6 +14,7 @@
 #include "tools/code/semantic/shelf.h"
 #include "tools/code/semantic/tools.h"
 #include "tools/code/semantic/vector.h"
+#include "tools/common/reply.h"
 
 #include <faultwire/raise.h>
 
@@ -155,7 +156,6 @@ static fw_error *search_repo(struct search *s, size_t number)
 
 static fw_error *answer(struct search *s)
 {
-	fw_error *err = NULL;
 	struct fw_buf out;
 
 	for (size_t i = 0; i < s->code->repos.count; i++)
@@ -167,12 +167,7 @@ static fw_error *answer(struct search *s)
 		s->findings.state = "stale";
 	fw_buf_init(&out, FW_LIMIT_CODE_RESULT_BYTES);
 	fw_semantic_findings_write(&s->findings, &out);
-	if (out.state == FW_BUF_OK)
-		fw_call_structured(s->call, out.text, out.len);
-	else
-		err = fw_raise_internal_out_of_memory();
-	fw_buf_clear(&out);
-	return err;
+	return fw_reply_structured(s->call, &out);
 }
 
 fw_error *fw_semantic_search(fw_call *call, void *ctx)
