@@ -15,6 +15,7 @@ import { chromium } from 'playwright-core';
 import { Engine, engineProgram } from '../wire/lib/fleet.mjs';
 import { until } from '../wire/lib/govern.mjs';
 import { Postgres } from '../wire/lib/postgres.mjs';
+import { originOf } from '../wire/lib/served.mjs';
 
 const root = process.env.FW_ROOT ?? new URL('../..', import.meta.url).pathname;
 const program = process.env.FAULTWIRE ?? join(root, 'build/faultwire');
@@ -32,15 +33,7 @@ async function start(args) {
 	});
 	const ended = new Promise((done) => child.on('exit', done));
 	started.push({ child, ended });
-	const url = await new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	const url = await originOf(child);
 	return { child, url, ended };
 }
 

@@ -50,7 +50,7 @@ test('the server refuses a call without the headers', async () => {
 	assert.equal(reply.error.code, -32020);
 });
 
-test('a call over stdio reaches it with the headers, also if nobody has listed the tools', { timeout: 30000 }, async () => {
+test('a call over stdio reaches it with the headers, also if the tools were not listed', { timeout: 30000 }, async () => {
 	const wire = new Wire(['gate', '--stdio', ...quiet, '--url', url], faultwire);
 
 	for (const args of [given, { region: '' }, { region: 'plain', at: {} }, {}]) {

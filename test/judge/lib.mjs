@@ -88,17 +88,8 @@ export function byHand(contract) {
 	return ajv().compile(JSON.parse(readFileSync(path, "utf8")));
 }
 
-/** A small seeded generator (mulberry32): the same mutations on every run. */
-export function random(seed) {
-	let state = seed >>> 0;
-	return (below) => {
-		state = (state + 0x6d2b79f5) >>> 0;
-		let t = state;
-		t = Math.imul(t ^ (t >>> 15), t | 1);
-		t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-		return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
-	};
-}
+/** A seeded generator: the same mutations on every run. */
+export { random } from "../wire/lib/random.mjs";
 
 /** Where a server that was started with --http says that it listens; its standard
  *  error is a pipe. */

@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020.js';
+import { originOf } from '../wire/lib/served.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const bin = process.env.FAULTWIRE ?? join(root, 'build/faultwire');
@@ -23,15 +24,7 @@ async function serve(...args) {
 		cwd: scratch, env: { ...process.env, XDG_STATE_HOME: join(scratch, 'state') }, stdio: ['ignore', 'ignore', 'pipe'],
 	});
 	servers.push(child);
-	return new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	return originOf(child);
 }
 
 let url, document;

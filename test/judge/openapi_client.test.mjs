@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { originOf } from '../wire/lib/served.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const bin = process.env.FAULTWIRE ?? resolve(here, '../../build/faultwire');
@@ -20,15 +21,7 @@ before(async () => {
 	server = spawn(bin, ['serve', '--http', '127.0.0.1:0', '--log', 'off', '--tools', 'diag,reserve'], {
 		cwd: scratch, env: { ...process.env, XDG_STATE_HOME: join(scratch, 'state') }, stdio: ['ignore', 'ignore', 'pipe'],
 	});
-	url = await new Promise((found, lost) => {
-		let said = '';
-		server.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		server.on('exit', () => lost(new Error(said)));
-	});
+	url = await originOf(server);
 	writeFileSync(join(scratch, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text());
 	writeFileSync(join(scratch, 'package.json'), '{"type":"module"}');
 	symlinkSync(modules, join(scratch, 'node_modules'));

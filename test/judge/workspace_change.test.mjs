@@ -112,7 +112,7 @@ for (const [version, connect] of Object.entries(ways))
 		try {
 			const sessions = await Promise.all([a, b].map((tools) => tools.call('begin_session', { workspace_root: place.root })));
 			assert.notEqual(sessions[0].session_id, sessions[1].session_id);
-			/* At once: the one that breaks the build is locked, whoever comes first. */
+			/* At once: the one that breaks the build is locked, in either order. */
 			const [bad, good] = await Promise.all([a.call('write_files', both(plan, { 'src/main.c': 'nonsense\n' })), b.call('write_files', both(plan))]);
 			assert.equal(bad.error_code, 'PREFLIGHT_FAILED');
 			assert.equal(bad.session_id, sessions[0].session_id);

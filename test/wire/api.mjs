@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { bin, env, run } from './lib/cli.mjs';
 import { modern } from './lib/mcp.mjs';
+import { originOf } from './lib/served.mjs';
 
 const state = mkdtempSync(join(tmpdir(), 'faultwire-api-'));
 let server;
@@ -20,15 +21,7 @@ async function serve(...args) {
 		env: { ...env, XDG_STATE_HOME: state }, stdio: ['ignore', 'ignore', 'pipe'],
 	});
 	const ended = new Promise((done) => child.on('exit', (code, signal) => done(signal ?? code)));
-	const url = await new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	const url = await originOf(child);
 	return { child, url, ended };
 }
 
@@ -234,7 +227,7 @@ test('outcomes are streamed', async () => {
 	await call('raise_error', { code: 'file.not_found' });
 });
 
-test('--incidents off: the list says so, and asking for it is no failure', async () => {
+test('--incidents off: the list says so, and asking for it is not a failure', async () => {
 	const off = await serve('--tools', 'diag', '--incidents', 'off');
 	const { status, json } = await ask('/api/v1/incidents?limit=20', { to: off });
 	assert.deepEqual([status, json], [200, { incidents: [], stored: false }]);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { bin, env, root } from './lib/cli.mjs';
+import { originOf } from './lib/served.mjs';
 
 const page = readFileSync(join(root, 'docs/api.md'), 'utf8');
 const scratch = mkdtempSync(join(tmpdir(), 'faultwire-api-docs-'));
@@ -17,15 +18,7 @@ const urls = {};
 function serve(args) {
 	const child = spawn(bin, args, { cwd: scratch, env: surroundings, stdio: ['ignore', 'ignore', 'pipe'] });
 	servers.push(child);
-	return new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	return originOf(child);
 }
 
 before(async () => {

@@ -10,6 +10,7 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { Place as Governed, api, until } from './lib/govern.mjs';
 import { Place, program, serveArgs, sha256 } from './lib/workspace.mjs';
+import { originOf } from './lib/served.mjs';
 
 const rounds = process.env.FW_LONG ? 200 : 6;
 
@@ -18,15 +19,7 @@ async function start(place, ...options) {
 		cwd: place.root, env: place.env, stdio: ['ignore', 'ignore', 'pipe'],
 	});
 	const ended = new Promise((done) => child.on('exit', (code, signal) => done(signal ?? code)));
-	const url = await new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	const url = await originOf(child);
 	const server = { child, url, ended };
 	server.stop = async (signal = 'SIGTERM') => {
 		child.kill(signal);

@@ -136,7 +136,7 @@ test('a rotation is anchored', async () => {
 	assert.equal(await server.stop(), 0);
 });
 
-test('a server goes on without its anchors, and says so', async () => {
+test('a server continues without its anchors, and says so', async () => {
 	const server = await place.start('serve', '--tools', 'diag', '--run', 'inline', '--audit', log, '--audit-anchors', `postgresql:///x?host=${other}`, '--sandbox', 'off', '--log', 'json');
 
 	await mcp(server, 'no_such_tool', {});

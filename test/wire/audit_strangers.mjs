@@ -1,4 +1,4 @@
-// Whoever is refused before it has shown a token cannot fill the disk: the audit log
+// A client that is refused before it has shown a token cannot fill the disk: the audit log
 // records a limited number of them, and counts the rest. Nothing else is ever left out.
 
 import { spawn } from 'node:child_process';
@@ -62,7 +62,7 @@ test('a flood without a token is recorded up to a limit, counted beyond, and ans
 	same(found.filter(({ tool_name }) => tool_name === 'raise_error').map((record) => record.incident_id), seen.failed, 'no call with a token is left out');
 });
 
-test('refusals of whoever brings the token are all recorded', async () => {
+test('refusals of requests with the token are all recorded', async () => {
 	const count = 150;
 	const found = await served(async (url) => {
 		for (let i = 0; i < count; i += 10) await Promise.all(Array.from({ length: 10 }, () => post(url, '{}', { Authorization: `Bearer ${token}`, Accept: 'text/plain' })));

@@ -340,7 +340,7 @@ test('session: one that was ended is unknown (http, legacy)', async () => {
 	await peer.close();
 });
 
-test('protocol: GET and DELETE of the modern version, and methods of nobody (http)', async () => {
+test('protocol: GET and DELETE of the modern version, and unknown methods (http)', async () => {
 	const peer = peers['http modern'];
 	for (const [method, headers] of [['GET', { 'MCP-Protocol-Version': modern }], ['DELETE', { 'MCP-Protocol-Version': modern }], ['PUT', {}]]) {
 		const said = await peer.raw(request(method, headers));
@@ -408,7 +408,7 @@ for (const transport of everywhere)
 		});
 
 		for (const way of ways.filter((way) => way !== 'flag'))
-			test(`contract by ${way}: a name of none is an invalid value, told in the default (${transport}, ${era})`, async () => {
+			test(`contract by ${way}: an unknown name is an invalid value, reported in the default (${transport}, ${era})`, async () => {
 				if (way === 'capability' && era === 'legacy') {
 					const peer = transport === 'stdio' ? new StdioPeer(era) : await peerOf('http', 'modern');
 					const said = await peer.say({ jsonrpc: '2.0', id: 7, method: 'initialize', params: { protocolVersion: legacy, capabilities: capable('nonsense'), clientInfo: { name: 'a', version: '1' } } },

@@ -132,7 +132,7 @@ test('a server that exits during a call', () => {
 	same(call('--retry', 'off', '/no/such/program').status, 1);
 });
 
-test('questions are declined, and the server goes on', () => {
+test('questions are declined, and the server continues', () => {
 	const { status, out, err } = call('-v', target, 'asks');
 	same([status, out], [0, 'answered {"action":"decline"}\n']);
 	match(err, /the server asks for elicitation\/create; declined/);

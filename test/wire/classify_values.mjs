@@ -256,7 +256,7 @@ test('a status is found in every phrasing', () => {
 	checkValues(rows, 'http_status');
 });
 
-test('a port, a line, a size, an id, a limit, a year or a duration is no status', () => {
+test('a port, a line, a size, an id, a limit, a year or a duration is not a status', () => {
 	const phrases = [
 		(n) => `listening on port ${n}`,
 		(n) => `connect to 127.0.0.1:${n} failed`,

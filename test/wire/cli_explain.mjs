@@ -190,7 +190,7 @@ test('--registry adds your own codes everywhere', () => {
 	same(run(['explain', 'acme.printer_on_fire']).status, 1, 'without the file it is not there');
 });
 
-test('a registry with bad rows is refused, every row told once', () => {
+test('a registry with bad rows is refused, every row reported once', () => {
 	const bad = [
 		{ code: 'acme.one' },
 		{ code: 'file.not_found' },

@@ -26,7 +26,7 @@ test('a command with actions names them if none or another one is given', () => 
 	match(run(['plan', 'lsit']).err, /Did you mean list/);
 });
 
-test('an option of a toolset that is not served is refused, whatever its kind', () => {
+test('an option of a toolset that is not served is refused, of any kind', () => {
 	const serve = (...args) => run(['serve', '--stdio', '--log', 'off', '--audit', 'off', '--incidents', 'off', ...args], { input: '' });
 	for (const [toolset, ...args] of [['reserve', '--agent-id', 'x'], ['workspace', '--lock-on', 'any'], ['workspace', '--hard-links'], ['workspace', '--workspace', '.'], ['code', '--repo', '.']]) {
 		const { status, err } = serve('--tools', 'diag', ...args);
@@ -160,7 +160,7 @@ for (const contract of contracts) {
 	});
 }
 
-test('a report shows no control bytes of whoever wrote the text', () => {
+test('a report shows no control bytes of its text', () => {
 	const { err } = run(['explain', 'EVIL\u001b[2J\u0007\u009b31m\u202ecode\nfaultwire: forged']);
 	check(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(err), JSON.stringify(err));
 	same(err.split('\n').filter((line) => line.startsWith('faultwire:')).length, 1, err);
@@ -220,7 +220,7 @@ test('a million lines to a full disk stop at once', () => {
 	match(err, /could not write to standard output/);
 });
 
-test('a reader that goes away is no news', async () => {
+test('a reader that disconnects is not reported', async () => {
 	for (const script of [
 		'faultwire registry --json | head -c 10 >/dev/null',
 		`yes '{"type":"NOT_FOUND","message":"m","recoverable":false}' | faultwire convert --lines --to kaiza | head -1 >/dev/null`,

@@ -22,7 +22,7 @@ for (const [name, code, said] of [
 		same(JSON.parse(run(['explain', '--json', name]).out).read_as, code);
 	});
 
-test('explain still refuses what nobody knows', () => {
+test('explain still refuses unknown names', () => {
 	for (const name of ['ENOENTT', 'ABCDE', '200', '-5']) same(run(['explain', name]).status, 1, name);
 });
 

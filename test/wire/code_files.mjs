@@ -111,7 +111,7 @@ test('open_file: folders, pipes, and arguments of the wrong type', async () => {
 	await fail('open_file', { path: 'src/main.py', lines: 1 }, 'invalid-parameter', 400);
 });
 
-test('nothing outside of the repository is read, by whatever path', async () => {
+test('nothing outside of the repository is read, by any path', async () => {
 	const outside = ['../secret.txt', 'src/../../secret.txt', '/etc/passwd', join(scratch(), 'secret.txt'), 'link-out', '..\\secret.txt'];
 	for (const path of outside) {
 		const envelope = await fail('open_file', { path }, 'forbidden', 403);

@@ -185,7 +185,7 @@ test('a damaged index, and one of another version or embedder', async () => {
 	await other.end();
 });
 
-test('a folder that is no git repository has an index without history', async () => {
+test('a directory that is not a git repository has an index without history', async () => {
 	const dir = repository(files);
 	same(build(dir).commits, 0);
 	const { call, end: stop } = await serve(dir, '--semantic-index', 'off');

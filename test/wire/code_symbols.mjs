@@ -74,7 +74,7 @@ test('find_symbol: exact names first, then beginnings, then parts; kinds; limits
 	await fail('find_symbol', { name: 'x'.repeat(201) }, 'input-too-large', 413);
 });
 
-test('find_references: definitions, calls, uses, mentions; told to be lexical', async () => {
+test('find_references: definitions, calls, uses, mentions; marked as lexical', async () => {
 	const found = await call('find_references', { name: 'helper' });
 	same(found.references.map((r) => `${r.kind} ${r.path}:${r.line}:${r.column} ${r.symbol}`),
 		['definition a.c:9:12 helper', 'definition b.py:12:5 helper', 'call a.c:27:9 make_buf', 'call b.py:6:16 get', 'use helper.txt:1:3 ']);

@@ -45,7 +45,7 @@ test('0 and one line; a query may be empty, a budget 0', () => {
 	}
 });
 
-test('1: a command line that is not understood, told in words', () => {
+test('1: a command line that is not understood, reported in words', () => {
 	for (const args of [[], ['nothing'], ['resolve', 'more'], ['resolve', '--bogus'], ['resolve', ...ask], ['build'], ['build', '--sources', 'x'], ['build', '--cache', 'x'],
 		['inspect'], ['verify'], ['list'], ['verify', '--cache', docs, '--threads', '0'], ['build', '--sources', 'a', '--cache', 'b', '--cache-root', 'c']]) {
 		const { status, out, err } = run(['context', ...args]);

@@ -61,7 +61,7 @@ const queries = [
 ];
 
 for (const [name, open] of transports) {
-	test(`${name}: every error, and the same server goes on`, async () => {
+	test(`${name}: every error, and the same server continues`, async () => {
 		const server = await open(root);
 		for (const [code, what, args] of errors) assertError(await server.call('context.resolve', args), code, what);
 		assertText(await server.call('context.resolve', ok), 'afterwards');

@@ -51,7 +51,7 @@ test('every file and folder of a cache, taken away from the reader, is io_error'
 	same(resolve(docs).status, 0);
 });
 
-test('what is missing stays cache_invalid or cache_missing, whoever asks', () => {
+test('a missing cache stays cache_invalid or cache_missing for every client', () => {
 	cpSync(docs, join(root, 'less'), { recursive: true });
 	spawnSync('rm', [join(root, 'less', 'index.json')]);
 	fails(resolve(join(root, 'less')), 'cache_invalid');

@@ -50,7 +50,7 @@ function ask(path, { method = 'GET', headers = {}, to = server } = {}) {
 	});
 }
 
-test('a page of another site reads nothing, whatever Origin it has', async () => {
+test('a page of another site reads nothing, with any Origin', async () => {
 	const { port } = new URL(server.url);
 	for (const origin of ['http://evil.example', 'null', `http://127.0.0.1.evil.example:${port}`, `http://evil.example:${port}`, `http://127.0.0.1@evil.example:${port}`, 'file://', `http://localhost.evil.example:${port}`])
 		for (const path of PAGES) {
@@ -98,7 +98,7 @@ test('files are read, not changed', async () => {
 			assert.ok([404, 405].includes((await ask(path, { method })).status), `${method} ${path}`);
 });
 
-test('guessing tokens at the sign-in is slowed; who is signed in goes on', async () => {
+test('guessing tokens at the sign-in is slowed; signed-in browsers are not affected', async () => {
 	const signIn = (token) => ask('/ui/session', { method: 'POST', to: guarded, headers: { Authorization: `Bearer ${token}` } });
 	const [cookie] = (await signIn('correct-horse-battery')).headers['set-cookie'];
 	const statuses = [];

@@ -8,22 +8,9 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { spawnSync } from 'node:child_process';
-import { Place, Server, program } from './lib/workspace.mjs';
+import { program, serving } from './lib/workspace.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-
-async function serving(how, body) {
-	const place = new Place();
-	const given = how.setup?.(place);
-	const server = await Server.start(place, 'stdio', how);
-	try {
-		if (!how.before) await server.begin();
-		await body(server, place, given);
-	} finally {
-		await server.close();
-		place.drop();
-	}
-}
 
 test('an audit line says what failed: message, path, plan, intent and cause, as thrown', () => serving({
 	setup: (place) => place.plan('src/**'),

@@ -158,7 +158,7 @@ test('a replica killed under load: clients of both eras go on, without a new ini
 	for (const session of sessions) for (const server of replicas.slice(1)) assert.ok(isFine(await explain(server, session)));
 });
 
-test('without the engine a session goes on where it is known', async () => {
+test('without the engine a session continues where it is known', async () => {
 	const session = await begin(replicas[1]);
 	await engine.stop();
 	for (const server of replicas.slice(1)) await until(() => isAway(server), 'the engine is away');

@@ -136,7 +136,7 @@ test('a session whose replica is killed gets the changes that it missed, each on
 
 const call = (file, count) => ({ jsonrpc: '2.0', id: `call-${++id}`, method: 'tools/call', params: { name: 'steps', arguments: { file, count }, _meta: { progressToken: 't' } } });
 
-test('the response of a call goes on at another replica, and is answered once', async () => {
+test('the response of a call continues at another replica, and is answered once', async () => {
 	const file = place.file('steps-1');
 	const session = await begin(replicas[0]);
 	writeFileSync(file, '1\n2\n');
@@ -201,7 +201,7 @@ test('a call whose replica is killed is answered by another one, with an error',
 	assert.equal(answered, 1);
 });
 
-test('a stream that nobody knows is refused, also with numbers that no event has', async () => {
+test('an unknown stream is refused, also with numbers that no event has', async () => {
 	const session = await begin(replicas[0]);
 	for (const last of ['77_1', '77_x', 'x', '999999999999999999_1']) assert.equal((await listen(replicas[1], { session, last })).status, 405, last);
 	// It does not hide what comes.

@@ -65,7 +65,7 @@ test('the schema is known from a list of one upstream, of several, and without a
 	await two.end();
 });
 
-test('a result that is no CallToolResult is an invalid reply', async () => {
+test('a result that is not a CallToolResult is an invalid reply', async () => {
 	const wire = await started('--', 'node', typed);
 	for (const tool of ['no_image', 'no_resource', 'no_link', 'array']) {
 		const { code, delivery } = canonical(await wire.call(tool));

@@ -94,7 +94,7 @@ test('an outcome that comes while the client is away waits for it', async () => 
 	await end(wire);
 });
 
-test('a question that nobody answers expires, and the upstream is free again', async () => {
+test('an unanswered question expires, and the upstream is free again', async () => {
 	const wire = gate('legacy', '--limit', 'state_ms=1000');
 	const { requestState } = (await ask(wire, 'who')).result;
 	let reply;

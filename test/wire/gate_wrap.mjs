@@ -53,7 +53,7 @@ for (const { name, text, wrapped } of files) {
 		for (const [path, entry] of after) checkEntry(path, before.get(path), entry);
 	});
 
-	test(`${name}: comments, line ends and what is no server keep their bytes`, () => {
+	test(`${name}: comments, line ends and other members keep their bytes`, () => {
 		const file = put(name, text);
 		wrap(file.path);
 		const now = file.text();

@@ -137,7 +137,7 @@ test('a session of one client is not for another', async () => {
 	assert.notEqual(stolen.status, 200, stolen.text);
 });
 
-test('guessing is slowed and alerted; a client that is known goes on', async () => {
+test('guessing is slowed and alerted; a known client is not affected', async () => {
 	const guess = (i) => mcp(server, EXPLAIN, CODE, { token: `fwt_${String(i).padStart(16, '0')}_${'A'.repeat(43)}` });
 	let slowed;
 	for (let i = 0; i < 40 && !slowed; i++) {

@@ -158,7 +158,7 @@ hostile('a thousand idle connections', async (t) => {
 	for (const wire of list) wire.close();
 });
 
-test('idle connections that take all descriptors keep nobody waiting', async () => {
+test('idle connections that take all descriptors do not block other clients', async () => {
 	const few = await serveProgram('sh', '-c', 'ulimit -n 48; exec "$0" "$@"', program);
 	const list = Array.from({ length: 100 }, () => new Wire(few.port));
 	await pause(300);

@@ -114,7 +114,7 @@ test('a token that is missing or wrong', async () => {
 	assert.equal(early.status, 401);
 });
 
-test('a body that is no JSON, or no UTF-8', async () => {
+test('a body that is not JSON, or not UTF-8', async () => {
 	for (const body of ['', '{', 'hello', '{"a":1}{', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xe9"}', 'latin1')]) {
 		const reply = await ask(server, post(body));
 		assert.equal(reply.status, 400);

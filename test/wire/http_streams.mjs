@@ -68,7 +68,7 @@ test('a stream of a session: opens at once, tells, is replaced by the next', asy
 	second.close();
 });
 
-test('a stream of a session goes on after the last event that was seen', async () => {
+test('a stream of a session continues after the last event that was seen', async () => {
 	const headers = await session(server);
 	const first = new Wire(server.port);
 	await first.send(get(headers)).head();
@@ -84,7 +84,7 @@ test('a stream of a session goes on after the last event that was seen', async (
 	second.close();
 });
 
-test('the stream of a call goes on after it was closed on purpose', async () => {
+test('the stream of a call continues after it was closed on purpose', async () => {
 	const headers = await session(server);
 	const wire = new Wire(server.port);
 	const broken = await wire.send(legacyCall(headers, 'test_reconnection')).response();

@@ -168,7 +168,7 @@ test('what a client got can be looked up by its incident id, while the server ru
 	same(await server.end(), 0);
 });
 
-test('an id that nobody has, one that several share, and no database are distinguished', () => {
+test('an unknown id, an ambiguous prefix, and no database are distinguished', () => {
 	const dir = place();
 	const env = { XDG_STATE_HOME: dir };
 	const none = run(['incident', 'list'], { env });
@@ -239,7 +239,7 @@ test('corrupted while serving, it is set aside and a new one begun', async () =>
 	check(server.list().some((one) => one.id === incident_id), 'the new one is written to');
 });
 
-test('a file that is no database at the start is set aside', async () => {
+test('a file that is not a database at the start is set aside', async () => {
 	const dir = place();
 	mkdirSync(join(dir, 'faultwire'));
 	writeFileSync(join(dir, 'faultwire/incidents.db'), 'not a database, but quite some text all the same');
@@ -335,7 +335,7 @@ test('a flood of failures: memory stays bounded, and what is lost is counted', a
 	check(grown < 48 * 1024, `grown by ${grown} KiB`);
 });
 
-test('while the store is down the audit goes on: every reply is on record', async () => {
+test('while the store is down the audit continues: every reply is on record', async () => {
 	const dir = place();
 	const server = new Server(dir, ['--incidents', '/dev/null/incidents.db']);
 	const told = [];
@@ -348,7 +348,7 @@ test('while the store is down the audit goes on: every reply is on record', asyn
 	verify(log);
 });
 
-test('while the audit is down the store goes on: every reply can be looked up', async () => {
+test('while the audit is down the store continues: every reply can be looked up', async () => {
 	if (!has('flock')) skip('there is no flock');
 	const dir = place();
 	const server = new Server(dir);
@@ -405,7 +405,7 @@ test('an invalid retention is reported: exit 2', () => {
 	}
 });
 
-test('--audit-bytes begins another file, and the chain goes on', async () => {
+test('--audit-bytes begins another file, and the chain continues', async () => {
 	const dir = place();
 	const server = new Server(dir, ['--audit-bytes', '64k', '--audit-sync', 'off', '--incidents', 'off', '--log', 'off']);
 	for (let i = 0; i < 300; i++) await server.fail();

@@ -167,7 +167,7 @@ const reach = {
 		for (const reply of await Promise.all(first)) assert.ok(!errorOf(reply));
 	}),
 	client_share_percent: unit('src/mcp/queue_test.c', 'test_queue__chooses_as_the_plain_rules_do'),
-	tool_share_percent: unit('src/mcp/queue_test.c', 'test_queue__nobody_starves'),
+	tool_share_percent: unit('src/mcp/queue_test.c', 'test_queue__no_client_starves'),
 	client_lanes: () => overHttp({ client_lanes: 1, client_in_flight: 1 }, async (server) => {
 		// Two clients that cannot be distinguished are one.
 		const [one, two] = [await http.session(server), await http.session(server)];

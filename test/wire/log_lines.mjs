@@ -128,14 +128,14 @@ test('a terminal gets text', () => {
 	check(!out.stdout.includes('{"time"'), out.stdout);
 });
 
-test('journald that is not there is said at once', () => {
+test('a missing journald is reported at once', () => {
 	const { status, err } = run(['serve', '--stdio', '--log', 'journald'], { env });
 	if (status === 0) return; // it is there
 	same(status, 1);
 	match(err, /journald/);
 });
 
-test('standard error closed, or nobody reading: calls are answered', () => {
+test('standard error closed, or without a reader: calls are answered', () => {
 	const input = Array.from({ length: 200 }, (_, i) => call(i + 1, 'raise_error', {})).join('');
 	const closed = spawnSync('sh', ['-c', `exec "$0" serve --stdio ${quiet.join(' ')} --log json 2>&-`, bin], { env, input, encoding: 'utf8' });
 	same([closed.status, closed.stdout.split('\n').length - 1], [0, 200]);
@@ -161,7 +161,7 @@ test('output into a file that may not grow ends the server, and does not kill it
 	check(/standard output/.test(stderr), `${stderr}`);
 });
 
-test('standard descriptors that are closed abort nothing, and become no file of ours', () => {
+test('closed standard descriptors abort nothing, and are not reused for files', () => {
 	const log = join(mkdtempSync(join(scratch(), 'closed-')), 'audit-log.jsonl');
 	const input = call(1, 'raise_error', {});
 	for (const closed of ['<&-', '>&-', '>&- 2>&-', '<&- >&- 2>&-']) {

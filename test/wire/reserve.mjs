@@ -13,6 +13,7 @@ import { after, before, test } from 'node:test';
 import { root } from './lib/cli.mjs';
 import { Wire } from './lib/mcp.mjs';
 import { Place, Server, program, sha256 } from './lib/workspace.mjs';
+import { originOf } from './lib/served.mjs';
 
 let place;
 const servers = [];
@@ -28,15 +29,7 @@ after(() => {
 async function serve(...args) {
 	const child = spawn(program, ['serve', '--http', '127.0.0.1:0', '--log', 'off', ...args], { cwd: place.root, env: place.env, stdio: ['ignore', 'ignore', 'pipe'] });
 	servers.push(child);
-	const url = await new Promise((found, lost) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
-			if (match) found(match[0]);
-		});
-		child.on('exit', () => lost(new Error(said)));
-	});
+	const url = await originOf(child);
 	const call = async (name, args, headers = {}) => {
 		const reply = await fetch(`${url}/api/v1/tools/${name}`, {
 			method: 'POST', body: JSON.stringify(args), headers: { 'Content-Type': 'application/json', 'Faultwire-Contract': 'toolerror', ...headers },
@@ -121,7 +114,7 @@ test('what is asked for is checked', async () => {
 	await one.stop();
 });
 
-test('a token of --token-file names nobody; --agent-id names the agent of a server', async () => {
+test('a token of --token-file identifies no agent; --agent-id names the agent of a server', async () => {
 	writeFileSync(join(place.base, 'token'), 'secret-1\n');
 	const one = await serve('--tools', 'reserve', '--token-file', join(place.base, 'token'), '--agent-id', 'the-agent');
 	const headers = { Authorization: 'Bearer secret-1' };
@@ -131,7 +124,7 @@ test('a token of --token-file names nobody; --agent-id names the agent of a serv
 	await one.stop();
 });
 
-test('agents with tokens of their own are distinguished by these, whatever they declare', async () => {
+test('agents with tokens of their own are distinguished by these, not by what they declare', async () => {
 	const token = (name) => execFileSync(program, ['token', 'new', name, '--scope', 'toolset:reserve'], { env: place.env, encoding: 'utf8' }).trim();
 	const [ada, bob] = [token('ada'), token('bob')].map((text) => ({ Authorization: `Bearer ${text}` }));
 	const one = await serve('--tools', 'reserve', '--tokens');

@@ -213,7 +213,7 @@ test('the request is stronger than the client, and the client than the server', 
 		{ args: ['--stdio', '--contract', 'canonical'], capabilities: { experimental: { 'dev.faultwire/contract': 'kaiza' } } },
 	));
 
-test("a contract that does not exist is an invalid value, told in the server's own", () =>
+test("a contract that does not exist is an invalid value, reported in the server's own", () =>
 	session(async (wire) => {
 		const reply = await wire.call('fail', { text: 'x' }, { 'dev.faultwire/contract': 'xml' });
 		same(canonical(reply).code, 'input.invalid_value');

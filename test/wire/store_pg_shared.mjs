@@ -39,7 +39,7 @@ const effects = (n) => {
 const allEffects = () => [...effects(0), ...effects(1)];
 const count = (gate, key) => ask(gate, '/api/v1/tools/count', { body: { key }, headers: { 'Idempotency-Key': `key-${key}` } });
 
-test('two gateways run a call with one Idempotency-Key once, whoever gets it', async () => {
+test('two gateways run a call with one Idempotency-Key once, in any order', async () => {
 	for (const n of [0, 1]) {
 		writeFileSync(place.file(`upstream-${n}.effects`), '');
 		gates.push(await place.start('gate', ...quiet, '--audit', place.file(`gate-${n}.jsonl`), '--', join(bin, '../flaky'), place.file(`upstream-${n}`)));

@@ -67,7 +67,7 @@ const call = (server, name, args, bearer) => ask(server, '/mcp', { message: { js
 const incidents = () => JSON.parse(run(['incident', 'list', '--json', '--incidents', store, '--limit', '0']).out || '[]');
 const size = () => readdirSync(state).filter((name) => name.startsWith('incidents.db')).reduce((sum, name) => sum + statSync(join(state, name)).size, 0);
 
-test(`${STRANGERS} unauthenticated requests evict no incident, page nobody, and leave a bounded database`, async () => {
+test(`${STRANGERS} unauthenticated requests evict no incident, raise no alert, and leave a bounded database`, async () => {
 	const pages = [];
 	const pager = http.createServer((request, response) => {
 		request.on('data', (bytes) => pages.push(JSON.parse(bytes)));

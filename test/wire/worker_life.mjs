@@ -234,7 +234,7 @@ test('modern: a question is the result, and the call comes again', () =>
 		same((await wire.call('ask', {}, modern)).error.code, -32021);
 	}));
 
-test('state lives in the server, whatever runs the tool', () =>
+test('state lives in the server, with every way to run the tool', () =>
 	session(async (wire) => {
 		const counted = async (name, args = {}) => text(await wire.call(name, args));
 		same(await counted('count'), '1');
@@ -269,7 +269,7 @@ test('a stop finishes what is short and kills what is not', async () => {
 	check(!below.some(({ pid }) => isAlive(pid)), 'nobody is left');
 });
 
-test('the server is killed: nobody is left', async () => {
+test('the server is killed: no process is left', async () => {
 	let below;
 	let server;
 	await session(async (wire, pid) => {

@@ -77,7 +77,7 @@ test('secrets are hidden, in the log and in the trail', async () => {
 	check(!wire.raw.join('').includes('last words'), 'the client does not see it');
 });
 
-test('what is no text, and lines without end', async () => {
+test('bytes that are not text, and lines without end', async () => {
 	const wire = await session(async (w) => {
 		same(text(await w.call('say', { text: '\u0001\u0000\u001b[31m\r', times: 3 })), 'said');
 		same(text(await w.call('say', { text: 'x'.repeat(9000) })), 'said');
@@ -88,7 +88,7 @@ test('what is no text, and lines without end', async () => {
 	check(!wire.err.includes('\u001b'));
 });
 
-test('a flood is slowed down, and nobody else: the server answers, stays small, and stops it', async () => {
+test('a flood is slowed down, and no other client: the server answers, stays small, and stops it', async () => {
 	const wire = await session(async (w) => {
 		const before = rss(w.child.pid);
 		w.send({ jsonrpc: '2.0', id: 'flood', method: 'tools/call', params: { name: 'say', arguments: { text: 'flood\n'.repeat(1000), times: 1e9 } } });

@@ -7,22 +7,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { lstatSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { Place, Server, program, sha256 } from './lib/workspace.mjs';
+import { Place, Server, code, program, serving, sha256 } from './lib/workspace.mjs';
 
-async function session(body, how = {}) {
-	const place = new Place();
-	const given = how.setup?.(place);
-	const server = await Server.start(place, how.way ?? 'stdio', { ...how, options: how.optionsOf?.(place) ?? how.options });
-	try {
-		await server.begin();
-		await body(server, place, given);
-	} finally {
-		await server.close();
-		place.drop();
-	}
-}
+const session = (body, how = {}) => serving(how, body);
 
-const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 const verify = (place) => spawnSync(program, ['audit', 'verify', '--json', place.path('audit-log.jsonl')], { env: place.env, encoding: 'utf8' });
 
 /* A forged log that hides failures: a valid chain, and longer than the real one. */

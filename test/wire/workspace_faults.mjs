@@ -8,23 +8,9 @@ import { spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Place, Server, faulty, sha256 } from './lib/workspace.mjs';
+import { Place, Server, code, faulty, serving, sha256 } from './lib/workspace.mjs';
 
-/* Runs `body` with a place and a server that has a session. */
-async function session(body, how = {}) {
-	const place = new Place();
-	const given = how.setup?.(place);
-	const server = await Server.start(place, 'stdio', { ...how, options: how.optionsOf?.(place) ?? how.options });
-	try {
-		await server.begin();
-		await body(server, place, given);
-	} finally {
-		await server.close();
-		place.drop();
-	}
-}
-
-const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
+const session = (body, how = {}) => serving(how, body);
 
 /* ---- paths ---- */
 

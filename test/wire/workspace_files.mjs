@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { test } from 'node:test';
-import { Place, Server, sha256 } from './lib/workspace.mjs';
+import { Place, Server, code, sha256 } from './lib/workspace.mjs';
 
 async function serving({ options = [], role, setup = (place) => place.plan('src/**') }, run) {
 	const place = new Place();
@@ -19,7 +19,6 @@ async function serving({ options = [], role, setup = (place) => place.plan('src/
 		place.drop();
 	}
 }
-const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 const A = 'one\ntwo\nthree\n';
 
 test('write_files changes, patches, creates and deletes files together', () => serving({}, async (server, place, plan) => {
@@ -44,7 +43,7 @@ test('write_files changes, patches, creates and deletes files together', () => s
 	assert.equal(line.phase_id, 'P1');
 }));
 
-test('of write_files nothing is changed if one file is refused, whatever the reason', () => serving({
+test('write_files changes nothing if one file is refused, for any reason', () => serving({
 	setup(place) {
 		place.write('src/b.txt', 'b\n');
 		place.write('other.txt', 'x\n');

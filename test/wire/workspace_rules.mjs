@@ -7,23 +7,7 @@ import { chmodSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, r
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Place, Server, program, sha256 } from './lib/workspace.mjs';
-
-/* Runs with a place and a server, which has a session unless `how.before`. */
-async function serving(how, body) {
-	const place = new Place();
-	const given = how.setup?.(place);
-	const server = await Server.start(place, 'stdio', how);
-	try {
-		if (!how.before) await server.begin();
-		await body(server, place, given);
-	} finally {
-		await server.close();
-		place.drop();
-	}
-}
-
-const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
+import { Place, code, program, serving, sha256 } from './lib/workspace.mjs';
 
 /* ---- writing ---- */
 

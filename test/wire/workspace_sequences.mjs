@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Place, Server, faulty } from './lib/workspace.mjs';
+import { Place, Server, code, faulty } from './lib/workspace.mjs';
 
 const A = 'one\ntwo\nthree\n';
 
@@ -26,7 +26,6 @@ async function serving(preflight, run, more = {}) {
 
 const files = [{ path: 'src/a.txt', content: 'new a\n' }, { path: 'src/sub/b.txt', content: 'new b\n' }, { path: 'src/new/c.txt', content: 'c\n', create: true }];
 const change = (plan) => ({ plan, files, make_directories: true });
-const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
 
 function assertOld(place) {
 	assert.equal(place.read('src/a.txt'), A);

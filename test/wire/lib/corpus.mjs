@@ -3,18 +3,9 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { random } from './random.mjs';
 
-// mulberry32
-export function random(seed) {
-	let state = seed >>> 0;
-	return (below) => {
-		state = (state + 0x6d2b79f5) >>> 0;
-		let t = state;
-		t = Math.imul(t ^ (t >>> 15), t | 1);
-		t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-		return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below);
-	};
-}
+export { random };
 
 const words = ('alpha beta gamma delta lock unlock task skip mask init read write open close buffer length offset PM_RESUME '
 	+ 'SUSPEND state_t config_get foo bar baz qux int char void return static struct if else 0x1f 12345 1234567ab 42 '

@@ -1,17 +1,10 @@
 // HTTP requests, mutated: the same number gives the same bytes on every machine.
 
 import { call, modern, post, request } from './http.mjs';
+import { generator } from './random.mjs';
 
-// mulberry32: small, and good enough to choose mutations with.
 export function random(seed) {
-	let state = seed >>> 0;
-	const next = () => {
-		state = (state + 0x6d2b79f5) >>> 0;
-		let t = state;
-		t = Math.imul(t ^ (t >>> 15), t | 1);
-		t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-		return (t ^ (t >>> 14)) >>> 0;
-	};
+	const next = generator(seed);
 	const below = (most) => next() % most;
 	return { below, pick: (list) => list[below(list.length)], chance: (part) => below(1000) < part * 1000 };
 }

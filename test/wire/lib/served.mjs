@@ -1,4 +1,4 @@
-// A server on HTTP that prints its URL on standard error.
+// Servers on HTTP that print their URL on standard error.
 
 import { spawn } from 'node:child_process';
 
@@ -16,3 +16,14 @@ export async function served(program, args, options = {}) {
 	server.stop = () => new Promise((done) => (child.on('exit', (status) => done(status)), child.kill()));
 	return server;
 }
+
+// The origin of a server whose standard error is a pipe, once it listens at /mcp.
+export const originOf = (child) => new Promise((found, lost) => {
+	let said = '';
+	child.stderr.on('data', (bytes) => {
+		said += bytes;
+		const match = said.match(/http:\/\/\S+?(?=\/mcp)/);
+		if (match) found(match[0]);
+	});
+	child.on('exit', () => lost(new Error(said)));
+});

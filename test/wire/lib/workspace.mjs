@@ -208,3 +208,21 @@ export class Server {
 		return envelope?.error_code === 'SESSION_LOCKED';
 	}
 }
+
+/** Runs `body` with a place, a server that has a session unless `how.before`, and what
+ *  `how.setup(place)` returned. */
+export async function serving(how, body) {
+	const place = new Place();
+	const given = how.setup?.(place);
+	const server = await Server.start(place, how.way ?? 'stdio', { ...how, options: how.optionsOf?.(place) ?? how.options });
+	try {
+		if (!how.before) await server.begin();
+		await body(server, place, given);
+	} finally {
+		await server.close();
+		place.drop();
+	}
+}
+
+/** Calls a tool; returns the code of its failure, or 'ok'. */
+export const code = async (server, name, args) => (await server.call(name, args)).envelope?.error_code ?? 'ok';
