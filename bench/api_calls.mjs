@@ -1,5 +1,5 @@
 // bench/api_calls.mjs URL SURFACE COUNT: calls a tool COUNT times by "api" or "mcp", on one
-// connection, for whoever counts the instructions of the server.
+// connection, so that the instructions of the server can be counted.
 
 import { Line, requests } from './api_line.mjs';
 

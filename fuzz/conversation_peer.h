@@ -1,9 +1,9 @@
 /*
  * conversation_peer.h - the clients of fuzz_conversation.c, and the answers they wait for.
  *
- * An HTTP request is a block of memory of its own, which is freed the moment the
- * core lets go of it: whoever touches it later is caught by the sanitizer. A wire
- * is one exchange for as long as it is open, like stdio.
+ * An HTTP request is a block of memory of its own, which is freed the moment the core releases
+ * it: the sanitizer reports any later use. A wire is one exchange for as long as it is open,
+ * like stdio.
  *
  * The one rule to remember: a request that was sent waits for one answer, until it
  * is cancelled, its session ends or its peer goes away.

@@ -200,7 +200,7 @@ static const char *const field_functions[PARAM_TYPE_COUNT] = {
 		 "}\n",
 };
 
-/* Whether the message is its only parameter, which is no field: "{text}". */
+/* Whether the message is its only parameter, which is not a field: "{text}". */
 static bool is_text_only(const struct row *row)
 {
 	const char *message = row->text[KEY_MESSAGE];

@@ -224,8 +224,8 @@ static void check_codeintel_is_read(const struct registry *registry, const struc
 }
 
 /*
- * Whoever reads a code that several rows share cannot tell which of them was written.
- * So that reading never makes an error more retryable, the code is read as the least
+ * A reader of a code that several rows share cannot tell which of them was written. So
+ * that reading never makes an error more retryable, the code is read as the least
  * retryable class of all of them. The classes are listed from the least to the most
  * retryable.
  */

@@ -30,7 +30,7 @@ typedef struct fw_client fw_client;
 typedef enum fw_client_event_kind {
 	FW_CLIENT_SENT,     /**< `text` is a message to the server, for debugging */
 	FW_CLIENT_RECEIVED, /**< `text` is a message of the server */
-	FW_CLIENT_STRAY,    /**< `text` is a line of the server that is no message */
+	FW_CLIENT_STRAY,    /**< `text` is a line of the server that is not a message */
 	FW_CLIENT_READY,    /**< connected; `text` is the protocol version */
 	FW_CLIENT_PROGRESS, /**< `text` is the params of notifications/progress, JSON */
 	FW_CLIENT_LOG,      /**< `text` is the params of notifications/message, JSON */

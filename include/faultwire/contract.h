@@ -55,7 +55,7 @@ FW_API FW_NODISCARD fw_error *fw_error_to_text(const fw_error *err, fw_contract 
 typedef struct fw_decode_options {
 	size_t struct_size;
 	const fw_registry *registry; /**< NULL: built-in */
-	bool keep_secrets;           /** do not redact */
+	bool keep_secrets;           /**< do not redact */
 	/** Set to the contract of the text, or of what the MCP message contained:
 	 * FW_ANY_JSON and FW_PLAIN_TEXT if it is in none. NULL: not wanted. */
 	fw_contract *ret_contract;
@@ -89,7 +89,7 @@ FW_API fw_contract fw_sniff(const char *text, size_t len);
 
 /** A violation of a contract. The strings are borrowed during the call. */
 typedef struct fw_violation_info {
-	const char *pointer;  /** JSON Pointer to the offending value; "" is the root */
+	const char *pointer;  /**< JSON Pointer to the offending value; "" is the root */
 	const char *rule;     /**< "required", "type", "enum", "registry"... */
 	const char *expected; /**< "string", "property \"message\"" */
 	const char *found;    /**< "number 5", "missing" */

@@ -26,7 +26,7 @@ FW_EXTERN_C_BEGIN
 
 /** How far a request got before it failed: may it have had a side effect? */
 typedef enum fw_delivery {
-	FW_DELIVERY_NONE, /** not applicable */
+	FW_DELIVERY_NONE, /**< not applicable */
 	FW_NOT_SENT,
 	FW_SENT,
 	FW_REPLIED,
@@ -41,7 +41,7 @@ typedef enum fw_field_type {
 	FW_FIELD_U64,
 	FW_FIELD_F64,
 	FW_FIELD_BOOL,
-	FW_FIELD_JSON /** `string` is compact JSON text */
+	FW_FIELD_JSON /**< `string` is compact JSON text */
 } fw_field_type;
 
 /** One named, typed piece of context. */
@@ -50,7 +50,7 @@ typedef struct fw_field {
 	size_t key_len;
 	fw_field_type type;
 	bool boolean;
-	const char *string; /** STRING and JSON: NUL-terminated, but may contain NULs */
+	const char *string; /**< STRING and JSON: NUL-terminated, but may contain NULs */
 	size_t string_len;
 	int64_t i64;
 	uint64_t u64;
@@ -197,8 +197,8 @@ FW_API bool fw_error_find_field(const fw_error *err, const char *key, fw_field *
 typedef struct fw_cause {
 	const char *message;
 	const char *code; /**< "file.not_found", "ENOENT", "SIGSEGV" */
-	const char *name; /** the kind of code: "fw_error", "errno", "signal" */
-	const char *json; /** the original cause, if it was JSON */
+	const char *name; /**< the kind of code: "fw_error", "errno", "signal" */
+	const char *json; /**< the original cause, if it was JSON */
 	fw_src at;        /**< where it was raised or wrapped; file NULL if unknown */
 } fw_cause;
 

@@ -1,5 +1,5 @@
 /*
- * faultwire.h - includes the whole library.
+ * faultwire.h - errors, contracts and the server. A client includes <faultwire/client.h>.
  */
 #ifndef FAULTWIRE_FAULTWIRE_H
 #define FAULTWIRE_FAULTWIRE_H

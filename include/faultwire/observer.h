@@ -46,7 +46,7 @@ typedef struct fw_outcome {
 	/** Of a failure over HTTP: the address of the peer, "127.0.0.1"; NULL: none. Not
 	 *  to be shown to clients. */
 	const char *peer;
-	/** The tool fails on purpose (fw_tool.is_drill): nobody is to be alarmed. */
+	/** The tool fails on purpose (fw_tool.is_drill): no alert is raised. */
 	bool is_drill;
 } fw_outcome;
 

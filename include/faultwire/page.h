@@ -50,9 +50,9 @@ typedef struct fw_route {
 	 *  apply to streams. */
 	uint32_t deadline_ms;
 	fw_page_fn *handle;
-	/** Nobody waits for a page that was kept: its client has gone, it is too late,
-	 *  or the server stops. On the server's thread; the page is still to be
-	 *  finished, now or later. NULL: not needed. */
+	/** The answer of a kept page is no longer needed: its client has gone, the
+	 * deadline has passed, or the server stops. On the server's thread; the page must
+	 * still be finished, now or later. NULL: not needed. */
 	void (*gone)(fw_page *page, void *ctx);
 	void *ctx;
 	/** A browser that is signed in to the dashboard may make requests that are not
@@ -104,7 +104,7 @@ FW_API FW_NODISCARD fw_error *fw_page_keep(fw_page *page);
  *  a page that was kept. From any thread. */
 FW_API void fw_page_finish(fw_page *page, fw_error *err);
 
-/** True once nobody waits for the answer. From any thread. */
+/** True once the answer is no longer needed. From any thread. */
 FW_API bool fw_page_is_gone(const fw_page *page);
 
 /** One event of a stream (Server-Sent Events). */

@@ -45,7 +45,7 @@ typedef enum fw_type {
 /** May the same call be made again? */
 typedef enum fw_retry {
 	FW_RETRY_NEVER,     /**< it will fail again */
-	FW_RETRY_AFTER_FIX, /** after the caller has changed something */
+	FW_RETRY_AFTER_FIX, /**< after the caller has changed something */
 	FW_RETRY_BACKOFF,   /**< unchanged, after a delay */
 	FW_RETRY_COUNT
 } fw_retry;
@@ -66,17 +66,17 @@ typedef enum fw_origin {
 
 /** The contracts that an error can be written in and read from. */
 typedef enum fw_contract {
-	FW_CANONICAL,   /** faultwire's own format, which loses nothing */
+	FW_CANONICAL,   /**< faultwire's own format, which loses nothing */
 	FW_KAIZA,       /**< the 11-field SystemError envelope */
 	FW_CONTEXT_V0,  /**< {"error":{"code","message"}} of Context Resolve v0 */
 	FW_CODEINTEL,   /**< empty result + error + RFC 9457 problem */
 	FW_TOOLERROR,   /**< {"type","message","recoverable","data"} */
-	FW_OWLCLAW,     /** OwlClaw's error, as sent in MCP */
+	FW_OWLCLAW,     /**< OwlClaw's error, as sent in MCP */
 	FW_OWLCLAW_API, /**< the same as HTTP problem+json */
 	FW_CONTRACT_COUNT,
 	FW_ANY_JSON = FW_CONTRACT_COUNT, /**< JSON in none of the contracts */
 	FW_PLAIN_TEXT,                   /**< not JSON at all */
-	FW_AUTO                          /** for readers: detect it */
+	FW_AUTO                          /**< for readers: detect it */
 } fw_contract;
 
 typedef enum fw_param_type {
@@ -92,13 +92,13 @@ typedef enum fw_param_type {
 typedef struct fw_param {
 	const char *name;
 	fw_param_type type;
-	bool optional;     /** may be omitted */
-	bool message_only; /** used in the message, not stored as context */
+	bool optional;     /**< may be omitted */
+	bool message_only; /**< used in the message, not stored as context */
 } fw_param;
 
 /** One code. Read-only; new members are only appended. No pointer is NULL. */
 typedef struct fw_row {
-	int number;       /** permanent; your own rows start at 100000 */
+	int number;       /**< permanent; your own rows start at 100000 */
 	const char *code; /**< "file.not_found" */
 	const char *title;
 	fw_category category;
@@ -108,7 +108,7 @@ typedef struct fw_row {
 	int status; /**< HTTP */
 	fw_severity severity;
 	int jsonrpc;
-	fw_origin origin; /** default; the raising code may override it */
+	fw_origin origin; /**< default; the raising code may override it */
 	const char *kaiza;
 	const char *context_v0;
 	const char *codeintel;
@@ -117,7 +117,7 @@ typedef struct fw_row {
 	size_t param_count;
 	const char *message; /**< template: "File not found: {path}" */
 	const char *hint;
-	const char *explanation; /** prose; lines end in \n */
+	const char *explanation; /**< prose; lines end in \n */
 	const char *since;
 	const char *example; /**< JSON object with a value for each parameter */
 	/* Lengths of the texts that every encoder writes. */

@@ -1,5 +1,5 @@
 /*
- * server.h - an MCP server: tools, resources and prompts behind one boundary.
+ * server.h - an MCP server: tools, resources and prompts after one boundary.
  *
  * Register what you offer, choose where to listen, run. A handler gets a call,
  * adds to its result, and returns NULL; or it returns an fw_error, which

@@ -127,7 +127,7 @@ fw_error *fw_api_show_overview(fw_page *page, void *ctx)
 	return fw_api_answer(page, &out);
 }
 
-/* Whatever else is below /api/: the version is wrong, or the path. */
+/* Any other path below /api/: the version or the path is wrong. */
 static fw_error *find_nothing(fw_page *page, void *ctx)
 {
 	static const char prefix[] = "/api/v" FW_API_VERSION;

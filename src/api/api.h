@@ -2,8 +2,8 @@
  * api.h - the HTTP API beside the MCP endpoint: the same tools, incidents, codes and
  * alerts for programs that do not speak MCP. docs/api.md describes it.
  *
- * The one rule to remember: a tool that is called here takes the same way through the
- * server as one that is called by MCP. Nothing here checks, limits or records a call.
+ * The one rule to remember: a tool call takes the same path through the server here as
+ * over MCP. Nothing here checks, limits or records a call.
  */
 #ifndef FW_API_API_H
 #define FW_API_API_H

@@ -1,8 +1,8 @@
 /*
  * buf.h - a growing buffer with a size limit and a sticky error state.
  *
- * Writers return nothing. After the first failure later writes do nothing, and the
- * caller checks the state once, at the end. The limit is mandatory: whoever creates a
+ * Writers return nothing. After the first failure later writes do nothing, and the caller
+ * checks the state once, at the end. The limit is mandatory: the code that creates a
  * buffer decides how large a peer may make it.
  */
 #ifndef FW_BASE_BUF_H
@@ -90,8 +90,8 @@ static inline void fw_buf_str(struct fw_buf *buf, const char *text)
  *		write(&out);
  */
 bool fw_buf_open(struct fw_buf *buf, size_t least, struct fw_out *ret_out);
-/* Adds what was written. True: it did not fit, nothing was added, and all of it is to be
- * written again, into more room. */
+/* Adds what was written. True: it did not fit and nothing was added; write all of it
+ * again, into more room. */
 bool fw_buf_close(struct fw_buf *buf, struct fw_out *out);
 
 /* Writes a JSON string, quoted and escaped. `text` is UTF-8. */

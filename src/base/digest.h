@@ -32,8 +32,8 @@ bool fw_hasher_take(struct fw_hasher *hasher, unsigned char ret_hash[FW_SHA256_B
 /* NULL is a no-op. */
 void fw_hasher_free(struct fw_hasher *hasher);
 
-/* The digest as text, lower case and NUL-terminated; "" on failure, which is equal to
- * no digest. */
+/* The digest as text, lower case and NUL-terminated; "" on failure, which equals no
+ * digest. */
 void fw_sha256_text(const void *data, size_t len, char ret_text[FW_SHA256_TEXT]);
 /* Is it 64 lower-case hexadecimal digits? */
 bool fw_sha256_is_text(const char *text, size_t len);

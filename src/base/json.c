@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-/* The first byte at or behind `at` that may be a quote or a backslash: most of a large text is
+/* The first byte at or after `at` that may be a quote or a backslash: most of a large text is
  * the inside of strings. */
 static size_t skip_plain(const char *text, size_t at, size_t len)
 {
@@ -86,7 +86,7 @@ yyjson_doc *fw_json_read(const char *text, size_t len, struct fw_json_limits lim
 
 yyjson_val *fw_json_or_empty(yyjson_val *value)
 {
-	/* The place behind it is where the first member would be. */
+	/* The place after it is where the first member would be. */
 	static yyjson_val empty[2] = { { .tag = YYJSON_TYPE_OBJ } };
 
 	return yyjson_is_obj(value) ? value : empty;

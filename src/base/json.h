@@ -1,8 +1,8 @@
 /*
  * json.h - reading JSON with limits.
  *
- * The one rule to remember: this is the only way to parse JSON (test/checks/banned).
- * Whoever parses decides how large and how deep the text may be.
+ * The one rule to remember: this is the only way to parse JSON (test/checks/banned). The
+ * caller decides how large and how deep the text may be.
  */
 #ifndef FW_BASE_JSON_H
 #define FW_BASE_JSON_H

@@ -3,7 +3,8 @@
  *
  * Errors are nearly always written by programs, so they come in the compact form, and a
  * parser for that form alone needs about a third of the instructions of a general one. It
- * knows no error: whatever is unusual, also an end of the text, is left to yyjson.
+ * reports no errors: anything unusual, including an early end of the text, is left to
+ * yyjson.
  */
 #include "base/json_compact.h"
 
@@ -41,7 +42,7 @@ static __attribute__((noinline)) char *skip_lanes(char *p)
 #endif
 
 /* The next byte of a string that is not taken as it is: a quote, a backslash, a control
- * character (also the NUL behind the text), a byte that is not ASCII. */
+ * character (also the NUL after the text), a byte that is not ASCII. */
 static inline char *skip_plain(char *p)
 {
 #ifdef __SSE2__

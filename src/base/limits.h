@@ -8,8 +8,8 @@
  * a single error, which has no server.
  *
  * The one rule to remember: exceeding a limit gets an answer, with a canonical error
- * (input.too_large, server.overloaded...). Only where an error itself would grow too
- * large the excess is dropped, because raising an error cannot fail.
+ * (input.too_large, server.overloaded...). Only if an error itself would grow too large,
+ * the excess is dropped, because raising an error cannot fail.
  */
 #ifndef FW_BASE_LIMITS_H
 #define FW_BASE_LIMITS_H
@@ -33,8 +33,9 @@ enum {
 	FW_LIMIT_FIELDS = 256,
 	/* Message of an error; a longer one is cut. */
 	FW_LIMIT_TEXT_BYTES = 16 * 1024,
-	/* Text that is to be cut is searched for secrets so far beyond the cut, because a secret
-	 * may be known by its end; a stream in windows of this size, of which a part is kept. */
+	/* How far beyond the cut a text is searched for secrets before it is cut, because only
+	 * the end of a secret may identify it; also the window in which a stream is
+	 * searched. */
 	FW_LIMIT_REDACT_AHEAD_BYTES = 16 * 1024,
 	FW_LIMIT_REDACT_WINDOW_BYTES = 16 * 1024,
 	/* An id, as JSON text: each call has room for one. */
@@ -43,8 +44,8 @@ enum {
 	FW_LIMIT_SHARED_BYTES = 1024 * 1024,
 	/* Worker processes per pool. */
 	FW_LIMIT_WORKERS = 256,
-	/* How long a handler may run on after its call was cancelled; a worker that has closed
-	 * its socket may take to exit; delay before a worker whose start failed is started. */
+	/* How long a handler may continue after its call was cancelled, and a worker may take
+	 * to exit after it closed its socket; delay before a failed worker is started again. */
 	FW_LIMIT_CANCEL_GRACE_MS = 500,
 	FW_LIMIT_DEATH_MS = 50,
 	FW_LIMIT_RESPAWN_MS = 250,

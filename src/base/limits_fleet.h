@@ -29,8 +29,8 @@ enum {
 	FW_LIMIT_FLEET_LATE_URIS = 64,
 	/* Upstreams whose breakers are shared. */
 	FW_LIMIT_FLEET_BREAKERS = 256,
-	/* A replica that has not reported itself for so long has ended: its calls are not
-	 * counted, and have no answer. */
+	/* A replica that has not reported itself for this long has ended: its calls are
+	 * not counted, and have no answer. */
 	FW_LIMIT_FLEET_DEAD_MS = 3000,
 };
 

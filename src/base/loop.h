@@ -1,9 +1,9 @@
 /*
  * loop.h - the event loop that a server, a client and a gateway share.
  *
- * A libuv loop, and a queue of tasks that other threads hand to it. Whoever
- * makes the loop runs it; the parts that live on it (transports, children, HTTP
- * requests, timers) only borrow it.
+ * A libuv loop, and a queue of tasks that other threads hand to it. The owner of the loop
+ * runs it; the parts that use it (transports, children, HTTP requests, timers) only
+ * borrow it.
  *
  * The one rule to remember: everything but fw_loop_post() and fw_loop_stop()
  * belongs to the thread that runs the loop.
@@ -32,10 +32,10 @@ struct fw_loop {
 	uv_mutex_t lock;
 	struct fw_task *first; /* under the lock, oldest first */
 	struct fw_task *last;
-	bool is_closed; /* under the lock: nothing is taken any more */
+	bool is_closed; /* under the lock: no more tasks are accepted */
 	atomic_bool stop_wanted;
-	/* More of the same work follows at once: who writes may wait for it, and write all
-	 * of it together before the loop waits. */
+	/* More of the same work follows in this iteration: a writer may wait for it and write
+	 * everything together before the loop blocks. */
 	bool has_more;
 	uv_timer_t trim;
 };
@@ -54,13 +54,13 @@ void fw_loop_stop(struct fw_loop *loop);
  * the task is still the caller's. */
 bool fw_loop_post(struct fw_loop *loop, struct fw_task *task);
 
-/* Much memory was freed, and as much may be needed again soon: what the heap still keeps is
- * returned to the system after a second without another call of this. */
+/* Much memory was freed, and as much may be needed again soon: the heap returns it to the
+ * system after a second without another call of this function. */
 void fw_loop_trim_later(struct fw_loop *loop);
 
-/* Runs posted tasks a last time, closes, and waits for handles that are still
- * closing. Whoever put a handle on the loop has closed it before. A loop that
- * was zeroed and never initialised is a no-op. */
+/* Runs posted tasks a last time, closes, and waits for handles that are still closing.
+ * All handles must have been closed before. A loop that was zeroed and never initialised
+ * is a no-op. */
 void fw_loop_close(struct fw_loop *loop);
 
 #endif

@@ -197,7 +197,7 @@ static void test_out__plain_texts_are_those_that_are_not_changed(void **state)
 			}
 			text[at] = 'x';
 		}
-		/* What is behind it does not count. */
+		/* What is after it does not count. */
 		text[len] = '"';
 		assert_true(fw_out_is_plain(text, len));
 	}

@@ -38,7 +38,7 @@ static const struct range
 		{ 0x13430, 0x1343f }, /* controls of hieroglyphs */
 		{ 0x1bca0, 0x1bca3 }, /* controls of shorthand */
 		{ 0x1d173, 0x1d17a }, /* controls of musical notation */
-		{ 0xe0000, 0xe0fff }, /* tags, which spell text that nobody sees */
+		{ 0xe0000, 0xe0fff }, /* tags, which spell invisible text */
 	};
 
 static bool is_hidden(uint32_t c)

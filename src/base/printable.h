@@ -1,10 +1,10 @@
 /*
- * printable.h - text of others on a terminal: which characters may be shown.
+ * printable.h - which characters of untrusted text may be shown on a terminal.
  *
- * Not shown is what moves the cursor, starts an escape sequence, turns the
- * direction of the line around, ends the line, or cannot be seen: C0 and C1
- * controls, bidirectional controls, zero-width and other format characters,
- * line and paragraph separators, and whatever is not UTF-8.
+ * Characters that move the cursor, start an escape sequence, reverse the direction of the
+ * line, end the line or are invisible are not shown: C0 and C1 controls, bidirectional
+ * controls, zero-width and other format characters, line and paragraph separators, and
+ * invalid UTF-8.
  */
 #ifndef FW_BASE_PRINTABLE_H
 #define FW_BASE_PRINTABLE_H

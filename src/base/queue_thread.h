@@ -37,7 +37,7 @@ struct fw_queue_thread {
 	struct fw_queue_item *last;
 	size_t count;
 	bool is_stopping;
-	bool is_abandoned; /* the stop timed out, and nobody waits for the thread */
+	bool is_abandoned; /* the stop timed out; the thread is not joined */
 	bool is_ended;
 };
 
@@ -79,8 +79,8 @@ void fw_queue_thread_await(struct fw_queue_thread *queue);
 
 /* ---- for the thread ----------------------------------------------------- */
 
-/* Locked. Waits until it is woken, or until that time of fw_steady_ns(); INT64_MAX:
- * no limit. False: the time has come. May return early. */
+/* Locked. Waits until it is woken, or until that time of fw_steady_ns(); INT64_MAX: no
+ * limit. False: the time has passed. May return early. */
 bool fw_queue_thread_wait(struct fw_queue_thread *queue, int64_t until_ns);
 
 /* Locked. All items, oldest first; the queue is empty then. */

@@ -5,7 +5,7 @@
  * the environment that it is given and no other, default signal handling, and
  * its own process group, so that it can be ended with everything it started.
  *
- * The one rule to remember: whoever starts a child reaps it, through its pidfd.
+ * The one rule to remember: the code that starts a child must reap it, through its pidfd.
  */
 #ifndef FW_BASE_SUBPROCESS_H
 #define FW_BASE_SUBPROCESS_H
@@ -26,13 +26,13 @@ struct fw_subprocess_options {
 	/* The kernel kills the child when the thread that started it ends, however
 	 * that happens. */
 	bool dies_with_parent;
-	/* A small process of ours stands between the child and the parent. It ends when the
-	 * child does or the parent dies, and ends every descendant of the child before,
-	 * also those that have left its process group. Exit status and signal are the
+	/* A small supervisor process runs between the child and the parent. It ends when the
+	 * child ends or the parent dies, after it has ended every descendant of the child,
+	 * including those that have left its process group. Exit status and signal are the
 	 * child's. It is what `pid` names. */
 	bool is_supervised;
-	/* Landlock rules that the child gets, a descriptor; 0: none. If they cannot be put in
-	 * force, the program is not started. */
+	/* Landlock ruleset for the child, a descriptor; 0: none. If it cannot be enforced, the
+	 * program is not started. */
 	int ruleset;
 	/* Stay in the parent's process group, and open no pidfd: for a parent whose
 	 * sandbox allows neither. */
@@ -46,17 +46,17 @@ struct fw_subprocess {
 	int pidfd; /* readable once it has ended; -1: none */
 };
 
-/* What failed, where a child could not be started. */
+/* What failed, if a child could not be started. */
 enum fw_subprocess_step {
 	FW_SUBPROCESS_STARTED,
-	FW_SUBPROCESS_FORK,      /* no process or descriptor to be had */
+	FW_SUBPROCESS_FORK,      /* no process or descriptor was available */
 	FW_SUBPROCESS_DIRECTORY, /* its directory */
 	FW_SUBPROCESS_EXEC       /* its program */
 };
 
-/* Starts it, and returns when its program runs or is known not to: then
- * `*ret_errno` says why, and nothing is left of it. `*ret_child` is set on
- * success only. The descriptors stay the caller's. */
+/* Starts it, and returns when the program runs or has failed to start. After a failure
+ * `*ret_errno` says why, and no process is left. `*ret_child` is set on success only. The
+ * descriptors stay the caller's. */
 enum fw_subprocess_step fw_subprocess_start(const struct fw_subprocess_options *options,
 					    struct fw_subprocess *ret_child, int *ret_errno);
 

@@ -1,6 +1,6 @@
 /*
- * supervise.h - the process between us and a program that we start: it outlives neither,
- * and leaves nothing behind that the program has started.
+ * supervise.h - the process between us and a program that we start. It ends with either of
+ * them, and ends all processes that the program has started.
  *
  * It is a child subreaper: a descendant whose own parent has ended becomes its child, also
  * if it has left the process group or the session. So all of them can be found and ended.

@@ -1,11 +1,10 @@
 /*
- * text.h - a text as pointer and length: what our own tables hold, and what
- * came from outside.
+ * text.h - a text as pointer and length: from our own tables, or from a peer.
  *
- * The one rule to remember: JSON strings of a peer may contain NULs, so that
- * strlen() and strcmp() see another text than the peer sent. They are read by
- * fw_text_of() and become C strings through fw_text_str() alone, which refuses
- * those; test/checks/banned keeps other ways out of the server.
+ * The one rule to remember: JSON strings of a peer may contain NULs, so that strlen() and
+ * strcmp() see another text than the peer sent. So read them with fw_text_of(), and make
+ * C strings of them only with fw_text_str(), which refuses NULs; test/checks/banned finds
+ * other ways.
  */
 #ifndef FW_BASE_TEXT_H
 #define FW_BASE_TEXT_H
@@ -36,7 +35,7 @@ static inline bool fw__text_is(struct fw_text text, const char *other, size_t le
 	return text.p && text.n == len && memcmp(text.p, other, len) == 0;
 }
 
-/* `known` is a C string of ours. */
+/* `known` is a C string of our own. */
 static inline bool fw_text_is(struct fw_text text, const char *known)
 {
 	return fw__text_is(text, known, strlen(known));

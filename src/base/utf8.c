@@ -67,14 +67,14 @@ static inline bool is_plain(const unsigned char *s)
  * on a reason. */
 enum {
 	SHORT = 1,       /* a lead byte without a continuation */
-	LONG = 2,        /* a continuation behind ASCII */
+	LONG = 2,        /* a continuation after ASCII */
 	OVERLONG_3 = 4,  /* e0 80..9f */
 	LARGE = 8,       /* f4 90.., f5.. */
 	SURROGATE = 16,  /* ed a0..bf */
 	OVERLONG_2 = 32, /* c0, c1 */
 	LARGE_1000 = 64, /* f5..ff 80..8f */
 	OVERLONG_4 = 64, /* f0 80..8f */
-	TWO = 128,       /* two continuations: right behind a longer lead byte only */
+	TWO = 128,       /* two continuations: right after a longer lead byte only */
 	ANY = SHORT | LONG | TWO,
 	BLOCK = 16
 };
@@ -109,7 +109,7 @@ __attribute__((target("ssse3"))) static inline __m128i faults_of(__m128i now, __
 					       _mm_and_si128(_mm_srli_epi16(back1, 4), low)),
 			      _mm_shuffle_epi8(first_low, _mm_and_si128(back1, low))),
 		_mm_shuffle_epi8(second_high, _mm_and_si128(_mm_srli_epi16(now, 4), low)));
-	/* The high bit is set two behind e0.., and three behind f0..: TWO is right there. */
+	/* The high bit is set two after e0.., and three after f0..: TWO is right there. */
 	const __m128i third = _mm_subs_epu8(back2, _mm_set1_epi8(0xe0 - 0x80));
 	const __m128i fourth = _mm_subs_epu8(back3, _mm_set1_epi8(0xf0 - 0x80));
 	const __m128i due = _mm_and_si128(_mm_or_si128(third, fourth), _mm_set1_epi8(C(0x80)));

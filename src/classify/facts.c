@@ -203,7 +203,7 @@ static bool is_in_brackets(const struct fw_word *word)
 				      word->after == ':' || word->after == ';'));
 }
 
-/* "received 404 rows": a number of things, whatever is before it. */
+/* "received 404 rows": a count, regardless of the word before it. */
 static bool is_amount(const struct fw_word *next)
 {
 	static const char *const known[] = {

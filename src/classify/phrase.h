@@ -4,7 +4,7 @@
  *
  * The automaton is a tree of words: an edge leads from a node to the next by the number
  * of a word. A scan keeps the nodes that it has reached, at most one per word of the
- * longest phrase, so its time is linear in the text whatever the text is.
+ * longest phrase, so its time is linear in the length of any text.
  *
  * A word may be in sets; the name of a set, "@secret", in a phrase stands for any of its
  * words. "@number" is any word that begins with a digit: 30, 1.5, 30ms.

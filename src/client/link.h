@@ -26,7 +26,7 @@ enum {
 	FW_LIMIT_HANDSHAKE_MS = 30 * 1000,   /* time for the handshake */
 	FW_LIMIT_PROBE_MS = 3 * 1000,        /* of that, for the answer to a probe */
 	FW_LIMIT_PROBE_START_MS = 10 * 1000, /* the same, of a program that is starting */
-	FW_LIMIT_CRASH_REPORT_MS = 40,       /* a call may go on after a crash report */
+	FW_LIMIT_CRASH_REPORT_MS = 40,       /* a call may continue after a crash report */
 	FW_LIMIT_REPLY_DEPTH = 512,          /* nesting of a message */
 	FW_LIMIT_HELLO_BYTES = 256 * 1024,   /* answer to the handshake */
 };
@@ -47,7 +47,7 @@ struct fw_link_target {
 	size_t message_bytes;
 };
 
-/* What a link says about text that is no message. */
+/* What a link says about text that is not a message. */
 enum fw_link_noise {
 	FW_LINK_TOO_LARGE, /* a message beyond the limit was dropped; the text is its start */
 	FW_LINK_CUT        /* the output ended inside a message; the text is its start */

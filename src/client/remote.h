@@ -1,6 +1,6 @@
 /*
  * remote.h - an MCP server as its client sees it: the handshake in both eras, requests
- * with ids and deadlines of ours, and whatever the server sends by itself.
+ * with ids and deadlines of this side, and messages that the server sends unasked.
  *
  * This is where a failure of a server gets its code: a process that ends, a reply that
  * is cut, that has another id, or that never comes. A failure is reported as soon as it
@@ -49,7 +49,7 @@ struct fw_remote_reply {
 /* Either `reply` or `err`, which the callee owns. Another request may be made here;
  * fw_remote_free() may not be called. */
 typedef void fw_remote_done_fn(void *ctx, const struct fw_remote_reply *reply, fw_error *err);
-/* notifications/progress of this request; `params` has a token of ours. */
+/* notifications/progress of this request; `params` has our token. */
 typedef void fw_remote_progress_fn(void *ctx, struct fw_slice params);
 
 struct fw_remote_request {
@@ -65,7 +65,7 @@ struct fw_remote_request {
 	const char *const *headers; /* modern HTTP: Mcp-Param-* lines; NULL: none */
 	uint32_t deadline_ms;       /* 0: none */
 	/* It stays open for notifications (subscriptions/listen): a reply that matches no
-	 * request is never taken for one to this. */
+	 * request is never read as its reply. */
 	bool is_stream;
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress; /* NULL: no progress is asked for */
@@ -84,10 +84,9 @@ struct fw_remote_callbacks {
 	/* The server asks something; answered with fw_remote_answer(), now or later. A
 	 * ping is answered by the remote. NULL member: refused with -32601. */
 	void (*asked)(void *ctx, uint64_t key, const struct fw_scan *message);
-	/* A line that is no message: a banner or a log line. NULL member: only counted. */
+	/* A line that is not a message: a banner or a log line. NULL member: only counted. */
 	void (*stray)(void *ctx, const char *text, size_t len);
-	/* Each message that is sent, and each that is received, as it is. NULL member: not
-	 * wanted. */
+	/* Each message that is sent or received, unchanged. NULL member: not wanted. */
 	void (*trace)(void *ctx, bool is_sent, const char *text, size_t len);
 };
 
@@ -107,7 +106,7 @@ struct fw_remote_counts {
 	uint64_t sent;
 	uint64_t replies;
 	uint64_t late;      /* replies after their deadline or cancellation */
-	uint64_t stray;     /* lines that are no message */
+	uint64_t stray;     /* lines that are not messages */
 	uint64_t unmatched; /* replies with an id that is not ours, or twice */
 	uint64_t connects;
 };
@@ -138,7 +137,8 @@ bool fw_remote_is_modern(const struct fw_remote *remote);
 /* The result of initialize or server/discover, raw JSON; absent: not READY yet. */
 struct fw_slice fw_remote_hello(const struct fw_remote *remote);
 
-/* Takes it requests? READY, or the session is being renewed, which requests wait for. */
+/* Whether it takes requests: READY, or the session is being renewed, which requests wait
+ * for. */
 bool fw_remote_takes_requests(const struct fw_remote *remote);
 /* Makes a request, if it takes any. `ret_key` (may be NULL) names it for fw_remote_cancel().
  * Raises what fw_link_send() raises, input.too_large, and upstream.closed if it takes

@@ -59,7 +59,8 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 		fw_remote__go_down(remote, NULL, cause);
 		return;
 	}
-	/* From the loop: whoever connects has not returned, and would wait for `ready`. */
+	/* On the loop, because the caller of connect has not returned yet and would wait for
+	 * `ready`. */
 	fw_error_free(remote->start_err);
 	remote->start_err = cause;
 	fw_remote__watch(remote, uv_now(&remote->loop->uv));

@@ -5,9 +5,9 @@
  * that of the error, if the server has set one, otherwise that of the operation in
  * the table below.
  *
- * A failure that nobody classified (tool.failed) is the contract's internal-error: its
- * text may hold anything, so the client gets a fixed sentence and, in the extensions, the
- * type of what was thrown. The text itself is in the audit log and the incident.
+ * An unclassified failure (tool.failed) is the contract's internal-error: its text may
+ * hold anything, so the client gets a fixed sentence and, in the extensions, the type of
+ * what was thrown. The text itself is in the audit log and the incident.
  */
 #include "base/json.h"
 #include "contract/contract_impl.h"

@@ -165,7 +165,7 @@ enum fw_kind {
 struct fw_member {
 	char name[FW_JSON_COMPACT_PADDING]; /* with zeros behind, to compare it at once */
 	size_t len;
-	uint32_t behind; /* a bit for each byte behind the name */
+	uint32_t behind; /* a bit for each byte after the name */
 	uint32_t kinds;  /* of enum fw_kind */
 };
 

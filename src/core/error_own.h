@@ -46,7 +46,7 @@ void fw__error_fill_own(fw_error *err, enum fw_slot slot, const char *text, size
 /* The same for a text of which nothing is escaped in JSON; see fw_out_is_plain(). */
 void fw__error_fill_plain(fw_error *err, enum fw_slot slot, const char *text, size_t len);
 
-/* Whether the incident id is one of ours, as long as fw_incident_id() makes them. */
+/* Whether the incident id is one that we made, as long as fw_incident_id() makes them. */
 bool fw__error_has_own_incident(const fw_error *err);
 
 /* Sets time and incident id of an error that has none. */

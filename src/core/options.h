@@ -5,7 +5,7 @@
  * (<faultwire/base.h>). A function that takes such a struct reads it through
  * fw_options_read() and uses only the copy.
  *
- * The rule to remember: a new member goes to the end, and begins at or behind the size
+ * The rule to remember: a new member goes to the end, and begins at or after the size
  * that the struct had in the last release. If the struct ended in padding, fill that
  * first with a reserved member: an old caller's padding has no defined value.
  */

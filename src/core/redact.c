@@ -231,7 +231,7 @@ static const struct {
 	[CLOSER] = { LETTERS | L(DIGIT) | L(CLOSER), ~(uint32_t)0 },
 };
 
-/* Whether a mark that is no sign between key and value is worth a look. */
+/* Whether a mark that is not a sign between key and value is worth a look. */
 static inline bool likely_other(const unsigned char *p)
 {
 	switch (p[0]) {
@@ -258,7 +258,7 @@ static inline uint32_t likely_sign(const unsigned char *p)
 	unsigned last = sorts[end[-1]];
 	uint32_t key = (endings[last].second >> sorts[end[-2]]) &
 		       (endings[last].third >> sorts[end[-3]]) & 1;
-	/* Behind attributes the name of an element is far; names in percent encoding may
+	/* After attributes the name of an element is far; names in percent encoding may
 	 * end in anything. */
 	uint32_t tag = p[0] == '>' && (p[-1] == '"' || p[-1] == '\'');
 	uint32_t url = p[1] == '/' || p[-3] == '%';
@@ -267,10 +267,10 @@ static inline uint32_t likely_sign(const unsigned char *p)
 }
 
 /*
- * Of the marks those that are worth a look: a sign behind letters that a
- * secret's key may end in, dashes that start an option, "bea", "bas" and "pas".
- * `edge`: marks of which the bytes from four before to two behind are not all in the
- * text. Letters look ahead only, and two bytes before the end none starts a secret.
+ * Of the marks those that are worth a look: a sign after letters that a secret's key may
+ * end in, dashes that start an option, "bea", "bas" and "pas". `edge`: marks of which the
+ * bytes from four before to two after are not all in the text. Letters look ahead only,
+ * and two bytes before the end none starts a secret.
  */
 static inline uint64_t likely(const char *block, size_t rest, uint64_t marks, uint64_t edge)
 {
@@ -320,9 +320,9 @@ static bool look_at(const struct fw_redact_view *v, size_t at, struct fw_redact_
 }
 
 /*
- * What has been redacted stays as it is, and so does a value around it: it was
- * there before, and was not hidden. Compared without the bracket, which a value
- * may end at. A private key is hidden whatever is in it.
+ * What has been redacted stays as it is, and so does a value around it: it was there
+ * before, and was not hidden. Compared without the bracket, which a value may end at. A
+ * private key is hidden regardless of its content.
  */
 static bool match_at(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
@@ -383,8 +383,8 @@ static bool find_first(const struct fw_redact_view *v, struct fw_redact_match *m
 }
 
 /*
- * A secret may start some way behind the place that gives it away, as in
- * "--user name:secret". What is between the two is searched as well.
+ * A secret may start some way after the place that gives it away, as in "--user
+ * name:secret". What is between the two is searched as well.
  */
 bool fw_redact__find(const struct fw_redact_view *v, struct fw_redact_match *m)
 {

@@ -1,15 +1,15 @@
 /*
  * redact.h - secrets are not part of an error.
  *
- * Messages, causes and context come from tools, peers and system calls, and
- * such text now and then holds a password, a token or a key. What looks like
- * one is replaced before it is kept, because whatever is kept is sent, logged
- * and shown. Pure functions on (pointer, length); nothing allocates.
+ * Messages, causes and context come from tools, peers and system calls, and such text now
+ * and then holds a password, a token or a key. What looks like one is replaced before it
+ * is kept, because everything that is kept is sent, logged and shown. Pure functions on
+ * (pointer, length); nothing allocates.
  *
- * The rule of judgement: structure first. Where the text itself says "this is
- * a secret" (a header, a PEM block, a token's prefix, "password=") the value
- * goes. Where it might be prose ("token: expected string") the value goes only
- * if it does not read like a word: see redact_value.c.
+ * Structure decides first. If the text itself marks a secret (a header, a PEM block, a
+ * token's prefix, "password="), the value is replaced. If it might be prose ("token:
+ * expected string"), the value is replaced only if it does not look like a word: see
+ * redact_value.c.
  */
 #ifndef FW_CORE_REDACT_H
 #define FW_CORE_REDACT_H
@@ -25,9 +25,8 @@
 enum { FW_REDACT_LEAST = 8 };
 
 /*
- * Whether whatever is stored under that key is a secret: "password",
- * "refreshToken", "X-API-Key". Judged by words, so "tokenizer", "max_tokens"
- * and "primary_key" are not.
+ * Whether the value of that key is a secret: "password", "refreshToken", "X-API-Key".
+ * Judged by words, so "tokenizer", "max_tokens" and "primary_key" are not.
  */
 bool fw_redact_key_is_secret(const char *key, size_t len);
 
@@ -41,7 +40,7 @@ bool fw_redact_member_is_secret(const char *key, size_t len, const char *value,
 /* Whether any step of a JSON Pointer is such a key: "/users/0/password". */
 bool fw_redact_pointer_is_secret(const char *pointer);
 
-/* Where the first secret of the text starts; `len` where there is none. */
+/* Where the first secret of the text starts; `len` if there is none. */
 size_t fw_redact_find(const char *text, size_t len);
 
 /*
@@ -52,17 +51,16 @@ size_t fw_redact_find(const char *text, size_t len);
 size_t fw_redact_copy(char *dst, size_t cap, const char *src, size_t len);
 
 /*
- * Redact, then cut: the beginning of the redacted text, at most `cap` bytes with
- * the final NUL, never part of a character. Whoever shortens text of a peer
- * does it with this, or with redact_stream.h where the end is to be kept: a
- * secret that was cut first is not recognised any more. Returns its length.
+ * Redact, then cut: the beginning of the redacted text, at most `cap` bytes with the
+ * final NUL, never part of a character. Always shorten text of a peer with this, or with
+ * redact_stream.h if the end is to be kept: a secret that was cut first is not recognised
+ * any more. Returns its length.
  */
 size_t fw_redact_cut(char *dst, size_t cap, const char *src, size_t len);
 
 /*
- * Whether a key holds a secret itself, as where a peer makes keys of whatever it
- * was given. Such a member becomes "[redacted]":"[redacted]", the first of an
- * object; others are left out.
+ * Whether a key holds a secret itself, because some peers use input as keys. Such a
+ * member becomes "[redacted]":"[redacted]", the first of an object; others are left out.
  */
 static inline bool fw_redact_key_holds_secret(const char *key, size_t len)
 {

@@ -154,7 +154,7 @@ bool fw_redact__match_pem(const struct fw_redact_view *v, size_t at, struct fw_r
 	if (!FW_REDACT_STARTS(v, dashes, "BEGIN "))
 		return false;
 	end = private_label_end(v, dashes + 6);
-	/* Behind a mere mention of the header nothing looks like a key. */
+	/* After a mere mention of the header nothing looks like a key. */
 	if (!end || last_body(v) < end + PEM_BODY_LEAST)
 		return false;
 	stop = find_in(v, end, v->len, is_ssh2 ? "---- END " : "-----END ", 9);
@@ -196,7 +196,7 @@ static size_t indent_at(const struct fw_redact_view *v, size_t at)
 	return i - at;
 }
 
-/* The line of the key ends behind '|' or '>', which may have +, - and a digit. */
+/* The line of the key ends after '|' or '>', which may have +, - and a digit. */
 bool fw_redact__yaml_block(const struct fw_redact_view *v, size_t at, size_t *ret_start,
 			   size_t *ret_end)
 {

@@ -21,7 +21,7 @@ enum {
 enum flag_form {
 	GLUED = 1, /* -pvalue */
 	NEXT = 2,  /* -p value */
-	USER = 4,  /* only what is behind a colon */
+	USER = 4,  /* only what is after a colon */
 	LOGIN = 8, /* only with the word "login": docker run -p is a port */
 };
 
@@ -70,7 +70,7 @@ static bool in_command(char c)
 /* The forms of the flag, by the first command in the words before it that knows it. */
 static unsigned forms_of(const struct fw_redact_view *v, size_t at)
 {
-	/* Also behind the last secret: mysql -pone -ptwo. */
+	/* Also after the last secret: mysql -pone -ptwo. */
 	size_t stop = at > COMMAND_BEFORE ? at - COMMAND_BEFORE : 0;
 	bool is_login = false;
 	size_t end = at, start;
@@ -94,7 +94,7 @@ static unsigned forms_of(const struct fw_redact_view *v, size_t at)
 	return 0;
 }
 
-/* name:value from `start` on: the part behind the colon. */
+/* name:value from `start` on: the part after the colon. */
 static bool match_user(const struct fw_redact_view *v, size_t start, struct fw_redact_match *m)
 {
 	char quote = fw_redact_at(v, start);
@@ -138,7 +138,7 @@ static bool match_argument(const struct fw_redact_view *v, size_t start,
 	return fw_redact_take(m, start, end);
 }
 
-/* Where the next word of a command line or of a list of words starts, behind `at`. */
+/* Where the next word of a command line or of a list of words starts, after `at`. */
 static size_t next_argument(const struct fw_redact_view *v, size_t at)
 {
 	if (fw_is_quote(fw_redact_at(v, at)))
@@ -193,7 +193,7 @@ bool fw_redact__match_option(const struct fw_redact_view *v, size_t at,
 		return match_user(v, start, m);
 	if (behind == '=') /* a pair */
 		return false;
-	/* -pSECRET is a flag; names behind one dash are in lower case. */
+	/* -pSECRET is a flag; names after one dash are in lower case. */
 	for (size_t i = name; i < end && name == at + 1; i++)
 		if (fw_is_upper(v->t[i]))
 			return false;
@@ -221,7 +221,7 @@ static bool is_netrc(const struct fw_redact_view *v, size_t at)
 		memmem(v->t + from, at - from, "default", 7));
 }
 
-/* Behind "password" and blanks, perhaps with "is" or "was" between. */
+/* After "password" and blanks, perhaps with "is" or "was" between. */
 static size_t beside(const struct fw_redact_view *v, size_t at)
 {
 	for (int i = 0; i < BLANKS_MAX; i++)

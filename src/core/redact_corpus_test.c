@@ -1,6 +1,6 @@
 /*
- * redact_corpus_test.c - how much the redactor finds, and how much it blanks
- * that is no secret.
+ * redact_corpus_test.c - how much the redactor finds, and how much it blanks that is not
+ * a secret.
  *
  * Recall: kinds of secrets, each in several carriers. The secrets are made when
  * the test runs, from the places marked with a dollar sign, so that nothing in

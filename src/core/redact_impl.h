@@ -52,7 +52,7 @@ bool fw_redact__is_never_secret(const char *value, size_t len);
 /* A run of characters that no word of a language has: digits among letters. */
 bool fw_redact__is_random(const char *text, size_t len, size_t least);
 
-/* Whether it is base64 of "user:password", as behind "Basic". */
+/* Whether it is base64 of "user:password", as after "Basic". */
 bool fw_redact__is_basic(const char *text, size_t len);
 
 /* A text, and how far back a match may look: to the end of the last one. */
@@ -103,14 +103,15 @@ bool fw_redact__match_flag(const struct fw_redact_view *v, size_t at,
 bool fw_redact__match_word(const struct fw_redact_view *v, size_t at,
 			   struct fw_redact_match *m);
 
-/* A YAML block scalar behind its '|' or '>' at `at`; where its lines start and end. */
+/* A YAML block scalar after its '|' or '>' at `at`; where its lines start and end. */
 bool fw_redact__yaml_block(const struct fw_redact_view *v, size_t at, size_t *ret_start,
 			   size_t *ret_end);
 
 /* Lines of base64 from `at` on; where they end, `at` if there are none. */
 size_t fw_redact__base64_lines(const struct fw_redact_view *v, size_t at);
 
-/* Twelve words or more, as wallets write their keys; where they end, 0 if it is no phrase. */
+/* Twelve words or more, as wallets write their keys; where they end, 0 if it is not a
+ * phrase. */
 size_t fw_redact__phrase_end(const struct fw_redact_view *v, size_t at);
 
 /* Where a value without quotes ends, and one that is in quotes. */
@@ -220,7 +221,7 @@ static inline size_t fw_redact_escape(const struct fw_redact_view *v, size_t at)
 	return fw_redact_at(v, at + n) == 'm' ? n + 1 : 0;
 }
 
-/* A word could start here, also behind an escape. */
+/* A word could start here, also after an escape. */
 static inline bool fw_redact_starts_word(const struct fw_redact_view *v, size_t at)
 {
 	size_t start = at;

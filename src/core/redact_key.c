@@ -156,7 +156,7 @@ static const char *const password_passes[] = {
 	"imap",     "mongo",    "key",  "store", "sudo",     "ldap",  NULL,
 };
 
-/* Codes that let somebody in. */
+/* Codes that grant access. */
 static const char *const entry_codes[] = {
 	"otp",  "verification", "mfa",    "fa",  "security", "login",
 	"totp", "recovery",     "backup", "sms", "auth",     NULL,
@@ -167,7 +167,7 @@ static const char *const wallet_phrases[] = {
 	"seed", "recovery", "secret", "mnemonic", "backup", "wallet", NULL,
 };
 
-/* Tokens that are no secrets: of a language, of a model, of a protocol. */
+/* Tokens that are not secrets: of a language, of a model, of a protocol. */
 static const char *const harmless_tokens[] = {
 	"progress", "page",   "next",  "previous", "continuation", "cancel",  "cancellation",
 	"max",      "min",    "total", "per",      "unexpected",   "stop",    "start",

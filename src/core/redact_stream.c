@@ -1,10 +1,10 @@
 /*
- * redact_stream.c - a window over the text. At its start is text that has come
- * out already: matchers look back for keys and for the first line of a private
- * key. Behind it is text that waits for the end of its line.
+ * redact_stream.c - a window over the text. At its start is text that has come out
+ * already: matchers look back for keys and for the first line of a private key. After it
+ * is text that waits for the end of its line.
  *
- * Of a secret that has no end yet the middle is dropped when room is needed:
- * its first bytes say what it is, its last ones where it goes on.
+ * Of a secret that has no end yet the middle is dropped when room is needed: its first
+ * bytes say what it is, its last ones where it continues.
  */
 #include "core/redact_stream.h"
 
@@ -14,8 +14,8 @@
 #include "core/redact_impl.h"
 
 enum {
-	CONTEXT = 1024,    /* bytes that are remembered behind us */
-	OPEN_BEFORE = 128, /* of the key of a secret that goes on */
+	CONTEXT = 1024,    /* bytes kept before the position */
+	OPEN_BEFORE = 128, /* of the key of a secret that continues */
 	OPEN_HEAD = 256,   /* of its beginning */
 	OPEN_TAIL = 256,   /* of its end so far */
 	AHEAD = 1024,      /* a line without an end is released but for this much */
@@ -102,7 +102,7 @@ static void settle(struct fw_redact_stream *s, size_t limit, fw_redact_take_fn *
 		view.from = m.end;
 		goes_on = is_rest_newlines(s, m.end);
 	}
-	/* The newline behind a secret that goes on may be part of it. */
+	/* The newline after a secret that continues may be part of it. */
 	if (!goes_on)
 		release(s, view.from, limit, take, ctx);
 	s->done = goes_on || view.from > limit ? view.from : limit;

@@ -281,7 +281,7 @@ static size_t hash_start(const struct fw_redact_view *v, size_t at)
 }
 
 /* $2b$12$..., $6$salt$..., $argon2id$v=19$m=1,t=2,p=1$salt$...; `at` is where a run of
- * letters and digits behind a dollar sign starts. */
+ * letters and digits after a dollar sign starts. */
 static bool match_hash(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
 	size_t start = hash_start(v, at), end = at;
@@ -308,7 +308,7 @@ static bool is_in_webhook(const struct fw_redact_view *v, size_t at)
 	       memmem(v->t + from, at - from, "/IncomingWebhook/", 17);
 }
 
-/* The random parts of the address of a webhook: whoever knows them may post. All of
+/* The random parts of the address of a webhook: knowing them is enough to post. All of
  * them are one match, because matchers cannot look back beyond the last match. */
 static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
@@ -327,7 +327,7 @@ static bool match_webhook(const struct fw_redact_view *v, size_t at, struct fw_r
 	return fw_redact_take(m, at, end);
 }
 
-/* 110201543:AAH... of Telegram; `at` is where the part behind the colon starts. */
+/* 110201543:AAH... of Telegram; `at` is where the part after the colon starts. */
 static bool match_telegram(const struct fw_redact_view *v, size_t at, struct fw_redact_match *m)
 {
 	size_t end = run_end(v, at, DASHES), start = at;

@@ -13,8 +13,8 @@
  *   2. As data ("key":"value", key=value) anything else is hidden; but a
  *      number is a password only, tokens being counted more often than spelt.
  *   3. In prose (key: value) a token is hidden where digits stand among its
- *      letters or it is very long, a password also where it has any sign that
- *      is no letter, or is the last word of its line.
+ *      letters or it is very long, a password also where it has any sign that is not a
+ *      letter, or is the last word of its line.
  */
 #include "core/redact_impl.h"
 
@@ -25,10 +25,10 @@ enum {
 	BASIC_LEAST = 8,   /* base64 of "a:b" and a little more */
 	SENTENCE_WORD_MAX = 24,
 	METHOD_MAX = 20,   /* bytes of the name of a method */
-	OPAQUE_LEAST = 8,  /* bytes of a token behind a key that is often harmless */
+	OPAQUE_LEAST = 8,  /* bytes of a token after a key that is often harmless */
 	OPAQUE_TURNS = 3,  /* how often its digits and letters change */
 	PIN_MAX = 10,      /* digits; longer numbers are times and ids */
-	PHRASE_LEAST = 24, /* bytes of a seed that is no phrase of words */
+	PHRASE_LEAST = 24, /* bytes of a seed that is not a phrase of words */
 };
 
 /* What is said about secrets. */
@@ -69,7 +69,7 @@ static bool is_in(char c, const char *set)
 
 struct census {
 	size_t upper, lower, digits, others;
-	bool inner_upper; /* a capital behind a small letter */
+	bool inner_upper; /* a capital after a small letter */
 };
 
 static struct census count(const char *text, size_t len)

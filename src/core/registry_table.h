@@ -43,7 +43,7 @@ static inline const struct fw_row_text *fw__row_text_of(const fw_row *row)
  */
 FW_NODISCARD fw_error *fw__row_raise(fw_src at, const fw_row *row, const fw_field *fields,
 				     unsigned given);
-/* The same for a row whose message is its only parameter, which is no field. */
+/* The same for a row whose message is its only parameter, which is not a field. */
 FW_NODISCARD fw_error *fw__row_raise_text(fw_src at, const fw_row *row, const char *text);
 
 /* See row_index.h; a slot is a position in fw__rows + 1. */

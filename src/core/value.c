@@ -30,7 +30,7 @@ struct walk {
 
 yyjson_doc *fw_value_parse(const char *text, size_t len)
 {
-	/* The depth is checked by whoever walks the value, without recursion. */
+	/* Code that walks the value checks the depth, without recursion. */
 	const struct fw_json_limits limits = { .bytes = FW_LIMIT_JSON_BYTES };
 
 	return fw_json_read(text, len, limits, YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
@@ -353,7 +353,7 @@ enum fw_value_fault fw_value_write(struct fw_out *out, yyjson_val *value,
 
 /* ---- slices ---- */
 
-/* Whether `value` has no secret, which is to be hidden. The depth is known to be small. */
+/* Whether `value` has no secret that must be hidden. The depth is known to be small. */
 static bool is_harmless(yyjson_val *value)
 {
 	size_t index, max;

@@ -32,7 +32,7 @@ enum {
 
 struct fw_lease {
 	struct fw_budget_part part; /* what is left of it */
-	uint64_t dry_until_ns;      /* nothing more is to be had; 0: not known */
+	uint64_t dry_until_ns;      /* the budget is used up until then; 0: not known */
 };
 
 /* A request for parts of budgets, on the store's thread. */

@@ -4,7 +4,7 @@
  * A counter per client and period is what was handed out. A server reserves a part of a
  * budget before it spends it, and gives back what is left when it stops. If it is killed,
  * the part that it had reserved is lost, and nothing is spent twice: the counter never
- * exceeds the limit, whatever any number of servers do.
+ * exceeds the limit, with any number of servers.
  *
  * The functions are synchronous.
  *

@@ -29,7 +29,8 @@ struct fw_govern_options {
 	struct fw_loop *loop; /* of the server */
 	const char *store;    /* of tokens and budgets: a file or URL; NULL: none */
 	bool uses_tokens;     /* the tokens of the store; over HTTP one is required */
-	/* How long tokens of a store that servers share are accepted while it is away. */
+	/* How long tokens of a store that servers share are accepted while it is
+	 * unavailable. */
 	int64_t token_age_ms;
 	const char *policy_file; /* NULL: none */
 	/* Decides on rates and calls in progress for all replicas; NULL: this server alone. */
@@ -56,7 +57,7 @@ struct fw_govern_health {
 	bool is_shared;       /* the store is one that servers share */
 	bool is_store_lost;   /* the last look has failed */
 	int64_t lost_unix_ms; /* since when */
-	bool refuses_tokens;  /* it has been away for too long */
+	bool refuses_tokens;  /* it has been unavailable for too long */
 };
 /* On the loop's thread. */
 struct fw_govern_health fw_govern_health(const struct fw_govern *govern);

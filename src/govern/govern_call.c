@@ -1,6 +1,6 @@
 /*
  * govern_call.c - what the authority does with a call: scopes and limits when it comes,
- * budgets when it is about to run, and what is to be noted at its end.
+ * budgets when it is about to run, and bookkeeping at its end.
  *
  * A call that is let through costs a few look-ups and no allocation. It waits only if the
  * part of a budget that is reserved for this server is used up.

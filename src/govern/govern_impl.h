@@ -4,7 +4,7 @@
  *   govern.c           its life, and how it notices changes
  *   govern_identify.c  who brings a token
  *   govern_oauth.c     the OAuth issuer, and the metadata of this server
- *   govern_health.c    whether its store is away, for operators
+ *   govern_health.c    whether its store is unavailable, for operators
  *   govern_call.c      what happens to a call
  */
 #ifndef FW_GOVERN_GOVERN_IMPL_H
@@ -63,7 +63,8 @@ struct fw_govern {
 	bool has_timer;
 	bool is_closed;
 	bool is_store_lost; /* the last poll has failed */
-	/* Tokens of a store that servers share are known for a while when it is away. */
+	/* Tokens of a store that servers share are known for a while when it is
+	 * unavailable. */
 	bool is_store_shared;
 	int64_t token_age_ms;
 	int64_t store_ok_ms;  /* steady clock: when its tokens were last compared */
@@ -93,7 +94,7 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 fw_error *fw_govern__open_page(struct fw_authority *authority, const fw_principal *principal,
 			       const char *pattern);
 
-/* The store has been away for so long that a revocation might have been missed. */
+/* The store has been unavailable for so long that a revocation might have been missed. */
 bool fw_govern__is_stale(const struct fw_govern *govern);
 
 /* govern_health.c: its line of /readyz. */

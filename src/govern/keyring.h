@@ -2,9 +2,9 @@
  * keyring.h - the tokens of a store in memory, for a server that checks one with every
  * request.
  *
- * A token is found by its id, which is no secret; then one digest is compared in constant
- * time. A token whose id is not known is compared with a digest that nothing has, so that
- * both take the same steps.
+ * A token is found by its id, which is not a secret; then one digest is compared in
+ * constant time. A token whose id is not known is compared with a digest that nothing
+ * has, so that both take the same steps.
  *
  * The one rule to remember: a keyring is read from the store on any thread, and belongs
  * to the loop's thread from then on.
@@ -26,7 +26,7 @@ struct fw_key {
 	unsigned char hash[FW_SHA256_BYTES];
 	int64_t expires_ms; /* 0: never */
 	bool is_revoked;
-	bool is_proven;      /* somebody has shown it since the server was started */
+	bool is_proven;      /* it was used since the server was started */
 	int64_t used_ms;     /* 0: not since then */
 	int64_t recorded_ms; /* the last use that is in the store */
 	fw_principal *principal;

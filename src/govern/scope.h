@@ -8,8 +8,8 @@
  *   admin         everything
  *
  * The one rule to remember: scopes restrict callers that have proven who they are by a
- * token. Whoever holds the pipes of a server, and callers of a server that requires no
- * token, have none.
+ * token. The parent of a stdio server, and callers of a server that requires no token,
+ * are not restricted.
  */
 #ifndef FW_GOVERN_SCOPE_H
 #define FW_GOVERN_SCOPE_H

@@ -107,7 +107,7 @@ struct walk {
 	bool is_out_of_memory;
 };
 
-/* A row that is damaged is skipped, so it lets nobody in. */
+/* A damaged row is skipped, so it grants no access. */
 static void read_row(void *ctx, const struct fw_store_row *row)
 {
 	struct walk *walk = ctx;

@@ -5,8 +5,8 @@
  * base64url with 256 random bits. The store has the SHA-256 of the whole text and never
  * the text, which is shown once.
  *
- * The functions are synchronous, and each change is one transaction that fails if
- * somebody else has changed the set of tokens in between.
+ * The functions are synchronous, and each change is one transaction that fails if another
+ * process has changed the set of tokens in between.
  *
  * The one rule to remember: the name of a token is the name of its client, in errors,
  * logs and policies. Only one token of a name is active, except while it is rotated.

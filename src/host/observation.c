@@ -273,7 +273,7 @@ fw_error *fw_server_observe(fw_server *server, const fw_observe_options *options
 	if (!observation)
 		return fw_raise_internal_out_of_memory();
 	memset(observation, 0, sizeof *observation);
-	/* From here on fw_server_free() ends it, whatever was added. */
+	/* From here on fw_server_free() frees everything that was added. */
 	server->companion = (struct fw_companion){ .close = close_attached,
 						   .free = free_attached,
 						   .ctx = observation };

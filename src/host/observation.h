@@ -1,8 +1,8 @@
 /*
  * observation.h - what observes a server: audit log, incidents, log, metrics, alerts.
  *
- * A program of somebody else's has one by fw_server_observe(). `faultwire serve` takes
- * the steps itself, since it reports failures between them.
+ * Other programs use fw_server_observe(). `faultwire serve` takes the steps itself, since
+ * it reports failures between them.
  *
  * The one rule to remember: fw_observation_close() before the server is freed,
  * fw_observation_clear() after it.
@@ -29,8 +29,8 @@ struct fw_observation {
 	struct fw_metrics *metrics;
 	struct fw_alerting *alerting;
 	fw_incidents *incidents;
-	/* Where the firing alerts of all servers are, and the name of this one there; set
-	 * before fw_observation_complete(). NULL: nowhere; the host. */
+	/* The store with the firing alerts of all servers, and the name of this server in
+	 * it; set before fw_observation_complete(). NULL: no store; the host name. */
 	const char *alert_store;
 	const char *replica;
 	bool has_log; /* it started the log of this process */

@@ -40,8 +40,8 @@ struct fw_curl {
 };
 extern struct fw_curl fw_curl;
 
-/* Loads and initialises it. Raises internal.unsupported where it is not
- * installed. Before other threads are at work. */
+/* Loads and initialises it. Raises internal.unsupported if it is not installed. Before
+ * other threads are started. */
 fw_error *fw_curl_load(void);
 
 #ifndef FW_IO_CURL_NO_NAMES

@@ -38,7 +38,7 @@ struct fw_fetch {
 	bool is_begun;     /* a connection was about to be given the request */
 	bool is_repeated;  /* libcurl wanted to send it again */
 	bool is_followed;  /* `end` has set another URL */
-	bool is_unwatched; /* its socket cannot be polled: it is to fail */
+	bool is_unwatched; /* its socket cannot be polled: it must fail */
 	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
 };
 
@@ -242,8 +242,8 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 	struct watch *watch = (struct watch *)poll;
 	int flags = 0;
 
-	/* Not CURL_CSELECT_ERR: libcurl would report that it could not send, whatever the
-	 * error. If it reads or writes, the error of the socket says what happened. */
+	/* Not CURL_CSELECT_ERR: libcurl would always report that it could not send. If it
+	 * reads or writes, the error of the socket says what happened. */
 	if (status < 0)
 		flags = CURL_CSELECT_IN | CURL_CSELECT_OUT;
 	if (events & UV_READABLE)

@@ -46,8 +46,8 @@ struct fw_fetch_callbacks {
 struct fw_fetch_options {
 	const char *method; /* "POST" */
 	const char *url;    /* http or https */
-	/* Lines "Name: value", NULL at the end; NULL: none. CR, LF or NUL cannot
-	 * be in them. */
+	/* Lines "Name: value", NULL at the end; NULL: none. They must not contain CR, LF
+	 * or NUL. */
 	const char *const *headers;
 	const char *body; /* copied; NULL: none */
 	size_t len;

@@ -71,20 +71,22 @@ void fw_ask_answer(struct fw_session *session, uint64_t id, const fw_call *messa
  * memory, or it is not possible. */
 bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
 		    size_t params_len, void *asker);
-/* Nothing is asked of this session any more. */
+/* This session is not asked anything any more. */
 void fw_ask_end(struct fw_session *session);
 /* No answer is awaited any more. */
 void fw_ask_forget(fw_call *call);
 void fw_ask_clear(fw_call *call);
 /* An answer from an earlier round. */
 void fw_ask_restore(fw_call *call, struct fw_text key, yyjson_val *answer);
-/* Raises input.too_large, internal.unexpected (it is no JSON), internal.out_of_memory. */
+/* Raises input.too_large, internal.unexpected (it is not JSON),
+ * internal.out_of_memory. */
 fw_error *fw_ask_set_text(const fw_call *call, struct fw_question *question, const char *json,
 			  size_t len);
 bool fw_ask_is_host_key(struct fw_text key);
-/* NULL: nobody answers this method. */
+/* NULL: no answerer has this method. */
 const struct fw_answering *fw_ask_answering(const fw_call *call, const char *method);
-/* Asks the server what is not answered yet. False: there is no such question. */
+/* Asks the server the questions that are not answered yet. False: there is no such
+ * question. */
 bool fw_ask_send_host(fw_call *call);
 void fw_ask_restore_text(fw_call *call, const char *key, const char *json, size_t len);
 

@@ -1,10 +1,10 @@
 /*
- * authority.h - the border between the server half and whatever decides who may call what,
- * how often and for how much (src/govern/). Without an authority nothing is decided:
+ * authority.h - the interface between the server half and the part that decides who may call
+ * what, how often and for how much (src/govern/). Without an authority nothing is decided:
  * every caller may do everything.
  *
- * The one rule to remember: a call that was entered is ended exactly once, after its
- * outcome is decided, whatever happened in between. Everything is on the loop's thread.
+ * The one rule to remember: a call that was entered is ended exactly once, after its outcome is
+ * decided. Everything is on the loop's thread.
  */
 #ifndef FW_MCP_AUTHORITY_H
 #define FW_MCP_AUTHORITY_H
@@ -20,12 +20,12 @@
 struct fw_authority;
 struct fw_offer;
 
-/* A bearer token that a request has brought. */
+/* The bearer token of a request. */
 struct fw_credential {
 	const char *token;
 	size_t len;
 	const char *peer; /* address of the sender; NULL: none */
-	/* Out: nobody was authenticated, and the operator is to be alarmed all the same. */
+	/* Out: authentication failed, and an alert must be raised for it. */
 	bool is_alarm;
 };
 
@@ -101,7 +101,7 @@ void fw_authority_end(fw_call *call, const fw_error *err);
  * has taken (fw_call__ref()). False: the call was over by then, so it does not run. */
 bool fw_authority_decided(fw_call *call, fw_error *err);
 /* Ends the streams of clients whose token is not valid any more: GET streams, listeners
- * and streams of pages. Calls in progress go on, and are answered. */
+ * and streams of pages. Calls in progress continue, and are answered. */
 void fw_authority_end_streams(fw_server *server);
 /* The toolset or upstream of the tool that is called; NULL: none is known. */
 const char *fw_authority_toolset(const fw_call *call);

@@ -10,7 +10,7 @@
  *   IN PROGRESS  fw_call_enlist(): on the lists of the server and the exchange
  *   HELD         its outcome is decided and an observer holds the reply; it stays
  *                on both lists; the hold owns a reference
- *   ANSWERED     leave() in boundary.c: replied, closed, or nobody was waiting; on
+ *   ANSWERED     leave() in boundary.c: replied, closed, or no client was left; on
  *                no list
  *   freed        with its last reference (a run, a hold, a post)
  *
@@ -63,7 +63,7 @@ struct fw_call {
 	fw_call *previous;
 	fw_call *exchange_next;
 	fw_server *server;
-	struct fw_exchange *exchange; /* NULL: nobody waits for the reply */
+	struct fw_exchange *exchange; /* NULL: the client is gone */
 	struct fw_session *session;
 	struct fw_batch *batch;
 	struct fw_stream *stream;

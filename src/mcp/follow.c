@@ -214,7 +214,7 @@ void fw_follow_change(struct fw_session *session, uint64_t number, const char *j
 {
 	struct fw_stream *stream = &session->get;
 
-	/* Whoever reads it later finds it in the engine. */
+	/* A later reader finds it in the engine. */
 	if (!stream->exchange || session->shared.is_refreshing)
 		return;
 	if (number > stream->last)

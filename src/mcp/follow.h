@@ -1,14 +1,15 @@
 /*
- * follow.h - streams of legacy sessions whose events replicas share, so that a client that
- * lost its connection goes on at any replica (Last-Event-ID).
+ * follow.h - streams of legacy sessions whose events replicas share, so that a client that lost
+ * its connection can continue at any replica (Last-Event-ID).
  *
- * The stream of a session (GET) has writers at every replica. Its events, and changes of
- * lists, are numbered by the engine and read from there, in the order of their numbers.
- * The stream of a call has one writer, the replica of the call: it numbers its events,
- * sends them itself and keeps a copy in the engine. Another replica, if the client goes on
- * there, follows that copy; if the writer has ended, it answers in its place.
+ * The stream of a session (GET) has writers at every replica. Its events, and changes of lists,
+ * are numbered by the engine and read from there, in the order of their numbers. The stream of
+ * a call has one writer, the replica of the call: it numbers its events, sends them itself and
+ * keeps a copy in the engine. Another replica, if the client continues there, follows that
+ * copy; if the writer has ended, it answers in its place.
  *
- * Without a replica (mcp/replica.h), or while it is away, streams are those of one server.
+ * Without a replica (mcp/replica.h), or while it is unavailable, streams are those of one
+ * server.
  *
  * The one rule to remember: a reading that was begun is ended exactly once, by
  * fw_reading_end(); its reader may be gone by then.
@@ -31,7 +32,7 @@ struct fw_stream;
 
 /* Events that were asked for. The replica frees it by fw_reading_end(). */
 struct fw_reading {
-	struct fw_stream *stream; /* NULL: nobody waits for them */
+	struct fw_stream *stream; /* NULL: no reader waits for them */
 	uint64_t after;           /* events with a greater number */
 	bool is_again;            /* there may be more since */
 };
@@ -59,7 +60,7 @@ bool fw_follow_open(struct fw_session *session, struct fw_exchange *exchange, ui
 		    uint64_t after);
 /* The stream has another reader, or none any more. */
 void fw_follow_stop(struct fw_stream *stream);
-/* Announces a change to all replicas. False: this server is to do it alone. */
+/* Announces a change to all replicas. False: this server must do it alone. */
 bool fw_follow_announce(fw_server *server, enum fw_change change, const char *uri);
 /* Sends a change that was announced to the reader of a session. */
 void fw_follow_change(struct fw_session *session, uint64_t number, const char *json,
@@ -68,7 +69,7 @@ void fw_follow_change(struct fw_session *session, uint64_t number, const char *j
 /* ---- what a replica calls ------------------------------------------------------------------ */
 
 /* The stream exists; `now` is the greatest number that an event can have. False: the
- * reader has gone, and wants no events. */
+ * reader is gone, and needs no events. */
 bool fw_reading_found(struct fw_reading *reading, uint64_t now);
 /* In the order of their numbers. */
 void fw_reading_event(struct fw_reading *reading, uint64_t number, const char *json, size_t len,
@@ -81,10 +82,10 @@ enum fw_reading_result {
 	FW_READING_MORE,   /* more events are there */
 	FW_READING_NONE,   /* there is no such stream, or nothing more will come */
 	FW_READING_FAILED, /* the engine does not answer */
-	FW_READING_ORPHAN, /* its replica has ended; this server is to answer */
+	FW_READING_ORPHAN, /* its replica has ended; this server must answer */
 	FW_READING_LARGE   /* the answer was too large to be kept; likewise */
 };
-/* `id` is that of the request, as JSON, if this server is to answer. */
+/* `id` is that of the request, as JSON, if this server must answer. */
 void fw_reading_end(struct fw_reading *reading, enum fw_reading_result result, const char *id,
 		    size_t len);
 

@@ -1,5 +1,5 @@
 /*
- * listen.h - clients that want to know of changes: modern listeners
+ * listen.h - clients that are notified of changes: modern listeners
  * (subscriptions/listen) and legacy sessions.
  */
 #ifndef FW_MCP_LISTEN_H
@@ -14,7 +14,7 @@
 
 enum fw_change { FW_CHANGE_TOOLS, FW_CHANGE_PROMPTS, FW_CHANGE_RESOURCES, FW_CHANGE_RESOURCE };
 
-/* What a listener wants to know of. */
+/* What a listener subscribed to. */
 struct fw_listening {
 	bool tools;
 	bool prompts;

@@ -4,8 +4,8 @@
  * sends them, and the server applies them with the same code, which therefore
  * trusts no worker.
  *
- * The one rule to remember: a text ends in NUL behind its length, and is
- * otherwise unchecked: the code that applies an operation checks it.
+ * The one rule to remember: a text ends in NUL after its length, and is otherwise
+ * unchecked: the code that applies an operation checks it.
  */
 #ifndef FW_MCP_OP_H
 #define FW_MCP_OP_H

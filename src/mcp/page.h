@@ -47,7 +47,7 @@ struct fw_page_answer {
 struct fw_page {
 	atomic_int refs; /* only the loop drops the last one */
 	fw_server *server;
-	struct fw_exchange *exchange; /* NULL: nobody waits */
+	struct fw_exchange *exchange; /* NULL: the client is gone */
 	fw_page *next;                /* in the server's list of open pages */
 	fw_page *previous;
 	enum fw_page_state state;
@@ -71,7 +71,7 @@ struct fw_page {
 	const char *body;
 	size_t body_len;
 	struct fw_page_answer answer;
-	bool outlives_client; /* its call goes on if the client goes away */
+	bool outlives_client; /* its call continues if the client goes away */
 	void *note;           /* of the handler */
 };
 
@@ -113,8 +113,8 @@ void fw_pages_end(fw_server *server);
 void fw_pages_clear(fw_server *server);
 
 /*
- * Asked for /readyz: is this part of the server at work? Writes what is worth
- * knowing as one short line without a newline.
+ * For /readyz: whether this part of the server is ready. Writes its state as one short
+ * line without a newline.
  */
 typedef bool fw_check_fn(void *ctx, char *text, size_t size);
 fw_error *fw_server__add_check(fw_server *server, fw_check_fn *check, void *ctx);

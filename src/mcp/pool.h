@@ -1,9 +1,9 @@
 /*
  * pool.h - threads that run handlers.
  *
- * The one rule to remember: nobody waits for them. A handler that never returns
- * must not prevent a server from stopping or a program from ending. libuv's pool
- * is joined when the program ends, so it cannot be used here.
+ * The one rule to remember: they are never joined. A handler that never returns must not
+ * prevent a server from stopping or a program from ending. libuv's pool is joined when
+ * the program ends, so it cannot be used here.
  */
 #ifndef FW_MCP_POOL_H
 #define FW_MCP_POOL_H

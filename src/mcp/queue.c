@@ -1,12 +1,12 @@
 /*
  * queue.c - decides which waiting call runs next (runner.h).
  *
- * Calls wait in lanes, one per client; within a lane in strands, one per tool;
- * within a strand in order of arrival. A free slot goes to the lane that was served
- * least recently, and there to the strand that was served least recently. Clients
- * and tools that already hold their share of the slots are skipped as long as
- * others wait; without competition, one may have all. Whoever is skipped stays in
- * front, so nobody starves.
+ * Calls wait in lanes, one per client; within a lane in strands, one per tool; within a
+ * strand in order of arrival. A free slot goes to the lane that was served least
+ * recently, and there to the strand that was served least recently. Clients and tools
+ * that already hold their share of the slots are skipped as long as others wait; without
+ * competition, one may have all. A client or tool that is skipped stays in front, so none
+ * of them starves.
  *
  * The first call of a client or of a tool that has nothing running may ask the
  * runner for a slot beyond the usual number: calls that hang in all slots then

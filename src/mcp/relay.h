@@ -1,8 +1,8 @@
 /*
- * relay.h - the border between the server half and whatever passes its requests on to
- * other servers (src/gate/). With a relay, a server offers nothing of its own: lists,
- * calls, reads and unknown methods go to the relay, which later completes each call
- * with the bytes of a result or with an error. Sessions, eras, limits, observers and
+ * relay.h - the interface between the server half and the part that passes its requests
+ * on to other servers (src/gate/). With a relay, a server offers nothing of its own:
+ * lists, calls, reads and unknown methods go to the relay, which later completes each
+ * call with the bytes of a result or with an error. Sessions, eras, limits, observers and
  * contracts stay here, and every reply leaves through the boundary.
  *
  * The one rule to remember: each call that the relay takes ends in exactly one of
@@ -31,8 +31,8 @@ typedef void fw_relay_listed_fn(void *ctx, struct fw_slice list, fw_error *err);
 struct fw_relay_ops {
 	/* fw_server_run() begins. NULL member: nothing to do. */
 	void (*start)(struct fw_relay *relay);
-	/* A client wants to know what the server is. False: the call waits for
-	 * fw_relay_settled(). */
+	/* A client asks what the server is (initialize, server/discover). False: the call
+	 * waits for fw_relay_settled(). */
 	bool (*is_settled)(struct fw_relay *relay, const fw_call *call);
 	/* Passes the call on; also again, when its questions are answered. */
 	void (*take)(struct fw_relay *relay, fw_call *call);
@@ -62,7 +62,7 @@ struct fw_relay_ops {
 	void (*stop)(struct fw_relay *relay);
 };
 
-/* What initialize and server/discover tell. Texts are the relay's. */
+/* The content of replies to initialize and server/discover. Texts are the relay's. */
 struct fw_relay_hello {
 	const char *capabilities; /* a JSON object; NULL: none are known */
 	const char *instructions; /* JSON string; NULL: none */
@@ -122,7 +122,7 @@ void fw_relay_answered(fw_server *server, void *asker, const fw_call *message);
 
 /* ---- what a relay calls ---- */
 
-/* What the hello says is known now: calls that waited for it go on. */
+/* The answer to `hello` is known now: calls that waited for it continue. */
 void fw_relay_settled(struct fw_relay *relay);
 /* The result object, unchanged; `before` is members to be put in front of it, without
  * braces, or absent. `is_error`: a tool's result with isError. */

@@ -1,12 +1,13 @@
 /*
- * replica.h - the border between the server half and whatever shares legacy sessions with
- * other replicas (src/fleet/). Without it a session is known to one server only.
+ * replica.h - the interface between the server half and the part that shares legacy
+ * sessions with other replicas (src/fleet/). Without it a session is known to one server
+ * only.
  *
  * A request that names a session is held back until the shared state of the session was
- * looked up, so that any replica continues a session, with its current state. What is
- * shared: version, client, capabilities, log level, subscriptions and who has begun it;
- * events of streams and changes of lists (mcp/follow.h); not calls in progress and
- * questions.
+ * looked up, so that any replica continues a session, with its current state. Shared are
+ * the version, client, capabilities, log level, subscriptions and owner of a session,
+ * events of streams and changes of lists (mcp/follow.h); calls in progress and questions
+ * are not.
  *
  * The one rule to remember: a lookup that was begun is ended exactly once, by
  * fw_takeover_end(). Everything is on the loop's thread.

@@ -1,5 +1,5 @@
 /*
- * run.h - a handler at work: on the loop, on a thread, in a worker process, or
+ * run.h - running a handler: on the loop, on a thread, in a worker process, or
  * asynchronously.
  */
 #ifndef FW_MCP_RUN_H
@@ -54,7 +54,7 @@ uint32_t fw_call_limit_ms(const fw_call *call);
 void fw_call_start(fw_call *call);
 /* The handler is done. Consumes `err`. */
 void fw_call_complete(fw_call *call, fw_error *err);
-/* Nobody waits for the result any more: stops the handler if possible. */
+/* The result is no longer needed: stops the handler if possible. */
 void fw_call_abandon(fw_call *call);
 /* Sends the progress that was held back, and how many log messages were dropped.
  * At the end of a run, by the thread that ran the handler. */

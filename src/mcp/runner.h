@@ -1,8 +1,7 @@
 /*
- * runner.h - the border between the protocol core and whatever runs handlers
- * away from the loop: the pool of threads (pool.c), a pool of processes
- * (src/worker/). A runner has slots; calls wait for one in its queue
- * (queue.c), which decides whose turn it is.
+ * runner.h - the interface between the protocol core and the parts that run handlers off
+ * the loop: the pool of threads (pool.c), a pool of processes (src/worker/). A runner has
+ * slots; calls wait for one in its queue (queue.c), which decides whose turn it is.
  *
  * The one rule to remember: everything here happens on the loop's thread.
  */
@@ -38,11 +37,11 @@ struct fw_runner_ops {
 	/* fw_server_run() begins, before any transport starts. NULL member: nothing to do. */
 	fw_error *(*start)(struct fw_runner *runner);
 	/*
-	 * Run the call on a free slot, which it holds until fw_runner_freed().
-	 * False: no slot is free now. `beyond`: whoever waits has nothing running
-	 * at all, so a slot may be added if the runner has room to grow. An error
-	 * that keeps the call from running ends it with fw_call_complete(), and
-	 * counts as taken. Sets `call->runner`.
+	 * Run the call on a free slot, which it holds until fw_runner_freed(). False: no
+	 * slot is free now. `beyond`: the waiting client has nothing running at all, so a
+	 * slot may be added if the runner has room to grow. An error that prevents the
+	 * call from running ends it with fw_call_complete(), and counts as taken. Sets
+	 * `call->runner`.
 	 */
 	bool (*take)(struct fw_runner *runner, fw_call *call, bool beyond);
 	/* The result is not needed any more (deadline, cancellation, client
@@ -89,9 +88,9 @@ struct fw_workers {
 	struct fw_runner runner;
 };
 
-/* Creates the pool for process tools that name none, and attaches it. Whoever
- * implements such pools registers this as `server->make_workers`, so that this
- * folder does not call into that one. */
+/* Creates the pool for process tools that name none, and attaches it. The implementation
+ * registers it as `server->make_workers`, so that this folder does not call into that
+ * one. */
 typedef fw_error *fw_workers_factory(fw_server *server, fw_workers **ret_workers);
 
 #endif

@@ -296,7 +296,8 @@ static void resume(struct fw_session *session, struct fw_exchange *exchange, con
 						     "GET", "POST, DELETE"));
 		return;
 	}
-	/* Events of another replica: numbers go on after the last that the client has. */
+	/* Events of another replica: numbers continue after the last that the client
+	 * has. */
 	if (stream == &session->get && after > stream->last)
 		stream->last = after;
 	fw_stream_attach(stream, exchange, after < stream->last ? after : stream->last);

@@ -83,7 +83,7 @@ struct fw_session {
 	size_t refs;  /* the server's table and each of its calls own one */
 	bool is_ended;
 	struct fw_owner *owner;
-	fw_principal *principal; /* a reference: who has begun it; NULL: nobody known */
+	fw_principal *principal; /* a reference: who has begun it; NULL: not known */
 	size_t stream_count;     /* streams of calls that are kept */
 	size_t stream_bytes;     /* of their events */
 };

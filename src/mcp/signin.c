@@ -51,8 +51,8 @@ fw_error *fw_signin_add(struct fw_signins *signins, const char *token, size_t le
 	return NULL;
 }
 
-/* The value of the next cookie that may be one of ours, whose length is that of an id;
- * NULL: there is none. `*at` moves behind it. */
+/* The value of the next cookie of this server, whose length is that of an id; NULL: there
+ * is none. `*at` moves after it. */
 static const char *next_cookie(const char **at)
 {
 	static const char name[] = FW_SIGNIN_COOKIE;

@@ -7,7 +7,7 @@
  * other programs on this machine would see it.
  *
  * The one rule to remember: everything is in memory and bounded. The oldest sign-in makes
- * room for a new one, and a restart signs everybody out.
+ * room for a new one, and a restart signs out all browsers.
  */
 #ifndef FW_MCP_SIGNIN_H
 #define FW_MCP_SIGNIN_H
@@ -28,14 +28,14 @@ struct fw_signin;
 
 /* All zero to begin with. */
 struct fw_signins {
-	struct fw_signin *items; /* NULL: nobody has signed in yet */
+	struct fw_signin *items; /* NULL: no browser has signed in yet */
 	uint64_t count;          /* of all sign-ins so far */
 };
 
 /* Keeps a copy of the token. Raises internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_signin_add(struct fw_signins *signins, const char *token, size_t len,
 				     int64_t now_ms, char ret_id[FW_SIGNIN_ID_SIZE]);
-/* The token behind the id in a Cookie header, borrowed until the next call that adds or
+/* The token of the id in a Cookie header, borrowed until the next call that adds or
  * removes; NULL: none, or it is too old. The time taken does not depend on the bytes of
  * known ids. */
 const char *fw_signin_token(const struct fw_signins *signins, const char *cookies,

@@ -93,7 +93,7 @@ struct fw_stream *fw_stream_new(struct fw_session *session)
 	return stream;
 }
 
-/* The newest event is kept whatever its size: it may be the reply. */
+/* The newest event is always kept, even if it is too large: it may be the reply. */
 static void trim(struct fw_stream *stream)
 {
 	const struct fw_limits *limits = &stream->session->server->limits;
@@ -180,7 +180,8 @@ void fw_stream_detach(struct fw_stream *stream)
 	if (!exchange)
 		return;
 	exchange->streaming = NULL;
-	/* The call whose response it was goes on; its events are those of the stream. */
+	/* The call whose response it was continues; its events are those of the
+	 * stream. */
 	while (exchange->calls)
 		fw_call_detach(exchange->calls);
 	exchange->ops->close(exchange);

@@ -36,7 +36,7 @@ struct fw_stream {
 	bool is_over;  /* the reply is among the events, or there is none */
 	/* Of replicas that share events, see follow.h: */
 	bool is_remote;             /* another replica writes it; nothing is kept here */
-	bool is_unopened;           /* its reader has got nothing, not even the head */
+	bool is_unopened;           /* its reader has received nothing, not even the head */
 	struct fw_reading *reading; /* events that were asked for; NULL: none */
 };
 

@@ -1,11 +1,11 @@
 /*
- * transport.h - the border between transports (src/net/) and the protocol core
- * (src/mcp/). Bytes and connections are on that side; messages, sessions, eras,
- * statuses and errors on this one.
+ * transport.h - the interface between transports (src/net/) and the protocol core
+ * (src/mcp/). Transports know bytes and connections; the core knows messages, sessions,
+ * eras, statuses and errors.
  *
- * The one rule to remember: everything here happens on the server's loop
- * thread, and an exchange is answered exactly once: by reply(), by close(), or
- * by the transport itself when it has told fw_exchange_gone().
+ * The one rule to remember: everything here happens on the server's loop thread, and an
+ * exchange is answered exactly once: by reply(), by close(), or by the transport itself
+ * after it has called fw_exchange_gone().
  */
 #ifndef FW_MCP_TRANSPORT_H
 #define FW_MCP_TRANSPORT_H
@@ -67,15 +67,15 @@ struct fw_exchange_ops {
 	 */
 	void (*send)(struct fw_exchange *exchange, const struct fw_event *event);
 	/*
-	 * The answer. HTTP: JSON with that status, or, when the exchange is a
-	 * stream, its last event. The core lets go of an HTTP exchange with this
-	 * call. On stdio an exchange is the whole connection and goes on.
+	 * The answer. HTTP: JSON with that status, or, when the exchange is a stream, its
+	 * last event. The core does not use an HTTP exchange after this call. On stdio an
+	 * exchange is the whole connection and stays.
 	 */
 	void (*reply)(struct fw_exchange *exchange, const struct fw_reply *reply);
 	/*
-	 * There will be no answer: a cancelled legacy call, a stream that is
-	 * closed on purpose. HTTP: ends the stream (before any event: an empty 202).
-	 * stdio: nothing. The core lets go of it.
+	 * There will be no answer: a cancelled legacy call, a stream that is closed on
+	 * purpose. HTTP: ends the stream (before any event: an empty 202). stdio:
+	 * nothing. The core does not use it afterwards.
 	 */
 	void (*close)(struct fw_exchange *exchange);
 	/*
@@ -94,13 +94,12 @@ struct fw_exchange_ops {
  * Where replies go: one HTTP request, or one stdio connection. Embedded in the
  * transport's own structure; zeroed, then fw_exchange_init().
  *
- * The transport owns it. The core points to it only from its `calls` and
- * `batches` lists, from call->exchange and batch->exchange of their members, from
- * page->exchange of its page, and from stream->exchange if exchange->streaming names
- * the stream's session.
- * fw_exchange_gone() clears all of these, whatever state the call or the session
- * is in. So never take a call off the server's list before it has answered its
- * exchange, and never keep a pointer to an exchange elsewhere.
+ * The transport owns it. The core points to it only from its `calls` and `batches` lists,
+ * from call->exchange and batch->exchange of their members, from page->exchange of its
+ * page, and from stream->exchange if exchange->streaming names the stream's session.
+ * fw_exchange_gone() clears all of these, in every state of the call and the session. So
+ * never take a call off the server's list before it has answered its exchange, and never
+ * keep a pointer to an exchange elsewhere.
  */
 struct fw_exchange {
 	const struct fw_exchange_ops *ops;
@@ -111,7 +110,7 @@ struct fw_exchange {
 	const char *peer;        /* address of the peer; NULL: none */
 	/* What fw_server__page_terms() found for a page; NULL: to be looked up. */
 	const struct fw_route_entry *route;
-	bool is_alarm; /* refused, and the operator is to be alarmed: see authority.h */
+	bool is_alarm; /* refused, and an alert must be raised: see authority.h */
 	/* Owned by the core: */
 	fw_page *page;                /* open: to be answered, or a stream */
 	struct fw_session *session;   /* borrowed; the only session of stdio */
@@ -143,7 +142,7 @@ void fw_exchange_end_session(struct fw_exchange *exchange);
 /* Who may see the page of a path. */
 enum fw_page_access {
 	FW_PAGE_NONE,
-	FW_PAGE_UNCHECKED, /* anyone, whatever the Host header is */
+	FW_PAGE_UNCHECKED, /* anyone, with any Host header */
 	FW_PAGE_OPEN,      /* without a token */
 	FW_PAGE_GUARDED
 };

@@ -61,8 +61,8 @@ static void note_wrong(struct fw_http_conn *conn)
 }
 
 /* The transport's own token, if no authority knows others. As with those of an authority,
- * an address that has used up its wrong tokens has to wait, but a client that brings a
- * token which was right before is not locked out by a neighbour that guesses. */
+ * an address that has used up its wrong tokens has to wait, but a client whose token was
+ * accepted before is not locked out by another one on the same address that guesses. */
 static fw_error *check_own(struct fw_http_conn *conn, const struct fw_credential *credential)
 {
 	struct fw_http *http = conn->http;
@@ -111,7 +111,7 @@ fw_error *fw_http__authenticate(struct fw_http_conn *conn, bool takes_cookie)
 		read_cookie(conn, &credential);
 	if (!credential.token)
 		return fw_raise_auth_unauthorized();
-	/* The token behind a cookie was checked, and the cookie cannot be guessed. */
+	/* The token of a cookie was checked, and the cookie cannot be guessed. */
 	if (!authority && conn->head.authorization.count)
 		return check_own(conn, &credential);
 	if (is_own(conn->http, credential.token, credential.len)) {

@@ -1,5 +1,6 @@
 /*
- * http_auth.h - bearer tokens: who sends a request, and what a refusal asks for.
+ * http_auth.h - bearer tokens: who sends a request, and the WWW-Authenticate header of a
+ * refusal.
  */
 #ifndef FW_NET_HTTP_AUTH_H
 #define FW_NET_HTTP_AUTH_H

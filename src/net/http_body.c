@@ -1,9 +1,9 @@
 /*
  * http_body.c - see http_body.h.
  *
- * A body that comes in one piece is used in place. Any other body is copied into a
- * buffer that grows as bytes arrive, whatever length was announced; this memory
- * counts against http_unread_bytes.
+ * A body that comes in one piece is used in place. Any other body is copied into a buffer
+ * that grows as bytes arrive, regardless of the announced length; this memory counts
+ * against http_unread_bytes.
  */
 #include "net/http_body.h"
 

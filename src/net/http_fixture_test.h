@@ -1,6 +1,6 @@
 /*
- * http_fixture_test.h - what the tests of the HTTP transport begin and end with:
- * a fake core behind a real socket, and one client.
+ * http_fixture_test.h - what the tests of the HTTP transport begin and end with: a fake
+ * core behind a real socket, and one client.
  */
 #ifndef FW_NET_HTTP_FIXTURE_TEST_H
 #define FW_NET_HTTP_FIXTURE_TEST_H

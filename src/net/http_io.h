@@ -14,10 +14,9 @@
 struct fw_http_conn;
 
 /*
- * Bytes from the peer that are still needed: the current request from its first
- * byte on, and whatever was read beyond it. While cap is 0 the bytes are in
- * http->scratch; they are copied before the loop continues
- * (fw_http__own_input()).
+ * Bytes from the peer that are still needed: the current request from its first byte on,
+ * and bytes read beyond it. While cap is 0 the bytes are in http->scratch; they are
+ * copied before the loop continues (fw_http__own_input()).
  */
 struct fw_http_input {
 	char *data;

@@ -30,7 +30,7 @@ static struct fw_http_conn *conn_of(struct fw_exchange *exchange)
 	return (struct fw_http_conn *)exchange;
 }
 
-/* Nobody will read the answer. The core learns it later, outside its own calls. */
+/* The peer is gone. The core is notified later, outside its own calls. */
 static void give_up(struct fw_http_conn *conn)
 {
 	conn->answer.is_lost = true;

@@ -29,7 +29,7 @@ struct fw_http_answer {
 	bool is_complete;  /* the stream has its last event */
 	bool has_end;      /* and its last chunk */
 	bool is_probed;    /* something was written after the peer had closed its side */
-	bool is_lost;      /* nobody reads the answer */
+	bool is_lost;      /* the peer is gone */
 	bool must_close;   /* no further request on this connection */
 	size_t close_at;   /* in the kept answer: where "Connection: close" belongs */
 };

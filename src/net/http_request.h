@@ -33,7 +33,8 @@ struct fw_http_header {
 	unsigned count;
 };
 
-/* What the endpoint does; a request for a page is FW_HTTP_PAGE, whatever its method. */
+/* What the endpoint does; a request for a page is always FW_HTTP_PAGE, with any
+ * method. */
 enum fw_http_method { FW_HTTP_POST, FW_HTTP_GET, FW_HTTP_DELETE, FW_HTTP_PAGE };
 
 /* How far the parser is. The last two pause it. */

@@ -46,7 +46,7 @@ struct stdio {
 	bool is_paused;   /* too much is unsent: no input is read */
 	bool is_greeting; /* a gateway's initialize is in progress: nothing is read */
 	bool is_ended;    /* there is no more input */
-	bool is_broken;   /* nobody reads what is written */
+	bool is_broken;   /* the reader of the output is gone */
 	bool is_gone;     /* and the core has been informed */
 	bool is_closing;
 	bool is_skipping; /* skipping the rest of a line that is too long */
@@ -120,8 +120,8 @@ static const struct fw_exchange_ops exchange_ops = { .send = on_send,
 
 static void close_all(struct stdio *stdio);
 
-/* Nobody reads our output: stop polling both descriptors, because a closed one is
- * always ready, and let the core end the calls of this connection. */
+/* The reader of our output is gone: stop polling both descriptors, because a closed one
+ * is always ready, and let the core end the calls of this connection. */
 static void end_output(struct stdio *stdio)
 {
 	stdio->is_broken = true;
@@ -137,8 +137,8 @@ static void end_output(struct stdio *stdio)
 	fw_transport_hangup(&stdio->base);
 }
 
-/* Messages were lost on this side: whoever started the server must learn why, since an exit
- * status of 0 would say that all was answered. A peer that has gone is no failure. */
+/* Messages were lost on this side: report why to the parent process, because exit status 0
+ * would mean that everything was answered. A peer that has gone is not a failure. */
 static void report_failure(struct stdio *stdio, int error, const char *doing, const char *what)
 {
 	fw_error *err;
@@ -154,7 +154,7 @@ static void report_failure(struct stdio *stdio, int error, const char *doing, co
 }
 
 /* The output is full, and much is to be written: a larger pipe lets the reader read while we
- * write. False: it is as large as it gets, or no pipe. */
+ * write. False: it has the largest size already, or is not a pipe. */
 static bool widen(struct stdio *stdio)
 {
 	if (stdio->is_wide || stdio->unsent.len - stdio->sent < READ_BYTES)
@@ -266,7 +266,7 @@ static void take_lines(struct stdio *stdio, size_t scanned)
 		fw_buf_reset(lines, KEEP_BYTES);
 }
 
-/* Takes the lines that came behind initialize. */
+/* Takes the lines that came after initialize. */
 static void end_greeting(struct stdio *stdio)
 {
 	stdio->is_greeting = false;

@@ -1,10 +1,10 @@
 /*
- * guard.h - slows whoever guesses tokens.
+ * guard.h - slows down the guessing of tokens.
  *
  * Each address has a bucket of wrong tokens that refills slowly; an IPv6 network of 64
  * bits is one address. While it is empty, tokens from there are not looked at, unless the
- * server has seen them before: a client that is at work is not locked out by a neighbour
- * that guesses. All addresses together have a larger bucket.
+ * server has seen them before: an active client is not locked out by another one on the
+ * same address that guesses. All addresses together have a larger bucket.
  *
  * The one rule to remember: ask first (fw_guard_wait_ns()), then look at the token, then
  * report a wrong one (fw_guard_failed()).
@@ -32,7 +32,7 @@ enum {
 struct fw_guard {
 	struct fw_rate all;
 	struct fw_rate addresses[FW_GUARD_SLOTS];
-	uint64_t seed; /* so that nobody can choose an address with the same slot */
+	uint64_t seed; /* so that a peer cannot choose an address with the same slot */
 	uint64_t alarmed_ns;
 	uint64_t failures;
 };

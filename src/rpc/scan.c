@@ -1,10 +1,10 @@
 /*
  * scan.c - see scan.h.
  *
- * One pass. Values that nobody looks into are skipped by a loop with a stack of bits
- * (object or array), so nesting costs no memory and no recursion. Strings, which large
- * results consist of, are skipped sixteen bytes at a time. UTF-8 is checked afterwards,
- * and only if a byte beyond ASCII was seen.
+ * One pass. Values that are not needed are skipped by a loop with a stack of bits (object
+ * or array), so nesting costs no memory and no recursion. Strings, which large results
+ * consist of, are skipped sixteen bytes at a time. UTF-8 is checked afterwards, and only
+ * if a byte beyond ASCII was seen.
  */
 #include "rpc/scan.h"
 
@@ -59,7 +59,7 @@ static bool take(struct scanner *s, char wanted)
 
 /* ---- scalars --------------------------------------------------------------- */
 
-/* Behind a backslash and "u". A surrogate counts only with its other half: text of it
+/* After a backslash and "u". A surrogate counts only with its other half: text of it
  * could not be written as UTF-8. */
 static bool skip_unicode(struct scanner *s)
 {

@@ -20,7 +20,7 @@ enum fw_scan_status {
 	FW_SCAN_NOT_UTF8,  /* at `position` */
 	FW_SCAN_TOO_DEEP,  /* nested deeper than allowed */
 	FW_SCAN_AMBIGUOUS, /* a member below occurs twice, and readers would disagree */
-	FW_SCAN_NOT_OBJECT /* valid JSON, but no object: `is_array` for a batch */
+	FW_SCAN_NOT_OBJECT /* valid JSON, but not an object: `is_array` for a batch */
 };
 
 /* What is wrong with the blocks of `content`, if it is an array: the first fault. */
@@ -66,8 +66,8 @@ struct fw_scan {
 	struct fw_slice uri;
 };
 
-/* Scans a whole message. Cannot fail but for what the status says. Also after a failure
- * the slices hold what was complete before it: the id of a cut reply, for instance. */
+/* Scans a whole message. The status says whether it is valid. After a failure the slices
+ * still hold what was complete before it, for instance the id of a truncated reply. */
 enum fw_scan_status fw_slice_scan(const char *text, size_t len, size_t depth,
 				  struct fw_scan *ret_scan);
 

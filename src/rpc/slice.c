@@ -57,7 +57,7 @@ static unsigned read_escape(const char **at, const char *end)
 }
 
 /* Of the character at `at`. Keys are compared before UTF-8 is checked, so a lead byte may be
- * followed by anything: an escape behind it must not be skipped. */
+ * followed by anything: an escape after it must not be skipped. */
 static size_t character_bytes(const char *at, const char *end)
 {
 	const unsigned char lead = (unsigned char)*at;

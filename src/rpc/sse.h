@@ -46,7 +46,7 @@ enum fw_sse_status {
 /* What a reader delivers. All of it is borrowed for the time of the callback,
  * and none of it is NUL-free or UTF-8 until checked. */
 struct fw_sse_received {
-	const char *type; /* "message" where the event names none */
+	const char *type; /* "message" if the event names none */
 	size_t type_len;
 	const char *data;
 	size_t len;
@@ -54,7 +54,7 @@ struct fw_sse_received {
 	size_t id_len;
 };
 
-/* False stops the reader: it ignores whatever is pushed later. */
+/* False stops the reader: it ignores later input. */
 typedef bool fw_sse_fn(void *ctx, const struct fw_sse_received *event);
 
 struct fw_sse_reader {

@@ -1,7 +1,7 @@
 /*
- * version.h - the versions of MCP that are spoken here, and the two eras they
- * belong to: legacy versions begin with a handshake and live in a session,
- * modern ones state their version in every request.
+ * version.h - the supported versions of MCP, and the two eras they belong to: legacy
+ * versions begin with a handshake and live in a session, modern ones state their version
+ * in every request.
  */
 #ifndef FW_RPC_VERSION_H
 #define FW_RPC_VERSION_H

@@ -44,7 +44,7 @@ struct fw_incident {
 	uint64_t count;
 };
 
-/* The texts of an incident that are stored, by number; whoever copies one copies all. */
+/* The stored texts of an incident, by number; a copy needs all of them. */
 enum { FW_INCIDENT_TEXTS = 13 };
 const char **fw_store_incident_text(struct fw_incident *incident, size_t index);
 

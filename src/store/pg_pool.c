@@ -202,7 +202,7 @@ static struct fw_pg *pop_idle(struct fw_pg_pool *pool)
 	return NULL;
 }
 
-/* Locked. Waits for a connection that another thread gives back. False: in vain. */
+/* Locked. Waits for a connection that another thread gives back. False: timed out. */
 static bool wait_for_free(struct fw_pg_pool *pool, int64_t deadline_ms)
 {
 	struct timespec until = { .tv_sec = (time_t)(deadline_ms / 1000),

@@ -119,7 +119,7 @@ static const char functions[] =
 	"   PERFORM faultwire.forget(last_n, false);"
 	"  END LOOP;"
 	"  DELETE FROM faultwire.incident_writer WHERE seen<now()-interval '90 days';"
-	/* Somebody reads the day that is to be dropped: the next time. */
+	/* The day to be dropped is being read: try again next time. */
 	" EXCEPTION WHEN lock_not_available THEN NULL;"
 	" END $$;"
 	"REVOKE ALL ON FUNCTION faultwire.make_day(bigint) FROM PUBLIC;"

@@ -86,7 +86,7 @@ FW_NODISCARD fw_error *fw_store_add_incidents(struct fw_store *store, fw_inciden
 FW_NODISCARD fw_error *fw_store_prune_incidents(struct fw_store *store, int64_t before_ms,
 						uint64_t max_bytes);
 
-/* The newest first, in the order of insertion, whatever their time. For a reader. */
+/* The newest first, in the order of insertion, not of their time. For a reader. */
 FW_NODISCARD fw_error *fw_store_list_incidents(struct fw_store *store,
 					       const struct fw_incident_filter *filter,
 					       fw_incident_fn *found, void *ctx);

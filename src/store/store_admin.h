@@ -17,7 +17,7 @@ struct fw_store_migration {
 
 /*
  * Brings the tables to the version of this program, in one transaction, and lets
- * `runtime_role` (NULL: nobody) use them. Any number of migrations at the same time are
+ * `runtime_role` (NULL: no role) use them. Any number of migrations at the same time are
  * safe. Tables that are newer are left alone. Raises what fw_store_open() does,
  * dependency.unavailable, input.invalid_value (a database that is not UTF-8).
  */

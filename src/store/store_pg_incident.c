@@ -1,8 +1,8 @@
 /*
  * store_pg_incident.c - incidents into a PostgreSQL store.
  *
- * A batch is one transaction of one or more INSERTs over arrays, all sent before the
- * first answer is read: its cost is that of one commit, whatever the number of incidents.
+ * A batch is one transaction of one or more INSERTs over arrays, all sent before the first
+ * answer is read: its cost is that of one commit for any number of incidents.
  *
  * When the answer to a commit is missing, the batch may be in the store or not. The store
  * therefore keeps, in the same transaction, the number of the last incident per writer, and

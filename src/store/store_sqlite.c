@@ -405,8 +405,8 @@ static void uri_of(const char *path, const char *tail, char *ret_uri, size_t siz
 }
 
 /*
- * A reader of a database with a log needs its shared memory. If that cannot be made,
- * as on a read-only disk, nobody else writes there either, and the file alone is
+ * A reader of a database with a log needs its shared memory. If that cannot be made, as
+ * on a read-only disk, no other process can write there either, and the file alone is
  * complete ("immutable").
  */
 static fw_error *open_reader(struct fw_store_sqlite *store, const char *tail)

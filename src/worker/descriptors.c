@@ -15,8 +15,8 @@ enum { FIFOS_MAX = 64 };
 /*
  * All descriptors of the server are closed in the child, with one exception: libuv
  * creates a pipe of its own in each process after fork(), and at the next fork() it
- * closes that descriptor by its number, whatever it refers to by then. That pipe is
- * the one that exists after fork() and did not before.
+ * closes that descriptor by its number, even if the number was reused. That pipe is the
+ * one that exists after fork() and did not before.
  */
 struct fifos {
 	int count;

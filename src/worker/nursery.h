@@ -1,10 +1,10 @@
 /*
  * nursery.h - the process that forks the workers of a pool (the "nursery").
  *
- * The server has threads and handles strangers' data, so it does not fork workers
- * itself. Before its first call it forks the nursery: a copy with one thread, which
- * forks workers on request, waits for their death and reports it. It ends when the
- * server closes its end of the control socket.
+ * The server has threads and handles untrusted data, so it does not fork workers itself.
+ * Before its first call it forks the nursery: a copy with one thread, which forks workers
+ * on request, waits for their death and reports it. It ends when the server closes its
+ * end of the control socket.
  */
 #ifndef FW_WORKER_NURSERY_H
 #define FW_WORKER_NURSERY_H

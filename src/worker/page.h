@@ -14,7 +14,7 @@
 #include "worker/crash.h"
 
 struct fw_worker_page {
-	atomic_int cancelled;    /* by the server: nobody waits for the running call */
+	atomic_int cancelled;    /* by the server: the client of the running call is gone */
 	atomic_ullong begun_run; /* by the worker: the run that it began last */
 	struct fw_worker_crash crash;
 };

@@ -1,10 +1,10 @@
 /*
  * sandbox_filter.c - the rules for system calls, compiled to BPF by libseccomp.
  *
- * This is a list of refusals and not of permissions: handlers are other people's code,
- * and a call that nobody thought of should fail in the sandbox's tests and not on a
- * user's machine. System calls of future kernels, which no list can contain, are refused
- * by number (sandbox_seccomp.c). A refused call fails with an error and does not end the
+ * This is a list of refusals and not of permissions: handlers are third-party code, and a
+ * call that was not considered should fail in the sandbox's tests and not on a user's
+ * machine. System calls of future kernels, which no list can contain, are refused by
+ * number (sandbox_seccomp.c). A refused call fails with an error and does not end the
  * process, so that a handler can report what it lacked.
  *
  * Arguments that the kernel takes as 32 bits are compared as such, or with zero: a value

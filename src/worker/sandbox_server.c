@@ -1,6 +1,5 @@
 /*
- * sandbox_server.c - confines the server process itself, which reads data from
- * strangers.
+ * sandbox_server.c - confines the server process itself, which reads untrusted data.
  *
  * This is done in two steps. Landlock applies to the calling thread and to threads that
  * it starts later, so it is applied before the first thread is started; its rules allow

@@ -29,7 +29,7 @@
  *   deadline                      KILL at once
  *   cancellation                  TIMER after a grace period, unless DONE comes first
  *   server stop, nursery death    DEATH with SIGKILL and no process id: workers die with
- *                                 their nursery, and nobody is left to report them
+ *                                 their nursery, and no process is left to report them
  *   keeper death                  the nursery dies with its keeper: as above; new
  *                                 workers cannot be made
  */

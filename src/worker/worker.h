@@ -19,9 +19,9 @@
 struct fw_worker_pool;
 struct fw_worker_socket;
 
-/* The reply to a call that crashed the previous worker of this slot. It is sent when
- * the replacement is ready, so that the caller that caused a crash waits for its cost,
- * and not the others. */
+/* The reply to a call that crashed the previous worker of this slot. It is sent when the
+ * replacement is ready, so that the caller that caused a crash waits for the replacement,
+ * and other callers do not. */
 struct fw_worker_pending {
 	fw_call *call; /* NULL: none */
 	fw_error *err;

@@ -111,7 +111,7 @@ void fw_worker_settle_pending(struct fw_worker *worker, uint64_t now_ms)
 }
 
 /* Delays the reply until the replacement, which has this slot by now, is ready. False:
- * there is no replacement, or nobody waits for the reply. */
+ * there is no replacement, or the client is gone. */
 static bool delay_reply(struct fw_worker *worker, fw_call *call, fw_error *err)
 {
 	const struct fw_breaker *breaker = call->request.offer->breaker;

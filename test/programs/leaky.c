@@ -51,7 +51,7 @@ static fw_error *leak(fw_call *call, void *ctx)
 	return err;
 }
 
-/* One that fires an alert at once, whoever the client says it is. */
+/* One that fires an alert at once, for any client name. */
 static fw_error *leak_critical(fw_call *call, void *ctx)
 {
 	(void)ctx;

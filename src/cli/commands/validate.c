@@ -123,7 +123,7 @@ static size_t check_stranger(struct job *job)
 	return 1;
 }
 
-/* Somebody who checks against the wrong contract should read that first. */
+/* If the text is in another contract, say so first. */
 static void put_likeness(struct job *job, const char *text, size_t len)
 {
 	fw_contract alike = fw_sniff(text, len);

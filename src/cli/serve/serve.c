@@ -323,9 +323,9 @@ static fw_error *serve(struct serving *serving)
 }
 
 /*
- * Makes a failure to start be reported in a contract: that of --contract; without one, in
- * kaiza if a toolset has that contract, which has codes for failures to start. An error of
- * usage is for whoever types the command.
+ * Makes a failure to start be reported in a contract: that of --contract; without one, in kaiza
+ * if a toolset has that contract, which has codes for failures to start. A usage error is
+ * always plain text, for the person who typed the command.
  */
 static bool report_in_contract(const struct serving *serving, const fw_error *err)
 {

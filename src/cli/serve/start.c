@@ -1,8 +1,8 @@
 /*
  * start.c - see start.h.
  *
- * Whoever started the server can read one envelope instead of prose, and the audit log
- * says why a server that should run does not.
+ * A program that starts the server can read one envelope instead of prose, and the audit
+ * log records why the server did not start.
  */
 #include "cli/serve/start.h"
 

@@ -169,7 +169,7 @@ void cli_put_json(const char *text, size_t len)
 	cli_put(text + from, at - from);
 }
 
-/* The text of `len` bytes behind what is in the buffer, which is needed to write it. */
+/* The text of `len` bytes after what is in the buffer, which is needed to write it. */
 static void put_error_on_terminal(size_t len)
 {
 	char *text = malloc(len + 1);

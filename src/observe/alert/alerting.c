@@ -516,8 +516,8 @@ void fw_alerting_wake(struct fw_alerting *alerting)
 
 void fw_alerting_finished(void *alerting, const fw_outcome *outcome)
 {
-	/* Anybody can cause unauthenticated failures: they are counted in the metrics, and
-	 * call nobody. */
+	/* Anybody can cause unauthenticated failures: they are counted in the metrics and raise
+	 * no alert. */
 	if (outcome->error && !outcome->is_unauthenticated && !outcome->is_drill)
 		fw_alerting_note(alerting, outcome->error, outcome->client);
 }

@@ -40,8 +40,8 @@ struct fw_alerting_options {
  * internal.unexpected (no thread). A state file that cannot be written is ignored. */
 fw_error *fw_alerting_new(const struct fw_alerting_options *options,
 			  struct fw_alerting **ret_alerting);
-/* Waits up to a second for pending deliveries, and runs the loop for them. On the
- * loop's thread, when nobody else runs the loop. */
+/* Waits up to a second for pending deliveries, and runs the loop for them. On the loop's
+ * thread, when the loop is not running. */
 void fw_alerting_free(struct fw_alerting *alerting);
 
 /* A failure, from any thread. */

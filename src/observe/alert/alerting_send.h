@@ -57,8 +57,8 @@ void fw_alerting_sender_queue_webhook(struct fw_alerting_sender *sender, char *b
 void fw_alerting_sender_queue_alertmanager(struct fw_alerting_sender *sender, char *body,
 					   size_t len);
 
-/* Runs the loop until everything is sent or dropped, at most `most_ms`. At the end,
- * when nobody else runs the loop. */
+/* Runs the loop until everything is sent or dropped, at most `most_ms`. At the end, when
+ * the loop is not running. */
 void fw_alerting_sender_flush(struct fw_alerting_sender *sender, uint32_t most_ms);
 
 /* HMAC-SHA256 of "SECONDS.BODY" in hex. False: no memory. */

@@ -66,7 +66,7 @@ void fw_alerting_share_free(struct fw_alerting_share *share)
 {
 	if (!share)
 		return;
-	/* If the store is away, the row expires. */
+	/* If the store is unavailable, the row expires. */
 	if (share->is_there)
 		fw_error_free(apply(share, FW_STORE_DELETE, NULL));
 	fw_store_free(share->store);

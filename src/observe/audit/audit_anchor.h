@@ -37,7 +37,7 @@ FW_NODISCARD fw_error *fw_audit_anchorer_new(struct fw_audit *audit,
 					     const struct fw_audit_anchorer_options *options,
 					     struct fw_audit_anchorer **ret_anchorer);
 /* Anchors once more; for a webhook it runs the loop for up to a second. On the loop's
- * thread, when nobody else runs the loop, before fw_audit_close(). NULL is a no-op. */
+ * thread, when the loop is not running, before fw_audit_close(). NULL is a no-op. */
 void fw_audit_anchorer_free(struct fw_audit_anchorer *anchorer);
 /* Adds metrics. They must not be read after it is freed. */
 FW_NODISCARD fw_error *fw_audit_anchorer_observe(struct fw_audit_anchorer *anchorer,

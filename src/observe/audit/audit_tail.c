@@ -4,7 +4,7 @@
  * A crash leaves an incomplete line; a crash of the machine may leave arbitrary bytes.
  * What follows the last complete record is copied to another file, the log is truncated
  * there, and the next record is a note with the hash of these bytes. A complete record
- * with a wrong hash is not removed: somebody changed it, and verifying reports it.
+ * with a wrong hash is not removed: it was changed, and verifying reports it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -62,7 +62,7 @@ struct fw_audit_writer {
 	int64_t sync_ns;     /* average duration of an fdatasync */
 	int64_t arrival_ns;  /* average time between two records that are waited for */
 	uint64_t last_count; /* records in the last batch */
-	uint64_t expected;   /* those, and the ones that queued up behind them */
+	uint64_t expected;   /* those, and the ones that queued up after them */
 	const struct fw_audit_file *top_file; /* whose path is in `top` */
 	uint64_t top_size;
 };

@@ -168,7 +168,7 @@ static void note_state(fw_incidents *incidents, fw_error *err)
 	fw_error_free(err);
 }
 
-/* ---- while the store is away ---------------------------------------------------------- */
+/* ---- while the store is unavailable --------------------------------------------------- */
 
 static bool keep_on_disk(fw_incidents *incidents, const struct fw_spool_batch *batch)
 {

@@ -60,8 +60,8 @@ struct fw_incidents_options {
 	 * that a killed server loses none; the next one with this stem stores them. Their
 	 * directory exists. NULL: they are in memory only. */
 	const char *stem;
-	/* Servers share the store: while it is away, incidents wait in a file, and not in
-	 * memory. */
+	/* Servers share the store: while it is unavailable, incidents wait in a file, and
+	 * not in memory. */
 	bool is_shared;
 };
 

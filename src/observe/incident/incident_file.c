@@ -89,7 +89,7 @@ static bool write_all(int fd, const char *text, size_t len, uint64_t at)
 	return true;
 }
 
-/* If it fails, the next write overwrites what is behind `end`, or is the last of the file
+/* If it fails, the next write overwrites what is after `end`, or is the last of the file
  * that a reader accepts. */
 static void cut(int fd, uint64_t end)
 {

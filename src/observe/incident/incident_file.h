@@ -1,12 +1,12 @@
 /*
- * incident_file.h - incidents on the disk: those that wait while a shared store is away, and
- * those of the last milliseconds, for the case that the server is killed.
+ * incident_file.h - incidents on the disk: those that wait while a shared store is unavailable,
+ * and those of the last milliseconds, for the case that the server is killed.
  *
- * A server has a file to which it appends while the store is away, and two mirrors of the
- * queue in memory (spool/spool.h). It keeps all of them locked. Files that a killed server
- * left behind are adopted by the next one, all of one writer or none, and delivered first,
- * in the order of their numbers. They are delivered from their beginning: the store
- * knows how far their writer got, and skips what it has (store/incident_row.h).
+ * A server has a file to which it appends while the store is unavailable, and two mirrors of
+ * the queue in memory (spool/spool.h). It keeps all of them locked. Files that a killed server
+ * left behind are adopted by the next one, all of one writer or none, and delivered first, in
+ * the order of their numbers. They are delivered from their beginning: the store knows how far
+ * their writer got, and skips what it has (store/incident_row.h).
  *
  * The one rule to remember: an incident is in the file, or in the store, or in both; never
  * in neither.

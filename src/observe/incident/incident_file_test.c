@@ -222,8 +222,8 @@ static bool refuse(void *ctx, const struct fw_spool_batch *batch)
 	return false;
 }
 
-/* A spool whose store is away, with records in its mirrors. Batches are taken by its thread
- * at any time, so records are in one of the mirrors or in both. */
+/* A spool whose store is unavailable, with records in its mirrors. Batches are taken by its
+ * thread at any time, so records are in one of the mirrors or in both. */
 static struct fw_spool *fill_mirrors(struct fw_incident_file *file, uint64_t after,
 				     size_t count)
 {

@@ -48,7 +48,7 @@ struct fw_spool {
 
 /* ---- mirrors -------------------------------------------------------------------- */
 
-/* Locked. A part of a record behind `end` is overwritten by the next one. */
+/* Locked. A part of a record after `end` is overwritten by the next one. */
 static void mirror_record(struct fw_spool *spool, const char *record, size_t len)
 {
 	struct mirror *mirror = &spool->waiting_mirror;
@@ -259,7 +259,7 @@ static void take(struct fw_spool *spool)
 }
 
 /* Locked. The spool ends, and the batch failed. True: it stays in its mirror, and so does
- * what came later, because whoever reads the mirrors expects their order. */
+ * what came later, because mirrors are read in order. */
 static bool leave(struct fw_spool *spool, bool is_mirrored)
 {
 	if (!is_mirrored) {

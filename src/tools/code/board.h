@@ -7,9 +7,8 @@
  * the changes that the kernel has queued. So a search sees every change that was complete
  * before it began. If the keeper does not answer in time, there is no index.
  *
- * The one rule to remember: whoever searches takes a copy, and trusts its texts no more than
- * those of a client: every path is opened below the root, and every match is read from the
- * file.
+ * The one rule to remember: a search takes a copy, and trusts its texts no more than those of a
+ * client: every path is opened below the root, and every match is read from the file.
  */
 #ifndef FW_TOOLS_CODE_BOARD_H
 #define FW_TOOLS_CODE_BOARD_H

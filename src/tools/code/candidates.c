@@ -59,7 +59,7 @@ static bool open_index(const struct fw_candidates *c, struct fw_board *board, st
 			       (unsigned long long)view->facts.generation);
 		if (!fw_trigram_open(path, false, &view->index))
 			continue;
-		/* Nobody but the keeper writes it. Whoever did may have damaged it, and files
+		/* Only the keeper writes it. Another writer may have damaged it, and files
 		 * would be missed; reading it all for its checksum would take too long. */
 		if (view->index.changed_ns == view->facts.index_changed_ns)
 			return true;

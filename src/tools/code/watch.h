@@ -1,10 +1,10 @@
 /*
  * watch.h - changes below a directory, reported by the kernel (inotify).
  *
- * A directory is watched without what is below it, so add each one. An event is in the
- * queue before the system call that caused it returns: whoever reads the queue until it is
- * empty knows of every change that was complete before. Not reported are writes through
- * memory maps, and changes that other machines make on a network file system.
+ * A directory is watched without what is below it, so add each one. An event is in the queue
+ * before the system call that caused it returns: a reader that empties the queue knows every
+ * change that was complete before. Not reported are writes through memory maps, and changes
+ * that other machines make on a network file system.
  *
  * The one rule to remember: the caller locks; nothing here does.
  */

@@ -6,9 +6,9 @@
 
 /*
  * Ends every descendant of this process, which must be a child subreaper
- * (PR_SET_CHILD_SUBREAPER) and must not have children that are to live on. Returns
- * when the last one is dead. If that takes longer than FW_LIMIT_PREFLIGHT_END_MS and
- * this process leads its process group, it ends together with the group.
+ * (PR_SET_CHILD_SUBREAPER) and must not have children that should survive. Returns when
+ * the last one is dead. If that takes longer than FW_LIMIT_PREFLIGHT_END_MS and this
+ * process leads its process group, it ends together with the group.
  */
 void fw_descendants_end(void);
 

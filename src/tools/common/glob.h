@@ -1,10 +1,9 @@
 /*
  * glob.h - patterns for paths.
  *
- * `*` and `?` stay within one component, `**` crosses them, `[a-z]` is a class
- * and `[!a-z]` its opposite; a pattern that ends in "/" matches everything below it.
- * Matching takes time proportional to the length of the pattern times that of the
- * path, whatever the pattern.
+ * `*` and `?` stay within one component, `**` crosses them, `[a-z]` is a class and
+ * `[!a-z]` its opposite; a pattern that ends in "/" matches everything below it. Matching
+ * any pattern takes time proportional to its length times that of the path.
  *
  * The one rule to remember: both sides are relative to the same directory, without
  * a leading "./".

@@ -65,8 +65,8 @@ fw_error *fw_path_check(const char *path, size_t len)
 		if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f)
 			return fw_raise_path_invalid("(not shown)",
 						     "it holds a control character");
-	/* A backslash is an ordinary character on Linux, but whoever writes "..\" means the
-	 * parent directory. */
+	/* A backslash is an ordinary character on Linux, but "..\" is meant as the parent
+	 * directory. */
 	for (size_t i = 0; i <= len; i++) {
 		if (i < len && path[i] != '/' && path[i] != '\\')
 			continue;

@@ -61,7 +61,7 @@ FW_NODISCARD fw_error *fw_root_normalize(const struct fw_root *root, const char 
 FW_NODISCARD fw_error *fw_root_open_dir(const struct fw_root *root, const char *path, bool make,
 					int *ret_fd);
 
-/* Opens `path` below the directory `dir`, whatever links are on the way. Returns a
+/* Opens `path` below the directory `dir`, even if the path contains links. Returns a
  * descriptor, or -1 with errno; EXDEV means that the path leads outside. */
 int fw_root_open_beneath(int dir, const char *path, int flags);
 /* The same for a canonical path: ELOOP if there is a link on the way. */

@@ -290,9 +290,9 @@ static int call_on_files(int dir, int (*call)(int fd))
 
 /*
  * The new name is what makes the cache valid, so everything must be on the disk before the
- * directory gets it, and nothing need be there earlier. The content of all files is on its
- * way before the first one is waited for: the file system then writes its own records
- * once, not once per file. For many files one syncfs() is faster still, but it also waits for whatever
+ * directory gets it, and nothing need be there earlier. The content of all files is on its way
+ * before the first one is waited for: the file system then writes its own records once, not
+ * once per file. For many files one syncfs() is faster still, but it also waits for data that
  * other programs have written.
  */
 static int sync_all(const struct fw_context_staging *staging, bool is_large)

@@ -173,8 +173,8 @@ static bool want_all(void *ctx, const struct fw_reservation *held)
 	return held->is_exclusive || !overlaps->is_shared;
 }
 
-/* Whoever gets that many conflicts is not helped by their exact number, and the time
- * of a check must not grow with it. */
+/* The exact number of so large a set does not help a caller, and the time of a check must
+ * not grow with it. */
 static bool see_all(void *ctx, const struct fw_reservation *held)
 {
 	struct overlaps *overlaps = ctx;
@@ -295,7 +295,7 @@ static void draft_put(struct draft *draft, const struct fw_reserve_request *requ
 	draft_add(draft, &change);
 }
 
-/* Writes it, unless somebody else has changed something since the book was read. */
+/* Writes it, unless the store was changed since the book was read. */
 static fw_error *commit(const struct fw_reserve_book *book, struct fw_store *store,
 			struct draft *draft, bool *ret_is_done)
 {

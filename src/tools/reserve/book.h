@@ -39,7 +39,7 @@ void fw_reserve_book_free(struct fw_reserve_book *book);
 
 /* What an agent asks for. Texts are borrowed. */
 struct fw_reserve_request {
-	const char *agent; /* NULL: not known, which is nobody's own */
+	const char *agent; /* NULL: not known, and no reservation is the caller's own */
 	const char *root;  /* an absolute path without a slash at the end */
 	const char *const *patterns;
 	size_t count;

@@ -7,7 +7,7 @@
  * compared with the globs on its way down only, and not with all of them. If too many are
  * on the way, bitmaps (signature.h) select those that are compared.
  *
- * The one rule to remember: the index knows nothing about time. Whoever reads an entry
+ * The one rule to remember: the index knows nothing about time. The reader of an entry
  * checks whether it has expired.
  */
 #ifndef FW_TOOLS_RESERVE_INDEX_H

@@ -254,7 +254,7 @@ static void test_reserve__writes(void **state)
 	assert_int_equal(conflicts_of(&one, "b", "/w/src", "x.c", true), 1);
 	assert_int_equal(conflicts_of(&one, "b", "/", "w/src/x.c", true), 1);
 	assert_int_equal(conflicts_of(&one, "b", "/elsewhere", "src/x.c", true), 0);
-	/* Whoever shares a file may write it; whoever does not, may not. */
+	/* An agent that shares a file may write it, others may not. */
 	assert_int_equal(conflicts_of(&one, "b", "/w", "doc/a", true), 0);
 	assert_int_equal(conflicts_of(&one, "b", "/w", "doc/b", true), 1);
 	assert_int_equal(conflicts_of(&one, "c", "/w", "doc/a", true), 2);

@@ -77,7 +77,7 @@ struct fw_reserve_filter {
 	uint64_t left;
 };
 
-/* `agent` may be NULL: nobody. `traits` must live as long as the filter. */
+/* `agent` may be NULL: none. `traits` must live as long as the filter. */
 void fw_reserve_filter_init(struct fw_reserve_filter *filter,
 			    const struct fw_reserve_signature *signature,
 			    const struct fw_reserve_traits *traits, enum fw_reserve_of of,

@@ -1,7 +1,7 @@
 /*
  * change.h - one change of one file: a step of a set of changes (changes.h).
  *
- *	fw_ws_change_stage	the new file is written where nobody looks for it
+ *	fw_ws_change_stage	the new file is written under a temporary name
  *	fw_ws_change_apply	it is exchanged with the old one and becomes visible
  *	fw_ws_change_settle	the old file is removed; or
  *	fw_ws_change_undo	the old file is restored

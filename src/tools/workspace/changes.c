@@ -118,7 +118,7 @@ static fw_error *make_directories(struct fw_ws_changes *set)
 	return NULL;
 }
 
-/* A directory that is not empty stays: somebody else has written into it. */
+/* A directory that is not empty stays: another process has written into it. */
 static void remove_directories(struct fw_ws_changes *set)
 {
 	while (set->made_count)
@@ -140,7 +140,7 @@ static fw_error *stage(struct fw_ws_changes *set)
 	return NULL;
 }
 
-/* Takes back whatever was done. */
+/* Undoes everything that was done. */
 static fw_error *give_up(struct fw_ws_changes *set, fw_error *err)
 {
 	fw_error *worse = fw_ws_changes_undo(set);

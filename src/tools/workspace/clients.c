@@ -110,7 +110,7 @@ static struct fw_ws_client *new_client(fw_workspace *ws)
 	return client;
 }
 
-/* One that nobody uses, or a new one, or the one that was not used for longest. */
+/* An unused one, else a new one, else the least recently used one. */
 static fw_error *take(fw_workspace *ws, struct fw_ws_client **ret_client)
 {
 	struct fw_ws_client *oldest = NULL;

@@ -2,12 +2,12 @@
  * clients.h - the clients of a server, each with its own session.
  *
  * On stdio there is one client. Over HTTP a client is a session of the protocol; in
- * protocol versions without sessions it is whoever gives the same name. All sessions of
- * a server have the same root, and thus the same audit log.
+ * protocol versions without sessions it is identified by the name that it gives. All
+ * sessions of a server have the same root, and thus the same audit log.
  *
  * A failure locks the session of the client that got it, and no other. A session of the
  * protocol that ends while it is locked leaves its lock to the next client of the same
- * name, so that nobody can get rid of a lock by connecting again.
+ * name, so that a client cannot get rid of a lock by connecting again.
  *
  * The one rule to remember: clients are never freed before the workspace is, so pointers
  * to them stay valid; one that is not used by anybody is given to the next client.
@@ -19,7 +19,7 @@
 
 struct fw_ws_client {
 	struct fw_ws_client *next;
-	char key[FW_SHA256_TEXT];  /* "": nobody's; it may still have a lock to leave */
+	char key[FW_SHA256_TEXT];  /* "": no client's; it may still hold a lock */
 	char name[FW_SHA256_TEXT]; /* of the name of the client */
 	struct fw_ws_session session;
 	struct fw_ws_session shared; /* a copy for the threads that read resources */

@@ -18,7 +18,7 @@
 struct fw_ws_preflight {
 	const char *command; /* for /bin/sh */
 	uint32_t limit_ms;
-	bool is_fenced; /* it may write in the workspace only, whatever its worker may */
+	bool is_fenced; /* it may write in the workspace only, even if its worker may write elsewhere */
 };
 
 /*

@@ -54,8 +54,8 @@ static int take_slot(const char *path, int slot)
 	return fd;
 }
 
-/* Each process starts others as long as one of BOMB_MOST slots is free: never
- * more, but whoever is killed is replaced at once by those that are left. */
+/* Each process starts others as long as one of BOMB_MOST slots is free: never more, but
+ * each killed process is replaced at once by those that are left. */
 static int bomb(const char *path)
 {
 	int64_t until = fw_steady_ms() + LIFE_MS;

@@ -156,8 +156,8 @@ static void set_kept(struct item *item, const char *lost)
 	(void)snprintf(item->kept, sizeof item->kept, FW_WS_JOURNAL_DIR "/%s", lost);
 }
 
-/* Content that is neither old nor new is somebody's work: it is moved to the journal's
- * directory. `dir` and `name` tell where it is. */
+/* Content that is neither old nor new was written by another process: it is moved to the
+ * journal's directory. `dir` and `name` tell where it is. */
 static void keep_other(const struct recovery *r, struct item *item, int dir, const char *name)
 {
 	char lost[FW_WS_TEMP_SIZE];

@@ -1,9 +1,9 @@
 /*
  * revoked.h - approvals that a person has withdrawn (faultwire plan revoke).
  *
- * Revoking sets a plan back to PENDING, but whoever has kept a copy of the approved text
- * could put it back. So the hash is also noted outside of the workspace, where no tool and
- * no preflight command can write: <state>/workspaces/revoked/<key of the root>/<hash>.
+ * Revoking sets a plan back to PENDING, but a kept copy of the approved text could be put back.
+ * So the hash is also noted outside of the workspace, where no tool and no preflight command
+ * can write: <state>/workspaces/revoked/<key of the root>/<hash>.
  *
  * The one rule to remember: without a state directory (`dir` NULL) nothing is noted, and
  * nothing is found.

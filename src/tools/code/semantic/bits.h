@@ -21,7 +21,7 @@
 #include "tools/code/bits.h"
 
 struct fw_semantic_bit_writer {
-	struct fw_buf *out; /* whoever calls checks its state */
+	struct fw_buf *out; /* the caller checks its state */
 	uint64_t held;
 	unsigned count; /* of bits in `held` */
 };

@@ -27,7 +27,7 @@ bool fw_semantic_postings_add(struct fw_semantic_postings *postings, uint32_t ha
 			      uint32_t document, uint32_t tf);
 /* Sorts by term; documents stay in their order. False: out of memory. */
 bool fw_semantic_postings_sort(struct fw_semantic_postings *postings);
-/* Writes where the buckets begin, and the lists; whoever calls checks the state of both.
+/* Writes where the buckets begin, and the lists; the caller checks the state of both.
  * `documents` is how many there are. False: out of memory. */
 bool fw_semantic_postings_write(const struct fw_semantic_postings *postings, uint32_t documents,
 				struct fw_buf *buckets, struct fw_buf *lists);

@@ -54,7 +54,7 @@ struct fw_semantic_maker {
 	size_t used_count;
 };
 
-/* Appends the record of a text to `out`; whoever calls checks its state. False: out of
+/* Appends the record of a text to `out`; the caller checks its state. False: out of
  * memory. */
 bool fw_semantic_record_make(struct fw_semantic_maker *maker, enum fw_outline_language language,
 			     const char *text, size_t len, struct fw_buf *out);

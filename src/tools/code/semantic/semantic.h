@@ -1,11 +1,10 @@
 /*
  * semantic.h - the index of a repository: where it is, building it, its state.
  *
- * An index is a directory below the state directory, for each repository by its path:
- * `data.db` (data.h) is what builds continue from, `snapshot` (snapshot.h) is what searches
- * read, `lock` is locked by whoever builds. Workers can read the directory and nothing else of
- * the state; only `faultwire index` writes it, from the command line or started by
- * `faultwire serve`.
+ * An index is a directory below the state directory, for each repository by its path: `data.db`
+ * (data.h) is what builds continue from, `snapshot` (snapshot.h) is what searches read, `lock`
+ * is locked during a build. Workers can read the directory and nothing else of the state; only
+ * `faultwire index` writes it, from the command line or started by `faultwire serve`.
  */
 #ifndef FW_TOOLS_CODE_SEMANTIC_SEMANTIC_H
 #define FW_TOOLS_CODE_SEMANTIC_SEMANTIC_H
