@@ -8,7 +8,6 @@
 #include <faultwire/raise.h>
 
 #include "api/api_impl.h"
-#include "base/limits.h"
 
 /* ---- rows -------------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
  *
  * A row in the store says that a key is in use before the tool is called, and has the
  * answer before the client does. A server that is killed in between leaves a row without
- * an answer: nobody knows then whether the tool has run, so the key is refused until it
+ * an answer: it is unknown whether the tool has run, so the key is refused until it
  * expires, and the tool does not run again. A call that was refused before its tool ran
- * leaves no row. If the client goes away, the call goes on: its answer is kept.
+ * leaves no row. If the client goes away, the call continues: its answer is kept.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,6 @@
 #include "base/mem.h"
 #include "mcp/boundary.h"
 #include "mcp/call.h"
-#include "mcp/offer.h"
 #include "mcp/page.h"
 #include "mcp/project.h"
 #include "mcp/run.h"

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "base/mem.h"
 
 static yyjson_doc *read_text(const char *text, size_t bytes, unsigned depth,
 			     yyjson_read_err *err)

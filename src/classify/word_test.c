@@ -54,7 +54,7 @@ static void test_word__quotes_do_not_matter(void **state)
 	assert_string_equal(words_of("{\"code\":\"23505\"}"), "code 23505");
 }
 
-static void test_word__pictures_and_dashes_are_no_words(void **state)
+static void test_word__pictures_and_dashes_are_not_words(void **state)
 {
 	(void)state;
 	assert_string_equal(words_of("\xe2\x9d\x8c Failed: gone"), "failed : gone");
@@ -106,7 +106,7 @@ static void test_word__contractions_of_names(void **state)
 			    "can not update user does not exist");
 }
 
-static void test_word__a_title_within_a_name_is_no_capital(void **state)
+static void test_word__a_title_within_a_name_is_not_a_capital(void **state)
 {
 	const char *text = "Not FileFound";
 	struct fw_word_reader reader = { .begin = text, .p = text, .end = text + strlen(text) };
@@ -167,11 +167,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_word__a_name_is_the_same_words_in_every_style),
 		cmocka_unit_test(test_word__quotes_do_not_matter),
-		cmocka_unit_test(test_word__pictures_and_dashes_are_no_words),
+		cmocka_unit_test(test_word__pictures_and_dashes_are_not_words),
 		cmocka_unit_test(test_word__a_name_in_a_sentence_is_one_word),
 		cmocka_unit_test(test_word__what_the_failure_is_called_is_not_a_name),
 		cmocka_unit_test(test_word__contractions_of_names),
-		cmocka_unit_test(test_word__a_title_within_a_name_is_no_capital),
+		cmocka_unit_test(test_word__a_title_within_a_name_is_not_a_capital),
 		cmocka_unit_test(test_word__numbers_keep_sign_and_decimals),
 		cmocka_unit_test(test_word__sentences_end_at_periods_and_lines),
 		cmocka_unit_test(test_word__a_long_word_is_cut),

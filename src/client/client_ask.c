@@ -7,7 +7,6 @@
 
 #include <faultwire/raise.h>
 
-#include "base/limits.h"
 #include "client/client_impl.h"
 #include "rpc/names.h"
 

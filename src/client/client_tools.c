@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "client/client_impl.h"
 #include "rpc/names.h"
 

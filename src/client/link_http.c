@@ -296,8 +296,8 @@ static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch 
 	return err;
 }
 
-/* A response that is no success, and no message either. `reason` is why a redirect is not
- * followed. */
+/* A response that is not a success, and no message either. `reason` is why a redirect is
+ * not followed. */
 static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch,
 			      const char *reason)
 {
@@ -429,7 +429,7 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 	err = err ? judge_broken(post, err) : judge(post, fetch, redirect);
 	if (!resume_post(post))
 		fw_error_free(err);
-	else if (fw_link__may_resume(post, status, err))
+	else if (fw_link__may_resume(post, status))
 		fw_error_free(err);
 	else
 		end_post(post, err);

@@ -32,7 +32,7 @@ struct fw_link_post {
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
 	unsigned resumptions;
 	unsigned redirects;                      /* that were followed */
-	uint64_t visited[FW_LINK_REDIRECTS + 1]; /* hashes of the URLs, for finding a circle */
+	uint64_t visited[FW_LINK_REDIRECTS + 1]; /* hashes of the URLs, to detect a loop */
 	uv_timer_t *timer;                       /* until it is resumed; NULL: none */
 };
 
@@ -71,8 +71,8 @@ bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 
 /* ---- link_resume.c ---- */
 
-/* The response has ended. True: it is resumed after a while. `err` is borrowed. */
-bool fw_link__may_resume(struct fw_link_post *post, int status, const fw_error *err);
+/* The response has ended. True: it is resumed after a while. */
+bool fw_link__may_resume(struct fw_link_post *post, int status);
 void fw_link__stop_timer(struct fw_link_post *post);
 
 #endif

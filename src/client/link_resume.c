@@ -43,7 +43,7 @@ static void on_timer(uv_timer_t *timer)
 		fw_error_free(err);
 }
 
-bool fw_link__may_resume(struct fw_link_post *post, int status, const fw_error *err)
+bool fw_link__may_resume(struct fw_link_post *post, int status)
 {
 	const struct fw_link_http *link = post->link;
 	uint32_t delay = post->events.has_retry ? post->events.retry_ms : RETRY_MS;
@@ -55,7 +55,6 @@ bool fw_link__may_resume(struct fw_link_post *post, int status, const fw_error *
 	if (!post->is_listener && (!post->last_id[0] || post->resumptions >= RESUMPTIONS ||
 				   !link->base.on.is_open(link->base.ctx, post->key)))
 		return false;
-	(void)err;
 	timer = fw__allocate(sizeof *timer);
 	if (!timer)
 		return false;

@@ -3,9 +3,9 @@
  *
  * A reply is matched by its id. One that cannot be matched, or is broken, is attributed
  * to a request only if that is certain: by the HTTP response it came in, by an id that
- * can still be read, or because exactly one request has no answer. Then the request
- * fails at once instead of at its deadline. Everything else that is no message is
- * counted and left to the operator, because many servers print banners and log lines.
+ * can still be read, or because exactly one request has no answer. Then the request fails
+ * at once instead of at its deadline. Everything else that is not a message is counted
+ * and left to the operator, because many servers print banners and log lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -295,8 +295,7 @@ static void take_question(struct fw_remote *remote, uint64_t key, const struct f
 }
 
 /* 2025-03-26 allows a server to answer in batches. */
-static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
-		       const char *text, size_t len);
+static void take_batch(struct fw_remote *remote, uint64_t key, const char *text, size_t len);
 
 static void take_message(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
 {
@@ -305,7 +304,7 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
-			take_batch(remote, key, &scan, text, len);
+			take_batch(remote, key, text, len);
 		else
 			take_broken(remote, key, &scan, text, len);
 	} else if (fw_slice_is_string(scan.method)) {
@@ -327,15 +326,13 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 	}
 }
 
-static void take_batch(struct fw_remote *remote, uint64_t key, const struct fw_scan *scan,
-		       const char *text, size_t len)
+static void take_batch(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
 {
 	const struct fw_slice batch = { text, len };
 	struct fw_slice none;
 	struct fw_slice item;
 	const char *at = NULL;
 
-	(void)scan;
 	/* A message cannot end the connection, so the link and the text stay. */
 	while (fw_slice_next(batch, &at, &none, &item))
 		if (fw_slice_is_object(item))

@@ -179,7 +179,7 @@ static void test_remote__fails_a_call_as_soon_as_that_is_certain(void **state)
 	}
 }
 
-static void test_remote__blames_nobody_while_two_calls_are_open(void **state)
+static void test_remote__a_broken_line_fails_no_call_while_two_are_open(void **state)
 {
 	struct world world;
 
@@ -323,7 +323,7 @@ static void test_remote__a_legacy_client_comes_with_initialize_first(void **stat
 	close_world(&world);
 }
 
-static void test_remote__a_stream_is_nobody_s_reply(void **state)
+static void test_remote__a_stream_is_not_a_reply(void **state)
 {
 	struct world world;
 
@@ -367,12 +367,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remote__fails_a_call_as_soon_as_that_is_certain),
-		cmocka_unit_test(test_remote__blames_nobody_while_two_calls_are_open),
+		cmocka_unit_test(test_remote__a_broken_line_fails_no_call_while_two_are_open),
 		cmocka_unit_test(test_remote__cancels_and_drops_late_replies),
 		cmocka_unit_test(test_remote__reports_the_end_of_the_process_to_each_call),
 		cmocka_unit_test(test_remote__greets_in_both_eras),
 		cmocka_unit_test(test_remote__a_legacy_client_comes_with_initialize_first),
-		cmocka_unit_test(test_remote__a_stream_is_nobody_s_reply),
+		cmocka_unit_test(test_remote__a_stream_is_not_a_reply),
 		cmocka_unit_test(test_remote__a_call_that_cannot_be_sent_is_refused),
 	};
 

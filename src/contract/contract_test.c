@@ -272,7 +272,7 @@ static void test_kaiza__refuses_what_is_not_registered(void **state)
 	       "code is not registered: NO_SUCH_CODE");
 }
 
-static void test_kaiza__a_rate_limit_is_no_lack_of_permissions(void **state)
+static void test_kaiza__a_rate_limit_is_not_a_lack_of_permissions(void **state)
 {
 	(void)state;
 	assert_string_equal(fw_registry_find(NULL, "governance.rate_limited")->kaiza,
@@ -702,7 +702,7 @@ int main(void)
 		cmocka_unit_test(test_contract__a_retry_that_was_forbidden_stays_forbidden),
 		cmocka_unit_test(
 			test_context_v0__io_error_is_not_retried_since_it_may_be_a_full_disk),
-		cmocka_unit_test(test_kaiza__a_rate_limit_is_no_lack_of_permissions),
+		cmocka_unit_test(test_kaiza__a_rate_limit_is_not_a_lack_of_permissions),
 		cmocka_unit_test(
 			test_codeintel__an_unknown_failure_does_not_show_what_the_tool_said),
 		cmocka_unit_test(test_codeintel__a_missing_file_has_its_path),

@@ -6,12 +6,10 @@
  * mistyped members are detected here, with their location, for all contracts.
  */
 #include "base/limits.h"
-#include "base/mem.h"
 #include "contract/contract_impl.h"
 #include "core/redact.h"
 
 #include <faultwire/raise.h>
-#include <faultwire/raw.h>
 #include <stdio.h>
 
 #ifdef __SSE2__
@@ -80,7 +78,7 @@ static __attribute__((noinline)) const struct fw_member *find_member(
 {
 	const struct fw_member *member;
 
-	/* Usually one behind the expected one, which was left out. */
+	/* Usually one after the expected one, which was left out. */
 	for (member = expected; member < members->list + members->count; member++)
 		if (is_member(member, key))
 			return member;
@@ -319,7 +317,7 @@ static bool has_item(const fw_error *err, struct fw_text key)
 	return false;
 }
 
-/* Whether the member is the delay, which is no field then. */
+/* Whether the member is the delay, which is not a field then. */
 static fw_error *read_delay(const struct fw_reading *reading, const char *pointer,
 			    fw_error *err, yyjson_val *value, bool *ret_is_delay)
 {

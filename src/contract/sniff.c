@@ -7,7 +7,6 @@
  * is a possible result.
  */
 #include "base/limits.h"
-#include "base/mem.h"
 #include "contract/contract_impl.h"
 
 static bool has_string(yyjson_val *object, const char *key)

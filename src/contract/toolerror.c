@@ -6,7 +6,6 @@
  * public package is in Go), with the keys of `data` sorted and HTML escaped. The
  * second must parse nested values again.
  */
-#include "base/mem.h"
 #include "contract/contract_impl.h"
 #include "contract/write.h"
 

@@ -7,7 +7,6 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "core/error_impl.h"
 #include "core/redact.h"
 

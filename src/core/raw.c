@@ -7,7 +7,6 @@
  * the message.
  */
 #include "base/limits.h"
-#include "base/mem.h"
 #include "core/error_impl.h"
 #include "core/raw_impl.h"
 

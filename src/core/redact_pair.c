@@ -5,14 +5,13 @@
  * Here is found what the key and the value are; redact_key.c judges the one,
  * redact_value.c the other.
  */
-#include "core/redact.h"
 #include "core/redact_impl.h"
 
 enum {
 	BLANKS_MAX = 4,       /* around the ':' or '=' */
 	VALUE_MAX = 1024,     /* a longer word is no word, and not judged */
 	ELEMENT_MAX = 256,    /* bytes of a tag with its attributes */
-	TOKEN_LEAST = 6,      /* bytes of credentials behind a scheme that is not in the list */
+	TOKEN_LEAST = 6,      /* bytes of credentials after a scheme that is not in the list */
 	KEY_MAX = 64,         /* bytes of a key in percent encoding */
 	NAME_BEFORE_MAX = 96, /* bytes between the name and the value of a variable */
 };
@@ -79,8 +78,8 @@ static bool is_scheme(const char *word, size_t len)
 }
 
 /*
- * Behind "Authorization:" a scheme, and what follows it in the line up to a
- * quote; or one word that does not read like one.
+ * After "Authorization:" a scheme, and what follows it in the line up to a quote; or one
+ * word that does not read like one.
  */
 static size_t authorization_end(const struct fw_redact_view *v, size_t start, size_t word_end)
 {
@@ -388,7 +387,7 @@ static enum fw_redact_kind kind_of_name(const struct fw_redact_view *v, size_t a
 	return fw_redact__key_kind(v->t + start, end - start);
 }
 
-/* The length of the sign at `at`, and whether it is a colon. 0: it is no sign. */
+/* The length of the sign at `at`, and whether it is a colon. 0: it is not a sign. */
 static size_t sign_at(const struct fw_redact_view *v, size_t at, bool *ret_colon)
 {
 	*ret_colon = v->t[at] == ':';
@@ -432,7 +431,7 @@ static bool is_upper_key(const struct fw_redact_view *v, size_t at)
 	return end > v->from && fw_is_upper(v->t[end - 1]);
 }
 
-/* is_good ? "pass" : "fail"; `quote` is the one behind the key. */
+/* is_good ? "pass" : "fail"; `quote` is the one after the key. */
 static bool is_ternary(const struct fw_redact_view *v, const char *quote)
 {
 	size_t i = (size_t)(quote - v->t), stop = i - v->from > KEY_MAX ? i - KEY_MAX : v->from;
@@ -443,7 +442,7 @@ static bool is_ternary(const struct fw_redact_view *v, const char *quote)
 	       v->t[i - 3] == '?';
 }
 
-/* A word without quotes behind a key in quotes is code, or prose. */
+/* A word without quotes after a key in quotes is code, or prose. */
 static bool is_letter_at(const struct fw_redact_view *v, size_t at)
 {
 	return fw_is_letter(fw_redact_at(v, at));

@@ -160,7 +160,7 @@ static uint64_t steps_of(const char *unit, size_t len)
 	return steps;
 }
 
-static void test_steps__grow_with_the_text_whatever_it_is(void **state)
+static void test_steps__grow_with_the_length_of_any_text(void **state)
 {
 	size_t wrong = 0;
 
@@ -216,7 +216,7 @@ static void test_steps__of_a_stream_grow_with_the_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps__grow_with_the_text_whatever_it_is),
+		cmocka_unit_test(test_steps__grow_with_the_length_of_any_text),
 		cmocka_unit_test(test_steps__of_a_stream_grow_with_the_text),
 	};
 

@@ -33,8 +33,8 @@ struct fw_fleet {
 
 bool fw_fleet_name_is_valid(const char *name)
 {
-	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				  "0123456789-_.");
+	size_t len = strspn(
+		name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
 
 	return len && !name[len] && len <= FW_FLEET_NAME_MAX;
 }

@@ -6,7 +6,6 @@
 
 #include <faultwire/raise.h>
 
-#include "base/mem.h"
 #include "govern/govern_impl.h"
 
 enum { METADATA_BYTES = 16 * 1024, PATH_SIZE = 512 };

@@ -13,7 +13,6 @@
 #include <faultwire/faultwire.h>
 
 #include "govern/issuer.h"
-#include "mcp/principal.h"
 #include "test/memory.h"
 
 /* RFC 7515, A.3 and RFC 8037, A.2. */

@@ -35,9 +35,8 @@ static void handle_closed(uv_handle_t *handle)
 	fw__release(child);
 }
 
-void fw_child__close_handle(struct fw_child *child, uv_handle_t *handle)
+void fw_child__close_handle(uv_handle_t *handle)
 {
-	(void)child;
 	if (!uv_is_closing(handle))
 		uv_close(handle, handle_closed);
 }
@@ -50,12 +49,12 @@ void fw_child_free(struct fw_child *child)
 	fw_subprocess_signal(&child->process, SIGKILL);
 	fw_child__close_input(child);
 	fw_child__stop_output(child);
-	fw_child__close_handle(child, (uv_handle_t *)&child->err);
-	fw_child__close_handle(child, (uv_handle_t *)&child->grace);
+	fw_child__close_handle((uv_handle_t *)&child->err);
+	fw_child__close_handle((uv_handle_t *)&child->grace);
 	/* The process is reaped when its pidfd is readable. Until then the handle
 	 * keeps the loop running. */
 	if (child->has_ended)
-		fw_child__close_handle(child, (uv_handle_t *)&child->end);
+		fw_child__close_handle((uv_handle_t *)&child->end);
 }
 
 static void report_exit(struct fw_child *child)
@@ -115,7 +114,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	child->has_ended = true;
-	fw_child__close_handle(child, (uv_handle_t *)&child->end);
+	fw_child__close_handle((uv_handle_t *)&child->end);
 	if (child->is_freed)
 		return;
 	if (!child->out.is_over)

@@ -64,7 +64,7 @@ struct fw_child {
 
 /* ---- child.c ---- */
 
-void fw_child__close_handle(struct fw_child *child, uv_handle_t *handle);
+void fw_child__close_handle(uv_handle_t *handle);
 /* Standard output has ended. */
 void fw_child__output_over(struct fw_child *child);
 

@@ -28,7 +28,7 @@ void fw_child__stop_output(struct fw_child *child)
 
 	if (out->fd < 0)
 		return;
-	fw_child__close_handle(child, (uv_handle_t *)&out->poll);
+	fw_child__close_handle((uv_handle_t *)&out->poll);
 	(void)close(out->fd);
 	out->fd = -1;
 }
@@ -161,8 +161,8 @@ void fw_child__close_input(struct fw_child *child)
 	in->is_over = true;
 	if (in->fd < 0)
 		return;
-	fw_child__close_handle(child, (uv_handle_t *)&in->poll);
-	fw_child__close_handle(child, (uv_handle_t *)&in->flush);
+	fw_child__close_handle((uv_handle_t *)&in->poll);
+	fw_child__close_handle((uv_handle_t *)&in->flush);
 	(void)close(in->fd);
 	in->fd = -1;
 }
@@ -195,7 +195,7 @@ void fw_child__give_up_input(struct fw_child *child)
 
 static void on_room(uv_poll_t *poll, int status, int events);
 
-/* Writes what the pipe takes; false: nobody reads it any more. */
+/* Writes what the pipe takes; false: its reader has closed it. */
 static bool flush(struct fw_child *child)
 {
 	struct fw_child_input *in = &child->in;
@@ -249,7 +249,7 @@ static void on_flush(uv_prepare_t *prepare)
 		fw_child__give_up_input(child);
 }
 
-/* Puts the line behind what is unsent, and removes what was sent. */
+/* Puts the line after what is unsent, and removes what was sent. */
 static bool put_line(struct fw_child_input *in, const char *text, size_t len)
 {
 	struct fw_buf *unsent = &in->unsent;

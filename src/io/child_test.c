@@ -120,14 +120,15 @@ static void test_child__a_line_without_a_newline_is_cut(void **state)
 	expect("printf 'one\\ntwo'", "one|two!cut|exit 0|");
 }
 
-static void test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on(void **state)
+static void test_child__a_line_beyond_the_limit_is_dropped_and_reading_continues(void **state)
 {
 	(void)state;
 	expect("printf '%070d\\nafter\\n' 1", "000000000000000000000000000000000000000000000000"
 					      "0000000000000000!long|after|exit 0|");
 	expect("printf '%040d' 1; sleep 0.1; printf '%040d\\nafter\\n' 1",
 	       "0000000000000000000000000000000000000001000000000000000000000000!long|after|"
-	       "exit 0|");
+	       "exit "
+	       "0|");
 }
 
 static void test_child__the_signal_is_reported(void **state)
@@ -357,7 +358,7 @@ int main(void)
 		cmocka_unit_test(test_child__its_lines_come_before_its_exit),
 		cmocka_unit_test(test_child__a_line_without_a_newline_is_cut),
 		cmocka_unit_test(
-			test_child__a_line_beyond_the_limit_is_dropped_and_reading_goes_on),
+			test_child__a_line_beyond_the_limit_is_dropped_and_reading_continues),
 		cmocka_unit_test(test_child__the_signal_is_reported),
 		cmocka_unit_test(test_child__closing_its_output_is_reported_before_its_exit),
 		cmocka_unit_test(

@@ -9,7 +9,6 @@
 #include <yyjson.h>
 
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/text.h"
 
 enum { DEPTH_MOST = 8 };
@@ -115,7 +114,7 @@ void fw_mcp_derive_empty(const char *schema_json, struct fw_buf *out)
 				       YYJSON_READ_NOFLAG, NULL, NULL);
 	yyjson_val *root = yyjson_doc_get_root(doc);
 
-	/* An envelope is an object, whatever the schema asks for. */
+	/* An envelope is always an object, even if the schema requires another type. */
 	put_object(out, root, follow(root, root), 0);
 	yyjson_doc_free(doc);
 }

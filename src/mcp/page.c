@@ -1,10 +1,10 @@
 /*
  * page.c - the life of a page.
  *
- * The transport has checked who may see the page. Its handler runs here, and whatever
- * happens afterwards is decided on the loop: fw_page_finish() and fw_page_send() of
- * another thread are posted. A failure leaves through the boundary like any other,
- * with a call of its own that keeps the page for the headers of the answer.
+ * The transport has checked who may see the page. Its handler runs here, and everything
+ * afterwards happens on the loop: fw_page_finish() and fw_page_send() of another thread
+ * are posted. A failure leaves through the boundary like any other, with a call of its
+ * own that keeps the page for the headers of the answer.
  */
 #include "mcp/page.h"
 
@@ -18,7 +18,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/authority.h"
-#include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/post.h"
 #include "mcp/principal.h"
@@ -161,8 +160,8 @@ static void delist(fw_page *page)
 	fw_page_unref(page);
 }
 
-/* Nobody waits for it any more; returns the exchange that did, if there is one. The
- * caller has a reference. */
+/* The client is gone; returns its exchange, if there is one. The caller has a
+ * reference. */
 static struct fw_exchange *part(fw_page *page)
 {
 	struct fw_exchange *exchange = page->exchange;
@@ -179,7 +178,7 @@ static struct fw_exchange *part(fw_page *page)
 	return exchange;
 }
 
-/* The handler has a page that nobody waits for. */
+/* The handler still has the page, but the client is gone. */
 static void report_gone(fw_page *page)
 {
 	if (page->is_kept && !page->is_finished && page->gone)

@@ -243,7 +243,7 @@ static void test_queue__hung_slots_do_not_keep_others_out(void **state)
 	assert_int_equal(fake.count, 6);
 }
 
-static void test_queue__nobody_starves(void **state)
+static void test_queue__no_client_starves(void **state)
 {
 	fw_call *wanted;
 	bool is_taken = false;
@@ -609,7 +609,7 @@ int main(void)
 		LAW(test_queue__a_client_gets_no_more_than_its_share_while_others_wait),
 		LAW(test_queue__a_slow_tool_leaves_slots_for_others),
 		LAW(test_queue__hung_slots_do_not_keep_others_out),
-		LAW(test_queue__nobody_starves),
+		LAW(test_queue__no_client_starves),
 		LAW(test_queue__beyond_its_length_it_says_so_and_when_to_return),
 		LAW(test_queue__who_leaves_is_not_served),
 		LAW(test_queue__a_call_that_cannot_begin_holds_no_slot),

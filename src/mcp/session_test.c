@@ -5,7 +5,6 @@
 
 #include "mcp/exchange_fake.h"
 
-#include "base/mem.h"
 #include "mcp/call.h"
 #include "test/memory.h"
 

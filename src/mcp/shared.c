@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/call.h"
-#include "mcp/offer.h"
 #include "mcp/op.h"
 #include "mcp/server.h"
 #include "mcp/shared.h"

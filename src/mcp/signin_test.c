@@ -63,7 +63,7 @@ static void test_signin__an_id_expires(void **state)
 	fw_signins_clear(&signins);
 }
 
-static void test_signin__other_cookies_are_nobody(void **state)
+static void test_signin__other_cookies_are_ignored(void **state)
 {
 	static const char *const cookies[] = {
 		"",
@@ -126,7 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signin__the_id_stands_for_the_token),
 		cmocka_unit_test(test_signin__an_id_expires),
-		cmocka_unit_test(test_signin__other_cookies_are_nobody),
+		cmocka_unit_test(test_signin__other_cookies_are_ignored),
 		cmocka_unit_test(test_signin__the_oldest_makes_room),
 		cmocka_unit_test(test_signin__survives_every_allocation_failure),
 	};

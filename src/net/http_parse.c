@@ -1,6 +1,6 @@
 /*
- * http_parse.c - parses a request with llhttp, and refuses whatever another parser
- * could read differently.
+ * http_parse.c - parses a request with llhttp, and refuses what another parser could read
+ * differently.
  *
  * llhttp runs without any lenient flag. It still accepts a few things that
  * another parser may read differently: more than one space in the request
@@ -18,7 +18,6 @@
 #include <faultwire/raise.h>
 
 #include "net/http_conn.h"
-#include "net/http_check.h"
 
 /* ---- callbacks ------------------------------------------------------------------ */
 

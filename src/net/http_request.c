@@ -19,7 +19,6 @@
 
 #include <faultwire/raise.h>
 
-#include "base/mem.h"
 #include "mcp/principal.h"
 #include "mcp/replica.h"
 #include "net/http_auth.h"
@@ -431,7 +430,8 @@ void fw_http__refuse(struct fw_http_conn *conn, fw_error *err)
 	conn->answer.has_no_body =
 		conn->state != FW_HTTP_IDLE && conn->parser.method == HTTP_HEAD;
 	conn->in.request_end = conn->in.len;
-	/* Values of an incomplete head are not terminated, so nobody may ask for them. */
+	/* Values of an incomplete head are not NUL-terminated, so they must not be
+	 * read. */
 	if (!conn->head.is_finished)
 		conn->head.field_count = 0;
 	fw_http__release_body(conn);

@@ -329,7 +329,7 @@ static void on_first(uv_timer_t *timer)
 	(void)uv_timer_start(timer, on_watched, WATCHED_MS, 0);
 }
 
-static void test_stdio__loop_spins_when_output_is_closed_and_http_goes_on(void **state)
+static void test_stdio__loop_spins_when_output_is_closed_and_http_continues(void **state)
 {
 	fw_http_options http = FW_HTTP_OPTIONS_INIT;
 	fw_server *server;
@@ -371,7 +371,8 @@ int main(void)
 					  reset_allocator),
 		cmocka_unit_test_teardown(test_stdio__line_without_memory_is_called_too_large,
 					  reset_allocator),
-		cmocka_unit_test(test_stdio__loop_spins_when_output_is_closed_and_http_goes_on),
+		cmocka_unit_test(
+			test_stdio__loop_spins_when_output_is_closed_and_http_continues),
 	};
 
 	return cmocka_run_group_tests_name("stdio", tests, NULL, NULL);

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -76,7 +76,7 @@ static void test_anchor__those_of_one_log_are_listed_in_their_order(void **state
 	fw_anchors_free(anchors);
 }
 
-static void test_anchor__lines_that_are_no_anchors_are_skipped(void **state)
+static void test_anchor__other_lines_are_skipped(void **state)
 {
 	static const char *const lines[] = { "not JSON\n",
 					     "{}\n",
@@ -161,7 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(those_of_one_log_are_listed_in_their_order),
-		TEST(lines_that_are_no_anchors_are_skipped),
+		TEST(other_lines_are_skipped),
 		TEST(what_cannot_be_used_is_refused),
 		TEST(each_allocation_fails),
 	};

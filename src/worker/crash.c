@@ -14,8 +14,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include <faultwire/raw.h>
-
 #include "base/buf.h"
 #include "base/limits.h"
 #include "core/error_own.h"

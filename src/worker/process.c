@@ -20,7 +20,6 @@
 #include "base/mem.h"
 #include "mcp/ask.h"
 #include "mcp/call.h"
-#include "mcp/offer.h"
 #include "mcp/op.h"
 #include "mcp/request.h"
 #include "mcp/server.h"
@@ -259,7 +258,7 @@ _Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup
 		finish_frame(process, FW_WORKER_FRAME_FAILED);
 		_exit(EXIT_FAILURE);
 	}
-	/* Work in the background goes on behind the calls. */
+	/* Background work keeps its low priority. */
 	if (!setup->options->background)
 		fw_worker_schedule_behind(false);
 	finish_frame(process, FW_WORKER_FRAME_READY);

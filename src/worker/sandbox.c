@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <faultwire/raise.h>
-#include <faultwire/raw.h>
 
 #include "base/limits.h"
 #include "base/mem.h"

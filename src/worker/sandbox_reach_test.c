@@ -214,7 +214,7 @@ static void test_sandbox__no_programs_and_processes_unless_allowed(void **state)
 	assert_int_equal(try_executing(signal_own_child), 0);
 }
 
-static void test_sandbox__signals_reach_nobody_else(void **state)
+static void test_sandbox__signals_reach_no_other_process(void **state)
 {
 	(void)state;
 	assert_int_equal(try_ordinary(signal_parent), EPERM);
@@ -518,7 +518,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sandbox__no_programs_and_processes_unless_allowed),
-		cmocka_unit_test(test_sandbox__signals_reach_nobody_else),
+		cmocka_unit_test(test_sandbox__signals_reach_no_other_process),
 		cmocka_unit_test(test_sandbox__the_parent_is_out_of_reach),
 		cmocka_unit_test(test_sandbox__no_connections_unless_allowed),
 		cmocka_unit_test(test_sandbox__parts_of_the_kernel_are_closed),

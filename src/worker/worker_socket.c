@@ -9,7 +9,6 @@
 
 #include <faultwire/contract.h>
 #include <faultwire/raise.h>
-#include <faultwire/raw.h>
 
 #include "base/mem.h"
 #include "mcp/op.h"

@@ -43,8 +43,7 @@ static const cli_option options[] = {
 			 "With --url: read the bearer token from the first line of FILE." },
 	[STORE] = { "store", "URL", 0, CLI_TEXT,
 		    "Show the servers that share this store (postgresql://...) instead of "
-		    "those "
-		    "of this user." },
+		    "those of this user." },
 };
 
 /* ---- finding ------------------------------------------------------------------- */

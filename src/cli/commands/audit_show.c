@@ -12,7 +12,6 @@
 
 #include <yyjson.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "cli/stamp.h"

@@ -21,7 +21,6 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/report.h"
-#include "cli/terminal/text.h"
 
 enum { MATCHES_MAX = 256, RULES_MAX = 1 << 20, INPUT_MAX = 4 << 20, DEPTH_MAX = 64 };
 

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "observe/alert/alerting_text.h"
 #include "policy/alert.h"

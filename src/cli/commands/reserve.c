@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "cli/state.h"
-#include "cli/terminal/json_out.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/report.h"
 #include "cli/terminal/text.h"

@@ -167,15 +167,13 @@ const cli_command cli_command_wrap = {
 	.synopsis = "[--undo] [--dry-run] FILE",
 	.description =
 		"Rewrites a client's configuration (mcpServers, servers, and mcpServers of "
-		"each "
-		"of the projects) so that each program in it is started as faultwire gate -- "
-		"COMMAND, and each remote server as faultwire gate --url URL; its headers "
-		"become the variables of the gateway (--header-env). Comments, order and "
-		"layout "
-		"stay; the old file is kept as FILE.before-faultwire. A symbolic link stays, "
-		"and the file that it names is rewritten. Wrapping twice changes nothing, and "
-		"--undo restores the text to the byte. Servers of type sse are left unchanged. "
-		"The gateway does not log in with OAuth.",
+		"each of the projects) so that each program in it is started as faultwire "
+		"gate -- COMMAND, and each remote server as faultwire gate --url URL; its "
+		"headers become the variables of the gateway (--header-env). Comments, order "
+		"and layout stay; the old file is kept as FILE.before-faultwire. A symbolic "
+		"link stays, and the file that it names is rewritten. Wrapping twice changes "
+		"nothing, and --undo restores the text to the byte. Servers of type sse are "
+		"left unchanged. The gateway does not log in with OAuth.",
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.operands = CLI_FILE,

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "observe/audit/audit_head.h"
 #include "observe/audit/audit_writer.h"
 #include "observe/log/log.h"
@@ -258,7 +257,7 @@ static void write_all(struct fw_audit *audit, struct fw_audit_item *first)
 			note_success(audit, count);
 			report(audit, first, rest, NULL);
 		} else {
-			/* The records behind it would fail in the same way. */
+			/* The records after it would fail in the same way. */
 			for (count = 0, rest = first; rest && !rest->move;
 			     rest = fw_audit_item_next(rest))
 				count++;
@@ -314,7 +313,7 @@ static void wait_for_work(struct fw_audit *audit)
 					       fw_steady_ns() + limit_ms * 1000000))
 			break;
 	}
-	/* After a long pause nobody is expected to come back. */
+	/* After a long pause no further records are expected soon. */
 	if (fw_steady_ns() - start_ns > 2 * audit->writer.sync_ns)
 		audit->writer.expected = 0;
 }

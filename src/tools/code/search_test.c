@@ -279,7 +279,7 @@ static fw_error *try_query(const char *text, size_t len)
 	return err;
 }
 
-static void test_query__what_is_no_query(void **state)
+static void test_query__refuses_what_is_not_a_query(void **state)
 {
 	fw_field field;
 	fw_error *err;
@@ -326,7 +326,7 @@ int main(void)
 		cmocka_unit_test(test_literals__are_the_longest_that_is_required),
 		cmocka_unit_test(test_literals__no_match_does_without),
 		cmocka_unit_test(test_query__matches_line_by_line),
-		cmocka_unit_test(test_query__what_is_no_query),
+		cmocka_unit_test(test_query__refuses_what_is_not_a_query),
 		cmocka_unit_test(test_query__each_allocation_fails),
 	};
 

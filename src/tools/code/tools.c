@@ -46,10 +46,9 @@ static const struct listed file_tools[] = {
 
 static const struct listed symbol_tools[] = {
 	{ "find_symbol", "Find a symbol",
-	  "Finds where functions, classes, types and the like are defined, by their name or a "
-	  "part "
-	  "of it; exact names first. Definitions are recognized by the look of lines, in about "
-	  "twenty languages.",
+	  "Finds where functions, classes, types and the like are defined, by their name or "
+	  "a part of it; exact names first. Definitions are recognized by the look of lines, "
+	  "in about twenty languages.",
 	  "semantic:find_symbol", "{\"symbols\":[],\"total\":0,\"truncated\":false}",
 	  fw_semantic_find_symbol },
 	{ "outline", "Outline a file",
@@ -58,10 +57,9 @@ static const struct listed symbol_tools[] = {
 	  "semantic:outline", "{\"path\":\"\",\"symbols\":[],\"lines\":0}",
 	  fw_semantic_outline },
 	{ "find_references", "Find references",
-	  "Finds lines that have a name as a whole word: definitions first, then calls, other "
-	  "uses, "
-	  "mentions in comments. By text, not by scope: two things with one name are not "
-	  "distinguished.",
+	  "Finds lines that have a name as a whole word: definitions first, then calls, "
+	  "other uses, mentions in comments. By text, not by scope: two things with one name "
+	  "are not distinguished.",
 	  "semantic:find_references", "{\"references\":[],\"total\":0,\"truncated\":false}",
 	  fw_semantic_find_references },
 };
@@ -69,10 +67,8 @@ static const struct listed symbol_tools[] = {
 static const struct listed semantic_tools[] = {
 	{ "semantic_search", "Search by meaning",
 	  "Finds the parts of files that fit a question or a description best, by words, "
-	  "names, "
-	  "past commits and similarity, with the reasons. answer quotes the best ones with "
-	  "their "
-	  "places; confidence is how likely the first finding is the right file.",
+	  "names, past commits and similarity, with the reasons. answer quotes the best ones "
+	  "with their places; confidence is how likely the first finding is the right file.",
 	  "semantic:search", "{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}",
 	  fw_semantic_search },
 };

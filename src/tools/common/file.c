@@ -13,7 +13,6 @@
 #include "base/utf8.h"
 
 #include <faultwire/raise.h>
-#include <faultwire/raw.h>
 
 /* Which is missing: the file or its directory? */
 static fw_error *missing(const struct fw_root *root, const char *path)

@@ -1,6 +1,5 @@
 #include "tools/context/test_support.h"
 
-#include "base/limits.h"
 #include "tools/context/cache.h"
 
 #define A_VERSION "sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"

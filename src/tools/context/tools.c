@@ -88,8 +88,8 @@ fw_error *fw_context_add(fw_server *server, struct fw_context_store *store, fw_r
 	/* Libraries cannot be loaded inside a sandbox: load it now. */
 	if (run == FW_RUN_PROCESS && !fw_digest_load())
 		return fw_raise_internal_unsupported("a context cache without libcrypto");
-	tool.annotations = "{\"readOnlyHint\":true,\"idempotentHint\":true,"
-			   "\"openWorldHint\":false}";
+	tool.annotations =
+		"{\"readOnlyHint\":true,\"idempotentHint\":true,\"openWorldHint\":false}";
 	tool.contract = FW_CONTEXT_V0;
 	tool.run = run;
 	tool.workers = workers;

@@ -15,8 +15,7 @@ static const struct fw_toolset_option options[OPTION_COUNT] = {
 		       .also = "workspace" },
 	[ROOT] = { "reserve-root", "DIR", 0, FW_TOOLSET_PATH,
 		   .help = "Directory that patterns are relative to; by default that of "
-			   "--workspace, "
-			   "or the current directory.",
+			   "--workspace, or the current directory.",
 		   .also = "workspace" },
 };
 
@@ -53,10 +52,10 @@ static const char *instructions(const char *role)
 {
 	(void)role;
 	return "Before you change files that other agents may change, too, reserve them with "
-	       "reserve_files, and release them with release_files when you are done. When you "
-	       "get CONFLICT, data.conflicts says who holds which files and until when: work "
-	       "on "
-	       "something else, ask the holder, or come back after data.retry_after seconds.";
+	       "reserve_files, and release them with release_files when you are done. When "
+	       "you get CONFLICT, data.conflicts says who holds which files and until when: "
+	       "work on something else, ask the holder, or come back after data.retry_after "
+	       "seconds.";
 }
 
 const struct fw_toolset fw_toolset_reserve = {

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/digest.h"
 #include "base/mem.h"
 #include "tools/common/file.h"
 #include "tools/workspace/change.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/digest.h"
 #include "base/id.h"
 
 /* ---- creating ---- */

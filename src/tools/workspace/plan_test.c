@@ -5,7 +5,6 @@
 #include "tools/common/test_support.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "tools/common/glob.h"
 #include "tools/workspace/bootstrap.h"
 #include "tools/workspace/plan.h"

@@ -10,7 +10,6 @@
 #include <pcre2.h>
 #include <yyjson.h>
 
-#include "base/mem.h"
 #include "tools/workspace/policy.h"
 
 enum { MEGABYTE = 1024 * 1024, STEPS_PER_BYTE = 16 };

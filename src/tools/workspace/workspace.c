@@ -55,15 +55,14 @@ static const struct description tools[] = {
 	  fw_ws_write_file,
 	  "Write a file",
 	  "Writes a file as content or as a unified diff, within an approved plan. Give "
-	  "previousHash (the sha256 that read_file told) so that nobody's work is lost. A file "
+	  "previousHash (the sha256 that read_file returned) so that no work is lost. A file "
 	  "below docs/reports/ needs no plan; writing one unlocks a locked session.",
 	  CHANGES },
 	{ { "write_files", FW_WS_WINDSURF, true },
 	  fw_ws_write_files,
 	  "Write several files",
 	  "Writes, patches, creates and deletes up to 100 files within an approved plan, all "
-	  "or "
-	  "none of them. The preflight command runs once, with all changes in place.",
+	  "or none of them. The preflight command runs once, with all changes in place.",
 	  CHANGES },
 	{ { "move_file", FW_WS_WINDSURF, true },
 	  fw_ws_move_file,
@@ -151,15 +150,14 @@ static const char executor_text[] =
 	"workspace first, then list_plans; use a plan that is usable, and keep to its SCOPE. "
 	"Find files with list_files and search_files. Read a file before you change it, and "
 	"give its sha256 as previousHash. Change one file with write_file (content, or a "
-	"unified "
-	"diff as patch). Changes that belong together, such as a declaration and its uses, go "
-	"into one call of write_files: all or none of them are made, and the preflight command "
-	"sees all of them. There are also move_file, delete_file and make_directory. When you "
-	"get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and tell a person. HASH_MISMATCH: "
-	"read the file again. PREFLIGHT_FAILED: nothing was changed; the output is in cause. "
-	"SESSION_LOCKED: write what happened to docs/reports/ with write_file, which unlocks "
-	"the "
-	"session. Decide by error_code, never by human_message.";
+	"unified diff as patch). Changes that belong together, such as a declaration and its "
+	"uses, go into one call of write_files: all or none of them are made, and the "
+	"preflight command sees all of them. There are also move_file, delete_file and "
+	"make_directory. When you get PLAN_NOT_APPROVED or PLAN_SCOPE_VIOLATION, stop and "
+	"tell a person. HASH_MISMATCH: read the file again. PREFLIGHT_FAILED: nothing was "
+	"changed; the output is in cause. SESSION_LOCKED: write what happened to "
+	"docs/reports/ with write_file, which unlocks the session. Decide by error_code, "
+	"never by human_message.";
 
 const char *fw_workspace_instructions(const char *role)
 {
