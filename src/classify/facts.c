@@ -116,6 +116,8 @@ static bool answers_request(const struct fw_facts *facts, const struct fw_word *
 	static const char *const known[] = { "failed", "error", FW_WORD_NAME, NULL };
 	bool is_first = facts->count == 1;
 
+	if (is_first && word_at(facts, 0)->after == ':')
+		return true; /* "401: invalid key" */
 	if (next && next->sentence != word_at(facts, 0)->sentence)
 		next = NULL;
 	if ((!word_at(facts, 0)->is_value && !is_first) ||

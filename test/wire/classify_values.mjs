@@ -222,6 +222,7 @@ const statusPhrases = [
 	(n) => `${n} error`,
 	(n) => `${n} Client Error: x for url: https://api.example.com/v1`,
 	(n) => `${n} {"message":"x"}`,
+	(n) => `${n}: the body was refused`,
 	(n) => `GET https://api.example.com/v1/items: ${n} []`,
 	(n) => `HTTPError: ${n}`,
 	(n) => `AxiosError: Request failed with status code ${n}`,
