@@ -103,6 +103,12 @@ test('a list of what it could be says nothing about what it is', () => {
 			same(classify([{ text: `${text}\n\n${list}` }])[0].type, type, text);
 });
 
+test('to try again with something else is no reason to repeat the call', () => {
+	const texts = ['Please try again with a smaller file', 'Try again with a valid date', 'Please retry with valid credentials', 'Update your API key and try again', 'Choose another name and try again', 'Retry with a larger limit', 'Cannot retry a job that has not failed', 'Only failed runs can be retried', 'Account disconnected: reconnect it in settings', 'Model unavailable for your plan', 'Feature unavailable in your country', 'Video unavailable', 'Overloaded function is ambiguous', 'Deadline has already passed', 'Cannot set timeout on a completed task', 'This conversation is locked', "Connection 'Q1' is a Power Query connection. Use refresh instead."];
+	const found = classify(texts.map((text) => ({ text })));
+	same(texts.filter((text, i) => found[i].retryable), []);
+});
+
 test('what is not sure enough is permanent', () => {
 	const found = classify(['field.jsonl', 'vocabulary.jsonl', 'servers.jsonl'].flatMap(read));
 	const unsure = found.filter((one) => one.rule && one.confidence < 0.45);
