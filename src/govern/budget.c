@@ -86,9 +86,9 @@ fw_error *fw_budget_reserve(struct fw_store *store, const char *client, enum fw_
 		change.number = part.store_left < want ? part.store_left : want;
 	}
 	*ret_part = part;
-	/* For each row that is made, old ones are deleted. */
+	/* For each row that is made, old ones are deleted: the next time, if that fails. */
 	if (part.amount && part.amount == limit - part.store_left)
-		FW_TRY(fw_store_expire(store, SWEPT, &swept));
+		fw_error_free(fw_store_expire(store, SWEPT, &swept));
 	return NULL;
 }
 

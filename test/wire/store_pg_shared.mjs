@@ -146,8 +146,8 @@ test('known tokens are accepted while the database is away, until they are too o
 
 // The use of a token is recorded with each look for changes, and recording it fails here.
 test('tokens of a database that can be read but not written to are not refused', async () => {
-	const tokens = Array.from({ length: 16 }, (_, i) => place.faultwire('token', 'new', `reader-${i}`, '--scope', 'admin', '--governance', owner).trim());
-	const server = await place.start('serve', '--tools', 'diag', '--run', 'inline', ...quiet, '--tokens', '--tokens-age', '1', '--audit', 'off');
+	const tokens = Array.from({ length: 24 }, (_, i) => place.faultwire('token', 'new', `reader-${i}`, '--scope', 'admin', '--governance', owner).trim());
+	const server = await place.start('serve', '--tools', 'diag', '--run', 'inline', ...quiet, '--tokens', '--tokens-age', '4', '--audit', 'off');
 	postgres.sql('REVOKE INSERT,UPDATE ON faultwire.store_row FROM runtime');
 	try {
 		for (const token of tokens) {
