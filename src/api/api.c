@@ -15,6 +15,7 @@
 #include "api/api_impl.h"
 #include "api/api_recent.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/mem.h"
 #include "mcp/authority.h"
 #include "mcp/page.h"
@@ -235,6 +236,7 @@ fw_error *fw_api_new(fw_server *server, const struct fw_api_options *options,
 	api->loop = options->loop;
 	api->started_ms = fw_unix_ms();
 	api->upgrade_required = options->upgrade_required;
+	fw_random_hex(api->instance, sizeof api->instance);
 	observer.replying = replying;
 	observer.finished = finished;
 	observer.ctx = api;

@@ -23,7 +23,7 @@ struct fw_store_queue;
 #define FW_API_PREFIX "/api/v" FW_API_VERSION "/"
 
 /* The most that one answer may have. */
-enum { FW_API_LIST_BYTES = 8 * 1024 * 1024, FW_API_STREAMS = 1024 };
+enum { FW_API_LIST_BYTES = 8 * 1024 * 1024, FW_API_STREAMS = 1024, FW_API_INSTANCE_SIZE = 17 };
 
 struct fw_api {
 	fw_server *server;
@@ -42,8 +42,9 @@ struct fw_api {
 	fw_page *streams[FW_API_STREAMS];
 	size_t stream_count;
 	uint64_t event_count;
-	struct fw_api_recent *recent; /* NULL: no request yet */
-	struct fw_api_once *onces;    /* requests with a key that are in progress */
+	struct fw_api_recent *recent;        /* NULL: no request yet */
+	struct fw_api_once *onces;           /* requests with a key that are in progress */
+	char instance[FW_API_INSTANCE_SIZE]; /* of this server, in rows of the store */
 };
 
 /* To be called first by every handler: checks the version and the contract that the

@@ -30,7 +30,14 @@
 #include "mcp/transport.h"
 #include "store/store_queue.h"
 
-enum { KEY_BYTES = 255, HEX = 2 * FW_SHA256_BYTES + 1, KEPT_MS = 24 * 3600 * 1000, SWEPT = 8 };
+enum {
+	KEY_BYTES = 255,
+	HEX = 2 * FW_SHA256_BYTES + 1,
+	KEPT_MS = 24 * 3600 * 1000,
+	/* How long a call without an answer is thought to be running at another server. */
+	ELSEWHERE_MS = 60 * 1000,
+	SWEPT = 8
+};
 
 static const char KIND[] = "idempotency";
 
@@ -177,7 +184,7 @@ static void copy_value(void *ctx, const struct fw_store_row *row)
 static fw_error *claim(struct fw_store_call *call, struct fw_store *store)
 {
 	struct fw_api_once *once = (struct fw_api_once *)(void *)call;
-	char value[HEX + 16];
+	char value[2 * HEX + FW_API_INSTANCE_SIZE];
 	struct fw_store_change change = {
 		.action = FW_STORE_PUT,
 		.kind = KIND,
@@ -189,7 +196,9 @@ static fw_error *claim(struct fw_store_call *call, struct fw_store *store)
 	struct fw_store_result result;
 	size_t swept;
 
-	(void)snprintf(value, sizeof value, "{\"body\":\"%s\"}", once->body);
+	(void)snprintf(value, sizeof value,
+		       "{\"body\":\"%s\",\"server\":\"%s\",\"since_ms\":%lld}", once->body,
+		       once->api->instance, (long long)fw_unix_ms());
 	FW_TRY(fw_store_expire(store, SWEPT, &swept));
 	FW_TRY(fw_store_apply(store, &change, 1, &result));
 	if (result.is_refused)
@@ -209,12 +218,15 @@ static fw_error *in_use(const char *why, bool is_running)
 	return err;
 }
 
-/* A row without an answer may also be left by a request of this server that the store has
- * failed. */
-static bool is_running(const struct fw_api_once *once)
+/* A row without an answer may also be left by a server that was killed, or by a request of
+ * this one that the store has failed. */
+static bool is_running(const struct fw_api_once *once, yyjson_val *row)
 {
 	const struct fw_api_once *other = once->api->onces;
+	int64_t age_ms = fw_unix_ms() - yyjson_get_sint(fw_json_member(row, "since_ms"));
 
+	if (!yyjson_equals_str(fw_json_member(row, "server"), once->api->instance))
+		return age_ms < ELSEWHERE_MS;
 	while (other && (other == once || strcmp(other->key, once->key) != 0))
 		other = other->next;
 	return other != NULL;
@@ -227,12 +239,13 @@ static fw_error *replay(const struct fw_api_once *once, yyjson_val *row)
 	if (!yyjson_equals_str(fw_json_member(row, "body"), once->body))
 		return fw_raise_input_invalid_value(
 			"Idempotency-Key", "a key that was not used with another body");
-	if (!answer && is_running(once))
-		return in_use("The first request with this key is still running: wait.", true);
+	if (!answer && !fw_json_member(row, "status") && is_running(once, row))
+		return in_use("The first request with this key may still be running: wait.",
+			      true);
 	if (!answer)
 		return in_use("The outcome of the first request with this key is not known: "
-			      "it runs at another server, was cut off, or its answer could "
-			      "not be kept. Check its effect, then use another key.",
+			      "it was cut off, or its answer could not be kept. Check its "
+			      "effect, then use another key.",
 			      false);
 	fw_page_set_header(once->page, "Idempotency-Replayed", "true");
 	fw_page_status(once->page, yyjson_get_int(fw_json_member(row, "status")),

@@ -115,7 +115,7 @@ test('of many at once one runs; the others get its answer, or 409', () => servin
 	assert.equal(changes(place, 'src/b.txt'), 1);
 }));
 
-// A gateway whose upstream does what `mode` says: 'work', 'fail' (the connection is closed), 'hold'.
+// Two gateways with one store, whose upstream does what `mode` says: 'work', 'fail' (the connection is closed), 'hold'.
 async function behindGate(run) {
 	const place = new Governed('once');
 	const at = { place, mode: 'work', held: [] };
@@ -139,8 +139,10 @@ async function behindGate(run) {
 		await new Promise((done) => upstream.listen(0, '127.0.0.1', done));
 		const url = `http://127.0.0.1:${upstream.address().port}/mcp`;
 		writeFileSync(place.file('gate.json'), JSON.stringify({ mcpServers: { x: { url, faultwire: { breaker: { failures: 2, pause: 2 }, retry: 0 } } } }));
-		const gate = await place.start('gate', '--era', 'legacy', '--config', place.file('gate.json'), '--log', 'off');
-		at.call = (key) => api(gate, 'work', {}, { headers: { 'Idempotency-Key': key } });
+		const start = () => place.start('gate', '--era', 'legacy', '--config', place.file('gate.json'), '--log', 'off');
+		const gate = await start(), other = await start();
+		at.call = (key, server = gate) => api(server, 'work', {}, { headers: { 'Idempotency-Key': key } });
+		at.callElsewhere = (key) => at.call(key, other);
 		await run(at);
 	} finally {
 		upstream.closeAllConnections();
@@ -168,7 +170,10 @@ test('a call whose answer could not be kept is not said to be running', () => be
 	at.mode = 'hold';
 	const call = at.call('cut-off');
 	await until(() => at.held.length, 'the call');
-	assert.equal((await at.call('cut-off')).headers.get('retry-after'), '1', 'it is running');
+	for (const call of [at.call, at.callElsewhere]) {
+		const early = await call('cut-off');
+		assert.deepEqual([early.status, early.headers.get('retry-after')], [409, '1'], 'it is running');
+	}
 	// The store is lost between the beginning and the end of the call.
 	const away = at.place.file('away');
 	mkdirSync(away);
