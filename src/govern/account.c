@@ -109,7 +109,7 @@ static struct fw_account *make(struct fw_accounts *accounts, uint64_t hash, cons
 	return account;
 }
 
-/* Whoever has an IPv6 address has all of its network (/64). */
+/* The owner of an IPv6 address has all of its network (/64). */
 static const char *network_of(const char *peer, char text[INET6_ADDRSTRLEN])
 {
 	struct in6_addr address;

@@ -171,7 +171,7 @@ static void expect_answer(enum fw_reading_result result, const char *code)
 	assert_int_equal(client.replies, 1);
 	assert_true(fake_has(&client, "\"id\":7"));
 	assert_true(fake_has(&client, code));
-	assert_int_equal(kept, 1); /* whoever comes next gets the same */
+	assert_int_equal(kept, 1); /* the next reader gets the same */
 }
 
 static void test_follow__a_call_whose_replica_has_ended_is_answered(void **state)

@@ -165,7 +165,7 @@ struct peer {
 	char said[1 << 16]; /* by the server */
 	size_t len;
 	unsigned answers;
-	bool is_late; /* it waited in vain */
+	bool is_late; /* it was never answered */
 };
 
 static void give_time(int fd)

@@ -151,7 +151,7 @@ test('guessing is slowed and alerted; a known client is not affected', async () 
 	await until(async () => (await ask(server, '/alerts', { token: watcher })).text.includes('auth.unauthorized'), 'the alert');
 });
 
-// The whole of IPv4 was one address there: whoever guessed kept all new clients out.
+// The whole of IPv4 was one address there: one guesser locked out all new clients.
 test('a guesser by IPv4 does not slow others on a socket for both protocols', async (t) => {
 	const token = place.token('newcomer', 'admin');
 	const both = await place.start('serve', '--tools', 'diag', '--tokens', '--log', 'off', { http: '[::]:0' }).catch(() => undefined);

@@ -102,7 +102,7 @@ static fw_error *check_names(struct fw_context_check *check, DIR *dir,
 		more = fw__reallocate(orphans, (orphan_count + 1) * sizeof *orphans);
 		if (more)
 			orphans = more;
-		if (!more || !(orphans[orphan_count] = strdup(name))) {
+		if (!more || !(orphans[orphan_count] = fw_strdup(name))) {
 			err = fw_raise_internal_out_of_memory();
 			break;
 		}
@@ -114,7 +114,7 @@ static fw_error *check_names(struct fw_context_check *check, DIR *dir,
 		if (!err)
 			err = settle(check,
 				     fw_context_invalid(FW_CONTEXT_RULE_ORPHAN, orphans[i]));
-		free(orphans[i]);
+		fw__release(orphans[i]);
 	}
 	fw__release(orphans);
 	return err;

@@ -172,7 +172,7 @@ static fw_error *add(struct listing *list, int root, const char *name)
 		list->items = more;
 		list->room = room;
 	}
-	item.name = strdup(name);
+	item.name = fw_strdup(name);
 	if (!item.name)
 		return fw_raise_internal_out_of_memory();
 	list->items[list->count++] = item;
@@ -221,7 +221,7 @@ fw_error *fw_context_list(const struct fw_context_store *store, fw_context_list_
 	for (size_t i = 0; i < list.count; i++) {
 		if (!err)
 			on_cache(ctx, list.items[i].name, list.items[i].has_manifest);
-		free(list.items[i].name);
+		fw__release(list.items[i].name);
 	}
 	fw__release(list.items);
 	return err;
