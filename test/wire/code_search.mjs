@@ -121,6 +121,15 @@ test('an invalid expression is reported with its offset', async () => {
 	await fail('search_text', {}, 'invalid-parameter', 400);
 });
 
+test('an expression with a line break is refused: it would find nothing', async () => {
+	for (const query of ['main\\n', '\\)\\r\\n', 'a\\\\\\nb'])
+		await fail('search_text', { query, regex: true }, 'invalid-parameter', 400, 'query must be a text without line breaks: lines are searched one by one');
+	same(await places({ query: 'def[^\\n]*:', regex: true }), ['src/main.py:1:1']);
+	same(await places({ query: 'hit\\\\n', regex: true }), []);
+	same(await places({ query: '\\Q\\n\\E', regex: true }), []);
+	same(await places({ query: '\\n' }), []);
+});
+
 test('an expression that would never end ends in a clear error', async () => {
 	for (const query of ['(a+)+$', '(a|a)*[cd]', '(a|aa)+$', '((a*)*)*[cd]'])
 		match((await fail('search_text', { query, regex: true, paths: ['slow.txt'] }, 'invalid-parameter', 400)).error, /step limit/);

@@ -154,13 +154,31 @@ static void prepare_scans(struct fw_query *query)
 	query->scan_count = query->literals.count;
 }
 
+/* Does an expression have a line break outside of a class? No line has one. */
+static bool has_line_break(const char *text, size_t len)
+{
+	bool in_class = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\\' && i + 1 < len) {
+			i++;
+			if (text[i] == 'Q' || (text[i] == 'n' && !in_class))
+				return text[i] == 'n'; /* what follows \Q is a text */
+		} else if (text[i] == '[' || text[i] == ']') {
+			in_class = text[i] == '[';
+		}
+	}
+	return false;
+}
+
 static fw_error *check(const struct fw_query_options *options)
 {
 	if (!options->len)
 		return fw_raise_input_invalid_value("query", "a text that is not empty");
 	if (options->len > FW_LIMIT_CODE_QUERY_BYTES)
 		return fw_raise_input_too_large("query", FW_LIMIT_CODE_QUERY_BYTES);
-	if (memchr(options->text, '\n', options->len))
+	if (memchr(options->text, '\n', options->len) ||
+	    (options->is_regex && has_line_break(options->text, options->len)))
 		return fw_raise_input_invalid_value(
 			"query", "a text without line breaks: lines are searched one by one");
 	return NULL;
