@@ -108,6 +108,14 @@ test('find_references and find_symbol with the search index: the same, also afte
 	await own.end();
 });
 
+test('find_references: a name beside a quotation mark or a letter beyond ASCII is found', async () => {
+	const own = await serve(repository({ 'a.txt': '„spot“\nspot…\n见spot函数\nspotless\nécole\nlécole\n' }), '--semantic-index', 'off');
+	same((await own.call('find_references', { name: 'spot' })).references.map((r) => r.line), [1, 2, 3]);
+	same((await own.call('find_references', { name: 'école' })).references.map((r) => r.line), [5, 6]);
+	same((await own.call('find_references', { name: 'cole' })).references.map((r) => r.line), [5, 6]);
+	await own.end();
+});
+
 test('find_references: a line that begins with a star or two dashes may be code', async () => {
 	const own = await serve(repository({ 'a.c': '/*\n * spot is explained\n */\nint f(int *spot)\n{\n\t*spot = 1;\n\t--spot;\n}\n', 'b.sql': '-- spot\n' }), '--semantic-index', 'off');
 	same((await own.call('find_references', { name: 'spot' })).references.map((r) => `${r.path}:${r.line} ${r.kind}`),

@@ -31,7 +31,15 @@ struct finding {
 static bool is_name_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || (unsigned char)c >= 0x80;
+	       c == '_';
+}
+
+/* Do two bytes beside each other belong to one name? What is beyond ASCII beside a letter of
+ * ASCII is mostly a quotation mark, or a sentence in Chinese. */
+static bool are_joined(char a, char b)
+{
+	return (is_name_byte(a) && is_name_byte(b)) ||
+	       ((unsigned char)a >= 0x80 && (unsigned char)b >= 0x80);
 }
 
 /* Is what begins the line the mark of a comment? */
@@ -133,9 +141,9 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	     (at = memmem(at, (size_t)(stop - at), f->word, f->word_len));) {
 		const char *end = memchr(at, '\n', (size_t)(stop - at));
 
-		if ((at > text && is_name_byte(at[-1]) && is_name_byte(*f->word)) ||
-		    (at + f->word_len < stop && is_name_byte(at[f->word_len]) &&
-		     is_name_byte(f->word[f->word_len - 1]))) {
+		if ((at > text && are_joined(at[-1], *at)) ||
+		    (at + f->word_len < stop &&
+		     are_joined(at[f->word_len - 1], at[f->word_len]))) {
 			at++;
 			continue;
 		}
