@@ -108,6 +108,14 @@ test('find_references and find_symbol with the search index: the same, also afte
 	await own.end();
 });
 
+test('a byte order mark is not part of the first line', async () => {
+	const own = await serve(repository({ 'a.py': '\ufeffdef marked():\n    pass\n' }), '--semantic-index', 'off');
+	same((await own.call('find_references', { name: 'marked' })).references.map((r) => [r.column, r.kind, r.preview]), [[5, 'definition', 'def marked():']]);
+	same((await own.call('find_symbol', { name: 'marked' })).symbols.map((s) => s.start_line), [1]);
+	same((await own.call('outline', { path: 'a.py' })).symbols.map((s) => s.name), ['marked']);
+	await own.end();
+});
+
 test('find_references: a name beside a quotation mark or a letter beyond ASCII is found', async () => {
 	const own = await serve(repository({ 'a.txt': '„spot“\nspot…\n见spot函数\nspotless\nécole\nlécole\n' }), '--semantic-index', 'off');
 	same((await own.call('find_references', { name: 'spot' })).references.map((r) => r.line), [1, 2, 3]);

@@ -21,6 +21,7 @@
 #include "tools/code/limits.h"
 #include "tools/code/query.h"
 #include "tools/code/scan.h"
+#include "tools/common/file.h"
 #include "tools/common/root.h"
 
 #include <faultwire/raise.h>
@@ -225,8 +226,7 @@ static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
 			return NULL;
 		len += (size_t)got;
 		is_end = len < h->room;
-		skip = is_first && len >= 3 && memcmp(h->buffer, "\xef\xbb\xbf", 3) == 0 ? 3
-											 : 0;
+		skip = is_first ? fw_file_mark(h->buffer, len) : 0;
 		is_first = false;
 		part = complete(h->buffer, len, is_end);
 		if (part > skip)

@@ -90,7 +90,7 @@ static void rules_free(struct fw_ignore_rules *rules)
 static fw_error *parse(const char *text, size_t len, struct fw_ignore_rules **ret_rules)
 {
 	struct fw_ignore_rules *rules;
-	size_t lines = 1;
+	size_t lines = 1, mark;
 	bool has_memory = true;
 
 	for (size_t i = 0; i < len; i++)
@@ -101,10 +101,9 @@ static fw_error *parse(const char *text, size_t len, struct fw_ignore_rules **re
 	if (!rules)
 		return fw_raise_internal_out_of_memory();
 	rules->count = 0;
-	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-		text += 3;
-		len -= 3;
-	}
+	mark = fw_file_mark(text, len);
+	text += mark;
+	len -= mark;
 	for (; len && lines && has_memory; lines--) {
 		const char *newline = memchr(text, '\n', len);
 		size_t line = newline ? (size_t)(newline - text) : len;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -31,6 +32,11 @@ static fw_error *missing(const struct fw_root *root, const char *path)
 static fw_error *open_error(const struct fw_root *root, int error, const char *path)
 {
 	return error == ENOENT ? missing(root, path) : fw_path_errno(error, path, false);
+}
+
+size_t fw_file_mark(const char *text, size_t len)
+{
+	return len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
 fw_error *fw_file_not_text(const char *path, const char *text, size_t len, uint64_t offset)

@@ -22,6 +22,9 @@ FW_NODISCARD fw_error *fw_file_read_all(int fd, const char *path, size_t limit, 
 FW_NODISCARD fw_error *fw_file_read(const struct fw_root *root, const char *path, size_t limit,
 				    char **ret_text, size_t *ret_len);
 
+/* The bytes of the byte order mark that the text of a file begins with: 3 or 0. */
+size_t fw_file_mark(const char *text, size_t len);
+
 /* The error for a file whose bytes are not UTF-8: file.unsupported_encoding, with the
  * reason and the position of the first fault in `text`, which is at `offset`. */
 FW_NODISCARD fw_error *fw_file_not_text(const char *path, const char *text, size_t len,

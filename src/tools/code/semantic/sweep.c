@@ -15,6 +15,7 @@
 #include "tools/code/limits.h"
 #include "tools/code/scan.h"
 #include "tools/code/walk.h"
+#include "tools/common/file.h"
 
 #include <faultwire/raise.h>
 
@@ -97,18 +98,20 @@ static bool read_text(struct state *s, int fd, size_t *ret_len)
 static bool see_open(struct state *s, int fd, const char *path, size_t path_len)
 {
 	char shown[FW_PATH_SIZE + FW_CODE_NAME_SIZE + 1];
-	size_t len = 0;
+	size_t len = 0, skip;
 	bool is_read;
 
 	if (fd < 0)
 		return !is_stopped(s);
 	is_read = read_text(s, fd, &len);
 	(void)close(fd);
+	/* A byte order mark is not part of the first line, as in search_text. */
+	skip = fw_file_mark(s->text, len);
 	if (!is_read || !fw_scan_find(&s->scan, s->text, len) || memchr(s->text, '\0', len))
 		return !is_stopped(s);
 	(void)snprintf(shown, sizeof shown, "%s%.*s", s->place.repo->prefix, (int)path_len,
 		       path);
-	s->has_no_memory = !s->sweep->file(s->sweep->ctx, shown, s->text, len);
+	s->has_no_memory = !s->sweep->file(s->sweep->ctx, shown, s->text + skip, len - skip);
 	return !is_stopped(s);
 }
 

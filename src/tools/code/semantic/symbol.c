@@ -188,7 +188,7 @@ static fw_error *read_outline(fw_call *call, const struct fw_code_place *place)
 	struct fw_outline outline = { .list = NULL };
 	struct stat st;
 	char *text = NULL;
-	size_t len = 0;
+	size_t len = 0, skip;
 	fw_error *err;
 	int fd;
 
@@ -200,8 +200,9 @@ static fw_error *read_outline(fw_call *call, const struct fw_code_place *place)
 	if (memchr(text, '\0', len) || fw_utf8_valid(text, len) != len) {
 		err = fw_file_not_text(place->shown, text, len, 0);
 	} else {
-		fw_outline_read(&outline, fw_outline_language_of(place->path, text, len), text,
-				len);
+		skip = fw_file_mark(text, len);
+		fw_outline_read(&outline, fw_outline_language_of(place->path, text, len),
+				text + skip, len - skip);
 		err = put_outline(call, place->shown, &outline);
 	}
 	fw_outline_clear(&outline);
