@@ -54,8 +54,9 @@ typedef struct fw_outcome {
  *  memory. */
 FW_API char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len);
 
-/** The text of one argument, borrowed from the call. NULL: there is no such argument,
- *  it is not a string, it has a NUL inside, or the call was refused before its
+/** The text of one argument, borrowed from the call. The name is one of an argument, or
+ *  a JSON pointer into them ("/files/0/path"). NULL: there is no such argument, it is
+ *  not a string, it has a NUL inside, or the call was refused before its
  *  arguments were read. */
 FW_API const char *fw_outcome_argument(const fw_outcome *outcome, const char *name);
 

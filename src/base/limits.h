@@ -124,6 +124,7 @@ enum {
 	FW_LIMIT_AUDIT_CAUSE_BYTES = 16 * 1024,
 	FW_LIMIT_AUDIT_CONTEXT_BYTES = 16 * 1024,
 	FW_LIMIT_AUDIT_ARGS_BYTES = 64 * 1024,
+	FW_LIMIT_AUDIT_PATHS = 100,
 	FW_LIMIT_AUDIT_LINE_BYTES = 512 * 1024,
 	/* Records waiting to be written, their bytes, and the bytes of one write. */
 	FW_LIMIT_AUDIT_QUEUE = 16384,

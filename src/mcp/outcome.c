@@ -107,8 +107,10 @@ char *fw_outcome_arguments(const fw_outcome *outcome, size_t *ret_len)
 const char *fw_outcome_argument(const fw_outcome *outcome, const char *name)
 {
 	yyjson_val *arguments = outcome->call->request.arguments;
+	yyjson_val *value = name[0] == '/' ? yyjson_ptr_get(arguments, name)
+					   : fw_json_member(arguments, name);
 
-	return fw_text_str(fw_text_of(fw_json_member(arguments, name)));
+	return fw_text_str(fw_text_of(value));
 }
 
 fw_error *fw_mcp_enter(fw_call *call)

@@ -48,6 +48,29 @@ test('a change has its path and intent in the audit log', () => serving({
 	assert.deepEqual([line.event, line.tool_name, line.path, line.intent, line.message, line.context], ['change', 'write_file', 'src/a.txt', 'make it new', null, null]);
 }));
 
+test('write_files and move_file named none of their files, or one, in the audit log', () => serving({
+	setup: (place) => place.plan('src/**'),
+}, async (server, place, plan) => {
+	const last = () => place.audit().at(-1);
+	const paths = ['src/b.txt', 'src/c.txt'];
+	const files = (content) => paths.map((path) => ({ path, content, create: true }));
+
+	await server.ok('write_files', { files: files('new\n'), plan });
+	assert.deepEqual([last().event, last().path, last().paths], ['change', null, paths]);
+	await server.call('write_files', { files: files('new\n'), plan });
+	assert.deepEqual([last().code, last().path, last().paths], ['file.already_exists', paths[0], paths]);
+	await server.ok('move_file', { path: 'src/b.txt', to: 'src/d.txt', plan });
+	assert.deepEqual([last().path, last().paths], ['src/b.txt', ['src/b.txt', 'src/d.txt']]);
+	await server.ok('delete_file', { path: 'src/d.txt', plan });
+	assert.deepEqual([last().path, 'paths' in last()], ['src/d.txt', false]);
+	await server.call('write_files', { files: Array(1000).fill({ path: 'x'.repeat(3000) }), plan });
+	const cut = last().paths;
+	assert.ok(cut.length <= 100 && cut.every((path) => path.length <= 1024), `${cut.length}`);
+	const stdout = place.run(['audit', 'tail', place.root]);
+	assert.match(stdout, /write_files  paths src\/b\.txt, src\/c\.txt/);
+	assert.match(stdout, /move_file  paths src\/b\.txt, src\/d\.txt/);
+}));
+
 test('secrets in path and intent are not in the audit log', () => serving({
 	setup: (place) => place.plan('src/**'),
 }, async (server, place, plan) => {

@@ -18,6 +18,8 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
 
+enum { PATHS_SHOWN = 3 };
+
 /* Only members of the record are read, so its depth does not matter. */
 static const struct fw_json_limits audit_line = { .bytes = FW_LIMIT_AUDIT_LINE_BYTES };
 
@@ -114,6 +116,23 @@ static const char *text_of(yyjson_val *record, const char *key)
 	return yyjson_get_str(yyjson_obj_get(record, key));
 }
 
+/* Of a call that is about several: the first ones. */
+static bool put_paths(yyjson_val *record)
+{
+	yyjson_val *paths = yyjson_obj_get(record, "paths");
+	size_t count = yyjson_arr_size(paths);
+
+	for (size_t i = 0; i < count && i < PATHS_SHOWN; i++) {
+		const char *path = yyjson_get_str(yyjson_arr_get(paths, i));
+
+		cli_puts(i ? ", " : "  paths ");
+		cli_put_harmless(path ? path : "?");
+	}
+	if (count > PATHS_SHOWN)
+		cli_printf(" and %zu more", count - PATHS_SHOWN);
+	return count > 0;
+}
+
 /* What failed. Older records have no message; their cause says most. */
 static void put_message(yyjson_val *record)
 {
@@ -128,7 +147,7 @@ static void put_message(yyjson_val *record)
 		cli_puts(": ");
 		cli_put_harmless(text);
 	}
-	if (path && !(text && strstr(text, path)))
+	if (!put_paths(record) && path && !(text && strstr(text, path)))
 		put_word(record, "path", "  path ");
 	put_word(record, "intent", "  intent: ");
 }

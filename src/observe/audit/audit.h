@@ -37,7 +37,11 @@ struct fw_audit_record {
 	enum fw_audit_event event;
 	const fw_error *error;
 	const char *tool_name;
-	const char *path;   /* what it was about, unless the context of `error` says it */
+	const char *path; /* what it was about, unless the context of `error` says it */
+	/* The paths of a call that is about several, in turn; NULL: there are no more. May be
+	 * NULL itself. */
+	const char *(*path_at)(const void *ctx, size_t at);
+	const void *path_ctx;
 	const char *intent; /* why, in the caller's words */
 	fw_scope scope;     /* its `tool` and `operation` are ignored */
 	const char *args;   /* the arguments as compact JSON; NULL: none */

@@ -330,6 +330,25 @@ static const char *path_of(const struct fw_audit_record *record)
 	return record->path;
 }
 
+/* Nothing for a call that is about one path, or none. */
+static void put_paths(struct fw_buf *out, const struct fw_audit_record *record)
+{
+	const size_t start = out->len;
+	const char *path;
+
+	for (size_t i = 0; record->path_at && i < FW_LIMIT_AUDIT_PATHS &&
+			   out->len - start < FW_LIMIT_AUDIT_ARGS_BYTES;
+	     i++) {
+		path = record->path_at(record->path_ctx, i);
+		if (!path)
+			break;
+		fw_buf_str(out, i ? "," : ",\"paths\":[");
+		put_text(out, path, FW_LIMIT_AUDIT_TEXT_BYTES);
+	}
+	if (out->len > start)
+		FW_BUF(out, "]");
+}
+
 void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 {
 	static const char *const events[] = { "failure", "change", "note" };
@@ -362,6 +381,7 @@ void fw_audit_put_body(struct fw_buf *out, const struct fw_audit_record *record)
 	FW_BUF(out, ",\"message\":");
 	put_text(out, err ? fw_error_message(err) : NULL, FW_LIMIT_AUDIT_MESSAGE_BYTES);
 	PUT_MEMBER(out, "path", path_of(record));
+	put_paths(out, record);
 	PUT_MEMBER(out, "intent", record->intent);
 	PUT_MEMBER(out, "invariant_id", first_of(known.invariant_id, given->invariant_id));
 	PUT_MEMBER(out, "plan_hash", first_of(known.plan_hash, given->plan_hash));

@@ -5,6 +5,7 @@
  * is written. While the log cannot be written, tools that change state are not run,
  * because their changes could not be recorded.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
@@ -47,6 +48,20 @@ static void release_unchanged(void *ctx, fw_error *err)
 	fw_hold_release(ctx, NULL);
 }
 
+/* `files` of a tool that changes several files, or `path` and `to` of one that moves one. */
+static const char *path_at(const void *ctx, size_t at)
+{
+	const fw_outcome *outcome = ctx;
+	const char *from = fw_outcome_argument(outcome, "path");
+	const char *to = from ? fw_outcome_argument(outcome, "to") : NULL;
+	char pointer[48];
+
+	if (to)
+		return at == 0 ? from : at == 1 ? to : NULL;
+	(void)snprintf(pointer, sizeof pointer, "/files/%zu/path", at);
+	return fw_outcome_argument(outcome, pointer);
+}
+
 static void name_call(const fw_outcome *outcome, struct fw_audit_record *record)
 {
 	const char *method = outcome->method;
@@ -56,6 +71,8 @@ static void name_call(const fw_outcome *outcome, struct fw_audit_record *record)
 	else
 		record->tool_name = method;
 	record->path = fw_outcome_argument(outcome, "path");
+	record->path_at = path_at;
+	record->path_ctx = outcome;
 	if (!record->path && method && strncmp(method, "resources/", 10) == 0)
 		record->path = outcome->name;
 	record->intent = fw_outcome_argument(outcome, "intent");
