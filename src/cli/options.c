@@ -107,6 +107,7 @@ static const char *const log_forms[] = { "json", "text", "journald", "off", NULL
 static const char *const log_levels[] = { "debug", "info",     "notice", "warning",
 					  "error", "critical", NULL };
 static const char *const audit_syncs[] = { "always", "interval", "off", NULL };
+static const char *const roles[] = { "executor", "planner", "windsurf", "antigravity", NULL };
 static const char *const audit_forms[] = { "hash", "redacted", NULL };
 
 /* Kinds are compared by address. */
@@ -138,6 +139,7 @@ const struct cli_value_kind cli_audit_syncs = { .words = audit_syncs,
 						.is_open = true,
 						.is_long = true };
 const struct cli_value_kind cli_audit_forms = { .words = audit_forms, .is_long = true };
+const struct cli_value_kind cli_roles = { .words = roles, .is_open = true, .is_long = true };
 const struct cli_value_kind cli_schemas = { .at = schema_at };
 /* `serve` checks each name of the list. */
 const struct cli_value_kind cli_toolsets = { .at = toolset_at,

@@ -27,7 +27,7 @@ typedef const struct cli_value_kind *cli_values;
 extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, cli_texts,
 	cli_setting, cli_contracts, cli_contracts_and_auto, cli_sources, cli_codes, cli_shells,
 	cli_command_names, cli_runs, cli_sandboxes, cli_schemas, cli_toolsets, cli_switches,
-	cli_hints, cli_log_forms, cli_log_levels, cli_audit_syncs, cli_audit_forms;
+	cli_hints, cli_log_forms, cli_log_levels, cli_audit_syncs, cli_audit_forms, cli_roles;
 
 #define CLI_NOTHING (&cli_nothing) /* a flag; a command without operands */
 #define CLI_TEXT (&cli_text)
@@ -51,6 +51,7 @@ extern const struct cli_value_kind cli_nothing, cli_text, cli_file, cli_files, c
 #define CLI_LOG_LEVEL (&cli_log_levels)
 #define CLI_AUDIT_SYNC (&cli_audit_syncs)
 #define CLI_AUDIT_FORM (&cli_audit_forms)
+#define CLI_ROLE (&cli_roles) /* of the toolset `workspace`, or any text */
 
 typedef struct cli_option {
 	const char *name;     /* without the dashes */

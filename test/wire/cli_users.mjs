@@ -58,6 +58,7 @@ test('bash completes actions, and values of options', () => {
 	same(complete(['faultwire', 'serve', '--log-level', 'w']), ['warning']);
 	same(complete(['faultwire', 'serve', '--audit-sync', 'i']), ['interval']);
 	same(complete(['faultwire', 'serve', '--metrics', '']), ['on', 'off']);
+	same(complete(['faultwire', 'serve', '--role', '']), ['executor', 'planner', 'windsurf', 'antigravity']);
 });
 
 test('after an action, bash completes files', () => {

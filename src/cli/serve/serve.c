@@ -52,7 +52,7 @@ static const cli_option options[OPTION_COUNT] = {
 	[CONTRACT] = { "contract", "CONTRACT", 'c', CLI_CONTRACT,
 		       "Default error contract, for clients that do not choose one; by default "
 		       "that of each toolset." },
-	[ROLE] = { "role", "ROLE", 0, CLI_TEXT,
+	[ROLE] = { "role", "ROLE", 0, CLI_ROLE,
 		   "Role to name in errors. A toolset may require one; see above." },
 	[LIMITS] = { "limits", NULL, 0, CLI_NOTHING, "Show the limits and exit." },
 	[JSON] = { "json", NULL, 'j', CLI_NOTHING, "With --limits: print JSON." },
