@@ -114,6 +114,15 @@ for (const role of ['windsurf', 'antigravity'])
 		}
 	}));
 
+test('kaiza: an invariant violation told its id, and not what was found', () => serving({}, async (server, place) => {
+	await server.begin();
+	place.write(`docs/plans/${'0'.repeat(64)}.md`, 'no plan\n');
+	const { envelope } = await server.call('verify_workspace_integrity');
+	same([envelope.error_code, envelope.invariant_id], ['INVARIANT_VIOLATION', 'PLANS_WELL_FORMED']);
+	check(/^invariant PLANS_WELL_FORMED \(0{64}: line 1: plan does not begin .+\) does not hold$/.test(envelope.human_message), envelope.human_message);
+	same(JSON.parse(envelope.cause).map(({ invariant }) => invariant), ['PLANS_WELL_FORMED']);
+}));
+
 test('kaiza: a rate limit was INSUFFICIENT_PERMISSIONS; it is UNKNOWN_TOOL_FAILURE with the canonical error beside it', async () => {
 	const wire = new Wire(['serve', '--stdio', '--audit', 'off', '--incidents', 'off', '--log', 'off', '--run', 'thread', '--sandbox', 'off', '-l', 'calls_per_second=1', '-l', 'calls_burst=1'], bin);
 	await wire.initialize();

@@ -48,7 +48,8 @@ fw_error *fw_audit_failure_error(const struct fw_audit_failure *failure)
 		fw_error *err = fw_raise_governance_invariant_violation(id);
 
 		fw_error_fill_scope(err, &(fw_scope){ .invariant_id = id });
-		fw_error_add_cause(err, failure->doing, NULL, NULL);
+		err = fw_error_wrap(err, FW_HERE, "the audit log was changed: %s",
+				    failure->doing);
 		fw_error_set_hint(err,
 				  "Stop and report this: somebody changed, cut or replaced "
 				  "the audit log. An operator looks at it (faultwire audit "

@@ -207,7 +207,8 @@ fw_error *fw_ws_changes_undo(struct fw_ws_changes *set)
 	}
 	remove_directories(set);
 	if (!is_restored) /* the journal entry stays for recovery */
-		return fw_ws_raise_invariant(FW_HERE, "OLD_CONTENT_COMES_BACK", NULL);
+		return fw_ws_raise_invariant(FW_HERE, "OLD_CONTENT_COMES_BACK",
+					     "the old content could not be restored");
 	FW_WS_STEP("undone");
 	fw_ws_journal_remove(set->entries, set->id);
 	return NULL;

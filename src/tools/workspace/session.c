@@ -96,9 +96,7 @@ fw_error *fw_ws_raise_invariant(fw_src at, const char *id, const char *why)
 	const fw_scope scope = { .invariant_id = id };
 
 	fw_error_fill_scope(err, &scope);
-	if (why)
-		fw_error_add_cause(err, why, NULL, NULL);
-	return err;
+	return fw_error_wrap(err, at, "%s", why);
 }
 
 fw_error *fw_ws_session_enter(const fw_workspace *ws, const fw_call *call,
@@ -122,16 +120,18 @@ fw_error *fw_ws_session_open_root(const fw_workspace *ws, const struct fw_ws_ses
 		if (fw_error_code(err) == FW_PATH_NOT_FOUND ||
 		    fw_error_code(err) == FW_SESSION_INIT_FAILED)
 			return fw_error_caused_by(
-				fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
-						      NULL),
+				fw_ws_raise_invariant(
+					FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+					"the workspace cannot be opened any more"),
 				err);
 		return err;
 	}
 	root.hard_links = ws->hard_links;
 	if (root.dev != (dev_t)session->dev || root.ino != (ino_t)session->ino) {
 		fw_root_close(&root);
-		return fw_ws_raise_invariant(FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
-					     "another folder has taken its place");
+		return fw_ws_raise_invariant(
+			FW_HERE, "WORKSPACE_ROOT_UNCHANGED",
+			"another folder has taken the place of the workspace");
 	}
 	*ret_root = root;
 	return NULL;

@@ -47,7 +47,7 @@ FW_NODISCARD fw_error *fw_ws_session_open_root(const fw_workspace *ws,
 FW_NODISCARD fw_error *fw_ws_session_enter_unlocked(const fw_workspace *ws, const fw_call *call,
 						    struct fw_root *ret_root);
 
-/* governance.invariant_violation, with the id in its scope. `why` may be NULL. */
+/* governance.invariant_violation, with the id in its scope; `why` is for people. */
 FW_NODISCARD fw_error *fw_ws_raise_invariant(fw_src at, const char *id, const char *why);
 
 /* Report to the server's thread what this call did; used if it succeeds. `recovered`

@@ -178,16 +178,20 @@ fw_error *fw_ws_save_plan(fw_call *call, void *ctx)
 struct findings {
 	struct fw_buf list;
 	size_t count;
-	const char *first;
+	const char *first; /* the invariant, and with what was found in words */
+	char words[512];
 };
 
 static void find(struct findings *found, const char *invariant, const char *what,
 		 const char *why)
 {
-	if (!found->count++)
+	if (!found->count++) {
 		found->first = invariant;
-	else
+		(void)snprintf(found->words, sizeof found->words, "%s (%s: %s)", invariant,
+			       what, why);
+	} else {
 		FW_BUF(&found->list, ",");
+	}
 	FW_BUF(&found->list, "{\"invariant\":");
 	fw_buf_json_str(&found->list, invariant);
 	FW_BUF(&found->list, ",\"what\":");
@@ -259,7 +263,9 @@ static fw_error *conclude(fw_call *call, struct findings *found, size_t plans,
 		fw_call_structured(call, text, (size_t)len);
 		return NULL;
 	}
-	err = fw_ws_raise_invariant(FW_HERE, found->first, NULL);
+	/* Not wrapped: its cause are the findings. */
+	err = fw_raise_governance_invariant_violation(found->words);
+	fw_error_fill_scope(err, &(fw_scope){ .invariant_id = found->first });
 	if (found->list.state == FW_BUF_OK) {
 		FW_BUF(&found->list, "]");
 		fw_error_add_json(err, "findings", found->list.text, found->list.len);
