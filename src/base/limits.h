@@ -81,13 +81,15 @@ enum {
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
 	/* A child process that we speak to: one line of its output, what waits to be sent to it,
 	 * the end of its standard error, the buffer kept between two lines; how long its output
-	 * may stay open after its exit, and it may take to exit after its output was closed. */
+	 * may stay open after its exit, and it may take to exit after its output was closed, and
+	 * after its input was closed because it is not needed any more. */
 	FW_LIMIT_CHILD_LINE_BYTES = 16 * 1024 * 1024,
 	FW_LIMIT_CHILD_UNSENT_BYTES = 32 * 1024 * 1024,
 	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,
 	FW_LIMIT_CHILD_KEPT_BYTES = 256 * 1024,
 	FW_LIMIT_CHILD_DRAIN_MS = 500,
 	FW_LIMIT_CHILD_EXIT_MS = 250,
+	FW_LIMIT_CHILD_GOODBYE_MS = 500,
 	/* Event types and event ids of a stream that we read, and the buffer that a
 	 * reader keeps between two events. */
 	FW_LIMIT_SSE_NAME_BYTES = 1024,

@@ -20,8 +20,6 @@
 static const double timeout_default = 60;
 /* How long, and in which steps, the end of an HTTP session is waited for. */
 enum { GOODBYE_MS = 1000, GOODBYE_STEP_MS = 5 };
-/* How long a program has for exiting. */
-static const double program_seconds = 0.5;
 
 void fw_client__report(const fw_client *client, const fw_client_event *event)
 {
@@ -238,24 +236,11 @@ fw_error *fw_client_new(const fw_client_options *options, fw_client **ret_client
 	return NULL;
 }
 
-/* A program reads what it was sent, such as a cancellation, and exits by itself; it has a
- * moment for that. */
-static void end_program(fw_client *client)
-{
-	if (!client->options.command || fw_remote_state(client->remote) != FW_REMOTE_READY)
-		return;
-	atomic_store(&client->is_interrupted, false);
-	client->is_settled = false;
-	fw_remote_end_input(client->remote);
-	fw_client__wait(client, &client->is_settled, program_seconds);
-}
-
 void fw_client_free(fw_client *client)
 {
 	if (!client)
 		return;
 	if (client->remote) {
-		end_program(client);
 		fw_remote_disconnect(client->remote);
 		/* Time for the end of an HTTP session to be sent. */
 		fw_client__flush(client);

@@ -39,7 +39,6 @@ struct fw_client {
 	struct fw_fetcher *fetcher;
 	struct fw_remote *remote;
 	uv_timer_t timer;
-	bool has_timer;
 	bool timer_fired;
 	atomic_bool is_interrupted;
 	/* The connection. */

@@ -113,7 +113,8 @@ void fw_link_abort(struct fw_link *link, uint64_t key);
 /* HTTP: opens the GET stream, for messages that belong to no request. A server without
  * one (405) is left alone. stdio: does nothing. */
 void fw_link_listen(struct fw_link *link);
-/* No more messages: a stdio server exits then. HTTP: deletes the session, if any. */
+/* Before fw_link_free(): the program exits in an orderly way, for which it has a moment. HTTP:
+ * deletes the session, if any. */
 void fw_link_end(struct fw_link *link);
 
 /* A server that could not be started: upstream.cannot_start if the cause does not go away by

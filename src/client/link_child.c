@@ -13,6 +13,7 @@
 struct child_link {
 	struct fw_link base;
 	struct fw_child *child;
+	bool is_ended; /* it may exit by itself */
 };
 
 static void on_line(void *ctx, const char *text, size_t len)
@@ -86,13 +87,16 @@ static void free_link(struct fw_link *base)
 {
 	struct child_link *link = (struct child_link *)base;
 
-	fw_child_free(link->child);
+	if (link->is_ended)
+		fw_child_retire(link->child);
+	else
+		fw_child_free(link->child);
 	fw__release(link);
 }
 
 static void end_link(struct fw_link *base)
 {
-	fw_child_end_input(((struct child_link *)base)->child);
+	((struct child_link *)base)->is_ended = true;
 }
 
 static size_t errors_of(const struct fw_link *base, char *ret_text, size_t size)
@@ -123,7 +127,7 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 
 	if (!link)
 		return fw_raise_internal_out_of_memory();
-	link->base = *base;
+	*link = (struct child_link){ .base = *base };
 	link->base.ops = &ops;
 	options.ctx = link;
 	err = fw_child_start(loop, &options, &link->child);

@@ -560,21 +560,21 @@ void fw_remote_connect(struct fw_remote *remote)
 void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *ending,
 			fw_error *err)
 {
+	const char *name = remote->options.target.name;
 	struct fw_link *link = remote->link;
 
 	remote->state = FW_REMOTE_DOWN;
 	remote->link = NULL;
 	remote->greeting.step = FW_STEP_NONE;
 	while (remote->first) {
-		fw_error *each =
-			ending ? fw_link_raise_ending(link, ending,
-						      remote->first->is_waiting ? FW_NOT_SENT
-										: FW_SENT)
-			       : fw_raise_upstream_closed(remote->options.target.name);
+		const struct fw_remote_pending *first = remote->first;
+		fw_delivery delivery =
+			first->is_waiting || first->is_unsent ? FW_NOT_SENT : FW_SENT;
+		fw_error *each = ending ? fw_link_raise_ending(link, ending, delivery)
+				 : first->is_unsent ? fw_raise_transport_broken_pipe(name)
+						    : fw_raise_upstream_closed(name);
 
-		if (!ending)
-			fw_error_set_delivery(each, remote->first->is_waiting ? FW_NOT_SENT
-									      : FW_SENT);
+		fw_error_set_delivery(each, delivery);
 		fw_remote__finish(remote, remote->first, NULL, each);
 	}
 	fw_link_free(link);
@@ -597,12 +597,6 @@ void fw_remote_disconnect(struct fw_remote *remote)
 		fw_link_end(link);
 		fw_link_free(link);
 	}
-}
-
-void fw_remote_end_input(struct fw_remote *remote)
-{
-	if (remote->link && !fw_link_is_http(remote->link))
-		fw_link_end(remote->link);
 }
 
 /* ---- questions about it ----------------------------------------------------------- */

@@ -124,10 +124,6 @@ void fw_remote_connect(struct fw_remote *remote);
  * progress fail. `down` is not called. */
 void fw_remote_disconnect(struct fw_remote *remote);
 
-/* Closes the input of a program, which then exits by itself; `down` reports that. HTTP:
- * does nothing. */
-void fw_remote_end_input(struct fw_remote *remote);
-
 enum fw_remote_state fw_remote_state(const struct fw_remote *remote);
 const struct fw_remote_counts *fw_remote_counts(const struct fw_remote *remote);
 

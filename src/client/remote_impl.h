@@ -24,6 +24,7 @@ struct fw_remote_pending {
 	bool is_tool;     /* tools/call */
 	bool is_stream;   /* not counted in `outstanding` */
 	bool is_waiting;  /* not sent: a handshake is in progress */
+	bool is_unsent;   /* it was accepted, but the process has not read it */
 	bool is_repeated; /* sent again in a new session */
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress;

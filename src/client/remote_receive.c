@@ -407,30 +407,16 @@ static void on_failed(void *ctx, uint64_t key, fw_error *err)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
-static struct fw_remote_pending *find_unsent(const struct fw_remote *remote, uint64_t from)
-{
-	struct fw_remote_pending *at = remote->first;
-
-	while (at && (!at->serial || at->serial < from))
-		at = at->next;
-	return at;
-}
-
+/* They fail with the connection, whose end follows. */
 static void on_unsent(void *ctx, uint64_t from)
 {
 	struct fw_remote *remote = ctx;
-	struct fw_remote_pending *pending;
 
 	if (remote->state != FW_REMOTE_READY)
 		return;
+	for (struct fw_remote_pending *at = remote->first; at; at = at->next)
+		at->is_unsent = at->serial >= from;
 	fw_remote__give_up_input(remote);
-	/* Callbacks may end other requests, so each search starts from the beginning. */
-	while ((pending = find_unsent(remote, from))) {
-		fw_error *err = fw_raise_transport_broken_pipe(name_of(remote));
-
-		fw_error_set_delivery(err, FW_NOT_SENT);
-		fw_remote__finish(remote, pending, NULL, err);
-	}
 }
 
 static bool is_open(void *ctx, uint64_t key)

@@ -41,20 +41,50 @@ void fw_child__close_handle(uv_handle_t *handle)
 		uv_close(handle, handle_closed);
 }
 
+static void close_pipes(struct fw_child *child)
+{
+	fw_child__close_input(child);
+	fw_child__stop_output(child);
+	fw_child__close_handle((uv_handle_t *)&child->err);
+	fw_child__close_handle((uv_handle_t *)&child->grace);
+}
+
 void fw_child_free(struct fw_child *child)
 {
 	if (!child || child->is_freed)
 		return;
 	child->is_freed = true;
 	fw_subprocess_signal(&child->process, SIGKILL);
-	fw_child__close_input(child);
-	fw_child__stop_output(child);
-	fw_child__close_handle((uv_handle_t *)&child->err);
-	fw_child__close_handle((uv_handle_t *)&child->grace);
+	close_pipes(child);
 	/* The process is reaped when its pidfd is readable. Until then the handle
 	 * keeps the loop running. */
 	if (child->has_ended)
 		fw_child__close_handle((uv_handle_t *)&child->end);
+}
+
+static void on_goodbye_over(uv_timer_t *timer)
+{
+	struct fw_child *child = timer->data;
+
+	fw_subprocess_signal(&child->process, child->is_warned ? SIGKILL : SIGTERM);
+	child->is_warned = true;
+	(void)uv_timer_start(timer, on_goodbye_over, FW_LIMIT_CHILD_EXIT_MS, 0);
+}
+
+void fw_child_retire(struct fw_child *child)
+{
+	if (!child || child->is_freed)
+		return;
+	if (child->has_ended) {
+		fw_child_free(child);
+		return;
+	}
+	fw_child_end_input(child);
+	child->is_freed = true;
+	/* The pipe stays open, so that its last words do not kill it. */
+	if (child->out.fd >= 0)
+		(void)uv_poll_stop(&child->out.poll);
+	(void)uv_timer_start(&child->grace, on_goodbye_over, FW_LIMIT_CHILD_GOODBYE_MS, 0);
 }
 
 static void report_exit(struct fw_child *child)
@@ -115,8 +145,10 @@ static void on_end(uv_poll_t *poll, int status, int events)
 	}
 	child->has_ended = true;
 	fw_child__close_handle((uv_handle_t *)&child->end);
-	if (child->is_freed)
+	if (child->is_freed) {
+		close_pipes(child);
 		return;
+	}
 	if (!child->out.is_over)
 		(void)uv_timer_start(&child->grace, on_grace_over, FW_LIMIT_CHILD_DRAIN_MS, 0);
 	report_exit(child);

@@ -32,8 +32,8 @@ struct fw_child_callbacks {
 	/* The process has exited: its status, or the signal that killed it (0: none). */
 	void (*exited)(void *ctx, int status, int signum);
 	/* Standard input was closed, or the process has exited: lines from number `from` on
-	 * were accepted, but no byte of them was sent (see fw_child_accepted()). May be
-	 * NULL. */
+	 * were accepted, but the process has read no byte of them (see fw_child_accepted()).
+	 * May be NULL. */
 	void (*unsent)(void *ctx, uint64_t from);
 };
 
@@ -58,6 +58,10 @@ fw_error *fw_child_start(struct fw_loop *loop, const struct fw_child_options *op
  * process is reaped when the loop runs again. May be called from a callback. NULL is
  * a no-op. */
 void fw_child_free(struct fw_child *child);
+
+/* As fw_child_free(), but in an orderly way: closes standard input, and sends SIGTERM and at
+ * last SIGKILL to a process that does not exit. Until then the loop is kept running. */
+void fw_child_retire(struct fw_child *child);
 
 enum fw_child_sent {
 	FW_CHILD_SENT,   /* accepted: in the pipe, or soon */

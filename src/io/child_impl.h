@@ -13,7 +13,8 @@
 
 enum {
 	FW_CHILD_ERROR_BYTES = 4096,
-	FW_CHILD_READ_MOST = 1024 * 1024 /* bytes of one read; the size of a widened pipe */
+	FW_CHILD_READ_MOST = 1024 * 1024, /* bytes of one read; the size of a widened pipe */
+	FW_CHILD_LINES = 64 /* that were accepted last: where they begin is known */
 };
 
 /* The output: what was read and is not reported yet, the beginning of a line. */
@@ -34,11 +35,13 @@ struct fw_child_input {
 	uv_prepare_t flush; /* writes lines that were put together, before the loop waits */
 	struct fw_buf unsent;
 	size_t unsent_max;
-	size_t sent;       /* bytes of `unsent` that the pipe has taken */
-	uint64_t accepted; /* lines */
-	bool is_waiting;   /* for room in the pipe */
-	bool is_ending;    /* to be closed when all is sent */
-	bool is_over;      /* takes nothing any more */
+	size_t sent;                     /* bytes of `unsent` that the pipe has taken */
+	uint64_t accepted;               /* lines */
+	uint64_t bytes;                  /* of them */
+	uint64_t starts[FW_CHILD_LINES]; /* of line n, in these bytes: at n % FW_CHILD_LINES */
+	bool is_waiting;                 /* for room in the pipe */
+	bool is_ending;                  /* to be closed when all is sent */
+	bool is_over;                    /* takes nothing any more */
 };
 
 struct fw_child {
@@ -56,6 +59,7 @@ struct fw_child {
 	bool is_tail;         /* older text of standard error is gone */
 	bool has_ended;       /* the process has exited */
 	bool is_freed;        /* no callback is called any more */
+	bool is_warned;       /* of a process that is retired: SIGTERM was sent */
 	bool has_reported;    /* `exited` was called */
 	int status;
 	int signum;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -182,11 +183,31 @@ static size_t count_unsent(const struct fw_child_input *in)
 	return count && is_begun ? count - 1 : count;
 }
 
+/* The lines before those `unsent` that are in the pipe, and of which no byte was read. The pipe
+ * has no reader any more, so none will be. */
+static size_t count_unread(const struct fw_child_input *in, size_t unsent)
+{
+	size_t count = unsent;
+	uint64_t taken;
+	int unread = 0;
+
+	if (in->fd < 0 || ioctl(in->fd, FIONREAD, &unread) != 0 || unread <= 0)
+		return 0;
+	taken = in->bytes - (in->unsent.len - in->sent) - (uint64_t)unread;
+	while (count < FW_CHILD_LINES && count < in->accepted &&
+	       in->starts[(in->accepted - count) % FW_CHILD_LINES] >= taken)
+		count++;
+	return count - unsent;
+}
+
 void fw_child__give_up_input(struct fw_child *child)
 {
 	struct fw_child_input *in = &child->in;
 	size_t count = count_unsent(in);
 
+	count += count_unread(in, count);
+	/* Nobody reads it any more, and nothing is counted twice. */
+	fw_child__close_input(child);
 	fw_buf_clear(&in->unsent);
 	in->sent = 0;
 	if (count && child->on.unsent && !child->is_freed)
@@ -267,6 +288,8 @@ static bool put_line(struct fw_child_input *in, const char *text, size_t len)
 	fw_buf_put(unsent, text, len);
 	FW_BUF(unsent, "\n");
 	in->accepted++;
+	in->starts[in->accepted % FW_CHILD_LINES] = in->bytes;
+	in->bytes += len + 1;
 	return true;
 }
 

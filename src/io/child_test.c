@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,13 +274,74 @@ static void test_child__a_line_that_was_begun_is_not_reported_as_unsent(void **s
 	struct seen seen;
 
 	(void)state;
-	begin(&seen, "sleep 0.1; exit 3");
+	begin(&seen, "head -c 1 >/dev/null; exit 3");
 	memset(line, 'x', sizeof line);
 	assert_int_equal(fw_child_send(seen.child, line, sizeof line), FW_CHILD_SENT);
 	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
 	fw_loop_run(&seen.loop);
 	assert_string_equal(seen.text, "unsent from 2|exit 3|");
 	end(&seen);
+}
+
+static void test_child__lines_that_were_never_read_are_reported(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "sleep 0.1; exit 3");
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "unsent from 1|exit 3|");
+	end(&seen);
+
+	/* Of more lines than it remembers, it is sure of the last ones. */
+	begin(&seen, "head -n 1; sleep 0.1; exit 3");
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(fw_child_send(seen.child, "line", 4), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_non_null(strstr(seen.text, "exit 3|"));
+	end(&seen);
+
+	/* The second line was begun. */
+	begin(&seen, "head -c 6 >/dev/null; exit 3");
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "two", 3), FW_CHILD_SENT);
+	assert_int_equal(fw_child_send(seen.child, "three", 5), FW_CHILD_SENT);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "unsent from 3|exit 3|");
+	end(&seen);
+}
+
+static void test_child__a_retired_process_has_a_moment_to_exit(void **state)
+{
+	static const char *const scripts[] = {
+		"cat >/dev/null; sleep 0.1; echo bye; echo >$F",
+		"trap 'echo >$F; exit' TERM; while :; do sleep 0.05; done",
+		"trap '' TERM; while :; do sleep 0.05; done",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+		char path[] = "/tmp/fw-retired-XXXXXX";
+		char script[256];
+		struct seen seen;
+		struct stat status;
+		int fd = mkstemp(path);
+
+		assert_true(fd >= 0);
+		(void)close(fd);
+		(void)snprintf(script, sizeof script, "F=%s; %s", path, scripts[i]);
+		begin(&seen, script);
+		/* Time for the trap. */
+		uv_sleep(100);
+		fw_child_retire(seen.child);
+		fw_loop_close(&seen.loop);
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(status.st_size, i < 2);
+		assert_string_equal(seen.text, "");
+		(void)unlink(path);
+	}
 }
 
 static void test_child__a_line_larger_than_its_pipe_is_one_line(void **state)
@@ -371,6 +434,8 @@ int main(void)
 		cmocka_unit_test(
 			test_child__lines_that_a_closed_input_does_not_take_are_reported),
 		cmocka_unit_test(test_child__a_line_that_was_begun_is_not_reported_as_unsent),
+		cmocka_unit_test(test_child__lines_that_were_never_read_are_reported),
+		cmocka_unit_test(test_child__a_retired_process_has_a_moment_to_exit),
 		cmocka_unit_test(test_child__a_line_larger_than_its_pipe_is_one_line),
 		cmocka_unit_test(test_child__no_callback_after_it_is_freed_in_one),
 		cmocka_unit_test(
