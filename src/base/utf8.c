@@ -245,3 +245,11 @@ size_t fw_utf8_cut(const char *text, size_t len, size_t max)
 		cut--;
 	return cut;
 }
+
+void fw_utf8_skip_mark(const char **text, size_t *len)
+{
+	if (*len < 3 || memcmp(*text, "\xEF\xBB\xBF", 3) != 0)
+		return;
+	*text += 3;
+	*len -= 3;
+}

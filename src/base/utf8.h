@@ -28,4 +28,7 @@ size_t fw_utf8_repair(char *dst, size_t cap, const char *src, size_t len);
  * character. */
 size_t fw_utf8_cut(const char *text, size_t len, size_t max);
 
+/* Moves behind a byte order mark at the beginning of the text. */
+void fw_utf8_skip_mark(const char **text, size_t *len);
+
 #endif

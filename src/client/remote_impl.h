@@ -68,7 +68,9 @@ struct fw_remote {
 	uv_timer_t *timer;
 	uint64_t timer_ms;   /* when it fires; 0: it is not set */
 	fw_error *start_err; /* why the link could not be opened, or must end; for the timer */
-	uint64_t alarm_ms;   /* a crash report was printed: the call fails then; 0: no */
+	uint64_t alarm_ms;   /* text says that no answer comes: the call fails then; 0: no */
+	const char *alarm;   /* what text that is */
+	uint64_t alarm_id;   /* of the call */
 	struct fw_buf out;
 };
 

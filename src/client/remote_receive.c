@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "client/remote_impl.h"
 #include "core/redact.h"
 #include "rpc/names.h"
@@ -100,13 +101,33 @@ static bool is_crash_report(const char *text, size_t len)
 	return false;
 }
 
+/* A reply behind other text in its line: after a banner without a newline, for example. */
+static bool has_reply(const struct fw_remote *remote, const char *text, size_t len)
+{
+	const char *brace = memchr(text, '{', len);
+	struct fw_scan scan;
+	unsigned long long id;
+
+	if (!brace)
+		return false;
+	(void)fw_slice_scan(brace, len - (size_t)(brace - text), remote->options.depth, &scan);
+	return !scan.method.p && fw_slice_u64(scan.id, &id) && fw_remote__find(remote, id);
+}
+
 static void stray(struct fw_remote *remote, const char *text, size_t len)
 {
 	remote->counts.stray++;
 	if (remote->options.on.stray)
 		remote->options.on.stray(remote->options.ctx, text, len);
-	/* An answer may still follow, for example of a server that catches the exception. */
-	if (remote->outstanding == 1 && !remote->alarm_ms && is_crash_report(text, len)) {
+	if (remote->outstanding != 1 || remote->alarm_ms)
+		return;
+	/* An answer may still follow, for example of a server that catches the exception, or
+	 * that logs what it is about to send. */
+	remote->alarm = is_crash_report(text, len)     ? "crash report"
+			: has_reply(remote, text, len) ? "not JSON"
+						       : NULL;
+	if (remote->alarm) {
+		remote->alarm_id = only_one(remote, 0)->id;
 		remote->alarm_ms = uv_now(&remote->loop->uv) + FW_LIMIT_CRASH_REPORT_MS;
 		fw_remote__watch(remote, remote->alarm_ms);
 	}
@@ -114,14 +135,14 @@ static void stray(struct fw_remote *remote, const char *text, size_t len)
 
 void fw_remote__alarm(struct fw_remote *remote)
 {
-	struct fw_remote_pending *pending = only_one(remote, 0);
+	struct fw_remote_pending *pending = fw_remote__find(remote, remote->alarm_id);
 	fw_error *err;
 
 	remote->alarm_ms = 0;
 	if (!pending)
 		return;
 	err = fw_raise_upstream_garbled(name_of(remote), 0);
-	fw_error_add_string(err, "reason", "crash report");
+	fw_error_add_string(err, "reason", remote->alarm);
 	fw_error_set_delivery(err, FW_SENT);
 	fw_remote__finish(remote, pending, NULL, err);
 }
@@ -190,6 +211,8 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 {
 	if (!fw_slice_equals(scan->version, "2.0"))
 		return "it is not JSON-RPC 2.0";
+	if (scan->method.p)
+		return "it is a request, too";
 	if (scan->result.p && scan->error.p)
 		return "it has both a result and an error";
 	if (!scan->result.p && !scan->error.p)
@@ -209,6 +232,17 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 	    !fw_slice_equals(scan->type, "input_required"))
 		return "its resultType is not known";
 	return pending->is_tool ? check_tool_result(scan, is_modern) : NULL;
+}
+
+/* JSON-RPC 1.0 has both members, one of them null; some servers still write it so. */
+static void drop_null(struct fw_scan *scan)
+{
+	const struct fw_slice none = { NULL, 0 };
+
+	if (scan->result.p && fw_slice_is(scan->error, "null"))
+		scan->error = none;
+	else if (scan->error.p && fw_slice_is(scan->result, "null"))
+		scan->result = none;
 }
 
 static void take_matched(struct fw_remote *remote, struct fw_remote_pending *pending,
@@ -301,18 +335,22 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 {
 	struct fw_scan scan;
 
+	/* Programs on other systems begin their output with it. */
+	fw_utf8_skip_mark(&text, &len);
 	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
 			take_batch(remote, key, text, len);
 		else
 			take_broken(remote, key, &scan, text, len);
-	} else if (fw_slice_is_string(scan.method)) {
-		if (scan.id.p)
+	} else if (fw_slice_is_string(scan.method) && !scan.result.p && !scan.error.p) {
+		/* Some servers write the id that a notification does not have as null. */
+		if (scan.id.p && !fw_slice_is(scan.id, "null"))
 			take_question(remote, key, &scan);
 		else
 			take_notification(remote, key, &scan);
 	} else if (scan.id.p || scan.result.p || scan.error.p) {
+		drop_null(&scan);
 		take_reply(remote, key, &scan, text, len);
 	} else if (key) {
 		struct fw_remote_pending *pending = fw_remote__find(remote, key);

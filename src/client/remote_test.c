@@ -160,6 +160,17 @@ static void test_remote__fails_a_call_as_soon_as_that_is_certain(void **state)
 		  "error|" },
 		{ "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]",
 		  "upstream.invalid_reply replied|" },
+		{ "\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}",
+		  "result|" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]},\"error\":null}",
+		  "result|" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null,\"error\":{\"code\":1,"
+		  "\"message\":\"\"}}",
+		  "error|" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null,\"error\":null}",
+		  "upstream.invalid_reply replied|" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"result\":{\"content\":[]}}",
+		  "upstream.invalid_reply replied|" },
 		{ "[]", "" },
 		{ "[INFO] ready", "" },
 		{ "listening on port 3000", "" },
@@ -194,6 +205,49 @@ static void test_remote__a_broken_line_fails_no_call_while_two_are_open(void **s
 	/* An id that can be read is enough. */
 	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"cut");
 	assert_string_equal(world.seen, "upstream.garbled replied|");
+	close_world(&world);
+}
+
+static void turn(struct world *world)
+{
+	for (int i = 0; i < 200 && world->remote->alarm_ms; i++)
+		(void)uv_run(&world->loop.uv, UV_RUN_ONCE);
+}
+
+static void test_remote__a_reply_behind_other_text_is_not_waited_for(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	(void)call(&world);
+	hear(&world, "sends {\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}");
+	hear(&world, "got {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}");
+	assert_int_equal(world.remote->alarm_ms, 0);
+	hear(&world, "Ready.{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}");
+	assert_string_equal(world.seen, "");
+	turn(&world);
+	assert_string_equal(world.seen, "upstream.garbled sent|");
+	/* It was only logged, and follows. */
+	(void)call(&world);
+	hear(&world, "sends {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}");
+	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}");
+	assert_string_equal(world.seen, "upstream.garbled sent|result|");
+	close_world(&world);
+}
+
+static void test_remote__a_crash_report_is_not_that_of_the_next_call(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	(void)call(&world);
+	hear(&world, "Traceback (most recent call last):");
+	(void)call(&world);
+	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}");
+	turn(&world);
+	assert_string_equal(world.seen, "result|");
 	close_world(&world);
 }
 
@@ -368,6 +422,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remote__fails_a_call_as_soon_as_that_is_certain),
 		cmocka_unit_test(test_remote__a_broken_line_fails_no_call_while_two_are_open),
+		cmocka_unit_test(test_remote__a_reply_behind_other_text_is_not_waited_for),
+		cmocka_unit_test(test_remote__a_crash_report_is_not_that_of_the_next_call),
 		cmocka_unit_test(test_remote__cancels_and_drops_late_replies),
 		cmocka_unit_test(test_remote__reports_the_end_of_the_process_to_each_call),
 		cmocka_unit_test(test_remote__greets_in_both_eras),

@@ -17,9 +17,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "gate/config_impl.h"
 #include "gate/names.h"
-#include "gate/wrap_walk.h"
 
 enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32 };
 
@@ -417,7 +417,7 @@ fw_error *fw_gate_config_read(const char *text, size_t len, const char *where,
 		return fw_raise_input_too_large("configuration", CONFIG_BYTES);
 	FW_TRY(fw_gate_config_new(&config));
 	config->where = copy(config, where);
-	fw_wrap_skip_mark(&text, &len);
+	fw_utf8_skip_mark(&text, &len);
 	doc = fw_json_read(text, len, (struct fw_json_limits){ CONFIG_BYTES, CONFIG_DEPTH },
 			   YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL,
 			   &fault);

@@ -15,6 +15,7 @@
 #include <faultwire/raise.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "gate/wrap_entry.h"
 #include "gate/wrap_walk.h"
 
@@ -154,7 +155,7 @@ fw_error *fw_wrap(const char *text, size_t len, const char *where, const char *p
 	struct fw_wrap_walk walk;
 
 	/* The mark itself is copied. */
-	fw_wrap_skip_mark(&json, &json_len);
+	fw_utf8_skip_mark(&json, &json_len);
 	FW_TRY(check_json(json, json_len, where));
 	walk = (struct fw_wrap_walk){ json, json + json_len };
 	FW_TRY(edit_root(&wrapping, fw_wrap_skip_value(&walk)));

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-void fw_wrap_skip_mark(const char **text, size_t *len)
-{
-	static const char mark[] = "\xEF\xBB\xBF";
-
-	if (*len >= sizeof mark - 1 && memcmp(*text, mark, sizeof mark - 1) == 0) {
-		*text += sizeof mark - 1;
-		*len -= sizeof mark - 1;
-	}
-}
-
 void fw_wrap_skip_blanks(struct fw_wrap_walk *walk)
 {
 	for (;;) {

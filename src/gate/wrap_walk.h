@@ -18,9 +18,6 @@ struct fw_wrap_walk {
 	const char *end;
 };
 
-/* Skips a byte order mark, with which some editors begin a file. */
-void fw_wrap_skip_mark(const char **text, size_t *len);
-
 /* Skips blanks and comments. */
 void fw_wrap_skip_blanks(struct fw_wrap_walk *walk);
 /* Skips a whole value, and returns it. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 /* ---- writing --------------------------------------------------------------- */
 
@@ -177,16 +178,6 @@ static void take_line(struct fw_sse_reader *reader, const char *line, size_t len
 	take_field(reader, line, name_len, value, len);
 }
 
-/* A byte order mark at the start of the stream is not part of the first line. */
-static void skip_mark(struct fw_sse_reader *reader, const char **line, size_t *len)
-{
-	if (!reader->has_begun && *len >= 3 && memcmp(*line, "\xEF\xBB\xBF", 3) == 0) {
-		*line += 3;
-		*len -= 3;
-	}
-	reader->has_begun = true;
-}
-
 static void end_line(struct fw_sse_reader *reader, const char *line, size_t len)
 {
 	if (reader->line.len) {
@@ -196,7 +187,9 @@ static void end_line(struct fw_sse_reader *reader, const char *line, size_t len)
 		len = reader->line.len;
 	}
 	if (reader->status == FW_SSE_OK) {
-		skip_mark(reader, &line, &len);
+		if (!reader->has_begun)
+			fw_utf8_skip_mark(&line, &len);
+		reader->has_begun = true;
 		take_line(reader, line, len);
 	}
 	fw_buf_reset(&reader->line, FW_LIMIT_SSE_KEPT_BYTES);
