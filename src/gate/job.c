@@ -80,6 +80,8 @@ void fw_job_unlink(struct fw_job *job)
 void fw_job_free(struct fw_job *job)
 {
 	fw_upstream_uncount(job);
+	if (job->upstream)
+		fw_breaker_let_go(&job->upstream->breaker, job);
 	fw_job_stop_timer(job);
 	fw_gathering_cancel(job->gathering);
 	fw_question_clear(job);
@@ -133,8 +135,6 @@ void fw_job_abandon(fw_call *call)
 	struct fw_job *job = call->relayed.job;
 
 	fw_job_unlink(job);
-	if (job->upstream)
-		fw_breaker_let_go(&job->upstream->breaker, job);
 	if (job->upstream && job->key)
 		fw_remote_cancel(job->upstream->remote, job->key, "the client has cancelled");
 	fw_job_free(job);

@@ -155,8 +155,7 @@ static bool is_same_client(const fw_call *one, const fw_call *other)
 		       0;
 }
 
-/* Without a key a question may belong to any call in progress. */
-static bool is_certain(const struct fw_upstream *upstream, const struct fw_job *job)
+bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_job *job)
 {
 	for (const struct fw_job *at = upstream->jobs; at; at = at->next)
 		if (at != job && at->call && !at->question_id.len &&
@@ -176,7 +175,7 @@ static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 	if (!job || !job->call || fw_call_is_over(job->call))
 		return "no call is in progress, so the gateway cannot tell whose client is "
 		       "meant";
-	if (!key && !is_certain(upstream, job))
+	if (!key && !fw_question_is_certain(upstream, job))
 		return "calls of several clients are in progress, so the gateway cannot tell "
 		       "whose client is meant";
 	if (job->question_id.len)

@@ -29,6 +29,9 @@ struct fw_upstream;
 
 enum { FW_GATE_PARKED = 256 };
 
+/* Whether all calls in progress are of the client of this one: then a message of the upstream
+ * that names no call is meant for that client. */
+bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_job *job);
 /* The upstream asks; `key` is the call that it belongs to, 0: not known. */
 void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
 		       const struct fw_scan *message);

@@ -65,7 +65,6 @@ static void on_expired(uv_timer_t *timer)
 			(struct fw_slice){ job->question_id.text, job->question_id.len },
 			"the client has not answered");
 		fw_job_unlink(job);
-		fw_breaker_let_go(&job->upstream->breaker, job);
 		fw_remote_cancel(job->upstream->remote, job->key,
 				 "the client has not answered");
 	}

@@ -23,6 +23,7 @@
 #include "mcp/call.h"
 #include "mcp/listen.h"
 #include "mcp/server.h"
+#include "mcp/session.h"
 #include "observe/log/log.h"
 #include "rpc/names.h"
 
@@ -187,11 +188,29 @@ static void on_down(void *ctx, fw_error *err)
 	settle(upstream);
 }
 
+/* A log message, for example, may quote what a client has sent, so it reaches that client or
+ * none. */
+static void pass_on(struct fw_upstream *upstream, uint64_t key, const char *method,
+		    struct fw_slice params)
+{
+	struct fw_relay *relay = &upstream->gate->relay;
+	const struct fw_job *job = fw_job_of(upstream, key);
+	const struct fw_session *session = relay->server->sessions.first;
+	bool is_certain = key || !upstream->gate->options.is_http ||
+			  (job && job->call ? fw_question_is_certain(upstream, job)
+					    : session && !session->next);
+
+	/* A parked call has nobody to hear of it. */
+	if (is_certain && (!job || job->call))
+		fw_relay_notify(relay, job ? job->call : NULL, method, params);
+	else
+		log_event(upstream, FW_LOG_DEBUG, "upstream_notification_dropped", NULL);
+}
+
 static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 {
 	struct fw_upstream *upstream = ctx;
 	struct fw_relay *relay = &upstream->gate->relay;
-	struct fw_job *job = fw_job_of(upstream, key);
 	char method[128];
 
 	if (fw_slice_equals(message->method, FW_NOTE_TOOLS_CHANGED)) {
@@ -208,9 +227,7 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
 		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
-		/* A parked call has nobody to hear of it. */
-		if (!job || job->call)
-			fw_relay_notify(relay, job ? job->call : NULL, method, message->params);
+		pass_on(upstream, key, method, message->params);
 	}
 }
 
@@ -440,7 +457,7 @@ void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		return;
 	}
 	/* The end of one process fails many calls, and is one failure. */
-	if (ends_connection(err)) {
+	if (entry->target.argv && ends_connection(err)) {
 		uint64_t connects = fw_remote_counts(upstream->remote)->connects;
 
 		if (upstream->counted_connect == connects) {
