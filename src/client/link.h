@@ -43,6 +43,7 @@ struct fw_link_target {
 	const char *url;
 	const char *const *headers; /* lines "Name: value"; NULL: none */
 	uint32_t connect_ms;        /* 0: FW_LIMIT_FETCH_CONNECT_MS */
+	bool is_by_line;            /* messages must not have line breaks, also by HTTP */
 	/* Limit of one message; 0: FW_LIMIT_CHILD_LINE_BYTES. */
 	size_t message_bytes;
 };

@@ -54,6 +54,54 @@ static bool resume_post(struct fw_link_post *post)
 	return false;
 }
 
+/* Blanks instead of line breaks, which JSON can have between its tokens: a message that is
+ * passed on is a line. In a string they are not valid, and stay. */
+static void join_lines(const struct fw_link_http *link, struct fw_buf *text)
+{
+	bool is_string = false;
+
+	if (!link->base.target->is_by_line ||
+	    (!memchr(text->text, '\n', text->len) && !memchr(text->text, '\r', text->len)))
+		return;
+	for (size_t i = 0; i < text->len; i++) {
+		char *at = &text->text[i];
+
+		if (*at == '"')
+			is_string = !is_string;
+		else if (is_string && *at == '\\')
+			i++;
+		else if (!is_string && (*at == '\n' || *at == '\r'))
+			*at = ' ';
+	}
+}
+
+/* Messages are events of the type "message"; others keep a connection alive, for instance. */
+static bool is_message_event(const struct fw_sse_received *event)
+{
+	return event->len && event->type_len == 7 && memcmp(event->type, "message", 7) == 0;
+}
+
+/* A server should end the stream of a request with its answer. One that does not must not
+ * collect connections: the oldest of these streams is closed. */
+static void limit_answered(struct fw_link_post *post)
+{
+	struct fw_link_http *link = post->link;
+	struct fw_link_post *oldest = NULL;
+	unsigned count = 0;
+
+	if (!post->key || link->base.on.is_open(link->base.ctx, post->key))
+		return;
+	post->is_answered = true;
+	/* The newest comes first. */
+	for (struct fw_link_post *at = link->posts; at; at = at->next) {
+		count += at->is_answered;
+		if (at->is_answered)
+			oldest = at;
+	}
+	if (count > FW_LINK_ANSWERED)
+		fw_link__post_drop(oldest);
+}
+
 static bool deliver(void *ctx, const struct fw_sse_received *event)
 {
 	struct fw_link_post *post = ctx;
@@ -64,8 +112,12 @@ static bool deliver(void *ctx, const struct fw_sse_received *event)
 		memcpy(post->last_id, event->id, event->id_len);
 		post->last_id[event->id_len] = '\0';
 	}
-	if (link && event->len)
+	if (link && is_message_event(event)) {
+		join_lines(link, &post->events.data);
 		link->base.on.message(link->base.ctx, post->key, event->data, event->len);
+	}
+	if (post->link)
+		limit_answered(post);
 	return post->link != NULL;
 }
 
@@ -334,11 +386,13 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 	return err;
 }
 
-/* The modern era answers some errors with 400 or 404 and a message. */
+/* The modern era answers some errors with 400 or 404 and a message; some servers answer each
+ * error with 422 or 500, too. */
 static bool is_message(const struct fw_link_post *post, int status)
 {
-	return (status == 400 || status == 404 || status == 200) && post->body.len &&
-	       post->body.text[0] == '{' && strstr(post->body.text, "\"jsonrpc\"");
+	return (status == 400 || status == 404 || status == 422 || status == 500) &&
+	       post->body.len && post->body.text[0] == '{' &&
+	       strstr(post->body.text, "\"jsonrpc\"");
 }
 
 /* What ended the response, once it is complete; NULL: nothing but its end. */
@@ -353,6 +407,7 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 	case FW_POST_BODY:
 		if (!post->body.len)
 			return invalid(link, "its body is empty");
+		join_lines(link, &post->body);
 		on->message(link->base.ctx, post->key, post->body.text, post->body.len);
 		return NULL;
 	case FW_POST_EVENTS:
@@ -366,6 +421,7 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 		if (!post->is_listener && !(link->session[0] && status == 404) &&
 		    !(link->session[0] && status == 400 && mentions_session(post)) &&
 		    is_message(post, status)) {
+			join_lines(link, &post->body);
 			on->message(link->base.ctx, post->key, post->body.text, post->body.len);
 			return NULL;
 		}
@@ -395,6 +451,9 @@ static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
 		link->base.on.noise(link->base.ctx, post->key, FW_LINK_TOO_LARGE, "", 0);
 		return NULL;
 	}
+	/* It has answered, but not in HTTP. */
+	if (fw_error_code(err) == FW_TRANSPORT_PROTOCOL_VIOLATION)
+		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	/* The head of a stream comes before the work is done. */
 	if (post->form == FW_POST_EVENTS)
 		fw_error_set_delivery(err, FW_SENT);
@@ -423,6 +482,9 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 
 	if (!err && status >= 300 && status < 400 && fw_link__redirects(post, fetch, &redirect))
 		return;
+	/* No byte of the body has come, so nobody has read the head yet. */
+	if (err && status && post->form == FW_POST_OTHER)
+		fw_link__on_head(post, fetch);
 	/* From here on there is nothing to cancel. */
 	post->fetch = NULL;
 	post->is_busy = true;
@@ -478,6 +540,7 @@ static void end_link(struct fw_link *base)
 	struct fw_link_http *link = (struct fw_link_http *)base;
 	const struct fw_link_target *target = base->target;
 	char session[sizeof link->session + sizeof FW_HEADER_SESSION + 2];
+	char version[64];
 	const char *lines[FW_LINK_HEADERS + 1] = { session };
 	size_t n = 1;
 	struct fw_fetch *fetch;
@@ -485,6 +548,11 @@ static void end_link(struct fw_link *base)
 	if (!link->session[0])
 		return;
 	(void)snprintf(session, sizeof session, FW_HEADER_SESSION ": %s", link->session);
+	if (link->version) {
+		(void)snprintf(version, sizeof version, FW_HEADER_VERSION ": %s",
+			       link->version);
+		lines[n++] = version;
+	}
 	for (const char *const *more = target->headers; more && *more && n < FW_LINK_HEADERS;
 	     more++)
 		lines[n++] = *more;

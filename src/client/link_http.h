@@ -13,7 +13,12 @@
 #include "io/fetch.h"
 #include "rpc/sse.h"
 
-enum { FW_LINK_HEADERS = 64, FW_LINK_SESSION_BYTES = 512, FW_LINK_REDIRECTS = 5 };
+enum {
+	FW_LINK_HEADERS = 64,
+	FW_LINK_SESSION_BYTES = 512,
+	FW_LINK_REDIRECTS = 5,
+	FW_LINK_ANSWERED = 8 /* streams that are still open after their answer */
+};
 
 enum fw_link_form { FW_POST_OTHER, FW_POST_BODY, FW_POST_EVENTS, FW_POST_FAILED };
 
@@ -27,6 +32,7 @@ struct fw_link_post {
 	bool is_initialize;
 	bool is_listener; /* the GET stream */
 	bool is_busy;     /* a callback is being called */
+	bool is_answered; /* its stream may still be open */
 	struct fw_buf body;
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];

@@ -8,6 +8,8 @@
 #include "client/link_http.h"
 
 enum { RETRY_MS = 1000, RETRY_MOST_MS = 30 * 1000, RESUMPTIONS = 5 };
+/* The GET stream is resumed without end, so a server must not ask for it at once. */
+enum { LISTEN_LEAST_MS = 250 };
 
 static void timer_closed(uv_handle_t *handle)
 {
@@ -55,6 +57,8 @@ bool fw_link__may_resume(struct fw_link_post *post, int status)
 	if (!post->is_listener && (!post->last_id[0] || post->resumptions >= RESUMPTIONS ||
 				   !link->base.on.is_open(link->base.ctx, post->key)))
 		return false;
+	if (post->is_listener && delay < LISTEN_LEAST_MS)
+		delay = LISTEN_LEAST_MS;
 	timer = fw__allocate(sizeof *timer);
 	if (!timer)
 		return false;

@@ -273,6 +273,7 @@ fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
 	};
 
 	options.target.ruleset = gate->options.ruleset;
+	options.target.is_by_line = true;
 	memset(upstream, 0, sizeof *upstream);
 	upstream->gate = gate;
 	upstream->entry = entry;

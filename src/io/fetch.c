@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <faultwire/raise.h>
@@ -96,20 +97,39 @@ static bool is_unreachable(const struct fw_fetch *fetch)
 	return number == ENETUNREACH || number == EHOSTUNREACH;
 }
 
+/* Scheme, host and port: the rest of a URL may be a secret. */
+static void put_place(const char *url, char *ret_place, size_t size)
+{
+	const char *host = strstr(url, "://");
+	size_t len = host ? strcspn(host + 3, "/?#") : 0;
+	const char *user = host ? memrchr(host + 3, '@', len) : NULL;
+
+	if (!host)
+		(void)snprintf(ret_place, size, "server");
+	else
+		(void)snprintf(ret_place, size, "%.*s%.*s", (int)(host + 3 - url), url,
+			       (int)(host + 3 + len - (user ? user + 1 : host + 3)),
+			       user ? user + 1 : host + 3);
+}
+
 static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 {
+	char place[512];
 	fw_error *err;
 
 	if (result == CURLE_OK)
 		return NULL;
+	put_place(fetch->url, place, sizeof place);
 	if (fetch->is_refused)
 		err = fw_raise_runtime_cancelled();
 	else if (fetch->is_repeated)
-		err = fw_error_from_curl(FW_HERE, CURLE_GOT_NOTHING, fetch->url);
+		err = fw_error_from_curl(FW_HERE, CURLE_GOT_NOTHING, place);
 	else if (result == CURLE_COULDNT_CONNECT && is_unreachable(fetch))
-		err = fw_raise_transport_unreachable(fetch->url);
+		err = fw_raise_transport_unreachable(place);
+	else if (result == CURLE_UNSUPPORTED_PROTOCOL && fetch->is_begun)
+		err = fw_raise_transport_protocol_violation(place, "its answer is not HTTP");
 	else
-		err = fw_error_from_curl(FW_HERE, (int)result, fetch->url);
+		err = fw_error_from_curl(FW_HERE, (int)result, place);
 	fw_error_set_delivery(err, fetch->is_repeated ? FW_SENT : delivery_of(fetch));
 	return err;
 }
