@@ -355,14 +355,22 @@ static fw_error *read_server(struct fw_gate_config *config, const char *name,
 	return NULL;
 }
 
-static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
+yyjson_val *fw_gate_config_servers(yyjson_val *root)
 {
 	yyjson_val *servers = fw_json_member(root, "mcpServers");
-	yyjson_obj_iter iter;
-	yyjson_val *key;
 
 	if (!servers)
 		servers = fw_json_member(root, "servers");
+	/* The settings of VS Code. */
+	return servers ? servers : fw_json_member(fw_json_member(root, "mcp"), "servers");
+}
+
+static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
+{
+	yyjson_val *servers = fw_gate_config_servers(root);
+	yyjson_obj_iter iter;
+	yyjson_val *key;
+
 	if (!yyjson_is_obj(servers))
 		return fw_raise_upstream_config_invalid(config->where,
 							"it has no object mcpServers");

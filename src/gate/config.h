@@ -37,6 +37,10 @@ fw_error *fw_gate_config_add(struct fw_gate_config *config, const char *name,
 /* NULL is a no-op. */
 void fw_gate_config_free(struct fw_gate_config *config);
 
+struct yyjson_val;
+/* The object of servers in the JSON of such a file; NULL: there is none. */
+struct yyjson_val *fw_gate_config_servers(struct yyjson_val *root);
+
 /* Borrowed from the configuration. */
 const struct fw_gate_entry *fw_gate_config_entries(const struct fw_gate_config *config,
 						   size_t *ret_count);

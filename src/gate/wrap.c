@@ -119,12 +119,22 @@ static fw_error *edit_projects(struct wrapping *wrapping, struct fw_slice projec
 	return NULL;
 }
 
+/* VS Code can have servers in its settings. */
+static fw_error *edit_settings(struct wrapping *wrapping, struct fw_slice settings)
+{
+	static const struct fw_slice none = { NULL, 0 };
+	struct fw_slice servers = fw_wrap_member(settings, "servers");
+
+	return servers.p ? edit_servers(wrapping, none, servers) : NULL;
+}
+
 /* In the order of the file, since the text is copied in one pass. */
 static fw_error *edit_root(struct wrapping *wrapping, struct fw_slice root)
 {
 	static const struct fw_slice none = { NULL, 0 };
 	struct fw_slice servers = fw_wrap_member(root, "mcpServers");
 	struct fw_slice projects = fw_wrap_member(root, "projects");
+	struct fw_slice settings = fw_wrap_member(root, "mcp");
 	struct fw_wrap_walk walk = fw_wrap_inside(root);
 	struct fw_slice key;
 	struct fw_slice value;
@@ -136,6 +146,8 @@ static fw_error *edit_root(struct wrapping *wrapping, struct fw_slice root)
 			FW_TRY(edit_servers(wrapping, none, value));
 		else if (value.p == projects.p)
 			FW_TRY(edit_projects(wrapping, value));
+		else if (value.p == settings.p)
+			FW_TRY(edit_settings(wrapping, value));
 	}
 	return NULL;
 }

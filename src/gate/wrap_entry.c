@@ -285,6 +285,9 @@ const char *fw_wrap_entry(struct fw_wrap_edit *edit, struct fw_slice name,
 				  : "left unchanged: it has neither a command nor a URL";
 	if (is_remote)
 		obstacle = url_obstacle(entry);
+	/* The gateway passes on only the variables that its options name. */
+	else if (fw_wrap_member(entry, "envFile").p)
+		obstacle = "left unchanged: the variables of its envFile would not reach it";
 	if (obstacle)
 		return obstacle;
 	if (is_remote)

@@ -228,6 +228,37 @@ for (const [what, text] of [
 		same(readdirSync(file.dir), ['c.json'], 'no other file');
 	});
 
+test('servers in the settings of VS Code', () => {
+	const text = `{\n\t"editor.fontSize": 12, // mine\n\t"mcp": {"inputs": [], "servers": {"x": {"command": "npx", "args": ["s"]}}}\n}\n`;
+	const file = put('settings.json', text);
+	check(/^faultwire: x: wrapped$/m.test(wrap(file.path).err), 'it says so');
+	check(isOurs(read(file.text()).mcp.servers.x), file.text());
+	wrap('--undo', file.path);
+	same(file.text(), text);
+});
+
+test('an entry with an envFile is left alone: the gateway does not know the names of its variables', () => {
+	const file = put('mcp.json', one('{"command": "npx", "envFile": ".env"}'));
+	const before = file.text();
+	check(wrap(file.path).err.includes('envFile'), 'it says why');
+	same(file.text(), before);
+});
+
+test('the backup is the text before the last wrap, also after an --undo and a change', () => {
+	const file = put('c.json', one('{"command": "a"}'));
+	const backup = () => readFileSync(`${file.path}.before-faultwire`, 'utf8');
+	wrap(file.path);
+	wrap('--undo', file.path);
+	const changed = one('{"command": "b"}');
+	writeFileSync(file.path, changed);
+	wrap(file.path);
+	same(backup(), changed);
+	// One more server in a wrapped file: the backup stays what it was.
+	writeFileSync(file.path, file.text().replace('"x":', '"y": {"command": "c"}, "x":'));
+	wrap(file.path);
+	same(backup(), changed);
+});
+
 test('a file without servers: nothing to do, and it says so', () => {
 	for (const text of ['{}\n', '{"mcpServers":{}}\n']) {
 		const file = put('c.json', text);

@@ -48,8 +48,9 @@ static fw_error *fail(const char *path, int errnum)
 			     "could not write %s", path);
 }
 
-/* With the mode of the file that it replaces. */
-static fw_error *write_text(const char *path, const char *text, size_t len, mode_t mode)
+/* With the owner, if that is possible, and the mode of the file that it replaces. */
+static fw_error *write_text(const char *path, const char *text, size_t len,
+			    const struct stat *status)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int errnum = errno;
@@ -67,13 +68,33 @@ static fw_error *write_text(const char *path, const char *text, size_t len, mode
 		}
 		done += (size_t)written;
 	}
-	if (fchmod(fd, mode & 0777) != 0 || fsync(fd) != 0 || close(fd) != 0)
+	(void)!fchown(fd, status->st_uid, status->st_gid);
+	if (fchmod(fd, status->st_mode & 0777) != 0 || fsync(fd) != 0 || close(fd) != 0)
 		return fail(path, errno);
 	return NULL;
 }
 
-/* The old text is kept beside the file, unless a backup of it is there already. A symbolic
- * link stays; `path` is the file that it names. */
+static void count_server(void *ctx, const char *server, const char *what)
+{
+	(void)server;
+	(void)what;
+	*(size_t *)ctx += 1;
+}
+
+/* Whether there is something to undo. */
+static bool is_wrapped(const char *text, size_t len, const char *path)
+{
+	struct fw_buf out;
+	size_t count = 0;
+
+	fw_buf_init(&out, 4 * (size_t)FILE_BYTES);
+	fw_error_free(fw_wrap(text, len, path, "", true, &out, count_server, &count));
+	fw_buf_clear(&out);
+	return count > 0;
+}
+
+/* A text in which no server is wrapped yet is kept beside the file. A symbolic link stays;
+ * `path` is the file that it names. */
 static fw_error *replace(const char *path, const char *old, size_t old_len,
 			 const struct fw_buf *text, bool is_undone)
 {
@@ -87,9 +108,9 @@ static fw_error *replace(const char *path, const char *old, size_t old_len,
 		return fail(path, errno);
 	(void)snprintf(backup, sizeof backup, "%s.before-faultwire", path);
 	(void)snprintf(fresh, sizeof fresh, "%s.faultwire-new", path);
-	if (!is_undone && access(backup, F_OK) != 0)
-		FW_TRY(write_text(backup, old, old_len, status.st_mode));
-	FW_TRY(write_text(fresh, text->text, text->len, status.st_mode));
+	if (!is_undone && (access(backup, F_OK) != 0 || !is_wrapped(old, old_len, path)))
+		FW_TRY(write_text(backup, old, old_len, &status));
+	FW_TRY(write_text(fresh, text->text, text->len, &status));
 	if (rename(fresh, path) != 0)
 		return fail(path, errno);
 	return NULL;
