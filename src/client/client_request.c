@@ -310,8 +310,11 @@ fw_error *fw_client_call(fw_client *client, const char *tool, const char *argume
 	if (!client->tools) {
 		fw_client_result list = { .text = NULL };
 
-		fw_error_free(fw_client_list(client, FW_METHOD_TOOLS_LIST, &list));
+		err = fw_client_list(client, FW_METHOD_TOOLS_LIST, &list);
 		fw_client_result_clear(&list);
+		if (err && fw_error_code(err) == FW_RUNTIME_CANCELLED)
+			return err;
+		fw_error_free(err);
 	}
 	fw_buf_init(&params, FW_LIMIT_CHILD_LINE_BYTES);
 	FW_BUF(&params, "{\"name\":");

@@ -35,6 +35,27 @@ test('arguments have the types of the schema, or are JSON', () => {
 	same(call(target, 'echo', 'nonsense').status, 2);
 });
 
+test('an optional number of a schema with anyOf is a number, and no digit of a number is lost', () => {
+	const is = (type) => ({ type });
+	const server = file('optional.mjs', `
+		import { createInterface } from 'node:readline';
+		for await (const line of createInterface({ input: process.stdin })) {
+			const { id, method } = JSON.parse(line);
+			const reply = (result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...result }));
+			if (method === 'initialize') reply({ result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } } });
+			else if (method === 'tools/list') reply({ result: { tools: [{ name: 'show', inputSchema: ${JSON.stringify({ type: 'object', properties: {
+				limit: { anyOf: [is('integer'), is('null')] }, share: { oneOf: [is('number'), is('integer')] }, both: { anyOf: [is('string'), is('integer')] },
+				level: { enum: [1, 2] }, flag: { type: ['null', 'boolean'] },
+			} })} }] } });
+			else if (method === 'tools/call') reply({ result: { content: [{ type: 'text', text: line.match(/"arguments":(\\{.*?\\})/)[1] }] } });
+			else if (id !== undefined) reply({ error: { code: -32601, message: 'no' } });
+		}`);
+	const show = (...args) => call(`node ${server}`, 'show', ...args);
+	same(show('limit=5', 'share=0.50', 'both=7', 'level=2', 'flag=true').out, '{"limit":5,"share":0.50,"both":"7","level":2,"flag":true}\n');
+	same(show('any:=123456789012345678901234567890', '{"also":1.10}').out, '{"any":123456789012345678901234567890,"also":1.10}\n');
+	match(show('limit=1.5').err, /argument limit must be of type integer/);
+});
+
 test('a required argument that is missing is reported before the call, in the words of the schema', () => {
 	const { status, err } = call(target, 'echo', 'times=1');
 	same(status, 2);
@@ -180,6 +201,49 @@ test('a server of a configuration file, by name', () => {
 	match(call(config).err, /several servers.*small, other/);
 	match(call(`${config}#none`).err, /no server "none"/);
 	same(call('--retry', 'off', `${config}#other`).status, 8);
+});
+
+test('a configuration file with a byte order mark, comments, a directory and a long value', () => {
+	const seenBy = join(scratch(), 'seen_by_server');
+	const long = 'x'.repeat(10000);
+	const server = (more) => JSON.stringify({ command: 'sh', args: ['-c', `pwd >"${seenBy}"; echo "$LONG" >>"${seenBy}"`], cwd: '/', env: { LONG: long }, ...more });
+	for (const text of [`\ufeff{ // servers\r\n"mcpServers": {"one": ${server()},},\r\n}`, `{"mcp": {"servers": {"one": ${server()}}}}`]) {
+		call('--retry', 'off', file('odd.json', text));
+		same(readFileSync(seenBy, 'utf8'), `/\n${long}\n`);
+		rmSync(seenBy);
+	}
+	match(call('--retry', 'off', '--json', file('windsurf.json', '{"mcpServers": {"one": {"serverUrl": "http://127.0.0.1:1/mcp"}}}')).out, /connection_refused/);
+});
+
+// A server without tools.
+const bare = file('bare.mjs', `
+	import { createInterface } from 'node:readline';
+	let lists = 0;
+	for await (const line of createInterface({ input: process.stdin })) {
+		const { id, method } = JSON.parse(line);
+		const reply = (result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, ...result }));
+		if (method === 'initialize') reply({ result: { protocolVersion: '2025-11-25', capabilities: { prompts: {} }, serverInfo: { name: 'x', version: '1' } } });
+		else if (method === 'prompts/list') reply({ result: { prompts: [{ name: 'greeting' }] } });
+		else if (method === 'tools/call') reply({ result: { content: [{ type: 'text', text: 'ran' }] } });
+		else if (method === 'tools/list' && ++lists === 2) await new Promise(() => setInterval(() => {}, 1000));
+		else if (id !== undefined) reply({ error: { code: -32601, message: 'Method not found' } });
+	}`);
+
+test('a server without tools lists what else it has', () => {
+	const { status, out } = call(`node ${bare}`);
+	same([status, out], [0, 'Prompts (--prompt NAME):\n  greeting\n']);
+	same(Object.keys(JSON.parse(call('--json', `node ${bare}`).out)), ['prompts']);
+});
+
+test('Ctrl-C before the call is made: it is not made', async () => {
+	const child = spawn(bin, ['call', '--trace', `node ${bare}`, 'any'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+	let said = '';
+	const listed = new Promise((resolve) => child.stderr.on('data', (bytes) => ((said += bytes).split('> ').filter((one) => one.includes('"tools/list"')).length === 2 ? resolve() : 0)));
+	const ended = new Promise((resolve) => child.on('close', resolve));
+	await listed;
+	child.kill('SIGINT');
+	same(await ended, 130);
+	check(!said.includes('"tools/call"'), 'the tool was called');
 });
 
 test('HTTP: Retry-After is waited for, and headers are sent', async () => {

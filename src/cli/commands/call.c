@@ -192,8 +192,9 @@ static int list_all(struct job *job)
 		if (i > 0 && !server_has(job, lists[i].capability))
 			continue;
 		err = fw_client_list(job->client, lists[i].method, &list);
-		if (err && i > 0) {
-			fw_error_free(err); /* templates are optional */
+		/* Templates are optional, and so are tools. */
+		if (err && (i > 0 || fw_error_code(err) == FW_PROTOCOL_METHOD_NOT_FOUND)) {
+			fw_error_free(err);
 			continue;
 		}
 		if (err) {
@@ -364,6 +365,7 @@ static fw_error *open_client(struct job *job)
 
 	how->name = target->name;
 	how->url = target->url;
+	how->directory = target->directory;
 	if (!target->url)
 		how->command = (const char *const *)target->command.words;
 	if (target->headers.count)

@@ -24,20 +24,50 @@ static yyjson_val *property_of(yyjson_val *tool, const char *key, size_t len)
 	return yyjson_obj_getn(fw_json_member(schema_of(tool), "properties"), key, len);
 }
 
-/* The type of a property; of several the first that is not "null". "": any. */
-static const char *type_of(yyjson_val *property)
+static bool is_numeric(const char *type)
 {
-	yyjson_val *type = fw_json_member(property, "type"), *one;
+	return strcmp(type, "integer") == 0 || strcmp(type, "number") == 0;
+}
+
+/* The only type of an array of names or of schemas, apart from "null"; "": none, or several. */
+static const char *only_type(yyjson_val *types)
+{
+	const char *found = "";
+	yyjson_val *one;
 	size_t index, max;
 
-	if (yyjson_is_str(type))
-		return yyjson_get_str(type);
-	yyjson_arr_foreach(type, index, max,
-			   one) if (yyjson_is_str(one) &&
-				    !yyjson_equals_str(one, "null")) return yyjson_get_str(one);
-	if (yyjson_is_str(yyjson_arr_get_first(fw_json_member(property, "enum"))))
-		return "string";
-	return "";
+	yyjson_arr_foreach(types, index, max, one)
+	{
+		yyjson_val *name = yyjson_is_str(one) ? one : fw_json_member(one, "type");
+		const char *type = yyjson_is_str(name) ? yyjson_get_str(name) : "";
+
+		if (strcmp(type, "null") == 0)
+			continue;
+		if (is_numeric(found) && is_numeric(type) && strcmp(found, type) != 0)
+			type = "number";
+		else if (!*type || (*found && strcmp(found, type) != 0))
+			return "";
+		found = type;
+	}
+	return found;
+}
+
+/* The type of a property; "": any. An optional number is often written as
+ * {"anyOf": [{"type": "integer"}, {"type": "null"}]}. */
+static const char *type_of(yyjson_val *property)
+{
+	static const char *const members[] = { "type", "anyOf", "oneOf" };
+	yyjson_val *type = fw_json_member(property, "type");
+	yyjson_val *example = yyjson_arr_get_first(fw_json_member(property, "enum"));
+	const char *found = yyjson_is_str(type) ? yyjson_get_str(type) : "";
+
+	for (size_t i = 0; !*found && i < sizeof members / sizeof *members; i++)
+		found = only_type(fw_json_member(property, members[i]));
+	if (!*found && example)
+		found = yyjson_is_str(example)   ? "string"
+			: yyjson_is_num(example) ? "number"
+						 : "";
+	return found;
 }
 
 static bool is_required(yyjson_val *tool, const char *key)
@@ -52,12 +82,19 @@ static bool is_required(yyjson_val *tool, const char *key)
 
 /* ---- words ------------------------------------------------------------------------- */
 
+/* Numbers stay text, so that no digit is lost. */
+static yyjson_doc *read_json(const char *text)
+{
+	return fw_json_read(text, strlen(text), (struct fw_json_limits){ VALUE_BYTES, DEPTH },
+			    YYJSON_READ_NUMBER_AS_RAW, NULL, NULL);
+}
+
 static bool fits(yyjson_val *value, const char *type)
 {
 	if (strcmp(type, "integer") == 0)
-		return yyjson_is_int(value);
+		return yyjson_is_raw(value) && !strpbrk(yyjson_get_raw(value), ".eE");
 	if (strcmp(type, "number") == 0)
-		return yyjson_is_num(value);
+		return yyjson_is_raw(value);
 	if (strcmp(type, "boolean") == 0)
 		return yyjson_is_bool(value);
 	if (strcmp(type, "array") == 0)
@@ -70,9 +107,7 @@ static bool fits(yyjson_val *value, const char *type)
 static fw_error *add_json(yyjson_mut_doc *doc, const char *key, size_t key_len,
 			  const char *text, const char *type)
 {
-	yyjson_doc *read =
-		fw_json_read(text, strlen(text), (struct fw_json_limits){ VALUE_BYTES, DEPTH },
-			     0, NULL, NULL);
+	yyjson_doc *read = read_json(text);
 	yyjson_val *value = yyjson_doc_get_root(read);
 	fw_error *err = NULL;
 
@@ -103,9 +138,7 @@ static fw_error *add_value(yyjson_mut_doc *doc, yyjson_val *tool, const char *ke
 
 static fw_error *add_object(yyjson_mut_doc *doc, const char *text)
 {
-	yyjson_doc *read =
-		fw_json_read(text, strlen(text), (struct fw_json_limits){ VALUE_BYTES, DEPTH },
-			     0, NULL, NULL);
+	yyjson_doc *read = read_json(text);
 	yyjson_val *root = yyjson_doc_get_root(read), *key, *value;
 	size_t index, max;
 

@@ -13,8 +13,10 @@
 #include <yyjson.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/terminal/input.h"
 #include "cli/terminal/report.h"
+#include "gate/config.h"
 
 extern char **environ;
 
@@ -42,6 +44,7 @@ void cli_call_target_clear(struct call_target *target)
 {
 	free(target->name);
 	free(target->url);
+	free(target->directory);
 	clear(&target->command);
 	clear(&target->headers);
 	clear(&target->environment);
@@ -117,14 +120,42 @@ static fw_error *read_command(const char *text, struct call_target *target)
 
 /* ---- a configuration file ------------------------------------------------------------- */
 
+/* Each member of an object of strings, as one line. */
+static fw_error *add_pairs(struct call_target *target, yyjson_val *object, const char *between,
+			   fw_error *(*use)(struct call_target *target, const char *line))
+{
+	yyjson_val *key, *value;
+	size_t index, max;
+	fw_error *err = NULL;
+
+	yyjson_obj_foreach(fw_json_or_empty(object), index, max, key, value)
+	{
+		const char *text = yyjson_is_str(value) ? yyjson_get_str(value) : "";
+		size_t size = yyjson_get_len(key) + strlen(between) + strlen(text) + 1;
+		char *line = err ? NULL : malloc(size);
+
+		if (err)
+			break;
+		if (!line)
+			return fw_raise_internal_out_of_memory();
+		(void)snprintf(line, size, "%s%s%s", yyjson_get_str(key), between, text);
+		err = use(target, line);
+		free(line);
+	}
+	return err;
+}
+
 static fw_error *read_server(yyjson_val *server, struct call_target *target)
 {
 	const char *command = yyjson_get_str(fw_json_member(server, "command"));
 	const char *url = yyjson_get_str(fw_json_member(server, "url"));
-	yyjson_val *key, *value;
+	const char *cwd = yyjson_get_str(fw_json_member(server, "cwd"));
+	yyjson_val *value;
 	size_t index, max;
-	char line[4096];
 
+	/* Windsurf has a name of its own. */
+	if (!url)
+		url = yyjson_get_str(fw_json_member(server, "serverUrl"));
 	if (!command && !url)
 		return cli_usage("server \"%s\" has neither a command nor a url", target->name);
 	if (!command)
@@ -138,21 +169,11 @@ static fw_error *read_server(yyjson_val *server, struct call_target *target)
 		if (command && word)
 			FW_TRY(add(&target->command, strdup(word)));
 	}
-	yyjson_obj_foreach(fw_json_or_empty(fw_json_member(server, "env")), index, max, key,
-			   value)
-	{
-		(void)snprintf(line, sizeof line, "%s=%s", yyjson_get_str(key),
-			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
-		FW_TRY(cli_call_target_variable(target, line));
-	}
-	yyjson_obj_foreach(fw_json_or_empty(fw_json_member(server, "headers")), index, max, key,
-			   value)
-	{
-		(void)snprintf(line, sizeof line, "%s: %s", yyjson_get_str(key),
-			       yyjson_is_str(value) ? yyjson_get_str(value) : "");
-		FW_TRY(cli_call_target_header(target, line));
-	}
-	return NULL;
+	if (cwd)
+		target->directory = strdup(cwd);
+	FW_TRY(add_pairs(target, fw_json_member(server, "env"), "=", cli_call_target_variable));
+	return add_pairs(target, fw_json_member(server, "headers"), ": ",
+			 cli_call_target_header);
 }
 
 static fw_error *no_server(const char *path, const char *name, yyjson_val *servers)
@@ -176,17 +197,19 @@ static fw_error *no_server(const char *path, const char *name, yyjson_val *serve
 static fw_error *read_config(const char *path, const char *name, struct call_target *target)
 {
 	char *text = NULL;
+	const char *json;
 	size_t len = 0;
 	yyjson_doc *doc;
 	yyjson_val *servers, *server;
 	fw_error *err;
 
 	FW_TRY(cli_read_file(path, CLI_REGISTRY_MAX, &text, &len));
-	doc = fw_json_read(text, len, (struct fw_json_limits){ CLI_REGISTRY_MAX, 64 }, 0, NULL,
+	json = text;
+	fw_utf8_skip_mark(&json, &len);
+	doc = fw_json_read(json, len, (struct fw_json_limits){ CLI_REGISTRY_MAX, 64 },
+			   YYJSON_READ_ALLOW_COMMENTS | YYJSON_READ_ALLOW_TRAILING_COMMAS, NULL,
 			   NULL);
-	servers = fw_json_member(yyjson_doc_get_root(doc), "mcpServers");
-	if (!servers)
-		servers = fw_json_member(yyjson_doc_get_root(doc), "servers");
+	servers = fw_gate_config_servers(yyjson_doc_get_root(doc));
 	if (!name && yyjson_obj_size(servers) == 1) {
 		yyjson_obj_iter iter = yyjson_obj_iter_with(servers);
 

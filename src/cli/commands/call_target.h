@@ -19,7 +19,8 @@ struct call_words {
 
 struct call_target {
 	char *name;
-	char *url; /* NULL: a command */
+	char *url;       /* NULL: a command */
+	char *directory; /* NULL: that of this process */
 	struct call_words command;
 	struct call_words headers;
 	struct call_words environment; /* empty: that of this process */
