@@ -59,7 +59,7 @@ static fw_error *check_version(const struct fw_api *api, fw_page *page)
 fw_error *fw_api_enter(const struct fw_api *api, fw_page *page)
 {
 	fw_page_set_header(page, FW_API_VERSION_HEADER, FW_API_VERSION);
-	FW_TRY(fw_page_choose_contract(page));
+	FW_TRY(fw_page_check_contract(page));
 	return check_version(api, page);
 }
 

@@ -106,13 +106,10 @@ void fw_mcp_read_early(fw_call *call)
 {
 	struct fw_exchange *exchange = call->exchange;
 
-	if (exchange && exchange->is_page) {
-		if (call->request.contract == FW_AUTO)
-			fw_error_free(
-				fw_mcp_choose_page_contract(exchange, &call->request.contract));
-	} else if (!call->request.has_chosen) {
+	if (!call->request.has_chosen && exchange && exchange->is_page)
+		fw_error_free(fw_mcp_choose_page_contract(exchange, &call->request.contract));
+	else if (!call->request.has_chosen)
 		choose_contract(call);
-	}
 	if (!call->request.name)
 		find_name(call);
 }

@@ -108,6 +108,8 @@ static fw_page *page_new(struct fw_exchange *exchange, const struct fw_page_requ
 	fw_buf_init(&page->answer.headers, FW_LIMIT_PAGE_HEADER_BYTES);
 	fw_buf_init(&page->answer.out, exchange->server->limits.page_bytes);
 	fw_page_status(page, 200, NULL);
+	/* Now, because the bytes of the request are gone when a call of the page fails later. */
+	fw_error_free(fw_mcp_choose_page_contract(exchange, &page->answer.contract));
 	exchange->page = page;
 	return page;
 }
@@ -213,7 +215,7 @@ static void fail(fw_page *page, fw_error *err)
 	fw_exchange_fail_page(part(page), page, err);
 }
 
-fw_error *fw_page_choose_contract(fw_page *page)
+fw_error *fw_page_check_contract(fw_page *page)
 {
 	return fw_mcp_choose_page_contract(page->exchange, &page->answer.contract);
 }

@@ -99,8 +99,8 @@ bool fw_page_call_tool(fw_page *page, const char *name, const char *text, size_t
 /* The name must outlive the call. */
 bool fw_exchange_call_tool(struct fw_exchange *exchange, fw_page *page, const char *name,
 			   const char *text, size_t len);
-/* Reads the contract that the request asks for, for failures of the page. */
-fw_error *fw_page_choose_contract(fw_page *page);
+/* Fails if the request names an unknown contract. It was read when the page was made. */
+fw_error *fw_page_check_contract(fw_page *page);
 
 /* Fails pages whose deadline has passed; returns the next deadline, 0: there is none. */
 uint64_t fw_pages_expire(fw_server *server, uint64_t now_ms);
