@@ -80,9 +80,8 @@ enum {
 	/* How long a connection of the HTTP client may take to come up. */
 	FW_LIMIT_FETCH_CONNECT_MS = 10 * 1000,
 	/* A child process that we speak to: one line of its output, what waits to be sent to it,
-	 * the end of its standard error, the buffer kept between two lines; how long its output
-	 * may stay open after its exit, and it may take to exit after its output was closed, and
-	 * after its input was closed because it is not needed any more. */
+	 * the end of its standard error, the buffer kept between two lines; how long its output may
+	 * stay open after its exit, and it may take to exit after its output or input was closed. */
 	FW_LIMIT_CHILD_LINE_BYTES = 16 * 1024 * 1024,
 	FW_LIMIT_CHILD_UNSENT_BYTES = 32 * 1024 * 1024,
 	FW_LIMIT_CHILD_STDERR_BYTES = 16 * 1024,

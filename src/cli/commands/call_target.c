@@ -18,8 +18,6 @@
 #include "cli/terminal/report.h"
 #include "gate/config.h"
 
-extern char **environ;
-
 static fw_error *add(struct call_words *list, char *word)
 {
 	if (!word)
