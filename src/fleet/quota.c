@@ -287,7 +287,8 @@ static void end_lease(struct fw_quota *quota, bool is_last)
 		return;
 	quota->tokens = 0;
 	quota->permits -= spare;
-	quota->is_releasing = give_back(quota, tokens, spare, is_last) && !is_last;
+	if (give_back(quota, tokens, spare, is_last) && !is_last)
+		quota->is_releasing = true;
 	list_or_not(quota);
 }
 

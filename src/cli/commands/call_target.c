@@ -124,23 +124,23 @@ static fw_error *add_pairs(struct call_target *target, yyjson_val *object, const
 {
 	yyjson_val *key, *value;
 	size_t index, max;
-	fw_error *err = NULL;
 
 	yyjson_obj_foreach(fw_json_or_empty(object), index, max, key, value)
 	{
 		const char *text = yyjson_is_str(value) ? yyjson_get_str(value) : "";
 		size_t size = yyjson_get_len(key) + strlen(between) + strlen(text) + 1;
-		char *line = err ? NULL : malloc(size);
+		char *line = malloc(size);
+		fw_error *err;
 
-		if (err)
-			break;
 		if (!line)
 			return fw_raise_internal_out_of_memory();
 		(void)snprintf(line, size, "%s%s%s", yyjson_get_str(key), between, text);
 		err = use(target, line);
 		free(line);
+		if (err)
+			return err;
 	}
-	return err;
+	return NULL;
 }
 
 static fw_error *read_server(yyjson_val *server, struct call_target *target)
@@ -167,8 +167,11 @@ static fw_error *read_server(yyjson_val *server, struct call_target *target)
 		if (command && word)
 			FW_TRY(add(&target->command, strdup(word)));
 	}
-	if (cwd)
+	if (cwd) {
 		target->directory = strdup(cwd);
+		if (!target->directory)
+			return fw_raise_internal_out_of_memory();
+	}
 	FW_TRY(add_pairs(target, fw_json_member(server, "env"), "=", cli_call_target_variable));
 	return add_pairs(target, fw_json_member(server, "headers"), ": ",
 			 cli_call_target_header);
