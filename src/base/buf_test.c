@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -148,6 +149,46 @@ static void values_are_written_as_they_were_read(void **state)
 	yyjson_doc_free(doc);
 }
 
+/* yyjson's own writer is the judge. */
+static void check_as_yyjson_writes(const char *json, yyjson_read_flag flags)
+{
+	yyjson_doc *doc = yyjson_read(json, strlen(json), flags);
+	char *expected = yyjson_val_write(yyjson_doc_get_root(doc), 0, NULL);
+	struct fw_buf buf;
+
+	assert_non_null(expected);
+	fw_buf_init(&buf, 1000);
+	FW_BUF(&buf, "before ");
+	fw_buf_value(&buf, yyjson_doc_get_root(doc));
+	assert_int_equal(buf.state, FW_BUF_OK);
+	assert_string_equal(buf.text + 7, expected);
+	fw_buf_clear(&buf);
+	free(expected);
+	yyjson_doc_free(doc);
+}
+
+static void values_are_written_as_yyjson_writes_them(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"[]",
+		"null",
+		"\"\\u0000 \\u0012 \\\" \\\\ \\/ \xc3\xa4\"",
+		"[true,false,null,[],{},\"\",[[]],{\"\":{}}]",
+		"{\"a\":[1,-0,1e5,2.50],\"b\":{\"c\":[{\"d\":18446744073709551615}]},\"a\":2}",
+	};
+	char deep[2 * 100 + 1] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		check_as_yyjson_writes(texts[i], YYJSON_READ_NUMBER_AS_RAW);
+		check_as_yyjson_writes(texts[i], 0);
+	}
+	memset(deep, '[', 100);
+	memset(deep + 100, ']', 100);
+	check_as_yyjson_writes(deep, 0);
+}
+
 static void memory_that_fails_sets_the_state(void **state)
 {
 	static const fw_allocator failing = { test_memory_allocate, test_memory_reallocate,
@@ -205,6 +246,7 @@ int main(void)
 		cmocka_unit_test(json_strings_are_escaped_also_when_the_buffer_grows),
 		cmocka_unit_test(members_are_separated_by_commas),
 		cmocka_unit_test(values_are_written_as_they_were_read),
+		cmocka_unit_test(values_are_written_as_yyjson_writes_them),
 		cmocka_unit_test(memory_that_fails_sets_the_state),
 		cmocka_unit_test(what_does_not_fit_is_written_again_into_more_room),
 	};

@@ -286,6 +286,11 @@ static size_t escape_lanes(struct fw_out *out, const char *text, size_t len)
 }
 #endif
 
+bool fw_out_copy_plain(char *to, const char *text, size_t len)
+{
+	return copy_plain(to, text, len) == len;
+}
+
 /* As far as there is room, and then counting. */
 static void escape_bytes(struct fw_out *out, const char *text, size_t len)
 {

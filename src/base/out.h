@@ -69,6 +69,10 @@ void fw_out_json(struct fw_out *out, const char *text, size_t len);
 /* The same without the quotes. */
 void fw_out_json_body(struct fw_out *out, const char *text, size_t len);
 
+/* Copies a text that needs no escapes; `to` has room for it. False: it needs some, and what is
+ * at `to` means nothing. */
+bool fw_out_copy_plain(char *to, const char *text, size_t len);
+
 /* Whether it is ASCII of which no byte is escaped, so that it can be written as it is. */
 bool fw_out_is_plain(const char *text, size_t len);
 

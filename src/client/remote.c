@@ -65,9 +65,9 @@ static struct fw_remote_pending *find_expired(const struct fw_remote *remote, ui
 	return NULL;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_timer(void *ctx)
 {
-	struct fw_remote *remote = timer->data;
+	struct fw_remote *remote = ctx;
 	struct fw_remote_pending *pending;
 	uint64_t now = uv_now(&remote->loop->uv);
 	uint64_t next = 0;
@@ -100,7 +100,7 @@ void fw_remote__watch(struct fw_remote *remote, uint64_t due_ms)
 	if (remote->timer_ms && remote->timer_ms <= due_ms)
 		return;
 	remote->timer_ms = due_ms;
-	(void)uv_timer_start(remote->timer, on_timer, due_ms > now ? due_ms - now : 0, 0);
+	fw_timer_set(remote->timer, due_ms > now ? due_ms - now : 0);
 }
 
 /* ---- the table of requests ------------------------------------------------------ */
@@ -472,7 +472,7 @@ fw_error *fw_remote_new(struct fw_loop *loop, struct fw_fetcher *fetcher,
 			const struct fw_remote_options *options, struct fw_remote **ret_remote)
 {
 	struct fw_remote *remote = fw__allocate(sizeof *remote);
-	uv_timer_t *timer = fw__allocate(sizeof *timer);
+	struct fw_timer *timer = fw__allocate(sizeof *timer);
 
 	if (!remote || !timer) {
 		fw__release(remote);
@@ -491,8 +491,7 @@ fw_error *fw_remote_new(struct fw_loop *loop, struct fw_fetcher *fetcher,
 		remote->options.depth = FW_LIMIT_REPLY_DEPTH;
 	fw_buf_init(&remote->out, FW_LIMIT_CHILD_UNSENT_BYTES);
 	fw_buf_init(&remote->greeting.hello, FW_LIMIT_HELLO_BYTES);
-	(void)uv_timer_init(&loop->uv, timer);
-	timer->data = remote;
+	fw_timer_init(&loop->uv, timer, on_timer, remote);
 	remote->timer = timer;
 	*ret_remote = remote;
 	return NULL;
@@ -518,7 +517,7 @@ void fw_remote_free(struct fw_remote *remote)
 	}
 	fw_error_free(remote->start_err);
 	fw_error_free(remote->greeting.refused);
-	uv_close((uv_handle_t *)remote->timer, timer_closed);
+	fw_timer_close(remote->timer, timer_closed);
 	fw_buf_clear(&remote->out);
 	fw_buf_clear(&remote->greeting.hello);
 	fw__release(remote);

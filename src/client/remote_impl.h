@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/timer.h"
 #include "client/remote.h"
 
 enum { FW_REMOTE_BUCKETS = 256 };
@@ -65,8 +66,8 @@ struct fw_remote {
 	size_t outstanding;
 	struct fw_remote_pending *unused;
 	struct fw_remote_pending *buckets[FW_REMOTE_BUCKETS];
-	uv_timer_t *timer;
-	uint64_t timer_ms;   /* when it fires; 0: it is not set */
+	struct fw_timer *timer;
+	uint64_t timer_ms;   /* when it rings; 0: it is not set */
 	fw_error *start_err; /* why the link could not be opened, or must end; for the timer */
 	uint64_t alarm_ms;   /* text says that no answer comes: the call fails then; 0: no */
 	const char *alarm;   /* what text that is */

@@ -167,15 +167,12 @@ static fw_error *invalid(const char *upstream, const char *tool,
 	return err;
 }
 
-fw_error *fw_definitions_check(struct fw_definitions *definitions, const char *upstream,
-			       const char *tool, const struct fw_scan *result)
+static fw_error *check(const struct fw_definition *definition, const char *upstream,
+		       const char *tool, const struct fw_scan *result)
 {
 	struct fw_structured_fault first = { "", "structured content", "none" };
-	struct fw_definition *definition = definitions->first ? *find(definitions, tool) : NULL;
 	bool is_valid;
 
-	if (!definition || !compile(definition, upstream))
-		return NULL;
 	if (!result->structured.p)
 		return invalid(upstream, tool, &first);
 	if (result->structured.n > FW_DEFINITION_CONTENT_BYTES)
@@ -184,4 +181,14 @@ fw_error *fw_definitions_check(struct fw_definitions *definitions, const char *u
 				   result->structured.n, FW_DEFINITION_CONTENT_BYTES, &is_valid,
 				   &first));
 	return is_valid ? NULL : invalid(upstream, tool, &first);
+}
+
+fw_error *fw_definitions_check(struct fw_definitions *definitions, const char *upstream,
+			       const char *tool, const struct fw_scan *result)
+{
+	struct fw_definition *definition = definitions->first ? *find(definitions, tool) : NULL;
+
+	if (!definition || !compile(definition, upstream))
+		return NULL;
+	return check(definition, upstream, tool, result);
 }

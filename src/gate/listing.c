@@ -53,6 +53,12 @@ static const struct {
 
 int fw_listing_kind_of(const char *method)
 {
+	static const char end[] = "/list";
+	size_t len = strlen(method);
+
+	/* Every call asks, and few are for lists. */
+	if (len < sizeof end || memcmp(method + len - (sizeof end - 1), end, sizeof end) != 0)
+		return -1;
 	for (int i = 0; i < FW_LISTING_KINDS; i++)
 		if (strcmp(method, kinds[i].method) == 0)
 			return i;

@@ -138,19 +138,18 @@ fw_error *fw_mcp_enter(fw_call *call)
 fw_error *fw_mcp_admit(fw_call *call)
 {
 	fw_server *server = call->server;
-	fw_outcome coming;
 
-	if (!server->observers.count)
-		return NULL;
-	coming = fw_outcome_of(call, NULL);
-	coming.duration_ns = 0;
-	coming.kind = FW_OUTCOME_RESULT;
 	for (size_t i = 0; i < server->observers.count; i++) {
 		const fw_observer *observer = &server->observers.items[i];
-		fw_error *err = observer->admitting
-					? observer->admitting(observer->ctx, &coming)
-					: NULL;
+		fw_outcome coming;
+		fw_error *err;
 
+		if (!observer->admitting)
+			continue;
+		coming = fw_outcome_of(call, NULL);
+		coming.duration_ns = 0;
+		coming.kind = FW_OUTCOME_RESULT;
+		err = observer->admitting(observer->ctx, &coming);
 		if (err) {
 			/* cppcheck-suppress returnDanglingLifetime ; it is a copy's pointer */
 			return err;

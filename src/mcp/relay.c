@@ -83,14 +83,11 @@ fw_error *fw_relay_enter(fw_call *call)
 	const struct fw_method *method = call->request.method;
 	bool is_tool = call->request.kind == FW_CALL_TOOL;
 
-	if (method && method->name_param) {
-		char pointer[64] = "/params/";
-
-		strncat(pointer, method->name_param, sizeof pointer - 9);
+	if (method && method->name_param)
 		FW_TRY(fw_mcp_read_name(
 			call, fw_json_member(call->request.params, method->name_param),
-			pointer));
-	}
+			strcmp(method->name_param, "uri") == 0 ? "/params/uri"
+							       : "/params/name"));
 	call->request.arguments = fw_json_member(call->request.params, "arguments");
 	call->request.offer = is_tool ? &relay->tool : &relay->other;
 	FW_TRY(fw_mcp_choose_contract(call));

@@ -123,22 +123,26 @@ static void close_handle(struct fw_server_handles *handles, uv_handle_t *handle)
 	uv_close(handle, on_handle_closed);
 }
 
+static void close_timer(struct fw_server_handles *handles, struct fw_timer *timer)
+{
+	fw_timer_close(timer, on_handle_closed);
+	timer->handle.any.data = handles;
+}
+
 static void close_handles(struct fw_server_handles *handles)
 {
 	close_handle(handles, (uv_handle_t *)&handles->wakeup);
-	close_handle(handles, (uv_handle_t *)&handles->timer);
-	close_handle(handles, (uv_handle_t *)&handles->expiry);
+	close_timer(handles, &handles->timer);
+	close_timer(handles, &handles->expiry);
 	for (size_t i = 0; i < FW_TERMS; i++)
 		close_handle(handles, (uv_handle_t *)&handles->terms[i]);
 }
 
 static void open_handles(fw_server *server, struct fw_server_handles *handles)
 {
-	(void)uv_timer_init(server->loop, &handles->timer);
-	(void)uv_timer_init(server->loop, &handles->expiry);
+	fw_timer_init(server->loop, &handles->timer, fw_server__on_deadline, server);
+	fw_timer_init(server->loop, &handles->expiry, fw_server__on_expiry, server);
 	handles->wakeup.data = server;
-	handles->timer.data = server;
-	handles->expiry.data = server;
 	for (size_t i = 0; i < FW_TERMS; i++) {
 		(void)uv_signal_init(server->loop, &handles->terms[i]);
 		handles->terms[i].data = server;

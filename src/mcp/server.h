@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "mcp/ask.h"
 #include "mcp/offer.h"
 #include "mcp/runner.h"
@@ -142,9 +143,9 @@ enum { FW_TERMS = 3 }; /* signals that end a server in an orderly way */
 /* The server's handles on its loop. A block of their own: a shared loop closes them
  * when it runs again, and the server may be freed by then. */
 struct fw_server_handles {
-	uv_async_t wakeup; /* not a task of the loop: a signal handler may send it */
-	uv_timer_t timer;  /* the next deadline */
-	uv_timer_t expiry; /* of sessions */
+	uv_async_t wakeup;      /* not a task of the loop: a signal handler may send it */
+	struct fw_timer timer;  /* the next deadline */
+	struct fw_timer expiry; /* of sessions */
 	uv_signal_t terms[FW_TERMS];
 	unsigned open;
 };
@@ -223,6 +224,9 @@ void fw_server__wake(fw_server *server);
 void fw_server__on_wakeup(uv_async_t *handle);
 /* Makes sure that the timer fires at `deadline_ms` at the latest. */
 void fw_server__watch(fw_server *server, uint64_t deadline_ms);
+/* What its timers do: `ctx` is the server. */
+void fw_server__on_deadline(void *ctx);
+void fw_server__on_expiry(void *ctx);
 /* Continues a stop if no call is in progress any more. Called by the loop only. */
 void fw_server__settle(fw_server *server);
 

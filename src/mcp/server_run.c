@@ -26,8 +26,6 @@
 
 enum { EXPIRY_MS = 60000 };
 
-static void on_deadline(uv_timer_t *timer);
-
 /* ---- deadlines ----------------------------------------------------------- */
 
 /* Few calls have a deadline, and fewer reach it: when the timer fires, the next one is
@@ -39,8 +37,8 @@ void fw_server__watch(fw_server *server, uint64_t deadline_ms)
 	if (server->deadline_next && server->deadline_next <= deadline_ms)
 		return;
 	server->deadline_next = deadline_ms;
-	(void)uv_timer_start(&server->residence.handles->timer, on_deadline,
-			     deadline_ms > now ? deadline_ms - now : 0, 0);
+	fw_timer_set(&server->residence.handles->timer,
+		     deadline_ms > now ? deadline_ms - now : 0);
 }
 
 /* The tool is late, unless it had not started yet. */
@@ -54,9 +52,9 @@ static fw_error *raise_timeout(const fw_call *call, uint32_t limit)
 	return err;
 }
 
-static void on_deadline(uv_timer_t *timer)
+void fw_server__on_deadline(void *ctx)
 {
-	fw_server *server = timer->data;
+	fw_server *server = ctx;
 	uint64_t now = uv_now(server->loop);
 	uint64_t nearest = 0, page_next;
 	fw_call *next;
@@ -93,9 +91,18 @@ static void on_deadline(uv_timer_t *timer)
 		fw_server__watch(server, nearest);
 }
 
-static void on_expiry(uv_timer_t *timer)
+static void expire_later(fw_server *server)
 {
-	fw_session_expire(timer->data);
+	const uint64_t idle_ms = server->limits.session_idle_ms;
+
+	fw_timer_set(&server->residence.handles->expiry,
+		     idle_ms < EXPIRY_MS ? idle_ms : EXPIRY_MS);
+}
+
+void fw_server__on_expiry(void *ctx)
+{
+	fw_session_expire(ctx);
+	expire_later(ctx);
 }
 
 /* ---- running and stopping ------------------------------------------------- */
@@ -348,14 +355,10 @@ static fw_error *start_transports(fw_server *server)
 /* Starts everything. If that fails, what was started is closed again. */
 static fw_error *begin(fw_server *server)
 {
-	uint64_t expiry_ms = EXPIRY_MS;
 	fw_error *err;
 
 	server->thread = uv_thread_self();
-	if (server->limits.session_idle_ms < expiry_ms)
-		expiry_ms = server->limits.session_idle_ms;
-	(void)uv_timer_start(&server->residence.handles->expiry, on_expiry, expiry_ms,
-			     expiry_ms);
+	expire_later(server);
 	server->state = FW_RUNNING;
 	err = start_runners(server);
 	if (!err)
@@ -383,8 +386,8 @@ static void end(fw_server *server)
 		server->relay->ops->stop(server->relay);
 	for (size_t i = 0; i < FW_TERMS; i++)
 		(void)uv_signal_stop(&handles->terms[i]);
-	(void)uv_timer_stop(&handles->expiry);
-	(void)uv_timer_stop(&handles->timer);
+	fw_timer_stop(&handles->expiry);
+	fw_timer_stop(&handles->timer);
 }
 
 /* Of a server that fw_server__start() began. */

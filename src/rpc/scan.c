@@ -42,9 +42,9 @@ static bool unexpected(struct scanner *s)
 	return fail(s, s->at >= s->end ? FW_SCAN_CUT : FW_SCAN_NOT_JSON);
 }
 
-static void skip_blanks(struct scanner *s)
+static inline void skip_blanks(struct scanner *s)
 {
-	while (s->at < s->end &&
+	while (s->at < s->end && *s->at <= ' ' &&
 	       (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
 		s->at++;
 }
@@ -102,22 +102,28 @@ static bool skip_escape(struct scanner *s)
 	return true;
 }
 
+#ifdef __SSE2__
+/* Quotes, backslashes and control characters. */
+static inline __m128i special(__m128i bytes)
+{
+	/* The smaller of a byte and 0x1f is the byte itself for a control. */
+	__m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+
+	return _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+					 _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
+			    control);
+}
+#endif
+
 /* Moves to the next quote, backslash or control character, or to the end. */
 static void skip_plain(struct scanner *s)
 {
 #ifdef __SSE2__
-	const __m128i quote = _mm_set1_epi8('"');
-	const __m128i slash = _mm_set1_epi8('\\');
-	const __m128i blank = _mm_set1_epi8(0x1f);
 	__m128i high = _mm_setzero_si128();
 
 	while (s->end - s->at >= 16) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)s->at);
-		/* The smaller of a byte and 0x1f is the byte itself for a control. */
-		__m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote),
-							  _mm_cmpeq_epi8(bytes, slash)),
-					     _mm_cmpeq_epi8(_mm_min_epu8(bytes, blank), bytes));
-		int mask = _mm_movemask_epi8(found);
+		int mask = _mm_movemask_epi8(special(bytes));
 
 		if (mask) {
 			int count = __builtin_ctz((unsigned)mask);
@@ -141,9 +147,32 @@ static void skip_plain(struct scanner *s)
 	}
 }
 
-static bool skip_string(struct scanner *s)
+/* A string that ends within sixteen bytes, as most names do, from its first character on. */
+static inline bool skip_short_string(struct scanner *s)
 {
-	s->at++;
+#ifdef __SSE2__
+	__m128i bytes;
+	unsigned ends;
+
+	if (s->end - s->at < 16)
+		return false;
+	bytes = _mm_loadu_si128((const __m128i *)(const void *)s->at);
+	ends = (unsigned)_mm_movemask_epi8(special(bytes));
+	if (!ends || s->at[__builtin_ctz(ends)] != '"')
+		return false;
+	/* Bytes before the quote. */
+	if ((unsigned)_mm_movemask_epi8(bytes) & (ends - 1) & ~ends)
+		s->has_high = true;
+	s->at += __builtin_ctz(ends) + 1;
+	return true;
+#else
+	(void)s;
+	return false;
+#endif
+}
+
+static bool skip_long_string(struct scanner *s)
+{
 	for (;;) {
 		skip_plain(s);
 		if (s->at >= s->end)
@@ -157,6 +186,12 @@ static bool skip_string(struct scanner *s)
 		if (!skip_escape(s))
 			return false;
 	}
+}
+
+static inline bool skip_string(struct scanner *s)
+{
+	s->at++;
+	return skip_short_string(s) || skip_long_string(s);
 }
 
 static bool is_digit(const struct scanner *s)
@@ -224,7 +259,7 @@ static bool skip_scalar(struct scanner *s)
 
 /* ---- values ---------------------------------------------------------------- */
 
-static bool read_key(struct scanner *s, struct fw_slice *ret_key)
+static inline bool read_key(struct scanner *s, struct fw_slice *ret_key)
 {
 	const char *start;
 
@@ -300,7 +335,7 @@ static bool descend(struct scanner *s, struct stack *stack)
 	}
 }
 
-static bool skip_value(struct scanner *s)
+static bool skip_container(struct scanner *s)
 {
 	struct stack stack;
 
@@ -326,6 +361,13 @@ static bool skip_value(struct scanner *s)
 		if (in_object(&stack) && !skip_key(s))
 			return false;
 	}
+}
+
+/* From its first character on. */
+static inline bool skip_value(struct scanner *s)
+{
+	return s->at < s->end && (*s->at == '{' || *s->at == '[') ? skip_container(s)
+								  : skip_scalar(s);
 }
 
 /* ---- a message ------------------------------------------------------------- */
@@ -386,13 +428,9 @@ static const struct place of_message[] = {
 
 static const struct place *find_place(const struct place *places, struct fw_slice key)
 {
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): read_key() has set it */
-	bool is_plain = !memchr(key.p, '\\', key.n);
-
 	for (; places && places->name; places++)
-		if (is_plain ? key.n == places->len + 2 &&
-				       memcmp(key.p + 1, places->name, places->len) == 0
-			     : fw_slice_equals(key, places->name))
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): read_key() has set it */
+		if (fw_slice__equals(key, places->name, places->len))
 			return places;
 	return NULL;
 }

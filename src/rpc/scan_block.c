@@ -4,14 +4,24 @@
  */
 #include "rpc/scan_block.h"
 
+#define NAME(text)                       \
+	{                                \
+		(text), sizeof(text) - 1 \
+	}
+
 void fw_slice__note(struct fw_slice *parts, struct fw_slice key, struct fw_slice value)
 {
-	static const char *const names[FW_BLOCK_PARTS] = { "type", "text", "data", "resource",
-							   "uri" };
+	static const struct {
+		const char *text;
+		size_t len;
+	} names[FW_BLOCK_PARTS] = { NAME("type"), NAME("text"), NAME("data"), NAME("resource"),
+				    NAME("uri") };
 
 	for (int i = 0; i < FW_BLOCK_PARTS; i++)
-		if (!parts[i].p && fw_slice_equals(key, names[i]))
+		if (!parts[i].p && fw_slice__equals(key, names[i].text, names[i].len)) {
 			parts[i] = value;
+			return;
+		}
 }
 
 enum fw_scan_blocks fw_slice__judge(const struct fw_slice *parts)
@@ -32,9 +42,9 @@ enum fw_scan_blocks fw_slice__judge(const struct fw_slice *parts)
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
 		const char *value = parts[rules[i].part].p;
 
-		if (fw_slice_equals(parts[FW_BLOCK_TYPE], rules[i].type) &&
-		    (!value || *value != rules[i].first))
-			return rules[i].fault;
+		if (fw_slice_equals(parts[FW_BLOCK_TYPE], rules[i].type))
+			return value && *value == rules[i].first ? FW_BLOCKS_OK
+								 : rules[i].fault;
 	}
 	return FW_BLOCKS_OK;
 }

@@ -105,17 +105,12 @@ size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size)
 	return len;
 }
 
-bool fw_slice_equals(struct fw_slice slice, const char *value)
+bool fw_slice__equals_decoded(struct fw_slice slice, const char *value, size_t len)
 {
-	size_t len = strlen(value);
 	char text[COMPARED_BYTES];
 
-	if (!fw_slice_is_string(slice))
-		return false;
-	if (!memchr(slice.p, '\\', slice.n))
-		return slice.n == len + 2 && memcmp(slice.p + 1, value, len) == 0;
-	return len < sizeof text && fw_slice_text(slice, text, sizeof text) == len &&
-	       memcmp(text, value, len) == 0;
+	return memchr(slice.p, '\\', slice.n) && len < sizeof text &&
+	       fw_slice_text(slice, text, sizeof text) == len && memcmp(text, value, len) == 0;
 }
 
 bool fw_slice_is(struct fw_slice slice, const char *json)

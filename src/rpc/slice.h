@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/ascii.h"
 
@@ -35,8 +36,29 @@ static inline bool fw_slice_is_string(struct fw_slice slice)
 
 /* Is it exactly this JSON text, such as `true`? */
 bool fw_slice_is(struct fw_slice slice, const char *json);
+/* The rest of fw_slice_equals(), for a string with escapes. */
+bool fw_slice__equals_decoded(struct fw_slice slice, const char *value, size_t len);
+
+/* For a value without a backslash. Inline, since most names differ in length: an escape only
+ * makes a string longer. */
+static inline bool fw_slice__equals(struct fw_slice slice, const char *value, size_t len)
+{
+	if (!fw_slice_is_string(slice) || slice.n < len + 2)
+		return false;
+	if (slice.n > len + 2)
+		return fw_slice__equals_decoded(slice, value, len);
+	return memcmp(slice.p + 1, value, len) == 0;
+}
+
 /* Is it a string with this value? `value` is ASCII; escapes in the slice count. */
-bool fw_slice_equals(struct fw_slice slice, const char *value);
+static inline bool fw_slice_equals(struct fw_slice slice, const char *value)
+{
+	const size_t len = strlen(value);
+
+	return fw_slice__equals(slice, value, len) &&
+	       (slice.n > len + 2 || !memchr(value, '\\', len));
+}
+
 /* An integer that fits; false: it is not one. */
 bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number);
 /* The value of a string, decoded: writes at most `size` bytes including a NUL, and

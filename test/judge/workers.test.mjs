@@ -61,8 +61,9 @@ for (const [name, make, transport] of ways)
 			}
 			const all = await Promise.all([...Array(20).keys()].map((i) => client.callTool(i % 4 ? { name: 'echo', arguments: { text: String(i) } } : { name: 'segv', arguments: {} })));
 			all.forEach((result, i) => assert.equal(i % 4 ? result.content[0].text : result._meta['dev.faultwire/error'].code, i % 4 ? String(i) : 'tool.crashed'));
+			// Client v2 drops a notification that it reads together with the result.
 			let told = 0;
-			const tell = await client.callTool({ name: 'tell', arguments: { ms: 50 } }, ...(name.startsWith('v1') ? [undefined] : []), { onprogress: () => told++ });
+			const tell = await client.callTool({ name: 'tell', arguments: { ms: 200 } }, ...(name.startsWith('v1') ? [undefined] : []), { onprogress: () => told++ });
 			assert.equal(tell.content[0].text, 'before');
 			assert.equal(told, 2);
 		} finally {
