@@ -3,7 +3,6 @@
  */
 #include "base/timer.h"
 
-#include <stdbool.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -61,7 +60,7 @@ void fw_timer_set(struct fw_timer *timer, uint64_t delay_ms)
 		return;
 	}
 	(void)timerfd_settime(timer->fd, 0, &due, NULL);
-	if (!uv_is_active(&timer->handle.any))
+	if (!fw_timer_is_set(timer))
 		(void)uv_poll_start(&timer->handle.poll, UV_READABLE, on_ready);
 }
 

@@ -10,6 +10,7 @@
 #ifndef FW_BASE_TIMER_H
 #define FW_BASE_TIMER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <uv.h>
@@ -34,6 +35,11 @@ void fw_timer_init(uv_loop_t *loop, struct fw_timer *timer, fw_timer_fn *ring, v
 /* Rings once, `delay_ms` after now or soon after that; 0: in the next iteration. Replaces what
  * was set before. The loop keeps running until then. */
 void fw_timer_set(struct fw_timer *timer, uint64_t delay_ms);
+
+static inline bool fw_timer_is_set(const struct fw_timer *timer)
+{
+	return uv_is_active(&timer->handle.any) != 0;
+}
 
 /* It does not ring any more, until it is set again. */
 void fw_timer_stop(struct fw_timer *timer);

@@ -42,6 +42,13 @@ static void handle_closed(uv_handle_t *handle)
 	fw_http__handle_closed(handle->data);
 }
 
+static void sweep_closed(uv_handle_t *handle)
+{
+	const struct fw_timer *sweep = (const struct fw_timer *)handle;
+
+	fw_http__handle_closed(sweep->ctx);
+}
+
 uint64_t fw_http__now_ms(const struct fw_http *http)
 {
 	return uv_now(fw_server__loop(http->base.server));
@@ -66,7 +73,7 @@ void fw_http__stop_if_done(struct fw_http *http)
 	while (http->peers)
 		fw_http__abort(http->peers);
 	uv_close((uv_handle_t *)&http->ready, handle_closed);
-	uv_close((uv_handle_t *)&http->sweep, handle_closed);
+	fw_timer_close(&http->sweep, sweep_closed);
 	uv_close((uv_handle_t *)&http->flush, handle_closed);
 	uv_close((uv_handle_t *)&http->retry, handle_closed);
 }
@@ -112,11 +119,11 @@ static fw_error *http_start(struct fw_transport *transport)
 	if (errnum)
 		return fw_error_from_errno(FW_HERE, errnum, "listening socket");
 	uv_idle_init(loop, &http->ready);
-	uv_timer_init(loop, &http->sweep);
+	fw_timer_init(loop, &http->sweep, fw_http__sweep, http);
 	uv_timer_init(loop, &http->flush);
 	uv_timer_init(loop, &http->retry);
 	http->acceptor.data = http->ready.data = http;
-	http->sweep.data = http->flush.data = http->retry.data = http;
+	http->flush.data = http->retry.data = http;
 	http->open_handles = 5;
 	http->is_started = true;
 	fw_http__watch_listener(http, true);

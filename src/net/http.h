@@ -55,6 +55,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/timer.h"
 #include "mcp/transport.h"
 #include "net/http_admit.h"
 #include "net/http_llhttp.h"
@@ -99,7 +100,7 @@ struct fw_http {
 	/* These handles exist from start() on. */
 	uv_poll_t acceptor;
 	uv_idle_t ready;
-	uv_timer_t sweep;
+	struct fw_timer sweep;
 	uv_timer_t flush;
 	uv_timer_t retry; /* starts accepting again */
 	unsigned open_handles;

@@ -48,8 +48,7 @@ static void unlink_conn(struct fw_http_conn *conn)
 		conn->previous->next = conn->next;
 	else
 		http->peers = conn->next;
-	if (!--http->peer_count)
-		uv_timer_stop(&http->sweep);
+	http->peer_count--;
 }
 
 static void free_buffers(struct fw_http_conn *conn)
@@ -521,9 +520,9 @@ struct fw_http_conn *fw_http__open(struct fw_http *http, int fd, const struct so
 	if (conn->next)
 		conn->next->previous = conn;
 	http->peers = conn;
-	if (!http->peer_count++)
-		uv_timer_start(&http->sweep, fw_http__sweep, http->pace.sweep_ms,
-			       http->pace.sweep_ms);
+	http->peer_count++;
+	if (!fw_timer_is_set(&http->sweep))
+		fw_timer_set(&http->sweep, http->pace.sweep_ms);
 	arm(conn);
 	return conn;
 }

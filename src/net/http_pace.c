@@ -122,9 +122,9 @@ static void sweep(struct fw_http_conn *conn, uint64_t now)
 	}
 }
 
-void fw_http__sweep(uv_timer_t *timer)
+void fw_http__sweep(void *ctx)
 {
-	struct fw_http *http = timer->data;
+	struct fw_http *http = ctx;
 	uint64_t now = fw_http__now_ms(http);
 
 	for (struct fw_http_conn *conn = http->peers, *next; conn; conn = next) {
@@ -133,4 +133,6 @@ void fw_http__sweep(uv_timer_t *timer)
 		next = conn->next;
 		sweep(conn, now);
 	}
+	if (http->peers)
+		fw_timer_set(&http->sweep, http->pace.sweep_ms);
 }

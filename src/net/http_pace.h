@@ -34,8 +34,8 @@ struct fw_http_times {
 	uint64_t dropped_ms; /* the last byte came that was dropped in CLOSING */
 };
 
-/* A uv_timer_cb: checks the limits of all connections. */
-void fw_http__sweep(uv_timer_t *timer);
+/* Checks the limits of all connections, now and as long as there are any. */
+void fw_http__sweep(void *ctx);
 /*
  * The peer has closed its side. A full close and a half close look the same
  * until something is written: a peer that is gone answers with a reset. So a

@@ -256,7 +256,7 @@ static void test_http_tls__answers_408_to_a_slow_head(void **state)
 	(void)state;
 	fake_http(&server)->pace.head_ms = 50;
 	fake_http(&server)->pace.sweep_ms = 10;
-	uv_timer_set_repeat(&fake_http(&server)->sweep, 10);
+	fw_timer_set(&fake_http(&server)->sweep, 10);
 	say(HEAD, sizeof(HEAD) - 1);
 	expect("HTTP/1.1 408 Request Timeout\r\n");
 	expect("protocol.request_timeout");
@@ -339,7 +339,8 @@ static void test_http_tls__closes_a_connection_without_a_handshake(void **state)
 
 	(void)state;
 	fake_http(&server)->pace.head_ms = 50;
-	uv_timer_set_repeat(&fake_http(&server)->sweep, 10);
+	fake_http(&server)->pace.sweep_ms = 10;
+	fw_timer_set(&fake_http(&server)->sweep, 10);
 	client_open(&silent, &server);
 	client_expect_end(&silent);
 	assert_int_equal(silent.len, 0);
