@@ -114,6 +114,8 @@ test('an invalid expression is reported with its offset', async () => {
 	const { error, problem } = await fail('search_text', { query: 'foo(bar', regex: true }, 'invalid-parameter', 400);
 	match(error, /^query must be a regular expression; at offset 7: missing closing parenthesis$/);
 	same(problem.extensions.offset, 7);
+	const { result: told } = await server.wire.call('search_text', { query: 'foo(bar', regex: true }, modern);
+	match(told.content[1].text, /Write a backslash before a character that is meant as it is/);
 	for (const query of ['[a', 'a{2,1}', '*a', '\\', '(?<n>a)(?<n>b)', '\\C', '(?P>x)']) await fail('search_text', { query, regex: true }, 'invalid-parameter', 400);
 	for (const query of ['', 'two\nlines', 'x'.repeat(5000), 'a\0b']) {
 		const { result } = await server.wire.call('search_text', { query }, { 'dev.faultwire/contract': 'codeintel', 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });

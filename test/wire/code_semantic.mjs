@@ -123,6 +123,7 @@ test('while the index is built, the answer is lexical and says so; afterwards th
 	const early = await server.call('semantic_search', { query: 'refresh access token' });
 	same([early.mode, early.index.state, early.confidence, paths(early)[0]], ['lexical', 'building', 0, 'src/token.c']);
 	match(early.answer, /\[src\/token\.c:1\]/);
+	same(early.findings[0].why, { terms: ['refresh', 'access', 'token'], commits: [], similarity: 0, lexical: true });
 	holder.stdin.end();
 	let late;
 	do {
@@ -298,10 +299,10 @@ test('a search does not keep an index from being built', async () => {
 	const dir = sample();
 	build(dir);
 	const { directory } = index('status', dir).json;
-	// As often as a search that looks whether the lock is taken.
-	const looking = spawn('sh', ['-c', `while :; do flock -s ${join(directory, 'lock')} sleep 0.002; done`], { stdio: 'ignore', detached: true });
-	for (let i = 0; i < 10; i++) build(dir);
-	process.kill(-looking.pid, 'SIGKILL');
+	// A search that looks whether the lock is taken holds it, for less time than this.
+	const looking = spawn('flock', ['-s', join(directory, 'lock'), 'sh', '-c', 'echo held; sleep 0.1'], { stdio: ['ignore', 'pipe', 'ignore'] });
+	await new Promise((resolve) => looking.stdout.once('data', resolve));
+	build(dir);
 });
 
 test('findings do not lead outside, and no answer has an absolute path', async () => {

@@ -102,6 +102,9 @@ static fw_error *translate(const struct fw_git *git, const char *reason)
 	if (strstr(reason, "no such ref: HEAD") || strstr(reason, "bad revision 'HEAD'") ||
 	    strstr(reason, "does not have any commits"))
 		return failed(git, "the branch has no commits");
+	if (strstr(reason, "promisor remote"))
+		return failed(git, "the repository is a partial clone without an object that "
+				   "this needs, and nothing is fetched here");
 	return failed(git, reason[0] ? reason : "git ended with an error");
 }
 

@@ -17,7 +17,7 @@
 
 #include <faultwire/raise.h>
 
-enum { SHOWN = 100, MOST = 1000, PREVIEW = 200 };
+enum { SHOWN = 100, MOST = 1000, PREVIEW = 200, BEFORE = 40 };
 
 enum grade { DEFINITION, CALL, USE, MENTION };
 
@@ -100,6 +100,20 @@ struct spot {
 	uint32_t number;
 };
 
+/* The line, or of a long one the part with the name. */
+static void put_preview(struct fw_buf *out, const struct spot *spot, size_t word_len)
+{
+	const char *from = spot->line;
+	size_t before = (size_t)(spot->at - from);
+
+	if (before > BEFORE && before + word_len > PREVIEW) {
+		from = spot->at - BEFORE;
+		while (((unsigned char)*from & 0xc0) == 0x80)
+			from++;
+	}
+	put_text(out, from, (size_t)(spot->end - from));
+}
+
 static bool keep(struct finding *f, const struct spot *spot)
 {
 	static const char *const names[] = { "definition", "call", "use", "mention" };
@@ -130,7 +144,7 @@ static bool keep(struct finding *f, const struct spot *spot)
 	FW_BUF(out, ",\"symbol\":");
 	put_text(out, symbol ? symbol->name : "", symbol ? symbol->name_len : 0);
 	FW_BUF(out, ",\"preview\":");
-	put_text(out, spot->line, (size_t)(spot->end - spot->line));
+	put_preview(out, spot, f->word_len);
 	FW_BUF(out, "}");
 	return fw_semantic_ranking_end(&f->ranking);
 }

@@ -18,7 +18,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { NAME_HEX = 16, NAME_BYTES = 40, LOCK_ATTEMPTS = 20, LOCK_PAUSE_NS = 5 * 1000 * 1000 };
+enum { NAME_HEX = 16, NAME_BYTES = 40, LOCK_ATTEMPTS = 50, LOCK_PAUSE_NS = 20 * 1000 * 1000 };
 
 #define LOCK_NAME "lock"
 #define USERS_NAME "users"
