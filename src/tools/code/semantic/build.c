@@ -301,10 +301,14 @@ static fw_error *build(struct fw_semantic_building *b)
 
 static fw_error *lock(struct fw_semantic_building *b)
 {
+	fw_error *err;
+
 	b->dir = open(b->build->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->dir < 0)
 		return fw_error_from_errno(FW_HERE, errno, "the directory of the index");
-	return fw_semantic_lock(b->dir, &b->lock);
+	err = fw_semantic_lock(b->dir, &b->lock);
+	b->build->is_busy = err && fw_error_code(err) == FW_SEARCH_FAILED;
+	return err;
 }
 
 static fw_error *run(struct fw_semantic_build *options, bool *ret_is_corrupt)

@@ -44,6 +44,7 @@ struct fw_semantic_build {
 	void *ctx;
 	/* Results. */
 	bool is_unchanged; /* nothing was to be done */
+	bool is_busy;      /* another process builds it */
 	bool is_cancelled_early;
 	size_t files, chunks, changed, commits;
 	uint64_t read_bytes;   /* of changed files */
