@@ -116,6 +116,19 @@ test('a build that the service fails says so, and the old index stays', async ()
 	same((await index('build', dir)).status, 0);
 });
 
+test('a server whose index cannot be built says why in its log, once', async () => {
+	behave = (response) => response.writeHead(401).end();
+	const { wire } = await serve(repository({ 'a.txt': 'an elephant\n' }), '--log', 'json');
+	const told = () => wire.err.split('\n').filter((line) => line.includes('tool_stderr')).map((line) => JSON.parse(line).context.text);
+	for (let i = 0; i < 400 && !told().length; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+	const asked = requests.length;
+	for (let i = 0; i < 400 && requests.length === asked; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+	behave = null;
+	same(told(), ['semantic index: not built: could not embed the query: the service answered with HTTP status 401']);
+	check(!wire.err.includes(key), 'no key in the log');
+	await wire.end();
+});
+
 test('two vectors of the same number are refused: another one would be missing', async () => {
 	behave = (response, asked) => response.end(JSON.stringify({ data: asked.input.map(() => ({ index: 0, embedding: vectorOf('zebra') })) }));
 	write(dir, { 'twins.txt': 'A line of several chunks.\n'.repeat(120) });

@@ -250,6 +250,15 @@ test('the command line: what --repo must be', () => {
 	}
 });
 
+test('open_file does not read a file to its end that is too large to be shown', async () => {
+	const own = await serve(repository({ 'large.txt': Buffer.concat([Buffer.from('a line\n'.repeat(500000)), Buffer.from([0, 0xff])]) }));
+	// Its last bytes are not text.
+	await own.fail('open_file', { path: 'large.txt' }, 'file-too-large', 413);
+	await own.fail('open_file', { path: 'large.txt', start_line: 3 }, 'file-too-large', 413);
+	await own.fail('open_file', { path: 'large.txt', start_line: 499999 }, 'unsupported-encoding', 415);
+	await own.end();
+});
+
 test('the server ends', () => server.end());
 
 await end();

@@ -93,6 +93,38 @@ test('settings and replaced commits count at once', async () => {
 	await compare(dir, path);
 });
 
+test('a replaced commit whose reference is packed counts', async () => {
+	const path = paths[2];
+	const last = git(dir, 'log', '-1', '--format=%H', '--', path).trim();
+	git(dir, 'commit', '-q', '--allow-empty', '-m', 'nothing');
+	await compare(dir, path);
+	await awaitGraph(git(dir, 'rev-parse', 'HEAD').trim());
+	git(dir, 'replace', '--graft', last);
+	git(dir, 'pack-refs', '--all', '--prune');
+	rmSync(join(dir, '.git/refs/replace'), { recursive: true, force: true });
+	rmSync(join(kept(), 'blame'), { recursive: true });
+	execFileSync('mkdir', [join(kept(), 'blame')]);
+	await compare(dir, path);
+	git(dir, 'replace', '-d', last);
+});
+
+test('a mailmap that HEAD has and the work tree has not is not used, with the graph as without', async () => {
+	const own = useState();
+	const at = repository({ 'a.txt': 'one\ntwo\nthree\n', '.mailmap': 'Someone Else <else@example.org> <1@example.org>\n' });
+	git(at, 'init', '-q');
+	git(at, 'add', '-A');
+	git(at, '-c', 'user.email=1@example.org', 'commit', '-q', '--author', 'One <1@example.org>', '-m', 'first');
+	rmSync(join(at, '.mailmap'));
+	const other = await serve(at);
+	await compare(at, 'a.txt', other);
+	const place = join(own, 'faultwire/code', readdirSync(join(own, 'faultwire/code'))[0]);
+	for (let i = 0; i < 600 && !existsSync(join(place, 'git/ready')); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+	rmSync(join(place, 'blame'), { recursive: true });
+	execFileSync('mkdir', [join(place, 'blame')]);
+	await compare(at, 'a.txt', other);
+	await other.end();
+});
+
 test('a cache and a graph that are damaged are not used', async () => {
 	await compare(dir, paths[3]);
 	for (const name of readdirSync(join(kept(), 'blame'))) {

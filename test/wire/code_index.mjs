@@ -48,6 +48,15 @@ test('auto: a small repository has no index; on: it has; off: nothing is kept of
 	await server.end();
 });
 
+test('on a disk that becomes full no search ends with SIGBUS: what is mapped has its blocks', async () => {
+	const server = await indexed(tree());
+	for (const name of ['board', 'bell']) {
+		const { blocks, size } = statSync(join(indexFacts().path, name));
+		check(blocks * 512 >= size, `${name}: ${blocks} blocks for ${size} bytes`);
+	}
+	await server.end();
+});
+
 test('a change is found by the next search', async () => {
 	const dir = tree();
 	const server = await indexed(dir);
@@ -169,6 +178,19 @@ test('a keeper that is killed is replaced, and searches go on', async () => {
 	await server.end();
 });
 
+test('a folder that was deleted and made again is read again, however late the keeper learns of it', async () => {
+	const dir = tree();
+	const server = await indexed(dir);
+	const pid = keeper();
+	process.kill(pid, 'SIGSTOP');
+	rmSync(join(dir, 'd1'), { recursive: true });
+	write(dir, { 'd1/f1.txt': 'curlew\n', 'd1/new.txt': 'curlew\n' });
+	process.kill(pid, 'SIGCONT');
+	same(await findByIndex(server, 'curlew'), ['d1/f1.txt', 'd1/new.txt']);
+	same(await findByIndex(server, 'needle1 '), []);
+	await server.end();
+});
+
 test('two servers share an index; the second keeps it when the first has ended', async () => {
 	const dir = tree();
 	const first = await indexed(dir);
@@ -199,6 +221,16 @@ test('files that are not indexed are read: large, with several names, beyond the
 	same(await find(server, 'ibis'), ['large.txt', 'twin.txt']);
 	write(dir, { 'noise/n59.txt': 'ibis\n' });
 	same(await find(server, 'ibis'), ['large.txt', 'noise/n59.txt', 'twin.txt']);
+	await server.end();
+});
+
+test('a large file that was binary is searched when it has become text', async () => {
+	const dir = tree();
+	write(dir, { 'image.bin': Buffer.concat([Buffer.from('ibis\n\0'), Buffer.alloc(3 << 20, 'x')]) });
+	const server = await indexed(dir);
+	same(await findByIndex(server, 'ibis'), []);
+	write(dir, { 'image.bin': `ibis\n${'x\n'.repeat(1 << 20)}` });
+	same(await findByIndex(server, 'ibis'), ['image.bin']);
 	await server.end();
 });
 

@@ -6,6 +6,7 @@ import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, match, same, scratch, test } from './lib/cli.mjs';
 import { end, isLong, repository, serve, write } from './lib/code.mjs';
+import { modern } from './lib/mcp.mjs';
 
 const dir = repository({
 	'src/main.py': 'def main():\n    return "grüße"  # Main\n',
@@ -113,6 +114,8 @@ test('an invalid expression is reported with its offset', async () => {
 	const { error, problem } = await fail('search_text', { query: 'foo(bar', regex: true }, 'invalid-parameter', 400);
 	match(error, /^query must be a regular expression; at offset 7: missing closing parenthesis$/);
 	same(problem.extensions.offset, 7);
+	const { result: told } = await server.wire.call('search_text', { query: 'foo(bar', regex: true }, modern);
+	match(told.content[1].text, /Write a backslash before a character that is meant as it is/);
 	for (const query of ['[a', 'a{2,1}', '*a', '\\', '(?<n>a)(?<n>b)', '\\C', '(?P>x)']) await fail('search_text', { query, regex: true }, 'invalid-parameter', 400);
 	for (const query of ['', 'two\nlines', 'x'.repeat(5000), 'a\0b']) {
 		const { result } = await server.wire.call('search_text', { query }, { 'dev.faultwire/contract': 'codeintel', 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });
@@ -151,16 +154,25 @@ test('a search that takes too long is "Search timeout", as in the example of the
 	await own.end();
 });
 
-test('a terabyte of nothing ends with the timeout, and with little memory', async () => {
-	const tree = repository({ 'a.txt': 'needle\n' });
-	writeFileSync(join(tree, 'huge.txt'), 'needle\n');
-	truncateSync(join(tree, 'huge.txt'), 2 ** 40);
-	const own = await serve(tree, '--search-timeout', '300');
-	// A NUL behind its first line shows that it is binary; what cannot match is not looked at for that.
+test('a terabyte of nothing is recognized as binary, wherever it begins', async () => {
+	const text = 'a line of text\n'.repeat(30000);
+	const tree = repository({ 'a.txt': 'needle\n', 'huge.txt': 'needle\n', 'image': '', 'late.txt': `needle\n${text}` });
+	for (const name of ['huge.txt', 'image', 'late.txt']) truncateSync(join(tree, name), 2 ** 40);
+	const own = await serve(tree, '--search-timeout', '5000');
 	same((await own.call('search_text', { query: 'needle' })).matches.map(({ path }) => path), ['a.txt']);
-	const { result } = await own.wire.call('search_text', { query: 'absent' }, { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' } });
-	check(result.isError, 'one line of a terabyte');
-	check([413, 503].includes(result.structuredContent.problem.status), JSON.stringify(result.structuredContent));
+	same((await own.call('search_text', { query: 'absent' })).total, 0);
+	same((await own.call('find_references', { name: 'needle' })).references.map(({ path }) => path), ['a.txt']);
+	await own.end();
+});
+
+test('a line that is too long to be searched is an error that says what to do', async () => {
+	const tree = repository({ 'a.txt': 'needle\n' });
+	execFileSync('sh', ['-c', `head -c 270000000 /dev/zero | tr '\\0' a >${join(tree, 'line.txt')}`]);
+	const own = await serve(tree);
+	const { result } = await own.wire.call('search_text', { query: 'needle' }, modern);
+	same([result.isError, result.structuredContent.problem.code, result.structuredContent.problem.extensions.path], [true, 'file-too-large', 'line.txt']);
+	match(result.content[1].text, /too long to be searched. Leave the file out with a glob in paths/);
+	same((await own.call('search_text', { query: 'needle', paths: ['!line.txt'] })).total, 1);
 	await own.end();
 });
 

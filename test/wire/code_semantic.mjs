@@ -3,9 +3,9 @@
 // reaches: search.failed
 
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bin, check, env, match, run, same, test } from './lib/cli.mjs';
+import { bin, check, env, match, run, same, scratch, test } from './lib/cli.mjs';
 import { end, isLong, repository, useState, serve, write } from './lib/code.mjs';
 import { random } from './lib/corpus.mjs';
 
@@ -123,6 +123,7 @@ test('while the index is built, the answer is lexical and says so; afterwards th
 	const early = await server.call('semantic_search', { query: 'refresh access token' });
 	same([early.mode, early.index.state, early.confidence, paths(early)[0]], ['lexical', 'building', 0, 'src/token.c']);
 	match(early.answer, /\[src\/token\.c:1\]/);
+	same(early.findings[0].why, { terms: ['refresh', 'access', 'token'], commits: [], similarity: 0, lexical: true });
 	holder.stdin.end();
 	let late;
 	do {
@@ -228,6 +229,80 @@ test(`a build that is killed ${isLong ? 50 : 10} times leaves a whole index or n
 	same(paths(await call('semantic_search', { query: 'extra 0' })).some((path) => path.startsWith('d0/extra')), true);
 	await stop();
 	console.log(`# killed: ${JSON.stringify(seen)}`);
+});
+
+test('a build that is cancelled while git reads the history leaves no half of it', async () => {
+	const dir = sample();
+	for (let i = 0; i < 20; i++) {
+		write(dir, { 'src/misc.c': `int number = ${i};\n` });
+		git(dir, 'commit', '-qam', `set the number to ${i}`);
+	}
+	const tools = mkdtempSync(join(scratch(), 'tools-'));
+	const real = execFileSync('which', ['git'], { encoding: 'utf8' }).trim();
+	writeFileSync(join(tools, 'git'), `#!/bin/sh
+case "$*" in
+*max-count=1\\ *) exec ${real} "$@" ;;
+*) ${real} "$@" | { head -c 500; touch ${tools}/begun; sleep 60; } ;;
+esac
+`, { mode: 0o755 });
+	const child = spawn(bin, ['index', 'build', '--repo', dir], { env: { ...env, ...stateEnv, PATH: `${tools}:${env.PATH}` }, stdio: 'ignore' });
+	const gone = new Promise((resolve) => child.on('exit', resolve));
+	while (!existsSync(join(tools, 'begun'))) await new Promise((resolve) => setTimeout(resolve, 20));
+	await new Promise((resolve) => setTimeout(resolve, 300));
+	child.kill('SIGINT');
+	same(await gone, 130);
+	same(build(dir).commits, 22);
+});
+
+test('a database that is damaged in the middle is made again', () => {
+	const dir = repository(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`f${i}.c`, `int alpha${i}(void)\n{\n\treturn beta${i * 7};\n}\n`.repeat(30)])));
+	build(dir);
+	const database = join(index('status', dir).json.directory, 'data.db');
+	const bytes = readFileSync(database);
+	for (let i = 3 * 8192; i < bytes.length; i++) bytes[i] ^= 0x5a;
+	writeFileSync(database, bytes);
+	write(dir, { 'f1.c': 'int other(void);\n' });
+	const again = build(dir);
+	same([again.files, again.changed_files], [200, 200]);
+	same(build(dir).unchanged, true);
+});
+
+test('an index that is deleted while a server runs is built again, by the server or by hand', async () => {
+	for (const keeps of [true, false]) {
+		const dir = sample();
+		build(dir);
+		const { directory } = index('status', dir).json;
+		const server = await serve(dir, ...(keeps ? [] : ['--semantic-index', 'off']));
+		const query = { query: 'refresh access token' };
+		same((await server.call('semantic_search', query)).mode, 'hybrid');
+		let dropped;
+		do dropped = index('drop', dir); // the server may be looking for changes
+		while (/another process/.test(dropped.err));
+		same(dropped.json.dropped, true);
+		if (!keeps) {
+			await server.fail('semantic_search', query, 'vector-search-error', 503, 'search failed: the index is not built');
+			build(dir);
+		}
+		let found;
+		for (let i = 0; i < 600 && found?.mode !== 'hybrid'; i++) {
+			await new Promise((resolve) => setTimeout(resolve, 50));
+			found = await server.call('semantic_search', query);
+		}
+		same([found.mode, paths(found)[0]], ['hybrid', 'src/token.c']);
+		await server.end();
+		same(index('drop', dir).json.dropped, true);
+		same(existsSync(directory), false);
+	}
+});
+
+test('a search does not keep an index from being built', async () => {
+	const dir = sample();
+	build(dir);
+	const { directory } = index('status', dir).json;
+	// A search that looks whether the lock is taken holds it, for less time than this.
+	const looking = spawn('flock', ['-s', join(directory, 'lock'), 'sh', '-c', 'echo held; sleep 0.1'], { stdio: ['ignore', 'pipe', 'ignore'] });
+	await new Promise((resolve) => looking.stdout.once('data', resolve));
+	build(dir);
 });
 
 test('findings do not lead outside, and no answer has an absolute path', async () => {

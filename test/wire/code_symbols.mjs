@@ -124,6 +124,23 @@ test('find_references: a name beside a quotation mark or a letter beyond ASCII i
 	await own.end();
 });
 
+test('find_references: a file with very many definitions and uses takes no longer than its size', async () => {
+	const own = await serve(repository({ 'a.h': Array.from({ length: 95000 }, (_, i) => `#define M${i} value\n`).join('') }), '--search-timeout', '3000');
+	const { references, total } = await own.call('find_references', { name: 'value', limit: 1 });
+	same([total, references[0].symbol], [95000, 'M0']);
+	const found = await own.call('find_symbol', { name: 'M', limit: 1 });
+	same([found.total, found.truncated], [95000, true]);
+	await own.end();
+});
+
+test('find_references: the preview of a long line has the name', async () => {
+	const own = await serve(repository({ 'min.js': `${'é;'.repeat(3000)}spot();${'y'.repeat(500)}\n` }));
+	const [{ column, preview }] = (await own.call('find_references', { name: 'spot' })).references;
+	same(column, 6001);
+	check(preview.includes('spot();') && preview.length <= 200 && !preview.includes('\ufffd'), preview);
+	await own.end();
+});
+
 test('find_references: a line that begins with a star or two dashes may be code', async () => {
 	const own = await serve(repository({ 'a.c': '/*\n * spot is explained\n */\nint f(int *spot)\n{\n\t*spot = 1;\n\t--spot;\n}\n', 'b.sql': '-- spot\n' }), '--semantic-index', 'off');
 	same((await own.call('find_references', { name: 'spot' })).references.map((r) => `${r.path}:${r.line} ${r.kind}`),

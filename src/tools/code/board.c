@@ -23,7 +23,7 @@
 #include "base/mem.h"
 #include "tools/common/path.h"
 
-enum { READ_ATTEMPTS = 100, PATH_ROOM = FW_PATH_SIZE + 16 };
+enum { READ_ATTEMPTS = 100, PATH_ROOM = FW_PATH_SIZE + 16, BLOCK_BYTES = 512 /* of stat() */ };
 
 #define MAGIC UINT32_C(0x66774232)
 
@@ -54,6 +54,14 @@ static int open_file(const char *path, const char *name, int flags)
 	return open(whole, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+/* A file that is mapped must have its blocks: on a full disk, access to one that it has not ends
+ * the process. */
+static bool has_blocks(int fd, const struct stat *st, size_t size)
+{
+	return (size_t)st->st_blocks * BLOCK_BYTES >= size ||
+	       posix_fallocate(fd, 0, (off_t)size) == 0;
+}
+
 static bool create_file(const char *path, const char *name, size_t size)
 {
 	int fd = open_file(path, name, O_RDWR | O_CREAT);
@@ -63,7 +71,8 @@ static bool create_file(const char *path, const char *name, size_t size)
 	if (fd < 0)
 		return false;
 	is_made = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		  (st.st_size == (off_t)size || ftruncate(fd, (off_t)size) == 0);
+		  (st.st_size == (off_t)size || ftruncate(fd, (off_t)size) == 0) &&
+		  has_blocks(fd, &st, size);
 	(void)close(fd);
 	return is_made;
 }

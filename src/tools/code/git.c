@@ -102,6 +102,9 @@ static fw_error *translate(const struct fw_git *git, const char *reason)
 	if (strstr(reason, "no such ref: HEAD") || strstr(reason, "bad revision 'HEAD'") ||
 	    strstr(reason, "does not have any commits"))
 		return failed(git, "the branch has no commits");
+	if (strstr(reason, "promisor remote"))
+		return failed(git, "the repository is a partial clone without an object that "
+				   "this needs, and nothing is fetched here");
 	return failed(git, reason[0] ? reason : "git ended with an error");
 }
 
@@ -153,13 +156,25 @@ static bool take(void *ctx, const char *bytes, size_t len)
 	return run->git->take(run->git->ctx, bytes, len);
 }
 
-/* The mailmap of a work tree, which git itself does not look for in another directory. */
-static bool has_mailmap(const struct fw_code_place *place)
+/* The mailmap of a work tree is a file in it. Another directory is a bare repository to git, whose
+ * mailmap would be that of the commit HEAD. */
+static size_t put_mailmap(const struct fw_code_place *place, struct fw_git_line *line,
+			  size_t count)
 {
 	struct stat st;
 
-	return fstatat(place->root.fd, ".mailmap", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode);
+	if (fstatat(place->root.fd, ".git", &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return count;
+	line->argv[count++] = "-c";
+	line->argv[count++] = "mailmap.blob=";
+	if (fstatat(place->root.fd, ".mailmap", &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !S_ISREG(st.st_mode))
+		return count;
+	(void)snprintf(line->mailmap, sizeof line->mailmap, "mailmap.file=%s/.mailmap",
+		       place->root.path);
+	line->argv[count++] = "-c";
+	line->argv[count++] = line->mailmap;
+	return count;
 }
 
 static size_t put_options(const struct fw_code_place *place, const char *directory,
@@ -169,13 +184,7 @@ static size_t put_options(const struct fw_code_place *place, const char *directo
 
 	for (size_t i = 0; i < sizeof safe_options / sizeof *safe_options; i++)
 		line->argv[count++] = safe_options[i];
-	if (directory && has_mailmap(place)) {
-		(void)snprintf(line->mailmap, sizeof line->mailmap, "mailmap.file=%s/.mailmap",
-			       place->root.path);
-		line->argv[count++] = "-c";
-		line->argv[count++] = line->mailmap;
-	}
-	return count;
+	return directory ? put_mailmap(place, line, count) : count;
 }
 
 static void put_environment(const struct fw_code_place *place, const char *directory,

@@ -84,18 +84,43 @@ bool fw_git_graph__directory(const struct fw_code_repo *repo, char ret_path[FW_P
 	return true;
 }
 
-/* Settings that change what blame and log print. The words may be found where they mean
- * something else: then it is slower, and right. */
+/* Settings that change what blame and log print, or where references are. The words may be found
+ * where they mean something else: then it is slower, and right. */
 static bool has_settings(const char *text)
 {
 	static const char *const words[] = { "blame", "mailmap", "include", "worktreeconfig",
-					     "[diff", "[log",    "replace" };
+					     "[diff", "[log",    "replace", "refstorage" };
 
 	for (; *text; text++)
 		for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 			if (strncasecmp(text, words[i], strlen(words[i])) == 0)
 				return true;
 	return false;
+}
+
+/* Does packed-refs have a replaced object? It is read in parts, which overlap. */
+static bool has_packed_replacement(const char *directory)
+{
+	static const char wanted[] = " refs/replace/";
+	char path[PATH_ROOM], text[CONFIG_BYTES];
+	bool is_found = false;
+	size_t kept = 0;
+	ssize_t got;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/packed-refs", directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return errno != ENOENT;
+	while (!is_found && (got = read(fd, text + kept, sizeof text - kept)) > 0) {
+		size_t len = kept + (size_t)got;
+
+		is_found = memmem(text, len, wanted, sizeof wanted - 1) != NULL;
+		kept = len < sizeof wanted ? len : sizeof wanted;
+		memmove(text, text + len - kept, kept);
+	}
+	(void)close(fd);
+	return is_found;
 }
 
 bool fw_git_graph__source(const char *directory, char ret_source[FW_GIT_SOURCE_SIZE])
@@ -111,7 +136,8 @@ bool fw_git_graph__source(const char *directory, char ret_source[FW_GIT_SOURCE_S
 		       (long long)st.st_size, (unsigned long long)st.st_ino,
 		       (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 	return !has_settings(text) && !is_there(directory, "shallow") &&
-	       !is_there(directory, "info/grafts") && !is_there(directory, "refs/replace");
+	       !is_there(directory, "info/grafts") && !is_there(directory, "refs/replace") &&
+	       !has_packed_replacement(directory);
 }
 
 /* ---- asking ---- */

@@ -6,7 +6,8 @@
  * piece ends at the end of a line; a longer line makes the buffer grow.
  *
  * A file with a NUL byte is binary and not searched, as in git and ripgrep. It is looked for
- * only in files that may match.
+ * only in files that may match, and at the beginning of large files, which then are not read
+ * to their end.
  */
 #include "tools/code/hunt_impl.h"
 
@@ -26,7 +27,7 @@
 
 #include <faultwire/raise.h>
 
-enum { BUFFER_BYTES = 256 * 1024, BEFORE = 40 };
+enum { BUFFER_BYTES = 256 * 1024, SNIFFED = 32 * 1024, BEFORE = 40 };
 
 struct hunter {
 	struct fw_hunt *hunt;
@@ -212,9 +213,20 @@ static size_t complete(const char *text, size_t len, bool is_end)
 	return is_end ? len : newline ? (size_t)(newline - text) + 1 : 0;
 }
 
-static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
+static fw_error *line_too_long(const struct hunter *h)
 {
-	size_t len = 0, skip = 0;
+	fw_error *err = fw_raise_file_too_large(h->file.path, FW_LIMIT_CODE_LINE_BYTES);
+
+	fw_error_set_hint(err,
+			  "A line of this file is too long to be searched. Leave the file "
+			  "out with a glob in paths that begins with an exclamation mark.");
+	return err;
+}
+
+/* `len` bytes of the file are in the buffer already. */
+static fw_error *search_pieces(struct hunter *h, int fd, size_t len, bool *ret_is_text)
+{
+	size_t skip = 0;
 	bool is_first = true;
 
 	for (;;) {
@@ -238,9 +250,23 @@ static fw_error *search_pieces(struct hunter *h, int fd, bool *ret_is_text)
 			h->line += fw_scan_lines(h->buffer, part);
 		memmove(h->buffer, h->buffer + part, len - part);
 		len -= part;
-		if (!part && (h->room >= FW_LIMIT_CODE_LINE_BYTES || !grow(h, 2 * h->room)))
-			return fw_raise_file_too_large(h->file.path, FW_LIMIT_CODE_LINE_BYTES);
+		if (part)
+			continue;
+		if (memchr(h->buffer, '\0', len)) {
+			*ret_is_text = false;
+			return NULL;
+		}
+		if (h->room >= FW_LIMIT_CODE_LINE_BYTES || !grow(h, 2 * h->room))
+			return line_too_long(h);
 	}
+}
+
+/* Reads the beginning of a file; returns how much there is. */
+static size_t sniff(struct hunter *h, int fd)
+{
+	ssize_t got = read(fd, h->buffer, SNIFFED);
+
+	return got > 0 ? (size_t)got : 0;
 }
 
 static void drop_hits(struct hunter *h)
@@ -252,18 +278,24 @@ static void drop_hits(struct hunter *h)
 static fw_error *search_file(struct hunter *h, int fd)
 {
 	bool is_text = true;
+	size_t len = 0;
 	struct stat st;
 	fw_error *err;
 
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
 		return NULL;
+	if (st.st_size > BUFFER_BYTES) {
+		len = sniff(h, fd);
+		if (memchr(h->buffer, '\0', len))
+			return NULL;
+	}
 	/* One more byte shows that the file has ended. */
 	if (st.st_size >= (off_t)h->room && h->room < FW_LIMIT_CODE_PIECE_BYTES &&
 	    !grow(h, st.st_size < FW_LIMIT_CODE_PIECE_BYTES ? (size_t)st.st_size + 1
 							    : FW_LIMIT_CODE_PIECE_BYTES))
 		return fw_raise_internal_out_of_memory();
 	h->expected = (size_t)st.st_size < h->room ? (size_t)st.st_size : SIZE_MAX;
-	err = search_pieces(h, fd, &is_text);
+	err = search_pieces(h, fd, len, &is_text);
 	if (!err && h->has_no_memory)
 		err = fw_raise_internal_out_of_memory();
 	if (err || !is_text) {

@@ -297,10 +297,9 @@ static void *on_events(void *ctx)
 
 static void wait_for_work(struct fw_indexer *indexer, int64_t limit_ms)
 {
-	struct timespec until;
+	int64_t until_ms = fw_steady_ms() + limit_ms;
+	const struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
 
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += limit_ms / 1000;
 	(void)pthread_mutex_lock(&indexer->lock);
 	while (!indexer->wants_walk && !indexer->wants_index)
 		if (pthread_cond_timedwait(&indexer->wanted, &indexer->lock, &until) ==
@@ -348,6 +347,17 @@ static void *keep(void *ctx)
 		wait_for_work(indexer, work_once(indexer));
 }
 
+/* Waits by the clock that nobody sets. */
+static void init_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(condition, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+}
+
 void fw_indexer_run(void *ctx)
 {
 	const struct fw_indexer_options *options = ctx;
@@ -365,7 +375,7 @@ void fw_indexer_run(void *ctx)
 		indexer->options = options;
 		indexer->repo = &options->repos->list[i];
 		(void)pthread_mutex_init(&indexer->lock, NULL);
-		(void)pthread_cond_init(&indexer->wanted, NULL);
+		init_condition(&indexer->wanted);
 		(void)pthread_create(&thread, NULL, keep, indexer);
 	}
 	for (;;)

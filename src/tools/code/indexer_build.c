@@ -18,7 +18,8 @@ enum {
 	TELL_MS = 3000,
 	SHOW_EVERY = 256,
 	NAME_SIZE = 32,
-	BUFFER_BYTES = FW_TRIGRAM_FILE_BYTES + 1
+	BUFFER_BYTES = FW_TRIGRAM_FILE_BYTES + 1,
+	SNIFFED = 32 * 1024 /* of a file that is too large */
 };
 
 static void name_of(uint64_t generation, char name[NAME_SIZE])
@@ -35,12 +36,12 @@ static uint64_t identity_of(const struct fw_indexer *indexer)
 
 /* ---- reading files ---- */
 
-static size_t read_all(int fd, char *buffer)
+static size_t read_up_to(int fd, char *buffer, size_t most)
 {
 	size_t len = 0;
 
-	while (len < BUFFER_BYTES) {
-		ssize_t got = read(fd, buffer + len, BUFFER_BYTES - len);
+	while (len < most) {
+		ssize_t got = read(fd, buffer + len, most - len);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -55,19 +56,26 @@ static size_t read_all(int fd, char *buffer)
 static unsigned add_file(struct fw_indexer *indexer, struct fw_trigram_build *build,
 			 const struct fw_trigram_source *source, uint32_t number, char *buffer)
 {
+	bool is_large = source->facts.size > FW_TRIGRAM_FILE_BYTES;
 	unsigned flags = FW_TRIGRAM_ALWAYS;
 	struct stat st;
+	size_t len;
 	int fd;
 
-	/* With several names, or too large: not worth reading. */
-	if (source->facts.flags || source->facts.size > FW_TRIGRAM_FILE_BYTES)
+	/* With several names: not worth reading. */
+	if (source->facts.flags)
 		return FW_TRIGRAM_ALWAYS;
 	fd = fw_root_open_canonical(indexer->place.root.fd, source->path,
 				    O_RDONLY | O_NONBLOCK);
 	if (fd < 0)
 		return FW_TRIGRAM_ALWAYS;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		flags = fw_trigram_build_add(build, number, buffer, read_all(fd, buffer));
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		len = read_up_to(fd, buffer, is_large ? SNIFFED : BUFFER_BYTES);
+		if (!is_large)
+			flags = fw_trigram_build_add(build, number, buffer, len);
+		else if (memchr(buffer, '\0', len))
+			flags = FW_TRIGRAM_NEVER;
+	}
 	(void)close(fd);
 	return flags;
 }

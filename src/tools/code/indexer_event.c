@@ -151,7 +151,8 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 	(void)dir;
 	(void)len;
 	(void)name;
-	if ((!l->below_len || is_new(l, path)) && !is_known(l->indexer, path))
+	/* The index may know a file of this name from a directory that was here before. */
+	if (l->below_len ? is_new(l, path) : !is_known(l->indexer, path))
 		put(l->indexer, path, true);
 	return true;
 }

@@ -97,7 +97,7 @@ static fw_error *read_lines(struct reading *r)
 {
 	bool has_more = true;
 
-	while (has_more && !r->is_done)
+	while (has_more && !r->is_done && r->content.state == FW_BUF_OK)
 		FW_TRY(read_piece(r, &has_more));
 	if (r->content.state == FW_BUF_TOO_LARGE)
 		return fw_raise_file_too_large(r->path, FW_LIMIT_CODE_FILE_BYTES);

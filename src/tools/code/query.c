@@ -58,6 +58,9 @@ static fw_error *invalid(int error, size_t at)
 		       (const char *)words);
 	err = fw_raise_input_invalid_value("query", expected);
 	fw_error_add_u64(err, "offset", at);
+	fw_error_set_hint(err,
+			  "Write a backslash before a character that is meant as it is, or "
+			  "search for the text itself, without regex.");
 	return err;
 }
 
@@ -274,6 +277,17 @@ void fw_matcher_free(struct fw_matcher *matcher)
 	fw__release(matcher);
 }
 
+static fw_error *too_many_steps(void)
+{
+	fw_error *err = fw_raise_input_invalid_value(
+		"query", "a regular expression that can be matched within the step limit");
+
+	fw_error_set_hint(err,
+			  "Make the expression simpler: avoid repetition within repetition, "
+			  "such as (a+)+.");
+	return err;
+}
+
 /* Where the expression matches in a text; `*ret_at` is not set if it does not. */
 static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, size_t len,
 		       size_t from, bool *ret_has_match, size_t *ret_at)
@@ -296,8 +310,7 @@ static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, 
 		return NULL;
 	if (result == PCRE2_ERROR_NOMEMORY)
 		return fw_raise_internal_out_of_memory();
-	return fw_raise_input_invalid_value(
-		"query", "a regular expression that can be matched within the step limit");
+	return too_many_steps();
 }
 
 /* ---- a block ---- */

@@ -27,19 +27,24 @@ struct listed {
 
 static const struct listed file_tools[] = {
 	{ "open_file", "Open a file",
-	  "Gives the text of a file of the repository, or some of its lines.",
+	  "Gives the text of a file of the repository, or a range of its lines; at most 2 MiB. "
+	  "outline shows which lines a definition has.",
 	  "files:open_file", "{\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0}",
 	  fw_code_open_file },
 	{ "list_paths", "List paths",
 	  "Lists the files of the repository, or of one folder, by globs. Leaves out what "
 	  ".gitignore and .ignore name, and folders such as .git and node_modules. total is "
-	  "the number of all paths that fit.",
+	  "the number of all paths that fit; if truncated, narrow the globs or raise "
+	  "max_results.",
 	  "files:list_paths", "{\"items\":[],\"total\":0,\"truncated\":false}",
 	  fw_code_list_paths },
 	{ "search_text", "Search text",
 	  "Finds lines that contain a text or match a regular expression (PCRE2, one line at "
 	  "a time), in the files that list_paths lists. Ignores case unless case_sensitive is "
-	  "true. total is the number of all matching lines.",
+	  "true. Use it for names and texts that you know, semantic_search for questions. "
+	  "total "
+	  "is the number of all matching lines; if truncated, narrow paths or raise "
+	  "max_results.",
 	  "search:text", "{\"matches\":[],\"total\":0,\"truncated\":false}",
 	  fw_code_search_text },
 };
@@ -47,13 +52,15 @@ static const struct listed file_tools[] = {
 static const struct listed symbol_tools[] = {
 	{ "find_symbol", "Find a symbol",
 	  "Finds where functions, classes, types and the like are defined, by their name or "
-	  "a part of it; exact names first. Definitions are recognized by the look of lines, "
-	  "in about twenty languages.",
+	  "a part of it, in any case; exact names first. Definitions are recognized by the "
+	  "look "
+	  "of lines, in about twenty languages. find_references finds their uses.",
 	  "semantic:find_symbol", "{\"symbols\":[],\"total\":0,\"truncated\":false}",
 	  fw_semantic_find_symbol },
 	{ "outline", "Outline a file",
-	  "Lists what a file defines, with kinds and lines: its functions, classes, types, "
-	  "headings.",
+	  "Lists what a file defines, with kinds and first and last lines: its functions, "
+	  "classes, types, headings. Cheaper than to read the file; open_file then gives the "
+	  "lines.",
 	  "semantic:outline", "{\"path\":\"\",\"symbols\":[],\"lines\":0}",
 	  fw_semantic_outline },
 	{ "find_references", "Find references",
@@ -68,7 +75,8 @@ static const struct listed semantic_tools[] = {
 	{ "semantic_search", "Search by meaning",
 	  "Finds the parts of files that fit a question or a description best, by words, "
 	  "names, past commits and similarity, with the reasons. answer quotes the best ones "
-	  "with their places; confidence is how likely the first finding is the right file.",
+	  "with their places; confidence is how likely the first finding is the right file. "
+	  "For a name or a text that you know, search_text and find_symbol are exact.",
 	  "semantic:search", "{\"findings\":[],\"answer\":\"\",\"confidence\":0.0}",
 	  fw_semantic_search },
 };
@@ -76,7 +84,8 @@ static const struct listed semantic_tools[] = {
 static const struct listed git_tools[] = {
 	{ "blame_range", "Blame lines",
 	  "Tells for each line of a range which commit changed it last: hash, author, date and "
-	  "subject. Lines are those of the commit HEAD.",
+	  "subject. Lines are those of the commit HEAD: changes that are not committed are not "
+	  "seen.",
 	  "git:blame_range", "{\"blame\":[]}", fw_code_blame_range },
 	{ "file_history", "File history",
 	  "Lists the commits that changed a file, newest first, also from before it was "

@@ -24,7 +24,7 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { DRIFT_SHARE = 5 };
+enum { DRIFT_SHARE = 5, DATA_PATH_SIZE = FW_PATH_SIZE + 16 };
 
 bool fw_semantic_building_is_stopped(const struct fw_semantic_building *b)
 {
@@ -265,12 +265,25 @@ static fw_error *is_dirty(struct fw_semantic_building *b, bool *ret_is_dirty)
 	return NULL;
 }
 
+static void put_data_path(const struct fw_semantic_build *build, char path[DATA_PATH_SIZE])
+{
+	(void)snprintf(path, DATA_PATH_SIZE, "%s/data.db", build->directory);
+}
+
+static void delete_data(const struct fw_semantic_build *build)
+{
+	char path[DATA_PATH_SIZE];
+
+	put_data_path(build, path);
+	fw_semantic_data_delete(path);
+}
+
 static fw_error *build(struct fw_semantic_building *b)
 {
-	char path[FW_PATH_SIZE + 16];
+	char path[DATA_PATH_SIZE];
 	bool was_dirty = false;
 
-	(void)snprintf(path, sizeof path, "%s/data.db", b->build->directory);
+	put_data_path(b->build, path);
 	FW_TRY(fw_semantic_data_open(path, &b->data, &b->is_new));
 	FW_TRY(is_dirty(b, &was_dirty));
 	FW_TRY(mark(b, true));
@@ -288,25 +301,23 @@ static fw_error *build(struct fw_semantic_building *b)
 
 static fw_error *lock(struct fw_semantic_building *b)
 {
+	fw_error *err;
+
 	b->dir = open(b->build->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->dir < 0)
 		return fw_error_from_errno(FW_HERE, errno, "the directory of the index");
-	b->lock = openat(b->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (b->lock < 0)
-		return fw_error_from_errno(FW_HERE, errno, "the lock of the index");
-	if (flock(b->lock, LOCK_EX | LOCK_NB) != 0)
-		return fw_raise_search_failed("", NULL,
-					      "another process is building this index");
-	return NULL;
+	err = fw_semantic_lock(b->dir, &b->lock);
+	b->build->is_busy = err && fw_error_code(err) == FW_SEARCH_FAILED;
+	return err;
 }
 
-fw_error *fw_semantic_build(struct fw_semantic_build *options)
+static fw_error *run(struct fw_semantic_build *options, bool *ret_is_corrupt)
 {
 	struct fw_semantic_building *b = fw__allocate(sizeof *b);
 	struct fw_code_repo *repo;
-	int64_t start = fw_steady_ms();
 	fw_error *err;
 
+	*ret_is_corrupt = false;
 	if (!b)
 		return fw_raise_internal_out_of_memory();
 	fw__zero(b, sizeof *b);
@@ -328,13 +339,30 @@ fw_error *fw_semantic_build(struct fw_semantic_build *options)
 	fw_semantic_history_free(b->history);
 	fw_semantic_writing_clear(&b->writing);
 	fw_semantic_corpus_clear(&b->corpus);
+	*ret_is_corrupt = err && fw_semantic_data_is_corrupt(b->data);
 	fw_semantic_data_close(b->data);
+	if (*ret_is_corrupt)
+		delete_data(options);
 	fw_code_place_close(&b->place);
 	if (b->lock >= 0)
 		(void)close(b->lock);
 	if (b->dir >= 0)
 		(void)close(b->dir);
 	fw__release(b);
+	return err;
+}
+
+fw_error *fw_semantic_build(struct fw_semantic_build *options)
+{
+	int64_t start = fw_steady_ms();
+	bool is_corrupt;
+	fw_error *err = run(options, &is_corrupt);
+
+	/* Without the database, everything is read again. */
+	if (err && is_corrupt) {
+		fw_error_free(err);
+		err = run(options, &is_corrupt);
+	}
 	options->ms = (uint64_t)(fw_steady_ms() - start);
 	return err;
 }

@@ -195,7 +195,7 @@ static fw_error *collect(struct embedding *e, struct fw_semantic_space *space)
 		FW_TRY(fw_semantic_data_vectors(e->b->data, corpus->sources[i].blob, &known,
 						&len));
 		if (len != chunks * (e->dims + sizeof(float)))
-			return fw_raise_search_failed("", NULL, "the index is damaged");
+			return fw_semantic_data_damaged(e->b->data);
 		from = known;
 		for (size_t j = 0; j < chunks; j++, at++) {
 			memcpy(space->vectors + at * e->dims, from + sizeof(float), e->dims);

@@ -69,7 +69,7 @@ static fw_error *add_record(struct fw_semantic_corpus *corpus, struct fw_semanti
 	while (fw_semantic_reader_next(&reader, &chunk))
 		chunks++;
 	if (reader.is_broken || !record)
-		return fw_raise_search_failed("", NULL, "the index is damaged");
+		return fw_semantic_data_damaged(data);
 	source->record = corpus->records.len;
 	if (corpus->chunk_count + chunks > FW_SEMANTIC_CHUNKS_MAX) {
 		source->record_len = 0;

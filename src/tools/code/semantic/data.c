@@ -72,7 +72,8 @@ static fw_error *failed(struct fw_semantic_data *data, int result)
 
 	if (primary == SQLITE_NOMEM)
 		return fw_raise_internal_out_of_memory();
-	data->is_corrupt = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+	if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
+		data->is_corrupt = true;
 	return fw_raise_search_failed(
 		"", NULL, data->db ? sqlite3_errmsg(data->db) : sqlite3_errstr(result));
 }
@@ -193,7 +194,7 @@ static fw_error *open_database(struct fw_semantic_data *data, const char *path,
 	return execute(data, "COMMIT");
 }
 
-static void delete_database(const char *path)
+void fw_semantic_data_delete(const char *path)
 {
 	static const char *const ends[] = { "", "-wal", "-shm" };
 	char name[4200];
@@ -219,7 +220,7 @@ fw_error *fw_semantic_data_open(const char *path, struct fw_semantic_data **ret_
 	if (err && data->is_corrupt) {
 		fw_error_free(err);
 		close_database(data);
-		delete_database(path);
+		fw_semantic_data_delete(path);
 		data->is_corrupt = false;
 		err = open_database(data, path, ret_is_new);
 	}
@@ -237,6 +238,17 @@ void fw_semantic_data_close(struct fw_semantic_data *data)
 		return;
 	close_database(data);
 	fw__release(data);
+}
+
+bool fw_semantic_data_is_corrupt(const struct fw_semantic_data *data)
+{
+	return data && data->is_corrupt;
+}
+
+fw_error *fw_semantic_data_damaged(struct fw_semantic_data *data)
+{
+	data->is_corrupt = true;
+	return fw_raise_search_failed("", NULL, "the index is damaged");
 }
 
 fw_error *fw_semantic_data_begin(struct fw_semantic_data *data)

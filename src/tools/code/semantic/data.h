@@ -32,6 +32,13 @@ FW_NODISCARD fw_error *fw_semantic_data_open(const char *path,
 /* NULL is a no-op. What is not committed is lost. */
 void fw_semantic_data_close(struct fw_semantic_data *data);
 
+/* Was something found that cannot be right? */
+bool fw_semantic_data_is_corrupt(const struct fw_semantic_data *data);
+/* The error of a record that cannot be right: search.failed. */
+FW_NODISCARD fw_error *fw_semantic_data_damaged(struct fw_semantic_data *data);
+/* Deletes the database at `path`, which is not open. */
+void fw_semantic_data_delete(const char *path);
+
 FW_NODISCARD fw_error *fw_semantic_data_begin(struct fw_semantic_data *data);
 FW_NODISCARD fw_error *fw_semantic_data_commit(struct fw_semantic_data *data);
 

@@ -46,13 +46,12 @@ static fw_error *read_text(const char *name, char *ret_text, size_t size)
 static void put_id(struct fw_semantic_embedder *e)
 {
 	const char *host = strstr(e->url, "://") + 3;
-	const char *at = strchr(host, '@');
-	const char *slash = strchr(host, '/');
+	const char *end = host + strcspn(host, "/?#");
+	const char *at = memrchr(host, '@', (size_t)(end - host));
 
-	if (at && (!slash || at < slash))
+	if (at)
 		host = at + 1;
-	(void)snprintf(e->id, sizeof e->id, "%.60s at %.*s", e->model,
-		       (int)strcspn(host, "/?#"), host);
+	(void)snprintf(e->id, sizeof e->id, "%.60s at %.*s", e->model, (int)(end - host), host);
 }
 
 fw_error *fw_semantic_embedder_read(struct fw_semantic_embedder *ret_embedder, bool *ret_is_set)

@@ -290,7 +290,8 @@ fw_error *fw_semantic_history_end(struct fw_semantic_history *history,
 	join(history);
 	memcpy(ret_head, history->head, FW_SEMANTIC_SHA_SIZE);
 	*ret_is_changed = history->head[0] && strcmp(history->old, history->head) != 0;
-	if (!*ret_is_changed)
+	/* What was read until it was cancelled must not pass for the whole history. */
+	if (!*ret_is_changed || is_cancelled(&history->reading))
 		return NULL;
 	if (history->is_whole)
 		FW_TRY(fw_semantic_data_drop_commits(data));

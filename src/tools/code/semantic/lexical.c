@@ -154,6 +154,27 @@ static void score(struct scan *s)
 		s->list[i].score /= most;
 }
 
+static void put_why(const struct scan *s, const struct candidate *c,
+		    struct fw_semantic_finding *finding)
+{
+	struct fw_buf out;
+	bool is_first = true;
+
+	fw_buf_init(&out, sizeof finding->why - 1);
+	FW_BUF(&out, "{\"terms\":[");
+	for (size_t i = 0; i < s->terms; i++)
+		if (c->tf[i]) {
+			if (!is_first)
+				FW_BUF(&out, ",");
+			fw_buf_json_str(&out, s->query->terms[i].text);
+			is_first = false;
+		}
+	FW_BUF(&out, "],\"commits\":[],\"similarity\":0.0,\"lexical\":true}");
+	if (out.state == FW_BUF_OK)
+		memcpy(finding->why, out.text, out.len + 1);
+	fw_buf_clear(&out);
+}
+
 static fw_error *put_finding(struct scan *s, struct fw_semantic_findings *findings,
 			     const struct candidate *c)
 {
@@ -172,8 +193,7 @@ static fw_error *put_finding(struct scan *s, struct fw_semantic_findings *findin
 	f->start_line = c->start_line;
 	f->end_line = c->end_line;
 	f->score = c->score;
-	(void)snprintf(f->why, sizeof f->why,
-		       "{\"terms\":[],\"commits\":[],\"similarity\":0.0,\"lexical\":true}");
+	put_why(s, c, f);
 	end = s->text + (got > 0 ? got : 0);
 	for (stop = at; stop < end && line <= c->end_line; line++) {
 		const char *newline = memchr(stop, '\n', (size_t)(end - stop));

@@ -190,7 +190,9 @@ static bool grow(struct fw_outline *outline)
 
 	if (outline->count < outline->cap)
 		return true;
-	list = cap <= SYMBOLS_MAX ? fw__reallocate(outline->list, cap * sizeof *list) : NULL;
+	if (cap > SYMBOLS_MAX)
+		cap = SYMBOLS_MAX;
+	list = cap > outline->cap ? fw__reallocate(outline->list, cap * sizeof *list) : NULL;
 	if (!list) {
 		outline->is_cut = true;
 		return false;

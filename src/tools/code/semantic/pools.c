@@ -32,6 +32,8 @@ fw_error *fw_semantic_pools_prepare(const struct fw_toolset_host *host,
 			err = fw_semantic_directory_make(repo->semantic);
 		if (err)
 			repo->semantic[0] = '\0';
+		else
+			fw_semantic_directory_hold(repo->semantic);
 		has_any = has_any || !err;
 		fw_error_free(err);
 	}

@@ -11,13 +11,23 @@
 
 enum { MORE_CHUNKS = 2 };
 
+static float larger(float a, float b)
+{
+	return a > b ? a : b;
+}
+
+/* Four at a time, so that a comparison need not wait for the one before it. */
 static float most_of(const float *list, size_t count)
 {
-	float most = 0;
+	float most[4] = { 0 };
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++)
-		most = list[i] > most ? list[i] : most;
-	return most;
+	for (; i + 4 <= count; i += 4)
+		for (size_t j = 0; j < 4; j++)
+			most[j] = larger(list[i + j], most[j]);
+	for (; i < count; i++)
+		most[0] = larger(list[i], most[0]);
+	return larger(larger(most[0], most[1]), larger(most[2], most[3]));
 }
 
 static float share(float value, float most)
@@ -116,6 +126,10 @@ static void put_file(const struct fw_semantic_ranking *r, const struct scale *sc
 	uint32_t chunks[MORE_CHUNKS + 1];
 	float first = 0;
 
+	/* Even with the best chunk of all it would not be among the best. */
+	if (hits->count == most &&
+	    (base + (w->chunk + w->dense)) / whole_weight(w) <= hits->list[most - 1].score)
+		return;
 	for (size_t i = 0; i <= MORE_CHUNKS; i++) {
 		struct fw_semantic_hit hit = { .file = file };
 		float score;

@@ -17,7 +17,7 @@
 
 #include <faultwire/raise.h>
 
-enum { SHOWN = 100, MOST = 1000, PREVIEW = 200 };
+enum { SHOWN = 100, MOST = 1000, PREVIEW = 200, BEFORE = 40 };
 
 enum grade { DEFINITION, CALL, USE, MENTION };
 
@@ -25,6 +25,7 @@ struct finding {
 	const char *word;
 	size_t word_len;
 	struct fw_outline outline;
+	size_t begun; /* symbols that begin in the current line or before */
 	struct fw_semantic_ranking ranking;
 };
 
@@ -61,8 +62,8 @@ static enum grade grade_of(const struct finding *f, const char *line, const char
 {
 	const char *after = at + f->word_len;
 
-	for (size_t i = 0; i < f->outline.count; i++)
-		if (f->outline.list[i].name == at && f->outline.list[i].start_line == number)
+	for (size_t i = f->begun; i-- > 0 && f->outline.list[i].start_line == number;)
+		if (f->outline.list[i].name == at)
 			return DEFINITION;
 	if (is_comment(line, end))
 		return MENTION;
@@ -71,15 +72,15 @@ static enum grade grade_of(const struct finding *f, const char *line, const char
 	return after < end && *after == '(' ? CALL : USE;
 }
 
-/* The innermost symbol around a line. */
-static const struct fw_outline_symbol *around(const struct fw_outline *outline, uint32_t line)
+/* The innermost symbol around a line: the last that has begun, or one that contains it. */
+static const struct fw_outline_symbol *around(const struct finding *f, uint32_t line)
 {
-	const struct fw_outline_symbol *best = NULL;
+	const struct fw_outline_symbol *list = f->outline.list;
+	size_t at = f->begun ? f->begun - 1 : UINT32_MAX;
 
-	for (size_t i = 0; i < outline->count && outline->list[i].start_line <= line; i++)
-		if (outline->list[i].end_line >= line)
-			best = &outline->list[i];
-	return best;
+	while (at != UINT32_MAX && list[at].end_line < line)
+		at = list[at].parent;
+	return at == UINT32_MAX ? NULL : &list[at];
 }
 
 static void put_text(struct fw_buf *out, const char *text, size_t len)
@@ -99,14 +100,33 @@ struct spot {
 	uint32_t number;
 };
 
+/* The line, or of a long one the part with the name. */
+static void put_preview(struct fw_buf *out, const struct spot *spot, size_t word_len)
+{
+	const char *from = spot->line;
+	size_t before = (size_t)(spot->at - from);
+
+	if (before > BEFORE && before + word_len > PREVIEW) {
+		from = spot->at - BEFORE;
+		while (((unsigned char)*from & 0xc0) == 0x80)
+			from++;
+	}
+	put_text(out, from, (size_t)(spot->end - from));
+}
+
 static bool keep(struct finding *f, const struct spot *spot)
 {
 	static const char *const names[] = { "definition", "call", "use", "mention" };
-	enum grade grade = grade_of(f, spot->line, spot->end, spot->at, spot->number);
-	const struct fw_outline_symbol *symbol = around(&f->outline, spot->number);
+	const struct fw_outline_symbol *symbol;
 	struct fw_buf *out;
 	int64_t column = 1;
+	enum grade grade;
 
+	while (f->begun < f->outline.count &&
+	       f->outline.list[f->begun].start_line <= spot->number)
+		f->begun++;
+	grade = grade_of(f, spot->line, spot->end, spot->at, spot->number);
+	symbol = around(f, spot->number);
 	if (!fw_semantic_ranking_add(&f->ranking, grade, &out))
 		return false;
 	if (!out)
@@ -124,7 +144,7 @@ static bool keep(struct finding *f, const struct spot *spot)
 	FW_BUF(out, ",\"symbol\":");
 	put_text(out, symbol ? symbol->name : "", symbol ? symbol->name_len : 0);
 	FW_BUF(out, ",\"preview\":");
-	put_text(out, spot->line, (size_t)(spot->end - spot->line));
+	put_preview(out, spot, f->word_len);
 	FW_BUF(out, "}");
 	return fw_semantic_ranking_end(&f->ranking);
 }
@@ -137,6 +157,7 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	struct spot spot = { .path = path, .number = 1 };
 
 	fw_outline_read(&f->outline, fw_outline_language_of(path, text, len), text, len);
+	f->begun = 0;
 	for (const char *at = text;
 	     (at = memmem(at, (size_t)(stop - at), f->word, f->word_len));) {
 		const char *end = memchr(at, '\n', (size_t)(stop - at));

@@ -3,7 +3,7 @@
  *
  * An index is a directory below the state directory, for each repository by its path: `data.db`
  * (data.h) is what builds continue from, `snapshot` (snapshot.h) is what searches read, `lock`
- * is locked during a build. Workers can read the directory and nothing else of the state; only
+ * is locked during a build, and `users` by servers. Workers can read the directory and nothing else of the state; only
  * `faultwire index` writes it, from the command line or started by `faultwire serve`.
  */
 #ifndef FW_TOOLS_CODE_SEMANTIC_SEMANTIC_H
@@ -44,6 +44,7 @@ struct fw_semantic_build {
 	void *ctx;
 	/* Results. */
 	bool is_unchanged; /* nothing was to be done */
+	bool is_busy;      /* another process builds it */
 	bool is_cancelled_early;
 	size_t files, chunks, changed, commits;
 	uint64_t read_bytes;   /* of changed files */
@@ -86,6 +87,12 @@ FW_NODISCARD fw_error *fw_semantic_drop(const char *directory, bool *ret_was_the
 
 /* Does a process build the index in this directory now? */
 bool fw_semantic_is_building(int directory);
+/* Keeps other processes from building or deleting it until the descriptor is closed. Raises
+ * search.failed if one does already, io.*. */
+FW_NODISCARD fw_error *fw_semantic_lock(int directory, int *ret_fd);
+/* From now on until the process ends, fw_semantic_drop() leaves the directory itself: workers are
+ * confined to this one, and could not use another one of the same name. */
+void fw_semantic_directory_hold(const char *directory);
 
 #define FW_SEMANTIC_SNAPSHOT_NAME "snapshot"
 /* The analysis of the repository itself (lsa.h). */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/digest.h"
@@ -17,7 +18,10 @@
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
-enum { NAME_HEX = 16, NAME_BYTES = 40 };
+enum { NAME_HEX = 16, NAME_BYTES = 40, LOCK_ATTEMPTS = 50, LOCK_PAUSE_NS = 20 * 1000 * 1000 };
+
+#define LOCK_NAME "lock"
+#define USERS_NAME "users"
 
 fw_error *fw_semantic_directory(const char *state, const char *repo,
 				char ret_path[FW_PATH_SIZE])
@@ -71,7 +75,7 @@ const char *fw_semantic_state_name(enum fw_semantic_state state)
 
 bool fw_semantic_is_building(int directory)
 {
-	int fd = openat(directory, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(directory, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool is_locked;
 
 	if (fd < 0)
@@ -126,26 +130,108 @@ void fw_semantic_status(const char *directory, struct fw_semantic_status *ret_st
 	(void)close(dir);
 }
 
+/* ---- locks ---- */
+
+static int open_file(int directory, const char *name)
+{
+	return openat(directory, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* Was the file deleted by the process that had it locked before? */
+static bool is_gone(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) != 0 || st.st_nlink == 0;
+}
+
+fw_error *fw_semantic_lock(int directory, int *ret_fd)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+	/* A search that looks whether it is locked holds the lock for a moment. */
+	for (int i = 0; i < LOCK_ATTEMPTS; i++) {
+		int fd = open_file(directory, LOCK_NAME);
+
+		if (fd < 0)
+			return fw_error_from_errno(FW_HERE, errno, "the lock of the index");
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && !is_gone(fd)) {
+			*ret_fd = fd;
+			return NULL;
+		}
+		(void)close(fd);
+		(void)nanosleep(&pause, NULL);
+	}
+	return fw_raise_search_failed("", NULL, "another process is building this index");
+}
+
+void fw_semantic_directory_hold(const char *directory)
+{
+	int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dir >= 0 ? open_file(dir, USERS_NAME) : -1;
+
+	/* It stays open, which keeps it locked. */
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	if (dir >= 0)
+		(void)close(dir);
+}
+
+static bool is_held(int directory)
+{
+	int fd = open_file(directory, USERS_NAME);
+	bool is_locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return is_locked;
+}
+
+/* ---- deleting ---- */
+
+static fw_error *delete_files(int directory, const char *const *names)
+{
+	for (; *names; names++)
+		if (unlinkat(directory, *names, 0) != 0 && errno != ENOENT)
+			return fw_error_from_errno(FW_HERE, errno, *names);
+	return NULL;
+}
+
+static fw_error *drop(const char *directory, int dir)
+{
+	static const char *const data[] = { FW_SEMANTIC_SNAPSHOT_NAME,
+					    FW_SEMANTIC_SNAPSHOT_NAME ".new",
+					    "data.db",
+					    "data.db-wal",
+					    "data.db-shm",
+					    NULL };
+	static const char *const locks[] = { USERS_NAME, LOCK_NAME, NULL };
+
+	FW_TRY(delete_files(dir, data));
+	if (is_held(dir))
+		return NULL;
+	FW_TRY(delete_files(dir, locks));
+	if (rmdir(directory) != 0 && errno != ENOENT)
+		return fw_error_from_errno(FW_HERE, errno, "the directory of the index");
+	return NULL;
+}
+
 fw_error *fw_semantic_drop(const char *directory, bool *ret_was_there)
 {
-	static const char *const names[] = { "snapshot",    "snapshot.new", "data.db",
-					     "data.db-wal", "data.db-shm",  "lock" };
 	int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	fw_error *err = NULL;
+	fw_error *err;
+	int lock;
 
 	*ret_was_there = dir >= 0;
 	if (dir < 0)
 		return errno == ENOENT ? NULL
 				       : fw_error_from_errno(FW_HERE, errno,
 							     "the directory of the index");
-	if (fw_semantic_is_building(dir))
-		err = fw_raise_search_failed("", NULL,
-					     "another process is building this index");
-	for (size_t i = 0; !err && i < sizeof names / sizeof *names; i++)
-		if (unlinkat(dir, names[i], 0) != 0 && errno != ENOENT)
-			err = fw_error_from_errno(FW_HERE, errno, names[i]);
+	err = fw_semantic_lock(dir, &lock);
+	if (!err) {
+		err = drop(directory, dir);
+		(void)close(lock);
+	}
 	(void)close(dir);
-	if (!err && rmdir(directory) != 0 && errno != ENOENT)
-		err = fw_error_from_errno(FW_HERE, errno, "the directory of the index");
 	return err;
 }

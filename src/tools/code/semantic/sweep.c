@@ -86,6 +86,9 @@ static bool read_text(struct state *s, int fd, size_t *ret_len)
 		len += (size_t)got;
 		if (len < s->room)
 			continue;
+		/* A large binary file is not read to its end. */
+		if (memchr(s->text, '\0', BUFFER_BYTES))
+			return false;
 		if (s->room >= FW_LIMIT_CODE_SWEEP_BYTES) {
 			s->sweep->is_cut = true;
 			return false;

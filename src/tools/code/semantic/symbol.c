@@ -101,6 +101,7 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	struct finding *f = ctx;
 
 	fw_outline_read(&f->outline, fw_outline_language_of(path, text, len), text, len);
+	f->ranking.is_cut = f->ranking.is_cut || f->outline.is_cut;
 	for (size_t i = 0; i < f->outline.count; i++) {
 		unsigned how_well = grade(f, &f->outline.list[i]);
 
@@ -145,7 +146,7 @@ fw_error *fw_semantic_find_symbol(fw_call *call, void *ctx)
 	/* Names that are equal but for their case are always kept. */
 	fw_semantic_ranking_init(&f.ranking, 1);
 	err = fw_semantic_sweep(&sweep);
-	f.ranking.is_cut = sweep.is_cut;
+	f.ranking.is_cut = f.ranking.is_cut || sweep.is_cut;
 	if (!err)
 		err = fw_semantic_ranking_answer(&f.ranking, call, "symbols", "outline",
 						 (size_t)limit);
