@@ -59,11 +59,6 @@ static int three_digits(const struct fw_word *word)
 	return word->is_number && word->len == 3 ? (int)fw_word_value(word) : 0;
 }
 
-static bool is_status(const struct fw_word *word)
-{
-	return is_known_status(three_digits(word));
-}
-
 /* 304 is no failure by itself, and 456 is in no standard: such numbers are believed only if
  * the text calls them a status. */
 static bool could_be_status(const struct fw_word *word)
@@ -234,12 +229,12 @@ static void take_status(struct fw_facts *facts, const struct fw_word *next)
 	const struct fw_word *word = word_at(facts, 0);
 	int status;
 
-	if (!word || is_amount(next))
+	if (!word || !could_be_status(word) || is_amount(next))
 		return;
 	status = three_digits(word);
-	if (facts->http_status < 400 && could_be_status(word) && is_called_status(facts))
+	if (facts->http_status < 400 && is_called_status(facts))
 		facts->http_status = status;
-	if (!is_status(word))
+	if (!is_known_status(status))
 		return;
 	if (!is_in_brackets(word) && !follows_status_word(facts) &&
 	    !answers_request(facts, next) &&
@@ -285,6 +280,12 @@ static double unit_of(const char *text, size_t len)
 		if (strlen(units[i].name) == len && memcmp(units[i].name, text, len) == 0)
 			return units[i].seconds;
 	return 0;
+}
+
+/* What almost no word does: the first letter of a unit. */
+static bool begins_unit(const struct fw_word *word)
+{
+	return memchr("smhd", word->text[0], 4) != NULL;
 }
 
 /* "90s", "6m0s", "1h30m": the seconds; negative: another word. */
@@ -426,7 +427,8 @@ static void take_delay(struct fw_facts *facts, const struct fw_word *next)
 	bool is_more;
 	double delay;
 
-	if (!word || (!fw_is_digit(word->text[0]) && (!next || number_of_word(word) < 0)))
+	if (!word || (!fw_is_digit(word->text[0]) &&
+		      (!next || !begins_unit(next) || number_of_word(word) < 0)))
 		return;
 	is_more = continues_delay(facts);
 	if (!is_more && (facts->retry_after >= 0 || !follows_trigger(facts)))

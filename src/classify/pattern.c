@@ -149,18 +149,55 @@ static bool grow_segments(fw_classifier *rules)
 	return true;
 }
 
+/* Whether this segment ends at the same nodes as that of `owner`. */
+static bool has_same_nodes(const struct compiler *c, uint32_t owner)
+{
+	if (c->rules->segments[owner].node_count != c->count)
+		return false;
+	for (size_t i = 0; i < c->count; i++)
+		if (!fw_phrases_is_end(&c->rules->phrases, c->nodes[i], owner))
+			return false;
+	return true;
+}
+
+/* A segment with the same phrases after the same segment, whose place serves this one as
+ * well: many patterns begin with "failed .." or "not ..". NULL: there is none. */
+static const struct fw_rule_segment *find_same(const struct compiler *c)
+{
+	const fw_classifier *rules = c->rules;
+	uint32_t end = rules->phrases.ends ? rules->phrases.ends[c->nodes[0]] : 0;
+
+	for (; end; end = rules->phrases.end_list[end].next) {
+		uint32_t owner = rules->phrases.end_list[end].owner;
+		const struct fw_rule_segment *other = &rules->segments[owner];
+
+		if (!other->is_last && other->gap == c->segment.gap &&
+		    (other->gap == FW_RULE_FIRST || other->before == c->segment.before) &&
+		    has_same_nodes(c, owner))
+			return other;
+	}
+	return NULL;
+}
+
 static fw_error *end_segment(struct compiler *c, bool is_last)
 {
 	fw_classifier *rules = c->rules;
 	uint32_t owner = (uint32_t)rules->segment_count;
+	const struct fw_rule_segment *same;
 
 	if (c->words == 0)
 		return bad("a pattern begins and ends with a word");
+	same = is_last ? NULL : find_same(c);
+	if (same) {
+		c->segment.slot = same->slot;
+		return NULL;
+	}
 	if (owner == FW_RULE_SEGMENTS_MAX ||
 	    (!is_last && rules->slot_count == FW_RULE_SLOTS_MAX))
 		return bad("the rules have too many patterns");
 	FW_TRY(out_of_memory(grow_segments(rules)));
 	c->segment.is_last = is_last;
+	c->segment.node_count = (uint16_t)c->count;
 	c->segment.slot = FW_RULE_SLOTS_MAX;
 	if (!is_last)
 		c->segment.slot = (uint16_t)rules->slot_count++;

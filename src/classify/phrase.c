@@ -121,10 +121,27 @@ static uint32_t add_word(struct fw_phrases *set, const char *text, size_t len)
 	if (!grow((void **)&set->texts, &set->text_cap, set->text_len + len, 1))
 		return FW_PHRASE_NONE;
 	memcpy(set->texts + set->text_len, text, len);
-	*word = (struct fw_phrase_word){ hash, (uint32_t)set->text_len, (uint32_t)len,
-					 (uint32_t)++set->word_count, 0 };
+	*word = (struct fw_phrase_word){ .hash = hash,
+					 .text = (uint32_t)set->text_len,
+					 .len = (uint32_t)len,
+					 .id = (uint32_t)++set->word_count };
 	set->text_len += len;
 	return word->id;
+}
+
+/* Notes at the word in small letters that a phrase has it with a capital. */
+static bool add_capital(struct fw_phrases *set, const char *text, size_t len, uint32_t id)
+{
+	char small[FW_WORD_BYTES];
+
+	if (!fw_is_upper(text[0]))
+		return true;
+	memcpy(small, text, len);
+	small[0] = (char)(small[0] | 0x20);
+	if (!add_word(set, small, len))
+		return false;
+	set->words[word_slot(set, small, len, fw_word_hash(small, len))].capital = id;
+	return true;
 }
 
 bool fw_phrases_join(struct fw_phrases *set, const char *name, size_t name_len,
@@ -193,7 +210,7 @@ bool fw_phrases_extend(struct fw_phrases *set, uint32_t *node, const char *text,
 		set->node_count = FW_PHRASE_ROOT;
 	if (len == sizeof number_set - 1 && memcmp(text, number_set, len) == 0)
 		set->number_set = word;
-	if (!word || !grow_edges(set) ||
+	if (!word || !add_capital(set, text, len, word) || !grow_edges(set) ||
 	    !grow((void **)&set->ends, &set->node_cap, set->node_count + 2, sizeof *set->ends))
 		return false;
 	edge = &set->edges[edge_slot(set, *node, word)];
@@ -215,12 +232,20 @@ bool fw_phrases_end(struct fw_phrases *set, uint32_t node, uint32_t owner)
 	return true;
 }
 
+bool fw_phrases_is_end(const struct fw_phrases *set, uint32_t node, uint32_t owner)
+{
+	for (uint32_t end = set->ends[node]; end; end = set->end_list[end].next)
+		if (set->end_list[end].owner == owner)
+			return true;
+	return false;
+}
+
 /* ---- the scan ---- */
 
-/* What one step needs: the nodes that were reached before it, and whom to tell. */
+/* What one step needs: the phrases that were active before it, and whom to tell. */
 struct step {
 	struct fw_phrase_scan *scan;
-	uint32_t nodes[FW_PHRASE_ACTIVE], starts[FW_PHRASE_ACTIVE];
+	const struct fw_phrase_active *active;
 	uint32_t count;
 	fw_phrase_fn *found;
 	void *ctx;
@@ -243,8 +268,7 @@ static void reach(struct step *step, uint32_t from, uint32_t first, uint32_t wor
 	report(scan, node, first, step->found, step->ctx);
 	if (scan->count == FW_PHRASE_ACTIVE)
 		return;
-	scan->nodes[scan->count] = node;
-	scan->starts[scan->count++] = first;
+	scan->active[scan->current][scan->count++] = (struct fw_phrase_active){ node, first };
 }
 
 /* Continues every phrase by a word or by a set that the word is in. */
@@ -254,19 +278,7 @@ static void reach_all(struct step *step, uint32_t word)
 		return;
 	reach(step, FW_PHRASE_ROOT, step->scan->index, word);
 	for (uint32_t i = 0; i < step->count; i++)
-		reach(step, step->nodes[i], step->starts[i], word);
-}
-
-/* The number of the word as written with a capital, for phrases that demand one. */
-static uint32_t capital_id(const struct fw_phrases *set, const struct fw_word *word)
-{
-	char text[FW_WORD_BYTES];
-
-	if (!word->is_capital)
-		return FW_PHRASE_NONE;
-	memcpy(text, word->text, word->len);
-	text[0] = (char)(text[0] & ~0x20);
-	return word_id(set, text, word->len, fw_word_hash(text, word->len));
+		reach(step, step->active[i].node, step->active[i].first, word);
 }
 
 void fw_phrase_step(struct fw_phrase_scan *scan, const struct fw_word *word,
@@ -274,14 +286,13 @@ void fw_phrase_step(struct fw_phrase_scan *scan, const struct fw_word *word,
 {
 	const struct fw_phrases *set = scan->set;
 	const struct fw_phrase_word *known = find_word(set, word->text, word->len, word->hash);
-	struct step step;
+	struct step step = { .scan = scan,
+			     .active = scan->active[scan->current],
+			     .count = word->sentence == scan->sentence ? scan->count : 0,
+			     .found = found,
+			     .ctx = ctx };
 
-	step.scan = scan;
-	step.found = found;
-	step.ctx = ctx;
-	step.count = word->sentence == scan->sentence ? scan->count : 0;
-	memcpy(step.nodes, scan->nodes, step.count * sizeof *step.nodes);
-	memcpy(step.starts, scan->starts, step.count * sizeof *step.starts);
+	scan->current = !scan->current;
 	scan->sentence = word->sentence;
 	scan->count = 0;
 	scan->index++;
@@ -290,7 +301,8 @@ void fw_phrase_step(struct fw_phrase_scan *scan, const struct fw_word *word,
 		reach_all(&step, set->members[in].set);
 	if (fw_is_digit(word->text[0]))
 		reach_all(&step, set->number_set);
-	reach_all(&step, capital_id(set, word));
+	if (known && word->is_capital)
+		reach_all(&step, known->capital);
 }
 
 void fw_phrase_fact(const struct fw_phrase_scan *scan, const char *word, fw_phrase_fn *found,

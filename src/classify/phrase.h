@@ -39,7 +39,8 @@ struct fw_phrase_word {
 	uint32_t text; /* offset in `texts` */
 	uint32_t len;  /* 0: the slot is empty */
 	uint32_t id;
-	uint32_t sets; /* the first of the sets that it is in; 0: none */
+	uint32_t sets;    /* the first of the sets that it is in; 0: none */
+	uint32_t capital; /* number of the same word with a capital; 0: no phrase has it */
 };
 
 /* That a word is in a set. */
@@ -78,6 +79,7 @@ void fw_phrases_free(struct fw_phrases *set);
 bool fw_phrases_extend(struct fw_phrases *set, uint32_t *node, const char *word, size_t len);
 /* The phrase that ends at `node` belongs to `owner`. False: out of memory. */
 bool fw_phrases_end(struct fw_phrases *set, uint32_t node, uint32_t owner);
+bool fw_phrases_is_end(const struct fw_phrases *set, uint32_t node, uint32_t owner);
 
 /* Puts a word into a set, whose name begins with "@". False: out of memory. */
 bool fw_phrases_join(struct fw_phrases *set, const char *name, size_t name_len,
@@ -87,10 +89,16 @@ bool fw_phrases_knows(const struct fw_phrases *set, const char *word, size_t len
 
 /* ---- the scan ---- */
 
+/* A phrase that the words so far begin. */
+struct fw_phrase_active {
+	uint32_t node;
+	uint32_t first; /* index of its first word */
+};
+
 struct fw_phrase_scan {
 	const struct fw_phrases *set;
-	uint32_t nodes[FW_PHRASE_ACTIVE];
-	uint32_t starts[FW_PHRASE_ACTIVE]; /* index of the first word */
+	struct fw_phrase_active active[2][FW_PHRASE_ACTIVE]; /* before a step, and after it */
+	uint32_t current;                                    /* the one of the two in use */
 	uint32_t count;
 	uint32_t sentence;
 	uint32_t index; /* of the word that was scanned last; the first is 1 */

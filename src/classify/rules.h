@@ -56,8 +56,9 @@ enum fw_rule_gap {
 
 struct fw_rule_segment {
 	uint16_t rule;
-	uint16_t slot;   /* where a scan keeps its place; FW_RULE_SLOTS_MAX: nowhere */
-	uint16_t before; /* the slot of the segment before */
+	uint16_t slot;       /* where a scan keeps its place; FW_RULE_SLOTS_MAX: nowhere */
+	uint16_t before;     /* the slot of the segment before */
+	uint16_t node_count; /* of the automaton, that it ends at */
 	uint8_t gap;
 	bool is_last;
 	bool is_unless;

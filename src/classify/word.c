@@ -140,17 +140,21 @@ static const char *end_of_locator(const char *p, const char *end)
 	return p;
 }
 
-/* The byte after the URL "scheme://host/..." or the absolute path that begins at `p`. */
-static const char *locator(const struct fw_word_reader *reader, const char *p)
+/* The byte after the absolute path that begins at `p`; NULL: there is none. */
+static const char *absolute_path(const struct fw_word_reader *reader, const char *p)
 {
-	const char *end = reader->end, *q = p;
+	bool begins = p == reader->begin || fw_is_space(p[-1]) || fw_is_quote(p[-1]) ||
+		      p[-1] == '(' || p[-1] == '=';
 
-	if (*p == '/') {
-		bool begins = p == reader->begin || fw_is_space(p[-1]) || fw_is_quote(p[-1]) ||
-			      p[-1] == '(' || p[-1] == '=';
+	return begins && is_word_byte(next_of(p, reader->end)) ? end_of_locator(p, reader->end)
+							       : NULL;
+}
 
-		return begins && is_word_byte(next_of(p, end)) ? end_of_locator(p, end) : NULL;
-	}
+/* The byte after the URL "scheme://host/..." that begins at `p`; NULL: there is none. */
+static const char *url(const char *p, const char *end)
+{
+	const char *q = p;
+
 	while (q < end && q - p < SCHEME_BYTES && (fw_is_lower(*q) || *q == '+'))
 		q++;
 	if (q == p || end - q < 4 || memcmp(q, "://", 3) != 0 || !is_word_byte(q[3]))
@@ -168,27 +172,30 @@ static const char *first_name(const struct fw_word_reader *reader, const char *p
 										      : NULL;
 }
 
-/* The byte after the name that begins at `p`; NULL: there is none. */
+/* The byte after the quoted name or the path that begins at `p`; NULL: there is none. */
 static const char *end_of_name(const struct fw_word_reader *reader, const char *p)
 {
 	if (fw_is_quote(*p) && p == reader->begin)
 		return first_name(reader, p);
 	if (fw_is_quote(*p))
 		return is_in_prose(reader, p) ? quoted_name(reader, p) : NULL;
-	if (*p == '/' || fw_is_lower(*p))
-		return locator(reader, p);
-	return NULL;
+	return *p == '/' ? absolute_path(reader, p) : NULL;
 }
 
 /* ---- words ---- */
 
-static void put(struct fw_word *word, char c)
+/* Adds a byte that is not a capital. */
+static void put_small(struct fw_word *word, char c)
 {
 	if (word->len == FW_WORD_BYTES)
 		return;
-	c = fw_is_upper(c) ? (char)(c | 0x20) : c;
 	word->text[word->len++] = c;
 	word->hash = (word->hash ^ (unsigned char)c) * FNV_PRIME;
+}
+
+static void put(struct fw_word *word, char c)
+{
+	put_small(word, fw_is_upper(c) ? (char)(c | 0x20) : c);
 }
 
 static void put_all(struct fw_word *word, const char *text)
@@ -199,20 +206,30 @@ static void put_all(struct fw_word *word, const char *text)
 		put(word, *text++);
 }
 
+/* The word is the name that ends before `end`. */
+static void put_name(struct fw_word_reader *reader, struct fw_word *word, const char *end)
+{
+	put_all(word, FW_WORD_NAME);
+	word->is_capital = word->is_number = false;
+	word->after = end < reader->end ? *end : '\0';
+	reader->p = end;
+}
+
 /* Goes to the first byte of the next word, or to the end of a name, which is then read. */
 static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
 {
 	for (; reader->p < reader->end; reader->p++) {
-		const char *p = reader->p, *name = end_of_name(reader, p);
+		const char *p = reader->p, *name;
+		size_t symbol;
 
+		if (fw_is_alnum(*p))
+			return true;
+		name = end_of_name(reader, p);
 		if (name) {
-			put_all(word, FW_WORD_NAME);
-			word->after = name < reader->end ? *name : '\0';
-			reader->p = name;
+			put_name(reader, word, name);
 			return true;
 		}
-		size_t symbol = symbol_at(p, reader->end);
-
+		symbol = symbol_at(p, reader->end);
 		if (symbol) {
 			reader->p += symbol - 1;
 		} else if (is_escape(p, reader->end)) {
@@ -258,18 +275,27 @@ static bool is_joint(const char *p, const char *end, bool is_number)
 	       (*p == '.' && is_number && fw_is_digit(next));
 }
 
+/* The first part of a word, if it is in small letters; most words have nothing else. */
+static const char *read_small(const char *p, const char *end, struct fw_word *word)
+{
+	while (p < end && fw_is_lower(*p))
+		put_small(word, *p++);
+	return p;
+}
+
 /* True if an apostrophe is within the word. */
 static bool read_word(struct fw_word_reader *reader, struct fw_word *word)
 {
 	bool is_joined = false;
-	const char *p = reader->p, *end = reader->end;
+	const char *p = reader->p, *end = reader->end, *first;
 
 	word->is_capital = fw_is_upper(*p) && fw_is_lower(next_of(p, end)) &&
 			   (p == reader->begin || !is_word_byte(p[-1]));
-	word->is_number = true;
+	word->is_number = !fw_is_lower(*p);
 	if (*p == '-')
 		put(word, *p++);
-	for (const char *first = p; p < end; p++) {
+	first = p;
+	for (p = read_small(p, end, word); p < end; p++) {
 		if (p > first && is_joint(p, end, word->is_number)) {
 			if (*p == '.')
 				put(word, *p);
@@ -343,6 +369,7 @@ static bool next_not(struct fw_word_reader *reader, struct fw_word *ret_word)
 
 bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
 {
+	const char *name;
 	bool is_joined;
 
 	if (reader->has_not)
@@ -357,11 +384,17 @@ bool fw_word_next(struct fw_word_reader *reader, struct fw_word *ret_word)
 	ret_word->clause = reader->clause;
 	reader->before = reader->p;
 	reader->before_len = 0;
-	if (ret_word->len) { /* a name */
-		ret_word->is_capital = ret_word->is_number = false;
+	if (ret_word->len)
+		return true; /* a name */
+	is_joined = read_word(reader, ret_word);
+	name = ret_word->after == ':' || ret_word->after == '+'
+		       ? url(reader->before, reader->end)
+		       : NULL;
+	if (name) {
+		reader->before = reader->p;
+		put_name(reader, ret_word, name);
 		return true;
 	}
-	is_joined = read_word(reader, ret_word);
 	reader->before_len = (uint32_t)(reader->p - reader->before);
 	split_contraction(reader, ret_word, is_joined);
 	return true;
