@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { json, web } from '../programs/web.mjs';
 import { bin, check, env, file, finish, match, root, run, same, scratch, test } from './lib/cli.mjs';
 
 const log = join(scratch(), 'log');
@@ -275,6 +276,18 @@ test('HTTP: Retry-After is waited for, and headers are sent', async () => {
 	check(tries[1][0] - tries[0][0] >= 999, `waited ${tries[1][0] - tries[0][0]} ms`);
 	same(tries[0][2], '7');
 	server.close();
+});
+
+test('HTTP: a Retry-After of more than five minutes is reported, not waited for', async () => {
+	const server = await web((req, res) => res.writeHead(429, { 'Retry-After': '3600' }).end('slow down'), (req, res, { id, method }) => method === 'tools/list' && Boolean(json(res, id, { tools: [{ name: 'go', inputSchema: { type: 'object' } }] })));
+	const child = spawn(bin, ['call', '--protocol', 'legacy', server.url, 'go'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+	let err = '';
+	child.stderr.on('data', (bytes) => (err += bytes));
+	same(await new Promise((resolve) => child.on('close', resolve)), 8);
+	check(err.includes('decision: later, in 3600 s; '), err);
+	check(err.includes('code: upstream.rate_limited'), err);
+	same(server.calls(), 1);
+	await server.stop();
 });
 
 test('mistakes on the command line', () => {

@@ -121,6 +121,7 @@ static int show_failure(struct job *job, fw_error *err)
 {
 	const fw_decision *decision = fw_client_decision(job->client);
 	const char *failure = fw_client_failure(job->client);
+	const char *incident = fw_error_incident_id(err);
 	int status = status_of(decision, err);
 
 	if (job->raw && failure) {
@@ -131,9 +132,9 @@ static int show_failure(struct job *job, fw_error *err)
 	} else {
 		cli_report(err, NULL, 0);
 		if (status != INTERRUPTED && !job->show.is_verbose)
-			cli_remark("decision: %s%s%s; %s", fw_action_name(decision->action),
-				   decision->next ? " " : "",
-				   decision->next ? decision->next : "", decision->reason);
+			cli_call_show_decision(decision, err);
+		cli_remark("code: %s%s%s", fw_error_name(err), incident ? ", incident: " : "",
+			   incident ? incident : "");
 		if (fw_error_detail(err))
 			cli_remark("detail: %.400s", fw_error_detail(err));
 	}

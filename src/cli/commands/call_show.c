@@ -73,6 +73,18 @@ static void show_log(const fw_client_event *event)
 	yyjson_doc_free(doc);
 }
 
+void cli_call_show_decision(const fw_decision *decision, const fw_error *err)
+{
+	double after = fw_error_retry_after(err);
+	char when[64] = "";
+
+	if (decision->action == FW_ACTION_LATER && after >= 0)
+		(void)snprintf(when, sizeof when, ", in %.10g s", after);
+	cli_remark("decision: %s%s%s%s; %s", fw_action_name(decision->action),
+		   decision->next ? " " : "", decision->next ? decision->next : "", when,
+		   decision->reason);
+}
+
 static void show_failed(const fw_client_event *event)
 {
 	const fw_decision *decision = event->decision;
@@ -80,12 +92,7 @@ static void show_failed(const fw_client_event *event)
 	cli_remark("attempt %u failed: %s, %s: %.300s", event->attempt,
 		   fw_type_name(fw_error_row(event->error)->type), fw_error_name(event->error),
 		   fw_error_message(event->error));
-	if (decision->next)
-		cli_remark("decision: %s %s; %s", fw_action_name(decision->action),
-			   decision->next, decision->reason);
-	else
-		cli_remark("decision: %s; %s", fw_action_name(decision->action),
-			   decision->reason);
+	cli_call_show_decision(decision, event->error);
 }
 
 void cli_call_show_event(void *ctx, const fw_client_event *event)
