@@ -4,6 +4,8 @@
  */
 #include "client/link.h"
 
+#include <string.h>
+
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
@@ -157,7 +159,8 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
-	if (has_framing(cause))
+	/* What is known about this failure is better advice than what the code says. */
+	if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
 		fw_error_set_hint(err, fw_error_hint(cause));
 	return fw_error_caused_by(err, cause);
 }

@@ -348,6 +348,19 @@ static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch 
 	return err;
 }
 
+static const char path_hint[] =
+	"Check the path of the URL: the endpoint of an MCP server often ends in /mcp.";
+static const char method_hint[] =
+	"Check the path of the URL: this one takes no POST. The transport of 2024 (often /sse) "
+	"is "
+	"not supported; use the Streamable HTTP endpoint of the server (often /mcp).";
+static const char redirect_hint[] =
+	"If the server has moved, use its new URL; if it redirects to a login, it needs "
+	"credentials in a header.";
+static const char page_hint[] =
+	"Check the URL: a web page is there, or the page of a proxy or a login, not an MCP "
+	"server.";
+
 /* A response that is not a success, and no message either. `reason` is why a redirect is
  * not followed. */
 static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch,
@@ -373,10 +386,17 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 			fw_error_set_retry_after(err, delay);
 	} else if (status >= 300 && status < 400) {
 		err = fw_raise_transport_protocol_violation(name, reason);
+		fw_error_set_hint(err, redirect_hint);
 	} else {
-		err = fw_error_from_http(FW_HERE, status, after, fw_unix_ms(), name);
+		(void)snprintf(text, sizeof text, "endpoint of %s", name);
+		err = fw_error_from_http(FW_HERE, status, after, fw_unix_ms(),
+					 status == 404 || status == 410 ? text : name);
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	}
+	if (status == 404 && !link->session[0])
+		fw_error_set_hint(err, path_hint);
+	else if (status == 405)
+		fw_error_set_hint(err, method_hint);
 	fw_error_add_i64(err, "http_status", status);
 	fw_error_set_delivery(err, FW_REPLIED);
 	if (post->body.len) {
@@ -401,7 +421,9 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 	struct fw_link_http *link = post->link;
 	const struct fw_link_callbacks *on = &link->base.on;
 	int status = fw_fetch_status(fetch);
+	const char *type = fw_fetch_header(fetch, "Content-Type");
 	char reason[256];
+	fw_error *err;
 
 	switch (post->form) {
 	case FW_POST_BODY:
@@ -432,12 +454,13 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 		(void)snprintf(reason, sizeof reason, "HTTP status %d with an empty body",
 			       status);
 	} else {
-		const char *type = fw_fetch_header(fetch, "Content-Type");
-
 		(void)snprintf(reason, sizeof reason, "its content type is %.100s",
 			       type ? type : "not stated");
 	}
-	return invalid(link, reason);
+	err = invalid(link, reason);
+	if (is_type(type, "text/html"))
+		fw_error_set_hint(err, page_hint);
+	return err;
 }
 
 /* What a request that libcurl gave up became. Consumes `err`. */

@@ -360,7 +360,8 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 		struct fw_remote_pending *pending = fw_remote__find(remote, key);
 
 		if (pending)
-			fail_with(remote, pending, invalid(remote, "it is no message"), text,
+			fail_with(remote, pending,
+				  invalid(remote, "it is JSON, but no JSON-RPC message"), text,
 				  len);
 	} else {
 		/* A log line in JSON. */
