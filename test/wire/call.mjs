@@ -290,6 +290,24 @@ test('HTTP: a Retry-After of more than five minutes is reported, not waited for'
 	await server.stop();
 });
 
+test('a list with mistakes is shown, and the mistakes are named', async () => {
+	const list = async (result, status, ...texts) => {
+		const server = await web(() => {}, (req, res, { id, method }) => method === 'tools/list' && Boolean(json(res, id, result)));
+		const child = spawn(bin, ['call', '--protocol', 'legacy', server.url], { env });
+		let out = '';
+		for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (out += bytes));
+		same(await new Promise((resolve) => child.on('close', resolve)), status);
+		for (const text of texts) check(out.includes(text), out);
+		await server.stop();
+	};
+	const good = { name: 'good', inputSchema: { type: 'object' } };
+	await list({ tools: [good, { name: 'odd' }] }, 0, 'good', 'tool 2 (odd) is not valid: it has no inputSchema');
+	await list({ tools: [good, { name: 'odd', title: null, inputSchema: { type: 'object' } }] }, 0, 'tool 2 (odd) is not valid: a member is null');
+	await list({ tools: [{ name: 'odd', inputSchema: { type: 'string' } }] }, 0, 'tool 1 (odd) is not valid: its inputSchema is not of type "object"');
+	await list({ tools: [good], nextCursor: 'again' }, 0, 'good');
+	await list({}, 1, 'it is not a list', 'decision: give_up; the failure is permanent');
+});
+
 test('mistakes on the command line', () => {
 	for (const args of [[], ['--retry', '0', target], ['--deadline', 'soon', target], ['--protocol', 'old', target], ['-H', 'nocolon', target], ["node 'x"]]) same(call(...args).status, 2);
 });

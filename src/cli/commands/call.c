@@ -203,6 +203,8 @@ static int list_all(struct job *job)
 				cli_output_drop();
 			return show_failure(job, err);
 		}
+		if (i == 0)
+			cli_call_check_tools(&list);
 		/* {"tools":[...]}: the array is what is wanted. */
 		if (job->json)
 			list.text[list.len - 1] = '\0';

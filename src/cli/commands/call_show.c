@@ -172,6 +172,43 @@ static void put_prompt_usage(yyjson_val *prompt)
 	}
 }
 
+static const char *find_fault(yyjson_val *tool)
+{
+	yyjson_val *schema = fw_json_member(tool, "inputSchema");
+	yyjson_val *key, *value;
+	size_t index, max;
+
+	if (!yyjson_is_str(fw_json_member(tool, "name")))
+		return "it has no name";
+	if (!yyjson_is_obj(schema))
+		return "it has no inputSchema";
+	if (!yyjson_equals_str(fw_json_member(schema, "type"), "object"))
+		return "its inputSchema is not of type \"object\"";
+	yyjson_obj_foreach(
+		tool, index, max, key,
+		value) if (yyjson_is_null(value)) return "a member is null, not absent";
+	return NULL;
+}
+
+void cli_call_check_tools(const fw_client_result *list)
+{
+	yyjson_doc *doc = parse(list->text, list->len);
+	yyjson_val *tool;
+	size_t index, max;
+
+	yyjson_arr_foreach(fw_json_member(yyjson_doc_get_root(doc), "tools"), index, max, tool)
+	{
+		const char *fault = find_fault(tool);
+		const char *name = yyjson_get_str(fw_json_member(tool, "name"));
+
+		if (fault)
+			cli_remark("tool %zu (%.64s) is not valid: %s; official clients reject "
+				   "the list because of it",
+				   index + 1, name ? name : "no name", fault);
+	}
+	yyjson_doc_free(doc);
+}
+
 void cli_call_show_list(const char *method, const fw_client_result *list)
 {
 	static const struct {

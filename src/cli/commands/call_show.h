@@ -19,6 +19,9 @@ void cli_call_show_event(void *ctx, const fw_client_event *event);
 /* A list as text: of tools with a usage line each, of resources, templates or prompts. */
 void cli_call_show_list(const char *method, const fw_client_result *list);
 
+/* Reports tools whose definitions other clients do not accept. */
+void cli_call_check_tools(const fw_client_result *list);
+
 /* The content of a result: texts as they are, a line for anything else. */
 void cli_call_show_result(const fw_client_result *result);
 
