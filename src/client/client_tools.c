@@ -81,10 +81,10 @@ static bool add_page(const fw_client *client, const char *items, const fw_client
 	struct fw_slice key, item;
 	const char *at = NULL;
 
-	if (!fw_slice_members((struct fw_slice){ page->text, page->len }, members, 2))
+	if (!fw_slice_members((struct fw_slice){ page->text, page->len }, members, 2) ||
+	    !fw_slice_is_array(members[0].value))
 		return false;
-	while (fw_slice_is_array(members[0].value) &&
-	       fw_slice_next(members[0].value, &at, &key, &item)) {
+	while (fw_slice_next(members[0].value, &at, &key, &item)) {
 		yyjson_doc *doc = is_modern && strcmp(items, "tools") == 0
 					  ? fw_json_read(item.p, item.n,
 							 (struct fw_json_limits){ item.n, 0 },
@@ -105,6 +105,25 @@ static bool add_page(const fw_client *client, const char *items, const fw_client
 	return true;
 }
 
+static fw_error *raise_invalid(fw_client *client, const char *reason)
+{
+	fw_error *err = fw_raise_upstream_invalid_reply(client->options.name, reason);
+
+	fw_error_set_delivery(err, FW_REPLIED);
+	client->decision = (fw_decision){ .action = FW_ACTION_GIVE_UP,
+					  .reason = "the failure is permanent" };
+	return err;
+}
+
+/* Some servers repeat the same cursor: `params` is the request that had it. */
+static bool is_repeated(const struct fw_buf *params, const struct fw_buf *cursor)
+{
+	static const char before[] = "{\"cursor\":";
+
+	return params->len == sizeof before - 1 + cursor->len + 1 &&
+	       memcmp(params->text + sizeof before - 1, cursor->text, cursor->len) == 0;
+}
+
 static fw_error *list_pages(fw_client *client, const char *method, const char *items,
 			    struct fw_buf *all, struct fw_buf *cursor)
 {
@@ -113,6 +132,7 @@ static fw_error *list_pages(fw_client *client, const char *method, const char *i
 		struct fw_buf params;
 		fw_error *err;
 		bool is_list;
+		bool is_last;
 
 		fw_buf_init(&params, FW_LIMIT_CHILD_LINE_BYTES);
 		FW_BUF(&params, "{");
@@ -125,18 +145,18 @@ static fw_error *list_pages(fw_client *client, const char *method, const char *i
 			      ? fw_client_request(client, method, params.text, params.len,
 						  &result)
 			      : fw_raise_internal_out_of_memory();
+		is_list = !err && add_page(client, items, &result, all, cursor);
+		is_last = !cursor->len || is_repeated(&params, cursor);
 		fw_buf_clear(&params);
+		fw_client_result_clear(&result);
 		if (err)
 			return err;
-		is_list = add_page(client, items, &result, all, cursor);
-		fw_client_result_clear(&result);
 		if (!is_list)
-			return fw_raise_upstream_invalid_reply(client->options.name,
-							       "it is not a list");
-		if (!cursor->len)
+			return raise_invalid(client, "it is not a list");
+		if (is_last)
 			return NULL;
 	}
-	return fw_raise_upstream_invalid_reply(client->options.name, "its list has no end");
+	return raise_invalid(client, "its list has no end");
 }
 
 fw_error *fw_client_list(fw_client *client, const char *method, fw_client_result *ret_result)

@@ -4,6 +4,8 @@
  */
 #include "client/link.h"
 
+#include <string.h>
+
 #include <faultwire/raise.h>
 #include <faultwire/raw.h>
 
@@ -82,6 +84,17 @@ bool fw_link_has_session(const struct fw_link *link)
 	return fw_link_is_http(link) && fw_link__has_session(link);
 }
 
+struct fw_slice fw_link_partial(const struct fw_link *link)
+{
+	return link->ops->partial ? link->ops->partial(link) : (struct fw_slice){ NULL, 0 };
+}
+
+void fw_link_drop_partial(struct fw_link *link)
+{
+	if (link->ops->drop_partial)
+		link->ops->drop_partial(link);
+}
+
 size_t fw_link_stderr(const struct fw_link *link, char *ret_text, size_t size)
 {
 	if (size)
@@ -112,10 +125,20 @@ fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_
 	return err;
 }
 
+static bool has_framing(const fw_error *err)
+{
+	fw_field field;
+
+	return err && fw_error_find_field(err, FW_LINK_FRAMING, &field);
+}
+
 /* Whether another attempt would fail in the same way: there is no such program, it may not or
- * cannot be run, or the URL is none. What a server answers says nothing about that. */
+ * cannot be run, its output is never lines, or the URL is none. What a server answers says
+ * nothing about that. */
 static bool is_permanent(const fw_error *cause)
 {
+	if (has_framing(cause))
+		return true;
 	if (!cause || fw_error_delivery(cause) == FW_REPLIED)
 		return false;
 	switch (fw_error_code(cause)) {
@@ -136,5 +159,13 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
+	/* What is known about this failure is better advice than what the code says. */
+	if (cause && fw_error_detail(cause) && fw_error_code(cause) == FW_UPSTREAM_EXITED)
+		fw_error_set_hint(err,
+				  "The program ended before it answered. Read the end of its "
+				  "standard error, which is in the incident and in the log, "
+				  "and correct its command or environment.");
+	else if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
+		fw_error_set_hint(err, fw_error_hint(cause));
 	return fw_error_caused_by(err, cause);
 }

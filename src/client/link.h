@@ -17,6 +17,7 @@
 #include <faultwire/error.h>
 
 #include "base/loop.h"
+#include "rpc/slice.h"
 
 struct fw_fetcher;
 struct fw_link;
@@ -27,6 +28,7 @@ enum {
 	FW_LIMIT_PROBE_MS = 3 * 1000,        /* of that, for the answer to a probe */
 	FW_LIMIT_PROBE_START_MS = 10 * 1000, /* the same, of a program that is starting */
 	FW_LIMIT_CRASH_REPORT_MS = 40,       /* a call may continue after a crash report */
+	FW_LIMIT_NO_NEWLINE_MS = 500,        /* a newline may follow its message */
 	FW_LIMIT_REPLY_DEPTH = 512,          /* nesting of a message */
 	FW_LIMIT_HELLO_BYTES = 256 * 1024,   /* answer to the handshake */
 };
@@ -67,6 +69,8 @@ struct fw_link_callbacks {
 	void (*message)(void *ctx, uint64_t key, const char *text, size_t len);
 	void (*noise)(void *ctx, uint64_t key, enum fw_link_noise noise, const char *text,
 		      size_t len);
+	/* stdio: what was read ends inside a line that begins with this text. */
+	void (*partial)(void *ctx, const char *text, size_t len);
 	/* HTTP: the request failed, or its response ended without `message` having been an
 	 * answer to it: the callee knows whether it was. `err` NULL: the response is
 	 * complete. The callee owns it. */
@@ -117,6 +121,14 @@ void fw_link_listen(struct fw_link *link);
 /* Before fw_link_free(): the program exits in an orderly way, for which it has a moment. HTTP:
  * deletes the session, if any. */
 void fw_link_end(struct fw_link *link);
+
+/* stdio: the beginning of a line that has not ended, if nothing more can be read for now.
+ * HTTP: nothing. Dropping it makes the next byte the first of a line. */
+struct fw_slice fw_link_partial(const struct fw_link *link);
+void fw_link_drop_partial(struct fw_link *link);
+
+/* A field of upstream.garbled: what the output is instead of lines. */
+#define FW_LINK_FRAMING "framing"
 
 /* A server that could not be started: upstream.cannot_start if the cause does not go away by
  * itself, otherwise upstream.start_failed; not sent. Consumes `cause`, which may be NULL. */

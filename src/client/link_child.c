@@ -35,6 +35,13 @@ static void on_broken(void *ctx, const char *text, size_t len, bool is_too_long)
 			    text, len);
 }
 
+static void on_partial(void *ctx, const char *text, size_t len)
+{
+	struct child_link *link = ctx;
+
+	link->base.on.partial(link->base.ctx, text, len);
+}
+
 static void on_unsent(void *ctx, uint64_t from)
 {
 	struct child_link *link = ctx;
@@ -99,6 +106,19 @@ static void end_link(struct fw_link *base)
 	((struct child_link *)base)->is_ended = true;
 }
 
+static struct fw_slice partial_of(const struct fw_link *base)
+{
+	struct fw_slice text = { NULL, 0 };
+
+	text.p = fw_child_partial(((const struct child_link *)base)->child, &text.n);
+	return text;
+}
+
+static void drop_partial(struct fw_link *base)
+{
+	fw_child_drop_partial(((struct child_link *)base)->child);
+}
+
 static size_t errors_of(const struct fw_link *base, char *ret_text, size_t size)
 {
 	return fw_child_stderr(((const struct child_link *)base)->child, ret_text, size);
@@ -112,6 +132,8 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 		.send = send_line,
 		.accepted = accepted_by,
 		.end = end_link,
+		.partial = partial_of,
+		.drop_partial = drop_partial,
 		.errors = errors_of,
 	};
 	struct child_link *link = fw__allocate(sizeof *link);
@@ -121,7 +143,7 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 		.directory = base->target->directory,
 		.ruleset = base->target->ruleset,
 		.line_max = base->message_bytes,
-		.on = { on_line, on_broken, on_closed, on_exited, on_unsent },
+		.on = { on_line, on_broken, on_closed, on_exited, on_unsent, on_partial },
 	};
 	fw_error *err;
 

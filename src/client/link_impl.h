@@ -13,6 +13,8 @@ struct fw_link_ops {
 	void (*abort)(struct fw_link *link, uint64_t key);
 	void (*listen)(struct fw_link *link);
 	void (*end)(struct fw_link *link);
+	struct fw_slice (*partial)(const struct fw_link *link);
+	void (*drop_partial)(struct fw_link *link);
 	size_t (*errors)(const struct fw_link *link, char *ret_text, size_t size);
 };
 

@@ -1,6 +1,7 @@
 /*
  * remote_impl.h - the inside of a remote: remote.c has its life and what it sends,
- * remote_greet.c the handshake, remote_receive.c what it receives and how that fails.
+ * remote_greet.c the handshake, remote_receive.c what it receives and how that fails,
+ * remote_framing.c output whose messages are not lines.
  */
 #ifndef FW_CLIENT_REMOTE_IMPL_H
 #define FW_CLIENT_REMOTE_IMPL_H
@@ -8,6 +9,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "client/remote.h"
 
@@ -70,8 +72,11 @@ struct fw_remote {
 	uint64_t timer_ms;   /* when it rings; 0: it is not set */
 	fw_error *start_err; /* why the link could not be opened, or must end; for the timer */
 	uint64_t alarm_ms;   /* text says that no answer comes: the call fails then; 0: no */
-	const char *alarm;   /* what text that is */
+	const char *alarm;   /* what text that is; NULL: a line that has not ended */
 	uint64_t alarm_id;   /* of the call */
+	unsigned indented;   /* members of an indented message that were seen */
+	uint64_t indented_id;
+	size_t indented_depth; /* blanks before its first member */
 	struct fw_buf out;
 };
 
@@ -107,7 +112,22 @@ void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pendin
 /* ---- remote_receive.c ---- */
 
 extern const struct fw_link_callbacks fw_remote__callbacks;
-/* A crash report was printed a while ago, and no answer has come. */
+/* Text that is no answer was printed a while ago, and no answer has come. */
 void fw_remote__alarm(struct fw_remote *remote);
+
+/* ---- remote_framing.c ---- */
+
+/* upstream.garbled, with what the text is, and a hint if that is a mistake known here. */
+fw_error *fw_remote__raise_garbled(const struct fw_remote *remote, const char *reason);
+/* A line that is a reply in UTF-16: its request fails. False: it is not. */
+bool fw_remote__take_wide(struct fw_remote *remote, const char *text, size_t len);
+/* A line that is part of a message: how messages are framed, and which request does not
+ * get an answer; `only` is the only request in progress, if there is one. NULL: neither. */
+const char *fw_remote__framing(struct fw_remote *remote, const struct fw_remote_pending *only,
+			       struct fw_text line, uint64_t *ret_id);
+/* As `partial` of struct fw_link_callbacks. */
+void fw_remote__partial(void *ctx, const char *text, size_t len);
+/* A line has not ended for a while: fails the requests whose replies are in it. */
+void fw_remote__check_partial(struct fw_remote *remote);
 
 #endif

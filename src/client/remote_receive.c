@@ -116,18 +116,24 @@ static bool has_reply(const struct fw_remote *remote, const char *text, size_t l
 
 static void stray(struct fw_remote *remote, const char *text, size_t len)
 {
+	const struct fw_remote_pending *only = only_one(remote, 0);
+
 	remote->counts.stray++;
 	if (remote->options.on.stray)
 		remote->options.on.stray(remote->options.ctx, text, len);
-	if (remote->outstanding != 1 || remote->alarm_ms)
+	if (remote->alarm_ms)
 		return;
 	/* An answer may still follow, for example of a server that catches the exception, or
 	 * that logs what it is about to send. */
-	remote->alarm = is_crash_report(text, len)     ? "crash report"
-			: has_reply(remote, text, len) ? "not JSON"
-						       : NULL;
+	remote->alarm = fw_remote__framing(remote, only, (struct fw_text){ text, len },
+					   &remote->alarm_id);
+	if (!remote->alarm && only) {
+		remote->alarm = is_crash_report(text, len)     ? "crash report"
+				: has_reply(remote, text, len) ? "not JSON"
+							       : NULL;
+		remote->alarm_id = only->id;
+	}
 	if (remote->alarm) {
-		remote->alarm_id = only_one(remote, 0)->id;
 		remote->alarm_ms = uv_now(&remote->loop->uv) + FW_LIMIT_CRASH_REPORT_MS;
 		fw_remote__watch(remote, remote->alarm_ms);
 	}
@@ -135,16 +141,14 @@ static void stray(struct fw_remote *remote, const char *text, size_t len)
 
 void fw_remote__alarm(struct fw_remote *remote)
 {
-	struct fw_remote_pending *pending = fw_remote__find(remote, remote->alarm_id);
-	fw_error *err;
+	struct fw_remote_pending *pending;
 
 	remote->alarm_ms = 0;
-	if (!pending)
-		return;
-	err = fw_raise_upstream_garbled(name_of(remote), 0);
-	fw_error_add_string(err, "reason", remote->alarm);
-	fw_error_set_delivery(err, FW_SENT);
-	fw_remote__finish(remote, pending, NULL, err);
+	if (!remote->alarm)
+		fw_remote__check_partial(remote);
+	else if ((pending = fw_remote__find(remote, remote->alarm_id)))
+		fw_remote__finish(remote, pending, NULL,
+				  fw_remote__raise_garbled(remote, remote->alarm));
 }
 
 /* Text that begins like a message is one that was cut or spoilt. A brace or a bracket is
@@ -173,7 +177,7 @@ static void take_broken(struct fw_remote *remote, uint64_t key, const struct fw_
 		pending = only_one(remote, key);
 	if (pending)
 		fail_with(remote, pending, raise_broken(remote, scan), text, len);
-	else
+	else if (!fw_remote__take_wide(remote, text, len))
 		stray(remote, text, len);
 }
 
@@ -356,7 +360,8 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 		struct fw_remote_pending *pending = fw_remote__find(remote, key);
 
 		if (pending)
-			fail_with(remote, pending, invalid(remote, "it is no message"), text,
+			fail_with(remote, pending,
+				  invalid(remote, "it is JSON, but no JSON-RPC message"), text,
 				  len);
 	} else {
 		/* A log line in JSON. */
@@ -497,6 +502,7 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 
 const struct fw_link_callbacks fw_remote__callbacks = { .message = on_message,
 							.noise = on_noise,
+							.partial = fw_remote__partial,
 							.failed = on_failed,
 							.is_open = is_open,
 							.unsent = on_unsent,

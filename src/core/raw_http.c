@@ -283,7 +283,8 @@ static fw_error *raise_status(fw_src at, const struct status_row *row, const cha
 
 	switch (row->code) {
 	case FW_INPUT_INVALID_VALUE:
-		(void)snprintf(text, sizeof(text), "%s, says %s", row->expected, what);
+		(void)snprintf(text, sizeof(text), "%s (HTTP %d from %s)", row->expected,
+			       row->status, what);
 		return fw_raise_input_invalid_value_at(at, "request", text);
 	case FW_AUTH_FORBIDDEN:
 		(void)snprintf(text, sizeof(text), "use %s", what);

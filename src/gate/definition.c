@@ -145,7 +145,9 @@ static bool compile(struct fw_definition *definition, const char *upstream)
 		return definition->schema != NULL;
 	definition->schema =
 		fw_schema_compile(definition->text, definition->len, &options, &problem);
-	if (!definition->schema) {
+	/* There may be memory later. */
+	if (!definition->schema &&
+	    !(problem.reason && strcmp(problem.reason, "out of memory") == 0)) {
 		const fw_field fields[] = { fw_log_text("upstream", upstream),
 					    fw_log_text("tool", definition->tool),
 					    fw_log_text("reason", problem.reason),
@@ -155,6 +157,18 @@ static bool compile(struct fw_definition *definition, const char *upstream)
 		fw_log_event(FW_LOG_WARNING, "gate", "output_schema_unusable", fields, 4);
 	}
 	return definition->schema != NULL;
+}
+
+bool fw_definitions_has_output(struct fw_definitions *definitions, const char *upstream,
+			       const char *tool, struct fw_slice item)
+{
+	struct fw_scan_member output = { .name = "outputSchema" };
+	struct fw_definition *definition = definitions->first ? *find(definitions, tool) : NULL;
+
+	(void)fw_slice_members(item, &output, 1);
+	if (output.value.p && !fw_slice_is_object(output.value))
+		return false;
+	return !definition || compile(definition, upstream) || !definition->is_broken;
 }
 
 static fw_error *invalid(const char *upstream, const char *tool,

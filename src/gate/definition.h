@@ -43,6 +43,9 @@ const char *fw_definitions_learn(struct fw_definitions *definitions, const char 
 /* The arguments that are sent as headers; NULL: none. */
 const struct fw_mirrors *fw_definitions_mirrors(const struct fw_definitions *definitions,
 						const char *tool);
+/* False: the output schema of a tool, if it has one, is none. `item` is its definition. */
+bool fw_definitions_has_output(struct fw_definitions *definitions, const char *upstream,
+			       const char *tool, struct fw_slice item);
 /* Checks a result that is no failure. Raises upstream.invalid_result, with delivery
  * `replied`; internal.out_of_memory. */
 fw_error *fw_definitions_check(struct fw_definitions *definitions, const char *upstream,

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "gate/gate_impl.h"
 #include "gate/pins.h"
+#include "gate/repair.h"
 #include "gate/question.h"
 #include "mcp/ask.h"
 #include "mcp/authority.h"
@@ -406,47 +407,11 @@ static bool read_name(struct fw_slice item, char name[TOOL_NAME_BYTES])
 	       fw_slice_text(member.value, name, TOOL_NAME_BYTES) < TOOL_NAME_BYTES;
 }
 
-/* The list without the tools that must not be in it. */
-static void put_valid_tools(struct fw_upstream *upstream, struct fw_slice result,
-			    struct fw_buf *out)
-{
-	struct fw_slice key, value, index, item;
-	const char *at = NULL;
-
-	FW_BUF(out, "{");
-	while (fw_slice_next(result, &at, &key, &value)) {
-		const char *in = NULL;
-
-		if (out->text && out->text[out->len - 1] != '{')
-			FW_BUF(out, ",");
-		fw_buf_put(out, key.p, key.n);
-		FW_BUF(out, ":");
-		if (!fw_slice_equals(key, "tools")) {
-			fw_buf_put(out, value.p, value.n);
-			continue;
-		}
-		FW_BUF(out, "[");
-		while (fw_slice_next(value, &in, &index, &item)) {
-			char name[TOOL_NAME_BYTES];
-
-			if (read_name(item, name) && !fw_upstream_learns(upstream, name, item))
-				continue;
-			if (out->text && out->text[out->len - 1] != '[')
-				FW_BUF(out, ",");
-			fw_buf_put(out, item.p, item.n);
-		}
-		FW_BUF(out, "]");
-	}
-	FW_BUF(out, "}");
-}
-
-/* A list that passes through is looked at for tools that have changed. False: it has tools
- * that must be left out. */
-static bool watch_tools(struct fw_upstream *upstream, struct fw_slice result)
+/* A list that passes through is looked at for tools that have changed. */
+static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 {
 	struct fw_scan_member tools = { .name = "tools" };
 	uint64_t changed = upstream->changed_tools;
-	bool is_valid = true;
 	struct fw_slice key;
 	struct fw_slice item;
 	const char *at = NULL;
@@ -456,32 +421,39 @@ static bool watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 	while (tools.value.p && fw_slice_next(tools.value, &at, &key, &item)) {
 		char name[TOOL_NAME_BYTES];
 
-		if (!read_name(item, name))
-			continue;
-		(void)fw_pins_check(upstream, name, item);
-		is_valid = fw_upstream_learns(upstream, name, item) && is_valid;
+		if (read_name(item, name))
+			(void)fw_pins_check(upstream, name, item);
 	}
 	if (upstream->changed_tools != changed)
 		fw_listen_announce(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
-	return is_valid;
+}
+
+/* A list as strict clients accept it; `out` has it if it must be changed. */
+static struct fw_slice repair_list(const struct fw_job *job, int kind, struct fw_slice result,
+				   struct fw_buf *out)
+{
+	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
+	struct fw_text cursor = fw_text_of(fw_json_member(job->call->request.params, "cursor"));
+
+	if (kind == FW_LISTING_TOOLS)
+		watch_tools(upstream, result);
+	if (!fw_repair_list(upstream, (enum fw_listing_kind)kind, result, cursor, out) ||
+	    out->state != FW_BUF_OK)
+		return result;
+	return (struct fw_slice){ out->text, out->len };
 }
 
 static void succeed(struct fw_job *job, const struct fw_remote_reply *reply)
 {
 	fw_call *call = job->call;
-	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
 	struct fw_slice before = missing_members(job, reply->scan);
 	struct fw_slice result = reply->result;
+	int kind = call->request.method ? fw_listing_kind_of(call->request.method->name) : -1;
 	struct fw_buf valid;
 
 	fw_buf_init(&valid, FW_LIMIT_CHILD_LINE_BYTES);
-	if (call->request.method &&
-	    fw_listing_kind_of(call->request.method->name) == FW_LISTING_TOOLS &&
-	    !watch_tools(upstream, result)) {
-		put_valid_tools(upstream, result, &valid);
-		if (valid.state == FW_BUF_OK)
-			result = (struct fw_slice){ valid.text, valid.len };
-	}
+	if (kind >= 0)
+		result = repair_list(job, kind, result, &valid);
 	count(job, FW_GATE_OK);
 	fw_job_free(job);
 	fw_relay_reply(call, before, result);
@@ -508,16 +480,21 @@ static void ignore_list(void *ctx)
 	(void)ctx;
 }
 
-/* A success against the definition of its tool. */
+/* A success against the definition of its tool; a list against what lists are. */
 static fw_error *check_output(const struct fw_job *job, const struct fw_scan *scan)
 {
 	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
 	const struct fw_request *request = &job->call->request;
 	const char *own = fw_gate_own_name(job);
 	struct fw_gathering *gathering;
+	int kind;
 
-	if (request->kind != FW_CALL_TOOL)
-		return NULL;
+	if (request->kind != FW_CALL_TOOL) {
+		kind = fw_listing_kind_of(request->method_name);
+		return kind < 0 ? NULL
+				: fw_repair_check(upstream, (enum fw_listing_kind)kind,
+						  scan->result);
+	}
 	/* The client has not asked for the definitions, but this tool may have a schema: the
 	 * next results are checked. */
 	if (!upstream->definitions.is_known && scan->structured.p) {

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "gate/gate_impl.h"
 #include "gate/pins.h"
+#include "gate/repair.h"
 #include "rpc/names.h"
 
 struct fetch {
@@ -24,6 +25,7 @@ struct fetch {
 	bool is_waiting;
 	uint64_t key; /* of the request in progress; 0: none */
 	unsigned pages;
+	struct fw_buf cursor;      /* of that page, as text; empty: the first */
 	struct fw_listing listing; /* what has come so far */
 };
 
@@ -112,7 +114,7 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 	const struct fw_gate_entry *entry = fetch->upstream->entry;
 	enum fw_listing_kind kind = fetch->gathering->kind;
 	struct fw_scan_member id = { .name = kinds[kind].name };
-	struct fw_listing_item added = { .offset = listing->text.len, .len = item.n };
+	struct fw_listing_item added = { .name = NULL };
 	char text[4096];
 
 	(void)fw_slice_members(item, &id, 1);
@@ -125,8 +127,6 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 			return true;
 		added.is_safe = has_safe_hint(item);
 		added.is_refused = !fw_pins_check(fetch->upstream, text, item);
-		if (!fw_upstream_learns(fetch->upstream, text, item))
-			return true;
 	}
 	if (listing->count == FW_LISTING_ITEMS)
 		return false;
@@ -134,11 +134,19 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 		listing->items = fw__allocate(FW_LISTING_ITEMS * sizeof *listing->items);
 		fw_buf_init(&listing->text, FW_LIMIT_CHILD_LINE_BYTES);
 	}
+	/* A page that comes twice, for example. */
+	if (fw_listing_find(listing, text))
+		return true;
+	added.offset = listing->text.len;
+	switch (fw_repair_item(fetch->upstream, kind, item, &listing->text)) {
+	case FW_REPAIR_NONE: fw_buf_put(&listing->text, item.p, item.n); break;
+	case FW_REPAIR_DONE: break;
+	case FW_REPAIR_LEFT_OUT: return listing->text.state == FW_BUF_OK;
+	}
+	added.len = listing->text.len - added.offset;
 	added.name = listing->items ? fw_strdup(text) : NULL;
 	if (!added.name)
 		return false;
-	added.offset = listing->text.len;
-	fw_buf_put(&listing->text, item.p, item.n);
 	listing->items[listing->count++] = added;
 	return listing->text.state == FW_BUF_OK;
 }
@@ -152,8 +160,10 @@ static void end_gathering(struct fw_gathering *gathering)
 	fw_gathering_fn *done = gathering->is_cancelled ? NULL : gathering->done;
 	void *ctx = gathering->ctx;
 
-	for (size_t i = 0; i < gathering->count; i++)
+	for (size_t i = 0; i < gathering->count; i++) {
 		fw_listing_clear(&gathering->fetches[i].listing);
+		fw_buf_clear(&gathering->fetches[i].cursor);
+	}
 	fw__release(gathering);
 	if (done)
 		done(ctx);
@@ -204,6 +214,25 @@ static fw_error *raise_unfinished(const struct fetch *fetch)
 	return fw_raise_internal_out_of_memory();
 }
 
+/* Some servers repeat the same cursor. */
+static bool is_last_page(const struct fetch *fetch, const struct fw_scan *scan)
+{
+	return fw_repair_is_same(scan->cursor,
+				 (struct fw_text){ fetch->cursor.text, fetch->cursor.len });
+}
+
+/* For is_last_page(). Without memory the list ends at the limit of pages. */
+static void keep_cursor(struct fetch *fetch, struct fw_slice cursor)
+{
+	char text[4096];
+	size_t len = fw_slice_text(cursor, text, sizeof text);
+
+	fw_buf_clear(&fetch->cursor);
+	fw_buf_init(&fetch->cursor, sizeof text);
+	if (len < sizeof text)
+		fw_buf_put(&fetch->cursor, text, len);
+}
+
 static void take_page(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
 {
 	struct fetch *fetch = ctx;
@@ -222,12 +251,17 @@ static void take_page(void *ctx, const struct fw_remote_reply *reply, fw_error *
 		end_fetch(fetch, read_refusal(fetch, reply->scan));
 		return;
 	}
+	err = fw_repair_check(fetch->upstream, fetch->gathering->kind, reply->result);
+	if (err) {
+		end_fetch(fetch, err);
+		return;
+	}
 	(void)fw_slice_members(reply->result, &list, 1);
-	while (is_whole && list.value.p && fw_slice_next(list.value, &at, &key, &item))
+	while (is_whole && fw_slice_next(list.value, &at, &key, &item))
 		is_whole = add_item(fetch, item);
 	if (!is_whole || fetch->pages > FW_LISTING_PAGES)
 		end_fetch(fetch, raise_unfinished(fetch));
-	else if (fw_slice_is_string(reply->scan->cursor))
+	else if (fw_slice_is_string(reply->scan->cursor) && !is_last_page(fetch, reply->scan))
 		ask_for_page(fetch, reply->scan->cursor);
 	else
 		end_fetch(fetch, NULL);
@@ -248,6 +282,7 @@ static void ask_for_page(struct fetch *fetch, struct fw_slice cursor)
 	fetch->pages++;
 	fw_buf_reset(&gate->params, FW_LIMIT_CHILD_KEPT_BYTES);
 	if (cursor.p) {
+		keep_cursor(fetch, cursor);
 		FW_BUF(&gate->params, "\"cursor\":");
 		fw_buf_put(&gate->params, cursor.p, cursor.n);
 		request.params = (struct fw_slice){ gate->params.text, gate->params.len };

@@ -4,7 +4,7 @@
  * Safe are: a call that was not sent; a method that only reads; a tool whose annotations
  * say that it may be repeated, if the operator trusts them. Everything else may have had
  * its effect, and repeating it is the caller's decision. Waits have full jitter, respect
- * Retry-After and the deadline of the call, and a budget keeps an outage from doubling
+ * Retry-After up to a limit and the deadline of the call, and a budget keeps an outage from doubling
  * the load: each call earns a tenth of a retry.
  */
 #include <string.h>
@@ -69,13 +69,17 @@ static double random_part(const struct fw_job *job)
 	return (double)(mixed >> 11) / 9007199254740992.0;
 }
 
-static uint64_t delay_of(const struct fw_job *job, const fw_error *err)
+/* False: the upstream asks for a wait that is left to the client, which may have better to do. */
+static bool find_delay(const struct fw_job *job, const fw_error *err, uint64_t *ret_ms)
 {
 	double asked = fw_error_retry_after(err);
 	double own = fw_backoff(job->attempts, FIRST_MS / 1000.0, MOST_MS / 1000.0,
 				random_part(job));
 
-	return (uint64_t)((asked > own ? asked : own) * 1000);
+	if (asked > FW_GATE_RETRY_WAIT_S)
+		return false;
+	*ret_ms = (uint64_t)((asked > own ? asked : own) * 1000);
+	return true;
 }
 
 void fw_job_earn_retry(const struct fw_job *job)
@@ -92,10 +96,10 @@ bool fw_job_retries(struct fw_job *job, const fw_error *err)
 	uint32_t most = upstream->entry->retries == UINT32_MAX ? FW_GATE_RETRIES
 							       : upstream->entry->retries;
 	uint64_t now = uv_now(&job->gate->loop->uv);
-	uint64_t delay = delay_of(job, err);
+	uint64_t delay;
 
-	if (job->gate->is_stopped || job->attempts > most || job->rounds ||
-	    upstream->retry_tokens < RETRY_COST || !is_safe(job, err) ||
+	if (!find_delay(job, err, &delay) || job->gate->is_stopped || job->attempts > most ||
+	    job->rounds || upstream->retry_tokens < RETRY_COST || !is_safe(job, err) ||
 	    (job->due_ms && now + delay >= job->due_ms))
 		return false;
 	job->timer = fw__allocate(sizeof *job->timer);

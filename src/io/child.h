@@ -35,6 +35,8 @@ struct fw_child_callbacks {
 	 * were accepted, but the process has read no byte of them (see fw_child_accepted()).
 	 * May be NULL. */
 	void (*unsent)(void *ctx, uint64_t from);
+	/* What was read ends inside a line that begins with this text. May be NULL. */
+	void (*partial)(void *ctx, const char *text, size_t len);
 };
 
 struct fw_child_options {
@@ -80,6 +82,12 @@ size_t fw_child_unsent(const struct fw_child *child);
 void fw_child_end_input(struct fw_child *child);
 /* Sends a signal to the process group. */
 void fw_child_signal(struct fw_child *child, int signum);
+
+/* The beginning of a line that has not ended; NULL if there is none, or if more can be read
+ * already. It is valid until the loop runs again. */
+const char *fw_child_partial(const struct fw_child *child, size_t *ret_len);
+/* Forgets it: the next byte is the first of a line. */
+void fw_child_drop_partial(struct fw_child *child);
 
 /* The last text of standard error: whole lines, without secrets and
  * control characters, at most FW_LIMIT_CHILD_STDERR_BYTES. Writes at most `size`

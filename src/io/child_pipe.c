@@ -141,6 +141,25 @@ static void on_output(uv_poll_t *poll, int status, int events)
 	for (int i = 0; i < READS && !child->is_freed && !child->out.is_over; i++)
 		if (!read_output(child))
 			break;
+	if (child->out.lines.len && !child->is_freed && !child->out.is_over &&
+	    child->on.partial)
+		child->on.partial(child->ctx, child->out.lines.text, child->out.lines.len);
+}
+
+const char *fw_child_partial(const struct fw_child *child, size_t *ret_len)
+{
+	int unread = 0;
+
+	if (child->out.fd < 0 || !child->out.lines.len ||
+	    ioctl(child->out.fd, FIONREAD, &unread) != 0 || unread > 0)
+		return NULL;
+	*ret_len = child->out.lines.len;
+	return child->out.lines.text;
+}
+
+void fw_child_drop_partial(struct fw_child *child)
+{
+	child->out.lines.len = 0;
 }
 
 /* ---- standard input ----------------------------------------------------------- */

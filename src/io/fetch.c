@@ -21,7 +21,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "io/curl.h"
+#include "io/fetch_impl.h"
 
 struct fw_fetch {
 	struct fw_fetch *next;
@@ -33,14 +33,15 @@ struct fw_fetch {
 	char *body;
 	struct fw_fetch_callbacks on;
 	void *ctx;
-	bool has_head;     /* `head` was called */
-	bool is_cancelled; /* to be removed; no callback is called any more */
-	bool is_refused;   /* `body` returned false */
-	bool is_begun;     /* a connection was about to be given the request */
-	bool is_repeated;  /* libcurl wanted to send it again */
-	bool is_followed;  /* `end` has set another URL */
-	bool is_unwatched; /* its socket cannot be polled: it must fail */
-	bool is_waiting;   /* started in a callback of libcurl, which takes it afterwards */
+	bool has_head;              /* `head` was called */
+	bool is_cancelled;          /* to be removed; no callback is called any more */
+	bool is_refused;            /* `body` returned false */
+	bool is_begun;              /* a connection was about to be given the request */
+	bool is_repeated;           /* libcurl wanted to send it again */
+	bool is_followed;           /* `end` has set another URL */
+	bool is_unwatched;          /* its socket cannot be polled: it must fail */
+	char text[CURL_ERROR_SIZE]; /* what libcurl writes about a failure */
+	bool is_waiting; /* started in a callback of libcurl, which takes it afterwards */
 };
 
 /* A socket of libcurl that the loop polls. */
@@ -116,6 +117,7 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 {
 	char place[512];
 	fw_error *err;
+	fw_error *tls;
 
 	if (result == CURLE_OK)
 		return NULL;
@@ -128,8 +130,11 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 		err = fw_raise_transport_unreachable(place);
 	else if (result == CURLE_UNSUPPORTED_PROTOCOL && fetch->is_begun)
 		err = fw_raise_transport_protocol_violation(place, "its answer is not HTTP");
+	else if ((tls = fw_fetch__raise_tls(fetch->easy, result, fetch->text, place)))
+		err = tls;
 	else
 		err = fw_error_from_curl(FW_HERE, (int)result, place);
+	fw_fetch__add_hint(err, result, fetch->text, place);
 	fw_error_set_delivery(err, fetch->is_repeated ? FW_SENT : delivery_of(fetch));
 	return err;
 }
@@ -503,6 +508,7 @@ static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *o
 
 	(void)curl_easy_setopt(easy, CURLOPT_PRIVATE, fetch);
 	(void)curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
+	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, fetch->text);
 	(void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fetch->headers);
 	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -519,6 +525,8 @@ static void set_options(struct fw_fetch *fetch, const struct fw_fetch_options *o
 		(void)curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
 				       (long)(options->idle_ms + 999) / 1000);
 	}
+	fw_fetch__set_trust(easy);
+	fw_fetch__set_proxy(easy, fetch->url);
 	set_method(fetch, options);
 }
 

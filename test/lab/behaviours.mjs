@@ -51,6 +51,8 @@ const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const failure = (words) => ({ ...text(words), isError: true });
 const message = (c, rest) => JSON.stringify({ jsonrpc: '2.0', id: c.id, ...rest });
 
+const framing = (name) => (answer) => JSON.stringify(answer).includes(`"framing":"${name}"`);
+
 // ---- process ------------------------------------------------------------------------
 
 const process_ = [
@@ -111,6 +113,21 @@ const stream = [
 	{ name: 'traceback', does: 'prints a traceback instead of a reply and stays', on: STDIO, act: (c) => c.raw('Traceback (most recent call last):\n  File "server.py", line 7, in call\nKeyError: \'id\'\n'), expect: fails('upstream.garbled', 'upstream', 'sent', 'never') },
 	{ name: 'cut_line', does: 'replies with a line that is cut in the middle', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') }).slice(0, 50)}\n`), expect: garbled },
 	{ name: 'cut_no_newline', does: 'replies with half a line and falls silent', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }).slice(0, 50)), expect: late, soon: false, heals: 'later' },
+	// The byte after the newline of UTF-16 is left out, so that it does not spoil the next row.
+	{ name: 'utf16', does: 'replies in UTF-16, as a redirect in a Windows shell does', on: STDIO, act: (c) => c.raw(Buffer.from(`\ufeff${message(c, { result: text('fine') })}\r\n`, 'utf16le').subarray(0, -1)), expect: garbled, has: framing('UTF-16') },
+	{ name: 'utf16_at_start', does: 'answers the handshake in UTF-16', on: STDIO, at: 'start', act: (c) => c.raw(Buffer.from(`${message(c, { result: c.hello() })}\n`, 'utf16le').swap16()), expect: cannotStart, has: (answer) => JSON.stringify(answer).includes('writes UTF-16'), heals: false },
+	{ name: 'cr_line_end', does: 'ends the reply with CR', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\r`), expect: garbled, has: framing('CR line ends') },
+	{ name: 'nul_line_end', does: 'ends the reply with a NUL byte', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\0`), expect: garbled, has: framing('NUL line ends') },
+	{ name: 'no_newline', does: 'replies without a newline', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') })), expect: garbled, has: framing('no newline') },
+	{ name: 'no_newline_at_start', does: 'answers the handshake without a newline', on: STDIO, at: 'start', act: (c) => c.raw(message(c, { result: c.hello() })), expect: cannotStart, has: (answer) => JSON.stringify(answer).includes('without a newline'), heals: false },
+	{ name: 'newline_later', does: 'replies, and sends the newline a moment later', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') }), () => setTimeout(() => c.raw('\n'), 100)), expect: null },
+	{ name: 'two_without_newline', does: 'sends a notification and the reply without newlines', on: STDIO, act: (c) => c.raw(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"id":${c.id}}}}${message(c, { result: text('fine') })}`), expect: garbled, has: framing('no newline') },
+	{ name: 'length_headers', does: 'replies with Content-Length headers, as language servers do', on: STDIO, act: (c) => c.raw(`Content-Length: 99\r\n\r\n${message(c, { result: text('fine') })}`, () => setTimeout(() => c.raw('\n'), 200)), expect: garbled, has: framing('Content-Length headers'), heals: 'later' },
+	{ name: 'indented', does: 'replies with indented JSON', on: STDIO, act: (c) => c.raw(`${JSON.stringify(JSON.parse(message(c, { result: text('fine') })), null, 2)}\n`), expect: garbled, has: framing('several lines') },
+	{ name: 'indented_log', does: 'prints the request and other objects as indented JSON before the reply', on: STDIO, act: (c) => {
+		c.raw(`${JSON.stringify(c.request, null, 2)}\n${JSON.stringify({ jsonrpc: '2.0', result: { id: c.id } }, null, 2)}\n`);
+		setTimeout(() => fine(c), 200);
+	}, expect: null },
 	{ name: 'broken_json', does: 'replies with single quotes for double ones', on: BOTH, act: (c) => c.body(message(c, { result: text('fine') }).replaceAll('"', "'")), expect: garbled },
 	{ name: 'two_on_a_line', does: 'writes two replies on one line', on: BOTH, act: (c) => c.body(message(c, { result: text('fine') }) + message(c, { result: text('fine') })), expect: garbled },
 	{ name: 'invalid_utf8', does: 'replies with bytes that are not UTF-8', on: BOTH, act: (c) => c.body(Buffer.from(message(c, { result: text('caf\xe9') }), 'latin1')), expect: garbled },

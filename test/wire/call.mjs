@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { json, web } from '../programs/web.mjs';
 import { bin, check, env, file, finish, match, root, run, same, scratch, test } from './lib/cli.mjs';
 
 const log = join(scratch(), 'log');
@@ -275,6 +276,36 @@ test('HTTP: Retry-After is waited for, and headers are sent', async () => {
 	check(tries[1][0] - tries[0][0] >= 999, `waited ${tries[1][0] - tries[0][0]} ms`);
 	same(tries[0][2], '7');
 	server.close();
+});
+
+test('HTTP: a Retry-After of more than five minutes is reported, not waited for', async () => {
+	const server = await web((req, res) => res.writeHead(429, { 'Retry-After': '3600' }).end('slow down'), (req, res, { id, method }) => method === 'tools/list' && Boolean(json(res, id, { tools: [{ name: 'go', inputSchema: { type: 'object' } }] })));
+	const child = spawn(bin, ['call', '--protocol', 'legacy', server.url, 'go'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+	let err = '';
+	child.stderr.on('data', (bytes) => (err += bytes));
+	same(await new Promise((resolve) => child.on('close', resolve)), 8);
+	check(err.includes('decision: later, in 3600 s; '), err);
+	check(err.includes('code: upstream.rate_limited'), err);
+	same(server.calls(), 1);
+	await server.stop();
+});
+
+test('a list with mistakes is shown, and the mistakes are named', async () => {
+	const list = async (result, status, ...texts) => {
+		const server = await web(() => {}, (req, res, { id, method }) => method === 'tools/list' && Boolean(json(res, id, result)));
+		const child = spawn(bin, ['call', '--protocol', 'legacy', server.url], { env });
+		let out = '';
+		for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (out += bytes));
+		same(await new Promise((resolve) => child.on('close', resolve)), status);
+		for (const text of texts) check(out.includes(text), out);
+		await server.stop();
+	};
+	const good = { name: 'good', inputSchema: { type: 'object' } };
+	await list({ tools: [good, { name: 'odd' }] }, 0, 'good', 'tool 2 (odd) is not valid: it has no inputSchema');
+	await list({ tools: [good, { name: 'odd', title: null, inputSchema: { type: 'object' } }] }, 0, 'tool 2 (odd) is not valid: a member is null');
+	await list({ tools: [{ name: 'odd', inputSchema: { type: 'string' } }] }, 0, 'tool 1 (odd) is not valid: its inputSchema is not of type "object"');
+	await list({ tools: [good], nextCursor: 'again' }, 0, 'good');
+	await list({}, 1, 'it is not a list', 'decision: give_up; the failure is permanent');
 });
 
 test('mistakes on the command line', () => {

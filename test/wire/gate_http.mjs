@@ -7,7 +7,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { bin as faultwire, scratch } from './lib/cli.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
-import { web, words } from '../programs/web.mjs';
+import { json, web, words } from '../programs/web.mjs';
 
 process.env.XDG_STATE_HOME = scratch();
 const quiet = ['--log', 'off', '--audit', 'off', '--incidents', 'off'];
@@ -153,4 +153,21 @@ test('a program that has closed its input gets nothing, and the call is known as
 	for (let i = 0; i < 20 && found?.[0] !== 'transport.broken_pipe'; i++) found = facts(await wire.call('t'));
 	assert.deepEqual(found, ['transport.broken_pipe', 'transport', 'not_sent']);
 	await wire.end();
+});
+
+test('a long Retry-After is left to the client, also without a deadline', async () => {
+	const list = (req, res, { id, method }) => method === 'tools/list' && Boolean(json(res, id, { tools: [{ name: 't', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }] }));
+	for (const [asks, least] of [['61', 60], ['86400', 86000], ['Thu, 01 Jan 2099 00:00:00 GMT', 1e9]]) {
+		const server = await web((req, res) => res.writeHead(429, { 'retry-after': asks }).end('slow down'), list);
+		const wire = await started('--deadline', '0', '--era', 'legacy', '--trust-annotations', '--url', server.url);
+		await wire.request('tools/list');
+		const began = Date.now();
+		const { code, retry_after: after } = canonical(await wire.call('t'));
+		assert.equal(code, 'upstream.rate_limited', asks);
+		assert.ok(after > least, `${asks}: ${after}`);
+		assert.ok(Date.now() - began < 5000, asks);
+		assert.equal(server.calls(), 1, asks);
+		await wire.end();
+		await server.stop();
+	}
 });

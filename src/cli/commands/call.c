@@ -116,11 +116,29 @@ static int status_of(const fw_decision *decision, const fw_error *err)
 	return statuses[decision->action];
 }
 
+/* The end of a standard error, or what a server answered: its last lines. */
+static void show_detail(const char *text)
+{
+	enum { LINES = 20 };
+	size_t lines = 0;
+
+	for (const char *at = text; at && *at; at++)
+		lines += *at == '\n' || !at[1];
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		if (lines-- <= LINES && len)
+			cli_remark("detail: %.*s", (int)(len < 400 ? len : 400), text);
+		text += len + (text[len] == '\n');
+	}
+}
+
 /* Consumes `err`. */
 static int show_failure(struct job *job, fw_error *err)
 {
 	const fw_decision *decision = fw_client_decision(job->client);
 	const char *failure = fw_client_failure(job->client);
+	const char *incident = fw_error_incident_id(err);
 	int status = status_of(decision, err);
 
 	if (job->raw && failure) {
@@ -131,11 +149,10 @@ static int show_failure(struct job *job, fw_error *err)
 	} else {
 		cli_report(err, NULL, 0);
 		if (status != INTERRUPTED && !job->show.is_verbose)
-			cli_remark("decision: %s%s%s; %s", fw_action_name(decision->action),
-				   decision->next ? " " : "",
-				   decision->next ? decision->next : "", decision->reason);
-		if (fw_error_detail(err))
-			cli_remark("detail: %.400s", fw_error_detail(err));
+			cli_call_show_decision(decision, err);
+		cli_remark("code: %s%s%s", fw_error_name(err), incident ? ", incident: " : "",
+			   incident ? incident : "");
+		show_detail(fw_error_detail(err));
 	}
 	fw_error_free(err);
 	return status;
@@ -202,6 +219,8 @@ static int list_all(struct job *job)
 				cli_output_drop();
 			return show_failure(job, err);
 		}
+		if (i == 0)
+			cli_call_check_tools(&list);
 		/* {"tools":[...]}: the array is what is wanted. */
 		if (job->json)
 			list.text[list.len - 1] = '\0';

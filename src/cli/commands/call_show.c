@@ -73,6 +73,18 @@ static void show_log(const fw_client_event *event)
 	yyjson_doc_free(doc);
 }
 
+void cli_call_show_decision(const fw_decision *decision, const fw_error *err)
+{
+	double after = fw_error_retry_after(err);
+	char when[64] = "";
+
+	if (decision->action == FW_ACTION_LATER && after >= 0)
+		(void)snprintf(when, sizeof when, ", in %.10g s", after);
+	cli_remark("decision: %s%s%s%s; %s", fw_action_name(decision->action),
+		   decision->next ? " " : "", decision->next ? decision->next : "", when,
+		   decision->reason);
+}
+
 static void show_failed(const fw_client_event *event)
 {
 	const fw_decision *decision = event->decision;
@@ -80,12 +92,7 @@ static void show_failed(const fw_client_event *event)
 	cli_remark("attempt %u failed: %s, %s: %.300s", event->attempt,
 		   fw_type_name(fw_error_row(event->error)->type), fw_error_name(event->error),
 		   fw_error_message(event->error));
-	if (decision->next)
-		cli_remark("decision: %s %s; %s", fw_action_name(decision->action),
-			   decision->next, decision->reason);
-	else
-		cli_remark("decision: %s; %s", fw_action_name(decision->action),
-			   decision->reason);
+	cli_call_show_decision(decision, event->error);
 }
 
 void cli_call_show_event(void *ctx, const fw_client_event *event)
@@ -163,6 +170,43 @@ static void put_prompt_usage(yyjson_val *prompt)
 		cli_make_harmless(name ? name : "", shown, sizeof shown);
 		cli_printf(" %s%s=STRING%s", is_needed ? "" : "[", shown, is_needed ? "" : "]");
 	}
+}
+
+static const char *find_fault(yyjson_val *tool)
+{
+	yyjson_val *schema = fw_json_member(tool, "inputSchema");
+	yyjson_val *key, *value;
+	size_t index, max;
+
+	if (!yyjson_is_str(fw_json_member(tool, "name")))
+		return "it has no name";
+	if (!yyjson_is_obj(schema))
+		return "it has no inputSchema";
+	if (!yyjson_equals_str(fw_json_member(schema, "type"), "object"))
+		return "its inputSchema is not of type \"object\"";
+	yyjson_obj_foreach(
+		tool, index, max, key,
+		value) if (yyjson_is_null(value)) return "a member is null, not absent";
+	return NULL;
+}
+
+void cli_call_check_tools(const fw_client_result *list)
+{
+	yyjson_doc *doc = parse(list->text, list->len);
+	yyjson_val *tool;
+	size_t index, max;
+
+	yyjson_arr_foreach(fw_json_member(yyjson_doc_get_root(doc), "tools"), index, max, tool)
+	{
+		const char *fault = find_fault(tool);
+		const char *name = yyjson_get_str(fw_json_member(tool, "name"));
+
+		if (fault)
+			cli_remark("tool %zu (%.64s) is not valid: %s; official clients reject "
+				   "the list because of it",
+				   index + 1, name ? name : "no name", fault);
+	}
+	yyjson_doc_free(doc);
 }
 
 void cli_call_show_list(const char *method, const fw_client_result *list)
