@@ -54,12 +54,15 @@ static void test_http__answers_later(void **state)
 static void test_http__streams_events_then_the_answer(void **state)
 {
 	(void)state;
-	client_post(&client, NULL, "stream");
+	client_post(&client, NULL, "open");
 	expect("HTTP/1.1 200 OK\r\n");
 	expect("Content-Type: text/event-stream\r\n");
 	expect("id: s_0\nretry: 500\ndata: \n\n");
 	expect("event: message\nid: s_1\ndata: {\"n\":1}\n\n");
 	assert_non_null(server.held);
+	server.held->ops->reply(
+		server.held,
+		&(struct fw_reply){ .status = 200, .json = "{\"late\":true}", .len = 13 });
 	expect("event: message\ndata: {\"late\":true}\n\n");
 	expect("\r\n0\r\n\r\n");
 	client_post(&client, NULL, "{\"a\":1}");
