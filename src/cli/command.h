@@ -65,6 +65,9 @@ typedef struct cli_command {
 	int misused; /* the status for an invalid command line; 0: CLI_MISUSED */
 } cli_command;
 
+/* The options of a command are this array. */
+#define CLI_OPTIONS(array) .options = (array), .option_count = sizeof(array) / sizeof *(array)
+
 /** The program itself: the options before the name of a command. */
 extern const cli_command cli_program;
 

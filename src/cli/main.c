@@ -36,8 +36,7 @@ const cli_command cli_program = {
 	.description = "The error layer for MCP: converts, checks and explains errors of "
 		       "tools, in five public contracts and in the canonical contract, which "
 		       "includes what all of them contain.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 };

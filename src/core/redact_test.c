@@ -1,8 +1,8 @@
 /*
- * redact_test.c - what is hidden, what survives, and that redacting twice
- * is redacting once.
+ * redact_test.c - what is hidden, what is not, and that a second pass changes nothing.
  */
 #include "core/redact.h"
+#include "test/rounds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -669,7 +669,7 @@ static void test_redact__again_changes_nothing_in_any_mixture(void **state)
 	uint32_t seed = 20261115;
 
 	(void)state;
-	for (int round = 0; round < 60000; round++) {
+	for (int round = 0; round < test_rounds(60000); round++) {
 		char text[512];
 		size_t len = 0, count = 1 + next_random(&seed) % 14;
 
@@ -747,7 +747,7 @@ static void test_redact__takes_time_that_grows_with_the_text(void **state)
 		"cookie: a;",
 		"\\\"token\\\":\\\"is ",
 	};
-	size_t len = 1024 * 1024;
+	size_t len = (size_t)test_rounds(1024 * 1024);
 	char *text = malloc(len);
 
 	(void)state;
@@ -767,7 +767,7 @@ static void test_redact__takes_any_bytes(void **state)
 	uint32_t seed = 7;
 
 	(void)state;
-	for (int round = 0; round < 20000; round++) {
+	for (int round = 0; round < test_rounds(20000); round++) {
 		static const char some[] = ":=_-JIGbB\"'\\ .@/?&;aKyzS[]5\n\0\xff";
 		char text[64];
 		size_t len = next_random(&seed) % sizeof(text);

@@ -54,21 +54,6 @@ static fw_error *wrong(const struct reader *reader, yyjson_val *key, const char 
 	return fw_raise_input_invalid_value(where, expected);
 }
 
-/* Adds a member to the path; returns the old length. */
-static size_t descend(struct reader *reader, yyjson_val *key)
-{
-	size_t len = strlen(reader->path);
-
-	(void)snprintf(reader->path + len, sizeof reader->path - len, "%s%.60s", len ? "." : "",
-		       yyjson_get_str(key));
-	return len;
-}
-
-static void ascend(struct reader *reader, size_t len)
-{
-	reader->path[len] = '\0';
-}
-
 /* ---- values -------------------------------------------------------------------------- */
 
 static fw_error *read_integer(const struct reader *reader, yyjson_val *key, int64_t least,
@@ -138,6 +123,39 @@ static fw_error *check_object(const struct reader *reader, yyjson_val *key, size
 		return wrong(reader, key, "an object of at most 4096 members");
 	*ret_count = yyjson_obj_size(value);
 	return NULL;
+}
+
+/* The members of an object that is being read. */
+struct members {
+	yyjson_obj_iter iter;
+	size_t count;
+	size_t path_len; /* of the reader, without the object */
+};
+
+/* Checks the object under `key`; until its last member was read, the path of the reader
+ * names it. `known`: as in check_members(), NULL: any names. */
+static fw_error *enter(struct reader *reader, yyjson_val *key, const char *const *known,
+		       const char *expected, struct members *ret_members)
+{
+	yyjson_val *object = unsafe_yyjson_get_next(key);
+	size_t len = strlen(reader->path);
+
+	FW_TRY(check_object(reader, key, &ret_members->count));
+	(void)snprintf(reader->path + len, sizeof reader->path - len, "%s%.60s", len ? "." : "",
+		       yyjson_get_str(key));
+	FW_TRY(check_members(reader, object, known, expected));
+	ret_members->iter = yyjson_obj_iter_with(object);
+	ret_members->path_len = len;
+	return NULL;
+}
+
+static yyjson_val *next_member(struct reader *reader, struct members *members)
+{
+	yyjson_val *member = yyjson_obj_iter_next(&members->iter);
+
+	if (!member)
+		reader->path[members->path_len] = '\0';
+	return member;
 }
 
 /* NULL if there is nothing, or no memory. */
@@ -215,20 +233,15 @@ static fw_error *read_limits(struct reader *reader, yyjson_val *key,
 		"calls_per_second", "burst", "concurrent", "budget_per_day", "budget_per_month",
 		"deadline_seconds", "tools", NULL
 	};
-	yyjson_val *object = unsafe_yyjson_get_next(key);
-	yyjson_obj_iter iter;
+	struct members members;
 	yyjson_val *member;
-	size_t count, len;
 
-	FW_TRY(check_object(reader, key, &count));
-	len = descend(reader, key);
-	FW_TRY(check_members(reader, object, known,
-			     "calls_per_second, burst, concurrent, budget_per_day, "
-			     "budget_per_month, deadline_seconds or tools"));
-	iter = yyjson_obj_iter_with(object);
-	while ((member = yyjson_obj_iter_next(&iter)))
+	FW_TRY(enter(reader, key, known,
+		     "calls_per_second, burst, concurrent, budget_per_day, budget_per_month, "
+		     "deadline_seconds or tools",
+		     &members));
+	while ((member = next_member(reader, &members)))
 		FW_TRY(read_limit(reader, member, limits));
-	ascend(reader, len);
 	if (limits->burst && !limits->every_ns)
 		return wrong(reader, key, "an object that has calls_per_second with burst");
 	if (limits->every_ns && !limits->burst)
@@ -245,21 +258,16 @@ static fw_error *read_limits(struct reader *reader, yyjson_val *key,
 static fw_error *read_entries(struct reader *reader, yyjson_val *key, bool are_scopes,
 			      struct fw_policy_entry **ret_entries, size_t *ret_count)
 {
-	yyjson_val *object = unsafe_yyjson_get_next(key);
 	struct fw_policy_entry *entries;
-	yyjson_obj_iter iter;
+	struct members members;
 	yyjson_val *member;
-	size_t count, len;
 
-	FW_TRY(check_object(reader, key, &count));
-	len = descend(reader, key);
-	FW_TRY(check_members(reader, object, NULL, NULL));
-	entries = make_list(count, sizeof *entries);
-	if (count && !entries)
+	FW_TRY(enter(reader, key, NULL, NULL, &members));
+	entries = make_list(members.count, sizeof *entries);
+	if (members.count && !entries)
 		return fw_raise_internal_out_of_memory();
 	*ret_entries = entries;
-	iter = yyjson_obj_iter_with(object);
-	while ((member = yyjson_obj_iter_next(&iter))) {
+	while ((member = next_member(reader, &members))) {
 		struct fw_policy_entry *entry = &entries[(*ret_count)++];
 
 		entry->name = yyjson_get_str(member);
@@ -269,7 +277,6 @@ static fw_error *read_entries(struct reader *reader, yyjson_val *key, bool are_s
 				     "incidents or admin");
 		FW_TRY(read_limits(reader, member, &entry->limits));
 	}
-	ascend(reader, len);
 	return NULL;
 }
 
@@ -278,19 +285,14 @@ static fw_error *read_entries(struct reader *reader, yyjson_val *key, bool are_s
 static fw_error *read_costs(struct reader *reader, yyjson_val *key)
 {
 	struct fw_policy *policy = reader->policy;
-	yyjson_val *object = unsafe_yyjson_get_next(key);
-	yyjson_obj_iter iter;
+	struct members members;
 	yyjson_val *member;
-	size_t count, len;
 
-	FW_TRY(check_object(reader, key, &count));
-	len = descend(reader, key);
-	FW_TRY(check_members(reader, object, NULL, NULL));
-	policy->costs = make_list(count, sizeof *policy->costs);
-	if (count && !policy->costs)
+	FW_TRY(enter(reader, key, NULL, NULL, &members));
+	policy->costs = make_list(members.count, sizeof *policy->costs);
+	if (members.count && !policy->costs)
 		return fw_raise_internal_out_of_memory();
-	iter = yyjson_obj_iter_with(object);
-	while ((member = yyjson_obj_iter_next(&iter))) {
+	while ((member = next_member(reader, &members))) {
 		int64_t cost = 0;
 
 		FW_TRY(read_integer(reader, member, 0, 1000000000, &cost));
@@ -300,7 +302,6 @@ static fw_error *read_costs(struct reader *reader, yyjson_val *key)
 			policy->costs[policy->cost_count++] =
 				(struct fw_policy_cost){ yyjson_get_str(member), cost };
 	}
-	ascend(reader, len);
 	return NULL;
 }
 
@@ -308,24 +309,18 @@ static fw_error *read_breaker(struct reader *reader, yyjson_val *key)
 {
 	static const char *const known[] = { "failures", "pause_seconds", NULL };
 	struct fw_policy *policy = reader->policy;
-	yyjson_val *object = unsafe_yyjson_get_next(key);
 	double pause_s = 30;
 	int64_t failures = 5;
-	yyjson_obj_iter iter;
+	struct members members;
 	yyjson_val *member;
-	size_t count, len;
 
-	FW_TRY(check_object(reader, key, &count));
-	len = descend(reader, key);
-	FW_TRY(check_members(reader, object, known, "failures or pause_seconds"));
-	iter = yyjson_obj_iter_with(object);
-	while ((member = yyjson_obj_iter_next(&iter))) {
+	FW_TRY(enter(reader, key, known, "failures or pause_seconds", &members));
+	while ((member = next_member(reader, &members))) {
 		if (yyjson_equals_str(member, "failures"))
 			FW_TRY(read_integer(reader, member, 1, 1000000, &failures));
 		else
 			FW_TRY(read_number(reader, member, 0.001, 86400, &pause_s));
 	}
-	ascend(reader, len);
 	policy->breaker_failures = (uint32_t)failures;
 	policy->breaker_pause_ms = (uint32_t)fw_ceil(pause_s * 1000);
 	return NULL;
@@ -333,16 +328,12 @@ static fw_error *read_breaker(struct reader *reader, yyjson_val *key)
 
 static fw_error *read_oauth_scopes(struct reader *reader, yyjson_val *key)
 {
-	yyjson_val *object = unsafe_yyjson_get_next(key);
-	yyjson_obj_iter iter;
+	struct members members;
 	yyjson_val *member, *item;
-	size_t count, len, at, most;
+	size_t at, most;
 
-	FW_TRY(check_object(reader, key, &count));
-	len = descend(reader, key);
-	FW_TRY(check_members(reader, object, NULL, NULL));
-	iter = yyjson_obj_iter_with(object);
-	while ((member = yyjson_obj_iter_next(&iter))) {
+	FW_TRY(enter(reader, key, NULL, NULL, &members));
+	while ((member = next_member(reader, &members))) {
 		yyjson_val *list = unsafe_yyjson_get_next(member);
 		bool is_valid = yyjson_is_arr(list) && yyjson_arr_size(list) <= FW_SCOPES_MAX;
 
@@ -354,8 +345,7 @@ static fw_error *read_oauth_scopes(struct reader *reader, yyjson_val *key)
 		if (!is_valid)
 			return wrong(reader, member, "an array of at most 64 scopes");
 	}
-	ascend(reader, len);
-	reader->policy->oauth_scopes = object;
+	reader->policy->oauth_scopes = unsafe_yyjson_get_next(key);
 	return NULL;
 }
 

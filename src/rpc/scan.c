@@ -488,32 +488,52 @@ static bool scan_item(struct scanner *s, enum fw_scan_blocks *ret_fault)
 	return is_whole;
 }
 
-/* An array, from its bracket on: each block is looked at while it is validated. */
-static bool scan_blocks(struct scanner *s, struct fw_scan *scan)
+/* Takes the opening bracket of an array or an object whose items are read one by one.
+ * `*ret_is_empty`: it is closed at once. */
+static bool open_items(struct scanner *s, char close, bool *ret_is_empty)
 {
 	if (!s->depth_left)
 		return fail(s, FW_SCAN_TOO_DEEP);
 	s->depth_left--;
 	s->at++;
 	skip_blanks(s);
-	if (s->at >= s->end || *s->at != ']') {
-		for (;;) {
-			enum fw_scan_blocks fault = FW_BLOCKS_OK;
+	*ret_is_empty = s->at < s->end && *s->at == close;
+	return true;
+}
 
-			if (!scan_item(s, &fault))
-				return false;
-			if (scan->blocks == FW_BLOCKS_OK)
-				scan->blocks = fault;
-			skip_blanks(s);
-			if (s->at < s->end && *s->at == ']')
-				break;
-			if (!take(s, ','))
-				return false;
-		}
-	}
+/* After an item: takes the comma. `*ret_is_last`: there is a bracket instead. */
+static bool next_item(struct scanner *s, char close, bool *ret_is_last)
+{
+	skip_blanks(s);
+	*ret_is_last = s->at < s->end && *s->at == close;
+	return *ret_is_last || take(s, ',');
+}
+
+static bool close_items(struct scanner *s)
+{
 	s->at++;
 	s->depth_left++;
 	return true;
+}
+
+/* An array, from its bracket on: each block is looked at while it is validated. */
+static bool scan_blocks(struct scanner *s, struct fw_scan *scan)
+{
+	bool is_end;
+
+	if (!open_items(s, ']', &is_end))
+		return false;
+	while (!is_end) {
+		enum fw_scan_blocks fault = FW_BLOCKS_OK;
+
+		if (!scan_item(s, &fault))
+			return false;
+		if (scan->blocks == FW_BLOCKS_OK)
+			scan->blocks = fault;
+		if (!next_item(s, ']', &is_end))
+			return false;
+	}
+	return close_items(s);
 }
 
 /* ---- members ---------------------------------------------------------------- */
@@ -554,25 +574,14 @@ static bool scan_member(struct scanner *s, const struct place *places, struct fw
 /* An object, from its brace on. Recursive, but never deeper than `places` is. */
 static bool scan_members(struct scanner *s, const struct place *places, struct fw_scan *scan)
 {
-	if (!s->depth_left)
-		return fail(s, FW_SCAN_TOO_DEEP);
-	s->depth_left--;
-	s->at++;
-	skip_blanks(s);
-	if (s->at >= s->end || *s->at != '}') {
-		for (;;) {
-			if (!scan_member(s, places, scan))
-				return false;
-			skip_blanks(s);
-			if (s->at < s->end && *s->at == '}')
-				break;
-			if (!take(s, ','))
-				return false;
-		}
-	}
-	s->at++;
-	s->depth_left++;
-	return true;
+	bool is_end;
+
+	if (!open_items(s, '}', &is_end))
+		return false;
+	while (!is_end)
+		if (!scan_member(s, places, scan) || !next_item(s, '}', &is_end))
+			return false;
+	return close_items(s);
 }
 
 static void check_utf8(struct scanner *s)

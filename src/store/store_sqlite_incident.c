@@ -250,24 +250,51 @@ static struct fw_incident read_row(sqlite3_stmt *row)
 	};
 }
 
-static fw_error *each_row(struct fw_store_sqlite *store, sqlite3_stmt *rows, bool in_full,
+/* The columns after those of read_row(). NULL: there are none. */
+typedef void more_fn(sqlite3_stmt *row, struct fw_incident *incident);
+
+static void read_tally(sqlite3_stmt *row, struct fw_incident *incident)
+{
+	incident->error = text_at(row, 13);
+	incident->detail = text_at(row, 14);
+	incident->first_ms = sqlite3_column_int64(row, 15);
+	incident->last_ms = sqlite3_column_int64(row, 16);
+	incident->count = (uint64_t)sqlite3_column_int64(row, 17);
+}
+
+static void read_copy(sqlite3_stmt *row, struct fw_incident *incident)
+{
+	incident->error = text_at(row, 13);
+	incident->detail = text_at(row, 14);
+	incident->counted_as = text_at(row, 15);
+	incident->is_unauthenticated = sqlite3_column_int(row, 16) != 0;
+	incident->number = (uint64_t)sqlite3_column_int64(row, 17);
+}
+
+/* Consumes `rows`. */
+static fw_error *each_row(struct fw_store_sqlite *store, sqlite3_stmt *rows, more_fn *read_more,
 			  fw_incident_fn *found, void *ctx)
 {
+	fw_error *err = NULL;
 	int result;
 
 	while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
 		struct fw_incident incident = read_row(rows);
 
-		if (in_full) {
-			incident.error = text_at(rows, 13);
-			incident.detail = text_at(rows, 14);
-			incident.first_ms = sqlite3_column_int64(rows, 15);
-			incident.last_ms = sqlite3_column_int64(rows, 16);
-			incident.count = (uint64_t)sqlite3_column_int64(rows, 17);
-		}
+		if (read_more)
+			read_more(rows, &incident);
 		found(ctx, &incident);
 	}
-	return result == SQLITE_DONE ? NULL : fw_store_sqlite_failed(FW_HERE, store, result);
+	if (result != SQLITE_DONE)
+		err = fw_store_sqlite_failed(FW_HERE, store, result);
+	(void)sqlite3_finalize(rows);
+	return err;
+}
+
+static fw_error *open_incidents(struct fw_store_sqlite *store)
+{
+	store->is_for_rows = false;
+	return store->is_empty ? NULL : fw_store_sqlite_ensure(store);
 }
 
 fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
@@ -276,13 +303,11 @@ fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
 {
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	sqlite3_stmt *rows = NULL;
-	fw_error *err;
 	char sql[640];
 
-	store->is_for_rows = false;
+	FW_TRY(open_incidents(store));
 	if (store->is_empty)
 		return NULL;
-	FW_TRY(fw_store_sqlite_ensure(store));
 	/* Only conditions that are given, so that indexes are used. Ordered by
 	 * insertion, because the clock may be set back. */
 	(void)snprintf(sql, sizeof sql,
@@ -304,9 +329,7 @@ fw_error *fw_store_sqlite_list_incidents(struct fw_store *base,
 	(void)sqlite3_bind_int64(rows, 5, filter->since_ms ? filter->since_ms : INT64_MIN);
 	(void)sqlite3_bind_int64(rows, 6, filter->until_ms ? filter->until_ms : INT64_MAX);
 	(void)sqlite3_bind_int64(rows, 7, filter->limit ? (int64_t)filter->limit : -1);
-	err = each_row(store, rows, false, found, ctx);
-	(void)sqlite3_finalize(rows);
-	return err;
+	return each_row(store, rows, NULL, found, ctx);
 }
 
 fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *prefix,
@@ -314,13 +337,11 @@ fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *pref
 {
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	sqlite3_stmt *rows = NULL;
-	fw_error *err;
 	char sql[640];
 
-	store->is_for_rows = false;
+	FW_TRY(open_incidents(store));
 	if (store->is_empty)
 		return NULL;
-	FW_TRY(fw_store_sqlite_ensure(store));
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT " COLUMNS "%s,error,detail,first,last,count FROM incident"
 		       " LEFT JOIN tally ON tally.code=incident.code AND"
@@ -330,9 +351,7 @@ fw_error *fw_store_sqlite_find_incidents(struct fw_store *base, const char *pref
 	FW_TRY(fw_store_sqlite_statement(store, sql, &rows));
 	fw_store_sqlite_bind(rows, 1, prefix);
 	(void)sqlite3_bind_int64(rows, 2, (int64_t)limit);
-	err = each_row(store, rows, true, found, ctx);
-	(void)sqlite3_finalize(rows);
-	return err;
+	return each_row(store, rows, read_tally, found, ctx);
 }
 
 fw_error *fw_store_sqlite_walk_incidents(struct fw_store *base, int64_t after, size_t limit,
@@ -340,14 +359,11 @@ fw_error *fw_store_sqlite_walk_incidents(struct fw_store *base, int64_t after, s
 {
 	struct fw_store_sqlite *store = fw_store_sqlite_of(base);
 	sqlite3_stmt *rows = NULL;
-	fw_error *err = NULL;
 	char sql[640];
-	int result;
 
-	store->is_for_rows = false;
+	FW_TRY(open_incidents(store));
 	if (store->is_empty)
 		return NULL;
-	FW_TRY(fw_store_sqlite_ensure(store));
 	(void)snprintf(sql, sizeof sql,
 		       "SELECT " COLUMNS "%s,error,detail,counted_as,%s,n FROM incident"
 		       " WHERE n>?1 ORDER BY n LIMIT ?2",
@@ -358,18 +374,5 @@ fw_error *fw_store_sqlite_walk_incidents(struct fw_store *base, int64_t after, s
 	FW_TRY(fw_store_sqlite_statement(store, sql, &rows));
 	(void)sqlite3_bind_int64(rows, 1, after);
 	(void)sqlite3_bind_int64(rows, 2, (int64_t)limit);
-	while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
-		struct fw_incident incident = read_row(rows);
-
-		incident.error = text_at(rows, 13);
-		incident.detail = text_at(rows, 14);
-		incident.counted_as = text_at(rows, 15);
-		incident.is_unauthenticated = sqlite3_column_int(rows, 16) != 0;
-		incident.number = (uint64_t)sqlite3_column_int64(rows, 17);
-		found(ctx, &incident);
-	}
-	if (result != SQLITE_DONE)
-		err = fw_store_sqlite_failed(FW_HERE, store, result);
-	(void)sqlite3_finalize(rows);
-	return err;
+	return each_row(store, rows, read_copy, found, ctx);
 }

@@ -20,7 +20,7 @@ struct fw_worker_crash {
 	void *frames[FW_WORKER_CRASH_FRAMES]; /* innermost first */
 };
 
-/* In the nursery, once: loads the unwinder, which cannot be done during a crash. */
+/* In the fork server, once: loads the unwinder, which cannot be done during a crash. */
 void fw_worker_crash_prepare(void);
 /* In the worker: clears the record and installs the signal handlers. */
 void fw_worker_crash_watch(struct fw_worker_crash *crash);

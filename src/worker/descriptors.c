@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/nursery.h"
+#include "worker/forkserver.h"
 
 enum { FIFOS_MAX = 64 };
 

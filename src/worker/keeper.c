@@ -1,11 +1,11 @@
 /*
- * keeper.c - the parent process of nurseries, for a server that is confined.
+ * keeper.c - the parent process of fork servers, for a server that is confined.
  *
- * A confined server cannot fork, and a nursery that it forked would inherit its
+ * A confined server cannot fork, and a fork server that it forked would inherit its
  * confinement, so that workers could not run what they are allowed to run. Therefore
  * the keeper is forked before the server is confined. It has one thread, waits for
- * orders and forks a nursery for each; it does nothing else. If the keeper is killed,
- * its nursery ends with it, and no worker can be made until the server is restarted:
+ * orders and forks a fork server for each; it does nothing else. If the keeper is killed,
+ * its fork server ends with it, and no worker can be made until the server is restarted:
  * /readyz reports that, and calls get server.overloaded.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 enum { ANSWER_MS = 1000 };
 
-/* An order is a number, sent with the nursery's end of its control socket. */
+/* An order is a number, sent with the fork server's end of its control socket. */
 struct answer {
 	uint32_t number; /* of the order */
 	int32_t pid;
@@ -67,8 +67,8 @@ static bool take_order(int control, uint32_t *ret_number, int *ret_file)
 	return true;
 }
 
-static void fork_nursery(const struct fw_worker_nursery_setup *setup, int control,
-			 uint32_t number, int file)
+static void fork_forkserver(const struct fw_worker_forkserver_setup *setup, int control,
+			    uint32_t number, int file)
 {
 	struct answer answer = { .number = number };
 	pid_t self = getpid();
@@ -77,7 +77,7 @@ static void fork_nursery(const struct fw_worker_nursery_setup *setup, int contro
 
 	if (pid == 0) {
 		(void)close(control);
-		fw_worker_nursery_run(setup, file, self);
+		fw_worker_forkserver_run(setup, file, self);
 	}
 	if (pid > 0)
 		answer.pid = pid;
@@ -88,7 +88,7 @@ static void fork_nursery(const struct fw_worker_nursery_setup *setup, int contro
 	(void)send(control, &answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-static _Noreturn void be_keeper(const struct fw_worker_nursery_setup *setup, int control,
+static _Noreturn void be_keeper(const struct fw_worker_forkserver_setup *setup, int control,
 				pid_t server)
 {
 	uint32_t number;
@@ -104,12 +104,12 @@ static _Noreturn void be_keeper(const struct fw_worker_nursery_setup *setup, int
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != server)
 		_exit(EXIT_FAILURE);
-	/* Neither it nor its nurseries need the server's keys. */
+	/* Neither it nor its fork servers need the server's keys. */
 	memset(setup->server->key, 0, sizeof setup->server->key);
 	fw_random_forget();
 	while (take_order(control, &number, &file))
-		fork_nursery(setup, control, number, file);
-	/* The server has closed the nursery's socket as well, so the nursery ends. */
+		fork_forkserver(setup, control, number, file);
+	/* The server has closed the fork server's socket as well, so the fork server ends. */
 	(void)alarm(1 + ANSWER_MS / 1000);
 	while (wait(NULL) > 0 || errno == EINTR)
 		;
@@ -126,7 +126,7 @@ static fw_error *make_pair(int ends[2])
 }
 
 fw_error *fw_worker_keeper_start(struct fw_worker_keeper *keeper,
-				 const struct fw_worker_nursery_setup *setup)
+				 const struct fw_worker_forkserver_setup *setup)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -182,9 +182,9 @@ static int await_answer(const struct fw_worker_keeper *keeper, pid_t *ret_pid)
 }
 
 fw_error *fw_worker_keeper_fork(struct fw_worker_keeper *keeper,
-				struct fw_worker_nursery *nursery)
+				struct fw_worker_forkserver *forkserver)
 {
-	struct fw_worker_nursery made = { .is_kept = true };
+	struct fw_worker_forkserver made = { .is_kept = true };
 	int ends[2];
 	int error;
 
@@ -199,7 +199,7 @@ fw_error *fw_worker_keeper_fork(struct fw_worker_keeper *keeper,
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	made.control = ends[0];
-	*nursery = made;
+	*forkserver = made;
 	return NULL;
 }
 
@@ -208,6 +208,6 @@ void fw_worker_keeper_end(struct fw_worker_keeper *keeper)
 	if (!keeper->pid)
 		return;
 	(void)close(keeper->control);
-	fw_worker_nursery_await_end(keeper->pid);
+	fw_worker_forkserver_await_end(keeper->pid);
 	*keeper = (struct fw_worker_keeper){ .control = -1 };
 }

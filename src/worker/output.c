@@ -161,7 +161,7 @@ static void on_pipe(uv_poll_t *poll, int status, int events)
 		(void)uv_poll_stop(poll);
 		fw_worker_pool_wake_at(worker->pool, pipe->window_ms + WINDOW_MS);
 	} else if (status < 0 || !read_some(worker)) {
-		/* The worker has closed the pipe or has died; the nursery reports that. */
+		/* The worker has closed the pipe or has died; the fork server reports that. */
 		(void)uv_poll_stop(poll);
 	}
 }

@@ -37,10 +37,10 @@ static fw_error *prepare(struct fw_runner *runner)
 {
 	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
-	if (pool->nursery.pid)
+	if (pool->forkserver.pid)
 		return NULL;
 	FW_TRY(prepare_memory(pool));
-	return fw_worker_pool_make_nursery(pool);
+	return fw_worker_pool_make_forkserver(pool);
 }
 
 static fw_error *start(struct fw_runner *runner)
@@ -58,7 +58,7 @@ static fw_error *start(struct fw_runner *runner)
 		return fw_raise_internal_out_of_memory();
 	(void)uv_timer_init(fw_worker_pool_loop(pool), pool->timer);
 	pool->timer->data = pool;
-	FW_TRY(fw_worker_pool_start_nursery(pool));
+	FW_TRY(fw_worker_pool_start_forkserver(pool));
 	pool->is_running = true;
 	fw_worker_pool_refill(pool);
 	return NULL;
@@ -77,7 +77,7 @@ static void close_pool(struct fw_runner *runner)
 
 	pool->is_running = false;
 	fw_worker_pool_close_control(pool);
-	fw_worker_nursery_end(&pool->nursery);
+	fw_worker_forkserver_end(&pool->forkserver);
 	fw_worker_keeper_end(&pool->keeper);
 	for (uint32_t i = 0; i < pool->options.most; i++)
 		fw_worker_ended(&pool->workers[i], &killed);
@@ -99,7 +99,7 @@ static void free_pool(struct fw_runner *runner)
 	struct fw_worker_pool *pool = (struct fw_worker_pool *)runner;
 
 	/* Both are still there if the server was prepared but never ran. */
-	fw_worker_nursery_end(&pool->nursery);
+	fw_worker_forkserver_end(&pool->forkserver);
 	fw_worker_keeper_end(&pool->keeper);
 	fw_worker_pages_unmap(&pool->pages);
 	fw_sandbox_plan_free(pool->plan);
@@ -127,7 +127,7 @@ static bool is_ready(const struct fw_runner *runner, char *text, size_t size)
 		(void)snprintf(text, size, "workers: cannot be started; restart the server");
 	else if (!report->is_complete)
 		(void)snprintf(text, size, "sandbox: %s", report->missing);
-	return pool->nursery.pid && !pool->failures;
+	return pool->forkserver.pid && !pool->failures;
 }
 
 static void count(const struct fw_runner *runner, size_t *processes, size_t *busy,
@@ -236,7 +236,7 @@ static fw_error *pool_new(const fw_workers_options *options, struct fw_worker_po
 		return fw_raise_internal_out_of_memory();
 	memset(pool, 0, sizeof *pool);
 	pool->base.runner.ops = &ops;
-	pool->nursery.control = -1;
+	pool->forkserver.control = -1;
 	/* A request is bounded by the message that it was read from. */
 	fw_buf_init(&pool->scratch, SIZE_MAX / 2);
 	*ret_pool = pool;

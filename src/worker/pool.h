@@ -16,7 +16,7 @@
 #include "mcp/runner.h"
 #include "mcp/server.h"
 #include "worker/keeper.h"
-#include "worker/nursery.h"
+#include "worker/forkserver.h"
 #include "worker/page.h"
 #include "worker/worker.h"
 
@@ -26,8 +26,8 @@ struct fw_worker_pool {
 	struct fw_sandbox_plan *plan;
 	struct fw_worker_pages pages;
 	struct fw_worker_keeper keeper; /* only if the server is confined */
-	struct fw_worker_nursery nursery;
-	uv_poll_t *control; /* reports of the nursery */
+	struct fw_worker_forkserver forkserver;
+	uv_poll_t *control; /* reports of the fork server */
 	uv_timer_t *timer;
 	struct fw_worker *workers; /* options.most slots */
 	uint32_t live;             /* slots in use */
@@ -51,7 +51,7 @@ static inline uint64_t fw_worker_pool_now(const struct fw_worker_pool *pool)
 	return uv_now(fw_worker_pool_loop(pool));
 }
 
-/* ---- pool_supply.c: enough workers, and a nursery that makes them ---- */
+/* ---- pool_supply.c: enough workers, and a fork server that makes them ---- */
 
 /* Starts workers until there are `count`, if that is possible now. */
 void fw_worker_pool_refill(struct fw_worker_pool *pool);
@@ -59,10 +59,10 @@ void fw_worker_pool_refill(struct fw_worker_pool *pool);
 struct fw_worker *fw_worker_pool_start_one(struct fw_worker_pool *pool);
 /* A worker could not be started: the next attempt waits. */
 void fw_worker_pool_back_off(struct fw_worker_pool *pool);
-/* Forks the nursery if there is none. Raises io errors. */
-FW_NODISCARD fw_error *fw_worker_pool_make_nursery(struct fw_worker_pool *pool);
+/* Forks the fork server if there is none. Raises io errors. */
+FW_NODISCARD fw_error *fw_worker_pool_make_forkserver(struct fw_worker_pool *pool);
 /* The same, and reads its reports from now on. */
-FW_NODISCARD fw_error *fw_worker_pool_start_nursery(struct fw_worker_pool *pool);
+FW_NODISCARD fw_error *fw_worker_pool_start_forkserver(struct fw_worker_pool *pool);
 void fw_worker_pool_close_control(struct fw_worker_pool *pool);
 /* Closes the idle workers that are above `count`. */
 void fw_worker_pool_retire_spare(struct fw_worker_pool *pool);

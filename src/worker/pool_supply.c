@@ -1,5 +1,5 @@
 /*
- * pool_supply.c - keeps enough workers ready, and a nursery that forks them.
+ * pool_supply.c - keeps enough workers ready, and a fork server that forks them.
  */
 #include <errno.h>
 #include <signal.h>
@@ -68,34 +68,35 @@ void fw_worker_pool_retire_spare(struct fw_worker_pool *pool)
 	}
 }
 
-/* ---- the nursery ---------------------------------------------------------------------------- */
+/* ---- the fork server ---------------------------------------------------------------------------- */
 
 static void on_control(uv_poll_t *poll, int status, int events);
 
-fw_error *fw_worker_pool_make_nursery(struct fw_worker_pool *pool)
+fw_error *fw_worker_pool_make_forkserver(struct fw_worker_pool *pool)
 {
-	const struct fw_worker_nursery_setup setup = { &pool->pages, &pool->options, pool->plan,
-						       pool->base.runner.server };
+	const struct fw_worker_forkserver_setup setup = { &pool->pages, &pool->options,
+							  pool->plan,
+							  pool->base.runner.server };
 
-	if (pool->nursery.pid)
+	if (pool->forkserver.pid)
 		return NULL;
 	if (!setup.server->confine)
-		return fw_worker_nursery_start(&pool->nursery, &setup);
+		return fw_worker_forkserver_start(&pool->forkserver, &setup);
 	if (!pool->keeper.pid)
 		FW_TRY(fw_worker_keeper_start(&pool->keeper, &setup));
-	return fw_worker_keeper_fork(&pool->keeper, &pool->nursery);
+	return fw_worker_keeper_fork(&pool->keeper, &pool->forkserver);
 }
 
-fw_error *fw_worker_pool_start_nursery(struct fw_worker_pool *pool)
+fw_error *fw_worker_pool_start_forkserver(struct fw_worker_pool *pool)
 {
 	/* The first one may exist already: fw_server_prepare(). */
-	FW_TRY(fw_worker_pool_make_nursery(pool));
+	FW_TRY(fw_worker_pool_make_forkserver(pool));
 	pool->control = fw__allocate(sizeof *pool->control);
 	if (!pool->control || uv_poll_init(fw_worker_pool_loop(pool), pool->control,
-					   pool->nursery.control) != 0) {
+					   pool->forkserver.control) != 0) {
 		fw__release(pool->control);
 		pool->control = NULL;
-		fw_worker_nursery_end(&pool->nursery);
+		fw_worker_forkserver_end(&pool->forkserver);
 		return fw_raise_internal_out_of_memory();
 	}
 	pool->control->data = pool;
@@ -103,18 +104,18 @@ fw_error *fw_worker_pool_start_nursery(struct fw_worker_pool *pool)
 	return NULL;
 }
 
-/* Logs the attempt to replace a nursery; `err` may be NULL. */
+/* Logs the attempt to replace a fork server; `err` may be NULL. */
 static void log_restart(const struct fw_worker_pool *pool, const fw_error *err)
 {
 	if (err)
-		fw_log_event(FW_LOG_ERROR, "faultwire", "nursery_not_started",
+		fw_log_event(FW_LOG_ERROR, "faultwire", "forkserver_not_started",
 			     (const fw_field[]){ fw_log_text("reason", fw_error_message(err)) },
 			     1);
 	else
-		fw_log_event(
-			FW_LOG_NOTICE, "faultwire", "nursery_restarted",
-			(const fw_field[]){ fw_log_number("pid", (uint64_t)pool->nursery.pid) },
-			1);
+		fw_log_event(FW_LOG_NOTICE, "faultwire", "forkserver_restarted",
+			     (const fw_field[]){
+				     fw_log_number("pid", (uint64_t)pool->forkserver.pid) },
+			     1);
 }
 
 void fw_worker_pool_refill(struct fw_worker_pool *pool)
@@ -123,14 +124,14 @@ void fw_worker_pool_refill(struct fw_worker_pool *pool)
 
 	if (!pool->is_running)
 		return;
-	if (!pool->nursery.pid && fw_worker_pool_now(pool) >= pool->respawn_ms) {
-		err = fw_worker_pool_start_nursery(pool);
+	if (!pool->forkserver.pid && fw_worker_pool_now(pool) >= pool->respawn_ms) {
+		err = fw_worker_pool_start_forkserver(pool);
 		if (err)
 			fw_worker_pool_back_off(pool);
 		log_restart(pool, err);
 		fw_error_free(err);
 	}
-	while (pool->nursery.pid && pool->live < pool->options.count &&
+	while (pool->forkserver.pid && pool->live < pool->options.count &&
 	       fw_worker_pool_start_one(pool))
 		;
 	if (pool->live < pool->options.count)
@@ -153,17 +154,17 @@ void fw_worker_pool_close_control(struct fw_worker_pool *pool)
 	pool->control = NULL;
 }
 
-/* The nursery was killed, and its workers die with it. */
-static void lose_nursery(struct fw_worker_pool *pool)
+/* The fork server was killed, and its workers die with it. */
+static void lose_forkserver(struct fw_worker_pool *pool)
 {
 	static const struct fw_worker_exit killed = { .status = SIGKILL };
 
-	fw_log_event(FW_LOG_WARNING, "faultwire", "nursery_lost",
-		     (const fw_field[]){ fw_log_number("pid", (uint64_t)pool->nursery.pid),
+	fw_log_event(FW_LOG_WARNING, "faultwire", "forkserver_lost",
+		     (const fw_field[]){ fw_log_number("pid", (uint64_t)pool->forkserver.pid),
 					 fw_log_number("workers", pool->live) },
 		     2);
 	fw_worker_pool_close_control(pool);
-	fw_worker_nursery_end(&pool->nursery);
+	fw_worker_forkserver_end(&pool->forkserver);
 	/* Waits a moment: the cause of its death may kill the next one as well. */
 	pool->respawn_ms = fw_worker_pool_now(pool) + FW_LIMIT_DEATH_MS;
 	pool->failures++;
@@ -200,12 +201,13 @@ static void on_control(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	while (pool->control == poll) {
-		ssize_t got = recv(pool->nursery.control, &report, sizeof report, MSG_DONTWAIT);
+		ssize_t got =
+			recv(pool->forkserver.control, &report, sizeof report, MSG_DONTWAIT);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (got != sizeof report) {
-			lose_nursery(pool);
+			lose_forkserver(pool);
 			return;
 		}
 		take_report(pool, &report);

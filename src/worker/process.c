@@ -222,15 +222,15 @@ static void run_one(struct process *process, fw_server *server)
 
 /* ---- start --------------------------------------------------------------------- */
 
-static fw_error *make_ready(const struct fw_worker_nursery_setup *setup)
+static fw_error *make_ready(const struct fw_worker_forkserver_setup *setup)
 {
 	if (setup->options->prepare)
 		FW_TRY(setup->options->prepare(setup->options->ctx));
 	return fw_sandbox_apply(setup->plan);
 }
 
-_Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup, uint32_t slot,
-				     int socket)
+_Noreturn void fw_worker_process_run(const struct fw_worker_forkserver_setup *setup,
+				     uint32_t slot, int socket)
 {
 	struct process *process = fw__allocate(sizeof *process);
 	fw_error *err;

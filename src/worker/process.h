@@ -4,10 +4,10 @@
 #ifndef FW_WORKER_PROCESS_H
 #define FW_WORKER_PROCESS_H
 
-#include "worker/nursery.h"
+#include "worker/forkserver.h"
 
 /* Runs in the forked process until its socket ends. */
-_Noreturn void fw_worker_process_run(const struct fw_worker_nursery_setup *setup, uint32_t slot,
-				     int socket);
+_Noreturn void fw_worker_process_run(const struct fw_worker_forkserver_setup *setup,
+				     uint32_t slot, int socket);
 
 #endif

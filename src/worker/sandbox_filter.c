@@ -185,7 +185,7 @@ static const struct refusal refusals[] = {
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWUSER, CLONE_NEWUSER),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWPID, CLONE_NEWPID),
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_NEWNET, CLONE_NEWNET),
-	/* The child would belong to the nursery. */
+	/* The child would belong to the fork server. */
 	REFUSE_BITS(clone, ALWAYS, 0, CLONE_PARENT, CLONE_PARENT),
 	/* A filter cannot see its flags, which are behind a pointer. The C library then
 	 * uses clone(). */

@@ -3,7 +3,7 @@
  * error its call gets when it dies.
  *
  * Two sources report the end of a worker, in any order: its socket ends, and the
- * nursery reports its death. Only the second is final, because the exit status decides
+ * fork server reports its death. Only the second is final, because the exit status decides
  * the error; so a worker whose socket ended waits for the report.
  *
  *               CALL      READY  DONE  HANG_UP   GARBLED  FAILED  KILL    TIMER   RETIRE   DEATH
@@ -20,7 +20,7 @@
  *   RETIRED     .         .      .     .         BROKEN   .       .       .       .        NONE
  *
  * CLOSED is FW_WORKER_CLOSED_KILLED. "." leaves the state as it is. KILL, GARBLED and
- * TIMER send a kill order in every state but NONE; TIMER comes again until the nursery
+ * TIMER send a kill order in every state but NONE; TIMER comes again until the fork server
  * has taken the order.
  *
  * What causes the events:
@@ -28,9 +28,9 @@
  *   the death report came first   DEATH; the rest of the socket is read before
  *   deadline                      KILL at once
  *   cancellation                  TIMER after a grace period, unless DONE comes first
- *   server stop, nursery death    DEATH with SIGKILL and no process id: workers die with
- *                                 their nursery, and no process is left to report them
- *   keeper death                  the nursery dies with its keeper: as above; new
+ *   server stop, fork server death    DEATH with SIGKILL and no process id: workers die with
+ *                                 their fork server, and no process is left to report them
+ *   keeper death                  the fork server dies with its keeper: as above; new
  *                                 workers cannot be made
  */
 #ifndef FW_WORKER_STATE_H
@@ -63,7 +63,7 @@ enum fw_worker_event {
 	FW_WORKER_EVENT_KILL,    /* deadline, or half a request could not be sent */
 	FW_WORKER_EVENT_TIMER,   /* it should be gone by now */
 	FW_WORKER_EVENT_RETIRE,  /* the pool has more workers than it needs */
-	FW_WORKER_EVENT_DEATH,   /* reported, or its nursery is gone */
+	FW_WORKER_EVENT_DEATH,   /* reported, or its fork server is gone */
 	FW_WORKER_EVENTS
 };
 

@@ -239,7 +239,7 @@ static void test_ends__each_named_case(void **unused)
 	/* Invalid data, before and after a kill. */
 	assert_int_equal(outcome_after("rcg", true, true), FW_WORKER_OUTCOME_GARBLED);
 	assert_int_equal(outcome_after("rckg", true, true), FW_WORKER_OUTCOME_GARBLED);
-	/* The nursery dies: with a call that began, with one that did not. */
+	/* The fork server dies: with a call that began, with one that did not. */
 	assert_int_equal(outcome_after("rc", true, false), FW_WORKER_OUTCOME_CRASHED);
 	assert_int_equal(outcome_after("c", false, false), FW_WORKER_OUTCOME_CANNOT_START);
 	/* It cannot start, and says so or not. */

@@ -28,8 +28,8 @@ static void order_kill(struct fw_worker *worker)
 					       .generation = worker->generation };
 
 	worker->kill_ms = 0;
-	/* If the nursery cannot take the order now, it is sent again. */
-	if (!fw_worker_nursery_order(&worker->pool->nursery, &order, -1, -1))
+	/* If the fork server cannot take the order now, it is sent again. */
+	if (!fw_worker_forkserver_order(&worker->pool->forkserver, &order, -1, -1))
 		set_timer(worker, FW_LIMIT_DEATH_MS);
 }
 
@@ -102,14 +102,14 @@ bool fw_worker_start(struct fw_worker *worker)
 	clear(worker);
 	order.generation = worker->generation;
 	if (fw_worker_output_open(worker, &output) &&
-	    fw_worker_nursery_order(&pool->nursery, &order, ends[1], output))
+	    fw_worker_forkserver_order(&pool->forkserver, &order, ends[1], output))
 		worker->socket = fw_worker_socket_new(worker, ends[0]);
 	(void)close(ends[1]);
 	if (output >= 0)
 		(void)close(output);
 	if (!worker->socket) {
 		fw_worker_output_close(worker);
-		/* If the nursery has forked a process, that finds its socket closed. */
+		/* If the fork server has forked a process, that finds its socket closed. */
 		(void)close(ends[0]);
 		return false;
 	}

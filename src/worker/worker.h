@@ -48,7 +48,7 @@ struct fw_worker {
 	struct fw_worker_output output;
 };
 
-/* How a worker ended: `pid` is 0 if its nursery is gone, too. */
+/* How a worker ended: `pid` is 0 if its fork server is gone, too. */
 struct fw_worker_exit {
 	int status; /* as wait() gives it */
 	pid_t pid;
@@ -57,7 +57,7 @@ struct fw_worker_exit {
 
 /* ---- worker.c: start, requests, kill ---- */
 
-/* Has the nursery fork a process for this empty slot. False: not possible now. */
+/* Has the fork server fork a process for this empty slot. False: not possible now. */
 bool fw_worker_start(struct fw_worker *worker);
 /* Sends the request of the call. False: the worker is dying; the call needs another. */
 bool fw_worker_send(struct fw_worker *worker, fw_call *call);

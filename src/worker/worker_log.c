@@ -50,7 +50,7 @@ static bool is_killed(const struct fw_worker *worker)
 	return worker->state == FW_WORKER_KILLED || worker->state == FW_WORKER_CLOSED_KILLED;
 }
 
-/* Without a process id the nursery is gone, which has an event of its own. */
+/* Without a process id the fork server is gone, which has an event of its own. */
 void fw_worker_log_end(const struct fw_worker *worker, const struct fw_worker_exit *how)
 {
 	const fw_call *call = worker->call;

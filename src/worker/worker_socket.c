@@ -300,7 +300,7 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 		send_rest(worker);
 	if (status >= 0 && events & UV_READABLE)
 		fw_worker_socket_read(worker, READS);
-	/* Nothing more comes from a socket that has ended; the nursery reports the rest. */
+	/* Nothing more comes from a socket that has ended; the fork server reports the rest. */
 	if (socket->worker && socket->has_ended)
 		(void)uv_poll_stop(&socket->poll);
 }

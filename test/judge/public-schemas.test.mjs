@@ -22,10 +22,14 @@ const INSTANCES = 36;
 /* Formats are annotations for us as well. */
 const options = { strict: false, validateFormats: false, allErrors: false, logger: false };
 
+/* One of each for all schemas, since each compiles its meta-schemas first. */
+const draft7 = new Ajv(options);
+const draft2020 = new Ajv2020(options);
+
 function judge(schema) {
-	const draft = String(schema.$schema ?? "");
-	const made = /draft-0[4-7]/.test(draft) ? new Ajv(options) : new Ajv2020(options);
-	return made.compile(schema);
+	const ajv = /draft-0[4-7]/.test(String(schema.$schema ?? "")) ? draft7 : draft2020;
+	ajv.removeSchema(); /* those before, which may have the same $id */
+	return ajv.compile(schema);
 }
 
 /* ---- instances -------------------------------------------------------------- */

@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -17,13 +19,17 @@ import { listening } from './lib.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const hazard = join(process.env.FW_BUILD ?? join(here, '../../build'), 'hazard');
 const identity = { name: 'judge', version: '1' };
+const dir = mkdtempSync(join(tmpdir(), 'fw-workers-'));
 let server, url;
 
 before(async () => {
 	server = spawn(hazard, ['--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
 	url = await listening(server);
 });
-after(() => server.kill());
+after(() => {
+	server.kill();
+	rmSync(dir, { recursive: true });
+});
 
 const stdio = { command: hazard, args: [], stderr: 'ignore' };
 const v2 = (mode) => () => new Client2(identity, { versionNegotiation: { mode } });
@@ -61,9 +67,10 @@ for (const [name, make, transport] of ways)
 			}
 			const all = await Promise.all([...Array(20).keys()].map((i) => client.callTool(i % 4 ? { name: 'echo', arguments: { text: String(i) } } : { name: 'segv', arguments: {} })));
 			all.forEach((result, i) => assert.equal(i % 4 ? result.content[0].text : result._meta['dev.faultwire/error'].code, i % 4 ? String(i) : 'tool.crashed'));
-			// Client v2 drops a notification that it reads together with the result.
 			let told = 0;
-			const tell = await client.callTool({ name: 'tell', arguments: { ms: 200 } }, ...(name.startsWith('v1') ? [undefined] : []), { onprogress: () => told++ });
+			const until = join(dir, name);
+			const onprogress = () => ++told === 2 && writeFileSync(until, '');
+			const tell = await client.callTool({ name: 'tell', arguments: { until } }, ...(name.startsWith('v1') ? [undefined] : []), { onprogress });
 			assert.equal(tell.content[0].text, 'before');
 			assert.equal(told, 2);
 		} finally {

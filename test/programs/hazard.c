@@ -362,14 +362,20 @@ static fw_error *fail(fw_call *call, void *ctx)
 	return fw_error_wrap(err, FW_HERE, "reading the file");
 }
 
+/* Reports progress, then waits `ms`, and until the file `until` exists: a client that
+ * reads progress and result at once may drop the progress. */
 static fw_error *tell(fw_call *call, void *ctx)
 {
+	const char *until = fw_call_string(call, "until", NULL);
+
 	(void)ctx;
 	fw_call_text(call, "before");
 	fw_call_progress(call, 1, 2, "half");
 	fw_call_log(call, FW_LOG_WARNING, "hazard", "on the way");
 	fw_call_progress(call, 2, 2, NULL);
 	pause_ms((long)fw_call_i64(call, "ms", 0));
+	while (until && access(until, F_OK) != 0)
+		pause_ms(5);
 	fw_call_textf(call, "%s %s %d", fw_call_name(call), fw_call_protocol(call),
 		      fw_call_client_can(call, "elicitation"));
 	return NULL;

@@ -1,6 +1,6 @@
 // What happens to the server itself is a line: the audit log that goes down and
 // comes up again, once each; workers that crash or are replaced; breakers that open
-// and close; the nursery.
+// and close; the fork server.
 
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { check, finish, has, match, same, skip, test } from './lib/cli.mjs';
 import { changer, place, started } from './lib/audit.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
-import { nurseries, session, sleep, until, workers } from './lib/worker.mjs';
+import { forkservers, session, sleep, until, workers } from './lib/worker.mjs';
 
 const events = (err, ...names) =>
 	err
@@ -101,18 +101,18 @@ test('a worker that was too late, or was killed while idle, is replaced', async 
 	same(events(wire.err, 'worker_crashed'), []);
 });
 
-test('a nursery that is lost and restarted is two lines, not one for each worker', async () => {
+test('a fork server that is lost and restarted is two lines, not one for each worker', async () => {
 	const wire = await session(
 		async (wire, pid) => {
 			await until(() => workers(pid).length >= 2, 'they are up');
-			process.kill(nurseries(pid)[0].pid, 'SIGKILL');
-			await until(() => events(wire.err, 'nursery_restarted').length === 1, 'it is restarted');
+			process.kill(forkservers(pid)[0].pid, 'SIGKILL');
+			await until(() => events(wire.err, 'forkserver_restarted').length === 1, 'it is restarted');
 			await until(() => workers(pid).length >= 2, 'they are up again');
 		},
 		{ args: ['--workers', '2', '--log', 'json'] },
 	);
-	const [lost, again] = events(wire.err, 'nursery_lost', 'nursery_restarted');
-	same([lost.event, lost.level, again.event, again.level], ['nursery_lost', 'warning', 'nursery_restarted', 'notice']);
+	const [lost, again] = events(wire.err, 'forkserver_lost', 'forkserver_restarted');
+	same([lost.event, lost.level, again.event, again.level], ['forkserver_lost', 'warning', 'forkserver_restarted', 'notice']);
 	check(lost.context.pid > 1 && again.context.pid > 1 && lost.context.workers >= 1, JSON.stringify([lost, again]));
 	same(events(wire.err, 'worker_replaced', 'worker_crashed'), []);
 });

@@ -111,25 +111,25 @@ test('--sandbox off: nothing is confined', async () => {
 
 /* ---- workers of a confined server ---------------------------------------------------------- */
 
-test('a nursery that is killed is replaced, although the server cannot fork', async () => {
+test('a fork server that is killed is replaced, although the server cannot fork', async () => {
 	const wire = stdio();
 	const { pid } = wire.child;
 
 	await wire.initialize();
 	const keeper = child(pid, 'fw-keeper');
-	const first = await until(() => child(keeper, 'fw-nursery'), 'there is a nursery');
+	const first = await until(() => child(keeper, 'fw-forkserver'), 'there is a fork server');
 
 	process.kill(first, 'SIGKILL');
-	await until(() => wire.err.includes('"nursery_restarted"'), 'it is restarted');
+	await until(() => wire.err.includes('"forkserver_restarted"'), 'it is restarted');
 	const reply = await until(async () => {
 		const said = await wire.call('explain_error_code', { code: 'file.not_found' });
 
 		return said.result?.isError && canonical(said).code !== 'input.invalid_arguments' ? null : said;
 	}, 'a tool works');
 
-	check(!reply.error && child(keeper, 'fw-nursery') !== first, JSON.stringify(reply).slice(0, 300));
+	check(!reply.error && child(keeper, 'fw-forkserver') !== first, JSON.stringify(reply).slice(0, 300));
 	// The new one is not confined as the server is: its workers have rules of their own.
-	same(statusOf(child(keeper, 'fw-nursery'), 'Seccomp'), ['0']);
+	same(statusOf(child(keeper, 'fw-forkserver'), 'Seccomp'), ['0']);
 	same((await wire.end()).status, 0);
 	check(!existsSync(`/proc/${keeper}`), 'the keeper ends with the server');
 });
@@ -139,7 +139,7 @@ test('a keeper that is killed takes the workers along; the server answers, and e
 
 	await wire.initialize();
 	process.kill(child(wire.child.pid, 'fw-keeper'), 'SIGKILL');
-	await until(() => wire.err.includes('"nursery_not_started"'), 'it says so');
+	await until(() => wire.err.includes('"forkserver_not_started"'), 'it says so');
 	const reply = await wire.call('explain_error_code', { code: 'file.not_found' });
 
 	same([canonical(reply)?.code, (await wire.request('ping')).result], ['server.overloaded', {}]);
@@ -172,7 +172,7 @@ test('the keeper is killed: /readyz is 503 and says to restart, /healthz is 200,
 });
 
 for (const kill of [false, true])
-	test(`preflight commands run in a confined server${kill ? ', also after its nursery was killed' : ''}`, async () => {
+	test(`preflight commands run in a confined server${kill ? ', also after its fork server was killed' : ''}`, async () => {
 		const at = mkdtempSync(join(scratch(), 'serve-'));
 		const workspace = join(at, 'workspace');
 
@@ -185,10 +185,10 @@ for (const kill of [false, true])
 
 		await wire.initialize();
 		if (kill) {
-			const keeper = await until(() => [...readFileSync(`/proc/${wire.child.pid}/task/${wire.child.pid}/children`, 'utf8').matchAll(/\d+/g)].map(Number).find((one) => child(one, 'fw-nursery')), 'a keeper');
+			const keeper = await until(() => [...readFileSync(`/proc/${wire.child.pid}/task/${wire.child.pid}/children`, 'utf8').matchAll(/\d+/g)].map(Number).find((one) => child(one, 'fw-forkserver')), 'a keeper');
 
-			process.kill(child(keeper, 'fw-nursery'), 'SIGKILL');
-			await until(() => wire.err.includes('"nursery_restarted"'), 'it is restarted');
+			process.kill(child(keeper, 'fw-forkserver'), 'SIGKILL');
+			await until(() => wire.err.includes('"forkserver_restarted"'), 'it is restarted');
 		}
 		await until(async () => !(await wire.call('begin_session', { workspace_root: workspace })).result?.isError, 'a session');
 		const reply = await wire.call('write_file', { path: 'src/one.c', content: 'int one;\n', create: true, plan: hash, intent: 'a test' });

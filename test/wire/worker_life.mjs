@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { check, finish, has, same, skip, test } from './lib/cli.mjs';
 import { canonical, modern, text } from './lib/mcp.mjs';
-import { descendants, descriptors, isAlive, nurseries, rss, session, sleep, until, workers } from './lib/worker.mjs';
+import { descendants, descriptors, isAlive, forkservers, rss, session, sleep, until, workers } from './lib/worker.mjs';
 
 const crashes = process.env.FW_LONG ? 10000 : 1000;
 // Those of the pools of hazard: `count`, one that may execute, and the pool of
@@ -61,13 +61,13 @@ test(`${crashes} crashes leave descriptors, processes and memory as they were`, 
 			await until(() => workers(pid).length === workersOf(2) && !descendants(pid).some(({ state }) => state === 'Z'), 'replaced');
 		};
 		await many(200);
-		const before = { descriptors: descriptors(pid), rss: rss(pid), nursery: rss(nurseries(pid)[0].pid) };
+		const before = { descriptors: descriptors(pid), rss: rss(pid), forkserver: rss(forkservers(pid)[0].pid) };
 		await many(crashes);
 		same(descriptors(pid), before.descriptors, 'descriptors');
-		same(descriptors(nurseries(pid)[0].pid) < 12, true, 'descriptors of the nursery');
+		same(descriptors(forkservers(pid)[0].pid) < 12, true, 'descriptors of the fork server');
 		same(workers(pid).length, workersOf(2));
 		check(isSanitized || rss(pid) - before.rss < 512, `memory: ${before.rss} to ${rss(pid)} KiB`);
-		check(isSanitized || rss(nurseries(pid)[0].pid) - before.nursery < 256, 'memory of the nursery');
+		check(isSanitized || rss(forkservers(pid)[0].pid) - before.forkserver < 256, 'memory of the fork server');
 		same(wire.messages, []);
 	}, { args: ['--workers', '2'] }));
 
@@ -84,13 +84,13 @@ test('killed from outside: the call is answered, an idle worker replaced', () =>
 		same(text(await wire.call('echo', { text: 'b' })), 'b');
 	}, { args: ['--workers', '2'] }));
 
-test('the nursery is killed: its calls are answered, and there is another', () =>
+test('the fork server is killed: its calls are answered, and there is another', () =>
 	session(async (wire, pid) => {
 		for (let i = 0; i < 3; i++) {
 			calling(wire, i, 'deaf', {});
 			await sleep(30);
 			const below = descendants(pid);
-			for (const one of nurseries(pid)) process.kill(one.pid, 'SIGKILL');
+			for (const one of forkservers(pid)) process.kill(one.pid, 'SIGKILL');
 			same(canonical(await wire.reply(i)).code, 'tool.crashed');
 			await until(() => !below.some((one) => isAlive(one.pid)), 'all of them are gone');
 			await until(() => workers(pid).length === workersOf(2), 'and others there');
@@ -135,7 +135,7 @@ for (const args of [[], ['--sandbox', 'off']])
 			const running = wire.call('fork_bomb_free', args);
 			await sleep(100);
 			await running;
-			await until(() => descendants(pid).length === 3 + workersOf(2), 'the nurseries and their workers');
+			await until(() => descendants(pid).length === 3 + workersOf(2), 'the fork servers and their workers');
 		}
 	}, { args: ['--workers', '2', ...args] }));
 
@@ -161,7 +161,7 @@ test('no worker can be started: the caller learns when to come back', () =>
 	session(async (wire, pid) => {
 		if (!has('prlimit')) skip('no prlimit');
 		await until(() => workers(pid).length === workersOf(1), 'all are up');
-		const limit = (files) => nurseries(pid).forEach((one) => same(spawnSync('prlimit', ['--pid', String(one.pid), `--nofile=${files}:1024`]).status, 0));
+		const limit = (files) => forkservers(pid).forEach((one) => same(spawnSync('prlimit', ['--pid', String(one.pid), `--nofile=${files}:1024`]).status, 0));
 		limit(3);
 		for (const { pid: worker } of workers(pid)) process.kill(worker, 'SIGKILL');
 		await sleep(20);

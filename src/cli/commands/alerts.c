@@ -376,8 +376,7 @@ const cli_command cli_command_alerts = {
 		       "\n"
 		       "Without --url it shows the servers that this user runs on this "
 		       "machine, over HTTP or standard input and output.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_NOTHING,
 	.examples = examples,
 	.run = run,

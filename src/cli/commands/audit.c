@@ -471,8 +471,7 @@ const cli_command cli_command_audit = {
 		"replaced or removed on purpose. First stop the servers that write to it.\n"
 		"\n"
 		"tail prints the last records, query the matching ones, oldest first.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,

@@ -475,8 +475,7 @@ const cli_command cli_command_call = {
 		"repeated is repeated after the delay that the error names, or after an "
 		"increasing random one; anything else is reported, and the exit status says "
 		"what to do.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_TEXT,
 	.examples = examples,
 	.run = run,

@@ -359,8 +359,7 @@ const cli_command cli_command_classify = {
 		"The answer comes from rules, phrases that are known from many servers; the "
 		"rule that decided is named. If none matches, the failure is treated as "
 		"permanent: tool.failed, INTERNAL, not to be repeated.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_TEXT,
 	.examples = examples,
 	.run = run,

@@ -415,8 +415,7 @@ const cli_command cli_command_context = {
 		"the caches below --cache-root.\n"
 		"\n"
 		"The environment variable SOURCE_DATE_EPOCH fixes the time that build records.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,

@@ -290,8 +290,7 @@ const cli_command cli_command_convert = {
 		"--no-classify they are the output of a failed tool: tool.failed. With --lines "
 		"plain text is refused, unless --from text is given. JSON-RPC responses and "
 		"results of tools are opened. Empty input is a usage error.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_FILE,
 	.examples = examples,
 	.run = run,

@@ -400,8 +400,7 @@ const cli_command cli_command_explain = {
 		"\n"
 		"A code that stands for several canonical codes is explained as the one "
 		"that it is read as; the others are listed.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_CODE,
 	.examples = examples,
 	.run = run,

@@ -303,8 +303,7 @@ const cli_command cli_command_incident = {
 		"\n"
 		"The database may be read while servers write to it. An incident is written "
 		"shortly after the reply, also if the server is killed and started again.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_TEXT,
 	.examples = examples,

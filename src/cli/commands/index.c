@@ -324,8 +324,7 @@ const cli_command cli_command_index = {
 		"FAULTWIRE_EMBEDDINGS_URL is set, they come from that service (OpenAI's "
 		"/v1/embeddings), with FAULTWIRE_EMBEDDINGS_MODEL and "
 		"FAULTWIRE_EMBEDDINGS_KEY: the text of the files is sent to it.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,

@@ -339,8 +339,7 @@ const cli_command cli_command_man = {
 	.synopsis = "[--markdown] [COMMAND]",
 	.description = "Prints the manual page of COMMAND, or of the program, in the format of "
 		       "man(1). On a terminal, man(1) shows it in a pager.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_COMMAND_NAME,
 	.examples = examples,
 	.run = run,

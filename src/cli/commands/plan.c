@@ -480,8 +480,7 @@ const cli_command cli_command_plan = {
 		"tools cannot read it. An approval is valid for one workspace, identified by "
 		"its path; after moving or copying the workspace its plans have to be approved "
 		"again.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,

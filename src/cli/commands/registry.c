@@ -239,8 +239,7 @@ const cli_command cli_command_registry = {
 		    "[--registry FILE]",
 	.description = "Prints all codes, as a table or in the format that an option selects. "
 		       "With --registry it includes your own codes.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_NOTHING,
 	.examples = examples,
 	.run = run,

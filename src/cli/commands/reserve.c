@@ -254,8 +254,7 @@ const cli_command cli_command_reserve = {
 		"\n"
 		"The store may be used while servers use it; they see a release with the next "
 		"call.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_TEXT,
 	.examples = examples,

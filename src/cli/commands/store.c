@@ -198,8 +198,7 @@ const cli_command cli_command_store = {
 		"connects as a server does and reports what it finds. copy copies tokens, "
 		"budgets, reservations, keys and incidents; stop the servers of both stores "
 		"first. A repeated copy into a database adds no incident twice.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_FILE,
 	.examples = examples,

@@ -336,8 +336,7 @@ const cli_command cli_command_token = {
 		"\n"
 		"A token is printed once; the database has only its SHA-256. Servers notice "
 		"changes within a second. revoke and rotate take a name or an id.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.actions = action_words,
 	.operands = CLI_TEXT,
 	.examples = examples,

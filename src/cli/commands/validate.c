@@ -294,8 +294,7 @@ const cli_command cli_command_validate = {
 		       "was expected and what was found. If the text is in another contract, "
 		       "that is printed first. Exits with 0 if everything is valid, "
 		       "and with 1 otherwise.",
-	.options = options,
-	.option_count = sizeof options / sizeof *options,
+	CLI_OPTIONS(options),
 	.operands = CLI_FILE,
 	.examples = examples,
 	.run = run,

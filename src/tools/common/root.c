@@ -190,8 +190,9 @@ void fw_root_close(struct fw_root *root)
 /* ---- directories ---- */
 
 /* Creates one directory, whose parent exists, so that it is there after a crash. */
-static fw_error *make_dir(const struct fw_root *root, const char *path)
+static fw_error *make_dir(void *ctx, const char *path)
 {
+	const struct fw_root *root = ctx;
 	char parent[FW_PATH_SIZE];
 	const char *name = fw_path_split(path, parent);
 	int above = fw_root_open_beneath(root->fd, parent, O_RDONLY | O_DIRECTORY);
@@ -207,7 +208,8 @@ static fw_error *make_dir(const struct fw_root *root, const char *path)
 	return error ? fw_path_errno(error, path, true) : NULL;
 }
 
-static fw_error *make_dirs(const struct fw_root *root, const char *path)
+fw_error *fw_root_each_missing(const struct fw_root *root, const char *path,
+			       fw_error *(*found)(void *ctx, const char *part), void *ctx)
 {
 	const char *end = path;
 
@@ -222,7 +224,7 @@ static fw_error *make_dirs(const struct fw_root *root, const char *path)
 		if (fd >= 0)
 			(void)close(fd);
 		else
-			FW_TRY(make_dir(root, part));
+			FW_TRY(found(ctx, part));
 	} while (end);
 	return NULL;
 }
@@ -233,7 +235,7 @@ fw_error *fw_root_open_dir(const struct fw_root *root, const char *path, bool ma
 	int fd;
 
 	if (make)
-		FW_TRY(make_dirs(root, path));
+		FW_TRY(fw_root_each_missing(root, path, make_dir, (void *)root));
 	fd = fw_root_open_beneath(root->fd, path, O_RDONLY | O_DIRECTORY);
 	error = errno;
 	if (fd < 0)

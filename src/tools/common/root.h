@@ -61,6 +61,12 @@ FW_NODISCARD fw_error *fw_root_normalize(const struct fw_root *root, const char 
 FW_NODISCARD fw_error *fw_root_open_dir(const struct fw_root *root, const char *path, bool make,
 					int *ret_fd);
 
+/* Calls `found` for `path` and each of its parents that does not exist, outermost first, until
+ * it raises an error. */
+FW_NODISCARD fw_error *fw_root_each_missing(const struct fw_root *root, const char *path,
+					    fw_error *(*found)(void *ctx, const char *part),
+					    void *ctx);
+
 /* Opens `path` below the directory `dir`, even if the path contains links. Returns a
  * descriptor, or -1 with errno; EXDEV means that the path leads outside. */
 int fw_root_open_beneath(int dir, const char *path, int flags);

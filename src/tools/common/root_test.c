@@ -301,7 +301,7 @@ static void test_root__a_root_is_an_existing_directory_with_an_absolute_path(voi
 	{
 		char alias[128];
 
-		(void)snprintf(alias, sizeof alias, "%s/link", scratch);
+		(void)snprintf(alias, sizeof alias, "%.100s/link", scratch);
 		assert_null(fw_root_open_in(root.path, alias, path, strlen(path), &other));
 		assert_string_equal(other.path + strlen(other.path) - 6, "/w/src");
 		fw_root_close(&other);
@@ -309,10 +309,10 @@ static void test_root__a_root_is_an_existing_directory_with_an_absolute_path(voi
 	assert_code(fw_root_open_in(root.path, NULL, "/none", 5, &other),
 		    FW_SESSION_INIT_FAILED);
 	shell("ln -s ../outside w/out");
-	(void)snprintf(path, sizeof path, "%s/out", root.path);
+	(void)snprintf(path, sizeof path, "%.100s/out", root.path);
 	assert_code(fw_root_open_in(root.path, NULL, path, strlen(path), &other),
 		    FW_SESSION_INIT_FAILED);
-	(void)snprintf(path, sizeof path, "%s/none", root.path);
+	(void)snprintf(path, sizeof path, "%.100s/none", root.path);
 	assert_code(fw_root_open_in(root.path, NULL, path, strlen(path), &other),
 		    FW_PATH_NOT_FOUND);
 	assert_true(fw_path_is_beneath("/a/b", "/a"));

@@ -26,17 +26,19 @@ static bool is_listed(const struct fw_ws_changes *set, const char *path)
 	return false;
 }
 
-static fw_error *list_directory(struct fw_ws_changes *set, const char *path, size_t len)
+/* Lists a directory that does not exist. */
+static fw_error *list_directory(void *ctx, const char *path)
 {
+	struct fw_ws_changes *set = ctx;
 	char *copy;
 
+	if (is_listed(set, path))
+		return NULL;
 	if (set->directory_count == FW_LIMIT_WORKSPACE_DIRECTORIES)
 		return fw_raise_path_invalid(path, "it needs too many new directories");
-	copy = fw__allocate(len + 1);
+	copy = fw_strdup(path);
 	if (!copy)
 		return fw_raise_internal_out_of_memory();
-	memcpy(copy, path, len);
-	copy[len] = '\0';
 	set->directories[set->directory_count++] = copy;
 	return NULL;
 }
@@ -44,22 +46,7 @@ static fw_error *list_directory(struct fw_ws_changes *set, const char *path, siz
 /* Lists the directory and its parents, as far as they do not exist. */
 static fw_error *list_missing(struct fw_ws_changes *set, const char *path)
 {
-	const char *end = path;
-
-	do {
-		char part[FW_PATH_SIZE];
-		int fd;
-
-		end = strchr(end + 1, '/');
-		(void)snprintf(part, sizeof part, "%.*s",
-			       (int)(end ? (size_t)(end - path) : strlen(path)), path);
-		fd = fw_root_open_beneath(set->root->fd, part, O_PATH | O_DIRECTORY);
-		if (fd >= 0)
-			(void)close(fd);
-		else if (!is_listed(set, part))
-			FW_TRY(list_directory(set, part, strlen(part)));
-	} while (end);
-	return NULL;
+	return fw_root_each_missing(set->root, path, list_directory, set);
 }
 
 static fw_error *list_directories(struct fw_ws_changes *set)

@@ -39,7 +39,7 @@ export function descendants(pid) {
 	return found;
 }
 
-export const nurseries = (pid) => descendants(pid).filter((one) => one.name === 'fw-nursery');
+export const forkservers = (pid) => descendants(pid).filter((one) => one.name === 'fw-forkserver');
 export const workers = (pid) => descendants(pid).filter((one) => one.name === 'fw-worker');
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 export const rss = (pid) => Number(readFileSync(`/proc/${pid}/status`, 'latin1').match(/VmRSS:\s+(\d+)/)[1]);

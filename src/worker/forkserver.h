@@ -1,13 +1,13 @@
 /*
- * nursery.h - the process that forks the workers of a pool (the "nursery").
+ * forkserver.h - the process that forks the workers of a pool (the "fork server").
  *
  * The server has threads and handles untrusted data, so it does not fork workers itself.
- * Before its first call it forks the nursery: a copy with one thread, which forks workers
+ * Before its first call it forks the fork server: a copy with one thread, which forks workers
  * on request, waits for their death and reports it. It ends when the server closes its
  * end of the control socket.
  */
-#ifndef FW_WORKER_NURSERY_H
-#define FW_WORKER_NURSERY_H
+#ifndef FW_WORKER_FORKSERVER_H
+#define FW_WORKER_FORKSERVER_H
 
 #include <sys/types.h>
 
@@ -19,7 +19,7 @@
 
 enum fw_worker_order_kind { FW_WORKER_ORDER_FORK = 1, FW_WORKER_ORDER_KILL };
 
-/* From the server to the nursery. FW_WORKER_ORDER_FORK carries the worker's socket
+/* From the server to the fork server. FW_WORKER_ORDER_FORK carries the worker's socket
  * and, if the server keeps a log, the write end of its stderr pipe. */
 struct fw_worker_order {
 	uint32_t kind;
@@ -33,7 +33,7 @@ enum fw_worker_report_kind {
 	FW_WORKER_REPORT_NOT_FORKED, /* `status` is an errno */
 };
 
-/* From the nursery to the server. */
+/* From the fork server to the server. */
 struct fw_worker_report {
 	uint32_t kind;
 	uint32_t slot;
@@ -42,40 +42,41 @@ struct fw_worker_report {
 	int32_t status; /* as wait() gives it */
 };
 
-/* The server's view of its nursery. */
-struct fw_worker_nursery {
+/* The server's view of its fork server. */
+struct fw_worker_forkserver {
 	pid_t pid; /* 0: none */
 	int control;
 	bool is_kept; /* forked by the keeper, so not our child */
 };
 
-/* What a nursery has to know about its pool. */
-struct fw_worker_nursery_setup {
+/* What a fork server has to know about its pool. */
+struct fw_worker_forkserver_setup {
 	const struct fw_worker_pages *pages;
 	const fw_workers_options *options;
 	struct fw_sandbox_plan *plan;
 	fw_server *server;
 };
 
-/* ---- nursery.c: in the server ---- */
+/* ---- forkserver.c: in the server ---- */
 
-/* Forks a nursery. Raises io errors (fork, socketpair). */
-FW_NODISCARD fw_error *fw_worker_nursery_start(struct fw_worker_nursery *nursery,
-					       const struct fw_worker_nursery_setup *setup);
+/* Forks a fork server. Raises io errors (fork, socketpair). */
+FW_NODISCARD fw_error *fw_worker_forkserver_start(
+	struct fw_worker_forkserver *forkserver,
+	const struct fw_worker_forkserver_setup *setup);
 /* Sends an order. False: it could not be sent. `socket` and `output` are -1 or stay the
  * caller's. */
-bool fw_worker_nursery_order(const struct fw_worker_nursery *nursery,
-			     const struct fw_worker_order *order, int socket, int output);
-/* Ends the nursery with all workers and their descendants, and waits for that. */
-void fw_worker_nursery_end(struct fw_worker_nursery *nursery);
+bool fw_worker_forkserver_order(const struct fw_worker_forkserver *forkserver,
+				const struct fw_worker_order *order, int socket, int output);
+/* Ends the fork server with all workers and their descendants, and waits for that. */
+void fw_worker_forkserver_end(struct fw_worker_forkserver *forkserver);
 /* Waits for a child process that was asked to end; after one second it is killed. */
-void fw_worker_nursery_await_end(pid_t pid);
+void fw_worker_forkserver_await_end(pid_t pid);
 
-/* ---- nursery_process.c: in the forked process ---- */
+/* ---- forkserver_process.c: in the forked process ---- */
 
 /* Serves orders until `control` ends or `parent` dies. */
-_Noreturn void fw_worker_nursery_run(const struct fw_worker_nursery_setup *setup, int control,
-				     pid_t parent);
+_Noreturn void fw_worker_forkserver_run(const struct fw_worker_forkserver_setup *setup,
+					int control, pid_t parent);
 
 /* ---- descriptors.c ---- */
 

@@ -1,6 +1,6 @@
 /*
- * nursery_process.c - the nursery itself: forks workers, reaps them, and reports how
- * they died. What a dead worker leaves behind is killed. See nursery.h.
+ * forkserver_process.c - the fork server itself: forks workers, reaps them, and reports how
+ * they died. What a dead worker leaves behind is killed. See forkserver.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,17 +28,17 @@ struct child {
 	bool is_killed; /* on an order of the server */
 };
 
-struct nursery {
+struct forkserver {
 	int control;
 	int signals;     /* signalfd */
 	sigset_t before; /* signal mask of workers */
-	const struct fw_worker_nursery_setup *setup;
+	const struct fw_worker_forkserver_setup *setup;
 	struct child *children; /* one for each slot */
 };
 
-static void report(const struct nursery *nursery, const struct fw_worker_report *report)
+static void report(const struct forkserver *forkserver, const struct fw_worker_report *report)
 {
-	(void)send(nursery->control, report, sizeof *report, MSG_NOSIGNAL);
+	(void)send(forkserver->control, report, sizeof *report, MSG_NOSIGNAL);
 }
 
 /* Output of tools goes to the server's log, if there is one. */
@@ -52,7 +52,8 @@ static void replace_output(int output)
 		(void)close(output);
 }
 
-static void be_worker(const struct nursery *nursery, uint32_t slot, int socket, int output)
+static void be_worker(const struct forkserver *forkserver, uint32_t slot, int socket,
+		      int output)
 {
 	pid_t parent = getppid();
 
@@ -64,14 +65,14 @@ static void be_worker(const struct nursery *nursery, uint32_t slot, int socket, 
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "fw-worker");
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-	(void)close(nursery->control);
-	(void)close(nursery->signals);
+	(void)close(forkserver->control);
+	(void)close(forkserver->signals);
 	replace_output(output);
-	(void)sigprocmask(SIG_SETMASK, &nursery->before, NULL);
-	fw_worker_process_run(nursery->setup, slot, socket);
+	(void)sigprocmask(SIG_SETMASK, &forkserver->before, NULL);
+	fw_worker_process_run(forkserver->setup, slot, socket);
 }
 
-static void fork_worker(struct nursery *nursery, const struct fw_worker_order *order,
+static void fork_worker(struct forkserver *forkserver, const struct fw_worker_order *order,
 			int socket, int output)
 {
 	struct fw_worker_report failure = { .kind = FW_WORKER_REPORT_NOT_FORKED,
@@ -84,12 +85,12 @@ static void fork_worker(struct nursery *nursery, const struct fw_worker_order *o
 		 * must not run here. */
 		pid = _Fork();
 	if (pid == 0)
-		be_worker(nursery, order->slot, socket, output);
+		be_worker(forkserver, order->slot, socket, output);
 	if (pid < 0) {
 		failure.status = socket < 0 ? EMFILE : errno;
-		report(nursery, &failure);
+		report(forkserver, &failure);
 	} else {
-		nursery->children[order->slot] =
+		forkserver->children[order->slot] =
 			(struct child){ .pid = pid, .generation = order->generation };
 	}
 	if (socket >= 0)
@@ -98,10 +99,10 @@ static void fork_worker(struct nursery *nursery, const struct fw_worker_order *o
 		(void)close(output);
 }
 
-static bool is_worker(const struct nursery *nursery, pid_t pid)
+static bool is_worker(const struct forkserver *forkserver, pid_t pid)
 {
-	for (uint32_t i = 0; i < nursery->setup->pages->count; i++)
-		if (nursery->children[i].pid == pid)
+	for (uint32_t i = 0; i < forkserver->setup->pages->count; i++)
+		if (forkserver->children[i].pid == pid)
 			return true;
 	return false;
 }
@@ -143,7 +144,7 @@ static bool is_dying(pid_t pid)
 
 /* Child processes of dead workers are our children now (PR_SET_CHILD_SUBREAPER), also
  * those in a session of their own. */
-static void kill_orphans(const struct nursery *nursery)
+static void kill_orphans(const struct forkserver *forkserver)
 {
 	char path[64], text[4096];
 
@@ -156,12 +157,12 @@ static void kill_orphans(const struct nursery *nursery)
 		if (*at != ' ')
 			break;
 		at++;
-		if (pid > 1 && !is_worker(nursery, pid))
+		if (pid > 1 && !is_worker(forkserver, pid))
 			(void)kill(pid, SIGKILL);
 	}
 }
 
-static void reap(struct nursery *nursery)
+static void reap(struct forkserver *forkserver)
 {
 	bool has_reaped = false;
 	int status;
@@ -169,33 +170,33 @@ static void reap(struct nursery *nursery)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		has_reaped = true;
-		for (uint32_t i = 0; i < nursery->setup->pages->count; i++) {
+		for (uint32_t i = 0; i < forkserver->setup->pages->count; i++) {
 			struct fw_worker_report died = { .kind = FW_WORKER_REPORT_DIED,
 							 .slot = i,
 							 .pid = pid,
 							 .status = status };
 
-			if (nursery->children[i].pid != pid)
+			if (forkserver->children[i].pid != pid)
 				continue;
-			died.generation = nursery->children[i].generation;
-			if (nursery->children[i].is_killed)
+			died.generation = forkserver->children[i].generation;
+			if (forkserver->children[i].is_killed)
 				died.kind = FW_WORKER_REPORT_KILLED;
-			nursery->children[i].pid = 0;
+			forkserver->children[i].pid = 0;
 			/* It leads its process group. */
 			(void)kill(-pid, SIGKILL);
-			report(nursery, &died);
+			report(forkserver, &died);
 		}
 	}
 	if (has_reaped)
-		kill_orphans(nursery);
+		kill_orphans(forkserver);
 }
 
-static void kill_one(struct nursery *nursery, const struct fw_worker_order *order)
+static void kill_one(struct forkserver *forkserver, const struct fw_worker_order *order)
 {
-	struct child *child = &nursery->children[order->slot];
+	struct child *child = &forkserver->children[order->slot];
 
 	/* A worker that died by itself is reported as such, even if we see it late. */
-	reap(nursery);
+	reap(forkserver);
 	if (!child->pid || child->generation != order->generation)
 		return;
 	child->is_killed = !is_dying(child->pid);
@@ -203,20 +204,20 @@ static void kill_one(struct nursery *nursery, const struct fw_worker_order *orde
 	(void)kill(-child->pid, SIGKILL);
 }
 
-static _Noreturn void end(struct nursery *nursery)
+static _Noreturn void end(struct forkserver *forkserver)
 {
-	for (uint32_t i = 0; i < nursery->setup->pages->count; i++) {
-		if (!nursery->children[i].pid)
+	for (uint32_t i = 0; i < forkserver->setup->pages->count; i++) {
+		if (!forkserver->children[i].pid)
 			continue;
-		(void)kill(nursery->children[i].pid, SIGKILL);
-		(void)kill(-nursery->children[i].pid, SIGKILL);
-		nursery->children[i].pid = 0;
+		(void)kill(forkserver->children[i].pid, SIGKILL);
+		(void)kill(-forkserver->children[i].pid, SIGKILL);
+		forkserver->children[i].pid = 0;
 	}
 	/* A process that is killed may leave children behind. The loop is bounded. */
 	for (int i = 0; i < 200; i++) {
 		int status;
 
-		kill_orphans(nursery);
+		kill_orphans(forkserver);
 		while (waitpid(-1, &status, WNOHANG) > 0)
 			;
 		if (waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD)
@@ -226,7 +227,7 @@ static _Noreturn void end(struct nursery *nursery)
 	_exit(EXIT_SUCCESS);
 }
 
-static bool take_order(struct nursery *nursery)
+static bool take_order(struct forkserver *forkserver)
 {
 	union {
 		struct cmsghdr head;
@@ -238,37 +239,37 @@ static bool take_order(struct nursery *nursery)
 				  .msg_iovlen = 1,
 				  .msg_control = ancillary.bytes,
 				  .msg_controllen = sizeof ancillary.bytes };
-	ssize_t got = recvmsg(nursery->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t got = recvmsg(forkserver->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int files[2] = { -1, -1 };
 	const struct cmsghdr *head;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (got != sizeof order || order.slot >= nursery->setup->pages->count)
+	if (got != sizeof order || order.slot >= forkserver->setup->pages->count)
 		return false;
 	head = CMSG_FIRSTHDR(&message);
 	if (head && head->cmsg_type == SCM_RIGHTS)
 		memcpy(files, CMSG_DATA(head),
 		       head->cmsg_len < CMSG_LEN(sizeof files) ? sizeof *files : sizeof files);
 	if (order.kind == FW_WORKER_ORDER_FORK)
-		fork_worker(nursery, &order, files[0], files[1]);
+		fork_worker(forkserver, &order, files[0], files[1]);
 	else
-		kill_one(nursery, &order);
+		kill_one(forkserver, &order);
 	return true;
 }
 
-static bool take_signal(struct nursery *nursery)
+static bool take_signal(struct forkserver *forkserver)
 {
 	struct signalfd_siginfo info;
 
-	while (read(nursery->signals, &info, sizeof info) == sizeof info)
+	while (read(forkserver->signals, &info, sizeof info) == sizeof info)
 		if (info.ssi_signo != SIGCHLD)
 			return false;
-	reap(nursery);
+	reap(forkserver);
 	return true;
 }
 
-static void reset_signals(struct nursery *nursery)
+static void reset_signals(struct forkserver *forkserver)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 	struct sigaction ignored = { .sa_handler = SIG_IGN };
@@ -277,49 +278,50 @@ static void reset_signals(struct nursery *nursery)
 	for (int signum = 1; signum < NSIG; signum++)
 		(void)sigaction(signum, &standard, NULL);
 	(void)sigaction(SIGPIPE, &ignored, NULL);
-	(void)sigemptyset(&nursery->before);
+	(void)sigemptyset(&forkserver->before);
 	(void)sigemptyset(&taken);
 	(void)sigaddset(&taken, SIGCHLD);
 	(void)sigaddset(&taken, SIGTERM);
 	(void)sigprocmask(SIG_SETMASK, &taken, NULL);
-	nursery->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+	forkserver->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static _Noreturn void be_nursery(struct nursery *nursery, pid_t parent)
+static _Noreturn void be_forkserver(struct forkserver *forkserver, pid_t parent)
 {
 	struct pollfd watched[2];
 
 	(void)setsid();
-	(void)prctl(PR_SET_NAME, "fw-nursery");
+	(void)prctl(PR_SET_NAME, "fw-forkserver");
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	reset_signals(nursery);
+	reset_signals(forkserver);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent || nursery->signals < 0)
+	if (getppid() != parent || forkserver->signals < 0)
 		_exit(EXIT_FAILURE);
 	/* Workers must not know the signing key of the server, nor guess its ids. */
-	memset(nursery->setup->server->key, 0, sizeof nursery->setup->server->key);
+	memset(forkserver->setup->server->key, 0, sizeof forkserver->setup->server->key);
 	fw_random_forget();
-	nursery->children =
-		fw__allocate(nursery->setup->pages->count * sizeof *nursery->children);
-	if (!nursery->children)
+	forkserver->children =
+		fw__allocate(forkserver->setup->pages->count * sizeof *forkserver->children);
+	if (!forkserver->children)
 		_exit(EXIT_FAILURE);
-	memset(nursery->children, 0, nursery->setup->pages->count * sizeof *nursery->children);
+	memset(forkserver->children, 0,
+	       forkserver->setup->pages->count * sizeof *forkserver->children);
 	fw_worker_crash_prepare();
-	watched[0] = (struct pollfd){ .fd = nursery->control, .events = POLLIN };
-	watched[1] = (struct pollfd){ .fd = nursery->signals, .events = POLLIN };
+	watched[0] = (struct pollfd){ .fd = forkserver->control, .events = POLLIN };
+	watched[1] = (struct pollfd){ .fd = forkserver->signals, .events = POLLIN };
 	for (;;) {
 		(void)poll(watched, 2, -1);
-		if (watched[1].revents && !take_signal(nursery))
-			end(nursery);
-		if (watched[0].revents && !take_order(nursery))
-			end(nursery);
+		if (watched[1].revents && !take_signal(forkserver))
+			end(forkserver);
+		if (watched[0].revents && !take_order(forkserver))
+			end(forkserver);
 	}
 }
 
-_Noreturn void fw_worker_nursery_run(const struct fw_worker_nursery_setup *setup, int control,
-				     pid_t parent)
+_Noreturn void fw_worker_forkserver_run(const struct fw_worker_forkserver_setup *setup,
+					int control, pid_t parent)
 {
-	struct nursery nursery = { .control = control, .setup = setup };
+	struct forkserver forkserver = { .control = control, .setup = setup };
 
-	be_nursery(&nursery, parent);
+	be_forkserver(&forkserver, parent);
 }

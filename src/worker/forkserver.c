@@ -1,10 +1,10 @@
 /*
- * nursery.c - the nursery as the server uses it: start, orders, end. See nursery.h.
+ * forkserver.c - the fork server as the server uses it: start, orders, end. See forkserver.h.
  *
- * A nursery is not started by base/subprocess.h: it executes no program. It is a copy of
+ * A fork server is not started by base/subprocess.h: it executes no program. It is a copy of
  * this process, with the tools that were registered, so that workers can be copies in turn.
  */
-#include "worker/nursery.h"
+#include "worker/forkserver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 
 enum { END_MS = 1000 };
 
-fw_error *fw_worker_nursery_start(struct fw_worker_nursery *nursery,
-				  const struct fw_worker_nursery_setup *setup)
+fw_error *fw_worker_forkserver_start(struct fw_worker_forkserver *forkserver,
+				     const struct fw_worker_forkserver_setup *setup)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -34,20 +34,20 @@ fw_error *fw_worker_nursery_start(struct fw_worker_nursery *nursery,
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	pid = fw_worker_fork_clean(setup->plan, ends[1]);
 	if (pid == 0)
-		fw_worker_nursery_run(setup, ends[1], self);
+		fw_worker_forkserver_run(setup, ends[1], self);
 	error = errno;
 	(void)close(ends[1]);
 	if (pid < 0) {
 		(void)close(ends[0]);
 		return fw_error_from_errno(FW_HERE, error, "a process for workers");
 	}
-	nursery->pid = pid;
-	nursery->control = ends[0];
+	forkserver->pid = pid;
+	forkserver->control = ends[0];
 	return NULL;
 }
 
-bool fw_worker_nursery_order(const struct fw_worker_nursery *nursery,
-			     const struct fw_worker_order *order, int socket, int output)
+bool fw_worker_forkserver_order(const struct fw_worker_forkserver *forkserver,
+				const struct fw_worker_order *order, int socket, int output)
 {
 	const int files[2] = { socket, output };
 	const size_t size = output < 0 ? sizeof *files : sizeof files;
@@ -58,7 +58,7 @@ bool fw_worker_nursery_order(const struct fw_worker_nursery *nursery,
 	struct iovec part = { .iov_base = (void *)order, .iov_len = sizeof *order };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	if (!nursery->pid)
+	if (!forkserver->pid)
 		return false;
 	if (socket >= 0) {
 		message.msg_control = ancillary.bytes;
@@ -68,11 +68,11 @@ bool fw_worker_nursery_order(const struct fw_worker_nursery *nursery,
 		ancillary.head.cmsg_len = CMSG_LEN(size);
 		memcpy(CMSG_DATA(&ancillary.head), files, size);
 	}
-	return sendmsg(nursery->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	return sendmsg(forkserver->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	       sizeof *order;
 }
 
-void fw_worker_nursery_await_end(pid_t pid)
+void fw_worker_forkserver_await_end(pid_t pid)
 {
 	int status;
 
@@ -84,13 +84,13 @@ void fw_worker_nursery_await_end(pid_t pid)
 	}
 }
 
-void fw_worker_nursery_end(struct fw_worker_nursery *nursery)
+void fw_worker_forkserver_end(struct fw_worker_forkserver *forkserver)
 {
-	if (!nursery->pid)
+	if (!forkserver->pid)
 		return;
-	(void)close(nursery->control);
-	/* A nursery of a keeper is not our child; it ends when its socket does. */
-	if (!nursery->is_kept)
-		fw_worker_nursery_await_end(nursery->pid);
-	*nursery = (struct fw_worker_nursery){ .control = -1 };
+	(void)close(forkserver->control);
+	/* A fork server of a keeper is not our child; it ends when its socket does. */
+	if (!forkserver->is_kept)
+		fw_worker_forkserver_await_end(forkserver->pid);
+	*forkserver = (struct fw_worker_forkserver){ .control = -1 };
 }
