@@ -184,9 +184,11 @@ static const char *find_fault(yyjson_val *tool)
 		return "it has no inputSchema";
 	if (!yyjson_equals_str(fw_json_member(schema, "type"), "object"))
 		return "its inputSchema is not of type \"object\"";
-	yyjson_obj_foreach(
-		tool, index, max, key,
-		value) if (yyjson_is_null(value)) return "a member is null, not absent";
+	yyjson_obj_foreach(tool, index, max, key, value)
+	{
+		if (yyjson_is_null(value))
+			return "a member is null, not absent";
+	}
 	return NULL;
 }
 
