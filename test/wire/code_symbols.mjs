@@ -133,6 +133,17 @@ test('find_references: a file with very many definitions and uses takes no longe
 	await own.end();
 });
 
+test('find_references: a prototype in C is no call', async () => {
+	const own = await serve(repository({
+		'spot.h': 'NODISCARD struct error *spot(int a,\n\tint b);\nint (*hook)(void) = spot(1, 2);\n',
+		'spot.c': 'struct error *spot(int a, int b)\n{\n\treturn a ? spot(b, 0) : 0;\n}\n',
+		'use.py': 'spot(1, 2)\nvalue = spot(3, 4)\n',
+	}));
+	same((await own.call('find_references', { name: 'spot' })).references.map((r) => `${r.path}:${r.line} ${r.kind}`),
+		['spot.c:1 definition', 'spot.c:3 call', 'spot.h:3 call', 'use.py:1 call', 'use.py:2 call', 'spot.h:1 use']);
+	await own.end();
+});
+
 test('find_references: the preview of a long line has the name', async () => {
 	const own = await serve(repository({ 'min.js': `${'é;'.repeat(3000)}spot();${'y'.repeat(500)}\n` }));
 	const [{ column, preview }] = (await own.call('find_references', { name: 'spot' })).references;

@@ -69,12 +69,7 @@ void fw_hunt_free(struct fw_hunt *hunt)
 		return;
 	hunt->is_ended = true;
 	join(hunt);
-	while (hunt->chunks) {
-		struct fw_hunt_chunk *next = hunt->chunks->next;
-
-		fw__release(hunt->chunks);
-		hunt->chunks = next;
-	}
+	fw_code_paths_clear(&hunt->paths);
 	for (size_t i = 0; i < hunt->hit_count; i++)
 		fw__release(hunt->hits[i].preview);
 	fw__release(hunt->hits);
@@ -108,30 +103,10 @@ void fw_hunt__fail(struct fw_hunt *hunt, fw_error *err)
 
 /* ---- files ---- */
 
-static char *keep_text(struct fw_hunt *hunt, const char *text, size_t len)
-{
-	struct fw_hunt_chunk *chunk = hunt->chunks;
-	char *to;
-
-	if (!chunk || sizeof chunk->text - chunk->used < len + 1) {
-		chunk = fw__allocate(sizeof *chunk);
-		if (!chunk)
-			return NULL;
-		chunk->next = hunt->chunks;
-		chunk->used = 0;
-		hunt->chunks = chunk;
-	}
-	to = chunk->text + chunk->used;
-	memcpy(to, text, len);
-	to[len] = '\0';
-	chunk->used += len + 1;
-	return to;
-}
-
 static bool add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		size_t len)
 {
-	char *kept = keep_text(hunt, path, len);
+	const char *kept = fw_code_paths_add(&hunt->paths, path, len);
 
 	if (hunt->count == hunt->room) {
 		size_t room = hunt->room ? 2 * hunt->room : 1024;

@@ -8,19 +8,13 @@
 #include <stdatomic.h>
 
 #include "tools/code/hunt.h"
+#include "tools/code/paths.h"
 
-enum { FW_HUNT_THREADS = 8, FW_HUNT_BATCH = 16, FW_HUNT_CHUNK = 256 * 1024 };
+enum { FW_HUNT_THREADS = 8, FW_HUNT_BATCH = 16 };
 
 struct fw_hunt_file {
 	struct fw_hunt_where where;
-	const char *path; /* in a chunk, which does not move */
-};
-
-/* Texts that stay where they are. */
-struct fw_hunt_chunk {
-	struct fw_hunt_chunk *next;
-	size_t used;
-	char text[FW_HUNT_CHUNK];
+	const char *path; /* in `paths` of the hunt */
 };
 
 struct fw_hunt {
@@ -40,7 +34,7 @@ struct fw_hunt {
 	size_t room;
 	size_t next;   /* the first file that nobody has taken */
 	bool is_added; /* no more files will come */
-	struct fw_hunt_chunk *chunks;
+	struct fw_code_paths paths;
 	struct fw_hit *hits;
 	size_t hit_count;
 	size_t hit_room;

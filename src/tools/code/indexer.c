@@ -226,9 +226,9 @@ static enum fw_board_state work(struct fw_indexer *indexer, struct fw_indexer_li
 	    !fw_indexer__build(indexer, list, since))
 		return FW_BOARD_FAILED;
 	finish(indexer, list);
-	if (indexer->has_told)
+	if (indexer->has_reported)
 		fw_indexer__report(indexer, "ready", list->count);
-	indexer->has_told = false;
+	indexer->has_reported = false;
 	return FW_BOARD_READY;
 }
 
@@ -253,12 +253,12 @@ static int64_t work_once(struct fw_indexer *indexer)
 	(void)pthread_mutex_unlock(&indexer->lock);
 	took = (fw_steady_ms() - start) * SWEEP_SHARE;
 	if (state == FW_BOARD_UNWATCHED || state == FW_BOARD_FAILED) {
-		if (indexer->told != state)
+		if (indexer->reported != state)
 			fw_indexer__report(indexer, fw_board_state_name(state), 0);
-		indexer->told = state;
+		indexer->reported = state;
 		return RETRY_MS;
 	}
-	indexer->told = state;
+	indexer->reported = state;
 	return took > SWEEP_MS ? took : SWEEP_MS;
 }
 

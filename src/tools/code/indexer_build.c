@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 enum {
-	TELL_MS = 3000,
+	REPORT_MS = 3000,
 	SHOW_EVERY = 256,
 	NAME_SIZE = 32,
 	BUFFER_BYTES = FW_TRIGRAM_FILE_BYTES + 1,
@@ -85,11 +85,11 @@ static void show_progress(struct fw_indexer *indexer, uint64_t files_read)
 {
 	int64_t now = fw_steady_ms();
 
-	if (now >= indexer->next_tell_ms) {
-		indexer->has_told = indexer->next_tell_ms != 0;
-		if (indexer->has_told)
+	if (now >= indexer->next_report_ms) {
+		indexer->has_reported = indexer->next_report_ms != 0;
+		if (indexer->has_reported)
 			fw_indexer__report(indexer, "building", files_read);
-		indexer->next_tell_ms = now + TELL_MS;
+		indexer->next_report_ms = now + REPORT_MS;
 	}
 	(void)pthread_mutex_lock(&indexer->lock);
 	indexer->facts.files_read = files_read;
@@ -171,7 +171,7 @@ bool fw_indexer__build(struct fw_indexer *indexer, struct fw_indexer_list *list,
 
 	if (!build)
 		return false;
-	indexer->next_tell_ms = 0;
+	indexer->next_report_ms = 0;
 	name_of(generation, name);
 	is_built = add_files(indexer, build, list) &&
 		   fw_trigram_build_write(build, list->files, list->count, name);

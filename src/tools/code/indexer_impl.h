@@ -12,6 +12,7 @@
 #include "tools/code/board.h"
 #include "tools/code/changes.h"
 #include "tools/code/indexer.h"
+#include "tools/code/paths.h"
 #include "tools/code/trigram_build.h"
 #include "tools/code/watch.h"
 
@@ -28,9 +29,9 @@ struct fw_indexer {
 	struct fw_board *board;
 	struct fw_code_place place; /* the root, open */
 	bool has_place;
-	bool has_told; /* of progress, in the log */
-	int64_t next_tell_ms;
-	enum fw_board_state told; /* the last state in the log */
+	bool has_reported; /* of progress, in the log */
+	int64_t next_report_ms;
+	enum fw_board_state reported; /* the last state in the log */
 
 	pthread_mutex_t lock; /* for all that follows */
 	pthread_cond_t wanted;
@@ -61,7 +62,7 @@ struct fw_indexer_list {
 	struct fw_trigram_source *files;
 	size_t count;
 	size_t room;
-	struct fw_indexer_text *texts;
+	struct fw_code_paths paths;
 	uint64_t bytes;
 	size_t changed; /* not as in the current index */
 	size_t gone;    /* in the current index only */

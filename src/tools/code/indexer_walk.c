@@ -17,25 +17,12 @@
 #include "base/mem.h"
 #include "tools/code/walk.h"
 
-enum { TEXT_BYTES = 256 * 1024 };
-
 /* A change within this time of the walk may leave the times of a file as they are. */
 static const int64_t racy_ns = 100 * 1000 * 1000;
 
-struct fw_indexer_text {
-	struct fw_indexer_text *next;
-	size_t used;
-	char text[TEXT_BYTES];
-};
-
 void fw_indexer_list_clear(struct fw_indexer_list *list)
 {
-	while (list->texts) {
-		struct fw_indexer_text *next = list->texts->next;
-
-		fw__release(list->texts);
-		list->texts = next;
-	}
+	fw_code_paths_clear(&list->paths);
 	fw__release(list->files);
 	*list = (struct fw_indexer_list){ .files = NULL };
 }
@@ -47,26 +34,6 @@ struct walking {
 	struct fw_indexer_list *list;
 	int64_t now_ns;
 };
-
-static const char *keep_text(struct fw_indexer_list *list, const char *text, size_t len)
-{
-	struct fw_indexer_text *texts = list->texts;
-	char *to;
-
-	if (!texts || sizeof texts->text - texts->used < len + 1) {
-		texts = fw__allocate(sizeof *texts);
-		if (!texts)
-			return NULL;
-		texts->next = list->texts;
-		texts->used = 0;
-		list->texts = texts;
-	}
-	to = texts->text + texts->used;
-	memcpy(to, text, len);
-	to[len] = '\0';
-	texts->used += len + 1;
-	return to;
-}
 
 static struct fw_trigram_source *add(struct fw_indexer_list *list)
 {
@@ -97,7 +64,7 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
 		return true;
-	kept = keep_text(w->list, path, len);
+	kept = fw_code_paths_add(&w->list->paths, path, len);
 	source = kept ? add(w->list) : NULL;
 	if (!source) {
 		w->list->has_failed = true;

@@ -40,7 +40,7 @@ FW_NODISCARD fw_error *fw_semantic_embedder_load(void);
  * The vectors of some texts, at most FW_SEMANTIC_EMBED_BATCH. `*dims` is their length, or 0 if
  * it is not known yet; `ret_vectors` gets count * dims numbers, allocated. Raises
  * search.embedding_failed with the reason: refused, too slow, a status (with retry_after if
- * the service tells), an answer that is not one, a length that is not `*dims`.
+ * the service gives one), an answer that is not one, a length that is not `*dims`.
  */
 FW_NODISCARD fw_error *fw_semantic_embed(const struct fw_semantic_embedder *embedder,
 					 const char *const *texts, const size_t *lens,

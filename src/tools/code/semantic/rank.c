@@ -41,7 +41,8 @@ static float length_norm(float length, double mean, float b)
 }
 
 /* The documents of a term, in r->list and r->classes; their number. */
-static size_t find(struct fw_semantic_ranking *r, enum fw_semantic_field field, uint32_t hash)
+static size_t find(struct fw_semantic_rank_state *r, enum fw_semantic_field field,
+		   uint32_t hash)
 {
 	return fw_semantic_snapshot_find(r->snapshot, field, hash, r->list, r->classes);
 }
@@ -68,7 +69,7 @@ static uint32_t file_of(const struct fw_semantic_snapshot *s, uint32_t file, uin
 	return (uint32_t)from;
 }
 
-static void touch(struct fw_semantic_ranking *r, uint32_t file, float tf)
+static void touch(struct fw_semantic_rank_state *r, uint32_t file, float tf)
 {
 	if (r->file_tf[file] == 0)
 		r->touched[r->touched_count++] = file;
@@ -76,7 +77,7 @@ static void touch(struct fw_semantic_ranking *r, uint32_t file, float tf)
 }
 
 /* The chunks of a term: their own score, and the counts of their files. */
-static void add_chunks(struct fw_semantic_ranking *r, uint32_t hash)
+static void add_chunks(struct fw_semantic_rank_state *r, uint32_t hash)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	size_t count = find(r, FW_SEMANTIC_BODY, hash);
@@ -103,7 +104,7 @@ static void add_chunks(struct fw_semantic_ranking *r, uint32_t hash)
 				    r->mean_file_length, FW_RANK_FILE_B);
 }
 
-static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field field,
+static void add_files(struct fw_semantic_rank_state *r, enum fw_semantic_field field,
 		      uint32_t hash, float weight, float b)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
@@ -120,7 +121,7 @@ static void add_files(struct fw_semantic_ranking *r, enum fw_semantic_field fiel
 	}
 }
 
-static void add_term(struct fw_semantic_ranking *r, size_t number)
+static void add_term(struct fw_semantic_rank_state *r, size_t number)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	const struct fw_semantic_term *term = &r->query->terms[number];
@@ -143,7 +144,7 @@ static void add_term(struct fw_semantic_ranking *r, size_t number)
 
 /* ---- past commits ---- */
 
-static void score_commits(struct fw_semantic_ranking *r)
+static void score_commits(struct fw_semantic_rank_state *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 
@@ -163,7 +164,7 @@ static void score_commits(struct fw_semantic_ranking *r)
 }
 
 /* Keeps the FW_RANK_VOTERS best, the best first. */
-static size_t choose_voters(const struct fw_semantic_ranking *r, uint32_t *ret_voters)
+static size_t choose_voters(const struct fw_semantic_rank_state *r, uint32_t *ret_voters)
 {
 	size_t count = 0;
 
@@ -183,7 +184,7 @@ static size_t choose_voters(const struct fw_semantic_ranking *r, uint32_t *ret_v
 }
 
 struct ballot {
-	struct fw_semantic_ranking *r;
+	struct fw_semantic_rank_state *r;
 	float score;
 };
 
@@ -198,7 +199,7 @@ static bool vote_for(void *ctx, uint32_t file)
 	return true;
 }
 
-static void vote(struct fw_semantic_ranking *r)
+static void vote(struct fw_semantic_rank_state *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 
@@ -217,7 +218,7 @@ static void vote(struct fw_semantic_ranking *r)
 
 /* ---- vectors ---- */
 
-static bool place_query(struct fw_semantic_ranking *r, int8_t *ret_vector, float *ret_scale)
+static bool place_query(struct fw_semantic_rank_state *r, int8_t *ret_vector, float *ret_scale)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	size_t dims = s->head->dims;
@@ -240,7 +241,7 @@ static bool place_query(struct fw_semantic_ranking *r, int8_t *ret_vector, float
 	return *ret_scale > 0;
 }
 
-static void compare_vectors(struct fw_semantic_ranking *r)
+static void compare_vectors(struct fw_semantic_rank_state *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	int8_t own[FW_SEMANTIC_DIMS_MAX] = { 0 };
@@ -267,7 +268,7 @@ static size_t largest(size_t a, size_t b, size_t c)
 	return most > c ? most : c;
 }
 
-static bool prepare(struct fw_semantic_ranking *r)
+static bool prepare(struct fw_semantic_rank_state *r)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	size_t files = s->file_count + 1, chunks = s->chunk_count + 1;
@@ -307,9 +308,9 @@ fw_error *fw_semantic_rank(const struct fw_semantic_snapshot *snapshot,
 			   const struct fw_semantic_weights *weights, size_t most,
 			   struct fw_semantic_hits *ret_hits)
 {
-	struct fw_semantic_ranking r = { .snapshot = snapshot,
-					 .query = query,
-					 .weights = weights };
+	struct fw_semantic_rank_state r = { .snapshot = snapshot,
+					    .query = query,
+					    .weights = weights };
 
 	if (!prepare(&r))
 		return fw_raise_internal_out_of_memory();

@@ -40,7 +40,7 @@ struct scale {
 };
 
 /* The best chunk of a file that is not among `before`. */
-static uint32_t best_chunk(const struct fw_semantic_ranking *r, uint32_t file,
+static uint32_t best_chunk(const struct fw_semantic_rank_state *r, uint32_t file,
 			   const struct scale *scale, const uint32_t *before, size_t count,
 			   float *ret_score)
 {
@@ -77,7 +77,7 @@ static bool is_match(void *ctx, uint32_t file)
 	return !match->is_found;
 }
 
-static void name_commits(const struct fw_semantic_ranking *r, struct fw_semantic_hit *hit)
+static void name_commits(const struct fw_semantic_rank_state *r, struct fw_semantic_hit *hit)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;
 	size_t count = 0;
@@ -94,7 +94,7 @@ static void name_commits(const struct fw_semantic_ranking *r, struct fw_semantic
 	}
 }
 
-static void put_hit(const struct fw_semantic_ranking *r, const struct scale *scale,
+static void put_hit(const struct fw_semantic_rank_state *r, const struct scale *scale,
 		    struct fw_semantic_hit hit, size_t most, struct fw_semantic_hits *hits)
 {
 	size_t at;
@@ -117,7 +117,7 @@ static float whole_weight(const struct fw_semantic_weights *w)
 	return w->file + w->chunk + w->vote + w->dense;
 }
 
-static void put_file(const struct fw_semantic_ranking *r, const struct scale *scale,
+static void put_file(const struct fw_semantic_rank_state *r, const struct scale *scale,
 		     uint32_t file, size_t most, struct fw_semantic_hits *hits)
 {
 	const struct fw_semantic_weights *w = r->weights;
@@ -150,7 +150,7 @@ static void put_file(const struct fw_semantic_ranking *r, const struct scale *sc
 	}
 }
 
-void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,
+void fw_semantic_rank_choose(struct fw_semantic_rank_state *r, size_t most,
 			     struct fw_semantic_hits *ret_hits)
 {
 	const struct fw_semantic_snapshot *s = r->snapshot;

@@ -18,7 +18,7 @@
 
 enum { FW_RANK_VOTERS = 60, FW_RANK_LENGTHS = 256 };
 
-struct fw_semantic_ranking {
+struct fw_semantic_rank_state {
 	const struct fw_semantic_snapshot *snapshot;
 	const struct fw_semantic_query *query;
 	const struct fw_semantic_weights *weights;
@@ -47,7 +47,7 @@ struct fw_semantic_ranking {
 	uint8_t *classes;
 };
 
-void fw_semantic_rank_choose(struct fw_semantic_ranking *r, size_t most,
+void fw_semantic_rank_choose(struct fw_semantic_rank_state *r, size_t most,
 			     struct fw_semantic_hits *ret_hits);
 
 #endif

@@ -24,6 +24,7 @@ enum grade { DEFINITION, CALL, USE, MENTION };
 struct finding {
 	const char *word;
 	size_t word_len;
+	enum fw_outline_language language;
 	struct fw_outline outline;
 	size_t begun; /* symbols that begin in the current line or before */
 	struct fw_semantic_ranking ranking;
@@ -57,6 +58,26 @@ static bool is_comment(const char *line, const char *end)
 		 (line + 2 == end || strchr(" -[", line[2]))));
 }
 
+/* The innermost symbol around a line: the last that has begun, or one that contains it. */
+static const struct fw_outline_symbol *around(const struct finding *f, uint32_t line)
+{
+	const struct fw_outline_symbol *list = f->outline.list;
+	size_t at = f->begun ? f->begun - 1 : UINT32_MAX;
+
+	while (at != UINT32_MAX && list[at].end_line < line)
+		at = list[at].parent;
+	return at == UINT32_MAX ? NULL : &list[at];
+}
+
+/* In C, a name with parentheses outside of any definition is declared, unless it is a value or
+ * begins the line, as a macro does. */
+static bool is_declaration(const struct finding *f, const char *line, const char *at,
+			   uint32_t number)
+{
+	return f->language == FW_OUTLINE_C && at > line && *line != ' ' && *line != '\t' &&
+	       *line != '#' && !memchr(line, '=', (size_t)(at - line)) && !around(f, number);
+}
+
 static enum grade grade_of(const struct finding *f, const char *line, const char *end,
 			   const char *at, uint32_t number)
 {
@@ -69,18 +90,8 @@ static enum grade grade_of(const struct finding *f, const char *line, const char
 		return MENTION;
 	while (after < end && (*after == ' ' || *after == '\t'))
 		after++;
-	return after < end && *after == '(' ? CALL : USE;
-}
-
-/* The innermost symbol around a line: the last that has begun, or one that contains it. */
-static const struct fw_outline_symbol *around(const struct finding *f, uint32_t line)
-{
-	const struct fw_outline_symbol *list = f->outline.list;
-	size_t at = f->begun ? f->begun - 1 : UINT32_MAX;
-
-	while (at != UINT32_MAX && list[at].end_line < line)
-		at = list[at].parent;
-	return at == UINT32_MAX ? NULL : &list[at];
+	return after < end && *after == '(' && !is_declaration(f, line, at, number) ? CALL
+										    : USE;
 }
 
 static void put_text(struct fw_buf *out, const char *text, size_t len)
@@ -156,7 +167,8 @@ static bool see_file(void *ctx, const char *path, const char *text, size_t len)
 	const char *stop = text + len, *counted = text;
 	struct spot spot = { .path = path, .number = 1 };
 
-	fw_outline_read(&f->outline, fw_outline_language_of(path, text, len), text, len);
+	f->language = fw_outline_language_of(path, text, len);
+	fw_outline_read(&f->outline, f->language, text, len);
 	f->begun = 0;
 	for (const char *at = text;
 	     (at = memmem(at, (size_t)(stop - at), f->word, f->word_len));) {

@@ -200,7 +200,7 @@ static fw_error *delete_files(int directory, const char *const *names)
 static fw_error *drop(const char *directory, int dir)
 {
 	static const char *const data[] = { FW_SEMANTIC_SNAPSHOT_NAME,
-					    FW_SEMANTIC_SNAPSHOT_NAME ".new",
+					    "snapshot.new",
 					    "data.db",
 					    "data.db-wal",
 					    "data.db-shm",
