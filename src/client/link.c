@@ -160,7 +160,12 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
 	/* What is known about this failure is better advice than what the code says. */
-	if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
+	if (cause && fw_error_detail(cause) && fw_error_code(cause) == FW_UPSTREAM_EXITED)
+		fw_error_set_hint(err,
+				  "The program ended before it answered. Read the end of its "
+				  "standard error, which is in the incident and in the log, "
+				  "and correct its command or environment.");
+	else if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
 		fw_error_set_hint(err, fw_error_hint(cause));
 	return fw_error_caused_by(err, cause);
 }

@@ -102,6 +102,21 @@ static void limit_answered(struct fw_link_post *post)
 		fw_link__post_drop(oldest);
 }
 
+/* Some servers answer 200 and {"error":"Session not found"}, which is no message, where the
+ * protocol wants 404. */
+static bool is_session_lost(const struct fw_link_post *post, const char *text, size_t len)
+{
+	enum { SHORT_BYTES = 1024 };
+	char copy[SHORT_BYTES];
+
+	if (!post->link->session[0] || post->is_initialize || post->is_listener ||
+	    len >= sizeof copy || memmem(text, len, "jsonrpc", 7))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return strstr(copy, "\"error\"") && strcasestr(copy, "session");
+}
+
 static bool deliver(void *ctx, const struct fw_sse_received *event)
 {
 	struct fw_link_post *post = ctx;
@@ -112,7 +127,9 @@ static bool deliver(void *ctx, const struct fw_sse_received *event)
 		memcpy(post->last_id, event->id, event->id_len);
 		post->last_id[event->id_len] = '\0';
 	}
-	if (link && is_message_event(event)) {
+	if (link && is_message_event(event))
+		post->is_lost = is_session_lost(post, event->data, event->len);
+	if (link && is_message_event(event) && !post->is_lost) {
 		join_lines(link, &post->events.data);
 		link->base.on.message(link->base.ctx, post->key, event->data, event->len);
 	}
@@ -334,6 +351,15 @@ static bool mentions_session(const struct fw_link_post *post)
 	return post->body.len && strcasestr(post->body.text, "session");
 }
 
+static fw_error *raise_lost(void)
+{
+	fw_error *err = fw_raise_session_unknown();
+
+	fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
+	fw_error_set_delivery(err, FW_REPLIED);
+	return err;
+}
+
 static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch *fetch)
 {
 	fw_error *err = fw_raise_upstream_unauthorized(link->base.target->name);
@@ -374,8 +400,7 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 	fw_error *err;
 
 	if (link->session[0] && (status == 404 || (status == 400 && mentions_session(post)))) {
-		err = fw_raise_session_unknown();
-		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
+		err = raise_lost();
 	} else if (status == 401 || status == 403) {
 		err = raise_refused(link, fetch);
 	} else if (status == 429) {
@@ -429,10 +454,14 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 	case FW_POST_BODY:
 		if (!post->body.len)
 			return invalid(link, "its body is empty");
+		if (is_session_lost(post, post->body.text, post->body.len))
+			return raise_lost();
 		join_lines(link, &post->body);
 		on->message(link->base.ctx, post->key, post->body.text, post->body.len);
 		return NULL;
 	case FW_POST_EVENTS:
+		if (post->is_lost)
+			return raise_lost();
 		if (fw_sse_reader_is_partial(&post->events))
 			on->noise(link->base.ctx, post->key, FW_LINK_CUT,
 				  post->events.data.len ? post->events.data.text : "",
@@ -514,7 +543,7 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 	err = err ? judge_broken(post, err) : judge(post, fetch, redirect);
 	if (!resume_post(post))
 		fw_error_free(err);
-	else if (fw_link__may_resume(post, status))
+	else if (!post->is_lost && fw_link__may_resume(post, status))
 		fw_error_free(err);
 	else
 		end_post(post, err);

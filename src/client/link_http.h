@@ -33,6 +33,7 @@ struct fw_link_post {
 	bool is_listener; /* the GET stream */
 	bool is_busy;     /* a callback is being called */
 	bool is_answered; /* its stream may still be open */
+	bool is_lost;     /* the answer is that there is no such session */
 	struct fw_buf body;
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];

@@ -260,10 +260,22 @@ static bool open_pipes(struct pipes *pipes)
 static fw_error *raise_start(const struct fw_child_options *options,
 			     enum fw_subprocess_step step, int errnum)
 {
+	const char *program = options->argv[0];
+	bool is_exec = step == FW_SUBPROCESS_EXEC;
 	fw_error *err = fw_error_from_errno(FW_HERE, errnum,
 					    step == FW_SUBPROCESS_DIRECTORY ? options->directory
-									    : options->argv[0]);
+									    : program);
 
+	if (is_exec && errnum == ENOENT && !strchr(program, '/'))
+		fw_error_set_hint(
+			err, "Have the operator correct the command or URL of the server: no "
+			     "directory of PATH has this program. A desktop program often has "
+			     "a shorter PATH than a shell; use an absolute path, or set PATH "
+			     "in the env of the server.");
+	else if (is_exec && errnum == ENOENT && access(program, F_OK) == 0)
+		fw_error_set_hint(err,
+				  "The file exists, but the interpreter that its first line "
+				  "names does not.");
 	return fw_error_wrap(err, FW_HERE, "could not start \"%s\"", options->argv[0]);
 }
 

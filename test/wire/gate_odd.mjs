@@ -259,3 +259,21 @@ test('the session is deleted at the end, with the version in the headers', async
 	assert.deepEqual([headers?.['mcp-session-id'], headers?.['mcp-protocol-version']], ['s1', '2025-06-18']);
 	await server.stop();
 });
+
+// ---- programs that do not start
+
+test('a program that is not in PATH, has no interpreter, or ends at once: the hint says what to change', async () => {
+	const script = join(scratch(), 'script');
+	writeFileSync(script, '#!/nonexistent/interpreter\n', { mode: 0o755 });
+	for (const [command, code, hint] of [
+		[['no-such-program-anywhere'], 'upstream.cannot_start', /no directory of PATH has this program/],
+		[[script], 'upstream.cannot_start', /the interpreter that its first line names does not/],
+		[['sh', '-c', 'echo "API_KEY is not set" >&2; exit 1'], 'upstream.start_failed', /Read the end of its standard error/],
+	]) {
+		const wire = await started('--', ...command);
+		const error = canonical(await wire.call('ok'));
+		assert.equal(error.code, code);
+		assert.match(error.hint, hint);
+		await wire.end();
+	}
+});

@@ -168,3 +168,24 @@ test('retries have a budget: an outage does not multiply the load', async () => 
 	await end();
 	await server.stop();
 });
+
+test('a session that is lost is renewed, also if the server says so with status 200', async () => {
+	const lost = JSON.stringify({ error: 'Session not found' });
+	const says = {
+		body: (res) => res.writeHead(200, { 'content-type': 'application/json' }).end(lost),
+		event: (res) => res.writeHead(200, { 'content-type': 'text/event-stream' }).end(`id: 1\nevent: message\ndata: ${lost}\n\n`),
+	};
+	for (const [how, say] of Object.entries(says)) {
+		let sessions = 0;
+		const server = await web(
+			(req, res, { id }) => (req.headers['mcp-session-id'] === 's2' ? words(res, id, 'in the new session') : say(res)),
+			(req, res, { id, method }) => method === 'initialize' && Boolean(json(res, id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }, 200, { 'mcp-session-id': `s${++sessions}` })),
+		);
+		wire = new Wire(['gate', ...quiet, '--log', 'off', '--era', 'legacy', '--url', server.url], faultwire);
+		await wire.initialize();
+		assert.equal(text(await wire.call('t')), 'in the new session', how);
+		assert.equal(sessions, 2, how);
+		await end();
+		await server.stop();
+	}
+});

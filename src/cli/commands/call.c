@@ -116,6 +116,23 @@ static int status_of(const fw_decision *decision, const fw_error *err)
 	return statuses[decision->action];
 }
 
+/* The end of a standard error, or what a server answered: its last lines. */
+static void show_detail(const char *text)
+{
+	enum { LINES = 20 };
+	size_t lines = 0;
+
+	for (const char *at = text; at && *at; at++)
+		lines += *at == '\n' || !at[1];
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		if (lines-- <= LINES && len)
+			cli_remark("detail: %.*s", (int)(len < 400 ? len : 400), text);
+		text += len + (text[len] == '\n');
+	}
+}
+
 /* Consumes `err`. */
 static int show_failure(struct job *job, fw_error *err)
 {
@@ -135,8 +152,7 @@ static int show_failure(struct job *job, fw_error *err)
 			cli_call_show_decision(decision, err);
 		cli_remark("code: %s%s%s", fw_error_name(err), incident ? ", incident: " : "",
 			   incident ? incident : "");
-		if (fw_error_detail(err))
-			cli_remark("detail: %.400s", fw_error_detail(err));
+		show_detail(fw_error_detail(err));
 	}
 	fw_error_free(err);
 	return status;

@@ -33,6 +33,25 @@ static void put_labelled(const char *label, const char *text)
 	cli_wrap(harmless, INDENT + LABEL_WIDTH, INDENT + LABEL_WIDTH);
 }
 
+/* A text of several lines, such as the end of a standard error: each on a line of its own. */
+static void put_lines(const char *label, const char *text)
+{
+	char line[TEXT_SIZE];
+
+	while (text && *text) {
+		size_t len;
+
+		text += strspn(text, " \t\r\n");
+		len = strcspn(text, "\n");
+
+		(void)snprintf(line, sizeof line, "%.*s",
+			       (int)(len < sizeof line ? len : sizeof line - 1), text);
+		put_labelled(label, line);
+		label = "";
+		text += len;
+	}
+}
+
 static void put_section(const char *heading)
 {
 	cli_putc('\n');
@@ -184,7 +203,7 @@ static void put_why(const struct fw_incident *incident, const fw_error *err)
 	put_causes(err);
 	for (size_t i = 0; fw_error_field(err, i, &field); i++)
 		put_field(&field);
-	put_labelled("detail", incident->detail);
+	put_lines("detail", incident->detail);
 }
 
 static void put_what_to_do(const fw_error *err, const fw_row *row)
