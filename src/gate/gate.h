@@ -44,7 +44,8 @@ enum {
 	FW_GATE_BREAKER_LIMIT = 5,
 	FW_GATE_BREAKER_PAUSE_MS = 10 * 1000,
 	FW_GATE_RETRIES = 2,
-	FW_GATE_RETRY_WAIT_S = 60 /* a longer Retry-After is left to the client */
+	FW_GATE_PROGRESS_TIMES = 10, /* the deadline, for a call that reports progress */
+	FW_GATE_RETRY_WAIT_S = 60    /* a longer Retry-After is left to the client */
 };
 
 struct fw_gate_options {

@@ -95,8 +95,10 @@ struct fw_job {
 	bool is_safe;       /* to be sent again after it was sent */
 	bool was_sent;      /* by an attempt that failed */
 	fw_call *call;
-	uint64_t key; /* of the remote; 0: not sent */
-	uint64_t due_ms;
+	uint64_t key;      /* of the remote; 0: not sent */
+	uint64_t began_ms; /* in loop time, as the next */
+	uint64_t due_ms;   /* 0: no deadline */
+	uint32_t deadline_ms;
 	unsigned attempts;
 	bool is_waiting; /* in the list `waiting` */
 	bool is_linked;

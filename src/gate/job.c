@@ -241,10 +241,29 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 	fw_question_put_answers(job, out);
 }
 
+/* An upstream that reports progress is at work: it has the time of the call again, up to a
+ * limit. While a question is open, no deadline runs. */
+static void extend_deadline(struct fw_job *job)
+{
+	uint64_t now = uv_now(&job->gate->loop->uv);
+	uint64_t due = now + job->deadline_ms;
+	uint64_t last = job->began_ms + (uint64_t)job->deadline_ms * FW_GATE_PROGRESS_TIMES;
+
+	if (!job->due_ms || job->asked_ms)
+		return;
+	if (due > last)
+		due = last;
+	if (due <= job->due_ms)
+		return;
+	job->due_ms = due;
+	fw_remote_set_deadline(job->upstream->remote, job->key, (uint32_t)(due - now));
+}
+
 static void on_progress(void *ctx, struct fw_slice params)
 {
 	struct fw_job *job = ctx;
 
+	extend_deadline(job);
 	if (job->call)
 		fw_relay_progress(job->call, params);
 }
@@ -574,7 +593,6 @@ static void find_upstream(struct fw_job *job)
 	/* A resource may match a template. */
 	bool has_templates = kind == FW_LISTING_RESOURCES;
 	fw_error *err = fw_gate_route(job, job->gathered > has_templates);
-	uint32_t deadline;
 
 	if (err) {
 		fw_job_refuse(job, err);
@@ -598,10 +616,11 @@ static void find_upstream(struct fw_job *job)
 		fw_job_refuse(job, err);
 		return;
 	}
-	deadline = job->upstream->entry->deadline_ms ? job->upstream->entry->deadline_ms
-						     : gate->options.deadline_ms;
-	if (deadline)
-		job->due_ms = uv_now(&gate->loop->uv) + deadline;
+	job->deadline_ms = job->upstream->entry->deadline_ms ? job->upstream->entry->deadline_ms
+							     : gate->options.deadline_ms;
+	job->began_ms = uv_now(&gate->loop->uv);
+	if (job->deadline_ms)
+		job->due_ms = job->began_ms + job->deadline_ms;
 	fw_job_earn_retry(job);
 	fw_job_start(job);
 }

@@ -267,11 +267,11 @@ static fw_error *raise_start(const struct fw_child_options *options,
 									    : program);
 
 	if (is_exec && errnum == ENOENT && !strchr(program, '/'))
-		fw_error_set_hint(err,
-				  "No directory of PATH has this program, and a desktop "
-				  "program often has a shorter PATH than your shell. Use the "
-				  "absolute path of the program, or set PATH in the env of "
-				  "the server.");
+		fw_error_set_hint(
+			err, "Have the operator correct the command or URL of the server: no "
+			     "directory of PATH has this program. A desktop program often has "
+			     "a shorter PATH than a shell; use an absolute path, or set PATH "
+			     "in the env of the server.");
 	else if (is_exec && errnum == ENOENT && access(program, F_OK) == 0)
 		fw_error_set_hint(err,
 				  "The file exists, but the interpreter that its first line "

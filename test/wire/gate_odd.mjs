@@ -260,13 +260,38 @@ test('the session is deleted at the end, with the version in the headers', async
 	await server.stop();
 });
 
+test('a call that reports progress has more time than the deadline, up to ten times as much', async () => {
+	const file = join(scratch(), 'progress.json');
+	const code = program(`
+		work: (id, { _meta, arguments: { steps } }) => {
+			let n = 0;
+			const timer = setInterval(() => {
+				if (++n === steps) { clearInterval(timer); say(id, 'worked'); }
+				else send({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress: n } });
+			}, 200);
+		}`);
+	writeFileSync(file, JSON.stringify({ mcpServers: { a: { command: 'node', args: ['-e', code], faultwire: { deadline: 0.5 } } } }));
+	const wire = await started('--era', 'legacy', '--config', file);
+	// A Node process may need longer to start than this deadline.
+	wire.patience = 20000;
+	while (canonical(await wire.call('ok')));
+	const work = (steps) => wire.request('tools/call', { name: 'work', arguments: { steps }, _meta: { progressToken: 'p' } });
+	assert.equal(text(await work(6)), 'worked');
+	const began = Date.now();
+	const late = canonical(await work(1000));
+	assert.equal(late.code, 'upstream.timeout');
+	const took = Date.now() - began;
+	assert.ok(took > 4500 && took < 9000, `${took} ms`);
+	await wire.end();
+});
+
 // ---- programs that do not start
 
 test('a program that is not in PATH, has no interpreter, or ends at once: the hint says what to change', async () => {
 	const script = join(scratch(), 'script');
 	writeFileSync(script, '#!/nonexistent/interpreter\n', { mode: 0o755 });
 	for (const [command, code, hint] of [
-		[['no-such-program-anywhere'], 'upstream.cannot_start', /No directory of PATH has this program/],
+		[['no-such-program-anywhere'], 'upstream.cannot_start', /no directory of PATH has this program/],
 		[[script], 'upstream.cannot_start', /the interpreter that its first line names does not/],
 		[['sh', '-c', 'echo "API_KEY is not set" >&2; exit 1'], 'upstream.start_failed', /Read the end of its standard error/],
 	]) {
