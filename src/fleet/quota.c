@@ -43,11 +43,11 @@ struct fw_quota_ask {
 	struct fw_quota_ask *next; /* of those that are not used */
 };
 
-/* Tells the engine of ended calls, and of tokens that were not used. */
+/* Reports ended calls and unused tokens to the engine. */
 struct give {
 	struct fw_engine_call call; /* must be first */
 	struct fw_quotas *quotas;
-	struct fw_quota *quota; /* NULL: it may be gone */
+	struct fw_quota *quota; /* NULL: the quota was freed */
 	char key[FW_QUOTA_KEY_SIZE];
 	uint64_t each;
 	uint64_t tokens;
@@ -65,7 +65,7 @@ struct fw_quotas {
 	unsigned beats;
 	uint64_t beat_ms; /* of the last */
 	size_t replicas;
-	struct fw_quota *held; /* that hold something of the engine */
+	struct fw_quota *held; /* that hold tokens or permits of the engine */
 	struct fw_quota_ask *unused;
 	uv_timer_t *timer; /* of leases; NULL: no lease mode */
 	uint64_t decisions[FW_QUOTA_WAYS];
@@ -109,7 +109,7 @@ static void list_or_not(struct fw_quota *quota)
 		quota->next->previous = quota->previous;
 }
 
-/* What the engine is to count for this replica. */
+/* The number of calls that the engine must count for this replica. */
 static uint32_t counted(const struct fw_quota *quota)
 {
 	return quota->permits > quota->running ? quota->permits : quota->running;
@@ -135,10 +135,10 @@ static void on_given(struct fw_engine_call *call, const struct redisReply *reply
 		return;
 	quota->is_releasing = false;
 	if (!reply) {
-		/* A new connection counts from the beginning. */
+		/* After a reconnect the engine counts this replica from zero. */
 		quota->released = 0;
 	} else if (!fw_engine_reply_number(reply, 0, &left)) {
-		/* Refused, as by an engine without memory: the next beat tries again. */
+		/* Refused, for example because the engine is out of memory: the next beat retries. */
 		quota->released += ended;
 	} else if (quota->released) {
 		release(quota);
@@ -205,7 +205,7 @@ static size_t at_least_one(size_t number)
 	return number ? number : 1;
 }
 
-/* Its share of the limits. */
+/* Applies the share of the limits that one replica has. */
 static bool decide_locally(struct fw_quota *quota, uint64_t now_ns,
 			   struct fw_quota_answer *ret_answer)
 {
@@ -239,7 +239,7 @@ static void count_decisions(struct fw_quotas *quotas, enum fw_quota_way way, siz
 	quotas->decisions[way] += count;
 }
 
-/* The engine is away: calls that wait for it. */
+/* The engine is down: decides the calls that wait for it. */
 static void decide_waiting(struct fw_quota *quota, size_t count)
 {
 	struct fw_quotas *quotas = quota->quotas;
@@ -261,7 +261,7 @@ static uint64_t lease_of(const struct fw_quotas *quotas, uint64_t limit)
 	return at_least_one(limit / (LEASE_PARTS * quotas->replicas));
 }
 
-/* Spends what was taken ahead. */
+/* Spends a token of the lease. */
 static bool spend(struct fw_quota *quota, uint64_t now_ns)
 {
 	const struct fw_quota_limits *limits = &quota->limits;
@@ -329,7 +329,7 @@ static void ask_free(struct fw_quotas *quotas, struct fw_quota_ask *ask)
 	quotas->unused = ask;
 }
 
-/* Reads a reply of the engine, which is checked: nothing that was not asked for is taken. */
+/* Reads and checks a reply of the engine: it must not grant more than was asked for. */
 static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *reply,
 		       uint64_t *ret_tokens, uint32_t *ret_permits, uint64_t *ret_wait_ns)
 {
@@ -352,7 +352,7 @@ static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *
 	return true;
 }
 
-/* How many of the calls may run with what the engine has given and what was left. */
+/* How many of the calls may run with the tokens and permits granted now and left from before. */
 static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_t permits,
 		  uint64_t now_ns)
 {
@@ -369,7 +369,7 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 		(void)give_back(quota, quota->tokens, 0, true);
 		quota->tokens = 0;
 	}
-	/* The time of a lease is that of its oldest token. */
+	/* A lease expires with its oldest token. */
 	if (!quota->tokens)
 		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
 	if (limits->every_ns)
@@ -382,8 +382,8 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 	return granted;
 }
 
-/* There is no token for a while, so nobody asks. Not for too long: tokens of a lease may be
- * given back, and the engine may have been emptied. */
+/* The bucket is empty until the next refill, so the engine is not asked before then. The pause
+ * is limited: another replica may return tokens, and the engine may have lost its data. */
 static void run_dry(struct fw_quota *quota, uint64_t now_ns, uint64_t wait_ns)
 {
 	uint32_t lease_ms = quota->quotas->options.lease_ms;
@@ -405,7 +405,7 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	uint32_t permits;
 	size_t waiting;
 
-	/* It stays busy until its calls are decided. */
+	/* The quota stays busy until its calls are decided. */
 	if (is_unknown) {
 		quota->asks--;
 		quota->unasked += asked->calls;
@@ -428,7 +428,7 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 		quotas->options.decided(quotas->options.ctx, quota, &answer);
 	}
 	quota->asks--;
-	/* Those that came meanwhile. */
+	/* Calls that arrived in the meantime. */
 	waiting = quota->unasked;
 	if (waiting && !is_up(quotas)) {
 		quota->unasked = 0;
@@ -438,7 +438,7 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	}
 }
 
-/* The time in which an empty bucket is filled. */
+/* How long an empty bucket takes to fill. */
 static uint64_t whole_of(const struct fw_quota_limits *limits)
 {
 	const uint64_t most = (uint64_t)1 << 60;
@@ -501,7 +501,7 @@ static bool send_ask(struct fw_quota *quota)
 	asked->calls = quota->unasked < FW_QUOTA_ASKED ? quota->unasked : FW_QUOTA_ASKED;
 	asked->tokens = asked->calls;
 	asked->permits = (uint32_t)asked->calls;
-	/* One lease at a time, so that no more than one is held. */
+	/* One request for a lease at a time, so that at most one lease is held. */
 	is_lease = quotas->options.lease_ms && !quota->asks;
 	if (is_lease && limits->every_ns && !quota->tokens)
 		asked->tokens += lease_of(quotas, limits->burst) - 1;
@@ -552,12 +552,12 @@ bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char 
 	uint64_t now_ns = uv_hrtime();
 
 	begin(quotas, quota, name, limits);
-	/* Those that came before are decided first. */
+	/* Earlier calls are decided first. */
 	if (quota->asks || quota->unasked) {
 		quota->unasked++;
 		if (is_up(quotas) && quota->asks < FW_QUOTA_ASKS && send_ask(quota))
 			return false;
-		/* Its turn comes with the reply that is awaited. */
+		/* It is asked for after the reply that is awaited. */
 		if (quota->asks)
 			return false;
 		quota->unasked--;
@@ -656,7 +656,7 @@ static void send_beat(struct fw_quotas *quotas, const char *replica, const char 
 void fw_quotas_beat(struct fw_quotas *quotas)
 {
 	uint64_t now_ms = uv_now(&quotas->options.loop->uv);
-	/* This process was held up, so others may have taken it for dead. */
+	/* This process was suspended, so the others may have considered it dead. */
 	bool was_late = now_ms - quotas->beat_ms >= FW_QUOTA_DEAD_MS;
 	struct fw_quota *next;
 	bool renews;
@@ -665,7 +665,7 @@ void fw_quotas_beat(struct fw_quotas *quotas)
 		return;
 	quotas->beat_ms = now_ms;
 	send_beat(quotas, quotas->replica, "");
-	/* What is counted for this replica must not expire. */
+	/* The counts of this replica must not expire in the engine. */
 	renews = ++quotas->beats % RENEW_BEATS == 0 || was_late;
 	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
 		next = quota->next;
@@ -682,8 +682,7 @@ void fw_quotas_changed(struct fw_quotas *quotas, bool is_up)
 	if (!is_up)
 		return;
 	memcpy(before, quotas->replica, sizeof before);
-	/* What was counted under another name is not known any more. The engine forgets it
-	 * with the replica of that name. */
+	/* A new name: the counts under the old one expire in the engine with the old replica. */
 	fw_random_hex(quotas->replica, sizeof quotas->replica);
 	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
 		next = quota->next;
