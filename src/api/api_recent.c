@@ -19,9 +19,9 @@ enum { MINUTE_MS = 60 * 1000, BUCKETS = 56, NAME_BYTES = 96, ID_BYTES = 48 };
 struct minute {
 	uint32_t calls;
 	uint32_t failures;
-	uint32_t recovered;    /* calls that succeeded after a failure worth a retry */
-	uint32_t failed_again; /* calls that failed after such a failure */
-	uint32_t strangers;    /* requests refused before authentication */
+	uint32_t recovered;       /* calls that succeeded after a failure worth a retry */
+	uint32_t failed_again;    /* calls that failed after such a failure */
+	uint32_t unauthenticated; /* requests refused before authentication */
 	uint32_t durations[BUCKETS];
 };
 
@@ -224,7 +224,7 @@ void fw_api_recent_note(struct fw_api_recent *recent, const fw_outcome *outcome,
 	advance(recent, now_ms);
 	minute = &recent->minutes[slot_of(recent->minute)];
 	if (outcome->is_unauthenticated) {
-		minute->strangers++;
+		minute->unauthenticated++;
 		return;
 	}
 	recent->calls++;
@@ -399,7 +399,7 @@ void fw_api_recent_put(struct fw_api_recent *recent, int64_t now_ms, struct fw_b
 	put_series(recent, "failures", offsetof(struct minute, failures), out);
 	put_series(recent, "recovered", offsetof(struct minute, recovered), out);
 	put_series(recent, "failed_again", offsetof(struct minute, failed_again), out);
-	put_series(recent, "strangers", offsetof(struct minute, strangers), out);
+	put_series(recent, "unauthenticated", offsetof(struct minute, unauthenticated), out);
 	put_durations(recent, "p50_ms", 0.50, out);
 	put_durations(recent, "p95_ms", 0.95, out);
 	put_durations(recent, "p99_ms", 0.99, out);

@@ -206,7 +206,7 @@ static void test_recent__tells_which_code_retries_cure(void **state)
 	fw_api_recent_free(recent);
 }
 
-static void test_recent__strangers_are_only_counted(void **state)
+static void test_recent__unauthenticated_requests_are_only_counted(void **state)
 {
 	struct fw_api_recent *recent = fw_api_recent_new(START);
 	fw_error *err = fw_raise_auth_unauthorized();
@@ -217,7 +217,7 @@ static void test_recent__strangers_are_only_counted(void **state)
 	outcome.is_unauthenticated = true;
 	fw_api_recent_note(recent, &outcome, NULL, START);
 	doc = read(recent, START);
-	assert_int_equal(minute_of(doc, "strangers", 0), 1);
+	assert_int_equal(minute_of(doc, "unauthenticated", 0), 1);
 	assert_int_equal(minute_of(doc, "calls", 0), 0);
 	assert_int_equal(row_count(doc), 0);
 	yyjson_doc_free(doc);
@@ -294,7 +294,7 @@ int main(void)
 			test_recent__a_clock_that_was_far_ahead_does_not_stop_the_minutes),
 		cmocka_unit_test(test_recent__tells_whether_a_retry_worked),
 		cmocka_unit_test(test_recent__tells_which_code_retries_cure),
-		cmocka_unit_test(test_recent__strangers_are_only_counted),
+		cmocka_unit_test(test_recent__unauthenticated_requests_are_only_counted),
 		cmocka_unit_test(test_recent__has_a_bounded_number_of_rows),
 		cmocka_unit_test(test_recent__a_long_name_is_cut_between_characters),
 		cmocka_unit_test(test_recent__survives_every_allocation_failure),

@@ -161,11 +161,11 @@ enum {
 	FW_LIMIT_WORKSPACE_SEARCH_MS = 20000,
 	/* Records of refused requests of unauthenticated peers: burst, and rate per
 	 * second. Others are counted in a note, at most one per interval. */
-	FW_LIMIT_AUDIT_STRANGERS = 100,
-	FW_LIMIT_AUDIT_STRANGERS_PER_S = 1,
-	FW_LIMIT_AUDIT_STRANGERS_NOTE_MS = 10000,
+	FW_LIMIT_AUDIT_UNAUTHENTICATED = 100,
+	FW_LIMIT_AUDIT_UNAUTHENTICATED_PER_S = 1,
+	FW_LIMIT_AUDIT_UNAUTHENTICATED_NOTE_MS = 10000,
 	/* Incidents of such requests that are kept. They are recorded at the same rate. */
-	FW_LIMIT_INCIDENT_STRANGERS = 1000,
+	FW_LIMIT_INCIDENT_UNAUTHENTICATED = 1000,
 	/* Incidents waiting to be written; size above which an incident is stored
 	 * without its context. */
 	FW_LIMIT_INCIDENT_QUEUE_BYTES = 8 * 1024 * 1024,

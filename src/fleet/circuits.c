@@ -18,9 +18,10 @@
 enum {
 	/* How long a replica may take to try an upstream before another one does. */
 	TRIAL_MS = 5000,
-	/* At least so far ahead: the engine says who tries it, before a replica does alone. */
+	/* The pause is extended to at least this, so that the engine chooses the replica that
+	 * tries the upstream before one tries it alone. */
 	WAIT_MS = 2500,
-	KEPT_MS = 10 * 60 * 1000, /* a breaker that nobody asks about */
+	KEPT_MS = 10 * 60 * 1000, /* of a breaker in the engine that no replica uses */
 	FAILURES_MOST = 1000000
 };
 
@@ -72,7 +73,7 @@ struct fw_circuits {
 	uint64_t applied;
 };
 
-/* It was opened by this replica, maybe again. */
+/* It was opened by this replica, possibly for a second time. */
 static bool is_opened_here(const struct circuit *circuit)
 {
 	return circuit->breaker->is_open &&
@@ -114,10 +115,10 @@ static void on_reply(struct fw_engine_call *call, const struct redisReply *reply
 	    !fw_engine_reply_number(reply, 2, &failures) ||
 	    !fw_engine_reply_number(reply, 3, &may_try) || rest < 0 || rest > INT32_MAX ||
 	    failures < 0)
-		return; /* the next beat says it again */
+		return; /* sent again with the next beat */
 	circuit->is_open = circuit->was_open;
 	circuit->until_ms = circuit->was_until_ms;
-	/* It has changed here since: the next beat says so. */
+	/* It has changed here since: the next beat reports that. */
 	if (is_opened_here(circuit) || is_closed_here(circuit))
 		return;
 	if (open) {

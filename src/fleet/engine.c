@@ -55,7 +55,7 @@ struct fw_engine {
 	size_t greetings; /* replies of the greeting that are missing */
 	unsigned attempts;
 	uint64_t failures;
-	bool is_reported; /* its absence was logged */
+	bool is_reported; /* logged as down */
 	bool is_closing;
 };
 
@@ -107,7 +107,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct link *link = poll->data;
 
-	/* hiredis finds out what the socket has. */
+	/* hiredis finds the error of the socket itself. */
 	if (status != 0) {
 		if (link->engine)
 			redisAsyncHandleWrite(link->context);
@@ -149,7 +149,7 @@ static void delete_read(void *data)
 	watch(link, link->events & ~UV_READABLE);
 }
 
-/* Before it is connected, a socket is not asked whether it can be written to. */
+/* Once connected, commands are written before the loop waits; until then the socket is polled. */
 static void add_write(void *data)
 {
 	struct link *link = data;
@@ -249,7 +249,7 @@ static void guard_replies(struct link *link)
 	reader->privdata = link;
 }
 
-/* NULL: no memory, or the loop does not take the socket. */
+/* NULL: no memory, or the socket cannot be polled. */
 static struct link *link_new(struct fw_engine *engine, redisAsyncContext *context)
 {
 	struct link *link = fw__allocate(sizeof *link);
@@ -269,7 +269,7 @@ static struct link *link_new(struct fw_engine *engine, redisAsyncContext *contex
 	link->engine = engine;
 	link->context = context;
 	guard_replies(link);
-	/* A server is not kept alive by its connection to an engine. */
+	/* The connection does not keep the loop running. */
 	uv_unref((uv_handle_t *)&link->poll);
 	uv_unref((uv_handle_t *)&link->flush);
 	context->data = engine;
@@ -336,7 +336,7 @@ static void lose(struct fw_engine *engine, const char *why)
 	}
 	if (was_up && engine->options.changed)
 		engine->options.changed(engine->options.ctx, false);
-	/* Answers what was sent, without a reply. */
+	/* Completes the commands that were sent, without a reply. */
 	if (context)
 		redisAsyncFree(context);
 }
@@ -373,7 +373,8 @@ static bool is_text(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
 }
 
-/* Of several places, only the primary takes writes. Who may not ask is not told. */
+/* Only the primary accepts writes. If the user may not run ROLE, the reply is an error, and the
+ * role is not checked. */
 static void on_role(redisAsyncContext *context, void *data, void *ctx)
 {
 	struct fw_engine *engine = context->data;
@@ -513,7 +514,7 @@ static void look_up(struct fw_engine *engine)
 	int status;
 
 	engine->state = RESOLVING;
-	/* The one before has not come back. */
+	/* The previous lookup has not finished. */
 	if (engine->lookup) {
 		lose(engine, "the host is still being looked up");
 		return;
@@ -600,11 +601,11 @@ static void on_reply(redisAsyncContext *context, void *data, void *ctx)
 			  strncmp(reply->str, "READONLY", 8) == 0;
 	struct fw_engine *engine = call->engine;
 
-	/* The engine is down before a caller hears of it, and sends nothing more. */
+	/* Mark the engine as down before the callback runs, so that the callback sends nothing. */
 	if (!reply)
 		ended(context);
 	take_off(call->engine, call);
-	/* From now on its text is sent, which loads it. */
+	/* The text is sent from now on, which loads the script again. */
 	if (is_unknown)
 		call->script->digest[0] = '\0';
 	call->done(call, is_demoted ? NULL : reply, is_unknown);
@@ -712,7 +713,7 @@ bool fw_engine_is_busy(const struct fw_engine *engine)
 
 void fw_engine_keep(struct fw_engine *engine, bool keeps)
 {
-	/* It is active while a reply is awaited. */
+	/* The timer is active while a reply is awaited. */
 	if (keeps)
 		uv_ref((uv_handle_t *)engine->timer);
 	else

@@ -30,10 +30,10 @@
 struct redisReply;
 struct fw_engine;
 
-/* Lua that the engine runs; declared by who uses it, and kept loaded by the engine. */
+/* A Lua script that the engine runs. Its user declares it; engine.c keeps it loaded. */
 struct fw_engine_script {
 	const char *text;
-	char digest[41]; /* by which the engine knows it; "": not loaded */
+	char digest[41]; /* its SHA-1 in the engine; "": not loaded */
 };
 
 struct fw_engine_options {
@@ -42,7 +42,7 @@ struct fw_engine_options {
 	uint32_t wait_ms;                /* for a reply */
 	struct fw_engine_script *scripts;
 	size_t script_count;
-	bool is_quiet; /* nothing is logged: another connection to the same engine does */
+	bool is_quiet; /* log nothing: another connection to the same engine does */
 	/* It has come up, or gone down. */
 	void (*changed)(void *ctx, bool is_up);
 	void *ctx;
@@ -51,14 +51,14 @@ struct fw_engine_options {
 /* Begins to connect. Raises internal.out_of_memory, internal.unsupported (no hiredis). */
 FW_NODISCARD fw_error *fw_engine_new(const struct fw_engine_options *options,
 				     struct fw_engine **ret_engine);
-/* What was sent is answered without a reply. Its handles are closed when the loop runs
- * again. Not within a callback. NULL is a no-op. */
+/* Commands that were sent complete without a reply. The handles are closed when the loop runs
+ * again. Must not be called from a callback. NULL is a no-op. */
 void fw_engine_free(struct fw_engine *engine);
 
 bool fw_engine_is_up(const struct fw_engine *engine);
 /* Whether a reply is still awaited. */
 bool fw_engine_is_busy(const struct fw_engine *engine);
-/* Whether an awaited reply keeps the loop running; at first it does not. */
+/* Whether an awaited reply keeps the loop running. Default: it does not. */
 void fw_engine_keep(struct fw_engine *engine, bool keeps);
 /* How often the connection was lost, or could not be made. */
 uint64_t fw_engine_failures(const struct fw_engine *engine);

@@ -67,15 +67,15 @@ static bool is_connecting(const struct fw_fleet *fleet, uint64_t since_ms)
 	       (fleet->journal && !fw_journal_is_sharing(fleet->journal));
 }
 
-/* Anybody may read it, so it does not name the engine. A server without its engine takes
- * calls, so it is ready once that is known. */
+/* Public, so it does not name the engine. A server works without its engine, so it is ready
+ * as soon as it knows whether the engine is up. */
 static bool check(void *ctx, char *text, size_t size)
 {
 	const struct fw_fleet *fleet = ctx;
 	size_t replicas = fw_quotas_replicas(fleet->quotas);
 	uint64_t away_ms = uv_now(&fleet->loop->uv) - fleet->changed_ms;
 
-	/* Until it is known whether there is an engine, a replica would not know sessions. */
+	/* Until the first attempt has a result, a replica would refuse sessions of other replicas. */
 	if (is_connecting(fleet, away_ms)) {
 		(void)snprintf(text, size, "limits store: connecting");
 		return false;
@@ -280,7 +280,7 @@ fw_error *fw_fleet_new(const struct fw_fleet_options *options, struct fw_fleet *
 	return NULL;
 }
 
-/* Waits for replies that are due anyway: the engine ends the wait at its time limit. */
+/* Waits for replies; bounded by the time limit of the engine. */
 static void settle(struct fw_fleet *fleet)
 {
 	fw_engine_keep(fleet->engine, true);

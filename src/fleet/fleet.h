@@ -45,8 +45,8 @@ FW_NODISCARD fw_error *fw_fleet_new(const struct fw_fleet_options *options,
 				    struct fw_fleet **ret_fleet);
 struct fw_fleet_health {
 	bool is_up;
-	int64_t since_unix_ms;          /* since when it is up, or away */
-	size_t replicas;                /* that the engine knew when it was last asked */
+	int64_t since_unix_ms;          /* when it went up or down */
+	size_t replicas;                /* in the last reply of the engine */
 	uint64_t shared, leased, local; /* decisions */
 };
 /* On the loop's thread. */

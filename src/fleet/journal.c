@@ -120,7 +120,7 @@ bool fw_journal_keep(struct fw_journal *journal, const struct fw_stream *stream,
 
 	if (!fw_journal_is_sharing(journal))
 		return false;
-	/* A large answer leaves an empty one, which says that there was one. */
+	/* An answer that is too large is stored as an empty one, which marks the end of the stream. */
 	if (is_large && !is_answer) {
 		journal->counts[FW_JOURNAL_LOST]++;
 		return false;

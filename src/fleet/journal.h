@@ -1,6 +1,6 @@
 /*
  * journal.h - events of legacy streams and changes of lists in the engine, so that a client
- * goes on at any replica and hears of changes at all of them: what mcp/follow.h needs.
+ * continues at any replica and is notified of changes at all of them: what mcp/follow.h needs.
  *
  * Events are kept in a Redis stream for each stream of a session, changes in one for the
  * fleet. A second connection waits (XREAD BLOCK) for changes and for notices of new events:

@@ -1,6 +1,6 @@
 /*
  * journal_impl.h - what the two halves of a journal share: journal.c keeps and reads events
- * of streams, journal_news.c announces changes and hears what other replicas do.
+ * of streams, journal_news.c announces changes and receives those of other replicas.
  *
  * The one rule to remember: nothing else includes this.
  */
@@ -38,7 +38,7 @@ struct fw_journal {
 	struct fw_engine_script scripts[FW_JOURNAL_SCRIPTS];
 	struct fw_engine_call news; /* XREAD, or the question where to begin */
 	bool is_waiting;            /* for it */
-	bool has_begun;             /* both ids are known */
+	bool has_begun;             /* the ids to read from are known */
 	char changes_at[FW_JOURNAL_ID_SIZE];
 	char notices_at[FW_JOURNAL_ID_SIZE];
 	uint64_t newest;
@@ -89,7 +89,7 @@ static inline const char *fw_journal_uri(const char *text)
 
 /* ---- news ---------------------------------------------------------------------------------- */
 
-/* Waits for news, unless it does. */
+/* Waits for news, unless it is waiting already. */
 void fw_journal_wait(struct fw_journal *journal);
 /* Readers may have missed something while one of the connections was down. */
 void fw_journal_catch_up(struct fw_journal *journal);

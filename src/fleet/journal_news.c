@@ -1,6 +1,6 @@
 /*
  * journal_news.c - changes of lists and resources: announcing those of this replica, and
- * hearing what the others announce and keep.
+ * receiving what the others announce and keep.
  */
 #include <stddef.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void on_announced(struct fw_engine_call *call, const struct redisReply *r
 	if (fw_engine_reply_number(reply, 0, &number) && number > 0) {
 		journal->counts[FW_JOURNAL_ANNOUNCED]++;
 	} else {
-		/* Perhaps twice, but not never. */
+		/* At least once: a repeated announcement does no harm. */
 		put_off(journal, errand->change, uri);
 		if (!errand->is_local)
 			fw_listen_deliver(journal->options.server, errand->change, uri, 0);
@@ -225,12 +225,12 @@ static void on_news(struct fw_engine_call *call, const struct redisReply *reply,
 	journal->is_waiting = false;
 	if (!reply || !journal->listener)
 		return;
-	/* A full reply: some may have been dropped before they were read. */
+	/* The reply is full, so older entries may have been trimmed unread. */
 	if (take_entries(journal, reply, false) == FW_LIMIT_FLEET_NOTICES_READ)
 		fw_replica_woken(journal->options.server, NULL, 0);
 	(void)take_entries(journal, reply, true);
 	if (reply->type == REDIS_REPLY_ERROR)
-		return; /* the next beat asks again */
+		return; /* the next beat retries */
 	fw_journal_wait(journal);
 }
 

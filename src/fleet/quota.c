@@ -1,202 +1,25 @@
 /*
- * quota.c - see quota.h. quota_script.h has what the engine runs.
+ * quota.c - decides on a call; see quota.h. quota_script.h has what the engine runs.
  *
  * An ask is a script in progress that decides on the oldest calls of a client. Calls that
  * come while FW_QUOTA_ASKS are in progress are decided together by the next one.
  */
 #include "fleet/quota.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include <faultwire/raise.h>
-
 #include "base/digest.h"
-#include "base/id.h"
-#include "base/limits.h"
 #include "base/mem.h"
-#include "fleet/quota_script.h"
+#include "fleet/quota_impl.h"
 #include "fleet/words.h"
 
 enum {
-	RATE,
-	TAKE,
-	GIVE,
-	BEAT,
-	SCRIPTS,
-	UNIT_NS = 100, /* of the engine's times */
-	UNITS_PER_MS = 1000000 / UNIT_NS,
+	UNITS_PER_MS = 1000000 / FW_QUOTA_UNIT_NS,
 	BUCKET_TTL_MS = 1000, /* of a bucket, after it is full again */
-	CALLS_TTL_MS = 60000, /* of counted calls; renewed while there are any */
-	RENEW_BEATS = 10,
-	DRY_MS = 1000, /* a bucket that is empty is asked again after this time */
+	DRY_MS = 1000,        /* a bucket that is empty is asked again after this time */
 	/* A lease is at most this fraction of a limit, divided among the replicas. */
 	LEASE_PARTS = 8
 };
-
-struct fw_quota_ask {
-	struct fw_engine_call call; /* must be first */
-	struct fw_quota *quota;
-	size_t calls;
-	uint64_t tokens;
-	uint32_t permits;
-	struct fw_quota_ask *next; /* of those that are not used */
-};
-
-/* Tells the engine of ended calls, and of tokens that were not used. */
-struct give {
-	struct fw_engine_call call; /* must be first */
-	struct fw_quotas *quotas;
-	struct fw_quota *quota; /* NULL: it may be gone */
-	char key[FW_QUOTA_KEY_SIZE];
-	uint64_t each;
-	uint64_t tokens;
-	uint32_t ended;
-	uint32_t counted;
-};
-
-struct fw_quotas {
-	struct fw_quotas_options options;
-	char fleet[FW_QUOTA_FLEET_SIZE];
-	char replica[FW_QUOTA_REPLICA_SIZE]; /* of this connection */
-	struct fw_engine_script scripts[SCRIPTS];
-	struct fw_engine_call beat;
-	bool is_beating;
-	unsigned beats;
-	uint64_t beat_ms; /* of the last */
-	size_t replicas;
-	struct fw_quota *held; /* that hold something of the engine */
-	struct fw_quota_ask *unused;
-	uv_timer_t *timer; /* of leases; NULL: no lease mode */
-	uint64_t decisions[FW_QUOTA_WAYS];
-};
-
-static bool is_up(const struct fw_quotas *quotas)
-{
-	return quotas->options.engine && fw_engine_is_up(quotas->options.engine);
-}
-
-static uint64_t each_of(const struct fw_quota_limits *limits)
-{
-	uint64_t each = (limits->every_ns + UNIT_NS / 2) / UNIT_NS;
-
-	return limits->every_ns && !each ? 1 : each;
-}
-
-/* ---- those that hold something ------------------------------------------------------------- */
-
-static void list_or_not(struct fw_quota *quota)
-{
-	struct fw_quotas *quotas = quota->quotas;
-	bool holds = quota->running || quota->permits || quota->tokens || quota->released;
-
-	if (holds == quota->is_listed)
-		return;
-	quota->is_listed = holds;
-	if (holds) {
-		quota->previous = NULL;
-		quota->next = quotas->held;
-		if (quota->next)
-			quota->next->previous = quota;
-		quotas->held = quota;
-		return;
-	}
-	if (quota->previous)
-		quota->previous->next = quota->next;
-	else
-		quotas->held = quota->next;
-	if (quota->next)
-		quota->next->previous = quota->previous;
-}
-
-/* What the engine is to count for this replica. */
-static uint32_t counted(const struct fw_quota *quota)
-{
-	return quota->permits > quota->running ? quota->permits : quota->running;
-}
-
-/* ---- giving back ----------------------------------------------------------------------------- */
-
-static void release(struct fw_quota *quota);
-static bool send_give(struct give *give);
-
-static void on_given(struct fw_engine_call *call, const struct redisReply *reply,
-		     bool is_unknown)
-{
-	struct give *give = (struct give *)(void *)call;
-	struct fw_quota *quota = give->quota;
-	uint32_t ended = give->ended;
-	int64_t left;
-
-	if (is_unknown && send_give(give))
-		return;
-	fw__release(give);
-	if (!quota)
-		return;
-	quota->is_releasing = false;
-	if (!reply) {
-		/* A new connection counts from the beginning. */
-		quota->released = 0;
-	} else if (!fw_engine_reply_number(reply, 0, &left)) {
-		/* Refused, as by an engine without memory: the next beat tries again. */
-		quota->released += ended;
-	} else if (quota->released) {
-		release(quota);
-	}
-	list_or_not(quota);
-}
-
-static bool send_give(struct give *give)
-{
-	struct fw_quotas *quotas = give->quotas;
-	struct fw_words words;
-
-	fw_words_clear(&words);
-	fw_words_key(&words, quotas->fleet, "bucket:", give->key);
-	fw_words_key(&words, quotas->fleet, "calls:", give->key);
-	fw_words_number(&words, give->each);
-	fw_words_number(&words, give->tokens);
-	fw_words_number(&words, give->ended);
-	fw_words_text(&words, quotas->replica);
-	fw_words_number(&words, give->counted);
-	fw_words_number(&words, CALLS_TTL_MS);
-	return fw_engine_run(quotas->options.engine, &give->call, &quotas->scripts[GIVE], 2,
-			     words.list, words.count);
-}
-
-/* `is_last`: nobody waits for the reply. */
-static bool give_back(struct fw_quota *quota, uint64_t tokens, uint32_t ended, bool is_last)
-{
-	struct give *give = fw__allocate(sizeof *give);
-
-	if (!give)
-		return false;
-	*give = (struct give){ .call.done = on_given,
-			       .quotas = quota->quotas,
-			       .quota = is_last ? NULL : quota,
-			       .each = each_of(&quota->limits),
-			       .tokens = tokens,
-			       .ended = ended,
-			       .counted = counted(quota) };
-	memcpy(give->key, quota->key, sizeof give->key);
-	if (send_give(give))
-		return true;
-	fw__release(give);
-	return false;
-}
-
-/* One at a time for a client: calls that end meanwhile are reported together. */
-static void release(struct fw_quota *quota)
-{
-	uint32_t ended = quota->released;
-
-	if (quota->is_releasing || !quota->limits.concurrent)
-		return;
-	quota->is_releasing = give_back(quota, 0, ended, false);
-	if (quota->is_releasing)
-		quota->released = 0;
-	list_or_not(quota);
-}
 
 /* ---- decisions of this replica alone --------------------------------------------------------- */
 
@@ -205,7 +28,7 @@ static size_t at_least_one(size_t number)
 	return number ? number : 1;
 }
 
-/* Its share of the limits. */
+/* Applies the share of the limits that one replica has. */
 static bool decide_locally(struct fw_quota *quota, uint64_t now_ns,
 			   struct fw_quota_answer *ret_answer)
 {
@@ -231,7 +54,7 @@ static bool decide_locally(struct fw_quota *quota, uint64_t now_ns,
 static void grant(struct fw_quota *quota, size_t count)
 {
 	quota->running += (uint32_t)count;
-	list_or_not(quota);
+	fw_quota__list(quota);
 }
 
 static void count_decisions(struct fw_quotas *quotas, enum fw_quota_way way, size_t count)
@@ -239,7 +62,7 @@ static void count_decisions(struct fw_quotas *quotas, enum fw_quota_way way, siz
 	quotas->decisions[way] += count;
 }
 
-/* The engine is away: calls that wait for it. */
+/* The engine is down: decides the calls that wait for it. */
 static void decide_waiting(struct fw_quota *quota, size_t count)
 {
 	struct fw_quotas *quotas = quota->quotas;
@@ -261,7 +84,7 @@ static uint64_t lease_of(const struct fw_quotas *quotas, uint64_t limit)
 	return at_least_one(limit / (LEASE_PARTS * quotas->replicas));
 }
 
-/* Spends what was taken ahead. */
+/* Spends a token of the lease. */
 static bool spend(struct fw_quota *quota, uint64_t now_ns)
 {
 	const struct fw_quota_limits *limits = &quota->limits;
@@ -275,35 +98,6 @@ static bool spend(struct fw_quota *quota, uint64_t now_ns)
 	}
 	grant(quota, 1);
 	return true;
-}
-
-/* `is_last`: the quota is not used any more. */
-static void end_lease(struct fw_quota *quota, bool is_last)
-{
-	uint64_t tokens = quota->tokens;
-	uint32_t spare = quota->permits > quota->running ? quota->permits - quota->running : 0;
-
-	if ((!tokens && !spare) || (!is_last && quota->is_releasing))
-		return;
-	quota->tokens = 0;
-	quota->permits -= spare;
-	if (give_back(quota, tokens, spare, is_last) && !is_last)
-		quota->is_releasing = true;
-	list_or_not(quota);
-}
-
-static void on_lease_timer(uv_timer_t *timer)
-{
-	struct fw_quotas *quotas = timer->data;
-	uint64_t now_ns = uv_hrtime();
-	struct fw_quota *next;
-
-	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
-		next = quota->next;
-		/* Calls that wait for a decision may use it. */
-		if (now_ns >= quota->lease_until_ns && !quota->asks)
-			end_lease(quota, false);
-	}
 }
 
 /* ---- asking ------------------------------------------------------------------------------------ */
@@ -329,7 +123,7 @@ static void ask_free(struct fw_quotas *quotas, struct fw_quota_ask *ask)
 	quotas->unused = ask;
 }
 
-/* Reads a reply of the engine, which is checked: nothing that was not asked for is taken. */
+/* Reads and checks a reply of the engine: it must not grant more than was asked for. */
 static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *reply,
 		       uint64_t *ret_tokens, uint32_t *ret_permits, uint64_t *ret_wait_ns)
 {
@@ -344,15 +138,15 @@ static bool read_reply(const struct fw_quota_ask *ask, const struct redisReply *
 		return false;
 	}
 	if (tokens < 0 || (uint64_t)tokens > ask->tokens || permits < 0 ||
-	    (uint64_t)permits > ask->permits || wait < 0 || wait > INT64_MAX / UNIT_NS)
+	    (uint64_t)permits > ask->permits || wait < 0 || wait > INT64_MAX / FW_QUOTA_UNIT_NS)
 		return false;
 	*ret_tokens = (uint64_t)tokens;
 	*ret_permits = (uint32_t)permits;
-	*ret_wait_ns = (uint64_t)wait * UNIT_NS;
+	*ret_wait_ns = (uint64_t)wait * FW_QUOTA_UNIT_NS;
 	return true;
 }
 
-/* How many of the calls may run with what the engine has given and what was left. */
+/* How many of the calls may run with the tokens and permits granted now and left from before. */
 static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_t permits,
 		  uint64_t now_ns)
 {
@@ -366,10 +160,10 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 		return granted;
 	}
 	if (quota->tokens && now_ns >= quota->lease_until_ns) {
-		(void)give_back(quota, quota->tokens, 0, true);
+		(void)fw_quota__give_back(quota, quota->tokens, 0, true);
 		quota->tokens = 0;
 	}
-	/* The time of a lease is that of its oldest token. */
+	/* A lease expires with its oldest token. */
 	if (!quota->tokens)
 		quota->lease_until_ns = now_ns + (uint64_t)lease_ms * 1000000;
 	if (limits->every_ns)
@@ -378,12 +172,12 @@ static size_t use(struct fw_quota *quota, size_t calls, uint64_t tokens, uint32_
 		quota->permits += permits;
 	while (granted < calls && spend(quota, now_ns))
 		granted++;
-	list_or_not(quota);
+	fw_quota__list(quota);
 	return granted;
 }
 
-/* There is no token for a while, so nobody asks. Not for too long: tokens of a lease may be
- * given back, and the engine may have been emptied. */
+/* The bucket is empty until the next refill, so the engine is not asked before then. The pause
+ * is limited: another replica may return tokens, and the engine may have lost its data. */
 static void run_dry(struct fw_quota *quota, uint64_t now_ns, uint64_t wait_ns)
 {
 	uint32_t lease_ms = quota->quotas->options.lease_ms;
@@ -405,7 +199,7 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	uint32_t permits;
 	size_t waiting;
 
-	/* It stays busy until its calls are decided. */
+	/* The quota stays busy until its calls are decided. */
 	if (is_unknown) {
 		quota->asks--;
 		quota->unasked += asked->calls;
@@ -428,9 +222,9 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 		quotas->options.decided(quotas->options.ctx, quota, &answer);
 	}
 	quota->asks--;
-	/* Those that came meanwhile. */
+	/* Calls that arrived in the meantime. */
 	waiting = quota->unasked;
-	if (waiting && !is_up(quotas)) {
+	if (waiting && !fw_quotas__are_up(quotas)) {
 		quota->unasked = 0;
 		decide_waiting(quota, waiting);
 	} else if (waiting) {
@@ -438,11 +232,11 @@ static void on_asked(struct fw_engine_call *call, const struct redisReply *reply
 	}
 }
 
-/* The time in which an empty bucket is filled. */
+/* How long an empty bucket takes to fill. */
 static uint64_t whole_of(const struct fw_quota_limits *limits)
 {
 	const uint64_t most = (uint64_t)1 << 60;
-	uint64_t each = each_of(limits);
+	uint64_t each = fw_quota__each(limits);
 
 	return each && limits->burst > most / each ? most : limits->burst * each;
 }
@@ -453,7 +247,7 @@ static void put_ask(const struct fw_quota *quota, const struct fw_quota_ask *ask
 	const struct fw_quotas *quotas = quota->quotas;
 	uint64_t whole = whole_of(&quota->limits);
 
-	fw_words_number(words, each_of(&quota->limits));
+	fw_words_number(words, fw_quota__each(&quota->limits));
 	fw_words_number(words, whole);
 	fw_words_number(words, ask->tokens);
 	fw_words_number(words, whole / UNITS_PER_MS + BUCKET_TTL_MS);
@@ -463,9 +257,9 @@ static void put_ask(const struct fw_quota *quota, const struct fw_quota_ask *ask
 	fw_words_number(words, quota->limits.concurrent);
 	fw_words_number(words, !quotas->options.lease_ms);
 	fw_words_text(words, quotas->replica);
-	fw_words_number(words, counted(quota));
-	fw_words_number(words, CALLS_TTL_MS);
-	fw_words_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
+	fw_words_number(words, fw_quota__counted(quota));
+	fw_words_number(words, FW_QUOTA_CALLS_TTL_MS);
+	fw_words_number(words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / FW_QUOTA_UNIT_NS);
 }
 
 static bool run_ask(struct fw_quota *quota, struct fw_quota_ask *asked)
@@ -481,9 +275,10 @@ static bool run_ask(struct fw_quota *quota, struct fw_quota_ask *asked)
 		fw_words_key(&words, quotas->fleet, "replicas", "");
 	}
 	put_ask(quota, asked, &words);
-	return fw_engine_run(quotas->options.engine, &asked->call,
-			     &quotas->scripts[has_calls ? TAKE : RATE], has_calls ? 3 : 1,
-			     words.list, words.count);
+	return fw_engine_run(
+		quotas->options.engine, &asked->call,
+		&quotas->scripts[has_calls ? FW_QUOTA_SCRIPT_TAKE : FW_QUOTA_SCRIPT_RATE],
+		has_calls ? 3 : 1, words.list, words.count);
 }
 
 /* Asks for all calls that wait. False: the engine cannot be asked. */
@@ -501,7 +296,7 @@ static bool send_ask(struct fw_quota *quota)
 	asked->calls = quota->unasked < FW_QUOTA_ASKED ? quota->unasked : FW_QUOTA_ASKED;
 	asked->tokens = asked->calls;
 	asked->permits = (uint32_t)asked->calls;
-	/* One lease at a time, so that no more than one is held. */
+	/* One request for a lease at a time, so that at most one lease is held. */
 	is_lease = quotas->options.lease_ms && !quota->asks;
 	if (is_lease && limits->every_ns && !quota->tokens)
 		asked->tokens += lease_of(quotas, limits->burst) - 1;
@@ -552,18 +347,18 @@ bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char 
 	uint64_t now_ns = uv_hrtime();
 
 	begin(quotas, quota, name, limits);
-	/* Those that came before are decided first. */
+	/* Earlier calls are decided first. */
 	if (quota->asks || quota->unasked) {
 		quota->unasked++;
-		if (is_up(quotas) && quota->asks < FW_QUOTA_ASKS && send_ask(quota))
+		if (fw_quotas__are_up(quotas) && quota->asks < FW_QUOTA_ASKS && send_ask(quota))
 			return false;
-		/* Its turn comes with the reply that is awaited. */
+		/* It is asked for after the reply that is awaited. */
 		if (quota->asks)
 			return false;
 		quota->unasked--;
 	}
 	*ret_answer = (struct fw_quota_answer){ .count = 1 };
-	if (!is_up(quotas)) {
+	if (!fw_quotas__are_up(quotas)) {
 		if (decide_locally(quota, now_ns, ret_answer))
 			grant(quota, 1);
 		count_decisions(quotas, FW_QUOTA_LOCAL, 1);
@@ -596,11 +391,11 @@ void fw_quota_end(struct fw_quota *quota)
 
 	if (quota->running)
 		quota->running--;
-	list_or_not(quota);
-	if (quotas->options.lease_ms || !quota->limits.concurrent || !is_up(quotas))
+	fw_quota__list(quota);
+	if (quotas->options.lease_ms || !quota->limits.concurrent || !fw_quotas__are_up(quotas))
 		return;
 	quota->released++;
-	release(quota);
+	fw_quota__release(quota);
 }
 
 bool fw_quota_is_busy(const struct fw_quota *quota)
@@ -612,187 +407,11 @@ void fw_quota_clear(struct fw_quota *quota)
 {
 	if (!quota->quotas)
 		return;
-	if (is_up(quota->quotas))
-		end_lease(quota, true);
+	if (fw_quotas__are_up(quota->quotas))
+		fw_quota__end_lease(quota, true);
 	quota->tokens = 0;
 	quota->permits = 0;
 	quota->running = 0;
 	quota->released = 0;
-	list_or_not(quota);
-}
-
-/* ---- the fleet ------------------------------------------------------------------------------------- */
-
-static void on_beat(struct fw_engine_call *call, const struct redisReply *reply,
-		    bool is_unknown)
-{
-	struct fw_quotas *quotas =
-		(struct fw_quotas *)(void *)((char *)call - offsetof(struct fw_quotas, beat));
-	int64_t count;
-
-	(void)is_unknown;
-	quotas->is_beating = false;
-	if (fw_engine_reply_number(reply, 0, &count) && count > 0 &&
-	    count <= FW_QUOTA_REPLICAS_MAX)
-		quotas->replicas = (size_t)count;
-}
-
-static void send_beat(struct fw_quotas *quotas, const char *replica, const char *leaves)
-{
-	struct fw_words words;
-
-	if (quotas->is_beating)
-		return;
-	fw_words_clear(&words);
-	fw_words_key(&words, quotas->fleet, "replicas", "");
-	fw_words_text(&words, replica);
-	fw_words_number(&words, (uint64_t)FW_QUOTA_DEAD_MS * 1000000 / UNIT_NS);
-	fw_words_text(&words, leaves);
-	quotas->beat.done = on_beat;
-	quotas->is_beating = fw_engine_run(quotas->options.engine, &quotas->beat,
-					   &quotas->scripts[BEAT], 1, words.list, words.count);
-}
-
-void fw_quotas_beat(struct fw_quotas *quotas)
-{
-	uint64_t now_ms = uv_now(&quotas->options.loop->uv);
-	/* This process was held up, so others may have taken it for dead. */
-	bool was_late = now_ms - quotas->beat_ms >= FW_QUOTA_DEAD_MS;
-	struct fw_quota *next;
-	bool renews;
-
-	if (!is_up(quotas))
-		return;
-	quotas->beat_ms = now_ms;
-	send_beat(quotas, quotas->replica, "");
-	/* What is counted for this replica must not expire. */
-	renews = ++quotas->beats % RENEW_BEATS == 0 || was_late;
-	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
-		next = quota->next;
-		if (renews || quota->released)
-			release(quota);
-	}
-}
-
-void fw_quotas_changed(struct fw_quotas *quotas, bool is_up)
-{
-	char before[FW_QUOTA_REPLICA_SIZE];
-	struct fw_quota *next;
-
-	if (!is_up)
-		return;
-	memcpy(before, quotas->replica, sizeof before);
-	/* What was counted under another name is not known any more. The engine forgets it
-	 * with the replica of that name. */
-	fw_random_hex(quotas->replica, sizeof quotas->replica);
-	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
-		next = quota->next;
-		quota->permits = 0;
-		quota->tokens = 0;
-		quota->released = 0;
-		list_or_not(quota);
-	}
-	send_beat(quotas, quotas->replica, before);
-}
-
-void fw_quotas_return(struct fw_quotas *quotas)
-{
-	struct fw_quota *next;
-
-	if (!is_up(quotas))
-		return;
-	for (struct fw_quota *quota = quotas->held; quota; quota = next) {
-		next = quota->next;
-		end_lease(quota, true);
-	}
-	send_beat(quotas, "", quotas->replica);
-}
-
-struct fw_engine_script *fw_quotas_scripts(struct fw_quotas *quotas, size_t *ret_count)
-{
-	*ret_count = SCRIPTS;
-	return quotas->scripts;
-}
-
-void fw_quotas_set_engine(struct fw_quotas *quotas, struct fw_engine *engine)
-{
-	quotas->options.engine = engine;
-}
-
-void fw_quotas_set_decided(struct fw_quotas *quotas,
-			   void (*decided)(void *ctx, struct fw_quota *quota,
-					   const struct fw_quota_answer *answer),
-			   void *ctx)
-{
-	quotas->options.decided = decided;
-	quotas->options.ctx = ctx;
-}
-
-size_t fw_quotas_replicas(const struct fw_quotas *quotas)
-{
-	return quotas->replicas;
-}
-
-uint64_t fw_quotas_decisions(const struct fw_quotas *quotas, enum fw_quota_way way)
-{
-	return quotas->decisions[way];
-}
-
-/* ---- life --------------------------------------------------------------------------------------------- */
-
-static void on_timer_closed(uv_handle_t *handle)
-{
-	fw__release(handle);
-}
-
-fw_error *fw_quotas_new(const struct fw_quotas_options *options, struct fw_quotas **ret_quotas)
-{
-	struct fw_quotas *quotas = fw__allocate(sizeof *quotas);
-	uint64_t tick_ms = options->lease_ms / 2 ? options->lease_ms / 2 : 1;
-
-	if (!quotas)
-		return fw_raise_internal_out_of_memory();
-	memset(quotas, 0, sizeof *quotas);
-	quotas->options = *options;
-	(void)snprintf(quotas->fleet, sizeof quotas->fleet, "%s", options->fleet);
-	fw_random_hex(quotas->replica, sizeof quotas->replica);
-	quotas->scripts[RATE].text = FW_QUOTA_RATE;
-	quotas->scripts[TAKE].text = FW_QUOTA_TAKE;
-	quotas->scripts[GIVE].text = FW_QUOTA_GIVE;
-	quotas->scripts[BEAT].text = FW_QUOTA_BEAT;
-	quotas->replicas = 1;
-	if (options->lease_ms) {
-		quotas->timer = fw__allocate(sizeof *quotas->timer);
-		if (!quotas->timer) {
-			fw__release(quotas);
-			return fw_raise_internal_out_of_memory();
-		}
-		(void)uv_timer_init(&options->loop->uv, quotas->timer);
-		quotas->timer->data = quotas;
-		uv_unref((uv_handle_t *)quotas->timer);
-		(void)uv_timer_start(quotas->timer, on_lease_timer, tick_ms, tick_ms);
-	}
-	*ret_quotas = quotas;
-	return NULL;
-}
-
-void fw_quotas_close(struct fw_quotas *quotas)
-{
-	if (!quotas || !quotas->timer)
-		return;
-	uv_close((uv_handle_t *)quotas->timer, on_timer_closed);
-	quotas->timer = NULL;
-}
-
-void fw_quotas_free(struct fw_quotas *quotas)
-{
-	if (!quotas)
-		return;
-	while (quotas->unused) {
-		struct fw_quota_ask *unused = quotas->unused;
-
-		quotas->unused = unused->next;
-		fw__release(unused);
-	}
-	fw__release(quotas);
+	fw_quota__list(quota);
 }

@@ -25,7 +25,7 @@
 enum { FW_QUOTA_KEY_SIZE = 33, FW_QUOTA_REPLICA_SIZE = 17, FW_QUOTA_FLEET_SIZE = 49 };
 
 enum {
-	/* More are not believed: each of them makes the share of a replica smaller. */
+	/* A larger number in a reply is ignored: each replica makes the share of the others smaller. */
 	FW_QUOTA_REPLICAS_MAX = 10000,
 	/* How often a replica reports itself; without a report for so long, its calls are
 	 * no longer counted. */
@@ -37,7 +37,7 @@ enum {
 };
 
 struct fw_quota_limits {
-	uint64_t every_ns; /* time that one call refills in; 0: no limit of rate */
+	uint64_t every_ns; /* time to refill one call; 0: no rate limit */
 	uint64_t burst;
 	uint64_t concurrent; /* 0: no limit; up to UINT32_MAX */
 };
@@ -48,8 +48,8 @@ enum fw_quota_reason { FW_QUOTA_TOO_FAST, FW_QUOTA_TOO_MANY };
 struct fw_quota_answer {
 	size_t count;
 	size_t granted;
-	enum fw_quota_reason reason; /* of the others */
-	uint64_t wait_ns;            /* too fast: until the next one may come */
+	enum fw_quota_reason reason; /* why the others may not */
+	uint64_t wait_ns;            /* if too fast: time until the next call may run */
 };
 
 struct fw_quotas;
@@ -58,18 +58,19 @@ struct fw_quota_ask;
 /* What this replica knows of one client. Zeroed to begin with. */
 struct fw_quota {
 	struct fw_quotas *quotas; /* NULL: not used yet */
-	struct fw_quota *next;    /* of those that hold something of the engine */
+	struct fw_quota
+		*next; /* in the list of quotas that hold tokens or permits of the engine */
 	struct fw_quota *previous;
 	bool is_listed;
 	char key[FW_QUOTA_KEY_SIZE];
 	struct fw_quota_limits limits;
 	uint32_t running;  /* granted and not ended */
 	uint32_t permits;  /* lease: calls that may run, those that do included */
-	uint32_t released; /* calls that the engine does not know to have ended */
+	uint32_t released; /* ended calls that are not reported to the engine yet */
 	bool is_releasing;
 	unsigned asks;         /* in progress */
 	size_t unasked;        /* calls that wait for the next one */
-	uint64_t dry_until_ns; /* nobody asks until then */
+	uint64_t dry_until_ns; /* the engine is not asked before this time */
 	uint64_t refill_ns;    /* when the next token comes */
 	uint64_t tokens;       /* lease: taken ahead */
 	uint64_t lease_until_ns;
@@ -84,7 +85,7 @@ struct fw_quotas_options {
 	const char *fleet;        /* of the keys */
 	struct fw_engine *engine; /* may be set later */
 	uint32_t lease_ms;        /* 0: every call is decided by the engine */
-	/* A decision that fw_quota_take() has put off. */
+	/* A decision that fw_quota_take() could not make at once. */
 	void (*decided)(void *ctx, struct fw_quota *quota,
 			const struct fw_quota_answer *answer);
 	void *ctx;
@@ -93,9 +94,9 @@ struct fw_quotas_options {
 /* Raises internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_quotas_new(const struct fw_quotas_options *options,
 				     struct fw_quotas **ret_quotas);
-/* While the loop can still run: no lease ends any more. NULL is a no-op. */
+/* Stops the timers of leases, while the loop can still run. NULL is a no-op. */
 void fw_quotas_close(struct fw_quotas *quotas);
-/* After that. No quota is used any more. NULL is a no-op. */
+/* After fw_quotas_close(), when no quota is in use. NULL is a no-op. */
 void fw_quotas_free(struct fw_quotas *quotas);
 
 /* The scripts that the engine is to load. */
@@ -107,8 +108,8 @@ void fw_quotas_set_decided(struct fw_quotas *quotas,
 			   void *ctx);
 /* The engine has come up or gone down. */
 void fw_quotas_changed(struct fw_quotas *quotas, bool is_up);
-/* Gives back what is held, and leaves the fleet; before the engine is freed, when no reply
- * is awaited. */
+/* Returns all tokens and permits and leaves the fleet. Call it before the engine is freed, when
+ * no reply is awaited. */
 void fw_quotas_return(struct fw_quotas *quotas);
 /* Reports this replica, and counts them. Once per FW_QUOTA_BEAT_MS. */
 void fw_quotas_beat(struct fw_quotas *quotas);
@@ -124,7 +125,7 @@ bool fw_quota_take(struct fw_quotas *quotas, struct fw_quota *quota, const char 
 void fw_quota_end(struct fw_quota *quota);
 /* Whether its memory is in use. */
 bool fw_quota_is_busy(const struct fw_quota *quota);
-/* The client is forgotten; it is not busy. */
+/* Resets a quota that is not busy. */
 void fw_quota_clear(struct fw_quota *quota);
 
 #endif

@@ -115,7 +115,7 @@ static void on_saved(struct fw_engine_call *call, const struct redisReply *reply
 	(void)reply;
 	(void)is_unknown;
 	fw__release(errand);
-	/* Also without the engine: this replica has the session. */
+	/* Also if the engine is down: this replica has the session. */
 	if (waiting)
 		fw_replica_saved(waiting);
 }

@@ -3,7 +3,7 @@
  * mcp/replica.h, with journal.h for their events.
  *
  * A session is one value, under the digest of its id. An ended session is remembered as
- * such for as long as it would have lived, because a replica may still know it.
+ * such for as long as it would have lived, because another replica may still have it in memory.
  *
  * The one rule to remember: a value has an expiry, which every use of the session renews.
  */
@@ -24,7 +24,7 @@ struct fw_roster;
 FW_NODISCARD fw_error *fw_roster_new(fw_server *server, const char *fleet,
 				     struct fw_engine *engine, struct fw_journal *journal,
 				     struct fw_roster **ret_roster);
-/* The engine is about to be freed: nothing is looked up any more. NULL is a no-op. */
+/* Before the engine is freed: ends all lookups. NULL is a no-op. */
 void fw_roster_close(struct fw_roster *roster);
 /* After the server. NULL is a no-op. */
 void fw_roster_free(struct fw_roster *roster);

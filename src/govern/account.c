@@ -167,7 +167,7 @@ enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int6
 
 		if (!has_budget(account, i))
 			continue;
-		/* What was reserved for yesterday is not for today. */
+		/* A part that was reserved for a past day or month cannot be spent. */
 		if (now_ms >= lease->part.window.ends_ms)
 			*lease = (struct fw_lease){ .dry_until_ns = 0 };
 		if (lease->part.amount >= cost)
@@ -193,7 +193,7 @@ unsigned fw_account_budgets(const struct fw_account *account)
 	return budgets;
 }
 
-/* The limits may be those of a policy that is gone. */
+/* `account->limits` may belong to a policy that was freed, so they are not read. */
 void fw_account_refund(struct fw_account *account, int64_t cost, unsigned budgets,
 		       int64_t paid_ms)
 {

@@ -26,7 +26,7 @@ enum {
 	FW_ACCOUNT_BUCKETS = 4096,
 	/* A part of a budget is at most this fraction of it. */
 	FW_ACCOUNT_PARTS = 64,
-	/* How long a budget that is used up is not looked at again. */
+	/* After a budget was found used up, the store is not asked again for this time. */
 	FW_ACCOUNT_DRY_MS = 1000
 };
 
@@ -61,7 +61,7 @@ struct fw_account {
 	struct fw_rate rate;
 	struct fw_lease leases[FW_PERIOD_COUNT];
 	struct fw_renewal renewal;
-	struct fw_quota quota; /* what all replicas decide together */
+	struct fw_quota quota; /* the limits that all replicas share */
 	fw_call *first_asking; /* that wait for it; linked by their grants */
 	fw_call *last_asking;
 	fw_call *first_waiting; /* for the renewal; linked by their grants */
@@ -94,8 +94,8 @@ enum fw_spending fw_account_spend(struct fw_account *account, int64_t cost, int6
 				  uint64_t now_ns, enum fw_period *ret_period);
 /* The budgets of the account's limits: a bit for each period. */
 unsigned fw_account_budgets(const struct fw_account *account);
-/* A call that has spent this of `budgets` at `paid_ms` did not run. A budget that was renewed
- * since gets nothing back: that was spent of the one before. */
+/* Refunds the cost of a call that did not run, to the `budgets` that it was charged to at
+ * `paid_ms`. A budget that was renewed since then gets nothing: the previous one was charged. */
 void fw_account_refund(struct fw_account *account, int64_t cost, unsigned budgets,
 		       int64_t paid_ms);
 /* What is left of a budget, as far as this server knows. */

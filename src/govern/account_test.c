@@ -116,7 +116,8 @@ static void test_account__all_budgets_are_charged_or_none(void **state)
 	assert_int_equal(left(account, FW_PERIOD_DAY), 0);
 }
 
-static void test_account__of_strangers_is_that_of_an_address_or_an_IPv6_network(void **state)
+static void test_account__of_unauthenticated_callers_is_that_of_an_address_or_an_IPv6_network(
+	void **state)
 {
 	const fw_principal *nobody = fw_principal_anonymous();
 	struct fw_account *v4 = fw_accounts_find(&accounts, nobody, "192.0.2.1");
@@ -152,7 +153,7 @@ int main(void)
 		TEST(a_refund_does_not_read_a_policy_that_is_gone),
 		TEST(a_budget_that_was_not_charged_gets_nothing_back),
 		TEST(all_budgets_are_charged_or_none),
-		TEST(of_strangers_is_that_of_an_address_or_an_IPv6_network),
+		TEST(of_unauthenticated_callers_is_that_of_an_address_or_an_IPv6_network),
 		TEST(each_allocation_may_fail),
 	};
 

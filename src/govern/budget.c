@@ -14,7 +14,7 @@ static const char KIND[] = "budget";
 
 enum { ATTEMPTS = 8, NAME_MAX_LEN = 300, DAY_MS = 24 * 3600 * 1000, SWEPT = 8 };
 
-/* Rows are kept for a while after their end, to be looked at. */
+/* Rows are kept for a while after their end, for operators. */
 static const int64_t KEPT_MS = (int64_t)62 * DAY_MS;
 
 const char *fw_budget_period_name(enum fw_period period)
@@ -86,7 +86,7 @@ fw_error *fw_budget_reserve(struct fw_store *store, const char *client, enum fw_
 		change.number = part.store_left < want ? part.store_left : want;
 	}
 	*ret_part = part;
-	/* For each row that is made, old ones are deleted: the next time, if that fails. */
+	/* When a row is created, expired ones are deleted; if that fails, the next time. */
 	if (part.amount && part.amount == limit - part.store_left)
 		fw_error_free(fw_store_expire(store, SWEPT, &swept));
 	return NULL;

@@ -158,7 +158,7 @@ static fw_error *read_policy(struct fw_govern *govern)
 	return NULL;
 }
 
-/* A policy that is not valid, or missing, is not used: the one before stays. */
+/* If the file is missing or not valid, the current policy stays in use. */
 static void look_at_policy(struct fw_govern *govern)
 {
 	struct fw_govern_stamp stamp;
@@ -284,7 +284,7 @@ void fw_govern_close(struct fw_govern *govern)
 	govern->is_closed = true;
 	if (govern->has_timer)
 		uv_close((uv_handle_t *)&govern->timer, NULL);
-	/* Renewals that are in progress have their parts before these are given back. */
+	/* Renewals in progress must complete before their parts can be returned. */
 	while (govern->pending)
 		(void)uv_run(&govern->loop->uv, UV_RUN_ONCE);
 	look(govern, 0);

@@ -83,7 +83,7 @@ static fw_error *too_fast(double wait_s, const char *hint)
 	return err;
 }
 
-/* The limits of a policy that was replaced are gone. */
+/* Limits of a replaced policy are freed: look them up again. */
 static const struct fw_policy_limits *limits_of(const struct fw_govern *govern,
 						struct fw_account *account,
 						const fw_principal *principal)
@@ -206,7 +206,7 @@ static fw_call *dequeue(struct fw_account *account)
 	return call;
 }
 
-/* `now_ms` 0: it has not paid. */
+/* `now_ms` 0: nothing was charged. */
 static void note_payment(const struct fw_account *account, fw_call *call, int64_t now_ms)
 {
 	call->run.grant.paid_ms = now_ms;
@@ -339,7 +339,7 @@ static fw_error *spend(struct fw_govern *govern, struct fw_account *account, fw_
 	if (!cost)
 		return NULL;
 	call->run.grant.cost = (uint64_t)cost;
-	/* Those that came before go first. */
+	/* Earlier calls go first. */
 	if (!account->first_waiting)
 		spending = fw_account_spend(account, cost, now_ms, call->started_ns, &period);
 	note_payment(account, call, spending == FW_SPENT ? now_ms : 0);

@@ -1,5 +1,6 @@
 /*
- * govern_identify.c - who brings a bearer token, and which pages it opens.
+ * govern_identify.c - identifies the caller by its bearer token, and decides which pages it may
+ * read.
  */
 #include <string.h>
 
@@ -133,7 +134,7 @@ fw_error *fw_govern__identify(struct fw_authority *authority, struct fw_credenti
 
 /* ---- pages ------------------------------------------------------------------------- */
 
-/* Tools, codes and descriptions are for every client; what clients have done is not. */
+/* Tools, codes and descriptions are public to all clients; records of calls are not. */
 static bool is_for_everybody(const char *pattern)
 {
 	static const char api[] = "/api/{version}/";

@@ -2,7 +2,7 @@
  * govern_impl.h - what the files of the authority share.
  *
  *   govern.c           its life, and how it notices changes
- *   govern_identify.c  who brings a token
+ *   govern_identify.c  identifies callers by their tokens
  *   govern_oauth.c     the OAuth issuer, and the metadata of this server
  *   govern_health.c    whether its store is unavailable, for operators
  *   govern_call.c      what happens to a call

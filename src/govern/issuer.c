@@ -69,7 +69,7 @@ static void log_keys(struct fw_issuer *issuer, const fw_error *err)
 		     err ? "issuer_keys_failed" : "issuer_keys_loaded", fields, 3);
 }
 
-/* Tokens of keys that are gone are not valid any more. */
+/* Tokens signed by a removed key are no longer valid. */
 static fw_error *take_keys(struct fw_issuer *issuer, const char *text, size_t len)
 {
 	struct fw_jwks *jwks = NULL;
@@ -275,7 +275,7 @@ fw_principal *fw_issuer_remembers(struct fw_issuer *issuer,
 		       : NULL;
 }
 
-/* Those of the policy, else those that are ours already. */
+/* Scopes mapped by the policy; without a mapping, scopes that have our names. */
 static size_t map_scopes(char *text, const struct fw_policy *policy,
 			 const char *ret_scopes[FW_SCOPES_MAX])
 {

@@ -397,6 +397,19 @@ static void retire(void *ctx, const struct fw_token *token)
 	add_change(search->changes, &changed);
 }
 
+/* Consumes `err`, `changes` and `made`: applies the changes if there is no error. */
+static fw_error *complete(struct fw_store *store, struct changes *changes, fw_error *err,
+			  struct fw_token_made *made, struct fw_token_made *ret_made)
+{
+	if (!err)
+		err = apply(store, changes);
+	if (!err)
+		*ret_made = *made;
+	explicit_bzero(made, sizeof *made);
+	changes_clear(changes);
+	return err;
+}
+
 fw_error *fw_token_make(struct fw_store *store, const struct fw_token_new *how,
 			struct fw_token_made *ret_made)
 {
@@ -416,13 +429,7 @@ fw_error *fw_token_make(struct fw_store *store, const struct fw_token_new *how,
 		return fw_raise_resource_already_exists(what);
 	}
 	err = add_new(&changes, how, &made);
-	if (!err)
-		err = apply(store, &changes);
-	if (!err)
-		*ret_made = made;
-	explicit_bzero(&made, sizeof made);
-	changes_clear(&changes);
-	return err;
+	return complete(store, &changes, err, &made, ret_made);
 }
 
 static fw_error *find(struct fw_store *store, struct search *search)
@@ -473,13 +480,7 @@ fw_error *fw_token_rotate(struct fw_store *store, const char *which, int64_t now
 		err = check_new(&how);
 	if (!err)
 		err = add_new(&changes, &how, &made);
-	if (!err)
-		err = apply(store, &changes);
-	if (!err)
-		*ret_made = made;
-	explicit_bzero(&made, sizeof made);
-	changes_clear(&changes);
-	return err;
+	return complete(store, &changes, err, &made, ret_made);
 }
 
 fw_error *fw_token_record_use(struct fw_store *store, char (*ids)[FW_TOKEN_ID_LEN + 1],

@@ -80,7 +80,7 @@ FW_NODISCARD fw_error *fw_store_add_incidents(struct fw_store *store, fw_inciden
 					      void *ctx);
 
 /* Deletes incidents older than `before_ms` (0: none), those of unauthenticated requests
- * beyond the newest FW_LIMIT_INCIDENT_STRANGERS, and the oldest ones while the store is
+ * beyond the newest FW_LIMIT_INCIDENT_UNAUTHENTICATED, and the oldest ones while the store is
  * larger than `max_bytes`. "Oldest" is in the order of insertion. After
  * fw_store_prepare(). */
 FW_NODISCARD fw_error *fw_store_prune_incidents(struct fw_store *store, int64_t before_ms,

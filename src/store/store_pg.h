@@ -23,7 +23,7 @@ struct fw_store_pg {
 	bool is_sure;
 	/* Written since the last look at the size. */
 	uint64_t unpruned_bytes;
-	bool has_strangers;
+	bool has_unauthenticated;
 	bool was_pruned;
 };
 

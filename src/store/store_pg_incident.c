@@ -54,7 +54,7 @@ struct batch {
 	uint64_t last;
 	size_t statements; /* whose results are to be received */
 	uint64_t bytes;
-	bool has_strangers;
+	bool has_unauthenticated;
 };
 
 /* ---- a chunk --------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static bool fill_chunk(struct batch *batch)
 			return true;
 		put_row(chunk, &batch->held, size);
 		batch->last = batch->held.number;
-		batch->has_strangers |= batch->held.is_unauthenticated;
+		batch->has_unauthenticated |= batch->held.is_unauthenticated;
 		batch->bytes += size;
 		batch->is_held = false;
 	}
@@ -332,7 +332,7 @@ fw_error *fw_store_pg_add_incidents(struct fw_store *base, fw_incident_next_fn *
 		store->writer = batch->writer;
 		store->last = batch->last > batch->first ? batch->last : batch->first;
 		store->unpruned_bytes += batch->bytes;
-		store->has_strangers |= batch->has_strangers;
+		store->has_unauthenticated |= batch->has_unauthenticated;
 		if (err)
 			store->day_count = 0;
 		fw_pg_give(batch->pg, !err);
@@ -349,20 +349,22 @@ fw_error *fw_store_pg_prune_incidents(struct fw_store *base, int64_t before_ms,
 				      uint64_t max_bytes)
 {
 	struct fw_store_pg *store = fw_store_pg_of(base);
-	char before[NUMBER_SIZE], most[NUMBER_SIZE], strangers[NUMBER_SIZE], age[NUMBER_SIZE];
-	const char *const values[] = { before, most, strangers, age };
+	char before[NUMBER_SIZE], most[NUMBER_SIZE], unauthenticated[NUMBER_SIZE],
+		age[NUMBER_SIZE];
+	const char *const values[] = { before, most, unauthenticated, age };
 	struct fw_pg *pg = NULL;
 	fw_error *err;
 
 	/* This is called after each batch, but looking each time would cost more than the
 	 * batch: the size may exceed its limit by a part of it for a moment. */
-	if (!before_ms && store->was_pruned && !store->has_strangers &&
+	if (!before_ms && store->was_pruned && !store->has_unauthenticated &&
 	    store->unpruned_bytes < max_bytes / 64)
 		return NULL;
 	(void)snprintf(before, sizeof before, "%lld", (long long)before_ms);
 	(void)snprintf(most, sizeof most, "%llu",
 		       (unsigned long long)(max_bytes < INT64_MAX ? max_bytes : INT64_MAX));
-	(void)snprintf(strangers, sizeof strangers, "%d", FW_LIMIT_INCIDENT_STRANGERS);
+	(void)snprintf(unauthenticated, sizeof unauthenticated, "%d",
+		       FW_LIMIT_INCIDENT_UNAUTHENTICATED);
 	(void)snprintf(age, sizeof age, "%lld",
 		       (long long)(base->options.now_ms() - before_ms));
 	FW_TRY(fw_pg_take(store->pool, FW_LIMIT_PG_BATCH_MS, false, &pg));
@@ -376,7 +378,7 @@ fw_error *fw_store_pg_prune_incidents(struct fw_store *base, int64_t before_ms,
 		return err;
 	store->day_count = 0; /* some may be gone */
 	store->was_pruned = true;
-	store->has_strangers = false;
+	store->has_unauthenticated = false;
 	store->unpruned_bytes = 0;
 	return NULL;
 }

@@ -71,7 +71,7 @@ static struct slot *find_slot(struct work *work, const char *kind, const char *k
 	return NULL;
 }
 
-/* Two keys with one hash share a lock, which does no harm. */
+/* Two keys with the same hash share a lock, which is harmless. */
 static int64_t lock_of(const struct slot *slot)
 {
 	return (int64_t)fw_hash_text(slot->key, fw_hash_text(slot->kind, 0));

@@ -182,7 +182,7 @@ static fw_error *prune_unauthenticated(struct fw_store_sqlite *store)
 	(void)snprintf(sql, sizeof sql,
 		       "DELETE FROM incident WHERE n IN (SELECT n FROM incident_peer WHERE"
 		       " is_unauthenticated ORDER BY n DESC LIMIT -1 OFFSET %d)",
-		       FW_LIMIT_INCIDENT_STRANGERS);
+		       FW_LIMIT_INCIDENT_UNAUTHENTICATED);
 	return fw_store_sqlite_execute(store, sql);
 }
 

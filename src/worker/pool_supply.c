@@ -165,7 +165,7 @@ static void lose_forkserver(struct fw_worker_pool *pool)
 		     2);
 	fw_worker_pool_close_control(pool);
 	fw_worker_forkserver_end(&pool->forkserver);
-	/* Waits a moment: the cause of its death may kill the next one as well. */
+	/* Waits a moment before the restart: whatever killed it may kill the next one as well. */
 	pool->respawn_ms = fw_worker_pool_now(pool) + FW_LIMIT_DEATH_MS;
 	pool->failures++;
 	for (uint32_t i = 0; i < pool->options.most; i++)

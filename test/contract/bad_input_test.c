@@ -7,6 +7,7 @@
  * nothing of it stays behind.
  */
 #include "support.h"
+#include "test/rounds.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -297,22 +298,20 @@ static void test_decode__refuses_a_byte_order_mark(void **state)
 
 /* ---- deep and huge ---------------------------------------------------- */
 
-enum { LEVELS = 100000 };
-
 /* [[[[...]]]] or {"a":{"a":...}} */
 static char *nest(bool arrays, size_t *ret_len)
 {
 	const char *open = arrays ? "[" : "{\"a\":";
 	const char *close = arrays ? "]" : "}";
-	size_t step = strlen(open), len = 0;
-	char *text = malloc((step + 1) * LEVELS + 8);
+	size_t levels = (size_t)test_rounds(100000), step = strlen(open), len = 0;
+	char *text = malloc((step + 1) * levels + 8);
 
 	assert_non_null(text);
-	for (size_t i = 0; i < LEVELS; i++, len += step)
+	for (size_t i = 0; i < levels; i++, len += step)
 		memcpy(text + len, open, step);
 	memcpy(text + len, "null", 4);
 	len += 4;
-	for (size_t i = 0; i < LEVELS; i++)
+	for (size_t i = 0; i < levels; i++)
 		text[len++] = *close;
 	text[len] = '\0';
 	*ret_len = len;
@@ -364,7 +363,7 @@ static void test_decode__refuses_100000_levels(void **state)
 			/* an unknown member may be passed over, whatever it holds */
 			err = read_as(text, len, contract, NULL);
 			if (!err && contract != FW_CONTEXT_V0)
-				fail_msg("%s took %d levels", name_of(contract), LEVELS);
+				fail_msg("%s accepted it", name_of(contract));
 			if (err)
 				assert_string_equal(fw_error_name(err), "input.too_deep");
 			fw_error_free(err);

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
 	NOW, INCIDENT, byHand, contracts, convertLines, examples, faultwire, lines, published,
-	random,
+	random, contextMessages,
 } from "./lib.mjs";
 
 const canonical = examples();
@@ -127,24 +127,15 @@ test("kaiza: the time and the code are those given", () => {
 	});
 });
 
-const canonicalMessages = {
-	cache_missing: "Cache does not exist",
-	cache_invalid: "Cache exists but is invalid",
-	invalid_query: "Query is invalid",
-	invalid_budget: "Budget is invalid",
-	io_error: "I/O error occurred",
-	internal_error: "Internal error",
-};
-
 test("context-v0: all six codes, each with its canonical message and nothing else", () => {
 	const seen = new Set();
 	encoded["context-v0"].forEach((line, i) => {
 		const { code } = parsed["context-v0"][i].error;
-		assert.equal(line, JSON.stringify({ error: { code, message: canonicalMessages[code] } }),
+		assert.equal(line, JSON.stringify({ error: { code, message: contextMessages[code] } }),
 			codes[i]);
 		seen.add(code);
 	});
-	assert.deepEqual([...seen].sort(), Object.keys(canonicalMessages).sort());
+	assert.deepEqual([...seen].sort(), Object.keys(contextMessages).sort());
 });
 
 const codeintelStatus = {

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { NOW, byHand, convert, faultwire, published } from "./lib.mjs";
+import { NOW, byHand, contextMessages, convert, faultwire, published } from "./lib.mjs";
 
 const compact = (value) => JSON.stringify(value);
 
@@ -31,15 +31,6 @@ function isUnlawful(contract, value, pointer) {
 }
 
 /* ---- context-v0 --------------------------------------------------------- */
-
-const contextMessages = {
-	cache_missing: "Cache does not exist",
-	cache_invalid: "Cache exists but is invalid",
-	invalid_query: "Query is invalid",
-	invalid_budget: "Budget is invalid",
-	io_error: "I/O error occurred",
-	internal_error: "Internal error",
-};
 
 for (const [code, message] of Object.entries(contextMessages))
 	test(`context-v0: ${code}, byte for byte`, () => {

@@ -102,3 +102,13 @@ export const listening = (server) => new Promise((found, lost) => {
 	});
 	server.once("exit", (code) => lost(new Error(`the server ended with ${code}: ${said}`)));
 });
+
+/* What each code of context-v0 says. */
+export const contextMessages = {
+	cache_missing: "Cache does not exist",
+	cache_invalid: "Cache exists but is invalid",
+	invalid_query: "Query is invalid",
+	invalid_budget: "Budget is invalid",
+	io_error: "I/O error occurred",
+	internal_error: "Internal error",
+};

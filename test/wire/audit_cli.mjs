@@ -195,7 +195,7 @@ test('query by code, tool, session, incident and time', () => {
 	same(run(['audit', 'query', '--incident', errors[3].incident_id, sample]).status, 0);
 });
 
-test('lines of strangers are shown, and do no harm', () => {
+test('lines that we did not write are shown, and do no harm', () => {
 	const log = copy(`${whole}\u001b[31mred\n`);
 	appendFileSync(log, '{"seq":9,"event":"note","reason":"\\u001b[2J"}\n');
 	const { status, out } = run(['audit', 'tail', '-n', '2', log]);

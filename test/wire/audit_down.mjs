@@ -9,6 +9,7 @@ import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { bin, check, contracts, env, finish, has, match, run, same, skip, test } from './lib/cli.mjs';
 import { changer, place, records, started, verify } from './lib/audit.mjs';
+import { served } from './lib/served.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
 
 const isRoot = process.getuid() === 0;
@@ -80,10 +81,16 @@ function resumed(log, errno) {
 	check(note.lost >= 7, `and how many are lost: ${note.lost}`);
 }
 
-test('a full disk (tmpfs)', async () => {
+// A directory that is a file system of 64 kB.
+function smallDisk() {
 	if (!isRoot) skip('mounting needs root');
 	const dir = place();
 	if (!command('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir)) skip('tmpfs cannot be mounted here');
+	return dir;
+}
+
+test('a full disk (tmpfs)', async () => {
+	const dir = smallDisk();
 	try {
 		const log = join(dir, 'audit-log.jsonl');
 		const state = join(place(), 'state');
@@ -102,9 +109,7 @@ test('a full disk (tmpfs)', async () => {
 });
 
 test('a server starts on a full disk with a torn log, and heals it when there is room', async () => {
-	if (!isRoot) skip('mounting needs root');
-	const dir = place();
-	if (!command('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir)) skip('tmpfs cannot be mounted here');
+	const dir = smallDisk();
 	try {
 		const log = join(dir, 'audit-log.jsonl');
 		const state = join(place(), 'state');
@@ -207,16 +212,7 @@ test('with sync off and at intervals, replies wait for the write', async () => {
 
 test('/metrics tells how the log is doing', async () => {
 	if (!has('prlimit')) skip('there is no prlimit');
-	const child = spawn(bin, ['serve', '--http', '127.0.0.1:0', '--audit', join(place(), 'audit-log.jsonl')], { env: { ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
-	const url = await new Promise((done, fail) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const found = said.match(/http:\/\/\S+/);
-			if (found) done(found[0]);
-		});
-		child.on('exit', () => fail(new Error(said)));
-	});
+	const { child, url } = await served(bin, ['serve', '--http', '127.0.0.1:0', '--audit', join(place(), 'audit-log.jsonl')], { env, stdio: ['ignore', 'ignore', 'pipe'] });
 	const fail = async () => (await fetch(url, { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' } })).text();
 	const metrics = async () => Object.fromEntries((await (await fetch(new URL('/metrics', url))).text()).split('\n').filter((line) => line.startsWith('faultwire_audit')).map((line) => line.split(' ')));
 	await fail();

@@ -1,23 +1,14 @@
 // Many clients at once, and several processes on one log.
 
 import { join } from 'node:path';
-import { spawn } from 'node:child_process';
 import { finish, same, test } from './lib/cli.mjs';
 import { changer, isLong, place, records, verify } from './lib/audit.mjs';
+import { served } from './lib/served.mjs';
 import { modern } from './lib/mcp.mjs';
 import http from 'node:http';
 
 async function listening(log) {
-	const child = spawn(changer, ['--http', '127.0.0.1:0', '--audit', log, '--rotate', '200000'], { stdio: ['ignore', 'ignore', 'pipe'] });
-	const url = await new Promise((done, fail) => {
-		let said = '';
-		child.stderr.on('data', (bytes) => {
-			said += bytes;
-			const found = said.match(/http:\/\/\S+/);
-			if (found) done(found[0]);
-		});
-		child.on('exit', () => fail(new Error(said)));
-	});
+	const { child, url } = await served(changer, ['--http', '127.0.0.1:0', '--audit', log, '--rotate', '200000'], { stdio: ['ignore', 'ignore', 'pipe'] });
 	return { child, url, exit: new Promise((done) => child.on('exit', done)) };
 }
 

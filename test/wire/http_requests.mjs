@@ -2,18 +2,11 @@
 // connection.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Wire, ask, call, codeOf, legacyCall, pause, post, request, serve, session } from './lib/http.mjs';
+import { serveTwo } from './lib/two_servers.mjs';
 
-let server, guarded;
-before(async () => {
-	server = await serve();
-	guarded = await serve('--token', 'open-sesame');
-});
-after(async () => {
-	assert.equal(await server.stop(), 0);
-	assert.equal(await guarded.stop(), 0);
-});
+const { server, guarded } = await serveTwo();
 
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
 const echo = call('echo', { text: 'hello' });

@@ -4,19 +4,12 @@
 // is), so this table is made from the documents: each row cites its section.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { call, serve } from './lib/http.mjs';
+import { test } from 'node:test';
+import { call } from './lib/http.mjs';
+import { serveTwo } from './lib/two_servers.mjs';
 import { codeOf, readResponses, talk } from './lib/raw.mjs';
 
-let server, guarded;
-before(async () => {
-	server = await serve();
-	guarded = await serve('--token', 'open-sesame');
-});
-after(async () => {
-	assert.equal(await server.stop(), 0);
-	assert.equal(await guarded.stop(), 0);
-});
+const { server, guarded } = await serveTwo();
 
 const echo = (text = 'hello', id = 1) => call('echo', { text }, {}, id).toString('latin1');
 const get = (target = '/healthz', ...lines) => [`GET ${target} HTTP/1.1`, 'Host: localhost', ...lines, '', ''].join('\r\n');

@@ -2,18 +2,11 @@
 // or is refused, in our own words, with one head, and the connection is closed.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { Wire, ask, call, codeOf, pause, post, request, serve } from './lib/http.mjs';
+import { test } from 'node:test';
+import { Wire, ask, call, codeOf, pause, post, request } from './lib/http.mjs';
+import { serveTwo } from './lib/two_servers.mjs';
 
-let server, guarded;
-before(async () => {
-	server = await serve();
-	guarded = await serve('--token', 'open-sesame');
-});
-after(async () => {
-	assert.equal(await server.stop(), 0);
-	assert.equal(await guarded.stop(), 0);
-});
+const { server, guarded } = await serveTwo();
 
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
 const usual = `Host: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`;

@@ -142,7 +142,7 @@ test('pages are behind the token; off is not there', async () => {
 	same([missing.status, missing.type, JSON.parse(missing.text).code], [404, 'application/problem+json', 'protocol.path_not_found']);
 	same((await get(`${server.base}/problems/file-not-found`)).status, 200);
 	const asked = run(['alerts', '--url', server.base, '--token-file', token, '--json'], { env: environment });
-	// A refused stranger alarms nobody.
+	// A refused request without a token raises no alert.
 	same([asked.status, JSON.parse(asked.out)[0].firing.length], [0, 0], asked.err);
 	same(run(['alerts', '--url', server.base], { env: environment }).status, 1);
 	await stop(server);

@@ -110,16 +110,16 @@ static void end_result(struct job *job, fw_contract contract, bool is_valid,
 /* ---- checking ------------------------------------------------------------- */
 
 /* The contract of the text could not be detected. */
-static size_t check_stranger(struct job *job)
+static size_t check_unknown(struct job *job)
 {
-	static const fw_violation_info stranger = {
+	static const fw_violation_info unknown = {
 		.pointer = "",
 		.rule = "contract",
 		.expected = "an error in one of the contracts",
 		.found = "JSON in none of them",
 	};
 
-	on_violation(job, &stranger);
+	on_violation(job, &unknown);
 	return 1;
 }
 
@@ -157,7 +157,7 @@ static void check(struct job *job, const char *text, size_t len)
 		put_likeness(job, text, len);
 	begin_result(job, contract);
 	if (contract == FW_ANY_JSON)
-		count = check_stranger(job);
+		count = check_unknown(job);
 	else
 		/* Text that is not JSON is invalid in every contract. */
 		err = fw_validate(text, len,

@@ -337,8 +337,8 @@ bool fw_audit_admit_unauthenticated(struct fw_audit *audit)
 	bool is_admitted, is_first;
 
 	fw_queue_thread_lock(&audit->queue);
-	is_admitted = fw_rate_take(&omitted->rate, FW_LIMIT_AUDIT_STRANGERS_PER_S,
-				   FW_LIMIT_AUDIT_STRANGERS, (uint64_t)now_ns);
+	is_admitted = fw_rate_take(&omitted->rate, FW_LIMIT_AUDIT_UNAUTHENTICATED_PER_S,
+				   FW_LIMIT_AUDIT_UNAUTHENTICATED, (uint64_t)now_ns);
 	is_first = !is_admitted && !omitted->count;
 	if (is_first) {
 		omitted->since_ms = now_ns / 1000000;

@@ -134,7 +134,7 @@ struct fw_audit_health {
 	uint64_t batches;    /* writes */
 	uint64_t syncs;      /* fdatasyncs */
 	uint64_t waiting;    /* in the queue now */
-	uint64_t left_out;   /* unauthenticated requests over FW_LIMIT_AUDIT_STRANGERS */
+	uint64_t left_out;   /* unauthenticated requests over FW_LIMIT_AUDIT_UNAUTHENTICATED */
 	const char *failure; /* why it is down, such as "ENOSPC"; NULL: it is up */
 };
 

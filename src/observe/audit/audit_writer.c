@@ -285,7 +285,8 @@ static void sync_if_due(struct fw_audit *audit)
 /* Milliseconds until the note about omitted refusals is due; 0 or less: now. */
 static int64_t note_due_ms(const struct fw_audit *audit)
 {
-	return audit->omitted.since_ms + FW_LIMIT_AUDIT_STRANGERS_NOTE_MS - fw_steady_ms();
+	return audit->omitted.since_ms + FW_LIMIT_AUDIT_UNAUTHENTICATED_NOTE_MS -
+	       fw_steady_ms();
 }
 
 /* Milliseconds until there is work without a new record; 0: never. */

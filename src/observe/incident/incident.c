@@ -39,14 +39,14 @@ struct fw_incidents {
 	struct fw_spool *spool;
 	int64_t max_age_ms;
 	uint64_t max_bytes;
-	int64_t pruned_ms;             /* monotonic clock; 0: not yet */
-	struct fw_rate strangers;      /* of the loop's thread: unauthenticated requests */
-	uint64_t number;               /* likewise: of the last incident */
-	int64_t writer;                /* who numbers them */
-	struct fw_incident_file *file; /* NULL: none */
-	bool is_shared;                /* then incidents wait in `file`, not in memory */
-	atomic_bool has_mirror_failed; /* and this was logged */
-	int64_t adopt_ms;              /* monotonic clock: when to adopt the rest; 0: done */
+	int64_t pruned_ms;              /* monotonic clock; 0: not yet */
+	struct fw_rate unauthenticated; /* of the loop's thread: unauthenticated requests */
+	uint64_t number;                /* likewise: of the last incident */
+	int64_t writer;                 /* who numbers them */
+	struct fw_incident_file *file;  /* NULL: none */
+	bool is_shared;                 /* then incidents wait in `file`, not in memory */
+	atomic_bool has_mirror_failed;  /* and this was logged */
+	int64_t adopt_ms;               /* monotonic clock: when to adopt the rest; 0: done */
 	atomic_uint_least64_t waiting;
 	atomic_uint_least64_t disk_bytes;
 	atomic_uint_least64_t left_out;
@@ -78,8 +78,8 @@ static void failed(void *ctx, const fw_outcome *outcome)
 	if (!fw_error_incident_id(err))
 		return;
 	if (outcome->is_unauthenticated &&
-	    !fw_rate_take(&incidents->strangers, FW_LIMIT_AUDIT_STRANGERS_PER_S,
-			  FW_LIMIT_AUDIT_STRANGERS, (uint64_t)fw_steady_ns())) {
+	    !fw_rate_take(&incidents->unauthenticated, FW_LIMIT_AUDIT_UNAUTHENTICATED_PER_S,
+			  FW_LIMIT_AUDIT_UNAUTHENTICATED, (uint64_t)fw_steady_ns())) {
 		atomic_fetch_add(&incidents->left_out, 1);
 		return;
 	}

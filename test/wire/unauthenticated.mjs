@@ -1,5 +1,5 @@
-// Quiet for strangers, loud for operators: requests without a token neither push out the
-// incidents of clients nor alarm anybody; a drill alarms nobody; who called is recorded.
+// Requests without a token neither evict incidents of clients nor raise alerts; a drill raises
+// none either; the address of the caller is recorded.
 // FW_LONG=1: 20,000 requests.
 
 import { spawn } from 'node:child_process';
@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import { bin, check, env, finish, match, run, same, test } from './lib/cli.mjs';
 import { canonical, modern } from './lib/mcp.mjs';
 
-const STRANGERS = process.env.FW_LONG ? 20000 : 1500;
+const REQUESTS = process.env.FW_LONG ? 20000 : 1500;
 const KEPT = 40;
 const token = 'a-token-of-enough-length';
 
-const dir = mkdtempSync(join(tmpdir(), 'fw-strangers-'));
+const dir = mkdtempSync(join(tmpdir(), 'fw-unauthenticated-'));
 const state = join(dir, 'faultwire');
 const store = join(state, 'incidents.db');
 writeFileSync(join(dir, 'token'), `${token}\n`);
@@ -67,7 +67,7 @@ const call = (server, name, args, bearer) => ask(server, '/mcp', { message: { js
 const incidents = () => JSON.parse(run(['incident', 'list', '--json', '--incidents', store, '--limit', '0']).out || '[]');
 const size = () => readdirSync(state).filter((name) => name.startsWith('incidents.db')).reduce((sum, name) => sum + statSync(join(state, name)).size, 0);
 
-test(`${STRANGERS} unauthenticated requests evict no incident, raise no alert, and leave a bounded database`, async () => {
+test(`${REQUESTS} unauthenticated requests evict no incident, raise no alert, and leave a bounded database`, async () => {
 	const pages = [];
 	const pager = http.createServer((request, response) => {
 		request.on('data', (bytes) => pages.push(JSON.parse(bytes)));
@@ -80,12 +80,12 @@ test(`${STRANGERS} unauthenticated requests evict no incident, raise no alert, a
 	for (let i = 0; i < KEPT; i++) kept.push(canonical(JSON.parse((await call(server, 'raise_error', { code: 'file.not_found' }, token)).body)).incident_id);
 	await until('the incidents of the client are written', () => incidents().length === KEPT);
 	const before = size();
-	let left = STRANGERS;
+	let left = REQUESTS;
 	const statuses = new Set();
-	const stranger = async () => {
+	const refusedClient = async () => {
 		while (left-- > 0) statuses.add((left % 2 ? await call(server, 'raise_error', { code: 'internal.unexpected' }) : await call(server, 'raise_error', {}, 'a-wrong-token-of-enough')).status);
 	};
-	await Promise.all(Array.from({ length: 8 }, stranger));
+	await Promise.all(Array.from({ length: 8 }, refusedClient));
 	// Who brings wrong tokens has to slow down.
 	same([...statuses].sort(), [401, 429]);
 	const metrics = await until('the refused are counted', async () => {
@@ -93,17 +93,17 @@ test(`${STRANGERS} unauthenticated requests evict no incident, raise no alert, a
 		return /^faultwire_incidents_left_out_total [1-9]/m.test(body) && body;
 	});
 	const leftOut = Number(metrics.match(/^faultwire_incidents_left_out_total (\d+)$/m)[1]);
-	await until('the rest is written', () => incidents().length === KEPT + STRANGERS - leftOut);
+	await until('the rest is written', () => incidents().length === KEPT + REQUESTS - leftOut);
 	const list = incidents();
 	const ids = new Set(list.map((one) => one.id));
 	same(kept.filter((one) => !ids.has(one)), [], 'evicted');
-	check(list.length - KEPT < 1000, `${list.length - KEPT} incidents of strangers`);
+	check(list.length - KEPT < 1000, `${list.length - KEPT} incidents of unauthenticated requests`);
 	const growth = size() - before;
-	console.log(`# ${STRANGERS} strangers: ${list.length - KEPT} incidents recorded, ${leftOut} counted only; the database grew by ${growth} bytes`);
+	console.log(`# ${REQUESTS} requests without a token: ${list.length - KEPT} incidents recorded, ${leftOut} counted only; the database grew by ${growth} bytes`);
 	check(growth < 6 * 1024 * 1024, `grown by ${growth} bytes`);
 	same(JSON.parse((await ask(server, '/alerts', { bearer: token })).body).firing, []);
 	same(server.log().filter((line) => line.event === 'alert_firing'), []);
-	check(server.log().every((line) => line.level !== 'critical'), 'no critical line of a stranger');
+	check(server.log().every((line) => line.level !== 'critical'), 'no critical line for a request without a token');
 	same(await server.stop(), 0);
 	same(pages, []);
 	pager.close();

@@ -53,11 +53,11 @@ test('a flood without a token is recorded up to a limit, counted beyond, and ans
 		}
 	});
 	const seconds = (Date.now() - begun) / 1000;
-	const strangers = found.filter(({ code }) => code === 'auth.unauthorized' || code === 'governance.rate_limited').length;
+	const refused = found.filter(({ code }) => code === 'auth.unauthorized' || code === 'governance.rate_limited').length;
 	const notes = found.filter(({ reason }) => reason === 'refusals left out');
 	same(seen.refused, count, 'everyone has an answer');
-	check(strangers >= 100 && strangers <= 102 + seconds, `${strangers} of ${count} are recorded`);
-	same(strangers + notes.reduce((sum, note) => sum + note.count, 0), count, 'recorded or counted');
+	check(refused >= 100 && refused <= 102 + seconds, `${refused} of ${count} are recorded`);
+	same(refused + notes.reduce((sum, note) => sum + note.count, 0), count, 'recorded or counted');
 	check(notes.length >= 1 && notes.length <= 2 + seconds / 10 && notes.every((note) => Date.parse(note.since) >= begun - 1000), JSON.stringify(notes));
 	same(found.filter(({ tool_name }) => tool_name === 'raise_error').map((record) => record.incident_id), seen.failed, 'no call with a token is left out');
 });
