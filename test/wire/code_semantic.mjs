@@ -254,6 +254,15 @@ esac
 	same(build(dir).commits, 22);
 });
 
+if (isLong)
+	test('a history that takes git longer than a tool waits for it is read whole', () => {
+		const dir = sample();
+		const tools = mkdtempSync(join(scratch(), 'tools-'));
+		const real = execFileSync('which', ['git'], { encoding: 'utf8' }).trim();
+		writeFileSync(join(tools, 'git'), `#!/bin/sh\ncase "$*" in *max-count=1\\ *) ;; *) sleep 22 ;; esac\nexec ${real} "$@"\n`, { mode: 0o755 });
+		same(build(dir, { PATH: `${tools}:${env.PATH}` }).commits, 2);
+	});
+
 test('a merge of commits that are older than the newest one is read at once', () => {
 	const dir = sample();
 	git(dir, 'checkout', '-qb', 'topic', 'HEAD~1');

@@ -24,7 +24,13 @@
 
 #include <faultwire/raise.h>
 
-enum { FIELD_BYTES = 4096, PATHS_BYTES = 64 * 1024, SUBJECT_BYTES = 512 };
+enum {
+	FIELD_BYTES = 4096,
+	PATHS_BYTES = 64 * 1024,
+	SUBJECT_BYTES = 512,
+	/* Nobody waits for it, and the history of a large repository on a slow disk is long. */
+	LIMIT_MS = 10 * 60 * 1000
+};
 
 enum part { SHA, TIME, SUBJECT, PATHS };
 
@@ -160,6 +166,7 @@ static bool list(struct reading *r, const struct fw_code_place *place, const cha
 	const struct fw_git git = { .place = place,
 				    .command = "log",
 				    .argv = argv,
+				    .limit_ms = LIMIT_MS,
 				    .take = take,
 				    .is_cancelled = is_cancelled,
 				    .ctx = r };
