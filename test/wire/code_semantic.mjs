@@ -254,6 +254,31 @@ esac
 	same(build(dir).commits, 22);
 });
 
+if (isLong)
+	test('a history that takes git longer than a tool waits for it is read whole', () => {
+		const dir = sample();
+		const tools = mkdtempSync(join(scratch(), 'tools-'));
+		const real = execFileSync('which', ['git'], { encoding: 'utf8' }).trim();
+		writeFileSync(join(tools, 'git'), `#!/bin/sh\ncase "$*" in *max-count=1\\ *) ;; *) sleep 22 ;; esac\nexec ${real} "$@"\n`, { mode: 0o755 });
+		same(build(dir, { PATH: `${tools}:${env.PATH}` }).commits, 2);
+	});
+
+test('a merge of commits that are older than the newest one is read at once', () => {
+	const dir = sample();
+	git(dir, 'checkout', '-qb', 'topic', 'HEAD~1');
+	write(dir, { 'docs/guide.md': '# Guide\n' });
+	git(dir, 'add', '-A');
+	env.GIT_COMMITTER_DATE = '2001-01-01T00:00:00Z';
+	git(dir, 'commit', '-qm', 'shorten the guide');
+	delete env.GIT_COMMITTER_DATE;
+	git(dir, 'checkout', '-q', 'main');
+	same(build(dir).commits, 2);
+	git(dir, 'merge', '-q', '--no-ff', '-m', 'merge topic', 'topic');
+	same(build(dir).commits, 3);
+	same(index('status', dir).json.commit, git(dir, 'rev-parse', 'HEAD').trim());
+	same(build(dir).unchanged, true);
+});
+
 test('a database that is damaged in the middle is made again', () => {
 	const dir = repository(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`f${i}.c`, `int alpha${i}(void)\n{\n\treturn beta${i * 7};\n}\n`.repeat(30)])));
 	build(dir);

@@ -240,7 +240,8 @@ fw_error *fw_git_run(const struct fw_git *git)
 	const struct fw_command command = { .argv = line.argv,
 					    .environment = line.environment,
 					    .directory_fd = git->place->root.fd,
-					    .limit_ms = FW_LIMIT_CODE_GIT_MS,
+					    .limit_ms = git->limit_ms ? git->limit_ms
+								      : FW_LIMIT_CODE_GIT_MS,
 					    .may_continue = may_continue,
 					    .take = take,
 					    .ctx = &run };

@@ -21,6 +21,7 @@ struct fw_git {
 	const char *const *argv; /* what follows it, NULL at the end; without the path */
 	/* A directory to use as that of the repository (git_graph.h), NULL: its own. */
 	const char *directory;
+	uint32_t limit_ms; /* 0: FW_LIMIT_CODE_GIT_MS */
 	/* Its output as it comes; false ends it. */
 	bool (*take)(void *ctx, const char *bytes, size_t len);
 	bool (*is_cancelled)(void *ctx);

@@ -21,6 +21,7 @@ enum { LOOKS_MAX = 64, CONTENT = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB };
 struct look {
 	char directory[FW_PATH_SIZE]; /* where something was created; "": the root */
 	char name[FW_PATH_NAME_SIZE]; /* a directory; "": files */
+	bool is_created;              /* not only made accessible */
 };
 
 /* Directories to look at after all events were read. */
@@ -57,20 +58,24 @@ static bool is_known(const struct fw_indexer *indexer, const char *path)
 
 /* ---- events ---- */
 
-static void want_look(struct looks *looks, const char *directory, const char *name)
+static void want_look(struct looks *looks, const char *directory, const char *name,
+		      bool is_created)
 {
 	struct look *look = &looks->list[looks->count];
 
 	for (size_t i = 0; i < looks->count; i++)
 		if (strcmp(looks->list[i].directory, directory) == 0 &&
-		    strcmp(looks->list[i].name, name) == 0)
+		    strcmp(looks->list[i].name, name) == 0) {
+			looks->list[i].is_created = looks->list[i].is_created || is_created;
 			return;
+		}
 	if (looks->count == LOOKS_MAX) {
 		give_up(looks->indexer);
 		return;
 	}
 	(void)snprintf(look->directory, sizeof look->directory, "%s", directory);
 	(void)snprintf(look->name, sizeof look->name, "%s", name);
+	look->is_created = is_created;
 	looks->count++;
 }
 
@@ -104,7 +109,7 @@ static void on_file(struct looks *looks, const struct fw_watch_event *event)
 			put(indexer, path, is_checked);
 	}
 	if (event->mask & (IN_CREATE | IN_MOVED_TO) && !is_known(indexer, path))
-		want_look(looks, event->path, "");
+		want_look(looks, event->path, "", true);
 }
 
 static void on_event(void *ctx, const struct fw_watch_event *event)
@@ -123,7 +128,7 @@ static void on_event(void *ctx, const struct fw_watch_event *event)
 		if (event->mask & (IN_MOVED_FROM | IN_MOVED_TO))
 			give_up(looks->indexer);
 		else if (event->mask & (IN_CREATE | IN_ATTRIB))
-			want_look(looks, event->path, event->name);
+			want_look(looks, event->path, event->name, event->mask & IN_CREATE);
 	} else if (event->name[0]) {
 		on_file(looks, event);
 	}
@@ -151,8 +156,10 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 	(void)dir;
 	(void)len;
 	(void)name;
+	if (l->below_len && !is_new(l, path))
+		return true;
 	/* The index may know a file of this name from a directory that was here before. */
-	if (l->below_len ? is_new(l, path) : !is_known(l->indexer, path))
+	if ((l->below_len && l->look->is_created) || !is_known(l->indexer, path))
 		put(l->indexer, path, true);
 	return true;
 }

@@ -24,7 +24,13 @@
 
 #include <faultwire/raise.h>
 
-enum { FIELD_BYTES = 4096, PATHS_BYTES = 64 * 1024, SUBJECT_BYTES = 512 };
+enum {
+	FIELD_BYTES = 4096,
+	PATHS_BYTES = 64 * 1024,
+	SUBJECT_BYTES = 512,
+	/* Nobody waits for it, and the history of a large repository on a slow disk is long. */
+	LIMIT_MS = 10 * 60 * 1000
+};
 
 enum part { SHA, TIME, SUBJECT, PATHS };
 
@@ -140,13 +146,13 @@ static bool is_cancelled(void *ctx)
 	return r->is_cancelled && r->is_cancelled(r->ctx);
 }
 
-/* Commits of `range`; false: git failed. */
+/* Commits of `range`, with or without merges; false: git failed. */
 static bool list(struct reading *r, const struct fw_code_place *place, const char *range,
-		 const char *count)
+		 const char *count, bool has_merges)
 {
 	const char *const argv[] = { "-z",
 				     "--name-only",
-				     "--no-merges",
+				     has_merges ? "--no-max-parents" : "--no-merges",
 				     "--no-renames",
 				     "--no-ext-diff",
 				     "--no-textconv",
@@ -160,6 +166,7 @@ static bool list(struct reading *r, const struct fw_code_place *place, const cha
 	const struct fw_git git = { .place = place,
 				    .command = "log",
 				    .argv = argv,
+				    .limit_ms = LIMIT_MS,
 				    .take = take,
 				    .is_cancelled = is_cancelled,
 				    .ctx = r };
@@ -193,7 +200,8 @@ static bool find_head(const struct reading *r, const struct fw_code_place *place
 	bool is_done;
 
 	prepare(&own);
-	is_done = list(&own, place, "HEAD", "--max-count=1");
+	/* A merge may bring commits that are older than the last one that was known. */
+	is_done = list(&own, place, "HEAD", "--max-count=1", true);
 	memcpy(ret_head, own.head, FW_SEMANTIC_SHA_SIZE);
 	forget(&own);
 	return is_done && ret_head[0];
@@ -213,14 +221,14 @@ static void *read_new(void *ctx)
 		return NULL;
 	(void)snprintf(count, sizeof count, "--max-count=%d", FW_SEMANTIC_LIMIT_COMMITS);
 	(void)snprintf(range, sizeof range, "%s..HEAD", h->old);
-	if (h->old[0] && list(&h->reading, h->place, range, count))
+	if (h->old[0] && list(&h->reading, h->place, range, count, false))
 		return NULL;
 	/* The first time, or a commit that is gone since history was rewritten. */
 	forget(&h->reading);
 	prepare(&h->reading);
 	h->reading.part = SHA;
 	h->is_whole = true;
-	(void)list(&h->reading, h->place, "HEAD", count);
+	(void)list(&h->reading, h->place, "HEAD", count, false);
 	return NULL;
 }
 
