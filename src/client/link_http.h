@@ -1,6 +1,6 @@
 /*
- * link_http.h - the inside of a link to an HTTP endpoint: link_http.c sends and reads,
- * link_resume.c continues streams that were cut.
+ * link_http.h - the inside of a link to an HTTP endpoint: link_request.c sends, link_http.c reads,
+ * link_redirect.c follows redirects, link_resume.c continues streams that were cut.
  */
 #ifndef FW_CLIENT_LINK_HTTP_H
 #define FW_CLIENT_LINK_HTTP_H
@@ -61,11 +61,14 @@ struct fw_link_post *fw_link__post_new(struct fw_link_http *link, uint64_t key);
 void fw_link__post_drop(struct fw_link_post *post);
 /* Prepares the reader for a stream of events. */
 void fw_link__read_events(struct fw_link_post *post);
-/* Begins the request; `message` NULL: a GET of a stream. */
-fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message *message);
 void fw_link__on_head(void *ctx, struct fw_fetch *fetch);
 bool fw_link__on_body(void *ctx, const char *bytes, size_t len);
 void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err);
+
+/* ---- link_request.c ---- */
+
+/* Begins the request; `message` NULL: a GET of a stream. */
+fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message *message);
 
 /* ---- link_redirect.c ---- */
 

@@ -1,9 +1,5 @@
 /*
- * engine.c - see engine.h.
- *
- * hiredis does not poll its socket: this file does. A command is written once per turn of
- * the loop, before the loop waits, so that all commands of a turn are one system call and
- * the first is not delayed by a round through epoll.
+ * engine.c - the states of an engine, and its commands; see engine.h. engine_link.c has the socket.
  */
 #include "fleet/engine.h"
 
@@ -13,29 +9,12 @@
 #include <faultwire/raise.h>
 
 #include "base/id.h"
-#include "base/limits_fleet.h"
 #include "base/mem.h"
-#include "fleet/hiredis.h"
+#include "fleet/engine_link.h"
 #include "observe/log/log.h"
 #include "policy/backoff.h"
 
 enum state { DOWN, RESOLVING, CONNECTING, GREETING, UP };
-
-/* The handles of one connection. They outlive it by a turn of the loop. */
-struct link {
-	uv_poll_t poll;
-	uv_prepare_t flush;
-	struct fw_engine *engine; /* NULL: the connection has ended */
-	redisAsyncContext *context;
-	int events;
-	bool is_flushing;
-	bool has_stray;    /* a reply came that nobody waits for, or that is too large */
-	uint64_t elements; /* of the reply that is being read */
-	unsigned open;     /* handles that are not closed */
-	/* How hiredis makes replies, and how we do. */
-	const redisReplyObjectFunctions *plain;
-	redisReplyObjectFunctions guard;
-};
 
 struct lookup {
 	uv_getaddrinfo_t request; /* must be first */
@@ -47,7 +26,7 @@ struct fw_engine {
 	struct fw_engine_url url;
 	size_t place; /* of the URL's, that is used or tried next */
 	enum state state;
-	struct link *link;            /* NULL: none */
+	struct fw_engine_link *link;  /* NULL: none */
 	struct lookup *lookup;        /* NULL: none */
 	uv_timer_t *timer;            /* the next attempt, or the time limit */
 	struct fw_engine_call *first; /* oldest first */
@@ -70,216 +49,6 @@ static const struct fw_engine_place *place_of(const struct fw_engine *engine)
 static void arm(struct fw_engine *engine, uint64_t ms)
 {
 	(void)uv_timer_start(engine->timer, on_timer, ms, 0);
-}
-
-/* ---- the connection as handles of the loop ------------------------------------------------ */
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct link *link = handle->data;
-
-	if (--link->open == 0)
-		fw__release(link);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events);
-
-static void watch(struct link *link, int events)
-{
-	link->events = events;
-	if (events)
-		(void)uv_poll_start(&link->poll, events, on_poll);
-	else
-		(void)uv_poll_stop(&link->poll);
-}
-
-static void lose(struct fw_engine *engine, const char *why);
-static void ended(const redisAsyncContext *context);
-
-/* A reply that is still incomplete at this size is not one that we asked for. */
-static void check_size(struct link *link)
-{
-	if (link->engine && link->context->c.reader->len > FW_LIMIT_FLEET_REPLY_BYTES)
-		lose(link->engine, "a reply is too large");
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-	struct link *link = poll->data;
-
-	/* hiredis finds the error of the socket itself. */
-	if (status != 0) {
-		if (link->engine)
-			redisAsyncHandleWrite(link->context);
-		if (link->engine)
-			lose(link->engine, uv_strerror(status));
-		return;
-	}
-	if (link->engine && (events & UV_READABLE))
-		redisAsyncHandleRead(link->context);
-	check_size(link);
-	if (link->engine && (events & UV_WRITABLE))
-		redisAsyncHandleWrite(link->context);
-}
-
-static void on_flush(uv_prepare_t *flush)
-{
-	struct link *link = flush->data;
-
-	(void)uv_prepare_stop(flush);
-	if (!link->engine)
-		return;
-	link->is_flushing = true;
-	redisAsyncHandleWrite(link->context);
-	link->is_flushing = false;
-}
-
-static void add_read(void *data)
-{
-	struct link *link = data;
-
-	if (!(link->events & UV_READABLE))
-		watch(link, link->events | UV_READABLE);
-}
-
-static void delete_read(void *data)
-{
-	struct link *link = data;
-
-	watch(link, link->events & ~UV_READABLE);
-}
-
-/* Once connected, commands are written before the loop waits; until then the socket is polled. */
-static void add_write(void *data)
-{
-	struct link *link = data;
-	bool is_connected = link->context && (link->context->c.flags & REDIS_CONNECTED);
-
-	if (is_connected && !link->is_flushing && !(link->events & UV_WRITABLE))
-		(void)uv_prepare_start(&link->flush, on_flush);
-	else if (!(link->events & UV_WRITABLE))
-		watch(link, link->events | UV_WRITABLE);
-}
-
-static void delete_write(void *data)
-{
-	struct link *link = data;
-
-	if (link->events & UV_WRITABLE)
-		watch(link, link->events & ~UV_WRITABLE);
-}
-
-static void clean_up(void *data)
-{
-	struct link *link = data;
-
-	if (link->engine && link->context)
-		ended(link->context);
-	link->engine = NULL;
-	link->context = NULL;
-	uv_close((uv_handle_t *)&link->poll, on_closed);
-	uv_close((uv_handle_t *)&link->flush, on_closed);
-}
-
-/*
- * hiredis ends the process by an assertion when a reply comes that nobody waits for, so such a
- * reply must not be made: without it hiredis closes the connection. Arrays have a limit.
- */
-#if HIREDIS_MAJOR < 1
-typedef int element_count;
-#else
-typedef size_t element_count;
-#endif
-
-static const redisReplyObjectFunctions *guarded(const redisReadTask *task)
-{
-	struct link *link = task->privdata;
-
-	if (task->parent || (link->context && link->context->replies.head))
-		return link->plain;
-	link->has_stray = true;
-	return NULL;
-}
-
-static void *make_string(const redisReadTask *task, char *text, size_t len)
-{
-	const redisReplyObjectFunctions *plain = guarded(task);
-
-	return plain ? plain->createString(task, text, len) : NULL;
-}
-
-static void *make_array(const redisReadTask *task, element_count count)
-{
-	const redisReplyObjectFunctions *plain = guarded(task);
-	struct link *link = task->privdata;
-
-	/* hiredis allocates them all before the first one is read. */
-	link->elements = (task->parent ? link->elements : 0) + (uint64_t)count;
-	if (plain && link->elements <= FW_LIMIT_FLEET_REPLY_ELEMENTS)
-		return plain->createArray(task, count);
-	link->has_stray = true;
-	return NULL;
-}
-
-static void *make_integer(const redisReadTask *task, long long number)
-{
-	const redisReplyObjectFunctions *plain = guarded(task);
-
-	return plain ? plain->createInteger(task, number) : NULL;
-}
-
-static void *make_nil(const redisReadTask *task)
-{
-	const redisReplyObjectFunctions *plain = guarded(task);
-
-	return plain ? plain->createNil(task) : NULL;
-}
-
-static void guard_replies(struct link *link)
-{
-	redisReader *reader = link->context->c.reader;
-
-	link->plain = reader->fn;
-	link->guard = *reader->fn;
-	link->guard.createString = make_string;
-	link->guard.createArray = make_array;
-	link->guard.createInteger = make_integer;
-	link->guard.createNil = make_nil;
-	reader->fn = &link->guard;
-	reader->privdata = link;
-}
-
-/* NULL: no memory, or the socket cannot be polled. */
-static struct link *link_new(struct fw_engine *engine, redisAsyncContext *context)
-{
-	struct link *link = fw__allocate(sizeof *link);
-	uv_loop_t *loop = &engine->options.loop->uv;
-
-	if (!link)
-		return NULL;
-	memset(link, 0, sizeof *link);
-	if (uv_poll_init(loop, &link->poll, context->c.fd) != 0) {
-		fw__release(link);
-		return NULL;
-	}
-	(void)uv_prepare_init(loop, &link->flush);
-	link->poll.data = link;
-	link->flush.data = link;
-	link->open = 2;
-	link->engine = engine;
-	link->context = context;
-	guard_replies(link);
-	/* The connection does not keep the loop running. */
-	uv_unref((uv_handle_t *)&link->poll);
-	uv_unref((uv_handle_t *)&link->flush);
-	context->data = engine;
-	context->ev.data = link;
-	context->ev.addRead = add_read;
-	context->ev.delRead = delete_read;
-	context->ev.addWrite = add_write;
-	context->ev.delWrite = delete_write;
-	context->ev.cleanup = clean_up;
-	return link;
 }
 
 /* ---- up and down --------------------------------------------------------------------------- */
@@ -308,9 +77,9 @@ static void report_up(struct fw_engine *engine)
 
 /* Ends the connection, whatever state it is in. The text is copied first, because hiredis
  * frees it. */
-static void lose(struct fw_engine *engine, const char *why)
+void fw_engine__lose(struct fw_engine *engine, const char *why)
 {
-	struct link *link = engine->link;
+	struct fw_engine_link *link = engine->link;
 	redisAsyncContext *context = link ? link->context : NULL;
 	bool was_up = engine->state == UP;
 	unsigned char random[2];
@@ -343,7 +112,7 @@ static void lose(struct fw_engine *engine, const char *why)
 
 /* hiredis ends the connection by itself: it runs the callbacks of what was sent, closes the
  * handles and frees the context. The first of these to come calls this. */
-static void ended(const redisAsyncContext *context)
+void fw_engine__ended(const redisAsyncContext *context)
 {
 	struct fw_engine *engine = context->data;
 	const char *why = context->errstr && context->errstr[0] ? context->errstr
@@ -352,8 +121,9 @@ static void ended(const redisAsyncContext *context)
 	if (!engine || !engine->link || engine->link->context != context)
 		return;
 	engine->link->context = NULL;
-	lose(engine,
-	     engine->link->has_stray ? "a reply that cannot be one to our requests" : why);
+	fw_engine__lose(engine, engine->link->has_stray
+					? "a reply that cannot be one to our requests"
+					: why);
 }
 
 static void come_up(struct fw_engine *engine)
@@ -383,11 +153,11 @@ static void on_role(redisAsyncContext *context, void *data, void *ctx)
 
 	(void)ctx;
 	if (!reply)
-		ended(context);
+		fw_engine__ended(context);
 	if (!reply || engine->state != GREETING)
 		return;
 	if (role && role->type == REDIS_REPLY_STRING && strcmp(role->str, "master") != 0)
-		lose(engine, "it is not the primary");
+		fw_engine__lose(engine, "it is not the primary");
 	else if (--engine->greetings == 0)
 		come_up(engine);
 }
@@ -399,11 +169,11 @@ static void on_greeted(redisAsyncContext *context, void *data, void *ctx)
 	struct fw_engine_script *script = ctx;
 
 	if (!reply)
-		ended(context);
+		fw_engine__ended(context);
 	if (!reply || engine->state != GREETING)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		lose(engine, reply->str);
+		fw_engine__lose(engine, reply->str);
 		return;
 	}
 	if (script && is_text(reply) && reply->len == sizeof script->digest - 1)
@@ -450,7 +220,7 @@ static void greet(struct fw_engine *engine)
 				     (const char *[]){ "SCRIPT", "LOAD", script->text }, 3);
 	}
 	if (!is_sent)
-		lose(engine, "out of memory");
+		fw_engine__lose(engine, "out of memory");
 }
 
 static void on_connect(const redisAsyncContext *context, int status)
@@ -458,7 +228,7 @@ static void on_connect(const redisAsyncContext *context, int status)
 	struct fw_engine *engine = context->data;
 
 	if (status != REDIS_OK)
-		ended(context);
+		fw_engine__ended(context);
 	else if (engine && engine->link && engine->link->context == context)
 		greet(engine);
 }
@@ -471,9 +241,10 @@ static void connect_to(struct fw_engine *engine, const char *address)
 
 	engine->state = CONNECTING;
 	if (context && !context->err)
-		engine->link = link_new(engine, context);
+		engine->link = fw_engine_link_new(engine, &engine->options.loop->uv, context);
 	if (!engine->link) {
-		lose(engine, context && context->err ? context->errstr : "out of memory");
+		fw_engine__lose(engine,
+				context && context->err ? context->errstr : "out of memory");
 		if (context)
 			redisAsyncFree(context);
 		return;
@@ -504,7 +275,8 @@ static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo 
 	if (address[0])
 		connect_to(engine, address);
 	else
-		lose(engine, status ? uv_strerror(status) : "the host has no address");
+		fw_engine__lose(engine,
+				status ? uv_strerror(status) : "the host has no address");
 }
 
 static void look_up(struct fw_engine *engine)
@@ -516,12 +288,12 @@ static void look_up(struct fw_engine *engine)
 	engine->state = RESOLVING;
 	/* The previous lookup has not finished. */
 	if (engine->lookup) {
-		lose(engine, "the host is still being looked up");
+		fw_engine__lose(engine, "the host is still being looked up");
 		return;
 	}
 	lookup = fw__allocate(sizeof *lookup);
 	if (!lookup) {
-		lose(engine, "out of memory");
+		fw_engine__lose(engine, "out of memory");
 		return;
 	}
 	lookup->engine = engine;
@@ -533,7 +305,7 @@ static void look_up(struct fw_engine *engine)
 		return;
 	}
 	fw__release(lookup);
-	lose(engine, uv_strerror(status));
+	fw_engine__lose(engine, uv_strerror(status));
 }
 
 /* The oldest command is not answered in time. If this process was held up itself, the
@@ -549,7 +321,7 @@ static void check_wait(struct fw_engine *engine)
 		return;
 	age = uv_now(loop) - engine->first->sent_ms;
 	if (age >= engine->options.wait_ms)
-		lose(engine, "no reply within the time limit");
+		fw_engine__lose(engine, "no reply within the time limit");
 	else
 		arm(engine, engine->options.wait_ms - age);
 }
@@ -563,7 +335,7 @@ static void on_timer(uv_timer_t *timer)
 	else if (engine->state == UP)
 		check_wait(engine);
 	else
-		lose(engine, "no connection within the time limit");
+		fw_engine__lose(engine, "no connection within the time limit");
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -603,14 +375,14 @@ static void on_reply(redisAsyncContext *context, void *data, void *ctx)
 
 	/* Mark the engine as down before the callback runs, so that the callback sends nothing. */
 	if (!reply)
-		ended(context);
+		fw_engine__ended(context);
 	take_off(call->engine, call);
 	/* The text is sent from now on, which loads the script again. */
 	if (is_unknown)
 		call->script->digest[0] = '\0';
 	call->done(call, is_demoted ? NULL : reply, is_unknown);
 	if (is_demoted)
-		lose(engine, "it is not the primary any more");
+		fw_engine__lose(engine, "it is not the primary any more");
 }
 
 static bool send_words(struct fw_engine *engine, struct fw_engine_call *call,
@@ -760,7 +532,7 @@ void fw_engine_free(struct fw_engine *engine)
 	if (!engine)
 		return;
 	engine->is_closing = true;
-	lose(engine, "it is closed");
+	fw_engine__lose(engine, "it is closed");
 	if (engine->lookup)
 		engine->lookup->engine = NULL;
 	uv_close((uv_handle_t *)engine->timer, on_timer_closed);
