@@ -81,7 +81,7 @@ static bool begins_advice(const struct fw_word *word)
 		"please",    "use",    "try",   "check",   "ensure", "make",      "consider",
 		"see",       "verify", "refer", "if",      "set",    "run",       "provide",
 		"specify",   "pass",   "visit", "contact", "to",     "available", "valid",
-		"supported", "for",    "hint",  NULL
+		"supported", "for",    "hint",  "at",      NULL
 	};
 
 	return is_one_of(word, known);
@@ -147,7 +147,7 @@ static void begin_clause(struct scan *scan, const struct fw_word *word)
 		scan->facts.count ? &scan->facts.last[(scan->facts.count - 1) % FW_FACTS_WORDS]
 				  : NULL;
 
-	if (is_same_sentence && scan->clause_words > 1 &&
+	if ((is_same_sentence || (last && last->after == ':')) && scan->clause_words > 1 &&
 	    (scan->begins_context || (last && ends_context(scan, last))))
 		mark_weak(scan);
 	if (!is_same_sentence && scan->facts.count) {

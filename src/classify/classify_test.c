@@ -124,6 +124,7 @@ static void test_facts__a_status_needs_a_sign_that_it_is_one(void **state)
 		if (found.http_status != cases[i].status)
 			fail_msg("%s: %d", cases[i].text, found.http_status);
 	}
+	assert_int_equal(builtin("min_tokens (500) is greater than max_tokens").http_status, 0);
 }
 
 static void test_facts__a_delay_is_found_in_every_unit(void **state)
@@ -248,6 +249,15 @@ static void test_classify__the_cause_counts_more_than_what_was_done(void **state
 	assert_int_equal(builtin("\xe2\x9d\x8c Failed to connect to the API: Invalid API token")
 				 .row->type,
 			 FW_TYPE_PERMISSION);
+}
+
+static void test_classify__the_cause_may_be_in_the_next_line(void **state)
+{
+	(void)state;
+	assert_int_equal(builtin("Internal error: Connection failed: [\n  {\n    \"message\": "
+				 "\"expected string, received undefined\"\n  }\n]")
+				 .row->type,
+			 FW_TYPE_VALIDATION);
 }
 
 static void test_classify__internal_error_says_nothing_before_a_cause(void **state)
@@ -472,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_classify__no_classifier_and_no_text_are_answered),
 		cmocka_unit_test(test_classify__another_type_that_matched_is_named),
 		cmocka_unit_test(test_classify__the_cause_counts_more_than_what_was_done),
+		cmocka_unit_test(test_classify__the_cause_may_be_in_the_next_line),
 		cmocka_unit_test(test_classify__internal_error_says_nothing_before_a_cause),
 		cmocka_unit_test(test_classify__an_unsure_answer_is_permanent),
 		cmocka_unit_test(test_classify__the_end_of_a_long_text_counts),

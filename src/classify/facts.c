@@ -236,8 +236,8 @@ static void take_status(struct fw_facts *facts, const struct fw_word *next)
 		facts->http_status = status;
 	if (!is_known_status(status))
 		return;
-	if (!is_in_brackets(word) && !follows_status_word(facts) &&
-	    !answers_request(facts, next) &&
+	if (!(is_in_brackets(word) && !is_amount(word_at(facts, 1))) &&
+	    !follows_status_word(facts) && !answers_request(facts, next) &&
 	    !(next && next->sentence == word->sentence && is_reason(status, next)))
 		return;
 	if (facts->http_status < 400)

@@ -75,6 +75,13 @@ static bool is_sign(const struct fw_word_reader *reader)
 	       (p == reader->begin || !is_word_byte(p[-1]));
 }
 
+/* "Failed to get the page - not found": a dash between spaces ends a clause. */
+static bool is_dash(const struct fw_word_reader *reader, const char *p)
+{
+	return *p == '-' && p > reader->begin && fw_is_space(p[-1]) &&
+	       fw_is_space(next_of(p, reader->end));
+}
+
 /* ---- names ---- */
 
 static bool is_name_byte(char c)
@@ -243,9 +250,12 @@ static bool skip_to_word(struct fw_word_reader *reader, struct fw_word *word)
 			reader->clause++;
 		} else if (*p == '(') {
 			word->is_enclosed = true;
+		} else if (is_dash(reader, p)) {
+			reader->clause++;
 		} else if (*p == ':' || *p == '=') {
 			word->is_value = true;
-			reader->clause += fw_is_space(next_of(p, reader->end));
+			reader->clause += fw_is_space(next_of(p, reader->end)) ||
+					  fw_is_quote(next_of(p, reader->end));
 		}
 		if (!fw_is_space(*p))
 			word->lead = *p;

@@ -51,7 +51,7 @@ static void test_word__quotes_do_not_matter(void **state)
 			    "relation orders does not exist");
 	assert_string_equal(words_of("can't, cannot, won't"), "can not can not will not");
 	assert_string_equal(words_of("\xe2\x80\x98x\xe2\x80\x99 is `y`"), "x is y");
-	assert_string_equal(words_of("{\"code\":\"23505\"}"), "code 23505");
+	assert_string_equal(words_of("{\"code\":\"23505\"}"), "code : 23505");
 }
 
 static void test_word__pictures_and_dashes_are_not_words(void **state)
@@ -135,6 +135,9 @@ static void test_word__sentences_end_at_periods_and_lines(void **state)
 	assert_string_equal(words_of("a\nb"), "a | b");
 	assert_string_equal(words_of("a\\nb\\tc"), "a | b c");
 	assert_string_equal(words_of("Error: gone"), "error : gone");
+	assert_string_equal(words_of("Failed to get it - not found"),
+			    "failed to get it : not found");
+	assert_string_equal(words_of("read-only"), "read only");
 }
 
 static void test_word__a_long_word_is_cut(void **state)
