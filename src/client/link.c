@@ -120,8 +120,16 @@ fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_
 	case FW_LINK_CLOSED: err = fw_raise_upstream_closed(name); break;
 	}
 	fw_error_set_delivery(err, delivery);
-	if (fw_link_stderr(link, text, sizeof text))
-		fw_error_set_detail(err, text);
+	if (!fw_link_stderr(link, text, sizeof text))
+		return err;
+	fw_error_set_detail(err, text);
+	if (link->target->ruleset &&
+	    (strcasestr(text, "permission denied") || strstr(text, "EACCES")))
+		fw_error_set_hint(
+			err, "The program ended after a file was refused to it, perhaps by "
+			     "the sandbox. Its standard error, in the incident and in "
+			     "the log, names the file; permit it with --sandbox-read or "
+			     "--sandbox-write.");
 	return err;
 }
 
@@ -160,12 +168,12 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
 	/* What is known about this failure is better advice than what the code says. */
-	if (cause && fw_error_detail(cause) && fw_error_code(cause) == FW_UPSTREAM_EXITED)
+	if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
+		fw_error_set_hint(err, fw_error_hint(cause));
+	else if (cause && fw_error_detail(cause) && fw_error_code(cause) == FW_UPSTREAM_EXITED)
 		fw_error_set_hint(err,
 				  "The program ended before it answered. Read the end of its "
 				  "standard error, which is in the incident and in the log, "
 				  "and correct its command or environment.");
-	else if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
-		fw_error_set_hint(err, fw_error_hint(cause));
 	return fw_error_caused_by(err, cause);
 }

@@ -101,6 +101,15 @@ test('a program outside of what is named does not start, and says why', { skip: 
 	await wire.end();
 });
 
+test('a program whose files the sandbox refuses is not called broken: the hint names the option', { skip: !has && 'the kernel has no Landlock' }, async () => {
+	const wire = new Wire(['gate', ...quiet, '--era', 'legacy', '--sandbox', 'required', '--', node, join(place, 'secret', 'file')], faultwire);
+	await wire.initialize();
+	const error = canonical(await wire.call('read', {}));
+	assert.equal(error.code, 'upstream.start_failed');
+	assert.match(error.hint, /permit it with --sandbox-read/);
+	await wire.end();
+});
+
 test('options that cannot be used are refused at start', () => {
 	assert.equal(run(['gate', '--sandbox-read', place, '--', 'true']).status, 2);
 	assert.equal(run(['gate', '--sandbox', 'maybe', '--', 'true']).status, 2);

@@ -237,6 +237,28 @@ test('the webhook is called once, signed, and again when it fails', async () => 
 	hook.close();
 });
 
+test('a webhook that does not take alerts is logged once, and once when it takes them again', async () => {
+	let status = 302;
+	let got = 0;
+	const hook = http.createServer((request, response) => {
+		got++;
+		request.resume().on('end', () => response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end());
+	});
+	await new Promise((done) => hook.listen(0, '127.0.0.1', done));
+	const server = await serve('--alert-webhook', `http://127.0.0.1:${hook.address().port}/hook?key=secret`);
+	const events = () => server.said.split('\n').filter((line) => line.includes('"alert_delivery_')).map((line) => JSON.parse(line));
+	for (const client of ['one', 'two']) await fail(server.base, 'auth.forbidden', client);
+	await until('two attempts', async () => got === 2);
+	await until('the failure in the log', async () => events().length === 1);
+	same([events()[0].event, events()[0].level, events()[0].context], ['alert_delivery_failed', 'error', { to: 'webhook', reason: 'it answers with HTTP status 302; redirects are not followed' }]);
+	status = 204;
+	await fail(server.base, 'auth.forbidden', 'three');
+	await until('the success in the log', async () => events().length === 2);
+	same([events()[1].event, events()[1].level], ['alert_delivery_restored', 'notice']);
+	await stop(server);
+	hook.close();
+});
+
 // --- Prometheus and Alertmanager --------------------------------------------------------
 
 test('the rules of the registry pass promtool, one for each code and two of codeintel', () => {

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "io/fetch.h"
+#include "observe/log/log.h"
 
 enum { FIRST_PAUSE_MS = 500, LONGEST_PAUSE_MS = 60 * 1000, CONNECT_MS = 5000 };
 
@@ -33,6 +34,7 @@ struct channel {
 	struct fw_alerting_sender *sender;
 	char *url;
 	bool is_sending;
+	bool is_failing;   /* the last attempt failed, which was logged */
 	unsigned attempts; /* to send the first letter */
 	int64_t due_ms;
 	struct letter *first;
@@ -477,16 +479,40 @@ static void run_task(struct fw_task *task, bool is_over)
 		let_go(sender);
 }
 
+/* The first failure in a row, and the first success after it: otherwise nobody would learn
+ * that alerts reach nobody. */
+static void log_change(const struct channel *channel, const fw_error *err, int status)
+{
+	bool is_webhook = channel == &channel->sender->webhook;
+	char reason[128];
+	fw_field fields[2] = { fw_log_text("to", is_webhook ? "webhook" : "alertmanager") };
+
+	if (!channel->is_failing) {
+		fw_log_event(FW_LOG_NOTICE, "faultwire", "alert_delivery_restored", fields, 1);
+		return;
+	}
+	(void)snprintf(reason, sizeof reason, "it answers with HTTP status %d%s", status,
+		       status >= 300 && status < 400 ? "; redirects are not followed" : "");
+	fields[1] = fw_log_text("reason", err ? fw_error_message(err) : reason);
+	fw_log_event(FW_LOG_ERROR, "faultwire", "alert_delivery_failed", fields, 2);
+}
+
 static void on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 {
 	struct channel *channel = ctx;
 	struct fw_alerting_sender *sender = channel->sender;
 	int64_t now_ms = fw_steady_ms();
 	int status = fw_fetch_status(fetch);
+	bool is_delivered = !err && status >= 200 && status < 300;
 
+	/* Only this thread uses it. */
+	if (channel->is_failing == is_delivered) {
+		channel->is_failing = !is_delivered;
+		log_change(channel, err, status);
+	}
 	uv_mutex_lock(&sender->lock);
 	channel->is_sending = false;
-	if (!err && status >= 200 && status < 300)
+	if (is_delivered)
 		delivered(sender, channel, now_ms);
 	else
 		failed(sender, channel, now_ms, 1000 * (int64_t)fw_fetch_retry_after_s(fetch),

@@ -71,6 +71,10 @@ fw_error *fw_log_sink_open(struct fw_log_sink *sink, const struct fw_log_options
 		/* Writes up to this size are not mixed with those of other processes. */
 		sink->most = PIPE_BUF;
 	}
+	/* So that a file that was truncated, as logrotate's copytruncate does, begins at its
+	 * beginning again, not with a hole. All writes of this process need it. */
+	if (S_ISREG(kind.st_mode))
+		(void)fcntl(options->fd, F_SETFL, fcntl(options->fd, F_GETFL) | O_APPEND);
 	if (own >= 0) {
 		sink->fd = own;
 		sink->is_own = true;
@@ -107,8 +111,20 @@ static bool wait_for_reader(struct fw_log_sink *sink)
 	return sink->late_ms < ENDING_MS;
 }
 
-bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
+/* What follows must not continue a line of which only the beginning was written, because
+ * the disk was full for example. */
+static bool end_torn_line(struct fw_log_sink *sink)
 {
+	if (sink->is_torn && write_some(sink, "\n", 1) != 1)
+		return false;
+	sink->is_torn = false;
+	return true;
+}
+
+static bool write_all(struct fw_log_sink *sink, const char *text, size_t len)
+{
+	if (!end_torn_line(sink))
+		return false;
 	while (len) {
 		ssize_t n;
 
@@ -119,6 +135,7 @@ bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
+			sink->is_torn = text[-1] != '\n';
 		} else if (n < 0 && errno == EAGAIN) {
 			if (!wait_for_reader(sink))
 				return false;
@@ -127,4 +144,14 @@ bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
 		}
 	}
 	return true;
+}
+
+bool fw_log_sink_write(struct fw_log_sink *sink, const char *text, size_t len)
+{
+	bool is_written = write_all(sink, text, len);
+
+	/* A datagram is not part of a line. */
+	if (is_written || sink->is_journal)
+		sink->is_torn = false;
+	return is_written;
 }

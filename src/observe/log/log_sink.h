@@ -13,6 +13,7 @@ struct fw_log_sink {
 	int fd;
 	bool is_own;    /* we opened it and close it */
 	bool is_socket; /* written with send() */
+	bool is_torn;   /* the last line was not written to its end */
 	bool is_journal;
 	int late_ms; /* time spent waiting since the log began to end */
 	size_t most; /* bytes per write that are not split */

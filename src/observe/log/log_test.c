@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -344,6 +345,69 @@ static void test_log__a_full_pipe_does_not_block(void **state)
 	(void)close(ends[1]);
 }
 
+/* ---- a log in a file -------------------------------------------------------------------- */
+
+/* Opens a file without a name, and a sink for it. */
+static int open_file(struct fw_log_sink *sink)
+{
+	static const atomic_bool is_ending;
+	struct fw_log_options options = { .form = FW_LOG_JSON };
+	char path[] = "/tmp/fw-log-XXXXXX";
+
+	options.fd = mkstemp(path);
+	assert_true(options.fd >= 0);
+	(void)unlink(path);
+	assert_null(fw_log_sink_open(sink, &options, FW_LOG_JSON, &is_ending));
+	return options.fd;
+}
+
+static void assert_content(int fd, const char *expected)
+{
+	ssize_t n = pread(fd, said, sizeof said - 1, 0);
+
+	assert_true(n >= 0);
+	said[n] = '\0';
+	assert_int_equal(n, strlen(expected));
+	assert_string_equal(said, expected);
+}
+
+static void test_log__a_file_that_is_truncated_has_no_hole(void **state)
+{
+	struct fw_log_sink sink;
+	int fd = open_file(&sink);
+
+	(void)state;
+	assert_true(fw_log_sink_write(&sink, "one\n", 4));
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_true(fw_log_sink_write(&sink, "two\n", 4));
+	assert_content(fd, "two\n");
+	fw_log_sink_close(&sink);
+	(void)close(fd);
+}
+
+static void test_log__a_line_that_a_full_disk_has_cut_does_not_spoil_the_next(void **state)
+{
+	struct rlimit old, small;
+	struct fw_log_sink sink;
+	int fd = open_file(&sink);
+
+	(void)state;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = 6;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_false(fw_log_sink_write(&sink, "one\ntwo\n", 8));
+	assert_false(fw_log_sink_write(&sink, "lost\n", 5));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_true(fw_log_sink_write(&sink, "three\n", 6));
+	assert_true(fw_log_sink_write(&sink, "four\n", 5));
+	assert_content(fd, "one\ntw\nthree\nfour\n");
+	fw_log_sink_close(&sink);
+	(void)close(fd);
+	(void)signal(SIGXFSZ, SIG_DFL);
+}
+
 static void test_log__a_closed_pipe_does_not_end_the_process(void **state)
 {
 	struct fw_log_options options = { .form = FW_LOG_JSON, .level = FW_LOG_INFO };
@@ -473,6 +537,9 @@ int main(void)
 		cmocka_unit_test(test_log__text_for_a_terminal_has_no_c1_or_bidi_characters),
 		cmocka_unit_test(test_log__a_key_is_redacted_before_a_long_text_is_cut),
 		cmocka_unit_test(test_log__a_full_pipe_does_not_block),
+		cmocka_unit_test(test_log__a_file_that_is_truncated_has_no_hole),
+		cmocka_unit_test(
+			test_log__a_line_that_a_full_disk_has_cut_does_not_spoil_the_next),
 		cmocka_unit_test(test_log__a_closed_pipe_does_not_end_the_process),
 		cmocka_unit_test(test_log__journald_gets_fields_by_its_own_protocol),
 		cmocka_unit_test(test_log__without_a_start_lines_are_discarded),
