@@ -125,6 +125,8 @@ static void test_facts__a_status_needs_a_sign_that_it_is_one(void **state)
 			fail_msg("%s: %d", cases[i].text, found.http_status);
 	}
 	assert_int_equal(builtin("min_tokens (500) is greater than max_tokens").http_status, 0);
+	assert_int_equal(builtin("check conflicts: server 503: try again").http_status, 503);
+	assert_int_equal(builtin("could not start server 503 in this region").http_status, 0);
 }
 
 static void test_facts__a_delay_is_found_in_every_unit(void **state)

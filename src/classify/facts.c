@@ -92,6 +92,15 @@ static bool follows_status_word(const struct fw_facts *facts)
 	return false;
 }
 
+/* "server 503: try again": without the colon it could be the name of one. */
+static bool follows_server(const struct fw_facts *facts, const struct fw_word *number)
+{
+	static const char *const known[] = { "server",  "upstream", "backend",
+					     "gateway", "service",  NULL };
+
+	return number->after == ':' && is_one_of(word_at(facts, 1), known);
+}
+
 /* Whether a number after this word is a number of that thing: "line 404", "item 404", but
  * not "Failed to create the item: 404". */
 static bool counts(const struct fw_word *word, const struct fw_word *number)
@@ -237,7 +246,8 @@ static void take_status(struct fw_facts *facts, const struct fw_word *next)
 	if (!is_known_status(status))
 		return;
 	if (!(is_in_brackets(word) && !is_amount(word_at(facts, 1))) &&
-	    !follows_status_word(facts) && !answers_request(facts, next) &&
+	    !follows_status_word(facts) && !follows_server(facts, word) &&
+	    !answers_request(facts, next) &&
 	    !(next && next->sentence == word->sentence && is_reason(status, next)))
 		return;
 	if (facts->http_status < 400)

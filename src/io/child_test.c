@@ -87,7 +87,7 @@ static void begin(struct seen *seen, const char *script)
 		&(struct fw_child_options){
 			.argv = argv,
 			.line_max = 64,
-			.on = { see_line, see_broken, see_closed, see_exit, see_unsent },
+			.on = { see_line, see_broken, see_closed, see_exit, see_unsent, NULL },
 			.ctx = seen,
 		},
 		&seen->child));
@@ -196,13 +196,14 @@ static void test_child__unsent_lines_are_limited(void **state)
 
 	(void)state;
 	assert_int_equal(fw_loop_init(&seen.loop), 0);
-	assert_null(fw_child_start(&seen.loop,
-				   &(struct fw_child_options){
-					   .argv = argv,
-					   .unsent_max = 250000,
-					   .on = { see_line, see_broken, NULL, see_exit, NULL },
-					   .ctx = &seen },
-				   &seen.child));
+	assert_null(
+		fw_child_start(&seen.loop,
+			       &(struct fw_child_options){ .argv = argv,
+							   .unsent_max = 250000,
+							   .on = { see_line, see_broken, NULL,
+								   see_exit, NULL, NULL },
+							   .ctx = &seen },
+			       &seen.child));
 	memset(line, 'x', sizeof line);
 	while (sent == FW_CHILD_SENT && count++ < 10)
 		sent = fw_child_send(seen.child, line, sizeof line);
@@ -353,12 +354,13 @@ static void test_child__a_line_larger_than_its_pipe_is_one_line(void **state)
 
 	(void)state;
 	assert_int_equal(fw_loop_init(&seen.loop), 0);
-	assert_null(fw_child_start(&seen.loop,
-				   &(struct fw_child_options){
-					   .argv = argv,
-					   .on = { see_line, see_broken, NULL, see_exit, NULL },
-					   .ctx = &seen },
-				   &seen.child));
+	assert_null(
+		fw_child_start(&seen.loop,
+			       &(struct fw_child_options){ .argv = argv,
+							   .on = { see_line, see_broken, NULL,
+								   see_exit, NULL, NULL },
+							   .ctx = &seen },
+			       &seen.child));
 	fw_loop_run(&seen.loop);
 	assert_int_equal(seen.lines, 2);
 	assert_non_null(strstr(seen.text, "x|after|exit 0|"));
@@ -405,7 +407,7 @@ static void test_child__a_missing_program_never_calls_back(void **state)
 	err = fw_child_start(&seen.loop,
 			     &(struct fw_child_options){
 				     .argv = argv,
-				     .on = { see_line, see_broken, NULL, see_exit, NULL },
+				     .on = { see_line, see_broken, NULL, see_exit, NULL, NULL },
 				     .ctx = &seen },
 			     &seen.child);
 	assert_int_equal(fw_error_code(err), FW_FILE_NOT_FOUND);
