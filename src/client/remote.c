@@ -155,8 +155,9 @@ static void remove_pending(struct fw_remote *remote, struct fw_remote_pending *p
 		pending->next->previous = pending->previous;
 	else
 		remote->last = pending->previous;
-	if (!pending->is_stream)
-		remote->outstanding--;
+	/* Text that promises no answer concerns a call, and there is none any more. */
+	if (!pending->is_stream && !--remote->outstanding)
+		remote->alarm_ms = 0;
 	fw_buf_clear(&pending->text);
 	fw__release(pending->method);
 	fw__release(pending->name);
@@ -171,8 +172,6 @@ void fw_remote__finish(struct fw_remote *remote, struct fw_remote_pending *pendi
 	void *ctx = pending->ctx;
 
 	remove_pending(remote, pending);
-	if (!remote->outstanding)
-		remote->alarm_ms = 0;
 	done(ctx, reply, err);
 }
 

@@ -237,10 +237,12 @@ static size_t find_replies(const struct fw_remote *remote, struct fw_slice rest,
 void fw_remote__check_partial(struct fw_remote *remote)
 {
 	uint64_t ids[FOUND_MOST];
-	struct fw_slice rest = fw_link_partial(remote->link);
+	struct fw_slice rest = { NULL, 0 };
 	const char *reason;
 	size_t count;
 
+	if (remote->link)
+		rest = fw_link_partial(remote->link);
 	if (!rest.n)
 		return;
 	if (find_wide(remote, rest.p, rest.n, ids)) {

@@ -214,6 +214,23 @@ static void turn(struct world *world)
 		(void)uv_run(&world->loop.uv, UV_RUN_ONCE);
 }
 
+/* The gateway crashed if the program ended before the unfinished line was looked at. */
+static void test_remote__a_cancelled_call_leaves_no_unfinished_line_to_look_at(void **state)
+{
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	assert_int_equal(call(&world), 1);
+	fw_remote__partial(world.remote, text, sizeof text - 1);
+	assert_true(world.remote->alarm_ms > 0);
+	fw_remote_cancel(world.remote, 1, "no longer needed");
+	assert_int_equal(world.remote->alarm_ms, 0);
+	assert_string_equal(world.seen, "");
+	close_world(&world);
+}
+
 static void test_remote__a_reply_behind_other_text_is_not_waited_for(void **state)
 {
 	struct world world;
@@ -422,6 +439,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remote__fails_a_call_as_soon_as_that_is_certain),
 		cmocka_unit_test(test_remote__a_broken_line_fails_no_call_while_two_are_open),
+		cmocka_unit_test(
+			test_remote__a_cancelled_call_leaves_no_unfinished_line_to_look_at),
 		cmocka_unit_test(test_remote__a_reply_behind_other_text_is_not_waited_for),
 		cmocka_unit_test(test_remote__a_crash_report_is_not_that_of_the_next_call),
 		cmocka_unit_test(test_remote__cancels_and_drops_late_replies),
