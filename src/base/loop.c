@@ -64,6 +64,7 @@ int fw_loop_init(struct fw_loop *loop)
 	loop->is_closed = false;
 	loop->has_more = false;
 	atomic_init(&loop->stop_wanted, false);
+	fw_linger_init(&loop->linger, &loop->uv);
 	(void)uv_timer_init(&loop->uv, &loop->trim);
 	uv_unref((uv_handle_t *)&loop->trim);
 	/* Waiting for tasks alone does not keep the loop running. */
@@ -124,6 +125,7 @@ void fw_loop_close(struct fw_loop *loop)
 	run_tasks(take_all(loop, true), true);
 	uv_close((uv_handle_t *)&loop->wakeup, NULL);
 	uv_close((uv_handle_t *)&loop->trim, NULL);
+	fw_linger_close(&loop->linger);
 	(void)uv_run(&loop->uv, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&loop->uv);
 	uv_mutex_destroy(&loop->lock);

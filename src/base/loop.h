@@ -16,6 +16,8 @@
 
 #include <uv.h>
 
+#include "base/linger.h"
+
 /* Work for the loop's thread. Embedded in what it works on, so that handing it
  * over needs no memory and cannot fail. A task is posted again only after it
  * has run. */
@@ -38,6 +40,7 @@ struct fw_loop {
 	 * everything together before the loop blocks. */
 	bool has_more;
 	uv_timer_t trim;
+	struct fw_linger linger;
 };
 
 /* 0, or an error of libuv. */

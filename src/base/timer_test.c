@@ -38,13 +38,21 @@ static void close_all(uv_loop_t *loop, struct counted *counted)
 	assert_int_equal(uv_loop_close(loop), 0);
 }
 
-/* The loop runs until nothing is set any more. */
-static uint64_t run_for(uv_loop_t *loop)
+/* The loop runs until nothing is set any more. Returns the milliseconds from the setting on. */
+static uint64_t set_and_run(struct fw_timer *timer, uint64_t delay_ms, uv_loop_t *loop)
 {
 	const uint64_t start = uv_hrtime();
 
+	/* libuv counts from the time of the loop. */
+	uv_update_time(loop);
+	fw_timer_set(timer, delay_ms);
 	(void)uv_run(loop, UV_RUN_DEFAULT);
 	return (uv_hrtime() - start) / 1000000;
+}
+
+static void run(uv_loop_t *loop)
+{
+	(void)uv_run(loop, UV_RUN_DEFAULT);
 }
 
 static void check_rings(void)
@@ -57,32 +65,30 @@ static void check_rings(void)
 	assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
 	assert_int_equal(counted.rings, 0);
 
-	fw_timer_set(&counted.timer, 20);
-	assert_true(run_for(&loop) >= 19);
+	assert_true(set_and_run(&counted.timer, 20, &loop) >= 19);
 	assert_int_equal(counted.rings, 1);
 
 	fw_timer_set(&counted.timer, 0);
-	(void)run_for(&loop);
+	run(&loop);
 	assert_int_equal(counted.rings, 2);
 
 	/* The last setting counts. */
 	fw_timer_set(&counted.timer, 600000);
 	fw_timer_set(&counted.timer, 5);
-	(void)run_for(&loop);
+	run(&loop);
 	assert_int_equal(counted.rings, 3);
 
 	/* One that has expired, but was stopped before the loop saw it. */
 	fw_timer_set(&counted.timer, 0);
 	uv_sleep(2);
 	fw_timer_stop(&counted.timer);
-	(void)run_for(&loop);
+	run(&loop);
 	assert_int_equal(counted.rings, 3);
 
 	/* One that has expired, and was set again before the loop saw it. */
 	fw_timer_set(&counted.timer, 0);
 	uv_sleep(2);
-	fw_timer_set(&counted.timer, 20);
-	assert_true(run_for(&loop) >= 15);
+	assert_true(set_and_run(&counted.timer, 20, &loop) >= 15);
 	assert_int_equal(counted.rings, 4);
 	close_all(&loop, &counted);
 }
@@ -109,14 +115,11 @@ static void test_timer__rings_without_a_free_descriptor(void **state)
 	fw_timer_init(&loop, &counted.timer, count, &counted);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(counted.timer.fd, -1);
-	/* libuv counts from the time of the loop, which was read before. */
-	uv_update_time(&loop);
-	fw_timer_set(&counted.timer, 10);
-	assert_true(run_for(&loop) >= 9);
+	assert_true(set_and_run(&counted.timer, 10, &loop) >= 9);
 	assert_int_equal(counted.rings, 1);
 	fw_timer_set(&counted.timer, 600000);
 	fw_timer_stop(&counted.timer);
-	(void)run_for(&loop);
+	run(&loop);
 	assert_int_equal(counted.rings, 1);
 	close_all(&loop, &counted);
 }

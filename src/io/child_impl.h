@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/linger.h"
 #include "base/subprocess.h"
 #include "io/child.h"
 
@@ -21,6 +22,7 @@ enum {
 struct fw_child_output {
 	int fd; /* -1: closed */
 	uv_poll_t poll;
+	struct fw_reader reader;
 	struct fw_buf lines;
 	size_t line_max;
 	bool is_wide;     /* the pipe was made larger */
@@ -32,7 +34,7 @@ struct fw_child_output {
 struct fw_child_input {
 	int fd; /* -1: closed */
 	uv_poll_t poll;
-	uv_prepare_t flush; /* writes lines that were put together, before the loop waits */
+	struct fw_writer writer; /* of lines that were put together, before the loop waits */
 	struct fw_buf unsent;
 	size_t unsent_max;
 	size_t sent;                     /* bytes of `unsent` that the pipe has taken */

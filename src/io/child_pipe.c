@@ -9,11 +9,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/plain_io.h"
 #include "io/child_impl.h"
 
 enum {
@@ -27,6 +29,8 @@ void fw_child__stop_output(struct fw_child *child)
 {
 	struct fw_child_output *out = &child->out;
 
+	/* Also if it is closed already, because the input may be open still. */
+	fw_linger_forget(&child->loop->linger, &out->reader);
 	if (out->fd < 0)
 		return;
 	fw_child__close_handle((uv_handle_t *)&out->poll);
@@ -95,8 +99,14 @@ static void widen(struct fw_child_output *out)
 	(void)fcntl(out->fd, F_SETPIPE_SZ, FW_CHILD_READ_MOST);
 }
 
-/* One read, and the lines that it completes. False: there is no more for now. */
-static bool read_output(struct fw_child *child)
+enum found {
+	NOTHING,
+	SOMETHING, /* and there is no more for now */
+	MUCH       /* and there may be more */
+};
+
+/* One read, and the lines that it completes. */
+static enum found read_output(struct fw_child *child)
 {
 	struct fw_child_output *out = &child->out;
 	struct fw_buf *lines = &out->lines;
@@ -111,39 +121,59 @@ static bool read_output(struct fw_child *child)
 			drop_line(child, lines->text ? lines->text : "", lines->len);
 		out->is_dropping = true;
 		fw_buf_clear(lines);
-		return !child->is_freed && fw_buf_reserve(lines, READ_BYTES);
+		return !child->is_freed && fw_buf_reserve(lines, READ_BYTES) ? MUCH : SOMETHING;
 	}
 	room = lines->cap - lines->len - 1;
 	if (room > FW_CHILD_READ_MOST)
 		room = FW_CHILD_READ_MOST;
-	got = read(out->fd, lines->text + lines->len, room);
+	got = fw_plain_read(out->fd, lines->text + lines->len, room);
 	errnum = errno;
 	if (got > 0) {
 		lines->len += (size_t)got;
 		take_lines(child, scanned);
 		if (got < READ_BYTES)
-			return false;
+			return SOMETHING;
 		if (!child->is_freed)
 			widen(out);
-		return true;
+		return MUCH;
 	}
-	if (got == 0 || (errnum != EAGAIN && errnum != EINTR))
-		fw_child__output_over(child);
-	return false;
+	if (got < 0 && (errnum == EAGAIN || errnum == EINTR))
+		return NOTHING;
+	fw_child__output_over(child);
+	return SOMETHING;
+}
+
+/* False: there was nothing to read. */
+static bool read_outputs(struct fw_child *child)
+{
+	enum found found = MUCH;
+	int reads = 0;
+
+	for (; found == MUCH && reads < READS && !child->is_freed && !child->out.is_over;
+	     reads++)
+		found = read_output(child);
+	if (child->out.lines.len && !child->is_freed && !child->out.is_over &&
+	    child->on.partial)
+		child->on.partial(child->ctx, child->out.lines.text, child->out.lines.len);
+	return reads > 1 || found != NOTHING;
 }
 
 static void on_output(uv_poll_t *poll, int status, int events)
 {
-	struct fw_child *child = poll->data;
-
 	(void)status;
 	(void)events;
-	for (int i = 0; i < READS && !child->is_freed && !child->out.is_over; i++)
-		if (!read_output(child))
-			break;
-	if (child->out.lines.len && !child->is_freed && !child->out.is_over &&
-	    child->on.partial)
-		child->on.partial(child->ctx, child->out.lines.text, child->out.lines.len);
+	(void)read_outputs(poll->data);
+}
+
+/* If the buffer has no room, the loop reads when there is a line: without memory it is lost. */
+static bool on_expected(struct fw_reader *reader)
+{
+	struct fw_child *child =
+		(struct fw_child *)((char *)reader - offsetof(struct fw_child, out.reader));
+	const struct fw_buf *lines = &child->out.lines;
+
+	return !child->is_freed && !child->out.is_over &&
+	       lines->cap - lines->len > READ_BYTES && read_outputs(child);
 }
 
 const char *fw_child_partial(const struct fw_child *child, size_t *ret_len)
@@ -182,7 +212,7 @@ void fw_child__close_input(struct fw_child *child)
 	if (in->fd < 0)
 		return;
 	fw_child__close_handle((uv_handle_t *)&in->poll);
-	fw_child__close_handle((uv_handle_t *)&in->flush);
+	fw_linger_remove(&child->loop->linger, &in->writer);
 	(void)close(in->fd);
 	in->fd = -1;
 }
@@ -241,8 +271,8 @@ static bool flush(struct fw_child *child)
 	struct fw_child_input *in = &child->in;
 
 	while (in->sent < in->unsent.len) {
-		ssize_t put =
-			write(in->fd, in->unsent.text + in->sent, in->unsent.len - in->sent);
+		ssize_t put = fw_plain_write(in->fd, in->unsent.text + in->sent,
+					     in->unsent.len - in->sent);
 		int errnum = errno;
 
 		if (put >= 0) {
@@ -264,6 +294,8 @@ static bool flush(struct fw_child *child)
 	in->is_waiting = false;
 	if (in->is_ending)
 		fw_child__close_input(child);
+	else if (child->out.fd >= 0)
+		fw_linger_expect(&child->loop->linger, &child->out.reader);
 	return true;
 }
 
@@ -280,11 +312,12 @@ static void on_room(uv_poll_t *poll, int status, int events)
 	fw_child__give_up_input(child);
 }
 
-static void on_flush(uv_prepare_t *prepare)
+static void on_write(struct fw_writer *writer)
 {
-	struct fw_child *child = prepare->data;
+	struct fw_child *child =
+		(struct fw_child *)((char *)writer - offsetof(struct fw_child, in.writer));
 
-	(void)uv_prepare_stop(prepare);
+	fw_linger_remove(&child->loop->linger, writer);
 	if (!child->in.is_over && !child->in.is_waiting && !flush(child))
 		fw_child__give_up_input(child);
 }
@@ -325,7 +358,7 @@ enum fw_child_sent fw_child_send(struct fw_child *child, const char *text, size_
 		return FW_CHILD_NO_MEMORY;
 	if (before || child->loop->has_more) {
 		if (!in->is_waiting)
-			(void)uv_prepare_start(&in->flush, on_flush);
+			fw_linger_add(&child->loop->linger, &in->writer);
 		return FW_CHILD_SENT;
 	}
 	if (flush(child))
@@ -356,11 +389,11 @@ void fw_child__open_pipes(struct fw_child *child, int in, int out)
 	child->in.fd = in;
 	child->out.fd = out;
 	(void)uv_poll_init(uv, &child->in.poll, in);
-	(void)uv_prepare_init(uv, &child->in.flush);
+	child->in.writer.write = on_write;
+	child->out.reader.read = on_expected;
 	(void)uv_poll_init(uv, &child->out.poll, out);
 	child->in.poll.data = child;
-	child->in.flush.data = child;
 	child->out.poll.data = child;
-	child->open_handles += 3;
+	child->open_handles += 2;
 	(void)uv_poll_start(&child->out.poll, UV_READABLE | UV_DISCONNECT, on_output);
 }

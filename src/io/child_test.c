@@ -18,6 +18,8 @@
 
 #include <faultwire/raise.h>
 
+#include "io/child_impl.h"
+
 /* What a child reported, in order: "line|", "broken!|", "closed|", "exit 0|". */
 struct seen {
 	struct fw_loop loop;
@@ -249,6 +251,60 @@ static void test_child__lines_that_are_put_together_arrive_in_order(void **state
 	end(&seen);
 }
 
+/* The loop looked for the answer of a child whose memory was released. */
+static void test_child__answer_is_expected_of_an_output_that_is_closed(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "exec >&-; sleep 60");
+	while (!seen.child->out.is_over)
+		(void)uv_run(&seen.loop.uv, UV_RUN_ONCE);
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	assert_null(seen.loop.linger.expected);
+	end(&seen);
+}
+
+static void *allocate_nothing(void *ctx, size_t size)
+{
+	(void)ctx;
+	(void)size;
+	return NULL;
+}
+
+static void *reallocate_nothing(void *ctx, void *ptr, size_t size)
+{
+	(void)ctx;
+	(void)ptr;
+	(void)size;
+	return NULL;
+}
+
+static void release(void *ctx, void *ptr)
+{
+	(void)ctx;
+	free(ptr);
+}
+
+/* Nothing was to be read, and yet a line was reported as lost. */
+static void test_child__line_is_lost_without_memory_before_it_is_there(void **state)
+{
+	static const fw_allocator none = { allocate_nothing, reallocate_nothing, release,
+					   NULL };
+	struct seen seen;
+
+	(void)state;
+	begin(&seen, "read line; echo $line");
+	assert_int_equal(fw_child_send(seen.child, "one", 3), FW_CHILD_SENT);
+	fw_allocator_set(&none);
+	assert_non_null(seen.loop.linger.expected);
+	(void)seen.loop.linger.expected->read(seen.loop.linger.expected);
+	fw_allocator_set(NULL);
+	fw_loop_run(&seen.loop);
+	assert_string_equal(seen.text, "one|exit 0|");
+	end(&seen);
+}
+
 static void test_child__lines_that_a_closed_input_does_not_take_are_reported(void **state)
 {
 	struct seen seen;
@@ -433,6 +489,8 @@ int main(void)
 		cmocka_unit_test(test_child__unsent_lines_are_limited),
 		cmocka_unit_test(test_child__sending_to_a_closed_input_is_not_fatal),
 		cmocka_unit_test(test_child__lines_that_are_put_together_arrive_in_order),
+		cmocka_unit_test(test_child__answer_is_expected_of_an_output_that_is_closed),
+		cmocka_unit_test(test_child__line_is_lost_without_memory_before_it_is_there),
 		cmocka_unit_test(
 			test_child__lines_that_a_closed_input_does_not_take_are_reported),
 		cmocka_unit_test(test_child__a_line_that_was_begun_is_not_reported_as_unsent),

@@ -35,6 +35,11 @@ uv_loop_t *fw_server__loop(fw_server *server)
 	return server->loop;
 }
 
+struct fw_linger *fw_server__linger(fw_server *server)
+{
+	return &server->residence.loop->linger;
+}
+
 void fw_server__set_more(fw_server *server, bool has_more)
 {
 	server->residence.loop->has_more = has_more;

@@ -239,6 +239,7 @@ void fw_transport_closed(struct fw_transport *transport);
 
 /* The loop that everything runs on. Valid from fw_server_new() on. */
 uv_loop_t *fw_server__loop(fw_server *server);
+struct fw_linger *fw_server__linger(fw_server *server);
 /* The message that is being received is followed by others that have arrived with it. */
 void fw_server__set_more(fw_server *server, bool has_more);
 /* Its limits do not change once a transport is attached. */

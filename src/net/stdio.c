@@ -3,16 +3,20 @@
  *
  * Plain read() and write() on non-blocking descriptors that uv_poll reports as ready:
  * a libuv stream would allocate memory for each read and write each reply on its
- * own. All lines of one read are answered with one write. A regular file cannot be
- * polled, so it is read in pieces while the loop is idle.
+ * own. The replies to the lines of one read leave together, but EARLY_LINES of them do not
+ * wait for the others: the client reads them on its CPU while we go on. A regular file
+ * cannot be polled, so it is read in pieces while the loop is idle.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/linger.h"
 #include "base/mem.h"
+#include "base/plain_io.h"
 #include "mcp/transport.h"
 
 #include <faultwire/listen.h>
@@ -23,6 +27,7 @@ enum {
 	READ_BYTES = 64 * 1024,
 	KEEP_BYTES = 256 * 1024,
 	COMPACT_BYTES = 64 * 1024,
+	EARLY_LINES = 16,
 	WIDE_BYTES = 1024 * 1024 /* of a pipe that large replies are written to */
 };
 
@@ -34,8 +39,9 @@ struct stdio {
 	int in_flags, out_flags; /* the original flags; -1: not changed */
 	uv_poll_t in_poll;
 	uv_poll_t out_poll;
-	uv_idle_t idle;       /* reads input that cannot be polled */
-	uv_prepare_t prepare; /* writes messages that were put between two reads */
+	uv_idle_t idle;          /* reads input that cannot be polled */
+	struct fw_writer writer; /* of messages that were put between two reads */
+	struct fw_reader reader;
 	uv_timer_t flush;
 	int open_handles;
 	bool can_poll_in;
@@ -52,12 +58,27 @@ struct stdio {
 	bool is_skipping; /* skipping the rest of a line that is too long */
 	struct fw_buf lines;
 	struct fw_buf unsent;
-	size_t sent; /* bytes of `unsent` that were written */
+	unsigned unsent_lines; /* since the last write */
+	size_t sent;           /* bytes of `unsent` that were written */
 };
 
 static void watch(struct stdio *stdio);
 
 /* ---- out ----------------------------------------------------------------------- */
+
+/* One attempt, within a call of the core: write_out() meets an error again, and reports it. */
+static void write_early(struct stdio *stdio)
+{
+	struct fw_buf *unsent = &stdio->unsent;
+	ssize_t n;
+
+	stdio->unsent_lines = 0;
+	if (stdio->is_waiting)
+		return;
+	n = fw_plain_write(stdio->out, unsent->text + stdio->sent, unsent->len - stdio->sent);
+	if (n > 0)
+		stdio->sent += (size_t)n;
+}
 
 static void put_line(struct stdio *stdio, const char *json, size_t len)
 {
@@ -72,7 +93,7 @@ static void put_line(struct stdio *stdio, const char *json, size_t len)
 		stdio->sent = 0;
 	}
 	/* A client that leaves this much unread is cut off, but not inside a call of the
-	 * core: see on_prepare(). */
+	 * core: see on_write(). */
 	if (unsent->len - stdio->sent > stdio->limits->stdio_unsent_bytes ||
 	    !fw_buf_reserve(unsent, len + 1)) {
 		stdio->is_broken = true;
@@ -80,6 +101,8 @@ static void put_line(struct stdio *stdio, const char *json, size_t len)
 	}
 	fw_buf_put(unsent, json, len);
 	FW_BUF(unsent, "\n");
+	if (++stdio->unsent_lines == EARLY_LINES)
+		write_early(stdio);
 }
 
 static void on_send(struct fw_exchange *exchange, const struct fw_event *event)
@@ -166,10 +189,11 @@ static bool widen(struct stdio *stdio)
 static void write_out(struct stdio *stdio)
 {
 	struct fw_buf *unsent = &stdio->unsent;
+	bool has_output = unsent->len > 0;
 
 	while (stdio->sent < unsent->len && !stdio->is_waiting) {
-		ssize_t n = write(stdio->out, unsent->text + stdio->sent,
-				  unsent->len - stdio->sent);
+		ssize_t n = fw_plain_write(stdio->out, unsent->text + stdio->sent,
+					   unsent->len - stdio->sent);
 		int error = errno;
 
 		if (n >= 0) {
@@ -185,11 +209,14 @@ static void write_out(struct stdio *stdio)
 			break;
 		}
 	}
+	stdio->unsent_lines = 0;
 	if (stdio->sent == unsent->len) {
 		stdio->sent = 0;
 		fw_buf_reset(unsent, KEEP_BYTES);
 		if (stdio->is_closing)
 			close_all(stdio);
+		else if (has_output && stdio->can_poll_in)
+			fw_linger_expect(fw_server__linger(stdio->base.server), &stdio->reader);
 	}
 	if (stdio->is_paused &&
 	    unsent->len - stdio->sent < stdio->limits->stdio_queue_bytes / 2) {
@@ -274,15 +301,15 @@ static void end_greeting(struct stdio *stdio)
 	watch(stdio);
 }
 
-static void on_prepare(uv_prepare_t *prepare)
+static void on_write(struct fw_writer *writer)
 {
-	struct stdio *stdio = prepare->data;
+	struct stdio *stdio = (struct stdio *)((char *)writer - offsetof(struct stdio, writer));
 
 	if (stdio->is_broken && !stdio->is_gone)
 		end_output(stdio);
 	if (stdio->is_greeting && !fw_exchange_is_greeting(&stdio->exchange))
 		end_greeting(stdio);
-	if (stdio->unsent.len > stdio->sent && !stdio->is_waiting)
+	if (stdio->unsent.len && !stdio->is_waiting)
 		write_out(stdio);
 }
 
@@ -298,8 +325,8 @@ static void end_input(struct stdio *stdio)
 	fw_transport_hangup(&stdio->base);
 }
 
-/* One read, and all lines that it completes. */
-static void read_in(struct stdio *stdio)
+/* One read, and all lines that it completes; false: there is no input now. */
+static bool read_in(struct stdio *stdio)
 {
 	struct fw_buf *lines = &stdio->lines;
 	size_t scanned = lines->len;
@@ -310,9 +337,9 @@ static void read_in(struct stdio *stdio)
 		/* A line is refused before it reaches the limit of the buffer. */
 		fw_buf_clear(lines);
 		refuse_line(stdio, fw_raise_internal_out_of_memory());
-		return;
+		return true;
 	}
-	n = read(stdio->in, lines->text + lines->len, READ_BYTES);
+	n = fw_plain_read(stdio->in, lines->text + lines->len, READ_BYTES);
 	error = errno;
 	if (n > 0) {
 		lines->len += (size_t)n;
@@ -327,7 +354,10 @@ static void read_in(struct stdio *stdio)
 	} else if (error != EAGAIN && error != EINTR) {
 		report_failure(stdio, error, "read", "standard input");
 		end_input(stdio);
+	} else {
+		return false;
 	}
+	return true;
 }
 
 static bool wants_input(const struct stdio *stdio)
@@ -349,7 +379,17 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 	}
 	if (is_in && wants_input(stdio) &&
 	    (status < 0 || events & (UV_READABLE | UV_DISCONNECT)))
-		read_in(stdio);
+		(void)read_in(stdio);
+}
+
+/* If the buffer has no room, the loop reads when there is a line: without memory it is
+ * refused. */
+static bool on_expected(struct fw_reader *reader)
+{
+	struct stdio *stdio = (struct stdio *)((char *)reader - offsetof(struct stdio, reader));
+
+	return wants_input(stdio) && stdio->lines.cap - stdio->lines.len > READ_BYTES &&
+	       read_in(stdio);
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -357,7 +397,7 @@ static void on_idle(uv_idle_t *idle)
 	struct stdio *stdio = idle->data;
 
 	if (wants_input(stdio))
-		read_in(stdio);
+		(void)read_in(stdio);
 }
 
 static void set_events(uv_poll_t *poll, int events)
@@ -398,12 +438,10 @@ static fw_error *on_start(struct fw_transport *transport)
 	if (stdio->in_flags < 0 || stdio->out_flags < 0)
 		return fw_error_from_errno(FW_HERE, EBADF, "standard input or output");
 	(void)uv_idle_init(loop, &stdio->idle);
-	(void)uv_prepare_init(loop, &stdio->prepare);
 	(void)uv_timer_init(loop, &stdio->flush);
 	stdio->idle.data = stdio;
-	stdio->prepare.data = stdio;
 	stdio->flush.data = stdio;
-	stdio->open_handles = 3;
+	stdio->open_handles = 2;
 	stdio->can_poll_in = uv_poll_init(loop, &stdio->in_poll, stdio->in) == 0;
 	if (stdio->can_poll_in) {
 		stdio->in_poll.data = stdio;
@@ -418,7 +456,9 @@ static fw_error *on_start(struct fw_transport *transport)
 			stdio->open_handles++;
 		}
 	}
-	(void)uv_prepare_start(&stdio->prepare, on_prepare);
+	stdio->writer.write = on_write;
+	stdio->reader.read = on_expected;
+	fw_linger_add(fw_server__linger(transport->server), &stdio->writer);
 	fw_exchange_init(&stdio->exchange, transport->server, &exchange_ops, false);
 	watch(stdio);
 	return NULL;
@@ -443,11 +483,12 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void close_all(struct stdio *stdio)
 {
-	if (uv_is_closing((uv_handle_t *)&stdio->prepare))
+	if (uv_is_closing((uv_handle_t *)&stdio->idle))
 		return;
 	fw_exchange_gone(&stdio->exchange);
 	uv_close((uv_handle_t *)&stdio->idle, on_handle_closed);
-	uv_close((uv_handle_t *)&stdio->prepare, on_handle_closed);
+	fw_linger_remove(fw_server__linger(stdio->base.server), &stdio->writer);
+	fw_linger_forget(fw_server__linger(stdio->base.server), &stdio->reader);
 	uv_close((uv_handle_t *)&stdio->flush, on_handle_closed);
 	if (stdio->can_poll_in)
 		uv_close((uv_handle_t *)&stdio->in_poll, on_handle_closed);

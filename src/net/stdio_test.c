@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@
 
 static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
 
-enum { REPLY_BYTES = 1000 * 1000, GUARDED_BYTES = 64 * 1024, GUARDED_MAX = 16 };
+enum { REPLY_BYTES = 1000 * 1000, GUARDED_BYTES = 64 * 1024, GUARDED_MAX = 16, REQUESTS = 20 };
 
 /* ---- a server that ends with its input ------------------------------------------- */
 
@@ -360,6 +361,58 @@ static void test_stdio__loop_spins_when_output_is_closed_and_http_continues(void
 	assert_true(turns < TURNS_MAX);
 }
 
+/* ---- many requests in one read ------------------------------------------------------ */
+
+static int output = -1;
+static int bytes_before; /* that the client can read while the last request is handled */
+
+static fw_error *look(fw_call *call, void *ctx)
+{
+	(void)ctx;
+	assert_int_equal(ioctl(output, FIONREAD, &bytes_before), 0);
+	fw_call_text(call, "seen");
+	return NULL;
+}
+
+static void test_stdio__first_replies_wait_for_the_last_request_of_a_read(void **state)
+{
+	static const char call[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
+		"\"look\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
+		"\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n";
+	char received[REQUESTS * 64 + 1024];
+	fw_tool tool = FW_TOOL_INIT;
+	fw_server *server = server_bare();
+	size_t lines = 0;
+	ssize_t n;
+	int in[2], out[2];
+
+	(void)state;
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	output = out[0];
+	tool.name = "look";
+	tool.handler = look;
+	tool.run = FW_RUN_INLINE;
+	assert_null(fw_server_add_tool(server, &tool));
+	assert_null(fw_server_listen_fds(server, in[0], out[1]));
+	for (int i = 0; i < REQUESTS; i++)
+		assert_int_equal(write(in[1], ping, sizeof ping - 1), sizeof ping - 1);
+	assert_int_equal(write(in[1], call, sizeof call - 1), sizeof call - 1);
+	(void)close(in[1]);
+	assert_null(fw_server_run(server));
+	fw_server_free(server);
+	n = read(out[0], received, sizeof received);
+	assert_true(n > 0);
+	for (ssize_t i = 0; i < n; i++)
+		lines += received[i] == '\n';
+	assert_int_equal(lines, REQUESTS + 1);
+	assert_true(bytes_before > 0);
+	(void)close(in[0]);
+	(void)close(out[0]);
+	(void)close(out[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +426,7 @@ int main(void)
 					  reset_allocator),
 		cmocka_unit_test(
 			test_stdio__loop_spins_when_output_is_closed_and_http_continues),
+		cmocka_unit_test(test_stdio__first_replies_wait_for_the_last_request_of_a_read),
 	};
 
 	return cmocka_run_group_tests_name("stdio", tests, NULL, NULL);

@@ -39,11 +39,13 @@ bool fw_slice_is(struct fw_slice slice, const char *json);
 /* The rest of fw_slice_equals(), for a string with escapes. */
 bool fw_slice__equals_decoded(struct fw_slice slice, const char *value, size_t len);
 
-/* For a value without a backslash. Inline, since most names differ in length: an escape only
- * makes a string longer. */
+/* For a value without a backslash. Inline, since most names differ in length (an escape only
+ * makes a string longer) or in their first character. */
 static inline bool fw_slice__equals(struct fw_slice slice, const char *value, size_t len)
 {
 	if (!fw_slice_is_string(slice) || slice.n < len + 2)
+		return false;
+	if (len && slice.p[1] != value[0] && slice.p[1] != '\\')
 		return false;
 	if (slice.n > len + 2)
 		return fw_slice__equals_decoded(slice, value, len);

@@ -442,7 +442,8 @@ static fw_error *begin(struct fw_alerting *alerting, const struct fw_alerting_op
 	(void)snprintf(alerting->state_file, sizeof alerting->state_file, "%s", path);
 	/* Not fatal: the server starts even if the disk is full. */
 	fw_error_free(save_state(alerting));
-	return start_thread(alerting);
+	/* Otherwise the first failure starts it. */
+	return alerting->share ? start_thread(alerting) : NULL;
 }
 
 fw_error *fw_alerting_new(const struct fw_alerting_options *options,
@@ -489,6 +490,14 @@ void fw_alerting_free(struct fw_alerting *alerting)
 
 /* ---- called by the server -------------------------------------------------------------- */
 
+/* Locked. A server without failures needs no thread: with one thread, each of its system calls
+ * is cheaper. If it cannot be started, the next failure tries again. */
+static void ensure_thread(struct fw_alerting *alerting)
+{
+	if (!alerting->queue.pid)
+		fw_error_free(start_thread(alerting));
+}
+
 void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const char *client)
 {
 	bool must_wake;
@@ -501,6 +510,7 @@ void fw_alerting_note(struct fw_alerting *alerting, const fw_error *err, const c
 		alerting->is_stale = true;
 		must_wake = true;
 	}
+	ensure_thread(alerting);
 	fw_queue_thread_unlock(&alerting->queue);
 	if (must_wake)
 		fw_queue_thread_wake(&alerting->queue);
@@ -510,6 +520,7 @@ void fw_alerting_wake(struct fw_alerting *alerting)
 {
 	fw_queue_thread_lock(&alerting->queue);
 	alerting->is_changed = true;
+	ensure_thread(alerting);
 	fw_queue_thread_unlock(&alerting->queue);
 	fw_queue_thread_wake(&alerting->queue);
 }
