@@ -133,19 +133,19 @@ fw_error *fw_link_raise_ending(const struct fw_link *link, const struct fw_link_
 	return err;
 }
 
-static bool has_framing(const fw_error *err)
+static bool has_field(const fw_error *err, const char *name)
 {
 	fw_field field;
 
-	return err && fw_error_find_field(err, FW_LINK_FRAMING, &field);
+	return err && fw_error_find_field(err, name, &field);
 }
 
-/* Whether another attempt would fail in the same way: there is no such program, it may not or
- * cannot be run, its output is never lines, or the URL is none. What a server answers says
- * nothing about that. */
+/* Another attempt would fail in the same way: there is no such program, it may not or cannot be
+ * run, its output is never lines, the URL is none, or no MCP server is there. Otherwise what a
+ * server answers says nothing about that. */
 static bool is_permanent(const fw_error *cause)
 {
-	if (has_framing(cause))
+	if (has_field(cause, FW_LINK_FRAMING) || has_field(cause, FW_LINK_ENDPOINT))
 		return true;
 	if (!cause || fw_error_delivery(cause) == FW_REPLIED)
 		return false;
@@ -159,16 +159,24 @@ static bool is_permanent(const fw_error *cause)
 	}
 }
 
-fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause)
+fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause,
+				    bool has_succeeded)
 {
-	fw_error *err = is_permanent(cause) ? fw_raise_upstream_cannot_start(name, reason)
-					    : fw_raise_upstream_start_failed(name, reason);
+	/* A server that is replaced or under maintenance answers like a wrong URL. */
+	bool is_away = has_succeeded && has_field(cause, FW_LINK_ENDPOINT);
+	fw_error *err = is_permanent(cause) && !is_away
+				? fw_raise_upstream_cannot_start(name, reason)
+				: fw_raise_upstream_start_failed(name, reason);
 
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
 	/* What is known about this failure is better advice than what the code says. */
-	if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
+	if (is_away)
+		fw_error_set_hint(err,
+				  "Try again later: the server was at this URL before, and "
+				  "may be restarting.");
+	else if (cause && strcmp(fw_error_hint(cause), fw_error_row(cause)->hint) != 0)
 		fw_error_set_hint(err, fw_error_hint(cause));
 	else if (cause && fw_error_detail(cause) && fw_error_code(cause) == FW_UPSTREAM_EXITED)
 		fw_error_set_hint(err,

@@ -17,6 +17,7 @@
 #include <faultwire/error.h>
 
 #include "base/loop.h"
+#include "io/fetch.h"
 #include "rpc/slice.h"
 
 struct fw_fetcher;
@@ -130,9 +131,14 @@ void fw_link_drop_partial(struct fw_link *link);
 /* A field of upstream.garbled: what the output is instead of lines. */
 #define FW_LINK_FRAMING "framing"
 
+/* A field of the error for a response that no MCP server gives: what is at the URL instead. */
+#define FW_LINK_ENDPOINT FW_FETCH_ENDPOINT
+
 /* A server that could not be started: upstream.cannot_start if the cause does not go away by
- * itself, otherwise upstream.start_failed; not sent. Consumes `cause`, which may be NULL. */
-fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause);
+ * itself, otherwise upstream.start_failed; not sent. Consumes `cause`, which may be NULL.
+ * `has_succeeded`: this was the right URL before. */
+fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause,
+				    bool has_succeeded);
 
 /* HTTP: the version for MCP-Protocol-Version; NULL: none yet. Borrowed, static. */
 void fw_link_set_version(struct fw_link *link, const char *version, bool is_modern);

@@ -155,8 +155,8 @@ fw_error *fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 	err = fw_child_start(loop, &options, &link->child);
 	if (err) {
 		fw__release(link);
-		return fw_link_raise_not_started(base->target->name, fw_error_message(err),
-						 err);
+		return fw_link_raise_not_started(base->target->name, fw_error_message(err), err,
+						 false);
 	}
 	*ret_link = &link->base;
 	return NULL;

@@ -264,17 +264,19 @@ static fw_error *raise_refused(const struct fw_link_http *link, struct fw_fetch 
 }
 
 static const char path_hint[] =
-	"Check the path of the URL: the endpoint of an MCP server often ends in /mcp.";
+	"Have the operator check the path of the URL: the endpoint of an MCP server often ends "
+	"in /mcp.";
 static const char method_hint[] =
-	"Check the path of the URL: this one takes no POST. The transport of 2024 (often /sse) "
+	"Have the operator check the path of the URL: this one takes no POST. The transport of "
+	"2024 (often /sse) "
 	"is "
 	"not supported; use the Streamable HTTP endpoint of the server (often /mcp).";
 static const char redirect_hint[] =
 	"If the server has moved, use its new URL; if it redirects to a login, it needs "
 	"credentials in a header.";
-static const char page_hint[] =
-	"Check the URL: a web page is there, or the page of a proxy or a login, not an MCP "
-	"server.";
+static const char page_hint[] = "Have the operator check the URL: a web page is there, or the "
+				"page of a proxy or a login, not an MCP "
+				"server.";
 
 /* A response that is not a success, and no message either. `reason` is why a redirect is
  * not followed. */
@@ -307,10 +309,13 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 					 status == 404 || status == 410 ? text : name);
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	}
-	if (status == 404 && !link->session[0])
+	if ((status == 404 || status == 410) && !link->session[0]) {
 		fw_error_set_hint(err, path_hint);
-	else if (status == 405)
+		fw_error_add_string(err, FW_LINK_ENDPOINT, "none");
+	} else if (status == 405) {
 		fw_error_set_hint(err, method_hint);
+		fw_error_add_string(err, FW_LINK_ENDPOINT, "no POST");
+	}
 	fw_error_add_i64(err, "http_status", status);
 	fw_error_set_delivery(err, FW_REPLIED);
 	if (post->body.len) {
@@ -376,8 +381,10 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 			       type ? type : "not stated");
 	}
 	err = invalid(link, reason);
-	if (is_type(type, "text/html"))
+	if (is_type(type, "text/html")) {
 		fw_error_set_hint(err, page_hint);
+		fw_error_add_string(err, FW_LINK_ENDPOINT, "web page");
+	}
 	return err;
 }
 

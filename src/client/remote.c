@@ -48,8 +48,9 @@ static void cancel_upstream(struct fw_remote *remote, const struct fw_remote_pen
 
 static void expire(struct fw_remote *remote, struct fw_remote_pending *pending)
 {
-	fw_error *err =
-		fw_raise_upstream_timeout(remote->options.target.name, pending->deadline_ms);
+	/* Progress and questions have set other deadlines, so this is the time of all. */
+	uint64_t waited_ms = pending->spent_ms + (pending->due_ms - pending->since_ms);
+	fw_error *err = fw_raise_upstream_timeout(remote->options.target.name, waited_ms);
 
 	fw_error_set_delivery(err, pending->is_waiting ? FW_NOT_SENT : FW_SENT);
 	cancel_upstream(remote, pending, "deadline exceeded");
@@ -101,6 +102,20 @@ void fw_remote__watch(struct fw_remote *remote, uint64_t due_ms)
 		return;
 	remote->timer_ms = due_ms;
 	fw_timer_set(remote->timer, due_ms > now ? due_ms - now : 0);
+}
+
+/* 0: none from now on. */
+static void set_deadline(struct fw_remote *remote, struct fw_remote_pending *pending,
+			 uint32_t deadline_ms)
+{
+	uint64_t now = uv_now(&remote->loop->uv);
+
+	if (pending->due_ms)
+		pending->spent_ms += now - pending->since_ms;
+	pending->since_ms = now;
+	pending->due_ms = deadline_ms ? now + deadline_ms : 0;
+	if (pending->due_ms)
+		fw_remote__watch(remote, pending->due_ms);
 }
 
 /* ---- the table of requests ------------------------------------------------------ */
@@ -338,11 +353,7 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 	}
 	pending->serial = pending->is_waiting ? 0 : fw_link_accepted(remote->link);
 	remote->counts.sent++;
-	if (request->deadline_ms) {
-		pending->deadline_ms = request->deadline_ms;
-		pending->due_ms = uv_now(&remote->loop->uv) + request->deadline_ms;
-		fw_remote__watch(remote, pending->due_ms);
-	}
+	set_deadline(remote, pending, request->deadline_ms);
 	if (ret_key)
 		*ret_key = pending->id;
 	return NULL;
@@ -408,9 +419,7 @@ void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t dea
 
 	if (!pending)
 		return;
-	pending->due_ms = deadline_ms ? uv_now(&remote->loop->uv) + deadline_ms : 0;
-	if (pending->due_ms)
-		fw_remote__watch(remote, pending->due_ms);
+	set_deadline(remote, pending, deadline_ms);
 }
 
 void fw_remote_prefer_legacy(struct fw_remote *remote)
@@ -532,6 +541,7 @@ void fw_remote__open(struct fw_remote *remote)
 	fw_error_free(remote->greeting.refused);
 	remote->greeting.refused = NULL;
 	remote->version = FW_V_NONE;
+	remote->is_compressed = false;
 	remote->counts.connects++;
 	remote->first_id = remote->last_id + 1;
 	err = fw_link_open(remote->loop, remote->fetcher, &remote->options.target,

@@ -2,10 +2,10 @@
  * remote_framing.c - programs whose output has messages, but not one UTF-8 line each.
  *
  * The usual mistakes are few: UTF-16, line ends that are CR or NUL or missing, headers as
- * language servers send them, and indented JSON. No line of such output is a reply, so every
- * call would fail at its deadline. The replies can be recognised, however: then the call
- * fails at once, with a hint that names the mistake. They are not used as replies, because
- * other clients cannot read them either.
+ * language servers send them, indented JSON, and compressed output. No line of such output
+ * is a reply, so every call would fail at its deadline. The replies can be recognised,
+ * however: then the call fails at once, with a hint that names the mistake. They are not
+ * used as replies, because other clients cannot read them either.
  */
 #include <string.h>
 
@@ -30,6 +30,7 @@ static const char ends_in_nul[] = "NUL line ends";
 static const char no_newline[] = "no newline";
 static const char has_headers[] = "Content-Length headers";
 static const char many_lines[] = "several lines";
+static const char compressed[] = "compression";
 
 static const char *hint_of(const char *reason)
 {
@@ -49,6 +50,8 @@ static const char *hint_of(const char *reason)
 			       "per line and no headers." },
 		{ many_lines, "Report this to the operator: the upstream writes indented JSON; "
 			      "the protocol has one message per line." },
+		{ compressed, "Report this to the operator: the upstream compresses its "
+			      "output; the protocol is plain text, one message per line." },
 	};
 
 	for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
@@ -182,12 +185,43 @@ static bool is_indented_reply(struct fw_remote *remote, struct fw_text line)
 	       fw_remote__find(remote, remote->indented_id);
 }
 
+/* ---- compressed output ------------------------------------------------------------- */
+
+/* No text begins with these bytes. Of zlib, only its usual and its best level are known. */
+static bool starts_compressed(struct fw_text text)
+{
+	static const char *const starts[] = {
+		"\x1f\x8b\x08",     /* gzip */
+		"\x28\xb5\x2f\xfd", /* zstd */
+		"\x78\x9c",
+		"\x78\xda",
+	};
+
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		if (fw_text_starts(text, starts[i]))
+			return true;
+	return false;
+}
+
+/* Only the beginning of a stream can be recognised, and all output may be one stream. */
+static bool is_compressed(struct fw_remote *remote, struct fw_text text)
+{
+	remote->is_compressed = remote->is_compressed || starts_compressed(text);
+	return remote->is_compressed;
+}
+
+/* ---- lines of a message ------------------------------------------------------------- */
+
 const char *fw_remote__framing(struct fw_remote *remote, const struct fw_remote_pending *only,
 			       struct fw_text line, uint64_t *ret_id)
 {
 	if (is_indented_reply(remote, line)) {
 		*ret_id = remote->indented_id;
 		return many_lines;
+	}
+	if (is_compressed(remote, line) && only) {
+		*ret_id = only->id;
+		return compressed;
 	}
 	if (only && fw_text_starts(line, "Content-Length:")) {
 		*ret_id = only->id;
@@ -201,10 +235,17 @@ const char *fw_remote__framing(struct fw_remote *remote, const struct fw_remote_
 void fw_remote__partial(void *ctx, const char *text, size_t len)
 {
 	struct fw_remote *remote = ctx;
+	const struct fw_remote_pending *only = fw_remote__only_one(remote);
 	char last = text[len - 1];
 
-	if (remote->alarm_ms || !remote->outstanding || len < SHORTEST_REPLY ||
-	    !(last == '}' || last == '\r' || last == '\0'))
+	if (remote->alarm_ms || !remote->outstanding)
+		return;
+	if (is_compressed(remote, (struct fw_text){ text, len })) {
+		if (only)
+			fw_remote__sound(remote, compressed, only->id);
+		return;
+	}
+	if (len < SHORTEST_REPLY || !(last == '}' || last == '\r' || last == '\0'))
 		return;
 	/* The newline may still follow. */
 	remote->alarm = NULL;

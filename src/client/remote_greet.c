@@ -37,7 +37,8 @@ static fw_error *raise_failure(const struct fw_remote *remote, const char *reaso
 	if (!cause || !is_final(cause)) {
 		if (!reason)
 			reason = cause ? fw_error_message(cause) : "the handshake failed";
-		return fw_link_raise_not_started(remote->options.target.name, reason, cause);
+		return fw_link_raise_not_started(remote->options.target.name, reason, cause,
+						 remote->greeting.has_succeeded);
 	}
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	return err;
@@ -50,7 +51,8 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
 		fw_error_free(remote->start_err);
 		remote->start_err = fw_link_raise_not_started(remote->options.target.name,
-							      fw_error_message(cause), cause);
+							      fw_error_message(cause), cause,
+							      remote->greeting.has_succeeded);
 		fw_remote__watch(remote, uv_now(&remote->loop->uv) + 4 * FW_LIMIT_DEATH_MS);
 		return;
 	}
@@ -103,6 +105,7 @@ static void become_ready(struct fw_remote *remote, enum fw_version version,
 	remote->version = version;
 	remote->greeting.step = FW_STEP_NONE;
 	remote->greeting.is_renewal = false;
+	remote->greeting.has_succeeded = true;
 	fw_error_free(remote->greeting.refused);
 	remote->greeting.refused = NULL;
 	remote->greeting.era = is_modern ? FW_REMOTE_MODERN : FW_REMOTE_LEGACY;

@@ -21,14 +21,15 @@ struct fw_remote_pending {
 	struct fw_remote_pending *previous;
 	struct fw_remote_pending *bucket_next;
 	uint64_t id;
-	uint64_t serial; /* of its message, as in fw_link_accepted(); 0: not sent, or HTTP */
-	uint64_t due_ms; /* in loop time; 0: no deadline */
-	uint32_t deadline_ms;
-	bool is_tool;     /* tools/call */
-	bool is_stream;   /* not counted in `outstanding` */
-	bool is_waiting;  /* not sent: a handshake is in progress */
-	bool is_unsent;   /* it was accepted, but the process has not read it */
-	bool is_repeated; /* sent again in a new session */
+	uint64_t serial;   /* of its message, as in fw_link_accepted(); 0: not sent, or HTTP */
+	uint64_t due_ms;   /* in loop time; 0: no deadline runs */
+	uint64_t since_ms; /* when the deadline that runs was set; loop time */
+	uint64_t spent_ms; /* of the deadlines that ran before */
+	bool is_tool;      /* tools/call */
+	bool is_stream;    /* not counted in `outstanding` */
+	bool is_waiting;   /* not sent: a handshake is in progress */
+	bool is_unsent;    /* it was accepted, but the process has not read it */
+	bool is_repeated;  /* sent again in a new session */
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress;
 	void *ctx;
@@ -48,6 +49,7 @@ struct fw_remote_greeting {
 	bool is_opening;        /* its first request is being sent */
 	bool prefers_legacy;    /* of an era that is not known: initialize comes first */
 	fw_error *refused;      /* why that was refused; NULL: it was not */
+	bool has_succeeded;     /* once: what the server is, is known */
 	uint64_t due_ms;
 	struct fw_buf hello;
 };
@@ -73,6 +75,7 @@ struct fw_remote {
 	fw_error *start_err; /* why the link could not be opened, or must end; for the timer */
 	uint64_t alarm_ms;   /* text says that no answer comes: the call fails then; 0: no */
 	const char *alarm;   /* what text that is; NULL: a line that has not ended */
+	bool is_compressed;  /* the output was, and no message has come since */
 	uint64_t alarm_id;   /* of the call */
 	unsigned indented;   /* members of an indented message that were seen */
 	uint64_t indented_id;
@@ -112,6 +115,10 @@ void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pendin
 /* ---- remote_receive.c ---- */
 
 extern const struct fw_link_callbacks fw_remote__callbacks;
+/* The only request in progress, if there is one; NULL: none, or several. */
+struct fw_remote_pending *fw_remote__only_one(const struct fw_remote *remote);
+/* Text that is no answer was printed: the request `id` fails unless its answer follows soon. */
+void fw_remote__sound(struct fw_remote *remote, const char *alarm, uint64_t id);
 /* Text that is no answer was printed a while ago, and no answer has come. */
 void fw_remote__alarm(struct fw_remote *remote);
 

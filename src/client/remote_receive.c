@@ -47,16 +47,19 @@ static fw_error *invalid(const struct fw_remote *remote, const char *reason)
 	return fw_raise_upstream_invalid_reply(name_of(remote), reason);
 }
 
-/* The request that a message without a usable id belongs to, if that is certain. */
-static struct fw_remote_pending *only_one(const struct fw_remote *remote, uint64_t key)
+struct fw_remote_pending *fw_remote__only_one(const struct fw_remote *remote)
 {
 	struct fw_remote_pending *at = remote->first;
 
-	if (key)
-		return fw_remote__find(remote, key);
 	while (at && at->is_stream)
 		at = at->next;
 	return remote->outstanding == 1 ? at : NULL;
+}
+
+/* The request that a message without a usable id belongs to, if that is certain. */
+static struct fw_remote_pending *only_one(const struct fw_remote *remote, uint64_t key)
+{
+	return key ? fw_remote__find(remote, key) : fw_remote__only_one(remote);
 }
 
 /* ---- broken text ------------------------------------------------------------------ */
@@ -133,10 +136,16 @@ static void stray(struct fw_remote *remote, const char *text, size_t len)
 							       : NULL;
 		remote->alarm_id = only->id;
 	}
-	if (remote->alarm) {
-		remote->alarm_ms = uv_now(&remote->loop->uv) + FW_LIMIT_CRASH_REPORT_MS;
-		fw_remote__watch(remote, remote->alarm_ms);
-	}
+	if (remote->alarm)
+		fw_remote__sound(remote, remote->alarm, remote->alarm_id);
+}
+
+void fw_remote__sound(struct fw_remote *remote, const char *alarm, uint64_t id)
+{
+	remote->alarm = alarm;
+	remote->alarm_id = id;
+	remote->alarm_ms = uv_now(&remote->loop->uv) + FW_LIMIT_CRASH_REPORT_MS;
+	fw_remote__watch(remote, remote->alarm_ms);
 }
 
 void fw_remote__alarm(struct fw_remote *remote)
@@ -144,6 +153,9 @@ void fw_remote__alarm(struct fw_remote *remote)
 	struct fw_remote_pending *pending;
 
 	remote->alarm_ms = 0;
+	/* What follows is not a part of this answer. */
+	if (remote->is_compressed && remote->link)
+		fw_link_drop_partial(remote->link);
 	if (!remote->alarm)
 		fw_remote__check_partial(remote);
 	else if ((pending = fw_remote__find(remote, remote->alarm_id)))
@@ -332,6 +344,15 @@ static void take_question(struct fw_remote *remote, uint64_t key, const struct f
 				 (struct fw_slice){ refusal, sizeof refusal - 1 });
 }
 
+/* An HTTP response, for example of another API. */
+static fw_error *raise_other_json(const struct fw_remote *remote)
+{
+	fw_error *err = invalid(remote, "it is JSON, but no JSON-RPC message");
+
+	fw_error_add_string(err, FW_LINK_ENDPOINT, "other JSON");
+	return err;
+}
+
 /* 2025-03-26 allows a server to answer in batches. */
 static void take_batch(struct fw_remote *remote, uint64_t key, const char *text, size_t len);
 
@@ -341,7 +362,9 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 
 	/* Programs on other systems begin their output with it. */
 	fw_utf8_skip_mark(&text, &len);
-	if (fw_slice_scan(text, len, remote->options.depth, &scan) != FW_SCAN_OK) {
+	if (fw_slice_scan(text, len, remote->options.depth, &scan) == FW_SCAN_OK)
+		remote->is_compressed = false;
+	if (scan.status != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
 			take_batch(remote, key, text, len);
@@ -360,9 +383,7 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 		struct fw_remote_pending *pending = fw_remote__find(remote, key);
 
 		if (pending)
-			fail_with(remote, pending,
-				  invalid(remote, "it is JSON, but no JSON-RPC message"), text,
-				  len);
+			fail_with(remote, pending, raise_other_json(remote), text, len);
 	} else {
 		/* A log line in JSON. */
 		stray(remote, text, len);
@@ -495,7 +516,8 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 		err = remote->greeting.refused;
 		remote->greeting.refused = NULL;
 	} else if (remote->state == FW_REMOTE_GREETING) {
-		err = fw_link_raise_not_started(name_of(remote), fw_error_message(err), err);
+		err = fw_link_raise_not_started(name_of(remote), fw_error_message(err), err,
+						remote->greeting.has_succeeded);
 	}
 	fw_remote__go_down(remote, ending, err);
 }

@@ -113,6 +113,14 @@ static void put_place(const char *url, char *ret_place, size_t size)
 			       user ? user + 1 : host + 3);
 }
 
+static fw_error *raise_not_http(const char *place)
+{
+	fw_error *err = fw_raise_transport_protocol_violation(place, "its answer is not HTTP");
+
+	fw_error_add_string(err, FW_FETCH_ENDPOINT, "not HTTP");
+	return err;
+}
+
 static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 {
 	char place[512];
@@ -129,7 +137,7 @@ static fw_error *error_of(const struct fw_fetch *fetch, CURLcode result)
 	else if (result == CURLE_COULDNT_CONNECT && is_unreachable(fetch))
 		err = fw_raise_transport_unreachable(place);
 	else if (result == CURLE_UNSUPPORTED_PROTOCOL && fetch->is_begun)
-		err = fw_raise_transport_protocol_violation(place, "its answer is not HTTP");
+		err = raise_not_http(place);
 	else if ((tls = fw_fetch__raise_tls(fetch->easy, result, fetch->text, place)))
 		err = tls;
 	else

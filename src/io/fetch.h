@@ -33,6 +33,9 @@ void fw_fetcher_free(struct fw_fetcher *fetcher);
 /* Whether a request is in progress. */
 bool fw_fetcher_is_busy(const struct fw_fetcher *fetcher);
 
+/* A field of the error for an answer that no server of this URL gives: what is there instead. */
+#define FW_FETCH_ENDPOINT "endpoint"
+
 struct fw_fetch_callbacks {
 	/* The head is complete. May be NULL. */
 	void (*head)(void *ctx, struct fw_fetch *fetch);

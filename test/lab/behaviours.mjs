@@ -22,6 +22,7 @@
 
 import { spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
+import { deflateSync, gzipSync } from 'node:zlib';
 
 const STDIO = ['stdio'];
 const HTTP = ['http'];
@@ -116,6 +117,9 @@ const stream = [
 	// The byte after the newline of UTF-16 is left out, so that it does not spoil the next row.
 	{ name: 'utf16', does: 'replies in UTF-16, as a redirect in a Windows shell does', on: STDIO, act: (c) => c.raw(Buffer.from(`\ufeff${message(c, { result: text('fine') })}\r\n`, 'utf16le').subarray(0, -1)), expect: garbled, has: framing('UTF-16') },
 	{ name: 'utf16_at_start', does: 'answers the handshake in UTF-16', on: STDIO, at: 'start', act: (c) => c.raw(Buffer.from(`${message(c, { result: c.hello() })}\n`, 'utf16le').swap16()), expect: cannotStart, has: (answer) => JSON.stringify(answer).includes('writes UTF-16'), heals: false },
+	{ name: 'gzip', does: 'replies in gzip', on: STDIO, act: (c) => c.raw(gzipSync(`${message(c, { result: text('fine') })}\n`)), expect: garbled, has: framing('compression') },
+	{ name: 'deflate', does: 'replies in the format of zlib', on: STDIO, act: (c) => c.raw(deflateSync(`${message(c, { result: text('fine') })}\n`)), expect: garbled, has: framing('compression') },
+	{ name: 'gzip_at_start', does: 'answers the handshake in gzip', on: STDIO, at: 'start', act: (c) => c.raw(gzipSync(`${message(c, { result: c.hello() })}\n`)), expect: cannotStart, has: (answer) => JSON.stringify(answer).includes('compresses its output'), heals: false },
 	{ name: 'cr_line_end', does: 'ends the reply with CR', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\r`), expect: garbled, has: framing('CR line ends') },
 	{ name: 'nul_line_end', does: 'ends the reply with a NUL byte', on: STDIO, act: (c) => c.raw(`${message(c, { result: text('fine') })}\0`), expect: garbled, has: framing('NUL line ends') },
 	{ name: 'no_newline', does: 'replies without a newline', on: STDIO, act: (c) => c.raw(message(c, { result: text('fine') })), expect: garbled, has: framing('no newline') },
@@ -194,11 +198,15 @@ const http = [
 	{ name: 'dns', does: 'the host name does not exist', on: HTTP, at: 'spawn', url: () => 'http://no-such-host.invalid/mcp', expect: fails('transport.name_not_resolved', 'transport', 'not_sent', 'backoff'), heals: false },
 	{ name: 'refused', does: 'nothing listens on the port', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.closedPort}/mcp`, expect: fails('transport.connection_refused', 'transport', 'not_sent', 'backoff'), heals: false },
 	{ name: 'tls_to_plain', does: 'speaks plain HTTP on an https address', on: HTTP, at: 'spawn', url: (lab) => `https://127.0.0.1:${lab.port}/mcp`, expect: fails('transport.tls_failed', 'transport', 'not_sent', 'never'), heals: false },
-	{ name: 'not_http', does: 'greets with another protocol', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.otherPort}/mcp`, expect: notStarted, heals: false },
+	{ name: 'not_http', does: 'greets with another protocol', on: HTTP, at: 'spawn', url: (lab) => `http://127.0.0.1:${lab.otherPort}/mcp`, expect: cannotStart, heals: false },
 	{ name: 'http_401_at_start', does: '401 to the handshake, with WWW-Authenticate', on: HTTP, at: 'start', act: status(401, { 'www-authenticate': 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource"' }), expect: { ...unauthorized, anyDelivery: true }, has: (answer) => JSON.stringify(answer).includes('resource_metadata') },
-	{ name: 'http_404_at_start', does: '404 to the handshake', on: HTTP, at: 'start', act: status(404), expect: notStarted },
+	{ name: 'http_404_at_start', does: '404 to the handshake', on: HTTP, at: 'start', act: status(404), expect: cannotStart },
+	{ name: 'http_405_at_start', does: '405 to the handshake', on: HTTP, at: 'start', act: status(405, { allow: 'GET' }), expect: cannotStart },
+	{ name: 'http_410_at_start', does: '410 to the handshake', on: HTTP, at: 'start', act: status(410), expect: cannotStart },
+	{ name: 'http_503_at_start', does: '503 to the handshake', on: HTTP, at: 'start', act: status(503), expect: notStarted },
+	{ name: 'other_json_at_start', does: 'the JSON of another API to the handshake', on: HTTP, at: 'start', act: status(200, {}, '{"status":"ok"}', 'application/json'), expect: cannotStart },
 	{ name: 'http_500_at_start', does: '500 to the handshake', on: HTTP, at: 'start', act: status(500), expect: notStarted },
-	{ name: 'html_at_start', does: 'a page of HTML to the handshake', on: HTTP, at: 'start', act: status(200, {}, page, 'text/html'), expect: notStarted },
+	{ name: 'html_at_start', does: 'a page of HTML to the handshake', on: HTTP, at: 'start', act: status(200, {}, page, 'text/html'), expect: cannotStart },
 	{ name: 'http_401', does: '401 with WWW-Authenticate', on: HTTP, act: status(401, { 'www-authenticate': 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource", scope="files:read"' }), expect: unauthorized, has: (answer) => JSON.stringify(answer).includes('files:read') },
 	{ name: 'http_403', does: '403 insufficient_scope', on: HTTP, act: status(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="files:write"' }), expect: { ...unauthorized, also: ['auth.forbidden'] }, has: (answer) => JSON.stringify(answer).includes('files:write') },
 	{ name: 'session_lost', does: '404 once, because it forgot the session', on: HTTP, era: 'legacy', act: (c) => (c.once('session_lost') ? c.forget() : fine(c)), expect: null },

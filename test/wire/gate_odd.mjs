@@ -44,6 +44,16 @@ test('a byte order mark before a message', async () => {
 	await wire.end();
 });
 
+test('calls that are written together with initialize wait for a deadline before they are sent', async () => {
+	const wire = new Wire(['gate', ...quiet, '--deadline', '60', '--', 'node', '-e', program('')], faultwire);
+	const call = (id) => ({ id, method: 'tools/call', params: { name: 'ok', arguments: {} } });
+	const messages = [{ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } }, { method: 'notifications/initialized' }, call(2), call(3)];
+	wire.send(messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join(''));
+	// The input stays open: its end would be an event that sends them.
+	for (const id of [2, 3]) assert.equal(text(await wire.next((message) => message.id === id, 20000)), 'fine');
+	await wire.end();
+});
+
 test('a notification with an id that is null', async () => {
 	const wire = await node(`log: (id) => { send({ id: null, method: 'notifications/message', params: { level: 'info', data: 'said' } }); say(id, 'done'); }`);
 	assert.equal(text(await wire.call('log')), 'done');
@@ -96,6 +106,27 @@ test('a call that a program has not read before it exits is sent again, and runs
 	assert.equal(text(await wire.call('t')), 'fine');
 	assert.equal(text(await wire.call('t')), 'fine');
 	assert.equal(readFileSync(runs, 'utf8'), 'ran\nran\n');
+	await wire.end();
+});
+
+test('a timeout after progress names the time of the first deadline', async () => {
+	const wire = await started('--deadline', '1', '--era', 'legacy', '--', 'node', '-e', program(`slow: (id, { _meta }) => setTimeout(() => send({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress: 1 } }), 700)`));
+	const began = Date.now();
+	const error = canonical(await wire.call('slow', {}, { progressToken: 'p' }));
+	assert.equal(error.code, 'upstream.timeout');
+	assert.ok(error.context.timeout_ms >= 1600 && error.context.timeout_ms <= Date.now() - began + 10, error.message);
+	await wire.end();
+});
+
+test('a call behind a compressed stream is garbled, and so are those that follow', async () => {
+	// One stream for all replies, so that only its beginning can be recognised.
+	const stream = `const zip = require('zlib').createGzip(); zip.on('data', write); const reply = (id) => { zip.write(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } }) + '\\n'); zip.flush(); };`;
+	const wire = await node('zipped: (id) => reply(id)', stream);
+	for (let i = 0; i < 3; i++) {
+		const error = canonical(await wire.call('zipped'));
+		assert.deepEqual([error.code, error.context.framing, error.delivery], ['upstream.garbled', 'compression', 'replied']);
+	}
+	assert.equal(text(await wire.call('ok')), 'fine');
 	await wire.end();
 });
 

@@ -8,8 +8,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { bin as faultwire, scratch } from './lib/cli.mjs';
+import { until } from './lib/govern.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
-import { web, words } from '../programs/web.mjs';
+import { json, web, words } from '../programs/web.mjs';
 
 process.env.XDG_STATE_HOME = scratch();
 const quiet = ['--log', 'off', '--audit', 'off', '--incidents', 'off', '--deadline', '20'];
@@ -30,11 +31,11 @@ async function called(url, env = {}) {
 
 const answer = (status, headers, body = '') => (req, res) => Boolean(res.writeHead(status, headers).end(body));
 for (const [what, first, code, message, hint] of [
-	['a web page', answer(200, { 'content-type': 'text/html' }, '<html>Welcome</html>'), 'upstream.start_failed', /content type is text\/html/, /a web page is there/],
-	['a path that does not exist', answer(404, {}, 'Not Found'), 'upstream.start_failed', /endpoint of 127\.0\.0\.1 not found/, /often ends in \/mcp/],
-	['an endpoint of the transport of 2024', answer(405, { allow: 'GET' }), 'upstream.start_failed', /HTTP 405/, /transport of 2024 \(often \/sse\) is not supported/],
+	['a web page', answer(200, { 'content-type': 'text/html' }, '<html>Welcome</html>'), 'upstream.cannot_start', /content type is text\/html/, /a web page is there/],
+	['a path that does not exist', answer(404, {}, 'Not Found'), 'upstream.cannot_start', /endpoint of 127\.0\.0\.1 not found/, /often ends in \/mcp/],
+	['an endpoint of the transport of 2024', answer(405, { allow: 'GET' }), 'upstream.cannot_start', /HTTP 405/, /transport of 2024 \(often \/sse\) is not supported/],
 	['a redirect to a login', answer(302, { location: 'https://login.example.com/' }), 'transport.protocol_violation', /redirects to another host/, /needs credentials in a header/],
-	['an endpoint of something else', answer(200, { 'content-type': 'application/json' }, '{"status":"ok"}'), 'upstream.start_failed', /no JSON-RPC message/, /./],
+	['an endpoint of something else', answer(200, { 'content-type': 'application/json' }, '{"status":"ok"}'), 'upstream.cannot_start', /no JSON-RPC message/, /./],
 ])
 	test(`the URL is ${what}`, async () => {
 		const server = await web(() => {}, first);
@@ -42,8 +43,38 @@ for (const [what, first, code, message, hint] of [
 		assert.equal(error.code, code);
 		assert.match(error.message, message);
 		assert.match(error.hint, hint);
+		// It is the operator who can do something, so nobody waits and repeats.
+		assert.equal(error.retry, 'never');
 		await server.stop();
 	});
+
+test('a server that is replaced looks like a wrong URL', async () => {
+	let isReplaced = false;
+	const server = await web((req, res, { id }) => words(res, id, 'here'), (req, res, { id, method }) => {
+		if (isReplaced) return answer(404, {}, 'Not Found')(req, res);
+		if (method !== 'initialize') return false;
+		json(res, id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'web', version: '1' } }, 200, { 'mcp-session-id': 'one' });
+		return true;
+	});
+	const wire = new Wire(['gate', ...quiet, '--era', 'legacy', '--url', server.url], faultwire);
+	test.after(() => wire.child.kill());
+	await wire.initialize();
+	assert.equal(text(await wire.call('t')), 'here');
+	isReplaced = true;
+	const error = canonical(await wire.call('t'));
+	assert.deepEqual([error.code, error.retry, error.delivery], ['upstream.start_failed', 'backoff', 'not_sent']);
+	assert.match(error.hint, /Try again later: the server was at this URL before/);
+	isReplaced = false;
+	await until(async () => (await wire.call('t')).result?.content?.[0]?.text === 'here', 'the server is found again');
+	await wire.end();
+	await server.stop();
+});
+
+test('a host name that is not known may be known later', async () => {
+	const error = canonical(await called('http://no-such-host.invalid/mcp'));
+	assert.deepEqual([error.code, error.retry, error.delivery], ['transport.name_not_resolved', 'backoff', 'not_sent']);
+	assert.match(error.hint, /^Try again in a while; if that does not help, check the spelling/);
+});
 
 // ---- certificates
 
