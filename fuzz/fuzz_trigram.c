@@ -84,8 +84,12 @@ static void make_good(void)
 static void search(const struct fw_trigram *index)
 {
 	static const char *const texts[] = { "abc", "cdef_ (", "fa_", "no such", "b\na" };
+	static const char pattern[] = "[abc]{2}[a-z_]|f\\d{2}.*[a-fk]{3,}";
 	size_t words = index->count / 64 + 1;
+	struct fw_byte_runs runs;
 
+	fw_byte_runs_of_regex(pattern, sizeof pattern - 1, true, &runs);
+	MUST(runs.count == 2);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct fw_literals literals = { .count = 1 };
 		uint64_t *bits = calloc(words, sizeof *bits);
@@ -94,6 +98,9 @@ static void search(const struct fw_trigram *index)
 		memcpy(literals.list[0].text, texts[i], literals.list[0].len);
 		literals.also = i % 2 ? literals.list[0] : literals.also;
 		MUST(bits && fw_trigram_select(index, &literals, bits));
+		MUST(!(bits[words - 1] >> (index->count % 64)));
+		memset(bits, 0xff, (words - 1) * sizeof *bits);
+		fw_trigram_narrow(index, &runs, bits);
 		MUST(!(bits[words - 1] >> (index->count % 64)));
 		free(bits);
 	}

@@ -210,7 +210,7 @@ test('two servers share an index; the second keeps it when the first has ended',
 test('files that are not indexed are read: large, with several names, beyond the size limit', async () => {
 	const dir = tree();
 	const outside = repository({ 'twin.txt': 'nothing yet\n' });
-	write(dir, { 'large.txt': `${'filler line\n'.repeat(200000)}ibis\n`, 'bin.dat': 'ibis\0\n' });
+	write(dir, { 'large.txt': `${'filler line\n'.repeat(400000)}ibis\n`, 'bin.dat': 'ibis\0\n' });
 	for (let i = 0; i < 60; i++) write(dir, { [`noise/n${i}.txt`]: Array.from({ length: 3000 }, (_, j) => (((i + 1) * 7919 * (j + 1)) % 0xffffff).toString(36)).join(' ') });
 	linkSync(join(outside, 'twin.txt'), join(dir, 'twin.txt'));
 	const server = await indexed(dir, '--search-index-size', '1');
@@ -226,10 +226,10 @@ test('files that are not indexed are read: large, with several names, beyond the
 
 test('a large file that was binary is searched when it has become text', async () => {
 	const dir = tree();
-	write(dir, { 'image.bin': Buffer.concat([Buffer.from('ibis\n\0'), Buffer.alloc(3 << 20, 'x')]) });
+	write(dir, { 'image.bin': Buffer.concat([Buffer.from('ibis\n\0'), Buffer.alloc(9 << 20, 'x')]) });
 	const server = await indexed(dir);
 	same(await findByIndex(server, 'ibis'), []);
-	write(dir, { 'image.bin': `ibis\n${'x\n'.repeat(1 << 20)}` });
+	write(dir, { 'image.bin': `ibis\n${'x\n'.repeat(1 << 22)}` });
 	same(await findByIndex(server, 'ibis'), ['image.bin']);
 	await server.end();
 });

@@ -165,6 +165,8 @@ bool fw_candidates_each(const struct fw_candidates *candidates)
 			memset(view.bits, 0, words * sizeof *view.bits);
 			is_found =
 				fw_trigram_select(&view.index, candidates->literals, view.bits);
+			if (is_found && candidates->runs && candidates->runs->count)
+				fw_trigram_narrow(&view.index, candidates->runs, view.bits);
 		}
 	}
 	if (is_found)

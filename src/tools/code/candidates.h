@@ -6,17 +6,19 @@
 
 #include "tools/code/literal.h"
 #include "tools/code/repo.h"
+#include "tools/code/byte_runs.h"
 
 struct fw_candidates {
 	const struct fw_code_place *place;
 	const struct fw_literals *literals;
+	const struct fw_byte_runs *runs; /* may be NULL */
 	/* Called in the order of the paths; false ends it. */
 	bool (*file)(void *ctx, const char *path, size_t len);
 	void *ctx;
 };
 
 /*
- * Finds the files below the place that may contain one of the literals, among them each that was
+ * Finds the files below the place that may contain one of the literals and the runs, among them each that was
  * changed since the index was made. False: there is no usable index, and nothing was
  * called; walk instead.
  */

@@ -25,6 +25,7 @@ static void start_threads(struct fw_hunt *hunt)
 	unsigned wanted = fw_crew_size(hunt->options.threads);
 	sigset_t all, before;
 
+	hunt->has_started = true;
 	if (wanted > FW_HUNT_THREADS)
 		wanted = FW_HUNT_THREADS;
 	/* Signals are handled by the calling thread only. */
@@ -48,7 +49,6 @@ fw_error *fw_hunt_new(const struct fw_hunt_options *options, struct fw_hunt **re
 	hunt->cutoff = UINT64_MAX;
 	(void)pthread_mutex_init(&hunt->lock, NULL);
 	(void)pthread_cond_init(&hunt->added, NULL);
-	start_threads(hunt);
 	*ret_hunt = hunt;
 	return NULL;
 }
@@ -134,6 +134,9 @@ bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const 
 	if (hunt->count - hunt->next == FW_HUNT_BATCH)
 		(void)pthread_cond_signal(&hunt->added);
 	(void)pthread_mutex_unlock(&hunt->lock);
+	/* Few files take less time than to start a thread and to wait for its end. */
+	if (!hunt->has_started && hunt->count >= FW_HUNT_BATCH)
+		start_threads(hunt);
 	if (!is_added)
 		fw_hunt__fail(hunt, fw_raise_internal_out_of_memory());
 	return !hunt->is_ended;
@@ -160,8 +163,8 @@ size_t fw_hunt__take(struct fw_hunt *hunt, struct fw_hunt_file *ret_files, uint6
 	while (hunt->count - hunt->next < FW_HUNT_BATCH && !hunt->is_added && !hunt->is_ended)
 		(void)pthread_cond_wait(&hunt->added, &hunt->lock);
 	count = hunt->is_ended ? 0 : hunt->count - hunt->next;
-	if (count > FW_HUNT_BATCH)
-		count = FW_HUNT_BATCH;
+	if (count > FW_HUNT_SHARE)
+		count = FW_HUNT_SHARE;
 	if (count)
 		memcpy(ret_files, hunt->files + hunt->next, count * sizeof *ret_files);
 	*ret_first = hunt->next;

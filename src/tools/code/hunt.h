@@ -41,7 +41,7 @@ struct fw_hunt_options {
 	void *ctx;
 };
 
-/* Starts the threads. Raises internal.out_of_memory. */
+/* Raises internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_hunt_new(const struct fw_hunt_options *options,
 				   struct fw_hunt **ret_hunt);
 void fw_hunt_free(struct fw_hunt *hunt);
@@ -54,7 +54,7 @@ struct fw_hunt_where {
 	bool is_named;      /* by the client: the file itself may be a link */
 };
 
-/* Adds a file; files are added in the order of their paths. The path is copied. False: the
+/* Adds a file, and starts the threads if there are enough of them; files are added in the order of their paths. The path is copied. False: the
  * hunt has ended, add no more. */
 bool fw_hunt_add(struct fw_hunt *hunt, const struct fw_hunt_where *where, const char *path,
 		 size_t len);

@@ -149,6 +149,18 @@ static bool found(void *ctx, const struct fw_match *match)
 	return true;
 }
 
+static bool only_counts(void *ctx)
+{
+	return !is_shown(ctx);
+}
+
+static void counted(void *ctx, uint64_t lines)
+{
+	struct hunter *h = ctx;
+
+	h->matches += lines;
+}
+
 static bool is_stopped(void *ctx)
 {
 	struct hunter *h = ctx;
@@ -174,7 +186,11 @@ static bool grow(struct hunter *h, size_t room)
 static fw_error *search_piece(struct hunter *h, const char *text, size_t len, size_t known,
 			      bool *ret_is_text)
 {
-	const struct fw_matching matching = { found, is_stopped, h };
+	const struct fw_matching matching = { .found = found,
+					      .is_stopped = is_stopped,
+					      .ctx = h,
+					      .only_counts = only_counts,
+					      .counted = counted };
 
 	if (!fw_query_may_match(h->hunt->options.query, text, len))
 		return NULL;
@@ -337,7 +353,7 @@ static fw_error *begin(struct hunter *h)
 void fw_hunt__run(struct fw_hunt *hunt)
 {
 	struct hunter h = { .hunt = hunt };
-	struct fw_hunt_file batch[FW_HUNT_BATCH];
+	struct fw_hunt_file batch[FW_HUNT_SHARE];
 	uint64_t first;
 	size_t count;
 	fw_error *err = begin(&h);

@@ -10,7 +10,13 @@
 #include "tools/code/hunt.h"
 #include "tools/code/paths.h"
 
-enum { FW_HUNT_THREADS = 8, FW_HUNT_BATCH = 16 };
+enum {
+	FW_HUNT_THREADS = 8,
+	FW_HUNT_BATCH = 16, /* files that are worth waking a thread */
+	/* Files that a thread takes at once. Large files are often neighbours: one thread would be
+	 * left with them. */
+	FW_HUNT_SHARE = 4,
+};
 
 struct fw_hunt_file {
 	struct fw_hunt_where where;
@@ -21,6 +27,7 @@ struct fw_hunt {
 	struct fw_hunt_options options;
 	pthread_t threads[FW_HUNT_THREADS];
 	unsigned thread_count; /* without the caller's */
+	bool has_started;      /* the threads */
 	_Atomic int end;       /* enum fw_hunt_end, when it is not complete */
 	atomic_bool is_ended;
 	atomic_uint_fast64_t total;
@@ -48,7 +55,7 @@ void fw_hunt__run(struct fw_hunt *hunt);
 void fw_hunt__fail(struct fw_hunt *hunt, fw_error *err);
 void fw_hunt__end(struct fw_hunt *hunt, enum fw_hunt_end end);
 
-/* Takes up to FW_HUNT_BATCH files; waits for some. 0: there are no more. `*ret_first` is the
+/* Takes up to FW_HUNT_SHARE files; waits for some. 0: there are no more. `*ret_first` is the
  * number of the first. */
 size_t fw_hunt__take(struct fw_hunt *hunt, struct fw_hunt_file *ret_files, uint64_t *ret_first);
 

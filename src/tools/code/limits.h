@@ -27,6 +27,8 @@ enum {
 	FW_LIMIT_CODE_MATCHES = 10000,
 	FW_LIMIT_CODE_PIECE_BYTES = 4 * 1024 * 1024,
 	FW_LIMIT_CODE_LINE_BYTES = 256 * 1024 * 1024,
+	/* Trigrams that the index is asked for because of one run of an expression (byte_runs.h). */
+	FW_LIMIT_CODE_RUN_TRIGRAMS = 4096,
 	/* One match of a regular expression: steps, nesting, memory, stack. */
 	FW_LIMIT_CODE_MATCH_STEPS = 10 * 1000 * 1000,
 	FW_LIMIT_CODE_MATCH_DEPTH = 250 * 1000,

@@ -210,13 +210,17 @@ static void class(struct parser *p, struct sequence *sequence)
 		p->at++;
 	while (p->at < p->end && *p->at != ']') {
 		if (*p->at == '[' && p->at + 1 < p->end && strchr(":.=", p->at[1])) {
-			const char *close = memmem(p->at, (size_t)(p->end - p->at), ":]", 2);
+			const char *at = p->at + 2;
 
-			if (p->at[1] != ':' || !close) {
+			/* [[:alpha:]], but [[:a] is an ordinary class. */
+			while (at < p->end && ((*at >= 'a' && *at <= 'z') || *at == '^'))
+				at++;
+			if (p->at[1] != ':' || p->end - at < 2 || at[0] != ':' ||
+			    at[1] != ']') {
 				p->has_failed = true;
 				return;
 			}
-			p->at = close + 2;
+			p->at = at + 2;
 		} else if (*p->at == '\\') {
 			if (p->at + 1 >= p->end || strchr("QEco", p->at[1])) {
 				p->has_failed = true;

@@ -21,7 +21,7 @@
 
 #include <faultwire/raise.h>
 
-enum { ASK_LINES = 256, ASK_REGEX_LINES = 4, JIT_STACK_LEAST = 32 * 1024 };
+enum { ASK_LINES = 256, ASK_REGEX_LINES = 4, JIT_STACK_LEAST = 32 * 1024, LITERAL_LEAST = 3 };
 
 struct fw_query {
 	char *text;
@@ -31,8 +31,12 @@ struct fw_query {
 	struct fw_literals literals;
 	struct fw_scan scans[FW_LITERALS_MAX];
 	size_t scan_count;
-	pcre2_code *code;  /* for a line; NULL if exact */
-	pcre2_code *sieve; /* for a block; NULL: match line by line */
+	struct fw_byte_runs runs;
+	struct fw_byte_run_scan
+		run_scans[FW_BYTE_RUN_BRANCHES]; /* the best run of each branch */
+	size_t run_scan_count; /* 0: the literals are longer, or nothing is known */
+	pcre2_code *code;      /* for a line; NULL if exact */
+	pcre2_code *sieve;     /* for a block; NULL: match line by line */
 	bool has_jit;
 	bool sieve_has_jit;
 };
@@ -123,6 +127,7 @@ static fw_error *compile_regex(struct fw_query *query)
 		return error == PCRE2_ERROR_HEAP_FAILED ? fw_raise_internal_out_of_memory()
 							: invalid(error, at);
 	fw_literals_of_regex(query->text, query->len, query->ignores_case, &query->literals);
+	fw_byte_runs_of_regex(query->text, query->len, query->ignores_case, &query->runs);
 	/* A class that excludes something may begin with ^, which is_plain() refuses. */
 	if (!query->literals.count && is_plain(query->text, query->len))
 		query->sieve = compile(query, options, &error, &at, &query->sieve_has_jit);
@@ -145,6 +150,8 @@ static fw_error *compile_text(struct fw_query *query)
 
 static void prepare_scans(struct fw_query *query)
 {
+	bool has_short = false;
+
 	/* A text may be longer than a literal is kept. */
 	if (query->is_exact && !query->ignores_case) {
 		fw_scan_init(&query->scans[0], query->text, query->len, false);
@@ -155,6 +162,14 @@ static void prepare_scans(struct fw_query *query)
 		fw_scan_init(&query->scans[i], query->literals.list[i].text,
 			     query->literals.list[i].len, query->ignores_case);
 	query->scan_count = query->literals.count;
+	for (size_t i = 0; i < query->literals.count; i++)
+		if (query->literals.list[i].len < LITERAL_LEAST)
+			has_short = true;
+	if (query->literals.count && !has_short)
+		return;
+	for (size_t i = 0; i < query->runs.count; i++)
+		fw_byte_run_scan_init(&query->run_scans[i], &query->runs.branches[i].runs[0]);
+	query->run_scan_count = query->runs.count;
 }
 
 /* Does an expression have a line break outside of a class? No line has one. */
@@ -227,13 +242,33 @@ const struct fw_literals *fw_query_literals(const struct fw_query *query)
 	return &query->literals;
 }
 
+const struct fw_byte_runs *fw_query_runs(const struct fw_query *query)
+{
+	return &query->runs;
+}
+
 bool fw_query_ignores_case(const struct fw_query *query)
 {
 	return query->ignores_case;
 }
 
+/* Can lines without a run be skipped in this text? */
+static bool has_runs(const struct fw_query *query, const char *text, size_t len)
+{
+	for (size_t i = 0; i < query->run_scan_count; i++)
+		if (!fw_byte_run_is_exact(query->run_scans[i].run, text, len))
+			return false;
+	return query->run_scan_count > 0;
+}
+
 bool fw_query_may_match(const struct fw_query *query, const char *text, size_t len)
 {
+	if (has_runs(query, text, len)) {
+		for (size_t i = 0; i < query->run_scan_count; i++)
+			if (fw_byte_run_find(&query->run_scans[i], text, len))
+				return true;
+		return false;
+	}
 	for (size_t i = 0; i < query->scan_count; i++)
 		if (fw_scan_find(&query->scans[i], text, len))
 			return true;
@@ -315,6 +350,10 @@ static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, 
 
 /* ---- a block ---- */
 
+enum { SCANS_MAX = 8 };
+_Static_assert((int)FW_LITERALS_MAX <= SCANS_MAX && (int)FW_BYTE_RUN_BRANCHES <= SCANS_MAX,
+	       "room for what is looked for");
+
 struct block {
 	struct fw_matcher *matcher;
 	const struct fw_matching *matching;
@@ -324,8 +363,9 @@ struct block {
 	struct fw_matcher_lines lines;
 	unsigned tried; /* lines since is_stopped() was asked */
 	bool is_ended;
-	const char *next[FW_LITERALS_MAX]; /* occurrences at or behind `at`; NULL: none */
-	bool is_known[FW_LITERALS_MAX];    /* next[] is up to date */
+	bool by_runs;                /* look for runs, not for literals */
+	const char *next[SCANS_MAX]; /* occurrences at or behind `at`; NULL: none */
+	bool is_known[SCANS_MAX];    /* next[] is up to date */
 };
 
 static const char *line_end(const struct block *b, const char *from)
@@ -381,16 +421,25 @@ static fw_error *try_line(struct block *b, const char *line, const char *hit)
 	return NULL;
 }
 
-/* The next occurrence of a literal. */
+static const char *find(const struct block *b, size_t scan)
+{
+	const struct fw_query *query = b->matcher->query;
+	size_t len = (size_t)(b->end - b->at);
+
+	return b->by_runs ? fw_byte_run_find(&query->run_scans[scan], b->at, len)
+			  : fw_scan_find(&query->scans[scan], b->at, len);
+}
+
+/* The next occurrence of a literal or a run. */
 static const char *next_hit(struct block *b)
 {
 	const struct fw_query *query = b->matcher->query;
+	size_t count = b->by_runs ? query->run_scan_count : query->scan_count;
 	const char *first = NULL;
 
-	for (size_t i = 0; i < query->scan_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!b->is_known[i] || (b->next[i] && b->next[i] < b->at)) {
-			b->next[i] =
-				fw_scan_find(&query->scans[i], b->at, (size_t)(b->end - b->at));
+			b->next[i] = find(b, i);
 			b->is_known[i] = true;
 		}
 		if (b->next[i] && (!first || b->next[i] < first))
@@ -406,12 +455,42 @@ static const char *line_of(const struct block *b, const char *hit)
 	return newline ? newline + 1 : b->at;
 }
 
+/* Where the text of an exact query is, there is a match; but a CR may be the end of a line. */
+static bool can_count(const struct block *b)
+{
+	const struct fw_query *query = b->matcher->query;
+
+	return query->is_exact && query->scan_count == 1 && b->matching->only_counts &&
+	       !memchr(query->text, '\r', query->len) &&
+	       b->matching->only_counts(b->matching->ctx);
+}
+
+/* Counts the other lines that match: where they begin does not matter. */
+static void count_rest(struct block *b)
+{
+	const struct fw_scan *scan = &b->matcher->query->scans[0];
+	uint64_t lines = 0;
+	const char *hit;
+
+	while (!b->is_ended && b->at < b->end &&
+	       (hit = fw_scan_find(scan, b->at, (size_t)(b->end - b->at)))) {
+		const char *end = line_end(b, hit);
+
+		b->at = end < b->end ? end + 1 : b->end;
+		if (++lines % ASK_LINES == 0 && b->matching->is_stopped(b->matching->ctx))
+			b->is_ended = true;
+	}
+	b->matching->counted(b->matching->ctx, lines);
+}
+
 static fw_error *run_scans(struct block *b)
 {
 	const char *hit;
 
-	while (!b->is_ended && b->at < b->end && (hit = next_hit(b)))
+	while (!b->is_ended && b->at < b->end && !can_count(b) && (hit = next_hit(b)))
 		FW_TRY(try_line(b, line_of(b, hit), hit));
+	if (!b->is_ended && b->at < b->end && can_count(b))
+		count_rest(b);
 	return NULL;
 }
 
@@ -453,7 +532,8 @@ fw_error *fw_matcher_run(struct fw_matcher *matcher, const struct fw_matching *m
 			       .at = text,
 			       .lines = { text, 0 } };
 
-	if (matcher->query->scan_count)
+	block.by_runs = has_runs(matcher->query, text, len);
+	if (block.by_runs || matcher->query->scan_count)
 		return run_scans(&block);
 	return matcher->query->sieve ? run_sieve(&block) : run_lines(&block);
 }

@@ -16,6 +16,7 @@
 #include <faultwire/error.h>
 
 #include "tools/code/literal.h"
+#include "tools/code/byte_runs.h"
 
 struct fw_query;
 
@@ -34,6 +35,8 @@ void fw_query_free(struct fw_query *query);
 
 /* A matching line has at least one of them; none: nothing is known. */
 const struct fw_literals *fw_query_literals(const struct fw_query *query);
+/* A matching line has one of them; see byte_runs.h. */
+const struct fw_byte_runs *fw_query_runs(const struct fw_query *query);
 bool fw_query_ignores_case(const struct fw_query *query);
 
 /* ---- matching ---- */
@@ -70,6 +73,10 @@ struct fw_matching {
 	bool (*found)(void *ctx, const struct fw_match *match);
 	bool (*is_stopped)(void *ctx);
 	void *ctx;
+	/* May be NULL. If `only_counts` is true, which stays so, matching lines may be counted
+	 * with `counted` instead of calling `found` for each. */
+	bool (*only_counts)(void *ctx);
+	void (*counted)(void *ctx, uint64_t lines);
 };
 FW_NODISCARD fw_error *fw_matcher_run(struct fw_matcher *matcher,
 				      const struct fw_matching *matching, const char *text,

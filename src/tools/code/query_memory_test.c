@@ -36,7 +36,9 @@ static void compile_and_match(void)
 	struct fw_query *query = NULL;
 	struct fw_matcher *matcher = NULL;
 	unsigned found = 0;
-	const struct fw_matching matching = { count_match, goes_on, &found };
+	const struct fw_matching matching = { .found = count_match,
+					      .is_stopped = goes_on,
+					      .ctx = &found };
 	fw_error *err = fw_query_new(&options, &query);
 
 	assert_true(!err == !!query);

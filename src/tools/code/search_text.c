@@ -168,8 +168,8 @@ static bool is_cancelled(void *ctx)
 static fw_error *walk(struct search *s, const struct fw_code_place *place)
 {
 	const struct fw_walk how = { .file = file, .is_stopped = has_ended, .ctx = s };
-	const struct fw_candidates candidates = { place, fw_query_literals(s->query), candidate,
-						  s };
+	const struct fw_candidates candidates = { place, fw_query_literals(s->query),
+						  fw_query_runs(s->query), candidate, s };
 	bool is_complete = true;
 	struct stat st;
 

@@ -230,8 +230,8 @@ struct fw_trigram_span fw_trigram__span(const struct fw_trigram *index,
 					 entry->to - entry->from };
 }
 
-static bool find_list(const struct fw_trigram *index, uint32_t trigram,
-		      struct fw_trigram_span *ret_span)
+void fw_trigram__seek(const struct fw_trigram *index, uint32_t trigram,
+		      struct fw_trigram_entry *ret_entry)
 {
 	struct fw_trigram_entry entry = { .number = 0 };
 	size_t low = 0, high = blocks_of(index->trigrams);
@@ -245,12 +245,19 @@ static bool find_list(const struct fw_trigram *index, uint32_t trigram,
 		else
 			high = middle;
 	}
-	if (!low)
-		return false;
-	entry.number = (low - 1) * FW_TRIGRAM_BLOCK;
+	entry.number = low ? (low - 1) * FW_TRIGRAM_BLOCK : 0;
 	do
 		advance(index, &entry);
-	while (entry.trigram < trigram && entry.number % FW_TRIGRAM_BLOCK);
+	while (entry.trigram < trigram);
+	*ret_entry = entry;
+}
+
+static bool find_list(const struct fw_trigram *index, uint32_t trigram,
+		      struct fw_trigram_span *ret_span)
+{
+	struct fw_trigram_entry entry;
+
+	fw_trigram__seek(index, trigram, &entry);
 	if (entry.trigram != trigram)
 		return false;
 	*ret_span = fw_trigram__span(index, &entry);

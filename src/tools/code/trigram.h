@@ -16,13 +16,14 @@
 #include <stdint.h>
 
 #include "tools/code/literal.h"
+#include "tools/code/byte_runs.h"
 #include "tools/code/trigram_list.h"
 
 enum {
 	FW_TRIGRAM_VERSION = 2,
 	/* Files above this size are always candidates, and so are files with more different
 	 * trigrams than text has. */
-	FW_TRIGRAM_FILE_BYTES = 1024 * 1024,
+	FW_TRIGRAM_FILE_BYTES = 4 * 1024 * 1024,
 	FW_TRIGRAM_FILE_MOST = 60000,
 	/* Trigrams of the directory that are found by one head. */
 	FW_TRIGRAM_BLOCK = 32,
@@ -113,7 +114,12 @@ size_t fw_trigram_find(const struct fw_trigram *index, const char *path);
 bool fw_trigram_select(const struct fw_trigram *index, const struct fw_literals *literals,
 		       uint64_t *bits);
 
-/* ---- for the builder ---- */
+/* Keeps of the bits those of files that may have the runs, and sets those of files that are always
+ * candidates. Without memory all stay. */
+void fw_trigram_narrow(const struct fw_trigram *index, const struct fw_byte_runs *runs,
+		       uint64_t *bits);
+
+/* ---- for the builder, and trigram*.c ---- */
 
 /* A trigram of the directory. */
 struct fw_trigram_entry {
@@ -125,6 +131,9 @@ struct fw_trigram_entry {
 
 /* Goes to the next trigram; to the first one if all members are zero. */
 void fw_trigram__advance(const struct fw_trigram *index, struct fw_trigram_entry *entry);
+/* Goes to the first entry whose trigram is not less than this one. */
+void fw_trigram__seek(const struct fw_trigram *index, uint32_t trigram,
+		      struct fw_trigram_entry *ret_entry);
 /* Its list; an empty one if the index is damaged. */
 struct fw_trigram_span fw_trigram__span(const struct fw_trigram *index,
 					const struct fw_trigram_entry *entry);

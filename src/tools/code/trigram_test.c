@@ -13,7 +13,7 @@
 #include "tools/code/changes.h"
 #include "tools/code/trigram_build.h"
 
-enum { FILES = 60, TEXT = 400, ROUNDS = 60 };
+enum { FILES = 60, TEXT = 400, ROUNDS = 60, TREES = 15 };
 
 static uint32_t seed = 1;
 
@@ -377,18 +377,232 @@ static void test_index__names_what_an_expression_matches(void **state)
 	}
 }
 
+/* ---- runs ---- */
+
+static pcre2_code *compile(const char *pattern, bool folds)
+{
+	size_t at;
+	int error;
+
+	return pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern),
+			     PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF |
+				     (folds ? PCRE2_CASELESS : 0),
+			     &error, &at, NULL);
+}
+
+/* Line by line, as a search does. */
+static bool matches(const pcre2_code *code, const char *text, size_t len)
+{
+	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+	const char *end = text + len;
+	bool is_match = false;
+
+	while (text < end && !is_match) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *to = newline ? newline : end;
+
+		is_match = pcre2_match(code, (PCRE2_SPTR)text, (size_t)(to - text), 0, 0, data,
+				       NULL) >= 0;
+		text = to + 1;
+	}
+	pcre2_match_data_free(data);
+	return is_match;
+}
+
+/* Checks the files that are named for an expression; returns how many are not. */
+static size_t check_runs(const struct tree *tree, const struct fw_trigram *index,
+			 const char *pattern, bool folds)
+{
+	pcre2_code *code = compile(pattern, folds);
+	struct fw_literals literals;
+	struct fw_byte_runs runs;
+	uint64_t bits[2] = { 0 };
+	size_t left_out = 0;
+
+	if (!code)
+		return 0;
+	fw_literals_of_regex(pattern, strlen(pattern), folds, &literals);
+	fw_byte_runs_of_regex(pattern, strlen(pattern), folds, &runs);
+	assert_true(fw_trigram_select(index, &literals, bits));
+	if (runs.count)
+		fw_trigram_narrow(index, &runs, bits);
+	for (size_t i = 0; i < tree->count; i++)
+		if (bits[i / 64] >> (i % 64) & 1)
+			continue;
+		else if (matches(code, tree->text[i], tree->len[i]))
+			fail_msg("%s matches %.*s, which is not named", pattern,
+				 (int)tree->len[i], tree->text[i]);
+		else
+			left_out++;
+	pcre2_code_free(code);
+	return left_out;
+}
+
+/* Short lines of `words`. */
+static void make_words(struct tree *tree, const char *const *words, size_t count)
+{
+	make_tree(tree);
+	for (size_t i = 0; i < FILES; i++) {
+		char text[TEXT] = "";
+
+		for (uint32_t j = pick(i % 4 ? 8 : 40) + 1; j > 0; j--)
+			strncat(text, words[pick((uint32_t)count)], 16);
+		tree->len[i] = strlen(text);
+		memcpy(tree->text[i], text, tree->len[i]);
+	}
+}
+
+static void test_index__names_what_runs_match(void **state)
+{
+	static const char *const parts[] = {
+		"[0-9]", "[0-9]", "\\d",      "\\d", "[a-c]",    "[a-c]",    "[k-s]",
+		"k",     "s",     "\\.",      "+",   "{2}",      "{2,}",     "?",
+		"a",     "1",     "\xc3\xa4", "|",   "[a-z1-3]", "[a-z1-3]", "(1|a)",
+		"(",     ")",     "[^a]",     ".",   "^",        "$",        "[[:digit:]]",
+	};
+	static const char *const words[] = { "1",
+					     "2",
+					     "3",
+					     "a",
+					     "b",
+					     "C",
+					     "k",
+					     "K",
+					     ".",
+					     "\n",
+					     "\n",
+					     "S",
+					     "\xd9\xa3",
+					     "\xe0\xa5\xa9",
+					     "\xf0\x9d\x9f\x97",
+					     "\xc5\xbf",
+					     "\xe2\x84\xaa",
+					     "\xc3\xa4",
+					     "12",
+					     "ab",
+					     " " };
+	struct tree *tree = malloc(sizeof *tree);
+	struct fw_trigram index;
+	size_t left_out = 0;
+
+	(void)state;
+	for (int round = 0; round < TREES; round++) {
+		make_words(tree, words, sizeof words / sizeof *words);
+		assert_true(build(tree, NULL, 0, "r.tri"));
+		open_index("r.tri", &index);
+		for (int i = 0; i < 1000; i++) {
+			char pattern[128] = "";
+
+			for (uint32_t j = pick(6) + 2; j > 0; j--)
+				strncat(pattern, parts[pick(sizeof parts / sizeof *parts)], 16);
+			left_out += check_runs(tree, &index, pattern, pick(2) != 0);
+		}
+		fw_trigram_close(&index);
+	}
+	assert_true(left_out > 100000);
+	free(tree);
+}
+
+/* Writes a code point in UTF-8. */
+static void put_character(char *text, uint32_t c)
+{
+	char bytes[5] = { 0 };
+
+	if (c < 0x800) {
+		bytes[0] = (char)(0xc0 | c >> 6);
+		bytes[1] = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		bytes[0] = (char)(0xe0 | c >> 12);
+		bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		bytes[2] = (char)(0x80 | (c & 0x3f));
+	} else {
+		bytes[0] = (char)(0xf0 | c >> 18);
+		bytes[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		bytes[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		bytes[3] = (char)(0x80 | (c & 0x3f));
+	}
+	strncat(text, bytes, 16);
+}
+
+/* A file with each of some characters in place of an ASCII one: first, between and last in a
+ * line. */
+static void check_characters(struct tree *tree, const uint32_t *characters, size_t count,
+			     const char *pattern, const char *ascii, size_t place)
+{
+	struct fw_trigram index;
+
+	make_tree(tree);
+	for (size_t i = 0; i < FILES; i++) {
+		char text[TEXT] = "";
+
+		for (size_t j = 0; i < count && j < 3; j++)
+			if (j == place)
+				put_character(text, characters[i]);
+			else
+				strncat(text, ascii, 16);
+		tree->len[i] = strlen(text);
+		memcpy(tree->text[i], text, tree->len[i]);
+	}
+	assert_true(build(tree, NULL, 0, "c.tri"));
+	open_index("c.tri", &index);
+	(void)check_runs(tree, &index, pattern, true);
+	fw_trigram_close(&index);
+}
+
+static void check_all_characters(const char *one, const char *pattern, const char *ascii,
+				 size_t least)
+{
+	struct tree *tree = malloc(sizeof *tree);
+	pcre2_code *code = compile(one, true);
+	uint32_t characters[FILES];
+	size_t count = 0, all = 0;
+
+	for (uint32_t c = 0x80; c <= 0x10ffff; c++) {
+		char text[5] = "";
+
+		put_character(text, c);
+		if ((c < 0xd800 || c > 0xdfff) && matches(code, text, strlen(text)))
+			characters[count++] = c;
+		if (count < FILES && c < 0x10ffff)
+			continue;
+		for (size_t place = 0; place < 3; place++)
+			check_characters(tree, characters, count, pattern, ascii, place);
+		all += count;
+		count = 0;
+	}
+	assert_true(all >= least);
+	pcre2_code_free(code);
+	free(tree);
+}
+
+/* With the Unicode of this PCRE2: the tables of trigram_runs.c and byte_runs.c are complete. */
+static void test_index__names_files_with_characters_beyond_ascii(void **state)
+{
+	(void)state;
+	check_all_characters("^\\d$", "\\d{3}", "1", 650);
+	check_all_characters("^[a-z]$", "[a-h][a-h][a-h]|[i-p][i-p][i-p]|[q-z][q-z][q-z]", "k",
+			     2);
+	check_all_characters("^[[:digit:]]$", "[[:digit:]]{3}", "7", 650);
+}
+
 /* ---- damage ---- */
 
 static void use_damaged(const char *path)
 {
 	struct fw_literals literals = { .count = 2, .list = { { "abc", 3 }, { "c_ .", 4 } } };
+	const char *pattern = "[abc]{2}[a-z_]|c\\d{2}.*[abk]{3,}";
+	struct fw_byte_runs runs;
 	struct fw_trigram index;
 	uint64_t *bits;
 
 	if (!fw_trigram_open(path, false, &index))
 		return;
+	fw_byte_runs_of_regex(pattern, strlen(pattern), true, &runs);
+	assert_int_equal(runs.count, 2);
 	bits = calloc(index.count / 64 + 1, sizeof *bits);
 	(void)fw_trigram_select(&index, &literals, bits);
+	memset(bits, 0xff, index.count / 64 * sizeof *bits);
+	fw_trigram_narrow(&index, &runs, bits);
 	for (size_t i = 0; i <= index.count; i++)
 		assert_true(strlen(fw_trigram_path(&index, i)) <= index.paths_len);
 	(void)fw_trigram_find(&index, "d1/f11");
@@ -544,6 +758,8 @@ int main(void)
 		cmocka_unit_test(test_index__names_every_file_with_the_text),
 		cmocka_unit_test(test_index__an_update_equals_a_new_one),
 		cmocka_unit_test(test_index__names_what_an_expression_matches),
+		cmocka_unit_test(test_index__names_what_runs_match),
+		cmocka_unit_test(test_index__names_files_with_characters_beyond_ascii),
 		cmocka_unit_test(test_index__damage_is_noticed_and_does_no_harm),
 		cmocka_unit_test(test_index__each_allocation_fails),
 		cmocka_unit_test(test_changes__are_sorted_and_written),

@@ -67,7 +67,7 @@ export function makeQuery(rand) {
 		const atom = () => pick([
 			() => escape(word()), () => escape(part()), () => escape(part()), () => '\\w+', () => '\\d{2,4}', () => '[a-f]+', () => '[A-Z]+_', () => '(foo|bar|grüße)',
 			() => '(?:ta|ma)sk', () => 'l.ck', () => '\\s+', () => '[^x ]*', () => 'un?lock', () => 'b+a{1,2}', () => '\\S+', () => '\\.', () => '.', () => '[0-9]{7}[a-f]{2}',
-			() => '\\p{L}+', () => '[[:digit:]x]+', () => '(alpha|beta)+', () => '(x|)', () => 'o{2}', () => '\\W',
+			() => '\\p{L}+', () => '\\d+\\.\\d', () => '[0-9]{2}[a-f.]', () => '[A-Z]{2}_', () => 'v?[0-9]\\d_?', () => '[[:digit:]x]+', () => '(alpha|beta)+', () => '(x|)', () => 'o{2}', () => '\\W',
 		])();
 		query.query = Array.from({ length: 1 + rand(3) }, atom).join(pick(['', '', '.*', '\\s*']));
 		if (rand(6) === 0) query.query = '^' + pick(['', '\\s*', '\\t']) + query.query;

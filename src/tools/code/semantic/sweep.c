@@ -138,7 +138,9 @@ static bool candidate(void *ctx, const char *path, size_t len)
 static fw_error *sweep_repo(struct state *s, const struct fw_code_repo *repo)
 {
 	const struct fw_walk walk = { .file = file, .is_stopped = is_stopped, .ctx = s };
-	const struct fw_candidates candidates = { &s->place, &s->literals, candidate, s };
+	const struct fw_candidates candidates = {
+		.place = &s->place, .literals = &s->literals, .file = candidate, .ctx = s
+	};
 	bool is_complete = true;
 	fw_error *err = NULL;
 
