@@ -22,6 +22,9 @@ const limits = JSON.parse(out);
 const set = (values) => Object.entries(values).flatMap(([name, value]) => ['--limit', `${name}=${value}`]);
 const pause = http.pause;
 
+// A call that still runs when the others have been answered, however busy the machine is.
+const long = 2000;
+
 // A server over stdio, spoken to in the modern era.
 async function overStdio(values, body) {
 	const wire = new Wire(['--stdio', ...set(values)]);
@@ -128,7 +131,7 @@ const reach = {
 		assert.ok((await wire.run('echo', { text: 'x' })).result);
 	}),
 	in_flight: () => overStdio({ in_flight: 2 }, async (wire) => {
-		const first = [wire.run('later', { ms: 200 }), wire.run('later', { ms: 200 })];
+		const first = [wire.run('later', { ms: long }), wire.run('later', { ms: long })];
 		const error = await refused(wire.run('echo', { text: 'x' }), 'server.overloaded', true);
 		assert.match(error.message, /limit of 2 calls$/);
 		await Promise.all(first);
@@ -136,17 +139,19 @@ const reach = {
 	}),
 	client_in_flight: () => overHttp({ client_in_flight: 1 }, async (server) => {
 		const [one, two] = [await http.session(server), await http.session(server)];
-		const long = http.ask(server, http.legacyCall(one, 'later', { ms: 300 }, undefined, 1));
+		const first = http.ask(server, http.legacyCall(one, 'later', { ms: long }, undefined, 1));
 		await pause(50);
 		const reply = await http.ask(server, http.legacyCall(one, 'echo', { text: 'x' }, undefined, 2));
 		assert.equal(errorOf(reply).code, 'server.overloaded');
 		assert.match(errorOf(reply).message, /of one client/);
 		assert.ok((await http.ask(server, http.legacyCall(two, 'echo', { text: 'x' }))).json.result);
-		assert.ok((await long).json.result);
+		assert.ok((await first).json.result);
 		assert.ok((await http.ask(server, http.legacyCall(one, 'echo', { text: 'x' }, undefined, 3))).json.result);
 	}),
 	queue_length: () => overStdio({ threads: 1, threads_extra: 0, queue_length: 1 }, async (wire) => {
-		const first = [wire.run('slow', { ms: 200 }), wire.run('slow', { ms: 1 })];
+		const first = [wire.run('slow', { ms: long })];
+		await pause(50); // a thread has it
+		first.push(wire.run('slow', { ms: 1 }));
 		const error = await refused(wire.run('slow', { ms: 1 }), 'server.overloaded', true);
 		assert.match(error.message, /limit of 1 waiting calls$/);
 		for (const reply of await Promise.all(first)) assert.ok(!canonical(reply));
@@ -154,7 +159,7 @@ const reach = {
 	client_queue_length: () => overHttp({ threads: 1, threads_extra: 0, client_queue_length: 1 }, async (server) => {
 		const [one, two] = [await http.session(server), await http.session(server)];
 		const slow = (headers, id, ms) => http.ask(server, http.legacyCall(headers, 'slow', { ms }, undefined, id));
-		const first = [slow(one, 1, 300)];
+		const first = [slow(one, 1, long)];
 		await pause(50);
 		first.push(slow(one, 2, 1));
 		await pause(50);
@@ -171,10 +176,10 @@ const reach = {
 	client_lanes: () => overHttp({ client_lanes: 1, client_in_flight: 1 }, async (server) => {
 		// Two clients that cannot be distinguished are one.
 		const [one, two] = [await http.session(server), await http.session(server)];
-		const long = http.ask(server, http.legacyCall(one, 'later', { ms: 300 }));
+		const first = http.ask(server, http.legacyCall(one, 'later', { ms: long }));
 		await pause(50);
 		assert.equal(errorOf(await http.ask(server, http.legacyCall(two, 'echo', { text: 'x' }))).code, 'server.overloaded');
-		await long;
+		await first;
 	}),
 	calls_per_second: () => overStdio({ calls_per_second: 1, calls_burst: 1 }, async (wire) => {
 		assert.ok((await wire.run('echo', { text: 'x' })).result);
@@ -196,7 +201,7 @@ const reach = {
 		// One tool hangs in the only thread: another gets one beyond, once.
 		const order = [];
 		const call = (name, args) => wire.run(name, args).then(() => order.push(name));
-		await Promise.all([call('slow', { ms: 300 }), call('chatter', { count: 1 }), call('test_tool_with_progress')]);
+		await Promise.all([call('slow', { ms: long }), call('chatter', { count: 1 }), call('test_tool_with_progress')]);
 		assert.deepEqual(order, ['chatter', 'test_tool_with_progress', 'slow']);
 	}),
 	progress_per_second: () => overStdio({ progress_per_second: 1, progress_burst: 1 }, async (wire) => {
@@ -318,7 +323,7 @@ const reach = {
 		assert.deepEqual(await wire.exit, { status: 0, signal: null });
 	}),
 	http_connections: () => overHttp({ http_connections: 2 }, async (server) => {
-		const busy = [1, 2].map((id) => http.ask(server, http.call('later', { ms: 500 }, {}, id)));
+		const busy = [1, 2].map((id) => http.ask(server, http.call('later', { ms: long }, {}, id)));
 		await pause(100);
 		const reply = await http.ask(server, say('x'));
 		assert.equal(reply.status, 503);
@@ -374,10 +379,14 @@ const reach = {
 		await served(server);
 	}),
 	http_queue_bytes: () => overHttp({ http_queue_bytes: 65536, logs_per_second: 1000000, logs_burst: 1000000 }, async (server) => {
+		await served(server);
+		await pause(100);
+		const before = server.descriptors();
 		const wire = new http.Wire(server.port);
 		wire.socket.pause();
-		wire.send(http.call('chatter', { count: 100000 }, chatty));
-		await pause(500);
+		await new Promise((done) => wire.socket.once('connect', done));
+		await new Promise((done) => wire.socket.write(http.call('chatter', { count: 100000 }, chatty), done));
+		for (let i = 0; i < 5 || (i < 200 && server.descriptors() > before); i++) await pause(50);
 		wire.socket.resume();
 		await wire.end();
 		await served(server);
@@ -474,7 +483,7 @@ async function kept(server, count) {
 	await wire.send(http.request('GET', headers)).head();
 	wire.until(() => undefined, 1).catch(() => {});
 	for (;;) {
-		const event = await Promise.race([wire.event(), pause(300)]).catch(() => undefined);
+		const event = await Promise.race([wire.event(), pause(found.length ? 500 : 3000)]).catch(() => undefined);
 		if (!event) break;
 		if (event.json) found.push(event.json);
 	}
