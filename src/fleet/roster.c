@@ -143,15 +143,14 @@ static bool set(struct fw_roster *roster, const char *id, struct fw_engine_word 
 }
 
 static bool save(struct fw_replica *replica, const char *id, const char *text, size_t len,
-		 fw_call *call)
+		 bool is_new, fw_call *call)
 {
 	struct fw_roster *roster = (struct fw_roster *)(void *)replica;
 	char digest[FW_SHA256_TEXT];
 
 	if (!set(roster, id, (struct fw_engine_word){ text, len }, call))
 		return false;
-	/* A new session is not known to other replicas. */
-	if (!call) {
+	if (!is_new) {
 		fw_sha256_text(id, strlen(id), digest);
 		fw_journal_notice(roster->journal, digest);
 	}

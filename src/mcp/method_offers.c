@@ -207,8 +207,8 @@ fw_error *fw_method_subscribe(fw_call *call)
 			return fw_raise_protocol_resource_not_found(call->request.name);
 	}
 	FW_TRY(fw_session_subscribe(session, call->request.name));
-	(void)fw_replica_save(session, NULL);
-	fw_mcp_reply_empty(call);
+	if (!fw_replica_save(session, call))
+		fw_mcp_reply_empty(call);
 	return NULL;
 }
 
@@ -219,8 +219,8 @@ fw_error *fw_method_unsubscribe(fw_call *call)
 	FW_TRY(read_uri(call));
 	FW_TRY(fw_mcp_choose_contract(call));
 	fw_session_unsubscribe(session, call->request.name);
-	(void)fw_replica_save(call->session, NULL);
-	fw_mcp_reply_empty(call);
+	if (!fw_replica_save(session, call))
+		fw_mcp_reply_empty(call);
 	return NULL;
 }
 

@@ -213,16 +213,18 @@ fw_error *fw_method_set_level(fw_call *call)
 {
 	yyjson_val *level = fw_json_member(call->request.params, "level");
 	int found = fw_mcp_log_level(fw_text_of(level));
+	bool is_saving = false;
 
 	FW_TRY(fw_mcp_choose_contract(call));
 	if (found < 0)
 		return fw_raise_protocol_invalid_params("/params/level", "a log level");
 	if (call->session) {
 		call->session->log_level = (fw_log_level)found;
-		(void)fw_replica_save(call->session, NULL);
+		is_saving = fw_replica_save(call->session, call);
 	}
 	if (call->server->relay && call->server->relay->ops->levelled)
 		call->server->relay->ops->levelled(call->server->relay, found);
-	fw_mcp_reply_empty(call);
+	if (!is_saving)
+		fw_mcp_reply_empty(call);
 	return NULL;
 }

@@ -103,8 +103,9 @@ static void notified(fw_call *call)
 	if (strcmp(call->request.method_name, FW_NOTE_INITIALIZED) == 0) {
 		if (call->session) {
 			call->session->is_initialized = true;
-			(void)fw_replica_save(call->session, NULL);
 			fw_relay_initialized(call->server);
+			if (fw_replica_save(call->session, call))
+				return;
 		}
 	} else if (strcmp(call->request.method_name, FW_NOTE_CANCELLED) == 0) {
 		/* Modern HTTP cancels by closing the connection. */

@@ -166,29 +166,48 @@ void fw_relay_put_result(const fw_call *call, struct fw_buf *out)
 		FW_BUF(out, "}");
 }
 
-/* The session gets the notifications that it has subscribed to. */
-static void note_subscription(const fw_call *call)
+/* The session gets the notifications that it has subscribed to. Returns whether it changed. */
+static bool note_subscription(const fw_call *call)
 {
 	const struct fw_method *method = call->request.method;
 	const char *uri = fw_text_str(fw_text_of(fw_json_member(call->request.params, "uri")));
 
 	if (!method || !call->session || !uri)
-		return;
+		return false;
 	if (method->run == fw_method_subscribe)
 		fw_error_free(fw_session_subscribe(call->session, uri));
 	else if (method->run == fw_method_unsubscribe)
 		fw_session_unsubscribe(call->session, uri);
 	else
-		return;
-	(void)fw_replica_save(call->session, NULL);
+		return false;
+	return true;
+}
+
+/* Copies the result, so that it can be sent later. */
+static bool hold(struct fw_relayed *relayed, struct fw_slice before, struct fw_slice result)
+{
+	struct fw_buf *copy = &relayed->original;
+
+	fw_buf_init(copy, before.n + result.n + 1);
+	fw_buf_put(copy, before.p ? before.p : "", before.n);
+	fw_buf_put(copy, result.p, result.n);
+	if (copy->state != FW_BUF_OK)
+		return false;
+	relayed->before = (struct fw_slice){ copy->text, before.n };
+	relayed->result = (struct fw_slice){ copy->text + before.n, result.n };
+	return true;
 }
 
 void fw_relay_reply(fw_call *call, struct fw_slice before, struct fw_slice result)
 {
-	note_subscription(call);
-	call->relayed.job = NULL;
-	call->relayed.before = before;
-	call->relayed.result = result;
+	struct fw_relayed *relayed = &call->relayed;
+
+	relayed->job = NULL;
+	if (note_subscription(call) &&
+	    fw_replica_save(call->session, hold(relayed, before, result) ? call : NULL))
+		return; /* until fw_replica_saved() */
+	relayed->before = before;
+	relayed->result = result;
 	fw_call_complete(call, NULL);
 }
 

@@ -16,10 +16,12 @@
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/text.h"
+#include "mcp/boundary.h"
 #include "mcp/call.h"
 #include "mcp/follow.h"
 #include "mcp/method.h"
 #include "mcp/relay.h"
+#include "mcp/run.h"
 #include "mcp/server.h"
 #include "mcp/session.h"
 #include "mcp/transport.h"
@@ -79,6 +81,8 @@ static void put_state(const struct fw_session *session, struct fw_buf *out)
 bool fw_replica_save(struct fw_session *session, fw_call *call)
 {
 	struct fw_replica *replica = session->server->replica;
+	bool is_new = call && call->request.method &&
+		      call->request.method->run == fw_method_initialize;
 	struct fw_buf text;
 	bool waits = false;
 
@@ -92,7 +96,8 @@ bool fw_replica_save(struct fw_session *session, fw_call *call)
 		session->shared.stamp = fw_hash(text.text, text.len, 0);
 		if (call)
 			(void)fw_call__ref(call);
-		waits = replica->ops->save(replica, session->id, text.text, text.len, call);
+		waits = replica->ops->save(replica, session->id, text.text, text.len, is_new,
+					   call);
 		if (call && !waits)
 			fw_call__unref(call);
 	}
@@ -102,8 +107,18 @@ bool fw_replica_save(struct fw_session *session, fw_call *call)
 
 void fw_replica_saved(fw_call *call)
 {
-	if (!fw_call_is_over(call))
+	const struct fw_method *method = call->request.method;
+
+	if (fw_call_is_over(call))
+		; /* nobody waits for the answer */
+	else if (!call->request.has_id)
+		fw_mcp_accept(call);
+	else if (method && method->run == fw_method_initialize)
 		fw_method_initialized(call);
+	else if (call->relayed.result.p)
+		fw_call_complete(call, NULL);
+	else
+		fw_mcp_reply_empty(call);
 	fw_call__unref(call);
 }
 

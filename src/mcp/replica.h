@@ -33,9 +33,10 @@ struct fw_takeover;
 struct fw_replica_ops {
 	/* Looks the session up; false: cannot now, and the server uses what it knows. */
 	bool (*find)(struct fw_replica *replica, const char *id, struct fw_takeover *takeover);
-	/* Stores its state. With a call, fw_replica_saved() comes later; false: not now. */
+	/* Stores its state. With a call, fw_replica_saved() comes later; false: not now. A new
+	 * session is not known to other replicas, which need no notice of it. */
 	bool (*save)(struct fw_replica *replica, const char *id, const char *text, size_t len,
-		     fw_call *call);
+		     bool is_new, fw_call *call);
 	/* The client has ended it. */
 	void (*end)(struct fw_replica *replica, const char *id);
 	/* Whether events are shared now. */
@@ -63,7 +64,9 @@ void fw_server__set_replica(fw_server *server, struct fw_replica *replica);
 
 /* ---- what the server half calls; each is a no-op without a replica ---------------------- */
 
-/* A session has changed. With a call, true: the call is answered by fw_replica_saved(). */
+/* A session has changed. With a call, true: the call is answered by fw_replica_saved(), because
+ * the client's next request may come to another replica, which must know of the change: it
+ * stores the state as a whole. */
 bool fw_replica_save(struct fw_session *session, fw_call *call);
 void fw_replica_end(const struct fw_session *session);
 /* It has changed at another replica: its state is read again. */

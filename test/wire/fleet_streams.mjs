@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { appendFileSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { root } from './lib/cli.mjs';
@@ -71,10 +72,10 @@ const uris = (stream) => stream.events.filter((event) => event.method === 'notif
 const steps = (stream) => stream.events.filter((event) => event.method === 'notifications/progress').map((event) => event.params.progress);
 const answers = (stream) => stream.events.filter((event) => event.result || event.error);
 
-const startGate = () => place.start('gate', '--limits-store', engine.url(), '--fleet', 'streams', '--limits-wait', '20000', '--log', 'json', '--', process.execPath, upstream);
+const startGate = (url = engine.url()) => place.start('gate', '--limits-store', url, '--fleet', 'streams', '--limits-wait', '20000', '--log', 'json', '--', process.execPath, upstream);
 before(async () => {
 	await engine.start();
-	replicas = await Promise.all([1, 2, 3].map(startGate));
+	replicas = await Promise.all([1, 2, 3].map(() => startGate()));
 	for (const server of replicas) await until(() => isUp(server, 3), 'three replicas');
 	// The servers behind them have started.
 	for (const server of replicas) assert.equal((await legacy(server, await begin(server), 'tools/list')).json.result.tools.length, 4);
@@ -223,6 +224,37 @@ test('events are bounded in the engine, and expire', async () => {
 	await until(() => stream.isOver, 'all steps');
 	const key = (await engine.command('KEYS', `*events:*:${stream.last.split('_')[0]}`)).match(/^faultwire:\S+/gm);
 	for (const one of key) assert.ok(Number((await engine.command('XLEN', one)).slice(1)) <= 256);
+});
+
+// The address of the engine behind a slow link: what is sent to it arrives 100 ms later.
+async function slowLink() {
+	const server = createServer((near) => {
+		const far = connect(engine.port, '127.0.0.1');
+		near.on('data', (bytes) => setTimeout(() => far.write(bytes), 100));
+		far.pipe(near);
+		for (const [one, other] of [[near, far], [far, near]]) one.on('error', () => {}).on('close', () => other.destroy());
+	});
+	await new Promise((done) => server.listen(0, '127.0.0.1', done));
+	return { url: `redis://127.0.0.1:${server.address().port}/0`, close: () => server.close() };
+}
+
+test('subscriptions of one client at several replicas are all kept, also with a slow link to the engine', async () => {
+	const link = await slowLink();
+	const slow = await startGate(link.url);
+	await until(() => isUp(slow), 'the slow replica');
+	const session = await begin(slow);
+	const wanted = ['test://1', 'test://2', 'test://3', 'test://4'];
+	for (const [i, uri] of wanted.entries()) assert.equal((await legacy(i % 2 ? replicas[1] : slow, session, 'resources/subscribe', { uri })).status, 200);
+	assert.equal((await legacy(slow, session, 'logging/setLevel', { level: 'error' })).status, 200);
+	assert.equal((await legacy(replicas[1], session, 'resources/unsubscribe', { uri: wanted[0] })).status, 200);
+	const states = [];
+	for (const [key] of (await engine.command('KEYS', '*:session:*')).matchAll(/^faultwire:\S+/gm)) states.push(await engine.command('GET', key));
+	const found = states.find((state) => wanted.slice(1).every((uri) => state.includes(uri)));
+	assert.ok(found, states.join('\n'));
+	assert.ok(!found.includes(wanted[0]) && found.includes('"initialized":true') && found.includes('"level":4'), found);
+	slow.child.kill('SIGKILL');
+	await slow.ended;
+	link.close();
 });
 
 test('without the engine changes are those of one replica, and are announced afterwards', async () => {
