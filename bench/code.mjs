@@ -2,13 +2,14 @@
 // git grep are timed as an agent would run them, including the start of the process, which is also printed on its own.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { awaitIndex, serve, useState } from '../test/wire/lib/code.mjs';
 import { modern } from '../test/wire/lib/mcp.mjs';
 import { makeTree, random } from '../test/wire/lib/corpus.mjs';
 import { bin, root } from '../test/wire/lib/cli.mjs';
+import { workers } from '../test/wire/lib/worker.mjs';
 import { Raw } from './code_raw.mjs';
 
 const rounds = Number(process.env.FW_BENCH_ROUNDS ?? 7);
@@ -93,11 +94,14 @@ for (const [name, query, regex, ignores] of queries) {
 	}
 	if (totals.some((total) => total !== lines)) throw new Error(`${name}: the totals differ: ${totals}; rg finds ${lines}`);
 	const [cold, ours, index, peer, git, read] = [times.first, times.plain, times.indexed, times.rg, times.git, times.read].map(best);
-	const isBound = peer / read < 10;
-	console.log(`${name.padEnd(18)} ${String(lines).padStart(7)} ${String(matching.length).padStart(6)} ${cell(cold, 7)} ${cell(ours, 8)} ${cell(index, 7, 2)} ${cell(peer, 7)} ${cell(git, 9)} ${cell(read, 6)} ${cell(peer / cold, 9, 2)} ${cell(peer / index, 9)} ${cell(peer / read, 8)}  ${verdict(peer / cold >= 1)}, ${verdict(peer / index >= 10)}${isBound ? ` (at most ${cell(peer / read, 0)} is possible: ${cell(index / read, 0, 2)} of read)` : ''}`);
+	console.log(`${name.padEnd(18)} ${String(lines).padStart(7)} ${String(matching.length).padStart(6)} ${cell(cold, 7)} ${cell(ours, 8)} ${cell(index, 7, 2)} ${cell(peer, 7)} ${cell(git, 9)} ${cell(read, 6)} ${cell(peer / cold, 9, 2)} ${cell(peer / index, 9)} ${cell(peer / read, 8)}  ${verdict(peer / cold >= 1)}, ${verdict(peer / index >= 10)}`);
 }
 await plain.end();
 
+// What the workers that have searched take: for themselves, and of the page cache.
+const searched = workers(indexed.wire.child.pid).filter(({ pid }) => readFileSync(`/proc/${pid}/maps`, 'utf8').includes(` ${tree}/`));
+const memory = (which) => searched.map(({ pid }) => (Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(`${which}:\\s+(\\d+)`)[1]) / 1000).toFixed(1)).join(' and ');
+console.log(`memory of the workers that have searched: ${memory('RssAnon')} MB of their own, ${memory('RssFile')} MB of mapped files, which the kernel can take back`);
 await indexed.end();
 
 // What the index takes in a real tree: generated files are tiny, so its share of them says nothing.

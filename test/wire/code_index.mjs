@@ -1,10 +1,11 @@
 // The index of search_text: when there is one, that it survives restarts and damage, who keeps it, and that
 // whatever changes is found at once. That its results are those of ripgrep is in code_search_rg.mjs.
 
-import { appendFileSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, closeSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, run, same, test } from './lib/cli.mjs';
 import { awaitIndex, end, indexFacts, repository, serve, useState, write } from './lib/code.mjs';
+import { workers } from './lib/worker.mjs';
 
 const tree = (count = 40) => repository(Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i % 5}/f${i}.txt`, `first ${i}\nneedle${i} here\n`])));
 const find = async (server, query, more = {}) => (await server.call('search_text', { query, max_results: 1000, ...more })).matches.map((match) => match.path);
@@ -81,6 +82,61 @@ test('a change is found by the next search', async () => {
 	await awaitIndex();
 	write(dir, { 'd2/f2.txt': 'a magpie again\n' });
 	same(await findByIndex(server, 'MAGPIE'), ['d2/f2.txt']);
+	await server.end();
+});
+
+// How many files of a directory the workers of a server keep mapped.
+const mappedFiles = (server, dir) =>
+	workers(server.wire.child.pid).reduce((sum, { pid }) => sum + new Set(readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n').map((line) => line.split(' ').pop()).filter((path) => path.startsWith(`${dir}/`))).size, 0);
+
+async function awaitMapped(server, dir, query, count) {
+	for (let i = 0; i < 200 && mappedFiles(server, dir) < count; i++) await findByIndex(server, query);
+	check(mappedFiles(server, dir) >= count, `${mappedFiles(server, dir)} files are mapped`);
+}
+
+const filler = 'filler\n'.repeat(2000); // several pages
+
+test('a file that a worker keeps mapped is searched as it is now', async () => {
+	const dir = tree(4);
+	const file = join(dir, 'd0/f0.txt');
+	writeFileSync(file, `magpie\n${filler}magpie\n`);
+	const server = await indexed(dir);
+	const overwrite = () => {
+		const fd = openSync(file, 'r+');
+		writeSync(fd, 'egret!\n');
+		closeSync(fd);
+	};
+	const steps = [
+		[() => {}, 2], [() => appendFileSync(file, 'magpie\n'), 3], [() => truncateSync(file, 7), 1], [() => truncateSync(file, 0), 0],
+		[() => writeFileSync(file, `${filler}magpie\nmagpie\n`), 2], [() => writeFileSync(file, `magpie\n${filler}`), 1], [overwrite, 0],
+		[() => (write(dir, { other: 'magpie\nmagpie\nmagpie\n' }), renameSync(join(dir, 'other'), file)), 3], [() => rmSync(file), 0], [() => writeFileSync(file, `magpie\n${filler}`), 1],
+	];
+	for (const [change, expected] of steps) {
+		await awaitMapped(server, dir, 'needle', 3);
+		change();
+		for (let i = 0; i < 4; i++) same((await findByIndex(server, 'magpie')).length, expected, `${change}, search ${i}`);
+	}
+	await server.end();
+});
+
+test('files that are cut and written again while they are searched harm no search', async () => {
+	const dir = tree(4);
+	const files = [0, 1, 2, 3].map((i) => join(dir, `d${i}/f${i}.txt`));
+	for (const file of files) writeFileSync(file, `magpie\n${filler}`);
+	write(dir, { 'still.txt': 'magpie\n' });
+	const server = await indexed(dir);
+	await awaitMapped(server, dir, 'magpie', 5);
+	const before = workers(server.wire.child.pid).map(({ pid }) => pid);
+	for (let i = 0; i < 200; i++) {
+		const searches = Array.from({ length: 4 }, () => find(server, 'magpie'));
+		for (const file of files) {
+			truncateSync(file, i % 2 ? 0 : 5000);
+			writeFileSync(file, `magpie\n${filler}`);
+		}
+		for (const paths of await Promise.all(searches)) check(paths.includes('still.txt') && paths.length <= 5, paths.join(' '));
+	}
+	same((await findByIndex(server, 'magpie')).length, 5);
+	same(workers(server.wire.child.pid).map(({ pid }) => pid).filter((pid) => before.includes(pid)).length, before.length, 'no worker has ended');
 	await server.end();
 });
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "tools/code/board.h"
+#include "tools/code/mapped.h"
 #include "tools/code/trigram.h"
 
 enum { ATTEMPTS = 3, SILENT_MS = 1000, BITS = 64 };
@@ -22,7 +23,8 @@ struct view {
 	struct fw_trigram index;
 	char *changes;
 	uint64_t *bits;
-	size_t from, to; /* files below the place */
+	struct fw_mapped *mapped; /* all files of the index, or NULL */
+	size_t from, to;          /* files below the place */
 };
 
 /* ---- the index as it is now ---- */
@@ -127,6 +129,25 @@ static size_t next_bit(const struct view *view, size_t from)
 	return from < view->to ? from : view->to;
 }
 
+/* The files of the index that are mapped, without those below the place that have changed. */
+static struct fw_mapped *map_files(const struct fw_candidates *c, const struct view *view)
+{
+	const struct fw_mapped_index index = { c->place->repo, view->facts.generation,
+					       view->facts.index_changed_ns,
+					       view->index.count };
+	const char *end = view->changes + view->facts.changes;
+	struct fw_mapped *mapped = fw_mapped_files(&index);
+
+	for (const char *at = view->changes; mapped && at < end; at += strlen(at) + 1) {
+		size_t number =
+			is_below(c, at + 1) ? fw_trigram_find(&view->index, at + 1) : SIZE_MAX;
+
+		if (number != SIZE_MAX)
+			fw_mapped_drop(fw_mapped_at(mapped, number));
+	}
+	return mapped;
+}
+
 static void each(const struct fw_candidates *c, const struct view *view)
 {
 	const char *change = view->changes;
@@ -140,8 +161,9 @@ static void each(const struct fw_candidates *c, const struct view *view)
 		const char *name = is_change ? change + 1 : path;
 		bool is_shown =
 			is_change ? change[0] == '+' && is_below(c, name) : name[0] != '\0';
+		struct fw_mapped *mapped = is_change ? NULL : fw_mapped_at(view->mapped, at);
 
-		if (is_shown && !c->file(c->ctx, name, strlen(name)))
+		if (is_shown && !c->file(c->ctx, name, strlen(name), mapped))
 			return;
 		if (is_change)
 			change += strlen(change) + 1;
@@ -169,8 +191,10 @@ bool fw_candidates_each(const struct fw_candidates *candidates)
 				fw_trigram_narrow(&view.index, candidates->runs, view.bits);
 		}
 	}
-	if (is_found)
+	if (is_found) {
+		view.mapped = candidates->keeps_maps ? map_files(candidates, &view) : NULL;
 		each(candidates, &view);
+	}
 	fw__release(view.bits);
 	fw__release(view.changes);
 	fw_trigram_close(&view.index);

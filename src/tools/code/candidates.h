@@ -8,12 +8,16 @@
 #include "tools/code/repo.h"
 #include "tools/code/byte_runs.h"
 
+struct fw_mapped;
+
 struct fw_candidates {
 	const struct fw_code_place *place;
 	const struct fw_literals *literals;
 	const struct fw_byte_runs *runs; /* may be NULL */
-	/* Called in the order of the paths; false ends it. */
-	bool (*file)(void *ctx, const char *path, size_t len);
+	bool keeps_maps;                 /* in a worker process: see mapped.h */
+	/* Called in the order of the paths; false ends it. `mapped` is NULL for a file that has to
+	 * be read, for example because it was changed. */
+	bool (*file)(void *ctx, const char *path, size_t len, struct fw_mapped *mapped);
 	void *ctx;
 };
 

@@ -4,8 +4,9 @@
  * A server has one repository, whose paths are relative to it, or several with names,
  * and then the first component of every path is the name of its repository.
  *
- * Tools run in worker processes, which keep nothing between calls: handlers only read
- * `struct fw_code_set`, which the server fills in before workers are forked.
+ * Tools run in worker processes, which keep nothing between calls but files that are mapped
+ * (mapped.h): handlers only read `struct fw_code_set`, which the server fills in before workers
+ * are forked.
  *
  * The one rule to remember: every failure is an error from common/, error.h or the
  * registry; its envelope (empty result, `error`, `problem`) is made by the server.
@@ -22,6 +23,7 @@
 struct fw_code_set {
 	struct fw_code_repos repos;
 	uint32_t search_ms; /* time limit of a search */
+	bool keeps_maps;    /* searches run in worker processes, which keep files mapped */
 	struct fw_semantic_settings semantic;
 	struct fw_indexer_options indexer;
 };

@@ -22,14 +22,18 @@ static void *run(void *ctx)
 
 static void start_threads(struct fw_hunt *hunt)
 {
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGSYS };
 	unsigned wanted = fw_crew_size(hunt->options.threads);
 	sigset_t all, before;
 
 	hunt->has_started = true;
 	if (wanted > FW_HUNT_THREADS)
 		wanted = FW_HUNT_THREADS;
-	/* Signals are handled by the calling thread only. */
+	/* Signals are handled by the calling thread only, but for those of a thread's own faults:
+	 * they are recorded (worker/crash.c), or handled (mapped.c). */
 	(void)sigfillset(&all);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		(void)sigdelset(&all, faults[i]);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* With fewer threads it takes longer. */
 	while (hunt->thread_count + 1 < wanted &&

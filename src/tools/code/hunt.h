@@ -16,6 +16,7 @@
 
 enum { FW_HUNT_PREVIEW = 200 /* characters */ };
 
+struct fw_mapped;
 struct fw_query;
 struct fw_hunt;
 
@@ -52,6 +53,8 @@ struct fw_hunt_where {
 	const char *prefix; /* of the repository; not copied */
 	bool is_canonical;  /* no component of the path may be a link */
 	bool is_named;      /* by the client: the file itself may be a link */
+	/* NULL: open and read the file (mapped.h). */
+	struct fw_mapped *mapped;
 };
 
 /* Adds a file, and starts the threads if there are enough of them; files are added in the order of their paths. The path is copied. False: the

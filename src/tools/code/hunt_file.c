@@ -1,9 +1,11 @@
 /*
  * hunt_file.c - one thread's part in a hunt: reading files in pieces and matching them.
  *
- * A file is read with read() into one buffer per thread: for files of the usual size that
- * is quicker than mapping them, and a file that is cut while it is read does no harm. A
- * piece ends at the end of a line; a longer line makes the buffer grow.
+ * A file is read with read() into one buffer per thread: to map and unmap it takes longer for
+ * files of the usual size. A worker process keeps the files of the index mapped (mapped.h) and
+ * copies the next time: to open, read and close a file takes longer than to search it, and what
+ * is searched does not change meanwhile. A piece ends at the end of a line; a longer line makes
+ * the buffer grow.
  *
  * A file with a NUL byte is binary and not searched, as in git and ripgrep. It is looked for
  * only in files that may match, and at the beginning of large files, which then are not read
@@ -20,6 +22,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/code/limits.h"
+#include "tools/code/mapped.h"
 #include "tools/code/query.h"
 #include "tools/code/scan.h"
 #include "tools/common/file.h"
@@ -291,27 +294,12 @@ static void drop_hits(struct hunter *h)
 		fw__release(h->hits[--h->hit_count].preview);
 }
 
-static fw_error *search_file(struct hunter *h, int fd)
+/* `len` bytes of the file are in the buffer already. */
+static fw_error *search_rest(struct hunter *h, int fd, size_t len)
 {
 	bool is_text = true;
-	size_t len = 0;
-	struct stat st;
-	fw_error *err;
+	fw_error *err = search_pieces(h, fd, len, &is_text);
 
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-		return NULL;
-	if (st.st_size > BUFFER_BYTES) {
-		len = sniff(h, fd);
-		if (memchr(h->buffer, '\0', len))
-			return NULL;
-	}
-	/* One more byte shows that the file has ended. */
-	if (st.st_size >= (off_t)h->room && h->room < FW_LIMIT_CODE_PIECE_BYTES &&
-	    !grow(h, st.st_size < FW_LIMIT_CODE_PIECE_BYTES ? (size_t)st.st_size + 1
-							    : FW_LIMIT_CODE_PIECE_BYTES))
-		return fw_raise_internal_out_of_memory();
-	h->expected = (size_t)st.st_size < h->room ? (size_t)st.st_size : SIZE_MAX;
-	err = search_pieces(h, fd, len, &is_text);
 	if (!err && h->has_no_memory)
 		err = fw_raise_internal_out_of_memory();
 	if (err || !is_text) {
@@ -324,22 +312,70 @@ static fw_error *search_file(struct hunter *h, int fd)
 	return NULL;
 }
 
-static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
+/* One more byte shows that the file has ended. */
+static bool make_room(struct hunter *h, off_t size)
 {
-	int flags = O_RDONLY | O_NONBLOCK | (file->where.is_named ? 0 : O_NOFOLLOW);
-	int fd = file->where.is_canonical
-			 ? fw_root_open_canonical(file->where.root, file->path, flags)
-			 : fw_root_open_beneath(file->where.root, file->path, flags);
+	size_t room =
+		size < FW_LIMIT_CODE_PIECE_BYTES ? (size_t)size + 1 : FW_LIMIT_CODE_PIECE_BYTES;
+
+	return room <= h->room || grow(h, room);
+}
+
+static fw_error *search_open(struct hunter *h, int fd)
+{
+	struct stat st;
+	size_t len = 0;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return NULL;
+	if (st.st_size > BUFFER_BYTES) {
+		len = sniff(h, fd);
+		if (memchr(h->buffer, '\0', len))
+			return NULL;
+	}
+	if (!make_room(h, st.st_size))
+		return fw_raise_internal_out_of_memory();
+	h->expected = (size_t)st.st_size < h->room ? (size_t)st.st_size : SIZE_MAX;
+	FW_TRY(search_rest(h, fd, len));
+	if (h->file.where.mapped)
+		fw_mapped_keep(h->file.where.mapped, fd, &st);
+	return NULL;
+}
+
+static fw_error *open_and_search(struct hunter *h)
+{
+	const struct fw_hunt_where *where = &h->file.where;
+	int flags = O_RDONLY | O_NONBLOCK | (where->is_named ? 0 : O_NOFOLLOW);
+	int fd = where->is_canonical ? fw_root_open_canonical(where->root, h->file.path, flags)
+				     : fw_root_open_beneath(where->root, h->file.path, flags);
 	fw_error *err;
 
 	if (fd < 0)
-		return;
+		return NULL;
+	err = search_open(h, fd);
+	(void)close(fd);
+	return err;
+}
+
+/* Copies the whole file to the buffer. False: it has to be read. */
+static bool copy_mapped(struct hunter *h)
+{
+	struct fw_mapped *mapped = h->file.where.mapped;
+
+	h->expected = mapped ? fw_mapped_size(mapped) : 0;
+	return h->expected && make_room(h, (off_t)h->expected) &&
+	       fw_mapped_copy(mapped, h->buffer);
+}
+
+static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
+{
+	fw_error *err;
+
 	h->file = *file;
 	h->number = number;
 	h->line = 0;
 	h->matches = 0;
-	err = search_file(h, fd);
-	(void)close(fd);
+	err = copy_mapped(h) ? search_rest(h, -1, h->expected) : open_and_search(h);
 	if (err)
 		fw_hunt__fail(h->hunt, err);
 }

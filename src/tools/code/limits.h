@@ -27,6 +27,10 @@ enum {
 	FW_LIMIT_CODE_MATCHES = 10000,
 	FW_LIMIT_CODE_PIECE_BYTES = 4 * 1024 * 1024,
 	FW_LIMIT_CODE_LINE_BYTES = 256 * 1024 * 1024,
+	/* Files that a worker keeps mapped (mapped.h), a quarter of the maps that Linux allows a
+	 * process, and their bytes. */
+	FW_LIMIT_CODE_MAPPED_FILES = 16 * 1024,
+	FW_LIMIT_CODE_MAPPED_BYTES = 256 * 1024 * 1024,
 	/* Trigrams that the index is asked for because of one run of an expression (byte_runs.h). */
 	FW_LIMIT_CODE_RUN_TRIGRAMS = 4096,
 	/* One match of a regular expression: steps, nesting, memory, stack. */

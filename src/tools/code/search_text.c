@@ -17,6 +17,7 @@
 #include "tools/code/code.h"
 #include "tools/code/hunt.h"
 #include "tools/code/limits.h"
+#include "tools/code/mapped.h"
 #include "tools/code/query.h"
 #include "tools/code/walk.h"
 #include "tools/common/globs.h"
@@ -135,12 +136,13 @@ static fw_error *read_paths(struct search *s)
 
 /* ---- searching ---- */
 
-static bool candidate(void *ctx, const char *path, size_t len)
+static bool candidate(void *ctx, const char *path, size_t len, struct fw_mapped *mapped)
 {
 	struct search *s = ctx;
 
 	if (!fw_code_globs_admit(&s->include, &s->exclude, s->where.prefix, path, len))
 		return true;
+	s->where.mapped = mapped;
 	return fw_hunt_add(s->hunt, &s->where, path, len);
 }
 
@@ -148,7 +150,7 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 {
 	(void)dir;
 	(void)name;
-	return candidate(ctx, path, len);
+	return candidate(ctx, path, len, NULL);
 }
 
 static bool has_ended(void *ctx)
@@ -168,8 +170,12 @@ static bool is_cancelled(void *ctx)
 static fw_error *walk(struct search *s, const struct fw_code_place *place)
 {
 	const struct fw_walk how = { .file = file, .is_stopped = has_ended, .ctx = s };
-	const struct fw_candidates candidates = { place, fw_query_literals(s->query),
-						  fw_query_runs(s->query), candidate, s };
+	const struct fw_candidates candidates = { place,
+						  fw_query_literals(s->query),
+						  fw_query_runs(s->query),
+						  s->code->keeps_maps,
+						  candidate,
+						  s };
 	bool is_complete = true;
 	struct stat st;
 
@@ -177,7 +183,7 @@ static fw_error *walk(struct search *s, const struct fw_code_place *place)
 		(struct fw_hunt_where){ .root = place->root.fd, .prefix = place->repo->prefix };
 	if (fw_code_place_is_file(place, &st)) {
 		s->where.is_named = true;
-		(void)candidate(s, place->path, strlen(place->path));
+		(void)candidate(s, place->path, strlen(place->path), NULL);
 		return NULL;
 	}
 	s->where.is_canonical = true;
@@ -270,6 +276,8 @@ fw_error *fw_code_search_text(fw_call *call, void *ctx)
 	s->code = ctx;
 	err = run(s);
 	fw_hunt_free(s->hunt);
+	if (s->code->keeps_maps)
+		fw_mapped_finish();
 	fw_query_free(s->query);
 	while (s->place_count)
 		drop_place(s, s->place_count - 1);

@@ -14,6 +14,7 @@
 #include "tools/code/git.h"
 #include "tools/code/git_graph.h"
 #include "tools/code/indexer.h"
+#include "tools/code/limits.h"
 #include "tools/code/semantic/pools.h"
 
 enum {
@@ -225,8 +226,10 @@ static fw_error *add_file_workers(const struct fw_toolset_host *host,
 	isolation.readable = readable;
 	isolation.writable = writable;
 	isolation.files = WORKER_FILES;
-	/* Address space, also for a map of an index that is being replaced. */
-	isolation.memory_bytes = worker_bytes + 2 * indexes * code->indexer.limit_bytes;
+	/* Address space, also for the files that stay mapped, and for a map of an index that is
+	 * being replaced. */
+	isolation.memory_bytes = worker_bytes + FW_LIMIT_CODE_MAPPED_BYTES +
+				 2 * indexes * code->indexer.limit_bytes;
 	err = fw_server_add_workers(host->server, &isolation, ret_workers);
 	fw__release(bells);
 	return err;
@@ -248,6 +251,7 @@ static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_se
 		readable[i] = code->repos.list[i].path;
 		host->allow(host->ctx, readable[i], false);
 	}
+	code->keeps_maps = files.run == FW_RUN_PROCESS;
 	if (files.run == FW_RUN_PROCESS)
 		FW_TRY(add_file_workers(host, code, readable, &files.workers));
 	FW_TRY(add_indexer(host, code, readable));

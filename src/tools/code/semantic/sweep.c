@@ -124,10 +124,11 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 			path, len);
 }
 
-static bool candidate(void *ctx, const char *path, size_t len)
+static bool candidate(void *ctx, const char *path, size_t len, struct fw_mapped *mapped)
 {
 	struct state *s = ctx;
 
+	(void)mapped;
 	return see_open(s,
 			fw_root_open_canonical(s->place.root.fd, path, O_RDONLY | O_NONBLOCK),
 			path, len);
