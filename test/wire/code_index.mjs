@@ -110,6 +110,7 @@ test('a file that a worker keeps mapped is searched as it is now', async () => {
 		[() => {}, 2], [() => appendFileSync(file, 'magpie\n'), 3], [() => truncateSync(file, 7), 1], [() => truncateSync(file, 0), 0],
 		[() => writeFileSync(file, `${filler}magpie\nmagpie\n`), 2], [() => writeFileSync(file, `magpie\n${filler}`), 1], [overwrite, 0],
 		[() => (write(dir, { other: 'magpie\nmagpie\nmagpie\n' }), renameSync(join(dir, 'other'), file)), 3], [() => rmSync(file), 0], [() => writeFileSync(file, `magpie\n${filler}`), 1],
+		[() => renameSync(file, join(tree(1), 'elsewhere')), 0], [() => writeFileSync(file, `magpie\n${filler}`), 1], [() => rmSync(join(dir, 'd0'), { recursive: true }), 0],
 	];
 	for (const [change, expected] of steps) {
 		await awaitMapped(server, dir, 'needle', 3);

@@ -1,22 +1,28 @@
 /*
  * indexer_event.c - what an event of the kernel means for an index.
  *
- * A file that is known and changed is read by every search until a new index has it. A new
+ * A file that is known and changed, or is gone, is read by every search until there is a new index. A new
  * file or directory is looked at by a walk of its parent alone, which applies the ignore
  * rules. Whatever is rare and complicated (rules change, directories move, events were
  * lost) makes the index unusable until a walk of everything is done.
  */
 #include "tools/code/indexer_impl.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "tools/code/ignore.h"
 #include "tools/code/walk.h"
 
-enum { LOOKS_MAX = 64, CONTENT = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB };
+enum {
+	LOOKS_MAX = 64,
+	CHANGED = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB,
+	GONE = IN_DELETE | IN_MOVED_FROM /* searches may have the file mapped */
+};
 
 struct look {
 	char directory[FW_PATH_SIZE]; /* where something was created; "": the root */
@@ -102,7 +108,7 @@ static void on_file(struct looks *looks, const struct fw_watch_event *event)
 	char path[FW_PATH_SIZE + FW_PATH_NAME_SIZE];
 
 	(void)snprintf(path, sizeof path, "%s%s", event->path, event->name);
-	if (event->mask & (CONTENT | IN_CREATE | IN_MOVED_TO)) {
+	if (event->mask & (CHANGED | GONE | IN_CREATE | IN_MOVED_TO)) {
 		bool is_checked = is_known(indexer, path);
 
 		if (is_checked || indexer->is_working)
@@ -110,6 +116,20 @@ static void on_file(struct looks *looks, const struct fw_watch_event *event)
 	}
 	if (event->mask & (IN_CREATE | IN_MOVED_TO) && !is_known(indexer, path))
 		want_look(looks, event->path, "", true);
+}
+
+/* Created, or its permissions changed. Without access its files are not opened, but searches may
+ * have them mapped: a walk finds that they are gone. */
+static void on_directory(struct looks *looks, const struct fw_watch_event *event)
+{
+	char path[FW_PATH_SIZE + FW_PATH_NAME_SIZE];
+
+	(void)snprintf(path, sizeof path, "%s%s", event->path, event->name);
+	if (faccessat(looks->indexer->place.root.fd, path, R_OK | X_OK, 0) != 0 &&
+	    errno == EACCES)
+		give_up(looks->indexer);
+	else
+		want_look(looks, event->path, event->name, event->mask & IN_CREATE);
 }
 
 static void on_event(void *ctx, const struct fw_watch_event *event)
@@ -128,7 +148,7 @@ static void on_event(void *ctx, const struct fw_watch_event *event)
 		if (event->mask & (IN_MOVED_FROM | IN_MOVED_TO))
 			give_up(looks->indexer);
 		else if (event->mask & (IN_CREATE | IN_ATTRIB))
-			want_look(looks, event->path, event->name, event->mask & IN_CREATE);
+			on_directory(looks, event);
 	} else if (event->name[0]) {
 		on_file(looks, event);
 	}
