@@ -85,6 +85,21 @@ test('a change is found by the next search', async () => {
 	await server.end();
 });
 
+test('a file that is ignored since the index was made is not found when it is written', async () => {
+	const dir = tree();
+	const server = await indexed(dir);
+	write(dir, { 'd1/.gitignore': 'f1.txt\n' });
+	same(await find(server, 'needle1 '), []);
+	await awaitIndex();
+	write(dir, { 'd1/f1.txt': 'needle1 again\n', 'd1/f6.txt': 'needle1 elsewhere\n' });
+	same(await findByIndex(server, 'needle1 '), ['d1/f6.txt']);
+	renameSync(join(dir, 'd1/f6.txt'), join(dir, 'd1/f1.txt'));
+	same(await findByIndex(server, 'needle1 '), []);
+	rmSync(join(dir, 'd1/.gitignore'));
+	same(await find(server, 'needle1 '), ['d1/f1.txt']);
+	await server.end();
+});
+
 // How many files of a directory the workers of a server keep mapped.
 const mappedFiles = (server, dir) =>
 	workers(server.wire.child.pid).reduce((sum, { pid }) => sum + new Set(readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n').map((line) => line.split(' ').pop()).filter((path) => path.startsWith(`${dir}/`))).size, 0);

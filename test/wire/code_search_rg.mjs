@@ -14,7 +14,7 @@ const queries = Number(process.env.FW_QUERIES ?? (isLong ? 500 : 60));
 const most = 10000;
 
 const excluded = ['.git', '.hg', '.svn', '.bzr', '.jj', 'node_modules', '__pycache__', '.mypy_cache', '.pytest_cache', '.ruff_cache', '.tox', '.venv', '.idea', '.faultwire'];
-const flags = ['--no-config', '--hidden', '--no-require-git', '--no-ignore-global', '--no-ignore-parent', '--no-messages', '--crlf', '--line-number', '--with-filename',
+const flags = ['--no-config', '--hidden', '--no-require-git', '--no-ignore-global', '--no-messages', '--crlf', '--line-number', '--with-filename',
 	'--null', '--color=never', '--max-columns=1', ...excluded.flatMap((name) => ['--glob', `!${name}`])];
 
 const globs = {
@@ -23,7 +23,8 @@ const globs = {
 
 // "path:line" of every matching line, in the order of the paths.
 function ripgrep(dir, query) {
-	const args = [...flags, query.regex ? '--regexp' : '--fixed-strings', ...(query.regex ? [] : ['--regexp']), query.query, ...(query.case_sensitive ? [] : ['--ignore-case']), '--', query.folder ?? '.'];
+	// The rules of the folders above a folder apply to it, but not those of the folders above the tree.
+	const args = [...flags, ...(query.folder ? [] : ['--no-ignore-parent']), query.regex ? '--regexp' : '--fixed-strings', ...(query.regex ? [] : ['--regexp']), query.query, ...(query.case_sensitive ? [] : ['--ignore-case']), '--', query.folder ?? '.'];
 	const { status, stdout, stderr } = spawnSync('rg', args, { cwd: dir, maxBuffer: 1 << 30 });
 	check(status === 0 || status === 1, `rg ${args.join(' ')}: ${stderr}`);
 	const found = stdout.toString().split('\n').filter((line) => line.includes('\0')).map((line) => {

@@ -73,7 +73,8 @@ bool fw_changes_put(struct fw_changes *changes, const char *path,
 		return false;
 	was_checked = changes->list[at].is_checked;
 	changes->list[at].event = change->event;
-	changes->list[at].is_gone = change->is_gone;
+	changes->list[at].is_gone =
+		change->is_gone || (changes->list[at].is_gone && !change->is_checked);
 	changes->list[at].is_checked = was_checked || change->is_checked;
 	return true;
 }

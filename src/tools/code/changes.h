@@ -28,8 +28,8 @@ struct fw_changes {
 void fw_changes_clear(struct fw_changes *changes);
 /* NULL: not in the set. */
 const struct fw_change *fw_changes_find(const struct fw_changes *changes, const char *path);
-/* Adds it or replaces what was known of it; a file that was checked stays so. False: no
- * memory. */
+/* Adds it or replaces what was known of it; a file that was checked stays so, and one that is gone
+ * too unless `change` is checked. False: no memory. */
 bool fw_changes_put(struct fw_changes *changes, const char *path,
 		    const struct fw_change *change);
 /* Removes those for which `is_dropped` is true. */

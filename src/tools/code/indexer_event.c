@@ -57,8 +57,9 @@ static bool is_known(const struct fw_indexer *indexer, const char *path)
 {
 	const struct fw_change *change = fw_changes_find(&indexer->changes, path);
 
+	/* One that is ignored by now stays so, also if it is written. */
 	if (change)
-		return change->is_checked;
+		return change->is_checked && !change->is_gone;
 	return indexer->index.bytes && fw_trigram_find(&indexer->index, path) != SIZE_MAX;
 }
 

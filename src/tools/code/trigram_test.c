@@ -712,6 +712,10 @@ static void test_changes__are_sorted_and_written(void **state)
 	assert_true(fw_changes_put(&changes, "b", &doubtful));
 	assert_int_equal(fw_changes_find(&changes, "b")->event, 3);
 	assert_true(fw_changes_find(&changes, "b")->is_checked);
+	assert_true(fw_changes_put(&changes, "a", &doubtful));
+	assert_true(fw_changes_find(&changes, "a")->is_gone);
+	assert_true(fw_changes_put(&changes, "a", &new));
+	assert_false(fw_changes_find(&changes, "a")->is_gone);
 	assert_null(fw_changes_find(&changes, "d"));
 	assert_true(fw_changes_write(&changes, text, 5) > 5);
 	fw_changes_clear(&changes);
