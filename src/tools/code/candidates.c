@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "tools/code/board.h"
 #include "tools/code/mapped.h"
@@ -129,18 +130,19 @@ static size_t next_bit(const struct view *view, size_t from)
 	return from < view->to ? from : view->to;
 }
 
-/* The files of the index that are mapped, without those below the place that have changed. */
+/* The files of the index that are mapped. Those that have changed are dropped, or they would take
+ * space on the disk after they were deleted. */
 static struct fw_mapped *map_files(const struct fw_candidates *c, const struct view *view)
 {
 	const struct fw_mapped_index index = { c->place->repo, view->facts.generation,
-					       view->facts.index_changed_ns,
-					       view->index.count };
+					       view->facts.index_changed_ns, view->index.count,
+					       fw_hash(view->changes, view->facts.changes, 0) };
 	const char *end = view->changes + view->facts.changes;
-	struct fw_mapped *mapped = fw_mapped_files(&index);
+	bool has_news = false;
+	struct fw_mapped *mapped = fw_mapped_files(&index, &has_news);
 
-	for (const char *at = view->changes; mapped && at < end; at += strlen(at) + 1) {
-		size_t number =
-			is_below(c, at + 1) ? fw_trigram_find(&view->index, at + 1) : SIZE_MAX;
+	for (const char *at = view->changes; has_news && at < end; at += strlen(at) + 1) {
+		size_t number = fw_trigram_find(&view->index, at + 1);
 
 		if (number != SIZE_MAX)
 			fw_mapped_drop(fw_mapped_at(mapped, number));

@@ -115,18 +115,23 @@ static void replace(struct set *set, const struct fw_mapped_index *index)
 		memset(set->files, 0, bytes);
 }
 
-struct fw_mapped *fw_mapped_files(const struct fw_mapped_index *index)
+struct fw_mapped *fw_mapped_files(const struct fw_mapped_index *index, bool *ret_has_news)
 {
 	struct set *set = set_of(index->repo);
+	bool is_other;
 
 	if (!set || !watch())
 		return NULL;
-	if (!set->files || !is_same(&set->index, index)) {
-		/* Threads of this search may use the files. */
-		if (set->is_used)
-			return NULL;
-		replace(set, index);
+	is_other = !set->files || !is_same(&set->index, index);
+	/* Threads of this search may use the files: none is dropped. */
+	if (set->is_used) {
+		*ret_has_news = false;
+		return is_other ? NULL : set->files;
 	}
+	*ret_has_news = !is_other && set->index.changes != index->changes;
+	if (is_other)
+		replace(set, index);
+	set->index.changes = index->changes;
 	set->is_used = set->files != NULL;
 	return set->files;
 }

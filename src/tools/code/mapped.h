@@ -29,11 +29,13 @@ struct fw_mapped_index {
 	uint64_t generation;
 	int64_t changed_ns;
 	size_t files;
+	uint64_t changes; /* a hash of the files that have changed since */
 };
 
 /* The files of an index, which are kept until a later search has another one of this
- * repository. NULL: none can be kept. */
-struct fw_mapped *fw_mapped_files(const struct fw_mapped_index *index);
+ * repository. `ret_has_news`: other files have changed than at the last search, and the caller
+ * drops them. NULL: none can be kept. */
+struct fw_mapped *fw_mapped_files(const struct fw_mapped_index *index, bool *ret_has_news);
 /* The search is over, and uses none of them any more. */
 void fw_mapped_finish(void);
 /* NULL if `files` is. */

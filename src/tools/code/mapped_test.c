@@ -32,15 +32,17 @@ static uint64_t generation;
 /* Each test has an index of its own. */
 static struct fw_mapped_index new_index(size_t files)
 {
-	return (struct fw_mapped_index){ &repos[0], ++generation, 1, files };
+	return (struct fw_mapped_index){ &repos[0], ++generation, 1, files, 0 };
 }
 
 static struct fw_mapped *new_files(size_t files)
 {
 	const struct fw_mapped_index index = new_index(files);
-	struct fw_mapped *mapped = fw_mapped_files(&index);
+	bool has_news = true;
+	struct fw_mapped *mapped = fw_mapped_files(&index, &has_news);
 
 	assert_non_null(mapped);
+	assert_false(has_news);
 	return mapped;
 }
 
@@ -128,20 +130,21 @@ static void test_mapped__a_file_that_is_cut_and_grows_again_is_whole(void **stat
 static void test_mapped__files_stay_until_there_is_another_index(void **state)
 {
 	struct fw_mapped_index index = new_index(3);
-	struct fw_mapped *files = fw_mapped_files(&index);
+	bool has_news = true;
+	struct fw_mapped *files = fw_mapped_files(&index, &has_news);
 	int fd = write_file("heron", 5);
 
 	(void)state;
 	keep(fw_mapped_at(files, 2), fd);
 	fw_mapped_finish();
-	files = fw_mapped_files(&index);
+	files = fw_mapped_files(&index, &has_news);
 	assert_int_equal(fw_mapped_size(fw_mapped_at(files, 2)), 5);
 	/* This search uses them. */
 	index.generation = ++generation;
-	assert_null(fw_mapped_files(&index));
+	assert_null(fw_mapped_files(&index, &has_news));
 	assert_int_equal(fw_mapped_size(fw_mapped_at(files, 2)), 5);
 	fw_mapped_finish();
-	files = fw_mapped_files(&index);
+	files = fw_mapped_files(&index, &has_news);
 	assert_int_equal(fw_mapped_size(fw_mapped_at(files, 2)), 0);
 	keep(fw_mapped_at(files, 2), fd);
 	fw_mapped_drop(fw_mapped_at(files, 2));
@@ -150,6 +153,25 @@ static void test_mapped__files_stay_until_there_is_another_index(void **state)
 	assert_null(fw_mapped_at(NULL, 2));
 	(void)close(fd);
 	fw_mapped_finish();
+}
+
+static void test_mapped__news_are_reported_once_and_not_within_a_search(void **state)
+{
+	struct fw_mapped_index index = new_index(1);
+	bool has_news = true;
+
+	(void)state;
+	assert_non_null(fw_mapped_files(&index, &has_news));
+	assert_false(has_news);
+	index.changes = 7;
+	assert_non_null(fw_mapped_files(&index, &has_news));
+	assert_false(has_news);
+	fw_mapped_finish();
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(fw_mapped_files(&index, &has_news));
+		assert_int_equal(has_news, i == 0);
+		fw_mapped_finish();
+	}
 }
 
 static void test_mapped__each_repository_has_its_own(void **state)
@@ -161,9 +183,10 @@ static void test_mapped__each_repository_has_its_own(void **state)
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i <= FW_CODE_REPOS_MAX; i++) {
 			struct fw_mapped *file;
+			bool has_news;
 
 			index.repo = &repos[i];
-			file = fw_mapped_files(&index);
+			file = fw_mapped_files(&index, &has_news);
 			assert_int_equal(file != NULL, i < FW_CODE_REPOS_MAX);
 			if (!file)
 				continue;
@@ -245,12 +268,13 @@ static void test_mapped__their_bytes_are_limited(void **state)
 static void test_mapped__without_memory_none_are_kept(void **state)
 {
 	const struct fw_mapped_index index = new_index(5);
+	bool has_news;
 
 	(void)state;
 	test_memory = (struct test_memory){ .fail_at = 1 };
-	assert_null(fw_mapped_files(&index));
+	assert_null(fw_mapped_files(&index, &has_news));
 	fw_mapped_finish();
-	assert_non_null(fw_mapped_files(&index));
+	assert_non_null(fw_mapped_files(&index, &has_news));
 	fw_mapped_finish();
 }
 
@@ -315,6 +339,7 @@ int main(void)
 		TEST(a_file_that_was_cut_is_read),
 		TEST(a_file_that_is_cut_and_grows_again_is_whole),
 		TEST(files_stay_until_there_is_another_index),
+		TEST(news_are_reported_once_and_not_within_a_search),
 		TEST(empty_large_and_linked_files_are_read),
 		TEST(the_number_of_files_is_limited),
 		TEST(their_bytes_are_limited),
