@@ -1,7 +1,7 @@
 // search_text: results, limits and errors. That it finds the right lines is judged by ripgrep in
 // code_search_rg.mjs.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, match, same, scratch, test } from './lib/cli.mjs';
@@ -133,8 +133,23 @@ test('an expression with a line break is refused: it would find nothing', async 
 	same(await places({ query: '\\n' }), []);
 });
 
+test('an expression that takes too many steps by backtracking is matched as by ripgrep', async () => {
+	const own = repository({ 'slow.txt': `${'a'.repeat(5000)}b\n`, 'packed.js': `${'function a(b,c){return b*c+d;}'.repeat(3000)}\nlast{e}\n` });
+	execFileSync('sh', ['-c', 'printf "\\377 %s\\n" "$(cat slow.txt)" >invalid.txt'], { cwd: own });
+	const server = await serve(own);
+	for (const query of ['(a+)+$', '(a|a)*[cd]', '(a|aa)+$', '((a*)*)*[cd]', '(a+)+b', 'return.*b.*d.*zz|return.*b.*q.*x', 'function.*return.*\\*.*\\+.*e;', 'c.*b.*a.*\\}$', '(?i)RETURN.*B.*Q.*X|Last.e']) {
+		const { stdout } = spawnSync('rg', ['--vimgrep', '--only-matching', '-e', query, 'slow.txt', 'packed.js'], { cwd: own, maxBuffer: 1 << 30 });
+		const first = new Map(stdout.toString().split('\n').filter(Boolean).reverse().map((line) => line.match(/^(.*?:\d+):(\d+):/)).map(([, line, column]) => [line, column]));
+		const { matches } = await server.call('search_text', { query, regex: true, case_sensitive: true, paths: ['slow.txt', 'packed.js'] });
+		same(matches.map(({ path, line, column }) => `${path}:${line}:${column}`), [...first].map((one) => one.join(':')).sort(), query);
+	}
+	// What is not UTF-8 has only backtracking.
+	match((await server.fail('search_text', { query: '(a+)+$', regex: true }, 'invalid-parameter', 400)).error, /step limit/);
+	await server.end();
+});
+
 test('an expression that would never end ends in a clear error', async () => {
-	for (const query of ['(a+)+$', '(a|a)*[cd]', '(a|aa)+$', '((a*)*)*[cd]'])
+	for (const query of ['(a+)+\\1[cd]', '(a|a)*(?=[cd])', '(a|aa)+(?<=a)$', '((a*)*)*\\1[cd]'])
 		match((await fail('search_text', { query, regex: true, paths: ['slow.txt'] }, 'invalid-parameter', 400)).error, /step limit/);
 	match((await fail('search_text', { query: '('.repeat(1000) + ')'.repeat(1000), regex: true }, 'invalid-parameter', 400)).error, /too deeply nested/);
 	same(await places({ query: 'brackets' }), ['odd/[x].txt:1:1']);

@@ -33,11 +33,18 @@ enum {
 	FW_LIMIT_CODE_MAPPED_BYTES = 256 * 1024 * 1024,
 	/* Trigrams that the index is asked for because of one run of an expression (byte_runs.h). */
 	FW_LIMIT_CODE_RUN_TRIGRAMS = 4096,
-	/* One match of a regular expression: steps, nesting, memory, stack. */
+	/* One match of a regular expression: steps before the automaton is asked (linear.h) and in
+	 * all, nesting, memory, stack. */
+	FW_LIMIT_CODE_MATCH_FIRST_STEPS = 100 * 1000,
 	FW_LIMIT_CODE_MATCH_STEPS = 10 * 1000 * 1000,
 	FW_LIMIT_CODE_MATCH_DEPTH = 250 * 1000,
 	FW_LIMIT_CODE_MATCH_KIB = 32 * 1024,
 	FW_LIMIT_CODE_JIT_STACK_BYTES = 1024 * 1024,
+	/* The automaton: numbers for its states, the length of a line, and bytes that are looked at to
+	 * find where a match begins. */
+	FW_LIMIT_CODE_LINEAR_STATES = 2048,
+	FW_LIMIT_CODE_LINEAR_BYTES = 256 * 1024,
+	FW_LIMIT_CODE_LINEAR_STEPS = 64 * 1024 * 1024,
 	/* A git command; lines that blame_range returns, commits that file_history returns. */
 	FW_LIMIT_CODE_GIT_MS = 20000,
 	FW_LIMIT_CODE_BLAME_LINES = 5000,

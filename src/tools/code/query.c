@@ -6,6 +6,8 @@
  * text, `[0-9]{7,}`, is first run on the whole block, which finds the next line that can
  * match, and then on that line alone. That is right only for expressions that match
  * in the block wherever they match in a line: no assertions, no atomic groups.
+ *
+ * A line on which PCRE2 takes too many steps is matched by an automaton (linear.h).
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tools/code/query.h"
@@ -17,6 +19,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/code/limits.h"
+#include "tools/code/linear.h"
 #include "tools/code/scan.h"
 
 #include <faultwire/raise.h>
@@ -39,6 +42,7 @@ struct fw_query {
 	pcre2_code *sieve;     /* for a block; NULL: match line by line */
 	bool has_jit;
 	bool sieve_has_jit;
+	bool can_be_linear;
 };
 
 struct fw_matcher {
@@ -46,6 +50,8 @@ struct fw_matcher {
 	pcre2_match_data *data;
 	pcre2_match_context *context;
 	pcre2_jit_stack *stack;
+	struct fw_linear *linear; /* NULL: was not needed yet, or is not possible */
+	bool can_be_linear;
 };
 
 /* ---- compiling ---- */
@@ -83,39 +89,6 @@ static pcre2_code *compile(const struct fw_query *query, uint32_t options, int *
 	return code;
 }
 
-/* Does it match in a block wherever it matches in a line? If in doubt, no. */
-static bool is_plain(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		char next = i + 1 < len ? text[i + 1] : '\0';
-
-		switch (text[i]) {
-		case '\\':
-			if (!strchr("dDwWsSbBhH.()[]{}*+?|/-_\"'<>=,:;!@#%&~^$ ", next) ||
-			    !next)
-				return false;
-			i++;
-			break;
-		case '$': /* the line end of CR LF */
-		case '^': return false;
-		case '(':
-			if (next == '*' ||
-			    (next == '?' && (i + 2 >= len || text[i + 2] != ':')))
-				return false;
-			break;
-		case '+':
-		case '?':
-		case '*':
-		case '}':
-			if (next == '+')
-				return false;
-			break;
-		default: break;
-		}
-	}
-	return true;
-}
-
 static fw_error *compile_regex(struct fw_query *query)
 {
 	const uint32_t options = PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
@@ -128,8 +101,9 @@ static fw_error *compile_regex(struct fw_query *query)
 							: invalid(error, at);
 	fw_literals_of_regex(query->text, query->len, query->ignores_case, &query->literals);
 	fw_byte_runs_of_regex(query->text, query->len, query->ignores_case, &query->runs);
-	/* A class that excludes something may begin with ^, which is_plain() refuses. */
-	if (!query->literals.count && is_plain(query->text, query->len))
+	query->can_be_linear = fw_linear_is_possible(query->text, query->len);
+	/* A class that excludes something may begin with ^, which is not plain. */
+	if (!query->literals.count && fw_linear_is_plain(query->text, query->len))
 		query->sieve = compile(query, options, &error, &at, &query->sieve_has_jit);
 	return NULL;
 }
@@ -277,13 +251,18 @@ bool fw_query_may_match(const struct fw_query *query, const char *text, size_t l
 
 /* ---- a matcher ---- */
 
+static void set_steps(struct fw_matcher *matcher, uint32_t steps)
+{
+	(void)pcre2_set_match_limit(matcher->context, steps);
+}
+
 fw_error *fw_matcher_new(const struct fw_query *query, struct fw_matcher **ret_matcher)
 {
 	struct fw_matcher *matcher = fw__allocate(sizeof *matcher);
 
 	if (!matcher)
 		return fw_raise_internal_out_of_memory();
-	*matcher = (struct fw_matcher){ .query = query };
+	*matcher = (struct fw_matcher){ .query = query, .can_be_linear = query->can_be_linear };
 	if (query->code) {
 		matcher->data = pcre2_match_data_create(1, NULL);
 		matcher->context = pcre2_match_context_create(NULL);
@@ -293,7 +272,8 @@ fw_error *fw_matcher_new(const struct fw_query *query, struct fw_matcher **ret_m
 			fw_matcher_free(matcher);
 			return fw_raise_internal_out_of_memory();
 		}
-		(void)pcre2_set_match_limit(matcher->context, FW_LIMIT_CODE_MATCH_STEPS);
+		set_steps(matcher, query->can_be_linear ? FW_LIMIT_CODE_MATCH_FIRST_STEPS
+							: FW_LIMIT_CODE_MATCH_STEPS);
 		(void)pcre2_set_depth_limit(matcher->context, FW_LIMIT_CODE_MATCH_DEPTH);
 		(void)pcre2_set_heap_limit(matcher->context, FW_LIMIT_CODE_MATCH_KIB);
 		pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
@@ -309,6 +289,7 @@ void fw_matcher_free(struct fw_matcher *matcher)
 	pcre2_match_data_free(matcher->data);
 	pcre2_match_context_free(matcher->context);
 	pcre2_jit_stack_free(matcher->stack);
+	fw_linear_free(matcher->linear);
 	fw__release(matcher);
 }
 
@@ -323,16 +304,22 @@ static fw_error *too_many_steps(void)
 	return err;
 }
 
+static int run_pcre2(struct fw_matcher *m, bool with_sieve, const char *text, size_t len,
+		     size_t from)
+{
+	const pcre2_code *code = with_sieve ? m->query->sieve : m->query->code;
+	bool has_jit = with_sieve ? m->query->sieve_has_jit : m->query->has_jit;
+
+	return has_jit ? pcre2_jit_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
+					 m->context)
+		       : pcre2_match(code, (PCRE2_SPTR)text, len, from, 0, m->data, m->context);
+}
+
 /* Where the expression matches in a text; `*ret_at` is not set if it does not. */
 static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, size_t len,
 		       size_t from, bool *ret_has_match, size_t *ret_at)
 {
-	const pcre2_code *code = with_sieve ? m->query->sieve : m->query->code;
-	bool has_jit = with_sieve ? m->query->sieve_has_jit : m->query->has_jit;
-	int result = has_jit ? pcre2_jit_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
-					       m->context)
-			     : pcre2_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
-					   m->context);
+	int result = run_pcre2(m, with_sieve, text, len, from);
 
 	*ret_has_match = result >= 0;
 	if (result >= 0) {
@@ -346,6 +333,37 @@ static fw_error *match(struct fw_matcher *m, bool with_sieve, const char *text, 
 	if (result == PCRE2_ERROR_NOMEMORY)
 		return fw_raise_internal_out_of_memory();
 	return too_many_steps();
+}
+
+static enum fw_linear_answer match_linear(struct fw_matcher *m, const char *line, size_t len,
+					  size_t *ret_at)
+{
+	const struct fw_query *query = m->query;
+
+	if (!m->linear && m->can_be_linear) {
+		m->linear = fw_linear_new(query->text, query->len, query->ignores_case);
+		m->can_be_linear = m->linear != NULL;
+	}
+	return m->linear ? fw_linear_match(m->linear, line, len, ret_at) : FW_LINEAR_NO_ANSWER;
+}
+
+static fw_error *match_line(struct fw_matcher *m, const char *line, size_t len,
+			    bool *ret_has_match, size_t *ret_at)
+{
+	fw_error *err = match(m, false, line, len, 0, ret_has_match, ret_at);
+	enum fw_linear_answer answer;
+
+	if (!err || !m->can_be_linear || fw_error_code(err) != FW_INPUT_INVALID_VALUE)
+		return err;
+	fw_error_free(err);
+	answer = match_linear(m, line, len, ret_at);
+	*ret_has_match = answer == FW_LINEAR_MATCH;
+	if (answer != FW_LINEAR_NO_ANSWER)
+		return NULL;
+	set_steps(m, FW_LIMIT_CODE_MATCH_STEPS);
+	err = match(m, false, line, len, 0, ret_has_match, ret_at);
+	set_steps(m, FW_LIMIT_CODE_MATCH_FIRST_STEPS);
+	return err;
 }
 
 /* ---- a block ---- */
@@ -413,7 +431,7 @@ static fw_error *try_line(struct block *b, const char *line, const char *hit)
 		}
 	}
 	if (query->code)
-		FW_TRY(match(b->matcher, false, line, len, 0, &has_match, &start));
+		FW_TRY(match_line(b->matcher, line, len, &has_match, &start));
 	else
 		has_match = start + query->len <= len;
 	if (has_match)
