@@ -352,6 +352,7 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 		return err;
 	}
 	pending->serial = pending->is_waiting ? 0 : fw_link_accepted(remote->link);
+	pending->session = fw_link_session(remote->link);
 	remote->counts.sent++;
 	set_deadline(remote, pending, request->deadline_ms);
 	if (ret_key)
@@ -387,6 +388,7 @@ void fw_remote__send_waiting(struct fw_remote *remote)
 
 		if (at->is_waiting) {
 			at->is_waiting = false;
+			at->session = fw_link_session(remote->link);
 			err = send_traced(remote,
 					  &(struct fw_link_message){ .text = at->text.text,
 								     .len = at->text.len,
