@@ -563,6 +563,11 @@ void fw_remote_connect(struct fw_remote *remote)
 {
 	if (remote->state == FW_REMOTE_GREETING || remote->state == FW_REMOTE_READY)
 		return;
+	/* Its requests would fail together with those of the last connection. */
+	if (remote->is_ending) {
+		remote->is_wanted = true;
+		return;
+	}
 	remote->greeting.due_ms = uv_now(&remote->loop->uv) + remote->options.handshake_ms;
 	fw_remote__open(remote);
 }
@@ -576,6 +581,9 @@ void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *e
 	remote->state = FW_REMOTE_DOWN;
 	remote->link = NULL;
 	remote->greeting.step = FW_STEP_NONE;
+	remote->is_ending = true;
+	remote->is_wanted = false;
+	remote->options.on.down(remote->options.ctx, err);
 	while (remote->first) {
 		const struct fw_remote_pending *first = remote->first;
 		fw_delivery delivery =
@@ -588,7 +596,9 @@ void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *e
 		fw_remote__finish(remote, remote->first, NULL, each);
 	}
 	fw_link_free(link);
-	remote->options.on.down(remote->options.ctx, err);
+	remote->is_ending = false;
+	if (remote->is_wanted && remote->state == FW_REMOTE_DOWN)
+		fw_remote_connect(remote);
 }
 
 void fw_remote_disconnect(struct fw_remote *remote)

@@ -62,6 +62,8 @@ struct fw_remote {
 	struct fw_remote_options options;
 	struct fw_link *link;
 	enum fw_remote_state state;
+	bool is_ending; /* the connection is over, and its requests are failing */
+	bool is_wanted; /* meanwhile: another one */
 	enum fw_version version;
 	struct fw_remote_greeting greeting;
 	struct fw_remote_counts counts;
