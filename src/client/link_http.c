@@ -243,11 +243,15 @@ static bool mentions_session(const struct fw_link_post *post)
 	return post->body.len && strcasestr(post->body.text, "session");
 }
 
-/* The session that the request was sent in. Another request may have begun a new one since. */
+/* The session that the request was sent in. Another request may have begun a new one since.
+ * Servers of the Rust SDK answer 401 where the protocol wants 404. */
 static bool is_unknown_session(const struct fw_link_post *post, int status)
 {
-	return post->session && !post->resumptions &&
-	       (status == 404 || (status == 400 && mentions_session(post)));
+	if (!post->session || post->resumptions)
+		return false;
+	return status == 404 || (status == 400 && mentions_session(post)) ||
+	       (status == 401 && post->body.len &&
+		strcasestr(post->body.text, "session not found"));
 }
 
 static fw_error *raise_lost(void)

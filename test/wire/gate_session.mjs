@@ -169,10 +169,11 @@ test('retries have a budget: an outage does not multiply the load', async () => 
 	await server.stop();
 });
 
-test('a session that is lost is renewed, also if the server says so with status 200', async () => {
+test('a session that is lost is renewed, also if the server says so with status 200 or 401', async () => {
 	const lost = JSON.stringify({ error: 'Session not found' });
 	const says = {
 		body: (res) => res.writeHead(200, { 'content-type': 'application/json' }).end(lost),
+		unauthorized: (res) => res.writeHead(401).end('Unauthorized: Session not found'),
 		event: (res) => res.writeHead(200, { 'content-type': 'text/event-stream' }).end(`id: 1\nevent: message\ndata: ${lost}\n\n`),
 	};
 	for (const [how, say] of Object.entries(says)) {
