@@ -79,9 +79,9 @@ void fw_link_forget_session(struct fw_link *link)
 		fw_link__forget_session(link);
 }
 
-bool fw_link_has_session(const struct fw_link *link)
+uint64_t fw_link_session(const struct fw_link *link)
 {
-	return fw_link_is_http(link) && fw_link__has_session(link);
+	return fw_link_is_http(link) ? fw_link__session(link) : 0;
 }
 
 struct fw_slice fw_link_partial(const struct fw_link *link)

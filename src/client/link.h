@@ -142,10 +142,11 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 
 /* HTTP: the version for MCP-Protocol-Version; NULL: none yet. Borrowed, static. */
 void fw_link_set_version(struct fw_link *link, const char *version, bool is_modern);
-/* HTTP: forgets the session, before a new handshake. */
+/* HTTP: forgets the session and ends its GET stream, before a new handshake. */
 void fw_link_forget_session(struct fw_link *link);
 bool fw_link_is_http(const struct fw_link *link);
-bool fw_link_has_session(const struct fw_link *link);
+/* HTTP: the number of the session among those of this link, from 1 on; 0: there is none. */
+uint64_t fw_link_session(const struct fw_link *link);
 /* An error for one request that the ending left without an answer: upstream.exited,
  * upstream.crashed or upstream.closed, with the end of standard error as detail for the
  * operator, and the given delivery. Cannot fail. */

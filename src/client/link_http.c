@@ -108,8 +108,8 @@ static bool is_session_lost(const struct fw_link_post *post, const char *text, s
 	enum { SHORT_BYTES = 1024 };
 	char copy[SHORT_BYTES];
 
-	if (!post->link->session[0] || post->is_initialize || post->is_listener ||
-	    len >= sizeof copy || memmem(text, len, "jsonrpc", 7))
+	if (!post->session || post->is_begun || post->resumptions || len >= sizeof copy ||
+	    memmem(text, len, "jsonrpc", 7))
 		return false;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
@@ -129,6 +129,7 @@ static bool deliver(void *ctx, const struct fw_sse_received *event)
 	if (link && is_message_event(event))
 		post->is_lost = is_session_lost(post, event->data, event->len);
 	if (link && is_message_event(event) && !post->is_lost) {
+		post->is_begun = true;
 		join_lines(link, &post->events.data);
 		link->base.on.message(link->base.ctx, post->key, event->data, event->len);
 	}
@@ -199,9 +200,11 @@ void fw_link__on_head(void *ctx, struct fw_fetch *fetch)
 		else
 			post->form = FW_POST_OTHER;
 		if (post->is_initialize && session &&
-		    strlen(session) < sizeof post->link->session)
+		    strlen(session) < sizeof post->link->session) {
 			(void)snprintf(post->link->session, sizeof post->link->session, "%s",
 				       session);
+			post->link->sessions++;
+		}
 	} else {
 		post->form = FW_POST_FAILED;
 	}
@@ -238,6 +241,17 @@ static fw_error *invalid(const struct fw_link_http *link, const char *reason)
 static bool mentions_session(const struct fw_link_post *post)
 {
 	return post->body.len && strcasestr(post->body.text, "session");
+}
+
+/* The session that the request was sent in. Another request may have begun a new one since.
+ * Servers of the Rust SDK answer 401 where the protocol wants 404. */
+static bool is_unknown_session(const struct fw_link_post *post, int status)
+{
+	if (!post->session || post->resumptions)
+		return false;
+	return status == 404 || (status == 400 && mentions_session(post)) ||
+	       (status == 401 && post->body.len &&
+		strcasestr(post->body.text, "session not found"));
 }
 
 static fw_error *raise_lost(void)
@@ -290,7 +304,7 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 	char text[512];
 	fw_error *err;
 
-	if (link->session[0] && (status == 404 || (status == 400 && mentions_session(post)))) {
+	if (is_unknown_session(post, status)) {
 		err = raise_lost();
 	} else if (status == 401 || status == 403) {
 		err = raise_refused(link, fetch);
@@ -309,7 +323,7 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 					 status == 404 || status == 410 ? text : name);
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	}
-	if ((status == 404 || status == 410) && !link->session[0]) {
+	if ((status == 404 || status == 410) && !post->session) {
 		fw_error_set_hint(err, path_hint);
 		fw_error_add_string(err, FW_LINK_ENDPOINT, "none");
 	} else if (status == 405) {
@@ -363,8 +377,7 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 		return NULL;
 	case FW_POST_FAILED:
 		/* The answer to the GET stream belongs to no request. */
-		if (!post->is_listener && !(link->session[0] && status == 404) &&
-		    !(link->session[0] && status == 400 && mentions_session(post)) &&
+		if (!post->is_listener && !is_unknown_session(post, status) &&
 		    is_message(post, status)) {
 			join_lines(link, &post->body);
 			on->message(link->base.ctx, post->key, post->body.text, post->body.len);
@@ -408,12 +421,23 @@ static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
 	return err;
 }
 
-/* Removes a post whose fetch has ended. */
-static void end_post(struct fw_link_post *post, fw_error *err)
+/* The server had begun to answer, and the rest could not be fetched: whatever the reason, the
+ * outcome of the request is not known. Consumes `err`. */
+static fw_error *raise_unresumed(const struct fw_link_http *link, fw_error *err)
+{
+	fw_error *closed = fw_raise_upstream_closed(link->base.target->name);
+
+	fw_error_set_delivery(closed, FW_SENT);
+	return fw_error_caused_by(closed, err);
+}
+
+void fw_link__end_post(struct fw_link_post *post, fw_error *err)
 {
 	struct fw_link_http *link = post->link;
 	uint64_t key = post->key;
 
+	if (err && post->resumptions)
+		err = raise_unresumed(link, err);
 	post->fetch = NULL;
 	fw_link__post_drop(post);
 	if (key)
@@ -442,7 +466,7 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 	else if (!post->is_lost && fw_link__may_resume(post, status))
 		fw_error_free(err);
 	else
-		end_post(post, err);
+		fw_link__end_post(post, err);
 }
 
 /* ---- the link ------------------------------------------------------------------------ */
@@ -544,14 +568,24 @@ void fw_link__set_version(struct fw_link *base, const char *version, bool is_mod
 	link->is_modern = is_modern;
 }
 
+/* The GET stream belongs to the session, and so do the numbers of its events. */
 void fw_link__forget_session(struct fw_link *base)
 {
-	((struct fw_link_http *)base)->session[0] = '\0';
+	struct fw_link_http *link = (struct fw_link_http *)base;
+	struct fw_link_post *post = link->posts;
+
+	link->session[0] = '\0';
+	while (post && !post->is_listener)
+		post = post->next;
+	if (post)
+		fw_link__post_drop(post);
 }
 
-bool fw_link__has_session(const struct fw_link *base)
+uint64_t fw_link__session(const struct fw_link *base)
 {
-	return ((const struct fw_link_http *)base)->session[0] != '\0';
+	const struct fw_link_http *link = (const struct fw_link_http *)base;
+
+	return link->session[0] ? link->sessions : 0;
 }
 
 fw_error *fw_link__open_http(struct fw_loop *loop, struct fw_fetcher *fetcher,

@@ -34,6 +34,8 @@ struct fw_link_post {
 	bool is_busy;     /* a callback is being called */
 	bool is_answered; /* its stream may still be open */
 	bool is_lost;     /* the answer is that there is no such session */
+	bool is_begun;    /* a message has come: the server has taken the request */
+	uint64_t session; /* that it was sent in, as in fw_link_session(); 0: none */
 	struct fw_buf body;
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
@@ -50,6 +52,7 @@ struct fw_link_http {
 	const char *version; /* NULL: none */
 	bool is_modern;
 	char session[FW_LINK_SESSION_BYTES]; /* "": none */
+	uint64_t sessions;                   /* that it had; the number of this one */
 	struct fw_link_post *posts;
 	char *moved; /* where a permanent redirect has led; NULL: none */
 };
@@ -64,6 +67,8 @@ void fw_link__read_events(struct fw_link_post *post);
 void fw_link__on_head(void *ctx, struct fw_fetch *fetch);
 bool fw_link__on_body(void *ctx, const char *bytes, size_t len);
 void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err);
+/* Removes a post whose fetch has ended. Consumes `err`; NULL: nothing but its end. */
+void fw_link__end_post(struct fw_link_post *post, fw_error *err);
 
 /* ---- link_request.c ---- */
 

@@ -34,6 +34,6 @@ fw_error *fw_link__open_http(struct fw_loop *loop, struct fw_fetcher *fetcher,
 /* HTTP only. */
 void fw_link__set_version(struct fw_link *base, const char *version, bool is_modern);
 void fw_link__forget_session(struct fw_link *base);
-bool fw_link__has_session(const struct fw_link *base);
+uint64_t fw_link__session(const struct fw_link *base);
 
 #endif

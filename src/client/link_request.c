@@ -97,6 +97,8 @@ fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message
 	put_lines(link, message, &lines);
 	if (!message && post->last_id[0])
 		add_line(&lines, FW_HEADER_LAST_EVENT, post->last_id);
+	if (message)
+		post->session = link->session[0] && !link->is_modern ? link->sessions : 0;
 	if (lines.text.state != FW_BUF_OK) {
 		fw_buf_clear(&lines.text);
 		return fw_raise_internal_out_of_memory();

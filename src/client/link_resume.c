@@ -27,22 +27,21 @@ void fw_link__stop_timer(struct fw_link_post *post)
 static void on_timer(uv_timer_t *timer)
 {
 	struct fw_link_post *post = timer->data;
-	struct fw_link_http *link = post->link;
-	uint64_t key = post->key;
+	const struct fw_link *link = &post->link->base;
 	fw_error *err;
 
 	fw_link__stop_timer(post);
+	/* Another session has no events of this stream. */
+	if (!post->is_listener && post->session != fw_link__session(link)) {
+		fw_link__end_post(post, NULL);
+		return;
+	}
 	fw_sse_reader_clear(&post->events);
 	fw_link__read_events(post);
 	fw_buf_clear(&post->body);
 	err = fw_link__fetch(post, NULL);
-	if (!err)
-		return;
-	fw_link__post_drop(post);
-	if (key)
-		link->base.on.failed(link->base.ctx, key, err);
-	else
-		fw_error_free(err);
+	if (err)
+		fw_link__end_post(post, err);
 }
 
 bool fw_link__may_resume(struct fw_link_post *post, int status)

@@ -352,6 +352,7 @@ fw_error *fw_remote__request(struct fw_remote *remote, const struct fw_remote_re
 		return err;
 	}
 	pending->serial = pending->is_waiting ? 0 : fw_link_accepted(remote->link);
+	pending->session = fw_link_session(remote->link);
 	remote->counts.sent++;
 	set_deadline(remote, pending, request->deadline_ms);
 	if (ret_key)
@@ -387,6 +388,7 @@ void fw_remote__send_waiting(struct fw_remote *remote)
 
 		if (at->is_waiting) {
 			at->is_waiting = false;
+			at->session = fw_link_session(remote->link);
 			err = send_traced(remote,
 					  &(struct fw_link_message){ .text = at->text.text,
 								     .len = at->text.len,
@@ -561,6 +563,11 @@ void fw_remote_connect(struct fw_remote *remote)
 {
 	if (remote->state == FW_REMOTE_GREETING || remote->state == FW_REMOTE_READY)
 		return;
+	/* Its requests would fail together with those of the last connection. */
+	if (remote->is_ending) {
+		remote->is_wanted = true;
+		return;
+	}
 	remote->greeting.due_ms = uv_now(&remote->loop->uv) + remote->options.handshake_ms;
 	fw_remote__open(remote);
 }
@@ -574,6 +581,9 @@ void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *e
 	remote->state = FW_REMOTE_DOWN;
 	remote->link = NULL;
 	remote->greeting.step = FW_STEP_NONE;
+	remote->is_ending = true;
+	remote->is_wanted = false;
+	remote->options.on.down(remote->options.ctx, err);
 	while (remote->first) {
 		const struct fw_remote_pending *first = remote->first;
 		fw_delivery delivery =
@@ -586,7 +596,9 @@ void fw_remote__go_down(struct fw_remote *remote, const struct fw_link_ending *e
 		fw_remote__finish(remote, remote->first, NULL, each);
 	}
 	fw_link_free(link);
-	remote->options.on.down(remote->options.ctx, err);
+	remote->is_ending = false;
+	if (remote->is_wanted && remote->state == FW_REMOTE_DOWN)
+		fw_remote_connect(remote);
 }
 
 void fw_remote_disconnect(struct fw_remote *remote)

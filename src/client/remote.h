@@ -76,7 +76,8 @@ struct fw_remote_callbacks {
 	/* The handshake is done; also that of a session which was renewed. */
 	void (*ready)(void *ctx);
 	/* The handshake failed, or the connection ended after it: the callee owns `err`
-	 * (upstream.exited, ...). Requests have got their own errors before. */
+	 * (upstream.exited, ...). Requests get their own errors afterwards. A connection that
+	 * is asked for by then begins when all have. */
 	void (*down)(void *ctx, fw_error *err);
 	/* A notification that is not progress of a request; `key` is the request in whose
 	 * HTTP response it came, 0: not known. NULL member: ignored. */

@@ -289,6 +289,11 @@ void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pendin
 	pending->is_repeated = true;
 	if (remote->state == FW_REMOTE_GREETING)
 		return;
+	/* It was sent before another request has begun this session. */
+	if (pending->session != fw_link_session(remote->link)) {
+		fw_remote__send_waiting(remote);
+		return;
+	}
 	remote->state = FW_REMOTE_GREETING;
 	remote->greeting.is_renewal = true;
 	remote->greeting.due_ms = uv_now(&remote->loop->uv) + remote->options.handshake_ms;

@@ -33,7 +33,9 @@ struct fw_remote_pending {
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress;
 	void *ctx;
-	/* HTTP: the message, for sending it again in a new session. */
+	/* HTTP: the session that it was sent in, as in fw_link_session(), and the message, for sending
+	 * it again in a new one. */
+	uint64_t session;
 	struct fw_buf text;
 	char *method;
 	char *name;
@@ -60,6 +62,8 @@ struct fw_remote {
 	struct fw_remote_options options;
 	struct fw_link *link;
 	enum fw_remote_state state;
+	bool is_ending; /* the connection is over, and its requests are failing */
+	bool is_wanted; /* meanwhile: another one */
 	enum fw_version version;
 	struct fw_remote_greeting greeting;
 	struct fw_remote_counts counts;
@@ -109,7 +113,8 @@ void fw_remote__give_up_input(struct fw_remote *remote);
 /* ---- remote_greet.c ---- */
 
 void fw_remote__greet(struct fw_remote *remote);
-/* The HTTP session is gone: begins another one, and `pending` waits for it. */
+/* The HTTP session that `pending` was sent in is gone: it is sent again in the one that has been
+ * begun since, or begins another one and waits for it. */
 void fw_remote__renew(struct fw_remote *remote, struct fw_remote_pending *pending);
 
 /* ---- remote_receive.c ---- */

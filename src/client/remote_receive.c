@@ -13,6 +13,7 @@
 #include <faultwire/raise.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "client/remote_impl.h"
@@ -356,14 +357,9 @@ static fw_error *raise_other_json(const struct fw_remote *remote)
 /* 2025-03-26 allows a server to answer in batches. */
 static void take_batch(struct fw_remote *remote, uint64_t key, const char *text, size_t len);
 
-static void take_message(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
+static void take_scanned(struct fw_remote *remote, uint64_t key, struct fw_scan scan,
+			 const char *text, size_t len)
 {
-	struct fw_scan scan;
-
-	/* Programs on other systems begin their output with it. */
-	fw_utf8_skip_mark(&text, &len);
-	if (fw_slice_scan(text, len, remote->options.depth, &scan) == FW_SCAN_OK)
-		remote->is_compressed = false;
 	if (scan.status != FW_SCAN_OK) {
 		if (scan.status == FW_SCAN_NOT_OBJECT && scan.is_array &&
 		    remote->version == FW_V_2025_03_26)
@@ -388,6 +384,34 @@ static void take_message(struct fw_remote *remote, uint64_t key, const char *tex
 		/* A log line in JSON. */
 		stray(remote, text, len);
 	}
+}
+
+/* A text that is cut in the middle of an emoji, or has the name of a file that is not UTF-8, is
+ * written with half a surrogate pair by JavaScript and Python, and read by them. It has no form
+ * in UTF-8, so it is U+FFFD from here on. False: that is not what is wrong, or no memory. */
+static bool take_repaired(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
+{
+	char *copy = memchr(text, '\\', len) ? fw_strdup_n(text, len) : NULL;
+	struct fw_scan scan;
+	bool is_taken = copy && fw_slice_repair(copy, len) &&
+			fw_slice_scan(copy, len, remote->options.depth, &scan) == FW_SCAN_OK;
+
+	if (is_taken)
+		take_scanned(remote, key, scan, copy, len);
+	fw__release(copy);
+	return is_taken;
+}
+
+static void take_message(struct fw_remote *remote, uint64_t key, const char *text, size_t len)
+{
+	struct fw_scan scan;
+
+	/* Programs on other systems begin their output with it. */
+	fw_utf8_skip_mark(&text, &len);
+	if (fw_slice_scan(text, len, remote->options.depth, &scan) == FW_SCAN_OK)
+		remote->is_compressed = false;
+	if (scan.status != FW_SCAN_NOT_JSON || !take_repaired(remote, key, text, len))
+		take_scanned(remote, key, scan, text, len);
 }
 
 static void take_batch(struct fw_remote *remote, uint64_t key, const char *text, size_t len)

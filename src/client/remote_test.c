@@ -299,7 +299,7 @@ static void test_remote__reports_the_end_of_the_process_to_each_call(void **stat
 	fw_remote__callbacks.ended(world.remote, &ending);
 	assert_string_equal(
 		world.seen,
-		"upstream.crashed sent|upstream.crashed sent|down upstream.crashed|");
+		"down upstream.crashed|upstream.crashed sent|upstream.crashed sent|");
 	assert_int_equal(fw_remote_state(world.remote), FW_REMOTE_DOWN);
 	close_world(&world);
 }

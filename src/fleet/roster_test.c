@@ -8,7 +8,10 @@
 #include "mcp/exchange_fake.h"
 
 #include "fleet/journal.h"
+#include "mcp/call.h"
+#include "mcp/relay.h"
 #include "mcp/replica.h"
+#include "mcp/server.h"
 #include "mcp/session.h"
 
 static const char OTHER[] = "0123456789abcdef0123456789abcdef";
@@ -231,6 +234,70 @@ static void test_roster__a_request_that_left_is_not_resumed(void **state)
 	assert_int_equal(resumed, 0);
 }
 
+/* ---- a relayed call whose result waits for the engine ---- */
+
+static const fw_call *relayed;
+
+static void answer_at_once(struct fw_relay *relay, fw_call *call)
+{
+	(void)relay;
+	relayed = call;
+	fw_relay_reply(call, (struct fw_slice){ NULL, 0 }, (struct fw_slice){ "{}", 2 });
+}
+
+static void ignore(struct fw_relay *relay, const fw_call *call)
+{
+	(void)relay;
+	(void)call;
+}
+
+static bool is_unused(const fw_call *wanted)
+{
+	const fw_call *call = server->calls.unused;
+
+	while (call && call != wanted)
+		call = call->next;
+	return call != NULL;
+}
+
+/* In the session of `client`. */
+static void send_in_session(struct fake *fake, const char *message)
+{
+	fake_init(fake, true);
+	fake->headers[0] = FW_HEADER_SESSION;
+	fake->headers[1] = client.session;
+	fake_receive(fake, message);
+}
+
+static void test_roster__a_call_that_is_cancelled_before_its_result_is_stored_is_freed(
+	void **state)
+{
+	static const struct fw_relay_ops ops = { .take = answer_at_once, .notified = ignore };
+	static struct fw_relay relay = { .ops = &ops };
+	struct fake subscribes, cancels;
+
+	(void)state;
+	fake_engine_json("\"OK\"");
+	fw_relay_attach(&relay, server);
+	send_in_session(&cancels, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+				  "initialized\"}");
+	fake_engine_json("\"OK\"");
+	send_in_session(&subscribes,
+			FAKE_REQUEST("7", "resources/subscribe", "{\"uri\":\"x:///a\"}"));
+	assert_non_null(relayed);
+	assert_int_equal(subscribes.replies, 0);
+	assert_false(is_unused(relayed));
+	fw_exchange_gone(&cancels.exchange);
+	send_in_session(&cancels, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+				  "\"params\":{\"requestId\":7}}");
+	assert_false(is_unused(relayed));
+	fake_engine_json("\"OK\"");
+	assert_true(is_unused(relayed));
+	fw_exchange_gone(&subscribes.exchange);
+	fw_exchange_gone(&cancels.exchange);
+	server->relay = NULL;
+}
+
 static void take_over(void)
 {
 	redisReply reply = { .type = REDIS_REPLY_STRING, .str = saved, .len = strlen(saved) };
@@ -270,6 +337,7 @@ int main(void)
 		TEST(a_session_that_the_engine_lost_is_stored_again),
 		TEST(without_an_engine_a_server_uses_what_it_knows),
 		TEST(a_request_that_left_is_not_resumed),
+		TEST(a_call_that_is_cancelled_before_its_result_is_stored_is_freed),
 		TEST(each_allocation_may_fail),
 	};
 

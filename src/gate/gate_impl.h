@@ -104,9 +104,12 @@ struct fw_job {
 	bool is_linked;
 	bool is_counted;   /* in `in_flight` of its upstream */
 	bool has_relisted; /* see fw_job_relists() */
-	/* Questions: of a modern upstream, the state to send back; of a legacy one, the id
-	 * of its request. */
+	/* Questions: of a modern upstream, the state to send back; of a legacy one, those that
+	 * its legacy client has not answered, or the id of the one that a modern client was
+	 * asked. */
 	struct fw_buf state;
+	struct fw_asker *askers;
+	unsigned asker_count;
 	struct fw_buf question_id;
 	unsigned rounds;
 	uint64_t asked_ms;          /* when, in loop time; 0: no question is open */

@@ -24,11 +24,12 @@
 #include "mcp/session.h"
 #include "rpc/names.h"
 
-/* A question that belongs to no call. */
+/* A question for a legacy client. */
 struct fw_asker {
-	struct fw_asker *next;
+	struct fw_asker *next; /* of the job */
 	struct fw_upstream *upstream;
-	uint64_t connect; /* the connection that it came by */
+	struct fw_job *job; /* NULL: it belongs to no call */
+	uint64_t connect;   /* the connection that it came by */
 	struct fw_buf id;
 	char method[64];
 	struct fw_buf params;
@@ -43,6 +44,28 @@ static void asker_free(struct fw_asker *asker)
 	fw_buf_clear(&asker->id);
 	fw_buf_clear(&asker->params);
 	fw__release(asker);
+}
+
+/* NULL: no memory, or it is too large. */
+static struct fw_asker *asker_new(struct fw_upstream *upstream, const struct fw_scan *message)
+{
+	static const struct fw_slice empty = { "{}", 2 };
+	const struct fw_slice params = message->params.p ? message->params : empty;
+	struct fw_asker *asker = fw__allocate(sizeof *asker);
+
+	if (!asker)
+		return NULL;
+	*asker = (struct fw_asker){ .upstream = upstream };
+	fw_buf_init(&asker->id, FW_LIMIT_ID_BYTES);
+	fw_buf_put(&asker->id, message->id.p, message->id.n);
+	fw_buf_init(&asker->params, upstream->gate->relay.server->limits.message_bytes);
+	fw_buf_put(&asker->params, params.p, params.n);
+	asker->connect = fw_remote_counts(upstream->remote)->connects;
+	(void)fw_slice_text(message->method, asker->method, sizeof asker->method);
+	if (asker->id.state == FW_BUF_OK && asker->params.state == FW_BUF_OK)
+		return asker;
+	asker_free(asker);
+	return NULL;
 }
 
 static const char *capability_of(struct fw_slice method)
@@ -63,6 +86,8 @@ static uint64_t now_of(const struct fw_job *job)
 
 static void pause_deadline(struct fw_job *job)
 {
+	if (job->asked_ms)
+		return;
 	job->asked_ms = now_of(job);
 	fw_remote_set_deadline(job->upstream->remote, job->key,
 			       (uint32_t)job->gate->relay.server->limits.state_ms);
@@ -134,8 +159,24 @@ void fw_question_stop(struct fw_gate *gate)
 	fw_question__end_parked(gate);
 }
 
+/* The answer goes nowhere. */
+static void withdraw(struct fw_asker *asker, const char *reason)
+{
+	struct fw_job *job = asker->job;
+	struct fw_asker **at = &job->askers;
+
+	while (*at != asker)
+		at = &(*at)->next;
+	*at = asker->next;
+	job->asker_count--;
+	fw_ask_withdraw(job->call, asker, reason);
+	asker_free(asker);
+}
+
 void fw_question_clear(struct fw_job *job)
 {
+	while (job->askers)
+		withdraw(job->askers, "the call that asked is over");
 	if (job->parking)
 		fw_question__unpark(job);
 	fw__release(job->refused);
@@ -158,7 +199,7 @@ static bool is_same_client(const fw_call *one, const fw_call *other)
 bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_job *job)
 {
 	for (const struct fw_job *at = upstream->jobs; at; at = at->next)
-		if (at != job && at->call && !at->question_id.len &&
+		if (at != job && at->call && !at->askers &&
 		    !is_same_client(at->call, job->call))
 			return false;
 	return true;
@@ -178,10 +219,12 @@ static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 	if (!key && !fw_question_is_certain(upstream, job))
 		return "calls of several clients are in progress, so the gateway cannot tell "
 		       "whose client is meant";
-	if (job->question_id.len)
-		return "the client has not answered the last question of this call";
+	if (job->asker_count >= ASKERS_MOST)
+		return "the client has not answered many questions of this call";
 	if (!fw_call_client_can(job->call, capability))
 		return "the client does not support this request";
+	if (!job->call->request.is_modern && (!job->call->session || job->call->page))
+		return "the client has no session";
 	if (job->call->request.is_modern && job->call->request.kind != FW_CALL_TOOL &&
 	    job->call->request.kind != FW_CALL_PROMPT &&
 	    job->call->request.kind != FW_CALL_RESOURCE)
@@ -216,27 +259,39 @@ static bool ask_modern(struct fw_job *job, const struct fw_scan *message, const 
 	return true;
 }
 
-/* Passes the question on. False: it must be refused. */
-static bool ask_client(struct fw_job *job, const struct fw_scan *message)
+/* Several can be open at once: servers ask for samples in parallel, for example. */
+static bool ask_legacy(struct fw_job *job, const struct fw_scan *message)
+{
+	struct fw_asker *asker = asker_new(job->upstream, message);
+	fw_call *call = job->call;
+
+	if (!asker)
+		return false;
+	asker->job = job;
+	asker->next = job->askers;
+	job->askers = asker;
+	job->asker_count++;
+	job->rounds++;
+	pause_deadline(job);
+	if (fw_ask_session(call->session, call, asker->method, asker->params.text,
+			   asker->params.len, asker))
+		return true;
+	withdraw(asker, "");
+	if (!job->askers)
+		continue_deadline(job);
+	return false;
+}
+
+static bool ask_parked(struct fw_job *job, const struct fw_scan *message)
 {
 	char *params = message->params.p ? fw_strdup_n(message->params.p, message->params.n)
 					 : fw_strdup("{}");
 	bool is_asked = false;
 
-	/* The answer is sent to this id; without it the answer would look like one to the
-	 * questions of a modern upstream. */
 	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
 	fw_buf_put(&job->question_id, message->id.p, message->id.n);
-	if (params && job->question_id.state == FW_BUF_OK) {
-		is_asked = true;
-		if (job->call->request.is_modern) {
-			is_asked = ask_modern(job, message, params);
-		} else {
-			pause_deadline(job);
-			put_question(job, message, params);
-			fw_relay_ask(job->call);
-		}
-	}
+	if (params && job->question_id.state == FW_BUF_OK)
+		is_asked = ask_modern(job, message, params);
 	/* A job that was asked about may be gone by now. */
 	if (!is_asked)
 		fw_buf_clear(&job->question_id);
@@ -267,27 +322,17 @@ static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *mess
 
 	if (!capability_of(message->method) || gate->options.is_http)
 		return false;
-	asker = fw__allocate(sizeof *asker);
+	asker = asker_new(upstream, message);
 	if (!asker)
 		return false;
-	*asker = (struct fw_asker){ .upstream = upstream };
-	fw_buf_init(&asker->id, FW_LIMIT_ID_BYTES);
-	fw_buf_put(&asker->id, message->id.p, message->id.n);
-	fw_buf_init(&asker->params, FW_LIMIT_HELLO_BYTES);
-	fw_buf_put(&asker->params, message->params.p ? message->params.p : "",
-		   message->params.n);
-	asker->connect = fw_remote_counts(upstream->remote)->connects;
-	(void)fw_slice_text(message->method, asker->method, sizeof asker->method);
 	for (; *at; at = &(*at)->next)
 		count++;
-	if (asker->id.state == FW_BUF_OK && asker->params.state == FW_BUF_OK) {
-		if (gate->is_greeting && count < ASKERS_MOST) {
-			*at = asker;
-			return true;
-		}
-		if (!gate->is_greeting && ask_now(gate, asker))
-			return true;
+	if (gate->is_greeting && count < ASKERS_MOST) {
+		*at = asker;
+		return true;
 	}
+	if (!gate->is_greeting && ask_now(gate, asker))
+		return true;
 	asker_free(asker);
 	return false;
 }
@@ -304,31 +349,48 @@ void fw_question_greeted(struct fw_gate *gate)
 	}
 }
 
+/* The answer reaches the process that has asked; another one would not know the question. */
+static void pass_answer(const struct fw_asker *asker, yyjson_val *root)
+{
+	const struct fw_gate *gate = asker->upstream->gate;
+	const struct fw_slice id = { asker->id.text, asker->id.len };
+	yyjson_val *result = fw_json_member(root, "result");
+	yyjson_val *value = result ? result : fw_json_member(root, "error");
+	struct fw_slice text;
+	struct fw_buf out;
+
+	if (gate->is_stopped ||
+	    asker->connect != fw_remote_counts(asker->upstream->remote)->connects)
+		return;
+	fw_buf_init(&out, gate->relay.server->limits.answer_bytes);
+	if (yyjson_is_obj(value))
+		fw_buf_value(&out, value);
+	text = (struct fw_slice){ out.text, out.len };
+	if (out.len && out.state == FW_BUF_OK)
+		fw_remote_answer(asker->upstream->remote, id, result ? text : none,
+				 result ? none : text);
+	else
+		fw_question__refuse(asker->upstream, id,
+				    out.state == FW_BUF_TOO_LARGE
+					    ? "the answer of the client is too large"
+					    : "the client does not support this request");
+	fw_buf_clear(&out);
+}
+
 void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *message)
 {
 	struct fw_asker *asker = asking;
-	struct fw_remote *remote = asker->upstream->remote;
-	yyjson_val *root = message ? message->request.root : NULL;
-	yyjson_val *result = fw_json_member(root, "result");
-	yyjson_val *value = result ? result : fw_json_member(root, "error");
-	struct fw_buf *out = &gate->scratch;
+	struct fw_job *job = asker->job;
 
-	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
-	if (yyjson_is_obj(value))
-		fw_buf_value(out, value);
-	/* Another process would not know the question. */
-	if (!gate->is_stopped && asker->connect == fw_remote_counts(remote)->connects) {
-		const struct fw_slice id = { asker->id.text, asker->id.len };
-		const struct fw_slice text = { out->text, out->len };
-
-		if (!out->len || out->state != FW_BUF_OK)
-			fw_question__refuse(asker->upstream, id,
-					    "the client does not support this request");
-		else
-			fw_remote_answer(remote, id, result ? text : none,
-					 result ? none : text);
+	(void)gate;
+	pass_answer(asker, message ? message->request.root : NULL);
+	if (!job) {
+		asker_free(asker);
+		return;
 	}
-	asker_free(asker);
+	withdraw(asker, "");
+	if (!job->askers)
+		continue_deadline(job);
 }
 
 void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
@@ -339,7 +401,8 @@ void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
 
 	if (!job && !key && ask_session(upstream, message))
 		return;
-	if (!reason && !ask_client(job, message))
+	if (!reason && !(job->call->request.is_modern ? ask_parked(job, message)
+						      : ask_legacy(job, message)))
 		reason = "the gateway cannot keep this request: its id is too long, or too "
 			 "many calls wait for their clients";
 	if (reason)
@@ -463,7 +526,7 @@ void fw_question_put_answers(const struct fw_job *job, struct fw_buf *out)
 
 /* ---- answers ---------------------------------------------------------------------------- */
 
-bool fw_question__answer(struct fw_job *job)
+void fw_question__answer(struct fw_job *job)
 {
 	const struct fw_slice id = { job->question_id.text, job->question_id.len };
 	const struct fw_question *question;
@@ -471,18 +534,41 @@ bool fw_question__answer(struct fw_job *job)
 
 	(void)snprintf(key, sizeof key, "q%u", job->rounds);
 	question = fw_ask_find(job->call, key);
-	if (!question || !question->answer)
-		return false;
-	if (question->is_refused)
-		fw_remote_answer(job->upstream->remote, id, none,
-				 (struct fw_slice){ question->answer, question->answer_len });
-	else
+	/* It may have withdrawn the question. */
+	if (id.n && question && question->answer)
 		fw_remote_answer(job->upstream->remote, id,
 				 (struct fw_slice){ question->answer, question->answer_len },
 				 none);
 	fw_buf_clear(&job->question_id);
 	continue_deadline(job);
-	return true;
+}
+
+static bool is_id(const struct fw_buf *id, struct fw_slice other)
+{
+	return other.p && id->len == other.n && id->len &&
+	       memcmp(id->text, other.p, other.n) == 0;
+}
+
+void fw_question_cancelled(struct fw_upstream *upstream, struct fw_slice params)
+{
+	struct fw_scan_member id = { .name = "requestId" };
+
+	(void)fw_slice_members(params, &id, 1);
+	for (struct fw_job *job = upstream->jobs; job; job = job->next) {
+		struct fw_asker *asker = job->askers;
+
+		while (asker && !is_id(&asker->id, id.value))
+			asker = asker->next;
+		if (asker)
+			withdraw(asker, "the server has cancelled its request");
+		else if (is_id(&job->question_id, id.value))
+			fw_buf_clear(&job->question_id);
+		else
+			continue;
+		if (!job->askers)
+			continue_deadline(job);
+		return;
+	}
 }
 
 static const struct fw_question *find_refused(const fw_call *call)
@@ -497,10 +583,6 @@ void fw_question_resume(struct fw_job *job)
 {
 	const struct fw_question *question;
 
-	if (job->question_id.len) {
-		(void)fw_question__answer(job);
-		return;
-	}
 	/* inputResponses cannot express a refusal. */
 	question = find_refused(job->call);
 	if (question) {

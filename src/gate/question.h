@@ -35,9 +35,11 @@ bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_
 /* The upstream asks; `key` is the call that it belongs to, 0: not known. */
 void fw_question_asked(struct fw_upstream *upstream, uint64_t key,
 		       const struct fw_scan *message);
+/* The upstream does not want the answer any more: `params` of its notification. */
+void fw_question_cancelled(struct fw_upstream *upstream, struct fw_slice params);
 /* A modern upstream answers a legacy client's call with questions. */
 void fw_question_pass(struct fw_job *job, const struct fw_scan *scan);
-/* The client has answered: the call is taken again. */
+/* The client has answered all questions of a modern upstream: the call is taken again. */
 void fw_question_resume(struct fw_job *job);
 /* A modern client calls again. True: the job was replaced by the parked one, or refused. */
 bool fw_question_continue(struct fw_job *job);
@@ -56,7 +58,7 @@ void fw_question_stop(struct fw_gate *gate);
 void fw_question_offer(struct fw_gate *gate, const fw_call *call);
 /* The client has ended its handshake: questions that waited for that are asked. */
 void fw_question_greeted(struct fw_gate *gate);
-/* The answer to a question that belonged to no call (`asking`); `message` NULL: none will come. */
+/* The answer of a legacy client to the question `asking`; `message` NULL: none will come. */
 void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *message);
 
 /* ---- question_park.c and question.c, for each other ---- */
@@ -67,8 +69,7 @@ bool fw_question__park(struct fw_job *job);
 void fw_question__unpark(struct fw_job *job);
 void fw_question__end_parked(struct fw_gate *gate);
 void fw_question__refuse(struct fw_upstream *upstream, struct fw_slice id, const char *reason);
-/* Sends the upstream the answer that it waits for, or the refusal of a legacy client.
- * False: there is none. */
-bool fw_question__answer(struct fw_job *job);
+/* Sends the upstream the answer of a modern client that it waits for. */
+void fw_question__answer(struct fw_job *job);
 
 #endif

@@ -60,10 +60,11 @@ static void on_expired(uv_timer_t *timer)
 	struct fw_job *job = timer->data;
 
 	if (job->key) {
-		fw_question__refuse(
-			job->upstream,
-			(struct fw_slice){ job->question_id.text, job->question_id.len },
-			"the client has not answered");
+		if (job->question_id.len)
+			fw_question__refuse(job->upstream,
+					    (struct fw_slice){ job->question_id.text,
+							       job->question_id.len },
+					    "the client has not answered");
 		fw_job_unlink(job);
 		fw_remote_cancel(job->upstream->remote, job->key,
 				 "the client has not answered");
@@ -205,7 +206,7 @@ static void rejoin(struct fw_job *fresh, struct fw_job *job)
 	}
 	fw_question__unpark(job);
 	fw_job_stop_timer(job);
-	(void)fw_question__answer(job);
+	fw_question__answer(job);
 }
 
 bool fw_question_continue(struct fw_job *job)

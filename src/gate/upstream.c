@@ -224,8 +224,9 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 
 		if (fw_slice_text(message->uri, uri, sizeof uri) < sizeof uri)
 			fw_listen_announce(relay->server, FW_CHANGE_RESOURCE, uri);
-	} else if (!fw_slice_equals(message->method, FW_NOTE_CANCELLED) &&
-		   !fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
+	} else if (fw_slice_equals(message->method, FW_NOTE_CANCELLED)) {
+		fw_question_cancelled(upstream, message->params);
+	} else if (!fw_slice_equals(message->method, FW_NOTE_ACKNOWLEDGED) &&
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
 		pass_on(upstream, key, method, message->params);
 	}

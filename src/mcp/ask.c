@@ -402,8 +402,8 @@ static fw_error *ask_one(fw_call *call, size_t index)
 	return err;
 }
 
-bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
-		    size_t params_len, void *asker)
+bool fw_ask_session(struct fw_session *session, fw_call *call, const char *method,
+		    const char *params, size_t params_len, void *asker)
 {
 	struct fw_pending *pending = fw__allocate(sizeof *pending);
 	struct fw_buf out;
@@ -425,14 +425,41 @@ bool fw_ask_session(struct fw_session *session, const char *method, const char *
 	}
 	FW_BUF(&out, "}");
 	is_sent = out.state == FW_BUF_OK;
-	if (is_sent) {
+	if (is_sent)
 		session->pending = pending;
-		fw_session_send(session, out.text, out.len);
-	} else {
+	else
 		fw__release(pending);
-	}
+	if (is_sent && call)
+		fw_call_send(call, out.text, out.len);
+	else if (is_sent)
+		fw_session_send(session, out.text, out.len);
 	fw_buf_clear(&out);
 	return is_sent;
+}
+
+void fw_ask_withdraw(fw_call *call, const void *asker, const char *reason)
+{
+	struct fw_pending **at = &call->session->pending;
+	struct fw_pending *pending;
+	struct fw_buf out;
+
+	while (*at && (*at)->asker != asker)
+		at = &(*at)->next;
+	pending = *at;
+	if (!pending)
+		return;
+	*at = pending->next;
+	fw_buf_init(&out, FW_LIMIT_TEXT_BYTES);
+	FW_BUF(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"" FW_NOTE_CANCELLED
+		     "\",\"params\":{\"requestId\":");
+	fw_buf_i64(&out, (int64_t)pending->id);
+	FW_BUF(&out, ",\"reason\":");
+	fw_buf_json_str(&out, reason);
+	FW_BUF(&out, "}}");
+	if (out.state == FW_BUF_OK)
+		fw_call_send(call, out.text, out.len);
+	fw_buf_clear(&out);
+	fw__release(pending);
 }
 
 void fw_ask_end(struct fw_session *session)

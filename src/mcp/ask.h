@@ -67,10 +67,13 @@ bool fw_ask_is_open(const fw_call *call);
 fw_error *fw_ask_send(fw_call *call);
 /* A legacy client answers question `id`; `message` is the call that has its answer. */
 void fw_ask_answer(struct fw_session *session, uint64_t id, const fw_call *message);
-/* Asks the client outside of a call; the answer goes to the relay with `asker`. False: no
- * memory, or it is not possible. */
-bool fw_ask_session(struct fw_session *session, const char *method, const char *params,
-		    size_t params_len, void *asker);
+/* Asks the client on behalf of the relay, on the stream of `call` (NULL: outside of a call); the
+ * answer goes to the relay with `asker`. False: no memory, or it is not possible. */
+bool fw_ask_session(struct fw_session *session, fw_call *call, const char *method,
+		    const char *params, size_t params_len, void *asker);
+/* The answer to that question is not wanted any more: the client gets notifications/cancelled on
+ * the stream of `call`. */
+void fw_ask_withdraw(fw_call *call, const void *asker, const char *reason);
 /* This session is not asked anything any more. */
 void fw_ask_end(struct fw_session *session);
 /* No answer is awaited any more. */

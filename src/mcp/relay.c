@@ -256,7 +256,7 @@ bool fw_relay_ask_session(struct fw_relay *relay, const char *capability, const 
 	    !session->capabilities)
 		return false;
 	offered = fw_json_member(yyjson_doc_get_root(session->capabilities->doc), capability);
-	return offered && fw_ask_session(session, method, params.p, params.n, asker);
+	return offered && fw_ask_session(session, NULL, method, params.p, params.n, asker);
 }
 
 bool fw_relay_list(fw_server *server, const fw_principal *principal, fw_relay_listed_fn *done,

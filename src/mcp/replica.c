@@ -109,9 +109,11 @@ void fw_replica_saved(fw_call *call)
 {
 	const struct fw_method *method = call->request.method;
 
-	if (fw_call_is_over(call))
-		; /* nobody waits for the answer */
-	else if (!call->request.has_id)
+	if (fw_call_is_over(call)) {
+		/* Nobody waits for the answer, but the run of a relayed call has a reference to it. */
+		if (call->run.is_active)
+			fw_call_complete(call, NULL);
+	} else if (!call->request.has_id)
 		fw_mcp_accept(call);
 	else if (method && method->run == fw_method_initialize)
 		fw_method_initialized(call);

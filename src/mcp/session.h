@@ -29,7 +29,7 @@ struct fw_owner;
 struct fw_pending {
 	struct fw_pending *next;
 	uint64_t id;
-	fw_call *call; /* NULL: the relay asks, outside of a call */
+	fw_call *call; /* NULL: the relay asks */
 	size_t question;
 	void *asker; /* of the relay */
 };

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -192,6 +193,34 @@ static void test_slice__decodes_text(void **state)
 	assert_int_equal(fw_slice_text((struct fw_slice){ "12", 2 }, text, 5), 0);
 }
 
+static void test_slice__repairs_halves_of_surrogate_pairs(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "\"\\ud83d\"", "\"\\ufffd\"" },
+		{ "\"\\ud83d\\ude00\\uDE00\"", "\"\\ud83d\\ude00\\ufffd\"" },
+		{ "\"\\ud83d\\ud83d\\ude00\"", "\"\\ufffd\\ud83d\\ude00\"" },
+		{ "\"\\udcff.txt\\u00e4\\\\ud83d\"", "\"\\ufffd.txt\\u00e4\\\\ud83d\"" },
+		{ "\\ud83d\\ude0", "\\ufffd\\ude0" },
+		{ "\"\\ud83d\\ude00\"", NULL },
+		{ "\"\\\\ud83d\"", NULL },
+		{ "\\ud83", NULL },
+		{ "\\", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const char *wanted = texts[i][1] ? texts[i][1] : texts[i][0];
+		size_t len = strlen(texts[i][0]);
+		char *text = strdup(texts[i][0]);
+
+		assert_non_null(text);
+		assert_int_equal(fw_slice_repair(text, len), texts[i][1] != NULL);
+		assert_memory_equal(text, wanted, len);
+		free(text);
+	}
+}
+
 static void test_scan__walks_containers(void **state)
 {
 	static const char json[] = "{ \"a\" : [ 1 , 2 ] , \"b\":\"x\",\"a\":3 }";
@@ -345,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_scan__judges_blocks_of_content),
 		cmocka_unit_test(test_scan__limits_nesting),
 		cmocka_unit_test(test_slice__decodes_text),
+		cmocka_unit_test(test_slice__repairs_halves_of_surrogate_pairs),
 		cmocka_unit_test(test_scan__walks_containers),
 		cmocka_unit_test(test_scan__agrees_with_yyjson),
 	};

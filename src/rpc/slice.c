@@ -132,3 +132,29 @@ bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number)
 	*ret_number = number;
 	return true;
 }
+
+bool fw_slice_repair(char *text, size_t len)
+{
+	const char *end = text + len;
+	bool is_repaired = false;
+	char *at = text;
+
+	while ((at = memchr(at, '\\', (size_t)(end - at)))) {
+		int unit = end - at >= 6 && at[1] == 'u' ? fw_slice__hex4(at + 2, end) : -1;
+		bool is_first = unit >= 0xd800 && unit <= 0xdbff;
+		int other = is_first && end - at >= 12 && at[6] == '\\' && at[7] == 'u'
+				    ? fw_slice__hex4(at + 8, end)
+				    : -1;
+
+		if (is_first && other >= 0xdc00 && other <= 0xdfff) {
+			at += 12;
+		} else if (unit >= 0xd800 && unit <= 0xdfff) {
+			memcpy(at + 2, "fffd", 4);
+			is_repaired = true;
+			at += 6;
+		} else {
+			at += end - at >= 2 ? 2 : 1;
+		}
+	}
+	return is_repaired;
+}

@@ -66,6 +66,9 @@ bool fw_slice_u64(struct fw_slice slice, unsigned long long *ret_number);
 /* The value of a string, decoded: writes at most `size` bytes including a NUL, and
  * returns the complete length, as snprintf does. 0 for anything else. */
 size_t fw_slice_text(struct fw_slice slice, char *ret_text, size_t size);
+/* Replaces each escape of half a surrogate pair by one of U+FFFD, which has the same length.
+ * False: there is none. */
+bool fw_slice_repair(char *text, size_t len);
 
 /* Four hexadecimal digits; negative: there are none. */
 static inline int fw_slice__hex4(const char *p, const char *end)

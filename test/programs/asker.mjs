@@ -53,6 +53,18 @@ const legacy = {
 		void ask('elicitation/create', form);
 		setTimeout(() => process.exit(3), 50);
 	},
+	many: async (id) => {
+		for (let i = 0; i < 40; i++) if ((await ask('sampling/createMessage', sample)).error) return text(id, `refused after ${i}`);
+		text(id, 'asked 40 times');
+	},
+	together: async (id) => text(id, (await Promise.all([1, 2, 3].map((maxTokens) => ask('sampling/createMessage', { ...sample, maxTokens })))).map(({ result, error }) => result?.content.text ?? error.message)),
+	// It does not want the answer to its first question.
+	withdraws: async (id, { arguments: { then } = {} }) => {
+		void ask('elicitation/create', form, 'first');
+		send({ method: 'notifications/cancelled', params: { requestId: 'first', reason: 'late' } });
+		if (then === 'asks') text(id, (await ask('elicitation/create', form, 'second')).result?.content.name ?? 'refused');
+		if (then === 'replies') text(id, 'went on');
+	},
 	slow: (id) => setTimeout(() => text(id, 'slow'), 300),
 	early: (id) => text(id, early),
 };

@@ -4,7 +4,7 @@
 
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin as faultwire, root, scratch } from './lib/cli.mjs';
 import { Wire, canonical, text } from './lib/mcp.mjs';
@@ -101,5 +101,27 @@ test('with a server down, a name that only it may have is not called unknown, an
 	assert.equal(failure.code, 'upstream.cannot_start');
 	assert.equal(failure.delivery, 'not_sent');
 	assert.equal(text(await wire.call('first')), 'a ran first');
+	await ended(wire);
+});
+
+test('a server that dies while it lists its resources is asked for its templates after a restart', async () => {
+	const file = join(place(), 'starts');
+	const dies = `
+		const { appendFileSync, readFileSync } = require('fs');
+		appendFileSync(${JSON.stringify(file)}, 'x');
+		const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+		const methods = {
+			initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { resources: {} }, serverInfo: { name: 'x', version: '1' } }),
+			'resources/list': () => process.exit(5),
+			'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'x:///{name}', name: 't' }] }),
+			'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'read' }] }),
+		};
+		require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+			const { id, method, params } = JSON.parse(line);
+			if (id !== undefined) send({ id, result: methods[method](params) });
+		});`;
+	const wire = await started({ a: { command: 'node', args: ['-e', dies] }, b: server('b') }, '--era', 'legacy');
+	assert.equal((await wire.request('resources/read', { uri: 'x:///a' })).result?.contents[0].text, 'read');
+	assert.equal(readFileSync(file, 'utf8'), 'xx');
 	await ended(wire);
 });

@@ -54,6 +54,19 @@ test('calls that are written together with initialize wait for a deadline before
 	await wire.end();
 });
 
+test('a text that is cut in the middle of an emoji, and the name of a file that is not UTF-8', async () => {
+	const words = ['cut \ud83d', 'caf\udce9.txt', 'whole \ud83d\ude00', '\ude00\ud83d \\ud83d'];
+	const wanted = words.map((one) => one.toWellFormed?.() ?? one.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd'));
+	const wire = await node(`t: (id, { arguments: { at } }) => say(id, ${JSON.stringify(words)}[at])`);
+	for (const at of words.keys()) assert.equal(text(await wire.call('t', { at })), wanted[at]);
+	await wire.end();
+	const server = await web((req, res, { id, params }) => json(res, id, { content: [{ type: 'text', text: words[params.arguments.at] }] }));
+	const other = await started('--era', 'legacy', '--url', server.url);
+	for (const at of words.keys()) assert.equal(text(await other.call('t', { at })), wanted[at]);
+	await other.end();
+	await server.stop();
+});
+
 test('a notification with an id that is null', async () => {
 	const wire = await node(`log: (id) => { send({ id: null, method: 'notifications/message', params: { level: 'info', data: 'said' } }); say(id, 'done'); }`);
 	assert.equal(text(await wire.call('log')), 'done');

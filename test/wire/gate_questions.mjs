@@ -176,6 +176,46 @@ test('a legacy client is asked by a legacy upstream, and its refusal reaches it'
 	await end(wire);
 });
 
+test('a call of a legacy server can ask more often than it has rounds, and several things at once', async () => {
+	const wire = gate('legacy');
+	wire.patience = 20000;
+	await wire.initialize('2025-11-25', all);
+	const sampled = (wanted, words) => answer(wire, wanted, { role: 'assistant', model: 'm', content: { type: 'text', text: words } });
+	const many = wire.call('many');
+	for (let i = 0; i < 40; i++) sampled(await question(wire, 'sampling/createMessage'), 'yes');
+	assert.equal(text(await many), 'asked 40 times');
+	const together = wire.call('together');
+	const asked = [];
+	while (asked.length < 3) asked.push(await question(wire, 'sampling/createMessage'));
+	for (const one of asked.reverse()) sampled(one, `answer ${one.params.maxTokens}`);
+	assert.deepEqual(JSON.parse(text(await together)), ['answer 1', 'answer 2', 'answer 3']);
+	await end(wire);
+});
+
+test('a question that the server cancels, or whose call is over, is cancelled for the client, and the deadline runs again', async () => {
+	const wire = gate('legacy', '--deadline', '3');
+	wire.patience = 20000;
+	await wire.initialize('2025-11-25', all);
+	const cancelled = (id) => wire.next(({ method, params }) => method === 'notifications/cancelled' && params.requestId === id);
+	const asks = wire.call('withdraws', { then: 'asks' });
+	await cancelled((await question(wire, 'elicitation/create')).id);
+	answer(wire, await question(wire, 'elicitation/create'), content('Ada'));
+	assert.equal(text(await asks), 'Ada');
+	const silent = wire.call('withdraws');
+	await cancelled((await question(wire, 'elicitation/create')).id);
+	assert.equal(canonical(await silent).code, 'upstream.timeout');
+	const impatient = wire.call('impatient');
+	await cancelled((await question(wire, 'elicitation/create')).id);
+	assert.equal(text(await impatient), 'did not wait');
+	await end(wire);
+	// A modern client has its question as a result, and comes back with an answer that nobody wants.
+	const second = gate('legacy');
+	const { result } = await ask(second, 'withdraws', { arguments: { then: 'replies' } });
+	assert.equal(text(await ask(second, 'withdraws', { arguments: { then: 'replies' }, inputResponses: { q1: content('Ada') }, requestState: result.requestState })), 'went on');
+	assert.deepEqual(JSON.parse(text(await ask(second, 'ping'))).result, {});
+	await end(second);
+});
+
 test('the deadline does not run while the client thinks', async () => {
 	const wire = gate('legacy', '--deadline', '1');
 	await wire.initialize('2025-11-25', all);

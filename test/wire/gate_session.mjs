@@ -169,10 +169,11 @@ test('retries have a budget: an outage does not multiply the load', async () => 
 	await server.stop();
 });
 
-test('a session that is lost is renewed, also if the server says so with status 200', async () => {
+test('a session that is lost is renewed, also if the server says so with status 200 or 401', async () => {
 	const lost = JSON.stringify({ error: 'Session not found' });
 	const says = {
 		body: (res) => res.writeHead(200, { 'content-type': 'application/json' }).end(lost),
+		unauthorized: (res) => res.writeHead(401).end('Unauthorized: Session not found'),
 		event: (res) => res.writeHead(200, { 'content-type': 'text/event-stream' }).end(`id: 1\nevent: message\ndata: ${lost}\n\n`),
 	};
 	for (const [how, say] of Object.entries(says)) {
@@ -186,6 +187,108 @@ test('a session that is lost is renewed, also if the server says so with status 
 		assert.equal(text(await wire.call('t')), 'in the new session', how);
 		assert.equal(sessions, 2, how);
 		await end();
+		await server.stop();
+	}
+});
+
+// A legacy server with sessions s1, s2, ...; `first` as in web().
+async function sessions(call, first = () => false) {
+	const begun = [];
+	const server = await web(call, (req, res, message) => {
+		if (message.method !== 'initialize') return first(req, res, message);
+		begun.push(`s${begun.length + 1}`);
+		const hello = () => json(res, message.id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }, 200, { 'mcp-session-id': begun.at(-1) });
+		if (!first(req, res, message, hello)) hello();
+		return true;
+	});
+	wire = new Wire(['gate', ...quiet, '--log', 'off', '--era', 'legacy', '--url', server.url], faultwire);
+	wire.patience = 20000;
+	await wire.initialize();
+	return { begun, stop: async () => (await end(), server.stop()) };
+}
+const events = (res, ...blocks) => res.writeHead(200, { 'content-type': 'text/event-stream' }).write(blocks.map((block) => `${block}\n\n`).join(''));
+
+test('several calls fail because their session is lost, and are all sent again in one new session', async () => {
+	const body = JSON.stringify({ jsonrpc: '2.0', error: { code: -32001, message: 'Session not found' }, id: null });
+	for (const text404 of ['', body]) {
+		const late = {};
+		let calls = 0;
+		const server = await sessions(
+			(req, res, { id, params }) => {
+				const session = req.headers['mcp-session-id'];
+				if (session !== 's1') return void words(res, id, `${params.name} in ${session}`);
+				const lost = () => res.writeHead(404, { 'content-type': 'application/json' }).end(text404);
+				calls++;
+				if (params.name === 'first') until(() => calls === 3, 'the other calls').then(lost);
+				else late[params.name] = lost;
+			},
+			(req, res, { method }, hello) => {
+				if (method !== 'initialize' || !late.during) return false;
+				// This answer should come while no session is known; the outcome is the same if it is late.
+				late.during();
+				setTimeout(hello, 100);
+				return true;
+			},
+		);
+		const answers = ['during', 'after', 'first'].map((name) => wire.call(name));
+		assert.deepEqual([text(await answers[0]), text(await answers[2])], ['during in s2', 'first in s2']);
+		late.after();
+		assert.equal(text(await answers[1]), 'after in s2');
+		assert.deepEqual(server.begun, ['s1', 's2']);
+		await server.stop();
+	}
+});
+
+test('a call whose answer had begun runs once, although the session is gone when its stream is resumed or goes on', async () => {
+	const ways = {
+		resumed: { call: (res) => (events(res, 'id: 1\nretry: 1\ndata:'), res.end()), code: 'upstream.closed', delivery: 'sent' },
+		goes_on: { call: (res) => (events(res, `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'begun' } })}`, 'data: {"error":"Session not found"}'), res.end()), code: 'upstream.invalid_reply', delivery: 'replied' },
+	};
+	for (const [how, { call, code, delivery }] of Object.entries(ways)) {
+		let runs = 0;
+		const server = await sessions(
+			(req, res) => (runs++, call(res)),
+			(req, res, { method }) => req.method === 'GET' && Boolean(res.writeHead(req.headers['last-event-id'] ? 404 : 405).end(method)),
+		);
+		const error = canonical(await wire.call('t'));
+		assert.deepEqual([error.code, error.delivery, runs, server.begun], [code, delivery, 1, ['s1']], how);
+		await server.stop();
+	}
+});
+
+test('a stream that cannot be resumed says that the call was sent, whatever the server answers', async () => {
+	for (const status of [400, 401, 405, 429, 500, 503]) {
+		let runs = 0;
+		const server = await sessions(
+			(req, res) => (runs++, events(res, 'id: 1\nretry: 1\ndata:'), res.end()),
+			(req, res) => req.method === 'GET' && Boolean(res.writeHead(req.headers['last-event-id'] ? status : 405).end('no')),
+		);
+		const error = canonical(await wire.call('t'));
+		assert.deepEqual([error.code, error.delivery, runs], ['upstream.closed', 'sent', 1], `${status}`);
+		await server.stop();
+	}
+});
+
+test('the GET stream of a lost session is opened in the new one, and not resumed there', async () => {
+	for (const ends of [true, false]) {
+		const asked = [];
+		let isLost = false;
+		const server = await sessions(
+			(req, res, { id }) => (isLost && req.headers['mcp-session-id'] === 's1' ? res.writeHead(404).end() : words(res, id, 'fine')),
+			(req, res) => {
+				if (req.method !== 'GET') return false;
+				asked.push([req.headers['mcp-session-id'], req.headers['last-event-id']]);
+				events(res, 'id: 7\nretry: 30000\ndata:');
+				if (ends && asked.length === 1) res.end();
+				return true;
+			},
+		);
+		await until(() => asked.length, 'the GET stream');
+		assert.equal(text(await wire.call('a')), 'fine');
+		isLost = true;
+		assert.equal(text(await wire.call('b')), 'fine');
+		await until(() => asked.length > 1, 'the GET stream of the new session');
+		assert.deepEqual(asked, [['s1', undefined], ['s2', undefined]], `${ends}`);
 		await server.stop();
 	}
 });
