@@ -89,12 +89,22 @@ static pcre2_code *compile(const struct fw_query *query, uint32_t options, int *
 	return code;
 }
 
+/* After a group with an empty alternative the JIT compiler of PCRE2 10.42 remembers from the
+ * alternatives before where a repetition ended, and misses matches: (x|)\s*[a-z] does not match
+ * "x". Without the optimizations of the start it does not remember. */
+static bool may_be_missed(const struct fw_query *query)
+{
+	return memchr(query->text, '(', query->len) && memchr(query->text, '|', query->len);
+}
+
 static fw_error *compile_regex(struct fw_query *query)
 {
-	const uint32_t options = PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
+	uint32_t options = PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
 	size_t at = 0;
 	int error = 0;
 
+	if (may_be_missed(query))
+		options |= PCRE2_NO_START_OPTIMIZE;
 	query->code = compile(query, options, &error, &at, &query->has_jit);
 	if (!query->code)
 		return error == PCRE2_ERROR_HEAP_FAILED ? fw_raise_internal_out_of_memory()
