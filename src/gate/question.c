@@ -1,8 +1,8 @@
 /*
  * question.c - see question.h.
  *
- * The deadline of a call does not run while a person thinks: a question has the time that
- * a requestState is valid, and the rest of the call's time counts from the answer.
+ * The deadline of a call is paused while a person answers. A question may take as long as
+ * a requestState is valid, and the rest of the call's time runs from the answer.
  */
 #include "gate/question.h"
 
@@ -28,7 +28,7 @@
 struct fw_asker {
 	struct fw_asker *next;
 	struct fw_upstream *upstream;
-	uint64_t connect; /* the connection that it came by */
+	uint64_t connect; /* number of the connection on which it came */
 	struct fw_buf id;
 	char method[64];
 	struct fw_buf params;
@@ -145,7 +145,7 @@ void fw_question_clear(struct fw_job *job)
 
 /* ---- a legacy upstream asks ------------------------------------------------------------ */
 
-/* The client cannot tell its calls apart by the question, so neither needs the gateway. */
+/* If both calls are of one client, it does not matter which of them the question belongs to. */
 static bool is_same_client(const fw_call *one, const fw_call *other)
 {
 	if (one->session || other->session)
@@ -164,7 +164,7 @@ bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_
 	return true;
 }
 
-/* NULL: the client of the job can be asked. */
+/* Why the client of the job cannot be asked. NULL: it can be. */
 static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 			    const struct fw_job *job, const struct fw_scan *message)
 {
@@ -199,8 +199,8 @@ static void put_question(struct fw_job *job, const struct fw_scan *message, cons
 	(void)fw_call_ask(job->call, key, method, params);
 }
 
-/* The call ends with the question, and the job waits for the next. False: there is no
- * memory, or too many wait. */
+/* The modern client's call ends with the question, and the job waits for its next call.
+ * False: no memory, or too many jobs wait. */
 static bool ask_modern(struct fw_job *job, const struct fw_scan *message, const char *params)
 {
 	fw_call *call = job->call;
@@ -216,15 +216,15 @@ static bool ask_modern(struct fw_job *job, const struct fw_scan *message, const 
 	return true;
 }
 
-/* Passes the question on. False: it must be refused. */
+/* Passes the question to the client. False: it must be refused. */
 static bool ask_client(struct fw_job *job, const struct fw_scan *message)
 {
 	char *params = message->params.p ? fw_strdup_n(message->params.p, message->params.n)
 					 : fw_strdup("{}");
 	bool is_asked = false;
 
-	/* The answer is sent to this id; without it the answer would look like one to the
-	 * questions of a modern upstream. */
+	/* The answer needs this id. It also marks the question as one of a legacy
+	 * upstream: an empty id stands for a modern one. */
 	fw_buf_init(&job->question_id, FW_LIMIT_ID_BYTES);
 	fw_buf_put(&job->question_id, message->id.p, message->id.n);
 	if (params && job->question_id.state == FW_BUF_OK) {
@@ -237,7 +237,7 @@ static bool ask_client(struct fw_job *job, const struct fw_scan *message)
 			fw_relay_ask(job->call);
 		}
 	}
-	/* A job that was asked about may be gone by now. */
+	/* Only if nobody was asked: otherwise the job may have been freed by now. */
 	if (!is_asked)
 		fw_buf_clear(&job->question_id);
 	fw__release(params);
@@ -256,8 +256,8 @@ static bool ask_now(struct fw_gate *gate, struct fw_asker *asker)
 		asker);
 }
 
-/* Some servers want to know the roots as soon as they are connected: a client that is still
- * in its handshake is asked after it. */
+/* Some servers ask for the roots as soon as they are connected. If the client is still in
+ * its handshake, it is asked afterwards. */
 static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *message)
 {
 	struct fw_gate *gate = upstream->gate;
@@ -316,7 +316,7 @@ void fw_question_answered(struct fw_gate *gate, void *asking, const fw_call *mes
 	fw_buf_reset(out, FW_LIMIT_CHILD_KEPT_BYTES);
 	if (yyjson_is_obj(value))
 		fw_buf_value(out, value);
-	/* Another process would not know the question. */
+	/* After a reconnect, the new process would not know the question. */
 	if (!gate->is_stopped && asker->connect == fw_remote_counts(remote)->connects) {
 		const struct fw_slice id = { asker->id.text, asker->id.len };
 		const struct fw_slice text = { out->text, out->len };
@@ -427,7 +427,7 @@ void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
 	}
 	call->relayed.job = job;
 	job->asked_ms = now_of(job);
-	/* A state without questions is only to be sent back. */
+	/* A requestState without questions is sent back at once. */
 	if (fw_ask_is_open(call))
 		fw_relay_ask(call);
 	else
@@ -501,7 +501,8 @@ void fw_question_resume(struct fw_job *job)
 		(void)fw_question__answer(job);
 		return;
 	}
-	/* inputResponses cannot express a refusal. */
+	/* inputResponses cannot express a refusal, so the call of a modern upstream
+	 * fails. */
 	question = find_refused(job->call);
 	if (question) {
 		fail_not_bridged(job, question->method);
