@@ -71,14 +71,13 @@ struct fw_remote {
 	struct fw_remote_pending *unused;
 	struct fw_remote_pending *buckets[FW_REMOTE_BUCKETS];
 	struct fw_timer *timer;
-	uint64_t timer_ms; /* when it rings; 0: it is not set */
-	fw_error
-		*start_err; /* why the link was not opened, or must end; the timer reports it */
-	uint64_t alarm_ms;  /* when text that is not an answer fails its call; 0: never */
-	const char *alarm;  /* what that text is; NULL: an unfinished line */
-	bool is_compressed; /* output was compressed, and no message has come since */
-	uint64_t alarm_id;  /* of the call */
-	unsigned indented;  /* members of an indented message that were seen */
+	uint64_t timer_ms;   /* when it rings; 0: it is not set */
+	fw_error *start_err; /* why the link failed to open or must end, for the timer */
+	uint64_t alarm_ms;   /* when text that is not an answer fails its call; 0: never */
+	const char *alarm;   /* what that text is; NULL: an unfinished line */
+	bool is_compressed;  /* output was compressed, and no message has come since */
+	uint64_t alarm_id;   /* of the call */
+	unsigned indented;   /* members of an indented message that were seen */
 	uint64_t indented_id;
 	size_t indented_depth; /* blanks before its first member */
 	struct fw_buf out;

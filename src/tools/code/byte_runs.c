@@ -1,9 +1,9 @@
 /*
- * byte_runs.c - see byte_runs.h. Reading the expression.
+ * byte_runs.c - see byte_runs.h. This file parses the expression.
  *
- * As literal.c it reads the common part of the syntax and gives up at anything else. A repetition
- * ends a run, and its last characters begin the next one: a match of x[0-9]{2,}y has x and two
- * digits, and two digits and y.
+ * Like literal.c it parses the common part of the syntax and gives up on anything else. A
+ * repetition ends a run, and its last characters begin the next one: a match of
+ * x[0-9]{2,}y contains x and two digits, and it contains two digits and y.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tools/code/byte_runs.h"
@@ -15,8 +15,8 @@
 #include "tools/code/limits.h"
 
 enum {
-	DEPTH_MAX = 4,      /* groups are read twice on each level */
-	SET_MOST = 64,      /* bytes of a set that is worth to be kept */
+	DEPTH_MAX = 4,      /* limits the work: each level of groups is parsed twice */
+	SET_MOST = 64,      /* a larger set excludes too little to be useful */
 	UNICODE_KNOWN = 17, /* trigram_runs.c knows the digits up to this version */
 };
 
@@ -28,10 +28,10 @@ struct parser {
 	unsigned depth;
 };
 
-/* A character: one byte out of a set, or the bytes of one beyond ASCII. */
+/* A character: one byte of a set, or the bytes of a non-ASCII character. */
 struct atom {
 	struct fw_byte_run_set sets[4];
-	size_t len; /* 0: not known, or no character */
+	size_t len; /* 0: not known, or not a character */
 	bool has_digits;
 	bool has_folds;
 };
@@ -73,7 +73,7 @@ size_t fw_byte_run_folded(const struct fw_byte_run_set *set, unsigned char ret_b
 	return count;
 }
 
-/* Can the index be asked for a part of it? */
+/* True: the index can look up a part of the run. */
 static bool is_usable(const struct fw_byte_run *run)
 {
 	unsigned char bytes[256];
@@ -87,7 +87,7 @@ static bool is_usable(const struct fw_byte_run *run)
 	return false;
 }
 
-/* How much a run excludes: bits of each byte, roughly. */
+/* How much a run excludes, roughly in bits. */
 static unsigned weight(const struct fw_byte_run *run)
 {
 	unsigned sum = 0;
@@ -169,7 +169,7 @@ static void add_byte(struct parser *p, struct atom *atom, unsigned char c)
 	atom->has_folds = atom->has_folds || lower == 'k' || lower == 's';
 }
 
-/* Are the decimal digits of this PCRE2 those that the index is asked for? */
+/* True: this PCRE2 has the same decimal digits as the tables of trigram_runs.c. */
 static bool knows_digits(void)
 {
 	char version[64];
@@ -195,7 +195,7 @@ static bool is_punctuation(char c)
 	       (c >= 0x5b && c <= 0x60) || (c >= 0x7b && c <= 0x7e);
 }
 
-/* [:digit:] and so on, at the inner bracket. `*ret_is_digit`: it is that one. */
+/* Parses [:digit:] and the like, from the inner bracket. `*ret_is_digit`: it was [:digit:]. */
 static bool posix(struct parser *p, bool *ret_is_digit)
 {
 	const char *name = p->at + 2;
@@ -210,8 +210,8 @@ static bool posix(struct parser *p, bool *ret_is_digit)
 	return true;
 }
 
-/* One member of a class: a byte, or more than that. `*ret_byte` is -1 if it cannot be the end of a
- * range. False: it is not known. */
+/* Parses one member of a class, which may be several bytes. `*ret_byte` is -1 if it
+ * cannot be an end of a range. False: unknown syntax. */
 static bool member(struct parser *p, struct atom *atom, int *ret_byte)
 {
 	unsigned char c = (unsigned char)*p->at;
@@ -238,7 +238,7 @@ static bool member(struct parser *p, struct atom *atom, int *ret_byte)
 	return c && c < 0x80;
 }
 
-/* At the bracket. */
+/* Parses a class, from its opening bracket. */
 static void class(struct parser *p, struct atom *ret_atom)
 {
 	bool is_known = true, is_first = true;
@@ -285,7 +285,8 @@ static bool digits(struct parser *p, unsigned *ret_number)
 	return p->at > start;
 }
 
-/* {2}, {2,}, {2,5}; another brace may be an ordinary character, or not. */
+/* Parses {2}, {2,} and {2,5}. Gives up on any other brace, which may or may not be an
+ * ordinary character. */
 static struct times braces(struct parser *p)
 {
 	struct times times = { .is_exact = true };
@@ -325,7 +326,7 @@ static struct times read_times(struct parser *p)
 	}
 	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
 		p->at++;
-	/* Two quantifiers in a row are an error, or mean something else. */
+	/* Two quantifiers in a row are an error or have another meaning. */
 	if (p->at < p->end &&
 	    (*p->at == '*' || *p->at == '+' || *p->at == '?' || *p->at == '{'))
 		p->has_failed = true;
@@ -372,7 +373,7 @@ static void character(struct parser *p, struct atom *ret_atom)
 		atom.sets[i].bits[c / 64] |= UINT64_C(1) << (c % 64);
 	}
 	p->at += len;
-	/* Others may be the same but for their case. */
+	/* If case is ignored, other non-ASCII characters may match, too. */
 	if (len == 1 || !p->ignores_case)
 		*ret_atom = atom;
 }
@@ -380,8 +381,8 @@ static void character(struct parser *p, struct atom *ret_atom)
 static size_t alternatives(struct parser *p, struct sequence *sequence,
 			   struct fw_byte_runs *ret_runs);
 
-/* A group that is neither repeated nor has alternatives is part of the sequence. Of others with
- * one alternative the runs are kept. */
+/* A group without repetition and alternatives is part of the sequence. If it is repeated
+ * but has only one alternative, its runs are used. */
 static void group(struct parser *p, struct sequence *sequence)
 {
 	struct sequence inside = { .best.count = 0 };
@@ -444,8 +445,8 @@ static void item(struct parser *p, struct sequence *sequence)
 	put(sequence, &atom, read_times(p));
 }
 
-/* Reads up to the end, or to the parenthesis that closes the group; returns how many
- * alternatives there are. Of more than one, `sequence` is not right. */
+/* Parses up to the end, or to the parenthesis that closes the group. Returns the number
+ * of alternatives. If there is more than one, `sequence` must not be used. */
 static size_t alternatives(struct parser *p, struct sequence *sequence,
 			   struct fw_byte_runs *ret_runs)
 {

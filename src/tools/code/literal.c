@@ -1,10 +1,10 @@
 /*
  * literal.c - see literal.h.
  *
- * It reads the part of the syntax that is common, and gives up at anything else: options
- * in the pattern, assertions, numbered characters, quoting. Letters k and s match the Kelvin
- * sign and the long s if case is ignored, so they end a text like any other character that is
- * not fixed.
+ * It parses the common part of the syntax and gives up on anything else: options in the
+ * pattern, assertions, numbered characters, quoting. If case is ignored, the letters k
+ * and s also match the Kelvin sign and the long s, so they end a text like any other
+ * character that is not fixed.
  */
 #include "tools/code/literal.h"
 
@@ -21,10 +21,10 @@ struct parser {
 	unsigned depth;
 };
 
-/* The best texts of a sequence so far, and the one that is being read. */
+/* The best texts of a sequence so far, and the text that is being read. */
 struct sequence {
 	struct fw_literals best;
-	struct fw_literal also; /* the best of the others */
+	struct fw_literal also; /* the best text after `best` */
 	struct fw_literal run;
 };
 
@@ -48,7 +48,7 @@ static void offer_also(struct sequence *sequence, const struct fw_literals *lite
 		sequence->also = literals->list[0];
 }
 
-/* Longer is better; if as long, fewer. */
+/* Keeps the better texts: the longer ones, or if equally long, fewer. */
 static void offer(struct sequence *sequence, const struct fw_literals *literals)
 {
 	size_t now = shortest(&sequence->best), then = shortest(literals);
@@ -107,7 +107,8 @@ static bool digits(struct parser *p, unsigned *ret_number)
 	return p->at > start;
 }
 
-/* {2}, {2,}, {2,5}; another brace may be an ordinary character, or not. */
+/* Parses {2}, {2,} and {2,5}. Gives up on any other brace, which may or may not be an
+ * ordinary character. */
 static unsigned braces(struct parser *p)
 {
 	unsigned least = 0, most;
@@ -148,7 +149,7 @@ static enum times times(struct parser *p)
 	}
 	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
 		p->at++;
-	/* Two quantifiers in a row are an error, or mean something else. */
+	/* Two quantifiers in a row are an error or have another meaning. */
 	if (p->at < p->end && strchr("*+?{", *p->at))
 		p->has_failed = true;
 	return times;
@@ -164,7 +165,7 @@ static void literal(struct parser *p, struct sequence *sequence, const char *tex
 	end_run(sequence);
 }
 
-/* Anything that matches one character, or none, but not a fixed one. */
+/* Parses an element that matches one character or none, but not a fixed one. */
 static void other(struct parser *p, struct sequence *sequence)
 {
 	end_run(sequence);
@@ -301,7 +302,7 @@ static void item(struct parser *p, struct sequence *sequence)
 	}
 }
 
-/* Reads up to the end, or to the parenthesis that closes the group. */
+/* Parses up to the end, or to the parenthesis that closes the group. */
 static void alternatives(struct parser *p, struct fw_literals *ret_literals)
 {
 	struct fw_literals all = { .count = 0 };
